@@ -1,0 +1,45 @@
+#pragma once
+
+#include "engine/base/result.h"
+#include "engine/graph/graph.h"
+#include "engine/graph/mask.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace planloom {
+
+/// How a pTensor relates to the mini-batch when the step runs in micro-batches.
+enum class BatchRole : std::uint8_t {
+    Split, ///< Micro-batch i holds slice i of one dimension.
+    Same, ///< Does not depend on the batch: equal in every micro-batch.
+    Summand, ///< Each micro-batch makes one summand (the loss, weight gradients).
+    Local, ///< Complete, but with a value of its own in every micro-batch (batch-norm statistics).
+    Step, ///< Needed whole by what follows: computed once per step from the whole batch (counts of labels).
+};
+
+/// Which dimension of the model is the batch, found by following dimension 0 of the inputs through the
+/// annotations. Independent of the number of micro-batches; positions are by tensor and operator index.
+struct BatchInfo {
+    std::int64_t size = 0; ///< Samples in a mini-batch; 0 if the model has no batch dimension.
+    std::vector<BatchRole> tensorRole{};
+    std::vector<std::int32_t> tensorDimension{}; ///< The dimension that is cut; -1 unless Split.
+    std::vector<std::int32_t> operatorDimension{}; ///< Identifier of the annotation; -1 where none.
+    /// Operators that run once per step, on the whole batch, before the first micro-batch (forward) or after
+    /// the last (optimizer).
+    std::vector<bool> oncePerStep{};
+    /// Largest number of micro-batches possible; 1 if micro-batching would change the result.
+    std::int64_t mostMicroBatches = 1;
+    std::string limitedBy{}; ///< The operator and reason behind `mostMicroBatches` where it is below `size`.
+};
+
+/// O(operators + tensors). Works on forward graphs and on graphs with their training step.
+BatchInfo analyseBatch(const Graph &graph);
+
+/// Ranges per identifier that micro-batch `microBatch` of `microBatches` gives an operator: the outer ranges of
+/// `partBox`. Empty (the whole operator) for operators without a batch identifier.
+std::vector<Range> microBatchRanges(const BatchInfo &batch, const Graph &graph, OperatorId op,
+    std::int32_t microBatch, std::int32_t microBatches);
+
+} // namespace planloom

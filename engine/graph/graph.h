@@ -1,0 +1,63 @@
+#pragma once
+
+#include "engine/base/ids.h"
+#include "engine/base/result.h"
+#include "engine/graph/operator.h"
+#include "engine/graph/tensor.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace planloom {
+
+/// A module of the model ("transformer.h.3.attn"); scope 0 is the model itself, with an empty name.
+struct Scope {
+    std::string name{}; ///< Last part of the path: "attn".
+    ScopeId parent{};
+    /// Scopes with the same class are structural copies of one another (repeated layers); -1 if unique.
+    std::int32_t copyClass = -1;
+};
+
+/// A model, or a model with its training step. Immutable once built; shared as `GraphSnapshot`.
+///
+/// Operators stand in a topological order: forward, then backward, then optimizer. Backward operators run over
+/// the forward ones in reverse. A Gradient tensor may have several producers, one per consumer of the tensor it
+/// belongs to; its value is the sum of what they produce.
+struct Graph {
+    std::string name{};
+    std::vector<Tensor> tensors{};
+    std::vector<Operator> operators{};
+    std::vector<Scope> scopes{Scope{}};
+    std::vector<TensorId> inputs{}; ///< Role Input, in the file's order.
+    std::vector<TensorId> outputs{}; ///< Values the model returns, in the file's order; includes the loss.
+    TensorId loss{}; ///< Scalar; invalid for a model without one (inference only).
+    std::vector<std::string> notes{}; ///< What the importer wants the user to know.
+
+    const Tensor &at(TensorId id) const { return tensors[static_cast<std::size_t>(id.index)]; }
+    Tensor &at(TensorId id) { return tensors[static_cast<std::size_t>(id.index)]; }
+    const Operator &at(OperatorId id) const { return operators[static_cast<std::size_t>(id.index)]; }
+    Operator &at(OperatorId id) { return operators[static_cast<std::size_t>(id.index)]; }
+    const Scope &at(ScopeId id) const { return scopes[static_cast<std::size_t>(id.index)]; }
+};
+
+using GraphSnapshot = std::shared_ptr<const Graph>;
+
+/// Who makes and who uses each pTensor, by tensor index. O(operators) to build.
+struct Uses {
+    std::vector<std::vector<OperatorId>> producers{}; ///< At most one but for Gradients.
+    std::vector<std::vector<OperatorId>> consumers{}; ///< In operator order, each operator once.
+};
+Uses usesOf(const Graph &graph);
+
+/// "transformer.h.3.attn"; empty for the model itself.
+std::string pathOf(const Graph &graph, ScopeId scope);
+
+/// Checks every invariant stated above: ids in range, topological order, unique names, annotations that fit
+/// the shapes, slots of backward operators. @return Internal naming the first operator or tensor that breaks one
+Result<void> validate(const Graph &graph);
+
+std::vector<Shape> inputShapes(const Graph &graph, const Operator &op);
+std::vector<Shape> outputShapes(const Graph &graph, const Operator &op);
+
+} // namespace planloom

@@ -1,0 +1,78 @@
+#pragma once
+
+#include "engine/base/result.h"
+#include "engine/graph/graph.h"
+#include "engine/graph/mask.h"
+
+#include <compare>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace planloom {
+
+enum class SplitKind : std::uint8_t {
+    Dimension, ///< Cut one identifier of the annotation.
+    Replicate, ///< The same work in every part.
+    Value, ///< Divide the value of the operator's linear inputs; outputs become summands.
+};
+
+/// One op-trans step: an operator becomes `parts` operators.
+struct Split {
+    SplitKind kind = SplitKind::Replicate;
+    std::int32_t dimension = -1; ///< Index into the annotation's dimensions, for SplitKind::Dimension.
+    std::int32_t parts = 1;
+    std::vector<std::int64_t> sizes{}; ///< Extents of uneven parts; empty means equal parts.
+    std::string axis{}; ///< Name of the mesh axis it runs over; may be empty.
+    friend auto operator<=>(const Split &, const Split &) = default;
+};
+
+/// Nested splits, outermost first. Part p is a mixed-radix number with the last split varying fastest. An empty
+/// list is the whole operator in one part.
+struct Partition {
+    std::vector<Split> splits{};
+    friend auto operator<=>(const Partition &, const Partition &) = default;
+};
+
+std::int32_t partCount(const Partition &partition);
+
+/// Checks that `partition` is legal for `op`: identifiers splittable, sizes divide (or add up), Value splits
+/// only with linear inputs. @return InvalidInput whose message names the identifier and both sizes
+Result<void> checkPartition(const Operator &op, const Partition &partition);
+
+/// What one part of a partitioned operator works on.
+struct PartBox {
+    std::vector<Range> ranges{}; ///< Per identifier of the annotation, in the whole operator's coordinates.
+    /// Which summand of its outputs' value this part makes, for an output that lacks all cut Reduce identifiers
+    /// is given by `summand()`; the digits here are (index, count) of Value splits alone.
+    ValueMask value{};
+    std::int32_t replica = 0; ///< Which replica, in mixed-radix order of the Replicate splits.
+    friend bool operator==(const PartBox &, const PartBox &) = default;
+};
+
+/// The box of part `part`, within `outer` (ranges per identifier; empty means the whole operator). Micro-batches
+/// are such outer ranges. The partition must be legal for `op`.
+PartBox partBox(const Annotation &annotation, const Partition &partition, std::int32_t part,
+    const std::vector<Range> &outer = {});
+
+/// The index mask that `box` gives a tensor with these terms and this shape.
+IndexMask maskOf(const Annotation &annotation, const TensorTerms &terms, const Shape &shape,
+    const std::vector<Range> &ranges);
+
+/// The view that part `part` reads of input slot `slot`: complete, except a summand of the linear inputs under
+/// a Value split. Absent inputs give an invalid tensor.
+TensorView inputView(const Graph &graph, const Operator &op, const Partition &partition, std::int32_t part,
+    std::size_t slot, const std::vector<Range> &outer = {});
+
+/// The view that part `part` makes of output slot `slot`: its value mask numbers the summands over the cut
+/// Reduce identifiers the output lacks and the Value splits, in part order, outermost first.
+TensorView outputView(const Graph &graph, const Operator &op, const Partition &partition, std::int32_t part,
+    std::size_t slot, const std::vector<Range> &outer = {});
+
+/// The partition that a backward operator takes from its forward's (annotations share their identifiers).
+Partition mirrored(const Operator &backward, const Partition &forward);
+
+/// "m:2 k+:4 replicate:2"
+std::string toString(const Annotation &annotation, const Partition &partition);
+
+} // namespace planloom

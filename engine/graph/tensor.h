@@ -1,0 +1,50 @@
+#pragma once
+
+#include "engine/base/ids.h"
+#include "engine/graph/shape.h"
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace planloom {
+
+/// What a pTensor is in the training step.
+enum class TensorRole : std::uint8_t {
+    Input, ///< Fed anew for every mini-batch.
+    Weight, ///< Trainable parameter; persists and is updated by the optimizer.
+    Buffer, ///< Persists, is not trained (running statistics, masks, folded constants).
+    Activation, ///< Made by a forward operator.
+    Gradient, ///< Made by backward operators; several producers each make one summand.
+    OptimizerState, ///< Persists, read and written by optimizer operators only.
+};
+
+/// Values in host memory, row-major, little-endian.
+struct TensorData {
+    TensorType type{};
+    std::vector<std::byte> bytes{};
+};
+
+/// Where a weight's values lie beside the model file.
+struct ExternalData {
+    std::string path{}; ///< Absolute, already checked to lie inside the model's folder.
+    std::int64_t offset = 0; ///< In bytes.
+    std::int64_t length = 0; ///< In bytes.
+    bool present = false; ///< The file existed and was long enough when the model was read.
+    friend bool operator==(const ExternalData &, const ExternalData &) = default;
+};
+
+/// The paper's pTensor: a logical tensor of the model, whole, whatever plan is made.
+struct Tensor {
+    std::string name{};
+    TensorType type{};
+    TensorRole role = TensorRole::Activation;
+    /// Weight -> nothing; Gradient -> the tensor it is the gradient of; OptimizerState -> its weight.
+    TensorId of{};
+    std::shared_ptr<const TensorData> data{}; ///< Values of a weight or buffer, where the model has them.
+    std::optional<ExternalData> external{};
+};
+
+} // namespace planloom
