@@ -1,0 +1,140 @@
+#pragma once
+
+#include "engine/base/ids.h"
+#include "engine/base/units.h"
+#include "engine/graph/batch.h"
+#include "engine/graph/graph.h"
+#include "engine/graph/mask.h"
+#include "engine/graph/partition.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace planloom {
+
+/// What one instruction does. Views (tensor, box, summands) are those of its buffers; nothing is said twice.
+enum class InstructionKind : std::uint8_t {
+    Load, ///< () -> out: the box of a graph input (of this micro-batch), or of a weight or buffer at the start.
+    Kernel, ///< Runs part `part` of operator `op`; buffers by slot, -1 where absent or not wanted.
+    Accumulate, ///< (in) -> out: out += in; the first time in a step, out = in.
+    Select, ///< (in) -> out: the box of `out` cut from the box of `in`.
+    Concat, ///< (in...) -> out: disjoint boxes that tile the box of `out`.
+    Sum, ///< (in...) -> out: same box, disjoint summands.
+    ValueSelect, ///< (in) -> out: summand `out.valuePart` of a complete value: part 0 is the value, others are 0.
+    AllReduce, ///< (in) -> out: sum over `group`, same box.
+    AllGather, ///< (in) -> out: concatenation along `dimension`, in the order of `group`.
+    ReduceScatter, ///< (in) -> out: sum over `group`; member i keeps chunk i along `dimension`.
+    AllToAll, ///< (in) -> out: cut along `dimension`, chunk i to member i; concatenated along `gatherDimension`.
+    Broadcast, ///< member 0 (in) -> every member (out); member 0's out may be -1.
+    Send, ///< (in) to `peer`, matched with the Recv of the same `tag` and micro-batch.
+    Recv, ///< -> out from `peer`.
+    Store, ///< (in): a box of a graph output to the host; summed over micro-batches where its role is Summand.
+    Update, ///< (in) -> out: writes a new weight or optimizer state into its persistent buffer.
+};
+
+/// The queue an instruction waits in. A device runs each stream in order; the two run side by side. An
+/// instruction starts once it heads its stream and its input buffers are complete; a collective starts once all
+/// its members have reached it.
+enum class StreamKind : std::uint8_t { Compute, Communication };
+
+StreamKind streamOf(InstructionKind kind);
+bool isCommunication(InstructionKind kind);
+const char *nameOf(InstructionKind kind); ///< "all-reduce"
+
+/// What a buffer's memory counts as.
+enum class MemoryKind : std::uint8_t { Weight, Gradient, OptimizerState, Activation, Input, Communication };
+constexpr int kMemoryKindCount = 6;
+const char *nameOf(MemoryKind kind);
+
+/// A vTensor in a device's memory.
+///
+/// Summands of a pTensor are numbered so: its producers in operator order each contribute as many numbers as
+/// their `outputView(...).value.count`, and part p of a producer makes number base + value.index.
+struct BufferInfo {
+    TensorId tensor{};
+    IndexMask index{}; ///< For micro-batch 0; that of micro-batch i is shifted by `ExecutionPlan::boxOf`.
+    std::vector<std::int32_t> summands{}; ///< Ascending; empty means the complete value.
+    ValueMask valuePart{}; ///< Not {0, 1} only for the output of a ValueSelect.
+    bool perMicroBatch = true; ///< One instance for each micro-batch; else one for the step (or for ever).
+    bool persistent = false; ///< Lives across steps: weights, buffers, optimizer state.
+    MemoryKind memory = MemoryKind::Activation;
+    friend bool operator==(const BufferInfo &, const BufferInfo &) = default;
+};
+
+/// One instruction of one device. Indices into `DeviceProgram::buffers`.
+struct Instruction {
+    InstructionKind kind = InstructionKind::Kernel;
+    OperatorId op{}; ///< Kernel: what runs. Others: the operator they serve (its consumer, or producer), for display.
+    std::int32_t part = 0; ///< Kernel: which part.
+    bool recompute = false; ///< Kernel: runs a forward operator a second time.
+    std::int32_t group = -1; ///< Collectives: index into `ExecutionPlan::groups`.
+    DeviceId peer{}; ///< Send, Recv.
+    std::int32_t tag = -1; ///< Send, Recv: unique in the plan for one pair.
+    std::int32_t dimension = -1;
+    std::int32_t gatherDimension = -1;
+    std::vector<std::int32_t> inputs{};
+    std::vector<std::int32_t> outputs{};
+    std::vector<std::int32_t> deaths{}; ///< Buffers nobody needs after this instruction (of this micro-batch).
+    friend bool operator==(const Instruction &, const Instruction &) = default;
+};
+
+enum class SegmentKind : std::uint8_t {
+    Prologue, ///< Once per step, first: what is needed whole from the whole batch.
+    Forward, ///< Once per micro-batch.
+    Backward,
+    Transfer, ///< Once per micro-batch: sends and receives between stages.
+    Reduce, ///< Once per step: gradients over replicas.
+    Optimizer, ///< Once per step: optimizer operators and the new weights' way to where they are used.
+};
+const char *nameOf(SegmentKind kind);
+
+/// A run of instructions that is repeated for every micro-batch, or runs once per step.
+struct Segment {
+    SegmentKind kind = SegmentKind::Forward;
+    StageId stage{};
+    std::vector<Instruction> instructions{};
+    friend bool operator==(const Segment &, const Segment &) = default;
+};
+
+/// `segment` of micro-batch `microBatch` (0 for segments that run once).
+struct ScheduleEntry {
+    std::int32_t segment = 0;
+    std::int32_t microBatch = 0;
+    friend bool operator==(const ScheduleEntry &, const ScheduleEntry &) = default;
+};
+
+/// What one device does in one training step: its segments in the order of `schedule`. All devices' orders are
+/// restrictions of one global order, so they cannot deadlock.
+struct DeviceProgram {
+    std::vector<BufferInfo> buffers{};
+    std::vector<Segment> segments{};
+    std::vector<ScheduleEntry> schedule{};
+    /// Loads that fill persistent buffers before the first step.
+    std::vector<Instruction> setup{};
+    friend bool operator==(const DeviceProgram &, const DeviceProgram &) = default;
+};
+
+/// A plan made explicit: per device an ordered list of instructions with tensor births and deaths. With its
+/// graph it is all that the simulator, the verifier, the runner and the exporters need.
+struct ExecutionPlan {
+    GraphSnapshot graph{};
+    BatchInfo batch{};
+    std::int32_t microBatches = 1;
+    std::int32_t stageCount = 1;
+    std::vector<Partition> partitions{}; ///< By operator index.
+    std::vector<std::vector<DeviceId>> placement{}; ///< By operator index, of each part.
+    std::vector<std::vector<DeviceId>> groups{}; ///< Communicators; the order of members is the order of chunks.
+    std::vector<DeviceProgram> devices{};
+};
+
+/// The box of `buffer` for `microBatch`: its index mask, shifted along the batch dimension of its tensor.
+IndexMask boxOf(const ExecutionPlan &plan, const BufferInfo &buffer, std::int32_t microBatch);
+
+/// Bytes of one instance of `buffer`.
+Bytes sizeOf(const Graph &graph, const BufferInfo &buffer);
+
+/// Number of instructions of one step, over all devices and micro-batches.
+std::int64_t instructionCount(const ExecutionPlan &plan);
+
+} // namespace planloom

@@ -1,0 +1,61 @@
+#pragma once
+
+#include "engine/base/result.h"
+#include "engine/lowering/execution_plan.h"
+#include "engine/simulate/timeline.h"
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+namespace planloom {
+
+/// Values by tensor name.
+using NamedArrays = std::map<std::string, TensorData>;
+
+/// What a run is fed and how long it goes on.
+struct RunOptions {
+    NamedArrays inputs{}; ///< By graph input name; missing ones are drawn from `seed` (with a note).
+    std::int32_t steps = 1;
+    std::uint64_t seed = 1; ///< Dropout and drawn inputs.
+    bool randomWeights = false; ///< Draw weights that have no values, from `seed`.
+    bool keepGradients = false; ///< Collect weight gradients and updated weights into the outcome.
+    bool poison = true; ///< Fill fresh buffers with NaN before they are written.
+};
+
+/// Events while running; called on the runner's threads, one at a time.
+struct RunEvents {
+    std::function<void(std::int32_t step, double loss, double seconds)> stepDone{};
+    std::function<void(DeviceId, std::int64_t issued, std::int64_t finished)> progress{};
+    std::function<void(const std::string &text)> warning{};
+};
+
+struct RunOutcome {
+    std::vector<double> losses{}; ///< One a step.
+    std::vector<double> stepSeconds{};
+    NamedArrays outputs{}; ///< Graph outputs of the last step, whole.
+    NamedArrays gradients{}; ///< By weight name, of the last step, whole; if `keepGradients`.
+    NamedArrays weights{}; ///< After the last step, whole; if `keepGradients`.
+    Timeline measured{}; ///< Of the last step.
+    std::vector<Bytes> peak{}; ///< By device.
+};
+
+/// Runs `plan` on CPU devices: one thread and one memory per device, communicating through the thread communicator.
+/// @return NotSupported naming an operator without a kernel; InvalidInput for inputs or weights that are missing or of the
+///   wrong type; CheckFailed if devices disagree; Cancelled
+Result<RunOutcome> runOnCpu(const ExecutionPlan &plan, const RunOptions &options, const RunEvents &events = {},
+    std::stop_token stop = {});
+
+/// Comparison of a plan's outcome with the unpartitioned model's.
+struct CheckReport {
+    bool ok = true;
+    std::string worstTensor{}; ///< "loss", "out/logits", "grad/h.0.attn.weight", ...
+    double worstError = 0; ///< max|a - b| / max(max|b|, 1e-3 G), G the largest reference value of its group.
+    std::string firstDifference{}; ///< Name of the first operator whose output differs, if any.
+};
+
+} // namespace planloom

@@ -1,0 +1,24 @@
+#pragma once
+
+#include "engine/base/result.h"
+#include "engine/hardware/cost.h"
+#include "engine/simulate/timeline.h"
+
+#include <stop_token>
+
+namespace planloom {
+
+struct SimulateOptions {
+    bool spans = true; ///< Off: only totals, memory peaks and traffic.
+    DataType precision = DataType::Float32; ///< Float16/BFloat16: floating tensors of the model count as 2 bytes in
+                                            ///< compute, traffic and activations, weights keep their own.
+};
+
+/// Discrete-event simulation of one training step: each device has a compute and a communication stream, each in
+/// order; an instruction starts when it heads its stream, its inputs are there and, for communication, all members
+/// have reached it. Devices whose programs are equal up to renaming are simulated once.
+///
+/// @return InvalidInput if the plan cannot make progress (a deadlock; `verify` says where); Cancelled if stopped
+Result<Timeline> simulate(const ExecutionPlan &plan, const Cluster &cluster, const SimulateOptions &options = {}, std::stop_token stop = {});
+
+} // namespace planloom

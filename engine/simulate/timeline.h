@@ -1,0 +1,66 @@
+#pragma once
+
+#include "engine/base/ids.h"
+#include "engine/base/units.h"
+#include "engine/lowering/execution_plan.h"
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace planloom {
+
+/// Spans of one training step, predicted or measured, as columns: row i of every vector is one span. Sorted by
+/// (device, stream, start).
+struct SpanColumns {
+    std::vector<std::int32_t> device{};
+    std::vector<StreamKind> stream{};
+    std::vector<std::int32_t> segment{}; ///< Index into the device's segments.
+    std::vector<std::int32_t> instruction{}; ///< Index into the segment's instructions.
+    std::vector<std::int32_t> microBatch{};
+    std::vector<std::int64_t> start{}; ///< Nanoseconds from the start of the step.
+    std::vector<std::int64_t> duration{}; ///< Nanoseconds.
+
+    std::size_t size() const { return start.size(); }
+};
+
+/// Memory of one device by kind over one step: a step function. Sorted by time.
+struct MemoryCurve {
+    std::vector<std::int64_t> time{}; ///< Nanoseconds.
+    std::vector<std::array<std::int64_t, kMemoryKindCount>> bytes{}; ///< From `time[i]` on.
+    Bytes peak{}; ///< Of the sum over kinds.
+    std::array<std::int64_t, kMemoryKindCount> atPeak{};
+};
+
+/// Bytes that left a device in one step.
+struct Traffic {
+    InstructionKind kind{};
+    std::int32_t group = -1; ///< Collectives; -1 for sends.
+    DeviceId from{};
+    DeviceId to{}; ///< Sends; invalid for collectives.
+    Bytes bytes{}; ///< Sent by `from`, by the ring algorithm for collectives.
+    std::int64_t count = 0;
+};
+
+/// One training step, predicted or measured: the same type, so that an overlay is a join.
+struct Timeline {
+    SpanColumns spans{};
+    std::vector<std::size_t> deviceBegin{}; ///< Row of the first span of device d; one more entry at the end.
+    std::vector<MemoryCurve> memory{}; ///< By device.
+    std::vector<Traffic> traffic{};
+    Nanoseconds step{}; ///< Makespan.
+    std::vector<Nanoseconds> busy{}; ///< By device: time its compute stream runs.
+    std::vector<Nanoseconds> exposedCommunication{}; ///< By device: communication with compute idle.
+    std::vector<std::int32_t> symmetryClass{}; ///< By device: devices of one class have equal timelines.
+};
+using TimelineSnapshot = std::shared_ptr<const Timeline>;
+
+/// Share of the devices' time that is idle: 1 - busy / (devices x makespan).
+///
+/// With p equal stages and m micro-batches, GPipe and 1F1B give (p - 1) / (m + p - 1) (GPipe, arXiv:1811.06965,
+/// section 2.3). Megatron-LM's (p - 1) / m divides by the ideal time instead; do not compare the two.
+/// @return 0 for an empty timeline
+double bubbleRatio(const Timeline &timeline);
+
+} // namespace planloom
