@@ -1,0 +1,147 @@
+#include "engine/graph/annotation.h"
+
+#include <algorithm>
+
+namespace planloom {
+
+namespace {
+
+/// A literal is named by its size.
+bool isLiteral(const Dimension &dimension)
+{
+    return !dimension.name.empty() && dimension.name.front() >= '0' && dimension.name.front() <= '9';
+}
+
+/// Appends "k+" to `text`.
+void append(std::string &text, const Dimension &dimension)
+{
+    text += dimension.name;
+    if (dimension.mark == DimensionMark::Reduce)
+        text += '+';
+    else if (dimension.mark == DimensionMark::Frozen && !isLiteral(dimension))
+        text += '^';
+}
+
+void append(std::string &text, const Annotation &annotation, const TensorTerms &terms)
+{
+    if (terms.opaque) {
+        text += '?';
+        return;
+    }
+    if (terms.terms.empty()) { // a scalar
+        text += '1';
+        return;
+    }
+    bool first = true;
+    for (const Term &term : terms.terms) {
+        if (!first)
+            text += ' ';
+        first = false;
+        const bool compound = term.factors.size() > 1;
+        if (compound)
+            text += '(';
+        for (std::size_t i = 0; i < term.factors.size(); ++i) {
+            if (i > 0)
+                text += ' ';
+            append(text, annotation.dimensions[static_cast<std::size_t>(term.factors[i])]);
+        }
+        if (term.factors.empty())
+            text += '1';
+        if (compound)
+            text += ')';
+    }
+}
+
+void append(std::string &text, const Annotation &annotation, const std::vector<TensorTerms> &tensors)
+{
+    bool first = true;
+    for (const TensorTerms &terms : tensors) {
+        if (!first)
+            text += ", ";
+        first = false;
+        append(text, annotation, terms);
+    }
+}
+
+/// Adds the literal terms of `shapes` to `annotation`.
+std::vector<TensorTerms> literalTerms(Annotation &annotation, const std::vector<Shape> &shapes)
+{
+    std::vector<TensorTerms> tensors;
+    tensors.reserve(shapes.size());
+    for (const Shape &shape : shapes) {
+        TensorTerms terms;
+        for (const std::int64_t extent : shape) {
+            const std::string name = std::to_string(extent);
+            auto index = findDimension(annotation, name);
+            if (!index) {
+                index = static_cast<std::int32_t>(annotation.dimensions.size());
+                annotation.dimensions.push_back({name, extent, DimensionMark::Frozen});
+            }
+            terms.terms.push_back({{*index}});
+        }
+        tensors.push_back(std::move(terms));
+    }
+    return tensors;
+}
+
+} // namespace
+
+Annotation wholeAnnotation(const std::vector<Shape> &inputs, const std::vector<Shape> &outputs)
+{
+    Annotation annotation;
+    annotation.inputs = literalTerms(annotation, inputs);
+    annotation.outputs = literalTerms(annotation, outputs);
+    return annotation;
+}
+
+std::string toString(const Annotation &annotation)
+{
+    std::string text;
+    append(text, annotation, annotation.inputs);
+    text += text.empty() ? "->" : " ->";
+    if (!annotation.outputs.empty())
+        text += ' ';
+    append(text, annotation, annotation.outputs);
+    return text;
+}
+
+std::string toString(const Annotation &annotation, const TensorTerms &terms)
+{
+    std::string text;
+    append(text, annotation, terms);
+    return text;
+}
+
+std::optional<std::int32_t> findDimension(const Annotation &annotation, std::string_view name)
+{
+    for (std::size_t i = 0; i < annotation.dimensions.size(); ++i) {
+        if (annotation.dimensions[i].name == name)
+            return static_cast<std::int32_t>(i);
+    }
+    return std::nullopt;
+}
+
+std::optional<std::int32_t> splittableFactor(const Annotation &annotation, const Term &term)
+{
+    for (const std::int32_t factor : term.factors) {
+        const Dimension &dimension = annotation.dimensions[static_cast<std::size_t>(factor)];
+        if (dimension.size == 1)
+            continue;
+        if (dimension.mark == DimensionMark::Frozen)
+            return std::nullopt;
+        return factor;
+    }
+    return std::nullopt;
+}
+
+std::vector<std::int32_t> splittableDimensions(const Annotation &annotation)
+{
+    std::vector<std::int32_t> splittable;
+    for (std::size_t i = 0; i < annotation.dimensions.size(); ++i) {
+        if (annotation.dimensions[i].mark != DimensionMark::Frozen && annotation.dimensions[i].size > 1)
+            splittable.push_back(static_cast<std::int32_t>(i));
+    }
+    return splittable;
+}
+
+} // namespace planloom

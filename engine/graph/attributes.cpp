@@ -1,0 +1,60 @@
+#include "engine/graph/attributes.h"
+
+#include <utility>
+
+namespace planloom {
+
+namespace {
+
+/// The value called `name` if it is there and holds a `T`.
+template<typename T>
+const T *find(const std::map<std::string, Attribute, std::less<>> &values, std::string_view name)
+{
+    const auto it = values.find(name);
+    return it == values.end() ? nullptr : std::get_if<T>(&it->second);
+}
+
+} // namespace
+
+bool Attributes::has(std::string_view name) const
+{
+    return m_values.find(name) != m_values.end();
+}
+
+std::int64_t Attributes::integer(std::string_view name, std::int64_t fallback) const
+{
+    const auto *value = find<std::int64_t>(m_values, name);
+    return value ? *value : fallback;
+}
+
+double Attributes::real(std::string_view name, double fallback) const
+{
+    const auto *value = find<double>(m_values, name);
+    return value ? *value : fallback;
+}
+
+std::string Attributes::text(std::string_view name, std::string_view fallback) const
+{
+    const auto *value = find<std::string>(m_values, name);
+    return value ? *value : std::string(fallback);
+}
+
+std::vector<std::int64_t> Attributes::integers(std::string_view name) const
+{
+    const auto *value = find<std::vector<std::int64_t>>(m_values, name);
+    return value ? *value : std::vector<std::int64_t>{};
+}
+
+void Attributes::set(std::string_view name, Attribute value)
+{
+    m_values.insert_or_assign(std::string(name), std::move(value));
+}
+
+void Attributes::erase(std::string_view name)
+{
+    const auto it = m_values.find(name);
+    if (it != m_values.end())
+        m_values.erase(it);
+}
+
+} // namespace planloom

@@ -1,0 +1,61 @@
+#include "engine/graph/graph.h"
+
+namespace planloom {
+
+namespace {
+
+/// Appends `op` to the list of every tensor in `slots`, once.
+void record(std::vector<std::vector<OperatorId>> &lists, const std::vector<TensorId> &slots, OperatorId op)
+{
+    for (const TensorId tensor : slots) {
+        if (!tensor.valid())
+            continue;
+        auto &list = lists[static_cast<std::size_t>(tensor.index)];
+        if (list.empty() || list.back() != op)
+            list.push_back(op);
+    }
+}
+
+std::vector<Shape> shapesOf(const Graph &graph, const std::vector<TensorId> &slots)
+{
+    std::vector<Shape> shapes;
+    shapes.reserve(slots.size());
+    for (const TensorId tensor : slots)
+        shapes.push_back(tensor.valid() ? graph.at(tensor).type.shape : Shape{});
+    return shapes;
+}
+
+} // namespace
+
+Uses usesOf(const Graph &graph)
+{
+    Uses uses;
+    uses.producers.resize(graph.tensors.size());
+    uses.consumers.resize(graph.tensors.size());
+    for (std::size_t i = 0; i < graph.operators.size(); ++i) {
+        const OperatorId op{static_cast<std::int32_t>(i)};
+        record(uses.consumers, graph.operators[i].inputs, op);
+        record(uses.producers, graph.operators[i].outputs, op);
+    }
+    return uses;
+}
+
+std::string pathOf(const Graph &graph, ScopeId scope)
+{
+    std::string path;
+    for (; scope.index > 0; scope = graph.at(scope).parent)
+        path = path.empty() ? graph.at(scope).name : graph.at(scope).name + '.' + path;
+    return path;
+}
+
+std::vector<Shape> inputShapes(const Graph &graph, const Operator &op)
+{
+    return shapesOf(graph, op.inputs);
+}
+
+std::vector<Shape> outputShapes(const Graph &graph, const Operator &op)
+{
+    return shapesOf(graph, op.outputs);
+}
+
+} // namespace planloom

@@ -1,0 +1,354 @@
+#include "engine/graph/partition.h"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <span>
+
+namespace planloom {
+
+namespace {
+
+/// A partition beyond this many parts is a mistake, and would overflow the part numbers.
+constexpr std::int64_t kMostParts = std::int64_t{1} << 24;
+
+/// Ranges per identifier without touching the heap for annotations of usual size.
+class RangeBuffer
+{
+public:
+    explicit RangeBuffer(std::size_t count)
+    {
+        if (count > m_inline.size())
+            m_heap.resize(count);
+        m_ranges = count > m_inline.size() ? std::span<Range>(m_heap) : std::span<Range>(m_inline.data(), count);
+    }
+    RangeBuffer(const RangeBuffer &) = delete;
+    RangeBuffer &operator=(const RangeBuffer &) = delete;
+
+    std::span<Range> ranges() { return m_ranges; }
+
+private:
+    std::array<Range, 24> m_inline{};
+    std::vector<Range> m_heap{};
+    std::span<Range> m_ranges{};
+};
+
+/// Calls `visit(split, digit)` for every split, outermost first; `digit` is part's index within the split.
+template<typename Visit>
+void forEachDigit(const Partition &partition, std::int32_t part, Visit visit)
+{
+    std::int32_t below = partCount(partition);
+    assert(part >= 0 && part < below);
+    for (const Split &split : partition.splits) {
+        below /= split.parts;
+        visit(split, part / below);
+        part %= below;
+    }
+}
+
+/// Part `digit` of `range`. Cutting at rounded fractions tiles the range whatever its size, so that a range
+/// which micro-batches have made smaller is cut in the same proportions.
+Range cut(const Split &split, std::int32_t digit, Range range)
+{
+    const std::int64_t size = range.size();
+    if (split.sizes.empty())
+        return {range.begin + size * digit / split.parts, range.begin + size * (digit + 1) / split.parts};
+    std::int64_t before = 0;
+    std::int64_t total = 0;
+    for (std::size_t i = 0; i < split.sizes.size(); ++i) {
+        if (static_cast<std::int32_t>(i) < digit)
+            before += split.sizes[i];
+        total += split.sizes[i];
+    }
+    const std::int64_t through = before + split.sizes[static_cast<std::size_t>(digit)];
+    return {range.begin + size * before / total, range.begin + size * through / total};
+}
+
+void fillRanges(const Annotation &annotation, const Partition &partition, std::int32_t part,
+    const std::vector<Range> &outer, std::span<Range> ranges)
+{
+    assert(outer.empty() || outer.size() == ranges.size());
+    if (outer.empty()) {
+        for (std::size_t i = 0; i < ranges.size(); ++i)
+            ranges[i] = {0, annotation.dimensions[i].size};
+    } else {
+        std::copy(outer.begin(), outer.end(), ranges.begin());
+    }
+    forEachDigit(partition, part, [&](const Split &split, std::int32_t digit) {
+        if (split.kind == SplitKind::Dimension) {
+            Range &range = ranges[static_cast<std::size_t>(split.dimension)];
+            range = cut(split, digit, range);
+        }
+    });
+}
+
+IndexMask maskFrom(
+    const Annotation &annotation, const TensorTerms &terms, const Shape &shape, std::span<const Range> ranges)
+{
+    IndexMask mask;
+    mask.ranges.resize(shape.size());
+    assert(terms.opaque || terms.terms.size() == shape.size());
+    for (std::size_t i = 0; i < shape.size(); ++i) {
+        mask.ranges[i] = {0, shape[i]};
+        if (terms.opaque)
+            continue;
+        for (const std::int32_t factor : terms.terms[i].factors) {
+            const std::int64_t size = annotation.dimensions[static_cast<std::size_t>(factor)].size;
+            if (size == 1)
+                continue;
+            const std::int64_t rest = size == 0 ? 0 : shape[i] / size;
+            const Range &range = ranges[static_cast<std::size_t>(factor)];
+            mask.ranges[i] = {range.begin * rest, range.end * rest};
+            break;
+        }
+    }
+    return mask;
+}
+
+bool mentions(const TensorTerms &terms, std::int32_t dimension)
+{
+    for (const Term &term : terms.terms) {
+        if (std::find(term.factors.begin(), term.factors.end(), dimension) != term.factors.end())
+            return true;
+    }
+    return false;
+}
+
+bool isLinear(const Annotation &annotation, std::size_t slot)
+{
+    const auto &linear = annotation.linearInputs;
+    return std::find(linear.begin(), linear.end(), static_cast<std::int32_t>(slot)) != linear.end();
+}
+
+void append(ValueMask &value, const Split &split, std::int32_t digit)
+{
+    value.index = value.index * split.parts + digit;
+    value.count *= split.parts;
+}
+
+/// The views of one slot: masks from the partition, but for the value mask.
+TensorView placedView(const Graph &graph, const Operator &op, const Partition &partition, std::int32_t part,
+    TensorId tensor, const TensorTerms &terms, const std::vector<Range> &outer)
+{
+    TensorView view;
+    view.tensor = tensor;
+    RangeBuffer buffer(op.annotation.dimensions.size());
+    fillRanges(op.annotation, partition, part, outer, buffer.ranges());
+    view.index = maskFrom(op.annotation, terms, graph.at(tensor).type.shape, buffer.ranges());
+    return view;
+}
+
+Error illegal(const Operator &op, const std::string &identifier, std::string message, std::string advice)
+{
+    return {ErrorCode::InvalidInput, "operator '" + op.name + "': " + message, std::move(advice),
+        "operator:" + op.name + (identifier.empty() ? "" : "/" + identifier)};
+}
+
+std::string sumText(const std::vector<std::int64_t> &sizes)
+{
+    std::string text;
+    for (const std::int64_t size : sizes)
+        text += (text.empty() ? "" : " + ") + std::to_string(size);
+    return text;
+}
+
+/// Checks one cut of an identifier whose parts so far have `extents`, and replaces these by those after it.
+Result<void> checkCut(const Operator &op, const Split &split, std::vector<std::int64_t> &extents)
+{
+    const Dimension &dimension = op.annotation.dimensions[static_cast<std::size_t>(split.dimension)];
+    if (split.sizes.empty()) {
+        for (std::int64_t &extent : extents) {
+            if (extent % split.parts != 0) {
+                return illegal(op, dimension.name,
+                    "cannot cut '" + dimension.name + "' of size " + std::to_string(extent) + " into "
+                        + std::to_string(split.parts) + " equal parts",
+                    "choose a number of parts that divides " + std::to_string(extent)
+                        + ", or give the sizes of the parts");
+            }
+            extent /= split.parts;
+        }
+        return {};
+    }
+    if (static_cast<std::int64_t>(split.sizes.size()) != split.parts) {
+        return illegal(op, dimension.name,
+            "'" + dimension.name + "' is cut into " + std::to_string(split.parts) + " parts, but "
+                + std::to_string(split.sizes.size()) + " sizes are given",
+            "give one size per part");
+    }
+    std::int64_t total = 0;
+    for (const std::int64_t size : split.sizes) {
+        if (size < 1 || size > dimension.size) {
+            return illegal(op, dimension.name,
+                "a part of '" + dimension.name + "' has size " + std::to_string(size) + ", expected 1 to "
+                    + std::to_string(dimension.size),
+                "");
+        }
+        total += size;
+    }
+    for (const std::int64_t extent : extents) {
+        if (extent != total) {
+            return illegal(op, dimension.name,
+                "the parts of '" + dimension.name + "' add up to " + sumText(split.sizes) + " = "
+                    + std::to_string(total) + ", but its size is " + std::to_string(extent),
+                "make the sizes add up to " + std::to_string(extent));
+        }
+    }
+    extents = split.sizes;
+    std::sort(extents.begin(), extents.end());
+    extents.erase(std::unique(extents.begin(), extents.end()), extents.end());
+    return {};
+}
+
+} // namespace
+
+std::int32_t partCount(const Partition &partition)
+{
+    std::int32_t count = 1;
+    for (const Split &split : partition.splits)
+        count *= split.parts;
+    return count;
+}
+
+Result<void> checkPartition(const Operator &op, const Partition &partition)
+{
+    const Annotation &annotation = op.annotation;
+    std::vector<std::vector<std::int64_t>> extents(annotation.dimensions.size());
+    std::int64_t count = 1;
+    for (const Split &split : partition.splits) {
+        if (split.parts < 1)
+            return illegal(op, "", "a split into " + std::to_string(split.parts) + " parts", "use 1 part or more");
+        count *= split.parts;
+        if (count > kMostParts)
+            return illegal(op, "", "more than " + std::to_string(kMostParts) + " parts", "use fewer parts");
+        if (split.kind != SplitKind::Dimension) {
+            if (!split.sizes.empty())
+                return illegal(op, "", "only a cut of a dimension takes the sizes of its parts", "");
+            if (split.kind == SplitKind::Value && annotation.linearInputs.empty() && split.parts > 1) {
+                return illegal(op, "", "its value cannot be split, because no input enters linearly",
+                    "cut a dimension or replicate it instead");
+            }
+            continue;
+        }
+        if (split.dimension < 0 || static_cast<std::size_t>(split.dimension) >= annotation.dimensions.size()) {
+            return illegal(op, "",
+                "has " + std::to_string(annotation.dimensions.size()) + " dimensions, so none of number "
+                    + std::to_string(split.dimension),
+                "");
+        }
+        const Dimension &dimension = annotation.dimensions[static_cast<std::size_t>(split.dimension)];
+        if (dimension.mark == DimensionMark::Frozen && split.parts > 1) {
+            return illegal(op, dimension.name,
+                "'" + dimension.name + "' of size " + std::to_string(dimension.size) + " may not be split (asked for "
+                    + std::to_string(split.parts) + " parts)",
+                op.annotationProblem);
+        }
+        auto &parts = extents[static_cast<std::size_t>(split.dimension)];
+        if (parts.empty())
+            parts.push_back(dimension.size);
+        TRY_VOID(checkCut(op, split, parts));
+        if (parts.front() < 1)
+            return illegal(op, dimension.name, "'" + dimension.name + "' has no elements to cut", "");
+    }
+    return {};
+}
+
+PartBox partBox(const Annotation &annotation, const Partition &partition, std::int32_t part,
+    const std::vector<Range> &outer)
+{
+    PartBox box;
+    box.ranges.resize(annotation.dimensions.size());
+    fillRanges(annotation, partition, part, outer, box.ranges);
+    forEachDigit(partition, part, [&](const Split &split, std::int32_t digit) {
+        if (split.kind == SplitKind::Value)
+            append(box.value, split, digit);
+        else if (split.kind == SplitKind::Replicate)
+            box.replica = box.replica * split.parts + digit;
+    });
+    return box;
+}
+
+IndexMask maskOf(const Annotation &annotation, const TensorTerms &terms, const Shape &shape,
+    const std::vector<Range> &ranges)
+{
+    return maskFrom(annotation, terms, shape, ranges);
+}
+
+TensorView inputView(const Graph &graph, const Operator &op, const Partition &partition, std::int32_t part,
+    std::size_t slot, const std::vector<Range> &outer)
+{
+    const TensorId tensor = op.inputs[slot];
+    if (!tensor.valid())
+        return {};
+    TensorView view = placedView(graph, op, partition, part, tensor, op.annotation.inputs[slot], outer);
+    if (isLinear(op.annotation, slot)) {
+        forEachDigit(partition, part, [&](const Split &split, std::int32_t digit) {
+            if (split.kind == SplitKind::Value)
+                append(view.value, split, digit);
+        });
+    }
+    return view;
+}
+
+TensorView outputView(const Graph &graph, const Operator &op, const Partition &partition, std::int32_t part,
+    std::size_t slot, const std::vector<Range> &outer)
+{
+    const TensorId tensor = op.outputs[slot];
+    if (!tensor.valid())
+        return {};
+    const Annotation &annotation = op.annotation;
+    const TensorTerms &terms = annotation.outputs[slot];
+    TensorView view = placedView(graph, op, partition, part, tensor, terms, outer);
+    bool summands = true; // under a Value split
+    if (op.direction == Direction::Backward) {
+        // Slots: gradients of the forward's outputs, then its inputs, then its outputs. The gradient of a linear
+        // input does not depend on that input, so every part makes all of it.
+        const std::size_t forwardOutputs = (op.inputs.size() - op.outputs.size()) / 2;
+        summands = !isLinear(annotation, forwardOutputs + slot);
+    }
+    forEachDigit(partition, part, [&](const Split &split, std::int32_t digit) {
+        if (split.kind == SplitKind::Value ? summands
+                                           : split.kind == SplitKind::Dimension
+                    && annotation.dimensions[static_cast<std::size_t>(split.dimension)].mark == DimensionMark::Reduce
+                    && !mentions(terms, split.dimension))
+            append(view.value, split, digit);
+    });
+    return view;
+}
+
+Partition mirrored(const Operator &backward, const Partition &forward)
+{
+    // A backward annotation has its forward's identifiers under the same indices, so the splits carry over.
+    assert(backward.direction == Direction::Backward);
+    static_cast<void>(backward);
+    return forward;
+}
+
+std::string toString(const Annotation &annotation, const Partition &partition)
+{
+    if (partition.splits.empty())
+        return "whole";
+    std::string text;
+    for (const Split &split : partition.splits) {
+        if (!text.empty())
+            text += ' ';
+        if (split.kind == SplitKind::Dimension) {
+            const Dimension &dimension = annotation.dimensions[static_cast<std::size_t>(split.dimension)];
+            text += dimension.name;
+            if (dimension.mark == DimensionMark::Reduce)
+                text += '+';
+        } else {
+            text += split.kind == SplitKind::Value ? "value" : "replicate";
+        }
+        text += ':';
+        if (split.sizes.empty()) {
+            text += std::to_string(split.parts);
+            continue;
+        }
+        for (std::size_t i = 0; i < split.sizes.size(); ++i)
+            text += (i == 0 ? "(" : " ") + std::to_string(split.sizes[i]);
+        text += ')';
+    }
+    return text;
+}
+
+} // namespace planloom
