@@ -1,0 +1,514 @@
+#include "engine/graph/batch.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <utility>
+
+namespace planloom {
+
+namespace {
+
+std::size_t at(TensorId id)
+{
+    return static_cast<std::size_t>(id.index);
+}
+
+std::size_t at(OperatorId id)
+{
+    return static_cast<std::size_t>(id.index);
+}
+
+bool mentions(const TensorTerms &terms, std::int32_t dimension)
+{
+    for (const Term &term : terms.terms) {
+        if (std::find(term.factors.begin(), term.factors.end(), dimension) != term.factors.end())
+            return true;
+    }
+    return false;
+}
+
+/// The dimension of the tensor that is cut when the identifier is, or -1.
+std::int32_t cutDimension(const Annotation &annotation, const TensorTerms &terms, std::int32_t identifier)
+{
+    for (std::size_t i = 0; i < terms.terms.size(); ++i) {
+        if (splittableFactor(annotation, terms.terms[i]) == identifier)
+            return static_cast<std::int32_t>(i);
+    }
+    return -1;
+}
+
+/// The mini-batch's size: what the floating inputs' dimension 0 agree on, else what most inputs have.
+std::int64_t batchSize(const Graph &graph)
+{
+    std::vector<std::int64_t> floating;
+    std::vector<std::int64_t> all;
+    for (const TensorId id : graph.inputs) {
+        const TensorType &type = graph.at(id).type;
+        if (type.shape.empty())
+            continue;
+        all.push_back(type.shape[0]);
+        if (isFloating(type.dataType))
+            floating.push_back(type.shape[0]);
+    }
+    if (all.empty())
+        return 0;
+    if (!floating.empty() && std::all_of(floating.begin(), floating.end(), [&](auto n) { return n == floating[0]; }))
+        return floating[0];
+    std::map<std::int64_t, std::int64_t> votes;
+    for (const std::int64_t extent : all)
+        ++votes[extent];
+    // max_element keeps the first of equals, so ties go to the first input.
+    return *std::max_element(all.begin(), all.end(), [&](auto a, auto b) { return votes[a] < votes[b]; });
+}
+
+/// One attempt to run the step in micro-batches, given which inputs are cut.
+///
+/// Passes over the operators repeat until they hold together: a pass may find that operators have to run once
+/// per step, or that operators which make a value of the batch's extent (an Expand, a Fill) should make slices of
+/// it. Each repetition decides something about at least one operator for good.
+class Attempt
+{
+public:
+    Attempt(const Graph &graph, std::int64_t size, std::vector<bool> cutInputs)
+        : m_graph(graph), m_size(size), m_cutInputs(std::move(cutInputs)), m_once(graph.operators.size()),
+          m_asked(graph.operators.size(), -1), m_producer(graph.tensors.size()), m_trained(graph.tensors.size())
+    {
+        for (std::size_t i = 0; i < graph.tensors.size(); ++i)
+            m_trained[i] = graph.tensors[i].role == TensorRole::Weight;
+        for (std::size_t i = 0; i < graph.operators.size(); ++i) {
+            const Operator &op = graph.operators[i];
+            if (op.direction != Direction::Forward)
+                continue;
+            bool trained = false;
+            for (const TensorId id : op.inputs)
+                trained = trained || (id && m_trained[at(id)]);
+            for (const TensorId id : op.outputs) {
+                if (id) {
+                    m_producer[at(id)] = OperatorId{static_cast<std::int32_t>(i)};
+                    m_trained[at(id)] = trained;
+                }
+            }
+        }
+    }
+
+    /// @return true if micro-batches leave the result as it is; then `info` is complete
+    bool run()
+    {
+        // A bound on the work, far above what models need (each pass is linear in the model).
+        constexpr int kMostPasses = 200;
+        for (int i = 0; i < kMostPasses; ++i) {
+            m_again = false;
+            const bool held = pass();
+            if (!m_again)
+                return held;
+        }
+        m_info.limitedBy = "the model: no end to what depends on the whole batch";
+        return false;
+    }
+
+    BatchInfo &info() { return m_info; }
+
+private:
+    bool pass()
+    {
+        m_info = {};
+        m_info.size = m_size;
+        m_info.mostMicroBatches = m_size;
+        m_info.tensorRole.assign(m_graph.tensors.size(), BatchRole::Same);
+        m_info.tensorDimension.assign(m_graph.tensors.size(), -1);
+        m_info.operatorDimension.assign(m_graph.operators.size(), -1);
+        m_info.oncePerStep = m_once;
+        for (std::size_t i = 0; i < m_graph.inputs.size(); ++i) {
+            if (m_cutInputs[i])
+                setSplit(m_graph.inputs[i], 0);
+        }
+        for (std::size_t i = 0; i < m_graph.operators.size(); ++i) {
+            const OperatorId id{static_cast<std::int32_t>(i)};
+            const Direction direction = m_graph.operators[i].direction;
+            const bool held = direction == Direction::Forward ? forward(id)
+                : direction == Direction::Backward           ? backward(id)
+                                                             : optimizer(id);
+            if (!held)
+                return false;
+            if (m_restart)
+                return std::exchange(m_restart, false);
+        }
+        return lossIsSum();
+    }
+
+    void setSplit(TensorId id, std::int32_t dimension)
+    {
+        m_info.tensorRole[at(id)] = BatchRole::Split;
+        m_info.tensorDimension[at(id)] = dimension;
+    }
+
+    BatchRole roleOf(TensorId id) const { return m_info.tensorRole[at(id)]; }
+
+    bool fail(OperatorId id, const std::string &reason)
+    {
+        m_info.limitedBy = "operator '" + m_graph.at(id).name + "': " + reason;
+        return false;
+    }
+
+    /// `id` cannot work on micro-batches: let it run once per step if nothing trained goes into it.
+    bool wholeOrFail(OperatorId id, const std::string &reason)
+    {
+        if (m_again)
+            return false; // found with roles that are already out of date
+        for (const TensorId output : m_graph.at(id).outputs) {
+            if (output && runOnce(output))
+                return true;
+        }
+        return fail(id, reason);
+    }
+
+    /// Makes the operators that `tensor` comes from run once per step, if they may.
+    bool runOnce(TensorId tensor)
+    {
+        std::vector<OperatorId> open{m_producer[at(tensor)]};
+        std::vector<OperatorId> cone;
+        std::vector<bool> seen(m_graph.operators.size());
+        while (!open.empty()) {
+            const OperatorId id = open.back();
+            open.pop_back();
+            if (!id || m_once[at(id)] || seen[at(id)])
+                continue;
+            seen[at(id)] = true;
+            const Operator &op = m_graph.at(id);
+            if (op.mirror)
+                return false;
+            for (const TensorId output : op.outputs) {
+                if (output && (m_trained[at(output)] || output == m_graph.loss))
+                    return false;
+            }
+            cone.push_back(id);
+            for (const TensorId input : op.inputs) {
+                if (input)
+                    open.push_back(m_producer[at(input)]);
+            }
+        }
+        if (cone.empty())
+            return false;
+        for (const OperatorId id : cone)
+            m_once[at(id)] = true;
+        m_again = true;
+        m_restart = true;
+        return true;
+    }
+
+    bool forward(OperatorId id)
+    {
+        const Operator &op = m_graph.at(id);
+        if (m_once[at(id)]) {
+            for (const TensorId output : op.outputs) {
+                if (output)
+                    m_info.tensorRole[at(output)] = BatchRole::Step;
+            }
+            return true;
+        }
+        std::int32_t identifier = m_asked[at(id)];
+        bool local = false;
+        bool summands = false;
+        for (std::size_t slot = 0; slot < op.inputs.size(); ++slot) {
+            const TensorId input = op.inputs[slot];
+            if (!input)
+                continue;
+            local = local || roleOf(input) == BatchRole::Local;
+            summands = summands || roleOf(input) == BatchRole::Summand;
+            if (roleOf(input) != BatchRole::Split)
+                continue;
+            const auto dimension = static_cast<std::size_t>(m_info.tensorDimension[at(input)]);
+            const TensorTerms &terms = op.annotation.inputs[slot];
+            const auto cut = terms.opaque ? std::nullopt : splittableFactor(op.annotation, terms.terms[dimension]);
+            if (!cut) {
+                return wholeOrFail(id, "needs dimension " + std::to_string(dimension) + " of '"
+                        + m_graph.at(input).name + "', which holds the batch, whole");
+            }
+            if (identifier >= 0 && identifier != *cut)
+                return wholeOrFail(id, "its inputs hold the batch in dimensions that do not go together");
+            identifier = *cut;
+        }
+        if (summands && !mayPassSummands(op, identifier >= 0 || local))
+            return wholeSummands(id);
+        m_info.operatorDimension[at(id)] = identifier;
+        if (identifier >= 0) {
+            m_info.mostMicroBatches = std::gcd(m_info.mostMicroBatches,
+                op.annotation.dimensions[static_cast<std::size_t>(identifier)].size);
+            if (m_info.mostMicroBatches < m_size && m_info.limitedBy.empty())
+                fail(id, "its part of the batch's dimension has " + dimensionText(op, identifier));
+            if (!alignUncut(id, identifier))
+                return false;
+        }
+        return setOutputs(id, identifier, local, summands);
+    }
+
+    static std::string dimensionText(const Operator &op, std::int32_t identifier)
+    {
+        const Dimension &dimension = op.annotation.dimensions[static_cast<std::size_t>(identifier)];
+        return "size " + std::to_string(dimension.size) + " ('" + dimension.name + "')";
+    }
+
+    /// True if the operator's outputs for a sum are the sum of its outputs for the summands.
+    bool mayPassSummands(const Operator &op, bool batchDependent) const
+    {
+        if (batchDependent)
+            return false;
+        std::vector<std::int32_t> summands;
+        for (std::size_t slot = 0; slot < op.inputs.size(); ++slot) {
+            if (op.inputs[slot] && roleOf(op.inputs[slot]) == BatchRole::Summand)
+                summands.push_back(static_cast<std::int32_t>(slot));
+        }
+        if (op.kind == OperatorKind::Mul && summands.size() == 1)
+            return true;
+        // Jointly linear: a linear input that is the same in every micro-batch would be added once for each.
+        std::vector<std::int32_t> linear;
+        for (const std::int32_t slot : op.annotation.linearInputs) {
+            if (op.inputs[static_cast<std::size_t>(slot)])
+                linear.push_back(slot);
+        }
+        std::sort(linear.begin(), linear.end());
+        return linear == summands;
+    }
+
+    /// An operator needs sums over the batch as values: they can be had if nothing trained goes into them.
+    bool wholeSummands(OperatorId id)
+    {
+        const Operator &op = m_graph.at(id);
+        const auto &linear = op.annotation.linearInputs;
+        const auto isLinear = [&](std::size_t slot) {
+            return std::find(linear.begin(), linear.end(), static_cast<std::int32_t>(slot)) != linear.end();
+        };
+        bool nonlinear = false;
+        for (std::size_t slot = 0; slot < op.inputs.size(); ++slot) {
+            nonlinear = nonlinear
+                || (op.inputs[slot] && roleOf(op.inputs[slot]) == BatchRole::Summand && !isLinear(slot));
+        }
+        if (m_again)
+            return false;
+        for (std::size_t slot = 0; slot < op.inputs.size(); ++slot) {
+            const TensorId input = op.inputs[slot];
+            if (!input || roleOf(input) != BatchRole::Summand || (nonlinear && isLinear(slot)))
+                continue;
+            if (!m_once[at(m_producer[at(input)])] && !runOnce(input)) {
+                m_again = false;
+                m_restart = false;
+                return fail(id, "needs '" + m_graph.at(input).name + "' summed over the whole batch");
+            }
+        }
+        return true;
+    }
+
+    /// Inputs that have the batch's identifier but are not cut: asks their producers for slices.
+    bool alignUncut(OperatorId id, std::int32_t identifier)
+    {
+        const Operator &op = m_graph.at(id);
+        for (std::size_t slot = 0; slot < op.inputs.size(); ++slot) {
+            const TensorId input = op.inputs[slot];
+            const TensorTerms &terms = op.annotation.inputs[slot];
+            if (!input || roleOf(input) == BatchRole::Split || roleOf(input) == BatchRole::Step
+                || !mentions(terms, identifier))
+                continue;
+            const std::int32_t dimension = cutDimension(op.annotation, terms, identifier);
+            if (roleOf(input) == BatchRole::Same && askForSlices(input, dimension))
+                continue;
+            // A constant is simply read in slices; but the gradient of what is trained would come in slices too.
+            if (roleOf(input) != BatchRole::Same || (m_trained[at(input)] && m_graph.loss)) {
+                return wholeOrFail(id, "'" + m_graph.at(input).name
+                        + "' is as long as the batch, but does not come in micro-batches");
+            }
+        }
+        return true;
+    }
+
+    bool askForSlices(TensorId tensor, std::int32_t dimension)
+    {
+        const OperatorId producer = m_producer[at(tensor)];
+        if (!producer || dimension < 0 || m_info.operatorDimension[at(producer)] >= 0)
+            return false;
+        const Operator &op = m_graph.at(producer);
+        const auto slot = static_cast<std::size_t>(
+            std::find(op.outputs.begin(), op.outputs.end(), tensor) - op.outputs.begin());
+        const TensorTerms &terms = op.annotation.outputs[slot];
+        const auto cut = terms.opaque
+            ? std::nullopt
+            : splittableFactor(op.annotation, terms.terms[static_cast<std::size_t>(dimension)]);
+        if (!cut)
+            return false;
+        m_asked[at(producer)] = *cut;
+        m_again = true;
+        return true;
+    }
+
+    bool setOutputs(OperatorId id, std::int32_t identifier, bool local, bool summands)
+    {
+        const Operator &op = m_graph.at(id);
+        const bool statistics = op.kind == OperatorKind::BatchMean || op.kind == OperatorKind::BatchVariance;
+        for (std::size_t slot = 0; slot < op.outputs.size(); ++slot) {
+            const TensorId output = op.outputs[slot];
+            if (!output)
+                continue;
+            BatchRole &role = m_info.tensorRole[at(output)];
+            role = local ? BatchRole::Local : summands ? BatchRole::Summand : BatchRole::Same;
+            if (identifier < 0)
+                continue;
+            const TensorTerms &terms = op.annotation.outputs[slot];
+            if (terms.opaque)
+                return wholeOrFail(id, "makes '" + m_graph.at(output).name + "' whole only");
+            if (mentions(terms, identifier)) {
+                const std::int32_t dimension = cutDimension(op.annotation, terms, identifier);
+                if (dimension < 0)
+                    return wholeOrFail(id, "cannot make '" + m_graph.at(output).name + "' in micro-batches");
+                setSplit(output, dimension);
+            } else if (op.annotation.dimensions[static_cast<std::size_t>(identifier)].mark == DimensionMark::Reduce) {
+                role = statistics ? BatchRole::Local : BatchRole::Summand;
+            }
+        }
+        return true;
+    }
+
+    bool backward(OperatorId id)
+    {
+        const Operator &op = m_graph.at(id);
+        std::int32_t identifier = -1;
+        if (op.mirror) {
+            if (m_once[at(op.mirror)])
+                return fail(op.mirror, "has a gradient, but needs the whole batch");
+            identifier = m_info.operatorDimension[at(op.mirror)];
+            if (identifier >= 0
+                && op.annotation.dimensions[static_cast<std::size_t>(identifier)].mark == DimensionMark::Frozen)
+                return fail(id, "its batch dimension may not be split");
+        }
+        m_info.operatorDimension[at(id)] = identifier;
+        for (const TensorId output : op.outputs) {
+            if (!output || m_graph.at(output).role != TensorRole::Gradient)
+                continue;
+            // The forward pTensor decides. A loss summand's gradient is that of the sum, in every micro-batch;
+            // what all micro-batches share collects a summand from each.
+            const TensorId of = m_graph.at(output).of;
+            switch (roleOf(of)) {
+            case BatchRole::Split:
+                setSplit(output, m_info.tensorDimension[at(of)]);
+                break;
+            case BatchRole::Same:
+                m_info.tensorRole[at(output)] = BatchRole::Summand;
+                break;
+            case BatchRole::Summand:
+                m_info.tensorRole[at(output)] = BatchRole::Same;
+                break;
+            case BatchRole::Local:
+                m_info.tensorRole[at(output)] = BatchRole::Local;
+                break;
+            case BatchRole::Step:
+                return fail(id, "makes the gradient of '" + m_graph.at(of).name + "', which needs the whole batch");
+            }
+        }
+        return true;
+    }
+
+    bool optimizer(OperatorId id)
+    {
+        m_info.oncePerStep[at(id)] = true;
+        for (const TensorId output : m_graph.at(id).outputs) {
+            if (output && m_graph.at(output).role == TensorRole::Activation)
+                m_info.tensorRole[at(output)] = BatchRole::Step;
+        }
+        return true;
+    }
+
+    bool lossIsSum()
+    {
+        if (!m_graph.loss || roleOf(m_graph.loss) == BatchRole::Summand)
+            return true;
+        const OperatorId producer = m_producer[at(m_graph.loss)];
+        if (producer)
+            return fail(producer, "the loss is not a sum over the batch");
+        m_info.limitedBy = "the loss is not a sum over the batch";
+        return false;
+    }
+
+    const Graph &m_graph;
+    std::int64_t m_size;
+    std::vector<bool> m_cutInputs; ///< By position in Graph::inputs.
+    std::vector<bool> m_once; ///< By operator; grows from pass to pass.
+    std::vector<std::int32_t> m_asked; ///< By operator: identifier that a consumer wants cut, or -1.
+    std::vector<OperatorId> m_producer; ///< By tensor: the forward operator.
+    std::vector<bool> m_trained; ///< By tensor: depends on a weight.
+    bool m_again = false; ///< Something was decided that asks for another pass.
+    bool m_restart = false; ///< ... and makes the rest of this one pointless.
+    BatchInfo m_info;
+};
+
+/// The step in one piece: the only way where micro-batches would change the result.
+BatchInfo onePiece(const Graph &graph, std::int64_t size, std::string reason)
+{
+    BatchInfo info;
+    info.size = size;
+    info.mostMicroBatches = 1;
+    info.limitedBy = std::move(reason);
+    info.tensorRole.assign(graph.tensors.size(), BatchRole::Same);
+    info.tensorDimension.assign(graph.tensors.size(), -1);
+    info.operatorDimension.assign(graph.operators.size(), -1);
+    info.oncePerStep.assign(graph.operators.size(), false);
+    for (std::size_t i = 0; i < graph.operators.size(); ++i)
+        info.oncePerStep[i] = graph.operators[i].direction == Direction::Optimizer;
+    for (std::size_t i = 0; i < graph.tensors.size(); ++i) {
+        const Tensor &tensor = graph.tensors[i];
+        if (tensor.role == TensorRole::Gradient && graph.at(tensor.of).role == TensorRole::Weight)
+            info.tensorRole[i] = BatchRole::Summand;
+    }
+    return info;
+}
+
+} // namespace
+
+BatchInfo analyseBatch(const Graph &graph)
+{
+    const std::int64_t size = batchSize(graph);
+    if (size <= 0)
+        return onePiece(graph, 0, "the model: none of its inputs has a batch dimension");
+    if (size == 1)
+        return onePiece(graph, 1, "");
+
+    std::vector<bool> cut(graph.inputs.size());
+    for (std::size_t i = 0; i < cut.size(); ++i) {
+        const Shape &shape = graph.at(graph.inputs[i]).type.shape;
+        cut[i] = !shape.empty() && shape[0] == size;
+    }
+    Attempt attempt(graph, size, cut);
+    if (attempt.run())
+        return std::move(attempt.info());
+    const std::string reason = attempt.info().limitedBy;
+    // An input may be as long as the batch by chance (positions in a sequence): an attempt that holds together
+    // without it proves so.
+    if (std::count(cut.begin(), cut.end(), true) > 1) {
+        for (std::size_t i = cut.size(); i-- > 0;) {
+            if (!cut[i])
+                continue;
+            std::vector<bool> fewer = cut;
+            fewer[i] = false;
+            Attempt other(graph, size, std::move(fewer));
+            if (other.run())
+                return std::move(other.info());
+        }
+    }
+    return onePiece(graph, size, reason);
+}
+
+std::vector<Range> microBatchRanges(const BatchInfo &batch, const Graph &graph, OperatorId op,
+    std::int32_t microBatch, std::int32_t microBatches)
+{
+    const std::int32_t identifier = batch.operatorDimension[at(op)];
+    if (identifier < 0)
+        return {};
+    const Annotation &annotation = graph.at(op).annotation;
+    std::vector<Range> ranges;
+    ranges.reserve(annotation.dimensions.size());
+    for (const Dimension &dimension : annotation.dimensions)
+        ranges.push_back({0, dimension.size});
+    Range &range = ranges[static_cast<std::size_t>(identifier)];
+    range = {range.end * microBatch / microBatches, range.end * (microBatch + 1) / microBatches};
+    return ranges;
+}
+
+} // namespace planloom
