@@ -18,6 +18,9 @@ std::size_t at(ScopeId id)
 
 using Path = std::vector<std::string_view>;
 
+/// Deepest nesting kept of a name; real models stay below 20.
+constexpr std::size_t kMostParts = 64;
+
 /// "/transformer/h.3/attn/Gemm" -> transformer, h.3, attn.
 Path modulePath(std::string_view name)
 {
@@ -25,7 +28,7 @@ Path modulePath(std::string_view name)
     std::size_t begin = 0;
     for (;;) {
         const std::size_t slash = name.find('/', begin);
-        if (slash == std::string_view::npos)
+        if (slash == std::string_view::npos || path.size() == kMostParts)
             return path;
         if (slash > begin)
             path.push_back(name.substr(begin, slash - begin));
@@ -104,8 +107,10 @@ void dissolveSingles(Graph &graph)
         scopes.push_back({.name = std::move(graph.scopes[i].name), .parent = parent});
     }
     graph.scopes = std::move(scopes);
-    for (Operator &op : graph.operators)
-        op.scope = now[at(op.scope)];
+    for (Operator &op : graph.operators) {
+        if (op.direction == Direction::Forward)
+            op.scope = now[at(op.scope)];
+    }
 }
 
 /// Backward operators lie where their forwards lie, optimizer ones where their weight is first used.

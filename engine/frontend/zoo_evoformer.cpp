@@ -1,0 +1,192 @@
+// The Evoformer stack of AlphaFold 2 (Jumper et al. 2021, supplement 1.6), with the parameters of OpenFold.
+#include "engine/frontend/zoo_parts.h"
+
+#include <cmath>
+
+namespace planloom {
+
+namespace {
+
+using Integers = std::vector<std::int64_t>;
+
+struct Form {
+    std::int64_t heads = 0; ///< Of MSA attention.
+    std::int64_t pairHeads = 0; ///< Of triangle attention.
+    std::int64_t width = 0; ///< Of a head, and of the factors of the outer product.
+    std::int64_t triangle = 0; ///< Of triangle multiplication.
+};
+
+std::int64_t lastOf(ZooBuilder &b, TensorId x)
+{
+    return b.shape(x).empty() ? 1 : b.shape(x).back();
+}
+
+TensorId add(ZooBuilder &b, TensorId x, TensorId y, std::string_view name)
+{
+    return b.one(OperatorKind::Add, {x, y}, {}, name);
+}
+
+TensorId sigmoid(ZooBuilder &b, TensorId x, std::string_view name)
+{
+    return b.one(OperatorKind::Sigmoid, {x}, {}, name);
+}
+
+TensorId product(ZooBuilder &b, TensorId x, TensorId y, std::string_view name)
+{
+    return b.one(OperatorKind::Mul, {x, y}, {}, name);
+}
+
+/// Gated attention along dimension 2 of x [b n l c]; `bias` [b 1 h l l] may be invalid.
+TensorId gatedAttention(ZooBuilder &b, TensorId x, TensorId bias, std::int64_t heads, std::int64_t width)
+{
+    const auto inside = b.scope("mha");
+    const Shape in = b.shape(x);
+    if (in.size() != 4)
+        return x;
+    const auto apart = [&](const std::string &name, bool key) {
+        TensorId t = b.linear(x, heads * width, "linear_" + name, false);
+        t = b.reshape(t, {in[0], in[1], in[2], heads, width}, name + ".heads");
+        return b.transpose(t, key ? Integers{0, 1, 3, 4, 2} : Integers{0, 1, 3, 2, 4}, name + ".transpose");
+    };
+    const TensorId query = b.scaled(apart("q", false), 1 / std::sqrt(static_cast<double>(width)), "scale");
+    const TensorId key = apart("k", true);
+    const TensorId value = apart("v", false);
+    TensorId scores = b.one(OperatorKind::MatMul, {query, key}, {}, "scores");
+    if (bias)
+        scores = add(b, scores, bias, "biased");
+    TensorId context = b.one(OperatorKind::MatMul, {b.softmax(scores, "softmax"), value}, {}, "context");
+    context = b.transpose(context, {0, 1, 3, 2, 4}, "context.transpose");
+    context = b.reshape(context, {in[0], in[1], in[2], heads * width}, "context.merge");
+    const TensorId gate = sigmoid(b, b.linear(x, heads * width, "linear_g"), "gate");
+    return b.linear(product(b, context, gate, "gated"), in[3], "linear_o");
+}
+
+/// Bias from the pair representation, [b i j c] -> [b 1 h i j].
+TensorId pairBias(ZooBuilder &b, TensorId pair, std::int64_t heads)
+{
+    const Shape in = b.shape(pair);
+    if (in.size() != 4)
+        return pair;
+    const TensorId turned = b.transpose(b.linear(pair, heads, "linear_z", false), {0, 3, 1, 2}, "bias.transpose");
+    return b.reshape(turned, {in[0], 1, heads, in[1], in[2]}, "bias");
+}
+
+TensorId rowAttention(ZooBuilder &b, TensorId msa, TensorId pair, const Form &form)
+{
+    const auto inside = b.scope("msa_att_row");
+    const TensorId x = b.layerNorm(msa, "layer_norm_m");
+    const TensorId bias = pairBias(b, b.layerNorm(pair, "layer_norm_z"), form.heads);
+    return b.dropout(gatedAttention(b, x, bias, form.heads, form.width), "dropout");
+}
+
+TensorId columnAttention(ZooBuilder &b, TensorId msa, const Form &form)
+{
+    const auto inside = b.scope("msa_att_col");
+    const TensorId x = b.layerNorm(b.transpose(msa, {0, 2, 1, 3}, "columns"), "layer_norm_m");
+    return b.transpose(gatedAttention(b, x, {}, form.heads, form.width), {0, 2, 1, 3}, "rows");
+}
+
+TensorId transition(ZooBuilder &b, TensorId x, const std::string &name)
+{
+    const auto inside = b.scope(name);
+    const std::int64_t width = lastOf(b, x);
+    TensorId y = b.linear(b.layerNorm(x, "layer_norm"), 4 * width, "linear_1");
+    y = b.one(OperatorKind::Relu, {y}, {}, "relu");
+    return b.linear(y, width, "linear_2");
+}
+
+/// Mean over sequences of the outer products of residues: [b s i m] -> [b i j z].
+TensorId outerProductMean(ZooBuilder &b, TensorId msa, std::int64_t pairWidth, const Form &form)
+{
+    const auto inside = b.scope("outer_product_mean");
+    const Shape in = b.shape(msa);
+    if (in.size() != 4)
+        return msa;
+    const TensorId x = b.layerNorm(msa, "layer_norm");
+    const TensorId left = b.linear(x, form.width, "linear_1");
+    const TensorId right = b.linear(x, form.width, "linear_2");
+    TensorId outer
+        = b.one(OperatorKind::Einsum, {left, right}, attributesOf({{"equation", "bsic,bsjd->bijcd"}}), "outer");
+    outer = b.reshape(outer, {in[0], in[2], in[2], form.width * form.width}, "flat");
+    return b.linear(b.scaled(outer, 1 / static_cast<double>(in[1]), "mean"), pairWidth, "linear_out");
+}
+
+TensorId triangleProduct(ZooBuilder &b, TensorId pair, bool outgoing, const Form &form)
+{
+    const auto inside = b.scope(outgoing ? "tri_mul_out" : "tri_mul_in");
+    const std::int64_t width = lastOf(b, pair);
+    const TensorId x = b.layerNorm(pair, "layer_norm_in");
+    const auto factor = [&](const std::string &name) {
+        const TensorId gate = sigmoid(b, b.linear(x, form.triangle, "linear_" + name + "_g"), name + ".gate");
+        return product(b, b.linear(x, form.triangle, "linear_" + name + "_p"), gate, name);
+    };
+    const TensorId left = factor("a");
+    const TensorId right = factor("b");
+    TensorId y = b.one(OperatorKind::Einsum, {left, right},
+        attributesOf({{"equation", outgoing ? "bikc,bjkc->bijc" : "bkic,bkjc->bijc"}}), "product");
+    y = b.linear(b.layerNorm(y, "layer_norm_out"), width, "linear_z");
+    const TensorId gate = sigmoid(b, b.linear(x, width, "linear_g"), "gate");
+    return b.dropout(product(b, y, gate, "gated"), "dropout");
+}
+
+TensorId triangleAttention(ZooBuilder &b, TensorId pair, bool starting, const Form &form)
+{
+    const auto inside = b.scope(starting ? "tri_att_start" : "tri_att_end");
+    TensorId x = starting ? pair : b.transpose(pair, {0, 2, 1, 3}, "columns");
+    x = b.layerNorm(x, "layer_norm");
+    TensorId y = gatedAttention(b, x, pairBias(b, x, form.pairHeads), form.pairHeads, form.width);
+    if (!starting)
+        y = b.transpose(y, {0, 2, 1, 3}, "rows");
+    return b.dropout(y, "dropout");
+}
+
+TensorId meanSquare(ZooBuilder &b, TensorId x, const std::string &name)
+{
+    Integers axes;
+    for (std::size_t i = 0; i < b.shape(x).size(); ++i)
+        axes.push_back(static_cast<std::int64_t>(i));
+    const TensorId square = b.one(OperatorKind::Pow, {x, b.scalar(2)}, {}, name + ".square");
+    return b.one(OperatorKind::ReduceMean, {square},
+        attributesOf({{"axes", axes}, {"keepdims", 0}, {"count", elementCount(b.shape(x))}}), name + ".mean");
+}
+
+} // namespace
+
+Result<Graph> buildEvoformer(const ZooValues &values)
+{
+    const std::int64_t batch = values.integer("batch");
+    const std::int64_t residues = values.integer("residues");
+    const Form form{.heads = values.integer("heads"), .pairHeads = values.integer("pair_heads"),
+        .width = values.integer("head_width"), .triangle = values.integer("triangle")};
+    ZooBuilder b("evoformer", values.real("dropout"));
+    TensorId msa = b.input(
+        "msa", {DataType::Float32, {batch, values.integer("seqs"), residues, values.integer("msa")}});
+    TensorId pair = b.input("pair", {DataType::Float32, {batch, residues, residues, values.integer("pair")}});
+    for (std::int64_t layer = 0; layer < values.integer("layers"); ++layer) {
+        const auto inside = b.scope("blocks." + std::to_string(layer));
+        msa = add(b, msa, rowAttention(b, msa, pair, form), "residual_1");
+        msa = add(b, msa, columnAttention(b, msa, form), "residual_2");
+        msa = add(b, msa, transition(b, msa, "msa_transition"), "residual_3");
+        pair = add(b, pair, outerProductMean(b, msa, values.integer("pair"), form), "residual_4");
+        pair = add(b, pair, triangleProduct(b, pair, true, form), "residual_5");
+        pair = add(b, pair, triangleProduct(b, pair, false, form), "residual_6");
+        pair = add(b, pair, triangleAttention(b, pair, true, form), "residual_7");
+        pair = add(b, pair, triangleAttention(b, pair, false, form), "residual_8");
+        pair = add(b, pair, transition(b, pair, "pair_transition"), "residual_9");
+    }
+    // The first sequence of the MSA is the protein itself.
+    TensorId single = b.one(OperatorKind::Slice, {msa},
+        attributesOf({{"starts", Integers{0, 0, 0, 0}}, {"steps", Integers{1, 1, 1, 1}}}), "first_row",
+        {{DataType::Float32, {batch, 1, residues, values.integer("msa")}}});
+    single = b.linear(b.reshape(single, {batch, residues, values.integer("msa")}, "single.input"),
+        values.integer("single"), "linear");
+    TensorId loss;
+    {
+        const auto inside = b.scope("loss");
+        loss = add(b, meanSquare(b, msa, "msa"), meanSquare(b, pair, "pair"), "sum");
+        loss = add(b, loss, meanSquare(b, single, "single"), "total");
+    }
+    return b.finish({loss}, loss);
+}
+
+} // namespace planloom

@@ -1,0 +1,142 @@
+#include "engine/frontend/zoo_parts.h"
+
+#include <limits>
+
+namespace planloom {
+
+namespace {
+
+using Integers = std::vector<std::int64_t>;
+
+/// Labels with this value are left out of the loss, as in PyTorch.
+constexpr std::int64_t kIgnoredLabel = -100;
+
+std::string joined(std::string_view name, std::string_view suffix)
+{
+    return std::string(name) + std::string(suffix);
+}
+
+} // namespace
+
+double ZooValues::real(std::string_view name) const
+{
+    const auto found = m_values.find(name);
+    assert(found != m_values.end());
+    return found->second;
+}
+
+Error ZooValues::wrong(std::string_view name, std::string message) const
+{
+    return Error{ErrorCode::InvalidInput, std::move(message), "", joined("zoo:" + m_family + "/", name)};
+}
+
+TensorId ZooBuilder::linear(TensorId x, std::int64_t n, std::string_view name, bool bias, bool transposed)
+{
+    const Shape in = shape(x);
+    const std::int64_t k = in.empty() ? 1 : in.back();
+    std::vector<TensorId> inputs{x, weight(joined(name, ".weight"), transposed ? Shape{n, k} : Shape{k, n})};
+    if (bias)
+        inputs.push_back(weight(joined(name, ".bias"), {n}));
+    return one(OperatorKind::Linear, std::move(inputs), attributesOf({{"transposed", transposed ? 1 : 0}}), name);
+}
+
+TensorId ZooBuilder::layerNorm(TensorId x, std::string_view name, double epsilon)
+{
+    const Shape in = shape(x);
+    const Shape last{in.empty() ? 1 : in.back()};
+    const auto axis = static_cast<std::int64_t>(in.size()) - 1;
+    return one(OperatorKind::LayerNorm, {x, weight(joined(name, ".weight"), last), weight(joined(name, ".bias"), last)},
+        attributesOf({{"axis", axis}, {"epsilon", epsilon}}), name);
+}
+
+TensorId ZooBuilder::rmsNorm(TensorId x, std::string_view name, double epsilon)
+{
+    const Shape in = shape(x);
+    const auto axis = static_cast<std::int64_t>(in.size()) - 1;
+    return one(OperatorKind::RmsNorm, {x, weight(joined(name, ".weight"), {in.empty() ? 1 : in.back()})},
+        attributesOf({{"axis", axis}, {"epsilon", epsilon}}), name);
+}
+
+TensorId ZooBuilder::embedding(TensorId table, TensorId indices, std::string_view name)
+{
+    return one(OperatorKind::Embedding, {table, indices}, {}, name);
+}
+
+TensorId ZooBuilder::dropout(TensorId x, std::string_view name)
+{
+    if (m_dropout <= 0)
+        return x;
+    ++m_dropouts;
+    return one(OperatorKind::Dropout, {x}, attributesOf({{"ratio", m_dropout}, {"seed", m_dropouts}}), name);
+}
+
+TensorId ZooBuilder::transpose(TensorId x, std::vector<std::int64_t> permutation, std::string_view name)
+{
+    return one(OperatorKind::Transpose, {x}, attributesOf({{"permutation", std::move(permutation)}}), name);
+}
+
+TensorId ZooBuilder::softmax(TensorId x, std::string_view name)
+{
+    return one(OperatorKind::Softmax, {x}, attributesOf({{"axis", static_cast<std::int64_t>(shape(x).size()) - 1}}), name);
+}
+
+TensorId ZooBuilder::scaled(TensorId x, double factor, std::string_view name)
+{
+    return one(OperatorKind::Mul, {x, scalar(static_cast<float>(factor))}, {}, name);
+}
+
+TensorId ZooBuilder::range(DataType type, std::int64_t n, std::string_view name)
+{
+    return one(OperatorKind::Range, {}, attributesOf({{"start", 0.0}, {"delta", 1.0}}), name, {{type, {n}}});
+}
+
+TensorId ZooBuilder::causalMask(std::int64_t n)
+{
+    const auto inside = scope("mask");
+    const TensorId positions = range(DataType::Int64, n, "positions");
+    return one(OperatorKind::LessOrEqual, {reshape(positions, {1, n}, "columns"), reshape(positions, {n, 1}, "rows")}, {},
+        "causal");
+}
+
+TensorId ZooBuilder::splitHeads(TensorId x, std::int64_t heads, std::string_view name, bool key)
+{
+    const Shape in = shape(x);
+    if (in.size() != 3)
+        return x; // an earlier failure, which finish() reports
+    const TensorId apart = reshape(x, {in[0], in[1], heads, in[2] / heads}, joined(name, ".heads"));
+    return transpose(apart, key ? Integers{0, 2, 3, 1} : Integers{0, 2, 1, 3}, joined(name, ".transpose"));
+}
+
+TensorId ZooBuilder::mergeHeads(TensorId x, std::string_view name)
+{
+    const Shape in = shape(x);
+    if (in.size() != 4)
+        return x;
+    const TensorId turned = transpose(x, {0, 2, 1, 3}, joined(name, ".transpose"));
+    return reshape(turned, {in[0], in[2], in[1] * in[3]}, joined(name, ".merge"));
+}
+
+TensorId ZooBuilder::masked(TensorId scores, TensorId mask, std::string_view name)
+{
+    return one(OperatorKind::Where, {mask, scores, scalar(std::numeric_limits<float>::lowest())}, {}, name);
+}
+
+TensorId ZooBuilder::meanLoss(TensorId logits, TensorId labels)
+{
+    const auto inside = scope("loss");
+    const Shape in = shape(logits);
+    if (in.empty())
+        return {};
+    const std::int64_t items = elementCount(in) / in.back();
+    if (in.size() > 2) {
+        logits = reshape(logits, {items, in.back()}, "logits");
+        labels = reshape(labels, {items}, "labels");
+    }
+    const TensorId sum = one(OperatorKind::CrossEntropy, {logits, labels},
+        attributesOf({{"reduction", "sum"}, {"ignore_index", kIgnoredLabel}}), "cross_entropy");
+    const TensorId count
+        = one(OperatorKind::CountValid, {labels}, attributesOf({{"ignore_index", kIgnoredLabel}}), "count");
+    return one(OperatorKind::Div, {sum, count}, {}, "mean");
+}
+
+} // namespace planloom
