@@ -35,6 +35,10 @@ struct GradientRule {
 };
 GradientRule gradientRule(const Graph &graph, const Operator &forward);
 
+/// The same where only some inputs' gradients are wanted (`wanted[i]`, per forward input; missing entries mean
+/// yes): what only the others need is not saved. `gradientOf` does not depend on `wanted`.
+GradientRule gradientRule(const Graph &graph, const Operator &forward, const std::vector<bool> &wanted);
+
 /// The annotation of a backward operator, in the slots of `Operator`: identifiers and their sizes are the
 /// forward's; every Spatial one becomes Reduce, since the gradient of an input that lacks an identifier is a
 /// sum over it. Its linearInputs are the saved linear inputs of the forward; under a Value split the gradients

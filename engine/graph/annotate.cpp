@@ -1,0 +1,542 @@
+#include "engine/graph/annotation_builder.h"
+#include "engine/graph/catalogue.h"
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+namespace planloom {
+
+// --- the builder -----------------------------------------------------------------------------------------------
+
+AnnotationBuilder::AnnotationBuilder(const AnnotateCall &call, std::string_view reserved)
+    : m_reserved(reserved)
+{
+    m_annotation.inputs.resize(call.inputs.size(), TensorTerms{{}, true});
+    m_annotation.outputs.resize(call.outputs.size(), TensorTerms{{}, true});
+    m_annotation.dimensions.reserve(8);
+}
+
+bool AnnotationBuilder::nameUsed(std::string_view name) const
+{
+    return std::any_of(m_annotation.dimensions.begin(), m_annotation.dimensions.end(),
+        [name](const Dimension &dimension) { return dimension.name == name; });
+}
+
+std::int32_t AnnotationBuilder::add(std::string name, std::int64_t size, DimensionMark mark)
+{
+    m_annotation.dimensions.push_back(Dimension{std::move(name), size, mark});
+    return static_cast<std::int32_t>(m_annotation.dimensions.size()) - 1;
+}
+
+std::int32_t AnnotationBuilder::fresh(std::int64_t size, DimensionMark mark)
+{
+    if (size <= 1)
+        return literal(size);
+    for (;;) {
+        std::string name(1, static_cast<char>('a' + m_nextLetter % 26));
+        const bool reserved = m_nextLetter < 26 && m_reserved.find(name[0]) != std::string_view::npos;
+        if (m_nextLetter >= 26)
+            name += std::to_string(m_nextLetter / 26);
+        ++m_nextLetter;
+        if (!reserved && !nameUsed(name))
+            return add(std::move(name), size, mark);
+    }
+}
+
+std::int32_t AnnotationBuilder::named(std::string_view name, std::int64_t size, DimensionMark mark)
+{
+    if (size <= 1)
+        return literal(size);
+    for (std::size_t i = 0; i < m_annotation.dimensions.size(); ++i) {
+        if (m_annotation.dimensions[i].name == name)
+            return static_cast<std::int32_t>(i);
+    }
+    return add(std::string(name), size, mark);
+}
+
+std::int32_t AnnotationBuilder::literal(std::int64_t size)
+{
+    std::string name = std::to_string(size);
+    for (std::size_t i = 0; i < m_annotation.dimensions.size(); ++i) {
+        if (m_annotation.dimensions[i].name == name)
+            return static_cast<std::int32_t>(i);
+    }
+    return add(std::move(name), size, DimensionMark::Frozen);
+}
+
+DimensionList AnnotationBuilder::freshAll(const Shape &shape, DimensionMark mark)
+{
+    DimensionList list;
+    list.reserve(shape.size());
+    for (const std::int64_t size : shape)
+        list.push_back(fresh(size, mark));
+    return list;
+}
+
+DimensionList AnnotationBuilder::literals(const Shape &shape)
+{
+    DimensionList list;
+    list.reserve(shape.size());
+    for (const std::int64_t size : shape)
+        list.push_back(literal(size));
+    return list;
+}
+
+DimensionList AnnotationBuilder::broadcast(const DimensionList &dimensions, const Shape &shape)
+{
+    DimensionList list;
+    list.reserve(shape.size());
+    const auto offset = static_cast<std::ptrdiff_t>(dimensions.size()) - static_cast<std::ptrdiff_t>(shape.size());
+    for (std::size_t i = 0; i < shape.size(); ++i) {
+        const std::ptrdiff_t position = static_cast<std::ptrdiff_t>(i) + offset;
+        if (position >= 0 && sizeOf(dimensions[static_cast<std::size_t>(position)]) == shape[i])
+            list.push_back(dimensions[static_cast<std::size_t>(position)]);
+        else
+            list.push_back(literal(shape[i]));
+    }
+    return list;
+}
+
+Term AnnotationBuilder::compound(const DimensionList &factors)
+{
+    Term term;
+    for (const std::int32_t factor : factors) {
+        if (sizeOf(factor) != 1)
+            term.factors.push_back(factor);
+    }
+    if (term.factors.empty())
+        term.factors.push_back(literal(1));
+    return term;
+}
+
+namespace {
+
+std::vector<Term> termsOf(const DimensionList &dimensions)
+{
+    std::vector<Term> terms;
+    terms.reserve(dimensions.size());
+    for (const std::int32_t dimension : dimensions)
+        terms.push_back(Term{{dimension}});
+    return terms;
+}
+
+} // namespace
+
+void AnnotationBuilder::input(std::size_t slot, const DimensionList &dimensions)
+{
+    input(slot, termsOf(dimensions));
+}
+
+void AnnotationBuilder::input(std::size_t slot, std::vector<Term> terms)
+{
+    assert(slot < m_annotation.inputs.size());
+    m_annotation.inputs[slot] = TensorTerms{std::move(terms), false};
+}
+
+void AnnotationBuilder::output(std::size_t slot, const DimensionList &dimensions)
+{
+    output(slot, termsOf(dimensions));
+}
+
+void AnnotationBuilder::output(std::size_t slot, std::vector<Term> terms)
+{
+    assert(slot < m_annotation.outputs.size());
+    m_annotation.outputs[slot] = TensorTerms{std::move(terms), false};
+}
+
+Annotation AnnotationBuilder::finish(const AnnotateCall &call, std::string &problem)
+{
+    std::vector<std::int32_t> position(m_annotation.dimensions.size(), -1);
+    std::vector<Dimension> ordered;
+    ordered.reserve(position.size());
+    const auto adopt = [&](TensorTerms &tensor, const Shape &shape, const char *side, std::size_t slot) {
+        if (tensor.opaque)
+            return;
+        bool fits = tensor.terms.size() == shape.size();
+        for (std::size_t i = 0; i < tensor.terms.size(); ++i) {
+            std::int64_t product = 1;
+            for (std::int32_t &factor : tensor.terms[i].factors) {
+                const auto index = static_cast<std::size_t>(factor);
+                product *= m_annotation.dimensions[index].size;
+                if (position[index] < 0) {
+                    position[index] = static_cast<std::int32_t>(ordered.size());
+                    ordered.push_back(std::move(m_annotation.dimensions[index]));
+                    m_annotation.dimensions[index].size = ordered.back().size;
+                }
+                factor = position[index];
+            }
+            fits = fits && product == shape[i];
+        }
+        if (!fits && problem.empty()) {
+            problem = std::string(nameOf(call.kind)) + "'s " + side + " " + std::to_string(slot) + " has shape "
+                + toString(shape) + ", which does not fit its other tensors";
+        }
+    };
+    for (std::size_t slot = 0; slot < m_annotation.inputs.size(); ++slot)
+        adopt(m_annotation.inputs[slot], call.in(slot), "input", slot);
+    for (std::size_t slot = 0; slot < m_annotation.outputs.size(); ++slot)
+        adopt(m_annotation.outputs[slot], call.out(slot), "output", slot);
+    m_annotation.dimensions = std::move(ordered);
+    return std::move(m_annotation);
+}
+
+// --- kinds that keep their elements' places --------------------------------------------------------------------
+
+namespace {
+
+using enum OperatorKind;
+constexpr auto kReduce = DimensionMark::Reduce;
+constexpr auto kFrozen = DimensionMark::Frozen;
+
+std::string missing(const AnnotateCall &call)
+{
+    return std::string(nameOf(call.kind)) + " lacks an input or an output that it needs";
+}
+
+bool takes(const AnnotateCall &call, std::size_t inputs, std::size_t outputs)
+{
+    if (call.outputs.size() < outputs)
+        return false;
+    for (std::size_t slot = 0; slot < inputs; ++slot) {
+        if (!call.has(slot))
+            return false;
+    }
+    return true;
+}
+
+std::string annotateElementwise(const AnnotateCall &call, AnnotationBuilder &builder)
+{
+    if (!takes(call, 1, 1))
+        return missing(call);
+    const DimensionList dimensions = builder.freshAll(call.out(0));
+    for (std::size_t slot = 0; slot < call.inputs.size(); ++slot) {
+        if (call.has(slot))
+            builder.input(slot, builder.broadcast(dimensions, call.in(slot)));
+    }
+    builder.output(0, dimensions);
+    switch (call.kind) {
+    case Identity:
+    case Neg:
+    case Cast:
+    case Mul:
+    case Div:
+    case Dropout:
+        if (isFloating(call.inputs[0].dataType) && isFloating(call.outputs[0].dataType))
+            builder.linear({0});
+        break;
+    case Add:
+    case Sub:
+        if (isFloating(call.outputs[0].dataType))
+            builder.linear({0, 1});
+        break;
+    case Where:
+        if (isFloating(call.outputs[0].dataType))
+            builder.linear({1, 2});
+        break;
+    default:
+        break;
+    }
+    return {};
+}
+
+/// Identifiers of x with those that `frozen` says not to be split.
+template<typename Predicate>
+DimensionList dimensionsWith(
+    AnnotationBuilder &builder, const Shape &shape, DimensionMark mark, Predicate &&marked)
+{
+    DimensionList list;
+    list.reserve(shape.size());
+    for (std::size_t i = 0; i < shape.size(); ++i)
+        list.push_back(builder.fresh(shape[i], marked(i) ? mark : DimensionMark::Spatial));
+    return list;
+}
+
+std::string annotateAlongAxis(const AnnotateCall &call, AnnotationBuilder &builder, bool following)
+{
+    if (!takes(call, 1, 1))
+        return missing(call);
+    const auto axis = static_cast<std::size_t>(call.attributes.integer("axis"));
+    const DimensionList dimensions = dimensionsWith(builder, call.in(0), kFrozen,
+        [&](std::size_t i) { return following ? i >= axis : i == axis; });
+    builder.input(0, dimensions);
+    // The scale and bias of a layer norm lie along the normalised dimensions.
+    for (std::size_t slot = 1; slot < call.inputs.size(); ++slot) {
+        if (call.has(slot))
+            builder.input(slot, builder.broadcast(dimensions, call.in(slot)));
+    }
+    builder.output(0, dimensions);
+    return {};
+}
+
+/// [n c ..] with the marks of the batch, of the channels and of what follows.
+DimensionList channelDimensions(AnnotationBuilder &builder, const Shape &shape, DimensionMark batch,
+    DimensionMark channels, DimensionMark rest)
+{
+    static constexpr std::string_view kNames[4][3] = {{}, {"l"}, {"h", "w"}, {"d", "h", "w"}};
+    DimensionList list;
+    const std::size_t spatial = shape.size() - 2;
+    for (std::size_t i = 0; i < shape.size(); ++i) {
+        if (i == 0)
+            list.push_back(builder.named("n", shape[i], batch));
+        else if (i == 1)
+            list.push_back(builder.named("c", shape[i], channels));
+        else if (spatial <= 3)
+            list.push_back(builder.named(kNames[spatial][i - 2], shape[i], rest));
+        else
+            list.push_back(builder.fresh(shape[i], rest));
+    }
+    return list;
+}
+
+std::string annotateChannelNorm(const AnnotateCall &call, AnnotationBuilder &builder)
+{
+    if (!takes(call, 1, 1))
+        return missing(call);
+    if (call.inRank(0) < 2)
+        return std::string(nameOf(call.kind)) + " needs an input of at least two dimensions";
+    const bool statistic = call.kind == BatchMean || call.kind == BatchVariance;
+    const auto spatial = DimensionMark::Spatial;
+    const DimensionList x = channelDimensions(builder, call.in(0), statistic ? kReduce : spatial,
+        call.kind == LocalResponseNorm ? kFrozen : spatial,
+        statistic                      ? kReduce
+            : call.kind == InstanceNorm ? kFrozen
+                                        : spatial);
+    builder.input(0, x);
+    for (std::size_t slot = 1; slot < call.inputs.size(); ++slot) {
+        if (call.has(slot))
+            builder.input(slot, DimensionList{x[1]});
+    }
+    builder.output(0, statistic ? DimensionList{x[1]} : x);
+    if (call.kind == BatchMean)
+        builder.linear({0});
+    return {};
+}
+
+std::string annotateLoss(const AnnotateCall &call, AnnotationBuilder &builder)
+{
+    const bool count = call.kind == CountValid;
+    if (!takes(call, count ? 1 : 2, 1))
+        return missing(call);
+    const std::size_t labelSlot = count ? 0 : 1;
+    const bool sum = count || call.attributes.text("reduction", "sum") == "sum";
+    const DimensionMark mark = sum ? kReduce : DimensionMark::Spatial;
+    DimensionList labels;
+    for (std::size_t i = 0; i < call.inRank(labelSlot); ++i) {
+        const std::int64_t size = call.in(labelSlot)[i];
+        labels.push_back(i == 0 ? builder.named("n", size, mark) : builder.fresh(size, mark));
+    }
+    if (!count) {
+        if (call.inRank(0) == 0)
+            return std::string(nameOf(call.kind)) + " needs logits with a class dimension";
+        DimensionList logits = labels;
+        const std::size_t axis = call.inRank(0) == 1 ? 0 : 1;
+        if (axis > logits.size())
+            return std::string(nameOf(call.kind)) + "'s labels have too few dimensions";
+        logits.insert(logits.begin() + static_cast<std::ptrdiff_t>(axis),
+            builder.named("c", call.in(0)[axis], kFrozen));
+        builder.input(0, logits);
+    }
+    builder.input(labelSlot, labels);
+    if (call.has(labelSlot + 1)) {
+        if (call.inRank(labelSlot + 1) != 1)
+            return std::string(nameOf(call.kind)) + "'s class weights must have one dimension";
+        builder.input(labelSlot + 1, DimensionList{builder.named("c", call.in(labelSlot + 1)[0], kFrozen)});
+    }
+    builder.output(0, sum ? DimensionList{} : labels);
+    // A log-likelihood is a sum of its inputs' elements; its labels and weights are held fixed.
+    if (call.kind == NegativeLogLikelihood)
+        builder.linear({0});
+    return {};
+}
+
+std::string annotateReduction(const AnnotateCall &call, AnnotationBuilder &builder)
+{
+    if (!takes(call, 1, 1))
+        return missing(call);
+    const bool sums = call.kind == ReduceSum || call.kind == ReduceMean || call.kind == ReduceL1
+        || call.kind == ReduceSumSquare;
+    const bool arg = call.kind == ArgMax || call.kind == ArgMin;
+    std::vector<std::int64_t> axes
+        = arg ? std::vector<std::int64_t>{call.attributes.integer("axis")} : call.attributes.integers("axes");
+    const bool all = !arg && !call.attributes.has("axes");
+    const auto reduced = [&](std::size_t i) {
+        return all || std::find(axes.begin(), axes.end(), static_cast<std::int64_t>(i)) != axes.end();
+    };
+    const DimensionList x = dimensionsWith(builder, call.in(0), sums ? kReduce : kFrozen, reduced);
+    DimensionList y;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+        if (!reduced(i))
+            y.push_back(x[i]);
+        else if (call.attributes.integer("keepdims", 1) != 0)
+            y.push_back(builder.literal(1));
+    }
+    builder.input(0, x);
+    builder.output(0, y);
+    if ((call.kind == ReduceSum || call.kind == ReduceMean) && isFloating(call.inputs[0].dataType))
+        builder.linear({0});
+    return {};
+}
+
+std::string annotateRotary(const AnnotateCall &call, AnnotationBuilder &builder)
+{
+    if (!takes(call, 3, 1))
+        return missing(call);
+    const std::size_t rank = call.inRank(0);
+    const DimensionList x
+        = dimensionsWith(builder, call.in(0), kFrozen, [rank](std::size_t i) { return i + 1 == rank; });
+    builder.input(0, x);
+    builder.input(1, builder.broadcast(x, call.in(1)));
+    builder.input(2, builder.broadcast(x, call.in(2)));
+    builder.output(0, x);
+    builder.linear({0});
+    return {};
+}
+
+/// Weight, gradient and state are cut alike.
+std::string annotateOptimizer(const AnnotateCall &call, AnnotationBuilder &builder)
+{
+    if (!takes(call, 2, 1))
+        return missing(call);
+    const DimensionList weight = builder.freshAll(call.in(0));
+    for (std::size_t slot = 0; slot < call.inputs.size(); ++slot) {
+        if (call.has(slot))
+            builder.input(slot, weight);
+    }
+    // The second output of a momentum step is absent where its third input is.
+    for (std::size_t slot = 0; slot < call.outputs.size(); ++slot) {
+        if (slot == 0 || call.has(slot + 1))
+            builder.output(slot, weight);
+    }
+    return {};
+}
+
+std::string annotateKind(const AnnotateCall &call, AnnotationBuilder &builder)
+{
+    if (isElementwise(call.kind))
+        return annotateElementwise(call, builder);
+    switch (call.kind) {
+    case MatMul:
+        return annotateMatMul(call, builder);
+    case Linear:
+        return annotateLinear(call, builder);
+    case Einsum:
+        return annotateEinsum(call, builder);
+    case Conv:
+    case ConvTranspose:
+        return annotateConvolution(call, builder);
+    case MaxPool:
+    case AveragePool:
+    case LpPool:
+        return annotatePooling(call, builder);
+    case BatchMean:
+    case BatchVariance:
+    case BatchNormalize:
+    case InstanceNorm:
+    case LocalResponseNorm:
+        return annotateChannelNorm(call, builder);
+    case LayerNorm:
+    case RmsNorm:
+        return annotateAlongAxis(call, builder, true);
+    case Softmax:
+    case LogSoftmax:
+    case LpNormalize:
+        return annotateAlongAxis(call, builder, false);
+    case CrossEntropy:
+    case NegativeLogLikelihood:
+    case CountValid:
+        return annotateLoss(call, builder);
+    case ReduceSum:
+    case ReduceMean:
+    case ReduceMax:
+    case ReduceMin:
+    case ReduceProd:
+    case ReduceL1:
+    case ReduceL2:
+    case ReduceLogSum:
+    case ReduceLogSumExp:
+    case ReduceSumSquare:
+    case ArgMax:
+    case ArgMin:
+        return annotateReduction(call, builder);
+    case Reshape:
+        return takes(call, 1, 1) ? annotateReshape(call, builder) : missing(call);
+    case Rotary:
+        return annotateRotary(call, builder);
+    case Lstm:
+    case Gru:
+    case Rnn:
+        return annotateRecurrent(call, builder);
+    case SgdStep:
+    case AdamWStep:
+        return annotateOptimizer(call, builder);
+    case Unknown: {
+        const std::string type = call.attributes.text("onnx_type", "this operator");
+        return "Planloom does not know how " + type + " may be split";
+    }
+    default:
+        return annotateMoving(call, builder);
+    }
+}
+
+std::string_view reservedLetters(OperatorKind kind)
+{
+    switch (kind) {
+    case MatMul:
+        return "kmn";
+    case Linear:
+        return "kn";
+    case Conv:
+    case ConvTranspose:
+    case MaxPool:
+    case AveragePool:
+    case LpPool:
+        return "ncohwdlg";
+    case BatchMean:
+    case BatchVariance:
+    case BatchNormalize:
+    case InstanceNorm:
+    case LocalResponseNorm:
+        return "nchwdl";
+    case CrossEntropy:
+    case NegativeLogLikelihood:
+    case CountValid:
+        return "nc";
+    case Embedding:
+        return "ve";
+    default:
+        return {};
+    }
+}
+
+/// The operator in one piece; absent inputs are opaque.
+Annotation whole(const AnnotateCall &call)
+{
+    AnnotationBuilder builder(call);
+    for (std::size_t slot = 0; slot < call.inputs.size(); ++slot) {
+        if (call.has(slot))
+            builder.input(slot, builder.literals(call.in(slot)));
+    }
+    for (std::size_t slot = 0; slot < call.outputs.size(); ++slot)
+        builder.output(slot, builder.literals(call.out(slot)));
+    std::string problem;
+    return builder.finish(call, problem);
+}
+
+} // namespace
+
+AnnotationOutcome annotate(OperatorKind kind, const Attributes &attributes, const std::vector<TensorType> &inputs,
+    const std::vector<bool> &present, const std::vector<TensorType> &outputs)
+{
+    const AnnotateCall call{kind, attributes, inputs, present, outputs};
+    AnnotationBuilder builder(call, reservedLetters(kind));
+    AnnotationOutcome outcome;
+    outcome.problem = annotateKind(call, builder);
+    if (outcome.problem.empty())
+        outcome.annotation = builder.finish(call, outcome.problem);
+    if (!outcome.problem.empty())
+        outcome.annotation = whole(call);
+    return outcome;
+}
+
+} // namespace planloom

@@ -1,0 +1,288 @@
+#include "engine/graph/annotation_builder.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+namespace planloom {
+
+namespace {
+
+constexpr auto kReduce = DimensionMark::Reduce;
+constexpr auto kFrozen = DimensionMark::Frozen;
+constexpr std::string_view kSpatialNames[4][3] = {{}, {"l"}, {"h", "w"}, {"d", "h", "w"}};
+
+std::string missing(const AnnotateCall &call)
+{
+    return std::string(nameOf(call.kind)) + " lacks an input or an output that it needs";
+}
+
+std::int64_t valueAt(const std::vector<std::int64_t> &values, std::size_t position, std::int64_t fallback)
+{
+    return position < values.size() ? values[position] : fallback;
+}
+
+/// True if a window of extent `kernel` over spatial dimension `i` of `count` meets each element alone.
+bool isPointwise(const Attributes &attributes, std::size_t i, std::size_t count, std::int64_t kernel)
+{
+    const auto pads = attributes.integers("pads");
+    return kernel == 1 && valueAt(attributes.integers("strides"), i, 1) == 1 && valueAt(pads, i, 0) == 0
+        && valueAt(pads, i + count, 0) == 0 && valueAt(attributes.integers("output_padding"), i, 0) == 0;
+}
+
+/// The identifiers of the dimensions behind the first two of input and output: windows overlap, so they are
+/// literals, except where the window is a point and the dimension goes through as it is.
+std::pair<DimensionList, DimensionList> windowDimensions(
+    const AnnotateCall &call, AnnotationBuilder &builder, const std::vector<std::int64_t> &kernel)
+{
+    DimensionList in;
+    DimensionList out;
+    const std::size_t count = call.inRank(0) - 2;
+    for (std::size_t i = 0; i < count; ++i) {
+        const std::int64_t extent = call.in(0)[i + 2];
+        if (isPointwise(call.attributes, i, count, valueAt(kernel, i, 0)) && call.out(0)[i + 2] == extent) {
+            in.push_back(
+                count <= 3 ? builder.named(kSpatialNames[count][i], extent) : builder.fresh(extent));
+            out.push_back(in.back());
+        } else {
+            in.push_back(builder.literal(extent));
+            out.push_back(builder.literal(call.out(0)[i + 2]));
+        }
+    }
+    return {std::move(in), std::move(out)};
+}
+
+void append(std::vector<Term> &terms, const DimensionList &dimensions)
+{
+    for (const std::int32_t dimension : dimensions)
+        terms.push_back(Term{{dimension}});
+}
+
+} // namespace
+
+std::string annotateMatMul(const AnnotateCall &call, AnnotationBuilder &builder)
+{
+    if (!call.has(0) || !call.has(1) || call.outputs.empty())
+        return missing(call);
+    const Shape &a = call.in(0);
+    const Shape &b = call.in(1);
+    if (a.empty() || b.empty())
+        return "MatMul needs two inputs with dimensions";
+    const std::size_t batch = std::max(a.size(), b.size()) < 2 ? 0 : std::max(a.size(), b.size()) - 2;
+    const std::size_t rows = a.size() > 1 ? 1 : 0;
+    const std::size_t columns = b.size() > 1 ? 1 : 0;
+    if (call.outRank(0) != batch + rows + columns)
+        return "MatMul's output has " + std::to_string(call.outRank(0)) + " dimensions, but its inputs make "
+            + std::to_string(batch + rows + columns);
+    DimensionList y(batch);
+    for (std::size_t i = 0; i < batch; ++i)
+        y[i] = builder.fresh(call.out(0)[i]);
+    const std::int32_t k = builder.named("k", a.back(), kReduce);
+    DimensionList left = builder.broadcast(y, Shape(a.begin(), a.end() - static_cast<std::ptrdiff_t>(rows) - 1));
+    DimensionList right
+        = builder.broadcast(y, Shape(b.begin(), b.end() - static_cast<std::ptrdiff_t>(columns) - 1));
+    if (rows != 0) {
+        left.push_back(builder.named("m", a[a.size() - 2]));
+        y.push_back(left.back());
+    }
+    left.push_back(k);
+    right.push_back(k);
+    if (columns != 0) {
+        right.push_back(builder.named("n", b.back()));
+        y.push_back(right.back());
+    }
+    builder.input(0, left);
+    builder.input(1, right);
+    builder.output(0, y);
+    builder.linear({0});
+    return {};
+}
+
+std::string annotateLinear(const AnnotateCall &call, AnnotationBuilder &builder)
+{
+    if (!call.has(0) || !call.has(1) || call.outputs.empty())
+        return missing(call);
+    if (call.in(0).empty() || call.inRank(1) != 2)
+        return "Linear needs an input with dimensions and a weight of two";
+    const bool transposed = call.attributes.integer("transposed") != 0;
+    DimensionList x;
+    for (std::size_t i = 0; i + 1 < call.inRank(0); ++i)
+        x.push_back(builder.fresh(call.in(0)[i]));
+    DimensionList y = x;
+    const std::int32_t k = builder.named("k", call.in(0).back(), kReduce);
+    const std::int32_t n = builder.named("n", call.in(1)[transposed ? 0 : 1]);
+    x.push_back(k);
+    y.push_back(n);
+    builder.input(0, x);
+    builder.input(1, transposed ? DimensionList{n, k} : DimensionList{k, n});
+    if (call.has(2))
+        builder.input(2, builder.broadcast({n}, call.in(2)));
+    builder.output(0, y);
+    builder.linear({0});
+    return {};
+}
+
+std::string annotateEinsum(const AnnotateCall &call, AnnotationBuilder &builder)
+{
+    if (call.inputs.empty() || call.outputs.empty())
+        return missing(call);
+    std::string equation;
+    for (const char c : call.attributes.text("equation")) {
+        if (c != ' ')
+            equation += c;
+    }
+    const std::size_t arrow = equation.find("->");
+    if (arrow == std::string::npos)
+        return "Einsum's equation '" + equation + "' has no '->'";
+    std::vector<std::string> operands{""};
+    for (const char c : equation.substr(0, arrow)) {
+        if (c == ',')
+            operands.emplace_back();
+        else
+            operands.back() += c;
+    }
+    const std::string result = equation.substr(arrow + 2);
+    if (operands.size() != call.inputs.size() || result.size() != call.outRank(0))
+        return "Einsum's equation '" + equation + "' does not fit its inputs and output";
+
+    // The extent of a letter is the largest any operand gives it: operands of extent 1 broadcast.
+    std::int64_t sizes[128] = {};
+    bool frozen[128] = {};
+    for (std::size_t slot = 0; slot < operands.size(); ++slot) {
+        const std::string &letters = operands[slot];
+        if (!call.has(slot) || letters.size() != call.inRank(slot))
+            return "Einsum's equation '" + equation + "' does not fit input " + std::to_string(slot);
+        for (std::size_t i = 0; i < letters.size(); ++i) {
+            const auto letter = static_cast<unsigned char>(letters[i]);
+            if (letter >= 128 || !((letter | 32) >= 'a' && (letter | 32) <= 'z'))
+                return "Einsum's equation '" + equation + "' has something other than letters in it";
+            sizes[letter] = std::max(sizes[letter], call.in(slot)[i]);
+            frozen[letter] |= letters.find(letters[i]) != i || letters.rfind(letters[i]) != i;
+        }
+    }
+    const auto identifier = [&](char letter) {
+        const auto index = static_cast<unsigned char>(letter);
+        const auto mark = frozen[index] ? kFrozen
+            : result.find(letter) == std::string::npos ? kReduce
+                                                       : DimensionMark::Spatial;
+        return builder.named(std::string_view(&letter, 1), sizes[index], mark);
+    };
+    for (std::size_t slot = 0; slot < operands.size(); ++slot) {
+        DimensionList list;
+        for (std::size_t i = 0; i < operands[slot].size(); ++i) {
+            const std::int32_t dimension = identifier(operands[slot][i]);
+            list.push_back(
+                builder.sizeOf(dimension) == call.in(slot)[i] ? dimension : builder.literal(call.in(slot)[i]));
+        }
+        builder.input(slot, list);
+    }
+    DimensionList y;
+    for (std::size_t i = 0; i < result.size(); ++i) {
+        const auto letter = static_cast<unsigned char>(result[i]);
+        if (letter >= 128 || sizes[letter] == 0 || result.find(result[i]) != i)
+            return "Einsum's equation '" + equation + "' has an output letter that is in no input, or twice";
+        y.push_back(identifier(result[i]));
+    }
+    builder.output(0, y);
+    if (isFloating(call.outputs[0].dataType))
+        builder.linear({0});
+    return {};
+}
+
+std::string annotateConvolution(const AnnotateCall &call, AnnotationBuilder &builder)
+{
+    if (!call.has(0) || !call.has(1) || call.outputs.empty())
+        return missing(call);
+    const Shape &x = call.in(0);
+    const Shape &w = call.in(1);
+    const Shape &y = call.out(0);
+    if (x.size() < 3 || w.size() != x.size() || y.size() != x.size())
+        return std::string(nameOf(call.kind)) + " needs input, weight and output of equal rank, at least 3";
+    const std::int64_t groups = call.attributes.integer("group", 1);
+    if (groups < 1 || x[1] % groups != 0 || y[1] % groups != 0)
+        return std::string(nameOf(call.kind)) + "'s channels do not divide into its groups";
+
+    const std::vector<std::int64_t> kernel(w.begin() + 2, w.end());
+    const auto [spatialIn, spatialOut] = windowDimensions(call, builder, kernel);
+    const std::int32_t n = builder.named("n", x[0]);
+    const bool grouped = groups > 1;
+    const std::int32_t g = grouped ? builder.named("g", groups) : builder.literal(1);
+    const std::int32_t c = builder.named("c", x[1] / groups, grouped ? kFrozen : kReduce);
+    const std::int32_t o = builder.named("o", y[1] / groups, grouped ? kFrozen : DimensionMark::Spatial);
+    const Term channelsIn = builder.compound({g, c});
+    const Term channelsOut = builder.compound({g, o});
+
+    std::vector<Term> input{Term{{n}}, channelsIn};
+    append(input, spatialIn);
+    std::vector<Term> weight = call.kind == OperatorKind::Conv
+        ? std::vector<Term>{channelsOut, Term{{c}}}
+        : std::vector<Term>{channelsIn, Term{{o}}};
+    append(weight, builder.literals(kernel));
+    std::vector<Term> output{Term{{n}}, channelsOut};
+    append(output, spatialOut);
+    builder.input(0, std::move(input));
+    builder.input(1, std::move(weight));
+    if (call.has(2))
+        builder.input(2, std::vector<Term>{channelsOut});
+    builder.output(0, std::move(output));
+    builder.linear({0});
+    return {};
+}
+
+std::string annotatePooling(const AnnotateCall &call, AnnotationBuilder &builder)
+{
+    if (!call.has(0) || call.outputs.empty())
+        return missing(call);
+    const Shape &x = call.in(0);
+    if (x.size() < 3 || call.outRank(0) != x.size())
+        return std::string(nameOf(call.kind)) + " needs input and output of equal rank, at least 3";
+    const auto [spatialIn, spatialOut]
+        = windowDimensions(call, builder, call.attributes.integers("kernel_shape"));
+    DimensionList in{builder.named("n", x[0]), builder.named("c", x[1])};
+    DimensionList out = in;
+    in.insert(in.end(), spatialIn.begin(), spatialIn.end());
+    out.insert(out.end(), spatialOut.begin(), spatialOut.end());
+    builder.input(0, in);
+    builder.output(0, out);
+    if (call.kind == OperatorKind::AveragePool)
+        builder.linear({0});
+    return {};
+}
+
+std::string annotateRecurrent(const AnnotateCall &call, AnnotationBuilder &builder)
+{
+    if (!call.has(0) || !call.has(1) || !call.has(2) || call.outputs.empty())
+        return missing(call);
+    if (call.inRank(0) != 3)
+        return std::string(nameOf(call.kind)) + " needs an input of three dimensions";
+    const bool batchFirst = call.attributes.integer("layout") == 1;
+    const std::size_t batchAxis = batchFirst ? 0 : 1;
+    const std::int32_t b = builder.named("b", call.in(0)[batchAxis]);
+    const auto withBatchAt = [&](const Shape &shape, std::size_t axis) {
+        DimensionList list = builder.literals(shape);
+        if (axis < list.size())
+            list[axis] = b;
+        return list;
+    };
+    builder.input(0, withBatchAt(call.in(0), batchAxis));
+    for (std::size_t slot = 1; slot < call.inputs.size(); ++slot) {
+        if (!call.has(slot))
+            continue;
+        if (slot == 4)
+            builder.input(slot, DimensionList{b}); // lengths of the sequences
+        else if (slot == 5 || slot == 6)
+            builder.input(slot, withBatchAt(call.in(slot), batchAxis)); // first states
+        else
+            builder.input(slot, builder.literals(call.in(slot)));
+    }
+    for (std::size_t slot = 0; slot < call.outputs.size(); ++slot) {
+        // An output that is not asked for has no shape, and stays opaque.
+        if (call.outRank(slot) == 0)
+            continue;
+        const std::size_t axis = slot == 0 ? (batchFirst ? 0 : 2) : batchAxis;
+        builder.output(slot, withBatchAt(call.out(slot), axis));
+    }
+    return {};
+}
+
+} // namespace planloom

@@ -1,0 +1,243 @@
+#include "engine/graph/catalogue.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace planloom {
+
+namespace {
+
+using enum OperatorKind;
+
+/// What the gradient of one input is made from, besides the gradients of the outputs: forward inputs and
+/// outputs by slot.
+struct Need {
+    std::vector<int> inputs{};
+    std::vector<int> outputs{};
+};
+
+bool isFloatingSlot(const Graph &graph, const std::vector<TensorId> &slots, std::size_t slot)
+{
+    return slot < slots.size() && slots[slot].valid() && isFloating(graph.at(slots[slot]).type.dataType);
+}
+
+/// True if the outputs depend continuously on input `slot`, given that it is floating.
+bool isContinuous(const Operator &op, std::size_t slot)
+{
+    switch (op.kind) {
+    case Ceil:
+    case Floor:
+    case IsInf:
+    case IsNaN:
+    case Not:
+    case Round:
+    case Sign:
+    case And:
+    case Or:
+    case Xor:
+    case Equal:
+    case Greater:
+    case GreaterOrEqual:
+    case Less:
+    case LessOrEqual:
+    case BitShift:
+    case CountValid:
+    case ArgMax:
+    case ArgMin:
+    case OneHot:
+    case EyeLike:
+    case Range:
+    case Fill:
+    case Lstm:
+    case Gru:
+    case Rnn:
+    case SgdStep:
+    case AdamWStep:
+    case Unknown:
+        return false;
+    case Where:
+        return slot != 0;
+    case CrossEntropy:
+    case NegativeLogLikelihood:
+    case Gather:
+    case Embedding:
+    case GatherElements:
+    case GatherND:
+    case ReverseSequence:
+        return slot == 0; // labels, class weights, indices and lengths are constants
+    case ScatterElements:
+    case ScatterND:
+        return slot != 1 && op.attributes.text("reduction", "none") != "mul";
+    default:
+        return true;
+    }
+}
+
+/// For the gradient of input `slot`; only asked where `isContinuous`.
+Need needOf(const Operator &op, int slot)
+{
+    switch (op.kind) {
+    // From the output alone.
+    case Exp:
+    case Reciprocal:
+    case Relu:
+    case Sigmoid:
+    case Sqrt:
+    case Tan:
+    case Tanh:
+    case Softmax:
+    case LogSoftmax:
+    case ReduceLogSum:
+        return {{}, {0}};
+
+    // From neither: shapes come with the gradients' own buffers.
+    case Identity:
+    case Neg:
+    case Cast:
+    case Dropout:
+    case Add:
+    case Sub:
+    case AveragePool:
+    case BatchMean:
+    case ReduceSum:
+    case ReduceMean:
+    case Reshape:
+    case Transpose:
+    case Expand:
+    case Tile:
+    case Concat:
+    case Split:
+    case Slice:
+    case Pad:
+    case CumSum:
+    case Trilu:
+    case Resize:
+    case DepthToSpace:
+    case SpaceToDepth:
+        return {};
+
+    case Mul:
+    case MatMul:
+        return {{1 - slot}, {}};
+    case Div:
+        return slot == 0 ? Need{{1}, {}} : Need{{0, 1}, {}};
+    case Mod:
+        return slot == 0 ? Need{} : Need{{0, 1}, {}};
+    case Pow:
+    case Min:
+    case Max:
+    case PRelu:
+        return {{0, 1}, {}};
+    case Where:
+        return {{0}, {}};
+
+    case Linear:
+    case Conv:
+    case ConvTranspose:
+        return slot == 2 ? Need{} : Need{{1 - slot}, {}};
+    case Einsum: {
+        Need need;
+        for (int other = 0; other < static_cast<int>(op.inputs.size()); ++other) {
+            if (other != slot)
+                need.inputs.push_back(other);
+        }
+        return need;
+    }
+
+    case MaxPool:
+    case LpPool:
+    case ReduceMax:
+    case ReduceMin:
+    case ReduceProd:
+    case ReduceL2:
+    case ReduceLogSumExp:
+        return {{0}, {0}};
+
+    case BatchVariance:
+        return {{0, 1}, {}};
+    case BatchNormalize: // (x, mean, variance, scale, bias)
+        switch (slot) {
+        case 0:
+        case 1:
+            return {{2, 3}, {}};
+        case 2:
+            return {{0, 1, 2, 3}, {}};
+        case 3:
+            return {{0, 1, 2}, {}};
+        default:
+            return {};
+        }
+    case InstanceNorm:
+    case LayerNorm:
+    case RmsNorm:
+        switch (slot) {
+        case 0:
+            return {{0, 1}, {}};
+        case 1:
+            return {{0}, {}};
+        default:
+            return {};
+        }
+
+    case CrossEntropy:
+        return {{0, 1, 2}, {}};
+    case NegativeLogLikelihood:
+        return {{1, 2}, {}};
+
+    case Gather:
+    case Embedding:
+    case GatherElements:
+    case GatherND:
+    case ReverseSequence:
+        return {{1}, {}};
+    case ScatterElements:
+    case ScatterND: // an added update leaves the gradient of what it is added to as it is
+        return slot == 0 && op.attributes.text("reduction", "none") == "add" ? Need{} : Need{{1}, {}};
+    case TopK:
+        return {{}, {1}};
+    case Rotary: // (x, cos, sin)
+        return slot == 0 ? Need{{1, 2}, {}} : Need{{0}, {}};
+
+    default: // element by element, from the input
+        return {{0}, {}};
+    }
+}
+
+} // namespace
+
+GradientRule gradientRule(const Graph &graph, const Operator &forward, const std::vector<bool> &wanted)
+{
+    GradientRule rule;
+    rule.gradientOf.resize(forward.inputs.size(), false);
+    rule.needsInput.resize(forward.inputs.size(), false);
+    rule.needsOutput.resize(forward.outputs.size(), false);
+    if (!isFloatingSlot(graph, forward.outputs, 0))
+        return rule;
+    for (std::size_t slot = 0; slot < forward.inputs.size(); ++slot) {
+        if (!isFloatingSlot(graph, forward.inputs, slot) || !isContinuous(forward, slot))
+            continue;
+        rule.gradientOf[slot] = true;
+        rule.differentiable = true;
+        if (slot < wanted.size() && !wanted[slot])
+            continue;
+        const Need need = needOf(forward, static_cast<int>(slot));
+        for (const int input : need.inputs) {
+            const auto index = static_cast<std::size_t>(input);
+            if (index < rule.needsInput.size() && forward.inputs[index].valid())
+                rule.needsInput[index] = true;
+        }
+        for (const int output : need.outputs) {
+            const auto index = static_cast<std::size_t>(output);
+            if (index < rule.needsOutput.size() && forward.outputs[index].valid())
+                rule.needsOutput[index] = true;
+        }
+    }
+    return rule;
+}
+
+GradientRule gradientRule(const Graph &graph, const Operator &forward)
+{
+    return gradientRule(graph, forward, {});
+}
+
+} // namespace planloom
