@@ -1,0 +1,90 @@
+#include "engine/hardware/cluster.h"
+
+#include "engine/hardware/cluster_json.h"
+#include "engine/hardware/embedded_profiles.h"
+
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+#include <system_error>
+
+namespace planloom {
+
+namespace {
+
+constexpr std::uintmax_t kMostFileBytes = 1 << 20;
+
+std::string listOfNames()
+{
+    std::string list;
+    for (const EmbeddedProfile &profile : embeddedProfiles())
+        list += (list.empty() ? "" : ", ") + std::string(profile.name);
+    return list;
+}
+
+Result<Cluster> clusterFromFile(const std::string &path)
+{
+    std::error_code failure;
+    const auto status = std::filesystem::status(path, failure);
+    if (!std::filesystem::exists(status))
+        return Error{ErrorCode::NotFound, "there is no cluster file \"" + path + "\"", {}, path};
+    if (!std::filesystem::is_regular_file(status))
+        return Error{ErrorCode::InvalidInput, "the cluster \"" + path + "\" is not a regular file", {}, path};
+    const auto size = std::filesystem::file_size(path, failure);
+    if (failure)
+        return Error{ErrorCode::Io, "the cluster file cannot be read: " + failure.message(), {}, path};
+    if (size > kMostFileBytes)
+        return Error{ErrorCode::ResourceLimit,
+            "a cluster file has at most " + std::to_string(kMostFileBytes) + " bytes, this one has " + std::to_string(size),
+            {}, path};
+    std::ifstream stream(path, std::ios::binary);
+    std::string text(static_cast<std::size_t>(size), '\0');
+    if (!stream.read(text.data(), static_cast<std::streamsize>(size)))
+        return Error{ErrorCode::Io, "the cluster file cannot be read", {}, path};
+    auto cluster = clusterFromJson(text);
+    if (!cluster)
+        cluster.error().where = path + "#" + cluster.error().where;
+    return cluster;
+}
+
+} // namespace
+
+Result<Cluster> clusterNamed(std::string_view nameOrPath)
+{
+    if (nameOrPath.ends_with(".json"))
+        return clusterFromFile(std::string(nameOrPath));
+
+    const std::size_t colon = nameOrPath.find(':');
+    const std::string_view name = nameOrPath.substr(0, colon);
+    const std::string where = "cluster:" + std::string(nameOrPath.substr(0, 60));
+    for (const EmbeddedProfile &profile : embeddedProfiles()) {
+        if (profile.name != name)
+            continue;
+        const std::string advice = "write " + std::string(name) + ":8 for eight devices";
+        if (colon == std::string_view::npos)
+            return Error{ErrorCode::InvalidInput, "the cluster has no size", advice, where};
+        const std::string_view digits = nameOrPath.substr(colon + 1);
+        std::int32_t count = 0;
+        const auto [end, failure] = std::from_chars(digits.data(), digits.data() + digits.size(), count);
+        if (failure != std::errc{} || end != digits.data() + digits.size() || count < 1 || count > kMostDevices)
+            return Error{ErrorCode::InvalidInput,
+                "expected a number of devices from 1 to " + std::to_string(kMostDevices) + ", found \""
+                    + std::string(digits.substr(0, 60)) + "\"",
+                advice, where};
+        TRY(Cluster cluster, clusterFromJson(profile.json, count));
+        cluster.name = std::string(name) + ":" + std::to_string(count);
+        return cluster;
+    }
+    return Error{ErrorCode::NotFound, "there is no cluster profile \"" + std::string(name.substr(0, 60)) + "\"",
+        "known are " + listOfNames() + "; or give a file that ends in .json", where};
+}
+
+std::vector<std::string> clusterNames()
+{
+    std::vector<std::string> names;
+    for (const EmbeddedProfile &profile : embeddedProfiles())
+        names.emplace_back(profile.name);
+    return names;
+}
+
+} // namespace planloom

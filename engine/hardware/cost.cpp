@@ -1,0 +1,107 @@
+#include "engine/hardware/cost.h"
+
+#include "engine/hardware/nccl_model.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace planloom {
+
+namespace {
+
+/// Bytes one member of an n-device group passes on, by the ring algorithm.
+double ringBytes(CollectiveKind kind, double bytes, double n)
+{
+    switch (kind) {
+    case CollectiveKind::AllReduce:
+        return 2 * (n - 1) / n * bytes;
+    case CollectiveKind::AllGather:
+    case CollectiveKind::ReduceScatter:
+    case CollectiveKind::AllToAll:
+        return (n - 1) / n * bytes;
+    case CollectiveKind::Broadcast:
+    case CollectiveKind::SendRecv:
+        return bytes;
+    }
+    return bytes;
+}
+
+/// Devices that are threads of one process: one rendezvous, then copies at the memory's rate.
+double sharedMemorySeconds(const Interconnect &links, CollectiveKind kind, double bytes, double n)
+{
+    const double phases = kind == CollectiveKind::AllReduce ? 2 : 1;
+    return phases * links.intraLatency.value + ringBytes(kind, bytes, n) / links.intraBandwidth.value;
+}
+
+/// Each member sends its own chunk to every peer at once; what leaves the node takes its share of the network.
+double allToAllSeconds(const Interconnect &links, double bytes, GroupShape shape)
+{
+    const double n = shape.ranks;
+    if (shape.nodes == 1)
+        return links.intraLatency.value + (n - 1) / n * bytes / links.intraBandwidth.value;
+    const double within = (shape.ranksPerNode() - 1) / n * bytes;
+    const double across = (n - shape.ranksPerNode()) / n * bytes;
+    const double share = links.interBandwidth.value / links.devicesPerNode;
+    return links.interLatency.value + std::max(within / links.intraBandwidth.value, across / share);
+}
+
+double sendSeconds(const Interconnect &links, double bytes, GroupShape shape)
+{
+    if (shape.nodes == 1)
+        return links.intraLatency.value + bytes / links.intraBandwidth.value;
+    // All devices of a node send at once between pipeline stages, so each has its share of the network.
+    const double share = links.interBandwidth.value / links.devicesPerNode;
+    return links.interLatency.value + bytes / std::min(links.intraBandwidth.value, share);
+}
+
+/// Peak rate of the units that multiply matrices of `dataType`.
+double matrixFlops(const DeviceModel &device, DataType dataType)
+{
+    switch (dataType) {
+    case DataType::Float16:
+    case DataType::BFloat16:
+        return device.float16Flops.value > 0 ? device.float16Flops.value : device.float32Flops.value;
+    case DataType::Float64:
+        return device.float64Flops.value > 0 ? device.float64Flops.value : device.float32Flops.value;
+    default:
+        return device.float32Flops.value;
+    }
+}
+
+} // namespace
+
+double operatorSeconds(const DeviceModel &device, OperatorCategory category, const Work &work, DataType dataType)
+{
+    const bool product = category == OperatorCategory::Product || category == OperatorCategory::Recurrent;
+    const double rate = product ? matrixFlops(device, dataType) * device.productEfficiency.value
+        : dataType == DataType::Float64 ? matrixFlops(device, dataType)
+                                        : device.float32Flops.value;
+    const double computing = work.flops / rate;
+    const double moving = work.bytes / (device.memoryBandwidth.value * device.memoryEfficiency.value);
+    return std::max(computing, moving) + device.launchLatency.value;
+}
+
+double copySeconds(const DeviceModel &device, Bytes bytes)
+{
+    const double touched = 2.0 * static_cast<double>(bytes.count); // Read and written.
+    return touched / (device.memoryBandwidth.value * device.memoryEfficiency.value) + device.launchLatency.value;
+}
+
+double collectiveSeconds(const Cluster &cluster, CollectiveKind kind, Bytes bytes, const std::vector<DeviceId> &members)
+{
+    assert(bytes.count >= 0);
+    if (members.size() < 2)
+        return 0;
+    const Interconnect &links = cluster.links;
+    const GroupShape shape = groupShape(cluster, members);
+    const double count = static_cast<double>(bytes.count);
+    if (links.architecture == LinkArchitecture::SharedMemory)
+        return sharedMemorySeconds(links, kind, count, shape.ranks);
+    if (kind == CollectiveKind::SendRecv)
+        return sendSeconds(links, count, shape);
+    if (kind == CollectiveKind::AllToAll)
+        return allToAllSeconds(links, count, shape);
+    return fastestCollective(links, kind, shape, bytes).seconds;
+}
+
+} // namespace planloom

@@ -1,0 +1,257 @@
+#include "engine/hardware/nccl_model.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cassert>
+#include <limits>
+
+namespace planloom {
+
+namespace {
+
+// All figures: NCCL 2.28.9, src/graph/tuning.cc, as collected in runtime-facts.md, section 5.
+constexpr double kMicrosecond = 1e-6;
+constexpr double kGigabyte = 1e9;
+
+using PerProtocol = std::array<double, kCollectiveProtocolCount>; // LL, LL128, Simple
+
+struct HopLatencies { // Microseconds.
+    PerProtocol ring;
+    PerProtocol tree;
+};
+constexpr HopLatencies kNvlinkHop{{0.6, 1.9, 3.4}, {0.6, 1.25, 4.0}};
+constexpr HopLatencies kPcieHop{{1.0, 2.5, 5.7}, {1.0, 1.9, 4.0}};
+constexpr HopLatencies kNetworkHop{{2.7, 4.0, 14.0}, {5.0, 8.5, 14.0}};
+constexpr double kNvlsHop = 25;
+constexpr double kNvlsTreeNetworkHop = 20.9;
+constexpr PerProtocol kRingBase{6.6, 14.0, 8.4};
+constexpr PerProtocol kTreeBase{6.8, 14.0, 8.4};
+constexpr double kPatBase = 8;
+constexpr double kPatPerRank = 2.8;
+constexpr double kPatNetworkShare = 1 / 3.5;
+constexpr double kNetworkOverhead = 1.0; // Of the processor, per step; three times for Simple.
+
+// GB/s for groups on one, two, and more nodes.
+using PerNodes = std::array<double, 3>;
+struct ArchitectureLimits {
+    PerNodes lowLatency; // Of the whole bus.
+    PerNodes ringLowLatency128; // Per channel, as the next two.
+    PerNodes treeLowLatency128;
+    PerNodes tree;
+    double nvlsEfficiency; // 0 where the switch cannot add.
+};
+constexpr ArchitectureLimits kVolta{{39, 39, 20.4}, {20, 20, 20}, {20, 20, 20}, {26.5, 18.5, 10}, 0};
+constexpr ArchitectureLimits kAmpere{{87.7, 22.5, 19}, {20, 20, 20}, {20, 20, 20}, {24, 23.6, 17.8}, 0};
+constexpr ArchitectureLimits kHopper{{141, 45, 35}, {36.7, 36.7, 36.7}, {36.7, 36.7, 29}, {38.7, 41.4, 36}, 0.85};
+constexpr ArchitectureLimits kBlackwell{
+    {282, 90, 70}, {73.4, 73.4, 73.4}, {73.4, 73.4, 58}, {70, 42.8, 24}, 0.74};
+
+// Trees fall short of the model at medium sizes: share of the bandwidth at 64 B, 128 B, ... 128 MB.
+constexpr int kTreeCorrectionSizes = 22;
+constexpr std::array<std::array<double, kTreeCorrectionSizes>, kCollectiveProtocolCount> kTreeCorrection{{
+    {1, 1, 1, 1, .9, .8, .7, .7, .7, .7, .6, .5, .4, .4, .5, .6, .7, .8, .9, 1, 1, 1},
+    {1, 1, 1, 1, 1, .9, .8, .8, .8, .7, .6, .6, .6, .5, .6, .6, .7, .7, .8, .9, .9, 1},
+    {.9, .9, .9, .9, .9, .9, .9, .8, .7, .6, .6, .5, .5, .5, .5, .5, .5, .6, .6, .7, .8, .9},
+}};
+
+bool isNvlink(LinkArchitecture architecture)
+{
+    return architecture != LinkArchitecture::PcieOnly && architecture != LinkArchitecture::SharedMemory;
+}
+
+const ArchitectureLimits &limitsOf(LinkArchitecture architecture)
+{
+    switch (architecture) {
+    case LinkArchitecture::Volta:
+        return kVolta;
+    case LinkArchitecture::Hopper:
+        return kHopper;
+    case LinkArchitecture::Blackwell:
+        return kBlackwell;
+    case LinkArchitecture::Ampere:
+    case LinkArchitecture::PcieOnly: // Consumer cards of compute capability 8.x.
+    case LinkArchitecture::SharedMemory:
+        break;
+    }
+    return kAmpere;
+}
+
+int log2Floor(std::int64_t value)
+{
+    return value < 1 ? 0 : std::bit_width(static_cast<std::uint64_t>(value)) - 1;
+}
+
+int stepsOf(CollectiveKind kind, std::int32_t ranks)
+{
+    switch (kind) {
+    case CollectiveKind::AllReduce:
+        return 2 * (ranks - 1);
+    case CollectiveKind::AllGather:
+    case CollectiveKind::ReduceScatter:
+        return ranks - 1;
+    default:
+        return ranks;
+    }
+}
+
+CollectiveCost ringCost(const Interconnect &links, CollectiveKind kind, CollectiveProtocol protocol, GroupShape shape)
+{
+    const auto p = static_cast<std::size_t>(protocol);
+    const ArchitectureLimits &limits = limitsOf(links.architecture);
+    const auto scale = static_cast<std::size_t>(std::min(shape.nodes, 3) - 1);
+    const HopLatencies &hop = isNvlink(links.architecture) ? kNvlinkHop : kPcieHop;
+    const int steps = stepsOf(kind, shape.ranks);
+
+    double bus = busBandwidth(links, shape);
+    if (protocol == CollectiveProtocol::LowLatency)
+        bus = std::min(limits.lowLatency[scale] * kGigabyte, bus * 0.5);
+    else if (protocol == CollectiveProtocol::LowLatency128)
+        bus = std::min(bus * 0.92, links.intraChannels.value * limits.ringLowLatency128[scale] * kGigabyte);
+
+    double intraHop = hop.ring[p];
+    if (shape.nodes > 1) // Every step then costs the processor time.
+        intraHop = std::max(intraHop, kNetworkOverhead * (protocol == CollectiveProtocol::Simple ? 3 : 1));
+    const int interSteps = (kind == CollectiveKind::AllReduce ? 2 : 1) * (shape.nodes - 1);
+    const double latency = kRingBase[p] + (steps - interSteps) * intraHop + interSteps * kNetworkHop.ring[p];
+    return {latency * kMicrosecond, bus * shape.ranks / steps};
+}
+
+CollectiveCost treeCost(const Interconnect &links, CollectiveProtocol protocol, GroupShape shape)
+{
+    const auto p = static_cast<std::size_t>(protocol);
+    const ArchitectureLimits &limits = limitsOf(links.architecture);
+    const auto scale = static_cast<std::size_t>(std::min(shape.nodes, 3) - 1);
+    const HopLatencies &hop = isNvlink(links.architecture) ? kNvlinkHop : kPcieHop;
+    const double channels = links.intraChannels.value;
+
+    double bus = std::min(busBandwidth(links, shape) * 0.92, channels * limits.tree[scale] * kGigabyte);
+    if (protocol == CollectiveProtocol::LowLatency)
+        bus = std::min(bus / 3.8, limits.lowLatency[scale] * kGigabyte);
+    else if (protocol == CollectiveProtocol::LowLatency128)
+        bus = std::min(bus * (shape.nodes == 1 ? 7.0 / 9.0 : 120.0 / 128.0),
+            channels * limits.treeLowLatency128[scale] * kGigabyte);
+    const double latency = kTreeBase[p]
+        + 2 * ((shape.ranks / shape.nodes - 1) * hop.tree[p] + log2Floor(shape.nodes) * kNetworkHop.tree[p]);
+    return {latency * kMicrosecond, bus / 2};
+}
+
+CollectiveCost nvlsCost(const Interconnect &links, GroupShape shape)
+{
+    double bus = links.intraBandwidth.value;
+    if (shape.nodes > 1) { // Beyond two nodes a node's share passes up and down the tree.
+        const double network = busBandwidth(links, shape);
+        bus = std::min(bus, shape.nodes > 2 ? network / 2 : network);
+    }
+    const double efficiency = limitsOf(links.architecture).nvlsEfficiency;
+    const double latency = kNvlsHop + 2 * log2Floor(shape.nodes) * kNvlsTreeNetworkHop;
+    return {latency * kMicrosecond, bus * efficiency * 5.0 / 6.0};
+}
+
+CollectiveCost patCost(const Interconnect &links, GroupShape shape)
+{
+    const auto simple = static_cast<std::size_t>(CollectiveProtocol::Simple);
+    const double latency = kPatBase + log2Floor(shape.nodes) * kNetworkHop.tree[simple] * kPatNetworkShare
+        + shape.ranks * kPatPerRank;
+    return {latency * kMicrosecond, busBandwidth(links, shape) * 0.75};
+}
+
+} // namespace
+
+const char *nameOf(CollectiveAlgorithm algorithm)
+{
+    static constexpr std::array<const char *, kCollectiveAlgorithmCount> kNames{"ring", "tree", "NVLS", "PAT"};
+    return kNames[static_cast<std::size_t>(algorithm)];
+}
+
+const char *nameOf(CollectiveProtocol protocol)
+{
+    static constexpr std::array<const char *, kCollectiveProtocolCount> kNames{"LL", "LL128", "Simple"};
+    return kNames[static_cast<std::size_t>(protocol)];
+}
+
+GroupShape groupShape(const Cluster &cluster, const std::vector<DeviceId> &members)
+{
+    std::vector<std::int32_t> nodes;
+    nodes.reserve(members.size());
+    for (const DeviceId member : members)
+        nodes.push_back(cluster.nodeOf(member));
+    std::sort(nodes.begin(), nodes.end());
+    const auto distinct = std::unique(nodes.begin(), nodes.end()) - nodes.begin();
+    return {static_cast<std::int32_t>(members.size()), static_cast<std::int32_t>(std::max<std::ptrdiff_t>(distinct, 1))};
+}
+
+double busBandwidth(const Interconnect &links, GroupShape shape)
+{
+    const double intra = links.intraBandwidth.value;
+    if (shape.nodes == 1)
+        return intra;
+    const double share = std::min(shape.ranksPerNode() / links.devicesPerNode, 1.0);
+    const double inter = links.interBandwidth.value * share;
+    return shape.ranksPerNode() > 1 ? std::min(intra, inter) : inter;
+}
+
+std::optional<CollectiveCost> collectiveCost(const Interconnect &links, CollectiveKind kind,
+    CollectiveAlgorithm algorithm, CollectiveProtocol protocol, GroupShape shape)
+{
+    assert(shape.nodes >= 1 && shape.nodes <= shape.ranks);
+    if (shape.ranks < 2 || kind == CollectiveKind::SendRecv || kind == CollectiveKind::AllToAll
+        || links.architecture == LinkArchitecture::SharedMemory)
+        return std::nullopt;
+    if (protocol == CollectiveProtocol::LowLatency128 && !isNvlink(links.architecture))
+        return std::nullopt; // Needs 128-byte stores to arrive whole.
+    switch (algorithm) {
+    case CollectiveAlgorithm::Ring:
+        return ringCost(links, kind, protocol, shape);
+    case CollectiveAlgorithm::Tree:
+        if (kind != CollectiveKind::AllReduce)
+            return std::nullopt;
+        return treeCost(links, protocol, shape);
+    case CollectiveAlgorithm::Nvls:
+        if (kind != CollectiveKind::AllReduce || protocol != CollectiveProtocol::Simple
+            || limitsOf(links.architecture).nvlsEfficiency == 0 || shape.ranks < 2 * shape.nodes)
+            return std::nullopt;
+        return nvlsCost(links, shape);
+    case CollectiveAlgorithm::Pat:
+        if ((kind != CollectiveKind::AllGather && kind != CollectiveKind::ReduceScatter)
+            || protocol != CollectiveProtocol::Simple || shape.nodes != shape.ranks)
+            return std::nullopt;
+        return patCost(links, shape);
+    }
+    return std::nullopt;
+}
+
+std::optional<double> collectiveTime(const Interconnect &links, CollectiveKind kind, CollectiveAlgorithm algorithm,
+    CollectiveProtocol protocol, GroupShape shape, Bytes bytes)
+{
+    auto cost = collectiveCost(links, kind, algorithm, protocol, shape);
+    if (!cost)
+        return std::nullopt;
+    if (algorithm == CollectiveAlgorithm::Tree) {
+        const int size = log2Floor(bytes.count / 64);
+        if (size < kTreeCorrectionSizes)
+            cost->bandwidth *= kTreeCorrection[static_cast<std::size_t>(protocol)][static_cast<std::size_t>(size)];
+    }
+    if (algorithm == CollectiveAlgorithm::Ring && protocol == CollectiveProtocol::Simple && shape.nodes > 1
+        && kind == CollectiveKind::AllReduce
+        && static_cast<double>(bytes.count) >= 64.0 * links.intraChannels.value * shape.ranks)
+        cost->latency *= links.architecture == LinkArchitecture::Volta ? 1.9 : 1.4;
+    return cost->latency + static_cast<double>(bytes.count) / cost->bandwidth;
+}
+
+CollectiveChoice fastestCollective(const Interconnect &links, CollectiveKind kind, GroupShape shape, Bytes bytes)
+{
+    CollectiveChoice best{.seconds = std::numeric_limits<double>::infinity()};
+    for (int a = 0; a < kCollectiveAlgorithmCount; ++a) {
+        for (int p = 0; p < kCollectiveProtocolCount; ++p) {
+            const auto algorithm = static_cast<CollectiveAlgorithm>(a);
+            const auto protocol = static_cast<CollectiveProtocol>(p);
+            const auto seconds = collectiveTime(links, kind, algorithm, protocol, shape, bytes);
+            if (seconds && *seconds < best.seconds)
+                best = {algorithm, protocol, *seconds};
+        }
+    }
+    return best;
+}
+
+} // namespace planloom

@@ -1,0 +1,133 @@
+#include "engine/hardware/cluster.h"
+
+#include "engine/hardware/cluster_json.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+namespace planloom {
+namespace {
+
+std::string replaced(std::string text, const std::string &from, const std::string &to)
+{
+    const auto at = text.find(from);
+    EXPECT_NE(at, std::string::npos) << from;
+    if (at != std::string::npos)
+        text.replace(at, from.size(), to);
+    return text;
+}
+
+TEST(ClusterNamed, ReadsEveryProfileWithASourceForEveryFigure)
+{
+    const auto names = clusterNames();
+    EXPECT_EQ(names,
+        (std::vector<std::string>{"cpu", "dgx-a100", "dgx-h100", "dgx2-v100", "hgx-b200", "hgx-h200", "rtx4090"}));
+    for (const std::string &name : names) {
+        SCOPED_TRACE(name);
+        const auto cluster = clusterNamed(name + ":4");
+        ASSERT_TRUE(cluster) << describe(cluster.error());
+        EXPECT_EQ(cluster->name, name + ":4");
+        EXPECT_EQ(cluster->deviceCount, 4);
+        for (const Sourced *figure : {&cluster->device.float32Flops, &cluster->device.tensorFloat32Flops,
+                 &cluster->device.float16Flops, &cluster->device.float64Flops, &cluster->device.productEfficiency,
+                 &cluster->device.memory, &cluster->device.memoryBandwidth, &cluster->device.memoryEfficiency,
+                 &cluster->device.launchLatency, &cluster->links.intraBandwidth, &cluster->links.intraChannels,
+                 &cluster->links.intraLatency, &cluster->links.interBandwidth, &cluster->links.interLatency})
+            EXPECT_FALSE(figure->source.empty());
+    }
+}
+
+TEST(ClusterNamed, HasTheFiguresOfTheDataSheets)
+{
+    const auto h100 = clusterNamed("dgx-h100:16");
+    ASSERT_TRUE(h100);
+    EXPECT_EQ(h100->device.float16Flops.value, 989e12);
+    EXPECT_EQ(h100->device.memory.value, 80e9);
+    EXPECT_EQ(h100->links.architecture, LinkArchitecture::Hopper);
+    EXPECT_EQ(h100->nodeOf(DeviceId{7}), 0);
+    EXPECT_EQ(h100->nodeOf(DeviceId{8}), 1);
+    const auto v100 = clusterNamed("dgx2-v100:32");
+    ASSERT_TRUE(v100);
+    EXPECT_EQ(v100->links.devicesPerNode, 16);
+    EXPECT_EQ(v100->nodeOf(DeviceId{31}), 1);
+}
+
+TEST(ClusterNamed, RefusesWhatItDoesNotKnow)
+{
+    const auto unknown = clusterNamed("dgx-1:8");
+    ASSERT_FALSE(unknown);
+    EXPECT_EQ(unknown.error().code, ErrorCode::NotFound);
+    EXPECT_NE(unknown.error().advice.find("dgx-a100"), std::string::npos);
+    for (const char *name : {"cpu", "cpu:", "cpu:0", "cpu:-1", "cpu:16385", "cpu:4x", "cpu:4:4", "cpu:99999999999999"}) {
+        SCOPED_TRACE(name);
+        const auto cluster = clusterNamed(name);
+        ASSERT_FALSE(cluster);
+        EXPECT_EQ(cluster.error().code, ErrorCode::InvalidInput);
+    }
+    ASSERT_TRUE(clusterNamed("cpu:16384"));
+    const auto missing = clusterNamed("/nowhere/at/all.json");
+    ASSERT_FALSE(missing);
+    EXPECT_EQ(missing.error().code, ErrorCode::NotFound);
+}
+
+TEST(ClusterNamed, ReadsAFile)
+{
+    auto expected = clusterNamed("dgx-a100:24");
+    ASSERT_TRUE(expected);
+    expected->name = "mine";
+    const auto path = std::filesystem::temp_directory_path() / "planloom-cluster-test.json";
+    std::ofstream(path) << toJson(*expected);
+    const auto cluster = clusterNamed(path.string());
+    ASSERT_TRUE(cluster) << describe(cluster.error());
+    EXPECT_EQ(*cluster, *expected);
+
+    std::ofstream(path) << replaced(toJson(*expected), "\"ampere\"", "\"pascal\"");
+    const auto wrong = clusterNamed(path.string());
+    ASSERT_FALSE(wrong);
+    EXPECT_EQ(wrong.error().where, path.string() + "#/links/architecture");
+    std::filesystem::remove(path);
+}
+
+TEST(ClusterFromJson, NamesThePlaceOfWhatIsWrong)
+{
+    const auto cluster = clusterNamed("dgx-h100:8");
+    ASSERT_TRUE(cluster);
+    const std::string text = toJson(*cluster);
+    ASSERT_TRUE(clusterFromJson(text));
+    struct Case {
+        const char *from;
+        const char *to;
+        const char *where;
+    };
+    for (const Case &c : {Case{"\"deviceCount\": 8", "\"deviceCount\": 0", "/deviceCount"},
+             Case{"\"deviceCount\": 8", "\"deviceCount\": 8.5", "/deviceCount"},
+             Case{"\"deviceCount\": 8", "\"deviceCount\": 1e400", "/"},
+             Case{"\"deviceCount\": 8", "\"devices\": 8", "/deviceCount"},
+             Case{"\"version\": 1", "\"version\": 2", "/version"},
+             Case{"\"format\": \"planloom-cluster\"", "\"format\": \"x\"", "/format"},
+             Case{"\"value\": 0.72", "\"value\": 1.72", "/device/productEfficiency/value"},
+             Case{"\"value\": 0.72", "\"value\": \"0.72\"", "/device/productEfficiency/value"},
+             Case{"\"value\": 0.72", "\"value\": 0", "/device/productEfficiency/value"},
+             Case{"\"value\": 0.72", "\"v\": 0", "/device/productEfficiency/value"},
+             Case{"\"name\": \"dgx-h100:8\"", "\"name\": \"\"", "/name"},
+             Case{"\"name\": \"dgx-h100:8\"", "\"name\": \"a\", \"extra\": 1", "/extra"},
+             Case{"{", "[", "/"}}) {
+        SCOPED_TRACE(c.to);
+        const auto result = clusterFromJson(replaced(text, c.from, c.to));
+        ASSERT_FALSE(result);
+        EXPECT_EQ(result.error().code, ErrorCode::InvalidInput);
+        EXPECT_EQ(result.error().where, c.where) << describe(result.error());
+    }
+    EXPECT_FALSE(clusterFromJson(""));
+    EXPECT_FALSE(clusterFromJson("[]"));
+    EXPECT_FALSE(clusterFromJson("null"));
+    EXPECT_FALSE(clusterFromJson("\"\xff\""));
+    EXPECT_FALSE(clusterFromJson(std::string(100000, '[')));
+}
+
+} // namespace
+} // namespace planloom
