@@ -138,12 +138,12 @@ private:
         }
         ++m_at;
         skipSpaces();
-        while (m_at < m_text.size() && m_text[m_at] != ')') {
+        while (m_at < m_text.size() && m_text[m_at] != ')' && m_text[m_at] != ',' && !atArrow()) {
             TRY(const Atom atom, readAtom());
             term.atoms.push_back(atom);
             skipSpaces();
         }
-        if (m_at == m_text.size())
+        if (m_at == m_text.size() || m_text[m_at] != ')')
             return fail(term.position, "this bracket is not closed");
         if (term.atoms.empty())
             return fail(term.position, "these brackets are empty");
