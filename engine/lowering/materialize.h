@@ -1,0 +1,131 @@
+#pragma once
+
+#include "engine/base/result.h"
+#include "engine/hardware/cluster.h"
+#include "engine/lowering/layout.h"
+#include "engine/lowering/program_builder.h"
+#include "engine/lowering/transform.h"
+
+#include <cstdint>
+#include <map>
+#include <tuple>
+#include <vector>
+
+namespace planloom {
+
+/// A box of a tensor that a device must hold complete.
+struct Need {
+    DeviceId device{};
+    IndexMask box{};
+};
+
+/// The third phase of lowering: between the views that operators make and the views that operators read it puts
+/// the communication that mends them (SuperScaler, arXiv:2301.08984, section 3.4).
+///
+/// Per tensor it keeps what was made (with which summands, in which block) and what is already complete somewhere.
+/// A need is met, in this order, from a buffer that holds the box, from one that contains it (Select), or by
+/// converting what was made:
+/// - within one group of devices along the cheapest path of layouts (layout.h);
+/// - between disjoint groups by a path on either side of a point-to-point crossing, all three chosen together;
+/// - anything irregular by the general way: select, send, concat, sum. That way always works.
+class Materializer
+{
+public:
+    Materializer(const Graph &graph, const BatchInfo &batch, const std::vector<std::int32_t> &summandCount,
+        const Cluster &cluster, std::int32_t microBatches, ProgramBuilder &builder);
+
+    /// Registers that `block` makes `holding` of `tensor` (its summands numbered as in `BufferInfo`).
+    void made(TensorId tensor, std::int32_t block, Holding holding);
+
+    /// Buffers of `tensor`, complete, one per need in their order, usable in `block`. Emits what is missing.
+    /// @param op  the operator that needs them, for display
+    Result<std::vector<std::int32_t>> ensure(
+        TensorId tensor, const std::vector<Need> &needs, std::int32_t block, OperatorId op);
+
+    /// What `block` or any other made of `tensor`: one entry per device and box after local merging.
+    const std::vector<Holding> *holdingsOf(TensorId tensor, std::int32_t block) const;
+    /// Blocks that made something of `tensor`, in the order of first making.
+    std::vector<std::int32_t> makersOf(TensorId tensor) const;
+
+    /// Forgets what block `made` holds of `tensor`, also what its transfers to `reader` brought: recomputation makes
+    /// it anew there. Copies that other blocks hold stay.
+    void forget(TensorId tensor, std::int32_t made, std::int32_t reader);
+
+    /// Registers a complete buffer that exists already (a persistent one, or an input).
+    void available(TensorId tensor, Holding holding, std::int32_t block);
+    /// A buffer on `device` that holds `box` of `tensor` complete, if there is one usable in `block`; -1 if not.
+    std::int32_t findAvailable(TensorId tensor, DeviceId device, const IndexMask &box, std::int32_t block) const;
+
+private:
+    struct Made {
+        std::int32_t block = -1;
+        std::vector<Holding> raw{}; ///< As operators made them.
+        std::vector<Holding> merged{}; ///< After local Sum and Concat; empty until merged.
+    };
+    struct Available {
+        Holding holding{};
+        std::int32_t block = -1;
+    };
+    struct TensorState {
+        std::vector<Made> made{};
+        std::vector<Available> available{};
+    };
+    /// One conversion at work.
+    struct Task {
+        TensorId tensor{};
+        OperatorId op{};
+        std::int32_t block = -1; ///< Where instructions go.
+        DataType dataType{};
+        IndexMask whole{}; ///< Of the tensor, in micro-batch 0.
+        std::vector<std::int32_t> summands{}; ///< All that this conversion brings; empty means the value is complete.
+    };
+    struct CrossingChoice {
+        LayoutPath before{};
+        Layout from{};
+        Layout to{};
+        LayoutPath after{};
+    };
+
+    IndexMask wholeBox(TensorId tensor) const;
+    bool perMicroBatch(std::int32_t block) const;
+    std::int32_t newBuffer(const Task &task, DeviceId device, const IndexMask &box,
+        const std::vector<std::int32_t> &summands, MemoryKind memory);
+    MemoryKind memoryOf(TensorId tensor) const;
+
+    const std::vector<Holding> &merge(Made &made, Task task);
+    std::vector<Holding> convert(Made &made, const std::vector<Need> &needs, const Task &task);
+    std::optional<std::vector<Holding>> convertWithin(
+        const std::vector<Holding> &from, const std::vector<Need> &needs, const Task &task);
+    std::optional<std::vector<Holding>> convertAcross(
+        const std::vector<Holding> &from, const std::vector<Need> &needs, const Task &task);
+    std::optional<CrossingChoice> chooseCrossing(const Layout &from, const Layout &to,
+        const std::vector<DeviceId> &producers, const std::vector<DeviceId> &consumers, const Task &task);
+    double crossingSeconds(const Layout &from, const Layout &to, const std::vector<DeviceId> &producers,
+        const std::vector<DeviceId> &consumers, const Task &task) const;
+    void walk(const LayoutPath &path, std::vector<Holding> &holdings, const std::vector<DeviceId> &group, const Task &task);
+    Holding fetch(const std::vector<const Holding *> &sources, const Need &need, const Task &task);
+    Holding fetchGeneral(const std::vector<Holding> &sources, const Need &need, const Task &task);
+    Holding select(const Holding &from, const IndexMask &box, const Task &task);
+    Holding move(const Holding &from, DeviceId to, const Task &task);
+    Holding concat(const std::vector<Holding> &pieces, const IndexMask &box, const Task &task);
+    Holding sum(const std::vector<Holding> &pieces, const Task &task);
+    std::int32_t transferBlock(std::int32_t from, std::int32_t to);
+    bool complete(TensorId tensor, const std::vector<std::int32_t> &summands) const;
+
+    const Graph &m_graph;
+    const BatchInfo &m_batch;
+    const std::vector<std::int32_t> &m_summandCount;
+    const Cluster &m_cluster;
+    std::int32_t m_microBatches;
+    ProgramBuilder &m_builder;
+    std::vector<TensorState> m_tensors;
+    std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> m_transfers{};
+    std::vector<std::int64_t> m_sent{}; ///< Bytes sent so far by each device, to spread the load.
+    using PathKey = std::tuple<Layout, Layout, std::vector<std::int64_t>, DataType, std::vector<std::int32_t>>;
+    std::map<PathKey, std::optional<LayoutPath>> m_paths{};
+    using CrossingKey = std::tuple<Layout, Layout, std::vector<std::int64_t>, DataType, std::vector<std::int32_t>,
+        std::vector<std::int32_t>>;
+    std::map<CrossingKey, std::optional<CrossingChoice>> m_crossings{};
+};
+
+} // namespace planloom

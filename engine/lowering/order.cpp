@@ -1,0 +1,197 @@
+#include "engine/lowering/order.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace planloom {
+
+namespace {
+
+bool oncePerStep(SegmentKind kind)
+{
+    return kind == SegmentKind::Prologue || kind == SegmentKind::Reduce || kind == SegmentKind::Optimizer;
+}
+
+/// One (block, micro-batch) on its way into the order.
+struct Item {
+    std::vector<std::int32_t> next{}; ///< Items that wait for this one.
+    std::int32_t waitingFor = 0;
+    double readyAt = 0;
+};
+
+} // namespace
+
+Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
+    const std::vector<BlockDependency> &dependencies, std::int32_t microBatches, std::int32_t stageCount,
+    ScheduleKind schedule)
+{
+    // Forward and backward blocks are scheduled; transfers ride behind the block they carry from.
+    std::vector<std::int32_t> repeated;
+    std::vector<std::int32_t> position(blocks.size(), -1);
+    std::vector<std::vector<std::int32_t>> transfersFrom(blocks.size());
+    for (std::size_t b = 0; b < blocks.size(); ++b) {
+        if (blocks[b].kind == SegmentKind::Transfer)
+            transfersFrom[static_cast<std::size_t>(blocks[b].source)].push_back(static_cast<std::int32_t>(b));
+        else if (!oncePerStep(blocks[b].kind) && !blocks[b].devices.empty()) {
+            position[b] = static_cast<std::int32_t>(repeated.size());
+            repeated.push_back(static_cast<std::int32_t>(b));
+        }
+    }
+    for (auto &transfers : transfersFrom)
+        std::stable_sort(transfers.begin(), transfers.end(), [&](std::int32_t a, std::int32_t b) {
+            return blocks[static_cast<std::size_t>(a)].rank < blocks[static_cast<std::size_t>(b)].rank;
+        });
+    const auto scheduled = [&](std::int32_t block) {
+        const BlockInfo &info = blocks[static_cast<std::size_t>(block)];
+        return position[static_cast<std::size_t>(info.kind == SegmentKind::Transfer ? info.source : block)];
+    };
+
+    const std::size_t m = static_cast<std::size_t>(microBatches);
+    std::vector<Item> items(repeated.size() * m);
+    const auto link = [&](std::size_t from, std::size_t to) {
+        items[from].next.push_back(static_cast<std::int32_t>(to));
+        ++items[to].waitingFor;
+    };
+    for (const BlockDependency &dependency : dependencies) {
+        const std::int32_t from = scheduled(dependency.earlier);
+        const std::int32_t to = scheduled(dependency.later);
+        if (from < 0 || to < 0 || (from == to && dependency.offset == 0))
+            continue;
+        for (std::int32_t i = 0; i < microBatches; ++i)
+            if (const std::int32_t j = i + dependency.offset; j >= 0 && j < microBatches)
+                link(static_cast<std::size_t>(from) * m + static_cast<std::size_t>(i),
+                    static_cast<std::size_t>(to) * m + static_cast<std::size_t>(j));
+    }
+    const auto isBackward = [&](std::int32_t p) {
+        return blocks[static_cast<std::size_t>(repeated[static_cast<std::size_t>(p)])].kind == SegmentKind::Backward;
+    };
+    std::int32_t forwardLeft = 0;
+    bool anyBackward = false;
+    for (std::size_t p = 0; p < repeated.size(); ++p) {
+        forwardLeft += isBackward(static_cast<std::int32_t>(p)) ? 0 : microBatches;
+        anyBackward = anyBackward || isBackward(static_cast<std::int32_t>(p));
+    }
+    std::vector<std::int32_t> inFlight(static_cast<std::size_t>(std::max(stageCount, 1)), 0);
+    std::int32_t deviceCount = 0;
+    for (const BlockInfo &block : blocks)
+        for (const DeviceId device : block.devices)
+            deviceCount = std::max(deviceCount, device.index + 1);
+    std::vector<double> freeAt(static_cast<std::size_t>(deviceCount), 0);
+
+    // Smaller is earlier among items that could start at the same time.
+    const auto priority = [&](std::size_t item) {
+        const auto p = static_cast<std::int32_t>(item / m);
+        const auto microBatch = static_cast<double>(item % m);
+        const BlockInfo &block = blocks[static_cast<std::size_t>(repeated[static_cast<std::size_t>(p)])];
+        switch (schedule) {
+        case ScheduleKind::Sequential:
+            return std::make_tuple(microBatch, block.rank, 0.0);
+        case ScheduleKind::GPipe:
+            return std::make_tuple(isBackward(p) ? 1.0 : 0.0, microBatch, block.rank);
+        case ScheduleKind::OneFOneB:
+            break;
+        }
+        return std::make_tuple(isBackward(p) ? 0.0 : 1.0, microBatch, block.rank);
+    };
+
+    struct Event {
+        double time;
+        std::int32_t sequence;
+        BlockRun run;
+    };
+    std::vector<Event> events;
+    std::int32_t sequence = 0;
+    std::vector<std::size_t> ready;
+    for (std::size_t i = 0; i < items.size(); ++i)
+        if (items[i].waitingFor == 0)
+            ready.push_back(i);
+    for (std::size_t done = 0; done < items.size(); ++done) {
+        std::size_t best = ready.size();
+        double bestStart = std::numeric_limits<double>::infinity();
+        for (const bool relaxed : {false, true}) {
+            for (std::size_t r = 0; r < ready.size(); ++r) {
+                const auto p = static_cast<std::int32_t>(ready[r] / m);
+                const BlockInfo &block = blocks[static_cast<std::size_t>(repeated[static_cast<std::size_t>(p)])];
+                if (schedule == ScheduleKind::GPipe && isBackward(p) && forwardLeft > 0 && !relaxed)
+                    continue;
+                if (schedule == ScheduleKind::OneFOneB && anyBackward && !isBackward(p) && !relaxed
+                    && inFlight[static_cast<std::size_t>(block.stage.index)] >= stageCount - block.stage.index)
+                    continue;
+                double start = items[ready[r]].readyAt;
+                for (const DeviceId device : block.devices)
+                    start = std::max(start, freeAt[static_cast<std::size_t>(device.index)]);
+                if (schedule == ScheduleKind::Sequential)
+                    start = 0; // priority alone decides
+                if (best == ready.size() || start < bestStart
+                    || (start == bestStart && priority(ready[r]) < priority(ready[best]))) {
+                    best = r;
+                    bestStart = start;
+                }
+            }
+            if (best != ready.size())
+                break; // a limit is only lifted where rows leave nothing else to run
+        }
+        if (best == ready.size()) {
+            for (const BlockDependency &dependency : dependencies)
+                if (dependency.row)
+                    return Error{ErrorCode::InvalidInput,
+                        "this order runs against the data flow or against another order row",
+                        "remove the row, or turn it around", "row:" + std::to_string(dependency.row.index + 1)};
+            return Error{ErrorCode::Internal, "the blocks of this plan wait for each other", {}, "plan"};
+        }
+        const std::size_t item = ready[best];
+        ready.erase(ready.begin() + static_cast<std::ptrdiff_t>(best));
+        const auto p = static_cast<std::int32_t>(item / m);
+        const std::int32_t index = repeated[static_cast<std::size_t>(p)];
+        const BlockInfo &block = blocks[static_cast<std::size_t>(index)];
+        double start = items[item].readyAt;
+        for (const DeviceId device : block.devices)
+            start = std::max(start, freeAt[static_cast<std::size_t>(device.index)]);
+        const double end = start + block.seconds;
+        for (const DeviceId device : block.devices)
+            freeAt[static_cast<std::size_t>(device.index)] = end;
+        if (isBackward(p))
+            --inFlight[static_cast<std::size_t>(block.stage.index)];
+        else {
+            ++inFlight[static_cast<std::size_t>(block.stage.index)];
+            --forwardLeft;
+        }
+        const auto microBatch = static_cast<std::int32_t>(item % m);
+        events.push_back({start, sequence++, {index, microBatch}});
+        for (const std::int32_t transfer : transfersFrom[static_cast<std::size_t>(index)])
+            events.push_back({end, sequence++, {transfer, microBatch}});
+        for (const std::int32_t next : items[item].next) {
+            Item &waiting = items[static_cast<std::size_t>(next)];
+            waiting.readyAt = std::max(waiting.readyAt, end);
+            if (--waiting.waitingFor == 0)
+                ready.push_back(static_cast<std::size_t>(next));
+        }
+    }
+    // By time, so that the order of communication is the order in which it becomes possible. Blocks were chosen
+    // in an order that respects every dependency, and time never runs backwards along one.
+    if (schedule != ScheduleKind::Sequential)
+        std::stable_sort(events.begin(), events.end(), [&](const Event &a, const Event &b) {
+            if (a.time != b.time)
+                return a.time < b.time;
+            const bool transferA = blocks[static_cast<std::size_t>(a.run.block)].kind == SegmentKind::Transfer;
+            const bool transferB = blocks[static_cast<std::size_t>(b.run.block)].kind == SegmentKind::Transfer;
+            if (transferA != transferB)
+                return transferA;
+            return a.sequence < b.sequence;
+        });
+
+    std::vector<BlockRun> order;
+    const auto addOnce = [&](SegmentKind kind) {
+        for (std::size_t b = 0; b < blocks.size(); ++b)
+            if (blocks[b].kind == kind && !blocks[b].devices.empty())
+                order.push_back({static_cast<std::int32_t>(b), 0});
+    };
+    addOnce(SegmentKind::Prologue);
+    for (const Event &event : events)
+        order.push_back(event.run);
+    addOnce(SegmentKind::Reduce);
+    addOnce(SegmentKind::Optimizer);
+    return order;
+}
+
+} // namespace planloom

@@ -1,0 +1,55 @@
+#pragma once
+
+#include "engine/base/result.h"
+#include "engine/lowering/execution_plan.h"
+#include "engine/plan/plan.h"
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace planloom {
+
+/// A block: the operators of one stage and direction, or the transfers from one such block to another.
+struct BlockInfo {
+    SegmentKind kind = SegmentKind::Forward;
+    StageId stage{};
+    double rank = 0; ///< Order within one micro-batch: prologue, forward by stage, backward by stage, step ends.
+    std::int32_t source = -1; ///< Transfer: the block it carries from, and to.
+    std::int32_t target = -1;
+    double seconds = 0; ///< Estimated duration.
+    std::vector<DeviceId> devices{}; ///< That run something in it; ascending.
+};
+
+/// One block of one micro-batch in the global order.
+struct BlockRun {
+    std::int32_t block = 0;
+    std::int32_t microBatch = 0;
+    friend bool operator==(const BlockRun &, const BlockRun &) = default;
+};
+
+/// `earlier` of micro-batch i before `later` of micro-batch i + offset.
+struct BlockDependency {
+    std::int32_t earlier = 0;
+    std::int32_t later = 0;
+    std::int32_t offset = 0;
+    RowId row{}; ///< Valid if a row asks for it, invalid for data flow.
+};
+
+/// The second phase of lowering: one global order of blocks, from which every device takes its own, so that
+/// no two devices wait for each other. A list schedule in estimated time: among the blocks whose dependencies are
+/// done, the one that can start first; ties go by `schedule`:
+///
+/// 1. Sequential: by micro-batch, then by rank.
+/// 2. GPipe: all forward blocks before any backward block.
+/// 3. OneFOneB: backward before forward, and stage s starts a forward block only while it holds fewer than
+///    S - s micro-batches (PipeDream-Flush, arXiv:2104.04473, section 2.2).
+///
+/// Transfers follow the block they carry from at once. The step's ends (Prologue; Reduce, Optimizer) stand first
+/// and last.
+/// @return InvalidInput naming a row if the dependencies form a cycle
+Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
+    const std::vector<BlockDependency> &dependencies, std::int32_t microBatches, std::int32_t stageCount,
+    ScheduleKind schedule);
+
+} // namespace planloom

@@ -1,0 +1,57 @@
+#pragma once
+
+#include "engine/lowering/execution_plan.h"
+#include "engine/lowering/order.h"
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+namespace planloom {
+
+/// Collects instructions by block and device, and puts them together in a global order of blocks: segments,
+/// schedules, and the deaths of buffers.
+class ProgramBuilder
+{
+public:
+    explicit ProgramBuilder(std::int32_t deviceCount);
+
+    /// Adds a block. Blocks of one micro-batch run by `rank` wherever they share a buffer.
+    std::int32_t addBlock(SegmentKind kind, StageId stage, double rank);
+    const BlockInfo &block(std::int32_t index) const { return m_blocks[static_cast<std::size_t>(index)]; }
+    std::vector<BlockInfo> &blocks() { return m_blocks; }
+
+    std::int32_t addBuffer(DeviceId device, BufferInfo buffer);
+    const BufferInfo &buffer(DeviceId device, std::int32_t index) const;
+    void setSummands(DeviceId device, std::int32_t index, std::vector<std::int32_t> summands);
+
+    void emit(DeviceId device, std::int32_t block, Instruction instruction);
+    void emitSetup(DeviceId device, Instruction instruction);
+
+    /// Index of the communicator of these devices in this order.
+    std::int32_t groupOf(const std::vector<DeviceId> &members);
+    std::int32_t newTag() { return m_nextTag++; }
+
+    /// Dependencies between blocks of one micro-batch that follow from shared buffers: (earlier, later).
+    std::vector<std::pair<std::int32_t, std::int32_t>> sharedBufferDependencies() const;
+
+    /// Fills groups and devices of `plan` with the blocks in `order`.
+    void finish(const std::vector<BlockRun> &order, ExecutionPlan &plan);
+
+private:
+    struct Device {
+        DeviceProgram program{};
+        std::vector<std::vector<Instruction>> byBlock{};
+    };
+
+    std::vector<std::vector<std::int32_t>> blocksByBuffer(const Device &device) const;
+    void markDeaths(Device &device) const;
+
+    std::vector<Device> m_devices{};
+    std::vector<BlockInfo> m_blocks{};
+    std::vector<std::vector<DeviceId>> m_groups{};
+    std::map<std::vector<DeviceId>, std::int32_t> m_groupIndex{};
+    std::int32_t m_nextTag = 0;
+};
+
+} // namespace planloom

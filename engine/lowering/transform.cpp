@@ -1,0 +1,88 @@
+#include "engine/lowering/transform.h"
+
+namespace planloom {
+
+Result<TransformedGraph> transform(const Plan &plan)
+{
+    const Graph &graph = *plan.graph;
+    TransformedGraph result;
+    result.batch = analyseBatch(graph);
+    if (plan.microBatches < 1)
+        return Error{ErrorCode::InvalidInput, "a plan needs at least one micro-batch", {}, "micro-batches"};
+    if (plan.microBatches > 1) {
+        if (result.batch.mostMicroBatches < plan.microBatches)
+            return Error{ErrorCode::InvalidInput,
+                "the mini-batch cannot be cut in " + std::to_string(plan.microBatches) + " micro-batches: "
+                    + (result.batch.limitedBy.empty()
+                            ? "it holds " + std::to_string(result.batch.size) + " samples"
+                            : result.batch.limitedBy),
+                "use at most " + std::to_string(result.batch.mostMicroBatches), "micro-batches"};
+        if (result.batch.size % plan.microBatches != 0)
+            return Error{ErrorCode::InvalidInput,
+                std::to_string(plan.microBatches) + " micro-batches do not divide the mini-batch of "
+                    + std::to_string(result.batch.size) + " samples",
+                "use a divisor of " + std::to_string(result.batch.size), "micro-batches"};
+    }
+
+    result.operators.resize(graph.operators.size());
+    result.summandBase.resize(graph.operators.size());
+    result.summandCount.assign(graph.tensors.size(), 0);
+    for (std::size_t o = 0; o < graph.operators.size(); ++o) {
+        const Operator &op = graph.operators[o];
+        const OperatorDecision &decision = plan.decisions[o];
+        const std::int32_t parts = partCount(decision.partition);
+        const auto where = [&] { return "operator:" + op.name; };
+        const OperatorId id{static_cast<std::int32_t>(o)};
+        const std::vector<Range> outer = microBatchRanges(result.batch, graph, id, 0, plan.microBatches);
+        if (!outer.empty() || parts > 1) {
+            // The partition applies to what a micro-batch leaves of every identifier.
+            Operator local = op;
+            for (std::size_t d = 0; d < outer.size(); ++d)
+                local.annotation.dimensions[d].size = outer[d].size();
+            if (auto legal = checkPartition(local, decision.partition); !legal) {
+                Error error = std::move(legal).error();
+                error.where = where();
+                if (plan.microBatches > 1 && !outer.empty())
+                    error.advice = "the mini-batch is cut in " + std::to_string(plan.microBatches)
+                        + " micro-batches first" + (error.advice.empty() ? "" : "; " + error.advice);
+                return error;
+            }
+        }
+        if (static_cast<std::int32_t>(decision.devices.size()) != parts)
+            return Error{ErrorCode::InvalidInput,
+                op.name + " has " + std::to_string(parts) + " parts but "
+                    + std::to_string(decision.devices.size()) + " devices",
+                "give every part a device", where()};
+        auto &base = result.summandBase[o];
+        for (std::size_t slot = 0; slot < op.outputs.size(); ++slot) {
+            if (!op.outputs[slot]) {
+                base.push_back(0);
+                continue;
+            }
+            auto &count = result.summandCount[static_cast<std::size_t>(op.outputs[slot].index)];
+            base.push_back(count);
+            count += outputView(graph, op, decision.partition, 0, slot, outer).value.count;
+        }
+        auto &transformed = result.operators[o];
+        transformed.resize(static_cast<std::size_t>(parts));
+        for (std::int32_t p = 0; p < parts; ++p) {
+            TransformedPart &part = transformed[static_cast<std::size_t>(p)];
+            part.device = decision.devices[static_cast<std::size_t>(p)];
+            PartBox box = partBox(op.annotation, decision.partition, p, outer);
+            part.ranges = std::move(box.ranges);
+            part.value = box.value;
+            part.inputs.reserve(op.inputs.size());
+            for (std::size_t slot = 0; slot < op.inputs.size(); ++slot)
+                part.inputs.push_back(op.inputs[slot] ? inputView(graph, op, decision.partition, p, slot, outer)
+                                                      : TensorView{});
+            part.outputs.reserve(op.outputs.size());
+            for (std::size_t slot = 0; slot < op.outputs.size(); ++slot)
+                part.outputs.push_back(op.outputs[slot]
+                        ? outputView(graph, op, decision.partition, p, slot, outer)
+                        : TensorView{});
+        }
+    }
+    return result;
+}
+
+} // namespace planloom
