@@ -1,0 +1,462 @@
+#include "engine/graph/batch.h"
+#include "engine/graph/catalogue.h"
+#include "engine/graph/partition.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+namespace planloom {
+
+namespace {
+
+/// Builds small models operator by operator, with tensors by name.
+class Model
+{
+public:
+    Model &tensor(const std::string &name, Shape shape, TensorRole role, DataType type = DataType::Float32)
+    {
+        Tensor tensor;
+        tensor.name = name;
+        tensor.type = {type, std::move(shape)};
+        tensor.role = role;
+        m_ids[name] = TensorId{static_cast<std::int32_t>(graph.tensors.size())};
+        if (role == TensorRole::Input)
+            graph.inputs.push_back(m_ids[name]);
+        graph.tensors.push_back(std::move(tensor));
+        return *this;
+    }
+
+    /// Adds an operator that makes an activation of this name and shape, and is called like it.
+    Model &op(OperatorKind kind, const std::string &annotation, const std::vector<std::string> &inputs,
+        const std::string &output, Shape shape, std::vector<std::int32_t> linear = {})
+    {
+        tensor(output, std::move(shape), TensorRole::Activation);
+        Operator op;
+        op.name = output;
+        op.kind = kind;
+        op.scope = ScopeId{0};
+        for (const std::string &input : inputs)
+            op.inputs.push_back(m_ids.at(input));
+        op.outputs = {m_ids.at(output)};
+        auto parsed = parseAnnotation(annotation, inputShapes(graph, op), outputShapes(graph, op));
+        EXPECT_TRUE(parsed) << describe(parsed.error());
+        if (parsed)
+            op.annotation = *parsed;
+        op.annotation.linearInputs = std::move(linear);
+        graph.operators.push_back(std::move(op));
+        return *this;
+    }
+
+    /// Names the loss and appends gradients of all that depends on weights, and a step per weight.
+    Model &train(const std::string &loss)
+    {
+        graph.loss = m_ids.at(loss);
+        graph.outputs = {graph.loss};
+        std::vector<bool> trained(graph.tensors.size());
+        for (std::size_t i = 0; i < graph.tensors.size(); ++i)
+            trained[i] = graph.tensors[i].role == TensorRole::Weight;
+        const std::size_t forwards = graph.operators.size();
+        for (std::size_t i = 0; i < forwards; ++i) {
+            for (const TensorId input : graph.operators[i].inputs) {
+                if (trained[static_cast<std::size_t>(input.index)])
+                    trained[static_cast<std::size_t>(graph.operators[i].outputs[0].index)] = true;
+            }
+        }
+        tensor(loss + ".grad", {}, TensorRole::Buffer);
+        const auto isTrained = [&](TensorId id) {
+            return static_cast<std::size_t>(id.index) < trained.size() && trained[static_cast<std::size_t>(id.index)];
+        };
+        for (std::size_t i = forwards; i-- > 0;) {
+            const Operator forward = graph.operators[i];
+            if (!isTrained(forward.outputs[0]))
+                continue;
+            Operator backward = forward;
+            backward.name += "'";
+            backward.direction = Direction::Backward;
+            backward.annotation = backwardAnnotation(forward.annotation);
+            backward.mirror = OperatorId{static_cast<std::int32_t>(i)};
+            backward.inputs = {id(graph.at(forward.outputs[0]).name + ".grad")};
+            backward.inputs.insert(backward.inputs.end(), forward.inputs.begin(), forward.inputs.end());
+            backward.inputs.push_back(forward.outputs[0]);
+            backward.outputs.clear();
+            for (const TensorId input : forward.inputs)
+                backward.outputs.push_back(isTrained(input) ? gradientOf(input) : TensorId{});
+            graph.operators[i].mirror = OperatorId{static_cast<std::int32_t>(graph.operators.size())};
+            graph.operators.push_back(std::move(backward));
+        }
+        for (std::size_t i = 0; i < trained.size(); ++i) {
+            const Tensor weight = graph.tensors[i];
+            if (weight.role != TensorRole::Weight || !m_ids.count(weight.name + ".grad"))
+                continue;
+            tensor(weight.name + ".new", weight.type.shape, TensorRole::Weight);
+            Operator step;
+            step.name = weight.name + ".step";
+            step.kind = OperatorKind::SgdStep;
+            step.direction = Direction::Optimizer;
+            step.scope = ScopeId{0};
+            step.inputs = {id(weight.name), id(weight.name + ".grad")};
+            step.outputs = {id(weight.name + ".new")};
+            step.annotation = *parseAnnotation("*, * -> *", inputShapes(graph, step), outputShapes(graph, step));
+            graph.operators.push_back(std::move(step));
+        }
+        const auto valid = validate(graph);
+        EXPECT_TRUE(valid) << describe(valid.error());
+        return *this;
+    }
+
+    TensorId id(const std::string &name) const { return m_ids.at(name); }
+
+    Graph graph;
+
+private:
+    TensorId gradientOf(TensorId of)
+    {
+        const Tensor &whole = graph.at(of);
+        const std::string name = whole.name + ".grad";
+        if (!m_ids.count(name)) {
+            tensor(name, Shape(whole.type.shape), TensorRole::Gradient);
+            graph.tensors.back().of = of;
+        }
+        return m_ids.at(name);
+    }
+
+    std::map<std::string, TensorId> m_ids;
+};
+
+/// "split:0", "same", "summand", "local" or "step".
+std::string roleOf(const BatchInfo &batch, const Model &model, const std::string &name)
+{
+    const auto index = static_cast<std::size_t>(model.id(name).index);
+    switch (batch.tensorRole[index]) {
+    case BatchRole::Split: return "split:" + std::to_string(batch.tensorDimension[index]);
+    case BatchRole::Same: return "same";
+    case BatchRole::Summand: return "summand";
+    case BatchRole::Local: return "local";
+    case BatchRole::Step: return "step";
+    }
+    return "";
+}
+
+std::string identifierOf(const BatchInfo &batch, const Model &model, const std::string &name)
+{
+    for (std::size_t i = 0; i < model.graph.operators.size(); ++i) {
+        const Operator &op = model.graph.operators[i];
+        if (op.name != name)
+            continue;
+        if (batch.oncePerStep[i])
+            return "once";
+        const std::int32_t dimension = batch.operatorDimension[i];
+        return dimension < 0 ? "" : op.annotation.dimensions[static_cast<std::size_t>(dimension)].name;
+    }
+    return "no such operator";
+}
+
+/// Checks on masks that every operator's micro-batch meets slice i of all its Split tensors.
+void expectSlicesMeet(const BatchInfo &batch, const Graph &graph)
+{
+    for (std::int32_t count = 1; count <= batch.mostMicroBatches; ++count) {
+        if (batch.mostMicroBatches % count != 0)
+            continue;
+        for (std::size_t i = 0; i < graph.operators.size(); ++i) {
+            const Operator &op = graph.operators[i];
+            if (batch.oncePerStep[i])
+                continue;
+            for (std::int32_t microBatch = 0; microBatch < count; ++microBatch) {
+                const auto outer
+                    = microBatchRanges(batch, graph, OperatorId{static_cast<std::int32_t>(i)}, microBatch, count);
+                const auto check = [&](const TensorView &view) {
+                    if (!view.tensor)
+                        return;
+                    const auto index = static_cast<std::size_t>(view.tensor.index);
+                    if (batch.tensorRole[index] != BatchRole::Split)
+                        return;
+                    IndexMask slice = wholeMask(graph.tensors[index].type.shape);
+                    Range &range = slice.ranges[static_cast<std::size_t>(batch.tensorDimension[index])];
+                    const std::int64_t size = range.end / count;
+                    range = {microBatch * size, (microBatch + 1) * size};
+                    EXPECT_EQ(view.index, slice) << op.name << " and " << graph.tensors[index].name;
+                };
+                for (std::size_t slot = 0; slot < op.inputs.size(); ++slot)
+                    check(inputView(graph, op, {}, 0, slot, outer));
+                for (std::size_t slot = 0; slot < op.outputs.size(); ++slot)
+                    check(outputView(graph, op, {}, 0, slot, outer));
+            }
+        }
+    }
+}
+
+using Kind = OperatorKind;
+using Role = TensorRole;
+
+/// tokens [b s] -> embedding + positions -> linear -> cross-entropy / number of labels.
+Model languageModel(std::int64_t batch, std::int64_t length)
+{
+    Model model;
+    model.tensor("tokens", {batch, length}, Role::Input, DataType::Int64)
+        .tensor("positions", {length}, Role::Input, DataType::Int64)
+        .tensor("labels", {batch, length}, Role::Input, DataType::Int64)
+        .tensor("table", {20, 4}, Role::Weight)
+        .tensor("position table", {16, 4}, Role::Weight)
+        .tensor("w", {4, 20}, Role::Weight)
+        .op(Kind::Embedding, "v^ e, b s -> b s e", {"table", "tokens"}, "x", {batch, length, 4}, {0})
+        .op(Kind::Embedding, "v^ e, s -> s e", {"position table", "positions"}, "p", {length, 4}, {0})
+        .op(Kind::Add, "b s e, s e -> b s e", {"x", "p"}, "h", {batch, length, 4}, {0, 1})
+        .op(Kind::Linear, "b s k+, k+ n -> b s n", {"h", "w"}, "logits", {batch, length, 20}, {0})
+        .op(Kind::Reshape, "b s^ n -> (b s^) n", {"logits"}, "flat", {batch * length, 20}, {0})
+        .op(Kind::Reshape, "b s^ -> (b s^)", {"labels"}, "flat labels", {batch * length})
+        .op(Kind::CrossEntropy, "n+ c^, n+ -> 1", {"flat", "flat labels"}, "sum", {})
+        .op(Kind::CountValid, "n+ -> 1", {"flat labels"}, "count", {})
+        .op(Kind::Div, "1, 1 -> 1", {"sum", "count"}, "loss", {}, {0})
+        .train("loss");
+    return model;
+}
+
+} // namespace
+
+TEST(Batch, OfALanguageModelIsFollowedThroughItsStep)
+{
+    const Model model = languageModel(8, 6);
+    const BatchInfo batch = analyseBatch(model.graph);
+    EXPECT_EQ(batch.limitedBy, "");
+    EXPECT_EQ(batch.size, 8);
+    EXPECT_EQ(batch.mostMicroBatches, 8);
+    const std::map<std::string, std::string> roles{{"tokens", "split:0"}, {"positions", "same"}, {"labels", "split:0"},
+        {"table", "same"}, {"x", "split:0"}, {"p", "same"}, {"h", "split:0"}, {"logits", "split:0"},
+        {"flat", "split:0"}, {"flat labels", "step"}, {"sum", "summand"}, {"count", "step"}, {"loss", "summand"},
+        {"loss.grad", "same"}, {"sum.grad", "same"}, {"flat.grad", "split:0"}, {"h.grad", "split:0"},
+        {"p.grad", "summand"}, {"position table.grad", "summand"}, {"w.grad", "summand"}, {"table.grad", "summand"},
+        {"w.new", "same"}};
+    for (const auto &[name, role] : roles)
+        EXPECT_EQ(roleOf(batch, model, name), role) << name;
+    const std::map<std::string, std::string> identifiers{{"x", "b"}, {"p", ""}, {"h", "b"}, {"flat", "b"},
+        {"flat labels", "once"}, {"sum", "n"}, {"count", "once"}, {"loss", ""}, {"loss'", ""}, {"sum'", "n"},
+        {"h'", "b"}, {"p'", ""}, {"x'", "b"}, {"w.step", "once"}};
+    for (const auto &[name, identifier] : identifiers)
+        EXPECT_EQ(identifierOf(batch, model, name), identifier) << name;
+    expectSlicesMeet(batch, model.graph);
+}
+
+TEST(Batch, IsNotConfusedByAnInputAsLongByChance)
+{
+    // As many positions as samples.
+    const Model model = languageModel(8, 8);
+    const BatchInfo batch = analyseBatch(model.graph);
+    EXPECT_EQ(batch.limitedBy, "");
+    EXPECT_EQ(batch.mostMicroBatches, 8);
+    EXPECT_EQ(roleOf(batch, model, "positions"), "same");
+    EXPECT_EQ(roleOf(batch, model, "tokens"), "split:0");
+    expectSlicesMeet(batch, model.graph);
+}
+
+TEST(Batch, RangesAreProportionalSlices)
+{
+    const Model model = languageModel(8, 6);
+    const BatchInfo batch = analyseBatch(model.graph);
+    // Operator 6 is the cross-entropy over (b s) = 48 items and 20 classes, operator 1 the positions.
+    EXPECT_EQ(microBatchRanges(batch, model.graph, OperatorId{6}, 1, 4), (std::vector<Range>{{12, 24}, {0, 20}}));
+    EXPECT_TRUE(microBatchRanges(batch, model.graph, OperatorId{1}, 1, 4).empty());
+}
+
+TEST(Batch, NormalisationUsesTheMicroBatchStatistics)
+{
+    Model model;
+    model.tensor("x", {8, 3, 5}, Role::Input)
+        .tensor("w", {3, 5}, Role::Weight)
+        .tensor("scale", {3}, Role::Weight)
+        .tensor("bias", {3}, Role::Weight)
+        .op(Kind::Mul, "n c h, c h -> n c h", {"x", "w"}, "h", {8, 3, 5}, {0})
+        .op(Kind::BatchMean, "n+ c h+ -> c", {"h"}, "mean", {3}, {0})
+        .op(Kind::BatchVariance, "n+ c h+, c -> c", {"h", "mean"}, "variance", {3})
+        .op(Kind::BatchNormalize, "n c h, c, c, c, c -> n c h", {"h", "mean", "variance", "scale", "bias"}, "y",
+            {8, 3, 5})
+        .op(Kind::ReduceSum, "n+ c+ h+ -> 1", {"y"}, "loss", {}, {0})
+        .train("loss");
+    const BatchInfo batch = analyseBatch(model.graph);
+    EXPECT_EQ(batch.mostMicroBatches, 8) << batch.limitedBy;
+    const std::map<std::string, std::string> roles{{"mean", "local"}, {"variance", "local"}, {"y", "split:0"},
+        {"mean.grad", "local"}, {"variance.grad", "local"}, {"scale.grad", "summand"}, {"h.grad", "split:0"},
+        {"w.grad", "summand"}};
+    for (const auto &[name, role] : roles)
+        EXPECT_EQ(roleOf(batch, model, name), role) << name;
+    EXPECT_EQ(identifierOf(batch, model, "variance'"), "n");
+    expectSlicesMeet(batch, model.graph);
+}
+
+TEST(Batch, MustNotBeFrozen)
+{
+    Model model;
+    model.tensor("x", {8, 4}, Role::Input)
+        .tensor("w", {4, 4}, Role::Weight)
+        .op(Kind::Linear, "m k+, k+ n -> m n", {"x", "w"}, "h", {8, 4}, {0})
+        .op(Kind::Softmax, "m^ n -> m^ n", {"h"}, "y", {8, 4})
+        .op(Kind::ReduceSum, "m+ n+ -> 1", {"y"}, "loss", {}, {0})
+        .train("loss");
+    const BatchInfo batch = analyseBatch(model.graph);
+    EXPECT_EQ(batch.size, 8);
+    EXPECT_EQ(batch.mostMicroBatches, 1);
+    EXPECT_NE(batch.limitedBy.find("operator 'y'"), std::string::npos) << batch.limitedBy;
+    EXPECT_EQ(roleOf(batch, model, "h"), "same");
+    EXPECT_EQ(roleOf(batch, model, "w.grad"), "summand");
+    EXPECT_EQ(identifierOf(batch, model, "h"), "");
+    EXPECT_EQ(identifierOf(batch, model, "w.step"), "once");
+}
+
+TEST(Batch, WhatDependsOnInputsAloneMayNeedAllOfIt)
+{
+    // Scores relative to the batch's maximum: the maximum is computed once per step.
+    Model model;
+    model.tensor("x", {8, 4}, Role::Input)
+        .tensor("w", {4}, Role::Weight)
+        .op(Kind::ReduceMax, "m^ n -> n", {"x"}, "most", {4})
+        .op(Kind::Sub, "m n, n -> m n", {"x", "most"}, "h", {8, 4}, {0, 1})
+        .op(Kind::Mul, "m n, n -> m n", {"h", "w"}, "y", {8, 4}, {0})
+        .op(Kind::ReduceSum, "m+ n+ -> 1", {"y"}, "loss", {}, {0})
+        .train("loss");
+    const BatchInfo batch = analyseBatch(model.graph);
+    EXPECT_EQ(batch.mostMicroBatches, 8) << batch.limitedBy;
+    EXPECT_EQ(identifierOf(batch, model, "most"), "once");
+    EXPECT_EQ(roleOf(batch, model, "most"), "step");
+    EXPECT_EQ(roleOf(batch, model, "x"), "split:0");
+    EXPECT_EQ(identifierOf(batch, model, "h"), "m");
+    expectSlicesMeet(batch, model.graph);
+}
+
+TEST(Batch, SumsPassLinearOperatorsOnly)
+{
+    const auto build = [](bool root) {
+        Model model;
+        model.tensor("x", {8, 4}, Role::Input)
+            .tensor("w", {4}, Role::Weight)
+            .tensor("half", {}, Role::Buffer)
+            .op(Kind::Mul, "m n, n -> m n", {"x", "w"}, "y", {8, 4}, {0})
+            .op(Kind::ReduceSum, "m+ n+ -> 1", {"y"}, "sum", {}, {0});
+        if (root)
+            model.op(Kind::Sqrt, "1 -> 1", {"sum"}, "loss", {});
+        else
+            model.op(Kind::Mul, "1, 1 -> 1", {"half", "sum"}, "loss", {}, {0});
+        model.train("loss");
+        return model;
+    };
+    const Model linear = build(false);
+    EXPECT_EQ(analyseBatch(linear.graph).mostMicroBatches, 8);
+    EXPECT_EQ(roleOf(analyseBatch(linear.graph), linear, "loss"), "summand");
+    const BatchInfo root = analyseBatch(build(true).graph);
+    EXPECT_EQ(root.mostMicroBatches, 1);
+    EXPECT_NE(root.limitedBy.find("operator 'loss'"), std::string::npos) << root.limitedBy;
+}
+
+TEST(Batch, APenaltyOnWeightsMustNotBeCountedOncePerMicroBatch)
+{
+    Model model;
+    model.tensor("x", {8, 4}, Role::Input)
+        .tensor("w", {4}, Role::Weight)
+        .op(Kind::Mul, "m n, n -> m n", {"x", "w"}, "y", {8, 4}, {0})
+        .op(Kind::ReduceSum, "m+ n+ -> 1", {"y"}, "sum", {}, {0})
+        .op(Kind::ReduceSumSquare, "n+ -> 1", {"w"}, "penalty", {})
+        .op(Kind::Add, "1, 1 -> 1", {"sum", "penalty"}, "loss", {}, {0, 1})
+        .train("loss");
+    const BatchInfo batch = analyseBatch(model.graph);
+    EXPECT_EQ(batch.mostMicroBatches, 1);
+    EXPECT_NE(batch.limitedBy.find("operator 'loss'"), std::string::npos) << batch.limitedBy;
+}
+
+TEST(Batch, AsksForSlicesOfWhatIsExpandedToIt)
+{
+    // A trained token put in front of every sample: its expansion is made, and differentiated, in slices.
+    Model model;
+    model.tensor("x", {8, 4, 2}, Role::Input)
+        .tensor("token", {1, 2}, Role::Weight)
+        .op(Kind::Identity, "a e -> a e", {"token"}, "copy", {1, 2}, {0})
+        .op(Kind::Expand, "1 e -> b 1 e", {"copy"}, "tokens", {8, 1, 2}, {0})
+        .op(Kind::Concat, "b 1 e, b 4 e -> b 5 e", {"tokens", "x"}, "y", {8, 5, 2}, {0, 1})
+        .op(Kind::ReduceSum, "b+ s+ e+ -> 1", {"y"}, "loss", {}, {0})
+        .train("loss");
+    const BatchInfo batch = analyseBatch(model.graph);
+    EXPECT_EQ(batch.mostMicroBatches, 8) << batch.limitedBy;
+    EXPECT_EQ(identifierOf(batch, model, "tokens"), "b");
+    EXPECT_EQ(roleOf(batch, model, "tokens"), "split:0");
+    EXPECT_EQ(roleOf(batch, model, "tokens.grad"), "split:0");
+    EXPECT_EQ(roleOf(batch, model, "copy.grad"), "summand");
+    EXPECT_EQ(roleOf(batch, model, "token.grad"), "summand");
+    expectSlicesMeet(batch, model.graph);
+}
+
+TEST(Batch, ReadsSlicesOfConstantsButNotOfWeights)
+{
+    const auto build = [](Role role) {
+        Model model;
+        model.tensor("x", {8, 4}, Role::Input)
+            .tensor("w", {4}, Role::Weight)
+            .tensor("each", {8, 4}, role)
+            .op(Kind::Mul, "m n, n -> m n", {"x", "w"}, "h", {8, 4}, {0})
+            .op(Kind::Mul, "m n, m n -> m n", {"h", "each"}, "y", {8, 4}, {0})
+            .op(Kind::ReduceSum, "m+ n+ -> 1", {"y"}, "loss", {}, {0})
+            .train("loss");
+        return model;
+    };
+    EXPECT_EQ(analyseBatch(build(Role::Buffer).graph).mostMicroBatches, 8);
+    const BatchInfo weight = analyseBatch(build(Role::Weight).graph);
+    EXPECT_EQ(weight.mostMicroBatches, 1);
+    EXPECT_NE(weight.limitedBy.find("'each'"), std::string::npos) << weight.limitedBy;
+}
+
+TEST(Batch, CutIntoFactorsAllowsOnlyTheOuterOnesParts)
+{
+    Model model;
+    model.tensor("x", {12, 4}, Role::Input)
+        .tensor("w", {4}, Role::Weight)
+        .op(Kind::Mul, "m n, n -> m n", {"x", "w"}, "h", {12, 4}, {0})
+        .op(Kind::Reshape, "(a 3) n -> a 3 n", {"h"}, "groups", {4, 3, 4}, {0})
+        .op(Kind::ReduceSum, "a+ b+ c+ -> 1", {"groups"}, "loss", {}, {0})
+        .train("loss");
+    const BatchInfo batch = analyseBatch(model.graph);
+    EXPECT_EQ(batch.size, 12);
+    EXPECT_EQ(batch.mostMicroBatches, 4);
+    EXPECT_NE(batch.limitedBy.find("operator 'groups'"), std::string::npos) << batch.limitedBy;
+    expectSlicesMeet(batch, model.graph);
+}
+
+TEST(Batch, MovesWithItsDimension)
+{
+    Model model;
+    model.tensor("x", {8, 4}, Role::Input)
+        .op(Kind::Transpose, "a b -> b a", {"x"}, "t", {4, 8})
+        .op(Kind::Softmax, "b^ a -> b^ a", {"t"}, "y", {4, 8});
+    const BatchInfo batch = analyseBatch(model.graph);
+    EXPECT_EQ(batch.mostMicroBatches, 8);
+    EXPECT_EQ(roleOf(batch, model, "y"), "split:1");
+    expectSlicesMeet(batch, model.graph);
+}
+
+TEST(Batch, IsWhatTheFloatingInputsShareElseWhatMostHave)
+{
+    const auto sizeOf = [](const std::vector<std::pair<Shape, DataType>> &inputs) {
+        Model model;
+        for (std::size_t i = 0; i < inputs.size(); ++i)
+            model.tensor("x" + std::to_string(i), inputs[i].first, Role::Input, inputs[i].second);
+        return analyseBatch(model.graph).size;
+    };
+    const DataType f = DataType::Float32;
+    const DataType i = DataType::Int64;
+    EXPECT_EQ(sizeOf({{{5}, i}, {{5}, i}, {{3, 2}, f}}), 3);
+    EXPECT_EQ(sizeOf({{{4}, f}, {{5}, i}, {{5, 2}, f}}), 5);
+    EXPECT_EQ(sizeOf({{{4}, i}, {{5}, i}}), 4);
+    EXPECT_EQ(sizeOf({{{}, f}, {{6}, i}}), 6);
+    EXPECT_EQ(sizeOf({{{}, f}}), 0);
+    EXPECT_EQ(sizeOf({}), 0);
+}
+
+TEST(Batch, OfNoneOrOneSampleRunsInOnePiece)
+{
+    Model none;
+    none.tensor("x", {}, Role::Input).op(Kind::Exp, "1 -> 1", {"x"}, "y", {});
+    EXPECT_EQ(analyseBatch(none.graph).mostMicroBatches, 1);
+    EXPECT_NE(analyseBatch(none.graph).limitedBy, "");
+    Model one;
+    one.tensor("x", {1, 4}, Role::Input).op(Kind::Exp, "1 a -> 1 a", {"x"}, "y", {1, 4});
+    EXPECT_EQ(analyseBatch(one.graph).mostMicroBatches, 1);
+    EXPECT_EQ(analyseBatch(one.graph).limitedBy, "");
+}
+
+} // namespace planloom
