@@ -1,5 +1,6 @@
 #include "engine/frontend/fuse.h"
 
+#include "engine/frontend/fuse_editor.h"
 #include "engine/graph/catalogue.h"
 
 namespace planloom {
@@ -19,6 +20,17 @@ std::vector<TensorType> typesOf(const Graph &graph, const std::vector<TensorId> 
 }
 
 } // namespace
+
+Graph fuseOperators(Graph graph)
+{
+    FuseEditor editor(std::move(graph));
+    removeNoOperations(editor);
+    fuseProducts(editor);
+    fuseNormalizations(editor);
+    fuseActivations(editor);
+    mergeReshapes(editor);
+    return editor.finish();
+}
 
 void annotateOperators(Graph &graph)
 {

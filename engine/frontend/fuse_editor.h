@@ -1,0 +1,77 @@
+#pragma once
+
+#include "engine/graph/graph.h"
+
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <vector>
+
+namespace planloom {
+
+/// A forward graph while patterns in it are replaced: knows who makes and who uses each activation, keeps the
+/// topological order, and drops what is no longer used at the end.
+class FuseEditor
+{
+public:
+    explicit FuseEditor(Graph graph);
+
+    /// Positions of operators; replaced ones stay in place as dead until `finish`.
+    std::size_t operatorCount() const { return m_graph.operators.size(); }
+    bool isAlive(std::size_t position) const { return m_alive[position]; }
+    const Operator &op(std::size_t position) const { return m_graph.operators[position]; }
+    const Tensor &tensor(TensorId id) const { return m_graph.at(id); }
+    const Shape &shape(TensorId id) const { return m_graph.at(id).type.shape; }
+
+    /// The live operator of this kind that makes `id`, or nothing.
+    const Operator *madeBy(TensorId id, OperatorKind kind) const;
+    /// The live operator that makes `id`, or nothing.
+    const Operator *maker(TensorId id) const;
+    /// The only operator that uses `id`, if there is one and `id` is no output of the model.
+    const Operator *onlyUser(TensorId id) const;
+    /// True if all users of `id` are among `users` and `id` is no output of the model.
+    bool usedOnlyBy(TensorId id, std::initializer_list<const Operator *> users) const;
+    bool isModelOutput(TensorId id) const { return m_isOutput[index(id)]; }
+
+    /// The value of a constant with one element.
+    std::optional<double> constant(TensorId id) const;
+    /// True if `id` is a constant equal to `value` up to the rounding of float.
+    bool isConstant(TensorId id, double value) const;
+    /// True for weights and buffers: their values do not depend on the inputs.
+    bool isParameter(TensorId id) const;
+
+    /// Replaces the live operators `old` by `fused`, which takes the place of `old`'s member that makes
+    /// `fused.outputs.front()`. Sources are collected, in order of position; the name is chosen by `finish`.
+    void replace(const std::vector<const Operator *> &old, Operator fused);
+
+    /// Removes `old`, whose users read `instead` in place of its output. Does nothing if that is a model output.
+    /// @return true if it was removed
+    bool bypass(const Operator &old, TensorId instead);
+
+    /// The graph with dead operators and unused constants and activations removed, and fused operators named.
+    Graph finish();
+
+private:
+    static std::size_t index(TensorId id) { return static_cast<std::size_t>(id.index); }
+    std::size_t positionOf(const Operator &op) const;
+    bool isTracked(TensorId id) const;
+    void remove(std::size_t position);
+    void nameFused();
+    void compact();
+
+    Graph m_graph;
+    std::vector<bool> m_alive{};
+    std::vector<bool> m_fused{};
+    std::vector<bool> m_isOutput{};
+    std::vector<std::int32_t> m_maker{}; ///< Position by tensor; -1 where none.
+    std::vector<std::vector<std::int32_t>> m_users{}; ///< Positions by activation, each once; empty for other roles.
+};
+
+/// Each pass looks for one family of patterns; O(operators).
+void removeNoOperations(FuseEditor &editor); ///< Casts, reshapes, slices ... that change nothing.
+void mergeReshapes(FuseEditor &editor); ///< A reshape of a reshape is one; after fuseProducts, which looks for them.
+void fuseProducts(FuseEditor &editor); ///< Linear, Embedding.
+void fuseNormalizations(FuseEditor &editor); ///< LayerNorm, RmsNorm, Softmax, LogSoftmax, CrossEntropy.
+void fuseActivations(FuseEditor &editor); ///< Gelu, Silu, Rotary.
+
+} // namespace planloom
