@@ -252,7 +252,9 @@ private:
             return;
         }
         const Tensor &tensor = m_graph.at(id);
-        m_signature.push_back(-2 - static_cast<std::int32_t>(tensor.role));
+        // The first of a stack of layers may read an input of the model where the others read activations.
+        const TensorRole role = tensor.role == TensorRole::Input ? TensorRole::Activation : tensor.role;
+        m_signature.push_back(-2 - static_cast<std::int32_t>(role));
         m_signature.push_back(m_alikeness.typeNumber(tensor.type));
         number(id);
     }
