@@ -1,0 +1,129 @@
+#include "engine/plan/plan.h"
+
+#include <string>
+
+namespace planloom {
+
+namespace {
+
+Error broken(const Operator &op, std::string message)
+{
+    return {ErrorCode::InvalidInput, "operator '" + op.name + "': " + std::move(message), "", "operator:" + op.name};
+}
+
+Result<void> checkDecision(const Plan &plan, const Operator &op, const OperatorDecision &decision)
+{
+    TRY_VOID(checkPartition(op, decision.partition));
+    const std::int32_t parts = partCount(decision.partition);
+    if (static_cast<std::int64_t>(decision.devices.size()) != parts) {
+        return broken(op,
+            std::to_string(parts) + " parts, but devices for " + std::to_string(decision.devices.size()));
+    }
+    for (const DeviceId device : decision.devices) {
+        if (device.index < 0 || device.index >= plan.deviceCount) {
+            return broken(op,
+                "placed on device " + std::to_string(device.index) + ", but the plan has "
+                    + std::to_string(plan.deviceCount) + " devices, numbered from 0");
+        }
+    }
+    if (op.direction != Direction::Optimizer
+        && (decision.stage.index < 0 || decision.stage.index >= plan.stageCount)) {
+        return broken(op,
+            "in stage " + std::to_string(decision.stage.index) + ", but the plan has "
+                + std::to_string(plan.stageCount) + " stages, numbered from 0");
+    }
+    if (op.direction != Direction::Forward && decision.recomputeGroup >= 0)
+        return broken(op, "only forward operators can be recomputed");
+    return {};
+}
+
+Result<void> checkMirror(const Plan &plan, const Operator &op, const OperatorDecision &decision)
+{
+    if (!op.mirror.valid())
+        return broken(op, "a backward operator without its forward operator");
+    const auto &forward = plan.decisions[static_cast<std::size_t>(op.mirror.index)];
+    if (decision.partition != mirrored(op, forward.partition) || decision.devices != forward.devices
+        || decision.stage != forward.stage)
+        return broken(op, "partition, devices or stage differ from those of its forward operator");
+    return {};
+}
+
+/// Stages never decrease from a forward operator to those that use its outputs.
+Result<void> checkDataFlow(const Plan &plan)
+{
+    const Graph &graph = *plan.graph;
+    std::vector<OperatorId> maker(graph.tensors.size());
+    for (std::size_t i = 0; i < graph.operators.size(); ++i) {
+        const Operator &op = graph.operators[i];
+        if (op.direction != Direction::Forward)
+            continue;
+        const std::int32_t stage = plan.decisions[i].stage.index;
+        for (const TensorId input : op.inputs) {
+            if (!input.valid())
+                continue;
+            const OperatorId from = maker[static_cast<std::size_t>(input.index)];
+            if (from.valid() && plan.decisions[static_cast<std::size_t>(from.index)].stage.index > stage) {
+                return broken(op,
+                    "in stage " + std::to_string(stage) + ", before stage "
+                        + std::to_string(plan.decisions[static_cast<std::size_t>(from.index)].stage.index) + " of '"
+                        + graph.at(from).name + "', whose output it reads");
+            }
+        }
+        for (const TensorId output : op.outputs) {
+            if (output.valid())
+                maker[static_cast<std::size_t>(output.index)] = {static_cast<std::int32_t>(i)};
+        }
+    }
+    return {};
+}
+
+} // namespace
+
+Result<void> validate(const Plan &plan)
+{
+    const auto wrong = [](std::string message) { return Error{ErrorCode::InvalidInput, std::move(message), "", "plan"}; };
+    if (!plan.graph)
+        return wrong("a plan without a model");
+    const Graph &graph = *plan.graph;
+    if (plan.decisions.size() != graph.operators.size()) {
+        return wrong("decisions for " + std::to_string(plan.decisions.size()) + " operators, but the model has "
+            + std::to_string(graph.operators.size()));
+    }
+    if (plan.deviceCount < 1 || plan.microBatches < 1 || plan.stageCount < 1)
+        return wrong("expected at least one device, micro-batch and stage");
+    if (plan.microBatches > 1) {
+        const BatchInfo batch = analyseBatch(graph);
+        if (plan.microBatches > batch.mostMicroBatches || batch.size % plan.microBatches != 0) {
+            return wrong(std::to_string(plan.microBatches) + " micro-batches of a mini-batch of "
+                + std::to_string(batch.size) + ", at most " + std::to_string(batch.mostMicroBatches)
+                + (batch.limitedBy.empty() ? "" : ": " + batch.limitedBy));
+        }
+    }
+    std::vector<std::int32_t> stageOfGroup;
+    for (std::size_t i = 0; i < graph.operators.size(); ++i) {
+        const Operator &op = graph.operators[i];
+        const OperatorDecision &decision = plan.decisions[i];
+        TRY_VOID(checkDecision(plan, op, decision));
+        if (op.direction == Direction::Backward)
+            TRY_VOID(checkMirror(plan, op, decision));
+        if (decision.recomputeGroup >= 0) {
+            const auto group = static_cast<std::size_t>(decision.recomputeGroup);
+            if (group >= graph.operators.size())
+                return broken(op, "recompute groups are numbered from 0, below the number of operators");
+            if (stageOfGroup.size() <= group)
+                stageOfGroup.resize(group + 1, -1);
+            if (stageOfGroup[group] >= 0 && stageOfGroup[group] != decision.stage.index)
+                return broken(op, "its recompute group reaches over several stages");
+            stageOfGroup[group] = decision.stage.index;
+        }
+    }
+    for (const OrderConstraint &order : plan.orders) {
+        const auto count = static_cast<std::int32_t>(graph.operators.size());
+        if (order.first.index < 0 || order.first.index >= count || order.second.index < 0
+            || order.second.index >= count)
+            return wrong("an order between operators that the model does not have");
+    }
+    return checkDataFlow(plan);
+}
+
+} // namespace planloom
