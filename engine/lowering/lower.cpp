@@ -107,7 +107,7 @@ bool Lowering::isPersistent(TensorId tensor) const
     switch (m_graph.at(tensor).role) {
     case TensorRole::Weight:
     case TensorRole::OptimizerState: return true;
-    case TensorRole::Buffer: return m_transformed.batch.tensorDimension[index] < 0 || m_plan.microBatches == 1;
+    case TensorRole::Buffer: return m_transformed.batch.tensorRole[index] != BatchRole::Split;
     default: return false;
     }
 }
@@ -542,15 +542,12 @@ Result<void> Lowering::storeOutput(TensorId tensor)
         return {};
     };
     IndexMask whole = wholeMask(m_graph.at(tensor).type.shape);
-    const auto dimension = m_transformed.batch.tensorDimension[static_cast<std::size_t>(tensor.index)];
-    if (makers.empty()) {
-        if (dimension >= 0)
-            whole.ranges[static_cast<std::size_t>(dimension)].end /= m_plan.microBatches;
+    const auto index = static_cast<std::size_t>(tensor.index);
+    if (m_transformed.batch.tensorRole[index] == BatchRole::Split)
+        whole.ranges[static_cast<std::size_t>(m_transformed.batch.tensorDimension[index])].end /= m_plan.microBatches;
+    if (makers.empty())
         return store({{DeviceId{0}, whole}}, m_forward.front());
-    }
     const std::int32_t block = makers.front();
-    if (dimension >= 0 && m_builder.block(block).kind != SegmentKind::Prologue)
-        whole.ranges[static_cast<std::size_t>(dimension)].end /= m_plan.microBatches;
     // Every distinct box once, from the first device that made it, if they tile the tensor.
     std::vector<Need> needs;
     std::int64_t volume = 0;

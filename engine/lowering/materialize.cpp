@@ -137,8 +137,9 @@ bool Materializer::perMicroBatch(std::int32_t block) const
 IndexMask Materializer::wholeBox(TensorId tensor) const
 {
     IndexMask whole = wholeMask(m_graph.at(tensor).type.shape);
-    if (const auto d = m_batch.tensorDimension[static_cast<std::size_t>(tensor.index)]; d >= 0)
-        whole.ranges[static_cast<std::size_t>(d)].end /= m_microBatches;
+    const auto index = static_cast<std::size_t>(tensor.index);
+    if (m_batch.tensorRole[index] == BatchRole::Split)
+        whole.ranges[static_cast<std::size_t>(m_batch.tensorDimension[index])].end /= m_microBatches;
     return whole;
 }
 

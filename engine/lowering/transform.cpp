@@ -1,6 +1,56 @@
 #include "engine/lowering/transform.h"
 
+#include <algorithm>
+
 namespace planloom {
+
+namespace {
+
+/// Constants of the batch's extent, and values computed once per step, are read in slices by operators that run
+/// per micro-batch: gives those tensors the dimension that is cut, so that their views move with the micro-batch.
+Result<void> sliceConstants(const Graph &graph, BatchInfo &batch)
+{
+    std::vector<bool> readWhole(graph.tensors.size(), false);
+    std::vector<bool> sliced(graph.tensors.size(), false);
+    for (std::size_t o = 0; o < graph.operators.size(); ++o) {
+        const Operator &op = graph.operators[o];
+        const std::int32_t identifier = batch.operatorDimension[o];
+        for (std::size_t slot = 0; slot < op.inputs.size(); ++slot) {
+            if (!op.inputs[slot])
+                continue;
+            const auto tensor = static_cast<std::size_t>(op.inputs[slot].index);
+            if (batch.tensorRole[tensor] == BatchRole::Split)
+                continue;
+            const TensorTerms &terms = op.annotation.inputs[slot];
+            std::int32_t dimension = -1;
+            for (std::size_t d = 0; identifier >= 0 && d < terms.terms.size(); ++d)
+                if (splittableFactor(op.annotation, terms.terms[d]) == identifier)
+                    dimension = static_cast<std::int32_t>(d);
+            if (dimension < 0) {
+                readWhole[tensor] = true;
+                continue;
+            }
+            if (batch.tensorDimension[tensor] >= 0 && batch.tensorDimension[tensor] != dimension)
+                return Error{ErrorCode::NotSupported,
+                    "micro-batches would read '" + graph.tensors[tensor].name + "' in slices of two dimensions",
+                    "use one micro-batch", "operator:" + op.name};
+            batch.tensorDimension[tensor] = dimension;
+            sliced[tensor] = true;
+        }
+    }
+    for (std::size_t t = 0; t < graph.tensors.size(); ++t) {
+        if (!sliced[t] || batch.tensorRole[t] == BatchRole::Step)
+            continue;
+        if (readWhole[t])
+            return Error{ErrorCode::NotSupported,
+                "'" + graph.tensors[t].name + "' is read whole by some operators and in micro-batches by others",
+                "use one micro-batch", "tensor:" + graph.tensors[t].name};
+        batch.tensorRole[t] = BatchRole::Split;
+    }
+    return {};
+}
+
+} // namespace
 
 Result<TransformedGraph> transform(const Plan &plan)
 {
@@ -23,6 +73,9 @@ Result<TransformedGraph> transform(const Plan &plan)
                     + std::to_string(result.batch.size) + " samples",
                 "use a divisor of " + std::to_string(result.batch.size), "micro-batches"};
     }
+
+    if (plan.microBatches > 1)
+        TRY_VOID(sliceConstants(graph, result.batch));
 
     result.operators.resize(graph.operators.size());
     result.summandBase.resize(graph.operators.size());
