@@ -1,0 +1,17 @@
+#pragma once
+
+#include "engine/base/result.h"
+#include "engine/graph/graph.h"
+
+#include <nlohmann/json_fwd.hpp>
+
+namespace planloom {
+
+/// A graph without the values of its tensors, as part of an execution plan's document.
+nlohmann::json graphToJson(const Graph &graph);
+
+/// Inverse of `graphToJson`. The graph is validated.
+/// @return InvalidInput with the JSON pointer of what is wrong in `where`
+Result<Graph> graphFromJson(const nlohmann::json &value);
+
+} // namespace planloom
