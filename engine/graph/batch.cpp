@@ -131,8 +131,6 @@ private:
                                                              : optimizer(id);
             if (!held)
                 return false;
-            if (m_restart)
-                return std::exchange(m_restart, false);
         }
         return lossIsSum();
     }
@@ -154,16 +152,15 @@ private:
     /// `id` cannot work on micro-batches: let it run once per step if nothing trained goes into it.
     bool wholeOrFail(OperatorId id, const std::string &reason)
     {
-        if (m_again)
-            return false; // found with roles that are already out of date
         for (const TensorId output : m_graph.at(id).outputs) {
             if (output && runOnce(output))
                 return true;
         }
-        return fail(id, reason);
+        // Roles may be out of date if another pass is due: let that one judge.
+        return m_again ? false : fail(id, reason);
     }
 
-    /// Makes the operators that `tensor` comes from run once per step, if they may.
+    /// Makes the operators that `tensor` comes from run once per step, from this pass on, if they may.
     bool runOnce(TensorId tensor)
     {
         std::vector<OperatorId> open{m_producer[at(tensor)]};
@@ -190,21 +187,31 @@ private:
         }
         if (cone.empty())
             return false;
-        for (const OperatorId id : cone)
+        for (const OperatorId id : cone) {
             m_once[at(id)] = true;
+            m_info.oncePerStep[at(id)] = true;
+            m_info.operatorDimension[at(id)] = -1;
+            setStep(id);
+        }
         m_again = true;
-        m_restart = true;
         return true;
+    }
+
+    void setStep(OperatorId id)
+    {
+        for (const TensorId output : m_graph.at(id).outputs) {
+            if (!output)
+                continue;
+            m_info.tensorRole[at(output)] = BatchRole::Step;
+            m_info.tensorDimension[at(output)] = -1;
+        }
     }
 
     bool forward(OperatorId id)
     {
         const Operator &op = m_graph.at(id);
         if (m_once[at(id)]) {
-            for (const TensorId output : op.outputs) {
-                if (output)
-                    m_info.tensorRole[at(output)] = BatchRole::Step;
-            }
+            setStep(id);
             return true;
         }
         std::int32_t identifier = m_asked[at(id)];
@@ -230,7 +237,7 @@ private:
             identifier = *cut;
         }
         if (summands && !mayPassSummands(op, identifier >= 0 || local))
-            return wholeSummands(id);
+            return wholeSummands(id) && forward(id);
         m_info.operatorDimension[at(id)] = identifier;
         if (identifier >= 0) {
             m_info.mostMicroBatches = std::gcd(m_info.mostMicroBatches,
@@ -239,6 +246,8 @@ private:
                 fail(id, "its part of the batch's dimension has " + dimensionText(op, identifier));
             if (!alignUncut(id, identifier))
                 return false;
+            if (m_once[at(id)])
+                return true;
         }
         return setOutputs(id, identifier, local, summands);
     }
@@ -284,16 +293,13 @@ private:
             nonlinear = nonlinear
                 || (op.inputs[slot] && roleOf(op.inputs[slot]) == BatchRole::Summand && !isLinear(slot));
         }
-        if (m_again)
-            return false;
         for (std::size_t slot = 0; slot < op.inputs.size(); ++slot) {
             const TensorId input = op.inputs[slot];
             if (!input || roleOf(input) != BatchRole::Summand || (nonlinear && isLinear(slot)))
                 continue;
-            if (!m_once[at(m_producer[at(input)])] && !runOnce(input)) {
-                m_again = false;
-                m_restart = false;
-                return fail(id, "needs '" + m_graph.at(input).name + "' summed over the whole batch");
+            if (!runOnce(input)) {
+                return m_again ? false
+                               : fail(id, "needs '" + m_graph.at(input).name + "' summed over the whole batch");
             }
         }
         return true;
@@ -434,8 +440,7 @@ private:
     std::vector<std::int32_t> m_asked; ///< By operator: identifier that a consumer wants cut, or -1.
     std::vector<OperatorId> m_producer; ///< By tensor: the forward operator.
     std::vector<bool> m_trained; ///< By tensor: depends on a weight.
-    bool m_again = false; ///< Something was decided that asks for another pass.
-    bool m_restart = false; ///< ... and makes the rest of this one pointless.
+    bool m_again = false; ///< Something was decided that earlier operators of the pass did not know.
     BatchInfo m_info;
 };
 

@@ -322,6 +322,30 @@ TEST(Batch, WhatDependsOnInputsAloneMayNeedAllOfIt)
     expectSlicesMeet(batch, model.graph);
 }
 
+TEST(Batch, ManyOperatorsMayNeedAllOfTheirInput)
+{
+    Model model;
+    model.tensor("x", {8, 4}, Role::Input).tensor("w", {4}, Role::Weight);
+    model.op(Kind::Mul, "m n, n -> m n", {"x", "w"}, "y0", {8, 4}, {0});
+    constexpr int kCount = 300;
+    for (int i = 0; i < kCount; ++i) {
+        const std::string number = std::to_string(i);
+        model.op(Kind::ReduceSum, "m+ n -> n", {"x"}, "sum" + number, {4}, {0})
+            .op(Kind::Sqrt, "n -> n", {"sum" + number}, "root" + number, {4})
+            .op(Kind::ReduceMax, "m^ n -> n", {"x"}, "most" + number, {4})
+            .op(Kind::Mul, "n, n -> n", {"root" + number, "most" + number}, "scale" + number, {4}, {0})
+            .op(Kind::Mul, "m n, n -> m n", {"y" + number, "scale" + number}, "y" + std::to_string(i + 1), {8, 4}, {0});
+    }
+    model.op(Kind::ReduceSum, "m+ n+ -> 1", {"y" + std::to_string(kCount)}, "loss", {}, {0}).train("loss");
+    const BatchInfo batch = analyseBatch(model.graph);
+    EXPECT_EQ(batch.mostMicroBatches, 8) << batch.limitedBy;
+    EXPECT_EQ(roleOf(batch, model, "sum299"), "step");
+    EXPECT_EQ(identifierOf(batch, model, "root299"), "");
+    EXPECT_EQ(roleOf(batch, model, "scale299"), "same");
+    EXPECT_EQ(roleOf(batch, model, "y299"), "split:0");
+    expectSlicesMeet(batch, model.graph);
+}
+
 TEST(Batch, SumsPassLinearOperatorsOnly)
 {
     const auto build = [](bool root) {
