@@ -7,13 +7,14 @@
 
 namespace planloom {
 
-// --- the builder -----------------------------------------------------------------------------------------------
+// --- the builder
+// -----------------------------------------------------------------------------------------------
 
 AnnotationBuilder::AnnotationBuilder(const AnnotateCall &call, std::string_view reserved)
     : m_reserved(reserved)
 {
-    m_annotation.inputs.resize(call.inputs.size(), TensorTerms{{}, true});
-    m_annotation.outputs.resize(call.outputs.size(), TensorTerms{{}, true});
+    m_annotation.inputs.resize(call.inputs.size(), TensorTerms {{}, true});
+    m_annotation.outputs.resize(call.outputs.size(), TensorTerms {{}, true});
     m_annotation.dimensions.reserve(8);
 }
 
@@ -25,7 +26,7 @@ bool AnnotationBuilder::nameUsed(std::string_view name) const
 
 std::int32_t AnnotationBuilder::add(std::string name, std::int64_t size, DimensionMark mark)
 {
-    m_annotation.dimensions.push_back(Dimension{std::move(name), size, mark});
+    m_annotation.dimensions.push_back(Dimension {std::move(name), size, mark});
     return static_cast<std::int32_t>(m_annotation.dimensions.size()) - 1;
 }
 
@@ -87,7 +88,8 @@ DimensionList AnnotationBuilder::broadcast(const DimensionList &dimensions, cons
 {
     DimensionList list;
     list.reserve(shape.size());
-    const auto offset = static_cast<std::ptrdiff_t>(dimensions.size()) - static_cast<std::ptrdiff_t>(shape.size());
+    const auto offset =
+        static_cast<std::ptrdiff_t>(dimensions.size()) - static_cast<std::ptrdiff_t>(shape.size());
     for (std::size_t i = 0; i < shape.size(); ++i) {
         const std::ptrdiff_t position = static_cast<std::ptrdiff_t>(i) + offset;
         if (position >= 0 && sizeOf(dimensions[static_cast<std::size_t>(position)]) == shape[i])
@@ -117,7 +119,7 @@ std::vector<Term> termsOf(const DimensionList &dimensions)
     std::vector<Term> terms;
     terms.reserve(dimensions.size());
     for (const std::int32_t dimension : dimensions)
-        terms.push_back(Term{{dimension}});
+        terms.push_back(Term {{dimension}});
     return terms;
 }
 
@@ -131,7 +133,7 @@ void AnnotationBuilder::input(std::size_t slot, const DimensionList &dimensions)
 void AnnotationBuilder::input(std::size_t slot, std::vector<Term> terms)
 {
     assert(slot < m_annotation.inputs.size());
-    m_annotation.inputs[slot] = TensorTerms{std::move(terms), false};
+    m_annotation.inputs[slot] = TensorTerms {std::move(terms), false};
 }
 
 void AnnotationBuilder::output(std::size_t slot, const DimensionList &dimensions)
@@ -142,7 +144,7 @@ void AnnotationBuilder::output(std::size_t slot, const DimensionList &dimensions
 void AnnotationBuilder::output(std::size_t slot, std::vector<Term> terms)
 {
     assert(slot < m_annotation.outputs.size());
-    m_annotation.outputs[slot] = TensorTerms{std::move(terms), false};
+    m_annotation.outputs[slot] = TensorTerms {std::move(terms), false};
 }
 
 Annotation AnnotationBuilder::finish(const AnnotateCall &call, std::string &problem)
@@ -169,8 +171,8 @@ Annotation AnnotationBuilder::finish(const AnnotateCall &call, std::string &prob
             fits = fits && product == shape[i];
         }
         if (!fits && problem.empty()) {
-            problem = std::string(nameOf(call.kind)) + "'s " + side + " " + std::to_string(slot) + " has shape "
-                + toString(shape) + ", which does not fit its other tensors";
+            problem = std::string(nameOf(call.kind)) + "'s " + side + " " + std::to_string(slot)
+                + " has shape " + toString(shape) + ", which does not fit its other tensors";
         }
     };
     for (std::size_t slot = 0; slot < m_annotation.inputs.size(); ++slot)
@@ -181,7 +183,8 @@ Annotation AnnotationBuilder::finish(const AnnotateCall &call, std::string &prob
     return std::move(m_annotation);
 }
 
-// --- kinds that keep their elements' places --------------------------------------------------------------------
+// --- kinds that keep their elements' places
+// --------------------------------------------------------------------
 
 namespace {
 
@@ -257,8 +260,8 @@ std::string annotateAlongAxis(const AnnotateCall &call, AnnotationBuilder &build
     if (!takes(call, 1, 1))
         return missing(call);
     const auto axis = static_cast<std::size_t>(call.attributes.integer("axis"));
-    const DimensionList dimensions = dimensionsWith(builder, call.in(0), kFrozen,
-        [&](std::size_t i) { return following ? i >= axis : i == axis; });
+    const DimensionList dimensions = dimensionsWith(
+        builder, call.in(0), kFrozen, [&](std::size_t i) { return following ? i >= axis : i == axis; });
     builder.input(0, dimensions);
     // The scale and bias of a layer norm lie along the normalised dimensions.
     for (std::size_t slot = 1; slot < call.inputs.size(); ++slot) {
@@ -299,15 +302,15 @@ std::string annotateChannelNorm(const AnnotateCall &call, AnnotationBuilder &bui
     const auto spatial = DimensionMark::Spatial;
     const DimensionList x = channelDimensions(builder, call.in(0), statistic ? kReduce : spatial,
         call.kind == LocalResponseNorm ? kFrozen : spatial,
-        statistic                      ? kReduce
+        statistic                       ? kReduce
             : call.kind == InstanceNorm ? kFrozen
                                         : spatial);
     builder.input(0, x);
     for (std::size_t slot = 1; slot < call.inputs.size(); ++slot) {
         if (call.has(slot))
-            builder.input(slot, DimensionList{x[1]});
+            builder.input(slot, DimensionList {x[1]});
     }
-    builder.output(0, statistic ? DimensionList{x[1]} : x);
+    builder.output(0, statistic ? DimensionList {x[1]} : x);
     if (call.kind == BatchMean)
         builder.linear({0});
     return {};
@@ -341,9 +344,9 @@ std::string annotateLoss(const AnnotateCall &call, AnnotationBuilder &builder)
     if (call.has(labelSlot + 1)) {
         if (call.inRank(labelSlot + 1) != 1)
             return std::string(nameOf(call.kind)) + "'s class weights must have one dimension";
-        builder.input(labelSlot + 1, DimensionList{builder.named("c", call.in(labelSlot + 1)[0], kFrozen)});
+        builder.input(labelSlot + 1, DimensionList {builder.named("c", call.in(labelSlot + 1)[0], kFrozen)});
     }
-    builder.output(0, sum ? DimensionList{} : labels);
+    builder.output(0, sum ? DimensionList {} : labels);
     // A log-likelihood is a sum of its inputs' elements; its labels and weights are held fixed.
     if (call.kind == NegativeLogLikelihood)
         builder.linear({0});
@@ -357,8 +360,8 @@ std::string annotateReduction(const AnnotateCall &call, AnnotationBuilder &build
     const bool sums = call.kind == ReduceSum || call.kind == ReduceMean || call.kind == ReduceL1
         || call.kind == ReduceSumSquare;
     const bool arg = call.kind == ArgMax || call.kind == ArgMin;
-    std::vector<std::int64_t> axes
-        = arg ? std::vector<std::int64_t>{call.attributes.integer("axis")} : call.attributes.integers("axes");
+    std::vector<std::int64_t> axes =
+        arg ? std::vector<std::int64_t> {call.attributes.integer("axis")} : call.attributes.integers("axes");
     const bool all = !arg && !call.attributes.has("axes");
     const auto reduced = [&](std::size_t i) {
         return all || std::find(axes.begin(), axes.end(), static_cast<std::int64_t>(i)) != axes.end();
@@ -383,8 +386,8 @@ std::string annotateRotary(const AnnotateCall &call, AnnotationBuilder &builder)
     if (!takes(call, 3, 1))
         return missing(call);
     const std::size_t rank = call.inRank(0);
-    const DimensionList x
-        = dimensionsWith(builder, call.in(0), kFrozen, [rank](std::size_t i) { return i + 1 == rank; });
+    const DimensionList x =
+        dimensionsWith(builder, call.in(0), kFrozen, [rank](std::size_t i) { return i + 1 == rank; });
     builder.input(0, x);
     builder.input(1, builder.broadcast(x, call.in(1)));
     builder.input(2, builder.broadcast(x, call.in(2)));
@@ -525,10 +528,11 @@ Annotation whole(const AnnotateCall &call)
 
 } // namespace
 
-AnnotationOutcome annotate(OperatorKind kind, const Attributes &attributes, const std::vector<TensorType> &inputs,
-    const std::vector<bool> &present, const std::vector<TensorType> &outputs)
+AnnotationOutcome annotate(OperatorKind kind, const Attributes &attributes,
+    const std::vector<TensorType> &inputs, const std::vector<bool> &present,
+    const std::vector<TensorType> &outputs)
 {
-    const AnnotateCall call{kind, attributes, inputs, present, outputs};
+    const AnnotateCall call {kind, attributes, inputs, present, outputs};
     AnnotationBuilder builder(call, reservedLetters(kind));
     AnnotationOutcome outcome;
     outcome.problem = annotateKind(call, builder);

@@ -28,18 +28,18 @@ bool isFloatingCall(const AnnotateCall &call)
     return isFloating(call.inputs[0].dataType);
 }
 
-/// One term per dimension of extents `shape`, with an identifier that is `term[i]` where dimension i is part of
-/// a regrouped run, and 1 where it has no extent.
+/// One term per dimension of extents `shape`, with an identifier that is `term[i]` where dimension i is part
+/// of a regrouped run, and 1 where it has no extent.
 struct ReshapeSide {
     const Shape &shape;
-    std::vector<Term> terms{};
-    std::vector<std::size_t> dimensions{}; ///< Those of extent other than 1.
+    std::vector<Term> terms {};
+    std::vector<std::size_t> dimensions {}; ///< Those of extent other than 1.
 
     ReshapeSide(AnnotationBuilder &builder, const Shape &extents)
         : shape(extents)
     {
         for (std::size_t i = 0; i < shape.size(); ++i) {
-            terms.push_back(Term{{builder.literal(shape[i])}});
+            terms.push_back(Term {{builder.literal(shape[i])}});
             if (shape[i] != 1)
                 dimensions.push_back(i);
         }
@@ -48,8 +48,8 @@ struct ReshapeSide {
 
 } // namespace
 
-/// Both shapes are walked together and cut into the smallest runs of equal product. Row-major order makes equal
-/// leading slabs of a run coincide, so the greatest common divisor of its leading extents may be split.
+/// Both shapes are walked together and cut into the smallest runs of equal product. Row-major order makes
+/// equal leading slabs of a run coincide, so the greatest common divisor of its leading extents may be split.
 std::string annotateReshape(const AnnotateCall &call, AnnotationBuilder &builder)
 {
     ReshapeSide in(builder, call.in(0));
@@ -81,8 +81,8 @@ std::string annotateReshape(const AnnotateCall &call, AnnotationBuilder &builder
             continue;
         const std::int32_t leading = builder.fresh(common);
         const auto divide = [&](ReshapeSide &side, std::size_t dimension) {
-            side.terms[dimension]
-                = builder.compound({leading, builder.literal(side.shape[dimension] / common)});
+            side.terms[dimension] =
+                builder.compound({leading, builder.literal(side.shape[dimension] / common)});
         };
         divide(in, leadIn);
         divide(out, leadOut);
@@ -123,7 +123,7 @@ std::string annotateTile(const AnnotateCall &call, AnnotationBuilder &builder)
     for (std::size_t i = 0; i < repeats.size(); ++i) {
         if (repeats[i] == 1) {
             x.push_back(builder.fresh(call.in(0)[i]));
-            y.push_back(Term{{x.back()}});
+            y.push_back(Term {{x.back()}});
         } else {
             x.push_back(builder.fresh(call.in(0)[i], kFrozen));
             y.push_back(builder.compound({builder.fresh(repeats[i]), x.back()}));
@@ -184,7 +184,8 @@ std::string annotateSlice(const AnnotateCall &call, AnnotationBuilder &builder)
 {
     const auto starts = call.attributes.integers("starts");
     const auto steps = call.attributes.integers("steps");
-    if (call.outRank(0) != call.inRank(0) || starts.size() != call.inRank(0) || steps.size() != call.inRank(0))
+    if (call.outRank(0) != call.inRank(0) || starts.size() != call.inRank(0)
+        || steps.size() != call.inRank(0))
         return misshapen(call);
     annotateThrough(call, builder, [&](std::size_t i) { return starts[i] == 0 && steps[i] == 1; });
     return {};
@@ -197,8 +198,8 @@ std::string annotatePad(const AnnotateCall &call, AnnotationBuilder &builder)
         return misshapen(call);
     annotateThrough(
         call, builder, [&](std::size_t i) { return pads[i] == 0 && pads[i + call.inRank(0)] == 0; });
-    const bool affine
-        = call.attributes.text("mode", "constant") == "constant" && call.attributes.real("value") != 0;
+    const bool affine =
+        call.attributes.text("mode", "constant") == "constant" && call.attributes.real("value") != 0;
     if (isFloatingCall(call) && !affine)
         builder.linear({0});
     return {};
@@ -209,8 +210,8 @@ std::string annotateResize(const AnnotateCall &call, AnnotationBuilder &builder)
     if (call.outRank(0) != call.inRank(0))
         return misshapen(call);
     const auto found = call.attributes.all().find("scales");
-    const auto *scales
-        = found == call.attributes.all().end() ? nullptr : std::get_if<std::vector<double>>(&found->second);
+    const auto *scales =
+        found == call.attributes.all().end() ? nullptr : std::get_if<std::vector<double>>(&found->second);
     annotateThrough(call, builder,
         [&](std::size_t i) { return scales == nullptr || i >= scales->size() || (*scales)[i] == 1.0; });
     return {};
@@ -244,7 +245,7 @@ std::string annotateEmbedding(const AnnotateCall &call, AnnotationBuilder &build
         return missing(call);
     if (call.inRank(0) != 2)
         return misshapen(call);
-    const DimensionList table{
+    const DimensionList table {
         builder.named("v", call.in(0)[0], DimensionMark::Reduce), builder.named("e", call.in(0)[1])};
     const DimensionList indices = builder.freshAll(call.in(1));
     DimensionList y = indices;
@@ -390,20 +391,20 @@ std::string annotateBlocks(const AnnotateCall &call, AnnotationBuilder &builder)
     const Shape &wide = toSpace ? call.out(0) : call.in(0);
     const std::int32_t n = builder.fresh(deep[0]);
     const std::int32_t block = builder.literal(size);
-    std::vector<Term> deepTerms{Term{{n}}};
-    std::vector<Term> wideTerms{Term{{n}}};
+    std::vector<Term> deepTerms {Term {{n}}};
+    std::vector<Term> wideTerms {Term {{n}}};
     if (toSpace && call.attributes.text("mode", "DCR") == "CRD") {
         // Depth is (channel, row in block, column in block): whole channels stay together.
         const std::int32_t channel = builder.fresh(wide[1]);
         deepTerms.push_back(builder.compound({channel, builder.literal(size * size)}));
-        wideTerms.push_back(Term{{channel}});
+        wideTerms.push_back(Term {{channel}});
     } else {
-        deepTerms.push_back(Term{{builder.literal(deep[1])}});
-        wideTerms.push_back(Term{{builder.literal(wide[1])}});
+        deepTerms.push_back(Term {{builder.literal(deep[1])}});
+        wideTerms.push_back(Term {{builder.literal(wide[1])}});
     }
     for (std::size_t i = 2; i < 4; ++i) {
         const std::int32_t extent = builder.fresh(deep[i]);
-        deepTerms.push_back(Term{{extent}});
+        deepTerms.push_back(Term {{extent}});
         wideTerms.push_back(builder.compound({extent, block}));
     }
     builder.input(0, toSpace ? deepTerms : wideTerms);
@@ -423,7 +424,7 @@ std::string annotateReverseSequence(const AnnotateCall &call, AnnotationBuilder 
     for (std::size_t i = 0; i < call.inRank(0); ++i)
         x.push_back(builder.fresh(call.in(0)[i], i == time ? kFrozen : DimensionMark::Spatial));
     builder.input(0, x);
-    builder.input(1, DimensionList{x[batch]});
+    builder.input(1, DimensionList {x[batch]});
     builder.output(0, x);
     return {};
 }

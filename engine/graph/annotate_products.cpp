@@ -41,8 +41,7 @@ std::pair<DimensionList, DimensionList> windowDimensions(
     for (std::size_t i = 0; i < count; ++i) {
         const std::int64_t extent = call.in(0)[i + 2];
         if (isPointwise(call.attributes, i, count, valueAt(kernel, i, 0)) && call.out(0)[i + 2] == extent) {
-            in.push_back(
-                count <= 3 ? builder.named(kSpatialNames[count][i], extent) : builder.fresh(extent));
+            in.push_back(count <= 3 ? builder.named(kSpatialNames[count][i], extent) : builder.fresh(extent));
             out.push_back(in.back());
         } else {
             in.push_back(builder.literal(extent));
@@ -55,7 +54,7 @@ std::pair<DimensionList, DimensionList> windowDimensions(
 void append(std::vector<Term> &terms, const DimensionList &dimensions)
 {
     for (const std::int32_t dimension : dimensions)
-        terms.push_back(Term{{dimension}});
+        terms.push_back(Term {{dimension}});
 }
 
 } // namespace
@@ -78,9 +77,10 @@ std::string annotateMatMul(const AnnotateCall &call, AnnotationBuilder &builder)
     for (std::size_t i = 0; i < batch; ++i)
         y[i] = builder.fresh(call.out(0)[i]);
     const std::int32_t k = builder.named("k", a.back(), kReduce);
-    DimensionList left = builder.broadcast(y, Shape(a.begin(), a.end() - static_cast<std::ptrdiff_t>(rows) - 1));
-    DimensionList right
-        = builder.broadcast(y, Shape(b.begin(), b.end() - static_cast<std::ptrdiff_t>(columns) - 1));
+    DimensionList left =
+        builder.broadcast(y, Shape(a.begin(), a.end() - static_cast<std::ptrdiff_t>(rows) - 1));
+    DimensionList right =
+        builder.broadcast(y, Shape(b.begin(), b.end() - static_cast<std::ptrdiff_t>(columns) - 1));
     if (rows != 0) {
         left.push_back(builder.named("m", a[a.size() - 2]));
         y.push_back(left.back());
@@ -114,7 +114,7 @@ std::string annotateLinear(const AnnotateCall &call, AnnotationBuilder &builder)
     x.push_back(k);
     y.push_back(n);
     builder.input(0, x);
-    builder.input(1, transposed ? DimensionList{n, k} : DimensionList{k, n});
+    builder.input(1, transposed ? DimensionList {n, k} : DimensionList {k, n});
     if (call.has(2))
         builder.input(2, builder.broadcast({n}, call.in(2)));
     builder.output(0, y);
@@ -134,7 +134,7 @@ std::string annotateEinsum(const AnnotateCall &call, AnnotationBuilder &builder)
     const std::size_t arrow = equation.find("->");
     if (arrow == std::string::npos)
         return "Einsum's equation '" + equation + "' has no '->'";
-    std::vector<std::string> operands{""};
+    std::vector<std::string> operands {""};
     for (const char c : equation.substr(0, arrow)) {
         if (c == ',')
             operands.emplace_back();
@@ -162,7 +162,7 @@ std::string annotateEinsum(const AnnotateCall &call, AnnotationBuilder &builder)
     }
     const auto identifier = [&](char letter) {
         const auto index = static_cast<unsigned char>(letter);
-        const auto mark = frozen[index] ? kFrozen
+        const auto mark = frozen[index]                ? kFrozen
             : result.find(letter) == std::string::npos ? kReduce
                                                        : DimensionMark::Spatial;
         return builder.named(std::string_view(&letter, 1), sizes[index], mark);
@@ -171,8 +171,8 @@ std::string annotateEinsum(const AnnotateCall &call, AnnotationBuilder &builder)
         DimensionList list;
         for (std::size_t i = 0; i < operands[slot].size(); ++i) {
             const std::int32_t dimension = identifier(operands[slot][i]);
-            list.push_back(
-                builder.sizeOf(dimension) == call.in(slot)[i] ? dimension : builder.literal(call.in(slot)[i]));
+            list.push_back(builder.sizeOf(dimension) == call.in(slot)[i] ? dimension
+                                                                         : builder.literal(call.in(slot)[i]));
         }
         builder.input(slot, list);
     }
@@ -212,18 +212,17 @@ std::string annotateConvolution(const AnnotateCall &call, AnnotationBuilder &bui
     const Term channelsIn = builder.compound({g, c});
     const Term channelsOut = builder.compound({g, o});
 
-    std::vector<Term> input{Term{{n}}, channelsIn};
+    std::vector<Term> input {Term {{n}}, channelsIn};
     append(input, spatialIn);
-    std::vector<Term> weight = call.kind == OperatorKind::Conv
-        ? std::vector<Term>{channelsOut, Term{{c}}}
-        : std::vector<Term>{channelsIn, Term{{o}}};
+    std::vector<Term> weight = call.kind == OperatorKind::Conv ? std::vector<Term> {channelsOut, Term {{c}}}
+                                                               : std::vector<Term> {channelsIn, Term {{o}}};
     append(weight, builder.literals(kernel));
-    std::vector<Term> output{Term{{n}}, channelsOut};
+    std::vector<Term> output {Term {{n}}, channelsOut};
     append(output, spatialOut);
     builder.input(0, std::move(input));
     builder.input(1, std::move(weight));
     if (call.has(2))
-        builder.input(2, std::vector<Term>{channelsOut});
+        builder.input(2, std::vector<Term> {channelsOut});
     builder.output(0, std::move(output));
     builder.linear({0});
     return {};
@@ -236,9 +235,9 @@ std::string annotatePooling(const AnnotateCall &call, AnnotationBuilder &builder
     const Shape &x = call.in(0);
     if (x.size() < 3 || call.outRank(0) != x.size())
         return std::string(nameOf(call.kind)) + " needs input and output of equal rank, at least 3";
-    const auto [spatialIn, spatialOut]
-        = windowDimensions(call, builder, call.attributes.integers("kernel_shape"));
-    DimensionList in{builder.named("n", x[0]), builder.named("c", x[1])};
+    const auto [spatialIn, spatialOut] =
+        windowDimensions(call, builder, call.attributes.integers("kernel_shape"));
+    DimensionList in {builder.named("n", x[0]), builder.named("c", x[1])};
     DimensionList out = in;
     in.insert(in.end(), spatialIn.begin(), spatialIn.end());
     out.insert(out.end(), spatialOut.begin(), spatialOut.end());
@@ -269,7 +268,7 @@ std::string annotateRecurrent(const AnnotateCall &call, AnnotationBuilder &build
         if (!call.has(slot))
             continue;
         if (slot == 4)
-            builder.input(slot, DimensionList{b}); // lengths of the sequences
+            builder.input(slot, DimensionList {b}); // lengths of the sequences
         else if (slot == 5 || slot == 6)
             builder.input(slot, withBatchAt(call.in(slot), batchAxis)); // first states
         else

@@ -23,7 +23,10 @@ struct AnnotateCall {
     const std::vector<bool> &present;
     const std::vector<TensorType> &outputs;
 
-    bool has(std::size_t slot) const { return slot < inputs.size() && (slot >= present.size() || present[slot]); }
+    bool has(std::size_t slot) const
+    {
+        return slot < inputs.size() && (slot >= present.size() || present[slot]);
+    }
     const Shape &in(std::size_t slot) const { return inputs[slot].shape; }
     const Shape &out(std::size_t slot) const { return outputs[slot].shape; }
     std::size_t inRank(std::size_t slot) const { return inputs[slot].shape.size(); }

@@ -24,7 +24,10 @@ struct InferCall {
     const std::vector<bool> &present;
     const std::vector<TensorType> &declared;
 
-    bool has(std::size_t slot) const { return slot < inputs.size() && (slot >= present.size() || present[slot]); }
+    bool has(std::size_t slot) const
+    {
+        return slot < inputs.size() && (slot >= present.size() || present[slot]);
+    }
     const TensorType &type(std::size_t slot) const { return inputs[slot]; }
     const Shape &in(std::size_t slot) const { return inputs[slot].shape; }
     std::size_t rank(std::size_t slot) const { return inputs[slot].shape.size(); }
@@ -58,7 +61,8 @@ struct InferCall {
     {
         const std::int64_t value = attributes.integer(name);
         if (value < 0 || static_cast<std::size_t>(value) >= rank)
-            return badAttribute(name, "a dimension below " + std::to_string(rank) + ", found " + std::to_string(value));
+            return badAttribute(
+                name, "a dimension below " + std::to_string(rank) + ", found " + std::to_string(value));
         return static_cast<std::size_t>(value);
     }
 };

@@ -14,14 +14,15 @@ namespace {
 using enum OperatorKind;
 
 /// Extents and attributes beyond this are no model's; products of two still fit 64 bits.
-constexpr std::int64_t kLargestExtent = std::int64_t{1} << 31;
-constexpr std::int64_t kMostElements = std::int64_t{1} << 48;
+constexpr std::int64_t kLargestExtent = std::int64_t {1} << 31;
+constexpr std::int64_t kMostElements = std::int64_t {1} << 48;
 
 bool isSane(const Shape &shape)
 {
     std::int64_t product = 1;
     for (const std::int64_t extent : shape) {
-        if (extent < 0 || extent > kMostElements || __builtin_mul_overflow(product, std::max<std::int64_t>(extent, 1), &product)
+        if (extent < 0 || extent > kMostElements
+            || __builtin_mul_overflow(product, std::max<std::int64_t>(extent, 1), &product)
             || product > kMostElements)
             return false;
     }
@@ -144,7 +145,8 @@ TypesOutcome inferElementwise(const InferCall &call)
         if (x.dataType != DataType::Bool)
             return call.misfit(0, "a bool condition");
         if (call.type(1).dataType != call.type(2).dataType)
-            return call.misfit(2, std::string("the element type of input 1, ") + nameOf(call.type(1).dataType));
+            return call.misfit(
+                2, std::string("the element type of input 1, ") + nameOf(call.type(1).dataType));
         const auto values = broadcast(call.in(1), call.in(2));
         if (!values)
             return call.misfit(2, "a shape that broadcasts with input 1's " + toString(call.in(1)));
@@ -212,11 +214,13 @@ TypesOutcome inferElementwise(const InferCall &call)
 /// All present inputs have input 0's element type, which must be floating where the kind takes no integers.
 Result<void> checkElementTypes(const InferCall &call, std::size_t count)
 {
-    if (!isFloating(call.type(0).dataType) && !takesIntegers(call.kind) && call.kind != MatMul && call.kind != Einsum)
+    if (!isFloating(call.type(0).dataType) && !takesIntegers(call.kind) && call.kind != MatMul
+        && call.kind != Einsum)
         return call.misfit(0, "a floating element type");
     for (std::size_t slot = 1; slot < count && slot < call.inputs.size(); ++slot) {
         if (call.has(slot) && call.type(slot).dataType != call.type(0).dataType)
-            return call.misfit(slot, std::string("the element type of input 0, ") + nameOf(call.type(0).dataType));
+            return call.misfit(
+                slot, std::string("the element type of input 0, ") + nameOf(call.type(0).dataType));
     }
     return {};
 }
@@ -232,10 +236,11 @@ TypesOutcome inferMatMul(const InferCall &call)
     TRY_VOID(checkElementTypes(call, 2));
     const std::int64_t inner = b.size() == 1 ? b[0] : b[b.size() - 2];
     if (inner != a.back()) {
-        return call.misfit(1, std::to_string(a.back()) + " rows, as many as input 0, " + toString(a) + ", has columns");
+        return call.misfit(
+            1, std::to_string(a.back()) + " rows, as many as input 0, " + toString(a) + ", has columns");
     }
     const auto batchOf = [](const Shape &shape) {
-        return shape.size() > 2 ? Shape(shape.begin(), shape.end() - 2) : Shape{};
+        return shape.size() > 2 ? Shape(shape.begin(), shape.end() - 2) : Shape {};
     };
     auto y = broadcast(batchOf(a), batchOf(b));
     if (!y)
@@ -256,13 +261,14 @@ TypesOutcome inferLinear(const InferCall &call)
         return call.misfit(0, "at least one dimension");
     const bool transposed = call.attributes.integer("transposed") != 0;
     if (w.size() != 2 || w[transposed ? 1 : 0] != x.back()) {
-        return call.misfit(1, std::string("two dimensions, ") + (transposed ? "the second" : "the first") + " of them "
+        return call.misfit(1,
+            std::string("two dimensions, ") + (transposed ? "the second" : "the first") + " of them "
                 + std::to_string(x.back()));
     }
     Shape y = x;
     y.back() = w[transposed ? 0 : 1];
-    if (call.has(2) && call.in(2) != Shape{y.back()})
-        return call.misfit(2, toString(Shape{y.back()}));
+    if (call.has(2) && call.in(2) != Shape {y.back()})
+        return call.misfit(2, toString(Shape {y.back()}));
     return one(call.type(0).dataType, std::move(y));
 }
 
@@ -296,10 +302,13 @@ TypesOutcome inferEinsum(const InferCall &call)
         if (!((letter | 32) >= 'a' && (letter | 32) <= 'z'))
             return call.badAttribute("equation", "letters, commas and '->', found '" + equation + "'");
         if (slot >= call.inputs.size() || position >= call.rank(slot))
-            return call.badAttribute("equation", "as many letters as the inputs have dimensions: '" + equation + "'");
+            return call.badAttribute(
+                "equation", "as many letters as the inputs have dimensions: '" + equation + "'");
         const std::int64_t extent = call.in(slot)[position++];
         if (sizes[letter] > 1 && extent != 1 && extent != sizes[letter]) {
-            return call.misfit(slot, "'" + std::string(1, c) + "' to be " + std::to_string(sizes[letter]) + " in '" + equation + "'");
+            return call.misfit(slot,
+                "'" + std::string(1, c) + "' to be " + std::to_string(sizes[letter]) + " in '" + equation
+                    + "'");
         }
         if (sizes[letter] < 0 || sizes[letter] == 1)
             sizes[letter] = extent;
@@ -310,7 +319,8 @@ TypesOutcome inferEinsum(const InferCall &call)
     for (std::size_t i = arrow + 2; i < equation.size(); ++i) {
         const auto letter = static_cast<unsigned char>(equation[i]);
         if (letter >= 128 || sizes[letter] < 0 || equation.find(equation[i], arrow) != i)
-            return call.badAttribute("equation", "output letters that occur in an input, once each: '" + equation + "'");
+            return call.badAttribute(
+                "equation", "output letters that occur in an input, once each: '" + equation + "'");
         y.push_back(sizes[letter]);
     }
     return one(call.type(0).dataType, std::move(y));
@@ -318,21 +328,23 @@ TypesOutcome inferEinsum(const InferCall &call)
 
 /// Attributes of a sliding window, with their defaults, checked.
 struct Window {
-    std::vector<std::int64_t> strides{};
-    std::vector<std::int64_t> pads{};
-    std::vector<std::int64_t> dilations{};
+    std::vector<std::int64_t> strides {};
+    std::vector<std::int64_t> pads {};
+    std::vector<std::int64_t> dilations {};
 };
 
 Result<Window> windowOf(const InferCall &call, std::size_t count)
 {
     const auto read = [&](const char *name, std::size_t size, std::int64_t fallback, std::int64_t least,
                           std::vector<std::int64_t> &into) -> Result<void> {
-        into = call.attributes.has(name) ? call.attributes.integers(name) : std::vector<std::int64_t>(size, fallback);
+        into = call.attributes.has(name) ? call.attributes.integers(name)
+                                         : std::vector<std::int64_t>(size, fallback);
         if (into.size() != size)
             return call.badAttribute(name, std::to_string(size) + " numbers");
         for (const std::int64_t value : into) {
             if (value < least || value >= kLargestExtent)
-                return call.badAttribute(name, "numbers from " + std::to_string(least) + ", found " + std::to_string(value));
+                return call.badAttribute(
+                    name, "numbers from " + std::to_string(least) + ", found " + std::to_string(value));
         }
         return {};
     };
@@ -344,8 +356,8 @@ Result<Window> windowOf(const InferCall &call, std::size_t count)
 }
 
 /// Places of a window of extent `kernel` along dimension `i` of `count`.
-std::int64_t placesOf(
-    const Window &window, std::size_t i, std::size_t count, std::int64_t extent, std::int64_t kernel, bool ceiling)
+std::int64_t placesOf(const Window &window, std::size_t i, std::size_t count, std::int64_t extent,
+    std::int64_t kernel, bool ceiling)
 {
     const std::int64_t before = window.pads[i];
     const std::int64_t span = window.dilations[i] * (kernel - 1) + 1;
@@ -380,7 +392,8 @@ TypesOutcome inferConvolution(const InferCall &call)
             return call.misfit(1, "a kernel of at least one element");
     }
     if (transposed ? w[0] != x[1] : w[1] != x[1] / groups || w[0] % groups != 0) {
-        return call.misfit(1, "channels that fit input 0, " + toString(x) + ", in " + std::to_string(groups) + " groups");
+        return call.misfit(
+            1, "channels that fit input 0, " + toString(x) + ", in " + std::to_string(groups) + " groups");
     }
     std::vector<std::int64_t> padding(count, 0);
     if (transposed && call.attributes.has("output_padding"))
@@ -388,23 +401,23 @@ TypesOutcome inferConvolution(const InferCall &call)
     if (padding.size() != count
         || std::any_of(padding.begin(), padding.end(), [](auto p) { return p < 0 || p >= kLargestExtent; }))
         return call.badAttribute("output_padding", "one number per spatial dimension");
-    Shape y{x[0], transposed ? w[1] * groups : w[0]};
+    Shape y {x[0], transposed ? w[1] * groups : w[0]};
     for (std::size_t i = 0; i < count; ++i) {
         if (!transposed) {
             y.push_back(placesOf(window, i, count, x[i + 2], w[i + 2], false));
             continue;
         }
         std::int64_t extent = 0;
-        if (__builtin_mul_overflow(window.strides[i], x[i + 2] - 1, &extent)
-            || extent > kMostElements)
+        if (__builtin_mul_overflow(window.strides[i], x[i + 2] - 1, &extent) || extent > kMostElements)
             return call.badAttribute("strides", "a smaller stride");
-        extent += padding[i] + (w[i + 2] - 1) * window.dilations[i] + 1 - window.pads[i] - window.pads[i + count];
+        extent +=
+            padding[i] + (w[i + 2] - 1) * window.dilations[i] + 1 - window.pads[i] - window.pads[i + count];
         y.push_back(extent);
     }
     if (std::any_of(y.begin() + 2, y.end(), [](std::int64_t extent) { return extent < 1; }))
         return call.misfit(1, "a kernel that fits into the padded input " + toString(x));
-    if (call.has(2) && call.in(2) != Shape{y[1]})
-        return call.misfit(2, toString(Shape{y[1]}));
+    if (call.has(2) && call.in(2) != Shape {y[1]})
+        return call.misfit(2, toString(Shape {y[1]}));
     return one(call.type(0).dataType, std::move(y));
 }
 
@@ -420,9 +433,10 @@ TypesOutcome inferPooling(const InferCall &call)
     if (kernel.size() != count
         || std::any_of(kernel.begin(), kernel.end(), [](auto k) { return k < 1 || k >= kLargestExtent; }))
         return call.badAttribute("kernel_shape", std::to_string(count) + " positive numbers");
-    Shape y{x[0], x[1]};
+    Shape y {x[0], x[1]};
     for (std::size_t i = 0; i < count; ++i)
-        y.push_back(placesOf(window, i, count, x[i + 2], kernel[i], call.attributes.integer("ceil_mode") != 0));
+        y.push_back(
+            placesOf(window, i, count, x[i + 2], kernel[i], call.attributes.integer("ceil_mode") != 0));
     if (std::any_of(y.begin() + 2, y.end(), [](std::int64_t extent) { return extent < 1; }))
         return call.misfit(0, "a padded input into which the kernel fits");
     return one(call.type(0).dataType, std::move(y));
@@ -461,11 +475,11 @@ TypesOutcome inferNormalization(const InferCall &call)
     if (x.size() < 2)
         return call.misfit(0, "at least two dimensions");
     for (std::size_t slot = 1; slot < call.inputs.size(); ++slot) {
-        if (call.has(slot) && call.in(slot) != Shape{x[1]})
-            return call.misfit(slot, "one element per channel, " + toString(Shape{x[1]}));
+        if (call.has(slot) && call.in(slot) != Shape {x[1]})
+            return call.misfit(slot, "one element per channel, " + toString(Shape {x[1]}));
     }
     const bool statistic = call.kind == BatchMean || call.kind == BatchVariance;
-    return one(call.type(0).dataType, statistic ? Shape{x[1]} : x);
+    return one(call.type(0).dataType, statistic ? Shape {x[1]} : x);
 }
 
 TypesOutcome inferLoss(const InferCall &call)
@@ -485,19 +499,20 @@ TypesOutcome inferLoss(const InferCall &call)
     items.erase(items.begin() + static_cast<std::ptrdiff_t>(axis));
     if (call.in(1) != items)
         return call.misfit(1, toString(items) + ", the shape of the logits without their classes");
-    if (call.has(2) && call.in(2) != Shape{logits[axis]})
-        return call.misfit(2, "one weight per class, " + toString(Shape{logits[axis]}));
+    if (call.has(2) && call.in(2) != Shape {logits[axis]})
+        return call.misfit(2, "one weight per class, " + toString(Shape {logits[axis]}));
     const std::string reduction = call.attributes.text("reduction", "sum");
     if (reduction != "sum" && reduction != "none")
         return call.badAttribute("reduction", "\"sum\" or \"none\", found \"" + reduction + "\"");
-    return one(call.type(0).dataType, reduction == "sum" ? Shape{} : items);
+    return one(call.type(0).dataType, reduction == "sum" ? Shape {} : items);
 }
 
 TypesOutcome inferReduction(const InferCall &call)
 {
     const Shape &x = call.in(0);
     const bool arg = call.kind == ArgMax || call.kind == ArgMin;
-    if (!arg && !isFloating(call.type(0).dataType) && (!takesIntegers(call.kind) || call.type(0).dataType == DataType::Bool))
+    if (!arg && !isFloating(call.type(0).dataType)
+        && (!takesIntegers(call.kind) || call.type(0).dataType == DataType::Bool))
         return call.misfit(0, "numbers");
     std::vector<bool> reduced(x.size(), !arg && !call.attributes.has("axes"));
     if (arg) {
@@ -506,7 +521,8 @@ TypesOutcome inferReduction(const InferCall &call)
     } else {
         for (const std::int64_t axis : call.attributes.integers("axes")) {
             if (axis < 0 || static_cast<std::size_t>(axis) >= x.size())
-                return call.badAttribute("axes", "dimensions of input 0, " + toString(x) + ", found " + std::to_string(axis));
+                return call.badAttribute(
+                    "axes", "dimensions of input 0, " + toString(x) + ", found " + std::to_string(axis));
             reduced[static_cast<std::size_t>(axis)] = true;
         }
     }
@@ -523,7 +539,7 @@ TypesOutcome inferReduction(const InferCall &call)
 
 TypesOutcome inferOptimizer(const InferCall &call)
 {
-    std::vector<TensorType> types{call.type(0)};
+    std::vector<TensorType> types {call.type(0)};
     for (std::size_t slot = 1; slot < call.inputs.size(); ++slot) {
         if (!call.has(slot))
             continue;
@@ -591,13 +607,13 @@ Result<void> checkSane(const InferCall &call)
 {
     const Arity arity = arityOf(call.kind);
     if (call.inputs.size() > arity.most) {
-        return Error{ErrorCode::InvalidInput,
-            std::string(nameOf(call.kind)) + " takes at most " + std::to_string(arity.most) + " inputs, found "
-                + std::to_string(call.inputs.size())};
+        return Error {ErrorCode::InvalidInput,
+            std::string(nameOf(call.kind)) + " takes at most " + std::to_string(arity.most)
+                + " inputs, found " + std::to_string(call.inputs.size())};
     }
     for (std::size_t slot = 0; slot < arity.required; ++slot) {
         if (!call.has(slot)) {
-            return Error{ErrorCode::InvalidInput,
+            return Error {ErrorCode::InvalidInput,
                 std::string(nameOf(call.kind)) + " lacks its input " + std::to_string(slot), {},
                 "input:" + std::to_string(slot)};
         }
@@ -620,14 +636,15 @@ Result<void> checkSane(const InferCall &call)
 } // namespace
 
 Result<std::vector<TensorType>> inferTypes(OperatorKind kind, const Attributes &attributes,
-    const std::vector<TensorType> &inputs, const std::vector<bool> &present, const std::vector<TensorType> &declared)
+    const std::vector<TensorType> &inputs, const std::vector<bool> &present,
+    const std::vector<TensorType> &declared)
 {
-    const InferCall call{kind, attributes, inputs, present, declared};
+    const InferCall call {kind, attributes, inputs, present, declared};
     TRY_VOID(checkSane(call));
     TRY(auto types, inferKind(call));
     for (const TensorType &type : types) {
         if (!isSane(type.shape)) {
-            return Error{ErrorCode::ResourceLimit,
+            return Error {ErrorCode::ResourceLimit,
                 std::string(nameOf(kind)) + " would make a tensor of shape " + toString(type.shape)
                     + "; expected fewer than 2^48 elements",
                 {}, "output:0"};

@@ -88,9 +88,11 @@ TypesOutcome inferConcat(const InferCall &call)
         if (call.rank(slot) == expected.size())
             expected[axis] = call.in(slot)[axis];
         if (call.in(slot) != expected)
-            return call.misfit(slot, "input 0's shape, " + toString(y) + ", but for dimension " + std::to_string(axis));
+            return call.misfit(
+                slot, "input 0's shape, " + toString(y) + ", but for dimension " + std::to_string(axis));
         if (call.type(slot).dataType != call.type(0).dataType)
-            return call.misfit(slot, std::string("the element type of input 0, ") + nameOf(call.type(0).dataType));
+            return call.misfit(
+                slot, std::string("the element type of input 0, ") + nameOf(call.type(0).dataType));
         y[axis] += call.in(slot)[axis];
     }
     return one(call.type(0).dataType, std::move(y));
@@ -134,8 +136,10 @@ TypesOutcome inferSlice(const InferCall &call)
         std::int64_t last = 0;
         const bool overflow = __builtin_mul_overflow(y[i] - 1, steps[i], &last)
             || __builtin_add_overflow(last, starts[i], &last);
-        if (y[i] < 0 || steps[i] == 0 || overflow || starts[i] < 0 || starts[i] >= x[i] || last < 0 || last >= x[i])
-            return call.badOutput("a slice that lies inside dimension " + std::to_string(i) + " of " + toString(x));
+        if (y[i] < 0 || steps[i] == 0 || overflow || starts[i] < 0 || starts[i] >= x[i] || last < 0
+            || last >= x[i])
+            return call.badOutput(
+                "a slice that lies inside dimension " + std::to_string(i) + " of " + toString(x));
     }
     return one(call.type(0).dataType, y);
 }
@@ -152,8 +156,10 @@ TypesOutcome inferPad(const InferCall &call)
     for (std::size_t i = 0; i < y.size(); ++i) {
         const std::int64_t extent = y[i];
         const std::int64_t most = std::max(pads[i], pads[i + y.size()]);
-        if ((mode == "reflect" && most >= std::max<std::int64_t>(extent, 1)) || (mode == "edge" && extent == 0 && most > 0))
-            return call.badAttribute("pads", "no more than dimension " + std::to_string(i) + " of " + toString(call.in(0)) + " can give");
+        if ((mode == "reflect" && most >= std::max<std::int64_t>(extent, 1))
+            || (mode == "edge" && extent == 0 && most > 0))
+            return call.badAttribute("pads",
+                "no more than dimension " + std::to_string(i) + " of " + toString(call.in(0)) + " can give");
         y[i] += pads[i] + pads[i + y.size()];
         if (y[i] < 0)
             return call.badAttribute("pads", "to leave something of dimension " + std::to_string(i));
@@ -193,7 +199,8 @@ TypesOutcome inferElements(const InferCall &call)
     for (std::size_t i = 0; fits && i < call.rank(0); ++i)
         fits = i == axis || call.in(1)[i] <= call.in(0)[i];
     if (!fits)
-        return call.misfit(1, "extents no larger than input 0's " + toString(call.in(0)) + " but along the axis");
+        return call.misfit(
+            1, "extents no larger than input 0's " + toString(call.in(0)) + " but along the axis");
     if (call.kind == GatherElements)
         return one(call.type(0).dataType, call.in(1));
     if (call.in(2) != call.in(1) || call.type(2).dataType != call.type(0).dataType)
@@ -211,7 +218,8 @@ TypesOutcome inferND(const InferCall &call)
         || static_cast<std::size_t>(batch) > x.size()
         || indices.back() > static_cast<std::int64_t>(x.size()) - batch
         || !std::equal(x.begin(), x.begin() + batch, indices.begin()))
-        return call.misfit(1, "indices into input 0, " + toString(x) + ", with " + std::to_string(batch) + " batch dimensions");
+        return call.misfit(1,
+            "indices into input 0, " + toString(x) + ", with " + std::to_string(batch) + " batch dimensions");
     Shape picked(indices.begin(), indices.end() - 1);
     picked.insert(picked.end(), x.begin() + batch + indices.back(), x.end());
     if (call.kind == GatherND)
@@ -237,11 +245,12 @@ TypesOutcome inferTopK(const InferCall &call)
     TRY(const std::size_t axis, call.axis(call.rank(0)));
     const std::int64_t k = call.attributes.integer("k");
     if (k < 0 || k > call.in(0)[axis])
-        return call.badAttribute("k", "at most " + std::to_string(call.in(0)[axis]) + ", found " + std::to_string(k));
+        return call.badAttribute(
+            "k", "at most " + std::to_string(call.in(0)[axis]) + ", found " + std::to_string(k));
     TensorType values = call.type(0);
     values.shape[axis] = k;
-    TensorType indices{DataType::Int64, values.shape};
-    return std::vector<TensorType>{std::move(values), std::move(indices)};
+    TensorType indices {DataType::Int64, values.shape};
+    return std::vector<TensorType> {std::move(values), std::move(indices)};
 }
 
 TypesOutcome inferResize(const InferCall &call)
@@ -259,7 +268,7 @@ TypesOutcome inferBlocks(const InferCall &call)
     const Shape &x = call.in(0);
     if (x.size() != 4)
         return call.misfit(0, "four dimensions");
-    if (size < 1 || size > (std::int64_t{1} << 15))
+    if (size < 1 || size > (std::int64_t {1} << 15))
         return call.badAttribute("blocksize", "a small positive number");
     if (call.kind == DepthToSpace) {
         if (x[1] % (size * size) != 0)
@@ -277,8 +286,8 @@ TypesOutcome inferReverseSequence(const InferCall &call)
     TRY(const std::size_t time, call.axis(call.rank(0), "time_axis"));
     if (batch == time)
         return call.badAttribute("time_axis", "another dimension than 'batch_axis'");
-    if (!isIndexType(call.type(1).dataType) || call.in(1) != Shape{call.in(0)[batch]})
-        return call.misfit(1, "one integer per sequence, " + toString(Shape{call.in(0)[batch]}));
+    if (!isIndexType(call.type(1).dataType) || call.in(1) != Shape {call.in(0)[batch]})
+        return call.misfit(1, "one integer per sequence, " + toString(Shape {call.in(0)[batch]}));
     return one(call.type(0).dataType, call.in(0));
 }
 
@@ -343,7 +352,7 @@ TypesOutcome inferMoving(const InferCall &call)
             return call.badOutput("a declared type");
         return one(call.declared[0].dataType, call.declared[0].shape);
     default:
-        return Error{ErrorCode::Internal, std::string(nameOf(call.kind)) + " has no type rule"};
+        return Error {ErrorCode::Internal, std::string(nameOf(call.kind)) + " has no type rule"};
     }
 }
 
@@ -366,21 +375,22 @@ TypesOutcome inferRecurrent(const InferCall &call)
     const std::string direction = call.attributes.text("direction", "forward");
     if (directions != (direction == "bidirectional" ? 2 : 1) || call.in(2)[1] != gates * hidden)
         return call.misfit(2, "[directions " + std::to_string(gates) + "*hidden hidden]");
-    if (call.in(1) != Shape{directions, gates * hidden, x[2]})
-        return call.misfit(1, toString(Shape{directions, gates * hidden, x[2]}));
-    if (call.has(3) && call.in(3) != Shape{directions, 2 * gates * hidden})
-        return call.misfit(3, toString(Shape{directions, 2 * gates * hidden}));
-    if (call.has(4) && (call.in(4) != Shape{batch} || !isIndexType(call.type(4).dataType)))
-        return call.misfit(4, "one int32 length per sequence, " + toString(Shape{batch}));
-    const Shape state = batchFirst ? Shape{batch, directions, hidden} : Shape{directions, batch, hidden};
+    if (call.in(1) != Shape {directions, gates * hidden, x[2]})
+        return call.misfit(1, toString(Shape {directions, gates * hidden, x[2]}));
+    if (call.has(3) && call.in(3) != Shape {directions, 2 * gates * hidden})
+        return call.misfit(3, toString(Shape {directions, 2 * gates * hidden}));
+    if (call.has(4) && (call.in(4) != Shape {batch} || !isIndexType(call.type(4).dataType)))
+        return call.misfit(4, "one int32 length per sequence, " + toString(Shape {batch}));
+    const Shape state = batchFirst ? Shape {batch, directions, hidden} : Shape {directions, batch, hidden};
     for (const std::size_t slot : {5, 6}) {
         if (call.has(slot) && call.in(slot) != state)
             return call.misfit(slot, toString(state));
     }
-    if (call.has(7) && call.in(7) != Shape{directions, 3 * hidden})
-        return call.misfit(7, toString(Shape{directions, 3 * hidden}));
+    if (call.has(7) && call.in(7) != Shape {directions, 3 * hidden})
+        return call.misfit(7, toString(Shape {directions, 3 * hidden}));
     std::vector<TensorType> types;
-    types.push_back({type, batchFirst ? Shape{batch, time, directions, hidden} : Shape{time, directions, batch, hidden}});
+    types.push_back({type,
+        batchFirst ? Shape {batch, time, directions, hidden} : Shape {time, directions, batch, hidden}});
     types.push_back({type, state});
     if (call.kind == Lstm)
         types.push_back({type, state});

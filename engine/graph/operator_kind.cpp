@@ -11,10 +11,11 @@ namespace planloom {
 namespace {
 
 /// In the order of the enumeration.
-constexpr std::array kNames{"Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Ceil", "Cos", "Cosh", "Erf",
-    "Exp", "Floor", "Identity", "IsInf", "IsNaN", "Log", "Neg", "Not", "Reciprocal", "Relu", "Round", "Sigmoid",
-    "Sign", "Sin", "Sinh", "Softplus", "Softsign", "Sqrt", "Tan", "Tanh", "Mish", "HardSwish", "Silu", "Gelu",
-    "Elu", "Celu", "LeakyRelu", "ThresholdedRelu", "Selu", "HardSigmoid", "Clip", "Cast", "Dropout",
+constexpr std::array kNames {"Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Ceil", "Cos", "Cosh",
+    "Erf", "Exp", "Floor", "Identity", "IsInf", "IsNaN", "Log", "Neg", "Not", "Reciprocal", "Relu", "Round",
+    "Sigmoid", "Sign", "Sin", "Sinh", "Softplus", "Softsign", "Sqrt", "Tan", "Tanh", "Mish", "HardSwish",
+    "Silu", "Gelu", "Elu", "Celu", "LeakyRelu", "ThresholdedRelu", "Selu", "HardSigmoid", "Clip", "Cast",
+    "Dropout",
     // Broadcasting
     "Add", "Sub", "Mul", "Div", "Pow", "Mod", "Min", "Max", "And", "Or", "Xor", "Equal", "Greater",
     "GreaterOrEqual", "Less", "LessOrEqual", "BitShift", "PRelu", "Where",
@@ -23,8 +24,8 @@ constexpr std::array kNames{"Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan", "At
     // Pooling
     "MaxPool", "AveragePool", "LpPool",
     // Normalisation
-    "BatchMean", "BatchVariance", "BatchNormalize", "InstanceNorm", "LayerNorm", "RmsNorm", "LocalResponseNorm",
-    "Softmax", "LogSoftmax", "LpNormalize",
+    "BatchMean", "BatchVariance", "BatchNormalize", "InstanceNorm", "LayerNorm", "RmsNorm",
+    "LocalResponseNorm", "Softmax", "LogSoftmax", "LpNormalize",
     // Losses
     "CrossEntropy", "NegativeLogLikelihood", "CountValid",
     // Reductions
@@ -32,8 +33,8 @@ constexpr std::array kNames{"Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan", "At
     "ReduceLogSumExp", "ReduceSumSquare", "ArgMax", "ArgMin",
     // Moving elements
     "Reshape", "Transpose", "Expand", "Tile", "Concat", "Split", "Slice", "Pad", "Gather", "Embedding",
-    "GatherElements", "GatherND", "ScatterElements", "ScatterND", "OneHot", "TopK", "CumSum", "Trilu", "Resize",
-    "DepthToSpace", "SpaceToDepth", "ReverseSequence", "EyeLike", "Range", "Fill",
+    "GatherElements", "GatherND", "ScatterElements", "ScatterND", "OneHot", "TopK", "CumSum", "Trilu",
+    "Resize", "DepthToSpace", "SpaceToDepth", "ReverseSequence", "EyeLike", "Range", "Fill",
     // Composites
     "Rotary", "Lstm", "Gru", "Rnn",
     // Optimizer steps

@@ -28,7 +28,8 @@ public:
         , m_backward(op.direction == Direction::Backward)
     {
         m_inCount = m_backward ? op.outputs.size() : op.inputs.size();
-        m_outCount = m_backward ? (op.inputs.size() - std::min(op.inputs.size(), m_inCount)) / 2 : op.outputs.size();
+        m_outCount =
+            m_backward ? (op.inputs.size() - std::min(op.inputs.size(), m_inCount)) / 2 : op.outputs.size();
     }
 
     bool isBackward() const { return m_backward; }
@@ -47,7 +48,8 @@ public:
     const Shape *out(std::size_t slot) const
     {
         if (!m_backward)
-            return slot < m_op.outputs.size() && m_op.outputs[slot].valid() ? &m_outputs[slot].shape : nullptr;
+            return slot < m_op.outputs.size() && m_op.outputs[slot].valid() ? &m_outputs[slot].shape
+                                                                            : nullptr;
         if (slot >= m_outCount)
             return nullptr;
         const Shape *gradient = input(slot);
@@ -180,7 +182,8 @@ double productFlops(const Operator &op, const Shapes &shapes)
         const std::size_t arrow = equation.find("->");
         position = 0;
         const Shape *y = shapes.out(0);
-        for (std::size_t i = arrow == std::string::npos ? equation.size() : arrow + 2; i < equation.size(); ++i) {
+        for (std::size_t i = arrow == std::string::npos ? equation.size() : arrow + 2; i < equation.size();
+             ++i) {
             const auto letter = static_cast<unsigned char>(equation[i]);
             if (equation[i] == ' ' || letter >= 128)
                 continue;
@@ -253,7 +256,8 @@ double forwardFlops(const Operator &op, const Shapes &shapes)
         }
     }
     case OperatorCategory::Loss:
-        return op.kind == CrossEntropy ? 14 * shapes.inElements(0) : 2 * shapes.inElements(op.kind == CountValid ? 0 : 1);
+        return op.kind == CrossEntropy ? 14 * shapes.inElements(0)
+                                       : 2 * shapes.inElements(op.kind == CountValid ? 0 : 1);
     case OperatorCategory::Reduction:
         switch (op.kind) {
         case MaxPool:
