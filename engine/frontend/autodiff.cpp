@@ -20,6 +20,38 @@ struct Reach {
     std::vector<bool> wanted{}; ///< By tensor: varied, and the loss depends on it.
 };
 
+/// True for kinds whose outputs are constant almost everywhere: their derivative is zero, so nothing flows through
+/// them, and they are no obstacle either.
+bool isFlat(OperatorKind kind)
+{
+    using enum OperatorKind;
+    switch (kind) {
+    case Ceil:
+    case Floor:
+    case Round:
+    case Sign:
+    case IsInf:
+    case IsNaN:
+    case Not:
+    case And:
+    case Or:
+    case Xor:
+    case Equal:
+    case Greater:
+    case GreaterOrEqual:
+    case Less:
+    case LessOrEqual:
+    case CountValid:
+    case ArgMax:
+    case ArgMin:
+    case OneHot:
+    case EyeLike:
+        return true;
+    default:
+        return false;
+    }
+}
+
 /// True if a gradient flows into input `slot` of an operator with this rule.
 bool flowsInto(const Reach &reach, const GradientRule &rule, const Operator &op, std::size_t slot)
 {
@@ -47,7 +79,7 @@ Reach reachOf(const Graph &graph)
         GradientRule &rule = reach.rules[i];
         rule = gradientRule(graph, op);
         // A kind without a derivative still passes the dependence on, so that it is found and named below.
-        bool flows = !rule.differentiable;
+        bool flows = !rule.differentiable && !isFlat(op.kind);
         for (std::size_t slot = 0; slot < op.inputs.size(); ++slot)
             flows = flows || flowsInto(reach, rule, op, slot);
         if (!flows)
@@ -207,7 +239,11 @@ private:
     void addBackward(OperatorId forwardId)
     {
         const Operator &forward = m_graph.at(forwardId);
-        const GradientRule &rule = m_reach.rules[static_cast<std::size_t>(forwardId.index)];
+        std::vector<bool> flows;
+        for (std::size_t slot = 0; slot < forward.inputs.size(); ++slot)
+            flows.push_back(
+                flowsInto(m_reach, m_reach.rules[static_cast<std::size_t>(forwardId.index)], forward, slot));
+        const GradientRule rule = gradientRule(m_graph, forward, flows);
         Operator backward;
         backward.name = forward.name + "'";
         backward.kind = forward.kind;
@@ -226,8 +262,7 @@ private:
         for (std::size_t slot = 0; slot < forward.outputs.size(); ++slot)
             backward.inputs.push_back(rule.needsOutput[slot] ? forward.outputs[slot] : TensorId{});
         for (std::size_t slot = 0; slot < forward.inputs.size(); ++slot) {
-            backward.outputs.push_back(
-                flowsInto(m_reach, rule, forward, slot) ? gradientOf(forward.inputs[slot]) : TensorId{});
+            backward.outputs.push_back(flows[slot] ? gradientOf(forward.inputs[slot]) : TensorId{});
         }
         m_graph.operators.push_back(std::move(backward));
         m_graph.at(forwardId).mirror = OperatorId{static_cast<std::int32_t>(m_graph.operators.size()) - 1};

@@ -87,7 +87,9 @@ TensorId ZooBuilder::scaled(TensorId x, double factor, std::string_view name)
 
 TensorId ZooBuilder::range(DataType type, std::int64_t n, std::string_view name)
 {
-    return one(OperatorKind::Range, {}, attributesOf({{"start", 0.0}, {"delta", 1.0}}), name, {{type, {n}}});
+    const Attributes steps = isFloating(type) ? attributesOf({{"start", 0.0}, {"delta", 1.0}})
+                                              : attributesOf({{"start", 0}, {"delta", 1}});
+    return one(OperatorKind::Range, {}, steps, name, {{type, {n}}});
 }
 
 TensorId ZooBuilder::causalMask(std::int64_t n)

@@ -1,0 +1,161 @@
+#include "engine/frontend/zoo.h"
+
+#include "engine/frontend/training.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace planloom {
+namespace {
+
+std::int64_t parameters(const Graph &graph)
+{
+    std::int64_t count = 0;
+    for (const Tensor &tensor : graph.tensors) {
+        if (tensor.role == TensorRole::Weight)
+            count += elementCount(tensor.type.shape);
+    }
+    return count;
+}
+
+std::int64_t parametersOf(const std::string &spec)
+{
+    const auto graph = buildZooModel(spec);
+    EXPECT_TRUE(graph) << describe(graph.error());
+    return graph ? parameters(*graph) : -1;
+}
+
+TEST(Zoo, ParameterCountsArePublishedOnes)
+{
+    EXPECT_EQ(parametersOf("zoo:gpt"), 124'439'808); // GPT-2
+    EXPECT_EQ(parametersOf("zoo:gpt?layers=48&hidden=1600&heads=25"), 1'557'611'200); // GPT-2 XL
+    EXPECT_EQ(parametersOf("zoo:gpt?layers=96&hidden=12288&heads=96&seq=2048&batch=1"), 174'604'259'328); // GPT-3
+    EXPECT_EQ(parametersOf("zoo:llama"), 6'738'415'616); // LLaMA-7B
+    EXPECT_EQ(parametersOf("zoo:llama?layers=80&hidden=8192&heads=64&kv_heads=8&ffn=28672"), 68'976'648'192); // Llama-2-70B
+    EXPECT_EQ(parametersOf("zoo:t5"), 737'668'096); // T5-large
+    EXPECT_EQ(parametersOf("zoo:swin?image=384&window=12"), 196'735'516); // Swin-L
+    EXPECT_EQ(parametersOf("zoo:evoformer"), 87'936'384); // OpenFold's stack
+    EXPECT_EQ(parametersOf("zoo:resnet"), 25'557'032);
+    EXPECT_EQ(parametersOf("zoo:resnet?depth=18"), 11'689'512);
+    EXPECT_EQ(parametersOf("zoo:resnet?depth=34"), 21'797'672);
+    EXPECT_EQ(parametersOf("zoo:resnet?depth=152"), 60'192'808);
+    EXPECT_EQ(parametersOf("zoo:vgg"), 138'357'544);
+    EXPECT_EQ(parametersOf("zoo:vgg?depth=19"), 143'667'240);
+    EXPECT_EQ(parametersOf("zoo:mlp?layers=3&input=5&hidden=7&classes=2"), 6 * 7 + 8 * 7 + 8 * 2);
+}
+
+TEST(Zoo, MixtureParametersAreThoseOfItsExperts)
+{
+    for (const std::int64_t experts : {2, 8}) {
+        const std::int64_t h = 16;
+        const std::int64_t f = 4 * h;
+        const std::int64_t attention = 4 * (h * h + h);
+        const std::int64_t dense = 2 * h * f + f + h;
+        const std::int64_t mixture = experts * dense + h * experts;
+        const std::int64_t total = 50 * h + 8 * h + 4 * (attention + 4 * h) + 2 * dense + 2 * mixture + 2 * h;
+        EXPECT_EQ(parametersOf("zoo:moe?layers=4&hidden=16&heads=2&seq=8&batch=2&vocab=50&experts=" + std::to_string(experts)),
+            total);
+    }
+}
+
+const std::vector<std::string> kSmallModels{"zoo:gpt?layers=2&hidden=16&heads=2&seq=8&batch=2&vocab=20&dropout=0.1",
+    "zoo:llama?layers=2&hidden=16&heads=4&kv_heads=2&ffn=24&seq=8&batch=2&vocab=20",
+    "zoo:t5?layers=2&hidden=16&heads=2&d_kv=8&ffn=32&src=8&tgt=6&batch=2&vocab=20&dropout=0.1",
+    "zoo:swin?layers=2&hidden=8&heads=2&window=2&image=32&patch=2&classes=5&batch=2&dropout=0.1",
+    "zoo:evoformer?layers=2&msa=8&pair=8&single=6&seqs=3&residues=4&heads=2&pair_heads=2&head_width=4&triangle=6",
+    "zoo:resnet?depth=18&width=4&image=32&classes=5&batch=2", "zoo:resnet?depth=50&width=4&image=32&classes=5&batch=2",
+    "zoo:vgg?depth=11&width=4&head=8&image=32&classes=5&batch=2",
+    "zoo:moe?layers=2&hidden=16&heads=2&seq=8&batch=2&vocab=20&experts=4", "zoo:mlp?layers=3&hidden=8&input=6&batch=4"};
+
+TEST(Zoo, SmallModelsAreValidAndTrainEveryWeight)
+{
+    for (const std::string &spec : kSmallModels) {
+        SCOPED_TRACE(spec);
+        const auto graph = buildZooModel(spec);
+        ASSERT_TRUE(graph) << describe(graph.error());
+        const auto valid = validate(*graph);
+        EXPECT_TRUE(valid) << describe(valid.error());
+        const auto training = buildTrainingStep(*graph, {.optimizer = OperatorKind::AdamWStep});
+        ASSERT_TRUE(training) << describe(training.error());
+        const auto validTraining = validate(*training);
+        EXPECT_TRUE(validTraining) << describe(validTraining.error());
+        std::set<TensorId> updated;
+        for (const Operator &op : training->operators) {
+            if (op.direction == Direction::Optimizer)
+                updated.insert(op.inputs[0]);
+        }
+        for (std::size_t i = 0; i < graph->tensors.size(); ++i) {
+            if (graph->tensors[i].role == TensorRole::Weight) {
+                EXPECT_TRUE(updated.contains(TensorId{static_cast<std::int32_t>(i)})) << graph->tensors[i].name;
+            }
+        }
+    }
+}
+
+TEST(Zoo, EveryOperatorIsAnnotated)
+{
+    for (const std::string &spec : kSmallModels) {
+        const auto graph = buildZooModel(spec);
+        ASSERT_TRUE(graph) << describe(graph.error());
+        for (const Operator &op : graph->operators)
+            EXPECT_EQ(op.annotationProblem, "") << spec << ": " << op.name;
+    }
+}
+
+TEST(Zoo, LayersAreCopiesOfOneAnother)
+{
+    const auto graph = buildZooModel("zoo:gpt?layers=4&hidden=16&heads=2&seq=8&vocab=20");
+    ASSERT_TRUE(graph);
+    std::set<std::int32_t> classes;
+    int layers = 0;
+    for (const Scope &scope : graph->scopes) {
+        if (scope.name.rfind("h.", 0) == 0) {
+            ++layers;
+            classes.insert(scope.copyClass);
+        }
+    }
+    EXPECT_EQ(layers, 4);
+    EXPECT_EQ(classes.size(), 1U);
+    EXPECT_GE(*classes.begin(), 0);
+}
+
+TEST(Zoo, DefaultsOfEveryFamilyBuild)
+{
+    for (const ZooFamily &family : zooFamilies()) {
+        const auto graph = buildZooModel("zoo:" + family.name);
+        EXPECT_TRUE(graph) << family.name << ": " << describe(graph.error());
+        for (const ZooParameter &parameter : family.parameters) {
+            EXPECT_GE(parameter.fallback, parameter.least) << family.name << " " << parameter.name;
+            EXPECT_LE(parameter.fallback, parameter.most) << family.name << " " << parameter.name;
+        }
+    }
+}
+
+TEST(Zoo, RefusesWhatItDoesNotKnowAndSaysWhatItKnows)
+{
+    const auto family = buildZooModel("zoo:gtp");
+    ASSERT_FALSE(family);
+    EXPECT_EQ(family.error().code, ErrorCode::InvalidInput);
+    for (const ZooFamily &known : zooFamilies())
+        EXPECT_NE(family.error().advice.find(known.name), std::string::npos) << known.name;
+
+    const auto parameter = buildZooModel("zoo:mlp?layrs=3");
+    ASSERT_FALSE(parameter);
+    EXPECT_EQ(parameter.error().where, "zoo:mlp/layrs");
+    EXPECT_NE(parameter.error().advice.find("layers"), std::string::npos);
+
+    for (const char *spec : {"gpt", "zoo:", "zoo:?", "zoo:gpt?layers", "zoo:gpt?layers=", "zoo:gpt?layers=0",
+             "zoo:gpt?layers=1.5", "zoo:gpt?layers=1e9", "zoo:gpt?layers=nan", "zoo:gpt?layers=3x", "zoo:gpt?=3",
+             "zoo:gpt?heads=5", "zoo:llama?kv_heads=3", "zoo:llama?hidden=32&heads=32", "zoo:t5?buckets=6",
+             "zoo:swin?image=200", "zoo:swin?window=5", "zoo:resnet?depth=20", "zoo:vgg?image=100",
+             "zoo:moe?top_k=9", "zoo:mlp?dropout=1"}) {
+        const auto graph = buildZooModel(spec);
+        ASSERT_FALSE(graph) << spec;
+        EXPECT_EQ(graph.error().code, ErrorCode::InvalidInput) << spec;
+        EXPECT_FALSE(graph.error().message.empty()) << spec;
+    }
+}
+
+} // namespace
+} // namespace planloom
