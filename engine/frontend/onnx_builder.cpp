@@ -1,0 +1,274 @@
+#include "engine/frontend/onnx_builder.h"
+
+#include "engine/frontend/onnx_external.h"
+#include "engine/frontend/onnx_fold.h"
+#include "engine/graph/catalogue.h"
+
+#include <algorithm>
+#include <functional>
+#include <unordered_set>
+#include <utility>
+
+namespace planloom {
+
+namespace {
+
+constexpr std::int64_t kMostParameterBytes = std::int64_t{1} << 20; ///< External data read at import: shapes, axes.
+constexpr std::int64_t kMostGrownBytes = std::int64_t{4} << 20; ///< Of a folded value larger than what it is made of.
+constexpr std::size_t kTensorsPerOperator = 8;
+constexpr std::size_t kSharedFrom = 1024; ///< Constants of this many bytes share memory with equal ones.
+
+} // namespace
+
+OnnxBuilder::OnnxBuilder(const ImportOptions &options, std::int64_t opset) : m_options(options), m_opset(opset) { }
+
+TensorId OnnxBuilder::addTensor(Tensor tensor, bool known)
+{
+    m_graph.tensors.push_back(std::move(tensor));
+    m_known.push_back(known);
+    return TensorId{static_cast<std::int32_t>(m_graph.tensors.size() - 1)};
+}
+
+TensorId OnnxBuilder::addInput(std::string name, TensorType type)
+{
+    Tensor tensor;
+    tensor.name = std::move(name);
+    tensor.type = std::move(type);
+    tensor.role = TensorRole::Input;
+    const TensorId id = addTensor(std::move(tensor), false);
+    m_graph.inputs.push_back(id);
+    return id;
+}
+
+TensorId OnnxBuilder::addStored(OnnxTensor stored, TensorRole role)
+{
+    Tensor tensor;
+    tensor.name = std::move(stored.name);
+    tensor.type = std::move(stored.type);
+    tensor.role = role;
+    tensor.data = std::move(stored.data);
+    tensor.external = std::move(stored.external);
+    const bool known = role == TensorRole::Buffer && tensor.data != nullptr;
+    return addTensor(std::move(tensor), known);
+}
+
+TensorId OnnxBuilder::addConstant(std::shared_ptr<const TensorData> data, std::string name)
+{
+    Tensor tensor;
+    tensor.name = std::move(name);
+    tensor.type = data->type;
+    tensor.role = TensorRole::Buffer;
+    tensor.data = interned(std::move(data));
+    return addTensor(std::move(tensor), true);
+}
+
+std::shared_ptr<const TensorData> OnnxBuilder::interned(std::shared_ptr<const TensorData> data)
+{
+    if (data->bytes.size() < kSharedFrom)
+        return data;
+    const std::string_view bytes(reinterpret_cast<const char *>(data->bytes.data()), data->bytes.size()); // to hash
+    const std::size_t hash = std::hash<std::string_view>{}(bytes);
+    const auto [first, last] = m_interned.equal_range(hash);
+    for (auto entry = first; entry != last; ++entry) {
+        if (entry->second->type == data->type && entry->second->bytes == data->bytes)
+            return entry->second;
+    }
+    m_interned.emplace(hash, data);
+    return data;
+}
+
+std::shared_ptr<const TensorData> OnnxBuilder::valuesOf(TensorId id)
+{
+    Tensor &tensor = m_graph.at(id);
+    if (tensor.data)
+        return tensor.data;
+    if (!tensor.external || !tensor.external->present || tensor.external->length > kMostParameterBytes)
+        return nullptr;
+    auto loaded = loadTensorData(tensor);
+    if (!loaded)
+        return nullptr;
+    return std::make_shared<const TensorData>(*std::move(loaded));
+}
+
+void OnnxBuilder::makeWeight(TensorId id)
+{
+    m_graph.at(id).role = TensorRole::Weight;
+    m_known[static_cast<std::size_t>(id.index)] = false;
+}
+
+bool OnnxBuilder::nameTensor(TensorId id, const std::string &name)
+{
+    Tensor &tensor = m_graph.at(id);
+    if (tensor.name.empty())
+        tensor.name = name;
+    return tensor.name == name;
+}
+
+void OnnxBuilder::unname(TensorId id)
+{
+    if (m_graph.at(id).role == TensorRole::Buffer)
+        m_graph.at(id).name.clear();
+}
+
+bool OnnxBuilder::takeFoldedBytes(const TensorType &type)
+{
+    const auto bytes = checkedByteCount(type);
+    if (!bytes || static_cast<std::size_t>(*bytes) > m_options.mostFoldedBytes - m_foldedBytes)
+        return false;
+    m_foldedBytes += static_cast<std::size_t>(*bytes);
+    return true;
+}
+
+std::shared_ptr<const TensorData> OnnxBuilder::filled(const TensorType &type, Number value)
+{
+    TensorData one = filledTensor({type.dataType, {}}, value);
+    std::string key = nameOf(type.dataType) + toString(type.shape);
+    for (const std::byte byte : one.bytes)
+        key += static_cast<char>(byte);
+    auto &data = m_filled[key];
+    if (!data && takeFoldedBytes(type))
+        data = std::make_shared<const TensorData>(filledTensor(type, value));
+    return data;
+}
+
+Result<std::vector<TensorId>> OnnxBuilder::emit(const std::string &name, const SourceNode &source, OperatorKind kind,
+    Attributes attributes, std::vector<TensorId> inputs, std::vector<TensorType> declared, bool mayFold)
+{
+    const std::string place = "node:" + (source.name.empty() ? name : source.name);
+    std::vector<TensorType> types;
+    std::vector<bool> present;
+    std::vector<std::shared_ptr<const TensorData>> values;
+    bool known = mayFold;
+    for (const TensorId input : inputs) {
+        types.push_back(input ? typeOf(input) : TensorType{});
+        present.push_back(input.valid());
+        known = known && (!input || isKnown(input));
+        values.push_back(input && isKnown(input) ? m_graph.at(input).data : nullptr);
+    }
+    for (const TensorType &type : declared) {
+        if (!checkedByteCount(type))
+            return Error{ErrorCode::InvalidInput,
+                "node '" + name + "' (" + source.type + ") would make a value of shape " + toString(type.shape)
+                    + ", which is negative or larger than 2^62 bytes",
+                "check the sizes given with --dim", place};
+    }
+    auto inferred = inferTypes(kind, attributes, types, present, declared);
+    if (!inferred) {
+        Error error = std::move(inferred).error();
+        error.message = "node '" + name + "' (" + source.type + "): " + error.message;
+        if (error.advice.empty())
+            error.advice = "the model contradicts itself, or a size given with --dim does not fit it";
+        error.where = place;
+        return error;
+    }
+    const std::vector<TensorType> outputs = *std::move(inferred);
+    bool empty = false;
+    bool foldable = known;
+    for (const TensorType &type : outputs) {
+        if (!checkedByteCount(type))
+            return Error{ErrorCode::InvalidInput,
+                "node '" + name + "' (" + source.type + ") would make a value of shape " + toString(type.shape)
+                    + ", larger than 2^62 bytes",
+                "check the sizes given with --dim", place};
+        empty = empty || elementCount(type.shape) == 0;
+    }
+    if (m_graph.tensors.size() >= m_options.mostOperators * kTensorsPerOperator)
+        return Error{ErrorCode::ResourceLimit,
+            "the model has more than " + std::to_string(m_options.mostOperators * kTensorsPerOperator) + " values", "", place};
+    std::int64_t held = kMostGrownBytes;
+    for (std::size_t i = 0; foldable && i < types.size(); ++i)
+        held = std::max(held, checkedByteCount(types[i]).value_or(0));
+    const std::size_t taken = m_foldedBytes;
+    for (const TensorType &type : outputs)
+        foldable = foldable && *checkedByteCount(type) <= held && takeFoldedBytes(type);
+    if (foldable) {
+        if (auto results = foldOperator(kind, attributes, values, outputs)) {
+            std::vector<TensorId> ids;
+            for (TensorData &result : *results)
+                ids.push_back(addConstant(std::make_shared<const TensorData>(std::move(result))));
+            return ids;
+        }
+    }
+    m_foldedBytes = taken;
+    if (empty)
+        return Error{ErrorCode::NotSupported,
+            "node '" + name + "' (" + source.type + ") makes a value without elements", "", place};
+    if (m_graph.operators.size() >= m_options.mostOperators)
+        return Error{ErrorCode::ResourceLimit,
+            "the model has more than " + std::to_string(m_options.mostOperators) + " operators", "", place};
+    Operator op;
+    op.name = uniqueOperatorName(name);
+    op.kind = kind;
+    op.attributes = std::move(attributes);
+    op.inputs = std::move(inputs);
+    op.scope = ScopeId{0};
+    op.sources = {source};
+    for (const TensorType &type : outputs) {
+        Tensor tensor;
+        tensor.type = type;
+        op.outputs.push_back(addTensor(std::move(tensor), false));
+    }
+    m_graph.operators.push_back(std::move(op));
+    return m_graph.operators.back().outputs;
+}
+
+std::string OnnxBuilder::uniqueOperatorName(const std::string &name)
+{
+    const std::int32_t count = m_operatorNames[name]++;
+    if (count == 0)
+        return name;
+    std::string candidate;
+    for (std::int32_t number = count + 1;; ++number) {
+        candidate = name + "_" + std::to_string(number);
+        if (m_operatorNames.emplace(candidate, 1).second)
+            return candidate;
+    }
+}
+
+std::string OnnxBuilder::nameless(const std::string &type)
+{
+    return type + "_" + std::to_string(m_nameless[type]++);
+}
+
+void OnnxBuilder::note(const std::string &text)
+{
+    if (std::find(m_graph.notes.begin(), m_graph.notes.end(), text) == m_graph.notes.end())
+        m_graph.notes.push_back(text);
+}
+
+void OnnxBuilder::nameTensors()
+{
+    std::unordered_set<std::string> names;
+    std::unordered_map<std::string, std::int64_t> last; // number given to the last tensor that wanted a name
+    const auto claim = [&](Tensor &tensor, const std::string &wanted) {
+        std::string name = wanted;
+        while (!names.insert(name).second)
+            name = wanted + "#" + std::to_string(++last.emplace(wanted, 1).first->second);
+        tensor.name = std::move(name);
+    };
+    // What the file names keeps its name; values of unrolled and inlined subgraphs and inner values come after.
+    for (Tensor &tensor : m_graph.tensors) {
+        if (!tensor.name.empty())
+            claim(tensor, tensor.name);
+    }
+    for (const Operator &op : m_graph.operators) {
+        for (std::size_t slot = 0; slot < op.outputs.size(); ++slot) {
+            Tensor &tensor = m_graph.at(op.outputs[slot]);
+            if (tensor.name.empty())
+                claim(tensor, op.name + "_output_" + std::to_string(slot));
+        }
+    }
+    for (Tensor &tensor : m_graph.tensors) {
+        if (tensor.name.empty())
+            claim(tensor, "constant");
+    }
+}
+
+Graph OnnxBuilder::take(std::vector<TensorId> outputs)
+{
+    m_graph.outputs = std::move(outputs);
+    nameTensors();
+    return std::move(m_graph);
+}
+
+} // namespace planloom

@@ -1,0 +1,304 @@
+#include "engine/frontend/onnx_operators.h"
+
+#include "engine/frontend/onnx_external.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+
+namespace planloom {
+
+namespace {
+
+using Context = OnnxNodeContext;
+using Handler = Result<void> (*)(Context &);
+using Integers = std::vector<std::int64_t>;
+
+constexpr std::int64_t kLeastWeight = 64; ///< Elements from which a constant can be a weight (import_onnx.h, rule 4).
+constexpr std::int64_t kMostIterations = 1024; ///< Of a Loop that is unrolled.
+
+bool isConstantWeight(Context &context, const TensorType &type)
+{
+    return isFloating(type.dataType) && elementCount(type.shape) >= kLeastWeight
+        && context.scope().isInWeightPosition(context.node().outputs.front());
+}
+
+Result<void> importConstant(Context &context)
+{
+    const auto &attributes = context.node().attributes;
+    if (context.node().outputs.empty() || attributes.empty())
+        return context.invalid("it has no value");
+    const auto &[name, attribute] = *attributes.begin();
+    std::shared_ptr<const TensorData> data;
+    if (const auto *tensor = std::get_if<OnnxTensor>(&attribute)) {
+        if (!tensor->data) { // beside the file
+            const TensorId id = context.builder().addStored(
+                OnnxTensor{"", tensor->type, nullptr, tensor->external, false}, TensorRole::Buffer);
+            if (isConstantWeight(context, tensor->type))
+                context.builder().makeWeight(id);
+            return context.bind(0, id);
+        }
+        data = tensor->data;
+    } else if (const auto *integer = std::get_if<std::int64_t>(&attribute)) {
+        data = integerTensor({*integer}, {});
+    } else if (const auto *integers = std::get_if<std::vector<std::int64_t>>(&attribute)) {
+        data = integerTensor(*integers, {static_cast<std::int64_t>(integers->size())});
+    } else if (const auto *real = std::get_if<float>(&attribute)) {
+        data = scalarTensor(DataType::Float32, static_cast<double>(*real));
+    } else if (const auto *reals = std::get_if<std::vector<float>>(&attribute)) {
+        TensorData list = filledTensor({DataType::Float32, {static_cast<std::int64_t>(reals->size())}}, Number::ofReal(0));
+        for (std::size_t i = 0; i < reals->size(); ++i)
+            writeNumber(DataType::Float32, list.bytes.data(), i, Number::ofReal(static_cast<double>((*reals)[i])));
+        data = std::make_shared<const TensorData>(std::move(list));
+    } else {
+        const auto *unreadable = std::get_if<OnnxUnreadable>(&attribute);
+        return context.unsupported("its value ('" + name + "') is not a tensor of numbers"
+            + (unreadable != nullptr ? ": " + unreadable->reason : std::string{}));
+    }
+    const TensorId id = context.builder().addConstant(std::move(data));
+    if (isConstantWeight(context, context.builder().typeOf(id)))
+        context.builder().makeWeight(id);
+    return context.bind(0, id);
+}
+
+Result<void> importConstantOfShape(Context &context)
+{
+    TRY(const Integers shape, context.constantIntegers(0, "shape"));
+    TensorType type{DataType::Float32, shape};
+    Number value = Number::ofReal(0);
+    if (const auto found = context.node().attributes.find("value"); found != context.node().attributes.end()) {
+        const auto *tensor = std::get_if<OnnxTensor>(&found->second);
+        if (tensor == nullptr || !tensor->data || elementCount(tensor->type.shape) != 1)
+            return context.invalid("attribute 'value' should be a tensor of one number");
+        type.dataType = tensor->type.dataType;
+        value = readNumber(type.dataType, tensor->data->bytes.data(), 0);
+    }
+    if (!checkedByteCount(type))
+        return context.invalid("it would make a value of shape " + toString(shape));
+    const bool weight = elementCount(shape) > 0 && isConstantWeight(context, type);
+    auto data = context.builder().filled(type, value);
+    if (data) {
+        const TensorId id = context.builder().addConstant(std::move(data));
+        if (weight)
+            context.builder().makeWeight(id);
+        return context.bind(0, id);
+    }
+    if (weight) {
+        context.builder().note("weights filled with one number are too large to hold; a run needs --random-weights");
+        return context.bind(0, context.builder().addStored(OnnxTensor{"", type, nullptr, {}, false}, TensorRole::Weight));
+    }
+    return context.finish(OperatorKind::Fill, {}, attributesFrom({{"value", value.asReal()}}), type);
+}
+
+Result<void> importShape(Context &context)
+{
+    TRY_VOID(context.require(1));
+    const std::int64_t rank = context.rank(0);
+    TRY(std::int64_t start, context.integer("start", 0));
+    TRY(std::int64_t end, context.integer("end", rank));
+    start = std::clamp<std::int64_t>(start < 0 ? start + rank : start, 0, rank);
+    end = std::clamp<std::int64_t>(end < 0 ? end + rank : end, start, rank);
+    const Shape &shape = context.shape(0);
+    return context.bind(0, context.builder().addConstant(
+        integerTensor(Integers(shape.begin() + start, shape.begin() + end), {end - start})));
+}
+
+Result<void> importSize(Context &context)
+{
+    TRY_VOID(context.require(1));
+    return context.bind(0, context.builder().addConstant(integerTensor({elementCount(context.shape(0))}, {})));
+}
+
+Result<void> importRange(Context &context)
+{
+    TRY_VOID(context.require(3));
+    Number numbers[3];
+    const DataType type = context.type(0).dataType;
+    for (std::size_t slot = 0; slot < 3; ++slot) {
+        TRY(const auto data, context.values(slot, slot == 0 ? "start" : slot == 1 ? "limit" : "delta"));
+        if (elementCount(data->type.shape) != 1 || data->type.dataType != type)
+            return context.invalid("its start, limit and delta should be single numbers of one type");
+        numbers[slot] = readNumber(type, data->bytes.data(), 0);
+    }
+    const double start = numbers[0].asReal();
+    const double delta = numbers[2].asReal();
+    const double count = std::ceil((numbers[1].asReal() - start) / delta);
+    if (delta == 0 || !std::isfinite(count) || count > 1e12)
+        return context.invalid("it would count from " + std::to_string(start) + " by " + std::to_string(delta) + " to "
+            + std::to_string(numbers[1].asReal()));
+    Attributes attributes;
+    if (isFloating(type))
+        attributes = attributesFrom({{"start", start}, {"delta", delta}});
+    else
+        attributes = attributesFrom({{"start", numbers[0].integer}, {"delta", numbers[2].integer}});
+    return context.finish(OperatorKind::Range, {}, std::move(attributes),
+        TensorType{type, {std::max<std::int64_t>(0, static_cast<std::int64_t>(count))}});
+}
+
+Result<void> importEyeLike(Context &context)
+{
+    TRY_VOID(context.require(1));
+    static const std::map<std::int64_t, DataType> kTypes = {{1, DataType::Float32}, {6, DataType::Int32},
+        {7, DataType::Int64}, {9, DataType::Bool}, {10, DataType::Float16}, {11, DataType::Float64}};
+    TRY(const std::int64_t k, context.integer("k", 0));
+    TensorType type = context.type(0);
+    if (context.hasAttribute("dtype")) {
+        TRY(const std::int64_t code, context.integer("dtype", 1));
+        const auto found = kTypes.find(code);
+        if (found == kTypes.end())
+            return context.unsupported("its element type is number " + std::to_string(code) + ", which Planloom has not");
+        type.dataType = found->second;
+    }
+    return context.finish(OperatorKind::EyeLike, {context.input(0)}, attributesFrom({{"k", k}}), type);
+}
+
+/// Positions of what is not zero, [rank count]. Only of known values: else the shape depends on data.
+Result<void> importNonZero(Context &context)
+{
+    TRY(const auto data, context.values(0, "x"));
+    const Shape &shape = data->type.shape;
+    if (!context.builder().takeFoldedBytes({DataType::Int64, data->type.shape}))
+        return context.unsupported("its result is too large to be computed at import");
+    std::vector<Integers> positions(shape.size());
+    const std::int64_t count = elementCount(shape);
+    std::int64_t found = 0;
+    for (std::int64_t i = 0; i < count; ++i) {
+        const Number value = readNumber(data->type.dataType, data->bytes.data(), static_cast<std::size_t>(i));
+        if (value.floating ? value.real == 0 : value.integer == 0)
+            continue;
+        ++found;
+        std::int64_t rest = i;
+        for (std::size_t axis = shape.size(); axis-- > 0;) {
+            positions[axis].push_back(rest % shape[axis]);
+            rest /= shape[axis];
+        }
+    }
+    Integers all;
+    for (const Integers &axis : positions)
+        all.insert(all.end(), axis.begin(), axis.end());
+    return context.bind(0, context.builder().addConstant(
+        integerTensor(std::move(all), {static_cast<std::int64_t>(shape.size()), found})));
+}
+
+/// Picks what a known condition says: a Gather.
+Result<void> importCompress(Context &context)
+{
+    TRY_VOID(context.require(2));
+    TRY(const auto condition, context.values(1, "condition"));
+    TensorId x = context.input(0);
+    std::int64_t axis = 0;
+    if (context.hasAttribute("axis")) {
+        TRY(axis, context.axisAttribute(0));
+    } else {
+        TRY(x, context.reshape(x, {elementCount(context.shape(0))}, "flatten"));
+    }
+    const std::int64_t extent = context.builder().typeOf(x).shape[static_cast<std::size_t>(axis)];
+    const Integers flags = integersOf(*condition);
+    Integers chosen;
+    for (std::size_t i = 0; i < flags.size() && static_cast<std::int64_t>(i) < extent; ++i) {
+        if (flags[i] != 0)
+            chosen.push_back(static_cast<std::int64_t>(i));
+    }
+    const auto count = static_cast<std::int64_t>(chosen.size());
+    const TensorId indices = context.builder().addConstant(integerTensor(std::move(chosen), {count}));
+    return context.finish(OperatorKind::Gather, {x, indices}, attributesFrom({{"axis", axis}}));
+}
+
+/// The single truth value of a tensor, if it is known.
+std::optional<bool> knownTruth(Context &context, TensorId id)
+{
+    const auto data = context.builder().valuesOf(id);
+    if (!data || elementCount(data->type.shape) != 1)
+        return std::nullopt;
+    return readNumber(data->type.dataType, data->bytes.data(), 0).asReal() != 0;
+}
+
+Result<void> importIf(Context &context)
+{
+    TRY_VOID(context.require(1));
+    const auto condition = knownTruth(context, context.input(0));
+    if (!condition)
+        return context.keepUnknown("its condition is not known before a run");
+    TRY(const auto branch, context.graph(*condition ? "then_branch" : "else_branch"));
+    TRY(const auto outputs, context.scope().inlineGraph(*branch, {}));
+    if (outputs.size() != context.node().outputs.size())
+        return context.invalid("its branch returns " + std::to_string(outputs.size()) + " values, where "
+            + std::to_string(context.node().outputs.size()) + " were expected");
+    for (std::size_t slot = 0; slot < outputs.size(); ++slot)
+        TRY_VOID(context.bind(slot, outputs[slot]));
+    return {};
+}
+
+/// Unrolls a loop whose number of iterations is known.
+Result<void> importLoop(Context &context)
+{
+    TRY(const auto body, context.graph("body"));
+    std::int64_t most = kMostIterations + 1;
+    if (context.has(0)) {
+        const auto data = context.builder().valuesOf(context.input(0));
+        if (!data || elementCount(data->type.shape) != 1)
+            return context.keepUnknown("its number of iterations is not known before a run");
+        most = integersOf(*data).front();
+    }
+    std::optional<bool> goesOn = true;
+    if (context.has(1))
+        goesOn = knownTruth(context, context.input(1));
+    const std::size_t carried = context.inputCount() < 2 ? 0 : context.inputCount() - 2;
+    std::vector<TensorId> state;
+    for (std::size_t i = 0; i < carried; ++i)
+        state.push_back(context.input(2 + i));
+    if (body->outputs.size() < 1 + carried || context.node().outputs.size() > body->outputs.size() - 1)
+        return context.invalid("its body returns " + std::to_string(body->outputs.size()) + " values, fewer than the loop");
+    std::vector<std::vector<TensorId>> scanned(body->outputs.size() - 1 - carried);
+    for (std::int64_t iteration = 0; iteration < most; ++iteration) {
+        if (!goesOn)
+            return context.keepUnknown("its condition is not known before a run");
+        if (!*goesOn)
+            break;
+        if (iteration == kMostIterations)
+            return context.keepUnknown("it runs for more than " + std::to_string(kMostIterations) + " iterations");
+        std::vector<TensorId> inputs{context.builder().addConstant(integerTensor({iteration}, {})),
+            context.builder().addConstant(scalarTensor(DataType::Bool, 1))};
+        inputs.insert(inputs.end(), state.begin(), state.end());
+        TRY(const auto outputs, context.scope().inlineGraph(*body, inputs));
+        goesOn = knownTruth(context, outputs.front());
+        for (std::size_t i = 0; i < carried; ++i)
+            state[i] = outputs[1 + i];
+        for (std::size_t i = 0; i < scanned.size(); ++i) {
+            const TensorId value = outputs[1 + carried + i];
+            Shape shape = context.builder().typeOf(value).shape;
+            shape.insert(shape.begin(), 1);
+            TRY(const TensorId row, context.reshape(value, std::move(shape), "row"));
+            scanned[i].push_back(row);
+        }
+    }
+    for (std::size_t i = 0; i < carried; ++i)
+        TRY_VOID(context.bind(i, state[i]));
+    for (std::size_t i = 0; i < scanned.size(); ++i) {
+        if (!context.wants(carried + i))
+            continue;
+        if (scanned[i].empty())
+            return context.unsupported("it runs for no iteration, and so returns a value without elements");
+        TensorId all = scanned[i].front();
+        if (scanned[i].size() > 1) {
+            TRY(all, context.make(OperatorKind::Concat, scanned[i], attributesFrom({{"axis", std::int64_t{0}}}), {}, "rows"));
+        }
+        TRY_VOID(context.bind(carried + i, all));
+    }
+    return {};
+}
+
+} // namespace
+
+OnnxHandler findShapeHandler(std::string_view type)
+{
+    static const std::map<std::string, Handler, std::less<>> kHandlers = {{"Constant", importConstant},
+        {"ConstantOfShape", importConstantOfShape}, {"Shape", importShape}, {"Size", importSize}, {"Range", importRange},
+        {"EyeLike", importEyeLike}, {"NonZero", importNonZero}, {"Compress", importCompress}, {"If", importIf},
+        {"Loop", importLoop}};
+    const auto found = kHandlers.find(type);
+    return found == kHandlers.end() ? nullptr : found->second;
+}
+
+} // namespace planloom

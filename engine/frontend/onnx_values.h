@@ -1,0 +1,40 @@
+#pragma once
+
+#include "engine/graph/tensor.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace planloom {
+
+/// One number of a tensor, exact for integers and for floating types up to float64.
+struct Number {
+    bool floating = false;
+    double real = 0;
+    std::int64_t integer = 0;
+
+    static Number ofReal(double value) { return {true, value, 0}; }
+    static Number ofInteger(std::int64_t value) { return {false, 0, value}; }
+    double asReal() const { return floating ? real : static_cast<double>(integer); }
+    /// Truncated and saturated; NaN becomes 0.
+    std::int64_t asInteger() const;
+};
+
+/// Element `index` of values of type `type`.
+Number readNumber(DataType type, const std::byte *bytes, std::size_t index);
+
+/// Stores `value` as element `index`; rounds to nearest for floating types, wraps for integers, and takes
+/// anything other than 0 as true.
+void writeNumber(DataType type, std::byte *bytes, std::size_t index, Number value);
+
+std::vector<std::int64_t> integersOf(const TensorData &data);
+std::vector<double> realsOf(const TensorData &data);
+
+std::shared_ptr<const TensorData> integerTensor(std::vector<std::int64_t> values, Shape shape);
+std::shared_ptr<const TensorData> scalarTensor(DataType type, double value);
+/// All elements of `type` equal to `value`.
+TensorData filledTensor(const TensorType &type, Number value);
+
+} // namespace planloom
