@@ -20,7 +20,7 @@ enum class DimensionMark : std::uint8_t {
 
 /// One identifier of an annotation.
 struct Dimension {
-    std::string name{}; ///< An identifier, or the decimal size of a literal.
+    std::string name {}; ///< An identifier, or the decimal size of a literal.
     std::int64_t size = 0; ///< In the whole operator.
     DimensionMark mark = DimensionMark::Spatial;
     friend bool operator==(const Dimension &, const Dimension &) = default;
@@ -29,27 +29,29 @@ struct Dimension {
 /// One dimension of a tensor as the product of identifiers (indices into `Annotation::dimensions`), outermost
 /// first: "(b s)". Only the first factor of size other than 1 may be split, so that a part stays a box.
 struct Term {
-    std::vector<std::int32_t> factors{};
+    std::vector<std::int32_t> factors {};
     friend bool operator==(const Term &, const Term &) = default;
 };
 
-/// The dimensions of one tensor of an operator. Absent optional tensors, and tensors that every part sees whole
+/// The dimensions of one tensor of an operator. Absent optional tensors, and tensors that every part sees
+/// whole
 /// ("?"), have `opaque` set and no terms.
 struct TensorTerms {
-    std::vector<Term> terms{};
+    std::vector<Term> terms {};
     bool opaque = false;
     friend bool operator==(const TensorTerms &, const TensorTerms &) = default;
 };
 
 /// An operator's dimension annotation: how its inputs' and outputs' dimensions belong together, and which may
-/// be split. Text form: `b m k+, k+ n -> b m n`; compounds in brackets, literal sizes as numbers, opaque as `?`.
+/// be split. Text form: `b m k+, k+ n -> b m n`; compounds in brackets, literal sizes as numbers, opaque as
+/// `?`.
 struct Annotation {
-    std::vector<Dimension> dimensions{};
-    std::vector<TensorTerms> inputs{};
-    std::vector<TensorTerms> outputs{};
+    std::vector<Dimension> dimensions {};
+    std::vector<TensorTerms> inputs {};
+    std::vector<TensorTerms> outputs {};
     /// Inputs in which the outputs are jointly linear, the others held fixed: what a value split may divide,
     /// and what lets a sum over micro-batches pass through an operator.
-    std::vector<std::int32_t> linearInputs{};
+    std::vector<std::int32_t> linearInputs {};
     friend bool operator==(const Annotation &, const Annotation &) = default;
 };
 
@@ -58,11 +60,14 @@ Annotation wholeAnnotation(const std::vector<Shape> &inputs, const std::vector<S
 
 /// Parses the text form against actual shapes, which bind the identifiers' sizes.
 ///
-/// Identifiers keep one mark throughout; `*` stands for the remaining dimensions of each tensor that has it; a
-/// factor of a compound that no other tensor binds is the quotient. Inside a compound, identifiers behind the
-/// first of size other than 1 become Frozen everywhere.
+/// Identifiers keep one mark throughout; `*` stands for the remaining dimensions of each tensor that has it;
+/// a factor of a compound that no other tensor binds is the quotient. Inside a compound, identifiers behind
+/// the first of size other than 1 become Frozen everywhere, and so does an identifier that stands twice in
+/// one tensor. A scalar is written `1`. Dimensions are numbered in the order in which they appear; equal
+/// literals are one.
 /// @return InvalidInput naming the position in `text` if it does not parse or does not fit the shapes
-Result<Annotation> parseAnnotation(std::string_view text, const std::vector<Shape> &inputs, const std::vector<Shape> &outputs);
+Result<Annotation> parseAnnotation(
+    std::string_view text, const std::vector<Shape> &inputs, const std::vector<Shape> &outputs);
 
 /// The text form; `parseAnnotation(toString(a), shapes...)` equals `a` but for `linearInputs`.
 std::string toString(const Annotation &annotation);

@@ -18,13 +18,13 @@ struct Atom {
 
 /// One dimension as written: an atom, or several in brackets.
 struct WrittenTerm {
-    std::vector<Atom> atoms{};
+    std::vector<Atom> atoms {};
     bool ellipsis = false; ///< '*', alone in its term.
     std::size_t position = 0;
 };
 
 struct WrittenTensor {
-    std::vector<WrittenTerm> terms{};
+    std::vector<WrittenTerm> terms {};
     bool opaque = false;
     std::size_t position = 0;
 };
@@ -43,7 +43,10 @@ bool isDigit(char c)
 class Parser
 {
 public:
-    explicit Parser(std::string_view text) : m_text(text) { }
+    explicit Parser(std::string_view text)
+        : m_text(text)
+    {
+    }
 
     Result<Annotation> parse(const std::vector<Shape> &inputs, const std::vector<Shape> &outputs)
     {
@@ -156,7 +159,8 @@ private:
         DimensionMark mark = DimensionMark::Spatial;
         if (m_at < m_text.size() && (m_text[m_at] == '+' || m_text[m_at] == '^'))
             mark = m_text[m_at++] == '+' ? DimensionMark::Reduce : DimensionMark::Frozen;
-        if (m_at < m_text.size() && std::string_view(" \t\n,()-").find(m_text[m_at]) == std::string_view::npos)
+        if (m_at < m_text.size()
+            && std::string_view(" \t\n,()-").find(m_text[m_at]) == std::string_view::npos)
             return fail(m_at, std::string("unexpected '") + m_text[m_at] + "'");
         return mark;
     }
@@ -170,7 +174,7 @@ private:
             std::int64_t size = 0;
             for (; m_at < m_text.size() && isDigit(m_text[m_at]); ++m_at) {
                 size = size * 10 + (m_text[m_at] - '0');
-                if (size > std::int64_t{1} << 48)
+                if (size > std::int64_t {1} << 48)
                     return fail(atom.position, "this size is too large");
             }
             TRY(const auto mark, readMark());
@@ -182,9 +186,11 @@ private:
             return atom;
         }
         if (!isNameStart(start)) {
-            return fail(m_at, std::string("expected an identifier, a size, '*', '?' or a bracket, found '") + start + "'");
+            return fail(m_at,
+                std::string("expected an identifier, a size, '*', '?' or a bracket, found '") + start + "'");
         }
-        while (m_at < m_text.size() && (isNameStart(m_text[m_at]) || isDigit(m_text[m_at]) || m_text[m_at] == '\''))
+        while (m_at < m_text.size()
+            && (isNameStart(m_text[m_at]) || isDigit(m_text[m_at]) || m_text[m_at] == '\''))
             ++m_at;
         const std::string name(m_text.substr(atom.position, m_at - atom.position));
         TRY(const auto mark, readMark());
@@ -193,7 +199,8 @@ private:
         if (!known)
             dimension(atom.dimension).mark = mark;
         else if (dimension(atom.dimension).mark != mark)
-            return fail(atom.position, "identifier '" + name + "' has different marks", "mark it alike everywhere");
+            return fail(
+                atom.position, "identifier '" + name + "' has different marks", "mark it alike everywhere");
         return atom;
     }
 
@@ -207,12 +214,14 @@ private:
         return static_cast<std::int32_t>(m_result.dimensions.size()) - 1;
     }
 
-    Result<void> matchCount(const std::vector<WrittenTensor> &tensors, std::size_t count, const char *what) const
+    Result<void> matchCount(
+        const std::vector<WrittenTensor> &tensors, std::size_t count, const char *what) const
     {
         if (tensors.size() == count)
             return {};
-        return fail(0, "has " + std::to_string(tensors.size()) + ' ' + what + ", but the operator has "
-            + std::to_string(count));
+        return fail(0,
+            "has " + std::to_string(tensors.size()) + ' ' + what + ", but the operator has "
+                + std::to_string(count));
     }
 
     /// Replaces every '*' by identifiers, and "1" by nothing where the tensor is a scalar.
@@ -223,8 +232,8 @@ private:
             const Shape &shape = shapes[i];
             if (tensor.opaque)
                 continue;
-            const auto star = std::find_if(
-                tensor.terms.begin(), tensor.terms.end(), [](const WrittenTerm &term) { return term.ellipsis; });
+            const auto star = std::find_if(tensor.terms.begin(), tensor.terms.end(),
+                [](const WrittenTerm &term) { return term.ellipsis; });
             if (star != tensor.terms.end()) {
                 if (tensor.terms.size() - 1 > shape.size())
                     return rankMismatch(tensor, shape);
@@ -233,8 +242,8 @@ private:
                     m_ellipsis = makeEllipsis(count);
                 if (m_ellipsis->size() != count) {
                     return fail(star->position,
-                        "'*' stands for " + std::to_string(m_ellipsis->size()) + " dimensions elsewhere and for "
-                            + std::to_string(count) + " here");
+                        "'*' stands for " + std::to_string(m_ellipsis->size())
+                            + " dimensions elsewhere and for " + std::to_string(count) + " here");
                 }
                 const std::size_t position = star->position;
                 auto at = tensor.terms.erase(star);
@@ -256,8 +265,9 @@ private:
 
     Error rankMismatch(const WrittenTensor &tensor, const Shape &shape) const
     {
-        return fail(tensor.position, "expected a tensor of " + std::to_string(tensor.terms.size())
-                + " dimensions, found shape " + toString(shape));
+        return fail(tensor.position,
+            "expected a tensor of " + std::to_string(tensor.terms.size()) + " dimensions, found shape "
+                + toString(shape));
     }
 
     /// Fresh identifiers a, b, c ... that the text does not use.
@@ -290,7 +300,8 @@ private:
                     for (const Atom &atom : term.atoms) {
                         const Dimension &unbound = dimension(atom.dimension);
                         if (unbound.size == kUnknown) {
-                            return fail(atom.position, "nothing determines the size of '" + unbound.name + "'",
+                            return fail(atom.position,
+                                "nothing determines the size of '" + unbound.name + "'",
                                 "write one factor of the compound as a number");
                         }
                     }
@@ -300,7 +311,8 @@ private:
         return {};
     }
 
-    Result<void> bindSide(const std::vector<WrittenTensor> &tensors, const std::vector<Shape> &shapes, bool &progress)
+    Result<void> bindSide(
+        const std::vector<WrittenTensor> &tensors, const std::vector<Shape> &shapes, bool &progress)
     {
         for (std::size_t i = 0; i < tensors.size(); ++i) {
             for (std::size_t j = 0; j < tensors[i].terms.size(); ++j)
@@ -356,7 +368,8 @@ private:
         // in one tensor would cut out its diagonal: both are frozen everywhere.
         std::vector<std::int32_t> lastTensor(result.dimensions.size(), -1);
         std::int32_t tensorNumber = 0;
-        const auto collect = [&](const std::vector<WrittenTensor> &written, std::vector<TensorTerms> &tensors) {
+        const auto collect = [&](const std::vector<WrittenTensor> &written,
+                                 std::vector<TensorTerms> &tensors) {
             for (const WrittenTensor &tensor : written) {
                 TensorTerms terms;
                 terms.opaque = tensor.opaque;
@@ -397,7 +410,8 @@ private:
                         std::int32_t &given = number[static_cast<std::size_t>(factor)];
                         if (given < 0) {
                             given = static_cast<std::int32_t>(ordered.size());
-                            ordered.push_back(std::move(annotation.dimensions[static_cast<std::size_t>(factor)]));
+                            ordered.push_back(
+                                std::move(annotation.dimensions[static_cast<std::size_t>(factor)]));
                         }
                         factor = given;
                     }

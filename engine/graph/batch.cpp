@@ -53,7 +53,8 @@ std::int64_t batchSize(const Graph &graph)
     }
     if (all.empty())
         return 0;
-    if (!floating.empty() && std::all_of(floating.begin(), floating.end(), [&](auto n) { return n == floating[0]; }))
+    if (!floating.empty()
+        && std::all_of(floating.begin(), floating.end(), [&](auto n) { return n == floating[0]; }))
         return floating[0];
     std::map<std::int64_t, std::int64_t> votes;
     for (const std::int64_t extent : all)
@@ -65,14 +66,19 @@ std::int64_t batchSize(const Graph &graph)
 /// One attempt to run the step in micro-batches, given which inputs are cut.
 ///
 /// Passes over the operators repeat until they hold together: a pass may find that operators have to run once
-/// per step, or that operators which make a value of the batch's extent (an Expand, a Fill) should make slices of
-/// it. Each repetition decides something about at least one operator for good.
+/// per step, or that operators which make a value of the batch's extent (an Expand, a Fill) should make
+/// slices of it. Each repetition decides something about at least one operator for good.
 class Attempt
 {
 public:
     Attempt(const Graph &graph, std::int64_t size, std::vector<bool> cutInputs)
-        : m_graph(graph), m_size(size), m_cutInputs(std::move(cutInputs)), m_once(graph.operators.size()),
-          m_asked(graph.operators.size(), -1), m_producer(graph.tensors.size()), m_trained(graph.tensors.size())
+        : m_graph(graph)
+        , m_size(size)
+        , m_cutInputs(std::move(cutInputs))
+        , m_once(graph.operators.size())
+        , m_asked(graph.operators.size(), -1)
+        , m_producer(graph.tensors.size())
+        , m_trained(graph.tensors.size())
     {
         for (std::size_t i = 0; i < graph.tensors.size(); ++i)
             m_trained[i] = graph.tensors[i].role == TensorRole::Weight;
@@ -85,7 +91,7 @@ public:
                 trained = trained || (id && m_trained[at(id)]);
             for (const TensorId id : op.outputs) {
                 if (id) {
-                    m_producer[at(id)] = OperatorId{static_cast<std::int32_t>(i)};
+                    m_producer[at(id)] = OperatorId {static_cast<std::int32_t>(i)};
                     m_trained[at(id)] = trained;
                 }
             }
@@ -124,11 +130,11 @@ private:
                 setSplit(m_graph.inputs[i], 0);
         }
         for (std::size_t i = 0; i < m_graph.operators.size(); ++i) {
-            const OperatorId id{static_cast<std::int32_t>(i)};
+            const OperatorId id {static_cast<std::int32_t>(i)};
             const Direction direction = m_graph.operators[i].direction;
             const bool held = direction == Direction::Forward ? forward(id)
-                : direction == Direction::Backward           ? backward(id)
-                                                             : optimizer(id);
+                : direction == Direction::Backward            ? backward(id)
+                                                              : optimizer(id);
             if (!held)
                 return false;
         }
@@ -163,7 +169,7 @@ private:
     /// Makes the operators that `tensor` comes from run once per step, from this pass on, if they may.
     bool runOnce(TensorId tensor)
     {
-        std::vector<OperatorId> open{m_producer[at(tensor)]};
+        std::vector<OperatorId> open {m_producer[at(tensor)]};
         std::vector<OperatorId> cone;
         std::vector<bool> seen(m_graph.operators.size());
         while (!open.empty()) {
@@ -227,10 +233,12 @@ private:
                 continue;
             const auto dimension = static_cast<std::size_t>(m_info.tensorDimension[at(input)]);
             const TensorTerms &terms = op.annotation.inputs[slot];
-            const auto cut = terms.opaque ? std::nullopt : splittableFactor(op.annotation, terms.terms[dimension]);
+            const auto cut =
+                terms.opaque ? std::nullopt : splittableFactor(op.annotation, terms.terms[dimension]);
             if (!cut) {
-                return wholeOrFail(id, "needs dimension " + std::to_string(dimension) + " of '"
-                        + m_graph.at(input).name + "', which holds the batch, whole");
+                return wholeOrFail(id,
+                    "needs dimension " + std::to_string(dimension) + " of '" + m_graph.at(input).name
+                        + "', which holds the batch, whole");
             }
             if (identifier >= 0 && identifier != *cut)
                 return wholeOrFail(id, "its inputs hold the batch in dimensions that do not go together");
@@ -240,8 +248,8 @@ private:
             return wholeSummands(id) && forward(id);
         m_info.operatorDimension[at(id)] = identifier;
         if (identifier >= 0) {
-            m_info.mostMicroBatches = std::gcd(m_info.mostMicroBatches,
-                op.annotation.dimensions[static_cast<std::size_t>(identifier)].size);
+            m_info.mostMicroBatches = std::gcd(
+                m_info.mostMicroBatches, op.annotation.dimensions[static_cast<std::size_t>(identifier)].size);
             if (m_info.mostMicroBatches < m_size && m_info.limitedBy.empty())
                 fail(id, "its part of the batch's dimension has " + dimensionText(op, identifier));
             if (!alignUncut(id, identifier))
@@ -298,8 +306,9 @@ private:
             if (!input || roleOf(input) != BatchRole::Summand || (nonlinear && isLinear(slot)))
                 continue;
             if (!runOnce(input)) {
-                return m_again ? false
-                               : fail(id, "needs '" + m_graph.at(input).name + "' summed over the whole batch");
+                return m_again
+                    ? false
+                    : fail(id, "needs '" + m_graph.at(input).name + "' summed over the whole batch");
             }
         }
         return true;
@@ -318,9 +327,11 @@ private:
             const std::int32_t dimension = cutDimension(op.annotation, terms, identifier);
             if (roleOf(input) == BatchRole::Same && askForSlices(input, dimension))
                 continue;
-            // A constant is simply read in slices; but the gradient of what is trained would come in slices too.
+            // A constant is simply read in slices; but the gradient of what is trained would come in slices
+            // too.
             if (roleOf(input) != BatchRole::Same || (m_trained[at(input)] && m_graph.loss)) {
-                return wholeOrFail(id, "'" + m_graph.at(input).name
+                return wholeOrFail(id,
+                    "'" + m_graph.at(input).name
                         + "' is as long as the batch, but does not come in micro-batches");
             }
         }
@@ -366,7 +377,8 @@ private:
                 if (dimension < 0)
                     return wholeOrFail(id, "cannot make '" + m_graph.at(output).name + "' in micro-batches");
                 setSplit(output, dimension);
-            } else if (op.annotation.dimensions[static_cast<std::size_t>(identifier)].mark == DimensionMark::Reduce) {
+            } else if (op.annotation.dimensions[static_cast<std::size_t>(identifier)].mark
+                == DimensionMark::Reduce) {
                 role = statistics ? BatchRole::Local : BatchRole::Summand;
             }
         }
@@ -382,15 +394,16 @@ private:
                 return fail(op.mirror, "has a gradient, but needs the whole batch");
             identifier = m_info.operatorDimension[at(op.mirror)];
             if (identifier >= 0
-                && op.annotation.dimensions[static_cast<std::size_t>(identifier)].mark == DimensionMark::Frozen)
+                && op.annotation.dimensions[static_cast<std::size_t>(identifier)].mark
+                    == DimensionMark::Frozen)
                 return fail(id, "its batch dimension may not be split");
         }
         m_info.operatorDimension[at(id)] = identifier;
         for (const TensorId output : op.outputs) {
             if (!output || m_graph.at(output).role != TensorRole::Gradient)
                 continue;
-            // The forward pTensor decides. A loss summand's gradient is that of the sum, in every micro-batch;
-            // what all micro-batches share collects a summand from each.
+            // The forward pTensor decides. A loss summand's gradient is that of the sum, in every
+            // micro-batch; what all micro-batches share collects a summand from each.
             const TensorId of = m_graph.at(output).of;
             switch (roleOf(of)) {
             case BatchRole::Split:
@@ -406,7 +419,8 @@ private:
                 m_info.tensorRole[at(output)] = BatchRole::Local;
                 break;
             case BatchRole::Step:
-                return fail(id, "makes the gradient of '" + m_graph.at(of).name + "', which needs the whole batch");
+                return fail(
+                    id, "makes the gradient of '" + m_graph.at(of).name + "', which needs the whole batch");
             }
         }
         return true;
@@ -484,8 +498,8 @@ BatchInfo analyseBatch(const Graph &graph)
     if (attempt.run())
         return std::move(attempt.info());
     const std::string reason = attempt.info().limitedBy;
-    // An input may be as long as the batch by chance (positions in a sequence): an attempt that holds together
-    // without it proves so.
+    // An input may be as long as the batch by chance (positions in a sequence): an attempt that holds
+    // together without it proves so.
     if (std::count(cut.begin(), cut.end(), true) > 1) {
         for (std::size_t i = cut.size(); i-- > 0;) {
             if (!cut[i])

@@ -23,22 +23,30 @@ enum class BatchRole : std::uint8_t {
 /// annotations. Independent of the number of micro-batches; positions are by tensor and operator index.
 struct BatchInfo {
     std::int64_t size = 0; ///< Samples in a mini-batch; 0 if the model has no batch dimension.
-    std::vector<BatchRole> tensorRole{};
-    std::vector<std::int32_t> tensorDimension{}; ///< The dimension that is cut; -1 unless Split.
-    std::vector<std::int32_t> operatorDimension{}; ///< Identifier of the annotation; -1 where none.
+    std::vector<BatchRole> tensorRole {};
+    std::vector<std::int32_t> tensorDimension {}; ///< The dimension that is cut; -1 unless Split.
+    std::vector<std::int32_t> operatorDimension {}; ///< Identifier of the annotation; -1 where none.
     /// Operators that run once per step, on the whole batch, before the first micro-batch (forward) or after
     /// the last (optimizer).
-    std::vector<bool> oncePerStep{};
+    std::vector<bool> oncePerStep {};
     /// Largest number of micro-batches possible; 1 if micro-batching would change the result.
     std::int64_t mostMicroBatches = 1;
-    std::string limitedBy{}; ///< The operator and reason behind `mostMicroBatches` where it is below `size`.
+    std::string limitedBy {}; ///< The operator and reason behind `mostMicroBatches` where it is below `size`.
 };
 
-/// O(operators + tensors). Works on forward graphs and on graphs with their training step.
+/// O(operators + tensors) per pass; one or two passes for most models. Works on forward graphs and on graphs
+/// with their training step.
+///
+/// What depends on inputs alone but needs all of them (counts of labels) runs once per step. What is made
+/// whole but used in slices (an Expand to the batch) is made in slices. An input that is as long as the batch
+/// by chance is left uncut if the step only holds together without it. Where micro-batches would change the
+/// result, nothing is cut: every role is Same but that of the weights' gradients, and `mostMicroBatches`
+/// is 1. Statistics of batch normalisation are Local, over the samples of one micro-batch, as in every
+/// training framework.
 BatchInfo analyseBatch(const Graph &graph);
 
-/// Ranges per identifier that micro-batch `microBatch` of `microBatches` gives an operator: the outer ranges of
-/// `partBox`. Empty (the whole operator) for operators without a batch identifier.
+/// Ranges per identifier that micro-batch `microBatch` of `microBatches` gives an operator: the outer ranges
+/// of `partBox`. Empty (the whole operator) for operators without a batch identifier.
 std::vector<Range> microBatchRanges(const BatchInfo &batch, const Graph &graph, OperatorId op,
     std::int32_t microBatch, std::int32_t microBatches);
 

@@ -10,7 +10,7 @@ namespace planloom {
 namespace {
 
 /// A partition beyond this many parts is a mistake, and would overflow the part numbers.
-constexpr std::int64_t kMostParts = std::int64_t{1} << 24;
+constexpr std::int64_t kMostParts = std::int64_t {1} << 24;
 
 /// Ranges per identifier without touching the heap for annotations of usual size.
 class RangeBuffer
@@ -20,7 +20,8 @@ public:
     {
         if (count > m_inline.size())
             m_heap.resize(count);
-        m_ranges = count > m_inline.size() ? std::span<Range>(m_heap) : std::span<Range>(m_inline.data(), count);
+        m_ranges =
+            count > m_inline.size() ? std::span<Range>(m_heap) : std::span<Range>(m_inline.data(), count);
     }
     RangeBuffer(const RangeBuffer &) = delete;
     RangeBuffer &operator=(const RangeBuffer &) = delete;
@@ -28,14 +29,13 @@ public:
     std::span<Range> ranges() { return m_ranges; }
 
 private:
-    std::array<Range, 24> m_inline{};
-    std::vector<Range> m_heap{};
-    std::span<Range> m_ranges{};
+    std::array<Range, 24> m_inline {};
+    std::vector<Range> m_heap {};
+    std::span<Range> m_ranges {};
 };
 
 /// Calls `visit(split, digit)` for every split, outermost first; `digit` is part's index within the split.
-template<typename Visit>
-void forEachDigit(const Partition &partition, std::int32_t part, Visit visit)
+template<typename Visit> void forEachDigit(const Partition &partition, std::int32_t part, Visit visit)
 {
     std::int32_t below = partCount(partition);
     assert(part >= 0 && part < below);
@@ -216,7 +216,8 @@ Result<void> checkPartition(const Operator &op, const Partition &partition)
     std::int64_t count = 1;
     for (const Split &split : partition.splits) {
         if (split.parts < 1)
-            return illegal(op, "", "a split into " + std::to_string(split.parts) + " parts", "use 1 part or more");
+            return illegal(
+                op, "", "a split into " + std::to_string(split.parts) + " parts", "use 1 part or more");
         count *= split.parts;
         if (count > kMostParts)
             return illegal(op, "", "more than " + std::to_string(kMostParts) + " parts", "use fewer parts");
@@ -229,7 +230,8 @@ Result<void> checkPartition(const Operator &op, const Partition &partition)
             }
             continue;
         }
-        if (split.dimension < 0 || static_cast<std::size_t>(split.dimension) >= annotation.dimensions.size()) {
+        if (split.dimension < 0
+            || static_cast<std::size_t>(split.dimension) >= annotation.dimensions.size()) {
             return illegal(op, "",
                 "has " + std::to_string(annotation.dimensions.size()) + " dimensions, so none of number "
                     + std::to_string(split.dimension),
@@ -238,8 +240,8 @@ Result<void> checkPartition(const Operator &op, const Partition &partition)
         const Dimension &dimension = annotation.dimensions[static_cast<std::size_t>(split.dimension)];
         if (dimension.mark == DimensionMark::Frozen && split.parts > 1) {
             return illegal(op, dimension.name,
-                "'" + dimension.name + "' of size " + std::to_string(dimension.size) + " may not be split (asked for "
-                    + std::to_string(split.parts) + " parts)",
+                "'" + dimension.name + "' of size " + std::to_string(dimension.size)
+                    + " may not be split (asked for " + std::to_string(split.parts) + " parts)",
                 op.annotationProblem);
         }
         auto &parts = extents[static_cast<std::size_t>(split.dimension)];
@@ -300,15 +302,16 @@ TensorView outputView(const Graph &graph, const Operator &op, const Partition &p
     TensorView view = placedView(graph, op, partition, part, tensor, terms, outer);
     bool summands = true; // under a Value split
     if (op.direction == Direction::Backward) {
-        // Slots: gradients of the forward's outputs, then its inputs, then its outputs. The gradient of a linear
-        // input does not depend on that input, so every part makes all of it.
+        // Slots: gradients of the forward's outputs, then its inputs, then its outputs. The gradient of a
+        // linear input does not depend on that input, so every part makes all of it.
         const std::size_t forwardOutputs = (op.inputs.size() - op.outputs.size()) / 2;
         summands = !isLinear(annotation, forwardOutputs + slot);
     }
     forEachDigit(partition, part, [&](const Split &split, std::int32_t digit) {
         if (split.kind == SplitKind::Value ? summands
                                            : split.kind == SplitKind::Dimension
-                    && annotation.dimensions[static_cast<std::size_t>(split.dimension)].mark == DimensionMark::Reduce
+                    && annotation.dimensions[static_cast<std::size_t>(split.dimension)].mark
+                        == DimensionMark::Reduce
                     && !mentions(terms, split.dimension))
             append(view.value, split, digit);
     });

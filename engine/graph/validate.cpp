@@ -13,22 +13,20 @@ std::size_t at(TensorId id)
     return static_cast<std::size_t>(id.index);
 }
 
-template<typename Tag, typename T>
-bool inRange(Id<Tag> id, const std::vector<T> &of)
+template<typename Tag, typename T> bool inRange(Id<Tag> id, const std::vector<T> &of)
 {
     return id.valid() && static_cast<std::size_t>(id.index) < of.size();
 }
 
 /// Valid ids must be in range; an invalid id is an absent tensor.
-template<typename T>
-bool slotsInRange(const std::vector<TensorId> &slots, const std::vector<T> &of)
+template<typename T> bool slotsInRange(const std::vector<TensorId> &slots, const std::vector<T> &of)
 {
     return std::all_of(slots.begin(), slots.end(), [&](TensorId id) { return !id || inRange(id, of); });
 }
 
 Error broken(std::string where, const std::string &message)
 {
-    Error error{ErrorCode::Internal, where + ": " + message, "", ""};
+    Error error {ErrorCode::Internal, where + ": " + message, "", ""};
     error.where = std::move(where);
     return error;
 }
@@ -37,7 +35,10 @@ Error broken(std::string where, const std::string &message)
 class Validator
 {
 public:
-    explicit Validator(const Graph &graph) : m_graph(graph) { }
+    explicit Validator(const Graph &graph)
+        : m_graph(graph)
+    {
+    }
 
     Result<void> run()
     {
@@ -50,7 +51,7 @@ public:
             const Operator &op = m_graph.operators[i];
             TRY_VOID(checkAnnotation(op));
             TRY_VOID(checkRoles(op));
-            TRY_VOID(checkMirror(OperatorId{static_cast<std::int32_t>(i)}));
+            TRY_VOID(checkMirror(OperatorId {static_cast<std::int32_t>(i)}));
         }
         return {};
     }
@@ -69,7 +70,8 @@ private:
     {
         const auto &scopes = m_graph.scopes;
         if (scopes.empty() || !scopes[0].name.empty() || scopes[0].parent)
-            return planloom::broken("scope:0", "the first scope must be the model itself, without name and parent");
+            return planloom::broken(
+                "scope:0", "the first scope must be the model itself, without name and parent");
         for (std::size_t i = 1; i < scopes.size(); ++i) {
             const std::string where = "scope:" + std::to_string(i);
             if (scopes[i].name.empty())
@@ -77,7 +79,8 @@ private:
             if (!inRange(scopes[i].parent, scopes))
                 return planloom::broken(where, "has no parent");
         }
-        // Parents may stand anywhere, so look for cycles: 1 = on the current walk, 2 = known to reach the model.
+        // Parents may stand anywhere, so look for cycles: 1 = on the current walk, 2 = known to reach the
+        // model.
         std::vector<char> state(scopes.size());
         state[0] = 2;
         for (std::size_t i = 1; i < scopes.size(); ++i) {
@@ -114,7 +117,8 @@ private:
                     return broken(tensor, "does not say which tensor it belongs to");
                 const Tensor &of = m_graph.at(tensor.of);
                 if (of.type.shape != tensor.type.shape) {
-                    return broken(tensor, "has shape " + toString(tensor.type.shape) + ", but '" + of.name + "' has "
+                    return broken(tensor,
+                        "has shape " + toString(tensor.type.shape) + ", but '" + of.name + "' has "
                             + toString(of.type.shape));
                 }
                 if (tensor.role == TensorRole::OptimizerState && of.role != TensorRole::Weight)
@@ -126,7 +130,8 @@ private:
                 if (data.type != tensor.type)
                     return broken(tensor, "its values have another type: " + toString(data.type.shape));
                 if (static_cast<std::int64_t>(data.bytes.size()) != bytes) {
-                    return broken(tensor, "expected " + std::to_string(bytes) + " bytes of values, found "
+                    return broken(tensor,
+                        "expected " + std::to_string(bytes) + " bytes of values, found "
                             + std::to_string(data.bytes.size()));
                 }
             }
@@ -241,9 +246,9 @@ private:
                 return broken(op, "its annotation has two dimensions called '" + dimension.name + "'");
         }
         if (annotation.inputs.size() != op.inputs.size() || annotation.outputs.size() != op.outputs.size()) {
-            return broken(op, "has " + std::to_string(op.inputs.size()) + " inputs and "
-                    + std::to_string(op.outputs.size()) + " outputs, but its annotation is '" + toString(annotation)
-                    + "'");
+            return broken(op,
+                "has " + std::to_string(op.inputs.size()) + " inputs and " + std::to_string(op.outputs.size())
+                    + " outputs, but its annotation is '" + toString(annotation) + "'");
         }
         for (std::size_t slot = 0; slot < op.inputs.size(); ++slot)
             TRY_VOID(checkTerms(op, op.inputs[slot], annotation.inputs[slot]));
@@ -255,8 +260,9 @@ private:
                 return broken(op, "its linear inputs name slot " + std::to_string(slot) + " wrongly");
         }
         if (!op.annotationProblem.empty() && !splittableDimensions(annotation).empty()) {
-            return broken(op, "is kept whole (" + op.annotationProblem + "), but may be split: '"
-                    + toString(annotation) + "'");
+            return broken(op,
+                "is kept whole (" + op.annotationProblem + "), but may be split: '" + toString(annotation)
+                    + "'");
         }
         return {};
     }
@@ -281,7 +287,8 @@ private:
                     continue;
                 const bool twice = std::find(seen.begin(), seen.end(), factor) != seen.end();
                 if ((behindFirst || twice) && dimension.mark != DimensionMark::Frozen) {
-                    return broken(op, "'" + dimension.name + "' may be split, but would not cut boxes in '"
+                    return broken(op,
+                        "'" + dimension.name + "' may be split, but would not cut boxes in '"
                             + toString(annotation, terms) + "'");
                 }
                 behindFirst = true;
@@ -299,7 +306,8 @@ private:
             fits = extent == tensor.type.shape[i];
         }
         if (!fits) {
-            return broken(op, "'" + toString(annotation, terms) + "' of its annotation does not fit '" + tensor.name
+            return broken(op,
+                "'" + toString(annotation, terms) + "' of its annotation does not fit '" + tensor.name
                     + "' of shape " + toString(tensor.type.shape));
         }
         return {};
@@ -313,12 +321,14 @@ private:
                 continue;
             const Tensor &tensor = m_graph.at(id);
             const bool activation = tensor.role == TensorRole::Activation;
-            const bool stored = tensor.role == TensorRole::Weight || tensor.role == TensorRole::OptimizerState;
+            const bool stored =
+                tensor.role == TensorRole::Weight || tensor.role == TensorRole::OptimizerState;
             const bool allowed = op.direction == Direction::Forward ? activation
-                : op.direction == Direction::Backward               ? activation || tensor.role == TensorRole::Gradient
-                                                                    : activation || stored;
+                : op.direction == Direction::Backward ? activation || tensor.role == TensorRole::Gradient
+                                                      : activation || stored;
             if (!allowed)
-                return broken(op, "makes '" + tensor.name + "', whose role does not belong to this part of the step");
+                return broken(
+                    op, "makes '" + tensor.name + "', whose role does not belong to this part of the step");
         }
         for (const TensorId id : op.inputs) {
             if (!id)
@@ -347,8 +357,8 @@ private:
             return {};
         }
         const Operator &other = m_graph.at(op.mirror);
-        const Direction expected
-            = op.direction == Direction::Forward ? Direction::Backward : Direction::Forward;
+        const Direction expected =
+            op.direction == Direction::Forward ? Direction::Backward : Direction::Forward;
         if (other.mirror != id || other.direction != expected)
             return broken(op, "its mirror '" + other.name + "' does not mirror it");
         if (op.direction == Direction::Forward)
@@ -366,26 +376,32 @@ private:
         const std::size_t outputs = forward.outputs.size();
         const std::size_t inputs = forward.inputs.size();
         if (op.inputs.size() != 2 * outputs + inputs || op.outputs.size() != inputs) {
-            return broken(op, "expected " + std::to_string(2 * outputs + inputs) + " inputs and "
-                    + std::to_string(inputs) + " outputs, found " + std::to_string(op.inputs.size()) + " and "
+            return broken(op,
+                "expected " + std::to_string(2 * outputs + inputs) + " inputs and " + std::to_string(inputs)
+                    + " outputs, found " + std::to_string(op.inputs.size()) + " and "
                     + std::to_string(op.outputs.size()));
         }
         for (std::size_t i = 0; i < outputs; ++i) {
             if (!isGradientOf(op.inputs[i], forward.outputs[i]))
-                return broken(op, "input " + std::to_string(i) + " is not the gradient of its forward's output");
+                return broken(
+                    op, "input " + std::to_string(i) + " is not the gradient of its forward's output");
             const TensorId saved = op.inputs[outputs + inputs + i];
             if (saved && saved != forward.outputs[i])
-                return broken(op, "input " + std::to_string(outputs + inputs + i) + " is not its forward's output");
+                return broken(
+                    op, "input " + std::to_string(outputs + inputs + i) + " is not its forward's output");
         }
         for (std::size_t i = 0; i < inputs; ++i) {
             if (op.inputs[outputs + i] && op.inputs[outputs + i] != forward.inputs[i])
                 return broken(op, "input " + std::to_string(outputs + i) + " is not its forward's input");
             if (!isGradientOf(op.outputs[i], forward.inputs[i]))
-                return broken(op, "output " + std::to_string(i) + " is not the gradient of its forward's input");
+                return broken(
+                    op, "output " + std::to_string(i) + " is not the gradient of its forward's input");
         }
         const auto &own = op.annotation.dimensions;
         const auto &theirs = forward.annotation.dimensions;
-        const auto alike = [](const Dimension &a, const Dimension &b) { return a.name == b.name && a.size == b.size; };
+        const auto alike = [](const Dimension &a, const Dimension &b) {
+            return a.name == b.name && a.size == b.size;
+        };
         if (!std::equal(own.begin(), own.end(), theirs.begin(), theirs.end(), alike))
             return broken(op, "its annotation has other dimensions than its forward's");
         return {};
@@ -403,7 +419,7 @@ private:
     }
 
     const Graph &m_graph;
-    OperatorId m_lastMirror{}; ///< Forward of the backward operator before.
+    OperatorId m_lastMirror {}; ///< Forward of the backward operator before.
 };
 
 } // namespace

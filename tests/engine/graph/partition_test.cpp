@@ -29,7 +29,7 @@ Graph oneOperator(std::string_view text, const std::vector<Shape> &inputs, const
     op.name = "op";
     op.annotation = parsed(text, inputs, outputs);
     const auto add = [&](const Shape &shape, TensorRole role) {
-        const TensorId id{static_cast<std::int32_t>(graph.tensors.size())};
+        const TensorId id {static_cast<std::int32_t>(graph.tensors.size())};
         Tensor tensor;
         tensor.name = "t" + std::to_string(id.index);
         tensor.type.shape = shape;
@@ -47,7 +47,9 @@ Graph oneOperator(std::string_view text, const std::vector<Shape> &inputs, const
 
 Split cut(const Annotation &annotation, std::string_view name, std::int32_t parts)
 {
-    return {.kind = SplitKind::Dimension, .dimension = findDimension(annotation, name).value_or(-1), .parts = parts};
+    return {.kind = SplitKind::Dimension,
+        .dimension = findDimension(annotation, name).value_or(-1),
+        .parts = parts};
 }
 
 std::string errorOf(const Operator &op, const Partition &partition)
@@ -64,7 +66,7 @@ std::string errorOf(const Operator &op, const Partition &partition)
 /// The elements of a box, as row-major offsets.
 std::vector<std::int64_t> offsets(const IndexMask &mask, const Shape &shape)
 {
-    std::vector<std::int64_t> result{0};
+    std::vector<std::int64_t> result {0};
     for (std::size_t i = 0; i < shape.size(); ++i) {
         std::vector<std::int64_t> next;
         for (const std::int64_t offset : result) {
@@ -76,8 +78,8 @@ std::vector<std::int64_t> offsets(const IndexMask &mask, const Shape &shape)
     return result;
 }
 
-const std::vector<Shape> kMatMulInputs{{4, 6, 8}, {8, 10}};
-const std::vector<Shape> kMatMulOutputs{{4, 6, 10}};
+const std::vector<Shape> kMatMulInputs {{4, 6, 8}, {8, 10}};
+const std::vector<Shape> kMatMulOutputs {{4, 6, 10}};
 
 Graph matMul()
 {
@@ -92,7 +94,7 @@ TEST(Partition, OfASpatialDimensionCutsInputAndOutput)
 {
     const Graph graph = matMul();
     const Operator &op = graph.operators[0];
-    const Partition partition{{cut(op.annotation, "m", 2)}};
+    const Partition partition {{cut(op.annotation, "m", 2)}};
     ASSERT_TRUE(checkPartition(op, partition));
     EXPECT_EQ(partCount(partition), 2);
     EXPECT_EQ(toString(inputView(graph, op, partition, 1, 0)), "[0:4 3:6 0:8]");
@@ -104,7 +106,8 @@ TEST(Partition, OfAReducedDimensionMakesSummands)
 {
     const Graph graph = matMul();
     const Operator &op = graph.operators[0];
-    const Partition partition{{cut(op.annotation, "k", 2), cut(op.annotation, "n", 5), cut(op.annotation, "k", 2)}};
+    const Partition partition {
+        {cut(op.annotation, "k", 2), cut(op.annotation, "n", 5), cut(op.annotation, "k", 2)}};
     ASSERT_TRUE(checkPartition(op, partition));
     // Part 13 = (1, 1, 1): k's second half's second half, n's second fifth.
     EXPECT_EQ(toString(inputView(graph, op, partition, 13, 0)), "[0:4 0:6 6:8]");
@@ -117,18 +120,17 @@ TEST(Partition, OfTheValueDividesLinearInputsAndOutputs)
 {
     const Graph graph = matMul();
     const Operator &op = graph.operators[0];
-    const Partition partition{
-        {Split{.kind = SplitKind::Replicate, .parts = 3}, Split{.kind = SplitKind::Value, .parts = 2},
-            cut(op.annotation, "k", 4)}};
+    const Partition partition {{Split {.kind = SplitKind::Replicate, .parts = 3},
+        Split {.kind = SplitKind::Value, .parts = 2}, cut(op.annotation, "k", 4)}};
     ASSERT_TRUE(checkPartition(op, partition));
     // Part 14 = (1, 1, 2).
     EXPECT_EQ(toString(inputView(graph, op, partition, 14, 0)), "[0:4 0:6 4:6] 1/2");
     EXPECT_EQ(toString(inputView(graph, op, partition, 14, 1)), "[4:6 0:10]");
     EXPECT_EQ(toString(outputView(graph, op, partition, 14, 0)), "[0:4 0:6 0:10] 6/8");
     const PartBox box = partBox(op.annotation, partition, 14);
-    EXPECT_EQ(box.value, (ValueMask{1, 2}));
+    EXPECT_EQ(box.value, (ValueMask {1, 2}));
     EXPECT_EQ(box.replica, 1);
-    EXPECT_EQ(box.ranges, (std::vector<Range>{{0, 4}, {0, 6}, {4, 6}, {0, 10}}));
+    EXPECT_EQ(box.ranges, (std::vector<Range> {{0, 4}, {0, 6}, {4, 6}, {0, 10}}));
     EXPECT_EQ(toString(op.annotation, partition), "replicate:3 value:2 k+:4");
 }
 
@@ -138,12 +140,13 @@ TEST(Partition, NestedSplitsDivideWhatIsLeft)
     const Operator &op = graph.operators[0];
     Split uneven = cut(op.annotation, "m", 2);
     uneven.sizes = {4, 2};
-    const Partition partition{{uneven, cut(op.annotation, "m", 2)}};
+    const Partition partition {{uneven, cut(op.annotation, "m", 2)}};
     ASSERT_TRUE(checkPartition(op, partition));
     std::vector<std::string> rows;
     for (std::int32_t part = 0; part < partCount(partition); ++part)
         rows.push_back(toString(outputView(graph, op, partition, part, 0)));
-    EXPECT_EQ(rows, (std::vector<std::string>{"[0:4 0:2 0:10]", "[0:4 2:4 0:10]", "[0:4 4:5 0:10]", "[0:4 5:6 0:10]"}));
+    EXPECT_EQ(rows,
+        (std::vector<std::string> {"[0:4 0:2 0:10]", "[0:4 2:4 0:10]", "[0:4 4:5 0:10]", "[0:4 5:6 0:10]"}));
     EXPECT_EQ(toString(op.annotation, partition), "m:(4 2) m:2");
 }
 
@@ -151,18 +154,18 @@ TEST(Partition, StaysWithinTheMicroBatch)
 {
     const Graph graph = matMul();
     const Operator &op = graph.operators[0];
-    const Partition partition{{cut(op.annotation, "b", 2)}};
-    const std::vector<Range> outer{{2, 4}, {0, 6}, {0, 8}, {0, 10}};
+    const Partition partition {{cut(op.annotation, "b", 2)}};
+    const std::vector<Range> outer {{2, 4}, {0, 6}, {0, 8}, {0, 10}};
     EXPECT_EQ(toString(outputView(graph, op, partition, 0, 0, outer)), "[2:3 0:6 0:10]");
     EXPECT_EQ(toString(outputView(graph, op, partition, 1, 0, outer)), "[3:4 0:6 0:10]");
-    EXPECT_EQ(toString(outputView(graph, op, Partition{}, 0, 0, outer)), "[2:4 0:6 0:10]");
+    EXPECT_EQ(toString(outputView(graph, op, Partition {}, 0, 0, outer)), "[2:4 0:6 0:10]");
 }
 
 TEST(Partition, OfACompoundCutsWholeBlocks)
 {
     const Graph graph = oneOperator("a (b 64) -> a b 64", {{8, 1024}}, {{8, 16, 64}});
     const Operator &op = graph.operators[0];
-    const Partition partition{{cut(op.annotation, "b", 4)}};
+    const Partition partition {{cut(op.annotation, "b", 4)}};
     ASSERT_TRUE(checkPartition(op, partition));
     EXPECT_EQ(toString(inputView(graph, op, partition, 2, 0)), "[0:8 512:768]");
     EXPECT_EQ(toString(outputView(graph, op, partition, 2, 0)), "[0:8 8:12 0:64]");
@@ -173,7 +176,7 @@ TEST(Partition, LeavesOpaqueTensorsWholeAndAbsentOnesAbsent)
     Graph graph = oneOperator("?, a, ? -> a", {{3, 5}, {4}, {}}, {{4}});
     graph.operators[0].inputs[2] = {};
     const Operator &op = graph.operators[0];
-    const Partition partition{{cut(op.annotation, "a", 2)}};
+    const Partition partition {{cut(op.annotation, "a", 2)}};
     EXPECT_EQ(toString(inputView(graph, op, partition, 1, 0)), "[0:3 0:5]");
     EXPECT_FALSE(inputView(graph, op, partition, 1, 2).tensor);
 }
@@ -194,11 +197,13 @@ TEST(Partition, ChecksNameTheIdentifierAndTheSizes)
     EXPECT_NE(errorOf(op, {{uneven}}).find("1 sizes"), std::string::npos);
     uneven.sizes = {6, 0};
     EXPECT_NE(errorOf(op, {{uneven}}).find("size 0"), std::string::npos);
-    EXPECT_NE(errorOf(op, {{Split{.parts = 0}}}).find("0 parts"), std::string::npos);
+    EXPECT_NE(errorOf(op, {{Split {.parts = 0}}}).find("0 parts"), std::string::npos);
     EXPECT_NE(errorOf(op, {{cut(op.annotation, "zz", 2)}}).find("-1"), std::string::npos);
-    EXPECT_NE(errorOf(op, {{Split{.parts = 1 << 20}, Split{.parts = 1 << 20}}}).find("fewer"), std::string::npos);
+    EXPECT_NE(
+        errorOf(op, {{Split {.parts = 1 << 20}, Split {.parts = 1 << 20}}}).find("fewer"), std::string::npos);
     op.annotation.linearInputs.clear();
-    EXPECT_NE(errorOf(op, {{Split{.kind = SplitKind::Value, .parts = 2}}}).find("linear"), std::string::npos);
+    EXPECT_NE(
+        errorOf(op, {{Split {.kind = SplitKind::Value, .parts = 2}}}).find("linear"), std::string::npos);
     op.annotation.dimensions[1].mark = DimensionMark::Frozen;
     EXPECT_NE(errorOf(op, {{cut(op.annotation, "m", 2)}}).find("may not be split"), std::string::npos);
 }
@@ -216,16 +221,16 @@ TEST(Partition, OfTheBackwardIsThatOfTheForward)
     op.annotation = backward;
     op.inputs.clear();
     op.outputs.clear();
-    const std::vector<Shape> shapes{kMatMulOutputs[0], kMatMulInputs[0], kMatMulInputs[1], kMatMulOutputs[0],
+    const std::vector<Shape> shapes {kMatMulOutputs[0], kMatMulInputs[0], kMatMulInputs[1], kMatMulOutputs[0],
         kMatMulInputs[0], kMatMulInputs[1]};
     for (std::size_t i = 0; i < shapes.size(); ++i) {
         Tensor tensor;
         tensor.type.shape = shapes[i];
         graph.tensors.push_back(tensor);
-        (i < 4 ? op.inputs : op.outputs).push_back(TensorId{static_cast<std::int32_t>(i)});
+        (i < 4 ? op.inputs : op.outputs).push_back(TensorId {static_cast<std::int32_t>(i)});
     }
-    const Partition partition
-        = mirrored(op, {{cut(forward.annotation, "m", 2), Split{.kind = SplitKind::Value, .parts = 3},
+    const Partition partition = mirrored(op,
+        {{cut(forward.annotation, "m", 2), Split {.kind = SplitKind::Value, .parts = 3},
             cut(forward.annotation, "k", 2)}});
     ASSERT_TRUE(checkPartition(op, partition));
     // Part 9 = (1, 1, 1).
@@ -236,13 +241,50 @@ TEST(Partition, OfTheBackwardIsThatOfTheForward)
     EXPECT_EQ(toString(outputView(graph, op, partition, 9, 1)), "[4:8 0:10] 4/6"); // over m and x's summands
 }
 
+/// An operator with one input of all identifiers and outputs of any of them, in compounds now and then.
+Graph randomOperator(std::mt19937 &random)
+{
+    const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random()) % n; };
+    static const char *const marks[] = {"", "+", "^"};
+    static const std::int64_t sizes[] = {1, 2, 4, 6};
+    std::vector<std::string> names;
+    Shape whole;
+    std::string text;
+    for (std::size_t i = 0, n = 2 + below(3); i < n; ++i) {
+        names.push_back(std::string(1, static_cast<char>('a' + i)) + marks[i == 0 ? below(2) : below(3)]);
+        whole.push_back(i == 0 ? 4 : sizes[below(4)]);
+        text += (i > 0 ? " " : "") + names.back();
+    }
+    std::vector<Shape> outputs;
+    text += " -> ";
+    for (std::size_t o = 0, n = 1 + below(2); o < n; ++o) {
+        text += o > 0 ? ", " : "";
+        Shape shape;
+        std::string written;
+        for (std::size_t d = 0, rank = below(3); d < rank; ++d) {
+            const std::size_t first = below(names.size());
+            const std::size_t second = below(names.size());
+            if (below(3) == 0) {
+                written += (d > 0 ? " (" : "(") + names[first] + ' ' + names[second] + ')';
+                shape.push_back(whole[first] * whole[second]);
+            } else {
+                written += (d > 0 ? " " : "") + names[first];
+                shape.push_back(whole[first]);
+            }
+        }
+        text += written.empty() ? "1" : written;
+        outputs.push_back(shape);
+    }
+    return oneOperator(text, {whole}, outputs);
+}
+
 /// Random operators and partitions: the parts' views of an output must cover each element by a full set of
 /// summands, each made equally often (by replicas), and nothing else.
 TEST(Partition, PartsTileTheirTensors)
 {
     std::mt19937 random(5);
     const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random()) % n; };
-    const std::vector<std::pair<std::string, std::pair<std::vector<Shape>, std::vector<Shape>>>> operators{
+    const std::vector<std::pair<std::string, std::pair<std::vector<Shape>, std::vector<Shape>>>> operators {
         {"b m k+, k+ n -> b m n", {{{4, 6, 8}, {8, 4}}, {{4, 6, 4}}}},
         {"a (b 3) c+ -> a b 3", {{{4, 12, 6}}, {{4, 4, 3}}}},
         {"n c+ h+ -> c+, 1", {{{6, 4, 4}}, {{4}, {}}}},
@@ -252,16 +294,21 @@ TEST(Partition, PartsTileTheirTensors)
     int splitsSeen = 0;
     for (int round = 0; round < 1500; ++round) {
         const auto &[text, shapes] = operators[below(operators.size())];
-        Graph graph = oneOperator(text, shapes.first, shapes.second);
+        Graph graph =
+            round % 2 == 0 ? oneOperator(text, shapes.first, shapes.second) : randomOperator(random);
         Operator &op = graph.operators[0];
         op.annotation.linearInputs = {0};
         const auto splittable = splittableDimensions(op.annotation);
         Partition partition;
         for (std::size_t i = 0, n = 1 + below(4); i < n; ++i) {
-            Split split{.kind = static_cast<SplitKind>(below(3)), .parts = 1 + static_cast<std::int32_t>(below(3))};
+            Split split {
+                .kind = static_cast<SplitKind>(below(3)), .parts = 1 + static_cast<std::int32_t>(below(3))};
             if (split.kind == SplitKind::Dimension) {
+                if (splittable.empty())
+                    continue;
                 split.dimension = splittable[below(splittable.size())];
-                const std::int64_t size = op.annotation.dimensions[static_cast<std::size_t>(split.dimension)].size;
+                const std::int64_t size =
+                    op.annotation.dimensions[static_cast<std::size_t>(split.dimension)].size;
                 if (split.parts == 2 && below(2) == 0)
                     split.sizes = {1, size - 1};
             }
@@ -287,7 +334,8 @@ TEST(Partition, PartsTileTheirTensors)
                         mentioned = mentioned || factor == split.dimension;
                 }
                 const bool reduced = isCut
-                    && op.annotation.dimensions[static_cast<std::size_t>(split.dimension)].mark == DimensionMark::Reduce;
+                    && op.annotation.dimensions[static_cast<std::size_t>(split.dimension)].mark
+                        == DimensionMark::Reduce;
                 if (split.kind == SplitKind::Value || (isCut && reduced && !mentioned))
                     expectedSummands *= split.parts;
                 else if (split.kind == SplitKind::Replicate || !mentioned)
@@ -300,7 +348,8 @@ TEST(Partition, PartsTileTheirTensors)
                 for (const std::int64_t offset : offsets(view.index, shape))
                     ++made[{offset, view.value.index}];
                 // partBox and maskOf give the same box.
-                ASSERT_EQ(maskOf(op.annotation, terms, shape, partBox(op.annotation, partition, part).ranges), view.index);
+                ASSERT_EQ(maskOf(op.annotation, terms, shape, partBox(op.annotation, partition, part).ranges),
+                    view.index);
             }
             ASSERT_EQ(static_cast<std::int64_t>(made.size()), elementCount(shape) * expectedSummands);
             for (const auto &[key, times] : made)
@@ -311,7 +360,8 @@ TEST(Partition, PartsTileTheirTensors)
             const Shape &shape = graph.at(op.inputs[slot]).type.shape;
             std::set<std::int64_t> read;
             for (std::int32_t part = 0; part < partCount(partition); ++part) {
-                for (const std::int64_t offset : offsets(inputView(graph, op, partition, part, slot).index, shape))
+                for (const std::int64_t offset :
+                    offsets(inputView(graph, op, partition, part, slot).index, shape))
                     read.insert(offset);
             }
             ASSERT_EQ(static_cast<std::int64_t>(read.size()), elementCount(shape));
@@ -327,7 +377,8 @@ TEST(Partition, MatMulOfThePartsAddsUpToTheWhole)
     const Operator &op = graph.operators[0];
     const auto a = [](std::int64_t i, std::int64_t k) { return static_cast<double>(3 * i + 7 * k + 1); };
     const auto b = [](std::int64_t k, std::int64_t j) { return static_cast<double>(5 * k - 2 * j + 2); };
-    const Partition partition{{cut(op.annotation, "k", 3), cut(op.annotation, "m", 2), cut(op.annotation, "n", 2)}};
+    const Partition partition {
+        {cut(op.annotation, "k", 3), cut(op.annotation, "m", 2), cut(op.annotation, "n", 2)}};
     ASSERT_TRUE(checkPartition(op, partition));
     double sum[4][2] = {};
     for (std::int32_t part = 0; part < partCount(partition); ++part) {
@@ -335,7 +386,7 @@ TEST(Partition, MatMulOfThePartsAddsUpToTheWhole)
         const auto right = inputView(graph, op, partition, part, 1).index.ranges;
         const auto out = outputView(graph, op, partition, part, 0).index.ranges;
         ASSERT_EQ(left[1], right[0]);
-        ASSERT_EQ(out, (std::vector<Range>{left[0], right[1]}));
+        ASSERT_EQ(out, (std::vector<Range> {left[0], right[1]}));
         for (std::int64_t i = out[0].begin; i < out[0].end; ++i) {
             for (std::int64_t j = out[1].begin; j < out[1].end; ++j) {
                 for (std::int64_t k = left[1].begin; k < left[1].end; ++k)
