@@ -22,31 +22,46 @@ std::int64_t valueAt(const std::vector<std::int64_t> &values, std::size_t positi
     return position < values.size() ? values[position] : fallback;
 }
 
-/// True if a window of extent `kernel` over spatial dimension `i` of `count` meets each element alone.
-bool isPointwise(const Attributes &attributes, std::size_t i, std::size_t count, std::int64_t kernel)
+/// The stride along spatial dimension `i` of `count` if windows of extent `kernel` meet every element at most
+/// once and tile the dimension, so that it may be cut between windows; else 0. `wide` is the side that
+/// windows lie on, `narrow` the one with an element per window.
+std::int64_t tileOf(const Attributes &attributes, std::size_t i, std::size_t count, std::int64_t kernel,
+    std::int64_t wide, std::int64_t narrow)
 {
     const auto pads = attributes.integers("pads");
-    return kernel == 1 && valueAt(attributes.integers("strides"), i, 1) == 1 && valueAt(pads, i, 0) == 0
-        && valueAt(pads, i + count, 0) == 0 && valueAt(attributes.integers("output_padding"), i, 0) == 0;
+    const std::int64_t stride = valueAt(attributes.integers("strides"), i, 1);
+    const std::int64_t span = valueAt(attributes.integers("dilations"), i, 1) * (kernel - 1) + 1;
+    const bool tiles = stride >= 1 && kernel >= 1 && span <= stride && valueAt(pads, i, 0) == 0
+        && valueAt(pads, i + count, 0) == 0 && wide % stride == 0 && wide / stride == narrow;
+    return tiles ? stride : 0;
 }
 
-/// The identifiers of the dimensions behind the first two of input and output: windows overlap, so they are
-/// literals, except where the window is a point and the dimension goes through as it is.
-std::pair<DimensionList, DimensionList> windowDimensions(
+/// The terms of the dimensions behind the first two of input and output: literals where windows overlap or
+/// reach over the border; where they tile the input, as in "(h 2)" -> "h", the number of windows may be
+/// split.
+std::pair<std::vector<Term>, std::vector<Term>> windowTerms(
     const AnnotateCall &call, AnnotationBuilder &builder, const std::vector<std::int64_t> &kernel)
 {
-    DimensionList in;
-    DimensionList out;
+    std::vector<Term> in;
+    std::vector<Term> out;
+    const bool transposed = call.kind == OperatorKind::ConvTranspose;
     const std::size_t count = call.inRank(0) - 2;
     for (std::size_t i = 0; i < count; ++i) {
         const std::int64_t extent = call.in(0)[i + 2];
-        if (isPointwise(call.attributes, i, count, valueAt(kernel, i, 0)) && call.out(0)[i + 2] == extent) {
-            in.push_back(count <= 3 ? builder.named(kSpatialNames[count][i], extent) : builder.fresh(extent));
-            out.push_back(in.back());
-        } else {
-            in.push_back(builder.literal(extent));
-            out.push_back(builder.literal(call.out(0)[i + 2]));
+        const std::int64_t made = call.out(0)[i + 2];
+        const std::int64_t wide = transposed ? made : extent;
+        const std::int64_t narrow = transposed ? extent : made;
+        const std::int64_t stride = tileOf(call.attributes, i, count, valueAt(kernel, i, 0), wide, narrow);
+        if (stride == 0) {
+            in.push_back(Term {{builder.literal(extent)}});
+            out.push_back(Term {{builder.literal(made)}});
+            continue;
         }
+        const std::int32_t windows =
+            count <= 3 ? builder.named(kSpatialNames[count][i], narrow) : builder.fresh(narrow);
+        const Term tiled = builder.compound({windows, builder.literal(stride)});
+        in.push_back(transposed ? Term {{windows}} : tiled);
+        out.push_back(transposed ? tiled : Term {{windows}});
     }
     return {std::move(in), std::move(out)};
 }
@@ -203,7 +218,7 @@ std::string annotateConvolution(const AnnotateCall &call, AnnotationBuilder &bui
         return std::string(nameOf(call.kind)) + "'s channels do not divide into its groups";
 
     const std::vector<std::int64_t> kernel(w.begin() + 2, w.end());
-    const auto [spatialIn, spatialOut] = windowDimensions(call, builder, kernel);
+    const auto [spatialIn, spatialOut] = windowTerms(call, builder, kernel);
     const std::int32_t n = builder.named("n", x[0]);
     const bool grouped = groups > 1;
     const std::int32_t g = grouped ? builder.named("g", groups) : builder.literal(1);
@@ -213,12 +228,12 @@ std::string annotateConvolution(const AnnotateCall &call, AnnotationBuilder &bui
     const Term channelsOut = builder.compound({g, o});
 
     std::vector<Term> input {Term {{n}}, channelsIn};
-    append(input, spatialIn);
+    input.insert(input.end(), spatialIn.begin(), spatialIn.end());
     std::vector<Term> weight = call.kind == OperatorKind::Conv ? std::vector<Term> {channelsOut, Term {{c}}}
                                                                : std::vector<Term> {channelsIn, Term {{o}}};
     append(weight, builder.literals(kernel));
     std::vector<Term> output {Term {{n}}, channelsOut};
-    append(output, spatialOut);
+    output.insert(output.end(), spatialOut.begin(), spatialOut.end());
     builder.input(0, std::move(input));
     builder.input(1, std::move(weight));
     if (call.has(2))
@@ -235,14 +250,14 @@ std::string annotatePooling(const AnnotateCall &call, AnnotationBuilder &builder
     const Shape &x = call.in(0);
     if (x.size() < 3 || call.outRank(0) != x.size())
         return std::string(nameOf(call.kind)) + " needs input and output of equal rank, at least 3";
-    const auto [spatialIn, spatialOut] =
-        windowDimensions(call, builder, call.attributes.integers("kernel_shape"));
-    DimensionList in {builder.named("n", x[0]), builder.named("c", x[1])};
-    DimensionList out = in;
+    const auto [spatialIn, spatialOut] = windowTerms(call, builder, call.attributes.integers("kernel_shape"));
+    std::vector<Term> in;
+    append(in, {builder.named("n", x[0]), builder.named("c", x[1])});
+    std::vector<Term> out = in;
     in.insert(in.end(), spatialIn.begin(), spatialIn.end());
     out.insert(out.end(), spatialOut.begin(), spatialOut.end());
-    builder.input(0, in);
-    builder.output(0, out);
+    builder.input(0, std::move(in));
+    builder.output(0, std::move(out));
     if (call.kind == OperatorKind::AveragePool)
         builder.linear({0});
     return {};

@@ -151,7 +151,7 @@ TEST(Annotate, ConvolutionsSplitChannelsGroupsAndPointwiseSpace)
     EXPECT_EQ(
         textOf({Conv, {}, {floats({2, 4, 8, 9}), floats({6, 4, 1, 1})}}), "n c+ h w, o c+ 1 1 -> n o h w");
     EXPECT_EQ(textOf({Conv, {{"strides", list({2, 1})}}, {floats({2, 4, 8, 9}), floats({6, 4, 1, 1})}}),
-        "n c+ 8 w, o c+ 1 1 -> n o 4 w");
+        "n c+ (h 2) w, o c+ 1 1 -> n o h w");
     EXPECT_EQ(textOf({ConvTranspose, {}, {floats({2, 4, 8, 8}), floats({4, 6, 2, 2}), floats({6})}}),
         "n c+ 8 8, c+ o 2 2, o -> n o 9 9");
     EXPECT_EQ(textOf({ConvTranspose, {{"group", number(2)}},
@@ -159,7 +159,14 @@ TEST(Annotate, ConvolutionsSplitChannelsGroupsAndPointwiseSpace)
         "n (g c^) 8 8, (g c^) o^ 2 2, (g o^) -> n (g o^) 9 9");
     EXPECT_EQ(textOf({MaxPool, {{"kernel_shape", list({2, 2})}, {"strides", list({2, 2})}},
                   {floats({2, 4, 8, 8})}}),
-        "n c 8 8 -> n c 4 4");
+        "n c (h 2) (w 2) -> n c h w");
+    // Windows that overlap, leave a rest, or reach over the border cannot be told apart by a box.
+    EXPECT_EQ(textOf({MaxPool, {{"kernel_shape", list({3, 2})}, {"strides", list({2, 2})}},
+                  {floats({2, 4, 8, 9})}}),
+        "n c 8 9 -> n c 3 4");
+    EXPECT_EQ(
+        textOf({ConvTranspose, {{"strides", list({2, 2})}}, {floats({2, 4, 8, 8}), floats({4, 6, 2, 2})}}),
+        "n c+ h w, c+ o 2 2 -> n o (h 2) (w 2)");
 }
 
 TEST(Annotate, NormalisationsFreezeWhatTheyNormaliseOver)
@@ -434,6 +441,19 @@ void evaluate(OperatorKind kind, const Attributes &attributes, std::vector<Array
         });
         return;
     }
+    case MaxPool: {
+        const auto kernel = attributes.integers("kernel_shape");
+        const auto strides = attributes.integers("strides");
+        forEachIndex(y.shape, [&](const Integers &i) {
+            std::int64_t &most = at(y, i);
+            for (std::int64_t row = 0; row < kernel[0]; ++row) {
+                for (std::int64_t column = 0; column < kernel[1]; ++column)
+                    most = std::max(
+                        most, at(x[0], {i[0], i[1], i[2] * strides[0] + row, i[3] * strides[1] + column}));
+            }
+        });
+        return;
+    }
     case ReduceSum: {
         const auto axes = attributes.integers("axes");
         forEachIndex(x[0].shape, [&](const Integers &index) {
@@ -552,6 +572,7 @@ TEST(Annotate, EverySplitOfMovesSumsAndProductsAgreesWithTheWhole)
         {Add, {}, {floats({2, 1, 4}), floats({3, 1})}},
         {DepthToSpace, {{"blocksize", number(2)}, {"mode", std::string("CRD")}}, {floats({2, 12, 3, 2})}},
         {SpaceToDepth, {{"blocksize", number(2)}}, {floats({2, 3, 4, 6})}},
+        {MaxPool, {{"kernel_shape", list({2, 1})}, {"strides", list({3, 2})}}, {floats({2, 3, 12, 8})}},
         {ReduceSum, {{"axes", list({0, 2})}, {"keepdims", number(1)}}, {floats({3, 4, 5})}},
         {MatMul, {}, {floats({2, 3, 4}), floats({4, 5})}},
         {MatMul, {}, {floats({2, 1, 3, 4}), floats({3, 4, 2})}},
