@@ -87,13 +87,11 @@ double copySeconds(const DeviceModel &device, Bytes bytes)
     return touched / (device.memoryBandwidth.value * device.memoryEfficiency.value) + device.launchLatency.value;
 }
 
-double collectiveSeconds(const Cluster &cluster, CollectiveKind kind, Bytes bytes, const std::vector<DeviceId> &members)
+double collectiveSeconds(const Interconnect &links, CollectiveKind kind, Bytes bytes, GroupShape shape)
 {
     assert(bytes.count >= 0);
-    if (members.size() < 2)
+    if (shape.ranks < 2)
         return 0;
-    const Interconnect &links = cluster.links;
-    const GroupShape shape = groupShape(cluster, members);
     const double count = static_cast<double>(bytes.count);
     if (links.architecture == LinkArchitecture::SharedMemory)
         return sharedMemorySeconds(links, kind, count, shape.ranks);
@@ -102,6 +100,13 @@ double collectiveSeconds(const Cluster &cluster, CollectiveKind kind, Bytes byte
     if (kind == CollectiveKind::AllToAll)
         return allToAllSeconds(links, count, shape);
     return fastestCollective(links, kind, shape, bytes).seconds;
+}
+
+double collectiveSeconds(const Cluster &cluster, CollectiveKind kind, Bytes bytes, const std::vector<DeviceId> &members)
+{
+    if (members.size() < 2)
+        return 0;
+    return collectiveSeconds(cluster.links, kind, bytes, groupShape(cluster, members));
 }
 
 } // namespace planloom

@@ -63,4 +63,7 @@ struct CollectiveChoice {
 /// For AllReduce, AllGather, ReduceScatter and Broadcast over at least two ranks.
 CollectiveChoice fastestCollective(const Interconnect &links, CollectiveKind kind, GroupShape shape, Bytes bytes);
 
+/// `collectiveSeconds` by the shape of the group alone, which is all that it depends on. Any kind, any shape.
+double collectiveSeconds(const Interconnect &links, CollectiveKind kind, Bytes bytes, GroupShape shape);
+
 } // namespace planloom

@@ -2,6 +2,7 @@
 
 #include "engine/base/result.h"
 #include "engine/hardware/cost.h"
+#include "engine/simulate/cost_model.h"
 #include "engine/simulate/timeline.h"
 
 #include <stop_token>
@@ -12,6 +13,7 @@ struct SimulateOptions {
     bool spans = true; ///< Off: only totals, memory peaks and traffic.
     DataType precision = DataType::Float32; ///< Float16/BFloat16: floating tensors of the model count as 2 bytes in
                                             ///< compute, traffic and activations, weights keep their own.
+    bool mergeSymmetric = true; ///< Off: every device on its own; for tests, the result is the same.
 };
 
 /// Discrete-event simulation of one training step: each device has a compute and a communication stream, each in
@@ -20,5 +22,9 @@ struct SimulateOptions {
 ///
 /// @return InvalidInput if the plan cannot make progress (a deadlock; `verify` says where); Cancelled if stopped
 Result<Timeline> simulate(const ExecutionPlan &plan, const Cluster &cluster, const SimulateOptions &options = {}, std::stop_token stop = {});
+
+/// The same with durations from elsewhere (measured, or made up by a test); `cluster` gives nodes alone.
+Result<Timeline> simulate(const ExecutionPlan &plan, const Cluster &cluster, const CostModel &costs,
+    const SimulateOptions &options = {}, std::stop_token stop = {});
 
 } // namespace planloom

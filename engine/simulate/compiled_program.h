@@ -1,0 +1,77 @@
+#pragma once
+
+#include "engine/simulate/cost_model.h"
+#include "engine/simulate/symmetry.h"
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace planloom {
+
+/// Where a buffer's state lies: instances of per-micro-batch buffers are `local` within each micro-batch's window,
+/// the others have one place for the step.
+struct BufferSlot {
+    std::int32_t index = 0;
+    bool perMicroBatch = false;
+};
+
+/// An instruction made ready for the event loop; buffers lie in [begin, end) of the program's `operands`.
+struct CompiledInstruction {
+    std::int64_t duration = 0; ///< Nanoseconds. Of communication: what the collective takes once all are there.
+    std::int64_t firstDuration = 0; ///< Accumulate into nothing.
+    std::int64_t bytes = 0; ///< Communication: as `collectiveSeconds` takes them.
+    std::int32_t channel = -1; ///< Channel class; -1 for compute.
+    std::int32_t slot = -1; ///< The device's own number for the channel.
+    std::int32_t inputBegin = 0;
+    std::int32_t outputBegin = 0;
+    std::int32_t deathBegin = 0;
+    std::int32_t deathEnd = 0;
+    InstructionKind kind{};
+    StreamKind stream{};
+    bool paired = false; ///< Send or Recv.
+};
+
+/// What the event loop needs of one device class.
+struct CompiledProgram {
+    std::vector<BufferSlot> buffers{};
+    std::vector<std::int64_t> bufferBytes{}; ///< In memory.
+    std::vector<MemoryKind> bufferKind{};
+    std::vector<std::int32_t> persistent{}; ///< Buffers that are there from the start.
+    std::int32_t perMicroBatchCount = 0;
+    std::int32_t singleCount = 0;
+    std::vector<std::int32_t> operands{}; ///< Buffers.
+    std::vector<CompiledInstruction> instructions{}; ///< Of all segments, one after the other.
+    std::vector<std::int32_t> segmentBegin{}; ///< One more entry at the end.
+    std::vector<ScheduleEntry> schedule{};
+    std::int64_t computeCount = 0; ///< Instructions of the unrolled schedule, by stream.
+    std::int64_t communicationCount = 0;
+};
+
+/// Compiles programs and remembers durations: layers repeat, and stages repeat one another's.
+class ProgramCompiler
+{
+public:
+    /// Keeps references; the arguments must outlive it.
+    ProgramCompiler(const ExecutionPlan &plan, const CostModel &costs, DataType precision)
+        : m_plan(plan)
+        , m_costs(costs)
+        , m_precision(precision)
+    {
+    }
+
+    /// The program of device `device`. Every index in it has been checked by `findSymmetry`.
+    CompiledProgram compile(const Symmetry &symmetry, std::int32_t device);
+
+private:
+    std::int64_t collectiveNanoseconds(CollectiveKind kind, Bytes bytes, const Channel &channel);
+
+    const ExecutionPlan &m_plan;
+    const CostModel &m_costs;
+    DataType m_precision;
+    std::unordered_map<std::string, LocalDuration> m_local{};
+    std::unordered_map<std::string, std::int64_t> m_collective{};
+};
+
+} // namespace planloom

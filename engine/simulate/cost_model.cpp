@@ -1,0 +1,224 @@
+#include "engine/simulate/cost_model.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace planloom {
+
+namespace {
+
+bool isHalf(DataType type)
+{
+    return type == DataType::Float16 || type == DataType::BFloat16;
+}
+
+DataType narrowed(DataType type, DataType precision)
+{
+    const bool wide = type == DataType::Float32 || type == DataType::Float64;
+    return wide && isHalf(precision) ? precision : type;
+}
+
+std::int64_t elementsOf(const BufferInfo &buffer)
+{
+    std::int64_t elements = 1;
+    for (const Range &range : buffer.index.ranges)
+        elements *= range.size();
+    return elements;
+}
+
+const BufferInfo &bufferAt(const DeviceProgram &program, std::int32_t index)
+{
+    return program.buffers[static_cast<std::size_t>(index)];
+}
+
+Nanoseconds toNanoseconds(double seconds)
+{
+    return Nanoseconds{std::llround(seconds * 1e9)};
+}
+
+bool dies(const Instruction &instruction, std::int32_t buffer)
+{
+    return std::find(instruction.deaths.begin(), instruction.deaths.end(), buffer) != instruction.deaths.end();
+}
+
+/// Local shape of slot `slot`: its buffer's, or what the partition gives it where no buffer is kept.
+TensorType slotType(const ExecutionPlan &plan, const DeviceProgram &program, const Instruction &instruction,
+    const std::vector<TensorId> &tensors, const std::vector<std::int32_t> &buffers, std::size_t slot, bool output,
+    DataType precision)
+{
+    const Graph &graph = *plan.graph;
+    const TensorId tensor = tensors[slot];
+    if (!tensor.valid())
+        return {};
+    const DataType type = narrowed(graph.at(tensor).type.dataType, precision);
+    if (slot < buffers.size() && buffers[slot] >= 0)
+        return {type, shapeOf(bufferAt(program, buffers[slot]).index)};
+    const auto op = static_cast<std::size_t>(instruction.op.index);
+    if (!output || op >= plan.partitions.size())
+        return {};
+    const auto outer = microBatchRanges(plan.batch, graph, instruction.op, 0, plan.microBatches);
+    const TensorView view
+        = outputView(graph, graph.at(instruction.op), plan.partitions[op], instruction.part, slot, outer);
+    return {type, shapeOf(view.index)};
+}
+
+double kernelSeconds(const ExecutionPlan &plan, const DeviceProgram &program, const Instruction &instruction,
+    const CostModel &costs, DataType precision)
+{
+    const Operator &op = plan.graph->at(instruction.op);
+    if (isView(op))
+        return 0;
+    if (op.direction == Direction::Optimizer) // Updates stay in the weights' own precision.
+        precision = DataType::Float32;
+    std::vector<TensorType> inputs(op.inputs.size()), outputs(op.outputs.size());
+    for (std::size_t slot = 0; slot < inputs.size(); ++slot)
+        inputs[slot] = slotType(plan, program, instruction, op.inputs, instruction.inputs, slot, false, precision);
+    for (std::size_t slot = 0; slot < outputs.size(); ++slot)
+        outputs[slot] = slotType(plan, program, instruction, op.outputs, instruction.outputs, slot, true, precision);
+    DataType dataType = narrowed(DataType::Float32, precision);
+    for (const auto *list : {&inputs, &outputs}) {
+        const auto floating = std::find_if(
+            list->begin(), list->end(), [](const TensorType &type) { return isFloating(type.dataType) && !type.shape.empty(); });
+        if (floating != list->end()) {
+            dataType = floating->dataType;
+            break;
+        }
+    }
+    return costs.kernel(op, workOf(op, inputs, outputs), dataType);
+}
+
+} // namespace
+
+CostModel costModelOf(const Cluster &cluster)
+{
+    return {
+        [device = cluster.device](const Operator &op, const Work &work, DataType dataType) {
+            return operatorSeconds(device, categoryOf(op.kind), work, dataType);
+        },
+        [links = cluster.links](CollectiveKind kind, Bytes bytes, GroupShape shape) {
+            return collectiveSeconds(links, kind, bytes, shape);
+        },
+        [device = cluster.device](Bytes bytes) { return copySeconds(device, bytes); },
+    };
+}
+
+Bytes memoryOf(const Graph &graph, const BufferInfo &buffer, DataType precision)
+{
+    DataType type = graph.at(buffer.tensor).type.dataType;
+    switch (buffer.memory) {
+    case MemoryKind::Activation:
+    case MemoryKind::Input:
+    case MemoryKind::Communication:
+        type = narrowed(type, precision);
+        break;
+    case MemoryKind::Weight:
+    case MemoryKind::Gradient:
+    case MemoryKind::OptimizerState:
+        break;
+    }
+    return {elementsOf(buffer) * sizeOf(type)};
+}
+
+Bytes trafficOf(const Graph &graph, const BufferInfo &buffer, DataType precision)
+{
+    return {elementsOf(buffer) * sizeOf(narrowed(graph.at(buffer.tensor).type.dataType, precision))};
+}
+
+std::optional<CollectiveKind> collectiveOf(InstructionKind kind)
+{
+    switch (kind) {
+    case InstructionKind::AllReduce:
+        return CollectiveKind::AllReduce;
+    case InstructionKind::AllGather:
+        return CollectiveKind::AllGather;
+    case InstructionKind::ReduceScatter:
+        return CollectiveKind::ReduceScatter;
+    case InstructionKind::AllToAll:
+        return CollectiveKind::AllToAll;
+    case InstructionKind::Broadcast:
+        return CollectiveKind::Broadcast;
+    case InstructionKind::Send:
+    case InstructionKind::Recv:
+        return CollectiveKind::SendRecv;
+    default:
+        return std::nullopt;
+    }
+}
+
+Bytes collectiveBytes(
+    const Graph &graph, const DeviceProgram &program, const Instruction &instruction, DataType precision)
+{
+    const auto bytesOf = [&](const std::vector<std::int32_t> &buffers) {
+        if (buffers.empty() || buffers.front() < 0)
+            return Bytes{};
+        return trafficOf(graph, bufferAt(program, buffers.front()), precision);
+    };
+    switch (instruction.kind) {
+    case InstructionKind::AllGather:
+    case InstructionKind::Recv:
+        return bytesOf(instruction.outputs);
+    case InstructionKind::Broadcast:
+        return std::max(bytesOf(instruction.inputs), bytesOf(instruction.outputs));
+    default:
+        return bytesOf(instruction.inputs);
+    }
+}
+
+Bytes ringBytesSent(CollectiveKind kind, Bytes bytes, std::int32_t ranks, std::int32_t position)
+{
+    if (ranks < 2)
+        return {};
+    switch (kind) {
+    case CollectiveKind::AllReduce:
+        return {bytes.count / ranks * (ranks - 1) * 2 + bytes.count % ranks * (ranks - 1) * 2 / ranks};
+    case CollectiveKind::AllGather:
+    case CollectiveKind::ReduceScatter:
+    case CollectiveKind::AllToAll:
+        return {bytes.count / ranks * (ranks - 1) + bytes.count % ranks * (ranks - 1) / ranks};
+    case CollectiveKind::Broadcast: // The last of the chain passes nothing on.
+        return position == ranks - 1 ? Bytes{} : bytes;
+    case CollectiveKind::SendRecv:
+        return bytes;
+    }
+    return bytes;
+}
+
+LocalDuration localDuration(const ExecutionPlan &plan, const DeviceProgram &program, const Instruction &instruction,
+    const CostModel &costs, DataType precision)
+{
+    const auto bytesAt = [&](const std::vector<std::int32_t> &buffers, std::size_t slot) {
+        const bool there = slot < buffers.size() && buffers[slot] >= 0;
+        return there ? trafficOf(*plan.graph, bufferAt(program, buffers[slot]), precision) : Bytes{};
+    };
+    // `moved` counts reads and writes; a copy does one of each.
+    const auto moving = [&](std::int64_t moved) { return toNanoseconds(costs.copy(Bytes{moved / 2})); };
+    const auto both = [](Nanoseconds duration) { return LocalDuration{duration, duration}; };
+
+    const std::int64_t out = bytesAt(instruction.outputs, 0).count;
+    const bool renames = !instruction.inputs.empty() && dies(instruction, instruction.inputs.front());
+    switch (instruction.kind) {
+    case InstructionKind::Kernel:
+        return both(toNanoseconds(kernelSeconds(plan, program, instruction, costs, precision)));
+    case InstructionKind::Accumulate:
+        return {moving(3 * out), moving(2 * out)};
+    case InstructionKind::Select:
+        return both(out == bytesAt(instruction.inputs, 0).count ? Nanoseconds{} : moving(2 * out));
+    case InstructionKind::Concat:
+        return both(instruction.inputs.size() < 2 ? Nanoseconds{} : moving(2 * out));
+    case InstructionKind::Sum: {
+        const auto terms = static_cast<std::int64_t>(instruction.inputs.size());
+        return both(terms < 2 ? Nanoseconds{} : moving((terms + 1) * out));
+    }
+    case InstructionKind::ValueSelect: {
+        const bool carries = !instruction.outputs.empty() && instruction.outputs.front() >= 0
+            && bufferAt(program, instruction.outputs.front()).valuePart.index == 0;
+        return both(!carries ? moving(out) : renames ? Nanoseconds{} : moving(2 * out));
+    }
+    case InstructionKind::Update: // The new value takes the old one's place where nobody else needs it.
+        return both(renames ? Nanoseconds{} : moving(2 * out));
+    default:
+        return {};
+    }
+}
+
+} // namespace planloom

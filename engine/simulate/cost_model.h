@@ -1,0 +1,48 @@
+#pragma once
+
+#include "engine/hardware/cost.h"
+#include "engine/hardware/nccl_model.h"
+#include "engine/lowering/execution_plan.h"
+
+#include <functional>
+#include <optional>
+
+namespace planloom {
+
+/// Where the simulator's durations come from; a seam for measured figures and for tests. All in seconds. The
+/// functions must depend on their arguments alone: symmetric devices are asked for once.
+struct CostModel {
+    std::function<double(const Operator &op, const Work &work, DataType dataType)> kernel{};
+    std::function<double(CollectiveKind kind, Bytes bytes, GroupShape shape)> collective{};
+    std::function<double(Bytes bytes)> copy{}; ///< Reading and writing `bytes` within a device.
+};
+
+/// The cluster's own: `operatorSeconds`, `collectiveSeconds`, `copySeconds`. Keeps a copy of `cluster`.
+CostModel costModelOf(const Cluster &cluster);
+
+/// Bytes of one instance of `buffer` in memory under `precision` (see SimulateOptions): floating activations, inputs
+/// and communication buffers count as half precision where that is chosen; weights, optimizer state and the
+/// gradients that accumulate keep their own.
+Bytes memoryOf(const Graph &graph, const BufferInfo &buffer, DataType precision);
+
+/// Bytes of `buffer` when it is computed with or sent: every floating tensor counts under `precision`.
+Bytes trafficOf(const Graph &graph, const BufferInfo &buffer, DataType precision);
+
+/// The collective an instruction takes part in; nothing for compute.
+std::optional<CollectiveKind> collectiveOf(InstructionKind kind);
+
+/// Bytes of a communication instruction as `collectiveSeconds` takes them.
+Bytes collectiveBytes(const Graph &graph, const DeviceProgram &program, const Instruction &instruction, DataType precision);
+
+/// Bytes that member `position` of `ranks` sends in one collective, by the ring algorithm.
+Bytes ringBytesSent(CollectiveKind kind, Bytes bytes, std::int32_t ranks, std::int32_t position);
+
+/// Durations of instructions that involve one device alone.
+struct LocalDuration {
+    Nanoseconds usual{};
+    Nanoseconds first{}; ///< Accumulate that finds nothing yet copies instead of adding.
+};
+LocalDuration localDuration(const ExecutionPlan &plan, const DeviceProgram &program, const Instruction &instruction,
+    const CostModel &costs, DataType precision);
+
+} // namespace planloom

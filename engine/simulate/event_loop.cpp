@@ -1,0 +1,337 @@
+#include "engine/simulate/event_loop.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+namespace planloom {
+
+namespace {
+
+constexpr std::int64_t kAbsent = -1; ///< Of a buffer: not written yet, or dead.
+
+/// A buffer's instance.
+struct BufferState {
+    std::int64_t there = kAbsent; ///< When its value is there.
+    std::int64_t read = 0; ///< When its last reader is done.
+};
+
+/// One device class on its way through its schedule.
+struct DeviceState {
+    const CompiledProgram *program = nullptr;
+    std::size_t entry = 0; ///< Index into the schedule.
+    std::int32_t instruction = -1; ///< Index into the compiled instructions; -1 before an entry.
+    std::array<std::int64_t, 2> free{}; ///< By stream: when it is done with what it was given.
+    std::vector<BufferState> single{};
+    std::vector<BufferState> perMicroBatch{}; ///< Micro-batch x buffer.
+    bool waiting = false;
+    std::int64_t resumeStart = 0; ///< Once what it waited for has happened.
+    std::int64_t resumeDuration = 0;
+};
+
+/// A meeting in the making.
+struct Meeting {
+    std::int32_t arrived = 0;
+    std::int64_t start = 0;
+    std::int64_t duration = 0;
+    std::int32_t microBatch = -1;
+    InstructionKind kind{};
+};
+
+class EventLoop
+{
+public:
+    EventLoop(const std::vector<CompiledProgram> &programs, const Symmetry &symmetry, std::int32_t microBatches)
+        : m_programs(programs)
+        , m_symmetry(symmetry)
+        , m_microBatches(microBatches)
+        , m_states(programs.size())
+        , m_traces(programs.size())
+    {
+        for (std::size_t c = 0; c < programs.size(); ++c)
+            prepare(c);
+        prepareChannels();
+    }
+
+    Result<std::vector<DeviceTrace>> run(std::stop_token stop)
+    {
+        std::vector<std::int32_t> ready;
+        for (std::size_t c = m_states.size(); c > 0; --c)
+            ready.push_back(static_cast<std::int32_t>(c - 1));
+        while (!ready.empty()) {
+            const std::int32_t next = ready.back();
+            ready.pop_back();
+            TRY_VOID(advance(next, ready, stop));
+        }
+        for (std::size_t c = 0; c < m_states.size(); ++c) {
+            if (m_states[c].waiting)
+                return deadlock(static_cast<std::int32_t>(c));
+            m_traces[c].end = std::max(m_states[c].free[0], m_states[c].free[1]);
+        }
+        return std::move(m_traces);
+    }
+
+private:
+    struct ChannelState {
+        std::int32_t expected = 0; ///< Ends that must arrive: distinct (class, slot) pairs.
+        std::int32_t meetingBegin = 0; ///< Tags have a meeting for each micro-batch, groups one at a time.
+        bool complete = true; ///< False if a member never comes.
+    };
+
+    void prepare(std::size_t c)
+    {
+        const CompiledProgram &program = m_programs[c];
+        DeviceState &state = m_states[c];
+        state.program = &program;
+        state.single.resize(static_cast<std::size_t>(program.singleCount));
+        state.perMicroBatch.resize(
+            static_cast<std::size_t>(program.perMicroBatchCount) * static_cast<std::size_t>(m_microBatches));
+        DeviceTrace &trace = m_traces[c];
+        for (const std::int32_t buffer : program.persistent) {
+            const auto b = static_cast<std::size_t>(buffer);
+            state.single[static_cast<std::size_t>(program.buffers[b].index)].there = 0;
+            trace.memory.push_back({0, program.bufferBytes[b], program.bufferKind[b]});
+        }
+        const std::array<std::int64_t, 2> counts{program.computeCount, program.communicationCount};
+        for (std::size_t s = 0; s < 2; ++s) {
+            const auto count = static_cast<std::size_t>(counts[s]);
+            trace.streams[s].segment.reserve(count);
+            trace.streams[s].instruction.reserve(count);
+            trace.streams[s].microBatch.reserve(count);
+            trace.streams[s].start.reserve(count);
+            trace.streams[s].duration.reserve(count);
+        }
+    }
+
+    void prepareChannels()
+    {
+        m_channels.resize(static_cast<std::size_t>(m_symmetry.channelClassCount));
+        std::vector<bool> seen(m_channels.size(), false);
+        std::vector<std::pair<std::int32_t, std::int32_t>> ends;
+        std::int32_t meetings = 0;
+        for (std::size_t c = 0; c < m_symmetry.channels.size(); ++c) {
+            const auto channelClass = static_cast<std::size_t>(m_symmetry.channelClass[c]);
+            if (seen[channelClass])
+                continue;
+            seen[channelClass] = true;
+            const Channel &channel = m_symmetry.channels[c];
+            ChannelState &state = m_channels[channelClass];
+            ends.clear();
+            for (const Channel::Member &member : channel.members) {
+                state.complete = state.complete && member.slot >= 0;
+                ends.emplace_back(m_symmetry.deviceClass[static_cast<std::size_t>(member.device)], member.slot);
+            }
+            std::sort(ends.begin(), ends.end());
+            state.expected
+                = static_cast<std::int32_t>(std::unique(ends.begin(), ends.end()) - ends.begin());
+            state.meetingBegin = meetings;
+            meetings += channel.group >= 0 ? 1 : m_microBatches;
+        }
+        m_meetings.resize(static_cast<std::size_t>(meetings));
+        m_waiting.resize(static_cast<std::size_t>(meetings));
+    }
+
+    BufferState &bufferOf(DeviceState &state, std::int32_t b, std::int32_t microBatch)
+    {
+        const BufferSlot slot = state.program->buffers[static_cast<std::size_t>(b)];
+        if (!slot.perMicroBatch)
+            return state.single[static_cast<std::size_t>(slot.index)];
+        return state.perMicroBatch[static_cast<std::size_t>(microBatch)
+                * static_cast<std::size_t>(state.program->perMicroBatchCount)
+            + static_cast<std::size_t>(slot.index)];
+    }
+
+    /// Runs class `c` until it ends or waits. Appends the classes that it wakes to `ready`.
+    Result<void> advance(std::int32_t c, std::vector<std::int32_t> &ready, const std::stop_token &stop)
+    {
+        DeviceState &state = m_states[static_cast<std::size_t>(c)];
+        const CompiledProgram &program = *state.program;
+        if (state.waiting) {
+            state.waiting = false;
+            finish(c, state.resumeStart, state.resumeDuration);
+            ++state.instruction;
+        }
+        for (; state.entry < program.schedule.size(); ++state.entry, state.instruction = -1) {
+            const ScheduleEntry entry = program.schedule[state.entry];
+            const std::int32_t end = program.segmentBegin[static_cast<std::size_t>(entry.segment) + 1];
+            if (state.instruction < 0) {
+                state.instruction = program.segmentBegin[static_cast<std::size_t>(entry.segment)];
+                if (stop.stop_requested())
+                    return Error{ErrorCode::Cancelled, "the simulation was stopped"};
+            }
+            for (; state.instruction < end; ++state.instruction) {
+                const CompiledInstruction &instruction
+                    = program.instructions[static_cast<std::size_t>(state.instruction)];
+                std::int64_t arrival = state.free[static_cast<std::size_t>(instruction.stream)];
+                for (std::int32_t k = instruction.inputBegin; k < instruction.outputBegin; ++k) {
+                    const std::int64_t there
+                        = bufferOf(state, program.operands[static_cast<std::size_t>(k)], entry.microBatch).there;
+                    if (there == kAbsent)
+                        return unreadable(c);
+                    arrival = std::max(arrival, there);
+                }
+                bool first = true;
+                for (std::int32_t k = instruction.outputBegin; k < instruction.deathBegin; ++k) {
+                    const BufferState &buffer
+                        = bufferOf(state, program.operands[static_cast<std::size_t>(k)], entry.microBatch);
+                    first = buffer.there == kAbsent;
+                    arrival = std::max({arrival, buffer.there, buffer.read}); // Others may still write or read it.
+                }
+                if (instruction.channel >= 0) {
+                    TRY(const bool met, meet(c, instruction, entry.microBatch, arrival, ready));
+                    if (!met)
+                        return {};
+                    finish(c, state.resumeStart, state.resumeDuration);
+                    continue;
+                }
+                const bool copies = first && instruction.kind == InstructionKind::Accumulate;
+                finish(c, arrival, copies ? instruction.firstDuration : instruction.duration);
+            }
+        }
+        return {};
+    }
+
+    /// Class `c` comes to a channel at `arrival`. True if it was the last: the meeting's time is then in its state.
+    Result<bool> meet(std::int32_t c, const CompiledInstruction &instruction, std::int32_t microBatch,
+        std::int64_t arrival, std::vector<std::int32_t> &ready)
+    {
+        const ChannelState &channel = m_channels[static_cast<std::size_t>(instruction.channel)];
+        const auto m
+            = static_cast<std::size_t>(channel.meetingBegin + (instruction.paired ? microBatch : 0));
+        Meeting &meeting = m_meetings[m];
+        if (meeting.arrived > 0 && !instruction.paired
+            && (meeting.kind != instruction.kind || meeting.microBatch != microBatch))
+            return mismatch(c, meeting);
+        meeting.kind = instruction.kind;
+        meeting.microBatch = microBatch;
+        meeting.start = std::max(meeting.start, arrival);
+        meeting.duration = std::max(meeting.duration, instruction.duration);
+        ++meeting.arrived;
+        DeviceState &state = m_states[static_cast<std::size_t>(c)];
+        if (!channel.complete || meeting.arrived < channel.expected) {
+            state.waiting = true;
+            m_waiting[m].push_back(c);
+            return false;
+        }
+        for (const std::int32_t other : m_waiting[m]) {
+            DeviceState &waiter = m_states[static_cast<std::size_t>(other)];
+            waiter.resumeStart = meeting.start;
+            waiter.resumeDuration = meeting.duration;
+            ready.push_back(other);
+        }
+        m_waiting[m].clear();
+        state.resumeStart = meeting.start;
+        state.resumeDuration = meeting.duration;
+        meeting = {};
+        return true;
+    }
+
+    /// Books the instruction that class `c` stands at.
+    void finish(std::int32_t c, std::int64_t start, std::int64_t duration)
+    {
+        DeviceState &state = m_states[static_cast<std::size_t>(c)];
+        const CompiledProgram &program = *state.program;
+        const CompiledInstruction &instruction = program.instructions[static_cast<std::size_t>(state.instruction)];
+        const ScheduleEntry entry = program.schedule[state.entry];
+        DeviceTrace &trace = m_traces[static_cast<std::size_t>(c)];
+        const std::int64_t end = start + duration;
+        const auto stream = static_cast<std::size_t>(instruction.stream);
+        state.free[stream] = end;
+        StreamTrace &spans = trace.streams[stream];
+        spans.segment.push_back(entry.segment);
+        spans.instruction.push_back(
+            state.instruction - program.segmentBegin[static_cast<std::size_t>(entry.segment)]);
+        spans.microBatch.push_back(entry.microBatch);
+        spans.start.push_back(start);
+        spans.duration.push_back(duration);
+
+        for (std::int32_t k = instruction.inputBegin; k < instruction.outputBegin; ++k) {
+            BufferState &buffer
+                = bufferOf(state, program.operands[static_cast<std::size_t>(k)], entry.microBatch);
+            buffer.read = std::max(buffer.read, end);
+        }
+        for (std::int32_t k = instruction.outputBegin; k < instruction.deathBegin; ++k) {
+            const std::int32_t b = program.operands[static_cast<std::size_t>(k)];
+            BufferState &buffer = bufferOf(state, b, entry.microBatch);
+            if (buffer.there == kAbsent)
+                trace.memory.push_back({start, program.bufferBytes[static_cast<std::size_t>(b)],
+                    program.bufferKind[static_cast<std::size_t>(b)]});
+            buffer.there = end;
+        }
+        for (std::int32_t k = instruction.deathBegin; k < instruction.deathEnd; ++k) {
+            const std::int32_t b = program.operands[static_cast<std::size_t>(k)];
+            BufferState &buffer = bufferOf(state, b, entry.microBatch);
+            if (buffer.there == kAbsent)
+                continue;
+            // What the other stream still fills or reads lives until that is done.
+            trace.memory.push_back({std::max({end, buffer.there, buffer.read}),
+                -program.bufferBytes[static_cast<std::size_t>(b)],
+                program.bufferKind[static_cast<std::size_t>(b)]});
+            buffer.there = kAbsent;
+        }
+    }
+
+    std::string placeOf(std::int32_t c) const
+    {
+        const DeviceState &state = m_states[static_cast<std::size_t>(c)];
+        const std::int32_t segment = state.program->schedule[state.entry].segment;
+        return planloom::placeOf(m_symmetry.representative[static_cast<std::size_t>(c)], segment,
+            state.instruction - state.program->segmentBegin[static_cast<std::size_t>(segment)]);
+    }
+
+    std::string sentenceOf(std::int32_t c) const
+    {
+        const DeviceState &state = m_states[static_cast<std::size_t>(c)];
+        const auto &instruction = state.program->instructions[static_cast<std::size_t>(state.instruction)];
+        return "device " + std::to_string(m_symmetry.representative[static_cast<std::size_t>(c)]) + " at a "
+            + nameOf(instruction.kind) + " of micro-batch "
+            + std::to_string(state.program->schedule[state.entry].microBatch);
+    }
+
+    Error deadlock(std::int32_t c) const
+    {
+        std::string message = "the plan cannot make progress: ";
+        int named = 0;
+        for (std::size_t other = 0; other < m_states.size() && named < 4; ++other) {
+            if (!m_states[other].waiting)
+                continue;
+            message += (named > 0 ? ", " : "") + sentenceOf(static_cast<std::int32_t>(other));
+            ++named;
+        }
+        return {ErrorCode::InvalidInput, message + " wait for ever",
+            "verify the plan to see where the orders of its devices cross", placeOf(c)};
+    }
+
+    Error mismatch(std::int32_t c, const Meeting &meeting) const
+    {
+        return {ErrorCode::InvalidInput,
+            sentenceOf(c) + " meets a " + nameOf(meeting.kind) + " of micro-batch "
+                + std::to_string(meeting.microBatch) + " in its group",
+            "all devices of a group must do its collectives in one order", placeOf(c)};
+    }
+
+    Error unreadable(std::int32_t c) const
+    {
+        return {ErrorCode::InvalidInput,
+            sentenceOf(c) + " reads a buffer that nothing before it has written, or that has died", {}, placeOf(c)};
+    }
+
+    const std::vector<CompiledProgram> &m_programs;
+    const Symmetry &m_symmetry;
+    std::int32_t m_microBatches;
+    std::vector<DeviceState> m_states;
+    std::vector<DeviceTrace> m_traces;
+    std::vector<ChannelState> m_channels{};
+    std::vector<Meeting> m_meetings{};
+    std::vector<std::vector<std::int32_t>> m_waiting{}; ///< By meeting: classes that have come.
+};
+
+} // namespace
+
+Result<std::vector<DeviceTrace>> runPrograms(const std::vector<CompiledProgram> &programs, const Symmetry &symmetry,
+    std::int32_t microBatches, std::stop_token stop)
+{
+    return EventLoop(programs, symmetry, microBatches).run(std::move(stop));
+}
+
+} // namespace planloom

@@ -1,0 +1,47 @@
+#pragma once
+
+#include "engine/simulate/compiled_program.h"
+#include "engine/simulate/timeline.h"
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <stop_token>
+#include <vector>
+
+namespace planloom {
+
+/// When the instructions of one stream ran, in order: columns, as in `SpanColumns`.
+struct StreamTrace {
+    std::vector<std::int32_t> segment{};
+    std::vector<std::int32_t> instruction{};
+    std::vector<std::int32_t> microBatch{};
+    std::vector<std::int64_t> start{};
+    std::vector<std::int64_t> duration{};
+};
+
+/// Memory that a buffer takes or gives back.
+struct MemoryEvent {
+    std::int64_t time = 0;
+    std::int64_t bytes = 0;
+    MemoryKind kind{};
+};
+
+/// What one device class did.
+struct DeviceTrace {
+    std::array<StreamTrace, 2> streams{}; ///< By StreamKind.
+    std::vector<MemoryEvent> memory{}; ///< In order of execution, not of time.
+    std::int64_t end = 0;
+};
+
+/// Runs the compiled programs of all device classes against one another.
+///
+/// Since both streams of a device are in order, an instruction depends only on those before it in its program: a
+/// device is run in program order until it meets a channel whose other ends have not come yet. No heap of events is
+/// needed, and a device that waits for ever here waits for ever with any order of evaluation.
+/// @return by class; InvalidInput on a deadlock, a mismatch, or a read of what was never written; Cancelled
+/// O(instructions of the unrolled schedules of all classes).
+Result<std::vector<DeviceTrace>> runPrograms(const std::vector<CompiledProgram> &programs, const Symmetry &symmetry,
+    std::int32_t microBatches, std::stop_token stop);
+
+} // namespace planloom

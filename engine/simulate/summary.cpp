@@ -1,0 +1,42 @@
+#include "engine/simulate/summary.h"
+
+#include <algorithm>
+
+namespace planloom {
+
+namespace {
+
+double secondsOf(Nanoseconds time)
+{
+    return static_cast<double>(time.count()) * 1e-9;
+}
+
+} // namespace
+
+TimelineSummary summaryOf(const Timeline &timeline)
+{
+    TimelineSummary summary{.stepSeconds = secondsOf(timeline.step), .bubble = bubbleRatio(timeline)};
+    summary.devices.resize(timeline.busy.size());
+    for (std::size_t d = 0; d < summary.devices.size(); ++d) {
+        DeviceSummary &device = summary.devices[d];
+        device.busySeconds = secondsOf(timeline.busy[d]);
+        const std::int64_t step = timeline.step.count();
+        if (step > 0)
+            device.bubble = static_cast<double>(step - timeline.busy[d].count()) / static_cast<double>(step);
+        if (d < timeline.memory.size())
+            device.peak = timeline.memory[d].peak;
+        if (d < timeline.exposedCommunication.size())
+            device.exposedCommunicationSeconds = secondsOf(timeline.exposedCommunication[d]);
+        summary.largestPeak = std::max(summary.largestPeak, device.peak);
+    }
+    for (const Traffic &traffic : timeline.traffic) {
+        summary.sent += traffic.bytes;
+        if (traffic.from.valid() && static_cast<std::size_t>(traffic.from.index) < summary.devices.size())
+            summary.devices[static_cast<std::size_t>(traffic.from.index)].sent += traffic.bytes;
+    }
+    for (const std::int32_t symmetryClass : timeline.symmetryClass)
+        summary.classes = std::max(summary.classes, symmetryClass + 1);
+    return summary;
+}
+
+} // namespace planloom

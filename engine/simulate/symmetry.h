@@ -1,0 +1,53 @@
+#pragma once
+
+#include "engine/base/result.h"
+#include "engine/hardware/cluster.h"
+#include "engine/lowering/execution_plan.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace planloom {
+
+/// A place where devices meet: a communicator, or the two ends of a tag.
+struct Channel {
+    std::int32_t group = -1; ///< Index into `ExecutionPlan::groups`; -1 for a tag.
+    std::int32_t tag = -1;
+    std::int32_t nodes = 1; ///< Over how many nodes its members lie.
+
+    /// Who takes part: devices and which of their channels this is (-1: a member that never comes).
+    struct Member {
+        std::int32_t device = -1;
+        std::int32_t slot = -1;
+        friend auto operator<=>(const Member &, const Member &) = default;
+    };
+    std::vector<Member> members{};
+};
+
+/// Devices sorted into classes whose programs are equal up to the names of groups, tags and peers, and which meet
+/// equal classes at equal places. All devices of a class have the same timeline.
+struct Symmetry {
+    std::vector<Channel> channels{};
+    /// By device: its channels in the order in which its segments first name them ("slots").
+    std::vector<std::vector<std::int32_t>> slots{};
+    /// By channel: channels of one class connect the same slots of the same device classes.
+    std::vector<std::int32_t> channelClass{};
+    std::int32_t channelClassCount = 0;
+    /// By device. Classes are numbered in the order of their first devices.
+    std::vector<std::int32_t> deviceClass{};
+    std::vector<std::int32_t> representative{}; ///< By class: its first device.
+};
+
+/// Colour refinement over devices and channels. Also checks that every index in `plan` is in range, that groups are
+/// used by their members, and that each tag has one sender and one receiver.
+///
+/// @param merge  false: every device is a class of its own
+/// @return InvalidInput naming the instruction that is wrong
+/// O(instructions of the programs, unrolled over nothing, plus rounds x channels); rounds <= classes.
+Result<Symmetry> findSymmetry(const ExecutionPlan &plan, const Cluster &cluster, bool merge = true);
+
+/// "device:3/segment:1/instruction:7", as in `Error::where`.
+std::string placeOf(std::int32_t device, std::int32_t segment, std::int32_t instruction);
+
+} // namespace planloom
