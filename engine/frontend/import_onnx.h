@@ -39,7 +39,8 @@ struct ImportOptions {
 /// What is a weight. These are Weights (trained); everything else that persists is a Buffer:
 /// 1. Floating initializers, except running statistics of batch normalisation, scalars of rank 0 that only
 ///    element-wise operators use, and those whose name says that they are no parameters (last part "attn_mask",
-///    "mask", "masked_bias", "inv_freq", "cos_cached", "sin_cached", "running_mean", "running_var", "anchors").
+///    "mask", "masked_bias", "inv_freq", "cos_cached", "sin_cached", "running_mean", "running_var", "anchors", or
+///    that of a Constant node's output, "Constant_4_output_0"), and numbers that operators such as Resize take.
 /// 2. Inputs that are initializers too (old files), by rule 1.
 /// 3. Files without parameters (`export_params=False`): if no initializer is a parameter by rule 1 and some inputs
 ///    are plain, inputs with a dotted name ("transformer.wte.weight") are parameters, as are floating inputs of

@@ -34,6 +34,12 @@ std::string_view lastPart(std::string_view name)
     return separator == std::string_view::npos ? name : name.substr(separator + 1);
 }
 
+/// "Constant_4_output_0": how exporters call the value of a Constant node that a tool made an initializer.
+bool isConstantName(std::string_view name)
+{
+    return name.substr(0, 8) == "Constant" && name.find("_output_") != std::string_view::npos;
+}
+
 } // namespace
 
 void collectNamesRead(const OnnxGraph &graph, std::unordered_set<std::string_view> &names)
@@ -104,7 +110,8 @@ TensorRole roleOfStored(const OnnxTensor &tensor, const OnnxUses &uses)
     // Operators that take numbers, not parameters, in the inputs after the first.
     static const std::set<std::string_view> kNumbers
         = {"Resize", "Upsample", "Clip", "Dropout", "Pad", "OneHot", "Range", "TopK", "Expand", "Tile", "Slice"};
-    if (!isFloating(tensor.type.dataType) || isOneOf(lastPart(tensor.name), kBufferNames))
+    const std::string_view last = lastPart(tensor.name);
+    if (!isFloating(tensor.type.dataType) || isOneOf(last, kBufferNames) || isConstantName(last))
         return TensorRole::Buffer;
     const auto &list = uses.usesOf(tensor.name);
     const auto all = [&](auto predicate) {
