@@ -1,0 +1,244 @@
+#include "engine/kernels/kernel_call.h"
+#include "engine/kernels/kernel_table.h"
+#include "engine/kernels/movement.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+namespace planloom {
+
+namespace {
+
+/// x [n c ..] as [n, c, rest].
+struct ChannelView {
+    std::int64_t n = 1;
+    std::int64_t c = 1;
+    std::int64_t rest = 1;
+};
+
+ChannelView channelView(const Shape &x)
+{
+    ChannelView view;
+    view.n = x.empty() ? 1 : x[0];
+    view.c = x.size() < 2 ? 1 : x[1];
+    for (std::size_t d = 2; d < x.size(); ++d)
+        view.rest *= x[d];
+    return view;
+}
+
+/// Calls visit(channel, offset of its run) for every run of `rest` elements.
+template<typename Visit>
+void forEachRun(const ChannelView &view, Visit &&visit)
+{
+    for (std::int64_t i = 0; i < view.n; ++i) {
+        for (std::int64_t c = 0; c < view.c; ++c)
+            visit(c, (i * view.c + c) * view.rest);
+    }
+}
+
+double countOf(const Operator &op, const ChannelView &view)
+{
+    return static_cast<double>(op.attributes.integer("count", view.n * view.rest));
+}
+
+/// BatchMean and BatchVariance: sums per channel, divided by the number of elements in the whole pTensor.
+Result<void> statisticForward(const KernelCall &call)
+{
+    const bool variance = call.op->kind == OperatorKind::BatchVariance;
+    const Buffer *x = findInput(call, 0);
+    const Buffer *mean = findInput(call, 1);
+    const Buffer *y = findOutput(call, 0);
+    if (y == nullptr)
+        return {};
+    if (x == nullptr || (variance && mean == nullptr))
+        return missingSlot(call, "its input or its mean");
+    const ChannelView view = channelView(x->shape);
+    const double count = countOf(*call.op, view);
+    return withFloat(call, x->dataType, [&](auto zero) -> Result<void> {
+        using T = decltype(zero);
+        std::vector<double> sums(static_cast<std::size_t>(view.c), 0.0);
+        forEachRun(view, [&](std::int64_t c, std::int64_t at) {
+            const T *from = elements<const T>(*x) + at;
+            const double centre = variance ? static_cast<double>(elements<const T>(*mean)[c]) : 0.0;
+            double sum = 0;
+            for (std::int64_t i = 0; i < view.rest; ++i) {
+                const double d = static_cast<double>(from[i]) - centre;
+                sum += variance ? d * d : d;
+            }
+            sums[static_cast<std::size_t>(c)] += sum;
+        });
+        for (double &sum : sums)
+            sum /= count;
+        storeSums<T>(sums, *y);
+        return {};
+    });
+}
+
+Result<void> meanBackward(const KernelCall &call)
+{
+    const BackwardCall back(call);
+    const Buffer *dy = back.gradient();
+    const Buffer *dx = back.wanted(0);
+    if (dx == nullptr)
+        return {};
+    if (dy == nullptr)
+        return missingSlot(call, "a gradient");
+    const ChannelView view = channelView(dx->shape);
+    const double count = countOf(*call.op, view);
+    return withFloat(call, dx->dataType, [&](auto zero) -> Result<void> {
+        using T = decltype(zero);
+        forEachRun(view, [&](std::int64_t c, std::int64_t at) {
+            const auto share = static_cast<T>(static_cast<double>(elements<const T>(*dy)[c]) / count);
+            std::fill_n(elements<T>(*dx) + at, view.rest, share);
+        });
+        return {};
+    });
+}
+
+Result<void> varianceBackward(const KernelCall &call)
+{
+    const BackwardCall back(call);
+    const Buffer *dy = back.gradient();
+    const Buffer *x = back.input(0);
+    const Buffer *mean = back.input(1);
+    const Buffer *dx = back.wanted(0);
+    const Buffer *dmean = back.wanted(1);
+    if (dy == nullptr || x == nullptr || mean == nullptr)
+        return missingSlot(call, "a gradient or a saved input");
+    const ChannelView view = channelView(x->shape);
+    const double count = countOf(*call.op, view);
+    return withFloat(call, x->dataType, [&](auto zero) -> Result<void> {
+        using T = decltype(zero);
+        std::vector<double> sums(static_cast<std::size_t>(view.c), 0.0);
+        forEachRun(view, [&](std::int64_t c, std::int64_t at) {
+            const T *from = elements<const T>(*x) + at;
+            const T centre = elements<const T>(*mean)[c];
+            const auto scale = static_cast<T>(2 * static_cast<double>(elements<const T>(*dy)[c]) / count);
+            double sum = 0;
+            for (std::int64_t i = 0; i < view.rest; ++i) {
+                const T slope = scale * (from[i] - centre);
+                if (dx != nullptr)
+                    elements<T>(*dx)[at + i] = slope;
+                sum -= static_cast<double>(slope);
+            }
+            sums[static_cast<std::size_t>(c)] += sum;
+        });
+        if (dmean != nullptr)
+            storeSums<T>(sums, *dmean);
+        return {};
+    });
+}
+
+/// y = (x - mean) / sqrt(variance + epsilon) * scale + bias
+Result<void> normalizeForward(const KernelCall &call)
+{
+    const Buffer *y = findOutput(call, 0);
+    if (y == nullptr)
+        return {};
+    for (std::size_t slot = 0; slot < 3; ++slot) {
+        if (findInput(call, slot) == nullptr)
+            return missingSlot(call, "its input, mean or variance");
+    }
+    const Buffer &x = call.inputs[0];
+    const Buffer *scale = findInput(call, 3);
+    const Buffer *bias = findInput(call, 4);
+    const ChannelView view = channelView(x.shape);
+    const double epsilon = call.op->attributes.real("epsilon", 1e-5);
+    return withFloat(call, x.dataType, [&](auto zero) -> Result<void> {
+        using T = decltype(zero);
+        forEachRun(view, [&](std::int64_t c, std::int64_t at) {
+            const T mean = elements<const T>(call.inputs[1])[c];
+            const double inverse = 1 / std::sqrt(static_cast<double>(elements<const T>(call.inputs[2])[c]) + epsilon);
+            const auto factor = static_cast<T>(
+                inverse * (scale == nullptr ? 1.0 : static_cast<double>(elements<const T>(*scale)[c])));
+            const T shift = bias == nullptr ? T(0) : elements<const T>(*bias)[c];
+            const T *from = elements<const T>(x) + at;
+            T *to = elements<T>(*y) + at;
+            for (std::int64_t i = 0; i < view.rest; ++i)
+                to[i] = (from[i] - mean) * factor + shift;
+        });
+        return {};
+    });
+}
+
+Result<void> normalizeBackward(const KernelCall &call)
+{
+    const BackwardCall back(call);
+    const Buffer *dy = back.gradient();
+    const Buffer *x = back.input(0);
+    const Buffer *mean = back.input(1);
+    const Buffer *variance = back.input(2);
+    const Buffer *scale = back.input(3);
+    const Buffer *dx = back.wanted(0);
+    const Buffer *dmean = back.wanted(1);
+    const Buffer *dvariance = back.wanted(2);
+    const Buffer *dscale = back.wanted(3);
+    const Buffer *dbias = back.wanted(4);
+    const bool usesX = dvariance != nullptr || dscale != nullptr;
+    const bool usesVariance = usesX || dx != nullptr || dmean != nullptr;
+    if (dy == nullptr || (usesX && (x == nullptr || mean == nullptr)) || (usesVariance && variance == nullptr))
+        return missingSlot(call, "a gradient or a saved input");
+    const ChannelView view = channelView(dy->shape);
+    const double epsilon = call.op->attributes.real("epsilon", 1e-5);
+    return withFloat(call, dy->dataType, [&](auto zero) -> Result<void> {
+        using T = decltype(zero);
+        const auto channels = static_cast<std::size_t>(view.c);
+        std::vector<double> sums(channels, 0.0); // of dy
+        std::vector<double> products(channels, 0.0); // of dy (x - mean)
+        std::vector<double> inverses(channels, 1.0);
+        std::vector<double> scales(channels, 1.0);
+        for (std::size_t c = 0; c < channels; ++c) {
+            if (usesVariance)
+                inverses[c] = 1 / std::sqrt(static_cast<double>(elements<const T>(*variance)[c]) + epsilon);
+            if (scale != nullptr)
+                scales[c] = static_cast<double>(elements<const T>(*scale)[c]);
+        }
+        forEachRun(view, [&](std::int64_t channel, std::int64_t at) {
+            const auto c = static_cast<std::size_t>(channel);
+            const T *gradient = elements<const T>(*dy) + at;
+            double sum = 0;
+            double product = 0;
+            const double centre = usesX ? static_cast<double>(elements<const T>(*mean)[c]) : 0.0;
+            for (std::int64_t i = 0; i < view.rest; ++i) {
+                sum += static_cast<double>(gradient[i]);
+                if (usesX)
+                    product += static_cast<double>(gradient[i])
+                        * (static_cast<double>(elements<const T>(*x)[at + i]) - centre);
+            }
+            sums[c] += sum;
+            products[c] += product;
+            if (dx != nullptr) {
+                const auto factor = static_cast<T>(inverses[c] * scales[c]);
+                for (std::int64_t i = 0; i < view.rest; ++i)
+                    elements<T>(*dx)[at + i] = gradient[i] * factor;
+            }
+        });
+        for (std::size_t c = 0; c < channels; ++c) {
+            if (dmean != nullptr)
+                elements<T>(*dmean)[c] = static_cast<T>(-sums[c] * inverses[c] * scales[c]);
+            if (dvariance != nullptr)
+                elements<T>(*dvariance)[c]
+                    = static_cast<T>(-0.5 * products[c] * scales[c] * inverses[c] * inverses[c] * inverses[c]);
+            if (dscale != nullptr)
+                elements<T>(*dscale)[c] = static_cast<T>(products[c] * inverses[c]);
+            if (dbias != nullptr)
+                elements<T>(*dbias)[c] = static_cast<T>(sums[c]);
+        }
+        return {};
+    });
+}
+
+} // namespace
+
+void addBatchNormKernels(KernelTable &table)
+{
+    table.add(OperatorKind::BatchMean, Direction::Forward, statisticForward);
+    table.add(OperatorKind::BatchMean, Direction::Backward, meanBackward);
+    table.add(OperatorKind::BatchVariance, Direction::Forward, statisticForward);
+    table.add(OperatorKind::BatchVariance, Direction::Backward, varianceBackward);
+    table.add(OperatorKind::BatchNormalize, Direction::Forward, normalizeForward);
+    table.add(OperatorKind::BatchNormalize, Direction::Backward, normalizeBackward);
+}
+
+} // namespace planloom

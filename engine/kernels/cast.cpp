@@ -1,0 +1,263 @@
+#include "engine/kernels/iteration.h"
+#include "engine/kernels/kernel_call.h"
+#include "engine/kernels/kernel_table.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+
+namespace planloom {
+
+namespace {
+
+float fromBFloat16(std::uint16_t bits)
+{
+    return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
+}
+
+std::uint16_t toBFloat16(float value)
+{
+    const auto bits = std::bit_cast<std::uint32_t>(value);
+    if (std::isnan(value))
+        return static_cast<std::uint16_t>((bits >> 16) | 0x40U);
+    return static_cast<std::uint16_t>((bits + 0x7fffU + ((bits >> 16) & 1U)) >> 16); // To nearest, ties to even.
+}
+
+float fromFloat16(std::uint16_t bits)
+{
+    const int exponent = (bits >> 10) & 0x1f;
+    const int fraction = bits & 0x3ff;
+    float value = 0;
+    if (exponent == 0)
+        value = std::ldexp(static_cast<float>(fraction), -24);
+    else if (exponent == 31)
+        value = fraction == 0 ? std::numeric_limits<float>::infinity() : std::numeric_limits<float>::quiet_NaN();
+    else
+        value = std::ldexp(static_cast<float>(fraction + 1024), exponent - 25);
+    return (bits & 0x8000) != 0 ? -value : value;
+}
+
+std::uint16_t toFloat16(float value)
+{
+    const std::uint16_t sign = std::signbit(value) ? 0x8000 : 0;
+    const float a = std::fabs(value);
+    if (std::isnan(a))
+        return static_cast<std::uint16_t>(sign | 0x7e00);
+    if (a >= 65520.0f) // Half way between the largest number and what would follow it.
+        return static_cast<std::uint16_t>(sign | 0x7c00);
+    if (a == 0)
+        return sign;
+    int exponent = 0;
+    std::frexp(a, &exponent);
+    const int unit = std::max(exponent - 11, -24); // Exponent of the last place.
+    const auto units = static_cast<int>(std::nearbyint(std::ldexp(a, -unit)));
+    // The leading one of a normal number, and a carry out of its fraction, move on to the exponent by themselves.
+    return static_cast<std::uint16_t>(sign | ((unit + 24) * 1024 + units));
+}
+
+/// Conversion as in C, but out-of-range and NaN floats give the nearest integer, or 0, instead of being undefined.
+template<typename To, typename From>
+To converted(From value)
+{
+    if constexpr (std::is_integral_v<To> && std::is_floating_point_v<From>) {
+        if (!(value == value))
+            return To(0);
+        if (value >= static_cast<From>(std::numeric_limits<To>::max()))
+            return std::numeric_limits<To>::max();
+        if (value <= static_cast<From>(std::numeric_limits<To>::lowest()))
+            return std::numeric_limits<To>::lowest();
+    }
+    return static_cast<To>(value);
+}
+
+template<typename From>
+Result<void> castFrom(const KernelCall &call, const From *x, const Buffer &y)
+{
+    const std::int64_t count = elementCount(y);
+    if (y.dataType == DataType::Bool) {
+        for (std::int64_t i = 0; i < count; ++i)
+            elements<std::uint8_t>(y)[i] = x[i] != From(0) ? 1 : 0;
+        return {};
+    }
+    if (y.dataType == DataType::Float16 || y.dataType == DataType::BFloat16) {
+        const bool brain = y.dataType == DataType::BFloat16;
+        for (std::int64_t i = 0; i < count; ++i) {
+            const auto value = static_cast<float>(x[i]);
+            elements<std::uint16_t>(y)[i] = brain ? toBFloat16(value) : toFloat16(value);
+        }
+        return {};
+    }
+    return withNumber(call, y.dataType, [&](auto zero) -> Result<void> {
+        using To = decltype(zero);
+        for (std::int64_t i = 0; i < count; ++i)
+            elements<To>(y)[i] = converted<To>(x[i]);
+        return {};
+    });
+}
+
+Result<void> cast(const KernelCall &call, const Buffer &x, const Buffer &y)
+{
+    if (x.dataType == y.dataType) {
+        std::memmove(y.data, x.data, byteCount(y));
+        return {};
+    }
+    if (x.dataType == DataType::Float16 || x.dataType == DataType::BFloat16) {
+        const std::int64_t count = elementCount(x);
+        std::vector<float> wide(static_cast<std::size_t>(count));
+        for (std::int64_t i = 0; i < count; ++i) {
+            const std::uint16_t bits = elements<const std::uint16_t>(x)[i];
+            wide[static_cast<std::size_t>(i)] = x.dataType == DataType::BFloat16 ? fromBFloat16(bits) : fromFloat16(bits);
+        }
+        return castFrom(call, wide.data(), y);
+    }
+    return withNumber(call, x.dataType,
+        [&](auto zero) -> Result<void> { return castFrom(call, elements<const decltype(zero)>(x), y); });
+}
+
+/// Cast and Identity; an Identity's types are the same.
+Result<void> castForward(const KernelCall &call)
+{
+    const Buffer *x = findInput(call, 0);
+    const Buffer *y = findOutput(call, 0);
+    if (y == nullptr)
+        return {};
+    if (x == nullptr)
+        return elementCount(*y) == 0 ? Result<void>{} : missingSlot(call, "its input");
+    return cast(call, *x, *y);
+}
+
+Result<void> castBackward(const KernelCall &call)
+{
+    const BackwardCall back(call);
+    const Buffer *dx = back.wanted(0);
+    if (dx == nullptr)
+        return {};
+    if (back.gradient() == nullptr)
+        return missingSlot(call, "a gradient");
+    return cast(call, *back.gradient(), *dx);
+}
+
+Result<void> notForward(const KernelCall &call)
+{
+    const Buffer *x = findInput(call, 0);
+    const Buffer *y = findOutput(call, 0);
+    if (y == nullptr)
+        return {};
+    if (x == nullptr)
+        return missingSlot(call, "its input");
+    if (sizeOf(x->dataType) != 1)
+        return unsupportedType(call, x->dataType);
+    for (std::int64_t i = 0; i < elementCount(*y); ++i)
+        elements<std::uint8_t>(*y)[i] = elements<const std::uint8_t>(*x)[i] == 0 ? 1 : 0;
+    return {};
+}
+
+template<bool kInfinite>
+Result<void> classify(const KernelCall &call)
+{
+    const Buffer *x = findInput(call, 0);
+    const Buffer *y = findOutput(call, 0);
+    if (y == nullptr)
+        return {};
+    if (x == nullptr)
+        return missingSlot(call, "its input");
+    const bool negative = call.op->attributes.integer("detect_negative", 1) != 0;
+    const bool positive = call.op->attributes.integer("detect_positive", 1) != 0;
+    return withFloat(call, x->dataType, [&](auto zero) -> Result<void> {
+        const auto *from = elements<const decltype(zero)>(*x);
+        for (std::int64_t i = 0; i < elementCount(*y); ++i) {
+            const bool found = kInfinite ? std::isinf(from[i]) && (from[i] < 0 ? negative : positive)
+                                         : std::isnan(from[i]);
+            elements<std::uint8_t>(*y)[i] = found ? 1 : 0;
+        }
+        return {};
+    });
+}
+
+/// Mixes all bits of `x` (the finaliser of the SplitMix64 generator).
+std::uint64_t mixed(std::uint64_t x)
+{
+    x += 0x9e3779b97f4a7c15ULL;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
+    return x ^ (x >> 31);
+}
+
+/// y = x / (1 - ratio) where element i of the whole pTensor is kept, else 0. `place` says where the part lies.
+Result<void> drop(const KernelCall &call, const Buffer &x, const Buffer &y, const Buffer &place)
+{
+    const double ratio = call.op->attributes.real("ratio", 0.5);
+    if (ratio <= 0) {
+        std::memmove(y.data, x.data, byteCount(y));
+        return {};
+    }
+    const std::uint64_t key
+        = mixed(call.seed ^ mixed(static_cast<std::uint64_t>(call.op->attributes.integer("seed"))));
+    // Kept if the top 53 bits of the draw, as a fraction, are at least `ratio`.
+    const auto bound = static_cast<std::uint64_t>(std::min(ratio, 1.0) * 0x1p53);
+    const std::size_t rank = place.shape.size();
+    Shape whole(rank);
+    std::int64_t first = 0;
+    for (std::size_t d = 0; d < rank; ++d)
+        whole[d] = wholeExtent(place, d);
+    const Shape wholeStrides = denseStrides(whole);
+    for (std::size_t d = 0; d < rank; ++d)
+        first += firstOf(place, d) * wholeStrides[d];
+    return withFloat(call, x.dataType, [&](auto zero) -> Result<void> {
+        using T = decltype(zero);
+        const T scale = ratio >= 1 ? T(0) : static_cast<T>(1 / (1 - ratio));
+        const T *from = elements<const T>(x);
+        T *to = elements<T>(y);
+        const LoopNest<2> nest(place.shape, {denseStrides(place.shape), wholeStrides});
+        nest.forEachRow([&](const auto &at, std::int64_t count, const auto &steps) {
+            for (std::int64_t i = 0; i < count; ++i) {
+                const std::int64_t here = at[0] + i * steps[0];
+                const auto index = static_cast<std::uint64_t>(first + at[1] + i * steps[1]);
+                to[here] = mixed(key ^ mixed(index)) >> 11 >= bound ? from[here] * scale : T(0);
+            }
+        });
+        return {};
+    });
+}
+
+Result<void> dropoutForward(const KernelCall &call)
+{
+    const Buffer *x = findInput(call, 0);
+    const Buffer *y = findOutput(call, 0);
+    if (y == nullptr)
+        return {};
+    if (x == nullptr)
+        return missingSlot(call, "its input");
+    return drop(call, *x, *y, *y);
+}
+
+Result<void> dropoutBackward(const KernelCall &call)
+{
+    const BackwardCall back(call);
+    const Buffer *dx = back.wanted(0);
+    if (dx == nullptr)
+        return {};
+    if (back.gradient() == nullptr)
+        return missingSlot(call, "a gradient");
+    return drop(call, *back.gradient(), *dx, *back.gradient());
+}
+
+} // namespace
+
+void addCastKernels(KernelTable &table)
+{
+    for (const OperatorKind kind : {OperatorKind::Cast, OperatorKind::Identity}) {
+        table.add(kind, Direction::Forward, castForward);
+        table.add(kind, Direction::Backward, castBackward);
+    }
+    table.add(OperatorKind::Not, Direction::Forward, notForward);
+    table.add(OperatorKind::IsInf, Direction::Forward, classify<true>);
+    table.add(OperatorKind::IsNaN, Direction::Forward, classify<false>);
+    table.add(OperatorKind::Dropout, Direction::Forward, dropoutForward);
+    table.add(OperatorKind::Dropout, Direction::Backward, dropoutBackward);
+}
+
+} // namespace planloom

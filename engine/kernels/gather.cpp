@@ -1,0 +1,267 @@
+#include "engine/kernels/indexing.h"
+#include "engine/kernels/iteration.h"
+#include "engine/kernels/kernel_call.h"
+#include "engine/kernels/kernel_table.h"
+
+#include <cstring>
+#include <vector>
+
+namespace planloom {
+
+namespace {
+
+bool isIndex(DataType type)
+{
+    return !isFloating(type);
+}
+
+/// The indices as non-negative positions below `bound`.
+Result<std::vector<std::int64_t>> positions(const KernelCall &call, const Buffer &indices, std::int64_t bound)
+{
+    if (!isIndex(indices.dataType))
+        return unsupportedType(call, indices.dataType);
+    std::vector<std::int64_t> found(static_cast<std::size_t>(elementCount(indices)));
+    for (std::size_t i = 0; i < found.size(); ++i) {
+        const std::int64_t index = integerAt(indices, static_cast<std::int64_t>(i));
+        if (index < -bound || index >= bound)
+            return indexOutOfRange(call, index, bound);
+        found[i] = index < 0 ? index + bound : index;
+    }
+    return found;
+}
+
+// --- Gather: y[outer, indices, inner] = x[outer, axis, inner] --------------------------------------------------
+
+Result<void> gatherForward(const KernelCall &call)
+{
+    const Buffer *x = findInput(call, 0);
+    const Buffer *indices = findInput(call, 1);
+    const Buffer *y = findOutput(call, 0);
+    if (y == nullptr || elementCount(*y) == 0)
+        return {};
+    if (x == nullptr || indices == nullptr)
+        return missingSlot(call, "its input or its indices");
+    const AxisView view = axisView(x->shape, call.op->attributes.integer("axis"));
+    TRY(const auto at, positions(call, *indices, view.extent));
+    const std::int64_t run = view.inner * sizeOf(x->dataType);
+    std::byte *to = y->data;
+    for (std::int64_t o = 0; o < view.outer; ++o) {
+        for (const std::int64_t position : at) {
+            std::memcpy(to, x->data + (o * view.extent + position) * run, static_cast<std::size_t>(run));
+            to += run;
+        }
+    }
+    return {};
+}
+
+template<typename T>
+void addRun(T *to, const T *from, std::int64_t count)
+{
+    for (std::int64_t i = 0; i < count; ++i)
+        to[i] += from[i];
+}
+
+Result<void> gatherBackward(const KernelCall &call)
+{
+    const BackwardCall back(call);
+    const Buffer *dy = back.gradient();
+    const Buffer *indices = back.input(1);
+    const Buffer *dx = back.wanted(0);
+    if (dx == nullptr)
+        return {};
+    if (dy == nullptr || indices == nullptr)
+        return missingSlot(call, "a gradient or its indices");
+    const AxisView view = axisView(dx->shape, call.op->attributes.integer("axis"));
+    TRY(const auto at, positions(call, *indices, view.extent));
+    fillZero(*dx);
+    return withFloat(call, dx->dataType, [&](auto zero) -> Result<void> {
+        using T = decltype(zero);
+        const T *from = elements<const T>(*dy);
+        for (std::int64_t o = 0; o < view.outer; ++o) {
+            for (const std::int64_t position : at) {
+                addRun(elements<T>(*dx) + (o * view.extent + position) * view.inner, from, view.inner);
+                from += view.inner;
+            }
+        }
+        return {};
+    });
+}
+
+// --- Embedding: a table of which this part may hold only some rows ---------------------------------------------
+
+Result<void> embeddingForward(const KernelCall &call)
+{
+    const Buffer *table = findInput(call, 0);
+    const Buffer *indices = findInput(call, 1);
+    const Buffer *y = findOutput(call, 0);
+    if (y == nullptr)
+        return {};
+    if (table == nullptr || indices == nullptr)
+        return missingSlot(call, "its table or its indices");
+    TRY(const auto at, positions(call, *indices, wholeExtent(*table, 0)));
+    const std::int64_t first = firstOf(*table, 0);
+    const std::int64_t run = table->shape[1] * sizeOf(table->dataType);
+    std::byte *to = y->data;
+    for (const std::int64_t position : at) {
+        const std::int64_t row = position - first;
+        if (row >= 0 && row < table->shape[0])
+            std::memcpy(to, table->data + row * run, static_cast<std::size_t>(run));
+        else
+            std::memset(to, 0, static_cast<std::size_t>(run));
+        to += run;
+    }
+    return {};
+}
+
+Result<void> embeddingBackward(const KernelCall &call)
+{
+    const BackwardCall back(call);
+    const Buffer *dy = back.gradient();
+    const Buffer *indices = back.input(1);
+    const Buffer *dx = back.wanted(0);
+    if (dx == nullptr)
+        return {};
+    if (dy == nullptr || indices == nullptr)
+        return missingSlot(call, "a gradient or its indices");
+    TRY(const auto at, positions(call, *indices, wholeExtent(*dx, 0)));
+    const std::int64_t first = firstOf(*dx, 0);
+    const std::int64_t width = dx->shape[1];
+    fillZero(*dx);
+    return withFloat(call, dx->dataType, [&](auto zero) -> Result<void> {
+        using T = decltype(zero);
+        const T *from = elements<const T>(*dy);
+        for (const std::int64_t position : at) {
+            const std::int64_t row = position - first;
+            if (row >= 0 && row < dx->shape[0])
+                addRun(elements<T>(*dx) + row * width, from, width);
+            from += width;
+        }
+        return {};
+    });
+}
+
+} // namespace
+
+// --- GatherElements: y[i j k] = x[i indices[i j k] k] ----------------------------------------------------------
+
+Result<std::vector<std::int64_t>> elementOffsets(const KernelCall &call, const Buffer &indices, const Shape &x)
+{
+    const auto axis = static_cast<std::size_t>(call.op->attributes.integer("axis"));
+    TRY(auto offsets, positions(call, indices, x[axis]));
+    const Shape dense = denseStrides(x);
+    Shape strides = dense;
+    strides[axis] = 0;
+    const LoopNest<2> nest(indices.shape, {denseStrides(indices.shape), strides});
+    nest.forEachRow([&](const auto &at, std::int64_t count, const auto &steps) {
+        for (std::int64_t i = 0; i < count; ++i) {
+            std::int64_t &offset = offsets[static_cast<std::size_t>(at[0] + i * steps[0])];
+            offset = offset * dense[axis] + at[1] + i * steps[1];
+        }
+    });
+    return offsets;
+}
+
+// --- GatherND: an index names the first dimensions of x behind the batch ---------------------------------------
+
+Result<std::vector<std::int64_t>> sliceOffsets(
+    const KernelCall &call, const Buffer &indices, const Shape &x, std::int64_t batchDims, std::int64_t &run)
+{
+    if (!isIndex(indices.dataType))
+        return unsupportedType(call, indices.dataType);
+    const Shape dense = denseStrides(x);
+    const std::int64_t width = indices.shape.back();
+    const std::int64_t tuples = width == 0 ? 0 : elementCount(indices) / width;
+    std::int64_t batches = 1;
+    for (std::int64_t d = 0; d < batchDims; ++d)
+        batches *= x[static_cast<std::size_t>(d)];
+    const std::int64_t perBatch = batches == 0 ? 0 : tuples / batches;
+    const std::int64_t batchStride = batchDims == 0 ? 0 : dense[static_cast<std::size_t>(batchDims - 1)];
+    run = 1;
+    for (auto d = static_cast<std::size_t>(batchDims + width); d < x.size(); ++d)
+        run *= x[d];
+    std::vector<std::int64_t> offsets(static_cast<std::size_t>(tuples));
+    for (std::int64_t t = 0; t < tuples; ++t) {
+        std::int64_t offset = perBatch == 0 ? 0 : t / perBatch * batchStride;
+        for (std::int64_t q = 0; q < width; ++q) {
+            const auto d = static_cast<std::size_t>(batchDims + q);
+            const std::int64_t index = integerAt(indices, t * width + q);
+            if (index < -x[d] || index >= x[d])
+                return indexOutOfRange(call, index, x[d]);
+            offset += (index < 0 ? index + x[d] : index) * dense[d];
+        }
+        offsets[static_cast<std::size_t>(t)] = offset;
+    }
+    return offsets;
+}
+
+namespace {
+
+/// Offsets in x for both kinds, with the length of the runs they begin.
+Result<std::vector<std::int64_t>> offsetsOf(
+    const KernelCall &call, const Buffer &indices, const Shape &x, std::int64_t &run)
+{
+    run = 1;
+    if (call.op->kind == OperatorKind::GatherElements)
+        return elementOffsets(call, indices, x);
+    return sliceOffsets(call, indices, x, call.op->attributes.integer("batch_dims"), run);
+}
+
+Result<void> pickForward(const KernelCall &call)
+{
+    const Buffer *x = findInput(call, 0);
+    const Buffer *indices = findInput(call, 1);
+    const Buffer *y = findOutput(call, 0);
+    if (y == nullptr)
+        return {};
+    if (x == nullptr || indices == nullptr)
+        return missingSlot(call, "its input or its indices");
+    std::int64_t run = 1;
+    TRY(const auto offsets, offsetsOf(call, *indices, x->shape, run));
+    const std::int64_t size = sizeOf(x->dataType);
+    std::byte *to = y->data;
+    for (const std::int64_t offset : offsets) {
+        std::memcpy(to, x->data + offset * size, static_cast<std::size_t>(run * size));
+        to += run * size;
+    }
+    return {};
+}
+
+Result<void> pickBackward(const KernelCall &call)
+{
+    const BackwardCall back(call);
+    const Buffer *dy = back.gradient();
+    const Buffer *indices = back.input(1);
+    const Buffer *dx = back.wanted(0);
+    if (dx == nullptr)
+        return {};
+    if (dy == nullptr || indices == nullptr)
+        return missingSlot(call, "a gradient or its indices");
+    std::int64_t run = 1;
+    TRY(const auto offsets, offsetsOf(call, *indices, dx->shape, run));
+    fillZero(*dx);
+    return withFloat(call, dx->dataType, [&](auto zero) -> Result<void> {
+        using T = decltype(zero);
+        const T *from = elements<const T>(*dy);
+        for (const std::int64_t offset : offsets) {
+            addRun(elements<T>(*dx) + offset, from, run);
+            from += run;
+        }
+        return {};
+    });
+}
+
+} // namespace
+
+void addGatherKernels(KernelTable &table)
+{
+    const auto add = [&table](OperatorKind kind, Kernel forward, Kernel backward) {
+        table.add(kind, Direction::Forward, forward);
+        table.add(kind, Direction::Backward, backward);
+    };
+    add(OperatorKind::Gather, gatherForward, gatherBackward);
+    add(OperatorKind::Embedding, embeddingForward, embeddingBackward);
+    add(OperatorKind::GatherElements, pickForward, pickBackward);
+    add(OperatorKind::GatherND, pickForward, pickBackward);
+}
+
+} // namespace planloom

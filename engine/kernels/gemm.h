@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace planloom {
+
+/// One of the loops around a matrix product: how far each matrix moves per iteration, in elements.
+struct BatchLoop {
+    std::int64_t extent = 1;
+    std::int64_t a = 0; ///< 0 where a is the same in every iteration; likewise b.
+    std::int64_t b = 0;
+    std::int64_t c = 0; ///< 0 where the products of all iterations are summed.
+};
+
+/// c [m n] = a [m k] * b [k n] + bias [n], for every combination of the batch loops.
+///
+/// Strides are in elements, so a transposed operand costs nothing. Of c's two strides one must be 1.
+template<typename T>
+struct MatrixProduct {
+    std::int64_t m = 1;
+    std::int64_t n = 1;
+    std::int64_t k = 1;
+    const T *a = nullptr;
+    std::int64_t aRow = 0; ///< From a[i][p] to a[i + 1][p].
+    std::int64_t aColumn = 1;
+    const T *b = nullptr;
+    std::int64_t bRow = 0;
+    std::int64_t bColumn = 1;
+    T *c = nullptr;
+    std::int64_t cRow = 0;
+    std::int64_t cColumn = 1;
+    const T *bias = nullptr; ///< Added to every row of c; only without batch loops that sum.
+    std::vector<BatchLoop> batch{}; ///< Outermost first.
+};
+
+/// Computes the product on the calling thread, with oneDNN where the build has it, T is float and the strides
+/// suit it. Batch loops that lengthen m, n or k instead are folded into them.
+/// O(batch m n k).
+template<typename T>
+void multiply(MatrixProduct<T> product);
+
+extern template void multiply<float>(MatrixProduct<float> product);
+extern template void multiply<double>(MatrixProduct<double> product);
+
+/// One product, or several with the same strides between them: what the two implementations compute.
+template<typename T>
+struct ProductStep {
+    MatrixProduct<T> product{}; ///< Without batch loops, cColumn 1.
+    std::int64_t repeats = 1;
+    std::int64_t aStep = 0;
+    std::int64_t bStep = 0;
+    std::int64_t cStep = 0;
+    bool accumulate = false; ///< c += instead of c =.
+};
+
+/// With oneDNN. False if it cannot (nothing was written then), or the build does not have it.
+bool multiplyWithOneDnn(const ProductStep<float> &step);
+
+/// With loops of our own.
+void multiplyPortably(const ProductStep<float> &step);
+void multiplyPortably(const ProductStep<double> &step);
+
+/// Holds OpenMP, with which oneDNN threads, to one thread on the calling thread; cheap after the first time.
+void holdToOneThread();
+
+} // namespace planloom

@@ -1,0 +1,62 @@
+#include "engine/kernels/kernel.h"
+
+#include "engine/kernels/kernel_call.h"
+#include "engine/kernels/kernel_table.h"
+
+#include <cassert>
+
+namespace planloom {
+
+namespace {
+
+const KernelTable &kernelTable()
+{
+    static const KernelTable table = [] {
+        KernelTable made;
+        addUnaryKernels(made);
+        addCastKernels(made);
+        addBinaryKernels(made);
+        addLogicKernels(made);
+        addMatMulKernels(made);
+        addEinsumKernels(made);
+        addConvKernels(made);
+        addPoolKernels(made);
+        addNormKernels(made);
+        addBatchNormKernels(made);
+        addSoftmaxKernels(made);
+        addLpKernels(made);
+        addLossKernels(made);
+        addReduceKernels(made);
+        addMovementKernels(made);
+        addGatherKernels(made);
+        addScatterKernels(made);
+        addSequenceKernels(made);
+        addGenerateKernels(made);
+        addResizeKernels(made);
+        addRotaryKernels(made);
+        addRecurrentKernels(made);
+        addOptimizerKernels(made);
+        return made;
+    }();
+    return table;
+}
+
+} // namespace
+
+Result<void> runKernel(const KernelCall &call)
+{
+    assert(call.op != nullptr);
+    const Kernel kernel = kernelTable().find(call.op->kind, call.op->direction);
+    if (kernel == nullptr) {
+        const std::string type = call.op->attributes.text("onnx_type", nameOf(call.op->kind));
+        return notSupported(call, "operator " + call.op->name + " (" + type + ") has no implementation to run");
+    }
+    return kernel(call);
+}
+
+bool hasKernel(const Operator &op)
+{
+    return kernelTable().find(op.kind, op.direction) != nullptr;
+}
+
+} // namespace planloom

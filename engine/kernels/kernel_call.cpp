@@ -1,0 +1,109 @@
+#include "engine/kernels/kernel_call.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace planloom {
+
+namespace {
+
+Error errorOf(const KernelCall &call, ErrorCode code, std::string message, std::string advice)
+{
+    return Error{code, std::move(message), std::move(advice), "operator:" + call.op->name};
+}
+
+bool mentions(const TensorTerms &terms, std::int32_t dimension)
+{
+    return std::any_of(terms.terms.begin(), terms.terms.end(), [dimension](const Term &term) {
+        return std::find(term.factors.begin(), term.factors.end(), dimension) != term.factors.end();
+    });
+}
+
+} // namespace
+
+Error invalidInput(const KernelCall &call, std::string message, std::string advice)
+{
+    return errorOf(call, ErrorCode::InvalidInput, std::move(message), std::move(advice));
+}
+
+Error notSupported(const KernelCall &call, std::string message, std::string advice)
+{
+    return errorOf(call, ErrorCode::NotSupported, std::move(message), std::move(advice));
+}
+
+Error unsupportedType(const KernelCall &call, DataType type)
+{
+    return notSupported(call,
+        "operator " + call.op->name + " (" + nameOf(call.op->kind) + ") cannot compute with " + nameOf(type),
+        "cast its inputs to float32");
+}
+
+Error missingSlot(const KernelCall &call, const char *what)
+{
+    return errorOf(call, ErrorCode::Internal,
+        "operator " + call.op->name + " (" + nameOf(call.op->kind) + ") was called without " + what, {});
+}
+
+Error indexOutOfRange(const KernelCall &call, std::int64_t index, std::int64_t bound)
+{
+    return invalidInput(call,
+        "operator " + call.op->name + " got index " + std::to_string(index) + ", expected one in [-"
+            + std::to_string(bound) + ", " + std::to_string(bound) + ")",
+        "check the values fed to the model's inputs");
+}
+
+bool makesTerm(const KernelCall &call, std::size_t output, std::initializer_list<std::size_t> from)
+{
+    const Annotation &annotation = call.op->annotation;
+    if (call.value.index != 0) {
+        const auto isLinear = [&annotation](std::size_t slot) {
+            return std::find(annotation.linearInputs.begin(), annotation.linearInputs.end(),
+                       static_cast<std::int32_t>(slot))
+                != annotation.linearInputs.end();
+        };
+        bool divided = std::any_of(from.begin(), from.end(), isLinear);
+        if (call.op->direction == Direction::Backward)
+            divided = divided || isLinear(BackwardCall(call).inputSlot(output));
+        if (!divided)
+            return false;
+    }
+    for (std::size_t d = 0; d < call.ranges.size() && d < annotation.dimensions.size(); ++d) {
+        const Dimension &dimension = annotation.dimensions[d];
+        if (dimension.mark != DimensionMark::Reduce || call.ranges[d].begin == 0)
+            continue;
+        const auto index = static_cast<std::int32_t>(d);
+        bool seen = output < annotation.outputs.size() && mentions(annotation.outputs[output], index);
+        for (const std::size_t slot : from)
+            seen = seen || (slot < annotation.inputs.size() && mentions(annotation.inputs[slot], index));
+        if (!seen)
+            return false;
+    }
+    return true;
+}
+
+void fillZero(const Buffer &buffer)
+{
+    if (buffer.data != nullptr)
+        std::memset(buffer.data, 0, byteCount(buffer));
+}
+
+std::int64_t integerAt(const Buffer &buffer, std::int64_t i)
+{
+    switch (buffer.dataType) {
+    case DataType::Int64:
+        return elements<const std::int64_t>(buffer)[i];
+    case DataType::Int32:
+        return elements<const std::int32_t>(buffer)[i];
+    case DataType::Int16:
+        return elements<const std::int16_t>(buffer)[i];
+    case DataType::Int8:
+        return elements<const std::int8_t>(buffer)[i];
+    case DataType::UInt8:
+    case DataType::Bool:
+        return elements<const std::uint8_t>(buffer)[i];
+    default:
+        return 0;
+    }
+}
+
+} // namespace planloom

@@ -1,0 +1,249 @@
+#include "engine/kernels/iteration.h"
+#include "engine/kernels/kernel_call.h"
+#include "engine/kernels/kernel_table.h"
+#include "engine/kernels/vector_math.h"
+
+#include <cmath>
+#include <optional>
+#include <vector>
+
+namespace planloom {
+
+namespace {
+
+/// Labels other than the one to ignore, with their weights.
+class Labels
+{
+public:
+    Labels(const KernelCall &call, const Buffer &labels, const Buffer *weights)
+        : m_call(call), m_labels(labels), m_weights(weights)
+    {
+        if (call.op->attributes.has("ignore_index"))
+            m_ignored = call.op->attributes.integer("ignore_index");
+    }
+
+    /// The class of item i, or -1 if it is to be ignored; InvalidInput if it is none of the `classes`.
+    Result<std::int64_t> classOf(std::int64_t i, std::int64_t classes) const
+    {
+        const std::int64_t label = integerAt(m_labels, i);
+        if (m_ignored && label == *m_ignored)
+            return std::int64_t{-1};
+        if (label < 0 || label >= classes) {
+            return invalidInput(m_call,
+                "operator " + m_call.op->name + " got label " + std::to_string(label) + ", expected one in [0, "
+                    + std::to_string(classes) + ")",
+                "check the labels fed to the model, and the label to ignore");
+        }
+        return label;
+    }
+
+    /// What the item of class `label` counts.
+    double weightOf(std::int64_t label) const
+    {
+        if (m_weights == nullptr)
+            return 1;
+        return m_weights->dataType == DataType::Float64
+            ? elements<const double>(*m_weights)[label]
+            : static_cast<double>(elements<const float>(*m_weights)[label]);
+    }
+
+private:
+    const KernelCall &m_call;
+    const Buffer &m_labels;
+    const Buffer *m_weights;
+    std::optional<std::int64_t> m_ignored{};
+};
+
+/// Largest logit and sum of the exponentials of their distances from it.
+template<typename T>
+struct Normaliser {
+    T largest{};
+    double sum = 0;
+};
+
+template<typename T>
+PLANLOOM_INLINE Normaliser<T> normaliserOfRow(const T *x, std::int64_t count)
+{
+    Normaliser<T> made;
+    const T largest = maximumOf(x, count);
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (std::int64_t i = 0; i < count; ++i)
+        sum += static_cast<double>(expOf(x[i] - largest));
+    made.largest = largest;
+    made.sum = sum;
+    return made;
+}
+
+PLANLOOM_HOT void normalise(const float *x, std::int64_t count, Normaliser<float> &made)
+{
+    made = normaliserOfRow(x, count);
+}
+void normalise(const double *x, std::int64_t count, Normaliser<double> &made)
+{
+    made = normaliserOfRow(x, count);
+}
+
+PLANLOOM_HOT void scaledSoftmax(const float *x, float *dx, std::int64_t count, float largest, float scale)
+{
+    for (std::int64_t i = 0; i < count; ++i)
+        dx[i] = expOf(x[i] - largest) * scale;
+}
+void scaledSoftmax(const double *x, double *dx, std::int64_t count, double largest, double scale)
+{
+    for (std::int64_t i = 0; i < count; ++i)
+        dx[i] = expOf(x[i] - largest) * scale;
+}
+
+/// Logits are [n c ..], or [c] with a single label.
+AxisView classView(const Shape &logits)
+{
+    return axisView(logits, logits.size() == 1 ? 0 : 1);
+}
+
+/// The classes of one item: in place, or gathered where they are apart.
+template<typename T>
+const T *rowOf(const T *x, const AxisView &view, std::int64_t o, std::int64_t i, std::vector<T> &line)
+{
+    const T *row = x + o * view.extent * view.inner + i;
+    if (view.inner == 1)
+        return row;
+    line.resize(static_cast<std::size_t>(view.extent));
+    for (std::int64_t c = 0; c < view.extent; ++c)
+        line[static_cast<std::size_t>(c)] = row[c * view.inner];
+    return line.data();
+}
+
+Result<void> lossForward(const KernelCall &call)
+{
+    const Buffer *x = findInput(call, 0);
+    const Buffer *labels = findInput(call, 1);
+    const Buffer *y = findOutput(call, 0);
+    if (y == nullptr)
+        return {};
+    if (x == nullptr || labels == nullptr)
+        return missingSlot(call, "its logits or its labels");
+    const Labels known(call, *labels, findInput(call, 2));
+    const AxisView view = classView(x->shape);
+    const bool sum = call.op->attributes.text("reduction", "sum") == "sum";
+    const bool logits = call.op->kind == OperatorKind::CrossEntropy;
+    return withFloat(call, x->dataType, [&](auto zero) -> Result<void> {
+        using T = decltype(zero);
+        double total = 0;
+        std::vector<T> line;
+        for (std::int64_t o = 0; o < view.outer; ++o) {
+            for (std::int64_t i = 0; i < view.inner; ++i) {
+                const std::int64_t item = o * view.inner + i;
+                TRY(const std::int64_t label, known.classOf(item, view.extent));
+                double loss = 0;
+                if (label >= 0 && logits) {
+                    const T *row = rowOf(elements<const T>(*x), view, o, i, line);
+                    Normaliser<T> normaliser;
+                    normalise(row, view.extent, normaliser);
+                    loss = known.weightOf(label)
+                        * (std::log(normaliser.sum) + static_cast<double>(normaliser.largest)
+                            - static_cast<double>(row[label]));
+                } else if (label >= 0) {
+                    loss = -known.weightOf(label)
+                        * static_cast<double>(
+                            elements<const T>(*x)[(o * view.extent + label) * view.inner + i]);
+                }
+                total += loss;
+                if (!sum)
+                    elements<T>(*y)[item] = static_cast<T>(loss);
+            }
+        }
+        if (sum)
+            elements<T>(*y)[0] = static_cast<T>(total);
+        return {};
+    });
+}
+
+Result<void> lossBackward(const KernelCall &call)
+{
+    const BackwardCall back(call);
+    const Buffer *dx = back.wanted(0);
+    const Buffer *dy = back.gradient();
+    const Buffer *x = back.input(0);
+    const Buffer *labels = back.input(1);
+    if (dx == nullptr)
+        return {};
+    const bool logits = call.op->kind == OperatorKind::CrossEntropy;
+    if (dy == nullptr || labels == nullptr || (logits && x == nullptr))
+        return missingSlot(call, "a gradient, its logits or its labels");
+    const Labels known(call, *labels, back.input(2));
+    const AxisView view = classView(dx->shape);
+    const bool sum = call.op->attributes.text("reduction", "sum") == "sum";
+    if (!logits || view.inner != 1)
+        fillZero(*dx);
+    return withFloat(call, dx->dataType, [&](auto zero) -> Result<void> {
+        using T = decltype(zero);
+        std::vector<T> line;
+        std::vector<T> made(static_cast<std::size_t>(view.extent));
+        for (std::int64_t o = 0; o < view.outer; ++o) {
+            for (std::int64_t i = 0; i < view.inner; ++i) {
+                const std::int64_t item = o * view.inner + i;
+                TRY(const std::int64_t label, known.classOf(item, view.extent));
+                T *to = elements<T>(*dx) + o * view.extent * view.inner + i;
+                if (label < 0) {
+                    for (std::int64_t c = 0; c < view.extent; ++c)
+                        to[c * view.inner] = T(0);
+                    continue;
+                }
+                const double gradient
+                    = static_cast<double>(elements<const T>(*dy)[sum ? 0 : item]) * known.weightOf(label);
+                if (logits) {
+                    const T *row = rowOf(elements<const T>(*x), view, o, i, line);
+                    Normaliser<T> normaliser;
+                    normalise(row, view.extent, normaliser);
+                    T *target = view.inner == 1 ? to : made.data();
+                    scaledSoftmax(row, target, view.extent, normaliser.largest,
+                        static_cast<T>(gradient / normaliser.sum));
+                    if (view.inner != 1) {
+                        for (std::int64_t c = 0; c < view.extent; ++c)
+                            to[c * view.inner] = made[static_cast<std::size_t>(c)];
+                    }
+                }
+                to[label * view.inner] -= static_cast<T>(gradient);
+            }
+        }
+        return {};
+    });
+}
+
+Result<void> countValid(const KernelCall &call)
+{
+    const Buffer *labels = findInput(call, 0);
+    const Buffer *weights = findInput(call, 1);
+    const Buffer *y = findOutput(call, 0);
+    if (y == nullptr)
+        return {};
+    if (labels == nullptr)
+        return missingSlot(call, "its labels");
+    const Labels known(call, *labels, weights);
+    const std::int64_t classes
+        = weights == nullptr ? std::numeric_limits<std::int64_t>::max() : elementCount(*weights);
+    double total = 0;
+    for (std::int64_t i = 0; i < elementCount(*labels); ++i) {
+        TRY(const std::int64_t label, known.classOf(i, classes));
+        total += label < 0 ? 0 : known.weightOf(label);
+    }
+    return withFloat(call, y->dataType, [&](auto zero) -> Result<void> {
+        using T = decltype(zero);
+        elements<T>(*y)[0] = static_cast<T>(total);
+        return {};
+    });
+}
+
+} // namespace
+
+void addLossKernels(KernelTable &table)
+{
+    for (const OperatorKind kind : {OperatorKind::CrossEntropy, OperatorKind::NegativeLogLikelihood}) {
+        table.add(kind, Direction::Forward, lossForward);
+        table.add(kind, Direction::Backward, lossBackward);
+    }
+    table.add(OperatorKind::CountValid, Direction::Forward, countValid);
+}
+
+} // namespace planloom

@@ -1,0 +1,456 @@
+#include "engine/kernels/movement.h"
+
+#include "engine/kernels/kernel_table.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace planloom {
+
+namespace {
+
+// --- Reshape, Transpose ----------------------------------------------------------------------------------------
+
+Result<void> copyAll(const KernelCall &call, const Buffer *from, const Buffer *to)
+{
+    if (to == nullptr || elementCount(*to) == 0)
+        return {};
+    if (from == nullptr)
+        return missingSlot(call, "what it copies");
+    if (from->data != to->data)
+        std::memmove(to->data, from->data, byteCount(*to));
+    return {};
+}
+
+Result<void> reshapeForward(const KernelCall &call)
+{
+    return copyAll(call, findInput(call, 0), findOutput(call, 0));
+}
+
+Result<void> reshapeBackward(const KernelCall &call)
+{
+    const BackwardCall back(call);
+    return copyAll(call, back.gradient(), back.wanted(0));
+}
+
+Result<void> transpose(const KernelCall &call, const Buffer *x, const Buffer *y, bool inverse)
+{
+    if (y == nullptr || elementCount(*y) == 0)
+        return {};
+    if (x == nullptr)
+        return missingSlot(call, "what it transposes");
+    const auto permutation = call.op->attributes.integers("permutation");
+    const Shape dense = denseStrides(x->shape);
+    Shape strides(dense.size());
+    for (std::size_t d = 0; d < strides.size(); ++d) {
+        const auto axis = static_cast<std::size_t>(permutation[d]);
+        (inverse ? strides[axis] : strides[d]) = dense[inverse ? d : axis];
+    }
+    return withElement(x->dataType, [&](auto zero) -> Result<void> {
+        using T = decltype(zero);
+        copyTransposed(y->shape, elements<const T>(*x), strides, elements<T>(*y));
+        return {};
+    });
+}
+
+Result<void> transposeForward(const KernelCall &call)
+{
+    return transpose(call, findInput(call, 0), findOutput(call, 0), false);
+}
+
+Result<void> transposeBackward(const KernelCall &call)
+{
+    const BackwardCall back(call);
+    return transpose(call, back.gradient(), back.wanted(0), true);
+}
+
+// --- Expand, Tile: y is x read with strides --------------------------------------------------------------------
+
+/// Extents of y and, for each, the stride with which x is read.
+struct ReadPlan {
+    Shape extents{};
+    Shape strides{};
+};
+
+ReadPlan planExpand(const Shape &x, const Shape &y)
+{
+    return {y, broadcastStrides(x, y)};
+}
+
+/// Each dimension of y is (repeat, element of x).
+ReadPlan planTile(const Shape &x, const Shape &y)
+{
+    ReadPlan plan;
+    const Shape dense = denseStrides(x);
+    for (std::size_t d = 0; d < x.size(); ++d) {
+        plan.extents.push_back(x[d] == 0 ? 0 : y[d] / x[d]);
+        plan.strides.push_back(0);
+        plan.extents.push_back(x[d]);
+        plan.strides.push_back(dense[d]);
+    }
+    return plan;
+}
+
+template<ReadPlan (*plan)(const Shape &, const Shape &)>
+Result<void> readForward(const KernelCall &call)
+{
+    const Buffer *x = findInput(call, 0);
+    const Buffer *y = findOutput(call, 0);
+    if (y == nullptr || elementCount(*y) == 0)
+        return {};
+    if (x == nullptr)
+        return missingSlot(call, "its input");
+    const ReadPlan read = plan(x->shape, y->shape);
+    return withElement(x->dataType, [&](auto zero) -> Result<void> {
+        using T = decltype(zero);
+        copyStrided(read.extents, elements<const T>(*x), read.strides, elements<T>(*y), denseStrides(read.extents));
+        return {};
+    });
+}
+
+template<ReadPlan (*plan)(const Shape &, const Shape &)>
+Result<void> readBackward(const KernelCall &call)
+{
+    const BackwardCall back(call);
+    const Buffer *dy = back.gradient();
+    const Buffer *dx = back.wanted(0);
+    if (dx == nullptr)
+        return {};
+    if (dy == nullptr)
+        return missingSlot(call, "a gradient");
+    const ReadPlan read = plan(dx->shape, dy->shape);
+    return withFloat(call, dx->dataType, [&](auto zero) -> Result<void> {
+        using T = decltype(zero);
+        std::vector<double> sums(static_cast<std::size_t>(elementCount(*dx)), 0.0);
+        addStrided(read.extents, elements<const T>(*dy), denseStrides(read.extents), sums.data(), read.strides);
+        storeSums<T>(sums, *dx);
+        return {};
+    });
+}
+
+// --- Slice -----------------------------------------------------------------------------------------------------
+
+/// Copies between a slice and the place it has in the tensor it was cut from.
+Result<void> copySlice(const KernelCall &call, const Buffer &whole, const Buffer &slice, bool backward)
+{
+    auto starts = call.op->attributes.integers("starts");
+    auto steps = call.op->attributes.integers("steps");
+    starts.resize(whole.shape.size(), 0);
+    steps.resize(whole.shape.size(), 1);
+    Shape strides = denseStrides(whole.shape);
+    std::int64_t first = 0;
+    for (std::size_t d = 0; d < strides.size(); ++d) {
+        const std::int64_t last = starts[d] + (slice.shape[d] - 1) * steps[d];
+        if (slice.shape[d] > 0 && (starts[d] < 0 || starts[d] >= whole.shape[d] || last < 0 || last >= whole.shape[d]))
+            return indexOutOfRange(call, starts[d] < 0 || starts[d] >= whole.shape[d] ? starts[d] : last, whole.shape[d]);
+        first += starts[d] * strides[d];
+        strides[d] *= steps[d];
+    }
+    if (elementCount(slice) == 0)
+        return {};
+    return withElement(whole.dataType, [&](auto zero) -> Result<void> {
+        using T = decltype(zero);
+        if (backward)
+            copyStrided(slice.shape, elements<const T>(slice), denseStrides(slice.shape), elements<T>(whole) + first, strides);
+        else
+            copyStrided(slice.shape, elements<const T>(whole) + first, strides, elements<T>(slice), denseStrides(slice.shape));
+        return {};
+    });
+}
+
+Result<void> sliceForward(const KernelCall &call)
+{
+    const Buffer *x = findInput(call, 0);
+    const Buffer *y = findOutput(call, 0);
+    if (y == nullptr || elementCount(*y) == 0)
+        return {};
+    if (x == nullptr)
+        return missingSlot(call, "its input");
+    return copySlice(call, *x, *y, false);
+}
+
+Result<void> sliceBackward(const KernelCall &call)
+{
+    const BackwardCall back(call);
+    const Buffer *dx = back.wanted(0);
+    if (dx == nullptr)
+        return {};
+    if (back.gradient() == nullptr)
+        return missingSlot(call, "a gradient");
+    fillZero(*dx);
+    return copySlice(call, *dx, *back.gradient(), true);
+}
+
+// --- Concat, Split ---------------------------------------------------------------------------------------------
+
+/// Copies between `part` and the place `offset` that it has along `axis` of `whole`.
+void copyPart(const Buffer &whole, const Buffer &part, std::int64_t axis, std::int64_t offset, bool intoWhole)
+{
+    const AxisView wide = axisView(whole.shape, axis);
+    const AxisView narrow = axisView(part.shape, axis);
+    const std::int64_t size = sizeOf(whole.dataType);
+    const auto run = static_cast<std::size_t>(narrow.extent * narrow.inner * size);
+    for (std::int64_t i = 0; i < narrow.outer; ++i) {
+        std::byte *in = whole.data + (i * wide.extent + offset) * wide.inner * size;
+        std::byte *out = part.data + i * narrow.extent * narrow.inner * size;
+        if (intoWhole)
+            std::memcpy(in, out, run);
+        else
+            std::memcpy(out, in, run);
+    }
+}
+
+/// Extent along `axis` that the annotation gives a tensor, for one that is not there to ask.
+std::int64_t annotatedExtent(const KernelCall &call, const TensorTerms &terms, std::int64_t axis)
+{
+    std::int64_t extent = 1;
+    if (static_cast<std::size_t>(axis) < terms.terms.size()) {
+        for (const std::int32_t factor : terms.terms[static_cast<std::size_t>(axis)].factors)
+            extent *= call.op->annotation.dimensions[static_cast<std::size_t>(factor)].size;
+    }
+    return extent;
+}
+
+Result<void> concatForward(const KernelCall &call)
+{
+    const Buffer *y = findOutput(call, 0);
+    if (y == nullptr)
+        return {};
+    const std::int64_t axis = call.op->attributes.integer("axis");
+    std::int64_t offset = 0;
+    for (const Buffer &x : call.inputs) {
+        if (x.data == nullptr || elementCount(x) == 0)
+            continue;
+        copyPart(*y, x, axis, offset, true);
+        offset += x.shape[static_cast<std::size_t>(axis)];
+    }
+    return {};
+}
+
+Result<void> concatBackward(const KernelCall &call)
+{
+    const BackwardCall back(call);
+    const Buffer *dy = back.gradient();
+    if (dy == nullptr)
+        return missingSlot(call, "a gradient");
+    const std::int64_t axis = call.op->attributes.integer("axis");
+    std::int64_t offset = 0;
+    for (std::size_t i = 0; i < back.forwardInputs(); ++i) {
+        if (const Buffer *dx = back.wanted(i)) {
+            copyPart(*dy, *dx, axis, offset, false);
+            offset += dx->shape[static_cast<std::size_t>(axis)];
+        } else if (const Buffer *x = back.input(i)) {
+            offset += x->shape[static_cast<std::size_t>(axis)];
+        } else if (i < call.op->annotation.outputs.size()) {
+            offset += annotatedExtent(call, call.op->annotation.outputs[i], axis);
+        }
+    }
+    return {};
+}
+
+Result<void> splitForward(const KernelCall &call)
+{
+    const Buffer *x = findInput(call, 0);
+    if (x == nullptr)
+        return missingSlot(call, "its input");
+    const std::int64_t axis = call.op->attributes.integer("axis");
+    const auto sizes = call.op->attributes.integers("sizes");
+    std::int64_t offset = 0;
+    for (std::size_t i = 0; i < call.outputs.size(); ++i) {
+        const Buffer *y = findOutput(call, i);
+        if (y != nullptr)
+            copyPart(*x, *y, axis, offset, false);
+        offset += i < sizes.size() ? sizes[i] : y != nullptr ? y->shape[static_cast<std::size_t>(axis)] : 0;
+    }
+    return {};
+}
+
+Result<void> splitBackward(const KernelCall &call)
+{
+    const BackwardCall back(call);
+    const Buffer *dx = back.wanted(0);
+    if (dx == nullptr)
+        return {};
+    const std::int64_t axis = call.op->attributes.integer("axis");
+    const auto sizes = call.op->attributes.integers("sizes");
+    std::int64_t offset = 0;
+    fillZero(*dx); // Outputs on which nothing depends have no gradient.
+    for (std::size_t i = 0; i < back.forwardOutputs(); ++i) {
+        const Buffer *dy = back.gradient(i);
+        if (dy != nullptr)
+            copyPart(*dx, *dy, axis, offset, true);
+        offset += i < sizes.size() ? sizes[i] : dy != nullptr ? dy->shape[static_cast<std::size_t>(axis)] : 0;
+    }
+    return {};
+}
+
+// --- Pad -------------------------------------------------------------------------------------------------------
+
+/// For every position along each dimension of y, the position in x that it shows, or -1 for the constant.
+std::vector<Shape> padMaps(const KernelCall &call, const Shape &x, const Shape &y)
+{
+    const auto pads = call.op->attributes.integers("pads");
+    const std::string mode = call.op->attributes.text("mode", "constant");
+    std::vector<Shape> maps(x.size());
+    for (std::size_t d = 0; d < x.size(); ++d) {
+        const std::int64_t before = d < pads.size() ? pads[d] : 0;
+        for (std::int64_t i = 0; i < y[d]; ++i) {
+            std::int64_t at = i - before;
+            if (at < 0 || at >= x[d]) {
+                if (mode == "edge") {
+                    at = std::clamp<std::int64_t>(at, 0, x[d] - 1);
+                } else if (mode == "reflect" && x[d] > 1) {
+                    const std::int64_t period = 2 * (x[d] - 1);
+                    at = ((at % period) + period) % period;
+                    at = at < x[d] ? at : period - at;
+                } else if (mode == "reflect") {
+                    at = 0;
+                } else {
+                    at = -1;
+                }
+            }
+            maps[d].push_back(at);
+        }
+    }
+    return maps;
+}
+
+/// Calls visit(y offset, x offset) for every element of y; the x offset is -1 for the constant.
+template<typename Visit>
+void forEachMapped(const std::vector<Shape> &maps, const Shape &x, const Shape &y, Visit &&visit)
+{
+    const Shape strides = denseStrides(x);
+    const std::int64_t count = elementCount(y);
+    Shape counter(y.size(), 0);
+    for (std::int64_t i = 0; i < count; ++i) {
+        std::int64_t from = 0;
+        for (std::size_t d = 0; d < y.size(); ++d) {
+            const std::int64_t at = maps[d][static_cast<std::size_t>(counter[d])];
+            if (at < 0) {
+                from = -1;
+                break;
+            }
+            from += at * strides[d];
+        }
+        visit(i, from);
+        for (std::size_t d = y.size(); d-- > 0;) {
+            if (++counter[d] < y[d])
+                break;
+            counter[d] = 0;
+        }
+    }
+}
+
+Result<void> padForward(const KernelCall &call)
+{
+    const Buffer *x = findInput(call, 0);
+    const Buffer *y = findOutput(call, 0);
+    if (y == nullptr)
+        return {};
+    if (x == nullptr)
+        return missingSlot(call, "its input");
+    const auto maps = padMaps(call, x->shape, y->shape);
+    const Attributes &attributes = call.op->attributes;
+    return withNumber(call, x->dataType, [&](auto zero) -> Result<void> {
+        using T = decltype(zero);
+        const T constant = call.value.index != 0
+            ? T(0)
+            : static_cast<T>(attributes.real("value", static_cast<double>(attributes.integer("value"))));
+        const T *from = elements<const T>(*x);
+        T *to = elements<T>(*y);
+        forEachMapped(maps, x->shape, y->shape,
+            [&](std::int64_t at, std::int64_t source) { to[at] = source < 0 ? constant : from[source]; });
+        return {};
+    });
+}
+
+Result<void> padBackward(const KernelCall &call)
+{
+    const BackwardCall back(call);
+    const Buffer *dy = back.gradient();
+    const Buffer *dx = back.wanted(0);
+    if (dx == nullptr)
+        return {};
+    if (dy == nullptr)
+        return missingSlot(call, "a gradient");
+    const auto maps = padMaps(call, dx->shape, dy->shape);
+    return withFloat(call, dx->dataType, [&](auto zero) -> Result<void> {
+        using T = decltype(zero);
+        std::vector<double> sums(static_cast<std::size_t>(elementCount(*dx)), 0.0);
+        const T *from = elements<const T>(*dy);
+        forEachMapped(maps, dx->shape, dy->shape, [&](std::int64_t at, std::int64_t target) {
+            if (target >= 0)
+                sums[static_cast<std::size_t>(target)] += static_cast<double>(from[at]);
+        });
+        storeSums<T>(sums, *dx);
+        return {};
+    });
+}
+
+// --- DepthToSpace, SpaceToDepth --------------------------------------------------------------------------------
+
+/// Both read "wide" [n c (h b) (w b)] as [n c h b w b]; "deep" holds the same with the blocks (b b) among its
+/// channels. Copies from one to the other.
+Result<void> copyBlocks(const KernelCall &call, const Buffer *from, const Buffer *to, bool toWide)
+{
+    if (to == nullptr || elementCount(*to) == 0)
+        return {};
+    if (from == nullptr)
+        return missingSlot(call, "what it rearranges");
+    const std::int64_t block = call.op->attributes.integer("blocksize", 1);
+    const Buffer &wide = toWide ? *to : *from;
+    const std::int64_t n = wide.shape[0];
+    const std::int64_t c = wide.shape[1];
+    const std::int64_t h = wide.shape[2] / block;
+    const std::int64_t w = wide.shape[3] / block;
+    const Shape extents{n, c, h, block, w, block};
+    const Shape wideStrides = denseStrides(extents);
+    Shape deepStrides;
+    if (call.op->kind == OperatorKind::DepthToSpace && call.op->attributes.text("mode", "DCR") == "CRD") {
+        const Shape s = denseStrides({n, c, block, block, h, w});
+        deepStrides = {s[0], s[1], s[4], s[2], s[5], s[3]};
+    } else {
+        const Shape s = denseStrides({n, block, block, c, h, w});
+        deepStrides = {s[0], s[3], s[4], s[1], s[5], s[2]};
+    }
+    return withElement(wide.dataType, [&](auto zero) -> Result<void> {
+        using T = decltype(zero);
+        copyStrided(extents, elements<const T>(*from), toWide ? deepStrides : wideStrides, elements<T>(*to),
+            toWide ? wideStrides : deepStrides);
+        return {};
+    });
+}
+
+Result<void> blocksForward(const KernelCall &call)
+{
+    return copyBlocks(
+        call, findInput(call, 0), findOutput(call, 0), call.op->kind == OperatorKind::DepthToSpace);
+}
+
+Result<void> blocksBackward(const KernelCall &call)
+{
+    const BackwardCall back(call);
+    return copyBlocks(call, back.gradient(), back.wanted(0), call.op->kind == OperatorKind::SpaceToDepth);
+}
+
+} // namespace
+
+void addMovementKernels(KernelTable &table)
+{
+    const auto add = [&table](OperatorKind kind, Kernel forward, Kernel backward) {
+        table.add(kind, Direction::Forward, forward);
+        table.add(kind, Direction::Backward, backward);
+    };
+    add(OperatorKind::Reshape, reshapeForward, reshapeBackward);
+    add(OperatorKind::Transpose, transposeForward, transposeBackward);
+    add(OperatorKind::Expand, readForward<planExpand>, readBackward<planExpand>);
+    add(OperatorKind::Tile, readForward<planTile>, readBackward<planTile>);
+    add(OperatorKind::Slice, sliceForward, sliceBackward);
+    add(OperatorKind::Concat, concatForward, concatBackward);
+    add(OperatorKind::Split, splitForward, splitBackward);
+    add(OperatorKind::Pad, padForward, padBackward);
+    add(OperatorKind::DepthToSpace, blocksForward, blocksBackward);
+    add(OperatorKind::SpaceToDepth, blocksForward, blocksBackward);
+}
+
+} // namespace planloom

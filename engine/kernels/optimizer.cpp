@@ -1,0 +1,129 @@
+#include "engine/kernels/kernel_call.h"
+#include "engine/kernels/kernel_table.h"
+#include "engine/kernels/vector_math.h"
+
+#include <cmath>
+
+namespace planloom {
+
+namespace {
+
+template<typename T>
+struct AdamW {
+    T keep{}; ///< 1 - learning rate * weight decay
+    T beta1{};
+    T beta2{};
+    T rest1{}; ///< 1 - beta1, rounded once.
+    T rest2{};
+    T rate{}; ///< Learning rate, corrected for the bias of m.
+    T scale{}; ///< Of sqrt(v), corrected for the bias of v.
+    T epsilon{};
+};
+
+template<typename T>
+struct AdamWState {
+    const T *weight;
+    const T *gradient;
+    const T *m;
+    const T *v;
+    T *newWeight;
+    T *newM;
+    T *newV;
+};
+
+/// Loshchilov and Hutter, Decoupled Weight Decay Regularization (arXiv:1711.05101), in PyTorch's order.
+template<typename T>
+PLANLOOM_INLINE void adamWLoop(const AdamWState<T> &s, std::int64_t count, const AdamW<T> &p)
+{
+#pragma omp simd
+    for (std::int64_t i = 0; i < count; ++i) {
+        const T g = s.gradient[i];
+        const T m = p.beta1 * s.m[i] + p.rest1 * g;
+        const T v = p.beta2 * s.v[i] + p.rest2 * g * g;
+        s.newM[i] = m;
+        s.newV[i] = v;
+        s.newWeight[i] = s.weight[i] * p.keep - p.rate * m / (std::sqrt(v) * p.scale + p.epsilon);
+    }
+}
+
+PLANLOOM_HOT void adamWStep(const AdamWState<float> &s, std::int64_t count, const AdamW<float> &p)
+{
+    adamWLoop(s, count, p);
+}
+void adamWStep(const AdamWState<double> &s, std::int64_t count, const AdamW<double> &p)
+{
+    adamWLoop(s, count, p);
+}
+
+Result<void> adamW(const KernelCall &call)
+{
+    for (std::size_t slot = 0; slot < 4; ++slot) {
+        if (findInput(call, slot) == nullptr)
+            return missingSlot(call, "its weight, gradient or state");
+    }
+    for (std::size_t slot = 0; slot < 3; ++slot) {
+        if (findOutput(call, slot) == nullptr)
+            return missingSlot(call, "room for its new weight or state");
+    }
+    const Attributes &a = call.op->attributes;
+    const double rate = a.real("learning_rate", 1e-3);
+    const double beta1 = a.real("beta1", 0.9);
+    const double beta2 = a.real("beta2", 0.999);
+    const auto step = static_cast<double>(call.step);
+    return withFloat(call, call.inputs[0].dataType, [&](auto zero) -> Result<void> {
+        using T = decltype(zero);
+        AdamW<T> p;
+        p.keep = static_cast<T>(1 - rate * a.real("weight_decay", 0.01));
+        p.beta1 = static_cast<T>(beta1);
+        p.beta2 = static_cast<T>(beta2);
+        p.rest1 = static_cast<T>(1 - beta1);
+        p.rest2 = static_cast<T>(1 - beta2);
+        p.rate = static_cast<T>(rate / (1 - std::pow(beta1, step)));
+        p.scale = static_cast<T>(1 / std::sqrt(1 - std::pow(beta2, step)));
+        p.epsilon = static_cast<T>(a.real("epsilon", 1e-8));
+        const AdamWState<T> state{elements<const T>(call.inputs[0]), elements<const T>(call.inputs[1]),
+            elements<const T>(call.inputs[2]), elements<const T>(call.inputs[3]), elements<T>(call.outputs[0]),
+            elements<T>(call.outputs[1]), elements<T>(call.outputs[2])};
+        adamWStep(state, elementCount(call.outputs[0]), p);
+        return {};
+    });
+}
+
+/// PyTorch's: weight decay joins the gradient, and the momentum is a running sum of gradients.
+Result<void> sgd(const KernelCall &call)
+{
+    const Buffer *weight = findInput(call, 0);
+    const Buffer *gradient = findInput(call, 1);
+    const Buffer *momentum = findInput(call, 2);
+    const Buffer *newWeight = findOutput(call, 0);
+    const Buffer *newMomentum = findOutput(call, 1);
+    if (weight == nullptr || gradient == nullptr || newWeight == nullptr)
+        return missingSlot(call, "its weight or gradient");
+    const Attributes &a = call.op->attributes;
+    return withFloat(call, weight->dataType, [&](auto zero) -> Result<void> {
+        using T = decltype(zero);
+        const auto rate = static_cast<T>(a.real("learning_rate", 1e-3));
+        const auto decay = static_cast<T>(a.real("weight_decay", 0));
+        const auto kept = static_cast<T>(a.real("momentum", 0));
+        for (std::int64_t i = 0; i < elementCount(*newWeight); ++i) {
+            const T w = elements<const T>(*weight)[i];
+            T direction = elements<const T>(*gradient)[i] + decay * w;
+            if (momentum != nullptr)
+                direction += kept * elements<const T>(*momentum)[i];
+            if (newMomentum != nullptr)
+                elements<T>(*newMomentum)[i] = direction;
+            elements<T>(*newWeight)[i] = w - rate * direction;
+        }
+        return {};
+    });
+}
+
+} // namespace
+
+void addOptimizerKernels(KernelTable &table)
+{
+    table.add(OperatorKind::AdamWStep, Direction::Optimizer, adamW);
+    table.add(OperatorKind::SgdStep, Direction::Optimizer, sgd);
+}
+
+} // namespace planloom

@@ -1,0 +1,161 @@
+#include "engine/kernels/kernel_call.h"
+#include "engine/kernels/kernel_table.h"
+#include "engine/kernels/movement.h"
+#include "engine/kernels/window.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+namespace planloom {
+
+namespace {
+
+/// What an average is divided by: the window's elements inside the input, or inside its padding as well.
+double averagedElements(const WindowGeometry &g, const Shape &position, bool countPadding)
+{
+    double count = 1;
+    for (std::size_t d = 0; d < g.rank(); ++d) {
+        std::int64_t inside = 0;
+        for (std::int64_t t = 0; t < g.kernel[d]; ++t) {
+            const std::int64_t at = position[d] * g.strides[d] - g.pads[d] + t * g.dilations[d];
+            const bool counted = countPadding ? at >= -g.pads[d] && at < g.in[d] + g.padsAfter[d] : at >= 0 && at < g.in[d];
+            inside += counted ? 1 : 0;
+        }
+        count *= static_cast<double>(inside);
+    }
+    return std::max(count, 1.0);
+}
+
+/// The taps of every window, found once for all images and channels.
+struct WindowTaps {
+    std::vector<std::int64_t> offsets{};
+    std::vector<std::size_t> firsts{0}; ///< Of every window, and one past the last.
+    std::vector<double> divisors{};
+};
+
+WindowTaps windowTaps(const Operator &op, const WindowGeometry &g)
+{
+    WindowTaps taps;
+    const bool countPadding = op.attributes.integer("count_include_pad") != 0;
+    if (g.outCount() == 0)
+        return taps;
+    Shape position(g.rank(), 0);
+    do {
+        forEachTap(g, position, [&](std::int64_t, std::int64_t offset) { taps.offsets.push_back(offset); });
+        taps.firsts.push_back(taps.offsets.size());
+        taps.divisors.push_back(averagedElements(g, position, countPadding));
+    } while (advance(position, g.out));
+    return taps;
+}
+
+template<typename T>
+T pooled(const Operator &op, const T *x, const std::int64_t *offsets, std::size_t count, double divisor, double p)
+{
+    if (op.kind == OperatorKind::MaxPool) {
+        T largest = -std::numeric_limits<T>::infinity();
+        for (std::size_t i = 0; i < count; ++i)
+            largest = x[offsets[i]] > largest || x[offsets[i]] != x[offsets[i]] ? x[offsets[i]] : largest;
+        return largest;
+    }
+    double sum = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+        const auto value = static_cast<double>(x[offsets[i]]);
+        sum += op.kind == OperatorKind::AveragePool ? value : std::pow(std::fabs(value), p);
+    }
+    return static_cast<T>(op.kind == OperatorKind::AveragePool ? sum / divisor : std::pow(sum, 1 / p));
+}
+
+Result<void> poolForward(const KernelCall &call)
+{
+    const Buffer *x = findInput(call, 0);
+    const Buffer *y = findOutput(call, 0);
+    if (y == nullptr)
+        return {};
+    if (x == nullptr)
+        return missingSlot(call, "its input");
+    const WindowGeometry g = windowGeometry(
+        call.op->attributes, x->shape, y->shape, call.op->attributes.integers("kernel_shape"));
+    const WindowTaps taps = windowTaps(*call.op, g);
+    const auto p = static_cast<double>(call.op->attributes.integer("p", 2));
+    return withFloat(call, x->dataType, [&](auto zero) -> Result<void> {
+        using T = decltype(zero);
+        const std::int64_t planes = x->shape[0] * x->shape[1];
+        const auto windows = static_cast<std::size_t>(g.outCount());
+        for (std::int64_t plane = 0; plane < planes; ++plane) {
+            const T *from = elements<const T>(*x) + plane * g.inCount();
+            T *to = elements<T>(*y) + plane * g.outCount();
+            for (std::size_t w = 0; w < windows; ++w) {
+                to[w] = pooled(*call.op, from, taps.offsets.data() + taps.firsts[w],
+                    taps.firsts[w + 1] - taps.firsts[w], taps.divisors[w], p);
+            }
+        }
+        return {};
+    });
+}
+
+Result<void> poolBackward(const KernelCall &call)
+{
+    const BackwardCall back(call);
+    const Buffer *dy = back.gradient();
+    const Buffer *x = back.input(0);
+    const Buffer *y = back.output();
+    const Buffer *dx = back.wanted(0);
+    if (dx == nullptr)
+        return {};
+    const bool average = call.op->kind == OperatorKind::AveragePool;
+    const bool largest = call.op->kind == OperatorKind::MaxPool;
+    if (dy == nullptr || (!average && (x == nullptr || y == nullptr)))
+        return missingSlot(call, "a gradient or its saved input and output");
+    const WindowGeometry g = windowGeometry(
+        call.op->attributes, dx->shape, dy->shape, call.op->attributes.integers("kernel_shape"));
+    const WindowTaps taps = windowTaps(*call.op, g);
+    const auto p = static_cast<double>(call.op->attributes.integer("p", 2));
+    return withFloat(call, dx->dataType, [&](auto zero) -> Result<void> {
+        using T = decltype(zero);
+        const std::int64_t planes = dx->shape[0] * dx->shape[1];
+        const auto windows = static_cast<std::size_t>(g.outCount());
+        std::vector<double> sums(static_cast<std::size_t>(elementCount(*dx)), 0.0);
+        for (std::int64_t plane = 0; plane < planes; ++plane) {
+            const T *from = average ? nullptr : elements<const T>(*x) + plane * g.inCount();
+            double *to = sums.data() + plane * g.inCount();
+            for (std::size_t w = 0; w < windows; ++w) {
+                const std::int64_t at = plane * g.outCount() + static_cast<std::int64_t>(w);
+                const auto gradient = static_cast<double>(elements<const T>(*dy)[at]);
+                for (std::size_t i = taps.firsts[w]; i < taps.firsts[w + 1]; ++i) {
+                    const std::int64_t offset = taps.offsets[i];
+                    if (average) {
+                        to[offset] += gradient / taps.divisors[w];
+                        continue;
+                    }
+                    const auto made = static_cast<double>(elements<const T>(*y)[at]);
+                    const auto value = static_cast<double>(from[offset]);
+                    if (largest) {
+                        if (value == made) { // The first of equal elements takes all, as in PyTorch.
+                            to[offset] += gradient;
+                            break;
+                        }
+                    } else if (made != 0) {
+                        const double share = std::pow(std::fabs(value) / made, p - 1);
+                        to[offset] += gradient * (value > 0 ? share : value < 0 ? -share : 0.0);
+                    }
+                }
+            }
+        }
+        storeSums<T>(sums, *dx);
+        return {};
+    });
+}
+
+} // namespace
+
+void addPoolKernels(KernelTable &table)
+{
+    for (const OperatorKind kind : {OperatorKind::MaxPool, OperatorKind::AveragePool, OperatorKind::LpPool}) {
+        table.add(kind, Direction::Forward, poolForward);
+        table.add(kind, Direction::Backward, poolBackward);
+    }
+}
+
+} // namespace planloom
