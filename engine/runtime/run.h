@@ -4,6 +4,7 @@
 #include "engine/lowering/execution_plan.h"
 #include "engine/simulate/timeline.h"
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -25,6 +26,14 @@ struct RunOptions {
     bool randomWeights = false; ///< Draw weights that have no values, from `seed`.
     bool keepGradients = false; ///< Collect weight gradients and updated weights into the outcome.
     bool poison = true; ///< Fill fresh buffers with NaN before they are written.
+    bool keepAll = false; ///< Collect every tensor that forward and backward operators make, of the last step.
+    bool findNaN = false; ///< Stop at the first operator that makes NaN out of numbers, with CheckFailed naming it.
+};
+
+/// How far one device is. Instructions of all its steps are counted, from 0 in schedule order; its setup is not.
+struct DeviceProgress {
+    std::atomic<std::int64_t> issued{0};
+    std::atomic<std::int64_t> finished{0};
 };
 
 /// Events while running; called on the runner's threads, one at a time.
@@ -32,6 +41,9 @@ struct RunEvents {
     std::function<void(std::int32_t step, double loss, double seconds)> stepDone{};
     std::function<void(DeviceId, std::int64_t issued, std::int64_t finished)> progress{};
     std::function<void(const std::string &text)> warning{};
+    std::function<void()> loaded{}; ///< Weights are in place, the first step begins.
+    /// Written by the device threads, one a device; may lie in memory shared with another process. May be null.
+    DeviceProgress *counters = nullptr;
 };
 
 struct RunOutcome {
@@ -40,6 +52,7 @@ struct RunOutcome {
     NamedArrays outputs{}; ///< Graph outputs of the last step, whole.
     NamedArrays gradients{}; ///< By weight name, of the last step, whole; if `keepGradients`.
     NamedArrays weights{}; ///< After the last step, whole; if `keepGradients`.
+    NamedArrays tensors{}; ///< By tensor name, of the last step, whole, as far as made; if `keepAll`.
     Timeline measured{}; ///< Of the last step.
     std::vector<Bytes> peak{}; ///< By device.
 };

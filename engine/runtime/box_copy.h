@@ -1,0 +1,35 @@
+#pragma once
+
+#include "engine/graph/mask.h"
+#include "engine/graph/shape.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace planloom {
+
+/// Copies `region` from a dense row-major box to another. All masks are in the coordinates of one pTensor; both boxes
+/// contain `region`, and do not overlap in memory.
+/// O(elements of `region`).
+void copyBox(const std::byte *from, const IndexMask &fromBox, std::byte *to, const IndexMask &toBox,
+    const IndexMask &region, std::int64_t elementSize);
+
+/// As `copyBox`, adding to what is there. Float and integer types; false for others (16-bit floats, bool).
+bool addBox(const std::byte *from, const IndexMask &fromBox, std::byte *to, const IndexMask &toBox,
+    const IndexMask &region, DataType type);
+
+/// to[i] = sum over `from` of from[k][i], added in the order of `from`, for `count` elements. `to` may be one of
+/// `from`. False for types that cannot be added.
+bool sumInto(std::byte *to, std::span<const std::byte *const> from, std::size_t count, DataType type);
+
+/// to[i] += from[i]. False for types that cannot be added.
+bool addInto(std::byte *to, const std::byte *from, std::size_t count, DataType type);
+
+/// True for the types `sumInto` takes.
+bool canAdd(DataType type);
+
+/// Elements in a box; 1 for a scalar.
+std::int64_t elementCount(const IndexMask &box);
+
+} // namespace planloom

@@ -1,0 +1,139 @@
+#include "engine/runtime/collector.h"
+
+#include "engine/runtime/box_copy.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+namespace planloom {
+
+Collector::Collector(const ExecutionPlan &plan, const RunOptions &options)
+    : m_plan(plan)
+    , m_keepGradients(options.keepGradients)
+    , m_keepAll(options.keepAll)
+{
+}
+
+std::size_t Collector::arrayOf(Kind kind, TensorId tensor, bool sum)
+{
+    const auto [found, fresh] = m_index.try_emplace({kind, tensor}, m_arrays.size());
+    if (fresh) {
+        Array &array = m_arrays.emplace_back();
+        array.kind = kind;
+        array.tensor = tensor;
+        array.data.type = m_plan.graph->at(tensor).type;
+        array.data.bytes.resize(
+            static_cast<std::size_t>(elementCount(array.data.type.shape) * sizeOf(array.data.type.dataType)));
+    }
+    Array &array = m_arrays[found->second];
+    array.sum = array.sum || (sum && canAdd(array.data.type.dataType));
+    return found->second;
+}
+
+void Collector::claim(std::vector<Claim> &claims, Kind kind, TensorId tensor, std::int32_t producer,
+    const DeviceProgram &program, std::int32_t buffer)
+{
+    if (buffer < 0)
+        return;
+    const BufferInfo &info = program.buffers[static_cast<std::size_t>(buffer)];
+    const BatchRole role = m_plan.batch.tensorRole.empty()
+        ? BatchRole::Same
+        : m_plan.batch.tensorRole[static_cast<std::size_t>(info.tensor.index)];
+    const bool overMicroBatches = info.perMicroBatch && role == BatchRole::Summand;
+    const std::size_t array = arrayOf(kind, tensor, !info.summands.empty() || overMicroBatches);
+    if (!m_claimed.try_emplace({array, producer, info.index, info.summands}, true).second)
+        return;
+    claims.push_back({array, buffer, kind != Kind::Output});
+}
+
+std::vector<Collector::Claim> Collector::claimsOf(std::int32_t device, const Instruction &instruction)
+{
+    const DeviceProgram &program = m_plan.devices[static_cast<std::size_t>(device)];
+    const auto tensorOf = [&](std::int32_t buffer) { return program.buffers[static_cast<std::size_t>(buffer)].tensor; };
+    std::vector<Claim> claims;
+    if (instruction.kind == InstructionKind::Store) {
+        for (const std::int32_t buffer : instruction.inputs)
+            claim(claims, Kind::Output, tensorOf(buffer), -1, program, buffer);
+        return claims;
+    }
+    if (instruction.kind != InstructionKind::Kernel || instruction.recompute)
+        return claims;
+    const Operator &op = m_plan.graph->at(instruction.op);
+    if (op.direction == Direction::Optimizer) {
+        // Inputs (weight, gradient, ...), outputs (weight, ...): operator_kind.h.
+        if (m_keepGradients && op.inputs.size() > 1 && instruction.inputs.size() > 1 && !instruction.outputs.empty()) {
+            const TensorId weight = op.inputs[0];
+            claim(claims, Kind::Gradient, weight, -1, program, instruction.inputs[1]);
+            claim(claims, Kind::Weight, weight, -1, program, instruction.outputs[0]);
+        }
+    } else if (m_keepAll) {
+        for (const std::int32_t buffer : instruction.outputs)
+            if (buffer >= 0)
+                claim(claims, Kind::Trace, tensorOf(buffer), instruction.op.index, program, buffer);
+    }
+    return claims;
+}
+
+void Collector::beginStep()
+{
+    for (Array &array : m_arrays)
+        if (array.sum)
+            std::fill(array.data.bytes.begin(), array.data.bytes.end(), std::byte{0});
+}
+
+void Collector::put(const Claim &claim, const IndexMask &box, const std::byte *data)
+{
+    Array &array = m_arrays[claim.array];
+    const TensorType &type = array.data.type;
+    const IndexMask whole = wholeMask(type.shape);
+    const std::lock_guard lock{array.mutex};
+    if (array.sum)
+        (void)addBox(data, box, array.data.bytes.data(), whole, box, type.dataType); // only types that can be added
+    else
+        copyBox(data, box, array.data.bytes.data(), whole, box, sizeOf(type.dataType));
+}
+
+double Collector::loss() const
+{
+    const auto found = m_index.find({Kind::Output, m_plan.graph->loss});
+    if (!m_plan.graph->loss.valid() || found == m_index.end())
+        return std::numeric_limits<double>::quiet_NaN();
+    const TensorData &data = m_arrays[found->second].data;
+    if (data.type.dataType == DataType::Float64) {
+        double value = 0;
+        std::memcpy(&value, data.bytes.data(), sizeof(value));
+        return value;
+    }
+    float value = std::numeric_limits<float>::quiet_NaN();
+    if (data.type.dataType == DataType::Float32)
+        std::memcpy(&value, data.bytes.data(), sizeof(value));
+    return value;
+}
+
+void Collector::finish(RunOutcome &outcome)
+{
+    for (Array &array : m_arrays) {
+        NamedArrays *to = nullptr;
+        switch (array.kind) {
+        case Kind::Output:
+            to = &outcome.outputs;
+            break;
+        case Kind::Gradient:
+            to = &outcome.gradients;
+            break;
+        case Kind::Weight:
+            to = &outcome.weights;
+            break;
+        case Kind::Trace:
+            to = &outcome.tensors;
+            break;
+        }
+        to->insert_or_assign(m_plan.graph->at(array.tensor).name, std::move(array.data));
+    }
+    m_arrays.clear();
+    m_index.clear();
+    m_claimed.clear();
+}
+
+} // namespace planloom

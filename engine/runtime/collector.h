@@ -1,0 +1,72 @@
+#pragma once
+
+#include "engine/base/result.h"
+#include "engine/runtime/run.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <tuple>
+#include <vector>
+
+namespace planloom {
+
+/// Puts boxes that devices hold together to whole arrays on the host: graph outputs, gradients, new weights, and with
+/// `keepAll` every tensor. Equal boxes on several devices (replicas) are taken from the first device.
+///
+/// Claims are made by one thread before the run; `put` may then be called by all device threads.
+class Collector
+{
+public:
+    Collector(const ExecutionPlan &plan, const RunOptions &options);
+
+    /// A buffer of an instruction whose content goes to an array.
+    struct Claim {
+        std::size_t array = 0;
+        std::int32_t buffer = 0; ///< Of the device.
+        bool lastStepOnly = false;
+    };
+
+    /// What to put once `instruction` of `device` has run. To be called once for each instruction, device by device in
+    /// ascending order.
+    std::vector<Claim> claimsOf(std::int32_t device, const Instruction &instruction);
+
+    /// Clears the arrays that are sums. Called by one thread between steps.
+    void beginStep();
+
+    /// Adds or copies `box` to the claimed array. Thread-safe.
+    void put(const Claim &claim, const IndexMask &box, const std::byte *data);
+
+    /// Value of the loss after a step; NaN where the plan stores none.
+    double loss() const;
+
+    /// Moves the arrays into `outcome`. The collector is empty afterwards.
+    void finish(RunOutcome &outcome);
+
+private:
+    enum class Kind : std::uint8_t { Output, Gradient, Weight, Trace };
+    struct Array {
+        Kind kind{};
+        TensorId tensor{};
+        TensorData data{};
+        bool sum = false; ///< Boxes are summands, of devices or of micro-batches.
+        std::mutex mutex{};
+    };
+    using Key = std::tuple<std::size_t, std::int32_t, IndexMask, std::vector<std::int32_t>>;
+
+    std::size_t arrayOf(Kind kind, TensorId tensor, bool sum);
+    void claim(std::vector<Claim> &claims, Kind kind, TensorId tensor, std::int32_t producer, const DeviceProgram &program,
+        std::int32_t buffer);
+
+    const ExecutionPlan &m_plan;
+    bool m_keepGradients;
+    bool m_keepAll;
+    std::deque<Array> m_arrays;
+    std::map<std::pair<Kind, TensorId>, std::size_t> m_index;
+    std::map<Key, bool> m_claimed;
+};
+
+} // namespace planloom

@@ -1,0 +1,31 @@
+#pragma once
+
+#include "engine/graph/graph.h"
+#include "engine/graph/mask.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace planloom {
+
+/// How values for a tensor are drawn where there are none.
+struct DrawRule {
+    double low = 0; ///< Floating tensors: uniform in [low, high).
+    double high = 0;
+    std::int64_t count = 1; ///< Integer tensors: uniform in [first, first + count).
+    std::int64_t first = 0;
+};
+
+/// A rule under which the model computes something sensible: scales and variances of norms are 1, other weights are uniform
+/// in [-0.05, 0.05), float inputs in [-1, 1); integers that index a table, or name a class, stay below its extent; other
+/// integers (masks) are 1.
+/// @param uses  of `graph`
+/// O(operators that the tensor reaches through movements).
+DrawRule drawRule(const Graph &graph, const Uses &uses, TensorId tensor);
+
+/// Fills `box` of `tensor` with values that depend on seed, tensor name and index in the whole tensor alone, so that
+/// every plan draws the same.
+void draw(const Tensor &tensor, const DrawRule &rule, std::uint64_t seed, const IndexMask &box, std::byte *to);
+
+} // namespace planloom

@@ -1,0 +1,147 @@
+#include "engine/runtime/host_values.h"
+
+#include "engine/runtime/box_copy.h"
+
+#include <cstring>
+#include <fstream>
+#include <set>
+
+namespace planloom {
+
+namespace {
+
+std::set<TensorId> loadedTensors(const ExecutionPlan &plan)
+{
+    std::set<TensorId> loaded;
+    for (const DeviceProgram &device : plan.devices) {
+        const auto collect = [&](const std::vector<Instruction> &instructions) {
+            for (const Instruction &instruction : instructions)
+                if (instruction.kind == InstructionKind::Load)
+                    for (const std::int32_t output : instruction.outputs)
+                        loaded.insert(device.buffers[static_cast<std::size_t>(output)].tensor);
+        };
+        collect(device.setup);
+        for (const Segment &segment : device.segments)
+            collect(segment.instructions);
+    }
+    return loaded;
+}
+
+Error wrongType(const Tensor &tensor, const TensorData &found)
+{
+    return {ErrorCode::InvalidInput, "input " + tensor.name + " is " + nameOf(tensor.type.dataType) + " "
+            + toString(tensor.type.shape) + " in the model, the array given is " + nameOf(found.type.dataType) + " "
+            + toString(found.type.shape),
+        "give an array of the model's type and shape", "input:" + tensor.name};
+}
+
+std::size_t bytesOf(const TensorType &type)
+{
+    return static_cast<std::size_t>(elementCount(type.shape) * sizeOf(type.dataType));
+}
+
+} // namespace
+
+Result<TensorData> loadExternal(const Tensor &tensor)
+{
+    const ExternalData &external = *tensor.external;
+    const std::size_t size = bytesOf(tensor.type);
+    if (external.offset < 0 || external.length != static_cast<std::int64_t>(size))
+        return Error{ErrorCode::InvalidInput, "weight " + tensor.name + " takes " + std::to_string(size)
+                + " bytes, the model says its file holds " + std::to_string(external.length),
+            "export the model again", external.path};
+    std::ifstream file(external.path, std::ios::binary);
+    if (!file)
+        return Error{ErrorCode::NotFound, "the file with the values of " + tensor.name + " cannot be opened",
+            "put it there, or use --random-weights SEED", external.path};
+    TensorData data{tensor.type, std::vector<std::byte>(size)};
+    file.seekg(external.offset);
+    file.read(reinterpret_cast<char *>(data.bytes.data()), static_cast<std::streamsize>(size));
+    if (file.gcount() != static_cast<std::streamsize>(size))
+        return Error{ErrorCode::Io, "the file ends before the values of " + tensor.name + " do",
+            "copy the file again, or use --random-weights SEED", external.path};
+    return data;
+}
+
+Result<HostValues> HostValues::prepare(
+    const ExecutionPlan &plan, const RunOptions &options, const std::function<void(const std::string &)> &warning)
+{
+    const Graph &graph = *plan.graph;
+    const auto warn = [&](const std::string &text) {
+        if (warning)
+            warning(text);
+    };
+    HostValues values;
+    values.m_graph = plan.graph;
+    values.m_seed = options.seed;
+    values.m_entries.resize(graph.tensors.size());
+    const Uses uses = usesOf(graph);
+    std::set<std::string> names;
+    for (const TensorId id : graph.inputs)
+        names.insert(graph.at(id).name);
+    for (const auto &[name, array] : options.inputs)
+        if (!names.contains(name))
+            warn("the model has no input called " + name);
+
+    std::string drawn;
+    for (const TensorId id : loadedTensors(plan)) {
+        const Tensor &tensor = graph.at(id);
+        Entry &entry = values.m_entries[static_cast<std::size_t>(id.index)];
+        const auto given = options.inputs.find(tensor.name);
+        if (tensor.role == TensorRole::Input && given != options.inputs.end()) {
+            if (given->second.type != tensor.type || given->second.bytes.size() != bytesOf(tensor.type))
+                return wrongType(tensor, given->second);
+            values.m_kept.push_back(std::make_shared<const TensorData>(given->second));
+            entry = {Source::Array, values.m_kept.back().get(), {}};
+        } else if (tensor.data) {
+            if (tensor.data->bytes.size() != bytesOf(tensor.type))
+                return Error{ErrorCode::InvalidInput, "the values of " + tensor.name + " do not fit its shape "
+                        + toString(tensor.type.shape), {}, "tensor:" + tensor.name};
+            values.m_kept.push_back(tensor.data);
+            entry = {Source::Array, tensor.data.get(), {}};
+        } else if (tensor.external && tensor.external->present) {
+            entry.source = Source::External;
+        } else if (tensor.role == TensorRole::OptimizerState) {
+            entry.source = Source::Zeros;
+        } else if (tensor.role == TensorRole::Input || options.randomWeights) {
+            entry = {Source::Drawn, nullptr, drawRule(graph, uses, id)};
+            if (tensor.role == TensorRole::Input)
+                drawn += (drawn.empty() ? "" : ", ") + tensor.name;
+        } else {
+            return Error{ErrorCode::InvalidInput, "weight " + tensor.name + " has no values"
+                    + (tensor.external ? ": there is no file " + tensor.external->path : std::string{}),
+                "put the weights beside the model, or use --random-weights SEED", "tensor:" + tensor.name};
+        }
+    }
+    if (!drawn.empty())
+        warn("drawn at random, because no values were given: " + drawn);
+    return values;
+}
+
+Result<void> HostValues::load(TensorId id, const IndexMask &box, std::byte *to) const
+{
+    const Tensor &tensor = m_graph->at(id);
+    const Entry &entry = m_entries[static_cast<std::size_t>(id.index)];
+    const std::int64_t size = sizeOf(tensor.type.dataType);
+    switch (entry.source) {
+    case Source::Array:
+        copyBox(entry.array->bytes.data(), wholeMask(tensor.type.shape), to, box, box, size);
+        return {};
+    case Source::External: {
+        TRY(const auto data, loadExternal(tensor));
+        copyBox(data.bytes.data(), wholeMask(tensor.type.shape), to, box, box, size);
+        return {};
+    }
+    case Source::Zeros:
+        std::memset(to, 0, static_cast<std::size_t>(elementCount(box) * size));
+        return {};
+    case Source::Drawn:
+        draw(tensor, entry.rule, m_seed, box, to);
+        return {};
+    case Source::None:
+        break;
+    }
+    return Error{ErrorCode::Internal, "no source was prepared for " + tensor.name, {}, "tensor:" + tensor.name};
+}
+
+} // namespace planloom

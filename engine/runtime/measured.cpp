@@ -1,0 +1,117 @@
+#include "engine/runtime/measured.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <tuple>
+
+namespace planloom {
+
+namespace {
+
+/// Bytes one member sends (NCCL's and the MPI literature's ring counts). `in` and `out` are its buffers' bytes.
+std::int64_t sentBytes(InstructionKind kind, std::int64_t in, std::int64_t out, std::int64_t members, bool first)
+{
+    if (members <= 1)
+        return 0;
+    switch (kind) {
+    case InstructionKind::AllReduce:
+        return 2 * in * (members - 1) / members;
+    case InstructionKind::AllGather:
+        return out * (members - 1) / members;
+    case InstructionKind::ReduceScatter:
+    case InstructionKind::AllToAll:
+        return in * (members - 1) / members;
+    case InstructionKind::Broadcast:
+        return first ? in : 0;
+    default:
+        return in;
+    }
+}
+
+} // namespace
+
+std::vector<Traffic> trafficOf(const ExecutionPlan &plan)
+{
+    std::map<std::tuple<InstructionKind, std::int32_t, DeviceId, DeviceId>, Traffic> found;
+    for (std::size_t d = 0; d < plan.devices.size(); ++d) {
+        const DeviceProgram &program = plan.devices[d];
+        const DeviceId from{static_cast<std::int32_t>(d)};
+        const auto bytesOf = [&](const std::vector<std::int32_t> &buffers) {
+            if (buffers.empty() || buffers[0] < 0)
+                return std::int64_t{0};
+            return sizeOf(*plan.graph, program.buffers[static_cast<std::size_t>(buffers[0])]).count;
+        };
+        for (const ScheduleEntry &entry : program.schedule) {
+            for (const Instruction &instruction : program.segments[static_cast<std::size_t>(entry.segment)].instructions) {
+                if (!isCommunication(instruction.kind) || instruction.kind == InstructionKind::Recv)
+                    continue;
+                std::int64_t members = 2;
+                bool first = true;
+                DeviceId to{};
+                if (instruction.kind == InstructionKind::Send) {
+                    to = instruction.peer;
+                } else {
+                    const auto &group = plan.groups[static_cast<std::size_t>(instruction.group)];
+                    members = static_cast<std::int64_t>(group.size());
+                    first = group.front() == from;
+                }
+                Traffic &traffic = found[{instruction.kind, instruction.group, from, to}];
+                traffic.kind = instruction.kind;
+                traffic.group = instruction.kind == InstructionKind::Send ? -1 : instruction.group;
+                traffic.from = from;
+                traffic.to = to;
+                traffic.bytes += {sentBytes(
+                    instruction.kind, bytesOf(instruction.inputs), bytesOf(instruction.outputs), members, first)};
+                ++traffic.count;
+            }
+        }
+    }
+    std::vector<Traffic> traffic;
+    for (auto &[key, value] : found)
+        traffic.push_back(value);
+    return traffic;
+}
+
+Timeline measuredTimeline(
+    const ExecutionPlan &plan, const std::vector<std::unique_ptr<DeviceExecutor>> &devices, Nanoseconds step)
+{
+    Timeline timeline;
+    timeline.step = step;
+    timeline.traffic = trafficOf(plan);
+    SpanColumns &columns = timeline.spans;
+    for (std::size_t d = 0; d < devices.size(); ++d) {
+        timeline.deviceBegin.push_back(columns.size());
+        const DeviceProgram &program = plan.devices[d];
+        const auto streamOfSpan = [&](const MeasuredSpan &span) {
+            return streamOf(program.segments[static_cast<std::size_t>(span.segment)]
+                                .instructions[static_cast<std::size_t>(span.instruction)]
+                                .kind);
+        };
+        std::vector<MeasuredSpan> spans = devices[d]->spans();
+        std::stable_sort(spans.begin(), spans.end(), [&](const MeasuredSpan &a, const MeasuredSpan &b) {
+            return streamOfSpan(a) < streamOfSpan(b);
+        });
+        std::int64_t busy = 0;
+        std::int64_t communication = 0;
+        for (const MeasuredSpan &span : spans) {
+            const StreamKind stream = streamOfSpan(span);
+            columns.device.push_back(static_cast<std::int32_t>(d));
+            columns.stream.push_back(stream);
+            columns.segment.push_back(span.segment);
+            columns.instruction.push_back(span.instruction);
+            columns.microBatch.push_back(span.microBatch);
+            columns.start.push_back(span.start);
+            columns.duration.push_back(span.duration);
+            (stream == StreamKind::Compute ? busy : communication) += span.duration;
+        }
+        timeline.busy.emplace_back(busy);
+        timeline.exposedCommunication.emplace_back(communication); // one thread: no compute runs beside it
+        timeline.memory.push_back(devices[d]->memory());
+        timeline.symmetryClass.push_back(static_cast<std::int32_t>(d));
+    }
+    timeline.deviceBegin.push_back(columns.size());
+    return timeline;
+}
+
+} // namespace planloom

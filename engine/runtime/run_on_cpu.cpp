@@ -1,0 +1,214 @@
+#include "engine/runtime/run.h"
+
+#include "engine/runtime/device_executor.h"
+#include "engine/runtime/measured.h"
+#include "engine/runtime/thread_communicator.h"
+
+#include <algorithm>
+#include <cassert>
+#include <chrono>
+#include <cmath>
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+namespace planloom {
+
+namespace {
+
+using Clock = DeviceExecutor::Clock;
+constexpr auto kProgressInterval = std::chrono::milliseconds{150}; // more than 5 a second
+
+Result<void> checkRunnable(const ExecutionPlan &plan)
+{
+    for (const DeviceProgram &device : plan.devices) {
+        for (const Segment &segment : device.segments) {
+            for (const Instruction &instruction : segment.instructions) {
+                if (instruction.kind != InstructionKind::Kernel)
+                    continue;
+                const Operator &op = plan.graph->at(instruction.op);
+                if (!hasKernel(op))
+                    return Error{ErrorCode::NotSupported, "operator " + op.name + " ("
+                            + op.attributes.text("onnx_type", nameOf(op.kind)) + ") has no implementation to run",
+                        "it can be planned and simulated, but not run",
+                        "operator:" + std::to_string(instruction.op.index)};
+            }
+        }
+    }
+    return {};
+}
+
+/// One run: its device threads, what they share, and the first thing that went wrong.
+class Run
+{
+public:
+    Run(const ExecutionPlan &plan, const RunOptions &options, const RunEvents &events, const HostValues &values)
+        : m_plan(plan)
+        , m_options(options)
+        , m_events(events)
+        , m_ownProgress(events.counters == nullptr ? plan.devices.size() : 0)
+        , m_progress(events.counters == nullptr ? m_ownProgress.data() : events.counters)
+        , m_collector(plan, options)
+        , m_world(static_cast<std::int32_t>(plan.devices.size()), plan.groups)
+        , m_shared{plan, options, values, m_collector, m_pool, m_stopped}
+        , m_running(plan.devices.size())
+    {
+        for (std::size_t d = 0; d < plan.devices.size(); ++d)
+            m_devices.push_back(
+                std::make_unique<DeviceExecutor>(m_shared, static_cast<std::int32_t>(d), m_progress[d]));
+    }
+
+    Result<RunOutcome> execute(std::stop_token stop)
+    {
+        const std::stop_callback onStop{stop, [this] { fail({ErrorCode::Cancelled, "the run was stopped", {}, {}}); }};
+        std::vector<std::thread> threads;
+        for (std::size_t d = 0; d < m_devices.size(); ++d)
+            threads.emplace_back([this, d] { deviceMain(d); });
+        report();
+        for (std::thread &thread : threads)
+            thread.join();
+        if (m_error)
+            return *std::move(m_error);
+        m_outcome.measured = measuredTimeline(
+            m_plan, m_devices, Nanoseconds{m_outcome.stepSeconds.empty() ? 0 : std::llround(m_outcome.stepSeconds.back() * 1e9)});
+        for (const auto &device : m_devices)
+            m_outcome.peak.push_back(device->peak());
+        m_collector.finish(m_outcome);
+        return std::move(m_outcome);
+    }
+
+private:
+    /// Keeps the first error, and wakes everyone who waits.
+    void fail(Error error)
+    {
+        {
+            const std::lock_guard lock{m_mutex};
+            if (!m_error)
+                m_error = std::move(error);
+        }
+        m_stopped.store(true);
+        m_world.abort();
+    }
+
+    void deviceMain(std::size_t d)
+    {
+        const auto communicator = m_world.communicator(DeviceId{static_cast<std::int32_t>(d)});
+        if (auto outcome = deviceRun(d, *communicator); !outcome)
+            fail(std::move(outcome).error());
+        const std::lock_guard lock{m_mutex};
+        --m_running;
+        m_changed.notify_all();
+    }
+
+    Result<void> deviceRun(std::size_t d, Communicator &communicator)
+    {
+        TRY_VOID(m_devices[d]->load(communicator));
+        TRY_VOID(communicator.barrier());
+        if (d == 0 && m_events.loaded) {
+            const std::lock_guard lock{m_eventMutex};
+            m_events.loaded();
+        }
+        for (std::int32_t step = 0; step < m_options.steps; ++step) {
+            if (d == 0) {
+                m_collector.beginStep();
+                m_origin = Clock::now();
+            }
+            TRY_VOID(communicator.barrier());
+            TRY_VOID(m_devices[d]->runStep(communicator, step, m_origin, step + 1 == m_options.steps));
+            TRY_VOID(communicator.barrier());
+            if (d == 0)
+                stepDone(step);
+        }
+        return {};
+    }
+
+    void stepDone(std::int32_t step)
+    {
+        const double seconds = std::chrono::duration<double>(Clock::now() - m_origin).count();
+        const double loss = m_collector.loss();
+        m_outcome.losses.push_back(loss);
+        m_outcome.stepSeconds.push_back(seconds);
+        if (m_events.stepDone) {
+            const std::lock_guard lock{m_eventMutex};
+            m_events.stepDone(step, loss, seconds);
+        }
+    }
+
+    /// Tells how far the devices are until all have ended.
+    void report()
+    {
+        std::unique_lock lock{m_mutex};
+        while (!m_changed.wait_for(lock, kProgressInterval, [this] { return m_running == 0; })) {
+            if (!m_events.progress)
+                continue;
+            lock.unlock();
+            {
+                const std::lock_guard eventLock{m_eventMutex};
+                for (std::size_t d = 0; d < m_devices.size(); ++d)
+                    m_events.progress(
+                        DeviceId{static_cast<std::int32_t>(d)}, m_progress[d].issued.load(), m_progress[d].finished.load());
+            }
+            lock.lock();
+        }
+    }
+
+    const ExecutionPlan &m_plan;
+    const RunOptions &m_options;
+    const RunEvents &m_events;
+    std::vector<DeviceProgress> m_ownProgress;
+    DeviceProgress *m_progress;
+    std::atomic<bool> m_stopped{false};
+    MemoryPool m_pool{}; ///< Before everything that holds its blocks.
+    Collector m_collector;
+    ThreadWorld m_world;
+    RunShared m_shared;
+    std::vector<std::unique_ptr<DeviceExecutor>> m_devices{};
+    RunOutcome m_outcome{}; ///< Written by device 0's thread.
+    Clock::time_point m_origin{}; ///< Written by device 0's thread between barriers.
+
+    std::mutex m_eventMutex{};
+    std::mutex m_mutex{}; ///< Of what follows.
+    std::condition_variable m_changed{};
+    std::size_t m_running;
+    std::optional<Error> m_error{};
+};
+
+Result<RunOutcome> runOnce(
+    const ExecutionPlan &plan, const RunOptions &options, const RunEvents &events, std::stop_token stop)
+{
+    TRY(const auto values, HostValues::prepare(plan, options, events.warning));
+    Run run{plan, options, events, values};
+    return run.execute(std::move(stop));
+}
+
+} // namespace
+
+Result<RunOutcome> runOnCpu(
+    const ExecutionPlan &plan, const RunOptions &options, const RunEvents &events, std::stop_token stop)
+{
+    if (!plan.graph || plan.devices.empty())
+        return Error{ErrorCode::InvalidInput, "the plan has no devices", {}, {}};
+    if (options.steps < 1)
+        return Error{ErrorCode::InvalidInput, "steps must be at least 1", {}, {}};
+    TRY_VOID(checkRunnable(plan));
+    TRY(auto outcome, runOnce(plan, options, events, stop));
+    if (!plan.graph->loss.valid() || options.findNaN || !events.warning)
+        return outcome;
+    const auto broken = std::find_if(
+        outcome.losses.begin(), outcome.losses.end(), [](double loss) { return std::isnan(loss); });
+    if (broken == outcome.losses.end())
+        return outcome;
+    // Everything is deterministic: the same steps again meet the operator that broke.
+    RunOptions search{options};
+    search.steps = static_cast<std::int32_t>(broken - outcome.losses.begin()) + 1;
+    search.findNaN = true;
+    search.keepAll = false;
+    search.keepGradients = false;
+    const auto found = runOnce(plan, search, {}, stop);
+    events.warning("the loss is NaN in step " + std::to_string(search.steps)
+        + (found ? std::string{} : ": " + describe(found.error())));
+    return outcome;
+}
+
+} // namespace planloom
