@@ -1,0 +1,399 @@
+#include "engine/simulate/summary.h"
+#include "tests/engine/simulate/plans_for_tests.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+
+namespace planloom {
+namespace {
+
+using test::Order;
+using test::PipelineShape;
+
+/// Durations that differ from operator to operator and from size to size.
+CostModel variedCosts(std::uint32_t seed)
+{
+    const auto draw = [seed](std::uint64_t value) {
+        std::mt19937_64 generator(seed * 1000003ULL + value);
+        return static_cast<double>(generator() % 40) * 1e-7;
+    };
+    return {
+        [draw](const Operator &op, const Work &, DataType) { return draw(std::hash<std::string>{}(op.name)); },
+        [draw](CollectiveKind kind, Bytes bytes, GroupShape shape) {
+            return draw(static_cast<std::uint64_t>(kind) * 7919 + static_cast<std::uint64_t>(bytes.count) * 31
+                + static_cast<std::uint64_t>(shape.ranks * 64 + shape.nodes));
+        },
+        [draw](Bytes bytes) { return draw(static_cast<std::uint64_t>(bytes.count) + 5); },
+    };
+}
+
+/// Starts by definition: no classes, no program order; heads of both streams of all devices are tried again and again.
+/// Instructions are nodes of (device, schedule entry, instruction).
+std::map<std::tuple<std::size_t, std::size_t, std::size_t>, std::int64_t> startsByDefinition(
+    const ExecutionPlan &plan, const Cluster &cluster, const CostModel &costs)
+{
+    using Node = std::tuple<std::size_t, std::size_t, std::size_t>;
+    struct Item {
+        Node node;
+        const Instruction *instruction;
+        std::int32_t microBatch;
+        std::vector<Node> after; // Writers of what it reads; writers and readers of what it writes.
+        std::int64_t duration;
+    };
+    std::vector<std::array<std::vector<Item>, 2>> queues(plan.devices.size());
+    for (std::size_t d = 0; d < plan.devices.size(); ++d) {
+        const DeviceProgram &program = plan.devices[d];
+        std::map<std::pair<std::int32_t, std::int32_t>, Node> writer;
+        std::map<std::pair<std::int32_t, std::int32_t>, std::vector<Node>> readers;
+        for (std::size_t e = 0; e < program.schedule.size(); ++e) {
+            const auto entry = program.schedule[e];
+            const auto &instructions = program.segments[static_cast<std::size_t>(entry.segment)].instructions;
+            for (std::size_t i = 0; i < instructions.size(); ++i) {
+                const Instruction &instruction = instructions[i];
+                Item item{{d, e, i}, &instruction, entry.microBatch, {}, 0};
+                const auto key = [&](std::int32_t b) {
+                    const bool each = program.buffers[static_cast<std::size_t>(b)].perMicroBatch;
+                    return std::pair{b, each ? entry.microBatch : -1};
+                };
+                bool first = true;
+                for (const std::int32_t b : instruction.inputs) {
+                    if (writer.contains(key(b)))
+                        item.after.push_back(writer[key(b)]);
+                }
+                for (const std::int32_t b : instruction.outputs) {
+                    if (b < 0)
+                        continue;
+                    first = !writer.contains(key(b));
+                    if (!first)
+                        item.after.push_back(writer[key(b)]);
+                    item.after.insert(item.after.end(), readers[key(b)].begin(), readers[key(b)].end());
+                }
+                for (const std::int32_t b : instruction.inputs)
+                    readers[key(b)].push_back(item.node);
+                for (const std::int32_t b : instruction.outputs) {
+                    if (b >= 0)
+                        writer[key(b)] = item.node;
+                }
+                for (const std::int32_t b : instruction.deaths)
+                    writer.erase(key(b));
+                if (const auto kind = collectiveOf(instruction.kind)) {
+                    const auto members = instruction.group >= 0
+                        ? plan.groups[static_cast<std::size_t>(instruction.group)]
+                        : std::vector<DeviceId>{DeviceId{static_cast<std::int32_t>(d)}, instruction.peer};
+                    const Bytes bytes = collectiveBytes(*plan.graph, program, instruction, DataType::Float32);
+                    item.duration = members.size() < 2
+                        ? 0
+                        : std::llround(costs.collective(*kind, bytes, groupShape(cluster, members)) * 1e9);
+                } else {
+                    const auto local = localDuration(plan, program, instruction, costs, DataType::Float32);
+                    const bool copies = first && instruction.kind == InstructionKind::Accumulate;
+                    item.duration = (copies ? local.first : local.usual).count();
+                }
+                queues[d][static_cast<std::size_t>(streamOf(instruction.kind))].push_back(std::move(item));
+            }
+        }
+    }
+
+    std::map<Node, std::int64_t> starts, ends;
+    std::vector<std::array<std::size_t, 2>> heads(plan.devices.size(), {0, 0});
+    std::vector<std::array<std::int64_t, 2>> free(plan.devices.size(), {0, 0});
+    const auto arrival = [&](std::size_t d, std::size_t stream) -> std::optional<std::int64_t> {
+        if (heads[d][stream] >= queues[d][stream].size())
+            return std::nullopt;
+        std::int64_t time = free[d][stream];
+        for (const Node &node : queues[d][stream][heads[d][stream]].after) {
+            if (!ends.contains(node))
+                return std::nullopt;
+            time = std::max(time, ends[node]);
+        }
+        return time;
+    };
+    const auto book = [&](std::size_t d, std::size_t stream, std::int64_t start, std::int64_t duration) {
+        const Item &item = queues[d][stream][heads[d][stream]++];
+        starts[item.node] = start;
+        ends[item.node] = free[d][stream] = start + duration;
+    };
+    for (bool progress = true; progress;) {
+        progress = false;
+        for (std::size_t d = 0; d < queues.size(); ++d) {
+            for (const std::size_t stream : {0U, 1U}) {
+                const auto time = arrival(d, stream);
+                if (!time)
+                    continue;
+                const Item &item = queues[d][stream][heads[d][stream]];
+                if (!isCommunication(item.instruction->kind)) {
+                    book(d, stream, *time, item.duration);
+                    progress = true;
+                    continue;
+                }
+                std::vector<std::size_t> members;
+                if (item.instruction->group >= 0) {
+                    for (const DeviceId member : plan.groups[static_cast<std::size_t>(item.instruction->group)])
+                        members.push_back(static_cast<std::size_t>(member.index));
+                } else {
+                    members = {d, static_cast<std::size_t>(item.instruction->peer.index)};
+                }
+                std::int64_t start = 0, duration = 0;
+                bool all = true;
+                for (const std::size_t member : members) {
+                    const auto there = arrival(member, 1);
+                    all = all && there.has_value();
+                    if (!there)
+                        break;
+                    const Item &other = queues[member][1][heads[member][1]];
+                    all = all && other.instruction->group == item.instruction->group
+                        && other.instruction->tag == item.instruction->tag && other.microBatch == item.microBatch;
+                    start = std::max(start, *there);
+                    duration = std::max(duration, other.duration);
+                }
+                if (!all)
+                    continue;
+                for (const std::size_t member : members)
+                    book(member, 1, start, duration);
+                progress = true;
+            }
+        }
+    }
+    return starts;
+}
+
+TEST(Simulate, StartsEveryInstructionWhenTheDefinitionSays)
+{
+    std::mt19937 random(7);
+    for (int round = 0; round < 24; ++round) {
+        const PipelineShape shape{.stages = 1 + static_cast<std::int32_t>(random() % 4),
+            .microBatches = 1 + static_cast<std::int32_t>(random() % 5),
+            .order = random() % 2 == 0 ? Order::GPipe : Order::OneFOneB,
+            .replicas = 1 + static_cast<std::int32_t>(random() % 3),
+            .shards = 1 + static_cast<std::int32_t>(random() % 3),
+            .kernels = 1 + static_cast<std::int32_t>(random() % 3),
+            .optimizer = random() % 2 == 0};
+        SCOPED_TRACE(testing::Message() << "round " << round << ": " << shape.stages << " x " << shape.replicas << " x "
+                                        << shape.shards << ", " << shape.microBatches);
+        const auto plan = test::pipelinePlan(shape);
+        const auto cluster = test::clusterOf(plan);
+        const auto costs = variedCosts(random());
+        const auto timeline = simulate(plan, cluster, costs);
+        ASSERT_TRUE(timeline) << describe(timeline.error());
+        const auto expected = startsByDefinition(plan, cluster, costs);
+        const SpanColumns &spans = timeline->spans;
+        ASSERT_EQ(spans.size(), expected.size());
+        ASSERT_EQ(static_cast<std::int64_t>(spans.size()), instructionCount(plan));
+        for (std::size_t row = 0; row < spans.size(); ++row) {
+            const auto d = static_cast<std::size_t>(spans.device[row]);
+            const auto &schedule = plan.devices[d].schedule;
+            const auto entry = std::find(
+                schedule.begin(), schedule.end(), ScheduleEntry{spans.segment[row], spans.microBatch[row]});
+            ASSERT_NE(entry, schedule.end());
+            const auto found = expected.find({d, static_cast<std::size_t>(entry - schedule.begin()),
+                static_cast<std::size_t>(spans.instruction[row])});
+            ASSERT_NE(found, expected.end());
+            ASSERT_EQ(spans.start[row], found->second) << "row " << row;
+        }
+    }
+}
+
+TEST(Simulate, SortsSpansByDeviceStreamAndStart)
+{
+    const auto plan = test::pipelinePlan({.stages = 2, .microBatches = 3, .replicas = 2, .optimizer = true});
+    const auto timeline = simulate(plan, test::clusterOf(plan));
+    ASSERT_TRUE(timeline) << describe(timeline.error());
+    const SpanColumns &spans = timeline->spans;
+    ASSERT_EQ(timeline->deviceBegin.size(), 5U);
+    for (std::size_t row = 1; row < spans.size(); ++row) {
+        const auto key = [&](std::size_t r) { return std::tuple{spans.device[r], spans.stream[r], spans.start[r]}; };
+        ASSERT_LE(key(row - 1), key(row));
+    }
+    for (std::size_t d = 0; d < 4; ++d) {
+        for (std::size_t row = timeline->deviceBegin[d]; row < timeline->deviceBegin[d + 1]; ++row)
+            ASSERT_EQ(spans.device[row], static_cast<std::int32_t>(d));
+    }
+    EXPECT_EQ(timeline->deviceBegin.back(), spans.size());
+}
+
+TEST(Simulate, TimesCollectivesByTheClusterAndHidesWhatItCan)
+{
+    const auto plan = test::pipelinePlan({.microBatches = 2, .replicas = 8, .optimizer = true, .width = 1 << 20});
+    const auto cluster = test::clusterOf(plan, "dgx-h100");
+    const auto timeline = simulate(plan, cluster);
+    ASSERT_TRUE(timeline) << describe(timeline.error());
+    std::vector<DeviceId> all;
+    for (std::int32_t d = 0; d < 8; ++d)
+        all.push_back(DeviceId{d});
+    const double seconds = collectiveSeconds(cluster, CollectiveKind::AllReduce, Bytes{4 << 20}, all);
+    // Nothing else runs meanwhile: the whole of it is exposed.
+    EXPECT_EQ(timeline->exposedCommunication[3].count(), std::llround(seconds * 1e9));
+    EXPECT_EQ(timeline->step.count(), timeline->busy[3].count() + timeline->exposedCommunication[3].count());
+    for (const std::int32_t c : timeline->symmetryClass)
+        EXPECT_EQ(c, 0);
+}
+
+TEST(Simulate, CountsWhatEveryDeviceSends)
+{
+    const auto plan = test::pipelinePlan(
+        {.stages = 2, .microBatches = 3, .replicas = 4, .optimizer = true, .width = 1024});
+    const auto timeline = simulate(plan, test::clusterOf(plan));
+    ASSERT_TRUE(timeline) << describe(timeline.error());
+    ASSERT_EQ(timeline->traffic.size(), 16U); // Per device an all-reduce and a send.
+    for (const Traffic &traffic : timeline->traffic) {
+        if (traffic.kind == InstructionKind::Send) {
+            EXPECT_EQ(traffic.bytes, Bytes{3 * 4096});
+            EXPECT_EQ(traffic.count, 3);
+            EXPECT_EQ(std::abs(traffic.from.index - traffic.to.index), 4);
+            EXPECT_EQ(traffic.group, -1);
+        } else {
+            EXPECT_EQ(traffic.kind, InstructionKind::AllReduce);
+            EXPECT_EQ(traffic.bytes, Bytes{4096 * 2 * 3 / 4});
+            EXPECT_EQ(traffic.count, 1);
+            EXPECT_FALSE(traffic.to.valid());
+            const auto &group = plan.groups[static_cast<std::size_t>(traffic.group)];
+            EXPECT_NE(std::find(group.begin(), group.end(), traffic.from), group.end());
+        }
+    }
+    const auto summary = summaryOf(*timeline);
+    EXPECT_EQ(summary.sent, Bytes{8 * (3 * 4096 + 6144)});
+    EXPECT_EQ(summary.devices[5].sent, Bytes{3 * 4096 + 6144});
+    EXPECT_EQ(summary.devices.size(), 8U);
+    EXPECT_DOUBLE_EQ(summary.bubble, bubbleRatio(*timeline));
+}
+
+TEST(Simulate, RingBytesAddUp)
+{
+    EXPECT_EQ(ringBytesSent(CollectiveKind::AllReduce, Bytes{1000}, 4, 0), Bytes{1500});
+    EXPECT_EQ(ringBytesSent(CollectiveKind::AllGather, Bytes{1000}, 4, 0), Bytes{750});
+    EXPECT_EQ(ringBytesSent(CollectiveKind::Broadcast, Bytes{1000}, 4, 2), Bytes{1000});
+    EXPECT_EQ(ringBytesSent(CollectiveKind::Broadcast, Bytes{1000}, 4, 3), Bytes{0});
+    EXPECT_EQ(ringBytesSent(CollectiveKind::SendRecv, Bytes{1000}, 2, 0), Bytes{1000});
+    EXPECT_EQ(ringBytesSent(CollectiveKind::AllReduce, Bytes{1000}, 1, 0), Bytes{0});
+}
+
+TEST(Simulate, SaysThatCrossedOrdersDeadlock)
+{
+    auto plan = test::pipelinePlan({.stages = 2, .microBatches = 2});
+    // Device 1 wants micro-batch 1 first, device 0 sends it last.
+    auto &schedule = plan.devices[1].schedule;
+    std::vector<std::size_t> receives;
+    for (std::size_t e = 0; e < schedule.size(); ++e) {
+        const auto &segment = plan.devices[1].segments[static_cast<std::size_t>(schedule[e].segment)];
+        if (segment.kind == SegmentKind::Transfer && segment.instructions[0].kind == InstructionKind::Recv)
+            receives.push_back(e);
+    }
+    ASSERT_EQ(receives.size(), 2U);
+    std::swap(schedule[receives[0]], schedule[receives[1]]);
+    const auto timeline = simulate(plan, test::clusterOf(plan));
+    ASSERT_FALSE(timeline);
+    EXPECT_EQ(timeline.error().code, ErrorCode::InvalidInput);
+    EXPECT_NE(timeline.error().message.find("cannot make progress"), std::string::npos);
+    EXPECT_NE(timeline.error().message.find("device 0 at a send"), std::string::npos);
+    EXPECT_EQ(timeline.error().where.substr(0, 9), "device:0/");
+}
+
+TEST(Simulate, SaysThatAMemberNeverComes)
+{
+    auto plan = test::pipelinePlan({.shards = 3});
+    for (Segment &segment : plan.devices[2].segments)
+        std::erase_if(segment.instructions, [](const Instruction &i) { return i.kind == InstructionKind::AllReduce; });
+    const auto timeline = simulate(plan, test::clusterOf(plan));
+    ASSERT_FALSE(timeline);
+    EXPECT_EQ(timeline.error().code, ErrorCode::InvalidInput);
+}
+
+TEST(Simulate, RefusesAReadBeforeTheWrite)
+{
+    auto plan = test::pipelinePlan({});
+    auto &instructions = plan.devices[0].segments[0].instructions;
+    std::swap(instructions[0], instructions[1]);
+    const auto timeline = simulate(plan, test::clusterOf(plan));
+    ASSERT_FALSE(timeline);
+    EXPECT_EQ(timeline.error().where, "device:0/segment:0/instruction:0");
+}
+
+TEST(Simulate, RefusesIndicesOutOfRange)
+{
+    const auto good = test::pipelinePlan({.stages = 2, .microBatches = 2, .replicas = 2, .optimizer = true});
+    const auto cluster = test::clusterOf(good);
+    ASSERT_TRUE(simulate(good, cluster));
+    int refused = 0;
+    const auto refuses = [&](auto &&change) {
+        ExecutionPlan plan = good;
+        change(plan);
+        const auto timeline = simulate(plan, cluster);
+        EXPECT_FALSE(timeline) << refused;
+        if (!timeline) {
+            EXPECT_EQ(timeline.error().code, ErrorCode::InvalidInput);
+        }
+        ++refused;
+    };
+    const auto instructionOf = [](ExecutionPlan &plan, InstructionKind kind) -> Instruction & {
+        for (Segment &segment : plan.devices[0].segments)
+            for (Instruction &instruction : segment.instructions)
+                if (instruction.kind == kind)
+                    return instruction;
+        ADD_FAILURE();
+        return plan.devices[0].segments[0].instructions[0];
+    };
+    using enum InstructionKind;
+    refuses([&](ExecutionPlan &plan) { instructionOf(plan, Kernel).inputs[0] = 99; });
+    refuses([&](ExecutionPlan &plan) { instructionOf(plan, Kernel).outputs[0] = -2; });
+    refuses([&](ExecutionPlan &plan) { instructionOf(plan, Kernel).deaths = {-1}; });
+    refuses([&](ExecutionPlan &plan) { instructionOf(plan, Kernel).op = OperatorId{}; });
+    refuses([&](ExecutionPlan &plan) { instructionOf(plan, AllReduce).group = 77; });
+    refuses([&](ExecutionPlan &plan) { instructionOf(plan, AllReduce).group += 1; });
+    refuses([&](ExecutionPlan &plan) { instructionOf(plan, Send).peer = DeviceId{9}; });
+    refuses([&](ExecutionPlan &plan) { instructionOf(plan, Send).peer = DeviceId{0}; });
+    refuses([&](ExecutionPlan &plan) { instructionOf(plan, Send).peer = DeviceId{3}; });
+    refuses([&](ExecutionPlan &plan) { instructionOf(plan, Send).tag = -1; });
+    refuses([&](ExecutionPlan &plan) { instructionOf(plan, Send).tag += 2; });
+    refuses([&](ExecutionPlan &plan) { plan.devices[0].schedule[0].segment = 50; });
+    refuses([&](ExecutionPlan &plan) { plan.devices[0].schedule[0].microBatch = 2; });
+    refuses([&](ExecutionPlan &plan) { plan.devices[0].buffers[0].tensor = TensorId{1000}; });
+    refuses([&](ExecutionPlan &plan) { plan.groups.back()[0] = DeviceId{4}; });
+    refuses([&](ExecutionPlan &plan) { plan.groups.back()[0] = plan.groups.back()[1]; });
+    refuses([&](ExecutionPlan &plan) { plan.graph = nullptr; });
+    refuses([&](ExecutionPlan &plan) { plan.microBatches = 0; });
+    refuses([&](ExecutionPlan &plan) { plan.devices.resize(5); });
+}
+
+TEST(Simulate, StopsWhenAsked)
+{
+    const auto plan = test::pipelinePlan({.stages = 2, .microBatches = 2});
+    std::stop_source source;
+    source.request_stop();
+    const auto timeline = simulate(plan, test::clusterOf(plan), SimulateOptions{}, source.get_token());
+    ASSERT_FALSE(timeline);
+    EXPECT_EQ(timeline.error().code, ErrorCode::Cancelled);
+}
+
+TEST(LocalDuration, CountsTheBytesTouched)
+{
+    Graph graph;
+    const TensorId tensor = test::addTensor(graph, "t", 100, TensorRole::Activation);
+    ExecutionPlan plan;
+    DeviceProgram program;
+    program.buffers = {test::bufferOf(graph, tensor, MemoryKind::Activation),
+        test::bufferOf(graph, tensor, MemoryKind::Activation), test::bufferOf(graph, tensor, MemoryKind::Activation)};
+    program.buffers[2].index.ranges[0] = {0, 50};
+    plan.graph = std::make_shared<const Graph>(graph);
+    CostModel costs = test::unitCosts();
+    costs.copy = [](Bytes bytes) { return static_cast<double>(bytes.count) * 1e-9; };
+    const auto duration = [&](const Instruction &instruction) {
+        return localDuration(plan, program, instruction, costs, DataType::Float32);
+    };
+    using enum InstructionKind;
+    EXPECT_EQ(duration({.kind = Accumulate, .inputs = {0}, .outputs = {1}}).usual.count(), 600);
+    EXPECT_EQ(duration({.kind = Accumulate, .inputs = {0}, .outputs = {1}}).first.count(), 400);
+    EXPECT_EQ(duration({.kind = Select, .inputs = {0}, .outputs = {2}}).usual.count(), 200);
+    EXPECT_EQ(duration({.kind = Select, .inputs = {0}, .outputs = {1}}).usual.count(), 0);
+    EXPECT_EQ(duration({.kind = Concat, .inputs = {2, 2}, .outputs = {1}}).usual.count(), 400);
+    EXPECT_EQ(duration({.kind = Sum, .inputs = {0, 1}, .outputs = {0}}).usual.count(), 600);
+    EXPECT_EQ(duration({.kind = Update, .inputs = {0}, .outputs = {1}}).usual.count(), 400);
+    EXPECT_EQ(duration({.kind = Update, .inputs = {0}, .outputs = {1}, .deaths = {0}}).usual.count(), 0);
+    EXPECT_EQ(duration({.kind = Load, .outputs = {1}}).usual.count(), 0);
+    EXPECT_EQ(duration({.kind = Store, .inputs = {1}}).usual.count(), 0);
+    EXPECT_EQ(trafficOf(graph, program.buffers[0], DataType::Float16), Bytes{200});
+}
+
+} // namespace
+} // namespace planloom
