@@ -160,7 +160,8 @@ Annotation AnnotationBuilder::finish(const AnnotateCall &call, std::string &prob
             std::int64_t product = 1;
             for (std::int32_t &factor : tensor.terms[i].factors) {
                 const auto index = static_cast<std::size_t>(factor);
-                product *= m_annotation.dimensions[index].size;
+                fits =
+                    !__builtin_mul_overflow(product, m_annotation.dimensions[index].size, &product) && fits;
                 if (position[index] < 0) {
                     position[index] = static_cast<std::int32_t>(ordered.size());
                     ordered.push_back(std::move(m_annotation.dimensions[index]));
@@ -512,6 +513,17 @@ std::string_view reservedLetters(OperatorKind kind)
     }
 }
 
+/// Extents whose products cannot overflow; type inference lets no others through.
+bool hasCountableElements(const Shape &shape)
+{
+    std::int64_t product = 1;
+    for (const std::int64_t extent : shape) {
+        if (extent < 0 || __builtin_mul_overflow(product, std::max<std::int64_t>(extent, 1), &product))
+            return false;
+    }
+    return true;
+}
+
 /// The operator in one piece; absent inputs are opaque.
 Annotation whole(const AnnotateCall &call)
 {
@@ -535,7 +547,12 @@ AnnotationOutcome annotate(OperatorKind kind, const Attributes &attributes,
     const AnnotateCall call {kind, attributes, inputs, present, outputs};
     AnnotationBuilder builder(call, reservedLetters(kind));
     AnnotationOutcome outcome;
-    outcome.problem = annotateKind(call, builder);
+    const auto sane = [](const TensorType &type) { return hasCountableElements(type.shape); };
+    if (!std::all_of(inputs.begin(), inputs.end(), sane)
+        || !std::all_of(outputs.begin(), outputs.end(), sane))
+        outcome.problem = std::string(nameOf(kind)) + " has a tensor with impossible extents";
+    else
+        outcome.problem = annotateKind(call, builder);
     if (outcome.problem.empty())
         outcome.annotation = builder.finish(call, outcome.problem);
     if (!outcome.problem.empty())

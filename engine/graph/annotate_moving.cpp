@@ -384,7 +384,7 @@ std::string annotateTrilu(const AnnotateCall &call, AnnotationBuilder &builder)
 std::string annotateBlocks(const AnnotateCall &call, AnnotationBuilder &builder)
 {
     const std::int64_t size = call.attributes.integer("blocksize", 1);
-    if (call.inRank(0) != 4 || call.outRank(0) != 4 || size < 1)
+    if (call.inRank(0) != 4 || call.outRank(0) != 4 || size < 1 || size > (std::int64_t {1} << 15))
         return misshapen(call);
     const bool toSpace = call.kind == DepthToSpace;
     const Shape &deep = toSpace ? call.in(0) : call.out(0);

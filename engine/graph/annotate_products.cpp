@@ -30,9 +30,12 @@ std::int64_t tileOf(const Attributes &attributes, std::size_t i, std::size_t cou
 {
     const auto pads = attributes.integers("pads");
     const std::int64_t stride = valueAt(attributes.integers("strides"), i, 1);
-    const std::int64_t span = valueAt(attributes.integers("dilations"), i, 1) * (kernel - 1) + 1;
-    const bool tiles = stride >= 1 && kernel >= 1 && span <= stride && valueAt(pads, i, 0) == 0
-        && valueAt(pads, i + count, 0) == 0 && wide % stride == 0 && wide / stride == narrow;
+    std::int64_t span = 0;
+    if (kernel < 1 || stride < 1
+        || __builtin_mul_overflow(valueAt(attributes.integers("dilations"), i, 1), kernel - 1, &span))
+        return 0;
+    const bool tiles = span < stride && valueAt(pads, i, 0) == 0 && valueAt(pads, i + count, 0) == 0
+        && wide % stride == 0 && wide / stride == narrow;
     return tiles ? stride : 0;
 }
 
