@@ -183,6 +183,7 @@ void FuseEditor::replace(const std::vector<const Operator *> &old, Operator fuse
         remove(position);
     }
     fused.name = m_graph.operators[place].name;
+    fused.scope = m_graph.operators[place].scope;
     m_graph.operators[place] = std::move(fused);
     m_alive[place] = true;
     m_fused[place] = true;

@@ -113,6 +113,20 @@ public:
         return values;
     }
 
+    /// Takes the values of all fed and kept tensors that `other` has by the same name.
+    void takeFrom(const GraphRunner &other)
+    {
+        std::map<std::string, std::size_t> named;
+        for (std::size_t i = 0; i < other.m_graph.tensors.size(); ++i)
+            named.emplace(other.m_graph.tensors[i].name, i);
+        for (std::size_t i = 0; i < m_graph.tensors.size(); ++i) {
+            const TensorRole role = m_graph.tensors[i].role;
+            const auto found = named.find(m_graph.tensors[i].name);
+            if (found != named.end() && role != TensorRole::Activation && role != TensorRole::Gradient)
+                m_values[i] = other.m_values[found->second];
+        }
+    }
+
     /// Runs every operator; several producers of a gradient add up.
     ::testing::AssertionResult run()
     {
