@@ -291,8 +291,10 @@ Result<void> gradientOf(const KernelCall &call, const BackwardCall &back)
     const T one(1);
     const bool useA = (needs & kOnlyA) != 0;
     const bool useB = (needs & kOnlyB) != 0;
-    const T *dataA = useA ? elements<const T>(*a) : &one;
-    const T *dataB = useB ? elements<const T>(*b) : &one;
+    std::vector<T> storageA;
+    std::vector<T> storageB;
+    const T *dataA = useA ? valuesAs<T>(*a, dy.dataType, storageA) : &one;
+    const T *dataB = useB ? valuesAs<T>(*b, dy.dataType, storageB) : &one;
     const Shape still(dy.shape.size(), 0);
     const bool direct = target->shape == dy.shape;
     std::vector<double> sums(direct ? 0 : static_cast<std::size_t>(elementCount(*target)), 0.0);
