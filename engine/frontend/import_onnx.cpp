@@ -27,7 +27,8 @@ constexpr std::int64_t kMostInlined = 100'000; ///< Graphs of If and Loop import
 
 /// What is known of one graph of the file, whichever time it is imported.
 struct GraphFacts {
-    explicit GraphFacts(const OnnxGraph &graph) : uses(graph)
+    explicit GraphFacts(const OnnxGraph &graph)
+        : uses(graph)
     {
         for (const auto *list : {&graph.values, &graph.outputs, &graph.inputs}) {
             for (const OnnxValue &value : *list)
@@ -36,8 +37,8 @@ struct GraphFacts {
     }
 
     OnnxUses uses;
-    std::unordered_map<std::string_view, const OnnxValue *> declared{};
-    std::vector<std::size_t> order{};
+    std::unordered_map<std::string_view, const OnnxValue *> declared {};
+    std::vector<std::size_t> order {};
 };
 
 /// Names of one graph while it is imported; inner graphs see those around them.
@@ -45,14 +46,17 @@ struct Frame {
     const GraphFacts *facts = nullptr;
     bool isModel = false;
     Frame *outer = nullptr;
-    std::unordered_map<std::string, TensorId> values{};
+    std::unordered_map<std::string, TensorId> values {};
 };
 
 class Importer final : public OnnxScope
 {
 public:
     Importer(OnnxModel model, const ImportOptions &options, std::string name)
-        : m_model(std::move(model)), m_options(options), m_name(std::move(name)), m_builder(options, m_model.opset)
+        : m_model(std::move(model))
+        , m_options(options)
+        , m_name(std::move(name))
+        , m_builder(options, m_model.opset)
     {
     }
 
@@ -72,13 +76,14 @@ public:
         const auto found = m_frame->facts->declared.find(value);
         return found == m_frame->facts->declared.end() ? nullptr : found->second;
     }
-    Result<std::vector<TensorId>> inlineGraph(const OnnxGraph &graph, const std::vector<TensorId> &inputs) override;
+    Result<std::vector<TensorId>> inlineGraph(
+        const OnnxGraph &graph, const std::vector<TensorId> &inputs) override;
     Result<void> bind(const std::string &value, TensorId tensor) override;
 
 private:
     Error error(ErrorCode code, std::string message, std::string advice) const
     {
-        return Error{code, std::move(message), std::move(advice), m_name};
+        return Error {code, std::move(message), std::move(advice), m_name};
     }
     Result<const GraphFacts *> factsOf(const OnnxGraph &graph);
     TensorId find(const std::string &value) const;
@@ -97,10 +102,10 @@ private:
     std::string m_name;
     OnnxBuilder m_builder;
     Frame *m_frame = nullptr;
-    std::unordered_map<const OnnxGraph *, std::unique_ptr<GraphFacts>> m_facts{};
-    std::map<std::string, bool> m_dimensionUsed{}; ///< Symbolic dimensions of the inputs.
-    std::vector<std::string> m_nonFinite{};
-    std::map<std::string, std::int64_t> m_missing{}; ///< Tensors by missing file.
+    std::unordered_map<const OnnxGraph *, std::unique_ptr<GraphFacts>> m_facts {};
+    std::map<std::string, bool> m_dimensionUsed {}; ///< Symbolic dimensions of the inputs.
+    std::vector<std::string> m_nonFinite {};
+    std::map<std::string, std::int64_t> m_missing {}; ///< Tensors by missing file.
     std::int64_t m_inlined = 0;
     std::int64_t m_nodes = 0;
 };
@@ -127,24 +132,26 @@ TensorId Importer::find(const std::string &value) const
 Result<void> Importer::bind(const std::string &value, TensorId tensor)
 {
     if (!m_frame->values.emplace(value, tensor).second)
-        return error(ErrorCode::InvalidInput, "the value '" + value + "' is made twice", "export the model anew");
+        return error(
+            ErrorCode::InvalidInput, "the value '" + value + "' is made twice", "export the model anew");
     return {};
 }
 
 Result<TensorType> Importer::typeOfInput(const OnnxValue &input)
 {
     if (!input.dataType)
-        return error(ErrorCode::NotSupported, "the input '" + input.name + "' is " + input.reason + ", which Planloom cannot take",
+        return error(ErrorCode::NotSupported,
+            "the input '" + input.name + "' is " + input.reason + ", which Planloom cannot take",
             "export the model with tensors of floats or integers as inputs");
     if (!input.shape)
         return error(ErrorCode::NotSupported, "the input '" + input.name + "' does not say its shape",
             "export the model with the shapes of its inputs");
-    TensorType type{*input.dataType, {}};
+    TensorType type {*input.dataType, {}};
     for (std::size_t axis = 0; axis < input.shape->size(); ++axis) {
         const OnnxDimension &dimension = (*input.shape)[axis];
         std::int64_t size = dimension.size.value_or(0);
-        const std::string symbol
-            = dimension.symbol.empty() ? input.name + "." + std::to_string(axis) : dimension.symbol;
+        const std::string symbol =
+            dimension.symbol.empty() ? input.name + "." + std::to_string(axis) : dimension.symbol;
         if (!dimension.size) {
             m_dimensionUsed[symbol] = true;
             const auto given = m_options.dimensions.find(symbol);
@@ -159,12 +166,15 @@ Result<TensorType> Importer::typeOfInput(const OnnxValue &input)
             return error(ErrorCode::InvalidInput,
                 "dimension " + std::to_string(axis) + " of the input '" + input.name + "' has the size "
                     + std::to_string(size) + ", where at least 1 was expected",
-                dimension.size ? "export the model anew" : "give a larger one with --dim " + symbol + "=<size>");
+                dimension.size ? "export the model anew"
+                               : "give a larger one with --dim " + symbol + "=<size>");
         type.shape.push_back(size);
     }
     if (!checkedByteCount(type))
-        return error(ErrorCode::InvalidInput, "the input '" + input.name + "' has the shape " + toString(type.shape)
-                + ", larger than 2^62 bytes", "export the model anew");
+        return error(ErrorCode::InvalidInput,
+            "the input '" + input.name + "' has the shape " + toString(type.shape)
+                + ", larger than 2^62 bytes",
+            "export the model anew");
     return type;
 }
 
@@ -193,14 +203,15 @@ Result<void> Importer::addInputs()
         TensorId id;
         if (const auto parameter = parameters.find(input.name); parameter != parameters.end()) {
             ++taken;
-            id = m_builder.addStored(OnnxTensor{input.name, type, nullptr, {}, false}, parameter->second);
+            id = m_builder.addStored(OnnxTensor {input.name, type, nullptr, {}, false}, parameter->second);
         } else {
             id = m_builder.addInput(input.name, type);
         }
         TRY_VOID(bind(input.name, id));
     }
     if (taken > 0)
-        m_builder.note(std::to_string(taken) + " inputs were taken as parameters and buffers: the file was exported without them");
+        m_builder.note(std::to_string(taken)
+            + " inputs were taken as parameters and buffers: the file was exported without them");
     return {};
 }
 
@@ -212,7 +223,8 @@ Result<void> Importer::addInitializers(OnnxGraph &graph)
         const std::string name = tensor.name;
         if (m_frame->facts->uses.isUsed(name))
             noteStored(tensor);
-        const TensorRole role = m_frame->isModel ? roleOfStored(tensor, m_frame->facts->uses) : TensorRole::Buffer;
+        const TensorRole role =
+            m_frame->isModel ? roleOfStored(tensor, m_frame->facts->uses) : TensorRole::Buffer;
         if (m_frame->isModel) {
             // The file's structs are not needed any more: each tensor is held once.
             TRY_VOID(bind(name, m_builder.addStored(std::move(tensor), role)));
@@ -233,9 +245,9 @@ Result<void> Importer::importNodes(const OnnxGraph &graph)
         std::vector<TensorId> inputs;
         inputs.reserve(node.inputs.size());
         for (const std::string &input : node.inputs) {
-            const TensorId id = input.empty() ? TensorId{} : find(input);
+            const TensorId id = input.empty() ? TensorId {} : find(input);
             if (!input.empty() && !id)
-                return Error{ErrorCode::InvalidInput,
+                return Error {ErrorCode::InvalidInput,
                     "node '" + node.name + "' (" + node.type + ") reads '" + input + "', which nothing makes",
                     "export the model anew", "node:" + node.name};
             inputs.push_back(id);
@@ -246,15 +258,16 @@ Result<void> Importer::importNodes(const OnnxGraph &graph)
     return {};
 }
 
-Result<std::vector<TensorId>> Importer::inlineGraph(const OnnxGraph &graph, const std::vector<TensorId> &inputs)
+Result<std::vector<TensorId>> Importer::inlineGraph(
+    const OnnxGraph &graph, const std::vector<TensorId> &inputs)
 {
     if (++m_inlined > kMostInlined)
         return error(ErrorCode::ResourceLimit,
             "more than " + std::to_string(kMostInlined) + " branches and iterations would be unrolled", "");
     if (graph.inputs.size() != inputs.size())
         return error(ErrorCode::InvalidInput,
-            "the inner graph '" + graph.name + "' has " + std::to_string(graph.inputs.size()) + " inputs, where "
-                + std::to_string(inputs.size()) + " were expected",
+            "the inner graph '" + graph.name + "' has " + std::to_string(graph.inputs.size())
+                + " inputs, where " + std::to_string(inputs.size()) + " were expected",
             "export the model anew");
     Frame frame;
     TRY(frame.facts, factsOf(graph));
@@ -264,7 +277,7 @@ Result<std::vector<TensorId>> Importer::inlineGraph(const OnnxGraph &graph, cons
         Frame *&current;
         Frame *outer;
         ~Restore() { current = outer; }
-    } const restore{m_frame, m_frame};
+    } const restore {m_frame, m_frame};
     m_frame = &frame;
     for (std::size_t i = 0; i < inputs.size(); ++i)
         TRY_VOID(bind(graph.inputs[i].name, inputs[i]));
@@ -279,7 +292,8 @@ Result<std::vector<TensorId>> Importer::inlineGraph(const OnnxGraph &graph, cons
         outputs.push_back(find(output.name));
         if (!outputs.back())
             return error(ErrorCode::InvalidInput,
-                "the inner graph '" + graph.name + "' returns '" + output.name + "', which nothing makes", "export the model anew");
+                "the inner graph '" + graph.name + "' returns '" + output.name + "', which nothing makes",
+                "export the model anew");
     }
     return outputs;
 }
@@ -288,22 +302,25 @@ Result<std::vector<TensorId>> Importer::collectOutputs()
 {
     std::vector<TensorId> outputs;
     if (m_model.graph.outputs.empty())
-        return error(ErrorCode::InvalidInput, "the model returns nothing", "name its outputs when exporting it");
+        return error(
+            ErrorCode::InvalidInput, "the model returns nothing", "name its outputs when exporting it");
     for (const OnnxValue &output : m_model.graph.outputs) {
         TensorId id = find(output.name);
         if (!id)
-            return error(ErrorCode::InvalidInput, "the model returns '" + output.name + "', which nothing makes",
-                "export the model anew");
+            return error(ErrorCode::InvalidInput,
+                "the model returns '" + output.name + "', which nothing makes", "export the model anew");
         if (m_builder.at(id).role != TensorRole::Activation) {
             // A returned value has an operator that makes it, even if it is a constant or an input.
             m_builder.unname(id);
-            TRY(const auto copy, m_builder.emit("output." + output.name, SourceNode{"", "Identity"},
-                OperatorKind::Identity, {}, {id}, {}, false));
+            TRY(const auto copy,
+                m_builder.emit("output." + output.name, SourceNode {"", "Identity"}, OperatorKind::Identity,
+                    {}, {id}, {}, false));
             id = copy.front();
             m_builder.nameTensor(id, output.name);
         }
         if (std::find(outputs.begin(), outputs.end(), id) != outputs.end())
-            return error(ErrorCode::InvalidInput, "the model returns '" + output.name + "' twice", "export the model anew");
+            return error(ErrorCode::InvalidInput, "the model returns '" + output.name + "' twice",
+                "export the model anew");
         outputs.push_back(id);
         const TensorType &type = m_builder.typeOf(id);
         bool differs = output.dataType && *output.dataType != type.dataType;
@@ -313,8 +330,8 @@ Result<std::vector<TensorId>> Importer::collectOutputs()
                 differs = (*output.shape)[i].size && *(*output.shape)[i].size != type.shape[i];
         }
         if (differs)
-            m_builder.note("the output '" + output.name + "' is " + nameOf(type.dataType) + toString(type.shape)
-                + ", not what the file declares");
+            m_builder.note("the output '" + output.name + "' is " + nameOf(type.dataType)
+                + toString(type.shape) + ", not what the file declares");
     }
     return outputs;
 }
@@ -344,7 +361,8 @@ Result<void> Importer::chooseLoss(Graph &graph) const
     std::string names;
     for (const TensorId id : graph.outputs)
         names += (names.empty() ? "'" : ", '") + graph.at(id).name + "'";
-    return error(ErrorCode::NotFound, "the model has no output '" + wanted + "' to train on", "its outputs are " + names);
+    return error(ErrorCode::NotFound, "the model has no output '" + wanted + "' to train on",
+        "its outputs are " + names);
 }
 
 Result<void> Importer::checkDimensions() const
@@ -364,14 +382,16 @@ Result<void> Importer::checkDimensions() const
 void Importer::addNotes()
 {
     if (m_model.opset > kNewestOpset)
-        m_builder.note("operator set " + std::to_string(m_model.opset) + " is newer than " + std::to_string(kNewestOpset)
-            + ": operators that changed since may be read wrongly");
+        m_builder.note("operator set " + std::to_string(m_model.opset) + " is newer than "
+            + std::to_string(kNewestOpset) + ": operators that changed since may be read wrongly");
     for (const auto &[file, count] : m_missing)
         m_builder.note(std::to_string(count) + " tensors lie in '" + file
             + "', which is missing or too short: the model can be planned, a run needs --random-weights");
     if (!m_nonFinite.empty())
         m_builder.note("'" + m_nonFinite.front() + "'"
-            + (m_nonFinite.size() > 1 ? " and " + std::to_string(m_nonFinite.size() - 1) + " more tensors hold" : " holds")
+            + (m_nonFinite.size() > 1
+                    ? " and " + std::to_string(m_nonFinite.size() - 1) + " more tensors hold"
+                    : " holds")
             + " values that are NaN or infinite");
 }
 
@@ -380,11 +400,13 @@ Result<Graph> Importer::run()
     if (m_model.opset < kOldestOpset)
         return error(ErrorCode::NotSupported,
             m_model.opset < 1 ? "the file does not say which operator set it uses"
-                              : "the file uses operator set " + std::to_string(m_model.opset) + ", where 7 or newer was expected",
+                              : "the file uses operator set " + std::to_string(m_model.opset)
+                    + ", where 7 or newer was expected",
             "export the model anew, with operator set 17");
     if (m_options.dropoutRatio && !(*m_options.dropoutRatio >= 0 && *m_options.dropoutRatio < 1))
         return error(ErrorCode::InvalidInput,
-            "the dropout ratio " + std::to_string(*m_options.dropoutRatio) + " is not in [0, 1)", "give a number such as 0.1");
+            "the dropout ratio " + std::to_string(*m_options.dropoutRatio) + " is not in [0, 1)",
+            "give a number such as 0.1");
     Frame frame;
     frame.isModel = true;
     TRY(frame.facts, factsOf(m_model.graph));
@@ -406,24 +428,25 @@ Result<Graph> completed(Graph graph, const ImportOptions &options)
 {
     removeDeadCode(graph);
     if (graph.operators.empty())
-        return Error{ErrorCode::InvalidInput, "the model computes nothing", "export the model anew", graph.name};
+        return Error {
+            ErrorCode::InvalidInput, "the model computes nothing", "export the model anew", graph.name};
     if (options.fuse)
         graph = fuseOperators(std::move(graph));
     if (options.stop.stop_requested())
-        return Error{ErrorCode::Cancelled, "the import was cancelled", "", graph.name};
+        return Error {ErrorCode::Cancelled, "the import was cancelled", "", graph.name};
     buildScopes(graph);
     annotateOperators(graph);
     TRY_VOID(validate(graph));
     return graph;
 }
 
-Result<Graph> importNamed(std::string_view bytes, const std::filesystem::path &folder, const ImportOptions &options,
-    const std::string &place, const std::string &name)
+Result<Graph> importNamed(std::string_view bytes, const std::filesystem::path &folder,
+    const ImportOptions &options, const std::string &place, const std::string &name)
 {
     if (bytes.size() > options.mostFileBytes)
-        return Error{ErrorCode::ResourceLimit,
-            "the file has " + std::to_string(bytes.size()) + " bytes, more than the " + std::to_string(options.mostFileBytes)
-                + " that are allowed",
+        return Error {ErrorCode::ResourceLimit,
+            "the file has " + std::to_string(bytes.size()) + " bytes, more than the "
+                + std::to_string(options.mostFileBytes) + " that are allowed",
             "store the weights as external data", place};
     TRY(OnnxModel model, readOnnx(bytes, folder, place));
     TRY(Graph graph, Importer(std::move(model), options, place).run());
@@ -440,14 +463,16 @@ Result<Graph> importOnnxFile(const std::filesystem::path &path, const ImportOpti
     std::error_code failure;
     const auto status = std::filesystem::status(path, failure);
     if (!std::filesystem::exists(status))
-        return Error{ErrorCode::NotFound, "there is no file '" + path.string() + "'", "give the path of a .onnx file", place};
+        return Error {ErrorCode::NotFound, "there is no file '" + path.string() + "'",
+            "give the path of a .onnx file", place};
     if (!std::filesystem::is_regular_file(status))
-        return Error{ErrorCode::InvalidInput, "'" + path.string() + "' is not a file", "give the path of a .onnx file", place};
+        return Error {ErrorCode::InvalidInput, "'" + path.string() + "' is not a file",
+            "give the path of a .onnx file", place};
     const auto size = std::filesystem::file_size(path, failure);
     if (failure)
-        return Error{ErrorCode::Io, "cannot read '" + path.string() + "': " + failure.message(), "", place};
+        return Error {ErrorCode::Io, "cannot read '" + path.string() + "': " + failure.message(), "", place};
     if (size > options.mostFileBytes)
-        return Error{ErrorCode::ResourceLimit,
+        return Error {ErrorCode::ResourceLimit,
             "'" + path.string() + "' has " + std::to_string(size) + " bytes, more than the "
                 + std::to_string(options.mostFileBytes) + " that are allowed",
             "store the weights as external data", place};
@@ -455,12 +480,13 @@ Result<Graph> importOnnxFile(const std::filesystem::path &path, const ImportOpti
     std::string bytes(static_cast<std::size_t>(size), '\0');
     file.read(bytes.data(), static_cast<std::streamsize>(size));
     if (!file && size > 0)
-        return Error{ErrorCode::Io, "cannot read '" + path.string() + "'", "is it readable?", place};
+        return Error {ErrorCode::Io, "cannot read '" + path.string() + "'", "is it readable?", place};
     const auto folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
     return importNamed(bytes, folder, options, place, path.stem().string());
 }
 
-Result<Graph> importOnnxBytes(std::string_view bytes, const std::filesystem::path &folder, const ImportOptions &options)
+Result<Graph> importOnnxBytes(
+    std::string_view bytes, const std::filesystem::path &folder, const ImportOptions &options)
 {
     return importNamed(bytes, folder, options, "model.onnx", {});
 }

@@ -16,43 +16,50 @@ namespace planloom {
 
 /// How a model file is read. The defaults suit files a user opens; fuzzing sets tighter limits.
 struct ImportOptions {
-    /// Sizes of symbolic dimensions by name (`--dim batch=8`). A dimension of an input that has neither size nor
-    /// name is called `<input>.<axis>`, as in "image.0".
-    std::map<std::string, std::int64_t> dimensions{};
-    std::string lossOutput{}; ///< The output to train on (`--loss`); empty takes the scalar output "loss", if any.
+    /// Sizes of symbolic dimensions by name (`--dim batch=8`). A dimension of an input that has neither size
+    /// nor name is called `<input>.<axis>`, as in "image.0".
+    std::map<std::string, std::int64_t> dimensions {};
+    std::string
+        lossOutput {}; ///< The output to train on (`--loss`); empty takes the scalar output "loss", if any.
     bool fuse = true; ///< Join exported patterns into operators an expert knows.
-    std::optional<double> dropoutRatio{}; ///< Replaces the ratio of every Dropout that trains, in [0, 1).
-    std::size_t mostFileBytes = std::size_t{1} << 31; ///< A longer model file is refused (weights beside it count not).
-    std::size_t mostFoldedBytes = std::size_t{64} << 20; ///< Constants computed at import; beyond, they stay operators.
+    std::optional<double> dropoutRatio {}; ///< Replaces the ratio of every Dropout that trains, in [0, 1).
+    std::size_t mostFileBytes = std::size_t {1}
+        << 31; ///< A longer model file is refused (weights beside it count not).
+    std::size_t mostFoldedBytes = std::size_t {64}
+        << 20; ///< Constants computed at import; beyond, they stay operators.
     std::size_t mostOperators = 1'000'000; ///< After unrolling constant loops.
-    std::stop_token stop{};
+    std::stop_token stop {};
 };
 
-/// Reads an ONNX model (opsets 9 to 17; newer ones as far as their operators are known) as a forward graph: every
-/// type static, shape arithmetic folded, operators in the canonical forms of operator_kind.h, dead ones removed,
-/// patterns fused, every operator annotated, `validate` satisfied.
+/// Reads an ONNX model (opsets 9 to 17; newer ones as far as their operators are known) as a forward graph:
+/// every type static, shape arithmetic folded, operators in the canonical forms of operator_kind.h, dead ones
+/// removed, patterns fused, every operator annotated, `validate` satisfied.
 ///
-/// Names. Tensors keep the file's names. An operator has its node's name, without the leading '/' and with '.' for
+/// Names. Tensors keep the file's names. An operator has its node's name, without the leading '/' and with
+/// '.' for
 /// '/': "/transformer/h.3/attn/c_attn/Gemm" is "transformer.h.3.attn.c_attn.Gemm"; nodes without a name are
 /// "<type>_<number>". A node that becomes several operators gives its name to the last; others add "_<what>".
 ///
 /// What is a weight. These are Weights (trained); everything else that persists is a Buffer:
 /// 1. Floating initializers, except running statistics of batch normalisation, scalars of rank 0 that only
-///    element-wise operators use, and those whose name says that they are no parameters (last part "attn_mask",
-///    "mask", "masked_bias", "inv_freq", "cos_cached", "sin_cached", "running_mean", "running_var", "anchors", or
-///    that of a Constant node's output, "Constant_4_output_0"), and numbers that operators such as Resize take.
+///    element-wise operators use, and those whose name says that they are no parameters (last part
+///    "attn_mask", "mask", "masked_bias", "inv_freq", "cos_cached", "sin_cached", "running_mean",
+///    "running_var", "anchors", or that of a Constant node's output, "Constant_4_output_0"), and numbers that
+///    operators such as Resize take.
 /// 2. Inputs that are initializers too (old files), by rule 1.
-/// 3. Files without parameters (`export_params=False`): if no initializer is a parameter by rule 1 and some inputs
-///    are plain, inputs with a dotted name ("transformer.wte.weight") are parameters, as are floating inputs of
-///    rank >= 1 without symbolic dimensions that are used only where weights stand: weight or bias of Conv, Gemm
-///    and normalisations, the table of a Gather, the second factor of a MatMul, directly or through Transpose.
-///    Integer ones become Buffers. A note says how many.
+/// 3. Files without parameters (`export_params=False`): if no initializer is a parameter by rule 1 and some
+/// inputs
+///    are plain, inputs with a dotted name ("transformer.wte.weight") are parameters, as are floating inputs
+///    of rank >= 1 without symbolic dimensions that are used only where weights stand: weight or bias of
+///    Conv, Gemm and normalisations, the table of a Gather, the second factor of a MatMul, directly or
+///    through Transpose; and beside such ones, one-dimensional terms and factors. Integer ones become
+///    Buffers. A note says how many.
 /// 4. Constants of at least 64 elements where weights stand (files that fill weights by ConstantOfShape).
 ///
-/// The loss is the scalar floating output "loss", or `lossOutput`. Dropout trains where its training_mode input is
-/// true; a ratio of 0 and inference leave it out. Values of weights beside the file are not read: see
-/// `loadTensorData`. `Graph::notes` tells what a user should know (inputs taken as parameters, values that are not
-/// finite, missing weight files, fills too large to hold).
+/// The loss is the scalar floating output "loss", or `lossOutput`. Dropout trains where its training_mode
+/// input is true; a ratio of 0 and inference leave it out. Values of weights beside the file are not read:
+/// see `loadTensorData`. `Graph::notes` tells what a user should know (inputs taken as parameters, values
+/// that are not finite, missing weight files, fills too large to hold).
 ///
 /// @return InvalidInput or NotSupported naming the file, node or value and what was expected; ResourceLimit;
 ///   Cancelled. Never partial. Memory: a small multiple of the file plus `mostFoldedBytes`.

@@ -13,20 +13,26 @@ namespace planloom {
 
 namespace {
 
-constexpr std::int64_t kMostParameterBytes = std::int64_t{1} << 20; ///< External data read at import: shapes, axes.
-constexpr std::int64_t kMostGrownBytes = std::int64_t{4} << 20; ///< Of a folded value larger than what it is made of.
+constexpr std::int64_t kMostParameterBytes = std::int64_t {1}
+    << 20; ///< External data read at import: shapes, axes.
+constexpr std::int64_t kMostGrownBytes = std::int64_t {4}
+    << 20; ///< Of a folded value larger than what it is made of.
 constexpr std::size_t kTensorsPerOperator = 8;
 constexpr std::size_t kSharedFrom = 1024; ///< Constants of this many bytes share memory with equal ones.
 
 } // namespace
 
-OnnxBuilder::OnnxBuilder(const ImportOptions &options, std::int64_t opset) : m_options(options), m_opset(opset) { }
+OnnxBuilder::OnnxBuilder(const ImportOptions &options, std::int64_t opset)
+    : m_options(options)
+    , m_opset(opset)
+{
+}
 
 TensorId OnnxBuilder::addTensor(Tensor tensor, bool known)
 {
     m_graph.tensors.push_back(std::move(tensor));
     m_known.push_back(known);
-    return TensorId{static_cast<std::int32_t>(m_graph.tensors.size() - 1)};
+    return TensorId {static_cast<std::int32_t>(m_graph.tensors.size() - 1)};
 }
 
 TensorId OnnxBuilder::addInput(std::string name, TensorType type)
@@ -66,8 +72,9 @@ std::shared_ptr<const TensorData> OnnxBuilder::interned(std::shared_ptr<const Te
 {
     if (data->bytes.size() < kSharedFrom)
         return data;
-    const std::string_view bytes(reinterpret_cast<const char *>(data->bytes.data()), data->bytes.size()); // to hash
-    const std::size_t hash = std::hash<std::string_view>{}(bytes);
+    const std::string_view bytes(
+        reinterpret_cast<const char *>(data->bytes.data()), data->bytes.size()); // to hash
+    const std::size_t hash = std::hash<std::string_view> {}(bytes);
     const auto [first, last] = m_interned.equal_range(hash);
     for (auto entry = first; entry != last; ++entry) {
         if (entry->second->type == data->type && entry->second->bytes == data->bytes)
@@ -131,8 +138,9 @@ std::shared_ptr<const TensorData> OnnxBuilder::filled(const TensorType &type, Nu
     return data;
 }
 
-Result<std::vector<TensorId>> OnnxBuilder::emit(const std::string &name, const SourceNode &source, OperatorKind kind,
-    Attributes attributes, std::vector<TensorId> inputs, std::vector<TensorType> declared, bool mayFold)
+Result<std::vector<TensorId>> OnnxBuilder::emit(const std::string &name, const SourceNode &source,
+    OperatorKind kind, Attributes attributes, std::vector<TensorId> inputs, std::vector<TensorType> declared,
+    bool mayFold)
 {
     const std::string place = "node:" + (source.name.empty() ? name : source.name);
     std::vector<TensorType> types;
@@ -140,16 +148,16 @@ Result<std::vector<TensorId>> OnnxBuilder::emit(const std::string &name, const S
     std::vector<std::shared_ptr<const TensorData>> values;
     bool known = mayFold;
     for (const TensorId input : inputs) {
-        types.push_back(input ? typeOf(input) : TensorType{});
+        types.push_back(input ? typeOf(input) : TensorType {});
         present.push_back(input.valid());
         known = known && (!input || isKnown(input));
         values.push_back(input && isKnown(input) ? m_graph.at(input).data : nullptr);
     }
     for (const TensorType &type : declared) {
         if (!checkedByteCount(type))
-            return Error{ErrorCode::InvalidInput,
-                "node '" + name + "' (" + source.type + ") would make a value of shape " + toString(type.shape)
-                    + ", which is negative or larger than 2^62 bytes",
+            return Error {ErrorCode::InvalidInput,
+                "node '" + name + "' (" + source.type + ") would make a value of shape "
+                    + toString(type.shape) + ", which is negative or larger than 2^62 bytes",
                 "check the sizes given with --dim", place};
     }
     auto inferred = inferTypes(kind, attributes, types, present, declared);
@@ -166,15 +174,17 @@ Result<std::vector<TensorId>> OnnxBuilder::emit(const std::string &name, const S
     bool foldable = known;
     for (const TensorType &type : outputs) {
         if (!checkedByteCount(type))
-            return Error{ErrorCode::InvalidInput,
-                "node '" + name + "' (" + source.type + ") would make a value of shape " + toString(type.shape)
-                    + ", larger than 2^62 bytes",
+            return Error {ErrorCode::InvalidInput,
+                "node '" + name + "' (" + source.type + ") would make a value of shape "
+                    + toString(type.shape) + ", larger than 2^62 bytes",
                 "check the sizes given with --dim", place};
         empty = empty || elementCount(type.shape) == 0;
     }
     if (m_graph.tensors.size() >= m_options.mostOperators * kTensorsPerOperator)
-        return Error{ErrorCode::ResourceLimit,
-            "the model has more than " + std::to_string(m_options.mostOperators * kTensorsPerOperator) + " values", "", place};
+        return Error {ErrorCode::ResourceLimit,
+            "the model has more than " + std::to_string(m_options.mostOperators * kTensorsPerOperator)
+                + " values",
+            "", place};
     std::int64_t held = kMostGrownBytes;
     for (std::size_t i = 0; foldable && i < types.size(); ++i)
         held = std::max(held, checkedByteCount(types[i]).value_or(0));
@@ -191,17 +201,17 @@ Result<std::vector<TensorId>> OnnxBuilder::emit(const std::string &name, const S
     }
     m_foldedBytes = taken;
     if (empty)
-        return Error{ErrorCode::NotSupported,
+        return Error {ErrorCode::NotSupported,
             "node '" + name + "' (" + source.type + ") makes a value without elements", "", place};
     if (m_graph.operators.size() >= m_options.mostOperators)
-        return Error{ErrorCode::ResourceLimit,
+        return Error {ErrorCode::ResourceLimit,
             "the model has more than " + std::to_string(m_options.mostOperators) + " operators", "", place};
     Operator op;
     op.name = uniqueOperatorName(name);
     op.kind = kind;
     op.attributes = std::move(attributes);
     op.inputs = std::move(inputs);
-    op.scope = ScopeId{0};
+    op.scope = ScopeId {0};
     op.sources = {source};
     for (const TensorType &type : outputs) {
         Tensor tensor;
@@ -246,7 +256,8 @@ void OnnxBuilder::nameTensors()
             name = wanted + "#" + std::to_string(++last.emplace(wanted, 1).first->second);
         tensor.name = std::move(name);
     };
-    // What the file names keeps its name; values of unrolled and inlined subgraphs and inner values come after.
+    // What the file names keeps its name; values of unrolled and inlined subgraphs and inner values come
+    // after.
     for (Tensor &tensor : m_graph.tensors) {
         if (!tensor.name.empty())
             claim(tensor, tensor.name);

@@ -18,11 +18,11 @@
 
 namespace planloom {
 
-/// A graph in the making during import: tensors with what is known of their values, operators in the order of the
-/// file, each folded to a constant where all its inputs are.
+/// A graph in the making during import: tensors with what is known of their values, operators in the order of
+/// the file, each folded to a constant where all its inputs are.
 ///
-/// A tensor is *known* if its values are at hand and no training changes them: Constant nodes, folded results,
-/// Buffers with data. Only known tensors fold. Not thread-safe.
+/// A tensor is *known* if its values are at hand and no training changes them: Constant nodes, folded
+/// results, Buffers with data. Only known tensors fold. Not thread-safe.
 class OnnxBuilder
 {
 public:
@@ -41,8 +41,8 @@ public:
     const TensorType &typeOf(TensorId id) const { return m_graph.at(id).type; }
     bool isKnown(TensorId id) const { return m_known[static_cast<std::size_t>(id.index)]; }
 
-    /// The values of a tensor the file holds or that was folded, even of a weight: what an operator's shape or
-    /// scale parameters are read from. Reads small external data. Null if they are not at hand.
+    /// The values of a tensor the file holds or that was folded, even of a weight: what an operator's shape
+    /// or scale parameters are read from. Reads small external data. Null if they are not at hand.
     std::shared_ptr<const TensorData> valuesOf(TensorId id);
 
     /// Turns a known constant into a Weight (see import_onnx.h, rule 4).
@@ -60,7 +60,8 @@ public:
     /// @param declared  output types where the kind does not determine them
     /// @param mayFold   false keeps the operator even if its inputs are known
     Result<std::vector<TensorId>> emit(const std::string &name, const SourceNode &source, OperatorKind kind,
-        Attributes attributes, std::vector<TensorId> inputs, std::vector<TensorType> declared, bool mayFold = true);
+        Attributes attributes, std::vector<TensorId> inputs, std::vector<TensorType> declared,
+        bool mayFold = true);
 
     /// True if a known value of this size may still be made; counts it if so.
     bool takeFoldedBytes(const TensorType &type);
@@ -86,12 +87,12 @@ private:
 
     const ImportOptions &m_options;
     std::int64_t m_opset = 0;
-    Graph m_graph{};
-    std::vector<bool> m_known{};
-    std::unordered_map<std::string, std::int32_t> m_operatorNames{}; ///< How often each was asked for.
-    std::unordered_map<std::string, std::int32_t> m_nameless{};
-    std::unordered_multimap<std::size_t, std::shared_ptr<const TensorData>> m_interned{};
-    std::map<std::string, std::shared_ptr<const TensorData>> m_filled{}; ///< By type and value, as text.
+    Graph m_graph {};
+    std::vector<bool> m_known {};
+    std::unordered_map<std::string, std::int32_t> m_operatorNames {}; ///< How often each was asked for.
+    std::unordered_map<std::string, std::int32_t> m_nameless {};
+    std::unordered_multimap<std::size_t, std::shared_ptr<const TensorData>> m_interned {};
+    std::map<std::string, std::shared_ptr<const TensorData>> m_filled {}; ///< By type and value, as text.
     std::size_t m_foldedBytes = 0;
     std::int64_t m_seed = 0;
 };

@@ -21,7 +21,7 @@ constexpr double kMostKernelWork = 2e7; ///< Floating-point operations a kernel 
 
 TensorData allocated(const TensorType &type)
 {
-    return TensorData{type,
+    return TensorData {type,
         std::vector<std::byte>(static_cast<std::size_t>(elementCount(type.shape) * sizeOf(type.dataType)))};
 }
 
@@ -174,7 +174,8 @@ Outputs foldGather(std::size_t axis, const TensorData &x, const TensorData &indi
             index = index < 0 ? index + extent : index;
             if (index < 0 || index >= extent)
                 return std::nullopt;
-            const std::size_t from = (o * static_cast<std::size_t>(extent) + static_cast<std::size_t>(index)) * inner;
+            const std::size_t from =
+                (o * static_cast<std::size_t>(extent) + static_cast<std::size_t>(index)) * inner;
             if (inner > 0)
                 std::memcpy(result.bytes.data() + at, x.bytes.data() + from, inner);
             at += inner;
@@ -189,24 +190,42 @@ std::optional<double> unaryReal(OperatorKind kind, double x)
 {
     using enum OperatorKind;
     switch (kind) {
-    case Abs: return std::abs(x);
-    case Ceil: return std::ceil(x);
-    case Cos: return std::cos(x);
-    case Erf: return std::erf(x);
-    case Exp: return std::exp(x);
-    case Floor: return std::floor(x);
-    case Log: return std::log(x);
-    case Neg: return -x;
-    case Reciprocal: return 1.0 / x;
-    case Relu: return x > 0 ? x : 0;
-    case Round: return std::nearbyint(x);
-    case Sigmoid: return 1.0 / (1.0 + std::exp(-x));
-    case Sign: return x > 0 ? 1.0 : (x < 0 ? -1.0 : 0.0);
-    case Sin: return std::sin(x);
-    case Sqrt: return std::sqrt(x);
-    case Tan: return std::tan(x);
-    case Tanh: return std::tanh(x);
-    default: return std::nullopt;
+    case Abs:
+        return std::abs(x);
+    case Ceil:
+        return std::ceil(x);
+    case Cos:
+        return std::cos(x);
+    case Erf:
+        return std::erf(x);
+    case Exp:
+        return std::exp(x);
+    case Floor:
+        return std::floor(x);
+    case Log:
+        return std::log(x);
+    case Neg:
+        return -x;
+    case Reciprocal:
+        return 1.0 / x;
+    case Relu:
+        return x > 0 ? x : 0;
+    case Round:
+        return std::nearbyint(x);
+    case Sigmoid:
+        return 1.0 / (1.0 + std::exp(-x));
+    case Sign:
+        return x > 0 ? 1.0 : (x < 0 ? -1.0 : 0.0);
+    case Sin:
+        return std::sin(x);
+    case Sqrt:
+        return std::sqrt(x);
+    case Tan:
+        return std::tan(x);
+    case Tanh:
+        return std::tanh(x);
+    default:
+        return std::nullopt;
     }
 }
 
@@ -215,15 +234,22 @@ std::optional<std::int64_t> unaryInteger(OperatorKind kind, std::int64_t x)
     using enum OperatorKind;
     const auto wrap = static_cast<std::uint64_t>(x);
     switch (kind) {
-    case Abs: return x < 0 ? static_cast<std::int64_t>(0 - wrap) : x;
-    case Neg: return static_cast<std::int64_t>(0 - wrap);
-    case Not: return x == 0 ? 1 : 0;
-    case Relu: return x > 0 ? x : 0;
-    case Sign: return x > 0 ? 1 : (x < 0 ? -1 : 0);
+    case Abs:
+        return x < 0 ? static_cast<std::int64_t>(0 - wrap) : x;
+    case Neg:
+        return static_cast<std::int64_t>(0 - wrap);
+    case Not:
+        return x == 0 ? 1 : 0;
+    case Relu:
+        return x > 0 ? x : 0;
+    case Sign:
+        return x > 0 ? 1 : (x < 0 ? -1 : 0);
     case Ceil:
     case Floor:
-    case Round: return x;
-    default: return std::nullopt;
+    case Round:
+        return x;
+    default:
+        return std::nullopt;
     }
 }
 
@@ -235,32 +261,51 @@ std::optional<Number> binary(OperatorKind kind, const Attributes &attributes, Nu
         const double x = a.asReal();
         const double y = b.asReal();
         switch (kind) {
-        case Add: return Number::ofReal(x + y);
-        case Sub: return Number::ofReal(x - y);
-        case Mul: return Number::ofReal(x * y);
-        case Div: return Number::ofReal(x / y);
-        case Pow: return Number::ofReal(std::pow(x, y));
+        case Add:
+            return Number::ofReal(x + y);
+        case Sub:
+            return Number::ofReal(x - y);
+        case Mul:
+            return Number::ofReal(x * y);
+        case Div:
+            return Number::ofReal(x / y);
+        case Pow:
+            return Number::ofReal(std::pow(x, y));
         case Mod:
-            return Number::ofReal(attributes.integer("fmod") != 0 ? std::fmod(x, y) : x - std::floor(x / y) * y);
-        case Min: return Number::ofReal(std::isnan(x) || x < y ? x : y);
-        case Max: return Number::ofReal(std::isnan(x) || x > y ? x : y);
-        case Equal: return truth(x == y);
-        case Greater: return truth(x > y);
-        case GreaterOrEqual: return truth(x >= y);
-        case Less: return truth(x < y);
-        case LessOrEqual: return truth(x <= y);
-        default: return std::nullopt;
+            return Number::ofReal(
+                attributes.integer("fmod") != 0 ? std::fmod(x, y) : x - std::floor(x / y) * y);
+        case Min:
+            return Number::ofReal(std::isnan(x) || x < y ? x : y);
+        case Max:
+            return Number::ofReal(std::isnan(x) || x > y ? x : y);
+        case Equal:
+            return truth(x == y);
+        case Greater:
+            return truth(x > y);
+        case GreaterOrEqual:
+            return truth(x >= y);
+        case Less:
+            return truth(x < y);
+        case LessOrEqual:
+            return truth(x <= y);
+        default:
+            return std::nullopt;
         }
     }
     const std::int64_t x = a.integer;
     const std::int64_t y = b.integer;
     const auto ux = static_cast<std::uint64_t>(x);
     const auto uy = static_cast<std::uint64_t>(y);
-    const auto wrapped = [](std::uint64_t value) { return Number::ofInteger(static_cast<std::int64_t>(value)); };
+    const auto wrapped = [](std::uint64_t value) {
+        return Number::ofInteger(static_cast<std::int64_t>(value));
+    };
     switch (kind) {
-    case Add: return wrapped(ux + uy);
-    case Sub: return wrapped(ux - uy);
-    case Mul: return wrapped(ux * uy);
+    case Add:
+        return wrapped(ux + uy);
+    case Sub:
+        return wrapped(ux - uy);
+    case Mul:
+        return wrapped(ux * uy);
     case Div:
         if (y == 0)
             return std::nullopt;
@@ -271,20 +316,33 @@ std::optional<Number> binary(OperatorKind kind, const Attributes &attributes, Nu
         if (y == -1)
             return Number::ofInteger(0);
         const std::int64_t rest = x % y;
-        return Number::ofInteger(attributes.integer("fmod") == 0 && rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest);
+        return Number::ofInteger(
+            attributes.integer("fmod") == 0 && rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest);
     }
-    case Pow: return Number::ofReal(std::pow(static_cast<double>(x), static_cast<double>(y)));
-    case Min: return Number::ofInteger(std::min(x, y));
-    case Max: return Number::ofInteger(std::max(x, y));
-    case And: return truth(x != 0 && y != 0);
-    case Or: return truth(x != 0 || y != 0);
-    case Xor: return truth((x != 0) != (y != 0));
-    case Equal: return truth(x == y);
-    case Greater: return truth(x > y);
-    case GreaterOrEqual: return truth(x >= y);
-    case Less: return truth(x < y);
-    case LessOrEqual: return truth(x <= y);
-    default: return std::nullopt;
+    case Pow:
+        return Number::ofReal(std::pow(static_cast<double>(x), static_cast<double>(y)));
+    case Min:
+        return Number::ofInteger(std::min(x, y));
+    case Max:
+        return Number::ofInteger(std::max(x, y));
+    case And:
+        return truth(x != 0 && y != 0);
+    case Or:
+        return truth(x != 0 || y != 0);
+    case Xor:
+        return truth((x != 0) != (y != 0));
+    case Equal:
+        return truth(x == y);
+    case Greater:
+        return truth(x > y);
+    case GreaterOrEqual:
+        return truth(x >= y);
+    case Less:
+        return truth(x < y);
+    case LessOrEqual:
+        return truth(x <= y);
+    default:
+        return std::nullopt;
     }
 }
 
@@ -319,29 +377,32 @@ Outputs foldBinary(OperatorKind kind, const Attributes &attributes, const Tensor
     walk(type.shape, broadcastStrides(a.type.shape, type.shape), 0,
         [&](std::int64_t out, std::int64_t offset) { offsets[static_cast<std::size_t>(out)] = offset; });
     bool fine = true;
-    walk(type.shape, broadcastStrides(b.type.shape, type.shape), 0, [&](std::int64_t out, std::int64_t offset) {
-        const auto position = static_cast<std::size_t>(out);
-        const auto y = binary(kind, attributes,
-            readNumber(a.type.dataType, a.bytes.data(), static_cast<std::size_t>(offsets[position])),
-            readNumber(b.type.dataType, b.bytes.data(), static_cast<std::size_t>(offset)));
-        if (y)
-            writeNumber(type.dataType, result.bytes.data(), position, *y);
-        fine = fine && y.has_value();
-    });
+    walk(type.shape, broadcastStrides(b.type.shape, type.shape), 0,
+        [&](std::int64_t out, std::int64_t offset) {
+            const auto position = static_cast<std::size_t>(out);
+            const auto y = binary(kind, attributes,
+                readNumber(a.type.dataType, a.bytes.data(), static_cast<std::size_t>(offsets[position])),
+                readNumber(b.type.dataType, b.bytes.data(), static_cast<std::size_t>(offset)));
+            if (y)
+                writeNumber(type.dataType, result.bytes.data(), position, *y);
+            fine = fine && y.has_value();
+        });
     if (!fine)
         return std::nullopt;
     return one(std::move(result));
 }
 
-Outputs foldWhere(const TensorData &condition, const TensorData &a, const TensorData &b, const TensorType &type)
+Outputs foldWhere(
+    const TensorData &condition, const TensorData &a, const TensorData &b, const TensorType &type)
 {
     TensorData result = allocated(type);
     const auto size = static_cast<std::size_t>(sizeOf(type.dataType));
     std::vector<std::uint8_t> chosen(static_cast<std::size_t>(elementCount(type.shape)));
-    walk(type.shape, broadcastStrides(condition.type.shape, type.shape), 0, [&](std::int64_t out, std::int64_t offset) {
-        chosen[static_cast<std::size_t>(out)]
-            = condition.bytes[static_cast<std::size_t>(offset)] != std::byte{0} ? 1 : 0;
-    });
+    walk(type.shape, broadcastStrides(condition.type.shape, type.shape), 0,
+        [&](std::int64_t out, std::int64_t offset) {
+            chosen[static_cast<std::size_t>(out)] =
+                condition.bytes[static_cast<std::size_t>(offset)] != std::byte {0} ? 1 : 0;
+        });
     for (const auto &[source, flag] : {std::pair(&a, 1), std::pair(&b, 0)}) {
         walk(type.shape, broadcastStrides(source->type.shape, type.shape), 0,
             [&, from = source, when = flag](std::int64_t out, std::int64_t offset) {
@@ -355,7 +416,8 @@ Outputs foldWhere(const TensorData &condition, const TensorData &a, const Tensor
 
 // --- reductions and the rest -------------------------------------------------------------------------------
 
-Outputs foldReduction(OperatorKind kind, const Attributes &attributes, const TensorData &x, const TensorType &type)
+Outputs foldReduction(
+    OperatorKind kind, const Attributes &attributes, const TensorData &x, const TensorType &type)
 {
     using enum OperatorKind;
     const auto axes = attributes.integers("axes");
@@ -371,13 +433,17 @@ Outputs foldReduction(OperatorKind kind, const Attributes &attributes, const Ten
     }
     const auto count = static_cast<std::size_t>(elementCount(type.shape));
     const bool floating = isFloating(x.type.dataType);
-    std::vector<Number> sums(count, floating ? Number::ofReal(kind == ReduceProd ? 1 : 0)
-                                             : Number::ofInteger(kind == ReduceProd ? 1 : 0));
+    std::vector<Number> sums(count,
+        floating ? Number::ofReal(kind == ReduceProd ? 1 : 0)
+                 : Number::ofInteger(kind == ReduceProd ? 1 : 0));
     std::vector<bool> seen(count, false);
     walk(shape, strides, 0, [&](std::int64_t in, std::int64_t offset) {
         const auto out = static_cast<std::size_t>(offset);
         const Number value = readNumber(x.type.dataType, x.bytes.data(), static_cast<std::size_t>(in));
-        const OperatorKind step = kind == ReduceProd ? Mul : kind == ReduceMax ? Max : kind == ReduceMin ? Min : Add;
+        const OperatorKind step = kind == ReduceProd ? Mul
+            : kind == ReduceMax                      ? Max
+            : kind == ReduceMin                      ? Min
+                                                     : Add;
         const bool first = (kind == ReduceMax || kind == ReduceMin) && !seen[out];
         sums[out] = first ? value : binary(step, {}, sums[out], value).value_or(value);
         seen[out] = true;
@@ -390,15 +456,16 @@ Outputs foldReduction(OperatorKind kind, const Attributes &attributes, const Ten
         const Number sum = sums[i];
         writeNumber(type.dataType, result.bytes.data(), i,
             kind != ReduceMean ? sum
-                : sum.floating ? Number::ofReal(sum.real / divisor)
-                               : Number::ofInteger(sum.integer / std::max<std::int64_t>(1, attributes.integer("count", 1))));
+                : sum.floating
+                ? Number::ofReal(sum.real / divisor)
+                : Number::ofInteger(sum.integer / std::max<std::int64_t>(1, attributes.integer("count", 1))));
     }
     return one(std::move(result));
 }
 
 Outputs foldTrilu(const Attributes &attributes, const TensorData &x, const TensorType &type)
 {
-    TensorData result{type, x.bytes};
+    TensorData result {type, x.bytes};
     const auto size = static_cast<std::size_t>(sizeOf(type.dataType));
     const std::int64_t rows = type.shape[type.shape.size() - 2];
     const std::int64_t columns = type.shape.back();
@@ -427,7 +494,9 @@ Outputs foldCumulativeSum(const Attributes &attributes, const TensorData &x, con
         Number sum = isFloating(type.dataType) ? Number::ofReal(0) : Number::ofInteger(0);
         for (std::int64_t step = 0; step < extent; ++step) {
             const auto at = static_cast<std::size_t>(base + (reverse ? extent - 1 - step : step) * own[axis]);
-            const Number next = binary(OperatorKind::Add, {}, sum, readNumber(type.dataType, x.bytes.data(), at)).value_or(sum);
+            const Number next =
+                binary(OperatorKind::Add, {}, sum, readNumber(type.dataType, x.bytes.data(), at))
+                    .value_or(sum);
             writeNumber(type.dataType, result.bytes.data(), at, exclusive ? sum : next);
             sum = next;
         }
@@ -442,7 +511,8 @@ Outputs foldRange(const Attributes &attributes, const TensorType &type)
     for (std::size_t i = 0; i < count; ++i) {
         const Number value = isFloating(type.dataType)
             ? Number::ofReal(attributes.real("start") + static_cast<double>(i) * attributes.real("delta"))
-            : Number::ofInteger(attributes.integer("start") + static_cast<std::int64_t>(i) * attributes.integer("delta"));
+            : Number::ofInteger(
+                attributes.integer("start") + static_cast<std::int64_t>(i) * attributes.integer("delta"));
         writeNumber(type.dataType, result.bytes.data(), i, value);
     }
     return one(std::move(result));
@@ -459,12 +529,12 @@ Outputs foldByKernel(OperatorKind kind, const Attributes &attributes, const Inpu
     std::vector<TensorType> types;
     std::vector<bool> present;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
-        op.inputs.push_back(inputs[i] ? TensorId{static_cast<std::int32_t>(i)} : TensorId{});
-        types.push_back(inputs[i] ? inputs[i]->type : TensorType{});
+        op.inputs.push_back(inputs[i] ? TensorId {static_cast<std::int32_t>(i)} : TensorId {});
+        types.push_back(inputs[i] ? inputs[i]->type : TensorType {});
         present.push_back(inputs[i] != nullptr);
     }
     for (std::size_t i = 0; i < outputs.size(); ++i)
-        op.outputs.push_back(TensorId{static_cast<std::int32_t>(inputs.size() + i)});
+        op.outputs.push_back(TensorId {static_cast<std::int32_t>(inputs.size() + i)});
     if (!hasKernel(op) || workOf(op, types, outputs).flops > kMostKernelWork)
         return std::nullopt;
     op.annotation = annotate(kind, attributes, types, present, outputs).annotation;
@@ -475,17 +545,17 @@ Outputs foldByKernel(OperatorKind kind, const Attributes &attributes, const Inpu
     std::vector<TensorData> copies; // kernels take memory they could write to, and constants are shared
     copies.reserve(inputs.size());
     for (const auto &input : inputs) {
-        copies.push_back(input ? *input : TensorData{});
+        copies.push_back(input ? *input : TensorData {});
         TensorData &copy = copies.back();
-        call.inputs.push_back(Buffer{input ? copy.bytes.data() : nullptr, copy.type.dataType, copy.type.shape,
-            wholeMask(copy.type.shape), copy.type.shape});
+        call.inputs.push_back(Buffer {input ? copy.bytes.data() : nullptr, copy.type.dataType,
+            copy.type.shape, wholeMask(copy.type.shape), copy.type.shape});
     }
     std::vector<TensorData> results;
     results.reserve(outputs.size());
     for (const TensorType &type : outputs) {
         results.push_back(allocated(type));
-        call.outputs.push_back(
-            Buffer{results.back().bytes.data(), type.dataType, type.shape, wholeMask(type.shape), type.shape});
+        call.outputs.push_back(Buffer {
+            results.back().bytes.data(), type.dataType, type.shape, wholeMask(type.shape), type.shape});
     }
     if (!runKernel(call))
         return std::nullopt;
@@ -495,7 +565,8 @@ Outputs foldByKernel(OperatorKind kind, const Attributes &attributes, const Inpu
 bool isReduction(OperatorKind kind)
 {
     using enum OperatorKind;
-    return kind == ReduceSum || kind == ReduceMean || kind == ReduceMax || kind == ReduceMin || kind == ReduceProd;
+    return kind == ReduceSum || kind == ReduceMean || kind == ReduceMax || kind == ReduceMin
+        || kind == ReduceProd;
 }
 
 } // namespace
@@ -507,7 +578,8 @@ std::optional<std::vector<TensorData>> foldOperator(OperatorKind kind, const Att
     if (outputs.empty() || kind == Dropout || kind == Unknown)
         return std::nullopt;
     const TensorType &type = outputs.front();
-    const bool complete = std::all_of(inputs.begin(), inputs.end(), [](const auto &input) { return input != nullptr; });
+    const bool complete =
+        std::all_of(inputs.begin(), inputs.end(), [](const auto &input) { return input != nullptr; });
     if (kind == Fill)
         return one(filledTensor(type,
             isFloating(type.dataType) ? Number::ofReal(attributes.real("value"))
@@ -518,18 +590,30 @@ std::optional<std::vector<TensorData>> foldOperator(OperatorKind kind, const Att
         return inputs.empty() ? std::nullopt : foldByKernel(kind, attributes, inputs, outputs);
     const TensorData &x = *inputs.front();
     switch (kind) {
-    case Reshape: return one(TensorData{type, x.bytes});
-    case Expand: return one(strided(x, type, type.shape, broadcastStrides(x.type.shape, type.shape), 0));
-    case Transpose: return foldTranspose(attributes, x, type);
-    case Tile: return foldTile(x, type);
-    case Slice: return foldSlice(attributes, x, type);
-    case Split: return foldSplit(attributes, x, outputs);
-    case Concat: return foldConcat(attributes, inputs, type);
-    case Gather: return foldGather(static_cast<std::size_t>(attributes.integer("axis")), x, *inputs[1], type);
-    case Where: return foldWhere(x, *inputs[1], *inputs[2], type);
-    case Trilu: return foldTrilu(attributes, x, type);
-    case CumSum: return foldCumulativeSum(attributes, x, type);
-    default: break;
+    case Reshape:
+        return one(TensorData {type, x.bytes});
+    case Expand:
+        return one(strided(x, type, type.shape, broadcastStrides(x.type.shape, type.shape), 0));
+    case Transpose:
+        return foldTranspose(attributes, x, type);
+    case Tile:
+        return foldTile(x, type);
+    case Slice:
+        return foldSlice(attributes, x, type);
+    case Split:
+        return foldSplit(attributes, x, outputs);
+    case Concat:
+        return foldConcat(attributes, inputs, type);
+    case Gather:
+        return foldGather(static_cast<std::size_t>(attributes.integer("axis")), x, *inputs[1], type);
+    case Where:
+        return foldWhere(x, *inputs[1], *inputs[2], type);
+    case Trilu:
+        return foldTrilu(attributes, x, type);
+    case CumSum:
+        return foldCumulativeSum(attributes, x, type);
+    default:
+        break;
     }
     Outputs result;
     if (isReduction(kind))

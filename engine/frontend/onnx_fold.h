@@ -10,9 +10,9 @@
 
 namespace planloom {
 
-/// Computes a forward operator at import from inputs whose values are known, in any element type: moving elements,
-/// element-wise arithmetic (in float64 or int64, then rounded to the output's type) and reductions by code of its
-/// own, other kinds through `runKernel` where that is cheap.
+/// Computes a forward operator at import from inputs whose values are known, in any element type: moving
+/// elements, element-wise arithmetic (in float64 or int64, then rounded to the output's type) and reductions
+/// by code of its own, other kinds through `runKernel` where that is cheap.
 ///
 /// @param inputs   by slot; null for absent ones
 /// @param outputs  the operator's output types, whose sizes the caller has found acceptable

@@ -21,8 +21,8 @@ std::string operatorNameOf(std::string name)
 
 std::string kindOf(const OnnxAttribute &attribute)
 {
-    static constexpr const char *kKinds[]
-        = {"nothing readable", "an integer", "a number", "a text", "integers", "numbers", "texts", "a tensor", "a graph"};
+    static constexpr const char *kKinds[] = {"nothing readable", "an integer", "a number", "a text",
+        "integers", "numbers", "texts", "a tensor", "a graph"};
     return kKinds[attribute.index()];
 }
 
@@ -38,8 +38,12 @@ Attributes attributesFrom(std::initializer_list<std::pair<std::string_view, Attr
 
 OnnxNodeContext::OnnxNodeContext(
     const OnnxNode &node, std::vector<TensorId> inputs, OnnxBuilder &builder, OnnxScope &scope)
-    : m_node(node), m_inputs(std::move(inputs)), m_builder(builder), m_scope(scope), m_name(operatorNameOf(node.name)),
-      m_source{node.name, node.type}
+    : m_node(node)
+    , m_inputs(std::move(inputs))
+    , m_builder(builder)
+    , m_scope(scope)
+    , m_name(operatorNameOf(node.name))
+    , m_source {node.name, node.type}
 {
     if (m_name.empty())
         m_name = builder.nameless(node.type);
@@ -47,7 +51,8 @@ OnnxNodeContext::OnnxNodeContext(
 
 Error OnnxNodeContext::invalid(std::string message, std::string advice) const
 {
-    return Error{ErrorCode::InvalidInput, "node '" + m_name + "' (" + m_node.type + "): " + std::move(message),
+    return Error {ErrorCode::InvalidInput,
+        "node '" + m_name + "' (" + m_node.type + "): " + std::move(message),
         advice.empty() ? "export the model anew" : std::move(advice), "node:" + m_name};
 }
 
@@ -63,7 +68,8 @@ Error OnnxNodeContext::attributeError(
 {
     if (const auto *unreadable = std::get_if<OnnxUnreadable>(&found))
         return unsupported("attribute '" + std::string(name) + "' cannot be read: " + unreadable->reason);
-    return invalid("attribute '" + std::string(name) + "' should be " + std::string(expected) + ", but is " + kindOf(found));
+    return invalid("attribute '" + std::string(name) + "' should be " + std::string(expected) + ", but is "
+        + kindOf(found));
 }
 
 Result<void> OnnxNodeContext::require(std::size_t count) const
@@ -109,7 +115,7 @@ Result<std::optional<std::vector<std::int64_t>>> OnnxNodeContext::integers(std::
 {
     const auto found = m_node.attributes.find(name);
     if (found == m_node.attributes.end())
-        return std::optional<std::vector<std::int64_t>>{};
+        return std::optional<std::vector<std::int64_t>> {};
     if (const auto *value = std::get_if<std::vector<std::int64_t>>(&found->second))
         return std::optional(*value);
     return attributeError(name, "integers", found->second);
@@ -131,8 +137,9 @@ Result<std::shared_ptr<const TensorData>> OnnxNodeContext::values(std::size_t sl
         return invalid("input " + std::to_string(slot) + " (" + std::string(what) + ") is missing");
     auto data = m_builder.valuesOf(m_inputs[slot]);
     if (!data)
-        return unsupported("input " + std::to_string(slot) + " (" + std::string(what) + ") depends on the values of '"
-                + m_node.inputs[slot] + "', which are not known before a run",
+        return unsupported("input " + std::to_string(slot) + " (" + std::string(what)
+                + ") depends on the values of '" + m_node.inputs[slot]
+                + "', which are not known before a run",
             "export the model with static shapes");
     return data;
 }
@@ -142,7 +149,8 @@ Result<std::vector<std::int64_t>> OnnxNodeContext::constantIntegers(std::size_t 
     TRY(const auto data, values(slot, what));
     if (data->type.shape.size() > 1 || isFloating(data->type.dataType))
         return invalid("input " + std::to_string(slot) + " (" + std::string(what) + ") is "
-            + nameOf(data->type.dataType) + toString(data->type.shape) + ", where a list of integers was expected");
+            + nameOf(data->type.dataType) + toString(data->type.shape)
+            + ", where a list of integers was expected");
     return integersOf(*data);
 }
 
@@ -161,7 +169,7 @@ Result<std::optional<std::vector<std::int64_t>>> OnnxNodeContext::attributeOrInp
     if (opset() < since || (hasAttribute(name) && !has(slot)))
         return integers(name);
     if (!has(slot))
-        return std::optional<std::vector<std::int64_t>>{};
+        return std::optional<std::vector<std::int64_t>> {};
     TRY(auto list, constantIntegers(slot, name));
     return std::optional(std::move(list));
 }
@@ -183,14 +191,16 @@ Result<std::int64_t> OnnxNodeContext::axisAttribute(std::int64_t fallback) const
 
 bool OnnxNodeContext::wants(std::size_t slot) const
 {
-    return slot < m_node.outputs.size() && !m_node.outputs[slot].empty() && m_scope.isUsed(m_node.outputs[slot]);
+    return slot < m_node.outputs.size() && !m_node.outputs[slot].empty()
+        && m_scope.isUsed(m_node.outputs[slot]);
 }
 
 Result<std::vector<TensorId>> OnnxNodeContext::makeMany(OperatorKind kind, std::vector<TensorId> inputs,
     Attributes attributes, std::vector<TensorType> declared, std::string_view suffix)
 {
     const std::string name = suffix.empty() ? m_name : m_name + "_" + std::string(suffix);
-    return m_builder.emit(name, m_source, kind, std::move(attributes), std::move(inputs), std::move(declared));
+    return m_builder.emit(
+        name, m_source, kind, std::move(attributes), std::move(inputs), std::move(declared));
 }
 
 Result<TensorId> OnnxNodeContext::make(OperatorKind kind, std::vector<TensorId> inputs, Attributes attributes,
@@ -199,12 +209,13 @@ Result<TensorId> OnnxNodeContext::make(OperatorKind kind, std::vector<TensorId> 
     std::vector<TensorType> types;
     if (declared)
         types.push_back(*std::move(declared));
-    TRY(const auto outputs, makeMany(kind, std::move(inputs), std::move(attributes), std::move(types), suffix));
+    TRY(const auto outputs,
+        makeMany(kind, std::move(inputs), std::move(attributes), std::move(types), suffix));
     return outputs.front();
 }
 
-Result<void> OnnxNodeContext::finish(
-    OperatorKind kind, std::vector<TensorId> inputs, Attributes attributes, std::optional<TensorType> declared)
+Result<void> OnnxNodeContext::finish(OperatorKind kind, std::vector<TensorId> inputs, Attributes attributes,
+    std::optional<TensorType> declared)
 {
     TRY(const TensorId output, make(kind, std::move(inputs), std::move(attributes), std::move(declared)));
     return bind(0, output);
@@ -216,7 +227,8 @@ Result<void> OnnxNodeContext::bind(std::size_t slot, TensorId tensor)
         return {};
     const std::string &value = m_node.outputs[slot];
     if (!m_builder.nameTensor(tensor, value) && m_scope.isOutput(value)) {
-        TRY(const auto copy, m_builder.emit(m_name, m_source, OperatorKind::Identity, {}, {tensor}, {}, false));
+        TRY(const auto copy,
+            m_builder.emit(m_name, m_source, OperatorKind::Identity, {}, {tensor}, {}, false));
         tensor = copy.front();
         m_builder.nameTensor(tensor, value);
     }
@@ -233,7 +245,7 @@ Result<TensorId> OnnxNodeContext::reshape(TensorId x, Shape shape, std::string_v
     const TensorType type = m_builder.typeOf(x);
     if (type.shape == shape)
         return x;
-    return make(OperatorKind::Reshape, {x}, {}, TensorType{type.dataType, std::move(shape)}, suffix);
+    return make(OperatorKind::Reshape, {x}, {}, TensorType {type.dataType, std::move(shape)}, suffix);
 }
 
 Attributes OnnxNodeContext::writtenAttributes() const
@@ -280,15 +292,17 @@ Result<void> OnnxNodeContext::keepUnknown(std::string_view reason)
             }
         }
         if (!complete)
-            return unsupported(std::string(reason) + ", and the file does not say what type '" + m_node.outputs[slot]
-                    + "' has",
+            return unsupported(std::string(reason) + ", and the file does not say what type '"
+                    + m_node.outputs[slot] + "' has",
                 "add value_info with static shapes to the model (onnx.shape_inference.infer_shapes)");
         types.push_back(std::move(type));
     }
     Attributes attributes = writtenAttributes();
     attributes.set("onnx_type", m_node.domain.empty() ? m_node.type : m_node.domain + "." + m_node.type);
-    m_builder.note("operators of type " + m_node.type + " can be planned and simulated, not run: " + std::string(reason));
-    TRY(const auto outputs, makeMany(OperatorKind::Unknown, m_inputs, std::move(attributes), std::move(types)));
+    m_builder.note("operators of type " + m_node.type
+        + " can be planned and simulated, not run: " + std::string(reason));
+    TRY(const auto outputs,
+        makeMany(OperatorKind::Unknown, m_inputs, std::move(attributes), std::move(types)));
     for (std::size_t slot = 0; slot < count; ++slot)
         TRY_VOID(bind(slot, outputs[slot]));
     return {};
@@ -342,15 +356,16 @@ Result<void> importNode(OnnxNodeContext &context)
         }
         return context.keepUnknown("Planloom does not know operators of the domain '" + node.domain + "'");
     }
-    static const std::set<std::string, std::less<>> kNotTensors = {"SequenceConstruct", "SequenceEmpty", "SequenceAt",
-        "SequenceInsert", "SequenceErase", "SequenceLength", "SequenceMap", "SplitToSequence", "ConcatFromSequence",
-        "Optional", "OptionalGetElement", "OptionalHasElement", "Scan"};
+    static const std::set<std::string, std::less<>> kNotTensors = {"SequenceConstruct", "SequenceEmpty",
+        "SequenceAt", "SequenceInsert", "SequenceErase", "SequenceLength", "SequenceMap", "SplitToSequence",
+        "ConcatFromSequence", "Optional", "OptionalGetElement", "OptionalHasElement", "Scan"};
     if (kNotTensors.count(node.type) != 0)
-        return context.unsupported("it works on sequences or optional values, or repeats a graph; Planloom plans graphs "
-                                   "of tensors",
+        return context.unsupported(
+            "it works on sequences or optional values, or repeats a graph; Planloom plans graphs "
+            "of tensors",
             "export the model without such control flow");
-    for (const auto find : {findElementwiseHandler, findProductHandler, findNetworkHandler, findReductionHandler,
-             findMovementHandler, findShapeHandler}) {
+    for (const auto find : {findElementwiseHandler, findProductHandler, findNetworkHandler,
+             findReductionHandler, findMovementHandler, findShapeHandler}) {
         if (const OnnxHandler handler = find(node.type))
             return handler(context);
     }

@@ -30,7 +30,8 @@ public:
     /// What the file declares of a value, if anything.
     virtual const OnnxValue *declared(const std::string &value) const = 0;
     /// Imports `graph` in place: its inputs are bound to `inputs`, and its outputs returned.
-    virtual Result<std::vector<TensorId>> inlineGraph(const OnnxGraph &graph, const std::vector<TensorId> &inputs) = 0;
+    virtual Result<std::vector<TensorId>> inlineGraph(
+        const OnnxGraph &graph, const std::vector<TensorId> &inputs) = 0;
     /// Gives a value of the file a tensor.
     virtual Result<void> bind(const std::string &value, TensorId tensor) = 0;
 };
@@ -40,7 +41,8 @@ public:
 class OnnxNodeContext
 {
 public:
-    OnnxNodeContext(const OnnxNode &node, std::vector<TensorId> inputs, OnnxBuilder &builder, OnnxScope &scope);
+    OnnxNodeContext(
+        const OnnxNode &node, std::vector<TensorId> inputs, OnnxBuilder &builder, OnnxScope &scope);
 
     const OnnxNode &node() const { return m_node; }
     OnnxBuilder &builder() { return m_builder; }
@@ -51,7 +53,7 @@ public:
     std::size_t inputCount() const { return m_inputs.size(); }
     bool has(std::size_t slot) const { return slot < m_inputs.size() && m_inputs[slot].valid(); }
     /// Invalid if absent.
-    TensorId input(std::size_t slot) const { return slot < m_inputs.size() ? m_inputs[slot] : TensorId{}; }
+    TensorId input(std::size_t slot) const { return slot < m_inputs.size() ? m_inputs[slot] : TensorId {}; }
     const std::vector<TensorId> &inputs() const { return m_inputs; }
     const TensorType &type(std::size_t slot) const { return m_builder.typeOf(m_inputs[slot]); }
     const Shape &shape(std::size_t slot) const { return type(slot).shape; }
@@ -59,7 +61,10 @@ public:
     /// @return InvalidInput unless inputs 0 .. count-1 are there
     Result<void> require(std::size_t count) const;
 
-    bool hasAttribute(std::string_view name) const { return m_node.attributes.find(name) != m_node.attributes.end(); }
+    bool hasAttribute(std::string_view name) const
+    {
+        return m_node.attributes.find(name) != m_node.attributes.end();
+    }
     Result<std::int64_t> integer(std::string_view name, std::int64_t fallback) const;
     Result<double> real(std::string_view name, double fallback) const;
     Result<std::string> text(std::string_view name, std::string_view fallback) const;
@@ -90,8 +95,8 @@ public:
     Result<TensorId> make(OperatorKind kind, std::vector<TensorId> inputs, Attributes attributes = {},
         std::optional<TensorType> declared = {}, std::string_view suffix = {});
     /// The same with any number of outputs.
-    Result<std::vector<TensorId>> makeMany(OperatorKind kind, std::vector<TensorId> inputs, Attributes attributes = {},
-        std::vector<TensorType> declared = {}, std::string_view suffix = {});
+    Result<std::vector<TensorId>> makeMany(OperatorKind kind, std::vector<TensorId> inputs,
+        Attributes attributes = {}, std::vector<TensorType> declared = {}, std::string_view suffix = {});
     /// Makes an operator and gives its output to the node's output 0.
     Result<void> finish(OperatorKind kind, std::vector<TensorId> inputs, Attributes attributes = {},
         std::optional<TensorType> declared = {});
@@ -102,8 +107,8 @@ public:
     /// Reshapes unless the shape is that already.
     Result<TensorId> reshape(TensorId x, Shape shape, std::string_view suffix);
 
-    /// Keeps the node as an operator Planloom cannot look into. @return NotSupported with `reason` if the file does
-    /// not declare its outputs' types
+    /// Keeps the node as an operator Planloom cannot look into. @return NotSupported with `reason` if the
+    /// file does not declare its outputs' types
     Result<void> keepUnknown(std::string_view reason);
 
     Error invalid(std::string message, std::string advice = {}) const;

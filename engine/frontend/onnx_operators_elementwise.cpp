@@ -14,8 +14,7 @@ using Context = OnnxNodeContext;
 using Handler = Result<void> (*)(Context &);
 
 /// Operators whose ONNX name is the kind's and that have no attributes.
-template<OperatorKind kind, std::size_t count>
-Result<void> plain(Context &context)
+template<OperatorKind kind, std::size_t count> Result<void> plain(Context &context)
 {
     TRY_VOID(context.require(count));
     const auto &inputs = context.inputs();
@@ -29,17 +28,30 @@ Result<void> withAlpha(Context &context, OperatorKind kind, double fallback)
     return context.finish(kind, {context.input(0)}, attributesFrom({{"alpha", alpha}}));
 }
 
-Result<void> importElu(Context &context) { return withAlpha(context, OperatorKind::Elu, 1.0); }
-Result<void> importCelu(Context &context) { return withAlpha(context, OperatorKind::Celu, 1.0); }
-Result<void> importLeakyRelu(Context &context) { return withAlpha(context, OperatorKind::LeakyRelu, 0.01); }
-Result<void> importThresholdedRelu(Context &context) { return withAlpha(context, OperatorKind::ThresholdedRelu, 1.0); }
+Result<void> importElu(Context &context)
+{
+    return withAlpha(context, OperatorKind::Elu, 1.0);
+}
+Result<void> importCelu(Context &context)
+{
+    return withAlpha(context, OperatorKind::Celu, 1.0);
+}
+Result<void> importLeakyRelu(Context &context)
+{
+    return withAlpha(context, OperatorKind::LeakyRelu, 0.01);
+}
+Result<void> importThresholdedRelu(Context &context)
+{
+    return withAlpha(context, OperatorKind::ThresholdedRelu, 1.0);
+}
 
 Result<void> importSelu(Context &context)
 {
     TRY_VOID(context.require(1));
     TRY(const double alpha, context.real("alpha", 1.67326319217681884765625));
     TRY(const double gamma, context.real("gamma", 1.05070102214813232421875));
-    return context.finish(OperatorKind::Selu, {context.input(0)}, attributesFrom({{"alpha", alpha}, {"gamma", gamma}}));
+    return context.finish(
+        OperatorKind::Selu, {context.input(0)}, attributesFrom({{"alpha", alpha}, {"gamma", gamma}}));
 }
 
 Result<void> importHardSigmoid(Context &context)
@@ -47,7 +59,8 @@ Result<void> importHardSigmoid(Context &context)
     TRY_VOID(context.require(1));
     TRY(const double alpha, context.real("alpha", 0.2));
     TRY(const double beta, context.real("beta", 0.5));
-    return context.finish(OperatorKind::HardSigmoid, {context.input(0)}, attributesFrom({{"alpha", alpha}, {"beta", beta}}));
+    return context.finish(
+        OperatorKind::HardSigmoid, {context.input(0)}, attributesFrom({{"alpha", alpha}, {"beta", beta}}));
 }
 
 Result<void> importGelu(Context &context)
@@ -55,8 +68,10 @@ Result<void> importGelu(Context &context)
     TRY_VOID(context.require(1));
     TRY(const std::string approximate, context.text("approximate", "none"));
     if (approximate != "none" && approximate != "tanh")
-        return context.invalid("attribute 'approximate' is '" + approximate + "', where none or tanh was expected");
-    return context.finish(OperatorKind::Gelu, {context.input(0)}, attributesFrom({{"approximate", approximate}}));
+        return context.invalid(
+            "attribute 'approximate' is '" + approximate + "', where none or tanh was expected");
+    return context.finish(
+        OperatorKind::Gelu, {context.input(0)}, attributesFrom({{"approximate", approximate}}));
 }
 
 Result<void> importSwish(Context &context)
@@ -90,20 +105,21 @@ Result<void> castTo(Context &context, DataType type)
 {
     if (context.type(0).dataType == type)
         return context.bind(0, context.input(0));
-    return context.finish(OperatorKind::Cast, {context.input(0)}, {}, TensorType{type, context.shape(0)});
+    return context.finish(OperatorKind::Cast, {context.input(0)}, {}, TensorType {type, context.shape(0)});
 }
 
 Result<void> importCast(Context &context)
 {
     // The codes of TensorProto.DataType.
     static const std::map<std::int64_t, DataType> kTypes = {{1, DataType::Float32}, {2, DataType::UInt8},
-        {3, DataType::Int8}, {5, DataType::Int16}, {6, DataType::Int32}, {7, DataType::Int64}, {9, DataType::Bool},
-        {10, DataType::Float16}, {11, DataType::Float64}, {16, DataType::BFloat16}};
+        {3, DataType::Int8}, {5, DataType::Int16}, {6, DataType::Int32}, {7, DataType::Int64},
+        {9, DataType::Bool}, {10, DataType::Float16}, {11, DataType::Float64}, {16, DataType::BFloat16}};
     TRY_VOID(context.require(1));
     TRY(const std::int64_t to, context.integer("to", 0));
     const auto type = kTypes.find(to);
     if (type == kTypes.end())
-        return context.unsupported("it casts to element type number " + std::to_string(to) + ", which Planloom has not");
+        return context.unsupported(
+            "it casts to element type number " + std::to_string(to) + ", which Planloom has not");
     return castTo(context, type->second);
 }
 
@@ -113,23 +129,25 @@ Result<void> importCastLike(Context &context)
     return castTo(context, context.type(1).dataType);
 }
 
-/// A bound of Clip: attribute before opset 11, a scalar input since. Nothing if absent; `dynamic` is set if it is an
-/// input that is not known.
-Result<std::optional<double>> clipBound(Context &context, const char *name, std::size_t slot, double unbounded, bool &dynamic)
+/// A bound of Clip: attribute before opset 11, a scalar input since. Nothing if absent; `dynamic` is set if
+/// it is an input that is not known.
+Result<std::optional<double>> clipBound(
+    Context &context, const char *name, std::size_t slot, double unbounded, bool &dynamic)
 {
     if (context.hasAttribute(name)) {
         TRY(const double value, context.real(name, unbounded));
-        return std::abs(value) >= std::numeric_limits<float>::max() ? std::optional<double>{} : std::optional(value);
+        return std::abs(value) >= std::numeric_limits<float>::max() ? std::optional<double> {}
+                                                                    : std::optional(value);
     }
     if (!context.has(slot))
-        return std::optional<double>{};
+        return std::optional<double> {};
     const auto data = context.builder().valuesOf(context.input(slot));
     if (!data || elementCount(data->type.shape) != 1) {
         dynamic = true;
-        return std::optional<double>{};
+        return std::optional<double> {};
     }
     const double value = realsOf(*data).front();
-    return std::isinf(value) && value == unbounded ? std::optional<double>{} : std::optional(value);
+    return std::isinf(value) && value == unbounded ? std::optional<double> {} : std::optional(value);
 }
 
 Result<void> importClip(Context &context)
@@ -162,7 +180,7 @@ Result<void> importMod(Context &context)
     TRY_VOID(context.require(2));
     TRY(const std::int64_t fmod, context.integer("fmod", 0));
     return context.finish(OperatorKind::Mod, {context.input(0), context.input(1)},
-        fmod != 0 ? attributesFrom({{"fmod", std::int64_t{1}}}) : Attributes{});
+        fmod != 0 ? attributesFrom({{"fmod", std::int64_t {1}}}) : Attributes {});
 }
 
 Result<void> importBitShift(Context &context)
@@ -170,8 +188,10 @@ Result<void> importBitShift(Context &context)
     TRY_VOID(context.require(2));
     TRY(const std::string direction, context.text("direction", ""));
     if (direction != "LEFT" && direction != "RIGHT")
-        return context.invalid("attribute 'direction' is '" + direction + "', where LEFT or RIGHT was expected");
-    return context.finish(OperatorKind::BitShift, {context.input(0), context.input(1)}, attributesFrom({{"direction", direction}}));
+        return context.invalid(
+            "attribute 'direction' is '" + direction + "', where LEFT or RIGHT was expected");
+    return context.finish(OperatorKind::BitShift, {context.input(0), context.input(1)},
+        attributesFrom({{"direction", direction}}));
 }
 
 Result<void> importPow(Context &context)
@@ -180,8 +200,9 @@ Result<void> importPow(Context &context)
     // The result has the base's type; the exponent may have another one since opset 12.
     TensorId exponent = context.input(1);
     if (context.type(0).dataType != context.type(1).dataType) {
-        TRY(exponent, context.make(OperatorKind::Cast, {exponent}, {},
-            TensorType{context.type(0).dataType, context.shape(1)}, "exponent"));
+        TRY(exponent,
+            context.make(OperatorKind::Cast, {exponent}, {},
+                TensorType {context.type(0).dataType, context.shape(1)}, "exponent"));
     }
     return context.finish(OperatorKind::Pow, {context.input(0), exponent});
 }
@@ -203,10 +224,22 @@ Result<void> chain(Context &context, OperatorKind kind, bool mean)
     return context.bind(0, sum);
 }
 
-Result<void> importSum(Context &context) { return chain(context, OperatorKind::Add, false); }
-Result<void> importMean(Context &context) { return chain(context, OperatorKind::Add, true); }
-Result<void> importMin(Context &context) { return chain(context, OperatorKind::Min, false); }
-Result<void> importMax(Context &context) { return chain(context, OperatorKind::Max, false); }
+Result<void> importSum(Context &context)
+{
+    return chain(context, OperatorKind::Add, false);
+}
+Result<void> importMean(Context &context)
+{
+    return chain(context, OperatorKind::Add, true);
+}
+Result<void> importMin(Context &context)
+{
+    return chain(context, OperatorKind::Min, false);
+}
+Result<void> importMax(Context &context)
+{
+    return chain(context, OperatorKind::Max, false);
+}
 
 Result<void> importDropout(Context &context)
 {
@@ -217,7 +250,8 @@ Result<void> importDropout(Context &context)
         if (context.has(1)) {
             TRY(const auto given, context.constantReals(1, "ratio"));
             if (given.size() != 1)
-                return context.invalid("its ratio has " + std::to_string(given.size()) + " elements, where one was expected");
+                return context.invalid(
+                    "its ratio has " + std::to_string(given.size()) + " elements, where one was expected");
             ratio = given.front();
         }
         if (context.has(2)) {
@@ -228,18 +262,21 @@ Result<void> importDropout(Context &context)
         }
     } else {
         TRY(ratio, context.real("ratio", 0.5));
-        context.builder().note("Dropout nodes are left out: before operator set 12 they do not say whether they train");
+        context.builder().note(
+            "Dropout nodes are left out: before operator set 12 they do not say whether they train");
     }
     if (training && context.builder().options().dropoutRatio)
         ratio = *context.builder().options().dropoutRatio;
     if (!(ratio >= 0 && ratio < 1))
-        return context.invalid("its ratio is " + std::to_string(ratio) + ", where at least 0 and less than 1 was expected");
+        return context.invalid(
+            "its ratio is " + std::to_string(ratio) + ", where at least 0 and less than 1 was expected");
     const bool drops = training && ratio > 0;
     if (context.wants(1)) {
         if (drops)
             return context.unsupported("the mask it returns is used, which Planloom does not make");
-        TRY(const TensorId mask, context.make(OperatorKind::Fill, {}, attributesFrom({{"value", 1.0}}),
-            TensorType{DataType::Bool, context.shape(0)}, "mask"));
+        TRY(const TensorId mask,
+            context.make(OperatorKind::Fill, {}, attributesFrom({{"value", 1.0}}),
+                TensorType {DataType::Bool, context.shape(0)}, "mask"));
         TRY_VOID(context.bind(1, mask));
     }
     if (!drops)
@@ -254,21 +291,23 @@ OnnxHandler findElementwiseHandler(std::string_view type)
 {
     using enum OperatorKind;
     static const std::map<std::string, Handler, std::less<>> kHandlers = {{"Abs", plain<Abs, 1>},
-        {"Acos", plain<Acos, 1>}, {"Acosh", plain<Acosh, 1>}, {"Asin", plain<Asin, 1>}, {"Asinh", plain<Asinh, 1>},
-        {"Atan", plain<Atan, 1>}, {"Atanh", plain<Atanh, 1>}, {"Ceil", plain<Ceil, 1>}, {"Cos", plain<Cos, 1>},
-        {"Cosh", plain<Cosh, 1>}, {"Erf", plain<Erf, 1>}, {"Exp", plain<Exp, 1>}, {"Floor", plain<Floor, 1>},
-        {"IsNaN", plain<IsNaN, 1>}, {"Log", plain<Log, 1>}, {"Neg", plain<Neg, 1>}, {"Not", plain<Not, 1>},
+        {"Acos", plain<Acos, 1>}, {"Acosh", plain<Acosh, 1>}, {"Asin", plain<Asin, 1>},
+        {"Asinh", plain<Asinh, 1>}, {"Atan", plain<Atan, 1>}, {"Atanh", plain<Atanh, 1>},
+        {"Ceil", plain<Ceil, 1>}, {"Cos", plain<Cos, 1>}, {"Cosh", plain<Cosh, 1>}, {"Erf", plain<Erf, 1>},
+        {"Exp", plain<Exp, 1>}, {"Floor", plain<Floor, 1>}, {"IsNaN", plain<IsNaN, 1>},
+        {"Log", plain<Log, 1>}, {"Neg", plain<Neg, 1>}, {"Not", plain<Not, 1>},
         {"Reciprocal", plain<Reciprocal, 1>}, {"Relu", plain<Relu, 1>}, {"Round", plain<Round, 1>},
-        {"Sigmoid", plain<Sigmoid, 1>}, {"Sign", plain<Sign, 1>}, {"Sin", plain<Sin, 1>}, {"Sinh", plain<Sinh, 1>},
-        {"Softplus", plain<Softplus, 1>}, {"Softsign", plain<Softsign, 1>}, {"Sqrt", plain<Sqrt, 1>},
-        {"Tan", plain<Tan, 1>}, {"Tanh", plain<Tanh, 1>}, {"Mish", plain<Mish, 1>},
-        {"HardSwish", plain<HardSwish, 1>}, {"Add", plain<Add, 2>}, {"Sub", plain<Sub, 2>}, {"Mul", plain<Mul, 2>},
-        {"Div", plain<Div, 2>}, {"And", plain<And, 2>}, {"Or", plain<Or, 2>}, {"Xor", plain<Xor, 2>},
-        {"Equal", plain<Equal, 2>}, {"Greater", plain<Greater, 2>}, {"GreaterOrEqual", plain<GreaterOrEqual, 2>},
-        {"Less", plain<Less, 2>}, {"LessOrEqual", plain<LessOrEqual, 2>}, {"PRelu", plain<PRelu, 2>},
-        {"Where", plain<Where, 3>}, {"Identity", importIdentity}, {"IsInf", importIsInf}, {"Elu", importElu},
-        {"Celu", importCelu}, {"LeakyRelu", importLeakyRelu}, {"ThresholdedRelu", importThresholdedRelu},
-        {"Selu", importSelu}, {"HardSigmoid", importHardSigmoid}, {"Gelu", importGelu}, {"Swish", importSwish},
+        {"Sigmoid", plain<Sigmoid, 1>}, {"Sign", plain<Sign, 1>}, {"Sin", plain<Sin, 1>},
+        {"Sinh", plain<Sinh, 1>}, {"Softplus", plain<Softplus, 1>}, {"Softsign", plain<Softsign, 1>},
+        {"Sqrt", plain<Sqrt, 1>}, {"Tan", plain<Tan, 1>}, {"Tanh", plain<Tanh, 1>}, {"Mish", plain<Mish, 1>},
+        {"HardSwish", plain<HardSwish, 1>}, {"Add", plain<Add, 2>}, {"Sub", plain<Sub, 2>},
+        {"Mul", plain<Mul, 2>}, {"Div", plain<Div, 2>}, {"And", plain<And, 2>}, {"Or", plain<Or, 2>},
+        {"Xor", plain<Xor, 2>}, {"Equal", plain<Equal, 2>}, {"Greater", plain<Greater, 2>},
+        {"GreaterOrEqual", plain<GreaterOrEqual, 2>}, {"Less", plain<Less, 2>},
+        {"LessOrEqual", plain<LessOrEqual, 2>}, {"PRelu", plain<PRelu, 2>}, {"Where", plain<Where, 3>},
+        {"Identity", importIdentity}, {"IsInf", importIsInf}, {"Elu", importElu}, {"Celu", importCelu},
+        {"LeakyRelu", importLeakyRelu}, {"ThresholdedRelu", importThresholdedRelu}, {"Selu", importSelu},
+        {"HardSigmoid", importHardSigmoid}, {"Gelu", importGelu}, {"Swish", importSwish},
         {"Cast", importCast}, {"CastLike", importCastLike}, {"Clip", importClip}, {"Mod", importMod},
         {"BitShift", importBitShift}, {"Pow", importPow}, {"Sum", importSum}, {"Mean", importMean},
         {"Min", importMin}, {"Max", importMax}, {"Dropout", importDropout}};

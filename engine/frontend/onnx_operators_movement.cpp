@@ -23,7 +23,8 @@ Result<void> finishReshape(Context &context, Shape shape)
 {
     if (context.shape(0) == shape)
         return context.bind(0, context.input(0));
-    return context.finish(OperatorKind::Reshape, {context.input(0)}, {}, TensorType{context.type(0).dataType, std::move(shape)});
+    return context.finish(OperatorKind::Reshape, {context.input(0)}, {},
+        TensorType {context.type(0).dataType, std::move(shape)});
 }
 
 Result<void> importReshape(Context &context)
@@ -39,16 +40,16 @@ Result<void> importReshape(Context &context)
     for (std::size_t i = 0; i < shape.size(); ++i) {
         if (shape[i] == 0 && allowZero == 0) {
             if (i >= from.size())
-                return context.invalid("its shape " + toString(*given) + " copies dimension " + std::to_string(i)
-                    + " of an input of shape " + toString(from));
+                return context.invalid("its shape " + toString(*given) + " copies dimension "
+                    + std::to_string(i) + " of an input of shape " + toString(from));
             shape[i] = from[i];
         } else if (shape[i] == -1 && open < 0) {
             open = static_cast<std::ptrdiff_t>(i);
         }
     }
-    const Error misfit = context.invalid(
-        "a value of shape " + toString(from) + " cannot take the shape " + toString(*given),
-        "the model contradicts itself, or a size given with --dim does not fit it");
+    const Error misfit =
+        context.invalid("a value of shape " + toString(from) + " cannot take the shape " + toString(*given),
+            "the model contradicts itself, or a size given with --dim does not fit it");
     const std::int64_t count = elementCount(from);
     if (open >= 0) {
         shape[static_cast<std::size_t>(open)] = 1;
@@ -72,7 +73,8 @@ Result<void> importFlatten(Context &context)
     }
     const Shape &from = context.shape(0);
     return finishReshape(context,
-        {elementCount(Shape(from.begin(), from.begin() + axis)), elementCount(Shape(from.begin() + axis, from.end()))});
+        {elementCount(Shape(from.begin(), from.begin() + axis)),
+            elementCount(Shape(from.begin() + axis, from.end()))});
 }
 
 Result<void> importSqueeze(Context &context)
@@ -81,10 +83,11 @@ Result<void> importSqueeze(Context &context)
     TRY(const auto given, context.attributeOrInput("axes", 1, 13));
     const Shape &from = context.shape(0);
     std::set<std::int64_t> axes;
-    for (const std::int64_t value : given.value_or(Integers{})) {
+    for (const std::int64_t value : given.value_or(Integers {})) {
         TRY(const std::int64_t axis, context.axis(value, context.rank(0)));
         if (from[static_cast<std::size_t>(axis)] != 1)
-            return context.invalid("it removes dimension " + std::to_string(axis) + " of " + toString(from) + ", which is not 1");
+            return context.invalid("it removes dimension " + std::to_string(axis) + " of " + toString(from)
+                + ", which is not 1");
         axes.insert(axis);
     }
     Shape shape;
@@ -123,7 +126,7 @@ Result<void> importTranspose(Context &context)
     TRY_VOID(context.require(1));
     TRY(const auto given, context.integers("perm"));
     const std::int64_t rank = context.rank(0);
-    Integers permutation = given.value_or(Integers{});
+    Integers permutation = given.value_or(Integers {});
     if (!given) {
         for (std::int64_t axis = rank; axis-- > 0;)
             permutation.push_back(axis);
@@ -137,7 +140,8 @@ Result<void> importTranspose(Context &context)
             + std::to_string(rank) + " dimensions was expected");
     if (permutation == expected)
         return context.bind(0, context.input(0));
-    return context.finish(OperatorKind::Transpose, {context.input(0)}, attributesFrom({{"permutation", permutation}}));
+    return context.finish(
+        OperatorKind::Transpose, {context.input(0)}, attributesFrom({{"permutation", permutation}}));
 }
 
 Result<void> importExpand(Context &context)
@@ -150,12 +154,14 @@ Result<void> importExpand(Context &context)
         const std::int64_t a = i < from.size() ? from[from.size() - 1 - i] : 1;
         const std::int64_t b = i < wanted.size() ? wanted[wanted.size() - 1 - i] : 1;
         if (a != b && a != 1 && b != 1)
-            return context.invalid("a value of shape " + toString(from) + " does not broadcast to " + toString(wanted));
+            return context.invalid(
+                "a value of shape " + toString(from) + " does not broadcast to " + toString(wanted));
         shape[shape.size() - 1 - i] = a == 1 ? b : a;
     }
     if (shape == from)
         return context.bind(0, context.input(0));
-    return context.finish(OperatorKind::Expand, {context.input(0)}, {}, TensorType{context.type(0).dataType, std::move(shape)});
+    return context.finish(OperatorKind::Expand, {context.input(0)}, {},
+        TensorType {context.type(0).dataType, std::move(shape)});
 }
 
 Result<void> importTile(Context &context)
@@ -176,7 +182,8 @@ Result<void> importConcat(Context &context)
     TRY(const std::int64_t axis, context.axisAttribute(0));
     std::vector<TensorId> inputs;
     for (std::size_t slot = 0; slot < context.inputCount(); ++slot) {
-        const bool empty = context.rank(slot) > axis && context.shape(slot)[static_cast<std::size_t>(axis)] == 0;
+        const bool empty =
+            context.rank(slot) > axis && context.shape(slot)[static_cast<std::size_t>(axis)] == 0;
         if (!empty)
             inputs.push_back(context.input(slot));
     }
@@ -193,7 +200,7 @@ Result<void> importSplit(Context &context)
     const auto outputs = static_cast<std::int64_t>(context.node().outputs.size());
     if (outputs < 1)
         return {};
-    Integers sizes = given.value_or(Integers{});
+    Integers sizes = given.value_or(Integers {});
     if (!given) { // equal parts, the last one smaller since opset 18
         const std::int64_t part = (extent + outputs - 1) / outputs;
         if (extent % outputs != 0 && context.opset() < 18)
@@ -206,10 +213,13 @@ Result<void> importSplit(Context &context)
         }
     }
     if (static_cast<std::int64_t>(sizes.size()) != outputs)
-        return context.invalid("it has " + std::to_string(sizes.size()) + " sizes for " + std::to_string(outputs) + " outputs");
+        return context.invalid(
+            "it has " + std::to_string(sizes.size()) + " sizes for " + std::to_string(outputs) + " outputs");
     if (outputs == 1 && sizes.front() == extent)
         return context.bind(0, context.input(0));
-    TRY(const auto parts, context.makeMany(OperatorKind::Split, {context.input(0)}, attributesFrom({{"axis", axis}, {"sizes", sizes}})));
+    TRY(const auto parts,
+        context.makeMany(
+            OperatorKind::Split, {context.input(0)}, attributesFrom({{"axis", axis}, {"sizes", sizes}})));
     for (std::size_t slot = 0; slot < parts.size(); ++slot)
         TRY_VOID(context.bind(slot, parts[slot]));
     return {};
@@ -228,7 +238,7 @@ Result<void> importSlice(Context &context)
     if (!starts || !ends)
         return context.invalid("its starts or ends are missing");
     const std::size_t count = starts->size();
-    Integers axes = axesGiven.value_or(Integers{});
+    Integers axes = axesGiven.value_or(Integers {});
     if (!axesGiven) {
         axes.resize(count);
         std::iota(axes.begin(), axes.end(), 0);
@@ -236,8 +246,8 @@ Result<void> importSlice(Context &context)
     const Integers steps = stepsGiven.value_or(Integers(count, 1));
     if (ends->size() != count || axes.size() != count || steps.size() != count)
         return context.invalid("its starts, ends, axes and steps have " + std::to_string(count) + ", "
-            + std::to_string(ends->size()) + ", " + std::to_string(axes.size()) + " and " + std::to_string(steps.size())
-            + " elements, where as many of each were expected");
+            + std::to_string(ends->size()) + ", " + std::to_string(axes.size()) + " and "
+            + std::to_string(steps.size()) + " elements, where as many of each were expected");
     Shape shape = context.shape(0);
     Integers from(shape.size(), 0);
     Integers by(shape.size(), 1);
@@ -253,7 +263,9 @@ Result<void> importSlice(Context &context)
             return context.invalid("its steps contain " + std::to_string(step));
         const std::int64_t low = step > 0 ? 0 : -1;
         const std::int64_t high = step > 0 ? extent : extent - 1;
-        const auto clamped = [&](std::int64_t value) { return std::clamp(value < 0 ? value + extent : value, low, high); };
+        const auto clamped = [&](std::int64_t value) {
+            return std::clamp(value < 0 ? value + extent : value, low, high);
+        };
         const std::int64_t begin = clamped((*starts)[i]);
         const std::int64_t end = clamped((*ends)[i]);
         const std::int64_t span = step > 0 ? end - begin : begin - end;
@@ -262,10 +274,12 @@ Result<void> importSlice(Context &context)
         from[d] = shape[d] == 0 ? 0 : begin;
         by[d] = shape[d] <= 1 ? 1 : step;
     }
-    if (shape == context.shape(0) && std::all_of(by.begin(), by.end(), [](std::int64_t step) { return step == 1; }))
+    if (shape == context.shape(0)
+        && std::all_of(by.begin(), by.end(), [](std::int64_t step) { return step == 1; }))
         return context.bind(0, context.input(0));
-    return context.finish(OperatorKind::Slice, {context.input(0)}, attributesFrom({{"starts", from}, {"steps", by}}),
-        TensorType{context.type(0).dataType, std::move(shape)});
+    return context.finish(OperatorKind::Slice, {context.input(0)},
+        attributesFrom({{"starts", from}, {"steps", by}}),
+        TensorType {context.type(0).dataType, std::move(shape)});
 }
 
 Result<void> importPad(Context &context)
@@ -291,7 +305,8 @@ Result<void> importPad(Context &context)
     if (context.has(3)) {
         TRY(const Integers axes, context.constantIntegers(3, "axes"));
         if (pads.size() != 2 * axes.size())
-            return context.invalid("it has " + std::to_string(pads.size()) + " pads for " + std::to_string(axes.size()) + " axes");
+            return context.invalid("it has " + std::to_string(pads.size()) + " pads for "
+                + std::to_string(axes.size()) + " axes");
         Integers all(2 * rank, 0);
         for (std::size_t i = 0; i < axes.size(); ++i) {
             TRY(const std::int64_t axis, context.axis(axes[i], context.rank(0)));
@@ -300,17 +315,20 @@ Result<void> importPad(Context &context)
         }
         pads = std::move(all);
     }
-    constexpr std::int64_t kLargest = std::int64_t{1} << 40;
-    if (pads.size() != 2 * rank
-        || std::any_of(pads.begin(), pads.end(), [](std::int64_t pad) { return pad > kLargest || pad < -kLargest; }))
+    constexpr std::int64_t kLargest = std::int64_t {1} << 40;
+    if (pads.size() != 2 * rank || std::any_of(pads.begin(), pads.end(), [](std::int64_t pad) {
+            return pad > kLargest || pad < -kLargest;
+        }))
         return context.invalid("its pads are " + toString(pads) + ", where two numbers per dimension of "
             + toString(context.shape(0)) + " were expected");
     if (std::all_of(pads.begin(), pads.end(), [](std::int64_t pad) { return pad == 0; }))
         return context.bind(0, context.input(0));
-    return context.finish(OperatorKind::Pad, {context.input(0)}, attributesFrom({{"pads", pads}, {"mode", mode}, {"value", value}}));
+    return context.finish(OperatorKind::Pad, {context.input(0)},
+        attributesFrom({{"pads", pads}, {"mode", mode}, {"value", value}}));
 }
 
-/// Known indices counted from the end are counted from the start instead. `extent` is that of the indexed dimension.
+/// Known indices counted from the end are counted from the start instead. `extent` is that of the indexed
+/// dimension.
 Result<TensorId> countedFromStart(Context &context, TensorId indices, std::int64_t extent)
 {
     const TensorType type = context.builder().typeOf(indices);
@@ -321,7 +339,8 @@ Result<TensorId> countedFromStart(Context &context, TensorId indices, std::int64
     bool negative = false;
     for (std::int64_t &index : values) {
         if (index < -extent || index >= extent)
-            return context.invalid("it takes element " + std::to_string(index) + " of a dimension of " + std::to_string(extent));
+            return context.invalid(
+                "it takes element " + std::to_string(index) + " of a dimension of " + std::to_string(extent));
         negative = negative || index < 0;
         index = index < 0 ? index + extent : index;
     }
@@ -332,23 +351,28 @@ Result<void> importGather(Context &context)
 {
     TRY_VOID(context.require(2));
     TRY(const std::int64_t axis, context.axisAttribute(0));
-    TRY(const TensorId indices, countedFromStart(context, context.input(1), context.shape(0)[static_cast<std::size_t>(axis)]));
-    return context.finish(OperatorKind::Gather, {context.input(0), indices}, attributesFrom({{"axis", axis}}));
+    TRY(const TensorId indices,
+        countedFromStart(context, context.input(1), context.shape(0)[static_cast<std::size_t>(axis)]));
+    return context.finish(
+        OperatorKind::Gather, {context.input(0), indices}, attributesFrom({{"axis", axis}}));
 }
 
 Result<void> importGatherElements(Context &context)
 {
     TRY_VOID(context.require(2));
     TRY(const std::int64_t axis, context.axisAttribute(0));
-    TRY(const TensorId indices, countedFromStart(context, context.input(1), context.shape(0)[static_cast<std::size_t>(axis)]));
-    return context.finish(OperatorKind::GatherElements, {context.input(0), indices}, attributesFrom({{"axis", axis}}));
+    TRY(const TensorId indices,
+        countedFromStart(context, context.input(1), context.shape(0)[static_cast<std::size_t>(axis)]));
+    return context.finish(
+        OperatorKind::GatherElements, {context.input(0), indices}, attributesFrom({{"axis", axis}}));
 }
 
 Result<void> importGatherND(Context &context)
 {
     TRY_VOID(context.require(2));
     TRY(const std::int64_t batch, context.integer("batch_dims", 0));
-    return context.finish(OperatorKind::GatherND, {context.input(0), context.input(1)}, attributesFrom({{"batch_dims", batch}}));
+    return context.finish(OperatorKind::GatherND, {context.input(0), context.input(1)},
+        attributesFrom({{"batch_dims", batch}}));
 }
 
 Result<void> scatter(Context &context, OperatorKind kind)
@@ -362,11 +386,18 @@ Result<void> scatter(Context &context, OperatorKind kind)
         TRY(const std::int64_t axis, context.axisAttribute(0));
         attributes.set("axis", axis);
     }
-    return context.finish(kind, {context.input(0), context.input(1), context.input(2)}, std::move(attributes));
+    return context.finish(
+        kind, {context.input(0), context.input(1), context.input(2)}, std::move(attributes));
 }
 
-Result<void> importScatterElements(Context &context) { return scatter(context, OperatorKind::ScatterElements); }
-Result<void> importScatterND(Context &context) { return scatter(context, OperatorKind::ScatterND); }
+Result<void> importScatterElements(Context &context)
+{
+    return scatter(context, OperatorKind::ScatterElements);
+}
+Result<void> importScatterND(Context &context)
+{
+    return scatter(context, OperatorKind::ScatterND);
+}
 
 Result<void> importOneHot(Context &context)
 {
@@ -379,14 +410,16 @@ Result<void> importOneHot(Context &context)
     TRY(const std::int64_t axis, context.axis(written, context.rank(0) + 1));
     TensorId indices = context.input(0);
     if (context.type(0).dataType != DataType::Int64 && context.type(0).dataType != DataType::Int32) {
-        TRY(indices, context.make(OperatorKind::Cast, {indices}, {}, TensorType{DataType::Int64, context.shape(0)}, "indices"));
+        TRY(indices,
+            context.make(OperatorKind::Cast, {indices}, {}, TensorType {DataType::Int64, context.shape(0)},
+                "indices"));
     }
     Shape shape = context.shape(0);
     const auto length = static_cast<std::int64_t>(depth.front());
     shape.insert(shape.begin() + axis, length);
     return context.finish(OperatorKind::OneHot, {indices},
         attributesFrom({{"axis", axis}, {"depth", length}, {"on", pair[1]}, {"off", pair[0]}}),
-        TensorType{context.type(2).dataType, std::move(shape)});
+        TensorType {context.type(2).dataType, std::move(shape)});
 }
 
 Result<void> importTopK(Context &context)
@@ -403,8 +436,9 @@ Result<void> importTopK(Context &context)
             return context.invalid("its k has " + std::to_string(given.size()) + " elements");
         k = given.front();
     }
-    TRY(const auto outputs, context.makeMany(OperatorKind::TopK, {context.input(0)},
-        attributesFrom({{"axis", axis}, {"k", k}, {"largest", largest}, {"sorted", sorted}})));
+    TRY(const auto outputs,
+        context.makeMany(OperatorKind::TopK, {context.input(0)},
+            attributesFrom({{"axis", axis}, {"k", k}, {"largest", largest}, {"sorted", sorted}})));
     for (std::size_t slot = 0; slot < outputs.size(); ++slot)
         TRY_VOID(context.bind(slot, outputs[slot]));
     return {};
@@ -432,10 +466,11 @@ Result<void> importTrilu(Context &context)
         TRY(const Integers given, context.constantIntegers(1, "k"));
         if (given.size() != 1)
             return context.invalid("its k has " + std::to_string(given.size()) + " elements");
-        constexpr std::int64_t kFar = std::int64_t{1} << 40; // beyond every matrix, and safe to add to
+        constexpr std::int64_t kFar = std::int64_t {1} << 40; // beyond every matrix, and safe to add to
         k = std::clamp(given.front(), -kFar, kFar);
     }
-    return context.finish(OperatorKind::Trilu, {context.input(0)}, attributesFrom({{"upper", upper}, {"k", k}}));
+    return context.finish(
+        OperatorKind::Trilu, {context.input(0)}, attributesFrom({{"upper", upper}, {"k", k}}));
 }
 
 /// Resize and its forerunner Upsample. Before operator set 11 coordinates are asymmetric and rounded down.
@@ -483,23 +518,27 @@ Result<void> importResize(Context &context)
     std::vector<double> scales(from.size(), 1.0);
     if (!given.empty()) {
         if (given.size() != axes.size())
-            return context.invalid("it has " + std::to_string(given.size()) + " scales for " + std::to_string(axes.size()) + " dimensions");
+            return context.invalid("it has " + std::to_string(given.size()) + " scales for "
+                + std::to_string(axes.size()) + " dimensions");
         for (std::size_t i = 0; i < axes.size(); ++i) {
             const auto axis = static_cast<std::size_t>(axes[i]);
             const double extent = std::floor(static_cast<double>(from[axis]) * given[i]);
             if (!(given[i] > 0) || !(extent >= 1) || extent > 1e12)
-                return context.invalid("it scales a dimension of " + std::to_string(from[axis]) + " by " + std::to_string(given[i]));
+                return context.invalid("it scales a dimension of " + std::to_string(from[axis]) + " by "
+                    + std::to_string(given[i]));
             shape[axis] = static_cast<std::int64_t>(extent);
             scales[axis] = given[i];
         }
     } else if (!old && context.has(3)) {
         TRY(const Integers sizes, context.constantIntegers(3, "sizes"));
         if (sizes.size() != axes.size())
-            return context.invalid("it has " + std::to_string(sizes.size()) + " sizes for " + std::to_string(axes.size()) + " dimensions");
+            return context.invalid("it has " + std::to_string(sizes.size()) + " sizes for "
+                + std::to_string(axes.size()) + " dimensions");
         for (std::size_t i = 0; i < axes.size(); ++i) {
             const auto axis = static_cast<std::size_t>(axes[i]);
             if (sizes[i] < 1 || from[axis] < 1)
-                return context.invalid("it resizes a dimension of " + std::to_string(from[axis]) + " to " + std::to_string(sizes[i]));
+                return context.invalid("it resizes a dimension of " + std::to_string(from[axis]) + " to "
+                    + std::to_string(sizes[i]));
             shape[axis] = sizes[i];
             scales[axis] = static_cast<double>(sizes[i]) / static_cast<double>(from[axis]);
         }
@@ -509,9 +548,9 @@ Result<void> importResize(Context &context)
     if (shape == from)
         return context.bind(0, context.input(0));
     return context.finish(OperatorKind::Resize, {context.input(0)},
-        attributesFrom({{"mode", mode}, {"coordinate_transformation_mode", coordinates}, {"nearest_mode", nearest},
-            {"cubic_coeff_a", cubic}, {"scales", scales}}),
-        TensorType{context.type(0).dataType, std::move(shape)});
+        attributesFrom({{"mode", mode}, {"coordinate_transformation_mode", coordinates},
+            {"nearest_mode", nearest}, {"cubic_coeff_a", cubic}, {"scales", scales}}),
+        TensorType {context.type(0).dataType, std::move(shape)});
 }
 
 Result<void> importDepthToSpace(Context &context)
@@ -521,14 +560,16 @@ Result<void> importDepthToSpace(Context &context)
     TRY(const std::string mode, context.text("mode", "DCR"));
     if (mode != "DCR" && mode != "CRD")
         return context.invalid("attribute 'mode' is '" + mode + "', where DCR or CRD was expected");
-    return context.finish(OperatorKind::DepthToSpace, {context.input(0)}, attributesFrom({{"blocksize", size}, {"mode", mode}}));
+    return context.finish(OperatorKind::DepthToSpace, {context.input(0)},
+        attributesFrom({{"blocksize", size}, {"mode", mode}}));
 }
 
 Result<void> importSpaceToDepth(Context &context)
 {
     TRY_VOID(context.require(1));
     TRY(const std::int64_t size, context.integer("blocksize", 0));
-    return context.finish(OperatorKind::SpaceToDepth, {context.input(0)}, attributesFrom({{"blocksize", size}}));
+    return context.finish(
+        OperatorKind::SpaceToDepth, {context.input(0)}, attributesFrom({{"blocksize", size}}));
 }
 
 Result<void> importReverseSequence(Context &context)
@@ -548,13 +589,14 @@ OnnxHandler findMovementHandler(std::string_view type)
 {
     static const std::map<std::string, Handler, std::less<>> kHandlers = {{"Reshape", importReshape},
         {"Flatten", importFlatten}, {"Squeeze", importSqueeze}, {"Unsqueeze", importUnsqueeze},
-        {"Transpose", importTranspose}, {"Expand", importExpand}, {"Tile", importTile}, {"Concat", importConcat},
-        {"Split", importSplit}, {"Slice", importSlice}, {"Pad", importPad}, {"Gather", importGather},
-        {"GatherElements", importGatherElements}, {"GatherND", importGatherND}, {"Scatter", importScatterElements},
-        {"ScatterElements", importScatterElements}, {"ScatterND", importScatterND}, {"OneHot", importOneHot},
-        {"TopK", importTopK}, {"CumSum", importCumSum}, {"Trilu", importTrilu}, {"Resize", importResize},
-        {"Upsample", importResize}, {"DepthToSpace", importDepthToSpace}, {"SpaceToDepth", importSpaceToDepth},
-        {"ReverseSequence", importReverseSequence}};
+        {"Transpose", importTranspose}, {"Expand", importExpand}, {"Tile", importTile},
+        {"Concat", importConcat}, {"Split", importSplit}, {"Slice", importSlice}, {"Pad", importPad},
+        {"Gather", importGather}, {"GatherElements", importGatherElements}, {"GatherND", importGatherND},
+        {"Scatter", importScatterElements}, {"ScatterElements", importScatterElements},
+        {"ScatterND", importScatterND}, {"OneHot", importOneHot}, {"TopK", importTopK},
+        {"CumSum", importCumSum}, {"Trilu", importTrilu}, {"Resize", importResize},
+        {"Upsample", importResize}, {"DepthToSpace", importDepthToSpace},
+        {"SpaceToDepth", importSpaceToDepth}, {"ReverseSequence", importReverseSequence}};
     const auto found = kHandlers.find(type);
     return found == kHandlers.end() ? nullptr : found->second;
 }

@@ -12,18 +12,19 @@ using Context = OnnxNodeContext;
 using Handler = Result<void> (*)(Context &);
 using Integers = std::vector<std::int64_t>;
 
-constexpr std::int64_t kLargestWindow = std::int64_t{1} << 31; ///< Of a kernel, stride, dilation or padding.
+constexpr std::int64_t kLargestWindow = std::int64_t {1} << 31; ///< Of a kernel, stride, dilation or padding.
 
 /// Windows of a convolution or pooling over the dimensions after the first two.
 struct Window {
-    Integers kernel{};
-    Integers strides{};
-    Integers dilations{};
-    Integers pads{}; ///< Begins, then ends.
-    std::string autoPad{};
+    Integers kernel {};
+    Integers strides {};
+    Integers dilations {};
+    Integers pads {}; ///< Begins, then ends.
+    std::string autoPad {};
 };
 
-/// An attribute with one number of at least `least` per spatial dimension (or `each` of them); `fallback` if missing.
+/// An attribute with one number of at least `least` per spatial dimension (or `each` of them); `fallback` if
+/// missing.
 Result<Integers> perDimension(
     Context &context, const char *name, std::size_t count, std::int64_t least, std::int64_t fallback)
 {
@@ -31,7 +32,8 @@ Result<Integers> perDimension(
     if (!given)
         return Integers(count, fallback);
     const bool fine = given->size() == count
-        && std::all_of(given->begin(), given->end(), [&](std::int64_t value) { return value >= least && value <= kLargestWindow; });
+        && std::all_of(given->begin(), given->end(),
+            [&](std::int64_t value) { return value >= least && value <= kLargestWindow; });
     if (!fine)
         return context.invalid("attribute '" + std::string(name) + "' is " + toString(*given) + ", where "
             + std::to_string(count) + " numbers of at least " + std::to_string(least) + " were expected");
@@ -52,8 +54,8 @@ Result<Window> readWindow(Context &context, const Integers &kernel)
             return context.invalid("attribute 'kernel_shape' is missing");
         TRY(window.kernel, perDimension(context, "kernel_shape", count, 1, 1));
         if (!kernel.empty() && window.kernel != kernel)
-            return context.invalid("its kernel_shape " + toString(window.kernel) + " is not that of its weight, "
-                + toString(kernel));
+            return context.invalid("its kernel_shape " + toString(window.kernel)
+                + " is not that of its weight, " + toString(kernel));
     } else {
         window.kernel = kernel;
     }
@@ -104,7 +106,7 @@ Result<Integers> kernelOf(Context &context)
 
 std::vector<TensorId> convolutionInputs(Context &context)
 {
-    std::vector<TensorId> inputs{context.input(0), context.input(1)};
+    std::vector<TensorId> inputs {context.input(0), context.input(1)};
     if (context.has(2))
         inputs.push_back(context.input(2));
     return inputs;
@@ -117,7 +119,8 @@ Result<void> importConv(Context &context)
     TRY(const std::int64_t group, context.integer("group", 1));
     resolveSamePads(window, context.shape(0));
     return context.finish(OperatorKind::Conv, convolutionInputs(context),
-        attributesFrom({{"strides", window.strides}, {"pads", window.pads}, {"dilations", window.dilations}, {"group", group}}));
+        attributesFrom({{"strides", window.strides}, {"pads", window.pads}, {"dilations", window.dilations},
+            {"group", group}}));
 }
 
 Result<void> importConvTranspose(Context &context)
@@ -134,8 +137,8 @@ Result<void> importConvTranspose(Context &context)
     for (std::size_t i = 0; (outputs || same) && i < kernel.size(); ++i) {
         if (input[i + 2] > kLargestWindow)
             return context.invalid("its input is too large");
-        const std::int64_t wanted
-            = outputs ? (*outputs)[outputs->size() - kernel.size() + i] : input[i + 2] * window.strides[i];
+        const std::int64_t wanted =
+            outputs ? (*outputs)[outputs->size() - kernel.size() + i] : input[i + 2] * window.strides[i];
         const std::int64_t full = window.strides[i] * (input[i + 2] - 1) + extra[i]
             + (window.kernel[i] - 1) * window.dilations[i] + 1;
         if (wanted < 1 || wanted > kLargestWindow * kLargestWindow / 2)
@@ -154,8 +157,9 @@ Result<Attributes> poolAttributes(Context &context)
     TRY(Window window, readWindow(context, {}));
     resolveSamePads(window, context.shape(0));
     TRY(const std::int64_t ceilMode, context.integer("ceil_mode", 0));
-    return attributesFrom({{"kernel_shape", window.kernel}, {"strides", window.strides}, {"pads", window.pads},
-        {"dilations", window.dilations}, {"ceil_mode", std::int64_t{ceilMode != 0 ? 1 : 0}}});
+    return attributesFrom(
+        {{"kernel_shape", window.kernel}, {"strides", window.strides}, {"pads", window.pads},
+            {"dilations", window.dilations}, {"ceil_mode", std::int64_t {ceilMode != 0 ? 1 : 0}}});
 }
 
 Result<void> importMaxPool(Context &context)
@@ -170,7 +174,7 @@ Result<void> importAveragePool(Context &context)
 {
     TRY(Attributes attributes, poolAttributes(context));
     TRY(const std::int64_t include, context.integer("count_include_pad", 0));
-    attributes.set("count_include_pad", std::int64_t{include != 0 ? 1 : 0});
+    attributes.set("count_include_pad", std::int64_t {include != 0 ? 1 : 0});
     return context.finish(OperatorKind::AveragePool, {context.input(0)}, std::move(attributes));
 }
 
@@ -187,15 +191,18 @@ Result<void> importLpPool(Context &context)
 // --- normalisation -----------------------------------------------------------------------------------------
 
 /// momentum * old + (1 - momentum) * current
-Result<void> bindRunning(Context &context, std::size_t slot, TensorId old, TensorId current, double momentum, const char *what)
+Result<void> bindRunning(
+    Context &context, std::size_t slot, TensorId old, TensorId current, double momentum, const char *what)
 {
     if (!context.wants(slot))
         return {};
     const DataType type = context.builder().typeOf(current).dataType;
     const std::string name = what;
-    TRY(const TensorId kept, context.make(OperatorKind::Mul, {old, context.scalar(type, momentum)}, {}, {}, name + "_kept"));
+    TRY(const TensorId kept,
+        context.make(OperatorKind::Mul, {old, context.scalar(type, momentum)}, {}, {}, name + "_kept"));
     TRY(const TensorId added,
-        context.make(OperatorKind::Mul, {current, context.scalar(type, 1.0 - momentum)}, {}, {}, name + "_added"));
+        context.make(
+            OperatorKind::Mul, {current, context.scalar(type, 1.0 - momentum)}, {}, {}, name + "_added"));
     TRY(const TensorId result, context.make(OperatorKind::Add, {kept, added}, {}, {}, name));
     return context.bind(slot, result);
 }
@@ -212,14 +219,15 @@ Result<void> importBatchNormalization(Context &context)
     const auto &written = context.node().outputs;
     // Before opset 14, a node that returns statistics trains.
     const bool returnsMore = std::any_of(
-        written.begin() + std::min<std::ptrdiff_t>(1, static_cast<std::ptrdiff_t>(written.size())), written.end(),
-        [](const std::string &output) { return !output.empty(); });
+        written.begin() + std::min<std::ptrdiff_t>(1, static_cast<std::ptrdiff_t>(written.size())),
+        written.end(), [](const std::string &output) { return !output.empty(); });
     const bool training = context.opset() >= 14 ? mode != 0 : returnsMore;
     const TensorId x = context.input(0);
     TensorId mean = context.input(3);
     TensorId variance = context.input(4);
     if (context.rank(0) < 2)
-        return context.invalid("its input has the shape " + toString(context.shape(0)) + ", where [n c ..] was expected");
+        return context.invalid(
+            "its input has the shape " + toString(context.shape(0)) + ", where [n c ..] was expected");
     if (training) {
         const std::int64_t channels = std::max<std::int64_t>(1, context.shape(0)[1]);
         const Attributes count = attributesFrom({{"count", elementCount(context.shape(0)) / channels}});
@@ -232,8 +240,8 @@ Result<void> importBatchNormalization(Context &context)
         if (context.wants(4))
             TRY_VOID(context.bind(4, variance));
     }
-    return context.finish(OperatorKind::BatchNormalize, {x, mean, variance, context.input(1), context.input(2)},
-        attributesFrom({{"epsilon", epsilon}}));
+    return context.finish(OperatorKind::BatchNormalize,
+        {x, mean, variance, context.input(1), context.input(2)}, attributesFrom({{"epsilon", epsilon}}));
 }
 
 Result<void> importInstanceNormalization(Context &context)
@@ -268,14 +276,16 @@ Result<void> importLayerNormalization(Context &context)
         std::vector<std::int64_t> axes;
         for (std::int64_t a = axis; a < context.rank(0); ++a)
             axes.push_back(a);
-        const Attributes attributes
-            = attributesFrom({{"axes", axes}, {"keepdims", std::int64_t{1}}, {"count", elementCount(normalised)}});
+        const Attributes attributes = attributesFrom(
+            {{"axes", axes}, {"keepdims", std::int64_t {1}}, {"count", elementCount(normalised)}});
         const DataType type = context.type(0).dataType;
         TRY(const TensorId mean, context.make(OperatorKind::ReduceMean, {x}, attributes, {}, "mean"));
         TRY(const TensorId distance, context.make(OperatorKind::Sub, {x, mean}, {}, {}, "distance"));
         TRY(const TensorId square, context.make(OperatorKind::Mul, {distance, distance}, {}, {}, "square"));
-        TRY(const TensorId variance, context.make(OperatorKind::ReduceMean, {square}, attributes, {}, "variance"));
-        TRY(const TensorId safe, context.make(OperatorKind::Add, {variance, context.scalar(type, epsilon)}, {}, {}, "safe"));
+        TRY(const TensorId variance,
+            context.make(OperatorKind::ReduceMean, {square}, attributes, {}, "variance"));
+        TRY(const TensorId safe,
+            context.make(OperatorKind::Add, {variance, context.scalar(type, epsilon)}, {}, {}, "safe"));
         TRY(const TensorId root, context.make(OperatorKind::Sqrt, {safe}, {}, {}, "deviation"));
         TRY(const TensorId inverse, context.make(OperatorKind::Reciprocal, {root}, {}, {}, "inverse"));
         if (context.wants(1))
@@ -287,7 +297,7 @@ Result<void> importLayerNormalization(Context &context)
     const bool plain = (!context.has(1) || context.shape(1) == normalised)
         && (!context.has(2) || context.shape(2) == normalised);
     if (plain) {
-        std::vector<TensorId> inputs{x};
+        std::vector<TensorId> inputs {x};
         if (context.has(1) || context.has(2))
             inputs.push_back(context.input(1));
         if (context.has(2))
@@ -318,14 +328,15 @@ Result<void> importGroupNormalization(Context &context)
     TRY(const std::int64_t groups, context.integer("num_groups", 0));
     const Shape shape = context.shape(0);
     if (shape.size() < 2 || groups < 1 || shape[1] % groups != 0 || shape[0] < 1)
-        return context.invalid("it forms " + std::to_string(groups) + " groups of the channels of " + toString(shape)
-            + ", which they do not divide");
+        return context.invalid("it forms " + std::to_string(groups) + " groups of the channels of "
+            + toString(shape) + ", which they do not divide");
     const std::int64_t rest = elementCount(shape) / (shape[0] * groups);
     TRY(const TensorId grouped, context.reshape(context.input(0), {shape[0], groups, rest}, "grouped"));
-    TRY(TensorId y, context.make(OperatorKind::LayerNorm, {grouped},
-        attributesFrom({{"axis", std::int64_t{2}}, {"epsilon", epsilon}}), {}, "norm"));
-    const bool perGroup = context.shape(1) == Shape{groups} && groups != shape[1];
-    Shape factors = perGroup ? Shape{groups, 1} : Shape(shape.size() - 1, 1);
+    TRY(TensorId y,
+        context.make(OperatorKind::LayerNorm, {grouped},
+            attributesFrom({{"axis", std::int64_t {2}}, {"epsilon", epsilon}}), {}, "norm"));
+    const bool perGroup = context.shape(1) == Shape {groups} && groups != shape[1];
+    Shape factors = perGroup ? Shape {groups, 1} : Shape(shape.size() - 1, 1);
     if (!perGroup)
         factors[0] = shape[1];
     if (elementCount(context.shape(1)) != elementCount(factors) || context.shape(2) != context.shape(1))
@@ -339,7 +350,7 @@ Result<void> importGroupNormalization(Context &context)
     }
     TRY(y, context.make(OperatorKind::Mul, {y, scale}, {}, {}, "scaled"));
     TRY(y, context.make(OperatorKind::Add, {y, bias}, {}, {}, "shifted"));
-    return context.finish(OperatorKind::Reshape, {y}, {}, TensorType{context.type(0).dataType, shape});
+    return context.finish(OperatorKind::Reshape, {y}, {}, TensorType {context.type(0).dataType, shape});
 }
 
 Result<void> importLrn(Context &context)
@@ -350,7 +361,8 @@ Result<void> importLrn(Context &context)
     TRY(const double beta, context.real("beta", 0.75));
     TRY(const double bias, context.real("bias", 1.0));
     if (size < 1)
-        return context.invalid("attribute 'size' is " + std::to_string(size) + ", where at least 1 was expected");
+        return context.invalid(
+            "attribute 'size' is " + std::to_string(size) + ", where at least 1 was expected");
     return context.finish(OperatorKind::LocalResponseNorm, {context.input(0)},
         attributesFrom({{"size", size}, {"alpha", alpha}, {"beta", beta}, {"bias", bias}}));
 }
@@ -361,7 +373,8 @@ Result<void> importLpNormalization(Context &context)
     TRY(const std::int64_t p, context.integer("p", 2));
     if (p != 1 && p != 2)
         return context.invalid("attribute 'p' is " + std::to_string(p) + ", where 1 or 2 was expected");
-    return context.finish(OperatorKind::LpNormalize, {context.input(0)}, attributesFrom({{"axis", axis}, {"p", p}}));
+    return context.finish(
+        OperatorKind::LpNormalize, {context.input(0)}, attributesFrom({{"axis", axis}, {"p", p}}));
 }
 
 /// (x - mean) / (deviation + 1e-9), as ONNX defines it.
@@ -371,7 +384,7 @@ Result<void> importMeanVarianceNormalization(Context &context)
     TRY(const auto given, context.integers("axes"));
     std::vector<std::int64_t> axes;
     std::int64_t count = 1;
-    for (const std::int64_t value : given.value_or(std::vector<std::int64_t>{0, 2, 3})) {
+    for (const std::int64_t value : given.value_or(std::vector<std::int64_t> {0, 2, 3})) {
         TRY(const std::int64_t axis, context.axis(value, context.rank(0)));
         axes.push_back(axis);
     }
@@ -379,12 +392,14 @@ Result<void> importMeanVarianceNormalization(Context &context)
     axes.erase(std::unique(axes.begin(), axes.end()), axes.end());
     for (const std::int64_t axis : axes)
         count *= context.shape(0)[static_cast<std::size_t>(axis)];
-    const Attributes attributes = attributesFrom({{"axes", axes}, {"keepdims", std::int64_t{1}}, {"count", count}});
+    const Attributes attributes =
+        attributesFrom({{"axes", axes}, {"keepdims", std::int64_t {1}}, {"count", count}});
     const TensorId x = context.input(0);
     TRY(const TensorId mean, context.make(OperatorKind::ReduceMean, {x}, attributes, {}, "mean"));
     TRY(const TensorId distance, context.make(OperatorKind::Sub, {x, mean}, {}, {}, "distance"));
     TRY(const TensorId square, context.make(OperatorKind::Mul, {distance, distance}, {}, {}, "square"));
-    TRY(const TensorId variance, context.make(OperatorKind::ReduceMean, {square}, attributes, {}, "variance"));
+    TRY(const TensorId variance,
+        context.make(OperatorKind::ReduceMean, {square}, attributes, {}, "variance"));
     TRY(const TensorId root, context.make(OperatorKind::Sqrt, {variance}, {}, {}, "deviation"));
     const TensorId epsilon = context.scalar(context.type(0).dataType, 1e-9);
     TRY(const TensorId safe, context.make(OperatorKind::Add, {root, epsilon}, {}, {}, "safe"));
@@ -398,9 +413,10 @@ Result<void> importLoss(Context &context, OperatorKind kind)
     TRY_VOID(context.require(2));
     TRY(const std::string reduction, context.text("reduction", "mean"));
     if (reduction != "mean" && reduction != "sum" && reduction != "none")
-        return context.invalid("attribute 'reduction' is '" + reduction + "', where mean, sum or none was expected");
-    std::vector<TensorId> inputs{context.input(0), context.input(1)};
-    std::vector<TensorId> counted{context.input(1)};
+        return context.invalid(
+            "attribute 'reduction' is '" + reduction + "', where mean, sum or none was expected");
+    std::vector<TensorId> inputs {context.input(0), context.input(1)};
+    std::vector<TensorId> counted {context.input(1)};
     if (context.has(2)) {
         inputs.push_back(context.input(2));
         counted.push_back(context.input(2));
@@ -412,9 +428,11 @@ Result<void> importLoss(Context &context, OperatorKind kind)
     }
     if (kind == OperatorKind::CrossEntropy && context.wants(1)) {
         if (context.rank(0) < 2)
-            return context.invalid("its scores have the shape " + toString(context.shape(0)) + ", where [n c ..] was expected");
-        TRY(const TensorId probabilities, context.make(OperatorKind::LogSoftmax, {context.input(0)},
-            attributesFrom({{"axis", std::int64_t{1}}}), {}, "log_prob"));
+            return context.invalid(
+                "its scores have the shape " + toString(context.shape(0)) + ", where [n c ..] was expected");
+        TRY(const TensorId probabilities,
+            context.make(OperatorKind::LogSoftmax, {context.input(0)},
+                attributesFrom({{"axis", std::int64_t {1}}}), {}, "log_prob"));
         TRY_VOID(context.bind(1, probabilities));
     }
     Attributes attributes = ignore;
@@ -425,28 +443,34 @@ Result<void> importLoss(Context &context, OperatorKind kind)
     TRY(TensorId count, context.make(OperatorKind::CountValid, std::move(counted), ignore, {}, "count"));
     const DataType type = context.builder().typeOf(sum).dataType;
     if (context.builder().typeOf(count).dataType != type) {
-        TRY(count, context.make(OperatorKind::Cast, {count}, {}, TensorType{type, {}}, "count_cast"));
+        TRY(count, context.make(OperatorKind::Cast, {count}, {}, TensorType {type, {}}, "count_cast"));
     }
     return context.finish(OperatorKind::Div, {sum, count});
 }
 
-Result<void> importCrossEntropy(Context &context) { return importLoss(context, OperatorKind::CrossEntropy); }
-Result<void> importLikelihood(Context &context) { return importLoss(context, OperatorKind::NegativeLogLikelihood); }
+Result<void> importCrossEntropy(Context &context)
+{
+    return importLoss(context, OperatorKind::CrossEntropy);
+}
+Result<void> importLikelihood(Context &context)
+{
+    return importLoss(context, OperatorKind::NegativeLogLikelihood);
+}
 
 // --- recurrent ---------------------------------------------------------------------------------------------
 
-template<OperatorKind kind>
-Result<void> importRecurrent(Context &context)
+template<OperatorKind kind> Result<void> importRecurrent(Context &context)
 {
     TRY_VOID(context.require(3));
     TRY(const std::string direction, context.text("direction", "forward"));
     if (direction != "forward" && direction != "reverse" && direction != "bidirectional")
-        return context.invalid(
-            "attribute 'direction' is '" + direction + "', where forward, reverse or bidirectional was expected");
+        return context.invalid("attribute 'direction' is '" + direction
+            + "', where forward, reverse or bidirectional was expected");
     TRY(const std::int64_t layout, context.integer("layout", 0));
     if (context.rank(0) != 3 || context.rank(1) != 3 || context.rank(2) != 3)
         return context.invalid("its input and weights have the shapes " + toString(context.shape(0)) + ", "
-            + toString(context.shape(1)) + " and " + toString(context.shape(2)) + ", where three dimensions each were expected");
+            + toString(context.shape(1)) + " and " + toString(context.shape(2))
+            + ", where three dimensions each were expected");
     Attributes attributes = context.writtenAttributes();
     attributes.set("direction", direction);
     attributes.set("layout", layout);
@@ -463,11 +487,13 @@ Result<void> importRecurrent(Context &context)
 OnnxHandler findNetworkHandler(std::string_view type)
 {
     static const std::map<std::string, Handler, std::less<>> kHandlers = {{"Conv", importConv},
-        {"ConvTranspose", importConvTranspose}, {"MaxPool", importMaxPool}, {"AveragePool", importAveragePool},
-        {"LpPool", importLpPool}, {"BatchNormalization", importBatchNormalization},
-        {"InstanceNormalization", importInstanceNormalization}, {"LayerNormalization", importLayerNormalization},
-        {"RMSNormalization", importRmsNormalization}, {"GroupNormalization", importGroupNormalization},
-        {"LRN", importLrn}, {"LpNormalization", importLpNormalization},
+        {"ConvTranspose", importConvTranspose}, {"MaxPool", importMaxPool},
+        {"AveragePool", importAveragePool}, {"LpPool", importLpPool},
+        {"BatchNormalization", importBatchNormalization},
+        {"InstanceNormalization", importInstanceNormalization},
+        {"LayerNormalization", importLayerNormalization}, {"RMSNormalization", importRmsNormalization},
+        {"GroupNormalization", importGroupNormalization}, {"LRN", importLrn},
+        {"LpNormalization", importLpNormalization},
         {"MeanVarianceNormalization", importMeanVarianceNormalization},
         {"SoftmaxCrossEntropyLoss", importCrossEntropy}, {"NegativeLogLikelihoodLoss", importLikelihood},
         {"LSTM", importRecurrent<OperatorKind::Lstm>}, {"GRU", importRecurrent<OperatorKind::Gru>},

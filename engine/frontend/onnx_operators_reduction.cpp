@@ -21,7 +21,7 @@ Result<void> reduce(Context &context, OperatorKind kind, std::int64_t since)
     TRY(const std::int64_t noop, context.integer("noop_with_empty_axes", 0));
     const std::int64_t rank = context.rank(0);
     std::set<std::int64_t> axes;
-    for (const std::int64_t axis : given.value_or(std::vector<std::int64_t>{})) {
+    for (const std::int64_t axis : given.value_or(std::vector<std::int64_t> {})) {
         TRY(const std::int64_t resolved, context.axis(axis, rank));
         axes.insert(resolved);
     }
@@ -32,7 +32,7 @@ Result<void> reduce(Context &context, OperatorKind kind, std::int64_t since)
             axes.insert(axis);
     }
     Attributes attributes = attributesFrom({{"axes", std::vector<std::int64_t>(axes.begin(), axes.end())},
-        {"keepdims", std::int64_t{keep != 0 ? 1 : 0}}});
+        {"keepdims", std::int64_t {keep != 0 ? 1 : 0}}});
     if (kind == OperatorKind::ReduceMean) {
         std::int64_t count = 1;
         for (const std::int64_t axis : axes)
@@ -42,21 +42,19 @@ Result<void> reduce(Context &context, OperatorKind kind, std::int64_t since)
     return context.finish(kind, {context.input(0)}, std::move(attributes));
 }
 
-template<OperatorKind kind>
-Result<void> importReduction(Context &context)
+template<OperatorKind kind> Result<void> importReduction(Context &context)
 {
     return reduce(context, kind, kind == OperatorKind::ReduceSum ? 13 : 18);
 }
 
-template<OperatorKind kind>
-Result<void> importArgument(Context &context)
+template<OperatorKind kind> Result<void> importArgument(Context &context)
 {
     TRY(const std::int64_t axis, context.axisAttribute(0));
     TRY(const std::int64_t keep, context.integer("keepdims", 1));
     TRY(const std::int64_t last, context.integer("select_last_index", 0));
     return context.finish(kind, {context.input(0)},
-        attributesFrom({{"axis", axis}, {"keepdims", std::int64_t{keep != 0 ? 1 : 0}},
-            {"select_last_index", std::int64_t{last != 0 ? 1 : 0}}}));
+        attributesFrom({{"axis", axis}, {"keepdims", std::int64_t {keep != 0 ? 1 : 0}},
+            {"select_last_index", std::int64_t {last != 0 ? 1 : 0}}}));
 }
 
 /// The spatial axes of [n c ..]. @return InvalidInput if there are none
@@ -79,36 +77,38 @@ Result<void> importGlobalAveragePool(Context &context)
     for (const std::int64_t axis : axes)
         count *= context.shape(0)[static_cast<std::size_t>(axis)];
     return context.finish(OperatorKind::ReduceMean, {context.input(0)},
-        attributesFrom({{"axes", axes}, {"keepdims", std::int64_t{1}}, {"count", count}}));
+        attributesFrom({{"axes", axes}, {"keepdims", std::int64_t {1}}, {"count", count}}));
 }
 
 Result<void> importGlobalMaxPool(Context &context)
 {
     TRY(const auto axes, spatialAxes(context));
-    return context.finish(
-        OperatorKind::ReduceMax, {context.input(0)}, attributesFrom({{"axes", axes}, {"keepdims", std::int64_t{1}}}));
+    return context.finish(OperatorKind::ReduceMax, {context.input(0)},
+        attributesFrom({{"axes", axes}, {"keepdims", std::int64_t {1}}}));
 }
 
 Result<void> importGlobalLpPool(Context &context)
 {
     TRY(const auto axes, spatialAxes(context));
     TRY(const std::int64_t p, context.integer("p", 2));
-    const Attributes attributes = attributesFrom({{"axes", axes}, {"keepdims", std::int64_t{1}}});
+    const Attributes attributes = attributesFrom({{"axes", axes}, {"keepdims", std::int64_t {1}}});
     if (p == 1 || p == 2)
-        return context.finish(p == 1 ? OperatorKind::ReduceL1 : OperatorKind::ReduceL2, {context.input(0)}, attributes);
+        return context.finish(
+            p == 1 ? OperatorKind::ReduceL1 : OperatorKind::ReduceL2, {context.input(0)}, attributes);
     if (p < 1)
         return context.invalid("attribute 'p' is " + std::to_string(p) + ", where at least 1 was expected");
     const DataType type = context.type(0).dataType;
     TRY(const TensorId magnitude, context.make(OperatorKind::Abs, {context.input(0)}, {}, {}, "abs"));
     TRY(const TensorId powers,
-        context.make(OperatorKind::Pow, {magnitude, context.scalar(type, static_cast<double>(p))}, {}, {}, "pow"));
+        context.make(
+            OperatorKind::Pow, {magnitude, context.scalar(type, static_cast<double>(p))}, {}, {}, "pow"));
     TRY(const TensorId sum, context.make(OperatorKind::ReduceSum, {powers}, attributes, {}, "sum"));
     return context.finish(OperatorKind::Pow, {sum, context.scalar(type, 1.0 / static_cast<double>(p))});
 }
 
-/// Before opset 13, (log-)softmax works on the matrix that is made by flattening the input in front of `axis`.
-template<OperatorKind kind>
-Result<void> importSoftmax(Context &context)
+/// Before opset 13, (log-)softmax works on the matrix that is made by flattening the input in front of
+/// `axis`.
+template<OperatorKind kind> Result<void> importSoftmax(Context &context)
 {
     TRY_VOID(context.require(1));
     TRY(const std::int64_t axis, context.axisAttribute(context.opset() < 13 ? 1 : -1));
@@ -117,10 +117,13 @@ Result<void> importSoftmax(Context &context)
     if (!flattens)
         return context.finish(kind, {context.input(0)}, attributesFrom({{"axis", axis}}));
     const auto middle = shape.begin() + axis;
-    TRY(const TensorId flat, context.reshape(context.input(0),
-        {elementCount(Shape(shape.begin(), middle)), elementCount(Shape(middle, shape.end()))}, "flatten"));
-    TRY(const TensorId y, context.make(kind, {flat}, attributesFrom({{"axis", std::int64_t{1}}}), {}, "softmax"));
-    return context.finish(OperatorKind::Reshape, {y}, {}, TensorType{context.type(0).dataType, shape});
+    TRY(const TensorId flat,
+        context.reshape(context.input(0),
+            {elementCount(Shape(shape.begin(), middle)), elementCount(Shape(middle, shape.end()))},
+            "flatten"));
+    TRY(const TensorId y,
+        context.make(kind, {flat}, attributesFrom({{"axis", std::int64_t {1}}}), {}, "softmax"));
+    return context.finish(OperatorKind::Reshape, {y}, {}, TensorType {context.type(0).dataType, shape});
 }
 
 /// One where the largest element along `axis` stands first, zero elsewhere.
@@ -129,10 +132,14 @@ Result<void> importHardmax(Context &context)
     TRY(const std::int64_t axis, context.axisAttribute(context.opset() < 13 ? 1 : -1));
     if (context.opset() < 13 && axis + 1 < context.rank(0))
         return context.keepUnknown("Hardmax over several dimensions is not computed");
-    TRY(const TensorId best, context.make(OperatorKind::ArgMax, {context.input(0)},
-        attributesFrom({{"axis", axis}, {"keepdims", std::int64_t{0}}, {"select_last_index", std::int64_t{0}}}), {}, "argmax"));
+    TRY(const TensorId best,
+        context.make(OperatorKind::ArgMax, {context.input(0)},
+            attributesFrom(
+                {{"axis", axis}, {"keepdims", std::int64_t {0}}, {"select_last_index", std::int64_t {0}}}),
+            {}, "argmax"));
     return context.finish(OperatorKind::OneHot, {best},
-        attributesFrom({{"axis", axis}, {"depth", context.shape(0)[static_cast<std::size_t>(axis)]}, {"on", 1.0}, {"off", 0.0}}),
+        attributesFrom({{"axis", axis}, {"depth", context.shape(0)[static_cast<std::size_t>(axis)]},
+            {"on", 1.0}, {"off", 0.0}}),
         context.type(0));
 }
 
@@ -141,15 +148,17 @@ Result<void> importHardmax(Context &context)
 OnnxHandler findReductionHandler(std::string_view type)
 {
     using enum OperatorKind;
-    static const std::map<std::string, Handler, std::less<>> kHandlers = {{"ReduceSum", importReduction<ReduceSum>},
-        {"ReduceMean", importReduction<ReduceMean>}, {"ReduceMax", importReduction<ReduceMax>},
-        {"ReduceMin", importReduction<ReduceMin>}, {"ReduceProd", importReduction<ReduceProd>},
-        {"ReduceL1", importReduction<ReduceL1>}, {"ReduceL2", importReduction<ReduceL2>},
-        {"ReduceLogSum", importReduction<ReduceLogSum>}, {"ReduceLogSumExp", importReduction<ReduceLogSumExp>},
+    static const std::map<std::string, Handler, std::less<>> kHandlers = {
+        {"ReduceSum", importReduction<ReduceSum>}, {"ReduceMean", importReduction<ReduceMean>},
+        {"ReduceMax", importReduction<ReduceMax>}, {"ReduceMin", importReduction<ReduceMin>},
+        {"ReduceProd", importReduction<ReduceProd>}, {"ReduceL1", importReduction<ReduceL1>},
+        {"ReduceL2", importReduction<ReduceL2>}, {"ReduceLogSum", importReduction<ReduceLogSum>},
+        {"ReduceLogSumExp", importReduction<ReduceLogSumExp>},
         {"ReduceSumSquare", importReduction<ReduceSumSquare>}, {"ArgMax", importArgument<ArgMax>},
         {"ArgMin", importArgument<ArgMin>}, {"GlobalAveragePool", importGlobalAveragePool},
         {"GlobalMaxPool", importGlobalMaxPool}, {"GlobalLpPool", importGlobalLpPool},
-        {"Softmax", importSoftmax<Softmax>}, {"LogSoftmax", importSoftmax<LogSoftmax>}, {"Hardmax", importHardmax}};
+        {"Softmax", importSoftmax<Softmax>}, {"LogSoftmax", importSoftmax<LogSoftmax>},
+        {"Hardmax", importHardmax}};
     const auto found = kHandlers.find(type);
     return found == kHandlers.end() ? nullptr : found->second;
 }

@@ -15,7 +15,8 @@ using Context = OnnxNodeContext;
 using Handler = Result<void> (*)(Context &);
 using Integers = std::vector<std::int64_t>;
 
-constexpr std::int64_t kLeastWeight = 64; ///< Elements from which a constant can be a weight (import_onnx.h, rule 4).
+constexpr std::int64_t kLeastWeight =
+    64; ///< Elements from which a constant can be a weight (import_onnx.h, rule 4).
 constexpr std::int64_t kMostIterations = 1024; ///< Of a Loop that is unrolled.
 
 bool isConstantWeight(Context &context, const TensorType &type)
@@ -34,7 +35,7 @@ Result<void> importConstant(Context &context)
     if (const auto *tensor = std::get_if<OnnxTensor>(&attribute)) {
         if (!tensor->data) { // beside the file
             const TensorId id = context.builder().addStored(
-                OnnxTensor{"", tensor->type, nullptr, tensor->external, false}, TensorRole::Buffer);
+                OnnxTensor {"", tensor->type, nullptr, tensor->external, false}, TensorRole::Buffer);
             if (isConstantWeight(context, tensor->type))
                 context.builder().makeWeight(id);
             return context.bind(0, id);
@@ -47,14 +48,16 @@ Result<void> importConstant(Context &context)
     } else if (const auto *real = std::get_if<float>(&attribute)) {
         data = scalarTensor(DataType::Float32, static_cast<double>(*real));
     } else if (const auto *reals = std::get_if<std::vector<float>>(&attribute)) {
-        TensorData list = filledTensor({DataType::Float32, {static_cast<std::int64_t>(reals->size())}}, Number::ofReal(0));
+        TensorData list =
+            filledTensor({DataType::Float32, {static_cast<std::int64_t>(reals->size())}}, Number::ofReal(0));
         for (std::size_t i = 0; i < reals->size(); ++i)
-            writeNumber(DataType::Float32, list.bytes.data(), i, Number::ofReal(static_cast<double>((*reals)[i])));
+            writeNumber(
+                DataType::Float32, list.bytes.data(), i, Number::ofReal(static_cast<double>((*reals)[i])));
         data = std::make_shared<const TensorData>(std::move(list));
     } else {
         const auto *unreadable = std::get_if<OnnxUnreadable>(&attribute);
         return context.unsupported("its value ('" + name + "') is not a tensor of numbers"
-            + (unreadable != nullptr ? ": " + unreadable->reason : std::string{}));
+            + (unreadable != nullptr ? ": " + unreadable->reason : std::string {}));
     }
     const TensorId id = context.builder().addConstant(std::move(data));
     if (isConstantWeight(context, context.builder().typeOf(id)))
@@ -65,9 +68,10 @@ Result<void> importConstant(Context &context)
 Result<void> importConstantOfShape(Context &context)
 {
     TRY(const Integers shape, context.constantIntegers(0, "shape"));
-    TensorType type{DataType::Float32, shape};
+    TensorType type {DataType::Float32, shape};
     Number value = Number::ofReal(0);
-    if (const auto found = context.node().attributes.find("value"); found != context.node().attributes.end()) {
+    if (const auto found = context.node().attributes.find("value");
+        found != context.node().attributes.end()) {
         const auto *tensor = std::get_if<OnnxTensor>(&found->second);
         if (tensor == nullptr || !tensor->data || elementCount(tensor->type.shape) != 1)
             return context.invalid("attribute 'value' should be a tensor of one number");
@@ -85,8 +89,10 @@ Result<void> importConstantOfShape(Context &context)
         return context.bind(0, id);
     }
     if (weight) {
-        context.builder().note("weights filled with one number are too large to hold; a run needs --random-weights");
-        return context.bind(0, context.builder().addStored(OnnxTensor{"", type, nullptr, {}, false}, TensorRole::Weight));
+        context.builder().note(
+            "weights filled with one number are too large to hold; a run needs --random-weights");
+        return context.bind(
+            0, context.builder().addStored(OnnxTensor {"", type, nullptr, {}, false}, TensorRole::Weight));
     }
     return context.finish(OperatorKind::Fill, {}, attributesFrom({{"value", value.asReal()}}), type);
 }
@@ -100,14 +106,16 @@ Result<void> importShape(Context &context)
     start = std::clamp<std::int64_t>(start < 0 ? start + rank : start, 0, rank);
     end = std::clamp<std::int64_t>(end < 0 ? end + rank : end, start, rank);
     const Shape &shape = context.shape(0);
-    return context.bind(0, context.builder().addConstant(
-        integerTensor(Integers(shape.begin() + start, shape.begin() + end), {end - start})));
+    return context.bind(0,
+        context.builder().addConstant(
+            integerTensor(Integers(shape.begin() + start, shape.begin() + end), {end - start})));
 }
 
 Result<void> importSize(Context &context)
 {
     TRY_VOID(context.require(1));
-    return context.bind(0, context.builder().addConstant(integerTensor({elementCount(context.shape(0))}, {})));
+    return context.bind(
+        0, context.builder().addConstant(integerTensor({elementCount(context.shape(0))}, {})));
 }
 
 Result<void> importRange(Context &context)
@@ -125,15 +133,15 @@ Result<void> importRange(Context &context)
     const double delta = numbers[2].asReal();
     const double count = std::ceil((numbers[1].asReal() - start) / delta);
     if (delta == 0 || !std::isfinite(count) || count > 1e12)
-        return context.invalid("it would count from " + std::to_string(start) + " by " + std::to_string(delta) + " to "
-            + std::to_string(numbers[1].asReal()));
+        return context.invalid("it would count from " + std::to_string(start) + " by " + std::to_string(delta)
+            + " to " + std::to_string(numbers[1].asReal()));
     Attributes attributes;
     if (isFloating(type))
         attributes = attributesFrom({{"start", start}, {"delta", delta}});
     else
         attributes = attributesFrom({{"start", numbers[0].integer}, {"delta", numbers[2].integer}});
     return context.finish(OperatorKind::Range, {}, std::move(attributes),
-        TensorType{type, {std::max<std::int64_t>(0, static_cast<std::int64_t>(count))}});
+        TensorType {type, {std::max<std::int64_t>(0, static_cast<std::int64_t>(count))}});
 }
 
 Result<void> importEyeLike(Context &context)
@@ -147,7 +155,8 @@ Result<void> importEyeLike(Context &context)
         TRY(const std::int64_t code, context.integer("dtype", 1));
         const auto found = kTypes.find(code);
         if (found == kTypes.end())
-            return context.unsupported("its element type is number " + std::to_string(code) + ", which Planloom has not");
+            return context.unsupported(
+                "its element type is number " + std::to_string(code) + ", which Planloom has not");
         type.dataType = found->second;
     }
     return context.finish(OperatorKind::EyeLike, {context.input(0)}, attributesFrom({{"k", k}}), type);
@@ -177,8 +186,9 @@ Result<void> importNonZero(Context &context)
     Integers all;
     for (const Integers &axis : positions)
         all.insert(all.end(), axis.begin(), axis.end());
-    return context.bind(0, context.builder().addConstant(
-        integerTensor(std::move(all), {static_cast<std::int64_t>(shape.size()), found})));
+    return context.bind(0,
+        context.builder().addConstant(
+            integerTensor(std::move(all), {static_cast<std::int64_t>(shape.size()), found})));
 }
 
 /// Picks what a known condition says: a Gather.
@@ -249,7 +259,8 @@ Result<void> importLoop(Context &context)
     for (std::size_t i = 0; i < carried; ++i)
         state.push_back(context.input(2 + i));
     if (body->outputs.size() < 1 + carried || context.node().outputs.size() > body->outputs.size() - 1)
-        return context.invalid("its body returns " + std::to_string(body->outputs.size()) + " values, fewer than the loop");
+        return context.invalid(
+            "its body returns " + std::to_string(body->outputs.size()) + " values, fewer than the loop");
     std::vector<std::vector<TensorId>> scanned(body->outputs.size() - 1 - carried);
     for (std::int64_t iteration = 0; iteration < most; ++iteration) {
         if (!goesOn)
@@ -257,8 +268,9 @@ Result<void> importLoop(Context &context)
         if (!*goesOn)
             break;
         if (iteration == kMostIterations)
-            return context.keepUnknown("it runs for more than " + std::to_string(kMostIterations) + " iterations");
-        std::vector<TensorId> inputs{context.builder().addConstant(integerTensor({iteration}, {})),
+            return context.keepUnknown(
+                "it runs for more than " + std::to_string(kMostIterations) + " iterations");
+        std::vector<TensorId> inputs {context.builder().addConstant(integerTensor({iteration}, {})),
             context.builder().addConstant(scalarTensor(DataType::Bool, 1))};
         inputs.insert(inputs.end(), state.begin(), state.end());
         TRY(const auto outputs, context.scope().inlineGraph(*body, inputs));
@@ -282,7 +294,9 @@ Result<void> importLoop(Context &context)
             return context.unsupported("it runs for no iteration, and so returns a value without elements");
         TensorId all = scanned[i].front();
         if (scanned[i].size() > 1) {
-            TRY(all, context.make(OperatorKind::Concat, scanned[i], attributesFrom({{"axis", std::int64_t{0}}}), {}, "rows"));
+            TRY(all,
+                context.make(OperatorKind::Concat, scanned[i], attributesFrom({{"axis", std::int64_t {0}}}),
+                    {}, "rows"));
         }
         TRY_VOID(context.bind(carried + i, all));
     }
@@ -294,9 +308,9 @@ Result<void> importLoop(Context &context)
 OnnxHandler findShapeHandler(std::string_view type)
 {
     static const std::map<std::string, Handler, std::less<>> kHandlers = {{"Constant", importConstant},
-        {"ConstantOfShape", importConstantOfShape}, {"Shape", importShape}, {"Size", importSize}, {"Range", importRange},
-        {"EyeLike", importEyeLike}, {"NonZero", importNonZero}, {"Compress", importCompress}, {"If", importIf},
-        {"Loop", importLoop}};
+        {"ConstantOfShape", importConstantOfShape}, {"Shape", importShape}, {"Size", importSize},
+        {"Range", importRange}, {"EyeLike", importEyeLike}, {"NonZero", importNonZero},
+        {"Compress", importCompress}, {"If", importIf}, {"Loop", importLoop}};
     const auto found = kHandlers.find(type);
     return found == kHandlers.end() ? nullptr : found->second;
 }

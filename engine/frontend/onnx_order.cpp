@@ -18,13 +18,15 @@ constexpr std::size_t kNamedInCircle = 5;
 
 std::string labelOf(const OnnxNode &node)
 {
-    const std::string name = !node.name.empty() ? node.name : node.outputs.empty() ? "" : node.outputs.front();
+    const std::string name = !node.name.empty() ? node.name
+        : node.outputs.empty()                  ? ""
+                                                : node.outputs.front();
     return "'" + name + "' (" + node.type + ")";
 }
 
 Error broken(std::string message, const std::string &where)
 {
-    return Error{ErrorCode::InvalidInput, std::move(message), "export the model anew", "node:" + where};
+    return Error {ErrorCode::InvalidInput, std::move(message), "export the model anew", "node:" + where};
 }
 
 /// The nodes of one circle among those that were never ready.
@@ -85,8 +87,9 @@ Result<std::vector<std::size_t>> orderOfNodes(const OnnxGraph &graph)
             const auto [maker, isNew] = makers.emplace(output, i);
             if (!isNew)
                 return broken("node " + labelOf(graph.nodes[i]) + " makes '" + output + "', which "
-                        + (maker->second == kGiven ? std::string("is an input or initializer")
-                                                   : "node " + labelOf(graph.nodes[maker->second]) + " makes too"),
+                        + (maker->second == kGiven
+                                ? std::string("is an input or initializer")
+                                : "node " + labelOf(graph.nodes[maker->second]) + " makes too"),
                     graph.nodes[i].name);
         }
     }
@@ -139,7 +142,8 @@ Result<std::vector<std::size_t>> orderOfNodes(const OnnxGraph &graph)
         }
     }
     if (order.size() != graph.nodes.size())
-        return broken("these nodes depend on one another in a circle: " + circleAmong(graph, readers, waiting),
+        return broken(
+            "these nodes depend on one another in a circle: " + circleAmong(graph, readers, waiting),
             "circle");
     return order;
 }

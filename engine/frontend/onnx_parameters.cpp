@@ -19,10 +19,10 @@ bool isOneOf(std::string_view text, const std::set<std::string_view> &set)
 bool isWeightSlot(std::string_view type, std::size_t slot)
 {
     static const std::map<std::string_view, std::pair<std::size_t, std::size_t>> kSlots = {{"Conv", {1, 2}},
-        {"ConvTranspose", {1, 2}}, {"Gemm", {1, 2}}, {"BatchNormalization", {1, 2}}, {"InstanceNormalization", {1, 2}},
-        {"LayerNormalization", {1, 2}}, {"GroupNormalization", {1, 2}}, {"RMSNormalization", {1, 1}},
-        {"SimplifiedLayerNormalization", {1, 1}}, {"MatMul", {1, 1}}, {"Gather", {0, 0}}, {"PRelu", {1, 1}},
-        {"LSTM", {1, 3}}, {"GRU", {1, 3}}, {"RNN", {1, 3}}};
+        {"ConvTranspose", {1, 2}}, {"Gemm", {1, 2}}, {"BatchNormalization", {1, 2}},
+        {"InstanceNormalization", {1, 2}}, {"LayerNormalization", {1, 2}}, {"GroupNormalization", {1, 2}},
+        {"RMSNormalization", {1, 1}}, {"SimplifiedLayerNormalization", {1, 1}}, {"MatMul", {1, 1}},
+        {"Gather", {0, 0}}, {"PRelu", {1, 1}}, {"LSTM", {1, 3}}, {"GRU", {1, 3}}, {"RNN", {1, 3}}};
     const auto found = kSlots.find(type);
     return found != kSlots.end() && slot >= found->second.first && slot <= found->second.second;
 }
@@ -86,7 +86,8 @@ const std::vector<OnnxUses::Use> &OnnxUses::usesOf(std::string_view value) const
 
 bool OnnxUses::isInWeightPosition(std::string_view value, std::int64_t rank, int depth) const
 {
-    static const std::set<std::string_view> kMoving = {"Transpose", "Identity", "Cast", "Reshape", "Squeeze", "Unsqueeze"};
+    static const std::set<std::string_view> kMoving = {
+        "Transpose", "Identity", "Cast", "Reshape", "Squeeze", "Unsqueeze"};
     const auto &uses = usesOf(value);
     if (uses.empty() || isOutput(value) || depth > kMostSteps)
         return false;
@@ -94,7 +95,8 @@ bool OnnxUses::isInWeightPosition(std::string_view value, std::int64_t rank, int
         if (use.node == nullptr)
             return false;
         if (use.slot == 0 && isOneOf(use.node->type, kMoving))
-            return use.node->outputs.size() == 1 && isInWeightPosition(use.node->outputs.front(), -1, depth + 1);
+            return use.node->outputs.size() == 1
+                && isInWeightPosition(use.node->outputs.front(), -1, depth + 1);
         if (rank == 1 && (use.node->type == "Add" || use.node->type == "Mul"))
             return true;
         return isWeightSlot(use.node->type, use.slot);
@@ -103,13 +105,13 @@ bool OnnxUses::isInWeightPosition(std::string_view value, std::int64_t rank, int
 
 TensorRole roleOfStored(const OnnxTensor &tensor, const OnnxUses &uses)
 {
-    static const std::set<std::string_view> kBufferNames = {"attn_mask", "mask", "masked_bias", "inv_freq", "cos_cached",
-        "sin_cached", "running_mean", "running_var", "anchors"};
-    static const std::set<std::string_view> kArithmetic = {"Add", "Sub", "Mul", "Div", "Pow", "Min", "Max", "Mod", "Where",
-        "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"};
+    static const std::set<std::string_view> kBufferNames = {"attn_mask", "mask", "masked_bias", "inv_freq",
+        "cos_cached", "sin_cached", "running_mean", "running_var", "anchors"};
+    static const std::set<std::string_view> kArithmetic = {"Add", "Sub", "Mul", "Div", "Pow", "Min", "Max",
+        "Mod", "Where", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"};
     // Operators that take numbers, not parameters, in the inputs after the first.
-    static const std::set<std::string_view> kNumbers
-        = {"Resize", "Upsample", "Clip", "Dropout", "Pad", "OneHot", "Range", "TopK", "Expand", "Tile", "Slice"};
+    static const std::set<std::string_view> kNumbers = {
+        "Resize", "Upsample", "Clip", "Dropout", "Pad", "OneHot", "Range", "TopK", "Expand", "Tile", "Slice"};
     const std::string_view last = lastPart(tensor.name);
     if (!isFloating(tensor.type.dataType) || isOneOf(last, kBufferNames) || isConstantName(last))
         return TensorRole::Buffer;
@@ -121,9 +123,12 @@ TensorRole roleOfStored(const OnnxTensor &tensor, const OnnxUses &uses)
     };
     if (all([](const OnnxUses::Use &use) { return use.node->type == "BatchNormalization" && use.slot >= 3; }))
         return TensorRole::Buffer;
-    if (tensor.type.shape.empty() && all([](const OnnxUses::Use &use) { return isOneOf(use.node->type, kArithmetic); }))
+    if (tensor.type.shape.empty()
+        && all([](const OnnxUses::Use &use) { return isOneOf(use.node->type, kArithmetic); }))
         return TensorRole::Buffer;
-    if (all([](const OnnxUses::Use &use) { return (use.slot > 0 || use.node->type == "Range") && isOneOf(use.node->type, kNumbers); }))
+    if (all([](const OnnxUses::Use &use) {
+            return (use.slot > 0 || use.node->type == "Range") && isOneOf(use.node->type, kNumbers);
+        }))
         return TensorRole::Buffer;
     return TensorRole::Weight;
 }
@@ -135,21 +140,27 @@ std::unordered_map<std::string, TensorRole> parameterInputs(const OnnxGraph &gra
         if (roleOfStored(tensor, uses) == TensorRole::Weight)
             return {};
     }
-    bool plainLeft = false;
-    for (const OnnxValue &input : graph.inputs) {
-        const bool dotted = input.name.find('.') != std::string::npos && input.name.front() != '.';
-        const bool isStatic = input.shape
-            && std::all_of(input.shape->begin(), input.shape->end(), [](const OnnxDimension &d) { return d.size.has_value(); });
-        const bool floating = input.dataType && isFloating(*input.dataType);
-        const auto rank = static_cast<std::int64_t>(input.shape ? input.shape->size() : 0);
-        if (input.dataType && isStatic
-            && (dotted || (floating && rank >= 1 && uses.isInWeightPosition(input.name, rank)))) {
-            const OnnxTensor tensor{input.name, {*input.dataType, Shape(static_cast<std::size_t>(rank), 1)}, nullptr, {}, false};
-            parameters.emplace(input.name, roleOfStored(tensor, uses));
-        } else {
-            plainLeft = true;
+    // One-dimensional values in sums and products are biases and scales only beside other parameters.
+    bool hasOthers = false;
+    for (const bool oneDimensional : {false, true}) {
+        for (const OnnxValue &input : graph.inputs) {
+            const bool isStatic = input.shape
+                && std::all_of(input.shape->begin(), input.shape->end(),
+                    [](const OnnxDimension &d) { return d.size.has_value(); });
+            const std::size_t rank = input.shape ? input.shape->size() : 0;
+            if (!input.dataType || !isStatic || (oneDimensional && (rank != 1 || !hasOthers)))
+                continue;
+            const bool dotted = input.name.find('.') != std::string::npos && input.name.front() != '.';
+            const bool placed = isFloating(*input.dataType) && rank >= 1
+                && uses.isInWeightPosition(input.name, oneDimensional ? 1 : -1);
+            if (dotted || placed) {
+                const OnnxTensor tensor {input.name, {*input.dataType, Shape(rank, 1)}, nullptr, {}, false};
+                parameters.emplace(input.name, roleOfStored(tensor, uses));
+                hasOthers = true;
+            }
         }
     }
+    const bool plainLeft = parameters.size() < graph.inputs.size();
     if (!plainLeft)
         parameters.clear();
     return parameters;

@@ -29,14 +29,15 @@ public:
     bool isOutput(std::string_view value) const { return m_outputs.count(value) != 0; }
     bool isUsed(std::string_view value) const { return isOutput(value) || !usesOf(value).empty(); }
 
-    /// True if the value is read, and only where weights stand: weight or bias of Conv, Gemm, normalisations and
-    /// recurrent operators, the table of a Gather, the second factor of a MatMul; directly or through Transpose,
-    /// Identity, Cast, Reshape, Squeeze and Unsqueeze. With `rank` 1 also as a term or factor of Add and Mul.
+    /// True if the value is read, and only where weights stand: weight or bias of Conv, Gemm, normalisations
+    /// and recurrent operators, the table of a Gather, the second factor of a MatMul; directly or through
+    /// Transpose, Identity, Cast, Reshape, Squeeze and Unsqueeze. With `rank` 1 also as a term or factor of
+    /// Add and Mul.
     bool isInWeightPosition(std::string_view value, std::int64_t rank = -1, int depth = 0) const;
 
 private:
-    std::unordered_map<std::string_view, std::vector<Use>> m_uses{};
-    std::unordered_set<std::string_view> m_outputs{};
+    std::unordered_map<std::string_view, std::vector<Use>> m_uses {};
+    std::unordered_set<std::string_view> m_outputs {};
 };
 
 /// All names that nodes of `graph` and of graphs inside it read.

@@ -25,37 +25,56 @@ constexpr int kLargestRank = 64;
 std::optional<DataType> dataTypeOf(std::int32_t type)
 {
     switch (type) {
-    case onnx::TensorProto::FLOAT: return DataType::Float32;
-    case onnx::TensorProto::FLOAT16: return DataType::Float16;
-    case onnx::TensorProto::BFLOAT16: return DataType::BFloat16;
-    case onnx::TensorProto::DOUBLE: return DataType::Float64;
-    case onnx::TensorProto::INT64: return DataType::Int64;
-    case onnx::TensorProto::INT32: return DataType::Int32;
-    case onnx::TensorProto::INT16: return DataType::Int16;
-    case onnx::TensorProto::INT8: return DataType::Int8;
-    case onnx::TensorProto::UINT8: return DataType::UInt8;
-    case onnx::TensorProto::BOOL: return DataType::Bool;
-    default: return std::nullopt;
+    case onnx::TensorProto::FLOAT:
+        return DataType::Float32;
+    case onnx::TensorProto::FLOAT16:
+        return DataType::Float16;
+    case onnx::TensorProto::BFLOAT16:
+        return DataType::BFloat16;
+    case onnx::TensorProto::DOUBLE:
+        return DataType::Float64;
+    case onnx::TensorProto::INT64:
+        return DataType::Int64;
+    case onnx::TensorProto::INT32:
+        return DataType::Int32;
+    case onnx::TensorProto::INT16:
+        return DataType::Int16;
+    case onnx::TensorProto::INT8:
+        return DataType::Int8;
+    case onnx::TensorProto::UINT8:
+        return DataType::UInt8;
+    case onnx::TensorProto::BOOL:
+        return DataType::Bool;
+    default:
+        return std::nullopt;
     }
 }
 
 std::string nameOfElementType(std::int32_t type)
 {
     switch (type) {
-    case onnx::TensorProto::UNDEFINED: return "none";
-    case onnx::TensorProto::UINT16: return "uint16";
-    case onnx::TensorProto::STRING: return "string";
-    case onnx::TensorProto::UINT32: return "uint32";
-    case onnx::TensorProto::UINT64: return "uint64";
-    case onnx::TensorProto::COMPLEX64: return "complex64";
-    case onnx::TensorProto::COMPLEX128: return "complex128";
-    default: return "number " + std::to_string(type);
+    case onnx::TensorProto::UNDEFINED:
+        return "none";
+    case onnx::TensorProto::UINT16:
+        return "uint16";
+    case onnx::TensorProto::STRING:
+        return "string";
+    case onnx::TensorProto::UINT32:
+        return "uint32";
+    case onnx::TensorProto::UINT64:
+        return "uint64";
+    case onnx::TensorProto::COMPLEX64:
+        return "complex64";
+    case onnx::TensorProto::COMPLEX128:
+        return "complex128";
+    default:
+        return "number " + std::to_string(type);
     }
 }
 
-/// True if one of the IEEE numbers in `bytes`, `size` bytes each with the given exponent bits, is NaN or infinite.
-template<typename Word>
-bool anyNonFinite(const std::vector<std::byte> &bytes, Word exponent)
+/// True if one of the IEEE numbers in `bytes`, `size` bytes each with the given exponent bits, is NaN or
+/// infinite.
+template<typename Word> bool anyNonFinite(const std::vector<std::byte> &bytes, Word exponent)
 {
     for (std::size_t i = 0; i + sizeof(Word) <= bytes.size(); i += sizeof(Word)) {
         Word word = 0;
@@ -69,17 +88,21 @@ bool anyNonFinite(const std::vector<std::byte> &bytes, Word exponent)
 bool hasNonFinite(const TensorData &data)
 {
     switch (data.type.dataType) {
-    case DataType::Float32: return anyNonFinite<std::uint32_t>(data.bytes, 0x7f800000U);
-    case DataType::Float64: return anyNonFinite<std::uint64_t>(data.bytes, 0x7ff0000000000000U);
-    case DataType::Float16: return anyNonFinite<std::uint16_t>(data.bytes, 0x7c00U);
-    case DataType::BFloat16: return anyNonFinite<std::uint16_t>(data.bytes, 0x7f80U);
-    default: return false;
+    case DataType::Float32:
+        return anyNonFinite<std::uint32_t>(data.bytes, 0x7f800000U);
+    case DataType::Float64:
+        return anyNonFinite<std::uint64_t>(data.bytes, 0x7ff0000000000000U);
+    case DataType::Float16:
+        return anyNonFinite<std::uint16_t>(data.bytes, 0x7c00U);
+    case DataType::BFloat16:
+        return anyNonFinite<std::uint16_t>(data.bytes, 0x7f80U);
+    default:
+        return false;
     }
 }
 
 /// Writes each element of a repeated field as a `Stored`, little-endian as the machine is.
-template<typename Stored, typename Field>
-std::vector<std::byte> packed(const Field &field)
+template<typename Stored, typename Field> std::vector<std::byte> packed(const Field &field)
 {
     std::vector<std::byte> bytes(static_cast<std::size_t>(field.size()) * sizeof(Stored));
     std::size_t at = 0;
@@ -94,17 +117,23 @@ std::vector<std::byte> packed(const Field &field)
 class Reader
 {
 public:
-    Reader(const std::filesystem::path &folder, std::string_view name) : m_external(folder), m_name(name) { }
+    Reader(const std::filesystem::path &folder, std::string_view name)
+        : m_external(folder)
+        , m_name(name)
+    {
+    }
 
     Result<OnnxModel> model(onnx::ModelProto &proto);
 
 private:
     Error error(ErrorCode code, std::string message, std::string advice, const std::string &place) const
     {
-        return Error{code, std::move(message), std::move(advice), m_name + (place.empty() ? "" : ":" + place)};
+        return Error {
+            code, std::move(message), std::move(advice), m_name + (place.empty() ? "" : ":" + place)};
     }
     Result<OnnxTensor> tensor(onnx::TensorProto &proto, const std::string &name);
-    Result<std::vector<std::byte>> inlineValues(onnx::TensorProto &proto, const TensorType &type, const std::string &name);
+    Result<std::vector<std::byte>> inlineValues(
+        onnx::TensorProto &proto, const TensorType &type, const std::string &name);
     OnnxValue value(const onnx::ValueInfoProto &proto) const;
     Result<OnnxAttribute> attribute(onnx::AttributeProto &proto, const std::string &node);
     Result<OnnxNode> node(onnx::NodeProto &proto);
@@ -134,15 +163,27 @@ Result<std::vector<std::byte>> Reader::inlineValues(
         }
     } else {
         switch (type.dataType) {
-        case DataType::Float32: bytes = packed<float>(proto.float_data()); break;
-        case DataType::Float64: bytes = packed<double>(proto.double_data()); break;
-        case DataType::Int64: bytes = packed<std::int64_t>(proto.int64_data()); break;
-        case DataType::Int32: bytes = packed<std::int32_t>(proto.int32_data()); break;
+        case DataType::Float32:
+            bytes = packed<float>(proto.float_data());
+            break;
+        case DataType::Float64:
+            bytes = packed<double>(proto.double_data());
+            break;
+        case DataType::Int64:
+            bytes = packed<std::int64_t>(proto.int64_data());
+            break;
+        case DataType::Int32:
+            bytes = packed<std::int32_t>(proto.int32_data());
+            break;
         case DataType::Int16:
         case DataType::Float16:
-        case DataType::BFloat16: bytes = packed<std::uint16_t>(proto.int32_data()); break;
+        case DataType::BFloat16:
+            bytes = packed<std::uint16_t>(proto.int32_data());
+            break;
         case DataType::Int8:
-        case DataType::UInt8: bytes = packed<std::uint8_t>(proto.int32_data()); break;
+        case DataType::UInt8:
+            bytes = packed<std::uint8_t>(proto.int32_data());
+            break;
         case DataType::Bool:
             bytes = packed<std::uint8_t>(proto.int32_data());
             break;
@@ -157,7 +198,7 @@ Result<std::vector<std::byte>> Reader::inlineValues(
     }
     if (type.dataType == DataType::Bool) {
         for (std::byte &byte : bytes)
-            byte = byte == std::byte{0} ? std::byte{0} : std::byte{1};
+            byte = byte == std::byte {0} ? std::byte {0} : std::byte {1};
     }
     return bytes;
 }
@@ -180,8 +221,8 @@ Result<OnnxTensor> Reader::tensor(onnx::TensorProto &proto, const std::string &n
                 + ", where at most 64 extents from 0 up and a size below 2^62 bytes were expected",
             "export the model anew", "tensor:" + name);
     if (proto.has_segment())
-        return error(ErrorCode::NotSupported, "tensor '" + name + "' is stored in segments", "export the model anew",
-            "tensor:" + name);
+        return error(ErrorCode::NotSupported, "tensor '" + name + "' is stored in segments",
+            "export the model anew", "tensor:" + name);
     if (proto.data_location() == onnx::TensorProto::EXTERNAL) {
         std::string location;
         std::string offset;
@@ -239,7 +280,7 @@ Result<OnnxAttribute> Reader::attribute(onnx::AttributeProto &proto, const std::
 {
     const std::string place = "node:" + node + "/" + proto.name();
     if (!proto.ref_attr_name().empty())
-        return OnnxAttribute(OnnxUnreadable{"it refers to an attribute of a function"});
+        return OnnxAttribute(OnnxUnreadable {"it refers to an attribute of a function"});
     switch (proto.type()) {
     case onnx::AttributeProto::INT:
         if (proto.has_i())
@@ -262,8 +303,8 @@ Result<OnnxAttribute> Reader::attribute(onnx::AttributeProto &proto, const std::
     case onnx::AttributeProto::TENSOR:
         if (proto.has_t()) {
             if (!dataTypeOf(proto.t().data_type()))
-                return OnnxAttribute(OnnxUnreadable{
-                    "its element type is " + nameOfElementType(proto.t().data_type()) + ", which Planloom has not"});
+                return OnnxAttribute(OnnxUnreadable {"its element type is "
+                    + nameOfElementType(proto.t().data_type()) + ", which Planloom has not"});
             TRY(OnnxTensor value, tensor(*proto.mutable_t(), node + "/" + proto.name()));
             return OnnxAttribute(std::move(value));
         }
@@ -275,7 +316,7 @@ Result<OnnxAttribute> Reader::attribute(onnx::AttributeProto &proto, const std::
         }
         break;
     default:
-        return OnnxAttribute(OnnxUnreadable{"its kind (" + std::to_string(proto.type()) + ") is not known"});
+        return OnnxAttribute(OnnxUnreadable {"its kind (" + std::to_string(proto.type()) + ") is not known"});
     }
     return error(ErrorCode::InvalidInput,
         "attribute '" + proto.name() + "' of node '" + node + "' says it has a value of kind "
@@ -288,7 +329,7 @@ Result<OnnxNode> Reader::node(onnx::NodeProto &proto)
     OnnxNode node;
     node.name = proto.name();
     node.type = proto.op_type();
-    node.domain = proto.domain() == "ai.onnx" ? std::string{} : proto.domain();
+    node.domain = proto.domain() == "ai.onnx" ? std::string {} : proto.domain();
     node.inputs.assign(proto.input().begin(), proto.input().end());
     node.outputs.assign(proto.output().begin(), proto.output().end());
     const std::string &label = node.name.empty() && !node.outputs.empty() ? node.outputs.front() : node.name;
@@ -299,8 +340,8 @@ Result<OnnxNode> Reader::node(onnx::NodeProto &proto)
         TRY(OnnxAttribute value, attribute(attributeProto, label));
         if (!node.attributes.emplace(attributeProto.name(), std::move(value)).second)
             return error(ErrorCode::InvalidInput,
-                "node '" + label + "' has the attribute '" + attributeProto.name() + "' twice", "export the model anew",
-                "node:" + label);
+                "node '" + label + "' has the attribute '" + attributeProto.name() + "' twice",
+                "export the model anew", "node:" + label);
     }
     return node;
 }
@@ -310,7 +351,8 @@ Result<OnnxGraph> Reader::graph(onnx::GraphProto &proto)
     OnnxGraph graph;
     graph.name = proto.name();
     if (proto.sparse_initializer_size() > 0)
-        return error(ErrorCode::NotSupported, "the model has sparse initializers", "store them as dense tensors", "");
+        return error(
+            ErrorCode::NotSupported, "the model has sparse initializers", "store them as dense tensors", "");
     graph.initializers.reserve(static_cast<std::size_t>(proto.initializer_size()));
     for (auto &initializer : *proto.mutable_initializer()) {
         TRY(OnnxTensor value, tensor(initializer, initializer.name()));
@@ -351,30 +393,31 @@ Result<OnnxModel> readOnnx(std::string_view bytes, const std::filesystem::path &
 {
     const std::string file(name);
     if (bytes.empty())
-        return Error{ErrorCode::InvalidInput, "the file is empty, where an ONNX model was expected",
+        return Error {ErrorCode::InvalidInput, "the file is empty, where an ONNX model was expected",
             "give a .onnx file", file};
     if (bytes.size() > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max()))
-        return Error{ErrorCode::ResourceLimit,
+        return Error {ErrorCode::ResourceLimit,
             "the file has " + std::to_string(bytes.size()) + " bytes; a protobuf file has less than 2 GiB",
             "store the weights as external data", file};
     const OnnxWireScan scan = scanOnnxWire(bytes);
     if (!scan.problem.empty())
-        return Error{ErrorCode::InvalidInput, "not an ONNX model: " + scan.problem,
+        return Error {ErrorCode::InvalidInput, "not an ONNX model: " + scan.problem,
             "the file is damaged or of another kind", file + "@" + std::to_string(scan.position)};
     if (scan.records > kFreeRecords + bytes.size() / 8)
-        return Error{ErrorCode::ResourceLimit,
-            "the file consists of " + std::to_string(scan.records) + " records in " + std::to_string(bytes.size())
-                + " bytes, far more than a model of its size",
+        return Error {ErrorCode::ResourceLimit,
+            "the file consists of " + std::to_string(scan.records) + " records in "
+                + std::to_string(bytes.size()) + " bytes, far more than a model of its size",
             "the file is damaged or hostile", file};
 
     google::protobuf::LogSilencer silence; // protobuf writes what it dislikes to standard error
     google::protobuf::Arena arena;
     auto *proto = google::protobuf::Arena::CreateMessage<onnx::ModelProto>(&arena);
-    google::protobuf::io::CodedInputStream input(
-        reinterpret_cast<const std::uint8_t *>(bytes.data()), static_cast<int>(bytes.size())); // bytes as protobuf has them
+    google::protobuf::io::CodedInputStream input(reinterpret_cast<const std::uint8_t *>(bytes.data()),
+        static_cast<int>(bytes.size())); // bytes as protobuf has them
     if (!proto->ParseFromCodedStream(&input))
-        return Error{ErrorCode::InvalidInput, "not an ONNX model: protobuf stops reading here",
-            "the file is damaged or of another kind", file + "@" + std::to_string(std::max(0, input.CurrentPosition()))};
+        return Error {ErrorCode::InvalidInput, "not an ONNX model: protobuf stops reading here",
+            "the file is damaged or of another kind",
+            file + "@" + std::to_string(std::max(0, input.CurrentPosition()))};
     return Reader(folder, file).model(*proto);
 }
 

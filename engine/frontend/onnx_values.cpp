@@ -8,16 +8,14 @@ namespace planloom {
 
 namespace {
 
-template<typename T>
-T load(const std::byte *bytes, std::size_t index)
+template<typename T> T load(const std::byte *bytes, std::size_t index)
 {
-    T value{};
+    T value {};
     std::memcpy(&value, bytes + index * sizeof(T), sizeof(T));
     return value;
 }
 
-template<typename T>
-void store(std::byte *bytes, std::size_t index, T value)
+template<typename T> void store(std::byte *bytes, std::size_t index, T value)
 {
     std::memcpy(bytes + index * sizeof(T), &value, sizeof(T));
 }
@@ -45,7 +43,8 @@ double halfToReal(std::uint16_t half)
     if (exponent == 0)
         return sign * std::ldexp(fraction, -24);
     if (exponent == 31)
-        return fraction == 0 ? sign * std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN();
+        return fraction == 0 ? sign * std::numeric_limits<double>::infinity()
+                             : std::numeric_limits<double>::quiet_NaN();
     return sign * std::ldexp(1024 + fraction, exponent - 25);
 }
 
@@ -59,9 +58,11 @@ std::uint16_t realToHalf(double value)
     if (magnitude >= 65520.0)
         return static_cast<std::uint16_t>(sign | 0x7c00U);
     if (magnitude < std::ldexp(1.0, -14)) // subnormal: multiples of 2^-24
-        return static_cast<std::uint16_t>(sign | static_cast<unsigned>(std::nearbyint(std::ldexp(magnitude, 24))));
+        return static_cast<std::uint16_t>(
+            sign | static_cast<unsigned>(std::nearbyint(std::ldexp(magnitude, 24))));
     const int exponent = std::ilogb(magnitude);
-    const auto fraction = static_cast<unsigned>(std::nearbyint(std::ldexp(magnitude, 10 - exponent))); // 1024..2048
+    const auto fraction =
+        static_cast<unsigned>(std::nearbyint(std::ldexp(magnitude, 10 - exponent))); // 1024..2048
     return static_cast<std::uint16_t>(sign + ((static_cast<unsigned>(exponent) + 14U) << 10U) + fraction);
 }
 
@@ -91,17 +92,27 @@ std::int64_t Number::asInteger() const
 Number readNumber(DataType type, const std::byte *bytes, std::size_t index)
 {
     switch (type) {
-    case DataType::Float32: return Number::ofReal(load<float>(bytes, index));
-    case DataType::Float64: return Number::ofReal(load<double>(bytes, index));
-    case DataType::Float16: return Number::ofReal(halfToReal(load<std::uint16_t>(bytes, index)));
+    case DataType::Float32:
+        return Number::ofReal(load<float>(bytes, index));
+    case DataType::Float64:
+        return Number::ofReal(load<double>(bytes, index));
+    case DataType::Float16:
+        return Number::ofReal(halfToReal(load<std::uint16_t>(bytes, index)));
     case DataType::BFloat16:
-        return Number::ofReal(floatFromBits(static_cast<std::uint32_t>(load<std::uint16_t>(bytes, index)) << 16U));
-    case DataType::Int64: return Number::ofInteger(load<std::int64_t>(bytes, index));
-    case DataType::Int32: return Number::ofInteger(load<std::int32_t>(bytes, index));
-    case DataType::Int16: return Number::ofInteger(load<std::int16_t>(bytes, index));
-    case DataType::Int8: return Number::ofInteger(load<std::int8_t>(bytes, index));
-    case DataType::UInt8: return Number::ofInteger(load<std::uint8_t>(bytes, index));
-    case DataType::Bool: return Number::ofInteger(load<std::uint8_t>(bytes, index) != 0 ? 1 : 0);
+        return Number::ofReal(
+            floatFromBits(static_cast<std::uint32_t>(load<std::uint16_t>(bytes, index)) << 16U));
+    case DataType::Int64:
+        return Number::ofInteger(load<std::int64_t>(bytes, index));
+    case DataType::Int32:
+        return Number::ofInteger(load<std::int32_t>(bytes, index));
+    case DataType::Int16:
+        return Number::ofInteger(load<std::int16_t>(bytes, index));
+    case DataType::Int8:
+        return Number::ofInteger(load<std::int8_t>(bytes, index));
+    case DataType::UInt8:
+        return Number::ofInteger(load<std::uint8_t>(bytes, index));
+    case DataType::Bool:
+        return Number::ofInteger(load<std::uint8_t>(bytes, index) != 0 ? 1 : 0);
     }
     return {};
 }
@@ -109,15 +120,33 @@ Number readNumber(DataType type, const std::byte *bytes, std::size_t index)
 void writeNumber(DataType type, std::byte *bytes, std::size_t index, Number value)
 {
     switch (type) {
-    case DataType::Float32: store(bytes, index, static_cast<float>(value.asReal())); break;
-    case DataType::Float64: store(bytes, index, value.asReal()); break;
-    case DataType::Float16: store(bytes, index, realToHalf(value.asReal())); break;
-    case DataType::BFloat16: store(bytes, index, realToBrain(value.asReal())); break;
-    case DataType::Int64: store(bytes, index, value.asInteger()); break;
-    case DataType::Int32: store(bytes, index, static_cast<std::int32_t>(value.asInteger())); break;
-    case DataType::Int16: store(bytes, index, static_cast<std::int16_t>(value.asInteger())); break;
-    case DataType::Int8: store(bytes, index, static_cast<std::int8_t>(value.asInteger())); break;
-    case DataType::UInt8: store(bytes, index, static_cast<std::uint8_t>(value.asInteger())); break;
+    case DataType::Float32:
+        store(bytes, index, static_cast<float>(value.asReal()));
+        break;
+    case DataType::Float64:
+        store(bytes, index, value.asReal());
+        break;
+    case DataType::Float16:
+        store(bytes, index, realToHalf(value.asReal()));
+        break;
+    case DataType::BFloat16:
+        store(bytes, index, realToBrain(value.asReal()));
+        break;
+    case DataType::Int64:
+        store(bytes, index, value.asInteger());
+        break;
+    case DataType::Int32:
+        store(bytes, index, static_cast<std::int32_t>(value.asInteger()));
+        break;
+    case DataType::Int16:
+        store(bytes, index, static_cast<std::int16_t>(value.asInteger()));
+        break;
+    case DataType::Int8:
+        store(bytes, index, static_cast<std::int8_t>(value.asInteger()));
+        break;
+    case DataType::UInt8:
+        store(bytes, index, static_cast<std::uint8_t>(value.asInteger()));
+        break;
     case DataType::Bool: {
         const bool set = value.floating ? value.real != 0 : value.integer != 0;
         store(bytes, index, static_cast<std::uint8_t>(set ? 1 : 0));
@@ -161,7 +190,7 @@ TensorData filledTensor(const TensorType &type, Number value)
 {
     const auto count = static_cast<std::size_t>(elementCount(type.shape));
     const auto size = static_cast<std::size_t>(sizeOf(type.dataType));
-    TensorData data{type, std::vector<std::byte>(count * size)};
+    TensorData data {type, std::vector<std::byte>(count * size)};
     std::byte element[8] = {};
     writeNumber(type.dataType, element, 0, value);
     if (size == 1) {

@@ -9,8 +9,21 @@ namespace {
 
 /// Messages of onnx.proto whose fields matter to the walk; Leaf stands for all without inner messages.
 enum class Message {
-    Leaf, Model, Training, Function, Graph, Node, Attribute, Tensor, SparseTensor, ValueInfo, Type, TensorType,
-    ElementType, MapType, Shape,
+    Leaf,
+    Model,
+    Training,
+    Function,
+    Graph,
+    Node,
+    Attribute,
+    Tensor,
+    SparseTensor,
+    ValueInfo,
+    Type,
+    TensorType,
+    ElementType,
+    MapType,
+    Shape,
 };
 
 constexpr int kDeepest = 90; // below protobuf's own limit of 100, so that the walk is what reports it
@@ -21,29 +34,29 @@ std::optional<Message> messageOf(Message message, std::uint64_t number)
     using enum Message;
     switch (message) {
     case Model:
-        return number == 7 ? std::optional(Graph)
+        return number == 7                ? std::optional(Graph)
             : number == 8 || number == 14 ? std::optional(Leaf)
-            : number == 20 ? std::optional(Training)
-            : number == 25 ? std::optional(Function)
-                           : std::nullopt;
+            : number == 20                ? std::optional(Training)
+            : number == 25                ? std::optional(Function)
+                                          : std::nullopt;
     case Training:
         return number == 1 || number == 2 ? std::optional(Graph)
-            : number == 3 || number == 4 ? std::optional(Leaf)
-                                         : std::nullopt;
+            : number == 3 || number == 4  ? std::optional(Leaf)
+                                          : std::nullopt;
     case Function:
         return number == 7 ? std::optional(Node) : number == 9 ? std::optional(Leaf) : std::nullopt;
     case Graph:
-        return number == 1 ? std::optional(Node)
-            : number == 5 ? std::optional(Tensor)
+        return number == 1                 ? std::optional(Node)
+            : number == 5                  ? std::optional(Tensor)
             : number >= 11 && number <= 13 ? std::optional(ValueInfo)
-            : number == 14 ? std::optional(Leaf)
-            : number == 15 ? std::optional(SparseTensor)
-                           : std::nullopt;
+            : number == 14                 ? std::optional(Leaf)
+            : number == 15                 ? std::optional(SparseTensor)
+                                           : std::nullopt;
     case Node:
         return number == 5 ? std::optional(Attribute) : std::nullopt;
     case Attribute:
         return number == 5 || number == 10 ? std::optional(Tensor)
-            : number == 6 || number == 11 ? std::optional(Graph)
+            : number == 6 || number == 11  ? std::optional(Graph)
             : number == 14 || number == 15 ? std::optional(Type)
             : number == 22 || number == 23 ? std::optional(SparseTensor)
                                            : std::nullopt;
@@ -55,9 +68,9 @@ std::optional<Message> messageOf(Message message, std::uint64_t number)
         return number == 2 ? std::optional(Type) : std::nullopt;
     case Type:
         return number == 1 || number == 8 ? std::optional(TensorType)
-            : number == 4 || number == 9 ? std::optional(ElementType)
-            : number == 5 ? std::optional(MapType)
-                          : std::nullopt;
+            : number == 4 || number == 9  ? std::optional(ElementType)
+            : number == 5                 ? std::optional(MapType)
+                                          : std::nullopt;
     case TensorType:
         return number == 2 ? std::optional(Shape) : std::nullopt;
     case ElementType:
@@ -75,7 +88,10 @@ std::optional<Message> messageOf(Message message, std::uint64_t number)
 class Walk
 {
 public:
-    explicit Walk(std::string_view bytes) : m_bytes(bytes) { }
+    explicit Walk(std::string_view bytes)
+        : m_bytes(bytes)
+    {
+    }
 
     OnnxWireScan run()
     {
@@ -154,7 +170,8 @@ private:
                     return false;
                 break;
             default:
-                return fail("a field has the wire type " + std::to_string(tag & 7U) + ", which ONNX does not use");
+                return fail(
+                    "a field has the wire type " + std::to_string(tag & 7U) + ", which ONNX does not use");
             }
         }
         return true;
@@ -162,7 +179,7 @@ private:
 
     std::string_view m_bytes;
     std::size_t m_position = 0;
-    OnnxWireScan m_scan{};
+    OnnxWireScan m_scan {};
 };
 
 } // namespace

@@ -1,4 +1,5 @@
-// The models of ../shared/models, where they are there: structure for all of them, values for those with references.
+// The models of ../shared/models, where they are there: structure for all of them, values for those with
+// references.
 
 #include "engine/frontend/autodiff.h"
 #include "engine/frontend/import_onnx.h"
@@ -27,23 +28,30 @@ struct ModelCase {
     std::size_t weights; ///< Number of trained tensors; 0 where the README does not say.
     bool hasLoss;
     bool hasValues;
-    double gradientTolerance;
+    double gradientTolerance; ///< 0 where there are no gradients.
 };
 
-// resnet50_tiny_eval has fewer parameters than the README says: its batch norms were folded into convolutions. The
-// count of light_resnet50 includes running statistics, which are not trained.
+// resnet50_tiny_eval has fewer parameters than the README says: its batch norms were folded into
+// convolutions. The count of light_resnet50 includes running statistics, which are not trained.
 const ModelCase kModels[] = {{"bert_large_full", 335.17e6, 0.01e6, 394, true, false, 0},
-    {"bert_tiny", 83.3e3, 0.1e3, 42, true, true, 1e-3}, {"bert_tiny_opset17", 83.3e3, 0.1e3, 42, true, true, 1e-3},
-    {"evoformer_48_full", 87.94e6, 0.01e6, 4466, true, false, 0}, {"evoformer_tiny", 31.2e3, 0.1e3, 188, true, true, 1e-3},
+    {"bert_tiny", 83.3e3, 0.1e3, 42, true, true, 1e-3},
+    {"bert_tiny_opset17", 83.3e3, 0.1e3, 42, true, true, 1e-3},
+    {"evoformer_48_full", 87.94e6, 0.01e6, 4466, true, false, 0},
+    {"evoformer_tiny", 31.2e3, 0.1e3, 188, true, true, 1e-3},
     {"gpt2_small_full", 124.44e6, 0.01e6, 148, true, false, 0},
-    {"gpt2_small_full_inputs", 124.44e6, 0.01e6, 148, true, false, 0}, {"gpt2_tiny", 112.4e3, 0.1e3, 28, true, true, 1e-4},
-    {"gpt2_xl_full", 1.56e9, 0.01e9, 580, true, false, 0}, {"gpt3_175b_full", 174.60e9, 0.01e9, 1156, true, false, 0},
-    {"gpt3_1p3b_full", 1.32e9, 0.01e9, 292, true, false, 0}, {"light_resnet50", 25.557e6, 0.001e6, 161, false, false, 0},
-    {"resnet50_full", 25.56e6, 0.01e6, 161, true, false, 0}, {"resnet50_tiny", 23.0e3, 0.1e3, 161, true, true, 1e-2},
-    {"resnet50_tiny_eval", 22.1e3, 0.1e3, 108, false, true, 0}, {"swin_1b_full", 1.07e9, 0.01e9, 329, true, false, 0},
-    {"swin_large_full", 196.74e6, 0.01e6, 329, true, false, 0}, {"swin_tiny", 35.4e3, 0.1e3, 63, true, true, 1e-4},
-    {"t5_3b_full", 2.85e9, 0.01e9, 0, true, false, 0}, {"t5_large_full", 737.67e6, 0.01e6, 0, true, false, 0},
-    {"t5_tiny", 98.6e3, 0.1e3, 47, true, true, 1e-4}};
+    {"gpt2_small_full_inputs", 124.44e6, 0.01e6, 148, true, false, 0},
+    {"gpt2_tiny", 112.4e3, 0.1e3, 28, true, true, 1e-4},
+    {"gpt2_xl_full", 1.56e9, 0.01e9, 580, true, false, 0},
+    {"gpt3_175b_full", 174.60e9, 0.01e9, 1156, true, false, 0},
+    {"gpt3_1p3b_full", 1.32e9, 0.01e9, 292, true, false, 0},
+    {"light_resnet50", 25.557e6, 0.001e6, 161, false, false, 0},
+    {"resnet50_full", 25.56e6, 0.01e6, 161, true, false, 0},
+    {"resnet50_tiny", 23.0e3, 0.1e3, 161, true, true, 1e-2},
+    {"resnet50_tiny_eval", 22.1e3, 0.1e3, 108, false, true, 0},
+    {"swin_1b_full", 1.07e9, 0.01e9, 329, true, false, 0},
+    {"swin_large_full", 196.74e6, 0.01e6, 329, true, false, 0},
+    {"swin_tiny", 35.4e3, 0.1e3, 63, true, true, 1e-4}, {"t5_3b_full", 2.85e9, 0.01e9, 0, true, false, 0},
+    {"t5_large_full", 737.67e6, 0.01e6, 0, true, false, 0}, {"t5_tiny", 98.6e3, 0.1e3, 47, true, true, 1e-4}};
 
 class Models : public testing::TestWithParam<ModelCase>
 {
@@ -53,7 +61,10 @@ protected:
         if (!std::filesystem::exists(kFolder))
             GTEST_SKIP() << "the model set is not at " << kFolder;
     }
-    std::filesystem::path file(const std::string &ending) const { return kFolder / (GetParam().name + ending); }
+    std::filesystem::path file(const std::string &ending) const
+    {
+        return kFolder / (GetParam().name + ending);
+    }
 };
 
 TEST_P(Models, ImportsWithEveryTypeStaticAndEveryOperatorAnnotatedOrListed)
@@ -133,11 +144,13 @@ TEST_P(Models, ComputesPyTorchsValuesAndGradients)
                 double value = 0;
                 if (tensor.type.dataType == DataType::Int64) {
                     std::int64_t whole = 0;
-                    std::memcpy(&whole, given.bytes.data() + static_cast<std::size_t>(i) * sizeof whole, sizeof whole);
+                    std::memcpy(&whole, given.bytes.data() + static_cast<std::size_t>(i) * sizeof whole,
+                        sizeof whole);
                     value = static_cast<double>(whole);
                 } else {
                     float real = 0;
-                    std::memcpy(&real, given.bytes.data() + static_cast<std::size_t>(i) * sizeof real, sizeof real);
+                    std::memcpy(
+                        &real, given.bytes.data() + static_cast<std::size_t>(i) * sizeof real, sizeof real);
                     value = real;
                 }
                 runner.set(input, i, value);
@@ -157,11 +170,12 @@ TEST_P(Models, ComputesPyTorchsValuesAndGradients)
         for (std::size_t i = 0; i < graph->tensors.size(); ++i) {
             const Tensor &tensor = graph->tensors[i];
             if (tensor.role == TensorRole::Gradient && graph->at(tensor.of).role == TensorRole::Weight)
-                made.emplace("grad." + graph->at(tensor.of).name, TensorId{static_cast<std::int32_t>(i)});
+                made.emplace("grad." + graph->at(tensor.of).name, TensorId {static_cast<std::int32_t>(i)});
         }
         double largestOfAll = 0;
         for (const auto &[name, reference] : gradients) {
-            const std::vector<double> zeros(static_cast<std::size_t>(elementCount(reference.type.shape)), 0.0);
+            const std::vector<double> zeros(
+                static_cast<std::size_t>(elementCount(reference.type.shape)), 0.0);
             largestOfAll = std::max(largestOfAll, distance(zeros, reference).second);
         }
         EXPECT_EQ(made.size(), gradients.size());

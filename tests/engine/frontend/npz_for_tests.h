@@ -14,12 +14,12 @@
 
 namespace planloom::testing_support {
 
-/// The arrays of an uncompressed .npz whose members are little-endian and in C order, by name without ".npy". Trusts
-/// its file: the reference values of the model set.
+/// The arrays of an uncompressed .npz whose members are little-endian and in C order, by name without ".npy".
+/// Trusts its file: the reference values of the model set.
 inline std::map<std::string, TensorData> readNpz(const std::filesystem::path &path)
 {
     std::ifstream file(path, std::ios::binary);
-    const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+    const std::string bytes {std::istreambuf_iterator<char>(file), {}};
     const auto number = [&](std::size_t at, std::size_t size) {
         std::uint64_t value = 0;
         std::memcpy(&value, bytes.data() + at, size);
@@ -44,8 +44,9 @@ inline std::map<std::string, TensorData> readNpz(const std::filesystem::path &pa
         const std::size_t headerAt = begin + (wide ? 12 : 10);
         const std::size_t headerSize = number(begin + 8, wide ? 4 : 2);
         const std::string header = bytes.substr(headerAt, headerSize);
-        static const std::map<std::string, DataType> kTypes = {{"<f4", DataType::Float32}, {"<f8", DataType::Float64},
-            {"<i8", DataType::Int64}, {"<i4", DataType::Int32}, {"|b1", DataType::Bool}};
+        static const std::map<std::string, DataType> kTypes = {{"<f4", DataType::Float32},
+            {"<f8", DataType::Float64}, {"<i8", DataType::Int64}, {"<i4", DataType::Int32},
+            {"|b1", DataType::Bool}};
         const std::size_t descriptor = header.find("'descr': '") + 10;
         TensorData array;
         array.type.dataType = kTypes.at(header.substr(descriptor, 3));
@@ -59,7 +60,8 @@ inline std::map<std::string, TensorData> readNpz(const std::filesystem::path &pa
                 ++extent;
             }
         }
-        const auto size = static_cast<std::size_t>(elementCount(array.type.shape) * sizeOf(array.type.dataType));
+        const auto size =
+            static_cast<std::size_t>(elementCount(array.type.shape) * sizeOf(array.type.dataType));
         array.bytes.resize(size);
         std::memcpy(array.bytes.data(), bytes.data() + headerAt + headerSize, size);
         arrays.emplace(name.substr(0, name.rfind(".npy")), std::move(array));
