@@ -93,8 +93,18 @@ CompiledProgram ProgramCompiler::compile(const Symmetry &symmetry, std::int32_t 
     compiled.segmentBegin.push_back(0);
     for (const Segment &segment : program.segments) {
         communications.push_back(0);
-        for (const Instruction &instruction : segment.instructions) {
+        const std::vector<std::int32_t> hidden = hiddenStores(segment);
+        for (std::size_t i = 0, nextHidden = 0; i < segment.instructions.size(); ++i) {
+            const Instruction &instruction = segment.instructions[i];
+            if (nextHidden < hidden.size() && static_cast<std::size_t>(hidden[nextHidden]) == i) {
+                // What it stores dies with the instruction before it, whose deaths are the last operands.
+                ++nextHidden;
+                appendOperands(instruction.deaths);
+                compiled.instructions.back().deathEnd = static_cast<std::int32_t>(compiled.operands.size());
+                continue;
+            }
             CompiledInstruction &entry = compiled.instructions.emplace_back();
+            entry.origin = static_cast<std::int32_t>(i);
             entry.kind = instruction.kind;
             entry.stream = streamOf(instruction.kind);
             entry.paired = instruction.kind == InstructionKind::Send || instruction.kind == InstructionKind::Recv;

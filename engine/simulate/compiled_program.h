@@ -28,6 +28,7 @@ struct CompiledInstruction {
     std::int32_t outputBegin = 0;
     std::int32_t deathBegin = 0;
     std::int32_t deathEnd = 0;
+    std::int32_t origin = 0; ///< Index into the segment's instructions.
     InstructionKind kind{};
     StreamKind stream{};
     bool paired = false; ///< Send or Recv.
@@ -42,7 +43,7 @@ struct CompiledProgram {
     std::int32_t perMicroBatchCount = 0;
     std::int32_t singleCount = 0;
     std::vector<std::int32_t> operands{}; ///< Buffers.
-    std::vector<CompiledInstruction> instructions{}; ///< Of all segments, one after the other.
+    std::vector<CompiledInstruction> instructions{}; ///< Of all segments, one after the other; no hidden stores.
     std::vector<std::int32_t> segmentBegin{}; ///< One more entry at the end.
     std::vector<ScheduleEntry> schedule{};
     std::int64_t computeCount = 0; ///< Instructions of the unrolled schedule, by stream.

@@ -276,7 +276,7 @@ private:
         const DeviceState &state = m_states[static_cast<std::size_t>(c)];
         const std::int32_t segment = state.program->schedule[state.entry].segment;
         return planloom::placeOf(m_symmetry.representative[static_cast<std::size_t>(c)], segment,
-            state.instruction - state.program->segmentBegin[static_cast<std::size_t>(segment)]);
+            state.program->instructions[static_cast<std::size_t>(state.instruction)].origin);
     }
 
     std::string sentenceOf(std::int32_t c) const

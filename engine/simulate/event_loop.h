@@ -14,7 +14,7 @@ namespace planloom {
 /// When the instructions of one stream ran, in order: columns, as in `SpanColumns`.
 struct StreamTrace {
     std::vector<std::int32_t> segment{};
-    std::vector<std::int32_t> instruction{};
+    std::vector<std::int32_t> instruction{}; ///< Within the segment, hidden stores not counted.
     std::vector<std::int32_t> microBatch{};
     std::vector<std::int64_t> start{};
     std::vector<std::int64_t> duration{};

@@ -72,18 +72,72 @@ void append(std::vector<std::int64_t> &to, const std::vector<std::int64_t> &from
     to.insert(to.end(), from.begin(), from.end());
 }
 
-void appendSpans(SpanColumns &spans, const DeviceTrace &trace, std::int32_t device)
+/// Where the instructions of a class's trace stand in the program of one of its devices.
+struct InstructionMap {
+    struct Hidden {
+        std::int32_t behind = 0; ///< Instruction of the trace.
+        std::int32_t index = 0; ///< Of the store in the device's own program.
+    };
+    std::vector<std::vector<std::int32_t>> kept{}; ///< By segment and instruction of the trace.
+    std::vector<std::vector<Hidden>> hidden{}; ///< By segment.
+    bool plain = true; ///< Nothing is hidden: indices are equal.
+};
+
+InstructionMap instructionMap(const DeviceProgram &program)
 {
+    InstructionMap map;
+    for (const Segment &segment : program.segments) {
+        const std::vector<std::int32_t> hidden = hiddenStores(segment);
+        map.plain = map.plain && hidden.empty();
+        auto &kept = map.kept.emplace_back();
+        auto &stores = map.hidden.emplace_back();
+        for (std::int32_t i = 0; i < static_cast<std::int32_t>(segment.instructions.size()); ++i) {
+            if (stores.size() < hidden.size() && hidden[stores.size()] == i)
+                stores.push_back({static_cast<std::int32_t>(kept.size()) - 1, i});
+            else
+                kept.push_back(i);
+        }
+    }
+    return map;
+}
+
+void appendSpan(SpanColumns &spans, std::int32_t device, StreamKind kind, const StreamTrace &stream, std::size_t row,
+    std::int32_t instruction, bool hidden)
+{
+    spans.device.push_back(device);
+    spans.stream.push_back(kind);
+    spans.segment.push_back(stream.segment[row]);
+    spans.instruction.push_back(instruction);
+    spans.microBatch.push_back(stream.microBatch[row]);
+    spans.start.push_back(hidden ? stream.start[row] + stream.duration[row] : stream.start[row]);
+    spans.duration.push_back(hidden ? 0 : stream.duration[row]);
+}
+
+void appendSpans(SpanColumns &spans, const DeviceTrace &trace, const DeviceProgram &program, std::int32_t device)
+{
+    const InstructionMap map = instructionMap(program);
     for (const StreamKind kind : {StreamKind::Compute, StreamKind::Communication}) {
         const StreamTrace &stream = trace.streams[static_cast<std::size_t>(kind)];
-        const std::size_t size = spans.size() + stream.start.size();
-        spans.device.resize(size, device);
-        spans.stream.resize(size, kind);
-        append(spans.segment, stream.segment);
-        append(spans.instruction, stream.instruction);
-        append(spans.microBatch, stream.microBatch);
-        append(spans.start, stream.start);
-        append(spans.duration, stream.duration);
+        if (map.plain) {
+            const std::size_t size = spans.size() + stream.start.size();
+            spans.device.resize(size, device);
+            spans.stream.resize(size, kind);
+            append(spans.segment, stream.segment);
+            append(spans.instruction, stream.instruction);
+            append(spans.microBatch, stream.microBatch);
+            append(spans.start, stream.start);
+            append(spans.duration, stream.duration);
+            continue;
+        }
+        for (std::size_t row = 0; row < stream.start.size(); ++row) {
+            const auto segment = static_cast<std::size_t>(stream.segment[row]);
+            const std::int32_t instruction = stream.instruction[row];
+            appendSpan(spans, device, kind, stream, row, map.kept[segment][static_cast<std::size_t>(instruction)], false);
+            for (const InstructionMap::Hidden &store : map.hidden[segment]) {
+                if (store.behind == instruction)
+                    appendSpan(spans, device, kind, stream, row, store.index, true);
+            }
+        }
     }
 }
 
@@ -193,17 +247,13 @@ Result<Timeline> simulate(const ExecutionPlan &plan, const Cluster &cluster, con
     timeline.symmetryClass = symmetry.deviceClass;
     timeline.deviceBegin.push_back(0);
     if (options.spans) {
-        std::size_t rows = 0;
-        for (const std::int32_t c : symmetry.deviceClass)
-            for (const StreamTrace &stream : traces[static_cast<std::size_t>(c)].streams)
-                rows += stream.start.size();
-        reserveSpans(timeline.spans, rows);
+        reserveSpans(timeline.spans, static_cast<std::size_t>(instructionCount(plan)));
     }
     for (std::size_t d = 0; d < plan.devices.size(); ++d) {
         const auto c = static_cast<std::size_t>(symmetry.deviceClass[d]);
         const auto device = static_cast<std::int32_t>(d);
         if (options.spans)
-            appendSpans(timeline.spans, traces[c], device);
+            appendSpans(timeline.spans, traces[c], plan.devices[d], device);
         timeline.deviceBegin.push_back(timeline.spans.size());
         timeline.memory.push_back(curves[c]);
         timeline.busy.push_back(busy[c]);

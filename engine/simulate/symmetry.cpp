@@ -18,8 +18,9 @@ struct Colour {
 
     void add(std::uint64_t value)
     {
-        a = mixed(a ^ value);
-        b = mixed(b + (value ^ 0xa4093822299f31d0)) ^ a;
+        a = (a ^ value) * 0x9e3779b97f4a7c15;
+        a ^= a >> 29;
+        b = ((b << 23) | (b >> 41)) + mixed(value ^ a);
     }
     void add(std::int64_t value) { add(static_cast<std::uint64_t>(value)); }
     void add(std::int32_t value) { add(static_cast<std::uint64_t>(static_cast<std::int64_t>(value))); }
@@ -35,7 +36,6 @@ struct Colour {
             add(value);
     }
 
-private:
     static std::uint64_t mixed(std::uint64_t x) // splitmix64's finisher.
     {
         x += 0x9e3779b97f4a7c15;
@@ -82,10 +82,25 @@ public:
         for (std::size_t s = 0; s < program.segments.size(); ++s) {
             const Segment &segment = program.segments[s];
             colour.add(static_cast<std::int32_t>(segment.kind));
-            colour.add(static_cast<std::uint64_t>(segment.instructions.size()));
-            for (std::size_t i = 0; i < segment.instructions.size(); ++i)
-                TRY_VOID(readInstruction(device, static_cast<std::int32_t>(s), static_cast<std::int32_t>(i), program,
-                    segment.instructions[i], colour));
+            const std::vector<std::int32_t> hidden = hiddenStores(segment);
+            std::size_t nextHidden = 0;
+            std::uint64_t deaths = 0; // Of one instruction and the stores hidden behind it, in any order.
+            for (std::size_t i = 0; i < segment.instructions.size(); ++i) {
+                const Instruction &instruction = segment.instructions[i];
+                TRY_VOID(check(device, static_cast<std::int32_t>(s), static_cast<std::int32_t>(i), program, instruction));
+                if (nextHidden < hidden.size() && static_cast<std::size_t>(hidden[nextHidden]) == i) {
+                    ++nextHidden;
+                } else {
+                    colour.add(deaths);
+                    deaths = 0;
+                    TRY_VOID(colourInstruction(
+                        device, static_cast<std::int32_t>(s), static_cast<std::int32_t>(i), instruction, colour));
+                }
+                for (const std::int32_t buffer : instruction.deaths)
+                    deaths += Colour::mixed(static_cast<std::uint64_t>(buffer));
+            }
+            colour.add(deaths);
+            colour.add(static_cast<std::uint64_t>(segment.instructions.size() - hidden.size()));
         }
         for (const ScheduleEntry &entry : program.schedule) {
             if (!inRange(entry.segment, program.segments.size()) || entry.microBatch < 0
@@ -121,22 +136,27 @@ private:
         return {};
     }
 
-    Result<void> readInstruction(std::int32_t device, std::int32_t s, std::int32_t i, const DeviceProgram &program,
-        const Instruction &instruction, Colour &colour)
+    Result<void> check(std::int32_t device, std::int32_t s, std::int32_t i, const DeviceProgram &program,
+        const Instruction &instruction) const
     {
         const std::size_t buffers = program.buffers.size();
         if (!buffersInRange(instruction.inputs, buffers, true) || !buffersInRange(instruction.outputs, buffers, true)
             || !buffersInRange(instruction.deaths, buffers, false))
             return wrong(device, s, i, "the instruction names a buffer that does not exist");
-        if (instruction.kind == InstructionKind::Kernel) {
-            if (!inRange(instruction.op.index, m_plan.graph->operators.size()))
-                return wrong(device, s, i, "the kernel runs an operator that does not exist");
+        if (instruction.kind == InstructionKind::Kernel
+            && !inRange(instruction.op.index, m_plan.graph->operators.size()))
+            return wrong(device, s, i, "the kernel runs an operator that does not exist");
+        return {};
+    }
+
+    Result<void> colourInstruction(std::int32_t device, std::int32_t s, std::int32_t i,
+        const Instruction &instruction, Colour &colour)
+    {
+        if (instruction.kind == InstructionKind::Kernel)
             colour.add(instruction.op.index);
-        }
         colour.add(static_cast<std::int32_t>(instruction.kind));
         colour.add(instruction.inputs);
         colour.add(instruction.outputs);
-        colour.add(instruction.deaths);
         if (!isCommunication(instruction.kind))
             return {};
         const bool paired = instruction.kind == InstructionKind::Send || instruction.kind == InstructionKind::Recv;
@@ -268,6 +288,36 @@ std::vector<Colour> channelColours(const Symmetry &symmetry)
 }
 
 } // namespace
+
+std::vector<std::int32_t> hiddenStores(const Segment &segment)
+{
+    const auto isCompute = [&](std::int32_t i) {
+        return streamOf(segment.instructions[static_cast<std::size_t>(i)].kind) == StreamKind::Compute;
+    };
+    std::vector<std::int32_t> hidden;
+    std::int32_t before = -1; // The last instruction that is not hidden.
+    for (std::int32_t i = 0; i < static_cast<std::int32_t>(segment.instructions.size()); ++i) {
+        const Instruction &instruction = segment.instructions[static_cast<std::size_t>(i)];
+        bool hides = instruction.kind == InstructionKind::Store && before >= 0 && isCompute(before);
+        for (const std::int32_t buffer : instruction.inputs) { // Each must have been computed just here.
+            if (!hides)
+                break;
+            std::int32_t writer = before;
+            const auto writes = [&](std::int32_t index) {
+                const auto &outputs = segment.instructions[static_cast<std::size_t>(index)].outputs;
+                return std::find(outputs.begin(), outputs.end(), buffer) != outputs.end();
+            };
+            while (writer >= 0 && !writes(writer))
+                --writer;
+            hides = writer >= 0 && isCompute(writer);
+        }
+        if (hides)
+            hidden.push_back(i);
+        else
+            before = i;
+    }
+    return hidden;
+}
 
 std::string placeOf(std::int32_t device, std::int32_t segment, std::int32_t instruction)
 {

@@ -25,8 +25,13 @@ struct Channel {
     std::vector<Member> members{};
 };
 
-/// Devices sorted into classes whose programs are equal up to the names of groups, tags and peers, and which meet
-/// equal classes at equal places. All devices of a class have the same timeline.
+/// Stores of `segment` that cannot be seen in time: they take none, nothing keeps them waiting, and what they store
+/// dies when the instruction before them ends. Of symmetric devices only one stores the loss; left out, they stay
+/// symmetric. Indices of instructions, ascending.
+std::vector<std::int32_t> hiddenStores(const Segment &segment);
+
+/// Devices sorted into classes whose programs are equal up to the names of groups, tags and peers and to hidden
+/// stores, and which meet equal classes at equal places. All devices of a class have the same timeline.
 struct Symmetry {
     std::vector<Channel> channels{};
     /// By device: its channels in the order in which its segments first name them ("slots").

@@ -25,6 +25,7 @@ struct PipelineShape {
     std::int32_t replicas = 1; ///< Gradients are summed over them once per step.
     std::int32_t shards = 1; ///< Activations are summed over them in every block.
     std::int32_t kernels = 1; ///< In each block.
+    bool stores = false; ///< The first device of the last stage stores what the stage makes.
     bool optimizer = false; ///< Gradients, their sum over replicas, and an update of the weight.
     std::int64_t width = 256; ///< Elements of an activation of one micro-batch; also of a stage's weight.
 };
@@ -213,8 +214,12 @@ inline ExecutionPlan pipelinePlan(const PipelineShape &shape)
                     f.instructions.push_back(
                         {.kind = InstructionKind::Kernel, .op = op, .part = t, .inputs = {in, weight}, .outputs = {out}});
                 sumOverShards(f, out);
-                if (s + 1 == p) // The loss' gradient is made where the output is.
-                    f.instructions.push_back({.kind = InstructionKind::Load, .outputs = {outGradient}, .deaths = {out}});
+                if (s + 1 == p) { // The loss' gradient is made where the output is.
+                    if (shape.stores && r == 0 && t == 0)
+                        f.instructions.push_back({.kind = InstructionKind::Store, .inputs = {out}});
+                    f.instructions.back().deaths = {out};
+                    f.instructions.push_back({.kind = InstructionKind::Load, .outputs = {outGradient}});
+                }
                 Segment &b = addSegment(SegmentKind::Backward);
                 for (const OperatorId op : backward[i])
                     b.instructions.push_back({.kind = InstructionKind::Kernel,

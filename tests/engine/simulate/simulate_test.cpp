@@ -169,6 +169,7 @@ TEST(Simulate, StartsEveryInstructionWhenTheDefinitionSays)
             .replicas = 1 + static_cast<std::int32_t>(random() % 3),
             .shards = 1 + static_cast<std::int32_t>(random() % 3),
             .kernels = 1 + static_cast<std::int32_t>(random() % 3),
+            .stores = random() % 2 == 0,
             .optimizer = random() % 2 == 0};
         SCOPED_TRACE(testing::Message() << "round " << round << ": " << shape.stages << " x " << shape.replicas << " x "
                                         << shape.shards << ", " << shape.microBatches);

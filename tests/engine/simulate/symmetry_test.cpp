@@ -27,6 +27,33 @@ TEST(FindSymmetry, MergesReplicasAndShardsOfAStage)
     EXPECT_EQ(classes, (std::vector<std::int32_t>{0, 0, 0, 0, 1, 1, 1, 1}));
 }
 
+TEST(FindSymmetry, MergesTheDeviceThatStoresWithThoseThatDoNot)
+{
+    const auto plan = test::pipelinePlan({.stages = 2, .microBatches = 2, .replicas = 3, .stores = true});
+    EXPECT_EQ(classesOf(plan), (std::vector<std::int32_t>{0, 0, 0, 1, 1, 1}));
+    const auto timeline = simulate(plan, test::clusterOf(plan));
+    ASSERT_TRUE(timeline);
+    EXPECT_EQ(static_cast<std::int64_t>(timeline->spans.size()), instructionCount(plan));
+}
+
+TEST(FindSymmetry, SeparatesAStoreThatWaitsForCommunication)
+{
+    const auto plan = test::pipelinePlan({.microBatches = 2, .replicas = 2, .shards = 2, .stores = true});
+    EXPECT_EQ(classesOf(plan), (std::vector<std::int32_t>{0, 1, 2, 2}));
+}
+
+TEST(HiddenStores, AreThoseOfWhatWasJustComputed)
+{
+    using enum InstructionKind;
+    Segment segment;
+    segment.instructions = {{.kind = Kernel, .outputs = {0}}, {.kind = Store, .inputs = {0}},
+        {.kind = Store, .inputs = {0}}, {.kind = AllReduce, .inputs = {0}, .outputs = {1}},
+        {.kind = Store, .inputs = {0}}, {.kind = Kernel, .outputs = {2}}, {.kind = Store, .inputs = {1}},
+        {.kind = Store, .inputs = {2}}, {.kind = Store, .inputs = {3}}};
+    // 4 follows communication; 6 waits for it; 8 stores what another segment made.
+    EXPECT_EQ(hiddenStores(segment), (std::vector<std::int32_t>{1, 2, 7}));
+}
+
 TEST(FindSymmetry, SeparatesWhatMeetsADifferentDevice)
 {
     auto plan = test::pipelinePlan({.stages = 3, .microBatches = 2, .replicas = 2, .shards = 2});
@@ -69,6 +96,7 @@ TEST(Symmetry, DoesNotChangeTheTimeline)
             .replicas = 1 + static_cast<std::int32_t>(random() % 3),
             .shards = 1 + static_cast<std::int32_t>(random() % 3),
             .kernels = 1 + static_cast<std::int32_t>(random() % 2),
+            .stores = random() % 2 == 0,
             .optimizer = random() % 2 == 0,
             .width = 1 << (4 + random() % 16)};
         SCOPED_TRACE(testing::Message() << "round " << round);
