@@ -1,0 +1,414 @@
+#include "engine/verify/instruction_rules.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace planloom {
+
+namespace {
+
+std::int64_t volumeOf(const IndexMask &box)
+{
+    std::int64_t volume = 1;
+    for (const Range &range : box.ranges)
+        volume *= range.size();
+    return volume;
+}
+
+std::string nameOfTensor(const ExecutionPlan &plan, TensorId tensor)
+{
+    return tensor ? "'" + plan.graph->at(tensor).name + "'" : "no tensor";
+}
+
+std::string textOf(const ExecutionPlan &plan, const Content &content)
+{
+    std::string text = nameOfTensor(plan, content.tensor) + " " + toString(*content.box);
+    if (!content.summands->empty()) {
+        text += " summands";
+        for (const std::int32_t summand : *content.summands)
+            text += " " + std::to_string(summand);
+    }
+    if (!content.valuePart.complete())
+        text += " part " + std::to_string(content.valuePart.index) + "/" + std::to_string(content.valuePart.count);
+    return text;
+}
+
+/// Same tensor, same part of a Value split, on every content.
+bool alike(const Content &a, const Content &b)
+{
+    return a.tensor == b.tensor && a.valuePart == b.valuePart;
+}
+
+/// The union of disjoint summand sets, in the form of `BufferInfo::summands`; nothing if they overlap.
+std::optional<std::vector<std::int32_t>> unionOf(
+    const std::vector<const std::vector<std::int32_t> *> &sets, std::int32_t count)
+{
+    std::vector<std::int32_t> all;
+    for (const auto *set : sets) {
+        if (set->empty())
+            return std::nullopt; // a complete value and anything else would count twice
+        all.insert(all.end(), set->begin(), set->end());
+    }
+    std::sort(all.begin(), all.end());
+    if (std::adjacent_find(all.begin(), all.end()) != all.end())
+        return std::nullopt;
+    if (!all.empty() && (all.front() < 0 || all.back() >= count))
+        return std::nullopt;
+    if (static_cast<std::int32_t>(all.size()) == count)
+        all.clear();
+    return all;
+}
+
+/// True if the boxes are disjoint and together are `whole`.
+bool tiles(const std::vector<const IndexMask *> &boxes, const IndexMask &whole)
+{
+    std::int64_t volume = 0;
+    for (std::size_t i = 0; i < boxes.size(); ++i) {
+        if (!contains(whole, *boxes[i]))
+            return false;
+        volume += volumeOf(*boxes[i]);
+        for (std::size_t j = 0; j < i; ++j)
+            if (const auto both = intersection(*boxes[i], *boxes[j]); both && volumeOf(*both) > 0)
+                return false;
+    }
+    return volume == volumeOf(whole);
+}
+
+/// What is computed for the step must not come from one micro-batch.
+bool outlives(const Content &input, const Content &output)
+{
+    return input.perMicroBatch && !output.perMicroBatch;
+}
+
+std::string checkKernel(const ExecutionPlan &plan, const Specification &specification, const Side &side)
+{
+    const Instruction &instruction = *side.instruction;
+    const Graph &graph = *plan.graph;
+    if (!instruction.op || instruction.op.index >= static_cast<std::int32_t>(graph.operators.size()))
+        return "the kernel names no operator of the graph";
+    const Operator &op = graph.at(instruction.op);
+    if (instruction.part < 0 || instruction.part >= specification.partCount(instruction.op))
+        return op.name + " has no part " + std::to_string(instruction.part);
+    const DeviceId placed = plan.placement[static_cast<std::size_t>(instruction.op.index)]
+                                          [static_cast<std::size_t>(instruction.part)];
+    if (placed != side.device)
+        return "part " + std::to_string(instruction.part) + " of " + op.name + " belongs on device "
+            + std::to_string(placed.index);
+    if (instruction.recompute && op.direction != Direction::Forward)
+        return op.name + " is not a forward operator and cannot be recomputed";
+    if (instruction.inputs.size() != op.inputs.size() || instruction.outputs.size() != op.outputs.size())
+        return op.name + " has " + std::to_string(op.inputs.size()) + " inputs and "
+            + std::to_string(op.outputs.size()) + " outputs";
+    const PartSpecification &part = specification.part(instruction.op, instruction.part);
+    const bool once = specification.oncePerStep(instruction.op);
+    for (std::size_t slot = 0; slot < op.inputs.size(); ++slot) {
+        const Content &input = side.inputs[slot];
+        if (!op.inputs[slot]) {
+            if (input.box)
+                return "input " + std::to_string(slot) + " of " + op.name + " should be absent";
+            continue;
+        }
+        if (!input.box)
+            return "input " + std::to_string(slot) + " of " + op.name + " is missing";
+        const TensorView &view = part.inputs[slot];
+        if (input.tensor != view.tensor || *input.box != view.index || !input.summands->empty()
+            || input.valuePart != view.value)
+            return op.name + " needs " + toString(view) + " of " + nameOfTensor(plan, view.tensor) + ", found "
+                + textOf(plan, input);
+        if (once && input.perMicroBatch)
+            return op.name + " runs once per step, but reads one micro-batch of " + nameOfTensor(plan, view.tensor);
+        if (!once && !input.perMicroBatch && specification.inputMoves(instruction.op, slot))
+            return op.name + " would read the same slice of " + nameOfTensor(plan, view.tensor)
+                + " in every micro-batch";
+    }
+    bool makesAny = false;
+    for (std::size_t slot = 0; slot < op.outputs.size(); ++slot) {
+        const Content &output = side.outputs[slot];
+        if (!output.box)
+            continue; // not wanted; what is read must have been written by somebody
+        makesAny = true;
+        if (!op.outputs[slot])
+            return "output " + std::to_string(slot) + " of " + op.name + " should be absent";
+        const TensorView &view = part.outputs[slot];
+        const std::int32_t count = specification.summandCount(view.tensor);
+        std::vector<std::int32_t> summands;
+        if (count > 1)
+            summands.push_back(specification.summandBase(instruction.op, slot) + view.value.index);
+        const bool inPlace = output.persistent && op.direction == Direction::Optimizer
+            && specification.updateOf(output.tensor) == view.tensor;
+        if ((output.tensor != view.tensor && !inPlace) || *output.box != view.index || *output.summands != summands
+            || !output.valuePart.complete())
+            return op.name + " makes " + toString(view) + " of " + nameOfTensor(plan, view.tensor) + ", its buffer is "
+                + textOf(plan, output);
+        if (output.persistent && !inPlace)
+            return op.name + " writes into a persistent buffer";
+        if (output.perMicroBatch == once)
+            return op.name + (once ? " runs once per step, its output does not" : " runs in every micro-batch, its output does not");
+    }
+    if (!makesAny && !op.outputs.empty())
+        return op.name + " makes nothing";
+    return {};
+}
+
+} // namespace
+
+std::string checkLocal(const ExecutionPlan &plan, const Specification &specification, const Side &side)
+{
+    const Instruction &instruction = *side.instruction;
+    const char *name = nameOf(instruction.kind);
+    const auto count = [&](std::size_t inputs, std::size_t outputs) {
+        const auto present = [](const std::vector<Content> &list) {
+            return std::all_of(list.begin(), list.end(), [](const Content &c) { return c.box != nullptr; });
+        };
+        return side.inputs.size() == inputs && side.outputs.size() == outputs && present(side.inputs)
+            && present(side.outputs);
+    };
+    if (instruction.kind == InstructionKind::Kernel)
+        return checkKernel(plan, specification, side);
+
+    if (instruction.kind == InstructionKind::Load) {
+        if (!count(0, 1))
+            return "load expects one output";
+        const Content &output = side.outputs[0];
+        if (specification.isMade(output.tensor))
+            return nameOfTensor(plan, output.tensor) + " is made by an operator and cannot be loaded";
+        if (!output.summands->empty() || !output.valuePart.complete())
+            return "load gives complete values, its buffer is " + textOf(plan, output);
+        return {};
+    }
+    if (instruction.kind == InstructionKind::Store) {
+        if (!count(1, 0))
+            return "store expects one input";
+        const Content &input = side.inputs[0];
+        if (!input.summands->empty() || !input.valuePart.complete())
+            return "store expects a complete value, found " + textOf(plan, input);
+        const auto &outputs = plan.graph->outputs;
+        if (std::find(outputs.begin(), outputs.end(), input.tensor) == outputs.end())
+            return nameOfTensor(plan, input.tensor) + " is not an output of the graph";
+        return {};
+    }
+
+    const bool joins = instruction.kind == InstructionKind::Concat || instruction.kind == InstructionKind::Sum;
+    if (!count(joins ? std::max<std::size_t>(side.inputs.size(), 1) : 1, 1))
+        return std::string(name) + (joins ? " expects inputs and one output" : " expects one input and one output");
+    const Content &output = side.outputs[0];
+    const bool updates = instruction.kind == InstructionKind::Update;
+    if (output.persistent && !updates)
+        return std::string(name) + " writes into a persistent buffer";
+    for (const Content &input : side.inputs) {
+        const bool sameTensor = updates ? specification.updateOf(output.tensor) == input.tensor
+                                        : input.tensor == output.tensor;
+        if (!sameTensor
+            || (instruction.kind != InstructionKind::ValueSelect && input.valuePart != output.valuePart))
+            return std::string(name) + " turns " + textOf(plan, input) + " into " + textOf(plan, output);
+        if (outlives(input, output) && instruction.kind != InstructionKind::Accumulate)
+            return std::string(name) + " keeps one micro-batch of " + nameOfTensor(plan, input.tensor)
+                + " for the whole step";
+    }
+    const Content &input = side.inputs[0];
+    const auto wrong = [&] {
+        return std::string(name) + " cannot make " + textOf(plan, output) + " of " + textOf(plan, input);
+    };
+    switch (instruction.kind) {
+    case InstructionKind::Accumulate: {
+        if (*input.box != *output.box || output.perMicroBatch || !input.perMicroBatch)
+            return wrong();
+        // The accumulator's set must name every summand that is added to it.
+        std::vector<std::int32_t> added = *input.summands;
+        if (added.empty() && specification.summandCount(input.tensor) > 1)
+            return wrong();
+        if (!output.summands->empty()
+            && (added.empty() || !std::includes(output.summands->begin(), output.summands->end(), added.begin(), added.end())))
+            return wrong();
+        return {};
+    }
+    case InstructionKind::Select: {
+        if (*input.summands != *output.summands || !contains(*input.box, *output.box))
+            return wrong();
+        if (output.perMicroBatch && !input.perMicroBatch) {
+            // The slice moves while its source does not.
+            BufferInfo moved;
+            moved.tensor = output.tensor;
+            moved.index = *output.box;
+            if (!contains(*input.box, boxOf(plan, moved, plan.microBatches - 1)))
+                return wrong();
+        }
+        return {};
+    }
+    case InstructionKind::Concat: {
+        std::vector<const IndexMask *> boxes;
+        for (const Content &piece : side.inputs) {
+            boxes.push_back(piece.box);
+            if (*piece.summands != *output.summands)
+                return wrong();
+            if (piece.perMicroBatch != output.perMicroBatch)
+                return "concat joins pieces of the step and of a micro-batch";
+        }
+        return tiles(boxes, *output.box) ? std::string{}
+                                         : "concat's pieces do not tile " + textOf(plan, output);
+    }
+    case InstructionKind::Sum: {
+        std::vector<const std::vector<std::int32_t> *> sets;
+        for (const Content &piece : side.inputs) {
+            sets.push_back(piece.summands);
+            if (*piece.box != *output.box || piece.perMicroBatch != output.perMicroBatch)
+                return wrong();
+        }
+        const auto all = unionOf(sets, specification.summandCount(output.tensor));
+        return all && *all == *output.summands ? std::string{}
+                                               : "sum's inputs do not add up to " + textOf(plan, output);
+    }
+    case InstructionKind::ValueSelect:
+        return *input.box == *output.box && input.summands->empty() && output.summands->empty()
+                && input.valuePart.complete() && !output.valuePart.complete()
+                && output.valuePart.index >= 0 && output.valuePart.index < output.valuePart.count
+            ? std::string{}
+            : wrong();
+    case InstructionKind::Update:
+        return *input.box == *output.box && input.summands->empty() && output.persistent && !input.persistent
+            ? std::string{}
+            : wrong();
+    default:
+        return std::string(name) + " is out of place";
+    }
+}
+
+std::string checkCommunication(
+    const ExecutionPlan &plan, const Specification &specification, const std::vector<Side> &sides)
+{
+    const Instruction &first = *sides.front().instruction;
+    const char *name = nameOf(first.kind);
+    if (first.kind == InstructionKind::Send || first.kind == InstructionKind::Recv) {
+        const Side &sender = sides[0];
+        const Side &receiver = sides[1];
+        if (sender.inputs.size() != 1 || !sender.inputs[0].box || !sender.outputs.empty()
+            || receiver.outputs.size() != 1 || !receiver.outputs[0].box || !receiver.inputs.empty())
+            return "send expects one input, recv one output";
+        const Content &from = sender.inputs[0];
+        const Content &to = receiver.outputs[0];
+        if (!alike(from, to) || *from.box != *to.box || *from.summands != *to.summands
+            || from.perMicroBatch != to.perMicroBatch || to.persistent)
+            return "send of " + textOf(plan, from) + " is received as " + textOf(plan, to);
+        return {};
+    }
+
+    const std::size_t n = sides.size();
+    std::vector<const std::vector<std::int32_t> *> sets;
+    for (const Side &side : sides) {
+        const Instruction &own = *side.instruction;
+        if (own.kind != first.kind || own.dimension != first.dimension || own.gatherDimension != first.gatherDimension)
+            return std::string(name) + " meets " + nameOf(own.kind) + " on device " + std::to_string(side.device.index);
+        const bool wantsInput = first.kind != InstructionKind::Broadcast || &side == &sides.front();
+        const bool wantsOutput = first.kind != InstructionKind::Broadcast || &side != &sides.front();
+        if ((wantsInput && (side.inputs.size() != 1 || !side.inputs[0].box))
+            || (wantsOutput && (side.outputs.size() != 1 || !side.outputs[0].box)))
+            return std::string(name) + " lacks a buffer on device " + std::to_string(side.device.index);
+        if (wantsInput)
+            sets.push_back(side.inputs[0].summands);
+    }
+    const Content &source = sides[0].inputs[0];
+    for (const Side &side : sides)
+        for (const auto *list : {&side.inputs, &side.outputs})
+            for (const Content &content : *list)
+                if (content.box
+                    && (!alike(content, source) || content.perMicroBatch != source.perMicroBatch
+                        || (list == &side.outputs && content.persistent))
+                    && !(content.tensor == source.tensor && content.persistent && list == &side.inputs))
+                    return std::string(name) + " mixes " + textOf(plan, source) + " with " + textOf(plan, content);
+
+    const auto rank = static_cast<std::int32_t>(source.box->ranges.size());
+    const auto valid = [rank](std::int32_t dimension) { return dimension >= 0 && dimension < rank; };
+    /// Chunk i of n along a dimension; nothing if it does not divide.
+    const auto chunk = [n](const IndexMask &box, std::int32_t dimension, std::size_t i) -> std::optional<IndexMask> {
+        IndexMask result = box;
+        Range &range = result.ranges[static_cast<std::size_t>(dimension)];
+        const auto parts = static_cast<std::int64_t>(n);
+        if (range.size() % parts != 0)
+            return std::nullopt;
+        const std::int64_t extent = range.size() / parts;
+        range.begin += extent * static_cast<std::int64_t>(i);
+        range.end = range.begin + extent;
+        return result;
+    };
+    switch (first.kind) {
+    case InstructionKind::AllReduce:
+    case InstructionKind::ReduceScatter: {
+        const bool scatters = first.kind == InstructionKind::ReduceScatter;
+        if (scatters && !valid(first.dimension))
+            return "reduce-scatter has no such dimension";
+        const auto all = unionOf(sets, specification.summandCount(source.tensor));
+        if (!all)
+            return std::string(name) + " would count summands of " + nameOfTensor(plan, source.tensor) + " twice";
+        for (std::size_t i = 0; i < n; ++i) {
+            const Content &to = sides[i].outputs[0];
+            if (*sides[i].inputs[0].box != *source.box)
+                return std::string(name) + " adds different boxes: " + textOf(plan, source) + " and "
+                    + textOf(plan, sides[i].inputs[0]);
+            const auto expected = scatters ? chunk(*source.box, first.dimension, i) : std::optional(*source.box);
+            if (!expected || *to.box != *expected || *to.summands != *all)
+                return std::string(name) + " does not give device " + std::to_string(sides[i].device.index) + " "
+                    + textOf(plan, to);
+        }
+        return {};
+    }
+    case InstructionKind::AllGather: {
+        if (!valid(first.dimension))
+            return "all-gather has no such dimension";
+        const auto d = static_cast<std::size_t>(first.dimension);
+        IndexMask gathered = *source.box;
+        for (std::size_t i = 1; i < n; ++i) {
+            IndexMask next = *sides[i].inputs[0].box;
+            if (next.ranges[d].begin != gathered.ranges[d].end
+                || next.ranges[d].size() != source.box->ranges[d].size())
+                return "all-gather's pieces do not follow one another";
+            gathered.ranges[d].end = next.ranges[d].end;
+            next.ranges[d] = gathered.ranges[d];
+            if (next != gathered || *sets[i] != *sets[0])
+                return "all-gather's pieces differ in more than its dimension";
+        }
+        for (const Side &side : sides)
+            if (*side.outputs[0].box != gathered || *side.outputs[0].summands != *sets[0])
+                return "all-gather does not make " + textOf(plan, side.outputs[0]);
+        return {};
+    }
+    case InstructionKind::AllToAll: {
+        if (!valid(first.dimension) || !valid(first.gatherDimension) || first.dimension == first.gatherDimension)
+            return "all-to-all has no such dimensions";
+        const auto g = static_cast<std::size_t>(first.gatherDimension);
+        for (std::size_t i = 0; i < n; ++i) {
+            std::optional<IndexMask> expected;
+            for (std::size_t j = 0; j < n; ++j) {
+                const auto piece = chunk(*sides[j].inputs[0].box, first.dimension, i);
+                if (!piece || *sets[j] != *sets[0])
+                    return "all-to-all's pieces do not divide";
+                if (!expected) {
+                    expected = piece;
+                    continue;
+                }
+                IndexMask next = *piece;
+                if (next.ranges[g].begin != expected->ranges[g].end
+                    || next.ranges[g].size() != source.box->ranges[g].size())
+                    return "all-to-all's pieces do not follow one another";
+                expected->ranges[g].end = next.ranges[g].end;
+                next.ranges[g] = expected->ranges[g];
+                if (next != *expected)
+                    return "all-to-all's pieces do not fit together";
+            }
+            if (*sides[i].outputs[0].box != *expected || *sides[i].outputs[0].summands != *sets[0])
+                return "all-to-all does not give device " + std::to_string(sides[i].device.index) + " "
+                    + textOf(plan, sides[i].outputs[0]);
+        }
+        return {};
+    }
+    case InstructionKind::Broadcast:
+        for (std::size_t i = 1; i < n; ++i)
+            if (*sides[i].outputs[0].box != *source.box || *sides[i].outputs[0].summands != *source.summands)
+                return "broadcast of " + textOf(plan, source) + " is received as "
+                    + textOf(plan, sides[i].outputs[0]);
+        return {};
+    default:
+        return std::string(name) + " is no communication";
+    }
+}
+
+} // namespace planloom

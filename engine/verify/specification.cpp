@@ -1,0 +1,88 @@
+#include "engine/verify/specification.h"
+
+#include "engine/graph/partition.h"
+
+namespace planloom {
+
+namespace {
+
+/// Does `last`, the view of the last micro-batch, lie where a buffer of the tensor lies then? Sets `moves` if that
+/// is elsewhere than in micro-batch 0.
+bool movesWithTensor(
+    const ExecutionPlan &plan, const TensorView &first, const TensorView &last, bool &moves)
+{
+    moves = first.index != last.index;
+    if (!moves)
+        return true;
+    BufferInfo buffer;
+    buffer.tensor = first.tensor;
+    buffer.index = first.index;
+    return boxOf(plan, buffer, plan.microBatches - 1) == last.index;
+}
+
+} // namespace
+
+Specification::Specification(const ExecutionPlan &plan)
+{
+    const Graph &graph = *plan.graph;
+    const std::size_t operators = graph.operators.size();
+    m_parts.resize(operators);
+    m_once.resize(operators);
+    m_summandBase.resize(operators);
+    m_inputMoves.resize(operators);
+    m_outputMoves.resize(operators);
+    m_summandCount.assign(graph.tensors.size(), 0);
+    m_made.assign(graph.tensors.size(), false);
+    m_update.assign(graph.tensors.size(), TensorId{});
+
+    for (std::size_t o = 0; o < operators; ++o) {
+        const Operator &op = graph.operators[o];
+        const OperatorId id{static_cast<std::int32_t>(o)};
+        const Partition &partition = plan.partitions[o];
+        m_once[o] = op.direction == Direction::Optimizer || plan.batch.oncePerStep[o];
+        std::vector<Range> first;
+        std::vector<Range> last;
+        if (!m_once[o]) {
+            first = microBatchRanges(plan.batch, graph, id, 0, plan.microBatches);
+            last = microBatchRanges(plan.batch, graph, id, plan.microBatches - 1, plan.microBatches);
+        }
+        const auto parts = static_cast<std::int32_t>(plan.placement[o].size());
+        for (std::int32_t p = 0; p < parts; ++p) {
+            PartSpecification &part = m_parts[o].emplace_back();
+            for (std::size_t slot = 0; slot < op.inputs.size(); ++slot)
+                part.inputs.push_back(
+                    op.inputs[slot] ? inputView(graph, op, partition, p, slot, first) : TensorView{});
+            for (std::size_t slot = 0; slot < op.outputs.size(); ++slot)
+                part.outputs.push_back(
+                    op.outputs[slot] ? outputView(graph, op, partition, p, slot, first) : TensorView{});
+        }
+        const auto check = [&](TensorId tensor, const TensorView &a, const TensorView &b, std::vector<bool> &list) {
+            bool moves = false;
+            if (tensor && !movesWithTensor(plan, a, b, moves) && m_problem.empty())
+                m_problem = "micro-batches of " + op.name + " do not match those of " + graph.at(tensor).name;
+            list.push_back(moves);
+        };
+        for (std::size_t slot = 0; slot < op.inputs.size(); ++slot)
+            check(op.inputs[slot], m_parts[o][0].inputs[slot],
+                op.inputs[slot] ? inputView(graph, op, partition, 0, slot, last) : TensorView{}, m_inputMoves[o]);
+        for (std::size_t slot = 0; slot < op.outputs.size(); ++slot) {
+            check(op.outputs[slot], m_parts[o][0].outputs[slot],
+                op.outputs[slot] ? outputView(graph, op, partition, 0, slot, last) : TensorView{}, m_outputMoves[o]);
+            m_summandBase[o].push_back(0);
+            if (!op.outputs[slot])
+                continue;
+            const auto tensor = static_cast<std::size_t>(op.outputs[slot].index);
+            m_summandBase[o].back() = m_summandCount[tensor];
+            m_summandCount[tensor] += m_parts[o][0].outputs[slot].value.count;
+            m_made[tensor] = true;
+            if (op.direction == Direction::Optimizer && graph.tensors[tensor].of)
+                // States carry the weight they belong to; which of them this one follows is told by the slots.
+                m_update[static_cast<std::size_t>(op.inputs[slot == 0 ? 0 : slot + 1].index)] = op.outputs[slot];
+        }
+    }
+    for (std::int32_t &count : m_summandCount)
+        if (count == 0)
+            count = 1;
+}
+
+} // namespace planloom

@@ -1,0 +1,77 @@
+#pragma once
+
+#include "engine/graph/mask.h"
+#include "engine/lowering/execution_plan.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace planloom {
+
+/// What the graph, the partitions and the micro-batches ask of one part of one operator, derived anew from
+/// annotations: the measure that instructions are held against.
+struct PartSpecification {
+    std::vector<TensorView> inputs{}; ///< In micro-batch 0.
+    std::vector<TensorView> outputs{};
+};
+
+/// The step that an execution plan has to carry out.
+class Specification
+{
+public:
+    explicit Specification(const ExecutionPlan &plan);
+
+    const PartSpecification &part(OperatorId op, std::int32_t part) const
+    {
+        return m_parts[static_cast<std::size_t>(op.index)][static_cast<std::size_t>(part)];
+    }
+    std::int32_t partCount(OperatorId op) const
+    {
+        return static_cast<std::int32_t>(m_parts[static_cast<std::size_t>(op.index)].size());
+    }
+
+    /// The operator runs once per step, not once per micro-batch.
+    bool oncePerStep(OperatorId op) const { return m_once[static_cast<std::size_t>(op.index)]; }
+
+    /// Number of summands of a tensor's value; 1 if it has one producer that makes it whole.
+    std::int32_t summandCount(TensorId tensor) const
+    {
+        return m_summandCount[static_cast<std::size_t>(tensor.index)];
+    }
+    /// Number of the first summand that output `slot` of `op` makes.
+    std::int32_t summandBase(OperatorId op, std::size_t slot) const
+    {
+        return m_summandBase[static_cast<std::size_t>(op.index)][slot];
+    }
+
+    /// Somebody makes this tensor in the step.
+    bool isMade(TensorId tensor) const { return m_made[static_cast<std::size_t>(tensor.index)]; }
+    /// The tensor that an optimizer operator makes of this weight or state; invalid if none does.
+    TensorId updateOf(TensorId tensor) const { return m_update[static_cast<std::size_t>(tensor.index)]; }
+
+    /// True if the view of input (or output) `slot` moves with the micro-batch, as buffers of its tensor do.
+    bool inputMoves(OperatorId op, std::size_t slot) const
+    {
+        return m_inputMoves[static_cast<std::size_t>(op.index)][slot];
+    }
+    bool outputMoves(OperatorId op, std::size_t slot) const
+    {
+        return m_outputMoves[static_cast<std::size_t>(op.index)][slot];
+    }
+
+    /// A sentence if micro-batches of some operator do not go with those of its tensors; empty if all do.
+    const std::string &problem() const { return m_problem; }
+
+private:
+    std::vector<std::vector<PartSpecification>> m_parts{};
+    std::vector<bool> m_once{};
+    std::vector<std::int32_t> m_summandCount{};
+    std::vector<std::vector<std::int32_t>> m_summandBase{};
+    std::vector<bool> m_made{};
+    std::vector<TensorId> m_update{};
+    std::vector<std::vector<bool>> m_inputMoves{};
+    std::vector<std::vector<bool>> m_outputMoves{};
+    std::string m_problem{};
+};
+
+} // namespace planloom

@@ -1,0 +1,605 @@
+#include "engine/verify/verify.h"
+
+#include "engine/verify/instruction_rules.h"
+#include "engine/verify/specification.h"
+
+#include <algorithm>
+#include <map>
+
+namespace planloom {
+
+namespace {
+
+std::size_t at(std::int32_t index)
+{
+    return static_cast<std::size_t>(index);
+}
+
+/// Life of one instance of a buffer.
+enum class Life : std::uint8_t { Unwritten, Alive, Dead };
+
+/// Carries the step out on masks: every device in its own order, communication when all its members have come.
+class Interpreter
+{
+public:
+    Interpreter(const ExecutionPlan &plan, std::stop_token stop)
+        : m_plan(plan), m_graph(*plan.graph), m_stop(std::move(stop)), m_spec(plan), m_devices(plan.devices.size())
+    {
+    }
+
+    Result<VerifyReport> run();
+
+private:
+    struct Device {
+        std::vector<std::size_t> instanceBase{}; ///< Per buffer: its first instance in `life`.
+        std::vector<Life> life{};
+        std::vector<bool> updated{}; ///< Per buffer: a persistent one that holds the new value.
+        std::vector<std::vector<bool>> added{}; ///< Per accumulator: [summand position x micro-batch].
+        std::vector<std::int64_t> missing{}; ///< Per accumulator: contributions still to come.
+        std::vector<std::vector<std::int32_t>> checkedAt{}; ///< Per segment and instruction: epoch of its last check.
+        std::int32_t epoch = 1; ///< Grows whenever a persistent buffer changes its tensor.
+        std::size_t entry = 0; ///< Position in the schedule.
+        std::size_t instruction = 0;
+        bool waiting = false; ///< At a communication that is not complete.
+    };
+
+    const DeviceProgram &program(std::int32_t device) const { return m_plan.devices[at(device)]; }
+    const Instruction *current(std::int32_t device) const;
+    bool fail(std::int32_t device, std::string reason, bool inSchedule = true);
+    bool checkStructure();
+    bool setUp(std::int32_t device);
+    Side sideOf(std::int32_t device, const Instruction &instruction) const;
+    bool readable(std::int32_t device, std::int32_t buffer, std::int32_t microBatch, const Instruction &instruction);
+    bool begin(std::int32_t device);
+    bool finish(std::int32_t device);
+    bool noteKernel(std::int32_t device, const Instruction &instruction, std::int32_t microBatch);
+    bool accumulate(std::int32_t device, const Instruction &instruction, std::int32_t microBatch);
+    bool store(std::int32_t device, const Instruction &instruction, std::int32_t microBatch);
+    bool update(std::int32_t device, std::int32_t buffer);
+    bool advance(std::int32_t device, std::vector<std::int32_t> &runnable);
+    bool communicate(std::int32_t device, std::vector<std::int32_t> &runnable);
+    bool checkEnd();
+    bool alreadyChecked(std::int32_t device);
+
+    const ExecutionPlan &m_plan;
+    const Graph &m_graph;
+    std::stop_token m_stop;
+    Specification m_spec;
+    std::vector<Device> m_devices;
+    std::vector<std::vector<std::uint8_t>> m_ran{}; ///< Per operator: [part x micro-batch] times it ran.
+    std::map<std::pair<std::int32_t, std::int32_t>, std::vector<IndexMask>> m_stored{}; ///< (tensor, micro-batch)
+    std::vector<std::int32_t> m_arrived{}; ///< Per group: members that wait.
+    VerifyReport m_report{};
+    bool m_cancelled = false;
+};
+
+const Instruction *Interpreter::current(std::int32_t device) const
+{
+    const Device &state = m_devices[at(device)];
+    const DeviceProgram &own = program(device);
+    if (state.entry >= own.schedule.size())
+        return nullptr;
+    const Segment &segment = own.segments[at(own.schedule[state.entry].segment)];
+    return &segment.instructions[state.instruction];
+}
+
+bool Interpreter::fail(std::int32_t device, std::string reason, bool inSchedule)
+{
+    if (m_report.failure)
+        return false;
+    VerifyFailure failure;
+    failure.device = DeviceId{device};
+    failure.reason = std::move(reason);
+    if (inSchedule && device >= 0) {
+        const Device &state = m_devices[at(device)];
+        if (state.entry < program(device).schedule.size()) {
+            failure.segment = program(device).schedule[state.entry].segment;
+            failure.microBatch = program(device).schedule[state.entry].microBatch;
+            failure.instruction = static_cast<std::int32_t>(state.instruction);
+        }
+    }
+    m_report.failure = std::move(failure);
+    return false;
+}
+
+/// Indices that would lead out of the plan's lists; everything after this may trust them.
+bool Interpreter::checkStructure()
+{
+    if (!m_spec.problem().empty())
+        return fail(-1, m_spec.problem(), false);
+    const auto operators = static_cast<std::int32_t>(m_graph.operators.size());
+    for (std::int32_t d = 0; d < static_cast<std::int32_t>(m_plan.devices.size()); ++d) {
+        const DeviceProgram &own = program(d);
+        const auto buffers = static_cast<std::int32_t>(own.buffers.size());
+        for (const BufferInfo &buffer : own.buffers) {
+            if (!buffer.tensor || buffer.tensor.index >= static_cast<std::int32_t>(m_graph.tensors.size()))
+                return fail(d, "a buffer names no tensor of the graph", false);
+            const Shape &shape = m_graph.at(buffer.tensor).type.shape;
+            if (buffer.index.ranges.size() != shape.size() || !contains(wholeMask(shape), buffer.index))
+                return fail(d, "a buffer's box does not lie in '" + m_graph.at(buffer.tensor).name + "'", false);
+        }
+        const auto checkList = [&](const std::vector<Instruction> &list) {
+            for (const Instruction &instruction : list) {
+                for (const auto *indices : {&instruction.inputs, &instruction.outputs})
+                    for (const std::int32_t index : *indices)
+                        if (index < -1 || index >= buffers)
+                            return fail(d, "an instruction names a buffer that does not exist", false);
+                for (const std::int32_t index : instruction.deaths)
+                    if (index < 0 || index >= buffers)
+                        return fail(d, "an instruction ends a buffer that does not exist", false);
+                if (instruction.op.index >= operators)
+                    return fail(d, "an instruction names no operator of the graph", false);
+                const bool collective = isCommunication(instruction.kind) && instruction.kind != InstructionKind::Send
+                    && instruction.kind != InstructionKind::Recv;
+                if (collective
+                    && (instruction.group < 0 || instruction.group >= static_cast<std::int32_t>(m_plan.groups.size())))
+                    return fail(d, "a collective names no group", false);
+                if ((instruction.kind == InstructionKind::Send || instruction.kind == InstructionKind::Recv)
+                    && (!instruction.peer || instruction.peer.index >= static_cast<std::int32_t>(m_plan.devices.size())
+                        || instruction.peer.index == d))
+                    return fail(d, "a send or receive names no other device", false);
+            }
+            return true;
+        };
+        if (!checkList(own.setup))
+            return false;
+        for (const Segment &segment : own.segments)
+            if (!checkList(segment.instructions))
+                return false;
+        for (const ScheduleEntry &entry : own.schedule)
+            if (entry.segment < 0 || at(entry.segment) >= own.segments.size() || entry.microBatch < 0
+                || entry.microBatch >= m_plan.microBatches)
+                return fail(d, "the schedule names a segment or micro-batch that does not exist", false);
+    }
+    for (const auto &group : m_plan.groups) {
+        std::vector<DeviceId> sorted = group;
+        std::sort(sorted.begin(), sorted.end());
+        if (sorted.empty() || sorted.front().index < 0
+            || sorted.back().index >= static_cast<std::int32_t>(m_plan.devices.size())
+            || std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end())
+            return fail(-1, "a group repeats a device, or names one that does not exist", false);
+    }
+    return true;
+}
+
+bool Interpreter::setUp(std::int32_t device)
+{
+    Device &state = m_devices[at(device)];
+    const DeviceProgram &own = program(device);
+    std::size_t instances = 0;
+    for (const BufferInfo &buffer : own.buffers) {
+        state.instanceBase.push_back(instances);
+        instances += buffer.perMicroBatch ? at(m_plan.microBatches) : 1;
+        if (buffer.persistent && buffer.perMicroBatch)
+            return fail(device, "a persistent buffer cannot belong to a micro-batch", false);
+    }
+    state.life.assign(instances, Life::Unwritten);
+    state.updated.assign(own.buffers.size(), false);
+    state.added.resize(own.buffers.size());
+    state.missing.assign(own.buffers.size(), 0);
+    for (const Segment &segment : own.segments)
+        state.checkedAt.emplace_back(segment.instructions.size(), 0);
+    for (const Instruction &instruction : own.setup) {
+        if (instruction.kind != InstructionKind::Load)
+            return fail(device, "set-up only loads persistent buffers", false);
+        const Side side = sideOf(device, instruction);
+        if (auto reason = checkLocal(m_plan, m_spec, side); !reason.empty())
+            return fail(device, std::move(reason), false);
+        const std::int32_t buffer = instruction.outputs[0];
+        if (!own.buffers[at(buffer)].persistent)
+            return fail(device, "set-up only loads persistent buffers", false);
+        Life &life = state.life[state.instanceBase[at(buffer)]];
+        if (life != Life::Unwritten)
+            return fail(device, "a persistent buffer is loaded twice", false);
+        life = Life::Alive;
+    }
+    return true;
+}
+
+Side Interpreter::sideOf(std::int32_t device, const Instruction &instruction) const
+{
+    const Device &state = m_devices[at(device)];
+    const DeviceProgram &own = program(device);
+    const auto contentOf = [&](std::int32_t index, bool written) {
+        Content content;
+        if (index < 0)
+            return content;
+        const BufferInfo &buffer = own.buffers[at(index)];
+        content.tensor = buffer.tensor;
+        if (!written && buffer.persistent && state.updated[at(index)])
+            content.tensor = m_spec.updateOf(buffer.tensor);
+        content.box = &buffer.index;
+        content.summands = &buffer.summands;
+        content.valuePart = buffer.valuePart;
+        content.perMicroBatch = buffer.perMicroBatch;
+        content.persistent = buffer.persistent;
+        return content;
+    };
+    Side side;
+    side.device = DeviceId{device};
+    side.instruction = &instruction;
+    for (const std::int32_t index : instruction.inputs)
+        side.inputs.push_back(contentOf(index, false));
+    for (const std::int32_t index : instruction.outputs)
+        side.outputs.push_back(contentOf(index, true));
+    return side;
+}
+
+bool Interpreter::readable(
+    std::int32_t device, std::int32_t index, std::int32_t microBatch, const Instruction &instruction)
+{
+    Device &state = m_devices[at(device)];
+    const BufferInfo &buffer = program(device).buffers[at(index)];
+    const Life life = state.life[state.instanceBase[at(index)] + (buffer.perMicroBatch ? at(microBatch) : 0)];
+    if (life != Life::Alive)
+        return fail(device,
+            std::string(nameOf(instruction.kind)) + " reads '" + m_graph.at(buffer.tensor).name
+                + (life == Life::Dead ? "' after it died" : "' before it is written"));
+    if (state.missing[at(index)] > 0)
+        return fail(device,
+            "'" + m_graph.at(buffer.tensor).name + "' is read while " + std::to_string(state.missing[at(index)])
+                + " of its contributions are missing");
+    return true;
+}
+
+bool Interpreter::alreadyChecked(std::int32_t device)
+{
+    Device &state = m_devices[at(device)];
+    std::int32_t &checked
+        = state.checkedAt[at(program(device).schedule[state.entry].segment)][state.instruction];
+    if (checked == state.epoch)
+        return true;
+    checked = state.epoch;
+    return false;
+}
+
+/// What holds before an instruction: its inputs are there, its outputs are free.
+bool Interpreter::begin(std::int32_t device)
+{
+    Device &state = m_devices[at(device)];
+    const Instruction &instruction = *current(device);
+    const std::int32_t microBatch = program(device).schedule[state.entry].microBatch;
+    for (const std::int32_t index : instruction.inputs)
+        if (index >= 0 && !readable(device, index, microBatch, instruction))
+            return false;
+    for (const std::int32_t index : instruction.outputs) {
+        if (index < 0)
+            continue;
+        const BufferInfo &buffer = program(device).buffers[at(index)];
+        const Life life = state.life[state.instanceBase[at(index)] + (buffer.perMicroBatch ? at(microBatch) : 0)];
+        if (buffer.persistent) {
+            if (life != Life::Alive)
+                return fail(device, "a persistent buffer is written before it is loaded");
+        } else if (life != Life::Unwritten
+            && !(instruction.kind == InstructionKind::Accumulate && life == Life::Alive))
+            return fail(device, "'" + m_graph.at(buffer.tensor).name + "' is written twice");
+    }
+    return true;
+}
+
+/// What an instruction leaves behind: outputs alive, deaths dead.
+bool Interpreter::finish(std::int32_t device)
+{
+    Device &state = m_devices[at(device)];
+    const Instruction &instruction = *current(device);
+    const std::int32_t microBatch = program(device).schedule[state.entry].microBatch;
+    const auto lifeOf = [&](std::int32_t index) -> Life & {
+        const BufferInfo &buffer = program(device).buffers[at(index)];
+        return state.life[state.instanceBase[at(index)] + (buffer.perMicroBatch ? at(microBatch) : 0)];
+    };
+    for (const std::int32_t index : instruction.outputs)
+        if (index >= 0)
+            lifeOf(index) = Life::Alive;
+    for (const std::int32_t index : instruction.deaths) {
+        if (program(device).buffers[at(index)].persistent)
+            return fail(device, "a persistent buffer cannot die");
+        Life &life = lifeOf(index);
+        if (life != Life::Alive)
+            return fail(device,
+                "'" + m_graph.at(program(device).buffers[at(index)].tensor).name + "' dies without being alive");
+        life = Life::Dead;
+    }
+    ++m_report.instructions;
+    ++state.instruction;
+    const DeviceProgram &own = program(device);
+    while (state.entry < own.schedule.size()
+        && state.instruction >= own.segments[at(own.schedule[state.entry].segment)].instructions.size()) {
+        ++state.entry;
+        state.instruction = 0;
+    }
+    return true;
+}
+
+bool Interpreter::noteKernel(std::int32_t device, const Instruction &instruction, std::int32_t microBatch)
+{
+    if (instruction.recompute)
+        return true;
+    const bool once = m_spec.oncePerStep(instruction.op);
+    if (once && microBatch != 0)
+        return fail(device, m_graph.at(instruction.op).name + " runs once per step, not in micro-batch "
+                + std::to_string(microBatch));
+    std::uint8_t &times = m_ran[at(instruction.op.index)]
+                               [at(instruction.part) * at(m_plan.microBatches) + at(microBatch)];
+    if (times++ > 0)
+        return fail(device, m_graph.at(instruction.op).name + " part " + std::to_string(instruction.part)
+                + " runs twice in micro-batch " + std::to_string(microBatch));
+    return true;
+}
+
+bool Interpreter::accumulate(std::int32_t device, const Instruction &instruction, std::int32_t microBatch)
+{
+    Device &state = m_devices[at(device)];
+    const BufferInfo &input = program(device).buffers[at(instruction.inputs[0])];
+    const std::int32_t index = instruction.outputs[0];
+    const BufferInfo &output = program(device).buffers[at(index)];
+    const auto count = output.summands.empty() ? at(m_spec.summandCount(output.tensor)) : output.summands.size();
+    const auto microBatches = at(m_plan.microBatches);
+    if (state.added[at(index)].empty()) {
+        state.added[at(index)].assign(count * microBatches, false);
+        state.missing[at(index)] = static_cast<std::int64_t>(count * microBatches);
+    }
+    std::vector<std::int32_t> summands = input.summands;
+    if (summands.empty())
+        summands.push_back(0);
+    for (const std::int32_t summand : summands) {
+        std::size_t position = at(summand);
+        if (!output.summands.empty())
+            position = static_cast<std::size_t>(
+                std::lower_bound(output.summands.begin(), output.summands.end(), summand) - output.summands.begin());
+        if (position >= count)
+            return fail(device, "accumulate adds a summand that its buffer does not hold");
+        const std::size_t bit = position * microBatches + at(microBatch);
+        if (state.added[at(index)][bit])
+            return fail(device, "a summand of '" + m_graph.at(output.tensor).name + "' is added twice in micro-batch "
+                    + std::to_string(microBatch));
+        state.added[at(index)][bit] = true;
+        --state.missing[at(index)];
+    }
+    return true;
+}
+
+bool Interpreter::store(std::int32_t device, const Instruction &instruction, std::int32_t microBatch)
+{
+    const BufferInfo &input = program(device).buffers[at(instruction.inputs[0])];
+    const std::int32_t slot = input.perMicroBatch ? microBatch : 0;
+    if (!input.perMicroBatch && microBatch != 0)
+        return fail(device, "an output of the step is stored in a later micro-batch");
+    auto &boxes = m_stored[{input.tensor.index, slot}];
+    const IndexMask box = boxOf(m_plan, input, microBatch);
+    for (const IndexMask &other : boxes)
+        if (const auto both = intersection(box, other); both && elementCount(shapeOf(*both)) > 0)
+            return fail(device, "'" + m_graph.at(input.tensor).name + "' reaches the host twice");
+    boxes.push_back(box);
+    return true;
+}
+
+bool Interpreter::update(std::int32_t device, std::int32_t buffer)
+{
+    Device &state = m_devices[at(device)];
+    if (state.updated[at(buffer)])
+        return fail(device, "'" + m_graph.at(program(device).buffers[at(buffer)].tensor).name + "' is updated twice");
+    state.updated[at(buffer)] = true;
+    ++state.epoch;
+    return true;
+}
+
+/// Runs a device until it waits or ends.
+bool Interpreter::advance(std::int32_t device, std::vector<std::int32_t> &runnable)
+{
+    Device &state = m_devices[at(device)];
+    while (const Instruction *instruction = current(device)) {
+        if ((m_report.instructions & 0xfff) == 0 && m_stop.stop_requested()) {
+            m_cancelled = true;
+            return false;
+        }
+        if (isCommunication(instruction->kind))
+            return communicate(device, runnable);
+        const std::int32_t microBatch = program(device).schedule[state.entry].microBatch;
+        if (!begin(device))
+            return false;
+        if (!alreadyChecked(device))
+            if (auto reason = checkLocal(m_plan, m_spec, sideOf(device, *instruction)); !reason.empty())
+                return fail(device, std::move(reason));
+        switch (instruction->kind) {
+        case InstructionKind::Kernel:
+            if (!noteKernel(device, *instruction, microBatch))
+                return false;
+            if (m_graph.at(instruction->op).direction == Direction::Optimizer)
+                for (const std::int32_t index : instruction->outputs)
+                    if (index >= 0 && program(device).buffers[at(index)].persistent && !update(device, index))
+                        return false;
+            break;
+        case InstructionKind::Accumulate:
+            if (!accumulate(device, *instruction, microBatch))
+                return false;
+            break;
+        case InstructionKind::Store:
+            if (!store(device, *instruction, microBatch))
+                return false;
+            break;
+        case InstructionKind::Update:
+            if (!update(device, instruction->outputs[0]))
+                return false;
+            break;
+        case InstructionKind::Load:
+            if (program(device).buffers[at(instruction->outputs[0])].persistent)
+                return fail(device, "a persistent buffer is loaded again");
+            break;
+        default: break;
+        }
+        if (!finish(device))
+            return false;
+    }
+    return true;
+}
+
+/// `device` has come to a communication; carries it out if it is the last to come.
+bool Interpreter::communicate(std::int32_t device, std::vector<std::int32_t> &runnable)
+{
+    Device &state = m_devices[at(device)];
+    const Instruction &instruction = *current(device);
+    std::vector<std::int32_t> members;
+    if (instruction.kind == InstructionKind::Send || instruction.kind == InstructionKind::Recv) {
+        state.waiting = true;
+        const std::int32_t peer = instruction.peer.index;
+        if (!m_devices[at(peer)].waiting)
+            return true;
+        const Instruction &other = *current(peer);
+        const bool isSend = instruction.kind == InstructionKind::Send;
+        if (other.kind != (isSend ? InstructionKind::Recv : InstructionKind::Send) || other.peer.index != device)
+            return true; // it waits for somebody else; if nobody comes, that is a deadlock
+        const std::int32_t ownBatch = program(device).schedule[state.entry].microBatch;
+        const Device &there = m_devices[at(peer)];
+        if (other.tag != instruction.tag || program(peer).schedule[there.entry].microBatch != ownBatch)
+            return fail(device, "send and receive between devices " + std::to_string(device) + " and "
+                    + std::to_string(peer) + " do not belong together");
+        members = isSend ? std::vector{device, peer} : std::vector{peer, device};
+    } else {
+        const auto &group = m_plan.groups[at(instruction.group)];
+        if (std::find(group.begin(), group.end(), DeviceId{device}) == group.end())
+            return fail(device, "device " + std::to_string(device) + " is not in the group of its "
+                    + nameOf(instruction.kind));
+        state.waiting = true;
+        std::int32_t &arrived = m_arrived[at(instruction.group)];
+        if (++arrived < static_cast<std::int32_t>(group.size()))
+            return true;
+        arrived = 0;
+        for (const DeviceId member : group)
+            members.push_back(member.index);
+        const std::int32_t ownBatch = program(device).schedule[state.entry].microBatch;
+        for (const std::int32_t member : members) {
+            const Instruction *other = current(member);
+            if (!m_devices[at(member)].waiting || !other || other->kind != instruction.kind
+                || other->group != instruction.group)
+                return fail(device, std::string(nameOf(instruction.kind)) + " finds device " + std::to_string(member)
+                        + " at something else");
+            if (program(member).schedule[m_devices[at(member)].entry].microBatch != ownBatch)
+                return fail(device, std::string(nameOf(instruction.kind)) + " mixes micro-batches");
+        }
+    }
+    bool checked = true;
+    for (const std::int32_t member : members) {
+        if (!begin(member))
+            return false;
+        checked = alreadyChecked(member) && checked;
+    }
+    if (!checked) {
+        std::vector<Side> sides;
+        for (const std::int32_t member : members)
+            sides.push_back(sideOf(member, *current(member)));
+        if (auto reason = checkCommunication(m_plan, m_spec, sides); !reason.empty())
+            return fail(device, std::move(reason));
+    }
+    for (const std::int32_t member : members) {
+        m_devices[at(member)].waiting = false;
+        if (!finish(member))
+            return false;
+        runnable.push_back(member);
+    }
+    return true;
+}
+
+bool Interpreter::checkEnd()
+{
+    for (std::size_t o = 0; o < m_graph.operators.size(); ++o) {
+        const OperatorId id{static_cast<std::int32_t>(o)};
+        const std::int32_t times = m_spec.oncePerStep(id) ? 1 : m_plan.microBatches;
+        for (std::int32_t part = 0; part < m_spec.partCount(id); ++part)
+            for (std::int32_t i = 0; i < times; ++i)
+                if (m_ran[o][at(part) * at(m_plan.microBatches) + at(i)] == 0)
+                    return fail(m_plan.placement[o][at(part)].index,
+                        m_graph.operators[o].name + " part " + std::to_string(part) + " does not run in micro-batch "
+                            + std::to_string(i),
+                        false);
+    }
+    for (std::int32_t d = 0; d < static_cast<std::int32_t>(m_plan.devices.size()); ++d) {
+        const Device &state = m_devices[at(d)];
+        for (std::size_t b = 0; b < program(d).buffers.size(); ++b) {
+            const BufferInfo &buffer = program(d).buffers[b];
+            const std::string name = "'" + m_graph.at(buffer.tensor).name + "'";
+            if (buffer.persistent && m_spec.updateOf(buffer.tensor) && !state.updated[b])
+                return fail(d, name + " is not updated on this device", false);
+            if (!buffer.perMicroBatch)
+                continue;
+            for (std::int32_t i = 0; i < m_plan.microBatches; ++i)
+                if (state.life[state.instanceBase[b] + at(i)] == Life::Alive)
+                    return fail(d, name + " never dies in micro-batch " + std::to_string(i), false);
+        }
+    }
+    for (const TensorId output : m_graph.outputs) {
+        const BatchRole role = m_plan.batch.tensorRole[at(output.index)];
+        const Shape &shape = m_graph.at(output).type.shape;
+        // Values of the step are stored once; others in every micro-batch, which cut them only if they are Split.
+        const std::int32_t times = m_stored.count({output.index, 0}) > 0 && role == BatchRole::Step
+            ? 1
+            : m_plan.microBatches;
+        for (std::int32_t i = 0; i < times; ++i) {
+            std::int64_t volume = 0;
+            if (const auto it = m_stored.find({output.index, i}); it != m_stored.end())
+                for (const IndexMask &box : it->second)
+                    volume += elementCount(shapeOf(box));
+            std::int64_t expected = elementCount(shape);
+            if (role == BatchRole::Split)
+                expected /= m_plan.microBatches;
+            if (volume != expected || m_stored.count({output.index, i}) == 0)
+                return fail(-1, "'" + m_graph.at(output).name + "' does not reach the host whole in micro-batch "
+                        + std::to_string(i), false);
+        }
+    }
+    return true;
+}
+
+Result<VerifyReport> Interpreter::run()
+{
+    if (!checkStructure())
+        return m_report;
+    for (std::size_t o = 0; o < m_graph.operators.size(); ++o)
+        m_ran.emplace_back(m_plan.placement[o].size() * at(m_plan.microBatches), std::uint8_t{0});
+    m_arrived.resize(m_plan.groups.size());
+    std::vector<std::int32_t> runnable;
+    for (std::int32_t d = static_cast<std::int32_t>(m_devices.size()); d-- > 0;) {
+        if (!setUp(d))
+            return m_report;
+        Device &state = m_devices[at(d)];
+        const DeviceProgram &own = program(d);
+        while (state.entry < own.schedule.size() && own.segments[at(own.schedule[state.entry].segment)].instructions.empty())
+            ++state.entry;
+        runnable.push_back(d);
+    }
+    while (!runnable.empty()) {
+        const std::int32_t device = runnable.back();
+        runnable.pop_back();
+        if (!advance(device, runnable)) {
+            if (m_cancelled)
+                return Error{ErrorCode::Cancelled, "verification was stopped", {}, {}};
+            return m_report;
+        }
+    }
+    for (std::int32_t d = 0; d < static_cast<std::int32_t>(m_devices.size()); ++d)
+        if (const Instruction *instruction = current(d)) {
+            fail(d, std::string(nameOf(instruction->kind)) + " waits for ever: the devices' orders deadlock");
+            return m_report;
+        }
+    checkEnd();
+    return m_report;
+}
+
+} // namespace
+
+Result<VerifyReport> verify(const ExecutionPlan &plan, std::stop_token stop)
+{
+    const std::size_t operators = plan.graph->operators.size();
+    if (plan.partitions.size() != operators || plan.placement.size() != operators || plan.devices.empty()
+        || plan.microBatches < 1)
+        return Error{ErrorCode::InvalidInput, "the plan does not belong to its graph: it has decisions for "
+                + std::to_string(plan.partitions.size()) + " of " + std::to_string(operators) + " operators",
+            "solve the model again", "plan"};
+    for (std::size_t o = 0; o < operators; ++o)
+        if (static_cast<std::size_t>(partCount(plan.partitions[o])) != plan.placement[o].size())
+            return Error{ErrorCode::InvalidInput,
+                plan.graph->operators[o].name + " does not have one device per part", "solve the model again",
+                "operator:" + plan.graph->operators[o].name};
+    return Interpreter(plan, std::move(stop)).run();
+}
+
+} // namespace planloom
