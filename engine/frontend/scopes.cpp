@@ -74,15 +74,20 @@ void scopesFromNames(Graph &graph)
     }
 }
 
-/// A module of one operator (a layer norm, a projection) is that operator: its scope is dissolved into the outer
-/// one, whose contents then read as an expert writes them.
+/// A module of one operator, or of what one node became (a projection, a batch norm), is that operator: its scope is
+/// dissolved into the outer one, whose contents then read as an expert writes them.
 void dissolveSingles(Graph &graph)
 {
-    std::vector<std::int32_t> contents(graph.scopes.size()); // operators and surviving inner scopes
+    std::vector<std::int32_t> contents(graph.scopes.size()); // nodes and surviving inner scopes
     std::vector<bool> hasInner(graph.scopes.size());
+    std::vector<const Operator *> last(graph.scopes.size());
     for (const Operator &op : graph.operators) {
-        if (op.direction == Direction::Forward)
+        if (op.direction != Direction::Forward)
+            continue;
+        const Operator *&before = last[at(op.scope)];
+        if (before == nullptr || before->sources != op.sources)
             ++contents[at(op.scope)];
+        before = &op;
     }
     std::vector<bool> dissolved(graph.scopes.size());
     for (std::size_t i = graph.scopes.size(); i-- > 1;) { // inner scopes stand behind outer ones

@@ -61,6 +61,13 @@ TEST(Scopes, OfOneOperatorDissolve)
     EXPECT_EQ(paths(graph), (Paths{"h.3.attn", "h.3.attn", "h.3", "h.3"}));
 }
 
+TEST(Scopes, OfOneNodeThatBecameSeveralOperatorsDissolve)
+{
+    const Graph graph = chain({{"/layer1/bn1/BatchNormalization", kTanh}, {"/layer1/bn1/BatchNormalization", kAbs},
+        {"/layer1/relu/Relu", kAbs}, {"/head/a/X", kTanh}, {"/head/a/Y", kTanh}});
+    EXPECT_EQ(paths(graph), (Paths{"layer1", "layer1", "layer1", "head.a", "head.a"}));
+}
+
 TEST(Scopes, OfFusedOperatorsAreWhatTheirNodesShare)
 {
     const Graph graph = chain({{"/a/b/c/X /a/b/d/Y", kTanh}, {"/a/b/Z", kAbs}, {"/a/bc/X /a/b/Y", kAbs}, {"/a/Q", kAbs}});

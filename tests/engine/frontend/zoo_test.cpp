@@ -1,9 +1,11 @@
 #include "engine/frontend/zoo.h"
 
 #include "engine/frontend/training.h"
+#include "tests/engine/frontend/run_graph.h"
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <set>
 
 namespace planloom {
@@ -64,7 +66,7 @@ const std::vector<std::string> kSmallModels{"zoo:gpt?layers=2&hidden=16&heads=2&
     "zoo:t5?layers=2&hidden=16&heads=2&d_kv=8&ffn=32&src=8&tgt=6&batch=2&vocab=20&dropout=0.1",
     "zoo:swin?layers=2&hidden=8&heads=2&window=2&image=32&patch=2&classes=5&batch=2&dropout=0.1",
     "zoo:evoformer?layers=2&msa=8&pair=8&single=6&seqs=3&residues=4&heads=2&pair_heads=2&head_width=4&triangle=6",
-    "zoo:resnet?depth=18&width=4&image=32&classes=5&batch=2", "zoo:resnet?depth=50&width=4&image=32&classes=5&batch=2",
+    "zoo:resnet?depth=18&width=2&image=64&classes=5&batch=4", "zoo:resnet?depth=50&width=2&image=64&classes=5&batch=4",
     "zoo:vgg?depth=11&width=4&head=8&image=32&classes=5&batch=2",
     "zoo:moe?layers=2&hidden=16&heads=2&seq=8&batch=2&vocab=20&experts=4", "zoo:mlp?layers=3&hidden=8&input=6&batch=4"};
 
@@ -100,6 +102,46 @@ TEST(Zoo, EveryOperatorIsAnnotated)
         ASSERT_TRUE(graph) << describe(graph.error());
         for (const Operator &op : graph->operators)
             EXPECT_EQ(op.annotationProblem, "") << spec << ": " << op.name;
+    }
+}
+
+TEST(Zoo, SmallModelsRunAndTheirGradientsAreDifferencesOfTheLoss)
+{
+    constexpr double kStep = 1e-6;
+    for (const std::string &spec : kSmallModels) {
+        SCOPED_TRACE(spec);
+        const auto forward = buildZooModel(spec);
+        ASSERT_TRUE(forward) << describe(forward.error());
+        auto training = buildTrainingStep(*forward);
+        ASSERT_TRUE(training) << describe(training.error());
+        const Graph graph = testing_support::inDouble(*training);
+        testing_support::GraphRunner runner(graph, 5);
+        ASSERT_TRUE(runner.run());
+        ASSERT_TRUE(std::isfinite(runner.get(graph.loss)));
+        std::vector<std::pair<TensorId, TensorId>> gradients; // with the weight
+        for (std::size_t i = 0; i < graph.tensors.size(); ++i) {
+            const Tensor &tensor = graph.tensors[i];
+            if (tensor.role == TensorRole::Gradient && graph.at(tensor.of).role == TensorRole::Weight)
+                gradients.emplace_back(TensorId{static_cast<std::int32_t>(i)}, tensor.of);
+        }
+        ASSERT_FALSE(gradients.empty());
+        std::mt19937 random(7);
+        for (int sample = 0; sample < 12; ++sample) {
+            const auto [gradient, weight] = gradients[random() % gradients.size()];
+            const std::int64_t element
+                = static_cast<std::int64_t>(random()) % elementCount(graph.at(weight).type.shape);
+            const double value = runner.get(weight, element);
+            double losses[2];
+            for (const int side : {0, 1}) {
+                testing_support::GraphRunner moved = runner;
+                moved.set(weight, element, value + (side == 0 ? -kStep : kStep));
+                ASSERT_TRUE(moved.run());
+                losses[side] = moved.get(graph.loss);
+            }
+            const double difference = (losses[1] - losses[0]) / (2 * kStep);
+            EXPECT_NEAR(runner.get(gradient, element), difference, 1e-5 * std::max(1.0, std::abs(difference)))
+                << graph.at(gradient).name << " element " << element;
+        }
     }
 }
 
