@@ -1,6 +1,7 @@
 #include "engine/kernels/iteration.h"
 #include "engine/kernels/kernel_call.h"
 #include "engine/kernels/kernel_table.h"
+#include "engine/kernels/vector_math.h"
 
 #include <algorithm>
 #include <bit>
@@ -178,12 +179,22 @@ Result<void> classify(const KernelCall &call)
 }
 
 /// Mixes all bits of `x` (the finaliser of the SplitMix64 generator).
-std::uint64_t mixed(std::uint64_t x)
+PLANLOOM_INLINE std::uint64_t mixed(std::uint64_t x)
 {
     x += 0x9e3779b97f4a7c15ULL;
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
     x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
     return x ^ (x >> 31);
+}
+
+/// One run of elements that lie behind one another in the whole pTensor as well.
+PLANLOOM_HOT void dropRun(const float *x, float *y, std::int64_t count, std::uint64_t key, std::uint64_t first,
+    std::uint64_t bound, float scale)
+{
+    for (std::int64_t i = 0; i < count; ++i) {
+        const float kept = x[i] * scale;
+        y[i] = mixed(key ^ mixed(first + static_cast<std::uint64_t>(i))) >> 11 >= bound ? kept : 0.0f;
+    }
 }
 
 /// y = x / (1 - ratio) where element i of the whole pTensor is kept, else 0. `place` says where the part lies.
@@ -213,6 +224,12 @@ Result<void> drop(const KernelCall &call, const Buffer &x, const Buffer &y, cons
         T *to = elements<T>(y);
         const LoopNest<2> nest(place.shape, {denseStrides(place.shape), wholeStrides});
         nest.forEachRow([&](const auto &at, std::int64_t count, const auto &steps) {
+            if constexpr (std::is_same_v<T, float>) {
+                if (steps[0] == 1 && steps[1] == 1) {
+                    dropRun(from + at[0], to + at[0], count, key, static_cast<std::uint64_t>(first + at[1]), bound, scale);
+                    return;
+                }
+            }
             for (std::int64_t i = 0; i < count; ++i) {
                 const std::int64_t here = at[0] + i * steps[0];
                 const auto index = static_cast<std::uint64_t>(first + at[1] + i * steps[1]);
