@@ -193,7 +193,8 @@ Result<RunOutcome> runOnCpu(
         return Error{ErrorCode::InvalidInput, "steps must be at least 1", {}, {}};
     TRY_VOID(checkRunnable(plan));
     TRY(auto outcome, runOnce(plan, options, events, stop));
-    if (!plan.graph->loss.valid() || options.findNaN || !events.warning)
+    const TensorId loss = plan.graph->loss;
+    if (!loss.valid() || !outcome.outputs.contains(plan.graph->at(loss).name) || options.findNaN || !events.warning)
         return outcome;
     const auto broken = std::find_if(
         outcome.losses.begin(), outcome.losses.end(), [](double loss) { return std::isnan(loss); });

@@ -329,9 +329,8 @@ TYPED_TEST(CommunicatorTest, MessagesArriveByKeyAndInOrder)
         const std::int32_t me = end.device().index;
         for (std::int32_t peer = 0; peer < kDevices; ++peer)
             for (std::int32_t m = 0; m < 4; ++m)
-                for (std::int32_t k = 0; k < 2; ++k)
-                    if (peer != me)
-                        EXPECT_TRUE(end.send({{peer}, 7, m}, blockOf(((me * 10 + peer) * 10 + m) * 10 + k)));
+                for (std::int32_t k = 0; peer != me && k < 2; ++k)
+                    EXPECT_TRUE(end.send({{peer}, 7, m}, blockOf(((me * 10 + peer) * 10 + m) * 10 + k)));
         for (std::int32_t m = 3; m >= 0; --m) { // in another order than they were sent
             for (std::int32_t peer = kDevices; peer-- > 0;) {
                 for (std::int32_t k = 0; peer != me && k < 2; ++k) {

@@ -1,0 +1,39 @@
+#pragma once
+
+#include "engine/base/result.h"
+#include "engine/runtime/run.h"
+
+#include <stop_token>
+#include <string>
+
+namespace planloom {
+
+/// How far a run may be from the reference. Relative to max(max|b|, 1e-3 G), b a reference tensor and G the largest
+/// value of its group (outputs, gradients, weights).
+struct CheckTolerances {
+    double loss = 1e-5; ///< Relative to the loss alone.
+    double outputs = 1e-4;
+    double gradients = 1e-4;
+    double weights = 1e-4;
+};
+
+/// Compares losses of all steps, outputs, gradients and updated weights.
+///
+/// Elements of a weight whose reference gradient is below what rounding makes of a zero are left out: AdamW turns any
+/// such gradient into a full step, so that its sign is chance. The gradients themselves are compared everywhere.
+/// @return InvalidInput if the two have different steps, names or shapes
+Result<CheckReport> compareOutcomes(
+    const RunOutcome &got, const RunOutcome &reference, const CheckTolerances &tolerances = {});
+
+/// Name of the first operator, in graph order, one of whose outputs differs between two runs with `keepAll`; empty
+/// if none does. Tensors that only one of the runs has are passed by.
+std::string firstDifference(
+    const Graph &graph, const RunOutcome &got, const RunOutcome &reference, double tolerance = 1e-4);
+
+/// Runs `reference`, the unpartitioned model in as many micro-batches, as `plan` was run, compares, and if something differs
+/// runs one step of both again with `keepAll` to name the first operator that does.
+/// @param got  outcome of `plan` under `options`, which had `keepGradients`
+Result<CheckReport> checkAgainst(const ExecutionPlan &reference, const ExecutionPlan &plan, const RunOutcome &got,
+    const RunOptions &options, const CheckTolerances &tolerances = {}, std::stop_token stop = {});
+
+} // namespace planloom
