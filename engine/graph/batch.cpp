@@ -1,6 +1,7 @@
 #include "engine/graph/batch.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <utility>
@@ -512,6 +513,43 @@ BatchInfo analyseBatch(const Graph &graph)
         }
     }
     return onePiece(graph, size, reason);
+}
+
+BatchInfo wholeBatchInfo(const Graph &graph)
+{
+    BatchInfo info;
+    info.size = batchSize(graph);
+    info.mostMicroBatches = std::numeric_limits<std::int32_t>::max();
+    info.tensorRole.assign(graph.tensors.size(), BatchRole::Same);
+    info.tensorDimension.assign(graph.tensors.size(), -1);
+    info.operatorDimension.assign(graph.operators.size(), -1);
+    info.oncePerStep.assign(graph.operators.size(), false);
+    for (const TensorId input : graph.inputs)
+        info.tensorRole[at(input)] = BatchRole::Local;
+    for (std::size_t i = 0; i < graph.operators.size(); ++i) {
+        const Operator &op = graph.operators[i];
+        if (op.direction == Direction::Optimizer) {
+            info.oncePerStep[i] = true;
+            for (const TensorId output : op.outputs)
+                if (output)
+                    info.tensorRole[at(output)] = BatchRole::Step;
+            continue;
+        }
+        const bool local = std::any_of(op.inputs.begin(), op.inputs.end(), [&](TensorId id) {
+            return id && info.tensorRole[at(id)] != BatchRole::Same;
+        });
+        for (const TensorId output : op.outputs) {
+            if (!output)
+                continue;
+            const bool collects = op.direction == Direction::Backward
+                && graph.at(output).role == TensorRole::Gradient
+                && info.tensorRole[at(graph.at(output).of)] == BatchRole::Same;
+            info.tensorRole[at(output)] = collects ? BatchRole::Summand : local ? BatchRole::Local : BatchRole::Same;
+        }
+    }
+    if (graph.loss)
+        info.tensorRole[at(graph.loss)] = BatchRole::Summand;
+    return info;
 }
 
 std::vector<Range> microBatchRanges(const BatchInfo &batch, const Graph &graph, OperatorId op,

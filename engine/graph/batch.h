@@ -45,6 +45,11 @@ struct BatchInfo {
 /// training framework.
 BatchInfo analyseBatch(const Graph &graph);
 
+/// Micro-batches that are whole batches of the model (gradient accumulation): nothing is cut, every micro-batch
+/// feeds the inputs anew, what depends on them is Local, and gradients of weights, like the loss, add up over the
+/// micro-batches without being divided by their number.
+BatchInfo wholeBatchInfo(const Graph &graph);
+
 /// Ranges per identifier that micro-batch `microBatch` of `microBatches` gives an operator: the outer ranges
 /// of `partBox`. Empty (the whole operator) for operators without a batch identifier.
 std::vector<Range> microBatchRanges(const BatchInfo &batch, const Graph &graph, OperatorId op,

@@ -56,10 +56,10 @@ Result<TransformedGraph> transform(const Plan &plan)
 {
     const Graph &graph = *plan.graph;
     TransformedGraph result;
-    result.batch = analyseBatch(graph);
+    result.batch = plan.wholeBatches ? wholeBatchInfo(graph) : analyseBatch(graph);
     if (plan.microBatches < 1)
         return Error{ErrorCode::InvalidInput, "a plan needs at least one micro-batch", {}, "micro-batches"};
-    if (plan.microBatches > 1) {
+    if (plan.microBatches > 1 && !plan.wholeBatches) {
         if (result.batch.mostMicroBatches < plan.microBatches)
             return Error{ErrorCode::InvalidInput,
                 "the mini-batch cannot be cut in " + std::to_string(plan.microBatches) + " micro-batches: "

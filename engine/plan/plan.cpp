@@ -91,7 +91,7 @@ Result<void> validate(const Plan &plan)
     }
     if (plan.deviceCount < 1 || plan.microBatches < 1 || plan.stageCount < 1)
         return wrong("expected at least one device, micro-batch and stage");
-    if (plan.microBatches > 1) {
+    if (plan.microBatches > 1 && !plan.wholeBatches) {
         const BatchInfo batch = analyseBatch(graph);
         if (plan.microBatches > batch.mostMicroBatches || batch.size % plan.microBatches != 0) {
             return wrong(std::to_string(plan.microBatches) + " micro-batches of a mini-batch of "

@@ -48,6 +48,7 @@ struct Plan {
     GraphSnapshot graph{};
     std::int32_t deviceCount = 1;
     std::int32_t microBatches = 1;
+    bool wholeBatches = false; ///< Every micro-batch is a whole batch of the model, not a part of one.
     std::int32_t stageCount = 1;
     ScheduleKind schedule = ScheduleKind::Sequential;
     std::vector<OperatorDecision> decisions{}; ///< By operator index. Backward ones mirror their forwards.
