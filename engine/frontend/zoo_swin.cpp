@@ -87,12 +87,11 @@ TensorId windowAttention(ZooBuilder &b, TensorId x, const Stage &stage, bool shi
         return x;
     const std::int64_t places = in[1];
     const std::int64_t width = in[2];
-    const std::vector<TensorId> parts = b.add(OperatorKind::Split, {b.linear(x, 3 * width, "qkv")},
-        attributesOf({{"axis", 2}, {"sizes", Integers{width, width, width}}}), "split");
-    TensorId query = b.splitHeads(parts[0], stage.heads, "query");
+    // Weights of their own, as in GPT: heads can be split between devices.
+    TensorId query = b.splitHeads(b.linear(x, width, "q"), stage.heads, "query");
     query = b.scaled(query, 1 / std::sqrt(static_cast<double>(width / stage.heads)), "scale");
-    const TensorId key = b.splitHeads(parts[1], stage.heads, "key", true);
-    const TensorId value = b.splitHeads(parts[2], stage.heads, "value");
+    const TensorId key = b.splitHeads(b.linear(x, width, "k"), stage.heads, "key", true);
+    const TensorId value = b.splitHeads(b.linear(x, width, "v"), stage.heads, "value");
     TensorId scores = b.one(OperatorKind::MatMul, {query, key}, {}, "scores");
     const std::int64_t entries = (2 * stage.window - 1) * (2 * stage.window - 1);
     const TensorId table = b.weight("relative_position_bias_table", {entries, stage.heads});

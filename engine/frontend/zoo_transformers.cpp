@@ -7,17 +7,15 @@ namespace planloom {
 
 namespace {
 
-/// [b s h] -> [b s h]
+/// [b s h] -> [b s h]. Queries, keys and values have weights of their own (GPT-2's files join them in one c_attn):
+/// the same numbers of parameters and FLOPs, and heads can be split between devices from the weights on.
 TensorId gptAttention(ZooBuilder &b, TensorId x, TensorId mask, std::int64_t heads)
 {
     const auto inside = b.scope("attn");
     const std::int64_t hidden = b.shape(x).empty() ? 1 : b.shape(x).back();
-    const TensorId joint = b.linear(x, 3 * hidden, "c_attn", true, false);
-    const std::vector<TensorId> parts = b.add(OperatorKind::Split, {joint},
-        attributesOf({{"axis", 2}, {"sizes", std::vector<std::int64_t>{hidden, hidden, hidden}}}), "split");
-    const TensorId query = b.splitHeads(parts[0], heads, "query");
-    const TensorId key = b.splitHeads(parts[1], heads, "key", true);
-    const TensorId value = b.splitHeads(parts[2], heads, "value");
+    const TensorId query = b.splitHeads(b.linear(x, hidden, "q_attn", true, false), heads, "query");
+    const TensorId key = b.splitHeads(b.linear(x, hidden, "k_attn", true, false), heads, "key", true);
+    const TensorId value = b.splitHeads(b.linear(x, hidden, "v_attn", true, false), heads, "value");
     TensorId scores = b.one(OperatorKind::MatMul, {query, key}, {}, "scores");
     scores = b.scaled(scores, 1 / std::sqrt(static_cast<double>(hidden / heads)), "scale");
     const TensorId shares = b.dropout(b.softmax(b.masked(scores, mask, "masked"), "softmax"), "attn_dropout");
