@@ -20,7 +20,9 @@ void fold(MatrixProduct<T> &p)
         if (loop.extent == 1)
             continue;
         if (kept.empty()) {
-            if (loop.b == 0 && loop.c != 0 && (p.m == 1 || (loop.a == p.m * p.aRow && loop.c == p.m * p.cRow))) {
+            const bool rowsFree = p.m == 1 && (p.cColumn == 1 || p.n == 1);
+            if (loop.b == 0 && loop.c != 0
+                && (rowsFree || (p.m != 1 && loop.a == p.m * p.aRow && loop.c == p.m * p.cRow))) {
                 if (p.m == 1) {
                     p.aRow = loop.a;
                     p.cRow = loop.c;

@@ -229,6 +229,26 @@ Result<void> runParts(const Graph &graph, const Operator &op, const Partition &p
     return {};
 }
 
+std::vector<double> numbersOf(const Graph &graph, TensorId tensor, const Values &values)
+{
+    const TensorType &type = graph.at(tensor).type;
+    std::vector<double> numbers;
+    for (std::int64_t i = 0; i < elementCount(type.shape); ++i)
+        numbers.push_back(numberAt(values[static_cast<std::size_t>(tensor.index)], type.dataType, i));
+    return numbers;
+}
+
+Result<std::vector<double>> outputOf(const Example &example, std::size_t slot, std::uint64_t seed, Values *values)
+{
+    TRY(const Graph graph, graphOf(example));
+    Values drawn = drawValues(example, graph, seed);
+    TRY_VOID(runParts(graph, graph.operators[0], {}, drawn));
+    std::vector<double> numbers = numbersOf(graph, graph.operators[0].outputs[slot], drawn);
+    if (values != nullptr)
+        *values = std::move(drawn);
+    return numbers;
+}
+
 std::vector<Partition> partitionsOf(const Operator &op)
 {
     std::vector<Split> singles;

@@ -26,6 +26,13 @@ Values drawValues(const Example &example, const Graph &graph, std::uint64_t seed
 /// @return CheckFailed if the parts do not cover an output exactly; errors of the kernel
 Result<void> runParts(const Graph &graph, const Operator &op, const Partition &partition, Values &values);
 
+/// Numbers of output `slot` of an example, run whole on values drawn with `seed`; `values`, if given, receives all.
+Result<std::vector<double>> outputOf(
+    const Example &example, std::size_t slot = 0, std::uint64_t seed = 1, Values *values = nullptr);
+
+/// A tensor's values as numbers.
+std::vector<double> numbersOf(const Graph &graph, TensorId tensor, const Values &values);
+
 /// Every partition worth trying on `op`: each splittable identifier in 2 to 4 equal parts and unevenly,
 /// replicas, Value splits where its inputs are linear, and pairs of these.
 std::vector<Partition> partitionsOf(const Operator &op);

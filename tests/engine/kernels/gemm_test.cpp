@@ -1,0 +1,216 @@
+#include "engine/kernels/gemm.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+#include <vector>
+
+namespace planloom {
+
+namespace {
+
+/// A random product: extents, operands transposed or not, rows further apart than needed, batch loops.
+struct RandomProduct {
+    MatrixProduct<double> product{};
+    std::vector<double> a{};
+    std::vector<double> b{};
+    std::vector<double> bias{};
+    std::vector<double> c{};
+};
+
+class Dice
+{
+public:
+    explicit Dice(std::uint64_t seed) : m_random(seed) { }
+    std::int64_t below(std::int64_t bound) { return std::uniform_int_distribution<std::int64_t>(0, bound - 1)(m_random); }
+    std::vector<double> numbers(std::int64_t count)
+    {
+        std::vector<double> made(static_cast<std::size_t>(count));
+        for (double &number : made)
+            number = std::uniform_real_distribution<double>(-1, 1)(m_random);
+        return made;
+    }
+
+private:
+    std::mt19937_64 m_random;
+};
+
+RandomProduct drawProduct(std::uint64_t seed)
+{
+    Dice dice(seed);
+    RandomProduct made;
+    MatrixProduct<double> &p = made.product;
+    const std::vector<std::int64_t> extents{1, 1, 2, 3, 7, 16, 33, 70};
+    p.m = extents[static_cast<std::size_t>(dice.below(8))];
+    p.n = extents[static_cast<std::size_t>(dice.below(8))];
+    p.k = seed % 17 == 0 ? 600 : extents[static_cast<std::size_t>(dice.below(8))];
+    const auto lay = [&dice](std::int64_t rows, std::int64_t columns, std::int64_t &row, std::int64_t &column) {
+        const std::int64_t gap = dice.below(3);
+        if (dice.below(2) == 0) {
+            column = 1;
+            row = columns + gap;
+            return rows * row;
+        }
+        row = 1;
+        column = rows + gap;
+        return columns * column;
+    };
+    std::int64_t sizeA = lay(p.m, p.k, p.aRow, p.aColumn);
+    std::int64_t sizeB = lay(p.k, p.n, p.bRow, p.bColumn);
+    std::int64_t sizeC = lay(p.m, p.n, p.cRow, p.cColumn);
+    // Inner loops first, so that outer ones step over them.
+    for (std::int64_t loops = dice.below(4); loops > 0; --loops) {
+        BatchLoop loop;
+        loop.extent = 1 + dice.below(3);
+        loop.a = dice.below(3) == 0 ? 0 : sizeA;
+        loop.b = dice.below(3) == 0 ? 0 : sizeB;
+        loop.c = dice.below(3) == 0 ? 0 : sizeC;
+        sizeA = std::max(sizeA, loop.a * loop.extent);
+        sizeB = std::max(sizeB, loop.b * loop.extent);
+        sizeC = std::max(sizeC, loop.c * loop.extent);
+        p.batch.insert(p.batch.begin(), loop);
+    }
+    made.a = dice.numbers(sizeA);
+    made.b = dice.numbers(sizeB);
+    made.c = std::vector<double>(static_cast<std::size_t>(sizeC), std::nan(""));
+    bool sums = false;
+    for (const BatchLoop &loop : p.batch)
+        sums = sums || (loop.c == 0 && loop.extent > 1);
+    if (!sums && p.cColumn == 1 && dice.below(2) == 0)
+        made.bias = dice.numbers(p.n);
+    return made;
+}
+
+/// The definition, one element at a time. Elements that belong to no row keep NaN.
+std::vector<double> byDefinition(const RandomProduct &given)
+{
+    const MatrixProduct<double> &p = given.product;
+    std::vector<double> c = given.c;
+    std::vector<std::int64_t> counter(p.batch.size(), 0);
+    for (;;) {
+        std::int64_t a = 0;
+        std::int64_t b = 0;
+        std::int64_t at = 0;
+        for (std::size_t d = 0; d < counter.size(); ++d) {
+            a += counter[d] * p.batch[d].a;
+            b += counter[d] * p.batch[d].b;
+            at += counter[d] * p.batch[d].c;
+        }
+        for (std::int64_t i = 0; i < p.m; ++i) {
+            for (std::int64_t j = 0; j < p.n; ++j) {
+                double sum = given.bias.empty() ? 0.0 : given.bias[static_cast<std::size_t>(j)];
+                for (std::int64_t q = 0; q < p.k; ++q)
+                    sum += given.a[static_cast<std::size_t>(a + i * p.aRow + q * p.aColumn)]
+                        * given.b[static_cast<std::size_t>(b + q * p.bRow + j * p.bColumn)];
+                double &to = c[static_cast<std::size_t>(at + i * p.cRow + j * p.cColumn)];
+                to = std::isnan(to) ? sum : to + sum;
+            }
+        }
+        std::size_t d = counter.size();
+        for (;;) {
+            if (d == 0)
+                return c;
+            --d;
+            if (++counter[d] < p.batch[d].extent)
+                break;
+            counter[d] = 0;
+        }
+    }
+}
+
+template<typename T>
+std::vector<T> as(const std::vector<double> &numbers)
+{
+    return {numbers.begin(), numbers.end()};
+}
+
+template<typename T>
+void checkMultiply(double tolerance)
+{
+    for (std::uint64_t seed = 1; seed <= 400; ++seed) {
+        SCOPED_TRACE(seed);
+        const RandomProduct given = drawProduct(seed);
+        const std::vector<double> expected = byDefinition(given);
+        const std::vector<T> a = as<T>(given.a);
+        const std::vector<T> b = as<T>(given.b);
+        const std::vector<T> bias = as<T>(given.bias);
+        std::vector<T> c = as<T>(given.c);
+        const MatrixProduct<double> &from = given.product;
+        multiply(MatrixProduct<T>{from.m, from.n, from.k, a.data(), from.aRow, from.aColumn, b.data(), from.bRow,
+            from.bColumn, c.data(), from.cRow, from.cColumn, bias.empty() ? nullptr : bias.data(), from.batch});
+        for (std::size_t i = 0; i < c.size(); ++i) {
+            if (std::isnan(expected[i]))
+                ASSERT_TRUE(std::isnan(c[i])) << "element " << i << " lies in no row, yet was written";
+            else
+                ASSERT_NEAR(expected[i], c[i], tolerance * (1 + std::fabs(expected[i]))) << "element " << i;
+        }
+    }
+}
+
+} // namespace
+
+TEST(Multiply, EqualsTheDefinitionInFloat)
+{
+    checkMultiply<float>(2e-5);
+}
+
+TEST(Multiply, EqualsTheDefinitionInDouble)
+{
+    checkMultiply<double>(1e-12);
+}
+
+TEST(Multiply, IsTheSameWithAndWithoutOneDnn)
+{
+    constexpr std::int64_t kM = 37;
+    constexpr std::int64_t kN = 45;
+    constexpr std::int64_t kK = 300;
+    Dice dice(5);
+    const std::vector<float> a = as<float>(dice.numbers(3 * kM * kK));
+    const std::vector<float> b = as<float>(dice.numbers(3 * kK * kN));
+    for (const std::int64_t repeats : {1, 3}) {
+        for (const bool accumulate : {false, true}) {
+            std::vector<float> fast(static_cast<std::size_t>(3 * kM * kN), 0.5f);
+            std::vector<float> portable = fast;
+            ProductStep<float> step;
+            step.product.m = kM;
+            step.product.n = kN;
+            step.product.k = kK;
+            step.product.a = a.data();
+            step.product.aRow = kK;
+            step.product.b = b.data();
+            step.product.bRow = 1;
+            step.product.bColumn = kK;
+            step.product.cRow = kN;
+            step.repeats = repeats;
+            step.aStep = kM * kK;
+            step.bStep = kK * kN;
+            step.cStep = kM * kN;
+            step.accumulate = accumulate;
+            step.product.c = portable.data();
+            multiplyPortably(step);
+            step.product.c = fast.data();
+            if (!multiplyWithOneDnn(step))
+                GTEST_SKIP() << "built without oneDNN";
+            for (std::size_t i = 0; i < fast.size(); ++i)
+                ASSERT_NEAR(fast[i], portable[i], 2e-5) << "element " << i;
+        }
+    }
+}
+
+TEST(Multiply, OfNoTermsIsTheBias)
+{
+    std::vector<float> c(6, 9.0f);
+    const std::vector<float> bias{1, 2, 3};
+    MatrixProduct<float> product;
+    product.m = 2;
+    product.n = 3;
+    product.k = 0;
+    product.c = c.data();
+    product.cRow = 3;
+    product.bias = bias.data();
+    multiply(product);
+    EXPECT_EQ(c, (std::vector<float>{1, 2, 3, 1, 2, 3}));
+}
+
+} // namespace planloom
