@@ -7,12 +7,13 @@ namespace planloom {
 
 namespace {
 
-std::vector<TensorType> typesOf(const Graph &graph, const std::vector<TensorId> &ids, std::vector<bool> *present)
+std::vector<TensorType> typesOf(
+    const Graph &graph, const std::vector<TensorId> &ids, std::vector<bool> *present)
 {
     std::vector<TensorType> types;
     types.reserve(ids.size());
     for (const TensorId id : ids) {
-        types.push_back(id ? graph.at(id).type : TensorType{});
+        types.push_back(id ? graph.at(id).type : TensorType {});
         if (present)
             present->push_back(id.valid());
     }
@@ -44,8 +45,8 @@ void annotateOperators(Graph &graph)
         }
         std::vector<bool> present;
         const std::vector<TensorType> inputs = typesOf(graph, op.inputs, &present);
-        AnnotationOutcome outcome
-            = annotate(op.kind, op.attributes, inputs, present, typesOf(graph, op.outputs, nullptr));
+        AnnotationOutcome outcome =
+            annotate(op.kind, op.attributes, inputs, present, typesOf(graph, op.outputs, nullptr));
         op.annotation = std::move(outcome.annotation);
         op.annotationProblem = std::move(outcome.problem);
     }

@@ -13,8 +13,8 @@ namespace planloom {
 
 namespace {
 
-/// "/transformer/h.3/attn/Gemm" -> "transformer.h.3.attn."; empty without a module path. Ends in a dot, so that
-/// one path is a prefix of another exactly if its module encloses the other's.
+/// "/transformer/h.3/attn/Gemm" -> "transformer.h.3.attn."; empty without a module path. Ends in a dot, so
+/// that one path is a prefix of another exactly if its module encloses the other's.
 std::string modulePrefix(std::string_view name)
 {
     std::string prefix;
@@ -44,8 +44,8 @@ std::string commonPrefix(const std::vector<SourceNode> &sources)
         std::size_t same = 0;
         while (same < common.size() && same < prefix.size() && common[same] == prefix[same])
             ++same;
-        // Module names hold dots ("h.3"); comparing them with the dots of the path can only join deeper in a part
-        // that is cut here, never across modules.
+        // Module names hold dots ("h.3"); comparing them with the dots of the path can only join deeper in a
+        // part that is cut here, never across modules.
         while (same > 0 && common[same - 1] != '.')
             --same;
         common.resize(same);
@@ -53,10 +53,9 @@ std::string commonPrefix(const std::vector<SourceNode> &sources)
     return common;
 }
 
-template<typename T>
-double read(const TensorData &data)
+template<typename T> double read(const TensorData &data)
 {
-    T value{};
+    T value {};
     std::memcpy(&value, data.bytes.data(), sizeof value);
     return static_cast<double>(value);
 }
@@ -64,8 +63,12 @@ double read(const TensorData &data)
 } // namespace
 
 FuseEditor::FuseEditor(Graph graph)
-    : m_graph(std::move(graph)), m_alive(m_graph.operators.size(), true), m_fused(m_graph.operators.size()),
-      m_isOutput(m_graph.tensors.size()), m_maker(m_graph.tensors.size(), -1), m_users(m_graph.tensors.size())
+    : m_graph(std::move(graph))
+    , m_alive(m_graph.operators.size(), true)
+    , m_fused(m_graph.operators.size())
+    , m_isOutput(m_graph.tensors.size())
+    , m_maker(m_graph.tensors.size(), -1)
+    , m_users(m_graph.tensors.size())
 {
     for (const TensorId id : m_graph.outputs)
         m_isOutput[index(id)] = true;
@@ -97,7 +100,8 @@ std::size_t FuseEditor::positionOf(const Operator &op) const
 
 const Operator *FuseEditor::maker(TensorId id) const
 {
-    return id && m_maker[index(id)] >= 0 ? &m_graph.operators[static_cast<std::size_t>(m_maker[index(id)])] : nullptr;
+    return id && m_maker[index(id)] >= 0 ? &m_graph.operators[static_cast<std::size_t>(m_maker[index(id)])]
+                                         : nullptr;
 }
 
 const Operator *FuseEditor::madeBy(TensorId id, OperatorKind kind) const
@@ -132,11 +136,16 @@ std::optional<double> FuseEditor::constant(TensorId id) const
         || static_cast<std::int64_t>(tensor.data->bytes.size()) < sizeOf(tensor.type.dataType))
         return std::nullopt;
     switch (tensor.type.dataType) {
-    case DataType::Float32: return read<float>(*tensor.data);
-    case DataType::Float64: return read<double>(*tensor.data);
-    case DataType::Int64: return read<std::int64_t>(*tensor.data);
-    case DataType::Int32: return read<std::int32_t>(*tensor.data);
-    default: return std::nullopt;
+    case DataType::Float32:
+        return read<float>(*tensor.data);
+    case DataType::Float64:
+        return read<double>(*tensor.data);
+    case DataType::Int64:
+        return read<std::int64_t>(*tensor.data);
+    case DataType::Int32:
+        return read<std::int32_t>(*tensor.data);
+    default:
+        return std::nullopt;
     }
 }
 
@@ -222,8 +231,8 @@ bool FuseEditor::bypass(const Operator &old, TensorId instead)
     return true;
 }
 
-/// An operator that is all of its module is called like the module ("h.3.attn.c_attn"); another fused one like
-/// the module and its kind ("h.3.mlp.Gelu").
+/// An operator that is all of its module is called like the module ("h.3.attn.c_attn"); another fused one
+/// like the module and its kind ("h.3.mlp.Gelu").
 void FuseEditor::nameFused()
 {
     std::unordered_map<std::string, std::int32_t> inModule; // operators in a module or its inner ones
@@ -232,7 +241,8 @@ void FuseEditor::nameFused()
     std::vector<std::string> prefixes(m_graph.operators.size());
     for (std::size_t i = 0; i < m_graph.operators.size(); ++i) {
         prefixes[i] = commonPrefix(m_graph.operators[i].sources);
-        for (std::size_t dot = prefixes[i].find('.'); dot != std::string::npos; dot = prefixes[i].find('.', dot + 1))
+        for (std::size_t dot = prefixes[i].find('.'); dot != std::string::npos;
+             dot = prefixes[i].find('.', dot + 1))
             ++inModule[prefixes[i].substr(0, dot + 1)];
         if (!m_fused[i])
             taken.insert(m_graph.operators[i].name);
@@ -263,8 +273,9 @@ void FuseEditor::compact()
     std::vector<bool> used = m_isOutput;
     for (std::size_t i = m_graph.operators.size(); i-- > 0;) {
         const Operator &op = m_graph.operators[i];
-        const bool needed = m_alive[i]
-            && std::any_of(op.outputs.begin(), op.outputs.end(), [&](TensorId id) { return id && used[index(id)]; });
+        const bool needed = m_alive[i] && std::any_of(op.outputs.begin(), op.outputs.end(), [&](TensorId id) {
+            return id && used[index(id)];
+        });
         m_alive[i] = needed;
         if (!needed)
             continue;
@@ -292,7 +303,7 @@ void FuseEditor::compact()
         const bool droppable = role == TensorRole::Activation || role == TensorRole::Buffer;
         if (droppable && !used[i])
             continue;
-        now[i] = TensorId{static_cast<std::int32_t>(tensors.size())};
+        now[i] = TensorId {static_cast<std::int32_t>(tensors.size())};
         tensors.push_back(std::move(m_graph.tensors[i]));
     }
     m_graph.tensors = std::move(tensors);

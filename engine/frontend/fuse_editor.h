@@ -44,7 +44,8 @@ public:
     /// `fused.outputs.front()`. Sources are collected, in order of position; the name is chosen by `finish`.
     void replace(const std::vector<const Operator *> &old, Operator fused);
 
-    /// Removes `old`, whose users read `instead` in place of its output. Does nothing if that is a model output.
+    /// Removes `old`, whose users read `instead` in place of its output. Does nothing if that is a model
+    /// output.
     /// @return true if it was removed
     bool bypass(const Operator &old, TensorId instead);
 
@@ -60,16 +61,18 @@ private:
     void compact();
 
     Graph m_graph;
-    std::vector<bool> m_alive{};
-    std::vector<bool> m_fused{};
-    std::vector<bool> m_isOutput{};
-    std::vector<std::int32_t> m_maker{}; ///< Position by tensor; -1 where none.
-    std::vector<std::vector<std::int32_t>> m_users{}; ///< Positions by activation, each once; empty for other roles.
+    std::vector<bool> m_alive {};
+    std::vector<bool> m_fused {};
+    std::vector<bool> m_isOutput {};
+    std::vector<std::int32_t> m_maker {}; ///< Position by tensor; -1 where none.
+    std::vector<std::vector<std::int32_t>>
+        m_users {}; ///< Positions by activation, each once; empty for other roles.
 };
 
 /// Each pass looks for one family of patterns; O(operators).
 void removeNoOperations(FuseEditor &editor); ///< Casts, reshapes, slices ... that change nothing.
-void mergeReshapes(FuseEditor &editor); ///< A reshape of a reshape is one; after fuseProducts, which looks for them.
+void mergeReshapes(
+    FuseEditor &editor); ///< A reshape of a reshape is one; after fuseProducts, which looks for them.
 void fuseProducts(FuseEditor &editor); ///< Linear, Embedding.
 void fuseNormalizations(FuseEditor &editor); ///< LayerNorm, RmsNorm, Softmax, LogSoftmax, CrossEntropy.
 void fuseActivations(FuseEditor &editor); ///< Gelu, Silu, Rotary.

@@ -31,14 +31,14 @@ std::optional<TrailingMean> trailingMean(const FuseEditor &editor, TensorId id)
     const Shape normalised(in.end() - static_cast<std::ptrdiff_t>(axes.size()), in.end());
     if (mean->attributes.integer("count", elementCount(normalised)) != elementCount(normalised))
         return std::nullopt;
-    return TrailingMean{mean, last.front()};
+    return TrailingMean {mean, last.front()};
 }
 
 /// If `id` is 1 / sqrt(radicand) or sqrt(radicand): the radicand and the operators that make it.
 struct Root {
-    TensorId radicand{};
+    TensorId radicand {};
     bool inverse = false;
-    Members members{};
+    Members members {};
 };
 
 std::optional<Root> plainRootOf(const FuseEditor &editor, TensorId id)
@@ -47,7 +47,7 @@ std::optional<Root> plainRootOf(const FuseEditor &editor, TensorId id)
     const bool root = made != nullptr
         && (made->kind == OperatorKind::Sqrt
             || (made->kind == OperatorKind::Pow && editor.isConstant(made->inputs[1], 0.5)));
-    return root ? std::optional(Root{made->inputs[0], false, {made}}) : std::nullopt;
+    return root ? std::optional(Root {made->inputs[0], false, {made}}) : std::nullopt;
 }
 
 std::optional<Root> rootOf(const FuseEditor &editor, TensorId id)
@@ -56,7 +56,7 @@ std::optional<Root> rootOf(const FuseEditor &editor, TensorId id)
     if (made == nullptr)
         return std::nullopt;
     if (made->kind == OperatorKind::Pow && editor.isConstant(made->inputs[1], -0.5))
-        return Root{made->inputs[0], true, {made}};
+        return Root {made->inputs[0], true, {made}};
     TensorId inner;
     if (made->kind == OperatorKind::Reciprocal)
         inner = made->inputs[0];
@@ -74,10 +74,10 @@ std::optional<Root> rootOf(const FuseEditor &editor, TensorId id)
 
 /// s / sqrt(mean(s^2) + epsilon)
 struct Normalised {
-    TensorId s{};
+    TensorId s {};
     std::int64_t axis = 0;
     double epsilon = 0;
-    Members members{}; ///< The last one makes the result.
+    Members members {}; ///< The last one makes the result.
     const Operator *square = nullptr;
 };
 
@@ -102,7 +102,7 @@ std::optional<Normalised> normalisedBy(
         const bool product = square->kind == OperatorKind::Mul && square->inputs[0] == square->inputs[1];
         if ((!power && !product) || square->inputs[0] != s)
             return std::nullopt;
-        Normalised found{.s = s, .axis = mean->axis, .epsilon = *epsilon, .square = square};
+        Normalised found {.s = s, .axis = mean->axis, .epsilon = *epsilon, .square = square};
         found.members = {square, mean->op, sum};
         found.members.insert(found.members.end(), root->members.begin(), root->members.end());
         found.members.push_back(&last);
@@ -121,7 +121,8 @@ std::optional<Normalised> matchNormalised(const FuseEditor &editor, const Operat
 }
 
 /// If the only user of `id` is a `kind` with a parameter of exactly the normalised shape: that user.
-const Operator *affineUser(const FuseEditor &editor, TensorId id, std::int64_t axis, OperatorKind kind, TensorId *parameter)
+const Operator *affineUser(
+    const FuseEditor &editor, TensorId id, std::int64_t axis, OperatorKind kind, TensorId *parameter)
 {
     const Operator *user = editor.onlyUser(id);
     if (user == nullptr || user->kind != kind)
@@ -146,7 +147,8 @@ void fuseNorm(FuseEditor &editor, const Operator &last)
     if (const Operator *centred = editor.madeBy(found->s, OperatorKind::Sub)) {
         const auto mean = trailingMean(editor, centred->inputs[1]);
         if (mean && mean->axis == found->axis && mean->op->inputs[0] == centred->inputs[0]
-            && editor.onlyUser(centred->inputs[1]) == centred && editor.usedOnlyBy(found->s, {found->square, &last})) {
+            && editor.onlyUser(centred->inputs[1]) == centred
+            && editor.usedOnlyBy(found->s, {found->square, &last})) {
             fused.kind = OperatorKind::LayerNorm;
             fused.inputs = {centred->inputs[0]};
             found->members.insert(found->members.begin(), {mean->op, centred});
@@ -188,9 +190,10 @@ void fuseSoftmax(FuseEditor &editor, const Operator &quotient)
     const Operator *exponential = editor.madeBy(quotient.inputs[0], OperatorKind::Exp);
     const Operator *sum = editor.madeBy(quotient.inputs[1], OperatorKind::ReduceSum);
     if (exponential == nullptr || sum == nullptr || sum->inputs[0] != quotient.inputs[0] || keptAxis(*sum) < 0
-        || editor.onlyUser(quotient.inputs[1]) != &quotient || !editor.usedOnlyBy(quotient.inputs[0], {sum, &quotient}))
+        || editor.onlyUser(quotient.inputs[1]) != &quotient
+        || !editor.usedOnlyBy(quotient.inputs[0], {sum, &quotient}))
         return;
-    Members members{exponential, sum, &quotient};
+    Members members {exponential, sum, &quotient};
     TensorId x = exponential->inputs[0];
     if (const Operator *lowered = editor.madeBy(x, OperatorKind::Sub)) {
         const Operator *most = editor.madeBy(lowered->inputs[1], OperatorKind::ReduceMax);
@@ -226,7 +229,8 @@ void fuseLogSoftmax(FuseEditor &editor, const Operator &log)
 void fuseCrossEntropy(FuseEditor &editor, const Operator &loss)
 {
     const Operator *softmax = editor.madeBy(loss.inputs[0], OperatorKind::LogSoftmax);
-    if (softmax == nullptr || softmax->attributes.integer("axis") != 1 || editor.onlyUser(loss.inputs[0]) != &loss)
+    if (softmax == nullptr || softmax->attributes.integer("axis") != 1
+        || editor.onlyUser(loss.inputs[0]) != &loss)
         return;
     Operator fused = loss;
     fused.sources.clear();
@@ -249,10 +253,17 @@ void fuseNormalizations(FuseEditor &editor)
             if (editor.isAlive(i) && editor.op(i).kind == OperatorKind::Div)
                 fuseNorm(editor, op);
             break;
-        case OperatorKind::Mul: fuseNorm(editor, op); break;
-        case OperatorKind::Log: fuseLogSoftmax(editor, op); break;
-        case OperatorKind::NegativeLogLikelihood: fuseCrossEntropy(editor, op); break;
-        default: break;
+        case OperatorKind::Mul:
+            fuseNorm(editor, op);
+            break;
+        case OperatorKind::Log:
+            fuseLogSoftmax(editor, op);
+            break;
+        case OperatorKind::NegativeLogLikelihood:
+            fuseCrossEntropy(editor, op);
+            break;
+        default:
+            break;
         }
     }
 }

@@ -20,7 +20,7 @@ TensorId otherOperand(const Operator &op, TensorId id)
 /// If `id` is made by Mul or Div by a constant: the constant factor and the other operand.
 struct Scaled {
     const Operator *op = nullptr;
-    TensorId of{};
+    TensorId of {};
     double factor = 1;
 };
 std::optional<Scaled> scaledBy(const FuseEditor &editor, TensorId id)
@@ -28,12 +28,12 @@ std::optional<Scaled> scaledBy(const FuseEditor &editor, TensorId id)
     if (const Operator *product = editor.madeBy(id, OperatorKind::Mul)) {
         for (const std::size_t slot : {0U, 1U}) {
             if (const auto factor = editor.constant(product->inputs[slot]))
-                return Scaled{product, product->inputs[1 - slot], *factor};
+                return Scaled {product, product->inputs[1 - slot], *factor};
         }
     }
     if (const Operator *quotient = editor.madeBy(id, OperatorKind::Div)) {
         if (const auto divisor = editor.constant(quotient->inputs[1]); divisor && *divisor != 0)
-            return Scaled{quotient, quotient->inputs[0], 1 / *divisor};
+            return Scaled {quotient, quotient->inputs[0], 1 / *divisor};
     }
     return std::nullopt;
 }
@@ -77,11 +77,12 @@ TensorId halfTimes(const FuseEditor &editor, TensorId x, TensorId y, Members &me
         members.push_back(next);
         y = next->outputs[0];
     }
-    return half && times ? y : TensorId{};
+    return half && times ? y : TensorId {};
 }
 
 /// The shared end of both forms: `inner` (Erf or Tanh) of something of x, plus 1, times x, halved.
-void finishGelu(FuseEditor &editor, const Operator &inner, TensorId x, const char *approximate, Members members)
+void finishGelu(
+    FuseEditor &editor, const Operator &inner, TensorId x, const char *approximate, Members members)
 {
     const Operator *plusOne = editor.onlyUser(inner.outputs[0]);
     if (plusOne == nullptr || plusOne->kind != OperatorKind::Add
@@ -137,7 +138,8 @@ TensorId cubeOf(const FuseEditor &editor, TensorId id, Members &members)
 void fuseGeluTanh(FuseEditor &editor, const Operator &tanh)
 {
     const auto scaled = scaledBy(editor, tanh.inputs[0]);
-    if (!scaled || !isNear(scaled->factor, std::sqrt(2 / std::acos(-1.0))) || editor.onlyUser(tanh.inputs[0]) != &tanh)
+    if (!scaled || !isNear(scaled->factor, std::sqrt(2 / std::acos(-1.0)))
+        || editor.onlyUser(tanh.inputs[0]) != &tanh)
         return;
     const Operator *sum = editor.madeBy(scaled->of, OperatorKind::Add);
     if (sum == nullptr || editor.onlyUser(scaled->of) != scaled->op)
@@ -148,7 +150,7 @@ void fuseGeluTanh(FuseEditor &editor, const Operator &tanh)
         if (!part || !isNear(part->factor, 0.044715) || editor.onlyUser(sum->inputs[1 - slot]) != sum
             || editor.onlyUser(part->of) != part->op)
             continue;
-        Members members{scaled->op, sum, part->op};
+        Members members {scaled->op, sum, part->op};
         if (cubeOf(editor, part->of, members) == x) {
             finishGelu(editor, tanh, x, "tanh", std::move(members));
             return;
@@ -161,7 +163,8 @@ void fuseSilu(FuseEditor &editor, const Operator &sigmoid)
 {
     const TensorId x = sigmoid.inputs[0];
     const Operator *product = editor.onlyUser(sigmoid.outputs[0]);
-    if (product == nullptr || product->kind != OperatorKind::Mul || otherOperand(*product, sigmoid.outputs[0]) != x)
+    if (product == nullptr || product->kind != OperatorKind::Mul
+        || otherOperand(*product, sigmoid.outputs[0]) != x)
         return;
     Operator fused;
     fused.kind = OperatorKind::Silu;
@@ -171,7 +174,8 @@ void fuseSilu(FuseEditor &editor, const Operator &sigmoid)
 }
 
 /// True if `slice` takes [begin, end) of the last dimension of x and all of the others.
-bool takesLast(const FuseEditor &editor, const Operator &slice, TensorId x, std::int64_t begin, std::int64_t end)
+bool takesLast(
+    const FuseEditor &editor, const Operator &slice, TensorId x, std::int64_t begin, std::int64_t end)
 {
     const Shape &in = editor.shape(x);
     Shape expected = in;
@@ -200,10 +204,10 @@ Members halfRotation(const FuseEditor &editor, TensorId id, TensorId x)
     if (back == nullptr || front == nullptr)
         return {};
     const std::int64_t half = in.back() / 2;
-    if (back == front && back->kind == OperatorKind::Split && back->inputs[0] == x && back->outputs.size() == 2
-        && back->outputs[1] == negative->inputs[0]
+    if (back == front && back->kind == OperatorKind::Split && back->inputs[0] == x
+        && back->outputs.size() == 2 && back->outputs[1] == negative->inputs[0]
         && back->attributes.integer("axis") == static_cast<std::int64_t>(in.size()) - 1
-        && back->attributes.integers("sizes") == std::vector<std::int64_t>{half, half})
+        && back->attributes.integers("sizes") == std::vector<std::int64_t> {half, half})
         return {back, negative, concat};
     if (back->kind == OperatorKind::Slice && front->kind == OperatorKind::Slice
         && takesLast(editor, *back, x, half, in.back()) && takesLast(editor, *front, x, 0, half))
@@ -230,7 +234,7 @@ void fuseRotary(FuseEditor &editor, const Operator &sum)
                 members.insert(members.end(), {straight, rotated, &sum});
                 Operator fused;
                 fused.kind = OperatorKind::Rotary;
-                fused.attributes.set("interleaved", std::int64_t{0});
+                fused.attributes.set("interleaved", std::int64_t {0});
                 fused.inputs = {x, straight->inputs[1 - a], rotated->inputs[1 - b]};
                 fused.outputs = sum.outputs;
                 editor.replace(members, std::move(fused));
@@ -306,11 +310,20 @@ void fuseActivations(FuseEditor &editor)
         if (!editor.isAlive(i))
             continue;
         switch (editor.op(i).kind) {
-        case OperatorKind::Erf: fuseGeluErf(editor, editor.op(i)); break;
-        case OperatorKind::Tanh: fuseGeluTanh(editor, editor.op(i)); break;
-        case OperatorKind::Sigmoid: fuseSilu(editor, editor.op(i)); break;
-        case OperatorKind::Add: fuseRotary(editor, editor.op(i)); break;
-        default: break;
+        case OperatorKind::Erf:
+            fuseGeluErf(editor, editor.op(i));
+            break;
+        case OperatorKind::Tanh:
+            fuseGeluTanh(editor, editor.op(i));
+            break;
+        case OperatorKind::Sigmoid:
+            fuseSilu(editor, editor.op(i));
+            break;
+        case OperatorKind::Add:
+            fuseRotary(editor, editor.op(i));
+            break;
+        default:
+            break;
         }
     }
 }

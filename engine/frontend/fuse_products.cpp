@@ -1,4 +1,5 @@
-// Products: a matrix product with a parameter is a Linear, whatever reshapes, transposes and bias stand around it.
+// Products: a matrix product with a parameter is a Linear, whatever reshapes, transposes and bias stand
+// around it.
 #include "engine/frontend/fuse_editor.h"
 
 #include <algorithm>
@@ -12,7 +13,7 @@ Operator linear(TensorId x, TensorId weight, TensorId bias, bool transposed, Ten
 {
     Operator fused;
     fused.kind = OperatorKind::Linear;
-    fused.attributes.set("transposed", std::int64_t{transposed ? 1 : 0});
+    fused.attributes.set("transposed", std::int64_t {transposed ? 1 : 0});
     fused.inputs = {x, weight};
     if (bias)
         fused.inputs.push_back(bias);
@@ -35,7 +36,7 @@ void fuseMatMul(FuseEditor &editor, const Operator &op)
     }
     const Operator *turn = editor.madeBy(right, OperatorKind::Transpose);
     if (turn == nullptr || !editor.isParameter(turn->inputs[0]) || editor.shape(turn->inputs[0]).size() != 2
-        || turn->attributes.integers("permutation") != std::vector<std::int64_t>{1, 0})
+        || turn->attributes.integers("permutation") != std::vector<std::int64_t> {1, 0})
         return;
     Operator fused = linear(x, turn->inputs[0], {}, true, op.outputs[0]);
     // A transpose with further users stays for them.
@@ -52,11 +53,12 @@ void fuseBias(FuseEditor &editor, const Operator &op)
         const TensorId product = op.inputs[slot];
         const TensorId bias = op.inputs[1 - slot];
         const Operator *made = editor.madeBy(product, OperatorKind::Linear);
-        if (made == nullptr || made->inputs.size() > 2 || editor.onlyUser(product) != &op || !editor.isParameter(bias)
-            || editor.shape(bias) != Shape{editor.shape(product).back()})
+        if (made == nullptr || (made->inputs.size() > 2 && made->inputs[2]) || editor.onlyUser(product) != &op
+            || !editor.isParameter(bias) || editor.shape(bias) != Shape {editor.shape(product).back()})
             continue;
         const bool transposed = made->attributes.integer("transposed") == 1;
-        editor.replace({made, &op}, linear(made->inputs[0], made->inputs[1], bias, transposed, op.outputs[0]));
+        editor.replace(
+            {made, &op}, linear(made->inputs[0], made->inputs[1], bias, transposed, op.outputs[0]));
         return;
     }
 }
@@ -74,7 +76,8 @@ void fuseReshapes(FuseEditor &editor, const Operator &after)
     const Shape &out = editor.shape(after.outputs[0]);
     const Shape &inner = editor.shape(product->inputs[0]);
     if (in.empty() || in.size() != out.size() || inner.empty() || in.back() != inner.back()
-        || out.back() != editor.shape(product->outputs[0]).back() || !std::equal(in.begin(), in.end() - 1, out.begin()))
+        || out.back() != editor.shape(product->outputs[0]).back()
+        || !std::equal(in.begin(), in.end() - 1, out.begin()))
         return;
     Operator fused = *product;
     fused.sources.clear();
@@ -97,7 +100,7 @@ bool mayIndexTable(const Tensor &indices)
     const auto width = static_cast<std::size_t>(sizeOf(indices.type.dataType));
     for (std::size_t end = width; end <= bytes.size(); end += width) {
         // Little-endian: the last byte holds the sign.
-        if ((bytes[end - 1] & std::byte{0x80}) != std::byte{0})
+        if ((bytes[end - 1] & std::byte {0x80}) != std::byte {0})
             return false;
     }
     return true;
@@ -126,11 +129,20 @@ void fuseProducts(FuseEditor &editor)
         if (!editor.isAlive(i))
             continue;
         switch (editor.op(i).kind) {
-        case OperatorKind::MatMul: fuseMatMul(editor, editor.op(i)); break;
-        case OperatorKind::Add: fuseBias(editor, editor.op(i)); break;
-        case OperatorKind::Reshape: fuseReshapes(editor, editor.op(i)); break;
-        case OperatorKind::Gather: fuseEmbedding(editor, editor.op(i)); break;
-        default: break;
+        case OperatorKind::MatMul:
+            fuseMatMul(editor, editor.op(i));
+            break;
+        case OperatorKind::Add:
+            fuseBias(editor, editor.op(i));
+            break;
+        case OperatorKind::Reshape:
+            fuseReshapes(editor, editor.op(i));
+            break;
+        case OperatorKind::Gather:
+            fuseEmbedding(editor, editor.op(i));
+            break;
+        default:
+            break;
         }
     }
 }

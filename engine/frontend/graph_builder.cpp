@@ -53,7 +53,7 @@ GraphBuilder::ScopedScope GraphBuilder::scope(std::string_view name)
     const ScopeId outer = m_scope;
     auto [found, inserted] = m_scopes.try_emplace({outer, std::string(name)});
     if (inserted) {
-        found->second = ScopeId{static_cast<std::int32_t>(m_graph.scopes.size())};
+        found->second = ScopeId {static_cast<std::int32_t>(m_graph.scopes.size())};
         m_graph.scopes.push_back({.name = std::string(name), .parent = outer});
         m_prefixes.push_back(prefix() + std::string(name) + ".");
     }
@@ -91,7 +91,7 @@ TensorId GraphBuilder::addTensor(
     tensor.role = role;
     tensor.data = std::move(data);
     m_graph.tensors.push_back(std::move(tensor));
-    return TensorId{static_cast<std::int32_t>(m_graph.tensors.size()) - 1};
+    return TensorId {static_cast<std::int32_t>(m_graph.tensors.size()) - 1};
 }
 
 TensorId GraphBuilder::input(std::string name, TensorType type)
@@ -104,15 +104,15 @@ TensorId GraphBuilder::input(std::string name, TensorType type)
 TensorId GraphBuilder::weight(std::string_view name, Shape shape, const std::vector<float> &values)
 {
     auto data = values.empty() ? nullptr : floatData(shape, values);
-    return addTensor(
-        prefix() + std::string(name), {DataType::Float32, std::move(shape)}, TensorRole::Weight, std::move(data));
+    return addTensor(prefix() + std::string(name), {DataType::Float32, std::move(shape)}, TensorRole::Weight,
+        std::move(data));
 }
 
 TensorId GraphBuilder::buffer(std::string_view name, Shape shape, const std::vector<float> &values)
 {
     auto data = values.empty() ? nullptr : floatData(shape, values);
-    return addTensor(
-        prefix() + std::string(name), {DataType::Float32, std::move(shape)}, TensorRole::Buffer, std::move(data));
+    return addTensor(prefix() + std::string(name), {DataType::Float32, std::move(shape)}, TensorRole::Buffer,
+        std::move(data));
 }
 
 TensorId GraphBuilder::constant(std::string_view name, std::shared_ptr<const TensorData> data)
@@ -128,20 +128,21 @@ TensorId GraphBuilder::scalar(float value)
     if (inserted) {
         std::string digits = std::to_string(value);
         digits.erase(digits.find_last_not_of('0') + 1);
-        found->second = addTensor("scalar." + digits, {DataType::Float32, {}}, TensorRole::Buffer, floatData({}, {value}));
+        found->second = addTensor(
+            "scalar." + digits, {DataType::Float32, {}}, TensorRole::Buffer, floatData({}, {value}));
     }
     return found->second;
 }
 
-std::vector<TensorId> GraphBuilder::add(OperatorKind kind, std::vector<TensorId> inputs, Attributes attributes,
-    std::string_view name, std::vector<TensorType> declared)
+std::vector<TensorId> GraphBuilder::add(OperatorKind kind, std::vector<TensorId> inputs,
+    Attributes attributes, std::string_view name, std::vector<TensorType> declared)
 {
     const std::string wanted = prefix() + (name.empty() ? nameOf(kind) : std::string(name));
     if (!m_failure) {
         std::vector<TensorType> types;
         std::vector<bool> present;
         for (const TensorId id : inputs) {
-            types.push_back(id ? m_graph.at(id).type : TensorType{});
+            types.push_back(id ? m_graph.at(id).type : TensorType {});
             present.push_back(id.valid());
         }
         if (auto inferred = inferTypes(kind, attributes, types, present, declared)) {
@@ -183,15 +184,15 @@ TensorId GraphBuilder::reshape(TensorId x, Shape shape, std::string_view name)
 
 Shape GraphBuilder::shape(TensorId id) const
 {
-    return id ? m_graph.at(id).type.shape : Shape{};
+    return id ? m_graph.at(id).type.shape : Shape {};
 }
 
 Result<Graph> GraphBuilder::finish(std::vector<TensorId> outputs, TensorId loss)
 {
-    Graph graph = std::exchange(m_graph, Graph{});
+    Graph graph = std::exchange(m_graph, Graph {});
     const std::optional<Error> failure = std::exchange(m_failure, std::nullopt);
-    m_scope = ScopeId{0};
-    m_prefixes.assign(1, std::string{});
+    m_scope = ScopeId {0};
+    m_prefixes.assign(1, std::string {});
     m_scopes.clear();
     m_names.clear();
     m_scalars.clear();
@@ -199,13 +200,14 @@ Result<Graph> GraphBuilder::finish(std::vector<TensorId> outputs, TensorId loss)
         return *failure;
     if (loss) {
         if (elementCount(graph.at(loss).type.shape) != 1)
-            return Error{ErrorCode::InvalidInput, "The loss must be a scalar; " + graph.at(loss).name + " has shape "
+            return Error {ErrorCode::InvalidInput,
+                "The loss must be a scalar; " + graph.at(loss).name + " has shape "
                     + toString(graph.at(loss).type.shape) + "."};
         if (std::find(outputs.begin(), outputs.end(), loss) == outputs.end())
             outputs.push_back(loss);
     }
-    if (std::find(outputs.begin(), outputs.end(), TensorId{}) != outputs.end())
-        return Error{ErrorCode::InvalidInput, "An output of the model is not a tensor."};
+    if (std::find(outputs.begin(), outputs.end(), TensorId {}) != outputs.end())
+        return Error {ErrorCode::InvalidInput, "An output of the model is not a tensor."};
     graph.outputs = std::move(outputs);
     graph.loss = loss;
     annotateOperators(graph);

@@ -24,8 +24,9 @@ std::shared_ptr<const TensorData> floatData(const Shape &shape, const std::vecto
 /// Values of an int64 tensor as `Tensor::data` keeps them.
 std::shared_ptr<const TensorData> integerData(const Shape &shape, const std::vector<std::int64_t> &values);
 
-/// Writes a forward graph operator by operator: types are inferred as operators are added, names are made unique,
-/// scopes follow C++ blocks, annotations are computed by `finish`. Used by the model zoo and by tests.
+/// Writes a forward graph operator by operator: types are inferred as operators are added, names are made
+/// unique, scopes follow C++ blocks, annotations are computed by `finish`. Used by the model zoo and by
+/// tests.
 ///
 /// The first failure is kept and returned by `finish`; after it `add` returns invalid ids, so that code which
 /// builds a model needs no check of its own. Not thread-safe.
@@ -42,7 +43,11 @@ public:
 
     private:
         friend class GraphBuilder;
-        ScopedScope(GraphBuilder &builder, ScopeId outer) : m_builder(builder), m_outer(outer) { }
+        ScopedScope(GraphBuilder &builder, ScopeId outer)
+            : m_builder(builder)
+            , m_outer(outer)
+        {
+        }
         GraphBuilder &m_builder;
         ScopeId m_outer;
     };
@@ -100,17 +105,18 @@ public:
     Result<Graph> finish(std::vector<TensorId> outputs, TensorId loss = {});
 
 private:
-    TensorId addTensor(std::string name, TensorType type, TensorRole role, std::shared_ptr<const TensorData> data = {});
+    TensorId addTensor(
+        std::string name, TensorType type, TensorRole role, std::shared_ptr<const TensorData> data = {});
     std::string uniqueName(std::string name);
     void fail(Error error);
 
-    Graph m_graph{};
-    ScopeId m_scope{0};
-    std::vector<std::string> m_prefixes{std::string{}}; ///< By scope.
-    std::map<std::pair<ScopeId, std::string>, ScopeId> m_scopes{};
-    std::unordered_map<std::string, std::int32_t> m_names{}; ///< How often a name was asked for.
-    std::map<float, TensorId> m_scalars{};
-    std::optional<Error> m_failure{};
+    Graph m_graph {};
+    ScopeId m_scope {0};
+    std::vector<std::string> m_prefixes {std::string {}}; ///< By scope.
+    std::map<std::pair<ScopeId, std::string>, ScopeId> m_scopes {};
+    std::unordered_map<std::string, std::int32_t> m_names {}; ///< How often a name was asked for.
+    std::map<float, TensorId> m_scalars {};
+    std::optional<Error> m_failure {};
 };
 
 } // namespace planloom

@@ -12,13 +12,13 @@ namespace {
 Result<void> checkOptions(const TrainingOptions &options)
 {
     const auto wrong = [](const char *name, double value, const char *expected) {
-        return Error{ErrorCode::InvalidInput,
+        return Error {ErrorCode::InvalidInput,
             std::string(name) + " must be " + expected + ", not " + std::to_string(value) + ".", "", name};
     };
     if (options.optimizer != OperatorKind::SgdStep && options.optimizer != OperatorKind::AdamWStep) {
-        return Error{ErrorCode::InvalidInput,
-            std::string("The optimizer must be SgdStep or AdamWStep, not ") + nameOf(options.optimizer) + ".", "",
-            "optimizer"};
+        return Error {ErrorCode::InvalidInput,
+            std::string("The optimizer must be SgdStep or AdamWStep, not ") + nameOf(options.optimizer) + ".",
+            "", "optimizer"};
     }
     const auto share = [](double value) { return value >= 0 && value < 1; };
     if (!(options.learningRate >= 0) || !std::isfinite(options.learningRate))
@@ -44,10 +44,11 @@ TensorId addTensor(Graph &graph, std::string name, TensorId weight, TensorRole r
     tensor.role = role;
     tensor.of = weight;
     graph.tensors.push_back(std::move(tensor));
-    return TensorId{static_cast<std::int32_t>(graph.tensors.size()) - 1};
+    return TensorId {static_cast<std::int32_t>(graph.tensors.size()) - 1};
 }
 
-void addOptimizer(Graph &graph, TensorId weight, TensorId gradient, ScopeId scope, const TrainingOptions &options)
+void addOptimizer(
+    Graph &graph, TensorId weight, TensorId gradient, ScopeId scope, const TrainingOptions &options)
 {
     const std::string name = graph.at(weight).name;
     Operator op;
@@ -76,8 +77,8 @@ void addOptimizer(Graph &graph, TensorId weight, TensorId gradient, ScopeId scop
         op.outputs.push_back(addTensor(graph, state + ".new", weight, TensorRole::OptimizerState));
     const std::vector<TensorType> inputs(op.inputs.size(), graph.at(weight).type);
     const std::vector<TensorType> outputs(op.outputs.size(), graph.at(weight).type);
-    AnnotationOutcome outcome
-        = annotate(op.kind, op.attributes, inputs, std::vector<bool>(inputs.size(), true), outputs);
+    AnnotationOutcome outcome =
+        annotate(op.kind, op.attributes, inputs, std::vector<bool>(inputs.size(), true), outputs);
     op.annotation = std::move(outcome.annotation);
     op.annotationProblem = std::move(outcome.problem);
     graph.operators.push_back(std::move(op));
@@ -96,7 +97,8 @@ Result<Graph> buildTrainingStep(const Graph &forward, const TrainingOptions &opt
     std::vector<ScopeId> scopes(graph.tensors.size());
     for (std::size_t i = 0; i < graph.tensors.size(); ++i) {
         if (graph.tensors[i].role == TensorRole::Gradient)
-            gradients[static_cast<std::size_t>(graph.tensors[i].of.index)] = TensorId{static_cast<std::int32_t>(i)};
+            gradients[static_cast<std::size_t>(graph.tensors[i].of.index)] =
+                TensorId {static_cast<std::int32_t>(i)};
     }
     for (const Operator &op : graph.operators) {
         for (const TensorId id : op.inputs) {
@@ -109,12 +111,13 @@ Result<Graph> buildTrainingStep(const Graph &forward, const TrainingOptions &opt
         if (graph.tensors[i].role != TensorRole::Weight)
             continue;
         if (gradients[i])
-            addOptimizer(graph, TensorId{static_cast<std::int32_t>(i)}, gradients[i], scopes[i], options);
+            addOptimizer(graph, TensorId {static_cast<std::int32_t>(i)}, gradients[i], scopes[i], options);
         else
             ++untrained;
     }
     if (untrained > 0)
-        graph.notes.push_back("The loss does not depend on " + std::to_string(untrained) + " of the weights; they are not updated.");
+        graph.notes.push_back("The loss does not depend on " + std::to_string(untrained)
+            + " of the weights; they are not updated.");
     return graph;
 }
 

@@ -16,16 +16,16 @@ struct TrainingOptions {
     double weightDecay = 0; ///< At least 0; decoupled in AdamWStep, added to the gradient in SgdStep.
 };
 
-/// The graph of a whole training step: `forward`, its backward pass (`appendBackward`) and one optimizer operator
-/// per weight that has a gradient.
+/// The graph of a whole training step: `forward`, its backward pass (`appendBackward`) and one optimizer
+/// operator per weight that has a gradient.
 ///
 /// The optimizer operator of weight "w" is called "w.step" and lies in the scope of w's first user. It makes
 /// "w.new" (role Weight, `of` = w) and the new states "w.momentum.new", or "w.m.new" and "w.v.new" (role
-/// OptimizerState, `of` = w) from "w.momentum", or "w.m" and "w.v", which start as zeros. SgdStep without momentum
-/// has two inputs and one output.
+/// OptimizerState, `of` = w) from "w.momentum", or "w.m" and "w.v", which start as zeros. SgdStep without
+/// momentum has two inputs and one output.
 ///
-/// @return NotSupported for a model without a loss; InvalidInput for options out of range; errors of `appendBackward`
-/// O(operators + tensors).
+/// @return NotSupported for a model without a loss; InvalidInput for options out of range; errors of
+/// `appendBackward` O(operators + tensors).
 Result<Graph> buildTrainingStep(const Graph &forward, const TrainingOptions &options = {});
 
 } // namespace planloom

@@ -25,10 +25,22 @@ ZooParameter integer(std::string name, double fallback, double least, double mos
     return {std::move(name), fallback, least, most, true, std::move(meaning)};
 }
 
-ZooParameter layers(double fallback) { return integer("layers", fallback, 1, kMostLayers, "number of layers"); }
-ZooParameter hidden(double fallback) { return integer("hidden", fallback, 1, kMostHidden, "width of the model"); }
-ZooParameter heads(double fallback) { return integer("heads", fallback, 1, kMostHeads, "attention heads"); }
-ZooParameter batch(double fallback) { return integer("batch", fallback, 1, kMostBatch, "samples in a mini-batch"); }
+ZooParameter layers(double fallback)
+{
+    return integer("layers", fallback, 1, kMostLayers, "number of layers");
+}
+ZooParameter hidden(double fallback)
+{
+    return integer("hidden", fallback, 1, kMostHidden, "width of the model");
+}
+ZooParameter heads(double fallback)
+{
+    return integer("heads", fallback, 1, kMostHeads, "attention heads");
+}
+ZooParameter batch(double fallback)
+{
+    return integer("batch", fallback, 1, kMostBatch, "samples in a mini-batch");
+}
 
 ZooParameter length(double fallback)
 {
@@ -50,23 +62,31 @@ ZooParameter dropout()
     return {"dropout", 0, 0, 0.99, false, "ratio of all dropouts; 0 leaves them out"};
 }
 
-ZooParameter image(double fallback) { return integer("image", fallback, 8, 8192, "height and width of an image"); }
-ZooParameter classes() { return integer("classes", 1000, 2, kMostVocabulary, "number of classes"); }
+ZooParameter image(double fallback)
+{
+    return integer("image", fallback, 8, 8192, "height and width of an image");
+}
+ZooParameter classes()
+{
+    return integer("classes", 1000, 2, kMostVocabulary, "number of classes");
+}
 
 std::vector<ZooFamily> allFamilies()
 {
     const std::string four = "width of the feed-forward layer; 0 means 4 x hidden";
     return {
         {"gpt", "GPT-2/GPT-3 language model, embeddings tied",
-            {layers(12), hidden(768), heads(12), length(1024), batch(8), vocabulary(50257), inner(0, four), dropout()}},
+            {layers(12), hidden(768), heads(12), length(1024), batch(8), vocabulary(50257), inner(0, four),
+                dropout()}},
         {"llama", "LLaMA language model: RMS norm, rotary positions, grouped queries, gated feed-forward",
             {layers(32), hidden(4096), heads(32),
                 integer("kv_heads", 0, 0, kMostHeads, "heads of keys and values; 0 means as many as heads"),
-                integer("ffn", 11008, 1, kMostHidden * 4, "width of the feed-forward layer"), length(2048), batch(1),
-                vocabulary(32000), {"rope_base", 10000, 2, 1e9, false, "base of the rotary angles"}}},
+                integer("ffn", 11008, 1, kMostHidden * 4, "width of the feed-forward layer"), length(2048),
+                batch(1), vocabulary(32000),
+                {"rope_base", 10000, 2, 1e9, false, "base of the rotary angles"}}},
         {"t5", "T5 encoder-decoder, embeddings tied, relative position bias",
-            {integer("layers", 24, 1, kMostLayers, "layers of the encoder, and of the decoder"), hidden(1024), heads(16),
-                integer("d_kv", 64, 1, 4096, "width of a head"),
+            {integer("layers", 24, 1, kMostLayers, "layers of the encoder, and of the decoder"), hidden(1024),
+                heads(16), integer("d_kv", 64, 1, 4096, "width of a head"),
                 integer("ffn", 4096, 1, kMostHidden * 4, "width of the feed-forward layer"),
                 integer("src", 512, 2, kMostLength, "tokens in a source"),
                 integer("tgt", 512, 2, kMostLength, "tokens in a target"), batch(4), vocabulary(32128),
@@ -78,41 +98,46 @@ std::vector<ZooFamily> allFamilies()
                 integer("window", 7, 1, 64, "height and width of a window"), image(224),
                 integer("patch", 4, 1, 64, "height and width of a patch"), classes(), batch(8), dropout()}},
         {"evoformer", "AlphaFold 2 Evoformer stack",
-            {integer("layers", 48, 1, kMostLayers, "number of blocks"), integer("msa", 256, 1, 65536, "width of the MSA"),
+            {integer("layers", 48, 1, kMostLayers, "number of blocks"),
+                integer("msa", 256, 1, 65536, "width of the MSA"),
                 integer("pair", 128, 1, 65536, "width of the pair representation"),
                 integer("single", 384, 1, 65536, "width of the single representation"),
-                integer("seqs", 128, 1, 16384, "sequences of the MSA"), integer("residues", 256, 2, 8192, "residues"),
-                batch(1), integer("heads", 8, 1, kMostHeads, "heads of MSA attention"),
+                integer("seqs", 128, 1, 16384, "sequences of the MSA"),
+                integer("residues", 256, 2, 8192, "residues"), batch(1),
+                integer("heads", 8, 1, kMostHeads, "heads of MSA attention"),
                 integer("pair_heads", 4, 1, kMostHeads, "heads of triangle attention"),
                 integer("head_width", 32, 1, 4096, "width of a head, and of the outer product's factors"),
                 integer("triangle", 128, 1, 65536, "width of triangle multiplication"), dropout()}},
         {"resnet", "ResNet image classifier, batch norm in training mode",
             {integer("depth", 50, 18, 152, "18, 34, 50, 101 or 152"),
-                integer("width", 64, 1, 8192, "channels of the first convolution"), image(224), classes(), batch(32)}},
+                integer("width", 64, 1, 8192, "channels of the first convolution"), image(224), classes(),
+                batch(32)}},
         {"vgg", "VGG image classifier",
-            {integer("depth", 16, 11, 19, "11, 13, 16 or 19"), integer("width", 64, 1, 8192, "channels of the first stage"),
-                integer("head", 4096, 1, kMostHidden, "width of the hidden linear layers"), image(224), classes(),
-                batch(32), dropout()}},
+            {integer("depth", 16, 11, 19, "11, 13, 16 or 19"),
+                integer("width", 64, 1, 8192, "channels of the first stage"),
+                integer("head", 4096, 1, kMostHidden, "width of the hidden linear layers"), image(224),
+                classes(), batch(32), dropout()}},
         {"moe", "GPT with mixtures of experts, top-k gating, experts of fixed capacity (GShard)",
             {layers(12), hidden(768), heads(12), length(1024), batch(8), vocabulary(50257), inner(0, four),
                 integer("experts", 8, 2, 4096, "experts of a mixture"),
                 integer("top_k", 2, 1, 16, "experts a token is sent to"),
-                integer("every", 2, 1, kMostLayers, "each such layer has a mixture in place of its feed-forward layer"),
-                {"capacity", 1.25, 0.1, 16, false, "room of an expert, in its even share of the tokens"}, dropout()}},
+                integer("every", 2, 1, kMostLayers,
+                    "each such layer has a mixture in place of its feed-forward layer"),
+                {"capacity", 1.25, 0.1, 16, false, "room of an expert, in its even share of the tokens"},
+                dropout()}},
         {"mlp", "Multi-layer perceptron classifier",
             {integer("layers", 4, 1, kMostLayers, "number of linear layers"), hidden(1024),
-                integer("input", 784, 1, kMostHidden, "width of the input"), integer("classes", 10, 2, kMostVocabulary, "number of classes"),
-                batch(64), dropout()}},
+                integer("input", 784, 1, kMostHidden, "width of the input"),
+                integer("classes", 10, 2, kMostVocabulary, "number of classes"), batch(64), dropout()}},
     };
 }
 
 using Build = Result<Graph> (*)(const ZooValues &);
-constexpr std::pair<std::string_view, Build> kBuilders[] = {{"gpt", buildGpt}, {"llama", buildLlama}, {"t5", buildT5},
-    {"swin", buildSwin}, {"evoformer", buildEvoformer}, {"resnet", buildResNet}, {"vgg", buildVgg},
-    {"moe", buildMixture}, {"mlp", buildMlp}};
+constexpr std::pair<std::string_view, Build> kBuilders[] = {{"gpt", buildGpt}, {"llama", buildLlama},
+    {"t5", buildT5}, {"swin", buildSwin}, {"evoformer", buildEvoformer}, {"resnet", buildResNet},
+    {"vgg", buildVgg}, {"moe", buildMixture}, {"mlp", buildMlp}};
 
-template<typename Items>
-std::string namesOf(const Items &items)
+template<typename Items> std::string namesOf(const Items &items)
 {
     std::string text;
     for (const auto &item : items)
@@ -166,11 +191,13 @@ Result<ZooValues> parseValues(const ZooFamily &family, std::string_view query)
                 known = &parameter;
         }
         if (known == nullptr) {
-            Error error = values.wrong(name, "The model " + family.name + " has no parameter \"" + std::string(name) + "\".");
+            Error error = values.wrong(
+                name, "The model " + family.name + " has no parameter \"" + std::string(name) + "\".");
             error.advice = "It has: " + namesOf(family.parameters) + ".";
             return error;
         }
-        const std::string_view text = equals == std::string_view::npos ? std::string_view{} : item.substr(equals + 1);
+        const std::string_view text =
+            equals == std::string_view::npos ? std::string_view {} : item.substr(equals + 1);
         TRY(const double value, parseValue(*known, text, values));
         values.set(known->name, value);
     }
@@ -195,16 +222,17 @@ Result<Graph> buildZooModel(std::string_view spec)
     const std::string_view rest = isZooSpec(spec) ? spec.substr(kPrefix.size()) : spec;
     const std::size_t mark = std::min(rest.find('?'), rest.size());
     const std::string_view name = rest.substr(0, mark);
-    const std::string_view query = mark < rest.size() ? rest.substr(mark + 1) : std::string_view{};
-    const auto builder = std::find_if(
-        std::begin(kBuilders), std::end(kBuilders), [name](const auto &known) { return known.first == name; });
+    const std::string_view query = mark < rest.size() ? rest.substr(mark + 1) : std::string_view {};
+    const auto builder = std::find_if(std::begin(kBuilders), std::end(kBuilders),
+        [name](const auto &known) { return known.first == name; });
     if (!isZooSpec(spec) || builder == std::end(kBuilders)) {
-        return Error{ErrorCode::InvalidInput, "There is no model \"" + std::string(name) + "\" in the zoo.",
-            "A zoo model is written zoo:NAME?parameter=value&..., NAME one of " + namesOf(zooFamilies()) + ".",
+        return Error {ErrorCode::InvalidInput, "There is no model \"" + std::string(name) + "\" in the zoo.",
+            "A zoo model is written zoo:NAME?parameter=value&..., NAME one of " + namesOf(zooFamilies())
+                + ".",
             std::string(spec)};
     }
-    const auto family = std::find_if(
-        zooFamilies().begin(), zooFamilies().end(), [name](const ZooFamily &known) { return known.name == name; });
+    const auto family = std::find_if(zooFamilies().begin(), zooFamilies().end(),
+        [name](const ZooFamily &known) { return known.name == name; });
     assert(family != zooFamilies().end());
     TRY(const ZooValues values, parseValues(*family, query));
     TRY(Graph graph, builder->second(values));

@@ -11,19 +11,19 @@ namespace planloom {
 
 /// One parameter of a family of models.
 struct ZooParameter {
-    std::string name{}; ///< "layers"
+    std::string name {}; ///< "layers"
     double fallback = 0; ///< Its value where the name does not give one.
     double least = 0;
     double most = 0;
     bool integral = true;
-    std::string meaning{}; ///< One line for a person; says what 0 means where 0 means something.
+    std::string meaning {}; ///< One line for a person; says what 0 means where 0 means something.
 };
 
 /// One family of models, "gpt".
 struct ZooFamily {
-    std::string name{};
-    std::string meaning{}; ///< One line for a person.
-    std::vector<ZooParameter> parameters{};
+    std::string name {};
+    std::string meaning {}; ///< One line for a person.
+    std::vector<ZooParameter> parameters {};
 };
 
 /// All families and their parameters, in the order they are listed to people.
@@ -34,10 +34,11 @@ bool isZooSpec(std::string_view spec);
 
 /// Builds the training model (up to its loss) that `spec` names: "zoo:gpt?layers=96&hidden=12288&heads=96".
 ///
-/// Weights have no values, so that a model of any size takes little memory; operators are those an importer makes
-/// after fusing, in scopes such as h.3 > attn. The loss is the mean cross-entropy over the labels (Evoformer: the sum of its outputs'
-/// mean squares).
-/// @return InvalidInput that lists what is known, for an unknown family or parameter, a value out of its range, or
+/// Weights have no values, so that a model of any size takes little memory; operators are those an importer
+/// makes after fusing, in scopes such as h.3 > attn. The loss is the mean cross-entropy over the labels
+/// (Evoformer: the sum of its outputs' mean squares).
+/// @return InvalidInput that lists what is known, for an unknown family or parameter, a value out of its
+/// range, or
 ///   values that do not fit together (`where` is "zoo:<family>/<parameter>")
 /// O(operators).
 Result<Graph> buildZooModel(std::string_view spec);

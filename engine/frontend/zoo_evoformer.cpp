@@ -46,7 +46,7 @@ TensorId gatedAttention(ZooBuilder &b, TensorId x, TensorId bias, std::int64_t h
     const auto apart = [&](const std::string &name, bool key) {
         TensorId t = b.linear(x, heads * width, "linear_" + name, false);
         t = b.reshape(t, {in[0], in[1], in[2], heads, width}, name + ".heads");
-        return b.transpose(t, key ? Integers{0, 1, 3, 4, 2} : Integers{0, 1, 3, 2, 4}, name + ".transpose");
+        return b.transpose(t, key ? Integers {0, 1, 3, 4, 2} : Integers {0, 1, 3, 2, 4}, name + ".transpose");
     };
     const TensorId query = b.scaled(apart("q", false), 1 / std::sqrt(static_cast<double>(width)), "scale");
     const TensorId key = apart("k", true);
@@ -67,7 +67,8 @@ TensorId pairBias(ZooBuilder &b, TensorId pair, std::int64_t heads)
     const Shape in = b.shape(pair);
     if (in.size() != 4)
         return pair;
-    const TensorId turned = b.transpose(b.linear(pair, heads, "linear_z", false), {0, 3, 1, 2}, "bias.transpose");
+    const TensorId turned =
+        b.transpose(b.linear(pair, heads, "linear_z", false), {0, 3, 1, 2}, "bias.transpose");
     return b.reshape(turned, {in[0], 1, heads, in[1], in[2]}, "bias");
 }
 
@@ -105,8 +106,8 @@ TensorId outerProductMean(ZooBuilder &b, TensorId msa, std::int64_t pairWidth, c
     const TensorId x = b.layerNorm(msa, "layer_norm");
     const TensorId left = b.linear(x, form.width, "linear_1");
     const TensorId right = b.linear(x, form.width, "linear_2");
-    TensorId outer
-        = b.one(OperatorKind::Einsum, {left, right}, attributesOf({{"equation", "bsic,bsjd->bijcd"}}), "outer");
+    TensorId outer =
+        b.one(OperatorKind::Einsum, {left, right}, attributesOf({{"equation", "bsic,bsjd->bijcd"}}), "outer");
     outer = b.reshape(outer, {in[0], in[2], in[2], form.width * form.width}, "flat");
     return b.linear(b.scaled(outer, 1 / static_cast<double>(in[1]), "mean"), pairWidth, "linear_out");
 }
@@ -156,11 +157,13 @@ Result<Graph> buildEvoformer(const ZooValues &values)
 {
     const std::int64_t batch = values.integer("batch");
     const std::int64_t residues = values.integer("residues");
-    const Form form{.heads = values.integer("heads"), .pairHeads = values.integer("pair_heads"),
-        .width = values.integer("head_width"), .triangle = values.integer("triangle")};
+    const Form form {.heads = values.integer("heads"),
+        .pairHeads = values.integer("pair_heads"),
+        .width = values.integer("head_width"),
+        .triangle = values.integer("triangle")};
     ZooBuilder b("evoformer", values.real("dropout"));
-    TensorId msa = b.input(
-        "msa", {DataType::Float32, {batch, values.integer("seqs"), residues, values.integer("msa")}});
+    TensorId msa =
+        b.input("msa", {DataType::Float32, {batch, values.integer("seqs"), residues, values.integer("msa")}});
     TensorId pair = b.input("pair", {DataType::Float32, {batch, residues, residues, values.integer("pair")}});
     for (std::int64_t layer = 0; layer < values.integer("layers"); ++layer) {
         const auto inside = b.scope("blocks." + std::to_string(layer));
@@ -176,7 +179,7 @@ Result<Graph> buildEvoformer(const ZooValues &values)
     }
     // The first sequence of the MSA is the protein itself.
     TensorId single = b.one(OperatorKind::Slice, {msa},
-        attributesOf({{"starts", Integers{0, 0, 0, 0}}, {"steps", Integers{1, 1, 1, 1}}}), "first_row",
+        attributesOf({{"starts", Integers {0, 0, 0, 0}}, {"steps", Integers {1, 1, 1, 1}}}), "first_row",
         {{DataType::Float32, {batch, 1, residues, values.integer("msa")}}});
     single = b.linear(b.reshape(single, {batch, residues, values.integer("msa")}, "single.input"),
         values.integer("single"), "linear");

@@ -1,4 +1,5 @@
-// GPT with mixtures of experts: top-k gating with a fixed capacity per expert and sample (GShard, arXiv:2006.16668).
+// GPT with mixtures of experts: top-k gating with a fixed capacity per expert and sample (GShard,
+// arXiv:2006.16668).
 #include "engine/frontend/zoo_parts.h"
 
 #include <algorithm>
@@ -31,7 +32,8 @@ TensorId attention(ZooBuilder &b, TensorId x, TensorId mask, std::int64_t heads)
     TensorId scores = b.one(OperatorKind::MatMul, {query, key}, {}, "scores");
     scores = b.scaled(scores, 1 / std::sqrt(static_cast<double>(hidden / heads)), "scale");
     const TensorId shares = b.softmax(b.masked(scores, mask, "masked"), "softmax");
-    const TensorId context = b.mergeHeads(b.one(OperatorKind::MatMul, {shares, value}, {}, "context"), "context");
+    const TensorId context =
+        b.mergeHeads(b.one(OperatorKind::MatMul, {shares, value}, {}, "context"), "context");
     return b.dropout(b.linear(context, hidden, "out_proj"), "dropout");
 }
 
@@ -44,7 +46,8 @@ TensorId feedForward(ZooBuilder &b, TensorId x, std::int64_t inner)
     return b.dropout(b.linear(y, hidden, "fc_2"), "dropout");
 }
 
-/// x [b s h] -> [b s h]. Letters of the einsums: b samples, s tokens, k choices, e experts, c places, h, f widths.
+/// x [b s h] -> [b s h]. Letters of the einsums: b samples, s tokens, k choices, e experts, c places, h, f
+/// widths.
 TensorId mixture(ZooBuilder &b, TensorId x, const Form &form)
 {
     const auto inside = b.scope("moe");
@@ -55,7 +58,7 @@ TensorId mixture(ZooBuilder &b, TensorId x, const Form &form)
     const std::int64_t length = in[1];
     const std::int64_t hidden = in[2];
     const auto axes = [](std::int64_t axis, std::int64_t keep) {
-        return attributesOf({{"axes", std::vector<std::int64_t>{axis}}, {"keepdims", keep}});
+        return attributesOf({{"axes", std::vector<std::int64_t> {axis}}, {"keepdims", keep}});
     };
     const auto oneHot = [](std::int64_t depth) {
         return attributesOf({{"axis", 3}, {"depth", depth}, {"on", 1.0}, {"off", 0.0}});
@@ -69,34 +72,37 @@ TensorId mixture(ZooBuilder &b, TensorId x, const Form &form)
             attributesOf({{"axis", 2}, {"k", form.choices}, {"largest", 1}, {"sorted", 1}}), "top_k");
         const TensorId sum = b.one(OperatorKind::ReduceSum, {chosen[0]}, axes(2, 1), "sum");
         const TensorId weights = b.one(OperatorKind::Div, {chosen[0], sum}, {}, "weights");
-        const TensorId experts
-            = b.one(OperatorKind::OneHot, {chosen[1]}, oneHot(form.experts), "experts",
-                {{DataType::Float32, {batch, length, form.choices, form.experts}}}); // [b s k e]
+        const TensorId experts = b.one(OperatorKind::OneHot, {chosen[1]}, oneHot(form.experts), "experts",
+            {{DataType::Float32, {batch, length, form.choices, form.experts}}}); // [b s k e]
         // A token's place at its expert is the number of earlier choices of that expert in its sample.
-        const TensorId inOrder
-            = b.reshape(experts, {batch, length * form.choices, form.experts}, "in_order");
+        const TensorId inOrder = b.reshape(experts, {batch, length * form.choices, form.experts}, "in_order");
         TensorId places = b.one(OperatorKind::CumSum, {inOrder},
             attributesOf({{"axis", 1}, {"exclusive", 1}, {"reverse", 0}}), "earlier");
         places = b.reshape(places, {batch, length, form.choices, form.experts}, "places");
         const TensorId place = b.one(OperatorKind::ReduceSum,
             {b.one(OperatorKind::Mul, {places, experts}, {}, "own_places")}, axes(3, 0), "place");
-        const TensorId index
-            = b.one(OperatorKind::Cast, {place}, {}, "index", {{DataType::Int64, {batch, length, form.choices}}});
+        const TensorId index = b.one(
+            OperatorKind::Cast, {place}, {}, "index", {{DataType::Int64, {batch, length, form.choices}}});
         // Places beyond an expert's room give a row of zeros: the token is dropped there.
         const TensorId slots = b.one(OperatorKind::OneHot, {index}, oneHot(form.room), "slots",
             {{DataType::Float32, {batch, length, form.choices, form.room}}}); // [b s k c]
         dispatch = einsum(b, "bske,bskc->bsec", experts, slots, "dispatch");
         const TensorId column = b.reshape(weights, {batch, length, form.choices, 1}, "column");
-        combine = einsum(b, "bske,bskc->bsec", b.one(OperatorKind::Mul, {experts, column}, {}, "weighted"), slots, "combine");
+        combine = einsum(b, "bske,bskc->bsec", b.one(OperatorKind::Mul, {experts, column}, {}, "weighted"),
+            slots, "combine");
     }
     TensorId y = einsum(b, "bsec,bsh->ebch", dispatch, x, "to_experts");
     {
         const auto all = b.scope("experts");
-        y = einsum(b, "ebch,ehf->ebcf", y, b.weight("fc_1.weight", {form.experts, hidden, form.inner}), "fc_1");
-        y = b.one(OperatorKind::Add, {y, b.weight("fc_1.bias", {form.experts, 1, 1, form.inner})}, {}, "fc_1.biased");
+        y = einsum(
+            b, "ebch,ehf->ebcf", y, b.weight("fc_1.weight", {form.experts, hidden, form.inner}), "fc_1");
+        y = b.one(OperatorKind::Add, {y, b.weight("fc_1.bias", {form.experts, 1, 1, form.inner})}, {},
+            "fc_1.biased");
         y = b.one(OperatorKind::Gelu, {y}, attributesOf({{"approximate", "none"}}), "act");
-        y = einsum(b, "ebcf,efh->ebch", y, b.weight("fc_2.weight", {form.experts, form.inner, hidden}), "fc_2");
-        y = b.one(OperatorKind::Add, {y, b.weight("fc_2.bias", {form.experts, 1, 1, hidden})}, {}, "fc_2.biased");
+        y = einsum(
+            b, "ebcf,efh->ebch", y, b.weight("fc_2.weight", {form.experts, form.inner, hidden}), "fc_2");
+        y = b.one(
+            OperatorKind::Add, {y, b.weight("fc_2.bias", {form.experts, 1, 1, hidden})}, {}, "fc_2.biased");
     }
     return b.dropout(einsum(b, "bsec,ebch->bsh", combine, y, "from_experts"), "dropout");
 }
@@ -108,13 +114,16 @@ Result<Graph> buildMixture(const ZooValues &values)
     const std::int64_t hidden = values.integer("hidden");
     const std::int64_t length = values.integer("seq");
     const std::int64_t batch = values.integer("batch");
-    Form form{.heads = values.integer("heads"),
+    Form form {.heads = values.integer("heads"),
         .inner = values.integer("ffn") > 0 ? values.integer("ffn") : 4 * hidden,
-        .experts = values.integer("experts"), .choices = values.integer("top_k")};
+        .experts = values.integer("experts"),
+        .choices = values.integer("top_k")};
     if (hidden % form.heads != 0)
-        return values.wrong("heads", "The number of heads must divide hidden (" + std::to_string(hidden) + ").");
+        return values.wrong(
+            "heads", "The number of heads must divide hidden (" + std::to_string(hidden) + ").");
     if (form.choices > form.experts)
-        return values.wrong("top_k", "A token can be sent to at most all " + std::to_string(form.experts) + " experts.");
+        return values.wrong(
+            "top_k", "A token can be sent to at most all " + std::to_string(form.experts) + " experts.");
     const double share = static_cast<double>(form.choices * length) / static_cast<double>(form.experts);
     form.room = std::clamp<std::int64_t>(
         static_cast<std::int64_t>(std::ceil(values.real("capacity") * share)), 1, form.choices * length);
@@ -128,10 +137,12 @@ Result<Graph> buildMixture(const ZooValues &values)
     const TensorId mask = b.causalMask(length);
     for (std::int64_t layer = 0; layer < values.integer("layers"); ++layer) {
         const auto inside = b.scope("h." + std::to_string(layer));
-        x = b.one(OperatorKind::Add, {x, attention(b, b.layerNorm(x, "ln_1"), mask, form.heads)}, {}, "residual_1");
+        x = b.one(
+            OperatorKind::Add, {x, attention(b, b.layerNorm(x, "ln_1"), mask, form.heads)}, {}, "residual_1");
         const TensorId y = b.layerNorm(x, "ln_2");
         const bool mixed = (layer + 1) % values.integer("every") == 0;
-        x = b.one(OperatorKind::Add, {x, mixed ? mixture(b, y, form) : feedForward(b, y, form.inner)}, {}, "residual_2");
+        x = b.one(OperatorKind::Add, {x, mixed ? mixture(b, y, form) : feedForward(b, y, form.inner)}, {},
+            "residual_2");
     }
     const TensorId logits = b.one(
         OperatorKind::Linear, {b.layerNorm(x, "ln_f"), table}, attributesOf({{"transposed", 1}}), "lm_head");

@@ -27,25 +27,28 @@ double ZooValues::real(std::string_view name) const
 
 Error ZooValues::wrong(std::string_view name, std::string message) const
 {
-    return Error{ErrorCode::InvalidInput, std::move(message), "", joined("zoo:" + m_family + "/", name)};
+    return Error {ErrorCode::InvalidInput, std::move(message), "", joined("zoo:" + m_family + "/", name)};
 }
 
 TensorId ZooBuilder::linear(TensorId x, std::int64_t n, std::string_view name, bool bias, bool transposed)
 {
     const Shape in = shape(x);
     const std::int64_t k = in.empty() ? 1 : in.back();
-    std::vector<TensorId> inputs{x, weight(joined(name, ".weight"), transposed ? Shape{n, k} : Shape{k, n})};
+    std::vector<TensorId> inputs {
+        x, weight(joined(name, ".weight"), transposed ? Shape {n, k} : Shape {k, n})};
     if (bias)
         inputs.push_back(weight(joined(name, ".bias"), {n}));
-    return one(OperatorKind::Linear, std::move(inputs), attributesOf({{"transposed", transposed ? 1 : 0}}), name);
+    return one(
+        OperatorKind::Linear, std::move(inputs), attributesOf({{"transposed", transposed ? 1 : 0}}), name);
 }
 
 TensorId ZooBuilder::layerNorm(TensorId x, std::string_view name, double epsilon)
 {
     const Shape in = shape(x);
-    const Shape last{in.empty() ? 1 : in.back()};
+    const Shape last {in.empty() ? 1 : in.back()};
     const auto axis = static_cast<std::int64_t>(in.size()) - 1;
-    return one(OperatorKind::LayerNorm, {x, weight(joined(name, ".weight"), last), weight(joined(name, ".bias"), last)},
+    return one(OperatorKind::LayerNorm,
+        {x, weight(joined(name, ".weight"), last), weight(joined(name, ".bias"), last)},
         attributesOf({{"axis", axis}, {"epsilon", epsilon}}), name);
 }
 
@@ -77,7 +80,8 @@ TensorId ZooBuilder::transpose(TensorId x, std::vector<std::int64_t> permutation
 
 TensorId ZooBuilder::softmax(TensorId x, std::string_view name)
 {
-    return one(OperatorKind::Softmax, {x}, attributesOf({{"axis", static_cast<std::int64_t>(shape(x).size()) - 1}}), name);
+    return one(OperatorKind::Softmax, {x},
+        attributesOf({{"axis", static_cast<std::int64_t>(shape(x).size()) - 1}}), name);
 }
 
 TensorId ZooBuilder::scaled(TensorId x, double factor, std::string_view name)
@@ -96,8 +100,8 @@ TensorId ZooBuilder::causalMask(std::int64_t n)
 {
     const auto inside = scope("mask");
     const TensorId positions = range(DataType::Int64, n, "positions");
-    return one(OperatorKind::LessOrEqual, {reshape(positions, {1, n}, "columns"), reshape(positions, {n, 1}, "rows")}, {},
-        "causal");
+    return one(OperatorKind::LessOrEqual,
+        {reshape(positions, {1, n}, "columns"), reshape(positions, {n, 1}, "rows")}, {}, "causal");
 }
 
 TensorId ZooBuilder::splitHeads(TensorId x, std::int64_t heads, std::string_view name, bool key)
@@ -106,7 +110,7 @@ TensorId ZooBuilder::splitHeads(TensorId x, std::int64_t heads, std::string_view
     if (in.size() != 3)
         return x; // an earlier failure, which finish() reports
     const TensorId apart = reshape(x, {in[0], in[1], heads, in[2] / heads}, joined(name, ".heads"));
-    return transpose(apart, key ? Integers{0, 2, 3, 1} : Integers{0, 2, 1, 3}, joined(name, ".transpose"));
+    return transpose(apart, key ? Integers {0, 2, 3, 1} : Integers {0, 2, 1, 3}, joined(name, ".transpose"));
 }
 
 TensorId ZooBuilder::mergeHeads(TensorId x, std::string_view name)
@@ -136,8 +140,8 @@ TensorId ZooBuilder::meanLoss(TensorId logits, TensorId labels)
     }
     const TensorId sum = one(OperatorKind::CrossEntropy, {logits, labels},
         attributesOf({{"reduction", "sum"}, {"ignore_index", kIgnoredLabel}}), "cross_entropy");
-    const TensorId count
-        = one(OperatorKind::CountValid, {labels}, attributesOf({{"ignore_index", kIgnoredLabel}}), "count");
+    const TensorId count =
+        one(OperatorKind::CountValid, {labels}, attributesOf({{"ignore_index", kIgnoredLabel}}), "count");
     return one(OperatorKind::Div, {sum, count}, {}, "mean");
 }
 

@@ -13,7 +13,10 @@ namespace planloom {
 class ZooValues
 {
 public:
-    explicit ZooValues(std::string family = {}) : m_family(std::move(family)) { }
+    explicit ZooValues(std::string family = {})
+        : m_family(std::move(family))
+    {
+    }
     void set(std::string_view name, double value) { m_values.insert_or_assign(std::string(name), value); }
     /// The value; the family must have the parameter.
     std::int64_t integer(std::string_view name) const { return static_cast<std::int64_t>(real(name)); }
@@ -22,8 +25,8 @@ public:
     Error wrong(std::string_view name, std::string message) const;
 
 private:
-    std::string m_family{};
-    std::map<std::string, double, std::less<>> m_values{};
+    std::string m_family {};
+    std::map<std::string, double, std::less<>> m_values {};
 };
 
 /// A GraphBuilder with the parts that models of the zoo share. Dropouts get numbers 1, 2, ... as seeds.
@@ -32,12 +35,14 @@ class ZooBuilder final : public GraphBuilder
 public:
     /// @param dropout  ratio of all dropouts; 0 leaves them out
     explicit ZooBuilder(std::string modelName, double dropout = 0)
-        : GraphBuilder(std::move(modelName)), m_dropout(dropout)
+        : GraphBuilder(std::move(modelName))
+        , m_dropout(dropout)
     {
     }
 
     /// x [.. k] -> [.. n] with weights "<name>.weight" [n k] (as torch.nn.Linear; [k n] if not `transposed`).
-    TensorId linear(TensorId x, std::int64_t n, std::string_view name, bool bias = true, bool transposed = true);
+    TensorId linear(
+        TensorId x, std::int64_t n, std::string_view name, bool bias = true, bool transposed = true);
     /// Normalises the last dimension, with scale and bias.
     TensorId layerNorm(TensorId x, std::string_view name, double epsilon = 1e-5);
     /// Normalises the last dimension, with scale.
@@ -50,7 +55,8 @@ public:
     TensorId scaled(TensorId x, double factor, std::string_view name = {}); ///< x times a constant.
     /// start, start + 1, ... [n].
     TensorId range(DataType type, std::int64_t n, std::string_view name);
-    /// [n n] Bool: true where the column is not behind the row. Made from two ranges, so that no data is kept.
+    /// [n n] Bool: true where the column is not behind the row. Made from two ranges, so that no data is
+    /// kept.
     TensorId causalMask(std::int64_t n);
     /// [b s (h d)] -> [b h s d], or [b h d s] for keys.
     TensorId splitHeads(TensorId x, std::int64_t heads, std::string_view name, bool key = false);

@@ -14,8 +14,9 @@ struct Stage {
     std::int64_t size = 0;
     std::int64_t window = 0;
     std::int64_t heads = 0;
-    TensorId index{}; ///< Which entry of the bias table belongs to a pair of places, [w*w w*w].
-    TensorId mask{}; ///< Bias that keeps regions of shifted windows apart, [n 1 w*w w*w]; invalid if there is one window.
+    TensorId index {}; ///< Which entry of the bias table belongs to a pair of places, [w*w w*w].
+    TensorId mask {}; ///< Bias that keeps regions of shifted windows apart, [n 1 w*w w*w]; invalid if there
+                      ///< is one window.
 };
 
 TensorId biasIndex(ZooBuilder &b, std::int64_t window)
@@ -33,8 +34,8 @@ TensorId biasIndex(ZooBuilder &b, std::int64_t window)
     return b.constant("relative_position_index", integerData({places, places}, index));
 }
 
-/// After the shift a window at the border holds tokens from up to four regions of the image, which must not see
-/// each other: 0 within a region, -100 across.
+/// After the shift a window at the border holds tokens from up to four regions of the image, which must not
+/// see each other: 0 within a region, -100 across.
 TensorId shiftMask(ZooBuilder &b, std::int64_t size, std::int64_t window)
 {
     const std::int64_t across = size / window;
@@ -55,7 +56,8 @@ TensorId shiftMask(ZooBuilder &b, std::int64_t size, std::int64_t window)
     }
     const TensorId ids = b.constant("regions", integerData({across * across, places}, regions));
     const TensorId same = b.one(OperatorKind::Equal,
-        {b.reshape(ids, {across * across, 1, 1, places}, "columns"), b.reshape(ids, {across * across, 1, places, 1}, "rows")},
+        {b.reshape(ids, {across * across, 1, 1, places}, "columns"),
+            b.reshape(ids, {across * across, 1, places, 1}, "rows")},
         {}, "same_region");
     return b.one(OperatorKind::Where, {same, b.scalar(0), b.scalar(-100)}, {}, "attn_mask");
 }
@@ -76,7 +78,8 @@ TensorId roll(ZooBuilder &b, TensorId x, std::size_t axis, std::int64_t shift, c
     };
     const TensorId front = part(shift, in[axis] - shift, ".front");
     const TensorId back = part(0, shift, ".back");
-    return b.one(OperatorKind::Concat, {front, back}, attributesOf({{"axis", static_cast<std::int64_t>(axis)}}), name);
+    return b.one(
+        OperatorKind::Concat, {front, back}, attributesOf({{"axis", static_cast<std::int64_t>(axis)}}), name);
 }
 
 TensorId windowAttention(ZooBuilder &b, TensorId x, const Stage &stage, bool shifted)
@@ -95,18 +98,19 @@ TensorId windowAttention(ZooBuilder &b, TensorId x, const Stage &stage, bool shi
     TensorId scores = b.one(OperatorKind::MatMul, {query, key}, {}, "scores");
     const std::int64_t entries = (2 * stage.window - 1) * (2 * stage.window - 1);
     const TensorId table = b.weight("relative_position_bias_table", {entries, stage.heads});
-    const TensorId bias
-        = b.transpose(b.embedding(table, stage.index, "relative_position_bias"), {2, 0, 1}, "bias.transpose");
+    const TensorId bias =
+        b.transpose(b.embedding(table, stage.index, "relative_position_bias"), {2, 0, 1}, "bias.transpose");
     scores = b.one(OperatorKind::Add, {scores, bias}, {}, "biased");
     if (shifted) {
         const std::int64_t windows = (stage.size / stage.window) * (stage.size / stage.window);
-        const TensorId apart
-            = b.reshape(scores, {in[0] / windows, windows, stage.heads, places, places}, "by_window");
+        const TensorId apart =
+            b.reshape(scores, {in[0] / windows, windows, stage.heads, places, places}, "by_window");
         const TensorId kept = b.one(OperatorKind::Add, {apart, stage.mask}, {}, "masked");
         scores = b.reshape(kept, {in[0], stage.heads, places, places}, "joined");
     }
     const TensorId shares = b.softmax(scores, "softmax");
-    const TensorId context = b.mergeHeads(b.one(OperatorKind::MatMul, {shares, value}, {}, "context"), "context");
+    const TensorId context =
+        b.mergeHeads(b.one(OperatorKind::MatMul, {shares, value}, {}, "context"), "context");
     return b.dropout(b.linear(context, width, "proj"), "proj_drop");
 }
 
@@ -124,12 +128,14 @@ TensorId swinBlock(ZooBuilder &b, TensorId x, const Stage &stage, bool shifted)
         y = roll(b, roll(b, y, 1, shift, "shift_rows"), 2, shift, "shift_columns");
     y = b.reshape(y, {in[0], across, w, across, w, in[2]}, "windows");
     y = b.transpose(y, {0, 1, 3, 2, 4, 5}, "windows.transpose");
-    y = windowAttention(b, b.reshape(y, {in[0] * across * across, w * w, in[2]}, "windows.merge"), stage, shifted);
+    y = windowAttention(
+        b, b.reshape(y, {in[0] * across * across, w * w, in[2]}, "windows.merge"), stage, shifted);
     y = b.reshape(y, {in[0], across, across, w, w, in[2]}, "unwindow");
     y = b.transpose(y, {0, 1, 3, 2, 4, 5}, "unwindow.transpose");
     y = b.reshape(y, {in[0], stage.size, stage.size, in[2]}, "unwindow.merge");
     if (shifted)
-        y = roll(b, roll(b, y, 1, stage.size - shift, "unshift_rows"), 2, stage.size - shift, "unshift_columns");
+        y = roll(
+            b, roll(b, y, 1, stage.size - shift, "unshift_rows"), 2, stage.size - shift, "unshift_columns");
     x = b.one(OperatorKind::Add, {x, b.reshape(y, in, "tokens")}, {}, "residual_1");
     y = b.layerNorm(x, "norm2");
     {
@@ -165,13 +171,16 @@ Result<Graph> buildSwin(const ZooValues &values)
     const std::int64_t heads = values.integer("heads");
     const std::int64_t window = values.integer("window");
     if (hidden % heads != 0)
-        return values.wrong("heads", "The number of heads must divide hidden (" + std::to_string(hidden) + ").");
+        return values.wrong(
+            "heads", "The number of heads must divide hidden (" + std::to_string(hidden) + ").");
     if (image % (patch * 8) != 0)
-        return values.wrong("image", "The image must be a multiple of 8 patches (" + std::to_string(8 * patch) + " pixels).");
+        return values.wrong(
+            "image", "The image must be a multiple of 8 patches (" + std::to_string(8 * patch) + " pixels).");
     for (std::int64_t stage = 0; stage < 4; ++stage) {
         const std::int64_t size = image / patch >> stage;
         if (size > window && size % window != 0) {
-            return values.wrong("window", "The window must divide the " + std::to_string(size) + " rows of tokens of stage "
+            return values.wrong("window",
+                "The window must divide the " + std::to_string(size) + " rows of tokens of stage "
                     + std::to_string(stage) + ".");
         }
     }
@@ -181,16 +190,17 @@ Result<Graph> buildSwin(const ZooValues &values)
     {
         const auto inside = b.scope("patch_embed");
         const std::int64_t size = image / patch;
-        x = b.one(OperatorKind::Conv, {x, b.weight("proj.weight", {hidden, 3, patch, patch}), b.weight("proj.bias", {hidden})},
-            attributesOf({{"strides", Integers{patch, patch}}, {"pads", Integers{0, 0, 0, 0}},
-                {"dilations", Integers{1, 1}}, {"group", 1}}),
+        x = b.one(OperatorKind::Conv,
+            {x, b.weight("proj.weight", {hidden, 3, patch, patch}), b.weight("proj.bias", {hidden})},
+            attributesOf({{"strides", Integers {patch, patch}}, {"pads", Integers {0, 0, 0, 0}},
+                {"dilations", Integers {1, 1}}, {"group", 1}}),
             "proj");
         x = b.transpose(b.reshape(x, {batch, hidden, size * size}, "flatten"), {0, 2, 1}, "tokens");
         x = b.dropout(b.layerNorm(x, "norm"), "drop");
     }
     for (std::int64_t number = 0; number < 4; ++number) {
         const auto inside = b.scope("layers." + std::to_string(number));
-        Stage stage{.size = image / patch >> number, .heads = heads << number};
+        Stage stage {.size = image / patch >> number, .heads = heads << number};
         stage.window = std::min(window, stage.size);
         stage.index = biasIndex(b, stage.window);
         const bool shifts = stage.size > stage.window && stage.window > 1;
@@ -206,8 +216,8 @@ Result<Graph> buildSwin(const ZooValues &values)
     }
     x = b.layerNorm(x, "norm");
     const std::int64_t tokens = b.shape(x).size() == 3 ? b.shape(x)[1] : 1;
-    x = b.one(OperatorKind::ReduceMean, {x}, attributesOf({{"axes", Integers{1}}, {"keepdims", 0}, {"count", tokens}}),
-        "avgpool");
+    x = b.one(OperatorKind::ReduceMean, {x},
+        attributesOf({{"axes", Integers {1}}, {"keepdims", 0}, {"count", tokens}}), "avgpool");
     const TensorId loss = b.meanLoss(b.linear(x, values.integer("classes"), "head"), labels);
     return b.finish({loss}, loss);
 }

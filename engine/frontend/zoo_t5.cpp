@@ -36,20 +36,23 @@ TensorId positionBuckets(ZooBuilder &b, std::int64_t n, std::int64_t buckets, bo
         offset = b.one(OperatorKind::Where, {behind, whole(buckets, "half"), whole(0, "none")}, {}, "offset");
         away = b.one(OperatorKind::Abs, {distance}, {}, "away");
     } else {
-        away = b.one(OperatorKind::Max, {b.one(OperatorKind::Neg, {distance}, {}, "before"), whole(0, "zero")}, {}, "away");
+        away = b.one(OperatorKind::Max,
+            {b.one(OperatorKind::Neg, {distance}, {}, "before"), whole(0, "zero")}, {}, "away");
     }
     const std::int64_t exact = buckets / 2;
     const TensorId isNear = b.one(OperatorKind::Less, {away, whole(exact, "exact")}, {}, "is_near");
     // At least 1, so that the logarithm is finite where the other branch is taken.
     const TensorId atLeastOne = b.one(OperatorKind::Max, {away, whole(1, "one")}, {}, "at_least_one");
     const TensorId real = b.one(OperatorKind::Cast, {atLeastOne}, {}, "real", {{DataType::Float32, {n, n}}});
-    const TensorId log
-        = b.one(OperatorKind::Log, {b.scaled(real, 1.0 / static_cast<double>(exact), "ratio")}, {}, "log");
-    const double steps = static_cast<double>(buckets - exact) / std::log(kFarthest / static_cast<double>(exact));
-    const TensorId step
-        = b.one(OperatorKind::Cast, {b.scaled(log, steps, "steps")}, {}, "step", {{DataType::Int64, {n, n}}});
+    const TensorId log =
+        b.one(OperatorKind::Log, {b.scaled(real, 1.0 / static_cast<double>(exact), "ratio")}, {}, "log");
+    const double steps =
+        static_cast<double>(buckets - exact) / std::log(kFarthest / static_cast<double>(exact));
+    const TensorId step =
+        b.one(OperatorKind::Cast, {b.scaled(log, steps, "steps")}, {}, "step", {{DataType::Int64, {n, n}}});
     const TensorId far = b.one(OperatorKind::Min,
-        {b.one(OperatorKind::Add, {step, whole(exact, "first_far")}, {}, "far"), whole(buckets - 1, "last")}, {}, "capped");
+        {b.one(OperatorKind::Add, {step, whole(exact, "first_far")}, {}, "far"), whole(buckets - 1, "last")},
+        {}, "capped");
     const TensorId bucket = b.one(OperatorKind::Where, {isNear, away, far}, {}, "bucket");
     return offset ? b.one(OperatorKind::Add, {bucket, offset}, {}, "both_ways") : bucket;
 }
@@ -58,8 +61,8 @@ TensorId positionBuckets(ZooBuilder &b, std::int64_t n, std::int64_t buckets, bo
 TensorId positionBias(ZooBuilder &b, std::int64_t n, const Form &form, bool bothWays)
 {
     const TensorId table = b.weight("relative_attention_bias.weight", {form.buckets, form.heads});
-    const TensorId rows
-        = b.embedding(table, positionBuckets(b, n, form.buckets, bothWays), "relative_attention_bias");
+    const TensorId rows =
+        b.embedding(table, positionBuckets(b, n, form.buckets, bothWays), "relative_attention_bias");
     return b.reshape(b.transpose(rows, {2, 0, 1}, "bias.transpose"), {1, form.heads, n, n}, "bias");
 }
 
@@ -77,7 +80,8 @@ TensorId attention(ZooBuilder &b, TensorId x, TensorId memory, TensorId bias, Te
     if (mask)
         scores = b.masked(scores, mask, "masked");
     const TensorId shares = b.dropout(b.softmax(scores, "softmax"), "softmax_dropout");
-    const TensorId context = b.mergeHeads(b.one(OperatorKind::MatMul, {shares, value}, {}, "context"), "context");
+    const TensorId context =
+        b.mergeHeads(b.one(OperatorKind::MatMul, {shares, value}, {}, "context"), "context");
     return b.dropout(b.linear(context, hidden, "o", false), "dropout");
 }
 
@@ -93,7 +97,7 @@ TensorId stack(ZooBuilder &b, TensorId x, TensorId memory, std::int64_t layers, 
     const bool decoder = memory.valid();
     const std::int64_t length = b.shape(x).size() == 3 ? b.shape(x)[1] : 1;
     TensorId bias;
-    const TensorId mask = decoder ? b.causalMask(length) : TensorId{};
+    const TensorId mask = decoder ? b.causalMask(length) : TensorId {};
     for (std::int64_t layer = 0; layer < layers; ++layer) {
         const auto block = b.scope("block." + std::to_string(layer));
         const auto add = [&b](TensorId to, TensorId what, std::string_view name) {
@@ -122,7 +126,9 @@ Result<Graph> buildT5(const ZooValues &values)
 {
     const std::int64_t hidden = values.integer("hidden");
     const std::int64_t batch = values.integer("batch");
-    const Form form{.heads = values.integer("heads"), .width = values.integer("d_kv"), .inner = values.integer("ffn"),
+    const Form form {.heads = values.integer("heads"),
+        .width = values.integer("d_kv"),
+        .inner = values.integer("ffn"),
         .buckets = values.integer("buckets")};
     if (form.buckets % 4 != 0 || static_cast<double>(form.buckets) / 2 >= kFarthest)
         return values.wrong("buckets", "The number of buckets must be a multiple of 4 below 256.");
@@ -145,7 +151,8 @@ Result<Graph> buildT5(const ZooValues &values)
     }
     // Tied embeddings are scaled on the way out.
     x = b.scaled(x, 1 / std::sqrt(static_cast<double>(hidden)), "scale");
-    const TensorId logits = b.one(OperatorKind::Linear, {x, table}, attributesOf({{"transposed", 1}}), "lm_head");
+    const TensorId logits =
+        b.one(OperatorKind::Linear, {x, table}, attributesOf({{"transposed", 1}}), "lm_head");
     const TensorId loss = b.meanLoss(logits, labels);
     return b.finish({loss}, loss);
 }

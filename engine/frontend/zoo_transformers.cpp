@@ -7,8 +7,9 @@ namespace planloom {
 
 namespace {
 
-/// [b s h] -> [b s h]. Queries, keys and values have weights of their own (GPT-2's files join them in one c_attn):
-/// the same numbers of parameters and FLOPs, and heads can be split between devices from the weights on.
+/// [b s h] -> [b s h]. Queries, keys and values have weights of their own (GPT-2's files join them in one
+/// c_attn): the same numbers of parameters and FLOPs, and heads can be split between devices from the weights
+/// on.
 TensorId gptAttention(ZooBuilder &b, TensorId x, TensorId mask, std::int64_t heads)
 {
     const auto inside = b.scope("attn");
@@ -19,7 +20,8 @@ TensorId gptAttention(ZooBuilder &b, TensorId x, TensorId mask, std::int64_t hea
     TensorId scores = b.one(OperatorKind::MatMul, {query, key}, {}, "scores");
     scores = b.scaled(scores, 1 / std::sqrt(static_cast<double>(hidden / heads)), "scale");
     const TensorId shares = b.dropout(b.softmax(b.masked(scores, mask, "masked"), "softmax"), "attn_dropout");
-    const TensorId context = b.mergeHeads(b.one(OperatorKind::MatMul, {shares, value}, {}, "context"), "context");
+    const TensorId context =
+        b.mergeHeads(b.one(OperatorKind::MatMul, {shares, value}, {}, "context"), "context");
     return b.dropout(b.linear(context, hidden, "c_proj", true, false), "resid_dropout");
 }
 
@@ -33,8 +35,8 @@ TensorId gptMlp(ZooBuilder &b, TensorId x, std::int64_t inner)
 }
 
 /// Query heads that share one key and value head lie in a dimension of their own, so that no copy is made.
-TensorId llamaAttention(ZooBuilder &b, TensorId x, TensorId mask, TensorId cos, TensorId sin, std::int64_t heads,
-    std::int64_t keyHeads)
+TensorId llamaAttention(ZooBuilder &b, TensorId x, TensorId mask, TensorId cos, TensorId sin,
+    std::int64_t heads, std::int64_t keyHeads)
 {
     const auto inside = b.scope("self_attn");
     const Shape in = b.shape(x);
@@ -59,7 +61,8 @@ TensorId llamaAttention(ZooBuilder &b, TensorId x, TensorId mask, TensorId cos, 
     } else {
         query = b.reshape(allQueries, {batch, length, keyHeads, group, width}, "query.heads");
         query = rotate(b.transpose(query, {0, 2, 3, 1, 4}, "query.transpose"), "query.rotary");
-        key = b.transpose(b.reshape(key, {batch, keyHeads, 1, length, width}, "key.group"), {0, 1, 2, 4, 3}, "key.columns");
+        key = b.transpose(
+            b.reshape(key, {batch, keyHeads, 1, length, width}, "key.group"), {0, 1, 2, 4, 3}, "key.columns");
         value = b.reshape(value, {batch, keyHeads, 1, length, width}, "value.group");
     }
     TensorId scores = b.one(OperatorKind::MatMul, {query, key}, {}, "scores");
@@ -95,24 +98,27 @@ Result<Graph> buildGpt(const ZooValues &values)
     const std::int64_t vocabulary = values.integer("vocab");
     const std::int64_t inner = values.integer("ffn") > 0 ? values.integer("ffn") : 4 * hidden;
     if (hidden % heads != 0)
-        return values.wrong("heads", "The number of heads must divide hidden (" + std::to_string(hidden) + ").");
+        return values.wrong(
+            "heads", "The number of heads must divide hidden (" + std::to_string(hidden) + ").");
     ZooBuilder b("gpt", values.real("dropout"));
     const TensorId tokens = b.input("input_ids", {DataType::Int64, {batch, length}});
     const TensorId labels = b.input("labels", {DataType::Int64, {batch, length}});
     const TensorId table = b.weight("wte.weight", {vocabulary, hidden});
     const TensorId positionTable = b.weight("wpe.weight", {length, hidden});
-    const TensorId positions
-        = b.embedding(positionTable, b.range(DataType::Int64, length, "position_ids"), "wpe");
+    const TensorId positions =
+        b.embedding(positionTable, b.range(DataType::Int64, length, "position_ids"), "wpe");
     TensorId x = b.one(OperatorKind::Add, {b.embedding(table, tokens, "wte"), positions}, {}, "embeddings");
     x = b.dropout(x, "drop");
     const TensorId mask = b.causalMask(length);
     for (std::int64_t layer = 0; layer < values.integer("layers"); ++layer) {
         const auto inside = b.scope("h." + std::to_string(layer));
-        x = b.one(OperatorKind::Add, {x, gptAttention(b, b.layerNorm(x, "ln_1"), mask, heads)}, {}, "residual_1");
+        x = b.one(
+            OperatorKind::Add, {x, gptAttention(b, b.layerNorm(x, "ln_1"), mask, heads)}, {}, "residual_1");
         x = b.one(OperatorKind::Add, {x, gptMlp(b, b.layerNorm(x, "ln_2"), inner)}, {}, "residual_2");
     }
     x = b.layerNorm(x, "ln_f");
-    const TensorId logits = b.one(OperatorKind::Linear, {x, table}, attributesOf({{"transposed", 1}}), "lm_head");
+    const TensorId logits =
+        b.one(OperatorKind::Linear, {x, table}, attributesOf({{"transposed", 1}}), "lm_head");
     const TensorId loss = b.meanLoss(logits, labels);
     return b.finish({loss}, loss);
 }
@@ -126,7 +132,8 @@ Result<Graph> buildLlama(const ZooValues &values)
     const std::int64_t batch = values.integer("batch");
     const std::int64_t vocabulary = values.integer("vocab");
     if (hidden % heads != 0 || hidden / heads % 2 != 0)
-        return values.wrong("heads", "hidden (" + std::to_string(hidden) + ") must be an even multiple of the number of heads.");
+        return values.wrong("heads",
+            "hidden (" + std::to_string(hidden) + ") must be an even multiple of the number of heads.");
     if (heads % keyHeads != 0)
         return values.wrong("kv_heads", "kv_heads must divide heads (" + std::to_string(heads) + ").");
     ZooBuilder b("llama");
@@ -144,20 +151,23 @@ Result<Graph> buildLlama(const ZooValues &values)
         for (std::int64_t i = 0; i < half; ++i)
             frequencies.push_back(static_cast<float>(
                 std::pow(values.real("rope_base"), -static_cast<double>(i) / static_cast<double>(half))));
-        const TensorId positions = b.reshape(b.range(DataType::Float32, length, "positions"), {length, 1}, "rows");
+        const TensorId positions =
+            b.reshape(b.range(DataType::Float32, length, "positions"), {length, 1}, "rows");
         const TensorId angles = b.one(OperatorKind::Mul,
             {positions, b.constant("inv_freq", floatData({1, half}, frequencies))}, {}, "angles");
-        const TensorId twice
-            = b.one(OperatorKind::Concat, {angles, angles}, attributesOf({{"axis", 1}}), "both_halves");
+        const TensorId twice =
+            b.one(OperatorKind::Concat, {angles, angles}, attributesOf({{"axis", 1}}), "both_halves");
         cos = b.one(OperatorKind::Cos, {twice}, {}, "cos");
         sin = b.one(OperatorKind::Sin, {twice}, {}, "sin");
     }
     for (std::int64_t layer = 0; layer < values.integer("layers"); ++layer) {
         const auto inside = b.scope("layers." + std::to_string(layer));
         x = b.one(OperatorKind::Add,
-            {x, llamaAttention(b, b.rmsNorm(x, "input_layernorm"), mask, cos, sin, heads, keyHeads)}, {}, "residual_1");
+            {x, llamaAttention(b, b.rmsNorm(x, "input_layernorm"), mask, cos, sin, heads, keyHeads)}, {},
+            "residual_1");
         x = b.one(OperatorKind::Add,
-            {x, llamaMlp(b, b.rmsNorm(x, "post_attention_layernorm"), values.integer("ffn"))}, {}, "residual_2");
+            {x, llamaMlp(b, b.rmsNorm(x, "post_attention_layernorm"), values.integer("ffn"))}, {},
+            "residual_2");
     }
     const TensorId logits = b.linear(b.rmsNorm(x, "norm"), vocabulary, "lm_head", false);
     const TensorId loss = b.meanLoss(logits, labels);

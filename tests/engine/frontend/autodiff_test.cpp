@@ -30,7 +30,7 @@ Graph finished(GraphBuilder &b, TensorId loss, std::vector<TensorId> outputs = {
 {
     auto graph = b.finish(std::move(outputs), loss);
     EXPECT_TRUE(graph) << describe(graph.error());
-    return graph ? *graph : Graph{};
+    return graph ? *graph : Graph {};
 }
 
 Graph trained(const Graph &forward, const TrainingOptions &options = {})
@@ -73,7 +73,8 @@ TEST(Autodiff, MirrorsOperatorsInReverseAndWantsOnlyGradientsOnTheWayFromWeights
     b.one(Exp, {y}, {}, "aside"); // not on the way to the loss
     const Graph graph = trained(finished(b, total(b, z)));
     EXPECT_EQ(listing(graph, Direction::Backward),
-        (Lines{"ReduceSum'(ReduceSum.out.grad - -) -> after.out.grad", "after'(after.out.grad - after.out) -> product.out.grad",
+        (Lines {"ReduceSum'(ReduceSum.out.grad - -) -> after.out.grad",
+            "after'(after.out.grad - after.out) -> product.out.grad",
             "product'(product.out.grad before.out - -) -> - w.grad"}));
     for (std::size_t i = 0; i < graph.operators.size(); ++i) {
         const Operator &op = graph.operators[i];
@@ -136,7 +137,7 @@ TEST(Autodiff, GivesRepeatedSlotsTensorsOfTheirOwn)
         std::sort(wanted.begin(), wanted.end());
         EXPECT_EQ(std::adjacent_find(wanted.begin(), wanted.end()), wanted.end()) << op.name;
     }
-    EXPECT_EQ(copies, (Lines{"square.copy", "triple.copy", "triple.copy2"}));
+    EXPECT_EQ(copies, (Lines {"square.copy", "triple.copy", "triple.copy2"}));
 }
 
 TEST(Autodiff, RefusesWhatHasNoDerivativeAndNamesIt)
@@ -144,7 +145,8 @@ TEST(Autodiff, RefusesWhatHasNoDerivativeAndNamesIt)
     GraphBuilder b;
     const TensorId x = b.input("x", {DataType::Float32, {2, 3}});
     const TensorId y = b.one(Mul, {x, b.weight("w", {3})}, {}, "scaled");
-    const TensorId z = b.one(Unknown, {y}, attributesOf({{"onnx_type", "Mystery"}}), "strange", {{DataType::Float32, {2, 3}}});
+    const TensorId z = b.one(
+        Unknown, {y}, attributesOf({{"onnx_type", "Mystery"}}), "strange", {{DataType::Float32, {2, 3}}});
     const Graph forward = finished(b, total(b, z));
     const auto graph = buildTrainingStep(forward);
     ASSERT_FALSE(graph);
@@ -157,7 +159,8 @@ TEST(Autodiff, UnknownOperatorsBesideTheWayAreNoObstacle)
 {
     GraphBuilder b;
     const TensorId x = b.input("x", {DataType::Float32, {2, 3}});
-    const TensorId z = b.one(Unknown, {x}, attributesOf({{"onnx_type", "Mystery"}}), "strange", {{DataType::Float32, {2, 3}}});
+    const TensorId z = b.one(
+        Unknown, {x}, attributesOf({{"onnx_type", "Mystery"}}), "strange", {{DataType::Float32, {2, 3}}});
     const TensorId y = b.one(Mul, {z, b.weight("w", {3})}, {}, "scaled");
     b.one(Unknown, {y}, {}, "aside", {{DataType::Float32, {2, 3}}});
     EXPECT_EQ(listing(trained(finished(b, total(b, y))), Direction::Backward).size(), 2U);
@@ -170,7 +173,7 @@ TEST(Autodiff, NothingFlowsThroughSteps)
     const TensorId y = b.one(Mul, {x, b.weight("w", {3})}, {}, "scaled");
     const TensorId z = b.one(Mul, {y, b.one(Sign, {y}, {}, "sign")}, {}, "absolute");
     EXPECT_EQ(listing(trained(finished(b, total(b, z))), Direction::Backward),
-        (Lines{"ReduceSum'(ReduceSum.out.grad - -) -> absolute.out.grad",
+        (Lines {"ReduceSum'(ReduceSum.out.grad - -) -> absolute.out.grad",
             "absolute'(absolute.out.grad - sign.out -) -> scaled.out.grad -",
             "scaled'(scaled.out.grad x - -) -> - w.grad"}));
 }
@@ -204,13 +207,14 @@ Graph oneWeight()
 TEST(Training, AddsAnOptimizerPerWeightWithAGradient)
 {
     const Graph plain = trained(oneWeight(), {.learningRate = 0.5});
-    EXPECT_EQ(listing(plain, Direction::Optimizer), (Lines{"w.step(w w.grad) -> w.new"}));
+    EXPECT_EQ(listing(plain, Direction::Optimizer), (Lines {"w.step(w w.grad) -> w.new"}));
     EXPECT_EQ(plain.operators.back().attributes.real("learning_rate"), 0.5);
     ASSERT_EQ(plain.notes.size(), 1U); // the unused weight
     EXPECT_EQ(listing(trained(oneWeight(), {.momentum = 0.9}), Direction::Optimizer),
-        (Lines{"w.step(w w.grad w.momentum) -> w.new w.momentum.new"}));
+        (Lines {"w.step(w w.grad w.momentum) -> w.new w.momentum.new"}));
     const Graph adam = trained(oneWeight(), {.optimizer = AdamWStep});
-    EXPECT_EQ(listing(adam, Direction::Optimizer), (Lines{"w.step(w w.grad w.m w.v) -> w.new w.m.new w.v.new"}));
+    EXPECT_EQ(
+        listing(adam, Direction::Optimizer), (Lines {"w.step(w w.grad w.m w.v) -> w.new w.m.new w.v.new"}));
     for (const Tensor &tensor : adam.tensors) {
         if (tensor.name == "w.new") {
             EXPECT_EQ(tensor.role, TensorRole::Weight);
@@ -224,9 +228,10 @@ TEST(Training, AddsAnOptimizerPerWeightWithAGradient)
 
 TEST(Training, ChecksItsOptions)
 {
-    for (const TrainingOptions &options : {TrainingOptions{.learningRate = -1}, TrainingOptions{.learningRate = NAN},
-             TrainingOptions{.momentum = 1}, TrainingOptions{.beta1 = -0.1}, TrainingOptions{.beta2 = 1.5},
-             TrainingOptions{.epsilon = 0}, TrainingOptions{.weightDecay = -1}, TrainingOptions{.optimizer = Add}}) {
+    for (const TrainingOptions &options : {TrainingOptions {.learningRate = -1},
+             TrainingOptions {.learningRate = NAN}, TrainingOptions {.momentum = 1},
+             TrainingOptions {.beta1 = -0.1}, TrainingOptions {.beta2 = 1.5}, TrainingOptions {.epsilon = 0},
+             TrainingOptions {.weightDecay = -1}, TrainingOptions {.optimizer = Add}}) {
         const auto graph = buildTrainingStep(oneWeight(), options);
         ASSERT_FALSE(graph);
         EXPECT_EQ(graph.error().code, ErrorCode::InvalidInput);
@@ -254,7 +259,7 @@ void checkGradients(const Graph &forward, std::uint32_t seed)
                 losses[side] = moved.get(graph.loss);
             }
             const double difference = (losses[1] - losses[0]) / (2 * kStep);
-            EXPECT_NEAR(runner.get(TensorId{static_cast<std::int32_t>(i)}, k), difference,
+            EXPECT_NEAR(runner.get(TensorId {static_cast<std::int32_t>(i)}, k), difference,
                 1e-6 * std::max(1.0, std::abs(difference)))
                 << gradient.name << " element " << k;
         }
@@ -265,12 +270,14 @@ void checkGradients(const Graph &forward, std::uint32_t seed)
 Graph randomModel(std::uint32_t seed)
 {
     std::mt19937 random(seed);
-    const auto pick = [&random](std::size_t n) { return std::uniform_int_distribution<std::size_t>(0, n - 1)(random); };
+    const auto pick = [&random](std::size_t n) {
+        return std::uniform_int_distribution<std::size_t>(0, n - 1)(random);
+    };
     GraphBuilder b;
-    const Shape shape{3, 4};
-    std::vector<TensorId> values{b.input("x", {DataType::Float32, shape})};
-    std::vector<TensorId> squares{b.weight("w0", {4, 4}), b.weight("w1", {4, 4})};
-    std::vector<TensorId> rows{b.weight("r0", {4}), b.weight("r1", {4})};
+    const Shape shape {3, 4};
+    std::vector<TensorId> values {b.input("x", {DataType::Float32, shape})};
+    std::vector<TensorId> squares {b.weight("w0", {4, 4}), b.weight("w1", {4, 4})};
+    std::vector<TensorId> rows {b.weight("r0", {4}), b.weight("r1", {4})};
     const auto value = [&] { return values[pick(values.size())]; };
     const auto square = [&] { return squares[pick(squares.size())]; };
     const auto row = [&] { return rows[pick(rows.size())]; };
@@ -279,28 +286,49 @@ Graph randomModel(std::uint32_t seed)
     for (std::size_t i = 0; i < operators; ++i) {
         TensorId y;
         switch (pick(12)) {
-        case 0: y = b.one(Tanh, {value()}); break;
-        case 1: y = b.one(Sigmoid, {value()}); break;
-        case 2: y = b.one(Add, {value(), value()}); break;
-        case 3: y = b.one(Mul, {value(), value()}); break;
-        case 4: y = b.one(Sub, {value(), row()}); break;
-        case 5: y = b.one(MatMul, {value(), square()}); break;
-        case 6: y = b.one(Linear, {value(), square(), row()}, attributesOf({{"transposed", std::int64_t(pick(2))}})); break;
-        case 7: y = b.one(Softmax, {value()}, attributesOf({{"axis", std::int64_t(pick(2))}})); break;
-        case 8: y = b.one(LayerNorm, {value(), row(), row()}, attributesOf({{"axis", 1}, {"epsilon", 1e-2}})); break;
+        case 0:
+            y = b.one(Tanh, {value()});
+            break;
+        case 1:
+            y = b.one(Sigmoid, {value()});
+            break;
+        case 2:
+            y = b.one(Add, {value(), value()});
+            break;
+        case 3:
+            y = b.one(Mul, {value(), value()});
+            break;
+        case 4:
+            y = b.one(Sub, {value(), row()});
+            break;
+        case 5:
+            y = b.one(MatMul, {value(), square()});
+            break;
+        case 6:
+            y = b.one(
+                Linear, {value(), square(), row()}, attributesOf({{"transposed", std::int64_t(pick(2))}}));
+            break;
+        case 7:
+            y = b.one(Softmax, {value()}, attributesOf({{"axis", std::int64_t(pick(2))}}));
+            break;
+        case 8:
+            y = b.one(LayerNorm, {value(), row(), row()}, attributesOf({{"axis", 1}, {"epsilon", 1e-2}}));
+            break;
         case 9: {
-            const TensorId turned = b.one(Transpose, {value()}, attributesOf({{"permutation", Integers{1, 0}}}));
+            const TensorId turned =
+                b.one(Transpose, {value()}, attributesOf({{"permutation", Integers {1, 0}}}));
             y = b.reshape(turned, shape);
             break;
         }
         case 10: {
             const TensorId both = b.one(Concat, {value(), value()}, attributesOf({{"axis", 1}}));
-            y = b.add(Split, {both}, attributesOf({{"axis", 1}, {"sizes", Integers{3, 4, 1}}}))[1]; // others unused
+            y = b.add(Split, {both},
+                attributesOf({{"axis", 1}, {"sizes", Integers {3, 4, 1}}}))[1]; // others unused
             break;
         }
         default: {
-            const TensorId mean = b.one(ReduceMean, {value()},
-                attributesOf({{"axes", Integers{0}}, {"keepdims", 1}, {"count", 3}}));
+            const TensorId mean = b.one(
+                ReduceMean, {value()}, attributesOf({{"axes", Integers {0}}, {"keepdims", 1}, {"count", 3}}));
             y = b.one(Mul, {value(), mean});
         }
         }
@@ -327,8 +355,8 @@ TEST(Autodiff, GradientsOfEmbeddingAndCrossEntropyAreTheirDifferences)
     const TensorId x = b.one(Embedding, {table, tokens});
     const TensorId y = b.one(Gelu, {x}, attributesOf({{"approximate", "tanh"}}));
     const TensorId logits = b.reshape(b.one(Linear, {y, table}, attributesOf({{"transposed", 1}})), {8, 3});
-    const TensorId sum
-        = b.one(CrossEntropy, {logits, labels}, attributesOf({{"reduction", "sum"}, {"ignore_index", 1}}));
+    const TensorId sum =
+        b.one(CrossEntropy, {logits, labels}, attributesOf({{"reduction", "sum"}, {"ignore_index", 1}}));
     const TensorId count = b.one(CountValid, {labels}, attributesOf({{"ignore_index", 1}}));
     checkGradients(finished(b, b.one(Div, {sum, count})), 3);
 }

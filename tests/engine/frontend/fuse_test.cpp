@@ -5,8 +5,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
+#include <random>
 
 namespace planloom {
 namespace {
@@ -19,9 +21,9 @@ using Integers = std::vector<std::int64_t>;
 using Kinds = std::vector<OperatorKind>;
 
 struct Pattern {
-    std::string name{};
-    std::function<TensorId(GraphBuilder &, TensorId)> build{}; ///< From x [2 3 4].
-    Kinds fused{};
+    std::string name {};
+    std::function<TensorId(GraphBuilder &, TensorId)> build {}; ///< From x [2 3 4].
+    Kinds fused {};
 };
 
 std::ostream &operator<<(std::ostream &out, const Pattern &pattern)
@@ -52,7 +54,7 @@ Attributes over(const Integers &axes, std::int64_t count)
 
 Attributes sumOver(std::int64_t axis)
 {
-    return attributesOf({{"axes", Integers{axis}}, {"keepdims", 1}});
+    return attributesOf({{"axes", Integers {axis}}, {"keepdims", 1}});
 }
 
 TensorId transposed(GraphBuilder &b, TensorId x, Integers permutation)
@@ -96,7 +98,8 @@ TensorId rmsNorm(GraphBuilder &b, TensorId x, bool inverse)
 
 TensorId erfPlusOne(GraphBuilder &b, TensorId x, bool multiply)
 {
-    const TensorId u = multiply ? b.one(Mul, {b.scalar(std::sqrt(0.5F)), x}) : b.one(Div, {x, b.scalar(std::sqrt(2.0F))});
+    const TensorId u =
+        multiply ? b.one(Mul, {b.scalar(std::sqrt(0.5F)), x}) : b.one(Div, {x, b.scalar(std::sqrt(2.0F))});
     return b.one(Add, {b.one(Erf, {u}), b.scalar(1)});
 }
 
@@ -112,7 +115,7 @@ TensorId rotated(GraphBuilder &b, TensorId x, bool split)
     TensorId front;
     TensorId back;
     if (split) {
-        const auto halves = b.add(Split, {x}, attributesOf({{"axis", 2}, {"sizes", Integers{2, 2}}}));
+        const auto halves = b.add(Split, {x}, attributesOf({{"axis", 2}, {"sizes", Integers {2, 2}}}));
         front = halves[0];
         back = halves[1];
     } else {
@@ -124,10 +127,16 @@ TensorId rotated(GraphBuilder &b, TensorId x, bool split)
 
 const std::vector<Pattern> &patterns()
 {
-    static const std::vector<Pattern> all{
-        {"matmul", [](GraphBuilder &b, TensorId x) { return b.one(MatMul, {x, b.weight("w", {4, 5})}); }, {Linear}},
+    static const std::vector<Pattern> all {
+        {"matmul",
+            [](GraphBuilder &b, TensorId x) {
+                return b.one(MatMul, {x, b.weight("w", {4, 5})});
+            },
+            {Linear}},
         {"matmul with transposed weight",
-            [](GraphBuilder &b, TensorId x) { return b.one(MatMul, {x, transposed(b, b.weight("w", {5, 4}), {1, 0})}); },
+            [](GraphBuilder &b, TensorId x) {
+                return b.one(MatMul, {x, transposed(b, b.weight("w", {5, 4}), {1, 0})});
+            },
             {Linear}},
         {"matmul with transposed weight and bias",
             [](GraphBuilder &b, TensorId x) {
@@ -137,7 +146,8 @@ const std::vector<Pattern> &patterns()
             {Linear}},
         {"linear between reshapes",
             [](GraphBuilder &b, TensorId x) {
-                const TensorId y = b.one(Linear, {b.reshape(x, {6, 4}), b.weight("w", {4, 5}), b.weight("bias", {5})});
+                const TensorId y =
+                    b.one(Linear, {b.reshape(x, {6, 4}), b.weight("w", {4, 5}), b.weight("bias", {5})});
                 return b.reshape(y, {2, 3, 5});
             },
             {Linear}},
@@ -147,7 +157,9 @@ const std::vector<Pattern> &patterns()
             },
             {Reshape, Linear, Reshape}},
         {"matmul of two activations",
-            [](GraphBuilder &b, TensorId x) { return b.one(MatMul, {x, transposed(b, x, {0, 2, 1})}); },
+            [](GraphBuilder &b, TensorId x) {
+                return b.one(MatMul, {x, transposed(b, x, {0, 2, 1})});
+            },
             {Transpose, MatMul}},
         {"bias of another shape",
             [](GraphBuilder &b, TensorId x) {
@@ -155,9 +167,12 @@ const std::vector<Pattern> &patterns()
             },
             {Linear, Add}},
         {"layer norm", [](GraphBuilder &b, TensorId x) { return layerNorm(b, x, false, 0); }, {LayerNorm}},
-        {"layer norm by reciprocal", [](GraphBuilder &b, TensorId x) { return layerNorm(b, x, true, 1); }, {LayerNorm}},
-        {"layer norm by 1 / root", [](GraphBuilder &b, TensorId x) { return layerNorm(b, x, true, 2); }, {LayerNorm}},
-        {"layer norm by power", [](GraphBuilder &b, TensorId x) { return layerNorm(b, x, false, 3); }, {LayerNorm}},
+        {"layer norm by reciprocal", [](GraphBuilder &b, TensorId x) { return layerNorm(b, x, true, 1); },
+            {LayerNorm}},
+        {"layer norm by 1 / root", [](GraphBuilder &b, TensorId x) { return layerNorm(b, x, true, 2); },
+            {LayerNorm}},
+        {"layer norm by power", [](GraphBuilder &b, TensorId x) { return layerNorm(b, x, false, 3); },
+            {LayerNorm}},
         {"affine layer norm",
             [](GraphBuilder &b, TensorId x) {
                 const TensorId y = b.one(Mul, {layerNorm(b, x, false, 0), b.weight("scale", {4})});
@@ -165,7 +180,9 @@ const std::vector<Pattern> &patterns()
             },
             {LayerNorm}},
         {"layer norm and a product of another shape",
-            [](GraphBuilder &b, TensorId x) { return b.one(Mul, {layerNorm(b, x, false, 0), b.weight("scale", {3, 4})}); },
+            [](GraphBuilder &b, TensorId x) {
+                return b.one(Mul, {layerNorm(b, x, false, 0), b.weight("scale", {3, 4})});
+            },
             {LayerNorm, Mul}},
         {"rms norm", [](GraphBuilder &b, TensorId x) { return rmsNorm(b, x, false); }, {RmsNorm}},
         {"rms norm by 1 / root", [](GraphBuilder &b, TensorId x) { return rmsNorm(b, x, true); }, {RmsNorm}},
@@ -194,7 +211,11 @@ const std::vector<Pattern> &patterns()
                 return b.one(Mul, {b.one(Mul, {x, tanhPlusOne(b, x, true)}), b.scalar(0.5F)});
             },
             {Gelu}},
-        {"silu", [](GraphBuilder &b, TensorId x) { return b.one(Mul, {b.one(Sigmoid, {x}), x}); }, {Silu}},
+        {"silu",
+            [](GraphBuilder &b, TensorId x) {
+                return b.one(Mul, {b.one(Sigmoid, {x}), x});
+            },
+            {Silu}},
         {"softmax",
             [](GraphBuilder &b, TensorId x) {
                 const TensorId e = b.one(Exp, {x});
@@ -208,7 +229,9 @@ const std::vector<Pattern> &patterns()
             },
             {Softmax}},
         {"log of softmax",
-            [](GraphBuilder &b, TensorId x) { return b.one(Log, {b.one(Softmax, {x}, attributesOf({{"axis", 2}}))}); },
+            [](GraphBuilder &b, TensorId x) {
+                return b.one(Log, {b.one(Softmax, {x}, attributesOf({{"axis", 2}}))});
+            },
             {LogSoftmax}},
         {"rotary",
             [](GraphBuilder &b, TensorId x) {
@@ -224,15 +247,17 @@ const std::vector<Pattern> &patterns()
             {Rotary}},
         {"embedding",
             [](GraphBuilder &b, TensorId x) {
-                const TensorId rows = b.one(Gather, {b.weight("table", {7, 4}), b.input("tokens", {DataType::Int64, {3}})},
-                    attributesOf({{"axis", 0}}));
+                const TensorId rows =
+                    b.one(Gather, {b.weight("table", {7, 4}), b.input("tokens", {DataType::Int64, {3}})},
+                        attributesOf({{"axis", 0}}));
                 return b.one(Add, {x, rows});
             },
             {Embedding, Add}},
         {"gather of negative indices",
             [](GraphBuilder &b, TensorId x) {
                 const TensorId rows = b.one(Gather,
-                    {b.weight("table", {7, 4}), b.constant("tokens", integerData({3}, {0, -1, 2}))}, attributesOf({{"axis", 0}}));
+                    {b.weight("table", {7, 4}), b.constant("tokens", integerData({3}, {0, -1, 2}))},
+                    attributesOf({{"axis", 0}}));
                 return b.one(Add, {x, rows});
             },
             {Gather, Add}},
@@ -252,10 +277,15 @@ const std::vector<Pattern> &patterns()
                 return b.one(Abs, {y});
             },
             {Tanh, Abs}},
-        {"reshapes in a row", [](GraphBuilder &b, TensorId x) { return b.reshape(b.reshape(b.reshape(x, {24}), {6, 4}), {3, 8}); },
+        {"reshapes in a row",
+            [](GraphBuilder &b, TensorId x) {
+                return b.reshape(b.reshape(b.reshape(x, {24}), {6, 4}), {3, 8});
+            },
             {Reshape}},
         {"reshapes there and back",
-            [](GraphBuilder &b, TensorId x) { return b.one(Abs, {b.reshape(b.reshape(b.one(Tanh, {x}), {24}), {2, 3, 4})}); },
+            [](GraphBuilder &b, TensorId x) {
+                return b.one(Abs, {b.reshape(b.reshape(b.one(Tanh, {x}), {24}), {2, 3, 4})});
+            },
             {Tanh, Abs}},
     };
     return all;
@@ -306,7 +336,8 @@ void expectSameValues(const Graph &before, Graph after)
         const std::vector<double> found = second.all(after.outputs[i]);
         ASSERT_EQ(expected.size(), found.size());
         for (std::size_t k = 0; k < expected.size(); ++k)
-            EXPECT_NEAR(found[k], expected[k], 1e-6 * std::max(1.0, std::abs(expected[k]))) << "element " << k;
+            EXPECT_NEAR(found[k], expected[k], 1e-6 * std::max(1.0, std::abs(expected[k])))
+                << "element " << k;
     }
 }
 
@@ -328,6 +359,36 @@ INSTANTIATE_TEST_SUITE_P(Patterns, Fuse, testing::ValuesIn(patterns()), [](const
         name += std::isalnum(static_cast<unsigned char>(letter)) != 0 ? letter : '_';
     return name;
 });
+
+TEST(FuseGraph, KeepsTheValuesOfRandomStacksOfPatterns)
+{
+    const Shape shape {2, 3, 4};
+    for (std::uint32_t seed = 0; seed < 100; ++seed) {
+        SCOPED_TRACE(seed);
+        std::mt19937 random(seed);
+        GraphBuilder b;
+        std::vector<TensorId> values {b.input("x", {DataType::Float32, shape})};
+        std::vector<TensorId> outputs;
+        for (int i = 0; i < 8; ++i) {
+            const TensorId y =
+                patterns()[random() % patterns().size()].build(b, values[random() % values.size()]);
+            if (b.shape(y) != shape || random() % 8 == 0)
+                outputs.push_back(y);
+            if (b.shape(y) == shape)
+                values.push_back(b.one(Tanh, {y})); // keeps the numbers small
+        }
+        std::shuffle(values.begin(), values.end(), random);
+        TensorId sum = values.front();
+        for (std::size_t i = 1; i < values.size() && i < 4; ++i)
+            sum = b.one(Add, {sum, values[i]});
+        outputs.push_back(sum);
+        const auto graph = b.finish(outputs);
+        ASSERT_TRUE(graph) << describe(graph.error());
+        const Graph fused = fuseOperators(*graph);
+        EXPECT_LE(fused.operators.size(), graph->operators.size());
+        expectSameValues(*graph, fused);
+    }
+}
 
 TEST(FuseGraph, LeavesInnerValuesWithOtherUsersAlone)
 {
@@ -362,7 +423,7 @@ TEST(FuseGraph, KeepsWeightsAndSourcesAndNamesByModule)
     EXPECT_EQ(fused.operators[0].sources[0].name, names[0]);
     EXPECT_EQ(fused.operators[0].sources[2].name, names[2]);
     EXPECT_EQ(fused.operators[0].attributes.integer("transposed"), 1);
-    EXPECT_EQ(fused.at(fused.operators[0].inputs[1]).type.shape, (Shape{5, 4}));
+    EXPECT_EQ(fused.at(fused.operators[0].inputs[1]).type.shape, (Shape {5, 4}));
 }
 
 TEST(FuseGraph, ManyOperatorsOfOneModuleGetDistinctNames)

@@ -27,9 +27,9 @@ TEST(GraphBuilder, InfersTypesAndNamesByScope)
     EXPECT_EQ(graph->operators[0].name, "h.0.mlp.product");
     EXPECT_EQ(pathOf(*graph, graph->operators[0].scope), "h.0.mlp");
     EXPECT_EQ(graph->operators[1].name, "Tanh");
-    EXPECT_EQ(graph->operators[1].scope, ScopeId{0});
+    EXPECT_EQ(graph->operators[1].scope, ScopeId {0});
     EXPECT_EQ(graph->at(graph->operators[0].inputs[1]).name, "h.0.mlp.w");
-    EXPECT_EQ(graph->at(y).type, (TensorType{DataType::Float32, {2, 6}}));
+    EXPECT_EQ(graph->at(y).type, (TensorType {DataType::Float32, {2, 6}}));
     EXPECT_FALSE(graph->operators[0].annotation.dimensions.empty());
 }
 
@@ -75,7 +75,8 @@ TEST(GraphBuilder, KeepsTheFirstFailure)
     }
     EXPECT_FALSE(y.valid());
     EXPECT_TRUE(b.failure().has_value());
-    const auto parts = b.add(Split, {y}, attributesOf({{"axis", 0}, {"sizes", std::vector<std::int64_t>(7, 1)}}));
+    const auto parts =
+        b.add(Split, {y}, attributesOf({{"axis", 0}, {"sizes", std::vector<std::int64_t>(7, 1)}}));
     EXPECT_GE(parts.size(), 7U); // code that takes them apart goes on
     EXPECT_TRUE(b.shape(parts[6]).empty());
     const auto graph = b.finish({y});

@@ -43,7 +43,8 @@ class GraphRunner
 public:
     /// Tensors without data get random values: floats in [-1, 1), integers in [0, `integerLimit`).
     explicit GraphRunner(Graph graph, std::uint32_t seed = 1, std::int64_t integerLimit = 3)
-        : m_graph(std::move(graph)), m_values(m_graph.tensors.size())
+        : m_graph(std::move(graph))
+        , m_values(m_graph.tensors.size())
     {
         std::mt19937 random(seed);
         std::uniform_real_distribution<double> real(-1, 1);
@@ -85,11 +86,17 @@ public:
     {
         const std::vector<std::byte> &bytes = m_values[static_cast<std::size_t>(tensor.index)];
         switch (m_graph.at(tensor).type.dataType) {
-        case DataType::Float32: return read<float>(bytes, element);
-        case DataType::Float64: return read<double>(bytes, element);
-        case DataType::Int64: return static_cast<double>(read<std::int64_t>(bytes, element));
-        case DataType::Bool: return read<std::uint8_t>(bytes, element);
-        default: ADD_FAILURE() << "type not handled"; return 0;
+        case DataType::Float32:
+            return read<float>(bytes, element);
+        case DataType::Float64:
+            return read<double>(bytes, element);
+        case DataType::Int64:
+            return static_cast<double>(read<std::int64_t>(bytes, element));
+        case DataType::Bool:
+            return read<std::uint8_t>(bytes, element);
+        default:
+            ADD_FAILURE() << "type not handled";
+            return 0;
         }
     }
 
@@ -97,11 +104,20 @@ public:
     {
         std::vector<std::byte> &bytes = m_values[static_cast<std::size_t>(tensor.index)];
         switch (m_graph.at(tensor).type.dataType) {
-        case DataType::Float32: write(bytes, element, static_cast<float>(value)); break;
-        case DataType::Float64: write(bytes, element, value); break;
-        case DataType::Int64: write(bytes, element, static_cast<std::int64_t>(value)); break;
-        case DataType::Bool: write(bytes, element, static_cast<std::uint8_t>(value != 0)); break;
-        default: ADD_FAILURE() << "type not handled";
+        case DataType::Float32:
+            write(bytes, element, static_cast<float>(value));
+            break;
+        case DataType::Float64:
+            write(bytes, element, value);
+            break;
+        case DataType::Int64:
+            write(bytes, element, static_cast<std::int64_t>(value));
+            break;
+        case DataType::Bool:
+            write(bytes, element, static_cast<std::uint8_t>(value != 0));
+            break;
+        default:
+            ADD_FAILURE() << "type not handled";
         }
     }
 
@@ -137,7 +153,7 @@ public:
             for (const Dimension &dimension : op.annotation.dimensions)
                 call.ranges.push_back({0, dimension.size});
             for (const TensorId tensor : op.inputs)
-                call.inputs.push_back(tensor ? buffer(tensor, m_values[index(tensor)]) : Buffer{});
+                call.inputs.push_back(tensor ? buffer(tensor, m_values[index(tensor)]) : Buffer {});
             std::vector<std::vector<std::byte>> results(op.outputs.size());
             for (std::size_t slot = 0; slot < op.outputs.size(); ++slot) {
                 const TensorId tensor = op.outputs[slot];
@@ -146,7 +162,7 @@ public:
                     continue;
                 }
                 // One byte more, so that an empty tensor still has an address.
-                results[slot].resize(byteCount(m_graph.at(tensor).type) + 1, std::byte{0xA5});
+                results[slot].resize(byteCount(m_graph.at(tensor).type) + 1, std::byte {0xA5});
                 call.outputs.push_back(buffer(tensor, results[slot]));
             }
             if (const auto done = runKernel(call); !done)
@@ -174,21 +190,19 @@ public:
 
 private:
     static std::size_t index(TensorId tensor) { return static_cast<std::size_t>(tensor.index); }
-    static TensorId id(std::size_t i) { return TensorId{static_cast<std::int32_t>(i)}; }
+    static TensorId id(std::size_t i) { return TensorId {static_cast<std::int32_t>(i)}; }
     static std::size_t byteCount(const TensorType &type)
     {
         return static_cast<std::size_t>(elementCount(type.shape) * sizeOf(type.dataType));
     }
 
-    template<typename T>
-    static T read(const std::vector<std::byte> &bytes, std::int64_t element)
+    template<typename T> static T read(const std::vector<std::byte> &bytes, std::int64_t element)
     {
-        T value{};
+        T value {};
         std::memcpy(&value, bytes.data() + static_cast<std::size_t>(element) * sizeof(T), sizeof(T));
         return value;
     }
-    template<typename T>
-    static void write(std::vector<std::byte> &bytes, std::int64_t element, T value)
+    template<typename T> static void write(std::vector<std::byte> &bytes, std::int64_t element, T value)
     {
         std::memcpy(bytes.data() + static_cast<std::size_t>(element) * sizeof(T), &value, sizeof(T));
     }

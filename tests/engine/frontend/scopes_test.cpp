@@ -48,36 +48,39 @@ TEST(Scopes, FollowTheModulePathOfNodeNames)
 {
     const Graph graph = chain({{"/transformer/h.3/attn/MatMul", kTanh}, {"/transformer/h.3/attn/Add", kAbs},
         {"/transformer/h.3/Add", kAbs}, {"/transformer/Last", kTanh}, {"/Loss", kTanh}});
-    EXPECT_EQ(paths(graph), (Paths{"transformer.h.3.attn", "transformer.h.3.attn", "transformer.h.3", "transformer", ""}));
+    EXPECT_EQ(paths(graph),
+        (Paths {"transformer.h.3.attn", "transformer.h.3.attn", "transformer.h.3", "transformer", ""}));
     ASSERT_EQ(graph.scopes.size(), 4U);
     EXPECT_EQ(graph.scopes[2].name, "h.3");
-    EXPECT_EQ(graph.scopes[2].parent, ScopeId{1});
+    EXPECT_EQ(graph.scopes[2].parent, ScopeId {1});
 }
 
 TEST(Scopes, OfOneOperatorDissolve)
 {
     const Graph graph = chain({{"/h.3/attn/c_attn/Gemm", kTanh}, {"/h.3/attn/c_proj/Gemm", kAbs},
         {"/h.3/mlp/fc/dense/Gemm", kAbs}, {"/h.3/Add", kAbs}});
-    EXPECT_EQ(paths(graph), (Paths{"h.3.attn", "h.3.attn", "h.3", "h.3"}));
+    EXPECT_EQ(paths(graph), (Paths {"h.3.attn", "h.3.attn", "h.3", "h.3"}));
 }
 
 TEST(Scopes, OfOneNodeThatBecameSeveralOperatorsDissolve)
 {
-    const Graph graph = chain({{"/layer1/bn1/BatchNormalization", kTanh}, {"/layer1/bn1/BatchNormalization", kAbs},
-        {"/layer1/relu/Relu", kAbs}, {"/head/a/X", kTanh}, {"/head/a/Y", kTanh}});
-    EXPECT_EQ(paths(graph), (Paths{"layer1", "layer1", "layer1", "head.a", "head.a"}));
+    const Graph graph =
+        chain({{"/layer1/bn1/BatchNormalization", kTanh}, {"/layer1/bn1/BatchNormalization", kAbs},
+            {"/layer1/relu/Relu", kAbs}, {"/head/a/X", kTanh}, {"/head/a/Y", kTanh}});
+    EXPECT_EQ(paths(graph), (Paths {"layer1", "layer1", "layer1", "head.a", "head.a"}));
 }
 
 TEST(Scopes, OfFusedOperatorsAreWhatTheirNodesShare)
 {
-    const Graph graph = chain({{"/a/b/c/X /a/b/d/Y", kTanh}, {"/a/b/Z", kAbs}, {"/a/bc/X /a/b/Y", kAbs}, {"/a/Q", kAbs}});
-    EXPECT_EQ(paths(graph), (Paths{"a.b", "a.b", "a", "a"}));
+    const Graph graph =
+        chain({{"/a/b/c/X /a/b/d/Y", kTanh}, {"/a/b/Z", kAbs}, {"/a/bc/X /a/b/Y", kAbs}, {"/a/Q", kAbs}});
+    EXPECT_EQ(paths(graph), (Paths {"a.b", "a.b", "a", "a"}));
 }
 
 TEST(Scopes, NodesWithoutAPathLieInTheModel)
 {
     const Graph graph = chain({{"", kTanh}, {"Conv_0", kAbs}, {"/Add", kAbs}});
-    EXPECT_EQ(paths(graph), (Paths{"", "", ""}));
+    EXPECT_EQ(paths(graph), (Paths {"", "", ""}));
     EXPECT_EQ(graph.scopes.size(), 1U);
 }
 
@@ -102,7 +105,7 @@ TEST(Copies, AreFoundByStructure)
 {
     const Graph graph = chain({{"/h.0/A", kTanh}, {"/h.0/B", kAbs}, {"/h.1/A", kTanh}, {"/h.1/B", kAbs},
         {"/h.2/A", kAbs}, {"/h.2/B", kTanh}});
-    EXPECT_EQ(classes(graph), (std::vector<std::int32_t>{-1, 0, 0, -1}));
+    EXPECT_EQ(classes(graph), (std::vector<std::int32_t> {-1, 0, 0, -1}));
 }
 
 TEST(Copies, DifferInAttributesShapesAndWiring)
@@ -117,13 +120,15 @@ TEST(Copies, DifferInAttributesShapesAndWiring)
             TensorId y = b.one(OperatorKind::MatMul, {x, w});
             if (changed && variant == 1)
                 y = b.one(OperatorKind::MatMul, {w, x}); // other order; leaves one operator more
-            y = b.one(OperatorKind::Dropout, {y}, attributesOf({{"ratio", changed && variant == 2 ? 0.2 : 0.1}, {"seed", layer}}));
+            y = b.one(OperatorKind::Dropout, {y},
+                attributesOf({{"ratio", changed && variant == 2 ? 0.2 : 0.1}, {"seed", layer}}));
             const auto inner = b.scope(changed && variant == 3 ? "deeper" : "inner");
             if (changed && variant == 4) {
                 const auto innermost = b.scope("innermost");
                 x = b.one(OperatorKind::Add, {x, y});
             } else {
-                x = b.one(OperatorKind::Add, changed && variant == 5 ? std::vector{y, y} : std::vector{x, y});
+                x = b.one(
+                    OperatorKind::Add, changed && variant == 5 ? std::vector {y, y} : std::vector {x, y});
             }
         }
         auto graph = b.finish({x});
@@ -135,7 +140,7 @@ TEST(Copies, DifferInAttributesShapesAndWiring)
             }
             return -2;
         };
-        return std::pair{of("h.0"), of("h.1")};
+        return std::pair {of("h.0"), of("h.1")};
     };
     for (int variant = 0; variant <= 5; ++variant) {
         SCOPED_TRACE(variant);
@@ -160,12 +165,12 @@ TEST(Scopes, OfBackwardAndOptimizerOperatorsFollowTheForward)
         y = b.one(OperatorKind::Linear, {x, b.weight("w", {4, 3})}, attributesOf({{"transposed", 0}}));
     }
     const TensorId loss = b.one(OperatorKind::ReduceSum, {y},
-        attributesOf({{"axes", std::vector<std::int64_t>{0, 1}}, {"keepdims", 0}}));
+        attributesOf({{"axes", std::vector<std::int64_t> {0, 1}}, {"keepdims", 0}}));
     const auto forward = b.finish({}, loss);
     ASSERT_TRUE(forward) << describe(forward.error());
     const auto training = buildTrainingStep(*forward, {});
     ASSERT_TRUE(training) << describe(training.error());
-    EXPECT_EQ(paths(*training), (Paths{"h.0", "", "", "h.0", "h.0"}));
+    EXPECT_EQ(paths(*training), (Paths {"h.0", "", "", "h.0", "h.0"}));
 }
 
 } // namespace

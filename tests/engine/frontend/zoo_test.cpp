@@ -32,9 +32,11 @@ TEST(Zoo, ParameterCountsArePublishedOnes)
 {
     EXPECT_EQ(parametersOf("zoo:gpt"), 124'439'808); // GPT-2
     EXPECT_EQ(parametersOf("zoo:gpt?layers=48&hidden=1600&heads=25"), 1'557'611'200); // GPT-2 XL
-    EXPECT_EQ(parametersOf("zoo:gpt?layers=96&hidden=12288&heads=96&seq=2048&batch=1"), 174'604'259'328); // GPT-3
+    EXPECT_EQ(
+        parametersOf("zoo:gpt?layers=96&hidden=12288&heads=96&seq=2048&batch=1"), 174'604'259'328); // GPT-3
     EXPECT_EQ(parametersOf("zoo:llama"), 6'738'415'616); // LLaMA-7B
-    EXPECT_EQ(parametersOf("zoo:llama?layers=80&hidden=8192&heads=64&kv_heads=8&ffn=28672"), 68'976'648'192); // Llama-2-70B
+    EXPECT_EQ(parametersOf("zoo:llama?layers=80&hidden=8192&heads=64&kv_heads=8&ffn=28672"),
+        68'976'648'192); // Llama-2-70B
     EXPECT_EQ(parametersOf("zoo:t5"), 737'668'096); // T5-large
     EXPECT_EQ(parametersOf("zoo:swin?image=384&window=12"), 196'735'516); // Swin-L
     EXPECT_EQ(parametersOf("zoo:evoformer"), 87'936'384); // OpenFold's stack
@@ -56,19 +58,24 @@ TEST(Zoo, MixtureParametersAreThoseOfItsExperts)
         const std::int64_t dense = 2 * h * f + f + h;
         const std::int64_t mixture = experts * dense + h * experts;
         const std::int64_t total = 50 * h + 8 * h + 4 * (attention + 4 * h) + 2 * dense + 2 * mixture + 2 * h;
-        EXPECT_EQ(parametersOf("zoo:moe?layers=4&hidden=16&heads=2&seq=8&batch=2&vocab=50&experts=" + std::to_string(experts)),
+        EXPECT_EQ(parametersOf("zoo:moe?layers=4&hidden=16&heads=2&seq=8&batch=2&vocab=50&experts="
+                      + std::to_string(experts)),
             total);
     }
 }
 
-const std::vector<std::string> kSmallModels{"zoo:gpt?layers=2&hidden=16&heads=2&seq=8&batch=2&vocab=20&dropout=0.1",
+const std::vector<std::string> kSmallModels {
+    "zoo:gpt?layers=2&hidden=16&heads=2&seq=8&batch=2&vocab=20&dropout=0.1",
     "zoo:llama?layers=2&hidden=16&heads=4&kv_heads=2&ffn=24&seq=8&batch=2&vocab=20",
     "zoo:t5?layers=2&hidden=16&heads=2&d_kv=8&ffn=32&src=8&tgt=6&batch=2&vocab=20&dropout=0.1",
     "zoo:swin?layers=2&hidden=8&heads=2&window=2&image=32&patch=2&classes=5&batch=2&dropout=0.1",
-    "zoo:evoformer?layers=2&msa=8&pair=8&single=6&seqs=3&residues=4&heads=2&pair_heads=2&head_width=4&triangle=6",
-    "zoo:resnet?depth=18&width=2&image=64&classes=5&batch=4", "zoo:resnet?depth=50&width=2&image=64&classes=5&batch=4",
+    "zoo:evoformer?layers=2&msa=8&pair=8&single=6&seqs=3&residues=4&heads=2&pair_heads=2&head_width=4&"
+    "triangle=6",
+    "zoo:resnet?depth=18&width=2&image=64&classes=5&batch=4",
+    "zoo:resnet?depth=50&width=2&image=64&classes=5&batch=4",
     "zoo:vgg?depth=11&width=4&head=8&image=32&classes=5&batch=2",
-    "zoo:moe?layers=2&hidden=16&heads=2&seq=8&batch=2&vocab=20&experts=4", "zoo:mlp?layers=3&hidden=8&input=6&batch=4"};
+    "zoo:moe?layers=2&hidden=16&heads=2&seq=8&batch=2&vocab=20&experts=4",
+    "zoo:mlp?layers=3&hidden=8&input=6&batch=4"};
 
 TEST(Zoo, SmallModelsAreValidAndTrainEveryWeight)
 {
@@ -89,7 +96,8 @@ TEST(Zoo, SmallModelsAreValidAndTrainEveryWeight)
         }
         for (std::size_t i = 0; i < graph->tensors.size(); ++i) {
             if (graph->tensors[i].role == TensorRole::Weight) {
-                EXPECT_TRUE(updated.contains(TensorId{static_cast<std::int32_t>(i)})) << graph->tensors[i].name;
+                EXPECT_TRUE(updated.contains(TensorId {static_cast<std::int32_t>(i)}))
+                    << graph->tensors[i].name;
             }
         }
     }
@@ -122,14 +130,14 @@ TEST(Zoo, SmallModelsRunAndTheirGradientsAreDifferencesOfTheLoss)
         for (std::size_t i = 0; i < graph.tensors.size(); ++i) {
             const Tensor &tensor = graph.tensors[i];
             if (tensor.role == TensorRole::Gradient && graph.at(tensor.of).role == TensorRole::Weight)
-                gradients.emplace_back(TensorId{static_cast<std::int32_t>(i)}, tensor.of);
+                gradients.emplace_back(TensorId {static_cast<std::int32_t>(i)}, tensor.of);
         }
         ASSERT_FALSE(gradients.empty());
         std::mt19937 random(7);
         for (int sample = 0; sample < 12; ++sample) {
             const auto [gradient, weight] = gradients[random() % gradients.size()];
-            const std::int64_t element
-                = static_cast<std::int64_t>(random()) % elementCount(graph.at(weight).type.shape);
+            const std::int64_t element =
+                static_cast<std::int64_t>(random()) % elementCount(graph.at(weight).type.shape);
             const double value = runner.get(weight, element);
             double losses[2];
             for (const int side : {0, 1}) {
@@ -188,10 +196,10 @@ TEST(Zoo, RefusesWhatItDoesNotKnowAndSaysWhatItKnows)
     EXPECT_NE(parameter.error().advice.find("layers"), std::string::npos);
 
     for (const char *spec : {"gpt", "zoo:", "zoo:?", "zoo:gpt?layers", "zoo:gpt?layers=", "zoo:gpt?layers=0",
-             "zoo:gpt?layers=1.5", "zoo:gpt?layers=1e9", "zoo:gpt?layers=nan", "zoo:gpt?layers=3x", "zoo:gpt?=3",
-             "zoo:gpt?heads=5", "zoo:llama?kv_heads=3", "zoo:llama?hidden=32&heads=32", "zoo:t5?buckets=6",
-             "zoo:swin?image=200", "zoo:swin?window=5", "zoo:resnet?depth=20", "zoo:vgg?image=100",
-             "zoo:moe?top_k=9", "zoo:mlp?dropout=1"}) {
+             "zoo:gpt?layers=1.5", "zoo:gpt?layers=1e9", "zoo:gpt?layers=nan", "zoo:gpt?layers=3x",
+             "zoo:gpt?=3", "zoo:gpt?heads=5", "zoo:llama?kv_heads=3", "zoo:llama?hidden=32&heads=32",
+             "zoo:t5?buckets=6", "zoo:swin?image=200", "zoo:swin?window=5", "zoo:resnet?depth=20",
+             "zoo:vgg?image=100", "zoo:moe?top_k=9", "zoo:mlp?dropout=1"}) {
         const auto graph = buildZooModel(spec);
         ASSERT_FALSE(graph) << spec;
         EXPECT_EQ(graph.error().code, ErrorCode::InvalidInput) << spec;
