@@ -90,7 +90,7 @@ private:
         for (const std::int32_t buffer : program.persistent) {
             const auto b = static_cast<std::size_t>(buffer);
             state.single[static_cast<std::size_t>(program.buffers[b].index)].there = 0;
-            trace.memory.push_back({0, program.bufferBytes[b], program.bufferKind[b]});
+            trace.memory[0].push_back({0, program.bufferBytes[b], program.bufferKind[b]});
         }
         const std::array<std::int64_t, 2> counts{program.computeCount, program.communicationCount};
         for (std::size_t s = 0; s < 2; ++s) {
@@ -254,7 +254,7 @@ private:
             const std::int32_t b = program.operands[static_cast<std::size_t>(k)];
             BufferState &buffer = bufferOf(state, b, entry.microBatch);
             if (buffer.there == kAbsent)
-                trace.memory.push_back({start, program.bufferBytes[static_cast<std::size_t>(b)],
+                trace.memory[2 * stream].push_back({start, program.bufferBytes[static_cast<std::size_t>(b)],
                     program.bufferKind[static_cast<std::size_t>(b)]});
             buffer.there = end;
         }
@@ -264,7 +264,7 @@ private:
             if (buffer.there == kAbsent)
                 continue;
             // What the other stream still fills or reads lives until that is done.
-            trace.memory.push_back({std::max({end, buffer.there, buffer.read}),
+            trace.memory[2 * stream + 1].push_back({std::max({end, buffer.there, buffer.read}),
                 -program.bufferBytes[static_cast<std::size_t>(b)],
                 program.bufferKind[static_cast<std::size_t>(b)]});
             buffer.there = kAbsent;

@@ -30,7 +30,8 @@ struct MemoryEvent {
 /// What one device class did.
 struct DeviceTrace {
     std::array<StreamTrace, 2> streams{}; ///< By StreamKind.
-    std::vector<MemoryEvent> memory{}; ///< In order of execution, not of time.
+    /// By stream, births then deaths: each in order of execution, which is almost that of time.
+    std::array<std::vector<MemoryEvent>, 4> memory{};
     std::int64_t end = 0;
 };
 

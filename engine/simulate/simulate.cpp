@@ -5,6 +5,7 @@
 #include "engine/simulate/symmetry.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <numeric>
 #include <string>
@@ -15,11 +16,24 @@ namespace planloom {
 
 namespace {
 
-/// Nets out what happens at one time: a buffer that lives for no time takes no memory.
-MemoryCurve memoryCurve(std::vector<MemoryEvent> events, bool points)
+std::vector<MemoryEvent> inOrderOfTime(std::array<std::vector<MemoryEvent>, 4> lists)
 {
-    std::sort(events.begin(), events.end(),
-        [](const MemoryEvent &a, const MemoryEvent &b) { return a.time < b.time; });
+    const auto earlier = [](const MemoryEvent &a, const MemoryEvent &b) { return a.time < b.time; };
+    for (auto &list : lists) { // Only deaths that wait for the other stream can be out of order.
+        if (!std::is_sorted(list.begin(), list.end(), earlier))
+            std::stable_sort(list.begin(), list.end(), earlier);
+    }
+    const auto merged = [&](const std::vector<MemoryEvent> &a, const std::vector<MemoryEvent> &b) {
+        std::vector<MemoryEvent> result(a.size() + b.size());
+        std::merge(a.begin(), a.end(), b.begin(), b.end(), result.begin(), earlier);
+        return result;
+    };
+    return merged(merged(lists[0], lists[1]), merged(lists[2], lists[3]));
+}
+
+/// Nets out what happens at one time: a buffer that lives for no time takes no memory.
+MemoryCurve memoryCurve(const std::vector<MemoryEvent> &events, bool points)
+{
     MemoryCurve curve;
     std::array<std::int64_t, kMemoryKindCount> now{};
     std::int64_t total = 0;
@@ -235,7 +249,7 @@ Result<Timeline> simulate(const ExecutionPlan &plan, const Cluster &cluster, con
     Timeline timeline;
     for (std::size_t c = 0; c < classes; ++c) {
         DeviceTrace &trace = traces[c];
-        curves[c] = memoryCurve(std::move(trace.memory), options.spans);
+        curves[c] = memoryCurve(inOrderOfTime(std::move(trace.memory)), options.spans);
         const StreamTrace &compute = trace.streams[static_cast<std::size_t>(StreamKind::Compute)];
         const StreamTrace &communication = trace.streams[static_cast<std::size_t>(StreamKind::Communication)];
         busy[c] = Nanoseconds{std::accumulate(compute.duration.begin(), compute.duration.end(), std::int64_t{0})};
