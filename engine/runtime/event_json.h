@@ -1,0 +1,40 @@
+#pragma once
+
+#include "engine/base/result.h"
+#include "engine/runtime/place.h"
+#include "engine/runtime/run.h"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include <nlohmann/json_fwd.hpp>
+
+namespace planloom {
+
+/// Events of a run are JSON objects, one a line, with "v":1 and a type "t": "hello", "load", "ready", "step", "progress",
+/// "spans", "check", "warn", "error", "stalled", "cancelling", "done". Readers ignore fields they don't know.
+
+/// An event of type `type` without more fields.
+nlohmann::json event(std::string_view type);
+
+/// "error": code, message, advice, where.
+nlohmann::json errorEvent(const Error &error);
+
+/// "check": ok, worst {tensor, error}, first_difference.
+nlohmann::json checkEvent(const CheckReport &report);
+
+/// "spans": columns of one device's spans (nanoseconds from the start of the step) and its memory curve.
+nlohmann::json spansEvent(const Timeline &timeline, std::int32_t device);
+
+/// How far one device is: device, issued, finished and, once it has issued any, step, segment, instruction, micro_batch, kind,
+/// operator.
+nlohmann::json deviceState(const ExecutionPlan &plan, std::int32_t device, std::int64_t issued, std::int64_t finished);
+
+/// "invalid-input", "cancelled", ...
+const char *nameOf(ErrorCode code);
+
+/// Inverse of `nameOf`; Internal for unknown names.
+ErrorCode errorCodeNamed(std::string_view name);
+
+} // namespace planloom

@@ -1,0 +1,51 @@
+#pragma once
+
+#include "engine/base/result.h"
+#include "engine/runtime/run.h"
+#include "engine/runtime/run_folder.h"
+
+#include <functional>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+namespace planloom {
+
+/// How a supervised run is watched.
+struct SuperviseOptions {
+    /// Where a line "cancel" may arrive, as on standard input; -1 for nowhere. Its end is no cancel.
+    int controlDescriptor = -1;
+    /// Cancel on SIGINT and SIGTERM, which are held back from the calling thread meanwhile.
+    bool signals = false;
+    /// Silence longer than this, and than 20 predicted steps, is a stall.
+    double stallSeconds = 10;
+};
+
+/// What a supervised run ended with.
+struct SuperviseOutcome {
+    std::vector<double> losses{};
+    std::vector<double> stepSeconds{};
+    std::vector<Bytes> peak{};
+    std::optional<CheckReport> check{}; ///< If the request had a reference.
+};
+
+/// Takes one event (see event_json.h) as a line of JSON without its newline; false if nobody reads it any more, which
+/// cancels the run.
+using EventSink = std::function<bool(const std::string &line)>;
+
+/// Runs `request` in a process of its own, forked from this one, and reports its events until it has ended. The two are
+/// joined by a socket pair that carries length-prefixed frames: nothing to authenticate, no port to find; ranks on other machines will
+/// use the same frames over TCP.
+///
+/// - Progress of the devices, read from shared memory, is reported 5 times a second while it changes.
+/// - A rank that dies is reported within a second with the last issued instruction of every device.
+/// - Silence is reported as "stalled", once, with the same.
+/// - Cancel works in stages: ask; after 1 s SIGTERM; after another 0.5 s SIGKILL. The rank dies with its supervisor.
+///
+/// The calling process must have no other threads that hold locks (the rank is a fork without exec).
+/// @return the rank's error, also sent as an event; Cancelled; Internal if the rank died; Io
+Result<SuperviseOutcome> superviseRun(const RunRequest &request, const SuperviseOptions &options, const EventSink &sink,
+    std::stop_token stop = {});
+
+} // namespace planloom
