@@ -28,8 +28,7 @@ ChannelView channelView(const Shape &x)
 }
 
 /// Calls visit(channel, offset of its run) for every run of `rest` elements.
-template<typename Visit>
-void forEachRun(const ChannelView &view, Visit &&visit)
+template<typename Visit> void forEachRun(const ChannelView &view, Visit &&visit)
 {
     for (std::int64_t i = 0; i < view.n; ++i) {
         for (std::int64_t c = 0; c < view.c; ++c)
@@ -149,7 +148,8 @@ Result<void> normalizeForward(const KernelCall &call)
         using T = decltype(zero);
         forEachRun(view, [&](std::int64_t c, std::int64_t at) {
             const T mean = elements<const T>(call.inputs[1])[c];
-            const double inverse = 1 / std::sqrt(static_cast<double>(elements<const T>(call.inputs[2])[c]) + epsilon);
+            const double inverse =
+                1 / std::sqrt(static_cast<double>(elements<const T>(call.inputs[2])[c]) + epsilon);
             const auto factor = static_cast<T>(
                 inverse * (scale == nullptr ? 1.0 : static_cast<double>(elements<const T>(*scale)[c])));
             const T shift = bias == nullptr ? T(0) : elements<const T>(*bias)[c];
@@ -177,7 +177,8 @@ Result<void> normalizeBackward(const KernelCall &call)
     const Buffer *dbias = back.wanted(4);
     const bool usesX = dvariance != nullptr || dscale != nullptr;
     const bool usesVariance = usesX || dx != nullptr || dmean != nullptr;
-    if (dy == nullptr || (usesX && (x == nullptr || mean == nullptr)) || (usesVariance && variance == nullptr))
+    if (dy == nullptr || (usesX && (x == nullptr || mean == nullptr))
+        || (usesVariance && variance == nullptr))
         return missingSlot(call, "a gradient or a saved input");
     const ChannelView view = channelView(dy->shape);
     const double epsilon = call.op->attributes.real("epsilon", 1e-5);
@@ -218,8 +219,8 @@ Result<void> normalizeBackward(const KernelCall &call)
             if (dmean != nullptr)
                 elements<T>(*dmean)[c] = static_cast<T>(-sums[c] * inverses[c] * scales[c]);
             if (dvariance != nullptr)
-                elements<T>(*dvariance)[c]
-                    = static_cast<T>(-0.5 * products[c] * scales[c] * inverses[c] * inverses[c] * inverses[c]);
+                elements<T>(*dvariance)[c] =
+                    static_cast<T>(-0.5 * products[c] * scales[c] * inverses[c] * inverses[c] * inverses[c]);
             if (dscale != nullptr)
                 elements<T>(*dscale)[c] = static_cast<T>(products[c] * inverses[c]);
             if (dbias != nullptr)

@@ -13,22 +13,18 @@ namespace planloom {
 namespace {
 
 // Each function gives its value and its slopes in a and in b, and says which operands each slope needs.
-#define PLANLOOM_FUNCTION(Name, valueOfAB, slopeInA, needsA, slopeInB, needsB) \
-    struct Name { \
-        static constexpr int kSlopeNeeds[2] = {needsA, needsB}; \
-        template<typename T> \
-        PLANLOOM_INLINE static T value(T a, T b) \
-        { \
-            return static_cast<T>(valueOfAB); \
-        } \
-        template<int Side, typename T> \
-        PLANLOOM_INLINE static T slope([[maybe_unused]] T a, [[maybe_unused]] T b) \
-        { \
-            if constexpr (Side == 0) \
-                return static_cast<T>(slopeInA); \
-            else \
-                return static_cast<T>(slopeInB); \
-        } \
+#define PLANLOOM_FUNCTION(Name, valueOfAB, slopeInA, needsA, slopeInB, needsB)                               \
+    struct Name {                                                                                            \
+        static constexpr int kSlopeNeeds[2] = {needsA, needsB};                                              \
+        template<typename T> PLANLOOM_INLINE static T value(T a, T b) { return static_cast<T>(valueOfAB); }  \
+        template<int Side, typename T>                                                                       \
+        PLANLOOM_INLINE static T slope([[maybe_unused]] T a, [[maybe_unused]] T b)                           \
+        {                                                                                                    \
+            if constexpr (Side == 0)                                                                         \
+                return static_cast<T>(slopeInA);                                                             \
+            else                                                                                             \
+                return static_cast<T>(slopeInB);                                                             \
+        }                                                                                                    \
     };
 
 constexpr int kNone = 0;
@@ -36,8 +32,7 @@ constexpr int kOnlyA = 1;
 constexpr int kOnlyB = 2;
 constexpr int kBoth = 3;
 
-template<typename T>
-T power(T a, T b)
+template<typename T> T power(T a, T b)
 {
     if constexpr (std::is_integral_v<T>) {
         if (b < 0)
@@ -56,15 +51,13 @@ T power(T a, T b)
 }
 
 /// d(a^b)/da; 0 where b is 0, whatever a is.
-template<typename T>
-T powerSlopeA(T a, T b)
+template<typename T> T powerSlopeA(T a, T b)
 {
     return b == T(0) ? T(0) : b == T(2) ? T(2) * a : b * power(a, static_cast<T>(b - T(1)));
 }
 
 /// d(a^b)/db; 0 where a is 0, as PyTorch has it.
-template<typename T>
-T powerSlopeB(T a, T b)
+template<typename T> T powerSlopeB(T a, T b)
 {
     return a == T(0) ? T(0) : power(a, b) * static_cast<T>(std::log(a));
 }
@@ -75,21 +68,28 @@ PLANLOOM_FUNCTION(Mul, a *b, b, kOnlyB, a, kOnlyA)
 PLANLOOM_FUNCTION(Div, a / b, T(1) / b, kOnlyB, -a / (b * b), kBoth)
 PLANLOOM_FUNCTION(Pow, power(a, b), powerSlopeA(a, b), kBoth, powerSlopeB(a, b), kBoth)
 // Equal operands share the gradient.
-PLANLOOM_FUNCTION(Min, b < a || b != b ? b : a, a < b ? T(1) : a == b ? T(0.5) : T(0), kBoth,
-    b < a      ? T(1)
+PLANLOOM_FUNCTION(Min, b < a || b != b ? b : a,
+    a < b        ? T(1)
+        : a == b ? T(0.5)
+                 : T(0),
+    kBoth,
+    b < a        ? T(1)
         : a == b ? T(0.5)
                  : T(0),
     kBoth)
-PLANLOOM_FUNCTION(Max, b > a || b != b ? b : a, a > b ? T(1) : a == b ? T(0.5) : T(0), kBoth,
-    b > a      ? T(1)
+PLANLOOM_FUNCTION(Max, b > a || b != b ? b : a,
+    a > b        ? T(1)
+        : a == b ? T(0.5)
+                 : T(0),
+    kBoth,
+    b > a        ? T(1)
         : a == b ? T(0.5)
                  : T(0),
     kBoth)
-PLANLOOM_FUNCTION(
-    PRelu, a < T(0) ? b * a : a, a > T(0) ? T(1) : b, kBoth, a > T(0) ? T(0) : a, kOnlyA)
+PLANLOOM_FUNCTION(PRelu, a<T(0) ? b * a : a, a> T(0) ? T(1) : b, kBoth, a > T(0) ? T(0) : a, kOnlyA)
 
-// The remainder's quotient is constant between its jumps: rounded down, or towards zero where `fmod` is 1. Its
-// values are in logic.cpp, with those of integers.
+// The remainder's quotient is constant between its jumps: rounded down, or towards zero where `fmod` is 1.
+// Its values are in logic.cpp, with those of integers.
 PLANLOOM_FUNCTION(FloorMod, a - b * std::floor(a / b), T(1), kNone, -std::floor(a / b), kBoth)
 PLANLOOM_FUNCTION(TruncatedMod, std::fmod(a, b), T(1), kNone, -std::trunc(a / b), kBoth)
 
@@ -116,8 +116,8 @@ PLANLOOM_INLINE void valueLoop(
 
 /// A run of the gradient's loop: adds dy * slope to `d`, in double where it is a sum over broadcast elements.
 template<int Side, typename Function, typename T>
-PLANLOOM_INLINE void slopeLoop(const T *dy, const T *a, std::int64_t stepA, const T *b, std::int64_t stepB, T *direct,
-    double *sums, std::int64_t stepD, std::int64_t count)
+PLANLOOM_INLINE void slopeLoop(const T *dy, const T *a, std::int64_t stepA, const T *b, std::int64_t stepB,
+    T *direct, double *sums, std::int64_t stepD, std::int64_t count)
 {
     if (direct != nullptr) {
         if (stepA == 1 && stepB == 1) {
@@ -135,16 +135,16 @@ PLANLOOM_INLINE void slopeLoop(const T *dy, const T *a, std::int64_t stepA, cons
         *sums += sum;
     } else {
         for (std::int64_t i = 0; i < count; ++i)
-            sums[i * stepD]
-                += static_cast<double>(dy[i] * Function::template slope<Side>(a[i * stepA], b[i * stepB]));
+            sums[i * stepD] +=
+                static_cast<double>(dy[i] * Function::template slope<Side>(a[i * stepA], b[i * stepB]));
     }
 }
 
 /// The loops of one function; those of the frequent ones on float are specialised below.
-template<typename Function>
-struct Loops {
+template<typename Function> struct Loops {
     template<typename T>
-    static void value(const T *a, std::int64_t stepA, const T *b, std::int64_t stepB, T *y, std::int64_t count)
+    static void value(
+        const T *a, std::int64_t stepA, const T *b, std::int64_t stepB, T *y, std::int64_t count)
     {
         valueLoop<Function>(a, stepA, b, stepB, y, count);
     }
@@ -156,42 +156,42 @@ struct Loops {
     }
 };
 
-#define PLANLOOM_HOT_FUNCTION(Name) \
-    PLANLOOM_HOT void value##Name(const float *a, std::int64_t stepA, const float *b, std::int64_t stepB, float *y, \
-        std::int64_t count) \
-    { \
-        valueLoop<Name>(a, stepA, b, stepB, y, count); \
-    } \
-    PLANLOOM_HOT void slopeA##Name(const float *dy, const float *a, std::int64_t stepA, const float *b, \
-        std::int64_t stepB, float *direct, double *sums, std::int64_t stepD, std::int64_t count) \
-    { \
-        slopeLoop<0, Name>(dy, a, stepA, b, stepB, direct, sums, stepD, count); \
-    } \
-    PLANLOOM_HOT void slopeB##Name(const float *dy, const float *a, std::int64_t stepA, const float *b, \
-        std::int64_t stepB, float *direct, double *sums, std::int64_t stepD, std::int64_t count) \
-    { \
-        slopeLoop<1, Name>(dy, a, stepA, b, stepB, direct, sums, stepD, count); \
-    } \
-    template<> \
-    struct Loops<Name> { \
-        template<typename T> \
-        static void value( \
-            const T *a, std::int64_t stepA, const T *b, std::int64_t stepB, T *y, std::int64_t count) \
-        { \
-            if constexpr (std::is_same_v<T, float>) \
-                value##Name(a, stepA, b, stepB, y, count); \
-            else \
-                valueLoop<Name>(a, stepA, b, stepB, y, count); \
-        } \
-        template<int Side, typename T> \
-        static void slope(const T *dy, const T *a, std::int64_t stepA, const T *b, std::int64_t stepB, T *direct, \
-            double *sums, std::int64_t stepD, std::int64_t count) \
-        { \
-            if constexpr (std::is_same_v<T, float>) \
-                (Side == 0 ? slopeA##Name : slopeB##Name)(dy, a, stepA, b, stepB, direct, sums, stepD, count); \
-            else \
-                slopeLoop<Side, Name>(dy, a, stepA, b, stepB, direct, sums, stepD, count); \
-        } \
+#define PLANLOOM_HOT_FUNCTION(Name)                                                                          \
+    PLANLOOM_HOT void value##Name(const float *a, std::int64_t stepA, const float *b, std::int64_t stepB,    \
+        float *y, std::int64_t count)                                                                        \
+    {                                                                                                        \
+        valueLoop<Name>(a, stepA, b, stepB, y, count);                                                       \
+    }                                                                                                        \
+    PLANLOOM_HOT void slopeA##Name(const float *dy, const float *a, std::int64_t stepA, const float *b,      \
+        std::int64_t stepB, float *direct, double *sums, std::int64_t stepD, std::int64_t count)             \
+    {                                                                                                        \
+        slopeLoop<0, Name>(dy, a, stepA, b, stepB, direct, sums, stepD, count);                              \
+    }                                                                                                        \
+    PLANLOOM_HOT void slopeB##Name(const float *dy, const float *a, std::int64_t stepA, const float *b,      \
+        std::int64_t stepB, float *direct, double *sums, std::int64_t stepD, std::int64_t count)             \
+    {                                                                                                        \
+        slopeLoop<1, Name>(dy, a, stepA, b, stepB, direct, sums, stepD, count);                              \
+    }                                                                                                        \
+    template<> struct Loops<Name> {                                                                          \
+        template<typename T>                                                                                 \
+        static void value(                                                                                   \
+            const T *a, std::int64_t stepA, const T *b, std::int64_t stepB, T *y, std::int64_t count)        \
+        {                                                                                                    \
+            if constexpr (std::is_same_v<T, float>)                                                          \
+                value##Name(a, stepA, b, stepB, y, count);                                                   \
+            else                                                                                             \
+                valueLoop<Name>(a, stepA, b, stepB, y, count);                                               \
+        }                                                                                                    \
+        template<int Side, typename T>                                                                       \
+        static void slope(const T *dy, const T *a, std::int64_t stepA, const T *b, std::int64_t stepB,       \
+            T *direct, double *sums, std::int64_t stepD, std::int64_t count)                                 \
+        {                                                                                                    \
+            if constexpr (std::is_same_v<T, float>)                                                          \
+                (Side == 0 ? slopeA##Name : slopeB##Name)(                                                   \
+                    dy, a, stepA, b, stepB, direct, sums, stepD, count);                                     \
+            else                                                                                             \
+                slopeLoop<Side, Name>(dy, a, stepA, b, stepB, direct, sums, stepD, count);                   \
+        }                                                                                                    \
     };
 
 PLANLOOM_HOT_FUNCTION(Add)
@@ -200,8 +200,7 @@ PLANLOOM_HOT_FUNCTION(Mul)
 PLANLOOM_HOT_FUNCTION(Div)
 
 /// `buffer` as values of T, converted into `storage` where it has another type (the exponent of an ONNX Pow).
-template<typename T>
-const T *valuesAs(const Buffer &buffer, DataType type, std::vector<T> &storage)
+template<typename T> const T *valuesAs(const Buffer &buffer, DataType type, std::vector<T> &storage)
 {
     if (buffer.dataType == type)
         return elements<const T>(buffer);
@@ -231,8 +230,7 @@ Result<void> checkOperands(const KernelCall &call, const T *b, std::int64_t coun
     return {};
 }
 
-template<typename Function>
-Result<void> binaryForward(const KernelCall &call)
+template<typename Function> Result<void> binaryForward(const KernelCall &call)
 {
     const Buffer *a = findInput(call, 0);
     const Buffer *b = findInput(call, 1);
@@ -260,7 +258,8 @@ Result<void> binaryForward(const KernelCall &call)
             }
         }
         const LoopNest<3> nest(y->shape,
-            {broadcastStrides(a->shape, y->shape), broadcastStrides(b->shape, y->shape), denseStrides(y->shape)});
+            {broadcastStrides(a->shape, y->shape), broadcastStrides(b->shape, y->shape),
+                denseStrides(y->shape)});
         nest.forEachRow([&](const auto &at, std::int64_t count, const auto &steps) {
             Loops<Function>::value(dataA + at[0], steps[0], dataB + at[1], steps[1], dataY + at[2], count);
         });
@@ -268,8 +267,7 @@ Result<void> binaryForward(const KernelCall &call)
     });
 }
 
-template<typename T>
-void store(const std::vector<double> &sums, T *to)
+template<typename T> void store(const std::vector<double> &sums, T *to)
 {
     for (std::size_t i = 0; i < sums.size(); ++i)
         to[i] = static_cast<T>(sums[i]);
@@ -302,17 +300,16 @@ Result<void> gradientOf(const KernelCall &call, const BackwardCall &back)
         {denseStrides(dy.shape), useA ? broadcastStrides(a->shape, dy.shape) : still,
             useB ? broadcastStrides(b->shape, dy.shape) : still, broadcastStrides(target->shape, dy.shape)});
     nest.forEachRow([&](const auto &at, std::int64_t count, const auto &steps) {
-        Loops<Function>::template slope<Side>(elements<const T>(dy) + at[0], dataA + at[1], steps[1], dataB + at[2],
-            steps[2], direct ? elements<T>(*target) + at[3] : nullptr, direct ? nullptr : sums.data() + at[3],
-            steps[3], count);
+        Loops<Function>::template slope<Side>(elements<const T>(dy) + at[0], dataA + at[1], steps[1],
+            dataB + at[2], steps[2], direct ? elements<T>(*target) + at[3] : nullptr,
+            direct ? nullptr : sums.data() + at[3], steps[3], count);
     });
     if (!direct)
         store(sums, elements<T>(*target));
     return {};
 }
 
-template<typename Function>
-Result<void> binaryBackward(const KernelCall &call)
+template<typename Function> Result<void> binaryBackward(const KernelCall &call)
 {
     const BackwardCall back(call);
     const Buffer *dy = back.gradient();
@@ -369,7 +366,7 @@ Result<void> whereBackward(const KernelCall &call)
         return missingSlot(call, "a gradient or its condition");
     return withFloat(call, dy->dataType, [&](auto zero) -> Result<void> {
         using T = decltype(zero);
-        for (const std::size_t side : {std::size_t{1}, std::size_t{2}}) {
+        for (const std::size_t side : {std::size_t {1}, std::size_t {2}}) {
             const Buffer *target = back.wanted(side);
             if (target == nullptr)
                 continue;
@@ -401,8 +398,7 @@ Result<void> whereBackward(const KernelCall &call)
     });
 }
 
-template<typename Function>
-void addBinary(KernelTable &table, OperatorKind kind)
+template<typename Function> void addBinary(KernelTable &table, OperatorKind kind)
 {
     table.add(kind, Direction::Forward, binaryForward<Function>);
     table.add(kind, Direction::Backward, binaryBackward<Function>);

@@ -24,7 +24,8 @@ std::uint16_t toBFloat16(float value)
     const auto bits = std::bit_cast<std::uint32_t>(value);
     if (std::isnan(value))
         return static_cast<std::uint16_t>((bits >> 16) | 0x40U);
-    return static_cast<std::uint16_t>((bits + 0x7fffU + ((bits >> 16) & 1U)) >> 16); // To nearest, ties to even.
+    return static_cast<std::uint16_t>(
+        (bits + 0x7fffU + ((bits >> 16) & 1U)) >> 16); // To nearest, ties to even.
 }
 
 float fromFloat16(std::uint16_t bits)
@@ -35,7 +36,8 @@ float fromFloat16(std::uint16_t bits)
     if (exponent == 0)
         value = std::ldexp(static_cast<float>(fraction), -24);
     else if (exponent == 31)
-        value = fraction == 0 ? std::numeric_limits<float>::infinity() : std::numeric_limits<float>::quiet_NaN();
+        value =
+            fraction == 0 ? std::numeric_limits<float>::infinity() : std::numeric_limits<float>::quiet_NaN();
     else
         value = std::ldexp(static_cast<float>(fraction + 1024), exponent - 25);
     return (bits & 0x8000) != 0 ? -value : value;
@@ -55,13 +57,14 @@ std::uint16_t toFloat16(float value)
     std::frexp(a, &exponent);
     const int unit = std::max(exponent - 11, -24); // Exponent of the last place.
     const auto units = static_cast<int>(std::nearbyint(std::ldexp(a, -unit)));
-    // The leading one of a normal number, and a carry out of its fraction, move on to the exponent by themselves.
+    // The leading one of a normal number, and a carry out of its fraction, move on to the exponent by
+    // themselves.
     return static_cast<std::uint16_t>(sign | ((unit + 24) * 1024 + units));
 }
 
-/// Conversion as in C, but out-of-range and NaN floats give the nearest integer, or 0, instead of being undefined.
-template<typename To, typename From>
-To converted(From value)
+/// Conversion as in C, but out-of-range and NaN floats give the nearest integer, or 0, instead of being
+/// undefined.
+template<typename To, typename From> To converted(From value)
 {
     if constexpr (std::is_integral_v<To> && std::is_floating_point_v<From>) {
         if (!(value == value))
@@ -74,8 +77,7 @@ To converted(From value)
     return static_cast<To>(value);
 }
 
-template<typename From>
-Result<void> castFrom(const KernelCall &call, const From *x, const Buffer &y)
+template<typename From> Result<void> castFrom(const KernelCall &call, const From *x, const Buffer &y)
 {
     const std::int64_t count = elementCount(y);
     if (y.dataType == DataType::Bool) {
@@ -110,7 +112,8 @@ Result<void> cast(const KernelCall &call, const Buffer &x, const Buffer &y)
         std::vector<float> wide(static_cast<std::size_t>(count));
         for (std::int64_t i = 0; i < count; ++i) {
             const std::uint16_t bits = elements<const std::uint16_t>(x)[i];
-            wide[static_cast<std::size_t>(i)] = x.dataType == DataType::BFloat16 ? fromBFloat16(bits) : fromFloat16(bits);
+            wide[static_cast<std::size_t>(i)] =
+                x.dataType == DataType::BFloat16 ? fromBFloat16(bits) : fromFloat16(bits);
         }
         return castFrom(call, wide.data(), y);
     }
@@ -126,7 +129,7 @@ Result<void> castForward(const KernelCall &call)
     if (y == nullptr)
         return {};
     if (x == nullptr)
-        return elementCount(*y) == 0 ? Result<void>{} : missingSlot(call, "its input");
+        return elementCount(*y) == 0 ? Result<void> {} : missingSlot(call, "its input");
     return cast(call, *x, *y);
 }
 
@@ -156,8 +159,7 @@ Result<void> notForward(const KernelCall &call)
     return {};
 }
 
-template<bool kInfinite>
-Result<void> classify(const KernelCall &call)
+template<bool kInfinite> Result<void> classify(const KernelCall &call)
 {
     const Buffer *x = findInput(call, 0);
     const Buffer *y = findOutput(call, 0);
@@ -170,8 +172,8 @@ Result<void> classify(const KernelCall &call)
     return withFloat(call, x->dataType, [&](auto zero) -> Result<void> {
         const auto *from = elements<const decltype(zero)>(*x);
         for (std::int64_t i = 0; i < elementCount(*y); ++i) {
-            const bool found = kInfinite ? std::isinf(from[i]) && (from[i] < 0 ? negative : positive)
-                                         : std::isnan(from[i]);
+            const bool found =
+                kInfinite ? std::isinf(from[i]) && (from[i] < 0 ? negative : positive) : std::isnan(from[i]);
             elements<std::uint8_t>(*y)[i] = found ? 1 : 0;
         }
         return {};
@@ -188,8 +190,8 @@ PLANLOOM_INLINE std::uint64_t mixed(std::uint64_t x)
 }
 
 /// One run of elements that lie behind one another in the whole pTensor as well.
-PLANLOOM_HOT void dropRun(const float *x, float *y, std::int64_t count, std::uint64_t key, std::uint64_t first,
-    std::uint64_t bound, float scale)
+PLANLOOM_HOT void dropRun(const float *x, float *y, std::int64_t count, std::uint64_t key,
+    std::uint64_t first, std::uint64_t bound, float scale)
 {
     for (std::int64_t i = 0; i < count; ++i) {
         const float kept = x[i] * scale;
@@ -197,7 +199,8 @@ PLANLOOM_HOT void dropRun(const float *x, float *y, std::int64_t count, std::uin
     }
 }
 
-/// y = x / (1 - ratio) where element i of the whole pTensor is kept, else 0. `place` says where the part lies.
+/// y = x / (1 - ratio) where element i of the whole pTensor is kept, else 0. `place` says where the part
+/// lies.
 Result<void> drop(const KernelCall &call, const Buffer &x, const Buffer &y, const Buffer &place)
 {
     const double ratio = call.op->attributes.real("ratio", 0.5);
@@ -205,8 +208,8 @@ Result<void> drop(const KernelCall &call, const Buffer &x, const Buffer &y, cons
         std::memmove(y.data, x.data, byteCount(y));
         return {};
     }
-    const std::uint64_t key
-        = mixed(call.seed ^ mixed(static_cast<std::uint64_t>(call.op->attributes.integer("seed"))));
+    const std::uint64_t key =
+        mixed(call.seed ^ mixed(static_cast<std::uint64_t>(call.op->attributes.integer("seed"))));
     // Kept if the top 53 bits of the draw, as a fraction, are at least `ratio`.
     const auto bound = static_cast<std::uint64_t>(std::min(ratio, 1.0) * 0x1p53);
     const std::size_t rank = place.shape.size();
@@ -226,7 +229,8 @@ Result<void> drop(const KernelCall &call, const Buffer &x, const Buffer &y, cons
         nest.forEachRow([&](const auto &at, std::int64_t count, const auto &steps) {
             if constexpr (std::is_same_v<T, float>) {
                 if (steps[0] == 1 && steps[1] == 1) {
-                    dropRun(from + at[0], to + at[0], count, key, static_cast<std::uint64_t>(first + at[1]), bound, scale);
+                    dropRun(from + at[0], to + at[0], count, key, static_cast<std::uint64_t>(first + at[1]),
+                        bound, scale);
                     return;
                 }
             }

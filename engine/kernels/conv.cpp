@@ -15,7 +15,7 @@ namespace {
 /// A convolution from x [n c ..] to y [n o ..] with weights [o c/g ..]. A transposed convolution is the same
 /// with the parts of x and y exchanged.
 struct Convolution {
-    WindowGeometry window{};
+    WindowGeometry window {};
     std::int64_t n = 1;
     std::int64_t groups = 1; ///< In this part.
     std::int64_t c = 1; ///< Per group.
@@ -58,7 +58,8 @@ std::vector<std::int32_t> unfoldedOffsets(const WindowGeometry &g)
     std::int64_t window = 0;
     do {
         forEachTap(g, position, [&](std::int64_t tap, std::int64_t offset) {
-            offsets[static_cast<std::size_t>(tap * g.outCount() + window)] = static_cast<std::int32_t>(offset);
+            offsets[static_cast<std::size_t>(tap * g.outCount() + window)] =
+                static_cast<std::int32_t>(offset);
         });
         ++window;
     } while (advance(position, g.out));
@@ -94,11 +95,10 @@ void foldBack(const Convolution &conv, const std::vector<std::int32_t> &offsets,
 }
 
 /// y = w * unfolded x
-template<typename T>
-void convolve(const Convolution &conv, const T *x, const T *w, T *y)
+template<typename T> void convolve(const Convolution &conv, const T *x, const T *w, T *y)
 {
     const bool pointwise = conv.isPointwise();
-    const auto offsets = pointwise ? std::vector<std::int32_t>{} : unfoldedOffsets(conv.window);
+    const auto offsets = pointwise ? std::vector<std::int32_t> {} : unfoldedOffsets(conv.window);
     std::vector<T> columns(pointwise ? 0 : static_cast<std::size_t>(conv.rows() * conv.window.outCount()));
     for (std::int64_t i = 0; i < conv.n * conv.groups; ++i) {
         const T *image = x + i * conv.xGroup();
@@ -119,11 +119,10 @@ void convolve(const Convolution &conv, const T *x, const T *w, T *y)
 }
 
 /// dx = w^T * dy, folded back
-template<typename T>
-void convolveData(const Convolution &conv, const T *dy, const T *w, T *dx)
+template<typename T> void convolveData(const Convolution &conv, const T *dy, const T *w, T *dx)
 {
     const bool pointwise = conv.isPointwise();
-    const auto offsets = pointwise ? std::vector<std::int32_t>{} : unfoldedOffsets(conv.window);
+    const auto offsets = pointwise ? std::vector<std::int32_t> {} : unfoldedOffsets(conv.window);
     std::vector<T> columns(pointwise ? 0 : static_cast<std::size_t>(conv.rows() * conv.window.outCount()));
     if (!pointwise)
         std::fill_n(dx, conv.n * conv.groups * conv.xGroup(), T(0));
@@ -146,11 +145,10 @@ void convolveData(const Convolution &conv, const T *dy, const T *w, T *dx)
 }
 
 /// dw = sum over images of dy * (unfolded x)^T
-template<typename T>
-void convolveWeights(const Convolution &conv, const T *x, const T *dy, T *dw)
+template<typename T> void convolveWeights(const Convolution &conv, const T *x, const T *dy, T *dw)
 {
     const bool pointwise = conv.isPointwise();
-    const auto offsets = pointwise ? std::vector<std::int32_t>{} : unfoldedOffsets(conv.window);
+    const auto offsets = pointwise ? std::vector<std::int32_t> {} : unfoldedOffsets(conv.window);
     std::vector<T> columns(pointwise ? 0 : static_cast<std::size_t>(conv.rows() * conv.window.outCount()));
     const std::int64_t size = conv.o * conv.rows();
     std::vector<T> summand(static_cast<std::size_t>(size));
@@ -186,8 +184,7 @@ std::int64_t restOf(const Shape &y)
     return rest;
 }
 
-template<typename T>
-void addBias(const Buffer &y, const Buffer &bias)
+template<typename T> void addBias(const Buffer &y, const Buffer &bias)
 {
     const std::int64_t rest = restOf(y.shape);
     T *to = elements<T>(y);
@@ -198,8 +195,7 @@ void addBias(const Buffer &y, const Buffer &bias)
     }
 }
 
-template<typename T>
-void sumBias(const Buffer &dy, const Buffer &dbias)
+template<typename T> void sumBias(const Buffer &dy, const Buffer &dbias)
 {
     const std::int64_t rest = restOf(dy.shape);
     std::vector<double> sums(static_cast<std::size_t>(dy.shape[1]), 0.0);

@@ -15,8 +15,8 @@ namespace planloom {
 namespace {
 
 struct Equation {
-    std::vector<std::string> operands{};
-    std::string result{};
+    std::vector<std::string> operands {};
+    std::string result {};
 };
 
 Equation equationOf(const Operator &op)
@@ -50,21 +50,18 @@ bool repeats(const std::string &labels)
 }
 
 /// A tensor whose dimensions have names.
-template<typename T>
-struct Labelled {
-    std::string labels{};
-    Shape shape{};
+template<typename T> struct Labelled {
+    std::string labels {};
+    Shape shape {};
     T *data = nullptr;
 };
 
-template<typename T>
-std::int64_t extentOf(const Labelled<T> &tensor, char label)
+template<typename T> std::int64_t extentOf(const Labelled<T> &tensor, char label)
 {
     return tensor.shape[tensor.labels.find(label)];
 }
 
-template<typename T>
-std::int64_t strideOf(const Labelled<T> &tensor, char label)
+template<typename T> std::int64_t strideOf(const Labelled<T> &tensor, char label)
 {
     return denseStrides(tensor.shape)[tensor.labels.find(label)];
 }
@@ -89,8 +86,7 @@ std::optional<std::int64_t> jointStride(const Labelled<T> &tensor, const std::st
     return stride;
 }
 
-template<typename T>
-std::int64_t extentOfAll(const Labelled<T> &tensor, const std::string &labels)
+template<typename T> std::int64_t extentOfAll(const Labelled<T> &tensor, const std::string &labels)
 {
     std::int64_t extent = 1;
     for (const char label : labels)
@@ -100,7 +96,8 @@ std::int64_t extentOfAll(const Labelled<T> &tensor, const std::string &labels)
 
 /// `tensor` with its dimensions in another order, in `storage`.
 template<typename T>
-Labelled<const T> reordered(const Labelled<const T> &tensor, const std::string &labels, std::vector<T> &storage)
+Labelled<const T> reordered(
+    const Labelled<const T> &tensor, const std::string &labels, std::vector<T> &storage)
 {
     Labelled<const T> made;
     made.labels = labels;
@@ -115,8 +112,8 @@ Labelled<const T> reordered(const Labelled<const T> &tensor, const std::string &
     return made;
 }
 
-/// True if a product over two operands is a batched matrix product: no label twice in one tensor, equal extents,
-/// and every label in at least two of the three tensors.
+/// True if a product over two operands is a batched matrix product: no label twice in one tensor, equal
+/// extents, and every label in at least two of the three tensors.
 template<typename T>
 bool isMatrixProduct(const Labelled<const T> &a, const Labelled<const T> &b, const Labelled<T> &c)
 {
@@ -146,10 +143,9 @@ bool isMatrixProduct(const Labelled<const T> &a, const Labelled<const T> &b, con
     return true;
 }
 
-/// c = a b as matrix products of [batch, m, k] and [batch, k, n]; tensors whose labels do not already lie so are
-/// copied into that order.
-template<typename T>
-void multiplyLabelled(Labelled<const T> a, Labelled<const T> b, const Labelled<T> &c)
+/// c = a b as matrix products of [batch, m, k] and [batch, k, n]; tensors whose labels do not already lie so
+/// are copied into that order.
+template<typename T> void multiplyLabelled(Labelled<const T> a, Labelled<const T> b, const Labelled<T> &c)
 {
     std::string batch;
     std::string m;
@@ -171,7 +167,8 @@ void multiplyLabelled(Labelled<const T> a, Labelled<const T> b, const Labelled<T
     }
     std::vector<T> storageA;
     std::vector<T> storageB;
-    const auto suits = [](const Labelled<const T> &tensor, const std::string &rows, const std::string &columns) {
+    const auto suits = [](const Labelled<const T> &tensor, const std::string &rows,
+                           const std::string &columns) {
         const auto row = jointStride(tensor, rows);
         const auto column = jointStride(tensor, columns);
         return row && column && (*row == 1 || *column == 1);
@@ -221,8 +218,8 @@ void multiplyLabelled(Labelled<const T> a, Labelled<const T> b, const Labelled<T
     }
 }
 
-/// The general way: every combination of all labels. `result` may have labels twice (the gradient of a diagonal)
-/// and labels that the operands lack (the gradient of a sum).
+/// The general way: every combination of all labels. `result` may have labels twice (the gradient of a
+/// diagonal) and labels that the operands lack (the gradient of a sum).
 template<typename T>
 void multiplyEverywhere(const std::vector<Labelled<const T>> &operands, const Labelled<T> &result)
 {
@@ -279,8 +276,7 @@ void multiplyEverywhere(const std::vector<Labelled<const T>> &operands, const La
         result.data[i] = static_cast<T>(sums[i]);
 }
 
-template<typename T>
-void contract(const std::vector<Labelled<const T>> &operands, const Labelled<T> &result)
+template<typename T> void contract(const std::vector<Labelled<const T>> &operands, const Labelled<T> &result)
 {
     if (operands.size() == 2 && elementCount(operands[0].shape) != 0 && elementCount(operands[1].shape) != 0
         && isMatrixProduct(operands[0], operands[1], result))
@@ -300,14 +296,17 @@ Result<void> einsumForward(const KernelCall &call)
         if (x == nullptr)
             return missingSlot(call, "one of its inputs");
         if (x->shape.size() != equation.operands[i].size())
-            return invalidInput(call, "operator " + call.op->name + " has equation '" + call.op->attributes.text("equation") + "', which does not fit shape " + toString(x->shape));
+            return invalidInput(call,
+                "operator " + call.op->name + " has equation '" + call.op->attributes.text("equation")
+                    + "', which does not fit shape " + toString(x->shape));
     }
     return withFloat(call, y->dataType, [&](auto zero) -> Result<void> {
         using T = decltype(zero);
         std::vector<Labelled<const T>> operands;
         for (std::size_t i = 0; i < equation.operands.size(); ++i)
-            operands.push_back({equation.operands[i], call.inputs[i].shape, elements<const T>(call.inputs[i])});
-        contract(operands, Labelled<T>{equation.result, y->shape, elements<T>(*y)});
+            operands.push_back(
+                {equation.operands[i], call.inputs[i].shape, elements<const T>(call.inputs[i])});
+        contract(operands, Labelled<T> {equation.result, y->shape, elements<T>(*y)});
         return {};
     });
 }
@@ -326,7 +325,7 @@ Result<void> einsumBackward(const KernelCall &call)
             const Buffer *dx = back.wanted(i);
             if (dx == nullptr)
                 continue;
-            std::vector<Labelled<const T>> operands{{equation.result, dy->shape, elements<const T>(*dy)}};
+            std::vector<Labelled<const T>> operands {{equation.result, dy->shape, elements<const T>(*dy)}};
             for (std::size_t other = 0; other < equation.operands.size(); ++other) {
                 if (other == i)
                     continue;
@@ -335,7 +334,7 @@ Result<void> einsumBackward(const KernelCall &call)
                     return missingSlot(call, "a saved input");
                 operands.push_back({equation.operands[other], x->shape, elements<const T>(*x)});
             }
-            contract(operands, Labelled<T>{equation.operands[i], dx->shape, elements<T>(*dx)});
+            contract(operands, Labelled<T> {equation.operands[i], dx->shape, elements<T>(*dx)});
         }
         return {};
     });

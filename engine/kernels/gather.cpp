@@ -30,7 +30,8 @@ Result<std::vector<std::int64_t>> positions(const KernelCall &call, const Buffer
     return found;
 }
 
-// --- Gather: y[outer, indices, inner] = x[outer, axis, inner] --------------------------------------------------
+// --- Gather: y[outer, indices, inner] = x[outer, axis, inner]
+// --------------------------------------------------
 
 Result<void> gatherForward(const KernelCall &call)
 {
@@ -54,8 +55,7 @@ Result<void> gatherForward(const KernelCall &call)
     return {};
 }
 
-template<typename T>
-void addRun(T *to, const T *from, std::int64_t count)
+template<typename T> void addRun(T *to, const T *from, std::int64_t count)
 {
     for (std::int64_t i = 0; i < count; ++i)
         to[i] += from[i];
@@ -87,7 +87,8 @@ Result<void> gatherBackward(const KernelCall &call)
     });
 }
 
-// --- Embedding: a table of which this part may hold only some rows ---------------------------------------------
+// --- Embedding: a table of which this part may hold only some rows
+// ---------------------------------------------
 
 Result<void> embeddingForward(const KernelCall &call)
 {
@@ -142,9 +143,11 @@ Result<void> embeddingBackward(const KernelCall &call)
 
 } // namespace
 
-// --- GatherElements: y[i j k] = x[i indices[i j k] k] ----------------------------------------------------------
+// --- GatherElements: y[i j k] = x[i indices[i j k] k]
+// ----------------------------------------------------------
 
-Result<std::vector<std::int64_t>> elementOffsets(const KernelCall &call, const Buffer &indices, const Shape &x)
+Result<std::vector<std::int64_t>> elementOffsets(
+    const KernelCall &call, const Buffer &indices, const Shape &x)
 {
     const auto axis = static_cast<std::size_t>(call.op->attributes.integer("axis"));
     TRY(auto offsets, positions(call, indices, x[axis]));
@@ -161,7 +164,8 @@ Result<std::vector<std::int64_t>> elementOffsets(const KernelCall &call, const B
     return offsets;
 }
 
-// --- GatherND: an index names the first dimensions of x behind the batch ---------------------------------------
+// --- GatherND: an index names the first dimensions of x behind the batch
+// ---------------------------------------
 
 Result<std::vector<std::int64_t>> sliceOffsets(
     const KernelCall &call, const Buffer &indices, const Shape &x, std::int64_t batchDims, std::int64_t &run)

@@ -10,8 +10,7 @@ namespace {
 
 /// Folds batch loops that merely lengthen m, n or k into them: then one large product does what many small
 /// ones would.
-template<typename T>
-void fold(MatrixProduct<T> &p)
+template<typename T> void fold(MatrixProduct<T> &p)
 {
     std::vector<BatchLoop> kept;
     // Innermost first, since a loop can only be folded when what lies inside it has been.
@@ -89,8 +88,7 @@ void runLoops(const std::vector<BatchLoop> &loops, std::size_t depth, ProductSte
 
 } // namespace
 
-template<typename T>
-void multiply(MatrixProduct<T> product)
+template<typename T> void multiply(MatrixProduct<T> product)
 {
     for (const BatchLoop &loop : product.batch) {
         if (loop.extent == 0)

@@ -16,8 +16,7 @@ struct BatchLoop {
 /// c [m n] = a [m k] * b [k n] + bias [n], for every combination of the batch loops.
 ///
 /// Strides are in elements, so a transposed operand costs nothing. Of c's two strides one must be 1.
-template<typename T>
-struct MatrixProduct {
+template<typename T> struct MatrixProduct {
     std::int64_t m = 1;
     std::int64_t n = 1;
     std::int64_t k = 1;
@@ -31,22 +30,20 @@ struct MatrixProduct {
     std::int64_t cRow = 0;
     std::int64_t cColumn = 1;
     const T *bias = nullptr; ///< Added to every row of c; only without batch loops that sum.
-    std::vector<BatchLoop> batch{}; ///< Outermost first.
+    std::vector<BatchLoop> batch {}; ///< Outermost first.
 };
 
 /// Computes the product on the calling thread, with oneDNN where the build has it, T is float and the strides
 /// suit it. Batch loops that lengthen m, n or k instead are folded into them.
 /// O(batch m n k).
-template<typename T>
-void multiply(MatrixProduct<T> product);
+template<typename T> void multiply(MatrixProduct<T> product);
 
 extern template void multiply<float>(MatrixProduct<float> product);
 extern template void multiply<double>(MatrixProduct<double> product);
 
 /// One product, or several with the same strides between them: what the two implementations compute.
-template<typename T>
-struct ProductStep {
-    MatrixProduct<T> product{}; ///< Without batch loops, cColumn 1.
+template<typename T> struct ProductStep {
+    MatrixProduct<T> product {}; ///< Without batch loops, cColumn 1.
     std::int64_t repeats = 1;
     std::int64_t aStep = 0;
     std::int64_t bStep = 0;

@@ -9,8 +9,8 @@ namespace planloom {
 
 namespace {
 
-// The classic blocking (Goto, van de Geijn: Anatomy of High-Performance Matrix Multiplication, 2008): a panel of
-// b that stays in the cache, strips of a beside it, and a tile of c in registers.
+// The classic blocking (Goto, van de Geijn: Anatomy of High-Performance Matrix Multiplication, 2008): a panel
+// of b that stays in the cache, strips of a beside it, and a tile of c in registers.
 constexpr std::int64_t kTileRows = 6;
 constexpr std::int64_t kTileColumns = 32;
 constexpr std::int64_t kDepth = 256; ///< Of a panel, along k.
@@ -55,8 +55,8 @@ void packStrips(const MatrixProduct<T> &p, std::int64_t k0, std::int64_t depth, 
 }
 
 template<typename T>
-void packPanels(const MatrixProduct<T> &p, std::int64_t k0, std::int64_t depth, std::int64_t n0, std::int64_t columns,
-    std::vector<T> &packed)
+void packPanels(const MatrixProduct<T> &p, std::int64_t k0, std::int64_t depth, std::int64_t n0,
+    std::int64_t columns, std::vector<T> &packed)
 {
     const std::int64_t panels = (columns + kTileColumns - 1) / kTileColumns;
     packed.assign(static_cast<std::size_t>(panels * kTileColumns * depth), T(0));
@@ -71,8 +71,7 @@ void packPanels(const MatrixProduct<T> &p, std::int64_t k0, std::int64_t depth, 
     }
 }
 
-template<typename T>
-void clear(const MatrixProduct<T> &p)
+template<typename T> void clear(const MatrixProduct<T> &p)
 {
     for (std::int64_t i = 0; i < p.m; ++i) {
         T *row = p.c + i * p.cRow;
@@ -81,8 +80,7 @@ void clear(const MatrixProduct<T> &p)
     }
 }
 
-template<typename T>
-void multiplyOne(const MatrixProduct<T> &p, bool accumulate)
+template<typename T> void multiplyOne(const MatrixProduct<T> &p, bool accumulate)
 {
     if (!accumulate)
         clear(p);
@@ -111,8 +109,7 @@ void multiplyOne(const MatrixProduct<T> &p, bool accumulate)
     }
 }
 
-template<typename T>
-void multiplyAll(const ProductStep<T> &step)
+template<typename T> void multiplyAll(const ProductStep<T> &step)
 {
     MatrixProduct<T> product = step.product;
     for (std::int64_t i = 0; i < step.repeats; ++i) {

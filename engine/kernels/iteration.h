@@ -34,10 +34,9 @@ inline Shape broadcastStrides(const Shape &operand, const Shape &target)
     return strides;
 }
 
-/// A loop nest over one index space with N operands, each with strides of its own; neighbouring loops that all
-/// operands walk without a gap are merged.
-template<std::size_t N>
-class LoopNest
+/// A loop nest over one index space with N operands, each with strides of its own; neighbouring loops that
+/// all operands walk without a gap are merged.
+template<std::size_t N> class LoopNest
 {
 public:
     LoopNest(const Shape &extents, const std::array<Shape, N> &strides)
@@ -63,14 +62,13 @@ public:
 
     /// Calls body(offsets, count, steps) for every run of the innermost loop: operand i's elements are at
     /// offsets[i] + j * steps[i], 0 <= j < count.
-    template<typename Body>
-    void forEachRow(Body &&body) const
+    template<typename Body> void forEachRow(Body &&body) const
     {
         if (m_empty)
             return;
         const Loop &inner = m_loops.back();
         const std::size_t outer = m_loops.size() - 1;
-        std::array<std::int64_t, N> offsets{};
+        std::array<std::int64_t, N> offsets {};
         Shape counter(outer, 0);
         for (;;) {
             body(offsets, inner.extent, inner.strides);
@@ -93,7 +91,7 @@ public:
 private:
     struct Loop {
         std::int64_t extent = 1;
-        std::array<std::int64_t, N> strides{};
+        std::array<std::int64_t, N> strides {};
     };
     std::vector<Loop> m_loops;
     bool m_empty = false;

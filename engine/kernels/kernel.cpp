@@ -49,7 +49,8 @@ Result<void> runKernel(const KernelCall &call)
     const Kernel kernel = kernelTable().find(call.op->kind, call.op->direction);
     if (kernel == nullptr) {
         const std::string type = call.op->attributes.text("onnx_type", nameOf(call.op->kind));
-        return notSupported(call, "operator " + call.op->name + " (" + type + ") has no implementation to run");
+        return notSupported(
+            call, "operator " + call.op->name + " (" + type + ") has no implementation to run");
     }
     return kernel(call);
 }

@@ -12,8 +12,7 @@ namespace planloom {
 // What kernels ask of the call they were given.
 
 /// The buffer's elements as `T`; the caller has checked the data type.
-template<typename T>
-T *elements(const Buffer &buffer)
+template<typename T> T *elements(const Buffer &buffer)
 {
     return reinterpret_cast<T *>(buffer.data);
 }
@@ -59,9 +58,9 @@ class BackwardCall
 {
 public:
     explicit BackwardCall(const KernelCall &call)
-        : m_call(call),
-          m_forwardInputs(call.outputs.size()),
-          m_forwardOutputs((call.inputs.size() - call.outputs.size()) / 2)
+        : m_call(call)
+        , m_forwardInputs(call.outputs.size())
+        , m_forwardOutputs((call.inputs.size() - call.outputs.size()) / 2)
     {
     }
 
@@ -103,63 +102,60 @@ Error indexOutOfRange(const KernelCall &call, std::int64_t index, std::int64_t b
 
 /// True if this part adds to output `output` a term that is computed from the inputs `from` alone.
 ///
-/// Where a cut Reduce identifier occurs neither in the output nor in `from`, every part along it would add the
-/// same term, so only the part whose range begins at 0 does; where a Value split divides inputs on which the
-/// term does not depend, only the part of index 0 does. Gradients of the divided inputs themselves are complete
-/// in every part (see `backwardAnnotation`).
+/// Where a cut Reduce identifier occurs neither in the output nor in `from`, every part along it would add
+/// the same term, so only the part whose range begins at 0 does; where a Value split divides inputs on which
+/// the term does not depend, only the part of index 0 does. Gradients of the divided inputs themselves are
+/// complete in every part (see `backwardAnnotation`).
 bool makesTerm(const KernelCall &call, std::size_t output, std::initializer_list<std::size_t> from);
 
 /// Fills the part with zero bytes.
 void fillZero(const Buffer &buffer);
 
 /// Calls `work` with a value of the C++ type of a floating `type`.
-template<typename Work>
-Result<void> withFloat(const KernelCall &call, DataType type, Work &&work)
+template<typename Work> Result<void> withFloat(const KernelCall &call, DataType type, Work &&work)
 {
     switch (type) {
     case DataType::Float32:
-        return work(float{});
+        return work(float {});
     case DataType::Float64:
-        return work(double{});
+        return work(double {});
     default:
         return unsupportedType(call, type);
     }
 }
 
 /// As `withFloat`, also for integers and booleans.
-template<typename Work>
-Result<void> withNumber(const KernelCall &call, DataType type, Work &&work)
+template<typename Work> Result<void> withNumber(const KernelCall &call, DataType type, Work &&work)
 {
     switch (type) {
     case DataType::Int64:
-        return work(std::int64_t{});
+        return work(std::int64_t {});
     case DataType::Int32:
-        return work(std::int32_t{});
+        return work(std::int32_t {});
     case DataType::Int16:
-        return work(std::int16_t{});
+        return work(std::int16_t {});
     case DataType::Int8:
-        return work(std::int8_t{});
+        return work(std::int8_t {});
     case DataType::UInt8:
     case DataType::Bool:
-        return work(std::uint8_t{});
+        return work(std::uint8_t {});
     default:
         return withFloat(call, type, std::forward<Work>(work));
     }
 }
 
 /// Calls `work` with an unsigned integer as large as an element: for kernels that only move elements.
-template<typename Work>
-Result<void> withElement(DataType type, Work &&work)
+template<typename Work> Result<void> withElement(DataType type, Work &&work)
 {
     switch (sizeOf(type)) {
     case 1:
-        return work(std::uint8_t{});
+        return work(std::uint8_t {});
     case 2:
-        return work(std::uint16_t{});
+        return work(std::uint16_t {});
     case 4:
-        return work(std::uint32_t{});
+        return work(std::uint32_t {});
     default:
-        return work(std::uint64_t{});
+        return work(std::uint64_t {});
     }
 }
 

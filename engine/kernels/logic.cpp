@@ -13,8 +13,8 @@ namespace {
 template<typename T, typename Y, typename Function>
 void broadcastLoop(const Buffer &a, const Buffer &b, const Buffer &y, Function function)
 {
-    const LoopNest<3> nest(
-        y.shape, {broadcastStrides(a.shape, y.shape), broadcastStrides(b.shape, y.shape), denseStrides(y.shape)});
+    const LoopNest<3> nest(y.shape,
+        {broadcastStrides(a.shape, y.shape), broadcastStrides(b.shape, y.shape), denseStrides(y.shape)});
     nest.forEachRow([&](const auto &at, std::int64_t count, const auto &steps) {
         const T *first = elements<const T>(a) + at[0];
         const T *second = elements<const T>(b) + at[1];
@@ -37,8 +37,7 @@ Result<void> checkBoth(const KernelCall &call)
 }
 
 /// Comparisons and logic: the output is Bool, one byte per element.
-template<typename Function>
-Result<void> predicate(const KernelCall &call)
+template<typename Function> Result<void> predicate(const KernelCall &call)
 {
     const Buffer *y = findOutput(call, 0);
     if (y == nullptr)
@@ -47,42 +46,34 @@ Result<void> predicate(const KernelCall &call)
     if (sizeOf(y->dataType) != 1)
         return unsupportedType(call, y->dataType);
     return withNumber(call, call.inputs[0].dataType, [&](auto zero) -> Result<void> {
-        broadcastLoop<decltype(zero), std::uint8_t>(call.inputs[0], call.inputs[1], *y, Function{});
+        broadcastLoop<decltype(zero), std::uint8_t>(call.inputs[0], call.inputs[1], *y, Function {});
         return {};
     });
 }
 
 struct Equal {
-    template<typename T>
-    bool operator()(T a, T b) const { return a == b; }
+    template<typename T> bool operator()(T a, T b) const { return a == b; }
 };
 struct Greater {
-    template<typename T>
-    bool operator()(T a, T b) const { return a > b; }
+    template<typename T> bool operator()(T a, T b) const { return a > b; }
 };
 struct GreaterOrEqual {
-    template<typename T>
-    bool operator()(T a, T b) const { return a >= b; }
+    template<typename T> bool operator()(T a, T b) const { return a >= b; }
 };
 struct Less {
-    template<typename T>
-    bool operator()(T a, T b) const { return a < b; }
+    template<typename T> bool operator()(T a, T b) const { return a < b; }
 };
 struct LessOrEqual {
-    template<typename T>
-    bool operator()(T a, T b) const { return a <= b; }
+    template<typename T> bool operator()(T a, T b) const { return a <= b; }
 };
 struct And {
-    template<typename T>
-    bool operator()(T a, T b) const { return a != T(0) && b != T(0); }
+    template<typename T> bool operator()(T a, T b) const { return a != T(0) && b != T(0); }
 };
 struct Or {
-    template<typename T>
-    bool operator()(T a, T b) const { return a != T(0) || b != T(0); }
+    template<typename T> bool operator()(T a, T b) const { return a != T(0) || b != T(0); }
 };
 struct Xor {
-    template<typename T>
-    bool operator()(T a, T b) const { return (a != T(0)) != (b != T(0)); }
+    template<typename T> bool operator()(T a, T b) const { return (a != T(0)) != (b != T(0)); }
 };
 
 /// The remainder with the sign of the divisor (Python's), or of the dividend where `fmod` is 1 (C's).
@@ -103,7 +94,8 @@ Result<void> remainder(const KernelCall &call)
             }
             broadcastLoop<T, T>(call.inputs[0], b, *y, [likeC](T a, T divisor) -> T {
                 const auto rest = divisor == T(-1) ? T(0) : static_cast<T>(a % divisor);
-                return !likeC && rest != 0 && (rest < 0) != (divisor < 0) ? static_cast<T>(rest + divisor) : rest;
+                return !likeC && rest != 0 && (rest < 0) != (divisor < 0) ? static_cast<T>(rest + divisor)
+                                                                          : rest;
             });
         } else {
             broadcastLoop<T, T>(call.inputs[0], b, *y, [likeC](T a, T divisor) {
@@ -129,7 +121,8 @@ Result<void> bitShift(const KernelCall &call)
         broadcastLoop<T, T>(call.inputs[0], call.inputs[1], *y, [left](T a, T by) -> T {
             if (by >= 8 * sizeof(T))
                 return T(0);
-            return static_cast<T>(left ? static_cast<std::uint64_t>(a) << by : static_cast<std::uint64_t>(a) >> by);
+            return static_cast<T>(
+                left ? static_cast<std::uint64_t>(a) << by : static_cast<std::uint64_t>(a) >> by);
         });
         return {};
     });
@@ -139,7 +132,8 @@ Result<void> bitShift(const KernelCall &call)
 
 void addLogicKernels(KernelTable &table)
 {
-    const auto add = [&table](OperatorKind kind, Kernel kernel) { table.add(kind, Direction::Forward, kernel); };
+    const auto add = [&table](
+                         OperatorKind kind, Kernel kernel) { table.add(kind, Direction::Forward, kernel); };
     add(OperatorKind::Equal, predicate<Equal>);
     add(OperatorKind::Greater, predicate<Greater>);
     add(OperatorKind::GreaterOrEqual, predicate<GreaterOrEqual>);

@@ -16,7 +16,9 @@ class Labels
 {
 public:
     Labels(const KernelCall &call, const Buffer &labels, const Buffer *weights)
-        : m_call(call), m_labels(labels), m_weights(weights)
+        : m_call(call)
+        , m_labels(labels)
+        , m_weights(weights)
     {
         if (call.op->attributes.has("ignore_index"))
             m_ignored = call.op->attributes.integer("ignore_index");
@@ -27,11 +29,11 @@ public:
     {
         const std::int64_t label = integerAt(m_labels, i);
         if (m_ignored && label == *m_ignored)
-            return std::int64_t{-1};
+            return std::int64_t {-1};
         if (label < 0 || label >= classes) {
             return invalidInput(m_call,
-                "operator " + m_call.op->name + " got label " + std::to_string(label) + ", expected one in [0, "
-                    + std::to_string(classes) + ")",
+                "operator " + m_call.op->name + " got label " + std::to_string(label)
+                    + ", expected one in [0, " + std::to_string(classes) + ")",
                 "check the labels fed to the model, and the label to ignore");
         }
         return label;
@@ -51,18 +53,16 @@ private:
     const KernelCall &m_call;
     const Buffer &m_labels;
     const Buffer *m_weights;
-    std::optional<std::int64_t> m_ignored{};
+    std::optional<std::int64_t> m_ignored {};
 };
 
 /// Largest logit and sum of the exponentials of their distances from it.
-template<typename T>
-struct Normaliser {
-    T largest{};
+template<typename T> struct Normaliser {
+    T largest {};
     double sum = 0;
 };
 
-template<typename T>
-PLANLOOM_INLINE Normaliser<T> normaliserOfRow(const T *x, std::int64_t count)
+template<typename T> PLANLOOM_INLINE Normaliser<T> normaliserOfRow(const T *x, std::int64_t count)
 {
     Normaliser<T> made;
     const T largest = maximumOf(x, count);
@@ -190,8 +190,8 @@ Result<void> lossBackward(const KernelCall &call)
                         to[c * view.inner] = T(0);
                     continue;
                 }
-                const double gradient
-                    = static_cast<double>(elements<const T>(*dy)[sum ? 0 : item]) * known.weightOf(label);
+                const double gradient =
+                    static_cast<double>(elements<const T>(*dy)[sum ? 0 : item]) * known.weightOf(label);
                 if (logits) {
                     const T *row = rowOf(elements<const T>(*x), view, o, i, line);
                     Normaliser<T> normaliser;
@@ -221,8 +221,8 @@ Result<void> countValid(const KernelCall &call)
     if (labels == nullptr)
         return missingSlot(call, "its labels");
     const Labels known(call, *labels, weights);
-    const std::int64_t classes
-        = weights == nullptr ? std::numeric_limits<std::int64_t>::max() : elementCount(*weights);
+    const std::int64_t classes =
+        weights == nullptr ? std::numeric_limits<std::int64_t>::max() : elementCount(*weights);
     double total = 0;
     for (std::int64_t i = 0; i < elementCount(*labels); ++i) {
         TRY(const std::int64_t label, known.classOf(i, classes));

@@ -10,10 +10,10 @@ namespace planloom {
 
 namespace {
 
-// --- LpNormalize: y = x / |x|_p along an axis ------------------------------------------------------------------
+// --- LpNormalize: y = x / |x|_p along an axis
+// ------------------------------------------------------------------
 
-template<typename T>
-double normOf(const T *x, std::int64_t count, std::int64_t step, double p)
+template<typename T> double normOf(const T *x, std::int64_t count, std::int64_t step, double p)
 {
     double sum = 0;
     for (std::int64_t j = 0; j < count; ++j) {
@@ -40,8 +40,8 @@ Result<void> lpForward(const KernelCall &call)
             const T *from = elements<const T>(*x) + first;
             const double norm = normOf(from, view.extent, view.inner, p);
             for (std::int64_t j = 0; j < view.extent; ++j)
-                elements<T>(*y)[first + j * view.inner]
-                    = norm == 0 ? T(0) : static_cast<T>(static_cast<double>(from[j * view.inner]) / norm);
+                elements<T>(*y)[first + j * view.inner] =
+                    norm == 0 ? T(0) : static_cast<T>(static_cast<double>(from[j * view.inner]) / norm);
         }
         return {};
     });
@@ -70,21 +70,24 @@ Result<void> lpBackward(const KernelCall &call)
             const double norm = normOf(from, view.extent, view.inner, p);
             double dot = 0;
             for (std::int64_t j = 0; j < view.extent; ++j)
-                dot += static_cast<double>(gradient[j * view.inner]) * static_cast<double>(from[j * view.inner]);
+                dot +=
+                    static_cast<double>(gradient[j * view.inner]) * static_cast<double>(from[j * view.inner]);
             for (std::int64_t j = 0; j < view.extent; ++j) {
                 const auto value = static_cast<double>(from[j * view.inner]);
                 const double share = p == 1 ? 1.0 : std::pow(std::fabs(value) / norm, p - 1);
                 const double slope = value > 0 ? share : value < 0 ? -share : 0.0;
-                to[j * view.inner] = norm == 0 ? T(0)
-                                               : static_cast<T>(static_cast<double>(gradient[j * view.inner]) / norm
-                                                     - dot / (norm * norm) * slope);
+                to[j * view.inner] = norm == 0
+                    ? T(0)
+                    : static_cast<T>(
+                        static_cast<double>(gradient[j * view.inner]) / norm - dot / (norm * norm) * slope);
             }
         }
         return {};
     });
 }
 
-// --- LocalResponseNorm: y = x / d^beta, d = bias + alpha / size * (sum of squares over neighbouring channels) --
+// --- LocalResponseNorm: y = x / d^beta, d = bias + alpha / size * (sum of squares over neighbouring
+// channels) --
 
 /// x [n c ..] as [n, c, rest], the window of neighbours and the parameters.
 struct Response {
@@ -114,15 +117,15 @@ Response responseOf(const Operator &op, const Shape &x)
     return r;
 }
 
-template<typename T>
-std::vector<double> denominators(const Response &r, const T *x)
+template<typename T> std::vector<double> denominators(const Response &r, const T *x)
 {
     std::vector<double> made(static_cast<std::size_t>(r.n * r.c * r.rest));
     for (std::int64_t i = 0; i < r.n; ++i) {
         for (std::int64_t c = 0; c < r.c; ++c) {
             for (std::int64_t s = 0; s < r.rest; ++s) {
                 double sum = 0;
-                for (std::int64_t j = std::max<std::int64_t>(0, c - r.below); j <= std::min(r.c - 1, c + r.above); ++j) {
+                for (std::int64_t j = std::max<std::int64_t>(0, c - r.below);
+                     j <= std::min(r.c - 1, c + r.above); ++j) {
                     const auto value = static_cast<double>(x[(i * r.c + j) * r.rest + s]);
                     sum += value * value;
                 }
@@ -146,8 +149,8 @@ Result<void> responseForward(const KernelCall &call)
         using T = decltype(zero);
         const auto d = denominators(r, elements<const T>(*x));
         for (std::size_t i = 0; i < d.size(); ++i)
-            elements<T>(*y)[i]
-                = static_cast<T>(static_cast<double>(elements<const T>(*x)[i]) * std::pow(d[i], -r.beta));
+            elements<T>(*y)[i] =
+                static_cast<T>(static_cast<double>(elements<const T>(*x)[i]) * std::pow(d[i], -r.beta));
         return {};
     });
 }
@@ -173,13 +176,15 @@ Result<void> responseBackward(const KernelCall &call)
                 for (std::int64_t s = 0; s < r.rest; ++s) {
                     const auto at = static_cast<std::size_t>((i * r.c + c) * r.rest + s);
                     double sum = 0; // Over the channels in whose window c lies.
-                    for (std::int64_t j = std::max<std::int64_t>(0, c - r.above); j <= std::min(r.c - 1, c + r.below); ++j) {
+                    for (std::int64_t j = std::max<std::int64_t>(0, c - r.above);
+                         j <= std::min(r.c - 1, c + r.below); ++j) {
                         const auto other = static_cast<std::size_t>((i * r.c + j) * r.rest + s);
                         sum += static_cast<double>(gradient[other]) * static_cast<double>(value[other])
                             * std::pow(d[other], -r.beta - 1);
                     }
-                    elements<T>(*dx)[at] = static_cast<T>(static_cast<double>(gradient[at]) * std::pow(d[at], -r.beta)
-                        - 2 * r.factor * r.beta * static_cast<double>(value[at]) * sum);
+                    elements<T>(*dx)[at] =
+                        static_cast<T>(static_cast<double>(gradient[at]) * std::pow(d[at], -r.beta)
+                            - 2 * r.factor * r.beta * static_cast<double>(value[at]) * sum);
                 }
             }
         }

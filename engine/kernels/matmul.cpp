@@ -17,12 +17,12 @@ struct MatMulPlan {
     std::int64_t m = 1;
     std::int64_t n = 1;
     std::int64_t k = 1;
-    std::vector<BatchLoop> batch{};
+    std::vector<BatchLoop> batch {};
 };
 
 Shape batchOf(const Shape &shape)
 {
-    return shape.size() <= 2 ? Shape{} : Shape(shape.begin(), shape.end() - 2);
+    return shape.size() <= 2 ? Shape {} : Shape(shape.begin(), shape.end() - 2);
 }
 
 /// Strides per batch dimension of matrices of `size` elements each.
@@ -60,8 +60,7 @@ MatMulPlan planMatMul(const Shape &a, const Shape &b)
 }
 
 /// Integers are only multiplied in shape arithmetic: plain loops do.
-template<typename T>
-void multiplyIntegers(const MatMulPlan &plan, const T *a, const T *b, T *c)
+template<typename T> void multiplyIntegers(const MatMulPlan &plan, const T *a, const T *b, T *c)
 {
     Shape extents;
     std::array<Shape, 3> strides;
@@ -135,8 +134,8 @@ Result<void> matMulBackward(const KernelCall &call)
         return missingSlot(call, "a gradient or a saved input");
     if (da == nullptr && db == nullptr)
         return {};
-    const MatMulPlan plan
-        = planMatMul(a != nullptr ? a->shape : da->shape, b != nullptr ? b->shape : db->shape);
+    const MatMulPlan plan =
+        planMatMul(a != nullptr ? a->shape : da->shape, b != nullptr ? b->shape : db->shape);
     return withFloat(call, dy->dataType, [&](auto zero) -> Result<void> {
         using T = decltype(zero);
         if (da != nullptr) {
@@ -220,8 +219,7 @@ Result<void> linearForward(const KernelCall &call)
     });
 }
 
-template<typename T>
-PLANLOOM_INLINE void addRowTo(double *sums, const T *row, std::int64_t count)
+template<typename T> PLANLOOM_INLINE void addRowTo(double *sums, const T *row, std::int64_t count)
 {
     for (std::int64_t j = 0; j < count; ++j)
         sums[j] += static_cast<double>(row[j]);
@@ -238,8 +236,7 @@ void addRow(double *sums, const double *row, std::int64_t count)
 }
 
 /// Gradient of the bias: dy summed over its rows.
-template<typename T>
-void sumRows(const Buffer &dy, const Buffer &target)
+template<typename T> void sumRows(const Buffer &dy, const Buffer &target)
 {
     const std::int64_t n = dy.shape.back();
     const std::int64_t rows = n == 0 ? 0 : elementCount(dy) / n;

@@ -9,7 +9,8 @@ namespace planloom {
 
 namespace {
 
-// --- Reshape, Transpose ----------------------------------------------------------------------------------------
+// --- Reshape, Transpose
+// ----------------------------------------------------------------------------------------
 
 Result<void> copyAll(const KernelCall &call, const Buffer *from, const Buffer *to)
 {
@@ -64,12 +65,13 @@ Result<void> transposeBackward(const KernelCall &call)
     return transpose(call, back.gradient(), back.wanted(0), true);
 }
 
-// --- Expand, Tile: y is x read with strides --------------------------------------------------------------------
+// --- Expand, Tile: y is x read with strides
+// --------------------------------------------------------------------
 
 /// Extents of y and, for each, the stride with which x is read.
 struct ReadPlan {
-    Shape extents{};
-    Shape strides{};
+    Shape extents {};
+    Shape strides {};
 };
 
 ReadPlan planExpand(const Shape &x, const Shape &y)
@@ -91,8 +93,7 @@ ReadPlan planTile(const Shape &x, const Shape &y)
     return plan;
 }
 
-template<ReadPlan (*plan)(const Shape &, const Shape &)>
-Result<void> readForward(const KernelCall &call)
+template<ReadPlan (*plan)(const Shape &, const Shape &)> Result<void> readForward(const KernelCall &call)
 {
     const Buffer *x = findInput(call, 0);
     const Buffer *y = findOutput(call, 0);
@@ -103,13 +104,13 @@ Result<void> readForward(const KernelCall &call)
     const ReadPlan read = plan(x->shape, y->shape);
     return withElement(x->dataType, [&](auto zero) -> Result<void> {
         using T = decltype(zero);
-        copyStrided(read.extents, elements<const T>(*x), read.strides, elements<T>(*y), denseStrides(read.extents));
+        copyStrided(
+            read.extents, elements<const T>(*x), read.strides, elements<T>(*y), denseStrides(read.extents));
         return {};
     });
 }
 
-template<ReadPlan (*plan)(const Shape &, const Shape &)>
-Result<void> readBackward(const KernelCall &call)
+template<ReadPlan (*plan)(const Shape &, const Shape &)> Result<void> readBackward(const KernelCall &call)
 {
     const BackwardCall back(call);
     const Buffer *dy = back.gradient();
@@ -122,13 +123,15 @@ Result<void> readBackward(const KernelCall &call)
     return withFloat(call, dx->dataType, [&](auto zero) -> Result<void> {
         using T = decltype(zero);
         std::vector<double> sums(static_cast<std::size_t>(elementCount(*dx)), 0.0);
-        addStrided(read.extents, elements<const T>(*dy), denseStrides(read.extents), sums.data(), read.strides);
+        addStrided(
+            read.extents, elements<const T>(*dy), denseStrides(read.extents), sums.data(), read.strides);
         storeSums<T>(sums, *dx);
         return {};
     });
 }
 
-// --- Slice -----------------------------------------------------------------------------------------------------
+// --- Slice
+// -----------------------------------------------------------------------------------------------------
 
 /// Copies between a slice and the place it has in the tensor it was cut from.
 Result<void> copySlice(const KernelCall &call, const Buffer &whole, const Buffer &slice, bool backward)
@@ -141,8 +144,10 @@ Result<void> copySlice(const KernelCall &call, const Buffer &whole, const Buffer
     std::int64_t first = 0;
     for (std::size_t d = 0; d < strides.size(); ++d) {
         const std::int64_t last = starts[d] + (slice.shape[d] - 1) * steps[d];
-        if (slice.shape[d] > 0 && (starts[d] < 0 || starts[d] >= whole.shape[d] || last < 0 || last >= whole.shape[d]))
-            return indexOutOfRange(call, starts[d] < 0 || starts[d] >= whole.shape[d] ? starts[d] : last, whole.shape[d]);
+        if (slice.shape[d] > 0
+            && (starts[d] < 0 || starts[d] >= whole.shape[d] || last < 0 || last >= whole.shape[d]))
+            return indexOutOfRange(
+                call, starts[d] < 0 || starts[d] >= whole.shape[d] ? starts[d] : last, whole.shape[d]);
         first += starts[d] * strides[d];
         strides[d] *= steps[d];
     }
@@ -151,9 +156,11 @@ Result<void> copySlice(const KernelCall &call, const Buffer &whole, const Buffer
     return withElement(whole.dataType, [&](auto zero) -> Result<void> {
         using T = decltype(zero);
         if (backward)
-            copyStrided(slice.shape, elements<const T>(slice), denseStrides(slice.shape), elements<T>(whole) + first, strides);
+            copyStrided(slice.shape, elements<const T>(slice), denseStrides(slice.shape),
+                elements<T>(whole) + first, strides);
         else
-            copyStrided(slice.shape, elements<const T>(whole) + first, strides, elements<T>(slice), denseStrides(slice.shape));
+            copyStrided(slice.shape, elements<const T>(whole) + first, strides, elements<T>(slice),
+                denseStrides(slice.shape));
         return {};
     });
 }
@@ -181,7 +188,8 @@ Result<void> sliceBackward(const KernelCall &call)
     return copySlice(call, *dx, *back.gradient(), true);
 }
 
-// --- Concat, Split ---------------------------------------------------------------------------------------------
+// --- Concat, Split
+// ---------------------------------------------------------------------------------------------
 
 /// Copies between `part` and the place `offset` that it has along `axis` of `whole`.
 void copyPart(const Buffer &whole, const Buffer &part, std::int64_t axis, std::int64_t offset, bool intoWhole)
@@ -284,7 +292,8 @@ Result<void> splitBackward(const KernelCall &call)
     return {};
 }
 
-// --- Pad -------------------------------------------------------------------------------------------------------
+// --- Pad
+// -------------------------------------------------------------------------------------------------------
 
 /// For every position along each dimension of y, the position in x that it shows, or -1 for the constant.
 std::vector<Shape> padMaps(const KernelCall &call, const Shape &x, const Shape &y)
@@ -387,7 +396,8 @@ Result<void> padBackward(const KernelCall &call)
     });
 }
 
-// --- DepthToSpace, SpaceToDepth --------------------------------------------------------------------------------
+// --- DepthToSpace, SpaceToDepth
+// --------------------------------------------------------------------------------
 
 /// Both read "wide" [n c (h b) (w b)] as [n c h b w b]; "deep" holds the same with the blocks (b b) among its
 /// channels. Copies from one to the other.
@@ -403,7 +413,7 @@ Result<void> copyBlocks(const KernelCall &call, const Buffer *from, const Buffer
     const std::int64_t c = wide.shape[1];
     const std::int64_t h = wide.shape[2] / block;
     const std::int64_t w = wide.shape[3] / block;
-    const Shape extents{n, c, h, block, w, block};
+    const Shape extents {n, c, h, block, w, block};
     const Shape wideStrides = denseStrides(extents);
     Shape deepStrides;
     if (call.op->kind == OperatorKind::DepthToSpace && call.op->attributes.text("mode", "DCR") == "CRD") {

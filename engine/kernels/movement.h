@@ -8,8 +8,8 @@
 
 namespace planloom {
 
-/// to[i . toStrides] = from[i . fromStrides] for every index i below `extents`. T is any type of the element's
-/// size: only bits are moved.
+/// to[i . toStrides] = from[i . fromStrides] for every index i below `extents`. T is any type of the
+/// element's size: only bits are moved.
 template<typename T>
 void copyStrided(const Shape &extents, const T *from, const Shape &fromStrides, T *to, const Shape &toStrides)
 {
@@ -42,8 +42,7 @@ void addStrided(
 
 /// y = x with its dimensions permuted: extents are y's, `strides` those of x in y's order. Blocked where x's
 /// innermost dimension is not y's.
-template<typename T>
-void copyTransposed(const Shape &extents, const T *x, const Shape &strides, T *y)
+template<typename T> void copyTransposed(const Shape &extents, const T *x, const Shape &strides, T *y)
 {
     const std::size_t rank = extents.size();
     const Shape dense = denseStrides(extents);
@@ -83,8 +82,7 @@ void copyTransposed(const Shape &extents, const T *x, const Shape &strides, T *y
 }
 
 /// Writes `sums` into a buffer of floats.
-template<typename T>
-void storeSums(const std::vector<double> &sums, const Buffer &to)
+template<typename T> void storeSums(const std::vector<double> &sums, const Buffer &to)
 {
     for (std::size_t i = 0; i < sums.size(); ++i)
         elements<T>(to)[i] = static_cast<T>(sums[i]);

@@ -12,8 +12,7 @@ namespace planloom {
 namespace {
 
 /// Scale and bias of a row: one per element, or one for all (step 0).
-template<typename T>
-struct Affine {
+template<typename T> struct Affine {
     const T *scale;
     const T *bias;
     std::int64_t step;
@@ -21,7 +20,8 @@ struct Affine {
 
 /// Mean (0 where the norm does not centre) and 1 / sqrt(variance + epsilon) of a row.
 template<typename T>
-PLANLOOM_INLINE void statisticsOf(const T *x, std::int64_t count, bool centred, double epsilon, T &mean, T &inverse)
+PLANLOOM_INLINE void statisticsOf(
+    const T *x, std::int64_t count, bool centred, double epsilon, T &mean, T &inverse)
 {
     const double centre = centred ? sumOf(x, count) / static_cast<double>(count) : 0.0;
     double squares = 0;
@@ -38,8 +38,8 @@ template<typename T>
 PLANLOOM_INLINE void normRowOf(
     const T *x, T *y, std::int64_t count, const Affine<T> &affine, bool centred, double epsilon)
 {
-    T mean{};
-    T inverse{};
+    T mean {};
+    T inverse {};
     statisticsOf(x, count, centred, epsilon, mean, inverse);
     if (affine.step == 1 && affine.scale != nullptr && affine.bias != nullptr) {
         for (std::int64_t i = 0; i < count; ++i)
@@ -53,14 +53,14 @@ PLANLOOM_INLINE void normRowOf(
     }
 }
 
-/// With g = dy scale and h = the normalised x: dx = (g - mean(g) - h mean(g h)) / sigma, without mean(g) where the
-/// norm does not centre. Adds this row's dy h and dy to the gradients of scale and bias.
+/// With g = dy scale and h = the normalised x: dx = (g - mean(g) - h mean(g h)) / sigma, without mean(g)
+/// where the norm does not centre. Adds this row's dy h and dy to the gradients of scale and bias.
 template<typename T>
-PLANLOOM_INLINE void normSlopeRowOf(const T *dy, const T *x, T *dx, std::int64_t count, const Affine<T> &affine,
-    double *scaleSums, double *biasSums, bool centred, double epsilon)
+PLANLOOM_INLINE void normSlopeRowOf(const T *dy, const T *x, T *dx, std::int64_t count,
+    const Affine<T> &affine, double *scaleSums, double *biasSums, bool centred, double epsilon)
 {
-    T mean{};
-    T inverse{};
+    T mean {};
+    T inverse {};
     statisticsOf(x, count, centred, epsilon, mean, inverse);
     if (dx != nullptr) {
         double sumG = 0;
@@ -116,8 +116,8 @@ PLANLOOM_HOT void normRow(
 {
     normRowOf(x, y, count, affine, centred, epsilon);
 }
-void normRow(
-    const double *x, double *y, std::int64_t count, const Affine<double> &affine, bool centred, double epsilon)
+void normRow(const double *x, double *y, std::int64_t count, const Affine<double> &affine, bool centred,
+    double epsilon)
 {
     normRowOf(x, y, count, affine, centred, epsilon);
 }
@@ -126,8 +126,8 @@ PLANLOOM_HOT void normSlopeRow(const float *dy, const float *x, float *dx, std::
 {
     normSlopeRowOf(dy, x, dx, count, affine, scaleSums, biasSums, centred, epsilon);
 }
-void normSlopeRow(const double *dy, const double *x, double *dx, std::int64_t count, const Affine<double> &affine,
-    double *scaleSums, double *biasSums, bool centred, double epsilon)
+void normSlopeRow(const double *dy, const double *x, double *dx, std::int64_t count,
+    const Affine<double> &affine, double *scaleSums, double *biasSums, bool centred, double epsilon)
 {
     normSlopeRowOf(dy, x, dx, count, affine, scaleSums, biasSums, centred, epsilon);
 }
@@ -166,8 +166,8 @@ std::optional<Error> unfitAffine(const KernelCall &call, const NormPlan &plan, c
     if (affine == nullptr || elementCount(*affine) == plan.affineSize())
         return std::nullopt;
     return notSupported(call,
-        "operator " + call.op->name + " has a scale or bias of shape " + toString(affine->shape) + ", expected "
-            + std::to_string(plan.affineSize()) + " elements",
+        "operator " + call.op->name + " has a scale or bias of shape " + toString(affine->shape)
+            + ", expected " + std::to_string(plan.affineSize()) + " elements",
         "give the scale and bias the shape of the normalised dimensions");
 }
 
@@ -190,10 +190,10 @@ Result<void> normForward(const KernelCall &call)
         using T = decltype(zero);
         for (std::int64_t r = 0; r < plan.rows; ++r) {
             const std::int64_t offset = plan.affineOffset(r);
-            const Affine<T> affine{scale == nullptr ? nullptr : elements<const T>(*scale) + offset,
+            const Affine<T> affine {scale == nullptr ? nullptr : elements<const T>(*scale) + offset,
                 bias == nullptr ? nullptr : elements<const T>(*bias) + offset, plan.affineStep()};
-            normRow(elements<const T>(*x) + r * plan.width, elements<T>(*y) + r * plan.width, plan.width, affine,
-                plan.centred, plan.epsilon);
+            normRow(elements<const T>(*x) + r * plan.width, elements<T>(*y) + r * plan.width, plan.width,
+                affine, plan.centred, plan.epsilon);
         }
         return {};
     });
@@ -225,10 +225,10 @@ Result<void> normBackward(const KernelCall &call)
             const T *gradient = elements<const T>(*dy) + r * plan.width;
             // Without x only the bias is asked for, which does not depend on it.
             const T *value = x == nullptr ? gradient : elements<const T>(*x) + r * plan.width;
-            const Affine<T> affine{
+            const Affine<T> affine {
                 scale == nullptr ? nullptr : elements<const T>(*scale) + offset, nullptr, plan.affineStep()};
-            normSlopeRow(gradient, value, dx == nullptr ? nullptr : elements<T>(*dx) + r * plan.width, plan.width,
-                affine, dscale == nullptr ? nullptr : scaleSums.data() + offset,
+            normSlopeRow(gradient, value, dx == nullptr ? nullptr : elements<T>(*dx) + r * plan.width,
+                plan.width, affine, dscale == nullptr ? nullptr : scaleSums.data() + offset,
                 dbias == nullptr ? nullptr : biasSums.data() + offset, plan.centred, plan.epsilon);
         }
         if (dscale != nullptr)
@@ -243,7 +243,8 @@ Result<void> normBackward(const KernelCall &call)
 
 void addNormKernels(KernelTable &table)
 {
-    for (const OperatorKind kind : {OperatorKind::LayerNorm, OperatorKind::RmsNorm, OperatorKind::InstanceNorm}) {
+    for (const OperatorKind kind :
+        {OperatorKind::LayerNorm, OperatorKind::RmsNorm, OperatorKind::InstanceNorm}) {
         table.add(kind, Direction::Forward, normForward);
         table.add(kind, Direction::Backward, normBackward);
     }

@@ -20,7 +20,8 @@ double averagedElements(const WindowGeometry &g, const Shape &position, bool cou
         std::int64_t inside = 0;
         for (std::int64_t t = 0; t < g.kernel[d]; ++t) {
             const std::int64_t at = position[d] * g.strides[d] - g.pads[d] + t * g.dilations[d];
-            const bool counted = countPadding ? at >= -g.pads[d] && at < g.in[d] + g.padsAfter[d] : at >= 0 && at < g.in[d];
+            const bool counted =
+                countPadding ? at >= -g.pads[d] && at < g.in[d] + g.padsAfter[d] : at >= 0 && at < g.in[d];
             inside += counted ? 1 : 0;
         }
         count *= static_cast<double>(inside);
@@ -30,9 +31,9 @@ double averagedElements(const WindowGeometry &g, const Shape &position, bool cou
 
 /// The taps of every window, found once for all images and channels.
 struct WindowTaps {
-    std::vector<std::int64_t> offsets{};
-    std::vector<std::size_t> firsts{0}; ///< Of every window, and one past the last.
-    std::vector<double> divisors{};
+    std::vector<std::int64_t> offsets {};
+    std::vector<std::size_t> firsts {0}; ///< Of every window, and one past the last.
+    std::vector<double> divisors {};
 };
 
 WindowTaps windowTaps(const Operator &op, const WindowGeometry &g)
@@ -51,7 +52,8 @@ WindowTaps windowTaps(const Operator &op, const WindowGeometry &g)
 }
 
 template<typename T>
-T pooled(const Operator &op, const T *x, const std::int64_t *offsets, std::size_t count, double divisor, double p)
+T pooled(
+    const Operator &op, const T *x, const std::int64_t *offsets, std::size_t count, double divisor, double p)
 {
     if (op.kind == OperatorKind::MaxPool) {
         T largest = -std::numeric_limits<T>::infinity();
@@ -75,8 +77,8 @@ Result<void> poolForward(const KernelCall &call)
         return {};
     if (x == nullptr)
         return missingSlot(call, "its input");
-    const WindowGeometry g = windowGeometry(
-        call.op->attributes, x->shape, y->shape, call.op->attributes.integers("kernel_shape"));
+    const WindowGeometry g =
+        windowGeometry(call.op->attributes, x->shape, y->shape, call.op->attributes.integers("kernel_shape"));
     const WindowTaps taps = windowTaps(*call.op, g);
     const auto p = static_cast<double>(call.op->attributes.integer("p", 2));
     return withFloat(call, x->dataType, [&](auto zero) -> Result<void> {

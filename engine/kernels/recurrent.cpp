@@ -44,7 +44,7 @@ struct Recurrence {
     bool linearBeforeReset = false;
     bool coupled = false; ///< LSTM: the forget gate is 1 - the input gate.
     double clip = 0; ///< 0: none.
-    std::vector<Activation> activations{};
+    std::vector<Activation> activations {};
 
     std::int64_t inputAt(std::int64_t t, std::int64_t b) const
     {
@@ -83,29 +83,32 @@ Result<Recurrence> recurrenceOf(const KernelCall &call)
             names = *given;
     }
     const std::vector<std::string> usual = r.kind == OperatorKind::Lstm
-        ? std::vector<std::string>{"Sigmoid", "Tanh", "Tanh"}
-        : r.kind == OperatorKind::Gru ? std::vector<std::string>{"Sigmoid", "Tanh"} : std::vector<std::string>{"Tanh"};
+        ? std::vector<std::string> {"Sigmoid", "Tanh", "Tanh"}
+        : r.kind == OperatorKind::Gru ? std::vector<std::string> {"Sigmoid", "Tanh"}
+                                      : std::vector<std::string> {"Tanh"};
     const std::size_t needed = usual.size() * static_cast<std::size_t>(r.directions);
     for (std::size_t i = 0; i < needed; ++i) {
         const std::string &name = names.size() >= needed ? names[i] : usual[i % usual.size()];
         const Activation activation = activationNamed(name);
         if (activation == nullptr)
-            return notSupported(call, "operator " + call.op->name + " uses activation '" + name + "', which has no implementation");
+            return notSupported(call,
+                "operator " + call.op->name + " uses activation '" + name + "', which has no implementation");
         r.activations.push_back(activation);
     }
     return r;
 }
 
 /// Runs one batch entry in one direction.
-template<typename T>
-class Cell
+template<typename T> class Cell
 {
 public:
     Cell(const KernelCall &call, const Recurrence &r, std::int64_t direction)
-        : m_r(r),
-          m_w(elements<const T>(call.inputs[1]) + direction * r.gates * r.hidden * r.inputs),
-          m_recurrent(elements<const T>(call.inputs[2]) + direction * r.gates * r.hidden * r.hidden),
-          m_activations(r.activations.data() + static_cast<std::size_t>(direction) * (r.activations.size() / static_cast<std::size_t>(r.directions)))
+        : m_r(r)
+        , m_w(elements<const T>(call.inputs[1]) + direction * r.gates * r.hidden * r.inputs)
+        , m_recurrent(elements<const T>(call.inputs[2]) + direction * r.gates * r.hidden * r.hidden)
+        , m_activations(r.activations.data()
+              + static_cast<std::size_t>(direction)
+                  * (r.activations.size() / static_cast<std::size_t>(r.directions)))
     {
         if (const Buffer *bias = findInput(call, 3))
             m_bias = elements<const T>(*bias) + direction * 2 * r.gates * r.hidden;
@@ -139,7 +142,8 @@ private:
     double fromState(std::int64_t gate, std::int64_t j, const std::vector<double> &h) const
     {
         const T *row = m_recurrent + (gate * m_r.hidden + j) * m_r.hidden;
-        double sum = m_bias == nullptr ? 0.0 : static_cast<double>(m_bias[(m_r.gates + gate) * m_r.hidden + j]);
+        double sum =
+            m_bias == nullptr ? 0.0 : static_cast<double>(m_bias[(m_r.gates + gate) * m_r.hidden + j]);
         for (std::int64_t i = 0; i < m_r.hidden; ++i)
             sum += static_cast<double>(row[i]) * h[static_cast<std::size_t>(i)];
         return sum;
@@ -154,13 +158,15 @@ private:
     {
         for (std::int64_t j = 0; j < m_r.hidden; ++j) {
             const auto at = static_cast<std::size_t>(j);
-            const double in = m_activations[0](bounded(fromInput(0, j, x) + fromState(0, j, h) + peephole(0, j, c[at])));
+            const double in =
+                m_activations[0](bounded(fromInput(0, j, x) + fromState(0, j, h) + peephole(0, j, c[at])));
             const double forget = m_r.coupled
                 ? 1 - in
                 : m_activations[0](bounded(fromInput(2, j, x) + fromState(2, j, h) + peephole(2, j, c[at])));
             const double made = m_activations[1](bounded(fromInput(3, j, x) + fromState(3, j, h)));
             c[at] = forget * c[at] + in * made;
-            const double out = m_activations[0](bounded(fromInput(1, j, x) + fromState(1, j, h) + peephole(1, j, c[at])));
+            const double out =
+                m_activations[0](bounded(fromInput(1, j, x) + fromState(1, j, h) + peephole(1, j, c[at])));
             m_next[at] = out * m_activations[2](c[at]);
         }
     }
@@ -178,8 +184,8 @@ private:
         for (std::int64_t j = 0; j < m_r.hidden; ++j) {
             const auto at = static_cast<std::size_t>(j);
             const double update = m_activations[0](bounded(fromInput(0, j, x) + fromState(0, j, h)));
-            const double recurrent
-                = m_r.linearBeforeReset ? m_reset[at] * fromState(2, j, h) : fromState(2, j, gated);
+            const double recurrent =
+                m_r.linearBeforeReset ? m_reset[at] * fromState(2, j, h) : fromState(2, j, gated);
             const double made = m_activations[1](bounded(fromInput(2, j, x) + recurrent));
             m_next[at] = (1 - update) * made + update * h[at];
         }
@@ -188,7 +194,8 @@ private:
     void stepRnn(const T *x, const std::vector<double> &h)
     {
         for (std::int64_t j = 0; j < m_r.hidden; ++j)
-            m_next[static_cast<std::size_t>(j)] = m_activations[0](bounded(fromInput(0, j, x) + fromState(0, j, h)));
+            m_next[static_cast<std::size_t>(j)] =
+                m_activations[0](bounded(fromInput(0, j, x) + fromState(0, j, h)));
     }
 
     const Recurrence &m_r;
@@ -201,8 +208,7 @@ private:
     std::vector<double> m_reset;
 };
 
-template<typename T>
-void storeState(const Buffer *to, std::int64_t at, const std::vector<double> &state)
+template<typename T> void storeState(const Buffer *to, std::int64_t at, const std::vector<double> &state)
 {
     for (std::size_t j = 0; to != nullptr && j < state.size(); ++j)
         elements<T>(*to)[at + static_cast<std::int64_t>(j)] = static_cast<T>(state[j]);
@@ -230,13 +236,19 @@ Result<void> recurrentForward(const KernelCall &call)
             for (std::int64_t b = 0; b < r.batch; ++b) {
                 const std::int64_t length = lengths == nullptr ? r.steps : integerAt(*lengths, b);
                 if (length < 0 || length > r.steps)
-                    return invalidInput(call, "operator " + call.op->name + " got a sequence of length " + std::to_string(length) + ", expected at most " + std::to_string(r.steps));
+                    return invalidInput(call,
+                        "operator " + call.op->name + " got a sequence of length " + std::to_string(length)
+                            + ", expected at most " + std::to_string(r.steps));
                 const std::int64_t state = r.stateAt(d, b);
                 std::vector<double> h(static_cast<std::size_t>(r.hidden), 0.0);
                 std::vector<double> c(h);
                 for (std::size_t j = 0; j < h.size(); ++j) {
-                    h[j] = firstH == nullptr ? 0.0 : static_cast<double>(elements<const T>(*firstH)[state + static_cast<std::int64_t>(j)]);
-                    c[j] = firstC == nullptr ? 0.0 : static_cast<double>(elements<const T>(*firstC)[state + static_cast<std::int64_t>(j)]);
+                    h[j] = firstH == nullptr ? 0.0
+                                             : static_cast<double>(elements<const T>(
+                                                 *firstH)[state + static_cast<std::int64_t>(j)]);
+                    c[j] = firstC == nullptr ? 0.0
+                                             : static_cast<double>(elements<const T>(
+                                                 *firstC)[state + static_cast<std::int64_t>(j)]);
                 }
                 for (std::int64_t i = 0; i < length; ++i) {
                     const std::int64_t t = backwards ? length - 1 - i : i;

@@ -31,45 +31,35 @@ template<typename T>
 using Accumulator = std::conditional_t<std::is_floating_point_v<T>, double, std::int64_t>;
 
 template<typename A>
-constexpr A kLowest = std::is_floating_point_v<A> ? -std::numeric_limits<A>::infinity() : std::numeric_limits<A>::lowest();
+constexpr A kLowest = std::is_floating_point_v<A> ? -std::numeric_limits<A>::infinity()
+                                                  : std::numeric_limits<A>::lowest();
 template<typename A>
-constexpr A kHighest = std::is_floating_point_v<A> ? std::numeric_limits<A>::infinity() : std::numeric_limits<A>::max();
+constexpr A kHighest = std::is_floating_point_v<A> ? std::numeric_limits<A>::infinity()
+                                                   : std::numeric_limits<A>::max();
 
 struct Sum {
-    template<typename A>
-    static constexpr A kStart = A(0);
-    template<typename A>
-    static A combine(A sum, A x) { return sum + x; }
+    template<typename A> static constexpr A kStart = A(0);
+    template<typename A> static A combine(A sum, A x) { return sum + x; }
 };
 struct SumOfSizes {
-    template<typename A>
-    static constexpr A kStart = A(0);
-    template<typename A>
-    static A combine(A sum, A x) { return sum + (x < A(0) ? -x : x); }
+    template<typename A> static constexpr A kStart = A(0);
+    template<typename A> static A combine(A sum, A x) { return sum + (x < A(0) ? -x : x); }
 };
 struct SumOfSquares {
-    template<typename A>
-    static constexpr A kStart = A(0);
-    template<typename A>
-    static A combine(A sum, A x) { return sum + x * x; }
+    template<typename A> static constexpr A kStart = A(0);
+    template<typename A> static A combine(A sum, A x) { return sum + x * x; }
 };
 struct Product {
-    template<typename A>
-    static constexpr A kStart = A(1);
-    template<typename A>
-    static A combine(A product, A x) { return product * x; }
+    template<typename A> static constexpr A kStart = A(1);
+    template<typename A> static A combine(A product, A x) { return product * x; }
 };
 struct Largest {
-    template<typename A>
-    static constexpr A kStart = kLowest<A>;
-    template<typename A>
-    static A combine(A largest, A x) { return x > largest || x != x ? x : largest; }
+    template<typename A> static constexpr A kStart = kLowest<A>;
+    template<typename A> static A combine(A largest, A x) { return x > largest || x != x ? x : largest; }
 };
 struct Smallest {
-    template<typename A>
-    static constexpr A kStart = kHighest<A>;
-    template<typename A>
-    static A combine(A smallest, A x) { return x < smallest || x != x ? x : smallest; }
+    template<typename A> static constexpr A kStart = kHighest<A>;
+    template<typename A> static A combine(A smallest, A x) { return x < smallest || x != x ? x : smallest; }
 };
 
 PLANLOOM_HOT double rowSum(const float *x, std::int64_t count)
@@ -203,7 +193,8 @@ Result<void> reduceForward(const KernelCall &call)
     return withNumber(call, from.dataType, reduce);
 }
 
-/// dx[i] = dy[j] * slope(x[i], j), where j is the output that i goes into. x may be null if `slope` ignores it.
+/// dx[i] = dy[j] * slope(x[i], j), where j is the output that i goes into. x may be null if `slope` ignores
+/// it.
 template<typename T, typename Slope>
 void spread(const Buffer &dx, const Buffer &dy, const Buffer *x, const Shape &strides, Slope slope)
 {
@@ -220,8 +211,7 @@ void spread(const Buffer &dx, const Buffer &dy, const Buffer *x, const Shape &st
 }
 
 /// Number of elements equal to the output they go into.
-template<typename T>
-std::vector<double> countEqual(const Buffer &x, const Buffer &y, const Shape &strides)
+template<typename T> std::vector<double> countEqual(const Buffer &x, const Buffer &y, const Shape &strides)
 {
     std::vector<double> counts(static_cast<std::size_t>(elementCount(y)), 0.0);
     const LoopNest<2> nest(x.shape, {denseStrides(x.shape), strides});
@@ -301,8 +291,9 @@ Result<void> reduceBackward(const KernelCall &call)
             spreadProduct<T>(*dx, *dy, *x, strides);
             break;
         case ReduceL1:
-            spread<T>(*dx, *dy, x, strides,
-                [](T v, std::int64_t) { return v > T(0) ? T(1) : v < T(0) ? T(-1) : T(0); });
+            spread<T>(*dx, *dy, x, strides, [](T v, std::int64_t) {
+                return v > T(0) ? T(1) : v < T(0) ? T(-1) : T(0);
+            });
             break;
         case ReduceL2:
             spread<T>(*dx, *dy, x, strides,
@@ -330,8 +321,8 @@ Result<void> reduceBackward(const KernelCall &call)
 void addReduceKernels(KernelTable &table)
 {
     using enum OperatorKind;
-    for (const OperatorKind kind : {ReduceSum, ReduceMean, ReduceMax, ReduceMin, ReduceProd, ReduceL1, ReduceL2,
-             ReduceLogSum, ReduceLogSumExp, ReduceSumSquare}) {
+    for (const OperatorKind kind : {ReduceSum, ReduceMean, ReduceMax, ReduceMin, ReduceProd, ReduceL1,
+             ReduceL2, ReduceLogSum, ReduceLogSumExp, ReduceSumSquare}) {
         table.add(kind, Direction::Forward, reduceForward);
         table.add(kind, Direction::Backward, reduceBackward);
     }

@@ -21,7 +21,8 @@ struct Tap {
 /// The taps of every output position along one dimension; empty where the dimension goes through.
 using Taps = std::vector<std::vector<Tap>>;
 
-double sourceCoordinate(const std::string &mode, double position, double scale, std::int64_t in, std::int64_t out)
+double sourceCoordinate(
+    const std::string &mode, double position, double scale, std::int64_t in, std::int64_t out)
 {
     if (mode == "asymmetric")
         return position / scale;
@@ -109,8 +110,7 @@ std::vector<double> apply(
     return to;
 }
 
-template<typename T>
-std::vector<double> widened(const Buffer &buffer)
+template<typename T> std::vector<double> widened(const Buffer &buffer)
 {
     const T *from = elements<const T>(buffer);
     return {from, from + elementCount(buffer)};

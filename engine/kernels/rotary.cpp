@@ -42,13 +42,15 @@ Angles anglesOf(const Shape &x, const Shape &cosine, const Shape &sine)
     const Shape sinStrides = broadcastStrides(sine, x);
     Shape rows = x;
     rows.back() = 1;
-    return {LoopNest<3>(rows, {denseStrides(x), cosStrides, sinStrides}), cosStrides.back(), sinStrides.back()};
+    return {
+        LoopNest<3>(rows, {denseStrides(x), cosStrides, sinStrides}), cosStrides.back(), sinStrides.back()};
 }
 
 Result<void> checkWidth(const KernelCall &call, const Shape &x)
 {
     if (x.empty() || x.back() % 2 != 0)
-        return invalidInput(call, "operator " + call.op->name + " rotates pairs, but its last dimension is odd in " + toString(x));
+        return invalidInput(call,
+            "operator " + call.op->name + " rotates pairs, but its last dimension is odd in " + toString(x));
     return {};
 }
 
@@ -106,7 +108,8 @@ Result<void> rotaryBackward(const KernelCall &call)
     return withFloat(call, dy->dataType, [&](auto zero) -> Result<void> {
         using T = decltype(zero);
         if (dx != nullptr) {
-            // Element i takes its partner's value with a sign; so the partner gets i's gradient with that sign.
+            // Element i takes its partner's value with a sign; so the partner gets i's gradient with that
+            // sign.
             const Angles angles = anglesOf(dy->shape, cosine->shape, sine->shape);
             angles.rows.forEachRow([&](const auto &at, std::int64_t count, const auto &steps) {
                 for (std::int64_t r = 0; r < count; ++r) {
@@ -124,7 +127,8 @@ Result<void> rotaryBackward(const KernelCall &call)
         }
         if (dcos == nullptr && dsin == nullptr)
             return {};
-        const Angles angles = anglesOf(dy->shape, (dcos != nullptr ? dcos : dsin)->shape, (dsin != nullptr ? dsin : dcos)->shape);
+        const Angles angles = anglesOf(
+            dy->shape, (dcos != nullptr ? dcos : dsin)->shape, (dsin != nullptr ? dsin : dcos)->shape);
         std::vector<double> cosSums(dcos == nullptr ? 0 : static_cast<std::size_t>(elementCount(*dcos)), 0.0);
         std::vector<double> sinSums(dsin == nullptr ? 0 : static_cast<std::size_t>(elementCount(*dsin)), 0.0);
         angles.rows.forEachRow([&](const auto &at, std::int64_t count, const auto &steps) {
@@ -134,11 +138,11 @@ Result<void> rotaryBackward(const KernelCall &call)
                 for (std::int64_t i = 0; i < width; ++i) {
                     const Partner &p = partner[static_cast<std::size_t>(i)];
                     if (dcos != nullptr)
-                        cosSums[static_cast<std::size_t>(at[1] + r * steps[1] + i * angles.cosStep)]
-                            += static_cast<double>(gradient[i] * value[i]);
+                        cosSums[static_cast<std::size_t>(at[1] + r * steps[1] + i * angles.cosStep)] +=
+                            static_cast<double>(gradient[i] * value[i]);
                     if (dsin != nullptr)
-                        sinSums[static_cast<std::size_t>(at[2] + r * steps[2] + i * angles.sinStep)]
-                            += static_cast<double>(static_cast<T>(p.sign) * gradient[i] * value[p.at]);
+                        sinSums[static_cast<std::size_t>(at[2] + r * steps[2] + i * angles.sinStep)] +=
+                            static_cast<double>(static_cast<T>(p.sign) * gradient[i] * value[p.at]);
                 }
             }
         });

@@ -12,8 +12,7 @@ namespace planloom {
 namespace {
 
 /// Calls visit(line, first element, step) for every line along the axis.
-template<typename Visit>
-void forEachLine(const AxisView &view, Visit &&visit)
+template<typename Visit> void forEachLine(const AxisView &view, Visit &&visit)
 {
     for (std::int64_t o = 0; o < view.outer; ++o) {
         for (std::int64_t i = 0; i < view.inner; ++i)
@@ -67,19 +66,22 @@ Result<void> topKForward(const KernelCall &call)
     const AxisView view = axisView(x->shape, axis);
     const std::int64_t k = (values != nullptr ? values : indices)->shape[static_cast<std::size_t>(axis)];
     if (k > view.extent)
-        return invalidInput(call, "operator " + call.op->name + " asks for the first " + std::to_string(k) + " of " + std::to_string(view.extent) + " elements");
+        return invalidInput(call,
+            "operator " + call.op->name + " asks for the first " + std::to_string(k) + " of "
+                + std::to_string(view.extent) + " elements");
     return withNumber(call, x->dataType, [&](auto zero) -> Result<void> {
         using T = decltype(zero);
         const T *from = elements<const T>(*x);
         std::vector<std::int64_t> order(static_cast<std::size_t>(view.extent));
         forEachLine(view, [&](std::int64_t line, std::int64_t first, std::int64_t step) {
-            std::iota(order.begin(), order.end(), std::int64_t{0});
+            std::iota(order.begin(), order.end(), std::int64_t {0});
             // Of equal elements the one with the lower index comes first, as ONNX has it.
-            std::partial_sort(order.begin(), order.begin() + k, order.end(), [&](std::int64_t a, std::int64_t b) {
-                const T left = from[first + a * step];
-                const T right = from[first + b * step];
-                return left == right ? a < b : largest ? left > right : left < right;
-            });
+            std::partial_sort(
+                order.begin(), order.begin() + k, order.end(), [&](std::int64_t a, std::int64_t b) {
+                    const T left = from[first + a * step];
+                    const T right = from[first + b * step];
+                    return left == right ? a < b : largest ? left > right : left < right;
+                });
             const std::int64_t start = line / view.inner * k * view.inner + line % view.inner;
             for (std::int64_t j = 0; j < k; ++j) {
                 const std::int64_t at = order[static_cast<std::size_t>(j)];
@@ -187,9 +189,12 @@ Result<void> reverse(const KernelCall &call, const Buffer *x, const Buffer *leng
         for (std::int64_t b = 0; b < x->shape[batch]; ++b) {
             const std::int64_t length = integerAt(*lengths, b);
             if (length < 0 || length > steps)
-                return invalidInput(call, "operator " + call.op->name + " got a sequence of length " + std::to_string(length) + ", expected at most " + std::to_string(steps));
+                return invalidInput(call,
+                    "operator " + call.op->name + " got a sequence of length " + std::to_string(length)
+                        + ", expected at most " + std::to_string(steps));
             for (std::int64_t t = 0; t < steps; ++t) {
-                const T *from = elements<const T>(*x) + b * strides[batch] + (t < length ? length - 1 - t : t) * strides[time];
+                const T *from = elements<const T>(*x) + b * strides[batch]
+                    + (t < length ? length - 1 - t : t) * strides[time];
                 T *to = elements<T>(*y) + b * strides[batch] + t * strides[time];
                 nest.forEachRow([&](const auto &at, std::int64_t count, const auto &step) {
                     for (std::int64_t i = 0; i < count; ++i)

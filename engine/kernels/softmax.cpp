@@ -10,8 +10,7 @@ namespace planloom {
 
 namespace {
 
-template<typename T>
-PLANLOOM_INLINE void softmaxRowOf(const T *x, T *y, std::int64_t count)
+template<typename T> PLANLOOM_INLINE void softmaxRowOf(const T *x, T *y, std::int64_t count)
 {
     const T largest = maximumOf(x, count);
     double sum = 0;
@@ -25,8 +24,7 @@ PLANLOOM_INLINE void softmaxRowOf(const T *x, T *y, std::int64_t count)
         y[i] *= scale;
 }
 
-template<typename T>
-PLANLOOM_INLINE void logSoftmaxRowOf(const T *x, T *y, std::int64_t count)
+template<typename T> PLANLOOM_INLINE void logSoftmaxRowOf(const T *x, T *y, std::int64_t count)
 {
     const T largest = maximumOf(x, count);
     double sum = 0;
@@ -60,8 +58,14 @@ PLANLOOM_INLINE void logSoftmaxSlopeRowOf(const T *dy, const T *y, T *dx, std::i
         dx[i] = dy[i] - expOf(y[i]) * sum;
 }
 
-PLANLOOM_HOT void softmaxRow(const float *x, float *y, std::int64_t count) { softmaxRowOf(x, y, count); }
-PLANLOOM_HOT void logSoftmaxRow(const float *x, float *y, std::int64_t count) { logSoftmaxRowOf(x, y, count); }
+PLANLOOM_HOT void softmaxRow(const float *x, float *y, std::int64_t count)
+{
+    softmaxRowOf(x, y, count);
+}
+PLANLOOM_HOT void logSoftmaxRow(const float *x, float *y, std::int64_t count)
+{
+    logSoftmaxRowOf(x, y, count);
+}
 PLANLOOM_HOT void softmaxSlopeRow(const float *dy, const float *y, float *dx, std::int64_t count)
 {
     softmaxSlopeRowOf(dy, y, dx, count);
@@ -70,8 +74,14 @@ PLANLOOM_HOT void logSoftmaxSlopeRow(const float *dy, const float *y, float *dx,
 {
     logSoftmaxSlopeRowOf(dy, y, dx, count);
 }
-void softmaxRow(const double *x, double *y, std::int64_t count) { softmaxRowOf(x, y, count); }
-void logSoftmaxRow(const double *x, double *y, std::int64_t count) { logSoftmaxRowOf(x, y, count); }
+void softmaxRow(const double *x, double *y, std::int64_t count)
+{
+    softmaxRowOf(x, y, count);
+}
+void logSoftmaxRow(const double *x, double *y, std::int64_t count)
+{
+    logSoftmaxRowOf(x, y, count);
+}
 void softmaxSlopeRow(const double *dy, const double *y, double *dx, std::int64_t count)
 {
     softmaxSlopeRowOf(dy, y, dx, count);
@@ -81,8 +91,8 @@ void logSoftmaxSlopeRow(const double *dy, const double *y, double *dx, std::int6
     logSoftmaxSlopeRowOf(dy, y, dx, count);
 }
 
-/// Calls row(inputs..., output, count) for every row along the axis. Rows whose elements are apart are gathered
-/// first, and scattered again.
+/// Calls row(inputs..., output, count) for every row along the axis. Rows whose elements are apart are
+/// gathered first, and scattered again.
 template<typename T, typename Row>
 void forEachRowAlong(const AxisView &view, const T *first, const T *second, T *to, Row row)
 {

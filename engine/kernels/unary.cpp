@@ -12,17 +12,15 @@ namespace planloom {
 namespace {
 
 /// Attributes of the activations that have some, as numbers of the type computed in.
-template<typename T>
-struct Parameters {
-    T alpha{};
-    T beta{};
-    T gamma{};
-    T least{};
-    T most{};
+template<typename T> struct Parameters {
+    T alpha {};
+    T beta {};
+    T gamma {};
+    T least {};
+    T most {};
 };
 
-template<typename T>
-Parameters<T> parametersOf(const Operator &op)
+template<typename T> Parameters<T> parametersOf(const Operator &op)
 {
     const OperatorKind kind = op.kind;
     const Attributes &a = op.attributes;
@@ -54,32 +52,31 @@ Parameters<T> parametersOf(const Operator &op)
 
 // Each function gives its value and its slope, both from x. Where the slope follows from the value y alone,
 // slopeOfValue says so: the operator may then save its output in place of its input.
-#define PLANLOOM_FUNCTION(Name, valueOfX, slopeOfX) \
-    struct Name { \
-        static constexpr bool kFromValue = false; \
-        template<typename T> \
-        PLANLOOM_INLINE static T value(T x, [[maybe_unused]] const Parameters<T> &p) \
-        { \
-            return static_cast<T>(valueOfX); \
-        } \
-        template<typename T> \
-        PLANLOOM_INLINE static T slope([[maybe_unused]] T x, [[maybe_unused]] const Parameters<T> &p) \
-        { \
-            return static_cast<T>(slopeOfX); \
-        } \
+#define PLANLOOM_FUNCTION(Name, valueOfX, slopeOfX)                                                          \
+    struct Name {                                                                                            \
+        static constexpr bool kFromValue = false;                                                            \
+        template<typename T> PLANLOOM_INLINE static T value(T x, [[maybe_unused]] const Parameters<T> &p)    \
+        {                                                                                                    \
+            return static_cast<T>(valueOfX);                                                                 \
+        }                                                                                                    \
+        template<typename T>                                                                                 \
+        PLANLOOM_INLINE static T slope([[maybe_unused]] T x, [[maybe_unused]] const Parameters<T> &p)        \
+        {                                                                                                    \
+            return static_cast<T>(slopeOfX);                                                                 \
+        }                                                                                                    \
     };
-#define PLANLOOM_FUNCTION_OF_VALUE(Name, valueOfX, slopeOfX, slopeOfY) \
-    PLANLOOM_FUNCTION(Name##OfInput, valueOfX, slopeOfX) \
-    struct Name : Name##OfInput { \
-        static constexpr bool kFromValue = true; \
-        template<typename T> \
-        PLANLOOM_INLINE static T slopeOfValue(T y, [[maybe_unused]] const Parameters<T> &p) \
-        { \
-            return static_cast<T>(slopeOfY); \
-        } \
+#define PLANLOOM_FUNCTION_OF_VALUE(Name, valueOfX, slopeOfX, slopeOfY)                                       \
+    PLANLOOM_FUNCTION(Name##OfInput, valueOfX, slopeOfX)                                                     \
+    struct Name : Name##OfInput {                                                                            \
+        static constexpr bool kFromValue = true;                                                             \
+        template<typename T>                                                                                 \
+        PLANLOOM_INLINE static T slopeOfValue(T y, [[maybe_unused]] const Parameters<T> &p)                  \
+        {                                                                                                    \
+            return static_cast<T>(slopeOfY);                                                                 \
+        }                                                                                                    \
     };
 
-PLANLOOM_FUNCTION(Abs, x < T(0) ? -x : x, x > T(0) ? T(1) : x < T(0) ? T(-1) : T(0))
+PLANLOOM_FUNCTION(Abs, x<T(0) ? -x : x, x> T(0) ? T(1) : x < T(0) ? T(-1) : T(0))
 PLANLOOM_FUNCTION(Acos, std::acos(x), T(-1) / std::sqrt(T(1) - x * x))
 PLANLOOM_FUNCTION(Acosh, std::acosh(x), T(1) / std::sqrt(x * x - T(1)))
 PLANLOOM_FUNCTION(Asin, std::asin(x), T(1) / std::sqrt(T(1) - x * x))
@@ -94,10 +91,10 @@ PLANLOOM_FUNCTION_OF_VALUE(Exp, expOf(x), expOf(x), y)
 PLANLOOM_FUNCTION(Floor, std::floor(x), T(0))
 PLANLOOM_FUNCTION(Log, std::log(x), T(1) / x)
 PLANLOOM_FUNCTION(Neg, -x, T(-1))
-PLANLOOM_FUNCTION_OF_VALUE(Reciprocal, T(1) / x, T(-1) / (x * x), -y * y)
-PLANLOOM_FUNCTION_OF_VALUE(Relu, x < T(0) ? T(0) : x, x > T(0) ? T(1) : T(0), y > T(0) ? T(1) : T(0))
+PLANLOOM_FUNCTION_OF_VALUE(Reciprocal, T(1) / x, T(-1) / (x * x), -y *y)
+PLANLOOM_FUNCTION_OF_VALUE(Relu, x<T(0) ? T(0) : x, x> T(0) ? T(1) : T(0), y > T(0) ? T(1) : T(0))
 PLANLOOM_FUNCTION(Round, std::nearbyint(x), T(0))
-PLANLOOM_FUNCTION_OF_VALUE(Sigmoid, sigmoidOf(x), sigmoidOf(x) * (T(1) - sigmoidOf(x)), y * (T(1) - y))
+PLANLOOM_FUNCTION_OF_VALUE(Sigmoid, sigmoidOf(x), sigmoidOf(x) * (T(1) - sigmoidOf(x)), y *(T(1) - y))
 PLANLOOM_FUNCTION(Sign, x > T(0) ? T(1) : x < T(0) ? T(-1) : T(0), T(0))
 PLANLOOM_FUNCTION(Sin, std::sin(x), std::cos(x))
 PLANLOOM_FUNCTION(Sinh, std::sinh(x), std::cosh(x))
@@ -106,26 +103,25 @@ PLANLOOM_FUNCTION(Softsign, x / (T(1) + std::fabs(x)), T(1) / ((T(1) + std::fabs
 PLANLOOM_FUNCTION_OF_VALUE(Sqrt, std::sqrt(x), T(0.5) / std::sqrt(x), T(0.5) / y)
 PLANLOOM_FUNCTION_OF_VALUE(Tan, std::tan(x), T(1) + std::tan(x) * std::tan(x), T(1) + y * y)
 PLANLOOM_FUNCTION_OF_VALUE(Tanh, tanhOf(x), T(1) - tanhOf(x) * tanhOf(x), T(1) - y * y)
-PLANLOOM_FUNCTION(Silu, x * sigmoidOf(x), sigmoidOf(x) * (T(1) + x * (T(1) - sigmoidOf(x))))
+PLANLOOM_FUNCTION(Silu, x *sigmoidOf(x), sigmoidOf(x) * (T(1) + x * (T(1) - sigmoidOf(x))))
 PLANLOOM_FUNCTION(Elu, x > T(0) ? x : p.alpha * (std::exp(x) - T(1)), x > T(0) ? T(1) : p.alpha * std::exp(x))
-PLANLOOM_FUNCTION(Celu, x > T(0) ? x : p.alpha * (std::exp(x / p.alpha) - T(1)),
-    x > T(0) ? T(1) : std::exp(x / p.alpha))
+PLANLOOM_FUNCTION(
+    Celu, x > T(0) ? x : p.alpha * (std::exp(x / p.alpha) - T(1)), x > T(0) ? T(1) : std::exp(x / p.alpha))
 PLANLOOM_FUNCTION(LeakyRelu, x > T(0) ? x : p.alpha * x, x > T(0) ? T(1) : p.alpha)
 PLANLOOM_FUNCTION(ThresholdedRelu, x > p.alpha ? x : T(0), x > p.alpha ? T(1) : T(0))
-PLANLOOM_FUNCTION(Selu, p.gamma * (x > T(0) ? x : p.alpha * (std::exp(x) - T(1))),
-    p.gamma * (x > T(0) ? T(1) : p.alpha * std::exp(x)))
-PLANLOOM_FUNCTION(Clip, x < p.least ? p.least : x > p.most ? p.most : x, x >= p.least && x <= p.most ? T(1) : T(0))
+PLANLOOM_FUNCTION(Selu, p.gamma *(x > T(0) ? x : p.alpha * (std::exp(x) - T(1))),
+    p.gamma *(x > T(0) ? T(1) : p.alpha * std::exp(x)))
+PLANLOOM_FUNCTION(
+    Clip, x<p.least ? p.least : x> p.most ? p.most : x, x >= p.least && x <= p.most ? T(1) : T(0))
 
 struct HardSigmoid {
     static constexpr bool kFromValue = false;
-    template<typename T>
-    PLANLOOM_INLINE static T value(T x, const Parameters<T> &p)
+    template<typename T> PLANLOOM_INLINE static T value(T x, const Parameters<T> &p)
     {
         const T line = p.alpha * x + p.beta;
         return line < T(0) ? T(0) : line > T(1) ? T(1) : line;
     }
-    template<typename T>
-    PLANLOOM_INLINE static T slope(T x, const Parameters<T> &p)
+    template<typename T> PLANLOOM_INLINE static T slope(T x, const Parameters<T> &p)
     {
         const T line = p.alpha * x + p.beta;
         return line > T(0) && line < T(1) ? p.alpha : T(0);
@@ -134,13 +130,11 @@ struct HardSigmoid {
 
 struct HardSwish {
     static constexpr bool kFromValue = false;
-    template<typename T>
-    PLANLOOM_INLINE static T value(T x, const Parameters<T> &)
+    template<typename T> PLANLOOM_INLINE static T value(T x, const Parameters<T> &)
     {
         return x <= T(-3) ? T(0) : x >= T(3) ? x : x * (x + T(3)) / T(6);
     }
-    template<typename T>
-    PLANLOOM_INLINE static T slope(T x, const Parameters<T> &)
+    template<typename T> PLANLOOM_INLINE static T slope(T x, const Parameters<T> &)
     {
         return x <= T(-3) ? T(0) : x >= T(3) ? T(1) : (T(2) * x + T(3)) / T(6);
     }
@@ -148,13 +142,11 @@ struct HardSwish {
 
 struct Mish {
     static constexpr bool kFromValue = false;
-    template<typename T>
-    PLANLOOM_INLINE static T value(T x, const Parameters<T> &p)
+    template<typename T> PLANLOOM_INLINE static T value(T x, const Parameters<T> &p)
     {
         return x * tanhOf(Softplus::value(x, p));
     }
-    template<typename T>
-    PLANLOOM_INLINE static T slope(T x, const Parameters<T> &p)
+    template<typename T> PLANLOOM_INLINE static T slope(T x, const Parameters<T> &p)
     {
         const T t = tanhOf(Softplus::value(x, p));
         return t + x * (T(1) - t * t) * sigmoidOf(x);
@@ -163,15 +155,14 @@ struct Mish {
 
 struct GeluErf {
     static constexpr bool kFromValue = false;
-    template<typename T>
-    PLANLOOM_INLINE static T value(T x, const Parameters<T> &)
+    template<typename T> PLANLOOM_INLINE static T value(T x, const Parameters<T> &)
     {
         return T(0.5) * x * (T(1) + erfOf(x * static_cast<T>(1 / std::numbers::sqrt2)));
     }
-    template<typename T>
-    PLANLOOM_INLINE static T slope(T x, const Parameters<T> &)
+    template<typename T> PLANLOOM_INLINE static T slope(T x, const Parameters<T> &)
     {
-        const T density = expOf(T(-0.5) * x * x) * static_cast<T>(0.5 * std::numbers::inv_sqrtpi * std::numbers::sqrt2);
+        const T density =
+            expOf(T(-0.5) * x * x) * static_cast<T>(0.5 * std::numbers::inv_sqrtpi * std::numbers::sqrt2);
         return T(0.5) * (T(1) + erfOf(x * static_cast<T>(1 / std::numbers::sqrt2))) + x * density;
     }
 };
@@ -179,14 +170,12 @@ struct GeluErf {
 struct GeluTanh {
     static constexpr bool kFromValue = false;
     static constexpr double kScale = std::numbers::inv_sqrtpi * std::numbers::sqrt2; // sqrt(2 / pi)
-    template<typename T>
-    PLANLOOM_INLINE static T value(T x, const Parameters<T> &)
+    template<typename T> PLANLOOM_INLINE static T value(T x, const Parameters<T> &)
     {
         const T t = tanhOf(static_cast<T>(kScale) * (x + T(0.044715) * x * x * x));
         return T(0.5) * x * (T(1) + t);
     }
-    template<typename T>
-    PLANLOOM_INLINE static T slope(T x, const Parameters<T> &)
+    template<typename T> PLANLOOM_INLINE static T slope(T x, const Parameters<T> &)
     {
         const T t = tanhOf(static_cast<T>(kScale) * (x + T(0.044715) * x * x * x));
         const T inner = static_cast<T>(kScale) * (T(1) + T(3 * 0.044715) * x * x);
@@ -209,17 +198,16 @@ PLANLOOM_INLINE void slopeLoop(const T *dy, const T *x, T *dx, std::int64_t coun
 }
 
 template<typename Function, typename T>
-PLANLOOM_INLINE void valueSlopeLoop(const T *dy, const T *y, T *dx, std::int64_t count, const Parameters<T> &p)
+PLANLOOM_INLINE void valueSlopeLoop(
+    const T *dy, const T *y, T *dx, std::int64_t count, const Parameters<T> &p)
 {
     for (std::int64_t i = 0; i < count; ++i)
         dx[i] = dy[i] * Function::slopeOfValue(y[i], p);
 }
 
 /// The loops of one function; those of the frequent ones on float are specialised below.
-template<typename Function>
-struct Loops {
-    template<typename T>
-    static void apply(const T *x, T *y, std::int64_t count, const Parameters<T> &p)
+template<typename Function> struct Loops {
+    template<typename T> static void apply(const T *x, T *y, std::int64_t count, const Parameters<T> &p)
     {
         applyLoop<Function>(x, y, count, p);
     }
@@ -230,37 +218,35 @@ struct Loops {
     }
 };
 
-#define PLANLOOM_HOT_FUNCTION(Name) \
-    PLANLOOM_HOT void apply##Name(const float *x, float *y, std::int64_t count, const Parameters<float> &p) \
-    { \
-        applyLoop<Name>(x, y, count, p); \
-    } \
-    PLANLOOM_HOT void slope##Name( \
-        const float *dy, const float *x, float *dx, std::int64_t count, const Parameters<float> &p) \
-    { \
-        slopeLoop<Name>(dy, x, dx, count, p); \
-    } \
-    template<> \
-    struct Loops<Name> { \
-        static void apply(const float *x, float *y, std::int64_t count, const Parameters<float> &p) \
-        { \
-            apply##Name(x, y, count, p); \
-        } \
-        static void slope( \
-            const float *dy, const float *x, float *dx, std::int64_t count, const Parameters<float> &p) \
-        { \
-            slope##Name(dy, x, dx, count, p); \
-        } \
-        template<typename T> \
-        static void apply(const T *x, T *y, std::int64_t count, const Parameters<T> &p) \
-        { \
-            applyLoop<Name>(x, y, count, p); \
-        } \
-        template<typename T> \
-        static void slope(const T *dy, const T *x, T *dx, std::int64_t count, const Parameters<T> &p) \
-        { \
-            slopeLoop<Name>(dy, x, dx, count, p); \
-        } \
+#define PLANLOOM_HOT_FUNCTION(Name)                                                                          \
+    PLANLOOM_HOT void apply##Name(const float *x, float *y, std::int64_t count, const Parameters<float> &p)  \
+    {                                                                                                        \
+        applyLoop<Name>(x, y, count, p);                                                                     \
+    }                                                                                                        \
+    PLANLOOM_HOT void slope##Name(                                                                           \
+        const float *dy, const float *x, float *dx, std::int64_t count, const Parameters<float> &p)          \
+    {                                                                                                        \
+        slopeLoop<Name>(dy, x, dx, count, p);                                                                \
+    }                                                                                                        \
+    template<> struct Loops<Name> {                                                                          \
+        static void apply(const float *x, float *y, std::int64_t count, const Parameters<float> &p)          \
+        {                                                                                                    \
+            apply##Name(x, y, count, p);                                                                     \
+        }                                                                                                    \
+        static void slope(                                                                                   \
+            const float *dy, const float *x, float *dx, std::int64_t count, const Parameters<float> &p)      \
+        {                                                                                                    \
+            slope##Name(dy, x, dx, count, p);                                                                \
+        }                                                                                                    \
+        template<typename T> static void apply(const T *x, T *y, std::int64_t count, const Parameters<T> &p) \
+        {                                                                                                    \
+            applyLoop<Name>(x, y, count, p);                                                                 \
+        }                                                                                                    \
+        template<typename T>                                                                                 \
+        static void slope(const T *dy, const T *x, T *dx, std::int64_t count, const Parameters<T> &p)        \
+        {                                                                                                    \
+            slopeLoop<Name>(dy, x, dx, count, p);                                                            \
+        }                                                                                                    \
     };
 
 PLANLOOM_HOT_FUNCTION(Erf)
@@ -273,8 +259,7 @@ PLANLOOM_HOT_FUNCTION(Silu)
 PLANLOOM_HOT_FUNCTION(GeluErf)
 PLANLOOM_HOT_FUNCTION(GeluTanh)
 
-template<typename Function>
-Result<void> unaryForward(const KernelCall &call)
+template<typename Function> Result<void> unaryForward(const KernelCall &call)
 {
     const Buffer *x = findInput(call, 0);
     const Buffer *y = findOutput(call, 0);
@@ -290,8 +275,7 @@ Result<void> unaryForward(const KernelCall &call)
     });
 }
 
-template<typename Function>
-Result<void> unaryBackward(const KernelCall &call)
+template<typename Function> Result<void> unaryBackward(const KernelCall &call)
 {
     const BackwardCall back(call);
     const Buffer *dx = back.wanted(0);
@@ -326,8 +310,7 @@ Result<void> unaryBackward(const KernelCall &call)
 }
 
 /// Functions that integers have as well: Abs, Neg, Relu, Sign, Clip.
-template<typename Function>
-Result<void> numberForward(const KernelCall &call)
+template<typename Function> Result<void> numberForward(const KernelCall &call)
 {
     const Buffer *x = findInput(call, 0);
     const Buffer *y = findOutput(call, 0);
@@ -357,15 +340,13 @@ Result<void> geluBackward(const KernelCall &call)
                                                                      : unaryBackward<GeluErf>(call);
 }
 
-template<typename Function>
-void addUnary(KernelTable &table, OperatorKind kind)
+template<typename Function> void addUnary(KernelTable &table, OperatorKind kind)
 {
     table.add(kind, Direction::Forward, unaryForward<Function>);
     table.add(kind, Direction::Backward, unaryBackward<Function>);
 }
 
-template<typename Function>
-void addNumber(KernelTable &table, OperatorKind kind)
+template<typename Function> void addNumber(KernelTable &table, OperatorKind kind)
 {
     table.add(kind, Direction::Forward, numberForward<Function>);
     table.add(kind, Direction::Backward, unaryBackward<Function>);

@@ -5,9 +5,10 @@
 #include <cstdint>
 #include <limits>
 
-// Hot loops are compiled for several instruction sets and chosen at load time, so that one binary runs anywhere.
-// Only GCC does so reliably for functions in anonymous namespaces; the resolvers run before a sanitizer is ready.
-#if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__) \
+// Hot loops are compiled for several instruction sets and chosen at load time, so that one binary runs
+// anywhere. Only GCC does so reliably for functions in anonymous namespaces; the resolvers run before a
+// sanitizer is ready.
+#if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__)                    \
     && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define PLANLOOM_HOT __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
@@ -123,8 +124,7 @@ PLANLOOM_INLINE double erfOf(double x)
 }
 
 /// Sum of `count` values, accumulated in double.
-template<typename T>
-PLANLOOM_INLINE double sumOf(const T *x, std::int64_t count)
+template<typename T> PLANLOOM_INLINE double sumOf(const T *x, std::int64_t count)
 {
     double sum = 0;
 #pragma omp simd reduction(+ : sum)
@@ -134,8 +134,7 @@ PLANLOOM_INLINE double sumOf(const T *x, std::int64_t count)
 }
 
 /// Largest of `count` values; minus infinity for none.
-template<typename T>
-PLANLOOM_INLINE T maximumOf(const T *x, std::int64_t count)
+template<typename T> PLANLOOM_INLINE T maximumOf(const T *x, std::int64_t count)
 {
     T largest = -std::numeric_limits<T>::infinity();
 #pragma omp simd reduction(max : largest)

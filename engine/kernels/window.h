@@ -10,13 +10,13 @@ namespace planloom {
 
 /// How windows lie over the dimensions of a tensor behind its first two (convolution and pooling).
 struct WindowGeometry {
-    Shape in{}; ///< Extents the windows lie over.
-    Shape out{}; ///< Number of windows along each.
-    Shape kernel{};
-    Shape strides{};
-    Shape dilations{};
-    Shape pads{}; ///< At the beginning of each.
-    Shape padsAfter{};
+    Shape in {}; ///< Extents the windows lie over.
+    Shape out {}; ///< Number of windows along each.
+    Shape kernel {};
+    Shape strides {};
+    Shape dilations {};
+    Shape pads {}; ///< At the beginning of each.
+    Shape padsAfter {};
 
     std::size_t rank() const { return in.size(); }
     std::int64_t inCount() const { return elementCount(in); }
@@ -24,7 +24,8 @@ struct WindowGeometry {
     std::int64_t kernelCount() const { return elementCount(kernel); }
 };
 
-inline WindowGeometry windowGeometry(const Attributes &attributes, const Shape &in, const Shape &out, Shape kernel)
+inline WindowGeometry windowGeometry(
+    const Attributes &attributes, const Shape &in, const Shape &out, Shape kernel)
 {
     WindowGeometry g;
     g.in.assign(in.begin() + 2, in.end());
@@ -54,8 +55,7 @@ inline bool advance(Shape &counter, const Shape &extents)
 }
 
 /// Calls visit(tap, offset) for the elements of the window at `position` that lie inside the input.
-template<typename Visit>
-void forEachTap(const WindowGeometry &g, const Shape &position, Visit &&visit)
+template<typename Visit> void forEachTap(const WindowGeometry &g, const Shape &position, Visit &&visit)
 {
     Shape tap(g.rank(), 0);
     std::int64_t number = 0;

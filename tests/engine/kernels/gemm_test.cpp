@@ -12,18 +12,24 @@ namespace {
 
 /// A random product: extents, operands transposed or not, rows further apart than needed, batch loops.
 struct RandomProduct {
-    MatrixProduct<double> product{};
-    std::vector<double> a{};
-    std::vector<double> b{};
-    std::vector<double> bias{};
-    std::vector<double> c{};
+    MatrixProduct<double> product {};
+    std::vector<double> a {};
+    std::vector<double> b {};
+    std::vector<double> bias {};
+    std::vector<double> c {};
 };
 
 class Dice
 {
 public:
-    explicit Dice(std::uint64_t seed) : m_random(seed) { }
-    std::int64_t below(std::int64_t bound) { return std::uniform_int_distribution<std::int64_t>(0, bound - 1)(m_random); }
+    explicit Dice(std::uint64_t seed)
+        : m_random(seed)
+    {
+    }
+    std::int64_t below(std::int64_t bound)
+    {
+        return std::uniform_int_distribution<std::int64_t>(0, bound - 1)(m_random);
+    }
     std::vector<double> numbers(std::int64_t count)
     {
         std::vector<double> made(static_cast<std::size_t>(count));
@@ -41,11 +47,12 @@ RandomProduct drawProduct(std::uint64_t seed)
     Dice dice(seed);
     RandomProduct made;
     MatrixProduct<double> &p = made.product;
-    const std::vector<std::int64_t> extents{1, 1, 2, 3, 7, 16, 33, 70};
+    const std::vector<std::int64_t> extents {1, 1, 2, 3, 7, 16, 33, 70};
     p.m = extents[static_cast<std::size_t>(dice.below(8))];
     p.n = extents[static_cast<std::size_t>(dice.below(8))];
     p.k = seed % 17 == 0 ? 600 : extents[static_cast<std::size_t>(dice.below(8))];
-    const auto lay = [&dice](std::int64_t rows, std::int64_t columns, std::int64_t &row, std::int64_t &column) {
+    const auto lay = [&dice](
+                         std::int64_t rows, std::int64_t columns, std::int64_t &row, std::int64_t &column) {
         const std::int64_t gap = dice.below(3);
         if (dice.below(2) == 0) {
             column = 1;
@@ -119,14 +126,12 @@ std::vector<double> byDefinition(const RandomProduct &given)
     }
 }
 
-template<typename T>
-std::vector<T> as(const std::vector<double> &numbers)
+template<typename T> std::vector<T> as(const std::vector<double> &numbers)
 {
     return {numbers.begin(), numbers.end()};
 }
 
-template<typename T>
-void checkMultiply(double tolerance)
+template<typename T> void checkMultiply(double tolerance)
 {
     for (std::uint64_t seed = 1; seed <= 400; ++seed) {
         SCOPED_TRACE(seed);
@@ -137,8 +142,9 @@ void checkMultiply(double tolerance)
         const std::vector<T> bias = as<T>(given.bias);
         std::vector<T> c = as<T>(given.c);
         const MatrixProduct<double> &from = given.product;
-        multiply(MatrixProduct<T>{from.m, from.n, from.k, a.data(), from.aRow, from.aColumn, b.data(), from.bRow,
-            from.bColumn, c.data(), from.cRow, from.cColumn, bias.empty() ? nullptr : bias.data(), from.batch});
+        multiply(MatrixProduct<T> {from.m, from.n, from.k, a.data(), from.aRow, from.aColumn, b.data(),
+            from.bRow, from.bColumn, c.data(), from.cRow, from.cColumn, bias.empty() ? nullptr : bias.data(),
+            from.batch});
         for (std::size_t i = 0; i < c.size(); ++i) {
             if (std::isnan(expected[i]))
                 ASSERT_TRUE(std::isnan(c[i])) << "element " << i << " lies in no row, yet was written";
@@ -201,7 +207,7 @@ TEST(Multiply, IsTheSameWithAndWithoutOneDnn)
 TEST(Multiply, OfNoTermsIsTheBias)
 {
     std::vector<float> c(6, 9.0f);
-    const std::vector<float> bias{1, 2, 3};
+    const std::vector<float> bias {1, 2, 3};
     MatrixProduct<float> product;
     product.m = 2;
     product.n = 3;
@@ -210,7 +216,7 @@ TEST(Multiply, OfNoTermsIsTheBias)
     product.cRow = 3;
     product.bias = bias.data();
     multiply(product);
-    EXPECT_EQ(c, (std::vector<float>{1, 2, 3, 1, 2, 3}));
+    EXPECT_EQ(c, (std::vector<float> {1, 2, 3, 1, 2, 3}));
 }
 
 } // namespace planloom

@@ -63,7 +63,8 @@ TEST(Gradients, AgreeWithCentralDifferences)
                 const double slope = (above - weightedSum(*graph, moved)) / (2 * kStep);
                 const double made = numberAt(
                     values[static_cast<std::size_t>(backward.outputs[slot].index)], type.dataType, i);
-                EXPECT_NEAR(made, slope, 2e-6 * (1 + std::fabs(slope))) << "element " << i << " of input " << slot;
+                EXPECT_NEAR(made, slope, 2e-6 * (1 + std::fabs(slope)))
+                    << "element " << i << " of input " << slot;
             }
         }
     }
@@ -88,7 +89,8 @@ TEST(FloatKernels, AgreeWithDoubleOnes)
                 continue;
             exact[t].resize(static_cast<std::size_t>(elementCount(type.shape) * sizeOf(type.dataType)));
             for (std::int64_t i = 0; i < elementCount(type.shape); ++i)
-                setNumber(exact[t], type.dataType, i, numberAt(given[t], floats->tensors[t].type.dataType, i));
+                setNumber(
+                    exact[t], type.dataType, i, numberAt(given[t], floats->tensors[t].type.dataType, i));
         }
         for (std::size_t o = 0; o < floats->operators.size(); ++o) {
             const auto ran = runParts(*floats, floats->operators[o], {}, given);
@@ -100,7 +102,8 @@ TEST(FloatKernels, AgreeWithDoubleOnes)
                 const auto t = static_cast<std::size_t>(id.index);
                 double largest = 0;
                 for (std::int64_t i = 0; i < elementCount(floats->at(id).type.shape); ++i)
-                    largest = std::max(largest, std::fabs(numberAt(exact[t], doubles->at(id).type.dataType, i)));
+                    largest =
+                        std::max(largest, std::fabs(numberAt(exact[t], doubles->at(id).type.dataType, i)));
                 for (std::int64_t i = 0; i < elementCount(floats->at(id).type.shape); ++i) {
                     EXPECT_NEAR(numberAt(given[t], floats->at(id).type.dataType, i),
                         numberAt(exact[t], doubles->at(id).type.dataType, i), 4e-6 * (0.1 + largest))

@@ -15,7 +15,7 @@ namespace {
 /// A part's place in its tensor, as offsets of its elements.
 std::vector<std::int64_t> offsetsOf(const Shape &whole, const IndexMask &mask)
 {
-    std::vector<std::int64_t> offsets{0};
+    std::vector<std::int64_t> offsets {0};
     for (std::size_t d = 0; d < whole.size(); ++d) {
         std::vector<std::int64_t> next;
         for (const std::int64_t offset : offsets) {
@@ -43,10 +43,10 @@ double summandOf(double value, std::int64_t element, ValueMask mask)
 
 /// What the parts have made of one output so far.
 struct Assembly {
-    std::vector<double> sum{};
-    std::vector<std::int32_t> summands{}; ///< Per element, how many summands are in.
+    std::vector<double> sum {};
+    std::vector<std::int32_t> summands {}; ///< Per element, how many summands are in.
     std::int32_t expected = 1;
-    std::map<std::pair<IndexMask, std::int32_t>, std::vector<double>> seen{};
+    std::map<std::pair<IndexMask, std::int32_t>, std::vector<double>> seen {};
 };
 
 Buffer bufferOf(const Tensor &tensor, const IndexMask &mask, std::vector<std::byte> &bytes)
@@ -57,7 +57,8 @@ Buffer bufferOf(const Tensor &tensor, const IndexMask &mask, std::vector<std::by
     buffer.mask = mask;
     buffer.wholeShape = tensor.type.shape;
     // Never empty, since a buffer without data means an absent tensor.
-    bytes.resize(static_cast<std::size_t>(std::max<std::int64_t>(1, elementCount(buffer.shape)) * sizeOf(buffer.dataType)));
+    bytes.resize(static_cast<std::size_t>(
+        std::max<std::int64_t>(1, elementCount(buffer.shape)) * sizeOf(buffer.dataType)));
     buffer.data = bytes.data();
     return buffer;
 }
@@ -67,13 +68,14 @@ Error failed(std::string message)
     return {ErrorCode::CheckFailed, std::move(message), {}, {}};
 }
 
-Result<void> merge(Assembly &assembly, const Tensor &tensor, const TensorView &view, const std::vector<std::byte> &bytes)
+Result<void> merge(
+    Assembly &assembly, const Tensor &tensor, const TensorView &view, const std::vector<std::byte> &bytes)
 {
     const std::vector<std::int64_t> offsets = offsetsOf(tensor.type.shape, view.index);
     std::vector<double> numbers;
     for (std::size_t i = 0; i < offsets.size(); ++i)
         numbers.push_back(numberAt(bytes, tensor.type.dataType, static_cast<std::int64_t>(i)));
-    const auto [found, isNew] = assembly.seen.emplace(std::pair{view.index, view.value.index}, numbers);
+    const auto [found, isNew] = assembly.seen.emplace(std::pair {view.index, view.value.index}, numbers);
     if (!isNew) {
         for (std::size_t i = 0; i < numbers.size(); ++i) {
             if (std::fabs(found->second[i] - numbers[i]) > 1e-12 * (1 + std::fabs(numbers[i])))
@@ -100,22 +102,23 @@ double numberAt(const std::vector<std::byte> &bytes, DataType type, std::int64_t
     };
     switch (type) {
     case DataType::Float32:
-        return read(float{});
+        return read(float {});
     case DataType::Float64:
-        return read(double{});
+        return read(double {});
     case DataType::Int64:
-        return read(std::int64_t{});
+        return read(std::int64_t {});
     case DataType::Int32:
-        return read(std::int32_t{});
+        return read(std::int32_t {});
     default:
-        return read(std::uint8_t{});
+        return read(std::uint8_t {});
     }
 }
 
 void setNumber(std::vector<std::byte> &bytes, DataType type, std::int64_t i, double value)
 {
     const auto write = [&](auto converted) {
-        std::memcpy(bytes.data() + static_cast<std::size_t>(i) * sizeof(converted), &converted, sizeof(converted));
+        std::memcpy(
+            bytes.data() + static_cast<std::size_t>(i) * sizeof(converted), &converted, sizeof(converted));
     };
     switch (type) {
     case DataType::Float32:
@@ -203,7 +206,7 @@ Result<void> runParts(const Graph &graph, const Operator &op, const Partition &p
             const TensorView view = outputView(graph, op, partition, part, slot);
             auto &bytes = storage[op.inputs.size() + slot];
             call.outputs.back() = bufferOf(graph.at(view.tensor), view.index, bytes);
-            std::fill(bytes.begin(), bytes.end(), std::byte{0x7f}); // So that what is not written shows.
+            std::fill(bytes.begin(), bytes.end(), std::byte {0x7f}); // So that what is not written shows.
         }
         TRY_VOID(runKernel(call));
         for (std::size_t slot = 0; slot < op.outputs.size(); ++slot) {
@@ -222,7 +225,9 @@ Result<void> runParts(const Graph &graph, const Operator &op, const Partition &p
         bytes.resize(assembly.sum.size() * static_cast<std::size_t>(sizeOf(tensor.type.dataType)));
         for (std::size_t i = 0; i < assembly.sum.size(); ++i) {
             if (assembly.summands[i] != assembly.expected)
-                return failed("element " + std::to_string(i) + " of " + tensor.name + " has " + std::to_string(assembly.summands[i]) + " of " + std::to_string(assembly.expected) + " summands");
+                return failed("element " + std::to_string(i) + " of " + tensor.name + " has "
+                    + std::to_string(assembly.summands[i]) + " of " + std::to_string(assembly.expected)
+                    + " summands");
             setNumber(bytes, tensor.type.dataType, static_cast<std::int64_t>(i), assembly.sum[i]);
         }
     }
@@ -238,7 +243,8 @@ std::vector<double> numbersOf(const Graph &graph, TensorId tensor, const Values 
     return numbers;
 }
 
-Result<std::vector<double>> outputOf(const Example &example, std::size_t slot, std::uint64_t seed, Values *values)
+Result<std::vector<double>> outputOf(
+    const Example &example, std::size_t slot, std::uint64_t seed, Values *values)
 {
     TRY(const Graph graph, graphOf(example));
     Values drawn = drawValues(example, graph, seed);
@@ -273,7 +279,7 @@ std::vector<Partition> partitionsOf(const Operator &op)
         partitions.push_back({{split}});
     // Pairs, of which every split is the outer one once.
     for (std::size_t i = 0; i < singles.size(); ++i) {
-        const Partition pair{{singles[i], singles[(i * 5 + 3) % singles.size()]}};
+        const Partition pair {{singles[i], singles[(i * 5 + 3) % singles.size()]}};
         if (checkPartition(op, pair))
             partitions.push_back(pair);
     }

@@ -21,12 +21,13 @@ void setNumber(std::vector<std::byte> &bytes, DataType type, std::int64_t i, dou
 /// Values of an example's inputs and of the gradients of its outputs, drawn with `seed`; all else is empty.
 Values drawValues(const Example &example, const Graph &graph, std::uint64_t seed);
 
-/// Runs all parts of `op`, each on slices of `values` alone, and puts their outputs together: boxes side by side,
-/// summands added. Replicas and parts that overlap must agree.
+/// Runs all parts of `op`, each on slices of `values` alone, and puts their outputs together: boxes side by
+/// side, summands added. Replicas and parts that overlap must agree.
 /// @return CheckFailed if the parts do not cover an output exactly; errors of the kernel
 Result<void> runParts(const Graph &graph, const Operator &op, const Partition &partition, Values &values);
 
-/// Numbers of output `slot` of an example, run whole on values drawn with `seed`; `values`, if given, receives all.
+/// Numbers of output `slot` of an example, run whole on values drawn with `seed`; `values`, if given,
+/// receives all.
 Result<std::vector<double>> outputOf(
     const Example &example, std::size_t slot = 0, std::uint64_t seed = 1, Values *values = nullptr);
 

@@ -51,7 +51,7 @@ Conv2d drawConv(std::mt19937_64 &random)
     const auto pick = [&random](std::int64_t from, std::int64_t to) {
         return std::uniform_int_distribution<std::int64_t>(from, to)(random);
     };
-    Conv2d conv{};
+    Conv2d conv {};
     conv.n = pick(1, 2);
     conv.groups = pick(1, 3);
     conv.c = pick(1, 3);
@@ -73,18 +73,19 @@ Example exampleOf(const Conv2d &conv, bool transposed)
     example.kind = transposed ? OperatorKind::ConvTranspose : OperatorKind::Conv;
     example.attributes.set("group", conv.groups);
     example.attributes.set("strides", std::vector<std::int64_t>(conv.strides.begin(), conv.strides.end()));
-    example.attributes.set("dilations", std::vector<std::int64_t>(conv.dilations.begin(), conv.dilations.end()));
+    example.attributes.set(
+        "dilations", std::vector<std::int64_t>(conv.dilations.begin(), conv.dilations.end()));
     example.attributes.set("pads", std::vector<std::int64_t>(conv.pads.begin(), conv.pads.end()));
-    const Shape y{conv.n, conv.groups * conv.o, conv.outExtent(0), conv.outExtent(1)};
-    const Shape x{conv.n, conv.groups * conv.c, conv.h, conv.w};
+    const Shape y {conv.n, conv.groups * conv.o, conv.outExtent(0), conv.outExtent(1)};
+    const Shape x {conv.n, conv.groups * conv.c, conv.h, conv.w};
     if (transposed) {
         // What is left over where strides do not meet the end.
         std::vector<std::int64_t> padding;
         for (std::size_t d = 0; d < 2; ++d) {
             const std::int64_t kernel = d == 0 ? conv.kh : conv.kw;
             padding.push_back((d == 0 ? conv.h : conv.w)
-                - ((conv.outExtent(d) - 1) * conv.strides[d] + conv.dilations[d] * (kernel - 1) + 1 - conv.pads[d]
-                    - conv.pads[d + 2]));
+                - ((conv.outExtent(d) - 1) * conv.strides[d] + conv.dilations[d] * (kernel - 1) + 1
+                    - conv.pads[d] - conv.pads[d + 2]));
         }
         example.attributes.set("output_padding", padding);
     }
@@ -94,8 +95,7 @@ Example exampleOf(const Conv2d &conv, bool transposed)
 }
 
 /// Calls visit(x index, w index, y index, output channel) for every term of the convolution.
-template<typename Visit>
-void forEachTerm(const Conv2d &v, Visit visit)
+template<typename Visit> void forEachTerm(const Conv2d &v, Visit visit)
 {
     for (std::int64_t n = 0; n < v.n; ++n)
         for (std::int64_t g = 0; g < v.groups; ++g)
@@ -109,11 +109,15 @@ void forEachTerm(const Conv2d &v, Visit visit)
                                     const std::int64_t w = j * v.strides[1] - v.pads[1] + b * v.dilations[1];
                                     if (h < 0 || w < 0 || h >= v.h || w >= v.w)
                                         continue;
-                                    const std::int64_t x = ((n * v.groups + g) * v.c + c) * v.h * v.w + h * v.w + w;
-                                    const std::int64_t y = ((n * v.groups + g) * v.o + o) * v.outExtent(0) * v.outExtent(1)
+                                    const std::int64_t x =
+                                        ((n * v.groups + g) * v.c + c) * v.h * v.w + h * v.w + w;
+                                    const std::int64_t y =
+                                        ((n * v.groups + g) * v.o + o) * v.outExtent(0) * v.outExtent(1)
                                         + i * v.outExtent(1) + j;
-                                    const std::int64_t weight = (((g * v.o + o) * v.c + c) * v.kh + a) * v.kw + b;
-                                    visit(static_cast<std::size_t>(x), static_cast<std::size_t>(weight), static_cast<std::size_t>(y));
+                                    const std::int64_t weight =
+                                        (((g * v.o + o) * v.c + c) * v.kh + a) * v.kw + b;
+                                    visit(static_cast<std::size_t>(x), static_cast<std::size_t>(weight),
+                                        static_cast<std::size_t>(y));
                                 }
 }
 
@@ -135,7 +139,8 @@ TEST(Conv, EqualsItsDefinition)
         std::vector<double> expected(y->size());
         for (std::size_t i = 0; i < expected.size(); ++i)
             expected[i] = bias[i / plane % bias.size()];
-        forEachTerm(conv, [&](std::size_t xi, std::size_t wi, std::size_t yi) { expected[yi] += x[xi] * w[wi]; });
+        forEachTerm(
+            conv, [&](std::size_t xi, std::size_t wi, std::size_t yi) { expected[yi] += x[xi] * w[wi]; });
         expectNear(expected, *y);
     }
 }
@@ -155,14 +160,17 @@ TEST(ConvTranspose, EqualsItsDefinition)
         Values values;
         const auto made = outputOf(example, 0, static_cast<std::uint64_t>(round), &values);
         ASSERT_TRUE(made) << describe(made.error());
-        const auto from = inputOf(values, 0, conv.n * conv.groups * conv.o * conv.outExtent(0) * conv.outExtent(1));
+        const auto from =
+            inputOf(values, 0, conv.n * conv.groups * conv.o * conv.outExtent(0) * conv.outExtent(1));
         const auto w = inputOf(values, 1, conv.groups * conv.o * conv.c * conv.kh * conv.kw);
         const auto bias = inputOf(values, 2, conv.groups * conv.c);
         std::vector<double> expected(made->size());
-        ASSERT_EQ(static_cast<std::int64_t>(expected.size()), conv.n * conv.groups * conv.c * conv.h * conv.w);
+        ASSERT_EQ(
+            static_cast<std::int64_t>(expected.size()), conv.n * conv.groups * conv.c * conv.h * conv.w);
         for (std::size_t i = 0; i < expected.size(); ++i)
             expected[i] = bias[i / static_cast<std::size_t>(conv.h * conv.w) % bias.size()];
-        forEachTerm(conv, [&](std::size_t xi, std::size_t wi, std::size_t yi) { expected[xi] += from[yi] * w[wi]; });
+        forEachTerm(
+            conv, [&](std::size_t xi, std::size_t wi, std::size_t yi) { expected[xi] += from[yi] * w[wi]; });
         expectNear(expected, *made);
     }
     EXPECT_GT(tried, 40);
@@ -172,9 +180,10 @@ TEST(Einsum, EqualsItsDefinition)
 {
     // Random equations over few letters; extents by letter.
     std::mt19937_64 random(9);
-    const auto pick = [&random](int bound) { return std::uniform_int_distribution<int>(0, bound - 1)(random); };
+    const auto pick = [&random](
+                          int bound) { return std::uniform_int_distribution<int>(0, bound - 1)(random); };
     const std::string letters = "abcde";
-    const std::array<std::int64_t, 5> extents{2, 3, 4, 1, 2};
+    const std::array<std::int64_t, 5> extents {2, 3, 4, 1, 2};
     for (int round = 0; round < 300; ++round) {
         std::vector<std::string> operands(static_cast<std::size_t>(1 + pick(3)));
         std::string result;
@@ -207,16 +216,18 @@ TEST(Einsum, EqualsItsDefinition)
         ASSERT_TRUE(found) << describe(found.error());
         std::vector<double> expected(found->size(), 0.0);
         // Letters that no operand has are not summed over.
-        std::array<std::int64_t, 5> bound{1, 1, 1, 1, 1};
+        std::array<std::int64_t, 5> bound {1, 1, 1, 1, 1};
         for (const std::string &operand : operands) {
             for (const char letter : operand)
-                bound[static_cast<std::size_t>(letter - 'a')] = extents[static_cast<std::size_t>(letter - 'a')];
+                bound[static_cast<std::size_t>(letter - 'a')] =
+                    extents[static_cast<std::size_t>(letter - 'a')];
         }
-        std::array<std::int64_t, 5> at{};
+        std::array<std::int64_t, 5> at {};
         const auto offset = [&](const std::string &labels) {
             std::int64_t index = 0;
             for (const char letter : labels)
-                index = index * extents[static_cast<std::size_t>(letter - 'a')] + at[static_cast<std::size_t>(letter - 'a')];
+                index = index * extents[static_cast<std::size_t>(letter - 'a')]
+                    + at[static_cast<std::size_t>(letter - 'a')];
             return index;
         };
         for (at[0] = 0; at[0] < bound[0]; ++at[0])
@@ -235,8 +246,8 @@ TEST(Einsum, EqualsItsDefinition)
 
 namespace {
 
-std::vector<double> resized(std::vector<double> x, std::int64_t out, const char *mode, const char *coordinates,
-    const char *rounding, double scale)
+std::vector<double> resized(std::vector<double> x, std::int64_t out, const char *mode,
+    const char *coordinates, const char *rounding, double scale)
 {
     Example example;
     example.name = "resize";
@@ -244,14 +255,14 @@ std::vector<double> resized(std::vector<double> x, std::int64_t out, const char 
     example.attributes.set("mode", std::string(mode));
     example.attributes.set("coordinate_transformation_mode", std::string(coordinates));
     example.attributes.set("nearest_mode", std::string(rounding));
-    example.attributes.set("scales", std::vector<double>{1, 1, scale});
+    example.attributes.set("scales", std::vector<double> {1, 1, scale});
     const auto count = static_cast<std::int64_t>(x.size());
-    ExampleInput input{{DataType::Float64, {1, 1, count}}, true, 0, 1, std::move(x)};
+    ExampleInput input {{DataType::Float64, {1, 1, count}}, true, 0, 1, std::move(x)};
     example.inputs = {input};
     example.outputs = {{DataType::Float64, {1, 1, out}}};
     const auto made = outputOf(example);
     EXPECT_TRUE(made) << describe(made.error());
-    return made ? *made : std::vector<double>{};
+    return made ? *made : std::vector<double> {};
 }
 
 } // namespace
@@ -276,10 +287,11 @@ TEST(Lstm, EqualsTheEquationsOfOnnx)
     Example example;
     example.name = "lstm";
     example.kind = OperatorKind::Lstm;
-    example.attributes.set("hidden_size", std::int64_t{1});
+    example.attributes.set("hidden_size", std::int64_t {1});
     example.attributes.set("direction", std::string("bidirectional"));
     example.inputs = {real({3, 1, 1}), real({2, 4, 1}), real({2, 4, 1}), real({2, 8})};
-    example.outputs = {{DataType::Float64, {3, 2, 1, 1}}, {DataType::Float64, {2, 1, 1}}, {DataType::Float64, {2, 1, 1}}};
+    example.outputs = {
+        {DataType::Float64, {3, 2, 1, 1}}, {DataType::Float64, {2, 1, 1}}, {DataType::Float64, {2, 1, 1}}};
     Values values;
     const auto y = outputOf(example, 0, 4, &values);
     ASSERT_TRUE(y) << describe(y.error());

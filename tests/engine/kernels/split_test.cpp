@@ -13,7 +13,8 @@ namespace planloom::testing {
 
 namespace {
 
-void expectClose(const Tensor &tensor, const std::vector<std::byte> &whole, const std::vector<std::byte> &parts)
+void expectClose(
+    const Tensor &tensor, const std::vector<std::byte> &whole, const std::vector<std::byte> &parts)
 {
     ASSERT_EQ(whole.size(), parts.size());
     double largest = 0;
@@ -29,10 +30,11 @@ void expectClose(const Tensor &tensor, const std::vector<std::byte> &whole, cons
 /// Runs `op` whole into `values`, then under every partition, and compares.
 void checkParts(const Graph &graph, const Operator &op, Values &values)
 {
-    const auto ran = runParts(graph, op, Partition{}, values);
+    const auto ran = runParts(graph, op, Partition {}, values);
     ASSERT_TRUE(ran) << describe(ran.error());
     for (const Partition &partition : partitionsOf(op)) {
-        SCOPED_TRACE(::testing::Message() << toString(op.annotation) << " under " << toString(op.annotation, partition));
+        SCOPED_TRACE(::testing::Message()
+            << toString(op.annotation) << " under " << toString(op.annotation, partition));
         const auto legal = checkPartition(op, partition);
         ASSERT_TRUE(legal) << describe(legal.error());
         Values again = values;
@@ -54,7 +56,8 @@ TEST(Examples, CoverEveryKind)
     for (const Example &example : examplesOfEveryKind(DataType::Float64))
         covered.insert(example.kind);
     for (int kind = 0; kind < static_cast<int>(OperatorKind::Unknown); ++kind)
-        EXPECT_TRUE(covered.contains(static_cast<OperatorKind>(kind))) << nameOf(static_cast<OperatorKind>(kind));
+        EXPECT_TRUE(covered.contains(static_cast<OperatorKind>(kind)))
+            << nameOf(static_cast<OperatorKind>(kind));
 }
 
 TEST(Kernels, ExistForEveryExampleInEveryDirection)
