@@ -79,6 +79,8 @@ struct Normalised {
     double epsilon = 0;
     Members members {}; ///< The last one makes the result.
     const Operator *square = nullptr;
+    const Operator *twin =
+        nullptr; ///< Another Sub that makes the same s for the square; old exporters write it.
 };
 
 std::optional<Normalised> normalisedBy(
@@ -100,9 +102,17 @@ std::optional<Normalised> normalisedBy(
             return std::nullopt;
         const bool power = square->kind == OperatorKind::Pow && editor.isConstant(square->inputs[1], 2);
         const bool product = square->kind == OperatorKind::Mul && square->inputs[0] == square->inputs[1];
-        if ((!power && !product) || square->inputs[0] != s)
+        if (!power && !product)
             return std::nullopt;
-        Normalised found {.s = s, .axis = mean->axis, .epsilon = *epsilon, .square = square};
+        const Operator *twin = nullptr;
+        if (square->inputs[0] != s) {
+            const Operator *own = editor.madeBy(s, OperatorKind::Sub);
+            twin = editor.madeBy(square->inputs[0], OperatorKind::Sub);
+            if (own == nullptr || twin == nullptr || own->inputs != twin->inputs
+                || !editor.usedOnlyBy(twin->outputs[0], {square}))
+                return std::nullopt;
+        }
+        Normalised found {.s = s, .axis = mean->axis, .epsilon = *epsilon, .square = square, .twin = twin};
         found.members = {square, mean->op, sum};
         found.members.insert(found.members.end(), root->members.begin(), root->members.end());
         found.members.push_back(&last);
@@ -146,14 +156,19 @@ void fuseNorm(FuseEditor &editor, const Operator &last)
     fused.inputs = {found->s};
     if (const Operator *centred = editor.madeBy(found->s, OperatorKind::Sub)) {
         const auto mean = trailingMean(editor, centred->inputs[1]);
+        const Operator *twin = found->twin;
         if (mean && mean->axis == found->axis && mean->op->inputs[0] == centred->inputs[0]
-            && editor.onlyUser(centred->inputs[1]) == centred
+            && editor.usedOnlyBy(centred->inputs[1], {centred, twin})
             && editor.usedOnlyBy(found->s, {found->square, &last})) {
             fused.kind = OperatorKind::LayerNorm;
             fused.inputs = {centred->inputs[0]};
             found->members.insert(found->members.begin(), {mean->op, centred});
+            if (twin != nullptr)
+                found->members.push_back(twin);
         }
     }
+    if (found->twin != nullptr && fused.kind == OperatorKind::RmsNorm)
+        return;
     TensorId output = last.outputs[0];
     TensorId scale;
     TensorId bias;

@@ -173,6 +173,24 @@ const std::vector<Pattern> &patterns()
             {LayerNorm}},
         {"layer norm by power", [](GraphBuilder &b, TensorId x) { return layerNorm(b, x, false, 3); },
             {LayerNorm}},
+        {"layer norm with two differences",
+            [](GraphBuilder &b, TensorId x) {
+                const TensorId mean = b.one(ReduceMean, {x}, over({2}, 4));
+                const TensorId squared = b.one(Pow, {b.one(Sub, {x, mean}), b.scalar(2)});
+                const TensorId sum =
+                    b.one(Add, {b.one(ReduceMean, {squared}, over({2}, 4)), b.scalar(1e-5F)});
+                return b.one(Div, {b.one(Sub, {x, mean}), b.one(Sqrt, {sum})});
+            },
+            {LayerNorm}},
+        {"two differences of unlike means",
+            [](GraphBuilder &b, TensorId x) {
+                const TensorId mean = b.one(ReduceMean, {x}, over({1}, 3));
+                const TensorId squared = b.one(Pow, {b.one(Sub, {x, mean}), b.scalar(2)});
+                const TensorId sum =
+                    b.one(Add, {b.one(ReduceMean, {squared}, over({2}, 4)), b.scalar(1e-5F)});
+                return b.one(Div, {b.one(Sub, {x, mean}), b.one(Sqrt, {sum})});
+            },
+            {ReduceMean, Sub, Pow, ReduceMean, Add, Sub, Sqrt, Div}},
         {"affine layer norm",
             [](GraphBuilder &b, TensorId x) {
                 const TensorId y = b.one(Mul, {layerNorm(b, x, false, 0), b.weight("scale", {4})});
