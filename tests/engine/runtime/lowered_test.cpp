@@ -1,0 +1,102 @@
+// Plans as the gallery and lowering make them, run and compared with the model on one device.
+
+#include "engine/runtime/check.h"
+
+#include "engine/frontend/graph_builder.h"
+#include "engine/frontend/training.h"
+#include "engine/hardware/cluster.h"
+#include "engine/lowering/lower.h"
+#include "engine/plan/complete.h"
+#include "engine/plan/gallery.h"
+
+#include <gtest/gtest.h>
+
+using namespace planloom;
+
+namespace {
+
+/// Two layers with a norm between them, cross-entropy over 8 items; AdamW.
+GraphSnapshot perceptron(OperatorKind optimizer)
+{
+    GraphBuilder builder{"perceptron"};
+    const TensorId x = builder.input("x", {DataType::Float32, {8, 6}});
+    const TensorId labels = builder.input("labels", {DataType::Int64, {8}});
+    TensorId h = builder.one(OperatorKind::MatMul, {x, builder.weight("first.weight", {6, 8})}, {}, "first");
+    h = builder.one(OperatorKind::Add, {h, builder.weight("first.bias", {8})}, {}, "bias");
+    h = builder.one(OperatorKind::LayerNorm, {h, builder.weight("norm.weight", {8}), builder.weight("norm.bias", {8})},
+        attributesOf({{"axis", std::int64_t{1}}, {"epsilon", 1e-5}}), "norm");
+    h = builder.one(OperatorKind::Relu, {h}, {}, "relu");
+    const TensorId logits
+        = builder.one(OperatorKind::MatMul, {h, builder.weight("second.weight", {8, 4})}, {}, "second");
+    const TensorId sum
+        = builder.one(OperatorKind::CrossEntropy, {logits, labels}, attributesOf({{"reduction", std::string{"sum"}}}));
+    const TensorId count = builder.one(OperatorKind::CountValid, {labels});
+    const TensorId loss = builder.one(OperatorKind::Div, {sum, count}, {}, "mean");
+    auto forward = builder.finish({logits}, loss);
+    EXPECT_TRUE(forward) << describe(forward.error());
+    auto training = buildTrainingStep(*forward, {.optimizer = optimizer});
+    EXPECT_TRUE(training) << describe(training.error());
+    return std::make_shared<const Graph>(*std::move(training));
+}
+
+Result<ExecutionPlan> planned(const GraphSnapshot &graph, const std::string &gallery, std::int32_t devices)
+{
+    TRY(const auto table, galleryTable(gallery, graph, devices));
+    TRY(const auto completion, completePlan(graph, devices, table));
+    if (const auto error = firstError(completion))
+        return *error;
+    TRY(const auto cluster, clusterNamed("cpu:" + std::to_string(devices)));
+    return lower(completion.plan, cluster);
+}
+
+struct Case {
+    std::string gallery;
+    std::int32_t devices = 1;
+};
+
+class Lowered : public testing::TestWithParam<Case>
+{
+};
+
+} // namespace
+
+TEST_P(Lowered, RunsLikeTheModelOnOneDevice)
+{
+    for (const OperatorKind optimizer : {OperatorKind::SgdStep, OperatorKind::AdamWStep}) {
+        const GraphSnapshot graph = perceptron(optimizer);
+        const auto reference = planned(graph, "single", 1);
+        ASSERT_TRUE(reference) << describe(reference.error());
+        const auto plan = planned(graph, GetParam().gallery, GetParam().devices);
+        ASSERT_TRUE(plan) << describe(plan.error());
+        RunOptions options;
+        options.randomWeights = true;
+        options.keepGradients = true;
+        options.steps = 3;
+        const auto outcome = runOnCpu(*plan, options);
+        ASSERT_TRUE(outcome) << describe(outcome.error());
+        EXPECT_EQ(outcome->gradients.size(), 5U);
+        EXPECT_EQ(outcome->weights.size(), 5U);
+        EXPECT_NE(outcome->losses[0], outcome->losses[2]);
+        const auto report = checkAgainst(*reference, *plan, *outcome, options);
+        ASSERT_TRUE(report) << describe(report.error());
+        EXPECT_TRUE(report->ok) << report->worstTensor << " " << report->worstError << " first "
+                                << report->firstDifference;
+        const auto again = runOnCpu(*plan, options);
+        ASSERT_TRUE(again);
+        EXPECT_EQ(again->losses, outcome->losses); // the same bits
+        for (const auto &[name, array] : outcome->weights)
+            EXPECT_EQ(again->weights.at(name).bytes, array.bytes) << name;
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Gallery, Lowered,
+    testing::Values(Case{"data-parallel", 2}, Case{"data-parallel", 4}, Case{"tensor-parallel", 2},
+        Case{"zero1", 2}, Case{"pipeline:schedule=gpipe,micro-batches=2", 2},
+        Case{"pipeline:schedule=1f1b,micro-batches=4", 2}, Case{"3d:dp=2,tp=2,pp=2,micro-batches=2", 8}),
+    [](const auto &info) {
+        std::string name = info.param.gallery + "_" + std::to_string(info.param.devices);
+        for (char &c : name)
+            if (std::isalnum(static_cast<unsigned char>(c)) == 0)
+                c = '_';
+        return name;
+    });
