@@ -355,10 +355,12 @@ public:
 
 private:
     bool isBend(std::int32_t v) const { return at(v) >= m_graph.nodes.size(); }
+    /// Bends, and ports, which have no height.
+    bool isThin(std::int32_t v) const { return isBend(v) || m_graph.nodes[at(v)].height == 0; }
     double widthOf(std::int32_t v) const { return isBend(v) ? 0 : m_graph.nodes[at(v)].width; }
     double separation(std::int32_t a, std::int32_t b) const
     {
-        const double gap = isBend(a) || isBend(b) ? m_graph.bendGap : m_graph.nodeGap;
+        const double gap = isThin(a) || isThin(b) ? m_graph.bendGap : m_graph.nodeGap;
         return (widthOf(a) + widthOf(b)) / 2 + gap;
     }
     const Link *upFirst(std::int32_t v) const { return m_up.data() + m_upBegin[at(v)]; }
