@@ -1,0 +1,137 @@
+#include "widgets/timeline/timeline_colours.h"
+
+#include <algorithm>
+
+namespace planloom {
+
+namespace {
+
+/// How much paler odd micro-batches are, so that neighbours can be told apart.
+constexpr double kOddShade = 0.28;
+
+QColor shaded(const Palette &palette, QColor colour, std::int32_t microBatch)
+{
+    return microBatch % 2 == 0 ? colour : mixed(colour, palette.surface, kOddShade);
+}
+
+} // namespace
+
+Direction directionOf(SegmentKind kind)
+{
+    switch (kind) {
+    case SegmentKind::Backward:
+        return Direction::Backward;
+    case SegmentKind::Reduce:
+    case SegmentKind::Optimizer:
+        return Direction::Optimizer;
+    case SegmentKind::Prologue:
+    case SegmentKind::Forward:
+    case SegmentKind::Transfer:
+        break;
+    }
+    return Direction::Forward;
+}
+
+QColor computeColour(const Palette &palette, const TimelineScene &scene, TimelineColouring colouring, std::size_t row)
+{
+    const SpanColumns &spans = scene.timeline->spans;
+    const Segment *segment = scene.findSegment(row);
+    switch (colouring) {
+    case TimelineColouring::Direction:
+        return shaded(palette,
+            directionColour(palette, directionOf(segment ? segment->kind : SegmentKind::Forward)), spans.microBatch[row]);
+    case TimelineColouring::MicroBatch:
+        return microBatchColour(palette, spans.microBatch[row]);
+    case TimelineColouring::Stage:
+        return segment && segment->stage.valid() ? stageColour(palette, segment->stage) : palette.neutral;
+    case TimelineColouring::Device:
+        return deviceColour(palette, DeviceId{spans.device[row]});
+    case TimelineColouring::Kind: {
+        const Instruction *instruction = scene.findInstruction(row);
+        if (instruction && instruction->kind == InstructionKind::Kernel && instruction->op.valid())
+            return categoryColour(palette, categoryOf(scene.graph().at(instruction->op).kind));
+        return palette.neutral;
+    }
+    case TimelineColouring::Time:
+        return heatColour(palette,
+            static_cast<double>(spans.duration[row]) / static_cast<double>(std::max<std::int64_t>(scene.longestSpan, 1)));
+    }
+    return palette.neutral;
+}
+
+QColor runColour(
+    const Palette &palette, const TimelineScene &scene, TimelineColouring colouring, const DrawRecord &record)
+{
+    const std::size_t end = record.row + static_cast<std::size_t>(record.count);
+    const std::size_t middle = record.row + static_cast<std::size_t>(record.count) / 2;
+    if (colouring != TimelineColouring::Direction)
+        return computeColour(palette, scene, colouring, middle);
+    const BusyBefore &a = scene.before[record.row];
+    const BusyBefore &b = scene.before[end];
+    const auto busy = static_cast<double>(std::max<std::int64_t>(b.busy - a.busy, 1));
+    const double backward = static_cast<double>(b.backward - a.backward) / busy;
+    const double other = static_cast<double>(b.other - a.other) / busy;
+    QColor colour = directionColour(palette, Direction::Forward);
+    if (backward > 0)
+        colour = mixed(colour, directionColour(palette, Direction::Backward), backward / std::max(1 - other, 1e-9));
+    if (other > 0)
+        colour = mixed(colour, directionColour(palette, Direction::Optimizer), other);
+    return shaded(palette, colour, scene.timeline->spans.microBatch[middle]);
+}
+
+QColor blockColour(
+    const Palette &palette, const DeviceLane &lane, TimelineColouring colouring, const TimelineBlock &block)
+{
+    switch (colouring) {
+    case TimelineColouring::MicroBatch:
+        return microBatchColour(palette, block.microBatch);
+    case TimelineColouring::Stage:
+        return block.stage.valid() ? stageColour(palette, block.stage) : palette.neutral;
+    case TimelineColouring::Device:
+        return deviceColour(palette, lane.device);
+    case TimelineColouring::Direction:
+    case TimelineColouring::Kind:
+    case TimelineColouring::Time:
+        break;
+    }
+    return shaded(palette, directionColour(palette, directionOf(block.kind)), block.microBatch);
+}
+
+QColor communicationColour(const Palette &palette, InstructionKind kind)
+{
+    switch (kind) {
+    case InstructionKind::AllReduce:
+        return categoricalColour(palette, 3);
+    case InstructionKind::AllGather:
+        return categoricalColour(palette, 4);
+    case InstructionKind::ReduceScatter:
+        return categoricalColour(palette, 6);
+    case InstructionKind::AllToAll:
+        return categoricalColour(palette, 1);
+    case InstructionKind::Broadcast:
+        return categoricalColour(palette, 2);
+    default:
+        return categoricalColour(palette, 7);
+    }
+}
+
+QColor memoryColour(const Palette &palette, MemoryKind kind)
+{
+    switch (kind) {
+    case MemoryKind::Weight:
+        return categoricalColour(palette, 0);
+    case MemoryKind::Gradient:
+        return categoricalColour(palette, 2);
+    case MemoryKind::OptimizerState:
+        return categoricalColour(palette, 1);
+    case MemoryKind::Activation:
+        return categoricalColour(palette, 4);
+    case MemoryKind::Input:
+        return categoricalColour(palette, 7);
+    case MemoryKind::Communication:
+        return categoricalColour(palette, 3);
+    }
+    return palette.neutral;
+}
+
+} // namespace planloom

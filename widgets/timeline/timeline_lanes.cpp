@@ -1,0 +1,133 @@
+#include "widgets/timeline/timeline_lanes.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace planloom {
+
+namespace {
+
+/// First row in [from, end) whose start is at or after `time`: galloping, as it is near.
+std::size_t firstStartingAt(const SpanColumns &spans, std::size_t from, std::size_t end, double time)
+{
+    std::size_t step = 1;
+    std::size_t low = from;
+    while (low + step < end && static_cast<double>(spans.start[low + step]) < time) {
+        low += step;
+        step *= 2;
+    }
+    const auto begin = spans.start.begin();
+    const auto stop = begin + static_cast<std::ptrdiff_t>(std::min(low + step + 1, end));
+    const auto found = std::partition_point(begin + static_cast<std::ptrdiff_t>(low), stop,
+        [time](std::int64_t start) { return static_cast<double>(start) < time; });
+    return static_cast<std::size_t>(found - begin);
+}
+
+double endOf(const SpanColumns &spans, std::size_t row)
+{
+    return static_cast<double>(spans.start[row] + spans.duration[row]);
+}
+
+/// First row whose end is after `time`: ends ascend too, as a stream's spans do not overlap.
+std::size_t firstEndingAfter(const SpanColumns &spans, LaneRows rows, double time)
+{
+    std::size_t low = rows.begin;
+    std::size_t high = rows.end;
+    while (low < high) {
+        const std::size_t middle = low + (high - low) / 2;
+        if (endOf(spans, middle) > time)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+} // namespace
+
+void foldSpans(const SpanColumns &spans, const std::vector<BusyBefore> &before, LaneRows rows, const TimeAxis &axis,
+    double width, std::vector<DrawRecord> &records)
+{
+    const double end = axis.timeAt(width);
+    std::size_t row = firstEndingAfter(spans, rows, axis.timeAt(0));
+    while (row < rows.end && static_cast<double>(spans.start[row]) < end) {
+        const double x0 = axis.xOf(static_cast<double>(spans.start[row]));
+        const double x1 = axis.xOf(endOf(spans, row));
+        if (x1 - x0 >= kFoldPixels) {
+            records.push_back({x0, x1, row, 1, 1});
+            ++row;
+            continue;
+        }
+        std::size_t next = firstStartingAt(spans, row + 1, rows.end, axis.timeAt(x0 + kFoldPixels));
+        // Only the last span of the run can be wide enough to stand alone: the others end where it begins.
+        if (next - row > 1
+            && axis.xOf(endOf(spans, next - 1)) - axis.xOf(static_cast<double>(spans.start[next - 1]))
+                >= kFoldPixels) {
+            --next;
+        }
+        const double last = axis.xOf(endOf(spans, next - 1));
+        const double busy = static_cast<double>(before[next].busy - before[row].busy) / axis.nanosecondsPerPixel;
+        const double length = std::max(last - x0, 1e-9);
+        records.push_back({x0, x0 + length, row, static_cast<std::int32_t>(next - row), std::min(busy / length, 1.0)});
+        row = next;
+    }
+}
+
+std::size_t spanAt(const SpanColumns &spans, LaneRows rows, double nanoseconds, double slack)
+{
+    const std::size_t row = firstEndingAfter(spans, rows, nanoseconds);
+    std::size_t best = rows.end;
+    double distance = slack;
+    if (row < rows.end) {
+        const double gap = static_cast<double>(spans.start[row]) - nanoseconds;
+        if (gap <= distance) {
+            best = row;
+            distance = std::max(gap, 0.0);
+        }
+    }
+    if (row > rows.begin && nanoseconds - endOf(spans, row - 1) < distance)
+        best = row - 1;
+    return best;
+}
+
+PeakIndex::PeakIndex(const MemoryCurve &curve)
+{
+    m_total.reserve(curve.bytes.size());
+    for (const auto &kinds : curve.bytes)
+        m_total.push_back(std::accumulate(kinds.begin(), kinds.end(), std::int64_t{0}));
+    for (std::size_t begin = 0; begin < m_total.size(); begin += kBlock) {
+        const auto first = m_total.begin() + static_cast<std::ptrdiff_t>(begin);
+        const auto last = m_total.begin() + static_cast<std::ptrdiff_t>(std::min(begin + kBlock, m_total.size()));
+        m_largest.push_back(static_cast<std::uint32_t>(std::max_element(first, last) - m_total.begin()));
+    }
+}
+
+std::int64_t PeakIndex::largestIn(const MemoryCurve &curve, double begin, double end) const
+{
+    const auto holds = std::upper_bound(curve.time.begin(), curve.time.end(), begin,
+        [](double time, std::int64_t entry) { return time < static_cast<double>(entry); });
+    const auto stop = std::lower_bound(holds, curve.time.end(), end,
+        [](std::int64_t entry, double time) { return static_cast<double>(entry) < time; });
+    std::size_t first = static_cast<std::size_t>(holds - curve.time.begin());
+    const std::size_t last = static_cast<std::size_t>(stop - curve.time.begin());
+    if (first > 0)
+        --first; // what holds at `begin` began before it
+    if (first >= last)
+        return -1;
+    std::size_t best = first;
+    for (std::size_t entry = first; entry < last;) {
+        if (entry % kBlock == 0 && entry + kBlock <= last) {
+            if (const std::size_t block = m_largest[entry / kBlock]; m_total[block] > m_total[best])
+                best = block;
+            entry += kBlock;
+        } else {
+            if (m_total[entry] > m_total[best])
+                best = entry;
+            ++entry;
+        }
+    }
+    return static_cast<std::int64_t>(best);
+}
+
+} // namespace planloom

@@ -1,0 +1,69 @@
+#pragma once
+
+#include "engine/simulate/timeline.h"
+#include "widgets/timeline/time_axis.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace planloom {
+
+/// Rows [begin, end) of a timeline's spans: one stream of one device, in order of time, without overlaps.
+struct LaneRows {
+    std::size_t begin = 0;
+    std::size_t end = 0;
+    friend bool operator==(const LaneRows &, const LaneRows &) = default;
+};
+
+/// Sums over the spans before a row, so that the busy time of any run of rows is one subtraction.
+struct BusyBefore {
+    std::int64_t busy = 0; ///< Nanoseconds.
+    std::int64_t backward = 0; ///< Of it, in backward segments.
+    std::int64_t other = 0; ///< Of it, in segments that run once per step.
+};
+
+/// One rectangle to draw: a single span, or a run of spans too small to draw one by one.
+struct DrawRecord {
+    double x0 = 0; ///< Pixels; may lie outside the window.
+    double x1 = 0; ///< Above x0.
+    std::size_t row = 0; ///< The first span.
+    std::int32_t count = 1; ///< How many spans.
+    double busy = 1; ///< Share of [x0, x1) in which a span runs, in (0, 1].
+    friend bool operator==(const DrawRecord &, const DrawRecord &) = default;
+};
+
+/// Spans narrower than this are folded with their neighbours (Tracy's rule).
+constexpr double kFoldPixels = 3;
+
+/// What to draw of a lane between x = 0 and `width`: spans of at least `kFoldPixels` alone, smaller ones folded
+/// into runs of about that width. No time is lost: the sum over records of (x1 - x0) x busy is the busy time of the
+/// rows drawn.
+///
+/// O(width x log rows), whatever the number of spans. Appends to `records`, in order of x.
+void foldSpans(const SpanColumns &spans, const std::vector<BusyBefore> &before, LaneRows rows, const TimeAxis &axis,
+    double width, std::vector<DrawRecord> &records);
+
+/// The span that runs at time `nanoseconds`, else the nearest one within `slack` nanoseconds.
+/// @return rows.end if there is none. O(log rows)
+std::size_t spanAt(const SpanColumns &spans, LaneRows rows, double nanoseconds, double slack);
+
+/// A step function prepared for drawing: which entry is the largest in any stretch of time.
+class PeakIndex
+{
+public:
+    PeakIndex() = default;
+    explicit PeakIndex(const MemoryCurve &curve);
+
+    /// Index of the entry with the largest total that holds at some time in [begin, end); -1 if the curve is empty
+    /// or starts later. O(log + 64 + entries / 64)
+    std::int64_t largestIn(const MemoryCurve &curve, double begin, double end) const;
+    std::int64_t total(std::size_t entry) const { return m_total[entry]; }
+
+private:
+    static constexpr std::size_t kBlock = 64;
+    std::vector<std::int64_t> m_total; ///< By entry: bytes of all kinds.
+    std::vector<std::uint32_t> m_largest; ///< By block of kBlock entries: which one.
+};
+
+} // namespace planloom

@@ -1,0 +1,130 @@
+#include "widgets/timeline/timeline_scene.h"
+
+#include <algorithm>
+
+namespace planloom {
+
+namespace {
+
+SegmentKind segmentKindOf(const TimelineScene &scene, std::size_t row)
+{
+    const Segment *segment = scene.findSegment(row);
+    return segment ? segment->kind : SegmentKind::Forward;
+}
+
+std::vector<TimelineBlock> blocksOf(const TimelineScene &scene, LaneRows rows)
+{
+    const SpanColumns &spans = scene.timeline->spans;
+    std::vector<TimelineBlock> blocks;
+    std::int32_t segment = -1;
+    for (std::size_t row = rows.begin; row < rows.end; ++row) {
+        const std::int64_t end = spans.start[row] + spans.duration[row];
+        if (!blocks.empty() && spans.segment[row] == segment && spans.microBatch[row] == blocks.back().microBatch) {
+            blocks.back().end = end;
+            continue;
+        }
+        segment = spans.segment[row];
+        const Segment *found = scene.findSegment(row);
+        blocks.push_back({spans.start[row], end, found ? found->kind : SegmentKind::Forward,
+            found ? found->stage : StageId{}, spans.microBatch[row]});
+    }
+    return blocks;
+}
+
+DeviceLane laneOf(const TimelineScene &scene, std::int32_t device)
+{
+    const Timeline &timeline = *scene.timeline;
+    const std::size_t d = static_cast<std::size_t>(device);
+    DeviceLane lane;
+    lane.device = DeviceId{device};
+    const std::size_t begin = d + 1 < timeline.deviceBegin.size() ? timeline.deviceBegin[d] : 0;
+    const std::size_t end = d + 1 < timeline.deviceBegin.size() ? timeline.deviceBegin[d + 1] : 0;
+    const auto streams = timeline.spans.stream.begin();
+    const auto middle = std::partition_point(streams + static_cast<std::ptrdiff_t>(begin),
+        streams + static_cast<std::ptrdiff_t>(end), [](StreamKind kind) { return kind == StreamKind::Compute; });
+    lane.compute = {begin, static_cast<std::size_t>(middle - streams)};
+    lane.communication = {lane.compute.end, end};
+    lane.blocks = blocksOf(scene, lane.compute);
+    if (d < timeline.memory.size())
+        lane.memory = PeakIndex(timeline.memory[d]);
+    lane.symmetryClass = d < timeline.symmetryClass.size() ? timeline.symmetryClass[d] : -1;
+    lane.node = scene.cluster.nodeOf(lane.device);
+    for (const Segment &segment : scene.plan->devices[d].segments) {
+        if (segment.stage.valid() && !segment.instructions.empty()
+            && (segment.kind == SegmentKind::Forward || segment.kind == SegmentKind::Backward)) {
+            lane.stage = segment.stage.index;
+            break;
+        }
+    }
+    return lane;
+}
+
+} // namespace
+
+const Segment *TimelineScene::findSegment(std::size_t row) const
+{
+    const SpanColumns &spans = timeline->spans;
+    const auto device = static_cast<std::size_t>(spans.device[row]);
+    const auto segment = static_cast<std::size_t>(spans.segment[row]);
+    if (device >= plan->devices.size() || segment >= plan->devices[device].segments.size())
+        return nullptr;
+    return &plan->devices[device].segments[segment];
+}
+
+const Instruction *TimelineScene::findInstruction(std::size_t row) const
+{
+    const Segment *segment = findSegment(row);
+    const auto instruction = static_cast<std::size_t>(timeline->spans.instruction[row]);
+    if (!segment || instruction >= segment->instructions.size())
+        return nullptr;
+    return &segment->instructions[instruction];
+}
+
+OperatorId TimelineScene::operatorOf(std::size_t row) const
+{
+    const Instruction *instruction = findInstruction(row);
+    return instruction ? instruction->op : OperatorId{};
+}
+
+TimelineSceneSnapshot makeTimelineScene(
+    TimelineSnapshot timeline, std::shared_ptr<const ExecutionPlan> plan, Cluster cluster)
+{
+    auto scene = std::make_shared<TimelineScene>();
+    scene->timeline = std::move(timeline);
+    scene->plan = std::move(plan);
+    scene->cluster = std::move(cluster);
+    const SpanColumns &spans = scene->timeline->spans;
+    scene->before.reserve(spans.size() + 1);
+    BusyBefore sum;
+    for (std::size_t row = 0; row < spans.size(); ++row) {
+        scene->before.push_back(sum);
+        sum.busy += spans.duration[row];
+        const SegmentKind kind = segmentKindOf(*scene, row);
+        if (kind == SegmentKind::Backward)
+            sum.backward += spans.duration[row];
+        else if (kind == SegmentKind::Reduce || kind == SegmentKind::Optimizer || kind == SegmentKind::Prologue)
+            sum.other += spans.duration[row];
+        if (spans.stream[row] == StreamKind::Compute)
+            scene->longestSpan = std::max(scene->longestSpan, spans.duration[row]);
+    }
+    scene->before.push_back(sum);
+    for (std::size_t device = 0; device < scene->plan->devices.size(); ++device)
+        scene->lanes.push_back(laneOf(*scene, static_cast<std::int32_t>(device)));
+    for (const MemoryCurve &curve : scene->timeline->memory)
+        scene->largestPeak = std::max(scene->largestPeak, curve.peak.count);
+    return scene;
+}
+
+std::vector<std::size_t> rowsOf(const TimelineScene &scene, const std::vector<OperatorId> &operators)
+{
+    std::vector<std::size_t> rows;
+    if (operators.empty())
+        return rows;
+    for (std::size_t row = 0; row < scene.timeline->spans.size(); ++row) {
+        if (std::binary_search(operators.begin(), operators.end(), scene.operatorOf(row)))
+            rows.push_back(row);
+    }
+    return rows;
+}
+
+} // namespace planloom

@@ -1,0 +1,176 @@
+#include "widgets/timeline/timeline_text.h"
+
+#include "widgets/common/format.h"
+#include "widgets/timeline/timeline_layout.h"
+
+#include <algorithm>
+
+namespace planloom {
+
+namespace {
+
+std::string seconds(std::int64_t nanoseconds)
+{
+    return formatSeconds(static_cast<double>(nanoseconds) * 1e-9);
+}
+
+std::string wordOf(SegmentKind kind)
+{
+    switch (kind) {
+    case SegmentKind::Prologue:
+        return "once per step";
+    case SegmentKind::Forward:
+        return "forward";
+    case SegmentKind::Backward:
+        return "backward";
+    case SegmentKind::Transfer:
+        return "between stages";
+    case SegmentKind::Reduce:
+        return "gradients over replicas";
+    case SegmentKind::Optimizer:
+        return "optimizer step";
+    }
+    return {};
+}
+
+const DeviceProgram *programOf(const TimelineScene &scene, std::size_t row)
+{
+    const auto device = static_cast<std::size_t>(scene.timeline->spans.device[row]);
+    return device < scene.plan->devices.size() ? &scene.plan->devices[device] : nullptr;
+}
+
+} // namespace
+
+std::string labelOf(const TimelineBlock &block)
+{
+    switch (block.kind) {
+    case SegmentKind::Prologue:
+        return "Once";
+    case SegmentKind::Forward:
+        return "F" + std::to_string(block.microBatch);
+    case SegmentKind::Backward:
+        return "B" + std::to_string(block.microBatch);
+    case SegmentKind::Transfer:
+        return "T" + std::to_string(block.microBatch);
+    case SegmentKind::Reduce:
+        return "Gradients";
+    case SegmentKind::Optimizer:
+        return "Optimizer";
+    }
+    return {};
+}
+
+std::string labelOf(const TimelineScene &scene, std::size_t row)
+{
+    const Instruction *instruction = scene.findInstruction(row);
+    if (!instruction)
+        return {};
+    if (instruction->kind == InstructionKind::Kernel && instruction->op.valid()) {
+        const std::string name = shortName(scene.graph(), scene.graph().at(instruction->op));
+        return instruction->recompute ? "↻ " + name : name;
+    }
+    return nameOf(instruction->kind);
+}
+
+Bytes bytesOf(const TimelineScene &scene, std::size_t row)
+{
+    const Instruction *instruction = scene.findInstruction(row);
+    const DeviceProgram *program = programOf(scene, row);
+    Bytes sum;
+    if (!instruction || !program)
+        return sum;
+    const auto &buffers = instruction->outputs.empty() ? instruction->inputs : instruction->outputs;
+    for (const std::int32_t buffer : buffers) {
+        if (buffer >= 0 && static_cast<std::size_t>(buffer) < program->buffers.size())
+            sum += sizeOf(scene.graph(), program->buffers[static_cast<std::size_t>(buffer)]);
+    }
+    return sum;
+}
+
+std::vector<FactLine> factsOfSpan(const TimelineScene &scene, std::size_t row)
+{
+    const SpanColumns &spans = scene.timeline->spans;
+    const Instruction *instruction = scene.findInstruction(row);
+    const Segment *segment = scene.findSegment(row);
+    if (!instruction || !segment)
+        return {};
+    std::vector<FactLine> facts;
+    const Graph &graph = scene.graph();
+    const bool kernel = instruction->kind == InstructionKind::Kernel;
+    if (instruction->op.valid()) {
+        const Operator &op = graph.at(instruction->op);
+        facts.push_back({{}, kernel ? elided(op.name, 60) : nameOf(instruction->kind), -1});
+        facts.push_back({kernel ? "Operator" : "Serves", kernel ? nameOf(op.kind) : elided(op.name, 60), -1});
+    } else {
+        facts.push_back({{}, nameOf(instruction->kind), -1});
+    }
+    if (kernel) {
+        const auto &placed = scene.plan->placement[static_cast<std::size_t>(instruction->op.index)];
+        std::string what = instruction->recompute ? "runs again (recompute)" : wordOf(segment->kind);
+        if (placed.size() > 1)
+            what += ", part " + std::to_string(instruction->part + 1) + " of " + std::to_string(placed.size());
+        facts.push_back({"Runs", what, -1});
+    } else {
+        facts.push_back({"Part of", wordOf(segment->kind), -1});
+    }
+    if (scene.plan->microBatches > 1
+        && (segment->kind == SegmentKind::Forward || segment->kind == SegmentKind::Backward
+            || segment->kind == SegmentKind::Transfer)) {
+        facts.push_back({"Micro-batch",
+            std::to_string(spans.microBatch[row]) + " of " + std::to_string(scene.plan->microBatches), -1});
+    }
+    if (segment->stage.valid() && scene.plan->stageCount > 1)
+        facts.push_back({"Stage", std::to_string(segment->stage.index), -1});
+    if (instruction->peer.valid())
+        facts.push_back({"Peer", deviceWord(scene.cluster) + " " + std::to_string(instruction->peer.index), -1});
+    if (instruction->group >= 0 && static_cast<std::size_t>(instruction->group) < scene.plan->groups.size()) {
+        facts.push_back({"Group",
+            deviceWord(scene.cluster) + " "
+                + rangesOf(scene.plan->groups[static_cast<std::size_t>(instruction->group)]),
+            -1});
+    }
+    facts.push_back({"Start", seconds(spans.start[row]), -1});
+    facts.push_back({"Duration", seconds(spans.duration[row]), -1});
+    if (const Bytes bytes = bytesOf(scene, row); bytes.count > 0)
+        facts.push_back({kernel ? "Writes" : "Moves", formatBytes(bytes), -1});
+    return facts;
+}
+
+std::vector<FactLine> factsOfRun(const TimelineScene &scene, const DrawRecord &record)
+{
+    const SpanColumns &spans = scene.timeline->spans;
+    const std::size_t last = record.row + static_cast<std::size_t>(record.count) - 1;
+    return {{{}, formatCount(record.count) + " spans", -1},
+        {"From", labelOf(scene, record.row), -1},
+        {"To", labelOf(scene, last), -1},
+        {"Start", seconds(spans.start[record.row]), -1},
+        {"Busy", seconds(scene.before[last + 1].busy - scene.before[record.row].busy), -1},
+        {{}, "Zoom in to see them", -1}};
+}
+
+std::vector<FactLine> factsOfMemory(const TimelineScene &scene, const DeviceLane &lane, std::size_t entry)
+{
+    const MemoryCurve &curve = scene.timeline->memory[static_cast<std::size_t>(lane.device.index)];
+    std::vector<FactLine> facts{
+        {{}, "Memory at " + seconds(curve.time[entry]), -1}, {"In use", formatBytes({lane.memory.total(entry)}), -1}};
+    for (std::int32_t kind = kMemoryKindCount - 1; kind >= 0; --kind) {
+        const std::int64_t bytes = curve.bytes[entry][static_cast<std::size_t>(kind)];
+        if (bytes > 0)
+            facts.push_back({nameOf(static_cast<MemoryKind>(kind)), formatBytes({bytes}), kind});
+    }
+    facts.push_back({"Peak of the step", formatBytes(curve.peak), -1});
+    facts.push_back({"Capacity", formatBytes({static_cast<std::int64_t>(scene.cluster.device.memory.value)}), -1});
+    return facts;
+}
+
+std::vector<FactLine> factsOfBubble(const TimelineScene &scene, std::int64_t begin, std::int64_t end)
+{
+    const double step = std::max(static_cast<double>(scene.timeline->step.count()), 1.0);
+    const double share = 100 * static_cast<double>(end - begin) / step;
+    std::string percent = std::to_string(static_cast<int>(share * 10 + 0.5));
+    percent.insert(percent.size() - 1, percent.size() == 1 ? "0." : ".");
+    return {{{}, "Idle", -1}, {"Start", seconds(begin), -1}, {"Duration", seconds(end - begin), -1},
+        {"Of the step", percent + "%", -1}};
+}
+
+} // namespace planloom

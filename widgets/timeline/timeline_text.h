@@ -1,0 +1,40 @@
+#pragma once
+
+#include "widgets/timeline/timeline_scene.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace planloom {
+
+/// One line of a tooltip: what, and how much.
+struct FactLine {
+    std::string name{}; ///< Empty for a heading.
+    std::string value{};
+    std::int32_t memoryKind = -1; ///< Index of MemoryKind for its swatch; -1 for none.
+    friend bool operator==(const FactLine &, const FactLine &) = default;
+};
+
+/// "F0", "B3", "Optimizer", "Gradients", "Once": what is written on a block.
+std::string labelOf(const TimelineBlock &block);
+
+/// "c_attn", "all-reduce": what is written on a span.
+std::string labelOf(const TimelineScene &scene, std::size_t row);
+
+/// What is known of one span: operator, instruction, micro-batch, start, duration, bytes.
+std::vector<FactLine> factsOfSpan(const TimelineScene &scene, std::size_t row);
+
+/// What is known of a run of spans too small to draw.
+std::vector<FactLine> factsOfRun(const TimelineScene &scene, const DrawRecord &record);
+
+/// What lies in the memory of a lane at a time (the entry of its curve).
+std::vector<FactLine> factsOfMemory(const TimelineScene &scene, const DeviceLane &lane, std::size_t entry);
+
+/// An idle stretch of a compute stream.
+std::vector<FactLine> factsOfBubble(const TimelineScene &scene, std::int64_t begin, std::int64_t end);
+
+/// Bytes a communication instruction moves: those of its outputs, or inputs where it has none.
+Bytes bytesOf(const TimelineScene &scene, std::size_t row);
+
+} // namespace planloom
