@@ -59,6 +59,7 @@ private:
     std::int32_t persistentBuffer(TensorId tensor, DeviceId device, const IndexMask &box);
     void accumulate(TensorId tensor, DeviceId device, std::int32_t block, OperatorId op, const IndexMask &box,
         std::int32_t summand, std::int32_t buffer);
+    bool joinsAccumulators(TensorId tensor);
     Result<void> recomputeFor(OperatorId backward, std::int32_t block);
     Result<void> emitOptimizer(OperatorId id);
     Result<void> storeOutputs();
@@ -89,12 +90,13 @@ private:
     std::vector<std::vector<Persistent>> m_persistent; ///< By tensor.
     std::vector<std::vector<Persistent>> m_persistentBoxes; ///< By tensor: every box that is read, per device.
     std::vector<std::int32_t> m_blockOf; ///< By operator.
-    /// Accumulators of weight gradients by (tensor, device, box), with the summands they hold.
+    /// Accumulators of weight gradients by (tensor, device, box, and summand or -1 where one holds them all).
     struct Accumulator {
         std::int32_t buffer = -1;
         std::vector<std::int32_t> summands{};
     };
-    std::map<std::tuple<std::int32_t, std::int32_t, IndexMask>, Accumulator> m_accumulators{};
+    std::map<std::tuple<std::int32_t, std::int32_t, IndexMask, std::int32_t>, Accumulator> m_accumulators{};
+    std::map<std::int32_t, bool> m_joinsAccumulators{}; ///< By tensor, once asked.
     std::set<std::pair<std::int32_t, std::int32_t>> m_recomputed{}; ///< (group, stage)
     std::vector<BlockDependency> m_dependencies{};
 };
@@ -358,10 +360,38 @@ Result<std::vector<std::vector<std::int32_t>>> Lowering::gatherInputs(OperatorId
     return inputs;
 }
 
+/// Whether each device may add all its summands of a weight's gradient up in one accumulator: not if the sets that
+/// result would overlap without being equal, since such sums cannot be added to a whole any more.
+bool Lowering::joinsAccumulators(TensorId tensor)
+{
+    const auto [it, fresh] = m_joinsAccumulators.try_emplace(tensor.index, true);
+    if (!fresh)
+        return it->second;
+    std::map<std::pair<DeviceId, IndexMask>, std::set<std::int32_t>> sets;
+    for (const OperatorId producer : m_uses.producers[static_cast<std::size_t>(tensor.index)]) {
+        const auto o = static_cast<std::size_t>(producer.index);
+        for (std::size_t slot = 0; slot < m_graph.at(producer).outputs.size(); ++slot)
+            if (m_graph.at(producer).outputs[slot] == tensor)
+                for (const TransformedPart &part : m_transformed.operators[o])
+                    sets[{part.device, part.outputs[slot].index}].insert(
+                        m_transformed.summandBase[o][slot] + part.outputs[slot].value.index);
+    }
+    for (auto a = sets.begin(); a != sets.end(); ++a)
+        for (auto b = std::next(a); b != sets.end(); ++b) {
+            if (a->second == b->second || !intersection(a->first.second, b->first.second))
+                continue;
+            for (const std::int32_t summand : a->second)
+                if (b->second.count(summand) > 0)
+                    return it->second = false;
+        }
+    return true;
+}
+
 void Lowering::accumulate(TensorId tensor, DeviceId device, std::int32_t block, OperatorId op, const IndexMask &box,
     std::int32_t summand, std::int32_t buffer)
 {
-    Accumulator &accumulator = m_accumulators[{tensor.index, device.index, box}];
+    Accumulator &accumulator
+        = m_accumulators[{tensor.index, device.index, box, joinsAccumulators(tensor) ? -1 : summand}];
     const auto at = std::lower_bound(accumulator.summands.begin(), accumulator.summands.end(), summand);
     if (at != accumulator.summands.end() && *at == summand)
         return; // a replica on the same device made the same summand already
@@ -600,7 +630,7 @@ Result<ExecutionPlan> Lowering::run()
     for (std::size_t s = m_backward.size(); s-- > 0;)
         TRY_VOID(emitBlock(m_backward[s]));
     for (auto &[key, accumulator] : m_accumulators) {
-        const auto &[tensor, device, box] = key;
+        const auto &[tensor, device, box, joined] = key;
         const bool all = static_cast<std::int32_t>(accumulator.summands.size())
             == m_transformed.summandCount[static_cast<std::size_t>(tensor)];
         m_builder.setSummands(
