@@ -1,0 +1,138 @@
+#pragma once
+
+#include "engine/plan/complete.h"
+#include "engine/plan/table.h"
+
+#include <cstdint>
+#include <random>
+
+namespace planloom {
+
+/// How wild `randomTable` may be.
+struct RandomTableOptions {
+    double touched = 0.5; ///< Share of the forward operators that get a split and a place of their own.
+    bool recompute = true;
+    bool orders = true;
+};
+
+/// A table of arbitrary rows for `graph` on `devices` devices: splits along any dimension (even, uneven, nested,
+/// replicas, summands), any placement with several parts per device, micro-batches, schedules, recomputation,
+/// sharded optimizers, orders. Most tables are accepted; the rest must be refused with a reason.
+inline ConstraintTable randomTable(
+    const Graph &graph, std::int32_t devices, std::mt19937 &random, const RandomTableOptions &options = {})
+{
+    const auto below = [&random](std::int64_t n) {
+        return std::uniform_int_distribution<std::int64_t>(0, std::max<std::int64_t>(n - 1, 0))(random);
+    };
+    const auto chance = [&random](double p) { return std::bernoulli_distribution(p)(random); };
+    ConstraintTable table;
+    const auto add = [&table](Selector selector, Rule rule) {
+        table.rows.push_back(Row{.selector = std::move(selector), .rule = std::move(rule)});
+    };
+
+    std::vector<const Operator *> forward;
+    for (const Operator &op : graph.operators)
+        if (op.direction == Direction::Forward)
+            forward.push_back(&op);
+    const std::int64_t most = analyseBatch(graph).mostMicroBatches;
+    if (most > 1 && chance(0.5)) {
+        std::vector<std::int32_t> counts;
+        for (std::int32_t m = 2; m <= std::min<std::int64_t>(most, 8); ++m)
+            if (most % m == 0)
+                counts.push_back(m);
+        if (!counts.empty())
+            add(selectAll(), MicroBatchesRule{counts[static_cast<std::size_t>(below(static_cast<std::int64_t>(counts.size())))]});
+    }
+    if (chance(0.5))
+        add(selectAll(), ScheduleRule{static_cast<ScheduleKind>(below(3))});
+
+    // Either devices are dealt out anyhow, or contiguous runs of operators share a set of devices.
+    const bool anyhow = chance(0.5);
+    std::vector<DeviceId> run;
+    for (const Operator *op : forward) {
+        if (run.empty() || anyhow || chance(0.1)) {
+            run.clear();
+            const std::int64_t count = 1 + below(devices);
+            for (std::int64_t i = 0; i < count; ++i)
+                run.push_back(DeviceId{static_cast<std::int32_t>(below(devices))});
+        }
+        if (!chance(options.touched))
+            continue;
+        OpTransRule trans;
+        std::int64_t parts = 1;
+        std::vector<std::int64_t> left;
+        for (const Dimension &dimension : op->annotation.dimensions)
+            left.push_back(dimension.size);
+        const auto splittable = splittableDimensions(op->annotation);
+        for (int step = 0; step < 2 && parts <= 4; ++step) {
+            if (!chance(step == 0 ? 0.8 : 0.3))
+                continue;
+            SplitStep split;
+            const double kind = std::uniform_real_distribution<double>(0, 1)(random);
+            if (kind < 0.65 && !splittable.empty()) {
+                const auto d = static_cast<std::size_t>(splittable[static_cast<std::size_t>(below(static_cast<std::int64_t>(splittable.size())))]);
+                std::vector<std::int32_t> counts;
+                for (std::int32_t k = 2; k <= 4; ++k)
+                    if (left[d] % k == 0)
+                        counts.push_back(k);
+                split.dimension.name = op->annotation.dimensions[d].name;
+                if (left[d] >= 3 && step == 0 && (counts.empty() || chance(0.25))) {
+                    const std::int64_t first = 1 + below(left[d] - 1);
+                    split.sizes = {first, left[d] - first};
+                    split.parts = 2;
+                    left[d] = 1; // no nested split of uneven parts
+                } else if (!counts.empty()) {
+                    split.parts = counts[static_cast<std::size_t>(below(static_cast<std::int64_t>(counts.size())))];
+                    left[d] /= split.parts;
+                } else {
+                    continue;
+                }
+            } else if (kind < 0.85) {
+                split.kind = SplitKind::Replicate;
+                split.parts = 2;
+            } else if (!op->annotation.linearInputs.empty()) {
+                split.kind = SplitKind::Value;
+                split.parts = 2;
+            } else {
+                continue;
+            }
+            parts *= split.parts;
+            trans.steps.push_back(std::move(split));
+        }
+        const Selector self = selectSet({op->name});
+        if (!trans.steps.empty())
+            add(self, trans);
+        std::vector<DeviceId> places = run;
+        if (anyhow || chance(0.3)) {
+            places.clear();
+            for (std::int64_t i = 0; i < parts; ++i)
+                places.push_back(DeviceId{static_cast<std::int32_t>(below(devices))});
+        } else {
+            while (static_cast<std::int64_t>(places.size()) > 1
+                && parts % static_cast<std::int64_t>(places.size()) != 0
+                && static_cast<std::int64_t>(places.size()) % parts != 0)
+                places.pop_back();
+        }
+        add(self, OpAssignRule{.devices = std::move(places)});
+    }
+    if (options.recompute && chance(0.4)) {
+        std::vector<std::string> names;
+        for (const Operator *op : forward)
+            if (chance(0.3))
+                names.push_back(op->name);
+        if (!names.empty())
+            add(selectSet(std::move(names)), RecomputeRule{static_cast<RecomputePer>(below(3))});
+    }
+    if (chance(0.3))
+        add(selectAll(), OptimizerShardingRule{});
+    if (options.orders && chance(0.3) && forward.size() > 2) {
+        const auto a = below(static_cast<std::int64_t>(forward.size()));
+        const auto b = below(static_cast<std::int64_t>(forward.size()));
+        if (a != b)
+            add(selectSet({forward[static_cast<std::size_t>(a)]->name}),
+                OpOrderRule{selectSet({forward[static_cast<std::size_t>(b)]->name}), static_cast<std::int32_t>(below(3)) - 1});
+    }
+    return table;
+}
+
+} // namespace planloom
