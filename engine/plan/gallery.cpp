@@ -123,6 +123,11 @@ Result<void> checkBatch(const Graph &graph, const BatchInfo &batch, std::int64_t
         return wrongSpec(std::string(what) + " needs a batch dimension, the model has none"
             + (batch.limitedBy.empty() ? "" : ": " + batch.limitedBy));
     }
+    if (batch.size % parts != 0) {
+        return wrongSpec(std::string(what) + ": the mini-batch has " + std::to_string(batch.size) + " samples, which "
+                + std::to_string(parts) + " does not divide",
+            "use a number of replicas and micro-batches whose product divides the batch");
+    }
     for (std::size_t i = 0; i < graph.operators.size(); ++i) {
         const Operator &op = graph.operators[i];
         const std::int32_t identifier = batch.operatorDimension[i];

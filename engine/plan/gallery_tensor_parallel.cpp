@@ -12,6 +12,8 @@ namespace planloom {
 
 namespace {
 
+constexpr int kMostRounds = 4;
+
 /// A position that names the identifier: of the output if it has it, else of an input; the last dimension is -1.
 DimensionRef positionOf(const Operator &op, std::int32_t identifier)
 {
@@ -58,6 +60,17 @@ void appendRows(const SelectorIndex &index, const std::vector<OperatorId> &opera
     }
 }
 
+bool readsAny(const SelectorIndex &index, const Operator &op, const std::vector<bool> &marked)
+{
+    return std::any_of(op.inputs.begin(), op.inputs.end(), [&](TensorId input) {
+        if (!input.valid())
+            return false;
+        const auto &makers = index.uses().producers[static_cast<std::size_t>(input.index)];
+        return std::any_of(makers.begin(), makers.end(),
+            [&](OperatorId maker) { return static_cast<bool>(marked[static_cast<std::size_t>(maker.index)]); });
+    });
+}
+
 } // namespace
 
 Result<void> appendTensorParallel(const SelectorIndex &index, std::int32_t deviceCount, const std::string &axis,
@@ -81,24 +94,36 @@ Result<void> appendTensorParallel(const SelectorIndex &index, std::int32_t devic
     }
     appendRows(index, products, cut, axis, table);
 
-    TRY(const Completion completion, completePlan(index.snapshot(), deviceCount, table));
-    if (!completion.plan.graph) {
-        Error error = firstError(completion).value();
-        error.message = "tensor parallelism: " + error.message;
-        return error;
-    }
-    std::vector<OperatorId> missed;
-    for (std::size_t i = 0; i < graph.operators.size(); ++i) {
-        if (cut.identifier[i] < 0)
-            continue;
-        const auto &splits = completion.plan.decisions[i].partition.splits;
-        const bool follows = std::any_of(splits.begin(), splits.end(), [&](const Split &split) {
-            return split.axis == axis && split.kind == SplitKind::Dimension && split.dimension == cut.identifier[i];
-        });
-        if (!follows)
+    // Most other operators follow by default. Rows for those that do not: first where a region begins (with slices
+    // of whole values), since what comes behind may follow then.
+    for (int round = 0; round < kMostRounds; ++round) {
+        TRY(const Completion completion, completePlan(index.snapshot(), deviceCount, table));
+        if (!completion.plan.graph) {
+            Error error = firstError(completion).value();
+            error.message = "tensor parallelism: " + error.message;
+            return error;
+        }
+        std::vector<OperatorId> missed;
+        std::vector<bool> isMissed(graph.operators.size(), false);
+        std::vector<OperatorId> firsts;
+        for (std::size_t i = 0; i < graph.operators.size(); ++i) {
+            if (cut.identifier[i] < 0)
+                continue;
+            const auto &splits = completion.plan.decisions[i].partition.splits;
+            isMissed[i] = std::none_of(splits.begin(), splits.end(), [&](const Split &split) {
+                return split.axis == axis && split.kind == SplitKind::Dimension
+                    && split.dimension == cut.identifier[i];
+            });
+            if (!isMissed[i])
+                continue;
             missed.push_back({static_cast<std::int32_t>(i)});
+            if (!readsAny(index, graph.operators[i], isMissed))
+                firsts.push_back(missed.back());
+        }
+        if (missed.empty())
+            break;
+        appendRows(index, round + 1 < kMostRounds ? firsts : missed, cut, axis, table);
     }
-    appendRows(index, missed, cut, axis, table);
     return {};
 }
 

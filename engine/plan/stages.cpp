@@ -10,7 +10,8 @@ namespace {
 
 constexpr std::int32_t kMostRuns = 64;
 
-/// By operator: forward, not named by a stage (or place) row, and no operator it depends on is named by such a row either.
+/// By operator: forward, named by no place row (by no stage row, and without weights, if those count), and so are
+/// all operators it depends on.
 std::vector<bool> freeOperators(const CompletionState &state, bool byStageRows)
 {
     const Graph &graph = state.graph();
@@ -24,6 +25,7 @@ std::vector<bool> freeOperators(const CompletionState &state, bool byStageRows)
         for (const TensorId input : op.inputs) {
             if (!input.valid())
                 continue;
+            none = none && !(byStageRows && graph.at(input).role == TensorRole::Weight);
             for (const OperatorId maker : state.index.uses().producers[static_cast<std::size_t>(input.index)])
                 none = none && isFree[static_cast<std::size_t>(maker.index)];
         }

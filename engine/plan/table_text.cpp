@@ -403,7 +403,7 @@ TableText readTable(std::string_view text)
         const std::size_t end = text.find('\n');
         std::string_view line = text.substr(0, end);
         text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-        if (!line.empty() && line.back() == '\r')
+        while (!line.empty() && line.back() == '\r')
             line.remove_suffix(1);
         const std::size_t hash = noteStart(line);
         const std::string_view content = line.substr(0, hash);
