@@ -35,7 +35,8 @@ Result<Cluster> clusterFromFile(const std::string &path)
         return Error{ErrorCode::Io, "the cluster file cannot be read: " + failure.message(), {}, path};
     if (size > kMostFileBytes)
         return Error{ErrorCode::ResourceLimit,
-            "a cluster file has at most " + std::to_string(kMostFileBytes) + " bytes, this one has " + std::to_string(size),
+            "a cluster file has at most " + std::to_string(kMostFileBytes) + " bytes, this one has "
+                + std::to_string(size),
             {}, path};
     std::ifstream stream(path, std::ios::binary);
     std::string text(static_cast<std::size_t>(size), '\0');
@@ -66,7 +67,8 @@ Result<Cluster> clusterNamed(std::string_view nameOrPath)
         const std::string_view digits = nameOrPath.substr(colon + 1);
         std::int32_t count = 0;
         const auto [end, failure] = std::from_chars(digits.data(), digits.data() + digits.size(), count);
-        if (failure != std::errc{} || end != digits.data() + digits.size() || count < 1 || count > kMostDevices)
+        if (failure != std::errc{} || end != digits.data() + digits.size() || count < 1
+            || count > kMostDevices)
             return Error{ErrorCode::InvalidInput,
                 "expected a number of devices from 1 to " + std::to_string(kMostDevices) + ", found \""
                     + std::string(digits.substr(0, 60)) + "\"",
@@ -75,7 +77,8 @@ Result<Cluster> clusterNamed(std::string_view nameOrPath)
         cluster.name = std::string(name) + ":" + std::to_string(count);
         return cluster;
     }
-    return Error{ErrorCode::NotFound, "there is no cluster profile \"" + std::string(name.substr(0, 60)) + "\"",
+    return Error{ErrorCode::NotFound,
+        "there is no cluster profile \"" + std::string(name.substr(0, 60)) + "\"",
         "known are " + listOfNames() + "; or give a file that ends in .json", where};
 }
 

@@ -15,8 +15,7 @@ using Json = nlohmann::json;
 
 enum class Limit { NonNegative, Positive, Share };
 
-template<typename Owner>
-struct Figure {
+template<typename Owner> struct Figure {
     const char *name;
     Sourced Owner::*member;
     Limit limit;
@@ -53,7 +52,8 @@ constexpr std::array<std::pair<const char *, LinkArchitecture>, 6> kArchitecture
 
 Error wrong(std::string pointer, std::string message, std::string advice = {})
 {
-    return {ErrorCode::InvalidInput, std::move(message), std::move(advice), pointer.empty() ? "/" : std::move(pointer)};
+    return {ErrorCode::InvalidInput, std::move(message), std::move(advice),
+        pointer.empty() ? "/" : std::move(pointer)};
 }
 
 /// Reads the members of one object, each once; `finish` complains of those nobody asked for.
@@ -99,7 +99,8 @@ public:
         const bool fits = value->is_number_integer() && *value >= 1 && *value <= kMostDevices;
         if (!fits)
             return wrong(at(name),
-                "expected a whole number from 1 to " + std::to_string(kMostDevices) + ", found " + brief(*value));
+                "expected a whole number from 1 to " + std::to_string(kMostDevices) + ", found "
+                    + brief(*value));
         return value->get<std::int32_t>();
     }
 
@@ -112,12 +113,14 @@ public:
         if (!number->is_number())
             return wrong(reader.at("value"), std::string("expected a number, found ") + number->type_name());
         figure.value = number->get<double>();
-        if (!std::isfinite(figure.value) || figure.value < 0 || (limit != Limit::NonNegative && figure.value == 0)
+        if (!std::isfinite(figure.value) || figure.value < 0
+            || (limit != Limit::NonNegative && figure.value == 0)
             || (limit == Limit::Share && figure.value > 1)) {
             const char *range = limit == Limit::Share ? "above 0 and at most 1"
                 : limit == Limit::Positive            ? "above 0"
                                                       : "of at least 0";
-            return wrong(reader.at("value"), std::string("expected a number ") + range + ", found " + brief(*number));
+            return wrong(
+                reader.at("value"), std::string("expected a number ") + range + ", found " + brief(*number));
         }
         TRY(figure.source, reader.text("source"));
         TRY_VOID(reader.finish());
@@ -145,7 +148,11 @@ public:
     }
 
 private:
-    ObjectReader(const Json &value, std::string pointer) : m_value(&value), m_pointer(std::move(pointer)) { }
+    ObjectReader(const Json &value, std::string pointer)
+        : m_value(&value)
+        , m_pointer(std::move(pointer))
+    {
+    }
 
     const Json *m_value;
     std::string m_pointer;
@@ -211,7 +218,8 @@ Result<Cluster> clusterFromJson(std::string_view text, std::optional<std::int32_
     try {
         document = Json::parse(text.begin(), text.end());
     } catch (const nlohmann::json::exception &failure) { // Also numbers out of range.
-        return Error{ErrorCode::InvalidInput, std::string("the cluster is not JSON: ") + failure.what(), {}, "/"};
+        return Error{
+            ErrorCode::InvalidInput, std::string("the cluster is not JSON: ") + failure.what(), {}, "/"};
     }
     TRY(ObjectReader reader, ObjectReader::open(document, ""));
     TRY(const std::string format, reader.text("format"));

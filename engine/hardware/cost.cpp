@@ -33,7 +33,8 @@ double sharedMemorySeconds(const Interconnect &links, CollectiveKind kind, doubl
     return phases * links.intraLatency.value + ringBytes(kind, bytes, n) / links.intraBandwidth.value;
 }
 
-/// Each member sends its own chunk to every peer at once; what leaves the node takes its share of the network.
+/// Each member sends its own chunk to every peer at once; what leaves the node takes its share of the
+/// network.
 double allToAllSeconds(const Interconnect &links, double bytes, GroupShape shape)
 {
     const double n = shape.ranks;
@@ -70,10 +71,11 @@ double matrixFlops(const DeviceModel &device, DataType dataType)
 
 } // namespace
 
-double operatorSeconds(const DeviceModel &device, OperatorCategory category, const Work &work, DataType dataType)
+double operatorSeconds(
+    const DeviceModel &device, OperatorCategory category, const Work &work, DataType dataType)
 {
     const bool product = category == OperatorCategory::Product || category == OperatorCategory::Recurrent;
-    const double rate = product ? matrixFlops(device, dataType) * device.productEfficiency.value
+    const double rate = product         ? matrixFlops(device, dataType) * device.productEfficiency.value
         : dataType == DataType::Float64 ? matrixFlops(device, dataType)
                                         : device.float32Flops.value;
     const double computing = work.flops / rate;
@@ -84,7 +86,8 @@ double operatorSeconds(const DeviceModel &device, OperatorCategory category, con
 double copySeconds(const DeviceModel &device, Bytes bytes)
 {
     const double touched = 2.0 * static_cast<double>(bytes.count); // Read and written.
-    return touched / (device.memoryBandwidth.value * device.memoryEfficiency.value) + device.launchLatency.value;
+    return touched / (device.memoryBandwidth.value * device.memoryEfficiency.value)
+        + device.launchLatency.value;
 }
 
 double collectiveSeconds(const Interconnect &links, CollectiveKind kind, Bytes bytes, GroupShape shape)
@@ -102,7 +105,8 @@ double collectiveSeconds(const Interconnect &links, CollectiveKind kind, Bytes b
     return fastestCollective(links, kind, shape, bytes).seconds;
 }
 
-double collectiveSeconds(const Cluster &cluster, CollectiveKind kind, Bytes bytes, const std::vector<DeviceId> &members)
+double collectiveSeconds(
+    const Cluster &cluster, CollectiveKind kind, Bytes bytes, const std::vector<DeviceId> &members)
 {
     if (members.size() < 2)
         return 0;

@@ -43,7 +43,8 @@ struct ArchitectureLimits {
 };
 constexpr ArchitectureLimits kVolta{{39, 39, 20.4}, {20, 20, 20}, {20, 20, 20}, {26.5, 18.5, 10}, 0};
 constexpr ArchitectureLimits kAmpere{{87.7, 22.5, 19}, {20, 20, 20}, {20, 20, 20}, {24, 23.6, 17.8}, 0};
-constexpr ArchitectureLimits kHopper{{141, 45, 35}, {36.7, 36.7, 36.7}, {36.7, 36.7, 29}, {38.7, 41.4, 36}, 0.85};
+constexpr ArchitectureLimits kHopper{
+    {141, 45, 35}, {36.7, 36.7, 36.7}, {36.7, 36.7, 29}, {38.7, 41.4, 36}, 0.85};
 constexpr ArchitectureLimits kBlackwell{
     {282, 90, 70}, {73.4, 73.4, 73.4}, {73.4, 73.4, 58}, {70, 42.8, 24}, 0.74};
 
@@ -95,7 +96,8 @@ int stepsOf(CollectiveKind kind, std::int32_t ranks)
     }
 }
 
-CollectiveCost ringCost(const Interconnect &links, CollectiveKind kind, CollectiveProtocol protocol, GroupShape shape)
+CollectiveCost ringCost(
+    const Interconnect &links, CollectiveKind kind, CollectiveProtocol protocol, GroupShape shape)
 {
     const auto p = static_cast<std::size_t>(protocol);
     const ArchitectureLimits &limits = limitsOf(links.architecture);
@@ -160,7 +162,8 @@ CollectiveCost patCost(const Interconnect &links, GroupShape shape)
 
 const char *nameOf(CollectiveAlgorithm algorithm)
 {
-    static constexpr std::array<const char *, kCollectiveAlgorithmCount> kNames{"ring", "tree", "NVLS", "PAT"};
+    static constexpr std::array<const char *, kCollectiveAlgorithmCount> kNames{
+        "ring", "tree", "NVLS", "PAT"};
     return kNames[static_cast<std::size_t>(algorithm)];
 }
 
@@ -178,7 +181,8 @@ GroupShape groupShape(const Cluster &cluster, const std::vector<DeviceId> &membe
         nodes.push_back(cluster.nodeOf(member));
     std::sort(nodes.begin(), nodes.end());
     const auto distinct = std::unique(nodes.begin(), nodes.end()) - nodes.begin();
-    return {static_cast<std::int32_t>(members.size()), static_cast<std::int32_t>(std::max<std::ptrdiff_t>(distinct, 1))};
+    return {static_cast<std::int32_t>(members.size()),
+        static_cast<std::int32_t>(std::max<std::ptrdiff_t>(distinct, 1))};
 }
 
 double busBandwidth(const Interconnect &links, GroupShape shape)
@@ -221,8 +225,8 @@ std::optional<CollectiveCost> collectiveCost(const Interconnect &links, Collecti
     return std::nullopt;
 }
 
-std::optional<double> collectiveTime(const Interconnect &links, CollectiveKind kind, CollectiveAlgorithm algorithm,
-    CollectiveProtocol protocol, GroupShape shape, Bytes bytes)
+std::optional<double> collectiveTime(const Interconnect &links, CollectiveKind kind,
+    CollectiveAlgorithm algorithm, CollectiveProtocol protocol, GroupShape shape, Bytes bytes)
 {
     auto cost = collectiveCost(links, kind, algorithm, protocol, shape);
     if (!cost)
@@ -230,7 +234,8 @@ std::optional<double> collectiveTime(const Interconnect &links, CollectiveKind k
     if (algorithm == CollectiveAlgorithm::Tree) {
         const int size = log2Floor(bytes.count / 64);
         if (size < kTreeCorrectionSizes)
-            cost->bandwidth *= kTreeCorrection[static_cast<std::size_t>(protocol)][static_cast<std::size_t>(size)];
+            cost->bandwidth *=
+                kTreeCorrection[static_cast<std::size_t>(protocol)][static_cast<std::size_t>(size)];
     }
     if (algorithm == CollectiveAlgorithm::Ring && protocol == CollectiveProtocol::Simple && shape.nodes > 1
         && kind == CollectiveKind::AllReduce
@@ -239,7 +244,8 @@ std::optional<double> collectiveTime(const Interconnect &links, CollectiveKind k
     return cost->latency + static_cast<double>(bytes.count) / cost->bandwidth;
 }
 
-CollectiveChoice fastestCollective(const Interconnect &links, CollectiveKind kind, GroupShape shape, Bytes bytes)
+CollectiveChoice fastestCollective(
+    const Interconnect &links, CollectiveKind kind, GroupShape shape, Bytes bytes)
 {
     CollectiveChoice best{.seconds = std::numeric_limits<double>::infinity()};
     for (int a = 0; a < kCollectiveAlgorithmCount; ++a) {

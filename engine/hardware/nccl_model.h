@@ -39,20 +39,21 @@ struct CollectiveCost {
     double bandwidth = 0; ///< Bytes/s of algorithm bandwidth (bytes of the collective over its time).
 };
 
-/// Bytes/s at which data can stream through every member at once: the link inside a node, or the group's fair share
-/// of the node's network if it spans nodes and that is less.
+/// Bytes/s at which data can stream through every member at once: the link inside a node, or the group's fair
+/// share of the node's network if it spans nodes and that is less.
 double busBandwidth(const Interconnect &links, GroupShape shape);
 
-/// Latency and bandwidth of one algorithm and protocol, by NCCL 2.28's tuning model (src/graph/tuning.cc; constants
-/// in runtime-facts.md, section 5). Without the corrections that depend on the size; see `collectiveTime`.
+/// Latency and bandwidth of one algorithm and protocol, by NCCL 2.28's tuning model (src/graph/tuning.cc;
+/// constants in runtime-facts.md, section 5). Without the corrections that depend on the size; see
+/// `collectiveTime`.
 /// @return nothing where NCCL does not offer the combination (also for SendRecv and AllToAll)
 std::optional<CollectiveCost> collectiveCost(const Interconnect &links, CollectiveKind kind,
     CollectiveAlgorithm algorithm, CollectiveProtocol protocol, GroupShape shape);
 
-/// Seconds of one algorithm and protocol, with NCCL's corrections for medium sizes (trees) and for the plateau of
-/// rings over several nodes. @return nothing where NCCL does not offer the combination
-std::optional<double> collectiveTime(const Interconnect &links, CollectiveKind kind, CollectiveAlgorithm algorithm,
-    CollectiveProtocol protocol, GroupShape shape, Bytes bytes);
+/// Seconds of one algorithm and protocol, with NCCL's corrections for medium sizes (trees) and for the
+/// plateau of rings over several nodes. @return nothing where NCCL does not offer the combination
+std::optional<double> collectiveTime(const Interconnect &links, CollectiveKind kind,
+    CollectiveAlgorithm algorithm, CollectiveProtocol protocol, GroupShape shape, Bytes bytes);
 
 /// The fastest choice.
 struct CollectiveChoice {
@@ -61,7 +62,8 @@ struct CollectiveChoice {
     double seconds = 0;
 };
 /// For AllReduce, AllGather, ReduceScatter and Broadcast over at least two ranks.
-CollectiveChoice fastestCollective(const Interconnect &links, CollectiveKind kind, GroupShape shape, Bytes bytes);
+CollectiveChoice fastestCollective(
+    const Interconnect &links, CollectiveKind kind, GroupShape shape, Bytes bytes);
 
 /// `collectiveSeconds` by the shape of the group alone, which is all that it depends on. Any kind, any shape.
 double collectiveSeconds(const Interconnect &links, CollectiveKind kind, Bytes bytes, GroupShape shape);

@@ -8,7 +8,8 @@ namespace {
 
 void append(std::string &key, std::int64_t value)
 {
-    key.append(reinterpret_cast<const char *>(&value), sizeof value); // The key is only compared in this process.
+    key.append(
+        reinterpret_cast<const char *>(&value), sizeof value); // The key is only compared in this process.
 }
 
 /// All that the duration of a local instruction depends on.
@@ -80,7 +81,8 @@ CompiledProgram ProgramCompiler::compile(const Symmetry &symmetry, std::int32_t 
     const auto &slots = symmetry.slots[static_cast<std::size_t>(device)];
     for (std::size_t s = 0; s < slots.size(); ++s) {
         const Channel &channel = symmetry.channels[static_cast<std::size_t>(slots[s])];
-        (channel.group >= 0 ? slotOfGroup[channel.group] : slotOfTag[channel.tag]) = static_cast<std::int32_t>(s);
+        (channel.group >= 0 ? slotOfGroup[channel.group] : slotOfTag[channel.tag]) =
+            static_cast<std::int32_t>(s);
     }
 
     const auto appendOperands = [&](const std::vector<std::int32_t> &buffers) {
@@ -107,7 +109,8 @@ CompiledProgram ProgramCompiler::compile(const Symmetry &symmetry, std::int32_t 
             entry.origin = static_cast<std::int32_t>(i);
             entry.kind = instruction.kind;
             entry.stream = streamOf(instruction.kind);
-            entry.paired = instruction.kind == InstructionKind::Send || instruction.kind == InstructionKind::Recv;
+            entry.paired =
+                instruction.kind == InstructionKind::Send || instruction.kind == InstructionKind::Recv;
             entry.inputBegin = static_cast<std::int32_t>(compiled.operands.size());
             appendOperands(instruction.inputs);
             entry.outputBegin = static_cast<std::int32_t>(compiled.operands.size());

@@ -10,8 +10,8 @@
 
 namespace planloom {
 
-/// Where a buffer's state lies: instances of per-micro-batch buffers are `local` within each micro-batch's window,
-/// the others have one place for the step.
+/// Where a buffer's state lies: instances of per-micro-batch buffers are `local` within each micro-batch's
+/// window, the others have one place for the step.
 struct BufferSlot {
     std::int32_t index = 0;
     bool perMicroBatch = false;
@@ -19,7 +19,8 @@ struct BufferSlot {
 
 /// An instruction made ready for the event loop; buffers lie in [begin, end) of the program's `operands`.
 struct CompiledInstruction {
-    std::int64_t duration = 0; ///< Nanoseconds. Of communication: what the collective takes once all are there.
+    std::int64_t duration =
+        0; ///< Nanoseconds. Of communication: what the collective takes once all are there.
     std::int64_t firstDuration = 0; ///< Accumulate into nothing.
     std::int64_t bytes = 0; ///< Communication: as `collectiveSeconds` takes them.
     std::int32_t channel = -1; ///< Channel class; -1 for compute.
@@ -43,7 +44,8 @@ struct CompiledProgram {
     std::int32_t perMicroBatchCount = 0;
     std::int32_t singleCount = 0;
     std::vector<std::int32_t> operands{}; ///< Buffers.
-    std::vector<CompiledInstruction> instructions{}; ///< Of all segments, one after the other; no hidden stores.
+    std::vector<CompiledInstruction>
+        instructions{}; ///< Of all segments, one after the other; no hidden stores.
     std::vector<std::int32_t> segmentBegin{}; ///< One more entry at the end.
     std::vector<ScheduleEntry> schedule{};
     std::int64_t computeCount = 0; ///< Instructions of the unrolled schedule, by stream.

@@ -38,13 +38,14 @@ Nanoseconds toNanoseconds(double seconds)
 
 bool dies(const Instruction &instruction, std::int32_t buffer)
 {
-    return std::find(instruction.deaths.begin(), instruction.deaths.end(), buffer) != instruction.deaths.end();
+    return std::find(instruction.deaths.begin(), instruction.deaths.end(), buffer)
+        != instruction.deaths.end();
 }
 
 /// Local shape of slot `slot`: its buffer's, or what the partition gives it where no buffer is kept.
 TensorType slotType(const ExecutionPlan &plan, const DeviceProgram &program, const Instruction &instruction,
-    const std::vector<TensorId> &tensors, const std::vector<std::int32_t> &buffers, std::size_t slot, bool output,
-    DataType precision)
+    const std::vector<TensorId> &tensors, const std::vector<std::int32_t> &buffers, std::size_t slot,
+    bool output, DataType precision)
 {
     const Graph &graph = *plan.graph;
     const TensorId tensor = tensors[slot];
@@ -57,8 +58,8 @@ TensorType slotType(const ExecutionPlan &plan, const DeviceProgram &program, con
     if (!output || op >= plan.partitions.size())
         return {};
     const auto outer = microBatchRanges(plan.batch, graph, instruction.op, 0, plan.microBatches);
-    const TensorView view
-        = outputView(graph, graph.at(instruction.op), plan.partitions[op], instruction.part, slot, outer);
+    const TensorView view =
+        outputView(graph, graph.at(instruction.op), plan.partitions[op], instruction.part, slot, outer);
     return {type, shapeOf(view.index)};
 }
 
@@ -72,13 +73,15 @@ double kernelSeconds(const ExecutionPlan &plan, const DeviceProgram &program, co
         precision = DataType::Float32;
     std::vector<TensorType> inputs(op.inputs.size()), outputs(op.outputs.size());
     for (std::size_t slot = 0; slot < inputs.size(); ++slot)
-        inputs[slot] = slotType(plan, program, instruction, op.inputs, instruction.inputs, slot, false, precision);
+        inputs[slot] =
+            slotType(plan, program, instruction, op.inputs, instruction.inputs, slot, false, precision);
     for (std::size_t slot = 0; slot < outputs.size(); ++slot)
-        outputs[slot] = slotType(plan, program, instruction, op.outputs, instruction.outputs, slot, true, precision);
+        outputs[slot] =
+            slotType(plan, program, instruction, op.outputs, instruction.outputs, slot, true, precision);
     DataType dataType = narrowed(DataType::Float32, precision);
     for (const auto *list : {&inputs, &outputs}) {
-        const auto floating = std::find_if(
-            list->begin(), list->end(), [](const TensorType &type) { return isFloating(type.dataType) && !type.shape.empty(); });
+        const auto floating = std::find_if(list->begin(), list->end(),
+            [](const TensorType &type) { return isFloating(type.dataType) && !type.shape.empty(); });
         if (floating != list->end()) {
             dataType = floating->dataType;
             break;
@@ -183,8 +186,8 @@ Bytes ringBytesSent(CollectiveKind kind, Bytes bytes, std::int32_t ranks, std::i
     return bytes;
 }
 
-LocalDuration localDuration(const ExecutionPlan &plan, const DeviceProgram &program, const Instruction &instruction,
-    const CostModel &costs, DataType precision)
+LocalDuration localDuration(const ExecutionPlan &plan, const DeviceProgram &program,
+    const Instruction &instruction, const CostModel &costs, DataType precision)
 {
     const auto bytesAt = [&](const std::vector<std::int32_t> &buffers, std::size_t slot) {
         const bool there = slot < buffers.size() && buffers[slot] >= 0;

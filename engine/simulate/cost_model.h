@@ -20,9 +20,9 @@ struct CostModel {
 /// The cluster's own: `operatorSeconds`, `collectiveSeconds`, `copySeconds`. Keeps a copy of `cluster`.
 CostModel costModelOf(const Cluster &cluster);
 
-/// Bytes of one instance of `buffer` in memory under `precision` (see SimulateOptions): floating activations, inputs
-/// and communication buffers count as half precision where that is chosen; weights, optimizer state and the
-/// gradients that accumulate keep their own.
+/// Bytes of one instance of `buffer` in memory under `precision` (see SimulateOptions): floating activations,
+/// inputs and communication buffers count as half precision where that is chosen; weights, optimizer state
+/// and the gradients that accumulate keep their own.
 Bytes memoryOf(const Graph &graph, const BufferInfo &buffer, DataType precision);
 
 /// Bytes of `buffer` when it is computed with or sent: every floating tensor counts under `precision`.
@@ -32,7 +32,8 @@ Bytes trafficOf(const Graph &graph, const BufferInfo &buffer, DataType precision
 std::optional<CollectiveKind> collectiveOf(InstructionKind kind);
 
 /// Bytes of a communication instruction as `collectiveSeconds` takes them.
-Bytes collectiveBytes(const Graph &graph, const DeviceProgram &program, const Instruction &instruction, DataType precision);
+Bytes collectiveBytes(
+    const Graph &graph, const DeviceProgram &program, const Instruction &instruction, DataType precision);
 
 /// Bytes that member `position` of `ranks` sends in one collective, by the ring algorithm.
 Bytes ringBytesSent(CollectiveKind kind, Bytes bytes, std::int32_t ranks, std::int32_t position);
@@ -42,7 +43,7 @@ struct LocalDuration {
     Nanoseconds usual{};
     Nanoseconds first{}; ///< Accumulate that finds nothing yet copies instead of adding.
 };
-LocalDuration localDuration(const ExecutionPlan &plan, const DeviceProgram &program, const Instruction &instruction,
-    const CostModel &costs, DataType precision);
+LocalDuration localDuration(const ExecutionPlan &plan, const DeviceProgram &program,
+    const Instruction &instruction, const CostModel &costs, DataType precision);
 
 } // namespace planloom

@@ -41,7 +41,8 @@ struct Meeting {
 class EventLoop
 {
 public:
-    EventLoop(const std::vector<CompiledProgram> &programs, const Symmetry &symmetry, std::int32_t microBatches)
+    EventLoop(
+        const std::vector<CompiledProgram> &programs, const Symmetry &symmetry, std::int32_t microBatches)
         : m_programs(programs)
         , m_symmetry(symmetry)
         , m_microBatches(microBatches)
@@ -119,11 +120,11 @@ private:
             ends.clear();
             for (const Channel::Member &member : channel.members) {
                 state.complete = state.complete && member.slot >= 0;
-                ends.emplace_back(m_symmetry.deviceClass[static_cast<std::size_t>(member.device)], member.slot);
+                ends.emplace_back(
+                    m_symmetry.deviceClass[static_cast<std::size_t>(member.device)], member.slot);
             }
             std::sort(ends.begin(), ends.end());
-            state.expected
-                = static_cast<std::int32_t>(std::unique(ends.begin(), ends.end()) - ends.begin());
+            state.expected = static_cast<std::int32_t>(std::unique(ends.begin(), ends.end()) - ends.begin());
             state.meetingBegin = meetings;
             meetings += channel.group >= 0 ? 1 : m_microBatches;
         }
@@ -160,22 +161,24 @@ private:
                     return Error{ErrorCode::Cancelled, "the simulation was stopped"};
             }
             for (; state.instruction < end; ++state.instruction) {
-                const CompiledInstruction &instruction
-                    = program.instructions[static_cast<std::size_t>(state.instruction)];
+                const CompiledInstruction &instruction =
+                    program.instructions[static_cast<std::size_t>(state.instruction)];
                 std::int64_t arrival = state.free[static_cast<std::size_t>(instruction.stream)];
                 for (std::int32_t k = instruction.inputBegin; k < instruction.outputBegin; ++k) {
-                    const std::int64_t there
-                        = bufferOf(state, program.operands[static_cast<std::size_t>(k)], entry.microBatch).there;
+                    const std::int64_t there =
+                        bufferOf(state, program.operands[static_cast<std::size_t>(k)], entry.microBatch)
+                            .there;
                     if (there == kAbsent)
                         return unreadable(c);
                     arrival = std::max(arrival, there);
                 }
                 bool first = true;
                 for (std::int32_t k = instruction.outputBegin; k < instruction.deathBegin; ++k) {
-                    const BufferState &buffer
-                        = bufferOf(state, program.operands[static_cast<std::size_t>(k)], entry.microBatch);
+                    const BufferState &buffer =
+                        bufferOf(state, program.operands[static_cast<std::size_t>(k)], entry.microBatch);
                     first = buffer.there == kAbsent;
-                    arrival = std::max({arrival, buffer.there, buffer.read}); // Others may still write or read it.
+                    arrival =
+                        std::max({arrival, buffer.there, buffer.read}); // Others may still write or read it.
                 }
                 if (instruction.channel >= 0) {
                     TRY(const bool met, meet(c, instruction, entry.microBatch, arrival, ready));
@@ -191,13 +194,13 @@ private:
         return {};
     }
 
-    /// Class `c` comes to a channel at `arrival`. True if it was the last: the meeting's time is then in its state.
+    /// Class `c` comes to a channel at `arrival`. True if it was the last: the meeting's time is then in its
+    /// state.
     Result<bool> meet(std::int32_t c, const CompiledInstruction &instruction, std::int32_t microBatch,
         std::int64_t arrival, std::vector<std::int32_t> &ready)
     {
         const ChannelState &channel = m_channels[static_cast<std::size_t>(instruction.channel)];
-        const auto m
-            = static_cast<std::size_t>(channel.meetingBegin + (instruction.paired ? microBatch : 0));
+        const auto m = static_cast<std::size_t>(channel.meetingBegin + (instruction.paired ? microBatch : 0));
         Meeting &meeting = m_meetings[m];
         if (meeting.arrived > 0 && !instruction.paired
             && (meeting.kind != instruction.kind || meeting.microBatch != microBatch))
@@ -231,7 +234,8 @@ private:
     {
         DeviceState &state = m_states[static_cast<std::size_t>(c)];
         const CompiledProgram &program = *state.program;
-        const CompiledInstruction &instruction = program.instructions[static_cast<std::size_t>(state.instruction)];
+        const CompiledInstruction &instruction =
+            program.instructions[static_cast<std::size_t>(state.instruction)];
         const ScheduleEntry entry = program.schedule[state.entry];
         DeviceTrace &trace = m_traces[static_cast<std::size_t>(c)];
         const std::int64_t end = start + duration;
@@ -246,8 +250,8 @@ private:
         spans.duration.push_back(duration);
 
         for (std::int32_t k = instruction.inputBegin; k < instruction.outputBegin; ++k) {
-            BufferState &buffer
-                = bufferOf(state, program.operands[static_cast<std::size_t>(k)], entry.microBatch);
+            BufferState &buffer =
+                bufferOf(state, program.operands[static_cast<std::size_t>(k)], entry.microBatch);
             buffer.read = std::max(buffer.read, end);
         }
         for (std::int32_t k = instruction.outputBegin; k < instruction.deathBegin; ++k) {
@@ -313,7 +317,8 @@ private:
     Error unreadable(std::int32_t c) const
     {
         return {ErrorCode::InvalidInput,
-            sentenceOf(c) + " reads a buffer that nothing before it has written, or that has died", {}, placeOf(c)};
+            sentenceOf(c) + " reads a buffer that nothing before it has written, or that has died", {},
+            placeOf(c)};
     }
 
     const std::vector<CompiledProgram> &m_programs;
@@ -328,8 +333,8 @@ private:
 
 } // namespace
 
-Result<std::vector<DeviceTrace>> runPrograms(const std::vector<CompiledProgram> &programs, const Symmetry &symmetry,
-    std::int32_t microBatches, std::stop_token stop)
+Result<std::vector<DeviceTrace>> runPrograms(const std::vector<CompiledProgram> &programs,
+    const Symmetry &symmetry, std::int32_t microBatches, std::stop_token stop)
 {
     return EventLoop(programs, symmetry, microBatches).run(std::move(stop));
 }

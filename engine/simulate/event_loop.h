@@ -37,12 +37,13 @@ struct DeviceTrace {
 
 /// Runs the compiled programs of all device classes against one another.
 ///
-/// Since both streams of a device are in order, an instruction depends only on those before it in its program: a
-/// device is run in program order until it meets a channel whose other ends have not come yet. No heap of events is
-/// needed, and a device that waits for ever here waits for ever with any order of evaluation.
+/// Since both streams of a device are in order, an instruction depends only on those before it in its
+/// program: a device is run in program order until it meets a channel whose other ends have not come yet. No
+/// heap of events is needed, and a device that waits for ever here waits for ever with any order of
+/// evaluation.
 /// @return by class; InvalidInput on a deadlock, a mismatch, or a read of what was never written; Cancelled
 /// O(instructions of the unrolled schedules of all classes).
-Result<std::vector<DeviceTrace>> runPrograms(const std::vector<CompiledProgram> &programs, const Symmetry &symmetry,
-    std::int32_t microBatches, std::stop_token stop);
+Result<std::vector<DeviceTrace>> runPrograms(const std::vector<CompiledProgram> &programs,
+    const Symmetry &symmetry, std::int32_t microBatches, std::stop_token stop);
 
 } // namespace planloom

@@ -31,7 +31,8 @@ std::string quoted(std::string_view text)
 std::string microseconds(std::int64_t nanoseconds)
 {
     char buffer[48];
-    std::snprintf(buffer, sizeof buffer, "%" PRId64 ".%03d", nanoseconds / 1000, static_cast<int>(nanoseconds % 1000));
+    std::snprintf(
+        buffer, sizeof buffer, "%" PRId64 ".%03d", nanoseconds / 1000, static_cast<int>(nanoseconds % 1000));
     return buffer;
 }
 
@@ -67,11 +68,12 @@ private:
 
     void writeNames(std::size_t device)
     {
-        event() << R"({"ph":"M","name":"process_name","pid":)" << device << R"(,"args":{"name":"device )" << device
-                << "\"}}";
-        event() << R"({"ph":"M","name":"process_sort_index","pid":)" << device << R"(,"args":{"sort_index":)" << device
-                << "}}";
-        event() << R"({"ph":"M","name":"thread_name","pid":)" << device << R"(,"tid":0,"args":{"name":"compute"}})";
+        event() << R"({"ph":"M","name":"process_name","pid":)" << device << R"(,"args":{"name":"device )"
+                << device << "\"}}";
+        event() << R"({"ph":"M","name":"process_sort_index","pid":)" << device << R"(,"args":{"sort_index":)"
+                << device << "}}";
+        event() << R"({"ph":"M","name":"thread_name","pid":)" << device
+                << R"(,"tid":0,"args":{"name":"compute"}})";
         event() << R"({"ph":"M","name":"thread_name","pid":)" << device
                 << R"(,"tid":1,"args":{"name":"communication"}})";
     }
@@ -90,11 +92,11 @@ private:
         const Instruction &instruction = segment.instructions[instructionIndex];
         const int thread = spans.stream[row] == StreamKind::Compute ? 0 : 1;
 
-        event() << R"({"ph":"X","name":)" << quoted(titleOf(instruction)) << R"(,"cat":")" << nameOf(segment.kind)
-                << R"(","pid":)" << device << R"(,"tid":)" << thread << R"(,"ts":)" << microseconds(spans.start[row])
-                << R"(,"dur":)" << microseconds(spans.duration[row]) << R"(,"args":{"instruction":")"
-                << nameOf(instruction.kind) << R"(","micro-batch":)" << spans.microBatch[row] << R"(,"stage":)"
-                << segment.stage.index;
+        event() << R"({"ph":"X","name":)" << quoted(titleOf(instruction)) << R"(,"cat":")"
+                << nameOf(segment.kind) << R"(","pid":)" << device << R"(,"tid":)" << thread << R"(,"ts":)"
+                << microseconds(spans.start[row]) << R"(,"dur":)" << microseconds(spans.duration[row])
+                << R"(,"args":{"instruction":")" << nameOf(instruction.kind) << R"(","micro-batch":)"
+                << spans.microBatch[row] << R"(,"stage":)" << segment.stage.index;
         if (instruction.kind == InstructionKind::Kernel)
             m_stream << R"(,"part":)" << instruction.part;
         if (instruction.group >= 0)
@@ -107,8 +109,9 @@ private:
         if (sends || instruction.kind == InstructionKind::Recv) {
             const std::int64_t at = spans.start[row] + (sends ? 0 : spans.duration[row]);
             event() << R"({"ph":")" << (sends ? "s" : "f") << R"(","name":"send","cat":"transfer","id":")"
-                    << instruction.tag << "." << spans.microBatch[row] << R"(","pid":)" << device << R"(,"tid":)"
-                    << thread << R"(,"ts":)" << microseconds(at) << (sends ? "}" : R"(,"bp":"e"})");
+                    << instruction.tag << "." << spans.microBatch[row] << R"(","pid":)" << device
+                    << R"(,"tid":)" << thread << R"(,"ts":)" << microseconds(at)
+                    << (sends ? "}" : R"(,"bp":"e"})");
         }
     }
 
@@ -126,8 +129,8 @@ private:
     {
         const MemoryCurve &curve = m_timeline.memory[device];
         for (std::size_t i = 0; i < curve.time.size(); ++i) {
-            event() << R"({"ph":"C","name":"memory","pid":)" << device << R"(,"ts":)" << microseconds(curve.time[i])
-                    << R"(,"args":{)";
+            event() << R"({"ph":"C","name":"memory","pid":)" << device << R"(,"ts":)"
+                    << microseconds(curve.time[i]) << R"(,"args":{)";
             for (int kind = 0; kind < kMemoryKindCount; ++kind)
                 m_stream << (kind > 0 ? "," : "") << '"' << nameOf(static_cast<MemoryKind>(kind))
                          << "\":" << curve.bytes[i][static_cast<std::size_t>(kind)];

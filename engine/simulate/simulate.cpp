@@ -71,7 +71,8 @@ std::int64_t exposedTime(const StreamTrace &compute, const StreamTrace &communic
         while (k < compute.start.size() && compute.start[k] + compute.duration[k] <= begin)
             ++k;
         for (std::size_t j = k; j < compute.start.size() && compute.start[j] < end; ++j)
-            exposed -= std::min(end, compute.start[j] + compute.duration[j]) - std::max(begin, compute.start[j]);
+            exposed -=
+                std::min(end, compute.start[j] + compute.duration[j]) - std::max(begin, compute.start[j]);
     }
     return exposed;
 }
@@ -115,8 +116,8 @@ InstructionMap instructionMap(const DeviceProgram &program)
     return map;
 }
 
-void appendSpan(SpanColumns &spans, std::int32_t device, StreamKind kind, const StreamTrace &stream, std::size_t row,
-    std::int32_t instruction, bool hidden)
+void appendSpan(SpanColumns &spans, std::int32_t device, StreamKind kind, const StreamTrace &stream,
+    std::size_t row, std::int32_t instruction, bool hidden)
 {
     spans.device.push_back(device);
     spans.stream.push_back(kind);
@@ -127,7 +128,8 @@ void appendSpan(SpanColumns &spans, std::int32_t device, StreamKind kind, const 
     spans.duration.push_back(hidden ? 0 : stream.duration[row]);
 }
 
-void appendSpans(SpanColumns &spans, const DeviceTrace &trace, const DeviceProgram &program, std::int32_t device)
+void appendSpans(
+    SpanColumns &spans, const DeviceTrace &trace, const DeviceProgram &program, std::int32_t device)
 {
     const InstructionMap map = instructionMap(program);
     for (const StreamKind kind : {StreamKind::Compute, StreamKind::Communication}) {
@@ -146,7 +148,8 @@ void appendSpans(SpanColumns &spans, const DeviceTrace &trace, const DeviceProgr
         for (std::size_t row = 0; row < stream.start.size(); ++row) {
             const auto segment = static_cast<std::size_t>(stream.segment[row]);
             const std::int32_t instruction = stream.instruction[row];
-            appendSpan(spans, device, kind, stream, row, map.kept[segment][static_cast<std::size_t>(instruction)], false);
+            appendSpan(spans, device, kind, stream, row,
+                map.kept[segment][static_cast<std::size_t>(instruction)], false);
             for (const InstructionMap::Hidden &store : map.hidden[segment]) {
                 if (store.behind == instruction)
                     appendSpan(spans, device, kind, stream, row, store.index, true);
@@ -189,11 +192,12 @@ ClassTraffic trafficOfClass(const CompiledProgram &program)
 void appendTraffic(
     std::vector<Traffic> &rows, const ClassTraffic &traffic, const Symmetry &symmetry, std::int32_t device)
 {
-    std::map<std::tuple<InstructionKind, std::int32_t, std::int32_t>, std::pair<std::int64_t, std::int64_t>> sums;
+    std::map<std::tuple<InstructionKind, std::int32_t, std::int32_t>, std::pair<std::int64_t, std::int64_t>>
+        sums;
     for (const auto &[key, count] : traffic) {
         const auto &[kind, slot, bytes] = key;
-        const auto channelIndex
-            = symmetry.slots[static_cast<std::size_t>(device)][static_cast<std::size_t>(slot)];
+        const auto channelIndex =
+            symmetry.slots[static_cast<std::size_t>(device)][static_cast<std::size_t>(slot)];
         const Channel &channel = symmetry.channels[static_cast<std::size_t>(channelIndex)];
         std::int32_t position = 0;
         while (channel.members[static_cast<std::size_t>(position)].device != device)
@@ -252,7 +256,8 @@ Result<Timeline> simulate(const ExecutionPlan &plan, const Cluster &cluster, con
         curves[c] = memoryCurve(inOrderOfTime(std::move(trace.memory)), options.spans);
         const StreamTrace &compute = trace.streams[static_cast<std::size_t>(StreamKind::Compute)];
         const StreamTrace &communication = trace.streams[static_cast<std::size_t>(StreamKind::Communication)];
-        busy[c] = Nanoseconds{std::accumulate(compute.duration.begin(), compute.duration.end(), std::int64_t{0})};
+        busy[c] =
+            Nanoseconds{std::accumulate(compute.duration.begin(), compute.duration.end(), std::int64_t{0})};
         exposed[c] = Nanoseconds{exposedTime(compute, communication)};
         traffic[c] = trafficOfClass(programs[c]);
         timeline.step = std::max(timeline.step, Nanoseconds{trace.end});

@@ -87,14 +87,15 @@ public:
             std::uint64_t deaths = 0; // Of one instruction and the stores hidden behind it, in any order.
             for (std::size_t i = 0; i < segment.instructions.size(); ++i) {
                 const Instruction &instruction = segment.instructions[i];
-                TRY_VOID(check(device, static_cast<std::int32_t>(s), static_cast<std::int32_t>(i), program, instruction));
+                TRY_VOID(check(device, static_cast<std::int32_t>(s), static_cast<std::int32_t>(i), program,
+                    instruction));
                 if (nextHidden < hidden.size() && static_cast<std::size_t>(hidden[nextHidden]) == i) {
                     ++nextHidden;
                 } else {
                     colour.add(deaths);
                     deaths = 0;
-                    TRY_VOID(colourInstruction(
-                        device, static_cast<std::int32_t>(s), static_cast<std::int32_t>(i), instruction, colour));
+                    TRY_VOID(colourInstruction(device, static_cast<std::int32_t>(s),
+                        static_cast<std::int32_t>(i), instruction, colour));
                 }
                 for (const std::int32_t buffer : instruction.deaths)
                     deaths += Colour::mixed(static_cast<std::uint64_t>(buffer));
@@ -105,8 +106,9 @@ public:
         for (const ScheduleEntry &entry : program.schedule) {
             if (!inRange(entry.segment, program.segments.size()) || entry.microBatch < 0
                 || entry.microBatch >= m_plan.microBatches)
-                return Error{ErrorCode::InvalidInput, "the schedule names a segment or micro-batch that does not exist",
-                    {}, "device:" + std::to_string(device)};
+                return Error{ErrorCode::InvalidInput,
+                    "the schedule names a segment or micro-batch that does not exist", {},
+                    "device:" + std::to_string(device)};
             colour.add(entry.segment);
             colour.add(entry.microBatch);
         }
@@ -140,7 +142,8 @@ private:
         const Instruction &instruction) const
     {
         const std::size_t buffers = program.buffers.size();
-        if (!buffersInRange(instruction.inputs, buffers, true) || !buffersInRange(instruction.outputs, buffers, true)
+        if (!buffersInRange(instruction.inputs, buffers, true)
+            || !buffersInRange(instruction.outputs, buffers, true)
             || !buffersInRange(instruction.deaths, buffers, false))
             return wrong(device, s, i, "the instruction names a buffer that does not exist");
         if (instruction.kind == InstructionKind::Kernel
@@ -149,8 +152,8 @@ private:
         return {};
     }
 
-    Result<void> colourInstruction(std::int32_t device, std::int32_t s, std::int32_t i,
-        const Instruction &instruction, Colour &colour)
+    Result<void> colourInstruction(
+        std::int32_t device, std::int32_t s, std::int32_t i, const Instruction &instruction, Colour &colour)
     {
         if (instruction.kind == InstructionKind::Kernel)
             colour.add(instruction.op.index);
@@ -159,7 +162,8 @@ private:
         colour.add(instruction.outputs);
         if (!isCommunication(instruction.kind))
             return {};
-        const bool paired = instruction.kind == InstructionKind::Send || instruction.kind == InstructionKind::Recv;
+        const bool paired =
+            instruction.kind == InstructionKind::Send || instruction.kind == InstructionKind::Recv;
         TRY(const std::int32_t slot,
             paired ? tagSlot(device, s, i, instruction) : groupSlot(device, s, i, instruction));
         colour.add(slot);
@@ -186,20 +190,23 @@ private:
         return self->slot;
     }
 
-    Result<std::int32_t> tagSlot(std::int32_t device, std::int32_t s, std::int32_t i, const Instruction &instruction)
+    Result<std::int32_t> tagSlot(
+        std::int32_t device, std::int32_t s, std::int32_t i, const Instruction &instruction)
     {
         if (instruction.tag < 0 || !inRange(instruction.peer.index, m_plan.devices.size()))
             return wrong(device, s, i, "the send or receive has no tag or no peer");
         const bool sends = instruction.kind == InstructionKind::Send;
         if (!m_slotOfTag.emplace(instruction.tag, 0).second)
-            return wrong(device, s, i, "the tag " + std::to_string(instruction.tag) + " is used twice on one device");
-        const auto [found, isNew] = m_channelOfTag.emplace(
-            instruction.tag, static_cast<std::int32_t>(m_symmetry.channels.size()));
+            return wrong(
+                device, s, i, "the tag " + std::to_string(instruction.tag) + " is used twice on one device");
+        const auto [found, isNew] =
+            m_channelOfTag.emplace(instruction.tag, static_cast<std::int32_t>(m_symmetry.channels.size()));
         if (isNew) {
             const bool across = m_cluster.nodeOf(DeviceId{device}) != m_cluster.nodeOf(instruction.peer);
             // Sender first, receiver second; whoever is missing never comes.
             m_symmetry.channels.push_back({-1, instruction.tag, across ? 2 : 1,
-                {{sends ? device : instruction.peer.index, -1}, {sends ? instruction.peer.index : device, -1}}});
+                {{sends ? device : instruction.peer.index, -1},
+                    {sends ? instruction.peer.index : device, -1}}});
         }
         Channel &channel = m_symmetry.channels[static_cast<std::size_t>(found->second)];
         Channel::Member &self = channel.members[sends ? 0 : 1];

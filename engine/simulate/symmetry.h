@@ -25,13 +25,14 @@ struct Channel {
     std::vector<Member> members{};
 };
 
-/// Stores of `segment` that cannot be seen in time: they take none, nothing keeps them waiting, and what they store
-/// dies when the instruction before them ends. Of symmetric devices only one stores the loss; left out, they stay
-/// symmetric. Indices of instructions, ascending.
+/// Stores of `segment` that cannot be seen in time: they take none, nothing keeps them waiting, and what they
+/// store dies when the instruction before them ends. Of symmetric devices only one stores the loss; left out,
+/// they stay symmetric. Indices of instructions, ascending.
 std::vector<std::int32_t> hiddenStores(const Segment &segment);
 
-/// Devices sorted into classes whose programs are equal up to the names of groups, tags and peers and to hidden
-/// stores, and which meet equal classes at equal places. All devices of a class have the same timeline.
+/// Devices sorted into classes whose programs are equal up to the names of groups, tags and peers and to
+/// hidden stores, and which meet equal classes at equal places. All devices of a class have the same
+/// timeline.
 struct Symmetry {
     std::vector<Channel> channels{};
     /// By device: its channels in the order in which its segments first name them ("slots").
@@ -44,8 +45,8 @@ struct Symmetry {
     std::vector<std::int32_t> representative{}; ///< By class: its first device.
 };
 
-/// Colour refinement over devices and channels. Also checks that every index in `plan` is in range, that groups are
-/// used by their members, and that each tag has one sender and one receiver.
+/// Colour refinement over devices and channels. Also checks that every index in `plan` is in range, that
+/// groups are used by their members, and that each tag has one sender and one receiver.
 ///
 /// @param merge  false: every device is a class of its own
 /// @return InvalidInput naming the instruction that is wrong

@@ -25,18 +25,21 @@ TEST(ClusterNamed, ReadsEveryProfileWithASourceForEveryFigure)
 {
     const auto names = clusterNames();
     EXPECT_EQ(names,
-        (std::vector<std::string>{"cpu", "dgx-a100", "dgx-h100", "dgx2-v100", "hgx-b200", "hgx-h200", "rtx4090"}));
+        (std::vector<std::string>{
+            "cpu", "dgx-a100", "dgx-h100", "dgx2-v100", "hgx-b200", "hgx-h200", "rtx4090"}));
     for (const std::string &name : names) {
         SCOPED_TRACE(name);
         const auto cluster = clusterNamed(name + ":4");
         ASSERT_TRUE(cluster) << describe(cluster.error());
         EXPECT_EQ(cluster->name, name + ":4");
         EXPECT_EQ(cluster->deviceCount, 4);
-        for (const Sourced *figure : {&cluster->device.float32Flops, &cluster->device.tensorFloat32Flops,
-                 &cluster->device.float16Flops, &cluster->device.float64Flops, &cluster->device.productEfficiency,
-                 &cluster->device.memory, &cluster->device.memoryBandwidth, &cluster->device.memoryEfficiency,
-                 &cluster->device.launchLatency, &cluster->links.intraBandwidth, &cluster->links.intraChannels,
-                 &cluster->links.intraLatency, &cluster->links.interBandwidth, &cluster->links.interLatency})
+        for (const Sourced *figure :
+            {&cluster->device.float32Flops, &cluster->device.tensorFloat32Flops,
+                &cluster->device.float16Flops, &cluster->device.float64Flops,
+                &cluster->device.productEfficiency, &cluster->device.memory, &cluster->device.memoryBandwidth,
+                &cluster->device.memoryEfficiency, &cluster->device.launchLatency,
+                &cluster->links.intraBandwidth, &cluster->links.intraChannels, &cluster->links.intraLatency,
+                &cluster->links.interBandwidth, &cluster->links.interLatency})
             EXPECT_FALSE(figure->source.empty());
     }
 }
@@ -62,7 +65,8 @@ TEST(ClusterNamed, RefusesWhatItDoesNotKnow)
     ASSERT_FALSE(unknown);
     EXPECT_EQ(unknown.error().code, ErrorCode::NotFound);
     EXPECT_NE(unknown.error().advice.find("dgx-a100"), std::string::npos);
-    for (const char *name : {"cpu", "cpu:", "cpu:0", "cpu:-1", "cpu:16385", "cpu:4x", "cpu:4:4", "cpu:99999999999999"}) {
+    for (const char *name :
+        {"cpu", "cpu:", "cpu:0", "cpu:-1", "cpu:16385", "cpu:4x", "cpu:4:4", "cpu:99999999999999"}) {
         SCOPED_TRACE(name);
         const auto cluster = clusterNamed(name);
         ASSERT_FALSE(cluster);

@@ -17,16 +17,18 @@ TEST(OperatorSeconds, IsTheRoofline)
     const DeviceModel a100 = cluster("dgx-a100:8").device;
     const double launch = a100.launchLatency.value;
     const Work product{.flops = 2e12, .bytes = 1e9};
-    EXPECT_DOUBLE_EQ(
-        operatorSeconds(a100, OperatorCategory::Product, product, DataType::Float32), 2e12 / (19.5e12 * 0.82) + launch);
-    EXPECT_DOUBLE_EQ(
-        operatorSeconds(a100, OperatorCategory::Product, product, DataType::BFloat16), 2e12 / (312e12 * 0.82) + launch);
+    EXPECT_DOUBLE_EQ(operatorSeconds(a100, OperatorCategory::Product, product, DataType::Float32),
+        2e12 / (19.5e12 * 0.82) + launch);
+    EXPECT_DOUBLE_EQ(operatorSeconds(a100, OperatorCategory::Product, product, DataType::BFloat16),
+        2e12 / (312e12 * 0.82) + launch);
     const Work thin{.flops = 1e9, .bytes = 4e9};
+    EXPECT_DOUBLE_EQ(operatorSeconds(a100, OperatorCategory::Product, thin, DataType::Float32),
+        4e9 / (2.04e12 * 0.88) + launch);
     EXPECT_DOUBLE_EQ(
-        operatorSeconds(a100, OperatorCategory::Product, thin, DataType::Float32), 4e9 / (2.04e12 * 0.88) + launch);
-    EXPECT_DOUBLE_EQ(operatorSeconds(a100, OperatorCategory::Elementwise, {.flops = 1e9, .bytes = 8e9}, DataType::Float16),
+        operatorSeconds(a100, OperatorCategory::Elementwise, {.flops = 1e9, .bytes = 8e9}, DataType::Float16),
         8e9 / (2.04e12 * 0.88) + launch);
-    EXPECT_DOUBLE_EQ(operatorSeconds(a100, OperatorCategory::Activation, {.flops = 1e12, .bytes = 8}, DataType::Float16),
+    EXPECT_DOUBLE_EQ(
+        operatorSeconds(a100, OperatorCategory::Activation, {.flops = 1e12, .bytes = 8}, DataType::Float16),
         1e12 / 19.5e12 + launch);
     EXPECT_DOUBLE_EQ(operatorSeconds(a100, OperatorCategory::Other, {}, DataType::Float32), launch);
 }
@@ -48,7 +50,8 @@ TEST(CopySeconds, ReadsAndWrites)
 
 TEST(CollectiveSeconds, OfAGroupOfOneIsNothing)
 {
-    EXPECT_EQ(collectiveSeconds(cluster("dgx-a100:8"), CollectiveKind::AllReduce, Bytes{1000}, {DeviceId{3}}), 0);
+    EXPECT_EQ(
+        collectiveSeconds(cluster("dgx-a100:8"), CollectiveKind::AllReduce, Bytes{1000}, {DeviceId{3}}), 0);
     EXPECT_EQ(collectiveSeconds(cluster("cpu:8"), CollectiveKind::AllReduce, Bytes{1000}, {DeviceId{3}}), 0);
 }
 
@@ -67,7 +70,8 @@ TEST(CollectiveSeconds, OfSharedMemoryIsLatencyAndCopies)
     const Cluster cpu = cluster("cpu:4");
     const std::vector<DeviceId> all{DeviceId{0}, DeviceId{1}, DeviceId{2}, DeviceId{3}};
     const Bytes bytes{1'000'000};
-    EXPECT_DOUBLE_EQ(collectiveSeconds(cpu, CollectiveKind::AllReduce, bytes, all), 2 * 0.9e-6 + 1.5e6 / 25.5e9);
+    EXPECT_DOUBLE_EQ(
+        collectiveSeconds(cpu, CollectiveKind::AllReduce, bytes, all), 2 * 0.9e-6 + 1.5e6 / 25.5e9);
     EXPECT_DOUBLE_EQ(collectiveSeconds(cpu, CollectiveKind::AllGather, bytes, all), 0.9e-6 + 0.75e6 / 25.5e9);
     EXPECT_DOUBLE_EQ(collectiveSeconds(cpu, CollectiveKind::AllToAll, bytes, all), 0.9e-6 + 0.75e6 / 25.5e9);
     EXPECT_DOUBLE_EQ(collectiveSeconds(cpu, CollectiveKind::Broadcast, bytes, all), 0.9e-6 + 1e6 / 25.5e9);
@@ -83,8 +87,7 @@ TEST(CollectiveSeconds, OfAllToAllSendsEachPeerItsChunk)
             node.push_back(DeviceId{i});
     }
     const Bytes bytes{1'600'000'000};
-    EXPECT_DOUBLE_EQ(
-        collectiveSeconds(a100, CollectiveKind::AllToAll, bytes, node), 7.2e-6 + 1.4e9 / 240e9);
+    EXPECT_DOUBLE_EQ(collectiveSeconds(a100, CollectiveKind::AllToAll, bytes, node), 7.2e-6 + 1.4e9 / 240e9);
     EXPECT_DOUBLE_EQ(collectiveSeconds(a100, CollectiveKind::AllToAll, bytes, all), 10.3e-6 + 0.8e9 / 24e9);
 }
 

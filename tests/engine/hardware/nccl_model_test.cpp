@@ -35,7 +35,8 @@ double ringAllReduceBus(const char *name, std::int32_t n)
     return busGigabytes(*time, 1e9, n);
 }
 
-// The model's values for NCCL 2.28.9 and what was published: 120, 230-232, 370 GB/s (runtime-facts.md, section 5).
+// The model's values for NCCL 2.28.9 and what was published: 120, 230-232, 370 GB/s (runtime-facts.md,
+// section 5).
 TEST(NcclModel, GivesThePublishedBusBandwidthOfLargeRings)
 {
     EXPECT_NEAR(ringAllReduceBus("dgx2-v100:16", 16), 119, 1.5);
@@ -46,7 +47,8 @@ TEST(NcclModel, GivesThePublishedBusBandwidthOfLargeRings)
 TEST(NcclModel, GivesThePublishedTimeOfSmallMessages)
 {
     const auto small = [](const char *name, std::int32_t n) {
-        return collectiveSeconds(cluster(name), CollectiveKind::AllReduce, Bytes{1024}, firstDevices(n)) * 1e6;
+        return collectiveSeconds(cluster(name), CollectiveKind::AllReduce, Bytes{1024}, firstDevices(n))
+            * 1e6;
     };
     EXPECT_NEAR(small("dgx-a100:8", 8), 15, 0.5);
     EXPECT_NEAR(small("dgx-h100:8", 8), 15, 0.5);
@@ -57,11 +59,13 @@ TEST(NcclModel, GivesThePublishedTimeOfSmallMessages)
 TEST(NcclModel, AddsInTheSwitchFromHopperOn)
 {
     const Cluster h100 = cluster("dgx-h100:8");
-    const auto choice = fastestCollective(h100.links, CollectiveKind::AllReduce, {8, 1}, Bytes{1'000'000'000});
+    const auto choice =
+        fastestCollective(h100.links, CollectiveKind::AllReduce, {8, 1}, Bytes{1'000'000'000});
     EXPECT_EQ(choice.algorithm, CollectiveAlgorithm::Nvls);
-    EXPECT_NEAR(busGigabytes(choice.seconds, 1e9, 8), 475, 0.05 * 475); // nccl-tests issues 212 and 272: 475-480.
-    EXPECT_FALSE(collectiveCost(cluster("dgx-a100:8").links, CollectiveKind::AllReduce, CollectiveAlgorithm::Nvls,
-        CollectiveProtocol::Simple, {8, 1}));
+    EXPECT_NEAR(
+        busGigabytes(choice.seconds, 1e9, 8), 475, 0.05 * 475); // nccl-tests issues 212 and 272: 475-480.
+    EXPECT_FALSE(collectiveCost(cluster("dgx-a100:8").links, CollectiveKind::AllReduce,
+        CollectiveAlgorithm::Nvls, CollectiveProtocol::Simple, {8, 1}));
 }
 
 TEST(NcclModel, IsTheFormulaOfEachAlgorithm)
@@ -69,20 +73,20 @@ TEST(NcclModel, IsTheFormulaOfEachAlgorithm)
     const Cluster a100 = cluster("dgx-a100:32");
     const GroupShape two{16, 2};
     // Ring over two nodes: 30 steps, 2 of them across; the bus is the nodes' 192 GB/s.
-    const auto ring = collectiveCost(
-        a100.links, CollectiveKind::AllReduce, CollectiveAlgorithm::Ring, CollectiveProtocol::LowLatency128, two);
+    const auto ring = collectiveCost(a100.links, CollectiveKind::AllReduce, CollectiveAlgorithm::Ring,
+        CollectiveProtocol::LowLatency128, two);
     ASSERT_TRUE(ring);
     EXPECT_DOUBLE_EQ(ring->latency, (14.0 + 28 * 1.9 + 2 * 4.0) * 1e-6);
     EXPECT_DOUBLE_EQ(ring->bandwidth, 192e9 * 0.92 * 16 / 30);
     // Simple: each step inside costs at least three times the processor's overhead.
-    const auto simple = collectiveCost(
-        a100.links, CollectiveKind::ReduceScatter, CollectiveAlgorithm::Ring, CollectiveProtocol::Simple, two);
+    const auto simple = collectiveCost(a100.links, CollectiveKind::ReduceScatter, CollectiveAlgorithm::Ring,
+        CollectiveProtocol::Simple, two);
     ASSERT_TRUE(simple);
     EXPECT_DOUBLE_EQ(simple->latency, (8.4 + 14 * 3.4 + 1 * 14.0) * 1e-6);
     EXPECT_DOUBLE_EQ(simple->bandwidth, 192e9 * 16 / 15);
     // Tree: 7 hops inside and log2(2) across, up and down.
-    const auto tree = collectiveCost(
-        a100.links, CollectiveKind::AllReduce, CollectiveAlgorithm::Tree, CollectiveProtocol::LowLatency, two);
+    const auto tree = collectiveCost(a100.links, CollectiveKind::AllReduce, CollectiveAlgorithm::Tree,
+        CollectiveProtocol::LowLatency, two);
     ASSERT_TRUE(tree);
     EXPECT_DOUBLE_EQ(tree->latency, (6.8 + 2 * (7 * 0.6 + 5.0)) * 1e-6);
     EXPECT_DOUBLE_EQ(tree->bandwidth, 22.5e9 / 2);
@@ -95,8 +99,8 @@ TEST(NcclModel, IsTheFormulaOfEachAlgorithm)
     EXPECT_DOUBLE_EQ(pat->latency, (8 + 2 * 14.0 * (1 / 3.5) + 4 * 2.8) * 1e-6);
     EXPECT_DOUBLE_EQ(pat->bandwidth, 192e9 / 8 * 0.75);
     // PCIe has no LL128.
-    EXPECT_FALSE(collectiveCost(cluster("rtx4090:8").links, CollectiveKind::AllReduce, CollectiveAlgorithm::Ring,
-        CollectiveProtocol::LowLatency128, {8, 1}));
+    EXPECT_FALSE(collectiveCost(cluster("rtx4090:8").links, CollectiveKind::AllReduce,
+        CollectiveAlgorithm::Ring, CollectiveProtocol::LowLatency128, {8, 1}));
 }
 
 TEST(NcclModel, CorrectsTreesAndPlateaus)
@@ -105,14 +109,14 @@ TEST(NcclModel, CorrectsTreesAndPlateaus)
     const GroupShape two{16, 2};
     const auto cost = collectiveCost(
         a100.links, CollectiveKind::AllReduce, CollectiveAlgorithm::Tree, CollectiveProtocol::Simple, two);
-    const auto time = collectiveTime(
-        a100.links, CollectiveKind::AllReduce, CollectiveAlgorithm::Tree, CollectiveProtocol::Simple, two, Bytes{1 << 20});
+    const auto time = collectiveTime(a100.links, CollectiveKind::AllReduce, CollectiveAlgorithm::Tree,
+        CollectiveProtocol::Simple, two, Bytes{1 << 20});
     ASSERT_TRUE(cost && time);
     EXPECT_DOUBLE_EQ(*time, cost->latency + (1 << 20) / (cost->bandwidth * 0.5));
     const auto ring = collectiveCost(
         a100.links, CollectiveKind::AllReduce, CollectiveAlgorithm::Ring, CollectiveProtocol::Simple, two);
-    const auto large = collectiveTime(
-        a100.links, CollectiveKind::AllReduce, CollectiveAlgorithm::Ring, CollectiveProtocol::Simple, two, Bytes{1 << 30});
+    const auto large = collectiveTime(a100.links, CollectiveKind::AllReduce, CollectiveAlgorithm::Ring,
+        CollectiveProtocol::Simple, two, Bytes{1 << 30});
     ASSERT_TRUE(ring && large);
     EXPECT_DOUBLE_EQ(*large, ring->latency * 1.4 + (1 << 30) / ring->bandwidth);
 }
@@ -130,17 +134,19 @@ TEST(NcclModel, FindsTheShapeOfAGroup)
 
 TEST(NcclModel, NeverTakesLessTimeForMore)
 {
-    for (const char *name : {"dgx2-v100:64", "dgx-a100:64", "dgx-h100:64", "hgx-b200:64", "rtx4090:64", "cpu:64"}) {
+    for (const char *name :
+        {"dgx2-v100:64", "dgx-a100:64", "dgx-h100:64", "hgx-b200:64", "rtx4090:64", "cpu:64"}) {
         const Cluster c = cluster(name);
-        for (const auto kind : {CollectiveKind::AllGather, CollectiveKind::ReduceScatter, CollectiveKind::AllToAll,
-                 CollectiveKind::Broadcast, CollectiveKind::SendRecv}) {
+        for (const auto kind : {CollectiveKind::AllGather, CollectiveKind::ReduceScatter,
+                 CollectiveKind::AllToAll, CollectiveKind::Broadcast, CollectiveKind::SendRecv}) {
             for (const std::int32_t n : {2, 8, 16, 64}) {
                 if (kind == CollectiveKind::SendRecv && n != 2)
                     continue;
                 double last = 0;
                 for (std::int64_t bytes = 1; bytes <= 1LL << 32; bytes *= 4) {
                     const double seconds = collectiveSeconds(c, kind, Bytes{bytes}, firstDevices(n));
-                    EXPECT_GE(seconds, last) << name << " " << static_cast<int>(kind) << " " << n << " " << bytes;
+                    EXPECT_GE(seconds, last)
+                        << name << " " << static_cast<int>(kind) << " " << n << " " << bytes;
                     last = seconds;
                 }
             }

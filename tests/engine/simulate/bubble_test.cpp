@@ -27,7 +27,8 @@ TEST(BubbleRatio, OfGPipeAndOneFOneBIsTheClosedForm)
 
 TEST(BubbleRatio, IsTheSameWhenStagesAreReplicatedAndSharded)
 {
-    const auto plan = test::pipelinePlan({.stages = 4, .microBatches = 8, .order = Order::OneFOneB, .replicas = 2, .shards = 2});
+    const auto plan = test::pipelinePlan(
+        {.stages = 4, .microBatches = 8, .order = Order::OneFOneB, .replicas = 2, .shards = 2});
     const auto timeline = simulate(plan, test::clusterOf(plan), test::unitCosts());
     ASSERT_TRUE(timeline) << describe(timeline.error());
     EXPECT_DOUBLE_EQ(bubbleRatio(*timeline), 3.0 / 11.0);

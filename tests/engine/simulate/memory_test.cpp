@@ -49,13 +49,16 @@ struct Mlp {
         };
         const std::int64_t rows = 2; // Of one micro-batch.
         const TensorId x = tensor(rows * 8, TensorRole::Input), h = tensor(rows * 16, TensorRole::Activation),
-                       a = tensor(rows * 16, TensorRole::Activation), y = tensor(rows * 4, TensorRole::Activation),
-                       dy = tensor(rows * 4, TensorRole::Gradient), da = tensor(rows * 16, TensorRole::Gradient),
+                       a = tensor(rows * 16, TensorRole::Activation),
+                       y = tensor(rows * 4, TensorRole::Activation),
+                       dy = tensor(rows * 4, TensorRole::Gradient),
+                       da = tensor(rows * 16, TensorRole::Gradient),
                        dh = tensor(rows * 16, TensorRole::Gradient);
         std::array<TensorId, 2> w{tensor(128, TensorRole::Weight), tensor(64, TensorRole::Weight)};
         std::array<TensorId, 2> dw{tensor(128, TensorRole::Gradient), tensor(64, TensorRole::Gradient)};
-        std::array<TensorId, 4> state{tensor(128, TensorRole::OptimizerState), tensor(128, TensorRole::OptimizerState),
-            tensor(64, TensorRole::OptimizerState), tensor(64, TensorRole::OptimizerState)};
+        std::array<TensorId, 4> state{tensor(128, TensorRole::OptimizerState),
+            tensor(128, TensorRole::OptimizerState), tensor(64, TensorRole::OptimizerState),
+            tensor(64, TensorRole::OptimizerState)};
         const OperatorId op = test::addOperator(graph, "op", Direction::Forward, {}, {});
 
         plan.microBatches = microBatches;
@@ -66,7 +69,8 @@ struct Mlp {
             program.buffers.back().persistent = persistent;
             return static_cast<std::int32_t>(program.buffers.size()) - 1;
         };
-        const auto bx = buffer(x, MemoryKind::Input, true, false), bh = buffer(h, MemoryKind::Activation, true, false),
+        const auto bx = buffer(x, MemoryKind::Input, true, false),
+                   bh = buffer(h, MemoryKind::Activation, true, false),
                    ba = buffer(a, MemoryKind::Activation, true, false),
                    by = buffer(y, MemoryKind::Activation, true, false),
                    bdy = buffer(dy, MemoryKind::Activation, true, false),
@@ -160,8 +164,8 @@ TEST(Memory, OfAnMlpIsCountedByHand)
 TEST(Memory, OfHalfPrecisionHalvesActivationsAlone)
 {
     const Mlp mlp(2);
-    const auto timeline
-        = simulate(mlp.plan, test::clusterOf(mlp.plan), anyCosts(), {.precision = DataType::BFloat16});
+    const auto timeline =
+        simulate(mlp.plan, test::clusterOf(mlp.plan), anyCosts(), {.precision = DataType::BFloat16});
     ASSERT_TRUE(timeline) << describe(timeline.error());
     const MemoryCurve &curve = timeline->memory[0];
     EXPECT_EQ(most(curve, MemoryKind::Weight), 192 * 4);

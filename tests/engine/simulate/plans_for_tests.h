@@ -92,8 +92,8 @@ inline TensorId addTensor(Graph &graph, std::string name, std::int64_t width, Te
     return TensorId{static_cast<std::int32_t>(graph.tensors.size()) - 1};
 }
 
-inline OperatorId addOperator(
-    Graph &graph, std::string name, Direction direction, std::vector<TensorId> inputs, std::vector<TensorId> outputs)
+inline OperatorId addOperator(Graph &graph, std::string name, Direction direction,
+    std::vector<TensorId> inputs, std::vector<TensorId> outputs)
 {
     Operator op;
     op.name = std::move(name);
@@ -114,21 +114,24 @@ inline BufferInfo bufferOf(const Graph &graph, TensorId tensor, MemoryKind memor
     return buffer;
 }
 
-/// Builds the plan of `shape`. Transfers stand in the order of one global order of time, as lowering would put them.
+/// Builds the plan of `shape`. Transfers stand in the order of one global order of time, as lowering would
+/// put them.
 inline ExecutionPlan pipelinePlan(const PipelineShape &shape)
 {
     const std::int32_t p = shape.stages;
     Graph graph;
     std::vector<TensorId> activations, gradients, weights, weightGradients, newWeights;
     for (std::int32_t s = 0; s <= p; ++s) {
-        activations.push_back(
-            addTensor(graph, "x" + std::to_string(s), shape.width, s == 0 ? TensorRole::Input : TensorRole::Activation));
+        activations.push_back(addTensor(graph, "x" + std::to_string(s), shape.width,
+            s == 0 ? TensorRole::Input : TensorRole::Activation));
         gradients.push_back(addTensor(graph, "dx" + std::to_string(s), shape.width, TensorRole::Gradient));
     }
     for (std::int32_t s = 0; s < p; ++s) {
         weights.push_back(addTensor(graph, "w" + std::to_string(s), shape.width, TensorRole::Weight));
-        weightGradients.push_back(addTensor(graph, "dw" + std::to_string(s), shape.width, TensorRole::Gradient));
-        newWeights.push_back(addTensor(graph, "w" + std::to_string(s) + "'", shape.width, TensorRole::Weight));
+        weightGradients.push_back(
+            addTensor(graph, "dw" + std::to_string(s), shape.width, TensorRole::Gradient));
+        newWeights.push_back(
+            addTensor(graph, "w" + std::to_string(s) + "'", shape.width, TensorRole::Weight));
     }
     std::vector<std::vector<OperatorId>> forward, backward;
     std::vector<OperatorId> updates;
@@ -143,8 +146,8 @@ inline ExecutionPlan pipelinePlan(const PipelineShape &shape)
             backward.back().push_back(addOperator(graph, "b" + name, Direction::Backward,
                 {gradients[i + 1], activations[i]}, {gradients[i], weightGradients[i]}));
         }
-        updates.push_back(addOperator(
-            graph, "u" + std::to_string(s), Direction::Optimizer, {weights[i], weightGradients[i]}, {newWeights[i]}));
+        updates.push_back(addOperator(graph, "u" + std::to_string(s), Direction::Optimizer,
+            {weights[i], weightGradients[i]}, {newWeights[i]}));
     }
 
     ExecutionPlan plan;
@@ -182,7 +185,8 @@ inline ExecutionPlan pipelinePlan(const PipelineShape &shape)
                     program.buffers.push_back(bufferOf(graph, tensor, memory));
                     return static_cast<std::int32_t>(program.buffers.size()) - 1;
                 };
-                const std::int32_t in = addBuffer(activations[i], s == 0 ? MemoryKind::Input : MemoryKind::Activation);
+                const std::int32_t in =
+                    addBuffer(activations[i], s == 0 ? MemoryKind::Input : MemoryKind::Activation);
                 const std::int32_t out = addBuffer(activations[i + 1], MemoryKind::Activation);
                 const std::int32_t outGradient = addBuffer(gradients[i + 1], MemoryKind::Activation);
                 const std::int32_t inGradient = addBuffer(gradients[i], MemoryKind::Activation);
@@ -204,15 +208,20 @@ inline ExecutionPlan pipelinePlan(const PipelineShape &shape)
                 };
                 const auto sumOverShards = [&](Segment &segment, std::int32_t buffer) {
                     if (shape.shards > 1)
-                        segment.instructions.push_back(
-                            {.kind = InstructionKind::AllReduce, .group = group, .inputs = {buffer}, .outputs = {buffer}});
+                        segment.instructions.push_back({.kind = InstructionKind::AllReduce,
+                            .group = group,
+                            .inputs = {buffer},
+                            .outputs = {buffer}});
                 };
                 Segment &f = addSegment(SegmentKind::Forward);
                 if (s == 0)
                     f.instructions.push_back({.kind = InstructionKind::Load, .outputs = {in}});
                 for (const OperatorId op : forward[i])
-                    f.instructions.push_back(
-                        {.kind = InstructionKind::Kernel, .op = op, .part = t, .inputs = {in, weight}, .outputs = {out}});
+                    f.instructions.push_back({.kind = InstructionKind::Kernel,
+                        .op = op,
+                        .part = t,
+                        .inputs = {in, weight},
+                        .outputs = {out}});
                 sumOverShards(f, out);
                 if (s + 1 == p) { // The loss' gradient is made where the output is.
                     if (shape.stores && r == 0 && t == 0)
@@ -239,13 +248,15 @@ inline ExecutionPlan pipelinePlan(const PipelineShape &shape)
 
                 // (time, transfers before blocks, tag) is the same order on all devices.
                 std::vector<std::tuple<std::int64_t, int, std::int32_t, ScheduleEntry>> entries;
-                const auto addTransfer = [&](bool sends, std::int32_t buffer, std::int32_t peer, bool backwards) {
+                const auto addTransfer = [&](bool sends, std::int32_t buffer, std::int32_t peer,
+                                             bool backwards) {
                     const std::int32_t lower = backwards == sends ? peer : device;
                     const std::int32_t tag = 2 * lower + (backwards ? 1 : 0);
                     Segment &segment = addSegment(SegmentKind::Transfer);
-                    segment.instructions.push_back({.kind = sends ? InstructionKind::Send : InstructionKind::Recv,
-                        .peer = DeviceId{peer},
-                        .tag = tag});
+                    segment.instructions.push_back(
+                        {.kind = sends ? InstructionKind::Send : InstructionKind::Recv,
+                            .peer = DeviceId{peer},
+                            .tag = tag});
                     auto &instruction = segment.instructions.back();
                     (sends ? instruction.inputs : instruction.outputs) = {buffer};
                     if (sends)
@@ -253,15 +264,18 @@ inline ExecutionPlan pipelinePlan(const PipelineShape &shape)
                     const std::int32_t producer = sends ? s : backwards ? s + 1 : s - 1;
                     for (std::int32_t mb = 0; mb < shape.microBatches; ++mb) {
                         const auto q = static_cast<std::size_t>(producer);
-                        const std::int64_t at = backwards ? times.backward[q][static_cast<std::size_t>(mb)] + 2
-                                                          : times.forward[q][static_cast<std::size_t>(mb)] + 1;
+                        const std::int64_t at = backwards
+                            ? times.backward[q][static_cast<std::size_t>(mb)] + 2
+                            : times.forward[q][static_cast<std::size_t>(mb)] + 1;
                         entries.emplace_back(at, 0, tag,
                             ScheduleEntry{static_cast<std::int32_t>(program.segments.size()) - 1, mb});
                     }
                 };
                 for (std::int32_t mb = 0; mb < shape.microBatches; ++mb) {
-                    entries.emplace_back(times.forward[i][static_cast<std::size_t>(mb)], 1, 0, ScheduleEntry{0, mb});
-                    entries.emplace_back(times.backward[i][static_cast<std::size_t>(mb)], 1, 0, ScheduleEntry{1, mb});
+                    entries.emplace_back(
+                        times.forward[i][static_cast<std::size_t>(mb)], 1, 0, ScheduleEntry{0, mb});
+                    entries.emplace_back(
+                        times.backward[i][static_cast<std::size_t>(mb)], 1, 0, ScheduleEntry{1, mb});
                 }
                 if (s > 0) {
                     addTransfer(false, in, deviceAt(s - 1, r, t).index, false);

@@ -20,7 +20,8 @@ CostModel variedCosts(std::uint32_t seed)
         return static_cast<double>(generator() % 40) * 1e-7;
     };
     return {
-        [draw](const Operator &op, const Work &, DataType) { return draw(std::hash<std::string>{}(op.name)); },
+        [draw](
+            const Operator &op, const Work &, DataType) { return draw(std::hash<std::string>{}(op.name)); },
         [draw](CollectiveKind kind, Bytes bytes, GroupShape shape) {
             return draw(static_cast<std::uint64_t>(kind) * 7919 + static_cast<std::uint64_t>(bytes.count) * 31
                 + static_cast<std::uint64_t>(shape.ranks * 64 + shape.nodes));
@@ -29,8 +30,8 @@ CostModel variedCosts(std::uint32_t seed)
     };
 }
 
-/// Starts by definition: no classes, no program order; heads of both streams of all devices are tried again and again.
-/// Instructions are nodes of (device, schedule entry, instruction).
+/// Starts by definition: no classes, no program order; heads of both streams of all devices are tried again
+/// and again. Instructions are nodes of (device, schedule entry, instruction).
 std::map<std::tuple<std::size_t, std::size_t, std::size_t>, std::int64_t> startsByDefinition(
     const ExecutionPlan &plan, const Cluster &cluster, const CostModel &costs)
 {
@@ -130,7 +131,8 @@ std::map<std::tuple<std::size_t, std::size_t, std::size_t>, std::int64_t> starts
                 }
                 std::vector<std::size_t> members;
                 if (item.instruction->group >= 0) {
-                    for (const DeviceId member : plan.groups[static_cast<std::size_t>(item.instruction->group)])
+                    for (const DeviceId member :
+                        plan.groups[static_cast<std::size_t>(item.instruction->group)])
                         members.push_back(static_cast<std::size_t>(member.index));
                 } else {
                     members = {d, static_cast<std::size_t>(item.instruction->peer.index)};
@@ -144,7 +146,8 @@ std::map<std::tuple<std::size_t, std::size_t, std::size_t>, std::int64_t> starts
                         break;
                     const Item &other = queues[member][1][heads[member][1]];
                     all = all && other.instruction->group == item.instruction->group
-                        && other.instruction->tag == item.instruction->tag && other.microBatch == item.microBatch;
+                        && other.instruction->tag == item.instruction->tag
+                        && other.microBatch == item.microBatch;
                     start = std::max(start, *there);
                     duration = std::max(duration, other.duration);
                 }
@@ -171,8 +174,9 @@ TEST(Simulate, StartsEveryInstructionWhenTheDefinitionSays)
             .kernels = 1 + static_cast<std::int32_t>(random() % 3),
             .stores = random() % 2 == 0,
             .optimizer = random() % 2 == 0};
-        SCOPED_TRACE(testing::Message() << "round " << round << ": " << shape.stages << " x " << shape.replicas << " x "
-                                        << shape.shards << ", " << shape.microBatches);
+        SCOPED_TRACE(testing::Message()
+            << "round " << round << ": " << shape.stages << " x " << shape.replicas << " x " << shape.shards
+            << ", " << shape.microBatches);
         const auto plan = test::pipelinePlan(shape);
         const auto cluster = test::clusterOf(plan);
         const auto costs = variedCosts(random());
@@ -204,7 +208,9 @@ TEST(Simulate, SortsSpansByDeviceStreamAndStart)
     const SpanColumns &spans = timeline->spans;
     ASSERT_EQ(timeline->deviceBegin.size(), 5U);
     for (std::size_t row = 1; row < spans.size(); ++row) {
-        const auto key = [&](std::size_t r) { return std::tuple{spans.device[r], spans.stream[r], spans.start[r]}; };
+        const auto key = [&](std::size_t r) {
+            return std::tuple{spans.device[r], spans.stream[r], spans.start[r]};
+        };
         ASSERT_LE(key(row - 1), key(row));
     }
     for (std::size_t d = 0; d < 4; ++d) {
@@ -216,7 +222,8 @@ TEST(Simulate, SortsSpansByDeviceStreamAndStart)
 
 TEST(Simulate, TimesCollectivesByTheClusterAndHidesWhatItCan)
 {
-    const auto plan = test::pipelinePlan({.microBatches = 2, .replicas = 8, .optimizer = true, .width = 1 << 20});
+    const auto plan =
+        test::pipelinePlan({.microBatches = 2, .replicas = 8, .optimizer = true, .width = 1 << 20});
     const auto cluster = test::clusterOf(plan, "dgx-h100");
     const auto timeline = simulate(plan, cluster);
     ASSERT_TRUE(timeline) << describe(timeline.error());
@@ -233,8 +240,8 @@ TEST(Simulate, TimesCollectivesByTheClusterAndHidesWhatItCan)
 
 TEST(Simulate, CountsWhatEveryDeviceSends)
 {
-    const auto plan = test::pipelinePlan(
-        {.stages = 2, .microBatches = 3, .replicas = 4, .optimizer = true, .width = 1024});
+    const auto plan =
+        test::pipelinePlan({.stages = 2, .microBatches = 3, .replicas = 4, .optimizer = true, .width = 1024});
     const auto timeline = simulate(plan, test::clusterOf(plan));
     ASSERT_TRUE(timeline) << describe(timeline.error());
     ASSERT_EQ(timeline->traffic.size(), 16U); // Per device an all-reduce and a send.
@@ -295,7 +302,8 @@ TEST(Simulate, SaysThatAMemberNeverComes)
 {
     auto plan = test::pipelinePlan({.shards = 3});
     for (Segment &segment : plan.devices[2].segments)
-        std::erase_if(segment.instructions, [](const Instruction &i) { return i.kind == InstructionKind::AllReduce; });
+        std::erase_if(
+            segment.instructions, [](const Instruction &i) { return i.kind == InstructionKind::AllReduce; });
     const auto timeline = simulate(plan, test::clusterOf(plan));
     ASSERT_FALSE(timeline);
     EXPECT_EQ(timeline.error().code, ErrorCode::InvalidInput);
@@ -374,7 +382,8 @@ TEST(LocalDuration, CountsTheBytesTouched)
     ExecutionPlan plan;
     DeviceProgram program;
     program.buffers = {test::bufferOf(graph, tensor, MemoryKind::Activation),
-        test::bufferOf(graph, tensor, MemoryKind::Activation), test::bufferOf(graph, tensor, MemoryKind::Activation)};
+        test::bufferOf(graph, tensor, MemoryKind::Activation),
+        test::bufferOf(graph, tensor, MemoryKind::Activation)};
     program.buffers[2].index.ranges[0] = {0, 50};
     plan.graph = std::make_shared<const Graph>(graph);
     CostModel costs = test::unitCosts();

@@ -22,8 +22,8 @@ std::vector<std::int32_t> classesOf(const ExecutionPlan &plan, const char *profi
 
 TEST(FindSymmetry, MergesReplicasAndShardsOfAStage)
 {
-    const auto classes
-        = classesOf(test::pipelinePlan({.stages = 2, .microBatches = 2, .replicas = 2, .shards = 2, .optimizer = true}));
+    const auto classes = classesOf(
+        test::pipelinePlan({.stages = 2, .microBatches = 2, .replicas = 2, .shards = 2, .optimizer = true}));
     EXPECT_EQ(classes, (std::vector<std::int32_t>{0, 0, 0, 0, 1, 1, 1, 1}));
 }
 
@@ -57,7 +57,8 @@ TEST(HiddenStores, AreThoseOfWhatWasJustComputed)
 TEST(FindSymmetry, SeparatesWhatMeetsADifferentDevice)
 {
     auto plan = test::pipelinePlan({.stages = 3, .microBatches = 2, .replicas = 2, .shards = 2});
-    // One device of the last stage does more: it differs, its shard mate meets it, and so do those before them.
+    // One device of the last stage does more: it differs, its shard mate meets it, and so do those before
+    // them.
     auto &instructions = plan.devices[11].segments[0].instructions;
     instructions.insert(instructions.begin(), instructions[0]);
     EXPECT_EQ(classesOf(plan), (std::vector<std::int32_t>{0, 0, 1, 2, 3, 3, 4, 5, 6, 6, 7, 8}));
@@ -102,14 +103,16 @@ TEST(Symmetry, DoesNotChangeTheTimeline)
         SCOPED_TRACE(testing::Message() << "round " << round);
         auto plan = test::pipelinePlan(shape);
         for (std::size_t odd = random() % 3; odd > 0; --odd) { // A few devices do something of their own.
-            auto &instructions = plan.devices[random() % plan.devices.size()].segments[random() % 2].instructions;
+            auto &instructions =
+                plan.devices[random() % plan.devices.size()].segments[random() % 2].instructions;
             const auto kernel = std::find_if(instructions.begin(), instructions.end(),
                 [](const Instruction &i) { return i.kind == InstructionKind::Kernel; });
             Instruction copy = *kernel;
             copy.deaths.clear();
             instructions.insert(kernel, copy);
         }
-        if (random() % 2 == 0 && !plan.groups.empty()) // Who comes first in a communicator makes no difference.
+        if (random() % 2 == 0
+            && !plan.groups.empty()) // Who comes first in a communicator makes no difference.
             std::reverse(plan.groups[0].begin(), plan.groups[0].end());
         const auto cluster = test::clusterOf(plan, random() % 2 == 0 ? "dgx-a100" : "rtx4090");
         const auto together = simulate(plan, cluster);

@@ -1,0 +1,95 @@
+#include "engine/frontend/training.h"
+#include "engine/frontend/zoo.h"
+#include "engine/lowering/lower.h"
+#include "engine/plan/complete.h"
+#include "engine/plan/gallery.h"
+#include "engine/simulate/simulate.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+namespace planloom {
+namespace {
+
+/// Two linear layers, 8 -> 16 -> 4: 8 x 16 + 16 + 16 x 4 + 4 parameters.
+constexpr std::int64_t kParameters = 212;
+constexpr std::int64_t kWeightBytes = kParameters * 4 + 4; ///< With the one scalar that begins the backward pass.
+
+Result<Timeline> simulateMlp(const std::string &gallery, std::int32_t devices)
+{
+    TRY(const Graph forward, buildZooModel("zoo:mlp?layers=2&input=8&hidden=16&classes=4&batch=8"));
+    TRY(Graph training, buildTrainingStep(forward, {.optimizer = OperatorKind::AdamWStep}));
+    const auto graph = std::make_shared<const Graph>(std::move(training));
+    TRY(const Cluster cluster, clusterNamed("dgx-a100:" + std::to_string(devices)));
+    TRY(const ConstraintTable table, galleryTable(gallery, graph, devices));
+    TRY(const Completion completion, completePlan(graph, devices, table));
+    if (const auto error = firstError(completion))
+        return *error;
+    TRY(const ExecutionPlan plan, lower(completion.plan, cluster));
+    return simulate(plan, cluster);
+}
+
+std::int64_t atStart(const MemoryCurve &curve, MemoryKind kind)
+{
+    return curve.bytes.front()[static_cast<std::size_t>(kind)];
+}
+
+std::int64_t atEnd(const MemoryCurve &curve, MemoryKind kind)
+{
+    return curve.bytes.back()[static_cast<std::size_t>(kind)];
+}
+
+std::int64_t most(const MemoryCurve &curve, MemoryKind kind)
+{
+    std::int64_t result = 0;
+    for (const auto &bytes : curve.bytes)
+        result = std::max(result, bytes[static_cast<std::size_t>(kind)]);
+    return result;
+}
+
+TEST(LoweredMemory, OfAnMlpHoldsParametersAndTwoStatesEach)
+{
+    for (const auto &[gallery, devices] : {std::pair{"single", 1}, std::pair{"data-parallel", 2}}) {
+        SCOPED_TRACE(gallery);
+        const auto timeline = simulateMlp(gallery, devices);
+        ASSERT_TRUE(timeline) << describe(timeline.error());
+        for (const MemoryCurve &curve : timeline->memory) {
+            EXPECT_EQ(atStart(curve, MemoryKind::Weight), kWeightBytes);
+            EXPECT_EQ(atStart(curve, MemoryKind::OptimizerState), kParameters * 8);
+            EXPECT_EQ(atStart(curve, MemoryKind::Gradient), 0);
+            EXPECT_GE(most(curve, MemoryKind::Gradient), kParameters * 4);
+            // A step leaves behind what it found.
+            EXPECT_EQ(atEnd(curve, MemoryKind::Weight), kWeightBytes);
+            EXPECT_EQ(atEnd(curve, MemoryKind::OptimizerState), kParameters * 8);
+            for (const MemoryKind kind : {MemoryKind::Gradient, MemoryKind::Input, MemoryKind::Communication})
+                EXPECT_EQ(atEnd(curve, kind), 0) << nameOf(kind);
+            // The number of labels, which every micro-batch needs, may live as long as the step.
+            EXPECT_LE(atEnd(curve, MemoryKind::Activation), 4);
+        }
+    }
+}
+
+TEST(LoweredMemory, OfZero1HoldsAShareOfTheStates)
+{
+    const auto timeline = simulateMlp("zero1", 2);
+    ASSERT_TRUE(timeline) << describe(timeline.error());
+    for (const MemoryCurve &curve : timeline->memory) {
+        EXPECT_EQ(atStart(curve, MemoryKind::Weight), kWeightBytes);
+        EXPECT_EQ(atStart(curve, MemoryKind::OptimizerState), kParameters * 8 / 2);
+    }
+}
+
+TEST(LoweredMemory, OfAPipelineHoldsEachParameterOnce)
+{
+    const auto timeline = simulateMlp("pipeline:schedule=1f1b,micro-batches=4", 2);
+    ASSERT_TRUE(timeline) << describe(timeline.error());
+    std::int64_t weights = 0;
+    for (const MemoryCurve &curve : timeline->memory)
+        weights += atStart(curve, MemoryKind::Weight);
+    EXPECT_EQ(weights, kWeightBytes);
+}
+
+} // namespace
+} // namespace planloom
