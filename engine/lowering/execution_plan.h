@@ -8,6 +8,7 @@
 #include "engine/graph/partition.h"
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -126,6 +127,8 @@ struct ExecutionPlan {
     std::vector<std::vector<DeviceId>> placement{}; ///< By operator index, of each part.
     std::vector<std::vector<DeviceId>> groups{}; ///< Communicators; the order of members is the order of chunks.
     std::vector<DeviceProgram> devices{};
+    /// Where the plan came from, for people and tools: "model", "cluster", import and training options.
+    std::map<std::string, std::string> origin{};
 };
 
 /// The box of `buffer` for `microBatch`: its index mask, shifted along the batch dimension of its tensor.

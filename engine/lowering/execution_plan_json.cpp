@@ -100,6 +100,13 @@ public:
             fail("/devices", "expected at least one device");
         readBatch(at(m_document, "batch", ""), plan);
         readPartitions(plan, deviceCount);
+        if (const auto origin = m_document.find("origin"); origin != m_document.end()) {
+            if (!origin->is_object())
+                fail("/origin", "expected an object");
+            for (const auto &[name, value] : origin->items())
+                if (value.is_string())
+                    plan.origin[name] = value.get<std::string>();
+        }
         m_deviceCount = deviceCount;
         const json &groups = list(at(m_document, "groups", ""), "/groups");
         for (std::size_t i = 0; i < groups.size(); ++i) {
@@ -356,7 +363,7 @@ private:
 std::string toJson(const ExecutionPlan &plan)
 {
     json document{{"format", "planloom-execution-plan"}, {"version", kVersion}, {"graph", graphToJson(*plan.graph)},
-        {"micro_batches", plan.microBatches}, {"stages", plan.stageCount}};
+        {"micro_batches", plan.microBatches}, {"stages", plan.stageCount}, {"origin", plan.origin}};
     json &batch = document["batch"];
     batch["size"] = plan.batch.size;
     batch["most_micro_batches"] = plan.batch.mostMicroBatches;

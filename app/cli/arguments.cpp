@@ -1,0 +1,178 @@
+#include "app/cli/arguments.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace planloom::cli {
+
+namespace {
+
+Error usage(std::string message, const VerbSpec &verb)
+{
+    return {ErrorCode::InvalidInput, std::move(message), "planloom-cli " + verb.name + " --help lists the options",
+        "command line"};
+}
+
+} // namespace
+
+Result<Arguments> Arguments::parse(const VerbSpec &verb, const std::vector<std::string> &words)
+{
+    Arguments arguments;
+    for (std::size_t i = 0; i < words.size(); ++i) {
+        const std::string &word = words[i];
+        if (word.rfind("--", 0) != 0 || word.size() == 2) {
+            if (!arguments.m_positional.empty())
+                return usage("expected one " + verb.positional + ", found \"" + word + "\" too", verb);
+            arguments.m_positional = word;
+            continue;
+        }
+        const std::size_t equals = word.find('=');
+        const std::string name = word.substr(2, equals == std::string::npos ? std::string::npos : equals - 2);
+        const auto option = std::find_if(
+            verb.options.begin(), verb.options.end(), [&](const OptionSpec &spec) { return spec.name == name; });
+        if (option == verb.options.end())
+            return usage("\"--" + name + "\" is no option of " + verb.name, verb);
+        if (option->value.empty()) {
+            if (equals != std::string::npos)
+                return usage("--" + name + " takes no value", verb);
+            arguments.m_options.emplace(name, "");
+        } else if (equals != std::string::npos) {
+            arguments.m_options.emplace(name, word.substr(equals + 1));
+        } else if (i + 1 < words.size()) {
+            arguments.m_options.emplace(name, words[++i]);
+        } else {
+            return usage("--" + name + " expects " + option->value, verb);
+        }
+    }
+    if (arguments.m_positional.empty() && !arguments.has("help"))
+        return usage(verb.name + " expects " + verb.positional, verb);
+    return arguments;
+}
+
+bool Arguments::has(std::string_view option) const
+{
+    return m_options.find(option) != m_options.end();
+}
+
+std::string Arguments::text(std::string_view option, std::string_view fallback) const
+{
+    // The last one wins, as users expect of repeated options.
+    const auto [begin, end] = m_options.equal_range(option);
+    return begin == end ? std::string(fallback) : std::prev(end)->second;
+}
+
+std::vector<std::string> Arguments::texts(std::string_view option) const
+{
+    std::vector<std::string> values;
+    const auto [begin, end] = m_options.equal_range(option);
+    for (auto it = begin; it != end; ++it)
+        values.push_back(it->second);
+    return values;
+}
+
+Result<std::int64_t> Arguments::integer(
+    std::string_view option, std::int64_t fallback, std::int64_t least, std::int64_t most) const
+{
+    if (!has(option))
+        return fallback;
+    const std::string value = text(option);
+    char *end = nullptr;
+    errno = 0;
+    const long long number = std::strtoll(value.c_str(), &end, 10);
+    if (value.empty() || *end != '\0' || errno != 0 || number < least || number > most)
+        return Error{ErrorCode::InvalidInput,
+            "expected an integer from " + std::to_string(least) + " to " + std::to_string(most) + ", found \"" + value
+                + "\"",
+            {}, "--" + std::string(option)};
+    return static_cast<std::int64_t>(number);
+}
+
+Result<double> Arguments::real(std::string_view option, double fallback) const
+{
+    if (!has(option))
+        return fallback;
+    const std::string value = text(option);
+    char *end = nullptr;
+    const double number = std::strtod(value.c_str(), &end);
+    if (value.empty() || *end != '\0' || !(number >= -1e30 && number <= 1e30))
+        return Error{ErrorCode::InvalidInput, "expected a number, found \"" + value + "\"", {},
+            "--" + std::string(option)};
+    return number;
+}
+
+const std::vector<VerbSpec> &verbs()
+{
+    static const OptionSpec kJson{"json", "", "print one JSON object on standard output"};
+    static const OptionSpec kHelp{"help", "", "show this help"};
+    static const std::vector<OptionSpec> kModel{
+        {"dim", "NAME=SIZE", "size of a symbolic dimension (may be repeated)"},
+        {"loss", "NAME", "the output to train on (default: the scalar output \"loss\")"}, kJson, kHelp};
+    static const std::vector<OptionSpec> kPlan{
+        {"cluster", "C", "profile with a size (dgx-h100:8, cpu:4) or a JSON file (default: cpu with --devices)"},
+        {"devices", "N", "number of devices (default: the cluster's)"},
+        {"gallery", "NAME[:KEY=VALUE,...]", "rows of a gallery plan (data-parallel, tensor-parallel, pipeline, zero1, 3d, single)"},
+        {"table", "FILE", "constraint table, text or JSON; its rows come after the gallery's"},
+        {"micro-batches", "M", "number of micro-batches (a row of its own)"},
+        {"optimizer", "sgd|adamw", "optimizer of the training step (default: adamw)"},
+        {"learning-rate", "X", "its learning rate (default: 0.001)"},
+        {"weight-decay", "X", "its weight decay (default: 0)"},
+        {"inference", "", "plan the forward pass alone, also for a model with a loss"}};
+    static const auto with = [](std::initializer_list<std::vector<OptionSpec>> lists) {
+        std::vector<OptionSpec> all;
+        for (const auto &list : lists)
+            all.insert(all.end(), list.begin(), list.end());
+        return all;
+    };
+    static const std::vector<VerbSpec> kVerbs{
+        {"info", "MODEL", "operators, tensors, parameters, what was fused and what is not understood", kModel},
+        {"solve", "MODEL", "completes rows to a plan; prints step time, memory, traffic and bubble per device",
+            with({kPlan, {{"out", "PLAN", "write the plan to a file"}}, kModel})},
+        {"simulate", "PLAN", "predicted timeline, memory and communication of a plan file",
+            {{"cluster", "C", "another cluster than the plan was made for"},
+                {"trace", "FILE", "write the timeline as a Perfetto trace"}, kJson, kHelp}},
+        {"verify", "PLAN", "proves from masks that the plan computes its model, or says where it does not",
+            {kJson, kHelp}},
+        {"run", "MODEL|PLAN", "executes on emulated CPU devices",
+            with({kPlan,
+                {{"backend", "cpu", "what executes (default: cpu)"}, {"steps", "K", "training steps (default: 1)"},
+                    {"inputs", "PATH", "an .npz with in.<name> members, or a folder of <name>.npy (default: drawn)"},
+                    {"dump", "DIR", "write loss.npy, out/, grad/ and weight/ as .npy files"},
+                    {"check", "", "compare with the unpartitioned model"},
+                    {"seed", "S", "seed of dropout and drawn inputs (default: 1)"},
+                    {"random-weights", "S", "draw weights that have no values, from this seed"},
+                    {"trace", "FILE", "write the predicted timeline as a Perfetto trace"}},
+                kModel})},
+        {"export", "PLAN", "writes a plan for another tool",
+            {{"format", "perfetto", "the format"}, {"out", "FILE", "where to (default: standard output)"},
+                {"cluster", "C", "another cluster than the plan was made for"}, kJson, kHelp}},
+        {"session", "FILE", "shows and checks a session file",
+            {{"table", "", "print its constraint table"}, {"check", "", "read everything in it and say what is wrong"},
+                kJson, kHelp}}};
+    return kVerbs;
+}
+
+std::string helpOf(const VerbSpec &verb)
+{
+    std::string text = "planloom-cli " + verb.name + " " + verb.positional + " [options]: " + verb.meaning + "\n";
+    for (const OptionSpec &option : verb.options) {
+        std::string left = "  --" + option.name + (option.value.empty() ? "" : " " + option.value);
+        left.resize(std::max<std::size_t>(left.size() + 2, 34), ' ');
+        text += left + option.meaning + "\n";
+    }
+    return text;
+}
+
+std::string help()
+{
+    std::string text = "planloom-cli VERB ...: plans of distributed training, from the command line\n\n";
+    for (const VerbSpec &verb : verbs()) {
+        std::string left = "  " + verb.name + " " + verb.positional;
+        left.resize(std::max<std::size_t>(left.size() + 2, 22), ' ');
+        text += left + verb.meaning + "\n";
+    }
+    return text
+        + "\nMODEL is an .onnx file or a zoo model (zoo:gpt?layers=12&hidden=768). planloom-cli VERB --help lists a "
+          "verb's options.\nExit status: 0 done; 1 the work failed; 2 wrong usage or bad input; 3 the rows conflict.\n";
+}
+
+} // namespace planloom::cli

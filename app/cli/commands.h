@@ -1,0 +1,16 @@
+#pragma once
+
+#include "app/cli/arguments.h"
+
+namespace planloom::cli {
+
+// Each verb prints its own result and returns the exit status, or the error that main prints.
+Result<int> runInfo(const Arguments &arguments);
+Result<int> runSolve(const Arguments &arguments);
+Result<int> runSimulate(const Arguments &arguments);
+Result<int> runVerify(const Arguments &arguments);
+Result<int> runRun(const Arguments &arguments);
+Result<int> runExport(const Arguments &arguments);
+Result<int> runSession(const Arguments &arguments);
+
+} // namespace planloom::cli

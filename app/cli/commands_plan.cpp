@@ -1,0 +1,257 @@
+#include "app/cli/commands.h"
+#include "app/cli/model.h"
+
+#include "engine/frontend/import_onnx.h"
+#include "engine/graph/catalogue.h"
+#include "engine/kernels/kernel.h"
+#include "engine/lowering/execution_plan_json.h"
+#include "engine/plan/layers.h"
+#include "engine/simulate/bound.h"
+#include "engine/simulate/perfetto.h"
+#include "engine/simulate/simulate.h"
+#include "engine/simulate/summary.h"
+#include "engine/verify/verify.h"
+
+#include <nlohmann/json.hpp>
+
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+#include <set>
+
+namespace planloom::cli {
+
+namespace {
+
+using nlohmann::json;
+
+void printJson(const json &object)
+{
+    std::cout << object.dump(-1, ' ', false, json::error_handler_t::replace) << "\n";
+}
+
+json devicesToJson(const TimelineSummary &summary)
+{
+    json devices = json::array();
+    for (const DeviceSummary &device : summary.devices)
+        devices.push_back({{"peak_bytes", device.peak.count}, {"busy_seconds", device.busySeconds},
+            {"bubble", device.bubble}, {"sent_bytes", device.sent.count},
+            {"exposed_communication_seconds", device.exposedCommunicationSeconds}});
+    return devices;
+}
+
+std::string bytesText(double bytes)
+{
+    static const char *const kUnits[]{"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+    std::size_t unit = 0;
+    for (; bytes >= 1024 && unit < 5; ++unit)
+        bytes /= 1024;
+    char text[32];
+    std::snprintf(text, sizeof text, unit == 0 ? "%.0f %s" : "%.2f %s", bytes, kUnits[unit]);
+    return text;
+}
+
+std::string secondsText(double seconds)
+{
+    char text[32];
+    if (seconds >= 1)
+        std::snprintf(text, sizeof text, "%.3f s", seconds);
+    else if (seconds >= 1e-3)
+        std::snprintf(text, sizeof text, "%.3f ms", seconds * 1e3);
+    else
+        std::snprintf(text, sizeof text, "%.1f us", seconds * 1e6);
+    return text;
+}
+
+void printDevices(const TimelineSummary &summary)
+{
+    std::printf("  %-8s %12s %12s %9s %14s\n", "device", "peak", "busy", "bubble", "sent");
+    for (std::size_t d = 0; d < summary.devices.size(); ++d) {
+        const DeviceSummary &device = summary.devices[d];
+        std::printf("  %-8zu %12s %12s %8.1f%% %14s\n", d, bytesText(static_cast<double>(device.peak.count)).c_str(),
+            secondsText(device.busySeconds).c_str(), device.bubble * 100,
+            bytesText(static_cast<double>(device.sent.count)).c_str());
+    }
+}
+
+Result<void> writeTrace(const std::string &path, const ExecutionPlan &plan, const Timeline &timeline)
+{
+    std::ofstream stream(path, std::ios::binary | std::ios::trunc);
+    if (!stream || !writePerfetto(stream, plan, timeline) || !stream.flush())
+        return Error{ErrorCode::Io, "the trace cannot be written", "check that the folder exists and has room", path};
+    return {};
+}
+
+/// The cluster that a plan file was made for, unless another is asked for.
+Result<Cluster> clusterOf(const Arguments &arguments, const ExecutionPlan &plan)
+{
+    std::string name = arguments.text("cluster");
+    if (name.empty()) {
+        const auto it = plan.origin.find("cluster");
+        name = it == plan.origin.end() ? "cpu:" + std::to_string(plan.devices.size()) : it->second;
+    }
+    TRY(auto cluster, clusterNamed(name));
+    if (cluster.deviceCount < static_cast<std::int32_t>(plan.devices.size()))
+        return Error{ErrorCode::InvalidInput,
+            "the plan uses " + std::to_string(plan.devices.size()) + " devices, " + cluster.name + " has "
+                + std::to_string(cluster.deviceCount),
+            "name a larger cluster", "--cluster"};
+    return cluster;
+}
+
+} // namespace
+
+Result<int> runInfo(const Arguments &arguments)
+{
+    TRY(const auto graph, loadForward(arguments, arguments.positional()));
+    double flops = 0;
+    std::int64_t parameters = 0;
+    std::map<std::string, std::int64_t> kinds;
+    json notAnnotated = json::array();
+    json notRunnable = json::array();
+    std::int64_t fused = 0;
+    for (const Operator &op : graph.operators) {
+        std::vector<TensorType> inputs;
+        std::vector<TensorType> outputs;
+        for (const TensorId id : op.inputs)
+            inputs.push_back(id ? graph.at(id).type : TensorType{});
+        for (const TensorId id : op.outputs)
+            outputs.push_back(id ? graph.at(id).type : TensorType{});
+        flops += workOf(op, inputs, outputs).flops;
+        ++kinds[op.kind == OperatorKind::Unknown ? op.attributes.text("onnx_type", "Unknown") : nameOf(op.kind)];
+        if (!op.annotationProblem.empty() || op.kind == OperatorKind::Unknown)
+            notAnnotated.push_back({{"operator", op.name}, {"reason", op.annotationProblem}});
+        if (!hasKernel(op))
+            notRunnable.push_back(op.name);
+        fused += op.sources.size() > 1 ? 1 : 0;
+    }
+    for (const Tensor &tensor : graph.tensors)
+        if (tensor.role == TensorRole::Weight)
+            parameters += elementCount(tensor.type.shape);
+    const auto layers = static_cast<std::int64_t>(findLayers(graph).scopes.size());
+    if (arguments.has("json")) {
+        printJson({{"model", graph.name}, {"operators", graph.operators.size()}, {"tensors", graph.tensors.size()},
+            {"parameters", parameters}, {"flops_forward", flops}, {"layers", layers}, {"kinds", kinds},
+            {"fused", fused}, {"not_annotated", notAnnotated}, {"not_runnable", notRunnable}, {"notes", graph.notes},
+            {"has_loss", graph.loss.valid()}});
+        return 0;
+    }
+    std::printf("%s\n", arguments.positional().c_str());
+    std::printf("  operators      %zu (%lld fused from several nodes)\n", graph.operators.size(),
+        static_cast<long long>(fused));
+    std::printf("  tensors        %zu\n", graph.tensors.size());
+    std::printf("  parameters     %.3f M\n", static_cast<double>(parameters) / 1e6);
+    std::printf("  forward        %.3f GFLOP\n", flops / 1e9);
+    std::printf("  layers         %lld\n", static_cast<long long>(layers));
+    std::printf("  loss           %s\n", graph.loss ? graph.at(graph.loss).name.c_str() : "none (inference only)");
+    for (const auto &[kind, count] : kinds)
+        std::printf("    %-22s %lld\n", kind.c_str(), static_cast<long long>(count));
+    for (const json &item : notAnnotated)
+        std::printf("  kept whole: %s: %s\n", item["operator"].get<std::string>().c_str(),
+            item["reason"].get<std::string>().c_str());
+    for (const json &name : notRunnable)
+        std::printf("  cannot be run: %s\n", name.get<std::string>().c_str());
+    for (const std::string &note : graph.notes)
+        std::printf("  note: %s\n", note.c_str());
+    return 0;
+}
+
+Result<int> runSolve(const Arguments &arguments)
+{
+    TRY(const auto solved, solve(arguments, arguments.positional()));
+    SimulateOptions options;
+    options.spans = false;
+    TRY(const auto timeline, simulate(solved.execution, solved.target.cluster, options));
+    const TimelineSummary summary = summaryOf(timeline);
+    const double bound = stepBound(solved.execution, solved.target.cluster);
+    const double gap = summary.stepSeconds > 0 ? 1 - bound / summary.stepSeconds : 0;
+    if (arguments.has("out"))
+        TRY_VOID(writeFile(arguments.text("out"), toJson(solved.execution)));
+    if (arguments.has("json")) {
+        printJson({{"step_seconds", summary.stepSeconds}, {"bound_seconds", bound}, {"gap", gap},
+            {"devices", devicesToJson(summary)}, {"micro_batches", solved.execution.microBatches},
+            {"stages", solved.execution.stageCount}, {"solve_seconds", solved.solveSeconds},
+            {"bubble", summary.bubble}, {"conflict", json::array()}, {"rows", solved.table.rows.size()}});
+        return 0;
+    }
+    std::printf("%s on %s\n", arguments.positional().c_str(), solved.target.cluster.name.c_str());
+    std::printf("  step           %s (no plan of this step on these devices is below %s: gap at most %.1f%%)\n",
+        secondsText(summary.stepSeconds).c_str(), secondsText(bound).c_str(), gap * 100);
+    std::printf("  bubble         %.1f%%\n", summary.bubble * 100);
+    std::printf("  micro-batches  %d, stages %d\n", solved.execution.microBatches, solved.execution.stageCount);
+    std::printf("  solved in      %s\n", secondsText(solved.solveSeconds).c_str());
+    printDevices(summary);
+    return 0;
+}
+
+Result<int> runSimulate(const Arguments &arguments)
+{
+    TRY(const auto plan, readPlan(arguments.positional()));
+    TRY(const auto cluster, clusterOf(arguments, plan));
+    SimulateOptions options;
+    options.spans = arguments.has("trace");
+    TRY(const auto timeline, simulate(plan, cluster, options));
+    const TimelineSummary summary = summaryOf(timeline);
+    if (arguments.has("trace"))
+        TRY_VOID(writeTrace(arguments.text("trace"), plan, timeline));
+    if (arguments.has("json")) {
+        printJson({{"step_seconds", summary.stepSeconds}, {"devices", devicesToJson(summary)},
+            {"micro_batches", plan.microBatches}, {"bubble", summary.bubble}, {"cluster", cluster.name}});
+        return 0;
+    }
+    std::printf("%s on %s: step %s, bubble %.1f%%\n", arguments.positional().c_str(), cluster.name.c_str(),
+        secondsText(summary.stepSeconds).c_str(), summary.bubble * 100);
+    printDevices(summary);
+    return 0;
+}
+
+Result<int> runVerify(const Arguments &arguments)
+{
+    TRY(const auto plan, readPlan(arguments.positional()));
+    const auto start = std::chrono::steady_clock::now();
+    TRY(const auto report, verify(plan));
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    if (arguments.has("json")) {
+        json object{{"ok", report.ok()}, {"instructions", report.instructions}, {"seconds", seconds}};
+        if (report.failure)
+            object["first_failure"] = {{"device", report.failure->device.index},
+                {"segment", report.failure->segment}, {"instruction", report.failure->instruction},
+                {"micro_batch", report.failure->microBatch}, {"reason", report.failure->reason}};
+        printJson(object);
+        return report.ok() ? 0 : 1;
+    }
+    if (report.ok())
+        std::printf("verified: %lld instructions compute what the model says (%s)\n",
+            static_cast<long long>(report.instructions), secondsText(seconds).c_str());
+    else
+        std::printf("not equivalent: %s\n  device %d, segment %d, instruction %d, micro-batch %d\n",
+            report.failure->reason.c_str(), report.failure->device.index, report.failure->segment,
+            report.failure->instruction, report.failure->microBatch);
+    return report.ok() ? 0 : 1;
+}
+
+Result<int> runExport(const Arguments &arguments)
+{
+    const std::string format = arguments.text("format", "perfetto");
+    if (format != "perfetto")
+        return Error{ErrorCode::NotSupported, "\"" + format + "\" is no format of export", "known: perfetto",
+            "--format"};
+    TRY(const auto plan, readPlan(arguments.positional()));
+    TRY(const auto cluster, clusterOf(arguments, plan));
+    TRY(const auto timeline, simulate(plan, cluster));
+    if (!arguments.has("out")) {
+        if (arguments.has("json"))
+            return Error{ErrorCode::InvalidInput, "--json needs --out: the trace itself goes to standard output",
+                {}, "--json"};
+        if (!writePerfetto(std::cout, plan, timeline))
+            return Error{ErrorCode::Io, "standard output cannot be written", {}, "stdout"};
+        return 0;
+    }
+    TRY_VOID(writeTrace(arguments.text("out"), plan, timeline));
+    if (arguments.has("json"))
+        printJson({{"format", format}, {"file", arguments.text("out")}, {"spans", timeline.spans.size()}});
+    return 0;
+}
+
+} // namespace planloom::cli

@@ -1,0 +1,250 @@
+#include "app/cli/commands.h"
+#include "app/cli/model.h"
+
+#include "engine/frontend/import_onnx.h"
+#include "engine/runtime/check.h"
+#include "engine/runtime/npz.h"
+#include "engine/runtime/run_folder.h"
+#include "engine/runtime/supervisor.h"
+#include "engine/simulate/perfetto.h"
+#include "engine/simulate/simulate.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+#include <unistd.h>
+
+namespace planloom::cli {
+
+namespace {
+
+using nlohmann::json;
+
+/// A folder of its own that goes away with the object.
+class TemporaryFolder
+{
+public:
+    TemporaryFolder()
+    {
+        std::string pattern = (std::filesystem::temp_directory_path() / "planloom-XXXXXX").string();
+        if (mkdtemp(pattern.data()))
+            m_path = pattern;
+    }
+    TemporaryFolder(const TemporaryFolder &) = delete;
+    TemporaryFolder &operator=(const TemporaryFolder &) = delete;
+    ~TemporaryFolder()
+    {
+        std::error_code ignored;
+        if (!m_path.empty())
+            std::filesystem::remove_all(m_path, ignored);
+    }
+    const std::string &path() const { return m_path; }
+
+private:
+    std::string m_path{};
+};
+
+/// Options that a plan file remembers, as the command line would give them.
+Result<Arguments> rememberedArguments(const ExecutionPlan &plan)
+{
+    const auto &spec = *std::find_if(
+        verbs().begin(), verbs().end(), [](const VerbSpec &verb) { return verb.name == "solve"; });
+    std::vector<std::string> words;
+    for (const auto &[name, value] : plan.origin) {
+        if (name == "model")
+            words.push_back(value);
+        else if (name == "inference")
+            words.push_back("--inference");
+        else if (name == "dim") {
+            for (std::size_t begin = 0; begin < value.size();) {
+                const std::size_t end = std::min(value.find(',', begin), value.size());
+                words.push_back("--dim=" + value.substr(begin, end - begin));
+                begin = end + 1;
+            }
+        } else if (name == "loss" || name == "optimizer" || name == "learning-rate" || name == "weight-decay") {
+            words.push_back("--" + name + "=" + value);
+        }
+    }
+    return Arguments::parse(spec, words);
+}
+
+/// A plan file with its model's values: a plan holds none.
+Result<ExecutionPlan> planWithValues(const std::string &path)
+{
+    TRY(auto plan, readPlan(path));
+    if (plan.origin.find("model") == plan.origin.end())
+        return Error{ErrorCode::InvalidInput, "the plan does not say which model it is for", "solve the model again",
+            path + ":/origin/model"};
+    TRY(const auto arguments, rememberedArguments(plan));
+    TRY(const auto model, loadModel(arguments, arguments.positional()));
+    std::map<std::string, const Tensor *> byName;
+    for (const Tensor &tensor : model.graph->tensors)
+        byName[tensor.name] = &tensor;
+    Graph graph = *plan.graph;
+    for (Tensor &tensor : graph.tensors) {
+        const auto it = byName.find(tensor.name);
+        if (it == byName.end() || it->second->type != tensor.type)
+            return Error{ErrorCode::InvalidInput,
+                "the model " + plan.origin["model"] + " is not the one the plan was made for: "
+                    + (it == byName.end() ? "it has no tensor " : "it has another type of ") + tensor.name,
+                "solve the model again", path};
+        tensor.data = it->second->data;
+        tensor.external = it->second->external;
+    }
+    plan.graph = std::make_shared<const Graph>(std::move(graph));
+    return plan;
+}
+
+/// Writes arrays as DIR/<name>.npy. A name from a hostile file must not lead out of the folder.
+Result<void> writeDump(const std::filesystem::path &folder, const NamedArrays &arrays)
+{
+    for (const auto &[name, array] : arrays) {
+        std::filesystem::path path = folder;
+        for (std::size_t begin = 0; begin <= name.size();) {
+            const std::size_t end = std::min(name.find('/', begin), name.size());
+            const std::string part = name.substr(begin, end - begin);
+            path /= part.empty() || part == "." || part == ".." ? "_" : part;
+            begin = end + 1;
+        }
+        path += ".npy";
+        std::error_code failure;
+        std::filesystem::create_directories(path.parent_path(), failure);
+        if (failure)
+            return Error{ErrorCode::Io, "cannot be made: " + failure.message(), {}, path.parent_path().string()};
+        TRY_VOID(writeNpy(path.string(), array));
+    }
+    return {};
+}
+
+/// The check's reference: whole if that is the same step, in as many micro-batches where batch norm keeps
+/// statistics for each.
+Result<std::shared_ptr<const ExecutionPlan>> referenceOf(const ExecutionPlan &plan)
+{
+    const bool perMicroBatch = std::any_of(plan.batch.tensorRole.begin(), plan.batch.tensorRole.end(),
+        [](BatchRole role) { return role == BatchRole::Local; });
+    const bool wholeBatches = perMicroBatch
+        && std::all_of(plan.batch.operatorDimension.begin(), plan.batch.operatorDimension.end(),
+            [](std::int32_t dimension) { return dimension < 0; });
+    TRY(auto reference, unpartitioned(plan.graph, perMicroBatch ? plan.microBatches : 1, wholeBatches));
+    return std::make_shared<const ExecutionPlan>(std::move(reference));
+}
+
+/// Shows people where a run is.
+bool showEvent(const std::string &line)
+{
+    const json event = json::parse(line, nullptr, false);
+    if (!event.is_object())
+        return true;
+    const std::string type = event.value("t", "");
+    if (type == "step")
+        std::fprintf(stderr, "step %lld: loss %.7g, %.1f ms\n", event.value("n", 0LL), event.value("loss", 0.0),
+            event.value("ms", 0.0));
+    else if (type == "warn" || type == "stalled")
+        std::fprintf(stderr, "%s: %s\n", type.c_str(), event.value("text", event.dump()).c_str());
+    return true;
+}
+
+} // namespace
+
+Result<int> runRun(const Arguments &arguments)
+{
+    const std::string backend = arguments.text("backend", "cpu");
+    if (backend != "cpu")
+        return Error{ErrorCode::NotSupported, "\"" + backend + "\" is no backend of this build", "known: cpu",
+            "--backend"};
+    RunRequest request;
+    TRY(const auto steps, arguments.integer("steps", 1, 1, 1'000'000));
+    TRY(const auto seed, arguments.integer("seed", 1, 0, INT64_MAX));
+    request.options.steps = static_cast<std::int32_t>(steps);
+    request.options.seed = static_cast<std::uint64_t>(seed);
+    if (arguments.has("random-weights")) {
+        TRY(const auto weights, arguments.integer("random-weights", 1, 0, INT64_MAX));
+        request.options.randomWeights = true;
+        request.options.seed = static_cast<std::uint64_t>(weights);
+    }
+    if (arguments.has("inputs")) {
+        TRY(request.options.inputs, readInputs(arguments.text("inputs")));
+    }
+    request.options.keepGradients = arguments.has("check") || arguments.has("dump");
+
+    const std::string &positional = arguments.positional();
+    const std::size_t dot = positional.rfind('.');
+    if (dot != std::string::npos && (positional.substr(dot) == ".json" || positional.substr(dot) == ".plan")) {
+        TRY(request.plan, planWithValues(positional));
+    } else {
+        TRY(auto solved, solve(arguments, positional));
+        request.plan = std::move(solved.execution);
+    }
+    TRY(const auto cluster, clusterNamed("cpu:" + std::to_string(request.plan.devices.size())));
+    SimulateOptions simulation;
+    simulation.spans = arguments.has("trace");
+    TRY(const auto predicted, simulate(request.plan, cluster, simulation));
+    request.predictedStepSeconds = std::chrono::duration<double>(predicted.step).count();
+    if (arguments.has("trace")) {
+        std::ofstream stream(arguments.text("trace"), std::ios::binary | std::ios::trunc);
+        if (!stream || !writePerfetto(stream, request.plan, predicted) || !stream.flush())
+            return Error{ErrorCode::Io, "the trace cannot be written", {}, arguments.text("trace")};
+    }
+    if (arguments.has("check")) {
+        TRY(request.reference, referenceOf(request.plan));
+    }
+    request.spans = false;
+    const TemporaryFolder folder;
+    if (arguments.has("dump")) {
+        if (folder.path().empty())
+            return Error{ErrorCode::Io, "no temporary folder can be made", {}, "TMPDIR"};
+        request.outcomeFolder = folder.path();
+    }
+
+    SuperviseOptions options;
+    options.signals = true;
+    const bool quiet = arguments.has("json");
+    TRY(const auto outcome, superviseRun(request, options, [quiet](const std::string &line) {
+        return quiet ? true : showEvent(line);
+    }));
+
+    if (arguments.has("dump")) {
+        TRY(const auto arrays, readNpz(folder.path() + "/outcome.npz"));
+        TRY_VOID(writeDump(arguments.text("dump"), arrays));
+    }
+    double stepSeconds = 0;
+    for (const double seconds : outcome.stepSeconds)
+        stepSeconds = stepSeconds == 0 ? seconds : std::min(stepSeconds, seconds);
+    std::int64_t peak = 0;
+    json peaks = json::array();
+    for (const Bytes bytes : outcome.peak) {
+        peak = std::max(peak, bytes.count);
+        peaks.push_back(bytes.count);
+    }
+    const bool ok = !outcome.check || outcome.check->ok;
+    if (quiet) {
+        json object{{"steps", outcome.losses.size()}, {"losses", outcome.losses}, {"step_seconds", stepSeconds},
+            {"peak_bytes", peak}, {"device_peak_bytes", peaks}, {"devices", request.plan.devices.size()},
+            {"micro_batches", request.plan.microBatches}, {"backend", backend}};
+        object["loss"] = outcome.losses.empty() ? json(nullptr) : json(outcome.losses.back());
+        if (outcome.check)
+            object["check"] = {{"ok", outcome.check->ok},
+                {"worst", {{"tensor", outcome.check->worstTensor}, {"error", outcome.check->worstError}}},
+                {"first_difference", outcome.check->firstDifference}};
+        std::cout << object.dump(-1, ' ', false, json::error_handler_t::replace) << "\n";
+        return ok ? 0 : 1;
+    }
+    std::printf("ran on %zu CPU devices in %d micro-batches: %.1f ms a step, %.2f MiB at most on a device\n",
+        request.plan.devices.size(), request.plan.microBatches, stepSeconds * 1e3,
+        static_cast<double>(peak) / 1048576);
+    if (!outcome.losses.empty())
+        std::printf("loss %.7g\n", outcome.losses.back());
+    if (outcome.check) {
+        std::printf("check against the unpartitioned model: %s (worst: %s, %.2g)\n", ok ? "equal" : "DIFFERENT",
+            outcome.check->worstTensor.c_str(), outcome.check->worstError);
+        if (!outcome.check->firstDifference.empty())
+            std::printf("first operator that differs: %s\n", outcome.check->firstDifference.c_str());
+    }
+    return ok ? 0 : 1;
+}
+
+} // namespace planloom::cli

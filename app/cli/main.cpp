@@ -1,0 +1,83 @@
+#include "app/cli/commands.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cstdio>
+#include <iostream>
+
+using namespace planloom;
+using namespace planloom::cli;
+
+namespace {
+
+int exitStatusOf(ErrorCode code)
+{
+    switch (code) {
+    case ErrorCode::Conflict: return 3;
+    case ErrorCode::CheckFailed:
+    case ErrorCode::Cancelled:
+    case ErrorCode::Internal: return 1;
+    default: return 2;
+    }
+}
+
+/// "row:5/rule" -> 5.
+int rowOf(const std::string &where)
+{
+    return where.rfind("row:", 0) == 0 ? std::atoi(where.c_str() + 4) : 0;
+}
+
+int report(const Error &error, bool asJson)
+{
+    std::cerr << "planloom-cli: " << describe(error) << "\n";
+    const int status = exitStatusOf(error.code);
+    if (asJson) {
+        nlohmann::json object{{"error", {{"message", error.message}, {"advice", error.advice}, {"where", error.where}}}};
+        if (status == 3)
+            object["conflict"] = rowOf(error.where) > 0 ? nlohmann::json{rowOf(error.where)} : nlohmann::json::array();
+        std::cout << object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+    }
+    return status;
+}
+
+} // namespace
+
+int main(int argc, char **argv)
+{
+    const std::vector<std::string> words(argv + 1, argv + argc);
+    if (words.empty() || words[0] == "--help" || words[0] == "help") {
+        std::cout << help();
+        return words.empty() ? 2 : 0;
+    }
+    const auto verb = std::find_if(
+        verbs().begin(), verbs().end(), [&](const VerbSpec &spec) { return spec.name == words[0]; });
+    if (verb == verbs().end()) {
+        std::cerr << "planloom-cli: \"" << words[0] << "\" is no verb\n\n" << help();
+        return 2;
+    }
+    const bool asJson = std::find(words.begin(), words.end(), "--json") != words.end();
+    const auto arguments = Arguments::parse(*verb, {words.begin() + 1, words.end()});
+    if (!arguments)
+        return report(arguments.error(), asJson);
+    if (arguments->has("help")) {
+        std::cout << helpOf(*verb);
+        return 0;
+    }
+    using Command = Result<int> (*)(const Arguments &);
+    const std::pair<const char *, Command> commands[]{{"info", runInfo}, {"solve", runSolve},
+        {"simulate", runSimulate}, {"verify", runVerify}, {"run", runRun}, {"export", runExport},
+        {"session", runSession}};
+    for (const auto &[name, command] : commands) {
+        if (verb->name != name)
+            continue;
+        const auto status = command(*arguments);
+        if (!status)
+            return report(status.error(), asJson);
+        std::cout.flush();
+        if (!std::cout)
+            return report({ErrorCode::Io, "standard output cannot be written", {}, "stdout"}, false);
+        return *status;
+    }
+    return 2;
+}

@@ -1,0 +1,50 @@
+#pragma once
+
+#include "app/cli/arguments.h"
+
+#include "engine/hardware/cluster.h"
+#include "engine/lowering/execution_plan.h"
+#include "engine/plan/complete.h"
+
+#include <filesystem>
+#include <string>
+
+namespace planloom::cli {
+
+/// A model as the options ask for it: forward graph, and what is planned (with its training step, if it has a loss).
+struct LoadedModel {
+    Graph forward{};
+    GraphSnapshot graph{};
+};
+
+Result<Graph> loadForward(const Arguments &arguments, const std::string &model);
+Result<LoadedModel> loadModel(const Arguments &arguments, const std::string &model);
+
+/// The cluster and number of devices that the options ask for.
+struct Target {
+    Cluster cluster{};
+    std::int32_t devices = 1;
+};
+Result<Target> targetOf(const Arguments &arguments);
+
+/// A model planned and lowered.
+struct SolvedPlan {
+    LoadedModel model{};
+    Target target{};
+    ConstraintTable table{};
+    Plan plan{};
+    ExecutionPlan execution{};
+    double solveSeconds = 0;
+};
+Result<SolvedPlan> solve(const Arguments &arguments, const std::string &model);
+
+/// The model in one piece on one device, in `microBatches`: what a run is compared with.
+Result<ExecutionPlan> unpartitioned(const GraphSnapshot &graph, std::int32_t microBatches, bool wholeBatches);
+
+Result<std::string> readFile(const std::filesystem::path &path);
+Result<void> writeFile(const std::filesystem::path &path, std::string_view bytes);
+
+/// A plan file. @return NotFound, Io, or what is wrong in it with the file's name in `where`
+Result<ExecutionPlan> readPlan(const std::string &path);
+
+} // namespace planloom::cli
