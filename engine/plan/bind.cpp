@@ -22,7 +22,7 @@ void bindMesh(CompletionState &state, std::int32_t row, const MeshRule &rule)
         }
         if (axis.size < 1 || axis.name.empty())
             return state.fail(row, "expected mesh axes with a name and at least one device");
-        devices = std::min<std::int64_t>(devices * axis.size, std::int64_t{1} << 40);
+        devices = std::min<std::int64_t>(devices * axis.size, std::int64_t {1} << 40);
         text += (text.empty() ? "" : " x ") + std::to_string(axis.size);
     }
     if (rule.axes.empty() || devices > state.plan.deviceCount) {
@@ -37,7 +37,8 @@ void bindMesh(CompletionState &state, std::int32_t row, const MeshRule &rule)
 void bindMicroBatches(CompletionState &state, std::int32_t row, const MicroBatchesRule &rule)
 {
     if (state.microBatchRow >= 0)
-        return state.fail(row, "the number of micro-batches is given already, by row:" + std::to_string(state.microBatchRow));
+        return state.fail(row,
+            "the number of micro-batches is given already, by row:" + std::to_string(state.microBatchRow));
     state.microBatchRow = row;
     const BatchInfo &batch = state.batch;
     if (rule.count == 1)
@@ -54,8 +55,8 @@ void bindMicroBatches(CompletionState &state, std::int32_t row, const MicroBatch
     }
     if (rule.count > batch.mostMicroBatches) {
         return state.fail(row,
-            "at most " + std::to_string(batch.mostMicroBatches) + " micro-batches compute the same step: "
-                + batch.limitedBy);
+            "at most " + std::to_string(batch.mostMicroBatches)
+                + " micro-batches compute the same step: " + batch.limitedBy);
     }
     state.plan.microBatches = rule.count;
 }
@@ -68,13 +69,15 @@ void bindSchedule(CompletionState &state, std::int32_t row, const ScheduleRule &
     state.plan.schedule = rule.kind;
 }
 
-std::int32_t bindStage(CompletionState &state, std::int32_t row, const StageRule &rule, const std::vector<OperatorId> &acted)
+std::int32_t bindStage(
+    CompletionState &state, std::int32_t row, const StageRule &rule, const std::vector<OperatorId> &acted)
 {
     std::int32_t bound = 0;
     for (const OperatorId op : acted) {
         const Operator &itself = state.graph().at(op);
         if (itself.direction != Direction::Forward) {
-            state.fail(row, "only forward operators have a stage of their own, '" + itself.name + "' is none");
+            state.fail(
+                row, "only forward operators have a stage of their own, '" + itself.name + "' is none");
             return bound;
         }
         OperatorBinding &binding = state.bindingOf(op);
@@ -106,9 +109,9 @@ std::int32_t bindRecompute(CompletionState &state, std::int32_t row, const std::
 std::int32_t bindSharding(CompletionState &state, std::int32_t row, const OptimizerShardingRule &rule,
     const std::vector<OperatorId> &selected)
 {
-    if (!rule.axis.empty()
-        && std::none_of(
-            state.mesh.begin(), state.mesh.end(), [&](const MeshAxis &axis) { return axis.name == rule.axis; })) {
+    if (!rule.axis.empty() && std::none_of(state.mesh.begin(), state.mesh.end(), [&](const MeshAxis &axis) {
+            return axis.name == rule.axis;
+        })) {
         state.fail(row, "the mesh has no axis '" + rule.axis + "'", "add it to the mesh row");
         return 0;
     }
@@ -125,7 +128,8 @@ std::int32_t bindSharding(CompletionState &state, std::int32_t row, const Optimi
             for (const TensorId input : graph.at(op).inputs) {
                 if (!input.valid() || graph.at(input).role != TensorRole::Weight)
                     continue;
-                for (const OperatorId user : state.index.uses().consumers[static_cast<std::size_t>(input.index)]) {
+                for (const OperatorId user :
+                    state.index.uses().consumers[static_cast<std::size_t>(input.index)]) {
                     if (graph.at(user).direction == Direction::Optimizer)
                         steps.push_back(user);
                 }
@@ -153,7 +157,10 @@ struct BindRule {
 
     std::int32_t operator()(const OpTransRule &rule) const { return bindOpTrans(state, row, rule, selected); }
     std::int32_t operator()(const CoshardRule &rule) const { return bindCoshard(state, row, rule, selected); }
-    std::int32_t operator()(const OpAssignRule &rule) const { return bindOpAssign(state, row, rule, selected); }
+    std::int32_t operator()(const OpAssignRule &rule) const
+    {
+        return bindOpAssign(state, row, rule, selected);
+    }
     std::int32_t operator()(const OpOrderRule &rule) const { return bindOpOrder(state, row, rule, selected); }
     std::int32_t operator()(const StageRule &rule) const
     {
@@ -167,8 +174,7 @@ struct BindRule {
     {
         return bindSharding(state, row, rule, selected);
     }
-    template<typename Other>
-    std::int32_t operator()(const Other &) const
+    template<typename Other> std::int32_t operator()(const Other &) const
     {
         return 0; // about the whole plan, bound before
     }
@@ -181,18 +187,20 @@ void CompletionState::fail(std::int32_t row, std::string message, std::string ad
     failed = true;
     RowReport &report = reports[static_cast<std::size_t>(row)];
     if (!report.error) {
-        report.error
-            = Error{ErrorCode::InvalidInput, std::move(message), std::move(advice), placeOf(RowId{row}, field)};
+        report.error = Error {
+            ErrorCode::InvalidInput, std::move(message), std::move(advice), placeOf(RowId {row}, field)};
     }
 }
 
-void CompletionState::failBoth(std::int32_t row, std::int32_t other, const Operator &op, const std::string &what)
+void CompletionState::failBoth(
+    std::int32_t row, std::int32_t other, const Operator &op, const std::string &what)
 {
     const auto message = [&](std::int32_t with) {
         return "this row and row:" + std::to_string(with) + " ('"
-            + print(table.rows[static_cast<std::size_t>(with)]).substr(0, 120) + "') " + what + " operator '" + op.name + "'";
+            + print(table.rows[static_cast<std::size_t>(with)]).substr(0, 120) + "') " + what + " operator '"
+            + op.name + "'";
     };
-    for (const auto &[one, another] : {std::pair{row, other}, std::pair{other, row}}) {
+    for (const auto &[one, another] : {std::pair {row, other}, std::pair {other, row}}) {
         const bool isNew = !reports[static_cast<std::size_t>(one)].error;
         fail(one, message(another), "switch one of the rows off, or narrow its selector");
         if (isNew)
@@ -262,11 +270,11 @@ void bindRows(CompletionState &state)
             state.fail(row, check.error().message, check.error().advice, "selector");
             continue;
         }
-        report.bound = std::visit(BindRule{state, row, selected}, rows[i].rule);
+        report.bound = std::visit(BindRule {state, row, selected}, rows[i].rule);
         if (report.bound == 0 && !report.error) {
-            report.warning = selected.empty() ? "the selector names no operator of this model"
-                                              : "none of the " + std::to_string(selected.size())
-                    + " selected operators can take this rule";
+            report.warning = selected.empty()
+                ? "the selector names no operator of this model"
+                : "none of the " + std::to_string(selected.size()) + " selected operators can take this rule";
         }
     }
 }

@@ -14,10 +14,10 @@ namespace planloom {
 /// What the rows say about one forward or optimizer operator; row indices are -1 where none does.
 struct OperatorBinding {
     struct Step {
-        Split split{};
+        Split split {};
         std::int32_t row = -1;
     };
-    std::vector<Step> steps{}; ///< Those over mesh axes in mesh order, then those over none.
+    std::vector<Step> steps {}; ///< Those over mesh axes in mesh order, then those over none.
     std::int32_t placeRow = -1;
     std::int32_t domain = -1; ///< Index into `CompletionState::domains`; -1 if no row places it.
     std::int32_t coshardRow = -1;
@@ -33,17 +33,17 @@ struct OperatorBinding {
 struct CompletionState {
     const SelectorIndex &index;
     const ConstraintTable &table;
-    BatchInfo batch{};
-    Plan plan{};
-    std::vector<RowReport> reports{};
+    BatchInfo batch {};
+    Plan plan {};
+    std::vector<RowReport> reports {};
     bool failed = false;
 
-    std::vector<MeshAxis> mesh{}; ///< Empty if no row makes one.
+    std::vector<MeshAxis> mesh {}; ///< Empty if no row makes one.
     std::int32_t microBatchRow = -1;
     std::int32_t scheduleRow = -1;
-    std::vector<std::string> batchAxes{}; ///< Mesh axes over which a row splits the batch.
-    std::vector<Domain> domains{}; ///< 0: where operators without any placement run.
-    std::vector<OperatorBinding> bindings{}; ///< By operator.
+    std::vector<std::string> batchAxes {}; ///< Mesh axes over which a row splits the batch.
+    std::vector<Domain> domains {}; ///< 0: where operators without any placement run.
+    std::vector<OperatorBinding> bindings {}; ///< By operator.
 
     const Graph &graph() const { return index.graph(); }
     OperatorDecision &decisionOf(OperatorId op) { return plan.decisions[static_cast<std::size_t>(op.index)]; }
@@ -59,7 +59,8 @@ struct CompletionState {
 /// Binds every enabled row to the operators it speaks of.
 void bindRows(CompletionState &state);
 
-// Parts of bindRows (bind_rules.cpp): what single rules do to the operators `selected`; they return how many bind.
+// Parts of bindRows (bind_rules.cpp): what single rules do to the operators `selected`; they return how many
+// bind.
 
 std::int32_t bindOpTrans(CompletionState &state, std::int32_t row, const OpTransRule &rule,
     const std::vector<OperatorId> &selected);
@@ -70,12 +71,13 @@ std::int32_t bindOpAssign(CompletionState &state, std::int32_t row, const OpAssi
 std::int32_t bindOpOrder(CompletionState &state, std::int32_t row, const OpOrderRule &rule,
     const std::vector<OperatorId> &selected);
 
-/// The operators of `selected` that a rule about forward operators acts on: the forward ones; if there are none,
-/// the optimizer ones; if there are only backward ones, none.
+/// The operators of `selected` that a rule about forward operators acts on: the forward ones; if there are
+/// none, the optimizer ones; if there are only backward ones, none.
 std::vector<OperatorId> actedOn(const Graph &graph, const std::vector<OperatorId> &selected);
 
 /// The identifier that `ref` names in `op`; -1 if the operator has no such identifier, position or batch.
 /// @return InvalidInput if it has the position, but cannot be split there
-Result<std::int32_t> resolveDimension(const Graph &graph, const BatchInfo &batch, OperatorId op, const DimensionRef &ref);
+Result<std::int32_t> resolveDimension(
+    const Graph &graph, const BatchInfo &batch, OperatorId op, const DimensionRef &ref);
 
 } // namespace planloom

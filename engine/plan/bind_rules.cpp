@@ -94,8 +94,8 @@ bool compose(CompletionState &state, OperatorId op, std::vector<OperatorBinding:
 }
 
 /// The leading identifier at a position of one tensor; -1 if the tensor has no such dimension.
-Result<std::int32_t> leadingAt(const Operator &op, const std::vector<TensorTerms> &tensors, const DimensionRef &ref,
-    const std::vector<TensorId> &ids, const Graph &graph)
+Result<std::int32_t> leadingAt(const Operator &op, const std::vector<TensorTerms> &tensors,
+    const DimensionRef &ref, const std::vector<TensorId> &ids, const Graph &graph)
 {
     if (ref.slot >= static_cast<std::int32_t>(tensors.size()))
         return -1;
@@ -114,8 +114,9 @@ Result<std::int32_t> leadingAt(const Operator &op, const std::vector<TensorTerms
             ? "it has size 1"
             : "the operator needs it whole: " + toString(op.annotation);
     }
-    return Error{ErrorCode::InvalidInput,
-        "operator '" + op.name + "' cannot be split at " + print(ref) + ": " + reason, "", "operator:" + op.name};
+    return Error {ErrorCode::InvalidInput,
+        "operator '" + op.name + "' cannot be split at " + print(ref) + ": " + reason, "",
+        "operator:" + op.name};
 }
 
 } // namespace
@@ -148,7 +149,8 @@ std::int32_t bindOpTrans(CompletionState &state, std::int32_t row, const OpTrans
         if (!prepareStep(state, row, step, made.split))
             return 0;
         if (!step.axis.empty() && !axes.insert(step.axis).second) {
-            state.fail(row, "two steps run over mesh axis '" + step.axis + "'", "give each step an axis of its own");
+            state.fail(
+                row, "two steps run over mesh axis '" + step.axis + "'", "give each step an axis of its own");
             return 0;
         }
         if (step.dimension.kind == DimensionRef::Kind::Batch && step.kind == SplitKind::Dimension) {
@@ -164,7 +166,8 @@ std::int32_t bindOpTrans(CompletionState &state, std::int32_t row, const OpTrans
     std::int32_t bound = 0;
     const auto acted = actedOn(state.graph(), selected);
     if (acted.empty() && !selected.empty())
-        state.fail(row, "backward operators are split as their forward operators", "select forward operators");
+        state.fail(
+            row, "backward operators are split as their forward operators", "select forward operators");
     for (const OperatorId op : acted) {
         std::vector<OperatorBinding::Step> steps;
         bool hasDimension = false;
@@ -173,8 +176,8 @@ std::int32_t bindOpTrans(CompletionState &state, std::int32_t row, const OpTrans
             OperatorBinding::Step step = prepared[i];
             if (step.split.kind == SplitKind::Dimension) {
                 hasDimension = true;
-                const auto dimension
-                    = resolveDimension(state.graph(), state.batch, op, rule.steps[i].dimension);
+                const auto dimension =
+                    resolveDimension(state.graph(), state.batch, op, rule.steps[i].dimension);
                 if (!dimension) {
                     state.fail(row, dimension.error().message, dimension.error().advice);
                     return bound;
@@ -215,7 +218,7 @@ std::int32_t bindCoshard(CompletionState &state, std::int32_t row, const Coshard
         }
         if (*dimension < 0)
             continue;
-        const Split split{.kind = SplitKind::Dimension, .dimension = *dimension, .parts = rule.parts};
+        const Split split {.kind = SplitKind::Dimension, .dimension = *dimension, .parts = rule.parts};
         if (const auto legal = checkPartition(itself, {{split}}); !legal) {
             state.fail(row, legal.error().message, legal.error().advice);
             return bound;
@@ -274,7 +277,8 @@ std::int32_t bindOpAssign(CompletionState &state, std::int32_t row, const OpAssi
     const std::int32_t number = state.domainNumber(std::move(domain));
     const auto acted = actedOn(state.graph(), selected);
     if (acted.empty() && !selected.empty())
-        state.fail(row, "backward operators run where their forward operators run", "select forward operators");
+        state.fail(
+            row, "backward operators run where their forward operators run", "select forward operators");
     for (const OperatorId op : acted) {
         OperatorBinding &binding = state.bindingOf(op);
         if (binding.placeRow >= 0 && binding.domain != number)
@@ -302,7 +306,7 @@ std::int32_t bindOpOrder(CompletionState &state, std::int32_t row, const OpOrder
             if (!some.empty())
                 return some;
         }
-        return std::vector<OperatorId>{};
+        return std::vector<OperatorId> {};
     };
     const auto firsts = oneDirection(selected);
     const auto seconds = oneDirection(state.index.select(rule.second));
@@ -312,7 +316,7 @@ std::int32_t bindOpOrder(CompletionState &state, std::int32_t row, const OpOrder
             state.fail(row, "operator '" + state.graph().at(first).name + "' cannot run before itself");
             return;
         }
-        state.plan.orders.push_back({first, second, rule.microBatchOffset, RowId{row}});
+        state.plan.orders.push_back({first, second, rule.microBatchOffset, RowId {row}});
         bound.insert({first, second});
     };
     if (firsts.size() == seconds.size()) {

@@ -30,17 +30,19 @@ void mirrorDecisions(CompletionState &state)
 
 } // namespace
 
-Result<Completion> completePlan(const GraphSnapshot &graph, std::int32_t deviceCount, const ConstraintTable &table)
+Result<Completion> completePlan(
+    const GraphSnapshot &graph, std::int32_t deviceCount, const ConstraintTable &table)
 {
     if (!graph)
-        return Error{ErrorCode::InvalidInput, "there is no model to plan", "", "plan"};
+        return Error {ErrorCode::InvalidInput, "there is no model to plan", "", "plan"};
     if (deviceCount < 1 || deviceCount > kMostDevices) {
-        return Error{ErrorCode::InvalidInput,
-            "expected 1 to " + std::to_string(kMostDevices) + " devices, found " + std::to_string(deviceCount), "",
-            "devices"};
+        return Error {ErrorCode::InvalidInput,
+            "expected 1 to " + std::to_string(kMostDevices) + " devices, found "
+                + std::to_string(deviceCount),
+            "", "devices"};
     }
     const SelectorIndex index(graph);
-    CompletionState state{index, table};
+    CompletionState state {index, table};
     state.batch = analyseBatch(*graph);
     state.plan.graph = graph;
     state.plan.deviceCount = deviceCount;

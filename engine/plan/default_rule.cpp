@@ -11,14 +11,14 @@ namespace {
 
 /// The producer an operator follows.
 struct Leader {
-    OperatorId op{};
+    OperatorId op {};
     std::size_t output = 0; ///< Slot of the producer.
     std::size_t input = 0; ///< Slot of the operator.
 };
 
 /// Where every tensor is made by a forward operator.
 struct Made {
-    OperatorId by{};
+    OperatorId by {};
     std::size_t slot = 0;
 };
 
@@ -71,10 +71,10 @@ std::int64_t partsAlong(const std::vector<Split> &splits, std::int32_t dimension
     return parts;
 }
 
-/// The cut of `op` that fits `split` of its leader, or nothing where it would cost communication. `taken` are the splits that rows
-/// already decided for `op`, and those decided for outer axes.
-std::optional<Split> followed(const Graph &graph, const Leader &leader, const Operator &op, const Split &split,
-    const std::vector<Split> &taken)
+/// The cut of `op` that fits `split` of its leader, or nothing where it would cost communication. `taken` are
+/// the splits that rows already decided for `op`, and those decided for outer axes.
+std::optional<Split> followed(const Graph &graph, const Leader &leader, const Operator &op,
+    const Split &split, const std::vector<Split> &taken)
 {
     Split mine = split;
     if (split.kind == SplitKind::Replicate)
@@ -95,7 +95,7 @@ std::optional<Split> followed(const Graph &graph, const Leader &leader, const Op
         const auto mark = producer.annotation.dimensions[static_cast<std::size_t>(split.dimension)].mark;
         if (mentioned || mark != DimensionMark::Spatial)
             return std::nullopt; // summands
-        return Split{.kind = SplitKind::Replicate, .parts = split.parts, .axis = split.axis};
+        return Split {.kind = SplitKind::Replicate, .parts = split.parts, .axis = split.axis};
     }
     if (in.opaque || t >= in.terms.size())
         return std::nullopt;
@@ -110,8 +110,8 @@ std::optional<Split> followed(const Graph &graph, const Leader &leader, const Op
     if (split.sizes.empty())
         return size % (before * split.parts) == 0 ? std::optional(mine) : std::nullopt;
     const std::int64_t extent = graph.at(op.inputs[leader.input]).type.shape[t];
-    const std::int64_t theirs
-        = extent / producer.annotation.dimensions[static_cast<std::size_t>(split.dimension)].size;
+    const std::int64_t theirs =
+        extent / producer.annotation.dimensions[static_cast<std::size_t>(split.dimension)].size;
     const std::int64_t ours = extent / size;
     for (std::int64_t &part : mine.sizes) {
         if (part * theirs % ours != 0)
@@ -158,11 +158,11 @@ private:
     CompletionState &m_state;
     const Graph &m_graph;
     bool m_follow = true;
-    std::vector<Made> m_makers{};
-    std::vector<std::int32_t> m_domainOf{};
-    std::vector<bool> m_placedByDefault{};
-    Leader m_leader{}; ///< Of the operator at hand.
-    std::vector<Split> m_splits{}; ///< Of the operator at hand.
+    std::vector<Made> m_makers {};
+    std::vector<std::int32_t> m_domainOf {};
+    std::vector<bool> m_placedByDefault {};
+    Leader m_leader {}; ///< Of the operator at hand.
+    std::vector<Split> m_splits {}; ///< Of the operator at hand.
 };
 
 void Decider::chooseDomains()
@@ -186,8 +186,10 @@ void Decider::chooseDomains()
         for (const TensorId output : op.outputs) {
             if (!output.valid())
                 continue;
-            for (const OperatorId user : m_state.index.uses().consumers[static_cast<std::size_t>(output.index)]) {
-                if (m_graph.at(user).direction == Direction::Forward && m_domainOf[static_cast<std::size_t>(user.index)] >= 0)
+            for (const OperatorId user :
+                m_state.index.uses().consumers[static_cast<std::size_t>(output.index)]) {
+                if (m_graph.at(user).direction == Direction::Forward
+                    && m_domainOf[static_cast<std::size_t>(user.index)] >= 0)
                     first = std::min(first, user.index);
             }
         }
@@ -205,15 +207,16 @@ void Decider::explain(std::string &why, const std::string &part)
     why += (why.empty() ? "" : "; ") + part;
 }
 
-Split Decider::byDefault(OperatorId op, const MeshAxis &axis, const std::vector<Split> &taken, std::string &why)
+Split Decider::byDefault(
+    OperatorId op, const MeshAxis &axis, const std::vector<Split> &taken, std::string &why)
 {
-    const Split whole{.kind = SplitKind::Replicate, .parts = axis.size, .axis = axis.name};
+    const Split whole {.kind = SplitKind::Replicate, .parts = axis.size, .axis = axis.name};
     if (!m_follow)
         return whole;
     if (m_leader.op.valid()) {
         const auto &theirs = m_state.decisionOf(m_leader.op).partition.splits;
-        const auto split
-            = std::find_if(theirs.begin(), theirs.end(), [&](const Split &s) { return s.axis == axis.name; });
+        const auto split =
+            std::find_if(theirs.begin(), theirs.end(), [&](const Split &s) { return s.axis == axis.name; });
         if (split != theirs.end()) {
             if (const auto mine = followed(m_graph, m_leader, m_graph.at(op), *split, taken)) {
                 explain(why, "follows '" + m_graph.at(m_leader.op).name + "' over " + axis.name);
@@ -241,8 +244,7 @@ void Decider::onMesh(OperatorId op, const Domain &domain, std::vector<DeviceId> 
     const OperatorBinding &binding = m_state.bindingOf(op);
     OperatorDecision &decision = m_state.decisionOf(op);
     for (const auto &step : binding.steps) {
-        const auto has
-            = [&](const auto &axis) { return axis.name == step.split.axis; };
+        const auto has = [&](const auto &axis) { return axis.name == step.split.axis; };
         if (!step.split.axis.empty() && std::none_of(domain.axes.begin(), domain.axes.end(), has)) {
             const std::string by = binding.placeRow >= 0 ? " by row:" + std::to_string(binding.placeRow) : "";
             m_state.fail(step.row,
@@ -318,7 +320,8 @@ bool Decider::followList(OperatorId op, const Domain &domain, std::vector<Device
         const auto mine = followed(m_graph, m_leader, m_graph.at(op), split, splits);
         if (!mine && repeats)
             return false;
-        splits.push_back(mine.value_or(Split{.kind = SplitKind::Replicate, .parts = split.parts, .axis = split.axis}));
+        splits.push_back(
+            mine.value_or(Split {.kind = SplitKind::Replicate, .parts = split.parts, .axis = split.axis}));
     }
     m_splits = std::move(splits);
     for (std::size_t i = 0; i < theirs.devices.size(); i += static_cast<std::size_t>(inner))
@@ -335,7 +338,8 @@ void Decider::onList(OperatorId op, const Domain &domain, std::vector<DeviceId> 
         return;
     devices = distinct(domain.devices);
     if (devices.size() > 1) {
-        m_splits.push_back({.kind = SplitKind::Replicate, .parts = static_cast<std::int32_t>(devices.size())});
+        m_splits.push_back(
+            {.kind = SplitKind::Replicate, .parts = static_cast<std::int32_t>(devices.size())});
         explain(m_state.decisionOf(op).why, "replicated");
     }
 }
@@ -372,8 +376,9 @@ void Decider::checkResult(OperatorId op)
     if (parts == 1 || (parts > 0 && size % (m_state.plan.microBatches * parts) == 0))
         return;
     m_state.fail(m_state.microBatchRow,
-        "operator '" + itself.name + "' has a batch of " + std::to_string(size) + ", which " + (parts == 0 ? "is cut unevenly by row:" + std::to_string(row) + ": " : "row:" + std::to_string(row) + " cuts into "
-            + std::to_string(parts) + " parts: ")
+        "operator '" + itself.name + "' has a batch of " + std::to_string(size) + ", which "
+            + (parts == 0 ? "is cut unevenly by row:" + std::to_string(row) + ": "
+                          : "row:" + std::to_string(row) + " cuts into " + std::to_string(parts) + " parts: ")
             + std::to_string(m_state.plan.microBatches) + " micro-batches of equal parts are not possible",
         "use fewer micro-batches, or fewer parts");
 }
@@ -384,7 +389,7 @@ void Decider::decide(OperatorId op, std::int32_t domainNumber)
     const Domain &domain = m_state.domains[static_cast<std::size_t>(domainNumber)];
     OperatorDecision &decision = m_state.decisionOf(op);
     m_splits.clear();
-    m_leader = m_follow ? leaderOf(m_graph, m_makers, m_graph.at(op)) : Leader{};
+    m_leader = m_follow ? leaderOf(m_graph, m_makers, m_graph.at(op)) : Leader {};
     std::vector<DeviceId> devices;
     const auto isOverAxis = [](const auto &step) { return !step.split.axis.empty(); };
     const bool overAxes = std::any_of(binding.steps.begin(), binding.steps.end(), isOverAxis);
@@ -393,7 +398,8 @@ void Decider::decide(OperatorId op, std::int32_t domainNumber)
     else
         onList(op, domain, devices);
     addCoshard(op, devices);
-    for (const std::int32_t row : {binding.placeRow, binding.coshardRow, binding.stageRow, binding.recomputeRow}) {
+    for (const std::int32_t row :
+        {binding.placeRow, binding.coshardRow, binding.stageRow, binding.recomputeRow}) {
         if (row >= 0)
             decision.rows.push_back({row});
     }

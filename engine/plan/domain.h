@@ -12,9 +12,10 @@ namespace planloom {
 /// The devices an operator's parts are dealt out to: a part of the mesh, or a list.
 struct Domain {
     bool onMesh = false;
-    std::vector<MeshAxis> axes{}; ///< On the mesh: the axes that are not fixed and larger than 1, outermost first.
-    std::vector<AxisCoordinate> fixed{}; ///< On the mesh: the others' coordinates, in mesh order.
-    std::vector<DeviceId> devices{}; ///< In part order; a list may repeat devices.
+    std::vector<MeshAxis>
+        axes {}; ///< On the mesh: the axes that are not fixed and larger than 1, outermost first.
+    std::vector<AxisCoordinate> fixed {}; ///< On the mesh: the others' coordinates, in mesh order.
+    std::vector<DeviceId> devices {}; ///< In part order; a list may repeat devices.
     friend bool operator==(const Domain &, const Domain &) = default;
 };
 

@@ -14,8 +14,8 @@ std::string similarName(std::string_view name)
     while (true) {
         const std::size_t dot = name.find('.');
         const std::string_view part = name.substr(0, dot);
-        const bool number
-            = !part.empty() && std::all_of(part.begin(), part.end(), [](char c) { return c >= '0' && c <= '9'; });
+        const bool number = !part.empty()
+            && std::all_of(part.begin(), part.end(), [](char c) { return c >= '0' && c <= '9'; });
         glob += number ? "*" : globOf(part);
         if (dot == std::string_view::npos)
             return glob;

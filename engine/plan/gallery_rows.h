@@ -9,8 +9,8 @@
 
 namespace planloom {
 
-/// A selector whose forward operators are exactly `operators` (forward, ascending, at least one): whole layers as
-/// ranges, whole modules by path, the rest by name.
+/// A selector whose forward operators are exactly `operators` (forward, ascending, at least one): whole
+/// layers as ranges, whole modules by path, the rest by name.
 Selector selectorFor(const SelectorIndex &index, const std::vector<OperatorId> &operators);
 
 /// Selectors by name for similar operators of several layers: "h.*.mlp.c_fc" where that names exactly some of
@@ -20,8 +20,8 @@ std::vector<Selector> selectorsByName(const SelectorIndex &index, const std::vec
 /// A row of origin template.
 Row templateRow(Selector selector, Rule rule, std::string note = {});
 
-/// Operators that use no weight, directly or through others (masks, positions), and run forward, by index: they
-/// belong where they are first used.
+/// Operators that use no weight, directly or through others (masks, positions), and run forward, by index:
+/// they belong where they are first used.
 std::vector<bool> weightless(const SelectorIndex &index);
 
 } // namespace planloom

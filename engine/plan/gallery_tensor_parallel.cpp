@@ -14,7 +14,8 @@ namespace {
 
 constexpr int kMostRounds = 4;
 
-/// A position that names the identifier: of the output if it has it, else of an input; the last dimension is -1.
+/// A position that names the identifier: of the output if it has it, else of an input; the last dimension is
+/// -1.
 DimensionRef positionOf(const Operator &op, std::int32_t identifier)
 {
     const auto find = [&](const std::vector<TensorTerms> &tensors, DimensionRef &ref) {
@@ -30,7 +31,7 @@ DimensionRef positionOf(const Operator &op, std::int32_t identifier)
         }
         return false;
     };
-    DimensionRef ref{.kind = DimensionRef::Kind::Output, .name = {}};
+    DimensionRef ref {.kind = DimensionRef::Kind::Output, .name = {}};
     if (find(op.annotation.outputs, ref))
         return ref;
     ref.kind = DimensionRef::Kind::Input;
@@ -40,8 +41,8 @@ DimensionRef positionOf(const Operator &op, std::int32_t identifier)
         .name = op.annotation.dimensions[static_cast<std::size_t>(identifier)].name};
 }
 
-void appendRows(const SelectorIndex &index, const std::vector<OperatorId> &operators, const TensorParallelCut &cut,
-    const std::string &axis, ConstraintTable &table)
+void appendRows(const SelectorIndex &index, const std::vector<OperatorId> &operators,
+    const TensorParallelCut &cut, const std::string &axis, ConstraintTable &table)
 {
     std::map<std::string, std::vector<OperatorId>> groups; // by position
     std::vector<DimensionRef> order;
@@ -54,8 +55,9 @@ void appendRows(const SelectorIndex &index, const std::vector<OperatorId> &opera
     }
     for (const DimensionRef &ref : order) {
         for (Selector &selector : selectorsByName(index, groups[print(ref)])) {
-            SplitStep step{.kind = SplitKind::Dimension, .dimension = ref, .parts = 0, .sizes = {}, .axis = axis};
-            table.rows.push_back(templateRow(std::move(selector), OpTransRule{{std::move(step)}}));
+            SplitStep step {
+                .kind = SplitKind::Dimension, .dimension = ref, .parts = 0, .sizes = {}, .axis = axis};
+            table.rows.push_back(templateRow(std::move(selector), OpTransRule {{std::move(step)}}));
         }
     }
 }
@@ -66,20 +68,21 @@ bool readsAny(const SelectorIndex &index, const Operator &op, const std::vector<
         if (!input.valid())
             return false;
         const auto &makers = index.uses().producers[static_cast<std::size_t>(input.index)];
-        return std::any_of(makers.begin(), makers.end(),
-            [&](OperatorId maker) { return static_cast<bool>(marked[static_cast<std::size_t>(maker.index)]); });
+        return std::any_of(makers.begin(), makers.end(), [&](OperatorId maker) {
+            return static_cast<bool>(marked[static_cast<std::size_t>(maker.index)]);
+        });
     });
 }
 
 } // namespace
 
-Result<void> appendTensorParallel(const SelectorIndex &index, std::int32_t deviceCount, const std::string &axis,
-    std::int32_t parts, ConstraintTable &table)
+Result<void> appendTensorParallel(const SelectorIndex &index, std::int32_t deviceCount,
+    const std::string &axis, std::int32_t parts, ConstraintTable &table)
 {
     const Graph &graph = index.graph();
     const TensorParallelCut cut = findTensorParallel(index, parts);
     if (cut.regions == 0) {
-        return Error{ErrorCode::InvalidInput,
+        return Error {ErrorCode::InvalidInput,
             "no pair of operators can be split " + std::to_string(parts) + " ways for tensor parallelism"
                 + (cut.obstacle.empty() ? "" : ": " + cut.obstacle),
             "use another number of devices, or another gallery plan", "gallery/tensor-parallel"};
@@ -94,8 +97,8 @@ Result<void> appendTensorParallel(const SelectorIndex &index, std::int32_t devic
     }
     appendRows(index, products, cut, axis, table);
 
-    // Most other operators follow by default. Rows for those that do not: first where a region begins (with slices
-    // of whole values), since what comes behind may follow then.
+    // Most other operators follow by default. Rows for those that do not: first where a region begins (with
+    // slices of whole values), since what comes behind may follow then.
     for (int round = 0; round < kMostRounds; ++round) {
         TRY(const Completion completion, completePlan(index.snapshot(), deviceCount, table));
         if (!completion.plan.graph) {

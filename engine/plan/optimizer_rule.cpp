@@ -66,7 +66,8 @@ std::map<DeviceId, std::set<IndexMask>> boxesOf(const CompletionState &state, Te
     return boxes;
 }
 
-/// Cells with equally many devices that are a grid over the whole tensor; `cuts` gets each dimension's ranges.
+/// Cells with equally many devices that are a grid over the whole tensor; `cuts` gets each dimension's
+/// ranges.
 bool isGrid(const Cells &cells, const Shape &shape, std::vector<std::vector<Range>> &cuts)
 {
     cuts.assign(shape.size(), {});
@@ -93,11 +94,11 @@ bool isGrid(const Cells &cells, const Shape &shape, std::vector<std::vector<Rang
         cells.begin(), cells.end(), [&](const auto &cell) { return cell.second.size() == replicas; });
 }
 
-/// The replicas of each cell ordered so that shard i of each comes first by `i`: the new order, and the number of shards; 1 where
-/// they can't be told apart along the axis.
+/// The replicas of each cell ordered so that shard i of each comes first by `i`: the new order, and the
+/// number of shards; 1 where they can't be told apart along the axis.
 struct Sharding {
     std::int32_t parts = 1;
-    std::vector<std::vector<DeviceId>> cells{};
+    std::vector<std::vector<DeviceId>> cells {};
 };
 
 Sharding shardingOf(const CompletionState &state, const OptimizerShardingRule &rule, const Cells &cells)
@@ -151,10 +152,10 @@ std::optional<std::int32_t> identifierAt(const Operator &step, std::size_t d)
 std::optional<Split> shardSplit(const Operator &step, const Shape &shape,
     const std::vector<std::vector<Range>> &cuts, std::int32_t parts, const std::string &axis)
 {
-    Split split{.kind = SplitKind::Dimension, .parts = parts, .axis = axis};
+    Split split {.kind = SplitKind::Dimension, .parts = parts, .axis = axis};
     for (std::size_t d = 0; d < shape.size(); ++d) {
-        const bool divides = std::all_of(
-            cuts[d].begin(), cuts[d].end(), [&](const Range &r) { return r.size() > 0 && r.size() % parts == 0; });
+        const bool divides = std::all_of(cuts[d].begin(), cuts[d].end(),
+            [&](const Range &r) { return r.size() > 0 && r.size() % parts == 0; });
         const auto identifier = identifierAt(step, d);
         if (divides && identifier) {
             split.dimension = *identifier;
@@ -163,7 +164,8 @@ std::optional<Split> shardSplit(const Operator &step, const Shape &shape,
     }
     std::optional<std::size_t> longest;
     for (std::size_t d = 0; d < shape.size(); ++d) {
-        if (cuts[d].size() == 1 && shape[d] >= parts && identifierAt(step, d) && (!longest || shape[d] > shape[*longest]))
+        if (cuts[d].size() == 1 && shape[d] >= parts && identifierAt(step, d)
+            && (!longest || shape[d] > shape[*longest]))
             longest = d;
     }
     if (!longest)
@@ -184,11 +186,11 @@ bool gridSplits(const Operator &step, const std::vector<std::vector<Range>> &cut
         const auto identifier = identifierAt(step, d);
         if (!identifier)
             return false;
-        Split split{.kind = SplitKind::Dimension,
+        Split split {.kind = SplitKind::Dimension,
             .dimension = *identifier,
             .parts = static_cast<std::int32_t>(cuts[d].size())};
-        const bool even = std::all_of(
-            cuts[d].begin(), cuts[d].end(), [&](const Range &r) { return r.size() == cuts[d].front().size(); });
+        const bool even = std::all_of(cuts[d].begin(), cuts[d].end(),
+            [&](const Range &r) { return r.size() == cuts[d].front().size(); });
         if (!even) {
             for (const Range &range : cuts[d])
                 split.sizes.push_back(range.size());
@@ -256,7 +258,7 @@ void decideOne(CompletionState &state, OperatorId id)
             state.table.rows[static_cast<std::size_t>(binding.shardingRow)].rule);
         Sharding sharding = shardingOf(state, rule, cells);
         const auto split = sharding.parts > 1 ? shardSplit(step, shape, cuts, sharding.parts, rule.axis)
-                                              : std::optional<Split>{};
+                                              : std::optional<Split> {};
         if (split) {
             splits.push_back(*split);
             replicas /= sharding.parts;

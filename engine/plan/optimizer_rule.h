@@ -6,10 +6,11 @@ namespace planloom {
 
 /// Decides the optimizer operators, after the forward ones.
 ///
-/// Where rows place or split one themselves, they are followed. Else it follows how forward operators see its weight:
-/// if each device sees one box of it, and these boxes form a grid in which all have equally many devices, the operator
-/// is cut along the grid and replicated over the devices of each cell. Otherwise (the weight is shared by operators
-/// that cut it differently) every device that uses the weight updates all of it.
+/// Where rows place or split one themselves, they are followed. Else it follows how forward operators see its
+/// weight: if each device sees one box of it, and these boxes form a grid in which all have equally many
+/// devices, the operator is cut along the grid and replicated over the devices of each cell. Otherwise (the
+/// weight is shared by operators that cut it differently) every device that uses the weight updates all of
+/// it.
 ///
 /// Optimizer sharding cuts the replicas' work instead: along the first dimension that divides, else into
 /// uneven parts along the longest uncut one; a weight too small for that stays replicated.

@@ -8,7 +8,8 @@ namespace {
 
 Error broken(const Operator &op, std::string message)
 {
-    return {ErrorCode::InvalidInput, "operator '" + op.name + "': " + std::move(message), "", "operator:" + op.name};
+    return {ErrorCode::InvalidInput, "operator '" + op.name + "': " + std::move(message), "",
+        "operator:" + op.name};
 }
 
 Result<void> checkDecision(const Plan &plan, const Operator &op, const OperatorDecision &decision)
@@ -16,8 +17,8 @@ Result<void> checkDecision(const Plan &plan, const Operator &op, const OperatorD
     TRY_VOID(checkPartition(op, decision.partition));
     const std::int32_t parts = partCount(decision.partition);
     if (static_cast<std::int64_t>(decision.devices.size()) != parts) {
-        return broken(op,
-            std::to_string(parts) + " parts, but devices for " + std::to_string(decision.devices.size()));
+        return broken(
+            op, std::to_string(parts) + " parts, but devices for " + std::to_string(decision.devices.size()));
     }
     for (const DeviceId device : decision.devices) {
         if (device.index < 0 || device.index >= plan.deviceCount) {
@@ -65,8 +66,8 @@ Result<void> checkDataFlow(const Plan &plan)
             if (from.valid() && plan.decisions[static_cast<std::size_t>(from.index)].stage.index > stage) {
                 return broken(op,
                     "in stage " + std::to_string(stage) + ", before stage "
-                        + std::to_string(plan.decisions[static_cast<std::size_t>(from.index)].stage.index) + " of '"
-                        + graph.at(from).name + "', whose output it reads");
+                        + std::to_string(plan.decisions[static_cast<std::size_t>(from.index)].stage.index)
+                        + " of '" + graph.at(from).name + "', whose output it reads");
             }
         }
         for (const TensorId output : op.outputs) {
@@ -81,13 +82,15 @@ Result<void> checkDataFlow(const Plan &plan)
 
 Result<void> validate(const Plan &plan)
 {
-    const auto wrong = [](std::string message) { return Error{ErrorCode::InvalidInput, std::move(message), "", "plan"}; };
+    const auto wrong = [](std::string message) {
+        return Error {ErrorCode::InvalidInput, std::move(message), "", "plan"};
+    };
     if (!plan.graph)
         return wrong("a plan without a model");
     const Graph &graph = *plan.graph;
     if (plan.decisions.size() != graph.operators.size()) {
-        return wrong("decisions for " + std::to_string(plan.decisions.size()) + " operators, but the model has "
-            + std::to_string(graph.operators.size()));
+        return wrong("decisions for " + std::to_string(plan.decisions.size())
+            + " operators, but the model has " + std::to_string(graph.operators.size()));
     }
     if (plan.deviceCount < 1 || plan.microBatches < 1 || plan.stageCount < 1)
         return wrong("expected at least one device, micro-batch and stage");

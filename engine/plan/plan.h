@@ -15,24 +15,24 @@ using RowId = Id<struct RowTag>; ///< Index into `ConstraintTable::rows`.
 
 /// What was decided for one operator: its op-trans and op-assign, and the rows behind them.
 struct OperatorDecision {
-    Partition partition{};
-    std::vector<DeviceId> devices{}; ///< Of each part; several parts may share a device (coshard).
-    StageId stage{}; ///< Valid for forward and backward operators.
-    /// Forward operators with the same group >= 0 drop their outputs and are run again just before the group's
-    /// first backward operator; -1 keeps outputs.
+    Partition partition {};
+    std::vector<DeviceId> devices {}; ///< Of each part; several parts may share a device (coshard).
+    StageId stage {}; ///< Valid for forward and backward operators.
+    /// Forward operators with the same group >= 0 drop their outputs and are run again just before the
+    /// group's first backward operator; -1 keeps outputs.
     std::int32_t recomputeGroup = -1;
-    std::vector<RowId> rows{}; ///< Rows it follows from, ascending; empty if only defaults decided.
-    std::string why{}; ///< The default rule that decided what no row did, as a sentence; may be empty.
+    std::vector<RowId> rows {}; ///< Rows it follows from, ascending; empty if only defaults decided.
+    std::string why {}; ///< The default rule that decided what no row did, as a sentence; may be empty.
     friend bool operator==(const OperatorDecision &, const OperatorDecision &) = default;
 };
 
-/// op-order: `first` of micro-batch i runs before `second` of micro-batch i + `microBatchOffset`, on every device
-/// that runs both, and across devices.
+/// op-order: `first` of micro-batch i runs before `second` of micro-batch i + `microBatchOffset`, on every
+/// device that runs both, and across devices.
 struct OrderConstraint {
-    OperatorId first{};
-    OperatorId second{};
+    OperatorId first {};
+    OperatorId second {};
     std::int32_t microBatchOffset = 0;
-    RowId row{};
+    RowId row {};
     friend bool operator==(const OrderConstraint &, const OrderConstraint &) = default;
 };
 
@@ -40,19 +40,20 @@ struct OrderConstraint {
 enum class ScheduleKind : std::uint8_t {
     Sequential, ///< Every micro-batch forward then backward before the next (gradient accumulation).
     GPipe, ///< All forward blocks before any backward block (arXiv:1811.06965).
-    OneFOneB, ///< Stage s holds at most S - s micro-batches, then alternates (PipeDream-Flush, arXiv:2104.04473).
+    OneFOneB, ///< Stage s holds at most S - s micro-batches, then alternates (PipeDream-Flush,
+              ///< arXiv:2104.04473).
 };
 
 /// One explicit decision per operator, forward, backward and optimizer alike: what `lower` carries out.
 struct Plan {
-    GraphSnapshot graph{};
+    GraphSnapshot graph {};
     std::int32_t deviceCount = 1;
     std::int32_t microBatches = 1;
     bool wholeBatches = false; ///< Every micro-batch is a whole batch of the model, not a part of one.
     std::int32_t stageCount = 1;
     ScheduleKind schedule = ScheduleKind::Sequential;
-    std::vector<OperatorDecision> decisions{}; ///< By operator index. Backward ones mirror their forwards.
-    std::vector<OrderConstraint> orders{};
+    std::vector<OperatorDecision> decisions {}; ///< By operator index. Backward ones mirror their forwards.
+    std::vector<OrderConstraint> orders {};
 };
 
 /// Every decision legal, devices in range, backward mirrors forward, stages along the data flow.

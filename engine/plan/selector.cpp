@@ -33,11 +33,11 @@ Result<Selector> parseLayers(TextCursor &cursor)
     cursor.skipSpaces();
     const std::size_t start = cursor.position();
     const std::string text(cursor.peekWord());
-    Selector selector{.kind = SelectorKind::Layer, .text = {}};
+    Selector selector {.kind = SelectorKind::Layer, .text = {}};
     const auto number = [](std::string_view digits, std::int32_t &value) {
         const auto [end, failure] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-        return !digits.empty() && failure == std::errc{} && end == digits.data() + digits.size() && value >= 0
-            && value <= kMostLayers;
+        return !digits.empty() && failure == std::errc {} && end == digits.data() + digits.size()
+            && value >= 0 && value <= kMostLayers;
     };
     bool good = false;
     if (text == "*") {
@@ -48,7 +48,8 @@ Result<Selector> parseLayers(TextCursor &cursor)
     } else {
         const std::string_view last = std::string_view(text).substr(dash + 1);
         good = number(std::string_view(text).substr(0, dash), selector.firstLayer)
-            && (last == "*" || (number(last, selector.lastLayer) && selector.lastLayer >= selector.firstLayer));
+            && (last == "*"
+                || (number(last, selector.lastLayer) && selector.lastLayer >= selector.firstLayer));
     }
     if (!good) {
         return cursor.at(start, "expected layers as 3, 0-11, 4-* or *, found '" + text.substr(0, 40) + "'",
@@ -64,7 +65,7 @@ Result<Selector> parseAtom(TextCursor &cursor, int depth)
         return cursor.at(cursor.position(), "expected at most 100 nested brackets and negations");
     if (cursor.take('!')) {
         TRY(Selector child, parseAtom(cursor, depth + 1));
-        Selector selector{.kind = SelectorKind::Not};
+        Selector selector {.kind = SelectorKind::Not};
         selector.children.push_back(std::move(child));
         return selector;
     }
@@ -79,7 +80,7 @@ Result<Selector> parseAtom(TextCursor &cursor, int depth)
     const auto skip = [&] { cursor.rewind(start + word.size()); };
     if (word == "all") {
         skip();
-        return Selector{};
+        return Selector {};
     }
     for (const Direction direction : {Direction::Forward, Direction::Backward, Direction::Optimizer}) {
         if (word == wordOf(direction)) {
@@ -90,7 +91,7 @@ Result<Selector> parseAtom(TextCursor &cursor, int depth)
     if (word == "set") {
         skip();
         TRY_VOID(cursor.require('{', "and the operators' names"));
-        Selector selector{.kind = SelectorKind::Set};
+        Selector selector {.kind = SelectorKind::Set};
         do {
             TRY(std::string name, cursor.word("an operator's name"));
             selector.names.push_back(std::move(name));
@@ -111,7 +112,7 @@ Result<Selector> parseAtom(TextCursor &cursor, int depth)
         TRY_VOID(cursor.require(':', "behind '" + word + "'"));
         if (prefix.kind == SelectorKind::Layer)
             return parseLayers(cursor);
-        Selector selector{.kind = prefix.kind};
+        Selector selector {.kind = prefix.kind};
         TRY(selector.text, cursor.word("a name or pattern behind '" + word + ":'"));
         return selector;
     }
@@ -126,7 +127,7 @@ Result<Selector> parseJoined(TextCursor &cursor, char symbol, SelectorKind kind,
     TRY(Selector first, parse());
     if (cursor.peek() != symbol)
         return first;
-    Selector joined{.kind = kind};
+    Selector joined {.kind = kind};
     joined.children.push_back(std::move(first));
     while (cursor.take(symbol)) {
         TRY(Selector next, parse());
@@ -155,8 +156,9 @@ void printChild(const Selector &child, bool bracket, std::string &text)
 
 void print(const Selector &selector, std::string &text)
 {
-    const auto isJoined
-        = [](const Selector &s) { return s.kind == SelectorKind::And || s.kind == SelectorKind::Or; };
+    const auto isJoined = [](const Selector &s) {
+        return s.kind == SelectorKind::And || s.kind == SelectorKind::Or;
+    };
     switch (selector.kind) {
     case SelectorKind::All:
         text += "all";
@@ -206,7 +208,9 @@ void print(const Selector &selector, std::string &text)
             if (!first)
                 text += selector.kind == SelectorKind::And ? " & " : " | ";
             first = false;
-            printChild(child, isJoined(child) && !(selector.kind == SelectorKind::Or && child.kind == SelectorKind::And), text);
+            printChild(child,
+                isJoined(child) && !(selector.kind == SelectorKind::Or && child.kind == SelectorKind::And),
+                text);
         }
         break;
     }

@@ -22,21 +22,22 @@ enum class SelectorKind : std::uint8_t {
     Direction, ///< `forward`, `backward`, `optimizer`.
     Set, ///< `set{a, b}`: its name is one of these.
     Weight, ///< `weight:GLOB`: it reads a weight with this name.
-    And, Or, ///< Of two or more children.
+    And,
+    Or, ///< Of two or more children.
     Not, ///< Of one child.
 };
 
-/// Which operators a row speaks of, as an expression. Text form: the atoms above, `!a`, `a & b`, `a | b` (`&` binds
-/// closer), brackets. In a GLOB `*` stands for any text, `?` for any one character, and `\` takes what follows
-/// literally. Names with other characters than those of a word are quoted: name:"a b".
+/// Which operators a row speaks of, as an expression. Text form: the atoms above, `!a`, `a & b`, `a | b` (`&`
+/// binds closer), brackets. In a GLOB `*` stands for any text, `?` for any one character, and `\` takes what
+/// follows literally. Names with other characters than those of a word are quoted: name:"a b".
 struct Selector {
     SelectorKind kind = SelectorKind::All;
-    std::string text{}; ///< The glob of Name, Kind, In and Weight.
-    std::vector<std::string> names{}; ///< Of Set, at least one.
+    std::string text {}; ///< The glob of Name, Kind, In and Weight.
+    std::vector<std::string> names {}; ///< Of Set, at least one.
     std::int32_t firstLayer = 0; ///< Of Layer, inclusive.
     std::int32_t lastLayer = -1; ///< Of Layer, inclusive; -1 is the last one.
     Direction direction = Direction::Forward;
-    std::vector<Selector> children{};
+    std::vector<Selector> children {};
     friend bool operator==(const Selector &, const Selector &) = default;
 };
 

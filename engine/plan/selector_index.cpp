@@ -41,7 +41,7 @@ SelectorIndex::SelectorIndex(GraphSnapshot graph)
         m_paths.push_back(planloom::pathOf(*m_graph, {static_cast<std::int32_t>(s)}));
     m_byName.reserve(m_graph->operators.size());
     for (std::size_t i = 0; i < m_graph->operators.size(); ++i)
-        m_byName.emplace(m_graph->operators[i].name, OperatorId{static_cast<std::int32_t>(i)});
+        m_byName.emplace(m_graph->operators[i].name, OperatorId {static_cast<std::int32_t>(i)});
 }
 
 std::int32_t SelectorIndex::layerOf(OperatorId op) const
@@ -53,7 +53,7 @@ std::int32_t SelectorIndex::layerOf(OperatorId op) const
 OperatorId SelectorIndex::findOperator(std::string_view name) const
 {
     const auto found = m_byName.find(name);
-    return found == m_byName.end() ? OperatorId{} : found->second;
+    return found == m_byName.end() ? OperatorId {} : found->second;
 }
 
 void SelectorIndex::markNames(const Selector &selector, Marks &marks) const
@@ -73,7 +73,7 @@ SelectorIndex::Marks SelectorIndex::evaluate(const Selector &selector) const
     Marks marks(operators.size(), 0);
     switch (selector.kind) {
     case SelectorKind::All:
-        std::fill(marks.begin(), marks.end(), char{1});
+        std::fill(marks.begin(), marks.end(), char {1});
         break;
     case SelectorKind::Name:
         markNames(selector, marks);
@@ -81,7 +81,8 @@ SelectorIndex::Marks SelectorIndex::evaluate(const Selector &selector) const
     case SelectorKind::Kind: {
         std::vector<char> kinds(static_cast<std::size_t>(kOperatorKindCount), 0);
         for (int k = 0; k < kOperatorKindCount; ++k)
-            kinds[static_cast<std::size_t>(k)] = globMatches(selector.text, nameOf(static_cast<OperatorKind>(k)));
+            kinds[static_cast<std::size_t>(k)] =
+                globMatches(selector.text, nameOf(static_cast<OperatorKind>(k)));
         for (std::size_t i = 0; i < marks.size(); ++i) {
             marks[i] = kinds[static_cast<std::size_t>(operators[i].kind)];
             if (operators[i].kind == OperatorKind::Unknown && !marks[i])
@@ -162,7 +163,7 @@ std::vector<OperatorId> SelectorIndex::select(const Selector &selector) const
 Result<void> SelectorIndex::check(const Selector &selector) const
 {
     const auto missing = [](std::string message, std::string advice = {}) {
-        return Error{ErrorCode::NotFound, std::move(message), std::move(advice), ""};
+        return Error {ErrorCode::NotFound, std::move(message), std::move(advice), ""};
     };
     switch (selector.kind) {
     case SelectorKind::Name:
@@ -197,7 +198,8 @@ Result<void> SelectorIndex::check(const Selector &selector) const
         const auto count = static_cast<std::int32_t>(m_layers.scopes.size());
         if (std::max(selector.firstLayer, selector.lastLayer) >= count
             && !(selector.firstLayer == 0 && selector.lastLayer < 0)) {
-            return missing("the model has " + std::to_string(count) + " layers, but the selector asks for layer "
+            return missing("the model has " + std::to_string(count)
+                    + " layers, but the selector asks for layer "
                     + std::to_string(std::max(selector.firstLayer, selector.lastLayer)),
                 "layers are numbered from 0");
         }

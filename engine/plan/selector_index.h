@@ -34,7 +34,8 @@ public:
     /// The selected operators, of all directions, ascending. O(operators x size of the selector).
     std::vector<OperatorId> select(const Selector &selector) const;
 
-    /// What in `selector` this graph does not have (a name, kind, module, layer or weight that is not a pattern).
+    /// What in `selector` this graph does not have (a name, kind, module, layer or weight that is not a
+    /// pattern).
     /// @return NotFound naming the first one
     Result<void> check(const Selector &selector) const;
 
@@ -43,11 +44,11 @@ private:
     Marks evaluate(const Selector &selector) const;
     void markNames(const Selector &selector, Marks &marks) const;
 
-    GraphSnapshot m_graph{};
-    Uses m_uses{};
-    Layers m_layers{};
-    std::vector<std::string> m_paths{};
-    std::unordered_map<std::string_view, OperatorId> m_byName{}; ///< Views into the graph's names.
+    GraphSnapshot m_graph {};
+    Uses m_uses {};
+    Layers m_layers {};
+    std::vector<std::string> m_paths {};
+    std::unordered_map<std::string_view, OperatorId> m_byName {}; ///< Views into the graph's names.
 };
 
 /// `SelectorIndex(graph).select(selector)`, for a single use.

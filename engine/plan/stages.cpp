@@ -10,8 +10,8 @@ namespace {
 
 constexpr std::int32_t kMostRuns = 64;
 
-/// By operator: forward, named by no place row (by no stage row, and without weights, if those count), and so are
-/// all operators it depends on.
+/// By operator: forward, named by no place row (by no stage row, and without weights, if those count), and so
+/// are all operators it depends on.
 std::vector<bool> freeOperators(const CompletionState &state, bool byStageRows)
 {
     const Graph &graph = state.graph();
@@ -45,7 +45,8 @@ void joinConsumers(CompletionState &state, const std::vector<bool> &isFree)
         for (const TensorId output : graph.operators[i].outputs) {
             if (!output.valid())
                 continue;
-            for (const OperatorId user : state.index.uses().consumers[static_cast<std::size_t>(output.index)]) {
+            for (const OperatorId user :
+                state.index.uses().consumers[static_cast<std::size_t>(output.index)]) {
                 if (graph.at(user).direction != Direction::Forward)
                     continue;
                 const std::int32_t stage = state.decisionOf(user).stage.index;
@@ -70,8 +71,10 @@ void byRows(CompletionState &state)
         for (const TensorId input : op.inputs) {
             if (!input.valid())
                 continue;
-            for (const OperatorId maker : state.index.uses().producers[static_cast<std::size_t>(input.index)]) {
-                if (graph.at(maker).direction != Direction::Forward || isFree[static_cast<std::size_t>(maker.index)])
+            for (const OperatorId maker :
+                state.index.uses().producers[static_cast<std::size_t>(input.index)]) {
+                if (graph.at(maker).direction != Direction::Forward
+                    || isFree[static_cast<std::size_t>(maker.index)])
                     continue;
                 if (state.decisionOf(maker).stage.index >= last) {
                     last = state.decisionOf(maker).stage.index;
@@ -119,8 +122,8 @@ void byPlacement(CompletionState &state)
 
 void assignStages(CompletionState &state)
 {
-    const bool rows = std::any_of(
-        state.bindings.begin(), state.bindings.end(), [](const OperatorBinding &b) { return b.stageRow >= 0; });
+    const bool rows = std::any_of(state.bindings.begin(), state.bindings.end(),
+        [](const OperatorBinding &b) { return b.stageRow >= 0; });
     if (rows)
         byRows(state);
     else
@@ -147,7 +150,8 @@ void assignRecomputeGroups(CompletionState &state)
             continue;
         const auto id = static_cast<std::int32_t>(i);
         std::int32_t part = state.index.layerOf({id}); // per layer
-        if (const auto *rule = std::get_if<RecomputeRule>(&state.table.rows[static_cast<std::size_t>(row)].rule)) {
+        if (const auto *rule =
+                std::get_if<RecomputeRule>(&state.table.rows[static_cast<std::size_t>(row)].rule)) {
             if (rule->per == RecomputePer::Selection)
                 part = 0;
             else if (rule->per == RecomputePer::Operator)

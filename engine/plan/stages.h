@@ -6,17 +6,17 @@ namespace planloom {
 
 /// Numbers the pipeline stages, after placement.
 ///
-/// With stage rows: those numbers; an operator without one is in the last stage of its producers; one computed from
-/// inputs and constants alone, in the stage of its first consumer.
-/// Without: runs of operators, in topological order, on the same devices, each a stage of its own. Operators
-/// computed from inputs and constants alone that no row places belong to their first consumer. More than 64
-/// runs without a schedule row are one stage: only schedules need stages.
+/// With stage rows: those numbers; an operator without one is in the last stage of its producers; one
+/// computed from inputs and constants alone, in the stage of its first consumer. Without: runs of operators,
+/// in topological order, on the same devices, each a stage of its own. Operators computed from inputs and
+/// constants alone that no row places belong to their first consumer. More than 64 runs without a schedule
+/// row are one stage: only schedules need stages.
 ///
 /// Fails stage rows against the data flow.
 void assignStages(CompletionState &state);
 
-/// Numbers the recompute groups of recompute and coshard rows (within stages), for graphs with a backward pass.
-/// Coshard rows make a group per layer and stage.
+/// Numbers the recompute groups of recompute and coshard rows (within stages), for graphs with a backward
+/// pass. Coshard rows make a group per layer and stage.
 void assignRecomputeGroups(CompletionState &state);
 
 } // namespace planloom

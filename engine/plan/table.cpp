@@ -26,7 +26,7 @@ const char *nameOf(const Rule &rule)
         const char *operator()(const RecomputeRule &) const { return "recompute"; }
         const char *operator()(const OptimizerShardingRule &) const { return "zero1"; }
     };
-    return std::visit(Name{}, rule);
+    return std::visit(Name {}, rule);
 }
 
 const char *nameOf(ScheduleKind kind)

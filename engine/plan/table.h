@@ -14,21 +14,21 @@ namespace planloom {
 
 /// One axis of a device mesh.
 struct MeshAxis {
-    std::string name{};
+    std::string name {};
     std::int32_t size = 1;
     friend bool operator==(const MeshAxis &, const MeshAxis &) = default;
 };
 
 /// A place along one axis of the mesh.
 struct AxisCoordinate {
-    std::string axis{};
+    std::string axis {};
     std::int32_t index = 0;
     friend auto operator<=>(const AxisCoordinate &, const AxisCoordinate &) = default;
 };
 
 /// Arranges devices 0, 1, ... as a mesh; the last axis varies fastest.
 struct MeshRule {
-    std::vector<MeshAxis> axes{}; ///< Outermost first, at least one.
+    std::vector<MeshAxis> axes {}; ///< Outermost first, at least one.
     friend bool operator==(const MeshRule &, const MeshRule &) = default;
 };
 
@@ -42,12 +42,13 @@ struct MicroBatchesRule {
 struct DimensionRef {
     enum class Kind : std::uint8_t {
         Identifier, ///< `m`: the identifier of the annotation.
-        Input, ///< `in0.1`: the identifier that leads dimension 1 of input 0; negative ones count from the last.
+        Input, ///< `in0.1`: the identifier that leads dimension 1 of input 0; negative ones count from the
+               ///< last.
         Output, ///< `out0.-1`
         Batch, ///< `batch`: the identifier that is the mini-batch.
     };
     Kind kind = Kind::Identifier;
-    std::string name{}; ///< Of Identifier.
+    std::string name {}; ///< Of Identifier.
     std::int32_t slot = 0; ///< Of Input and Output.
     std::int32_t dimension = 0; ///< Of Input and Output.
     friend bool operator==(const DimensionRef &, const DimensionRef &) = default;
@@ -56,40 +57,40 @@ struct DimensionRef {
 /// One of an op-trans row's nested splits.
 struct SplitStep {
     SplitKind kind = SplitKind::Dimension;
-    DimensionRef dimension{}; ///< Of SplitKind::Dimension.
+    DimensionRef dimension {}; ///< Of SplitKind::Dimension.
     std::int32_t parts = 0; ///< 0 takes the size of `axis`, or the number of `sizes`.
-    std::vector<std::int64_t> sizes{}; ///< Of uneven parts; empty means equal parts. Dimension only.
-    std::string axis{}; ///< The mesh axis it runs over; may be empty.
+    std::vector<std::int64_t> sizes {}; ///< Of uneven parts; empty means equal parts. Dimension only.
+    std::string axis {}; ///< The mesh axis it runs over; may be empty.
     friend bool operator==(const SplitStep &, const SplitStep &) = default;
 };
 
-/// op-trans: how the selected operators are split, outermost first. Steps over mesh axes are put in the order of
-/// the mesh; steps over none cut what one device has.
+/// op-trans: how the selected operators are split, outermost first. Steps over mesh axes are put in the order
+/// of the mesh; steps over none cut what one device has.
 struct OpTransRule {
-    std::vector<SplitStep> steps{}; ///< At least one.
+    std::vector<SplitStep> steps {}; ///< At least one.
     friend bool operator==(const OpTransRule &, const OpTransRule &) = default;
 };
 
 /// Cuts further into parts that stay on the same device, one after the other, and recomputes them in the
 /// backward pass (nnScaler's coshard, OSDI '24, section 6).
 struct CoshardRule {
-    DimensionRef dimension{};
+    DimensionRef dimension {};
     std::int32_t parts = 2;
     friend bool operator==(const CoshardRule &, const CoshardRule &) = default;
 };
 
-/// op-assign: where the parts run: on a list of devices, or on the part of the mesh with the given coordinates
-/// (all of it if there are none).
+/// op-assign: where the parts run: on a list of devices, or on the part of the mesh with the given
+/// coordinates (all of it if there are none).
 struct OpAssignRule {
-    std::vector<DeviceId> devices{}; ///< Of parts 0, 1, ...; may repeat; empty if by coordinates.
-    std::vector<AxisCoordinate> coordinates{};
+    std::vector<DeviceId> devices {}; ///< Of parts 0, 1, ...; may repeat; empty if by coordinates.
+    std::vector<AxisCoordinate> coordinates {};
     friend bool operator==(const OpAssignRule &, const OpAssignRule &) = default;
 };
 
-/// op-order: the row's selection runs before `second` of the micro-batch `microBatchOffset` later. Selections of
-/// equal size are paired in order, others all with all.
+/// op-order: the row's selection runs before `second` of the micro-batch `microBatchOffset` later. Selections
+/// of equal size are paired in order, others all with all.
 struct OpOrderRule {
-    Selector second{};
+    Selector second {};
     std::int32_t microBatchOffset = 0;
     friend bool operator==(const OpOrderRule &, const OpOrderRule &) = default;
 };
@@ -116,7 +117,7 @@ struct RecomputeRule {
 
 /// Cuts the optimizer step and state of the selected operators' weights over replicas (ZeRO stage 1).
 struct OptimizerShardingRule {
-    std::string axis{}; ///< The replicas along this mesh axis; empty takes all of them.
+    std::string axis {}; ///< The replicas along this mesh axis; empty takes all of them.
     std::int32_t parts = 0; ///< Without an axis: into how many; 0 is the number of replicas.
     friend bool operator==(const OptimizerShardingRule &, const OptimizerShardingRule &) = default;
 };
@@ -130,17 +131,17 @@ enum class RowOrigin : std::uint8_t { Text, Gesture, Template, Import };
 /// One decision: which operators, and what of them.
 struct Row {
     bool enabled = true;
-    Selector selector{}; ///< `all` for rules about the whole plan (mesh, micro-batches, schedule).
-    Rule rule{};
+    Selector selector {}; ///< `all` for rules about the whole plan (mesh, micro-batches, schedule).
+    Rule rule {};
     RowOrigin origin = RowOrigin::Text;
-    std::string note{}; ///< For people; may have several lines.
+    std::string note {}; ///< For people; may have several lines.
     friend bool operator==(const Row &, const Row &) = default;
 };
 
 /// The constraint table: everything that was decided, whatever the order of its rows.
 struct ConstraintTable {
-    std::vector<Row> rows{};
-    std::string note{}; ///< Comment lines behind the last row.
+    std::vector<Row> rows {};
+    std::string note {}; ///< Comment lines behind the last row.
     friend bool operator==(const ConstraintTable &, const ConstraintTable &) = default;
 };
 

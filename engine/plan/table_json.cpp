@@ -15,7 +15,7 @@ using Json = nlohmann::json;
 
 constexpr std::int64_t kVersion = 1;
 constexpr std::int64_t kMostCount = 1 << 24;
-constexpr std::int64_t kMostExtent = std::int64_t{1} << 50;
+constexpr std::int64_t kMostExtent = std::int64_t {1} << 50;
 
 Error wrong(const std::string &where, std::string message)
 {
@@ -40,8 +40,8 @@ Result<std::int64_t> integerAt(
     return value;
 }
 
-Result<std::int32_t> countAt(const Json &object, const char *key, const std::string &where, std::int64_t least,
-    std::optional<std::int32_t> fallback = {})
+Result<std::int32_t> countAt(const Json &object, const char *key, const std::string &where,
+    std::int64_t least, std::optional<std::int32_t> fallback = {})
 {
     if (fallback && !object.contains(key))
         return *fallback;
@@ -77,7 +77,8 @@ Result<void> requireObject(const Json &value, const std::string &where)
 }
 
 /// Refuses members that no reader here knows, which would otherwise be dropped silently.
-Result<void> requireMembers(const Json &object, std::initializer_list<std::string_view> known, const std::string &where)
+Result<void> requireMembers(
+    const Json &object, std::initializer_list<std::string_view> known, const std::string &where)
 {
     for (const auto &[key, value] : object.items()) {
         bool found = false;
@@ -123,7 +124,7 @@ Result<DimensionRef> dimensionAt(const Json &object, const std::string &parent)
     if (found == object.end())
         return wrong(where, "expected a dimension");
     if (found->is_string() && found->get_ref<const std::string &>() == "batch")
-        return DimensionRef{.kind = DimensionRef::Kind::Batch, .name = {}};
+        return DimensionRef {.kind = DimensionRef::Kind::Batch, .name = {}};
     if (!found->is_object())
         return wrong(where, "expected \"batch\" or an object with identifier, input or output");
     TRY_VOID(requireMembers(*found, {"identifier", "input", "output", "dimension"}, where));
@@ -154,7 +155,7 @@ const char *nameOf(SplitKind kind)
 
 Json toJson(const SplitStep &step)
 {
-    Json json{{"split", nameOf(step.kind)}};
+    Json json {{"split", nameOf(step.kind)}};
     if (step.kind == SplitKind::Dimension)
         json["dimension"] = toJson(step.dimension);
     if (!step.sizes.empty())
@@ -224,7 +225,7 @@ struct WriteRule {
     }
     Json operator()(const OpAssignRule &rule) const
     {
-        Json json{{"type", "place"}};
+        Json json {{"type", "place"}};
         for (const DeviceId device : rule.devices)
             json["devices"].push_back(device.index);
         for (const AxisCoordinate &c : rule.coordinates)
@@ -233,7 +234,8 @@ struct WriteRule {
     }
     Json operator()(const OpOrderRule &rule) const
     {
-        return {{"type", "order"}, {"second", toString(rule.second)}, {"micro_batch_offset", rule.microBatchOffset}};
+        return {{"type", "order"}, {"second", toString(rule.second)},
+            {"micro_batch_offset", rule.microBatchOffset}};
     }
     Json operator()(const ScheduleRule &rule) const
     {
@@ -246,7 +248,7 @@ struct WriteRule {
     }
     Json operator()(const OptimizerShardingRule &rule) const
     {
-        Json json{{"type", "zero1"}};
+        Json json {{"type", "zero1"}};
         if (!rule.axis.empty())
             json["axis"] = rule.axis;
         if (rule.parts > 0)
@@ -279,7 +281,7 @@ Result<Rule> readMesh(const Json &json, const std::string &where)
         TRY(const auto size, countAt(axis, "size", where + "/axes", 1));
         rule.axes.push_back({std::move(name), size});
     }
-    return Rule{std::move(rule)};
+    return Rule {std::move(rule)};
 }
 
 Result<Rule> readPlace(const Json &json, const std::string &where)
@@ -304,7 +306,7 @@ Result<Rule> readPlace(const Json &json, const std::string &where)
             rule.coordinates.push_back({std::move(axis), index});
         }
     }
-    return Rule{std::move(rule)};
+    return Rule {std::move(rule)};
 }
 
 Result<Rule> readRule(const Json &json, const std::string &where)
@@ -316,7 +318,7 @@ Result<Rule> readRule(const Json &json, const std::string &where)
     if (type == "micro-batches") {
         TRY_VOID(requireMembers(json, {"type", "count"}, where));
         TRY(const auto count, countAt(json, "count", where, 1));
-        return Rule{MicroBatchesRule{count}};
+        return Rule {MicroBatchesRule {count}};
     }
     if (type == "split") {
         TRY_VOID(requireMembers(json, {"type", "steps"}, where));
@@ -326,14 +328,14 @@ Result<Rule> readRule(const Json &json, const std::string &where)
             TRY(SplitStep step, readStep(item, where + "/steps/" + std::to_string(rule.steps.size())));
             rule.steps.push_back(std::move(step));
         }
-        return Rule{std::move(rule)};
+        return Rule {std::move(rule)};
     }
     if (type == "coshard") {
         TRY_VOID(requireMembers(json, {"type", "dimension", "parts"}, where));
         CoshardRule rule;
         TRY(rule.dimension, dimensionAt(json, where));
         TRY(rule.parts, countAt(json, "parts", where, 1));
-        return Rule{std::move(rule)};
+        return Rule {std::move(rule)};
     }
     if (type == "place")
         return readPlace(json, where);
@@ -342,28 +344,30 @@ Result<Rule> readRule(const Json &json, const std::string &where)
         OpOrderRule rule;
         TRY(rule.second, selectorAt(json, "second", where));
         TRY(rule.microBatchOffset, countAt(json, "micro_batch_offset", where, -kMostCount, 0));
-        return Rule{std::move(rule)};
+        return Rule {std::move(rule)};
     }
     if (type == "schedule") {
         TRY_VOID(requireMembers(json, {"type", "schedule"}, where));
         TRY(const std::string name, textAt(json, "schedule", where));
-        for (const ScheduleKind kind : {ScheduleKind::Sequential, ScheduleKind::GPipe, ScheduleKind::OneFOneB}) {
+        for (const ScheduleKind kind :
+            {ScheduleKind::Sequential, ScheduleKind::GPipe, ScheduleKind::OneFOneB}) {
             if (name == nameOf(kind))
-                return Rule{ScheduleRule{kind}};
+                return Rule {ScheduleRule {kind}};
         }
         return wrong(where + "/schedule", "expected gpipe, 1f1b or sequential");
     }
     if (type == "stage") {
         TRY_VOID(requireMembers(json, {"type", "index"}, where));
         TRY(const auto index, countAt(json, "index", where, 0));
-        return Rule{StageRule{index}};
+        return Rule {StageRule {index}};
     }
     if (type == "recompute") {
         TRY_VOID(requireMembers(json, {"type", "per"}, where));
         TRY(const std::string per, textAt(json, "per", where, "selection"));
-        for (const RecomputePer kind : {RecomputePer::Selection, RecomputePer::Layer, RecomputePer::Operator}) {
+        for (const RecomputePer kind :
+            {RecomputePer::Selection, RecomputePer::Layer, RecomputePer::Operator}) {
             if (per == WriteRule::nameOf(kind))
-                return Rule{RecomputeRule{kind}};
+                return Rule {RecomputeRule {kind}};
         }
         return wrong(where + "/per", "expected selection, layer or operator");
     }
@@ -372,7 +376,7 @@ Result<Rule> readRule(const Json &json, const std::string &where)
         OptimizerShardingRule rule;
         TRY(rule.axis, textAt(json, "axis", where, ""));
         TRY(rule.parts, countAt(json, "parts", where, 1, 0));
-        return Rule{std::move(rule)};
+        return Rule {std::move(rule)};
     }
     return wrong(where + "/type", "there is no rule '" + type.substr(0, 40) + "'");
 }
@@ -393,12 +397,13 @@ Result<Row> readRow(const Json &json, const std::string &where)
     TRY(row.rule, readRule(*rule, where + "/rule"));
     if (json.contains("selector") || hasSelector(row.rule)) {
         TRY(row.selector, selectorAt(json, "selector", where));
-        if (!hasSelector(row.rule) && row.selector != Selector{})
+        if (!hasSelector(row.rule) && row.selector != Selector {})
             return wrong(where + "/selector", "a rule about the whole plan takes no selector");
     }
     TRY(row.note, textAt(json, "note", where, ""));
     TRY(const std::string origin, textAt(json, "origin", where, "text"));
-    for (const RowOrigin kind : {RowOrigin::Text, RowOrigin::Gesture, RowOrigin::Template, RowOrigin::Import}) {
+    for (const RowOrigin kind :
+        {RowOrigin::Text, RowOrigin::Gesture, RowOrigin::Template, RowOrigin::Import}) {
         if (origin == nameOf(kind)) {
             row.origin = kind;
             return row;
@@ -413,7 +418,7 @@ nlohmann::json toJson(const ConstraintTable &table)
 {
     Json rows = Json::array();
     for (const Row &row : table.rows) {
-        Json json{{"rule", std::visit(WriteRule{}, row.rule)}};
+        Json json {{"rule", std::visit(WriteRule {}, row.rule)}};
         if (hasSelector(row.rule))
             json["selector"] = toString(row.selector);
         if (!row.enabled)
@@ -424,7 +429,7 @@ nlohmann::json toJson(const ConstraintTable &table)
             json["note"] = row.note;
         rows.push_back(std::move(json));
     }
-    Json json{{"format", "planloom-table"}, {"version", kVersion}, {"rows", std::move(rows)}};
+    Json json {{"format", "planloom-table"}, {"version", kVersion}, {"rows", std::move(rows)}};
     if (!table.note.empty())
         json["note"] = table.note;
     return json;
@@ -444,7 +449,7 @@ Result<ConstraintTable> tableFromJson(const nlohmann::json &document)
         return wrong("table/format", "expected \"planloom-table\"");
     TRY(const auto version, integerAt(document, "version", "table", 1, kMostExtent));
     if (version > kVersion) {
-        return Error{ErrorCode::NotSupported,
+        return Error {ErrorCode::NotSupported,
             "this is version " + std::to_string(version) + " of the table format, the newest known one is "
                 + std::to_string(kVersion),
             "update Planloom", "table/version"};
@@ -467,7 +472,7 @@ Result<ConstraintTable> tableFromJson(std::string_view text)
     try {
         document = Json::parse(text);
     } catch (const Json::parse_error &error) {
-        return Error{ErrorCode::InvalidInput, "this is not JSON: " + std::string(error.what()), "",
+        return Error {ErrorCode::InvalidInput, "this is not JSON: " + std::string(error.what()), "",
             "table@" + std::to_string(error.byte)};
     }
     return tableFromJson(document);

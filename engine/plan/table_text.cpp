@@ -11,7 +11,7 @@ namespace planloom {
 namespace {
 
 constexpr std::int64_t kMostCount = 1 << 24; ///< Parts, devices, micro-batches, stages.
-constexpr std::int64_t kMostExtent = std::int64_t{1} << 50;
+constexpr std::int64_t kMostExtent = std::int64_t {1} << 50;
 
 /// "in0.1" or "out0.-1"; nothing if `word` is another word.
 std::optional<DimensionRef> positionOf(std::string_view word)
@@ -28,10 +28,10 @@ std::optional<DimensionRef> positionOf(std::string_view word)
     }
     const char *end = word.data() + word.size();
     const auto [dot, slotFailure] = std::from_chars(word.data(), end, ref.slot);
-    if (slotFailure != std::errc{} || ref.slot < 0 || dot == end || *dot != '.')
+    if (slotFailure != std::errc {} || ref.slot < 0 || dot == end || *dot != '.')
         return std::nullopt;
     const auto [last, failure] = std::from_chars(dot + 1, end, ref.dimension);
-    if (failure != std::errc{} || last != end)
+    if (failure != std::errc {} || last != end)
         return std::nullopt;
     return ref;
 }
@@ -44,14 +44,15 @@ bool isReserved(std::string_view word)
 Result<DimensionRef> parseDimension(TextCursor &cursor)
 {
     bool wasQuoted = false;
-    TRY(std::string word, cursor.word("a dimension: an identifier, batch, or a position as in0.1 or out0.-1", wasQuoted));
+    TRY(std::string word,
+        cursor.word("a dimension: an identifier, batch, or a position as in0.1 or out0.-1", wasQuoted));
     if (!wasQuoted) {
         if (word == "batch")
-            return DimensionRef{.kind = DimensionRef::Kind::Batch, .name = {}};
+            return DimensionRef {.kind = DimensionRef::Kind::Batch, .name = {}};
         if (const auto position = positionOf(word))
             return *position;
     }
-    return DimensionRef{.kind = DimensionRef::Kind::Identifier, .name = std::move(word)};
+    return DimensionRef {.kind = DimensionRef::Kind::Identifier, .name = std::move(word)};
 }
 
 /// "[by N | into N,N,..] [over AXIS]"
@@ -70,8 +71,9 @@ Result<void> parseAmount(TextCursor &cursor, SplitStep &step)
         TRY(step.axis, cursor.word("the name of a mesh axis"));
     }
     if (step.parts == 0 && step.sizes.empty() && step.axis.empty())
-        return cursor.expected(step.kind == SplitKind::Dimension ? "'by' and a number of parts, 'into' and sizes, or 'over' and a mesh axis"
-                                                                  : "'by' and a number of parts, or 'over' and a mesh axis");
+        return cursor.expected(step.kind == SplitKind::Dimension
+                ? "'by' and a number of parts, 'into' and sizes, or 'over' and a mesh axis"
+                : "'by' and a number of parts, or 'over' and a mesh axis");
     return {};
 }
 
@@ -86,7 +88,7 @@ Result<Rule> parseMesh(TextCursor &cursor)
         axis.size = static_cast<std::int32_t>(size);
         rule.axes.push_back(std::move(axis));
     } while (!cursor.atEnd() && cursor.peek() != '@');
-    return Rule{std::move(rule)};
+    return Rule {std::move(rule)};
 }
 
 Result<Rule> parseSplit(TextCursor &cursor)
@@ -104,7 +106,7 @@ Result<Rule> parseSplit(TextCursor &cursor)
         TRY_VOID(parseAmount(cursor, step));
         rule.steps.push_back(std::move(step));
     } while (cursor.takeWord("then"));
-    return Rule{std::move(rule)};
+    return Rule {std::move(rule)};
 }
 
 Result<Rule> parsePlace(TextCursor &cursor)
@@ -115,13 +117,13 @@ Result<Rule> parsePlace(TextCursor &cursor)
     TRY(std::string word, cursor.word("'devices' and a list, 'mesh', or coordinates as pp=0", wasQuoted));
     if (cursor.peek() != '=' && !wasQuoted) {
         if (word == "mesh")
-            return Rule{std::move(rule)};
+            return Rule {std::move(rule)};
         if (word == "devices") {
             do {
                 TRY(const auto device, cursor.integer("a device number", 0, kMostCount));
                 rule.devices.push_back({static_cast<std::int32_t>(device)});
             } while (cursor.take(','));
-            return Rule{std::move(rule)};
+            return Rule {std::move(rule)};
         }
     }
     while (true) {
@@ -129,7 +131,7 @@ Result<Rule> parsePlace(TextCursor &cursor)
         TRY(const auto index, cursor.integer("the place along the axis", 0, kMostCount));
         rule.coordinates.push_back({std::move(word), static_cast<std::int32_t>(index)});
         if (!cursor.take(','))
-            return Rule{std::move(rule)};
+            return Rule {std::move(rule)};
         TRY(word, cursor.word("another coordinate as tp=0"));
     }
 }
@@ -138,7 +140,7 @@ Result<Rule> parseSchedule(TextCursor &cursor)
 {
     for (const ScheduleKind kind : {ScheduleKind::Sequential, ScheduleKind::GPipe, ScheduleKind::OneFOneB}) {
         if (cursor.takeWord(nameOf(kind)))
-            return Rule{ScheduleRule{kind}};
+            return Rule {ScheduleRule {kind}};
     }
     return cursor.expected("gpipe, 1f1b or sequential");
 }
@@ -153,19 +155,19 @@ Result<Rule> parseOrder(TextCursor &cursor)
         TRY(const auto offset, cursor.integer("a micro-batch offset as +1", -kMostCount, kMostCount));
         rule.microBatchOffset = static_cast<std::int32_t>(offset);
     }
-    return Rule{std::move(rule)};
+    return Rule {std::move(rule)};
 }
 
 Result<Rule> parseRecompute(TextCursor &cursor)
 {
     if (!cursor.takeWord("per"))
-        return Rule{RecomputeRule{}};
+        return Rule {RecomputeRule {}};
     if (cursor.takeWord("selection"))
-        return Rule{RecomputeRule{}};
+        return Rule {RecomputeRule {}};
     if (cursor.takeWord("layer"))
-        return Rule{RecomputeRule{RecomputePer::Layer}};
+        return Rule {RecomputeRule {RecomputePer::Layer}};
     if (cursor.takeWord("operator"))
-        return Rule{RecomputeRule{RecomputePer::Operator}};
+        return Rule {RecomputeRule {RecomputePer::Operator}};
     return cursor.expected("selection, layer or operator");
 }
 
@@ -179,7 +181,7 @@ Result<Rule> parseSharding(TextCursor &cursor)
         TRY(const auto parts, cursor.integer("a number of parts", 1, kMostCount));
         rule.parts = static_cast<std::int32_t>(parts);
     }
-    return Rule{std::move(rule)};
+    return Rule {std::move(rule)};
 }
 
 /// "SELECTOR : ..." of the row that `word` begins.
@@ -199,7 +201,7 @@ Result<Rule> parseSelected(TextCursor &cursor, std::string_view word, Selector &
         return parsePlace(cursor);
     if (word == "stage") {
         TRY(const auto index, cursor.integer("the number of a stage", 0, kMostCount));
-        return Rule{StageRule{static_cast<std::int32_t>(index)}};
+        return Rule {StageRule {static_cast<std::int32_t>(index)}};
     }
     if (word == "coshard") {
         CoshardRule rule;
@@ -208,11 +210,11 @@ Result<Rule> parseSelected(TextCursor &cursor, std::string_view word, Selector &
             return cursor.expected("'by' and a number of parts");
         TRY(const auto parts, cursor.integer("a number of parts", 1, kMostCount));
         rule.parts = static_cast<std::int32_t>(parts);
-        return Rule{std::move(rule)};
+        return Rule {std::move(rule)};
     }
-    SplitStep step{.kind = SplitKind::Replicate};
+    SplitStep step {.kind = SplitKind::Replicate};
     TRY_VOID(parseAmount(cursor, step));
-    return Rule{OpTransRule{{std::move(step)}}};
+    return Rule {OpTransRule {{std::move(step)}}};
 }
 
 Result<Row> parseRowAt(std::string_view line, std::int32_t number)
@@ -220,22 +222,22 @@ Result<Row> parseRowAt(std::string_view line, std::int32_t number)
     TextCursor cursor(line, number);
     Row row;
     row.enabled = !cursor.takeWord("off");
-    static constexpr std::string_view kWords[]
-        = {"split", "replicate", "coshard", "place", "order", "stage", "recompute", "zero1"};
+    static constexpr std::string_view kWords[] = {
+        "split", "replicate", "coshard", "place", "order", "stage", "recompute", "zero1"};
     const std::string word(cursor.peekWord());
     if (cursor.takeWord("mesh")) {
         TRY(row.rule, parseMesh(cursor));
     } else if (cursor.takeWord("micro-batches")) {
         TRY(const auto count, cursor.integer("a number of micro-batches", 1, kMostCount));
-        row.rule = MicroBatchesRule{static_cast<std::int32_t>(count)};
+        row.rule = MicroBatchesRule {static_cast<std::int32_t>(count)};
     } else if (cursor.takeWord("schedule")) {
         TRY(row.rule, parseSchedule(cursor));
     } else if (std::find(std::begin(kWords), std::end(kWords), word) != std::end(kWords)) {
         cursor.takeWord(word);
         TRY(row.rule, parseSelected(cursor, word, row.selector));
     } else {
-        return cursor.expected(
-            "a row: mesh, micro-batches, split, replicate, coshard, place, order, schedule, stage, recompute or zero1");
+        return cursor.expected("a row: mesh, micro-batches, split, replicate, coshard, place, order, "
+                               "schedule, stage, recompute or zero1");
     }
     if (cursor.take('@')) {
         const std::string origin(cursor.peekWord());
@@ -305,8 +307,8 @@ std::string amountOf(const SplitStep &step)
 struct PrintRule {
     std::string operator()(const MeshRule &rule) const
     {
-        return joined(
-            rule.axes, " ", [](const MeshAxis &axis) { return quoted(axis.name) + "=" + std::to_string(axis.size); });
+        return joined(rule.axes, " ",
+            [](const MeshAxis &axis) { return quoted(axis.name) + "=" + std::to_string(axis.size); });
     }
     std::string operator()(const MicroBatchesRule &rule) const { return std::to_string(rule.count); }
     std::string operator()(const OpTransRule &rule) const
@@ -322,7 +324,7 @@ struct PrintRule {
             case SplitKind::Value:
                 return "value" + amountOf(step);
             }
-            return std::string{};
+            return std::string {};
         });
     }
     std::string operator()(const CoshardRule &rule) const
@@ -342,7 +344,8 @@ struct PrintRule {
     {
         std::string text = "before " + toString(rule.second);
         if (rule.microBatchOffset != 0)
-            text += std::string(" at ") + (rule.microBatchOffset > 0 ? "+" : "") + std::to_string(rule.microBatchOffset);
+            text += std::string(" at ") + (rule.microBatchOffset > 0 ? "+" : "")
+                + std::to_string(rule.microBatchOffset);
         return text;
     }
     std::string operator()(const ScheduleRule &rule) const { return nameOf(rule.kind); }
@@ -459,7 +462,7 @@ std::string print(const DimensionRef &dimension)
 
 std::string print(const Rule &rule)
 {
-    return std::visit(PrintRule{}, rule);
+    return std::visit(PrintRule {}, rule);
 }
 
 std::string print(const Row &row)

@@ -26,12 +26,13 @@ namespace planloom {
 //     zero1 weight:* over dp                              # or by 4; default: all replicas
 //     off split all : batch by 2  @gesture                # switched off, with an origin other than text
 //
-// `#` begins a note; lines of notes alone belong to the row below them. Identifiers called as a word of the language are quoted.
+// `#` begins a note; lines of notes alone belong to the row below them. Identifiers called as a word of the
+// language are quoted.
 
 /// What a text holds: the rows that parse, and an error for each line that does not.
 struct TableText {
-    ConstraintTable table{};
-    std::vector<Error> errors{}; ///< `where` is "line:LINE:COLUMN", both from 1.
+    ConstraintTable table {};
+    std::vector<Error> errors {}; ///< `where` is "line:LINE:COLUMN", both from 1.
 };
 
 /// Reads every line; never gives up. O(length).
@@ -43,7 +44,8 @@ Result<ConstraintTable> parseTable(std::string_view text);
 /// One row without a line end ("off split all : m by 2"). Its note may only be one line.
 Result<Row> parseRow(std::string_view line);
 
-/// Canonical text; `parseTable(print(t))` equals `t` if notes have no carriage returns. Ends in a line end unless empty.
+/// Canonical text; `parseTable(print(t))` equals `t` if notes have no carriage returns. Ends in a line end
+/// unless empty.
 std::string print(const ConstraintTable &table);
 
 /// A row's line without its note and origin: what the table's cells and messages show.

@@ -12,7 +12,8 @@ namespace {
 
 constexpr int kMostRetries = 48;
 
-std::optional<std::size_t> leadingPosition(const Annotation &annotation, const TensorTerms &terms, std::int32_t identifier)
+std::optional<std::size_t> leadingPosition(
+    const Annotation &annotation, const TensorTerms &terms, std::int32_t identifier)
 {
     for (std::size_t t = 0; t < terms.terms.size(); ++t) {
         if (splittableFactor(annotation, terms.terms[t]) == identifier)
@@ -38,10 +39,10 @@ struct Search {
     const SelectorIndex &index;
     const Graph &graph;
     std::int32_t parts = 1;
-    std::vector<bool> trained{}; ///< By tensor: depends on a weight, so that its gradient matters.
-    std::vector<bool> isOutput{}; ///< By tensor: the model returns it.
-    std::vector<std::int32_t> identifier{}; ///< By operator: decided by earlier regions.
-    std::vector<std::int32_t> cut{}; ///< By tensor: its dimension cut by earlier regions; -1 if whole.
+    std::vector<bool> trained {}; ///< By tensor: depends on a weight, so that its gradient matters.
+    std::vector<bool> isOutput {}; ///< By tensor: the model returns it.
+    std::vector<std::int32_t> identifier {}; ///< By operator: decided by earlier regions.
+    std::vector<std::int32_t> cut {}; ///< By tensor: its dimension cut by earlier regions; -1 if whole.
 
     bool hasWeight(const Operator &op) const
     {
@@ -63,11 +64,14 @@ class Region
 {
 public:
     Region(const Search &search, bool mayslice, const std::set<TensorId> &whole)
-        : m_search(search), m_maySlice(mayslice), m_whole(whole)
+        : m_search(search)
+        , m_maySlice(mayslice)
+        , m_whole(whole)
     {
     }
 
-    /// Splits `op` on `identifier` and all that follows from it. False if it can't be; then `obstacle` and `blamed`.
+    /// Splits `op` on `identifier` and all that follows from it. False if it can't be; then `obstacle` and
+    /// `blamed`.
     bool grow(OperatorId op, std::int32_t identifier);
 
     const std::map<OperatorId, std::int32_t> &identifiers() const { return m_identifier; }
@@ -101,16 +105,16 @@ private:
     const Search &m_search;
     bool m_maySlice = false;
     const std::set<TensorId> &m_whole; ///< Tensors that must not be cut.
-    std::map<OperatorId, std::int32_t> m_identifier{};
-    std::map<TensorId, std::int32_t> m_cut{};
-    std::deque<TensorId> m_open{}; ///< Cut, but users not yet looked at.
-    std::deque<std::pair<OperatorId, std::int32_t>> m_undecidedInputs{};
-    TensorId m_followed{};
-    TensorId m_blamed{};
+    std::map<OperatorId, std::int32_t> m_identifier {};
+    std::map<TensorId, std::int32_t> m_cut {};
+    std::deque<TensorId> m_open {}; ///< Cut, but users not yet looked at.
+    std::deque<std::pair<OperatorId, std::int32_t>> m_undecidedInputs {};
+    TensorId m_followed {};
+    TensorId m_blamed {};
     int m_rows = 0;
     int m_columns = 0;
     int m_products = 0;
-    std::string m_obstacle{};
+    std::string m_obstacle {};
 };
 
 bool Region::grow(OperatorId op, std::int32_t identifier)
@@ -159,7 +163,8 @@ bool Region::decide(OperatorId id, std::int32_t identifier)
     m_products += product ? 1 : 0;
     if (dimension.mark == DimensionMark::Reduce) {
         if (!product || !inWeight)
-            return fail("'" + op.name + "' sums over '" + dimension.name + "', and has no weight to split with it");
+            return fail(
+                "'" + op.name + "' sums over '" + dimension.name + "', and has no weight to split with it");
         ++m_rows;
     } else if (product && inWeight && !inActivation) {
         ++m_columns;
@@ -190,7 +195,8 @@ bool Region::decideInputs(OperatorId id, std::int32_t identifier)
             if (!needCut(op.inputs[s], static_cast<std::int32_t>(*at)))
                 return false;
         } else if (cutOf(op.inputs[s]) >= 0) {
-            return fail("'" + op.name + "' needs '" + m_search.graph.at(op.inputs[s]).name + "' whole", op.inputs[s]);
+            return fail(
+                "'" + op.name + "' needs '" + m_search.graph.at(op.inputs[s]).name + "' whole", op.inputs[s]);
         }
     }
     return true;
@@ -199,10 +205,12 @@ bool Region::decideInputs(OperatorId id, std::int32_t identifier)
 bool Region::setCut(TensorId tensor, std::int32_t dimension)
 {
     if (const std::int32_t known = cutOf(tensor); known >= 0)
-        return known == dimension || fail("'" + m_search.graph.at(tensor).name + "' would be cut in two ways");
+        return known == dimension
+            || fail("'" + m_search.graph.at(tensor).name + "' would be cut in two ways");
     if (m_whole.contains(tensor) || m_search.isOutput[static_cast<std::size_t>(tensor.index)]) {
         const bool output = m_search.isOutput[static_cast<std::size_t>(tensor.index)];
-        return fail("'" + m_search.graph.at(tensor).name + (output ? "' is an output of the model" : "' is needed whole"),
+        return fail("'" + m_search.graph.at(tensor).name
+                + (output ? "' is an output of the model" : "' is needed whole"),
             m_whole.contains(tensor) ? m_followed : tensor);
     }
     m_cut.emplace(tensor, dimension);
@@ -298,7 +306,8 @@ void findPairs(Search &search, TensorParallelCut &result)
             const bool grown = region.grow({static_cast<std::int32_t>(i)}, identifier);
             if (grown && region.rows() > 0)
                 commit(search, region, result);
-            else if (result.obstacle.empty() || region.obstacle().find("does not divide") != std::string::npos)
+            else if (result.obstacle.empty()
+                || region.obstacle().find("does not divide") != std::string::npos)
                 result.obstacle = region.obstacle();
         }
     }
@@ -338,7 +347,7 @@ void findRows(Search &search, TensorParallelCut &result)
 TensorParallelCut findTensorParallel(const SelectorIndex &index, std::int32_t parts)
 {
     const Graph &graph = index.graph();
-    Search search{index, graph, parts};
+    Search search {index, graph, parts};
     search.trained.assign(graph.tensors.size(), false);
     search.isOutput.assign(graph.tensors.size(), false);
     search.identifier.assign(graph.operators.size(), -1);

@@ -18,7 +18,9 @@ class TextCursor
 {
 public:
     explicit TextCursor(std::string_view line, std::int32_t lineNumber = 1, std::size_t firstColumn = 0)
-        : m_text(line), m_line(lineNumber), m_firstColumn(firstColumn)
+        : m_text(line)
+        , m_line(lineNumber)
+        , m_firstColumn(firstColumn)
     {
     }
 
@@ -48,7 +50,7 @@ public:
     void rewind(std::size_t position) { m_position = position; }
 
 private:
-    std::string_view m_text{};
+    std::string_view m_text {};
     std::size_t m_position = 0;
     std::int32_t m_line = 1;
     std::size_t m_firstColumn = 0;

@@ -48,7 +48,7 @@ TEST(CompletePlan, RowsOverDifferentAxesComposeInMeshOrder)
     ASSERT_EQ(a.partition.splits.size(), 2u);
     EXPECT_EQ(a.partition.splits[0].axis, "dp");
     EXPECT_EQ(a.partition.splits[1].axis, "tp");
-    EXPECT_EQ(a.rows, (std::vector<RowId>{{1}, {2}}));
+    EXPECT_EQ(a.rows, (std::vector<RowId> {{1}, {2}}));
     // After the row-split Linear the batch stays cut over dp, and replicas run over tp.
     const auto &sum = plan.decisions[static_cast<std::size_t>(operatorNamed(*graph, "sum").index)];
     ASSERT_EQ(sum.partition.splits.size(), 2u);
@@ -65,7 +65,8 @@ TEST(CompletePlan, ListsOfDevicesTakePartsOrReplicas)
         "n:4 @ 3,3,1,1 stage 0");
     EXPECT_EQ(decisionText(planOf(graph, 4, "split name:a : n by 2\nplace name:a : devices 3,1,0,2"), "a"),
         "n:2 replicate:2 @ 3,1,0,2 stage 0");
-    EXPECT_EQ(decisionText(planOf(graph, 3, "split name:a : n into 3,5,4\nplace name:a : devices 0,1,1"), "a"),
+    EXPECT_EQ(
+        decisionText(planOf(graph, 3, "split name:a : n into 3,5,4\nplace name:a : devices 0,1,1"), "a"),
         "n:(3 5 4) @ 0,1,1 stage 0");
 }
 
@@ -78,14 +79,15 @@ TEST(CompletePlan, CoshardPartsStayOnTheirDeviceAndAreRecomputed)
     EXPECT_GE(plan.decisions[a].recomputeGroup, 0);
     // Followers follow the cut between devices, not the one inside them.
     const auto &relu = plan.decisions[static_cast<std::size_t>(operatorNamed(*graph, "r").index)];
-    EXPECT_EQ(relu.devices, (std::vector<DeviceId>{{0}, {1}}));
+    EXPECT_EQ(relu.devices, (std::vector<DeviceId> {{0}, {1}}));
     EXPECT_LT(relu.recomputeGroup, 0);
 }
 
 TEST(CompletePlan, PlacesAndStagesFollowTheDataFlow)
 {
     const auto graph = tinyMlp();
-    const Plan plan = planOf(graph, 2, "mesh pp=2\nplace name:a : pp=0\nplace name:b : pp=1\nschedule gpipe\nmicro-batches 2");
+    const Plan plan = planOf(
+        graph, 2, "mesh pp=2\nplace name:a : pp=0\nplace name:b : pp=1\nschedule gpipe\nmicro-batches 2");
     EXPECT_EQ(decisionText(plan, "a"), "whole @ 0 stage 0");
     EXPECT_EQ(decisionText(plan, "r"), "whole @ 0 stage 0");
     EXPECT_EQ(decisionText(plan, "b"), "whole @ 1 stage 1");
@@ -95,11 +97,13 @@ TEST(CompletePlan, PlacesAndStagesFollowTheDataFlow)
     EXPECT_EQ(plan.schedule, ScheduleKind::GPipe);
     EXPECT_EQ(plan.microBatches, 2);
     // Going back to an earlier device is a new stage.
-    const Plan back = planOf(graph, 2, "place name:a : devices 0\nplace name:r : devices 1\nplace name:b : devices 0");
+    const Plan back =
+        planOf(graph, 2, "place name:a : devices 0\nplace name:r : devices 1\nplace name:b : devices 0");
     EXPECT_EQ(decisionText(back, "b"), "whole @ 0 stage 2");
     EXPECT_EQ(back.stageCount, 3);
     // Stage rows win.
-    const Plan rows = planOf(graph, 2, "place name:a : devices 0\nplace name:b : devices 1\nstage name:b : 3");
+    const Plan rows =
+        planOf(graph, 2, "place name:a : devices 0\nplace name:b : devices 1\nstage name:b : 3");
     EXPECT_EQ(decisionText(rows, "r"), "whole @ 0 stage 0");
     EXPECT_EQ(decisionText(rows, "sum"), "whole @ 1 stage 3");
 }
@@ -107,7 +111,8 @@ TEST(CompletePlan, PlacesAndStagesFollowTheDataFlow)
 TEST(CompletePlan, RowsAreReportedWithTheOperatorsTheyBind)
 {
     const auto graph = tinyMlp();
-    const auto table = parseTable("split name:nothing.* : m by 2\noff split name:a : n by 5\nsplit kind:Linear : n by 2");
+    const auto table =
+        parseTable("split name:nothing.* : m by 2\noff split name:a : n by 5\nsplit kind:Linear : n by 2");
     ASSERT_TRUE(table);
     const auto completion = completePlan(graph, 2, *table);
     ASSERT_TRUE(completion);
@@ -153,7 +158,7 @@ GraphSnapshot randomGraph(std::mt19937 &random)
 {
     const auto pick = [&](int most) { return std::uniform_int_distribution<int>(0, most)(random); };
     GraphBuilder builder("random");
-    std::vector<TensorId> values{builder.input("x", {DataType::Float32, {4, 6, 8}})};
+    std::vector<TensorId> values {builder.input("x", {DataType::Float32, {4, 6, 8}})};
     for (int i = 0; i < 8; ++i) {
         const TensorId x = values[static_cast<std::size_t>(pick(static_cast<int>(values.size()) - 1))];
         const TensorId y = values.back();
@@ -168,7 +173,8 @@ GraphSnapshot randomGraph(std::mt19937 &random)
             values.push_back(builder.one(OperatorKind::Relu, {y}));
             break;
         case 3:
-            values.push_back(builder.one(OperatorKind::Softmax, {x}, attributesOf({{"axis", std::int64_t{2}}})));
+            values.push_back(
+                builder.one(OperatorKind::Softmax, {x}, attributesOf({{"axis", std::int64_t {2}}})));
             break;
         default:
             values.push_back(builder.one(OperatorKind::Mul, {x, builder.weight("s", {8})}));
@@ -177,7 +183,7 @@ GraphSnapshot randomGraph(std::mt19937 &random)
     }
     values.push_back(builder.one(OperatorKind::Linear, {values.back(), builder.weight("last", {8, 8}), {}}));
     const TensorId loss = builder.one(OperatorKind::ReduceSum, {values.back()},
-        attributesOf({{"axes", std::vector<std::int64_t>{0, 1, 2}}, {"keepdims", std::int64_t{0}}}));
+        attributesOf({{"axes", std::vector<std::int64_t> {0, 1, 2}}, {"keepdims", std::int64_t {0}}}));
     auto forward = builder.finish({}, loss);
     EXPECT_TRUE(forward) << describe(forward.error());
     auto graph = buildTrainingStep(*forward, {.optimizer = OperatorKind::AdamWStep});
@@ -200,7 +206,8 @@ TEST(CompletePlan, RandomTablesGiveAValidPlanOrAnErrorOnARow)
         std::string text = pick(1) ? "mesh dp=2 tp=2\n" : "";
         const bool mesh = !text.empty();
         for (int n = pick(5); n > 0; --n) {
-            const std::string name = "name:\"" + names[static_cast<std::size_t>(pick(static_cast<int>(names.size()) - 1))] + "\"";
+            const std::string name =
+                "name:\"" + names[static_cast<std::size_t>(pick(static_cast<int>(names.size()) - 1))] + "\"";
             const std::string dims[] = {"out0.0", "out0.1", "out0.-1", "in0.-1", "batch"};
             const std::string dim = dims[pick(4)];
             switch (pick(7)) {
@@ -211,7 +218,8 @@ TEST(CompletePlan, RandomTablesGiveAValidPlanOrAnErrorOnARow)
                 text += "split all : batch" + std::string(mesh ? " over dp\n" : " by 4\n");
                 break;
             case 2:
-                text += "place " + name + " : devices " + std::to_string(pick(3)) + "," + std::to_string(pick(3)) + "\n";
+                text += "place " + name + " : devices " + std::to_string(pick(3)) + ","
+                    + std::to_string(pick(3)) + "\n";
                 break;
             case 3:
                 text += "place " + name + (mesh ? " : dp=1\n" : " : devices 2\n");
@@ -252,9 +260,11 @@ TEST(CompletePlan, RandomTablesGiveAValidPlanOrAnErrorOnARow)
                 continue;
             std::set<DeviceId> users;
             const auto uses = usesOf(*graph);
-            for (const OperatorId user : uses.consumers[static_cast<std::size_t>(graph->operators[i].inputs[0].index)]) {
+            for (const OperatorId user :
+                uses.consumers[static_cast<std::size_t>(graph->operators[i].inputs[0].index)]) {
                 if (graph->at(user).direction == Direction::Forward) {
-                    const auto &devices = completion->plan.decisions[static_cast<std::size_t>(user.index)].devices;
+                    const auto &devices =
+                        completion->plan.decisions[static_cast<std::size_t>(user.index)].devices;
                     users.insert(devices.begin(), devices.end());
                 }
             }

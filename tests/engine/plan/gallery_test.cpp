@@ -1,5 +1,5 @@
-#include "engine/plan/gallery.h"
 #include "engine/frontend/import_onnx.h"
+#include "engine/plan/gallery.h"
 #include "engine/plan/selector_index.h"
 #include "engine/plan/tensor_parallel_region.h"
 #include "tests/engine/plan/models.h"
@@ -13,7 +13,8 @@
 namespace planloom {
 namespace {
 
-/// What is split along which kind of identifier: "c_fc" -> Spatial, "c_proj" -> Reduce; by last part of the name.
+/// What is split along which kind of identifier: "c_fc" -> Spatial, "c_proj" -> Reduce; by last part of the
+/// name.
 std::map<std::string, std::set<DimensionMark>> productCuts(const Plan &plan)
 {
     std::map<std::string, std::set<DimensionMark>> cuts;
@@ -48,8 +49,8 @@ Plan galleryPlan(const GraphSnapshot &graph, std::string_view spec, std::int32_t
     return completion->plan;
 }
 
-const std::set<DimensionMark> kColumn{DimensionMark::Spatial};
-const std::set<DimensionMark> kRow{DimensionMark::Reduce};
+const std::set<DimensionMark> kColumn {DimensionMark::Spatial};
+const std::set<DimensionMark> kRow {DimensionMark::Reduce};
 
 TEST(Gallery, TensorParallelFindsColumnAndRowPairsOfGpt)
 {
@@ -98,7 +99,8 @@ TEST(Gallery, DataParallelSplitsTheBatchOfEveryOperatorThatHasOne)
             continue;
         const auto &splits = plan.decisions[i].partition.splits;
         ASSERT_EQ(splits.size(), 1u);
-        EXPECT_EQ(splits[0].kind == SplitKind::Dimension ? splits[0].dimension : -1, batch.operatorDimension[i]);
+        EXPECT_EQ(
+            splits[0].kind == SplitKind::Dimension ? splits[0].dimension : -1, batch.operatorDimension[i]);
     }
 }
 
@@ -113,10 +115,11 @@ TEST(Gallery, ThreeDimensionsUseEveryDeviceAndTwoStages)
     for (std::size_t i = 0; i < graph->operators.size(); ++i) {
         const auto &decision = plan.decisions[i];
         if (graph->operators[i].direction == Direction::Forward)
-            devices[static_cast<std::size_t>(decision.stage.index)].insert(decision.devices.begin(), decision.devices.end());
+            devices[static_cast<std::size_t>(decision.stage.index)].insert(
+                decision.devices.begin(), decision.devices.end());
     }
-    EXPECT_EQ(devices[0], (std::set<DeviceId>{{0}, {1}, {4}, {5}}));
-    EXPECT_EQ(devices[1], (std::set<DeviceId>{{2}, {3}, {6}, {7}}));
+    EXPECT_EQ(devices[0], (std::set<DeviceId> {{0}, {1}, {4}, {5}}));
+    EXPECT_EQ(devices[1], (std::set<DeviceId> {{2}, {3}, {6}, {7}}));
 }
 
 TEST(Gallery, EveryPlanOfEveryFamilyIsCompleteOrRefusedWithAReason)
@@ -171,7 +174,8 @@ TEST(Gallery, WhatDoesNotFitIsRefusedWithTheReason)
 
 TEST(Gallery, RealModelsGetTheirPairs)
 {
-    const std::filesystem::path folder = std::filesystem::path(PLANLOOM_SOURCE_DIR).parent_path() / "shared" / "models";
+    const std::filesystem::path folder =
+        std::filesystem::path(PLANLOOM_SOURCE_DIR).parent_path() / "shared" / "models";
     struct Case {
         const char *file;
         std::vector<const char *> columns;

@@ -32,7 +32,8 @@ inline GraphSnapshot tinyGpt(int batch = 4)
     return zooTraining("zoo:gpt?layers=2&hidden=64&heads=4&seq=16&vocab=160&batch=" + std::to_string(batch));
 }
 
-/// x [batch 8] -> a (Linear 12) -> r (Relu) -> b (Linear 6) -> loss (ReduceSum of squares), with its training step.
+/// x [batch 8] -> a (Linear 12) -> r (Relu) -> b (Linear 6) -> loss (ReduceSum of squares), with its training
+/// step.
 inline GraphSnapshot tinyMlp(std::int64_t batch = 4, std::int64_t inner = 12)
 {
     GraphBuilder builder("mlp");
@@ -43,7 +44,7 @@ inline GraphSnapshot tinyMlp(std::int64_t batch = 4, std::int64_t inner = 12)
     const TensorId r = builder.one(OperatorKind::Relu, {a}, {}, "r");
     const TensorId b = builder.one(OperatorKind::Linear, {r, w2, {}}, {}, "b");
     const TensorId loss = builder.one(OperatorKind::ReduceSum, {b},
-        attributesOf({{"axes", std::vector<std::int64_t>{0, 1}}, {"keepdims", std::int64_t{0}}}), "sum");
+        attributesOf({{"axes", std::vector<std::int64_t> {0, 1}}, {"keepdims", std::int64_t {0}}}), "sum");
     auto forward = builder.finish({}, loss);
     EXPECT_TRUE(forward) << describe(forward.error());
     auto graph = buildTrainingStep(*forward);

@@ -51,9 +51,12 @@ TEST(OptimizerRule, FollowsHowForwardOperatorsSeeTheWeight)
     const Plan both = planOf(graph, 4, "mesh dp=2 tp=2\nsplit all : batch over dp\nsplit name:a : n over tp");
     EXPECT_EQ(gridText(both, "w1"), "1:2 replicate:2 @ 0 2 1 3");
     // Uneven parts.
-    EXPECT_EQ(gridText(planOf(graph, 2, "split name:a : n into 5,7\nplace name:a : devices 1,0"), "w1"), "1:2,5,7 @ 1 0");
+    EXPECT_EQ(gridText(planOf(graph, 2, "split name:a : n into 5,7\nplace name:a : devices 1,0"), "w1"),
+        "1:2,5,7 @ 1 0");
     // Several parts on one device are one box again.
-    EXPECT_EQ(gridText(planOf(graph, 2, "mesh tp=2\nsplit name:a : n over tp\ncoshard name:a : n by 3"), "w1"), "1:2 @ 0 1");
+    EXPECT_EQ(
+        gridText(planOf(graph, 2, "mesh tp=2\nsplit name:a : n over tp\ncoshard name:a : n by 3"), "w1"),
+        "1:2 @ 0 1");
 }
 
 TEST(OptimizerRule, ShardingCutsReplicasOverAnAxis)
@@ -61,7 +64,8 @@ TEST(OptimizerRule, ShardingCutsReplicasOverAnAxis)
     const auto graph = tinyMlp();
     const char *dp = "mesh dp=2\nsplit all : batch over dp\nzero1 all over dp";
     EXPECT_EQ(gridText(planOf(graph, 2, dp), "w1"), "0:2 @ 0 1");
-    const char *both = "mesh dp=2 tp=2\nsplit all : batch over dp\nsplit name:a : n over tp\nzero1 weight:* over dp";
+    const char *both =
+        "mesh dp=2 tp=2\nsplit all : batch over dp\nsplit name:a : n over tp\nzero1 weight:* over dp";
     // The first dimension that divides, beside the tensor-parallel cut.
     EXPECT_EQ(gridText(planOf(graph, 4, both), "w1"), "1:2 0:2 @ 0 2 1 3");
     // Nothing divides by 5: uneven parts of the longest dimension.
@@ -86,16 +90,18 @@ TEST(OptimizerRule, RowsMayPlaceAndSplitOptimizersThemselves)
 TEST(OptimizerRule, TiedWeightsOfTwoStagesAreUpdatedOnBoth)
 {
     const auto graph = tinyGpt();
-    const Plan plan = planOf(graph, 2, "mesh pp=2\nplace layer:0 | name:wte : pp=0\nplace layer:1 | name:lm_head : pp=1");
-    OperatorId step{};
+    const Plan plan =
+        planOf(graph, 2, "mesh pp=2\nplace layer:0 | name:wte : pp=0\nplace layer:1 | name:lm_head : pp=1");
+    OperatorId step {};
     for (std::size_t i = 0; i < graph->operators.size(); ++i) {
         const Operator &op = graph->operators[i];
-        if (op.direction == Direction::Optimizer && graph->at(op.inputs[0]).name.find("wte") != std::string::npos)
+        if (op.direction == Direction::Optimizer
+            && graph->at(op.inputs[0]).name.find("wte") != std::string::npos)
             step = {static_cast<std::int32_t>(i)};
     }
     ASSERT_TRUE(step.valid());
     const auto &decision = plan.decisions[static_cast<std::size_t>(step.index)];
-    EXPECT_EQ(decision.devices, (std::vector<DeviceId>{{0}, {1}}));
+    EXPECT_EQ(decision.devices, (std::vector<DeviceId> {{0}, {1}}));
     ASSERT_EQ(decision.partition.splits.size(), 1u);
     EXPECT_EQ(decision.partition.splits[0].kind, SplitKind::Replicate);
 }

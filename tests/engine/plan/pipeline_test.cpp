@@ -13,7 +13,8 @@ namespace {
 
 using Numbers = std::vector<std::int64_t>;
 
-std::pair<std::int64_t, std::int64_t> valueOf(const Numbers &cost, const Numbers &crossing, const std::vector<std::size_t> &cuts)
+std::pair<std::int64_t, std::int64_t> valueOf(
+    const Numbers &cost, const Numbers &crossing, const std::vector<std::size_t> &cuts)
 {
     std::int64_t largest = 0;
     std::int64_t bytes = 0;
@@ -34,7 +35,9 @@ std::pair<std::int64_t, std::int64_t> valueOf(const Numbers &cost, const Numbers
 TEST(BalancedCuts, EqualsBruteForceOnShortChains)
 {
     std::mt19937 random(3);
-    const auto pick = [&](int least, int most) { return std::uniform_int_distribution<int>(least, most)(random); };
+    const auto pick = [&](int least, int most) {
+        return std::uniform_int_distribution<int>(least, most)(random);
+    };
     int solved = 0;
     for (int trial = 0; trial < 500; ++trial) {
         const auto n = static_cast<std::size_t>(pick(1, 9));
@@ -47,7 +50,7 @@ TEST(BalancedCuts, EqualsBruteForceOnShortChains)
             crossing.push_back(pick(0, 9));
             allowed.push_back(pick(0, 3) > 0);
         }
-        std::pair<std::int64_t, std::int64_t> best{std::numeric_limits<std::int64_t>::max(), 0};
+        std::pair<std::int64_t, std::int64_t> best {std::numeric_limits<std::int64_t>::max(), 0};
         bool possible = false;
         for (unsigned mask = 0; mask < (1u << n); mask += 2) { // bit i: cut before link i
             std::vector<std::size_t> cuts;

@@ -10,7 +10,10 @@ namespace planloom {
 class RandomTable
 {
 public:
-    explicit RandomTable(std::uint32_t seed) : m_random(seed) { }
+    explicit RandomTable(std::uint32_t seed)
+        : m_random(seed)
+    {
+    }
 
     std::int32_t number(std::int32_t least, std::int32_t most)
     {
@@ -21,12 +24,13 @@ public:
     /// Words, reserved words and awkward texts; UTF-8, without carriage returns.
     std::string text()
     {
-        static const char *const kTexts[] = {"h.3.attn", "c_attn", "*.mlp.*", "a", "batch", "value", "in0.1", "all", "set",
-            "before", "devices", "mesh", "off", "x y", "a\"b", "back\\slash", "tab\there", "line\nend", "#no note", "\xc3\xbc",
-            "onnx::MatMul_12", "(b)", "{c}", "d,e", "@text", "0", "-1", "'", "?", "\x01"};
+        static const char *const kTexts[] = {"h.3.attn", "c_attn", "*.mlp.*", "a", "batch", "value", "in0.1",
+            "all", "set", "before", "devices", "mesh", "off", "x y", "a\"b", "back\\slash", "tab\there",
+            "line\nend", "#no note", "\xc3\xbc", "onnx::MatMul_12", "(b)", "{c}", "d,e", "@text", "0", "-1",
+            "'", "?", "\x01"};
         return kTexts[number(0, static_cast<int>(std::size(kTexts)) - 1)];
     }
-    std::string maybeEmpty() { return chance(20) ? std::string{} : text(); }
+    std::string maybeEmpty() { return chance(20) ? std::string {} : text(); }
 
     Selector selector(int depth = 3)
     {
@@ -107,7 +111,7 @@ public:
             return mesh;
         }
         case 1:
-            return MicroBatchesRule{number(1, 64)};
+            return MicroBatchesRule {number(1, 64)};
         case 2: {
             OpTransRule trans;
             for (int n = number(1, 3); n > 0; --n)
@@ -115,7 +119,7 @@ public:
             return trans;
         }
         case 3:
-            return CoshardRule{dimension(), number(1, 8)};
+            return CoshardRule {dimension(), number(1, 8)};
         case 4: {
             OpAssignRule assign;
             if (chance(50)) {
@@ -128,15 +132,15 @@ public:
             return assign;
         }
         case 5:
-            return OpOrderRule{selector(), number(-3, 3)};
+            return OpOrderRule {selector(), number(-3, 3)};
         case 6:
-            return ScheduleRule{static_cast<ScheduleKind>(number(0, 2))};
+            return ScheduleRule {static_cast<ScheduleKind>(number(0, 2))};
         case 7:
-            return StageRule{number(0, 8)};
+            return StageRule {number(0, 8)};
         case 8:
-            return RecomputeRule{static_cast<RecomputePer>(number(0, 2))};
+            return RecomputeRule {static_cast<RecomputePer>(number(0, 2))};
         default:
-            return OptimizerShardingRule{chance(50) ? text() : "", chance(50) ? 0 : number(1, 8)};
+            return OptimizerShardingRule {chance(50) ? text() : "", chance(50) ? 0 : number(1, 8)};
         }
     }
 
@@ -155,8 +159,8 @@ public:
 
     std::string note()
     {
-        static const char *const kNotes[] = {"why", " leading", "trailing ", "two\nlines", "\n", "a # b", "\"quoted",
-            "back\\", "three\n\nlines "};
+        static const char *const kNotes[] = {"why", " leading", "trailing ", "two\nlines", "\n", "a # b",
+            "\"quoted", "back\\", "three\n\nlines "};
         return kNotes[number(0, static_cast<int>(std::size(kNotes)) - 1)];
     }
 

@@ -21,8 +21,9 @@ TEST(TableJson, RandomTablesReadBackEqual)
 
 TEST(TableJson, ErrorsNameThePathInTheDocument)
 {
-    const auto rowsOf
-        = [](const std::string &rows) { return R"({"format":"planloom-table","version":1,"rows":[)" + rows + "]}"; };
+    const auto rowsOf = [](const std::string &rows) {
+        return R"({"format":"planloom-table","version":1,"rows":[)" + rows + "]}";
+    };
     struct Case {
         std::string text;
         const char *where;
@@ -43,10 +44,12 @@ TEST(TableJson, ErrorsNameThePathInTheDocument)
         {rowsOf(R"({"rule":{"type":"micro-batches","count":1.5}})"), "rows/0/rule/count"},
         {rowsOf(R"({"rule":{"type":"stage","index":1}})"), "rows/0/selector"},
         {rowsOf(R"({"selector":"name:","rule":{"type":"stage","index":1}})"), "rows/0/selector@6"},
-        {rowsOf(R"({"selector":"all","rule":{"type":"split","steps":[{"split":"value"}]}})"), "rows/0/rule/steps/0"},
+        {rowsOf(R"({"selector":"all","rule":{"type":"split","steps":[{"split":"value"}]}})"),
+            "rows/0/rule/steps/0"},
         {rowsOf(R"({"selector":"all","rule":{"type":"dance"}})"), "rows/0/rule/type"},
         {rowsOf(R"({"selector":"all","rule":{"type":"place","devices":[-1]}})"), "rows/0/rule/devices"},
-        {rowsOf(R"({"selector":"all","rule":{"type":"place","devices":[1],"coordinates":[]}})"), "rows/0/rule"},
+        {rowsOf(R"({"selector":"all","rule":{"type":"place","devices":[1],"coordinates":[]}})"),
+            "rows/0/rule"},
         {rowsOf(R"({"selector":"all","rule":{"type":"stage","index":1},"origin":"dream"})"), "rows/0/origin"},
         {rowsOf(R"({"selector":"all","rule":{"type":"schedule","schedule":"1f1b"}})") + "x", nullptr},
         {rowsOf(R"({"selector":"layer:0","rule":{"type":"schedule","schedule":"1f1b"}})"), "rows/0/selector"},

@@ -51,7 +51,8 @@ TEST(TableText, CanonicalTextStaysAsItIs)
     EXPECT_EQ(table->rows[9].note, "two\nlines");
     EXPECT_EQ(table->note, "the end");
     EXPECT_FALSE(table->rows.back().enabled);
-    EXPECT_EQ(std::get<OpTransRule>(table->rows.back().rule).steps[0].dimension.kind, DimensionRef::Kind::Identifier);
+    EXPECT_EQ(std::get<OpTransRule>(table->rows.back().rule).steps[0].dimension.kind,
+        DimensionRef::Kind::Identifier);
     EXPECT_EQ(std::get<OpTransRule>(table->rows[2].rule).steps[0].dimension.kind, DimensionRef::Kind::Batch);
 }
 
@@ -64,7 +65,8 @@ TEST(TableText, SpacesCommentsAndLineEndsOfOtherSystemsAreTaken)
 
 TEST(TableText, EachBadLineIsReportedAndTheOthersAreKept)
 {
-    const auto result = readTable("mesh dp=2\nsplit all batch by 2\n\nstage all : x\nschedule 1f1b\nplace all : devices -1\n");
+    const auto result = readTable(
+        "mesh dp=2\nsplit all batch by 2\n\nstage all : x\nschedule 1f1b\nplace all : devices -1\n");
     EXPECT_EQ(result.table.rows.size(), 2u);
     ASSERT_EQ(result.errors.size(), 3u);
     EXPECT_EQ(result.errors[0].where, "line:2:11");
