@@ -1,5 +1,6 @@
 #include "engine/frontend/autodiff.h"
 
+#include "engine/frontend/unique_names.h"
 #include "engine/graph/catalogue.h"
 
 #include <cstring>
@@ -137,6 +138,8 @@ bool separateSlots(Graph &graph, const Reach &reach)
     }
     if (repeats.empty())
         return false;
+    UniqueNames tensorNames = UniqueNames::ofTensors(graph);
+    UniqueNames operatorNames = UniqueNames::ofOperators(graph);
     std::vector<Operator> operators;
     operators.reserve(graph.operators.size() + repeats.size());
     auto next = repeats.begin();
@@ -145,7 +148,7 @@ bool separateSlots(Graph &graph, const Reach &reach)
         for (std::int32_t number = 1; next != repeats.end() && next->first == i; ++next, ++number) {
             TensorId &slot = op.inputs[next->second];
             Operator copy;
-            copy.name = op.name + ".copy" + (number == 1 ? std::string {} : std::to_string(number));
+            copy.name = operatorNames.take(op.name + ".copy" + (number == 1 ? "" : std::to_string(number)));
             copy.kind = OperatorKind::Identity;
             copy.inputs = {slot};
             copy.scope = op.scope;
@@ -154,7 +157,7 @@ bool separateSlots(Graph &graph, const Reach &reach)
             copy.annotation = std::move(outcome.annotation);
             copy.annotationProblem = std::move(outcome.problem);
             Tensor tensor;
-            tensor.name = copy.name + ".out";
+            tensor.name = tensorNames.take(copy.name + ".out");
             tensor.type = type;
             slot = TensorId {static_cast<std::int32_t>(graph.tensors.size())};
             copy.outputs = {slot};
@@ -196,6 +199,8 @@ public:
         : m_graph(graph)
         , m_reach(reach)
         , m_gradients(graph.tensors.size())
+        , m_tensorNames(UniqueNames::ofTensors(graph))
+        , m_operatorNames(UniqueNames::ofOperators(graph))
     {
     }
 
@@ -224,7 +229,7 @@ private:
         data->type = loss.type;
         data->bytes = oneOf(loss.type.dataType);
         Tensor tensor;
-        tensor.name = loss.name + ".grad";
+        tensor.name = m_tensorNames.take(loss.name + ".grad");
         tensor.type = loss.type;
         tensor.role = TensorRole::Buffer;
         tensor.data = std::move(data);
@@ -236,7 +241,7 @@ private:
         if (!m_gradients[at(id)]) {
             const Tensor &whole = m_graph.at(id);
             Tensor tensor;
-            tensor.name = whole.name + ".grad";
+            tensor.name = m_tensorNames.take(whole.name + ".grad");
             tensor.type = whole.type;
             tensor.role = TensorRole::Gradient;
             tensor.of = id;
@@ -255,7 +260,7 @@ private:
                 flowsInto(m_reach, m_reach.rules[static_cast<std::size_t>(forwardId.index)], forward, slot));
         const GradientRule rule = gradientRule(m_graph, forward, flows);
         Operator backward;
-        backward.name = forward.name + "'";
+        backward.name = m_operatorNames.take(forward.name + "'");
         backward.kind = forward.kind;
         backward.direction = Direction::Backward;
         backward.attributes = forward.attributes;
@@ -281,6 +286,8 @@ private:
     Graph &m_graph;
     const Reach &m_reach;
     std::vector<TensorId> m_gradients; ///< By forward tensor.
+    UniqueNames m_tensorNames;
+    UniqueNames m_operatorNames;
 };
 
 } // namespace

@@ -1,6 +1,7 @@
 #include "engine/frontend/training.h"
 
 #include "engine/frontend/autodiff.h"
+#include "engine/frontend/unique_names.h"
 #include "engine/graph/catalogue.h"
 
 #include <cmath>
@@ -36,10 +37,16 @@ Result<void> checkOptions(const TrainingOptions &options)
     return {};
 }
 
-TensorId addTensor(Graph &graph, std::string name, TensorId weight, TensorRole role)
+/// Names in use among tensors and among operators.
+struct Names {
+    UniqueNames tensors;
+    UniqueNames operators;
+};
+
+TensorId addTensor(Graph &graph, Names &names, const std::string &name, TensorId weight, TensorRole role)
 {
     Tensor tensor;
-    tensor.name = std::move(name);
+    tensor.name = names.tensors.take(name);
     tensor.type = graph.at(weight).type;
     tensor.role = role;
     tensor.of = weight;
@@ -47,12 +54,12 @@ TensorId addTensor(Graph &graph, std::string name, TensorId weight, TensorRole r
     return TensorId {static_cast<std::int32_t>(graph.tensors.size()) - 1};
 }
 
-void addOptimizer(
-    Graph &graph, TensorId weight, TensorId gradient, ScopeId scope, const TrainingOptions &options)
+void addOptimizer(Graph &graph, Names &names, TensorId weight, TensorId gradient, ScopeId scope,
+    const TrainingOptions &options)
 {
     const std::string name = graph.at(weight).name;
     Operator op;
-    op.name = name + ".step";
+    op.name = names.operators.take(name + ".step");
     op.kind = options.optimizer;
     op.direction = Direction::Optimizer;
     op.scope = scope;
@@ -71,10 +78,11 @@ void addOptimizer(
     }
     op.inputs = {weight, gradient};
     for (const std::string &state : states)
-        op.inputs.push_back(addTensor(graph, state, weight, TensorRole::OptimizerState));
-    op.outputs = {addTensor(graph, name + ".new", weight, TensorRole::Weight)};
+        op.inputs.push_back(addTensor(graph, names, state, weight, TensorRole::OptimizerState));
+    op.outputs = {addTensor(graph, names, name + ".new", weight, TensorRole::Weight)};
     for (const std::string &state : states)
-        op.outputs.push_back(addTensor(graph, state + ".new", weight, TensorRole::OptimizerState));
+        op.outputs.push_back(
+            addTensor(graph, names, state + ".new", weight, TensorRole::OptimizerState));
     const std::vector<TensorType> inputs(op.inputs.size(), graph.at(weight).type);
     const std::vector<TensorType> outputs(op.outputs.size(), graph.at(weight).type);
     AnnotationOutcome outcome =
@@ -106,12 +114,14 @@ Result<Graph> buildTrainingStep(const Graph &forward, const TrainingOptions &opt
                 scopes[static_cast<std::size_t>(id.index)] = op.scope;
         }
     }
+    Names names {UniqueNames::ofTensors(graph), UniqueNames::ofOperators(graph)};
     std::int64_t untrained = 0;
     for (std::size_t i = 0; i < gradients.size(); ++i) {
         if (graph.tensors[i].role != TensorRole::Weight)
             continue;
         if (gradients[i])
-            addOptimizer(graph, TensorId {static_cast<std::int32_t>(i)}, gradients[i], scopes[i], options);
+            addOptimizer(
+                graph, names, TensorId {static_cast<std::int32_t>(i)}, gradients[i], scopes[i], options);
         else
             ++untrained;
     }

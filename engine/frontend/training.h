@@ -25,7 +25,8 @@ struct TrainingOptions {
 /// momentum has two inputs and one output.
 ///
 /// @return NotSupported for a model without a loss; InvalidInput for options out of range; errors of
-/// `appendBackward` O(operators + tensors).
+///   `appendBackward`
+/// O(operators + tensors).
 Result<Graph> buildTrainingStep(const Graph &forward, const TrainingOptions &options = {});
 
 } // namespace planloom

@@ -38,8 +38,7 @@ bool isZooSpec(std::string_view spec);
 /// makes after fusing, in scopes such as h.3 > attn. The loss is the mean cross-entropy over the labels
 /// (Evoformer: the sum of its outputs' mean squares).
 /// @return InvalidInput that lists what is known, for an unknown family or parameter, a value out of its
-/// range, or
-///   values that do not fit together (`where` is "zoo:<family>/<parameter>")
+///   range, or values that do not fit together (`where` is "zoo:<family>/<parameter>")
 /// O(operators).
 Result<Graph> buildZooModel(std::string_view spec);
 

@@ -1,6 +1,7 @@
 // Swin Transformer (arXiv:2103.14030, as in microsoft/Swin-Transformer).
 #include "engine/frontend/zoo_parts.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace planloom {

@@ -226,6 +226,18 @@ TEST(Training, AddsAnOptimizerPerWeightWithAGradient)
     }
 }
 
+TEST(Training, NamesStayUniqueWhereTheModelHasThemAlready)
+{
+    GraphBuilder b;
+    const TensorId x = b.input("x", {DataType::Float32, {3}});
+    TensorId y = x;
+    for (const char *name : {"w", "w.m", "w.grad", "w.new", "w.m.new", "w.step"})
+        y = b.one(Mul, {y, b.weight(name, {3})}, {}, name);
+    y = b.one(Mul, {y, y}, {}, "w.step'");
+    const Graph graph = trained(finished(b, total(b, y)), {.optimizer = AdamWStep}); // validates it
+    EXPECT_EQ(listing(graph, Direction::Optimizer).size(), 6U);
+}
+
 TEST(Training, ChecksItsOptions)
 {
     for (const TrainingOptions &options : {TrainingOptions {.learningRate = -1},
