@@ -27,6 +27,8 @@ public:
     /// The class of item i, or -1 if it is to be ignored; InvalidInput if it is none of the `classes`.
     Result<std::int64_t> classOf(std::int64_t i, std::int64_t classes) const
     {
+        if (isFloating(m_labels.dataType))
+            return unsupportedType(m_call, m_labels.dataType);
         const std::int64_t label = integerAt(m_labels, i);
         if (m_ignored && label == *m_ignored)
             return std::int64_t {-1};

@@ -54,7 +54,7 @@ template<typename T> Parameters<T> parametersOf(const Operator &op)
 // slopeOfValue says so: the operator may then save its output in place of its input.
 #define PLANLOOM_FUNCTION(Name, valueOfX, slopeOfX)                                                          \
     struct Name {                                                                                            \
-        static constexpr bool kFromValue = false;                                                            \
+        [[maybe_unused]] static constexpr bool kFromValue = false;                                           \
         template<typename T> PLANLOOM_INLINE static T value(T x, [[maybe_unused]] const Parameters<T> &p)    \
         {                                                                                                    \
             return static_cast<T>(valueOfX);                                                                 \
