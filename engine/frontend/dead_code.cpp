@@ -34,7 +34,7 @@ void removeDeadCode(Graph &graph)
     for (std::size_t i = 0; i < graph.tensors.size(); ++i) {
         if (!live[i])
             continue;
-        renumbered[i] = TensorId {static_cast<std::int32_t>(tensors.size())};
+        renumbered[i] = TensorId{static_cast<std::int32_t>(tensors.size())};
         tensors.push_back(std::move(graph.tensors[i]));
     }
     graph.tensors = std::move(tensors);

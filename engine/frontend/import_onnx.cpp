@@ -23,6 +23,7 @@ namespace {
 
 constexpr std::int64_t kOldestOpset = 7;
 constexpr std::int64_t kNewestOpset = 17;
+constexpr int kDeepestFunction = 32; ///< Functions that call functions.
 constexpr std::int64_t kMostInlined = 100'000; ///< Graphs of If and Loop imported in place.
 
 /// What is known of one graph of the file, whichever time it is imported.
@@ -37,8 +38,8 @@ struct GraphFacts {
     }
 
     OnnxUses uses;
-    std::unordered_map<std::string_view, const OnnxValue *> declared {};
-    std::vector<std::size_t> order {};
+    std::unordered_map<std::string_view, const OnnxValue *> declared{};
+    std::vector<std::size_t> order{};
 };
 
 /// Names of one graph while it is imported; inner graphs see those around them.
@@ -46,7 +47,7 @@ struct Frame {
     const GraphFacts *facts = nullptr;
     bool isModel = false;
     Frame *outer = nullptr;
-    std::unordered_map<std::string, TensorId> values {};
+    std::unordered_map<std::string, TensorId> values{};
 };
 
 class Importer final : public OnnxScope
@@ -83,7 +84,7 @@ public:
 private:
     Error error(ErrorCode code, std::string message, std::string advice) const
     {
-        return Error {code, std::move(message), std::move(advice), m_name};
+        return Error{code, std::move(message), std::move(advice), m_name};
     }
     Result<const GraphFacts *> factsOf(const OnnxGraph &graph);
     TensorId find(const std::string &value) const;
@@ -91,6 +92,7 @@ private:
     Result<void> addInputs();
     Result<void> addInitializers(OnnxGraph &graph);
     Result<void> importNodes(const OnnxGraph &graph);
+    Result<bool> importCall(const OnnxNode &node, const std::vector<TensorId> &inputs);
     Result<std::vector<TensorId>> collectOutputs();
     Result<void> chooseLoss(Graph &graph) const;
     Result<void> checkDimensions() const;
@@ -102,10 +104,15 @@ private:
     std::string m_name;
     OnnxBuilder m_builder;
     Frame *m_frame = nullptr;
-    std::unordered_map<const OnnxGraph *, std::unique_ptr<GraphFacts>> m_facts {};
-    std::map<std::string, bool> m_dimensionUsed {}; ///< Symbolic dimensions of the inputs.
-    std::vector<std::string> m_nonFinite {};
-    std::map<std::string, std::int64_t> m_missing {}; ///< Tensors by missing file.
+    std::unordered_map<const OnnxGraph *, std::unique_ptr<GraphFacts>> m_facts{};
+    std::map<std::string, bool> m_dimensionUsed{}; ///< Symbolic dimensions of the inputs.
+    std::vector<std::string> m_nonFinite{};
+    std::map<std::string, std::int64_t> m_missing{}; ///< Tensors by missing file.
+    std::map<std::pair<std::string, std::string>, const OnnxFunction *>
+        m_functions{}; ///< By domain and name.
+    std::vector<std::unique_ptr<const OnnxGraph>> m_called{}; ///< Graphs of functions, one for each call.
+    std::size_t m_calledNodes = 0;
+    int m_functionDepth = 0;
     std::int64_t m_inlined = 0;
     std::int64_t m_nodes = 0;
 };
@@ -146,7 +153,7 @@ Result<TensorType> Importer::typeOfInput(const OnnxValue &input)
     if (!input.shape)
         return error(ErrorCode::NotSupported, "the input '" + input.name + "' does not say its shape",
             "export the model with the shapes of its inputs");
-    TensorType type {*input.dataType, {}};
+    TensorType type{*input.dataType, {}};
     for (std::size_t axis = 0; axis < input.shape->size(); ++axis) {
         const OnnxDimension &dimension = (*input.shape)[axis];
         std::int64_t size = dimension.size.value_or(0);
@@ -203,7 +210,7 @@ Result<void> Importer::addInputs()
         TensorId id;
         if (const auto parameter = parameters.find(input.name); parameter != parameters.end()) {
             ++taken;
-            id = m_builder.addStored(OnnxTensor {input.name, type, nullptr, {}, false}, parameter->second);
+            id = m_builder.addStored(OnnxTensor{input.name, type, nullptr, {}, false}, parameter->second);
         } else {
             id = m_builder.addInput(input.name, type);
         }
@@ -245,17 +252,95 @@ Result<void> Importer::importNodes(const OnnxGraph &graph)
         std::vector<TensorId> inputs;
         inputs.reserve(node.inputs.size());
         for (const std::string &input : node.inputs) {
-            const TensorId id = input.empty() ? TensorId {} : find(input);
+            const TensorId id = input.empty() ? TensorId{} : find(input);
             if (!input.empty() && !id)
-                return Error {ErrorCode::InvalidInput,
+                return Error{ErrorCode::InvalidInput,
                     "node '" + node.name + "' (" + node.type + ") reads '" + input + "', which nothing makes",
                     "export the model anew", "node:" + node.name};
             inputs.push_back(id);
         }
+        TRY(const bool called, importCall(node, inputs));
+        if (called)
+            continue;
         OnnxNodeContext context(node, std::move(inputs), m_builder, *this);
         TRY_VOID(importNode(context));
     }
     return {};
+}
+
+/// Imports a call of a function that the file defines. @return false if the node is no such call
+Result<bool> Importer::importCall(const OnnxNode &node, const std::vector<TensorId> &inputs)
+{
+    const auto found = m_functions.find({node.domain, node.type});
+    if (found == m_functions.end())
+        return false;
+    const OnnxFunction &function = *found->second;
+    const std::string what = "node '" + node.name + "' calls the function '" + node.type + "'";
+    m_calledNodes += function.graph.nodes.size();
+    const bool tooMany = ++m_inlined > kMostInlined || m_calledNodes > m_options.mostOperators;
+    if (tooMany || m_functionDepth >= kDeepestFunction)
+        return error(ErrorCode::ResourceLimit,
+            what + ", which lies deeper than " + std::to_string(kDeepestFunction)
+                + " calls, or among too many",
+            "");
+    if (inputs.size() > function.graph.inputs.size() || node.outputs.size() > function.graph.outputs.size())
+        return error(ErrorCode::InvalidInput,
+            what + " with " + std::to_string(inputs.size()) + " inputs and "
+                + std::to_string(node.outputs.size()) + " outputs, more than it has",
+            "export the model anew");
+    auto graph = std::make_unique<OnnxGraph>(function.graph);
+    for (OnnxNode &inner : graph->nodes) {
+        inner.name = node.name + "/" + (inner.name.empty() ? inner.type : inner.name);
+        for (auto attribute = inner.attributes.begin(); attribute != inner.attributes.end();) {
+            const auto *reference = std::get_if<OnnxReference>(&attribute->second);
+            const auto given =
+                reference == nullptr ? node.attributes.end() : node.attributes.find(reference->attribute);
+            if (reference == nullptr) {
+                ++attribute;
+            } else if (given == node.attributes.end()) {
+                attribute = inner.attributes.erase(attribute); // the inner operator's own default
+            } else {
+                attribute->second = given->second;
+                ++attribute;
+            }
+        }
+    }
+    m_called.push_back(std::move(graph));
+    const OnnxGraph &body = *m_called.back();
+    Frame frame;
+    TRY(frame.facts, factsOf(body));
+    Frame *const caller = m_frame;
+    struct Restore {
+        Frame *&current;
+        Frame *caller;
+        int &depth;
+        ~Restore()
+        {
+            current = caller;
+            --depth;
+        }
+    } const restore{m_frame, caller, m_functionDepth};
+    ++m_functionDepth;
+    m_frame = &frame; // a function sees no names but its own
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+        if (inputs[i])
+            TRY_VOID(bind(body.inputs[i].name, inputs[i]));
+    }
+    TRY_VOID(importNodes(body));
+    std::vector<TensorId> outputs;
+    for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+        outputs.push_back(find(body.outputs[i].name));
+        if (!outputs.back() && !node.outputs[i].empty())
+            return error(ErrorCode::InvalidInput,
+                what + ", which does not make '" + body.outputs[i].name + "'", "export the model anew");
+    }
+    m_frame = caller;
+    OnnxNodeContext context(node, inputs, m_builder, *this);
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+        if (outputs[i])
+            TRY_VOID(context.bind(i, outputs[i]));
+    }
+    return true;
 }
 
 Result<std::vector<TensorId>> Importer::inlineGraph(
@@ -277,7 +362,7 @@ Result<std::vector<TensorId>> Importer::inlineGraph(
         Frame *&current;
         Frame *outer;
         ~Restore() { current = outer; }
-    } const restore {m_frame, m_frame};
+    } const restore{m_frame, m_frame};
     m_frame = &frame;
     for (std::size_t i = 0; i < inputs.size(); ++i)
         TRY_VOID(bind(graph.inputs[i].name, inputs[i]));
@@ -313,7 +398,7 @@ Result<std::vector<TensorId>> Importer::collectOutputs()
             // A returned value has an operator that makes it, even if it is a constant or an input.
             m_builder.unname(id);
             TRY(const auto copy,
-                m_builder.emit("output." + output.name, SourceNode {"", "Identity"}, OperatorKind::Identity,
+                m_builder.emit("output." + output.name, SourceNode{"", "Identity"}, OperatorKind::Identity,
                     {}, {id}, {}, false));
             id = copy.front();
             m_builder.nameTensor(id, output.name);
@@ -407,6 +492,8 @@ Result<Graph> Importer::run()
         return error(ErrorCode::InvalidInput,
             "the dropout ratio " + std::to_string(*m_options.dropoutRatio) + " is not in [0, 1)",
             "give a number such as 0.1");
+    for (const OnnxFunction &function : m_model.functions)
+        m_functions.emplace(std::pair(function.domain, function.name), &function);
     Frame frame;
     frame.isModel = true;
     TRY(frame.facts, factsOf(m_model.graph));
@@ -428,12 +515,12 @@ Result<Graph> completed(Graph graph, const ImportOptions &options)
 {
     removeDeadCode(graph);
     if (graph.operators.empty())
-        return Error {
+        return Error{
             ErrorCode::InvalidInput, "the model computes nothing", "export the model anew", graph.name};
     if (options.fuse)
         graph = fuseOperators(std::move(graph));
     if (options.stop.stop_requested())
-        return Error {ErrorCode::Cancelled, "the import was cancelled", "", graph.name};
+        return Error{ErrorCode::Cancelled, "the import was cancelled", "", graph.name};
     buildScopes(graph);
     annotateOperators(graph);
     TRY_VOID(validate(graph));
@@ -444,7 +531,7 @@ Result<Graph> importNamed(std::string_view bytes, const std::filesystem::path &f
     const ImportOptions &options, const std::string &place, const std::string &name)
 {
     if (bytes.size() > options.mostFileBytes)
-        return Error {ErrorCode::ResourceLimit,
+        return Error{ErrorCode::ResourceLimit,
             "the file has " + std::to_string(bytes.size()) + " bytes, more than the "
                 + std::to_string(options.mostFileBytes) + " that are allowed",
             "store the weights as external data", place};
@@ -463,16 +550,16 @@ Result<Graph> importOnnxFile(const std::filesystem::path &path, const ImportOpti
     std::error_code failure;
     const auto status = std::filesystem::status(path, failure);
     if (!std::filesystem::exists(status))
-        return Error {ErrorCode::NotFound, "there is no file '" + path.string() + "'",
+        return Error{ErrorCode::NotFound, "there is no file '" + path.string() + "'",
             "give the path of a .onnx file", place};
     if (!std::filesystem::is_regular_file(status))
-        return Error {ErrorCode::InvalidInput, "'" + path.string() + "' is not a file",
+        return Error{ErrorCode::InvalidInput, "'" + path.string() + "' is not a file",
             "give the path of a .onnx file", place};
     const auto size = std::filesystem::file_size(path, failure);
     if (failure)
-        return Error {ErrorCode::Io, "cannot read '" + path.string() + "': " + failure.message(), "", place};
+        return Error{ErrorCode::Io, "cannot read '" + path.string() + "': " + failure.message(), "", place};
     if (size > options.mostFileBytes)
-        return Error {ErrorCode::ResourceLimit,
+        return Error{ErrorCode::ResourceLimit,
             "'" + path.string() + "' has " + std::to_string(size) + " bytes, more than the "
                 + std::to_string(options.mostFileBytes) + " that are allowed",
             "store the weights as external data", place};
@@ -480,7 +567,7 @@ Result<Graph> importOnnxFile(const std::filesystem::path &path, const ImportOpti
     std::string bytes(static_cast<std::size_t>(size), '\0');
     file.read(bytes.data(), static_cast<std::streamsize>(size));
     if (!file && size > 0)
-        return Error {ErrorCode::Io, "cannot read '" + path.string() + "'", "is it readable?", place};
+        return Error{ErrorCode::Io, "cannot read '" + path.string() + "'", "is it readable?", place};
     const auto folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
     return importNamed(bytes, folder, options, place, path.stem().string());
 }

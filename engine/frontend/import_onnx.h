@@ -18,17 +18,17 @@ namespace planloom {
 struct ImportOptions {
     /// Sizes of symbolic dimensions by name (`--dim batch=8`). A dimension of an input that has neither size
     /// nor name is called `<input>.<axis>`, as in "image.0".
-    std::map<std::string, std::int64_t> dimensions {};
+    std::map<std::string, std::int64_t> dimensions{};
     std::string
-        lossOutput {}; ///< The output to train on (`--loss`); empty takes the scalar output "loss", if any.
+        lossOutput{}; ///< The output to train on (`--loss`); empty takes the scalar output "loss", if any.
     bool fuse = true; ///< Join exported patterns into operators an expert knows.
-    std::optional<double> dropoutRatio {}; ///< Replaces the ratio of every Dropout that trains, in [0, 1).
-    std::size_t mostFileBytes = std::size_t {1}
+    std::optional<double> dropoutRatio{}; ///< Replaces the ratio of every Dropout that trains, in [0, 1).
+    std::size_t mostFileBytes = std::size_t{1}
         << 31; ///< A longer model file is refused (weights beside it count not).
-    std::size_t mostFoldedBytes = std::size_t {64}
+    std::size_t mostFoldedBytes = std::size_t{64}
         << 20; ///< Constants computed at import; beyond, they stay operators.
     std::size_t mostOperators = 1'000'000; ///< After unrolling constant loops.
-    std::stop_token stop {};
+    std::stop_token stop{};
 };
 
 /// Reads an ONNX model (opsets 9 to 17; newer ones as far as their operators are known) as a forward graph:

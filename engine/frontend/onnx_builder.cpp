@@ -13,9 +13,9 @@ namespace planloom {
 
 namespace {
 
-constexpr std::int64_t kMostParameterBytes = std::int64_t {1}
+constexpr std::int64_t kMostParameterBytes = std::int64_t{1}
     << 20; ///< External data read at import: shapes, axes.
-constexpr std::int64_t kMostGrownBytes = std::int64_t {4}
+constexpr std::int64_t kMostGrownBytes = std::int64_t{4}
     << 20; ///< Of a folded value larger than what it is made of.
 constexpr std::size_t kTensorsPerOperator = 8;
 constexpr std::size_t kSharedFrom = 1024; ///< Constants of this many bytes share memory with equal ones.
@@ -32,7 +32,7 @@ TensorId OnnxBuilder::addTensor(Tensor tensor, bool known)
 {
     m_graph.tensors.push_back(std::move(tensor));
     m_known.push_back(known);
-    return TensorId {static_cast<std::int32_t>(m_graph.tensors.size() - 1)};
+    return TensorId{static_cast<std::int32_t>(m_graph.tensors.size() - 1)};
 }
 
 TensorId OnnxBuilder::addInput(std::string name, TensorType type)
@@ -74,7 +74,7 @@ std::shared_ptr<const TensorData> OnnxBuilder::interned(std::shared_ptr<const Te
         return data;
     const std::string_view bytes(
         reinterpret_cast<const char *>(data->bytes.data()), data->bytes.size()); // to hash
-    const std::size_t hash = std::hash<std::string_view> {}(bytes);
+    const std::size_t hash = std::hash<std::string_view>{}(bytes);
     const auto [first, last] = m_interned.equal_range(hash);
     for (auto entry = first; entry != last; ++entry) {
         if (entry->second->type == data->type && entry->second->bytes == data->bytes)
@@ -148,14 +148,14 @@ Result<std::vector<TensorId>> OnnxBuilder::emit(const std::string &name, const S
     std::vector<std::shared_ptr<const TensorData>> values;
     bool known = mayFold;
     for (const TensorId input : inputs) {
-        types.push_back(input ? typeOf(input) : TensorType {});
+        types.push_back(input ? typeOf(input) : TensorType{});
         present.push_back(input.valid());
         known = known && (!input || isKnown(input));
         values.push_back(input && isKnown(input) ? m_graph.at(input).data : nullptr);
     }
     for (const TensorType &type : declared) {
         if (!checkedByteCount(type))
-            return Error {ErrorCode::InvalidInput,
+            return Error{ErrorCode::InvalidInput,
                 "node '" + name + "' (" + source.type + ") would make a value of shape "
                     + toString(type.shape) + ", which is negative or larger than 2^62 bytes",
                 "check the sizes given with --dim", place};
@@ -174,14 +174,14 @@ Result<std::vector<TensorId>> OnnxBuilder::emit(const std::string &name, const S
     bool foldable = known;
     for (const TensorType &type : outputs) {
         if (!checkedByteCount(type))
-            return Error {ErrorCode::InvalidInput,
+            return Error{ErrorCode::InvalidInput,
                 "node '" + name + "' (" + source.type + ") would make a value of shape "
                     + toString(type.shape) + ", larger than 2^62 bytes",
                 "check the sizes given with --dim", place};
         empty = empty || elementCount(type.shape) == 0;
     }
     if (m_graph.tensors.size() >= m_options.mostOperators * kTensorsPerOperator)
-        return Error {ErrorCode::ResourceLimit,
+        return Error{ErrorCode::ResourceLimit,
             "the model has more than " + std::to_string(m_options.mostOperators * kTensorsPerOperator)
                 + " values",
             "", place};
@@ -201,17 +201,17 @@ Result<std::vector<TensorId>> OnnxBuilder::emit(const std::string &name, const S
     }
     m_foldedBytes = taken;
     if (empty)
-        return Error {ErrorCode::NotSupported,
+        return Error{ErrorCode::NotSupported,
             "node '" + name + "' (" + source.type + ") makes a value without elements", "", place};
     if (m_graph.operators.size() >= m_options.mostOperators)
-        return Error {ErrorCode::ResourceLimit,
+        return Error{ErrorCode::ResourceLimit,
             "the model has more than " + std::to_string(m_options.mostOperators) + " operators", "", place};
     Operator op;
     op.name = uniqueOperatorName(name);
     op.kind = kind;
     op.attributes = std::move(attributes);
     op.inputs = std::move(inputs);
-    op.scope = ScopeId {0};
+    op.scope = ScopeId{0};
     op.sources = {source};
     for (const TensorType &type : outputs) {
         Tensor tensor;

@@ -87,12 +87,12 @@ private:
 
     const ImportOptions &m_options;
     std::int64_t m_opset = 0;
-    Graph m_graph {};
-    std::vector<bool> m_known {};
-    std::unordered_map<std::string, std::int32_t> m_operatorNames {}; ///< How often each was asked for.
-    std::unordered_map<std::string, std::int32_t> m_nameless {};
-    std::unordered_multimap<std::size_t, std::shared_ptr<const TensorData>> m_interned {};
-    std::map<std::string, std::shared_ptr<const TensorData>> m_filled {}; ///< By type and value, as text.
+    Graph m_graph{};
+    std::vector<bool> m_known{};
+    std::unordered_map<std::string, std::int32_t> m_operatorNames{}; ///< How often each was asked for.
+    std::unordered_map<std::string, std::int32_t> m_nameless{};
+    std::unordered_multimap<std::size_t, std::shared_ptr<const TensorData>> m_interned{};
+    std::map<std::string, std::shared_ptr<const TensorData>> m_filled{}; ///< By type and value, as text.
     std::size_t m_foldedBytes = 0;
     std::int64_t m_seed = 0;
 };

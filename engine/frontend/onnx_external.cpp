@@ -12,11 +12,11 @@ namespace planloom {
 
 namespace {
 
-constexpr std::int64_t kLargest = std::int64_t {1} << 62;
+constexpr std::int64_t kLargest = std::int64_t{1} << 62;
 
 Error outside(const std::string &tensor, const std::string &location, const std::string &why)
 {
-    return Error {ErrorCode::InvalidInput,
+    return Error{ErrorCode::InvalidInput,
         "the weights of '" + tensor + "' are said to lie in '" + location + "', which " + why,
         "external data must lie in the model's own folder or below it", "tensor:" + tensor};
 }
@@ -25,7 +25,7 @@ std::optional<std::int64_t> parseNumber(const std::string &text)
 {
     std::int64_t value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc {} || end != text.data() + text.size())
+    if (error != std::errc{} || end != text.data() + text.size())
         return std::nullopt;
     return value;
 }
@@ -113,18 +113,18 @@ Result<ExternalData> ExternalFiles::locate(const std::string &tensor, const Tens
     const auto begin = offset.empty() ? std::optional<std::int64_t>(0) : parseNumber(offset);
     const auto count = length.empty() ? bytes : parseNumber(length);
     if (!bytes || !begin || !count || *begin < 0 || *count < 0 || *begin > kLargest || *count > kLargest)
-        return Error {ErrorCode::InvalidInput,
+        return Error{ErrorCode::InvalidInput,
             "the weights of '" + tensor + "' have offset '" + offset + "' and length '" + length
                 + "', where numbers of bytes from 0 to 2^62 were expected",
             "export the model anew", "tensor:" + tensor};
     if (*count != *bytes)
-        return Error {ErrorCode::InvalidInput,
+        return Error{ErrorCode::InvalidInput,
             "the weights of '" + tensor + "' should take " + std::to_string(*bytes) + " bytes ("
                 + nameOf(type.dataType) + toString(type.shape) + "), but the model says "
                 + std::to_string(*count),
             "export the model anew", "tensor:" + tensor};
     TRY(const File file, find(tensor, location));
-    return ExternalData {file.path, *begin, *count, file.size >= 0 && *begin + *count <= file.size};
+    return ExternalData{file.path, *begin, *count, file.size >= 0 && *begin + *count <= file.size};
 }
 
 Result<TensorData> loadTensorData(const Tensor &tensor)
@@ -132,34 +132,34 @@ Result<TensorData> loadTensorData(const Tensor &tensor)
     if (tensor.data)
         return *tensor.data;
     if (!tensor.external)
-        return Error {ErrorCode::NotFound, "the model holds no values of '" + tensor.name + "'",
+        return Error{ErrorCode::NotFound, "the model holds no values of '" + tensor.name + "'",
             "make them up with --random-weights SEED", "tensor:" + tensor.name};
     const ExternalData &place = *tensor.external;
     const auto bytes = checkedByteCount(tensor.type);
     if (!bytes || *bytes != place.length)
-        return Error {ErrorCode::InvalidInput,
+        return Error{ErrorCode::InvalidInput,
             "'" + tensor.name + "' takes another number of bytes than its file provides",
             "export the model anew", "tensor:" + tensor.name};
     std::error_code error;
     const auto size = std::filesystem::file_size(place.path, error);
     if (error)
-        return Error {ErrorCode::NotFound,
+        return Error{ErrorCode::NotFound,
             "the weights of '" + tensor.name + "' should lie in '" + place.path
                 + "', which cannot be read: " + error.message(),
             "put the file beside the model, or make weights up with --random-weights SEED",
             "tensor:" + tensor.name};
     if (static_cast<std::uintmax_t>(place.offset) + static_cast<std::uintmax_t>(place.length) > size)
-        return Error {ErrorCode::InvalidInput,
+        return Error{ErrorCode::InvalidInput,
             "the weights of '" + tensor.name + "' end at byte " + std::to_string(place.offset + place.length)
                 + " of '" + place.path + "', which has only " + std::to_string(size),
             "the file is truncated: copy it anew", "tensor:" + tensor.name};
     std::ifstream file(place.path, std::ios::binary);
     file.seekg(place.offset);
-    TensorData data {tensor.type, std::vector<std::byte>(static_cast<std::size_t>(place.length))};
+    TensorData data{tensor.type, std::vector<std::byte>(static_cast<std::size_t>(place.length))};
     file.read(
         reinterpret_cast<char *>(data.bytes.data()), place.length); // reading bytes: any type may alias char
     if (!file && place.length > 0)
-        return Error {ErrorCode::Io,
+        return Error{ErrorCode::Io,
             "could not read the weights of '" + tensor.name + "' from '" + place.path + "'", "",
             "tensor:" + tensor.name};
     return data;

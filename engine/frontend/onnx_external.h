@@ -34,13 +34,13 @@ public:
 
 private:
     struct File {
-        std::string path {};
+        std::string path{};
         std::int64_t size = -1; ///< -1 if missing.
     };
     Result<File> find(const std::string &tensor, const std::string &location);
 
-    std::filesystem::path m_folder {};
-    std::map<std::string, File> m_files {};
+    std::filesystem::path m_folder{};
+    std::map<std::string, File> m_files{};
 };
 
 } // namespace planloom

@@ -21,7 +21,7 @@ constexpr double kMostKernelWork = 2e7; ///< Floating-point operations a kernel 
 
 TensorData allocated(const TensorType &type)
 {
-    return TensorData {type,
+    return TensorData{type,
         std::vector<std::byte>(static_cast<std::size_t>(elementCount(type.shape) * sizeOf(type.dataType)))};
 }
 
@@ -401,7 +401,7 @@ Outputs foldWhere(
     walk(type.shape, broadcastStrides(condition.type.shape, type.shape), 0,
         [&](std::int64_t out, std::int64_t offset) {
             chosen[static_cast<std::size_t>(out)] =
-                condition.bytes[static_cast<std::size_t>(offset)] != std::byte {0} ? 1 : 0;
+                condition.bytes[static_cast<std::size_t>(offset)] != std::byte{0} ? 1 : 0;
         });
     for (const auto &[source, flag] : {std::pair(&a, 1), std::pair(&b, 0)}) {
         walk(type.shape, broadcastStrides(source->type.shape, type.shape), 0,
@@ -465,7 +465,7 @@ Outputs foldReduction(
 
 Outputs foldTrilu(const Attributes &attributes, const TensorData &x, const TensorType &type)
 {
-    TensorData result {type, x.bytes};
+    TensorData result{type, x.bytes};
     const auto size = static_cast<std::size_t>(sizeOf(type.dataType));
     const std::int64_t rows = type.shape[type.shape.size() - 2];
     const std::int64_t columns = type.shape.back();
@@ -529,12 +529,12 @@ Outputs foldByKernel(OperatorKind kind, const Attributes &attributes, const Inpu
     std::vector<TensorType> types;
     std::vector<bool> present;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
-        op.inputs.push_back(inputs[i] ? TensorId {static_cast<std::int32_t>(i)} : TensorId {});
-        types.push_back(inputs[i] ? inputs[i]->type : TensorType {});
+        op.inputs.push_back(inputs[i] ? TensorId{static_cast<std::int32_t>(i)} : TensorId{});
+        types.push_back(inputs[i] ? inputs[i]->type : TensorType{});
         present.push_back(inputs[i] != nullptr);
     }
     for (std::size_t i = 0; i < outputs.size(); ++i)
-        op.outputs.push_back(TensorId {static_cast<std::int32_t>(inputs.size() + i)});
+        op.outputs.push_back(TensorId{static_cast<std::int32_t>(inputs.size() + i)});
     if (!hasKernel(op) || workOf(op, types, outputs).flops > kMostKernelWork)
         return std::nullopt;
     op.annotation = annotate(kind, attributes, types, present, outputs).annotation;
@@ -545,16 +545,16 @@ Outputs foldByKernel(OperatorKind kind, const Attributes &attributes, const Inpu
     std::vector<TensorData> copies; // kernels take memory they could write to, and constants are shared
     copies.reserve(inputs.size());
     for (const auto &input : inputs) {
-        copies.push_back(input ? *input : TensorData {});
+        copies.push_back(input ? *input : TensorData{});
         TensorData &copy = copies.back();
-        call.inputs.push_back(Buffer {input ? copy.bytes.data() : nullptr, copy.type.dataType,
-            copy.type.shape, wholeMask(copy.type.shape), copy.type.shape});
+        call.inputs.push_back(Buffer{input ? copy.bytes.data() : nullptr, copy.type.dataType, copy.type.shape,
+            wholeMask(copy.type.shape), copy.type.shape});
     }
     std::vector<TensorData> results;
     results.reserve(outputs.size());
     for (const TensorType &type : outputs) {
         results.push_back(allocated(type));
-        call.outputs.push_back(Buffer {
+        call.outputs.push_back(Buffer{
             results.back().bytes.data(), type.dataType, type.shape, wholeMask(type.shape), type.shape});
     }
     if (!runKernel(call))
@@ -591,7 +591,7 @@ std::optional<std::vector<TensorData>> foldOperator(OperatorKind kind, const Att
     const TensorData &x = *inputs.front();
     switch (kind) {
     case Reshape:
-        return one(TensorData {type, x.bytes});
+        return one(TensorData{type, x.bytes});
     case Expand:
         return one(strided(x, type, type.shape, broadcastStrides(x.type.shape, type.shape), 0));
     case Transpose:

@@ -17,10 +17,10 @@ namespace planloom {
 
 /// A constant tensor of the file: an initializer, or the value of an attribute.
 struct OnnxTensor {
-    std::string name {};
-    TensorType type {};
-    std::shared_ptr<const TensorData> data {}; ///< Missing if the values lie beside the file.
-    std::optional<ExternalData> external {};
+    std::string name{};
+    TensorType type{};
+    std::shared_ptr<const TensorData> data{}; ///< Missing if the values lie beside the file.
+    std::optional<ExternalData> external{};
     bool hasNonFinite =
         false; ///< A floating tensor with values in the file, of which one is NaN or infinite.
 };
@@ -29,49 +29,61 @@ struct OnnxGraph;
 
 /// A value an attribute may have; `Unreadable` says why a value of another kind could not be taken.
 struct OnnxUnreadable {
-    std::string reason {};
+    std::string reason{};
 };
-using OnnxAttribute =
-    std::variant<OnnxUnreadable, std::int64_t, float, std::string, std::vector<std::int64_t>,
-        std::vector<float>, std::vector<std::string>, OnnxTensor, std::shared_ptr<const OnnxGraph>>;
+/// Inside a function: the value of the calling node's attribute of this name.
+struct OnnxReference {
+    std::string attribute{};
+};
+using OnnxAttribute = std::variant<OnnxUnreadable, std::int64_t, float, std::string,
+    std::vector<std::int64_t>, std::vector<float>, std::vector<std::string>, OnnxTensor,
+    std::shared_ptr<const OnnxGraph>, OnnxReference>;
 
 struct OnnxNode {
-    std::string name {}; ///< As in the file; may be empty.
-    std::string type {};
-    std::string domain {}; ///< Empty for ai.onnx.
-    std::vector<std::string> inputs {}; ///< An empty name is an absent optional input.
-    std::vector<std::string> outputs {};
-    std::map<std::string, OnnxAttribute, std::less<>> attributes {};
+    std::string name{}; ///< As in the file; may be empty.
+    std::string type{};
+    std::string domain{}; ///< Empty for ai.onnx.
+    std::vector<std::string> inputs{}; ///< An empty name is an absent optional input.
+    std::vector<std::string> outputs{};
+    std::map<std::string, OnnxAttribute, std::less<>> attributes{};
 };
 
 /// One dimension of a declared shape: a size, a symbol, or (neither) unknown.
 struct OnnxDimension {
-    std::optional<std::int64_t> size {};
-    std::string symbol {};
+    std::optional<std::int64_t> size{};
+    std::string symbol{};
 };
 
 /// A declared value. `dataType` is missing if Planloom has no such type; `reason` then says which it was.
 struct OnnxValue {
-    std::string name {};
-    std::optional<DataType> dataType {};
-    std::optional<std::vector<OnnxDimension>> shape {};
-    std::string reason {};
+    std::string name{};
+    std::optional<DataType> dataType{};
+    std::optional<std::vector<OnnxDimension>> shape{};
+    std::string reason{};
 };
 
 struct OnnxGraph {
-    std::string name {};
-    std::vector<OnnxNode> nodes {};
-    std::vector<OnnxTensor> initializers {};
-    std::vector<OnnxValue> inputs {};
-    std::vector<OnnxValue> outputs {};
-    std::vector<OnnxValue> values {}; ///< value_info.
+    std::string name{};
+    std::vector<OnnxNode> nodes{};
+    std::vector<OnnxTensor> initializers{};
+    std::vector<OnnxValue> inputs{};
+    std::vector<OnnxValue> outputs{};
+    std::vector<OnnxValue> values{}; ///< value_info.
+};
+
+/// An operator that the file defines by a graph of others.
+struct OnnxFunction {
+    std::string name{};
+    std::string domain{};
+    OnnxGraph graph{}; ///< Its inputs and outputs have names alone.
 };
 
 struct OnnxModel {
-    std::string producer {};
+    std::string producer{};
     std::int64_t irVersion = 0;
     std::int64_t opset = 0; ///< Of ai.onnx.
-    OnnxGraph graph {};
+    OnnxGraph graph{};
+    std::vector<OnnxFunction> functions{};
 };
 
 } // namespace planloom

@@ -22,7 +22,7 @@ std::string operatorNameOf(std::string name)
 std::string kindOf(const OnnxAttribute &attribute)
 {
     static constexpr const char *kKinds[] = {"nothing readable", "an integer", "a number", "a text",
-        "integers", "numbers", "texts", "a tensor", "a graph"};
+        "integers", "numbers", "texts", "a tensor", "a graph", "a reference outside of a function"};
     return kKinds[attribute.index()];
 }
 
@@ -43,7 +43,7 @@ OnnxNodeContext::OnnxNodeContext(
     , m_builder(builder)
     , m_scope(scope)
     , m_name(operatorNameOf(node.name))
-    , m_source {node.name, node.type}
+    , m_source{node.name, node.type}
 {
     if (m_name.empty())
         m_name = builder.nameless(node.type);
@@ -51,7 +51,7 @@ OnnxNodeContext::OnnxNodeContext(
 
 Error OnnxNodeContext::invalid(std::string message, std::string advice) const
 {
-    return Error {ErrorCode::InvalidInput,
+    return Error{ErrorCode::InvalidInput,
         "node '" + m_name + "' (" + m_node.type + "): " + std::move(message),
         advice.empty() ? "export the model anew" : std::move(advice), "node:" + m_name};
 }
@@ -115,7 +115,7 @@ Result<std::optional<std::vector<std::int64_t>>> OnnxNodeContext::integers(std::
 {
     const auto found = m_node.attributes.find(name);
     if (found == m_node.attributes.end())
-        return std::optional<std::vector<std::int64_t>> {};
+        return std::optional<std::vector<std::int64_t>>{};
     if (const auto *value = std::get_if<std::vector<std::int64_t>>(&found->second))
         return std::optional(*value);
     return attributeError(name, "integers", found->second);
@@ -169,7 +169,7 @@ Result<std::optional<std::vector<std::int64_t>>> OnnxNodeContext::attributeOrInp
     if (opset() < since || (hasAttribute(name) && !has(slot)))
         return integers(name);
     if (!has(slot))
-        return std::optional<std::vector<std::int64_t>> {};
+        return std::optional<std::vector<std::int64_t>>{};
     TRY(auto list, constantIntegers(slot, name));
     return std::optional(std::move(list));
 }
@@ -245,7 +245,7 @@ Result<TensorId> OnnxNodeContext::reshape(TensorId x, Shape shape, std::string_v
     const TensorType type = m_builder.typeOf(x);
     if (type.shape == shape)
         return x;
-    return make(OperatorKind::Reshape, {x}, {}, TensorType {type.dataType, std::move(shape)}, suffix);
+    return make(OperatorKind::Reshape, {x}, {}, TensorType{type.dataType, std::move(shape)}, suffix);
 }
 
 Attributes OnnxNodeContext::writtenAttributes() const

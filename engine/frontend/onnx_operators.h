@@ -53,7 +53,7 @@ public:
     std::size_t inputCount() const { return m_inputs.size(); }
     bool has(std::size_t slot) const { return slot < m_inputs.size() && m_inputs[slot].valid(); }
     /// Invalid if absent.
-    TensorId input(std::size_t slot) const { return slot < m_inputs.size() ? m_inputs[slot] : TensorId {}; }
+    TensorId input(std::size_t slot) const { return slot < m_inputs.size() ? m_inputs[slot] : TensorId{}; }
     const std::vector<TensorId> &inputs() const { return m_inputs; }
     const TensorType &type(std::size_t slot) const { return m_builder.typeOf(m_inputs[slot]); }
     const Shape &shape(std::size_t slot) const { return type(slot).shape; }

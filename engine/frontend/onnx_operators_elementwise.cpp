@@ -105,7 +105,7 @@ Result<void> castTo(Context &context, DataType type)
 {
     if (context.type(0).dataType == type)
         return context.bind(0, context.input(0));
-    return context.finish(OperatorKind::Cast, {context.input(0)}, {}, TensorType {type, context.shape(0)});
+    return context.finish(OperatorKind::Cast, {context.input(0)}, {}, TensorType{type, context.shape(0)});
 }
 
 Result<void> importCast(Context &context)
@@ -136,18 +136,18 @@ Result<std::optional<double>> clipBound(
 {
     if (context.hasAttribute(name)) {
         TRY(const double value, context.real(name, unbounded));
-        return std::abs(value) >= std::numeric_limits<float>::max() ? std::optional<double> {}
+        return std::abs(value) >= std::numeric_limits<float>::max() ? std::optional<double>{}
                                                                     : std::optional(value);
     }
     if (!context.has(slot))
-        return std::optional<double> {};
+        return std::optional<double>{};
     const auto data = context.builder().valuesOf(context.input(slot));
     if (!data || elementCount(data->type.shape) != 1) {
         dynamic = true;
-        return std::optional<double> {};
+        return std::optional<double>{};
     }
     const double value = realsOf(*data).front();
-    return std::isinf(value) && value == unbounded ? std::optional<double> {} : std::optional(value);
+    return std::isinf(value) && value == unbounded ? std::optional<double>{} : std::optional(value);
 }
 
 Result<void> importClip(Context &context)
@@ -180,7 +180,7 @@ Result<void> importMod(Context &context)
     TRY_VOID(context.require(2));
     TRY(const std::int64_t fmod, context.integer("fmod", 0));
     return context.finish(OperatorKind::Mod, {context.input(0), context.input(1)},
-        fmod != 0 ? attributesFrom({{"fmod", std::int64_t {1}}}) : Attributes {});
+        fmod != 0 ? attributesFrom({{"fmod", std::int64_t{1}}}) : Attributes{});
 }
 
 Result<void> importBitShift(Context &context)
@@ -202,7 +202,7 @@ Result<void> importPow(Context &context)
     if (context.type(0).dataType != context.type(1).dataType) {
         TRY(exponent,
             context.make(OperatorKind::Cast, {exponent}, {},
-                TensorType {context.type(0).dataType, context.shape(1)}, "exponent"));
+                TensorType{context.type(0).dataType, context.shape(1)}, "exponent"));
     }
     return context.finish(OperatorKind::Pow, {context.input(0), exponent});
 }
@@ -276,7 +276,7 @@ Result<void> importDropout(Context &context)
             return context.unsupported("the mask it returns is used, which Planloom does not make");
         TRY(const TensorId mask,
             context.make(OperatorKind::Fill, {}, attributesFrom({{"value", 1.0}}),
-                TensorType {DataType::Bool, context.shape(0)}, "mask"));
+                TensorType{DataType::Bool, context.shape(0)}, "mask"));
         TRY_VOID(context.bind(1, mask));
     }
     if (!drops)

@@ -24,7 +24,7 @@ Result<void> finishReshape(Context &context, Shape shape)
     if (context.shape(0) == shape)
         return context.bind(0, context.input(0));
     return context.finish(OperatorKind::Reshape, {context.input(0)}, {},
-        TensorType {context.type(0).dataType, std::move(shape)});
+        TensorType{context.type(0).dataType, std::move(shape)});
 }
 
 Result<void> importReshape(Context &context)
@@ -83,7 +83,7 @@ Result<void> importSqueeze(Context &context)
     TRY(const auto given, context.attributeOrInput("axes", 1, 13));
     const Shape &from = context.shape(0);
     std::set<std::int64_t> axes;
-    for (const std::int64_t value : given.value_or(Integers {})) {
+    for (const std::int64_t value : given.value_or(Integers{})) {
         TRY(const std::int64_t axis, context.axis(value, context.rank(0)));
         if (from[static_cast<std::size_t>(axis)] != 1)
             return context.invalid("it removes dimension " + std::to_string(axis) + " of " + toString(from)
@@ -126,7 +126,7 @@ Result<void> importTranspose(Context &context)
     TRY_VOID(context.require(1));
     TRY(const auto given, context.integers("perm"));
     const std::int64_t rank = context.rank(0);
-    Integers permutation = given.value_or(Integers {});
+    Integers permutation = given.value_or(Integers{});
     if (!given) {
         for (std::int64_t axis = rank; axis-- > 0;)
             permutation.push_back(axis);
@@ -160,8 +160,8 @@ Result<void> importExpand(Context &context)
     }
     if (shape == from)
         return context.bind(0, context.input(0));
-    return context.finish(OperatorKind::Expand, {context.input(0)}, {},
-        TensorType {context.type(0).dataType, std::move(shape)});
+    return context.finish(
+        OperatorKind::Expand, {context.input(0)}, {}, TensorType{context.type(0).dataType, std::move(shape)});
 }
 
 Result<void> importTile(Context &context)
@@ -200,7 +200,7 @@ Result<void> importSplit(Context &context)
     const auto outputs = static_cast<std::int64_t>(context.node().outputs.size());
     if (outputs < 1)
         return {};
-    Integers sizes = given.value_or(Integers {});
+    Integers sizes = given.value_or(Integers{});
     if (!given) { // equal parts, the last one smaller since opset 18
         const std::int64_t part = (extent + outputs - 1) / outputs;
         if (extent % outputs != 0 && context.opset() < 18)
@@ -238,7 +238,7 @@ Result<void> importSlice(Context &context)
     if (!starts || !ends)
         return context.invalid("its starts or ends are missing");
     const std::size_t count = starts->size();
-    Integers axes = axesGiven.value_or(Integers {});
+    Integers axes = axesGiven.value_or(Integers{});
     if (!axesGiven) {
         axes.resize(count);
         std::iota(axes.begin(), axes.end(), 0);
@@ -279,7 +279,7 @@ Result<void> importSlice(Context &context)
         return context.bind(0, context.input(0));
     return context.finish(OperatorKind::Slice, {context.input(0)},
         attributesFrom({{"starts", from}, {"steps", by}}),
-        TensorType {context.type(0).dataType, std::move(shape)});
+        TensorType{context.type(0).dataType, std::move(shape)});
 }
 
 Result<void> importPad(Context &context)
@@ -315,7 +315,7 @@ Result<void> importPad(Context &context)
         }
         pads = std::move(all);
     }
-    constexpr std::int64_t kLargest = std::int64_t {1} << 40;
+    constexpr std::int64_t kLargest = std::int64_t{1} << 40;
     if (pads.size() != 2 * rank || std::any_of(pads.begin(), pads.end(), [](std::int64_t pad) {
             return pad > kLargest || pad < -kLargest;
         }))
@@ -411,15 +411,15 @@ Result<void> importOneHot(Context &context)
     TensorId indices = context.input(0);
     if (context.type(0).dataType != DataType::Int64 && context.type(0).dataType != DataType::Int32) {
         TRY(indices,
-            context.make(OperatorKind::Cast, {indices}, {}, TensorType {DataType::Int64, context.shape(0)},
-                "indices"));
+            context.make(
+                OperatorKind::Cast, {indices}, {}, TensorType{DataType::Int64, context.shape(0)}, "indices"));
     }
     Shape shape = context.shape(0);
     const auto length = static_cast<std::int64_t>(depth.front());
     shape.insert(shape.begin() + axis, length);
     return context.finish(OperatorKind::OneHot, {indices},
         attributesFrom({{"axis", axis}, {"depth", length}, {"on", pair[1]}, {"off", pair[0]}}),
-        TensorType {context.type(2).dataType, std::move(shape)});
+        TensorType{context.type(2).dataType, std::move(shape)});
 }
 
 Result<void> importTopK(Context &context)
@@ -466,7 +466,7 @@ Result<void> importTrilu(Context &context)
         TRY(const Integers given, context.constantIntegers(1, "k"));
         if (given.size() != 1)
             return context.invalid("its k has " + std::to_string(given.size()) + " elements");
-        constexpr std::int64_t kFar = std::int64_t {1} << 40; // beyond every matrix, and safe to add to
+        constexpr std::int64_t kFar = std::int64_t{1} << 40; // beyond every matrix, and safe to add to
         k = std::clamp(given.front(), -kFar, kFar);
     }
     return context.finish(
@@ -550,7 +550,7 @@ Result<void> importResize(Context &context)
     return context.finish(OperatorKind::Resize, {context.input(0)},
         attributesFrom({{"mode", mode}, {"coordinate_transformation_mode", coordinates},
             {"nearest_mode", nearest}, {"cubic_coeff_a", cubic}, {"scales", scales}}),
-        TensorType {context.type(0).dataType, std::move(shape)});
+        TensorType{context.type(0).dataType, std::move(shape)});
 }
 
 Result<void> importDepthToSpace(Context &context)

@@ -12,15 +12,15 @@ using Context = OnnxNodeContext;
 using Handler = Result<void> (*)(Context &);
 using Integers = std::vector<std::int64_t>;
 
-constexpr std::int64_t kLargestWindow = std::int64_t {1} << 31; ///< Of a kernel, stride, dilation or padding.
+constexpr std::int64_t kLargestWindow = std::int64_t{1} << 31; ///< Of a kernel, stride, dilation or padding.
 
 /// Windows of a convolution or pooling over the dimensions after the first two.
 struct Window {
-    Integers kernel {};
-    Integers strides {};
-    Integers dilations {};
-    Integers pads {}; ///< Begins, then ends.
-    std::string autoPad {};
+    Integers kernel{};
+    Integers strides{};
+    Integers dilations{};
+    Integers pads{}; ///< Begins, then ends.
+    std::string autoPad{};
 };
 
 /// An attribute with one number of at least `least` per spatial dimension (or `each` of them); `fallback` if
@@ -106,7 +106,7 @@ Result<Integers> kernelOf(Context &context)
 
 std::vector<TensorId> convolutionInputs(Context &context)
 {
-    std::vector<TensorId> inputs {context.input(0), context.input(1)};
+    std::vector<TensorId> inputs{context.input(0), context.input(1)};
     if (context.has(2))
         inputs.push_back(context.input(2));
     return inputs;
@@ -159,7 +159,7 @@ Result<Attributes> poolAttributes(Context &context)
     TRY(const std::int64_t ceilMode, context.integer("ceil_mode", 0));
     return attributesFrom(
         {{"kernel_shape", window.kernel}, {"strides", window.strides}, {"pads", window.pads},
-            {"dilations", window.dilations}, {"ceil_mode", std::int64_t {ceilMode != 0 ? 1 : 0}}});
+            {"dilations", window.dilations}, {"ceil_mode", std::int64_t{ceilMode != 0 ? 1 : 0}}});
 }
 
 Result<void> importMaxPool(Context &context)
@@ -174,7 +174,7 @@ Result<void> importAveragePool(Context &context)
 {
     TRY(Attributes attributes, poolAttributes(context));
     TRY(const std::int64_t include, context.integer("count_include_pad", 0));
-    attributes.set("count_include_pad", std::int64_t {include != 0 ? 1 : 0});
+    attributes.set("count_include_pad", std::int64_t{include != 0 ? 1 : 0});
     return context.finish(OperatorKind::AveragePool, {context.input(0)}, std::move(attributes));
 }
 
@@ -277,7 +277,7 @@ Result<void> importLayerNormalization(Context &context)
         for (std::int64_t a = axis; a < context.rank(0); ++a)
             axes.push_back(a);
         const Attributes attributes = attributesFrom(
-            {{"axes", axes}, {"keepdims", std::int64_t {1}}, {"count", elementCount(normalised)}});
+            {{"axes", axes}, {"keepdims", std::int64_t{1}}, {"count", elementCount(normalised)}});
         const DataType type = context.type(0).dataType;
         TRY(const TensorId mean, context.make(OperatorKind::ReduceMean, {x}, attributes, {}, "mean"));
         TRY(const TensorId distance, context.make(OperatorKind::Sub, {x, mean}, {}, {}, "distance"));
@@ -297,7 +297,7 @@ Result<void> importLayerNormalization(Context &context)
     const bool plain = (!context.has(1) || context.shape(1) == normalised)
         && (!context.has(2) || context.shape(2) == normalised);
     if (plain) {
-        std::vector<TensorId> inputs {x};
+        std::vector<TensorId> inputs{x};
         if (context.has(1) || context.has(2))
             inputs.push_back(context.input(1));
         if (context.has(2))
@@ -334,9 +334,9 @@ Result<void> importGroupNormalization(Context &context)
     TRY(const TensorId grouped, context.reshape(context.input(0), {shape[0], groups, rest}, "grouped"));
     TRY(TensorId y,
         context.make(OperatorKind::LayerNorm, {grouped},
-            attributesFrom({{"axis", std::int64_t {2}}, {"epsilon", epsilon}}), {}, "norm"));
-    const bool perGroup = context.shape(1) == Shape {groups} && groups != shape[1];
-    Shape factors = perGroup ? Shape {groups, 1} : Shape(shape.size() - 1, 1);
+            attributesFrom({{"axis", std::int64_t{2}}, {"epsilon", epsilon}}), {}, "norm"));
+    const bool perGroup = context.shape(1) == Shape{groups} && groups != shape[1];
+    Shape factors = perGroup ? Shape{groups, 1} : Shape(shape.size() - 1, 1);
     if (!perGroup)
         factors[0] = shape[1];
     if (elementCount(context.shape(1)) != elementCount(factors) || context.shape(2) != context.shape(1))
@@ -350,7 +350,7 @@ Result<void> importGroupNormalization(Context &context)
     }
     TRY(y, context.make(OperatorKind::Mul, {y, scale}, {}, {}, "scaled"));
     TRY(y, context.make(OperatorKind::Add, {y, bias}, {}, {}, "shifted"));
-    return context.finish(OperatorKind::Reshape, {y}, {}, TensorType {context.type(0).dataType, shape});
+    return context.finish(OperatorKind::Reshape, {y}, {}, TensorType{context.type(0).dataType, shape});
 }
 
 Result<void> importLrn(Context &context)
@@ -384,7 +384,7 @@ Result<void> importMeanVarianceNormalization(Context &context)
     TRY(const auto given, context.integers("axes"));
     std::vector<std::int64_t> axes;
     std::int64_t count = 1;
-    for (const std::int64_t value : given.value_or(std::vector<std::int64_t> {0, 2, 3})) {
+    for (const std::int64_t value : given.value_or(std::vector<std::int64_t>{0, 2, 3})) {
         TRY(const std::int64_t axis, context.axis(value, context.rank(0)));
         axes.push_back(axis);
     }
@@ -393,7 +393,7 @@ Result<void> importMeanVarianceNormalization(Context &context)
     for (const std::int64_t axis : axes)
         count *= context.shape(0)[static_cast<std::size_t>(axis)];
     const Attributes attributes =
-        attributesFrom({{"axes", axes}, {"keepdims", std::int64_t {1}}, {"count", count}});
+        attributesFrom({{"axes", axes}, {"keepdims", std::int64_t{1}}, {"count", count}});
     const TensorId x = context.input(0);
     TRY(const TensorId mean, context.make(OperatorKind::ReduceMean, {x}, attributes, {}, "mean"));
     TRY(const TensorId distance, context.make(OperatorKind::Sub, {x, mean}, {}, {}, "distance"));
@@ -415,8 +415,8 @@ Result<void> importLoss(Context &context, OperatorKind kind)
     if (reduction != "mean" && reduction != "sum" && reduction != "none")
         return context.invalid(
             "attribute 'reduction' is '" + reduction + "', where mean, sum or none was expected");
-    std::vector<TensorId> inputs {context.input(0), context.input(1)};
-    std::vector<TensorId> counted {context.input(1)};
+    std::vector<TensorId> inputs{context.input(0), context.input(1)};
+    std::vector<TensorId> counted{context.input(1)};
     if (context.has(2)) {
         inputs.push_back(context.input(2));
         counted.push_back(context.input(2));
@@ -432,7 +432,7 @@ Result<void> importLoss(Context &context, OperatorKind kind)
                 "its scores have the shape " + toString(context.shape(0)) + ", where [n c ..] was expected");
         TRY(const TensorId probabilities,
             context.make(OperatorKind::LogSoftmax, {context.input(0)},
-                attributesFrom({{"axis", std::int64_t {1}}}), {}, "log_prob"));
+                attributesFrom({{"axis", std::int64_t{1}}}), {}, "log_prob"));
         TRY_VOID(context.bind(1, probabilities));
     }
     Attributes attributes = ignore;
@@ -443,7 +443,7 @@ Result<void> importLoss(Context &context, OperatorKind kind)
     TRY(TensorId count, context.make(OperatorKind::CountValid, std::move(counted), ignore, {}, "count"));
     const DataType type = context.builder().typeOf(sum).dataType;
     if (context.builder().typeOf(count).dataType != type) {
-        TRY(count, context.make(OperatorKind::Cast, {count}, {}, TensorType {type, {}}, "count_cast"));
+        TRY(count, context.make(OperatorKind::Cast, {count}, {}, TensorType{type, {}}, "count_cast"));
     }
     return context.finish(OperatorKind::Div, {sum, count});
 }

@@ -34,13 +34,13 @@ Result<void> importGemm(Context &context)
     if (transposeA != 0) {
         TRY(a,
             context.make(OperatorKind::Transpose, {a},
-                attributesFrom({{"permutation", std::vector<std::int64_t> {1, 0}}}), {}, "transpose"));
+                attributesFrom({{"permutation", std::vector<std::int64_t>{1, 0}}}), {}, "transpose"));
     }
-    const Shape shape {context.builder().typeOf(a).shape[0], context.shape(1)[transposeB != 0 ? 0 : 1]};
-    TensorId bias = beta == 0 ? TensorId {} : context.input(2);
-    const Attributes attributes = attributesFrom({{"transposed", std::int64_t {transposeB != 0 ? 1 : 0}}});
-    if (alpha == 1.0 && (!bias || (beta == 1.0 && context.shape(2) == Shape {shape[1]}))) {
-        std::vector<TensorId> inputs {a, context.input(1)};
+    const Shape shape{context.builder().typeOf(a).shape[0], context.shape(1)[transposeB != 0 ? 0 : 1]};
+    TensorId bias = beta == 0 ? TensorId{} : context.input(2);
+    const Attributes attributes = attributesFrom({{"transposed", std::int64_t{transposeB != 0 ? 1 : 0}}});
+    if (alpha == 1.0 && (!bias || (beta == 1.0 && context.shape(2) == Shape{shape[1]}))) {
+        std::vector<TensorId> inputs{a, context.input(1)};
         if (bias)
             inputs.push_back(bias);
         return context.finish(OperatorKind::Linear, std::move(inputs), attributes);
@@ -78,7 +78,7 @@ Result<std::string> explicitEquation(Context &context, std::string equation)
         equation.end());
     const std::size_t arrow = equation.find("->");
     const bool hasOutput = arrow != std::string::npos;
-    std::string output = hasOutput ? equation.substr(arrow + 2) : std::string {};
+    std::string output = hasOutput ? equation.substr(arrow + 2) : std::string{};
     std::vector<std::string> terms(1);
     for (const char c : equation.substr(0, arrow)) {
         if (c == ',')
@@ -89,7 +89,7 @@ Result<std::string> explicitEquation(Context &context, std::string equation)
     const Error malformed = context.invalid("its equation '" + equation + "' does not fit its inputs");
     if (terms.size() != context.inputCount())
         return malformed;
-    std::array<int, 256> uses {};
+    std::array<int, 256> uses{};
     for (const char c : equation)
         ++uses[static_cast<unsigned char>(c)];
     std::string free;

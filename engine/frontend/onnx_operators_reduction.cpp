@@ -21,7 +21,7 @@ Result<void> reduce(Context &context, OperatorKind kind, std::int64_t since)
     TRY(const std::int64_t noop, context.integer("noop_with_empty_axes", 0));
     const std::int64_t rank = context.rank(0);
     std::set<std::int64_t> axes;
-    for (const std::int64_t axis : given.value_or(std::vector<std::int64_t> {})) {
+    for (const std::int64_t axis : given.value_or(std::vector<std::int64_t>{})) {
         TRY(const std::int64_t resolved, context.axis(axis, rank));
         axes.insert(resolved);
     }
@@ -32,7 +32,7 @@ Result<void> reduce(Context &context, OperatorKind kind, std::int64_t since)
             axes.insert(axis);
     }
     Attributes attributes = attributesFrom({{"axes", std::vector<std::int64_t>(axes.begin(), axes.end())},
-        {"keepdims", std::int64_t {keep != 0 ? 1 : 0}}});
+        {"keepdims", std::int64_t{keep != 0 ? 1 : 0}}});
     if (kind == OperatorKind::ReduceMean) {
         std::int64_t count = 1;
         for (const std::int64_t axis : axes)
@@ -53,8 +53,8 @@ template<OperatorKind kind> Result<void> importArgument(Context &context)
     TRY(const std::int64_t keep, context.integer("keepdims", 1));
     TRY(const std::int64_t last, context.integer("select_last_index", 0));
     return context.finish(kind, {context.input(0)},
-        attributesFrom({{"axis", axis}, {"keepdims", std::int64_t {keep != 0 ? 1 : 0}},
-            {"select_last_index", std::int64_t {last != 0 ? 1 : 0}}}));
+        attributesFrom({{"axis", axis}, {"keepdims", std::int64_t{keep != 0 ? 1 : 0}},
+            {"select_last_index", std::int64_t{last != 0 ? 1 : 0}}}));
 }
 
 /// The spatial axes of [n c ..]. @return InvalidInput if there are none
@@ -77,21 +77,21 @@ Result<void> importGlobalAveragePool(Context &context)
     for (const std::int64_t axis : axes)
         count *= context.shape(0)[static_cast<std::size_t>(axis)];
     return context.finish(OperatorKind::ReduceMean, {context.input(0)},
-        attributesFrom({{"axes", axes}, {"keepdims", std::int64_t {1}}, {"count", count}}));
+        attributesFrom({{"axes", axes}, {"keepdims", std::int64_t{1}}, {"count", count}}));
 }
 
 Result<void> importGlobalMaxPool(Context &context)
 {
     TRY(const auto axes, spatialAxes(context));
     return context.finish(OperatorKind::ReduceMax, {context.input(0)},
-        attributesFrom({{"axes", axes}, {"keepdims", std::int64_t {1}}}));
+        attributesFrom({{"axes", axes}, {"keepdims", std::int64_t{1}}}));
 }
 
 Result<void> importGlobalLpPool(Context &context)
 {
     TRY(const auto axes, spatialAxes(context));
     TRY(const std::int64_t p, context.integer("p", 2));
-    const Attributes attributes = attributesFrom({{"axes", axes}, {"keepdims", std::int64_t {1}}});
+    const Attributes attributes = attributesFrom({{"axes", axes}, {"keepdims", std::int64_t{1}}});
     if (p == 1 || p == 2)
         return context.finish(
             p == 1 ? OperatorKind::ReduceL1 : OperatorKind::ReduceL2, {context.input(0)}, attributes);
@@ -122,8 +122,8 @@ template<OperatorKind kind> Result<void> importSoftmax(Context &context)
             {elementCount(Shape(shape.begin(), middle)), elementCount(Shape(middle, shape.end()))},
             "flatten"));
     TRY(const TensorId y,
-        context.make(kind, {flat}, attributesFrom({{"axis", std::int64_t {1}}}), {}, "softmax"));
-    return context.finish(OperatorKind::Reshape, {y}, {}, TensorType {context.type(0).dataType, shape});
+        context.make(kind, {flat}, attributesFrom({{"axis", std::int64_t{1}}}), {}, "softmax"));
+    return context.finish(OperatorKind::Reshape, {y}, {}, TensorType{context.type(0).dataType, shape});
 }
 
 /// One where the largest element along `axis` stands first, zero elsewhere.
@@ -135,7 +135,7 @@ Result<void> importHardmax(Context &context)
     TRY(const TensorId best,
         context.make(OperatorKind::ArgMax, {context.input(0)},
             attributesFrom(
-                {{"axis", axis}, {"keepdims", std::int64_t {0}}, {"select_last_index", std::int64_t {0}}}),
+                {{"axis", axis}, {"keepdims", std::int64_t{0}}, {"select_last_index", std::int64_t{0}}}),
             {}, "argmax"));
     return context.finish(OperatorKind::OneHot, {best},
         attributesFrom({{"axis", axis}, {"depth", context.shape(0)[static_cast<std::size_t>(axis)]},

@@ -35,7 +35,7 @@ Result<void> importConstant(Context &context)
     if (const auto *tensor = std::get_if<OnnxTensor>(&attribute)) {
         if (!tensor->data) { // beside the file
             const TensorId id = context.builder().addStored(
-                OnnxTensor {"", tensor->type, nullptr, tensor->external, false}, TensorRole::Buffer);
+                OnnxTensor{"", tensor->type, nullptr, tensor->external, false}, TensorRole::Buffer);
             if (isConstantWeight(context, tensor->type))
                 context.builder().makeWeight(id);
             return context.bind(0, id);
@@ -57,7 +57,7 @@ Result<void> importConstant(Context &context)
     } else {
         const auto *unreadable = std::get_if<OnnxUnreadable>(&attribute);
         return context.unsupported("its value ('" + name + "') is not a tensor of numbers"
-            + (unreadable != nullptr ? ": " + unreadable->reason : std::string {}));
+            + (unreadable != nullptr ? ": " + unreadable->reason : std::string{}));
     }
     const TensorId id = context.builder().addConstant(std::move(data));
     if (isConstantWeight(context, context.builder().typeOf(id)))
@@ -68,7 +68,7 @@ Result<void> importConstant(Context &context)
 Result<void> importConstantOfShape(Context &context)
 {
     TRY(const Integers shape, context.constantIntegers(0, "shape"));
-    TensorType type {DataType::Float32, shape};
+    TensorType type{DataType::Float32, shape};
     Number value = Number::ofReal(0);
     if (const auto found = context.node().attributes.find("value");
         found != context.node().attributes.end()) {
@@ -92,7 +92,7 @@ Result<void> importConstantOfShape(Context &context)
         context.builder().note(
             "weights filled with one number are too large to hold; a run needs --random-weights");
         return context.bind(
-            0, context.builder().addStored(OnnxTensor {"", type, nullptr, {}, false}, TensorRole::Weight));
+            0, context.builder().addStored(OnnxTensor{"", type, nullptr, {}, false}, TensorRole::Weight));
     }
     return context.finish(OperatorKind::Fill, {}, attributesFrom({{"value", value.asReal()}}), type);
 }
@@ -141,7 +141,7 @@ Result<void> importRange(Context &context)
     else
         attributes = attributesFrom({{"start", numbers[0].integer}, {"delta", numbers[2].integer}});
     return context.finish(OperatorKind::Range, {}, std::move(attributes),
-        TensorType {type, {std::max<std::int64_t>(0, static_cast<std::int64_t>(count))}});
+        TensorType{type, {std::max<std::int64_t>(0, static_cast<std::int64_t>(count))}});
 }
 
 Result<void> importEyeLike(Context &context)
@@ -270,7 +270,7 @@ Result<void> importLoop(Context &context)
         if (iteration == kMostIterations)
             return context.keepUnknown(
                 "it runs for more than " + std::to_string(kMostIterations) + " iterations");
-        std::vector<TensorId> inputs {context.builder().addConstant(integerTensor({iteration}, {})),
+        std::vector<TensorId> inputs{context.builder().addConstant(integerTensor({iteration}, {})),
             context.builder().addConstant(scalarTensor(DataType::Bool, 1))};
         inputs.insert(inputs.end(), state.begin(), state.end());
         TRY(const auto outputs, context.scope().inlineGraph(*body, inputs));
@@ -295,7 +295,7 @@ Result<void> importLoop(Context &context)
         TensorId all = scanned[i].front();
         if (scanned[i].size() > 1) {
             TRY(all,
-                context.make(OperatorKind::Concat, scanned[i], attributesFrom({{"axis", std::int64_t {0}}}),
+                context.make(OperatorKind::Concat, scanned[i], attributesFrom({{"axis", std::int64_t{0}}}),
                     {}, "rows"));
         }
         TRY_VOID(context.bind(carried + i, all));

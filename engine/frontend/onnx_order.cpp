@@ -26,7 +26,7 @@ std::string labelOf(const OnnxNode &node)
 
 Error broken(std::string message, const std::string &where)
 {
-    return Error {ErrorCode::InvalidInput, std::move(message), "export the model anew", "node:" + where};
+    return Error{ErrorCode::InvalidInput, std::move(message), "export the model anew", "node:" + where};
 }
 
 /// The nodes of one circle among those that were never ready.

@@ -154,7 +154,7 @@ std::unordered_map<std::string, TensorRole> parameterInputs(const OnnxGraph &gra
             const bool placed = isFloating(*input.dataType) && rank >= 1
                 && uses.isInWeightPosition(input.name, oneDimensional ? 1 : -1);
             if (dotted || placed) {
-                const OnnxTensor tensor {input.name, {*input.dataType, Shape(rank, 1)}, nullptr, {}, false};
+                const OnnxTensor tensor{input.name, {*input.dataType, Shape(rank, 1)}, nullptr, {}, false};
                 parameters.emplace(input.name, roleOfStored(tensor, uses));
                 hasOthers = true;
             }

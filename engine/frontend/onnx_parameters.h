@@ -36,8 +36,8 @@ public:
     bool isInWeightPosition(std::string_view value, std::int64_t rank = -1, int depth = 0) const;
 
 private:
-    std::unordered_map<std::string_view, std::vector<Use>> m_uses {};
-    std::unordered_set<std::string_view> m_outputs {};
+    std::unordered_map<std::string_view, std::vector<Use>> m_uses{};
+    std::unordered_set<std::string_view> m_outputs{};
 };
 
 /// All names that nodes of `graph` and of graphs inside it read.

@@ -128,7 +128,7 @@ public:
 private:
     Error error(ErrorCode code, std::string message, std::string advice, const std::string &place) const
     {
-        return Error {
+        return Error{
             code, std::move(message), std::move(advice), m_name + (place.empty() ? "" : ":" + place)};
     }
     Result<OnnxTensor> tensor(onnx::TensorProto &proto, const std::string &name);
@@ -198,7 +198,7 @@ Result<std::vector<std::byte>> Reader::inlineValues(
     }
     if (type.dataType == DataType::Bool) {
         for (std::byte &byte : bytes)
-            byte = byte == std::byte {0} ? std::byte {0} : std::byte {1};
+            byte = byte == std::byte{0} ? std::byte{0} : std::byte{1};
     }
     return bytes;
 }
@@ -280,7 +280,7 @@ Result<OnnxAttribute> Reader::attribute(onnx::AttributeProto &proto, const std::
 {
     const std::string place = "node:" + node + "/" + proto.name();
     if (!proto.ref_attr_name().empty())
-        return OnnxAttribute(OnnxUnreadable {"it refers to an attribute of a function"});
+        return OnnxAttribute(OnnxReference{proto.ref_attr_name()});
     switch (proto.type()) {
     case onnx::AttributeProto::INT:
         if (proto.has_i())
@@ -303,7 +303,7 @@ Result<OnnxAttribute> Reader::attribute(onnx::AttributeProto &proto, const std::
     case onnx::AttributeProto::TENSOR:
         if (proto.has_t()) {
             if (!dataTypeOf(proto.t().data_type()))
-                return OnnxAttribute(OnnxUnreadable {"its element type is "
+                return OnnxAttribute(OnnxUnreadable{"its element type is "
                     + nameOfElementType(proto.t().data_type()) + ", which Planloom has not"});
             TRY(OnnxTensor value, tensor(*proto.mutable_t(), node + "/" + proto.name()));
             return OnnxAttribute(std::move(value));
@@ -316,7 +316,7 @@ Result<OnnxAttribute> Reader::attribute(onnx::AttributeProto &proto, const std::
         }
         break;
     default:
-        return OnnxAttribute(OnnxUnreadable {"its kind (" + std::to_string(proto.type()) + ") is not known"});
+        return OnnxAttribute(OnnxUnreadable{"its kind (" + std::to_string(proto.type()) + ") is not known"});
     }
     return error(ErrorCode::InvalidInput,
         "attribute '" + proto.name() + "' of node '" + node + "' says it has a value of kind "
@@ -329,7 +329,7 @@ Result<OnnxNode> Reader::node(onnx::NodeProto &proto)
     OnnxNode node;
     node.name = proto.name();
     node.type = proto.op_type();
-    node.domain = proto.domain() == "ai.onnx" ? std::string {} : proto.domain();
+    node.domain = proto.domain() == "ai.onnx" ? std::string{} : proto.domain();
     node.inputs.assign(proto.input().begin(), proto.input().end());
     node.outputs.assign(proto.output().begin(), proto.output().end());
     const std::string &label = node.name.empty() && !node.outputs.empty() ? node.outputs.front() : node.name;
@@ -384,6 +384,21 @@ Result<OnnxModel> Reader::model(onnx::ModelProto &proto)
             model.opset = set.version();
     }
     TRY(model.graph, graph(*proto.mutable_graph()));
+    for (auto &functionProto : *proto.mutable_functions()) {
+        OnnxFunction function;
+        function.name = functionProto.name();
+        function.domain = functionProto.domain();
+        function.graph.name = functionProto.name();
+        for (const std::string &input : functionProto.input())
+            function.graph.inputs.push_back(OnnxValue{input, {}, {}, "without a type"});
+        for (const std::string &output : functionProto.output())
+            function.graph.outputs.push_back(OnnxValue{output, {}, {}, "without a type"});
+        for (auto &nodeProto : *functionProto.mutable_node()) {
+            TRY(OnnxNode value, node(nodeProto));
+            function.graph.nodes.push_back(std::move(value));
+        }
+        model.functions.push_back(std::move(function));
+    }
     return model;
 }
 
@@ -393,18 +408,18 @@ Result<OnnxModel> readOnnx(std::string_view bytes, const std::filesystem::path &
 {
     const std::string file(name);
     if (bytes.empty())
-        return Error {ErrorCode::InvalidInput, "the file is empty, where an ONNX model was expected",
+        return Error{ErrorCode::InvalidInput, "the file is empty, where an ONNX model was expected",
             "give a .onnx file", file};
     if (bytes.size() > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max()))
-        return Error {ErrorCode::ResourceLimit,
+        return Error{ErrorCode::ResourceLimit,
             "the file has " + std::to_string(bytes.size()) + " bytes; a protobuf file has less than 2 GiB",
             "store the weights as external data", file};
     const OnnxWireScan scan = scanOnnxWire(bytes);
     if (!scan.problem.empty())
-        return Error {ErrorCode::InvalidInput, "not an ONNX model: " + scan.problem,
+        return Error{ErrorCode::InvalidInput, "not an ONNX model: " + scan.problem,
             "the file is damaged or of another kind", file + "@" + std::to_string(scan.position)};
     if (scan.records > kFreeRecords + bytes.size() / 8)
-        return Error {ErrorCode::ResourceLimit,
+        return Error{ErrorCode::ResourceLimit,
             "the file consists of " + std::to_string(scan.records) + " records in "
                 + std::to_string(bytes.size()) + " bytes, far more than a model of its size",
             "the file is damaged or hostile", file};
@@ -415,7 +430,7 @@ Result<OnnxModel> readOnnx(std::string_view bytes, const std::filesystem::path &
     google::protobuf::io::CodedInputStream input(reinterpret_cast<const std::uint8_t *>(bytes.data()),
         static_cast<int>(bytes.size())); // bytes as protobuf has them
     if (!proto->ParseFromCodedStream(&input))
-        return Error {ErrorCode::InvalidInput, "not an ONNX model: protobuf stops reading here",
+        return Error{ErrorCode::InvalidInput, "not an ONNX model: protobuf stops reading here",
             "the file is damaged or of another kind",
             file + "@" + std::to_string(std::max(0, input.CurrentPosition()))};
     return Reader(folder, file).model(*proto);

@@ -10,7 +10,7 @@ namespace {
 
 template<typename T> T load(const std::byte *bytes, std::size_t index)
 {
-    T value {};
+    T value{};
     std::memcpy(&value, bytes + index * sizeof(T), sizeof(T));
     return value;
 }
@@ -190,7 +190,7 @@ TensorData filledTensor(const TensorType &type, Number value)
 {
     const auto count = static_cast<std::size_t>(elementCount(type.shape));
     const auto size = static_cast<std::size_t>(sizeOf(type.dataType));
-    TensorData data {type, std::vector<std::byte>(count * size)};
+    TensorData data{type, std::vector<std::byte>(count * size)};
     std::byte element[8] = {};
     writeNumber(type.dataType, element, 0, value);
     if (size == 1) {

@@ -179,7 +179,7 @@ private:
 
     std::string_view m_bytes;
     std::size_t m_position = 0;
-    OnnxWireScan m_scan {};
+    OnnxWireScan m_scan{};
 };
 
 } // namespace

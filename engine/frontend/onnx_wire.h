@@ -12,7 +12,7 @@ namespace planloom {
 struct OnnxWireScan {
     std::size_t records =
         0; ///< Messages, strings and packed arrays at all levels: what costs memory once decoded.
-    std::string problem {}; ///< Why the bytes are no ONNX model; empty if they may be one.
+    std::string problem{}; ///< Why the bytes are no ONNX model; empty if they may be one.
     std::size_t position = 0; ///< In bytes: where the problem is.
 };
 

@@ -10,8 +10,8 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size)
 {
     planloom::ImportOptions options;
-    options.mostFileBytes = std::size_t {1} << 20;
-    options.mostFoldedBytes = std::size_t {1} << 20;
+    options.mostFileBytes = std::size_t{1} << 20;
+    options.mostFoldedBytes = std::size_t{1} << 20;
     options.mostOperators = 5'000;
     const std::string_view bytes(
         reinterpret_cast<const char *>(data), size); // bytes as the importer takes them

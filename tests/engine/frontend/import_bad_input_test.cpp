@@ -207,8 +207,7 @@ TEST(ImportBadInput, NamesMadeTwiceOrNever)
 
 TEST(ImportBadInput, ShapesThatCannotBe)
 {
-    for (const Integers &shape :
-        {Integers {-1, 2}, Integers {std::int64_t {1} << 40, std::int64_t {1} << 40}}) {
+    for (const Integers &shape : {Integers{-1, 2}, Integers{std::int64_t{1} << 40, std::int64_t{1} << 40}}) {
         OnnxFile file;
         auto *tensor = file.input("x", {2}).graph().add_initializer();
         tensor->set_name("w");
@@ -220,7 +219,7 @@ TEST(ImportBadInput, ShapesThatCannotBe)
         mentions(refusal(file), "'w'");
     }
     OnnxFile huge;
-    huge.input("x", {std::int64_t {1} << 40, std::int64_t {1} << 40});
+    huge.input("x", {std::int64_t{1} << 40, std::int64_t{1} << 40});
     huge.node("Relu", {"x"}, {"y"});
     huge.output("y");
     mentions(refusal(huge), "'x'");
@@ -231,7 +230,7 @@ TEST(ImportBadInput, ShapesThatCannotBe)
     mentions(refusal(zero), "'x'");
     OnnxFile product;
     product.input("x", {1});
-    product.list("shape", {std::int64_t {1} << 40, std::int64_t {1} << 40});
+    product.list("shape", {std::int64_t{1} << 40, std::int64_t{1} << 40});
     product.node("Expand", {"x", "shape"}, {"y"}, "bomb");
     product.output("y");
     mentions(refusal(product), "bomb");
@@ -312,7 +311,7 @@ TEST(ImportBadInput, AttributesOfTheWrongKindOrValue)
     mentions(refusal(axis), "axis 2");
     OnnxFile permutation;
     permutation.input("x", {2, 3});
-    permutation.node("Transpose", {"x"}, {"y"}, "turn").set("perm", Integers {0, 0});
+    permutation.node("Transpose", {"x"}, {"y"}, "turn").set("perm", Integers{0, 0});
     permutation.output("y");
     mentions(refusal(permutation), "'perm'");
     OnnxFile empty; // says it is an integer, holds none
@@ -324,7 +323,7 @@ TEST(ImportBadInput, AttributesOfTheWrongKindOrValue)
     for (const char *name : {"strides", "pads", "dilations", "kernel_shape"}) {
         OnnxFile window;
         window.input("x", {1, 1, 5, 5}).weight("w", {1, 1, 2, 2});
-        window.node("Conv", {"x", "w"}, {"y"}, "conv").set(name, Integers {-3, 0});
+        window.node("Conv", {"x", "w"}, {"y"}, "conv").set(name, Integers{-3, 0});
         window.output("y");
         mentions(refusal(window), name);
     }
@@ -346,7 +345,7 @@ TEST(ImportBadInput, MissingInputsOfEveryOperatorAreNoCrash)
         SCOPED_TRACE(type);
         for (const std::int64_t opset : {7, 9, 13, 17, 21}) {
             for (int present = 0; present < 8; ++present) {
-                for (const Integers &shape : {Integers {}, Integers {3}, Integers {2, 3, 4}}) {
+                for (const Integers &shape : {Integers{}, Integers{3}, Integers{2, 3, 4}}) {
                     OnnxFile file(opset);
                     file.input("x", shape)
                         .weight("scalar", {})

@@ -27,7 +27,7 @@ Graph imported(const OnnxFile &file, const ImportOptions &options = unfused())
 {
     auto graph = importOnnxBytes(file.bytes(), {}, options);
     EXPECT_TRUE(graph) << describe(graph.error());
-    return graph ? *std::move(graph) : Graph {};
+    return graph ? *std::move(graph) : Graph{};
 }
 
 std::vector<std::string> kinds(const Graph &graph)
@@ -86,9 +86,9 @@ TEST(ImportOnnx, NamesOperatorsByTheirNodesAndKeepsTensorNames)
     file.node("Relu", {"b"}, {"y"});
     file.output("y");
     const Graph graph = imported(file);
-    ASSERT_EQ(kinds(graph), (std::vector<std::string> {"Linear", "Relu", "Relu"}));
+    ASSERT_EQ(kinds(graph), (std::vector<std::string>{"Linear", "Relu", "Relu"}));
     EXPECT_EQ(graph.operators[0].name, "h.0.c_fc.Gemm");
-    EXPECT_EQ(graph.operators[0].sources, (std::vector<SourceNode> {{"/h.0/c_fc/Gemm", "Gemm"}}));
+    EXPECT_EQ(graph.operators[0].sources, (std::vector<SourceNode>{{"/h.0/c_fc/Gemm", "Gemm"}}));
     EXPECT_EQ(graph.operators[1].name, "Relu_0");
     EXPECT_EQ(graph.operators[2].name, "Relu_1");
     EXPECT_EQ(findTensor(graph, "h.0.c_fc.weight")->role, TensorRole::Weight);
@@ -116,8 +116,8 @@ TEST(ImportOnnx, GemmWithFactorsAndTransposesComputesAlphaABPlusBetaC)
         for (const int transB : {0, 1}) {
             for (const float beta : {0.0F, 1.0F, 0.5F}) {
                 OnnxFile file;
-                file.input("a", transA != 0 ? Integers {2, 3} : Integers {3, 2});
-                file.weight("b", transB != 0 ? Integers {2, 2} : Integers {2, 2}, {1, 2, 3, 4})
+                file.input("a", transA != 0 ? Integers{2, 3} : Integers{3, 2});
+                file.weight("b", transB != 0 ? Integers{2, 2} : Integers{2, 2}, {1, 2, 3, 4})
                     .weight("c", {3, 1}, {10, 20, 30});
                 file.node("Gemm", {"a", "b", "c"}, {"y"}, "g")
                     .set("transA", transA)
@@ -150,10 +150,10 @@ TEST(ImportOnnx, ChainsOfSumMeanMinAndMax)
         file.input("a", {2}).input("b", {2}).input("c", {1});
         file.node(type, {"a", "b", "c"}, {"y"}, "n");
         file.output("y");
-        const Reals expected = type == "Sum" ? Reals {9, 1}
-            : type == "Mean"                 ? Reals {3, 1.0 / 3}
-            : type == "Min"                  ? Reals {2, -4}
-                                             : Reals {4, 3};
+        const Reals expected = type == "Sum" ? Reals{9, 1}
+            : type == "Mean"                 ? Reals{3, 1.0 / 3}
+            : type == "Min"                  ? Reals{2, -4}
+                                             : Reals{4, 3};
         expectNear(computed(imported(file), {{4, -4}, {2, 2}, {3}}), expected);
     }
 }
@@ -164,14 +164,14 @@ TEST(ImportOnnx, SoftmaxBeforeOpset13NormalisesAllDimensionsFromTheAxis)
     old.input("x", {1, 2, 2});
     old.node("Softmax", {"x"}, {"y"}, "s");
     old.output("y");
-    EXPECT_EQ(kinds(imported(old)), (std::vector<std::string> {"Reshape", "Softmax", "Reshape"}));
+    EXPECT_EQ(kinds(imported(old)), (std::vector<std::string>{"Reshape", "Softmax", "Reshape"}));
     expectNear(computed(imported(old), {{0, 0, 0, 0}}), {0.25, 0.25, 0.25, 0.25});
 
     OnnxFile recent(13);
     recent.input("x", {1, 2, 2});
     recent.node("Softmax", {"x"}, {"y"}, "s");
     recent.output("y");
-    EXPECT_EQ(kinds(imported(recent)), std::vector<std::string> {"Softmax"});
+    EXPECT_EQ(kinds(imported(recent)), std::vector<std::string>{"Softmax"});
     expectNear(computed(imported(recent), {{0, 0, 0, 0}}), {0.5, 0.5, 0.5, 0.5});
 }
 
@@ -184,7 +184,7 @@ TEST(ImportOnnx, MeanCrossEntropyIsSumOverCount)
         .set("ignore_index", -100);
     file.output("loss").output("log");
     const Graph graph = imported(file);
-    EXPECT_EQ(kinds(graph), (std::vector<std::string> {"LogSoftmax", "CrossEntropy", "CountValid", "Div"}));
+    EXPECT_EQ(kinds(graph), (std::vector<std::string>{"LogSoftmax", "CrossEntropy", "CountValid", "Div"}));
     EXPECT_EQ(graph.loss, graph.outputs[0]);
     EXPECT_EQ(findKind(graph, OperatorKind::Div)->name, "loss.L");
     EXPECT_EQ(findKind(graph, OperatorKind::CountValid)->attributes.integer("ignore_index"), -100);
@@ -216,7 +216,7 @@ TEST(ImportOnnx, BatchNormalizationTrainsByModeOrByItsOutputs)
                 .weight("b", {1}, {1})
                 .weight("m", {1}, {10})
                 .weight("v", {1}, {4});
-            std::vector<std::string> outputs {"y"};
+            std::vector<std::string> outputs{"y"};
             if (training)
                 outputs.insert(outputs.end(), {"rm", "rv"});
             auto node = file.node("BatchNormalization", {"x", "s", "b", "m", "v"}, outputs, "bn")
@@ -229,7 +229,7 @@ TEST(ImportOnnx, BatchNormalizationTrainsByModeOrByItsOutputs)
                 file.output("rm").output("rv");
             const Graph graph = imported(file);
             if (!training) {
-                EXPECT_EQ(kinds(graph), std::vector<std::string> {"BatchNormalize"});
+                EXPECT_EQ(kinds(graph), std::vector<std::string>{"BatchNormalize"});
                 EXPECT_EQ(findTensor(graph, "m")->role, TensorRole::Buffer);
                 EXPECT_EQ(findTensor(graph, "s")->role, TensorRole::Weight);
                 expectNear(computed(graph, {{10, 14}}), {1, 5});
@@ -259,16 +259,16 @@ TEST(ImportOnnx, DropoutStaysOnlyWhereItTrains)
         file.output("y");
         return file;
     };
-    EXPECT_EQ(kinds(imported(file(false, 0.5F))), std::vector<std::string> {"Relu"});
-    EXPECT_EQ(kinds(imported(file(true, 0.0F))), std::vector<std::string> {"Relu"});
+    EXPECT_EQ(kinds(imported(file(false, 0.5F))), std::vector<std::string>{"Relu"});
+    EXPECT_EQ(kinds(imported(file(true, 0.0F))), std::vector<std::string>{"Relu"});
     const Graph graph = imported(file(true, 0.25F));
-    ASSERT_EQ(kinds(graph), (std::vector<std::string> {"Dropout", "Dropout", "Relu"}));
+    ASSERT_EQ(kinds(graph), (std::vector<std::string>{"Dropout", "Dropout", "Relu"}));
     EXPECT_EQ(graph.operators[0].attributes.real("ratio"), 0.25);
     EXPECT_NE(graph.operators[0].attributes.integer("seed"), graph.operators[1].attributes.integer("seed"));
     ImportOptions options = unfused();
     options.dropoutRatio = 0.5;
     EXPECT_EQ(imported(file(true, 0.0F), options).operators[0].attributes.real("ratio"), 0.5);
-    EXPECT_EQ(kinds(imported(file(false, 0.5F), options)), std::vector<std::string> {"Relu"});
+    EXPECT_EQ(kinds(imported(file(false, 0.5F), options)), std::vector<std::string>{"Relu"});
 }
 
 TEST(ImportOnnx, FoldsShapeArithmetic)
@@ -290,8 +290,8 @@ TEST(ImportOnnx, FoldsShapeArithmetic)
     file.node("Relu", {"r"}, {"y"}, "relu");
     file.output("y");
     const Graph graph = imported(file);
-    ASSERT_EQ(kinds(graph), (std::vector<std::string> {"Reshape", "Relu"}));
-    EXPECT_EQ(graph.at(graph.outputs[0]).type.shape, (Shape {2, 3, 8}));
+    ASSERT_EQ(kinds(graph), (std::vector<std::string>{"Reshape", "Relu"}));
+    EXPECT_EQ(graph.at(graph.outputs[0]).type.shape, (Shape{2, 3, 8}));
     EXPECT_EQ(graph.operators[0].inputs.size(), 1U);
     EXPECT_EQ(graph.tensors.size(), 3U);
 }
@@ -301,13 +301,13 @@ TEST(ImportOnnx, ReadsListsFromAttributesBeforeAndFromInputsSinceTheirOpset)
     OnnxFile old(9);
     old.input("x", {4, 3});
     old.node("Slice", {"x"}, {"s"})
-        .set("starts", Integers {1})
-        .set("ends", Integers {-1})
-        .set("axes", Integers {0});
-    old.node("Unsqueeze", {"s"}, {"u"}).set("axes", Integers {0});
-    old.node("Squeeze", {"u"}, {"q"}).set("axes", Integers {0});
-    old.node("Pad", {"q"}, {"p"}).set("pads", Integers {0, 1, 0, 0}).set("value", 9.0F);
-    old.node("ReduceSum", {"p"}, {"t"}).set("axes", Integers {-1}).set("keepdims", 0);
+        .set("starts", Integers{1})
+        .set("ends", Integers{-1})
+        .set("axes", Integers{0});
+    old.node("Unsqueeze", {"s"}, {"u"}).set("axes", Integers{0});
+    old.node("Squeeze", {"u"}, {"q"}).set("axes", Integers{0});
+    old.node("Pad", {"q"}, {"p"}).set("pads", Integers{0, 1, 0, 0}).set("value", 9.0F);
+    old.node("ReduceSum", {"p"}, {"t"}).set("axes", Integers{-1}).set("keepdims", 0);
     old.node("Clip", {"t"}, {"y"}).set("max", 22.0F);
     old.output("y");
     OnnxFile recent(13);
@@ -328,7 +328,7 @@ TEST(ImportOnnx, ReadsListsFromAttributesBeforeAndFromInputsSinceTheirOpset)
     for (const OnnxFile *file : {&old, &recent}) {
         const Graph graph = imported(*file);
         EXPECT_EQ(kinds(graph),
-            (std::vector<std::string> {"Slice", "Reshape", "Reshape", "Pad", "ReduceSum", "Clip"}));
+            (std::vector<std::string>{"Slice", "Reshape", "Reshape", "Pad", "ReduceSum", "Clip"}));
         expectNear(computed(graph, {{0, 0, 0, 1, 2, 3, 4, 5, 6, 0, 0, 0}}), {15, 22});
     }
 }
@@ -352,8 +352,8 @@ TEST(ImportOnnx, ResolvesPaddingByName)
         const bool upper = std::string(pad) == "SAME_UPPER";
         const Graph graph = imported(file);
         EXPECT_EQ(
-            graph.operators[0].attributes.integers("pads"), upper ? (Integers {0, 1}) : (Integers {1, 0}));
-        expectNear(computed(graph, {{1, 2, 3, 4}}), upper ? Reals {21, 32, 43, 4} : Reals {10, 21, 32, 43});
+            graph.operators[0].attributes.integers("pads"), upper ? (Integers{0, 1}) : (Integers{1, 0}));
+        expectNear(computed(graph, {{1, 2, 3, 4}}), upper ? Reals{21, 32, 43, 4} : Reals{10, 21, 32, 43});
     }
 }
 
@@ -362,11 +362,11 @@ TEST(ImportOnnx, ConvTransposeReachesTheOutputShape)
     OnnxFile file;
     file.input("x", {1, 1, 3}).weight("w", {1, 1, 3}, {1, 1, 1});
     file.node("ConvTranspose", {"x", "w"}, {"y"}, "c")
-        .set("strides", Integers {2})
-        .set("output_shape", Integers {6});
+        .set("strides", Integers{2})
+        .set("output_shape", Integers{6});
     file.output("y");
     const Graph graph = imported(file);
-    EXPECT_EQ(graph.at(graph.outputs[0]).type.shape, (Shape {1, 1, 6}));
+    EXPECT_EQ(graph.at(graph.outputs[0]).type.shape, (Shape{1, 1, 6}));
 }
 
 TEST(ImportOnnx, EinsumGetsAnExplicitEquationWithoutEllipsis)
@@ -385,16 +385,16 @@ TEST(ImportOnnx, ReductionsKnowTheirAxesAndCount)
 {
     OnnxFile file(13);
     file.input("x", {2, 3, 4, 5});
-    file.node("ReduceMean", {"x"}, {"a"}, "r").set("axes", Integers {-1, 1}).set("keepdims", 1);
+    file.node("ReduceMean", {"x"}, {"a"}, "r").set("axes", Integers{-1, 1}).set("keepdims", 1);
     file.node("GlobalAveragePool", {"a"}, {"b"}, "g");
     file.node("ReduceMax", {"b"}, {"y"}, "m").set("keepdims", 0);
     file.output("y");
     const Graph graph = imported(file);
-    EXPECT_EQ(graph.operators[0].attributes.integers("axes"), (Integers {1, 3}));
+    EXPECT_EQ(graph.operators[0].attributes.integers("axes"), (Integers{1, 3}));
     EXPECT_EQ(graph.operators[0].attributes.integer("count"), 15);
     EXPECT_EQ(graph.operators[1].kind, OperatorKind::ReduceMean);
     EXPECT_EQ(graph.operators[1].attributes.integer("count"), 4);
-    EXPECT_EQ(graph.operators[2].attributes.integers("axes"), (Integers {0, 1, 2, 3}));
+    EXPECT_EQ(graph.operators[2].attributes.integers("axes"), (Integers{0, 1, 2, 3}));
     EXPECT_TRUE(graph.at(graph.outputs[0]).type.shape.empty());
 }
 
@@ -441,10 +441,10 @@ TEST(ImportOnnx, OperatorsOnWeightsAreNotFolded)
 {
     OnnxFile file;
     file.input("x", {1, 2}).weight("w", {3, 2});
-    file.node("Transpose", {"w"}, {"t"}, "t").set("perm", Integers {1, 0});
+    file.node("Transpose", {"w"}, {"t"}, "t").set("perm", Integers{1, 0});
     file.node("MatMul", {"x", "t"}, {"y"}, "m");
     file.output("y");
-    EXPECT_EQ(kinds(imported(file)), (std::vector<std::string> {"Transpose", "MatMul"}));
+    EXPECT_EQ(kinds(imported(file)), (std::vector<std::string>{"Transpose", "MatMul"}));
 }
 
 TEST(ImportOnnx, LargeConstantsWhereWeightsStandAreWeights)
@@ -516,7 +516,7 @@ TEST(ImportOnnx, SymbolicDimensionsTakeTheSizesGiven)
     EXPECT_NE(missing.error().advice.find("--dim batch="), std::string::npos);
     ImportOptions options = unfused();
     options.dimensions = {{"batch", 4}, {"x.1", 7}};
-    EXPECT_EQ(imported(file, options).tensors[0].type.shape, (Shape {4, 7, 3}));
+    EXPECT_EQ(imported(file, options).tensors[0].type.shape, (Shape{4, 7, 3}));
     options.dimensions["heads"] = 2;
     const auto unknown = importOnnxBytes(file.bytes(), {}, options);
     ASSERT_FALSE(unknown);
@@ -586,7 +586,7 @@ TEST(ImportOnnx, NodesInAnyOrderAreSorted)
     file.node("Neg", {"x"}, {"a"}, "first");
     file.node("Abs", {"a"}, {"b"}, "middle");
     file.output("y");
-    EXPECT_EQ(kinds(imported(file)), (std::vector<std::string> {"Neg", "Abs", "Relu"}));
+    EXPECT_EQ(kinds(imported(file)), (std::vector<std::string>{"Neg", "Abs", "Relu"}));
 }
 
 TEST(ImportOnnx, IfWithAKnownConditionIsItsBranch)
@@ -607,7 +607,7 @@ TEST(ImportOnnx, IfWithAKnownConditionIsItsBranch)
         file.node("If", {"c"}, {"r"}, "if").set("then_branch", then).set("else_branch", otherwise);
         file.node("Relu", {"r"}, {"y"}, "relu");
         file.output("y");
-        EXPECT_EQ(kinds(imported(file)), (std::vector<std::string> {condition ? "Neg" : "Abs", "Relu"}));
+        EXPECT_EQ(kinds(imported(file)), (std::vector<std::string>{condition ? "Neg" : "Abs", "Relu"}));
     }
 }
 
@@ -643,7 +643,7 @@ TEST(ImportOnnx, OperatorsItDoesNotKnowAreKeptWholeIfTheirTypesAreDeclared)
     EXPECT_EQ(refused.error().code, ErrorCode::NotSupported);
     OnnxFile::declare(*file.graph().add_value_info(), "m", OnnxFile::kFloat, {5});
     const Graph graph = imported(file);
-    ASSERT_EQ(kinds(graph), (std::vector<std::string> {"Unknown", "Relu"}));
+    ASSERT_EQ(kinds(graph), (std::vector<std::string>{"Unknown", "Relu"}));
     EXPECT_EQ(graph.operators[0].attributes.text("onnx_type"), "some.vendor.Mystery");
     EXPECT_FALSE(graph.operators[0].annotationProblem.empty());
     EXPECT_FALSE(hasKernel(graph.operators[0]));
@@ -670,7 +670,7 @@ TEST(ImportOnnx, LargeConstantsStayOperators)
     file.node("Add", {"big", "wide"}, {"sum"});
     file.node("Mul", {"sum", "x"}, {"y"});
     file.output("y");
-    EXPECT_EQ(kinds(imported(file)), (std::vector<std::string> {"Fill", "Expand", "Add", "Mul"}));
+    EXPECT_EQ(kinds(imported(file)), (std::vector<std::string>{"Fill", "Expand", "Add", "Mul"}));
 }
 
 // --- constants folded by code of the importer equal what the kernels make of the same values as inputs
@@ -682,8 +682,8 @@ TEST(ImportOnnx, FoldingEqualsComputing)
         const char *type;
         std::vector<Reals> inputs;
         std::vector<Integers> shapes;
-        std::vector<std::pair<std::string, std::int64_t>> integers {};
-        std::vector<std::pair<std::string, Integers>> lists {};
+        std::vector<std::pair<std::string, std::int64_t>> integers{};
+        std::vector<std::pair<std::string, Integers>> lists{};
     };
     const Case cases[] = {{"Add", {{1, 2, 3, 4}, {10, 20}}, {{2, 2}, {2}}},
         {"Sub", {{1, 2}, {3}}, {{2}, {1}}}, {"Mul", {{1, 2}, {3, 4}}, {{2, 1}, {2}}},
@@ -726,7 +726,7 @@ TEST(ImportOnnx, FoldingEqualsComputing)
             const Graph graph = imported(file);
             ASSERT_EQ(graph.operators.size(), 1U);
             EXPECT_EQ(graph.operators[0].kind == OperatorKind::Identity, constant);
-            results.push_back(computed(graph, constant ? std::vector<Reals> {} : test.inputs));
+            results.push_back(computed(graph, constant ? std::vector<Reals>{} : test.inputs));
         }
         expectNear(results[1], results[0], 1e-6);
     }

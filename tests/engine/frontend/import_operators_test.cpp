@@ -18,7 +18,8 @@ using Integers = std::vector<std::int64_t>;
 using Reals = std::vector<double>;
 
 /// Imports, runs on `inputs` and compares output `index`.
-void expectValues(const OnnxFile &file, const std::vector<Reals> &inputs, const Reals &expected, const Shape &shape, std::size_t index = 0)
+void expectValues(const OnnxFile &file, const std::vector<Reals> &inputs, const Reals &expected,
+    const Shape &shape, std::size_t index = 0)
 {
     ImportOptions options;
     options.fuse = false;
@@ -223,7 +224,10 @@ TEST(ImportOperators, PoolingWithPaddingAndCeiling)
     expectValues(average, {{1, 2, 3, 5}}, {1.5, 2.5, 4, 5}, {1, 1, 4});
     OnnxFile largest;
     largest.input("x", {1, 1, 5});
-    largest.node("MaxPool", {"x"}, {"y"}).set("kernel_shape", Integers{2}).set("strides", Integers{2}).set("ceil_mode", 1);
+    largest.node("MaxPool", {"x"}, {"y"})
+        .set("kernel_shape", Integers{2})
+        .set("strides", Integers{2})
+        .set("ceil_mode", 1);
     largest.output("y");
     expectValues(largest, {{1, 2, 3, 5, 4}}, {2, 5, 4}, {1, 1, 3});
     OnnxFile global;
@@ -348,6 +352,66 @@ TEST(ImportOperators, RecurrentNetworksKeepTheirThreeOutputs)
         const double first = std::tanh(1.0);
         expectValues(file, {{1, 2}}, {first, std::tanh(2 + 0.5 * first)}, {2, 1, 1, 1});
     }
+}
+
+/// A model with the function y = LeakyRelu(x, slope) + z of the domain "mine".
+OnnxFile withFunction()
+{
+    OnnxFile file;
+    auto *function = file.model.add_functions();
+    function->set_name("Leaky");
+    function->set_domain("mine");
+    for (const char *name : {"a", "b"})
+        function->add_input(name);
+    function->add_output("r");
+    auto *leak = function->add_node();
+    leak->set_op_type("LeakyRelu");
+    leak->add_input("a");
+    leak->add_output("t");
+    auto *slope = leak->add_attribute();
+    slope->set_name("alpha");
+    slope->set_type(onnx::AttributeProto::FLOAT);
+    slope->set_ref_attr_name("slope");
+    auto *sum = function->add_node();
+    sum->set_op_type("Add");
+    sum->add_input("t");
+    sum->add_input("b");
+    sum->add_output("r");
+    return file;
+}
+
+TEST(ImportOperators, FunctionsOfTheFileAreReplacedByTheirNodes)
+{
+    OnnxFile file = withFunction();
+    file.input("x", {2}).input("t", {2});
+    file.node("Leaky", {"x", "t"}, {"u"}, "/m/call").set("slope", 0.5F).proto->set_domain("mine");
+    file.node("Leaky", {"u", "x"}, {"y"}, "/m/again").proto->set_domain("mine");
+    file.output("y");
+    // u = (-1 + 3, 2 + 5); y = u + x
+    expectValues(file, {{-2, 2}, {3, 5}}, {0, 9}, {2});
+    ImportOptions options;
+    options.fuse = false;
+    const auto graph = importOnnxBytes(file.bytes(), {}, options);
+    ASSERT_TRUE(graph) << describe(graph.error());
+    ASSERT_EQ(graph->operators.size(), 5U); // the last gives the model's output its name
+    EXPECT_EQ(graph->operators[4].kind, OperatorKind::Identity);
+    EXPECT_EQ(graph->operators[0].name, "m.call.LeakyRelu");
+    EXPECT_EQ(graph->operators[3].name, "m.again.Add");
+}
+
+TEST(ImportOperators, FunctionsThatCallThemselvesAreRefused)
+{
+    OnnxFile file = withFunction();
+    auto *self = file.model.mutable_functions(0)->mutable_node(0);
+    self->set_op_type("Leaky");
+    self->set_domain("mine");
+    self->add_input("b");
+    file.input("x", {2});
+    file.node("Leaky", {"x", "x"}, {"y"}, "call").proto->set_domain("mine");
+    file.output("y");
+    const auto graph = importOnnxBytes(file.bytes(), {});
+    ASSERT_FALSE(graph);
+    EXPECT_EQ(graph.error().code, ErrorCode::ResourceLimit);
 }
 
 } // namespace

@@ -170,7 +170,7 @@ TEST_P(Models, ComputesPyTorchsValuesAndGradients)
         for (std::size_t i = 0; i < graph->tensors.size(); ++i) {
             const Tensor &tensor = graph->tensors[i];
             if (tensor.role == TensorRole::Gradient && graph->at(tensor.of).role == TensorRole::Weight)
-                made.emplace("grad." + graph->at(tensor.of).name, TensorId {static_cast<std::int32_t>(i)});
+                made.emplace("grad." + graph->at(tensor.of).name, TensorId{static_cast<std::int32_t>(i)});
         }
         double largestOfAll = 0;
         for (const auto &[name, reference] : gradients) {

@@ -19,7 +19,7 @@ namespace planloom::testing_support {
 inline std::map<std::string, TensorData> readNpz(const std::filesystem::path &path)
 {
     std::ifstream file(path, std::ios::binary);
-    const std::string bytes {std::istreambuf_iterator<char>(file), {}};
+    const std::string bytes{std::istreambuf_iterator<char>(file), {}};
     const auto number = [&](std::size_t at, std::size_t size) {
         std::uint64_t value = 0;
         std::memcpy(&value, bytes.data() + at, size);

@@ -161,7 +161,7 @@ public:
             proto->add_input(input);
         for (const std::string &output : outputs)
             proto->add_output(output);
-        return Node {proto};
+        return Node{proto};
     }
     Node node(const std::string &type, const std::vector<std::string> &inputs,
         const std::vector<std::string> &outputs, const std::string &name = {})
@@ -171,7 +171,7 @@ public:
 
     std::string bytes() const { return model.SerializeAsString(); }
 
-    onnx::ModelProto model {};
+    onnx::ModelProto model{};
 };
 
 } // namespace planloom::testing_support
