@@ -1,7 +1,8 @@
 #include "engine/lowering/program_builder.h"
 
 #include <algorithm>
-#include <cassert>
+#include <numeric>
+#include <set>
 
 namespace planloom {
 
@@ -55,57 +56,50 @@ std::int32_t ProgramBuilder::groupOf(const std::vector<DeviceId> &members)
     return it->second;
 }
 
-std::vector<std::vector<std::int32_t>> ProgramBuilder::blocksByBuffer(const Device &device) const
+std::vector<std::pair<std::int32_t, std::int32_t>> ProgramBuilder::sharedBufferDependencies()
 {
-    std::vector<std::vector<std::int32_t>> blocks(device.program.buffers.size());
-    std::vector<std::int32_t> byRank;
-    for (std::size_t b = 0; b < device.byBlock.size(); ++b)
-        if (!device.byBlock[b].empty())
-            byRank.push_back(static_cast<std::int32_t>(b));
+    std::vector<std::int32_t> byRank(m_blocks.size());
+    std::iota(byRank.begin(), byRank.end(), 0);
     std::stable_sort(byRank.begin(), byRank.end(), [this](std::int32_t a, std::int32_t b) {
         return m_blocks[static_cast<std::size_t>(a)].rank < m_blocks[static_cast<std::size_t>(b)].rank;
     });
-    const auto note = [&blocks](std::int32_t buffer, std::int32_t block) {
-        if (buffer < 0)
-            return;
-        auto &list = blocks[static_cast<std::size_t>(buffer)];
-        if (list.empty() || list.back() != block)
-            list.push_back(block);
-    };
-    for (const std::int32_t block : byRank)
-        for (const Instruction &instruction : device.byBlock[static_cast<std::size_t>(block)]) {
-            for (const std::int32_t buffer : instruction.inputs)
-                note(buffer, block);
-            for (const std::int32_t buffer : instruction.outputs)
-                note(buffer, block);
+    std::set<std::pair<std::int32_t, std::int32_t>> dependencies;
+    for (Device &device : m_devices) {
+        device.lastBlock.assign(device.program.buffers.size(), -1);
+        std::pair<std::int32_t, std::int32_t> latest{-1, -1}; // buffers of one block mostly share their last one
+        for (const std::int32_t block : byRank) {
+            if (static_cast<std::size_t>(block) >= device.byBlock.size())
+                continue;
+            const auto note = [&](std::int32_t buffer) {
+                if (buffer < 0)
+                    return;
+                std::int32_t &last = device.lastBlock[static_cast<std::size_t>(buffer)];
+                if (last >= 0 && last != block && latest != std::pair(last, block)
+                    && device.program.buffers[static_cast<std::size_t>(buffer)].perMicroBatch) {
+                    latest = {last, block};
+                    dependencies.insert(latest);
+                }
+                last = block;
+            };
+            for (const Instruction &instruction : device.byBlock[static_cast<std::size_t>(block)]) {
+                for (const std::int32_t buffer : instruction.inputs)
+                    note(buffer);
+                for (const std::int32_t buffer : instruction.outputs)
+                    note(buffer);
+            }
         }
-    return blocks;
-}
-
-std::vector<std::pair<std::int32_t, std::int32_t>> ProgramBuilder::sharedBufferDependencies() const
-{
-    std::vector<std::pair<std::int32_t, std::int32_t>> dependencies;
-    for (const Device &device : m_devices) {
-        const auto blocks = blocksByBuffer(device);
-        for (std::size_t buffer = 0; buffer < blocks.size(); ++buffer)
-            if (device.program.buffers[buffer].perMicroBatch)
-                for (std::size_t i = 1; i < blocks[buffer].size(); ++i)
-                    dependencies.emplace_back(blocks[buffer][i - 1], blocks[buffer][i]);
-        std::sort(dependencies.begin(), dependencies.end());
-        dependencies.erase(std::unique(dependencies.begin(), dependencies.end()), dependencies.end());
     }
-    return dependencies;
+    return {dependencies.begin(), dependencies.end()};
 }
 
 void ProgramBuilder::markDeaths(Device &device) const
 {
     // The last block by rank that touches a buffer, and in it the last instruction. Buffers of the step die only
     // in the blocks that run once: a block that is repeated cannot know its last run.
-    const auto blocks = blocksByBuffer(device);
+    std::vector<bool> dead(device.program.buffers.size(), false);
     for (std::size_t b = 0; b < device.byBlock.size(); ++b) {
         const bool once = m_blocks[b].kind == SegmentKind::Prologue || m_blocks[b].kind == SegmentKind::Reduce
             || m_blocks[b].kind == SegmentKind::Optimizer;
-        std::vector<bool> dead(device.program.buffers.size(), false);
         auto &instructions = device.byBlock[b];
         for (std::size_t i = instructions.size(); i-- > 0;) {
             Instruction &instruction = instructions[i];
@@ -114,7 +108,7 @@ void ProgramBuilder::markDeaths(Device &device) const
                     return;
                 const BufferInfo &buffer = device.program.buffers[static_cast<std::size_t>(index)];
                 if (buffer.persistent || (!buffer.perMicroBatch && !once)
-                    || blocks[static_cast<std::size_t>(index)].back() != static_cast<std::int32_t>(b))
+                    || device.lastBlock[static_cast<std::size_t>(index)] != static_cast<std::int32_t>(b))
                     return;
                 dead[static_cast<std::size_t>(index)] = true;
                 instruction.deaths.push_back(index);
@@ -123,7 +117,8 @@ void ProgramBuilder::markDeaths(Device &device) const
                 consider(index);
             for (const std::int32_t index : instruction.outputs)
                 consider(index);
-            std::sort(instruction.deaths.begin(), instruction.deaths.end());
+            if (instruction.deaths.size() > 1)
+                std::sort(instruction.deaths.begin(), instruction.deaths.end());
         }
     }
 }

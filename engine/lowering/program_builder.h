@@ -33,7 +33,8 @@ public:
     std::int32_t newTag() { return m_nextTag++; }
 
     /// Dependencies between blocks of one micro-batch that follow from shared buffers: (earlier, later).
-    std::vector<std::pair<std::int32_t, std::int32_t>> sharedBufferDependencies() const;
+    /// Also notes each buffer's last block; nothing may be emitted after it.
+    std::vector<std::pair<std::int32_t, std::int32_t>> sharedBufferDependencies();
 
     /// Fills groups and devices of `plan` with the blocks in `order`.
     void finish(const std::vector<BlockRun> &order, ExecutionPlan &plan);
@@ -42,9 +43,9 @@ private:
     struct Device {
         DeviceProgram program{};
         std::vector<std::vector<Instruction>> byBlock{};
+        std::vector<std::int32_t> lastBlock{}; ///< Per buffer: the last block, by rank, that touches it.
     };
 
-    std::vector<std::vector<std::int32_t>> blocksByBuffer(const Device &device) const;
     void markDeaths(Device &device) const;
 
     std::vector<Device> m_devices{};
