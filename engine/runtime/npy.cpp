@@ -163,18 +163,19 @@ private:
     std::size_t m_at = 0;
 };
 
-/// Elements x size, or nothing if that exceeds `limit`.
+/// Elements x size, or nothing if that exceeds `limit`, or extents overflow when multiplied in whatever order.
 std::optional<std::size_t> byteCount(const Shape &shape, DataType type, std::size_t limit)
 {
-    std::size_t bytes = static_cast<std::size_t>(sizeOf(type));
-    for (const std::int64_t extent : shape)
-        if (extent == 0)
-            return 0;
+    std::int64_t product = sizeOf(type); // of extents other than zero
+    bool empty = false;
     for (const std::int64_t extent : shape) {
-        if (static_cast<std::size_t>(extent) > limit / bytes)
+        empty = empty || extent == 0;
+        if (extent != 0 && __builtin_mul_overflow(product, extent, &product))
             return std::nullopt;
-        bytes *= static_cast<std::size_t>(extent);
     }
+    if (empty)
+        return 0;
+    const auto bytes = static_cast<std::size_t>(product);
     if (bytes > limit)
         return std::nullopt;
     return bytes;

@@ -59,7 +59,7 @@ struct RunOutcome {
 
 /// Runs `plan` on CPU devices: one thread and one memory per device, communicating through the thread communicator.
 /// @return NotSupported naming an operator without a kernel; InvalidInput for inputs or weights that are missing or of the
-///   wrong type; CheckFailed if devices disagree; Cancelled
+///   wrong type; ResourceLimit without memory; CheckFailed with `findNaN`; Cancelled
 Result<RunOutcome> runOnCpu(const ExecutionPlan &plan, const RunOptions &options, const RunEvents &events = {},
     std::stop_token stop = {});
 

@@ -193,7 +193,7 @@ TEST(Executor, BroadcastAndAccumulateOverMicroBatches)
                                 .outputs = {copy}});
         writer.emit(
             device, {.kind = InstructionKind::Accumulate, .inputs = {copy}, .outputs = {sum}, .deaths = {copy}});
-        Segment end{.kind = SegmentKind::Reduce};
+        Segment end{.kind = SegmentKind::Reduce, .stage = StageId{0}};
         end.instructions.push_back({.kind = InstructionKind::Store, .inputs = {sum}, .deaths = {sum}});
         writer.plan.devices[device].segments.push_back(end);
         writer.plan.devices[device].schedule.push_back({1, 0});

@@ -11,20 +11,23 @@
 
 #include <gtest/gtest.h>
 
+#include <cctype>
+#include <ostream>
+
 using namespace planloom;
 
 namespace {
 
-/// Two layers with a norm between them, cross-entropy over 8 items; AdamW.
+/// A norm and two layers, cross-entropy over 8 items; AdamW.
 GraphSnapshot perceptron(OperatorKind optimizer)
 {
     GraphBuilder builder{"perceptron"};
     const TensorId x = builder.input("x", {DataType::Float32, {8, 6}});
     const TensorId labels = builder.input("labels", {DataType::Int64, {8}});
-    TensorId h = builder.one(OperatorKind::MatMul, {x, builder.weight("first.weight", {6, 8})}, {}, "first");
-    h = builder.one(OperatorKind::Add, {h, builder.weight("first.bias", {8})}, {}, "bias");
-    h = builder.one(OperatorKind::LayerNorm, {h, builder.weight("norm.weight", {8}), builder.weight("norm.bias", {8})},
+    TensorId h = builder.one(OperatorKind::LayerNorm, {x, builder.weight("norm.weight", {6}), builder.weight("norm.bias", {6})},
         attributesOf({{"axis", std::int64_t{1}}, {"epsilon", 1e-5}}), "norm");
+    h = builder.one(OperatorKind::MatMul, {h, builder.weight("first.weight", {6, 8})}, {}, "first");
+    h = builder.one(OperatorKind::Add, {h, builder.weight("first.bias", {8})}, {}, "bias");
     h = builder.one(OperatorKind::Relu, {h}, {}, "relu");
     const TensorId logits
         = builder.one(OperatorKind::MatMul, {h, builder.weight("second.weight", {8, 4})}, {}, "second");
@@ -53,6 +56,11 @@ struct Case {
     std::string gallery;
     std::int32_t devices = 1;
 };
+
+std::ostream &operator<<(std::ostream &out, const Case &test)
+{
+    return out << test.gallery << " on " << test.devices;
+}
 
 class Lowered : public testing::TestWithParam<Case>
 {

@@ -115,6 +115,10 @@ TEST(Npy, SizesThatDoNotMatchTheContentAreRefused)
         ASSERT_FALSE(read) << shape;
         EXPECT_EQ(read.error().code, ErrorCode::InvalidInput);
     }
+    // No bytes are needed where an extent is 0, but extents must still have a product.
+    EXPECT_FALSE(parseNpy(
+        npy("{'descr': '|i1', 'fortran_order': False, 'shape': (99999999999, 99999999999, 0)}", ""), "x"));
+    EXPECT_TRUE(parseNpy(npy("{'descr': '|i1', 'fortran_order': False, 'shape': (99999999999, 0)}", ""), "x"));
 }
 
 TEST(Npy, TypesThatCannotBeReadAreNamed)

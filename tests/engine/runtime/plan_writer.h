@@ -54,7 +54,7 @@ public:
         plan.placement.resize(plan.graph->operators.size(), {DeviceId{0}});
         plan.devices.resize(static_cast<std::size_t>(devices));
         for (DeviceProgram &device : plan.devices) {
-            device.segments.push_back({});
+            device.segments.push_back({.stage = StageId{0}});
             for (std::int32_t m = 0; m < microBatches; ++m)
                 device.schedule.push_back({0, m});
         }
