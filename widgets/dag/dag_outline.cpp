@@ -20,12 +20,12 @@ std::size_t at(std::int32_t index)
 /// A tree under construction: children are added in order, then rewritten bottom-up.
 struct Draft {
     OutlineItem::Kind kind = OutlineItem::Kind::Group;
-    std::string label {};
-    ScopeId scope {};
+    std::string label{};
+    ScopeId scope{};
     bool artificial = false;
     std::int32_t unit = -1;
     std::int32_t copyClass = -1;
-    std::vector<std::int32_t> children {};
+    std::vector<std::int32_t> children{};
 };
 
 /// "h.12" -> "h.#": what the names of repeated layers have in common.
@@ -73,7 +73,7 @@ public:
     DagOutline build()
     {
         m_drafts.emplace_back();
-        m_drafts[0].scope = ScopeId {0};
+        m_drafts[0].scope = ScopeId{0};
         m_drafts[0].label = m_graph.name.empty() ? "model" : m_graph.name;
         if (m_mode == DagMode::Unrolled)
             addUnrolled();
@@ -89,10 +89,10 @@ public:
 private:
     void addFolded()
     {
-        std::map<std::int32_t, std::int32_t> groups {{0, 0}};
+        std::map<std::int32_t, std::int32_t> groups{{0, 0}};
         for (std::size_t i = 0; i < m_graph.operators.size(); ++i) {
             const auto &op = m_graph.operators[i];
-            const OperatorId id {static_cast<std::int32_t>(i)};
+            const OperatorId id{static_cast<std::int32_t>(i)};
             if (op.direction == Direction::Forward) {
                 addUnit(id, 0, groups);
                 continue;
@@ -115,8 +115,8 @@ private:
 
     void addUnrolled()
     {
-        static constexpr std::array<const char *, 3> kLabels {"Forward", "Backward", "Optimizer"};
-        std::array<std::int32_t, 3> roots {-1, -1, -1};
+        static constexpr std::array<const char *, 3> kLabels{"Forward", "Backward", "Optimizer"};
+        std::array<std::int32_t, 3> roots{-1, -1, -1};
         std::array<std::map<std::int32_t, std::int32_t>, 3> groups;
         for (std::size_t i = 0; i < m_graph.operators.size(); ++i) {
             const auto direction = static_cast<std::size_t>(m_graph.operators[i].direction);
@@ -127,7 +127,7 @@ private:
                 m_drafts[0].children.push_back(roots[direction]);
                 groups[direction] = {{0, roots[direction]}};
             }
-            addUnit(OperatorId {static_cast<std::int32_t>(i)}, roots[direction], groups[direction]);
+            addUnit(OperatorId{static_cast<std::int32_t>(i)}, roots[direction], groups[direction]);
         }
     }
 
@@ -164,7 +164,7 @@ private:
     {
         const auto &op = m_graph.at(id);
         const std::int32_t group =
-            groupOf(boundedScope(op.scope.valid() ? op.scope : ScopeId {0}), root, groups);
+            groupOf(boundedScope(op.scope.valid() ? op.scope : ScopeId{0}), root, groups);
         const auto unit = static_cast<std::int32_t>(m_units.size());
         m_units.push_back({.op = id});
         m_outline.unitOfOperator[at(id.index)] = unit;
@@ -391,12 +391,12 @@ private:
 
     const Graph &m_graph;
     DagMode m_mode;
-    DagOutline m_outline {};
-    std::vector<Draft> m_drafts {};
-    std::vector<OutlineUnit> m_units {};
-    std::vector<std::int32_t> m_order {}; ///< Units depth-first.
-    std::vector<std::int32_t> m_firstReader {}; ///< By tensor.
-    std::vector<std::int32_t> m_scopeDepth {};
+    DagOutline m_outline{};
+    std::vector<Draft> m_drafts{};
+    std::vector<OutlineUnit> m_units{};
+    std::vector<std::int32_t> m_order{}; ///< Units depth-first.
+    std::vector<std::int32_t> m_firstReader{}; ///< By tensor.
+    std::vector<std::int32_t> m_scopeDepth{};
 };
 
 } // namespace

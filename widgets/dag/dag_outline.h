@@ -21,9 +21,9 @@ struct OutlineItem {
     enum class Kind : std::uint8_t { Operator, Group, Stack };
     Kind kind = Kind::Group;
     std::int32_t parent = -1; ///< -1 for item 0, the model.
-    std::vector<std::int32_t> children {}; ///< In the order of their first operators.
-    std::string label {}; ///< "c_attn", "attn", "h".
-    ScopeId scope {}; ///< Of a group made from one; invalid for stacks and artificial groups.
+    std::vector<std::int32_t> children{}; ///< In the order of their first operators.
+    std::string label{}; ///< "c_attn", "attn", "h".
+    ScopeId scope{}; ///< Of a group made from one; invalid for stacks and artificial groups.
     bool artificial = false; ///< Made only to bound the number of children.
     /// Its operators are units [begin, end). The copies of a stack have equally many, in corresponding order.
     std::int32_t begin = 0;
@@ -33,9 +33,9 @@ struct OutlineItem {
 
 /// What one box of kind Operator stands for.
 struct OutlineUnit {
-    OperatorId op {}; ///< The forward operator; a backward or optimizer one that has a box of its own.
-    OperatorId backward {}; ///< Folded beside it.
-    std::vector<OperatorId> optimizers {}; ///< Folded into it: the steps of its weights.
+    OperatorId op{}; ///< The forward operator; a backward or optimizer one that has a box of its own.
+    OperatorId backward{}; ///< Folded beside it.
+    std::vector<OperatorId> optimizers{}; ///< Folded into it: the steps of its weights.
     std::int32_t item = -1;
 };
 
@@ -55,13 +55,12 @@ struct OutlineEdge {
 struct DagOutline {
     static constexpr std::size_t kMostChildren = 200;
 
-    GraphSnapshot graph {};
+    GraphSnapshot graph{};
     DagMode mode = DagMode::Folded;
-    std::vector<OutlineItem> items {}; ///< Item 0 is the model; parents before children.
-    std::vector<OutlineUnit> units {}; ///< Depth-first: each item's units are consecutive.
-    std::vector<OutlineEdge> edges {}; ///< Ascending.
-    std::vector<std::int32_t>
-        unitOfOperator {}; ///< By operator index, folded ones included; -1 if not shown.
+    std::vector<OutlineItem> items{}; ///< Item 0 is the model; parents before children.
+    std::vector<OutlineUnit> units{}; ///< Depth-first: each item's units are consecutive.
+    std::vector<OutlineEdge> edges{}; ///< Ascending.
+    std::vector<std::int32_t> unitOfOperator{}; ///< By operator index, folded ones included; -1 if not shown.
 
     const OutlineItem &at(std::int32_t item) const { return items[static_cast<std::size_t>(item)]; }
     /// Operators of an item: of its units, and those folded into them, if `folded`.

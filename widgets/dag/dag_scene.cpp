@@ -38,18 +38,15 @@ std::string compactShape(const Shape &shape)
 /// Size of a node from what is written on it.
 SceneRect sizeOf(const BoxText &text, const TextMeasure &measure)
 {
-    double width = std::max(measure(text.title, true), measure(text.subtitle, false)) + DagMetrics::kTextLeft
-        + DagMetrics::kTextRight;
-    if (text.twin || text.step)
-        width += DagMetrics::kTwinWidth;
+    double width = std::max(measure(text.title, true), measure(text.subtitle, false)) + text.besides();
     width = std::clamp(std::ceil(width), DagMetrics::kLeastNodeWidth, DagMetrics::kMostNodeWidth);
     return {0, 0, width, DagMetrics::kNodeHeight};
 }
 
 /// One frame being laid out.
 struct Inside {
-    LayeredGraph graph {};
-    std::shared_ptr<const LayeredLayout> layout {};
+    LayeredGraph graph{};
+    std::shared_ptr<const LayeredLayout> layout{};
     double left = 0; ///< Of the layout's origin, within the frame.
     double top = 0;
     double width = 0; ///< Of the frame.
@@ -234,18 +231,25 @@ private:
     const DagOutline &m_outline;
     const VisibleGraph &m_visible;
     const TextMeasure &m_measure;
-    DagScene m_scene {};
-    std::vector<Inside> m_insides {}; ///< By frame.
-    std::map<std::tuple<std::int32_t, bool, long>, SceneStub> m_stubs {};
+    DagScene m_scene{};
+    std::vector<Inside> m_insides{}; ///< By frame.
+    std::map<std::tuple<std::int32_t, bool, long>, SceneStub> m_stubs{};
 };
 
 } // namespace
+
+double BoxText::besides() const
+{
+    return DagMetrics::kTextLeft + DagMetrics::kTextRight + (twin || step ? DagMetrics::kTwinWidth : 0)
+        + (opens ? 14 : 0);
+}
 
 BoxText textOf(const DagOutline &outline, const VisibleGraph &visible, std::int32_t box)
 {
     const auto &shown = visible.at(box);
     const auto &item = outline.at(shown.item);
     BoxText text;
+    text.opens = item.kind != OutlineItem::Kind::Operator;
     const auto size = static_cast<std::size_t>(item.end - item.begin);
     switch (item.kind) {
     case OutlineItem::Kind::Operator: {
@@ -317,7 +321,7 @@ std::int32_t DagScene::neighbour(const VisibleGraph &visible, std::int32_t from,
 
 LayoutKey keyOf(const LayeredGraph &graph)
 {
-    LayoutKey key {0x243F6A8885A308D3ULL, 0x13198A2E03707344ULL};
+    LayoutKey key{0x243F6A8885A308D3ULL, 0x13198A2E03707344ULL};
     const auto mix = [&key](std::uint64_t value) {
         key[0] = (key[0] ^ value) * 0x9E3779B97F4A7C15ULL;
         key[0] ^= key[0] >> 29U;

@@ -31,6 +31,8 @@ struct DagMetrics {
     static constexpr double kFramePadding = 16;
     static constexpr double kTitleSize = 12; ///< Pixels at zoom 1.
     static constexpr double kSubtitleSize = 10;
+    /// At middle zooms titles are written in this share of the box's width, relatively larger than at zoom 1.
+    static constexpr double kMiddleShare = 0.62;
 };
 
 /// An axis-parallel rectangle.
@@ -51,10 +53,13 @@ struct SceneRect {
 
 /// What is written on a box.
 struct BoxText {
-    std::string title {};
-    std::string subtitle {}; ///< Kind and shape; size of a group.
+    std::string title{};
+    std::string subtitle{}; ///< Kind and shape; size of a group.
     bool twin = false; ///< A backward operator stands beside it.
     bool step = false; ///< An optimizer step is folded into it.
+    bool opens = false; ///< A group or stack.
+    /// What of its width the texts cannot use.
+    double besides() const;
 };
 BoxText textOf(const DagOutline &outline, const VisibleGraph &visible, std::int32_t box);
 
@@ -65,7 +70,7 @@ struct ScenePath {
     std::int32_t frame = 0; ///< Box.
     std::uint32_t begin = 0; ///< Points [begin, end) of `DagScene::points`.
     std::uint32_t end = 0;
-    SceneRect bounds {};
+    SceneRect bounds{};
 };
 
 /// Marks the end of edges that are not drawn: above a target the names of its sources, below a source a tick.
@@ -74,17 +79,17 @@ struct SceneStub {
     double x = 0; ///< Middle of the pill, or of the tick.
     double y = 0; ///< The box's border.
     bool atTarget = true;
-    std::vector<std::int32_t> others {}; ///< Boxes at the other ends, ascending.
+    std::vector<std::int32_t> others{}; ///< Boxes at the other ends, ascending.
 };
 
 /// Everything in sight with its place. Immutable; arrays are by box of the visible graph.
 struct DagScene {
-    std::vector<SceneRect> rects {};
-    std::vector<BoxText> texts {};
-    std::vector<ScenePath> paths {}; ///< Ascending by source.
-    std::vector<LayoutPoint> points {};
-    std::vector<SceneStub> stubs {};
-    SceneRect bounds {};
+    std::vector<SceneRect> rects{};
+    std::vector<BoxText> texts{};
+    std::vector<ScenePath> paths{}; ///< Ascending by source.
+    std::vector<LayoutPoint> points{};
+    std::vector<SceneStub> stubs{};
+    SceneRect bounds{};
 
     /// Box at a place: a node before the frame it is in; 0 (the model) for empty ground. O(boxes).
     std::int32_t boxAt(const VisibleGraph &visible, double x, double y) const;

@@ -17,8 +17,8 @@ constexpr std::size_t kSmall = 1500;
 
 /// Neighbour lists of all nodes in two arrays.
 struct Adjacency {
-    std::vector<std::int32_t> begin {};
-    std::vector<std::int32_t> items {};
+    std::vector<std::int32_t> begin{};
+    std::vector<std::int32_t> items{};
 
     Adjacency(std::size_t nodes, const std::vector<std::pair<std::int32_t, std::int32_t>> &pairs)
         : begin(nodes + 1, 0)
@@ -578,18 +578,18 @@ private:
 
     const LayeredGraph &m_graph;
     std::vector<std::int32_t> m_rank;
-    std::vector<std::vector<std::int32_t>> m_layers {};
-    std::vector<std::int32_t> m_place {};
-    std::vector<double> m_x {};
-    std::vector<std::int32_t> m_upBegin {};
-    std::vector<std::int32_t> m_downBegin {};
-    std::vector<Link> m_up {};
-    std::vector<Link> m_down {};
-    std::vector<std::vector<std::int32_t>> m_bends {}; ///< By edge, top to bottom.
-    std::vector<EdgeRoute> m_kinds {};
-    std::vector<std::pair<double, std::int32_t>> m_keys {};
-    std::vector<std::pair<double, std::int32_t>> m_moving {};
-    std::vector<Block> m_blocks {};
+    std::vector<std::vector<std::int32_t>> m_layers{};
+    std::vector<std::int32_t> m_place{};
+    std::vector<double> m_x{};
+    std::vector<std::int32_t> m_upBegin{};
+    std::vector<std::int32_t> m_downBegin{};
+    std::vector<Link> m_up{};
+    std::vector<Link> m_down{};
+    std::vector<std::vector<std::int32_t>> m_bends{}; ///< By edge, top to bottom.
+    std::vector<EdgeRoute> m_kinds{};
+    std::vector<std::pair<double, std::int32_t>> m_keys{};
+    std::vector<std::pair<double, std::int32_t>> m_moving{};
+    std::vector<Block> m_blocks{};
     std::stop_token m_stop;
 };
 
@@ -626,7 +626,7 @@ LayeredLayout routedLayout(const LayeredGraph &graph, std::vector<LayoutPoint> c
     }
     // Ranks: maximal sets of boxes whose vertical extents overlap.
     std::vector<std::size_t> byTop(n);
-    std::iota(byTop.begin(), byTop.end(), std::size_t {0});
+    std::iota(byTop.begin(), byTop.end(), std::size_t{0});
     const auto topOf = [&](std::size_t v) { return centres[v].y - graph.nodes[v].height / 2; };
     const auto bottomOf = [&](std::size_t v) { return centres[v].y + graph.nodes[v].height / 2; };
     std::stable_sort(byTop.begin(), byTop.end(), [&](auto a, auto b) { return topOf(a) < topOf(b); });
@@ -683,8 +683,8 @@ LayeredLayout routedLayout(const LayeredGraph &graph, std::vector<LayoutPoint> c
             route.kind = EdgeRoute::Stub;
             continue;
         }
-        const LayoutPoint start {centres[at(edge.from)].x + edge.fromOffset, bottomOf(at(edge.from))};
-        const LayoutPoint end {centres[at(edge.to)].x + edge.toOffset, topOf(at(edge.to))};
+        const LayoutPoint start{centres[at(edge.from)].x + edge.fromOffset, bottomOf(at(edge.from))};
+        const LayoutPoint end{centres[at(edge.to)].x + edge.toOffset, topOf(at(edge.to))};
         route.points.push_back(start);
         route.points.push_back({start.x, rankBottom[at(fromRank)]});
         double x = start.x;

@@ -27,8 +27,8 @@ struct LayeredEdge {
 
 /// A graph to lay out. Cycles, self loops, parallel edges and several components are all allowed.
 struct LayeredGraph {
-    std::vector<LayeredNode> nodes {};
-    std::vector<LayeredEdge> edges {};
+    std::vector<LayeredNode> nodes{};
+    std::vector<LayeredEdge> edges{};
     double nodeGap = 22; ///< Between boxes of a rank.
     double rankGap = 34; ///< Between ranks.
     double bendGap = 10; ///< Between an edge that passes a rank and its neighbours.
@@ -54,15 +54,15 @@ enum class EdgeRoute : std::uint8_t {
 /// left (the last: the target's top).
 struct LayeredRoute {
     EdgeRoute kind = EdgeRoute::Routed;
-    std::vector<LayoutPoint> points {};
+    std::vector<LayoutPoint> points{};
     friend bool operator==(const LayeredRoute &, const LayeredRoute &) = default;
 };
 
 /// Where everything stands. The smallest rectangle around the boxes has its corner at (0, 0).
 struct LayeredLayout {
-    std::vector<LayoutPoint> centres {}; ///< By node.
-    std::vector<std::int32_t> ranks {}; ///< By node, from 0.
-    std::vector<LayeredRoute> routes {}; ///< By edge.
+    std::vector<LayoutPoint> centres{}; ///< By node.
+    std::vector<std::int32_t> ranks{}; ///< By node, from 0.
+    std::vector<LayeredRoute> routes{}; ///< By edge.
     double width = 0;
     double height = 0;
     friend bool operator==(const LayeredLayout &, const LayeredLayout &) = default;

@@ -282,14 +282,14 @@ private:
 
     const DagOutline &m_outline;
     const DagState &m_state;
-    VisibleGraph m_visible {};
-    std::vector<Represented> m_represented {};
-    std::vector<std::int32_t> m_stackOfUnit {}; ///< Innermost represented stack around a unit, or -1.
-    std::vector<std::int32_t> m_place {}; ///< By box: index among its parent's children.
-    std::vector<std::size_t> m_inPorts {};
-    std::vector<std::size_t> m_outPorts {};
-    std::unordered_map<std::uint64_t, std::int32_t> m_ports[2] {};
-    std::unordered_set<LinkKey, LinkHash> m_links {};
+    VisibleGraph m_visible{};
+    std::vector<Represented> m_represented{};
+    std::vector<std::int32_t> m_stackOfUnit{}; ///< Innermost represented stack around a unit, or -1.
+    std::vector<std::int32_t> m_place{}; ///< By box: index among its parent's children.
+    std::vector<std::size_t> m_inPorts{};
+    std::vector<std::size_t> m_outPorts{};
+    std::unordered_map<std::uint64_t, std::int32_t> m_ports[2]{};
+    std::unordered_set<LinkKey, LinkHash> m_links{};
 };
 
 } // namespace

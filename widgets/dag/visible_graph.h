@@ -10,8 +10,8 @@ namespace planloom {
 
 /// What the user has opened. Items that are not in sight may be in it, and come back when their parents open.
 struct DagState {
-    std::set<std::int32_t> open {}; ///< Groups and stacks; an open stack shows one copy for all.
-    std::set<std::int32_t> unstacked {}; ///< Open stacks that show each copy.
+    std::set<std::int32_t> open{}; ///< Groups and stacks; an open stack shows one copy for all.
+    std::set<std::int32_t> unstacked{}; ///< Open stacks that show each copy.
     friend bool operator==(const DagState &, const DagState &) = default;
 };
 
@@ -27,7 +27,7 @@ struct VisibleBox {
     bool frame = false;
     std::int32_t copies = 1; ///< How many copies it stands for, from the stacks around it.
     std::int32_t depth = 0;
-    std::vector<std::int32_t> children {}; ///< Boxes, of a frame.
+    std::vector<std::int32_t> children{}; ///< Boxes, of a frame.
 };
 
 /// Data flow between two nodes in sight.
@@ -57,8 +57,8 @@ struct FrameLink {
 /// The inside of one frame.
 struct VisibleFrame {
     std::int32_t box = 0;
-    std::vector<FramePort> ports {};
-    std::vector<FrameLink> links {};
+    std::vector<FramePort> ports{};
+    std::vector<FrameLink> links{};
 };
 
 /// The part of an outline that is in sight, before layout. Edges between frames run through ports on their
@@ -66,16 +66,16 @@ struct VisibleFrame {
 struct VisibleGraph {
     static constexpr std::size_t kMostPorts = 32;
 
-    std::vector<VisibleBox> boxes {}; ///< Parents before children.
-    std::vector<VisibleEdge> edges {}; ///< Ascending.
-    std::vector<VisibleFrame> frames {}; ///< Outer before inner.
-    std::vector<std::int32_t> frameOf {}; ///< By box: index into `frames`, -1 for nodes.
+    std::vector<VisibleBox> boxes{}; ///< Parents before children.
+    std::vector<VisibleEdge> edges{}; ///< Ascending.
+    std::vector<VisibleFrame> frames{}; ///< Outer before inner.
+    std::vector<std::int32_t> frameOf{}; ///< By box: index into `frames`, -1 for nodes.
     /// Edges that would need too many ports in some frame: only their ends are marked.
-    std::vector<VisibleEdge> remote {};
-    std::vector<std::int32_t> boxOfUnit {}; ///< By unit of the outline: its node.
+    std::vector<VisibleEdge> remote{};
+    std::vector<std::int32_t> boxOfUnit{}; ///< By unit of the outline: its node.
     std::vector<std::int32_t>
-        unitBegin {}; ///< By box: where its units start in `unitList`; one more at the end.
-    std::vector<std::int32_t> unitList {};
+        unitBegin{}; ///< By box: where its units start in `unitList`; one more at the end.
+    std::vector<std::int32_t> unitList{};
 
     const VisibleBox &at(std::int32_t box) const { return boxes[static_cast<std::size_t>(box)]; }
     /// The box of an item in sight; -1 if it is hidden. O(boxes).

@@ -1,0 +1,102 @@
+#include "widgets/dag/dag_find_bar.h"
+
+#include <QtGui/QKeyEvent>
+#include <QtWidgets/QHBoxLayout>
+#include <QtWidgets/QLabel>
+#include <QtWidgets/QLineEdit>
+#include <QtWidgets/QToolButton>
+
+namespace planloom {
+
+DagFindBar::DagFindBar(QWidget *parent)
+    : QFrame(parent)
+    , m_edit(new QLineEdit(this))
+    , m_count(new QLabel(this))
+    , m_previous(new QToolButton(this))
+    , m_next(new QToolButton(this))
+{
+    setFrameShape(QFrame::StyledPanel);
+    setAutoFillBackground(true);
+    m_edit->setPlaceholderText(tr("Find operators by name or kind"));
+    m_edit->setClearButtonEnabled(true);
+    m_edit->setAccessibleName(tr("Find operators"));
+    m_edit->setMinimumWidth(220);
+    m_edit->installEventFilter(this);
+    m_count->setMinimumWidth(70);
+    m_previous->setArrowType(Qt::UpArrow);
+    m_previous->setToolTip(tr("Previous (Shift+F3)"));
+    m_previous->setAccessibleName(tr("Previous match"));
+    m_next->setArrowType(Qt::DownArrow);
+    m_next->setToolTip(tr("Next (F3)"));
+    m_next->setAccessibleName(tr("Next match"));
+    auto *close = new QToolButton(this);
+    close->setText(QStringLiteral("✕"));
+    close->setAutoRaise(true);
+    close->setToolTip(tr("Close (Esc)"));
+    close->setAccessibleName(tr("Close find"));
+    auto *row = new QHBoxLayout(this);
+    row->setContentsMargins(6, 4, 6, 4);
+    row->setSpacing(4);
+    for (QWidget *part :
+        {static_cast<QWidget *>(m_edit), static_cast<QWidget *>(m_count), static_cast<QWidget *>(m_previous),
+            static_cast<QWidget *>(m_next), static_cast<QWidget *>(close)})
+        row->addWidget(part);
+    connect(m_edit, &QLineEdit::textChanged, this, &DagFindBar::textChanged);
+    connect(m_previous, &QToolButton::clicked, this, &DagFindBar::previousAsked);
+    connect(m_next, &QToolButton::clicked, this, &DagFindBar::nextAsked);
+    connect(close, &QToolButton::clicked, this, &DagFindBar::closed);
+    hide();
+}
+
+QString DagFindBar::text() const
+{
+    return m_edit->text();
+}
+
+void DagFindBar::open()
+{
+    show();
+    raise();
+    m_edit->setFocus(Qt::ShortcutFocusReason);
+    m_edit->selectAll();
+}
+
+void DagFindBar::setMatches(int current, int count)
+{
+    if (m_edit->text().isEmpty())
+        m_count->setText({});
+    else if (count == 0)
+        m_count->setText(tr("no match"));
+    else if (current < 0)
+        m_count->setText(tr("%n match(es)", nullptr, count));
+    else
+        m_count->setText(tr("%1 of %2").arg(current + 1).arg(count));
+    m_previous->setEnabled(count > 0);
+    m_next->setEnabled(count > 0);
+}
+
+bool DagFindBar::eventFilter(QObject *watched, QEvent *event)
+{
+    if (watched == m_edit && event->type() == QEvent::KeyPress) {
+        const auto *key = static_cast<QKeyEvent *>(event); // the type was checked
+        const bool shift = key->modifiers().testFlag(Qt::ShiftModifier);
+        switch (key->key()) {
+        case Qt::Key_Return:
+        case Qt::Key_Enter:
+        case Qt::Key_F3:
+            if (shift)
+                Q_EMIT previousAsked();
+            else
+                Q_EMIT nextAsked();
+            return true;
+        case Qt::Key_Escape:
+            Q_EMIT closed();
+            return true;
+        default:
+            break;
+        }
+    }
+    return QFrame::eventFilter(watched, event);
+}
+
+} // namespace planloom

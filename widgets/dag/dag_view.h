@@ -1,0 +1,185 @@
+#pragma once
+
+#include <QtCore/QPointF>
+#include <QtCore/QStringList>
+#include <QtGui/QPixmap>
+#include <QtWidgets/QWidget>
+
+#include "widgets/common/selection_model.h"
+#include "widgets/dag/dag_camera.h"
+#include "widgets/dag/dag_colours.h"
+#include "widgets/dag/dag_text.h"
+#include "widgets/dag/layout_service.h"
+
+#include <optional>
+#include <vector>
+
+namespace planloom {
+
+class DagFindBar;
+
+/// The canvas that shows a model's operators as a graph of groups, stacks of repeated layers and operators.
+///
+/// One widget, painted as a whole (dag_painter.h). What is in sight is laid out by a `LayoutService`; until a
+/// layout arrives the last picture stays. All gestures act on items of the outline and on the shared
+/// selection.
+class DagView : public QWidget
+{
+    Q_OBJECT
+public:
+    explicit DagView(QWidget *parent = nullptr);
+    ~DagView() override;
+
+    /// Shows a model, closed but for what fits, all of it in the window. Null shows an empty canvas.
+    void setGraph(GraphSnapshot graph);
+    /// Devices and stages of operators; null, or a plan of another graph, leaves nodes without them.
+    void setPlan(std::shared_ptr<const Plan> plan);
+    /// Seconds of one training step by operator index; empty if unknown.
+    void setTimes(std::vector<double> secondsByOperator);
+    void setColourBy(ColourBy colourBy);
+    ColourBy colourBy() const { return m_colourBy; }
+    void setMode(DagMode mode);
+    DagMode mode() const { return m_mode; }
+    /// Shared with other views; the view has one of its own until then. Not owned.
+    void setSelectionModel(SelectionModel *selection);
+    SelectionModel *selectionModel() const { return m_selection; }
+    /// Program that lays out small groups (`planloom-layout`); empty does without.
+    void setLayoutHelper(const QString &program);
+
+    /// What is shown now; null before the first layout.
+    DagPictureSnapshot picture() const { return m_picture; }
+    const DagCamera &camera() const { return m_camera; }
+    /// False while a layout is under way.
+    bool isSettled() const;
+    /// Labels from the model's top to the innermost group that fills the window.
+    QStringList breadcrumbs() const { return m_breadcrumbs; }
+    /// Where a box is painted, in widget coordinates.
+    QRectF viewRect(std::int32_t box) const;
+    std::int32_t hoveredBox() const { return m_hovered; }
+    std::int32_t focusedBox() const { return m_focused; }
+
+    QSize sizeHint() const override { return {900, 600}; }
+    QSize minimumSizeHint() const override { return {200, 120}; }
+
+public Q_SLOTS:
+    void expandAll();
+    void collapseAll();
+    void expandOneLevel();
+    /// Opens or closes a group or stack of the outline; what is at `anchor` (widget coordinates) stays there.
+    void toggleItem(std::int32_t item, std::optional<QPointF> anchor = {});
+    /// Shows each copy of an open stack, or one for all.
+    void toggleCopies(std::int32_t item);
+    void fitAll();
+    void fitSelection();
+    void zoomBy(double factor);
+    void openFind();
+    void findNext();
+    void findPrevious();
+    /// Opens what hides `op`, selects it and moves it into sight.
+    void showOperator(planloom::OperatorId op);
+
+Q_SIGNALS:
+    void breadcrumbsChanged(const QStringList &labels);
+    void colourByChanged(planloom::ColourBy colourBy);
+    void modeChanged(planloom::DagMode mode);
+    /// A new picture has taken the place of the last one.
+    void pictureChanged();
+
+protected:
+    bool event(QEvent *event) override;
+    void paintEvent(QPaintEvent *event) override;
+    void resizeEvent(QResizeEvent *event) override;
+    void changeEvent(QEvent *event) override;
+    void mousePressEvent(QMouseEvent *event) override;
+    void mouseMoveEvent(QMouseEvent *event) override;
+    void mouseReleaseEvent(QMouseEvent *event) override;
+    void mouseDoubleClickEvent(QMouseEvent *event) override;
+    void wheelEvent(QWheelEvent *event) override;
+    void keyPressEvent(QKeyEvent *event) override;
+    void keyReleaseEvent(QKeyEvent *event) override;
+    void leaveEvent(QEvent *event) override;
+    void focusInEvent(QFocusEvent *event) override;
+    void focusOutEvent(QFocusEvent *event) override;
+
+private:
+    enum class Gesture : std::uint8_t { None, Press, Pan, Box, Overview };
+
+    /// Where something must stay when the next picture comes.
+    struct Anchor {
+        std::int32_t item = -1;
+        double shareX = 0.5; ///< Of the item's width.
+        double down = 0; ///< Scene units from its top.
+        QPointF view{};
+    };
+
+    // dag_view.cpp: data, layout, painting
+    void buildOutlineNow();
+    void requestLayout();
+    void takePicture(const DagPictureSnapshot &picture);
+    void applyAnchor();
+    void refreshColours();
+    void refreshMarks();
+    void refreshFont();
+    void updateBreadcrumbs();
+    void cameraMoved();
+    void paintOverlays(QPainter &painter);
+    void paintLegend(QPainter &painter);
+    void paintOverviewMap(QPainter &painter);
+    QRectF overviewRect() const;
+    void describeForScreenReader();
+
+    // dag_view_input.cpp: pointer, keys, find
+    std::int32_t boxAt(QPointF view) const;
+    void setHovered(std::int32_t box);
+    void setFocused(std::int32_t box, bool reveal);
+    void click(QPointF view, Qt::KeyboardModifiers modifiers);
+    void selectBox(std::int32_t box, Qt::KeyboardModifiers modifiers);
+    void selectInside(const QRectF &view, bool touching, Qt::KeyboardModifiers modifiers);
+    void moveFocus(int dx, int dy);
+    void jumpOverview(QPointF view);
+    QString tooltipOf(std::int32_t box) const;
+    void search(const QString &text);
+    void stepMatch(int by);
+    void placeFindBar();
+    Anchor anchorFor(std::int32_t item, std::optional<QPointF> at) const;
+
+    GraphSnapshot m_graph;
+    OperatorFacts m_facts;
+    ColourBy m_colourBy = ColourBy::Kind;
+    DagMode m_mode = DagMode::Folded;
+    std::shared_ptr<const DagOutline> m_outline;
+    DagState m_state;
+    LayoutService m_layout;
+    std::shared_ptr<const FontTable> m_fontTable;
+
+    DagPictureSnapshot m_picture;
+    DagLabels m_labels;
+    DagColours m_colours;
+    std::vector<std::uint8_t> m_marks;
+    DagCamera m_camera;
+    bool m_fitNext = true; ///< The next picture is shown whole.
+    bool m_fitted = false; ///< All is shown, and stays so when the window's size changes.
+    std::optional<Anchor> m_anchor;
+    std::optional<std::int32_t> m_revealUnit; ///< To bring into sight with the next picture.
+    QStringList m_breadcrumbs;
+
+    SelectionModel m_ownSelection;
+    SelectionModel *m_selection = &m_ownSelection;
+    bool m_hoveringHere = false;
+
+    Gesture m_gesture = Gesture::None;
+    QPointF m_pressed;
+    QPointF m_last;
+    bool m_spaceHeld = false;
+    std::int32_t m_hovered = -1;
+    std::int32_t m_focused = -1;
+    std::int32_t m_focusedItem = -1;
+
+    DagFindBar *m_findBar;
+    std::vector<std::int32_t> m_matches; ///< Units of the outline, ascending.
+    int m_match = -1; ///< Index into `m_matches`.
+
+    mutable QPixmap m_overview; ///< Painted when needed.
+};
+
+} // namespace planloom
