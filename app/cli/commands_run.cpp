@@ -16,37 +16,12 @@
 #include <cstdio>
 #include <fstream>
 #include <iostream>
-#include <unistd.h>
 
 namespace planloom::cli {
 
 namespace {
 
 using nlohmann::json;
-
-/// A folder of its own that goes away with the object.
-class TemporaryFolder
-{
-public:
-    TemporaryFolder()
-    {
-        std::string pattern = (std::filesystem::temp_directory_path() / "planloom-XXXXXX").string();
-        if (mkdtemp(pattern.data()))
-            m_path = pattern;
-    }
-    TemporaryFolder(const TemporaryFolder &) = delete;
-    TemporaryFolder &operator=(const TemporaryFolder &) = delete;
-    ~TemporaryFolder()
-    {
-        std::error_code ignored;
-        if (!m_path.empty())
-            std::filesystem::remove_all(m_path, ignored);
-    }
-    const std::string &path() const { return m_path; }
-
-private:
-    std::string m_path{};
-};
 
 /// Options that a plan file remembers, as the command line would give them.
 Result<Arguments> rememberedArguments(const ExecutionPlan &plan)
@@ -97,27 +72,6 @@ Result<ExecutionPlan> planWithValues(const std::string &path)
     }
     plan.graph = std::make_shared<const Graph>(std::move(graph));
     return plan;
-}
-
-/// Writes arrays as DIR/<name>.npy. A name from a hostile file must not lead out of the folder.
-Result<void> writeDump(const std::filesystem::path &folder, const NamedArrays &arrays)
-{
-    for (const auto &[name, array] : arrays) {
-        std::filesystem::path path = folder;
-        for (std::size_t begin = 0; begin <= name.size();) {
-            const std::size_t end = std::min(name.find('/', begin), name.size());
-            const std::string part = name.substr(begin, end - begin);
-            path /= part.empty() || part == "." || part == ".." ? "_" : part;
-            begin = end + 1;
-        }
-        path += ".npy";
-        std::error_code failure;
-        std::filesystem::create_directories(path.parent_path(), failure);
-        if (failure)
-            return Error{ErrorCode::Io, "cannot be made: " + failure.message(), {}, path.parent_path().string()};
-        TRY_VOID(writeNpy(path.string(), array));
-    }
-    return {};
 }
 
 /// The check's reference: whole if that is the same step, in as many micro-batches where batch norm keeps
@@ -193,12 +147,8 @@ Result<int> runRun(const Arguments &arguments)
         TRY(request.reference, referenceOf(request.plan));
     }
     request.spans = false;
-    const TemporaryFolder folder;
-    if (arguments.has("dump")) {
-        if (folder.path().empty())
-            return Error{ErrorCode::Io, "no temporary folder can be made", {}, "TMPDIR"};
-        request.outcomeFolder = folder.path();
-    }
+    if (arguments.has("dump"))
+        request.outcomeFolder = std::filesystem::absolute(arguments.text("dump")).string();
 
     SuperviseOptions options;
     options.signals = true;
@@ -207,10 +157,6 @@ Result<int> runRun(const Arguments &arguments)
         return quiet ? true : showEvent(line);
     }));
 
-    if (arguments.has("dump")) {
-        TRY(const auto arrays, readNpz(folder.path() + "/outcome.npz"));
-        TRY_VOID(writeDump(arguments.text("dump"), arrays));
-    }
     double stepSeconds = 0;
     for (const double seconds : outcome.stepSeconds)
         stepSeconds = stepSeconds == 0 ? seconds : std::min(stepSeconds, seconds);

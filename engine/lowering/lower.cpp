@@ -520,6 +520,7 @@ Result<void> Lowering::emitOptimizer(OperatorId id)
         for (std::size_t p = 0; p < parts.size(); ++p)
             inputs[p][slot] = buffers[p];
     }
+    std::set<std::pair<DeviceId, std::int32_t>> inPlace;
     for (std::size_t p = 0; p < parts.size(); ++p) {
         const TransformedPart &part = parts[p];
         Instruction kernel{.kind = InstructionKind::Kernel, .op = id, .part = static_cast<std::int32_t>(p),
@@ -532,7 +533,9 @@ Result<void> Lowering::emitOptimizer(OperatorId id)
             // In place where the persistent buffer is just this box.
             const std::int32_t old = inputs[p][slot == 0 ? 0 : slot + 1];
             std::int32_t buffer = old;
-            if (!m_builder.buffer(part.device, old).persistent)
+            if (m_builder.buffer(part.device, old).persistent)
+                inPlace.insert({part.device, old});
+            else
                 buffer = m_builder.addBuffer(part.device,
                     {.tensor = op.outputs[slot], .index = part.outputs[slot].index, .perMicroBatch = false,
                         .memory = memoryOf(op.outputs[slot])});
@@ -546,7 +549,8 @@ Result<void> Lowering::emitOptimizer(OperatorId id)
         if (!op.outputs[slot])
             continue;
         const TensorId old = op.inputs[slot == 0 ? 0 : slot + 1];
-        const std::vector<Persistent> held = m_persistent[static_cast<std::size_t>(old.index)];
+        std::vector<Persistent> held = m_persistent[static_cast<std::size_t>(old.index)];
+        std::erase_if(held, [&](const Persistent &p) { return inPlace.count({p.device, p.buffer}) > 0; });
         std::vector<Need> needs;
         for (const Persistent &p : held)
             needs.push_back({p.device, p.box});

@@ -1,0 +1,73 @@
+#include "engine/lowering/execution_plan_json.h"
+
+#include "tests/engine/lowering/models_for_tests.h"
+
+#include <nlohmann/json.hpp>
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace planloom {
+namespace {
+
+ExecutionPlan samplePlan()
+{
+    ExecutionPlan plan = galleryPlan(trainingStep(smallModels()[1]), "3d:dp=2,tp=2,pp=2,micro-batches=2", 8);
+    plan.origin["model"] = "zoo:gpt";
+    return plan;
+}
+
+TEST(ExecutionPlanJson, RoundTrips)
+{
+    const ExecutionPlan plan = samplePlan();
+    const std::string text = toJson(plan);
+    const auto back = executionPlanFromJson(text);
+    ASSERT_TRUE(back) << describe(back.error());
+    EXPECT_EQ(back->devices, plan.devices);
+    EXPECT_EQ(back->groups, plan.groups);
+    EXPECT_EQ(back->partitions, plan.partitions);
+    EXPECT_EQ(back->placement, plan.placement);
+    EXPECT_EQ(back->origin, plan.origin);
+    EXPECT_EQ(toJson(*back), text);
+}
+
+TEST(ExecutionPlanJson, NamesThePlaceOfWhatIsWrong)
+{
+    const nlohmann::json good = nlohmann::json::parse(toJson(samplePlan()));
+    const auto errorOf = [&](const std::string &pointer, const nlohmann::json &value) {
+        nlohmann::json bad = good;
+        bad[nlohmann::json::json_pointer(pointer)] = value;
+        const auto plan = executionPlanFromJson(bad.dump());
+        EXPECT_FALSE(plan) << pointer;
+        return plan ? std::string{} : plan.error().where;
+    };
+    EXPECT_EQ(errorOf("/version", 99), "/version");
+    EXPECT_EQ(errorOf("/micro_batches", 0), "/micro_batches");
+    EXPECT_EQ(errorOf("/devices/0/buffers/0/tensor", 1 << 30), "/devices/0/buffers/0/tensor");
+    EXPECT_EQ(errorOf("/devices/1/segments/0/instructions/0/kind", "dance"), "/devices/1/segments/0/instructions/0/kind");
+    EXPECT_EQ(errorOf("/devices/1/segments/0/instructions/0/outputs", {-7}), "/devices/1/segments/0/instructions/0/outputs");
+    EXPECT_EQ(errorOf("/groups/0", {0, 99}), "/groups/0");
+    EXPECT_EQ(errorOf("/graph/operators/0/kind", "Magic"), "/graph/operators/0/kind");
+    EXPECT_EQ(errorOf("/decisions/0/devices", {12}), "/decisions/0/devices");
+    EXPECT_FALSE(executionPlanFromJson("{"));
+    EXPECT_FALSE(executionPlanFromJson("[]"));
+    EXPECT_FALSE(executionPlanFromJson(""));
+}
+
+TEST(ExecutionPlanJson, NeverCrashesOnDamage)
+{
+    const std::string text = toJson(galleryPlan(trainingStep(smallModels()[0]), "data-parallel", 2));
+    std::mt19937 random(5);
+    for (int i = 0; i < 300; ++i) {
+        std::string damaged = text;
+        for (int k = 0; k < 3; ++k)
+            damaged[std::uniform_int_distribution<std::size_t>(0, damaged.size() - 1)(random)]
+                = static_cast<char>(std::uniform_int_distribution<int>(32, 126)(random));
+        if (const auto plan = executionPlanFromJson(damaged); !plan)
+            EXPECT_FALSE(plan.error().message.empty());
+    }
+}
+
+} // namespace
+} // namespace planloom
