@@ -1,0 +1,73 @@
+// A training step of GPT-2 small (124 million parameters, batch 4, sequence 64, AdamW) on CPU devices that
+// share one core: on one device, and data-parallel on four, which do the same work and add communication.
+
+#include "tests/bench/bench_models.h"
+
+#include "engine/runtime/run.h"
+
+#include <benchmark/benchmark.h>
+
+#include <sched.h>
+
+#include <algorithm>
+
+namespace planloom::bench {
+namespace {
+
+/// Keeps this process, and the threads it starts from now on, on the core it is on.
+bool stayOnOneCore()
+{
+    const int core = sched_getcpu();
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(static_cast<std::size_t>(std::max(core, 0)), &set);
+    return core >= 0 && sched_setaffinity(0, sizeof set, &set) == 0;
+}
+
+/// Times steps after the first, which warms caches and memory.
+void cpuStep(benchmark::State &state, const char *gallery, std::int32_t devices)
+{
+    const auto plan = [&]() -> Result<ExecutionPlan> {
+        TRY(const auto graph, trainingStep(kGpt2Small));
+        TRY(const auto decided, planned(graph, gallery, devices));
+        TRY(const auto cluster, clusterNamed("cpu:" + std::to_string(devices)));
+        return lower(decided, cluster);
+    }();
+    if (!plan) {
+        state.SkipWithError(describe(plan.error()).c_str());
+        return;
+    }
+    if (!stayOnOneCore()) {
+        state.SkipWithError("the process cannot be kept on one core");
+        return;
+    }
+    RunOptions options;
+    options.steps = 4;
+    options.randomWeights = true;
+    options.poison = false;
+    for (auto _ : state) {
+        const auto outcome = runOnCpu(*plan, options);
+        if (!outcome) {
+            state.SkipWithError(describe(outcome.error()).c_str());
+            return;
+        }
+        state.SetIterationTime(
+            *std::min_element(outcome->stepSeconds.begin() + 1, outcome->stepSeconds.end()));
+        state.counters["loss"] = outcome->losses.back();
+        for (std::size_t device = 0; device < outcome->peak.size(); ++device)
+            state.counters["peak_MiB_" + std::to_string(device)] =
+                static_cast<double>(outcome->peak[device].count) / 1048576.0;
+    }
+}
+
+BENCHMARK_CAPTURE(cpuStep, one_device, "single", 1)
+    ->UseManualTime()
+    ->Iterations(1)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(cpuStep, data_parallel_4, "data-parallel", 4)
+    ->UseManualTime()
+    ->Iterations(1)
+    ->Unit(benchmark::kMillisecond);
+
+} // namespace
+} // namespace planloom::bench

@@ -1,0 +1,165 @@
+// Writes the small valid files that fuzzing starts from: make_seeds FOLDER, a folder below it for each
+// target.
+
+#include "engine/frontend/training.h"
+#include "engine/frontend/zoo.h"
+#include "engine/lowering/execution_plan_json.h"
+#include "engine/lowering/lower.h"
+#include "engine/plan/complete.h"
+#include "engine/plan/gallery.h"
+#include "engine/plan/table_json.h"
+#include "engine/plan/table_text.h"
+#include "engine/runtime/npz.h"
+#include "sessions/session_file.h"
+
+#include "tests/engine/frontend/onnx_file.h"
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <string_view>
+
+using namespace planloom;
+namespace fs = std::filesystem;
+
+namespace {
+
+void write(const fs::path &path, std::string_view bytes)
+{
+    fs::create_directories(path.parent_path());
+    std::ofstream(path, std::ios::binary | std::ios::trunc)
+        .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+}
+
+std::string_view asText(const std::vector<std::byte> &bytes)
+{
+    return {reinterpret_cast<const char *>(bytes.data()), bytes.size()};
+}
+
+/// An exported fully connected layer, a block of attention, and shape arithmetic.
+void writeModels(const fs::path &folder)
+{
+    using testing_support::OnnxFile;
+    OnnxFile linear;
+    linear.input("x", {4, 6}).weight("w", {5, 6}).weight("b", {5}).output("y");
+    linear.node("Gemm", {"x", "w", "b"}, {"h"}, "/fc/Gemm").set("transB", 1);
+    linear.node("Relu", {"h"}, {"y"}, "/fc/Relu");
+    write(folder / "linear.onnx", linear.bytes());
+
+    OnnxFile attention(13);
+    attention.input("x", {2, 4, 8})
+        .weight("wq", {8, 8})
+        .weight("wk", {8, 8})
+        .weight("scale", {1})
+        .output("y");
+    attention.node("MatMul", {"x", "wq"}, {"q"}, "/h.0/attn/q/MatMul");
+    attention.node("MatMul", {"x", "wk"}, {"k"}, "/h.0/attn/k/MatMul");
+    attention.node("Transpose", {"k"}, {"kt"}).set("perm", std::vector<std::int64_t>{0, 2, 1});
+    attention.node("MatMul", {"q", "kt"}, {"s"});
+    attention.node("Mul", {"s", "scale"}, {"scaled"});
+    attention.node("Softmax", {"scaled"}, {"p"}).set("axis", -1);
+    attention.node("MatMul", {"p", "x"}, {"y"});
+    write(folder / "attention.onnx", attention.bytes());
+
+    OnnxFile shapes(11);
+    shapes.input("x", {2, 6}).list("minus", {-1}).list("first", {0}).output("y");
+    shapes.node("Shape", {"x"}, {"shape"});
+    shapes.node("Gather", {"shape", "first"}, {"rows"}).set("axis", 0);
+    shapes.node("Concat", {"rows", "minus"}, {"target"}).set("axis", 0);
+    shapes.node("Reshape", {"x", "target"}, {"r"});
+    shapes.node("ReduceMean", {"r"}, {"m"}).set("axes", std::vector<std::int64_t>{1}).set("keepdims", 1);
+    shapes.node("Sub", {"r", "m"}, {"y"});
+    write(folder / "shapes.onnx", shapes.bytes());
+
+    OnnxFile convolution(12);
+    convolution.input("x", {1, 2, 6, 6}).weight("w", {3, 2, 3, 3}).output("y");
+    convolution.node("Conv", {"x", "w"}, {"c"}).set("pads", std::vector<std::int64_t>{1, 1, 1, 1});
+    convolution.node("MaxPool", {"c"}, {"y"}).set("kernel_shape", std::vector<std::int64_t>{2, 2});
+    write(folder / "convolution.onnx", convolution.bytes());
+}
+
+Result<void> writePlansAndTables(const fs::path &root)
+{
+    struct Sample {
+        const char *name;
+        const char *model;
+        const char *gallery;
+        int devices;
+    };
+    const Sample samples[]{{"single", "zoo:mlp?layers=1&hidden=2&batch=2", "single", 1},
+        {"data", "zoo:mlp?layers=1&hidden=2&batch=2", "data-parallel", 2},
+        {"tensor", "zoo:mlp?layers=2&hidden=4&batch=2", "tensor-parallel", 2},
+        {"pipeline", "zoo:mlp?layers=2&hidden=2&batch=2", "pipeline:micro-batches=2", 2}};
+    for (const Sample &sample : samples) {
+        TRY(const auto forward, buildZooModel(sample.model));
+        TRY(auto step, buildTrainingStep(forward));
+        const auto graph = std::make_shared<const Graph>(std::move(step));
+        TRY(const auto table, galleryTable(sample.gallery, graph, sample.devices));
+        TRY(const auto completion, completePlan(graph, sample.devices, table));
+        if (const auto error = firstError(completion))
+            return *error;
+        TRY(const auto cluster, clusterNamed("cpu:" + std::to_string(sample.devices)));
+        TRY(const auto plan, lower(completion.plan, cluster));
+        write(root / "execution_plan" / (std::string(sample.name) + ".json"), toJson(plan));
+        write(root / "table" / (std::string(sample.name) + ".txt"), print(table));
+        write(root / "table" / (std::string(sample.name) + ".json"), tableToJson(table));
+    }
+    write(root / "table" / "rules.txt",
+        "mesh dp=2 pp=2 tp=2\nmicro-batches 4\nsplit name:*.attn.c_attn & !in:h.0 : out0.-1 over tp # a "
+        "note\n"
+        "split set{a b} : m into 3,5 then value by 2\nreplicate kind:LayerNorm | kind:Gelu : by 2 over tp\n"
+        "coshard in:h.0.mlp : n by 4\nplace layer:0-5 : pp=0\nplace name:\"a b\" : devices 0,1,1,2\n"
+        "order name:a before name:b at -2\nschedule 1f1b\nstage layer:0-5 : 0\nrecompute layer:* per layer\n"
+        "zero1 weight:* over dp\noff split all : \"batch\" by 2  @gesture\n");
+    return {};
+}
+
+Result<void> writeArrays(const fs::path &folder)
+{
+    TensorData floats;
+    floats.type = {DataType::Float32, {2, 3}};
+    floats.bytes.resize(24);
+    TensorData integers;
+    integers.type = {DataType::Int64, {2}};
+    integers.bytes.resize(16);
+    write(folder / "array.npy", asText(formatNpy(floats)));
+    TRY(const auto archive, formatNpz({{"in.x", floats}, {"labels", integers}}));
+    write(folder / "arrays.npz", asText(archive));
+    return {};
+}
+
+Result<void> writeSession(const fs::path &folder)
+{
+    fs::create_directories(folder);
+    SessionData data;
+    data.model.source = "zoo:mlp?layers=2";
+    data.model.options["loss"] = "loss";
+    data.cluster.name = "cpu";
+    data.cluster.deviceCount = 2;
+    data.tableText = "split all : batch by 2\n";
+    data.view["theme"] = "dark";
+    fs::remove(folder / "mlp.planloom");
+    return saveSession(folder / "mlp.planloom", data);
+}
+
+} // namespace
+
+int main(int argc, char **argv)
+{
+    if (argc != 2) {
+        std::fputs("make_seeds FOLDER: writes the files that fuzzing starts from\n", stderr);
+        return 2;
+    }
+    const fs::path root = argv[1];
+    writeModels(root / "import_onnx");
+    for (const auto &done :
+        {writePlansAndTables(root), writeArrays(root / "npz"), writeSession(root / "session")}) {
+        if (!done) {
+            std::fprintf(stderr, "make_seeds: %s\n", describe(done.error()).c_str());
+            return 1;
+        }
+    }
+    return 0;
+}
