@@ -125,7 +125,7 @@ build()
     [[ -n $memory ]] && ((memory < jobs)) && jobs=$((memory > 0 ? memory : 1))
     # Found again wherever the tree lies: paths in what ccache keeps are relative.
     export CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1
-    if ! ninja -C "$folder" -j "$jobs" "$@" 2>&1 | tee "$folder/build.log" | showProgress; then
+    if ! NINJA_STATUS='[%f/%t] ' ninja -C "$folder" -j "$jobs" "$@" 2>&1 | tee "$folder/build.log" | showProgress; then
         # What failed first, with what the compiler said of it.
         awk '/^FAILED:/ { ++failed } failed == 1 && ++line <= 40' "$folder/build.log" >&2
         grep -q '^FAILED:' "$folder/build.log" || tail -n 15 "$folder/build.log" >&2
