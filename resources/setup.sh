@@ -56,7 +56,7 @@ installPackages()
             "Have them installed by: apt-get install ${missing[*]}"
         asRoot=(sudo)
     fi
-    say "$why needs ${#missing[@]} Debian packages that are missing; installing: ${missing[*]}"
+    say "$why needs Debian packages that are missing; installing: ${missing[*]}"
     local log=$root/build/setup.log
     mkdir -p "$root/build"
     local apt=("${asRoot[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock::Timeout=300
