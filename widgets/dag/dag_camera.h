@@ -9,7 +9,7 @@ namespace planloom {
 
 /// From scene to widget: view = scene * scale + (x, y). No painter, no widget.
 struct DagCamera {
-    static constexpr double kLeastScale = 0.002;
+    static constexpr double kLeastScale = 0.0005;
     static constexpr double kMostScale = 4;
 
     double scale = 1;

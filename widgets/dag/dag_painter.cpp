@@ -14,7 +14,7 @@ namespace {
 
 // Zooms (scale factors) from which things are drawn.
 constexpr double kCardsFrom = 0.30; ///< Bodies with borders; below, blocks of colour.
-constexpr double kRoundFrom = 0.62; ///< Round corners, both lines of text.
+constexpr double kRoundFrom = 0.7; ///< Round corners, both lines of text.
 constexpr double kCurvesFrom = 0.22; ///< Smooth edges; below, straight lines.
 constexpr double kArrowsFrom = 0.42;
 constexpr double kPillsFrom = 0.55;
@@ -272,7 +272,8 @@ private:
         QPainterPath smooth;
         QList<QLineF> lines;
         QPainterPath arrows;
-        const double shortest = 1.5 / m_scale;
+        arrows.setFillRule(Qt::WindingFill);
+        const double shortest = (m_scale < 0.05 ? 5 : 1.5) / m_scale;
         for (const auto &path : m_scene.paths) {
             if (!path.bounds.intersects(m_window) || path.bounds.height < shortest)
                 continue;
@@ -308,6 +309,7 @@ private:
     {
         QPainterPath smooth;
         QPainterPath arrows;
+        arrows.setFillRule(Qt::WindingFill);
         for (const auto *path : strong) {
             addCurve(smooth, *path);
             if (m_scale >= kArrowsFrom)
@@ -362,7 +364,7 @@ private:
 
     void addArrow(QPainterPath &out, const ScenePath &path) const
     {
-        if (path.target < 0)
+        if (path.target < 0 || m_visible.at(path.target).frame)
             return;
         const QPointF tip = point(path.end - 1);
         const double size = 4.5 * std::min(m_scale, 1.5);
@@ -423,7 +425,7 @@ private:
     {
         SceneRect rect = m_scene.rects[at(box)];
         const auto &text = m_scene.texts[at(box)];
-        if (text.twin || text.step)
+        if ((text.twin || text.step) && m_scale >= kDetailFrom)
             rect.width -= DagMetrics::kTwinWidth;
         return rect;
     }
@@ -436,8 +438,9 @@ private:
         const QColor main = QColor::fromRgb(colours.main());
         const bool op = isOperator(box);
         const QColor border = mixed(m_palette.border, main, 0.35);
-        const QColor fill = op ? mixed(m_palette.surface, main, m_palette.dark ? 0.16 : 0.10)
-                               : mixed(m_palette.surfaceRaised, main, m_palette.dark ? 0.14 : 0.08);
+        // A scale is read from the whole card, categories from its bar.
+        const double tint = m_paint.colours.scale ? 0.6 : m_palette.dark ? 0.16 : 0.10;
+        const QColor fill = mixed(op ? m_palette.surface : m_palette.surfaceRaised, main, tint);
         const double radius = round ? 4 * m_scale : 0;
         m_painter.setPen(QPen(border, round ? 1 : 0));
         if (!op && isStack(box)) {
@@ -537,7 +540,7 @@ private:
         const double size = DagMetrics::kTitleSize * m_scale / DagMetrics::kMiddleShare;
         middle.setPixelSize(std::max(1, static_cast<int>(std::floor(size + 0.05))));
         middle.setBold(true);
-        if (middle.pixelSize() < 7)
+        if (middle.pixelSize() < 6)
             return;
         m_painter.setFont(middle);
         m_painter.setPen(m_palette.text);
@@ -547,7 +550,7 @@ private:
             const auto &rect = m_scene.rects[at(box)];
             m_painter.drawText(QPointF(m_paint.camera.viewX(rect.x) + left,
                                    m_paint.camera.viewY(rect.y + rect.height / 2) + down),
-                m_paint.labels.shortTitles[at(box)]);
+                (m_scale >= kDetailFrom ? m_paint.labels.shortTitles : m_paint.labels.farTitles)[at(box)]);
         }
     }
 

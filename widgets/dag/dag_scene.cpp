@@ -388,7 +388,7 @@ LayoutEngine layeredEngine(LayoutCache &cache, std::stop_token stop)
         const LayoutKey key = keyOf(graph);
         auto layout = cache.find(key);
         if (!layout) {
-            layout = std::make_shared<const LayeredLayout>(layeredLayout(graph, stop));
+            layout = std::make_shared<const LayeredLayout>(wrapped(graph, layeredLayout(graph, stop)));
             if (!stop.stop_requested())
                 cache.insert(key, layout);
         }

@@ -65,6 +65,7 @@ DagLabels labelsOf(const VisibleGraph &visible, const DagScene &scene, const Fon
     labels.titles.reserve(scene.texts.size());
     labels.subtitles.reserve(scene.texts.size());
     labels.shortTitles.reserve(scene.texts.size());
+    labels.farTitles.reserve(scene.texts.size());
     for (std::size_t box = 0; box < scene.texts.size(); ++box) {
         const auto &text = scene.texts[box];
         const auto title = QString::fromStdString(text.title);
@@ -75,6 +76,8 @@ DagLabels labelsOf(const VisibleGraph &visible, const DagScene &scene, const Fon
         labels.titles.push_back(table.elided(title, true, room + 0.5));
         labels.subtitles.push_back(table.elided(subtitle, false, room + 0.5));
         labels.shortTitles.push_back(table.elided(title, true, (room + 8) * DagMetrics::kMiddleShare));
+        labels.farTitles.push_back(
+            table.elided(title, true, (scene.rects[box].width - 12) * DagMetrics::kMiddleShare));
     }
     return labels;
 }

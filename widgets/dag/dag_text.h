@@ -36,8 +36,9 @@ TextMeasure measureWith(std::shared_ptr<const FontTable> table);
 struct DagLabels {
     std::vector<QString> titles{};
     std::vector<QString> subtitles{};
-    std::vector<QString>
-        shortTitles{}; ///< For the middle zooms, where letters are larger than their boxes allow.
+    /// For the middle zooms, where letters are larger than their boxes allow.
+    std::vector<QString> shortTitles{};
+    std::vector<QString> farTitles{}; ///< Below them, where the backward operators' column is not drawn.
 };
 DagLabels labelsOf(const VisibleGraph &visible, const DagScene &scene, const FontTable &table);
 

@@ -18,6 +18,8 @@ namespace planloom {
 namespace {
 
 constexpr double kFitMargin = 24;
+constexpr std::size_t kMostInitialBoxes = 32;
+constexpr double kLeastFirstScale = 0.6;
 constexpr double kMostFitScale = 1.25; ///< A small model is not blown up to fill the window.
 
 std::size_t at(std::int32_t index)
@@ -74,7 +76,8 @@ void DagView::setGraph(GraphSnapshot graph)
 void DagView::buildOutlineNow()
 {
     m_outline = std::make_shared<const DagOutline>(buildOutline(m_graph, m_mode));
-    m_state = initialState(*m_outline);
+    m_initialBoxes = kMostInitialBoxes;
+    m_state = initialState(*m_outline, m_initialBoxes);
     m_fitNext = true;
     m_anchor.reset();
     m_revealUnit.reset();
@@ -163,6 +166,9 @@ void DagView::takePicture(const DagPictureSnapshot &picture)
 {
     if (picture->outline != m_outline)
         return; // of a model that has gone
+    if (m_initialBoxes > 0 && openLess(*picture))
+        return;
+    m_initialBoxes = 0;
     m_picture = picture;
     m_labels = labelsOf(picture->visible, picture->scene, *m_fontTable);
     m_focused = m_focusedItem >= 0 ? picture->visible.boxOfItem(m_focusedItem) : -1;
@@ -185,6 +191,23 @@ void DagView::takePicture(const DagPictureSnapshot &picture)
     cameraMoved();
     describeForScreenReader();
     Q_EMIT pictureChanged();
+}
+
+/// The first picture of a model opens only so many groups that their names can be read.
+bool DagView::openLess(const DagPicture &picture)
+{
+    DagCamera camera;
+    camera.fit(picture.scene.bounds, width(), height(), kFitMargin, kMostFitScale);
+    while (camera.scale < kLeastFirstScale && m_initialBoxes > 1) {
+        m_initialBoxes /= 2;
+        auto state = initialState(*m_outline, m_initialBoxes);
+        if (state == m_state)
+            continue;
+        m_state = std::move(state);
+        requestLayout();
+        return true;
+    }
+    return false;
 }
 
 void DagView::applyAnchor()

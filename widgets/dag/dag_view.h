@@ -116,6 +116,7 @@ private:
     void buildOutlineNow();
     void requestLayout();
     void takePicture(const DagPictureSnapshot &picture);
+    bool openLess(const DagPicture &picture);
     void applyAnchor();
     void refreshColours();
     void refreshMarks();
@@ -157,6 +158,7 @@ private:
     DagColours m_colours;
     std::vector<std::uint8_t> m_marks;
     DagCamera m_camera;
+    std::size_t m_initialBoxes = 0; ///< How much the first picture may open; 0 once it is shown.
     bool m_fitNext = true; ///< The next picture is shown whole.
     bool m_fitted = false; ///< All is shown, and stays so when the window's size changes.
     std::optional<Anchor> m_anchor;

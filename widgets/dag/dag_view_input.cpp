@@ -606,8 +606,9 @@ void DagView::showOperator(OperatorId op)
     // open.
     bool changed = false;
     std::int32_t shown = unit;
-    const auto isMatch
-        = [this](std::int32_t wanted) { return std::binary_search(m_matches.begin(), m_matches.end(), wanted); };
+    const auto isMatch = [this](std::int32_t wanted) {
+        return std::binary_search(m_matches.begin(), m_matches.end(), wanted);
+    };
     for (bool again = true; again;) {
         again = false;
         for (const auto item : m_outline->pathTo(m_outline->units[at(shown)].item)) {
@@ -617,7 +618,8 @@ void DagView::showOperator(OperatorId op)
             if (around.kind == OutlineItem::Kind::Stack && !m_state.unstacked.contains(item)) {
                 const std::int32_t stride = m_outline->at(around.children.front()).end - around.begin;
                 const std::int32_t same = around.begin + (shown - around.begin) % stride;
-                // A search that names this very copy, and not the one that stands for all, wants to see this one.
+                // A search that names this very copy, and not the one that stands for all, wants to see this
+                // one.
                 if (same != shown && isMatch(shown) && !isMatch(same)) {
                     m_state.unstacked.insert(item);
                     changed = true;

@@ -358,6 +358,8 @@ private:
     /// Bends, and ports, which have no height.
     bool isThin(std::int32_t v) const { return isBend(v) || m_graph.nodes[at(v)].height == 0; }
     double widthOf(std::int32_t v) const { return isBend(v) ? 0 : m_graph.nodes[at(v)].width; }
+    /// A frame: two of them stand middle under middle, whatever their ports, or a chain of them would drift.
+    bool isWide(std::int32_t v) const { return widthOf(v) > 260; }
     double separation(std::int32_t a, std::int32_t b) const
     {
         const double gap = isThin(a) || isThin(b) ? m_graph.bendGap : m_graph.nodeGap;
@@ -534,7 +536,9 @@ private:
             double weight = 0;
             const auto gather = [&](const Link *link, const Link *last) {
                 for (; link != last; ++link) {
-                    sum += link->weight * (m_x[at(link->other)] + link->otherOffset - link->ownOffset);
+                    sum += link->weight
+                        * (m_x[at(link->other)]
+                            + (isWide(v) && isWide(link->other) ? 0 : link->otherOffset - link->ownOffset));
                     weight += link->weight;
                 }
             };
@@ -709,6 +713,85 @@ LayeredLayout routedLayout(const LayeredGraph &graph, std::vector<LayoutPoint> c
         layout.width += shift;
     }
     layout.centres = std::move(centres);
+    return layout;
+}
+
+LayeredLayout wrapped(const LayeredGraph &graph, LayeredLayout layout)
+{
+    constexpr double kTall = 5000; // below this a scroll is better than a break
+    constexpr double kAspect = 1.6; // width to height, as of a window
+    if (layout.height < kTall || layout.height < 3 * layout.width)
+        return layout;
+    struct Extent {
+        double low = std::numeric_limits<double>::max();
+        double high = std::numeric_limits<double>::lowest();
+        void add(double from, double to)
+        {
+            low = std::min(low, from);
+            high = std::max(high, to);
+        }
+    };
+    std::int32_t deepest = 0;
+    for (const auto r : layout.ranks)
+        deepest = std::max(deepest, r);
+    std::vector<Extent> heights(at(deepest + 1));
+    for (std::size_t v = 0; v < graph.nodes.size(); ++v) {
+        const double half = graph.nodes[v].height / 2;
+        heights[at(layout.ranks[v])].add(layout.centres[v].y - half, layout.centres[v].y + half);
+    }
+    // A rank that is much of the whole would leave its column, or its neighbours', mostly empty.
+    for (const auto &rank : heights) {
+        if (rank.high - rank.low > 0.17 * layout.height)
+            return layout;
+    }
+    const double columnGap = 3 * graph.nodeGap;
+    const double columns = std::ceil(std::sqrt(kAspect * layout.height / (layout.width + columnGap)));
+    const double columnHeight = layout.height / columns;
+    // Whole ranks, until a column is full.
+    std::vector<std::int32_t> columnOf(at(deepest + 1), 0);
+    std::vector<double> columnTop{0};
+    for (std::int32_t r = 1; r <= deepest; ++r) {
+        const double middle = (heights[at(r)].low + heights[at(r)].high) / 2;
+        const bool lastPorts = r == deepest && heights[at(r)].low == heights[at(r)].high;
+        if (middle > columnTop.back() + columnHeight && !lastPorts)
+            columnTop.push_back(heights[at(r)].low);
+        columnOf[at(r)] = static_cast<std::int32_t>(columnTop.size()) - 1;
+    }
+    std::vector<Extent> widths(columnTop.size());
+    for (std::size_t v = 0; v < graph.nodes.size(); ++v) {
+        const double half = graph.nodes[v].width / 2;
+        widths[at(columnOf[at(layout.ranks[v])])].add(layout.centres[v].x - half, layout.centres[v].x + half);
+    }
+    for (std::size_t e = 0; e < graph.edges.size(); ++e) {
+        auto &route = layout.routes[e];
+        const auto from = columnOf[at(layout.ranks[at(graph.edges[e].from)])];
+        const auto to = columnOf[at(layout.ranks[at(graph.edges[e].to)])];
+        if (route.kind == EdgeRoute::Routed && from != to)
+            route = {.kind = EdgeRoute::Stub, .points = {}};
+        for (const auto &point : route.points)
+            widths[at(from)].add(point.x, point.x);
+    }
+    std::vector<double> shift(columnTop.size());
+    double x = 0;
+    for (std::size_t c = 0; c < columnTop.size(); ++c) {
+        shift[c] = x - widths[c].low;
+        x += widths[c].high - widths[c].low + columnGap;
+    }
+    layout.width = x - columnGap;
+    layout.height = 0;
+    for (std::size_t v = 0; v < graph.nodes.size(); ++v) {
+        const auto c = at(columnOf[at(layout.ranks[v])]);
+        layout.centres[v].x += shift[c];
+        layout.centres[v].y -= columnTop[c];
+        layout.height = std::max(layout.height, layout.centres[v].y + graph.nodes[v].height / 2);
+    }
+    for (std::size_t e = 0; e < graph.edges.size(); ++e) {
+        const auto c = at(columnOf[at(layout.ranks[at(graph.edges[e].from)])]);
+        for (auto &point : layout.routes[e].points) {
+            point.x += shift[c];
+            point.y -= columnTop[c];
+        }
+    }
     return layout;
 }
 

@@ -30,7 +30,7 @@ struct LayeredGraph {
     std::vector<LayeredNode> nodes{};
     std::vector<LayeredEdge> edges{};
     double nodeGap = 22; ///< Between boxes of a rank.
-    double rankGap = 34; ///< Between ranks.
+    double rankGap = 28; ///< Between ranks.
     double bendGap = 10; ///< Between an edge that passes a rank and its neighbours.
     std::int32_t longestSpan = 8; ///< Edges over more ranks are not routed: they become stubs.
     friend bool operator==(const LayeredGraph &, const LayeredGraph &) = default;
@@ -80,6 +80,10 @@ LayeredLayout layeredLayout(const LayeredGraph &graph, std::stop_token stop = {}
 /// Ranks, routes and bounds for boxes that another engine has placed (`centres`, any origin). Boxes whose
 /// vertical extents overlap share a rank; an edge passes a rank in the gap nearest to its straight line.
 LayeredLayout routedLayout(const LayeredGraph &graph, std::vector<LayoutPoint> centres);
+
+/// Breaks a layout that is long and narrow (a deep chain) into columns side by side, read like a page; edges
+/// from one column to another become stubs. Others are returned as they are.
+LayeredLayout wrapped(const LayeredGraph &graph, LayeredLayout layout);
 
 /// Number of pairs of routed edges that cross between neighbouring ranks. For tests and comparisons; O(e log
 /// e).

@@ -173,7 +173,8 @@ void LayoutService::readHelper()
             continue;
         auto &[key, graph] = m_queue.front();
         if (answer->failure.empty() && answer->centres.size() == graph.nodes.size()) {
-            m_cache->insert(key, std::make_shared<const LayeredLayout>(routedLayout(graph, answer->centres)));
+            m_cache->insert(key,
+                std::make_shared<const LayeredLayout>(wrapped(graph, routedLayout(graph, answer->centres))));
             ++m_answers;
             m_failuresInRow = 0;
         } else {

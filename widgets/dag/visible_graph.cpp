@@ -299,7 +299,17 @@ DagState initialState(const DagOutline &outline, std::size_t most)
     DagState state;
     state.open.insert(0);
     std::size_t showing = outline.at(0).children.size();
-    std::deque<std::int32_t> waiting(outline.at(0).children.begin(), outline.at(0).children.end());
+    std::deque<std::int32_t> waiting;
+    // Stacks before groups: what repeats is what a model is about.
+    const auto queue = [&](const std::vector<std::int32_t> &children) {
+        for (const bool stacks : {true, false}) {
+            for (const auto child : children) {
+                if ((outline.at(child).kind == OutlineItem::Kind::Stack) == stacks)
+                    waiting.push_back(child);
+            }
+        }
+    };
+    queue(outline.at(0).children);
     while (!waiting.empty()) {
         const std::int32_t item = waiting.front();
         waiting.pop_front();
@@ -313,7 +323,7 @@ DagState initialState(const DagOutline &outline, std::size_t most)
             continue;
         showing += inner.size() - 1;
         state.open.insert(item);
-        waiting.insert(waiting.end(), inner.begin(), inner.end());
+        queue(inner);
     }
     return state;
 }

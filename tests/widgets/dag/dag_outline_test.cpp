@@ -146,9 +146,9 @@ TEST(DagOutline, LongListsAreCutIntoGroups)
         auto &op = graph.operators[static_cast<std::size_t>(i)];
         op.name = "op" + std::to_string(i);
         op.kind = OperatorKind::Relu;
-        op.scope = ScopeId {0};
-        op.inputs = {TensorId {i}};
-        op.outputs = {TensorId {i + 1}};
+        op.scope = ScopeId{0};
+        op.inputs = {TensorId{i}};
+        op.outputs = {TensorId{i + 1}};
     }
     const auto outline = buildOutline(std::make_shared<const Graph>(graph), DagMode::Folded);
     expectSound(outline);
@@ -161,14 +161,14 @@ TEST(DagOutline, ScopesNestedWithoutEndAreCutOff)
     Graph graph;
     graph.tensors.resize(3);
     for (std::int32_t depth = 0; depth < 20000; ++depth)
-        graph.scopes.push_back({.name = "s", .parent = ScopeId {depth}});
+        graph.scopes.push_back({.name = "s", .parent = ScopeId{depth}});
     for (std::int32_t i = 0; i < 2; ++i) {
         Operator op;
         op.name = "op" + std::to_string(i);
         op.kind = OperatorKind::Relu;
-        op.scope = ScopeId {20000};
-        op.inputs = {TensorId {i}};
-        op.outputs = {TensorId {i + 1}};
+        op.scope = ScopeId{20000};
+        op.inputs = {TensorId{i}};
+        op.outputs = {TensorId{i + 1}};
         graph.operators.push_back(op);
     }
     expectSound(buildOutline(std::make_shared<const Graph>(graph), DagMode::Folded));

@@ -13,7 +13,7 @@ namespace {
 LayeredGraph boxes(int count)
 {
     LayeredGraph graph;
-    graph.nodes.assign(static_cast<std::size_t>(count), LayeredNode {.width = 100, .height = 30});
+    graph.nodes.assign(static_cast<std::size_t>(count), LayeredNode{.width = 100, .height = 30});
     return graph;
 }
 
@@ -92,7 +92,7 @@ TEST(LayeredLayout, OfNothingAndOfOneBox)
 {
     expectSound({}, layeredLayout({}));
     const auto one = layeredLayout(boxes(1));
-    EXPECT_EQ(one.centres, (std::vector<LayoutPoint> {{50, 15}}));
+    EXPECT_EQ(one.centres, (std::vector<LayoutPoint>{{50, 15}}));
     EXPECT_EQ(one.width, 100);
     EXPECT_EQ(one.height, 30);
 }
@@ -160,7 +160,7 @@ TEST(LayeredLayout, CyclesAreBroken)
     graph.edges = {{0, 1}, {1, 2}, {2, 0}, {1, 1}};
     const auto layout = layeredLayout(graph);
     expectSound(graph, layout);
-    EXPECT_EQ(layout.ranks, (std::vector<std::int32_t> {0, 1, 2}));
+    EXPECT_EQ(layout.ranks, (std::vector<std::int32_t>{0, 1, 2}));
     EXPECT_EQ(layout.routes[2].kind, EdgeRoute::Stub);
     EXPECT_EQ(layout.routes[3].kind, EdgeRoute::Loop);
 }
@@ -242,7 +242,7 @@ TEST(RoutedLayout, KeepsForeignPositionsAndFindsGaps)
     graph.edges = {{0, 1}, {1, 2}, {2, 3}, {0, 3}, {3, 0}};
     const auto layout = routedLayout(graph, {{0, 0}, {0, 60}, {0, 120}, {0, 180}});
     expectSound(graph, layout);
-    EXPECT_EQ(layout.ranks, (std::vector<std::int32_t> {0, 1, 2, 3}));
+    EXPECT_EQ(layout.ranks, (std::vector<std::int32_t>{0, 1, 2, 3}));
     ASSERT_EQ(layout.routes[3].points.size(), 8U);
     EXPECT_GT(std::abs(layout.routes[3].points[2].x - layout.centres[1].x), 50);
     EXPECT_EQ(layout.routes[4].kind, EdgeRoute::Stub);
