@@ -1,0 +1,138 @@
+// planloom: opens the designer's window on what the command line names.
+
+#include <QtCore/QCoreApplication>
+#include <QtCore/QElapsedTimer>
+#include <QtCore/QFileInfo>
+#include <QtCore/QTimer>
+#include <QtGui/QPixmap>
+#include <QtWidgets/QApplication>
+
+#include "options.h"
+#include "widgets/main/application_style.h"
+#include "widgets/main/main_window.h"
+
+#include <iostream>
+#include <map>
+
+namespace {
+
+using namespace planloom;
+
+constexpr int kPollMilliseconds = 50;
+constexpr int kSettledPolls = 6; ///< A picture is taken once nothing has changed for so long.
+constexpr qint64 kScreenshotLimit = 180'000; ///< ms
+
+constexpr int kExitFailed = 1;
+constexpr int kExitUsage = 2;
+
+int usageError(const Error &error)
+{
+    std::cerr << "planloom: " << describe(error) << "\n";
+    return kExitUsage;
+}
+
+Result<void> openAsked(MainWindow &window, const DesktopOptions &options)
+{
+    Workspace &workspace = window.workspace();
+    const std::string cluster = options.cluster.isEmpty() ? workspace.cluster() : options.cluster.toStdString();
+    if (!options.sample.isEmpty()) {
+        TRY(Sample sample, sampleNamed(options.sample.toStdString()));
+        if (!options.cluster.isEmpty())
+            sample.cluster = cluster;
+        if (options.devices > 0)
+            sample.devices = options.devices;
+        if (!options.gallery.isEmpty())
+            sample.gallery = options.gallery.toStdString();
+        window.openSample(sample);
+        return {};
+    }
+    if (options.open.isEmpty())
+        return {};
+    if (looksLikeSession(options.open.toStdString())) {
+        workspace.openSession(options.open);
+        return {};
+    }
+    const int devices = options.devices > 0 ? options.devices : 4;
+    workspace.openWith({options.open.toStdString(), {}, {}}, cluster, devices,
+        options.gallery.isEmpty() ? "single" : options.gallery.toStdString());
+    return {};
+}
+
+/// Takes the picture once the window has come to rest.
+void takeScreenshot(MainWindow &window, const QString &path)
+{
+    auto *timer = new QTimer(&window);
+    auto *clock = new QElapsedTimer;
+    clock->start();
+    QObject::connect(timer, &QObject::destroyed, [clock] { delete clock; });
+    timer->setInterval(kPollMilliseconds);
+    QObject::connect(timer, &QTimer::timeout, &window, [&window, timer, clock, path, quiet = 0]() mutable {
+        quiet = window.isSettled() ? quiet + 1 : 0;
+        const bool late = clock->elapsed() > kScreenshotLimit;
+        if (quiet < kSettledPolls && !late)
+            return;
+        timer->stop();
+        const bool written = window.grab().save(path, "PNG");
+        if (!written)
+            std::cerr << "planloom: the picture " << path.toStdString() << " could not be written\n";
+        if (late)
+            std::cerr << "planloom: the plan was not ready in time\n";
+        QCoreApplication::exit(written && !late ? 0 : kExitFailed);
+    });
+    timer->start();
+}
+
+} // namespace
+
+int main(int argc, char **argv)
+{
+    QApplication application(argc, argv);
+    QApplication::setApplicationName(QStringLiteral("planloom"));
+    QApplication::setApplicationDisplayName(QStringLiteral("Planloom"));
+    QApplication::setApplicationVersion(QStringLiteral(PLANLOOM_VERSION));
+    const auto options = desktopOptions(QCoreApplication::arguments());
+    if (!options)
+        return usageError(options.error());
+    if (options->help) {
+        std::cout << desktopUsage().toStdString();
+        return 0;
+    }
+    if (options->version) {
+        std::cout << "planloom " PLANLOOM_VERSION "\n";
+        return 0;
+    }
+    applyTheme(application,
+        options->theme.isEmpty() ? desktopIsDark(application) : options->theme == QLatin1String("dark"));
+
+    MainWindow window;
+    const QString helper = QCoreApplication::applicationDirPath() + QStringLiteral("/planloom-layout");
+    if (QFileInfo(helper).isExecutable())
+        window.setLayoutHelper(helper);
+    if (options->size.isValid())
+        window.resize(options->size);
+    static const std::map<QString, TimelineColouring> kColourings{
+        {QStringLiteral("direction"), TimelineColouring::Direction},
+        {QStringLiteral("micro-batch"), TimelineColouring::MicroBatch},
+        {QStringLiteral("stage"), TimelineColouring::Stage}, {QStringLiteral("device"), TimelineColouring::Device},
+        {QStringLiteral("kind"), TimelineColouring::Kind}, {QStringLiteral("time"), TimelineColouring::Time}};
+    if (!options->colourBy.isEmpty()) {
+        const auto colouring = kColourings.find(options->colourBy);
+        if (colouring == kColourings.end()) {
+            return usageError({ErrorCode::InvalidInput,
+                "--colour-by does not know \"" + options->colourBy.toStdString() + "\"", "see planloom --help"});
+        }
+        window.setColouring(colouring->second);
+    }
+    if (!options->screenshot.isEmpty()) {
+        QObject::connect(&window.workspace(), &Workspace::problem, &window, [](const Error &error) {
+            std::cerr << "planloom: " << describe(error) << "\n";
+            QCoreApplication::exit(kExitUsage);
+        });
+    }
+    window.show();
+    if (const auto opened = openAsked(window, *options); !opened)
+        return usageError(opened.error());
+    if (!options->screenshot.isEmpty())
+        takeScreenshot(window, options->screenshot);
+    return QApplication::exec();
+}

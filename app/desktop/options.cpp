@@ -1,0 +1,102 @@
+#include "options.h"
+
+namespace planloom {
+
+namespace {
+
+Error wrong(const QString &message)
+{
+    return {ErrorCode::InvalidInput, message.toStdString(), "see planloom --help"};
+}
+
+Result<QSize> sizeFrom(const QString &text)
+{
+    const QStringList parts = text.split(QLatin1Char('x'));
+    bool wide = false;
+    bool high = false;
+    const QSize size = parts.size() == 2 ? QSize(parts[0].toInt(&wide), parts[1].toInt(&high)) : QSize();
+    if (!wide || !high || size.width() < 200 || size.height() < 200 || size.width() > 16384 || size.height() > 16384)
+        return wrong(QStringLiteral("--size takes WIDTHxHEIGHT from 200 to 16384, not \"%1\"").arg(text));
+    return size;
+}
+
+} // namespace
+
+QString desktopUsage()
+{
+    return QStringLiteral(
+        "planloom [FILE | zoo:NAME?key=value&...] [options]\n"
+        "\n"
+        "FILE is an .onnx model or a session. Without one, the window shows its start page.\n"
+        "\n"
+        "  --session FILE      open this session\n"
+        "  --sample NAME       open a bundled session: gpt2, mlp, llama, resnet, t5, evoformer\n"
+        "  --gallery SPEC      start from the rows of a gallery plan: 3d:dp=1,tp=2,pp=2\n"
+        "  --devices N         number of devices\n"
+        "  --cluster NAME      profile of the devices: dgx-a100\n"
+        "  --theme light|dark  default: as the desktop\n"
+        "  --colour-by WHAT    direction, micro-batch, stage, device, kind or time\n"
+        "  --screenshot PNG    open, wait for the plan, save a picture of the window, and quit\n"
+        "  --size WxH          size of the window\n"
+        "  --help, --version\n");
+}
+
+Result<DesktopOptions> desktopOptions(const QStringList &arguments)
+{
+    DesktopOptions options;
+    for (qsizetype i = 1; i < arguments.size(); ++i) {
+        QString name = arguments[i];
+        if (!name.startsWith(QLatin1String("--"))) {
+            if (!options.open.isEmpty())
+                return wrong(QStringLiteral("one file can be opened, not \"%1\" too").arg(name));
+            options.open = name;
+            continue;
+        }
+        if (name == QLatin1String("--help")) {
+            options.help = true;
+            continue;
+        }
+        if (name == QLatin1String("--version")) {
+            options.version = true;
+            continue;
+        }
+        QString value;
+        if (const auto equals = name.indexOf(QLatin1Char('=')); equals > 0) {
+            value = name.mid(equals + 1);
+            name.truncate(equals);
+        } else if (i + 1 < arguments.size()) {
+            value = arguments[++i];
+        } else {
+            return wrong(QStringLiteral("%1 needs a value").arg(name));
+        }
+        if (name == QLatin1String("--session")) {
+            options.open = value;
+        } else if (name == QLatin1String("--sample")) {
+            options.sample = value;
+        } else if (name == QLatin1String("--gallery")) {
+            options.gallery = value;
+        } else if (name == QLatin1String("--cluster")) {
+            options.cluster = value;
+        } else if (name == QLatin1String("--theme")) {
+            if (value != QLatin1String("light") && value != QLatin1String("dark"))
+                return wrong(QStringLiteral("--theme takes light or dark, not \"%1\"").arg(value));
+            options.theme = value;
+        } else if (name == QLatin1String("--colour-by")) {
+            options.colourBy = value;
+        } else if (name == QLatin1String("--screenshot")) {
+            options.screenshot = value;
+        } else if (name == QLatin1String("--size")) {
+            TRY(options.size, sizeFrom(value));
+        } else if (name == QLatin1String("--devices")) {
+            bool ok = false;
+            options.devices = value.toInt(&ok);
+            if (!ok || options.devices < 1 || options.devices > 16384)
+                return wrong(QStringLiteral("--devices takes a number from 1 to 16384, not \"%1\"").arg(value));
+        } else {
+            return wrong(QStringLiteral("unknown option %1").arg(name));
+        }
+    }
+    return options;
+}
+
+} // namespace planloom

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <QtCore/QSize>
+#include <QtCore/QString>
+#include <QtCore/QStringList>
+
+#include "engine/base/result.h"
+
+namespace planloom {
+
+/// What the command line of `planloom` asks for.
+struct DesktopOptions {
+    QString open{}; ///< File or zoo name; empty for none.
+    QString sample{};
+    QString gallery{};
+    int devices = 0; ///< 0: as the session or sample has it.
+    QString cluster{};
+    QString theme{}; ///< "light", "dark", or empty for the desktop's.
+    QString colourBy{};
+    QString screenshot{}; ///< PNG to write; then the program ends.
+    QSize size{}; ///< Of the window.
+    bool help = false;
+    bool version = false;
+};
+
+/// The text of `--help`.
+QString desktopUsage();
+
+/// @return InvalidInput for unknown options and wrong values
+Result<DesktopOptions> desktopOptions(const QStringList &arguments);
+
+} // namespace planloom

@@ -1,0 +1,105 @@
+#include "widgets/main/engine_service.h"
+
+#include <QtConcurrent/QtConcurrentRun>
+
+#include <algorithm>
+
+namespace planloom {
+
+EngineService::EngineService(QObject *parent) : QObject(parent)
+{
+    m_pool.setMaxThreadCount(1);
+    m_pool.setStackSize(8u << 20); // as a main thread's: importers recurse over what files nest
+    m_timer.setSingleShot(true);
+    connect(&m_timer, &QTimer::timeout, this, &EngineService::deliver);
+    connect(&m_openWatcher, &QFutureWatcherBase::finished, this, &EngineService::takeModel);
+    connect(&m_planWatcher, &QFutureWatcherBase::resultsReadyAt, this, &EngineService::takePlans);
+}
+
+EngineService::~EngineService()
+{
+    m_openStop.request_stop();
+    m_planStop.request_stop();
+}
+
+void EngineService::stop()
+{
+    m_openStop.request_stop();
+    m_planStop.request_stop();
+    m_openWatcher.setFuture({});
+    m_planWatcher.setFuture({});
+    m_waiting.reset();
+    m_timer.stop();
+    m_opening = false;
+    m_planning = false;
+    Q_EMIT stateChanged();
+}
+
+void EngineService::open(const ModelSource &source)
+{
+    stop();
+    m_openStop = std::stop_source{};
+    m_source = source;
+    m_opening = true;
+    m_openWatcher.setFuture(QtConcurrent::run(&m_pool, [source, token = m_openStop.get_token()]() -> OpenOutcome {
+        return std::make_shared<const Result<ModelSnapshot>>(openModel(source, token));
+    }));
+    Q_EMIT stateChanged();
+}
+
+void EngineService::takeModel()
+{
+    if (!m_opening || m_openWatcher.future().resultCount() == 0)
+        return;
+    m_opening = false;
+    const OpenOutcome outcome = m_openWatcher.result();
+    Q_EMIT stateChanged();
+    if (*outcome)
+        Q_EMIT modelOpened(**outcome);
+    else if (outcome->error().code != ErrorCode::Cancelled)
+        Q_EMIT modelFailed(m_source, outcome->error());
+}
+
+std::uint64_t EngineService::plan(PlanRequest request)
+{
+    m_planStop.request_stop();
+    m_planStop = std::stop_source{};
+    m_waiting.reset();
+    request.revision = ++m_revision;
+    m_planning = true;
+    m_planWatcher.setFuture(QtConcurrent::run(&m_pool,
+        [request = std::move(request), token = m_planStop.get_token()](QPromise<PlanUpdateSnapshot> &promise) {
+            makePlan(request, token, [&promise](PlanUpdateSnapshot update) { promise.addResult(std::move(update)); });
+        }));
+    Q_EMIT stateChanged();
+    return m_revision;
+}
+
+void EngineService::takePlans(int begin, int end)
+{
+    if (begin >= end)
+        return;
+    m_waiting = m_planWatcher.resultAt(end - 1);
+    const qint64 since = m_sinceDelivery.isValid() ? m_sinceDelivery.elapsed() : kLeastMilliseconds;
+    if (since >= kLeastMilliseconds)
+        deliver();
+    else if (!m_timer.isActive())
+        m_timer.start(static_cast<int>(kLeastMilliseconds - since));
+}
+
+void EngineService::deliver()
+{
+    if (!m_waiting)
+        return;
+    const PlanUpdateSnapshot update = std::move(m_waiting);
+    m_waiting.reset();
+    m_timer.stop();
+    m_sinceDelivery.start();
+    if (update->final)
+        m_planning = false;
+    Q_EMIT planUpdated(update);
+    if (update->final)
+        Q_EMIT stateChanged();
+}
+
+} // namespace planloom

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <QtCore/QElapsedTimer>
+#include <QtCore/QFutureWatcher>
+#include <QtCore/QObject>
+#include <QtCore/QThreadPool>
+#include <QtCore/QTimer>
+
+#include "widgets/main/engine_job.h"
+
+#include <memory>
+#include <stop_token>
+
+namespace planloom {
+
+/// Runs the engine off the GUI thread: one worker, immutable snapshots in and out, the newest request wins.
+///
+/// Lives on the GUI thread and never waits there. Answers arrive in grades, at most ten a second; what is replaced by
+/// a newer request is stopped through its token and never heard of again.
+class EngineService : public QObject
+{
+    Q_OBJECT
+public:
+    static constexpr int kLeastMilliseconds = 100; ///< Between two answers to the views.
+
+    explicit EngineService(QObject *parent = nullptr);
+    ~EngineService() override;
+
+    /// Opens a model; what was being opened or planned is dropped.
+    void open(const ModelSource &source);
+    /// Plans; replaces the request before it. @return the revision that the answers will carry
+    std::uint64_t plan(PlanRequest request);
+    /// Drops everything under way.
+    void stop();
+
+    bool isOpening() const { return m_opening; }
+    bool isPlanning() const { return m_planning; }
+
+Q_SIGNALS:
+    void modelOpened(planloom::ModelSnapshot model);
+    void modelFailed(planloom::ModelSource source, planloom::Error error);
+    void planUpdated(planloom::PlanUpdateSnapshot update);
+    void stateChanged();
+
+private:
+    using OpenOutcome = std::shared_ptr<const Result<ModelSnapshot>>;
+
+    void takeModel();
+    void takePlans(int begin, int end);
+    void deliver();
+
+    QThreadPool m_pool;
+    std::stop_source m_openStop;
+    std::stop_source m_planStop;
+    QFutureWatcher<OpenOutcome> m_openWatcher;
+    QFutureWatcher<PlanUpdateSnapshot> m_planWatcher;
+    ModelSource m_source;
+    PlanUpdateSnapshot m_waiting; ///< The newest answer the views have not seen.
+    QTimer m_timer;
+    QElapsedTimer m_sinceDelivery;
+    std::uint64_t m_revision = 0;
+    bool m_opening = false;
+    bool m_planning = false;
+};
+
+} // namespace planloom
+
+Q_DECLARE_METATYPE(planloom::ModelSnapshot)
+Q_DECLARE_METATYPE(planloom::ModelSource)
+Q_DECLARE_METATYPE(planloom::PlanUpdateSnapshot)
+Q_DECLARE_METATYPE(planloom::Error)

@@ -1,0 +1,323 @@
+#include "widgets/main/inspector_text.h"
+
+#include "engine/graph/catalogue.h"
+#include "widgets/common/format.h"
+#include "widgets/timeline/timeline_layout.h"
+
+#include <QtCore/QCoreApplication>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace planloom {
+
+namespace {
+
+QString tr(const char *text)
+{
+    return QCoreApplication::translate("planloom::Inspector", text);
+}
+
+QString escaped(const std::string &text)
+{
+    return QString::fromStdString(text).toHtmlEscaped();
+}
+
+/// Rich text in sections of name and value.
+class Sheet
+{
+public:
+    explicit Sheet(const Palette &palette)
+        : m_muted(palette.textMuted.name()), m_line(palette.grid.name()), m_accent(palette.accent.name()),
+          m_error(palette.error.name())
+    {
+    }
+
+    void title(const QString &text, const QString &under)
+    {
+        m_text += QStringLiteral("<p style='margin:0 0 2px 0; font-size:large; font-weight:600'>%1</p>"
+                                 "<p style='margin:0 0 6px 0; color:%3'>%2</p>")
+                      .arg(text, under, m_muted);
+    }
+
+    void section(const QString &name)
+    {
+        close();
+        m_text += QStringLiteral("<p style='margin:10px 0 3px 0; font-weight:600; color:%2'>%1</p>"
+                                 "<table cellspacing='0' cellpadding='2' width='100%'>")
+                      .arg(name, m_accent);
+        m_open = true;
+    }
+
+    void row(const QString &name, const QString &value)
+    {
+        m_text += QStringLiteral("<tr><td style='color:%3' width='92'>%1</td><td>%2</td></tr>").arg(name, value, m_muted);
+    }
+
+    void wide(const QString &value)
+    {
+        m_text += QStringLiteral("<tr><td colspan='2'>%1</td></tr>").arg(value);
+    }
+
+    QString mono(const QString &text) const { return QStringLiteral("<code>%1</code>").arg(text); }
+    QString muted(const QString &text) const
+    {
+        return QStringLiteral("<span style='color:%2'>%1</span>").arg(text, m_muted);
+    }
+    QString wrong(const QString &text) const
+    {
+        return QStringLiteral("<span style='color:%2'>%1</span>").arg(text, m_error);
+    }
+
+    QString done()
+    {
+        close();
+        return m_text;
+    }
+
+private:
+    void close()
+    {
+        if (m_open)
+            m_text += QStringLiteral("</table>");
+        m_open = false;
+    }
+
+    QString m_text;
+    QString m_muted;
+    QString m_line;
+    QString m_accent;
+    QString m_error;
+    bool m_open = false;
+};
+
+QString typeOf(const Graph &graph, TensorId id)
+{
+    return escaped(formatType(graph.at(id).type));
+}
+
+void tensors(Sheet &sheet, const Graph &graph, const QString &name, const std::vector<TensorId> &ids)
+{
+    std::size_t slot = 0;
+    for (const TensorId id : ids) {
+        const QString label = ids.size() > 1 ? QStringLiteral("%1 %2").arg(name).arg(slot) : name;
+        ++slot;
+        if (!id.valid())
+            continue;
+        sheet.row(label,
+            QStringLiteral("%1<br>%2").arg(typeOf(graph, id), sheet.muted(escaped(elided(graph.at(id).name, 44)))));
+    }
+}
+
+std::vector<TensorType> typesOf(const Graph &graph, const std::vector<TensorId> &ids)
+{
+    std::vector<TensorType> types;
+    for (const TensorId id : ids)
+        types.push_back(id.valid() ? graph.at(id).type : TensorType{});
+    return types;
+}
+
+void dimensions(Sheet &sheet, const Operator &op)
+{
+    sheet.section(tr("Dimensions"));
+    sheet.wide(sheet.mono(escaped(toString(op.annotation))));
+    if (!op.annotationProblem.empty())
+        sheet.wide(sheet.wrong(tr("Kept whole: %1").arg(escaped(op.annotationProblem))));
+    for (const Dimension &dimension : op.annotation.dimensions) {
+        if (dimension.mark == DimensionMark::Frozen)
+            continue;
+        const QString meaning = dimension.mark == DimensionMark::Reduce
+            ? tr("%1, a split leaves partial sums")
+            : tr("%1, may be split");
+        sheet.row(sheet.mono(escaped(dimension.name)), meaning.arg(dimension.size));
+    }
+}
+
+void decision(Sheet &sheet, const PlanUpdate &update, OperatorId id)
+{
+    const Graph &graph = *update.plan->graph;
+    const Operator &op = graph.at(id);
+    const OperatorDecision &decision = update.plan->decisions[static_cast<std::size_t>(id.index)];
+    sheet.section(tr("Decision"));
+    const std::string partition = toString(op.annotation, decision.partition);
+    sheet.row(tr("op-trans"), partition.empty() ? tr("whole") : sheet.mono(escaped(partition)));
+    const std::set<DeviceId> devices(decision.devices.begin(), decision.devices.end());
+    sheet.row(tr("op-assign"),
+        QStringLiteral("%1 %2 (%3)")
+            .arg(escaped(deviceWord(update.cluster)), escaped(rangesOf(std::vector(devices.begin(), devices.end()))),
+                decision.devices.size() == 1 ? tr("1 part") : tr("%1 parts").arg(decision.devices.size())));
+    if (decision.stage.valid() && update.plan->stageCount > 1)
+        sheet.row(tr("Stage"), QString::number(decision.stage.index));
+    if (decision.recomputeGroup >= 0)
+        sheet.row(tr("Recompute"), tr("outputs are dropped and made again, group %1").arg(decision.recomputeGroup));
+    sheet.section(tr("Why?"));
+    for (const RowId row : decision.rows) {
+        const auto index = static_cast<std::size_t>(row.index);
+        if (index < update.rows.size())
+            sheet.row(tr("Line %1").arg(update.rows[index].line + 1), sheet.mono(escaped(update.rows[index].text)));
+    }
+    if (!decision.why.empty())
+        sheet.wide(escaped(decision.why));
+    if (decision.rows.empty() && decision.why.empty())
+        sheet.wide(tr("No row speaks of it; the defaults decided."));
+}
+
+/// Bytes that an operator's outputs take, whole.
+Bytes bytesOf(const Graph &graph, const std::vector<TensorId> &ids)
+{
+    Bytes bytes;
+    for (const TensorId id : ids) {
+        if (id.valid())
+            bytes.count += elementCount(graph.at(id).type.shape) * sizeOf(graph.at(id).type.dataType);
+    }
+    return bytes;
+}
+
+void cost(Sheet &sheet, const Graph &graph, const PlanUpdate *update, OperatorId id)
+{
+    const Operator &op = graph.at(id);
+    const Work work = workOf(op, typesOf(graph, op.inputs), typesOf(graph, op.outputs));
+    sheet.section(tr("Cost"));
+    sheet.row(tr("Work"), tr("%1FLOP, whole batch").arg(escaped(formatQuantity(work.flops))));
+    std::vector<TensorId> weights;
+    for (const TensorId input : op.inputs) {
+        if (input.valid() && graph.at(input).role == TensorRole::Weight)
+            weights.push_back(input);
+    }
+    if (!weights.empty())
+        sheet.row(tr("Weights"), escaped(formatBytes(bytesOf(graph, weights))));
+    sheet.row(tr("Outputs"), escaped(formatBytes(bytesOf(graph, op.outputs))));
+    if (!update || update->operatorNanoseconds.size() != graph.operators.size())
+        return;
+    const auto time = [&](OperatorId one) {
+        const auto nanoseconds = update->operatorNanoseconds[static_cast<std::size_t>(one.index)];
+        const auto &placed = update->plan->decisions[static_cast<std::size_t>(one.index)].devices;
+        const std::set<DeviceId> devices(placed.begin(), placed.end());
+        const double each = static_cast<double>(nanoseconds) * 1e-9 / static_cast<double>(std::max<std::size_t>(devices.size(), 1));
+        return tr("%1 a step on each device").arg(escaped(formatSeconds(each)));
+    };
+    sheet.row(tr("Time"), time(id));
+    if (op.mirror.valid()) {
+        sheet.row(graph.at(op.mirror).direction == Direction::Backward ? tr("Backward") : tr("Forward"),
+            time(op.mirror));
+    }
+}
+
+QString oneOperator(const Palette &palette, const OpenedModel &model, const PlanUpdate *update, OperatorId id)
+{
+    const Graph &graph = *model.graph;
+    const Operator &op = graph.at(id);
+    Sheet sheet(palette);
+    sheet.title(escaped(elided(shortName(graph, op), 36)),
+        QStringLiteral("%1 · %2<br>%3")
+            .arg(escaped(nameOf(op.kind)), nameOfDirection(op.direction).toHtmlEscaped(),
+                escaped(elided(op.name, 48))));
+    if (update && update->plan)
+        decision(sheet, *update, id);
+    dimensions(sheet, op);
+    sheet.section(tr("Tensors"));
+    tensors(sheet, graph, tr("Input"), op.inputs);
+    tensors(sheet, graph, tr("Output"), op.outputs);
+    cost(sheet, graph, update, id);
+    if (op.sources.size() > 1) {
+        sheet.section(tr("Made from %1 nodes of the file").arg(op.sources.size()));
+        for (const SourceNode &node : op.sources)
+            sheet.row(escaped(node.type), sheet.muted(escaped(elided(node.name, 40))));
+    }
+    return sheet.done();
+}
+
+QString severalOperators(
+    const Palette &palette, const OpenedModel &model, const PlanUpdate *update, const std::vector<OperatorId> &selected)
+{
+    const Graph &graph = *model.graph;
+    Sheet sheet(palette);
+    std::map<std::string, std::int64_t> kinds;
+    std::map<DeviceId, std::int64_t> devices;
+    std::int64_t nanoseconds = 0;
+    double flops = 0;
+    for (const OperatorId id : selected) {
+        const Operator &op = graph.at(id);
+        ++kinds[nameOf(op.kind)];
+        flops += workOf(op, typesOf(graph, op.inputs), typesOf(graph, op.outputs)).flops;
+        if (!update || !update->plan)
+            continue;
+        for (const DeviceId device : update->plan->decisions[static_cast<std::size_t>(id.index)].devices)
+            ++devices[device];
+        if (update->operatorNanoseconds.size() == graph.operators.size())
+            nanoseconds += update->operatorNanoseconds[static_cast<std::size_t>(id.index)];
+    }
+    sheet.title(tr("%1 operators").arg(escaped(formatCount(static_cast<std::int64_t>(selected.size())))),
+        tr("selected"));
+    sheet.section(tr("Together"));
+    sheet.row(tr("Work"), tr("%1FLOP, whole batch").arg(escaped(formatQuantity(flops))));
+    if (update && update->plan) {
+        sheet.row(tr("Time"),
+            tr("%1 a step, all devices").arg(escaped(formatSeconds(static_cast<double>(nanoseconds) * 1e-9))));
+        std::vector<DeviceId> used;
+        for (const auto &[device, count] : devices)
+            used.push_back(device);
+        sheet.row(tr("Devices"),
+            QStringLiteral("%1 %2").arg(escaped(deviceWord(update->cluster)), escaped(rangesOf(used))));
+    }
+    sheet.section(tr("Kinds"));
+    for (const auto &[kind, count] : kinds)
+        sheet.row(escaped(kind), escaped(formatCount(count)));
+    return sheet.done();
+}
+
+QString wholeModel(const Palette &palette, const OpenedModel &model, const PlanUpdate *update)
+{
+    const Graph &graph = *model.graph;
+    Sheet sheet(palette);
+    sheet.title(escaped(elided(graph.name, 36)), tr("Nothing is selected: the model as a whole"));
+    sheet.section(tr("Model"));
+    sheet.row(tr("Operators"),
+        tr("%1 forward, %2 in the step")
+            .arg(escaped(formatCount(model.forwardOperators)),
+                escaped(formatCount(static_cast<std::int64_t>(graph.operators.size())))));
+    sheet.row(tr("Parameters"), escaped(formatQuantity(static_cast<double>(model.parameters))));
+    for (const TensorId input : graph.inputs)
+        sheet.row(tr("Input"), QStringLiteral("%1<br>%2").arg(typeOf(graph, input), sheet.muted(escaped(graph.at(input).name))));
+    if (!model.remark.empty())
+        sheet.row(tr("Training"), escaped(model.remark));
+    if (update && update->scene) {
+        const TimelineSummary &summary = update->summary;
+        sheet.section(tr("Plan"));
+        sheet.row(tr("Step"), escaped(formatSeconds(summary.stepSeconds)));
+        sheet.row(tr("Peak memory"),
+            QStringLiteral("%1 / %2")
+                .arg(escaped(formatBytes(summary.largestPeak)),
+                    escaped(formatBytes({static_cast<std::int64_t>(update->cluster.device.memory.value)}))));
+        sheet.row(tr("Bubble"), QStringLiteral("%1%").arg(100 * summary.bubble, 0, 'f', 1));
+        sheet.row(tr("Sent"), tr("%1 a step, all devices").arg(escaped(formatBytes(summary.sent))));
+        sheet.row(tr("Micro-batches"), QString::number(update->plan->microBatches));
+        sheet.row(tr("Stages"), QString::number(update->plan->stageCount));
+    }
+    if (!graph.notes.empty()) {
+        sheet.section(tr("Notes of the import"));
+        for (const std::string &note : graph.notes)
+            sheet.wide(escaped(note));
+    }
+    return sheet.done();
+}
+
+} // namespace
+
+QString inspectorText(const Palette &palette, const OpenedModel &model, const PlanUpdate *update,
+    const std::vector<OperatorId> &selected)
+{
+    std::vector<OperatorId> known;
+    for (const OperatorId id : selected) {
+        if (static_cast<std::size_t>(id.index) < model.graph->operators.size())
+            known.push_back(id);
+    }
+    if (known.empty())
+        return wholeModel(palette, model, update);
+    if (known.size() == 1)
+        return oneOperator(palette, model, update, known.front());
+    return severalOperators(palette, model, update, known);
+}
+
+} // namespace planloom

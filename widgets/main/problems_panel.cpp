@@ -1,0 +1,158 @@
+#include "widgets/main/problems_panel.h"
+
+#include <QtWidgets/QHeaderView>
+#include <QtWidgets/QTableView>
+#include <QtWidgets/QVBoxLayout>
+
+namespace planloom {
+
+ProblemsModel::ProblemsModel(QObject *parent) : QAbstractTableModel(parent) { }
+
+void ProblemsModel::setProblems(std::vector<Problem> problems)
+{
+    if (problems == m_problems)
+        return;
+    beginResetModel();
+    m_problems = std::move(problems);
+    endResetModel();
+}
+
+int ProblemsModel::rowCount(const QModelIndex &parent) const
+{
+    return parent.isValid() ? 0 : static_cast<int>(m_problems.size());
+}
+
+int ProblemsModel::columnCount(const QModelIndex &parent) const
+{
+    return parent.isValid() ? 0 : ColumnCount;
+}
+
+QVariant ProblemsModel::data(const QModelIndex &index, int role) const
+{
+    if (!index.isValid() || (role != Qt::DisplayRole && role != Qt::ToolTipRole))
+        return {};
+    const Problem &problem = m_problems[static_cast<std::size_t>(index.row())];
+    if (role == Qt::ToolTipRole)
+        return QString::fromStdString(describe(problem.error));
+    switch (index.column()) {
+    case Where:
+        return problem.line >= 0 ? tr("Line %1").arg(problem.line + 1) : QString::fromStdString(problem.error.where);
+    case What:
+        return QString::fromStdString(problem.error.message);
+    case Advice:
+        return QString::fromStdString(problem.error.advice);
+    default:
+        return {};
+    }
+}
+
+QVariant ProblemsModel::headerData(int section, Qt::Orientation orientation, int role) const
+{
+    if (orientation != Qt::Horizontal || role != Qt::DisplayRole)
+        return {};
+    return section == Where ? tr("Where") : section == What ? tr("What") : tr("What helps");
+}
+
+std::vector<ProblemsModel::Problem> problemsOf(const PlanUpdate &update)
+{
+    std::vector<ProblemsModel::Problem> problems;
+    for (const Error &error : update.textErrors) {
+        const auto place = textPlaceOf(error);
+        problems.push_back({error, place ? place->line - 1 : -1});
+    }
+    for (const RowLine &row : update.rows) {
+        if (row.report.error)
+            problems.push_back({*row.report.error, row.line});
+    }
+    if (update.error)
+        problems.push_back({*update.error, -1});
+    if (update.verdict && !update.verdict->ok()) {
+        const VerifyFailure &failure = *update.verdict->failure;
+        std::string where = "device:" + std::to_string(failure.device.index);
+        if (failure.segment >= 0)
+            where += "/segment:" + std::to_string(failure.segment);
+        if (failure.instruction >= 0)
+            where += "/instruction:" + std::to_string(failure.instruction);
+        problems.push_back({{ErrorCode::CheckFailed, "the plan does not compute the model: " + failure.reason,
+                                "this is a fault of Planloom's; please report it with the session", where},
+            -1});
+    }
+    const auto cap = static_cast<std::int64_t>(update.cluster.device.memory.value);
+    if (update.scene && update.summary.largestPeak.count > cap) {
+        std::int32_t over = 0;
+        for (const DeviceSummary &device : update.summary.devices)
+            over += device.peak.count > cap ? 1 : 0;
+        problems.push_back({{ErrorCode::ResourceLimit,
+                                std::to_string(over) + " of " + std::to_string(update.summary.devices.size())
+                                    + " devices need more memory than they have",
+                                "split weights over more devices (tp, pp), recompute layers, or take more micro-batches",
+                                "memory"},
+            -1});
+    }
+    return problems;
+}
+
+ProblemsPanel::ProblemsPanel(QWidget *parent)
+    : QWidget(parent), m_model(new ProblemsModel(this)), m_table(new QTableView(this))
+{
+    m_table->setModel(m_model);
+    m_table->setFrameShape(QFrame::NoFrame);
+    m_table->setShowGrid(false);
+    m_table->setAlternatingRowColors(true);
+    m_table->setWordWrap(true);
+    m_table->setSelectionBehavior(QAbstractItemView::SelectRows);
+    m_table->setAccessibleName(tr("Problems"));
+    m_table->verticalHeader()->hide();
+    m_table->horizontalHeader()->setHighlightSections(false);
+    m_table->horizontalHeader()->setDefaultAlignment(Qt::AlignLeft | Qt::AlignVCenter);
+    m_table->horizontalHeader()->setStretchLastSection(true);
+    m_table->setColumnWidth(ProblemsModel::Where, 150);
+    m_table->setColumnWidth(ProblemsModel::What, 560);
+    auto *layout = new QVBoxLayout(this);
+    layout->setContentsMargins(0, 0, 0, 0);
+    layout->addWidget(m_table);
+    connect(m_table, &QTableView::clicked, this, [this](const QModelIndex &index) {
+        const int line = m_model->problems()[static_cast<std::size_t>(index.row())].line;
+        if (line >= 0)
+            Q_EMIT lineActivated(line);
+    });
+}
+
+void ProblemsPanel::setUpdate(const PlanUpdateSnapshot &update)
+{
+    m_update = update;
+    refresh();
+}
+
+void ProblemsPanel::addProblem(const Error &error)
+{
+    m_apart.push_back(error);
+    refresh();
+}
+
+void ProblemsPanel::clearProblems()
+{
+    m_apart.clear();
+    refresh();
+}
+
+int ProblemsPanel::count() const
+{
+    return m_model->rowCount();
+}
+
+void ProblemsPanel::refresh()
+{
+    std::vector<ProblemsModel::Problem> problems;
+    for (const Error &error : m_apart)
+        problems.push_back({error, -1});
+    if (m_update) {
+        auto more = problemsOf(*m_update);
+        problems.insert(problems.end(), more.begin(), more.end());
+    }
+    m_model->setProblems(std::move(problems));
+    m_table->resizeRowsToContents();
+    Q_EMIT countChanged(count());
+}
+
+} // namespace planloom

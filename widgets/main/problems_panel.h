@@ -1,0 +1,68 @@
+#pragma once
+
+#include <QtCore/QAbstractTableModel>
+#include <QtWidgets/QWidget>
+
+#include "widgets/main/engine_job.h"
+
+#include <vector>
+
+class QTableView;
+
+namespace planloom {
+
+/// What is wrong, one problem a row.
+class ProblemsModel : public QAbstractTableModel
+{
+    Q_OBJECT
+public:
+    enum Column { Where, What, Advice, ColumnCount };
+    struct Problem {
+        Error error{};
+        int line = -1; ///< Line of the table's text, 0-based; -1 if it is not about one.
+        friend bool operator==(const Problem &, const Problem &) = default;
+    };
+
+    explicit ProblemsModel(QObject *parent = nullptr);
+    void setProblems(std::vector<Problem> problems);
+    const std::vector<Problem> &problems() const { return m_problems; }
+
+    int rowCount(const QModelIndex &parent = {}) const override;
+    int columnCount(const QModelIndex &parent = {}) const override;
+    QVariant data(const QModelIndex &index, int role) const override;
+    QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
+
+private:
+    std::vector<Problem> m_problems;
+};
+
+/// Everything that keeps a plan from being made, or that is wrong with it, with ways out.
+std::vector<ProblemsModel::Problem> problemsOf(const PlanUpdate &update);
+
+/// The list of problems; a click leads to the place.
+class ProblemsPanel : public QWidget
+{
+    Q_OBJECT
+public:
+    explicit ProblemsPanel(QWidget *parent = nullptr);
+
+    void setUpdate(const PlanUpdateSnapshot &update);
+    /// A problem apart from plans: a file that does not open.
+    void addProblem(const Error &error);
+    void clearProblems(); ///< Those apart from plans.
+    int count() const;
+
+Q_SIGNALS:
+    void lineActivated(int line);
+    void countChanged(int count);
+
+private:
+    void refresh();
+
+    ProblemsModel *m_model;
+    QTableView *m_table;
+    std::vector<Error> m_apart;
+    PlanUpdateSnapshot m_update;
+};
+
+} // namespace planloom
