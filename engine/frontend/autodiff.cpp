@@ -232,6 +232,7 @@ private:
         tensor.name = m_tensorNames.take(loss.name + ".grad");
         tensor.type = loss.type;
         tensor.role = TensorRole::Buffer;
+        tensor.of = m_graph.loss;
         tensor.data = std::move(data);
         return addTensor(std::move(tensor));
     }

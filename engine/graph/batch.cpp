@@ -518,6 +518,7 @@ BatchInfo analyseBatch(const Graph &graph)
 BatchInfo wholeBatchInfo(const Graph &graph)
 {
     BatchInfo info;
+    info.wholeBatches = true;
     info.size = batchSize(graph);
     info.mostMicroBatches = std::numeric_limits<std::int32_t>::max();
     info.tensorRole.assign(graph.tensors.size(), BatchRole::Same);

@@ -31,6 +31,7 @@ struct BatchInfo {
     std::vector<bool> oncePerStep {};
     /// Largest number of micro-batches possible; 1 if micro-batching would change the result.
     std::int64_t mostMicroBatches = 1;
+    bool wholeBatches = false; ///< Every micro-batch is a whole batch of the model (`wholeBatchInfo`).
     std::string limitedBy {}; ///< The operator and reason behind `mostMicroBatches` where it is below `size`.
 };
 
@@ -46,8 +47,8 @@ struct BatchInfo {
 BatchInfo analyseBatch(const Graph &graph);
 
 /// Micro-batches that are whole batches of the model (gradient accumulation): nothing is cut, every micro-batch
-/// feeds the inputs anew, what depends on them is Local, and gradients of weights, like the loss, add up over the
-/// micro-batches without being divided by their number.
+/// feeds the inputs anew, what depends on them is Local, and the loss and its gradients are means over the
+/// micro-batches: each micro-batch's backward pass begins with 1 / their number.
 BatchInfo wholeBatchInfo(const Graph &graph);
 
 /// Ranges per identifier that micro-batch `microBatch` of `microBatches` gives an operator: the outer ranges

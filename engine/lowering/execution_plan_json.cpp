@@ -178,6 +178,7 @@ private:
         const auto operators = m_graph->operators.size();
         BatchInfo &batch = plan.batch;
         batch.size = integer<std::int64_t>(at(value, "size", "/batch"), "/batch/size", 0, std::int64_t{1} << 40);
+        batch.wholeBatches = value.value("whole_batches", false);
         for (const auto role : integers<std::int32_t>(at(value, "tensor_role", "/batch"), "/batch/tensor_role", 0, 4))
             batch.tensorRole.push_back(static_cast<BatchRole>(role));
         batch.tensorDimension = integers<std::int32_t>(
@@ -366,6 +367,8 @@ std::string toJson(const ExecutionPlan &plan)
         {"micro_batches", plan.microBatches}, {"stages", plan.stageCount}, {"origin", plan.origin}};
     json &batch = document["batch"];
     batch["size"] = plan.batch.size;
+    if (plan.batch.wholeBatches)
+        batch["whole_batches"] = true;
     batch["most_micro_batches"] = plan.batch.mostMicroBatches;
     batch["tensor_role"] = json::array();
     for (const BatchRole role : plan.batch.tensorRole)

@@ -43,9 +43,10 @@ void bindMicroBatches(CompletionState &state, std::int32_t row, const MicroBatch
     const BatchInfo &batch = state.batch;
     if (rule.count == 1)
         return;
-    if (batch.size == 0) {
-        return state.fail(row, "the model has no batch dimension that micro-batches could cut",
-            batch.limitedBy.empty() ? "use 1 micro-batch" : batch.limitedBy);
+    if (rule.count > 1 && (rule.whole || batch.size <= 1)) {
+        state.plan.microBatches = rule.count;
+        state.plan.wholeBatches = true;
+        return;
     }
     if (batch.size % std::max(rule.count, 1) != 0 || rule.count < 1) {
         return state.fail(row,

@@ -366,7 +366,8 @@ void Decider::checkResult(OperatorId op)
         return;
     if (const auto legal = checkPartition(itself, {m_splits}); !legal)
         m_state.fail(row, "with the other rows: " + legal.error().message, legal.error().advice);
-    if (m_state.plan.microBatches <= 1 || m_state.batch.oncePerStep[static_cast<std::size_t>(op.index)])
+    if (m_state.plan.microBatches <= 1 || m_state.plan.wholeBatches
+        || m_state.batch.oncePerStep[static_cast<std::size_t>(op.index)])
         return;
     const std::int32_t batch = m_state.batch.operatorDimension[static_cast<std::size_t>(op.index)];
     if (batch < 0)

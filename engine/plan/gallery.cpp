@@ -154,6 +154,8 @@ Result<std::int32_t> microBatchesOf(const Graph &graph, const BatchInfo &batch, 
     if (recipe.microBatches > 0) {
         if (recipe.microBatches == 1)
             return 1;
+        if (batch.size <= 1)
+            return recipe.microBatches; // nothing to cut: every micro-batch is a whole batch
         if (recipe.microBatches > batch.mostMicroBatches) {
             return wrongSpec("at most " + std::to_string(batch.mostMicroBatches)
                 + " micro-batches are possible" + (batch.limitedBy.empty() ? "" : ": " + batch.limitedBy));

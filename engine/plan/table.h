@@ -32,9 +32,11 @@ struct MeshRule {
     friend bool operator==(const MeshRule &, const MeshRule &) = default;
 };
 
-/// Runs the mini-batch in `count` micro-batches.
+/// Runs the mini-batch in `count` micro-batches: parts of the model's batch, or, where `whole` is set or the model's
+/// batch has nothing to cut (it holds one sample), whole batches of their own.
 struct MicroBatchesRule {
     std::int32_t count = 1;
+    bool whole = false;
     friend bool operator==(const MicroBatchesRule &, const MicroBatchesRule &) = default;
 };
 

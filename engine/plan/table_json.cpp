@@ -210,7 +210,10 @@ struct WriteRule {
     }
     Json operator()(const MicroBatchesRule &rule) const
     {
-        return {{"type", "micro-batches"}, {"count", rule.count}};
+        Json json{{"type", "micro-batches"}, {"count", rule.count}};
+        if (rule.whole)
+            json["whole"] = true;
+        return json;
     }
     Json operator()(const OpTransRule &rule) const
     {
@@ -316,9 +319,12 @@ Result<Rule> readRule(const Json &json, const std::string &where)
     if (type == "mesh")
         return readMesh(json, where);
     if (type == "micro-batches") {
-        TRY_VOID(requireMembers(json, {"type", "count"}, where));
+        TRY_VOID(requireMembers(json, {"type", "count", "whole"}, where));
         TRY(const auto count, countAt(json, "count", where, 1));
-        return Rule {MicroBatchesRule {count}};
+        const auto whole = json.find("whole");
+        if (whole != json.end() && !whole->is_boolean())
+            return Error{ErrorCode::InvalidInput, "expected true or false", {}, where + "/whole"};
+        return Rule {MicroBatchesRule {count, whole != json.end() && whole->get<bool>()}};
     }
     if (type == "split") {
         TRY_VOID(requireMembers(json, {"type", "steps"}, where));

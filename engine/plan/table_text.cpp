@@ -229,7 +229,7 @@ Result<Row> parseRowAt(std::string_view line, std::int32_t number)
         TRY(row.rule, parseMesh(cursor));
     } else if (cursor.takeWord("micro-batches")) {
         TRY(const auto count, cursor.integer("a number of micro-batches", 1, kMostCount));
-        row.rule = MicroBatchesRule {static_cast<std::int32_t>(count)};
+        row.rule = MicroBatchesRule {static_cast<std::int32_t>(count), cursor.takeWord("whole")};
     } else if (cursor.takeWord("schedule")) {
         TRY(row.rule, parseSchedule(cursor));
     } else if (std::find(std::begin(kWords), std::end(kWords), word) != std::end(kWords)) {
@@ -310,7 +310,10 @@ struct PrintRule {
         return joined(rule.axes, " ",
             [](const MeshAxis &axis) { return quoted(axis.name) + "=" + std::to_string(axis.size); });
     }
-    std::string operator()(const MicroBatchesRule &rule) const { return std::to_string(rule.count); }
+    std::string operator()(const MicroBatchesRule &rule) const
+    {
+        return std::to_string(rule.count) + (rule.whole ? " whole" : "");
+    }
     std::string operator()(const OpTransRule &rule) const
     {
         if (rule.steps.size() == 1 && rule.steps.front().kind == SplitKind::Replicate)

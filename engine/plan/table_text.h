@@ -12,7 +12,7 @@ namespace planloom {
 // The constraint table as text, one row a line:
 //
 //     mesh dp=2 pp=2 tp=2
-//     micro-batches 4
+//     micro-batches 4                                     # "4 whole": each a whole batch of the model
 //     split all : batch over dp
 //     split name:*.attn.c_attn : out0.-1 by 2 over tp
 //     split set{x} : m into 3,5 then value by 2
