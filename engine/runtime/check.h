@@ -13,8 +13,8 @@ namespace planloom {
 struct CheckTolerances {
     double loss = 1e-5; ///< Relative to the loss alone.
     double outputs = 1e-4;
-    double gradients = 1e-4;
-    double weights = 1e-4;
+    double gradients = 1e-3; ///< Batch norm amplifies float32 rounding to a few 1e-4.
+    double weights = 1e-3;
 };
 
 /// Compares losses of all steps, outputs, gradients and updated weights.

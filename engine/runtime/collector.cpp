@@ -111,6 +111,23 @@ double Collector::loss() const
     return value;
 }
 
+void Collector::endStep()
+{
+    const auto found = m_index.find({Kind::Output, m_plan.graph->loss});
+    if (!m_plan.batch.wholeBatches || !m_plan.graph->loss.valid() || found == m_index.end())
+        return;
+    TensorData &data = m_arrays[found->second].data;
+    const auto divide = [&](auto value) {
+        std::memcpy(&value, data.bytes.data(), sizeof value);
+        value /= static_cast<decltype(value)>(m_plan.microBatches);
+        std::memcpy(data.bytes.data(), &value, sizeof value);
+    };
+    if (data.type.dataType == DataType::Float64)
+        divide(0.0);
+    else if (data.type.dataType == DataType::Float32)
+        divide(0.0f);
+}
+
 void Collector::finish(RunOutcome &outcome)
 {
     for (Array &array : m_arrays) {

@@ -40,6 +40,9 @@ public:
     /// Adds or copies `box` to the claimed array. Thread-safe.
     void put(const Claim &claim, const IndexMask &box, const std::byte *data);
 
+    /// Makes the loss the mean over micro-batches where those are whole batches. Once, when a step has ended.
+    void endStep();
+
     /// Value of the loss after a step; NaN where the plan stores none.
     double loss() const;
 

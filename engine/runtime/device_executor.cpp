@@ -139,6 +139,7 @@ void DeviceExecutor::prepareKernel(const Instruction &instruction, Prepared &pre
         = op.direction == Direction::Backward && op.mirror.valid() ? graph.at(op.mirror) : op;
     if (m_plan.microBatches > 1 && op.attributes.has("count") && !forward.outputs.empty()
         && forward.outputs[0].valid()
+        && m_plan.batch.operatorDimension[index] >= 0
         && m_plan.batch.tensorRole[static_cast<std::size_t>(forward.outputs[0].index)] == BatchRole::Local) {
         // Each micro-batch has statistics of its own: its mean divides by its own number of elements.
         prepared.adapted = std::make_unique<Operator>(op);

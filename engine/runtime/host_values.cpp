@@ -63,6 +63,24 @@ Result<TensorData> loadExternal(const Tensor &tensor)
     return data;
 }
 
+namespace {
+
+/// 1 / `count` as a scalar.
+TensorData shareOf(const TensorType &type, std::int32_t count)
+{
+    TensorData data{type, std::vector<std::byte>(static_cast<std::size_t>(bytesOf(type)))};
+    if (type.dataType == DataType::Float64) {
+        const double share = 1.0 / count;
+        std::memcpy(data.bytes.data(), &share, sizeof share);
+    } else if (type.dataType == DataType::Float32) {
+        const float share = 1.0f / static_cast<float>(count);
+        std::memcpy(data.bytes.data(), &share, sizeof share);
+    }
+    return data;
+}
+
+} // namespace
+
 Result<HostValues> HostValues::prepare(
     const ExecutionPlan &plan, const RunOptions &options, const std::function<void(const std::string &)> &warning)
 {
@@ -92,6 +110,11 @@ Result<HostValues> HostValues::prepare(
             if (given->second.type != tensor.type || given->second.bytes.size() != bytesOf(tensor.type))
                 return wrongType(tensor, given->second);
             values.m_kept.push_back(std::make_shared<const TensorData>(given->second));
+            entry = {Source::Array, values.m_kept.back().get(), {}};
+        } else if (plan.batch.wholeBatches && tensor.role == TensorRole::Buffer && tensor.of.valid()
+            && tensor.of == graph.loss) {
+            // The loss is a mean over micro-batches, and so are its gradients.
+            values.m_kept.push_back(std::make_shared<const TensorData>(shareOf(tensor.type, plan.microBatches)));
             entry = {Source::Array, values.m_kept.back().get(), {}};
         } else if (tensor.data) {
             if (tensor.data->bytes.size() != bytesOf(tensor.type))

@@ -126,6 +126,7 @@ private:
     void stepDone(std::int32_t step)
     {
         const double seconds = std::chrono::duration<double>(Clock::now() - m_origin).count();
+        m_collector.endStep();
         const double loss = m_collector.loss();
         m_outcome.losses.push_back(loss);
         m_outcome.stepSeconds.push_back(seconds);
