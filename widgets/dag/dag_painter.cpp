@@ -525,7 +525,7 @@ private:
                 m_paint.labels.titles[at(box)]);
         }
         m_painter.setFont(font(DagMetrics::kSubtitleSize, false));
-        m_painter.setPen(m_palette.textMuted);
+        m_painter.setPen(m_paint.colours.scale ? m_palette.text : m_palette.textMuted);
         for (const auto box : m_nodes) {
             const auto &rect = m_scene.rects[at(box)];
             m_painter.drawText(QPointF(m_paint.camera.viewX(rect.x) + left,

@@ -1,0 +1,157 @@
+// The DAG canvas: flat layout of 50,000 boxes, outline and first picture, expanding, frames while panning and zooming
+// with everything open. PLANLOOM_MODELS names the folder of the models; without it zoo models of like size are taken.
+
+#include <QtCore/QElapsedTimer>
+#include <QtGui/QImage>
+#include <QtWidgets/QApplication>
+
+#include "tests/bench/bench_models.h"
+#include "widgets/dag/dag_text.h"
+#include "widgets/dag/dag_view.h"
+
+#include <benchmark/benchmark.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace planloom::bench {
+namespace {
+
+/// Transformer layers of 16 boxes with residual edges, as one flat graph.
+LayeredGraph flatGraph(std::int32_t boxes)
+{
+    LayeredGraph graph;
+    graph.nodes.assign(static_cast<std::size_t>(boxes), LayeredNode{.width = 110, .height = 38});
+    for (std::int32_t v = 1; v < boxes; ++v) {
+        graph.edges.push_back({v - 1, v});
+        if (v % 8 == 0 && v >= 8)
+            graph.edges.push_back({v - 8, v});
+        if (v % 16 == 5)
+            graph.edges.push_back({v - 3, v});
+    }
+    return graph;
+}
+
+void flatLayout(benchmark::State &state)
+{
+    const auto graph = flatGraph(static_cast<std::int32_t>(state.range(0)));
+    for (auto _ : state)
+        benchmark::DoNotOptimize(layeredLayout(graph).width);
+}
+BENCHMARK(flatLayout)->Arg(1000)->Arg(10000)->Arg(50000)->Unit(benchmark::kMillisecond);
+
+/// The training step of Evoformer with 48 blocks: from the file if there is one, else from the zoo.
+GraphSnapshot evoformer()
+{
+    static const GraphSnapshot graph = [] {
+        const std::string path = modelFile("evoformer_48_full.onnx");
+        auto step = trainingStep(path.empty() ? "zoo:evoformer?layers=48" : path);
+        return step ? *step : GraphSnapshot{};
+    }();
+    return graph;
+}
+
+TextMeasure measure()
+{
+    return measureWith(std::make_shared<const FontTable>(QApplication::font()));
+}
+
+void outline(benchmark::State &state)
+{
+    const auto graph = evoformer();
+    for (auto _ : state)
+        benchmark::DoNotOptimize(buildOutline(graph, DagMode::Folded).items.size());
+}
+BENCHMARK(outline)->Unit(benchmark::kMillisecond);
+
+void firstPicture(benchmark::State &state)
+{
+    const auto graph = evoformer();
+    for (auto _ : state) {
+        const auto made = std::make_shared<const DagOutline>(buildOutline(graph, DagMode::Folded));
+        LayoutCache cache;
+        benchmark::DoNotOptimize(makePicture(made, initialState(*made), measure(), cache));
+    }
+}
+BENCHMARK(firstPicture)->Unit(benchmark::kMillisecond);
+
+void expandGroup(benchmark::State &state)
+{
+    const auto made = std::make_shared<const DagOutline>(buildOutline(evoformer(), DagMode::Folded));
+    // The largest stack, with every copy shown: the costliest single expansion there is.
+    std::int32_t stack = 0;
+    for (std::size_t i = 0; i < made->items.size(); ++i) {
+        const auto &item = made->items[i];
+        if (item.kind == OutlineItem::Kind::Stack && item.end - item.begin > made->at(stack).end - made->at(stack).begin)
+            stack = static_cast<std::int32_t>(i);
+        if (stack == 0 && item.kind == OutlineItem::Kind::Stack)
+            stack = static_cast<std::int32_t>(i);
+    }
+    auto open = initialState(*made);
+    open.open.insert(stack);
+    open.unstacked.insert(stack);
+    for (auto _ : state) {
+        LayoutCache cache;
+        benchmark::DoNotOptimize(makePicture(made, open, measure(), cache));
+    }
+}
+BENCHMARK(expandGroup)->Unit(benchmark::kMillisecond);
+
+void expandEverything(benchmark::State &state)
+{
+    const auto made = std::make_shared<const DagOutline>(buildOutline(evoformer(), DagMode::Folded));
+    for (auto _ : state) {
+        LayoutCache cache;
+        benchmark::DoNotOptimize(makePicture(made, fullyOpen(*made), measure(), cache));
+    }
+}
+BENCHMARK(expandEverything)->Unit(benchmark::kMillisecond);
+
+/// Frames of 1600 x 900 while zooming from everything down to single operators; p95 over all frames.
+void paintFrames(benchmark::State &state)
+{
+    DagView view;
+    view.resize(1600, 900);
+    view.setMode(static_cast<DagMode>(state.range(0)));
+    view.setGraph(evoformer());
+    const auto settle = [&view] {
+        while (!view.isSettled())
+            QCoreApplication::processEvents(QEventLoop::WaitForMoreEvents);
+    };
+    settle();
+    view.expandAll();
+    settle();
+    QImage image(1600, 900, QImage::Format_ARGB32_Premultiplied);
+    std::vector<double> times;
+    for (auto _ : state) {
+        view.fitAll();
+        for (int step = 0; step < 24; ++step) {
+            QElapsedTimer timer;
+            timer.start();
+            view.render(&image);
+            times.push_back(static_cast<double>(timer.nsecsElapsed()) / 1e6);
+            view.zoomBy(1.25);
+        }
+    }
+    std::sort(times.begin(), times.end());
+    state.counters["p50_ms"] = times[times.size() / 2];
+    state.counters["p95_ms"] = times[times.size() * 95 / 100];
+    state.counters["boxes"] = static_cast<double>(view.picture()->visible.boxes.size());
+}
+BENCHMARK(paintFrames)
+    ->Arg(static_cast<int>(DagMode::Folded))
+    ->Arg(static_cast<int>(DagMode::Unrolled))
+    ->Unit(benchmark::kMillisecond);
+
+} // namespace
+} // namespace planloom::bench
+
+int main(int count, char **arguments)
+{
+    qputenv("QT_QPA_PLATFORM", "offscreen");
+    QApplication application(count, arguments);
+    benchmark::Initialize(&count, arguments);
+    benchmark::RunSpecifiedBenchmarks();
+    benchmark::Shutdown();
+    return 0;
+}
