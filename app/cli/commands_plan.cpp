@@ -10,6 +10,8 @@
 #include "engine/simulate/perfetto.h"
 #include "engine/simulate/simulate.h"
 #include "engine/simulate/summary.h"
+#include "engine/frontend/zoo.h"
+#include "engine/verify/same_model.h"
 #include "engine/verify/verify.h"
 
 #include <nlohmann/json.hpp>
@@ -210,10 +212,24 @@ Result<int> runVerify(const Arguments &arguments)
 {
     TRY(const auto plan, readPlan(arguments.positional()));
     const auto start = std::chrono::steady_clock::now();
-    TRY(const auto report, verify(plan));
+    TRY(auto report, verify(plan));
+    // A plan carries its graph; where the model is at hand, it must be the model's.
+    std::string note;
+    if (const auto it = plan.origin.find("model"); report.ok() && it != plan.origin.end()) {
+        if (!isZooSpec(it->second) && !std::filesystem::exists(it->second)) {
+            note = "the model " + it->second + " is not at hand; the plan was held against its own graph";
+        } else {
+            TRY(const auto remembered, rememberedArguments(plan));
+            TRY(const auto model, loadModel(remembered, it->second));
+            if (std::string difference = differenceOf(*plan.graph, *model.graph); !difference.empty())
+                report.failure = VerifyFailure{.reason = std::move(difference)};
+        }
+    }
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     if (arguments.has("json")) {
         json object{{"ok", report.ok()}, {"instructions", report.instructions}, {"seconds", seconds}};
+        if (!note.empty())
+            object["note"] = note;
         if (report.failure)
             object["first_failure"] = {{"device", report.failure->device.index},
                 {"segment", report.failure->segment}, {"instruction", report.failure->instruction},
@@ -221,6 +237,8 @@ Result<int> runVerify(const Arguments &arguments)
         printJson(object);
         return report.ok() ? 0 : 1;
     }
+    if (!note.empty())
+        std::printf("note: %s\n", note.c_str());
     if (report.ok())
         std::printf("verified: %lld instructions compute what the model says (%s)\n",
             static_cast<long long>(report.instructions), secondsText(seconds).c_str());

@@ -23,30 +23,6 @@ namespace {
 
 using nlohmann::json;
 
-/// Options that a plan file remembers, as the command line would give them.
-Result<Arguments> rememberedArguments(const ExecutionPlan &plan)
-{
-    const auto &spec = *std::find_if(
-        verbs().begin(), verbs().end(), [](const VerbSpec &verb) { return verb.name == "solve"; });
-    std::vector<std::string> words;
-    for (const auto &[name, value] : plan.origin) {
-        if (name == "model")
-            words.push_back(value);
-        else if (name == "inference")
-            words.push_back("--inference");
-        else if (name == "dim") {
-            for (std::size_t begin = 0; begin < value.size();) {
-                const std::size_t end = std::min(value.find(',', begin), value.size());
-                words.push_back("--dim=" + value.substr(begin, end - begin));
-                begin = end + 1;
-            }
-        } else if (name == "loss" || name == "optimizer" || name == "learning-rate" || name == "weight-decay") {
-            words.push_back("--" + name + "=" + value);
-        }
-    }
-    return Arguments::parse(spec, words);
-}
-
 /// A plan file with its model's values: a plan holds none.
 Result<ExecutionPlan> planWithValues(const std::string &path)
 {

@@ -9,6 +9,7 @@
 #include "engine/plan/table_json.h"
 #include "engine/plan/table_text.h"
 
+#include <algorithm>
 #include <chrono>
 #include <fstream>
 #include <sstream>
@@ -190,6 +191,29 @@ Result<ExecutionPlan> readPlan(const std::string &path)
         return error;
     }
     return plan;
+}
+
+Result<Arguments> rememberedArguments(const ExecutionPlan &plan)
+{
+    const auto &spec = *std::find_if(
+        verbs().begin(), verbs().end(), [](const VerbSpec &verb) { return verb.name == "solve"; });
+    std::vector<std::string> words;
+    for (const auto &[name, value] : plan.origin) {
+        if (name == "model")
+            words.push_back(value);
+        else if (name == "inference")
+            words.push_back("--inference");
+        else if (name == "dim") {
+            for (std::size_t begin = 0; begin < value.size();) {
+                const std::size_t end = std::min(value.find(',', begin), value.size());
+                words.push_back("--dim=" + value.substr(begin, end - begin));
+                begin = end + 1;
+            }
+        } else if (name == "loss" || name == "optimizer" || name == "learning-rate" || name == "weight-decay") {
+            words.push_back("--" + name + "=" + value);
+        }
+    }
+    return Arguments::parse(spec, words);
 }
 
 } // namespace planloom::cli

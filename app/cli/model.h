@@ -47,4 +47,7 @@ Result<void> writeFile(const std::filesystem::path &path, std::string_view bytes
 /// A plan file. @return NotFound, Io, or what is wrong in it with the file's name in `where`
 Result<ExecutionPlan> readPlan(const std::string &path);
 
+/// Options that a plan file remembers, as the command line would give them.
+Result<Arguments> rememberedArguments(const ExecutionPlan &plan);
+
 } // namespace planloom::cli

@@ -1,0 +1,263 @@
+// The bug classes that were found in real parallelization systems (reference-systems.md, section 6.4; Verdict,
+// SOSP '25), planted one by one in plans that are right.
+
+#include "engine/verify/same_model.h"
+#include "engine/verify/verify.h"
+
+#include "tests/engine/lowering/models_for_tests.h"
+
+#include "engine/plan/table_text.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+
+namespace planloom {
+namespace {
+
+using Edit = std::function<bool(ExecutionPlan &, std::size_t device, Segment &, std::size_t instruction)>;
+
+/// Applies `edit` to the first instruction where it says it applies.
+bool applyFirst(ExecutionPlan &plan, const Edit &edit)
+{
+    for (std::size_t d = 0; d < plan.devices.size(); ++d)
+        for (Segment &segment : plan.devices[d].segments)
+            for (std::size_t i = 0; i < segment.instructions.size(); ++i)
+                if (edit(plan, d, segment, i))
+                    return true;
+    return false;
+}
+
+void applyAll(ExecutionPlan &plan, const Edit &edit)
+{
+    for (std::size_t d = 0; d < plan.devices.size(); ++d)
+        for (Segment &segment : plan.devices[d].segments)
+            for (std::size_t i = 0; i < segment.instructions.size(); ++i)
+                (void)edit(plan, d, segment, i);
+}
+
+void expectRejected(const ExecutionPlan &plan)
+{
+    const auto report = verify(plan);
+    ASSERT_TRUE(report);
+    ASSERT_FALSE(report->ok());
+    EXPECT_FALSE(report->failure->reason.empty());
+}
+
+GraphSnapshot gpt()
+{
+    static const GraphSnapshot graph = trainingStep("zoo:gpt?layers=1&hidden=8&heads=2&seq=4&batch=4&vocab=8");
+    return graph;
+}
+
+ExecutionPlan tensorParallel() { return galleryPlan(gpt(), "tensor-parallel", 2); }
+ExecutionPlan pipeline() { return galleryPlan(gpt(), "pipeline:schedule=1f1b,micro-batches=2", 2); }
+ExecutionPlan zero() { return galleryPlan(gpt(), "zero1", 2); }
+
+/// `text` as the rows of a plan on two devices.
+ExecutionPlan planOf(const GraphSnapshot &graph, const std::string &text)
+{
+    const auto table = parseTable(text);
+    EXPECT_TRUE(table) << describe(table.error());
+    const auto completion = completePlan(graph, 2, *table);
+    EXPECT_TRUE(completion && !firstError(*completion));
+    auto plan = lower(completion->plan, *clusterNamed("dgx-a100:2"));
+    EXPECT_TRUE(plan) << describe(plan.error());
+    return *std::move(plan);
+}
+
+TEST(BugClasses, MissingAllReduceWithTheDataFlowIntact)
+{
+    ExecutionPlan plan = tensorParallel();
+    std::int32_t group = -1;
+    int changed = 0;
+    applyAll(plan, [&](ExecutionPlan &, std::size_t, Segment &segment, std::size_t i) {
+        Instruction &instruction = segment.instructions[i];
+        if (instruction.kind != InstructionKind::AllReduce || changed >= 2)
+            return false;
+        group = instruction.group;
+        instruction.kind = InstructionKind::Select; // the unreduced value goes on under the reduced one's name
+        instruction.group = -1;
+        ++changed;
+        return true;
+    });
+    ASSERT_GE(group, 0);
+    expectRejected(plan);
+}
+
+TEST(BugClasses, MissingAllReduceWithTheDataFlowBroken)
+{
+    ExecutionPlan plan = tensorParallel();
+    for (DeviceProgram &device : plan.devices)
+        for (Segment &segment : device.segments)
+            std::erase_if(segment.instructions,
+                [](const Instruction &instruction) { return instruction.kind == InstructionKind::AllReduce; });
+    expectRejected(plan);
+}
+
+TEST(BugClasses, AllReduceAndAllGatherSwapped)
+{
+    for (const bool toGather : {true, false}) {
+        ExecutionPlan plan = toGather ? tensorParallel() : zero();
+        int changed = 0;
+        applyAll(plan, [&](ExecutionPlan &, std::size_t, Segment &segment, std::size_t i) {
+            Instruction &instruction = segment.instructions[i];
+            if (instruction.kind != (toGather ? InstructionKind::AllReduce : InstructionKind::AllGather))
+                return false;
+            instruction.kind = toGather ? InstructionKind::AllGather : InstructionKind::AllReduce;
+            instruction.dimension = toGather ? 0 : -1;
+            ++changed;
+            return true;
+        });
+        ASSERT_GT(changed, 0);
+        expectRejected(plan);
+    }
+}
+
+TEST(BugClasses, MissingReduceInsideABackwardPass)
+{
+    ExecutionPlan plan = tensorParallel();
+    ASSERT_TRUE(applyFirst(plan, [](ExecutionPlan &, std::size_t, Segment &segment, std::size_t i) {
+        Instruction &instruction = segment.instructions[i];
+        if (segment.kind != SegmentKind::Backward || instruction.kind != InstructionKind::Sum)
+            return false;
+        instruction.inputs.pop_back();
+        return true;
+    }));
+    expectRejected(plan);
+}
+
+TEST(BugClasses, WrongSourceAndDestinationOfAMove)
+{
+    for (const InstructionKind kind : {InstructionKind::Send, InstructionKind::Recv}) {
+        ExecutionPlan plan = galleryPlan(gpt(), "pipeline:micro-batches=2,stages=3", 3);
+        ASSERT_TRUE(applyFirst(plan, [&](ExecutionPlan &, std::size_t d, Segment &segment, std::size_t i) {
+            Instruction &instruction = segment.instructions[i];
+            if (instruction.kind != kind)
+                return false;
+            instruction.peer.index = 3 - static_cast<std::int32_t>(d) - instruction.peer.index;
+            return instruction.peer.index != static_cast<std::int32_t>(d);
+        }));
+        expectRejected(plan);
+    }
+}
+
+TEST(BugClasses, ConstantChangedOnOneRank)
+{
+    for (const OperatorKind kind : {OperatorKind::Add, OperatorKind::Mul}) {
+        // One rank runs another operator of the same kind: its constants, not the model's.
+        ExecutionPlan plan = galleryPlan(trainingStep("zoo:t5?layers=1&hidden=8&heads=2&seq=4&batch=2&vocab=8"), "data-parallel", 2);
+        std::int32_t first = -1;
+        const bool changed = applyFirst(plan, [&](ExecutionPlan &p, std::size_t d, Segment &segment, std::size_t i) {
+            Instruction &instruction = segment.instructions[i];
+            if (d != 1 || instruction.kind != InstructionKind::Kernel || p.graph->at(instruction.op).kind != kind
+                || p.graph->at(instruction.op).direction != Direction::Forward)
+                return false;
+            if (first < 0) {
+                first = instruction.op.index;
+                return false;
+            }
+            instruction.op.index = first;
+            return true;
+        });
+        if (changed)
+            expectRejected(plan);
+    }
+}
+
+TEST(BugClasses, ConstantChangedOnAllRanks)
+{
+    const ExecutionPlan plan = tensorParallel();
+    EXPECT_EQ(differenceOf(*plan.graph, *gpt()), "");
+    Graph changed = *plan.graph;
+    const auto op = std::find_if(changed.operators.begin(), changed.operators.end(),
+        [](const Operator &o) { return o.attributes.has("epsilon"); });
+    ASSERT_NE(op, changed.operators.end());
+    op->attributes.set("epsilon", 0.5);
+    EXPECT_NE(differenceOf(changed, *gpt()), "");
+}
+
+TEST(BugClasses, BackwardReadsTheWrongTensor)
+{
+    ExecutionPlan plan = tensorParallel();
+    ASSERT_TRUE(applyFirst(plan, [](ExecutionPlan &p, std::size_t d, Segment &segment, std::size_t i) {
+        Instruction &instruction = segment.instructions[i];
+        if (segment.kind != SegmentKind::Backward || instruction.kind != InstructionKind::Kernel
+            || instruction.inputs.empty() || instruction.inputs[0] < 0)
+            return false;
+        const auto &buffers = p.devices[d].buffers;
+        const BufferInfo &read = buffers[static_cast<std::size_t>(instruction.inputs[0])];
+        for (std::size_t j = 0; j < i; ++j)
+            for (const std::int32_t other : segment.instructions[j].outputs)
+                if (other >= 0 && other != instruction.inputs[0]
+                    && buffers[static_cast<std::size_t>(other)].index == read.index
+                    && buffers[static_cast<std::size_t>(other)].tensor != read.tensor) {
+                    instruction.inputs[0] = other;
+                    return true;
+                }
+        return false;
+    }));
+    expectRejected(plan);
+}
+
+TEST(BugClasses, BackwardOutputsSwapped)
+{
+    ExecutionPlan plan = tensorParallel();
+    ASSERT_TRUE(applyFirst(plan, [](ExecutionPlan &, std::size_t, Segment &segment, std::size_t i) {
+        Instruction &instruction = segment.instructions[i];
+        if (segment.kind != SegmentKind::Backward || instruction.kind != InstructionKind::Kernel
+            || instruction.outputs.size() < 2 || instruction.outputs[0] < 0 || instruction.outputs[1] < 0)
+            return false;
+        std::swap(instruction.outputs[0], instruction.outputs[1]);
+        return true;
+    }));
+    expectRejected(plan);
+}
+
+TEST(BugClasses, InconsistentScalings)
+{
+    const GraphSnapshot mlp = trainingStep("zoo:mlp?layers=2&hidden=8&batch=4");
+    ExecutionPlan plan = planOf(mlp, "split kind:Linear : value by 2\nplace all : devices 0,1\n");
+    const auto report = verify(plan);
+    ASSERT_TRUE(report && report->ok()) << report->failure->reason;
+    bool changed = false;
+    for (BufferInfo &buffer : plan.devices[1].buffers)
+        if (!changed && !buffer.valuePart.complete()) {
+            buffer.valuePart = {1, 4}; // a quarter where the other device takes a half
+            changed = true;
+        }
+    ASSERT_TRUE(changed);
+    expectRejected(plan);
+}
+
+TEST(BugClasses, ReducerBeforeTheLastBackwardOfTheSecondMicroBatch)
+{
+    ExecutionPlan plan = galleryPlan(gpt(), "data-parallel:micro-batches=2", 2);
+    for (DeviceProgram &device : plan.devices) {
+        auto &schedule = device.schedule;
+        const auto kindOf = [&](const ScheduleEntry &entry) {
+            return device.segments[static_cast<std::size_t>(entry.segment)].kind;
+        };
+        const auto reduce = std::find_if(schedule.begin(), schedule.end(),
+            [&](const ScheduleEntry &entry) { return kindOf(entry) == SegmentKind::Reduce; });
+        const auto backward = std::find_if(schedule.begin(), schedule.end(), [&](const ScheduleEntry &entry) {
+            return kindOf(entry) == SegmentKind::Backward && entry.microBatch == 1;
+        });
+        ASSERT_LT(backward, reduce);
+        std::rotate(backward, reduce, reduce + 1);
+    }
+    expectRejected(plan);
+}
+
+TEST(BugClasses, NoneOfThemIsInThePlansThemselves)
+{
+    for (const ExecutionPlan &plan : {tensorParallel(), pipeline(), zero()}) {
+        const auto report = verify(plan);
+        ASSERT_TRUE(report);
+        EXPECT_TRUE(report->ok()) << report->failure->reason;
+    }
+}
+
+} // namespace
+} // namespace planloom
