@@ -9,6 +9,7 @@
 
 #include "options.h"
 #include "widgets/main/application_style.h"
+#include "widgets/main/gallery_bar.h"
 #include "widgets/main/main_window.h"
 
 #include <iostream>
@@ -55,6 +56,7 @@ Result<void> openAsked(MainWindow &window, const DesktopOptions &options)
     const int devices = options.devices > 0 ? options.devices : 4;
     workspace.openWith({options.open.toStdString(), {}, {}}, cluster, devices,
         options.gallery.isEmpty() ? "single" : options.gallery.toStdString());
+    window.gallery()->setSpec(options.gallery);
     return {};
 }
 

@@ -157,8 +157,8 @@ void ConstraintEditor::setReports(const PlanUpdateSnapshot &update)
                 mark.warning = true;
                 mark.message = QString::fromStdString(row.report.warning);
             } else {
-                mark.message = tr("Selects %n operator(s)", nullptr, row.report.selected)
-                    + tr(", binds %1").arg(mark.text);
+                mark.message = tr("Selects %1 operators, binds %2")
+                                   .arg(QString::fromStdString(formatCount(row.report.selected)), mark.text);
             }
             m_marks[row.line] = mark;
         }

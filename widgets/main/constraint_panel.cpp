@@ -24,7 +24,7 @@ ConstraintPanel::ConstraintPanel(QWidget *parent)
     m_reports->horizontalHeader()->setDefaultAlignment(Qt::AlignLeft | Qt::AlignVCenter);
     m_reports->horizontalHeader()->setStretchLastSection(true);
     m_reports->setColumnWidth(ReportModel::Line, 46);
-    m_reports->setColumnWidth(ReportModel::Row, 300);
+    m_reports->setColumnWidth(ReportModel::Row, 190);
     m_reports->setColumnWidth(ReportModel::Selected, 66);
     m_reports->setColumnWidth(ReportModel::Bound, 60);
     auto *splitter = new QSplitter(this);
@@ -32,7 +32,7 @@ ConstraintPanel::ConstraintPanel(QWidget *parent)
     splitter->addWidget(m_reports);
     splitter->setStretchFactor(0, 3);
     splitter->setStretchFactor(1, 3);
-    splitter->setSizes({520, 520});
+    splitter->setSizes({620, 440});
     splitter->setChildrenCollapsible(false);
     auto *layout = new QHBoxLayout(this);
     layout->setContentsMargins(0, 0, 0, 0);

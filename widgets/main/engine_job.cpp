@@ -63,6 +63,15 @@ Result<ImportOptions> importOptions(const std::map<std::string, std::string> &op
     return result;
 }
 
+/// Exporters call every graph alike ("torch_jit"): the file's name says more.
+std::string nameOfSource(const std::string &source)
+{
+    if (!isZooSpec(source))
+        return std::filesystem::path(source).stem().string();
+    const std::size_t begin = source.find(':') + 1;
+    return source.substr(begin, source.find('?') - begin);
+}
+
 Error cancelled()
 {
     return {ErrorCode::Cancelled, "stopped"};
@@ -189,8 +198,7 @@ Result<ModelSnapshot> openModel(const ModelSource &source, std::stop_token stop)
         TRY(const ImportOptions options, importOptions(source.options, stop));
         TRY(forward, importOnnxBytes(model->source.content, path.parent_path(), options));
     }
-    if (forward.name.empty())
-        forward.name = std::filesystem::path(source.source).stem().string();
+    model->name = nameOfSource(source.source);
     if (stop.stop_requested())
         return cancelled();
     model->forwardOperators = static_cast<std::int64_t>(forward.operators.size());

@@ -35,6 +35,7 @@ struct OpenedModel {
     std::int64_t forwardOperators = 0;
     std::int64_t parameters = 0; ///< Elements of all weights.
     std::string remark{}; ///< Why it has no training step; empty if it has.
+    std::string name{}; ///< For people: "gpt2_small_full", or "gpt" for a zoo model.
 };
 using ModelSnapshot = std::shared_ptr<const OpenedModel>;
 

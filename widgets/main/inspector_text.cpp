@@ -271,8 +271,9 @@ QString wholeModel(const Palette &palette, const OpenedModel &model, const PlanU
 {
     const Graph &graph = *model.graph;
     Sheet sheet(palette);
-    sheet.title(escaped(elided(graph.name, 36)), tr("Nothing is selected: the model as a whole"));
+    sheet.title(escaped(elided(model.name, 36)), tr("Nothing is selected: the model as a whole"));
     sheet.section(tr("Model"));
+    sheet.wide(sheet.muted(escaped(elided(model.source.source, 120))));
     sheet.row(tr("Operators"),
         tr("%1 forward, %2 in the step")
             .arg(escaped(formatCount(model.forwardOperators)),

@@ -122,8 +122,8 @@ void MainWindow::buildCentre()
     setCentralWidget(m_stack);
     connect(m_dag, &DagView::breadcrumbsChanged, this, [this](const QStringList &labels) {
         QStringList path = labels;
-        if (m_workspace.model())
-            path.prepend(QString::fromStdString(elided(m_workspace.model()->graph->name, 32)));
+        if (m_workspace.model() && !path.isEmpty())
+            path.front() = QString::fromStdString(elided(m_workspace.model()->name, 32));
         m_breadcrumbs->setText(path.join(QStringLiteral("  ›  ")));
     });
     connect(m_timeline, &TimelineView::operatorActivated, m_dag, &DagView::showOperator);
@@ -193,6 +193,8 @@ void MainWindow::buildToolBar()
         m_toolBar->addWidget(label);
         m_toolBar->addWidget(widget);
     };
+    m_toolBar->addAction(tr("Open…"), this, &MainWindow::openDialog);
+    m_toolBar->addSeparator();
     m_toolBar->addWidget(m_gallery);
     labelled(tr("&Devices"), m_devices);
     labelled(tr("C&luster"), m_cluster);
@@ -378,7 +380,7 @@ void MainWindow::refreshPill()
     }
     const std::size_t wrong = latest ? latest->errorCount() : 0;
     if (wrong > 0) {
-        m_pill->setState(StatusPill::Mood::Wrong, tr("%n row(s) in error", nullptr, static_cast<int>(wrong)));
+        m_pill->setState(StatusPill::Mood::Wrong, wrong == 1 ? tr("1 row in error") : tr("%1 rows in error").arg(wrong));
     } else if (latest && latest->error) {
         m_pill->setState(StatusPill::Mood::Wrong, tr("No plan"));
     } else if (m_workspace.isPlanning() && (!latest || !latest->scene || m_workspace.isStale())) {
@@ -388,6 +390,8 @@ void MainWindow::refreshPill()
         const QString step = QString::fromStdString(formatSeconds(latest->summary.stepSeconds));
         if (!latest->verdict->ok())
             m_pill->setState(StatusPill::Mood::Wrong, tr("Plan refuted"));
+        else if (latest->summary.largestPeak.count > static_cast<std::int64_t>(latest->cluster.device.memory.value))
+            m_pill->setState(StatusPill::Mood::Wrong, tr("%1, but out of memory").arg(step));
         else
             m_pill->setState(StatusPill::Mood::Proven, tr("Feasible %1 · verified ✓").arg(step));
     } else if (latest && latest->scene) {
@@ -403,14 +407,15 @@ void MainWindow::refreshStatusBar()
     std::array<QString, 7> parts;
     if (const ModelSnapshot &model = m_workspace.model()) {
         parts[0] = tr("%1 · %2 operators · %3 × %4")
-                       .arg(QString::fromStdString(elided(model->graph->name, 36)),
+                       .arg(QString::fromStdString(elided(model->name, 36)),
                            QString::fromStdString(formatCount(static_cast<std::int64_t>(model->graph->operators.size()))),
                            QString::fromStdString(formatCount(m_workspace.deviceCount())),
                            QString::fromStdString(m_workspace.cluster()));
     }
     if (const PlanUpdateSnapshot &latest = m_workspace.latest()) {
         const auto wrong = static_cast<int>(latest->errorCount());
-        parts[1] = tr("%n row(s)", nullptr, static_cast<int>(latest->rows.size() + latest->textErrors.size()));
+        const std::size_t rows = latest->rows.size() + latest->textErrors.size();
+        parts[1] = rows == 1 ? tr("1 row") : tr("%1 rows").arg(rows);
         if (wrong > 0)
             parts[1] += tr(", %1 in error").arg(wrong);
     }
@@ -460,8 +465,8 @@ void MainWindow::resetLayout()
     m_constraintsDock->raise();
     setCorner(Qt::BottomLeftCorner, Qt::LeftDockWidgetArea);
     setCorner(Qt::BottomRightCorner, Qt::RightDockWidgetArea);
-    resizeDocks({m_outlineDock, m_inspectorDock}, {230, 300}, Qt::Horizontal);
-    resizeDocks({m_constraintsDock}, {190}, Qt::Vertical);
+    resizeDocks({m_outlineDock, m_inspectorDock}, {250, 300}, Qt::Horizontal);
+    resizeDocks({m_constraintsDock}, {200}, Qt::Vertical);
     m_splitter->setOrientation(Qt::Vertical);
     m_splitter->setSizes({500, 500});
 }

@@ -155,8 +155,8 @@ QVariant OutlineModel::data(const QModelIndex &index, int role) const
                                       : QString::fromStdString(formatCount(node.operators));
     }
     if (role == Qt::ToolTipRole)
-        return tr("%1: %n operator(s)", nullptr, node.operators)
-            .arg(QString::fromStdString(pathOf(*m_graph, node.scope)));
+        return tr("%1: operators %2")
+            .arg(QString::fromStdString(pathOf(*m_graph, node.scope)), QString::fromStdString(formatCount(node.operators)));
     return {};
 }
 

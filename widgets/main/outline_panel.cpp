@@ -12,6 +12,7 @@ namespace {
 
 /// More hits than this are not opened one by one.
 constexpr int kMostExpanded = 300;
+constexpr int kMostRoots = 5;
 
 } // namespace
 
@@ -48,8 +49,15 @@ OutlinePanel::OutlinePanel(SelectionModel *selection, QWidget *parent)
 void OutlinePanel::setGraph(GraphSnapshot graph)
 {
     m_model->setGraph(std::move(graph));
-    m_tree->expandToDepth(0);
+    expandRoots();
     pullSelection();
+}
+
+void OutlinePanel::expandRoots()
+{
+    // A model of a few modules opens; a long list of layers stays a list of layers.
+    if (m_proxy->rowCount() <= kMostRoots)
+        m_tree->expandToDepth(0);
 }
 
 void OutlinePanel::filter(const QString &text)
@@ -57,7 +65,7 @@ void OutlinePanel::filter(const QString &text)
     m_proxy->setFilterFixedString(text);
     if (text.isEmpty()) {
         m_tree->collapseAll();
-        m_tree->expandToDepth(0);
+        expandRoots();
         pullSelection();
         return;
     }

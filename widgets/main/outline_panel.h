@@ -28,6 +28,7 @@ Q_SIGNALS:
 
 private:
     void filter(const QString &text);
+    void expandRoots();
     void pushSelection();
     void pullSelection();
 

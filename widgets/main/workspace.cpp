@@ -226,7 +226,7 @@ QString Workspace::title() const
 {
     if (!m_path.isEmpty())
         return QFileInfo(m_path).completeBaseName();
-    return m_model ? QString::fromStdString(m_model->graph->name) : QString();
+    return m_model ? QString::fromStdString(m_model->name) : QString();
 }
 
 void Workspace::setModified(bool modified)

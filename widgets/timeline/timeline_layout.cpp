@@ -46,9 +46,48 @@ TimelineRow deviceRow(const TimelineScene &scene, std::vector<DeviceId> devices,
     return row;
 }
 
+/// Headers of groups with one row each only repeat what the row can say itself.
+void dropLoneHeaders(std::vector<TimelineRow> &rows)
+{
+    for (std::size_t i = 0; i + 1 < rows.size(); ++i) {
+        if (rows[i].kind == TimelineRow::Kind::Device && rows[i + 1].kind == TimelineRow::Kind::Device)
+            return;
+    }
+    std::vector<TimelineRow> kept;
+    std::string group;
+    for (TimelineRow &row : rows) {
+        if (row.kind == TimelineRow::Kind::Group) {
+            group = row.title;
+            continue;
+        }
+        row.subtitle = group;
+        kept.push_back(std::move(row));
+    }
+    rows = std::move(kept);
+}
+
+void stretch(std::vector<TimelineRow> &rows, int height)
+{
+    int devices = 0;
+    for (const TimelineRow &row : rows) {
+        height -= row.height;
+        devices += row.kind == TimelineRow::Kind::Device ? 1 : 0;
+    }
+    if (devices == 0 || height <= 0)
+        return;
+    const int each = std::min(height / devices / 2, TimelineMetrics::kMostStretch);
+    for (TimelineRow &row : rows) {
+        if (row.kind != TimelineRow::Kind::Device)
+            continue;
+        row.operators += each;
+        row.memory += each;
+        row.height += 2 * each;
+    }
+}
+
 } // namespace
 
-std::vector<TimelineRow> layoutRows(const TimelineScene &scene, const std::set<std::int32_t> &expanded)
+std::vector<TimelineRow> layoutRows(const TimelineScene &scene, const std::set<std::int32_t> &expanded, int height)
 {
     const Grouping grouping = groupingOf(scene);
     std::map<std::int32_t, std::vector<DeviceId>> groups;
@@ -85,6 +124,8 @@ std::vector<TimelineRow> layoutRows(const TimelineScene &scene, const std::set<s
             [](const TimelineRow &a, const TimelineRow &b) { return a.lane < b.lane; });
         std::move(lanes.begin(), lanes.end(), std::back_inserter(rows));
     }
+    dropLoneHeaders(rows);
+    stretch(rows, height);
     int y = 0;
     for (TimelineRow &row : rows) {
         row.y = y;

@@ -17,6 +17,7 @@ namespace {
 constexpr double kLabelPixels = 26; ///< Spans narrower than this have no label.
 constexpr double kGapPixels = 6; ///< Spans wider than this stand apart by a hairline.
 constexpr int kTextMargin = 4;
+constexpr double kFlagPixels = 90; ///< About the width of "step 62.7 ms".
 
 QString words(const std::string &text)
 {
@@ -104,15 +105,15 @@ private:
         const double begin = m_picture.axis.xOf(0);
         const double end = m_picture.axis.xOf(static_cast<double>(m_scene.timeline->step.count()));
         const QRectF idle
-            = box(begin, end, compute, TimelineMetrics::kBlocks + TimelineMetrics::kOperators);
+            = box(begin, end, compute, TimelineMetrics::kBlocks + row.operators);
         m_painter.fillRect(idle, m_palette.surface);
         m_painter.fillRect(idle, QBrush(mixed(m_palette.surface, m_palette.textMuted, 0.34), Qt::BDiagPattern));
         m_painter.fillRect(box(begin, end, top(row.communicationTop()), TimelineMetrics::kCommunication),
             mixed(m_palette.surface, m_palette.canvas, 0.5));
         paintBlocks(lane, compute);
-        paintCompute(lane, compute + TimelineMetrics::kBlocks);
+        paintCompute(lane, compute + TimelineMetrics::kBlocks, row.operators);
         paintCommunication(lane, top(row.communicationTop()));
-        paintMemory(lane, top(row.memoryTop()));
+        paintMemory(lane, top(row.memoryTop()), row.memory);
         paintSelected(lane, row);
         m_painter.setPen(m_palette.grid);
         const int bottom = top(row.y + row.height) - 1;
@@ -140,7 +141,7 @@ private:
         }
     }
 
-    void paintCompute(const DeviceLane &lane, int y)
+    void paintCompute(const DeviceLane &lane, int y, int height)
     {
         m_records.clear();
         foldSpans(m_scene.timeline->spans, m_scene.before, lane.compute, m_picture.axis, m_canvas.width(), m_records);
@@ -151,14 +152,14 @@ private:
             if (record.count > 1) {
                 const QColor colour = faded(runColour(m_palette, m_scene, m_picture.colouring, record));
                 // Paler where part of it is idle: the ink of a stretch is its busy time.
-                m_painter.fillRect(box(record.x0, record.x1, y, TimelineMetrics::kOperators),
+                m_painter.fillRect(box(record.x0, record.x1, y, height),
                     mixed(idle, mixed(colour, m_palette.surface, 0.18), 0.15 + 0.85 * record.busy));
                 continue;
             }
             QColor colour = faded(computeColour(m_palette, m_scene, m_picture.colouring, record.row));
             colour = mixed(colour, m_palette.surface, 0.18);
             const Instruction *instruction = m_scene.findInstruction(record.row);
-            const QRectF rect = separated(box(record.x0, record.x1, y, TimelineMetrics::kOperators), width);
+            const QRectF rect = separated(box(record.x0, record.x1, y, height), width);
             m_painter.fillRect(rect, colour);
             if (instruction && instruction->recompute)
                 m_painter.fillRect(rect, QBrush(mixed(colour, readableOn(colour), 0.35), Qt::FDiagPattern));
@@ -206,13 +207,12 @@ private:
         return peak > 0.6 * cap ? std::max(peak, cap * 1.05) : peak;
     }
 
-    void paintMemory(const DeviceLane &lane, int y)
+    void paintMemory(const DeviceLane &lane, int y, double height)
     {
         const auto device = static_cast<std::size_t>(lane.device.index);
         if (device >= m_scene.timeline->memory.size())
             return;
         const MemoryCurve &curve = m_scene.timeline->memory[device];
-        const double height = TimelineMetrics::kMemory;
         const double scale = memoryScale();
         const double cap = m_scene.cluster.device.memory.value;
         const double step = static_cast<double>(m_scene.timeline->step.count());
@@ -287,7 +287,7 @@ private:
                 continue;
             drawn = x1;
             const int y = top(compute ? row.operatorsTop() : row.communicationTop());
-            const int height = compute ? TimelineMetrics::kOperators : TimelineMetrics::kCommunication;
+            const int height = compute ? row.operators : TimelineMetrics::kCommunication;
             const QRectF rect = box(x0, x1, y, height);
             if (rect.width() < 5)
                 m_painter.fillRect(rect.adjusted(0, -2, 0, 2), m_palette.accent);
@@ -359,7 +359,8 @@ private:
             ? 100 * static_cast<double>(m_scene.timeline->busy[device].count()) / step
             : 0;
         m_painter.drawText(QRect(left, top(row.computeTop()) + 18, right - left, 18), Qt::AlignLeft | Qt::AlignVCenter,
-            translated("busy %1%").arg(busy, 0, 'f', busy < 10 ? 1 : 0));
+            (row.subtitle.empty() ? QString() : words(row.subtitle) + QStringLiteral(" · "))
+                + translated("busy %1%").arg(busy, 0, 'f', busy < 10 ? 1 : 0));
         m_painter.drawText(
             QRect(left, top(row.communicationTop()) - 1, right - left, TimelineMetrics::kCommunication + 2),
             Qt::AlignLeft | Qt::AlignVCenter, translated("communication"));
@@ -369,9 +370,9 @@ private:
         const auto cap = static_cast<std::int64_t>(m_scene.cluster.device.memory.value);
         if (peak.count > cap)
             m_painter.setPen(m_palette.error);
-        const QRect memory(left, top(row.memoryTop()), right - left, TimelineMetrics::kMemory);
+        const QRect memory(left, top(row.memoryTop()), right - left, row.memory);
         m_painter.drawText(memory, Qt::AlignLeft | Qt::AlignTop, translated("memory peak"));
-        m_painter.drawText(memory, Qt::AlignLeft | Qt::AlignBottom,
+        m_painter.drawText(memory.adjusted(0, 15, 0, 0), Qt::AlignLeft | Qt::AlignTop,
             words(formatBytes(peak) + " / " + formatBytes({cap})));
         m_painter.setPen(m_palette.grid);
         m_painter.drawLine(0, y + row.height - 1, TimelinePicture::kHeader, y + row.height - 1);
@@ -402,12 +403,14 @@ private:
         m_painter.setFont(m_small);
         m_painter.save();
         m_painter.setClipRect(strip.adjusted(TimelinePicture::kHeader, 0, 0, 0));
+        const double flagRight = x(static_cast<double>(m_scene.timeline->step.count()));
+        const double flagLeft = flagRight - kFlagPixels;
         for (const TimeTick &tick : m_ticks.ticks) {
             const int at = static_cast<int>(std::lround(x(tick.nanoseconds)));
             m_painter.setPen(m_palette.border);
             m_painter.drawLine(at, strip.bottom() - (tick.label.empty() ? 3 : 7), at, strip.bottom());
-            if (tick.label.empty())
-                continue;
+            if (tick.label.empty() || (at + 4 < flagRight && at + 60 > flagLeft))
+                continue; // the flag would cover it
             m_painter.setPen(m_palette.text);
             m_painter.drawText(QRect(at + 4, 1, 120, strip.height() - 4), Qt::AlignLeft | Qt::AlignVCenter,
                 words(tick.label + " " + m_ticks.unit));

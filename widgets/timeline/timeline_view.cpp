@@ -95,7 +95,7 @@ TimelinePicture TimelineView::picture() const
 
 void TimelineView::relayout()
 {
-    m_rows = m_scene ? layoutRows(*m_scene, m_expanded) : std::vector<TimelineRow>{};
+    m_rows = m_scene ? layoutRows(*m_scene, m_expanded, canvasHeight()) : std::vector<TimelineRow>{};
     const int height = m_rows.empty() ? 0 : m_rows.back().y + m_rows.back().height;
     verticalScrollBar()->setRange(0, std::max(0, height - canvasHeight()));
     verticalScrollBar()->setPageStep(canvasHeight());
@@ -195,7 +195,7 @@ std::optional<QRect> TimelineView::rectOf(std::size_t row) const
         const QRect canvas = picture().canvas();
         const QRectF rect(canvas.left() + x0,
             canvas.top() - verticalScrollBar()->value() + (compute ? lane.operatorsTop() : lane.communicationTop()),
-            std::max(x1 - x0, 1.0), compute ? TimelineMetrics::kOperators : TimelineMetrics::kCommunication);
+            std::max(x1 - x0, 1.0), compute ? lane.operators : TimelineMetrics::kCommunication);
         const QRect visible = rect.toAlignedRect() & canvas;
         return visible.isEmpty() ? std::nullopt : std::optional(visible);
     }

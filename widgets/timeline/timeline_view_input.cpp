@@ -38,7 +38,7 @@ TimelineView::Hit TimelineView::hitTest(QPoint position) const
     const SpanColumns &spans = m_scene->timeline->spans;
     const double time = m_axis.timeAt(position.x() - canvas.left());
     const double slack = kSlackPixels * m_axis.nanosecondsPerPixel;
-    const bool compute = y >= row.computeTop() && y < row.operatorsTop() + TimelineMetrics::kOperators;
+    const bool compute = y >= row.computeTop() && y < row.operatorsTop() + row.operators;
     const bool communication
         = y >= row.communicationTop() && y < row.communicationTop() + TimelineMetrics::kCommunication;
     if (compute || communication) {
@@ -65,7 +65,7 @@ TimelineView::Hit TimelineView::hitTest(QPoint position) const
         }
         return hit;
     }
-    if (y >= row.memoryTop() && y < row.memoryTop() + TimelineMetrics::kMemory && time < extent()) {
+    if (y >= row.memoryTop() && y < row.memoryTop() + row.memory && time < extent()) {
         const MemoryCurve &curve = m_scene->timeline->memory[static_cast<std::size_t>(lane.device.index)];
         const std::int64_t entry = lane.memory.largestIn(curve, time, time + m_axis.nanosecondsPerPixel);
         if (entry >= 0)
