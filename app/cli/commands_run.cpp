@@ -99,6 +99,7 @@ Result<int> runRun(const Arguments &arguments)
     if (arguments.has("inputs")) {
         TRY(request.options.inputs, readInputs(arguments.text("inputs")));
     }
+    request.options.poison = arguments.has("check"); // reads of memory nobody wrote then show as NaN
     request.options.keepGradients = arguments.has("check") || arguments.has("dump");
 
     const std::string &positional = arguments.positional();

@@ -64,8 +64,9 @@ TEST(ExecutionPlanJson, NeverCrashesOnDamage)
         for (int k = 0; k < 3; ++k)
             damaged[std::uniform_int_distribution<std::size_t>(0, damaged.size() - 1)(random)]
                 = static_cast<char>(std::uniform_int_distribution<int>(32, 126)(random));
-        if (const auto plan = executionPlanFromJson(damaged); !plan)
+        if (const auto plan = executionPlanFromJson(damaged); !plan) {
             EXPECT_FALSE(plan.error().message.empty());
+        }
     }
 }
 

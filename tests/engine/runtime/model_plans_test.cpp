@@ -1,0 +1,212 @@
+// The model set under the gallery's plans, against PyTorch's outputs, loss and gradients.
+
+#include "engine/frontend/import_onnx.h"
+#include "engine/runtime/check.h"
+#include "engine/runtime/npz.h"
+#include "engine/runtime/run.h"
+#include "engine/verify/verify.h"
+
+#include "tests/engine/lowering/models_for_tests.h"
+#include "tests/engine/lowering/random_tables.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+
+namespace planloom {
+namespace {
+
+/// A model with reference values (models/README.md). Batch norm's statistics are per micro-batch.
+struct ReferenceModel {
+    const char *name;
+    double gradientTolerance;
+    bool batchNorm = false;
+};
+
+const ReferenceModel kModels[]{{"gpt2_tiny", 1e-4}, {"bert_tiny", 1e-3}, {"bert_tiny_opset17", 1e-3},
+    {"t5_tiny", 1e-4}, {"swin_tiny", 1e-4}, {"evoformer_tiny", 1e-3}, {"resnet50_tiny", 1e-2, true}};
+
+const std::filesystem::path kFolder = std::filesystem::path(PLANLOOM_SOURCE_DIR) / ".." / "shared" / "models";
+
+std::vector<float> floats(const TensorData &data)
+{
+    std::vector<float> values(data.bytes.size() / sizeof(float));
+    std::memcpy(values.data(), data.bytes.data(), values.size() * sizeof(float));
+    return values;
+}
+
+double largest(const std::vector<float> &values)
+{
+    double most = 0;
+    for (const float value : values)
+        most = std::max(most, std::abs(static_cast<double>(value)));
+    return most;
+}
+
+double largestDifference(const std::vector<float> &a, const std::vector<float> &b)
+{
+    EXPECT_EQ(a.size(), b.size());
+    double most = 0;
+    for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
+        const double difference = std::abs(static_cast<double>(a[i]) - b[i]);
+        most = std::isnan(difference) ? INFINITY : std::max(most, difference);
+    }
+    return most;
+}
+
+class ModelPlans : public testing::TestWithParam<ReferenceModel>
+{
+protected:
+    void SetUp() override
+    {
+        const std::filesystem::path model = kFolder / (std::string(GetParam().name) + ".onnx");
+        if (!std::filesystem::exists(model))
+            GTEST_SKIP() << "the model set is not beside this checkout";
+        const auto forward = importOnnxFile(model);
+        ASSERT_TRUE(forward) << describe(forward.error());
+        TrainingOptions options;
+        auto step = buildTrainingStep(*forward, options);
+        ASSERT_TRUE(step) << describe(step.error());
+        m_graph = std::make_shared<const Graph>(*std::move(step));
+        const std::string stem = (kFolder / GetParam().name).string();
+        auto inputs = readInputs(stem + ".io.npz");
+        ASSERT_TRUE(inputs) << describe(inputs.error());
+        m_options.inputs = *std::move(inputs);
+        m_options.keepGradients = true;
+        auto values = readNpz(stem + ".io.npz");
+        ASSERT_TRUE(values);
+        for (auto &[name, array] : *values)
+            if (name.rfind("out.", 0) == 0)
+                m_outputs[name.substr(4)] = array;
+        for (const auto &entry : std::filesystem::directory_iterator(kFolder)) {
+            const std::string file = entry.path().filename().string();
+            if (file.rfind(std::string(GetParam().name) + ".grads", 0) != 0)
+                continue;
+            auto gradients = readNpz(entry.path().string());
+            ASSERT_TRUE(gradients);
+            for (auto &[name, array] : *gradients)
+                m_gradients[name.substr(5)] = array;
+        }
+        ASSERT_FALSE(m_gradients.empty());
+    }
+
+    void expectPyTorchsValues(const RunOutcome &outcome) const
+    {
+        const double loss = floats(m_outputs.at("loss"))[0];
+        EXPECT_NEAR(outcome.losses.back(), loss, 1e-5 * std::abs(loss));
+        for (const auto &[name, reference] : m_outputs) {
+            if (name == "loss")
+                continue;
+            ASSERT_TRUE(outcome.outputs.count(name)) << name;
+            const auto expected = floats(reference);
+            EXPECT_LE(largestDifference(floats(outcome.outputs.at(name)), expected), 1e-4 * largest(expected)) << name;
+        }
+        double most = 0;
+        for (const auto &[name, reference] : m_gradients)
+            most = std::max(most, largest(floats(reference)));
+        for (const auto &[name, reference] : m_gradients) {
+            ASSERT_TRUE(outcome.gradients.count(name)) << name;
+            const auto expected = floats(reference);
+            EXPECT_LE(largestDifference(floats(outcome.gradients.at(name)), expected),
+                GetParam().gradientTolerance * std::max(largest(expected), 1e-3 * most))
+                << name;
+        }
+    }
+
+    GraphSnapshot m_graph{};
+    RunOptions m_options{};
+    NamedArrays m_outputs{};
+    NamedArrays m_gradients{};
+};
+
+TEST_P(ModelPlans, GiveWhatPyTorchGives)
+{
+    struct Case {
+        const char *gallery;
+        std::int32_t devices;
+        std::int32_t microBatches;
+    };
+    const Case cases[]{{"single", 1, 1}, {"data-parallel", 2, 1}, {"data-parallel", 4, 1}, {"tensor-parallel", 2, 1},
+        {"tensor-parallel", 4, 1}, {"pipeline:schedule=gpipe,micro-batches=1", 2, 1},
+        {"pipeline:schedule=gpipe,micro-batches=2", 4, 2}, {"pipeline:schedule=1f1b,micro-batches=2", 2, 2},
+        {"zero1", 2, 1}, {"3d:dp=2,tp=2,pp=2", 8, 1}, {"3d:dp=1,tp=2,pp=4,micro-batches=2", 8, 2}};
+    int ran = 0;
+    for (const Case &plan : cases) {
+        SCOPED_TRACE(std::string(plan.gallery) + " on " + std::to_string(plan.devices));
+        const auto table = galleryTable(plan.gallery, m_graph, plan.devices);
+        if (!table) {
+            EXPECT_FALSE(table.error().message.empty());
+            continue; // as far as dimensions divide
+        }
+        const auto completion = completePlan(m_graph, plan.devices, *table);
+        ASSERT_TRUE(completion && !firstError(*completion));
+        const auto lowered = lower(completion->plan, *clusterNamed("cpu:8"));
+        ASSERT_TRUE(lowered) << describe(lowered.error());
+        const auto report = verify(*lowered);
+        ASSERT_TRUE(report && report->ok()) << report->failure->reason;
+        const auto outcome = runOnCpu(*lowered, m_options);
+        ASSERT_TRUE(outcome) << describe(outcome.error());
+        ++ran;
+        if (!GetParam().batchNorm || plan.microBatches == 1) {
+            expectPyTorchsValues(*outcome);
+            continue;
+        }
+        Plan whole = completePlan(m_graph, 1, ConstraintTable{})->plan;
+        whole.microBatches = completion->plan.microBatches;
+        const auto reference = lower(whole, *clusterNamed("cpu:1"));
+        ASSERT_TRUE(reference);
+        const auto check = checkAgainst(*reference, *lowered, *outcome, m_options);
+        ASSERT_TRUE(check) << describe(check.error());
+        EXPECT_TRUE(check->ok) << check->worstTensor << " " << check->worstError;
+    }
+    EXPECT_GE(ran, 4);
+}
+
+TEST_P(ModelPlans, RandomTablesRunEqualOrAreRefused)
+{
+    Plan whole = completePlan(m_graph, 1, ConstraintTable{})->plan;
+    std::int32_t ran = 0;
+    const char *count = std::getenv("PLANLOOM_RANDOM_PLANS"); // more than the sample of every test run
+    const std::uint32_t seeds = count ? static_cast<std::uint32_t>(std::atoi(count)) : 8;
+    for (std::uint32_t seed = 0; seed < seeds; ++seed) {
+        SCOPED_TRACE("seed " + std::to_string(seed));
+        std::mt19937 random(seed);
+        RandomTableOptions wild;
+        wild.touched = 0.15;
+        const std::int32_t devices = 1 + static_cast<std::int32_t>(seed % 5);
+        const ConstraintTable table = randomTable(*m_graph, devices, random, wild);
+        const auto completion = completePlan(m_graph, devices, table);
+        ASSERT_TRUE(completion) << describe(completion.error());
+        if (const auto error = firstError(*completion)) {
+            EXPECT_FALSE(error->message.empty());
+            continue;
+        }
+        const auto lowered = lower(completion->plan, *clusterNamed("cpu:8"));
+        if (!lowered) {
+            EXPECT_NE(lowered.error().code, ErrorCode::Internal) << describe(lowered.error());
+            continue;
+        }
+        const auto report = verify(*lowered);
+        ASSERT_TRUE(report);
+        ASSERT_TRUE(report->ok()) << report->failure->reason;
+        const auto outcome = runOnCpu(*lowered, m_options);
+        ASSERT_TRUE(outcome) << describe(outcome.error());
+        whole.microBatches = GetParam().batchNorm ? lowered->microBatches : 1;
+        const auto reference = lower(whole, *clusterNamed("cpu:1"));
+        ASSERT_TRUE(reference) << describe(reference.error());
+        const auto check = checkAgainst(*reference, *lowered, *outcome, m_options);
+        ASSERT_TRUE(check) << describe(check.error());
+        EXPECT_TRUE(check->ok) << check->worstTensor << " " << check->worstError << " at " << check->firstDifference;
+        ++ran;
+    }
+    EXPECT_GT(ran, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(ModelSet, ModelPlans, testing::ValuesIn(kModels),
+    [](const testing::TestParamInfo<ReferenceModel> &info) { return std::string(info.param.name); });
+
+} // namespace
+} // namespace planloom
