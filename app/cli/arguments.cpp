@@ -9,8 +9,8 @@ namespace {
 
 Error usage(std::string message, const VerbSpec &verb)
 {
-    return {ErrorCode::InvalidInput, std::move(message), "planloom-cli " + verb.name + " --help lists the options",
-        "command line"};
+    return {ErrorCode::InvalidInput, std::move(message),
+        "planloom-cli " + verb.name + " --help lists the options", "command line"};
 }
 
 } // namespace
@@ -28,8 +28,8 @@ Result<Arguments> Arguments::parse(const VerbSpec &verb, const std::vector<std::
         }
         const std::size_t equals = word.find('=');
         const std::string name = word.substr(2, equals == std::string::npos ? std::string::npos : equals - 2);
-        const auto option = std::find_if(
-            verb.options.begin(), verb.options.end(), [&](const OptionSpec &spec) { return spec.name == name; });
+        const auto option = std::find_if(verb.options.begin(), verb.options.end(),
+            [&](const OptionSpec &spec) { return spec.name == name; });
         if (option == verb.options.end())
             return usage("\"--" + name + "\" is no option of " + verb.name, verb);
         if (option->value.empty()) {
@@ -81,8 +81,8 @@ Result<std::int64_t> Arguments::integer(
     const long long number = std::strtoll(value.c_str(), &end, 10);
     if (value.empty() || *end != '\0' || errno != 0 || number < least || number > most)
         return Error{ErrorCode::InvalidInput,
-            "expected an integer from " + std::to_string(least) + " to " + std::to_string(most) + ", found \"" + value
-                + "\"",
+            "expected an integer from " + std::to_string(least) + " to " + std::to_string(most) + ", found \""
+                + value + "\"",
             {}, "--" + std::string(option)};
     return static_cast<std::int64_t>(number);
 }
@@ -108,9 +108,11 @@ const std::vector<VerbSpec> &verbs()
         {"dim", "NAME=SIZE", "size of a symbolic dimension (may be repeated)"},
         {"loss", "NAME", "the output to train on (default: the scalar output \"loss\")"}, kJson, kHelp};
     static const std::vector<OptionSpec> kPlan{
-        {"cluster", "C", "profile with a size (dgx-h100:8, cpu:4) or a JSON file (default: cpu with --devices)"},
+        {"cluster", "C",
+            "profile with a size (dgx-h100:8, cpu:4) or a JSON file (default: cpu with --devices)"},
         {"devices", "N", "number of devices (default: the cluster's)"},
-        {"gallery", "NAME[:KEY=VALUE,...]", "rows of a gallery plan (data-parallel, tensor-parallel, pipeline, zero1, 3d, single)"},
+        {"gallery", "NAME[:KEY=VALUE,...]",
+            "rows of a gallery plan (data-parallel, tensor-parallel, pipeline, zero1, 3d, single)"},
         {"table", "FILE", "constraint table, text or JSON; its rows come after the gallery's"},
         {"micro-batches", "M", "number of micro-batches (a row of its own)"},
         {"optimizer", "sgd|adamw", "optimizer of the training step (default: adamw)"},
@@ -124,8 +126,10 @@ const std::vector<VerbSpec> &verbs()
         return all;
     };
     static const std::vector<VerbSpec> kVerbs{
-        {"info", "MODEL", "operators, tensors, parameters, what was fused and what is not understood", kModel},
-        {"solve", "MODEL", "completes rows to a plan; prints step time, memory, traffic and bubble per device",
+        {"info", "MODEL", "operators, tensors, parameters, what was fused and what is not understood",
+            kModel},
+        {"solve", "MODEL",
+            "completes rows to a plan; prints step time, memory, traffic and bubble per device",
             with({kPlan, {{"out", "PLAN", "write the plan to a file"}}, kModel})},
         {"simulate", "PLAN", "predicted timeline, memory and communication of a plan file",
             {{"cluster", "C", "another cluster than the plan was made for"},
@@ -134,8 +138,10 @@ const std::vector<VerbSpec> &verbs()
             {kJson, kHelp}},
         {"run", "MODEL|PLAN", "executes on emulated CPU devices",
             with({kPlan,
-                {{"backend", "cpu", "what executes (default: cpu)"}, {"steps", "K", "training steps (default: 1)"},
-                    {"inputs", "PATH", "an .npz with in.<name> members, or a folder of <name>.npy (default: drawn)"},
+                {{"backend", "cpu", "what executes (default: cpu)"},
+                    {"steps", "K", "training steps (default: 1)"},
+                    {"inputs", "PATH",
+                        "an .npz with in.<name> members, or a folder of <name>.npy (default: drawn)"},
                     {"dump", "DIR", "write loss.npy, out/, grad/ and weight/ as .npy files"},
                     {"check", "", "compare with the unpartitioned model"},
                     {"seed", "S", "seed of dropout and drawn inputs (default: 1)"},
@@ -146,14 +152,15 @@ const std::vector<VerbSpec> &verbs()
             {{"format", "perfetto", "the format"}, {"out", "FILE", "where to (default: standard output)"},
                 {"cluster", "C", "another cluster than the plan was made for"}, kJson, kHelp}},
         {"session", "FILE", "shows and checks a session file",
-            {{"table", "", "print its constraint table"}, {"check", "", "read everything in it and say what is wrong"},
-                kJson, kHelp}}};
+            {{"table", "", "print its constraint table"},
+                {"check", "", "read everything in it and say what is wrong"}, kJson, kHelp}}};
     return kVerbs;
 }
 
 std::string helpOf(const VerbSpec &verb)
 {
-    std::string text = "planloom-cli " + verb.name + " " + verb.positional + " [options]: " + verb.meaning + "\n";
+    std::string text =
+        "planloom-cli " + verb.name + " " + verb.positional + " [options]: " + verb.meaning + "\n";
     for (const OptionSpec &option : verb.options) {
         std::string left = "  --" + option.name + (option.value.empty() ? "" : " " + option.value);
         left.resize(std::max<std::size_t>(left.size() + 2, 34), ' ');
@@ -171,8 +178,10 @@ std::string help()
         text += left + verb.meaning + "\n";
     }
     return text
-        + "\nMODEL is an .onnx file or a zoo model (zoo:gpt?layers=12&hidden=768). planloom-cli VERB --help lists a "
-          "verb's options.\nExit status: 0 done; 1 the work failed; 2 wrong usage or bad input; 3 the rows conflict.\n";
+        + "\nMODEL is an .onnx file or a zoo model (zoo:gpt?layers=12&hidden=768). planloom-cli VERB --help "
+          "lists a "
+          "verb's options.\nExit status: 0 done; 1 the work failed; 2 wrong usage or bad input; 3 the rows "
+          "conflict.\n";
 }
 
 } // namespace planloom::cli

@@ -24,8 +24,8 @@ Result<int> runSession(const Arguments &arguments)
         problems.push_back(describe(error));
     if (arguments.has("json")) {
         nlohmann::json object{{"model", data.model.source}, {"model_bytes", data.model.content.size()},
-            {"cluster", data.cluster.name}, {"devices", data.cluster.deviceCount}, {"rows", table.table.rows.size()},
-            {"problems", problems}};
+            {"cluster", data.cluster.name}, {"devices", data.cluster.deviceCount},
+            {"rows", table.table.rows.size()}, {"problems", problems}};
         if (arguments.has("table"))
             object["table"] = data.tableText;
         if (data.plan)
@@ -34,7 +34,8 @@ Result<int> runSession(const Arguments &arguments)
     } else {
         std::printf("%s\n  model    %s\n  cluster  %s, %d devices\n  rows     %zu\n  plan     %s\n",
             arguments.positional().c_str(), data.model.source.c_str(), data.cluster.name.c_str(),
-            data.cluster.deviceCount, table.table.rows.size(), data.plan ? data.plan->summary.c_str() : "none");
+            data.cluster.deviceCount, table.table.rows.size(),
+            data.plan ? data.plan->summary.c_str() : "none");
         for (const nlohmann::json &problem : problems)
             std::printf("  problem: %s\n", problem.get<std::string>().c_str());
     }

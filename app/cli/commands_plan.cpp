@@ -2,6 +2,7 @@
 #include "app/cli/model.h"
 
 #include "engine/frontend/import_onnx.h"
+#include "engine/frontend/zoo.h"
 #include "engine/graph/catalogue.h"
 #include "engine/kernels/kernel.h"
 #include "engine/lowering/execution_plan_json.h"
@@ -10,7 +11,6 @@
 #include "engine/simulate/perfetto.h"
 #include "engine/simulate/simulate.h"
 #include "engine/simulate/summary.h"
-#include "engine/frontend/zoo.h"
 #include "engine/verify/same_model.h"
 #include "engine/verify/verify.h"
 
@@ -71,7 +71,8 @@ void printDevices(const TimelineSummary &summary)
     std::printf("  %-8s %12s %12s %9s %14s\n", "device", "peak", "busy", "bubble", "sent");
     for (std::size_t d = 0; d < summary.devices.size(); ++d) {
         const DeviceSummary &device = summary.devices[d];
-        std::printf("  %-8zu %12s %12s %8.1f%% %14s\n", d, bytesText(static_cast<double>(device.peak.count)).c_str(),
+        std::printf("  %-8zu %12s %12s %8.1f%% %14s\n", d,
+            bytesText(static_cast<double>(device.peak.count)).c_str(),
             secondsText(device.busySeconds).c_str(), device.bubble * 100,
             bytesText(static_cast<double>(device.sent.count)).c_str());
     }
@@ -81,7 +82,8 @@ Result<void> writeTrace(const std::string &path, const ExecutionPlan &plan, cons
 {
     std::ofstream stream(path, std::ios::binary | std::ios::trunc);
     if (!stream || !writePerfetto(stream, plan, timeline) || !stream.flush())
-        return Error{ErrorCode::Io, "the trace cannot be written", "check that the folder exists and has room", path};
+        return Error{
+            ErrorCode::Io, "the trace cannot be written", "check that the folder exists and has room", path};
     return {};
 }
 
@@ -121,7 +123,8 @@ Result<int> runInfo(const Arguments &arguments)
         for (const TensorId id : op.outputs)
             outputs.push_back(id ? graph.at(id).type : TensorType{});
         flops += workOf(op, inputs, outputs).flops;
-        ++kinds[op.kind == OperatorKind::Unknown ? op.attributes.text("onnx_type", "Unknown") : nameOf(op.kind)];
+        ++kinds[op.kind == OperatorKind::Unknown ? op.attributes.text("onnx_type", "Unknown")
+                                                 : nameOf(op.kind)];
         if (!op.annotationProblem.empty() || op.kind == OperatorKind::Unknown)
             notAnnotated.push_back({{"operator", op.name}, {"reason", op.annotationProblem}});
         if (!hasKernel(op))
@@ -133,10 +136,10 @@ Result<int> runInfo(const Arguments &arguments)
             parameters += elementCount(tensor.type.shape);
     const auto layers = static_cast<std::int64_t>(findLayers(graph).scopes.size());
     if (arguments.has("json")) {
-        printJson({{"model", graph.name}, {"operators", graph.operators.size()}, {"tensors", graph.tensors.size()},
-            {"parameters", parameters}, {"flops_forward", flops}, {"layers", layers}, {"kinds", kinds},
-            {"fused", fused}, {"not_annotated", notAnnotated}, {"not_runnable", notRunnable}, {"notes", graph.notes},
-            {"has_loss", graph.loss.valid()}});
+        printJson({{"model", graph.name}, {"operators", graph.operators.size()},
+            {"tensors", graph.tensors.size()}, {"parameters", parameters}, {"flops_forward", flops},
+            {"layers", layers}, {"kinds", kinds}, {"fused", fused}, {"not_annotated", notAnnotated},
+            {"not_runnable", notRunnable}, {"notes", graph.notes}, {"has_loss", graph.loss.valid()}});
         return 0;
     }
     std::printf("%s\n", arguments.positional().c_str());
@@ -146,7 +149,8 @@ Result<int> runInfo(const Arguments &arguments)
     std::printf("  parameters     %.3f M\n", static_cast<double>(parameters) / 1e6);
     std::printf("  forward        %.3f GFLOP\n", flops / 1e9);
     std::printf("  layers         %lld\n", static_cast<long long>(layers));
-    std::printf("  loss           %s\n", graph.loss ? graph.at(graph.loss).name.c_str() : "none (inference only)");
+    std::printf(
+        "  loss           %s\n", graph.loss ? graph.at(graph.loss).name.c_str() : "none (inference only)");
     for (const auto &[kind, count] : kinds)
         std::printf("    %-22s %lld\n", kind.c_str(), static_cast<long long>(count));
     for (const json &item : notAnnotated)
@@ -178,10 +182,12 @@ Result<int> runSolve(const Arguments &arguments)
         return 0;
     }
     std::printf("%s on %s\n", arguments.positional().c_str(), solved.target.cluster.name.c_str());
-    std::printf("  step           %s (no plan of this step on these devices is below %s: gap at most %.1f%%)\n",
+    std::printf(
+        "  step           %s (no plan of this step on these devices is below %s: gap at most %.1f%%)\n",
         secondsText(summary.stepSeconds).c_str(), secondsText(bound).c_str(), gap * 100);
     std::printf("  bubble         %.1f%%\n", summary.bubble * 100);
-    std::printf("  micro-batches  %d, stages %d\n", solved.execution.microBatches, solved.execution.stageCount);
+    std::printf(
+        "  micro-batches  %d, stages %d\n", solved.execution.microBatches, solved.execution.stageCount);
     std::printf("  solved in      %s\n", secondsText(solved.solveSeconds).c_str());
     printDevices(summary);
     return 0;
@@ -260,8 +266,8 @@ Result<int> runExport(const Arguments &arguments)
     TRY(const auto timeline, simulate(plan, cluster));
     if (!arguments.has("out")) {
         if (arguments.has("json"))
-            return Error{ErrorCode::InvalidInput, "--json needs --out: the trace itself goes to standard output",
-                {}, "--json"};
+            return Error{ErrorCode::InvalidInput,
+                "--json needs --out: the trace itself goes to standard output", {}, "--json"};
         if (!writePerfetto(std::cout, plan, timeline))
             return Error{ErrorCode::Io, "standard output cannot be written", {}, "stdout"};
         return 0;

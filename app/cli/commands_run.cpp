@@ -28,8 +28,8 @@ Result<ExecutionPlan> planWithValues(const std::string &path)
 {
     TRY(auto plan, readPlan(path));
     if (plan.origin.find("model") == plan.origin.end())
-        return Error{ErrorCode::InvalidInput, "the plan does not say which model it is for", "solve the model again",
-            path + ":/origin/model"};
+        return Error{ErrorCode::InvalidInput, "the plan does not say which model it is for",
+            "solve the model again", path + ":/origin/model"};
     TRY(const auto arguments, rememberedArguments(plan));
     TRY(const auto model, loadModel(arguments, arguments.positional()));
     std::map<std::string, const Tensor *> byName;
@@ -71,8 +71,8 @@ bool showEvent(const std::string &line)
         return true;
     const std::string type = event.value("t", "");
     if (type == "step")
-        std::fprintf(stderr, "step %lld: loss %.7g, %.1f ms\n", event.value("n", 0LL), event.value("loss", 0.0),
-            event.value("ms", 0.0));
+        std::fprintf(stderr, "step %lld: loss %.7g, %.1f ms\n", event.value("n", 0LL),
+            event.value("loss", 0.0), event.value("ms", 0.0));
     else if (type == "warn" || type == "stalled")
         std::fprintf(stderr, "%s: %s\n", type.c_str(), event.value("text", event.dump()).c_str());
     return true;
@@ -104,7 +104,8 @@ Result<int> runRun(const Arguments &arguments)
 
     const std::string &positional = arguments.positional();
     const std::size_t dot = positional.rfind('.');
-    if (dot != std::string::npos && (positional.substr(dot) == ".json" || positional.substr(dot) == ".plan")) {
+    if (dot != std::string::npos
+        && (positional.substr(dot) == ".json" || positional.substr(dot) == ".plan")) {
         TRY(request.plan, planWithValues(positional));
     } else {
         TRY(auto solved, solve(arguments, positional));
@@ -145,9 +146,10 @@ Result<int> runRun(const Arguments &arguments)
     }
     const bool ok = !outcome.check || outcome.check->ok;
     if (quiet) {
-        json object{{"steps", outcome.losses.size()}, {"losses", outcome.losses}, {"step_seconds", stepSeconds},
-            {"peak_bytes", peak}, {"device_peak_bytes", peaks}, {"devices", request.plan.devices.size()},
-            {"micro_batches", request.plan.microBatches}, {"backend", backend}};
+        json object{{"steps", outcome.losses.size()}, {"losses", outcome.losses},
+            {"step_seconds", stepSeconds}, {"peak_bytes", peak}, {"device_peak_bytes", peaks},
+            {"devices", request.plan.devices.size()}, {"micro_batches", request.plan.microBatches},
+            {"backend", backend}};
         object["loss"] = outcome.losses.empty() ? json(nullptr) : json(outcome.losses.back());
         if (outcome.check)
             object["check"] = {{"ok", outcome.check->ok},
@@ -162,8 +164,8 @@ Result<int> runRun(const Arguments &arguments)
     if (!outcome.losses.empty())
         std::printf("loss %.7g\n", outcome.losses.back());
     if (outcome.check) {
-        std::printf("check against the unpartitioned model: %s (worst: %s, %.2g)\n", ok ? "equal" : "DIFFERENT",
-            outcome.check->worstTensor.c_str(), outcome.check->worstError);
+        std::printf("check against the unpartitioned model: %s (worst: %s, %.2g)\n",
+            ok ? "equal" : "DIFFERENT", outcome.check->worstTensor.c_str(), outcome.check->worstError);
         if (!outcome.check->firstDifference.empty())
             std::printf("first operator that differs: %s\n", outcome.check->firstDifference.c_str());
     }

@@ -14,11 +14,14 @@ namespace {
 int exitStatusOf(ErrorCode code)
 {
     switch (code) {
-    case ErrorCode::Conflict: return 3;
+    case ErrorCode::Conflict:
+        return 3;
     case ErrorCode::CheckFailed:
     case ErrorCode::Cancelled:
-    case ErrorCode::Internal: return 1;
-    default: return 2;
+    case ErrorCode::Internal:
+        return 1;
+    default:
+        return 2;
     }
 }
 
@@ -33,9 +36,11 @@ int report(const Error &error, bool asJson)
     std::cerr << "planloom-cli: " << describe(error) << "\n";
     const int status = exitStatusOf(error.code);
     if (asJson) {
-        nlohmann::json object{{"error", {{"message", error.message}, {"advice", error.advice}, {"where", error.where}}}};
+        nlohmann::json object{
+            {"error", {{"message", error.message}, {"advice", error.advice}, {"where", error.where}}}};
         if (status == 3)
-            object["conflict"] = rowOf(error.where) > 0 ? nlohmann::json{rowOf(error.where)} : nlohmann::json::array();
+            object["conflict"] =
+                rowOf(error.where) > 0 ? nlohmann::json{rowOf(error.where)} : nlohmann::json::array();
         std::cout << object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
     }
     return status;

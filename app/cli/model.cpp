@@ -43,7 +43,8 @@ Result<void> writeFile(const std::filesystem::path &path, std::string_view bytes
         std::filesystem::rename(fresh, path, failure);
     if (!stream || failure) {
         std::filesystem::remove(fresh, failure);
-        return Error{ErrorCode::Io, "cannot be written", "check that the folder exists and has room", path.string()};
+        return Error{
+            ErrorCode::Io, "cannot be written", "check that the folder exists and has room", path.string()};
     }
     return {};
 }
@@ -57,11 +58,11 @@ Result<Graph> loadForward(const Arguments &arguments, const std::string &model)
     for (const std::string &dimension : arguments.texts("dim")) {
         const std::size_t equals = dimension.find('=');
         char *end = nullptr;
-        const long long size
-            = equals == std::string::npos ? 0 : std::strtoll(dimension.c_str() + equals + 1, &end, 10);
+        const long long size =
+            equals == std::string::npos ? 0 : std::strtoll(dimension.c_str() + equals + 1, &end, 10);
         if (equals == std::string::npos || equals == 0 || *end != '\0' || size < 1)
-            return Error{ErrorCode::InvalidInput, "expected NAME=SIZE with a size of at least 1, found \"" + dimension + "\"",
-                {}, "--dim"};
+            return Error{ErrorCode::InvalidInput,
+                "expected NAME=SIZE with a size of at least 1, found \"" + dimension + "\"", {}, "--dim"};
         options.dimensions[dimension.substr(0, equals)] = size;
     }
     return importOnnxFile(model, options);
@@ -82,7 +83,8 @@ Result<LoadedModel> loadModel(const Arguments &arguments, const std::string &mod
     else if (optimizer == "sgd")
         options.optimizer = OperatorKind::SgdStep;
     else
-        return Error{ErrorCode::InvalidInput, "expected sgd or adamw, found \"" + optimizer + "\"", {}, "--optimizer"};
+        return Error{
+            ErrorCode::InvalidInput, "expected sgd or adamw, found \"" + optimizer + "\"", {}, "--optimizer"};
     TRY(options.learningRate, arguments.real("learning-rate", 1e-3));
     TRY(options.weightDecay, arguments.real("weight-decay", 0));
     TRY(auto step, buildTrainingStep(loaded.forward, options));
@@ -94,8 +96,8 @@ Result<Target> targetOf(const Arguments &arguments)
 {
     Target target;
     TRY(const auto devices, arguments.integer("devices", 0, 1, 16384));
-    const std::string name
-        = arguments.text("cluster", "cpu:" + std::to_string(std::max<std::int64_t>(devices, 1)));
+    const std::string name =
+        arguments.text("cluster", "cpu:" + std::to_string(std::max<std::int64_t>(devices, 1)));
     TRY(target.cluster, clusterNamed(name));
     target.devices = devices > 0 ? static_cast<std::int32_t>(devices) : target.cluster.deviceCount;
     if (target.devices > target.cluster.deviceCount)
@@ -108,8 +110,7 @@ Result<Target> targetOf(const Arguments &arguments)
 
 namespace {
 
-Result<ConstraintTable> tableOf(
-    const Arguments &arguments, const GraphSnapshot &graph, std::int32_t devices)
+Result<ConstraintTable> tableOf(const Arguments &arguments, const GraphSnapshot &graph, std::int32_t devices)
 {
     ConstraintTable table;
     TRY(const auto microBatches, arguments.integer("micro-batches", 0, 1, 1 << 20));
@@ -154,9 +155,8 @@ Result<SolvedPlan> solve(const Arguments &arguments, const std::string &model)
         return *std::move(error);
     solved.plan = std::move(completion.plan);
     TRY(solved.execution, lower(solved.plan, solved.target.cluster));
-    solved.execution.origin["model"] = isZooSpec(model)
-        ? model
-        : std::filesystem::absolute(model).lexically_normal().string();
+    solved.execution.origin["model"] =
+        isZooSpec(model) ? model : std::filesystem::absolute(model).lexically_normal().string();
     solved.execution.origin["cluster"] = solved.target.cluster.name;
     for (const char *option : {"loss", "optimizer", "learning-rate", "weight-decay"})
         if (arguments.has(option))
@@ -209,7 +209,8 @@ Result<Arguments> rememberedArguments(const ExecutionPlan &plan)
                 words.push_back("--dim=" + value.substr(begin, end - begin));
                 begin = end + 1;
             }
-        } else if (name == "loss" || name == "optimizer" || name == "learning-rate" || name == "weight-decay") {
+        } else if (name == "loss" || name == "optimizer" || name == "learning-rate"
+            || name == "weight-decay") {
             words.push_back("--" + name + "=" + value);
         }
     }

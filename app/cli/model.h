@@ -11,7 +11,8 @@
 
 namespace planloom::cli {
 
-/// A model as the options ask for it: forward graph, and what is planned (with its training step, if it has a loss).
+/// A model as the options ask for it: forward graph, and what is planned (with its training step, if it has a
+/// loss).
 struct LoadedModel {
     Graph forward{};
     GraphSnapshot graph{};

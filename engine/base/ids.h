@@ -9,8 +9,7 @@ namespace planloom {
 
 /// An index that cannot be mistaken for another kind of index. `Tag` is only a name.
 /// A default-made id is "none"; test it with `valid()`.
-template<typename Tag>
-struct Id {
+template<typename Tag> struct Id {
     std::int32_t index = -1;
 
     constexpr bool valid() const { return index >= 0; }
@@ -26,8 +25,7 @@ using StageId = Id<struct StageTag>; ///< A pipeline stage; stage 0 holds the mo
 
 } // namespace planloom
 
-template<typename Tag>
-struct std::hash<planloom::Id<Tag>> {
+template<typename Tag> struct std::hash<planloom::Id<Tag>> {
     std::size_t operator()(planloom::Id<Tag> id) const noexcept
     {
         return std::hash<std::int32_t>{}(id.index);

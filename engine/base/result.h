@@ -41,14 +41,19 @@ inline std::string describe(const Error &error)
 
 /// Either a `T` or the `Error` that says why there is none. Members are named as in std::expected,
 /// which GCC 12's C++20 lacks.
-template<typename T>
-class [[nodiscard]] Result
+template<typename T> class [[nodiscard]] Result
 {
 public:
     using value_type = T;
 
-    Result(T value) : m_state(std::in_place_index<0>, std::move(value)) { }
-    Result(Error error) : m_state(std::in_place_index<1>, std::move(error)) { }
+    Result(T value)
+        : m_state(std::in_place_index<0>, std::move(value))
+    {
+    }
+    Result(Error error)
+        : m_state(std::in_place_index<1>, std::move(error))
+    {
+    }
 
     bool has_value() const { return m_state.index() == 0; }
     explicit operator bool() const { return has_value(); }
@@ -83,8 +88,7 @@ public:
     }
     Error &&error() && { return std::move(error()); }
 
-    template<typename U>
-    T value_or(U &&fallback) const &
+    template<typename U> T value_or(U &&fallback) const &
     {
         return has_value() ? value() : static_cast<T>(std::forward<U>(fallback));
     }
@@ -94,14 +98,16 @@ private:
 };
 
 /// Success without a value, or an `Error`.
-template<>
-class [[nodiscard]] Result<void>
+template<> class [[nodiscard]] Result<void>
 {
 public:
     using value_type = void;
 
     Result() = default;
-    Result(Error error) : m_error(std::move(error)) { }
+    Result(Error error)
+        : m_error(std::move(error))
+    {
+    }
 
     bool has_value() const { return !m_error.has_value(); }
     explicit operator bool() const { return has_value(); }
@@ -127,17 +133,17 @@ private:
 // the error; `TRY_VOID(f());` does so for a Result whose value is not needed.
 #define PLANLOOM_CONCAT_(a, b) a##b
 #define PLANLOOM_CONCAT(a, b) PLANLOOM_CONCAT_(a, b)
-#define PLANLOOM_TRY_(result, declaration, ...) \
-    auto result = (__VA_ARGS__); \
-    if (!result) \
-        return std::move(result).error(); \
+#define PLANLOOM_TRY_(result, declaration, ...)                                                              \
+    auto result = (__VA_ARGS__);                                                                             \
+    if (!result)                                                                                             \
+        return std::move(result).error();                                                                    \
     declaration = *std::move(result)
-#define TRY(declaration, ...) \
+#define TRY(declaration, ...)                                                                                \
     PLANLOOM_TRY_(PLANLOOM_CONCAT(planloomTry, __COUNTER__), declaration, __VA_ARGS__)
-#define TRY_VOID(...) \
-    do { \
-        if (auto planloomTry = (__VA_ARGS__); !planloomTry) \
-            return std::move(planloomTry).error(); \
+#define TRY_VOID(...)                                                                                        \
+    do {                                                                                                     \
+        if (auto planloomTry = (__VA_ARGS__); !planloomTry)                                                  \
+            return std::move(planloomTry).error();                                                           \
     } while (false)
 
 } // namespace planloom

@@ -27,9 +27,9 @@ bool isCommunication(InstructionKind kind)
 
 const char *nameOf(InstructionKind kind)
 {
-    static constexpr std::array<const char *, 16> kNames{"load", "kernel", "accumulate", "select", "concat", "sum",
-        "value-select", "all-reduce", "all-gather", "reduce-scatter", "all-to-all", "broadcast", "send", "recv",
-        "store", "update"};
+    static constexpr std::array<const char *, 16> kNames{"load", "kernel", "accumulate", "select", "concat",
+        "sum", "value-select", "all-reduce", "all-gather", "reduce-scatter", "all-to-all", "broadcast",
+        "send", "recv", "store", "update"};
     return kNames[static_cast<std::size_t>(kind)];
 }
 

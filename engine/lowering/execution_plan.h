@@ -16,27 +16,31 @@ namespace planloom {
 
 /// What one instruction does. Views (tensor, box, summands) are those of its buffers; nothing is said twice.
 enum class InstructionKind : std::uint8_t {
-    Load, ///< () -> out: the box of a graph input (of this micro-batch), or of a weight or buffer at the start.
+    Load, ///< () -> out: the box of a graph input (of this micro-batch), or of a weight or buffer at the
+          ///< start.
     Kernel, ///< Runs part `part` of operator `op`; buffers by slot, -1 where absent or not wanted.
     Accumulate, ///< (in) -> out: out += in; the first time in a step, out = in.
     Select, ///< (in) -> out: the box of `out` cut from the box of `in`.
     Concat, ///< (in...) -> out: disjoint boxes that tile the box of `out`.
     Sum, ///< (in...) -> out: same box, disjoint summands.
-    ValueSelect, ///< (in) -> out: summand `out.valuePart` of a complete value: part 0 is the value, others are 0.
+    ValueSelect, ///< (in) -> out: summand `out.valuePart` of a complete value: part 0 is the value, others
+                 ///< are 0.
     AllReduce, ///< (in) -> out: sum over `group`, same box.
     AllGather, ///< (in) -> out: concatenation along `dimension`, in the order of `group`.
     ReduceScatter, ///< (in) -> out: sum over `group`; member i keeps chunk i along `dimension`.
-    AllToAll, ///< (in) -> out: cut along `dimension`, chunk i to member i; concatenated along `gatherDimension`.
+    AllToAll, ///< (in) -> out: cut along `dimension`, chunk i to member i; concatenated along
+              ///< `gatherDimension`.
     Broadcast, ///< member 0 (in) -> every member (out); member 0's out may be -1.
     Send, ///< (in) to `peer`, matched with the Recv of the same `tag` and micro-batch.
     Recv, ///< -> out from `peer`.
-    Store, ///< (in): a box of a graph output to the host; summed over micro-batches where its role is Summand.
+    Store, ///< (in): a box of a graph output to the host; summed over micro-batches where its role is
+           ///< Summand.
     Update, ///< (in) -> out: writes a new weight or optimizer state into its persistent buffer.
 };
 
 /// The queue an instruction waits in. A device runs each stream in order; the two run side by side. An
-/// instruction starts once it heads its stream and its input buffers are complete; a collective starts once all
-/// its members have reached it.
+/// instruction starts once it heads its stream and its input buffers are complete; a collective starts once
+/// all its members have reached it.
 enum class StreamKind : std::uint8_t { Compute, Communication };
 
 StreamKind streamOf(InstructionKind kind);
@@ -66,7 +70,8 @@ struct BufferInfo {
 /// One instruction of one device. Indices into `DeviceProgram::buffers`.
 struct Instruction {
     InstructionKind kind = InstructionKind::Kernel;
-    OperatorId op{}; ///< Kernel: what runs. Others: the operator they serve (its consumer, or producer), for display.
+    OperatorId op{}; ///< Kernel: what runs. Others: the operator they serve (its consumer, or producer), for
+                     ///< display.
     std::int32_t part = 0; ///< Kernel: which part.
     bool recompute = false; ///< Kernel: runs a forward operator a second time.
     std::int32_t group = -1; ///< Collectives: index into `ExecutionPlan::groups`.
@@ -76,7 +81,8 @@ struct Instruction {
     std::int32_t gatherDimension = -1;
     std::vector<std::int32_t> inputs{};
     std::vector<std::int32_t> outputs{};
-    std::vector<std::int32_t> deaths{}; ///< Buffers nobody needs after this instruction (of this micro-batch).
+    std::vector<std::int32_t>
+        deaths{}; ///< Buffers nobody needs after this instruction (of this micro-batch).
     friend bool operator==(const Instruction &, const Instruction &) = default;
 };
 
@@ -105,8 +111,8 @@ struct ScheduleEntry {
     friend bool operator==(const ScheduleEntry &, const ScheduleEntry &) = default;
 };
 
-/// What one device does in one training step: its segments in the order of `schedule`. All devices' orders are
-/// restrictions of one global order, so they cannot deadlock.
+/// What one device does in one training step: its segments in the order of `schedule`. All devices' orders
+/// are restrictions of one global order, so they cannot deadlock.
 struct DeviceProgram {
     std::vector<BufferInfo> buffers{};
     std::vector<Segment> segments{};
@@ -125,7 +131,8 @@ struct ExecutionPlan {
     std::int32_t stageCount = 1;
     std::vector<Partition> partitions{}; ///< By operator index.
     std::vector<std::vector<DeviceId>> placement{}; ///< By operator index, of each part.
-    std::vector<std::vector<DeviceId>> groups{}; ///< Communicators; the order of members is the order of chunks.
+    std::vector<std::vector<DeviceId>>
+        groups{}; ///< Communicators; the order of members is the order of chunks.
     std::vector<DeviceProgram> devices{};
     /// Where the plan came from, for people and tools: "model", "cluster", import and training options.
     std::map<std::string, std::string> origin{};

@@ -15,11 +15,11 @@ using nlohmann::json;
 
 constexpr int kVersion = 1;
 
-constexpr std::array kInstructionKinds{InstructionKind::Load, InstructionKind::Kernel, InstructionKind::Accumulate,
-    InstructionKind::Select, InstructionKind::Concat, InstructionKind::Sum, InstructionKind::ValueSelect,
-    InstructionKind::AllReduce, InstructionKind::AllGather, InstructionKind::ReduceScatter, InstructionKind::AllToAll,
-    InstructionKind::Broadcast, InstructionKind::Send, InstructionKind::Recv, InstructionKind::Store,
-    InstructionKind::Update};
+constexpr std::array kInstructionKinds{InstructionKind::Load, InstructionKind::Kernel,
+    InstructionKind::Accumulate, InstructionKind::Select, InstructionKind::Concat, InstructionKind::Sum,
+    InstructionKind::ValueSelect, InstructionKind::AllReduce, InstructionKind::AllGather,
+    InstructionKind::ReduceScatter, InstructionKind::AllToAll, InstructionKind::Broadcast,
+    InstructionKind::Send, InstructionKind::Recv, InstructionKind::Store, InstructionKind::Update};
 constexpr std::array kSegmentKinds{SegmentKind::Prologue, SegmentKind::Forward, SegmentKind::Backward,
     SegmentKind::Transfer, SegmentKind::Reduce, SegmentKind::Optimizer};
 constexpr std::array kMemoryKinds{MemoryKind::Weight, MemoryKind::Gradient, MemoryKind::OptimizerState,
@@ -78,7 +78,10 @@ json splitToJson(const Split &split)
 class Reader
 {
 public:
-    explicit Reader(const json &document) : m_document(document) { }
+    explicit Reader(const json &document)
+        : m_document(document)
+    {
+    }
 
     ExecutionPlan read()
     {
@@ -92,10 +95,11 @@ public:
             throw std::move(graph).error();
         plan.graph = std::make_shared<const Graph>(*std::move(graph));
         m_graph = plan.graph.get();
-        plan.microBatches = integer<std::int32_t>(at(m_document, "micro_batches", ""), "/micro_batches", 1, 1 << 20);
+        plan.microBatches =
+            integer<std::int32_t>(at(m_document, "micro_batches", ""), "/micro_batches", 1, 1 << 20);
         plan.stageCount = integer<std::int32_t>(at(m_document, "stages", ""), "/stages", 1, 1 << 20);
-        const auto deviceCount
-            = static_cast<std::int32_t>(list(at(m_document, "devices", ""), "/devices").size());
+        const auto deviceCount =
+            static_cast<std::int32_t>(list(at(m_document, "devices", ""), "/devices").size());
         if (deviceCount < 1)
             fail("/devices", "expected at least one device");
         readBatch(at(m_document, "batch", ""), plan);
@@ -124,7 +128,8 @@ public:
 private:
     [[noreturn]] static void fail(const std::string &where, const std::string &message)
     {
-        throw Error{ErrorCode::InvalidInput, message, "write the plan again with planloom-cli solve --out", where};
+        throw Error{
+            ErrorCode::InvalidInput, message, "write the plan again with planloom-cli solve --out", where};
     }
 
     static const json &at(const json &object, const char *name, const std::string &where)
@@ -147,7 +152,8 @@ private:
     template<typename T>
     static T integer(const json &value, const std::string &where, std::int64_t least, std::int64_t most)
     {
-        if (!value.is_number_integer() || value.get<std::int64_t>() < least || value.get<std::int64_t>() > most)
+        if (!value.is_number_integer() || value.get<std::int64_t>() < least
+            || value.get<std::int64_t>() > most)
             fail(where, "expected an integer from " + std::to_string(least) + " to " + std::to_string(most));
         return static_cast<T>(value.get<std::int64_t>());
     }
@@ -177,15 +183,18 @@ private:
         const auto tensors = m_graph->tensors.size();
         const auto operators = m_graph->operators.size();
         BatchInfo &batch = plan.batch;
-        batch.size = integer<std::int64_t>(at(value, "size", "/batch"), "/batch/size", 0, std::int64_t{1} << 40);
+        batch.size =
+            integer<std::int64_t>(at(value, "size", "/batch"), "/batch/size", 0, std::int64_t{1} << 40);
         batch.wholeBatches = value.value("whole_batches", false);
-        for (const auto role : integers<std::int32_t>(at(value, "tensor_role", "/batch"), "/batch/tensor_role", 0, 4))
+        for (const auto role :
+            integers<std::int32_t>(at(value, "tensor_role", "/batch"), "/batch/tensor_role", 0, 4))
             batch.tensorRole.push_back(static_cast<BatchRole>(role));
         batch.tensorDimension = integers<std::int32_t>(
             at(value, "tensor_dimension", "/batch"), "/batch/tensor_dimension", -1, 1 << 20);
         batch.operatorDimension = integers<std::int32_t>(
             at(value, "operator_dimension", "/batch"), "/batch/operator_dimension", -1, 1 << 20);
-        for (const auto once : integers<std::int32_t>(at(value, "once_per_step", "/batch"), "/batch/once_per_step", 0, 1))
+        for (const auto once :
+            integers<std::int32_t>(at(value, "once_per_step", "/batch"), "/batch/once_per_step", 0, 1))
             batch.oncePerStep.push_back(once != 0);
         batch.mostMicroBatches = integer<std::int64_t>(
             at(value, "most_micro_batches", "/batch"), "/batch/most_micro_batches", 0, std::int64_t{1} << 40);
@@ -199,7 +208,8 @@ private:
             if (batch.tensorRole[t] == BatchRole::Split
                 && (batch.tensorDimension[t] < 0
                     || shape[static_cast<std::size_t>(batch.tensorDimension[t])] % plan.microBatches != 0))
-                fail("/batch/tensor_dimension/" + std::to_string(t), "micro-batches do not divide this dimension");
+                fail("/batch/tensor_dimension/" + std::to_string(t),
+                    "micro-batches do not divide this dimension");
         }
         for (std::size_t o = 0; o < operators; ++o)
             if (batch.operatorDimension[o]
@@ -224,10 +234,12 @@ private:
                     split.kind = SplitKind::Value;
                 else if (kind != "replicate")
                     fail(where + "/splits", "expected a kind of split");
-                split.parts = integer<std::int32_t>(at(item, "parts", where), where + "/splits/parts", 1, 1 << 20);
+                split.parts =
+                    integer<std::int32_t>(at(item, "parts", where), where + "/splits/parts", 1, 1 << 20);
                 if (split.kind == SplitKind::Dimension)
-                    split.dimension = integer<std::int32_t>(at(item, "dimension", where), where + "/splits/dimension",
-                        0, static_cast<std::int64_t>(m_graph->operators[o].annotation.dimensions.size()) - 1);
+                    split.dimension = integer<std::int32_t>(at(item, "dimension", where),
+                        where + "/splits/dimension", 0,
+                        static_cast<std::int64_t>(m_graph->operators[o].annotation.dimensions.size()) - 1);
                 if (item.contains("sizes"))
                     split.sizes = integers<std::int64_t>(
                         item["sizes"], where + "/splits/sizes", 1, std::int64_t{1} << 40);
@@ -245,8 +257,8 @@ private:
             if (const auto legal = checkPartition(local, partition); !legal)
                 fail(where + "/splits", legal.error().message);
             std::vector<DeviceId> devices;
-            for (const auto d :
-                integers<std::int32_t>(at(decisions[o], "devices", where), where + "/devices", 0, deviceCount - 1))
+            for (const auto d : integers<std::int32_t>(
+                     at(decisions[o], "devices", where), where + "/devices", 0, deviceCount - 1))
                 devices.push_back(DeviceId{d});
             if (static_cast<std::int64_t>(devices.size()) != parts)
                 fail(where + "/devices", "expected one device per part");
@@ -263,18 +275,19 @@ private:
             program.buffers.push_back(readBuffer(buffers[b], where + "/buffers/" + std::to_string(b)));
         const json &setup = list(at(value, "setup", where), where + "/setup");
         for (std::size_t i = 0; i < setup.size(); ++i)
-            program.setup.push_back(readInstruction(setup[i], where + "/setup/" + std::to_string(i), program, plan));
+            program.setup.push_back(
+                readInstruction(setup[i], where + "/setup/" + std::to_string(i), program, plan));
         const json &segments = list(at(value, "segments", where), where + "/segments");
         for (std::size_t s = 0; s < segments.size(); ++s) {
             const std::string place = where + "/segments/" + std::to_string(s);
             Segment segment;
             segment.kind = named(at(segments[s], "kind", place), place + "/kind", kSegmentKinds);
-            segment.stage.index
-                = integer<std::int32_t>(at(segments[s], "stage", place), place + "/stage", 0, plan.stageCount - 1);
+            segment.stage.index = integer<std::int32_t>(
+                at(segments[s], "stage", place), place + "/stage", 0, plan.stageCount - 1);
             const json &instructions = list(at(segments[s], "instructions", place), place + "/instructions");
             for (std::size_t i = 0; i < instructions.size(); ++i)
-                segment.instructions.push_back(
-                    readInstruction(instructions[i], place + "/instructions/" + std::to_string(i), program, plan));
+                segment.instructions.push_back(readInstruction(
+                    instructions[i], place + "/instructions/" + std::to_string(i), program, plan));
             program.segments.push_back(std::move(segment));
         }
         for (const json &entry : list(at(value, "schedule", where), where + "/schedule")) {
@@ -318,8 +331,8 @@ private:
         return buffer;
     }
 
-    Instruction readInstruction(
-        const json &value, const std::string &where, const DeviceProgram &program, const ExecutionPlan &plan) const
+    Instruction readInstruction(const json &value, const std::string &where, const DeviceProgram &program,
+        const ExecutionPlan &plan) const
     {
         const auto buffers = static_cast<std::int64_t>(program.buffers.size());
         Instruction instruction;
@@ -338,17 +351,19 @@ private:
         if (value.contains("inputs"))
             instruction.inputs = integers<std::int32_t>(value["inputs"], where + "/inputs", -1, buffers - 1);
         if (value.contains("outputs"))
-            instruction.outputs = integers<std::int32_t>(value["outputs"], where + "/outputs", -1, buffers - 1);
+            instruction.outputs =
+                integers<std::int32_t>(value["outputs"], where + "/outputs", -1, buffers - 1);
         if (value.contains("deaths"))
             instruction.deaths = integers<std::int32_t>(value["deaths"], where + "/deaths", 0, buffers - 1);
         if (instruction.kind == InstructionKind::Kernel) {
             if (!instruction.op)
                 fail(where, "expected an operator");
             const auto o = static_cast<std::size_t>(instruction.op.index);
-            instruction.part = integer<std::int32_t>(
-                at(value, "part", where), where + "/part", 0, static_cast<std::int64_t>(plan.placement[o].size()) - 1);
+            instruction.part = integer<std::int32_t>(at(value, "part", where), where + "/part", 0,
+                static_cast<std::int64_t>(plan.placement[o].size()) - 1);
             const Operator &op = m_graph->operators[o];
-            if (instruction.inputs.size() != op.inputs.size() || instruction.outputs.size() != op.outputs.size())
+            if (instruction.inputs.size() != op.inputs.size()
+                || instruction.outputs.size() != op.outputs.size())
                 fail(where, "expected one buffer per slot of " + op.name);
         }
         return instruction;
@@ -363,8 +378,9 @@ private:
 
 std::string toJson(const ExecutionPlan &plan)
 {
-    json document{{"format", "planloom-execution-plan"}, {"version", kVersion}, {"graph", graphToJson(*plan.graph)},
-        {"micro_batches", plan.microBatches}, {"stages", plan.stageCount}, {"origin", plan.origin}};
+    json document{{"format", "planloom-execution-plan"}, {"version", kVersion},
+        {"graph", graphToJson(*plan.graph)}, {"micro_batches", plan.microBatches},
+        {"stages", plan.stageCount}, {"origin", plan.origin}};
     json &batch = document["batch"];
     batch["size"] = plan.batch.size;
     if (plan.batch.wholeBatches)
@@ -440,8 +456,8 @@ Result<ExecutionPlan> executionPlanFromJson(std::string_view text)
     } catch (Error &error) {
         return std::move(error);
     } catch (const json::parse_error &error) {
-        return Error{ErrorCode::InvalidInput, "this is not JSON", "write the plan again with planloom-cli solve --out",
-            "byte:" + std::to_string(error.byte)};
+        return Error{ErrorCode::InvalidInput, "this is not JSON",
+            "write the plan again with planloom-cli solve --out", "byte:" + std::to_string(error.byte)};
     } catch (const json::exception &error) {
         return Error{ErrorCode::InvalidInput, std::string("a value has the wrong type: ") + error.what(),
             "write the plan again with planloom-cli solve --out", "/"};

@@ -8,8 +8,8 @@
 
 namespace planloom {
 
-/// One self-contained JSON document, version 1, schema in resources/schema/execution-plan.json: the graph (without
-/// weight values), partitions, groups, and every device's program.
+/// One self-contained JSON document, version 1, schema in resources/schema/execution-plan.json: the graph
+/// (without weight values), partitions, groups, and every device's program.
 std::string toJson(const ExecutionPlan &plan);
 
 /// Inverse of `toJson`. Every index is checked; unknown fields are ignored.

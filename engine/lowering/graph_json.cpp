@@ -51,7 +51,8 @@ json idsToJson(const std::vector<TensorId> &ids)
 
 [[noreturn]] void fail(const std::string &where, const std::string &message)
 {
-    throw Error{ErrorCode::InvalidInput, message, "write the plan again with planloom-cli solve --out", where};
+    throw Error{
+        ErrorCode::InvalidInput, message, "write the plan again with planloom-cli solve --out", where};
 }
 
 const json &at(const json &object, const char *name, const std::string &where)
@@ -204,8 +205,9 @@ Operator operatorFromJson(const json &item, const std::string &where, const Grap
     for (const json &entry : list(at(annotation, "dimensions", place), place + "/dimensions")) {
         if (!entry.is_array() || entry.size() != 3)
             fail(place + "/dimensions", "expected [name, size, mark]");
-        op.annotation.dimensions.push_back({text(entry[0], place), integer(entry[1], place, 0, std::int64_t{1} << 56),
-            static_cast<DimensionMark>(named(entry[2], place, kMarks.data(), kMarks.size()))});
+        op.annotation.dimensions.push_back(
+            {text(entry[0], place), integer(entry[1], place, 0, std::int64_t{1} << 56),
+                static_cast<DimensionMark>(named(entry[2], place, kMarks.data(), kMarks.size()))});
     }
     const std::size_t dimensions = op.annotation.dimensions.size();
     op.annotation.inputs = termsFromJson(at(annotation, "inputs", place), place + "/inputs", dimensions);
@@ -229,8 +231,8 @@ json graphToJson(const Graph &graph)
 {
     json tensors = json::array();
     for (const Tensor &tensor : graph.tensors) {
-        json object{{"name", tensor.name}, {"type", nameOf(tensor.type.dataType)}, {"shape", tensor.type.shape},
-            {"role", kRoles[static_cast<std::size_t>(tensor.role)]}};
+        json object{{"name", tensor.name}, {"type", nameOf(tensor.type.dataType)},
+            {"shape", tensor.type.shape}, {"role", kRoles[static_cast<std::size_t>(tensor.role)]}};
         if (tensor.of)
             object["of"] = tensor.of.index;
         tensors.push_back(std::move(object));
@@ -240,7 +242,8 @@ json graphToJson(const Graph &graph)
     for (const Operator &op : graph.operators) {
         json dimensions = json::array();
         for (const Dimension &dimension : op.annotation.dimensions)
-            dimensions.push_back({dimension.name, dimension.size, kMarks[static_cast<std::size_t>(dimension.mark)]});
+            dimensions.push_back(
+                {dimension.name, dimension.size, kMarks[static_cast<std::size_t>(dimension.mark)]});
         json object{{"name", op.name}, {"kind", nameOf(op.kind)},
             {"direction", kDirections[static_cast<std::size_t>(op.direction)]},
             {"attributes", attributesToJson(op.attributes)}, {"inputs", idsToJson(op.inputs)},
@@ -259,8 +262,8 @@ json graphToJson(const Graph &graph)
     for (const Scope &scope : graph.scopes)
         scopes.push_back({scope.name, scope.parent.index, scope.copyClass});
     return {{"name", graph.name}, {"tensors", std::move(tensors)}, {"operators", std::move(operators)},
-        {"scopes", std::move(scopes)}, {"inputs", idsToJson(graph.inputs)}, {"outputs", idsToJson(graph.outputs)},
-        {"loss", graph.loss.index}};
+        {"scopes", std::move(scopes)}, {"inputs", idsToJson(graph.inputs)},
+        {"outputs", idsToJson(graph.outputs)}, {"loss", graph.loss.index}};
 }
 
 Result<Graph> graphFromJson(const json &value)
@@ -279,7 +282,8 @@ Result<Graph> graphFromJson(const json &value)
             if (!scopes[s].is_array() || scopes[s].size() != 3)
                 fail(where, "expected [name, parent, copy class]");
             graph.scopes.push_back({text(scopes[s][0], where),
-                ScopeId{static_cast<std::int32_t>(integer(scopes[s][1], where, -1, static_cast<std::int64_t>(s) - 1))},
+                ScopeId{static_cast<std::int32_t>(
+                    integer(scopes[s][1], where, -1, static_cast<std::int64_t>(s) - 1))},
                 static_cast<std::int32_t>(integer(scopes[s][2], where, -1, 1 << 30))});
         }
         const json &operators = list(at(value, "operators", "/graph"), "/graph/operators");

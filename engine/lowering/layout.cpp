@@ -47,8 +47,8 @@ std::int64_t partsOf(const Digits &digits, const std::vector<std::int32_t> &radi
 }
 
 /// Finds the digits that spell `value[position]` in mixed radix, outermost first; nothing if none do.
-std::optional<Digits> spellingOf(const std::vector<std::int64_t> &value, const std::vector<std::int32_t> &radices,
-    const std::vector<std::int32_t> &weights)
+std::optional<Digits> spellingOf(const std::vector<std::int64_t> &value,
+    const std::vector<std::int32_t> &radices, const std::vector<std::int32_t> &weights)
 {
     struct Candidate {
         std::int64_t stride;
@@ -158,7 +158,8 @@ IndexMask boxUnder(const Layout &layout, const IndexMask &whole, const std::vect
     return box;
 }
 
-std::vector<std::vector<std::int32_t>> subgroupsOf(const Digits &digits, const std::vector<std::int32_t> &radices)
+std::vector<std::vector<std::int32_t>> subgroupsOf(
+    const Digits &digits, const std::vector<std::int32_t> &radices)
 {
     const std::vector<std::int32_t> weights = weightsOf(radices);
     const std::int32_t n = radices.empty() ? 1 : weights[0] * radices[0];
@@ -188,7 +189,8 @@ namespace {
 class PathSearch
 {
 public:
-    PathSearch(const IndexMask &whole, DataType dataType, const std::vector<DeviceId> &group, const Cluster &cluster)
+    PathSearch(
+        const IndexMask &whole, DataType dataType, const std::vector<DeviceId> &group, const Cluster &cluster)
         : m_whole(whole)
         , m_elementBytes(sizeOf(dataType))
         , m_group(group)
@@ -285,7 +287,8 @@ private:
             if (std::find(distinct.begin(), distinct.end(), nodes) != distinct.end())
                 continue;
             distinct.push_back(nodes);
-            worst = std::max(worst, collectiveSeconds(m_cluster, kind, Bytes{elements * m_elementBytes}, members));
+            worst = std::max(
+                worst, collectiveSeconds(m_cluster, kind, Bytes{elements * m_elementBytes}, members));
         }
         m_costs.emplace(key, worst);
         return worst;
@@ -304,8 +307,8 @@ private:
                 Layout next = layout;
                 next.dimensionDigits[i].resize(cut.size() - count);
                 Hop gather{HopKind::AllGather, moved, static_cast<std::int8_t>(i), -1, next};
-                const double seconds
-                    = collective(CollectiveKind::AllGather, local * partsOf(moved, m_radices), moved);
+                const double seconds =
+                    collective(CollectiveKind::AllGather, local * partsOf(moved, m_radices), moved);
                 hops.emplace_back(std::move(gather), seconds);
                 for (std::size_t j = 0; j < rank; ++j) {
                     if (j == i)
@@ -315,9 +318,10 @@ private:
                         exchanged.dimensionDigits[j].end(), moved.begin(), moved.end());
                     if (!divides(exchanged, j))
                         continue;
-                    Hop exchange{HopKind::AllToAll, moved, static_cast<std::int8_t>(j), static_cast<std::int8_t>(i),
-                        std::move(exchanged)};
-                    hops.emplace_back(std::move(exchange), collective(CollectiveKind::AllToAll, local, moved));
+                    Hop exchange{HopKind::AllToAll, moved, static_cast<std::int8_t>(j),
+                        static_cast<std::int8_t>(i), std::move(exchanged)};
+                    hops.emplace_back(
+                        std::move(exchange), collective(CollectiveKind::AllToAll, local, moved));
                 }
             }
         }
@@ -329,8 +333,8 @@ private:
             next.summandDigits.clear();
             for (std::size_t s = 0; s < summands.size(); ++s)
                 (subset >> s & 1u ? moved : next.summandDigits).push_back(summands[s]);
-            hops.emplace_back(
-                Hop{HopKind::AllReduce, moved, -1, -1, next}, collective(CollectiveKind::AllReduce, local, moved));
+            hops.emplace_back(Hop{HopKind::AllReduce, moved, -1, -1, next},
+                collective(CollectiveKind::AllReduce, local, moved));
             for (std::size_t i = 0; i < rank; ++i) {
                 // The order of the digits decides who gets which chunk: ascending, and its reverse.
                 for (const bool reversed : {false, true}) {
@@ -344,8 +348,8 @@ private:
                         scattered.dimensionDigits[i].end(), order.begin(), order.end());
                     if (!divides(scattered, i))
                         continue;
-                    hops.emplace_back(
-                        Hop{HopKind::ReduceScatter, order, static_cast<std::int8_t>(i), -1, std::move(scattered)},
+                    hops.emplace_back(Hop{HopKind::ReduceScatter, order, static_cast<std::int8_t>(i), -1,
+                                          std::move(scattered)},
                         collective(CollectiveKind::ReduceScatter, local, order));
                 }
             }
@@ -356,16 +360,18 @@ private:
             const auto has = [digit](const Digits &digits) {
                 return std::find(digits.begin(), digits.end(), digit) != digits.end();
             };
-            if (has(summands) || std::any_of(layout.dimensionDigits.begin(), layout.dimensionDigits.end(), has))
+            if (has(summands)
+                || std::any_of(layout.dimensionDigits.begin(), layout.dimensionDigits.end(), has))
                 continue;
             for (std::size_t i = 0; i < rank; ++i) {
                 Layout next = layout;
                 next.dimensionDigits[i].push_back(digit);
                 if (!divides(next, i))
                     continue;
-                const double seconds
-                    = copySeconds(m_cluster.device, Bytes{local / m_radices[d] * m_elementBytes});
-                hops.emplace_back(Hop{HopKind::Slice, {digit}, static_cast<std::int8_t>(i), -1, std::move(next)}, seconds);
+                const double seconds =
+                    copySeconds(m_cluster.device, Bytes{local / m_radices[d] * m_elementBytes});
+                hops.emplace_back(
+                    Hop{HopKind::Slice, {digit}, static_cast<std::int8_t>(i), -1, std::move(next)}, seconds);
             }
         }
         return hops;
@@ -382,8 +388,8 @@ private:
 
 } // namespace
 
-std::optional<LayoutPath> cheapestPath(const Layout &from, const Layout &to, const IndexMask &whole, DataType dataType,
-    const std::vector<DeviceId> &group, const Cluster &cluster)
+std::optional<LayoutPath> cheapestPath(const Layout &from, const Layout &to, const IndexMask &whole,
+    DataType dataType, const std::vector<DeviceId> &group, const Cluster &cluster)
 {
     auto found = PathSearch(whole, dataType, group, cluster).run(from, &to);
     const auto it = found.find(to);

@@ -21,9 +21,9 @@ struct Holding {
 /// How a tensor lies over a group of devices: R (replicas) x V (summands) x D (parts per dimension) of the
 /// reference (SuperScaler, arXiv:2301.08984, section 3.4), with its placement.
 ///
-/// The group's n devices are numbered in mixed radix over `radices` (prime factors of n, outermost first), and
-/// each digit has one role. Unlike an (R, V, D) vector alone this says where every part lies, so a path between
-/// two layouts is a path between placements too.
+/// The group's n devices are numbered in mixed radix over `radices` (prime factors of n, outermost first),
+/// and each digit has one role. Unlike an (R, V, D) vector alone this says where every part lies, so a path
+/// between two layouts is a path between placements too.
 struct Layout {
     /// Digits that number the summands, outermost first; the order does not matter to the value.
     std::vector<std::int8_t> summandDigits{};
@@ -36,8 +36,8 @@ struct Layout {
 /// The prime factors of n, largest first; empty for n = 1.
 std::vector<std::int32_t> radicesOf(std::int32_t n);
 
-/// Recognises holdings, one per device in the group's order, as a layout. The boxes must be a uniform grid over
-/// `whole`, and every box must be held with all summands, cut in the same way.
+/// Recognises holdings, one per device in the group's order, as a layout. The boxes must be a uniform grid
+/// over `whole`, and every box must be held with all summands, cut in the same way.
 /// @return nothing if they are not a grid, or not aligned with the digits
 std::optional<Layout> recogniseLayout(
     const std::vector<Holding> &holdings, const IndexMask &whole, const std::vector<std::int32_t> &radices);
@@ -62,12 +62,12 @@ struct LayoutPath {
     std::vector<Hop> hops{};
 };
 
-/// Cheapest path, by the cluster's collective times, from `from` to `to` within one group of devices, both over
-/// the tensor box `whole`. All-gather and all-to-all act on the innermost digits of a dimension, so that every
-/// part stays a box. Exact: Dijkstra over all layouts of the group.
+/// Cheapest path, by the cluster's collective times, from `from` to `to` within one group of devices, both
+/// over the tensor box `whole`. All-gather and all-to-all act on the innermost digits of a dimension, so that
+/// every part stays a box. Exact: Dijkstra over all layouts of the group.
 /// @return nothing if `to` cannot be reached (it has summands that `from` lacks, or extents do not divide)
-std::optional<LayoutPath> cheapestPath(const Layout &from, const Layout &to, const IndexMask &whole, DataType dataType,
-    const std::vector<DeviceId> &group, const Cluster &cluster);
+std::optional<LayoutPath> cheapestPath(const Layout &from, const Layout &to, const IndexMask &whole,
+    DataType dataType, const std::vector<DeviceId> &group, const Cluster &cluster);
 
 /// Seconds from `from` to every layout without summands that can be reached.
 std::map<Layout, LayoutPath> cheapestPaths(const Layout &from, const IndexMask &whole, DataType dataType,

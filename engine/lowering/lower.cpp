@@ -88,7 +88,8 @@ private:
     std::vector<std::vector<OperatorId>> m_sequence{}; ///< Operators by block, in order.
 
     std::vector<std::vector<Persistent>> m_persistent; ///< By tensor.
-    std::vector<std::vector<Persistent>> m_persistentBoxes; ///< By tensor: every box that is read, per device.
+    std::vector<std::vector<Persistent>>
+        m_persistentBoxes; ///< By tensor: every box that is read, per device.
     std::vector<std::int32_t> m_blockOf; ///< By operator.
     /// Accumulators of weight gradients by (tensor, device, box, and summand or -1 where one holds them all).
     struct Accumulator {
@@ -108,9 +109,12 @@ bool Lowering::isPersistent(TensorId tensor) const
         return false;
     switch (m_graph.at(tensor).role) {
     case TensorRole::Weight:
-    case TensorRole::OptimizerState: return true;
-    case TensorRole::Buffer: return m_transformed.batch.tensorRole[index] != BatchRole::Split;
-    default: return false;
+    case TensorRole::OptimizerState:
+        return true;
+    case TensorRole::Buffer:
+        return m_transformed.batch.tensorRole[index] != BatchRole::Split;
+    default:
+        return false;
     }
 }
 
@@ -131,11 +135,15 @@ MemoryKind Lowering::memoryOf(TensorId tensor) const
     if (isWeightGradient(tensor))
         return MemoryKind::Gradient;
     switch (m_graph.at(tensor).role) {
-    case TensorRole::Input: return MemoryKind::Input;
+    case TensorRole::Input:
+        return MemoryKind::Input;
     case TensorRole::Weight:
-    case TensorRole::Buffer: return MemoryKind::Weight;
-    case TensorRole::OptimizerState: return MemoryKind::OptimizerState;
-    default: return MemoryKind::Activation;
+    case TensorRole::Buffer:
+        return MemoryKind::Weight;
+    case TensorRole::OptimizerState:
+        return MemoryKind::OptimizerState;
+    default:
+        return MemoryKind::Activation;
     }
 }
 
@@ -239,9 +247,8 @@ void Lowering::collectPersistentBoxes()
                 if (!view.tensor || !isPersistent(view.tensor))
                     continue;
                 auto &boxes = m_persistentBoxes[static_cast<std::size_t>(view.tensor.index)];
-                if (std::none_of(boxes.begin(), boxes.end(), [&](const Persistent &p) {
-                        return p.device == part.device && p.box == view.index;
-                    }))
+                if (std::none_of(boxes.begin(), boxes.end(),
+                        [&](const Persistent &p) { return p.device == part.device && p.box == view.index; }))
                     boxes.push_back({part.device, view.index, -1});
             }
 }
@@ -259,16 +266,18 @@ void Lowering::estimateBlocks()
             const TransformedPart &part = parts.front();
             DataType dataType = DataType::Float32;
             for (const TensorView &view : part.inputs)
-                inputs.push_back(view.tensor ? TensorType{m_graph.at(view.tensor).type.dataType, shapeOf(view.index)}
-                                             : TensorType{});
+                inputs.push_back(view.tensor
+                        ? TensorType{m_graph.at(view.tensor).type.dataType, shapeOf(view.index)}
+                        : TensorType{});
             for (const TensorView &view : part.outputs) {
-                outputs.push_back(view.tensor ? TensorType{m_graph.at(view.tensor).type.dataType, shapeOf(view.index)}
-                                              : TensorType{});
+                outputs.push_back(view.tensor
+                        ? TensorType{m_graph.at(view.tensor).type.dataType, shapeOf(view.index)}
+                        : TensorType{});
                 if (view.tensor)
                     dataType = m_graph.at(view.tensor).type.dataType;
             }
-            const double seconds = operatorSeconds(
-                m_cluster.device, categoryOf(op.kind), workOf(op, inputs, outputs), dataType);
+            const double seconds =
+                operatorSeconds(m_cluster.device, categoryOf(op.kind), workOf(op, inputs, outputs), dataType);
             for (const TransformedPart &p : parts)
                 busy[static_cast<std::size_t>(p.device.index)] += seconds;
         }
@@ -288,7 +297,10 @@ std::int32_t Lowering::persistentBuffer(TensorId tensor, DeviceId device, const 
     for (const Persistent &p : m_persistent[index])
         if (p.device == device && contains(p.box, largest))
             return p.buffer;
-    BufferInfo info{.tensor = tensor, .index = largest, .perMicroBatch = false, .persistent = true,
+    BufferInfo info{.tensor = tensor,
+        .index = largest,
+        .perMicroBatch = false,
+        .persistent = true,
         .memory = memoryOf(tensor)};
     const std::int32_t buffer = m_builder.addBuffer(device, std::move(info));
     m_builder.emitSetup(device, {.kind = InstructionKind::Load, .outputs = {buffer}});
@@ -312,9 +324,8 @@ Result<std::vector<std::int32_t>> Lowering::inputBuffers(
     const SegmentKind kind = m_builder.block(block).kind;
     for (const Need &need : needs) {
         auto &loaded = m_persistent[static_cast<std::size_t>(tensor.index)];
-        const auto it = std::find_if(loaded.begin(), loaded.end(), [&](const Persistent &p) {
-            return p.device == need.device && p.box == need.box;
-        });
+        const auto it = std::find_if(loaded.begin(), loaded.end(),
+            [&](const Persistent &p) { return p.device == need.device && p.box == need.box; });
         if (it != loaded.end()) {
             buffers.push_back(it->buffer);
             continue;
@@ -353,15 +364,17 @@ Result<std::vector<std::vector<std::int32_t>>> Lowering::gatherInputs(OperatorId
             info.perMicroBatch = kind == SegmentKind::Forward || kind == SegmentKind::Backward;
             inputs[p][slot] = m_builder.addBuffer(parts[p].device, std::move(info));
             m_builder.emit(parts[p].device, block,
-                {.kind = InstructionKind::ValueSelect, .op = id, .inputs = {buffers[p]},
+                {.kind = InstructionKind::ValueSelect,
+                    .op = id,
+                    .inputs = {buffers[p]},
                     .outputs = {inputs[p][slot]}});
         }
     }
     return inputs;
 }
 
-/// Whether each device may add all its summands of a weight's gradient up in one accumulator: not if the sets that
-/// result would overlap without being equal, since such sums cannot be added to a whole any more.
+/// Whether each device may add all its summands of a weight's gradient up in one accumulator: not if the sets
+/// that result would overlap without being equal, since such sums cannot be added to a whole any more.
 bool Lowering::joinsAccumulators(TensorId tensor)
 {
     const auto [it, fresh] = m_joinsAccumulators.try_emplace(tensor.index, true);
@@ -387,18 +400,18 @@ bool Lowering::joinsAccumulators(TensorId tensor)
     return true;
 }
 
-void Lowering::accumulate(TensorId tensor, DeviceId device, std::int32_t block, OperatorId op, const IndexMask &box,
-    std::int32_t summand, std::int32_t buffer)
+void Lowering::accumulate(TensorId tensor, DeviceId device, std::int32_t block, OperatorId op,
+    const IndexMask &box, std::int32_t summand, std::int32_t buffer)
 {
-    Accumulator &accumulator
-        = m_accumulators[{tensor.index, device.index, box, joinsAccumulators(tensor) ? -1 : summand}];
+    Accumulator &accumulator =
+        m_accumulators[{tensor.index, device.index, box, joinsAccumulators(tensor) ? -1 : summand}];
     const auto at = std::lower_bound(accumulator.summands.begin(), accumulator.summands.end(), summand);
     if (at != accumulator.summands.end() && *at == summand)
         return; // a replica on the same device made the same summand already
     accumulator.summands.insert(at, summand);
     if (accumulator.buffer < 0)
-        accumulator.buffer = m_builder.addBuffer(device,
-            {.tensor = tensor, .index = box, .perMicroBatch = false, .memory = MemoryKind::Gradient});
+        accumulator.buffer = m_builder.addBuffer(
+            device, {.tensor = tensor, .index = box, .perMicroBatch = false, .memory = MemoryKind::Gradient});
     m_builder.emit(device, block,
         {.kind = InstructionKind::Accumulate, .op = op, .inputs = {buffer}, .outputs = {accumulator.buffer}});
 }
@@ -408,13 +421,16 @@ Result<void> Lowering::emitOperator(OperatorId id, std::int32_t block, bool reco
     const Operator &op = m_graph.at(id);
     const auto o = static_cast<std::size_t>(id.index);
     TRY(const auto inputs, gatherInputs(id, block));
-    const bool noneWanted = std::none_of(op.outputs.begin(), op.outputs.end(),
-        [this](TensorId tensor) { return tensor && isWanted(tensor); });
+    const bool noneWanted = std::none_of(
+        op.outputs.begin(), op.outputs.end(), [this](TensorId tensor) { return tensor && isWanted(tensor); });
     const SegmentKind kind = m_builder.block(block).kind;
     for (std::size_t p = 0; p < m_transformed.operators[o].size(); ++p) {
         const TransformedPart &part = m_transformed.operators[o][p];
-        Instruction kernel{.kind = InstructionKind::Kernel, .op = id, .part = static_cast<std::int32_t>(p),
-            .recompute = recompute, .inputs = inputs[p]};
+        Instruction kernel{.kind = InstructionKind::Kernel,
+            .op = id,
+            .part = static_cast<std::int32_t>(p),
+            .recompute = recompute,
+            .inputs = inputs[p]};
         for (std::size_t slot = 0; slot < op.outputs.size(); ++slot) {
             const TensorView &view = part.outputs[slot];
             if (!view.tensor || (!isWanted(view.tensor) && !noneWanted)) {
@@ -453,12 +469,14 @@ Result<void> Lowering::recomputeFor(OperatorId backward, std::int32_t block)
         for (const OperatorId producer : m_uses.producers[static_cast<std::size_t>(input.index)]) {
             const OperatorDecision &decision = m_plan.decisions[static_cast<std::size_t>(producer.index)];
             if (m_graph.at(producer).direction != Direction::Forward || decision.recomputeGroup < 0
-                || m_blockOf[static_cast<std::size_t>(producer.index)] != m_forward[static_cast<std::size_t>(stage)]
+                || m_blockOf[static_cast<std::size_t>(producer.index)]
+                    != m_forward[static_cast<std::size_t>(stage)]
                 || !m_recomputed.insert({decision.recomputeGroup, stage}).second)
                 continue;
             const std::int32_t forward = m_forward[static_cast<std::size_t>(stage)];
             const auto inGroup = [&](OperatorId id) {
-                return m_plan.decisions[static_cast<std::size_t>(id.index)].recomputeGroup == decision.recomputeGroup;
+                return m_plan.decisions[static_cast<std::size_t>(id.index)].recomputeGroup
+                    == decision.recomputeGroup;
             };
             // Only what some backward operator of this stage reads, and what that is made from.
             std::vector<OperatorId> group;
@@ -505,10 +523,12 @@ Result<void> Lowering::emitOptimizer(OperatorId id)
         for (std::size_t b = a + 1; b < parts.size(); ++b)
             if (parts[a].device == parts[b].device && parts[a].inputs[0].index == parts[b].inputs[0].index)
                 return Error{ErrorCode::InvalidInput,
-                    op.name + " would update the same weight twice on device " + std::to_string(parts[a].device.index),
+                    op.name + " would update the same weight twice on device "
+                        + std::to_string(parts[a].device.index),
                     "place its replicas on different devices", "operator:" + op.name};
 
-    std::vector<std::vector<std::int32_t>> inputs(parts.size(), std::vector<std::int32_t>(op.inputs.size(), -1));
+    std::vector<std::vector<std::int32_t>> inputs(
+        parts.size(), std::vector<std::int32_t>(op.inputs.size(), -1));
     for (std::size_t slot = 0; slot < op.inputs.size(); ++slot) {
         if (!op.inputs[slot])
             continue;
@@ -523,7 +543,9 @@ Result<void> Lowering::emitOptimizer(OperatorId id)
     std::set<std::pair<DeviceId, std::int32_t>> inPlace;
     for (std::size_t p = 0; p < parts.size(); ++p) {
         const TransformedPart &part = parts[p];
-        Instruction kernel{.kind = InstructionKind::Kernel, .op = id, .part = static_cast<std::int32_t>(p),
+        Instruction kernel{.kind = InstructionKind::Kernel,
+            .op = id,
+            .part = static_cast<std::int32_t>(p),
             .inputs = inputs[p]};
         for (std::size_t slot = 0; slot < op.outputs.size(); ++slot) {
             if (!op.outputs[slot]) {
@@ -537,10 +559,13 @@ Result<void> Lowering::emitOptimizer(OperatorId id)
                 inPlace.insert({part.device, old});
             else
                 buffer = m_builder.addBuffer(part.device,
-                    {.tensor = op.outputs[slot], .index = part.outputs[slot].index, .perMicroBatch = false,
+                    {.tensor = op.outputs[slot],
+                        .index = part.outputs[slot].index,
+                        .perMicroBatch = false,
                         .memory = memoryOf(op.outputs[slot])});
             kernel.outputs.push_back(buffer);
-            m_materializer.made(op.outputs[slot], m_optimizer, {part.device, part.outputs[slot].index, {}, buffer});
+            m_materializer.made(
+                op.outputs[slot], m_optimizer, {part.device, part.outputs[slot].index, {}, buffer});
         }
         m_builder.emit(part.device, m_optimizer, std::move(kernel));
     }
@@ -558,7 +583,10 @@ Result<void> Lowering::emitOptimizer(OperatorId id)
         for (std::size_t i = 0; i < held.size(); ++i)
             if (buffers[i] != held[i].buffer)
                 m_builder.emit(held[i].device, m_optimizer,
-                    {.kind = InstructionKind::Update, .op = id, .inputs = {buffers[i]}, .outputs = {held[i].buffer}});
+                    {.kind = InstructionKind::Update,
+                        .op = id,
+                        .inputs = {buffers[i]},
+                        .outputs = {held[i].buffer}});
     }
     return {};
 }
@@ -578,7 +606,8 @@ Result<void> Lowering::storeOutput(TensorId tensor)
     IndexMask whole = wholeMask(m_graph.at(tensor).type.shape);
     const auto index = static_cast<std::size_t>(tensor.index);
     if (m_transformed.batch.tensorRole[index] == BatchRole::Split)
-        whole.ranges[static_cast<std::size_t>(m_transformed.batch.tensorDimension[index])].end /= m_plan.microBatches;
+        whole.ranges[static_cast<std::size_t>(m_transformed.batch.tensorDimension[index])].end /=
+            m_plan.microBatches;
     if (makers.empty())
         return store({{DeviceId{0}, whole}}, m_forward.front());
     const std::int32_t block = makers.front();
@@ -654,7 +683,8 @@ Result<ExecutionPlan> Lowering::run()
         if (const BlockInfo &block = m_builder.blocks()[b]; block.kind == SegmentKind::Transfer)
             m_dependencies.push_back({block.source, block.target, 0, RowId{}});
     TRY(const auto order,
-        orderBlocks(m_builder.blocks(), m_dependencies, m_plan.microBatches, m_plan.stageCount, m_plan.schedule));
+        orderBlocks(
+            m_builder.blocks(), m_dependencies, m_plan.microBatches, m_plan.stageCount, m_plan.schedule));
 
     ExecutionPlan result;
     result.graph = m_plan.graph;

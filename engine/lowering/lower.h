@@ -16,7 +16,8 @@ namespace planloom {
 /// 3. materialize: between what is made and what is needed stand the communications that mend it, cheapest
 ///    first by `cluster`'s cost in seconds (`engine/lowering/materialize.h`).
 ///
-/// @return InvalidInput naming the operator or row that cannot be carried out (micro-batches that do not divide,
+/// @return InvalidInput naming the operator or row that cannot be carried out (micro-batches that do not
+/// divide,
 ///   an order against the data flow); Cancelled if stopped
 /// O(instructions). Thread-safe: reads nothing but its arguments.
 Result<ExecutionPlan> lower(const Plan &plan, const Cluster &cluster, std::stop_token stop = {});

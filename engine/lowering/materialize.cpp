@@ -91,7 +91,8 @@ std::vector<std::int64_t> extentsOf(const IndexMask &box)
 }
 
 /// The devices' nodes relative to the first: what link costs depend on.
-std::vector<std::int32_t> topologyOf(const Cluster &cluster, const std::vector<DeviceId> &group, std::int32_t origin)
+std::vector<std::int32_t> topologyOf(
+    const Cluster &cluster, const std::vector<DeviceId> &group, std::int32_t origin)
 {
     std::vector<std::int32_t> nodes;
     for (const DeviceId device : group)
@@ -99,12 +100,16 @@ std::vector<std::int32_t> topologyOf(const Cluster &cluster, const std::vector<D
     return nodes;
 }
 
-bool byDevice(const Holding &a, const Holding &b) { return a.device < b.device; }
+bool byDevice(const Holding &a, const Holding &b)
+{
+    return a.device < b.device;
+}
 
 } // namespace
 
-Materializer::Materializer(const Graph &graph, const BatchInfo &batch, const std::vector<std::int32_t> &summandCount,
-    const Cluster &cluster, std::int32_t microBatches, ProgramBuilder &builder)
+Materializer::Materializer(const Graph &graph, const BatchInfo &batch,
+    const std::vector<std::int32_t> &summandCount, const Cluster &cluster, std::int32_t microBatches,
+    ProgramBuilder &builder)
     : m_graph(graph)
     , m_batch(batch)
     , m_summandCount(summandCount)
@@ -119,7 +124,8 @@ Materializer::Materializer(const Graph &graph, const BatchInfo &batch, const std
 bool Materializer::complete(TensorId tensor, const std::vector<std::int32_t> &summands) const
 {
     return summands.empty()
-        || static_cast<std::int32_t>(summands.size()) == m_summandCount[static_cast<std::size_t>(tensor.index)];
+        || static_cast<std::int32_t>(summands.size())
+        == m_summandCount[static_cast<std::size_t>(tensor.index)];
 }
 
 bool Materializer::perMicroBatch(std::int32_t block) const
@@ -146,14 +152,18 @@ IndexMask Materializer::wholeBox(TensorId tensor) const
 MemoryKind Materializer::memoryOf(TensorId tensor) const
 {
     switch (m_graph.at(tensor).role) {
-    case TensorRole::Input: return MemoryKind::Input;
+    case TensorRole::Input:
+        return MemoryKind::Input;
     case TensorRole::Weight:
-    case TensorRole::Buffer: return MemoryKind::Weight;
-    case TensorRole::OptimizerState: return MemoryKind::OptimizerState;
+    case TensorRole::Buffer:
+        return MemoryKind::Weight;
+    case TensorRole::OptimizerState:
+        return MemoryKind::OptimizerState;
     case TensorRole::Gradient:
         return m_graph.at(m_graph.at(tensor).of).role == TensorRole::Weight ? MemoryKind::Gradient
-                                                                           : MemoryKind::Activation;
-    case TensorRole::Activation: break;
+                                                                            : MemoryKind::Activation;
+    case TensorRole::Activation:
+        break;
     }
     return MemoryKind::Activation;
 }
@@ -241,15 +251,20 @@ std::int32_t Materializer::transferBlock(std::int32_t from, std::int32_t to)
     return it->second;
 }
 
-// ---- single steps ------------------------------------------------------------------------------------------
+// ---- single steps
+// ------------------------------------------------------------------------------------------
 
 Holding Materializer::select(const Holding &from, const IndexMask &box, const Task &task)
 {
     if (from.box == box)
         return from;
-    Holding result{from.device, box, from.summands, newBuffer(task, from.device, box, from.summands, memoryOf(task.tensor))};
+    Holding result{from.device, box, from.summands,
+        newBuffer(task, from.device, box, from.summands, memoryOf(task.tensor))};
     m_builder.emit(from.device, task.block,
-        {.kind = InstructionKind::Select, .op = task.op, .inputs = {from.buffer}, .outputs = {result.buffer}});
+        {.kind = InstructionKind::Select,
+            .op = task.op,
+            .inputs = {from.buffer},
+            .outputs = {result.buffer}});
     return result;
 }
 
@@ -257,12 +272,17 @@ Holding Materializer::move(const Holding &from, DeviceId to, const Task &task)
 {
     if (from.device == to)
         return from;
-    Holding result{to, from.box, from.summands, newBuffer(task, to, from.box, from.summands, MemoryKind::Communication)};
+    Holding result{
+        to, from.box, from.summands, newBuffer(task, to, from.box, from.summands, MemoryKind::Communication)};
     const std::int32_t tag = m_builder.newTag();
     m_builder.emit(from.device, task.block,
         {.kind = InstructionKind::Send, .op = task.op, .peer = to, .tag = tag, .inputs = {from.buffer}});
     m_builder.emit(to, task.block,
-        {.kind = InstructionKind::Recv, .op = task.op, .peer = from.device, .tag = tag, .outputs = {result.buffer}});
+        {.kind = InstructionKind::Recv,
+            .op = task.op,
+            .peer = from.device,
+            .tag = tag,
+            .outputs = {result.buffer}});
     m_sent[static_cast<std::size_t>(from.device.index)] += volumeOf(from.box) * sizeOf(task.dataType);
     return result;
 }
@@ -272,7 +292,8 @@ Holding Materializer::concat(const std::vector<Holding> &pieces, const IndexMask
     if (pieces.size() == 1 && pieces.front().box == box)
         return pieces.front();
     const Holding &first = pieces.front();
-    Holding result{first.device, box, first.summands, newBuffer(task, first.device, box, first.summands, memoryOf(task.tensor))};
+    Holding result{first.device, box, first.summands,
+        newBuffer(task, first.device, box, first.summands, memoryOf(task.tensor))};
     Instruction instruction{.kind = InstructionKind::Concat, .op = task.op, .outputs = {result.buffer}};
     for (const Holding &piece : pieces)
         instruction.inputs.push_back(piece.buffer);
@@ -299,7 +320,8 @@ Holding Materializer::sum(const std::vector<Holding> &pieces, const Task &task)
     return result;
 }
 
-/// Joins what each device made itself: replicas are dropped, equal boxes summed, neighbouring ones concatenated.
+/// Joins what each device made itself: replicas are dropped, equal boxes summed, neighbouring ones
+/// concatenated.
 const std::vector<Holding> &Materializer::merge(Made &made, Task task)
 {
     if (!made.merged.empty())
@@ -348,10 +370,9 @@ const std::vector<Holding> &Materializer::merge(Made &made, Task task)
             }
         }
         for (Holding &h : local) {
-            if (h.summands.empty()
-                && std::none_of(made.raw.begin(), made.raw.end(), [&](const Holding &r) {
-                       return r.device == h.device && r.buffer == h.buffer;
-                   }))
+            if (h.summands.empty() && std::none_of(made.raw.begin(), made.raw.end(), [&](const Holding &r) {
+                    return r.device == h.device && r.buffer == h.buffer;
+                }))
                 m_tensors[static_cast<std::size_t>(task.tensor.index)].available.push_back({h, made.block});
             made.merged.push_back(std::move(h));
         }
@@ -359,10 +380,11 @@ const std::vector<Holding> &Materializer::merge(Made &made, Task task)
     return made.merged;
 }
 
-// ---- the regular way ----------------------------------------------------------------------------------------
+// ---- the regular way
+// ----------------------------------------------------------------------------------------
 
-void Materializer::walk(
-    const LayoutPath &path, std::vector<Holding> &holdings, const std::vector<DeviceId> &group, const Task &task)
+void Materializer::walk(const LayoutPath &path, std::vector<Holding> &holdings,
+    const std::vector<DeviceId> &group, const Task &task)
 {
     const std::vector<std::int32_t> radices = radicesOf(static_cast<std::int32_t>(group.size()));
     for (const Hop &hop : path.hops) {
@@ -384,7 +406,9 @@ void Materializer::walk(
             }
             Instruction instruction{.op = task.op, .group = m_builder.groupOf(members)};
             switch (hop.kind) {
-            case HopKind::AllReduce: instruction.kind = InstructionKind::AllReduce; break;
+            case HopKind::AllReduce:
+                instruction.kind = InstructionKind::AllReduce;
+                break;
             case HopKind::AllGather:
                 instruction.kind = InstructionKind::AllGather;
                 instruction.dimension = hop.dimension;
@@ -398,7 +422,8 @@ void Materializer::walk(
                 instruction.dimension = hop.dimension;
                 instruction.gatherDimension = hop.gatherDimension;
                 break;
-            case HopKind::Slice: break;
+            case HopKind::Slice:
+                break;
             }
             for (const std::int32_t position : positions) {
                 const auto p = static_cast<std::size_t>(position);
@@ -415,8 +440,8 @@ void Materializer::walk(
                 own.outputs = {to.buffer};
                 m_builder.emit(to.device, task.block, std::move(own));
                 const auto n = static_cast<std::int64_t>(members.size());
-                m_sent[static_cast<std::size_t>(to.device.index)]
-                    += volumeOf(holdings[p].box) * sizeOf(task.dataType) * (n - 1) / n;
+                m_sent[static_cast<std::size_t>(to.device.index)] +=
+                    volumeOf(holdings[p].box) * sizeOf(task.dataType) * (n - 1) / n;
             }
         }
         holdings = std::move(next);
@@ -454,7 +479,8 @@ std::optional<std::vector<Holding>> Materializer::convertWithin(
     auto it = m_paths.find(key);
     if (it == m_paths.end())
         it = m_paths
-                 .emplace(std::move(key), cheapestPath(*source, *target, task.whole, task.dataType, group, m_cluster))
+                 .emplace(std::move(key),
+                     cheapestPath(*source, *target, task.whole, task.dataType, group, m_cluster))
                  .first;
     if (!it->second)
         return std::nullopt;
@@ -463,8 +489,8 @@ std::optional<std::vector<Holding>> Materializer::convertWithin(
     return holdings;
 }
 
-double Materializer::crossingSeconds(const Layout &from, const Layout &to, const std::vector<DeviceId> &producers,
-    const std::vector<DeviceId> &consumers, const Task &task) const
+double Materializer::crossingSeconds(const Layout &from, const Layout &to,
+    const std::vector<DeviceId> &producers, const std::vector<DeviceId> &consumers, const Task &task) const
 {
     const auto fromRadices = radicesOf(static_cast<std::int32_t>(producers.size()));
     const auto toRadices = radicesOf(static_cast<std::int32_t>(consumers.size()));
@@ -480,8 +506,8 @@ double Materializer::crossingSeconds(const Layout &from, const Layout &to, const
         // The same rule as `fetch`: the least busy producer among replicas.
         std::vector<std::size_t> byLoad(producers.size());
         std::iota(byLoad.begin(), byLoad.end(), std::size_t{0});
-        std::stable_sort(
-            byLoad.begin(), byLoad.end(), [&](std::size_t a, std::size_t b) { return sending[a] < sending[b]; });
+        std::stable_sort(byLoad.begin(), byLoad.end(),
+            [&](std::size_t a, std::size_t b) { return sending[a] < sending[b]; });
         for (const std::size_t p : byLoad) {
             const auto piece = intersection(held[p], box);
             if (!piece || std::find(taken.begin(), taken.end(), *piece) != taken.end())
@@ -543,7 +569,7 @@ std::optional<Materializer::CrossingChoice> Materializer::chooseCrossing(const L
         starts.emplace_back(layout, std::move(path));
     std::stable_sort(starts.begin(), starts.end(), [](const auto &a, const auto &b) {
         return a.second.seconds != b.second.seconds ? a.second.seconds < b.second.seconds
-                                                     : a.second.hops.size() < b.second.hops.size();
+                                                    : a.second.hops.size() < b.second.hops.size();
     });
     std::optional<CrossingChoice> best;
     double bestSeconds = 0;
@@ -590,9 +616,10 @@ std::optional<std::vector<Holding>> Materializer::convertAcross(
         producers.begin(), producers.end(), consumers.begin(), consumers.end(), std::back_inserter(common));
     if (!common.empty())
         return std::nullopt;
-    const auto source
-        = recogniseLayout(holdings, task.whole, radicesOf(static_cast<std::int32_t>(producers.size())));
-    const auto target = recogniseLayout(wanted, task.whole, radicesOf(static_cast<std::int32_t>(consumers.size())));
+    const auto source =
+        recogniseLayout(holdings, task.whole, radicesOf(static_cast<std::int32_t>(producers.size())));
+    const auto target =
+        recogniseLayout(wanted, task.whole, radicesOf(static_cast<std::int32_t>(consumers.size())));
     if (!source || !target)
         return std::nullopt;
     const auto choice = chooseCrossing(*source, *target, producers, consumers, task);
@@ -612,18 +639,21 @@ std::optional<std::vector<Holding>> Materializer::convertAcross(
     return landed;
 }
 
-// ---- the general way ----------------------------------------------------------------------------------------
+// ---- the general way
+// ----------------------------------------------------------------------------------------
 
-/// Collects a box from sources that all hold the same summands: local pieces first, then from the device that has
-/// sent least. The sources must cover the box.
+/// Collects a box from sources that all hold the same summands: local pieces first, then from the device that
+/// has sent least. The sources must cover the box.
 Holding Materializer::fetch(const std::vector<const Holding *> &sources, const Need &need, const Task &task)
 {
     std::vector<const Holding *> byPreference = sources;
     const auto cost = [&](const Holding *h) {
         const bool local = h->device == need.device;
         const bool near = m_cluster.nodeOf(h->device) == m_cluster.nodeOf(need.device);
-        return std::make_tuple(local ? 0 : near ? 1 : 2, local ? 0 : m_sent[static_cast<std::size_t>(h->device.index)],
-            h->device.index);
+        return std::make_tuple(local ? 0
+                : near               ? 1
+                                     : 2,
+            local ? 0 : m_sent[static_cast<std::size_t>(h->device.index)], h->device.index);
     };
     std::stable_sort(byPreference.begin(), byPreference.end(),
         [&](const Holding *a, const Holding *b) { return cost(a) < cost(b); });
@@ -648,8 +678,8 @@ Holding Materializer::fetch(const std::vector<const Holding *> &sources, const N
     return concat(pieces, need.box, task);
 }
 
-/// Collects a box from sources with any boxes and summands: cut in cells by the sources' borders, every cell the
-/// sum of disjoint sets of summands.
+/// Collects a box from sources with any boxes and summands: cut in cells by the sources' borders, every cell
+/// the sum of disjoint sets of summands.
 Holding Materializer::fetchGeneral(const std::vector<Holding> &sources, const Need &need, const Task &task)
 {
     std::vector<IndexMask> cells{need.box};
@@ -682,7 +712,8 @@ Holding Materializer::fetchGeneral(const std::vector<Holding> &sources, const Ne
         std::stable_sort(candidates.begin(), candidates.end(), [&](const Holding *a, const Holding *b) {
             const auto cost = [&](const Holding *h) {
                 const bool local = h->device == need.device;
-                return std::make_tuple(local ? 0 : 1, local ? 0 : m_sent[static_cast<std::size_t>(h->device.index)]);
+                return std::make_tuple(
+                    local ? 0 : 1, local ? 0 : m_sent[static_cast<std::size_t>(h->device.index)]);
             };
             return cost(a) < cost(b);
         });
@@ -712,7 +743,8 @@ std::vector<Holding> Materializer::convert(Made &made, const std::vector<Need> &
             continue;
         std::vector<IndexMask> boxes;
         for (const Need &other : needs)
-            if (other.device == need.device && std::find(boxes.begin(), boxes.end(), other.box) == boxes.end())
+            if (other.device == need.device
+                && std::find(boxes.begin(), boxes.end(), other.box) == boxes.end())
                 boxes.push_back(other.box);
         if (boxes.size() == 1)
             joined.push_back(need);
@@ -739,9 +771,8 @@ std::vector<Holding> Materializer::convert(Made &made, const std::vector<Need> &
     // Back to what was asked for, in its order.
     std::vector<Holding> ordered;
     for (const Need &need : needs) {
-        const auto it = std::find_if(result.begin(), result.end(), [&](const Holding &h) {
-            return h.device == need.device && contains(h.box, need.box);
-        });
+        const auto it = std::find_if(result.begin(), result.end(),
+            [&](const Holding &h) { return h.device == need.device && contains(h.box, need.box); });
         assert(it != result.end());
         ordered.push_back(select(*it, need.box, task));
         if (it->box != need.box)
@@ -754,7 +785,10 @@ Result<std::vector<std::int32_t>> Materializer::ensure(
     TensorId tensor, const std::vector<Need> &needs, std::int32_t block, OperatorId op)
 {
     TensorState &state = m_tensors[static_cast<std::size_t>(tensor.index)];
-    Task task{.tensor = tensor, .op = op, .block = block, .dataType = m_graph.at(tensor).type.dataType,
+    Task task{.tensor = tensor,
+        .op = op,
+        .block = block,
+        .dataType = m_graph.at(tensor).type.dataType,
         .whole = wholeBox(tensor)};
     std::vector<std::int32_t> buffers(needs.size(), -1);
     const auto meetLocally = [&] {
@@ -789,8 +823,8 @@ Result<std::vector<std::int32_t>> Materializer::ensure(
     if (meetLocally())
         return buffers;
     if (state.made.empty())
-        return Error{ErrorCode::Internal, "nothing makes " + m_graph.at(tensor).name + " before it is read", {},
-            "operator:" + m_graph.at(op).name};
+        return Error{ErrorCode::Internal, "nothing makes " + m_graph.at(tensor).name + " before it is read",
+            {}, "operator:" + m_graph.at(op).name};
     std::fill(buffers.begin(), buffers.end(), -1);
 
     // Every block's contributions are brought over on their own, then added up.
@@ -807,8 +841,9 @@ Result<std::vector<std::int32_t>> Materializer::ensure(
             // Stay inside the block if no other device takes part.
             const auto isLocal = [&] {
                 for (const Need &need : needs)
-                    if (std::none_of(made.raw.begin(), made.raw.end(),
-                            [&](const Holding &h) { return h.device == need.device && contains(h.box, need.box); }))
+                    if (std::none_of(made.raw.begin(), made.raw.end(), [&](const Holding &h) {
+                            return h.device == need.device && contains(h.box, need.box);
+                        }))
                         return false;
                 return std::all_of(made.raw.begin(), made.raw.end(), [&](const Holding &h) {
                     return h.summands.size() == made.raw.front().summands.size()

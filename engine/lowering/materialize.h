@@ -19,14 +19,15 @@ struct Need {
     IndexMask box{};
 };
 
-/// The third phase of lowering: between the views that operators make and the views that operators read it puts
-/// the communication that mends them (SuperScaler, arXiv:2301.08984, section 3.4).
+/// The third phase of lowering: between the views that operators make and the views that operators read it
+/// puts the communication that mends them (SuperScaler, arXiv:2301.08984, section 3.4).
 ///
-/// Per tensor it keeps what was made (with which summands, in which block) and what is already complete somewhere.
-/// A need is met, in this order, from a buffer that holds the box, from one that contains it (Select), or by
-/// converting what was made:
+/// Per tensor it keeps what was made (with which summands, in which block) and what is already complete
+/// somewhere. A need is met, in this order, from a buffer that holds the box, from one that contains it
+/// (Select), or by converting what was made:
 /// - within one group of devices along the cheapest path of layouts (layout.h);
-/// - between disjoint groups by a path on either side of a point-to-point crossing, all three chosen together;
+/// - between disjoint groups by a path on either side of a point-to-point crossing, all three chosen
+/// together;
 /// - anything irregular by the general way: select, send, concat, sum. That way always works.
 class Materializer
 {
@@ -47,14 +48,16 @@ public:
     /// Blocks that made something of `tensor`, in the order of first making.
     std::vector<std::int32_t> makersOf(TensorId tensor) const;
 
-    /// Forgets what block `made` holds of `tensor`, also what its transfers to `reader` brought: recomputation makes
-    /// it anew there. Copies that other blocks hold stay.
+    /// Forgets what block `made` holds of `tensor`, also what its transfers to `reader` brought:
+    /// recomputation makes it anew there. Copies that other blocks hold stay.
     void forget(TensorId tensor, std::int32_t made, std::int32_t reader);
 
     /// Registers a complete buffer that exists already (a persistent one, or an input).
     void available(TensorId tensor, Holding holding, std::int32_t block);
-    /// A buffer on `device` that holds `box` of `tensor` complete, if there is one usable in `block`; -1 if not.
-    std::int32_t findAvailable(TensorId tensor, DeviceId device, const IndexMask &box, std::int32_t block) const;
+    /// A buffer on `device` that holds `box` of `tensor` complete, if there is one usable in `block`; -1 if
+    /// not.
+    std::int32_t findAvailable(
+        TensorId tensor, DeviceId device, const IndexMask &box, std::int32_t block) const;
 
 private:
     struct Made {
@@ -77,7 +80,8 @@ private:
         std::int32_t block = -1; ///< Where instructions go.
         DataType dataType{};
         IndexMask whole{}; ///< Of the tensor, in micro-batch 0.
-        std::vector<std::int32_t> summands{}; ///< All that this conversion brings; empty means the value is complete.
+        std::vector<std::int32_t>
+            summands{}; ///< All that this conversion brings; empty means the value is complete.
     };
     struct CrossingChoice {
         LayoutPath before{};
@@ -102,7 +106,8 @@ private:
         const std::vector<DeviceId> &producers, const std::vector<DeviceId> &consumers, const Task &task);
     double crossingSeconds(const Layout &from, const Layout &to, const std::vector<DeviceId> &producers,
         const std::vector<DeviceId> &consumers, const Task &task) const;
-    void walk(const LayoutPath &path, std::vector<Holding> &holdings, const std::vector<DeviceId> &group, const Task &task);
+    void walk(const LayoutPath &path, std::vector<Holding> &holdings, const std::vector<DeviceId> &group,
+        const Task &task);
     Holding fetch(const std::vector<const Holding *> &sources, const Need &need, const Task &task);
     Holding fetchGeneral(const std::vector<Holding> &sources, const Need &need, const Task &task);
     Holding select(const Holding &from, const IndexMask &box, const Task &task);
@@ -121,10 +126,11 @@ private:
     std::vector<TensorState> m_tensors;
     std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> m_transfers{};
     std::vector<std::int64_t> m_sent{}; ///< Bytes sent so far by each device, to spread the load.
-    using PathKey = std::tuple<Layout, Layout, std::vector<std::int64_t>, DataType, std::vector<std::int32_t>>;
+    using PathKey =
+        std::tuple<Layout, Layout, std::vector<std::int64_t>, DataType, std::vector<std::int32_t>>;
     std::map<PathKey, std::optional<LayoutPath>> m_paths{};
-    using CrossingKey = std::tuple<Layout, Layout, std::vector<std::int64_t>, DataType, std::vector<std::int32_t>,
-        std::vector<std::int32_t>>;
+    using CrossingKey = std::tuple<Layout, Layout, std::vector<std::int64_t>, DataType,
+        std::vector<std::int32_t>, std::vector<std::int32_t>>;
     std::map<CrossingKey, std::optional<CrossingChoice>> m_crossings{};
 };
 

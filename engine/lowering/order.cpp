@@ -63,7 +63,8 @@ Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
                     static_cast<std::size_t>(to) * m + static_cast<std::size_t>(j));
     }
     const auto isBackward = [&](std::int32_t p) {
-        return blocks[static_cast<std::size_t>(repeated[static_cast<std::size_t>(p)])].kind == SegmentKind::Backward;
+        return blocks[static_cast<std::size_t>(repeated[static_cast<std::size_t>(p)])].kind
+            == SegmentKind::Backward;
     };
     std::int32_t forwardLeft = 0;
     bool anyBackward = false;
@@ -111,11 +112,13 @@ Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
         for (const bool relaxed : {false, true}) {
             for (std::size_t r = 0; r < ready.size(); ++r) {
                 const auto p = static_cast<std::int32_t>(ready[r] / m);
-                const BlockInfo &block = blocks[static_cast<std::size_t>(repeated[static_cast<std::size_t>(p)])];
+                const BlockInfo &block =
+                    blocks[static_cast<std::size_t>(repeated[static_cast<std::size_t>(p)])];
                 if (schedule == ScheduleKind::GPipe && isBackward(p) && forwardLeft > 0 && !relaxed)
                     continue;
                 if (schedule == ScheduleKind::OneFOneB && anyBackward && !isBackward(p) && !relaxed
-                    && inFlight[static_cast<std::size_t>(block.stage.index)] >= stageCount - block.stage.index)
+                    && inFlight[static_cast<std::size_t>(block.stage.index)]
+                        >= stageCount - block.stage.index)
                     continue;
                 double start = items[ready[r]].readyAt;
                 for (const DeviceId device : block.devices)
@@ -136,7 +139,8 @@ Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
                 if (dependency.row)
                     return Error{ErrorCode::InvalidInput,
                         "this order runs against the data flow or against another order row",
-                        "remove the row, or turn it around", "row:" + std::to_string(dependency.row.index + 1)};
+                        "remove the row, or turn it around",
+                        "row:" + std::to_string(dependency.row.index + 1)};
             return Error{ErrorCode::Internal, "the blocks of this plan wait for each other", {}, "plan"};
         }
         const std::size_t item = ready[best];
@@ -167,14 +171,16 @@ Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
                 ready.push_back(static_cast<std::size_t>(next));
         }
     }
-    // By time, so that the order of communication is the order in which it becomes possible. Blocks were chosen
-    // in an order that respects every dependency, and time never runs backwards along one.
+    // By time, so that the order of communication is the order in which it becomes possible. Blocks were
+    // chosen in an order that respects every dependency, and time never runs backwards along one.
     if (schedule != ScheduleKind::Sequential)
         std::stable_sort(events.begin(), events.end(), [&](const Event &a, const Event &b) {
             if (a.time != b.time)
                 return a.time < b.time;
-            const bool transferA = blocks[static_cast<std::size_t>(a.run.block)].kind == SegmentKind::Transfer;
-            const bool transferB = blocks[static_cast<std::size_t>(b.run.block)].kind == SegmentKind::Transfer;
+            const bool transferA =
+                blocks[static_cast<std::size_t>(a.run.block)].kind == SegmentKind::Transfer;
+            const bool transferB =
+                blocks[static_cast<std::size_t>(b.run.block)].kind == SegmentKind::Transfer;
             if (transferA != transferB)
                 return transferA;
             return a.sequence < b.sequence;

@@ -14,7 +14,8 @@ namespace planloom {
 struct BlockInfo {
     SegmentKind kind = SegmentKind::Forward;
     StageId stage{};
-    double rank = 0; ///< Order within one micro-batch: prologue, forward by stage, backward by stage, step ends.
+    double rank =
+        0; ///< Order within one micro-batch: prologue, forward by stage, backward by stage, step ends.
     std::int32_t source = -1; ///< Transfer: the block it carries from, and to.
     std::int32_t target = -1;
     double seconds = 0; ///< Estimated duration.
@@ -37,16 +38,16 @@ struct BlockDependency {
 };
 
 /// The second phase of lowering: one global order of blocks, from which every device takes its own, so that
-/// no two devices wait for each other. A list schedule in estimated time: among the blocks whose dependencies are
-/// done, the one that can start first; ties go by `schedule`:
+/// no two devices wait for each other. A list schedule in estimated time: among the blocks whose dependencies
+/// are done, the one that can start first; ties go by `schedule`:
 ///
 /// 1. Sequential: by micro-batch, then by rank.
 /// 2. GPipe: all forward blocks before any backward block.
 /// 3. OneFOneB: backward before forward, and stage s starts a forward block only while it holds fewer than
 ///    S - s micro-batches (PipeDream-Flush, arXiv:2104.04473, section 2.2).
 ///
-/// Transfers follow the block they carry from at once. The step's ends (Prologue; Reduce, Optimizer) stand first
-/// and last.
+/// Transfers follow the block they carry from at once. The step's ends (Prologue; Reduce, Optimizer) stand
+/// first and last.
 /// @return InvalidInput naming a row if the dependencies form a cycle
 Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
     const std::vector<BlockDependency> &dependencies, std::int32_t microBatches, std::int32_t stageCount,

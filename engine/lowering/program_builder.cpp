@@ -6,7 +6,10 @@
 
 namespace planloom {
 
-ProgramBuilder::ProgramBuilder(std::int32_t deviceCount) : m_devices(static_cast<std::size_t>(deviceCount)) { }
+ProgramBuilder::ProgramBuilder(std::int32_t deviceCount)
+    : m_devices(static_cast<std::size_t>(deviceCount))
+{
+}
 
 std::int32_t ProgramBuilder::addBlock(SegmentKind kind, StageId stage, double rank)
 {
@@ -28,8 +31,9 @@ const BufferInfo &ProgramBuilder::buffer(DeviceId device, std::int32_t index) co
 
 void ProgramBuilder::setSummands(DeviceId device, std::int32_t index, std::vector<std::int32_t> summands)
 {
-    m_devices[static_cast<std::size_t>(device.index)].program.buffers[static_cast<std::size_t>(index)].summands
-        = std::move(summands);
+    m_devices[static_cast<std::size_t>(device.index)]
+        .program.buffers[static_cast<std::size_t>(index)]
+        .summands = std::move(summands);
 }
 
 void ProgramBuilder::emit(DeviceId device, std::int32_t block, Instruction instruction)
@@ -66,7 +70,8 @@ std::vector<std::pair<std::int32_t, std::int32_t>> ProgramBuilder::sharedBufferD
     std::set<std::pair<std::int32_t, std::int32_t>> dependencies;
     for (Device &device : m_devices) {
         device.lastBlock.assign(device.program.buffers.size(), -1);
-        std::pair<std::int32_t, std::int32_t> latest{-1, -1}; // buffers of one block mostly share their last one
+        std::pair<std::int32_t, std::int32_t> latest{
+            -1, -1}; // buffers of one block mostly share their last one
         for (const std::int32_t block : byRank) {
             if (static_cast<std::size_t>(block) >= device.byBlock.size())
                 continue;
@@ -94,8 +99,8 @@ std::vector<std::pair<std::int32_t, std::int32_t>> ProgramBuilder::sharedBufferD
 
 void ProgramBuilder::markDeaths(Device &device) const
 {
-    // The last block by rank that touches a buffer, and in it the last instruction. Buffers of the step die only
-    // in the blocks that run once: a block that is repeated cannot know its last run.
+    // The last block by rank that touches a buffer, and in it the last instruction. Buffers of the step die
+    // only in the blocks that run once: a block that is repeated cannot know its last run.
     std::vector<bool> dead(device.program.buffers.size(), false);
     for (std::size_t b = 0; b < device.byBlock.size(); ++b) {
         const bool once = m_blocks[b].kind == SegmentKind::Prologue || m_blocks[b].kind == SegmentKind::Reduce

@@ -6,8 +6,9 @@ namespace planloom {
 
 namespace {
 
-/// Constants of the batch's extent, and values computed once per step, are read in slices by operators that run
-/// per micro-batch: gives those tensors the dimension that is cut, so that their views move with the micro-batch.
+/// Constants of the batch's extent, and values computed once per step, are read in slices by operators that
+/// run per micro-batch: gives those tensors the dimension that is cut, so that their views move with the
+/// micro-batch.
 Result<void> sliceConstants(const Graph &graph, BatchInfo &batch)
 {
     std::vector<bool> readWhole(graph.tensors.size(), false);
@@ -32,7 +33,8 @@ Result<void> sliceConstants(const Graph &graph, BatchInfo &batch)
             }
             if (batch.tensorDimension[tensor] >= 0 && batch.tensorDimension[tensor] != dimension)
                 return Error{ErrorCode::NotSupported,
-                    "micro-batches would read '" + graph.tensors[tensor].name + "' in slices of two dimensions",
+                    "micro-batches would read '" + graph.tensors[tensor].name
+                        + "' in slices of two dimensions",
                     "use one micro-batch", "operator:" + op.name};
             batch.tensorDimension[tensor] = dimension;
             sliced[tensor] = true;
@@ -43,7 +45,8 @@ Result<void> sliceConstants(const Graph &graph, BatchInfo &batch)
             continue;
         if (readWhole[t])
             return Error{ErrorCode::NotSupported,
-                "'" + graph.tensors[t].name + "' is read whole by some operators and in micro-batches by others",
+                "'" + graph.tensors[t].name
+                    + "' is read whole by some operators and in micro-batches by others",
                 "use one micro-batch", "tensor:" + graph.tensors[t].name};
         batch.tensorRole[t] = BatchRole::Split;
     }
@@ -126,8 +129,9 @@ Result<TransformedGraph> transform(const Plan &plan)
             part.value = box.value;
             part.inputs.reserve(op.inputs.size());
             for (std::size_t slot = 0; slot < op.inputs.size(); ++slot)
-                part.inputs.push_back(op.inputs[slot] ? inputView(graph, op, decision.partition, p, slot, outer)
-                                                      : TensorView{});
+                part.inputs.push_back(op.inputs[slot]
+                        ? inputView(graph, op, decision.partition, p, slot, outer)
+                        : TensorView{});
             part.outputs.reserve(op.outputs.size());
             for (std::size_t slot = 0; slot < op.outputs.size(); ++slot)
                 part.outputs.push_back(op.outputs[slot]

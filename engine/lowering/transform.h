@@ -25,7 +25,8 @@ struct TransformedGraph {
     std::vector<std::vector<TransformedPart>> operators{}; ///< By operator index.
     /// Per operator and output slot: number of its first summand (see `BufferInfo`).
     std::vector<std::vector<std::int32_t>> summandBase{};
-    std::vector<std::int32_t> summandCount{}; ///< By tensor: all summands that make its value; 0 if nobody makes it.
+    std::vector<std::int32_t>
+        summandCount{}; ///< By tensor: all summands that make its value; 0 if nobody makes it.
 };
 
 /// @return InvalidInput if the micro-batches do not divide the batch, or the plan is not valid for its graph

@@ -29,7 +29,8 @@ std::string textOf(const ExecutionPlan &plan, const Content &content)
             text += " " + std::to_string(summand);
     }
     if (!content.valuePart.complete())
-        text += " part " + std::to_string(content.valuePart.index) + "/" + std::to_string(content.valuePart.count);
+        text += " part " + std::to_string(content.valuePart.index) + "/"
+            + std::to_string(content.valuePart.count);
     return text;
 }
 
@@ -113,10 +114,11 @@ std::string checkKernel(const ExecutionPlan &plan, const Specification &specific
         const TensorView &view = part.inputs[slot];
         if (input.tensor != view.tensor || *input.box != view.index || !input.summands->empty()
             || input.valuePart != view.value)
-            return op.name + " needs " + toString(view) + " of " + nameOfTensor(plan, view.tensor) + ", found "
-                + textOf(plan, input);
+            return op.name + " needs " + toString(view) + " of " + nameOfTensor(plan, view.tensor)
+                + ", found " + textOf(plan, input);
         if (once && input.perMicroBatch)
-            return op.name + " runs once per step, but reads one micro-batch of " + nameOfTensor(plan, view.tensor);
+            return op.name + " runs once per step, but reads one micro-batch of "
+                + nameOfTensor(plan, view.tensor);
         if (!once && !input.perMicroBatch && specification.inputMoves(instruction.op, slot))
             return op.name + " would read the same slice of " + nameOfTensor(plan, view.tensor)
                 + " in every micro-batch";
@@ -136,14 +138,16 @@ std::string checkKernel(const ExecutionPlan &plan, const Specification &specific
             summands.push_back(specification.summandBase(instruction.op, slot) + view.value.index);
         const bool inPlace = output.persistent && op.direction == Direction::Optimizer
             && specification.updateOf(output.tensor) == view.tensor;
-        if ((output.tensor != view.tensor && !inPlace) || *output.box != view.index || *output.summands != summands
-            || !output.valuePart.complete())
-            return op.name + " makes " + toString(view) + " of " + nameOfTensor(plan, view.tensor) + ", its buffer is "
-                + textOf(plan, output);
+        if ((output.tensor != view.tensor && !inPlace) || *output.box != view.index
+            || *output.summands != summands || !output.valuePart.complete())
+            return op.name + " makes " + toString(view) + " of " + nameOfTensor(plan, view.tensor)
+                + ", its buffer is " + textOf(plan, output);
         if (output.persistent && !inPlace)
             return op.name + " writes into a persistent buffer";
         if (output.perMicroBatch == once)
-            return op.name + (once ? " runs once per step, its output does not" : " runs in every micro-batch, its output does not");
+            return op.name
+                + (once ? " runs once per step, its output does not"
+                        : " runs in every micro-batch, its output does not");
     }
     if (!makesAny && !op.outputs.empty())
         return op.name + " makes nothing";
@@ -188,16 +192,18 @@ std::string checkLocal(const ExecutionPlan &plan, const Specification &specifica
         return {};
     }
 
-    const bool joins = instruction.kind == InstructionKind::Concat || instruction.kind == InstructionKind::Sum;
+    const bool joins =
+        instruction.kind == InstructionKind::Concat || instruction.kind == InstructionKind::Sum;
     if (!count(joins ? std::max<std::size_t>(side.inputs.size(), 1) : 1, 1))
-        return std::string(name) + (joins ? " expects inputs and one output" : " expects one input and one output");
+        return std::string(name)
+            + (joins ? " expects inputs and one output" : " expects one input and one output");
     const Content &output = side.outputs[0];
     const bool updates = instruction.kind == InstructionKind::Update;
     if (output.persistent && !updates)
         return std::string(name) + " writes into a persistent buffer";
     for (const Content &input : side.inputs) {
-        const bool sameTensor = updates ? specification.updateOf(output.tensor) == input.tensor
-                                        : input.tensor == output.tensor;
+        const bool sameTensor =
+            updates ? specification.updateOf(output.tensor) == input.tensor : input.tensor == output.tensor;
         if (!sameTensor
             || (instruction.kind != InstructionKind::ValueSelect && input.valuePart != output.valuePart))
             return std::string(name) + " turns " + textOf(plan, input) + " into " + textOf(plan, output);
@@ -218,7 +224,9 @@ std::string checkLocal(const ExecutionPlan &plan, const Specification &specifica
         if (added.empty() && specification.summandCount(input.tensor) > 1)
             return wrong();
         if (!output.summands->empty()
-            && (added.empty() || !std::includes(output.summands->begin(), output.summands->end(), added.begin(), added.end())))
+            && (added.empty()
+                || !std::includes(
+                    output.summands->begin(), output.summands->end(), added.begin(), added.end())))
             return wrong();
         return {};
     }
@@ -260,8 +268,8 @@ std::string checkLocal(const ExecutionPlan &plan, const Specification &specifica
     }
     case InstructionKind::ValueSelect:
         return *input.box == *output.box && input.summands->empty() && output.summands->empty()
-                && input.valuePart.complete() && !output.valuePart.complete()
-                && output.valuePart.index >= 0 && output.valuePart.index < output.valuePart.count
+                && input.valuePart.complete() && !output.valuePart.complete() && output.valuePart.index >= 0
+                && output.valuePart.index < output.valuePart.count
             ? std::string{}
             : wrong();
     case InstructionKind::Update:
@@ -296,8 +304,10 @@ std::string checkCommunication(
     std::vector<const std::vector<std::int32_t> *> sets;
     for (const Side &side : sides) {
         const Instruction &own = *side.instruction;
-        if (own.kind != first.kind || own.dimension != first.dimension || own.gatherDimension != first.gatherDimension)
-            return std::string(name) + " meets " + nameOf(own.kind) + " on device " + std::to_string(side.device.index);
+        if (own.kind != first.kind || own.dimension != first.dimension
+            || own.gatherDimension != first.gatherDimension)
+            return std::string(name) + " meets " + nameOf(own.kind) + " on device "
+                + std::to_string(side.device.index);
         const bool wantsInput = first.kind != InstructionKind::Broadcast || &side == &sides.front();
         const bool wantsOutput = first.kind != InstructionKind::Broadcast || &side != &sides.front();
         if ((wantsInput && (side.inputs.size() != 1 || !side.inputs[0].box))
@@ -314,12 +324,14 @@ std::string checkCommunication(
                     && (!alike(content, source) || content.perMicroBatch != source.perMicroBatch
                         || (list == &side.outputs && content.persistent))
                     && !(content.tensor == source.tensor && content.persistent && list == &side.inputs))
-                    return std::string(name) + " mixes " + textOf(plan, source) + " with " + textOf(plan, content);
+                    return std::string(name) + " mixes " + textOf(plan, source) + " with "
+                        + textOf(plan, content);
 
     const auto rank = static_cast<std::int32_t>(source.box->ranges.size());
     const auto valid = [rank](std::int32_t dimension) { return dimension >= 0 && dimension < rank; };
     /// Chunk i of n along a dimension; nothing if it does not divide.
-    const auto chunk = [n](const IndexMask &box, std::int32_t dimension, std::size_t i) -> std::optional<IndexMask> {
+    const auto chunk = [n](const IndexMask &box, std::int32_t dimension,
+                           std::size_t i) -> std::optional<IndexMask> {
         IndexMask result = box;
         Range &range = result.ranges[static_cast<std::size_t>(dimension)];
         const auto parts = static_cast<std::int64_t>(n);
@@ -338,16 +350,18 @@ std::string checkCommunication(
             return "reduce-scatter has no such dimension";
         const auto all = unionOf(sets, specification.summandCount(source.tensor));
         if (!all)
-            return std::string(name) + " would count summands of " + nameOfTensor(plan, source.tensor) + " twice";
+            return std::string(name) + " would count summands of " + nameOfTensor(plan, source.tensor)
+                + " twice";
         for (std::size_t i = 0; i < n; ++i) {
             const Content &to = sides[i].outputs[0];
             if (*sides[i].inputs[0].box != *source.box)
                 return std::string(name) + " adds different boxes: " + textOf(plan, source) + " and "
                     + textOf(plan, sides[i].inputs[0]);
-            const auto expected = scatters ? chunk(*source.box, first.dimension, i) : std::optional(*source.box);
+            const auto expected =
+                scatters ? chunk(*source.box, first.dimension, i) : std::optional(*source.box);
             if (!expected || *to.box != *expected || *to.summands != *all)
-                return std::string(name) + " does not give device " + std::to_string(sides[i].device.index) + " "
-                    + textOf(plan, to);
+                return std::string(name) + " does not give device " + std::to_string(sides[i].device.index)
+                    + " " + textOf(plan, to);
         }
         return {};
     }
@@ -372,7 +386,8 @@ std::string checkCommunication(
         return {};
     }
     case InstructionKind::AllToAll: {
-        if (!valid(first.dimension) || !valid(first.gatherDimension) || first.dimension == first.gatherDimension)
+        if (!valid(first.dimension) || !valid(first.gatherDimension)
+            || first.dimension == first.gatherDimension)
             return "all-to-all has no such dimensions";
         const auto g = static_cast<std::size_t>(first.gatherDimension);
         for (std::size_t i = 0; i < n; ++i) {

@@ -31,8 +31,8 @@ struct Side {
 /// @return why it is wrong; empty if it is right
 std::string checkLocal(const ExecutionPlan &plan, const Specification &specification, const Side &side);
 
-/// Holds a collective, or a send with its receive, against what its kind means: `sides` in the order of the group,
-/// or sender then receiver.
+/// Holds a collective, or a send with its receive, against what its kind means: `sides` in the order of the
+/// group, or sender then receiver.
 std::string checkCommunication(
     const ExecutionPlan &plan, const Specification &specification, const std::vector<Side> &sides);
 

@@ -6,10 +6,9 @@ namespace planloom {
 
 namespace {
 
-/// Does `last`, the view of the last micro-batch, lie where a buffer of the tensor lies then? Sets `moves` if that
-/// is elsewhere than in micro-batch 0.
-bool movesWithTensor(
-    const ExecutionPlan &plan, const TensorView &first, const TensorView &last, bool &moves)
+/// Does `last`, the view of the last micro-batch, lie where a buffer of the tensor lies then? Sets `moves` if
+/// that is elsewhere than in micro-batch 0.
+bool movesWithTensor(const ExecutionPlan &plan, const TensorView &first, const TensorView &last, bool &moves)
 {
     moves = first.index != last.index;
     if (!moves)
@@ -56,7 +55,8 @@ Specification::Specification(const ExecutionPlan &plan)
                 part.outputs.push_back(
                     op.outputs[slot] ? outputView(graph, op, partition, p, slot, first) : TensorView{});
         }
-        const auto check = [&](TensorId tensor, const TensorView &a, const TensorView &b, std::vector<bool> &list) {
+        const auto check = [&](TensorId tensor, const TensorView &a, const TensorView &b,
+                               std::vector<bool> &list) {
             bool moves = false;
             if (tensor && !movesWithTensor(plan, a, b, moves) && m_problem.empty())
                 m_problem = "micro-batches of " + op.name + " do not match those of " + graph.at(tensor).name;
@@ -64,10 +64,12 @@ Specification::Specification(const ExecutionPlan &plan)
         };
         for (std::size_t slot = 0; slot < op.inputs.size(); ++slot)
             check(op.inputs[slot], m_parts[o][0].inputs[slot],
-                op.inputs[slot] ? inputView(graph, op, partition, 0, slot, last) : TensorView{}, m_inputMoves[o]);
+                op.inputs[slot] ? inputView(graph, op, partition, 0, slot, last) : TensorView{},
+                m_inputMoves[o]);
         for (std::size_t slot = 0; slot < op.outputs.size(); ++slot) {
             check(op.outputs[slot], m_parts[o][0].outputs[slot],
-                op.outputs[slot] ? outputView(graph, op, partition, 0, slot, last) : TensorView{}, m_outputMoves[o]);
+                op.outputs[slot] ? outputView(graph, op, partition, 0, slot, last) : TensorView{},
+                m_outputMoves[o]);
             m_summandBase[o].push_back(0);
             if (!op.outputs[slot])
                 continue;
@@ -76,8 +78,10 @@ Specification::Specification(const ExecutionPlan &plan)
             m_summandCount[tensor] += m_parts[o][0].outputs[slot].value.count;
             m_made[tensor] = true;
             if (op.direction == Direction::Optimizer && graph.tensors[tensor].of)
-                // States carry the weight they belong to; which of them this one follows is told by the slots.
-                m_update[static_cast<std::size_t>(op.inputs[slot == 0 ? 0 : slot + 1].index)] = op.outputs[slot];
+                // States carry the weight they belong to; which of them this one follows is told by the
+                // slots.
+                m_update[static_cast<std::size_t>(op.inputs[slot == 0 ? 0 : slot + 1].index)] =
+                    op.outputs[slot];
         }
     }
     for (std::int32_t &count : m_summandCount)

@@ -18,12 +18,17 @@ std::size_t at(std::int32_t index)
 /// Life of one instance of a buffer.
 enum class Life : std::uint8_t { Unwritten, Alive, Dead };
 
-/// Carries the step out on masks: every device in its own order, communication when all its members have come.
+/// Carries the step out on masks: every device in its own order, communication when all its members have
+/// come.
 class Interpreter
 {
 public:
     Interpreter(const ExecutionPlan &plan, std::stop_token stop)
-        : m_plan(plan), m_graph(*plan.graph), m_stop(std::move(stop)), m_spec(plan), m_devices(plan.devices.size())
+        : m_plan(plan)
+        , m_graph(*plan.graph)
+        , m_stop(std::move(stop))
+        , m_spec(plan)
+        , m_devices(plan.devices.size())
     {
     }
 
@@ -36,7 +41,8 @@ private:
         std::vector<bool> updated{}; ///< Per buffer: a persistent one that holds the new value.
         std::vector<std::vector<bool>> added{}; ///< Per accumulator: [summand position x micro-batch].
         std::vector<std::int64_t> missing{}; ///< Per accumulator: contributions still to come.
-        std::vector<std::vector<std::int32_t>> checkedAt{}; ///< Per segment and instruction: epoch of its last check.
+        std::vector<std::vector<std::int32_t>>
+            checkedAt{}; ///< Per segment and instruction: epoch of its last check.
         std::int32_t epoch = 1; ///< Grows whenever a persistent buffer changes its tensor.
         std::size_t entry = 0; ///< Position in the schedule.
         std::size_t instruction = 0;
@@ -49,7 +55,8 @@ private:
     bool checkStructure();
     bool setUp(std::int32_t device);
     Side sideOf(std::int32_t device, const Instruction &instruction) const;
-    bool readable(std::int32_t device, std::int32_t buffer, std::int32_t microBatch, const Instruction &instruction);
+    bool readable(
+        std::int32_t device, std::int32_t buffer, std::int32_t microBatch, const Instruction &instruction);
     bool begin(std::int32_t device);
     bool finish(std::int32_t device);
     bool noteKernel(std::int32_t device, const Instruction &instruction, std::int32_t microBatch);
@@ -67,7 +74,8 @@ private:
     Specification m_spec;
     std::vector<Device> m_devices;
     std::vector<std::vector<std::uint8_t>> m_ran{}; ///< Per operator: [part x micro-batch] times it ran.
-    std::map<std::pair<std::int32_t, std::int32_t>, std::vector<IndexMask>> m_stored{}; ///< (tensor, micro-batch)
+    std::map<std::pair<std::int32_t, std::int32_t>, std::vector<IndexMask>>
+        m_stored{}; ///< (tensor, micro-batch)
     std::vector<std::int32_t> m_arrived{}; ///< Per group: members that wait.
     VerifyReport m_report{};
     bool m_cancelled = false;
@@ -116,7 +124,8 @@ bool Interpreter::checkStructure()
                 return fail(d, "a buffer names no tensor of the graph", false);
             const Shape &shape = m_graph.at(buffer.tensor).type.shape;
             if (buffer.index.ranges.size() != shape.size() || !contains(wholeMask(shape), buffer.index))
-                return fail(d, "a buffer's box does not lie in '" + m_graph.at(buffer.tensor).name + "'", false);
+                return fail(
+                    d, "a buffer's box does not lie in '" + m_graph.at(buffer.tensor).name + "'", false);
         }
         const auto checkList = [&](const std::vector<Instruction> &list) {
             for (const Instruction &instruction : list) {
@@ -129,13 +138,15 @@ bool Interpreter::checkStructure()
                         return fail(d, "an instruction ends a buffer that does not exist", false);
                 if (instruction.op.index >= operators)
                     return fail(d, "an instruction names no operator of the graph", false);
-                const bool collective = isCommunication(instruction.kind) && instruction.kind != InstructionKind::Send
-                    && instruction.kind != InstructionKind::Recv;
+                const bool collective = isCommunication(instruction.kind)
+                    && instruction.kind != InstructionKind::Send && instruction.kind != InstructionKind::Recv;
                 if (collective
-                    && (instruction.group < 0 || instruction.group >= static_cast<std::int32_t>(m_plan.groups.size())))
+                    && (instruction.group < 0
+                        || instruction.group >= static_cast<std::int32_t>(m_plan.groups.size())))
                     return fail(d, "a collective names no group", false);
                 if ((instruction.kind == InstructionKind::Send || instruction.kind == InstructionKind::Recv)
-                    && (!instruction.peer || instruction.peer.index >= static_cast<std::int32_t>(m_plan.devices.size())
+                    && (!instruction.peer
+                        || instruction.peer.index >= static_cast<std::int32_t>(m_plan.devices.size())
                         || instruction.peer.index == d))
                     return fail(d, "a send or receive names no other device", false);
             }
@@ -237,16 +248,16 @@ bool Interpreter::readable(
                 + (life == Life::Dead ? "' after it died" : "' before it is written"));
     if (state.missing[at(index)] > 0)
         return fail(device,
-            "'" + m_graph.at(buffer.tensor).name + "' is read while " + std::to_string(state.missing[at(index)])
-                + " of its contributions are missing");
+            "'" + m_graph.at(buffer.tensor).name + "' is read while "
+                + std::to_string(state.missing[at(index)]) + " of its contributions are missing");
     return true;
 }
 
 bool Interpreter::alreadyChecked(std::int32_t device)
 {
     Device &state = m_devices[at(device)];
-    std::int32_t &checked
-        = state.checkedAt[at(program(device).schedule[state.entry].segment)][state.instruction];
+    std::int32_t &checked =
+        state.checkedAt[at(program(device).schedule[state.entry].segment)][state.instruction];
     if (checked == state.epoch)
         return true;
     checked = state.epoch;
@@ -266,7 +277,8 @@ bool Interpreter::begin(std::int32_t device)
         if (index < 0)
             continue;
         const BufferInfo &buffer = program(device).buffers[at(index)];
-        const Life life = state.life[state.instanceBase[at(index)] + (buffer.perMicroBatch ? at(microBatch) : 0)];
+        const Life life =
+            state.life[state.instanceBase[at(index)] + (buffer.perMicroBatch ? at(microBatch) : 0)];
         if (buffer.persistent) {
             if (life != Life::Alive)
                 return fail(device, "a persistent buffer is written before it is loaded");
@@ -296,7 +308,8 @@ bool Interpreter::finish(std::int32_t device)
         Life &life = lifeOf(index);
         if (life != Life::Alive)
             return fail(device,
-                "'" + m_graph.at(program(device).buffers[at(index)].tensor).name + "' dies without being alive");
+                "'" + m_graph.at(program(device).buffers[at(index)].tensor).name
+                    + "' dies without being alive");
         life = Life::Dead;
     }
     ++m_report.instructions;
@@ -316,12 +329,14 @@ bool Interpreter::noteKernel(std::int32_t device, const Instruction &instruction
         return true;
     const bool once = m_spec.oncePerStep(instruction.op);
     if (once && microBatch != 0)
-        return fail(device, m_graph.at(instruction.op).name + " runs once per step, not in micro-batch "
+        return fail(device,
+            m_graph.at(instruction.op).name + " runs once per step, not in micro-batch "
                 + std::to_string(microBatch));
-    std::uint8_t &times = m_ran[at(instruction.op.index)]
-                               [at(instruction.part) * at(m_plan.microBatches) + at(microBatch)];
+    std::uint8_t &times =
+        m_ran[at(instruction.op.index)][at(instruction.part) * at(m_plan.microBatches) + at(microBatch)];
     if (times++ > 0)
-        return fail(device, m_graph.at(instruction.op).name + " part " + std::to_string(instruction.part)
+        return fail(device,
+            m_graph.at(instruction.op).name + " part " + std::to_string(instruction.part)
                 + " runs twice in micro-batch " + std::to_string(microBatch));
     return true;
 }
@@ -332,7 +347,8 @@ bool Interpreter::accumulate(std::int32_t device, const Instruction &instruction
     const BufferInfo &input = program(device).buffers[at(instruction.inputs[0])];
     const std::int32_t index = instruction.outputs[0];
     const BufferInfo &output = program(device).buffers[at(index)];
-    const auto count = output.summands.empty() ? at(m_spec.summandCount(output.tensor)) : output.summands.size();
+    const auto count =
+        output.summands.empty() ? at(m_spec.summandCount(output.tensor)) : output.summands.size();
     const auto microBatches = at(m_plan.microBatches);
     if (state.added[at(index)].empty()) {
         state.added[at(index)].assign(count * microBatches, false);
@@ -345,12 +361,14 @@ bool Interpreter::accumulate(std::int32_t device, const Instruction &instruction
         std::size_t position = at(summand);
         if (!output.summands.empty())
             position = static_cast<std::size_t>(
-                std::lower_bound(output.summands.begin(), output.summands.end(), summand) - output.summands.begin());
+                std::lower_bound(output.summands.begin(), output.summands.end(), summand)
+                - output.summands.begin());
         if (position >= count)
             return fail(device, "accumulate adds a summand that its buffer does not hold");
         const std::size_t bit = position * microBatches + at(microBatch);
         if (state.added[at(index)][bit])
-            return fail(device, "a summand of '" + m_graph.at(output.tensor).name + "' is added twice in micro-batch "
+            return fail(device,
+                "a summand of '" + m_graph.at(output.tensor).name + "' is added twice in micro-batch "
                     + std::to_string(microBatch));
         state.added[at(index)][bit] = true;
         --state.missing[at(index)];
@@ -377,7 +395,8 @@ bool Interpreter::update(std::int32_t device, std::int32_t buffer)
 {
     Device &state = m_devices[at(device)];
     if (state.updated[at(buffer)])
-        return fail(device, "'" + m_graph.at(program(device).buffers[at(buffer)].tensor).name + "' is updated twice");
+        return fail(
+            device, "'" + m_graph.at(program(device).buffers[at(buffer)].tensor).name + "' is updated twice");
     state.updated[at(buffer)] = true;
     ++state.epoch;
     return true;
@@ -425,7 +444,8 @@ bool Interpreter::advance(std::int32_t device, std::vector<std::int32_t> &runnab
             if (program(device).buffers[at(instruction->outputs[0])].persistent)
                 return fail(device, "a persistent buffer is loaded again");
             break;
-        default: break;
+        default:
+            break;
         }
         if (!finish(device))
             return false;
@@ -446,18 +466,21 @@ bool Interpreter::communicate(std::int32_t device, std::vector<std::int32_t> &ru
             return true;
         const Instruction &other = *current(peer);
         const bool isSend = instruction.kind == InstructionKind::Send;
-        if (other.kind != (isSend ? InstructionKind::Recv : InstructionKind::Send) || other.peer.index != device)
+        if (other.kind != (isSend ? InstructionKind::Recv : InstructionKind::Send)
+            || other.peer.index != device)
             return true; // it waits for somebody else; if nobody comes, that is a deadlock
         const std::int32_t ownBatch = program(device).schedule[state.entry].microBatch;
         const Device &there = m_devices[at(peer)];
         if (other.tag != instruction.tag || program(peer).schedule[there.entry].microBatch != ownBatch)
-            return fail(device, "send and receive between devices " + std::to_string(device) + " and "
-                    + std::to_string(peer) + " do not belong together");
+            return fail(device,
+                "send and receive between devices " + std::to_string(device) + " and " + std::to_string(peer)
+                    + " do not belong together");
         members = isSend ? std::vector{device, peer} : std::vector{peer, device};
     } else {
         const auto &group = m_plan.groups[at(instruction.group)];
         if (std::find(group.begin(), group.end(), DeviceId{device}) == group.end())
-            return fail(device, "device " + std::to_string(device) + " is not in the group of its "
+            return fail(device,
+                "device " + std::to_string(device) + " is not in the group of its "
                     + nameOf(instruction.kind));
         state.waiting = true;
         std::int32_t &arrived = m_arrived[at(instruction.group)];
@@ -471,7 +494,8 @@ bool Interpreter::communicate(std::int32_t device, std::vector<std::int32_t> &ru
             const Instruction *other = current(member);
             if (!m_devices[at(member)].waiting || !other || other->kind != instruction.kind
                 || other->group != instruction.group)
-                return fail(device, std::string(nameOf(instruction.kind)) + " finds device " + std::to_string(member)
+                return fail(device,
+                    std::string(nameOf(instruction.kind)) + " finds device " + std::to_string(member)
                         + " at something else");
             if (program(member).schedule[m_devices[at(member)].entry].microBatch != ownBatch)
                 return fail(device, std::string(nameOf(instruction.kind)) + " mixes micro-batches");
@@ -508,8 +532,8 @@ bool Interpreter::checkEnd()
             for (std::int32_t i = 0; i < times; ++i)
                 if (m_ran[o][at(part) * at(m_plan.microBatches) + at(i)] == 0)
                     return fail(m_plan.placement[o][at(part)].index,
-                        m_graph.operators[o].name + " part " + std::to_string(part) + " does not run in micro-batch "
-                            + std::to_string(i),
+                        m_graph.operators[o].name + " part " + std::to_string(part)
+                            + " does not run in micro-batch " + std::to_string(i),
                         false);
     }
     for (std::int32_t d = 0; d < static_cast<std::int32_t>(m_plan.devices.size()); ++d) {
@@ -529,10 +553,10 @@ bool Interpreter::checkEnd()
     for (const TensorId output : m_graph.outputs) {
         const BatchRole role = m_plan.batch.tensorRole[at(output.index)];
         const Shape &shape = m_graph.at(output).type.shape;
-        // Values of the step are stored once; others in every micro-batch, which cut them only if they are Split.
-        const std::int32_t times = m_stored.count({output.index, 0}) > 0 && role == BatchRole::Step
-            ? 1
-            : m_plan.microBatches;
+        // Values of the step are stored once; others in every micro-batch, which cut them only if they are
+        // Split.
+        const std::int32_t times =
+            m_stored.count({output.index, 0}) > 0 && role == BatchRole::Step ? 1 : m_plan.microBatches;
         for (std::int32_t i = 0; i < times; ++i) {
             std::int64_t volume = 0;
             if (const auto it = m_stored.find({output.index, i}); it != m_stored.end())
@@ -542,8 +566,10 @@ bool Interpreter::checkEnd()
             if (role == BatchRole::Split)
                 expected /= m_plan.microBatches;
             if (volume != expected || m_stored.count({output.index, i}) == 0)
-                return fail(-1, "'" + m_graph.at(output).name + "' does not reach the host whole in micro-batch "
-                        + std::to_string(i), false);
+                return fail(-1,
+                    "'" + m_graph.at(output).name + "' does not reach the host whole in micro-batch "
+                        + std::to_string(i),
+                    false);
         }
     }
     return true;
@@ -562,7 +588,8 @@ Result<VerifyReport> Interpreter::run()
             return m_report;
         Device &state = m_devices[at(d)];
         const DeviceProgram &own = program(d);
-        while (state.entry < own.schedule.size() && own.segments[at(own.schedule[state.entry].segment)].instructions.empty())
+        while (state.entry < own.schedule.size()
+            && own.segments[at(own.schedule[state.entry].segment)].instructions.empty())
             ++state.entry;
         runnable.push_back(d);
     }
@@ -591,7 +618,8 @@ Result<VerifyReport> verify(const ExecutionPlan &plan, std::stop_token stop)
     const std::size_t operators = plan.graph->operators.size();
     if (plan.partitions.size() != operators || plan.placement.size() != operators || plan.devices.empty()
         || plan.microBatches < 1)
-        return Error{ErrorCode::InvalidInput, "the plan does not belong to its graph: it has decisions for "
+        return Error{ErrorCode::InvalidInput,
+            "the plan does not belong to its graph: it has decisions for "
                 + std::to_string(plan.partitions.size()) + " of " + std::to_string(operators) + " operators",
             "solve the model again", "plan"};
     for (std::size_t o = 0; o < operators; ++o)

@@ -26,11 +26,12 @@ struct VerifyReport {
     bool ok() const { return !failure.has_value(); }
 };
 
-/// Proves from masks alone, without running anything, that `plan` computes what its graph says: every operator's
-/// every part runs exactly once per micro-batch (or once per step), every consumer reads the box it needs with all
-/// summands present exactly once, gradients hold every micro-batch and replica exactly once when the optimizer reads
-/// them, every persistent weight is updated everywhere it is used, outputs reach the host exactly once, no buffer is read before it is
-/// written or after it died, and the devices' orders cannot deadlock (rendezvous semantics on every stream).
+/// Proves from masks alone, without running anything, that `plan` computes what its graph says: every
+/// operator's every part runs exactly once per micro-batch (or once per step), every consumer reads the box
+/// it needs with all summands present exactly once, gradients hold every micro-batch and replica exactly once
+/// when the optimizer reads them, every persistent weight is updated everywhere it is used, outputs reach the
+/// host exactly once, no buffer is read before it is written or after it died, and the devices' orders cannot
+/// deadlock (rendezvous semantics on every stream).
 ///
 /// Shares no code with lowering beyond the types: it derives views anew from annotations and partitions.
 /// Time linear in instructions; 64 devices x 32 micro-batches of GPT-3 175B in <= 5 s.

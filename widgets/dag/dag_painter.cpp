@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <iterator>
 #include <utility>
 
 namespace planloom {
@@ -35,6 +37,7 @@ public:
         , m_scene(paint.picture.scene)
         , m_palette(paint.palette)
         , m_scale(paint.camera.scale)
+        , m_right(paint.picture.scene.flow == DagFlow::Right)
         , m_window(paint.camera.visible(paint.width, paint.height))
     {
     }
@@ -47,13 +50,14 @@ public:
         for (const auto frame : m_frames)
             paintFrame(frame);
         paintPaths();
-        paintFrameTitles();
         if (m_scale < kCardsFrom)
             paintBlocks();
         else
             paintCards();
         if (m_scale >= kPillsFrom)
             paintStubs();
+        paintFrameTitles(); // over the nodes: far away, and where a title stays in sight, they share the
+                            // place
         paintMarks();
     }
 
@@ -141,20 +145,27 @@ private:
         const QFontMetricsF noteMetrics(noteFont);
         const double line = metrics.height();
         m_painter.setRenderHint(QPainter::Antialiasing, true);
-        double titledTo = -1e9; // one title a place: nested frames may begin within a few pixels
-        double titledX = -1e9;
-        for (const auto box : m_frames) {
+        // One title a place. Of the frames that reach beyond the window's top the innermost is named, of
+        // those that begin in it the outermost.
+        std::vector<std::int32_t> order;
+        const auto beginsAbove = [this](std::int32_t box) { return m_scene.rects[at(box)].y < m_window.y; };
+        std::copy_if(m_frames.rbegin(), m_frames.rend(), std::back_inserter(order), beginsAbove);
+        std::copy_if(m_frames.begin(), m_frames.end(), std::back_inserter(order), std::not_fn(beginsAbove));
+        std::vector<QRectF> taken;
+        for (const auto box : order) {
             const QRectF rect = mapped(m_scene.rects[at(box)]);
             if (rect.width() < 64 || rect.height() < 30)
                 continue;
+            if (m_scale >= kDetailFrom) {
+                paintToggle(toggleRect(m_paint.picture, box), false, frameFill(m_visible.at(box).depth));
+                paintCopies(box);
+            }
             // The title stays in sight while its frame is.
             const double header = std::max(DagMetrics::kFrameHeader * m_scale, line + 4);
             const double toggle = m_scale >= kDetailFrom ? 20 * m_scale : 2;
             const double left = std::max(rect.left(), 0.0) + 5 * std::max(m_scale, 0.5) + toggle;
             const double top =
                 std::clamp(rect.top(), std::min(0.0, rect.bottom() - header), rect.bottom() - header);
-            if (std::abs(left - titledX) < 60 && top < titledTo && top > titledTo - 2 * header)
-                continue;
             const double room = std::min(rect.right(), m_paint.width) - left - 8;
             const QString &title = m_paint.labels.titles[at(box)];
             QString shown = title;
@@ -163,15 +174,17 @@ private:
                 shown = metrics.elidedText(title, Qt::ElideMiddle, room);
                 width = metrics.horizontalAdvance(shown);
             }
-            if (shown.size() < 2 && shown != title)
+            if ((shown.size() < 2 && shown != title) || (m_scale < kCardsFrom && width > 0.7 * rect.width()))
                 continue;
-            titledX = left;
-            titledTo = top + header;
             const QString &note = m_paint.labels.subtitles[at(box)];
             const double noteWidth = noteMetrics.horizontalAdvance(note);
             const bool withNote =
                 m_scale >= kDetailFrom && width + noteWidth + 12 < room - (isStack(box) ? 70 : 0);
             const QRectF ground(left - 3, top + 2, width + 6 + (withNote ? noteWidth + 8 : 0), header - 4);
+            if (std::any_of(taken.begin(), taken.end(),
+                    [&](const QRectF &other) { return other.intersects(ground); }))
+                continue;
+            taken.push_back(ground);
             m_painter.setPen(Qt::NoPen);
             m_painter.setBrush(frameFill(m_visible.at(box).depth));
             m_painter.drawRect(ground);
@@ -183,10 +196,6 @@ private:
                 m_painter.setFont(noteFont);
                 m_painter.setPen(m_palette.textMuted);
                 m_painter.drawText(QPointF(left + width + 9, base), note);
-            }
-            if (m_scale >= kDetailFrom) {
-                paintToggle(toggleRect(m_paint.picture, box), false, frameFill(m_visible.at(box).depth));
-                paintCopies(box);
             }
         }
     }
@@ -275,7 +284,8 @@ private:
         arrows.setFillRule(Qt::WindingFill);
         const double shortest = (m_scale < 0.05 ? 5 : 1.5) / m_scale;
         for (const auto &path : m_scene.paths) {
-            if (!path.bounds.intersects(m_window) || path.bounds.height < shortest)
+            if (!path.bounds.intersects(m_window)
+                || std::max(path.bounds.width, path.bounds.height) < shortest)
                 continue;
             if (lit >= 0 && isStrong(path, lit)) {
                 strong.push_back(&path);
@@ -337,11 +347,13 @@ private:
             const QPointF from = point(i);
             const QPointF to = point(i + 1);
             out.lineTo(from);
-            if (std::abs(from.x() - to.x()) < 1) {
+            const bool straight = std::abs(m_right ? from.y() - to.y() : from.x() - to.x()) < 1;
+            if (straight) {
                 out.lineTo(to);
             } else {
-                const double bend = (to.y() - from.y()) * 0.5;
-                out.cubicTo(from + QPointF(0, bend), to - QPointF(0, bend), to);
+                const QPointF bend =
+                    m_right ? QPointF((to.x() - from.x()) * 0.5, 0) : QPointF(0, (to.y() - from.y()) * 0.5);
+                out.cubicTo(from + bend, to - bend, to);
             }
         }
         out.lineTo(point(path.end - 1));
@@ -353,8 +365,9 @@ private:
         QPointF from = point(path.begin);
         for (std::uint32_t i = path.begin + 1; i < path.end; ++i) {
             const QPointF to = point(i);
-            if (i + 1 < path.end && std::abs(to.x() - from.x()) < 0.5
-                && std::abs(m_paint.camera.viewX(m_scene.points[i + 1].x) - to.x()) < 0.5)
+            const auto across = [this](QPointF p) { return m_right ? p.y() : p.x(); };
+            if (i + 1 < path.end && std::abs(across(to) - across(from)) < 0.5
+                && std::abs(across(point(i + 1)) - across(to)) < 0.5)
                 continue;
             if (std::abs(to.x() - from.x()) + std::abs(to.y() - from.y()) >= 1)
                 out.append(QLineF(from, to));
@@ -369,8 +382,10 @@ private:
         const QPointF tip = point(path.end - 1);
         const double size = 4.5 * std::min(m_scale, 1.5);
         out.moveTo(tip);
-        out.lineTo(tip + QPointF(-size * 0.8, -size * 1.5));
-        out.lineTo(tip + QPointF(size * 0.8, -size * 1.5));
+        const QPointF back = m_right ? QPointF(-size * 1.5, 0) : QPointF(0, -size * 1.5);
+        const QPointF side = m_right ? QPointF(0, size * 0.8) : QPointF(size * 0.8, 0);
+        out.lineTo(tip + back - side);
+        out.lineTo(tip + back + side);
         out.closeSubpath();
     }
 
@@ -567,7 +582,7 @@ private:
             const QString text = metrics.elidedText(colours.badge, Qt::ElideRight, card.width() * 0.6);
             const double height = metrics.height() + 1;
             const double width = std::max(height, metrics.horizontalAdvance(text) + 8);
-            const QRectF pill(card.right() - width - 6 * m_scale, card.top() - height / 2, width, height);
+            const QRectF pill(card.right() - width - 6 * m_scale, card.top() - height * 0.72, width, height);
             const bool single = colours.shares.size() == 1;
             const QColor ground = single ? QColor::fromRgb(colours.main()) : m_palette.surface;
             m_painter.setPen(QPen(single ? mixed(ground, m_palette.text, 0.25) : m_palette.border, 1));
@@ -591,9 +606,10 @@ private:
             const double y = m_paint.camera.viewY(stub.y);
             m_painter.setPen(QPen(m_palette.edge, std::max(1.0, 1.2 * m_scale), Qt::SolidLine, Qt::RoundCap));
             if (!stub.atTarget) { // data leaves here for somewhere far
-                m_painter.drawLine(QPointF(x, y), QPointF(x, y + 7 * m_scale));
+                const QPointF along = m_right ? QPointF(m_scale, 0) : QPointF(0, m_scale);
+                m_painter.drawLine(QPointF(x, y), QPointF(x, y) + 7 * along);
                 m_painter.setBrush(m_palette.edge);
-                m_painter.drawEllipse(QPointF(x, y + 8.5 * m_scale), 2 * m_scale, 2 * m_scale);
+                m_painter.drawEllipse(QPointF(x, y) + 8.5 * along, 2 * m_scale, 2 * m_scale);
                 continue;
             }
             const QString text = stub.others.size() == 1
@@ -654,6 +670,7 @@ private:
     const DagScene &m_scene;
     const Palette &m_palette;
     double m_scale;
+    bool m_right; ///< Data flows to the right.
     SceneRect m_window; ///< What of the scene is on the canvas.
     std::vector<std::int32_t> m_frames{};
     std::vector<std::int32_t> m_nodes{};

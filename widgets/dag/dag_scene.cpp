@@ -56,11 +56,13 @@ struct Inside {
 class Composer
 {
 public:
-    Composer(const DagOutline &outline, const VisibleGraph &visible, const TextMeasure &measure)
+    Composer(const DagOutline &outline, const VisibleGraph &visible, const TextMeasure &measure, DagFlow flow)
         : m_outline(outline)
         , m_visible(visible)
         , m_measure(measure)
+        , m_right(flow == DagFlow::Right)
     {
+        m_scene.flow = flow;
     }
 
     std::optional<DagScene> compose(const LayoutEngine &engine)
@@ -92,7 +94,9 @@ private:
         for (const auto child : children) {
             if (m_visible.at(child).frame && !m_insides[at(m_visible.frameOf[at(child)])].layout)
                 return false;
-            inside.graph.nodes.push_back({m_scene.rects[at(child)].width, m_scene.rects[at(child)].height});
+            const auto &rect = m_scene.rects[at(child)];
+            inside.graph.nodes.push_back(
+                m_right ? LayeredNode{rect.height, rect.width} : LayeredNode{rect.width, rect.height});
         }
         for (const auto &port : frame.ports) {
             const auto pin = port.in ? LayeredNode::Pin::First : LayeredNode::Pin::Last;
@@ -101,6 +105,11 @@ private:
         for (const auto &link : frame.links)
             inside.graph.edges.push_back({link.from, link.to, portOffset(frame, link.from, link.fromPort),
                 portOffset(frame, link.to, link.toPort)});
+        if (m_right) { // boxes are wider than high: closer side by side, further apart along the flow
+            inside.graph.nodeGap = 18;
+            inside.graph.rankGap = 34;
+            inside.graph.wrapAspect = 1 / inside.graph.wrapAspect;
+        }
         inside.layout = engine(inside.graph);
         if (!inside.layout)
             return false;
@@ -108,11 +117,14 @@ private:
         const double padding = isModel ? 0 : DagMetrics::kFramePadding;
         const double header = isModel ? 0 : DagMetrics::kFrameHeader;
         const auto &text = m_scene.texts[at(frame.box)];
-        const double title = isModel ? 0 : m_measure(text.title, true) + m_measure(text.subtitle, false) + 52;
-        inside.width = std::max(inside.layout->width + 2 * padding, title);
-        inside.left = (inside.width - inside.layout->width) / 2;
+        const bool stack = m_outline.at(m_visible.at(frame.box).item).kind == OutlineItem::Kind::Stack;
+        const double title =
+            isModel ? 0 : m_measure(text.title, true) + m_measure(text.subtitle, false) + (stack ? 150 : 52);
+        const auto extent = turned({inside.layout->width, inside.layout->height});
+        inside.width = std::max(extent.x + 2 * padding, title);
+        inside.left = (inside.width - extent.x) / 2;
         inside.top = isModel ? 0 : header + padding / 2;
-        inside.height = inside.top + inside.layout->height + padding;
+        inside.height = inside.top + extent.y + padding;
         auto &rect = m_scene.rects[at(frame.box)];
         rect.width = inside.width;
         rect.height = inside.height;
@@ -128,18 +140,20 @@ private:
         const std::int32_t child = children[at(end)];
         const auto &inner = m_insides[at(m_visible.frameOf[at(child)])];
         const std::size_t node = m_visible.at(child).children.size() + at(port);
-        return inner.left + inner.layout->centres[node].x - inner.width / 2;
+        const double across = inner.layout->centres[node].x;
+        return m_right ? inner.top + across - inner.height / 2 : inner.left + across - inner.width / 2;
     }
+
+    /// Between the layout's coordinates, where data flows down, and the scene's.
+    LayoutPoint turned(LayoutPoint point) const { return m_right ? LayoutPoint{point.y, point.x} : point; }
 
     void place()
     {
         for (std::size_t index = 0; index < m_visible.frames.size(); ++index) // outer frames first
             placeInside(m_visible.frames[index], m_insides[index]);
         for (const auto &edge : m_visible.remote) {
-            addStub(edge.to, edge.from, m_scene.rects[at(edge.to)].x + m_scene.rects[at(edge.to)].width / 2,
-                true);
-            addStub(edge.from, edge.to,
-                m_scene.rects[at(edge.from)].x + m_scene.rects[at(edge.from)].width / 2, false);
+            addStub(edge.to, edge.from, 0, true);
+            addStub(edge.from, edge.to, 0, false);
         }
         std::stable_sort(m_scene.paths.begin(), m_scene.paths.end(),
             [](const ScenePath &a, const ScenePath &b) { return a.source < b.source; });
@@ -155,75 +169,88 @@ private:
     {
         const auto &children = m_visible.at(frame.box).children;
         const SceneRect outer = m_scene.rects[at(frame.box)];
-        const double left = outer.x + inside.left;
-        const double top = outer.y + inside.top;
+        const LayoutPoint origin{outer.x + inside.left, outer.y + inside.top};
         for (std::size_t i = 0; i < children.size(); ++i) {
             auto &rect = m_scene.rects[at(children[i])];
-            rect.x = left + inside.layout->centres[i].x - rect.width / 2;
-            rect.y = top + inside.layout->centres[i].y - rect.height / 2;
+            const auto centre = turned(inside.layout->centres[i]);
+            rect.x = origin.x + centre.x - rect.width / 2;
+            rect.y = origin.y + centre.y - rect.height / 2;
         }
         for (std::size_t i = 0; i < frame.links.size(); ++i) {
             const auto &link = frame.links[i];
             const auto &route = inside.layout->routes[i];
             if (route.kind == EdgeRoute::Routed)
-                addPath(frame, link, route, outer, left, top, children.size());
+                addPath(frame, link, route, outer, origin);
             else if (route.kind == EdgeRoute::Stub)
-                addStubs(frame, link, inside, left);
+                addStubs(frame, link);
         }
     }
 
     void addPath(const VisibleFrame &frame, const FrameLink &link, const LayeredRoute &route,
-        const SceneRect &outer, double left, double top, std::size_t children)
+        const SceneRect &outer, LayoutPoint origin)
     {
         const auto &own = m_visible.at(frame.box).children;
         ScenePath path;
         path.source = link.source;
         path.frame = frame.box;
-        path.target = at(link.to) < children ? own[at(link.to)] : -1;
+        path.target = at(link.to) < own.size() ? own[at(link.to)] : -1;
         path.begin = static_cast<std::uint32_t>(m_scene.points.size());
-        for (const auto &point : route.points)
-            m_scene.points.push_back({left + point.x, top + point.y});
+        for (const auto &point : route.points) {
+            const auto here = turned(point);
+            m_scene.points.push_back({origin.x + here.x, origin.y + here.y});
+        }
         path.end = static_cast<std::uint32_t>(m_scene.points.size());
-        if (at(link.from) >= children)
-            m_scene.points[path.begin].y = outer.y;
+        // Data that comes from outside, or goes there, passes the frame's border.
+        auto &first = m_scene.points[path.begin];
+        auto &last = m_scene.points[path.end - 1];
+        if (at(link.from) >= own.size())
+            (m_right ? first.x : first.y) = m_right ? outer.x : outer.y;
         if (path.target < 0)
-            m_scene.points[path.end - 1].y = outer.bottom();
-        double minX = std::numeric_limits<double>::max();
-        double maxX = std::numeric_limits<double>::lowest();
+            (m_right ? last.x : last.y) = m_right ? outer.right() : outer.bottom();
+        double minX = first.x;
+        double maxX = first.x;
+        double minY = first.y;
+        double maxY = first.y;
         for (std::uint32_t i = path.begin; i < path.end; ++i) {
             minX = std::min(minX, m_scene.points[i].x);
             maxX = std::max(maxX, m_scene.points[i].x);
+            minY = std::min(minY, m_scene.points[i].y);
+            maxY = std::max(maxY, m_scene.points[i].y);
         }
-        const double minY = m_scene.points[path.begin].y;
-        path.bounds = {minX - 1, minY - 1, maxX - minX + 2, m_scene.points[path.end - 1].y - minY + 2};
+        path.bounds = {minX - 1, minY - 1, maxX - minX + 2, maxY - minY + 2};
         m_scene.paths.push_back(path);
     }
 
-    void addStubs(const VisibleFrame &frame, const FrameLink &link, const Inside &inside, double left)
+    void addStubs(const VisibleFrame &frame, const FrameLink &link)
     {
         const auto &children = m_visible.at(frame.box).children;
-        const auto endX = [&](std::int32_t end, double offset) {
-            return left + inside.layout->centres[at(end)].x + offset;
-        };
         const std::int32_t target = at(link.to) < children.size() ? children[at(link.to)] : -1;
         if (target >= 0)
-            addStub(target, link.source, endX(link.to, portOffset(frame, link.to, link.toPort)), true);
+            addStub(target, link.source, portOffset(frame, link.to, link.toPort), true);
         if (at(link.from) < children.size())
-            addStub(children[at(link.from)], target,
-                endX(link.from, portOffset(frame, link.from, link.fromPort)), false);
+            addStub(children[at(link.from)], target, portOffset(frame, link.from, link.fromPort), false);
     }
 
-    void addStub(std::int32_t box, std::int32_t other, double x, bool atTarget)
+    /// @param offset  across the flow, from the box's middle
+    void addStub(std::int32_t box, std::int32_t other, double offset, bool atTarget)
     {
         const bool frame = m_visible.at(box).frame;
         // Pills on a node join; on a frame each stands at its port.
-        const auto key = std::tuple(box, atTarget, frame ? std::lround(x) : 0L);
-        auto &stub = m_stubs[key];
+        auto &stub = m_stubs[std::tuple(box, atTarget, frame ? std::lround(offset) : 0L)];
         const auto &rect = m_scene.rects[at(box)];
         stub.box = box;
         stub.atTarget = atTarget;
-        stub.x = x;
-        stub.y = atTarget ? rect.y : rect.bottom();
+        if (m_right) {
+            stub.x = atTarget ? rect.x : rect.right();
+            stub.y = rect.y + rect.height / 2 + offset;
+        } else {
+            stub.x = rect.x + rect.width / 2 + offset;
+            stub.y = atTarget ? rect.y : rect.bottom();
+        }
+        if (m_right && atTarget && !frame) { // edges come in at the left: names stand on top
+            stub.x = rect.x + std::min(60.0, rect.width / 2);
+            stub.y = rect.y;
+        }
         if (other >= 0)
             stub.others.push_back(other);
     }
@@ -231,6 +258,7 @@ private:
     const DagOutline &m_outline;
     const VisibleGraph &m_visible;
     const TextMeasure &m_measure;
+    bool m_right;
     DagScene m_scene{};
     std::vector<Inside> m_insides{}; ///< By frame.
     std::map<std::tuple<std::int32_t, bool, long>, SceneStub> m_stubs{};
@@ -345,6 +373,7 @@ LayoutKey keyOf(const LayeredGraph &graph)
     mixLength(graph.nodeGap);
     mixLength(graph.rankGap);
     mixLength(graph.bendGap);
+    mixLength(graph.wrapAspect);
     mix(static_cast<std::uint64_t>(graph.longestSpan));
     return key;
 }
@@ -377,9 +406,9 @@ std::size_t LayoutCache::size() const
 }
 
 std::optional<DagScene> composeScene(const DagOutline &outline, const VisibleGraph &visible,
-    const TextMeasure &measure, const LayoutEngine &engine)
+    const TextMeasure &measure, const LayoutEngine &engine, DagFlow flow)
 {
-    return Composer(outline, visible, measure).compose(engine);
+    return Composer(outline, visible, measure, flow).compose(engine);
 }
 
 LayoutEngine layeredEngine(LayoutCache &cache, std::stop_token stop)

@@ -18,6 +18,9 @@ namespace planloom {
 /// Width of a text in scene units. Called from worker threads: must be thread-safe.
 using TextMeasure = std::function<double(const std::string &text, bool bold)>;
 
+/// Where data flows to on the canvas.
+enum class DagFlow : std::uint8_t { Down, Right };
+
 /// Scene units that painting and layout share.
 struct DagMetrics {
     static constexpr double kNodeHeight = 38;
@@ -63,7 +66,8 @@ struct BoxText {
 };
 BoxText textOf(const DagOutline &outline, const VisibleGraph &visible, std::int32_t box);
 
-/// A stretch of data flow as drawn: points as in `LayeredRoute`, in scene coordinates.
+/// A stretch of data flow as drawn: points as in `LayeredRoute` in scene coordinates; x and y change roles if
+/// the flow is to the right.
 struct ScenePath {
     std::int32_t source = 0; ///< Box of the node whose data it is.
     std::int32_t target = -1; ///< Child box of the frame it ends at; -1 if it ends at the frame's border.
@@ -73,11 +77,12 @@ struct ScenePath {
     SceneRect bounds{};
 };
 
-/// Marks the end of edges that are not drawn: above a target the names of its sources, below a source a tick.
+/// Marks the end of edges that are not drawn: at a target's top the names of its sources, where data leaves a
+/// source a tick.
 struct SceneStub {
     std::int32_t box = 0; ///< Node or frame it stands at.
-    double x = 0; ///< Middle of the pill, or of the tick.
-    double y = 0; ///< The box's border.
+    double x = 0; ///< Where the pill, or the tick, touches the box's border.
+    double y = 0;
     bool atTarget = true;
     std::vector<std::int32_t> others{}; ///< Boxes at the other ends, ascending.
 };
@@ -90,6 +95,7 @@ struct DagScene {
     std::vector<LayoutPoint> points{};
     std::vector<SceneStub> stubs{};
     SceneRect bounds{};
+    DagFlow flow = DagFlow::Down;
 
     /// Box at a place: a node before the frame it is in; 0 (the model) for empty ground. O(boxes).
     std::int32_t boxAt(const VisibleGraph &visible, double x, double y) const;
@@ -123,7 +129,7 @@ using LayoutEngine = std::function<std::shared_ptr<const LayeredLayout>(const La
 /// Places everything in sight, frames from the inside out: a frame is a box of its parent's layout.
 /// @return none if `engine` did not know the layout of some frame (it was asked for all that could be asked)
 std::optional<DagScene> composeScene(const DagOutline &outline, const VisibleGraph &visible,
-    const TextMeasure &measure, const LayoutEngine &engine);
+    const TextMeasure &measure, const LayoutEngine &engine, DagFlow flow = DagFlow::Down);
 
 /// An engine that lays out at once with `layeredLayout`, through `cache`.
 LayoutEngine layeredEngine(LayoutCache &cache, std::stop_token stop = {});

@@ -76,6 +76,7 @@ void DagView::setGraph(GraphSnapshot graph)
 void DagView::buildOutlineNow()
 {
     m_outline = std::make_shared<const DagOutline>(buildOutline(m_graph, m_mode));
+    chooseFlow();
     m_initialBoxes = kMostInitialBoxes;
     m_state = initialState(*m_outline, m_initialBoxes);
     m_fitNext = true;
@@ -119,6 +120,22 @@ void DagView::setMode(DagMode mode)
     Q_EMIT modeChanged(mode);
 }
 
+void DagView::setFlow(std::optional<DagFlow> flow)
+{
+    m_wantedFlow = flow;
+    const DagFlow before = m_flow;
+    chooseFlow();
+    if (m_flow == before)
+        return;
+    m_fitNext = true;
+    requestLayout();
+}
+
+void DagView::chooseFlow()
+{
+    m_flow = m_wantedFlow.value_or(width() > 2 * height() ? DagFlow::Right : DagFlow::Down);
+}
+
 void DagView::setSelectionModel(SelectionModel *selection)
 {
     m_selection->disconnect(this);
@@ -159,7 +176,7 @@ bool DagView::isSettled() const
 void DagView::requestLayout()
 {
     if (m_outline)
-        m_layout.request(m_outline, m_state);
+        m_layout.request(m_outline, m_state, m_flow);
 }
 
 void DagView::takePicture(const DagPictureSnapshot &picture)

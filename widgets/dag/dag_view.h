@@ -40,6 +40,9 @@ public:
     ColourBy colourBy() const { return m_colourBy; }
     void setMode(DagMode mode);
     DagMode mode() const { return m_mode; }
+    /// Direction of data flow; none chooses it by the window's shape when a model is opened.
+    void setFlow(std::optional<DagFlow> flow);
+    DagFlow flow() const { return m_flow; }
     /// Shared with other views; the view has one of its own until then. Not owned.
     void setSelectionModel(SelectionModel *selection);
     SelectionModel *selectionModel() const { return m_selection; }
@@ -114,6 +117,7 @@ private:
 
     // dag_view.cpp: data, layout, painting
     void buildOutlineNow();
+    void chooseFlow();
     void requestLayout();
     void takePicture(const DagPictureSnapshot &picture);
     bool openLess(const DagPicture &picture);
@@ -148,6 +152,8 @@ private:
     OperatorFacts m_facts;
     ColourBy m_colourBy = ColourBy::Kind;
     DagMode m_mode = DagMode::Folded;
+    std::optional<DagFlow> m_wantedFlow;
+    DagFlow m_flow = DagFlow::Down;
     std::shared_ptr<const DagOutline> m_outline;
     DagState m_state;
     LayoutService m_layout;

@@ -719,7 +719,6 @@ LayeredLayout routedLayout(const LayeredGraph &graph, std::vector<LayoutPoint> c
 LayeredLayout wrapped(const LayeredGraph &graph, LayeredLayout layout)
 {
     constexpr double kTall = 5000; // below this a scroll is better than a break
-    constexpr double kAspect = 1.6; // width to height, as of a window
     if (layout.height < kTall || layout.height < 3 * layout.width)
         return layout;
     struct Extent {
@@ -745,7 +744,8 @@ LayeredLayout wrapped(const LayeredGraph &graph, LayeredLayout layout)
             return layout;
     }
     const double columnGap = 3 * graph.nodeGap;
-    const double columns = std::ceil(std::sqrt(kAspect * layout.height / (layout.width + columnGap)));
+    const double columns =
+        std::ceil(std::sqrt(graph.wrapAspect * layout.height / (layout.width + columnGap)));
     const double columnHeight = layout.height / columns;
     // Whole ranks, until a column is full.
     std::vector<std::int32_t> columnOf(at(deepest + 1), 0);

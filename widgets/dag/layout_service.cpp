@@ -19,12 +19,12 @@ struct LayoutService::Job {
     std::map<LayoutKey, LayeredGraph> missing{};
 };
 
-DagPictureSnapshot makePicture(
-    std::shared_ptr<const DagOutline> outline, DagState state, const TextMeasure &measure, LayoutCache &cache)
+DagPictureSnapshot makePicture(std::shared_ptr<const DagOutline> outline, DagState state,
+    const TextMeasure &measure, LayoutCache &cache, DagFlow flow)
 {
     auto picture = std::make_shared<DagPicture>();
     picture->visible = visibleGraph(*outline, state);
-    picture->scene = *composeScene(*outline, picture->visible, measure, layeredEngine(cache));
+    picture->scene = *composeScene(*outline, picture->visible, measure, layeredEngine(cache), flow);
     picture->outline = std::move(outline);
     picture->state = std::move(state);
     return picture;
@@ -65,8 +65,9 @@ void LayoutService::setMeasure(TextMeasure measure)
     m_measure = std::move(measure);
 }
 
-void LayoutService::request(std::shared_ptr<const DagOutline> outline, DagState state)
+void LayoutService::request(std::shared_ptr<const DagOutline> outline, DagState state, DagFlow flow)
 {
+    m_flow = flow;
     m_outline = std::move(outline);
     m_state = std::move(state);
     // What the helper has not begun belongs to a request that nobody waits for any more.
@@ -82,8 +83,8 @@ void LayoutService::startJob()
     m_busy = true;
     const bool useHelper = !m_helperProgram.isEmpty() && m_failuresInRow < kMostFailures;
     m_watcher.setFuture(
-        QtConcurrent::run([outline = m_outline, state = m_state, measure = m_measure, cache = m_cache,
-                              own = m_own, useHelper, stop = m_stop.get_token()] {
+        QtConcurrent::run([outline = m_outline, state = m_state, flow = m_flow, measure = m_measure,
+                              cache = m_cache, own = m_own, useHelper, stop = m_stop.get_token()] {
             auto job = std::make_shared<Job>();
             auto picture = std::make_shared<DagPicture>();
             picture->visible = visibleGraph(*outline, state);
@@ -101,7 +102,7 @@ void LayoutService::startJob()
                 job->missing.emplace(key, graph);
                 return nullptr;
             };
-            auto scene = composeScene(*outline, picture->visible, measure, engine);
+            auto scene = composeScene(*outline, picture->visible, measure, engine, flow);
             if (scene) {
                 picture->scene = std::move(*scene);
                 picture->outline = outline;

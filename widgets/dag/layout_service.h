@@ -28,7 +28,7 @@ using DagPictureSnapshot = std::shared_ptr<const DagPicture>;
 
 /// Makes a picture at once with the layered layout alone; for export, tests and benchmarks.
 DagPictureSnapshot makePicture(std::shared_ptr<const DagOutline> outline, DagState state,
-    const TextMeasure &measure, LayoutCache &cache);
+    const TextMeasure &measure, LayoutCache &cache, DagFlow flow = DagFlow::Down);
 
 /// Lays out what is in sight, never on the GUI thread; the newest request wins.
 ///
@@ -50,7 +50,7 @@ public:
     /// Program to start as helper; empty for none. Takes effect with the next request.
     void setHelper(const QString &program);
     void setMeasure(TextMeasure measure);
-    void request(std::shared_ptr<const DagOutline> outline, DagState state);
+    void request(std::shared_ptr<const DagOutline> outline, DagState state, DagFlow flow = DagFlow::Down);
     bool isBusy() const { return m_busy; }
     /// Layouts the helper has delivered, and times it was given up on. For tests and the log.
     int helperAnswers() const { return m_answers; }
@@ -74,6 +74,7 @@ private:
     TextMeasure m_measure;
     std::shared_ptr<const DagOutline> m_outline;
     DagState m_state;
+    DagFlow m_flow = DagFlow::Down;
     std::stop_source m_stop;
     QFutureWatcher<std::shared_ptr<Job>> m_watcher;
     bool m_busy = false;

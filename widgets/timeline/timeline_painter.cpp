@@ -137,7 +137,7 @@ private:
             const QColor colour = faded(blockColour(m_palette, lane, m_picture.colouring, *block));
             const QRectF rect = separated(box(x0, x1, y, TimelineMetrics::kBlocks), x1 - x0);
             m_painter.fillRect(rect, colour);
-            label(rect, labelOf(*block), readableOn(colour), Qt::AlignCenter, 14);
+            label(rect, labelOf(*block), readableOn(colour), Qt::AlignCenter, 10);
         }
     }
 
@@ -533,8 +533,12 @@ private:
         if (rect.width() < least)
             return;
         const QFontMetrics metrics(m_small);
-        const QString fits
-            = metrics.elidedText(words(text), Qt::ElideRight, static_cast<int>(rect.width()) - kTextMargin);
+        const QString whole = words(text);
+        const int width = static_cast<int>(rect.width());
+        // Two or three characters ("F0") may touch the edges; a cut name may not.
+        const QString fits = metrics.horizontalAdvance(whole) <= width
+            ? whole
+            : metrics.elidedText(whole, Qt::ElideRight, width - kTextMargin);
         if (fits.size() < 2)
             return;
         m_painter.setPen(colour);

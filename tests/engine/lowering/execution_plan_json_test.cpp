@@ -45,8 +45,10 @@ TEST(ExecutionPlanJson, NamesThePlaceOfWhatIsWrong)
     EXPECT_EQ(errorOf("/version", 99), "/version");
     EXPECT_EQ(errorOf("/micro_batches", 0), "/micro_batches");
     EXPECT_EQ(errorOf("/devices/0/buffers/0/tensor", 1 << 30), "/devices/0/buffers/0/tensor");
-    EXPECT_EQ(errorOf("/devices/1/segments/0/instructions/0/kind", "dance"), "/devices/1/segments/0/instructions/0/kind");
-    EXPECT_EQ(errorOf("/devices/1/segments/0/instructions/0/outputs", {-7}), "/devices/1/segments/0/instructions/0/outputs");
+    EXPECT_EQ(errorOf("/devices/1/segments/0/instructions/0/kind", "dance"),
+        "/devices/1/segments/0/instructions/0/kind");
+    EXPECT_EQ(errorOf("/devices/1/segments/0/instructions/0/outputs", {-7}),
+        "/devices/1/segments/0/instructions/0/outputs");
     EXPECT_EQ(errorOf("/groups/0", {0, 99}), "/groups/0");
     EXPECT_EQ(errorOf("/graph/operators/0/kind", "Magic"), "/graph/operators/0/kind");
     EXPECT_EQ(errorOf("/decisions/0/devices", {12}), "/decisions/0/devices");
@@ -62,8 +64,8 @@ TEST(ExecutionPlanJson, NeverCrashesOnDamage)
     for (int i = 0; i < 300; ++i) {
         std::string damaged = text;
         for (int k = 0; k < 3; ++k)
-            damaged[std::uniform_int_distribution<std::size_t>(0, damaged.size() - 1)(random)]
-                = static_cast<char>(std::uniform_int_distribution<int>(32, 126)(random));
+            damaged[std::uniform_int_distribution<std::size_t>(0, damaged.size() - 1)(random)] =
+                static_cast<char>(std::uniform_int_distribution<int>(32, 126)(random));
         if (const auto plan = executionPlanFromJson(damaged); !plan) {
             EXPECT_FALSE(plan.error().message.empty());
         }

@@ -24,7 +24,8 @@ std::vector<DeviceId> groupOf(std::int32_t n)
 }
 
 /// A random layout of `n` devices over `shape`: every digit is a replica, a summand or a cut that divides.
-Layout randomLayout(const Shape &shape, const std::vector<std::int32_t> &radices, bool summands, std::mt19937 &random)
+Layout randomLayout(
+    const Shape &shape, const std::vector<std::int32_t> &radices, bool summands, std::mt19937 &random)
 {
     Layout layout;
     layout.dimensionDigits.resize(shape.size());
@@ -47,7 +48,8 @@ Layout randomLayout(const Shape &shape, const std::vector<std::int32_t> &radices
 }
 
 /// Holdings that a layout describes; summand numbers by the digits' value.
-std::vector<Holding> holdingsUnder(const Layout &layout, const IndexMask &whole, const std::vector<std::int32_t> &radices, std::int32_t n)
+std::vector<Holding> holdingsUnder(
+    const Layout &layout, const IndexMask &whole, const std::vector<std::int32_t> &radices, std::int32_t n)
 {
     std::vector<Holding> holdings;
     for (const auto &positions : subgroupsOf(layout.summandDigits, radices))
@@ -57,7 +59,8 @@ std::vector<Holding> holdingsUnder(const Layout &layout, const IndexMask &whole,
                 h.summands = {static_cast<std::int32_t>(i)};
             holdings.push_back(std::move(h));
         }
-    std::sort(holdings.begin(), holdings.end(), [](const Holding &a, const Holding &b) { return a.device < b.device; });
+    std::sort(holdings.begin(), holdings.end(),
+        [](const Holding &a, const Holding &b) { return a.device < b.device; });
     EXPECT_EQ(static_cast<std::int32_t>(holdings.size()), n);
     return holdings;
 }
@@ -73,7 +76,8 @@ TEST(Layout, IsRecognisedFromWhatItPutsWhere)
 {
     std::mt19937 random(7);
     for (int i = 0; i < 400; ++i) {
-        const std::int32_t n = std::vector<std::int32_t>{1, 2, 3, 4, 6, 8, 12, 16}[static_cast<std::size_t>(i) % 8];
+        const std::int32_t n =
+            std::vector<std::int32_t>{1, 2, 3, 4, 6, 8, 12, 16}[static_cast<std::size_t>(i) % 8];
         const auto radices = radicesOf(n);
         const Shape shape{12, 8, 24};
         const Layout layout = randomLayout(shape, radices, true, random);
@@ -99,11 +103,14 @@ TEST(Layout, IsNotMadeUpForIrregularHoldings)
 }
 
 /// Walks a path on what the devices hold, as the instructions would.
-void walk(std::vector<Holding> &holdings, const Hop &hop, const IndexMask &whole, const std::vector<std::int32_t> &radices)
+void walk(std::vector<Holding> &holdings, const Hop &hop, const IndexMask &whole,
+    const std::vector<std::int32_t> &radices)
 {
     std::vector<Holding> next = holdings;
     for (const auto &positions : subgroupsOf(hop.digits, radices)) {
-        const auto at = [&](std::size_t i) -> const Holding & { return holdings[static_cast<std::size_t>(positions[i])]; };
+        const auto at = [&](std::size_t i) -> const Holding & {
+            return holdings[static_cast<std::size_t>(positions[i])];
+        };
         for (std::size_t i = 0; i < positions.size(); ++i) {
             Holding &to = next[static_cast<std::size_t>(positions[i])];
             const IndexMask expected = boxUnder(hop.to, whole, radices, positions[i]);

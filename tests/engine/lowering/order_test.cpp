@@ -14,11 +14,17 @@ struct Pipeline {
     explicit Pipeline(std::int32_t stages)
     {
         for (std::int32_t s = 0; s < stages; ++s)
-            blocks.push_back({.kind = SegmentKind::Forward, .stage = StageId{s}, .rank = 1.0 + s, .seconds = 1,
+            blocks.push_back({.kind = SegmentKind::Forward,
+                .stage = StageId{s},
+                .rank = 1.0 + s,
+                .seconds = 1,
                 .devices = {DeviceId{s}}});
         for (std::int32_t s = 0; s < stages; ++s)
-            blocks.push_back({.kind = SegmentKind::Backward, .stage = StageId{s}, .rank = 1000.0 + stages - s,
-                .seconds = 2, .devices = {DeviceId{s}}});
+            blocks.push_back({.kind = SegmentKind::Backward,
+                .stage = StageId{s},
+                .rank = 1000.0 + stages - s,
+                .seconds = 2,
+                .devices = {DeviceId{s}}});
         for (std::int32_t s = 0; s < stages; ++s) {
             dependencies.push_back({s, stages + s});
             if (s + 1 < stages) {
@@ -70,16 +76,18 @@ TEST(OrderBlocks, SequentialFinishesAMicroBatchFirst)
 
 TEST(OrderBlocks, EveryScheduleIsAPermutationThatRespectsDependencies)
 {
-    for (const ScheduleKind schedule : {ScheduleKind::Sequential, ScheduleKind::GPipe, ScheduleKind::OneFOneB})
+    for (const ScheduleKind schedule :
+        {ScheduleKind::Sequential, ScheduleKind::GPipe, ScheduleKind::OneFOneB})
         for (const std::int32_t stages : {1, 2, 4, 7})
             for (const std::int32_t microBatches : {1, 3, 8}) {
                 const Pipeline pipeline(stages);
-                const auto order
-                    = orderBlocks(pipeline.blocks, pipeline.dependencies, microBatches, stages, schedule);
+                const auto order =
+                    orderBlocks(pipeline.blocks, pipeline.dependencies, microBatches, stages, schedule);
                 ASSERT_TRUE(order);
                 std::map<std::pair<std::int32_t, std::int32_t>, std::size_t> position;
                 for (std::size_t i = 0; i < order->size(); ++i)
-                    EXPECT_TRUE(position.emplace(std::pair((*order)[i].block, (*order)[i].microBatch), i).second);
+                    EXPECT_TRUE(
+                        position.emplace(std::pair((*order)[i].block, (*order)[i].microBatch), i).second);
                 EXPECT_EQ(position.size(), static_cast<std::size_t>(2 * stages * microBatches));
                 for (const BlockDependency &dependency : pipeline.dependencies)
                     for (std::int32_t m = 0; m < microBatches; ++m)

@@ -15,9 +15,10 @@ struct RandomTableOptions {
     bool orders = true;
 };
 
-/// A table of arbitrary rows for `graph` on `devices` devices: splits along any dimension (even, uneven, nested,
-/// replicas, summands), any placement with several parts per device, micro-batches, schedules, recomputation,
-/// sharded optimizers, orders. Most tables are accepted; the rest must be refused with a reason.
+/// A table of arbitrary rows for `graph` on `devices` devices: splits along any dimension (even, uneven,
+/// nested, replicas, summands), any placement with several parts per device, micro-batches, schedules,
+/// recomputation, sharded optimizers, orders. Most tables are accepted; the rest must be refused with a
+/// reason.
 inline ConstraintTable randomTable(
     const Graph &graph, std::int32_t devices, std::mt19937 &random, const RandomTableOptions &options = {})
 {
@@ -41,7 +42,9 @@ inline ConstraintTable randomTable(
             if (most % m == 0)
                 counts.push_back(m);
         if (!counts.empty())
-            add(selectAll(), MicroBatchesRule{counts[static_cast<std::size_t>(below(static_cast<std::int64_t>(counts.size())))]});
+            add(selectAll(),
+                MicroBatchesRule{
+                    counts[static_cast<std::size_t>(below(static_cast<std::int64_t>(counts.size())))]});
     }
     if (chance(0.5))
         add(selectAll(), ScheduleRule{static_cast<ScheduleKind>(below(3))});
@@ -70,7 +73,8 @@ inline ConstraintTable randomTable(
             SplitStep split;
             const double kind = std::uniform_real_distribution<double>(0, 1)(random);
             if (kind < 0.65 && !splittable.empty()) {
-                const auto d = static_cast<std::size_t>(splittable[static_cast<std::size_t>(below(static_cast<std::int64_t>(splittable.size())))]);
+                const auto d = static_cast<std::size_t>(splittable[static_cast<std::size_t>(
+                    below(static_cast<std::int64_t>(splittable.size())))]);
                 std::vector<std::int32_t> counts;
                 for (std::int32_t k = 2; k <= 4; ++k)
                     if (left[d] % k == 0)
@@ -82,7 +86,8 @@ inline ConstraintTable randomTable(
                     split.parts = 2;
                     left[d] = 1; // no nested split of uneven parts
                 } else if (!counts.empty()) {
-                    split.parts = counts[static_cast<std::size_t>(below(static_cast<std::int64_t>(counts.size())))];
+                    split.parts =
+                        counts[static_cast<std::size_t>(below(static_cast<std::int64_t>(counts.size())))];
                     left[d] /= split.parts;
                 } else {
                     continue;
@@ -130,7 +135,8 @@ inline ConstraintTable randomTable(
         const auto b = below(static_cast<std::int64_t>(forward.size()));
         if (a != b)
             add(selectSet({forward[static_cast<std::size_t>(a)]->name}),
-                OpOrderRule{selectSet({forward[static_cast<std::size_t>(b)]->name}), static_cast<std::int32_t>(below(3)) - 1});
+                OpOrderRule{selectSet({forward[static_cast<std::size_t>(b)]->name}),
+                    static_cast<std::int32_t>(below(3)) - 1});
     }
     return table;
 }

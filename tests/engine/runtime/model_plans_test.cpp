@@ -102,7 +102,8 @@ protected:
                 continue;
             ASSERT_TRUE(outcome.outputs.count(name)) << name;
             const auto expected = floats(reference);
-            EXPECT_LE(largestDifference(floats(outcome.outputs.at(name)), expected), 1e-4 * largest(expected)) << name;
+            EXPECT_LE(largestDifference(floats(outcome.outputs.at(name)), expected), 1e-4 * largest(expected))
+                << name;
         }
         double most = 0;
         for (const auto &[name, reference] : m_gradients)
@@ -129,10 +130,11 @@ TEST_P(ModelPlans, GiveWhatPyTorchGives)
         std::int32_t devices;
         std::int32_t microBatches;
     };
-    const Case cases[]{{"single", 1, 1}, {"data-parallel", 2, 1}, {"data-parallel", 4, 1}, {"tensor-parallel", 2, 1},
-        {"tensor-parallel", 4, 1}, {"pipeline:schedule=gpipe,micro-batches=1", 2, 1},
-        {"pipeline:schedule=gpipe,micro-batches=2", 4, 2}, {"pipeline:schedule=1f1b,micro-batches=2", 2, 2},
-        {"zero1", 2, 1}, {"3d:dp=2,tp=2,pp=2", 8, 1}, {"3d:dp=1,tp=2,pp=4,micro-batches=2", 8, 2}};
+    const Case cases[]{{"single", 1, 1}, {"data-parallel", 2, 1}, {"data-parallel", 4, 1},
+        {"tensor-parallel", 2, 1}, {"tensor-parallel", 4, 1},
+        {"pipeline:schedule=gpipe,micro-batches=1", 2, 1}, {"pipeline:schedule=gpipe,micro-batches=2", 4, 2},
+        {"pipeline:schedule=1f1b,micro-batches=2", 2, 2}, {"zero1", 2, 1}, {"3d:dp=2,tp=2,pp=2", 8, 1},
+        {"3d:dp=1,tp=2,pp=4,micro-batches=2", 8, 2}};
     int ran = 0;
     for (const Case &plan : cases) {
         SCOPED_TRACE(std::string(plan.gallery) + " on " + std::to_string(plan.devices));
@@ -199,7 +201,8 @@ TEST_P(ModelPlans, RandomTablesRunEqualOrAreRefused)
         ASSERT_TRUE(reference) << describe(reference.error());
         const auto check = checkAgainst(*reference, *lowered, *outcome, m_options);
         ASSERT_TRUE(check) << describe(check.error());
-        EXPECT_TRUE(check->ok) << check->worstTensor << " " << check->worstError << " at " << check->firstDifference;
+        EXPECT_TRUE(check->ok) << check->worstTensor << " " << check->worstError << " at "
+                               << check->firstDifference;
         ++ran;
     }
     EXPECT_GT(ran, 0);

@@ -1,5 +1,5 @@
-// The bug classes that were found in real parallelization systems (reference-systems.md, section 6.4; Verdict,
-// SOSP '25), planted one by one in plans that are right.
+// The bug classes that were found in real parallelization systems (reference-systems.md, section 6.4;
+// Verdict, SOSP '25), planted one by one in plans that are right.
 
 #include "engine/verify/same_model.h"
 #include "engine/verify/verify.h"
@@ -47,13 +47,23 @@ void expectRejected(const ExecutionPlan &plan)
 
 GraphSnapshot gpt()
 {
-    static const GraphSnapshot graph = trainingStep("zoo:gpt?layers=1&hidden=8&heads=2&seq=4&batch=4&vocab=8");
+    static const GraphSnapshot graph =
+        trainingStep("zoo:gpt?layers=1&hidden=8&heads=2&seq=4&batch=4&vocab=8");
     return graph;
 }
 
-ExecutionPlan tensorParallel() { return galleryPlan(gpt(), "tensor-parallel", 2); }
-ExecutionPlan pipeline() { return galleryPlan(gpt(), "pipeline:schedule=1f1b,micro-batches=2", 2); }
-ExecutionPlan zero() { return galleryPlan(gpt(), "zero1", 2); }
+ExecutionPlan tensorParallel()
+{
+    return galleryPlan(gpt(), "tensor-parallel", 2);
+}
+ExecutionPlan pipeline()
+{
+    return galleryPlan(gpt(), "pipeline:schedule=1f1b,micro-batches=2", 2);
+}
+ExecutionPlan zero()
+{
+    return galleryPlan(gpt(), "zero1", 2);
+}
 
 /// `text` as the rows of a plan on two devices.
 ExecutionPlan planOf(const GraphSnapshot &graph, const std::string &text)
@@ -77,7 +87,8 @@ TEST(BugClasses, MissingAllReduceWithTheDataFlowIntact)
         if (instruction.kind != InstructionKind::AllReduce || changed >= 2)
             return false;
         group = instruction.group;
-        instruction.kind = InstructionKind::Select; // the unreduced value goes on under the reduced one's name
+        instruction.kind =
+            InstructionKind::Select; // the unreduced value goes on under the reduced one's name
         instruction.group = -1;
         ++changed;
         return true;
@@ -91,8 +102,9 @@ TEST(BugClasses, MissingAllReduceWithTheDataFlowBroken)
     ExecutionPlan plan = tensorParallel();
     for (DeviceProgram &device : plan.devices)
         for (Segment &segment : device.segments)
-            std::erase_if(segment.instructions,
-                [](const Instruction &instruction) { return instruction.kind == InstructionKind::AllReduce; });
+            std::erase_if(segment.instructions, [](const Instruction &instruction) {
+                return instruction.kind == InstructionKind::AllReduce;
+            });
     expectRejected(plan);
 }
 
@@ -147,20 +159,23 @@ TEST(BugClasses, ConstantChangedOnOneRank)
 {
     for (const OperatorKind kind : {OperatorKind::Add, OperatorKind::Mul}) {
         // One rank runs another operator of the same kind: its constants, not the model's.
-        ExecutionPlan plan = galleryPlan(trainingStep("zoo:t5?layers=1&hidden=8&heads=2&seq=4&batch=2&vocab=8"), "data-parallel", 2);
+        ExecutionPlan plan = galleryPlan(
+            trainingStep("zoo:t5?layers=1&hidden=8&heads=2&seq=4&batch=2&vocab=8"), "data-parallel", 2);
         std::int32_t first = -1;
-        const bool changed = applyFirst(plan, [&](ExecutionPlan &p, std::size_t d, Segment &segment, std::size_t i) {
-            Instruction &instruction = segment.instructions[i];
-            if (d != 1 || instruction.kind != InstructionKind::Kernel || p.graph->at(instruction.op).kind != kind
-                || p.graph->at(instruction.op).direction != Direction::Forward)
-                return false;
-            if (first < 0) {
-                first = instruction.op.index;
-                return false;
-            }
-            instruction.op.index = first;
-            return true;
-        });
+        const bool changed =
+            applyFirst(plan, [&](ExecutionPlan &p, std::size_t d, Segment &segment, std::size_t i) {
+                Instruction &instruction = segment.instructions[i];
+                if (d != 1 || instruction.kind != InstructionKind::Kernel
+                    || p.graph->at(instruction.op).kind != kind
+                    || p.graph->at(instruction.op).direction != Direction::Forward)
+                    return false;
+                if (first < 0) {
+                    first = instruction.op.index;
+                    return false;
+                }
+                instruction.op.index = first;
+                return true;
+            });
         if (changed)
             expectRejected(plan);
     }

@@ -42,7 +42,8 @@ bool isRejected(const ExecutionPlan &plan)
 
 std::string describePlace(const ExecutionPlan &plan, const Place &place)
 {
-    const Instruction &instruction = plan.devices[place.device].segments[place.segment].instructions[place.instruction];
+    const Instruction &instruction =
+        plan.devices[place.device].segments[place.segment].instructions[place.instruction];
     return std::string(nameOf(instruction.kind)) + " on device " + std::to_string(place.device) + ", segment "
         + std::to_string(place.segment) + ", instruction " + std::to_string(place.instruction);
 }
@@ -79,7 +80,8 @@ TEST_F(Mutations, OfAnyOneInstructionAreRejected)
     for (const ExecutionPlan &plan : plans()) {
         ASSERT_FALSE(isRejected(plan));
         for (const Place &place : placesOf(plan)) {
-            const Instruction &original = plan.devices[place.device].segments[place.segment].instructions[place.instruction];
+            const Instruction &original =
+                plan.devices[place.device].segments[place.segment].instructions[place.instruction];
             const std::string where = describePlace(plan, place);
             {
                 ExecutionPlan mutant = plan;
@@ -97,9 +99,12 @@ TEST_F(Mutations, OfAnyOneInstructionAreRejected)
             {
                 const auto &list = plan.devices[place.device].segments[place.segment].instructions;
                 for (std::size_t j = place.instruction + 1; j < list.size(); ++j) {
-                    const bool reads = std::any_of(list[j].inputs.begin(), list[j].inputs.end(), [&](std::int32_t b) {
-                        return b >= 0 && std::find(original.outputs.begin(), original.outputs.end(), b) != original.outputs.end();
-                    });
+                    const bool reads =
+                        std::any_of(list[j].inputs.begin(), list[j].inputs.end(), [&](std::int32_t b) {
+                            return b >= 0
+                                && std::find(original.outputs.begin(), original.outputs.end(), b)
+                                != original.outputs.end();
+                        });
                     // Adding to an accumulator commutes.
                     if (!reads || original.kind == InstructionKind::Accumulate)
                         continue;
@@ -122,13 +127,14 @@ TEST_F(Mutations, OfAnyOneInstructionAreRejected)
                 std::vector<DeviceId> members = plan.groups[static_cast<std::size_t>(original.group)];
                 members.pop_back();
                 mutant.groups.push_back(members);
-                listAt(mutant, place)[place.instruction].group = static_cast<std::int32_t>(mutant.groups.size()) - 1;
+                listAt(mutant, place)[place.instruction].group =
+                    static_cast<std::int32_t>(mutant.groups.size()) - 1;
                 tryOut(mutant, "group changed: " + where);
             }
             if (original.kind == InstructionKind::Kernel) {
                 ExecutionPlan mutant = plan;
-                listAt(mutant, place)[place.instruction].op.index
-                    = (original.op.index + 1) % static_cast<std::int32_t>(plan.graph->operators.size());
+                listAt(mutant, place)[place.instruction].op.index =
+                    (original.op.index + 1) % static_cast<std::int32_t>(plan.graph->operators.size());
                 tryOut(mutant, "operator changed: " + where);
             }
             for (const bool output : {false, true}) {
@@ -143,9 +149,9 @@ TEST_F(Mutations, OfAnyOneInstructionAreRejected)
                 if (!changed.index.ranges.empty() && changed.index.ranges[0].size() > 1)
                     --changed.index.ranges[0].end;
                 else
-                    changed.tensor.index = (changed.tensor.index + 1) % static_cast<std::int32_t>(plan.graph->tensors.size());
-                if (changed.index.ranges.size()
-                    != plan.graph->at(changed.tensor).type.shape.size())
+                    changed.tensor.index =
+                        (changed.tensor.index + 1) % static_cast<std::int32_t>(plan.graph->tensors.size());
+                if (changed.index.ranges.size() != plan.graph->at(changed.tensor).type.shape.size())
                     continue;
                 buffers.push_back(changed);
                 auto &names = output ? listAt(mutant, place)[place.instruction].outputs
@@ -156,9 +162,12 @@ TEST_F(Mutations, OfAnyOneInstructionAreRejected)
                 ExecutionPlan other = plan;
                 auto &others = output ? listAt(other, place)[place.instruction].outputs
                                       : listAt(other, place)[place.instruction].inputs;
-                others[0] = (others[0] + 1) % static_cast<std::int32_t>(plan.devices[place.device].buffers.size());
-                const BufferInfo &from = plan.devices[place.device].buffers[static_cast<std::size_t>(list[0])];
-                const BufferInfo &to = plan.devices[place.device].buffers[static_cast<std::size_t>(others[0])];
+                others[0] =
+                    (others[0] + 1) % static_cast<std::int32_t>(plan.devices[place.device].buffers.size());
+                const BufferInfo &from =
+                    plan.devices[place.device].buffers[static_cast<std::size_t>(list[0])];
+                const BufferInfo &to =
+                    plan.devices[place.device].buffers[static_cast<std::size_t>(others[0])];
                 if (!(from == to))
                     tryOut(other, std::string(output ? "output" : "input") + " buffer changed: " + where);
             }
@@ -169,10 +178,12 @@ TEST_F(Mutations, OfAnyOneInstructionAreRejected)
                 ExecutionPlan mutant = plan;
                 std::int32_t &microBatch = mutant.devices[d].schedule[e].microBatch;
                 microBatch = (microBatch + 1) % plan.microBatches;
-                const Segment &segment = plan.devices[d].segments[static_cast<std::size_t>(plan.devices[d].schedule[e].segment)];
+                const Segment &segment =
+                    plan.devices[d].segments[static_cast<std::size_t>(plan.devices[d].schedule[e].segment)];
                 if (segment.instructions.empty())
                     continue;
-                tryOut(mutant, "micro-batch of schedule entry " + std::to_string(e) + " on device " + std::to_string(d));
+                tryOut(mutant,
+                    "micro-batch of schedule entry " + std::to_string(e) + " on device " + std::to_string(d));
             }
     }
     EXPECT_GE(m_tried, 10000);

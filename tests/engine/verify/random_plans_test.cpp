@@ -36,10 +36,10 @@ TEST(RandomPlans, AreRefusedWithAReasonOrVerify)
             }
             const auto report = verify(*plan);
             ASSERT_TRUE(report) << describe(report.error());
-            EXPECT_TRUE(report->ok()) << report->failure->reason << " on device " << report->failure->device.index
-                                      << ", segment " << report->failure->segment << ", instruction "
-                                      << report->failure->instruction << ", micro-batch "
-                                      << report->failure->microBatch;
+            EXPECT_TRUE(report->ok())
+                << report->failure->reason << " on device " << report->failure->device.index << ", segment "
+                << report->failure->segment << ", instruction " << report->failure->instruction
+                << ", micro-batch " << report->failure->microBatch;
             ++verified;
         }
     }

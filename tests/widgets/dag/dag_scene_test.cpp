@@ -26,22 +26,22 @@ double sevenPerLetter(const std::string &text, bool bold)
     return static_cast<double>(text.size()) * (bold ? 7 : 6);
 }
 
-DagScene sceneOf(const DagOutline &outline, const VisibleGraph &visible)
+DagScene sceneOf(const DagOutline &outline, const VisibleGraph &visible, DagFlow flow = DagFlow::Down)
 {
     LayoutCache cache;
-    auto scene = composeScene(outline, visible, sevenPerLetter, layeredEngine(cache));
+    auto scene = composeScene(outline, visible, sevenPerLetter, layeredEngine(cache), flow);
     EXPECT_TRUE(scene.has_value());
     return std::move(*scene);
 }
 
-void expectSound(const DagOutline &outline, const DagState &state)
+void expectSound(const DagOutline &outline, const DagState &state, DagFlow flow = DagFlow::Down)
 {
     const auto visible = visibleGraph(outline, state);
     for (std::size_t unit = 0; unit < outline.units.size(); ++unit) {
         ASSERT_GE(visible.boxOfUnit[unit], 0);
         EXPECT_FALSE(visible.at(visible.boxOfUnit[unit]).frame);
     }
-    const auto scene = sceneOf(outline, visible);
+    const auto scene = sceneOf(outline, visible, flow);
     for (std::size_t box = 1; box < visible.boxes.size(); ++box) {
         const auto &rect = scene.rects[box];
         const auto &outer = scene.rects[static_cast<std::size_t>(visible.boxes[box].parent)];
@@ -124,6 +124,7 @@ TEST(DagScene, ZooModelsAreSoundClosedInitialAndFullyOpen)
             const auto outline = buildOutline(graph, mode);
             expectSound(outline, {});
             expectSound(outline, initialState(outline));
+            expectSound(outline, initialState(outline), DagFlow::Right);
             expectSound(outline, fullyOpen(outline));
         }
     }
@@ -154,6 +155,26 @@ TEST(DagScene, CopiesShareTheirLayout)
     ASSERT_TRUE(composeScene(outline, visible, sevenPerLetter, layeredEngine(cache)));
     EXPECT_GT(visible.frames.size(), 120U);
     EXPECT_LT(cache.size(), 12U);
+}
+
+TEST(DagScene, DataFlowsRightIfAskedTo)
+{
+    const auto outline =
+        buildOutline(training("zoo:gpt?layers=3&hidden=64&heads=4&seq=16&vocab=100"), DagMode::Folded);
+    const auto visible = visibleGraph(outline, initialState(outline));
+    const auto down = sceneOf(outline, visible, DagFlow::Down);
+    const auto right = sceneOf(outline, visible, DagFlow::Right);
+    EXPECT_GT(down.bounds.height, down.bounds.width);
+    EXPECT_GT(right.bounds.width, right.bounds.height);
+    for (const auto &path : right.paths) {
+        for (std::uint32_t i = path.begin + 1; i < path.end; ++i)
+            EXPECT_GE(right.points[i].x, right.points[i - 1].x - 1e-6);
+        // Both ends lie on the borders of what they join.
+        if (path.target >= 0 && !visible.at(path.target).frame) {
+            EXPECT_NEAR(
+                right.points[path.end - 1].x, right.rects[static_cast<std::size_t>(path.target)].x, 1e-6);
+        }
+    }
 }
 
 TEST(DagScene, IsDeterministic)

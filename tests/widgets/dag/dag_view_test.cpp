@@ -379,6 +379,22 @@ private Q_SLOTS:
         QCOMPARE(modes.count(), 2);
     }
 
+    void theFlowFollowsTheWindowsShapeUnlessChosen()
+    {
+        DagView wide;
+        wide.resize(1200, 400);
+        wide.setGraph(training(kGpt));
+        QTRY_VERIFY(wide.isSettled() && wide.picture());
+        QCOMPARE(wide.picture()->scene.flow, DagFlow::Right);
+        wide.setFlow(DagFlow::Down);
+        QTRY_VERIFY(wide.isSettled());
+        QCOMPARE(wide.picture()->scene.flow, DagFlow::Down);
+        QVERIFY(!wide.grab().isNull());
+        wide.setFlow({});
+        QTRY_VERIFY(wide.isSettled());
+        QCOMPARE(wide.picture()->scene.flow, DagFlow::Right);
+    }
+
     void everyZoomPaints()
     {
         DagView view;

@@ -261,6 +261,51 @@ TEST(RoutedLayout, OfOwnLayoutsIsSound)
     }
 }
 
+TEST(Wrapped, BreaksALongChainIntoColumnsWithoutOverlaps)
+{
+    LayeredGraph graph = boxes(200);
+    for (std::int32_t v = 0; v + 1 < 200; ++v)
+        graph.edges.push_back({v, v + 1});
+    const auto tall = layeredLayout(graph);
+    const auto page = wrapped(graph, tall);
+    EXPECT_LT(page.height, tall.height / 2);
+    EXPECT_GT(page.width / page.height, 0.5);
+    EXPECT_LT(page.width / page.height, 3);
+    int stubs = 0;
+    for (std::size_t e = 0; e < graph.edges.size(); ++e) {
+        const auto &route = page.routes[e];
+        stubs += route.kind == EdgeRoute::Stub ? 1 : 0;
+        if (route.kind == EdgeRoute::Routed) {
+            EXPECT_NEAR(
+                route.points.front().x, page.centres[static_cast<std::size_t>(graph.edges[e].from)].x, 1e-6);
+            EXPECT_NEAR(
+                route.points.back().x, page.centres[static_cast<std::size_t>(graph.edges[e].to)].x, 1e-6);
+        }
+    }
+    EXPECT_GE(stubs, 2);
+    EXPECT_LE(stubs, 30);
+    for (std::size_t a = 0; a < 200; ++a) {
+        for (std::size_t b = 0; b < a; ++b) {
+            const bool apart = std::abs(page.centres[a].x - page.centres[b].x) >= 100 - 1e-6
+                || std::abs(page.centres[a].y - page.centres[b].y) >= 30 - 1e-6;
+            ASSERT_TRUE(apart) << a << " and " << b;
+        }
+        EXPECT_GE(page.centres[a].x - 50, -1e-6);
+        EXPECT_LE(page.centres[a].x + 50, page.width + 1e-6);
+        EXPECT_LE(page.centres[a].y + 15, page.height + 1e-6);
+    }
+}
+
+TEST(Wrapped, LeavesOthersAsTheyAre)
+{
+    LayeredGraph graph = boxes(30);
+    for (std::int32_t v = 0; v + 1 < 30; ++v)
+        graph.edges.push_back({v, v + 1});
+    const auto layout = layeredLayout(graph);
+    EXPECT_EQ(wrapped(graph, layout), layout);
+    EXPECT_EQ(wrapped({}, layeredLayout({})), layeredLayout({}));
+}
+
 TEST(CrossingsOf, CountsPairs)
 {
     LayeredGraph graph = boxes(4);
