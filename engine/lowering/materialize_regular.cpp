@@ -1,0 +1,284 @@
+// The regular way: paths of layouts within a group of devices, and between two groups.
+
+#include "engine/lowering/materialize.h"
+
+#include "engine/lowering/box_algebra.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace planloom {
+
+namespace {
+
+/// The devices' nodes relative to the first: what link costs depend on.
+std::vector<std::int32_t> topologyOf(
+    const Cluster &cluster, const std::vector<DeviceId> &group, std::int32_t origin)
+{
+    std::vector<std::int32_t> nodes;
+    for (const DeviceId device : group)
+        nodes.push_back(cluster.nodeOf(device) - origin);
+    return nodes;
+}
+
+} // namespace
+
+// ----------------------------------------------------------------------------------------
+
+void Materializer::walk(const LayoutPath &path, std::vector<Holding> &holdings,
+    const std::vector<DeviceId> &group, const Task &task)
+{
+    const std::vector<std::int32_t> radices = radicesOf(static_cast<std::int32_t>(group.size()));
+    for (const Hop &hop : path.hops) {
+        std::vector<Holding> next(holdings.size());
+        for (const auto &positions : subgroupsOf(hop.digits, radices)) {
+            if (hop.kind == HopKind::Slice) {
+                for (const std::int32_t position : positions) {
+                    const auto p = static_cast<std::size_t>(position);
+                    next[p] = select(holdings[p], boxUnder(hop.to, task.whole, radices, position), task);
+                }
+                continue;
+            }
+            std::vector<DeviceId> members;
+            std::vector<std::int32_t> all;
+            for (const std::int32_t position : positions) {
+                members.push_back(group[static_cast<std::size_t>(position)]);
+                if (hop.kind == HopKind::AllReduce || hop.kind == HopKind::ReduceScatter)
+                    all = unionOf(all, holdings[static_cast<std::size_t>(position)].summands);
+            }
+            Instruction instruction{.op = task.op, .group = m_builder.groupOf(members)};
+            switch (hop.kind) {
+            case HopKind::AllReduce:
+                instruction.kind = InstructionKind::AllReduce;
+                break;
+            case HopKind::AllGather:
+                instruction.kind = InstructionKind::AllGather;
+                instruction.dimension = hop.dimension;
+                break;
+            case HopKind::ReduceScatter:
+                instruction.kind = InstructionKind::ReduceScatter;
+                instruction.dimension = hop.dimension;
+                break;
+            case HopKind::AllToAll:
+                instruction.kind = InstructionKind::AllToAll;
+                instruction.dimension = hop.dimension;
+                instruction.gatherDimension = hop.gatherDimension;
+                break;
+            case HopKind::Slice:
+                break;
+            }
+            for (const std::int32_t position : positions) {
+                const auto p = static_cast<std::size_t>(position);
+                const bool reduces = hop.kind == HopKind::AllReduce || hop.kind == HopKind::ReduceScatter;
+                Holding &to = next[p];
+                to.device = holdings[p].device;
+                to.box = boxUnder(hop.to, task.whole, radices, position);
+                to.summands = reduces ? all : holdings[p].summands;
+                if (complete(task.tensor, to.summands))
+                    to.summands.clear();
+                to.buffer = newBuffer(task, to.device, to.box, to.summands, memoryOf(task.tensor));
+                Instruction own = instruction;
+                own.inputs = {holdings[p].buffer};
+                own.outputs = {to.buffer};
+                m_builder.emit(to.device, task.block, std::move(own));
+                const auto n = static_cast<std::int64_t>(members.size());
+                m_sent[static_cast<std::size_t>(to.device.index)] +=
+                    volumeOf(holdings[p].box) * sizeOf(task.dataType) * (n - 1) / n;
+            }
+        }
+        holdings = std::move(next);
+        for (const Holding &h : holdings)
+            if (h.summands.empty())
+                m_tensors[static_cast<std::size_t>(task.tensor.index)].available.push_back({h, task.block});
+    }
+}
+
+std::optional<std::vector<Holding>> Materializer::convertWithin(
+    const std::vector<Holding> &from, const std::vector<Need> &needs, const Task &task)
+{
+    // Same devices on both sides, one box each.
+    if (from.size() != needs.size())
+        return std::nullopt;
+    std::vector<DeviceId> group;
+    std::vector<Holding> holdings = from;
+    std::sort(holdings.begin(), holdings.end(), byDevice);
+    std::vector<Holding> wanted;
+    for (const Need &need : needs)
+        wanted.push_back({need.device, need.box, {}, -1});
+    std::stable_sort(wanted.begin(), wanted.end(), byDevice);
+    for (std::size_t i = 0; i < holdings.size(); ++i) {
+        if (holdings[i].device != wanted[i].device || (i > 0 && holdings[i].device == holdings[i - 1].device))
+            return std::nullopt;
+        group.push_back(holdings[i].device);
+    }
+    const auto radices = radicesOf(static_cast<std::int32_t>(group.size()));
+    const auto source = recogniseLayout(holdings, task.whole, radices);
+    const auto target = recogniseLayout(wanted, task.whole, radices);
+    if (!source || !target)
+        return std::nullopt;
+    PathKey key{*source, *target, extentsOf(task.whole), task.dataType,
+        topologyOf(m_cluster, group, m_cluster.nodeOf(group.front()))};
+    auto it = m_paths.find(key);
+    if (it == m_paths.end())
+        it = m_paths
+                 .emplace(std::move(key),
+                     cheapestPath(*source, *target, task.whole, task.dataType, group, m_cluster))
+                 .first;
+    if (!it->second)
+        return std::nullopt;
+    const LayoutPath path = *it->second;
+    walk(path, holdings, group, task);
+    return holdings;
+}
+
+double Materializer::crossingSeconds(const Layout &from, const Layout &to,
+    const std::vector<DeviceId> &producers, const std::vector<DeviceId> &consumers, const Task &task) const
+{
+    const auto fromRadices = radicesOf(static_cast<std::int32_t>(producers.size()));
+    const auto toRadices = radicesOf(static_cast<std::int32_t>(consumers.size()));
+    std::vector<IndexMask> held;
+    for (std::size_t p = 0; p < producers.size(); ++p)
+        held.push_back(boxUnder(from, task.whole, fromRadices, static_cast<std::int32_t>(p)));
+    std::vector<double> sending(producers.size(), 0);
+    double worst = 0;
+    for (std::size_t c = 0; c < consumers.size(); ++c) {
+        const IndexMask box = boxUnder(to, task.whole, toRadices, static_cast<std::int32_t>(c));
+        double receiving = 0;
+        std::vector<IndexMask> taken;
+        // The same rule as `fetch`: the least busy producer among replicas.
+        std::vector<std::size_t> byLoad(producers.size());
+        std::iota(byLoad.begin(), byLoad.end(), std::size_t{0});
+        std::stable_sort(byLoad.begin(), byLoad.end(),
+            [&](std::size_t a, std::size_t b) { return sending[a] < sending[b]; });
+        for (const std::size_t p : byLoad) {
+            const auto piece = intersection(held[p], box);
+            if (!piece || std::find(taken.begin(), taken.end(), *piece) != taken.end())
+                continue;
+            taken.push_back(*piece);
+            const double seconds = collectiveSeconds(m_cluster, CollectiveKind::SendRecv,
+                Bytes{volumeOf(*piece) * sizeOf(task.dataType)}, {producers[p], consumers[c]});
+            sending[p] += seconds;
+            receiving += seconds;
+        }
+        worst = std::max(worst, receiving);
+    }
+    return std::max(worst, *std::max_element(sending.begin(), sending.end()));
+}
+
+std::optional<Materializer::CrossingChoice> Materializer::chooseCrossing(const Layout &from, const Layout &to,
+    const std::vector<DeviceId> &producers, const std::vector<DeviceId> &consumers, const Task &task)
+{
+    const std::int32_t origin = m_cluster.nodeOf(producers.front());
+    CrossingKey key{from, to, extentsOf(task.whole), task.dataType, topologyOf(m_cluster, producers, origin),
+        topologyOf(m_cluster, consumers, origin)};
+    if (const auto it = m_crossings.find(key); it != m_crossings.end())
+        return it->second;
+
+    // Where to land: the wanted layout, or one whose replicas hold slices that an all-gather joins again.
+    struct Landing {
+        Layout layout;
+        LayoutPath after;
+    };
+    std::vector<Landing> landings{{to, {}}};
+    const auto radices = radicesOf(static_cast<std::int32_t>(consumers.size()));
+    std::vector<std::int8_t> replicas;
+    for (std::size_t d = 0; d < radices.size(); ++d) {
+        const auto digit = static_cast<std::int8_t>(d);
+        if (std::none_of(to.dimensionDigits.begin(), to.dimensionDigits.end(), [digit](const auto &digits) {
+                return std::find(digits.begin(), digits.end(), digit) != digits.end();
+            }))
+            replicas.push_back(digit);
+    }
+    for (std::uint32_t subset = 1; subset < (1u << std::min<std::size_t>(replicas.size(), 6)); ++subset)
+        for (std::size_t dimension = 0; dimension < task.whole.ranges.size(); ++dimension) {
+            Layout layout = to;
+            std::int64_t parts = 1;
+            for (const std::int8_t digit : layout.dimensionDigits[dimension])
+                parts *= radices[static_cast<std::size_t>(digit)];
+            for (std::size_t r = 0; r < replicas.size(); ++r)
+                if (subset >> r & 1u) {
+                    layout.dimensionDigits[dimension].push_back(replicas[r]);
+                    parts *= radices[static_cast<std::size_t>(replicas[r])];
+                }
+            if (task.whole.ranges[dimension].size() % parts != 0)
+                continue;
+            if (auto path = cheapestPath(layout, to, task.whole, task.dataType, consumers, m_cluster))
+                landings.push_back({std::move(layout), std::move(*path)});
+        }
+
+    std::vector<std::pair<Layout, LayoutPath>> starts;
+    for (auto &[layout, path] : cheapestPaths(from, task.whole, task.dataType, producers, m_cluster))
+        starts.emplace_back(layout, std::move(path));
+    std::stable_sort(starts.begin(), starts.end(), [](const auto &a, const auto &b) {
+        return a.second.seconds != b.second.seconds ? a.second.seconds < b.second.seconds
+                                                    : a.second.hops.size() < b.second.hops.size();
+    });
+    std::optional<CrossingChoice> best;
+    double bestSeconds = 0;
+    for (const auto &[layout, before] : starts) {
+        if (best && before.seconds >= bestSeconds)
+            break;
+        for (const Landing &landing : landings) {
+            if (best && before.seconds + landing.after.seconds >= bestSeconds)
+                continue;
+            const double seconds = before.seconds + landing.after.seconds
+                + crossingSeconds(layout, landing.layout, producers, consumers, task);
+            if (!best || seconds < bestSeconds) {
+                best = CrossingChoice{before, layout, landing.layout, landing.after};
+                bestSeconds = seconds;
+            }
+        }
+    }
+    m_crossings.emplace(std::move(key), best);
+    return best;
+}
+
+std::optional<std::vector<Holding>> Materializer::convertAcross(
+    const std::vector<Holding> &from, const std::vector<Need> &needs, const Task &task)
+{
+    std::vector<Holding> holdings = from;
+    std::sort(holdings.begin(), holdings.end(), byDevice);
+    std::vector<Holding> wanted;
+    for (const Need &need : needs)
+        wanted.push_back({need.device, need.box, {}, -1});
+    std::stable_sort(wanted.begin(), wanted.end(), byDevice);
+    const auto groupOf = [](const std::vector<Holding> &list) {
+        std::vector<DeviceId> group;
+        for (const Holding &h : list)
+            group.push_back(h.device);
+        return group;
+    };
+    const std::vector<DeviceId> producers = groupOf(holdings);
+    const std::vector<DeviceId> consumers = groupOf(wanted);
+    if (std::adjacent_find(producers.begin(), producers.end()) != producers.end()
+        || std::adjacent_find(consumers.begin(), consumers.end()) != consumers.end())
+        return std::nullopt;
+    std::vector<DeviceId> common;
+    std::set_intersection(
+        producers.begin(), producers.end(), consumers.begin(), consumers.end(), std::back_inserter(common));
+    if (!common.empty())
+        return std::nullopt;
+    const auto source =
+        recogniseLayout(holdings, task.whole, radicesOf(static_cast<std::int32_t>(producers.size())));
+    const auto target =
+        recogniseLayout(wanted, task.whole, radicesOf(static_cast<std::int32_t>(consumers.size())));
+    if (!source || !target)
+        return std::nullopt;
+    const auto choice = chooseCrossing(*source, *target, producers, consumers, task);
+    if (!choice)
+        return std::nullopt;
+
+    walk(choice->before, holdings, producers, task);
+    std::vector<const Holding *> sources;
+    for (const Holding &h : holdings)
+        sources.push_back(&h);
+    const auto radices = radicesOf(static_cast<std::int32_t>(consumers.size()));
+    std::vector<Holding> landed;
+    for (std::size_t c = 0; c < consumers.size(); ++c)
+        landed.push_back(fetch(sources,
+            {consumers[c], boxUnder(choice->to, task.whole, radices, static_cast<std::int32_t>(c))}, task));
+    walk(choice->after, landed, consumers, task);
+    return landed;
+}
+
+} // namespace planloom
