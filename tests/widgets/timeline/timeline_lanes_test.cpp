@@ -1,0 +1,149 @@
+#include "widgets/timeline/timeline_lanes.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+namespace planloom {
+namespace {
+
+/// A stream of spans with random lengths and pauses, and its sums.
+struct Stream {
+    SpanColumns spans{};
+    std::vector<BusyBefore> before{};
+    LaneRows rows{};
+};
+
+Stream randomStream(std::mt19937 &random, std::size_t count)
+{
+    Stream stream;
+    std::int64_t now = static_cast<std::int64_t>(random() % 50);
+    BusyBefore sum;
+    for (std::size_t i = 0; i < count; ++i) {
+        const std::int64_t length = random() % 8 == 0 ? 200 + random() % 2000 : 1 + random() % 40;
+        stream.spans.start.push_back(now);
+        stream.spans.duration.push_back(length);
+        stream.before.push_back(sum);
+        sum.busy += length;
+        now += length + (random() % 3 == 0 ? static_cast<std::int64_t>(random() % 300) : 0);
+    }
+    stream.before.push_back(sum);
+    stream.rows = {0, count};
+    return stream;
+}
+
+TEST(FoldSpans, LosesNoSpanAndNoTime)
+{
+    std::mt19937 random(11);
+    for (int trial = 0; trial < 300; ++trial) {
+        SCOPED_TRACE(testing::Message() << "trial " << trial);
+        const Stream stream = randomStream(random, 1 + random() % 400);
+        const double end = static_cast<double>(stream.spans.start.back() + stream.spans.duration.back());
+        const double width = 200 + random() % 800;
+        TimeAxis axis = fitted(end, width);
+        if (trial % 2 == 1)
+            axis = {end * (random() % 100) / 100, axis.nanosecondsPerPixel / (1 + random() % 50)};
+        std::vector<DrawRecord> records;
+        foldSpans(stream.spans, stream.before, stream.rows, axis, width, records);
+
+        // By brute force: the rows that touch the window.
+        std::vector<std::size_t> expected;
+        for (std::size_t row = 0; row < stream.spans.size(); ++row) {
+            const double begin = static_cast<double>(stream.spans.start[row]);
+            if (begin + static_cast<double>(stream.spans.duration[row]) > axis.timeAt(0) && begin < axis.timeAt(width))
+                expected.push_back(row);
+        }
+        std::vector<std::size_t> drawn;
+        double busy = 0;
+        std::int64_t rowsBusy = 0;
+        double previous = -1e18;
+        for (const DrawRecord &record : records) {
+            EXPECT_GE(record.x0, previous - 1e-6);
+            EXPECT_GT(record.x1, record.x0);
+            previous = record.x1;
+            busy += (record.x1 - record.x0) * record.busy * axis.nanosecondsPerPixel;
+            for (std::int32_t i = 0; i < record.count; ++i) {
+                drawn.push_back(record.row + static_cast<std::size_t>(i));
+                rowsBusy += stream.spans.duration[drawn.back()];
+            }
+            EXPECT_DOUBLE_EQ(record.x0, axis.xOf(static_cast<double>(stream.spans.start[record.row])));
+            if (record.count > 1) {
+                EXPECT_LT(record.x1 - record.x0, 2 * kFoldPixels);
+            }
+        }
+        // A run may begin in the window and end behind it: rows beyond those expected are only such.
+        ASSERT_GE(drawn.size(), expected.size());
+        EXPECT_TRUE(std::equal(expected.begin(), expected.end(), drawn.begin()));
+        EXPECT_NEAR(busy, static_cast<double>(rowsBusy), 1e-6 * end + 1e-3);
+    }
+}
+
+TEST(FoldSpans, DrawsAtMostAFewRecordsAPixel)
+{
+    std::mt19937 random(5);
+    const Stream stream = randomStream(random, 200'000);
+    const double end = static_cast<double>(stream.spans.start.back() + stream.spans.duration.back());
+    std::vector<DrawRecord> records;
+    foldSpans(stream.spans, stream.before, stream.rows, fitted(end, 1000), 1000, records);
+    EXPECT_LE(records.size(), 1000 / kFoldPixels + 10);
+}
+
+TEST(FoldSpans, OfAnEmptyLaneIsNothing)
+{
+    std::vector<DrawRecord> records;
+    foldSpans({}, {BusyBefore{}}, {0, 0}, {0, 1}, 100, records);
+    EXPECT_TRUE(records.empty());
+}
+
+TEST(SpanAt, FindsTheSpanOrTheNearestWithinReach)
+{
+    SpanColumns spans;
+    spans.start = {100, 300, 310};
+    spans.duration = {50, 10, 90};
+    const LaneRows rows{0, 3};
+    EXPECT_EQ(spanAt(spans, rows, 120, 0), 0u);
+    EXPECT_EQ(spanAt(spans, rows, 305, 0), 1u);
+    EXPECT_EQ(spanAt(spans, rows, 399, 0), 2u);
+    EXPECT_EQ(spanAt(spans, rows, 200, 10), 3u);
+    EXPECT_EQ(spanAt(spans, rows, 155, 10), 0u);
+    EXPECT_EQ(spanAt(spans, rows, 295, 10), 1u);
+    EXPECT_EQ(spanAt(spans, rows, 95, 10), 0u);
+    EXPECT_EQ(spanAt(spans, rows, 405, 10), 2u);
+    EXPECT_EQ(spanAt(spans, rows, 500, 10), 3u);
+}
+
+TEST(PeakIndex, FindsTheLargestEntryOfAnyStretch)
+{
+    std::mt19937 random(23);
+    for (int trial = 0; trial < 60; ++trial) {
+        MemoryCurve curve;
+        std::int64_t now = static_cast<std::int64_t>(random() % 20);
+        const std::size_t count = 1 + random() % 600;
+        for (std::size_t i = 0; i < count; ++i) {
+            curve.time.push_back(now);
+            std::array<std::int64_t, kMemoryKindCount> bytes{};
+            for (auto &kind : bytes)
+                kind = static_cast<std::int64_t>(random() % 1000);
+            curve.bytes.push_back(bytes);
+            now += 1 + static_cast<std::int64_t>(random() % 5);
+        }
+        const PeakIndex index(curve);
+        for (int query = 0; query < 40; ++query) {
+            const double begin = static_cast<double>(random() % (now + 10)) - 5;
+            const double end = begin + 1 + random() % 300;
+            std::int64_t largest = -1;
+            for (std::size_t i = 0; i < count; ++i) {
+                const double from = static_cast<double>(curve.time[i]);
+                const double to = i + 1 < count ? static_cast<double>(curve.time[i + 1]) : 1e18;
+                if (from < end && to > begin)
+                    largest = std::max(largest, index.total(i));
+            }
+            const std::int64_t found = index.largestIn(curve, begin, end);
+            EXPECT_EQ(found < 0 ? -1 : index.total(static_cast<std::size_t>(found)), largest);
+        }
+    }
+}
+
+} // namespace
+} // namespace planloom

@@ -1,0 +1,117 @@
+#include "widgets/timeline/timeline_layout.h"
+
+#include "tests/widgets/timeline/scene_for_tests.h"
+#include "widgets/timeline/timeline_text.h"
+
+#include <gtest/gtest.h>
+
+namespace planloom {
+namespace {
+
+TEST(TimelineScene, CutsComputeIntoBlocksOfMicroBatches)
+{
+    const auto scene = sceneForTests({.devices = 1, .microBatches = 2, .operators = 3, .span = 10, .gap = 5});
+    std::vector<std::string> labels;
+    for (const TimelineBlock &block : scene->lanes[0].blocks)
+        labels.push_back(labelOf(block) + "@" + std::to_string(block.begin) + "-" + std::to_string(block.end));
+    EXPECT_EQ(labels, (std::vector<std::string>{"F0@0-30", "B0@35-65", "F1@70-100", "B1@105-135"}));
+    EXPECT_EQ(scene->lanes[0].compute, (LaneRows{0, 12}));
+    EXPECT_EQ(scene->lanes[0].communication, (LaneRows{12, 14}));
+}
+
+TEST(TimelineScene, FindsAllSpansOfAnOperator)
+{
+    const auto scene = sceneForTests({.devices = 2, .microBatches = 3, .operators = 2});
+    EXPECT_EQ(rowsOf(*scene, {OperatorId{0}}).size(), 6u);
+    // The first backward operator is served by an all-reduce too.
+    EXPECT_EQ(rowsOf(*scene, {OperatorId{2}}).size(), 12u);
+    EXPECT_TRUE(rowsOf(*scene, {}).empty());
+}
+
+TEST(TimelineLayout, DrawsSymmetricDevicesOnceUntilExpanded)
+{
+    const auto scene = sceneForTests({.devices = 4});
+    const auto folded = layoutRows(*scene, {});
+    ASSERT_EQ(folded.size(), 1u);
+    EXPECT_EQ(folded[0].title, "GPU 0-3");
+    EXPECT_EQ(folded[0].detail, "×4");
+    EXPECT_TRUE(folded[0].foldable);
+    const auto open = layoutRows(*scene, {0});
+    ASSERT_EQ(open.size(), 4u);
+    EXPECT_EQ(open[2].title, "GPU 2");
+    EXPECT_TRUE(open[2].expanded);
+}
+
+TEST(TimelineLayout, NamesStagesInTheRowsWhereEachHasOne)
+{
+    const auto scene = sceneForTests({.devices = 3, .symmetric = false});
+    const auto rows = layoutRows(*scene, {});
+    ASSERT_EQ(rows.size(), 3u);
+    EXPECT_EQ(rows[1].title, "GPU 1");
+    EXPECT_EQ(rows[1].subtitle, "Stage 1");
+}
+
+TEST(TimelineLayout, RowsFollowOneAnotherAndUseTheRoomThereIs)
+{
+    const auto scene = sceneForTests({.devices = 3, .symmetric = false});
+    for (const int height : {0, 400, 600, 5000}) {
+        const auto rows = layoutRows(*scene, {}, height);
+        int y = 0;
+        for (const TimelineRow &row : rows) {
+            EXPECT_EQ(row.y, y);
+            EXPECT_GE(row.operators, TimelineMetrics::kOperators);
+            EXPECT_LE(row.operators, TimelineMetrics::kOperators + TimelineMetrics::kMostStretch);
+            EXPECT_EQ(row.memoryTop() + row.memory + TimelineMetrics::kPadding, row.y + row.height);
+            y += row.height;
+        }
+        EXPECT_LE(y, std::max(height, 3 * TimelineMetrics::kDevice));
+    }
+}
+
+TEST(TimelineLayout, FindsTheRowAtAHeight)
+{
+    const auto scene = sceneForTests({.devices = 3, .symmetric = false});
+    const auto rows = layoutRows(*scene, {});
+    EXPECT_EQ(rowAt(rows, -1), -1);
+    EXPECT_EQ(rowAt(rows, 0), 0);
+    EXPECT_EQ(rowAt(rows, TimelineMetrics::kDevice), 1);
+    EXPECT_EQ(rowAt(rows, 3 * TimelineMetrics::kDevice), -1);
+}
+
+TEST(TimelineLayout, WritesRangesOfDevices)
+{
+    const auto ids = [](std::vector<std::int32_t> indices) {
+        std::vector<DeviceId> devices;
+        for (const std::int32_t index : indices)
+            devices.push_back(DeviceId{index});
+        return devices;
+    };
+    EXPECT_EQ(rangesOf(ids({0})), "0");
+    EXPECT_EQ(rangesOf(ids({0, 1, 2, 3})), "0-3");
+    EXPECT_EQ(rangesOf(ids({0, 2, 3, 7})), "0, 2-3, 7");
+    EXPECT_EQ(rangesOf(ids({0, 2, 4, 6, 8, 10})), "0, 2, 4, 6, ...");
+}
+
+TEST(TimelineText, TellsOperatorTimeAndGroupOfASpan)
+{
+    const auto scene = sceneForTests({.devices = 2, .microBatches = 2, .operators = 3, .span = 1500});
+    const auto facts = factsOfSpan(*scene, 3);
+    const auto value = [&](const std::string &name) {
+        for (const FactLine &fact : facts) {
+            if (fact.name == name)
+                return fact.value;
+        }
+        return std::string("missing");
+    };
+    EXPECT_EQ(facts.front().value, "backward_3");
+    EXPECT_EQ(value("Operator"), "MatMul");
+    EXPECT_EQ(value("Micro-batch"), "0 of 2");
+    EXPECT_EQ(value("Start"), "4.50 µs");
+    EXPECT_EQ(value("Duration"), "1.50 µs");
+    const auto reduce = factsOfSpan(*scene, scene->lanes[0].communication.begin);
+    EXPECT_EQ(reduce.front().value, "all-reduce");
+    EXPECT_NE(std::find(reduce.begin(), reduce.end(), FactLine{"Group", "GPU 0-1", -1}), reduce.end());
+}
+
+} // namespace
+} // namespace planloom
