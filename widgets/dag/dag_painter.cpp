@@ -282,7 +282,7 @@ private:
         QList<QLineF> lines;
         QPainterPath arrows;
         arrows.setFillRule(Qt::WindingFill);
-        const double shortest = (m_scale < 0.05 ? 5 : 1.5) / m_scale;
+        const double shortest = (m_scale < 0.12 ? 5 : 1.5) / m_scale;
         for (const auto &path : m_scene.paths) {
             if (!path.bounds.intersects(m_window)
                 || std::max(path.bounds.width, path.bounds.height) < shortest)

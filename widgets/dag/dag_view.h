@@ -101,6 +101,7 @@ protected:
     void keyPressEvent(QKeyEvent *event) override;
     void keyReleaseEvent(QKeyEvent *event) override;
     void leaveEvent(QEvent *event) override;
+    void contextMenuEvent(QContextMenuEvent *event) override;
     void focusInEvent(QFocusEvent *event) override;
     void focusOutEvent(QFocusEvent *event) override;
 
@@ -121,19 +122,21 @@ private:
     void requestLayout();
     void takePicture(const DagPictureSnapshot &picture);
     bool openLess(const DagPicture &picture);
+    Anchor anchorFor(std::int32_t item, std::optional<QPointF> point) const;
     void applyAnchor();
     void refreshColours();
     void refreshMarks();
     void refreshFont();
     void updateBreadcrumbs();
     void cameraMoved();
+    void describeForScreenReader();
+    // dag_view_overlays.cpp
     void paintOverlays(QPainter &painter);
     void paintLegend(QPainter &painter);
     void paintOverviewMap(QPainter &painter);
     QRectF overviewRect() const;
-    void describeForScreenReader();
 
-    // dag_view_input.cpp: pointer, keys, find
+    // dag_view_input.cpp: pointer, keys
     std::int32_t boxAt(QPointF view) const;
     void setHovered(std::int32_t box);
     void setFocused(std::int32_t box, bool reveal);
@@ -141,12 +144,14 @@ private:
     void selectBox(std::int32_t box, Qt::KeyboardModifiers modifiers);
     void selectInside(const QRectF &view, bool touching, Qt::KeyboardModifiers modifiers);
     void moveFocus(int dx, int dy);
+    void walkEdge(bool forwards);
+    void selectSameKind(std::int32_t item);
     void jumpOverview(QPointF view);
+    // dag_view_find.cpp
     QString tooltipOf(std::int32_t box) const;
     void search(const QString &text);
     void stepMatch(int by);
     void placeFindBar();
-    Anchor anchorFor(std::int32_t item, std::optional<QPointF> at) const;
 
     GraphSnapshot m_graph;
     OperatorFacts m_facts;

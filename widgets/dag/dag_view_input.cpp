@@ -1,18 +1,14 @@
-// The pointer, the keys and find of the canvas; what they do to data and camera is in dag_view.cpp.
+// The pointer and the keys of the canvas; what they do to data and camera is in dag_view.cpp.
 
 #include "widgets/dag/dag_view.h"
 
-#include "engine/graph/annotation.h"
-#include "widgets/common/format.h"
-#include "widgets/dag/dag_find_bar.h"
 #include "widgets/dag/dag_painter.h"
 
-#include <QtGui/QHelpEvent>
+#include <QtGui/QContextMenuEvent>
 #include <QtGui/QKeyEvent>
 #include <QtGui/QMouseEvent>
 #include <QtGui/QWheelEvent>
-#include <QtWidgets/QApplication>
-#include <QtWidgets/QToolTip>
+#include <QtWidgets/QMenu>
 
 #include <algorithm>
 #include <cmath>
@@ -399,6 +395,12 @@ void DagView::keyPressEvent(QKeyEvent *event)
             toggleItem(item);
             return;
         }
+        case Qt::Key_BracketLeft:
+            walkEdge(false);
+            return;
+        case Qt::Key_BracketRight:
+            walkEdge(true);
+            return;
         case Qt::Key_F:
             fitSelection();
             return;
@@ -435,217 +437,71 @@ void DagView::keyReleaseEvent(QKeyEvent *event)
     QWidget::keyReleaseEvent(event);
 }
 
-bool DagView::event(QEvent *event)
+void DagView::contextMenuEvent(QContextMenuEvent *event)
 {
-    if (event->type() == QEvent::ToolTip) {
-        const auto *help = static_cast<QHelpEvent *>(event); // the type was checked
-        const std::int32_t box = boxAt(help->pos());
-        const bool onNode = box > 0
-            && (!m_picture->visible.at(box).frame
-                || m_camera.sceneY(help->pos().y())
-                    < m_picture->scene.rects[at(box)].y + DagMetrics::kFrameHeader);
-        if (onNode)
-            QToolTip::showText(help->globalPos(), tooltipOf(box), this, viewRect(box).toAlignedRect());
-        else
-            QToolTip::hideText();
-        return true;
-    }
-    return QWidget::event(event);
-}
-
-QString DagView::tooltipOf(std::int32_t box) const
-{
-    const auto &shown = m_picture->visible.at(box);
-    const auto &item = m_outline->at(shown.item);
-    const auto text = [](const std::string &words) { return QString::fromStdString(words).toHtmlEscaped(); };
-    QString html;
-    const auto row = [&html](const QString &name, const QString &value) {
-        html += QStringLiteral("<tr><td style='padding-right:10px'>%1</td><td>%2</td></tr>").arg(name, value);
-    };
-    const auto operators = operatorsOf(*m_outline, m_picture->visible, box);
-    const auto facts = [&] {
-        if (m_facts.seconds.size() == m_graph->operators.size()) {
-            double seconds = 0;
-            for (const auto op : operators)
-                seconds += m_facts.seconds[at(op.index)];
-            row(tr("Time a step"), text(formatSeconds(seconds)));
-        }
-        const QString badge = m_colours.boxes[at(box)].badge;
-        if (m_facts.plan && m_facts.plan->decisions.size() == m_graph->operators.size()) {
-            std::vector<std::int32_t> devices;
-            for (const auto op : operators) {
-                const auto own = devicesOf(*m_facts.plan, op);
-                devices.insert(devices.end(), own.begin(), own.end());
-            }
-            row(tr("Devices"), rangesOf(std::move(devices)));
-        }
-    };
-    if (item.kind != OutlineItem::Kind::Operator) {
-        const auto &labels = m_labels;
-        html = QStringLiteral("<b>%1</b><table>").arg(labels.titles[at(box)].toHtmlEscaped());
-        if (item.scope.valid() && item.scope.index > 0)
-            row(tr("Module"), text(pathOf(*m_graph, item.scope)));
-        row(tr("Operators"), text(formatCount(static_cast<std::int64_t>(operators.size()))));
-        facts();
-        html +=
-            QStringLiteral("</table><i>%1</i>")
-                .arg(shown.frame ? tr("Double-click or E closes it.") : tr("Double-click or E opens it."));
-        return html;
-    }
-    const auto &unit = m_outline->units[at(item.begin)];
-    const auto &op = m_graph->at(unit.op);
-    html = QStringLiteral("<b>%1</b><table>").arg(text(op.name));
-    row(tr("Kind"), text(nameOf(op.kind)) + QStringLiteral(", ") + nameOfDirection(op.direction).toLower());
-    const auto tensors = [&](const QString &name, const std::vector<TensorId> &ids) {
-        QStringList lines;
-        for (const auto id : ids) {
-            if (!id.valid())
-                continue;
-            if (lines.size() == 8) {
-                lines.append(QStringLiteral("…"));
-                break;
-            }
-            const auto &tensor = m_graph->at(id);
-            lines.append(
-                text(elided(tensor.name, 44)) + QStringLiteral(" &nbsp;") + text(formatType(tensor.type)));
-        }
-        if (!lines.isEmpty())
-            row(name, lines.join(QStringLiteral("<br>")));
-    };
-    tensors(tr("Inputs"), op.inputs);
-    tensors(tr("Outputs"), op.outputs);
-    row(tr("Dimensions"), QStringLiteral("<code>%1</code>").arg(text(toString(op.annotation))));
-    if (!op.annotationProblem.empty())
-        row(tr("Kept whole"), text(op.annotationProblem));
-    if (unit.backward.valid())
-        row(tr("Backward"), text(m_graph->at(unit.backward).name));
-    if (!unit.optimizers.empty())
-        row(tr("Optimizer"),
-            tr("%n step(s), %1", nullptr, static_cast<int>(unit.optimizers.size()))
-                .arg(text(nameOf(m_graph->at(unit.optimizers.front()).kind))));
-    if (op.sources.size() > 1)
-        row(tr("Fused from"), tr("%n node(s)", nullptr, static_cast<int>(op.sources.size())));
-    if (shown.copies > 1)
-        row(tr("Stands for"), tr("%n copies", nullptr, shown.copies));
-    facts();
-    return html + QStringLiteral("</table>");
-}
-
-// Find.
-
-void DagView::openFind()
-{
-    placeFindBar();
-    m_findBar->open();
-    search(m_findBar->text());
-}
-
-void DagView::placeFindBar()
-{
-    m_findBar->adjustSize();
-    m_findBar->move(std::max(0, width() - m_findBar->width() - 12), 10);
-}
-
-void DagView::search(const QString &text)
-{
-    m_matches.clear();
-    m_match = -1;
-    const QString wanted = text.trimmed();
-    if (m_outline && !wanted.isEmpty()) {
-        const QByteArray needle = wanted.toLower().toUtf8();
-        const auto contains = [&needle](const std::string &hay) {
-            // ASCII letters in either case; others as they are.
-            return std::search(hay.begin(), hay.end(), needle.begin(), needle.end(), [](char a, char b) {
-                return (a >= 'A' && a <= 'Z' ? static_cast<char>(a - 'A' + 'a') : a) == b;
-            }) != hay.end();
-        };
-        for (std::size_t unit = 0; unit < m_outline->units.size(); ++unit) {
-            const auto &op = m_graph->at(m_outline->units[unit].op);
-            if (contains(op.name) || contains(nameOf(op.kind)))
-                m_matches.push_back(static_cast<std::int32_t>(unit));
-        }
-    }
-    m_findBar->setMatches(m_match, static_cast<int>(m_matches.size()));
-    refreshMarks();
-    update();
-}
-
-void DagView::stepMatch(int by)
-{
-    if (m_matches.empty() || !m_outline)
+    if (!m_picture)
         return;
-    const int count = static_cast<int>(m_matches.size());
-    m_match = m_match < 0 ? (by > 0 ? 0 : count - 1) : (m_match + by + count) % count;
-    m_findBar->setMatches(m_match, count);
-    showOperator(m_outline->units[at(m_matches[at(m_match)])].op);
-}
-
-void DagView::findNext()
-{
-    stepMatch(1);
-}
-
-void DagView::findPrevious()
-{
-    stepMatch(-1);
-}
-
-void DagView::showOperator(OperatorId op)
-{
-    if (!m_outline || !op.valid() || at(op.index) >= m_outline->unitOfOperator.size())
-        return;
-    const std::int32_t unit = m_outline->unitOfOperator[at(op.index)];
-    if (unit < 0)
-        return;
-    const auto &found = m_outline->units[at(unit)];
-    std::vector<OperatorId> operators{found.op};
-    if (found.backward.valid())
-        operators.push_back(found.backward);
-    operators.insert(operators.end(), found.optimizers.begin(), found.optimizers.end());
-    // Only the way to it is opened; a copy of a stack is shown by the one that stands for all, if that is
-    // open.
-    bool changed = false;
-    std::int32_t shown = unit;
-    const auto isMatch = [this](std::int32_t wanted) {
-        return std::binary_search(m_matches.begin(), m_matches.end(), wanted);
-    };
-    for (bool again = true; again;) {
-        again = false;
-        for (const auto item : m_outline->pathTo(m_outline->units[at(shown)].item)) {
-            const auto &around = m_outline->at(item);
-            if (around.kind == OutlineItem::Kind::Operator)
-                continue;
-            if (around.kind == OutlineItem::Kind::Stack && !m_state.unstacked.contains(item)) {
-                const std::int32_t stride = m_outline->at(around.children.front()).end - around.begin;
-                const std::int32_t same = around.begin + (shown - around.begin) % stride;
-                // A search that names this very copy, and not the one that stands for all, wants to see this
-                // one.
-                if (same != shown && isMatch(shown) && !isMatch(same)) {
-                    m_state.unstacked.insert(item);
-                    changed = true;
-                } else if (same != shown) {
-                    shown = same;
-                    again = true;
-                    break;
-                }
-            }
-            changed |= m_state.open.insert(item).second;
+    auto *menu = new QMenu(this);
+    menu->setAttribute(Qt::WA_DeleteOnClose);
+    const QPointF place = event->reason() == QContextMenuEvent::Mouse ? QPointF(event->pos())
+        : m_focused > 0                                               ? viewRect(m_focused).center()
+                                                                      : QRectF(rect()).center();
+    const std::int32_t box = event->reason() == QContextMenuEvent::Mouse ? boxAt(place) : m_focused;
+    if (box > 0) {
+        const std::int32_t item = m_picture->visible.at(box).item;
+        const auto kind = m_outline->at(item).kind;
+        const bool frame = m_picture->visible.at(box).frame;
+        if (kind != OutlineItem::Kind::Operator)
+            menu->addAction(
+                frame ? tr("Close") : tr("Open"), this, [this, item, place] { toggleItem(item, place); });
+        if (kind == OutlineItem::Kind::Stack) {
+            menu->addAction(m_state.unstacked.contains(item) && frame ? tr("Show One Copy for All")
+                                                                      : tr("Show Each Copy"),
+                this, [this, item] { toggleCopies(item); });
         }
+        const auto operators = operatorsOf(*m_outline, m_picture->visible, box);
+        menu->addAction(tr("Select"), this, [this, operators] { m_selection->select(operators); });
+        menu->addAction(tr("Select All of This Kind"), this, [this, item] { selectSameKind(item); })
+            ->setEnabled(kind == OutlineItem::Kind::Operator);
+        menu->addSeparator();
     }
-    m_revealUnit = unit;
+    menu->addAction(tr("Expand One Level"), this, &DagView::expandOneLevel);
+    menu->addAction(tr("Expand All"), this, &DagView::expandAll);
+    menu->addAction(tr("Collapse All"), this, &DagView::collapseAll);
+    menu->addSeparator();
+    menu->addAction(tr("Fit All"), this, &DagView::fitAll);
+    menu->addAction(tr("Focus Selection"), this, &DagView::fitSelection);
+    menu->addAction(tr("Find…"), this, &DagView::openFind);
+    menu->popup(
+        event->reason() == QContextMenuEvent::Mouse ? event->globalPos() : mapToGlobal(place).toPoint());
+}
+
+void DagView::selectSameKind(std::int32_t item)
+{
+    const auto wanted = m_graph->at(m_outline->units[at(m_outline->at(item).begin)].op).kind;
+    std::vector<OperatorId> operators;
+    for (const auto &unit : m_outline->units) {
+        if (m_graph->at(unit.op).kind != wanted)
+            continue;
+        operators.push_back(unit.op);
+        if (unit.backward.valid())
+            operators.push_back(unit.backward);
+        operators.insert(operators.end(), unit.optimizers.begin(), unit.optimizers.end());
+    }
     m_selection->select(std::move(operators));
-    if (changed || !m_picture || m_picture->state != m_state) {
-        requestLayout();
+}
+
+/// To the first box that uses, or makes, what the focused one makes or uses.
+void DagView::walkEdge(bool forwards)
+{
+    if (m_focused < 0)
         return;
+    for (const auto &edge : m_picture->visible.edges) {
+        if ((forwards ? edge.from : edge.to) == m_focused) {
+            setFocused(forwards ? edge.to : edge.from, true);
+            return;
+        }
     }
-    const std::int32_t box = m_picture->visible.boxOfUnit[at(unit)];
-    m_revealUnit.reset();
-    m_camera.scale = std::max(m_camera.scale, 0.7);
-    m_camera.centreOn(m_picture->scene.rects[at(box)], width(), height());
-    setFocused(box, false);
-    m_fitted = false;
-    refreshMarks();
-    cameraMoved();
 }
 
 } // namespace planloom

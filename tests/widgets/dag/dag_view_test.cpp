@@ -1,14 +1,17 @@
 #include <QtTest/QtTest>
 
+#include <QtGui/QHelpEvent>
 #include <QtGui/QWheelEvent>
 #include <QtWidgets/QApplication>
 #include <QtWidgets/QLineEdit>
+#include <QtWidgets/QToolTip>
 
 #include "engine/frontend/training.h"
 #include "engine/frontend/zoo.h"
 #include "widgets/dag/dag_find_bar.h"
 #include "widgets/dag/dag_view.h"
 
+#include <algorithm>
 #include <cmath>
 
 using namespace planloom;
@@ -393,6 +396,45 @@ private Q_SLOTS:
         wide.setFlow({});
         QTRY_VERIFY(wide.isSettled());
         QCOMPARE(wide.picture()->scene.flow, DagFlow::Right);
+    }
+
+    void aTooltipTellsWhatTheOperatorIs()
+    {
+        DagView view;
+        show(view, "zoo:mlp?layers=3");
+        view.expandAll();
+        QTRY_VERIFY(view.isSettled());
+        const auto picture = view.picture();
+        for (std::size_t box = 1; box < picture->visible.boxes.size(); ++box) {
+            const QPoint place = view.viewRect(static_cast<int>(box)).topLeft().toPoint() + QPoint(6, 4);
+            QHelpEvent help(QEvent::ToolTip, place, view.mapToGlobal(place));
+            QApplication::sendEvent(&view, &help);
+            const auto &item = picture->outline->at(picture->visible.boxes[box].item);
+            if (item.kind != OutlineItem::Kind::Operator)
+                continue;
+            const auto &op =
+                picture->outline->graph->at(picture->outline->units[static_cast<std::size_t>(item.begin)].op);
+            QVERIFY(QToolTip::text().contains(QString::fromStdString(op.name)));
+            QVERIFY(QToolTip::text().contains(QString::fromLatin1(nameOf(op.kind))));
+        }
+    }
+
+    void bracketsWalkAlongEdges()
+    {
+        DagView view;
+        show(view, "zoo:mlp?layers=3");
+        QTest::keyClick(&view, Qt::Key_Down);
+        const std::int32_t start = view.focusedBox();
+        QVERIFY(start > 0);
+        QTest::keyClick(&view, Qt::Key_BracketRight);
+        const std::int32_t next = view.focusedBox();
+        const auto &edges = view.picture()->visible.edges;
+        QVERIFY(next == start || std::count(edges.begin(), edges.end(), VisibleEdge{start, next}) == 1);
+        for (int step = 0; step < 100; ++step)
+            QTest::keyClick(&view, Qt::Key_BracketLeft);
+        const std::int32_t first = view.focusedBox();
+        QVERIFY(std::none_of(
+            edges.begin(), edges.end(), [first](const VisibleEdge &edge) { return edge.to == first; }));
     }
 
     void everyZoomPaints()
