@@ -51,7 +51,10 @@ DagView::DagView(QWidget *parent)
     describeForScreenReader();
 }
 
-DagView::~DagView() = default;
+DagView::~DagView()
+{
+    m_selection->disconnect(this); // the own one ends before the canvas does, and would report it
+}
 
 void DagView::setGraph(GraphSnapshot graph)
 {
