@@ -480,6 +480,8 @@ Result<ConstraintTable> tableFromJson(std::string_view text)
     } catch (const Json::parse_error &error) {
         return Error {ErrorCode::InvalidInput, "this is not JSON: " + std::string(error.what()), "",
             "table@" + std::to_string(error.byte)};
+    } catch (const Json::exception &error) { // A number beyond what a double holds.
+        return Error {ErrorCode::InvalidInput, "this is not JSON: " + std::string(error.what()), "", "table"};
     }
     return tableFromJson(document);
 }
