@@ -552,7 +552,9 @@ private:
     void paintShortTitles()
     {
         QFont middle(m_paint.font);
-        const double size = DagMetrics::kTitleSize * m_scale / DagMetrics::kMiddleShare;
+        const bool far = m_scale < kDetailFrom;
+        const double size =
+            DagMetrics::kTitleSize * m_scale / (far ? DagMetrics::kFarShare : DagMetrics::kMiddleShare);
         middle.setPixelSize(std::max(1, static_cast<int>(std::floor(size + 0.05))));
         middle.setBold(true);
         if (middle.pixelSize() < 6)
@@ -565,7 +567,7 @@ private:
             const auto &rect = m_scene.rects[at(box)];
             m_painter.drawText(QPointF(m_paint.camera.viewX(rect.x) + left,
                                    m_paint.camera.viewY(rect.y + rect.height / 2) + down),
-                (m_scale >= kDetailFrom ? m_paint.labels.shortTitles : m_paint.labels.farTitles)[at(box)]);
+                (far ? m_paint.labels.farTitles : m_paint.labels.shortTitles)[at(box)]);
         }
     }
 

@@ -34,8 +34,10 @@ struct DagMetrics {
     static constexpr double kFramePadding = 16;
     static constexpr double kTitleSize = 12; ///< Pixels at zoom 1.
     static constexpr double kSubtitleSize = 10;
-    /// At middle zooms titles are written in this share of the box's width, relatively larger than at zoom 1.
-    static constexpr double kMiddleShare = 0.62;
+    /// Titles are written in this share of the box's width, so relatively larger than at zoom 1: at middle
+    /// zooms ...
+    static constexpr double kMiddleShare = 0.85;
+    static constexpr double kFarShare = 0.62; ///< ... and from further away.
 };
 
 /// An axis-parallel rectangle.

@@ -75,9 +75,9 @@ DagLabels labelsOf(const VisibleGraph &visible, const DagScene &scene, const Fon
             room -= text.besides();
         labels.titles.push_back(table.elided(title, true, room + 0.5));
         labels.subtitles.push_back(table.elided(subtitle, false, room + 0.5));
-        labels.shortTitles.push_back(table.elided(title, true, (room + 8) * DagMetrics::kMiddleShare));
+        labels.shortTitles.push_back(table.elided(title, true, (room + 14) * DagMetrics::kMiddleShare));
         labels.farTitles.push_back(
-            table.elided(title, true, (scene.rects[box].width - 12) * DagMetrics::kMiddleShare));
+            table.elided(title, true, (scene.rects[box].width - 12) * DagMetrics::kFarShare));
     }
     return labels;
 }

@@ -19,7 +19,7 @@ namespace {
 
 constexpr double kFitMargin = 24;
 constexpr std::size_t kMostInitialBoxes = 32;
-constexpr double kLeastFirstScale = 0.6;
+constexpr double kLeastFirstScale = 0.45;
 constexpr double kMostFitScale = 1.25; ///< A small model is not blown up to fill the window.
 
 std::size_t at(std::int32_t index)

@@ -300,14 +300,17 @@ DagState initialState(const DagOutline &outline, std::size_t most)
     state.open.insert(0);
     std::size_t showing = outline.at(0).children.size();
     std::deque<std::int32_t> waiting;
-    // Stacks before groups: what repeats is what a model is about.
-    const auto queue = [&](const std::vector<std::int32_t> &children) {
-        for (const bool stacks : {true, false}) {
-            for (const auto child : children) {
-                if ((outline.at(child).kind == OutlineItem::Kind::Stack) == stacks)
-                    waiting.push_back(child);
-            }
-        }
+    // Stacks before groups, for what repeats is what a model is about; then the groups that hold the most.
+    const auto queue = [&](std::vector<std::int32_t> children) {
+        std::stable_sort(children.begin(), children.end(), [&](std::int32_t a, std::int32_t b) {
+            const auto &first = outline.at(a);
+            const auto &second = outline.at(b);
+            const bool stackFirst = first.kind == OutlineItem::Kind::Stack;
+            const bool stackSecond = second.kind == OutlineItem::Kind::Stack;
+            return stackFirst != stackSecond ? stackFirst
+                                             : first.end - first.begin > second.end - second.begin;
+        });
+        waiting.insert(waiting.end(), children.begin(), children.end());
     };
     queue(outline.at(0).children);
     while (!waiting.empty()) {

@@ -108,6 +108,7 @@ ConstraintEditor::ConstraintEditor(QWidget *parent)
     setFont(QFontDatabase::systemFont(QFontDatabase::FixedFont));
     setFrameShape(QFrame::NoFrame);
     setLineWrapMode(QPlainTextEdit::NoWrap);
+    setAcceptDrops(false); // files dropped anywhere are opened by the window
     setAccessibleName(tr("Constraints as text"));
     setPlaceholderText(tr("One decision a line, such as:\n"
                           "mesh dp=2 tp=2\n"

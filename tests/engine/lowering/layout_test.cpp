@@ -205,7 +205,8 @@ TEST(CheapestPath, TakesTheCollectiveThatAnExpertWould)
     Layout columns{{}, {{}, {0}}};
     const auto kinds = [&](const Layout &from, const Layout &to) {
         std::vector<HopKind> list;
-        for (const Hop &hop : cheapestPath(from, to, whole, DataType::Float32, group, *cluster)->hops)
+        const auto path = cheapestPath(from, to, whole, DataType::Float32, group, *cluster);
+        for (const Hop &hop : path->hops)
             list.push_back(hop.kind);
         return list;
     };

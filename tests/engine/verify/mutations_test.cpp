@@ -59,6 +59,8 @@ protected:
         const GraphSnapshot gpt = trainingStep("zoo:gpt?layers=1&hidden=8&heads=2&seq=4&batch=4&vocab=8");
         list.push_back(galleryPlan(mlp, "data-parallel", 2));
         list.push_back(galleryPlan(mlp, "zero1", 2));
+        list.push_back(galleryPlan(gpt, "zero1:micro-batches=2", 2));
+        list.push_back(galleryPlan(gpt, "data-parallel", 4));
         list.push_back(galleryPlan(gpt, "tensor-parallel", 2));
         list.push_back(galleryPlan(gpt, "pipeline:schedule=1f1b,micro-batches=2", 2));
         list.push_back(galleryPlan(gpt, "3d:dp=2,tp=2,pp=2,micro-batches=2", 8));
