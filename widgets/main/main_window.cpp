@@ -126,7 +126,6 @@ void MainWindow::buildCentre()
             path.front() = QString::fromStdString(elided(m_workspace.model()->name, 32));
         m_breadcrumbs->setText(path.join(QStringLiteral("  ›  ")));
     });
-    connect(m_timeline, &TimelineView::operatorActivated, m_dag, &DagView::showOperator);
     connect(m_start, &StartPage::sampleChosen, this, &MainWindow::openSample);
     connect(m_start, &StartPage::openAsked, this, &MainWindow::openDialog);
     connect(m_start, &StartPage::specEntered, &m_workspace, &Workspace::openAny);

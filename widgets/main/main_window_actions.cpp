@@ -100,7 +100,13 @@ void MainWindow::buildViewMenu()
         m_timeline->fitAll();
     });
     menu->addAction(tr("Focus &Selection"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_F), this, [this] {
-        m_dag->fitSelection();
+        const std::vector<OperatorId> selected = m_selection.selected();
+        if (selected.size() == 1) {
+            m_dag->showOperator(selected.front());
+            m_selection.select(selected); // the box shown may stand for its backward operators too
+        } else {
+            m_dag->fitSelection();
+        }
         m_timeline->focusSelection();
     });
     menu->addSeparator();

@@ -1,0 +1,189 @@
+#include <QtCore/QObject>
+#include <QtTest/QAbstractItemModelTester>
+#include <QtTest/QSignalSpy>
+#include <QtTest/QTest>
+#include <QtWidgets/QLineEdit>
+#include <QtWidgets/QTreeView>
+
+#include "widgets/main/constraint_editor.h"
+#include "widgets/main/inspector_text.h"
+#include "widgets/main/outline_model.h"
+#include "widgets/main/outline_panel.h"
+#include "widgets/main/problems_panel.h"
+#include "widgets/main/report_model.h"
+
+using namespace planloom;
+
+namespace {
+
+ModelSnapshot modelOf(const char *spec)
+{
+    auto model = openModel({spec, {}, {}}, {});
+    if (!model)
+        qFatal("%s", describe(model.error()).c_str());
+    return *model;
+}
+
+PlanUpdateSnapshot planOf(const ModelSnapshot &model, const std::string &text)
+{
+    PlanRequest request;
+    request.model = model;
+    request.tableText = text;
+    request.cluster = "dgx-a100";
+    request.deviceCount = 2;
+    PlanUpdateSnapshot last;
+    makePlan(request, {}, [&](PlanUpdateSnapshot update) { last = std::move(update); });
+    return last;
+}
+
+constexpr const char *kGpt = "zoo:gpt?layers=3&hidden=32&heads=2&seq=8&vocab=64&batch=4";
+
+} // namespace
+
+class ModelsTest : public QObject
+{
+    Q_OBJECT
+
+private Q_SLOTS:
+    void theOutlineIsAProperModel()
+    {
+        OutlineModel model;
+        QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
+        QCOMPARE(model.rowCount(), 0);
+        const ModelSnapshot gpt = modelOf(kGpt);
+        model.setGraph(gpt->graph);
+        QVERIFY(model.rowCount() > 3);
+        model.setGraph(modelOf("zoo:mlp?layers=2&hidden=8&batch=2")->graph);
+        model.setGraph(nullptr);
+        QCOMPARE(model.rowCount(), 0);
+    }
+
+    void theOutlineHoldsEveryForwardOperatorOnce()
+    {
+        OutlineModel model;
+        const ModelSnapshot gpt = modelOf(kGpt);
+        model.setGraph(gpt->graph);
+        std::vector<OperatorId> all;
+        for (int row = 0; row < model.rowCount(); ++row) {
+            const auto in = model.operatorsIn(model.index(row, 0));
+            all.insert(all.end(), in.begin(), in.end());
+        }
+        std::sort(all.begin(), all.end());
+        QCOMPARE(all.size(), static_cast<std::size_t>(gpt->forwardOperators));
+        QVERIFY(std::adjacent_find(all.begin(), all.end()) == all.end());
+        for (const OperatorId op : all)
+            QCOMPARE(model.operatorAt(model.indexOf(op)), op);
+        // A backward operator is found at its forward one.
+        const OperatorId backward = gpt->graph->at(all.back()).mirror;
+        if (backward.valid())
+            QCOMPARE(model.operatorAt(model.indexOf(backward)), all.back());
+    }
+
+    void findingFiltersTheOutline()
+    {
+        SelectionModel selection;
+        OutlinePanel panel(&selection);
+        panel.setGraph(modelOf(kGpt)->graph);
+        panel.resize(300, 400);
+        const int before = panel.tree()->model()->rowCount();
+        QTest::keyClicks(panel.findLine(), "ln_f");
+        QVERIFY(panel.tree()->model()->rowCount() < before);
+        QVERIFY(panel.tree()->model()->rowCount() > 0);
+        panel.findLine()->clear();
+        QCOMPARE(panel.tree()->model()->rowCount(), before);
+    }
+
+    void selectingInTheOutlineSelectsEverywhereAndBack()
+    {
+        SelectionModel selection;
+        OutlinePanel panel(&selection);
+        panel.setGraph(modelOf(kGpt)->graph);
+        panel.tree()->setCurrentIndex(panel.tree()->model()->index(0, 0));
+        QVERIFY(!selection.selected().empty());
+        selection.select({OperatorId{1}});
+        QCOMPARE(panel.tree()->selectionModel()->selectedRows().size(), 1);
+        selection.clear();
+        QVERIFY(panel.tree()->selectionModel()->selectedRows().isEmpty());
+    }
+
+    void reportsAreAProperModel()
+    {
+        ReportModel model;
+        QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
+        const ModelSnapshot gpt = modelOf(kGpt);
+        model.setUpdate(planOf(gpt, "mesh dp=2\nsplit all : batch over dp\n"));
+        QCOMPARE(model.rowCount(), 2);
+        QCOMPARE(model.index(1, ReportModel::Line).data().toInt(), 2);
+        QVERIFY(!model.isError(1));
+        model.setUpdate(planOf(gpt, "mesh dp=2\nnonsense\nsplit all : batch over tp\n"));
+        QCOMPARE(model.rowCount(), 3);
+        QVERIFY(!model.isError(0));
+        QVERIFY(model.isError(1));
+        QVERIFY(model.isError(2));
+        QCOMPARE(model.index(1, ReportModel::Row).data().toString(), QStringLiteral("nonsense"));
+        model.setUpdate(nullptr);
+        QCOMPARE(model.rowCount(), 0);
+    }
+
+    void problemsAreAProperModelAndLeadToTheirLine()
+    {
+        ProblemsModel model;
+        QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
+        const auto update = planOf(modelOf(kGpt), "mesh dp=2\nnonsense\nsplit all : batch over tp\n");
+        model.setProblems(problemsOf(*update));
+        QCOMPARE(model.rowCount(), 2);
+        QCOMPARE(model.problems()[0].line, 1);
+        QCOMPARE(model.problems()[1].line, 2);
+        QVERIFY(!model.index(0, ProblemsModel::What).data().toString().isEmpty());
+        QVERIFY(problemsOf(*planOf(modelOf(kGpt), "mesh dp=2\n")).empty());
+    }
+
+    void theEditorMarksLinesInError()
+    {
+        ConstraintEditor editor;
+        const QSignalSpy edited(&editor, &ConstraintEditor::textEdited);
+        const std::string text = "mesh dp=2\nnonsense\n";
+        editor.setTableText(QString::fromStdString(text));
+        QCOMPARE(edited.count(), 0);
+        editor.setReports(planOf(modelOf(kGpt), text));
+        QVERIFY(!editor.messageAt(1).isEmpty());
+        QVERIFY(editor.messageAt(0).contains(QStringLiteral("binds")));
+        QVERIFY(!editor.extraSelections().isEmpty());
+        editor.resize(400, 200);
+        QVERIFY(!editor.grab().isNull());
+        editor.setReports(nullptr);
+        QVERIFY(editor.extraSelections().isEmpty());
+        QTest::keyClicks(&editor, "x");
+        QCOMPARE(edited.count(), 1);
+        editor.undo();
+        QCOMPARE(editor.toPlainText(), QString::fromStdString(text));
+    }
+
+    void theInspectorExplainsOneOperatorSeveralAndTheModel()
+    {
+        const ModelSnapshot gpt = modelOf(kGpt);
+        const auto update = planOf(gpt, "mesh tp=2\nsplit name:h.0.mlp.* : out0.-1 over tp\n");
+        QVERIFY2(update->plan != nullptr, update->error ? update->error->message.c_str() : "rows in error");
+        OperatorId split;
+        for (std::size_t i = 0; i < gpt->graph->operators.size(); ++i) {
+            if (update->plan->decisions[i].rows == std::vector<RowId>{RowId{1}}) {
+                split = OperatorId{static_cast<std::int32_t>(i)};
+                break;
+            }
+        }
+        QVERIFY(split.valid());
+        const QString one = inspectorText(lightPalette(), *gpt, update.get(), {split});
+        QVERIFY(one.contains(QString::fromStdString(nameOf(gpt->graph->at(split).kind))));
+        QVERIFY(one.contains(QStringLiteral("Line 2")));
+        QVERIFY(one.contains(QStringLiteral("GPU 0-1")));
+        const QString two = inspectorText(lightPalette(), *gpt, update.get(), {split, OperatorId{0}});
+        QVERIFY(two.contains(QStringLiteral("2 operators")));
+        const QString none = inspectorText(darkPalette(), *gpt, nullptr, {});
+        QVERIFY(none.contains(QStringLiteral("gpt")));
+        // Ids of another model are passed by.
+        QVERIFY(!inspectorText(lightPalette(), *gpt, nullptr, {OperatorId{1 << 20}}).isEmpty());
+    }
+};
+
+QTEST_MAIN(ModelsTest)
+#include "models_test.moc"
