@@ -20,7 +20,8 @@ constexpr double kRoundFrom = 0.7; ///< Round corners, both lines of text.
 constexpr double kCurvesFrom = 0.22; ///< Smooth edges; below, straight lines.
 constexpr double kArrowsFrom = 0.42;
 constexpr double kPillsFrom = 0.55;
-constexpr double kDetailFrom = 0.5; ///< Badges, backward boxes, toggles.
+constexpr double kDetailFrom = 0.5; ///< Backward boxes, toggles.
+constexpr double kBadgesFrom = 0.58;
 
 std::size_t at(std::int32_t index)
 {
@@ -431,7 +432,8 @@ private:
                 if (!isOperator(box))
                     paintToggle(toggleRect(m_paint.picture, box), true, m_palette.surface);
             }
-            paintBadges();
+            if (m_scale >= kBadgesFrom)
+                paintBadges();
         }
     }
 
