@@ -160,7 +160,7 @@ TEST(BugClasses, ConstantChangedOnOneRank)
     for (const OperatorKind kind : {OperatorKind::Add, OperatorKind::Mul}) {
         // One rank runs another operator of the same kind: its constants, not the model's.
         ExecutionPlan plan = galleryPlan(
-            trainingStep("zoo:t5?layers=1&hidden=8&heads=2&seq=4&batch=2&vocab=8"), "data-parallel", 2);
+            trainingStep("zoo:t5?layers=1&hidden=8&heads=2&src=4&tgt=4&batch=2&vocab=8"), "data-parallel", 2);
         std::int32_t first = -1;
         const bool changed =
             applyFirst(plan, [&](ExecutionPlan &p, std::size_t d, Segment &segment, std::size_t i) {
