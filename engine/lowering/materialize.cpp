@@ -269,6 +269,7 @@ Result<std::vector<std::int32_t>> Materializer::ensure(
         .dataType = m_graph.at(tensor).type.dataType,
         .whole = wholeBox(tensor)};
     std::vector<std::int32_t> buffers(needs.size(), -1);
+    const double rank = m_builder.block(block).rank;
     const auto meetLocally = [&] {
         bool all = true;
         for (std::size_t i = 0; i < needs.size(); ++i) {
@@ -276,7 +277,8 @@ Result<std::vector<std::int32_t>> Materializer::ensure(
                 continue;
             const Available *containing = nullptr;
             for (const Available &entry : state.available) {
-                if (entry.holding.device != needs[i].device)
+                // Outputs are stored by the block that made them: what later blocks made of it comes too late.
+                if (entry.holding.device != needs[i].device || m_builder.block(entry.block).rank > rank)
                     continue;
                 if (entry.holding.box == needs[i].box) {
                     containing = &entry;
