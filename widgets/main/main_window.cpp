@@ -323,6 +323,16 @@ void MainWindow::onPlanChanged()
     const PlanUpdateSnapshot &good = m_workspace.lastGood();
     m_constraints->setUpdate(latest);
     m_problems->setUpdate(latest);
+    QString why;
+    if (latest && latest->error) {
+        why = tr("No plan: %1").arg(QString::fromStdString(latest->error->message));
+        if (!latest->error->advice.empty())
+            why += QLatin1Char('\n') + QString::fromStdString(latest->error->advice);
+        m_problemsDock->raise();
+    } else if (latest && latest->errorCount() > 0) {
+        why = tr("No plan yet: rows of the table are in error.");
+    }
+    m_timeline->setEmptyText(why);
     if (good && good->scene != m_shownScene) {
         m_shownScene = good->scene;
         m_timeline->setScene(good->scene);

@@ -45,6 +45,12 @@ void TimelineView::setScene(TimelineSceneSnapshot scene)
     onSelectionChanged();
 }
 
+void TimelineView::setEmptyText(const QString &text)
+{
+    m_emptyText = text;
+    viewport()->update();
+}
+
 void TimelineView::setStale(bool stale)
 {
     if (m_stale == stale)
@@ -215,7 +221,8 @@ void TimelineView::paintEvent(QPaintEvent *)
     if (!m_scene) {
         painter.fillRect(viewport()->rect(), palette.canvas);
         painter.setPen(palette.textMuted);
-        painter.drawText(viewport()->rect(), Qt::AlignCenter, tr("The timeline of a step appears here once there is a plan."));
+        painter.drawText(viewport()->rect().adjusted(40, 20, -40, -20), Qt::AlignCenter | Qt::TextWordWrap,
+            m_emptyText.isEmpty() ? tr("The timeline of a step appears here once there is a plan.") : m_emptyText);
         return;
     }
     paintTimeline(painter, palette, picture());

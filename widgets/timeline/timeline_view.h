@@ -30,6 +30,9 @@ public:
     void setScene(TimelineSceneSnapshot scene);
     const TimelineSceneSnapshot &scene() const { return m_scene; }
 
+    /// What an empty view says; empty for the usual words.
+    void setEmptyText(const QString &text);
+
     /// Marks the picture as that of rows which have changed since.
     void setStale(bool stale);
 
@@ -96,6 +99,7 @@ private:
     TimeAxis m_axis;
     bool m_fitted = true; ///< The whole step is shown and stays so when the size changes.
     bool m_stale = false;
+    QString m_emptyText;
     TimelineColouring m_colouring = TimelineColouring::Direction;
     std::vector<std::size_t> m_selected; ///< Rows of the selected operators' spans.
     Hit m_hover;

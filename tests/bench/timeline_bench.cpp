@@ -1,0 +1,148 @@
+// Painting a million spans: a frame of the timeline takes at most 16 ms at the 95th percentile (ux.md, section 2.2).
+
+#include <QtGui/QImage>
+#include <QtGui/QPainter>
+#include <QtWidgets/QApplication>
+
+#include "widgets/timeline/timeline_painter.h"
+
+#include <benchmark/benchmark.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+namespace {
+
+using namespace planloom;
+
+constexpr std::int32_t kDevices = 16;
+constexpr std::int32_t kOperators = 488; ///< In a segment.
+constexpr std::int32_t kMicroBatches = 64; ///< 16 devices x 64 micro-batches x 2 x 488 spans: a million.
+
+/// A step of `kDevices` devices, each with a program of its own.
+TimelineSceneSnapshot millionSpans()
+{
+    auto graph = std::make_shared<Graph>();
+    for (std::int32_t i = 0; i < 2 * kOperators; ++i) {
+        Operator op;
+        op.name = "operator_" + std::to_string(i);
+        op.kind = OperatorKind::MatMul;
+        op.direction = i < kOperators ? Direction::Forward : Direction::Backward;
+        op.scope = ScopeId{0};
+        graph->operators.push_back(op);
+    }
+    auto plan = std::make_shared<ExecutionPlan>();
+    plan->graph = graph;
+    plan->microBatches = kMicroBatches;
+    plan->placement.assign(graph->operators.size(), {DeviceId{0}});
+    auto timeline = std::make_shared<Timeline>();
+    SpanColumns &spans = timeline->spans;
+    std::int64_t step = 0;
+    for (std::int32_t d = 0; d < kDevices; ++d) {
+        DeviceProgram program;
+        for (const SegmentKind kind : {SegmentKind::Forward, SegmentKind::Backward}) {
+            Segment segment{kind, StageId{d}, {}};
+            for (std::int32_t i = 0; i < kOperators; ++i) {
+                Instruction instruction;
+                instruction.op = OperatorId{kind == SegmentKind::Forward ? i : kOperators + i};
+                segment.instructions.push_back(instruction);
+            }
+            program.segments.push_back(std::move(segment));
+        }
+        plan->devices.push_back(std::move(program));
+        timeline->deviceBegin.push_back(spans.size());
+        MemoryCurve curve;
+        std::int64_t now = d * 100'000;
+        for (std::int32_t batch = 0; batch < kMicroBatches; ++batch) {
+            for (std::int32_t segment = 0; segment < 2; ++segment) {
+                for (std::int32_t i = 0; i < kOperators; ++i) {
+                    const std::int64_t duration = 2'000 + (i * 7919 + d * 104'729) % 30'000;
+                    spans.device.push_back(d);
+                    spans.stream.push_back(StreamKind::Compute);
+                    spans.segment.push_back(segment);
+                    spans.instruction.push_back(i);
+                    spans.microBatch.push_back(batch);
+                    spans.start.push_back(now);
+                    spans.duration.push_back(duration);
+                    curve.time.push_back(now);
+                    std::array<std::int64_t, kMemoryKindCount> bytes{};
+                    bytes[3] = (segment == 0 ? i : kOperators - i) * std::int64_t{1 << 20};
+                    curve.bytes.push_back(bytes);
+                    now += duration + (i % 16 == 0 ? 5'000 : 0);
+                }
+            }
+        }
+        step = std::max(step, now);
+        curve.peak = {std::int64_t{kOperators} << 20};
+        timeline->memory.push_back(std::move(curve));
+        timeline->busy.push_back(Nanoseconds{now});
+        timeline->symmetryClass.push_back(d);
+    }
+    timeline->deviceBegin.push_back(spans.size());
+    timeline->step = Nanoseconds{step};
+    Cluster cluster;
+    cluster.device.memory.value = 80e9;
+    cluster.deviceCount = kDevices;
+    return makeTimelineScene(timeline, plan, cluster);
+}
+
+/// Frames of a zoom from the whole step to single spans and a pan, and their 95th percentile in milliseconds.
+void paintMillionSpans(benchmark::State &state)
+{
+    static const TimelineSceneSnapshot kScene = millionSpans();
+    const auto rows = layoutRows(*kScene, {});
+    QImage image(1600, 900, QImage::Format_RGB32);
+    const double extent = static_cast<double>(kScene->timeline->step.count());
+    TimelinePicture picture;
+    picture.scene = kScene.get();
+    picture.rows = &rows;
+    picture.size = image.size();
+    picture.font = QApplication::font();
+    const double width = picture.canvas().width();
+    std::vector<double> milliseconds;
+    int frame = 0;
+    for (auto _ : state) {
+        const double depth = static_cast<double>(frame % 120) / 12; // ten doublings, again and again
+        picture.axis = zoomed(fitted(extent, width), std::pow(2.0, depth), width * (frame % 7) / 7, extent, width);
+        const auto begin = std::chrono::steady_clock::now();
+        QPainter painter(&image);
+        paintTimeline(painter, lightPalette(), picture);
+        painter.end();
+        milliseconds.push_back(
+            std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count());
+        ++frame;
+    }
+    std::sort(milliseconds.begin(), milliseconds.end());
+    state.counters["p95_ms"] = milliseconds[milliseconds.size() * 95 / 100];
+    state.counters["spans"] = static_cast<double>(kScene->timeline->spans.size());
+}
+BENCHMARK(paintMillionSpans)->Iterations(240)->Unit(benchmark::kMillisecond);
+
+/// Folding alone, of all lanes at full extent.
+void foldMillionSpans(benchmark::State &state)
+{
+    static const TimelineSceneSnapshot kScene = millionSpans();
+    const TimeAxis axis = fitted(static_cast<double>(kScene->timeline->step.count()), 1432);
+    std::vector<DrawRecord> records;
+    for (auto _ : state) {
+        records.clear();
+        for (const DeviceLane &lane : kScene->lanes)
+            foldSpans(kScene->timeline->spans, kScene->before, lane.compute, axis, 1432, records);
+        benchmark::DoNotOptimize(records.data());
+    }
+}
+BENCHMARK(foldMillionSpans)->Unit(benchmark::kMicrosecond);
+
+} // namespace
+
+int main(int argc, char **argv)
+{
+    qputenv("QT_QPA_PLATFORM", "offscreen");
+    QApplication application(argc, argv);
+    benchmark::Initialize(&argc, argv);
+    if (benchmark::ReportUnrecognizedArguments(argc, argv))
+        return 1;
+    benchmark::RunSpecifiedBenchmarks();
+    return 0;
+}
