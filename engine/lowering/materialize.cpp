@@ -259,6 +259,45 @@ std::vector<Holding> Materializer::convert(Made &made, const std::vector<Need> &
     return ordered;
 }
 
+/// Slices, one per micro-batch, of a value that is computed once per step: the device gets all micro-batches'
+/// slices in the prologue, and cuts its own in every micro-batch.
+Result<std::vector<std::int32_t>> Materializer::ensureSlices(
+    TensorId tensor, const std::vector<Need> &needs, std::int32_t block, OperatorId op)
+{
+    TensorState &state = m_tensors[static_cast<std::size_t>(tensor.index)];
+    const auto dimension =
+        static_cast<std::size_t>(m_batch.tensorDimension[static_cast<std::size_t>(tensor.index)]);
+    std::vector<Need> wide = needs;
+    for (Need &need : wide)
+        need.box.ranges[dimension] = {0, m_graph.at(tensor).type.shape[dimension]};
+    const std::int32_t prologue = state.made.empty() ? block : state.made.front().block;
+    TRY(const auto wholes, ensure(tensor, wide, prologue, op));
+    Task task{.tensor = tensor,
+        .op = op,
+        .block = block,
+        .dataType = m_graph.at(tensor).type.dataType,
+        .whole = wholeBox(tensor)};
+    std::vector<std::int32_t> buffers;
+    for (std::size_t i = 0; i < needs.size(); ++i) {
+        const auto found =
+            std::find_if(state.available.begin(), state.available.end(), [&](const Available &entry) {
+                return entry.holding.device == needs[i].device && entry.holding.box == needs[i].box
+                    && perMicroBatch(entry.block);
+            });
+        if (found != state.available.end()) {
+            buffers.push_back(found->holding.buffer);
+            continue;
+        }
+        Holding slice{needs[i].device, needs[i].box, {},
+            newBuffer(task, needs[i].device, needs[i].box, {}, memoryOf(tensor))};
+        m_builder.emit(needs[i].device, block,
+            {.kind = InstructionKind::Select, .op = op, .inputs = {wholes[i]}, .outputs = {slice.buffer}});
+        buffers.push_back(slice.buffer);
+        state.available.push_back({std::move(slice), block});
+    }
+    return buffers;
+}
+
 Result<std::vector<std::int32_t>> Materializer::ensure(
     TensorId tensor, const std::vector<Need> &needs, std::int32_t block, OperatorId op)
 {
@@ -269,6 +308,9 @@ Result<std::vector<std::int32_t>> Materializer::ensure(
         .dataType = m_graph.at(tensor).type.dataType,
         .whole = wholeBox(tensor)};
     std::vector<std::int32_t> buffers(needs.size(), -1);
+    if (perMicroBatch(block) && m_batch.tensorRole[static_cast<std::size_t>(tensor.index)] == BatchRole::Step
+        && m_batch.tensorDimension[static_cast<std::size_t>(tensor.index)] >= 0)
+        return ensureSlices(tensor, needs, block, op);
     const double rank = m_builder.block(block).rank;
     const auto meetLocally = [&] {
         bool all = true;
@@ -277,9 +319,12 @@ Result<std::vector<std::int32_t>> Materializer::ensure(
                 continue;
             const Available *containing = nullptr;
             for (const Available &entry : state.available) {
-                // Outputs are stored by the block that made them: what later blocks made of it comes too late.
+                // Outputs are stored by the block that made them: what later blocks made of it comes too
+                // late.
                 if (entry.holding.device != needs[i].device || m_builder.block(entry.block).rank > rank)
                     continue;
+                if (perMicroBatch(entry.block) && !perMicroBatch(block))
+                    continue; // one micro-batch's copy is none for the step
                 if (entry.holding.box == needs[i].box) {
                     containing = &entry;
                     break;

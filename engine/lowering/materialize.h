@@ -114,6 +114,8 @@ private:
     Holding move(const Holding &from, DeviceId to, const Task &task);
     Holding concat(const std::vector<Holding> &pieces, const IndexMask &box, const Task &task);
     Holding sum(const std::vector<Holding> &pieces, const Task &task);
+    Result<std::vector<std::int32_t>> ensureSlices(
+        TensorId tensor, const std::vector<Need> &needs, std::int32_t block, OperatorId op);
     std::int32_t transferBlock(std::int32_t from, std::int32_t to);
     bool complete(TensorId tensor, const std::vector<std::int32_t> &summands) const;
 
