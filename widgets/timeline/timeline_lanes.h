@@ -56,12 +56,12 @@ public:
     explicit PeakIndex(const MemoryCurve &curve);
 
     /// Index of the entry with the largest total that holds at some time in [begin, end); -1 if the curve is empty
-    /// or starts later. O(log + 64 + entries / 64)
+    /// or starts later. O(log + 16 + entries / 16)
     std::int64_t largestIn(const MemoryCurve &curve, double begin, double end) const;
     std::int64_t total(std::size_t entry) const { return m_total[entry]; }
 
 private:
-    static constexpr std::size_t kBlock = 64;
+    static constexpr std::size_t kBlock = 16;
     std::vector<std::int64_t> m_total; ///< By entry: bytes of all kinds.
     std::vector<std::uint32_t> m_largest; ///< By block of kBlock entries: which one.
 };
