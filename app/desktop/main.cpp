@@ -7,7 +7,7 @@
 #include <QtGui/QPixmap>
 #include <QtWidgets/QApplication>
 
-#include "options.h"
+#include "app/desktop/options.h"
 #include "widgets/main/application_style.h"
 #include "widgets/main/gallery_bar.h"
 #include "widgets/main/main_window.h"

@@ -1,4 +1,4 @@
-#include "options.h"
+#include "app/desktop/options.h"
 
 namespace planloom {
 
