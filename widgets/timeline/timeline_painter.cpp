@@ -304,7 +304,7 @@ private:
             const int height = compute ? row.operators : TimelineMetrics::kCommunication;
             const QRectF rect = box(x0, x1, y, height);
             if (rect.width() < 5)
-                m_painter.fillRect(rect.adjusted(0, -2, 0, 2), m_palette.accent);
+                m_painter.fillRect(rect.adjusted(0, -3, 0, 3), m_palette.accent);
             else
                 outline(rect, m_palette.accent);
         }
@@ -419,15 +419,18 @@ private:
         m_painter.setClipRect(strip.adjusted(TimelinePicture::kHeader, 0, 0, 0));
         const double flagRight = x(static_cast<double>(m_scene.timeline->step.count()));
         const double flagLeft = flagRight - kFlagPixels;
+        const QFontMetrics metrics(m_small);
         for (const TimeTick &tick : m_ticks.ticks) {
             const int at = static_cast<int>(std::lround(x(tick.nanoseconds)));
             m_painter.setPen(m_palette.border);
             m_painter.drawLine(at, strip.bottom() - (tick.label.empty() ? 3 : 7), at, strip.bottom());
             if (tick.label.empty() || (at + 4 < flagRight && at + 60 > flagLeft))
                 continue; // the flag would cover it
+            const QString label = words(tick.label + " " + m_ticks.unit);
+            if (at + 4 + metrics.horizontalAdvance(label) > strip.right())
+                continue; // half a number is worse than none
             m_painter.setPen(m_palette.text);
-            m_painter.drawText(QRect(at + 4, 1, 120, strip.height() - 4), Qt::AlignLeft | Qt::AlignVCenter,
-                words(tick.label + " " + m_ticks.unit));
+            m_painter.drawText(QRect(at + 4, 1, 120, strip.height() - 4), Qt::AlignLeft | Qt::AlignVCenter, label);
         }
         paintStepFlag(strip);
         if (m_picture.pointer >= 0)
@@ -564,6 +567,11 @@ private:
         m_painter.setPen(QPen(colour, 2));
         m_painter.setBrush(Qt::NoBrush);
         m_painter.drawRect(rect.adjusted(1, 1, -1, -1));
+        if (rect.width() < 9)
+            return;
+        // A light line within, so that the mark stands out on spans of nearly its own colour.
+        m_painter.setPen(QPen(m_palette.surface, 1));
+        m_painter.drawRect(rect.adjusted(2.5, 2.5, -3.5, -3.5));
     }
 
     QPainter &m_painter;
