@@ -57,14 +57,15 @@ Error refused(const std::filesystem::path &path, const SQLite::Exception &failur
 std::set<std::string> schemaOf(SQLite::Database &database)
 {
     std::set<std::string> entries;
-    SQLite::Statement query(database, "SELECT type || ' ' || name || ' ' || coalesce(sql, '') FROM sqlite_master");
+    SQLite::Statement query(
+        database, "SELECT type || ' ' || name || ' ' || coalesce(sql, '') FROM sqlite_master");
     while (query.executeStep())
         entries.insert(query.getColumn(0).getString());
     return entries;
 }
 
-/// What the schema of `version` must be. A file with another one (triggers, views, columns that compute) could make
-/// reading it do anything.
+/// What the schema of `version` must be. A file with another one (triggers, views, columns that compute)
+/// could make reading it do anything.
 Result<std::set<std::string>> schemaAt(int version)
 {
     SQLite::Database model(":memory:", SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
@@ -138,7 +139,8 @@ std::map<std::string, std::string> mapOf(SQLite::Database &database, const std::
     return result;
 }
 
-void writeMap(SQLite::Database &database, const std::string &table, const std::map<std::string, std::string> &values)
+void writeMap(
+    SQLite::Database &database, const std::string &table, const std::map<std::string, std::string> &values)
 {
     database.exec("DELETE FROM " + table);
     SQLite::Statement insert(database, "INSERT INTO " + table + " (name, value) VALUES (?, ?)");
@@ -171,7 +173,10 @@ struct SessionFile::Connection {
     SQLite::Database database;
 };
 
-SessionFile::SessionFile(std::unique_ptr<Connection> connection) : m_connection(std::move(connection)) { }
+SessionFile::SessionFile(std::unique_ptr<Connection> connection)
+    : m_connection(std::move(connection))
+{
+}
 SessionFile::SessionFile(SessionFile &&) noexcept = default;
 SessionFile &SessionFile::operator=(SessionFile &&) noexcept = default;
 SessionFile::~SessionFile() = default;
@@ -220,8 +225,8 @@ Result<SessionFile> SessionFile::create(const std::filesystem::path &path)
 {
     std::error_code failure;
     if (std::filesystem::exists(std::filesystem::symlink_status(path, failure))) {
-        return Error{ErrorCode::InvalidInput, "there is already a file " + quoted(path), "choose another name",
-            path.string()};
+        return Error{ErrorCode::InvalidInput, "there is already a file " + quoted(path),
+            "choose another name", path.string()};
     }
     try {
         std::unique_ptr<Connection> connection(new Connection{
@@ -295,8 +300,8 @@ Result<void> SessionFile::save(const SessionData &data)
     }
     if (data.model.content.size() > kMostContentBytes) {
         return Error{ErrorCode::ResourceLimit,
-            "the model file has " + std::to_string(data.model.content.size()) + " bytes; a session holds up to "
-                + std::to_string(kMostContentBytes),
+            "the model file has " + std::to_string(data.model.content.size())
+                + " bytes; a session holds up to " + std::to_string(kMostContentBytes),
             "keep its weights in a file of their own (external data)", data.model.source};
     }
     TRY(const std::string content, deflated(data.model.content));
@@ -313,7 +318,8 @@ Result<void> SessionFile::save(const SessionData &data)
         model.bind(4, sha256(data.model.content));
         model.exec();
         writeMap(database, "model_option", data.model.options);
-        SQLite::Statement cluster(database, "INSERT INTO cluster (id, name, json, device_count) VALUES (1, ?, ?, ?)");
+        SQLite::Statement cluster(
+            database, "INSERT INTO cluster (id, name, json, device_count) VALUES (1, ?, ?, ?)");
         cluster.bind(1, data.cluster.name);
         cluster.bind(2, data.cluster.json);
         cluster.bind(3, data.cluster.deviceCount);
@@ -321,7 +327,8 @@ Result<void> SessionFile::save(const SessionData &data)
         writeRows(database, data.tableText);
         if (data.plan) {
             SQLite::Statement plan(database,
-                "INSERT INTO plan (id, table_sha256, summary, execution, execution_size) VALUES (1, ?, ?, ?, ?)");
+                "INSERT INTO plan (id, table_sha256, summary, execution, execution_size) VALUES (1, ?, ?, ?, "
+                "?)");
             plan.bind(1, data.plan->tableSha256);
             plan.bind(2, data.plan->summary);
             bindBlob(plan, 3, execution);
@@ -334,6 +341,86 @@ Result<void> SessionFile::save(const SessionData &data)
         return refused(m_connection->path, failure, "saving");
     }
     return {};
+}
+
+Result<SalvagedSession> salvageSession(const std::filesystem::path &path)
+{
+    TRY_VOID(checkHeader(path));
+    SalvagedSession salvaged;
+    SessionData &data = salvaged.data;
+    // Each part on its own: what one cannot give does not take the others along.
+    const auto part = [&](const std::string &what, const auto &read) {
+        try {
+            if (const std::string problem = read(); !problem.empty())
+                salvaged.losses.push_back(what + ": " + problem);
+        } catch (const SQLite::Exception &failure) {
+            salvaged.losses.push_back(what + ": " + failure.what());
+        }
+    };
+    try {
+        SQLite::Database database(path.string(), SQLite::OPEN_READONLY);
+        database.setBusyTimeout(kBusyMilliseconds);
+        sqlite3_db_config(database.getHandle(), SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+        sqlite3_db_config(database.getHandle(), SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+        std::size_t rowCount = 0;
+        part("rows", [&]() -> std::string {
+            try {
+                SQLite::Statement rows(database, "SELECT line FROM constraint_row ORDER BY position");
+                for (; rowCount < kMostRows && rows.executeStep(); ++rowCount)
+                    data.tableText += textOf(rows, 0) + "\n";
+            } catch (const SQLite::Exception &failure) {
+                return "only the first " + std::to_string(rowCount) + " can be read: " + failure.what();
+            }
+            return {};
+        });
+        part("the model", [&]() -> std::string {
+            SQLite::Statement model(database, "SELECT source, content, content_size, sha256 FROM model");
+            if (!model.executeStep())
+                return "there is none";
+            data.model.source = textOf(model, 0);
+            auto content = blobOf(model, 1, 2);
+            if (!content)
+                return "its bytes are lost (" + content.error().message + "); its name is "
+                    + data.model.source;
+            if (textOf(model, 3) != sha256(*content))
+                return "its bytes do not match their digest and were left out; its name is "
+                    + data.model.source;
+            data.model.content = *std::move(content);
+            return {};
+        });
+        part("the model's options", [&]() -> std::string {
+            data.model.options = mapOf(database, "model_option");
+            return {};
+        });
+        part("the cluster", [&]() -> std::string {
+            SQLite::Statement cluster(database, "SELECT name, json, device_count FROM cluster");
+            if (!cluster.executeStep())
+                return "there is none";
+            const std::int64_t count = cluster.getColumn(2).getInt64();
+            if (count < 1 || count > 65536)
+                return "it asks for " + std::to_string(count) + " devices";
+            data.cluster = {textOf(cluster, 0), textOf(cluster, 1), static_cast<std::int32_t>(count)};
+            return {};
+        });
+        part("the plan", [&]() -> std::string {
+            SQLite::Statement plan(
+                database, "SELECT table_sha256, summary, execution, execution_size FROM plan");
+            if (!plan.executeStep())
+                return {};
+            auto execution = blobOf(plan, 2, 3);
+            if (!execution)
+                return execution.error().message + "; it can be solved again";
+            data.plan = SessionPlan{textOf(plan, 0), textOf(plan, 1), *std::move(execution)};
+            return {};
+        });
+        part("the view", [&]() -> std::string {
+            data.view = mapOf(database, "view_state");
+            return {};
+        });
+    } catch (const SQLite::Exception &failure) {
+        return refused(path, failure, "reading");
+    }
+    return salvaged;
 }
 
 bool looksLikeSession(const std::filesystem::path &path)

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace planloom {
 
@@ -81,6 +82,17 @@ private:
     explicit SessionFile(std::unique_ptr<Connection> connection);
     std::unique_ptr<Connection> m_connection;
 };
+
+/// What could be read of a damaged session, and what could not.
+struct SalvagedSession {
+    SessionData data{};
+    std::vector<std::string> losses{}; ///< A sentence each; empty if nothing was lost.
+};
+
+/// Reads as much of the session at `path` as can be read, part by part: rows up to the first damaged one, then model,
+/// cluster, plan and view each on its own. The file is opened read-only and stays as it is.
+/// @return NotFound; InvalidInput if it is no session at all; Io
+Result<SalvagedSession> salvageSession(const std::filesystem::path &path);
 
 /// True if the file at `path` begins as an SQLite database does: it is a session rather than a model. Reads 16 bytes.
 bool looksLikeSession(const std::filesystem::path &path);

@@ -6,12 +6,41 @@
 #include <nlohmann/json.hpp>
 
 #include <cstdio>
+#include <filesystem>
 #include <iostream>
 
 namespace planloom::cli {
 
+namespace {
+
+/// Reads what can be read, and writes it to a file of its own.
+Result<int> repair(const Arguments &arguments)
+{
+    const std::string target = arguments.text("repair");
+    std::error_code failure;
+    if (std::filesystem::exists(target, failure))
+        return Error{
+            ErrorCode::InvalidInput, "there is already a file " + target, "choose another name", "--repair"};
+    TRY(const auto salvaged, salvageSession(arguments.positional()));
+    TRY_VOID(saveSession(target, salvaged.data));
+    if (arguments.has("json")) {
+        const nlohmann::json object{{"file", target}, {"losses", salvaged.losses}};
+        std::cout << object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+    } else {
+        std::printf(
+            "%s: %s\n", target.c_str(), salvaged.losses.empty() ? "nothing was lost" : "what could be read");
+        for (const std::string &loss : salvaged.losses)
+            std::printf("  lost: %s\n", loss.c_str());
+    }
+    return salvaged.losses.empty() ? 0 : 1;
+}
+
+} // namespace
+
 Result<int> runSession(const Arguments &arguments)
 {
+    if (arguments.has("repair"))
+        return repair(arguments);
     TRY(auto file, SessionFile::open(arguments.positional()));
     TRY(const auto data, file.load());
     const TableText table = readTable(data.tableText);

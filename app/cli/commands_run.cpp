@@ -71,8 +71,8 @@ bool showEvent(const std::string &line)
         return true;
     const std::string type = event.value("t", "");
     if (type == "step")
-        std::fprintf(stderr, "step %lld: loss %.7g, %.1f ms\n", event.value("n", 0LL),
-            event.value("loss", 0.0), event.value("ms", 0.0));
+        std::fprintf(stderr, "step %lld: loss %.7g, %.1f ms\n", event.value("n", 0LL) + 1,
+            event.value("loss", 0.0), event.value("seconds", 0.0) * 1e3);
     else if (type == "warn" || type == "stalled")
         std::fprintf(stderr, "%s: %s\n", type.c_str(), event.value("text", event.dump()).c_str());
     return true;

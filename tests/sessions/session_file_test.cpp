@@ -91,7 +91,8 @@ TEST_F(SessionFileTest, ANewSessionIsEmptyMarkedAndInWriteAheadMode)
     }
     SQLite::Database database(path.string(), SQLite::OPEN_READONLY);
     EXPECT_EQ(database.execAndGet("PRAGMA application_id").getInt(), kSessionApplicationId);
-    EXPECT_EQ(database.execAndGet("PRAGMA user_version").getInt(), static_cast<int>(sessionMigrations().size()));
+    EXPECT_EQ(
+        database.execAndGet("PRAGMA user_version").getInt(), static_cast<int>(sessionMigrations().size()));
     EXPECT_EQ(database.execAndGet("PRAGMA journal_mode").getString(), "wal");
     EXPECT_TRUE(looksLikeSession(path));
 }
@@ -206,6 +207,44 @@ TEST_F(SessionFileTest, TellsDamageOrReadsTheTruthWhateverByteIsWrong)
     }
 }
 
+TEST_F(SessionFileTest, SalvageOfASoundSessionLosesNothing)
+{
+    ASSERT_TRUE(saveSession(path, sample()));
+    const auto expected = SessionFile::open(path)->load();
+    const auto salvaged = salvageSession(path);
+    ASSERT_TRUE(salvaged) << describe(salvaged.error());
+    EXPECT_TRUE(salvaged->losses.empty());
+    SessionData data = salvaged->data;
+    data.model.sha256 = expected->model.sha256; // filled in by saving
+    EXPECT_EQ(data, *expected);
+}
+
+TEST_F(SessionFileTest, SalvageReadsWhatIsLeftAndChangesNothing)
+{
+    ASSERT_TRUE(saveSession(path, sample()));
+    const std::string good = bytesOf(path);
+    std::mt19937 random(3);
+    int salvagedRows = 0;
+    for (int trial = 0; trial < 60; ++trial) {
+        std::string bad = good;
+        for (int change = 0; change < 40; ++change) // behind the header, which says what the file is
+            bad[200 + random() % (bad.size() - 200)] = static_cast<char>(random());
+        write(path, bad);
+        std::filesystem::remove(path.string() + "-wal");
+        std::filesystem::remove(path.string() + "-shm");
+        const auto salvaged = salvageSession(path);
+        if (!salvaged) {
+            EXPECT_FALSE(salvaged.error().message.empty());
+            continue;
+        }
+        for (const std::string &loss : salvaged->losses)
+            EXPECT_FALSE(loss.empty());
+        salvagedRows += salvaged->data.tableText.empty() ? 0 : 1;
+        EXPECT_EQ(bytesOf(path), bad);
+    }
+    EXPECT_GT(salvagedRows, 0);
+}
+
 TEST_F(SessionFileTest, AFailedSaveChangesNothing)
 {
     ASSERT_TRUE(saveSession(path, sample()));
@@ -238,7 +277,8 @@ TEST(Digest, IsSha256)
     EXPECT_EQ(sha256("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
     EXPECT_EQ(sha256("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"),
         "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
-    EXPECT_EQ(sha256(std::string(1'000'000, 'a')), "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+    EXPECT_EQ(sha256(std::string(1'000'000, 'a')),
+        "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
 TEST(Compress, RoundTripsAndRefusesLies)
