@@ -1,0 +1,158 @@
+// The command line as scripts use it: fields, exit statuses, and nothing but one JSON object on standard
+// output.
+
+#include "sessions/session_file.h"
+
+#include <nlohmann/json.hpp>
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <sys/wait.h>
+
+namespace planloom {
+namespace {
+
+const char *const kModel = "'zoo:gpt?layers=2&hidden=16&heads=4&seq=8&batch=4&vocab=24'";
+
+struct Outcome {
+    int status = -1;
+    std::string output{};
+    nlohmann::json json() const { return nlohmann::json::parse(output, nullptr, false); }
+};
+
+class Cli : public testing::Test
+{
+protected:
+    void SetUp() override
+    {
+        m_folder = std::filesystem::path(testing::TempDir())
+            / ("planloom cli " + std::to_string(getpid())
+                + testing::UnitTest::GetInstance()->current_test_info()->name());
+        std::filesystem::create_directories(m_folder);
+    }
+    void TearDown() override { std::filesystem::remove_all(m_folder); }
+
+    static Outcome run(const std::string &words)
+    {
+        Outcome outcome;
+        FILE *pipe = popen(("'" PLANLOOM_CLI "' " + words + " 2>/dev/null").c_str(), "r");
+        if (!pipe)
+            return outcome;
+        std::array<char, 4096> chunk{};
+        while (const std::size_t n = fread(chunk.data(), 1, chunk.size(), pipe))
+            outcome.output.append(chunk.data(), n);
+        const int status = pclose(pipe);
+        outcome.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+        return outcome;
+    }
+
+    std::string path(const std::string &name) const { return "'" + (m_folder / name).string() + "'"; }
+
+    std::filesystem::path m_folder{};
+};
+
+TEST_F(Cli, InfoNamesWhatScriptsRelyOn)
+{
+    const Outcome outcome = run(std::string("info ") + kModel + " --json");
+    ASSERT_EQ(outcome.status, 0);
+    const auto json = outcome.json();
+    for (const char *field : {"operators", "tensors", "parameters", "flops_forward", "layers", "kinds",
+             "not_annotated", "not_runnable"})
+        EXPECT_TRUE(json.contains(field)) << field;
+    EXPECT_EQ(json["layers"], 2);
+    EXPECT_TRUE(json["not_annotated"].empty());
+}
+
+TEST_F(Cli, APlanGoesFromSolveToVerifySimulateExportAndRun)
+{
+    const Outcome solved = run(std::string("solve ") + kModel
+        + " --cluster dgx-a100:8 --gallery 3d:dp=2,tp=2,pp=2 --micro-batches 2 --json --out "
+        + path("plan.json"));
+    ASSERT_EQ(solved.status, 0) << solved.output;
+    for (const char *field :
+        {"step_seconds", "bound_seconds", "gap", "devices", "micro_batches", "solve_seconds", "conflict"})
+        EXPECT_TRUE(solved.json().contains(field)) << field;
+    EXPECT_EQ(solved.json()["devices"].size(), 8u);
+    EXPECT_LE(solved.json()["bound_seconds"], solved.json()["step_seconds"]);
+
+    const Outcome verified = run("verify --json " + path("plan.json"));
+    EXPECT_EQ(verified.status, 0);
+    EXPECT_EQ(verified.json()["ok"], true);
+    const Outcome simulated = run("simulate --json " + path("plan.json") + " --trace " + path("trace.json"));
+    EXPECT_EQ(simulated.status, 0);
+    EXPECT_EQ(simulated.json()["step_seconds"], solved.json()["step_seconds"]);
+    std::ifstream trace(m_folder / "trace.json");
+    EXPECT_TRUE(nlohmann::json::parse(trace).contains("traceEvents"));
+    EXPECT_EQ(
+        run("export " + path("plan.json") + " --format perfetto --out " + path("again.json")).status, 0);
+
+    const Outcome ran = run(
+        "run --json --check --random-weights 3 --steps 2 " + path("plan.json") + " --dump " + path("dump"));
+    ASSERT_EQ(ran.status, 0) << ran.output;
+    EXPECT_EQ(ran.json()["check"]["ok"], true);
+    EXPECT_EQ(ran.json()["steps"], 2);
+    EXPECT_TRUE(std::filesystem::exists(m_folder / "dump" / "loss.npy"));
+    EXPECT_TRUE(std::filesystem::exists(m_folder / "dump" / "grad" / "wte.weight.npy"));
+}
+
+TEST_F(Cli, AWrongPlanIsNotVerified)
+{
+    ASSERT_EQ(run(std::string("solve ") + kModel + " --cluster cpu:2 --gallery data-parallel --out "
+                  + path("plan.json"))
+                  .status,
+        0);
+    nlohmann::json plan = nlohmann::json::parse(std::ifstream(m_folder / "plan.json"));
+    auto &instructions = plan["devices"][1]["segments"][0]["instructions"];
+    instructions.erase(instructions.size() - 1);
+    std::ofstream(m_folder / "bad.json") << plan;
+    const Outcome verified = run("verify --json " + path("bad.json"));
+    EXPECT_EQ(verified.status, 1);
+    EXPECT_EQ(verified.json()["ok"], false);
+    for (const char *field : {"device", "instruction", "reason"})
+        EXPECT_TRUE(verified.json()["first_failure"].contains(field)) << field;
+
+    // A constant changed on all ranks: the plan is right for its own graph, but that is not the model's.
+    plan = nlohmann::json::parse(std::ifstream(m_folder / "plan.json"));
+    for (auto &op : plan["graph"]["operators"])
+        if (op["attributes"].contains("epsilon"))
+            op["attributes"]["epsilon"] = 0.5;
+    std::ofstream(m_folder / "changed.json") << plan;
+    EXPECT_EQ(run("verify " + path("changed.json")).status, 1);
+}
+
+TEST_F(Cli, BadUsageAndBadInputAreStatusTwo)
+{
+    EXPECT_EQ(run("dance").status, 2);
+    EXPECT_EQ(run("solve").status, 2);
+    EXPECT_EQ(run(std::string("solve ") + kModel + " --wings").status, 2);
+    EXPECT_EQ(run(std::string("solve ") + kModel + " --cluster moon:3").status, 2);
+    EXPECT_EQ(run("info /no/such/file.onnx").status, 2);
+    std::ofstream(m_folder / "broken.onnx") << "not a model";
+    const Outcome broken = run("info --json " + path("broken.onnx"));
+    EXPECT_EQ(broken.status, 2);
+    EXPECT_TRUE(broken.json()["error"].contains("message"));
+    std::ofstream(m_folder / "rows.txt") << "split all : nowhere by\n";
+    EXPECT_EQ(run(std::string("solve ") + kModel + " --table " + path("rows.txt")).status, 2);
+    EXPECT_EQ(run("verify " + path("broken.onnx")).status, 2);
+}
+
+TEST_F(Cli, SessionsAreShownAndRepaired)
+{
+    SessionData data;
+    data.model.source = "zoo:mlp";
+    data.cluster = {"cpu", "", 2};
+    data.tableText = "split all : batch by 2\n";
+    ASSERT_TRUE(saveSession(m_folder / "a.planloom", data));
+    const Outcome shown = run("session --json " + path("a.planloom"));
+    EXPECT_EQ(shown.status, 0);
+    EXPECT_EQ(shown.json()["rows"], 1);
+    EXPECT_EQ(run("session --repair " + path("b.planloom") + " " + path("a.planloom")).status, 0);
+    EXPECT_EQ(run("session --table " + path("b.planloom")).output, data.tableText);
+}
+
+} // namespace
+} // namespace planloom
