@@ -14,6 +14,7 @@
 
 #include <iostream>
 #include <map>
+#include <string_view>
 
 namespace {
 
@@ -35,7 +36,8 @@ int usageError(const Error &error)
 Result<void> openAsked(MainWindow &window, const DesktopOptions &options)
 {
     Workspace &workspace = window.workspace();
-    const std::string cluster = options.cluster.isEmpty() ? workspace.cluster() : options.cluster.toStdString();
+    const std::string cluster =
+        options.cluster.isEmpty() ? workspace.cluster() : options.cluster.toStdString();
     if (!options.sample.isEmpty()) {
         TRY(Sample sample, sampleNamed(options.sample.toStdString()));
         if (!options.cluster.isEmpty())
@@ -88,6 +90,24 @@ void takeScreenshot(MainWindow &window, const QString &path)
 
 int main(int argc, char **argv)
 {
+    // What needs no window must work without a display; without one Qt would end the program itself.
+    bool platformChosen = qEnvironmentVariableIsSet("QT_QPA_PLATFORM");
+    for (int i = 1; i < argc; ++i) {
+        const std::string_view word = argv[i];
+        if (word == "--help" || word == "-h") {
+            std::cout << desktopUsage().toStdString();
+            return 0;
+        }
+        if (word == "--version") {
+            std::cout << "planloom " PLANLOOM_VERSION "\n";
+            return 0;
+        }
+        platformChosen = platformChosen || word == "-platform" || word == "--platform";
+    }
+    if (!platformChosen && !qEnvironmentVariableIsSet("DISPLAY")
+        && !qEnvironmentVariableIsSet("WAYLAND_DISPLAY"))
+        return usageError({ErrorCode::NotFound, "there is no display to open a window on",
+            "set DISPLAY, or use planloom-cli, which needs none", {}});
     QApplication application(argc, argv);
     QApplication::setApplicationName(QStringLiteral("planloom"));
     QApplication::setApplicationDisplayName(QStringLiteral("Planloom"));
@@ -95,14 +115,6 @@ int main(int argc, char **argv)
     const auto options = desktopOptions(QCoreApplication::arguments());
     if (!options)
         return usageError(options.error());
-    if (options->help) {
-        std::cout << desktopUsage().toStdString();
-        return 0;
-    }
-    if (options->version) {
-        std::cout << "planloom " PLANLOOM_VERSION "\n";
-        return 0;
-    }
     applyTheme(application,
         options->theme.isEmpty() ? desktopIsDark(application) : options->theme == QLatin1String("dark"));
 
@@ -115,13 +127,15 @@ int main(int argc, char **argv)
     static const std::map<QString, TimelineColouring> kColourings{
         {QStringLiteral("direction"), TimelineColouring::Direction},
         {QStringLiteral("micro-batch"), TimelineColouring::MicroBatch},
-        {QStringLiteral("stage"), TimelineColouring::Stage}, {QStringLiteral("device"), TimelineColouring::Device},
+        {QStringLiteral("stage"), TimelineColouring::Stage},
+        {QStringLiteral("device"), TimelineColouring::Device},
         {QStringLiteral("kind"), TimelineColouring::Kind}, {QStringLiteral("time"), TimelineColouring::Time}};
     if (!options->colourBy.isEmpty()) {
         const auto colouring = kColourings.find(options->colourBy);
         if (colouring == kColourings.end()) {
             return usageError({ErrorCode::InvalidInput,
-                "--colour-by does not know \"" + options->colourBy.toStdString() + "\"", "see planloom --help"});
+                "--colour-by does not know \"" + options->colourBy.toStdString() + "\"",
+                "see planloom --help"});
         }
         window.setColouring(colouring->second);
     }

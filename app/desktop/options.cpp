@@ -52,14 +52,6 @@ Result<DesktopOptions> desktopOptions(const QStringList &arguments)
             options.open = name;
             continue;
         }
-        if (name == QLatin1String("--help")) {
-            options.help = true;
-            continue;
-        }
-        if (name == QLatin1String("--version")) {
-            options.version = true;
-            continue;
-        }
         QString value;
         if (const auto equals = name.indexOf(QLatin1Char('=')); equals > 0) {
             value = name.mid(equals + 1);

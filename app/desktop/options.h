@@ -19,8 +19,6 @@ struct DesktopOptions {
     QString colourBy{};
     QString screenshot{}; ///< PNG to write; then the program ends.
     QSize size{}; ///< Of the window.
-    bool help = false;
-    bool version = false;
 };
 
 /// The text of `--help`.
