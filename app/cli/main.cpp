@@ -25,10 +25,10 @@ int exitStatusOf(ErrorCode code)
     }
 }
 
-/// "row:5/rule" -> 5.
+/// "row:5/rule" -> 5; -1 if it names no row. Rows count from 0.
 int rowOf(const std::string &where)
 {
-    return where.rfind("row:", 0) == 0 ? std::atoi(where.c_str() + 4) : 0;
+    return where.rfind("row:", 0) == 0 ? std::atoi(where.c_str() + 4) : -1;
 }
 
 int report(const Error &error, bool asJson)
@@ -40,7 +40,7 @@ int report(const Error &error, bool asJson)
             {"error", {{"message", error.message}, {"advice", error.advice}, {"where", error.where}}}};
         if (status == 3)
             object["conflict"] =
-                rowOf(error.where) > 0 ? nlohmann::json{rowOf(error.where)} : nlohmann::json::array();
+                rowOf(error.where) >= 0 ? nlohmann::json{rowOf(error.where)} : nlohmann::json::array();
         std::cout << object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
     }
     return status;

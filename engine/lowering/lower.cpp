@@ -6,11 +6,11 @@
 #include "engine/lowering/order.h"
 #include "engine/lowering/program_builder.h"
 #include "engine/lowering/transform.h"
+#include "engine/plan/table.h"
 
 #include <algorithm>
 #include <cassert>
 #include <map>
-#include <queue>
 #include <set>
 
 namespace planloom {
@@ -190,50 +190,12 @@ Result<void> Lowering::sequenceOperators()
             return Error{ErrorCode::InvalidInput,
                 m_graph.at(order.first).name + " cannot run before " + m_graph.at(order.second).name
                     + ": one of them runs once per step, at its other end",
-                "remove the row, or turn it around", "row:" + std::to_string(order.row.index + 1)};
+                "remove the row, or turn it around", placeOf(order.row, "rule")};
     }
-    // Rows inside a block: the first topological order of data flow and rows together.
     for (std::size_t block = 0; block < inside.size(); ++block) {
         if (inside[block].empty())
             continue;
-        const std::vector<OperatorId> &operators = m_sequence[block];
-        std::map<OperatorId, std::size_t> position;
-        for (std::size_t i = 0; i < operators.size(); ++i)
-            position[operators[i]] = i;
-        std::vector<std::vector<std::size_t>> next(operators.size());
-        std::vector<std::int32_t> waiting(operators.size(), 0);
-        const auto link = [&](std::size_t from, std::size_t to) {
-            next[from].push_back(to);
-            ++waiting[to];
-        };
-        for (std::size_t i = 0; i < operators.size(); ++i)
-            for (const TensorId input : m_graph.at(operators[i]).inputs)
-                if (input)
-                    for (const OperatorId producer : m_uses.producers[static_cast<std::size_t>(input.index)])
-                        if (const auto it = position.find(producer); it != position.end())
-                            link(it->second, i);
-        for (const OrderConstraint &order : inside[block])
-            link(position[order.first], position[order.second]);
-        std::priority_queue<std::size_t, std::vector<std::size_t>, std::greater<>> ready;
-        for (std::size_t i = 0; i < operators.size(); ++i)
-            if (waiting[i] == 0)
-                ready.push(i);
-        std::vector<OperatorId> ordered;
-        while (!ready.empty()) {
-            const std::size_t i = ready.top();
-            ready.pop();
-            ordered.push_back(operators[i]);
-            for (const std::size_t n : next[i])
-                if (--waiting[n] == 0)
-                    ready.push(n);
-        }
-        if (ordered.size() != operators.size()) {
-            const OrderConstraint &order = inside[block].front();
-            return Error{ErrorCode::InvalidInput,
-                m_graph.at(order.first).name + " cannot run before " + m_graph.at(order.second).name
-                    + ": the data flow or another order row runs the other way",
-                "remove the row, or turn it around", "row:" + std::to_string(order.row.index + 1)};
-        }
+        TRY(auto ordered, orderInBlock(m_graph, m_uses, m_sequence[block], inside[block]));
         m_sequence[block] = std::move(ordered);
     }
     return {};

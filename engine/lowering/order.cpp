@@ -1,7 +1,11 @@
 #include "engine/lowering/order.h"
 
+#include "engine/plan/table.h"
+
 #include <algorithm>
 #include <limits>
+#include <map>
+#include <queue>
 
 namespace planloom {
 
@@ -20,6 +24,49 @@ struct Item {
 };
 
 } // namespace
+
+Result<std::vector<OperatorId>> orderInBlock(const Graph &graph, const Uses &uses,
+    const std::vector<OperatorId> &operators, const std::vector<OrderConstraint> &rows)
+{
+    std::map<OperatorId, std::size_t> position;
+    for (std::size_t i = 0; i < operators.size(); ++i)
+        position[operators[i]] = i;
+    std::vector<std::vector<std::size_t>> next(operators.size());
+    std::vector<std::int32_t> waiting(operators.size(), 0);
+    const auto link = [&](std::size_t from, std::size_t to) {
+        next[from].push_back(to);
+        ++waiting[to];
+    };
+    for (std::size_t i = 0; i < operators.size(); ++i)
+        for (const TensorId input : graph.at(operators[i]).inputs)
+            if (input)
+                for (const OperatorId producer : uses.producers[static_cast<std::size_t>(input.index)])
+                    if (const auto it = position.find(producer); it != position.end())
+                        link(it->second, i);
+    for (const OrderConstraint &row : rows)
+        link(position[row.first], position[row.second]);
+    std::priority_queue<std::size_t, std::vector<std::size_t>, std::greater<>> ready;
+    for (std::size_t i = 0; i < operators.size(); ++i)
+        if (waiting[i] == 0)
+            ready.push(i);
+    std::vector<OperatorId> ordered;
+    while (!ready.empty()) {
+        const std::size_t i = ready.top();
+        ready.pop();
+        ordered.push_back(operators[i]);
+        for (const std::size_t n : next[i])
+            if (--waiting[n] == 0)
+                ready.push(n);
+    }
+    if (ordered.size() != operators.size()) {
+        const OrderConstraint &row = rows.front();
+        return Error{ErrorCode::InvalidInput,
+            graph.at(row.first).name + " cannot run before " + graph.at(row.second).name
+                + ": the data flow or another order row runs the other way",
+            "remove the row, or turn it around", placeOf(row.row, "rule")};
+    }
+    return ordered;
+}
 
 Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
     const std::vector<BlockDependency> &dependencies, std::int32_t microBatches, std::int32_t stageCount,
@@ -140,7 +187,7 @@ Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
                     return Error{ErrorCode::InvalidInput,
                         "this order runs against the data flow or against another order row",
                         "remove the row, or turn it around",
-                        "row:" + std::to_string(dependency.row.index + 1)};
+                        placeOf(dependency.row, "rule")};
             return Error{ErrorCode::Internal, "the blocks of this plan wait for each other", {}, "plan"};
         }
         const std::size_t item = ready[best];

@@ -37,6 +37,12 @@ struct BlockDependency {
     RowId row{}; ///< Valid if a row asks for it, invalid for data flow.
 };
 
+/// The operators of one block in the first topological order, by their order in the graph, that data flow and
+/// the rows inside the block allow.
+/// @return InvalidInput naming a row if there is none
+Result<std::vector<OperatorId>> orderInBlock(const Graph &graph, const Uses &uses,
+    const std::vector<OperatorId> &operators, const std::vector<OrderConstraint> &rows);
+
 /// The second phase of lowering: one global order of blocks, from which every device takes its own, so that
 /// no two devices wait for each other. A list schedule in estimated time: among the blocks whose dependencies
 /// are done, the one that can start first; ties go by `schedule`:

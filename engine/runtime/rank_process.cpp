@@ -5,8 +5,10 @@
 #include "engine/runtime/frames.h"
 #include "engine/runtime/npz.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <filesystem>
 #include <mutex>
 #include <stop_token>
 #include <thread>
@@ -19,13 +21,29 @@ namespace planloom {
 
 namespace {
 
+/// Where the array `name` goes below `folder`. Names come from model files: none may lead out of the folder.
+std::string pathOfArray(const std::string &folder, const std::string &name)
+{
+    std::filesystem::path path = folder;
+    for (std::size_t begin = 0; begin <= name.size();) {
+        const std::size_t end = std::min(name.find('/', begin), name.size());
+        const std::string part = name.substr(begin, end - begin);
+        path /= part.empty() || part == "." || part == ".." ? "_" : part;
+        begin = end + 1;
+    }
+    return path.string() + ".npy";
+}
+
 using Json = nlohmann::json;
 
 /// The rank's end of the socket; frames of several threads do not mix.
 class EventSocket
 {
 public:
-    explicit EventSocket(int socket) : m_socket(socket) { }
+    explicit EventSocket(int socket)
+        : m_socket(socket)
+    {
+    }
 
     void send(const Json &event)
     {
@@ -107,8 +125,8 @@ int rankMain(const RunRequest &request, int socket, DeviceProgress *counters)
         sendSpans(events, outcome->measured);
     bool ok = true;
     if (request.reference) {
-        const auto report
-            = checkAgainst(*request.reference, request.plan, *outcome, options, {}, stop.get_token());
+        const auto report =
+            checkAgainst(*request.reference, request.plan, *outcome, options, {}, stop.get_token());
         if (!report)
             return failed(report.error());
         events.send(checkEvent(*report));
@@ -116,7 +134,7 @@ int rankMain(const RunRequest &request, int socket, DeviceProgress *counters)
     }
     if (!request.outcomeFolder.empty()) {
         for (const auto &[name, array] : dumpOf(*outcome))
-            if (const auto written = writeNpy(request.outcomeFolder + "/" + name + ".npy", array); !written)
+            if (const auto written = writeNpy(pathOfArray(request.outcomeFolder, name), array); !written)
                 return failed(written.error());
     }
     Json done = event("done");

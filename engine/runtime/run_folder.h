@@ -13,15 +13,18 @@ namespace planloom {
 struct RunRequest {
     ExecutionPlan plan{};
     RunOptions options{};
-    std::shared_ptr<const ExecutionPlan> reference{}; ///< The unpartitioned model to compare with; may be null.
+    std::shared_ptr<const ExecutionPlan>
+        reference{}; ///< The unpartitioned model to compare with; may be null.
     double predictedStepSeconds = 0; ///< Of the simulator; 0 if unknown.
-    std::string outcomeFolder{}; ///< Where to write outcome.npz; empty for nowhere.
+    std::string outcomeFolder{}; ///< Where to write the outcome's arrays, as <name>.npy (`dumpOf`); empty for
+                                 ///< nowhere.
     bool spans = true; ///< Report spans and memory curves of the last step.
 };
 
-/// Writes `request` as files that `planloom-exec run` reads: plan.json, options.json, and where needed reference.json,
-/// inputs.npz and weights_<n>.npz (each below 1 GiB, so that any reader of .npz can open them). Weights beside the model stay there; options.json says
-/// where. Missing folders are made, files of an earlier run overwritten.
+/// Writes `request` as files that `planloom-exec run` reads: plan.json, options.json, and where needed
+/// reference.json, inputs.npz and weights_<n>.npz (each below 1 GiB, so that any reader of .npz can open
+/// them). Weights beside the model stay there; options.json says where. Missing folders are made, files of an
+/// earlier run overwritten.
 /// @return Io; NotSupported for an array of 4 GiB or more
 Result<void> writeRunFolder(const std::string &folder, const RunRequest &request);
 
@@ -29,8 +32,8 @@ Result<void> writeRunFolder(const std::string &folder, const RunRequest &request
 /// @return NotFound, Io; InvalidInput with file and field in `where`
 Result<RunRequest> readRunFolder(const std::string &planPath, const std::string &optionsPath);
 
-/// Arrays of an outcome by the names of `planloom-cli run --dump`: "loss" (one element per step), "out/<output>", "grad/<weight>",
-/// "weight/<weight>".
+/// Arrays of an outcome by the names of `planloom-cli run --dump`: "loss" (one element per step),
+/// "out/<output>", "grad/<weight>", "weight/<weight>".
 NamedArrays dumpOf(const RunOutcome &outcome);
 
 } // namespace planloom

@@ -112,7 +112,7 @@ TEST(OrderBlocks, ARowAgainstTheDataFlowIsNamed)
     const auto order = orderBlocks(pipeline.blocks, pipeline.dependencies, 2, 1, ScheduleKind::Sequential);
     ASSERT_FALSE(order);
     EXPECT_EQ(order.error().code, ErrorCode::InvalidInput);
-    EXPECT_EQ(order.error().where, "row:5");
+    EXPECT_EQ(order.error().where, "row:4/rule");
 }
 
 } // namespace
