@@ -126,15 +126,6 @@ const std::vector<Holding> *Materializer::holdingsOf(TensorId tensor, std::int32
     return nullptr;
 }
 
-std::int32_t Materializer::findAvailable(
-    TensorId tensor, DeviceId device, const IndexMask &box, std::int32_t) const
-{
-    for (const Available &entry : m_tensors[static_cast<std::size_t>(tensor.index)].available)
-        if (entry.holding.device == device && entry.holding.box == box)
-            return entry.holding.buffer;
-    return -1;
-}
-
 std::int32_t Materializer::transferBlock(std::int32_t from, std::int32_t to)
 {
     const auto [it, fresh] = m_transfers.try_emplace({from, to}, -1);
@@ -387,7 +378,9 @@ Result<std::vector<std::int32_t>> Materializer::ensure(
             pieces.push_back(list[i]);
         const Holding total = sum(pieces, task);
         buffers[i] = total.buffer;
-        if (findAvailable(tensor, needs[i].device, needs[i].box, block) < 0)
+        if (std::none_of(state.available.begin(), state.available.end(), [&](const Available &entry) {
+                return entry.holding.device == needs[i].device && entry.holding.box == needs[i].box;
+            }))
             state.available.push_back({total, block});
     }
     return buffers;

@@ -54,10 +54,6 @@ public:
 
     /// Registers a complete buffer that exists already (a persistent one, or an input).
     void available(TensorId tensor, Holding holding, std::int32_t block);
-    /// A buffer on `device` that holds `box` of `tensor` complete, if there is one usable in `block`; -1 if
-    /// not.
-    std::int32_t findAvailable(
-        TensorId tensor, DeviceId device, const IndexMask &box, std::int32_t block) const;
 
 private:
     struct Made {

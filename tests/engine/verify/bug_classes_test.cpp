@@ -176,8 +176,8 @@ TEST(BugClasses, ConstantChangedOnOneRank)
                 instruction.op.index = first;
                 return true;
             });
-        if (changed)
-            expectRejected(plan);
+        ASSERT_TRUE(changed) << nameOf(kind);
+        expectRejected(plan);
     }
 }
 
