@@ -2,7 +2,7 @@
 
 #include <QtWidgets/QPlainTextEdit>
 
-#include "widgets/main/engine_job.h"
+#include "widgets/design/engine_job.h"
 
 #include <map>
 

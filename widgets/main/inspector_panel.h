@@ -3,7 +3,7 @@
 #include <QtWidgets/QTextBrowser>
 
 #include "widgets/common/selection_model.h"
-#include "widgets/main/engine_job.h"
+#include "widgets/design/engine_job.h"
 
 namespace planloom {
 

@@ -7,7 +7,7 @@
 #include "widgets/common/selection_model.h"
 #include "widgets/dag/dag_view.h"
 #include "widgets/main/samples.h"
-#include "widgets/main/workspace.h"
+#include "widgets/design/workspace.h"
 #include "widgets/timeline/timeline_view.h"
 
 class QActionGroup;

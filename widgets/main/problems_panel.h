@@ -3,7 +3,7 @@
 #include <QtCore/QAbstractTableModel>
 #include <QtWidgets/QWidget>
 
-#include "widgets/main/engine_job.h"
+#include "widgets/design/engine_job.h"
 
 #include <vector>
 

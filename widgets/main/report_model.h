@@ -2,7 +2,7 @@
 
 #include <QtCore/QAbstractTableModel>
 
-#include "widgets/main/engine_job.h"
+#include "widgets/design/engine_job.h"
 
 #include <vector>
 

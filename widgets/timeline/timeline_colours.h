@@ -3,7 +3,7 @@
 #include <QtGui/QColor>
 
 #include "widgets/common/palette.h"
-#include "widgets/timeline/timeline_scene.h"
+#include "widgets/scene/timeline_scene.h"
 
 #include <cstdint>
 

@@ -4,7 +4,7 @@
 #include <QtGui/QFont>
 
 #include "widgets/common/palette.h"
-#include "widgets/timeline/time_axis.h"
+#include "widgets/scene/time_axis.h"
 #include "widgets/timeline/timeline_colours.h"
 #include "widgets/timeline/timeline_layout.h"
 #include "widgets/timeline/timeline_text.h"

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "widgets/timeline/timeline_scene.h"
+#include "widgets/scene/timeline_scene.h"
 
 #include <string>
 #include <utility>

@@ -1,6 +1,6 @@
 #include "widgets/main/samples.h"
 
-#include "widgets/main/engine_job.h"
+#include "widgets/design/engine_job.h"
 
 #include <gtest/gtest.h>
 

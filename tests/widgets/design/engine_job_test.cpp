@@ -1,4 +1,4 @@
-#include "widgets/main/engine_job.h"
+#include "widgets/design/engine_job.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "widgets/main/engine_service.h"
+#include "widgets/design/engine_service.h"
 
 #include <QtConcurrent/QtConcurrentRun>
 

@@ -3,7 +3,7 @@
 #include "engine/hardware/cluster.h"
 #include "engine/lowering/execution_plan.h"
 #include "engine/simulate/timeline.h"
-#include "widgets/timeline/timeline_lanes.h"
+#include "widgets/scene/timeline_lanes.h"
 
 #include <cstdint>
 #include <memory>

@@ -4,7 +4,7 @@
 #include <QtTest/QTest>
 
 #include "sessions/digest.h"
-#include "widgets/main/workspace.h"
+#include "widgets/design/workspace.h"
 
 using namespace planloom;
 

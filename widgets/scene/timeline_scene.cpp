@@ -1,4 +1,4 @@
-#include "widgets/timeline/timeline_scene.h"
+#include "widgets/scene/timeline_scene.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "widgets/main/engine_job.h"
+#include "widgets/design/engine_job.h"
 
 #include "engine/frontend/import_onnx.h"
 #include "engine/frontend/training.h"

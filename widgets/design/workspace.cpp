@@ -1,4 +1,4 @@
-#include "widgets/main/workspace.h"
+#include "widgets/design/workspace.h"
 
 #include "engine/frontend/zoo.h"
 #include "engine/hardware/cluster_json.h"

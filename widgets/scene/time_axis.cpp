@@ -1,4 +1,4 @@
-#include "widgets/timeline/time_axis.h"
+#include "widgets/scene/time_axis.h"
 
 #include "widgets/common/format.h"
 

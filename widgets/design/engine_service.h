@@ -6,7 +6,7 @@
 #include <QtCore/QThreadPool>
 #include <QtCore/QTimer>
 
-#include "widgets/main/engine_job.h"
+#include "widgets/design/engine_job.h"
 
 #include <memory>
 #include <stop_token>

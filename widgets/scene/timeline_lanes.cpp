@@ -1,4 +1,4 @@
-#include "widgets/timeline/timeline_lanes.h"
+#include "widgets/scene/timeline_lanes.h"
 
 #include <algorithm>
 #include <cmath>

@@ -8,7 +8,7 @@
 #include "engine/plan/table_text.h"
 #include "engine/simulate/summary.h"
 #include "engine/verify/verify.h"
-#include "widgets/timeline/timeline_scene.h"
+#include "widgets/scene/timeline_scene.h"
 
 #include <cstdint>
 #include <functional>

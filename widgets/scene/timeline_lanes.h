@@ -1,7 +1,7 @@
 #pragma once
 
 #include "engine/simulate/timeline.h"
-#include "widgets/timeline/time_axis.h"
+#include "widgets/scene/time_axis.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -7,7 +7,7 @@
 #include <QtCore/QTimer>
 
 #include "sessions/session_file.h"
-#include "widgets/main/engine_service.h"
+#include "widgets/design/engine_service.h"
 
 #include <map>
 #include <memory>

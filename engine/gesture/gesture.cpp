@@ -1,0 +1,1 @@
+#include "engine/gesture/gesture.h"

@@ -1,0 +1,1 @@
+#include "widgets/design/gesture_host.h"
