@@ -14,7 +14,7 @@ namespace planloom {
 
 /// One line of a constraint table as a person wrote it, and what it says.
 struct TableLine {
-    std::string text {}; ///< Without its line end.
+    std::string text {}; ///< Without its line end; carriage returns before it are kept.
     std::optional<Row> row {}; ///< If it holds a row; its note is that of this line alone.
     std::optional<Error> error {}; ///< If it should be a row and is not; `where` is "line:1:COLUMN".
     /// True for a line that is empty or a note.
@@ -26,7 +26,8 @@ using TableLineSnapshot = std::shared_ptr<const TableLine>;
 /// What a line says. Never fails: what is no row has an error. O(length).
 TableLineSnapshot readLine(std::string_view text);
 
-/// Puts `inserted` in the place of `removed`, which stood at `line`.
+/// Puts `inserted` in the place of `removed`, which stood at `line`. A table that ends in a line end has an empty line
+/// behind it here, so that splices can give and take that line end.
 struct TableSplice {
     std::int32_t line = 0; ///< 0-based.
     std::vector<std::string> removed {};
@@ -68,6 +69,10 @@ public:
     /// Carries `edit` out. @return InvalidInput if what a splice removes does not stand there (nothing is changed)
     Result<void> apply(const TableEdit &edit);
 
+    /// What stands between line ends: `lines()`, and an empty one behind them where the text ends in a line end.
+    std::vector<TableLineSnapshot> pieces() const;
+
+    /// Equal texts.
     friend bool operator==(const TableDocument &, const TableDocument &);
 
 private:
@@ -81,9 +86,10 @@ TableEdit difference(const TableDocument &before, const TableDocument &after);
 // Ways to change a table. Lines are indices into `document.lines()`; those out of range, or without a row where a row is
 // meant, are passed by. None carries the change out.
 
-/// Behind the last row (and before remarks that end the table).
+/// Behind the last row (and before remarks that end the table), with the line ends the table has.
 TableEdit appendRows(const TableDocument &document, const std::vector<Row> &rows);
-/// `line` is written anew as `row`.
+/// `line` is written anew as `row`. Remarks above it stay if its note is as before (the line's own, or all of it as
+/// `table()` has it); else they make place for the new note.
 TableEdit replaceRow(const TableDocument &document, std::int32_t line, const Row &row);
 /// `line` becomes `text`, whatever it is.
 TableEdit replaceLine(const TableDocument &document, std::int32_t line, std::string_view text);
