@@ -3,6 +3,7 @@
 #include "engine/frontend/import_onnx.h"
 #include "engine/frontend/training.h"
 #include "engine/frontend/zoo.h"
+#include "engine/hardware/cluster_json.h"
 #include "engine/lowering/lower.h"
 #include "engine/plan/gallery.h"
 #include "engine/simulate/simulate.h"
@@ -114,11 +115,13 @@ public:
 private:
     Result<void> work()
     {
+        if (m_request.begin && m_request.begin->scene) {
+            m_update = *m_request.begin;
+            m_update.revision = m_request.revision;
+            return prove();
+        }
         const GraphSnapshot &graph = m_request.model->graph;
-        const std::string cluster = m_request.cluster.find('/') == std::string::npos
-            ? m_request.cluster + ":" + std::to_string(m_request.deviceCount)
-            : m_request.cluster;
-        TRY(m_update.cluster, clusterNamed(cluster));
+        TRY(m_update.cluster, cluster());
         if (!m_request.gallery.empty()) {
             TRY(const ConstraintTable rows, galleryTable(m_request.gallery, graph, m_request.deviceCount));
             m_update.tableText = print(rows);
@@ -138,6 +141,10 @@ private:
         publish(PlanGrade::Checked);
         m_update.plan = std::make_shared<const Plan>(std::move(completion.plan));
         publish(PlanGrade::Planned);
+        if (m_request.upTo <= PlanGrade::Planned) {
+            finish();
+            return {};
+        }
         if (m_stop.stop_requested())
             return cancelled();
 
@@ -147,9 +154,29 @@ private:
         m_update.scene = makeTimelineScene(
             std::make_shared<const Timeline>(std::move(timeline)), execution, m_update.cluster);
         sumUp(m_update);
-        publish(PlanGrade::Simulated);
+        if (m_request.upTo > PlanGrade::Simulated)
+            publish(PlanGrade::Simulated);
+        m_update.grade = PlanGrade::Simulated;
+        return prove();
+    }
 
-        TRY(m_update.verdict, verify(*execution, m_stop));
+    Result<Cluster> cluster() const
+    {
+        if (m_request.cluster.find('/') == std::string::npos)
+            return clusterNamed(m_request.cluster + ":" + std::to_string(m_request.deviceCount));
+        auto read = clusterNamed(m_request.cluster);
+        if (!read && read.error().code == ErrorCode::NotFound && !m_request.clusterJson.empty())
+            return clusterFromJson(m_request.clusterJson, m_request.deviceCount);
+        return read;
+    }
+
+    Result<void> prove()
+    {
+        if (m_request.upTo <= PlanGrade::Simulated) {
+            finish();
+            return {};
+        }
+        TRY(m_update.verdict, verify(*m_update.scene->plan, m_stop));
         m_update.grade = PlanGrade::Verified;
         finish();
         return {};
@@ -215,6 +242,10 @@ Result<ModelSnapshot> openModel(const ModelSource &source, std::stop_token stop)
         model->remark = step.error().message;
         model->graph = std::make_shared<const Graph>(std::move(forward));
     }
+    if (stop.stop_requested())
+        return cancelled();
+    model->index = std::make_shared<const SelectorIndex>(model->graph);
+    model->batch = analyseBatch(*model->graph);
     return ModelSnapshot(std::move(model));
 }
 

@@ -1,10 +1,12 @@
 #pragma once
 
 #include "engine/base/result.h"
+#include "engine/graph/batch.h"
 #include "engine/graph/graph.h"
 #include "engine/hardware/cluster.h"
 #include "engine/plan/complete.h"
 #include "engine/plan/plan.h"
+#include "engine/plan/selector_index.h"
 #include "engine/plan/table_text.h"
 #include "engine/simulate/summary.h"
 #include "engine/verify/verify.h"
@@ -32,6 +34,8 @@ struct ModelSource {
 struct OpenedModel {
     ModelSource source{}; ///< `content` is filled in for files.
     GraphSnapshot graph{}; ///< With its training step, where the model has a loss.
+    std::shared_ptr<const SelectorIndex> index{}; ///< Of `graph`.
+    BatchInfo batch{}; ///< Of `graph`.
     std::int64_t forwardOperators = 0;
     std::int64_t parameters = 0; ///< Elements of all weights.
     std::string remark{}; ///< Why it has no training step; empty if it has.
@@ -43,6 +47,17 @@ using ModelSnapshot = std::shared_ptr<const OpenedModel>;
 /// @return the importer's errors; NotFound for a missing file; InvalidInput for wrong options; Cancelled
 Result<ModelSnapshot> openModel(const ModelSource &source, std::stop_token stop);
 
+/// How far an answer is.
+enum class PlanGrade : std::uint8_t {
+    Checked, ///< Rows are read and bound.
+    Planned, ///< Every operator has its decision.
+    Simulated, ///< There is a timeline.
+    Verified, ///< Proven, or refuted: see `verdict`.
+};
+
+struct PlanUpdate;
+using PlanUpdateSnapshot = std::shared_ptr<const PlanUpdate>;
+
 /// What to plan: a snapshot of everything a plan follows from.
 struct PlanRequest {
     std::uint64_t revision = 0; ///< Given back in every update.
@@ -50,15 +65,10 @@ struct PlanRequest {
     std::string tableText{};
     std::string gallery{}; ///< If not empty, its rows take the place of `tableText`.
     std::string cluster{}; ///< "dgx-a100", without a size; or a file.
+    std::string clusterJson{}; ///< What that file held, should it be gone; may be empty.
     std::int32_t deviceCount = 1;
-};
-
-/// How far an answer is.
-enum class PlanGrade : std::uint8_t {
-    Checked, ///< Rows are read and bound.
-    Planned, ///< Every operator has its decision.
-    Simulated, ///< There is a timeline.
-    Verified, ///< Proven, or refuted: see `verdict`.
+    PlanGrade upTo = PlanGrade::Verified; ///< The last grade: previews need no proof.
+    PlanUpdateSnapshot begin{}; ///< An answer for the same rows that has got as far as a timeline; may be null.
 };
 
 /// What is known of one line of the table's text.
@@ -89,7 +99,6 @@ struct PlanUpdate {
     /// Lines and rows that keep the table from being carried out.
     std::size_t errorCount() const;
 };
-using PlanUpdateSnapshot = std::shared_ptr<const PlanUpdate>;
 
 /// Plans `request` in grades and reports each; the last report is final, unless `stop` is requested.
 void makePlan(

@@ -6,7 +6,7 @@
 
 namespace planloom {
 
-EngineService::EngineService(QObject *parent) : QObject(parent)
+EngineService::EngineService(QObject *parent, int leastMilliseconds) : QObject(parent), m_leastMilliseconds(leastMilliseconds)
 {
     m_pool.setMaxThreadCount(1);
     m_pool.setStackSize(8u << 20); // as a main thread's: importers recurse over what files nest
@@ -31,6 +31,18 @@ void EngineService::stop()
     m_waiting.reset();
     m_timer.stop();
     m_opening = false;
+    m_planning = false;
+    Q_EMIT stateChanged();
+}
+
+void EngineService::stopPlanning()
+{
+    m_planStop.request_stop();
+    m_planWatcher.setFuture({});
+    m_waiting.reset();
+    m_timer.stop();
+    if (!m_planning)
+        return;
     m_planning = false;
     Q_EMIT stateChanged();
 }
@@ -80,11 +92,11 @@ void EngineService::takePlans(int begin, int end)
     if (begin >= end)
         return;
     m_waiting = m_planWatcher.resultAt(end - 1);
-    const qint64 since = m_sinceDelivery.isValid() ? m_sinceDelivery.elapsed() : kLeastMilliseconds;
-    if (since >= kLeastMilliseconds)
+    const qint64 since = m_sinceDelivery.isValid() ? m_sinceDelivery.elapsed() : m_leastMilliseconds;
+    if (since >= m_leastMilliseconds)
         deliver();
     else if (!m_timer.isActive())
-        m_timer.start(static_cast<int>(kLeastMilliseconds - since));
+        m_timer.start(static_cast<int>(m_leastMilliseconds - since));
 }
 
 void EngineService::deliver()

@@ -23,7 +23,8 @@ class EngineService : public QObject
 public:
     static constexpr int kLeastMilliseconds = 100; ///< Between two answers to the views.
 
-    explicit EngineService(QObject *parent = nullptr);
+    /// @param leastMilliseconds  between two answers
+    explicit EngineService(QObject *parent = nullptr, int leastMilliseconds = kLeastMilliseconds);
     ~EngineService() override;
 
     /// Opens a model; what was being opened or planned is dropped.
@@ -32,6 +33,8 @@ public:
     std::uint64_t plan(PlanRequest request);
     /// Drops everything under way.
     void stop();
+    /// Drops the plan under way.
+    void stopPlanning();
 
     bool isOpening() const { return m_opening; }
     bool isPlanning() const { return m_planning; }
@@ -59,6 +62,7 @@ private:
     QTimer m_timer;
     QElapsedTimer m_sinceDelivery;
     std::uint64_t m_revision = 0;
+    int m_leastMilliseconds;
     bool m_opening = false;
     bool m_planning = false;
 };

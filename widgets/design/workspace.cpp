@@ -1,70 +1,68 @@
 #include "widgets/design/workspace.h"
 
 #include "engine/frontend/zoo.h"
-#include "engine/hardware/cluster_json.h"
-#include "engine/lowering/execution_plan_json.h"
-#include "sessions/digest.h"
 
 #include <QtConcurrent/QtConcurrentRun>
+#include <QtCore/QDir>
 #include <QtCore/QFileInfo>
 
-#include <algorithm>
+#include <utility>
 
 namespace planloom {
 
 namespace {
 
 constexpr int kEditMilliseconds = 150;
-constexpr std::size_t kMostSavedInstructions = 300'000;
-
-std::string summaryJson(const PlanUpdate &update)
-{
-    // Numbers only, so that there is nothing to escape.
-    return "{\"step_seconds\":" + std::to_string(update.summary.stepSeconds)
-        + ",\"peak_bytes\":" + std::to_string(update.summary.largestPeak.count)
-        + ",\"bubble\":" + std::to_string(update.summary.bubble)
-        + ",\"sent_bytes\":" + std::to_string(update.summary.sent.count)
-        + ",\"verified\":" + (update.verdict && update.verdict->ok() ? "true" : "false") + "}";
-}
-
-/// What of a plan goes into a session. Instructions of huge plans are left out: they follow from the rows.
-SessionPlan sessionPlan(const PlanUpdate &update)
-{
-    SessionPlan plan;
-    plan.tableSha256 = sha256(update.tableText);
-    plan.summary = summaryJson(update);
-    std::size_t instructions = 0;
-    for (const DeviceProgram &program : update.scene->plan->devices) {
-        for (const Segment &segment : program.segments)
-            instructions += segment.instructions.size();
-    }
-    if (instructions <= kMostSavedInstructions)
-        plan.execution = toJson(*update.scene->plan);
-    return plan;
-}
+constexpr int kViewMilliseconds = 400;
+constexpr int kGhostMilliseconds = 0; ///< Ghosts are never held back: only the newest is asked for.
 
 } // namespace
 
-Workspace::Workspace(QObject *parent) : QObject(parent)
+struct Workspace::OpenedSession {
+    QString path;
+    SessionStore store;
+    SessionContents contents;
+};
+
+Workspace::Workspace(QObject *parent) : GestureHost(parent), m_ghostEngine(nullptr, kGhostMilliseconds)
 {
-    m_savePool.setMaxThreadCount(1);
+    m_openPool.setMaxThreadCount(1);
     m_editTimer.setSingleShot(true);
     m_editTimer.setInterval(kEditMilliseconds);
-    connect(&m_editTimer, &QTimer::timeout, this, [this] { request({}); });
+    connect(&m_editTimer, &QTimer::timeout, this, [this] { request(false); });
+    m_viewTimer.setSingleShot(true);
+    m_viewTimer.setInterval(kViewMilliseconds);
+    connect(&m_viewTimer, &QTimer::timeout, this, [this] {
+        post([view = m_view](SessionStore &store) { return store.setView(view); });
+    });
     connect(&m_engine, &EngineService::modelOpened, this, &Workspace::onModelOpened);
     connect(&m_engine, &EngineService::modelFailed, this, [this](const ModelSource &, const Error &error) {
-        m_pendingGallery.clear();
+        m_opening.reset();
         Q_EMIT stateChanged();
         Q_EMIT problem(error);
     });
     connect(&m_engine, &EngineService::planUpdated, this, &Workspace::onPlanUpdated);
     connect(&m_engine, &EngineService::stateChanged, this, &Workspace::stateChanged);
-    connect(&m_saveWatcher, &QFutureWatcherBase::finished, this, &Workspace::takeSaved);
+    connect(&m_ghostEngine, &EngineService::planUpdated, this, &Workspace::onPreviewUpdated);
+    connect(&m_stepEngine, &EngineService::planUpdated, this, &Workspace::onStepUpdated);
+    connect(&m_openWatcher, &QFutureWatcherBase::finished, this, &Workspace::takeSession);
+    connect(&m_modelWatcher, &QFileSystemWatcher::fileChanged, this, [this](const QString &path) {
+        // Many programs write a file anew under its name, which ends the watch.
+        if (QFileInfo::exists(path))
+            m_modelWatcher.addPath(path);
+        Q_EMIT modelFileChanged(path);
+    });
 }
 
 Workspace::~Workspace()
 {
-    m_savePool.waitForDone(); // a save that was begun is finished: what was asked for is on the disk
+    if (m_viewTimer.isActive())
+        post([view = m_view](SessionStore &store) { return store.setView(view); });
+}
+
+void Workspace::setSessionFolder(const QString &folder)
+{
+    m_sessionFolder = folder;
 }
 
 void Workspace::openAny(const QString &pathOrSpec)
@@ -78,210 +76,219 @@ void Workspace::openAny(const QString &pathOrSpec)
 
 void Workspace::openModel(const ModelSource &source, bool keepRows)
 {
-    m_pendingGallery.clear();
-    if (!keepRows) {
-        m_pendingGallery = "single";
-        m_path.clear();
-        m_view.clear();
-    }
-    m_editTimer.stop();
-    m_engine.open(source);
+    Opening opening;
+    opening.keepRows = keepRows && m_model;
+    opening.gallery = "single";
+    opening.root.values = {{"cluster", m_cluster}, {"devices", std::to_string(m_deviceCount)}};
+    beginOpening(source, std::move(opening));
 }
 
 void Workspace::openWith(const ModelSource &source, const std::string &cluster, std::int32_t devices,
     const std::string &gallery, const std::string &rows)
 {
-    m_path.clear();
-    m_view.clear();
-    m_cluster = cluster;
-    m_deviceCount = devices;
-    m_tableText = rows;
-    m_editTimer.stop();
-    m_pendingGallery = gallery;
-    m_engine.open(source);
-    Q_EMIT clusterChanged();
-    Q_EMIT tableTextChanged();
+    Opening opening;
+    opening.root.table = TableDocument(rows);
+    opening.root.values = {{"cluster", cluster}, {"devices", std::to_string(devices)}};
+    opening.gallery = gallery;
+    beginOpening(source, std::move(opening));
 }
 
 void Workspace::openSession(const QString &path)
 {
-    auto file = SessionFile::open(path.toStdString());
-    if (!file) {
-        Q_EMIT problem(file.error());
-        return;
-    }
-    auto data = file->load();
-    if (!data) {
-        Q_EMIT problem(data.error());
-        return;
-    }
-    m_path = path;
-    m_cluster = data->cluster.name.empty() ? m_cluster : data->cluster.name;
-    m_deviceCount = data->cluster.deviceCount;
-    m_tableText = std::move(data->tableText);
-    m_view = std::move(data->view);
-    m_pendingGallery.clear();
-    m_editTimer.stop();
-    m_modified = false;
-    Q_EMIT clusterChanged();
-    Q_EMIT tableTextChanged();
-    if (!data->model.source.empty())
-        m_engine.open({data->model.source, std::move(data->model.content), std::move(data->model.options)});
+    cancelOpening();
+    m_openingSession = true;
+    m_openWatcher.setFuture(QtConcurrent::run(&m_openPool, [path]() -> OpenOutcome {
+        auto opened = SessionStore::open(path.toStdString());
+        if (!opened)
+            return std::make_shared<Result<std::shared_ptr<OpenedSession>>>(opened.error());
+        return std::make_shared<Result<std::shared_ptr<OpenedSession>>>(std::make_shared<OpenedSession>(
+            OpenedSession{path, std::move(opened->store), std::move(opened->contents)}));
+    }));
     Q_EMIT stateChanged();
+}
+
+void Workspace::cancelOpening()
+{
+    const bool opening = isOpening();
+    m_openWatcher.setFuture({}); // what it still reads is dropped with the future
+    m_openingSession = false;
+    m_opening.reset();
+    if (m_engine.isOpening())
+        m_engine.stop();
+    if (opening)
+        Q_EMIT stateChanged();
+}
+
+void Workspace::takeSession()
+{
+    if (!m_openingSession || m_openWatcher.future().resultCount() == 0)
+        return;
+    m_openingSession = false;
+    const OpenOutcome outcome = m_openWatcher.result();
+    m_openWatcher.setFuture({});
+    if (!*outcome) {
+        Q_EMIT stateChanged();
+        Q_EMIT problem(outcome->error());
+        return;
+    }
+    const std::shared_ptr<OpenedSession> session = **outcome;
+    Opening opening;
+    opening.session = session;
+    const SessionModel &model = session->contents.model;
+    beginOpening({model.source, model.content, model.options}, std::move(opening));
+}
+
+void Workspace::beginOpening(const ModelSource &source, Opening opening)
+{
+    cancelOpening();
+    m_editTimer.stop();
+    endPreview();
+    m_galleryAsked.clear();
+    m_opening = std::move(opening);
+    m_engine.open(source);
 }
 
 void Workspace::onModelOpened(const ModelSnapshot &model)
 {
+    if (!m_opening)
+        return;
+    Opening opening = std::move(*m_opening);
+    m_opening.reset();
+    if (opening.keepRows) {
+        compareModels(*m_model, *model);
+        adoptModel(model);
+        post([source = model->source](SessionStore &store) {
+            return store.setModel({source.source, source.content, {}, source.options});
+        });
+        Q_EMIT stateChanged();
+        request(false);
+        return;
+    }
+    // A new session, or one from a file: everything of the last one is let go.
+    if (m_viewTimer.isActive()) {
+        m_viewTimer.stop();
+        post([view = m_view](SessionStore &store) { return store.setView(view); });
+    }
+    m_writer.reset(); // writes what was asked for
+    m_stepEngine.stop();
+    m_stepQueue.clear();
+    m_runs.clear();
+    m_view.clear();
+    m_remark.clear();
+    m_path.clear();
+    m_readOnly = false;
+    m_clusterJson.clear();
+    m_mergeKey.clear();
+    m_before.clear();
+    m_unsolvedEdits = 0;
+    if (opening.session) {
+        SessionContents &contents = opening.session->contents;
+        m_path = opening.session->path;
+        m_history = std::move(contents.history);
+        m_runs = std::move(contents.runs);
+        m_view = std::move(contents.view);
+        m_clusterJson = std::move(contents.clusterJson);
+        m_remark = QString::fromStdString(contents.remark);
+        m_readOnly = contents.readOnly;
+        connectWriter(std::make_unique<SessionWriter>([session = opening.session]() -> Result<SessionStore> {
+            return std::move(session->store); // called once
+        }));
+        setSaveState(m_readOnly ? SaveState::ReadOnly : SaveState::Saved, m_remark);
+        readValues();
+        adoptModel(model);
+        Q_EMIT sessionChanged();
+        Q_EMIT tableChanged();
+        Q_EMIT clusterChanged();
+        Q_EMIT valuesChanged();
+        Q_EMIT historyChanged();
+        Q_EMIT runsChanged();
+        Q_EMIT stateChanged();
+        request(false);
+        return;
+    }
+    setSaveState(SaveState::None);
+    m_history = History(opening.root);
+    readValues();
+    adoptModel(model);
+    if (opening.gallery.empty()) {
+        beginSession(std::move(opening.root));
+        request(false);
+        return;
+    }
+    m_galleryAsked = opening.gallery;
+    m_galleryIsRoot = true;
+    PlanRequest asked = requestFor(m_history.state());
+    asked.gallery = opening.gallery;
+    m_revision = m_engine.plan(std::move(asked));
+    Q_EMIT clusterChanged();
+    Q_EMIT stateChanged();
+}
+
+void Workspace::beginSession(DesignState root)
+{
+    m_history = History(std::move(root));
+    m_context.reset();
+    readValues();
+    Q_EMIT sessionChanged();
+    Q_EMIT tableChanged();
+    Q_EMIT clusterChanged();
+    Q_EMIT valuesChanged();
+    Q_EMIT historyChanged();
+    Q_EMIT runsChanged();
+    Q_EMIT stateChanged();
+    Q_EMIT contextChanged();
+}
+
+void Workspace::adoptModel(const ModelSnapshot &model)
+{
     m_model = model;
     m_latest.reset();
     m_lastGood.reset();
-    const std::string gallery = std::move(m_pendingGallery);
-    m_pendingGallery.clear();
+    m_goodIsCurrent = false;
+    m_cache.clear();
+    m_context.reset();
+    watchModel();
     Q_EMIT modelChanged();
     Q_EMIT planChanged();
-    request(gallery);
-    setModified(m_path.isEmpty() && m_modified);
+    Q_EMIT contextChanged();
 }
 
-void Workspace::setTableText(const std::string &text)
+void Workspace::compareModels(const OpenedModel &before, const OpenedModel &after)
 {
-    if (text == m_tableText)
-        return;
-    m_tableText = text;
-    setModified(true);
-    m_editTimer.start();
+    std::int64_t gone = 0;
+    std::int64_t fresh = 0;
+    for (const Operator &op : before.graph->operators)
+        gone += after.index->findOperator(op.name).valid() ? 0 : 1;
+    for (const Operator &op : after.graph->operators)
+        fresh += before.index->findOperator(op.name).valid() ? 0 : 1;
+    m_remark = gone == 0 && fresh == 0 ? tr("The model was read again: its operators are the same.")
+                                       : tr("The model changed: %1 operators new, %2 gone.").arg(fresh).arg(gone);
+    m_before.clear();
+    if (m_latest)
+        m_before.push_back(m_latest); // tells which rows bound before
 }
 
-void Workspace::setCluster(const std::string &name)
+void Workspace::watchModel()
 {
-    if (name == m_cluster)
-        return;
-    m_cluster = name;
-    setModified(true);
-    Q_EMIT clusterChanged();
-    request({});
-}
-
-void Workspace::setDeviceCount(std::int32_t count)
-{
-    if (count == m_deviceCount || count < 1)
-        return;
-    m_deviceCount = count;
-    setModified(true);
-    Q_EMIT clusterChanged();
-    request({});
-}
-
-void Workspace::applyGallery(const std::string &spec)
-{
-    setModified(true);
-    request(spec);
-}
-
-void Workspace::replan()
-{
-    request({});
-}
-
-void Workspace::stopPlanning()
-{
-    m_editTimer.stop();
-    m_engine.stop();
-}
-
-void Workspace::request(std::string gallery)
-{
-    m_editTimer.stop();
-    if (!m_model)
-        return;
-    PlanRequest request;
-    request.model = m_model;
-    request.tableText = m_tableText;
-    request.gallery = std::move(gallery);
-    request.cluster = m_cluster;
-    request.deviceCount = m_deviceCount;
-    m_revision = m_engine.plan(std::move(request));
-}
-
-void Workspace::onPlanUpdated(const PlanUpdateSnapshot &update)
-{
-    if (update->model != m_model)
-        return;
-    m_latest = update;
-    if (update->scene)
-        m_lastGood = update;
-    if (update->tableText != m_tableText && !m_editTimer.isActive()) {
-        m_tableText = update->tableText;
-        Q_EMIT tableTextChanged();
-    }
-    Q_EMIT planChanged();
-}
-
-bool Workspace::isStale() const
-{
-    return m_lastGood && (m_lastGood->revision != m_revision || m_editTimer.isActive());
+    if (const QStringList files = m_modelWatcher.files(); !files.isEmpty())
+        m_modelWatcher.removePaths(files);
+    const QString path = QString::fromStdString(m_model->source.source);
+    if (!isZooSpec(m_model->source.source) && QFileInfo::exists(path))
+        m_modelWatcher.addPath(path);
 }
 
 QString Workspace::title() const
 {
-    if (!m_path.isEmpty())
+    if (hasGivenName())
         return QFileInfo(m_path).completeBaseName();
     return m_model ? QString::fromStdString(m_model->name) : QString();
 }
 
-void Workspace::setModified(bool modified)
+bool Workspace::hasGivenName() const
 {
-    if (modified)
-        ++m_edits;
-    if (m_modified == modified)
-        return;
-    m_modified = modified;
-    Q_EMIT stateChanged();
-}
-
-SessionData Workspace::snapshot() const
-{
-    SessionData data;
-    data.model.source = m_model->source.source;
-    data.model.content = m_model->source.content;
-    data.model.options = m_model->source.options;
-    data.cluster = {m_cluster, {}, m_deviceCount};
-    data.tableText = m_tableText;
-    data.view = m_view;
-    return data;
-}
-
-void Workspace::save(const QString &path)
-{
-    if (!m_model || m_saveWatcher.isRunning())
-        return;
-    m_pathSaving = path;
-    m_editsSaving = m_edits;
-    const PlanUpdateSnapshot plan = isStale() ? nullptr : m_lastGood;
-    m_saveWatcher.setFuture(QtConcurrent::run(
-        &m_savePool, [target = path.toStdString(), data = snapshot(), plan]() mutable -> SaveOutcome {
-            if (plan) {
-                data.plan = sessionPlan(*plan);
-                data.cluster.json = toJson(plan->cluster);
-            }
-            return std::make_shared<const Result<void>>(saveSession(target, data));
-        }));
-}
-
-void Workspace::takeSaved()
-{
-    if (m_saveWatcher.future().resultCount() == 0)
-        return;
-    const SaveOutcome outcome = m_saveWatcher.result();
-    if (!*outcome) {
-        Q_EMIT problem(outcome->error());
-        return;
-    }
-    m_path = m_pathSaving;
-    if (m_edits == m_editsSaving)
-        m_modified = false;
-    Q_EMIT stateChanged();
-    Q_EMIT saved(m_path);
+    return !m_path.isEmpty()
+        && (m_sessionFolder.isEmpty()
+            || QFileInfo(m_path).absolutePath() != QDir(m_sessionFolder).absolutePath());
 }
 
 } // namespace planloom

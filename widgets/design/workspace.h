@@ -1,106 +1,271 @@
 #pragma once
 
+#include <QtCore/QByteArray>
+#include <QtCore/QElapsedTimer>
+#include <QtCore/QFileSystemWatcher>
 #include <QtCore/QFutureWatcher>
 #include <QtCore/QObject>
 #include <QtCore/QString>
 #include <QtCore/QThreadPool>
 #include <QtCore/QTimer>
 
-#include "sessions/session_file.h"
+#include "sessions/session_store.h"
 #include "widgets/design/engine_service.h"
+#include "widgets/design/gesture_host.h"
+#include "widgets/design/plan_cache.h"
+#include "widgets/design/session_writer.h"
 
+#include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace planloom {
 
-/// What a window works on: model, cluster, rows and the plan that follows from them, and the session file they are
-/// kept in. Views read here and write here; every change asks the engine for a new plan.
-class Workspace : public QObject
+/// Where the session's file stands, for the status bar.
+enum class SaveState : std::uint8_t {
+    None, ///< No file: no model is open, or there is no place for one (`saveRemark` says why).
+    Saving, ///< Edits are on their way.
+    Saved, ///< All that was done is in the file: acknowledged.
+    ReadOnly,
+    Failed, ///< Disk full, folder gone ...: `saveRemark` says it; the next edit tries again with all that is missing.
+};
+
+/// What a window works on: model, rows with their history, the plan that follows from them, and the session file all of it is
+/// kept in while people work. Views read here and write here; every change is a step of the history, goes to the file, and asks the
+/// engine for a new plan. GUI thread only; nothing here waits.
+class Workspace : public GestureHost
 {
     Q_OBJECT
 public:
     explicit Workspace(QObject *parent = nullptr);
-    ~Workspace() override;
+    ~Workspace() override; ///< Finishes what was begun to be written.
 
-    /// Opens a model; rows are kept only if `keepRows`.
+    // --- opening -----------------------------------------------------------------------------------------------------
+
+    /// Where sessions without a name are kept (they are saved from the first edit on); empty keeps them in memory alone, as
+    /// tests and screenshots want.
+    void setSessionFolder(const QString &folder);
+    /// Opens a model as a new session, or in the present one if `keepRows` (its rows are bound anew by name).
     void openModel(const ModelSource &source, bool keepRows = false);
-    /// Opens a session file. Reading is quick and done here; importing its model is the engine's work.
+    /// Opens a session file, read on a worker.
     void openSession(const QString &path);
     /// Opens an .onnx file, a zoo name or a session, whichever it is.
     void openAny(const QString &pathOrSpec);
     /// Opens a model with a cluster and rows: what samples are made of. `gallery` takes the place of `rows`.
     void openWith(const ModelSource &source, const std::string &cluster, std::int32_t devices,
         const std::string &gallery, const std::string &rows = {});
+    /// Gives up what is being opened; what was open stays.
+    void cancelOpening();
+    bool isOpening() const { return m_engine.isOpening() || m_openingSession; }
+    bool isReadOnly() const { return m_readOnly; }
 
+    const ModelSnapshot &model() const { return m_model; }
+    const QString &path() const { return m_path; } ///< Of the session's file; empty if it has none.
+    bool hasGivenName() const; ///< Its file was named by a person.
+    QString title() const; ///< "gpt2_small_full", or the session's name.
+    /// What opening had to say (recovered, read-only, model changed), in sentences; empty mostly.
+    const QString &remark() const { return m_remark; }
+
+    // --- the design and its history ------------------------------------------------------------------------------------
+
+    const History &history() const { return m_history; }
+    const TableDocument &table() const { return m_history.state().table; }
+    std::string tableText() const { return table().text(); }
+    const std::string &cluster() const { return m_cluster; }
+    std::int32_t deviceCount() const { return m_deviceCount; }
+    /// A named value of the design; empty if there is none.
+    std::string value(const std::string &name) const;
+
+    /// One step of the history. Steps with the same `mergeKey` (not empty) within a second are one. Nothing happens for empty
+    /// changes. @return false, and `problem`, if the change does not fit the present state
+    bool edit(const QString &words, const DesignChange &change, const QString &mergeKey = {});
+    bool editTable(const QString &words, const TableEdit &edit, const QString &mergeKey = {});
+    /// A null value removes it.
+    bool setValue(const QString &words, const std::string &name, std::optional<std::string> value, const QString &mergeKey = {});
+    /// As typed in the text mode: keystrokes within a second are one step, and the engine waits for a pause.
     void setTableText(const std::string &text);
     void setCluster(const std::string &name);
     void setDeviceCount(std::int32_t count);
-    /// Replaces the rows by those of a gallery plan.
+    /// Replaces the rows by those of a gallery plan; the engine writes them, then it is a step.
     void applyGallery(const std::string &spec);
+
+    bool canUndo() const { return m_history.canUndo(); }
+    bool canRedo() const { return m_history.canRedo(); }
+    void undo();
+    void redo();
+    void goTo(StepId step);
+    /// Begins a branch at the current step; an empty name is made up.
+    void addBranch(const QString &name);
+    void switchBranch(std::int32_t branch);
+    void renameBranch(std::int32_t branch, const QString &name);
+    /// Names the current step: a checkpoint, a plan to compare. Empty names are passed by.
+    void nameCheckpoint(const QString &name);
+    void nameStep(const QString &name, StepId step); ///< 0 takes the name away.
+
+    // --- plans -----------------------------------------------------------------------------------------------------------
+
     void replan();
     void stopPlanning();
-
-    /// Writes the session in a worker; `saved` or `problem` follows.
-    void save(const QString &path);
-
-    const ModelSnapshot &model() const { return m_model; }
-    const std::string &tableText() const { return m_tableText; }
-    const std::string &cluster() const { return m_cluster; }
-    std::int32_t deviceCount() const { return m_deviceCount; }
+    bool isPlanning() const { return m_engine.isPlanning(); }
+    /// Live: every edit is solved at once (the default); off, edits gather until `replan`.
+    void setLive(bool live);
+    bool isLive() const { return m_live; }
+    std::int32_t unsolvedEdits() const { return m_unsolvedEdits; } ///< While not live.
     /// The last answer, whatever it says; null before the first.
     const PlanUpdateSnapshot &latest() const { return m_latest; }
     /// The last answer with a timeline; null before the first.
     const PlanUpdateSnapshot &lastGood() const { return m_lastGood; }
     /// The plan shown is not that of the rows as they are.
     bool isStale() const;
-    bool isOpening() const { return m_engine.isOpening(); }
-    bool isPlanning() const { return m_engine.isPlanning(); }
-    bool isModified() const { return m_modified; }
-    const QString &path() const { return m_path; } ///< Of the session; empty if there is none yet.
-    QString title() const; ///< "gpt2_small_full", or the session's name.
+    /// The plan of any step: from the cache at once, or null and `planOfStepReady` later.
+    PlanUpdateSnapshot planOfStep(StepId step);
 
-    /// View state, kept in the session.
-    std::map<std::string, std::string> &view() { return m_view; }
+    // --- gestures (GestureHost) ------------------------------------------------------------------------------------------
+
+    GestureContextSnapshot gestureContext() const override;
+    void preview(const Proposal &proposal) override;
+    PreviewSnapshot currentPreview() const override { return m_preview; }
+    void endPreview() override;
+    bool commit(const Proposal &proposal, const QString &mergeKey = {}) override;
+
+    // --- the session file --------------------------------------------------------------------------------------------------
+
+    SaveState saveState() const { return m_saveState; }
+    const QString &saveRemark() const { return m_saveRemark; }
+    /// Every edit up to now is in the file.
+    bool isAcknowledged() const { return m_saveState == SaveState::Saved; }
+    void saveCopyAs(const QString &path); ///< `copySaved` or `problem` follows; the session stays where it is.
+    /// Moves the session to `path`: from now on it is kept there.
+    void saveAs(const QString &path);
+
+    const std::vector<SessionRun> &runs() const { return m_runs; }
+    /// @return the run's number, at once
+    std::int64_t addRun(SessionRun run);
+    void updateRun(const SessionRun &run);
+    void removeRun(std::int64_t id);
+    void loadRunTimeline(std::int64_t id); ///< `runTimelineLoaded` follows.
+    /// View state, kept in the session, not undone: write, then `viewChanged`.
+    const std::map<std::string, std::string> &view() const { return m_view; }
+    void setView(const std::string &name, const std::string &value);
+    void setThumbnail(const QByteArray &png);
 
 Q_SIGNALS:
     void modelChanged();
-    void tableTextChanged(); ///< Not by `setTableText`: by a session or a gallery plan.
+    /// Another session is open: everything is new.
+    void sessionChanged();
+    void tableChanged(); ///< By whatever: an edit, undo, a gallery plan.
     void clusterChanged();
+    void valuesChanged(); ///< Named values other than the cluster's.
+    void historyChanged(); ///< Steps, branches, names, figures or the place in them.
     void planChanged(); ///< `latest` changed.
-    void stateChanged(); ///< Opening, planning, modified or the path changed.
+    void planOfStepReady(planloom::StepId step, planloom::PlanUpdateSnapshot update);
+    void stateChanged(); ///< Opening, planning, live, path.
+    void saveStateChanged();
+    void runsChanged();
+    void runTimelineLoaded(std::int64_t run, QByteArray timeline);
+    void copySaved(QString path);
     void problem(planloom::Error error);
-    void saved(QString path);
+    /// The model's file on the disk is not the one that is open any more.
+    void modelFileChanged(QString path);
 
 private:
-    using SaveOutcome = std::shared_ptr<const Result<void>>;
+    /// A session read from its file, before its model is.
+    struct OpenedSession;
+    /// What the model that is being opened is for.
+    struct Opening {
+        std::shared_ptr<OpenedSession> session{}; ///< Null for a new one.
+        bool keepRows = false; ///< In the present session.
+        DesignState root{}; ///< Of a new session.
+        std::string gallery{}; ///< Whose rows the new session begins with.
+    };
+    using OpenOutcome = std::shared_ptr<Result<std::shared_ptr<OpenedSession>>>;
 
+    // workspace.cpp: opening
+    void beginOpening(const ModelSource &source, Opening opening);
+    void takeSession();
     void onModelOpened(const ModelSnapshot &model);
+    void adoptModel(const ModelSnapshot &model);
+    void beginSession(DesignState root);
+    void compareModels(const OpenedModel &before, const OpenedModel &after);
+    void watchModel();
+    // workspace_design.cpp: edits and the file they go to
+    bool record(const QString &words, const DesignChange &change, const QString &mergeKey, bool gather, PlanUpdateSnapshot begin = {});
+    void stateReplaced(const DesignChange &change, bool gather, PlanUpdateSnapshot begin = {});
+    void moved(const DesignState &before);
+    void readValues();
+    bool startFile();
+    void post(SessionWriter::Write write);
+    void postPosition();
+    void connectWriter(std::unique_ptr<SessionWriter> writer);
+    void setSaveState(SaveState state, const QString &remark = {});
+    SessionContents contents() const;
+    // workspace_plans.cpp: plans and previews
+    PlanRequest requestFor(const DesignState &state) const;
+    void request(bool gather, PlanUpdateSnapshot begin = {});
     void onPlanUpdated(const PlanUpdateSnapshot &update);
-    void request(std::string gallery);
-    void setModified(bool modified);
-    void takeSaved();
-    SessionData snapshot() const;
+    void onGalleryUpdated(const PlanUpdateSnapshot &update);
+    void publishPlan(const PlanUpdateSnapshot &update);
+    void onPreviewUpdated(const PlanUpdateSnapshot &update);
+    void startNextStep();
+    void onStepUpdated(const PlanUpdateSnapshot &update);
 
     EngineService m_engine;
-    QThreadPool m_savePool;
-    QFutureWatcher<SaveOutcome> m_saveWatcher;
-    QTimer m_editTimer; ///< Gathers keystrokes.
+    EngineService m_ghostEngine; ///< Answers previews, beside the plan.
+    EngineService m_stepEngine; ///< Plans of other steps, to compare with.
+    PlanCache m_cache;
+
+    QThreadPool m_openPool;
+    QFutureWatcher<OpenOutcome> m_openWatcher;
+    bool m_openingSession = false;
+    std::optional<Opening> m_opening; ///< For the model that is being opened.
+
     ModelSnapshot m_model;
-    std::string m_tableText;
-    std::string m_cluster = "dgx-a100";
+    History m_history;
+    std::string m_cluster = "dgx-a100"; ///< The state's values, kept beside it for quick reading.
     std::int32_t m_deviceCount = 4;
-    std::string m_pendingGallery; ///< To apply once the model is open.
+    std::string m_clusterJson; ///< Of a cluster from a file.
+    QString m_mergeKey;
+    QElapsedTimer m_sinceEdit; ///< For joining steps.
+    QFileSystemWatcher m_modelWatcher;
+
+    QTimer m_editTimer; ///< Gathers keystrokes.
     PlanUpdateSnapshot m_latest;
     PlanUpdateSnapshot m_lastGood;
     std::uint64_t m_revision = 0; ///< Of the newest request.
-    bool m_modified = false;
-    std::uint64_t m_edits = 0;
-    std::uint64_t m_editsSaving = 0; ///< m_edits when the save began.
+    std::string m_galleryAsked; ///< A gallery plan whose rows are awaited; empty if none.
+    bool m_galleryIsRoot = false; ///< They begin the session.
+    bool m_goodIsCurrent = false; ///< `m_lastGood` is the plan of the rows as they are.
+    bool m_live = true;
+    std::int32_t m_unsolvedEdits = 0;
+    std::vector<PlanUpdateSnapshot> m_before; ///< At most one: the last answer before the model was read again.
+
+    mutable GestureContextSnapshot m_context; ///< Made when asked for.
+    PreviewSnapshot m_preview;
+    std::uint64_t m_previewRevision = 0;
+
+    struct StepRequest {
+        StepId step = 0;
+        PlanRequest request{};
+    };
+    std::deque<StepRequest> m_stepQueue; ///< The first one is being planned.
+
+    std::unique_ptr<SessionWriter> m_writer;
+    QTimer m_viewTimer; ///< Gathers changes of views.
+    QString m_sessionFolder;
     QString m_path;
-    QString m_pathSaving;
+    bool m_readOnly = false;
+    QString m_remark;
+    SaveState m_saveState = SaveState::None;
+    QString m_saveRemark;
+    std::vector<SessionRun> m_runs;
     std::map<std::string, std::string> m_view;
 };
 
 } // namespace planloom
+
+Q_DECLARE_METATYPE(planloom::SessionRun)

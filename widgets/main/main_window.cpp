@@ -235,7 +235,7 @@ void MainWindow::connectWorkspace()
     connect(&m_workspace, &Workspace::planChanged, this, &MainWindow::onPlanChanged);
     connect(&m_workspace, &Workspace::stateChanged, this, &MainWindow::onState);
     connect(&m_workspace, &Workspace::problem, this, &MainWindow::onProblem);
-    connect(&m_workspace, &Workspace::tableTextChanged, this, [this] {
+    connect(&m_workspace, &Workspace::tableChanged, this, [this] {
         m_constraints->editor()->setTableText(QString::fromStdString(m_workspace.tableText()));
     });
     const auto cluster = [this] {
@@ -254,8 +254,6 @@ void MainWindow::connectWorkspace()
 
 void MainWindow::openSample(const Sample &sample)
 {
-    if (!mayLeave())
-        return;
     m_gallery->setSpec(QString::fromStdString(sample.gallery));
     m_workspace.openWith({sample.model, {}, {}}, sample.cluster, sample.devices, sample.gallery);
 }
@@ -268,7 +266,7 @@ void MainWindow::setColouring(TimelineColouring colouring)
     m_colour->setCurrentIndex(index);
     for (QAction *action : m_colourActions->actions())
         action->setChecked(action->data().toInt() == static_cast<int>(colouring));
-    m_workspace.view()["colour-by"] = std::to_string(static_cast<int>(colouring));
+    m_workspace.setView("colour-by", std::to_string(static_cast<int>(colouring)));
 }
 
 void MainWindow::setDark(bool dark)
@@ -444,7 +442,7 @@ void MainWindow::refreshStatusBar()
             parts[5] = tr("figures are of the last plan");
     }
     if (m_workspace.model())
-        parts[6] = m_workspace.isModified() || m_workspace.path().isEmpty() ? tr("○ not saved") : tr("● saved");
+        parts[6] = m_workspace.isAcknowledged() ? tr("● saved") : tr("○ not saved");
     for (std::size_t part = 0; part < parts.size(); ++part) {
         m_status[part]->setText(parts[part]);
         m_status[part]->setVisible(!parts[part].isEmpty());
@@ -454,8 +452,7 @@ void MainWindow::refreshStatusBar()
 void MainWindow::refreshTitle()
 {
     const QString title = m_workspace.title();
-    setWindowModified(m_workspace.isModified());
-    setWindowTitle(title.isEmpty() ? QStringLiteral("Planloom") : tr("%1[*] – Planloom").arg(title));
+    setWindowTitle(title.isEmpty() ? QStringLiteral("Planloom") : tr("%1 – Planloom").arg(title));
 }
 
 void MainWindow::resetLayout()
@@ -482,10 +479,6 @@ void MainWindow::resetLayout()
 
 void MainWindow::closeEvent(QCloseEvent *event)
 {
-    if (!mayLeave()) {
-        event->ignore();
-        return;
-    }
     m_workspace.stopPlanning();
     event->accept();
 }
@@ -503,8 +496,7 @@ void MainWindow::dropEvent(QDropEvent *event)
     if (urls.size() != 1 || !urls.front().isLocalFile())
         return;
     event->acceptProposedAction();
-    if (mayLeave())
-        m_workspace.openAny(urls.front().toLocalFile());
+    m_workspace.openAny(urls.front().toLocalFile());
 }
 
 } // namespace planloom

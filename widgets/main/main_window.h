@@ -88,12 +88,9 @@ private:
     void buildSolveMenu();
     void buildHelpMenu();
     void openDialog();
-    void save();
     void saveAs();
     void exportPerfetto();
     void about();
-    /// Asks what to do with changes that are not saved. @return false to stay
-    bool mayLeave();
     void zoom(double factor);
     void reveal(QDockWidget *dock, QWidget *focus);
 

@@ -46,13 +46,11 @@ void MainWindow::buildFileMenu()
     for (const Sample &sample : samples())
         list->addAction(QString::fromStdString(sample.title), this, [this, sample] { openSample(sample); });
     menu->addSeparator();
-    QAction *store = menu->addAction(tr("&Save Session"), QKeySequence::Save, this, &MainWindow::save);
     QAction *storeAs = menu->addAction(tr("Save Session &As…"), QKeySequence::SaveAs, this, &MainWindow::saveAs);
     QAction *trace = menu->addAction(tr("&Export Timeline as Perfetto…"), this, &MainWindow::exportPerfetto);
     menu->addSeparator();
     menu->addAction(tr("&Quit"), QKeySequence::Quit, this, &QWidget::close);
-    const auto enable = [this, store, storeAs, trace] {
-        store->setEnabled(m_workspace.model() != nullptr);
+    const auto enable = [this, storeAs, trace] {
         storeAs->setEnabled(m_workspace.model() != nullptr);
         trace->setEnabled(m_workspace.lastGood() != nullptr);
     };
@@ -180,18 +178,8 @@ void MainWindow::openDialog()
 {
     const QString path = QFileDialog::getOpenFileName(this, tr("Open a model or a session"), {},
         tr("Models and sessions (*.onnx *.%1);;All files (*)").arg(QLatin1String(kSessionSuffix)));
-    if (!path.isEmpty() && mayLeave())
+    if (!path.isEmpty())
         m_workspace.openAny(path);
-}
-
-void MainWindow::save()
-{
-    if (!m_workspace.model())
-        return;
-    if (m_workspace.path().isEmpty())
-        saveAs();
-    else
-        m_workspace.save(m_workspace.path());
 }
 
 void MainWindow::saveAs()
@@ -204,7 +192,7 @@ void MainWindow::saveAs()
     dialog.setNameFilter(tr("Sessions (*.%1)").arg(QLatin1String(kSessionSuffix)));
     dialog.selectFile(m_workspace.title());
     if (dialog.exec() == QDialog::Accepted && !dialog.selectedFiles().isEmpty())
-        m_workspace.save(dialog.selectedFiles().front());
+        m_workspace.saveAs(dialog.selectedFiles().front());
 }
 
 void MainWindow::exportPerfetto()
@@ -229,21 +217,6 @@ void MainWindow::about()
         tr("<h3>Planloom %1</h3><p>A designer for parallelization plans of deep-neural-network training.</p>"
            "<p>Its ideas are those of nnScaler (OSDI '24), SuperScaler (arXiv 2301.08984) and Tessel (HPCA '24).</p>")
             .arg(QApplication::applicationVersion()));
-}
-
-bool MainWindow::mayLeave()
-{
-    if (!m_workspace.isModified())
-        return true;
-    QMessageBox box(QMessageBox::Question, tr("Unsaved changes"), tr("The session has changes that are not saved."),
-        QMessageBox::Save | QMessageBox::Discard | QMessageBox::Cancel, this);
-    box.setDefaultButton(QMessageBox::Save);
-    const int answer = box.exec();
-    if (answer == QMessageBox::Save) {
-        save();
-        return !m_workspace.path().isEmpty() || !m_workspace.isModified();
-    }
-    return answer == QMessageBox::Discard;
 }
 
 void MainWindow::zoom(double factor)

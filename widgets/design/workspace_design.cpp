@@ -1,0 +1,467 @@
+// Edits of the design, its history, and the file they go to.
+
+#include <QtCore/QDateTime>
+#include <QtCore/QDir>
+#include <QtCore/QFile>
+#include <QtCore/QFileInfo>
+#include <QtCore/QPromise>
+
+#include "widgets/design/workspace.h"
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <utility>
+
+namespace planloom {
+
+namespace {
+
+constexpr qint64 kMergeMilliseconds = 1000;
+
+/// The smallest edit that makes `document` read `text`, without reading the lines that stay.
+TableEdit editTo(const TableDocument &document, const std::string &text)
+{
+    std::vector<std::string> wanted;
+    for (std::size_t begin = 0; begin < text.size();) {
+        const std::size_t end = std::min(text.find('\n', begin), text.size());
+        wanted.push_back(text.substr(begin, end - begin));
+        begin = end + 1;
+    }
+    const auto &lines = document.lines();
+    std::size_t same = 0;
+    while (same < lines.size() && same < wanted.size() && lines[same]->text == wanted[same])
+        ++same;
+    std::size_t tail = 0;
+    while (tail < lines.size() - same && tail < wanted.size() - same
+        && lines[lines.size() - 1 - tail]->text == wanted[wanted.size() - 1 - tail])
+        ++tail;
+    TableSplice splice;
+    splice.line = static_cast<std::int32_t>(same);
+    for (std::size_t i = same; i < lines.size() - tail; ++i)
+        splice.removed.push_back(lines[i]->text);
+    splice.inserted.assign(wanted.begin() + static_cast<std::ptrdiff_t>(same),
+        wanted.end() - static_cast<std::ptrdiff_t>(tail));
+    TableEdit edit;
+    if (!splice.removed.empty() || !splice.inserted.empty())
+        edit.splices.push_back(std::move(splice));
+    TableDocument changed = document;
+    if (changed.apply(edit) && changed.text() == text)
+        return edit;
+    return difference(document, TableDocument(text)); // they differ in how the last line ends
+}
+
+} // namespace
+
+std::string Workspace::value(const std::string &name) const
+{
+    const auto &values = m_history.state().values;
+    const auto found = values.find(name);
+    return found == values.end() ? std::string{} : found->second;
+}
+
+void Workspace::readValues()
+{
+    if (const std::string name = value("cluster"); !name.empty())
+        m_cluster = name;
+    const std::string count = value("devices");
+    std::int32_t devices = 0;
+    const auto [end, failure] = std::from_chars(count.data(), count.data() + count.size(), devices);
+    if (failure == std::errc{} && end == count.data() + count.size() && devices >= 1)
+        m_deviceCount = devices;
+}
+
+bool Workspace::edit(const QString &words, const DesignChange &change, const QString &mergeKey)
+{
+    return record(words, change, mergeKey, false);
+}
+
+bool Workspace::editTable(const QString &words, const TableEdit &edit, const QString &mergeKey)
+{
+    return record(words, {edit, {}}, mergeKey, false);
+}
+
+bool Workspace::setValue(
+    const QString &words, const std::string &name, std::optional<std::string> value, const QString &mergeKey)
+{
+    const auto &values = m_history.state().values;
+    const auto found = values.find(name);
+    const std::optional<std::string> before
+        = found == values.end() ? std::nullopt : std::optional<std::string>(found->second);
+    if (before == value)
+        return true;
+    return record(words, {{}, {{name, before, std::move(value)}}}, mergeKey, false);
+}
+
+void Workspace::setTableText(const std::string &text)
+{
+    record(tr("edit the rows as text"), {editTo(table(), text), {}}, QStringLiteral("text"), true);
+}
+
+void Workspace::setCluster(const std::string &name)
+{
+    setValue(tr("plan for %1").arg(QString::fromStdString(name)), "cluster", name);
+}
+
+void Workspace::setDeviceCount(std::int32_t count)
+{
+    if (count >= 1)
+        setValue(count == 1 ? tr("plan for 1 device") : tr("plan for %1 devices").arg(count), "devices", std::to_string(count),
+            QStringLiteral("devices"));
+}
+
+bool Workspace::record(const QString &words, const DesignChange &change, const QString &mergeKey, bool gather,
+    PlanUpdateSnapshot begin)
+{
+    if (!m_model || change.empty())
+        return true;
+    m_galleryAsked.clear(); // what a person does now is newer
+    const bool merge
+        = !mergeKey.isEmpty() && mergeKey == m_mergeKey && m_sinceEdit.isValid() && m_sinceEdit.elapsed() < kMergeMilliseconds;
+    m_mergeKey = mergeKey;
+    m_sinceEdit.start();
+    if (merge) {
+        const auto amended = m_history.amend(words.toStdString(), change);
+        if (!amended) {
+            Q_EMIT problem(amended.error());
+            return false;
+        }
+        if (*amended) {
+            if (!startFile()) {
+                if (const HistoryStep *step = m_history.find(m_history.current()))
+                    post([stored = *step](SessionStore &store) { return store.replaceStep(stored); });
+            }
+            stateReplaced(change, gather, std::move(begin));
+            return true;
+        }
+    }
+    const auto step = m_history.record(words.toStdString(), change, QDateTime::currentMSecsSinceEpoch());
+    if (!step) {
+        Q_EMIT problem(step.error());
+        return false;
+    }
+    if (!startFile()) {
+        post([stored = *m_history.find(*step), current = m_history.current(), branches = m_history.branches(),
+                 branch = m_history.branch()](SessionStore &store) {
+            return store.addStep(stored, current, branches, branch);
+        });
+    }
+    stateReplaced(change, gather, std::move(begin));
+    return true;
+}
+
+void Workspace::stateReplaced(const DesignChange &change, bool gather, PlanUpdateSnapshot begin)
+{
+    m_context.reset();
+    bool cluster = false;
+    bool others = false;
+    for (const ValueChange &value : change.values) {
+        const bool about = value.name == "cluster" || value.name == "devices";
+        cluster = cluster || about;
+        others = others || !about;
+    }
+    const bool plans = !change.table.empty() || cluster;
+    if (plans)
+        m_goodIsCurrent = false;
+    if (cluster)
+        readValues();
+    if (!change.table.empty())
+        Q_EMIT tableChanged();
+    if (cluster)
+        Q_EMIT clusterChanged();
+    if (others)
+        Q_EMIT valuesChanged();
+    Q_EMIT historyChanged();
+    Q_EMIT contextChanged();
+    if (plans)
+        request(gather, std::move(begin));
+    Q_EMIT stateChanged();
+}
+
+void Workspace::moved(const DesignState &before)
+{
+    m_galleryAsked.clear();
+    m_mergeKey.clear();
+    postPosition();
+    stateReplaced(difference(before, m_history.state()), false);
+}
+
+void Workspace::undo()
+{
+    if (!canUndo())
+        return;
+    const DesignState before = m_history.state();
+    m_history.undo();
+    moved(before);
+}
+
+void Workspace::redo()
+{
+    if (!canRedo())
+        return;
+    const DesignState before = m_history.state();
+    m_history.redo();
+    moved(before);
+}
+
+void Workspace::goTo(StepId step)
+{
+    const DesignState before = m_history.state();
+    if (const auto gone = m_history.goTo(step); !gone)
+        Q_EMIT problem(gone.error());
+    else
+        moved(before);
+}
+
+void Workspace::addBranch(const QString &name)
+{
+    if (!m_model)
+        return;
+    QString chosen = name.trimmed();
+    if (chosen.isEmpty())
+        chosen = tr("branch %1").arg(m_history.branches().size() + 1);
+    m_history.addBranch(chosen.toStdString());
+    m_mergeKey.clear();
+    if (!startFile())
+        postPosition();
+    Q_EMIT historyChanged();
+}
+
+void Workspace::switchBranch(std::int32_t branch)
+{
+    const DesignState before = m_history.state();
+    if (const auto switched = m_history.switchBranch(branch); !switched)
+        Q_EMIT problem(switched.error());
+    else
+        moved(before);
+}
+
+void Workspace::renameBranch(std::int32_t branch, const QString &name)
+{
+    if (name.trimmed().isEmpty())
+        return;
+    if (const auto renamed = m_history.renameBranch(branch, name.trimmed().toStdString()); !renamed) {
+        Q_EMIT problem(renamed.error());
+        return;
+    }
+    postPosition();
+    Q_EMIT historyChanged();
+}
+
+void Workspace::nameCheckpoint(const QString &name)
+{
+    nameStep(name, m_history.current());
+}
+
+void Workspace::nameStep(const QString &name, StepId step)
+{
+    if (!m_model || name.trimmed().isEmpty())
+        return;
+    m_history.setName(name.trimmed().toStdString(), step);
+    m_mergeKey.clear(); // a named step is not changed any more
+    if (!startFile())
+        post([names = m_history.names()](SessionStore &store) { return store.setNames(names); });
+    Q_EMIT historyChanged();
+}
+
+SessionContents Workspace::contents() const
+{
+    SessionContents contents;
+    contents.model = {m_model->source.source, {}, {}, m_model->source.options};
+    contents.clusterJson = m_clusterJson;
+    contents.history = m_history;
+    contents.view = m_view;
+    return contents;
+}
+
+bool Workspace::startFile()
+{
+    if (m_writer || m_readOnly || m_sessionFolder.isEmpty() || !m_model)
+        return false;
+    const QDir folder(m_sessionFolder);
+    QString stem = QString::fromStdString(m_model->name);
+    for (QChar &c : stem) {
+        if (!c.isLetterOrNumber() && c != QLatin1Char('-') && c != QLatin1Char('_'))
+            c = QLatin1Char('_');
+    }
+    stem = stem.left(60) + QDateTime::currentDateTime().toString(QStringLiteral(" yyyy-MM-dd hhmmss"));
+    QString path = folder.filePath(stem + QStringLiteral(".planloom"));
+    for (int i = 2; QFileInfo::exists(path); ++i)
+        path = folder.filePath(stem + QStringLiteral(" %1.planloom").arg(i));
+    m_path = path;
+    const auto make = [target = path.toStdString(), begin = contents(), model = m_model]() mutable -> Result<SessionStore> {
+        std::error_code failure;
+        std::filesystem::create_directories(std::filesystem::path(target).parent_path(), failure); // create() says it
+        SessionContents whole = begin;
+        whole.model.content = model->source.content;
+        return SessionStore::create(target, whole);
+    };
+    connectWriter(std::make_unique<SessionWriter>(make));
+    post([](SessionStore &) { return Result<void>{}; }); // so that the file is made
+    return true;
+}
+
+void Workspace::connectWriter(std::unique_ptr<SessionWriter> writer)
+{
+    m_writer = std::move(writer);
+    connect(m_writer.get(), &SessionWriter::acknowledged, this, [this] { setSaveState(SaveState::Saved); });
+    connect(m_writer.get(), &SessionWriter::failed, this, [this](const Error &error) {
+        setSaveState(SaveState::Failed, QString::fromStdString(error.message));
+        Q_EMIT problem(error);
+    });
+}
+
+void Workspace::post(SessionWriter::Write write)
+{
+    if (!m_writer || m_readOnly)
+        return;
+    if (!m_writer->hasFailed())
+        setSaveState(SaveState::Saving);
+    m_writer->post(std::move(write));
+}
+
+void Workspace::postPosition()
+{
+    post([current = m_history.current(), branches = m_history.branches(), branch = m_history.branch()](
+             SessionStore &store) { return store.setPosition(current, branches, branch); });
+}
+
+void Workspace::setSaveState(SaveState state, const QString &remark)
+{
+    if (m_saveState == state && m_saveRemark == remark)
+        return;
+    m_saveState = state;
+    m_saveRemark = remark;
+    Q_EMIT saveStateChanged();
+}
+
+void Workspace::saveCopyAs(const QString &path)
+{
+    if (!m_model)
+        return;
+    // Without a writer there is nothing to copy from: the copy is made of what is in memory.
+    SessionWriter::Write write;
+    auto done = [this, path](const Result<void> &outcome) {
+        if (outcome)
+            Q_EMIT copySaved(path);
+        else
+            Q_EMIT problem(outcome.error());
+    };
+    auto *watcher = new QFutureWatcher<std::shared_ptr<Result<void>>>(this);
+    connect(watcher, &QFutureWatcherBase::finished, this, [watcher, done] {
+        done(*watcher->result());
+        watcher->deleteLater();
+    });
+    auto promise = std::make_shared<QPromise<std::shared_ptr<Result<void>>>>();
+    promise->start();
+    watcher->setFuture(promise->future());
+    const auto answer = [promise](Result<void> outcome) {
+        promise->addResult(std::make_shared<Result<void>>(std::move(outcome)));
+        promise->finish();
+    };
+    if (m_writer && !m_readOnly) {
+        m_writer->post([target = path.toStdString(), answer](SessionStore &store) {
+            answer(store.copyTo(target));
+            return Result<void>{}; // a copy that fails is no reason to stop writing
+        });
+        return;
+    }
+    m_openPool.start([target = path.toStdString(), whole = contents(), model = m_model, runs = m_runs, answer]() mutable {
+        whole.model.content = model->source.content;
+        whole.runs = std::move(runs);
+        const auto store = SessionStore::create(target, whole);
+        answer(store ? Result<void>{} : Result<void>{store.error()});
+    });
+}
+
+void Workspace::saveAs(const QString &path)
+{
+    if (!m_model)
+        return;
+    auto *once = new QObject(this);
+    connect(this, &Workspace::copySaved, once, [this, once, path](const QString &copy) {
+        if (copy != path)
+            return;
+        once->deleteLater();
+        const QString before = m_path;
+        const bool named = hasGivenName();
+        m_writer.reset();
+        m_path = path;
+        m_readOnly = false;
+        connectWriter(std::make_unique<SessionWriter>([target = path.toStdString()]() -> Result<SessionStore> {
+            TRY(auto opened, SessionStore::open(target));
+            return std::move(opened.store);
+        }));
+        if (!before.isEmpty() && !named)
+            QFile::remove(before); // it had no name of its own, and is here now
+        post([view = m_view](SessionStore &store) { return store.setView(view); });
+        Q_EMIT stateChanged();
+    });
+    connect(this, &Workspace::problem, once, [once] { once->deleteLater(); });
+    saveCopyAs(path);
+}
+
+std::int64_t Workspace::addRun(SessionRun run)
+{
+    run.id = m_runs.empty() ? 1 : m_runs.back().id + 1;
+    if (!startFile() || m_writer)
+        post([stored = run](SessionStore &store) -> Result<void> {
+            TRY_VOID(store.addRun(stored));
+            return {};
+        });
+    run.timeline.clear();
+    m_runs.push_back(std::move(run));
+    Q_EMIT runsChanged();
+    return m_runs.back().id;
+}
+
+void Workspace::updateRun(const SessionRun &run)
+{
+    for (SessionRun &kept : m_runs) {
+        if (kept.id != run.id)
+            continue;
+        kept = run;
+        kept.timeline.clear();
+        post([stored = run](SessionStore &store) { return store.updateRun(stored); });
+        Q_EMIT runsChanged();
+        return;
+    }
+}
+
+void Workspace::removeRun(std::int64_t id)
+{
+    std::erase_if(m_runs, [id](const SessionRun &run) { return run.id == id; });
+    post([id](SessionStore &store) { return store.removeRun(id); });
+    Q_EMIT runsChanged();
+}
+
+void Workspace::loadRunTimeline(std::int64_t id)
+{
+    if (!m_writer)
+        return;
+    m_writer->post([this, id](SessionStore &store) {
+        // The writer is part of this object and ends before it: the call cannot come too late.
+        const auto timeline = store.loadRunTimeline(id);
+        QByteArray bytes = timeline ? QByteArray::fromStdString(*timeline) : QByteArray();
+        QMetaObject::invokeMethod(
+            this, [this, id, bytes] { Q_EMIT runTimelineLoaded(id, bytes); }, Qt::QueuedConnection);
+        return Result<void>{};
+    });
+}
+
+void Workspace::setView(const std::string &name, const std::string &value)
+{
+    std::string &kept = m_view[name];
+    if (kept == value)
+        return;
+    kept = value;
+    if (m_writer && !m_readOnly && !m_viewTimer.isActive())
+        m_viewTimer.start();
+}
+
+void Workspace::setThumbnail(const QByteArray &png)
+{
+    post([bytes = png.toStdString()](SessionStore &store) { return store.setThumbnail(bytes); });
+}
+
+} // namespace planloom

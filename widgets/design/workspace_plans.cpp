@@ -1,0 +1,324 @@
+// Plans of the rows as they are, as they would be, and as they were.
+
+#include "widgets/design/workspace.h"
+
+#include "engine/hardware/cluster_json.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace planloom {
+
+PlanRequest Workspace::requestFor(const DesignState &state) const
+{
+    PlanRequest request;
+    request.model = m_model;
+    request.tableText = state.table.text();
+    request.cluster = m_cluster;
+    request.deviceCount = m_deviceCount;
+    request.clusterJson = m_clusterJson;
+    return request;
+}
+
+void Workspace::request(bool gather, PlanUpdateSnapshot begin)
+{
+    m_editTimer.stop();
+    if (!m_model)
+        return;
+    m_goodIsCurrent = false;
+    if (!m_live) {
+        m_engine.stopPlanning();
+        ++m_unsolvedEdits;
+        Q_EMIT stateChanged();
+        return;
+    }
+    PlanRequest wanted = requestFor(m_history.state());
+    if (const PlanUpdateSnapshot known = m_cache.find(PlanCache::keyOf(wanted))) {
+        m_engine.stopPlanning();
+        publishPlan(known);
+        return;
+    }
+    if (gather) {
+        m_editTimer.start();
+        return;
+    }
+    if (begin && begin->scene && begin->tableText == wanted.tableText && begin->model == m_model) {
+        wanted.begin = begin;
+        m_revision = m_engine.plan(std::move(wanted));
+        publishPlan(begin);
+        return;
+    }
+    m_revision = m_engine.plan(std::move(wanted));
+}
+
+void Workspace::replan()
+{
+    const bool live = std::exchange(m_live, true);
+    m_unsolvedEdits = 0;
+    m_cache.clear(); // asked for by name: nothing old is shown
+    request(false);
+    m_live = live;
+    Q_EMIT stateChanged();
+}
+
+void Workspace::stopPlanning()
+{
+    m_editTimer.stop();
+    m_galleryAsked.clear();
+    m_engine.stopPlanning();
+}
+
+void Workspace::setLive(bool live)
+{
+    if (live == m_live)
+        return;
+    m_live = live;
+    if (live) {
+        m_unsolvedEdits = 0;
+        request(false);
+    }
+    Q_EMIT stateChanged();
+}
+
+void Workspace::applyGallery(const std::string &spec)
+{
+    if (!m_model)
+        return;
+    PlanRequest wanted = requestFor(m_history.state());
+    wanted.gallery = spec;
+    m_galleryAsked = spec;
+    m_galleryIsRoot = false;
+    m_editTimer.stop();
+    m_revision = m_engine.plan(std::move(wanted));
+}
+
+void Workspace::onGalleryUpdated(const PlanUpdateSnapshot &update)
+{
+    const std::string spec = std::exchange(m_galleryAsked, {});
+    if (update->error && update->rows.empty()) {
+        // The plan does not fit this model: the rows stay as they are, and it is said why.
+        if (m_galleryIsRoot)
+            beginSession(m_history.state());
+        return;
+    }
+    const TableDocument rows(update->tableText);
+    if (m_galleryIsRoot) {
+        DesignState root = m_history.state();
+        root.table = rows;
+        beginSession(std::move(root));
+        return;
+    }
+    const DesignChange change{difference(table(), rows), {}};
+    if (change.empty())
+        return;
+    // The engine is at work on these very rows: recording them must not ask again.
+    const bool live = std::exchange(m_live, false);
+    record(tr("gallery plan %1").arg(QString::fromStdString(spec)), change, {}, true);
+    m_live = live;
+    m_unsolvedEdits = 0;
+}
+
+void Workspace::onPlanUpdated(const PlanUpdateSnapshot &update)
+{
+    if (update->model != m_model || update->revision != m_revision)
+        return;
+    if (!m_galleryAsked.empty()) {
+        const std::uint64_t revision = m_revision;
+        onGalleryUpdated(update);
+        if (m_revision != revision)
+            return;
+    }
+    if (m_cluster.find('/') != std::string::npos && update->scene && update->final) {
+        std::string json = toJson(update->cluster);
+        if (json != m_clusterJson) {
+            m_clusterJson = std::move(json);
+            post([stored = m_clusterJson](SessionStore &store) { return store.setClusterJson(stored); });
+        }
+    }
+    publishPlan(update);
+}
+
+void Workspace::publishPlan(const PlanUpdateSnapshot &update)
+{
+    m_latest = update;
+    if (update->scene) {
+        m_lastGood = update;
+        m_goodIsCurrent = true;
+        m_context.reset();
+    }
+    if (!m_before.empty() && update->grade >= PlanGrade::Checked && !update->rows.empty()) {
+        const PlanUpdateSnapshot before = std::exchange(m_before, {}).front();
+        std::int32_t lost = 0;
+        for (const RowLine &row : update->rows) {
+            const auto same = std::find_if(before->rows.begin(), before->rows.end(),
+                [&row](const RowLine &other) { return other.text == row.text; });
+            lost += same != before->rows.end() && same->report.selected > 0 && row.report.selected == 0 ? 1 : 0;
+        }
+        if (lost > 0)
+            m_remark += QLatin1Char(' ') + (lost == 1 ? tr("1 row no longer binds.") : tr("%1 rows no longer bind.").arg(lost));
+        Q_EMIT stateChanged();
+    }
+    if (update->final) {
+        m_cache.insert(PlanCache::keyOf(requestFor(m_history.state())), update);
+        const StepId step = m_history.current();
+        if (update->scene) {
+            const StepFigures figures{update->summary.stepSeconds, update->summary.largestPeak.count,
+                update->verdict && update->verdict->ok()};
+            const HistoryStep *known = m_history.find(step);
+            if (!known || known->figures != figures) {
+                m_history.setFigures(step, figures);
+                post([step, figures](SessionStore &store) { return store.setFigures(step, figures); });
+                Q_EMIT historyChanged();
+            }
+        }
+    }
+    Q_EMIT planChanged();
+    if (update->scene)
+        Q_EMIT contextChanged();
+    if (update->final)
+        Q_EMIT stateChanged();
+}
+
+bool Workspace::isStale() const
+{
+    return m_lastGood && !m_goodIsCurrent;
+}
+
+PlanUpdateSnapshot Workspace::planOfStep(StepId step)
+{
+    if (!m_model)
+        return nullptr;
+    if (step == m_history.current() && m_goodIsCurrent)
+        return m_lastGood;
+    const auto state = m_history.stateAt(step);
+    if (!state)
+        return nullptr;
+    PlanRequest wanted = requestFor(*state);
+    const auto text = [&state](const char *name) {
+        const auto found = state->values.find(name);
+        return found == state->values.end() ? std::string{} : found->second;
+    };
+    if (const std::string name = text("cluster"); !name.empty())
+        wanted.cluster = name;
+    if (const int count = QString::fromStdString(text("devices")).toInt(); count >= 1)
+        wanted.deviceCount = count;
+    if (const PlanUpdateSnapshot known = m_cache.find(PlanCache::keyOf(wanted)))
+        return known;
+    const bool waiting = std::any_of(m_stepQueue.begin(), m_stepQueue.end(),
+        [step](const StepRequest &asked) { return asked.step == step; });
+    if (!waiting) {
+        m_stepQueue.push_back({step, std::move(wanted)});
+        if (m_stepQueue.size() == 1)
+            startNextStep();
+    }
+    return nullptr;
+}
+
+void Workspace::startNextStep()
+{
+    if (!m_stepQueue.empty())
+        m_stepEngine.plan(m_stepQueue.front().request);
+}
+
+void Workspace::onStepUpdated(const PlanUpdateSnapshot &update)
+{
+    if (!update->final || m_stepQueue.empty() || update->model != m_model)
+        return;
+    const StepRequest asked = std::move(m_stepQueue.front());
+    m_stepQueue.pop_front();
+    m_cache.insert(PlanCache::keyOf(asked.request), update);
+    startNextStep();
+    Q_EMIT planOfStepReady(asked.step, update);
+}
+
+GestureContextSnapshot Workspace::gestureContext() const
+{
+    if (!m_model)
+        return nullptr;
+    if (m_context)
+        return m_context;
+    auto context = std::make_shared<GestureContext>();
+    context->index = m_model->index;
+    context->batch = m_model->batch;
+    context->document = table();
+    context->deviceCount = m_deviceCount;
+    if (m_lastGood) {
+        context->plan = m_lastGood->plan;
+        context->cluster = m_lastGood->cluster;
+    }
+    for (const TableLineSnapshot &line : table().lines()) {
+        if (!line->row || !line->row->enabled)
+            continue;
+        if (const auto *mesh = std::get_if<MeshRule>(&line->row->rule))
+            context->mesh = mesh->axes;
+    }
+    m_context = context;
+    return m_context;
+}
+
+void Workspace::preview(const Proposal &proposal)
+{
+    if (m_preview && m_preview->proposal.edit == proposal.edit && m_preview->proposal.words == proposal.words
+        && m_preview->proposal.refusal.has_value() == proposal.refusal.has_value()) {
+        return; // asked already
+    }
+    auto ghost = std::make_shared<Preview>();
+    ghost->proposal = proposal;
+    ghost->baseline = m_preview ? m_preview->baseline : m_lastGood;
+    m_previewRevision = 0;
+    if (!proposal.accepted() || !m_model) {
+        m_ghostEngine.stopPlanning();
+        ghost->final = true;
+    } else {
+        DesignState wouldBe{table(), m_history.state().values};
+        if (!wouldBe.table.apply(proposal.edit)) {
+            ghost->final = true;
+        } else {
+            PlanRequest wanted = requestFor(wouldBe);
+            wanted.upTo = PlanGrade::Simulated;
+            if (const PlanUpdateSnapshot known = m_cache.find(PlanCache::keyOf(wanted))) {
+                m_ghostEngine.stopPlanning();
+                ghost->update = known;
+                ghost->final = true;
+            } else {
+                m_previewRevision = m_ghostEngine.plan(std::move(wanted));
+            }
+        }
+    }
+    m_preview = std::move(ghost);
+    Q_EMIT previewChanged();
+}
+
+void Workspace::onPreviewUpdated(const PlanUpdateSnapshot &update)
+{
+    if (!m_preview || update->revision != m_previewRevision || update->model != m_model)
+        return;
+    auto ghost = std::make_shared<Preview>(*m_preview);
+    ghost->update = update;
+    ghost->final = update->final;
+    m_preview = std::move(ghost);
+    Q_EMIT previewChanged();
+}
+
+void Workspace::endPreview()
+{
+    m_previewRevision = 0;
+    m_ghostEngine.stopPlanning();
+    if (!m_preview)
+        return;
+    m_preview.reset();
+    Q_EMIT previewChanged();
+}
+
+bool Workspace::commit(const Proposal &proposal, const QString &mergeKey)
+{
+    PlanUpdateSnapshot begin;
+    if (m_preview && m_preview->final && m_preview->proposal.edit == proposal.edit && m_preview->feasible())
+        begin = m_preview->update;
+    endPreview();
+    if (!proposal.accepted())
+        return false;
+    return record(QString::fromStdString(proposal.words), {proposal.edit, {}}, mergeKey, false, std::move(begin));
+}
+
+} // namespace planloom
