@@ -31,8 +31,14 @@ Result<std::vector<OperatorId>> orderInBlock(const Graph &graph, const Uses &use
     std::map<OperatorId, std::size_t> position;
     for (std::size_t i = 0; i < operators.size(); ++i)
         position[operators[i]] = i;
-    std::vector<std::vector<std::size_t>> next(operators.size());
-    std::vector<std::int32_t> waiting(operators.size(), 0);
+    // Behind the operators stand the joints of rows that order all with all: every first before the joint, it before
+    // every second.
+    std::map<RowId, std::size_t> joint;
+    for (const OrderConstraint &row : rows)
+        if (row.allWithAll)
+            joint.emplace(row.row, operators.size() + joint.size());
+    std::vector<std::vector<std::size_t>> next(operators.size() + joint.size());
+    std::vector<std::int32_t> waiting(operators.size() + joint.size(), 0);
     const auto link = [&](std::size_t from, std::size_t to) {
         next[from].push_back(to);
         ++waiting[to];
@@ -43,23 +49,40 @@ Result<std::vector<OperatorId>> orderInBlock(const Graph &graph, const Uses &use
                 for (const OperatorId producer : uses.producers[static_cast<std::size_t>(input.index)])
                     if (const auto it = position.find(producer); it != position.end())
                         link(it->second, i);
-    for (const OrderConstraint &row : rows)
-        link(position[row.first], position[row.second]);
+    for (const OrderConstraint &row : rows) {
+        if (row.allWithAll) {
+            link(position.at(row.first), joint.at(row.row));
+            link(joint.at(row.row), position.at(row.second));
+        } else {
+            link(position.at(row.first), position.at(row.second));
+        }
+    }
     std::priority_queue<std::size_t, std::vector<std::size_t>, std::greater<>> ready;
+    std::vector<OperatorId> ordered;
+    const auto release = [&](const auto &self, std::size_t i) -> void {
+        if (i < operators.size())
+            return ready.push(i);
+        for (const std::size_t n : next[i]) // joints lead to operators alone
+            if (--waiting[n] == 0)
+                self(self, n);
+    };
     for (std::size_t i = 0; i < operators.size(); ++i)
         if (waiting[i] == 0)
             ready.push(i);
-    std::vector<OperatorId> ordered;
     while (!ready.empty()) {
         const std::size_t i = ready.top();
         ready.pop();
         ordered.push_back(operators[i]);
         for (const std::size_t n : next[i])
             if (--waiting[n] == 0)
-                ready.push(n);
+                release(release, n);
     }
     if (ordered.size() != operators.size()) {
-        const OrderConstraint &row = rows.front();
+        // A row both of whose ends are left lies on a cycle or behind one.
+        const auto isLeft = [&](OperatorId op) { return waiting[position.at(op)] > 0; };
+        const auto left = std::find_if(rows.begin(), rows.end(),
+            [&](const OrderConstraint &row) { return isLeft(row.first) && isLeft(row.second); });
+        const OrderConstraint &row = left == rows.end() ? rows.front() : *left;
         return Error{ErrorCode::InvalidInput,
             graph.at(row.first).name + " cannot run before " + graph.at(row.second).name
                 + ": the data flow or another order row runs the other way",
@@ -70,7 +93,7 @@ Result<std::vector<OperatorId>> orderInBlock(const Graph &graph, const Uses &use
 
 Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
     const std::vector<BlockDependency> &dependencies, std::int32_t microBatches, std::int32_t stageCount,
-    ScheduleKind schedule)
+    ScheduleKind schedule, const std::vector<std::int32_t> &inFlightLimits)
 {
     // Forward and backward blocks are scheduled; transfers ride behind the block they carry from.
     std::vector<std::int32_t> repeated;
@@ -105,7 +128,8 @@ Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
         if (from < 0 || to < 0 || (from == to && dependency.offset == 0))
             continue;
         for (std::int32_t i = 0; i < microBatches; ++i)
-            if (const std::int32_t j = i + dependency.offset; j >= 0 && j < microBatches)
+            if (const std::int32_t j = i + dependency.offset;
+                j >= 0 && j < microBatches && (dependency.microBatch < 0 || dependency.microBatch == i))
                 link(static_cast<std::size_t>(from) * m + static_cast<std::size_t>(i),
                     static_cast<std::size_t>(to) * m + static_cast<std::size_t>(j));
     }
@@ -119,7 +143,20 @@ Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
         forwardLeft += isBackward(static_cast<std::int32_t>(p)) ? 0 : microBatches;
         anyBackward = anyBackward || isBackward(static_cast<std::int32_t>(p));
     }
-    std::vector<std::int32_t> inFlight(static_cast<std::size_t>(std::max(stageCount, 1)), 0);
+    const auto stages = static_cast<std::size_t>(std::max(stageCount, 1));
+    std::vector<std::int32_t> inFlight(stages, 0);
+    std::vector<bool> hasBackward(stages, false);
+    for (std::size_t p = 0; p < repeated.size(); ++p)
+        if (isBackward(static_cast<std::int32_t>(p)))
+            hasBackward[static_cast<std::size_t>(
+                blocks[static_cast<std::size_t>(repeated[p])].stage.index)] = true;
+    const auto mayHoldMore = [&](std::int32_t s) {
+        const auto stage = static_cast<std::size_t>(s);
+        const std::int32_t limit = stage < inFlightLimits.size() ? inFlightLimits[stage] : 0;
+        if (limit > 0)
+            return !hasBackward[stage] || inFlight[stage] < limit;
+        return schedule != ScheduleKind::OneFOneB || !anyBackward || inFlight[stage] < stageCount - s;
+    };
     std::int32_t deviceCount = 0;
     for (const BlockInfo &block : blocks)
         for (const DeviceId device : block.devices)
@@ -153,19 +190,26 @@ Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
     for (std::size_t i = 0; i < items.size(); ++i)
         if (items[i].waitingFor == 0)
             ready.push_back(i);
+    std::vector<std::int32_t> ran(repeated.size(), 0);
+    const auto isLeft = [&](const BlockDependency &dependency) {
+        const std::int32_t from = scheduled(dependency.earlier);
+        const std::int32_t to = scheduled(dependency.later);
+        return from >= 0 && to >= 0 && ran[static_cast<std::size_t>(from)] < microBatches
+            && ran[static_cast<std::size_t>(to)] < microBatches;
+    };
     for (std::size_t done = 0; done < items.size(); ++done) {
         std::size_t best = ready.size();
         double bestStart = std::numeric_limits<double>::infinity();
-        for (const bool relaxed : {false, true}) {
+        // First of all rules hold; then GPipe's, that backward blocks wait for all forward blocks, gives way to limits
+        // of what is in flight; then they do.
+        for (const int lifted : {0, 1, 2}) {
             for (std::size_t r = 0; r < ready.size(); ++r) {
                 const auto p = static_cast<std::int32_t>(ready[r] / m);
                 const BlockInfo &block =
                     blocks[static_cast<std::size_t>(repeated[static_cast<std::size_t>(p)])];
-                if (schedule == ScheduleKind::GPipe && isBackward(p) && forwardLeft > 0 && !relaxed)
+                if (schedule == ScheduleKind::GPipe && isBackward(p) && forwardLeft > 0 && lifted < 1)
                     continue;
-                if (schedule == ScheduleKind::OneFOneB && anyBackward && !isBackward(p) && !relaxed
-                    && inFlight[static_cast<std::size_t>(block.stage.index)]
-                        >= stageCount - block.stage.index)
+                if (!isBackward(p) && lifted < 2 && !mayHoldMore(block.stage.index))
                     continue;
                 double start = items[ready[r]].readyAt;
                 for (const DeviceId device : block.devices)
@@ -183,7 +227,7 @@ Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
         }
         if (best == ready.size()) {
             for (const BlockDependency &dependency : dependencies)
-                if (dependency.row)
+                if (dependency.row && isLeft(dependency))
                     return Error{ErrorCode::InvalidInput,
                         "this order runs against the data flow or against another order row",
                         "remove the row, or turn it around",
@@ -194,6 +238,7 @@ Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
         ready.erase(ready.begin() + static_cast<std::ptrdiff_t>(best));
         const auto p = static_cast<std::int32_t>(item / m);
         const std::int32_t index = repeated[static_cast<std::size_t>(p)];
+        ++ran[static_cast<std::size_t>(p)];
         const BlockInfo &block = blocks[static_cast<std::size_t>(index)];
         double start = items[item].readyAt;
         for (const DeviceId device : block.devices)

@@ -35,10 +35,13 @@ struct BlockDependency {
     std::int32_t later = 0;
     std::int32_t offset = 0;
     RowId row{}; ///< Valid if a row asks for it, invalid for data flow.
+    std::int32_t microBatch = -1; ///< Only this i; -1 for every one.
+    friend auto operator<=>(const BlockDependency &, const BlockDependency &) = default;
 };
 
 /// The operators of one block in the first topological order, by their order in the graph, that data flow and
 /// the rows inside the block allow.
+/// Rows that are `allWithAll` are taken together by row, at a cost of their number.
 /// @return InvalidInput naming a row if there is none
 Result<std::vector<OperatorId>> orderInBlock(const Graph &graph, const Uses &uses,
     const std::vector<OperatorId> &operators, const std::vector<OrderConstraint> &rows);
@@ -52,11 +55,16 @@ Result<std::vector<OperatorId>> orderInBlock(const Graph &graph, const Uses &use
 /// 3. OneFOneB: backward before forward, and stage s starts a forward block only while it holds fewer than
 ///    S - s micro-batches (PipeDream-Flush, arXiv:2104.04473, section 2.2).
 ///
+/// `inFlight` by stage, where it is not 0, is the most micro-batches the stage holds between its forward and its
+/// backward block, under every schedule; under OneFOneB in place of S - s, more or less. Under GPipe a backward block
+/// then runs where no forward block may. Stages without a backward block hold none. Limits are only lifted where rows
+/// leave nothing else to run (`liftedLimits` in in_flight.h finds out).
+///
 /// Transfers follow the block they carry from at once. The step's ends (Prologue; Reduce, Optimizer) stand
 /// first and last.
 /// @return InvalidInput naming a row if the dependencies form a cycle
 Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
     const std::vector<BlockDependency> &dependencies, std::int32_t microBatches, std::int32_t stageCount,
-    ScheduleKind schedule);
+    ScheduleKind schedule, const std::vector<std::int32_t> &inFlight = {});
 
 } // namespace planloom

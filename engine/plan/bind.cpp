@@ -196,14 +196,20 @@ void CompletionState::fail(std::int32_t row, std::string message, std::string ad
 void CompletionState::failBoth(
     std::int32_t row, std::int32_t other, const Operator &op, const std::string &what)
 {
+    failBoth(row, other, what + " operator '" + op.name + "'",
+        "switch one of the rows off, or narrow its selector");
+}
+
+void CompletionState::failBoth(
+    std::int32_t row, std::int32_t other, const std::string &what, const std::string &advice)
+{
     const auto message = [&](std::int32_t with) {
         return "this row and row:" + std::to_string(with) + " ('"
-            + print(table.rows[static_cast<std::size_t>(with)]).substr(0, 120) + "') " + what + " operator '"
-            + op.name + "'";
+            + print(table.rows[static_cast<std::size_t>(with)]).substr(0, 120) + "') " + what;
     };
     for (const auto &[one, another] : {std::pair {row, other}, std::pair {other, row}}) {
         const bool isNew = !reports[static_cast<std::size_t>(one)].error;
-        fail(one, message(another), "switch one of the rows off, or narrow its selector");
+        fail(one, message(another), advice);
         if (isNew)
             reports[static_cast<std::size_t>(one)].error->code = ErrorCode::Conflict;
     }

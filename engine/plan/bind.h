@@ -53,6 +53,9 @@ struct CompletionState {
     void fail(std::int32_t row, std::string message, std::string advice = {}, const char *field = "rule");
     /// As `fail`, for two rows that contradict each other about an operator.
     void failBoth(std::int32_t row, std::int32_t other, const Operator &op, const std::string &what);
+    /// The same, about something else: "this row and row:3 ('...') `what`". @param advice  what would help
+    void failBoth(
+        std::int32_t row, std::int32_t other, const std::string &what, const std::string &advice);
     std::int32_t domainNumber(Domain domain);
 };
 
@@ -70,6 +73,9 @@ std::int32_t bindOpAssign(CompletionState &state, std::int32_t row, const OpAssi
     const std::vector<OperatorId> &selected);
 std::int32_t bindOpOrder(CompletionState &state, std::int32_t row, const OpOrderRule &rule,
     const std::vector<OperatorId> &selected);
+
+/// Binds the in-flight rows to the plan's stages, once they are known: `Plan::inFlight`.
+void bindInFlight(CompletionState &state);
 
 /// The operators of `selected` that a rule about forward operators acts on: the forward ones; if there are
 /// none, the optimizer ones; if there are only backward ones, none.

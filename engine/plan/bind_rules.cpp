@@ -3,13 +3,12 @@
 #include "engine/plan/table_text.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 
 namespace planloom {
 
 namespace {
-
-constexpr std::size_t kMostOrders = 10'000;
 
 /// A step with its axis' size and parts filled in, but for the identifier. Fails the row where it can't be.
 bool prepareStep(CompletionState &state, std::int32_t row, const SplitStep &step, Split &split)
@@ -310,30 +309,93 @@ std::int32_t bindOpOrder(CompletionState &state, std::int32_t row, const OpOrder
     };
     const auto firsts = oneDirection(selected);
     const auto seconds = oneDirection(state.index.select(rule.second));
-    std::set<OperatorId> bound;
-    const auto add = [&](OperatorId first, OperatorId second) {
-        if (first == second && rule.microBatchOffset <= 0) {
-            state.fail(row, "operator '" + state.graph().at(first).name + "' cannot run before itself");
-            return;
-        }
-        state.plan.orders.push_back({first, second, rule.microBatchOffset, RowId {row}});
-        bound.insert({first, second});
-    };
-    if (firsts.size() == seconds.size()) {
-        for (std::size_t i = 0; i < firsts.size(); ++i)
-            add(firsts[i], seconds[i]);
-    } else if (firsts.size() * seconds.size() > kMostOrders) {
+    if (firsts.empty() || seconds.empty())
+        return 0;
+    const std::int32_t last = state.plan.microBatches - 1;
+    if (rule.microBatch >= 0
+        && (rule.microBatch > last || rule.microBatch + rule.microBatchOffset < 0
+            || rule.microBatch + rule.microBatchOffset > last)) {
+        const std::int32_t missing =
+            rule.microBatch > last ? rule.microBatch : rule.microBatch + rule.microBatchOffset;
         state.fail(row,
-            std::to_string(firsts.size()) + " x " + std::to_string(seconds.size())
-                + " orders; a row makes at most " + std::to_string(kMostOrders),
-            "narrow the selectors, or select equally many operators on both sides");
-    } else {
-        for (const OperatorId first : firsts) {
-            for (const OperatorId second : seconds)
-                add(first, second);
+            "there is no micro-batch " + std::to_string(missing) + ": the plan has "
+                + std::to_string(last + 1) + ", numbered from 0");
+        return 0;
+    }
+    const bool paired = firsts.size() == seconds.size();
+    const auto add = [&](OperatorId first, OperatorId second) {
+        state.plan.orders.push_back(
+            {first, second, rule.microBatchOffset, RowId {row}, rule.microBatch, !paired});
+    };
+    const auto beforeItself = [&](OperatorId op) {
+        state.fail(row, "operator '" + state.graph().at(op).name + "' cannot run before itself");
+    };
+    if (rule.microBatchOffset <= 0) {
+        if (paired) {
+            for (std::size_t i = 0; i < firsts.size(); ++i) {
+                if (firsts[i] == seconds[i])
+                    beforeItself(firsts[i]);
+            }
+        } else { // both are ascending
+            std::vector<OperatorId> common;
+            std::set_intersection(
+                firsts.begin(), firsts.end(), seconds.begin(), seconds.end(), std::back_inserter(common));
+            if (!common.empty())
+                beforeItself(common.front());
         }
     }
+    // All with all takes as many constraints as the larger selection has operators, each named at least once.
+    for (std::size_t i = 0; i < std::max(firsts.size(), seconds.size()); ++i)
+        add(firsts[std::min(i, firsts.size() - 1)], seconds[std::min(i, seconds.size() - 1)]);
+    std::vector<OperatorId> bound;
+    std::set_union(firsts.begin(), firsts.end(), seconds.begin(), seconds.end(), std::back_inserter(bound));
     return static_cast<std::int32_t>(bound.size());
+}
+
+void bindInFlight(CompletionState &state)
+{
+    const std::int32_t stages = state.plan.stageCount;
+    std::vector<std::int32_t> limits(static_cast<std::size_t>(stages), 0);
+    std::vector<RowId> rows(static_cast<std::size_t>(stages), RowId {});
+    bool any = false;
+    const bool trains = std::any_of(state.graph().operators.begin(), state.graph().operators.end(),
+        [](const Operator &op) { return op.direction == Direction::Backward; });
+    for (std::size_t i = 0; i < state.table.rows.size(); ++i) {
+        const auto *rule = std::get_if<InFlightRule>(&state.table.rows[i].rule);
+        if (!rule || !state.table.rows[i].enabled)
+            continue;
+        const auto row = static_cast<std::int32_t>(i);
+        if (rule->count < 1) {
+            state.fail(row, "a stage holds at least one micro-batch in flight");
+            continue;
+        }
+        if (rule->stage >= stages) {
+            state.fail(row,
+                "there is no stage " + std::to_string(rule->stage) + ": the plan has "
+                    + std::to_string(stages) + (stages == 1 ? " stage" : " stages") + ", numbered from 0");
+            continue;
+        }
+        if (!trains) {
+            state.reports[i].warning = "nothing is in flight: the model has no backward pass";
+            continue;
+        }
+        for (std::int32_t s = std::max(rule->stage, 0); s < (rule->stage < 0 ? stages : rule->stage + 1); ++s) {
+            const auto stage = static_cast<std::size_t>(s);
+            if (rows[stage].valid() && limits[stage] != rule->count) {
+                state.failBoth(row, rows[stage].index,
+                    "give stage " + std::to_string(s) + " different numbers of micro-batches in flight",
+                    "switch one of the rows off, or name other stages");
+                break;
+            }
+            limits[stage] = rule->count;
+            rows[stage] = RowId {row};
+            any = true;
+        }
+    }
+    if (any && !state.failed) {
+        state.plan.inFlight = std::move(limits);
+        state.plan.inFlightRows = std::move(rows);
+    }
 }
 
 } // namespace planloom

@@ -53,6 +53,8 @@ Result<Completion> completePlan(
         applyDefaultRule(state);
     if (!state.failed)
         assignStages(state);
+    if (!state.failed)
+        bindInFlight(state);
     if (!state.failed) {
         assignRecomputeGroups(state);
         mirrorDecisions(state);

@@ -125,7 +125,16 @@ Result<void> validate(const Plan &plan)
         if (order.first.index < 0 || order.first.index >= count || order.second.index < 0
             || order.second.index >= count)
             return wrong("an order between operators that the model does not have");
+        if (order.microBatch >= plan.microBatches)
+            return wrong("an order of micro-batch " + std::to_string(order.microBatch) + ", but the plan has "
+                + std::to_string(plan.microBatches) + " micro-batches, numbered from 0");
     }
+    if (plan.inFlight.size() != plan.inFlightRows.size()
+        || (!plan.inFlight.empty() && plan.inFlight.size() != static_cast<std::size_t>(plan.stageCount)))
+        return wrong("limits of micro-batches in flight, but not one for each stage");
+    for (const std::int32_t limit : plan.inFlight)
+        if (limit < 0)
+            return wrong("a limit of less than no micro-batches in flight");
     return checkDataFlow(plan);
 }
 

@@ -33,6 +33,10 @@ struct OrderConstraint {
     OperatorId second {};
     std::int32_t microBatchOffset = 0;
     RowId row {};
+    std::int32_t microBatch = -1; ///< Only this i; -1 for every one.
+    /// Every `first` of the constraints of this row with `allWithAll` runs before every `second` of them, so that
+    /// two large selections take as many constraints as the larger has operators.
+    bool allWithAll = false;
     friend bool operator==(const OrderConstraint &, const OrderConstraint &) = default;
 };
 
@@ -40,7 +44,7 @@ struct OrderConstraint {
 enum class ScheduleKind : std::uint8_t {
     Sequential, ///< Every micro-batch forward then backward before the next (gradient accumulation).
     GPipe, ///< All forward blocks before any backward block (arXiv:1811.06965).
-    OneFOneB, ///< Stage s holds at most S - s micro-batches, then alternates (PipeDream-Flush,
+    OneFOneB, ///< Unless a row says otherwise, stage s holds at most S - s micro-batches, then alternates (PipeDream-Flush,
               ///< arXiv:2104.04473).
 };
 
@@ -54,6 +58,10 @@ struct Plan {
     ScheduleKind schedule = ScheduleKind::Sequential;
     std::vector<OperatorDecision> decisions {}; ///< By operator index. Backward ones mirror their forwards.
     std::vector<OrderConstraint> orders {};
+    /// By stage: the most micro-batches it holds whose backward pass has not run; 0 leaves it to the schedule. Empty
+    /// means 0 for all.
+    std::vector<std::int32_t> inFlight {};
+    std::vector<RowId> inFlightRows {}; ///< By stage: the row that says so; invalid if none does. As long as `inFlight`.
 };
 
 /// Every decision legal, devices in range, backward mirrors forward, stages along the data flow.

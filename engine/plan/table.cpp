@@ -5,7 +5,8 @@ namespace planloom {
 bool hasSelector(const Rule &rule)
 {
     return !std::holds_alternative<MeshRule>(rule) && !std::holds_alternative<MicroBatchesRule>(rule)
-        && !std::holds_alternative<ScheduleRule>(rule);
+        && !std::holds_alternative<ScheduleRule>(rule) && !std::holds_alternative<InFlightRule>(rule)
+        && !std::holds_alternative<LimitRule>(rule);
 }
 
 const char *nameOf(const Rule &rule)
@@ -25,6 +26,8 @@ const char *nameOf(const Rule &rule)
         const char *operator()(const StageRule &) const { return "stage"; }
         const char *operator()(const RecomputeRule &) const { return "recompute"; }
         const char *operator()(const OptimizerShardingRule &) const { return "zero1"; }
+        const char *operator()(const InFlightRule &) const { return "in-flight"; }
+        const char *operator()(const LimitRule &) const { return "limit"; }
     };
     return std::visit(Name {}, rule);
 }
@@ -40,6 +43,11 @@ const char *nameOf(ScheduleKind kind)
         return "1f1b";
     }
     return "";
+}
+
+const char *nameOf(LimitRule::Kind kind)
+{
+    return kind == LimitRule::Kind::Memory ? "memory" : "time";
 }
 
 const char *nameOf(RowOrigin origin)

@@ -94,6 +94,9 @@ struct OpAssignRule {
 struct OpOrderRule {
     Selector second {};
     std::int32_t microBatchOffset = 0;
+    /// Of the row's selection: only this one, from 0; -1 means all. Operators of one block (stage and direction)
+    /// run in one order for every micro-batch, which such a row then decides for all of them.
+    std::int32_t microBatch = -1;
     friend bool operator==(const OpOrderRule &, const OpOrderRule &) = default;
 };
 
@@ -124,8 +127,26 @@ struct OptimizerShardingRule {
     friend bool operator==(const OptimizerShardingRule &, const OptimizerShardingRule &) = default;
 };
 
+/// A pipeline stage holds at most `count` micro-batches whose backward pass has not run: how far it warms up.
+struct InFlightRule {
+    std::int32_t count = 1;
+    std::int32_t stage = -1; ///< -1 means every stage.
+    friend bool operator==(const InFlightRule &, const InFlightRule &) = default;
+};
+
+/// What every device, or the step, may take at most. Decides nothing: it is held against the simulated step.
+struct LimitRule {
+    enum class Kind : std::uint8_t {
+        Memory, ///< Bytes of each device at its peak.
+        Time, ///< Nanoseconds of one step.
+    };
+    Kind kind = Kind::Memory;
+    std::int64_t value = 1; ///< Bytes or nanoseconds.
+    friend bool operator==(const LimitRule &, const LimitRule &) = default;
+};
+
 using Rule = std::variant<MeshRule, MicroBatchesRule, OpTransRule, CoshardRule, OpAssignRule, OpOrderRule,
-    ScheduleRule, StageRule, RecomputeRule, OptimizerShardingRule>;
+    ScheduleRule, StageRule, RecomputeRule, OptimizerShardingRule, InFlightRule, LimitRule>;
 
 /// Where a row came from.
 enum class RowOrigin : std::uint8_t { Text, Gesture, Template, Import };
@@ -133,7 +154,7 @@ enum class RowOrigin : std::uint8_t { Text, Gesture, Template, Import };
 /// One decision: which operators, and what of them.
 struct Row {
     bool enabled = true;
-    Selector selector {}; ///< `all` for rules about the whole plan (mesh, micro-batches, schedule).
+    Selector selector {}; ///< `all` for rules about the whole plan (`hasSelector` is false).
     Rule rule {};
     RowOrigin origin = RowOrigin::Text;
     std::string note {}; ///< For people; may have several lines.
@@ -147,12 +168,13 @@ struct ConstraintTable {
     friend bool operator==(const ConstraintTable &, const ConstraintTable &) = default;
 };
 
-/// False for rules about the whole plan: mesh, micro-batches, schedule.
+/// False for rules about the whole plan: mesh, micro-batches, schedule, in-flight, limit.
 bool hasSelector(const Rule &rule);
 
 /// "split", "place", ...: the word a row of this rule begins with.
 const char *nameOf(const Rule &rule);
 const char *nameOf(ScheduleKind kind); ///< "gpipe", "1f1b", "sequential"
+const char *nameOf(LimitRule::Kind kind); ///< "memory", "time"
 const char *nameOf(RowOrigin origin); ///< "text", "gesture", "template", "import"
 
 /// `Error::where` of a row: "row:5/rule" for row 5 and its part `field` ("selector", "rule").

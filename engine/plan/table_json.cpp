@@ -237,8 +237,11 @@ struct WriteRule {
     }
     Json operator()(const OpOrderRule &rule) const
     {
-        return {{"type", "order"}, {"second", toString(rule.second)},
+        Json json {{"type", "order"}, {"second", toString(rule.second)},
             {"micro_batch_offset", rule.microBatchOffset}};
+        if (rule.microBatch >= 0)
+            json["micro_batch"] = rule.microBatch;
+        return json;
     }
     Json operator()(const ScheduleRule &rule) const
     {
@@ -257,6 +260,18 @@ struct WriteRule {
         if (rule.parts > 0)
             json["parts"] = rule.parts;
         return json;
+    }
+    Json operator()(const InFlightRule &rule) const
+    {
+        Json json {{"type", "in-flight"}, {"count", rule.count}};
+        if (rule.stage >= 0)
+            json["stage"] = rule.stage;
+        return json;
+    }
+    Json operator()(const LimitRule &rule) const
+    {
+        return {{"type", "limit"},
+            {rule.kind == LimitRule::Kind::Memory ? "bytes" : "nanoseconds", rule.value}};
     }
     static const char *nameOf(ScheduleKind kind) { return planloom::nameOf(kind); }
     static const char *nameOf(RecomputePer per)
@@ -346,10 +361,11 @@ Result<Rule> readRule(const Json &json, const std::string &where)
     if (type == "place")
         return readPlace(json, where);
     if (type == "order") {
-        TRY_VOID(requireMembers(json, {"type", "second", "micro_batch_offset"}, where));
+        TRY_VOID(requireMembers(json, {"type", "second", "micro_batch_offset", "micro_batch"}, where));
         OpOrderRule rule;
         TRY(rule.second, selectorAt(json, "second", where));
         TRY(rule.microBatchOffset, countAt(json, "micro_batch_offset", where, -kMostCount, 0));
+        TRY(rule.microBatch, countAt(json, "micro_batch", where, 0, -1));
         return Rule {std::move(rule)};
     }
     if (type == "schedule") {
@@ -383,6 +399,22 @@ Result<Rule> readRule(const Json &json, const std::string &where)
         TRY(rule.axis, textAt(json, "axis", where, ""));
         TRY(rule.parts, countAt(json, "parts", where, 1, 0));
         return Rule {std::move(rule)};
+    }
+    if (type == "in-flight") {
+        TRY_VOID(requireMembers(json, {"type", "count", "stage"}, where));
+        InFlightRule rule;
+        TRY(rule.count, countAt(json, "count", where, 1));
+        TRY(rule.stage, countAt(json, "stage", where, 0, -1));
+        return Rule {rule};
+    }
+    if (type == "limit") {
+        TRY_VOID(requireMembers(json, {"type", "bytes", "nanoseconds"}, where));
+        const bool time = json.contains("nanoseconds");
+        if (time && json.contains("bytes"))
+            return wrong(where, "expected bytes or nanoseconds, not both");
+        LimitRule rule {.kind = time ? LimitRule::Kind::Time : LimitRule::Kind::Memory};
+        TRY(rule.value, integerAt(json, time ? "nanoseconds" : "bytes", where, 1, kMostExtent));
+        return Rule {rule};
     }
     return wrong(where + "/type", "there is no rule '" + type.substr(0, 40) + "'");
 }

@@ -1,5 +1,6 @@
 #include "engine/plan/table_text.h"
 
+#include "engine/plan/table_quantity.h"
 #include "engine/plan/text_cursor.h"
 
 #include <algorithm>
@@ -155,6 +156,10 @@ Result<Rule> parseOrder(TextCursor &cursor)
         TRY(const auto offset, cursor.integer("a micro-batch offset as +1", -kMostCount, kMostCount));
         rule.microBatchOffset = static_cast<std::int32_t>(offset);
     }
+    if (cursor.takeWord("of")) {
+        TRY(const auto microBatch, cursor.integer("the number of a micro-batch", 0, kMostCount));
+        rule.microBatch = static_cast<std::int32_t>(microBatch);
+    }
     return Rule {std::move(rule)};
 }
 
@@ -182,6 +187,34 @@ Result<Rule> parseSharding(TextCursor &cursor)
         rule.parts = static_cast<std::int32_t>(parts);
     }
     return Rule {std::move(rule)};
+}
+
+Result<Rule> parseInFlight(TextCursor &cursor)
+{
+    InFlightRule rule;
+    TRY(const auto count, cursor.integer("a number of micro-batches in flight, as in-flight 3", 1, kMostCount));
+    rule.count = static_cast<std::int32_t>(count);
+    if (cursor.takeWord("stage")) {
+        TRY(const auto stage, cursor.integer("the number of a stage", 0, kMostCount));
+        rule.stage = static_cast<std::int32_t>(stage);
+    }
+    return Rule {rule};
+}
+
+Result<Rule> parseLimit(TextCursor &cursor)
+{
+    LimitRule rule;
+    if (cursor.takeWord("time"))
+        rule.kind = LimitRule::Kind::Time;
+    else if (!cursor.takeWord("memory"))
+        return cursor.expected("'memory' or 'time', as in limit memory 40GiB or limit time 50ms");
+    cursor.skipSpaces();
+    const auto quantity = readQuantity(rule.kind, cursor.rest());
+    if (!quantity)
+        return cursor.at(cursor.position(), quantity.error().message, quantity.error().advice);
+    rule.value = quantity->value;
+    cursor.rewind(cursor.position() + quantity->length);
+    return Rule {rule};
 }
 
 /// "SELECTOR : ..." of the row that `word` begins.
@@ -232,12 +265,16 @@ Result<Row> parseRowAt(std::string_view line, std::int32_t number)
         row.rule = MicroBatchesRule {static_cast<std::int32_t>(count), cursor.takeWord("whole")};
     } else if (cursor.takeWord("schedule")) {
         TRY(row.rule, parseSchedule(cursor));
+    } else if (cursor.takeWord("in-flight")) {
+        TRY(row.rule, parseInFlight(cursor));
+    } else if (cursor.takeWord("limit")) {
+        TRY(row.rule, parseLimit(cursor));
     } else if (std::find(std::begin(kWords), std::end(kWords), word) != std::end(kWords)) {
         cursor.takeWord(word);
         TRY(row.rule, parseSelected(cursor, word, row.selector));
     } else {
         return cursor.expected("a row: mesh, micro-batches, split, replicate, coshard, place, order, "
-                               "schedule, stage, recompute or zero1");
+                               "schedule, stage, recompute, zero1, in-flight or limit");
     }
     if (cursor.take('@')) {
         const std::string origin(cursor.peekWord());
@@ -349,6 +386,8 @@ struct PrintRule {
         if (rule.microBatchOffset != 0)
             text += std::string(" at ") + (rule.microBatchOffset > 0 ? "+" : "")
                 + std::to_string(rule.microBatchOffset);
+        if (rule.microBatch >= 0)
+            text += " of " + std::to_string(rule.microBatch);
         return text;
     }
     std::string operator()(const ScheduleRule &rule) const { return nameOf(rule.kind); }
@@ -373,6 +412,14 @@ struct PrintRule {
         if (rule.parts > 0)
             text += (text.empty() ? "by " : " by ") + std::to_string(rule.parts);
         return text;
+    }
+    std::string operator()(const InFlightRule &rule) const
+    {
+        return std::to_string(rule.count) + (rule.stage >= 0 ? " stage " + std::to_string(rule.stage) : "");
+    }
+    std::string operator()(const LimitRule &rule) const
+    {
+        return std::string(nameOf(rule.kind)) + ' ' + printQuantity(rule.kind, rule.value);
     }
 };
 

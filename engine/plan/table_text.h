@@ -20,10 +20,14 @@ namespace planloom {
 //     coshard in:h.0.mlp : n by 4
 //     place layer:0-5 : pp=0                              # or: devices 0,1,1,2; or: mesh
 //     order name:a before name:b at +1
+//     order name:a before name:b at +1 of 3               # only for name:a of micro-batch 3
 //     schedule 1f1b                                       # or gpipe, sequential
 //     stage layer:0-5 : 0
 //     recompute layer:* per layer                         # or per operator; default: per selection
 //     zero1 weight:* over dp                              # or by 4; default: all replicas
+//     in-flight 3 stage 0                                 # without a stage: of every stage
+//     limit memory 40GiB                                  # B, KiB .. TiB, KB .. TB
+//     limit time 50ms                                     # ns, us, ms, s
 //     off split all : batch by 2  @gesture                # switched off, with an origin other than text
 //
 // `#` begins a note; lines of notes alone belong to the row below them. Identifiers called as a word of the

@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include <map>
+#include <random>
 
 namespace planloom {
 namespace {
@@ -103,6 +106,121 @@ TEST(OrderBlocks, RowsMoveBlocksAcrossMicroBatches)
     const auto order = orderBlocks(pipeline.blocks, pipeline.dependencies, 3, 1, ScheduleKind::Sequential);
     ASSERT_TRUE(order);
     EXPECT_EQ(orderOfStage(*order, 0, 1), "F0 F1 B0 F2 B1 B2 ");
+}
+
+TEST(OrderBlocks, ARowCanSpeakOfOneMicroBatch)
+{
+    Pipeline pipeline(1);
+    pipeline.dependencies.push_back({0, 1, -1, RowId{4}, 2});
+    const auto order = orderBlocks(pipeline.blocks, pipeline.dependencies, 4, 1, ScheduleKind::Sequential);
+    ASSERT_TRUE(order);
+    EXPECT_EQ(orderOfStage(*order, 0, 1), "F0 B0 F1 F2 B1 B2 F3 B3 ");
+}
+
+/// By stage: the most micro-batches between forward and backward block.
+std::vector<std::int32_t> mostHeld(const std::vector<BlockRun> &order, std::int32_t stages)
+{
+    std::vector<std::int32_t> held(static_cast<std::size_t>(stages), 0);
+    std::vector<std::int32_t> most = held;
+    for (const BlockRun &run : order) {
+        const auto stage = static_cast<std::size_t>(run.block % stages);
+        held[stage] += run.block < stages ? 1 : -1;
+        most[stage] = std::max(most[stage], held[stage]);
+    }
+    return most;
+}
+
+TEST(OrderBlocks, MicroBatchesInFlightDecideTheWarmUp)
+{
+    const Pipeline pipeline(2);
+    const auto with = [&](std::vector<std::int32_t> limits, ScheduleKind schedule) {
+        const auto order = orderBlocks(pipeline.blocks, pipeline.dependencies, 4, 2, schedule, limits);
+        EXPECT_TRUE(order);
+        return orderOfStage(*order, 0, 2);
+    };
+    EXPECT_EQ(with({3, 0}, ScheduleKind::OneFOneB), "F0 F1 F2 B0 F3 B1 B2 B3 ");
+    EXPECT_EQ(with({1, 0}, ScheduleKind::OneFOneB), "F0 B0 F1 B1 F2 B2 F3 B3 ");
+    EXPECT_EQ(with({2, 2}, ScheduleKind::GPipe), "F0 F1 B0 F2 B1 F3 B2 B3 ");
+    EXPECT_EQ(with({0, 0}, ScheduleKind::GPipe), "F0 F1 F2 F3 B0 B1 B2 B3 ");
+    EXPECT_EQ(with({1, 1}, ScheduleKind::Sequential), "F0 B0 F1 B1 F2 B2 F3 B3 ");
+}
+
+TEST(OrderBlocks, LimitsThatTheScheduleKeepsAnywayChangeNothing)
+{
+    for (const std::int32_t stages : {1, 2, 4, 7})
+        for (const std::int32_t microBatches : {1, 3, 8}) {
+            const Pipeline pipeline(stages);
+            const auto order = [&](ScheduleKind schedule, const std::vector<std::int32_t> &limits) {
+                auto made = orderBlocks(
+                    pipeline.blocks, pipeline.dependencies, microBatches, stages, schedule, limits);
+                EXPECT_TRUE(made);
+                return *std::move(made);
+            };
+            const auto all = std::vector<std::int32_t>(static_cast<std::size_t>(stages), microBatches);
+            std::vector<std::int32_t> falling;
+            for (std::int32_t s = 0; s < stages; ++s)
+                falling.push_back(stages - s);
+            EXPECT_EQ(order(ScheduleKind::GPipe, all), order(ScheduleKind::GPipe, {}));
+            EXPECT_EQ(order(ScheduleKind::Sequential, all), order(ScheduleKind::Sequential, {}));
+            EXPECT_EQ(order(ScheduleKind::OneFOneB, falling), order(ScheduleKind::OneFOneB, {}));
+        }
+}
+
+TEST(OrderBlocks, NoStageOfARandomPipelineHoldsMoreThanItsLimit)
+{
+    std::mt19937 random(11);
+    const auto below = [&](std::int32_t n) { return std::uniform_int_distribution<std::int32_t>(0, n - 1)(random); };
+    std::int32_t reached = 0;
+    for (int trial = 0; trial < 400; ++trial) {
+        const std::int32_t stages = 1 + below(6);
+        const std::int32_t microBatches = 1 + below(9);
+        Pipeline pipeline(stages);
+        const std::int32_t devices = 1 + below(stages); // fewer than stages: some share one
+        for (BlockInfo &block : pipeline.blocks) {
+            block.seconds = 1e-9 + below(5);
+            block.devices = {DeviceId{block.stage.index % devices}};
+        }
+        std::vector<std::int32_t> limits;
+        for (std::int32_t s = 0; s < stages; ++s)
+            limits.push_back(1 + below(5));
+        const auto schedule = static_cast<ScheduleKind>(below(3));
+        const auto order =
+            orderBlocks(pipeline.blocks, pipeline.dependencies, microBatches, stages, schedule, limits);
+        ASSERT_TRUE(order);
+        EXPECT_EQ(order->size(), static_cast<std::size_t>(2 * stages * microBatches));
+        const auto most = mostHeld(*order, stages);
+        for (std::size_t s = 0; s < most.size(); ++s) {
+            EXPECT_LE(most[s], limits[s]) << "stage " << s << " of " << stages << ", trial " << trial;
+            reached += most[s] == limits[s] && limits[s] > 1 ? 1 : 0;
+        }
+        for (const BlockDependency &dependency : pipeline.dependencies)
+            for (std::int32_t m = 0; m < microBatches; ++m) {
+                const auto at = [&](std::int32_t block) {
+                    return std::find(order->begin(), order->end(), BlockRun{block, m}) - order->begin();
+                };
+                EXPECT_LT(at(dependency.earlier), at(dependency.later));
+            }
+    }
+    EXPECT_GT(reached, 100);
+}
+
+TEST(OrderBlocks, ALimitThatRowsLeaveNoRoomForIsLiftedRatherThanWaitedForForever)
+{
+    Pipeline pipeline(1);
+    pipeline.dependencies.push_back({0, 1, -1, RowId{4}}); // forward of the next before this one's backward
+    const auto order = orderBlocks(pipeline.blocks, pipeline.dependencies, 3, 1, ScheduleKind::OneFOneB, {1});
+    ASSERT_TRUE(order);
+    EXPECT_EQ(orderOfStage(*order, 0, 1), "F0 F1 B0 F2 B1 B2 ");
+}
+
+TEST(OrderBlocks, TheRowNamedIsOneThatIsLeft)
+{
+    Pipeline pipeline(2);
+    pipeline.dependencies.push_back({0, 1, 0, RowId{3}}); // as the data flows: harmless
+    pipeline.dependencies.push_back({3, 1, 0, RowId{4}});
+    const auto order = orderBlocks(pipeline.blocks, pipeline.dependencies, 2, 2, ScheduleKind::GPipe);
+    ASSERT_FALSE(order);
+    EXPECT_EQ(order.error().where, "row:4/rule");
 }
 
 TEST(OrderBlocks, ARowAgainstTheDataFlowIsNamed)

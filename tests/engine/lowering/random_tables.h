@@ -136,8 +136,22 @@ inline ConstraintTable randomTable(
         if (a != b)
             add(selectSet({forward[static_cast<std::size_t>(a)]->name}),
                 OpOrderRule{selectSet({forward[static_cast<std::size_t>(b)]->name}),
-                    static_cast<std::int32_t>(below(3)) - 1});
+                    static_cast<std::int32_t>(below(3)) - 1, chance(0.3) ? static_cast<std::int32_t>(below(2)) : -1});
     }
+    if (options.orders && chance(0.2) && forward.size() > 4) {
+        // A few before a few others, behind them in the graph: all with all.
+        std::vector<std::string> first;
+        std::vector<std::string> second;
+        for (std::size_t i = 0; i < forward.size(); ++i)
+            if (chance(0.4))
+                (i < forward.size() / 2 ? first : second).push_back(forward[i]->name);
+        if (!first.empty() && !second.empty())
+            add(selectSet(std::move(first)), OpOrderRule{selectSet(std::move(second))});
+    }
+    if (options.orders && chance(0.3))
+        add(selectAll(), InFlightRule{1 + static_cast<std::int32_t>(below(3)), chance(0.7) ? -1 : 0});
+    if (chance(0.1))
+        add(selectAll(), LimitRule{LimitRule::Kind::Memory, 1 + below(1 << 30)});
     return table;
 }
 

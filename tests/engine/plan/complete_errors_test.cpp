@@ -49,6 +49,13 @@ TEST(CompletePlan, EachBadRowIsReportedWithItsPlaceAndReason)
         {"stage name:a : 1\nstage name:a : 0", "row:0/rule", "row:1"},
         {"recompute name:a\nrecompute name:a", "row:0/rule", "row:1"},
         {"order name:a before name:a", "row:0/rule", "before itself"},
+        {"order name:a before all", "row:0/rule", "before itself"},
+        {"order name:a before name:b of 1", "row:0/rule", "no micro-batch 1"},
+        {"micro-batches 2\norder name:a before name:b at +1 of 1", "row:1/rule", "no micro-batch 2"},
+        {"micro-batches 2\norder name:a before name:b at -1 of 0", "row:1/rule", "no micro-batch -1"},
+        {"in-flight 1 stage 1", "row:0/rule", "no stage 1: the plan has 1 stage"},
+        {"in-flight 1\nin-flight 2", "row:0/rule", "row:1"},
+        {"in-flight 1\nstage name:b : 1\nin-flight 2 stage 1", "row:0/rule", "row:2"},
         {"zero1 all over dp", "row:0/rule", "no axis 'dp'"},
         {"micro-batches 4\nsplit name:a : batch by 2", "row:0/rule", "not possible"},
     };
@@ -106,6 +113,12 @@ TEST(Plan, ValidateRefusesBrokenDecisions)
     EXPECT_TRUE(breaks([&](Plan &plan) { plan.decisions[backward].recomputeGroup = 0; }));
     EXPECT_TRUE(breaks([&](Plan &plan) { plan.microBatches = 3; }));
     EXPECT_TRUE(breaks([&](Plan &plan) { plan.orders.push_back({{0}, {99999}, 0, {0}}); }));
+    EXPECT_TRUE(breaks([&](Plan &plan) { plan.orders.push_back({{0}, {1}, 0, {0}, 1}); }));
+    EXPECT_TRUE(breaks([&](Plan &plan) { plan.inFlight = {1}; }));
+    EXPECT_TRUE(breaks([&](Plan &plan) {
+        plan.inFlight = {-1};
+        plan.inFlightRows = {{0}};
+    }));
     EXPECT_TRUE(breaks([&](Plan &plan) { // a stage later than its consumers'
         plan.stageCount = 2;
         plan.decisions[a].stage = {1};

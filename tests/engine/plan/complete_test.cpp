@@ -1,4 +1,5 @@
 #include "engine/plan/complete.h"
+#include "engine/plan/selector_index.h"
 #include "tests/engine/plan/models.h"
 
 #include <gtest/gtest.h>
@@ -151,6 +152,50 @@ TEST(CompletePlan, OrdersPairEqualSelectionsAndCrossOthers)
     EXPECT_EQ(graph->at(paired.orders[1].second).name, "h.1.mlp.c_fc");
     EXPECT_EQ(paired.orders[1].microBatchOffset, 1);
     EXPECT_EQ(planOf(graph, 1, "order name:h.*.mlp.c_fc before name:lm_head").orders.size(), 2u);
+}
+
+TEST(CompletePlan, OrdersOfLargeSelectionsStaySmallAndNameEveryOperator)
+{
+    const auto graph = zooTraining("zoo:gpt?layers=24&hidden=16&heads=2&seq=8&vocab=32&batch=2");
+    const Plan plan = planOf(graph, 1, "order layer:0-11 before layer:12-22");
+    std::set<OperatorId> firsts;
+    std::set<OperatorId> seconds;
+    for (const OrderConstraint &order : plan.orders) {
+        EXPECT_TRUE(order.allWithAll);
+        firsts.insert(order.first);
+        seconds.insert(order.second);
+    }
+    const SelectorIndex index(graph);
+    const auto forward = [&](const char *text) {
+        std::set<OperatorId> found;
+        for (const OperatorId op : index.select(*parseSelector(text)))
+            if (graph->at(op).direction == Direction::Forward)
+                found.insert(op);
+        return found;
+    };
+    EXPECT_EQ(firsts, forward("layer:0-11"));
+    EXPECT_EQ(seconds, forward("layer:12-22"));
+    EXPECT_GT(firsts.size() * seconds.size(), 10'000u);
+    EXPECT_EQ(plan.orders.size(), std::max(firsts.size(), seconds.size()));
+}
+
+TEST(CompletePlan, InFlightRowsSpeakOfStages)
+{
+    const auto graph = tinyMlp();
+    EXPECT_TRUE(planOf(graph, 1, "").inFlight.empty());
+    EXPECT_EQ(planOf(graph, 1, "in-flight 3").inFlight, (std::vector<std::int32_t>{3}));
+    const Plan one = planOf(graph, 2, "stage name:b : 1\nin-flight 3 stage 1");
+    EXPECT_EQ(one.inFlight, (std::vector<std::int32_t>{0, 3}));
+    EXPECT_FALSE(one.inFlightRows[0].valid());
+    EXPECT_EQ(one.inFlightRows[1], RowId{1});
+    EXPECT_EQ(planOf(graph, 2, "off in-flight 2\nstage name:b : 1\nin-flight 3\nin-flight 3 stage 0").inFlight,
+        (std::vector<std::int32_t>{3, 3}));
+}
+
+TEST(CompletePlan, LimitsDecideNothing)
+{
+    const auto graph = tinyMlp();
+    EXPECT_EQ(planOf(graph, 2, "limit memory 1B\nlimit time 1ns").decisions, planOf(graph, 2, "").decisions);
 }
 
 /// A chain and tree of random operators on [4 6 8] tensors, with weights.

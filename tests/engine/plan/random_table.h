@@ -2,6 +2,7 @@
 
 #include "engine/plan/table.h"
 
+#include <algorithm>
 #include <random>
 
 namespace planloom {
@@ -103,7 +104,7 @@ public:
 
     Rule rule()
     {
-        switch (number(0, 9)) {
+        switch (number(0, 11)) {
         case 0: {
             MeshRule mesh;
             for (int n = number(1, 3); n > 0; --n)
@@ -132,13 +133,25 @@ public:
             return assign;
         }
         case 5:
-            return OpOrderRule {selector(), number(-3, 3)};
+            return OpOrderRule {selector(), number(-3, 3), chance(50) ? -1 : number(0, 9)};
         case 6:
             return ScheduleRule {static_cast<ScheduleKind>(number(0, 2))};
         case 7:
             return StageRule {number(0, 8)};
         case 8:
             return RecomputeRule {static_cast<RecomputePer>(number(0, 2))};
+        case 9:
+            return InFlightRule {number(1, 20), number(-1, 5)};
+        case 10: {
+            // Round amounts, decimal and binary, and any others up to the most.
+            LimitRule limit {.kind = chance(50) ? LimitRule::Kind::Memory : LimitRule::Kind::Time};
+            limit.value = number(1, 999);
+            for (int n = number(0, 4); n > 0; --n)
+                limit.value *= chance(50) ? 1024 : 1000;
+            limit.value = std::min(limit.value, std::int64_t {1} << 50) - (chance(30) ? number(0, 1000) : 0);
+            limit.value = std::max<std::int64_t>(limit.value, 1);
+            return limit;
+        }
         default:
             return OptimizerShardingRule {chance(50) ? text() : "", chance(50) ? 0 : number(1, 8)};
         }

@@ -52,6 +52,14 @@ TEST(TableJson, ErrorsNameThePathInTheDocument)
             "rows/0/rule"},
         {rowsOf(R"({"selector":"all","rule":{"type":"stage","index":1},"origin":"dream"})"), "rows/0/origin"},
         {rowsOf(R"({"selector":"all","rule":{"type":"schedule","schedule":"1f1b"}})") + "x", nullptr},
+        {rowsOf(R"({"rule":{"type":"in-flight"}})"), "rows/0/rule/count"},
+        {rowsOf(R"({"rule":{"type":"in-flight","count":1,"stage":-1}})"), "rows/0/rule/stage"},
+        {rowsOf(R"({"rule":{"type":"limit"}})"), "rows/0/rule/bytes"},
+        {rowsOf(R"({"rule":{"type":"limit","bytes":1,"nanoseconds":1}})"), "rows/0/rule"},
+        {rowsOf(R"({"rule":{"type":"limit","nanoseconds":0}})"), "rows/0/rule/nanoseconds"},
+        {rowsOf(R"({"rule":{"type":"limit","bytes":1125899906842625}})"), "rows/0/rule/bytes"},
+        {rowsOf(R"({"selector":"all","rule":{"type":"order","second":"all","micro_batch":-1}})"),
+            "rows/0/rule/micro_batch"},
         {rowsOf(R"({"selector":"layer:0","rule":{"type":"schedule","schedule":"1f1b"}})"), "rows/0/selector"},
     };
     for (const Case &one : cases) {

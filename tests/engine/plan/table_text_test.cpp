@@ -36,6 +36,12 @@ TEST(TableText, CanonicalTextStaysAsItIs)
                              "place name:bar : mesh\n"
                              "order name:a before name:b at +1\n"
                              "order name:a before name:b at -2\n"
+                             "order name:a before name:b at +1 of 3\n"
+                             "order name:a before name:b of 0\n"
+                             "in-flight 3\n"
+                             "in-flight 3 stage 0\n"
+                             "limit memory 40GiB\n"
+                             "limit time 50ms\n"
                              "schedule 1f1b\n"
                              "stage layer:0-5 : 0\n"
                              "recompute layer:* per layer\n"
@@ -47,7 +53,7 @@ TEST(TableText, CanonicalTextStaysAsItIs)
     const auto table = parseTable(text);
     ASSERT_TRUE(table) << describe(table.error());
     EXPECT_EQ(print(*table), text);
-    EXPECT_EQ(table->rows.size(), 20u);
+    EXPECT_EQ(table->rows.size(), 26u);
     EXPECT_EQ(table->rows[9].note, "two\nlines");
     EXPECT_EQ(table->note, "the end");
     EXPECT_FALSE(table->rows.back().enabled);
@@ -98,6 +104,23 @@ TEST(TableText, ErrorsSayWhatWasExpected)
         {"micro-batches 4 5", "line:1:17", "end of the row"},
         {"mesh dp=2 @human", "line:1:12", "an origin"},
         {"off", "line:1:4", "expected a row"},
+        {"order all before all of", "line:1:24", "number of a micro-batch"},
+        {"order all before all of -1", "line:1:25", "between 0 and"},
+        {"in-flight", "line:1:10", "in-flight 3"},
+        {"in-flight 0", "line:1:11", "between 1 and"},
+        {"in-flight 2 stage", "line:1:18", "number of a stage"},
+        {"limit", "line:1:6", "limit memory 40GiB"},
+        {"limit memory", "line:1:13", "as 40GiB"},
+        {"limit memory 40", "line:1:14", "as 40GiB"},
+        {"limit memory 40ms", "line:1:14", "as 40GiB, found '40ms'"},
+        {"limit memory 0KiB", "line:1:14", "more than nothing"},
+        {"limit memory 1.0000001GiB", "line:1:14", "6 decimals"},
+        {"limit memory 1.5B", "line:1:14", "whole number of bytes"},
+        {"limit memory 1025TiB", "line:1:14", "at most 1024TiB"},
+        {"limit memory 99999999999999999999B", "line:1:14", "at most 1024TiB"},
+        {"limit time 50", "line:1:12", "as 50ms"},
+        {"limit time 50 years", "line:1:12", "as 50ms"},
+        {"limit time 50ms 3", "line:1:17", "end of the row"},
     };
     for (const Case &one : cases) {
         const auto parsed = parseTable(one.text);
@@ -105,6 +128,32 @@ TEST(TableText, ErrorsSayWhatWasExpected)
         EXPECT_EQ(parsed.error().where, one.where) << one.text << ": " << parsed.error().message;
         EXPECT_NE(parsed.error().message.find(one.mentions), std::string::npos)
             << one.text << ": " << parsed.error().message;
+    }
+}
+
+TEST(TableText, AmountsAreTakenInEveryUnitAndPrintedInOne)
+{
+    const std::pair<const char *, const char *> cases[] = {
+        {"limit memory 40 GiB", "limit memory 40GiB"},
+        {"limit memory 1.5GiB", "limit memory 1536MiB"},
+        {"limit memory 1.50 KB", "limit memory 1500B"},
+        {"limit memory 40GB", "limit memory 40GB"},
+        {"limit memory 1024000B", "limit memory 1000KiB"},
+        {"limit memory 1024TiB", "limit memory 1024TiB"},
+        {"limit memory 1048576 B", "limit memory 1MiB"},
+        {"limit time 0.05s", "limit time 50ms"},
+        {"limit time 1500\xc2\xb5s", "limit time 1500us"},
+        {"limit time 1500 \xce\xbcs", "limit time 1500us"},
+        {"limit time 7ns", "limit time 7ns"},
+        {"limit time 60000ms", "limit time 60s"},
+    };
+    for (const auto &[text, canonical] : cases) {
+        const auto parsed = parseTable(text);
+        ASSERT_TRUE(parsed) << text << ": " << describe(parsed.error());
+        EXPECT_EQ(print(*parsed), std::string(canonical) + "\n");
+        const auto again = parseTable(canonical);
+        ASSERT_TRUE(again);
+        EXPECT_EQ(*again, *parsed) << text;
     }
 }
 

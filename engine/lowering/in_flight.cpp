@@ -1,0 +1,51 @@
+#include "engine/lowering/in_flight.h"
+
+#include <algorithm>
+#include <map>
+
+namespace planloom {
+
+std::vector<std::int32_t> mostInFlight(const ExecutionPlan &plan)
+{
+    const auto stages = static_cast<std::size_t>(std::max(plan.stageCount, 0));
+    std::vector<std::int32_t> most(stages, 0);
+    for (const DeviceProgram &program : plan.devices) {
+        std::vector<bool> backward(stages, false);
+        const auto stageOf = [&](const Segment &segment) {
+            const auto stage = static_cast<std::size_t>(segment.stage.index);
+            return segment.stage.valid() && stage < stages ? stage : stages;
+        };
+        for (const Segment &segment : program.segments)
+            if (const std::size_t stage = stageOf(segment);
+                stage < stages && segment.kind == SegmentKind::Backward)
+                backward[stage] = true;
+        std::vector<std::int32_t> held(stages, 0);
+        for (const ScheduleEntry &entry : program.schedule) {
+            const Segment &segment = program.segments[static_cast<std::size_t>(entry.segment)];
+            const std::size_t stage = stageOf(segment);
+            if (stage == stages || !backward[stage])
+                continue;
+            if (segment.kind == SegmentKind::Forward)
+                most[stage] = std::max(most[stage], ++held[stage]);
+            else if (segment.kind == SegmentKind::Backward && held[stage] > 0)
+                --held[stage]; // a backward pass without anything to run forward holds nothing
+        }
+    }
+    return most;
+}
+
+std::vector<std::pair<RowId, std::string>> liftedLimits(const Plan &plan, const ExecutionPlan &execution)
+{
+    const std::vector<std::int32_t> most = mostInFlight(execution);
+    std::map<RowId, std::string> lifted;
+    for (std::size_t s = 0; s < plan.inFlight.size() && s < most.size(); ++s) {
+        if (plan.inFlight[s] == 0 || most[s] <= plan.inFlight[s] || !plan.inFlightRows[s].valid())
+            continue;
+        lifted.emplace(plan.inFlightRows[s],
+            "stage " + std::to_string(s) + " holds " + std::to_string(most[s])
+                + " micro-batches in flight all the same: other rows leave it nothing else to run");
+    }
+    return {lifted.begin(), lifted.end()};
+}
+
+} // namespace planloom
