@@ -3,6 +3,7 @@
 #include "engine/graph/catalogue.h"
 #include "engine/runtime/box_copy.h"
 
+#include <utility>
 #include <algorithm>
 #include <cassert>
 #include <cmath>
@@ -540,6 +541,12 @@ Result<void> DeviceExecutor::load(Communicator &communicator)
     return {};
 }
 
+std::vector<LiveSpan> DeviceExecutor::takeLive()
+{
+    const std::lock_guard lock{m_liveMutex};
+    return std::exchange(m_liveSpans, {});
+}
+
 Result<void> DeviceExecutor::runStep(
     Communicator &communicator, std::int32_t step, Clock::time_point origin, bool measure)
 {
@@ -556,9 +563,16 @@ Result<void> DeviceExecutor::runStep(
             m_progress.issued.store(++issued, std::memory_order_relaxed);
             const std::int64_t start = m_measure ? sinceOrigin() : 0;
             TRY_VOID(run(segment[i], entry.microBatch, step, communicator));
-            if (m_measure)
+            if (m_measure) {
                 m_spans.push_back({entry.segment, static_cast<std::int32_t>(i), entry.microBatch, start,
                     sinceOrigin() - start});
+                if (m_tellsSpans) {
+                    const MeasuredSpan &span = m_spans.back();
+                    const std::lock_guard lock{m_liveMutex};
+                    m_liveSpans.push_back(
+                        {step, span.segment, span.instruction, span.microBatch, span.start, span.duration});
+                }
+            }
             m_progress.finished.store(issued, std::memory_order_relaxed);
         }
     }

@@ -12,6 +12,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 namespace planloom {
@@ -57,6 +58,10 @@ public:
 
     Bytes peak() const { return {m_peak}; }
     const std::vector<MeasuredSpan> &spans() const { return m_spans; }
+    /// Tells spans as they end from now on, see `takeLive`.
+    void setLive(bool live) { m_tellsSpans = live; }
+    /// What has ended since the last call. May be called by another thread while the device runs.
+    std::vector<LiveSpan> takeLive();
     const MemoryCurve &memory() const { return m_curve; }
 
 private:
@@ -125,6 +130,9 @@ private:
     Clock::time_point m_origin{};
     bool m_measure = false;
     std::vector<MeasuredSpan> m_spans;
+    bool m_tellsSpans = false;
+    std::mutex m_liveMutex{};
+    std::vector<LiveSpan> m_liveSpans{}; ///< Guarded by m_liveMutex.
     MemoryCurve m_curve{};
 };
 

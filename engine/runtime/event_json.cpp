@@ -85,6 +85,25 @@ Json spansEvent(const Timeline &timeline, std::int32_t device)
     return made;
 }
 
+Json liveEvent(std::int32_t device, const std::vector<LiveSpan> &spans)
+{
+    Json made = event("live");
+    made["device"] = device;
+    const auto column = [&](const char *name, auto LiveSpan::*member) {
+        Json values = Json::array();
+        for (const LiveSpan &span : spans)
+            values.push_back(span.*member);
+        made[name] = std::move(values);
+    };
+    column("step", &LiveSpan::step);
+    column("segment", &LiveSpan::segment);
+    column("instruction", &LiveSpan::instruction);
+    column("micro_batch", &LiveSpan::microBatch);
+    column("start", &LiveSpan::start);
+    column("duration", &LiveSpan::duration);
+    return made;
+}
+
 Json deviceState(const ExecutionPlan &plan, std::int32_t device, std::int64_t issued, std::int64_t finished)
 {
     Json state{{"device", device}, {"issued", issued}, {"finished", finished}};

@@ -110,6 +110,11 @@ int rankMain(const RunRequest &request, int socket, DeviceProgress *counters)
         done["seconds"] = seconds;
         events.send(done);
     };
+    if (request.liveSpans) {
+        handlers.spans = [&](DeviceId device, const std::vector<LiveSpan> &ended) {
+            events.send(liveEvent(device.index, ended));
+        };
+    }
     const auto failed = [&](const Error &error) {
         events.send(errorEvent(error));
         return 1;

@@ -30,6 +30,17 @@ struct RunOptions {
     bool findNaN = false; ///< Stop at the first operator that makes NaN out of numbers, with CheckFailed naming it.
 };
 
+/// A span that has just ended, told while the run goes on. Nanoseconds from the start of its step.
+struct LiveSpan {
+    std::int32_t step = 0;
+    std::int32_t segment = 0;
+    std::int32_t instruction = 0;
+    std::int32_t microBatch = 0;
+    std::int64_t start = 0;
+    std::int64_t duration = 0;
+    friend bool operator==(const LiveSpan &, const LiveSpan &) = default;
+};
+
 /// How far one device is. Instructions of all its steps are counted, from 0 in schedule order; its setup is not.
 struct DeviceProgress {
     std::atomic<std::int64_t> issued{0};
@@ -41,6 +52,9 @@ struct RunEvents {
     std::function<void(std::int32_t step, double loss, double seconds)> stepDone{};
     std::function<void(DeviceId, std::int64_t issued, std::int64_t finished)> progress{};
     std::function<void(const std::string &text)> warning{};
+    /// Spans that have ended since the last call, in their order, at least five times a second while there are any and once
+    /// more at the end. Setting it measures every step.
+    std::function<void(DeviceId, const std::vector<LiveSpan> &)> spans{};
     std::function<void()> loaded{}; ///< Weights are in place, the first step begins.
     /// Written by the device threads, one a device; may lie in memory shared with another process. May be null.
     DeviceProgress *counters = nullptr;

@@ -91,7 +91,7 @@ Result<void> writeRunFolder(const std::string &folder, const RunRequest &request
     Json document{{"version", 1}, {"steps", options.steps}, {"seed", options.seed},
         {"random_weights", options.randomWeights}, {"keep_gradients", options.keepGradients},
         {"poison", options.poison}, {"predicted_step_seconds", request.predictedStepSeconds},
-        {"outcome", request.outcomeFolder}, {"spans", request.spans}};
+        {"outcome", request.outcomeFolder}, {"spans", request.spans}, {"live_spans", request.liveSpans}};
     if (request.reference) {
         TRY_VOID(writeText(root / "reference.json", toJson(*request.reference)));
         document["reference"] = "reference.json";
@@ -138,6 +138,7 @@ Result<RunRequest> readRunFolder(const std::string &planPath, const std::string 
         if (!request.outcomeFolder.empty())
             request.outcomeFolder = beside(document.at("outcome"));
         request.spans = document.value("spans", true);
+        request.liveSpans = document.value("live_spans", false);
         if (options.steps < 1)
             return Error{ErrorCode::InvalidInput, "steps must be at least 1", {}, optionsPath + "/steps"};
         if (document.contains("inputs")) {

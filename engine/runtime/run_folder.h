@@ -19,6 +19,7 @@ struct RunRequest {
     std::string outcomeFolder{}; ///< Where to write the outcome's arrays, as <name>.npy (`dumpOf`); empty for
                                  ///< nowhere.
     bool spans = true; ///< Report spans and memory curves of the last step.
+    bool liveSpans = false; ///< Report spans of every step while it runs.
 };
 
 /// Writes `request` as files that `planloom-exec run` reads: plan.json, options.json, and where needed

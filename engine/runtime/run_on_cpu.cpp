@@ -57,6 +57,8 @@ public:
         for (std::size_t d = 0; d < plan.devices.size(); ++d)
             m_devices.push_back(
                 std::make_unique<DeviceExecutor>(m_shared, static_cast<std::int32_t>(d), m_progress[d]));
+        for (const auto &device : m_devices)
+            device->setLive(static_cast<bool>(m_events.spans));
     }
 
     Result<RunOutcome> execute(std::stop_token stop)
@@ -68,6 +70,7 @@ public:
         report();
         for (std::thread &thread : threads)
             thread.join();
+        tellSpans();
         if (m_error)
             return *std::move(m_error);
         m_outcome.measured = measuredTimeline(
@@ -115,7 +118,8 @@ private:
                 m_origin = Clock::now();
             }
             TRY_VOID(communicator.barrier());
-            TRY_VOID(m_devices[d]->runStep(communicator, step, m_origin, step + 1 == m_options.steps));
+            TRY_VOID(m_devices[d]->runStep(
+                communicator, step, m_origin, m_events.spans || step + 1 == m_options.steps));
             TRY_VOID(communicator.barrier());
             if (d == 0)
                 stepDone(step);
@@ -136,15 +140,26 @@ private:
         }
     }
 
+    void tellSpans()
+    {
+        if (!m_events.spans)
+            return;
+        const std::lock_guard lock{m_eventMutex};
+        for (std::size_t d = 0; d < m_devices.size(); ++d)
+            if (const std::vector<LiveSpan> ended = m_devices[d]->takeLive(); !ended.empty())
+                m_events.spans(DeviceId{static_cast<std::int32_t>(d)}, ended);
+    }
+
     /// Tells how far the devices are until all have ended.
     void report()
     {
         std::unique_lock lock{m_mutex};
         while (!m_changed.wait_for(lock, kProgressInterval, [this] { return m_running == 0; })) {
-            if (!m_events.progress)
+            if (!m_events.progress && !m_events.spans)
                 continue;
             lock.unlock();
-            {
+            tellSpans();
+            if (m_events.progress) {
                 const std::lock_guard eventLock{m_eventMutex};
                 for (std::size_t d = 0; d < m_devices.size(); ++d)
                     m_events.progress(

@@ -4,10 +4,13 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <functional>
+#include <map>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 #include <unistd.h>
@@ -95,6 +98,34 @@ TEST(Supervisor, ReportsARunFromHelloToDone)
     EXPECT_EQ(listener.last("step").at("n"), 1);
     EXPECT_EQ(listener.last("spans").at("start").size(), 10U);
     EXPECT_TRUE(listener.rankIsGone());
+}
+
+TEST(Supervisor, TellsEverySpanOfEveryStepOnceWhileItRuns)
+{
+    RunRequest request = requestOf(oneDevice(2));
+    request.options.steps = 3;
+    request.liveSpans = true;
+    Listener listener;
+    ASSERT_TRUE(superviseRun(request, {}, listener.sink()));
+    std::map<int, std::vector<std::array<std::int64_t, 3>>> bySteps; // segment, instruction, micro-batch
+    std::int64_t last = -1;
+    for (const Json &event : listener.events) {
+        if (event.at("t") != "live")
+            continue;
+        for (std::size_t i = 0; i < event.at("step").size(); ++i) {
+            const int step = event.at("step").at(i);
+            if (bySteps[step].empty())
+                last = -1;
+            const std::int64_t start = event.at("start").at(i);
+            EXPECT_GE(start, last);
+            last = start;
+            bySteps[step].push_back({event.at("segment").at(i), event.at("instruction").at(i), event.at("micro_batch").at(i)});
+        }
+    }
+    ASSERT_EQ(bySteps.size(), 3U);
+    EXPECT_EQ(bySteps[0].size(), 10U);
+    EXPECT_EQ(bySteps[0], bySteps[1]);
+    EXPECT_EQ(bySteps[0], bySteps[2]);
 }
 
 TEST(Supervisor, ComparesWithTheReference)
