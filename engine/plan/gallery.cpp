@@ -177,7 +177,7 @@ Result<void> appendPipeline(const SelectorIndex &index, const Recipe &recipe, Co
 {
     TRY(const auto stages, pipelineStages(index, recipe.pp));
     for (std::size_t s = 0; s < stages.size(); ++s) {
-        const Selector selector = selectorFor(index, stages[s]);
+        const Selector selector = stageSelector(index, stages[s]);
         const auto number = static_cast<std::int32_t>(s);
         table.rows.push_back(templateRow(selector, OpAssignRule {{}, {{"pp", number}}}));
         table.rows.push_back(templateRow(selector, StageRule {number}));

@@ -42,7 +42,7 @@ Selector namesOf(const Graph &graph, const std::vector<OperatorId> &operators)
 
 } // namespace
 
-Selector selectorFor(const SelectorIndex &index, const std::vector<OperatorId> &operators)
+Selector stageSelector(const SelectorIndex &index, const std::vector<OperatorId> &operators)
 {
     const Graph &graph = index.graph();
     std::vector<char> open(graph.operators.size(), 0); // wanted and not yet named

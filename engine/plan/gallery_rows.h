@@ -11,7 +11,7 @@ namespace planloom {
 
 /// A selector whose forward operators are exactly `operators` (forward, ascending, at least one): whole
 /// layers as ranges, whole modules by path, the rest by name.
-Selector selectorFor(const SelectorIndex &index, const std::vector<OperatorId> &operators);
+Selector stageSelector(const SelectorIndex &index, const std::vector<OperatorId> &operators);
 
 /// Selectors by name for similar operators of several layers: "h.*.mlp.c_fc" where that names exactly some of
 /// them, sets of names for the others. Together their forward operators are exactly `operators`.
