@@ -8,6 +8,7 @@
 #include "engine/lowering/execution_plan_json.h"
 #include "engine/plan/layers.h"
 #include "engine/simulate/bound.h"
+#include "engine/simulate/limits.h"
 #include "engine/simulate/perfetto.h"
 #include "engine/simulate/simulate.h"
 #include "engine/simulate/summary.h"
@@ -169,6 +170,9 @@ Result<int> runSolve(const Arguments &arguments)
     SimulateOptions options;
     options.spans = false;
     TRY(const auto timeline, simulate(solved.execution, solved.target.cluster, options));
+    if (auto broken = brokenLimits(solved.table, timeline); !broken.empty())
+        return std::move(broken.front().second);
+    const std::vector<std::string> remarks = limitRemarks(solved.table, timeline);
     const TimelineSummary summary = summaryOf(timeline);
     const double bound = stepBound(solved.execution, solved.target.cluster);
     const double gap = summary.stepSeconds > 0 ? 1 - bound / summary.stepSeconds : 0;
@@ -178,7 +182,8 @@ Result<int> runSolve(const Arguments &arguments)
         printJson({{"step_seconds", summary.stepSeconds}, {"bound_seconds", bound}, {"gap", gap},
             {"devices", devicesToJson(summary)}, {"micro_batches", solved.execution.microBatches},
             {"stages", solved.execution.stageCount}, {"solve_seconds", solved.solveSeconds},
-            {"bubble", summary.bubble}, {"conflict", json::array()}, {"rows", solved.table.rows.size()}});
+            {"bubble", summary.bubble}, {"conflict", json::array()}, {"rows", solved.table.rows.size()},
+            {"warnings", solved.warnings}});
         return 0;
     }
     std::printf("%s on %s\n", arguments.positional().c_str(), solved.target.cluster.name.c_str());
@@ -189,6 +194,11 @@ Result<int> runSolve(const Arguments &arguments)
     std::printf(
         "  micro-batches  %d, stages %d\n", solved.execution.microBatches, solved.execution.stageCount);
     std::printf("  solved in      %s\n", secondsText(solved.solveSeconds).c_str());
+    for (std::size_t row = 0; row < remarks.size(); ++row)
+        if (!remarks[row].empty())
+            std::printf("  limit          row:%zu holds: %s\n", row, remarks[row].c_str());
+    for (const std::string &warning : solved.warnings)
+        std::printf("  warning        %s\n", warning.c_str());
     printDevices(summary);
     return 0;
 }

@@ -4,6 +4,7 @@
 #include "engine/frontend/training.h"
 #include "engine/frontend/zoo.h"
 #include "engine/lowering/execution_plan_json.h"
+#include "engine/lowering/in_flight.h"
 #include "engine/lowering/lower.h"
 #include "engine/plan/gallery.h"
 #include "engine/plan/table_json.h"
@@ -155,6 +156,11 @@ Result<SolvedPlan> solve(const Arguments &arguments, const std::string &model)
         return *std::move(error);
     solved.plan = std::move(completion.plan);
     TRY(solved.execution, lower(solved.plan, solved.target.cluster));
+    for (std::size_t row = 0; row < completion.rows.size(); ++row)
+        if (!completion.rows[row].warning.empty())
+            solved.warnings.push_back("row:" + std::to_string(row) + ": " + completion.rows[row].warning);
+    for (const auto &[row, warning] : liftedLimits(solved.plan, solved.execution))
+        solved.warnings.push_back("row:" + std::to_string(row.index) + ": " + warning);
     solved.execution.origin["model"] =
         isZooSpec(model) ? model : std::filesystem::absolute(model).lexically_normal().string();
     solved.execution.origin["cluster"] = solved.target.cluster.name;
@@ -170,15 +176,6 @@ Result<SolvedPlan> solve(const Arguments &arguments, const std::string &model)
         solved.execution.origin["dim"] = dimensions;
     solved.solveSeconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return solved;
-}
-
-Result<ExecutionPlan> unpartitioned(const GraphSnapshot &graph, std::int32_t microBatches, bool wholeBatches)
-{
-    TRY(auto completion, completePlan(graph, 1, ConstraintTable{}));
-    completion.plan.microBatches = microBatches;
-    completion.plan.wholeBatches = wholeBatches;
-    TRY(const auto cluster, clusterNamed("cpu:1"));
-    return lower(completion.plan, cluster);
 }
 
 Result<ExecutionPlan> readPlan(const std::string &path)

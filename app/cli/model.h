@@ -8,6 +8,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 namespace planloom::cli {
 
@@ -36,11 +37,9 @@ struct SolvedPlan {
     Plan plan{};
     ExecutionPlan execution{};
     double solveSeconds = 0;
+    std::vector<std::string> warnings{}; ///< "row:3: binds to no operator": of rows that do not do what they say.
 };
 Result<SolvedPlan> solve(const Arguments &arguments, const std::string &model);
-
-/// The model in one piece on one device, in `microBatches`: what a run is compared with.
-Result<ExecutionPlan> unpartitioned(const GraphSnapshot &graph, std::int32_t microBatches, bool wholeBatches);
 
 Result<std::string> readFile(const std::filesystem::path &path);
 Result<void> writeFile(const std::filesystem::path &path, std::string_view bytes);

@@ -140,6 +140,19 @@ TEST_F(Cli, BadUsageAndBadInputAreStatusTwo)
     EXPECT_EQ(run("verify " + path("broken.onnx")).status, 2);
 }
 
+TEST_F(Cli, ALimitThatIsBrokenIsStatusTwoAndNamesItsRow)
+{
+    std::ofstream(m_folder / "rows.txt") << "micro-batches 2\nlimit memory 1KiB\n";
+    const Outcome broken = run(std::string("solve ") + kModel + " --json --table " + path("rows.txt"));
+    EXPECT_EQ(broken.status, 2);
+    EXPECT_EQ(broken.json()["error"]["where"], "row:1/rule");
+    EXPECT_NE(broken.output.find("the row allows 1 KiB"), std::string::npos) << broken.output;
+    std::ofstream(m_folder / "rows.txt") << "limit memory 1GiB\nlimit time 60s\n";
+    const Outcome held = run(std::string("solve ") + kModel + " --table " + path("rows.txt"));
+    EXPECT_EQ(held.status, 0);
+    EXPECT_NE(held.output.find("row:0 holds: peak "), std::string::npos) << held.output;
+}
+
 TEST_F(Cli, SessionsAreShownAndRepaired)
 {
     SessionData data;

@@ -35,16 +35,17 @@ inline ConstraintTable randomTable(
     for (const Operator &op : graph.operators)
         if (op.direction == Direction::Forward)
             forward.push_back(&op);
+    std::int32_t microBatches = 1;
     const std::int64_t most = analyseBatch(graph).mostMicroBatches;
-    if (most > 1 && chance(0.5)) {
+    if (most > 1 && chance(0.4)) {
         std::vector<std::int32_t> counts;
         for (std::int32_t m = 2; m <= std::min<std::int64_t>(most, 8); ++m)
             if (most % m == 0)
                 counts.push_back(m);
-        if (!counts.empty())
-            add(selectAll(),
-                MicroBatchesRule{
-                    counts[static_cast<std::size_t>(below(static_cast<std::int64_t>(counts.size())))]});
+        if (!counts.empty()) {
+            microBatches = counts[static_cast<std::size_t>(below(static_cast<std::int64_t>(counts.size())))];
+            add(selectAll(), MicroBatchesRule{microBatches});
+        }
     }
     if (chance(0.5))
         add(selectAll(), ScheduleRule{static_cast<ScheduleKind>(below(3))});
@@ -133,17 +134,22 @@ inline ConstraintTable randomTable(
     if (options.orders && chance(0.3) && forward.size() > 2) {
         const auto a = below(static_cast<std::int64_t>(forward.size()));
         const auto b = below(static_cast<std::int64_t>(forward.size()));
+        OpOrderRule order{selectSet({forward[static_cast<std::size_t>(b)]->name})};
+        if (microBatches > 1 && chance(0.3)) { // of one micro-batch
+            order.microBatchOffset = static_cast<std::int32_t>(below(2));
+            order.microBatch = static_cast<std::int32_t>(below(microBatches - order.microBatchOffset));
+        } else {
+            order.microBatchOffset = static_cast<std::int32_t>(below(3)) - 1;
+        }
         if (a != b)
-            add(selectSet({forward[static_cast<std::size_t>(a)]->name}),
-                OpOrderRule{selectSet({forward[static_cast<std::size_t>(b)]->name}),
-                    static_cast<std::int32_t>(below(3)) - 1, chance(0.3) ? static_cast<std::int32_t>(below(2)) : -1});
+            add(selectSet({forward[static_cast<std::size_t>(a)]->name}), order);
     }
     if (options.orders && chance(0.2) && forward.size() > 4) {
         // A few before a few others, behind them in the graph: all with all.
         std::vector<std::string> first;
         std::vector<std::string> second;
         for (std::size_t i = 0; i < forward.size(); ++i)
-            if (chance(0.4))
+            if (chance(0.4) && forward[i]->name.rfind("loss.", 0) != 0) // which may run once per step, first
                 (i < forward.size() / 2 ? first : second).push_back(forward[i]->name);
         if (!first.empty() && !second.empty())
             add(selectSet(std::move(first)), OpOrderRule{selectSet(std::move(second))});
