@@ -4,6 +4,7 @@
 #include "engine/frontend/import_onnx.h"
 #include "engine/runtime/check.h"
 #include "engine/runtime/npz.h"
+#include "engine/runtime/reference.h"
 #include "engine/runtime/run_folder.h"
 #include "engine/runtime/supervisor.h"
 #include "engine/simulate/perfetto.h"
@@ -48,19 +49,6 @@ Result<ExecutionPlan> planWithValues(const std::string &path)
     }
     plan.graph = std::make_shared<const Graph>(std::move(graph));
     return plan;
-}
-
-/// The check's reference: whole if that is the same step, in as many micro-batches where batch norm keeps
-/// statistics for each.
-Result<std::shared_ptr<const ExecutionPlan>> referenceOf(const ExecutionPlan &plan)
-{
-    const bool perMicroBatch = std::any_of(plan.batch.tensorRole.begin(), plan.batch.tensorRole.end(),
-        [](BatchRole role) { return role == BatchRole::Local; });
-    const bool wholeBatches = perMicroBatch
-        && std::all_of(plan.batch.operatorDimension.begin(), plan.batch.operatorDimension.end(),
-            [](std::int32_t dimension) { return dimension < 0; });
-    TRY(auto reference, unpartitioned(plan.graph, perMicroBatch ? plan.microBatches : 1, wholeBatches));
-    return std::make_shared<const ExecutionPlan>(std::move(reference));
 }
 
 /// Shows people where a run is.

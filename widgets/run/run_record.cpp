@@ -1,0 +1,461 @@
+#include "widgets/run/run_record.h"
+
+#include "engine/kernels/kernel.h"
+#include "engine/runtime/event_json.h"
+#include "engine/runtime/live_timeline.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include <nlohmann/json.hpp>
+
+namespace planloom {
+
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::array<const char *, 7> kStates{
+    "preparing", "loading", "running", "verifying", "done", "failed", "stopped"};
+
+Json numberOrNull(double value)
+{
+    return std::isfinite(value) ? Json(value) : Json(nullptr);
+}
+
+double numberOf(const Json &value)
+{
+    return value.is_number() ? value.get<double>() : std::numeric_limits<double>::quiet_NaN();
+}
+
+/// Columns of a "live" or "spans" event as spans.
+std::vector<LiveSpan> spansOf(const Json &event)
+{
+    const auto column = [&event](const char *name) -> const Json & { return event.at(name); };
+    const Json &starts = column("start");
+    const std::size_t count = starts.size();
+    for (const char *name : {"segment", "instruction", "micro_batch", "duration"}) {
+        if (column(name).size() != count)
+            throw Json::other_error::create(500, std::string("columns of different length: ") + name, nullptr);
+    }
+    std::vector<LiveSpan> spans(count);
+    for (std::size_t i = 0; i < count; ++i) {
+        spans[i].segment = column("segment").at(i).get<std::int32_t>();
+        spans[i].instruction = column("instruction").at(i).get<std::int32_t>();
+        spans[i].microBatch = column("micro_batch").at(i).get<std::int32_t>();
+        spans[i].start = starts.at(i).get<std::int64_t>();
+        spans[i].duration = column("duration").at(i).get<std::int64_t>();
+    }
+    if (const auto steps = event.find("step"); steps != event.end() && steps->size() == count) {
+        for (std::size_t i = 0; i < count; ++i)
+            spans[i].step = steps->at(i).get<std::int32_t>();
+    }
+    return spans;
+}
+
+MemoryCurve curveOf(const Json &memory)
+{
+    MemoryCurve curve;
+    curve.time = memory.at("time").get<std::vector<std::int64_t>>();
+    curve.bytes = memory.at("bytes").get<std::vector<std::array<std::int64_t, kMemoryKindCount>>>();
+    if (curve.bytes.size() != curve.time.size() || !std::is_sorted(curve.time.begin(), curve.time.end()))
+        throw Json::other_error::create(501, "a memory curve that does not fit itself", nullptr);
+    for (const auto &kinds : curve.bytes) {
+        std::int64_t total = 0;
+        for (const std::int64_t bytes : kinds)
+            total += bytes;
+        if (total > curve.peak.count) {
+            curve.peak.count = total;
+            curve.atPeak = kinds;
+        }
+    }
+    return curve;
+}
+
+Json jsonOf(const Error &error)
+{
+    return {{"code", nameOf(error.code)}, {"message", error.message}, {"advice", error.advice}, {"where", error.where}};
+}
+
+Error errorOf(const Json &json)
+{
+    return {errorCodeNamed(json.value("code", std::string{})), json.value("message", std::string{}),
+        json.value("advice", std::string{}), json.value("where", std::string{})};
+}
+
+} // namespace
+
+const char *nameOf(RunState state)
+{
+    return kStates[static_cast<std::size_t>(state)];
+}
+
+bool isOver(RunState state)
+{
+    return state == RunState::Done || state == RunState::Failed || state == RunState::Stopped;
+}
+
+RunEvent readRunEvent(std::string_view line)
+{
+    RunEvent read;
+    const Json event = Json::parse(line, nullptr, false);
+    if (!event.is_object()) {
+        read.text = "the runner wrote a line that is no event: " + std::string(line.substr(0, 80));
+        return read;
+    }
+    try {
+        const auto states = [&](const Json &devices) {
+            for (const Json &from : devices) {
+                const auto device = from.value("device", std::int64_t{-1});
+                if (device >= 0)
+                    read.devices.push_back({static_cast<std::size_t>(device),
+                        {from.value("issued", std::int64_t{0}), from.value("finished", std::int64_t{0}),
+                            from.value("step", 0), from.value("micro_batch", 0), from.value("kind", std::string{}),
+                            from.value("operator", std::string{})}});
+            }
+        };
+        const std::string type = event.value("t", std::string{});
+        if (type == "step") {
+            read.loss = numberOf(event.value("loss", Json(nullptr)));
+            read.seconds = event.value("seconds", 0.0);
+        } else if (type == "progress" || type == "stalled") {
+            states(event.at("devices"));
+            read.seconds = event.value("seconds", 0.0);
+        } else if (type == "live" || type == "spans") {
+            read.device = event.at("device").get<std::size_t>();
+            read.spans = spansOf(event);
+            if (type == "spans") {
+                read.memory = curveOf(event.at("memory"));
+                read.stepNanoseconds = event.value("step_nanoseconds", std::int64_t{0});
+            }
+        } else if (type == "check") {
+            read.check = CheckReport{event.value("ok", false), event.at("worst").value("tensor", std::string{}),
+                numberOf(event.at("worst").value("error", Json(nullptr))),
+                event.value("first_difference", std::string{})};
+        } else if (type == "warn") {
+            read.text = event.value("text", std::string{});
+        } else if (type == "error") {
+            read.error = errorOf(event);
+            if (const auto devices = event.find("devices"); devices != event.end())
+                states(*devices);
+        } else if (type == "done") {
+            read.peakBytes = event.at("peak_bytes").get<std::vector<std::int64_t>>();
+        }
+        read.type = type;
+    } catch (const Json::exception &failure) {
+        read = {};
+        read.text = std::string("an event of the runner is damaged: ") + failure.what();
+    }
+    return read;
+}
+
+Timeline measuredTimelineOf(const ExecutionPlan &plan, const ReportedStep &reported)
+{
+    Timeline timeline = timelineOfSpans(plan, reported.spans, Nanoseconds{reported.stepNanoseconds});
+    for (std::size_t d = 0; d < timeline.memory.size() && d < reported.memory.size(); ++d)
+        timeline.memory[d] = reported.memory[d];
+    return timeline;
+}
+
+RunRecord::RunRecord(std::shared_ptr<const ExecutionPlan> plan, RunSetup chosen, double predicted)
+    : setup(chosen)
+    , predictedStepSeconds(predicted)
+    , devices(plan ? plan->devices.size() : 0)
+    , m_plan(std::move(plan))
+    , m_live(devices.size())
+    , m_reported{std::vector<std::vector<LiveSpan>>(devices.size()), std::vector<MemoryCurve>(devices.size()), 0}
+{
+}
+
+void RunRecord::apply(RunEvent event)
+{
+    for (auto &[device, last] : event.devices) {
+        if (device < devices.size())
+            devices[device] = std::move(last);
+    }
+    if (event.type.empty()) {
+        warnings.push_back(std::move(event.text));
+    } else if (event.type == "load") {
+        state = RunState::Loading;
+    } else if (event.type == "ready") {
+        state = RunState::Running;
+    } else if (event.type == "step") {
+        losses.push_back(event.loss);
+        stepSeconds.push_back(event.seconds);
+        if (static_cast<std::int32_t>(losses.size()) >= setup.steps && setup.check)
+            state = RunState::Verifying;
+    } else if (event.type == "progress") {
+        stalled.clear();
+    } else if (event.type == "live") {
+        if (event.device >= devices.size())
+            return;
+        for (const LiveSpan &span : event.spans) {
+            if (span.step > m_liveStep) { // the next step has begun: the last one makes room
+                m_liveStep = span.step;
+                m_liveCount = 0;
+                for (auto &spans : m_live)
+                    spans.clear();
+            }
+            if (span.step == m_liveStep) {
+                m_live[event.device].push_back(span);
+                ++m_liveCount;
+            }
+        }
+    } else if (event.type == "spans") {
+        if (event.device >= devices.size())
+            return;
+        m_reported.spans[event.device] = std::move(event.spans);
+        m_reported.memory[event.device] = std::move(event.memory);
+        m_reported.stepNanoseconds = event.stepNanoseconds;
+        ++m_reportedDevices;
+    } else if (event.type == "check") {
+        check = event.check;
+    } else if (event.type == "warn") {
+        warnings.push_back(std::move(event.text));
+    } else if (event.type == "stalled") {
+        stalled = "no progress for " + std::to_string(static_cast<int>(event.seconds)) + " s";
+        std::size_t least = 0;
+        for (std::size_t d = 1; d < devices.size(); ++d)
+            least = devices[d].finished < devices[least].finished ? d : least;
+        if (!devices.empty())
+            stalled += ": device " + std::to_string(least) + " waits at " + devices[least].kind
+                + (devices[least].operatorName.empty() ? "" : " for " + devices[least].operatorName);
+    } else if (event.type == "cancelling") {
+        cancelling = true;
+    } else if (event.type == "error") {
+        error = event.error;
+        state = error->code == ErrorCode::Cancelled ? RunState::Stopped : RunState::Failed;
+    } else if (event.type == "done") {
+        peakBytes = std::move(event.peakBytes);
+        state = RunState::Done;
+    }
+}
+
+std::optional<ReportedStep> RunRecord::takeReported()
+{
+    if (devices.empty() || m_reportedDevices < devices.size())
+        return {};
+    m_reportedDevices = 0;
+    return std::exchange(m_reported, {});
+}
+
+void RunRecord::end(const std::optional<Error> &problem)
+{
+    stalled.clear();
+    if (state == RunState::Done || state == RunState::Failed || state == RunState::Stopped)
+        return;
+    if (cancelling) {
+        state = RunState::Stopped;
+        return;
+    }
+    state = RunState::Failed;
+    error = problem ? *problem : Error{ErrorCode::Internal, "the runner ended without a word", {}, {}};
+}
+
+double RunRecord::measuredStepSeconds() const
+{
+    if (stepSeconds.empty())
+        return 0;
+    const std::size_t first = stepSeconds.size() > 1 ? 1 : 0;
+    double sum = 0;
+    for (std::size_t i = first; i < stepSeconds.size(); ++i)
+        sum += stepSeconds[i];
+    return sum / static_cast<double>(stepSeconds.size() - first);
+}
+
+std::string RunRecord::sentence() const
+{
+    switch (state) {
+    case RunState::Preparing:
+        return "writing the plan for the runner";
+    case RunState::Loading:
+        return "loading weights";
+    case RunState::Running:
+        if (cancelling)
+            return "stopping";
+        if (!stalled.empty())
+            return stalled;
+        return "step " + std::to_string(std::min<std::size_t>(losses.size() + 1, static_cast<std::size_t>(setup.steps)))
+            + " of " + std::to_string(setup.steps);
+    case RunState::Verifying:
+        return cancelling ? "stopping" : "comparing with the unpartitioned model";
+    case RunState::Done:
+        if (check)
+            return check->ok ? "done, equal to the unpartitioned model"
+                             : "done, but " + check->worstTensor + " differs from the unpartitioned model";
+        return "done";
+    case RunState::Failed:
+        return error ? "failed: " + error->message : "failed";
+    case RunState::Stopped:
+        return "stopped after " + std::to_string(losses.size()) + (losses.size() == 1 ? " step" : " steps");
+    }
+    return {};
+}
+
+std::string RunRecord::toJson() const
+{
+    Json all{{"state", nameOf(state)}, {"steps", setup.steps}, {"check_wanted", setup.check}, {"live", setup.live},
+        {"seed", setup.seed}, {"predicted_step_seconds", predictedStepSeconds}, {"step_seconds", stepSeconds},
+        {"peak_bytes", peakBytes}, {"warnings", warnings}, {"devices", devices.size()}};
+    all["losses"] = Json::array();
+    for (const double loss : losses)
+        all["losses"].push_back(numberOrNull(loss));
+    if (check) {
+        all["check"] = {{"ok", check->ok}, {"tensor", check->worstTensor}, {"error", numberOrNull(check->worstError)},
+            {"first_difference", check->firstDifference}};
+    }
+    if (error)
+        all["error"] = jsonOf(*error);
+    return all.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+Result<RunRecord> RunRecord::fromJson(std::string_view text)
+{
+    const Json all = Json::parse(text, nullptr, false);
+    if (!all.is_object())
+        return Error{ErrorCode::InvalidInput, "the record of this run is damaged: it is no JSON object", {}, "run"};
+    try {
+        RunRecord record;
+        const std::string name = all.at("state").get<std::string>();
+        const auto found = std::find(kStates.begin(), kStates.end(), name);
+        if (found == kStates.end())
+            return Error{ErrorCode::InvalidInput, "the record of this run has an unknown state \"" + name + "\"", {}, "run"};
+        record.state = static_cast<RunState>(found - kStates.begin());
+        record.setup = {all.value("steps", 1), all.value("check_wanted", false), all.value("live", true),
+            all.value("seed", std::int64_t{1})};
+        record.predictedStepSeconds = all.value("predicted_step_seconds", 0.0);
+        record.stepSeconds = all.at("step_seconds").get<std::vector<double>>();
+        record.peakBytes = all.at("peak_bytes").get<std::vector<std::int64_t>>();
+        record.warnings = all.at("warnings").get<std::vector<std::string>>();
+        const auto devices = all.value("devices", std::int64_t{0});
+        if (devices < 0 || devices > 65536)
+            return Error{ErrorCode::InvalidInput, "the record of this run has an impossible number of devices", {}, "run"};
+        record.devices.resize(static_cast<std::size_t>(devices));
+        for (const Json &loss : all.at("losses"))
+            record.losses.push_back(numberOf(loss));
+        if (const auto check = all.find("check"); check != all.end()) {
+            record.check = CheckReport{check->value("ok", false), check->value("tensor", std::string{}),
+                numberOf(check->value("error", Json(nullptr))), check->value("first_difference", std::string{})};
+        }
+        if (const auto error = all.find("error"); error != all.end())
+            record.error = errorOf(*error);
+        return record;
+    } catch (const Json::exception &failure) {
+        return Error{ErrorCode::InvalidInput, std::string("the record of this run is damaged: ") + failure.what(), {}, "run"};
+    }
+}
+
+std::string measuredJson(const Timeline &timeline)
+{
+    Json all = Json::array();
+    for (std::size_t d = 0; d + 1 < timeline.deviceBegin.size(); ++d)
+        all.push_back(spansEvent(timeline, static_cast<std::int32_t>(d)));
+    return all.dump();
+}
+
+Result<Timeline> measuredFromJson(std::string_view json, const ExecutionPlan &plan)
+{
+    const Json all = Json::parse(json, nullptr, false);
+    if (!all.is_array() || all.size() != plan.devices.size())
+        return Error{ErrorCode::InvalidInput, "the spans of this run do not belong to the plan of its rows", {}, "run"};
+    ReportedStep reported{std::vector<std::vector<LiveSpan>>(all.size()), std::vector<MemoryCurve>(all.size()), 0};
+    for (const Json &one : all) {
+        RunEvent event = readRunEvent(one.dump());
+        if (event.type != "spans" || event.device >= all.size())
+            return Error{ErrorCode::InvalidInput, "the spans of this run are damaged: " + event.text, {}, "run"};
+        reported.stepNanoseconds = event.stepNanoseconds;
+        reported.spans[event.device] = std::move(event.spans);
+        reported.memory[event.device] = std::move(event.memory);
+    }
+    return measuredTimelineOf(plan, reported);
+}
+
+std::vector<PreflightItem> preflight(const ExecutionPlan &plan, const Timeline &predicted, bool verified,
+    const RunSetup &setup, std::int64_t memoryBytes, int processors)
+{
+    using Level = PreflightItem::Level;
+    std::vector<PreflightItem> items;
+    const auto add = [&items](Level level, std::string text) { items.push_back({level, std::move(text)}); };
+    const auto count = static_cast<int>(plan.devices.size());
+    if (verified)
+        add(Level::Good, "The plan is proven to compute what the model computes.");
+    else
+        add(Level::Note, "The plan is not proven yet; the check at the end compares its results.");
+    add(count > processors ? Level::Note : Level::Good,
+        std::to_string(count) + (count == 1 ? " CPU device" : " CPU devices") + " on " + std::to_string(processors)
+            + (processors == 1 ? " processor" : " processors")
+            + (count > processors ? ": they take turns, so steps are slower than the plan, results the same." : "."));
+    const Operator *missing = nullptr;
+    for (const DeviceProgram &device : plan.devices) {
+        for (const Segment &segment : device.segments) {
+            for (const Instruction &instruction : segment.instructions) {
+                if (missing || instruction.kind != InstructionKind::Kernel)
+                    continue;
+                const Operator &op = plan.graph->at(instruction.op);
+                if (!hasKernel(op))
+                    missing = &op;
+            }
+        }
+    }
+    if (missing)
+        add(Level::Blocked, "Operator " + missing->name + " (" + nameOf(missing->kind)
+                + ") can be planned but has no implementation to run.");
+    std::int64_t needed = 0;
+    for (const MemoryCurve &curve : predicted.memory)
+        needed += curve.peak.count;
+    std::int64_t whole = 0; // of the reference, roughly: weights and their states once more
+    for (const Tensor &tensor : plan.graph->tensors)
+        whole += tensor.role == TensorRole::Weight ? elementCount(tensor.type.shape) * sizeOf(tensor.type.dataType) : 0;
+    if (setup.check)
+        needed += 4 * whole;
+    const auto gib = [](std::int64_t bytes) {
+        const std::int64_t tenths = bytes * 10 / (std::int64_t{1} << 30);
+        return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " GiB";
+    };
+    if (memoryBytes > 0 && needed > memoryBytes)
+        add(Level::Blocked, "All devices together need about " + gib(needed) + "; this machine has " + gib(memoryBytes) + " free.");
+    else
+        add(Level::Good, "All devices together need about " + gib(needed) + (memoryBytes > 0 ? " of the " + gib(memoryBytes) + " that are free." : "."));
+    std::int64_t unset = 0;
+    for (const Tensor &tensor : plan.graph->tensors)
+        unset += tensor.role == TensorRole::Weight && !tensor.data && !(tensor.external && tensor.external->present) ? 1 : 0;
+    if (unset > 0)
+        add(Level::Note, std::to_string(unset) + " weights have no values in the model: they are drawn from seed "
+                + std::to_string(setup.seed) + ".");
+    add(Level::Good, "Inputs are drawn from seed " + std::to_string(setup.seed) + ", the same in every run.");
+    if (setup.check)
+        add(Level::Good, "Loss, outputs, gradients and updated weights are compared with the unpartitioned model.");
+    else
+        add(Level::Note, "Results are not compared with the unpartitioned model.");
+    return items;
+}
+
+bool mayRun(const std::vector<PreflightItem> &items)
+{
+    return std::none_of(items.begin(), items.end(),
+        [](const PreflightItem &item) { return item.level == PreflightItem::Level::Blocked; });
+}
+
+OperatorTimes operatorTimes(const ExecutionPlan &plan, const Timeline &predicted, const Timeline &measured)
+{
+    OperatorTimes times;
+    const auto sum = [&plan](const Timeline &timeline) {
+        std::vector<double> seconds(plan.graph->operators.size(), 0);
+        const SpanColumns &spans = timeline.spans;
+        for (std::size_t row = 0; row < spans.size(); ++row) {
+            const DeviceProgram &program = plan.devices[static_cast<std::size_t>(spans.device[row])];
+            const Instruction &instruction = program.segments[static_cast<std::size_t>(spans.segment[row])]
+                                                 .instructions[static_cast<std::size_t>(spans.instruction[row])];
+            if (instruction.kind == InstructionKind::Kernel && instruction.op.valid())
+                seconds[static_cast<std::size_t>(instruction.op.index)] += static_cast<double>(spans.duration[row]) * 1e-9;
+        }
+        return seconds;
+    };
+    times.predicted = sum(predicted);
+    times.measured = sum(measured);
+    return times;
+}
+
+} // namespace planloom

@@ -1,0 +1,155 @@
+#pragma once
+
+#include "engine/base/result.h"
+#include "engine/lowering/execution_plan.h"
+#include "engine/runtime/run.h"
+#include "engine/simulate/timeline.h"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace planloom {
+
+/// How a run is set up by a person.
+struct RunSetup {
+    std::int32_t steps = 3;
+    bool check = true; ///< Compare with the unpartitioned model.
+    bool live = true; ///< Show spans while it runs.
+    std::int64_t seed = 1; ///< Of drawn inputs and dropout.
+    friend bool operator==(const RunSetup &, const RunSetup &) = default;
+};
+
+/// Where a run stands. In this order, but for the last three.
+enum class RunState : std::uint8_t { Preparing, Loading, Running, Verifying, Done, Failed, Stopped };
+const char *nameOf(RunState state); ///< "preparing" ...; stored in sessions.
+bool isOver(RunState state);
+
+/// What a device did last.
+struct RunDevice {
+    std::int64_t issued = 0;
+    std::int64_t finished = 0;
+    std::int32_t step = 0;
+    std::int32_t microBatch = 0;
+    std::string kind{}; ///< "kernel", "all-reduce"
+    std::string operatorName{};
+    friend bool operator==(const RunDevice &, const RunDevice &) = default;
+};
+
+/// One event of a run, read: what `RunRecord::apply` takes. Reading may take long (spans of a whole step), so it is done on a
+/// worker.
+struct RunEvent {
+    std::string type{}; ///< "live", "step" ...; empty for a line that was no event.
+    std::string text{}; ///< Of warnings; why the line was no event.
+    double loss = 0;
+    double seconds = 0;
+    std::vector<std::pair<std::size_t, RunDevice>> devices{};
+    std::size_t device = 0; ///< Of spans.
+    std::vector<LiveSpan> spans{};
+    MemoryCurve memory{};
+    std::int64_t stepNanoseconds = 0;
+    std::optional<CheckReport> check{};
+    std::optional<Error> error{};
+    std::vector<std::int64_t> peakBytes{};
+};
+/// Never fails: what cannot be read is an event without type.
+RunEvent readRunEvent(std::string_view line);
+
+/// All spans and memory curves of the last step, as a run reports them in the end.
+struct ReportedStep {
+    std::vector<std::vector<LiveSpan>> spans{}; ///< By device.
+    std::vector<MemoryCurve> memory{};
+    std::int64_t stepNanoseconds = 0;
+};
+/// As a timeline of `plan`. O(spans + instructions): for a worker.
+Timeline measuredTimelineOf(const ExecutionPlan &plan, const ReportedStep &reported);
+
+/// Everything known of a run, from its events (engine/runtime/event_json.h). Without Qt; a value.
+class RunRecord
+{
+public:
+    RunRecord() = default;
+    RunRecord(std::shared_ptr<const ExecutionPlan> plan, RunSetup setup, double predictedStepSeconds);
+
+    /// Takes one event; unknown ones are passed by. Quick, whatever its size.
+    void apply(RunEvent event);
+    /// The process ended; `error` if it ended badly without saying so.
+    void end(const std::optional<Error> &error);
+
+    RunState state = RunState::Preparing;
+    RunSetup setup{};
+    double predictedStepSeconds = 0;
+    std::vector<double> losses{}; ///< One a step done; NaN where it was.
+    std::vector<double> stepSeconds{};
+    std::vector<std::int64_t> peakBytes{}; ///< By device, at the end.
+    std::vector<std::string> warnings{};
+    std::optional<CheckReport> check{};
+    std::optional<Error> error{};
+    std::vector<RunDevice> devices{};
+    std::string stalled{}; ///< Which device waits at what; empty while all goes on.
+    bool cancelling = false;
+
+    const std::shared_ptr<const ExecutionPlan> &plan() const { return m_plan; }
+    /// The step whose spans arrive.
+    std::int32_t liveStep() const { return m_liveStep; }
+    std::size_t liveSpans() const { return m_liveCount; }
+    /// Spans of the step under way, by device: for `timelineOfSpans`, on a worker.
+    const std::vector<std::vector<LiveSpan>> &live() const { return m_live; }
+    /// The last step as reported, handed over once, when all devices' parts have come.
+    std::optional<ReportedStep> takeReported();
+    /// The last step's timeline, once made of what was reported; null before.
+    const std::shared_ptr<const Timeline> &measured() const { return m_measured; }
+    void setMeasured(std::shared_ptr<const Timeline> measured) { m_measured = std::move(measured); }
+
+    /// Mean of the steps after the first (the first one warms up), or of the only one; 0 without any.
+    double measuredStepSeconds() const;
+    /// One sentence: "step 2 of 3", "failed on GPU 1 at all-reduce ...", for people.
+    std::string sentence() const;
+
+    /// For the session: everything but plan and spans. @return InvalidInput for other texts
+    std::string toJson() const;
+    static Result<RunRecord> fromJson(std::string_view text);
+
+private:
+    std::shared_ptr<const ExecutionPlan> m_plan{};
+    std::int32_t m_liveStep = 0;
+    std::size_t m_liveCount = 0;
+    std::vector<std::vector<LiveSpan>> m_live{};
+    ReportedStep m_reported{}; ///< As "spans" events arrive.
+    std::size_t m_reportedDevices = 0;
+    std::shared_ptr<const Timeline> m_measured{};
+};
+
+/// A measured timeline as JSON for the session, and back for the same plan. O(spans): for a worker.
+/// @return InvalidInput if it is not one of `plan`
+std::string measuredJson(const Timeline &timeline);
+Result<Timeline> measuredFromJson(std::string_view json, const ExecutionPlan &plan);
+
+/// One line of the list before a run.
+struct PreflightItem {
+    enum class Level : std::uint8_t { Good, Note, Blocked };
+    Level level = Level::Good;
+    std::string text{};
+    friend bool operator==(const PreflightItem &, const PreflightItem &) = default;
+};
+
+/// What can be said before a run, in words: is the plan proven, can every operator run, is there memory, how many
+/// processors share the devices, are there weights.
+/// @param memoryBytes  free memory of this machine; @param processors  its cores
+std::vector<PreflightItem> preflight(const ExecutionPlan &plan, const Timeline &predicted, bool verified,
+    const RunSetup &setup, std::int64_t memoryBytes, int processors);
+bool mayRun(const std::vector<PreflightItem> &items);
+
+/// Predicted against measured, by operator: for the scatter and the DAG's colours.
+struct OperatorTimes {
+    std::vector<double> predicted{}; ///< Seconds of one step by operator index; 0 where it does not run.
+    std::vector<double> measured{};
+};
+/// O(spans). Both timelines are of `plan`.
+OperatorTimes operatorTimes(const ExecutionPlan &plan, const Timeline &predicted, const Timeline &measured);
+
+} // namespace planloom
