@@ -12,14 +12,18 @@ namespace planloom {
 
 namespace {
 
-/// Okabe and Ito, "Color Universal Design" (2008), in an order that keeps neighbours far apart. Black, their
-/// eighth, cannot be told from text and borders; a slate takes its place.
-constexpr std::array<QRgb, 8> kOkabeIto {
-    0xff0072b2, 0xffe69f00, 0xff009e73, 0xffcc79a7, 0xff56b4e9, 0xffd55e00, 0xfff0e442, 0xff7a8794};
+/// Okabe and Ito, "Color Universal Design" (2008), in an order that keeps neighbours far apart, each moved to where it
+/// stands out from the surfaces (light themes: darker, dark themes: lighter) and stays apart from the others in simulated
+/// colour blindness. Black, their eighth, cannot be told from text and borders; a slate takes its place.
+constexpr std::array<QRgb, 8> kOnLight {
+    0xff115e9a, 0xffb17e00, 0xff008352, 0xffc76798, 0xff1c90ce, 0xffab4000, 0xff94893f, 0xff61666d};
+constexpr std::array<QRgb, 8> kOnDark {
+    0xff0e81d5, 0xffe8a000, 0xff00a275, 0xffdc83b9, 0xff3ab7ee, 0xffd65d01, 0xfff2e643, 0xff767f8a};
 
 Palette makeLight()
 {
     Palette p;
+    p.theme = Theme::Light;
     p.dark = false;
     p.canvas = QColor(0xf6, 0xf7, 0xf9);
     p.surface = QColor(0xff, 0xff, 0xff);
@@ -36,13 +40,14 @@ Palette makeLight()
     p.warning = QColor(0x9a, 0x5b, 0x00);
     p.error = QColor(0xb8, 0x22, 0x22);
     p.success = QColor(0x12, 0x74, 0x4b);
-    p.neutral = QColor(0xa9, 0xb2, 0xbd);
+    p.neutral = QColor(0x80, 0x8a, 0x96);
     return p;
 }
 
 Palette makeDark()
 {
     Palette p;
+    p.theme = Theme::Dark;
     p.dark = true;
     p.canvas = QColor(0x16, 0x1a, 0x20);
     p.surface = QColor(0x22, 0x28, 0x31);
@@ -59,7 +64,33 @@ Palette makeDark()
     p.warning = QColor(0xf2, 0xb8, 0x4b);
     p.error = QColor(0xff, 0x82, 0x7a);
     p.success = QColor(0x5f, 0xd0, 0x9b);
-    p.neutral = QColor(0x5a, 0x65, 0x73);
+    p.neutral = QColor(0x76, 0x81, 0x8f);
+    return p;
+}
+
+Palette makeHighContrast(bool dark)
+{
+    const QColor ink = dark ? Qt::white : Qt::black;
+    Palette p;
+    p.theme = dark ? Theme::HighContrastDark : Theme::HighContrastLight;
+    p.dark = dark;
+    p.highContrast = true;
+    p.canvas = dark ? Qt::black : Qt::white;
+    p.surface = p.canvas;
+    p.surfaceRaised = dark ? QColor(0x12, 0x12, 0x12) : QColor(0xf2, 0xf2, 0xf2);
+    p.border = ink;
+    p.grid = dark ? QColor(0x8c, 0x8c, 0x8c) : QColor(0x70, 0x70, 0x70);
+    p.text = ink;
+    p.textMuted = dark ? QColor(0xd8, 0xd8, 0xd8) : QColor(0x2e, 0x2e, 0x2e);
+    p.accent = dark ? QColor(0x5c, 0xd0, 0xff) : QColor(0x00, 0x33, 0xa8);
+    p.hover = dark ? QColor(0xff, 0xff, 0x70) : QColor(0x6a, 0x00, 0x9a);
+    p.match = dark ? QColor(0xff, 0xc2, 0x3d) : QColor(0x7a, 0x2e, 0x00);
+    p.edge = dark ? QColor(0xc4, 0xc4, 0xc4) : QColor(0x4a, 0x4a, 0x4a);
+    p.edgeStrong = p.accent;
+    p.warning = dark ? QColor(0xff, 0xd0, 0x4a) : QColor(0x6b, 0x3c, 0x00);
+    p.error = dark ? QColor(0xff, 0x80, 0x78) : QColor(0x96, 0x00, 0x00);
+    p.success = dark ? QColor(0x62, 0xf0, 0xa8) : QColor(0x00, 0x54, 0x2e);
+    p.neutral = dark ? QColor(0x9a, 0x9a, 0x9a) : QColor(0x66, 0x66, 0x66);
     return p;
 }
 
@@ -89,9 +120,31 @@ const Palette &darkPalette()
     return kPalette;
 }
 
+const Palette &paletteOf(Theme theme)
+{
+    static const Palette kHighContrastLight = makeHighContrast(false);
+    static const Palette kHighContrastDark = makeHighContrast(true);
+    switch (theme) {
+    case Theme::Light:
+        break;
+    case Theme::Dark:
+        return darkPalette();
+    case Theme::HighContrastLight:
+        return kHighContrastLight;
+    case Theme::HighContrastDark:
+        return kHighContrastDark;
+    }
+    return lightPalette();
+}
+
 const Palette &paletteFor(const QWidget &widget)
 {
-    return widget.palette().color(QPalette::Window).lightnessF() < 0.5 ? darkPalette() : lightPalette();
+    const QColor window = widget.palette().color(QPalette::Window);
+    for (const Theme theme : kThemes) {
+        if (window.rgb() == paletteOf(theme).surfaceRaised.rgb())
+            return paletteOf(theme);
+    }
+    return window.lightnessF() < 0.5 ? darkPalette() : lightPalette();
 }
 
 QPalette applicationPalette(const Palette &palette)
@@ -118,7 +171,7 @@ QPalette applicationPalette(const Palette &palette)
     result.setColor(QPalette::Dark, mixed(palette.surfaceRaised, Qt::black, 0.35));
     result.setColor(QPalette::Shadow, mixed(palette.surfaceRaised, Qt::black, 0.7));
     for (const auto role : {QPalette::WindowText, QPalette::Text, QPalette::ButtonText})
-        result.setColor(QPalette::Disabled, role, mixed(palette.surfaceRaised, palette.text, 0.45));
+        result.setColor(QPalette::Disabled, role, mixed(palette.surfaceRaised, palette.text, palette.highContrast ? 0.65 : 0.45));
     return result;
 }
 
@@ -126,13 +179,13 @@ QColor categoricalColour(const Palette &palette, int index)
 {
     if (index < 0)
         return palette.neutral;
-    const auto count = static_cast<int>(kOkabeIto.size());
-    const QColor base = QColor::fromRgb(kOkabeIto[static_cast<std::size_t>(index % count)]);
-    const int round = index / count % 5;
-    if (round == 0)
-        return base;
-    const double share = 0.2 + 0.14 * ((round - 1) / 2);
-    return mixed(base, round % 2 == 1 ? QColor(Qt::black) : QColor(Qt::white), share);
+    const auto &bases = palette.dark ? kOnDark : kOnLight;
+    const auto count = static_cast<int>(bases.size());
+    const QColor base = QColor::fromRgb(bases[static_cast<std::size_t>(index % count)]);
+    // Away from the surface, so that every round stands out from it at least as well as the first.
+    static constexpr std::array<double, 5> kShares {0, 0.2, 0.35, 0.48, 0.6};
+    const double share = kShares[static_cast<std::size_t>(index / count) % kShares.size()];
+    return share == 0 ? base : mixed(base, palette.dark ? QColor(Qt::white) : QColor(Qt::black), share);
 }
 
 QColor deviceColour(const Palette &palette, DeviceId device)
@@ -193,8 +246,8 @@ QColor directionColour(const Palette &palette, Direction direction)
 QColor heatColour(const Palette &palette, double share)
 {
     // Five stops of one warm scale, lightness falling (light theme) or rising (dark theme) throughout.
-    static constexpr std::array<QRgb, 5> kLight {0xfffdf0d5, 0xfff9cf8f, 0xfff09a55, 0xffcf5a35, 0xff8f2222};
-    static constexpr std::array<QRgb, 5> kDark {0xff3a2a3f, 0xff7a3550, 0xffc24f4a, 0xfff08f45, 0xfffbe08a};
+    static constexpr std::array<QRgb, 5> kLight {0xffb58026, 0xffb6621c, 0xffab4419, 0xff84261c, 0xff56101c};
+    static constexpr std::array<QRgb, 5> kDark {0xffb5586b, 0xffd5644f, 0xfff08345, 0xfffbb45c, 0xfffdeaa0};
     const auto &stops = palette.dark ? kDark : kLight;
     if (!std::isfinite(share))
         return palette.neutral;
@@ -260,6 +313,21 @@ QString nameOfDirection(Direction direction)
         return QCoreApplication::translate("Direction", "Backward");
     case Direction::Optimizer:
         return QCoreApplication::translate("Direction", "Optimizer");
+    }
+    return {};
+}
+
+QString nameOfTheme(Theme theme)
+{
+    switch (theme) {
+    case Theme::Light:
+        return QCoreApplication::translate("Theme", "Light");
+    case Theme::Dark:
+        return QCoreApplication::translate("Theme", "Dark");
+    case Theme::HighContrastLight:
+        return QCoreApplication::translate("Theme", "High Contrast Light");
+    case Theme::HighContrastDark:
+        return QCoreApplication::translate("Theme", "High Contrast Dark");
     }
     return {};
 }

@@ -7,16 +7,27 @@
 
 #include <QtCore/QString>
 
+#include <array>
+#include <cstdint>
+
 class QPalette;
 class QWidget;
 
 namespace planloom {
 
+/// What a window can look like.
+enum class Theme : std::uint8_t { Light, Dark, HighContrastLight, HighContrastDark };
+constexpr std::array<Theme, 4> kThemes {
+    Theme::Light, Theme::Dark, Theme::HighContrastLight, Theme::HighContrastDark};
+
 /// Every colour the canvases draw with; no view has a colour literal of its own.
 ///
-/// Texts reach a contrast of 4.5:1 on the surfaces they are drawn on, marks 3:1 (checked by a test).
+/// Texts reach a contrast of 4.5:1 on the surfaces they are drawn on (7:1 in high contrast), marks 3:1, in all themes
+/// (checked by a test).
 struct Palette {
+    Theme theme = Theme::Light;
     bool dark = false;
+    bool highContrast = false;
     QColor canvas; ///< Behind everything.
     QColor surface; ///< Bodies of nodes, lane headers, tooltips.
     QColor surfaceRaised; ///< Headers of groups, stacks, tool strips.
@@ -37,15 +48,16 @@ struct Palette {
 
 const Palette &lightPalette();
 const Palette &darkPalette();
-/// Light or dark after the widget's own window colour, so that views follow the desktop's theme.
+const Palette &paletteOf(Theme theme);
+/// The theme of the widget's own window colour, so that views follow what the application is set to.
 const Palette &paletteFor(const QWidget &widget);
 
 /// The QPalette that makes Qt's own widgets agree with `palette`.
 QPalette applicationPalette(const Palette &palette);
 
-/// Colours of things that are told apart, made from Okabe and Ito's eight (safe for colour-blind eyes); from
-/// the ninth on they repeat, lighter and darker by turns, so draw the number beside the colour. Negative:
-/// neutral.
+/// Colours of things that are told apart: Okabe and Ito's eight, moved as little as it takes to stand out from the
+/// theme's surfaces (3:1) and from one another for protan, deutan and tritan eyes too. From the ninth on they repeat,
+/// further from the surface each round, so draw the number beside the colour. Negative: neutral.
 QColor categoricalColour(const Palette &palette, int index);
 QColor deviceColour(const Palette &palette, DeviceId device);
 QColor stageColour(const Palette &palette, StageId stage);
@@ -53,7 +65,7 @@ QColor microBatchColour(const Palette &palette, int microBatch);
 QColor categoryColour(const Palette &palette, OperatorCategory category);
 /// Forward, backward, optimizer: the blue, green and orange of pipeline papers.
 QColor directionColour(const Palette &palette, Direction direction);
-/// Sequential scale from `share` 0 (pale) to 1 (strong), monotone in lightness; for times and sizes.
+/// Sequential scale from `share` 0 (near the surface, still 3:1) to 1 (strong), monotone in lightness; for times and sizes.
 QColor heatColour(const Palette &palette, double share);
 
 /// `share` of `over` on `under`, opaque.
@@ -66,5 +78,7 @@ double contrastRatio(const QColor &a, const QColor &b);
 /// Words for legends: "Product", "Normalisation" ...
 QString nameOfCategory(OperatorCategory category);
 QString nameOfDirection(Direction direction);
+/// "Light", "Dark", "High Contrast Light" ...
+QString nameOfTheme(Theme theme);
 
 } // namespace planloom
