@@ -1,0 +1,403 @@
+#include "widgets/table/constraint_table_model.h"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+namespace planloom {
+
+namespace {
+
+/// More runs than this are told as one: each costs the views O(rows).
+constexpr std::size_t kMostSplices = 48;
+constexpr int kPreparedAtOnce = 400;
+
+/// Length of the longest rising subsequence of `values` (-1 are passed by), as marks on its members.
+std::vector<bool> risingMembers(const std::vector<int> &values)
+{
+    std::vector<int> tails; // index into values of the smallest end of each length
+    std::vector<int> before(values.size(), -1);
+    for (int i = 0; i < static_cast<int>(values.size()); ++i) {
+        const int value = values[static_cast<std::size_t>(i)];
+        if (value < 0)
+            continue;
+        const auto place = std::lower_bound(tails.begin(), tails.end(), value,
+            [&](int index, int wanted) { return values[static_cast<std::size_t>(index)] < wanted; });
+        if (place != tails.begin())
+            before[static_cast<std::size_t>(i)] = *(place - 1);
+        if (place == tails.end())
+            tails.push_back(i);
+        else
+            *place = i;
+    }
+    std::vector<bool> member(values.size(), false);
+    for (int i = tails.empty() ? -1 : tails.back(); i >= 0; i = before[static_cast<std::size_t>(i)])
+        member[static_cast<std::size_t>(i)] = true;
+    return member;
+}
+
+} // namespace
+
+ConstraintTableModel::ConstraintTableModel(QObject *parent) : QAbstractTableModel(parent)
+{
+    m_idle.setInterval(0);
+    connect(&m_idle, &QTimer::timeout, this, &ConstraintTableModel::prepareSome);
+}
+
+void ConstraintTableModel::setDocument(const TableDocument &document)
+{
+    std::vector<Entry> made;
+    std::vector<TableLineSnapshot> remarks;
+    const auto &lines = document.lines();
+    made.reserve(lines.size());
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+        if (lines[i]->isRemark()) {
+            remarks.push_back(lines[i]);
+            continue;
+        }
+        Entry entry;
+        entry.line = static_cast<std::int32_t>(i);
+        entry.text = lines[i];
+        entry.remarks = std::move(remarks);
+        remarks.clear();
+        made.push_back(std::move(entry));
+    }
+    m_document = document;
+    const auto same = [](const Entry &a, const Entry &b) {
+        return (a.text == b.text || a.text->text == b.text->text) && a.remarks == b.remarks;
+    };
+    const int oldCount = static_cast<int>(m_entries.size());
+    const int newCount = static_cast<int>(made.size());
+    int head = 0;
+    while (head < oldCount && head < newCount && same(at(head), made[static_cast<std::size_t>(head)]))
+        ++head;
+    int tail = 0;
+    while (tail < oldCount - head && tail < newCount - head
+        && same(at(oldCount - 1 - tail), made[static_cast<std::size_t>(newCount - 1 - tail)]))
+        ++tail;
+    const int oldEnd = oldCount - tail;
+    const int newEnd = newCount - tail;
+
+    // Which old row a new one of the middle is; rows that moved are taken out and put in, but stay themselves.
+    std::unordered_map<std::string_view, std::vector<int>> oldRows; // the first one last
+    for (int row = oldEnd; row-- > head;)
+        oldRows[at(row).text->text].push_back(row);
+    std::vector<int> origin(static_cast<std::size_t>(newEnd - head), -1);
+    std::vector<bool> livesOn(static_cast<std::size_t>(oldEnd - head), false);
+    for (int row = head; row < newEnd; ++row) {
+        const auto found = oldRows.find(made[static_cast<std::size_t>(row)].text->text);
+        if (found == oldRows.end() || found->second.empty())
+            continue;
+        origin[static_cast<std::size_t>(row - head)] = found->second.back();
+        livesOn[static_cast<std::size_t>(found->second.back() - head)] = true;
+        found->second.pop_back();
+    }
+    const auto adopt = [&](Entry &entry, const Entry &old, bool sameText) {
+        entry.key = old.key;
+        entry.reach = old.reach;
+        entry.price = old.price;
+        if (sameText) {
+            entry.error = old.error;
+            entry.warning = old.warning;
+            entry.cells = old.cells;
+            entry.problem = old.problem;
+        } else {
+            entry.price.state = RowPrice::State::Unknown;
+        }
+    };
+    const auto staying = risingMembers(origin);
+    std::vector<Splice> splices;
+    std::vector<int> rewritten; // new rows whose old ones stand in the same place
+    int oldRow = head; // the next old row that has no fate yet
+    int shift = 0; // of places by earlier splices
+    int firstNew = head; // the next new row that has no fate yet
+    const auto settleGap = [&](int oldStop, int newStop) {
+        const int paired = std::min(oldStop - oldRow, newStop - firstNew);
+        for (int i = 0; i < paired; ++i) {
+            Entry &entry = made[static_cast<std::size_t>(firstNew + i)];
+            // A row that comes from elsewhere stays itself; a new text in an old place is that row, changed.
+            const int from = origin[static_cast<std::size_t>(firstNew + i - head)];
+            const int old = oldRow + i;
+            if (from >= 0 && from != old)
+                adopt(entry, at(from), true);
+            else if (!livesOn[static_cast<std::size_t>(old - head)] || from == old)
+                adopt(entry, at(old), from == old);
+            else
+                entry.key = m_nextKey++; // the old row of this place lives on elsewhere
+            rewritten.push_back(firstNew + i);
+        }
+        const int removed = oldStop - oldRow - paired;
+        const int inserted = newStop - firstNew - paired;
+        for (int i = paired; i < paired + inserted; ++i) {
+            Entry &entry = made[static_cast<std::size_t>(firstNew + i)];
+            const int from = origin[static_cast<std::size_t>(firstNew + i - head)];
+            if (from >= 0)
+                adopt(entry, at(from), true);
+            else
+                entry.key = m_nextKey++;
+        }
+        if (removed > 0 || inserted > 0) {
+            splices.push_back({oldRow + paired + shift, removed, firstNew + paired, inserted});
+            shift += inserted - removed;
+        }
+        oldRow = oldStop;
+        firstNew = newStop;
+    };
+    for (int row = head; row < newEnd; ++row) {
+        if (!staying[static_cast<std::size_t>(row - head)])
+            continue;
+        const int old = origin[static_cast<std::size_t>(row - head)];
+        settleGap(old, row);
+        Entry &entry = made[static_cast<std::size_t>(row)];
+        adopt(entry, at(old), true);
+        if (entry.remarks != at(old).remarks)
+            rewritten.push_back(row);
+        oldRow = old + 1;
+        firstNew = row + 1;
+    }
+    settleGap(oldEnd, newEnd);
+    for (int row = 0; row < head; ++row)
+        adopt(made[static_cast<std::size_t>(row)], at(row), true);
+    for (int i = 1; i <= tail; ++i)
+        adopt(made[static_cast<std::size_t>(newCount - i)], at(oldCount - i), true);
+
+    if (splices.size() > kMostSplices)
+        splices = {{head, oldEnd - head, head, newEnd - head}};
+    carryOut(splices, made);
+    // Contents and line numbers last: every place has its row now.
+    int first = newCount;
+    int last = -1;
+    for (int row = 0; row < newCount; ++row) {
+        if (at(row).line != made[static_cast<std::size_t>(row)].line) {
+            first = std::min(first, row);
+            last = row;
+        }
+    }
+    m_entries = std::move(made);
+    m_keysValid = false;
+    m_prepared = 0;
+    if (last >= 0)
+        Q_EMIT dataChanged(index(first, static_cast<int>(TableColumn::Number)),
+            index(last, static_cast<int>(TableColumn::Number)));
+    for (std::size_t i = 0; i < rewritten.size();) {
+        std::size_t end = i + 1;
+        while (end < rewritten.size() && rewritten[end] == rewritten[end - 1] + 1)
+            ++end;
+        changed(rewritten[i], rewritten[end - 1]);
+        i = end;
+    }
+    m_old = m_update != nullptr;
+    m_idle.start();
+    Q_EMIT documentSet();
+}
+
+void ConstraintTableModel::carryOut(const std::vector<Splice> &splices, std::vector<Entry> &made)
+{
+    m_keysValid = false;
+    for (const Splice &splice : splices) {
+        if (splice.removed > 0) {
+            beginRemoveRows({}, splice.row, splice.row + splice.removed - 1);
+            m_entries.erase(m_entries.begin() + splice.row, m_entries.begin() + splice.row + splice.removed);
+            m_keysValid = false;
+            endRemoveRows();
+        }
+        if (splice.inserted > 0) {
+            beginInsertRows({}, splice.row, splice.row + splice.inserted - 1);
+            m_entries.insert(m_entries.begin() + splice.row, made.begin() + splice.firstNew,
+                made.begin() + splice.firstNew + splice.inserted);
+            m_keysValid = false;
+            endInsertRows();
+        }
+    }
+}
+
+void ConstraintTableModel::changed(int first, int last)
+{
+    if (first <= last)
+        Q_EMIT dataChanged(index(first, 0), index(last, kTableColumns - 1));
+}
+
+void ConstraintTableModel::prepareSome()
+{
+    const int end = std::min(m_prepared + kPreparedAtOnce, static_cast<int>(m_entries.size()));
+    for (; m_prepared < end; ++m_prepared)
+        prepare(at(m_prepared));
+    if (m_prepared >= static_cast<int>(m_entries.size()))
+        m_idle.stop();
+}
+
+void ConstraintTableModel::prepare(const Entry &entry) const
+{
+    if (entry.cells)
+        return;
+    entry.cells = cellsOf(entry.text->text);
+    if (!entry.text->error)
+        return;
+    entry.problem = checkCells(*entry.cells);
+    if (!entry.problem) // the cells are right one by one: what the line as a whole lacks
+        entry.problem = CellProblem{TableColumn::Value, "Value: " + entry.text->error->message, 0};
+}
+
+void ConstraintTableModel::setUpdate(const PlanUpdateSnapshot &update)
+{
+    m_update = update;
+    m_old = false;
+    adoptReports();
+}
+
+void ConstraintTableModel::adoptReports()
+{
+    std::unordered_map<std::int32_t, const RowLine *> reports;
+    if (m_update) {
+        reports.reserve(m_update->rows.size());
+        for (const RowLine &row : m_update->rows)
+            reports.emplace(row.line, &row);
+    }
+    int first = -1;
+    int last = -1;
+    for (int row = 0; row < static_cast<int>(m_entries.size()); ++row) {
+        Entry &entry = m_entries[static_cast<std::size_t>(row)];
+        const auto found = reports.find(entry.line);
+        const RowLine *report = found == reports.end() || !entry.text->row ? nullptr : found->second;
+        std::optional<Error> error = report ? report->report.error : std::nullopt;
+        std::string warning = report ? report->report.warning : std::string{};
+        RowReach reach = entry.reach;
+        reach.operators = report ? (entry.text->row->enabled ? report->report.bound : report->report.selected) : -1;
+        if (reach.operators != entry.reach.operators)
+            reach.devices = -1;
+        if (error == entry.error && warning == entry.warning && reach == entry.reach)
+            continue;
+        entry.error = std::move(error);
+        entry.warning = std::move(warning);
+        entry.reach = reach;
+        first = first < 0 ? row : first;
+        last = row;
+    }
+    if (first >= 0)
+        changed(first, last);
+}
+
+void ConstraintTableModel::setReach(
+    std::uint64_t revision, const std::vector<std::pair<std::int32_t, RowReach>> &reach)
+{
+    if (!m_update || m_update->revision != revision || m_old)
+        return;
+    int first = -1;
+    int last = -1;
+    for (const auto &[line, found] : reach) {
+        const int row = rowOfLine(line);
+        if (row < 0 || at(row).reach == found)
+            continue;
+        m_entries[static_cast<std::size_t>(row)].reach = found;
+        first = first < 0 ? row : std::min(first, row);
+        last = std::max(last, row);
+    }
+    if (first >= 0)
+        Q_EMIT dataChanged(
+            index(first, static_cast<int>(TableColumn::Binds)), index(last, static_cast<int>(TableColumn::Binds)));
+}
+
+void ConstraintTableModel::setPrice(RowKey key, const RowPrice &price)
+{
+    const int row = rowOfKey(key);
+    if (row < 0 || at(row).price == price)
+        return;
+    m_entries[static_cast<std::size_t>(row)].price = price;
+    const QModelIndex cell = index(row, static_cast<int>(TableColumn::Price));
+    Q_EMIT dataChanged(cell, cell);
+}
+
+void ConstraintTableModel::agePrices()
+{
+    bool any = false;
+    for (Entry &entry : m_entries) {
+        if (entry.price.state != RowPrice::State::Unknown) {
+            ++entry.price.editsAgo;
+            any = true;
+        }
+    }
+    if (any)
+        Q_EMIT dataChanged(index(0, static_cast<int>(TableColumn::Price)),
+            index(rowCount() - 1, static_cast<int>(TableColumn::Price)));
+}
+
+void ConstraintTableModel::clearPrices()
+{
+    for (Entry &entry : m_entries)
+        entry.price = {};
+    if (!m_entries.empty())
+        Q_EMIT dataChanged(index(0, static_cast<int>(TableColumn::Price)),
+            index(rowCount() - 1, static_cast<int>(TableColumn::Price)));
+}
+
+void ConstraintTableModel::setConflicts(std::map<std::int32_t, QString> conflicts)
+{
+    if (conflicts == m_conflicts)
+        return;
+    m_conflicts = std::move(conflicts);
+    if (!m_entries.empty())
+        changed(0, rowCount() - 1);
+}
+
+int ConstraintTableModel::lineAt(int row) const
+{
+    return row < 0 || row >= static_cast<int>(m_entries.size()) ? -1 : at(row).line;
+}
+
+int ConstraintTableModel::rowOfLine(int line) const
+{
+    const auto found = std::lower_bound(m_entries.begin(), m_entries.end(), line,
+        [](const Entry &entry, int wanted) { return entry.line < wanted; });
+    return found == m_entries.end() || found->line != line ? -1 : static_cast<int>(found - m_entries.begin());
+}
+
+ConstraintTableModel::RowKey ConstraintTableModel::keyAt(int row) const
+{
+    return row < 0 || row >= static_cast<int>(m_entries.size()) ? 0 : at(row).key;
+}
+
+int ConstraintTableModel::rowOfKey(RowKey key) const
+{
+    if (!m_keysValid) {
+        m_rowOfKey.clear();
+        m_rowOfKey.reserve(m_entries.size());
+        for (int row = 0; row < static_cast<int>(m_entries.size()); ++row)
+            m_rowOfKey.emplace(at(row).key, row);
+        m_keysValid = true;
+    }
+    const auto found = m_rowOfKey.find(key);
+    return found == m_rowOfKey.end() ? -1 : found->second;
+}
+
+const TableLine &ConstraintTableModel::tableLineAt(int row) const
+{
+    return *at(row).text;
+}
+
+const RowCells &ConstraintTableModel::cellsAt(int row) const
+{
+    prepare(at(row));
+    return *at(row).cells;
+}
+
+const RowPrice &ConstraintTableModel::priceAt(int row) const
+{
+    return at(row).price;
+}
+
+bool ConstraintTableModel::isError(int row) const
+{
+    return at(row).text->error || at(row).error || m_conflicts.count(at(row).line) != 0;
+}
+
+int ConstraintTableModel::rowCount(const QModelIndex &parent) const
+{
+    return parent.isValid() ? 0 : static_cast<int>(m_entries.size());
+}
+
+int ConstraintTableModel::columnCount(const QModelIndex &parent) const
+{
+    return parent.isValid() ? 0 : kTableColumns;
+}
+
+} // namespace planloom
