@@ -437,8 +437,10 @@ void Workspace::removeRun(std::int64_t id)
 
 void Workspace::loadRunTimeline(std::int64_t id)
 {
-    if (!m_writer)
+    if (!m_writer) { // kept in memory alone: spans are not
+        QMetaObject::invokeMethod(this, [this, id] { Q_EMIT runTimelineLoaded(id, {}); }, Qt::QueuedConnection);
         return;
+    }
     m_writer->post([this, id](SessionStore &store) {
         // The writer is part of this object and ends before it: the call cannot come too late.
         const auto timeline = store.loadRunTimeline(id);

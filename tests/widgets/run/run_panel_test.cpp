@@ -1,0 +1,207 @@
+#include <QtCore/QObject>
+#include <QtCore/QStandardPaths>
+#include <QtGui/QAction>
+#include <QtTest/QAbstractItemModelTester>
+#include <QtTest/QSignalSpy>
+#include <QtTest/QTest>
+#include <QtWidgets/QLabel>
+#include <QtWidgets/QSpinBox>
+
+#include "widgets/run/run_charts.h"
+#include "widgets/run/run_models.h"
+#include "widgets/run/run_panel.h"
+
+#include <csignal>
+
+using namespace planloom;
+
+namespace {
+
+constexpr const char *kSmall = "zoo:mlp?layers=2&hidden=32&batch=8";
+constexpr int kLong = 60'000; ///< ms
+
+const QString kProgram = QStringLiteral(PLANLOOM_BINARY_DIR "/bin/planloom-exec");
+
+bool settled(const Workspace &workspace)
+{
+    return workspace.latest() && workspace.latest()->verdict && !workspace.isStale() && !workspace.isPlanning();
+}
+
+struct Stage {
+    Workspace workspace;
+    SelectionModel selection;
+    RunPanel panel{&workspace, &selection};
+
+    void open(const char *model, int devices, const char *gallery)
+    {
+        panel.service().setProgram(kProgram);
+        panel.resize(1200, 300);
+        panel.show();
+        workspace.openWith({model, {}, {}}, "dgx-a100", devices, gallery);
+        QTRY_VERIFY_WITH_TIMEOUT(settled(workspace) && panel.runAction()->isEnabled(), kLong);
+    }
+};
+
+} // namespace
+
+class RunPanelTest : public QObject
+{
+    Q_OBJECT
+
+private Q_SLOTS:
+    void aRunFromTheKeyboardEndsEqualToTheModelAndIsKept()
+    {
+        Stage stage;
+        stage.open(kSmall, 4, "data-parallel");
+        QSignalSpy overlays(&stage.panel, &RunPanel::overlayChanged);
+        QSignalSpy errors(&stage.panel, &RunPanel::errorsChanged);
+        stage.panel.activateWindow();
+        QVERIFY(QTest::qWaitForWindowActive(&stage.panel));
+        QTest::keyClick(&stage.panel, Qt::Key_F9);
+        QVERIFY(stage.panel.service().isRunning());
+        QVERIFY(!stage.panel.runAction()->isEnabled());
+        QVERIFY(stage.panel.stopAction()->isEnabled());
+        QCOMPARE(stage.workspace.runs().size(), std::size_t{1});
+        QTRY_VERIFY_WITH_TIMEOUT(!stage.panel.service().isRunning(), kLong);
+        const RunRecord &record = stage.panel.service().record();
+        QVERIFY2(record.state == RunState::Done, record.sentence().c_str());
+        QVERIFY(record.check && record.check->ok);
+        QCOMPARE(record.losses.size(), std::size_t{3});
+        QTRY_VERIFY_WITH_TIMEOUT(errors.count() > 0, kLong);
+        const RunOverlaySnapshot overlay = stage.panel.service().overlay();
+        QVERIFY(overlay && overlay->complete && overlay->measured && overlay->predicted);
+        QCOMPARE(overlay->measured->timeline->spans.size(), overlay->predicted->timeline->spans.size());
+        QCOMPARE(overlay->predicted->cluster.name, std::string("cpu:4"));
+        QTRY_COMPARE_WITH_TIMEOUT(stage.workspace.runs().front().state, std::string("done"), kLong);
+        QVERIFY(RunRecord::fromJson(stage.workspace.runs().front().details)->check->ok);
+        QVERIFY(stage.panel.findChild<QLabel *>(QStringLiteral("run.badge"))->isVisible());
+        QVERIFY(stage.panel.againAction()->isEnabled());
+    }
+
+    void runAgainRepeatsExactly()
+    {
+        Stage stage;
+        stage.open(kSmall, 2, "single");
+        stage.panel.setSetup({.steps = 2, .check = false, .live = false, .seed = 11});
+        QTRY_VERIFY_WITH_TIMEOUT(stage.panel.runAction()->isEnabled(), kLong);
+        stage.panel.runAction()->trigger();
+        QTRY_VERIFY_WITH_TIMEOUT(!stage.panel.service().isRunning(), kLong);
+        const std::vector<double> losses = stage.panel.service().record().losses;
+        QCOMPARE(losses.size(), std::size_t{2});
+        QVERIFY(!stage.panel.service().record().check);
+        stage.panel.setSetup({.steps = 5, .check = true, .live = true, .seed = 3});
+        QTRY_VERIFY_WITH_TIMEOUT(stage.panel.againAction()->isEnabled(), kLong);
+        stage.panel.againAction()->trigger();
+        QTRY_VERIFY_WITH_TIMEOUT(!stage.panel.service().isRunning(), kLong);
+        QCOMPARE(stage.panel.service().record().losses, losses);
+        QCOMPARE(stage.workspace.runs().size(), std::size_t{2});
+    }
+
+    void stopEndsALongRunSoon()
+    {
+        Stage stage;
+        stage.open("zoo:mlp?layers=4&hidden=256&batch=64", 2, "data-parallel");
+        stage.panel.setSetup({.steps = 100'000, .check = false, .live = true, .seed = 1});
+        QTRY_VERIFY_WITH_TIMEOUT(stage.panel.runAction()->isEnabled(), kLong);
+        stage.panel.runAction()->trigger();
+        QTRY_VERIFY_WITH_TIMEOUT(stage.panel.service().record().losses.size() > 2, kLong);
+        QTRY_VERIFY_WITH_TIMEOUT(stage.panel.service().overlay() && stage.panel.service().overlay()->measured, kLong);
+        stage.panel.stopAction()->trigger();
+        QTRY_VERIFY_WITH_TIMEOUT(!stage.panel.service().isRunning(), 5000);
+        QCOMPARE(stage.panel.service().record().state, RunState::Stopped);
+        QTRY_COMPARE_WITH_TIMEOUT(stage.workspace.runs().front().state, std::string("stopped"), kLong);
+    }
+
+    void stoppingAtOnceIsSafe()
+    {
+        Stage stage;
+        stage.open(kSmall, 2, "single");
+        stage.panel.runAction()->trigger();
+        stage.panel.stopAction()->trigger();
+        QTRY_VERIFY_WITH_TIMEOUT(!stage.panel.service().isRunning(), kLong);
+        QCOMPARE(stage.panel.service().record().state, RunState::Stopped);
+    }
+
+    void aMissingRunnerIsAReason()
+    {
+        Stage stage;
+        stage.open(kSmall, 2, "single");
+        stage.panel.service().setProgram(QStringLiteral("/no/such/planloom-exec"));
+        stage.panel.runAction()->trigger();
+        QTRY_VERIFY_WITH_TIMEOUT(!stage.panel.service().isRunning(), kLong);
+        QCOMPARE(stage.panel.service().record().state, RunState::Failed);
+        QVERIFY(stage.panel.service().record().sentence().find("cannot be started") != std::string::npos);
+        QCOMPARE(stage.workspace.runs().front().state, std::string("failed"));
+    }
+
+    void aRunnerThatTalksNonsenseIsAFailureWithAReason()
+    {
+        const QString shell = QStandardPaths::findExecutable(QStringLiteral("yes"));
+        if (shell.isEmpty())
+            QSKIP("there is no program that only talks");
+        Stage stage;
+        stage.open(kSmall, 2, "single");
+        stage.panel.service().setProgram(QStringLiteral("/bin/echo"));
+        stage.panel.runAction()->trigger();
+        QTRY_VERIFY_WITH_TIMEOUT(!stage.panel.service().isRunning(), kLong);
+        QCOMPARE(stage.panel.service().record().state, RunState::Failed);
+        QVERIFY(!stage.panel.service().record().warnings.empty());
+    }
+
+    void changedRowsAreNotRunUntilTheyArePlanned()
+    {
+        Stage stage;
+        stage.open(kSmall, 2, "data-parallel");
+        stage.workspace.setTableText("split nonsense\n");
+        QTRY_VERIFY_WITH_TIMEOUT(!stage.panel.runAction()->isEnabled(), kLong);
+        stage.workspace.undo();
+        QTRY_VERIFY_WITH_TIMEOUT(stage.panel.runAction()->isEnabled(), kLong);
+    }
+
+    void modelsKeepTheRules()
+    {
+        RunFiguresModel figures;
+        RunListModel list;
+        const QAbstractItemModelTester testFigures(&figures, QAbstractItemModelTester::FailureReportingMode::QtTest);
+        const QAbstractItemModelTester testList(&list, QAbstractItemModelTester::FailureReportingMode::QtTest);
+        RunRecord record;
+        record.devices.resize(3);
+        figures.setRun(record, nullptr);
+        QCOMPARE(figures.rowCount(), 7);
+        record.predictedStepSeconds = 0.1;
+        record.stepSeconds = {0.2, 0.12};
+        figures.setRun(record, nullptr);
+        QCOMPARE(figures.index(0, RunFiguresModel::Difference).data().toString(), QStringLiteral("+20%"));
+        SessionRun first;
+        first.id = 1;
+        first.details = record.toJson();
+        SessionRun second = first;
+        second.id = 2;
+        second.details = "garbage";
+        list.setRuns({first, second});
+        QCOMPARE(list.runAt(0), 2); // the newest first
+        QCOMPARE(list.runAt(1), 1);
+        QCOMPARE(list.runAt(5), 0);
+        QCOMPARE(list.index(1, RunListModel::Step).data().toString(), QStringLiteral("120 ms"));
+    }
+
+    void theWorstOperatorsAreNamed()
+    {
+        std::vector<ScatterPoint> points;
+        for (int i = 0; i < 50; ++i)
+            points.push_back({OperatorId{i}, "op" + std::to_string(i), 1e-3, 1e-3 * (i == 17 ? 9 : i == 30 ? 0.25 : 1.1)});
+        QCOMPARE(OperatorScatter::outliers(points, 2), (std::vector<std::size_t>{17, 30}));
+        OperatorScatter scatter;
+        scatter.resize(500, 300);
+        scatter.setPoints(points);
+        scatter.show();
+        QSignalSpy chosen(&scatter, &OperatorScatter::chosen);
+        QTest::keyClick(&scatter, Qt::Key_Right);
+        QCOMPARE(chosen.count(), 1);
+        QTest::mouseClick(&scatter, Qt::LeftButton, {}, {1, 1});
+        QCOMPARE(chosen.count(), 1);
+    }
+};
+
+QTEST_MAIN(RunPanelTest)
+#include "run_panel_test.moc"

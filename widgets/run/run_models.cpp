@@ -1,0 +1,190 @@
+#include "widgets/run/run_models.h"
+
+#include "widgets/common/format.h"
+
+#include <QtCore/QDateTime>
+#include <QtCore/QLocale>
+
+#include <algorithm>
+
+namespace planloom {
+
+namespace {
+
+QString secondsText(double seconds)
+{
+    return QString::fromStdString(formatSeconds(seconds));
+}
+
+QString bytesText(std::int64_t bytes)
+{
+    return QString::fromStdString(formatBytes(Bytes{bytes}));
+}
+
+/// "+12%" of measured over predicted; empty where one is missing.
+QString percentText(double predicted, double measured)
+{
+    if (!(predicted > 0) || !(measured > 0))
+        return {};
+    const double percent = 100 * (measured / predicted - 1);
+    return (percent < 0 ? QStringLiteral("−") : QStringLiteral("+")) + QString::number(std::abs(percent), 'f', std::abs(percent) < 10 ? 1 : 0)
+        + QLatin1Char('%');
+}
+
+} // namespace
+
+void RunFiguresModel::setRun(const RunRecord &record, const Timeline *predicted)
+{
+    std::vector<Line> lines;
+    const double measuredStep = record.measuredStepSeconds();
+    lines.push_back({tr("Step"), record.predictedStepSeconds > 0 ? secondsText(record.predictedStepSeconds) : QString(),
+        measuredStep > 0 ? secondsText(measuredStep) : QString(), percentText(record.predictedStepSeconds, measuredStep)});
+    const Timeline *measured = record.measured().get();
+    for (std::size_t d = 0; d < record.devices.size(); ++d) {
+        const bool knowsPrediction = predicted && d < predicted->busy.size();
+        const bool knowsMeasure = measured && d < measured->busy.size();
+        const double before = knowsPrediction ? static_cast<double>(predicted->busy[d].count()) * 1e-9 : 0;
+        const double after = knowsMeasure ? static_cast<double>(measured->busy[d].count()) * 1e-9 : 0;
+        lines.push_back({tr("Device %1, busy").arg(d), knowsPrediction ? secondsText(before) : QString(),
+            knowsMeasure ? secondsText(after) : QString(), percentText(before, after)});
+        const std::int64_t peakBefore = knowsPrediction ? predicted->memory[d].peak.count : 0;
+        const std::int64_t peakAfter = d < record.peakBytes.size() ? record.peakBytes[d] : 0;
+        lines.push_back({tr("Device %1, peak memory").arg(d), peakBefore > 0 ? bytesText(peakBefore) : QString(),
+            peakAfter > 0 ? bytesText(peakAfter) : QString(),
+            percentText(static_cast<double>(peakBefore), static_cast<double>(peakAfter))});
+    }
+    if (lines.size() != m_lines.size()) {
+        beginResetModel();
+        m_lines = std::move(lines);
+        endResetModel();
+        return;
+    }
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+        if (m_lines[i] == lines[i])
+            continue;
+        m_lines[i] = std::move(lines[i]);
+        Q_EMIT dataChanged(index(static_cast<int>(i), 0), index(static_cast<int>(i), ColumnCount - 1));
+    }
+}
+
+int RunFiguresModel::rowCount(const QModelIndex &parent) const
+{
+    return parent.isValid() ? 0 : static_cast<int>(m_lines.size());
+}
+
+int RunFiguresModel::columnCount(const QModelIndex &parent) const
+{
+    return parent.isValid() ? 0 : ColumnCount;
+}
+
+QVariant RunFiguresModel::data(const QModelIndex &index, int role) const
+{
+    if (!index.isValid())
+        return {};
+    if (role == Qt::TextAlignmentRole)
+        return index.column() == Figure ? QVariant(Qt::AlignLeft | Qt::AlignVCenter) : QVariant(Qt::AlignRight | Qt::AlignVCenter);
+    if (role != Qt::DisplayRole && role != Qt::AccessibleTextRole)
+        return {};
+    const Line &line = m_lines[static_cast<std::size_t>(index.row())];
+    switch (index.column()) {
+    case Figure:
+        return line.figure;
+    case Predicted:
+        return line.predicted;
+    case Measured:
+        return line.measured;
+    default:
+        return line.difference;
+    }
+}
+
+QVariant RunFiguresModel::headerData(int section, Qt::Orientation orientation, int role) const
+{
+    if (orientation != Qt::Horizontal || role != Qt::DisplayRole)
+        return {};
+    switch (section) {
+    case Figure:
+        return tr("Figure");
+    case Predicted:
+        return tr("Predicted");
+    case Measured:
+        return tr("Measured");
+    default:
+        return tr("Measured over predicted");
+    }
+}
+
+void RunListModel::setRuns(const std::vector<SessionRun> &runs)
+{
+    std::vector<Entry> entries;
+    for (auto run = runs.rbegin(); run != runs.rend(); ++run) {
+        Entry entry{run->id, QLocale().toString(QDateTime::fromMSecsSinceEpoch(run->created), QLocale::ShortFormat),
+            QString::fromStdString(run->title), QString::fromStdString(run->state), {}, {}};
+        if (const auto record = RunRecord::fromJson(run->details)) {
+            if (const double step = record->measuredStepSeconds(); step > 0)
+                entry.step = secondsText(step);
+            if (!record->losses.empty())
+                entry.loss = QString::number(record->losses.back(), 'g', 5);
+        }
+        entries.push_back(std::move(entry));
+    }
+    if (entries == m_entries)
+        return;
+    beginResetModel();
+    m_entries = std::move(entries);
+    endResetModel();
+}
+
+std::int64_t RunListModel::runAt(int row) const
+{
+    return row >= 0 && row < rowCount() ? m_entries[static_cast<std::size_t>(row)].id : 0;
+}
+
+int RunListModel::rowCount(const QModelIndex &parent) const
+{
+    return parent.isValid() ? 0 : static_cast<int>(m_entries.size());
+}
+
+int RunListModel::columnCount(const QModelIndex &parent) const
+{
+    return parent.isValid() ? 0 : ColumnCount;
+}
+
+QVariant RunListModel::data(const QModelIndex &index, int role) const
+{
+    if (!index.isValid() || (role != Qt::DisplayRole && role != Qt::AccessibleTextRole))
+        return {};
+    const Entry &entry = m_entries[static_cast<std::size_t>(index.row())];
+    switch (index.column()) {
+    case Started:
+        return entry.started;
+    case Title:
+        return entry.title;
+    case State:
+        return entry.state;
+    case Step:
+        return entry.step;
+    default:
+        return entry.loss;
+    }
+}
+
+QVariant RunListModel::headerData(int section, Qt::Orientation orientation, int role) const
+{
+    if (orientation != Qt::Horizontal || role != Qt::DisplayRole)
+        return {};
+    switch (section) {
+    case Started:
+        return tr("Started");
+    case Title:
+        return tr("Run");
+    case State:
+        return tr("State");
+    case Step:
+        return tr("Step");
+    default:
+        return tr("Loss");
+    }
+}
+
+} // namespace planloom

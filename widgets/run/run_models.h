@@ -1,0 +1,70 @@
+#pragma once
+
+#include <QtCore/QAbstractTableModel>
+#include <QtCore/QString>
+
+#include "sessions/session_store.h"
+#include "widgets/run/run_record.h"
+
+#include <vector>
+
+namespace planloom {
+
+/// Predicted against measured, a line a figure: step time, busy time and peak memory of devices.
+class RunFiguresModel : public QAbstractTableModel
+{
+    Q_OBJECT
+public:
+    enum Column { Figure, Predicted, Measured, Difference, ColumnCount };
+    using QAbstractTableModel::QAbstractTableModel;
+
+    /// `predicted` may be null.
+    void setRun(const RunRecord &record, const Timeline *predicted);
+
+    int rowCount(const QModelIndex &parent = {}) const override;
+    int columnCount(const QModelIndex &parent = {}) const override;
+    QVariant data(const QModelIndex &index, int role = Qt::DisplayRole) const override;
+    QVariant headerData(int section, Qt::Orientation orientation, int role = Qt::DisplayRole) const override;
+
+private:
+    struct Line {
+        QString figure;
+        QString predicted;
+        QString measured;
+        QString difference;
+        friend bool operator==(const Line &, const Line &) = default;
+    };
+    std::vector<Line> m_lines;
+};
+
+/// The runs of a session, the newest first.
+class RunListModel : public QAbstractTableModel
+{
+    Q_OBJECT
+public:
+    enum Column { Started, Title, State, Step, Loss, ColumnCount };
+    using QAbstractTableModel::QAbstractTableModel;
+
+    void setRuns(const std::vector<SessionRun> &runs);
+    /// Number of the run in a row; 0 if there is none.
+    std::int64_t runAt(int row) const;
+
+    int rowCount(const QModelIndex &parent = {}) const override;
+    int columnCount(const QModelIndex &parent = {}) const override;
+    QVariant data(const QModelIndex &index, int role = Qt::DisplayRole) const override;
+    QVariant headerData(int section, Qt::Orientation orientation, int role = Qt::DisplayRole) const override;
+
+private:
+    struct Entry {
+        std::int64_t id = 0;
+        QString started;
+        QString title;
+        QString state;
+        QString step;
+        QString loss;
+        friend bool operator==(const Entry &, const Entry &) = default;
+    };
+    std::vector<Entry> m_entries;
+};
+
+} // namespace planloom

@@ -1,0 +1,460 @@
+#include "widgets/run/run_panel.h"
+
+#include "widgets/common/format.h"
+#include "widgets/run/run_charts.h"
+#include "widgets/run/run_models.h"
+
+#include <QtConcurrent/QtConcurrentRun>
+#include <QtCore/QDateTime>
+#include <QtCore/QThread>
+#include <QtGui/QAction>
+#include <QtWidgets/QCheckBox>
+#include <QtWidgets/QFormLayout>
+#include <QtWidgets/QHeaderView>
+#include <QtWidgets/QLabel>
+#include <QtWidgets/QListWidget>
+#include <QtWidgets/QProgressBar>
+#include <QtWidgets/QSpinBox>
+#include <QtWidgets/QSplitter>
+#include <QtWidgets/QStyle>
+#include <QtWidgets/QTabWidget>
+#include <QtWidgets/QTableView>
+#include <QtWidgets/QToolButton>
+#include <QtWidgets/QVBoxLayout>
+
+#include <unistd.h>
+
+namespace planloom {
+
+namespace {
+
+constexpr int kMostSteps = 100'000;
+
+std::int64_t freeMemory()
+{
+    const long pages = ::sysconf(_SC_AVPHYS_PAGES);
+    const long size = ::sysconf(_SC_PAGE_SIZE);
+    return pages > 0 && size > 0 ? static_cast<std::int64_t>(pages) * size : 0;
+}
+
+QString markOf(PreflightItem::Level level)
+{
+    switch (level) {
+    case PreflightItem::Level::Good:
+        return QStringLiteral("✓");
+    case PreflightItem::Level::Note:
+        return QStringLiteral("!");
+    case PreflightItem::Level::Blocked:
+        break;
+    }
+    return QStringLiteral("✖");
+}
+
+QTableView *tableFor(QAbstractItemModel *model, const QString &name, QWidget *parent)
+{
+    auto *view = new QTableView(parent);
+    view->setModel(model);
+    view->setAccessibleName(name);
+    view->setSelectionBehavior(QAbstractItemView::SelectRows);
+    view->setSelectionMode(QAbstractItemView::SingleSelection);
+    view->setEditTriggers(QAbstractItemView::NoEditTriggers);
+    view->setAlternatingRowColors(true);
+    view->setShowGrid(false);
+    view->setTabKeyNavigation(false);
+    view->verticalHeader()->hide();
+    view->verticalHeader()->setDefaultSectionSize(view->fontMetrics().height() + 6);
+    view->horizontalHeader()->setStretchLastSection(true);
+    view->horizontalHeader()->setDefaultAlignment(Qt::AlignLeft | Qt::AlignVCenter);
+    return view;
+}
+
+QToolButton *buttonFor(QAction *action, QWidget *parent)
+{
+    auto *button = new QToolButton(parent);
+    button->setDefaultAction(action);
+    button->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
+    button->setAccessibleName(action->text().remove(QLatin1Char('&')));
+    button->setFocusPolicy(Qt::StrongFocus);
+    return button;
+}
+
+} // namespace
+
+RunPanel::RunPanel(Workspace *workspace, SelectionModel *selection, QWidget *parent)
+    : QWidget(parent)
+    , m_workspace(workspace)
+    , m_selection(selection)
+    , m_figures(new RunFiguresModel(this))
+    , m_list(new RunListModel(this))
+{
+    build();
+    connect(&m_service, &RunService::recordChanged, this, &RunPanel::refreshRecord);
+    connect(&m_service, &RunService::overlayChanged, this, &RunPanel::takeOverlay);
+    connect(&m_service, &RunService::finished, this, &RunPanel::finished);
+    connect(m_workspace, &Workspace::planChanged, this, &RunPanel::refreshSetup);
+    connect(m_workspace, &Workspace::runsChanged, this, [this] { m_list->setRuns(m_workspace->runs()); });
+    connect(m_workspace, &Workspace::sessionChanged, this, [this] {
+        m_service.stop();
+        m_run = 0;
+        m_awaited = 0;
+        m_list->setRuns(m_workspace->runs());
+    });
+    connect(m_workspace, &Workspace::runTimelineLoaded, this, &RunPanel::takeStored);
+    connect(m_workspace, &Workspace::planOfStepReady, this, [this](StepId step, const PlanUpdateSnapshot &update) {
+        if (m_awaited == 0 || step != m_step)
+            return;
+        m_awaitedPlan = update;
+        showAwaited();
+    });
+    connect(&m_preflightWatcher, &QFutureWatcherBase::finished, this, [this] {
+        if (m_preflightWatcher.future().resultCount() == 0)
+            return;
+        const std::vector<PreflightItem> items = m_preflightWatcher.result();
+        m_mayRun = planloom::mayRun(items);
+        m_preflight->clear();
+        for (const PreflightItem &item : items)
+            m_preflight->addItem(markOf(item.level) + QStringLiteral("  ") + QString::fromStdString(item.text));
+        refreshRecord();
+    });
+    m_list->setRuns(m_workspace->runs());
+    refreshSetup();
+    refreshRecord();
+}
+
+RunPanel::~RunPanel() = default;
+
+QString RunPanel::badge()
+{
+    return tr("CPU emulation: times are not GPU times");
+}
+
+void RunPanel::build()
+{
+    const auto action = [this](const char *id, const QString &text, const QKeySequence &shortcut, QStyle::StandardPixmap icon) {
+        auto *made = new QAction(style()->standardIcon(icon), text, this);
+        made->setObjectName(QLatin1String(id));
+        made->setShortcut(shortcut);
+        addAction(made);
+        return made;
+    };
+    m_runAction = action("run.run", tr("&Run"), QKeySequence(Qt::Key_F9), QStyle::SP_MediaPlay);
+    m_stopAction = action("run.stop", tr("&Stop Run"), QKeySequence(Qt::SHIFT | Qt::Key_F9), QStyle::SP_MediaStop);
+    m_againAction = action("run.again", tr("Run &Again"), QKeySequence(Qt::CTRL | Qt::Key_F9), QStyle::SP_BrowserReload);
+    m_removeAction = action("run.remove", tr("Remove Run from Session"), {}, QStyle::SP_TrashIcon);
+    connect(m_runAction, &QAction::triggered, this, &RunPanel::start);
+    connect(m_stopAction, &QAction::triggered, &m_service, &RunService::stop);
+    connect(m_againAction, &QAction::triggered, this, [this] {
+        if (m_last && m_lastUpdate) {
+            setSetup(*m_last);
+            m_step = m_workspace->history().current();
+            start();
+        }
+    });
+    connect(m_removeAction, &QAction::triggered, this, [this] {
+        if (const std::int64_t run = m_list->runAt(m_listView->currentIndex().row()); run != 0)
+            m_workspace->removeRun(run);
+    });
+
+    auto *setupBox = new QWidget(this);
+    auto *form = new QFormLayout;
+    m_steps = new QSpinBox(setupBox);
+    m_steps->setRange(1, kMostSteps);
+    m_steps->setAccessibleName(tr("Steps"));
+    m_seed = new QSpinBox(setupBox);
+    m_seed->setRange(0, std::numeric_limits<int>::max());
+    m_seed->setAccessibleName(tr("Seed"));
+    m_check = new QCheckBox(tr("Compare with the &unpartitioned model"), setupBox);
+    m_live = new QCheckBox(tr("Show &spans while it runs"), setupBox);
+    form->addRow(tr("S&teps"), m_steps);
+    form->addRow(tr("See&d"), m_seed);
+    form->addRow(m_check);
+    form->addRow(m_live);
+    m_preflight = new QListWidget(setupBox);
+    m_preflight->setAccessibleName(tr("Before the run"));
+    m_preflight->setWordWrap(true);
+    m_preflight->setSelectionMode(QAbstractItemView::NoSelection);
+    auto *buttons = new QHBoxLayout;
+    for (QAction *each : {m_runAction, m_stopAction, m_againAction})
+        buttons->addWidget(buttonFor(each, setupBox));
+    buttons->addStretch(1);
+    auto *left = new QVBoxLayout(setupBox);
+    left->setContentsMargins(6, 6, 6, 6);
+    left->addLayout(buttons);
+    left->addLayout(form);
+    left->addWidget(m_preflight, 1);
+
+    auto *middle = new QWidget(this);
+    m_state = new QLabel(middle);
+    m_state->setWordWrap(true);
+    m_state->setTextFormat(Qt::PlainText);
+    QFont bold = m_state->font();
+    bold.setBold(true);
+    m_state->setFont(bold);
+    m_badge = new QLabel(badge(), middle);
+    m_badge->setObjectName(QStringLiteral("run.badge"));
+    m_badge->setForegroundRole(QPalette::PlaceholderText);
+    m_progress = new QProgressBar(middle);
+    m_progress->setAccessibleName(tr("Progress of the run"));
+    m_details = new QLabel(middle);
+    m_details->setWordWrap(true);
+    m_details->setTextFormat(Qt::PlainText);
+    m_details->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
+    m_losses = new LossCurve(middle);
+    auto *centre = new QVBoxLayout(middle);
+    centre->setContentsMargins(6, 6, 6, 6);
+    centre->addWidget(m_state);
+    centre->addWidget(m_progress);
+    centre->addWidget(m_badge);
+    centre->addWidget(m_losses, 1);
+    centre->addWidget(m_details);
+
+    m_tabs = new QTabWidget(this);
+    m_tabs->setDocumentMode(true);
+    m_figuresView = tableFor(m_figures, tr("Measured against predicted"), m_tabs);
+    m_scatter = new OperatorScatter(m_tabs);
+    connect(m_scatter, &OperatorScatter::chosen, this, [this](OperatorId op) { m_selection->select({op}); });
+    m_listView = tableFor(m_list, tr("Runs of this session"), m_tabs);
+    m_listView->addAction(m_removeAction);
+    m_listView->setContextMenuPolicy(Qt::ActionsContextMenu);
+    connect(m_listView, &QTableView::activated, this, [this](const QModelIndex &index) { showStored(m_list->runAt(index.row())); });
+    m_tabs->addTab(m_figuresView, tr("Figures"));
+    m_tabs->addTab(m_scatter, tr("Operators"));
+    m_tabs->addTab(m_listView, tr("Runs"));
+
+    auto *splitter = new QSplitter(Qt::Horizontal, this);
+    splitter->setChildrenCollapsible(false);
+    splitter->addWidget(setupBox);
+    splitter->addWidget(middle);
+    splitter->addWidget(m_tabs);
+    splitter->setStretchFactor(0, 3);
+    splitter->setStretchFactor(1, 3);
+    splitter->setStretchFactor(2, 4);
+    auto *layout = new QVBoxLayout(this);
+    layout->setContentsMargins(0, 0, 0, 0);
+    layout->addWidget(splitter);
+    setSetup({});
+    for (QSpinBox *spin : {m_steps, m_seed})
+        connect(spin, &QSpinBox::valueChanged, this, &RunPanel::refreshSetup);
+    for (QCheckBox *box : {m_check, m_live})
+        connect(box, &QCheckBox::toggled, this, &RunPanel::refreshSetup);
+}
+
+RunSetup RunPanel::setup() const
+{
+    return {m_steps->value(), m_check->isChecked(), m_live->isChecked(), m_seed->value()};
+}
+
+void RunPanel::setSetup(const RunSetup &setup)
+{
+    m_steps->setValue(setup.steps);
+    m_seed->setValue(static_cast<int>(setup.seed));
+    m_check->setChecked(setup.check);
+    m_live->setChecked(setup.live);
+}
+
+void RunPanel::refreshSetup()
+{
+    const PlanUpdateSnapshot good = m_workspace->lastGood();
+    if (!good || m_workspace->isStale()) {
+        m_mayRun = false;
+        m_preflight->clear();
+        m_preflight->addItem(good ? tr("The rows have changed: a plan is awaited.") : tr("There is no plan to run yet."));
+        refreshRecord();
+        return;
+    }
+    const bool verified = good->verdict && good->verdict->ok();
+    // A pool thread: the plan's instructions are looked through.
+    m_preflightWatcher.setFuture(QtConcurrent::run(
+        [good, verified, chosen = setup(), memory = freeMemory(), processors = QThread::idealThreadCount()] {
+            return preflight(*good->scene->plan, *good->scene->timeline, verified, chosen, memory, processors);
+        }));
+}
+
+void RunPanel::start()
+{
+    const PlanUpdateSnapshot good = m_workspace->lastGood();
+    if (!good || !m_mayRun || m_workspace->isStale() || !m_service.start(good, setup()))
+        return;
+    m_last = setup();
+    m_lastUpdate = good;
+    m_step = m_workspace->history().current();
+    m_awaited = 0;
+    SessionRun run;
+    run.step = m_step;
+    run.created = QDateTime::currentMSecsSinceEpoch();
+    run.state = "running";
+    const auto devices = good->scene->plan->devices.size();
+    run.title = tr("%1 CPU devices, %2 steps").arg(devices).arg(m_steps->value()).toStdString();
+    run.details = m_service.record().toJson();
+    m_run = m_workspace->addRun(std::move(run));
+    m_tabs->setCurrentWidget(m_figuresView);
+    Q_EMIT runShown();
+}
+
+void RunPanel::refreshRecord()
+{
+    const bool running = m_service.isRunning();
+    const RunRecord &record = m_service.record();
+    const bool any = running || m_service.update() != nullptr;
+    m_runAction->setEnabled(m_mayRun && !running);
+    m_againAction->setEnabled(m_mayRun && !running && m_last.has_value());
+    m_stopAction->setEnabled(running);
+    for (QWidget *input : std::initializer_list<QWidget *>{m_steps, m_seed, m_check, m_live})
+        input->setEnabled(!running);
+    m_badge->setVisible(any);
+    m_progress->setVisible(running);
+    if (!any) {
+        m_state->setText(tr("Nothing has run yet. F9 runs the plan on emulated devices."));
+        m_details->clear();
+        return;
+    }
+    QString state = QString::fromStdString(record.sentence());
+    if (!state.isEmpty())
+        state[0] = state[0].toUpper();
+    m_state->setText(state);
+    if (record.state == RunState::Running && record.setup.steps > 0) {
+        m_progress->setRange(0, record.setup.steps);
+        m_progress->setValue(static_cast<int>(record.losses.size()));
+        m_progress->setFormat(tr("%v of %m steps"));
+    } else {
+        m_progress->setRange(0, 0);
+    }
+    m_losses->setLosses(record.losses, record.setup.steps);
+    const RunOverlaySnapshot overlay = m_service.overlay();
+    m_figures->setRun(record, overlay && overlay->predicted ? overlay->predicted->timeline.get() : nullptr);
+    m_figuresView->resizeColumnsToContents();
+    QStringList details;
+    if (record.check)
+        details << (record.check->ok ? tr("Equal to the unpartitioned model; the largest difference is %1 in %2.")
+                                     : tr("Differs from the unpartitioned model by %1 in %2."))
+                       .arg(record.check->worstError, 0, 'g', 2)
+                       .arg(QString::fromStdString(record.check->worstTensor));
+    if (record.check && !record.check->firstDifference.empty())
+        details << tr("The first operator that differs is %1.").arg(QString::fromStdString(record.check->firstDifference));
+    if (record.error) {
+        details << QString::fromStdString(record.error->message);
+        if (!record.error->advice.empty())
+            details << QString::fromStdString(record.error->advice);
+        if (record.state == RunState::Failed) {
+            for (std::size_t d = 0; d < record.devices.size() && d < 8; ++d) {
+                const RunDevice &device = record.devices[d];
+                if (!device.kind.empty())
+                    details << tr("Device %1: step %2, micro-batch %3, last at %4 %5").arg(d).arg(device.step + 1).arg(device.microBatch)
+                                   .arg(QString::fromStdString(device.kind), QString::fromStdString(device.operatorName));
+            }
+        }
+    }
+    for (std::size_t i = 0; i < record.warnings.size() && i < 4; ++i)
+        details << QString::fromStdString(record.warnings[i]);
+    m_details->setText(details.join(QLatin1Char('\n')));
+}
+
+void RunPanel::finished()
+{
+    const RunRecord &record = m_service.record();
+    refreshRecord();
+    if (m_run == 0)
+        return;
+    for (const SessionRun &kept : m_workspace->runs()) {
+        if (kept.id != m_run)
+            continue;
+        SessionRun run = kept;
+        run.state = nameOf(record.state);
+        run.details = record.toJson();
+        if (!record.measured()) {
+            m_workspace->updateRun(run);
+            break;
+        }
+        // Megabytes of text: made on a pool thread.
+        auto *watcher = new QFutureWatcher<std::string>(this);
+        connect(watcher, &QFutureWatcherBase::finished, this, [this, watcher, run]() mutable {
+            run.timeline = watcher->result();
+            m_workspace->updateRun(run);
+            watcher->deleteLater();
+        });
+        watcher->setFuture(QtConcurrent::run([measured = record.measured()] { return measuredJson(*measured); }));
+        break;
+    }
+}
+
+void RunPanel::takeOverlay()
+{
+    const RunOverlaySnapshot overlay = m_service.overlay();
+    if (overlay && overlay->complete && overlay->measured && overlay->predicted) {
+        using Times = std::shared_ptr<const OperatorTimes>;
+        auto *watcher = new QFutureWatcher<Times>(this);
+        connect(watcher, &QFutureWatcherBase::finished, this, [this, watcher, overlay] {
+            watcher->deleteLater();
+            const Times times = watcher->result();
+            const Graph &graph = *overlay->predicted->plan->graph;
+            std::vector<ScatterPoint> points;
+            std::vector<double> ratios(graph.operators.size(), 0);
+            for (std::size_t i = 0; i < graph.operators.size(); ++i) {
+                if (!(times->predicted[i] > 0) || !(times->measured[i] > 0))
+                    continue;
+                points.push_back({OperatorId{static_cast<std::int32_t>(i)}, graph.operators[i].name, times->predicted[i], times->measured[i]});
+                ratios[i] = times->measured[i] / times->predicted[i];
+            }
+            m_scatter->setPoints(std::move(points));
+            Q_EMIT errorsChanged(std::move(ratios));
+        });
+        watcher->setFuture(QtConcurrent::run([overlay]() -> Times {
+            return std::make_shared<const OperatorTimes>(
+                operatorTimes(*overlay->predicted->plan, *overlay->predicted->timeline, *overlay->measured->timeline));
+        }));
+    }
+    refreshRecord();
+    Q_EMIT overlayChanged(overlay);
+}
+
+void RunPanel::showStored(std::int64_t run)
+{
+    if (m_service.isRunning())
+        return;
+    for (const SessionRun &kept : m_workspace->runs()) {
+        if (kept.id != run)
+            continue;
+        m_awaited = run;
+        m_run = 0;
+        m_step = kept.step;
+        m_hasSpans = false;
+        m_awaitedSpans.clear();
+        m_awaitedPlan = m_workspace->planOfStep(kept.step);
+        m_workspace->loadRunTimeline(run);
+        return;
+    }
+}
+
+void RunPanel::takeStored(std::int64_t run, const QByteArray &timeline)
+{
+    if (run != m_awaited || run == 0)
+        return;
+    m_awaitedSpans = timeline;
+    m_hasSpans = true;
+    showAwaited();
+}
+
+void RunPanel::showAwaited()
+{
+    if (m_awaited == 0 || !m_awaitedPlan || !m_hasSpans)
+        return;
+    const std::int64_t run = m_awaited;
+    for (const SessionRun &kept : m_workspace->runs()) {
+        if (kept.id != run)
+            continue;
+        auto record = RunRecord::fromJson(kept.details);
+        if (!record) {
+            m_state->setText(QString::fromStdString(record.error().message));
+        } else {
+            if (!isOver(record->state)) { // the program ended while it ran
+                record->state = RunState::Failed;
+                record->error = Error{ErrorCode::Internal, "Planloom ended while this run went on", "run it again", {}};
+            }
+            m_service.show(*record, m_awaitedSpans, m_awaitedPlan);
+            Q_EMIT runShown();
+        }
+    }
+    m_awaited = 0;
+}
+
+} // namespace planloom

@@ -1,0 +1,101 @@
+#pragma once
+
+#include <QtWidgets/QWidget>
+
+#include "widgets/common/selection_model.h"
+#include "widgets/design/workspace.h"
+#include "widgets/run/run_service.h"
+
+#include <optional>
+
+class QAction;
+class QCheckBox;
+class QLabel;
+class QListWidget;
+class QProgressBar;
+class QPushButton;
+class QSpinBox;
+class QTableView;
+class QTabWidget;
+
+namespace planloom {
+
+class LossCurve;
+class OperatorScatter;
+class RunFiguresModel;
+class RunListModel;
+
+/// The *Run* dock: set-up with what can be said before, the run while it goes, and what it measured against what was predicted.
+/// Runs are kept in the session.
+class RunPanel : public QWidget
+{
+    Q_OBJECT
+public:
+    RunPanel(Workspace *workspace, SelectionModel *selection, QWidget *parent = nullptr);
+    ~RunPanel() override;
+
+    RunService &service() { return m_service; }
+    QAction *runAction() const { return m_runAction; } ///< "run.run"
+    QAction *stopAction() const { return m_stopAction; } ///< "run.stop"
+    QAction *againAction() const { return m_againAction; } ///< "run.again"
+    RunSetup setup() const;
+    void setSetup(const RunSetup &setup);
+
+    /// What the emulation badge says.
+    static QString badge();
+
+Q_SIGNALS:
+    /// A run begins or is shown: its timeline wants to be seen.
+    void runShown();
+    /// Measured over predicted for the timeline; null when there is nothing to show any more (the plan has changed).
+    void overlayChanged(planloom::RunOverlaySnapshot overlay);
+    /// Measured over predicted time of operators, 1 is a perfect prediction; empty without a run.
+    void errorsChanged(std::vector<double> ratioByOperator);
+
+private:
+    void build();
+    void start();
+    void refreshSetup();
+    void refreshRecord();
+    void finished();
+    void takeOverlay();
+    void showStored(std::int64_t run);
+    void takeStored(std::int64_t run, const QByteArray &timeline);
+    void showAwaited();
+
+    Workspace *m_workspace;
+    SelectionModel *m_selection;
+    RunService m_service;
+    RunFiguresModel *m_figures;
+    RunListModel *m_list;
+    QSpinBox *m_steps = nullptr;
+    QSpinBox *m_seed = nullptr;
+    QCheckBox *m_check = nullptr;
+    QCheckBox *m_live = nullptr;
+    QListWidget *m_preflight = nullptr;
+    QLabel *m_state = nullptr;
+    QLabel *m_badge = nullptr;
+    QLabel *m_details = nullptr;
+    QProgressBar *m_progress = nullptr;
+    LossCurve *m_losses = nullptr;
+    OperatorScatter *m_scatter = nullptr;
+    QTableView *m_figuresView = nullptr;
+    QTableView *m_listView = nullptr;
+    QTabWidget *m_tabs = nullptr;
+    QAction *m_runAction = nullptr;
+    QAction *m_stopAction = nullptr;
+    QAction *m_againAction = nullptr;
+    QAction *m_removeAction = nullptr;
+    QFutureWatcher<std::vector<PreflightItem>> m_preflightWatcher;
+    bool m_mayRun = false;
+    StepId m_step = 0; ///< Whose plan runs, or ran last.
+    std::int64_t m_run = 0; ///< Its number in the session.
+    std::optional<RunSetup> m_last; ///< Of the last run, for Run Again.
+    PlanUpdateSnapshot m_lastUpdate;
+    std::int64_t m_awaited = 0; ///< Stored run whose spans are on their way.
+    PlanUpdateSnapshot m_awaitedPlan;
+    QByteArray m_awaitedSpans;
+    bool m_hasSpans = false;
+};
+
+} // namespace planloom
