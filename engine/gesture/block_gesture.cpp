@@ -1,0 +1,123 @@
+#include "engine/gesture/acting.h"
+#include "engine/gesture/order_gesture.h"
+#include "engine/gesture/row_edits.h"
+
+#include <algorithm>
+
+namespace planloom {
+
+namespace {
+
+constexpr std::int32_t kMostInFlight = 1 << 24;
+
+std::vector<OperatorId> operatorsOfBlock(const GestureContext &context, const BlockRef &block)
+{
+    std::vector<OperatorId> found;
+    for (const OperatorId op : operatorsOfStage(context, block.stage)) {
+        const OperatorId mirror = context.graph().at(op).mirror;
+        if (block.direction == Direction::Forward)
+            found.push_back(op);
+        else if (block.direction == Direction::Backward && mirror.valid())
+            found.push_back(mirror);
+    }
+    std::sort(found.begin(), found.end());
+    return found;
+}
+
+/// "F2 of stage 1".
+std::string wordsOf(const BlockRef &block)
+{
+    return std::string(block.direction == Direction::Backward ? "B" : "F") + std::to_string(block.microBatch)
+        + " of stage " + std::to_string(block.stage.index);
+}
+
+} // namespace
+
+std::vector<OperatorId> operatorsOfStage(const GestureContext &context, StageId stage)
+{
+    std::vector<OperatorId> found;
+    if (!context.plan)
+        return found;
+    const auto &decisions = context.plan->decisions;
+    for (std::size_t i = 0; i < decisions.size() && i < context.graph().operators.size(); ++i) {
+        if (context.graph().operators[i].direction == Direction::Forward && decisions[i].stage == stage)
+            found.push_back({static_cast<std::int32_t>(i)});
+    }
+    return found;
+}
+
+Proposal proposeBlockOrder(const GestureContext &context, BlockRef moved, BlockRef before, bool onlyThis)
+{
+    Proposal proposal;
+    proposal.words = "move " + wordsOf(moved) + " before " + wordsOf(before);
+    const auto refuse = [&](std::string sentence, std::string advice = {}) {
+        proposal.refusal = refusalOf(std::move(sentence), "block", std::move(advice));
+        return proposal;
+    };
+    if (!context.plan)
+        return refuse("blocks can be moved once there is a plan");
+    if (moved == before)
+        return proposal;
+    if (moved.direction == Direction::Optimizer || before.direction == Direction::Optimizer)
+        return refuse("the optimizer runs at the end of the step");
+    if (moved.stage == before.stage && moved.direction == before.direction)
+        return refuse("the micro-batches of a block run in their order", "move it before a block of the other direction");
+    if (moved.stage == before.stage && moved.microBatch == before.microBatch
+        && moved.direction == Direction::Backward)
+        return refuse(wordsOf(moved) + " needs what " + wordsOf(before) + " keeps for it");
+    const auto first = operatorsOfBlock(context, moved);
+    const auto second = operatorsOfBlock(context, before);
+    if (first.empty() || second.empty())
+        return refuse("there is no " + wordsOf(first.empty() ? moved : before) + " in this plan");
+    if (onlyThis)
+        proposal.words += ", only this once";
+    return proposeOrderOf(context, first, second, before.microBatch - moved.microBatch,
+        onlyThis ? moved.microBatch : -1, proposal.words, true);
+}
+
+Proposal proposeInFlight(const GestureContext &context, StageId stage, std::int32_t count)
+{
+    Proposal proposal;
+    const std::string of = stage.valid() ? "stage " + std::to_string(stage.index) : std::string("every stage");
+    proposal.words = "at most " + std::to_string(count) + (count == 1 ? " micro-batch" : " micro-batches")
+        + " in flight on " + of;
+    proposal.operators = operatorsOfStage(context, stage);
+    const std::int32_t stages = context.plan ? context.plan->stageCount : 0;
+    if (count < 1 || count > kMostInFlight) {
+        proposal.refusal = refusalOf("a stage holds at least one micro-batch in flight", "stage");
+        return proposal;
+    }
+    if (context.plan && stage.index >= stages) {
+        proposal.refusal = refusalOf("there is no stage " + std::to_string(stage.index) + ": the plan has "
+                + countWords(static_cast<std::size_t>(stages), "stage"),
+            "stage");
+        return proposal;
+    }
+    RowEdits edits(context);
+    Row row = gestureRow(selectAll(), InFlightRule {count, stage.valid() ? stage.index : -1});
+    bool written = false;
+    forEachRule<InFlightRule>(context, [&](std::int32_t line, const Row &, const InFlightRule &rule) {
+        const bool same = rule.stage == stage.index || !stage.valid();
+        if (same && !written) {
+            edits.replace(line, row);
+            written = true;
+        } else if (same) {
+            edits.remove(line);
+        } else if (rule.stage < 0 && rule.count != count) {
+            // The others keep the number that they share.
+            edits.remove(line);
+            for (std::int32_t s = 0; s < stages; ++s) {
+                if (s != stage.index)
+                    edits.append(gestureRow(selectAll(), InFlightRule {rule.count, s}));
+            }
+        } else if (rule.stage < 0) {
+            written = true; // says so already
+        }
+    });
+    if (!written)
+        edits.append(std::move(row));
+    edits.finish(proposal);
+    return proposal;
+}
+
+} // namespace planloom

@@ -1,1 +1,0 @@
-#include "engine/gesture/gesture.h"

@@ -1,0 +1,73 @@
+#pragma once
+
+#include "engine/plan/selector_index.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace planloom {
+
+/// Evaluates selectors on a few operators, where `SelectorIndex::select` would look at all of the graph. The index must
+/// outlive it. Not thread-safe: keeps scratch memory.
+class Subset
+{
+public:
+    /// @param operators  any, in ascending order, each once
+    Subset(const SelectorIndex &index, std::vector<OperatorId> operators);
+
+    const std::vector<OperatorId> &operators() const { return m_operators; }
+    /// Those that `selector` selects, ascending. O(operators x size of the selector); a name is looked up.
+    std::vector<OperatorId> selected(const Selector &selector) const;
+    /// Position of `op` in `operators()`; -1 if it is none of them.
+    std::int32_t positionOf(OperatorId op) const { return m_position[static_cast<std::size_t>(op.index)]; }
+
+private:
+    using Marks = std::vector<char>; ///< By position.
+    bool mark(const Selector &selector, Marks &marks) const;
+    void markScopes(const Selector &selector, Marks &marks) const;
+
+    const SelectorIndex &m_index;
+    std::vector<OperatorId> m_operators {};
+    std::vector<std::int32_t> m_position {}; ///< By operator.
+    std::vector<ScopeId> m_scopes {}; ///< Of the operators, with those around them, outer ones first.
+    std::vector<std::int32_t> m_scopeParent {}; ///< Position in `m_scopes`; -1 for the outermost.
+    std::vector<std::int32_t> m_scopeOf {}; ///< By position of the operator; -1 for none.
+};
+
+/// The operator that a pattern without wildcards names; nothing for a pattern with some.
+std::optional<std::string> plainName(std::string_view glob);
+
+/// A selector made ready for asking about one operator after the other. Index and selector must outlive it.
+class Matcher
+{
+public:
+    Matcher(const SelectorIndex &index, const Selector &selector);
+
+    bool matches(OperatorId op);
+    /// Operators it can match at all, if that is known without looking at them.
+    const std::vector<OperatorId> *candidates() const { return m_names ? &*m_names : nullptr; }
+
+private:
+    const SelectorIndex &m_index;
+    const Selector &m_selector;
+    std::optional<std::vector<OperatorId>> m_names {}; ///< Of sets and plain names, ascending.
+    std::vector<char> m_known {}; ///< By scope or kind: 0 not asked yet, 1 no, 2 yes.
+    std::vector<Matcher> m_children {};
+
+    bool inScope(ScopeId scope);
+};
+
+/// Forward operators that `selector` selects, ascending. O(operators x size of the selector) at most.
+std::vector<OperatorId> forwardSelected(const SelectorIndex &index, const Selector &selector);
+
+/// True if `selector` selects a forward operator that is none of `operators` (ascending). Stops at the first.
+bool selectsForwardBeyond(
+    const SelectorIndex &index, const Selector &selector, const std::vector<OperatorId> &operators);
+
+/// The forward operators of `operators`, ascending, each once; those out of range are left out.
+std::vector<OperatorId> forwardOnes(const Graph &graph, std::vector<OperatorId> operators);
+
+} // namespace planloom

@@ -1,0 +1,22 @@
+#pragma once
+
+#include "engine/plan/selector_index.h"
+
+#include <optional>
+#include <vector>
+
+namespace planloom {
+
+/// `selector` without some of the forward operators it selects, as a person would write it: layer ranges are cut, names
+/// leave sets, alternatives that select nothing more go; what is left is `selector & !(...)`.
+/// @param dropped  forward operators, ascending; all of them selected by `selector`
+/// @return nothing if no forward operator is left
+std::optional<Selector> without(
+    const SelectorIndex &index, const Selector &selector, const std::vector<OperatorId> &dropped);
+
+/// The ascending operators of both.
+std::vector<OperatorId> united(const std::vector<OperatorId> &a, const std::vector<OperatorId> &b);
+/// The ascending operators of `a` that are not in `b`.
+std::vector<OperatorId> subtracted(const std::vector<OperatorId> &a, const std::vector<OperatorId> &b);
+
+} // namespace planloom

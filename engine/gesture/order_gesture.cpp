@@ -1,0 +1,246 @@
+#include "engine/gesture/order_gesture.h"
+
+#include "engine/gesture/acting.h"
+#include "engine/gesture/row_edits.h"
+
+#include <algorithm>
+#include <deque>
+
+namespace planloom {
+
+namespace {
+
+constexpr int kMostVisits = 4; ///< Of one operator, should rows run in circles already.
+
+std::vector<OperatorId> selectedByOrder(const SelectorIndex &index, const Selector &selector)
+{
+    // Names are looked up; all else is asked of the whole graph.
+    Matcher matcher(index, selector);
+    std::vector<OperatorId> selected;
+    if (const auto *candidates = matcher.candidates()) {
+        for (const OperatorId op : *candidates) {
+            if ((selected.empty() || selected.back() != op) && matcher.matches(op))
+                selected.push_back(op);
+        }
+    } else {
+        selected = index.select(selector);
+    }
+    return ofOneDirection(index.graph(), selected);
+}
+
+} // namespace
+
+std::vector<OperatorId> ofOneDirection(const Graph &graph, const std::vector<OperatorId> &operators)
+{
+    for (const Direction direction : {Direction::Forward, Direction::Backward, Direction::Optimizer}) {
+        std::vector<OperatorId> some;
+        for (const OperatorId op : operators) {
+            if (op.index >= 0 && static_cast<std::size_t>(op.index) < graph.operators.size()
+                && graph.at(op).direction == direction)
+                some.push_back(op);
+        }
+        std::sort(some.begin(), some.end());
+        some.erase(std::unique(some.begin(), some.end()), some.end());
+        if (!some.empty())
+            return some;
+    }
+    return {};
+}
+
+Selector directedSelector(const SelectorIndex &index, const std::vector<OperatorId> &operators)
+{
+    const Graph &graph = index.graph();
+    if (operators.empty() || graph.at(operators.front()).direction == Direction::Forward)
+        return selectorFor(index, operators);
+    std::vector<std::string> names;
+    std::vector<OperatorId> mirrors;
+    for (const OperatorId op : operators) {
+        names.push_back(graph.at(op).name);
+        if (graph.at(op).mirror.valid())
+            mirrors.push_back(graph.at(op).mirror);
+    }
+    Selector byName = names.size() == 1 ? selectName(globOf(names.front())) : selectSet(std::move(names));
+    if (operators.size() == 1 || mirrors.size() != operators.size())
+        return byName;
+    Selector made {.kind = SelectorKind::And};
+    made.children.push_back(selectDirection(Direction::Backward));
+    made.children.push_back(selectorFor(index, mirrors));
+    // Forward operators without a backward one make no difference, as long as backward ones lie where they do.
+    const auto selected = ofOneDirection(graph, index.select(made));
+    return selected == operators ? made : byName;
+}
+
+PathFinder::PathFinder(const GestureContext &context, const std::vector<std::int32_t> &without)
+    : m_context(context)
+    , m_visits(context.graph().operators.size())
+{
+    forEachRule<OpOrderRule>(context, [&](std::int32_t line, const Row &row, const OpOrderRule &rule) {
+        if (std::find(without.begin(), without.end(), line) != without.end())
+            return;
+        m_rows.push_back({selectedByOrder(*context.index, row.selector),
+            selectedByOrder(*context.index, rule.second), rule.microBatchOffset});
+    });
+    for (std::size_t r = 0; r < m_rows.size(); ++r) {
+        for (std::size_t i = 0; i < m_rows[r].first.size(); ++i) {
+            m_rowsAt[m_rows[r].first[i].index].emplace_back(r, i);
+            m_furthestRow = std::max(m_furthestRow, m_rows[r].first[i].index);
+        }
+    }
+}
+
+std::vector<OperatorId> PathFinder::find(
+    const std::vector<OperatorId> &from, const std::vector<OperatorId> &to, std::int32_t mostOffset)
+{
+    const Graph &graph = m_context.graph();
+    for (const OperatorId op : m_touched)
+        visitOf(op) = {};
+    m_touched.clear();
+    std::int32_t furthest = m_furthestRow; // behind it, data flow leads no more to where the path ends
+    for (const OperatorId op : to) {
+        furthest = std::max(furthest, op.index);
+        visitOf(op).isEnd = true;
+        m_touched.push_back(op);
+    }
+    std::deque<OperatorId> open;
+    for (const OperatorId op : from) {
+        if (visitOf(op).isEnd && mostOffset >= 0)
+            return {op};
+        visitOf(op).times = 1;
+        m_touched.push_back(op);
+        open.push_back(op);
+    }
+    OperatorId found;
+    const auto reach = [&](OperatorId here, OperatorId next, std::int32_t add) {
+        Visit &visit = visitOf(next);
+        const std::int32_t total = visitOf(here).offset + add;
+        if (found.valid() || next.index > furthest || (visit.times > 0 && total >= visit.offset)
+            || visit.times >= kMostVisits)
+            return;
+        visit.offset = total;
+        visit.before = here;
+        if (visit.times++ == 0)
+            m_touched.push_back(next);
+        if (visit.isEnd && total <= mostOffset)
+            found = next;
+        else
+            open.push_back(next);
+    };
+    while (!open.empty() && !found.valid()) {
+        const OperatorId op = open.front();
+        open.pop_front();
+        for (const TensorId output : graph.at(op).outputs) {
+            if (!output.valid())
+                continue;
+            for (const OperatorId user : m_context.index->uses().consumers[static_cast<std::size_t>(output.index)])
+                reach(op, user, 0);
+        }
+        const auto at = m_rowsAt.find(op.index);
+        if (at == m_rowsAt.end())
+            continue;
+        for (const auto &[r, position] : at->second) {
+            const Edges &row = m_rows[r];
+            if (row.first.size() == row.second.size()) {
+                reach(op, row.second[position], row.offset);
+            } else {
+                for (const OperatorId second : row.second)
+                    reach(op, second, row.offset);
+            }
+        }
+    }
+    std::vector<OperatorId> path;
+    for (OperatorId op = found; op.valid() && path.size() <= m_visits.size(); op = visitOf(op).before)
+        path.push_back(op);
+    std::reverse(path.begin(), path.end());
+    return path;
+}
+
+Proposal proposeOrderOf(const GestureContext &context, const std::vector<OperatorId> &first,
+    const std::vector<OperatorId> &second, std::int32_t offset, std::int32_t microBatch, std::string words,
+    bool turnsAround)
+{
+    Proposal proposal;
+    proposal.words = std::move(words);
+    const Graph &graph = context.graph();
+    {
+        std::vector<OperatorId> all = first;
+        all.insert(all.end(), second.begin(), second.end());
+        proposal.operators = actingForward(context, all);
+    }
+    const SelectorIndex &index = *context.index;
+    Row row = gestureRow(directedSelector(index, first),
+        OpOrderRule {.second = directedSelector(index, second), .microBatchOffset = offset, .microBatch = microBatch});
+    // The same pair again: the row gets the new offset.
+    std::int32_t same = -1;
+    std::vector<std::int32_t> without;
+    RowEdits edits(context);
+    forEachRule<OpOrderRule>(context, [&](std::int32_t line, const Row &old, const OpOrderRule &rule) {
+        const auto &mine = std::get<OpOrderRule>(row.rule);
+        if (old.selector == row.selector && rule.second == mine.second && rule.microBatch == mine.microBatch)
+            same = line;
+        const bool opposite = old.selector == mine.second && rule.second == row.selector;
+        if (turnsAround && opposite && rule.microBatchOffset + offset <= 0) {
+            edits.remove(line);
+            without.push_back(line);
+        }
+    });
+    if (same >= 0)
+        without.push_back(same);
+    std::vector<OperatorId> cycle;
+    PathFinder finder(context, without);
+    if (first.size() == second.size()) {
+        for (std::size_t i = 0; i < first.size() && cycle.empty(); ++i)
+            cycle = finder.find({second[i]}, {first[i]}, -offset);
+    } else {
+        cycle = finder.find(second, first, -offset);
+    }
+    if (!cycle.empty()) {
+        std::rotate(cycle.begin(), cycle.end() - 1, cycle.end()); // the first operator first
+        proposal.cycle = cycle;
+        const std::string &a = graph.at(cycle.front()).name;
+        const std::string &b = graph.at(cycle.size() > 1 ? cycle[1] : cycle.front()).name;
+        proposal.refusal = refusalOf(cycle.size() == 1 ? a + " can't run before itself"
+                : offset == 0 ? a + " can't run before " + b + ": it needs what comes out of it"
+                              : a + " can't run before " + b + " of that micro-batch: it needs what comes out of it",
+            placeOf(graph, cycle.front()), "the path between them is marked");
+        return proposal;
+    }
+    if (same >= 0)
+        edits.replace(same, std::move(row));
+    else
+        edits.append(std::move(row));
+    edits.finish(proposal);
+    return proposal;
+}
+
+Proposal proposeOrder(const GestureContext &context, const OrderGesture &gesture)
+{
+    const Graph &graph = context.graph();
+    const auto first = ofOneDirection(graph, gesture.first);
+    const auto second = ofOneDirection(graph, gesture.second);
+    Proposal refused;
+    refused.words = "order";
+    if (first.empty() || second.empty()) {
+        refused.refusal = nothingSelected();
+        return refused;
+    }
+    const auto words = [&](const std::vector<OperatorId> &operators) {
+        const std::string text = wordsFor(*context.index, actingForward(context, operators));
+        const Direction direction = graph.at(operators.front()).direction;
+        if (direction == Direction::Optimizer)
+            return operators.size() == 1 ? graph.at(operators.front()).name
+                                         : countWords(operators.size(), "optimizer operator");
+        return direction == Direction::Backward ? "backward " + text : text;
+    };
+    std::string text = words(first) + " before " + words(second);
+    if (gesture.microBatchOffset != 0) {
+        const int distance = std::abs(gesture.microBatchOffset);
+        text += " of the micro-batch " + std::to_string(distance)
+            + (gesture.microBatchOffset > 0 ? " later" : " earlier");
+    }
+    if (gesture.microBatch >= 0)
+        text += ", only for micro-batch " + std::to_string(gesture.microBatch);
+    return proposeOrderOf(
+        context, first, second, gesture.microBatchOffset, gesture.microBatch, std::move(text));
+}
+
+} // namespace planloom

@@ -1,0 +1,286 @@
+#include "engine/gesture/row_edits.h"
+
+#include "engine/gesture/narrow.h"
+#include "engine/plan/table_text.h"
+
+#include <algorithm>
+
+namespace planloom {
+
+void RowEdits::letGo(std::int32_t line, const std::vector<OperatorId> &operators)
+{
+    auto &dropped = m_changes[line].dropped;
+    dropped.insert(dropped.end(), operators.begin(), operators.end());
+}
+
+void RowEdits::replace(std::int32_t line, Row row)
+{
+    m_changes[line].row = std::move(row);
+}
+
+void RowEdits::remove(std::int32_t line)
+{
+    m_changes[line].removed = true;
+}
+
+void RowEdits::append(Row row)
+{
+    m_appended.push_back(std::move(row));
+}
+
+void RowEdits::narrowRows(Proposal &proposal)
+{
+    for (auto &[line, change] : m_changes) {
+        if (change.row || (change.dropped.empty() && !change.removed))
+            continue;
+        const Row &old = *lineAt(line).row;
+        const std::string name = "row " + std::to_string(line + 1);
+        proposal.yielding.push_back(line);
+        if (!change.removed) {
+            if (auto rest = without(*m_context.index, old.selector, change.dropped)) {
+                change.row = old;
+                change.row->selector = *std::move(rest);
+                proposal.yieldingWords.push_back(name + " lets go of " + countWords(change.dropped.size()));
+                continue;
+            }
+        }
+        change.removed = true;
+        proposal.yieldingWords.push_back(name + " goes");
+    }
+}
+
+void RowEdits::placeAppended(Proposal &proposal)
+{
+    // What stands there already, word for word, needs no second row: it stays.
+    std::erase_if(m_appended, [&](const Row &row) {
+        for (auto &[line, change] : m_changes) {
+            const Row &old = *lineAt(line).row;
+            if (change.removed && old.enabled && old.selector == row.selector && old.rule == row.rule) {
+                change.removed = false;
+                const auto at = std::find(proposal.yielding.begin(), proposal.yielding.end(), line);
+                if (at != proposal.yielding.end()) {
+                    proposal.yieldingWords.erase(
+                        proposal.yieldingWords.begin() + (at - proposal.yielding.begin()));
+                    proposal.yielding.erase(at);
+                }
+                change.dropped.clear();
+                return true;
+            }
+        }
+        return false;
+    });
+    for (Row &row : m_appended) {
+        const auto goes = std::find_if(m_changes.begin(), m_changes.end(), [&](const auto &entry) {
+            return entry.second.removed && !entry.second.row
+                && lineAt(entry.first).row->rule.index() == row.rule.index();
+        });
+        proposal.rows.push_back(print(row));
+        if (goes == m_changes.end())
+            continue;
+        goes->second.row = std::move(row);
+        row.rule = MeshRule {}; // marks it as placed
+        goes->second.row->note = lineAt(goes->first).row->note;
+    }
+    std::erase_if(m_appended, [](const Row &row) { return std::holds_alternative<MeshRule>(row.rule); });
+}
+
+void RowEdits::finish(Proposal &proposal)
+{
+    for (auto &[line, change] : m_changes)
+        change.dropped = forwardOnes(m_context.graph(), std::move(change.dropped));
+    narrowRows(proposal);
+    for (const auto &[line, change] : m_changes) {
+        if (change.row && change.dropped.empty() && !change.removed)
+            proposal.rows.push_back(print(*change.row));
+    }
+    placeAppended(proposal);
+
+    const TableDocument &document = m_context.document;
+    std::vector<TableSplice> splices;
+    const auto add = [&](TableEdit edit) {
+        for (TableSplice &splice : edit.splices)
+            splices.push_back(std::move(splice));
+    };
+    for (const auto &[line, change] : m_changes) {
+        if (change.row)
+            add(replaceRow(document, line, *change.row));
+        else if (change.removed)
+            add(removeLines(document, {line}));
+    }
+    add(appendRows(document, m_appended));
+    // Each was made for the document as it is; they lie one behind the other.
+    std::stable_sort(splices.begin(), splices.end(),
+        [](const TableSplice &a, const TableSplice &b) { return a.line < b.line; });
+    std::int32_t shift = 0;
+    for (TableSplice &splice : splices) {
+        splice.line += shift;
+        shift += static_cast<std::int32_t>(splice.inserted.size())
+            - static_cast<std::int32_t>(splice.removed.size());
+    }
+    proposal.edit.splices = std::move(splices);
+    if (proposal.edit.empty())
+        proposal.rows.clear();
+}
+
+Row gestureRow(Selector selector, Rule rule)
+{
+    Row row;
+    row.selector = std::move(selector);
+    row.rule = std::move(rule);
+    row.origin = RowOrigin::Gesture;
+    return row;
+}
+
+std::optional<Domain> domainOf(const GestureContext &context, const OpAssignRule &rule)
+{
+    if (!rule.devices.empty()) {
+        for (const DeviceId device : rule.devices) {
+            if (device.index < 0 || device.index >= context.deviceCount)
+                return std::nullopt;
+        }
+        return domainOfList(rule.devices);
+    }
+    if (context.mesh.empty())
+        return std::nullopt;
+    for (const AxisCoordinate &c : rule.coordinates) {
+        const auto axis = std::find_if(context.mesh.begin(), context.mesh.end(),
+            [&](const MeshAxis &a) { return a.name == c.axis; });
+        if (axis == context.mesh.end() || c.index < 0 || c.index >= axis->size)
+            return std::nullopt;
+    }
+    return domainOnMesh(context.mesh, rule.coordinates);
+}
+
+std::optional<std::vector<AxisCoordinate>> partOfMesh(
+    const std::vector<MeshAxis> &mesh, const std::vector<DeviceId> &devices)
+{
+    if (mesh.empty() || devices.empty())
+        return std::nullopt;
+    // Coordinates that all devices share are fixed; then these must be all devices there.
+    const auto common = coordinatesOf(mesh, devices.front());
+    if (!common)
+        return std::nullopt;
+    std::vector<char> shared(mesh.size(), 1);
+    for (const DeviceId device : devices) {
+        const auto coordinates = coordinatesOf(mesh, device);
+        if (!coordinates)
+            return std::nullopt;
+        for (std::size_t i = 0; i < mesh.size(); ++i)
+            shared[i] &= (*coordinates)[i] == (*common)[i];
+    }
+    std::vector<AxisCoordinate> fixed;
+    for (std::size_t i = 0; i < mesh.size(); ++i) {
+        if (shared[i] && mesh[i].size > 1)
+            fixed.push_back({mesh[i].name, (*common)[i]});
+    }
+    if (domainOnMesh(mesh, fixed).devices != devices)
+        return std::nullopt;
+    return fixed;
+}
+
+OpAssignRule ruleOf(const GestureContext &context, const Domain &domain)
+{
+    if (domain.onMesh)
+        return {{}, domain.fixed};
+    if (const auto part = partOfMesh(context.mesh, domain.devices))
+        return {{}, *part};
+    return {domain.devices, {}};
+}
+
+namespace {
+
+Domain everywhere(const GestureContext &context)
+{
+    if (!context.mesh.empty())
+        return domainOnMesh(context.mesh, {});
+    std::vector<DeviceId> all;
+    for (std::int32_t d = 0; d < context.deviceCount; ++d)
+        all.push_back({d});
+    return domainOfList(std::move(all));
+}
+
+/// Where the plan runs an operator.
+Domain planned(const GestureContext &context, const OperatorDecision &decision)
+{
+    const bool overAxes = !decision.partition.splits.empty()
+        && std::any_of(decision.partition.splits.begin(), decision.partition.splits.end(),
+            [](const Split &split) { return !split.axis.empty(); });
+    auto devices = distinct(decision.devices);
+    auto sorted = devices;
+    std::sort(sorted.begin(), sorted.end());
+    if (const auto part = partOfMesh(context.mesh, overAxes ? sorted : devices))
+        return domainOnMesh(context.mesh, *part);
+    return domainOfList(std::move(devices));
+}
+
+} // namespace
+
+std::vector<Placement> placementsOf(const GestureContext &context, const Subset &subset)
+{
+    std::vector<Placement> placements(subset.operators().size());
+    std::vector<const OpAssignRule *> rules(placements.size(), nullptr);
+    forEachRule<OpAssignRule>(context, [&](std::int32_t line, const Row &row, const OpAssignRule &rule) {
+        for (const OperatorId op : subset.selected(row.selector)) {
+            const auto at = static_cast<std::size_t>(subset.positionOf(op));
+            placements[at].line = line;
+            rules[at] = &rule;
+        }
+    });
+    const OpAssignRule *lastRule = nullptr;
+    Domain last;
+    for (std::size_t i = 0; i < placements.size(); ++i) {
+        const auto op = static_cast<std::size_t>(subset.operators()[i].index);
+        Placement &placement = placements[i];
+        if (rules[i]) {
+            if (rules[i] != lastRule) {
+                last = domainOf(context, *rules[i]).value_or(everywhere(context));
+                lastRule = rules[i];
+            }
+            placement.domain = last;
+        } else if (context.plan && op < context.plan->decisions.size()
+            && !context.plan->decisions[op].devices.empty()) {
+            placement.domain = planned(context, context.plan->decisions[op]);
+        } else {
+            placement.domain = everywhere(context);
+            placement.known = false;
+        }
+    }
+    return placements;
+}
+
+std::string wordsFor(const GestureContext &context, const OpAssignRule &rule)
+{
+    if (rule.devices.empty())
+        return rule.coordinates.empty() ? std::string("the mesh") : print(Rule {rule});
+    const std::string device =
+        context.cluster.links.architecture == LinkArchitecture::SharedMemory ? "CPU" : "GPU";
+    const auto &devices = rule.devices;
+    std::string text = device + (devices.size() > 1 ? "s " : " ");
+    for (std::size_t first = 0; first < devices.size();) {
+        std::size_t last = first;
+        while (last + 1 < devices.size() && devices[last + 1].index == devices[last].index + 1)
+            ++last;
+        text += (first > 0 ? ", " : "") + std::to_string(devices[first].index);
+        if (last > first)
+            text += (last == first + 1 ? ", " : "-") + std::to_string(devices[last].index);
+        first = last + 1;
+    }
+    return text;
+}
+
+std::string placeOf(const Graph &graph, OperatorId op, const std::string &part)
+{
+    return "operator:" + graph.at(op).name + (part.empty() ? "" : "/" + part);
+}
+
+Error refusalOf(std::string sentence, std::string where, std::string advice)
+{
+    return {ErrorCode::InvalidInput, std::move(sentence), std::move(advice), std::move(where)};
+}
+
+std::string countWords(std::size_t count, const char *what)
+{
+    return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+}
+
+} // namespace planloom
