@@ -12,6 +12,8 @@ namespace {
 std::size_t firstStartingAt(const SpanColumns &spans, std::size_t from, std::size_t end, double time)
 {
     std::size_t step = 1;
+    if (from >= end)
+        return end;
     std::size_t low = from;
     while (low + step < end && static_cast<double>(spans.start[low + step]) < time) {
         low += step;
@@ -46,31 +48,84 @@ std::size_t firstEndingAfter(const SpanColumns &spans, LaneRows rows, double tim
 
 } // namespace
 
+LaneRows rowsIn(const SpanColumns &spans, LaneRows rows, double begin, double end)
+{
+    const std::size_t first = firstEndingAfter(spans, rows, begin);
+    const auto starts = spans.start.begin();
+    const auto last = std::partition_point(starts + static_cast<std::ptrdiff_t>(first),
+        starts + static_cast<std::ptrdiff_t>(rows.end),
+        [end](std::int64_t start) { return static_cast<double>(start) < end; });
+    return {first, static_cast<std::size_t>(last - starts)};
+}
+
+namespace {
+
+/// Busy time of `rows`, which run in [begin, end) and may reach out of it at both ends.
+double busyOf(const SpanColumns &spans, const std::vector<BusyBefore> &before, LaneRows rows, double begin, double end)
+{
+    if (rows.begin >= rows.end || end <= begin)
+        return 0;
+    double busy = static_cast<double>(before[rows.end].busy - before[rows.begin].busy);
+    busy -= std::max(0.0, begin - static_cast<double>(spans.start[rows.begin]));
+    busy -= std::max(0.0, endOf(spans, rows.end - 1) - end);
+    return std::max(busy, 0.0);
+}
+
+} // namespace
+
+double busyIn(const SpanColumns &spans, const std::vector<BusyBefore> &before, LaneRows rows, double begin, double end)
+{
+    return busyOf(spans, before, rowsIn(spans, rows, begin, end), begin, end);
+}
+
 void foldSpans(const SpanColumns &spans, const std::vector<BusyBefore> &before, LaneRows rows, const TimeAxis &axis,
     double width, std::vector<DrawRecord> &records)
 {
+    constexpr double kMostStretch = 4; // pixels: a longer one would hide changes of colour
+    constexpr double kFull = 0.9995;
     const double end = axis.timeAt(width);
+    const auto start = [&](std::size_t row) { return static_cast<double>(spans.start[row]); };
+    const auto isWide = [&](std::size_t row) {
+        return static_cast<double>(spans.duration[row]) >= kFoldPixels * axis.nanosecondsPerPixel;
+    };
+    // What the stretches have painted already, and where a row that reaches into the next pixel goes on.
+    double drawn = -1;
     std::size_t row = firstEndingAfter(spans, rows, axis.timeAt(0));
-    while (row < rows.end && static_cast<double>(spans.start[row]) < end) {
-        const double x0 = axis.xOf(static_cast<double>(spans.start[row]));
+    while (row < rows.end && start(row) < end) {
+        const double x0 = axis.xOf(start(row));
         const double x1 = axis.xOf(endOf(spans, row));
-        if (x1 - x0 >= kFoldPixels) {
-            records.push_back({x0, x1, row, 1, 1});
+        const bool alone = x0 >= drawn && x1 - x0 >= 1
+            && (row == rows.begin || axis.xOf(endOf(spans, row - 1)) <= std::floor(x0))
+            && (row + 1 >= rows.end || axis.xOf(start(row + 1)) >= std::ceil(x1));
+        if (isWide(row) || alone) {
+            records.push_back({x0, x1, row, 1, 1, false});
+            drawn = x1;
             ++row;
             continue;
         }
-        std::size_t next = firstStartingAt(spans, row + 1, rows.end, axis.timeAt(x0 + kFoldPixels));
-        // Only the last span of the run can be wide enough to stand alone: the others end where it begins.
-        if (next - row > 1
-            && axis.xOf(endOf(spans, next - 1)) - axis.xOf(static_cast<double>(spans.start[next - 1]))
-                >= kFoldPixels) {
-            --next;
+        const double column = std::max(std::floor(x0), drawn);
+        const double next = std::floor(column) + 1;
+        const double columnEnd = axis.timeAt(next);
+        std::size_t last = firstStartingAt(spans, row + 1, rows.end, columnEnd);
+        if (last - row > 1 && isWide(last - 1))
+            --last; // drawn by itself
+        const double columnBegin = std::max(axis.timeAt(column), start(row));
+        const double share = busyOf(spans, before, {row, last}, std::max(columnBegin, axis.timeAt(column)), columnEnd)
+            / axis.nanosecondsPerPixel / (next - column);
+        if (share > 0) {
+            const bool joins = share >= kFull && !records.empty() && records.back().folded && records.back().busy >= kFull
+                && records.back().x1 == column && next - records.back().x0 <= kMostStretch;
+            if (joins) {
+                records.back().x1 = next;
+                records.back().count = static_cast<std::int32_t>(last - records.back().row);
+            } else {
+                records.push_back(
+                    {column, next, row, static_cast<std::int32_t>(last - row), std::min(share, 1.0), true});
+            }
         }
-        const double last = axis.xOf(endOf(spans, next - 1));
-        const double busy = static_cast<double>(before[next].busy - before[row].busy) / axis.nanosecondsPerPixel;
-        const double length = std::max(last - x0, 1e-9);
-        records.push_back({x0, x0 + length, row, static_cast<std::int32_t>(next - row), std::min(busy / length, 1.0)});
-        row = next;
+        drawn = next;
+        // The last one may go on in the next pixel.
+        row = endOf(spans, last - 1) > columnEnd && last - 1 >= row ? last - 1 : last;
     }
 }
 

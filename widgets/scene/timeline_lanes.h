@@ -23,26 +23,33 @@ struct BusyBefore {
     std::int64_t other = 0; ///< Of it, in segments that run once per step.
 };
 
-/// One rectangle to draw: a single span, or a run of spans too small to draw one by one.
+/// One rectangle to draw: a single span, or a stretch of pixels in which spans are too small to draw one by one.
 struct DrawRecord {
-    double x0 = 0; ///< Pixels; may lie outside the window.
+    double x0 = 0; ///< Pixels; may lie outside the window. Whole pixels for stretches.
     double x1 = 0; ///< Above x0.
     std::size_t row = 0; ///< The first span.
-    std::int32_t count = 1; ///< How many spans.
+    std::int32_t count = 1; ///< How many spans lie in it, wholly or in part.
     double busy = 1; ///< Share of [x0, x1) in which a span runs, in (0, 1].
+    bool folded = false; ///< A stretch; else `row` alone, whole.
     friend bool operator==(const DrawRecord &, const DrawRecord &) = default;
 };
 
 /// Spans narrower than this are folded with their neighbours (Tracy's rule).
 constexpr double kFoldPixels = 3;
 
-/// What to draw of a lane between x = 0 and `width`: spans of at least `kFoldPixels` alone, smaller ones folded
-/// into runs of about that width. No time is lost: the sum over records of (x1 - x0) x busy is the busy time of the
-/// rows drawn.
+/// What to draw of a lane between x = 0 and `width`: spans of at least `kFoldPixels` alone, and those smaller ones that
+/// share no pixel with others; the rest as stretches of whole pixels. No time is lost, at no pixel: the sum over
+/// records of their part of a pixel column x busy is the busy share of that column.
 ///
 /// O(width x log rows), whatever the number of spans. Appends to `records`, in order of x.
 void foldSpans(const SpanColumns &spans, const std::vector<BusyBefore> &before, LaneRows rows, const TimeAxis &axis,
     double width, std::vector<DrawRecord> &records);
+
+/// Nanoseconds in [begin, end) during which one of the lane's spans runs. O(log rows)
+double busyIn(const SpanColumns &spans, const std::vector<BusyBefore> &before, LaneRows rows, double begin, double end);
+
+/// Rows of the lane that run at some time in [begin, end). O(log rows)
+LaneRows rowsIn(const SpanColumns &spans, LaneRows rows, double begin, double end);
 
 /// The span that runs at time `nanoseconds`, else the nearest one within `slack` nanoseconds.
 /// @return rows.end if there is none. O(log rows)

@@ -21,14 +21,52 @@ std::vector<TimelineBlock> blocksOf(const TimelineScene &scene, LaneRows rows)
         const std::int64_t end = spans.start[row] + spans.duration[row];
         if (!blocks.empty() && spans.segment[row] == segment && spans.microBatch[row] == blocks.back().microBatch) {
             blocks.back().end = end;
+            blocks.back().rows.end = row + 1;
             continue;
         }
         segment = spans.segment[row];
         const Segment *found = scene.findSegment(row);
         blocks.push_back({spans.start[row], end, found ? found->kind : SegmentKind::Forward,
-            found ? found->stage : StageId{}, spans.microBatch[row]});
+            found ? found->stage : StageId{}, spans.microBatch[row], {row, row + 1}});
     }
     return blocks;
+}
+
+WarmUp warmUpOf(const DeviceLane &lane)
+{
+    WarmUp warmUp;
+    for (const TimelineBlock &block : lane.blocks) {
+        if (!block.isOrdered() || block.stage.index != lane.stage)
+            continue;
+        if (block.kind == SegmentKind::Backward)
+            break;
+        if (warmUp.count == 0) {
+            warmUp.stage = block.stage;
+            warmUp.begin = block.begin;
+            warmUp.each = block.end - block.begin;
+        }
+        ++warmUp.count;
+        warmUp.end = block.end;
+    }
+    return warmUp;
+}
+
+void indexOperators(TimelineScene &scene)
+{
+    const std::size_t rows = scene.timeline->spans.size();
+    scene.operatorBegin.assign(scene.graph().operators.size() + 1, 0);
+    for (std::size_t row = 0; row < rows; ++row) {
+        if (const OperatorId op = scene.operatorOf(row); op.valid())
+            ++scene.operatorBegin[static_cast<std::size_t>(op.index) + 1];
+    }
+    for (std::size_t op = 1; op < scene.operatorBegin.size(); ++op)
+        scene.operatorBegin[op] += scene.operatorBegin[op - 1];
+    scene.operatorRows.resize(scene.operatorBegin.back());
+    std::vector<std::uint32_t> next = scene.operatorBegin;
+    for (std::size_t row = 0; row < rows; ++row) {
+        if (const OperatorId op = scene.operatorOf(row); op.valid())
+            scene.operatorRows[next[static_cast<std::size_t>(op.index)]++] = static_cast<std::uint32_t>(row);
+    }
 }
 
 DeviceLane laneOf(const TimelineScene &scene, std::int32_t device)
@@ -56,10 +94,28 @@ DeviceLane laneOf(const TimelineScene &scene, std::int32_t device)
             break;
         }
     }
+    if (scene.plan->stageCount > 1 && scene.plan->microBatches > 1)
+        lane.warmUp = warmUpOf(lane);
     return lane;
 }
 
 } // namespace
+
+std::int32_t DeviceLane::blockOf(std::size_t row) const
+{
+    const auto found = std::partition_point(
+        blocks.begin(), blocks.end(), [row](const TimelineBlock &block) { return block.rows.end <= row; });
+    if (found == blocks.end() || row < found->rows.begin)
+        return -1;
+    return static_cast<std::int32_t>(found - blocks.begin());
+}
+
+std::size_t DeviceLane::firstBlockEndingAfter(double nanoseconds) const
+{
+    const auto found = std::partition_point(blocks.begin(), blocks.end(),
+        [nanoseconds](const TimelineBlock &block) { return static_cast<double>(block.end) <= nanoseconds; });
+    return static_cast<std::size_t>(found - blocks.begin());
+}
 
 const Segment *TimelineScene::findSegment(std::size_t row) const
 {
@@ -110,21 +166,52 @@ TimelineSceneSnapshot makeTimelineScene(
     scene->before.push_back(sum);
     for (std::size_t device = 0; device < scene->plan->devices.size(); ++device)
         scene->lanes.push_back(laneOf(*scene, static_cast<std::int32_t>(device)));
-    for (const MemoryCurve &curve : scene->timeline->memory)
+    for (const MemoryCurve &curve : scene->timeline->memory) {
         scene->largestPeak = std::max(scene->largestPeak, curve.peak.count);
+        for (std::size_t kind = 0; kind < kMemoryKindCount; ++kind)
+            scene->memoryKinds[kind] = scene->memoryKinds[kind] || curve.atPeak[kind] > 0;
+    }
+    indexOperators(*scene);
     return scene;
+}
+
+std::size_t rowCountOf(const TimelineScene &scene, const std::vector<OperatorId> &operators)
+{
+    std::size_t count = 0;
+    for (const OperatorId op : operators) {
+        const auto index = static_cast<std::size_t>(op.index);
+        if (op.valid() && index + 1 < scene.operatorBegin.size())
+            count += scene.operatorBegin[index + 1] - scene.operatorBegin[index];
+    }
+    return count;
 }
 
 std::vector<std::size_t> rowsOf(const TimelineScene &scene, const std::vector<OperatorId> &operators)
 {
     std::vector<std::size_t> rows;
-    if (operators.empty())
-        return rows;
-    for (std::size_t row = 0; row < scene.timeline->spans.size(); ++row) {
-        if (std::binary_search(operators.begin(), operators.end(), scene.operatorOf(row)))
-            rows.push_back(row);
+    rows.reserve(rowCountOf(scene, operators));
+    for (const OperatorId op : operators) {
+        const auto index = static_cast<std::size_t>(op.index);
+        if (!op.valid() || index + 1 >= scene.operatorBegin.size())
+            continue;
+        const auto begin = scene.operatorRows.begin();
+        rows.insert(rows.end(), begin + scene.operatorBegin[index], begin + scene.operatorBegin[index + 1]);
     }
+    if (operators.size() > 1)
+        std::sort(rows.begin(), rows.end());
     return rows;
+}
+
+std::vector<OperatorId> operatorsOf(const TimelineScene &scene, const TimelineBlock &block)
+{
+    std::vector<OperatorId> operators;
+    for (std::size_t row = block.rows.begin; row < block.rows.end; ++row) {
+        if (const OperatorId op = scene.operatorOf(row); op.valid())
+            operators.push_back(op);
+    }
+    std::sort(operators.begin(), operators.end());
+    operators.erase(std::unique(operators.begin(), operators.end()), operators.end());
+    return operators;
 }
 
 } // namespace planloom

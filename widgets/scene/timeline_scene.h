@@ -5,6 +5,7 @@
 #include "engine/simulate/timeline.h"
 #include "widgets/scene/timeline_lanes.h"
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -19,7 +20,21 @@ struct TimelineBlock {
     SegmentKind kind = SegmentKind::Forward;
     StageId stage{};
     std::int32_t microBatch = 0;
+    LaneRows rows{}; ///< Its spans.
     friend bool operator==(const TimelineBlock &, const TimelineBlock &) = default;
+
+    /// Forward and backward blocks have an order of their own; what runs once per step has none.
+    bool isOrdered() const { return kind == SegmentKind::Forward || kind == SegmentKind::Backward; }
+};
+
+/// The forward blocks of a pipeline stage before its first backward block: as many micro-batches are in flight.
+struct WarmUp {
+    StageId stage{};
+    std::int32_t count = 0; ///< 0 where the lane has none.
+    std::int64_t begin = 0; ///< Nanoseconds.
+    std::int64_t end = 0; ///< Of the last of these blocks.
+    std::int64_t each = 0; ///< Length of the first block.
+    friend bool operator==(const WarmUp &, const WarmUp &) = default;
 };
 
 /// One device's part of a scene.
@@ -32,6 +47,12 @@ struct DeviceLane {
     std::int32_t symmetryClass = -1; ///< Devices of one class have equal lanes.
     std::int32_t stage = -1; ///< The first stage it works for; -1 if none.
     std::int32_t node = 0;
+    WarmUp warmUp{}; ///< Of `stage`, in plans with several stages and micro-batches.
+
+    /// Index of the block that holds compute row `row`; -1 if none. O(log blocks)
+    std::int32_t blockOf(std::size_t row) const;
+    /// Index of the first block that ends after `nanoseconds`; the number of blocks if there is none. O(log blocks)
+    std::size_t firstBlockEndingAfter(double nanoseconds) const;
 };
 
 /// A timeline prepared for drawing. Immutable, made off the GUI thread; shared as `TimelineSceneSnapshot`.
@@ -43,6 +64,10 @@ struct TimelineScene {
     std::vector<BusyBefore> before{}; ///< By row, and one more.
     std::int64_t longestSpan = 0; ///< Nanoseconds, of the compute streams: the end of the scale "by time".
     std::int64_t largestPeak = 0; ///< Bytes, over all devices.
+    std::array<bool, kMemoryKindCount> memoryKinds{}; ///< Kinds that some device has at its peak.
+    /// Rows by operator: those of operator i are `operatorRows[operatorBegin[i]]` up to `operatorBegin[i + 1]`, ascending.
+    std::vector<std::uint32_t> operatorBegin{};
+    std::vector<std::uint32_t> operatorRows{};
 
     const Graph &graph() const { return *plan->graph; }
     /// The instruction that row `row` of the spans ran; none if the timeline does not fit the plan.
@@ -57,7 +82,14 @@ using TimelineSceneSnapshot = std::shared_ptr<const TimelineScene>;
 TimelineSceneSnapshot makeTimelineScene(
     TimelineSnapshot timeline, std::shared_ptr<const ExecutionPlan> plan, Cluster cluster);
 
-/// Rows, ascending, of all spans that run or serve one of `operators` (ascending). O(spans)
+/// How many spans run or serve `operators`. O(operators)
+std::size_t rowCountOf(const TimelineScene &scene, const std::vector<OperatorId> &operators);
+
+/// Rows, ascending, of all spans that run or serve one of `operators` (ascending, each once).
+/// O(rows found x log): many thousand belong off the GUI thread.
 std::vector<std::size_t> rowsOf(const TimelineScene &scene, const std::vector<OperatorId> &operators);
+
+/// The operators of a block's spans, ascending, each once. O(spans of the block)
+std::vector<OperatorId> operatorsOf(const TimelineScene &scene, const TimelineBlock &block);
 
 } // namespace planloom

@@ -32,18 +32,46 @@ Grouping groupingOf(const TimelineScene &scene)
     return grouping;
 }
 
-TimelineRow deviceRow(const TimelineScene &scene, std::vector<DeviceId> devices, bool foldable, bool expanded)
+TimelineRow deviceRow(const TimelineScene &scene, std::vector<DeviceId> devices, bool foldable, bool expanded,
+    bool communication, const TimelineMetrics &metrics)
 {
     TimelineRow row;
     row.kind = TimelineRow::Kind::Device;
-    row.height = TimelineMetrics::kDevice;
     row.lane = devices.front().index;
+    const bool bracket = scene.lanes[static_cast<std::size_t>(row.lane)].warmUp.count > 0;
+    row.height = metrics.device(bracket, communication);
+    row.padding = metrics.padding;
+    row.bracket = bracket ? metrics.bracket : 0;
+    row.blocks = metrics.blocks;
+    row.operators = metrics.operators;
+    row.communication = communication ? metrics.communication : 0;
+    row.memory = metrics.memory;
+    row.gap = metrics.gap;
     row.title = deviceWord(scene.cluster) + " " + rangesOf(devices);
     row.detail = devices.size() > 1 ? "×" + std::to_string(devices.size()) : std::string{};
     row.devices = std::move(devices);
     row.foldable = foldable;
     row.expanded = expanded;
     return row;
+}
+
+std::string lowered(std::string text)
+{
+    std::transform(text.begin(), text.end(), text.begin(),
+        [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+    return text;
+}
+
+bool shows(const TimelineScene &scene, const std::string &group, const TimelineRow &row, const std::string &filter)
+{
+    if (filter.empty())
+        return true;
+    std::string words = row.title + "\n" + group;
+    // Every device by name, so that "gpu 5" finds the lane that stands for 4-7.
+    const std::string word = deviceWord(scene.cluster);
+    for (const DeviceId device : row.devices)
+        words += "\n" + word + " " + std::to_string(device.index);
+    return lowered(words).find(lowered(filter)) != std::string::npos;
 }
 
 /// Headers of groups with one row each only repeat what the row can say itself.
@@ -66,7 +94,7 @@ void dropLoneHeaders(std::vector<TimelineRow> &rows)
     rows = std::move(kept);
 }
 
-void stretch(std::vector<TimelineRow> &rows, int height)
+void stretch(std::vector<TimelineRow> &rows, int height, int most)
 {
     int devices = 0;
     for (const TimelineRow &row : rows) {
@@ -75,7 +103,7 @@ void stretch(std::vector<TimelineRow> &rows, int height)
     }
     if (devices == 0 || height <= 0)
         return;
-    const int each = std::min(height / devices / 2, TimelineMetrics::kMostStretch);
+    const int each = std::min(height / devices / 2, most);
     for (TimelineRow &row : rows) {
         if (row.kind != TimelineRow::Kind::Device)
             continue;
@@ -85,9 +113,44 @@ void stretch(std::vector<TimelineRow> &rows, int height)
     }
 }
 
+/// Lanes that were moved in their order, in the places that they leave.
+void reorder(std::vector<TimelineRow> &lanes, const std::vector<std::int32_t> &order)
+{
+    if (order.empty())
+        return;
+    std::map<std::int32_t, std::size_t> rank;
+    for (std::size_t i = 0; i < order.size(); ++i)
+        rank.emplace(order[i], i);
+    std::vector<std::size_t> places;
+    std::vector<TimelineRow> moved;
+    for (std::size_t i = 0; i < lanes.size(); ++i) {
+        if (rank.contains(lanes[i].lane)) {
+            places.push_back(i);
+            moved.push_back(std::move(lanes[i]));
+        }
+    }
+    std::sort(moved.begin(), moved.end(),
+        [&rank](const TimelineRow &a, const TimelineRow &b) { return rank.at(a.lane) < rank.at(b.lane); });
+    for (std::size_t i = 0; i < places.size(); ++i)
+        lanes[places[i]] = std::move(moved[i]);
+}
+
 } // namespace
 
-std::vector<TimelineRow> layoutRows(const TimelineScene &scene, const std::set<std::int32_t> &expanded, int height)
+TimelineMetrics TimelineMetrics::forFont(int height)
+{
+    constexpr double kUsual = 17; // pixels: the height of a font of 10 points on an ordinary screen
+    const double scale = std::max(height / kUsual, 1.0);
+    TimelineMetrics metrics;
+    for (int *size : {&metrics.header, &metrics.ruler, &metrics.legend, &metrics.group, &metrics.line,
+             &metrics.bracket, &metrics.blocks, &metrics.operators, &metrics.communication, &metrics.memory,
+             &metrics.mostStretch, &metrics.gap, &metrics.padding})
+        *size = static_cast<int>(*size * scale + 0.5);
+    return metrics;
+}
+
+std::vector<TimelineRow> layoutRows(const TimelineScene &scene, const LaneArrangement &arrangement, int height,
+    const TimelineMetrics &metrics)
 {
     const Grouping grouping = groupingOf(scene);
     std::map<std::int32_t, std::vector<DeviceId>> groups;
@@ -95,15 +158,11 @@ std::vector<TimelineRow> layoutRows(const TimelineScene &scene, const std::set<s
         groups[grouping.groupOf[d]].push_back(scene.lanes[d].device);
 
     std::vector<TimelineRow> rows;
+    std::vector<TimelineRow> pinned;
     for (const auto &[group, devices] : groups) {
-        if (!grouping.word.empty()) {
-            TimelineRow header;
-            header.kind = TimelineRow::Kind::Group;
-            header.height = TimelineMetrics::kGroup;
-            header.title = group < 0 ? "No stage" : grouping.word + " " + std::to_string(group);
-            header.detail = std::to_string(devices.size()) + (devices.size() == 1 ? " device" : " devices");
-            rows.push_back(std::move(header));
-        }
+        const std::string name = grouping.word.empty() ? std::string{}
+            : group < 0                                ? std::string("No stage")
+                                                       : grouping.word + " " + std::to_string(group);
         std::map<std::int32_t, std::vector<DeviceId>> classes;
         for (const DeviceId device : devices) {
             const std::int32_t symmetry = scene.lanes[static_cast<std::size_t>(device.index)].symmetryClass;
@@ -111,27 +170,89 @@ std::vector<TimelineRow> layoutRows(const TimelineScene &scene, const std::set<s
             classes[symmetry >= 0 ? symmetry : -2 - device.index].push_back(device);
         }
         std::vector<TimelineRow> lanes;
+        const auto add = [&](std::vector<DeviceId> members, bool foldable, bool expanded) {
+            TimelineRow row
+                = deviceRow(scene, std::move(members), foldable, expanded, arrangement.communication, metrics);
+            if (!shows(scene, name, row, arrangement.filter))
+                return;
+            if (!arrangement.pinned.contains(row.lane)) {
+                lanes.push_back(std::move(row));
+                return;
+            }
+            row.pinned = true;
+            row.subtitle = name;
+            pinned.push_back(std::move(row));
+        };
         for (const auto &[symmetry, members] : classes) {
             const bool foldable = members.size() > 1;
-            if (foldable && !expanded.contains(symmetry)) {
-                lanes.push_back(deviceRow(scene, members, true, false));
+            if (foldable && !arrangement.expanded.contains(symmetry)) {
+                add(members, true, false);
                 continue;
             }
             for (const DeviceId device : members)
-                lanes.push_back(deviceRow(scene, {device}, foldable, true));
+                add({device}, foldable, true);
         }
         std::stable_sort(lanes.begin(), lanes.end(),
             [](const TimelineRow &a, const TimelineRow &b) { return a.lane < b.lane; });
+        reorder(lanes, arrangement.order);
+        if (!grouping.word.empty() && !lanes.empty()) {
+            TimelineRow header;
+            header.kind = TimelineRow::Kind::Group;
+            header.height = metrics.group;
+            header.title = name;
+            header.detail = std::to_string(devices.size()) + (devices.size() == 1 ? " device" : " devices");
+            header.devices = devices;
+            header.foldable = true;
+            header.expanded = !arrangement.collapsed.contains(name);
+            rows.push_back(std::move(header));
+            if (!rows.back().expanded)
+                continue;
+        }
         std::move(lanes.begin(), lanes.end(), std::back_inserter(rows));
     }
-    dropLoneHeaders(rows);
-    stretch(rows, height);
+    if (arrangement.collapsed.empty())
+        dropLoneHeaders(rows);
+    if (grouping.word.empty() || std::none_of(rows.begin(), rows.end(), [](const TimelineRow &row) {
+            return row.kind == TimelineRow::Kind::Group;
+        })) {
+        reorder(rows, arrangement.order); // without headers, lanes of all groups can change places
+    }
+    reorder(pinned, arrangement.order);
+    rows.insert(rows.begin(), std::make_move_iterator(pinned.begin()), std::make_move_iterator(pinned.end()));
+    stretch(rows, height, metrics.mostStretch);
     int y = 0;
     for (TimelineRow &row : rows) {
         row.y = y;
         y += row.height;
     }
     return rows;
+}
+
+int pinnedHeight(const std::vector<TimelineRow> &rows)
+{
+    int height = 0;
+    for (const TimelineRow &row : rows) {
+        if (!row.pinned)
+            break;
+        height += row.height;
+    }
+    return height;
+}
+
+LaneArrangement withRowMoved(
+    LaneArrangement arrangement, const std::vector<TimelineRow> &rows, std::size_t row, std::size_t before)
+{
+    if (row >= rows.size() || rows[row].kind != TimelineRow::Kind::Device)
+        return arrangement;
+    std::vector<std::int32_t> order;
+    for (std::size_t i = 0; i <= rows.size(); ++i) {
+        if (i == before)
+            order.push_back(rows[row].lane);
+        if (i < rows.size() && i != row && rows[i].kind == TimelineRow::Kind::Device)
+            order.push_back(rows[i].lane);
+    }
+    arrangement.order = std::move(order);
+    return arrangement;
 }
 
 std::string rangesOf(const std::vector<DeviceId> &devices)
@@ -167,6 +288,16 @@ std::int32_t rowAt(const std::vector<TimelineRow> &rows, int y)
         return -1;
     const auto row = std::prev(found);
     return y < row->y + row->height ? static_cast<std::int32_t>(row - rows.begin()) : -1;
+}
+
+std::int32_t rowOfDevice(const std::vector<TimelineRow> &rows, DeviceId device)
+{
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        if (rows[i].kind == TimelineRow::Kind::Device
+            && std::binary_search(rows[i].devices.begin(), rows[i].devices.end(), device))
+            return static_cast<std::int32_t>(i);
+    }
+    return -1;
 }
 
 } // namespace planloom

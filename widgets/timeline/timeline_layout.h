@@ -9,19 +9,41 @@
 
 namespace planloom {
 
-/// Heights in pixels of what a timeline is made of.
+/// Sizes in pixels of what a timeline is made of; they grow with the font.
 struct TimelineMetrics {
-    static constexpr int kRuler = 26;
-    static constexpr int kGroup = 22;
-    static constexpr int kBlocks = 15; ///< Upper part of the compute sub-lane: "F0".
-    static constexpr int kOperators = 22; ///< Lower part: operators; at least.
-    static constexpr int kCommunication = 13;
-    static constexpr int kMemory = 30; ///< At least.
-    static constexpr int kMostStretch = 44; ///< Pixels that a device's operators and memory may each grow by.
-    static constexpr int kGap = 3; ///< Between sub-lanes.
-    static constexpr int kPadding = 7; ///< Above and below a device.
-    static constexpr int kDevice
-        = 2 * kPadding + kBlocks + kOperators + kCommunication + kMemory + 2 * kGap;
+    int header = 168; ///< Width of the column with the devices' names.
+    int ruler = 26;
+    int legend = 22; ///< Height of the legend at the bottom.
+    int group = 22;
+    int line = 18; ///< A line of small text.
+    int bracket = 15; ///< Above the blocks of pipeline stages: micro-batches in flight.
+    int blocks = 15; ///< Upper part of the compute sub-lane: "F0".
+    int operators = 22; ///< Lower part: operators; at least.
+    int communication = 13;
+    int memory = 30; ///< At least.
+    int mostStretch = 44; ///< Pixels that a device's operators and memory may each grow by.
+    int gap = 3; ///< Between sub-lanes.
+    int padding = 7; ///< Above and below a device.
+
+    /// Height of a device's lane before it is stretched.
+    int device(bool withBracket, bool withCommunication) const
+    {
+        return 2 * padding + (withBracket ? bracket : 0) + blocks + operators + gap + memory
+            + (withCommunication ? communication + gap : 0);
+    }
+    /// For a font of this height in pixels.
+    static TimelineMetrics forFont(int height);
+};
+
+/// How a person arranged the lanes; kept from plan to plan.
+struct LaneArrangement {
+    std::set<std::int32_t> expanded{}; ///< Symmetry classes whose devices are shown one by one.
+    std::set<std::string> collapsed{}; ///< Titles of groups whose lanes are folded away.
+    std::set<std::int32_t> pinned{}; ///< First devices of lanes kept at the top.
+    std::vector<std::int32_t> order{}; ///< First devices of lanes that were moved, in their new order.
+    std::string filter{}; ///< Only lanes whose words hold this text, whatever its case.
+    bool communication = true; ///< Whether the communication sub-lanes are shown.
+    friend bool operator==(const LaneArrangement &, const LaneArrangement &) = default;
 };
 
 /// One row of the picture: a header of a group, or the lane of a device (or of several symmetric ones).
@@ -34,26 +56,37 @@ struct TimelineRow {
     std::string detail{}; ///< "×4", "2 devices".
     std::string subtitle{}; ///< "Stage 0", where the group has no header; else empty.
     std::int32_t lane = -1; ///< Index into `TimelineScene::lanes`.
-    std::vector<DeviceId> devices{}; ///< That the lane stands for; ascending.
-    bool foldable = false; ///< Its class has several devices: can be expanded or collapsed.
+    std::vector<DeviceId> devices{}; ///< That the lane, or the group, stands for; ascending.
+    bool foldable = false; ///< Can be expanded or collapsed: a class of several devices, or a group.
     bool expanded = false;
-    int operators = TimelineMetrics::kOperators; ///< Height of the operators.
-    int memory = TimelineMetrics::kMemory; ///< Height of the memory strip.
+    bool pinned = false;
+    int padding = 0;
+    int bracket = 0; ///< Height of the bracket's strip; 0 without one.
+    int blocks = 0; ///< Height of the blocks.
+    int operators = 0; ///< Height of the operators.
+    int communication = 0; ///< Height of the communication sub-lane; 0 if it is hidden.
+    int memory = 0; ///< Height of the memory strip.
+    int gap = 0;
 
-    int computeTop() const { return y + TimelineMetrics::kPadding; }
-    int operatorsTop() const { return computeTop() + TimelineMetrics::kBlocks; }
-    int communicationTop() const
-    {
-        return operatorsTop() + operators + TimelineMetrics::kGap;
-    }
-    int memoryTop() const { return communicationTop() + TimelineMetrics::kCommunication + TimelineMetrics::kGap; }
+    int bracketTop() const { return y + padding; }
+    int computeTop() const { return bracketTop() + bracket; }
+    int operatorsTop() const { return computeTop() + blocks; }
+    int communicationTop() const { return operatorsTop() + operators + gap; }
+    int memoryTop() const { return communicationTop() + (communication > 0 ? communication + gap : 0); }
 };
 
 /// The rows of a scene from top to bottom: grouped by stage if there are several, else by node if there are several;
-/// devices of one symmetry class (within a group) are one row unless their class is in `expanded`. Groups of a single
-/// row each have no headers. Where the rows leave some of `height` pixels free, devices grow.
-std::vector<TimelineRow> layoutRows(
-    const TimelineScene &scene, const std::set<std::int32_t> &expanded, int height = 0);
+/// devices of one symmetry class (within a group) are one row unless their class is expanded. Groups of a single
+/// row each have no headers. Where the rows leave some of `height` pixels free, devices grow. Pinned rows come first.
+std::vector<TimelineRow> layoutRows(const TimelineScene &scene, const LaneArrangement &arrangement, int height = 0,
+    const TimelineMetrics &metrics = {});
+
+/// Height of the pinned rows at the top.
+int pinnedHeight(const std::vector<TimelineRow> &rows);
+
+/// `arrangement` with the lane of `row` moved before that of row `before` (behind the last for the number of rows).
+LaneArrangement withRowMoved(
+    LaneArrangement arrangement, const std::vector<TimelineRow> &rows, std::size_t row, std::size_t before);
 
 /// "0", "0-3", "0, 2, 4-6"; shortened by "..." behind the fourth run.
 std::string rangesOf(const std::vector<DeviceId> &devices);
@@ -63,5 +96,8 @@ std::string deviceWord(const Cluster &cluster);
 
 /// Index of the row at height `y`; -1 if none. O(log rows)
 std::int32_t rowAt(const std::vector<TimelineRow> &rows, int y);
+
+/// Index of the device row that shows `device`; -1 if none does. O(rows x devices of a row)
+std::int32_t rowOfDevice(const std::vector<TimelineRow> &rows, DeviceId device);
 
 } // namespace planloom

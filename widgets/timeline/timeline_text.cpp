@@ -4,6 +4,7 @@
 #include "widgets/timeline/timeline_layout.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace planloom {
 
@@ -70,6 +71,22 @@ std::string labelOf(const TimelineScene &scene, std::size_t row)
         return instruction->recompute ? "↻ " + name : name;
     }
     return nameOf(instruction->kind);
+}
+
+std::string labelOfRun(const TimelineScene &scene, std::size_t begin, std::size_t end)
+{
+    return "×" + formatCount(static_cast<std::int64_t>(end - begin)) + " · "
+        + seconds(scene.before[end].busy - scene.before[begin].busy);
+}
+
+std::optional<double> busyErrorOf(const TimelineScene &predicted, const TimelineScene &measured, std::size_t device)
+{
+    const auto &before = predicted.timeline->busy;
+    const auto &after = measured.timeline->busy;
+    if (device >= before.size() || device >= after.size() || before[device].count() <= 0 || after[device].count() <= 0)
+        return {};
+    const auto expected = static_cast<double>(before[device].count());
+    return 100 * (static_cast<double>(after[device].count()) - expected) / expected;
 }
 
 Bytes bytesOf(const TimelineScene &scene, std::size_t row)
@@ -171,6 +188,95 @@ std::vector<FactLine> factsOfBubble(const TimelineScene &scene, std::int64_t beg
     percent.insert(percent.size() - 1, percent.size() == 1 ? "0." : ".");
     return {{{}, "Idle", -1}, {"Start", seconds(begin), -1}, {"Duration", seconds(end - begin), -1},
         {"Of the step", percent + "%", -1}};
+}
+
+std::vector<FactLine> factsOfMeasured(const TimelineScene &predicted, const TimelineScene &measured, std::size_t row)
+{
+    std::vector<FactLine> facts = factsOfSpan(measured, row);
+    for (FactLine &fact : facts) {
+        if (fact.name == "Duration")
+            fact.name = "Measured";
+    }
+    // The same instruction of the same micro-batch; a device runs it once.
+    const SpanColumns &spans = measured.timeline->spans;
+    const SpanColumns &other = predicted.timeline->spans;
+    const std::int32_t device = spans.device[row];
+    if (static_cast<std::size_t>(device) >= predicted.lanes.size())
+        return facts;
+    const OperatorId op = measured.operatorOf(row);
+    if (!op.valid())
+        return facts;
+    for (const std::size_t each : rowsOf(predicted, {op})) {
+        if (other.device[each] != device || other.microBatch[each] != spans.microBatch[row]
+            || other.segment[each] != spans.segment[row] || other.instruction[each] != spans.instruction[row])
+            continue;
+        facts.push_back({"Predicted", seconds(other.duration[each]), -1});
+        if (other.duration[each] > 0) {
+            const double error = 100.0
+                * static_cast<double>(spans.duration[row] - other.duration[each])
+                / static_cast<double>(other.duration[each]);
+            facts.push_back({"Difference",
+                (error < 0 ? "−" : "+") + formatInUnit(std::abs(error), {1, "%"}, 0.1) + "%", -1});
+        }
+        break;
+    }
+    return facts;
+}
+
+std::vector<FactLine> factsOfBlock(const TimelineScene &scene, const DeviceLane &lane, std::size_t block)
+{
+    const TimelineBlock &of = lane.blocks[block];
+    std::vector<FactLine> facts{{{}, labelOf(of), -1}, {"Runs", wordOf(of.kind), -1}};
+    if (of.isOrdered() && scene.plan->microBatches > 1) {
+        facts.push_back({"Micro-batch",
+            std::to_string(of.microBatch) + " of " + std::to_string(scene.plan->microBatches), -1});
+    }
+    if (of.stage.valid() && scene.plan->stageCount > 1)
+        facts.push_back({"Stage", std::to_string(of.stage.index), -1});
+    facts.push_back({"Spans", formatCount(static_cast<std::int64_t>(of.rows.end - of.rows.begin)), -1});
+    facts.push_back({"Start", seconds(of.begin), -1});
+    facts.push_back({"Duration", seconds(of.end - of.begin), -1});
+    facts.push_back({"Busy", seconds(scene.before[of.rows.end].busy - scene.before[of.rows.begin].busy), -1});
+    return facts;
+}
+
+std::vector<FactLine> factsOfWarmUp(const WarmUp &warmUp, bool editable)
+{
+    std::vector<FactLine> facts{{{}, "Warm-up of stage " + std::to_string(warmUp.stage.index), -1},
+        {"In flight", std::to_string(warmUp.count) + (warmUp.count == 1 ? " micro-batch" : " micro-batches"), -1},
+        {"Until", seconds(warmUp.end), -1}};
+    if (editable)
+        facts.push_back({{}, "Drag its right end, or press + and -", -1});
+    return facts;
+}
+
+std::string sentenceOf(const TimelineScene &scene, const DeviceLane &lane, std::size_t block)
+{
+    const TimelineBlock &of = lane.blocks[block];
+    std::string sentence = wordOf(of.kind);
+    if (of.isOrdered())
+        sentence += " of micro-batch " + std::to_string(of.microBatch);
+    if (of.stage.valid())
+        sentence += ", stage " + std::to_string(of.stage.index);
+    return sentence + " on " + deviceWord(scene.cluster) + " " + std::to_string(lane.device.index) + ", "
+        + seconds(of.end - of.begin);
+}
+
+std::string sentenceOf(const TimelineScene &scene, std::size_t row)
+{
+    const SpanColumns &spans = scene.timeline->spans;
+    const Segment *segment = scene.findSegment(row);
+    std::string sentence = labelOf(scene, row);
+    if (segment) {
+        sentence += ", ";
+        sentence += wordOf(segment->kind);
+        if (segment->kind == SegmentKind::Forward || segment->kind == SegmentKind::Backward)
+            sentence += " of micro-batch " + std::to_string(spans.microBatch[row]);
+        if (segment->stage.valid())
+            sentence += ", stage " + std::to_string(segment->stage.index);
+    }
+    return sentence + " on " + deviceWord(scene.cluster) + " " + std::to_string(spans.device[row]) + ", "
+        + seconds(spans.duration[row]);
 }
 
 } // namespace planloom

@@ -2,6 +2,7 @@
 
 #include "widgets/scene/timeline_scene.h"
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,6 +25,27 @@ std::string labelOf(const TimelineScene &scene, std::size_t row);
 
 /// What is known of one span: operator, instruction, micro-batch, start, duration, bytes.
 std::vector<FactLine> factsOfSpan(const TimelineScene &scene, std::size_t row);
+
+/// "×312 · 4.1 ms": what is written on a stretch of spans too small to draw.
+std::string labelOfRun(const TimelineScene &scene, std::size_t begin, std::size_t end);
+
+/// By how many percent a device's measured busy time differs from the predicted one; nothing where either is missing.
+std::optional<double> busyErrorOf(const TimelineScene &predicted, const TimelineScene &measured, std::size_t device);
+
+/// A measured span beside what was predicted for it; `row` is of the measured scene.
+std::vector<FactLine> factsOfMeasured(const TimelineScene &predicted, const TimelineScene &measured, std::size_t row);
+
+/// What is known of a block: stage, micro-batch, spans, times.
+std::vector<FactLine> factsOfBlock(const TimelineScene &scene, const DeviceLane &lane, std::size_t block);
+
+/// What a bracket says, and, where it can be changed, how.
+std::vector<FactLine> factsOfWarmUp(const WarmUp &warmUp, bool editable);
+
+/// "forward of micro-batch 3, stage 0 on GPU 1, 2.3 ms": a block in one sentence, for screen readers.
+std::string sentenceOf(const TimelineScene &scene, const DeviceLane &lane, std::size_t block);
+
+/// "c_attn, forward of micro-batch 3, stage 0 on GPU 1, 2.3 ms".
+std::string sentenceOf(const TimelineScene &scene, std::size_t row);
 
 /// What is known of a run of spans too small to draw.
 std::vector<FactLine> factsOfRun(const TimelineScene &scene, const DrawRecord &record);

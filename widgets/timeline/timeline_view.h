@@ -1,34 +1,67 @@
 #pragma once
 
+#include <QtCore/QElapsedTimer>
+#include <QtCore/QFutureWatcher>
 #include <QtCore/QPoint>
+#include <QtCore/QTimer>
 #include <QtWidgets/QAbstractScrollArea>
 
 #include "widgets/common/selection_model.h"
+#include "widgets/design/gesture_host.h"
+#include "widgets/scene/timeline_box.h"
+#include "widgets/timeline/timeline_gestures.h"
 #include "widgets/timeline/timeline_painter.h"
 
 #include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
 #include <optional>
 #include <set>
+#include <stop_token>
+#include <string>
 #include <vector>
+
+class QAction;
 
 namespace planloom {
 
-/// The timeline of one training step: a lane for each device (symmetric ones share one), with blocks of
-/// micro-batches, operators, communication and memory.
+class TimelineLineEditor;
+enum class TimelineLine : std::uint8_t;
+
+/// The timeline of one training step, and a canvas to shape its plan on: a lane for each device (symmetric ones share one), with
+/// blocks of micro-batches, operators, communication and memory.
 ///
-/// Wheel scrolls, Ctrl+wheel zooms at the pointer, Shift+wheel and dragging pan; W and S zoom, A and D pan, Home
-/// fits the step, F fits the selection, double-click fits a span, Escape clears the selection; arrows move the
-/// selection from span to span. A click selects the operator of a span, in the model shared with the other views.
+/// With a gesture host, spans and blocks are dragged: vertically to another lane (op-assign), horizontally to a caret
+/// (op-order), by the bottom edge over further lanes (op-trans), and the warm-up's bracket by its end. Everything has a
+/// key and an action.
+///
+/// Wheel scrolls, Ctrl+wheel zooms at the pointer, Shift+wheel, middle and Space drag pan, dragging on empty space
+/// selects a box, with Alt zooms to it, with M held measures; W and S zoom, A and D pan, Home fits the step, F fits the
+/// selection, double-click fits a span, Escape clears the selection; arrows move the focus.
 class TimelineView : public QAbstractScrollArea
 {
     Q_OBJECT
 public:
     /// @param selection  shared with the other views; must outlive this one
     explicit TimelineView(SelectionModel *selection, QWidget *parent = nullptr);
+    ~TimelineView() override;
 
-    /// Shows `scene`; null empties the view. The zoom is kept if the step is about as long as before.
+    /// Shows `scene`; null empties the view. The zoom is kept if the step is about as long as before. During a drag it waits
+    /// for its end.
     void setScene(TimelineSceneSnapshot scene);
     const TimelineSceneSnapshot &scene() const { return m_scene; }
+
+    /// What a run measured, drawn over what was predicted: spans filled, predicted ones as outlines. Null takes it away. May
+    /// be called many times a second. Must be of the same execution plan.
+    void setMeasured(TimelineSceneSnapshot measured);
+    const TimelineSceneSnapshot &measured() const { return m_measured; }
+    /// Words that stay in the corner: "CPU emulation: times are not GPU times"; empty for none.
+    void setBadge(const QString &text);
+    const QString &badge() const { return m_badge; }
+
+    /// Who takes gestures; null (the usual state) makes this a viewer. Must outlive this, or be reset.
+    void setGestureHost(GestureHost *host);
 
     /// What an empty view says; empty for the usual words.
     void setEmptyText(const QString &text);
@@ -40,10 +73,31 @@ public:
     TimelineColouring colouring() const { return m_colouring; }
 
     const TimeAxis &axis() const { return m_axis; }
+    /// Shows another stretch of time: what links two timelines. Does not report back.
+    void setAxis(const TimeAxis &axis);
+    /// Where the axis' zero is, in the viewport's coordinates.
+    int axisLeft() const { return m_metrics.header; }
     const std::vector<TimelineRow> &rows() const { return m_rows; }
+    const LaneArrangement &arrangement() const { return m_arrangement; }
+    void setArrangement(LaneArrangement arrangement);
+    const TimelineFocus &focus() const { return m_focus; }
+    const TimelineGestures &gestures() const { return m_gestures; }
 
     /// Where a span is drawn, in the viewport's coordinates; nothing if its lane is folded away or it is off the screen.
     std::optional<QRect> rectOf(std::size_t row) const;
+    /// The same of a block of a lane.
+    std::optional<QRect> rectOfBlock(std::int32_t lane, std::size_t block) const;
+    /// The grip of a lane's bracket.
+    std::optional<QRect> rectOfBracketEnd(std::int32_t lane) const;
+
+    /// Draws the whole picture, without pointer and focus, for export: any size, any palette.
+    void render(QPainter &painter, const QSize &size, const Palette &palette) const;
+    using QWidget::render;
+
+    /// Zoom, scroll, lanes' order, pins and folds, as text for the session.
+    std::string viewState() const;
+    /// Takes what `viewState` gave, as far as it fits; now, or with the next scene.
+    void restoreViewState(const std::string &state);
 
     void zoomIn();
     void zoomOut();
@@ -57,58 +111,154 @@ public:
 Q_SIGNALS:
     /// The person chose an operator here (the selection has changed already).
     void operatorActivated(planloom::OperatorId op);
+    /// Zoomed or panned here (not by `setAxis`).
+    void axisChanged(const planloom::TimeAxis &axis);
+    /// Lanes were moved, pinned, folded or filtered, or zoom and scroll have changed: `viewState` is another.
+    void viewStateChanged();
+    /// A key or drop was refused: the sentence, for the status bar.
+    void refused(const QString &sentence);
 
 protected:
+    bool event(QEvent *event) override;
     void paintEvent(QPaintEvent *event) override;
     void resizeEvent(QResizeEvent *event) override;
+    void changeEvent(QEvent *event) override;
     void wheelEvent(QWheelEvent *event) override;
     void mousePressEvent(QMouseEvent *event) override;
     void mouseMoveEvent(QMouseEvent *event) override;
     void mouseReleaseEvent(QMouseEvent *event) override;
     void mouseDoubleClickEvent(QMouseEvent *event) override;
+    void contextMenuEvent(QContextMenuEvent *event) override;
     void keyPressEvent(QKeyEvent *event) override;
+    void keyReleaseEvent(QKeyEvent *event) override;
+    void focusInEvent(QFocusEvent *event) override;
+    void focusOutEvent(QFocusEvent *event) override;
+    void dragEnterEvent(QDragEnterEvent *event) override;
+    void dragMoveEvent(QDragMoveEvent *event) override;
+    void dragLeaveEvent(QDragLeaveEvent *event) override;
+    void dropEvent(QDropEvent *event) override;
     bool viewportEvent(QEvent *event) override;
     void scrollContentsBy(int dx, int dy) override;
 
 private:
-    struct Hit {
-        std::int32_t row = -1; ///< Index into m_rows.
-        std::int64_t span = -1; ///< Row of the spans.
+    /// What a pressed button does when it is none of the plan's business.
+    enum class Hand : std::uint8_t { None, Pressed, Pan, Box, ZoomBox, Measure, Lane };
+
+    struct Hover {
+        TimelineHit hit{};
         std::vector<FactLine> facts{};
     };
 
+    // timeline_view.cpp
+    const TimelineSceneSnapshot &shown() const { return m_measured ? m_measured : m_scene; }
     double extent() const;
     double canvasWidth() const;
     int canvasHeight() const;
     TimelinePicture picture() const;
+    TimelineCanvas canvas() const;
+    void takeScene(TimelineSceneSnapshot scene);
     void relayout();
-    void setAxis(const TimeAxis &axis);
+    void moveAxis(const TimeAxis &axis);
+    void updateScrollBars();
     void zoomAt(double factor, double x);
     void fitTimes(double begin, double end);
-    Hit hitTest(QPoint position) const;
+    void onSelectionChanged();
+    void takeSelected();
+    std::optional<QRect> onScreen(std::int32_t device, double begin, double end, int TimelineRow::*height,
+        int (TimelineRow::*top)() const) const;
+
+    // timeline_view_input.cpp
+    std::optional<std::pair<double, int>> contentAt(QPoint position) const;
+    TimelineHit hitTest(QPoint position) const;
+    std::vector<FactLine> factsOf(const TimelineHit &hit) const;
     void hover(QPoint position);
     void leave();
+    void updateCursor(const TimelineHit &hit);
+    void clickOn(const TimelineHit &hit, QPoint position, Qt::KeyboardModifiers modifiers);
+    void dragTo(QPoint position, Qt::KeyboardModifiers modifiers);
+    void scrollAtEdges();
+    void dropLane(QPoint position);
+    void finishHand(QPoint position, Qt::KeyboardModifiers modifiers);
+    void abandonHand();
+    QRect handBox() const;
+
+    // timeline_view_keys.cpp
+    bool keyDuringGesture(QKeyEvent *event);
+    void focusOn(const TimelineFocus &focus, bool select);
+    void stepFocus(int direction);
+    void stepFocusVertically(int direction);
+    void reveal(const TimelineFocus &focus);
     void selectSpan(std::int64_t span, Qt::KeyboardModifiers modifiers);
-    void stepSelection(int direction);
-    void onSelectionChanged();
+    void selectBlock(std::int32_t lane, std::int32_t block, Qt::KeyboardModifiers modifiers);
+    void moveByKey(int slots, bool onlyThis);
+    void moveLaneByKey(int lanes);
+    void changeBracketByKey(int by);
+    void reportRefusal();
+
+    // timeline_view_actions.cpp
+    void makeActions();
+    QAction *addViewAction(const char *name, const QString &text, const QKeySequence &key, std::function<void()> act);
+    void syncActions();
+    void updateActions();
+    std::vector<OperatorId> selectedForward() const;
+    void openLine(TimelineLine line);
+    void closeLine();
+    void commitProposal(const Proposal &proposal);
+    void pinLane();
+    void shiftLane(int by);
+    void unfoldLane();
+
+    // timeline_view_analysis.cpp
+    void selectBox(const QRect &box, bool enclosed, Qt::KeyboardModifiers modifiers);
+    void takeBox();
+    void hideStatistics();
+    bool statisticsShown() const;
+    void explainIdle();
+    void announceFocus();
 
     SelectionModel *m_selection;
     TimelineSceneSnapshot m_scene;
+    TimelineSceneSnapshot m_measured;
+    std::optional<TimelineSceneSnapshot> m_waiting; ///< Came during a drag.
+    TimelineMetrics m_metrics;
     std::vector<TimelineRow> m_rows;
-    std::set<std::int32_t> m_expanded;
+    LaneArrangement m_arrangement;
     TimeAxis m_axis;
     bool m_fitted = true; ///< The whole step is shown and stays so when the size changes.
+    bool m_scrolling = false; ///< The scroll bars are being set, not moved.
     bool m_stale = false;
     QString m_emptyText;
+    QString m_badge;
+    std::string m_pendingState; ///< View state that waits for a scene.
     TimelineColouring m_colouring = TimelineColouring::Direction;
     std::vector<std::size_t> m_selected; ///< Rows of the selected operators' spans.
-    Hit m_hover;
+    QFutureWatcher<std::vector<std::size_t>> m_selectedWatcher;
+    std::stop_source m_selectedStop;
+
+    QFutureWatcher<std::vector<OperatorId>> m_boxWatcher;
+    std::stop_source m_boxStop;
+    bool m_boxAdds = false;
+
+    TimelineGestures m_gestures;
+    QTimer m_edgeTimer; ///< Scrolls while a drag is at an edge.
+    Hover m_hover;
+    TimelineFocus m_focus;
     QPoint m_pointer{-1, -1};
-    std::optional<QPoint> m_pressed;
-    bool m_panning = false;
+    Hand m_hand = Hand::None;
+    TimelineHit m_pressedHit;
+    QPoint m_pressed;
+    QPoint m_dragged;
+    Qt::KeyboardModifiers m_dragModifiers;
+    double m_pressedTime = 0;
+    int m_pressedContent = 0;
     TimeAxis m_axisPressed;
     int m_scrollPressed = 0;
-    std::int64_t m_current = -1; ///< Row of the span the keyboard is at.
+    bool m_spaceHeld = false;
+    bool m_measureHeld = false;
+    std::optional<std::pair<double, double>> m_measuredTimes; ///< Of the M drag, kept until the next click.
+
+    TimelineLineEditor *m_line;
+    std::map<std::string, QAction *> m_actions;
 };
 
 } // namespace planloom

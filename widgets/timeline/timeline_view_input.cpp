@@ -1,10 +1,13 @@
 #include "widgets/timeline/timeline_view.h"
 
-#include <QtGui/QKeyEvent>
+#include <QtCore/QMimeData>
+#include <QtGui/QDragEnterEvent>
 #include <QtGui/QMouseEvent>
 #include <QtGui/QWheelEvent>
 #include <QtWidgets/QApplication>
 #include <QtWidgets/QScrollBar>
+
+#include "widgets/timeline/timeline_line_editor.h"
 
 #include <algorithm>
 #include <cmath>
@@ -15,75 +18,117 @@ namespace {
 
 constexpr double kWheelZoom = 1.2; ///< For one notch of the wheel.
 constexpr double kNotch = 120; ///< Eighths of a degree.
-constexpr double kPanShare = 0.15; ///< Of the width, for A and D.
-constexpr double kSlackPixels = 3; ///< How far beside a small span a pointer still hits it.
-constexpr double kLeastBubblePixels = 8;
+constexpr int kEdgePixels = 24; ///< Nearer to an edge than this, a drag scrolls.
+constexpr int kEdgeStep = 12; ///< Pixels a tick.
+constexpr const char *kAxisMime = "application/x-planloom-axis";
+
+GestureModifiers modifiersOf(Qt::KeyboardModifiers modifiers)
+{
+    return {modifiers.testFlag(Qt::ShiftModifier), modifiers.testFlag(Qt::AltModifier)};
+}
+
+/// "tp:4" and "tp" name the axis tp.
+std::string axisOf(const QMimeData *data)
+{
+    const QString text = QString::fromUtf8(data->data(QLatin1String(kAxisMime)));
+    return text.section(QLatin1Char(':'), 0, 0).trimmed().toStdString();
+}
 
 } // namespace
 
-TimelineView::Hit TimelineView::hitTest(QPoint position) const
+std::optional<std::pair<double, int>> TimelineView::contentAt(QPoint position) const
 {
-    Hit hit;
-    const QRect canvas = picture().canvas();
-    if (!m_scene || position.y() < canvas.top() || position.y() > canvas.bottom())
-        return hit;
-    const int y = position.y() - canvas.top() + verticalScrollBar()->value();
-    hit.row = rowAt(m_rows, y);
-    if (hit.row < 0)
-        return hit;
-    const TimelineRow &row = m_rows[static_cast<std::size_t>(hit.row)];
-    if (row.kind != TimelineRow::Kind::Device || position.x() < canvas.left())
-        return hit;
-    const DeviceLane &lane = m_scene->lanes[static_cast<std::size_t>(row.lane)];
-    const SpanColumns &spans = m_scene->timeline->spans;
-    const double time = m_axis.timeAt(position.x() - canvas.left());
-    const double slack = kSlackPixels * m_axis.nanosecondsPerPixel;
-    const bool compute = y >= row.computeTop() && y < row.operatorsTop() + row.operators;
-    const bool communication
-        = y >= row.communicationTop() && y < row.communicationTop() + TimelineMetrics::kCommunication;
-    if (compute || communication) {
-        const LaneRows rows = compute ? lane.compute : lane.communication;
-        const std::size_t found = spanAt(spans, rows, time, slack);
-        if (found != rows.end) {
-            hit.span = static_cast<std::int64_t>(found);
-            hit.facts = factsOfSpan(*m_scene, found);
-        } else if (compute && time >= 0 && time < extent()) {
-            const std::size_t next = spanAt(spans, rows, time, extent());
-            // The neighbours of an idle moment bound the bubble.
-            std::int64_t begin = 0;
-            std::int64_t end = m_scene->timeline->step.count();
-            if (next != rows.end) {
-                const bool after = static_cast<double>(spans.start[next]) > time;
-                const std::size_t right = after ? next : next + 1;
-                if (right < rows.end)
-                    end = spans.start[right];
-                if (right > rows.begin)
-                    begin = spans.start[right - 1] + spans.duration[right - 1];
-            }
-            if (static_cast<double>(end - begin) >= kLeastBubblePixels * m_axis.nanosecondsPerPixel)
-                hit.facts = factsOfBubble(*m_scene, begin, end);
-        }
-        return hit;
+    const TimelinePicture shownPicture = picture();
+    if (!m_scene || position.y() < shownPicture.canvas().top() || position.y() > shownPicture.canvas().bottom())
+        return {};
+    return std::pair(position.x() - static_cast<double>(m_metrics.header), shownPicture.contentAt(position.y()));
+}
+
+TimelineHit TimelineView::hitTest(QPoint position) const
+{
+    const auto content = contentAt(position);
+    return content ? hitAt(canvas(), content->first, content->second) : TimelineHit{};
+}
+
+std::vector<FactLine> TimelineView::factsOf(const TimelineHit &hit) const
+{
+    if (hit.row < 0 || m_rows[static_cast<std::size_t>(hit.row)].kind != TimelineRow::Kind::Device)
+        return {};
+    const DeviceLane &lane = shown()->lanes[static_cast<std::size_t>(m_rows[static_cast<std::size_t>(hit.row)].lane)];
+    switch (hit.part) {
+    case HitPart::Span:
+    case HitPart::SpanEdge:
+    case HitPart::Folded:
+    case HitPart::Communication:
+        return m_measured ? factsOfMeasured(*m_scene, *m_measured, static_cast<std::size_t>(hit.span))
+                          : factsOfSpan(*m_scene, static_cast<std::size_t>(hit.span));
+    case HitPart::Block:
+        return factsOfBlock(*shown(), lane, static_cast<std::size_t>(hit.block));
+    case HitPart::Idle:
+        return factsOfBubble(*shown(), hit.idleBegin, hit.idleEnd);
+    case HitPart::Bracket:
+    case HitPart::BracketEnd:
+        return factsOfWarmUp(lane.warmUp, m_gestures.host() != nullptr);
+    case HitPart::Memory: {
+        const auto device = static_cast<std::size_t>(lane.device.index);
+        if (hit.time >= extent() || device >= shown()->timeline->memory.size())
+            return {};
+        const std::int64_t entry = lane.memory.largestIn(
+            shown()->timeline->memory[device], hit.time, hit.time + m_axis.nanosecondsPerPixel);
+        return entry < 0 ? std::vector<FactLine>{} : factsOfMemory(*shown(), lane, static_cast<std::size_t>(entry));
     }
-    if (y >= row.memoryTop() && y < row.memoryTop() + row.memory && time < extent()) {
-        const MemoryCurve &curve = m_scene->timeline->memory[static_cast<std::size_t>(lane.device.index)];
-        const std::int64_t entry = lane.memory.largestIn(curve, time, time + m_axis.nanosecondsPerPixel);
-        if (entry >= 0)
-            hit.facts = factsOfMemory(*m_scene, lane, static_cast<std::size_t>(entry));
+    case HitPart::None:
+    case HitPart::Group:
+    case HitPart::Header:
+        break;
     }
-    return hit;
+    return {};
+}
+
+void TimelineView::updateCursor(const TimelineHit &hit)
+{
+    Qt::CursorShape shape = Qt::ArrowCursor;
+    const bool editable = m_gestures.host() != nullptr;
+    switch (hit.part) {
+    case HitPart::BracketEnd:
+        shape = editable ? Qt::SizeHorCursor : Qt::ArrowCursor;
+        break;
+    case HitPart::SpanEdge:
+        shape = editable ? Qt::SizeVerCursor : Qt::PointingHandCursor;
+        break;
+    case HitPart::Span:
+    case HitPart::Folded:
+    case HitPart::Block:
+        shape = editable ? Qt::OpenHandCursor : Qt::PointingHandCursor;
+        break;
+    case HitPart::Communication:
+    case HitPart::Group:
+        shape = Qt::PointingHandCursor;
+        break;
+    case HitPart::Header:
+        shape = m_rows[static_cast<std::size_t>(hit.row)].foldable ? Qt::PointingHandCursor : Qt::ArrowCursor;
+        break;
+    case HitPart::None:
+    case HitPart::Bracket:
+    case HitPart::Idle:
+    case HitPart::Memory:
+        break;
+    }
+    if (m_spaceHeld)
+        shape = Qt::OpenHandCursor;
+    else if (m_measureHeld)
+        shape = Qt::CrossCursor;
+    viewport()->setCursor(shape);
 }
 
 void TimelineView::hover(QPoint position)
 {
     m_pointer = position;
-    m_hover = hitTest(position);
+    m_hover.hit = hitTest(position);
+    m_hover.facts = factsOf(m_hover.hit);
     m_selection->setHovered(
-        m_hover.span >= 0 ? m_scene->operatorOf(static_cast<std::size_t>(m_hover.span)) : OperatorId{});
-    bool hand = m_hover.span >= 0;
-    if (m_hover.row >= 0 && position.x() < TimelinePicture::kHeader)
-        hand = m_rows[static_cast<std::size_t>(m_hover.row)].foldable;
-    viewport()->setCursor(hand ? Qt::PointingHandCursor : Qt::ArrowCursor);
+        m_hover.hit.span >= 0 ? shown()->operatorOf(static_cast<std::size_t>(m_hover.hit.span)) : OperatorId{});
+    updateCursor(m_hover.hit);
     viewport()->update();
 }
 
@@ -105,7 +150,7 @@ bool TimelineView::viewportEvent(QEvent *event)
 void TimelineView::wheelEvent(QWheelEvent *event)
 {
     const QPointF delta = event->angleDelta();
-    const double x = event->position().x() - TimelinePicture::kHeader;
+    const double x = event->position().x() - m_metrics.header;
     if (event->modifiers() & Qt::ControlModifier) {
         zoomAt(std::pow(kWheelZoom, (delta.y() != 0 ? delta.y() : delta.x()) / kNotch), std::max(x, 0.0));
     } else if ((event->modifiers() & Qt::ShiftModifier) || (delta.y() == 0 && delta.x() != 0)) {
@@ -113,157 +158,347 @@ void TimelineView::wheelEvent(QWheelEvent *event)
         TimeAxis axis = m_axis;
         axis.origin -= along * m_axis.nanosecondsPerPixel;
         m_fitted = false;
-        setAxis(clamped(axis, extent(), canvasWidth()));
+        moveAxis(clamped(axis, extent(), canvasWidth()));
     } else {
         verticalScrollBar()->setValue(verticalScrollBar()->value() - static_cast<int>(delta.y() / 2));
     }
-    hover(event->position().toPoint());
+    if (m_gestures.dragging() && m_hand != Hand::None)
+        dragTo(event->position().toPoint(), event->modifiers());
+    else
+        hover(event->position().toPoint());
     event->accept();
 }
 
 void TimelineView::mousePressEvent(QMouseEvent *event)
 {
-    if (event->button() != Qt::LeftButton && event->button() != Qt::MiddleButton)
+    const QPoint position = event->position().toPoint();
+    if (event->button() == Qt::RightButton && m_hand != Hand::None) {
+        abandonHand(); // the right button abandons a drag
         return;
-    m_pressed = event->position().toPoint();
-    m_panning = event->button() == Qt::MiddleButton;
+    }
+    if ((event->button() != Qt::LeftButton && event->button() != Qt::MiddleButton) || m_hand != Hand::None)
+        return;
+    if (m_line->isVisible()) {
+        m_gestures.abandon();
+        closeLine();
+    }
+    m_pressed = m_dragged = position;
+    m_dragModifiers = event->modifiers();
     m_axisPressed = m_axis;
     m_scrollPressed = verticalScrollBar()->value();
+    m_pressedTime = m_axis.timeAt(position.x() - m_metrics.header);
+    m_pressedHit = hitTest(position);
+    m_pressedContent = picture().contentAt(position.y());
+    m_hand = Hand::Pressed;
+    if (event->button() == Qt::MiddleButton || m_spaceHeld) {
+        m_hand = Hand::Pan;
+        viewport()->setCursor(Qt::ClosedHandCursor);
+        return;
+    }
+    if (!m_scene)
+        return;
+    if (m_measureHeld) {
+        m_hand = Hand::Measure;
+        m_measuredTimes = {m_pressedTime, m_pressedTime};
+        return;
+    }
+    m_measuredTimes.reset();
+    if (const auto content = contentAt(position))
+        m_gestures.press(canvas(), m_pressedHit, content->first, content->second, m_selection->selected());
 }
 
 void TimelineView::mouseMoveEvent(QMouseEvent *event)
 {
     const QPoint position = event->position().toPoint();
-    if (!m_pressed) {
-        hover(position);
+    if (m_hand == Hand::None) {
+        if (event->buttons() == Qt::NoButton)
+            hover(position);
         return;
     }
-    const QPoint moved = position - *m_pressed;
-    if (!m_panning && moved.manhattanLength() >= QApplication::startDragDistance()) {
-        m_panning = true;
-        viewport()->setCursor(Qt::ClosedHandCursor);
-    }
-    if (!m_panning || !m_scene)
+    dragTo(position, event->modifiers());
+}
+
+void TimelineView::dragTo(QPoint position, Qt::KeyboardModifiers modifiers)
+{
+    m_dragged = position;
+    m_dragModifiers = modifiers;
+    m_pointer = position;
+    if (m_gestures.pressed()) {
+        const TimelinePicture shownPicture = picture();
+        if (m_gestures.move(canvas(), position.x() - m_metrics.header, shownPicture.contentAt(position.y()),
+                modifiersOf(modifiers))) {
+            const auto &proposal = m_gestures.proposal();
+            viewport()->setCursor(proposal && proposal->refusal ? Qt::ForbiddenCursor : Qt::ClosedHandCursor);
+            if (!m_edgeTimer.isActive())
+                m_edgeTimer.start();
+        }
+        viewport()->update();
         return;
-    TimeAxis axis = m_axisPressed;
-    axis.origin -= moved.x() * axis.nanosecondsPerPixel;
-    m_fitted = m_fitted && moved.x() == 0;
-    setAxis(clamped(axis, extent(), canvasWidth()));
-    verticalScrollBar()->setValue(m_scrollPressed - moved.y());
+    }
+    const QPoint moved = position - m_pressed;
+    if (m_hand == Hand::Pressed && std::hypot(moved.x(), moved.y()) >= kDragPixels && m_scene) {
+        if (m_pressedHit.part == HitPart::Header)
+            m_hand = Hand::Lane;
+        else if (m_pressed.x() < m_metrics.header)
+            m_hand = Hand::Pan;
+        else
+            m_hand = (modifiers & Qt::AltModifier) || m_pressed.y() < m_metrics.ruler ? Hand::ZoomBox : Hand::Box;
+        if (!m_edgeTimer.isActive())
+            m_edgeTimer.start();
+    }
+    if (m_hand == Hand::Pan && m_scene) {
+        TimeAxis axis = m_axisPressed;
+        axis.origin -= moved.x() * axis.nanosecondsPerPixel;
+        m_fitted = m_fitted && moved.x() == 0;
+        moveAxis(clamped(axis, extent(), canvasWidth()));
+        verticalScrollBar()->setValue(m_scrollPressed - moved.y());
+    } else if (m_hand == Hand::Measure) {
+        m_measuredTimes = {m_pressedTime, m_axis.timeAt(position.x() - m_metrics.header)};
+    }
+    viewport()->update();
+}
+
+void TimelineView::scrollAtEdges()
+{
+    const bool moving = m_gestures.dragging() || m_hand == Hand::Box || m_hand == Hand::ZoomBox || m_hand == Hand::Lane;
+    if (!moving || m_hand == Hand::None) {
+        m_edgeTimer.stop();
+        return;
+    }
+    const QRect area = picture().canvas();
+    const auto push = [](int at, int low, int high) {
+        if (at < low + kEdgePixels)
+            return -1;
+        return at > high - kEdgePixels ? 1 : 0;
+    };
+    const int down = push(m_dragged.y(), area.top(), area.bottom());
+    const int right = m_hand == Hand::Lane ? 0 : push(m_dragged.x(), area.left(), area.right());
+    const int scroll = verticalScrollBar()->value();
+    verticalScrollBar()->setValue(scroll + down * kEdgeStep);
+    const TimeAxis before = m_axis;
+    // Sideways only where time goes on: an edge of the step is no edge of the screen.
+    const double visibleEnd = m_axis.timeAt(canvasWidth());
+    if ((right > 0 && visibleEnd < extent()) || (right < 0 && m_axis.origin > 0)) {
+        TimeAxis axis = m_axis;
+        axis.origin += right * kEdgeStep * axis.nanosecondsPerPixel;
+        m_fitted = false;
+        moveAxis(clamped(axis, extent(), canvasWidth()));
+    }
+    if (verticalScrollBar()->value() != scroll || !(m_axis == before))
+        dragTo(m_dragged, m_dragModifiers);
+}
+
+QRect TimelineView::handBox() const
+{
+    // Fixed to the content where it began, so that scrolling makes the box larger.
+    const TimelinePicture shownPicture = picture();
+    const int left = m_metrics.header + static_cast<int>(std::lround(m_axis.xOf(m_pressedTime)));
+    const int top = m_pressed.y() < m_metrics.ruler
+        ? shownPicture.canvas().top()
+        : shownPicture.canvas().top() + m_pressedContent
+            - (m_pressedContent < shownPicture.stickyHeight() ? 0 : shownPicture.scroll);
+    const bool all = m_pressed.y() < m_metrics.ruler; // drawn on the ruler: the time of all lanes
+    return QRect(QPoint(std::min(left, m_dragged.x()), all ? top : std::min(top, m_dragged.y())),
+        QPoint(std::max(left, m_dragged.x()), all ? shownPicture.canvas().bottom() : std::max(top, m_dragged.y())));
+}
+
+void TimelineView::abandonHand()
+{
+    m_hand = Hand::None;
+    m_edgeTimer.stop();
+    m_gestures.abandon();
+    m_measuredTimes.reset();
+    viewport()->setCursor(Qt::ArrowCursor);
+    viewport()->update();
+    if (m_waiting)
+        takeScene(std::move(*m_waiting));
 }
 
 void TimelineView::mouseReleaseEvent(QMouseEvent *event)
 {
-    const bool click = m_pressed && !m_panning && event->button() == Qt::LeftButton;
-    m_pressed.reset();
-    m_panning = false;
-    const QPoint position = event->position().toPoint();
-    if (click) {
-        const Hit hit = hitTest(position);
-        if (hit.row >= 0 && position.x() < TimelinePicture::kHeader) {
-            const TimelineRow row = m_rows[static_cast<std::size_t>(hit.row)];
-            if (row.foldable)
-                setExpanded(m_scene->lanes[static_cast<std::size_t>(row.lane)].symmetryClass, !row.expanded);
-        } else {
-            selectSpan(hit.span, event->modifiers());
-        }
+    const bool pans = m_hand == Hand::Pan;
+    if (m_hand == Hand::None || (event->button() != Qt::LeftButton && !pans)) {
+        return;
     }
+    finishHand(event->position().toPoint(), event->modifiers());
+}
+
+void TimelineView::finishHand(QPoint position, Qt::KeyboardModifiers modifiers)
+{
+    const Hand hand = m_hand;
+    m_edgeTimer.stop();
+    if (m_gestures.dragging()) {
+        dragTo(position, modifiers);
+        const std::string refusal = m_gestures.proposal() && m_gestures.proposal()->refusal
+            ? m_gestures.proposal()->refusal->message
+            : std::string{};
+        m_hand = Hand::None;
+        m_gestures.drop();
+        if (!refusal.empty())
+            Q_EMIT refused(QString::fromStdString(refusal));
+    } else {
+        m_gestures.abandon();
+        switch (hand) {
+        case Hand::Pressed:
+            m_hand = Hand::None;
+            clickOn(m_pressedHit, position, modifiers);
+            break;
+        case Hand::Box:
+            selectBox(handBox(), position.x() >= m_pressed.x(), modifiers);
+            break;
+        case Hand::ZoomBox: {
+            const QRect box = handBox();
+            if (box.width() >= kDragPixels) {
+                const double begin = m_axis.timeAt(box.left() - m_metrics.header);
+                const double end = m_axis.timeAt(box.right() - m_metrics.header);
+                TimeAxis axis{begin, (end - begin) / canvasWidth()};
+                m_fitted = false;
+                moveAxis(zoomed(axis, 1, canvasWidth() / 2, extent(), canvasWidth()));
+            }
+            break;
+        }
+        case Hand::Lane:
+            dropLane(position);
+            break;
+        case Hand::None:
+        case Hand::Pan:
+        case Hand::Measure:
+            break;
+        }
+        m_hand = Hand::None;
+    }
+    if (m_waiting)
+        takeScene(std::move(*m_waiting));
     hover(position);
+}
+
+void TimelineView::dropLane(QPoint position)
+{
+    if (m_pressedHit.row < 0)
+        return;
+    const int y = picture().contentAt(position.y());
+    std::size_t before = 0;
+    while (before < m_rows.size() && m_rows[before].y + m_rows[before].height / 2 <= y)
+        ++before;
+    m_arrangement = withRowMoved(m_arrangement, m_rows, static_cast<std::size_t>(m_pressedHit.row), before);
+    relayout();
+    Q_EMIT viewStateChanged();
+}
+
+void TimelineView::clickOn(const TimelineHit &hit, QPoint, Qt::KeyboardModifiers modifiers)
+{
+    hideStatistics();
+    if (hit.row < 0) {
+        selectSpan(-1, modifiers);
+        return;
+    }
+    const TimelineRow row = m_rows[static_cast<std::size_t>(hit.row)];
+    switch (hit.part) {
+    case HitPart::Group:
+        if (m_arrangement.collapsed.erase(row.title) == 0)
+            m_arrangement.collapsed.insert(row.title);
+        relayout();
+        Q_EMIT viewStateChanged();
+        break;
+    case HitPart::Header:
+        if (row.foldable)
+            setExpanded(shown()->lanes[static_cast<std::size_t>(row.lane)].symmetryClass, !row.expanded);
+        else
+            focusOn({row.lane, LanePart::Block, 0, -1}, false);
+        break;
+    case HitPart::Block:
+        m_focus = {row.lane, LanePart::Block, hit.block, -1};
+        selectBlock(row.lane, hit.block, modifiers);
+        break;
+    case HitPart::Span:
+    case HitPart::SpanEdge:
+    case HitPart::Folded:
+        m_focus = {row.lane, LanePart::Span, hit.block, hit.span};
+        selectSpan(hit.span, modifiers);
+        break;
+    case HitPart::Communication:
+        m_focus = {row.lane, LanePart::Communication, -1, hit.span};
+        selectSpan(hit.span, modifiers);
+        break;
+    case HitPart::Bracket:
+    case HitPart::BracketEnd:
+        focusOn({row.lane, LanePart::Bracket, -1, -1}, false);
+        break;
+    case HitPart::Idle:
+        m_focus = {row.lane, LanePart::Idle, hit.block, -1};
+        selectSpan(-1, modifiers);
+        explainIdle();
+        break;
+    case HitPart::None:
+    case HitPart::Memory:
+        selectSpan(-1, modifiers);
+        break;
+    }
+    announceFocus();
+    updateActions();
 }
 
 void TimelineView::mouseDoubleClickEvent(QMouseEvent *event)
 {
-    const Hit hit = hitTest(event->position().toPoint());
+    const TimelineHit hit = hitTest(event->position().toPoint());
+    if (hit.part == HitPart::Block) {
+        const auto &row = m_rows[static_cast<std::size_t>(hit.row)];
+        const auto &block
+            = shown()->lanes[static_cast<std::size_t>(row.lane)].blocks[static_cast<std::size_t>(hit.block)];
+        fitTimes(static_cast<double>(block.begin), static_cast<double>(block.end));
+        return;
+    }
     if (hit.span < 0)
         return;
-    const SpanColumns &spans = m_scene->timeline->spans;
+    const SpanColumns &spans = shown()->timeline->spans;
     const auto row = static_cast<std::size_t>(hit.span);
     fitTimes(static_cast<double>(spans.start[row]), static_cast<double>(spans.start[row] + spans.duration[row]));
 }
 
-void TimelineView::selectSpan(std::int64_t span, Qt::KeyboardModifiers modifiers)
+void TimelineView::dragEnterEvent(QDragEnterEvent *event)
 {
-    m_current = span;
-    const OperatorId op = span >= 0 ? m_scene->operatorOf(static_cast<std::size_t>(span)) : OperatorId{};
-    const bool adding = modifiers & (Qt::ControlModifier | Qt::ShiftModifier);
-    if (!op.valid()) {
-        if (!adding)
-            m_selection->clear();
-        return;
-    }
-    if (adding)
-        m_selection->toggle({op});
+    if (m_gestures.host() && m_scene && event->mimeData()->hasFormat(QLatin1String(kAxisMime)))
+        event->acceptProposedAction();
     else
-        m_selection->select({op});
-    Q_EMIT operatorActivated(op);
+        event->ignore();
 }
 
-void TimelineView::stepSelection(int direction)
+void TimelineView::dragMoveEvent(QDragMoveEvent *event)
 {
-    if (!m_scene)
-        return;
-    const SpanColumns &spans = m_scene->timeline->spans;
-    if (m_current < 0 && !m_selected.empty())
-        m_current = static_cast<std::int64_t>(m_selected.front());
-    std::int64_t next = m_current < 0 ? 0 : m_current + direction;
-    if (next < 0 || next >= static_cast<std::int64_t>(spans.size()))
-        return;
-    // Stays on its lane: spans are sorted by device and stream.
-    if (m_current >= 0) {
-        const auto a = static_cast<std::size_t>(m_current);
-        const auto b = static_cast<std::size_t>(next);
-        if (spans.device[a] != spans.device[b] || spans.stream[a] != spans.stream[b])
-            return;
-    }
-    selectSpan(next, Qt::NoModifier);
-    const auto row = static_cast<std::size_t>(next);
-    const double begin = m_axis.xOf(static_cast<double>(spans.start[row]));
-    const double end = m_axis.xOf(static_cast<double>(spans.start[row] + spans.duration[row]));
-    if (begin < 0 || end > canvasWidth()) {
-        TimeAxis axis = m_axis;
-        axis.origin = static_cast<double>(spans.start[row]) - canvasWidth() / 3 * axis.nanosecondsPerPixel;
-        m_fitted = false;
-        setAxis(clamped(axis, extent(), canvasWidth()));
-    }
+    // Positions are those of the viewport: the scroll area hands its events on.
+    const QPoint position = event->position().toPoint();
+    const auto content = contentAt(position);
+    m_dragged = position;
+    const bool may = content && event->mimeData()->hasFormat(QLatin1String(kAxisMime))
+        && m_gestures.hoverAxis(canvas(), content->second, axisOf(event->mimeData()), m_selection->selected());
+    if (may)
+        event->acceptProposedAction();
+    else
+        event->ignore();
+    viewport()->update();
 }
 
-void TimelineView::keyPressEvent(QKeyEvent *event)
+void TimelineView::dragLeaveEvent(QDragLeaveEvent *)
 {
-    const double pan = kPanShare * canvasWidth() * m_axis.nanosecondsPerPixel;
-    const double middle = m_pointer.x() >= TimelinePicture::kHeader ? m_pointer.x() - TimelinePicture::kHeader
-                                                                    : canvasWidth() / 2;
-    TimeAxis axis = m_axis;
-    switch (event->key()) {
-    case Qt::Key_W:
-        zoomAt(kWheelZoom, middle);
-        return;
-    case Qt::Key_S:
-        zoomAt(1 / kWheelZoom, middle);
-        return;
-    case Qt::Key_A:
-    case Qt::Key_D:
-        axis.origin += event->key() == Qt::Key_A ? -pan : pan;
-        m_fitted = false;
-        setAxis(clamped(axis, extent(), canvasWidth()));
-        return;
-    case Qt::Key_Home:
-        fitAll();
-        return;
-    case Qt::Key_F:
-        focusSelection();
-        return;
-    case Qt::Key_Left:
-        stepSelection(-1);
-        return;
-    case Qt::Key_Right:
-        stepSelection(1);
-        return;
-    case Qt::Key_Escape:
-        m_selection->clear();
-        return;
-    default:
-        QAbstractScrollArea::keyPressEvent(event);
-    }
+    if (m_gestures.ghost().drag == TimelineDrag::Axis)
+        m_gestures.abandon();
+    viewport()->update();
+}
+
+void TimelineView::dropEvent(QDropEvent *event)
+{
+    const auto content = contentAt(event->position().toPoint());
+    if (content && event->mimeData()->hasFormat(QLatin1String(kAxisMime))
+        && m_gestures.hoverAxis(canvas(), content->second, axisOf(event->mimeData()), m_selection->selected())
+        && m_gestures.drop())
+        event->acceptProposedAction();
+    else
+        event->ignore();
+    if (m_gestures.ghost().drag == TimelineDrag::Axis)
+        m_gestures.abandon();
+    if (m_waiting)
+        takeScene(std::move(*m_waiting));
+    viewport()->update();
 }
 
 } // namespace planloom

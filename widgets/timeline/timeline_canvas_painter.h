@@ -1,0 +1,68 @@
+#pragma once
+
+#include <QtGui/QPainter>
+#include <QtGui/QPixmap>
+
+#include "widgets/timeline/timeline_picture.h"
+
+#include <string>
+
+namespace planloom {
+
+/// What the painters of a timeline's parts share: where things are, and how texts and marks look.
+class TimelineCanvasPainter
+{
+public:
+    static constexpr double kLabelPixels = 26; ///< Spans narrower than this have no label.
+
+    TimelineCanvasPainter(QPainter &painter, const Palette &palette, const TimelinePicture &picture);
+
+protected:
+    static QString words(const std::string &text) { return QString::fromStdString(text); }
+    static QString translated(const char *text);
+
+    bool visible(const TimelineRow &row) const;
+    /// Device rows and headers in sight, those that scroll first; `sticky` ones after them.
+    template<typename Visit> void eachVisible(const Visit &visit) const
+    {
+        const int sticky = m_sticky;
+        const auto &rows = *m_picture.rows;
+        const auto first = std::upper_bound(rows.begin(), rows.end(), m_picture.scroll + sticky,
+            [](int y, const TimelineRow &row) { return y < row.y + row.height; });
+        for (auto row = first; row != rows.end() && visible(*row); ++row) {
+            if (!(row->pinned && sticky > 0))
+                visit(*row);
+        }
+    }
+    template<typename Visit> void eachSticky(const Visit &visit) const
+    {
+        for (const TimelineRow &row : *m_picture.rows) {
+            if (!row.pinned || m_sticky == 0)
+                break;
+            visit(row);
+        }
+    }
+    QRect scrolledArea() const { return m_canvas.adjusted(0, m_sticky, 0, 0); }
+
+    double x(double nanoseconds) const { return m_canvas.left() + m_picture.axis.xOf(nanoseconds); }
+    /// A rectangle from x0 to x1 in pixels of the canvas' own, at least one wide, cut to what is visible.
+    QRectF box(double x0, double x1, int y, int height) const;
+    QRectF boxOfTimes(double begin, double end, int y, int height) const;
+    QColor faded(const QColor &colour) const;
+    /// With a hairline to the next, where it is wide enough for that.
+    static QRectF separated(const QRectF &rect, double width);
+    void label(const QRectF &rect, const std::string &text, const QColor &colour, int alignment, double least);
+    void outline(const QRectF &rect, const QColor &colour);
+    /// A rounded flag with text at a time of the ruler.
+    void flag(double at, const QString &text, const QColor &fill, bool leftwards);
+
+    QPainter &m_painter;
+    const Palette &m_palette;
+    const TimelinePicture &m_picture;
+    const TimelineScene &m_scene;
+    QRect m_canvas;
+    int m_sticky = 0;
+    QFont m_small;
+};
+
+} // namespace planloom

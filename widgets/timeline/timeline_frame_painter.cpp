@@ -1,0 +1,310 @@
+#include "widgets/timeline/timeline_painter.h"
+
+#include "widgets/common/format.h"
+#include "widgets/timeline/timeline_canvas_painter.h"
+
+#include <QtGui/QFontMetrics>
+#include <QtGui/QPainterPath>
+
+#include <algorithm>
+#include <cmath>
+
+namespace planloom {
+
+namespace {
+
+constexpr double kFlagPixels = 90; ///< About the width of "step 62.7 ms".
+
+/// Draws what surrounds the lanes: headers, ruler, legend.
+class FramePainter : public TimelineCanvasPainter
+{
+public:
+    using TimelineCanvasPainter::TimelineCanvasPainter;
+
+    void paint()
+    {
+        m_ticks = ticksOf(m_picture.axis, m_canvas.width());
+        paintHeaders();
+        paintRuler();
+        paintLegend();
+    }
+
+private:
+    void paintHeaders()
+    {
+        const QRect column(0, m_canvas.top(), m_picture.metrics.header, m_canvas.height());
+        m_painter.save();
+        const QRect whole(0, m_canvas.top(), m_picture.size.width(), m_canvas.height());
+        m_painter.setClipRect(whole.adjusted(0, m_sticky, 0, 0));
+        m_painter.fillRect(column, m_palette.surface);
+        eachVisible([this](const TimelineRow &row) { paintHeader(row); });
+        m_painter.setClipRect(whole);
+        eachSticky([this](const TimelineRow &row) {
+            m_painter.fillRect(
+                QRect(0, m_picture.top(row, row.y), m_picture.metrics.header, row.height), m_palette.surface);
+            paintHeader(row);
+        });
+        m_painter.setPen(m_palette.border);
+        m_painter.drawLine(column.right(), column.top(), column.right(), column.bottom());
+        if (m_sticky > 0)
+            m_painter.drawLine(0, m_canvas.top() + m_sticky - 1, m_canvas.right(), m_canvas.top() + m_sticky - 1);
+        m_painter.restore();
+    }
+
+    void paintHeader(const TimelineRow &row)
+    {
+        if (row.kind == TimelineRow::Kind::Group)
+            paintGroup(row);
+        else
+            paintDevice(row);
+    }
+
+    void paintGroup(const TimelineRow &row)
+    {
+        const QRect strip(0, m_picture.top(row, row.y), m_picture.size.width(), row.height);
+        m_painter.fillRect(strip, m_palette.surfaceRaised);
+        m_painter.setPen(m_palette.grid);
+        m_painter.drawLine(strip.bottomLeft(), strip.bottomRight());
+        QFont bold = m_picture.font;
+        bold.setBold(true);
+        m_painter.setFont(bold);
+        m_painter.setPen(m_palette.text);
+        const QString title = words(row.title);
+        const int left = m_picture.metrics.header / 8 + 1;
+        if (row.foldable)
+            paintTriangle(QPointF(left - m_picture.metrics.line / 2.0, strip.center().y()), row.expanded);
+        m_painter.drawText(strip.adjusted(left, 0, 0, 0), Qt::AlignVCenter | Qt::AlignLeft, title);
+        const int width = QFontMetrics(bold).horizontalAdvance(title);
+        m_painter.setFont(m_small);
+        m_painter.setPen(m_palette.textMuted);
+        m_painter.drawText(strip.adjusted(left + 10 + width, 0, 0, 0), Qt::AlignVCenter | Qt::AlignLeft, words(row.detail));
+    }
+
+    void paintDevice(const TimelineRow &row)
+    {
+        const DeviceLane &lane = m_scene.lanes[static_cast<std::size_t>(row.lane)];
+        const auto device = static_cast<std::size_t>(lane.device.index);
+        const TimelineMetrics &sizes = m_picture.metrics;
+        const int y = m_picture.top(row, row.y);
+        const int left = sizes.header / 8 + 1;
+        const int right = sizes.header - 10;
+        m_painter.fillRect(QRect(0, y + 4, 4, row.height - 8), deviceColour(m_palette, lane.device));
+        QFont bold = m_picture.font;
+        bold.setBold(true);
+        m_painter.setFont(bold);
+        m_painter.setPen(m_palette.text);
+        const QRect title(left, m_picture.top(row, row.bracketTop()) - 1, right - left, sizes.line + 1);
+        if (row.foldable)
+            paintTriangle(QPointF(left - sizes.line / 2.0, title.center().y() + 1), row.expanded);
+        const int detail = QFontMetrics(m_picture.font).horizontalAdvance(words(row.detail)) + (row.pinned ? 18 : 4);
+        const QString name = QFontMetrics(bold).elidedText(words(row.title), Qt::ElideRight, title.width() - detail);
+        m_painter.drawText(title, Qt::AlignLeft | Qt::AlignVCenter, name);
+        m_painter.setFont(m_picture.font);
+        m_painter.setPen(m_palette.textMuted);
+        m_painter.drawText(
+            title.adjusted(0, 0, row.pinned ? -14 : 0, 0), Qt::AlignRight | Qt::AlignVCenter, words(row.detail));
+        if (row.pinned)
+            paintPin(QPointF(right - 4, title.center().y()));
+        m_painter.setFont(m_small);
+        m_painter.drawText(title.translated(0, sizes.line), Qt::AlignLeft | Qt::AlignVCenter,
+            QFontMetrics(m_small).elidedText(figuresOf(row, device), Qt::ElideRight, title.width()));
+        if (row.communication > 0) {
+            m_painter.drawText(QRect(left, m_picture.top(row, row.communicationTop()) - 1, right - left,
+                                   row.communication + 2),
+                Qt::AlignLeft | Qt::AlignVCenter, translated("communication"));
+        }
+        m_painter.setPen(m_palette.grid);
+        m_painter.drawLine(0, y + row.height - 1, sizes.header, y + row.height - 1);
+        if (device >= m_scene.timeline->memory.size())
+            return;
+        const Bytes peak = m_scene.timeline->memory[device].peak;
+        const auto cap = static_cast<std::int64_t>(m_scene.cluster.device.memory.value);
+        m_painter.setPen(peak.count > cap ? m_palette.error : m_palette.textMuted);
+        const QRect memory(left, m_picture.top(row, row.memoryTop()), right - left, row.memory);
+        m_painter.drawText(memory, Qt::AlignLeft | Qt::AlignTop,
+            peak.count > cap ? translated("memory peak: too much") : translated("memory peak"));
+        m_painter.drawText(memory.adjusted(0, QFontMetrics(m_small).height(), 0, 6), Qt::AlignLeft | Qt::AlignTop,
+            words(formatBytes(peak) + " / " + formatBytes({cap})));
+    }
+
+    /// "Stage 0 · busy 82%", or of measured spans "busy 79% · error +3.1%".
+    QString figuresOf(const TimelineRow &row, std::size_t device) const
+    {
+        const Timeline &timeline = *m_scene.timeline;
+        const double step = std::max(static_cast<double>(timeline.step.count()), 1.0);
+        const double busy
+            = device < timeline.busy.size() ? 100 * static_cast<double>(timeline.busy[device].count()) / step : 0;
+        QString text = row.subtitle.empty() ? QString() : words(row.subtitle) + QStringLiteral(" · ");
+        text += translated("busy %1%").arg(busy, 0, 'f', busy < 10 ? 1 : 0);
+        if (!m_picture.outlines)
+            return text;
+        if (const auto error = busyErrorOf(*m_picture.outlines, m_scene, device))
+            text += translated(" · error %1%2%").arg(*error < 0 ? QStringLiteral("−") : QStringLiteral("+")).arg(std::abs(*error), 0, 'f', 1);
+        return text;
+    }
+
+    void paintPin(QPointF centre)
+    {
+        m_painter.setRenderHint(QPainter::Antialiasing, true);
+        m_painter.setPen(QPen(m_palette.accent, 1.5));
+        m_painter.setBrush(m_palette.accent);
+        m_painter.drawEllipse(centre + QPointF(0, -3), 3, 3);
+        m_painter.drawLine(centre, centre + QPointF(0, 6));
+        m_painter.setBrush(Qt::NoBrush);
+        m_painter.setRenderHint(QPainter::Antialiasing, false);
+    }
+
+    void paintTriangle(QPointF centre, bool open)
+    {
+        QPainterPath path;
+        if (open) {
+            path.moveTo(centre + QPointF(-4, -2.5));
+            path.lineTo(centre + QPointF(4, -2.5));
+            path.lineTo(centre + QPointF(0, 3.5));
+        } else {
+            path.moveTo(centre + QPointF(-2.5, -4));
+            path.lineTo(centre + QPointF(3.5, 0));
+            path.lineTo(centre + QPointF(-2.5, 4));
+        }
+        path.closeSubpath();
+        m_painter.setRenderHint(QPainter::Antialiasing, true);
+        m_painter.fillPath(path, m_palette.textMuted);
+        m_painter.setRenderHint(QPainter::Antialiasing, false);
+    }
+
+    void paintRuler()
+    {
+        const QRect strip(0, 0, m_picture.size.width(), m_picture.metrics.ruler);
+        m_painter.fillRect(strip, m_palette.surfaceRaised);
+        m_painter.setFont(m_small);
+        m_painter.save();
+        m_painter.setClipRect(strip.adjusted(m_picture.metrics.header, 0, 0, 0));
+        const double flagRight = x(static_cast<double>(m_scene.timeline->step.count()));
+        const double flagLeft = flagRight - kFlagPixels;
+        const QFontMetrics metrics(m_small);
+        for (const TimeTick &tick : m_ticks.ticks) {
+            const int at = static_cast<int>(std::lround(x(tick.nanoseconds)));
+            m_painter.setPen(m_palette.border);
+            m_painter.drawLine(at, strip.bottom() - (tick.label.empty() ? 3 : 7), at, strip.bottom());
+            if (tick.label.empty() || (at + 4 < flagRight && at + 60 > flagLeft))
+                continue; // the flag would cover it
+            const QString label = words(tick.label + " " + m_ticks.unit);
+            if (at + 4 + metrics.horizontalAdvance(label) > strip.right())
+                continue; // half a number is worse than none
+            m_painter.setPen(m_palette.text);
+            m_painter.drawText(QRect(at + 4, 1, 120, strip.height() - 4), Qt::AlignLeft | Qt::AlignVCenter, label);
+        }
+        paintStepFlag();
+        if (m_picture.pointer >= 0)
+            paintPointer();
+        m_painter.restore();
+        m_painter.setPen(m_palette.textMuted);
+        m_painter.drawText(strip.adjusted(10, 0, 0, -2), Qt::AlignVCenter | Qt::AlignLeft,
+            m_picture.filter.isEmpty() ? translated("Device") : translated("Only \"%1\"").arg(m_picture.filter));
+        m_painter.setPen(m_palette.border);
+        m_painter.drawLine(strip.bottomLeft(), strip.bottomRight());
+        if (m_picture.pointer >= 0) {
+            m_painter.setPen(QPen(m_palette.textMuted, 1, Qt::DotLine));
+            const double at = m_canvas.left() + m_picture.pointer;
+            m_painter.drawLine(QPointF(at, m_canvas.top()), QPointF(at, m_canvas.bottom()));
+        }
+    }
+
+    void paintStepFlag()
+    {
+        const double step = static_cast<double>(m_scene.timeline->step.count());
+        const double end = x(step);
+        if (end < m_canvas.left() || end > m_canvas.right() + 1)
+            return;
+        flag(end, translated("step %1").arg(words(formatSeconds(step * 1e-9))), m_palette.textMuted, true);
+    }
+
+    void paintPointer()
+    {
+        const double time = m_picture.axis.timeAt(m_picture.pointer);
+        if (time < 0)
+            return;
+        const double at = m_canvas.left() + m_picture.pointer;
+        flag(at, words(formatSeconds(time * 1e-9)), m_palette.accent, at > m_canvas.right() - 90);
+    }
+
+    void paintLegend()
+    {
+        const int height = m_picture.metrics.legend;
+        const QRect strip(0, m_picture.size.height() - height, m_picture.size.width(), height);
+        m_painter.fillRect(strip, m_palette.surfaceRaised);
+        m_painter.setPen(m_palette.grid);
+        m_painter.drawLine(strip.topLeft(), strip.topRight());
+        m_painter.setFont(m_small);
+        int left = 10;
+        if (m_picture.colouring == TimelineColouring::Direction) {
+            for (const Direction direction : {Direction::Forward, Direction::Backward, Direction::Optimizer})
+                swatch(strip, left, directionColour(m_palette, direction), nameOfDirection(direction));
+        } else if (m_picture.colouring == TimelineColouring::Kind) {
+            for (const OperatorCategory category :
+                {OperatorCategory::Product, OperatorCategory::Normalization, OperatorCategory::Activation,
+                    OperatorCategory::Elementwise, OperatorCategory::Reduction, OperatorCategory::Movement,
+                    OperatorCategory::Loss, OperatorCategory::Optimizer})
+                swatch(strip, left, categoryColour(m_palette, category), nameOfCategory(category));
+        } else if (m_picture.colouring == TimelineColouring::Time) {
+            swatch(strip, left, heatColour(m_palette, 0), translated("short"));
+            swatch(strip, left, heatColour(m_palette, 1),
+                translated("longest: %1").arg(words(formatSeconds(static_cast<double>(m_scene.longestSpan) * 1e-9))));
+        }
+        swatch(strip, left, {}, translated("Idle"));
+        if (m_picture.outlines)
+            paintOutlineSwatch(strip, left);
+        paintMemoryLegend(strip, left + 16);
+    }
+
+    void paintMemoryLegend(const QRect &strip, int left)
+    {
+        m_painter.setPen(m_palette.textMuted);
+        const QString title = translated("Memory:");
+        m_painter.drawText(QRect(left, strip.top(), 80, strip.height()), Qt::AlignVCenter | Qt::AlignLeft, title);
+        left += QFontMetrics(m_small).horizontalAdvance(title) + 8;
+        for (int kind = 0; kind < kMemoryKindCount; ++kind) {
+            if (m_scene.memoryKinds[static_cast<std::size_t>(kind)])
+                swatch(strip, left, memoryColour(m_palette, static_cast<MemoryKind>(kind)),
+                    words(nameOf(static_cast<MemoryKind>(kind))));
+        }
+    }
+
+    void paintOutlineSwatch(const QRect &strip, int &left)
+    {
+        const QString text = translated("Predicted");
+        m_painter.setPen(m_palette.text);
+        m_painter.setBrush(Qt::NoBrush);
+        m_painter.drawRect(QRect(left, strip.top() + strip.height() / 2 - 4, 9, 9));
+        m_painter.setPen(m_palette.textMuted);
+        const int width = QFontMetrics(m_small).horizontalAdvance(text);
+        m_painter.drawText(QRect(left + 14, strip.top(), width + 4, strip.height()), Qt::AlignVCenter | Qt::AlignLeft, text);
+        left += width + 28;
+    }
+
+    void swatch(const QRect &strip, int &left, const QColor &colour, const QString &text)
+    {
+        const QRect box(left, strip.top() + strip.height() / 2 - 4, 10, 10);
+        if (colour.isValid()) {
+            m_painter.fillRect(box, colour);
+        } else {
+            m_painter.fillRect(box, m_palette.surface);
+            m_painter.fillRect(box, QBrush(mixed(m_palette.surface, m_palette.textMuted, 0.5), Qt::BDiagPattern));
+        }
+        m_painter.setPen(m_palette.textMuted);
+        const int width = QFontMetrics(m_small).horizontalAdvance(text);
+        m_painter.drawText(QRect(left + 14, strip.top(), width + 4, strip.height()), Qt::AlignVCenter | Qt::AlignLeft, text);
+        left += width + 28;
+    }
+
+    TimeTicks m_ticks;
+};
+
+} // namespace
+
+void paintFrame(QPainter &painter, const Palette &palette, const TimelinePicture &picture)
+{
+    FramePainter(painter, palette, picture).paint();
+}
+
+} // namespace planloom

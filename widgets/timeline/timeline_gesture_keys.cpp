@@ -1,0 +1,181 @@
+#include "widgets/timeline/timeline_gestures.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace planloom {
+
+namespace {
+
+QString keyOf(const char *what, const std::vector<OperatorId> &operators)
+{
+    // The same things again within a second are one step of the history.
+    std::size_t hash = operators.size();
+    for (const OperatorId op : operators)
+        hash = hash * 1'000'003 + static_cast<std::size_t>(op.index);
+    return QStringLiteral("timeline.%1:%2").arg(QLatin1String(what)).arg(static_cast<qulonglong>(hash));
+}
+
+} // namespace
+
+void TimelineGestures::forgetKeys()
+{
+    m_keyLane.reset();
+    m_keySlots.clear();
+    m_keyInFlight.clear();
+    m_refusal.clear();
+}
+
+bool TimelineGestures::commit(const Proposal &proposal, const QString &mergeKey)
+{
+    m_refusal.clear();
+    if (!m_host)
+        return false;
+    if (proposal.refusal) {
+        m_refusal = proposal.refusal->message;
+        return false;
+    }
+    if (proposal.edit.empty()) {
+        m_refusal = proposal.words.empty() ? "this changes nothing" : proposal.words + " changes nothing";
+        return false;
+    }
+    return m_host->commit(proposal, mergeKey);
+}
+
+bool TimelineGestures::moveLane(
+    const TimelineCanvas &canvas, const std::vector<OperatorId> &operators, std::int32_t by)
+{
+    m_refusal.clear();
+    const GestureContextSnapshot context = m_host ? m_host->gestureContext() : nullptr;
+    if (!context)
+        return false;
+    const auto forward = forwardOperators(context->graph(), operators);
+    if (forward.empty()) {
+        m_refusal = "select an operator to move to another lane";
+        return false;
+    }
+    // The plan may be older than the last press: go on from where that sent them.
+    const bool goesOn = m_keyLane && m_keyLane->first == forward;
+    const std::int32_t from = goesOn ? m_keyLane->second : rowOfOperators(canvas, forward);
+    const std::int32_t to = from < 0 ? -1 : deviceRowBeside(*canvas.rows, from, by);
+    if (to < 0) {
+        m_refusal = by < 0 ? "there is no lane above" : "there is no lane below";
+        return false;
+    }
+    const auto &devices = (*canvas.rows)[static_cast<std::size_t>(to)].devices;
+    if (!commit(proposePlace(*context, {.operators = forward, .devices = devices}), keyOf("lane", forward)))
+        return false;
+    m_keyLane = {forward, to};
+    return true;
+}
+
+bool TimelineGestures::moveBlock(
+    const TimelineCanvas &canvas, std::int32_t lane, std::size_t block, std::int32_t by, bool onlyThis)
+{
+    m_refusal.clear();
+    const GestureContextSnapshot context = m_host ? m_host->gestureContext() : nullptr;
+    if (!context || lane < 0 || static_cast<std::size_t>(lane) >= canvas.scene->lanes.size())
+        return false;
+    const DeviceLane &of = canvas.scene->lanes[static_cast<std::size_t>(lane)];
+    if (block >= of.blocks.size())
+        return false;
+    if (!of.blocks[block].isOrdered()) {
+        m_refusal = "this runs once per step: only forward and backward blocks can be moved";
+        return false;
+    }
+    std::int32_t &moved = m_keySlots[{lane, block}];
+    const std::int32_t slots = moved + by;
+    // Blocks without an order of their own are no slots.
+    std::size_t other = block;
+    for (std::int32_t left = std::abs(slots); left > 0;) {
+        if (slots < 0 ? other == 0 : other + 1 >= of.blocks.size()) {
+            m_refusal = slots < 0 ? "it is the first block of its device" : "it is the last block of its device";
+            return false;
+        }
+        other = slots < 0 ? other - 1 : other + 1;
+        if (of.blocks[other].isOrdered())
+            --left;
+    }
+    const BlockRef own = refOf(of.blocks[block]);
+    // Going back to where it was: the one it had passed comes first again.
+    std::size_t passed = other;
+    if (slots == 0 || (slots < 0) != (by < 0))
+        passed = static_cast<std::size_t>(static_cast<std::int64_t>(block) + moved);
+    const BlockRef neighbour = refOf(of.blocks[std::min(passed, of.blocks.size() - 1)]);
+    const Proposal proposal = by < 0 ? proposeBlockOrder(*context, own, neighbour, onlyThis)
+                                     : proposeBlockOrder(*context, neighbour, own, onlyThis);
+    const QString key = QStringLiteral("timeline.block:%1:%2").arg(lane).arg(static_cast<qulonglong>(block));
+    if (!commit(proposal, key))
+        return false;
+    moved = slots;
+    return true;
+}
+
+bool TimelineGestures::moveSpan(const TimelineCanvas &canvas, std::size_t span, std::int32_t by, bool onlyThis)
+{
+    m_refusal.clear();
+    const GestureContextSnapshot context = m_host ? m_host->gestureContext() : nullptr;
+    const SpanColumns &spans = canvas.scene->timeline->spans;
+    if (!context || span >= spans.size())
+        return false;
+    const std::int32_t device = spans.device[span];
+    const DeviceLane &lane = canvas.scene->lanes[static_cast<std::size_t>(device)];
+    const std::int32_t block = lane.blockOf(span);
+    const OperatorId own = canvas.scene->operatorOf(span);
+    if (block < 0 || !own.valid())
+        return false;
+    const LaneRows rows = lane.blocks[static_cast<std::size_t>(block)].rows;
+    std::int32_t &moved = m_keySlots[{-1 - device, span}];
+    const std::int32_t slots = moved + by;
+    std::int64_t other = static_cast<std::int64_t>(span);
+    OperatorId neighbour = own;
+    const std::int32_t target = slots == 0 || (slots < 0) != (by < 0) ? moved : slots;
+    for (std::int32_t left = std::abs(target); left > 0;) {
+        other += target < 0 ? -1 : 1;
+        if (other < static_cast<std::int64_t>(rows.begin) || other >= static_cast<std::int64_t>(rows.end)) {
+            m_refusal = by < 0 ? "it is the first operator of its block" : "it is the last operator of its block";
+            return false;
+        }
+        const OperatorId next = canvas.scene->operatorOf(static_cast<std::size_t>(other));
+        if (next.valid() && next != own) {
+            neighbour = next;
+            --left;
+        }
+    }
+    if (neighbour == own)
+        return false;
+    const OrderGesture gesture{.first = {by < 0 ? own : neighbour},
+        .second = {by < 0 ? neighbour : own},
+        .microBatch = onlyThis ? spans.microBatch[span] : -1};
+    if (!commit(proposeOrder(*context, gesture), keyOf("order", {own})))
+        return false;
+    moved = slots;
+    return true;
+}
+
+bool TimelineGestures::changeInFlight(const TimelineCanvas &canvas, std::int32_t lane, std::int32_t by)
+{
+    m_refusal.clear();
+    const GestureContextSnapshot context = m_host ? m_host->gestureContext() : nullptr;
+    if (!context || lane < 0 || static_cast<std::size_t>(lane) >= canvas.scene->lanes.size())
+        return false;
+    const WarmUp &warmUp = canvas.scene->lanes[static_cast<std::size_t>(lane)].warmUp;
+    if (warmUp.count == 0) {
+        m_refusal = "this lane is no stage of a pipeline";
+        return false;
+    }
+    const auto known = m_keyInFlight.find(warmUp.stage.index);
+    const std::int32_t count = (known == m_keyInFlight.end() ? warmUp.count : known->second) + by;
+    if (count < 1 || count > canvas.scene->plan->microBatches) {
+        m_refusal = count < 1 ? "at least one micro-batch is in flight"
+                              : "there are only " + std::to_string(canvas.scene->plan->microBatches) + " micro-batches";
+        return false;
+    }
+    if (!commit(proposeInFlight(*context, warmUp.stage, count),
+            QStringLiteral("timeline.inflight:%1").arg(warmUp.stage.index)))
+        return false;
+    m_keyInFlight[warmUp.stage.index] = count;
+    return true;
+}
+
+} // namespace planloom

@@ -1,0 +1,464 @@
+#include "widgets/timeline/timeline_gestures.h"
+
+#include <algorithm>
+
+namespace planloom {
+
+namespace {
+
+Proposal refusedBy(std::string words, std::string sentence)
+{
+    Proposal proposal;
+    proposal.words = std::move(words);
+    proposal.refusal = Error{ErrorCode::InvalidInput, std::move(sentence), {}, {}};
+    return proposal;
+}
+
+/// Why something that runs once per step can't be moved.
+Proposal fixedProposal(const TimelineBlock *block)
+{
+    const bool optimizer = block && (block->kind == SegmentKind::Optimizer || block->kind == SegmentKind::Reduce);
+    return refusedBy("move",
+        optimizer ? "the optimizer step follows the operators whose weights it updates: move those"
+                  : "this runs once per step: only forward and backward blocks can be moved");
+}
+
+const TimelineBlock *blockOf(const TimelineCanvas &canvas, const TimelineHit &hit)
+{
+    if (hit.row < 0 || hit.block < 0)
+        return nullptr;
+    const TimelineRow &row = (*canvas.rows)[static_cast<std::size_t>(hit.row)];
+    const DeviceLane &lane = canvas.laneOf(row);
+    return static_cast<std::size_t>(hit.block) < lane.blocks.size() ? &lane.blocks[static_cast<std::size_t>(hit.block)]
+                                                                    : nullptr;
+}
+
+} // namespace
+
+BlockRef refOf(const TimelineBlock &block)
+{
+    return {block.stage, block.kind == SegmentKind::Backward ? Direction::Backward : Direction::Forward,
+        block.microBatch};
+}
+
+void TimelineGestures::setHost(GestureHost *host)
+{
+    abandon();
+    forgetKeys();
+    m_host = host;
+}
+
+bool TimelineGestures::press(const TimelineCanvas &canvas, const TimelineHit &hit, double x, int y,
+    const std::vector<OperatorId> &selected)
+{
+    abandon();
+    if (!m_host || !hit.movable())
+        return false;
+    m_context = m_host->gestureContext();
+    if (!m_context)
+        return false;
+    m_pressed = true;
+    m_hit = hit;
+    m_x = x;
+    m_y = y;
+    m_selected = selected;
+    m_operator = hit.span >= 0 ? canvas.scene->operatorOf(static_cast<std::size_t>(hit.span)) : OperatorId{};
+    return true;
+}
+
+bool TimelineGestures::move(const TimelineCanvas &canvas, double x, int y, GestureModifiers modifiers)
+{
+    if (!m_pressed)
+        return false;
+    if (!dragging()) {
+        const DragLock lock = dragLockOf(x - m_x, y - m_y);
+        if (lock == DragLock::None)
+            return false;
+        m_ghost.sourceRow = m_hit.row;
+        if (m_hit.part == HitPart::BracketEnd)
+            m_ghost.drag = TimelineDrag::InFlight;
+        else if (lock == DragLock::Horizontal)
+            m_ghost.drag = TimelineDrag::Order;
+        else
+            m_ghost.drag = m_hit.part == HitPart::SpanEdge ? TimelineDrag::Spread : TimelineDrag::Place;
+    }
+    take(canvas, modifiers);
+    switch (m_ghost.drag) {
+    case TimelineDrag::Place:
+        moveTo(canvas, y, modifiers);
+        break;
+    case TimelineDrag::Order:
+        orderTo(canvas, x, modifiers);
+        break;
+    case TimelineDrag::Spread:
+        spreadTo(canvas, y);
+        break;
+    case TimelineDrag::InFlight:
+        bracketTo(canvas, x);
+        break;
+    case TimelineDrag::None:
+    case TimelineDrag::Axis:
+    case TimelineDrag::Line:
+        break;
+    }
+    return true;
+}
+
+void TimelineGestures::take(const TimelineCanvas &canvas, GestureModifiers modifiers)
+{
+    if (m_taken == modifiers)
+        return;
+    m_taken = modifiers;
+    m_ghost.operators.clear();
+    m_ghost.spans.clear();
+    m_ghost.stage = {};
+    const TimelineBlock *block = blockOf(canvas, m_hit);
+    if (m_ghost.drag == TimelineDrag::InFlight)
+        return;
+    if (m_ghost.drag == TimelineDrag::Order) {
+        // What is taken along is marked in `orderTo`: it depends on whether the caret is among blocks or spans.
+        m_ghost.operators = m_operator.valid() ? forwardOperators(m_context->graph(), {m_operator})
+                                               : std::vector<OperatorId>{};
+        return;
+    }
+    const bool wholeStage = m_hit.part == HitPart::Block || m_hit.part == HitPart::Folded
+        || (modifiers.shift && m_ghost.drag == TimelineDrag::Place);
+    if (wholeStage && block && block->isOrdered()) {
+        m_ghost.stage = block->stage;
+        m_ghost.operators = operatorsOfStage(*m_context, block->stage);
+        return;
+    }
+    std::vector<OperatorId> operators{m_operator};
+    if (std::binary_search(m_selected.begin(), m_selected.end(), m_operator))
+        operators = m_selected; // all that is selected goes together
+    m_ghost.operators = forwardOperators(m_context->graph(), operators);
+    std::vector<OperatorId> both = m_ghost.operators;
+    for (const OperatorId op : m_ghost.operators) {
+        if (m_context->graph().at(op).mirror.valid())
+            both.push_back(m_context->graph().at(op).mirror);
+    }
+    std::sort(both.begin(), both.end());
+    constexpr std::size_t kMostMarked = 100'000; // what may be gathered within a frame
+    if (rowCountOf(*canvas.scene, both) <= kMostMarked)
+        m_ghost.spans = rowsOf(*canvas.scene, both);
+}
+
+void TimelineGestures::show(Key key, Proposal proposal)
+{
+    m_key = key;
+    m_ghost.atHome = false;
+    m_host->preview(proposal);
+    m_proposal = std::move(proposal);
+}
+
+void TimelineGestures::showHome(Key key)
+{
+    m_key = key;
+    m_ghost.atHome = true;
+    m_ghost.illegalBegin = m_ghost.illegalEnd = 0;
+    m_proposal.reset();
+    m_host->endPreview();
+}
+
+void TimelineGestures::moveTo(const TimelineCanvas &canvas, int y, GestureModifiers modifiers)
+{
+    m_ghost.target = laneTargetAt(canvas, y);
+    const std::int64_t span = static_cast<std::int64_t>(m_ghost.target.devices.size());
+    const Key key{m_ghost.target.row, span, modifiers};
+    if (m_key == key)
+        return;
+    if (!m_ghost.target.valid() || m_ghost.target.row == m_hit.row) {
+        showHome(key);
+        return;
+    }
+    if (m_ghost.operators.empty()) {
+        show(key, fixedProposal(blockOf(canvas, m_hit)));
+        return;
+    }
+    show(key,
+        proposePlace(*m_context,
+            {.operators = m_ghost.operators, .devices = m_ghost.target.devices, .replicate = modifiers.alt}));
+}
+
+Proposal TimelineGestures::orderProposal(
+    const TimelineCanvas &canvas, std::size_t caret, GestureModifiers modifiers) const
+{
+    const TimelineRow &row = (*canvas.rows)[static_cast<std::size_t>(m_hit.row)];
+    const DeviceLane &lane = canvas.laneOf(row);
+    if (m_ghost.amongSpans) {
+        const auto own = static_cast<std::size_t>(m_hit.span);
+        const std::size_t other = caret <= own ? caret : caret - 1;
+        const OperatorId neighbour = canvas.scene->operatorOf(other);
+        const std::int32_t microBatch = modifiers.alt ? canvas.scene->timeline->spans.microBatch[own] : -1;
+        return proposeOrder(*m_context,
+            {.first = {caret <= own ? m_operator : neighbour},
+                .second = {caret <= own ? neighbour : m_operator},
+                .microBatch = microBatch});
+    }
+    const auto own = static_cast<std::size_t>(m_hit.block);
+    if (modifiers.shift) {
+        std::vector<BlockRef> between;
+        for (std::size_t i = std::min(own, caret); i <= std::max(own, caret) && i < lane.blocks.size(); ++i) {
+            if (lane.blocks[i].isOrdered())
+                between.push_back(refOf(lane.blocks[i]));
+        }
+        return proposeSwap(*m_context, between, modifiers.alt);
+    }
+    const BlockMove move = blockMoveTo(lane, own, caret);
+    if (!move.changes())
+        return {};
+    return proposeBlockOrder(*m_context, refOf(lane.blocks[static_cast<std::size_t>(move.first)]),
+        refOf(lane.blocks[static_cast<std::size_t>(move.second)]), modifiers.alt);
+}
+
+void TimelineGestures::orderTo(const TimelineCanvas &canvas, double x, GestureModifiers modifiers)
+{
+    constexpr double kOutside = 12; // pixels beyond its block at which a span drags the block along
+    const TimelineRow &row = (*canvas.rows)[static_cast<std::size_t>(m_hit.row)];
+    const DeviceLane &lane = canvas.laneOf(row);
+    const TimelineBlock *block = blockOf(canvas, m_hit);
+    if (!block)
+        return;
+    const double time = canvas.axis.timeAt(x);
+    const double margin = kOutside * canvas.axis.nanosecondsPerPixel;
+    const bool single = m_hit.part == HitPart::Span || m_hit.part == HitPart::SpanEdge;
+    const bool amongSpans = single && !modifiers.shift && time >= static_cast<double>(block->begin) - margin
+        && time <= static_cast<double>(block->end) + margin;
+    if (amongSpans != m_ghost.amongSpans || m_ghost.spans.empty()) {
+        m_ghost.amongSpans = amongSpans;
+        m_ghost.spans.clear();
+        if (amongSpans) {
+            m_ghost.spans.push_back(static_cast<std::size_t>(m_hit.span));
+        } else {
+            for (std::size_t span = block->rows.begin; span < block->rows.end; ++span)
+                m_ghost.spans.push_back(span);
+        }
+    }
+    if (!block->isOrdered()) {
+        m_ghost.caret = blockCaretAt(lane, time);
+        show({-2, -2, modifiers}, fixedProposal(block));
+        return;
+    }
+    std::size_t own = 0;
+    bool home = false;
+    if (amongSpans) {
+        own = static_cast<std::size_t>(m_hit.span);
+        m_ghost.caret = spanCaretAt(canvas.scene->timeline->spans, block->rows, time);
+        home = m_ghost.caret->before == own || m_ghost.caret->before == own + 1;
+        // Parts of one operator have no order of their own.
+        const std::size_t other = m_ghost.caret->before <= own ? m_ghost.caret->before : m_ghost.caret->before - 1;
+        home = home || canvas.scene->operatorOf(other) == m_operator;
+    } else if (modifiers.shift) {
+        own = static_cast<std::size_t>(m_hit.block);
+        const std::size_t under = std::min(lane.firstBlockEndingAfter(time), lane.blocks.size() - 1);
+        m_ghost.caret = Caret{under, static_cast<double>(lane.blocks[under].begin)};
+        home = under == own || !lane.blocks[under].isOrdered();
+    } else {
+        own = static_cast<std::size_t>(m_hit.block);
+        m_ghost.caret = blockCaretAt(lane, time);
+        home = !blockMoveTo(lane, own, m_ghost.caret->before).changes();
+    }
+    const Key key{static_cast<std::int64_t>(m_ghost.caret->before), amongSpans ? 1 : 0, modifiers};
+    if (m_key == key)
+        return;
+    if (home) {
+        showHome(key);
+        return;
+    }
+    Proposal proposal = orderProposal(canvas, m_ghost.caret->before, modifiers);
+    m_ghost.illegalBegin = m_ghost.illegalEnd = 0;
+    const bool refused = proposal.refusal.has_value();
+    show(key, std::move(proposal));
+    if (refused && !modifiers.shift)
+        findIllegal(canvas, own, modifiers);
+}
+
+/// Finds the nearest caret that is refused too: what lies beyond it is hatched. Carets further away are taken to be
+/// refused as well, as whatever blocks the nearer one lies between.
+void TimelineGestures::findIllegal(const TimelineCanvas &canvas, std::size_t own, GestureModifiers modifiers)
+{
+    const std::size_t caret = m_ghost.caret->before;
+    const bool earlier = caret <= own;
+    std::size_t allowed = earlier ? own : own + 1;
+    std::size_t refused = caret;
+    while (earlier ? allowed - refused > 1 : refused - allowed > 1) {
+        const std::size_t middle = allowed + (refused - allowed) / 2 + (earlier ? 0 : 0);
+        const std::size_t between = earlier ? refused + (allowed - refused) / 2 : middle;
+        const Proposal proposal = orderProposal(canvas, between, modifiers);
+        (proposal.refusal ? refused : allowed) = between;
+    }
+    const TimelineRow &row = (*canvas.rows)[static_cast<std::size_t>(m_hit.row)];
+    const DeviceLane &lane = canvas.laneOf(row);
+    const SpanColumns &spans = canvas.scene->timeline->spans;
+    const auto timeOf = [&](std::size_t at) {
+        if (m_ghost.amongSpans) {
+            const TimelineBlock &block = lane.blocks[static_cast<std::size_t>(m_hit.block)];
+            return static_cast<double>(at < block.rows.end ? spans.start[at] : block.end);
+        }
+        return static_cast<double>(at < lane.blocks.size() ? lane.blocks[at].begin : lane.blocks.back().end);
+    };
+    const double step = static_cast<double>(canvas.scene->timeline->step.count());
+    const TimelineBlock &block = lane.blocks[static_cast<std::size_t>(m_hit.block)];
+    m_ghost.illegalBegin = earlier ? (m_ghost.amongSpans ? static_cast<double>(block.begin) : 0.0) : timeOf(allowed);
+    m_ghost.illegalEnd = earlier ? timeOf(allowed) : (m_ghost.amongSpans ? static_cast<double>(block.end) : step);
+}
+
+void TimelineGestures::spreadTo(const TimelineCanvas &canvas, int y)
+{
+    const std::int32_t home = rowOfOperators(canvas, m_ghost.operators);
+    const std::int32_t first = home >= 0 ? std::min(home, m_hit.row) : m_hit.row;
+    std::int32_t last = rowAt(*canvas.rows, y);
+    if (last < 0)
+        last = y < 0 ? first : static_cast<std::int32_t>(canvas.rows->size()) - 1;
+    m_ghost.targetRows = deviceRowsBetween(*canvas.rows, first, std::max(last, first));
+    const Key key{m_ghost.targetRows.empty() ? -1 : m_ghost.targetRows.back(), m_ghost.choice, {}};
+    if (m_key == key)
+        return;
+    if (m_ghost.operators.empty()) {
+        show(key, fixedProposal(blockOf(canvas, m_hit)));
+        return;
+    }
+    std::vector<DeviceId> devices;
+    for (const std::int32_t row : m_ghost.targetRows) {
+        const auto &more = (*canvas.rows)[static_cast<std::size_t>(row)].devices;
+        devices.insert(devices.end(), more.begin(), more.end());
+    }
+    std::sort(devices.begin(), devices.end());
+    OperatorId on = forwardOperators(m_context->graph(), {m_operator}).empty()
+        ? m_ghost.operators.front()
+        : forwardOperators(m_context->graph(), {m_operator}).front();
+    m_ghost.choices.clear();
+    for (const DimensionChip &chip : splitChoices(*m_context, on, static_cast<std::int32_t>(devices.size())))
+        m_ghost.choices.push_back(chip.label);
+    const auto &placed = canvas.scene->plan->placement;
+    const auto at = static_cast<std::size_t>(on.index);
+    std::vector<DeviceId> now = at < placed.size() ? placed[at] : std::vector<DeviceId>{};
+    std::sort(now.begin(), now.end());
+    if (now == devices && m_ghost.choice == 0) {
+        showHome(key);
+        return;
+    }
+    show(key,
+        proposeSpread(*m_context,
+            {.operators = m_ghost.operators, .on = on, .devices = std::move(devices), .choice = m_ghost.choice}));
+}
+
+bool TimelineGestures::digit(const TimelineCanvas &canvas, int digit)
+{
+    if (m_ghost.drag != TimelineDrag::Spread || digit < 1
+        || static_cast<std::size_t>(digit) > m_ghost.choices.size() || m_ghost.targetRows.empty())
+        return m_ghost.drag == TimelineDrag::Spread;
+    m_ghost.choice = digit - 1;
+    spreadTo(canvas, (*canvas.rows)[static_cast<std::size_t>(m_ghost.targetRows.back())].y + 1);
+    return true;
+}
+
+void TimelineGestures::bracketTo(const TimelineCanvas &canvas, double x)
+{
+    const TimelineRow &row = (*canvas.rows)[static_cast<std::size_t>(m_hit.row)];
+    const WarmUp &warmUp = canvas.laneOf(row).warmUp;
+    const double time = canvas.axis.timeAt(x);
+    m_ghost.inFlight = inFlightAt(warmUp, time, canvas.scene->plan->microBatches);
+    m_ghost.stage = warmUp.stage;
+    const double end = static_cast<double>(warmUp.end);
+    const double begin = static_cast<double>(warmUp.begin);
+    m_ghost.bracketEnd = m_ghost.inFlight <= warmUp.count
+        ? begin + (end - begin) * m_ghost.inFlight / std::max(warmUp.count, 1)
+        : end + static_cast<double>(warmUp.each) * (m_ghost.inFlight - warmUp.count);
+    const Key key{m_ghost.inFlight, 0, {}};
+    if (m_key == key)
+        return;
+    if (m_ghost.inFlight == warmUp.count)
+        showHome(key);
+    else
+        show(key, proposeInFlight(*m_context, warmUp.stage, m_ghost.inFlight));
+}
+
+bool TimelineGestures::hoverAxis(const TimelineCanvas &canvas, int y, const std::string &axis,
+    const std::vector<OperatorId> &selected)
+{
+    if (!m_host)
+        return false;
+    if (m_ghost.drag != TimelineDrag::Axis) {
+        abandon();
+        m_context = m_host->gestureContext();
+        if (!m_context)
+            return false;
+        m_ghost.drag = TimelineDrag::Axis;
+    }
+    m_ghost.target = laneTargetAt(canvas, y);
+    const Key key{m_ghost.target.row, 0, {}};
+    if (m_key == key)
+        return m_proposal && m_proposal->accepted();
+    m_ghost.operators = forwardOperators(m_context->graph(), selected);
+    if (m_ghost.operators.empty() && m_ghost.target.valid()) {
+        // Nothing is selected: what the lane works on.
+        const TimelineRow &row = (*canvas.rows)[static_cast<std::size_t>(m_ghost.target.row)];
+        std::vector<OperatorId> operators;
+        for (const DeviceId device : row.devices) {
+            for (const TimelineBlock &block : canvas.scene->lanes[static_cast<std::size_t>(device.index)].blocks) {
+                if (block.kind != SegmentKind::Forward || block.microBatch != 0)
+                    continue;
+                const auto more = operatorsOf(*canvas.scene, block);
+                operators.insert(operators.end(), more.begin(), more.end());
+            }
+            if (row.kind == TimelineRow::Kind::Device)
+                break; // devices of one lane are alike
+        }
+        m_ghost.operators = forwardOperators(m_context->graph(), operators);
+    }
+    if (!m_ghost.target.valid()) {
+        showHome(key);
+        return false;
+    }
+    show(key, proposeAxis(*m_context, m_ghost.operators, axis));
+    return m_proposal->accepted();
+}
+
+void TimelineGestures::type(const TimelineCanvas &canvas, const Proposal &proposal)
+{
+    if (!m_host)
+        return;
+    m_ghost = {};
+    m_ghost.drag = TimelineDrag::Line;
+    m_ghost.operators = proposal.operators;
+    constexpr std::size_t kMostMarked = 20'000;
+    if (rowCountOf(*canvas.scene, proposal.operators) <= kMostMarked)
+        m_ghost.spans = rowsOf(*canvas.scene, proposal.operators);
+    m_ghost.atHome = false;
+    m_host->preview(proposal);
+    m_proposal = proposal;
+}
+
+bool TimelineGestures::drop()
+{
+    const std::optional<Proposal> proposal = std::move(m_proposal);
+    const bool wanted = dragging() && !m_ghost.atHome && proposal && proposal->accepted();
+    GestureHost *host = m_host;
+    m_proposal.reset();
+    if (!wanted) {
+        abandon();
+        return false;
+    }
+    m_pressed = false;
+    m_ghost = {};
+    m_key.reset();
+    m_taken.reset();
+    m_context.reset();
+    return host->commit(*proposal); // ends the preview
+}
+
+void TimelineGestures::abandon()
+{
+    const bool shown = dragging();
+    m_pressed = false;
+    m_ghost = {};
+    m_proposal.reset();
+    m_key.reset();
+    m_taken.reset();
+    m_context.reset();
+    if (shown && m_host)
+        m_host->endPreview();
+}
+
+} // namespace planloom

@@ -1,0 +1,142 @@
+#pragma once
+
+#include "widgets/design/gesture_host.h"
+#include "widgets/timeline/timeline_hit.h"
+#include "widgets/timeline/timeline_proposals.h"
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace planloom {
+
+/// What a person is doing to the plan.
+enum class TimelineDrag : std::uint8_t {
+    None,
+    Place, ///< op-assign: vertically to another lane.
+    Order, ///< op-order: horizontally to a caret.
+    Spread, ///< op-trans: a bottom edge pulled over further lanes.
+    InFlight, ///< The warm-up bracket.
+    Axis, ///< A mesh axis over a lane.
+    Line, ///< Typed in a line editor.
+};
+
+struct GestureModifiers {
+    bool shift = false;
+    bool alt = false;
+    friend bool operator==(const GestureModifiers &, const GestureModifiers &) = default;
+};
+
+/// What is drawn of a gesture before, and beside, what the engine says of it. Content coordinates.
+struct TimelineGhost {
+    TimelineDrag drag = TimelineDrag::None;
+    std::vector<OperatorId> operators{}; ///< Forward ones that the gesture acts on, ascending.
+    /// Rows of the spans taken along: all micro-batches, forward and backward, or those of one block; ascending.
+    std::vector<std::size_t> spans{};
+    StageId stage{}; ///< Valid if its whole blocks are taken along instead.
+    std::int32_t sourceRow = -1; ///< Index into the rows.
+    LaneTarget target{}; ///< Of Place and Axis: the lane that lights up.
+    std::vector<std::int32_t> targetRows{}; ///< Of Spread: all lanes it would run on.
+    std::optional<Caret> caret{}; ///< Of Order.
+    bool amongSpans = false; ///< The caret is between spans, not between blocks.
+    double illegalBegin = 0; ///< Where the caret may not be; nanoseconds, empty if not before `illegalEnd`.
+    double illegalEnd = 0;
+    std::int32_t inFlight = 0; ///< Of InFlight.
+    double bracketEnd = 0; ///< Nanoseconds.
+    std::vector<std::string> choices{}; ///< Of Spread: dimensions that digit keys pick: "n", "k+".
+    std::int32_t choice = 0;
+    bool atHome = true; ///< Releasing here would change nothing.
+};
+
+/// A gesture on the timeline from the press to the release: which rows it would write at every step. Draws nothing.
+///
+/// Everything it learns of the design comes from the host; everything it wants goes there. Refusals, ghosts and
+/// numbers are in the host's preview.
+class TimelineGestures
+{
+public:
+    void setHost(GestureHost *host);
+    GestureHost *host() const { return m_host; }
+
+    /// The pointer was pressed on `hit`. @return true if a drag may follow
+    bool press(const TimelineCanvas &canvas, const TimelineHit &hit, double x, int y,
+        const std::vector<OperatorId> &selected);
+    /// It moved, or a modifier changed. @return true if what is drawn may have changed
+    bool move(const TimelineCanvas &canvas, double x, int y, GestureModifiers modifiers);
+    /// A digit during a spread picks its dimension, from 1. @return true if the drag took it
+    bool digit(const TimelineCanvas &canvas, int digit);
+    /// Released: writes what is proposed. @return true if rows were written
+    bool drop();
+    /// Given up: nothing is left behind.
+    void abandon();
+
+    bool pressed() const { return m_pressed; }
+    bool dragging() const { return m_ghost.drag != TimelineDrag::None; }
+    const TimelineGhost &ghost() const { return m_ghost; }
+    /// What releasing would write; nothing where it would change nothing.
+    const std::optional<Proposal> &proposal() const { return m_proposal; }
+
+    /// A mesh axis hovers over content at `y`. @return true if it may be dropped there
+    bool hoverAxis(const TimelineCanvas &canvas, int y, const std::string &axis, const std::vector<OperatorId> &selected);
+
+    /// What a line editor would write now; shown like a drag.
+    void type(const TimelineCanvas &canvas, const Proposal &proposal);
+
+    // By keyboard, written at once. Steps with the same key within a second are one (see GestureHost::commit).
+
+    /// The operators go to the device row `by` rows below where they are. @return false if there is none or it was refused
+    bool moveLane(const TimelineCanvas &canvas, const std::vector<OperatorId> &operators, std::int32_t by);
+    /// A block of `lane` goes one slot earlier (-1) or later (1).
+    bool moveBlock(const TimelineCanvas &canvas, std::int32_t lane, std::size_t block, std::int32_t by, bool onlyThis);
+    /// A span goes before (or behind) its neighbour in its block.
+    bool moveSpan(const TimelineCanvas &canvas, std::size_t span, std::int32_t by, bool onlyThis);
+    bool changeInFlight(const TimelineCanvas &canvas, std::int32_t lane, std::int32_t by);
+    bool commit(const Proposal &proposal, const QString &mergeKey = {});
+    /// Why the last key did nothing; empty if it did something.
+    const std::string &refusal() const { return m_refusal; }
+    /// The plan on screen is another one: where keys have moved things is seen there.
+    void forgetKeys();
+
+private:
+    struct Key { // what a proposal was made for; the same again needs no new one
+        std::int64_t a = -1;
+        std::int64_t b = -1;
+        GestureModifiers modifiers{};
+        friend bool operator==(const Key &, const Key &) = default;
+    };
+
+    void take(const TimelineCanvas &canvas, GestureModifiers modifiers);
+    void moveTo(const TimelineCanvas &canvas, int y, GestureModifiers modifiers);
+    void orderTo(const TimelineCanvas &canvas, double x, GestureModifiers modifiers);
+    void spreadTo(const TimelineCanvas &canvas, int y);
+    void bracketTo(const TimelineCanvas &canvas, double x);
+    Proposal orderProposal(const TimelineCanvas &canvas, std::size_t caret, GestureModifiers modifiers) const;
+    void findIllegal(const TimelineCanvas &canvas, std::size_t own, GestureModifiers modifiers);
+    void show(Key key, Proposal proposal);
+    void showHome(Key key);
+
+    GestureHost *m_host = nullptr;
+    GestureContextSnapshot m_context;
+    bool m_pressed = false;
+    TimelineHit m_hit;
+    double m_x = 0;
+    int m_y = 0;
+    std::vector<OperatorId> m_selected;
+    OperatorId m_operator; ///< Of the span that was pressed, whatever its direction.
+    TimelineGhost m_ghost;
+    std::optional<Proposal> m_proposal;
+    std::optional<Key> m_key;
+    std::optional<GestureModifiers> m_taken; ///< With which modifiers the things taken along were found.
+    std::string m_refusal;
+    /// Where keys have sent operators or blocks since the plan on screen was made.
+    std::optional<std::pair<std::vector<OperatorId>, std::int32_t>> m_keyLane;
+    std::map<std::pair<std::int32_t, std::size_t>, std::int32_t> m_keySlots; ///< By lane and block or span: slots moved.
+    std::map<std::int32_t, std::int32_t> m_keyInFlight; ///< By stage.
+};
+
+/// A block as the engine names it.
+BlockRef refOf(const TimelineBlock &block);
+
+} // namespace planloom

@@ -1,0 +1,361 @@
+#include "widgets/timeline/timeline_ghost_painter.h"
+
+#include "widgets/common/format.h"
+#include "widgets/timeline/timeline_canvas_painter.h"
+#include "widgets/timeline/timeline_text.h"
+
+#include <QtGui/QFontMetrics>
+#include <QtGui/QPainterPath>
+
+#include <algorithm>
+#include <array>
+
+namespace planloom {
+
+namespace {
+
+constexpr double kWouldOpacity = 0.82;
+constexpr double kTakenOpacity = 0.6;
+constexpr int kLit = 40; ///< Alpha of a lane that light up, of 255.
+
+class GhostPainter : public TimelineCanvasPainter
+{
+public:
+    GhostPainter(QPainter &painter, const Palette &palette, const TimelinePicture &picture, const TimelineGhost &ghost,
+        const TimelineScene *would, const std::string &refusal)
+        : TimelineCanvasPainter(painter, palette, picture), m_ghost(ghost), m_would(would), m_refusal(refusal)
+    {
+    }
+
+    void paint()
+    {
+        m_painter.save();
+        m_painter.setClipRect(m_canvas);
+        paintTargets();
+        if (m_would)
+            eachLane([this](const TimelineRow &row) { paintWould(row); });
+        else if (m_ghost.drag == TimelineDrag::Place && !m_ghost.atHome && m_ghost.target.valid())
+            paintTaken();
+        eachLane([this](const TimelineRow &row) { paintOldPlaces(row); });
+        paintIllegal();
+        paintCaret();
+        paintBracket();
+        m_painter.restore();
+        paintEnd();
+    }
+
+private:
+    template<typename Visit> void eachLane(const Visit &visit)
+    {
+        const auto devices = [&visit](const TimelineRow &row) {
+            if (row.kind == TimelineRow::Kind::Device)
+                visit(row);
+        };
+        m_painter.setClipRect(scrolledArea());
+        eachVisible(devices);
+        m_painter.setClipRect(m_canvas);
+        eachSticky(devices);
+    }
+
+    void light(int top, int bottom, bool chosen)
+    {
+        QColor tint = m_refusal.empty() || !chosen ? m_palette.accent : m_palette.error;
+        const QColor line = tint;
+        tint.setAlpha(chosen ? kLit : kLit / 4);
+        const QRect strip(m_canvas.left(), top, m_canvas.width(), bottom - top);
+        m_painter.fillRect(strip, tint);
+        if (!chosen)
+            return;
+        m_painter.setBrush(Qt::NoBrush);
+        m_painter.setPen(QPen(line, 2));
+        m_painter.drawRect(strip.adjusted(1, 1, -2, -2));
+    }
+
+    void paintTargets()
+    {
+        const bool lanes = m_ghost.drag == TimelineDrag::Place || m_ghost.drag == TimelineDrag::Axis;
+        if (lanes) {
+            eachLane([this](const TimelineRow &row) {
+                light(m_picture.top(row, row.y), m_picture.top(row, row.y + row.height), false);
+            });
+            if (m_ghost.target.valid() && !m_ghost.atHome) {
+                const TimelineRow &row = (*m_picture.rows)[static_cast<std::size_t>(m_ghost.target.row)];
+                light(m_picture.top(row, m_ghost.target.top), m_picture.top(row, m_ghost.target.bottom), true);
+            }
+        }
+        if (m_ghost.drag == TimelineDrag::Spread) {
+            for (const std::int32_t index : m_ghost.targetRows) {
+                const TimelineRow &row = (*m_picture.rows)[static_cast<std::size_t>(index)];
+                light(m_picture.top(row, row.y), m_picture.top(row, row.y + row.height), true);
+            }
+        }
+    }
+
+    /// The would-be lane: blocks, operators and communication at their would-be times.
+    void paintWould(const TimelineRow &row)
+    {
+        if (static_cast<std::size_t>(row.lane) >= m_would->lanes.size())
+            return;
+        const DeviceLane &lane = m_would->lanes[static_cast<std::size_t>(row.lane)];
+        m_painter.setOpacity(kWouldOpacity);
+        m_painter.setFont(m_small);
+        const double last = m_picture.axis.timeAt(m_canvas.width());
+        double drawn = -1e9;
+        for (std::size_t i = lane.firstBlockEndingAfter(m_picture.axis.timeAt(0));
+             i < lane.blocks.size() && static_cast<double>(lane.blocks[i].begin) < last; ++i) {
+            const TimelineBlock &block = lane.blocks[i];
+            const double x1 = m_picture.axis.xOf(static_cast<double>(block.end));
+            if (x1 < drawn + 0.5) {
+                i = std::max(i, lane.firstBlockEndingAfter(m_picture.axis.timeAt(drawn + 0.5)) - 1);
+                continue;
+            }
+            drawn = x1;
+            const QColor colour = blockColour(m_palette, lane, m_picture.colouring, block);
+            const double x0 = m_picture.axis.xOf(static_cast<double>(block.begin));
+            const QRectF rect = separated(box(x0, x1, m_picture.top(row, row.computeTop()), row.blocks), x1 - x0);
+            m_painter.fillRect(rect, colour);
+            label(rect, labelOf(block), readableOn(colour), Qt::AlignCenter, 10);
+        }
+        paintStream(lane.compute, m_picture.top(row, row.operatorsTop()), row.operators, false);
+        if (row.communication > 0)
+            paintStream(lane.communication, m_picture.top(row, row.communicationTop()), row.communication, true);
+        m_painter.setOpacity(1);
+    }
+
+    void paintStream(LaneRows rows, int y, int height, bool communication)
+    {
+        m_records.clear();
+        const TimelineScene &would = *m_would;
+        foldSpans(would.timeline->spans, would.before, rows, m_picture.axis, m_canvas.width(), m_records);
+        for (const DrawRecord &record : m_records) {
+            const Instruction *instruction = would.findInstruction(record.row);
+            QColor colour = communication ? (instruction ? communicationColour(m_palette, instruction->kind) : m_palette.neutral)
+                : record.folded            ? runColour(m_palette, would, m_picture.colouring, record)
+                                           : computeColour(m_palette, would, m_picture.colouring, record.row);
+            if (record.folded) {
+                m_painter.fillRect(
+                    box(record.x0, record.x1, y, height), mixed(m_palette.surface, colour, record.busy));
+                continue;
+            }
+            const QRectF rect = separated(box(record.x0, record.x1, y, height), record.x1 - record.x0);
+            m_painter.fillRect(rect, colour);
+            label(rect, labelOf(would, record.row), readableOn(colour), Qt::AlignCenter, kLabelPixels);
+            if (isTaken(instruction))
+                outline(rect, m_palette.accent);
+        }
+    }
+
+    bool isTaken(const Instruction *instruction) const
+    {
+        if (!instruction || !instruction->op.valid() || m_ghost.operators.empty())
+            return false;
+        OperatorId op = instruction->op;
+        if (m_would->graph().at(op).direction == Direction::Backward)
+            op = m_would->graph().at(op).mirror;
+        return std::binary_search(m_ghost.operators.begin(), m_ghost.operators.end(), op);
+    }
+
+    /// Before the engine has said when: what is taken along, on the lane it would go to, at its present times.
+    void paintTaken()
+    {
+        const TimelineRow &row = (*m_picture.rows)[static_cast<std::size_t>(m_ghost.target.row)];
+        if (row.kind != TimelineRow::Kind::Device)
+            return;
+        m_painter.setOpacity(kTakenOpacity);
+        const SpanColumns &spans = m_scene.timeline->spans;
+        if (m_ghost.stage.valid()) {
+            const TimelineRow &source = (*m_picture.rows)[static_cast<std::size_t>(m_ghost.sourceRow)];
+            const DeviceLane &lane = m_scene.lanes[static_cast<std::size_t>(source.lane)];
+            double drawn = -1e9;
+            for (std::size_t i = lane.firstBlockEndingAfter(m_picture.axis.timeAt(0)); i < lane.blocks.size(); ++i) {
+                const TimelineBlock &block = lane.blocks[i];
+                const double x1 = m_picture.axis.xOf(static_cast<double>(block.end));
+                if (m_picture.axis.xOf(static_cast<double>(block.begin)) > m_canvas.width())
+                    break;
+                if (block.stage != m_ghost.stage || x1 < drawn + 1)
+                    continue;
+                drawn = x1;
+                m_painter.fillRect(boxOfTimes(static_cast<double>(block.begin), static_cast<double>(block.end),
+                                       m_picture.top(row, row.computeTop()), row.blocks + row.operators),
+                    blockColour(m_palette, lane, m_picture.colouring, block));
+            }
+        } else {
+            double drawn = -1e9;
+            for (const std::size_t span : m_ghost.spans) {
+                if (spans.stream[span] != StreamKind::Compute)
+                    continue;
+                const double begin = static_cast<double>(spans.start[span]);
+                const double end = begin + static_cast<double>(spans.duration[span]);
+                const double x1 = m_picture.axis.xOf(end);
+                if (x1 < 0 || m_picture.axis.xOf(begin) > m_canvas.width() || (x1 < drawn + 1 && x1 >= drawn))
+                    continue;
+                drawn = x1;
+                m_painter.fillRect(boxOfTimes(begin, end, m_picture.top(row, row.operatorsTop()), row.operators),
+                    computeColour(m_palette, m_scene, m_picture.colouring, span));
+            }
+        }
+        m_painter.setOpacity(1);
+    }
+
+    void dotted(double begin, double end, int y, int height)
+    {
+        m_painter.setBrush(Qt::NoBrush);
+        m_painter.setPen(QPen(m_palette.text, 1, Qt::DotLine));
+        m_painter.drawRect(boxOfTimes(begin, end, y, height).adjusted(0, 0, -1, -1));
+    }
+
+    void paintOldPlaces(const TimelineRow &row)
+    {
+        const DeviceLane &lane = m_scene.lanes[static_cast<std::size_t>(row.lane)];
+        const SpanColumns &spans = m_scene.timeline->spans;
+        const double first = m_picture.axis.timeAt(0);
+        const double last = m_picture.axis.timeAt(m_canvas.width());
+        if (m_ghost.stage.valid() && m_ghost.drag == TimelineDrag::Place) {
+            double drawn = -1e9;
+            for (std::size_t i = lane.firstBlockEndingAfter(first);
+                 i < lane.blocks.size() && static_cast<double>(lane.blocks[i].begin) < last; ++i) {
+                const TimelineBlock &block = lane.blocks[i];
+                const double end = static_cast<double>(block.end);
+                if (block.stage != m_ghost.stage || !block.isOrdered() || m_picture.axis.xOf(end) < drawn + 2)
+                    continue;
+                drawn = m_picture.axis.xOf(end);
+                dotted(static_cast<double>(block.begin), end, m_picture.top(row, row.computeTop()),
+                    row.blocks + row.operators);
+            }
+            return;
+        }
+        const LaneRows inSight = rowsIn(spans, lane.compute, first, last);
+        if (m_ghost.drag == TimelineDrag::Order && !m_ghost.amongSpans) {
+            if (!m_ghost.spans.empty() && m_ghost.spans.front() >= lane.compute.begin
+                && m_ghost.spans.front() < lane.compute.end) {
+                const std::size_t back = m_ghost.spans.back();
+                dotted(static_cast<double>(spans.start[m_ghost.spans.front()]),
+                    static_cast<double>(spans.start[back] + spans.duration[back]), m_picture.top(row, row.computeTop()),
+                    row.blocks + row.operators);
+            }
+            return;
+        }
+        double drawn = -1e9;
+        for (auto at = std::lower_bound(m_ghost.spans.begin(), m_ghost.spans.end(), inSight.begin);
+             at != m_ghost.spans.end() && *at < inSight.end; ++at) {
+            const double begin = static_cast<double>(spans.start[*at]);
+            const double end = begin + static_cast<double>(spans.duration[*at]);
+            if (m_picture.axis.xOf(end) < drawn + 2)
+                continue;
+            drawn = m_picture.axis.xOf(end);
+            dotted(begin, end, m_picture.top(row, row.operatorsTop()), row.operators);
+        }
+    }
+
+    const TimelineRow *sourceRow() const
+    {
+        const auto row = static_cast<std::size_t>(m_ghost.sourceRow);
+        return m_ghost.sourceRow >= 0 && row < m_picture.rows->size() ? &(*m_picture.rows)[row] : nullptr;
+    }
+
+    void paintIllegal()
+    {
+        const TimelineRow *row = sourceRow();
+        if (!row || m_ghost.drag != TimelineDrag::Order || m_refusal.empty()
+            || m_ghost.illegalBegin >= m_ghost.illegalEnd)
+            return;
+        const QRectF rect = boxOfTimes(m_ghost.illegalBegin, m_ghost.illegalEnd, m_picture.top(*row, row->computeTop()),
+            row->blocks + row->operators);
+        QColor wash = m_palette.error;
+        wash.setAlpha(36);
+        m_painter.fillRect(rect, wash);
+        m_painter.fillRect(rect, QBrush(m_palette.error, Qt::BDiagPattern));
+        const QString reason = words(m_refusal);
+        m_painter.setFont(m_small);
+        const QFontMetrics metrics(m_small);
+        if (metrics.horizontalAdvance(reason) + 12 > rect.width())
+            return; // the tag says it
+        const QRectF plate(rect.center().x() - metrics.horizontalAdvance(reason) / 2.0 - 6,
+            rect.center().y() - metrics.height() / 2.0, metrics.horizontalAdvance(reason) + 12, metrics.height());
+        m_painter.fillRect(plate, m_palette.surface);
+        m_painter.setPen(m_palette.error);
+        m_painter.drawText(plate, Qt::AlignCenter, reason);
+    }
+
+    void paintCaret()
+    {
+        const TimelineRow *row = sourceRow();
+        if (!row || !m_ghost.caret)
+            return;
+        const QColor colour = m_refusal.empty() ? m_palette.accent : m_palette.error;
+        const double at = x(m_ghost.caret->time);
+        const int top = m_picture.top(*row, m_ghost.amongSpans ? row->operatorsTop() : row->computeTop()) - 3;
+        const int bottom = m_picture.top(*row, row->operatorsTop() + row->operators) + 3;
+        m_painter.setRenderHint(QPainter::Antialiasing, true);
+        m_painter.fillRect(QRectF(at - 1.5, top, 3, bottom - top), colour);
+        for (const bool upper : {true, false}) {
+            const double y = upper ? top : bottom;
+            const double way = upper ? 6 : -6;
+            QPainterPath path;
+            path.moveTo(at - 6, y);
+            path.lineTo(at + 6, y);
+            path.lineTo(at, y + way);
+            path.closeSubpath();
+            m_painter.fillPath(path, colour);
+        }
+        m_painter.setRenderHint(QPainter::Antialiasing, false);
+    }
+
+    void paintBracket()
+    {
+        const TimelineRow *row = sourceRow();
+        if (!row || m_ghost.drag != TimelineDrag::InFlight)
+            return;
+        const WarmUp &warmUp = m_scene.lanes[static_cast<std::size_t>(row->lane)].warmUp;
+        const QColor colour = m_refusal.empty() ? m_palette.accent : m_palette.error;
+        const int y = m_picture.top(*row, row->bracketTop());
+        const QRectF rect = boxOfTimes(static_cast<double>(warmUp.begin), m_ghost.bracketEnd, y, row->bracket);
+        m_painter.fillRect(rect, colour);
+        m_painter.setFont(m_small);
+        const QString text = translated("%1 in flight").arg(m_ghost.inFlight);
+        const int width = QFontMetrics(m_small).horizontalAdvance(text) + 8;
+        if (width < rect.width()) {
+            m_painter.setPen(readableOn(colour));
+            m_painter.drawText(rect, Qt::AlignCenter, text);
+            return;
+        }
+        const QRectF plate(rect.right() + 2, y, width, row->bracket);
+        m_painter.fillRect(plate, m_palette.surface);
+        m_painter.setPen(m_palette.text);
+        m_painter.drawText(plate, Qt::AlignCenter, text);
+    }
+
+    /// Where the step would end.
+    void paintEnd()
+    {
+        if (!m_would)
+            return;
+        const double step = static_cast<double>(m_would->timeline->step.count());
+        const double at = x(step);
+        if (at < m_canvas.left())
+            return;
+        const QColor colour = step <= static_cast<double>(m_scene.timeline->step.count()) ? m_palette.success
+                                                                                          : m_palette.warning;
+        const double shown = std::min(at, static_cast<double>(m_canvas.right()));
+        if (at <= m_canvas.right()) {
+            m_painter.setPen(QPen(colour, 2));
+            m_painter.drawLine(QPointF(at, m_canvas.top()), QPointF(at, m_canvas.bottom()));
+        }
+        flag(shown, translated("would be %1").arg(words(formatSeconds(step * 1e-9))), colour, true);
+    }
+
+    const TimelineGhost &m_ghost;
+    const TimelineScene *m_would;
+    const std::string &m_refusal;
+    std::vector<DrawRecord> m_records;
+};
+
+} // namespace
+
+void paintGhost(QPainter &painter, const Palette &palette, const TimelinePicture &picture, const TimelineGhost &ghost,
+    const TimelineScene *would, const std::string &refusal)
+{
+    GhostPainter(painter, palette, picture, ghost, would, refusal).paint();
+}
+
+} // namespace planloom

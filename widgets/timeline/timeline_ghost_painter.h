@@ -1,0 +1,16 @@
+#pragma once
+
+#include "widgets/timeline/timeline_gestures.h"
+#include "widgets/timeline/timeline_picture.h"
+
+class QPainter;
+
+namespace planloom {
+
+/// Draws a gesture over the lanes of `picture`: lanes that light up, the old places dotted, the things taken along at their
+/// would-be times (those of `would`, the preview's scene, once it is known), caret, refused region, bracket and the end of the
+/// would-be step. O(visible pixels x visible lanes)
+void paintGhost(QPainter &painter, const Palette &palette, const TimelinePicture &picture, const TimelineGhost &ghost,
+    const TimelineScene *would, const std::string &refusal);
+
+} // namespace planloom

@@ -1,0 +1,81 @@
+#pragma once
+
+#include <QtCore/QRect>
+#include <QtCore/QSize>
+#include <QtCore/QString>
+#include <QtGui/QFont>
+
+#include "widgets/scene/time_axis.h"
+#include "widgets/timeline/timeline_colours.h"
+#include "widgets/timeline/timeline_layout.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+namespace planloom {
+
+/// What of a lane the keyboard is at.
+enum class LanePart : std::uint8_t {
+    Bracket, ///< Micro-batches in flight.
+    Block,
+    Span,
+    Communication,
+    Idle, ///< The pause before block `block` (behind the last for the number of blocks).
+};
+
+/// Where the keyboard is.
+struct TimelineFocus {
+    std::int32_t lane = -1; ///< Index into `TimelineScene::lanes`; -1 for nowhere.
+    LanePart part = LanePart::Span;
+    std::int32_t block = -1;
+    std::int64_t span = -1; ///< Row of the spans: of Span and Communication.
+    bool valid() const { return lane >= 0; }
+    friend bool operator==(const TimelineFocus &, const TimelineFocus &) = default;
+};
+
+/// Everything a picture of a timeline's lanes follows from.
+struct TimelinePicture {
+    const TimelineScene *scene = nullptr; ///< Not null.
+    const TimelineScene *outlines = nullptr; ///< Drawn as outlines behind the spans: what was predicted; may be null.
+    const std::vector<TimelineRow> *rows = nullptr; ///< Not null.
+    TimelineMetrics metrics{};
+    TimeAxis axis{}; ///< x = 0 is the right end of the header column.
+    QSize size{}; ///< Of the whole picture.
+    int scroll = 0; ///< Pixels of content above the first visible one, below the pinned rows.
+    QFont font{};
+    TimelineColouring colouring = TimelineColouring::Direction;
+    const std::vector<std::size_t> *selected = nullptr; ///< Rows of the spans to outline, ascending; may be null.
+    std::int64_t hovered = -1; ///< Row of the span under the pointer; -1 for none.
+    TimelineFocus focus{};
+    bool focused = false; ///< The view has the keyboard.
+    double pointer = -1; ///< x of the time line under the pointer, from the axis' zero; negative for none.
+    bool stale = false; ///< The rows have changed since: drawn pale.
+    bool behindGhost = false; ///< A ghost is drawn over it: drawn paler still.
+    QString filter{}; ///< Which lanes are shown; empty for all.
+
+    QRect canvas() const ///< Where lanes are drawn.
+    {
+        return {metrics.header, metrics.ruler, std::max(size.width() - metrics.header, 1),
+            std::max(size.height() - metrics.ruler - metrics.legend, 1)};
+    }
+    /// Height of the rows that do not scroll: none where they would leave too little room for the others.
+    int stickyHeight() const
+    {
+        const int pinned = pinnedHeight(*rows);
+        return pinned <= canvas().height() * 6 / 10 ? pinned : 0;
+    }
+    /// Where content at `y` of `row` is in the picture.
+    int top(const TimelineRow &row, int y) const
+    {
+        return canvas().top() + y - (row.pinned && stickyHeight() > 0 ? 0 : scroll);
+    }
+    /// The content under a height of the picture.
+    int contentAt(int y) const
+    {
+        const int inside = y - canvas().top();
+        return inside < stickyHeight() ? inside : inside + scroll;
+    }
+};
+
+} // namespace planloom
