@@ -48,4 +48,9 @@ Result<std::string> inflated(std::string_view bytes, std::size_t size, std::size
     return result;
 }
 
+std::uint32_t checksum(std::string_view bytes)
+{
+    return static_cast<std::uint32_t>(crc32_z(0, data(bytes), bytes.size()));
+}
+
 } // namespace planloom

@@ -2,6 +2,7 @@
 
 #include <SQLiteCpp/Database.h>
 #include <SQLiteCpp/Transaction.h>
+#include <sqlite3.h>
 
 #include <string>
 
@@ -38,10 +39,14 @@ Result<int> migrate(SQLite::Database &database, const std::vector<Migration> &mi
         }
         transaction.commit();
     } catch (const SQLite::Exception &failure) {
-        return Error{ErrorCode::InvalidInput,
+        const int code = failure.getErrorCode() & 0xff; // primary result code
+        const bool isRefused = code == SQLITE_FULL || code == SQLITE_IOERR || code == SQLITE_READONLY
+            || code == SQLITE_CANTOPEN || code == SQLITE_PERM || code == SQLITE_BUSY || code == SQLITE_LOCKED;
+        return Error{isRefused ? ErrorCode::Io : ErrorCode::InvalidInput,
             "the session of version " + std::to_string(version)
                 + " cannot be brought up to date: " + failure.what(),
-            "it was left as it is"};
+            code == SQLITE_FULL || code == SQLITE_IOERR ? "look whether the disk is full; it was left as it is"
+                                                        : "it was left as it is"};
     }
     return newest - version;
 }

@@ -24,7 +24,7 @@ Result<int> schemaVersion(SQLite::Database &database);
 ///
 /// @param migrations  without gaps, starting from 0; the last one's `from + 1` is the newest version
 /// @return how many ran; NotSupported if the file's version is newer than the newest, InvalidInput if a migration
-///   fails on what is in the file
+///   fails on what is in the file, Io if it can't be written
 Result<int> migrate(SQLite::Database &database, const std::vector<Migration> &migrations);
 
 } // namespace planloom

@@ -41,11 +41,115 @@ CREATE TABLE view_state (
 ) WITHOUT ROWID;
 )sql";
 
+// Version 2: a history of steps instead of one table. A step's change is in columns: splices of the table's text (lines
+// that each end in a line end) and named values. Columns without a type hold text as it is, or deflated as a blob; their
+// length is beside them. `state` keeps whole states: of the root (step 0), and of every 256th step of a line of work, by
+// which what follows a damaged step is found again. `crc` covers a step's id, parent, time, words and change, and a state's
+// table and values; it is NULL where version 1 had none.
+//
+// Version 1's table becomes the root, its cluster two named values; its plan follows from the rows.
+constexpr const char *kVersion2 = R"sql(
+CREATE TABLE meta (
+    name TEXT PRIMARY KEY,
+    value TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE state (
+    step INTEGER PRIMARY KEY CHECK (step >= 0),
+    text NOT NULL,
+    text_size INTEGER NOT NULL CHECK (text_size >= 0),
+    crc INTEGER
+);
+CREATE TABLE state_value (
+    step INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    value TEXT NOT NULL,
+    PRIMARY KEY (step, name)
+) WITHOUT ROWID;
+CREATE TABLE step (
+    id INTEGER PRIMARY KEY CHECK (id >= 1),
+    parent INTEGER NOT NULL CHECK (parent >= 0 AND parent < id),
+    depth INTEGER NOT NULL CHECK (depth >= 1),
+    words TEXT NOT NULL,
+    created INTEGER NOT NULL,
+    crc INTEGER NOT NULL,
+    step_seconds REAL,
+    peak_bytes INTEGER,
+    verified INTEGER
+);
+CREATE TABLE step_splice (
+    step INTEGER NOT NULL,
+    position INTEGER NOT NULL CHECK (position >= 0),
+    line INTEGER NOT NULL,
+    removed NOT NULL,
+    removed_size INTEGER NOT NULL CHECK (removed_size >= 0),
+    inserted NOT NULL,
+    inserted_size INTEGER NOT NULL CHECK (inserted_size >= 0),
+    PRIMARY KEY (step, position)
+) WITHOUT ROWID;
+CREATE TABLE step_value (
+    step INTEGER NOT NULL,
+    position INTEGER NOT NULL CHECK (position >= 0),
+    name TEXT NOT NULL,
+    before TEXT,
+    after TEXT,
+    PRIMARY KEY (step, position)
+) WITHOUT ROWID;
+CREATE TABLE branch (
+    id INTEGER PRIMARY KEY CHECK (id >= 0),
+    name TEXT NOT NULL,
+    head INTEGER NOT NULL CHECK (head >= 0)
+);
+CREATE TABLE step_name (
+    name TEXT PRIMARY KEY,
+    step INTEGER NOT NULL CHECK (step >= 1)
+) WITHOUT ROWID;
+CREATE TABLE position (
+    id INTEGER PRIMARY KEY CHECK (id = 1),
+    step INTEGER NOT NULL CHECK (step >= 0),
+    branch INTEGER NOT NULL CHECK (branch >= 0)
+);
+CREATE TABLE run (
+    id INTEGER PRIMARY KEY CHECK (id >= 1),
+    step INTEGER NOT NULL,
+    created INTEGER NOT NULL,
+    title TEXT NOT NULL,
+    state TEXT NOT NULL,
+    details TEXT NOT NULL
+);
+CREATE TABLE run_timeline (
+    run INTEGER PRIMARY KEY,
+    spans NOT NULL,
+    spans_size INTEGER NOT NULL CHECK (spans_size >= 0)
+);
+CREATE TABLE plan_cache (
+    step INTEGER PRIMARY KEY CHECK (step >= 0),
+    used INTEGER NOT NULL,
+    execution NOT NULL,
+    execution_size INTEGER NOT NULL CHECK (execution_size >= 0)
+);
+CREATE TABLE thumbnail (
+    id INTEGER PRIMARY KEY CHECK (id = 1),
+    png BLOB NOT NULL
+);
+INSERT INTO state (step, text, text_size)
+    SELECT 0, text, length(CAST(text AS BLOB)) FROM (
+        SELECT coalesce(group_concat(line || char(10), ''), '') AS text
+        FROM (SELECT line FROM constraint_row ORDER BY position));
+INSERT INTO state_value (step, name, value) SELECT 0, 'cluster', name FROM cluster;
+INSERT INTO state_value (step, name, value) SELECT 0, 'devices', CAST(device_count AS TEXT) FROM cluster;
+INSERT INTO meta (name, value) SELECT 'cluster_json', json FROM cluster WHERE json <> '';
+INSERT INTO branch (id, name, head) VALUES (0, 'main', 0);
+INSERT INTO position (id, step, branch) VALUES (1, 0, 0);
+DROP TABLE cluster;
+DROP TABLE constraint_row;
+DROP TABLE plan;
+)sql";
+
 } // namespace
 
 const std::vector<Migration> &sessionMigrations()
 {
-    static const std::vector<Migration> kMigrations{{0, kVersion1}};
+    static const std::vector<Migration> kMigrations{{0, kVersion1}, {1, kVersion2}};
     return kMigrations;
 }
 

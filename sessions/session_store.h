@@ -50,6 +50,10 @@ struct SessionSummary {
 /// Quick: reads single rows, takes no lock. @return as `SessionFile::open`
 Result<SessionSummary> readSummary(const std::filesystem::path &path);
 
+/// Reads all of the session and runs SQLite's integrity check. Takes no lock, changes nothing.
+/// @return what is wrong, a sentence each; as `SessionStore::open` if it can't be opened at all
+Result<std::vector<std::string>> checkSession(const std::filesystem::path &path);
+
 /// A session that is written as people work: every call is one transaction, durable when it returns (WAL, synchronous=FULL),
 /// so that an acknowledged edit survives any crash. Belongs to one thread at a time; slow (a disk flush a call), so the window
 /// calls it on a worker.
@@ -74,6 +78,10 @@ public:
     /// @return NotFound; InvalidInput if it is no session at all; Io
     static Result<Opened> open(const std::filesystem::path &path);
 
+    /// Opens a session read-only, without taking the lock and without changing anything (older versions stay what they are).
+    /// `contents.remark` is empty unless something was lost. @return as `open`
+    static Result<Opened> openToLook(const std::filesystem::path &path);
+
     bool isReadOnly() const;
     const std::filesystem::path &path() const;
 
@@ -91,6 +99,7 @@ public:
     Result<void> setThumbnail(const std::string &png);
     /// @return its id
     Result<std::int64_t> addRun(const SessionRun &run);
+    /// An empty `timeline` leaves the stored one. @return NotFound
     Result<void> updateRun(const SessionRun &run);
     Result<void> removeRun(std::int64_t id);
     Result<std::string> loadRunTimeline(std::int64_t id) const;
@@ -102,6 +111,7 @@ public:
 
 private:
     struct Connection;
+    static Result<Opened> openReadOnly(const std::filesystem::path &path, const std::string &reason, bool isDamaged);
     explicit SessionStore(std::unique_ptr<Connection> connection);
     std::unique_ptr<Connection> m_connection;
 };

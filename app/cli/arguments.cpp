@@ -151,7 +151,7 @@ const std::vector<VerbSpec> &verbs()
         {"export", "PLAN", "writes a plan for another tool",
             {{"format", "perfetto", "the format"}, {"out", "FILE", "where to (default: standard output)"},
                 {"cluster", "C", "another cluster than the plan was made for"}, kJson, kHelp}},
-        {"session", "FILE", "shows, checks and repairs a session file",
+        {"session", "FILE", "shows a session file (rows, history, branches, names, runs), checks and repairs it",
             {{"table", "", "print its constraint table"},
                 {"check", "", "read everything in it and say what is wrong"},
                 {"repair", "NEW", "write what can be read of a damaged session to a new file"}, kJson,

@@ -1,7 +1,7 @@
 // The command line as scripts use it: fields, exit statuses, and nothing but one JSON object on standard
 // output.
 
-#include "sessions/session_file.h"
+#include "sessions/session_store.h"
 
 #include <nlohmann/json.hpp>
 
@@ -153,18 +153,81 @@ TEST_F(Cli, ALimitThatIsBrokenIsStatusTwoAndNamesItsRow)
     EXPECT_NE(held.output.find("row:0 holds: peak "), std::string::npos) << held.output;
 }
 
-TEST_F(Cli, SessionsAreShownAndRepaired)
+TEST_F(Cli, SessionsAreShownCheckedAndRepaired)
 {
-    SessionData data;
-    data.model.source = "zoo:mlp";
-    data.cluster = {"cpu", "", 2};
-    data.tableText = "split all : batch by 2\n";
-    ASSERT_TRUE(saveSession(m_folder / "a.planloom", data));
+    const std::string table = "split all : batch by 2\n";
+    SessionContents contents;
+    contents.model.source = "zoo:mlp";
+    contents.history = History({TableDocument(table), {{"cluster", "cpu"}, {"devices", "2"}}});
+    History &history = contents.history;
+    ASSERT_TRUE(history.record("4 devices", {{}, {{"devices", "2", "4"}}}, 1700000000000));
+    history.undo();
+    ASSERT_TRUE(history.record("8 devices", {{}, {{"devices", "2", "8"}}}, 1700000001000));
+    history.setName("best", 2);
+    history.setFigures(2, {0.25, 1024, true});
+    contents.runs = {{3, 2, 1700000002000, "2 CPU devices", "done", "{}", "[]"}};
+    ASSERT_TRUE(SessionStore::create(m_folder / "a.planloom", contents));
+
     const Outcome shown = run("session --json " + path("a.planloom"));
     EXPECT_EQ(shown.status, 0);
-    EXPECT_EQ(shown.json()["rows"], 1);
+    const auto json = shown.json();
+    EXPECT_EQ(json["rows"], 1);
+    EXPECT_EQ(json["cluster"], "cpu");
+    EXPECT_EQ(json["devices"], 8);
+    EXPECT_EQ(json["step"], 2);
+    EXPECT_EQ(json["branch"], "branch 2");
+    ASSERT_EQ(json["steps"].size(), 2U);
+    EXPECT_EQ(json["steps"][0]["words"], "4 devices");
+    EXPECT_FALSE(json["steps"][0].contains("step_seconds"));
+    EXPECT_EQ(json["steps"][1]["step_seconds"], 0.25);
+    EXPECT_EQ(json["steps"][1]["peak_bytes"], 1024);
+    EXPECT_EQ(json["branches"][0]["name"], "main");
+    EXPECT_EQ(json["branches"][1]["head"], 2);
+    EXPECT_EQ(json["names"]["best"], 2);
+    EXPECT_EQ(json["runs"][0]["title"], "2 CPU devices");
+    EXPECT_TRUE(json["damage"].empty());
+
+    const std::string text = run("session " + path("a.planloom")).output;
+    for (const char *part : {"\"4 devices\"", "\"8 devices\"", "branch 2", "best", "2 CPU devices", "250 ms"})
+        EXPECT_NE(text.find(part), std::string::npos) << part << " in\n" << text;
+    EXPECT_EQ(run("session --table " + path("a.planloom")).output, table);
+    EXPECT_EQ(run("session --check " + path("a.planloom")).status, 0);
+    EXPECT_EQ(run("session /no/such/file.planloom").status, 2);
+
     EXPECT_EQ(run("session --repair " + path("b.planloom") + " " + path("a.planloom")).status, 0);
-    EXPECT_EQ(run("session --table " + path("b.planloom")).output, data.tableText);
+    auto copied = run("session --json " + path("b.planloom")).json();
+    EXPECT_EQ(copied["steps"], json["steps"]);
+    EXPECT_EQ(copied["runs"], json["runs"]);
+    EXPECT_EQ(SessionStore::openToLook(m_folder / "b.planloom")->store.loadRunTimeline(3).value_or("?"), "[]");
+    EXPECT_EQ(run("session --repair " + path("b.planloom") + " " + path("a.planloom")).status, 2); // it is there already
+}
+
+TEST_F(Cli, DamagedSessionsAreSaidToBeAndRepairedAsFarAsTheyGo)
+{
+    SessionContents contents;
+    contents.history = History({TableDocument("split all : batch by 2\n"), {}});
+    const std::string words = "the words of one step";
+    ASSERT_TRUE(contents.history.record("first", {{}, {{"a", std::nullopt, "1"}}}, 0));
+    ASSERT_TRUE(contents.history.record(words, {{}, {{"b", std::nullopt, "2"}}}, 0));
+    ASSERT_TRUE(SessionStore::create(m_folder / "a.planloom", contents));
+    std::string bytes;
+    {
+        std::ifstream stream(m_folder / "a.planloom", std::ios::binary);
+        bytes.assign(std::istreambuf_iterator<char>(stream), {});
+    }
+    const std::size_t place = bytes.find(words);
+    ASSERT_NE(place, std::string::npos);
+    bytes[place] ^= 1;
+    std::ofstream(m_folder / "a.planloom", std::ios::binary) << bytes;
+    const Outcome checked = run("session --check " + path("a.planloom"));
+    EXPECT_EQ(checked.status, 1);
+    EXPECT_NE(checked.output.find("cannot be read whole"), std::string::npos) << checked.output;
+    const Outcome repaired = run("session --json --repair " + path("b.planloom") + " " + path("a.planloom"));
+    EXPECT_EQ(repaired.status, 1);
+    EXPECT_FALSE(repaired.json()["losses"].empty());
+    const auto json = run("session --json --check " + path("b.planloom")).json();
+    EXPECT_EQ(json["steps"].size(), 1U);
+    EXPECT_TRUE(json["damage"].empty());
 }
 
 } // namespace

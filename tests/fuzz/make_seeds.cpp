@@ -10,7 +10,7 @@
 #include "engine/plan/table_json.h"
 #include "engine/plan/table_text.h"
 #include "engine/runtime/npz.h"
-#include "sessions/session_file.h"
+#include "sessions/session_store.h"
 
 #include "tests/engine/frontend/onnx_file.h"
 
@@ -133,15 +133,22 @@ Result<void> writeArrays(const fs::path &folder)
 Result<void> writeSession(const fs::path &folder)
 {
     fs::create_directories(folder);
-    SessionData data;
-    data.model.source = "zoo:mlp?layers=2";
-    data.model.options["loss"] = "loss";
-    data.cluster.name = "cpu";
-    data.cluster.deviceCount = 2;
-    data.tableText = "split all : batch by 2\n";
-    data.view["theme"] = "dark";
+    SessionContents contents;
+    contents.model.source = "zoo:mlp?layers=2";
+    contents.model.options["loss"] = "loss";
+    contents.view["theme"] = "dark";
+    contents.history = History({TableDocument("split all : batch by 2\n"), {{"cluster", "cpu"}, {"devices", "2"}}});
+    History &history = contents.history;
+    TRY_VOID(history.record("add a row", {insertText(history.state().table, 1, "micro-batches 2"), {}}, 1));
+    TRY_VOID(history.record("4 devices", {{}, {{"devices", "2", "4"}}}, 2));
+    history.undo();
+    TRY_VOID(history.record("remove a row", {removeLines(history.state().table, {0}), {}}, 3));
+    history.setName("best", 2);
+    history.setFigures(1, {0.5, 1024, true});
+    contents.runs = {{1, 2, 4, "2 CPU devices", "done", "{}", R"({"spans":[]})"}};
     fs::remove(folder / "mlp.planloom");
-    return saveSession(folder / "mlp.planloom", data);
+    TRY(auto store, SessionStore::create(folder / "mlp.planloom", contents));
+    return store.cachePlan(1, std::string(5000, ' '));
 }
 
 } // namespace
