@@ -69,6 +69,7 @@ void TimelineLineEditor::clear()
     for (QWidget *child : findChildren<QWidget *>(QString(), Qt::FindDirectChildrenOnly)) {
         m_layout->removeWidget(child);
         child->removeEventFilter(this);
+        child->setObjectName(QString()); // found by name no more, until it is gone
         child->hide();
         child->deleteLater();
     }

@@ -48,10 +48,13 @@ TimelineView::TimelineView(SelectionModel *selection, QWidget *parent)
         viewport()->update();
     });
     connect(m_line, &TimelineLineEditor::accepted, this, [this] {
-        const bool written = m_gestures.drop();
+        const auto &proposal = m_gestures.proposal();
+        if (proposal && proposal->refusal) {
+            Q_EMIT refused(QString::fromStdString(proposal->refusal->message)); // the line stays, to be put right
+            return;
+        }
+        m_gestures.drop();
         closeLine();
-        if (!written)
-            reportRefusal();
     });
     connect(m_line, &TimelineLineEditor::abandoned, this, [this] {
         m_gestures.abandon();

@@ -8,6 +8,10 @@
 namespace planloom {
 namespace {
 
+const TimelineMetrics metrics;
+/// Each device a stage of its own, so that there is a bracket.
+const int kDeviceHeight = metrics.device(true, true);
+
 TEST(TimelineScene, CutsComputeIntoBlocksOfMicroBatches)
 {
     const auto scene = sceneForTests({.devices = 1, .microBatches = 2, .operators = 3, .span = 10, .gap = 5});
@@ -36,7 +40,7 @@ TEST(TimelineLayout, DrawsSymmetricDevicesOnceUntilExpanded)
     EXPECT_EQ(folded[0].title, "GPU 0-3");
     EXPECT_EQ(folded[0].detail, "×4");
     EXPECT_TRUE(folded[0].foldable);
-    const auto open = layoutRows(*scene, {0});
+    const auto open = layoutRows(*scene, {.expanded = {0}});
     ASSERT_EQ(open.size(), 4u);
     EXPECT_EQ(open[2].title, "GPU 2");
     EXPECT_TRUE(open[2].expanded);
@@ -59,12 +63,12 @@ TEST(TimelineLayout, RowsFollowOneAnotherAndUseTheRoomThereIs)
         int y = 0;
         for (const TimelineRow &row : rows) {
             EXPECT_EQ(row.y, y);
-            EXPECT_GE(row.operators, TimelineMetrics::kOperators);
-            EXPECT_LE(row.operators, TimelineMetrics::kOperators + TimelineMetrics::kMostStretch);
-            EXPECT_EQ(row.memoryTop() + row.memory + TimelineMetrics::kPadding, row.y + row.height);
+            EXPECT_GE(row.operators, metrics.operators);
+            EXPECT_LE(row.operators, metrics.operators + metrics.mostStretch);
+            EXPECT_EQ(row.memoryTop() + row.memory + metrics.padding, row.y + row.height);
             y += row.height;
         }
-        EXPECT_LE(y, std::max(height, 3 * TimelineMetrics::kDevice));
+        EXPECT_LE(y, std::max(height, 3 * kDeviceHeight));
     }
 }
 
@@ -74,8 +78,8 @@ TEST(TimelineLayout, FindsTheRowAtAHeight)
     const auto rows = layoutRows(*scene, {});
     EXPECT_EQ(rowAt(rows, -1), -1);
     EXPECT_EQ(rowAt(rows, 0), 0);
-    EXPECT_EQ(rowAt(rows, TimelineMetrics::kDevice), 1);
-    EXPECT_EQ(rowAt(rows, 3 * TimelineMetrics::kDevice), -1);
+    EXPECT_EQ(rowAt(rows, kDeviceHeight), 1);
+    EXPECT_EQ(rowAt(rows, 3 * kDeviceHeight), -1);
 }
 
 TEST(TimelineLayout, WritesRangesOfDevices)

@@ -98,7 +98,7 @@ private Q_SLOTS:
     void controlWheelZoomsAtThePointer()
     {
         const QPoint at(600, 100);
-        const double x = at.x() - TimelinePicture::kHeader;
+        const double x = at.x() - m_view->axisLeft();
         const double time = m_view->axis().timeAt(x);
         const double scale = m_view->axis().nanosecondsPerPixel;
         wheel(at, 120, Qt::ControlModifier);
@@ -112,10 +112,10 @@ private Q_SLOTS:
     {
         wheel({600, 100}, 480, Qt::ControlModifier);
         const TimeAxis before = m_view->axis();
-        QTest::mousePress(m_view->viewport(), Qt::LeftButton, {}, {600, 100});
+        QTest::mousePress(m_view->viewport(), Qt::MiddleButton, {}, {600, 100});
         QTest::mouseMove(m_view->viewport(), {560, 100});
         QTest::mouseMove(m_view->viewport(), {500, 100});
-        QTest::mouseRelease(m_view->viewport(), Qt::LeftButton, {}, {500, 100});
+        QTest::mouseRelease(m_view->viewport(), Qt::MiddleButton, {}, {500, 100});
         QCOMPARE(m_view->axis().origin, before.origin + 100 * before.nanosecondsPerPixel);
         QVERIFY(m_selection->selected().empty());
     }
