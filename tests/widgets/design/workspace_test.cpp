@@ -1,9 +1,11 @@
+#include <QtCore/QElapsedTimer>
+#include <QtCore/QFile>
+#include <QtCore/QFileInfo>
 #include <QtCore/QObject>
 #include <QtCore/QTemporaryDir>
 #include <QtTest/QSignalSpy>
 #include <QtTest/QTest>
 
-#include "sessions/digest.h"
 #include "widgets/design/workspace.h"
 
 using namespace planloom;
@@ -32,7 +34,8 @@ private Q_SLOTS:
         QVERIFY(workspace.isOpening());
         QTRY_VERIFY_WITH_TIMEOUT(verified(workspace), kLong);
         QVERIFY(workspace.latest()->verdict->ok());
-        QVERIFY(!workspace.isModified());
+        QVERIFY(!workspace.canUndo());
+        QCOMPARE(workspace.saveState(), SaveState::None);
         QCOMPARE(workspace.title(), QStringLiteral("mlp"));
     }
 
@@ -46,7 +49,7 @@ private Q_SLOTS:
         QVERIFY(workspace.isStale());
         QTRY_VERIFY_WITH_TIMEOUT(verified(workspace), kLong);
         QVERIFY(workspace.latest()->tableText.ends_with("# 19\n"));
-        QVERIFY(workspace.isModified());
+        QCOMPARE(workspace.history().steps().size(), std::size_t{1}); // keystrokes within a second are one step
     }
 
     void atMostTenAnswersASecondReachTheViews()
@@ -75,55 +78,270 @@ private Q_SLOTS:
         QTRY_COMPARE_WITH_TIMEOUT(workspace.latest()->errorCount(), std::size_t{1}, kLong);
         QCOMPARE(workspace.lastGood(), good);
         QVERIFY(workspace.isStale());
-        workspace.setTableText(good->tableText);
-        QTRY_VERIFY_WITH_TIMEOUT(verified(workspace), kLong);
+        workspace.undo();
+        // The plan of these rows is known: it is there at once.
+        QCOMPARE(workspace.lastGood(), good);
+        QVERIFY(verified(workspace));
     }
 
-    void aGalleryPlanReplacesTheRows()
+    void undoBringsBackRowsAndPlanAtOnceAndRedoToo()
     {
         Workspace workspace;
         workspace.openWith({kSmall, {}, {}}, "dgx-a100", 2, "single");
         QTRY_VERIFY_WITH_TIMEOUT(verified(workspace), kLong);
-        const QSignalSpy text(&workspace, &Workspace::tableTextChanged);
-        workspace.applyGallery("zero1");
+        const std::string first = workspace.tableText();
+        const PlanUpdateSnapshot firstPlan = workspace.lastGood();
+        QSignalSpy text(&workspace, &Workspace::tableChanged);
+        workspace.applyGallery("data-parallel");
         QTRY_VERIFY_WITH_TIMEOUT(verified(workspace) && text.count() == 1, kLong);
-        QVERIFY(workspace.tableText().find("zero1") != std::string::npos);
+        const std::string second = workspace.tableText();
+        const PlanUpdateSnapshot secondPlan = workspace.lastGood();
+        QVERIFY(second != first);
+        QCOMPARE(workspace.history().undoWords(), std::string("gallery plan data-parallel"));
+        workspace.undo();
+        QCOMPARE(workspace.tableText(), first);
+        QCOMPARE(workspace.lastGood(), firstPlan);
+        QVERIFY(!workspace.isStale());
+        workspace.redo();
+        QCOMPARE(workspace.tableText(), second);
+        QCOMPARE(workspace.lastGood(), secondPlan);
+        QVERIFY(workspace.history().find(workspace.history().current())->figures.has_value());
     }
 
-    void aSessionBringsEverythingBack()
+    void theClusterIsPartOfTheHistory()
+    {
+        Workspace workspace;
+        workspace.openWith({kSmall, {}, {}}, "dgx-a100", 2, "single");
+        QTRY_VERIFY_WITH_TIMEOUT(verified(workspace), kLong);
+        workspace.setDeviceCount(3);
+        workspace.setDeviceCount(4); // within a second: the same step
+        workspace.setCluster("dgx-h100");
+        QCOMPARE(workspace.history().steps().size(), std::size_t{2});
+        workspace.undo();
+        QCOMPARE(workspace.cluster(), std::string("dgx-a100"));
+        QCOMPARE(workspace.deviceCount(), 4);
+        workspace.undo();
+        QCOMPARE(workspace.deviceCount(), 2);
+        QTRY_VERIFY_WITH_TIMEOUT(verified(workspace), kLong);
+        QCOMPARE(workspace.lastGood()->plan->deviceCount, 2);
+    }
+
+    void anEditAfterUndoIsABranchAndNothingIsLost()
+    {
+        Workspace workspace;
+        workspace.openWith({kSmall, {}, {}}, "dgx-a100", 2, "single");
+        QTRY_VERIFY_WITH_TIMEOUT(verified(workspace), kLong);
+        workspace.setTableText("# one\n");
+        const StepId one = workspace.history().current();
+        workspace.undo();
+        workspace.setTableText("# two\n");
+        QCOMPARE(workspace.history().branches().size(), std::size_t{2});
+        workspace.goTo(one);
+        QCOMPARE(workspace.tableText(), std::string("# one\n"));
+        workspace.switchBranch(workspace.history().branches().back().id);
+        QCOMPARE(workspace.tableText(), std::string("# two\n"));
+    }
+
+    void aPreviewWritesNothingAndItsPlanIsUsedWhenItIsCommitted()
+    {
+        Workspace workspace;
+        workspace.openWith({kSmall, {}, {}}, "dgx-a100", 2, "single");
+        QTRY_VERIFY_WITH_TIMEOUT(verified(workspace), kLong);
+        const std::string before = workspace.tableText();
+        Proposal proposal;
+        proposal.words = "split everything";
+        proposal.edit = difference(workspace.table(), TableDocument("mesh dp=2\nsplit all : batch over dp\n"));
+        workspace.preview(proposal);
+        QVERIFY(workspace.currentPreview());
+        QVERIFY(!workspace.currentPreview()->update);
+        QVERIFY(tagOf(*workspace.currentPreview()).contains(QStringLiteral("…")));
+        QTRY_VERIFY_WITH_TIMEOUT(workspace.currentPreview()->final, kLong);
+        QVERIFY(workspace.currentPreview()->feasible());
+        QCOMPARE(workspace.tableText(), before);
+        QVERIFY(!workspace.canUndo());
+        const TimelineSceneSnapshot ghost = workspace.currentPreview()->update->scene;
+        QVERIFY(workspace.commit(proposal));
+        QVERIFY(!workspace.currentPreview());
+        QCOMPARE(workspace.lastGood()->scene, ghost); // on screen in the same frame
+        QTRY_VERIFY_WITH_TIMEOUT(verified(workspace), kLong);
+        QVERIFY(workspace.latest()->verdict->ok());
+        QCOMPARE(workspace.history().undoWords(), std::string("split everything"));
+
+        proposal.refusal = Error{ErrorCode::InvalidInput, "no", {}, {}};
+        workspace.preview(proposal);
+        QVERIFY(workspace.currentPreview()->final);
+        QVERIFY(!workspace.commit(proposal));
+        QVERIFY(!workspace.currentPreview());
+    }
+
+    void theNewestPreviewWinsAndEndingLeavesNothing()
+    {
+        Workspace workspace;
+        workspace.openWith({kSmall, {}, {}}, "dgx-a100", 2, "single");
+        QTRY_VERIFY_WITH_TIMEOUT(verified(workspace), kLong);
+        Proposal proposal;
+        for (int i = 0; i < 30; ++i) {
+            proposal.words = "try " + std::to_string(i);
+            proposal.edit = difference(workspace.table(), TableDocument("micro-batches " + std::to_string(1 + i % 3) + "\n# " + std::to_string(i) + "\n"));
+            workspace.preview(proposal);
+        }
+        QTRY_VERIFY_WITH_TIMEOUT(workspace.currentPreview()->final, kLong);
+        QCOMPARE(workspace.currentPreview()->proposal.words, std::string("try 29"));
+        QVERIFY(workspace.currentPreview()->update->tableText.ends_with("# 29\n"));
+        QSignalSpy previews(&workspace, &GestureHost::previewChanged);
+        workspace.preview(Proposal{});
+        workspace.endPreview();
+        const int count = static_cast<int>(previews.count());
+        QTest::qWait(200);
+        QCOMPARE(previews.count(), count);
+        QVERIFY(!workspace.currentPreview());
+        QVERIFY(!workspace.isStale());
+    }
+
+    void pausedEditsAreSolvedWhenAskedFor()
+    {
+        Workspace workspace;
+        workspace.openWith({kSmall, {}, {}}, "dgx-a100", 2, "single");
+        QTRY_VERIFY_WITH_TIMEOUT(verified(workspace), kLong);
+        workspace.setLive(false);
+        workspace.setTableText("mesh dp=2\nsplit all : batch over dp\n");
+        QCOMPARE(workspace.unsolvedEdits(), 1);
+        QVERIFY(workspace.isStale());
+        QTest::qWait(300);
+        QVERIFY(workspace.isStale());
+        workspace.replan();
+        QTRY_VERIFY_WITH_TIMEOUT(verified(workspace), kLong);
+        QCOMPARE(workspace.unsolvedEdits(), 0);
+        QVERIFY(!workspace.isLive());
+    }
+
+    void everythingIsInTheFileAsItHappens()
     {
         const QTemporaryDir folder;
-        const QString path = folder.filePath(QStringLiteral("my plan.planloom"));
+        QString path;
         std::string text;
+        StepId head = 0;
         {
             Workspace workspace;
+            workspace.setSessionFolder(folder.path());
             workspace.openWith({kSmall, {}, {}}, "dgx-h100", 2, "data-parallel");
             QTRY_VERIFY_WITH_TIMEOUT(verified(workspace), kLong);
-            text = "# mine\n" + workspace.tableText();
-            workspace.setTableText(text);
+            QVERIFY(workspace.path().isEmpty()); // nothing was done yet
+            workspace.setTableText("# mine\n" + workspace.tableText());
+            QTRY_VERIFY_WITH_TIMEOUT(workspace.isAcknowledged(), kLong);
+            path = workspace.path();
+            QVERIFY(QFileInfo::exists(path));
+            QVERIFY(!workspace.hasGivenName());
+            workspace.setDeviceCount(4);
+            workspace.nameCheckpoint(QStringLiteral("four"));
+            workspace.undo();
+            workspace.redo();
+            workspace.addBranch(QStringLiteral("idea"));
+            workspace.setTableText("# idea\n" + workspace.tableText());
+            workspace.setView("colour-by", "3");
+            SessionRun run;
+            run.title = "a run";
+            run.state = "done";
+            run.details = "{}";
+            run.timeline = "[1]";
+            workspace.addRun(run);
             QTRY_VERIFY_WITH_TIMEOUT(verified(workspace), kLong);
-            workspace.view()["colour-by"] = "3";
-            const QSignalSpy saved(&workspace, &Workspace::saved);
-            workspace.save(path);
-            QTRY_COMPARE_WITH_TIMEOUT(saved.count(), 1, kLong);
-            QVERIFY(!workspace.isModified());
+            text = workspace.tableText();
+            head = workspace.history().current();
         }
-        const auto file = SessionFile::open(path.toStdString());
-        QVERIFY(file.has_value());
-        const auto data = file->load();
-        QVERIFY2(data.has_value(), data ? "" : data.error().message.c_str());
-        QVERIFY(data->plan.has_value());
-        QCOMPARE(data->plan->tableSha256, sha256(text));
-        QVERIFY(!data->plan->execution.empty());
-
         Workspace again;
+        again.setSessionFolder(folder.path());
+        QSignalSpy sessions(&again, &Workspace::sessionChanged);
         again.openAny(path);
+        QTRY_VERIFY_WITH_TIMEOUT(verified(again), kLong);
+        QCOMPARE(sessions.count(), 1);
         QCOMPARE(again.tableText(), text);
         QCOMPARE(again.cluster(), std::string("dgx-h100"));
-        QCOMPARE(again.deviceCount(), 2);
-        QCOMPARE(again.view()["colour-by"], std::string("3"));
-        QTRY_VERIFY_WITH_TIMEOUT(verified(again), kLong);
-        QVERIFY(!again.isModified());
+        QCOMPARE(again.deviceCount(), 4);
+        QCOMPARE(again.history().current(), head);
+        QCOMPARE(again.history().branches().size(), std::size_t{2});
+        QCOMPARE(again.history().branches().back().name, std::string("idea"));
+        QVERIFY(again.history().names().contains("four"));
+        QCOMPARE(again.view().at("colour-by"), std::string("3"));
+        QCOMPARE(again.runs().size(), std::size_t{1});
+        QSignalSpy loaded(&again, &Workspace::runTimelineLoaded);
+        again.loadRunTimeline(again.runs().front().id);
+        QTRY_COMPARE_WITH_TIMEOUT(loaded.count(), 1, kLong);
+        QCOMPARE(loaded.front().at(1).toByteArray(), QByteArray("[1]"));
+        QVERIFY(again.canUndo());
+        again.undo();
+        QVERIFY(again.tableText() != text);
+    }
+
+    void plansOfOtherStepsAreMadeAside()
+    {
+        Workspace workspace;
+        workspace.openWith({kSmall, {}, {}}, "dgx-a100", 2, "single");
+        QTRY_VERIFY_WITH_TIMEOUT(verified(workspace), kLong);
+        workspace.setDeviceCount(4);
+        QTRY_VERIFY_WITH_TIMEOUT(verified(workspace), kLong);
+        workspace.replan(); // lets go of what is known
+        QTRY_VERIFY_WITH_TIMEOUT(verified(workspace), kLong);
+        QSignalSpy ready(&workspace, &Workspace::planOfStepReady);
+        QVERIFY(!workspace.planOfStep(0));
+        QTRY_COMPARE_WITH_TIMEOUT(ready.count(), 1, kLong);
+        const PlanUpdateSnapshot root = workspace.planOfStep(0);
+        QVERIFY(root && root->scene);
+        QCOMPARE(root->plan->deviceCount, 2);
+        QCOMPARE(workspace.lastGood()->plan->deviceCount, 4);
+    }
+
+    void savingAsMovesTheSession()
+    {
+        const QTemporaryDir folder;
+        const QTemporaryDir drafts;
+        Workspace workspace;
+        workspace.setSessionFolder(drafts.path());
+        workspace.openWith({kSmall, {}, {}}, "dgx-a100", 2, "single");
+        QTRY_VERIFY_WITH_TIMEOUT(verified(workspace), kLong);
+        workspace.setTableText("# one\n");
+        QTRY_VERIFY_WITH_TIMEOUT(workspace.isAcknowledged(), kLong);
+        const QString draft = workspace.path();
+        const QString copy = folder.filePath(QStringLiteral("copy.planloom"));
+        QSignalSpy saved(&workspace, &Workspace::copySaved);
+        workspace.saveCopyAs(copy);
+        QTRY_COMPARE_WITH_TIMEOUT(saved.count(), 1, kLong);
+        QCOMPARE(workspace.path(), draft);
+        const QString named = folder.filePath(QStringLiteral("mine.planloom"));
+        workspace.saveAs(named);
+        QTRY_COMPARE_WITH_TIMEOUT(workspace.path(), named, kLong);
+        QVERIFY(workspace.hasGivenName());
+        QCOMPARE(workspace.title(), QStringLiteral("mine"));
+        QVERIFY(!QFileInfo::exists(draft));
+        workspace.setTableText("# two\n");
+        QTRY_VERIFY_WITH_TIMEOUT(workspace.isAcknowledged(), kLong);
+        Workspace again;
+        again.openAny(copy);
+        QTRY_COMPARE_WITH_TIMEOUT(again.tableText(), std::string("# one\n"), kLong);
+        QSignalSpy problems(&workspace, &Workspace::problem);
+        workspace.saveCopyAs(QStringLiteral("/no/such/folder/a.planloom"));
+        QTRY_COMPARE_WITH_TIMEOUT(problems.count(), 1, kLong);
+        QCOMPARE(workspace.path(), named);
+    }
+
+    void aSessionThatIsOpenElsewhereIsReadOnlyAndSaysSo()
+    {
+        const QTemporaryDir folder;
+        Workspace first;
+        first.setSessionFolder(folder.path());
+        first.openWith({kSmall, {}, {}}, "dgx-a100", 2, "single");
+        QTRY_VERIFY_WITH_TIMEOUT(verified(first), kLong);
+        first.setTableText("# one\n");
+        QTRY_VERIFY_WITH_TIMEOUT(first.isAcknowledged(), kLong);
+        Workspace second;
+        second.openSession(first.path());
+        QTRY_VERIFY_WITH_TIMEOUT(verified(second), kLong);
+        QVERIFY(second.isReadOnly());
+        QCOMPARE(second.saveState(), SaveState::ReadOnly);
+        QVERIFY(!second.remark().isEmpty());
+        second.setTableText("# two\n"); // may be tried, is not kept
+        QTRY_VERIFY_WITH_TIMEOUT(verified(second), kLong);
+        QCOMPARE(second.saveState(), SaveState::ReadOnly);
     }
 
     void whatCannotBeOpenedIsAProblemAndChangesNothing()
@@ -144,17 +362,42 @@ private Q_SLOTS:
         workspace.openAny(other.fileName());
         QTRY_COMPARE_WITH_TIMEOUT(problems.count(), 2, kLong);
         QCOMPARE(workspace.model(), model);
+        QVERIFY(!workspace.isOpening());
     }
 
-    void savingWhereOneMayNotIsAProblem()
+    void cancellingWhileOpeningKeepsWhatIsOpen()
     {
         Workspace workspace;
         workspace.openWith({kSmall, {}, {}}, "dgx-a100", 2, "single");
         QTRY_VERIFY_WITH_TIMEOUT(verified(workspace), kLong);
-        const QSignalSpy problems(&workspace, &Workspace::problem);
-        workspace.save(QStringLiteral("/no/such/folder/a.planloom"));
-        QTRY_COMPARE_WITH_TIMEOUT(problems.count(), 1, kLong);
-        QVERIFY(workspace.path().isEmpty());
+        const ModelSnapshot model = workspace.model();
+        for (int i = 0; i < 10; ++i) {
+            workspace.openAny(QStringLiteral("zoo:gpt?layers=8&hidden=64&heads=4&seq=32&vocab=100&batch=8"));
+            QTest::qWait(2 * i);
+            if (!workspace.isOpening())
+                break; // it was quicker
+            workspace.cancelOpening();
+            QVERIFY(!workspace.isOpening());
+            QCOMPARE(workspace.model(), model);
+        }
+        workspace.replan();
+        QTRY_VERIFY_WITH_TIMEOUT(verified(workspace), kLong);
+    }
+
+    void aReadOnlyPlaceIsSaidAndEditingGoesOn()
+    {
+        Workspace workspace;
+        workspace.setSessionFolder(QStringLiteral("/proc/no-such-place"));
+        workspace.openWith({kSmall, {}, {}}, "dgx-a100", 2, "single");
+        QTRY_VERIFY_WITH_TIMEOUT(verified(workspace), kLong);
+        QSignalSpy problems(&workspace, &Workspace::problem);
+        workspace.setTableText("# one\n");
+        QTRY_COMPARE_WITH_TIMEOUT(workspace.saveState(), SaveState::Failed, kLong);
+        QVERIFY(!workspace.saveRemark().isEmpty());
+        QCOMPARE(problems.count(), 1);
+        workspace.setTableText("# two\n");
+        workspace.undo();
+        QTRY_VERIFY_WITH_TIMEOUT(verified(workspace), kLong);
     }
 
     void quittingWhilePlanningIsSafe()
