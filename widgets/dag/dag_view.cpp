@@ -2,7 +2,9 @@
 
 #include "widgets/common/format.h"
 #include "widgets/dag/dag_find_bar.h"
+#include "widgets/dag/dag_gesture_layer.h"
 #include "widgets/dag/dag_painter.h"
+#include "widgets/design/engine_job.h"
 
 #include <QtCore/QEvent>
 #include <QtGui/QFontMetricsF>
@@ -31,8 +33,12 @@ std::size_t at(std::int32_t index)
 
 DagView::DagView(QWidget *parent)
     : QWidget(parent)
+    , m_gestures(new DagGestureLayer(*this))
     , m_findBar(new DagFindBar(this))
 {
+    setAcceptDrops(true);
+    connect(m_gestures, &DagGestureLayer::noted, this, &DagView::noted);
+    createActions();
     setFocusPolicy(Qt::StrongFocus);
     setMouseTracking(true);
     setAttribute(Qt::WA_OpaquePaintEvent);
@@ -60,6 +66,7 @@ void DagView::setGraph(GraphSnapshot graph)
 {
     if (graph == m_graph)
         return;
+    m_gestures->cancel();
     m_graph = std::move(graph);
     if (m_facts.plan && m_facts.plan->graph != m_graph)
         m_facts.plan = nullptr;
@@ -96,6 +103,29 @@ void DagView::setPlan(std::shared_ptr<const Plan> plan)
 {
     m_facts.plan = std::move(plan);
     refreshColours();
+}
+
+void DagView::setUpdate(std::shared_ptr<const PlanUpdate> update)
+{
+    m_update = std::move(update);
+    m_facts.plan = m_update ? m_update->plan : nullptr;
+    m_facts.seconds.clear();
+    if (m_update) {
+        m_facts.seconds.reserve(m_update->operatorNanoseconds.size());
+        for (const auto nanoseconds : m_update->operatorNanoseconds)
+            m_facts.seconds.push_back(static_cast<double>(nanoseconds) * 1e-9);
+    }
+    refreshColours();
+}
+
+const TimelineSummary *DagView::summary() const
+{
+    return m_update && m_update->scene ? &m_update->summary : nullptr;
+}
+
+void DagView::setGestureHost(GestureHost *host)
+{
+    m_gestures->setHost(host);
 }
 
 void DagView::setTimes(std::vector<double> secondsByOperator)
@@ -145,6 +175,7 @@ void DagView::setSelectionModel(SelectionModel *selection)
     m_selection = selection != nullptr ? selection : &m_ownSelection;
     connect(m_selection, &SelectionModel::selectionChanged, this, [this] {
         refreshMarks();
+        m_gestures->selectionChanged();
         describeForScreenReader();
         update();
     });
@@ -209,6 +240,7 @@ void DagView::takePicture(const DagPictureSnapshot &picture)
         m_fitted = false;
     }
     cameraMoved();
+    m_gestures->pictureChanged();
     describeForScreenReader();
     Q_EMIT pictureChanged();
 }
@@ -544,6 +576,7 @@ void DagView::paintEvent(QPaintEvent * /*event*/)
         .hasFocus = hasFocus()};
     paintDag(painter, paint);
     paintOverlays(painter);
+    m_gestures->paint(painter);
 }
 
 } // namespace planloom

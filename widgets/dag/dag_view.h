@@ -17,6 +17,10 @@
 namespace planloom {
 
 class DagFindBar;
+class DagGestureLayer;
+class GestureHost;
+struct PlanUpdate;
+struct TimelineSummary;
 
 /// The canvas that shows a model's operators as a graph of groups, stacks of repeated layers and operators.
 ///
@@ -46,6 +50,13 @@ public:
     /// Shared with other views; the view has one of its own until then. Not owned.
     void setSelectionModel(SelectionModel *selection);
     SelectionModel *selectionModel() const { return m_selection; }
+    /// Lets people shape the plan by hand here; null takes that away. Not owned.
+    void setGestureHost(GestureHost *host);
+    const DagGestureLayer &gestures() const { return *m_gestures; }
+    /// Plan, times and memory of an update at once; null, or one without a plan, leaves nodes without them.
+    void setUpdate(std::shared_ptr<const PlanUpdate> update);
+    /// Of the update's timeline; null without one.
+    const TimelineSummary *summary() const;
     /// Program that lays out small groups (`planloom-layout`); empty does without.
     void setLayoutHelper(const QString &program);
 
@@ -58,6 +69,13 @@ public:
     QStringList breadcrumbs() const { return m_breadcrumbs; }
     /// Where a box is painted, in widget coordinates.
     QRectF viewRect(std::int32_t box) const;
+    /// The innermost box at a place in widget coordinates; -1 for the model's own ground.
+    std::int32_t boxAt(QPointF view) const;
+    /// `BoxMark`s by box.
+    const std::vector<std::uint8_t> &marks() const { return m_marks; }
+    void panBy(double dx, double dy);
+    /// Gives a box the keyboard focus; -1 takes it away.
+    void focusBox(std::int32_t box);
     std::int32_t hoveredBox() const { return m_hovered; }
     std::int32_t focusedBox() const { return m_focused; }
 
@@ -87,6 +105,8 @@ Q_SIGNALS:
     void modeChanged(planloom::DagMode mode);
     /// A new picture has taken the place of the last one.
     void pictureChanged();
+    /// A sentence for the status bar: why a gesture was refused.
+    void noted(const QString &sentence);
 
 protected:
     bool event(QEvent *event) override;
@@ -102,6 +122,10 @@ protected:
     void keyReleaseEvent(QKeyEvent *event) override;
     void leaveEvent(QEvent *event) override;
     void contextMenuEvent(QContextMenuEvent *event) override;
+    void dragEnterEvent(QDragEnterEvent *event) override;
+    void dragMoveEvent(QDragMoveEvent *event) override;
+    void dragLeaveEvent(QDragLeaveEvent *event) override;
+    void dropEvent(QDropEvent *event) override;
     void focusInEvent(QFocusEvent *event) override;
     void focusOutEvent(QFocusEvent *event) override;
 
@@ -136,8 +160,11 @@ private:
     void paintOverviewMap(QPainter &painter);
     QRectF overviewRect() const;
 
+    // dag_view_actions.cpp
+    void createActions();
+    bool triggerShortcut(const QKeyEvent &event);
+
     // dag_view_input.cpp: pointer, keys
-    std::int32_t boxAt(QPointF view) const;
     void setHovered(std::int32_t box);
     void setFocused(std::int32_t box, bool reveal);
     void click(QPointF view, Qt::KeyboardModifiers modifiers);
@@ -188,6 +215,8 @@ private:
     std::int32_t m_focused = -1;
     std::int32_t m_focusedItem = -1;
 
+    DagGestureLayer *m_gestures;
+    std::shared_ptr<const PlanUpdate> m_update;
     DagFindBar *m_findBar;
     std::vector<std::int32_t> m_matches; ///< Units of the outline, ascending.
     int m_match = -1; ///< Index into `m_matches`.

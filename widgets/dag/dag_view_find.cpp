@@ -5,6 +5,7 @@
 #include "engine/graph/annotation.h"
 #include "widgets/common/format.h"
 #include "widgets/dag/dag_find_bar.h"
+#include "widgets/dag/dag_gesture_layer.h"
 
 #include <QtGui/QHelpEvent>
 #include <QtWidgets/QToolTip>
@@ -25,6 +26,10 @@ std::size_t at(std::int32_t index)
 
 bool DagView::event(QEvent *event)
 {
+    if (event->type() == QEvent::ShortcutOverride && m_gestures->dragging()) {
+        event->accept(); // in the middle of a drag keys are the drag's own
+        return true;
+    }
     if (event->type() == QEvent::ToolTip) {
         const auto *help = static_cast<QHelpEvent *>(event); // the type was checked
         const std::int32_t box = boxAt(help->pos());

@@ -2,9 +2,12 @@
 
 #include "widgets/dag/dag_view.h"
 
+#include "widgets/dag/dag_gesture_layer.h"
 #include "widgets/dag/dag_painter.h"
 
+#include <QtCore/QMimeData>
 #include <QtGui/QContextMenuEvent>
+#include <QtGui/QDragEnterEvent>
 #include <QtGui/QKeyEvent>
 #include <QtGui/QMouseEvent>
 #include <QtGui/QWheelEvent>
@@ -148,6 +151,10 @@ void DagView::mousePressEvent(QMouseEvent *event)
 {
     if (!m_picture)
         return;
+    if (!m_spaceHeld && m_gesture == Gesture::None && m_gestures->mousePress(*event)) {
+        event->accept();
+        return;
+    }
     m_pressed = m_last = event->position();
     const bool pans =
         event->button() == Qt::MiddleButton || (event->button() == Qt::LeftButton && m_spaceHeld);
@@ -172,12 +179,21 @@ void DagView::mousePressEvent(QMouseEvent *event)
 void DagView::mouseMoveEvent(QMouseEvent *event)
 {
     const QPointF now = event->position();
+    if (m_gesture == Gesture::None && m_gestures->mouseMove(*event)) {
+        m_last = now;
+        return;
+    }
     switch (m_gesture) {
     case Gesture::None:
         setHovered(boxAt(now));
         break;
     case Gesture::Press:
         if ((now - m_pressed).manhattanLength() >= kDragStart) {
+            if (m_gestures->startBody(m_pressed, now, event->modifiers())) {
+                m_gesture = Gesture::None;
+                setHovered(-1);
+                break;
+            }
             m_gesture = Gesture::Box;
             setHovered(-1);
         }
@@ -201,6 +217,8 @@ void DagView::mouseMoveEvent(QMouseEvent *event)
 
 void DagView::mouseReleaseEvent(QMouseEvent *event)
 {
+    if (m_gesture == Gesture::None && m_gestures->mouseRelease(*event))
+        return;
     const Gesture gesture = std::exchange(m_gesture, Gesture::None);
     if (!m_picture)
         return;
@@ -242,6 +260,10 @@ void DagView::wheelEvent(QWheelEvent *event)
 {
     if (!m_picture)
         return;
+    if (m_gestures->wheel(*event)) {
+        event->accept();
+        return;
+    }
     const QPointF turned =
         event->pixelDelta().isNull() ? QPointF(event->angleDelta()) / 1.5 : QPointF(event->pixelDelta());
     if (event->modifiers().testFlag(Qt::ControlModifier)) {
@@ -274,6 +296,8 @@ void DagView::focusInEvent(QFocusEvent *event)
 void DagView::focusOutEvent(QFocusEvent *event)
 {
     m_spaceHeld = false;
+    if (m_gestures->dragging())
+        m_gestures->cancel();
     QWidget::focusOutEvent(event);
     update();
 }
@@ -310,8 +334,9 @@ void DagView::keyPressEvent(QKeyEvent *event)
         m_fitted = false;
         cameraMoved();
     };
-    if (!m_picture) {
-        QWidget::keyPressEvent(event);
+    if (!m_picture || m_gestures->key(*event, true)) {
+        if (!m_picture)
+            QWidget::keyPressEvent(event);
         return;
     }
     const auto modifiers = event->modifiers() & ~Qt::KeypadModifier;
@@ -423,11 +448,14 @@ void DagView::keyPressEvent(QKeyEvent *event)
             break;
         }
     }
-    QWidget::keyPressEvent(event);
+    if (!triggerShortcut(*event))
+        QWidget::keyPressEvent(event);
 }
 
 void DagView::keyReleaseEvent(QKeyEvent *event)
 {
+    if (m_picture && m_gestures->key(*event, false))
+        return;
     if (event->key() == Qt::Key_Space && !event->isAutoRepeat()) {
         m_spaceHeld = false;
         if (m_gesture != Gesture::Pan)
@@ -439,7 +467,7 @@ void DagView::keyReleaseEvent(QKeyEvent *event)
 
 void DagView::contextMenuEvent(QContextMenuEvent *event)
 {
-    if (!m_picture)
+    if (!m_picture || m_gestures->takeMenuRefusal() || m_gestures->dragging())
         return;
     auto *menu = new QMenu(this);
     menu->setAttribute(Qt::WA_DeleteOnClose);
@@ -474,6 +502,45 @@ void DagView::contextMenuEvent(QContextMenuEvent *event)
     menu->addAction(tr("Find…"), this, &DagView::openFind);
     menu->popup(
         event->reason() == QContextMenuEvent::Mouse ? event->globalPos() : mapToGlobal(place).toPoint());
+}
+
+void DagView::dragEnterEvent(QDragEnterEvent *event)
+{
+    if (m_picture && m_gestures->dragOver(*event->mimeData(), event->position()))
+        event->acceptProposedAction();
+}
+
+void DagView::dragMoveEvent(QDragMoveEvent *event)
+{
+    const bool fits = m_picture && m_gestures->dragOver(*event->mimeData(), event->position());
+    const auto &proposal = m_gestures->gestures().proposal();
+    event->setAccepted(fits && proposal && proposal->accepted());
+    if (event->isAccepted())
+        event->acceptProposedAction();
+}
+
+void DagView::dragLeaveEvent(QDragLeaveEvent * /*event*/)
+{
+    m_gestures->dragLeft();
+}
+
+void DagView::dropEvent(QDropEvent *event)
+{
+    if (m_picture && m_gestures->drop(*event->mimeData(), event->position()))
+        event->acceptProposedAction();
+}
+
+void DagView::panBy(double dx, double dy)
+{
+    m_camera.x += dx;
+    m_camera.y += dy;
+    m_fitted = false;
+    cameraMoved();
+}
+
+void DagView::focusBox(std::int32_t box)
+{
+    setFocused(box, false);
 }
 
 void DagView::selectSameKind(std::int32_t item)

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <QtCore/QFutureWatcher>
+#include <QtCore/QObject>
+
+#include "widgets/dag/dag_colours.h"
+#include "widgets/dag/dag_text.h"
+#include "widgets/dag/layout_service.h"
+
+#include <memory>
+#include <vector>
+
+namespace planloom {
+
+/// An order between two boxes that rows ask for.
+struct OrderArrow {
+    std::int32_t from = 0; ///< Box.
+    std::int32_t to = 0; ///< Box.
+    RowId row {};
+    friend auto operator<=>(const OrderArrow &, const OrderArrow &) = default;
+};
+
+/// What a picture is shown with.
+struct DagDecor {
+    DagPictureSnapshot picture {};
+    DagLabels labels {};
+    DagColours colours {};
+    std::vector<OrderArrow> orders {}; ///< Ascending, each pair of boxes once a row; the first `kMostOrders`.
+    static constexpr std::size_t kMostOrders = 500;
+};
+using DagDecorSnapshot = std::shared_ptr<const DagDecor>;
+
+/// What decor follows from.
+struct DagDecorRequest {
+    DagPictureSnapshot picture {};
+    std::shared_ptr<const FontTable> font {};
+    std::shared_ptr<const OperatorFacts> facts {};
+    ColourBy colourBy = ColourBy::Kind;
+    Palette palette {};
+    DagDecorSnapshot last {}; ///< Its labels are taken over where they are of the same picture and font.
+};
+/// O(boxes + operators).
+DagDecorSnapshot decorate(const DagDecorRequest &request);
+
+/// Makes decor, large ones off the GUI thread; the newest request wins.
+class DagDecorator : public QObject
+{
+    Q_OBJECT
+public:
+    explicit DagDecorator(QObject *parent = nullptr);
+
+    /// Small ones are ready before this returns.
+    void request(DagDecorRequest request);
+    bool isBusy() const { return m_busy; }
+    void cancel();
+
+Q_SIGNALS:
+    void ready(planloom::DagDecorSnapshot decor);
+
+private:
+    QFutureWatcher<DagDecorSnapshot> m_watcher;
+    bool m_busy = false;
+};
+
+} // namespace planloom
+
+Q_DECLARE_METATYPE(planloom::DagDecorSnapshot)

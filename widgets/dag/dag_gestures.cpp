@@ -1,0 +1,293 @@
+#include "widgets/dag/dag_gestures.h"
+
+#include <utility>
+
+namespace planloom {
+
+void DagGestures::setHost(GestureHost *host)
+{
+    if (host == m_host)
+        return;
+    abandon();
+    m_host = host;
+}
+
+GestureContextSnapshot DagGestures::context() const
+{
+    return m_host ? m_host->gestureContext() : nullptr;
+}
+
+QString DagGestures::tag() const
+{
+    if (!m_proposal)
+        return {};
+    QString text = QString::fromStdString(m_proposal->words);
+    const auto preview = m_host ? m_host->currentPreview() : nullptr;
+    if (preview && preview->proposal.words == m_proposal->words && preview->proposal.edit == m_proposal->edit) {
+        const QString tag = tagOf(*preview);
+        if (!tag.isEmpty())
+            text = tag;
+    }
+    const auto add = [&text](const std::string &sentence) {
+        const QString more = QString::fromStdString(sentence);
+        if (more.isEmpty() || text.contains(more))
+            return;
+        text += text.isEmpty() ? more : QStringLiteral(" · ") + more;
+    };
+    if (m_proposal->refusal)
+        add(m_proposal->refusal->message);
+    for (const auto &words : m_proposal->yieldingWords)
+        add(words);
+    return text;
+}
+
+void DagGestures::begin(Kind kind, std::vector<OperatorId> operators)
+{
+    abandon();
+    m_kind = kind;
+    m_operators = std::move(operators);
+}
+
+void DagGestures::beginSplit(
+    std::vector<OperatorId> operators, OperatorId on, std::vector<DimensionChip> chips, std::int32_t chip)
+{
+    begin(Kind::Split, std::move(operators));
+    m_on = on;
+    m_chips = std::move(chips);
+    m_chip = chip;
+    m_splitKind = SplitKind::Dimension;
+    m_parts = 1;
+    m_partsFixed = false;
+    m_typed = 0;
+    m_pulled = 0;
+    m_axis.clear();
+}
+
+std::vector<std::int32_t> DagGestures::counts() const
+{
+    if (m_splitKind == SplitKind::Dimension && m_chip >= 0)
+        return m_chips[static_cast<std::size_t>(m_chip)].counts;
+    const auto now = context();
+    return now ? replicaCounts(now->deviceCount, now->mesh) : std::vector<std::int32_t> {};
+}
+
+void DagGestures::pull(double distance)
+{
+    m_pulled = distance;
+    if (m_partsFixed && m_proposal)
+        return;
+    const auto now = context();
+    const std::int32_t parts = m_partsFixed ? m_parts
+        : now ? snapParts(distance, counts(), now->mesh)
+              : 1;
+    // What can't be cut at all is refused for two parts, so that the reason is told.
+    const std::int32_t wanted = parts == 1 && distance > kPullStart ? 2 : parts;
+    if (wanted == m_parts && m_proposal)
+        return;
+    m_parts = wanted;
+    propose();
+}
+
+void DagGestures::setChip(std::int32_t chip)
+{
+    m_chip = chip;
+    propose();
+}
+
+void DagGestures::setSplitKind(SplitKind kind)
+{
+    if (kind == m_splitKind)
+        return;
+    m_splitKind = kind;
+    if (m_partsFixed) {
+        propose();
+        return;
+    }
+    m_proposal.reset();
+    pull(m_pulled);
+}
+
+void DagGestures::setParts(std::int32_t parts)
+{
+    m_partsFixed = true;
+    m_parts = parts;
+    propose();
+}
+
+void DagGestures::stepParts(std::int32_t by)
+{
+    m_typed = 0;
+    setParts(planloom::stepParts(m_parts, counts(), by));
+}
+
+void DagGestures::typeDigit(std::int32_t digit)
+{
+    if (m_typed > 9999 || (m_typed == 0 && digit == 0))
+        return;
+    m_typed = m_typed * 10 + digit;
+    setParts(m_typed);
+}
+
+void DagGestures::forgetParts()
+{
+    m_typed = 0;
+    m_partsFixed = false;
+    m_proposal.reset();
+    pull(m_pulled);
+}
+
+void DagGestures::setAxis(const std::string &axis)
+{
+    m_axis = axis;
+    propose();
+}
+
+void DagGestures::beginPlace(std::vector<OperatorId> all, std::vector<OperatorId> onlyThis)
+{
+    begin(Kind::Place, all);
+    m_all = std::move(all);
+    m_this = std::move(onlyThis);
+    m_onlyThis = false;
+    m_replicate = false;
+    m_target.reset();
+}
+
+void DagGestures::aimAt(const std::optional<PlaceTarget> &target)
+{
+    if (target == m_target)
+        return;
+    m_target = target;
+    propose();
+}
+
+void DagGestures::setReplicate(bool replicate)
+{
+    if (replicate == m_replicate)
+        return;
+    m_replicate = replicate;
+    propose();
+}
+
+void DagGestures::setOnlyThis(bool onlyThis)
+{
+    if (onlyThis == m_onlyThis)
+        return;
+    m_onlyThis = onlyThis;
+    m_operators = onlyThis ? m_this : m_all;
+    propose();
+}
+
+void DagGestures::beginOrder(std::vector<OperatorId> operators)
+{
+    begin(Kind::Order, std::move(operators));
+    m_second.clear();
+}
+
+void DagGestures::aimAtOperators(std::vector<OperatorId> second)
+{
+    if (second == m_second)
+        return;
+    m_second = std::move(second);
+    propose();
+}
+
+void DagGestures::beginStage(std::vector<OperatorId> operators)
+{
+    begin(Kind::Stage, std::move(operators));
+    m_stage = -1;
+}
+
+void DagGestures::setStage(std::int32_t stage)
+{
+    m_stage = stage;
+    propose();
+}
+
+Proposal DagGestures::make(const GestureContext &context) const
+{
+    switch (m_kind) {
+    case Kind::Split: {
+        SplitGesture gesture;
+        gesture.operators = m_operators;
+        gesture.on = m_on;
+        gesture.kind = m_splitKind;
+        if (m_splitKind == SplitKind::Dimension && m_chip >= 0)
+            gesture.dimension = m_chips[static_cast<std::size_t>(m_chip)].dimension;
+        gesture.parts = m_parts;
+        gesture.axis = m_axis;
+        return proposeSplit(context, gesture);
+    }
+    case Kind::Place: {
+        PlaceGesture gesture;
+        gesture.operators = m_operators;
+        gesture.devices = m_target->devices;
+        gesture.coordinates = m_target->coordinates;
+        gesture.replicate = m_replicate;
+        return proposePlace(context, gesture);
+    }
+    case Kind::Order: {
+        OrderGesture gesture;
+        gesture.first = m_operators;
+        gesture.second = m_second;
+        return proposeOrder(context, gesture);
+    }
+    case Kind::Stage:
+        return proposeStage(context, m_operators, StageId {m_stage});
+    case Kind::None:
+        break;
+    }
+    return {};
+}
+
+void DagGestures::propose()
+{
+    const auto now = context();
+    const bool aimed = (m_kind == Kind::Split && (m_parts > 1 || !m_axis.empty() || m_partsFixed))
+        || (m_kind == Kind::Place && m_target) || (m_kind == Kind::Order && !m_second.empty())
+        || (m_kind == Kind::Stage && m_stage >= 0);
+    if (!now || !aimed) {
+        nothing();
+        return;
+    }
+    m_proposal = make(*now);
+    m_host->preview(*m_proposal);
+}
+
+void DagGestures::nothing()
+{
+    const bool had = m_proposal.has_value();
+    m_proposal.reset();
+    if (had && m_host)
+        m_host->endPreview();
+}
+
+bool DagGestures::commit()
+{
+    const auto proposal = std::exchange(m_proposal, std::nullopt);
+    m_kind = Kind::None;
+    if (!m_host)
+        return false;
+    if (proposal && proposal->accepted())
+        return m_host->commit(*proposal);
+    m_host->endPreview();
+    return false;
+}
+
+void DagGestures::abandon()
+{
+    const bool was = m_kind != Kind::None;
+    m_kind = Kind::None;
+    m_proposal.reset();
+    m_second.clear();
+    m_target.reset();
+    if (was && m_host)
+        m_host->endPreview();
+}
+
+void DagGestures::contextChanged()
+{
+    if (active() && m_proposal)
+        propose();
+}
+
+} // namespace planloom

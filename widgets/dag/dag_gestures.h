@@ -1,0 +1,121 @@
+#pragma once
+
+#include "widgets/dag/dag_chips.h"
+#include "widgets/dag/dag_places.h"
+#include "widgets/design/gesture_host.h"
+
+#include <QtCore/QPointer>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace planloom {
+
+/// Shaping a plan by hand on the canvas: which gesture is under way, what it would write, and how it ends. Knows
+/// nothing of windows, places or events; pointer and line editors drive the same one. Between `begin...` and
+/// `commit` or `abandon` every change is put before the host as a preview.
+class DagGestures
+{
+public:
+    enum class Kind : std::uint8_t { None, Split, Place, Order, Stage };
+
+    void setHost(GestureHost *host);
+    GestureHost *host() const { return m_host; }
+    /// The design as it is; null without a host or a model.
+    GestureContextSnapshot context() const;
+
+    Kind kind() const { return m_kind; }
+    bool active() const { return m_kind != Kind::None; }
+    /// Operators it acts on, forward ones.
+    const std::vector<OperatorId> &operators() const { return m_operators; }
+    /// What a release would do; none before the first step.
+    const std::optional<Proposal> &proposal() const { return m_proposal; }
+    /// What the tag says: the host's tag for this proposal where it has one, and why it may not be where it may not.
+    QString tag() const;
+
+    // --- op-trans ---
+
+    /// A chip is caught. `operators` must not be empty; `on` is one of them.
+    void beginSplit(std::vector<OperatorId> operators, OperatorId on, std::vector<DimensionChip> chips,
+        std::int32_t chip);
+    const std::vector<DimensionChip> &chips() const { return m_chips; }
+    std::int32_t chip() const { return m_chip; }
+    SplitKind splitKind() const { return m_splitKind; }
+    std::int32_t parts() const { return m_parts; }
+    const std::string &axis() const { return m_axis; }
+    void pull(double distance);
+    void setChip(std::int32_t chip);
+    void setSplitKind(SplitKind kind);
+    void setParts(std::int32_t parts); ///< Exactly, whatever the distance, from now on.
+    void stepParts(std::int32_t by);
+    void typeDigit(std::int32_t digit); ///< Digits one after the other make a number.
+    void forgetParts(); ///< The distance decides again.
+    void setAxis(const std::string &axis); ///< Empty for none.
+    /// Counts the present kind of split offers.
+    std::vector<std::int32_t> counts() const;
+
+    // --- op-assign ---
+
+    /// @param all  every copy of a stack; `onlyThis` those of the copy in sight
+    void beginPlace(std::vector<OperatorId> all, std::vector<OperatorId> onlyThis);
+    /// Over no place: nothing would happen.
+    void aimAt(const std::optional<PlaceTarget> &target);
+    const std::optional<PlaceTarget> &target() const { return m_target; }
+    void setReplicate(bool replicate);
+    void setOnlyThis(bool onlyThis);
+    bool onlyThis() const { return m_onlyThis; }
+
+    // --- op-order ---
+
+    void beginOrder(std::vector<OperatorId> operators);
+    /// No operators: over nothing.
+    void aimAtOperators(std::vector<OperatorId> second);
+
+    // --- stages ---
+
+    void beginStage(std::vector<OperatorId> operators);
+    void setStage(std::int32_t stage);
+
+    // --- the end ---
+
+    /// Writes the proposal if there is one that may be written. Ends the gesture.
+    /// @return true if rows were written
+    bool commit();
+    /// Ends it without a trace.
+    void abandon();
+    /// The design changed under the gesture: proposes anew.
+    void contextChanged();
+
+private:
+    void begin(Kind kind, std::vector<OperatorId> operators);
+    void propose();
+    Proposal make(const GestureContext &context) const;
+    void nothing();
+
+    QPointer<GestureHost> m_host;
+    Kind m_kind = Kind::None;
+    std::vector<OperatorId> m_operators;
+    std::optional<Proposal> m_proposal;
+
+    OperatorId m_on;
+    std::vector<DimensionChip> m_chips;
+    std::int32_t m_chip = -1;
+    SplitKind m_splitKind = SplitKind::Dimension;
+    std::int32_t m_parts = 1;
+    bool m_partsFixed = false;
+    std::int32_t m_typed = 0;
+    double m_pulled = 0;
+    std::string m_axis;
+
+    std::vector<OperatorId> m_all;
+    std::vector<OperatorId> m_this;
+    bool m_onlyThis = false;
+    bool m_replicate = false;
+    std::optional<PlaceTarget> m_target;
+
+    std::vector<OperatorId> m_second;
+    std::int32_t m_stage = -1;
+};
+
+} // namespace planloom

@@ -1,0 +1,181 @@
+#include "widgets/dag/device_shelf.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+
+namespace planloom {
+
+namespace {
+
+std::size_t at(std::int32_t index)
+{
+    return static_cast<std::size_t>(index);
+}
+
+constexpr double kTight = 0.9; ///< Share of the memory from which a device is called nearly full.
+
+std::string spanOf(const std::vector<DeviceId> &devices)
+{
+    if (devices.empty())
+        return {};
+    const auto first = devices.front().index;
+    const auto last = devices.back().index;
+    if (first == last)
+        return std::to_string(first);
+    const bool run = last - first + 1 == static_cast<std::int32_t>(devices.size());
+    return std::to_string(first) + (run ? "–" : " … ") + std::to_string(last);
+}
+
+/// Three digits at most, no zeros at the end.
+std::string shortNumber(double value)
+{
+    std::array<char, 32> text {};
+    const int decimals = value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
+    std::snprintf(text.data(), text.size(), "%.*f", decimals, value);
+    std::string result(text.data());
+    if (result.find('.') != std::string::npos) {
+        result.erase(result.find_last_not_of('0') + 1);
+        if (result.back() == '.')
+            result.pop_back();
+    }
+    return result;
+}
+
+} // namespace
+
+std::vector<ShelfTile> shelfTiles(const PlaceWorld &world)
+{
+    std::vector<ShelfTile> tiles;
+    ShelfTile free;
+    free.target.free = true;
+    free.label = "Free";
+    tiles.push_back(std::move(free));
+    const auto add = [&](PlaceTarget target, std::string label) {
+        ShelfTile tile;
+        tile.devices = devicesOf(target, world);
+        tile.target = std::move(target);
+        tile.label = std::move(label);
+        if (tile.devices.size() > 1)
+            tile.detail = spanOf(tile.devices);
+        tiles.push_back(std::move(tile));
+    };
+    if (world.deviceCount <= kMostSingleTiles) {
+        for (std::int32_t device = 0; device < world.deviceCount; ++device) {
+            PlaceTarget target;
+            target.devices = {DeviceId {device}};
+            add(std::move(target), "GPU " + std::to_string(device));
+        }
+        return tiles;
+    }
+    for (const auto &axis : world.mesh) {
+        for (std::int32_t index = 0; axis.size > 1 && index < axis.size; ++index) {
+            PlaceTarget target;
+            target.coordinates = {{axis.name, index}};
+            add(std::move(target), axis.name + " " + std::to_string(index));
+        }
+    }
+    const std::int32_t perHost = std::max(1, world.devicesPerHost);
+    for (std::int32_t first = 0; first < world.deviceCount; first += perHost) {
+        PlaceTarget target;
+        for (std::int32_t device = first; device < std::min(first + perHost, world.deviceCount); ++device)
+            target.devices.push_back(DeviceId {device});
+        add(std::move(target), "host " + std::to_string(first / perHost));
+    }
+    return tiles;
+}
+
+SceneRect ShelfLayout::rectOf(std::int32_t tile) const
+{
+    return {band.x + gap + tile * (tileWidth + gap) - scroll, band.y + gap, tileWidth, band.height - 2 * gap};
+}
+
+std::int32_t ShelfLayout::tileAt(double x, double y) const
+{
+    if (!band.contains(x, y))
+        return -1;
+    const double along = x - band.x - gap + scroll;
+    const auto tile = static_cast<std::int32_t>(std::floor(along / (tileWidth + gap)));
+    return tile >= 0 && tile < count && rectOf(tile).contains(x, y) ? tile : -1;
+}
+
+double ShelfLayout::mostScroll() const
+{
+    return std::max(0.0, gap + count * (tileWidth + gap) - band.width);
+}
+
+void ShelfLayout::scrollBy(double pixels)
+{
+    scroll = std::clamp(scroll + pixels, 0.0, mostScroll());
+}
+
+ShelfLayout layOutShelf(
+    std::int32_t tiles, double windowWidth, double windowHeight, double tileWidth, double height)
+{
+    ShelfLayout layout;
+    layout.count = tiles;
+    layout.tileWidth = tileWidth;
+    height = std::min(height, windowHeight * 0.6);
+    layout.band = {0, windowHeight - height, windowWidth, height};
+    return layout;
+}
+
+ShelfLoad loadOf(const ShelfTile &tile, const TimelineSummary *summary, const Cluster &cluster)
+{
+    ShelfLoad load;
+    const double capacity = cluster.device.memory.value;
+    if (summary == nullptr || tile.devices.empty() || capacity <= 0)
+        return load;
+    double most = -1;
+    for (const auto device : tile.devices) {
+        if (at(device.index) < summary->devices.size())
+            most = std::max(most, static_cast<double>(summary->devices[at(device.index)].peak.count));
+    }
+    if (most < 0)
+        return load;
+    load.share = most / capacity;
+    load.state = load.share > 1 ? LoadState::Over : load.share >= kTight ? LoadState::Tight : LoadState::Fits;
+    load.text = loadText(most, capacity);
+    return load;
+}
+
+std::string loadText(double used, double capacity)
+{
+    static constexpr std::array<const char *, 6> kUnits {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+    double unit = 1;
+    std::size_t name = 0;
+    while (name + 1 < kUnits.size() && std::max(used, capacity) / unit >= 1024) {
+        unit *= 1024;
+        ++name;
+    }
+    return shortNumber(used / unit) + "/" + shortNumber(capacity / unit) + " " + kUnits[name];
+}
+
+std::vector<std::int32_t> operatorCounts(const std::vector<ShelfTile> &tiles, const Plan &plan)
+{
+    std::vector<std::int32_t> onDevice(at(std::max(0, plan.deviceCount)), 0);
+    std::vector<std::int32_t> counts(tiles.size(), 0);
+    if (!plan.graph || plan.decisions.size() != plan.graph->operators.size())
+        return counts;
+    for (std::size_t i = 0; i < plan.decisions.size(); ++i) {
+        if (plan.graph->operators[i].direction != Direction::Forward)
+            continue;
+        const auto &devices = plan.decisions[i].devices;
+        for (std::size_t part = 0; part < devices.size(); ++part) {
+            // Parts on one device follow one another mostly: one operator counts once there.
+            const bool again = part > 0 && devices[part] == devices[part - 1];
+            if (!again && devices[part].valid() && at(devices[part].index) < onDevice.size())
+                ++onDevice[at(devices[part].index)];
+        }
+    }
+    for (std::size_t tile = 0; tile < tiles.size(); ++tile) {
+        for (const auto device : tiles[tile].devices) {
+            if (at(device.index) < onDevice.size())
+                counts[tile] = std::max(counts[tile], onDevice[at(device.index)]);
+        }
+    }
+    return counts;
+}
+
+} // namespace planloom
