@@ -82,11 +82,12 @@ void PlanBook::forget()
     askNext();
 }
 
-void PlanBook::setLooks(Theme theme, QSize size)
+void PlanBook::setLooks(Theme theme, QSize size, qreal ratio)
 {
-    if (theme == m_theme && size == m_size)
+    if (theme == m_theme && size == m_size && ratio == m_ratio)
         return;
     m_theme = theme;
+    m_ratio = ratio;
     m_size = size;
     forget(); // plans are in the workspace's cache, so this costs little
 }
@@ -155,8 +156,8 @@ void PlanBook::paintNext()
     const StepId step = first->first;
     const TimelineSceneSnapshot scene = first->second;
     m_unpainted.erase(first);
-    m_painter.setFuture(QtConcurrent::run([step, scene, generation = m_generation, theme = m_theme, size = m_size] {
-        return Painted{step, generation, thumbnailOf(*scene, paletteOf(theme), size)};
+    m_painter.setFuture(QtConcurrent::run([step, scene, generation = m_generation, theme = m_theme, size = m_size, ratio = m_ratio] {
+        return Painted{step, generation, thumbnailOf(*scene, paletteOf(theme), size, ratio)};
     }));
 }
 

@@ -43,7 +43,7 @@ public:
     /// Makes known what is not, in this order; what was wanted before is forgotten.
     void want(std::vector<StepId> steps);
     /// How pictures are painted: a change paints them anew.
-    void setLooks(Theme theme, QSize size);
+    void setLooks(Theme theme, QSize size, qreal ratio);
 
 Q_SIGNALS:
     void factsChanged(planloom::StepId step);
@@ -70,6 +70,7 @@ private:
     PlanUpdateSnapshot m_current; ///< That facts of kCurrentPlan are of.
     Theme m_theme = Theme::Light;
     QSize m_size{160, 36};
+    qreal m_ratio = 1;
 };
 
 } // namespace planloom

@@ -46,9 +46,10 @@ std::vector<const DeviceLane *> shownLanes(const TimelineScene &scene, int most)
 
 } // namespace
 
-QImage thumbnailOf(const TimelineScene &scene, const Palette &palette, QSize size)
+QImage thumbnailOf(const TimelineScene &scene, const Palette &palette, QSize size, qreal ratio)
 {
-    QImage image(size, QImage::Format_RGB32);
+    QImage image(size * ratio, QImage::Format_RGB32);
+    image.setDevicePixelRatio(ratio);
     image.fill(palette.canvas);
     const auto lanes = shownLanes(scene, size.height() / 4);
     if (lanes.empty() || size.isEmpty())

@@ -2,11 +2,13 @@
 
 #include <QtCore/QEvent>
 #include <QtGui/QAction>
+#include <QtGui/QPainter>
 #include <QtGui/QShortcut>
 #include <QtWidgets/QHBoxLayout>
 #include <QtWidgets/QHeaderView>
 #include <QtWidgets/QLabel>
 #include <QtWidgets/QSplitter>
+#include <QtWidgets/QStyledItemDelegate>
 #include <QtWidgets/QTableView>
 #include <QtWidgets/QToolButton>
 #include <QtWidgets/QVBoxLayout>
@@ -21,6 +23,32 @@
 
 namespace planloom {
 
+namespace {
+
+/// Check boxes with an outline that can be seen in every theme.
+class ChosenDelegate : public QStyledItemDelegate
+{
+public:
+    using QStyledItemDelegate::QStyledItemDelegate;
+
+    void paint(QPainter *painter, const QStyleOptionViewItem &option, const QModelIndex &index) const override
+    {
+        QStyledItemDelegate::paint(painter, option, index);
+        QStyleOptionViewItem styled = option;
+        initStyleOption(&styled, index);
+        if (!styled.features.testFlag(QStyleOptionViewItem::HasCheckIndicator) || !option.widget)
+            return;
+        const QRect box = option.widget->style()->subElementRect(
+            QStyle::SE_ItemViewItemCheckIndicator, &styled, option.widget);
+        const bool selected = option.state.testFlag(QStyle::State_Selected);
+        painter->setPen(selected ? option.palette.color(QPalette::HighlightedText) : paletteFor(*option.widget).border);
+        painter->setBrush(Qt::NoBrush);
+        painter->drawRect(box.adjusted(0, 0, -1, -1));
+    }
+};
+
+} // namespace
+
 PlansPanel::PlansPanel(Workspace *workspace, CompareChoice *choice, QWidget *parent)
     : QWidget(parent), m_workspace(workspace), m_choice(choice), m_book(new PlanBook(workspace, this)),
       m_model(new PlansModel(workspace, m_book, choice, this)), m_list(new QTableView(this)),
@@ -29,6 +57,7 @@ PlansPanel::PlansPanel(Workspace *workspace, CompareChoice *choice, QWidget *par
     setObjectName(QStringLiteral("plansPanel"));
     makeActions();
     m_list->setModel(m_model);
+    m_list->setItemDelegateForColumn(PlansModel::Chosen, new ChosenDelegate(m_list));
     m_list->setFrameShape(QFrame::NoFrame);
     m_list->setShowGrid(false);
     m_list->setWordWrap(false);
@@ -285,7 +314,7 @@ void PlansPanel::fitList()
     m_list->setColumnWidth(PlansModel::Peak, width("Peak memory"));
     m_list->setColumnWidth(PlansModel::Bubble, width("88.88%"));
     m_list->setColumnWidth(PlansModel::Run, width("not run"));
-    m_book->setLooks(paletteFor(*this).theme, picture * devicePixelRatioF());
+    m_book->setLooks(paletteFor(*this).theme, picture, devicePixelRatioF());
 }
 
 void PlansPanel::changeEvent(QEvent *event)

@@ -101,10 +101,15 @@ HistoryPanel::HistoryPanel(Workspace *workspace, QWidget *parent)
     connect(m_workspace, &Workspace::historyChanged, this, [this] { refresh(false); });
     connect(m_workspace, &Workspace::sessionChanged, this, [this] {
         m_root.reset();
+        m_rootAsked = false;
         m_shown = -1;
         refresh(true);
     });
     connect(m_workspace, &Workspace::planChanged, this, &HistoryPanel::learnRootFigures);
+    connect(m_workspace, &Workspace::planOfStepReady, this, [this](StepId step, const PlanUpdateSnapshot &update) {
+        if (step == 0)
+            takeRootFigures(*update);
+    });
     refresh(true);
 }
 
@@ -183,14 +188,35 @@ void HistoryPanel::refresh(bool everything)
 void HistoryPanel::learnRootFigures()
 {
     const PlanUpdateSnapshot &update = m_workspace->latest();
-    if (m_workspace->history().current() != 0 || m_workspace->isStale() || !update || !update->scene)
+    if (m_workspace->history().current() == 0) {
+        if (update && !m_workspace->isStale())
+            takeRootFigures(*update);
         return;
-    const StepFigures figures{update->summary.stepSeconds, update->summary.largestPeak.count,
-        update->verdict && update->verdict->ok()};
+    }
+    // A session that was opened somewhere else: its beginning is asked for once, when there is nothing else to do.
+    if (m_rootAsked || m_root || !isVisible() || !update || !update->final)
+        return;
+    m_rootAsked = true;
+    if (const PlanUpdateSnapshot known = m_workspace->planOfStep(0))
+        takeRootFigures(*known);
+}
+
+void HistoryPanel::takeRootFigures(const PlanUpdate &update)
+{
+    if (!update.scene)
+        return;
+    const StepFigures figures{update.summary.stepSeconds, update.summary.largestPeak.count,
+        update.verdict && update.verdict->ok()};
     if (m_root == figures)
         return;
     m_root = figures;
     refresh(false);
+}
+
+void HistoryPanel::showEvent(QShowEvent *event)
+{
+    QWidget::showEvent(event);
+    learnRootFigures();
 }
 
 void HistoryPanel::fitColumns()

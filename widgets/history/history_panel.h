@@ -1,6 +1,5 @@
 #pragma once
 
-#include <QtCore/QPointer>
 #include <QtWidgets/QWidget>
 
 #include "sessions/history.h"
@@ -20,6 +19,7 @@ class HistoryFilter;
 class HistoryModel;
 class NameBar;
 class Workspace;
+struct PlanUpdate;
 
 /// The History dock: every step of the session in words, with what it changed in step time and memory, and the tree of
 /// branches beside it. A click or Enter goes to a step; nothing is ever lost by that.
@@ -46,11 +46,13 @@ public Q_SLOTS:
 
 protected:
     void changeEvent(QEvent *event) override;
+    void showEvent(QShowEvent *event) override;
 
 private:
     void makeActions();
     void refresh(bool everything);
     void learnRootFigures();
+    void takeRootFigures(const PlanUpdate &update);
     void fitColumns();
     void showCurrent();
     void goTo(const QModelIndex &index);
@@ -74,6 +76,7 @@ private:
     QAction *m_removeName = nullptr;
     QAction *m_find = nullptr;
     std::optional<StepFigures> m_root; ///< Of the state the session began with.
+    bool m_rootAsked = false;
     StepId m_shown = -1; ///< The step last moved into sight.
 };
 
