@@ -1,6 +1,7 @@
 #include "engine/gesture/hold_free.h"
 
 #include "engine/gesture/acting.h"
+#include "engine/gesture/domain_map.h"
 #include "engine/gesture/narrow.h"
 #include "engine/gesture/order_gesture.h"
 #include "engine/gesture/split_steps.h"
@@ -259,6 +260,7 @@ Proposal proposeFree(const GestureContext &context, const std::vector<OperatorId
             edits.letGo(line, hit);
         }
     });
+    fitFollowers(context, edits);
     edits.finish(proposal);
     return proposal;
 }

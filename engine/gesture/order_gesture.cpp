@@ -47,6 +47,31 @@ std::vector<OperatorId> ofOneDirection(const Graph &graph, const std::vector<Ope
     return {};
 }
 
+namespace {
+
+/// The same operators' backward ones, whose names differ, where names are what is asked for.
+void nameBackward(const SelectorIndex &index, Selector &selector)
+{
+    const Graph &graph = index.graph();
+    const auto mirrored = [&](const std::string &name) {
+        const OperatorId op = index.findOperator(name);
+        const bool known = op.valid() && graph.at(op).mirror.valid();
+        return known ? graph.at(graph.at(op).mirror).name : name;
+    };
+    for (std::string &name : selector.names)
+        name = mirrored(name);
+    if (selector.kind == SelectorKind::Name) {
+        if (const auto plain = plainName(selector.text))
+            selector.text = globOf(mirrored(*plain));
+        else
+            selector.text += '\'';
+    }
+    for (Selector &child : selector.children)
+        nameBackward(index, child);
+}
+
+} // namespace
+
 Selector directedSelector(const SelectorIndex &index, const std::vector<OperatorId> &operators)
 {
     const Graph &graph = index.graph();
@@ -62,12 +87,16 @@ Selector directedSelector(const SelectorIndex &index, const std::vector<Operator
     Selector byName = names.size() == 1 ? selectName(globOf(names.front())) : selectSet(std::move(names));
     if (operators.size() == 1 || mirrors.size() != operators.size())
         return byName;
+    std::sort(mirrors.begin(), mirrors.end());
     Selector made {.kind = SelectorKind::And};
     made.children.push_back(selectDirection(Direction::Backward));
     made.children.push_back(selectorFor(index, mirrors));
-    // Forward operators without a backward one make no difference, as long as backward ones lie where they do.
-    const auto selected = ofOneDirection(graph, index.select(made));
-    return selected == operators ? made : byName;
+    nameBackward(index, made.children.back());
+    const auto selected = index.select(made);
+    const bool exact = std::all_of(selected.begin(), selected.end(),
+        [&](OperatorId op) { return graph.at(op).direction == Direction::Backward; })
+        && selected == operators;
+    return exact ? made : byName;
 }
 
 PathFinder::PathFinder(const GestureContext &context, const std::vector<std::int32_t> &without)

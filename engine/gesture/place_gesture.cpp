@@ -1,4 +1,5 @@
 #include "engine/gesture/acting.h"
+#include "engine/gesture/domain_map.h"
 #include "engine/gesture/narrow.h"
 #include "engine/gesture/split_steps.h"
 #include "engine/gesture/stage_map.h"
@@ -109,51 +110,6 @@ std::vector<OperatorId> releaseFromPlaceRows(
     return subtracted(operators, placed);
 }
 
-/// Takes the operators out of split rows over axes along which they will not run; refuses what can't be dealt out.
-std::optional<Error> fitSplits(const GestureContext &context, RowEdits &edits,
-    const std::vector<OperatorId> &operators, const Domain &domain)
-{
-    const Subset subset(*context.index, operators);
-    const auto bound = boundSteps(context, subset);
-    StepWriter writer;
-    for (std::size_t i = 0; i < operators.size(); ++i) {
-        std::vector<BoundStep> steps = bound[i];
-        sortSteps(context, steps);
-        std::int64_t parts = 1;
-        for (const BoundStep &step : steps)
-            parts *= step.split.parts;
-        const auto onAxis = [](const BoundStep &step) { return !step.split.axis.empty(); };
-        std::vector<BoundStep> kept = steps;
-        if (domain.onMesh) {
-            std::erase_if(kept, [&](const BoundStep &step) { return !spans(domain, {step}); });
-        } else if (const auto devices = static_cast<std::int64_t>(domain.devices.size());
-                   devices == 1 || (parts % devices != 0 && devices % parts != 0)) {
-            std::erase_if(kept, onAxis);
-        }
-        if (auto refusal = checkDealing(context, operators[i], kept, domain))
-            return refusal;
-        if (kept.size() == steps.size())
-            continue;
-        std::vector<std::int32_t> lines;
-        for (const BoundStep &step : bound[i]) {
-            const bool stays = std::any_of(kept.begin(), kept.end(),
-                [&](const BoundStep &k) { return k.split == step.split && k.line == step.line; });
-            if (!stays) {
-                edits.letGo(step.line, {operators[i]});
-                lines.push_back(step.line);
-            }
-        }
-        // What the same rows say besides stays said.
-        std::vector<BoundStep> written;
-        std::copy_if(kept.begin(), kept.end(), std::back_inserter(written), [&](const BoundStep &step) {
-            return std::find(lines.begin(), lines.end(), step.line) != lines.end();
-        });
-        writer.add(operators[i], written);
-    }
-    writer.finish(context, edits);
-    return std::nullopt;
-}
-
 /// Moves operators to the stage that runs on these devices, where the data flow lets them.
 void moveStage(const GestureContext &context, RowEdits &edits, const std::vector<OperatorId> &operators,
     const std::vector<DeviceId> &devices)
@@ -179,7 +135,7 @@ void moveStage(const GestureContext &context, RowEdits &edits, const std::vector
     edits.append(gestureRow(selectorFor(*context.index, moved), StageRule {target.index}));
 }
 
-/// Devices that make up a part of the mesh, in its order, are that part.
+/// Several devices that make up a part of the mesh, in its order, are that part.
 Result<OpAssignRule> targetOf(const GestureContext &context, const PlaceGesture &gesture)
 {
     OpAssignRule rule {gesture.devices, gesture.coordinates};
@@ -203,7 +159,7 @@ Result<OpAssignRule> targetOf(const GestureContext &context, const PlaceGesture 
                 "mesh");
         }
     }
-    if (!rule.devices.empty()) {
+    if (rule.devices.size() > 1) {
         if (const auto part = partOfMesh(context.mesh, rule.devices))
             return OpAssignRule {{}, *part};
     }
@@ -217,6 +173,7 @@ Proposal freePlacement(const GestureContext &context, const std::vector<Operator
     proposal.words = "free the place of " + wordsFor(*context.index, operators);
     RowEdits edits(context);
     releaseFromPlaceRows(context, edits, operators, nullptr);
+    fitFollowers(context, edits);
     edits.finish(proposal);
     return proposal;
 }

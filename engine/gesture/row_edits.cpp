@@ -9,8 +9,9 @@ namespace planloom {
 
 void RowEdits::letGo(std::int32_t line, const std::vector<OperatorId> &operators)
 {
-    auto &dropped = m_changes[line].dropped;
-    dropped.insert(dropped.end(), operators.begin(), operators.end());
+    Change &change = m_changes[line];
+    change.dropped.insert(change.dropped.end(), operators.begin(), operators.end());
+    change.sorted = false;
 }
 
 void RowEdits::replace(std::int32_t line, Row row)
@@ -26,6 +27,31 @@ void RowEdits::remove(std::int32_t line)
 void RowEdits::append(Row row)
 {
     m_appended.push_back(std::move(row));
+}
+
+const std::vector<OperatorId> &RowEdits::droppedBy(Change &change) const
+{
+    if (!change.sorted)
+        change.dropped = forwardOnes(m_context.graph(), std::move(change.dropped));
+    change.sorted = true;
+    return change.dropped;
+}
+
+bool RowEdits::letsGo(std::int32_t line, OperatorId op)
+{
+    const auto change = m_changes.find(line);
+    if (change == m_changes.end())
+        return false;
+    const auto &dropped = droppedBy(change->second);
+    return change->second.removed || std::binary_search(dropped.begin(), dropped.end(), op);
+}
+
+std::vector<OperatorId> RowEdits::dropped(std::int32_t line, const std::vector<OperatorId> &selected)
+{
+    const auto change = m_changes.find(line);
+    if (change == m_changes.end())
+        return {};
+    return change->second.removed ? selected : droppedBy(change->second);
 }
 
 void RowEdits::narrowRows(Proposal &proposal)
@@ -87,7 +113,7 @@ void RowEdits::placeAppended(Proposal &proposal)
 void RowEdits::finish(Proposal &proposal)
 {
     for (auto &[line, change] : m_changes)
-        change.dropped = forwardOnes(m_context.graph(), std::move(change.dropped));
+        droppedBy(change);
     narrowRows(proposal);
     for (const auto &[line, change] : m_changes) {
         if (change.row && change.dropped.empty() && !change.removed)

@@ -28,13 +28,20 @@ public:
     /// Behind the last row; or in the place of a row that goes, of the same kind and the first such.
     void append(Row row);
 
+    /// True if the row at `line` speaks of `op` no more.
+    bool letsGo(std::int32_t line, OperatorId op);
+    /// Those of `selected` (ascending) of which the row at `line` speaks no more.
+    std::vector<OperatorId> dropped(std::int32_t line, const std::vector<OperatorId> &selected);
+    const std::vector<Row> &appended() const { return m_appended; }
+
     /// Fills in edit, rows, yielding and yieldingWords. Appended rows that stand in the table already, on and as they
     /// are, are not written again.
     void finish(Proposal &proposal);
 
 private:
     struct Change {
-        std::vector<OperatorId> dropped {};
+        std::vector<OperatorId> dropped {}; ///< Ascending, each once, if `sorted`.
+        bool sorted = true;
         std::optional<Row> row {};
         bool removed = false;
     };
@@ -42,6 +49,8 @@ private:
     {
         return *m_context.document.lines()[static_cast<std::size_t>(line)];
     }
+    /// Sorts first what was let go.
+    const std::vector<OperatorId> &droppedBy(Change &change) const;
     void narrowRows(Proposal &proposal);
     void placeAppended(Proposal &proposal);
 

@@ -266,6 +266,8 @@ Proposal proposeRow(const GestureContext &context, Row row)
         return proposal;
     }
     proposal.operators = operators;
+    if (print(row.rule).empty() || std::holds_alternative<RecomputeRule>(row.rule))
+        proposal.words = std::string(nameOf(row.rule)) + " " + wordsFor(*context.index, operators);
     if (const auto *trans = std::get_if<OpTransRule>(&row.rule))
         return proposeSteps(context, operators, trans->steps, proposal.words);
     if (const auto *assign = std::get_if<OpAssignRule>(&row.rule)) {

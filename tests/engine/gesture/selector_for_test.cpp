@@ -57,8 +57,8 @@ TEST(SelectorFor, WritesWhatAPersonWould)
 TEST(SelectorFor, SelectsExactlyTheOperatorsGiven)
 {
     RandomTable random(5);
-    for (const char *spec : {"zoo:gpt?layers=4&hidden=64&heads=4&seq=16&vocab=160&batch=4", "zoo:t5", "zoo:resnet",
-             "zoo:moe", "zoo:swin", "zoo:evoformer", "zoo:mlp"}) {
+    for (const char *spec : {"zoo:gpt?layers=4&hidden=64&heads=4&seq=16&vocab=160&batch=4", "zoo:t5?layers=3", "zoo:resnet?depth=18",
+             "zoo:moe?layers=4", "zoo:swin?layers=4", "zoo:evoformer?layers=3", "zoo:mlp"}) {
         const auto model = buildZooModel(spec);
         if (!model)
             continue;
