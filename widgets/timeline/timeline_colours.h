@@ -2,6 +2,7 @@
 
 #include <QtGui/QColor>
 
+#include "widgets/scene/memory_colours.h"
 #include "widgets/common/palette.h"
 #include "widgets/scene/timeline_scene.h"
 
@@ -32,7 +33,6 @@ QColor blockColour(const Palette &palette, const DeviceLane &lane, TimelineColou
     const TimelineBlock &block);
 
 QColor communicationColour(const Palette &palette, InstructionKind kind);
-QColor memoryColour(const Palette &palette, MemoryKind kind);
 Direction directionOf(SegmentKind kind);
 
 } // namespace planloom
