@@ -6,6 +6,7 @@
 #include "engine/hardware/cluster_json.h"
 #include "engine/lowering/lower.h"
 #include "engine/plan/gallery.h"
+#include "engine/simulate/limits.h"
 #include "engine/simulate/simulate.h"
 
 #include <algorithm>
@@ -154,10 +155,24 @@ private:
         m_update.scene = makeTimelineScene(
             std::make_shared<const Timeline>(std::move(timeline)), execution, m_update.cluster);
         sumUp(m_update);
+        holdAgainstLimits(table.table);
         if (m_request.upTo > PlanGrade::Simulated)
             publish(PlanGrade::Simulated);
         m_update.grade = PlanGrade::Simulated;
         return prove();
+    }
+
+    /// Limits are rows about the plan's figures: what is broken is an error of its row, what holds is said beside it.
+    void holdAgainstLimits(const ConstraintTable &table)
+    {
+        const Timeline &timeline = *m_update.scene->timeline;
+        for (auto &[row, error] : brokenLimits(table, timeline)) {
+            if (const auto index = static_cast<std::size_t>(row.index); index < m_update.rows.size())
+                m_update.rows[index].report.error = std::move(error);
+        }
+        std::vector<std::string> remarks = limitRemarks(table, timeline);
+        for (std::size_t row = 0; row < remarks.size() && row < m_update.rows.size(); ++row)
+            m_update.rows[row].remark = std::move(remarks[row]);
     }
 
     Result<Cluster> cluster() const

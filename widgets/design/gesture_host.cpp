@@ -80,6 +80,12 @@ QString tagOf(const Preview &preview)
                     QString::fromStdString(formatBytes(Bytes{bytes})));
         }
     }
+    for (const RowLine &row : update->rows) {
+        if (row.report.error) {
+            parts << words("breaks line %1: %2").arg(row.line + 1).arg(QString::fromStdString(row.report.error->message));
+            return parts.join(QStringLiteral(" · "));
+        }
+    }
     parts << words("feasible");
     return parts.join(QStringLiteral(" · "));
 }

@@ -174,6 +174,21 @@ private Q_SLOTS:
         QVERIFY(!workspace.currentPreview());
     }
 
+    void aBrokenLimitIsAnErrorOfItsRowBesideThePlan()
+    {
+        Workspace workspace;
+        workspace.openWith({kSmall, {}, {}}, "dgx-a100", 2, "single");
+        QTRY_VERIFY_WITH_TIMEOUT(verified(workspace), kLong);
+        workspace.setTableText(workspace.tableText() + "limit memory 1KiB\nlimit time 1s\n");
+        QTRY_VERIFY_WITH_TIMEOUT(verified(workspace), kLong);
+        const auto &rows = workspace.latest()->rows;
+        QVERIFY(workspace.latest()->scene);
+        QVERIFY(rows[rows.size() - 2].report.error.has_value());
+        QVERIFY(!rows.back().report.error.has_value());
+        QVERIFY(!rows.back().remark.empty());
+        QCOMPARE(workspace.latest()->errorCount(), std::size_t{1});
+    }
+
     void theNewestPreviewWinsAndEndingLeavesNothing()
     {
         Workspace workspace;
