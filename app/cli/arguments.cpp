@@ -18,12 +18,16 @@ Error usage(std::string message, const VerbSpec &verb)
 Result<Arguments> Arguments::parse(const VerbSpec &verb, const std::vector<std::string> &words)
 {
     Arguments arguments;
+    const auto wanted =
+        static_cast<std::size_t>(1 + std::count(verb.positional.begin(), verb.positional.end(), ' '));
     for (std::size_t i = 0; i < words.size(); ++i) {
         const std::string &word = words[i];
         if (word.rfind("--", 0) != 0 || word.size() == 2) {
-            if (!arguments.m_positional.empty())
-                return usage("expected one " + verb.positional + ", found \"" + word + "\" too", verb);
-            arguments.m_positional = word;
+            if (arguments.m_positional.size() == wanted)
+                return usage(std::string("expected ") + (wanted == 1 ? "one " : "") + verb.positional + ", found \""
+                        + word + "\" too",
+                    verb);
+            arguments.m_positional.push_back(word);
             continue;
         }
         const std::size_t equals = word.find('=');
@@ -44,8 +48,9 @@ Result<Arguments> Arguments::parse(const VerbSpec &verb, const std::vector<std::
             return usage("--" + name + " expects " + option->value, verb);
         }
     }
-    if (arguments.m_positional.empty() && !arguments.has("help"))
+    if (arguments.m_positional.size() < wanted && !arguments.has("help"))
         return usage(verb.name + " expects " + verb.positional, verb);
+    arguments.m_positional.resize(wanted);
     return arguments;
 }
 
@@ -134,6 +139,9 @@ const std::vector<VerbSpec> &verbs()
         {"simulate", "PLAN", "predicted timeline, memory and communication of a plan file",
             {{"cluster", "C", "another cluster than the plan was made for"},
                 {"trace", "FILE", "write the timeline as a Perfetto trace"}, kJson, kHelp}},
+        {"compare", "PLAN_A PLAN_B", "what plan B does differently from plan A, and where its time goes",
+            {{"at-most", "RATIO", "exit with status 1 if B's step takes more than RATIO times A's"},
+                {"cluster", "C", "another cluster than the plans were made for"}, kJson, kHelp}},
         {"verify", "PLAN", "proves from masks that the plan computes its model, or says where it does not",
             {kJson, kHelp}},
         {"run", "MODEL|PLAN", "executes on emulated CPU devices",

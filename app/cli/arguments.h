@@ -21,7 +21,7 @@ struct OptionSpec {
 /// A verb, as `planloom-cli VERB POSITIONAL [options]`.
 struct VerbSpec {
     std::string name{};
-    std::string positional{}; ///< "MODEL", "PLAN", "FILE".
+    std::string positional{}; ///< "MODEL", "PLAN", "FILE"; several words for several of them.
     std::string meaning{};
     std::vector<OptionSpec> options{};
 };
@@ -33,7 +33,7 @@ public:
     /// @return InvalidInput naming the word that does not fit, and what does
     static Result<Arguments> parse(const VerbSpec &verb, const std::vector<std::string> &words);
 
-    const std::string &positional() const { return m_positional; }
+    const std::string &positional(std::size_t index = 0) const { return m_positional[index]; }
     bool has(std::string_view option) const;
     std::string text(std::string_view option, std::string_view fallback = {}) const;
     /// Every value of an option that may be repeated.
@@ -44,7 +44,7 @@ public:
     Result<double> real(std::string_view option, double fallback) const;
 
 private:
-    std::string m_positional{};
+    std::vector<std::string> m_positional{}; ///< As many as the verb names, unless its help is asked for.
     std::multimap<std::string, std::string, std::less<>> m_options{};
 };
 

@@ -8,6 +8,7 @@ namespace planloom::cli {
 Result<int> runInfo(const Arguments &arguments);
 Result<int> runSolve(const Arguments &arguments);
 Result<int> runSimulate(const Arguments &arguments);
+Result<int> runCompare(const Arguments &arguments);
 Result<int> runVerify(const Arguments &arguments);
 Result<int> runRun(const Arguments &arguments);
 Result<int> runExport(const Arguments &arguments);

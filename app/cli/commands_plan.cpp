@@ -44,29 +44,6 @@ json devicesToJson(const TimelineSummary &summary)
     return devices;
 }
 
-std::string bytesText(double bytes)
-{
-    static const char *const kUnits[]{"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
-    std::size_t unit = 0;
-    for (; bytes >= 1024 && unit < 5; ++unit)
-        bytes /= 1024;
-    char text[32];
-    std::snprintf(text, sizeof text, unit == 0 ? "%.0f %s" : "%.2f %s", bytes, kUnits[unit]);
-    return text;
-}
-
-std::string secondsText(double seconds)
-{
-    char text[32];
-    if (seconds >= 1)
-        std::snprintf(text, sizeof text, "%.3f s", seconds);
-    else if (seconds >= 1e-3)
-        std::snprintf(text, sizeof text, "%.3f ms", seconds * 1e3);
-    else
-        std::snprintf(text, sizeof text, "%.1f us", seconds * 1e6);
-    return text;
-}
-
 void printDevices(const TimelineSummary &summary)
 {
     std::printf("  %-8s %12s %12s %9s %14s\n", "device", "peak", "busy", "bubble", "sent");
@@ -86,23 +63,6 @@ Result<void> writeTrace(const std::string &path, const ExecutionPlan &plan, cons
         return Error{
             ErrorCode::Io, "the trace cannot be written", "check that the folder exists and has room", path};
     return {};
-}
-
-/// The cluster that a plan file was made for, unless another is asked for.
-Result<Cluster> clusterOf(const Arguments &arguments, const ExecutionPlan &plan)
-{
-    std::string name = arguments.text("cluster");
-    if (name.empty()) {
-        const auto it = plan.origin.find("cluster");
-        name = it == plan.origin.end() ? "cpu:" + std::to_string(plan.devices.size()) : it->second;
-    }
-    TRY(auto cluster, clusterNamed(name));
-    if (cluster.deviceCount < static_cast<std::int32_t>(plan.devices.size()))
-        return Error{ErrorCode::InvalidInput,
-            "the plan uses " + std::to_string(plan.devices.size()) + " devices, " + cluster.name + " has "
-                + std::to_string(cluster.deviceCount),
-            "name a larger cluster", "--cluster"};
-    return cluster;
 }
 
 } // namespace

@@ -71,7 +71,7 @@ int main(int argc, char **argv)
     }
     using Command = Result<int> (*)(const Arguments &);
     const std::pair<const char *, Command> commands[]{{"info", runInfo}, {"solve", runSolve},
-        {"simulate", runSimulate}, {"verify", runVerify}, {"run", runRun}, {"export", runExport},
+        {"simulate", runSimulate}, {"compare", runCompare}, {"verify", runVerify}, {"run", runRun}, {"export", runExport},
         {"session", runSession}};
     for (const auto &[name, command] : commands) {
         if (verb->name != name)

@@ -47,6 +47,13 @@ Result<void> writeFile(const std::filesystem::path &path, std::string_view bytes
 /// A plan file. @return NotFound, Io, or what is wrong in it with the file's name in `where`
 Result<ExecutionPlan> readPlan(const std::string &path);
 
+/// The cluster that a plan file was made for, unless `--cluster` asks for another.
+/// @return InvalidInput if it has fewer devices than the plan
+Result<Cluster> clusterOf(const Arguments &arguments, const ExecutionPlan &plan);
+
+std::string bytesText(double bytes); ///< "1.50 GiB"
+std::string secondsText(double seconds); ///< "1.234 ms"
+
 /// Options that a plan file remembers, as the command line would give them.
 Result<Arguments> rememberedArguments(const ExecutionPlan &plan);
 

@@ -153,6 +153,44 @@ TEST_F(Cli, ALimitThatIsBrokenIsStatusTwoAndNamesItsRow)
     EXPECT_NE(held.output.find("row:0 holds: peak "), std::string::npos) << held.output;
 }
 
+TEST_F(Cli, PlansAreComparedAndASlowerOneIsStatusOne)
+{
+    const auto solveTo = [&](const std::string &gallery, const std::string &file) {
+        ASSERT_EQ(run(std::string("solve ") + kModel + " --cluster dgx-a100:2 --gallery " + gallery + " --out "
+                      + path(file))
+                      .status,
+            0);
+    };
+    solveTo("pipeline:schedule=gpipe,micro-batches=4", "a.json");
+    solveTo("pipeline:schedule=1f1b,micro-batches=2", "b.json");
+    const Outcome there = run("compare --json " + path("a.json") + " " + path("b.json"));
+    ASSERT_EQ(there.status, 0) << there.output;
+    const auto json = there.json();
+    EXPECT_FALSE(json["operators"].empty());
+    std::int64_t delta = 0;
+    for (const auto &part : json["waterfall"])
+        delta += part["delta_nanoseconds"].get<std::int64_t>();
+    EXPECT_NEAR(static_cast<double>(delta) * 1e-9, json["metrics"]["step"]["delta"], 1e-12);
+    EXPECT_TRUE(json["steady_state"]["a"].contains("period_seconds"));
+
+    const double ratio = json["ratio"];
+    const auto atMost = [&](double value) {
+        return run("compare " + path("a.json") + " " + path("b.json") + " --at-most " + std::to_string(value)).status;
+    };
+    EXPECT_EQ(atMost(ratio * 1.01), 0);
+    EXPECT_EQ(atMost(ratio * 0.99), 1);
+    const Outcome same = run("compare --json --at-most 1 " + path("a.json") + " " + path("a.json"));
+    EXPECT_EQ(same.status, 0);
+    EXPECT_TRUE(same.json()["operators"].empty());
+    EXPECT_EQ(same.json()["ratio"], 1.0);
+
+    EXPECT_EQ(run("compare " + path("a.json")).status, 2);
+    EXPECT_EQ(run("compare " + path("a.json") + " " + path("a.json") + " " + path("a.json")).status, 2);
+    EXPECT_EQ(run("compare " + path("a.json") + " " + path("missing.json")).status, 2);
+    EXPECT_EQ(atMost(-1), 2);
+    EXPECT_EQ(atMost(0), 2);
+}
+
 TEST_F(Cli, SessionsAreShownCheckedAndRepaired)
 {
     const std::string table = "split all : batch by 2\n";
