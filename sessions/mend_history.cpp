@@ -1,6 +1,7 @@
 #include "sessions/mend_history.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace planloom {
@@ -45,13 +46,18 @@ public:
         }
     }
 
-    /// The kept step that `id` is, or that came before it.
+    /// The kept step that `id` is, or that came before it. What came before a step that is missing is not known: then it is the
+    /// last kept one with a smaller id, which it mostly is.
     StepId keptBefore(StepId id) const
     {
         while (id > 0) {
             const std::size_t place = find(id);
-            if (place == m_stored.steps.size())
-                return 0;
+            if (place == m_stored.steps.size()) {
+                const auto after = std::lower_bound(m_stored.steps.begin(), m_stored.steps.end(), id,
+                    [](const HistoryStep &step, StepId wanted) { return step.id < wanted; });
+                id = after == m_stored.steps.begin() ? 0 : std::prev(after)->id;
+                continue;
+            }
             if (m_isKept[place])
                 return id;
             const StepId parent = m_stored.steps[place].parent;
