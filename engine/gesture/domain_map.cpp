@@ -111,7 +111,7 @@ std::optional<Error> fitSplits(const GestureContext &context, RowEdits &edits,
         });
         writer.add(operators[i], written);
     }
-    writer.finish(context, edits);
+    writer.finish(edits);
     return std::nullopt;
 }
 

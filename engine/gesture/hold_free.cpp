@@ -108,9 +108,9 @@ Proposal proposeHold(const GestureContext &context, const std::vector<OperatorId
         });
         writer.add(operators[i], steps);
     }
-    writer.finish(context, edits);
+    writer.finish(edits);
     for (const auto &[rule, placed] : places)
-        edits.append(gestureRow(selectorFor(*context.index, placed), rule));
+        edits.append(gestureRow(edits.selectorOf(placed), rule));
     edits.finish(proposal);
     return proposal;
 }

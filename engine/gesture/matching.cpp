@@ -17,6 +17,18 @@ std::optional<std::string> plainName(std::string_view glob)
     return name;
 }
 
+Glob::Glob(std::string_view glob)
+    : m_glob(glob)
+{
+    const std::size_t star = glob.find('*');
+    m_simple = star != std::string_view::npos && glob.find_first_of("*?\\", star + 1) == std::string_view::npos
+        && glob.find_first_of("?\\") == std::string_view::npos;
+    if (m_simple) {
+        m_head = glob.substr(0, star);
+        m_tail = glob.substr(star + 1);
+    }
+}
+
 // --- Subset ---------------------------------------------------------------------------------------------------------
 
 Subset::Subset(const SelectorIndex &index, std::vector<OperatorId> operators)
@@ -50,11 +62,12 @@ Subset::Subset(const SelectorIndex &index, std::vector<OperatorId> operators)
 
 void Subset::markScopes(const Selector &selector, Marks &marks) const
 {
+    const Glob glob(selector.text);
     Marks inside(m_scopes.size(), 0);
     for (std::size_t s = 0; s < inside.size(); ++s) {
         const std::int32_t parent = m_scopeParent[s];
         inside[s] = (parent >= 0 && inside[static_cast<std::size_t>(parent)])
-            || globMatches(selector.text, m_index.pathOf(m_scopes[s]));
+            || glob.matches(m_index.pathOf(m_scopes[s]));
     }
     for (std::size_t i = 0; i < marks.size(); ++i)
         marks[i] = m_scopeOf[i] >= 0 && inside[static_cast<std::size_t>(m_scopeOf[i])];
@@ -63,6 +76,7 @@ void Subset::markScopes(const Selector &selector, Marks &marks) const
 bool Subset::mark(const Selector &selector, Marks &marks) const
 {
     const Graph &graph = m_index.graph();
+    const Glob glob(selector.text);
     const auto each = [&](auto matches) {
         for (std::size_t i = 0; i < marks.size(); ++i)
             marks[i] = matches(graph.at(m_operators[i]), i);
@@ -81,7 +95,7 @@ bool Subset::mark(const Selector &selector, Marks &marks) const
         if (const auto plain = plainName(selector.text))
             named(*plain);
         else
-            each([&](const Operator &op, std::size_t) { return globMatches(selector.text, op.name); });
+            each([&](const Operator &op, std::size_t) { return glob.matches(op.name); });
         break;
     case SelectorKind::Set:
         for (const std::string &name : selector.names)
@@ -172,6 +186,7 @@ std::vector<OperatorId> Subset::selected(const Selector &selector) const
 Matcher::Matcher(const SelectorIndex &index, const Selector &selector)
     : m_index(index)
     , m_selector(selector)
+    , m_glob(selector.text)
 {
     const auto add = [&](std::string_view name) {
         if (const OperatorId op = index.findOperator(name); op.valid())
@@ -217,19 +232,27 @@ bool Matcher::inScope(ScopeId scope)
     char &known = m_known[static_cast<std::size_t>(scope.index)];
     if (known == 0) {
         const ScopeId parent = m_index.graph().at(scope).parent;
-        known = globMatches(m_selector.text, m_index.pathOf(scope)) || (scope.index > 0 && inScope(parent)) ? 2 : 1;
+        known = m_glob.matches(m_index.pathOf(scope)) || (scope.index > 0 && inScope(parent)) ? 2 : 1;
     }
     return known == 2;
 }
 
 bool Matcher::matches(OperatorId id)
 {
+    if (m_selector.kind == SelectorKind::All)
+        return true;
+    if (m_selector.kind == SelectorKind::Layer) {
+        const std::int32_t layer = m_index.layerOf(id);
+        return layer >= 0 && layer >= m_selector.firstLayer
+            && (m_selector.lastLayer < 0 || layer <= m_selector.lastLayer);
+    }
     const Operator &op = m_index.graph().at(id);
     switch (m_selector.kind) {
     case SelectorKind::All:
-        return true;
+    case SelectorKind::Layer:
+        return true; // answered above
     case SelectorKind::Name:
-        return m_names ? !m_names->empty() && m_names->front() == id : globMatches(m_selector.text, op.name);
+        return m_names ? !m_names->empty() && m_names->front() == id : m_glob.matches(op.name);
     case SelectorKind::Set:
         return std::binary_search(m_names->begin(), m_names->end(), id);
     case SelectorKind::Kind: {
@@ -242,11 +265,6 @@ bool Matcher::matches(OperatorId id)
     }
     case SelectorKind::In:
         return inScope(op.scope);
-    case SelectorKind::Layer: {
-        const std::int32_t layer = m_index.layerOf(id);
-        return layer >= 0 && layer >= m_selector.firstLayer
-            && (m_selector.lastLayer < 0 || layer <= m_selector.lastLayer);
-    }
     case SelectorKind::Direction:
         return op.direction == m_selector.direction;
     case SelectorKind::Weight:
@@ -280,9 +298,7 @@ template<typename Visit> void forEachForward(const SelectorIndex &index, const S
         }
         return;
     }
-    for (std::size_t i = 0; i < graph.operators.size(); ++i) {
-        if (graph.operators[i].direction != Direction::Forward)
-            return; // forward operators stand first
+    for (std::size_t i = 0; i < index.forwardCount(); ++i) {
         const OperatorId op {static_cast<std::int32_t>(i)};
         if (matcher.matches(op) && !visit(op))
             return;
@@ -304,6 +320,8 @@ std::vector<OperatorId> forwardSelected(const SelectorIndex &index, const Select
 bool selectsForwardBeyond(
     const SelectorIndex &index, const Selector &selector, const std::vector<OperatorId> &operators)
 {
+    if (selector.kind == SelectorKind::All)
+        return index.forwardCount() > operators.size();
     bool beyond = false;
     forEachForward(index, selector, [&](OperatorId op) {
         beyond = !std::binary_search(operators.begin(), operators.end(), op);

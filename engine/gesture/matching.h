@@ -40,6 +40,26 @@ private:
 /// The operator that a pattern without wildcards names; nothing for a pattern with some.
 std::optional<std::string> plainName(std::string_view glob);
 
+/// `globMatches` for one pattern and many texts.
+class Glob
+{
+public:
+    explicit Glob(std::string_view glob);
+    bool matches(std::string_view text) const
+    {
+        if (!m_simple)
+            return globMatches(m_glob, text);
+        return text.size() >= m_head.size() + m_tail.size() && text.substr(text.size() - m_tail.size()) == m_tail
+            && text.substr(0, m_head.size()) == m_head;
+    }
+
+private:
+    std::string_view m_glob {};
+    bool m_simple = false; ///< A single wildcard, `*`: text between a head and a tail.
+    std::string_view m_head {};
+    std::string_view m_tail {};
+};
+
 /// A selector made ready for asking about one operator after the other. Index and selector must outlive it.
 class Matcher
 {
@@ -54,6 +74,7 @@ private:
     const SelectorIndex &m_index;
     const Selector &m_selector;
     std::optional<std::vector<OperatorId>> m_names {}; ///< Of sets and plain names, ascending.
+    Glob m_glob;
     std::vector<char> m_known {}; ///< By scope or kind: 0 not asked yet, 1 no, 2 yes.
     std::vector<Matcher> m_children {};
 

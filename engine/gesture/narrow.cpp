@@ -18,13 +18,13 @@ Selector negated(Selector selector)
 }
 
 /// `selector & !dropped`, joining what a trailing negation excludes already.
-Selector excluding(const SelectorIndex &index, const Selector &selector, const std::vector<OperatorId> &dropped)
+Selector excluding(SelectorWriter &writer, const Selector &selector, const std::vector<OperatorId> &dropped)
 {
+    const SelectorIndex &index = writer.index();
     if (selector.kind == SelectorKind::All)
-        return negated(selectorFor(index, dropped));
+        return negated(writer.write(dropped));
     if (selector.kind == SelectorKind::Not) {
-        return negated(
-            selectorFor(index, united(forwardSelected(index, selector.children.front()), dropped)));
+        return negated(writer.write(united(forwardSelected(index, selector.children.front()), dropped)));
     }
     Selector made {.kind = SelectorKind::And};
     if (selector.kind == SelectorKind::And)
@@ -32,25 +32,21 @@ Selector excluding(const SelectorIndex &index, const Selector &selector, const s
     else
         made.children.push_back(selector);
     if (made.children.back().kind == SelectorKind::Not && made.children.size() > 1)
-        made.children.back() = excluding(index, made.children.back(), dropped);
+        made.children.back() = excluding(writer, made.children.back(), dropped);
     else
-        made.children.push_back(negated(selectorFor(index, dropped)));
+        made.children.push_back(negated(writer.write(dropped)));
     return made;
 }
 
 /// The ranges of a layer selector that stay where whole layers go; what is dropped besides is excluded.
-Selector cutLayers(const SelectorIndex &index, const Selector &selector, std::vector<OperatorId> dropped)
+Selector cutLayers(SelectorWriter &writer, const Selector &selector, std::vector<OperatorId> dropped)
 {
+    const SelectorIndex &index = writer.index();
     const auto count = static_cast<std::int32_t>(index.layers().scopes.size());
     const std::int32_t last = selector.lastLayer < 0 ? count - 1 : std::min(selector.lastLayer, count - 1);
-    std::vector<std::int32_t> left(static_cast<std::size_t>(count), 0); // forward operators of each layer
-    const Graph &graph = index.graph();
-    for (std::size_t i = 0; i < graph.operators.size(); ++i) {
-        if (graph.operators[i].direction != Direction::Forward)
-            break;
-        if (const std::int32_t layer = index.layerOf({static_cast<std::int32_t>(i)}); layer >= 0)
-            ++left[static_cast<std::size_t>(layer)];
-    }
+    std::vector<std::int32_t> left; // forward operators of each layer
+    for (std::int32_t layer = 0; layer < count; ++layer)
+        left.push_back(index.forwardInLayer(layer));
     for (const OperatorId op : dropped)
         --left[static_cast<std::size_t>(index.layerOf(op))];
     std::vector<Selector> ranges;
@@ -67,7 +63,7 @@ Selector cutLayers(const SelectorIndex &index, const Selector &selector, std::ve
     std::erase_if(dropped,
         [&](OperatorId op) { return left[static_cast<std::size_t>(index.layerOf(op))] == 0; });
     Selector made = selectAny(std::move(ranges));
-    return dropped.empty() ? made : excluding(index, made, dropped);
+    return dropped.empty() ? made : excluding(writer, made, dropped);
 }
 
 } // namespace
@@ -89,6 +85,22 @@ std::vector<OperatorId> subtracted(const std::vector<OperatorId> &a, const std::
 std::optional<Selector> without(
     const SelectorIndex &index, const Selector &selector, const std::vector<OperatorId> &dropped)
 {
+    SelectorWriter writer(index);
+    return without(writer, selector, dropped);
+}
+
+const Selector &SelectorWriter::write(const std::vector<OperatorId> &operators)
+{
+    auto known = m_known.find(operators);
+    if (known == m_known.end())
+        known = m_known.emplace(operators, selectorFor(m_index, operators)).first;
+    return known->second;
+}
+
+std::optional<Selector> without(
+    SelectorWriter &writer, const Selector &selector, const std::vector<OperatorId> &dropped)
+{
+    const SelectorIndex &index = writer.index();
     if (dropped.empty())
         return selector;
     if (!selectsForwardBeyond(index, selector, dropped))
@@ -102,12 +114,12 @@ std::optional<Selector> without(
         return made;
     }
     case SelectorKind::Layer:
-        return cutLayers(index, selector, dropped);
+        return cutLayers(writer, selector, dropped);
     case SelectorKind::Or: {
         const Subset subset(index, dropped);
         std::vector<Selector> kept;
         for (const Selector &child : selector.children) {
-            auto rest = without(index, child, subset.selected(child));
+            auto rest = without(writer, child, subset.selected(child));
             if (!rest)
                 continue;
             if (rest->kind == SelectorKind::Or)
@@ -118,7 +130,7 @@ std::optional<Selector> without(
         return selectAny(std::move(kept));
     }
     default:
-        return excluding(index, selector, dropped);
+        return excluding(writer, selector, dropped);
     }
 }
 

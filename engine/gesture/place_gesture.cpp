@@ -49,7 +49,7 @@ void pinNeighbours(const GestureContext &context, RowEdits &edits, const std::ve
         if (!selectsForwardBeyond(index, selectAll(), moved))
             return;
         Selector others {.kind = SelectorKind::Not};
-        others.children.push_back(selectorFor(index, moved));
+        others.children.push_back(edits.selectorOf(moved));
         Domain everywhere;
         for (std::int32_t d = 0; d < context.deviceCount && context.mesh.empty(); ++d)
             everywhere.devices.push_back({d});
@@ -89,7 +89,7 @@ void pinNeighbours(const GestureContext &context, RowEdits &edits, const std::ve
             pins.push_back({rule, {op}});
     }
     for (const auto &[rule, operators] : pins)
-        edits.append(gestureRow(selectorFor(index, operators), rule));
+        edits.append(gestureRow(edits.selectorOf(operators), rule));
 }
 
 /// Takes the operators out of place rows that say something else. @return those that no row places there yet
@@ -132,7 +132,7 @@ void moveStage(const GestureContext &context, RowEdits &edits, const std::vector
         if (const auto selected = subset.selected(row.selector); !selected.empty())
             edits.letGo(line, selected);
     });
-    edits.append(gestureRow(selectorFor(*context.index, moved), StageRule {target.index}));
+    edits.append(gestureRow(edits.selectorOf(moved), StageRule {target.index}));
 }
 
 /// Several devices that make up a part of the mesh, in its order, are that part.
@@ -187,7 +187,7 @@ void movePlacement(const GestureContext &context, RowEdits &edits, const Subset 
     const auto moved = releaseFromPlaceRows(context, edits, operators, domain ? &*domain : nullptr);
     if (moved.empty())
         return;
-    edits.append(gestureRow(selectorFor(*context.index, moved), rule));
+    edits.append(gestureRow(edits.selectorOf(moved), rule));
     pinNeighbours(context, edits, operators);
 }
 
@@ -229,7 +229,7 @@ Proposal proposePlace(const GestureContext &context, const PlaceGesture &gesture
                 edits.letGo(step.line, {operators[i]});
         }
         if (!others.empty())
-            edits.append(gestureRow(selectorFor(*context.index, others), OpTransRule {{all}}));
+            edits.append(gestureRow(edits.selectorOf(others), OpTransRule {{all}}));
     } else if (auto refusal = fitSplits(context, edits, operators, domain)) {
         proposal.refusal = std::move(refusal);
         return proposal;

@@ -63,7 +63,7 @@ void RowEdits::narrowRows(Proposal &proposal)
         const std::string name = "row " + std::to_string(line + 1);
         proposal.yielding.push_back(line);
         if (!change.removed) {
-            if (auto rest = without(*m_context.index, old.selector, change.dropped)) {
+            if (auto rest = without(m_writer, old.selector, change.dropped)) {
                 change.row = old;
                 change.row->selector = *std::move(rest);
                 proposal.yieldingWords.push_back(name + " lets go of " + countWords(change.dropped.size()));

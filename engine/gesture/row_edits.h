@@ -2,6 +2,7 @@
 
 #include "engine/gesture/gesture.h"
 #include "engine/gesture/matching.h"
+#include "engine/gesture/narrow.h"
 #include "engine/plan/domain.h"
 
 #include <map>
@@ -17,6 +18,7 @@ class RowEdits
 public:
     explicit RowEdits(const GestureContext &context)
         : m_context(context)
+        , m_writer(*context.index)
     {
     }
 
@@ -28,6 +30,8 @@ public:
     /// Behind the last row; or in the place of a row that goes, of the same kind and the first such.
     void append(Row row);
 
+    /// `selectorFor`, remembered: rows that give way exclude what the new row names.
+    const Selector &selectorOf(const std::vector<OperatorId> &operators) { return m_writer.write(operators); }
     /// True if the row at `line` speaks of `op` no more.
     bool letsGo(std::int32_t line, OperatorId op);
     /// Those of `selected` (ascending) of which the row at `line` speaks no more.
@@ -55,6 +59,7 @@ private:
     void placeAppended(Proposal &proposal);
 
     const GestureContext &m_context;
+    SelectorWriter m_writer;
     std::map<std::int32_t, Change> m_changes {};
     std::vector<Row> m_appended {};
 };

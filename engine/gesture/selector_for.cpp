@@ -18,22 +18,16 @@ public:
     Cover(const SelectorIndex &index, const std::vector<OperatorId> &wanted)
         : m_index(index)
         , m_graph(index.graph())
-        , m_open(m_graph.operators.size(), 0)
-        , m_wantedCount(wanted.size())
+        , m_wanted(wanted)
+        , m_rest(wanted)
     {
-        for (const OperatorId op : wanted)
-            m_open[static_cast<std::size_t>(op.index)] = 1;
-        m_wanted = m_open;
-        while (m_forwardCount < m_graph.operators.size()
-            && m_graph.operators[m_forwardCount].direction == Direction::Forward)
-            ++m_forwardCount;
     }
 
     Selector selector()
     {
-        if (m_wantedCount == m_forwardCount)
+        if (m_wanted.size() == m_index.forwardCount())
             return selectAll();
-        if (m_wantedCount > 1) {
+        if (m_wanted.size() > 1) {
             takeLayers();
             takePatternsOfModules();
             takeModules();
@@ -43,71 +37,53 @@ public:
         return selectAny(std::move(m_parts));
     }
 
-    std::size_t forwardCount() const { return m_forwardCount; }
-
 private:
     std::size_t at(ScopeId scope) const { return static_cast<std::size_t>(scope.index); }
-    std::int32_t layerOf(std::size_t op) const { return m_index.layerOf({static_cast<std::int32_t>(op)}); }
 
     void takeLayers()
     {
-        const std::size_t count = m_index.layers().scopes.size();
-        std::vector<char> whole(count, 1);
-        std::vector<char> used(count, 0);
-        for (std::size_t i = 0; i < m_forwardCount; ++i) {
-            if (const std::int32_t layer = layerOf(i); layer >= 0) {
-                whole[static_cast<std::size_t>(layer)] &= m_wanted[i];
-                used[static_cast<std::size_t>(layer)] = 1;
-            }
+        std::vector<std::int32_t> wanted(m_index.layers().scopes.size(), 0);
+        for (const OperatorId op : m_wanted) {
+            if (const std::int32_t layer = m_index.layerOf(op); layer >= 0)
+                ++wanted[static_cast<std::size_t>(layer)];
         }
-        for (std::size_t i = 0; i < m_forwardCount; ++i) {
-            const std::int32_t layer = layerOf(i);
-            if (m_open[i] && layer >= 0 && whole[static_cast<std::size_t>(layer)])
-                m_open[i] = 0;
-        }
-        for (std::size_t first = 0; first < count; ++first) {
-            if (!whole[first] || !used[first])
+        const auto whole = [&](std::size_t layer) {
+            return wanted[layer] > 0 && wanted[layer] == m_index.forwardInLayer(static_cast<std::int32_t>(layer));
+        };
+        std::erase_if(m_rest, [&](OperatorId op) {
+            const std::int32_t layer = m_index.layerOf(op);
+            return layer >= 0 && whole(static_cast<std::size_t>(layer));
+        });
+        for (std::size_t first = 0; first < wanted.size(); ++first) {
+            if (!whole(first))
                 continue;
             std::size_t last = first;
-            while (last + 1 < count && whole[last + 1] && used[last + 1])
+            while (last + 1 < wanted.size() && whole(last + 1))
                 ++last;
             m_parts.push_back(selectLayers(static_cast<std::int32_t>(first), static_cast<std::int32_t>(last)));
             first = last;
         }
     }
 
-    /// Operators wanted, and all, in each module with what lies in it.
-    void countModules()
+    /// Outermost modules all of whose operators, more than one, are left.
+    std::vector<ScopeId> openModules() const
     {
-        m_moduleSize.assign(m_graph.scopes.size(), 0);
-        m_moduleOpen.assign(m_graph.scopes.size(), 0);
-        for (std::size_t i = 0; i < m_forwardCount; ++i) {
-            if (const ScopeId scope = m_graph.operators[i].scope; scope.valid()) {
-                ++m_moduleSize[at(scope)];
-                m_moduleOpen[at(scope)] += m_open[i];
+        std::vector<std::int32_t> left(m_graph.scopes.size(), 0);
+        std::vector<ScopeId> touched;
+        for (const OperatorId op : m_rest) {
+            for (ScopeId s = m_graph.at(op).scope; s.valid(); s = m_graph.at(s).parent) {
+                if (left[at(s)]++ == 0)
+                    touched.push_back(s);
             }
         }
-        for (std::size_t s = m_graph.scopes.size(); s-- > 1;) {
-            if (const ScopeId parent = m_graph.scopes[s].parent; parent.valid()) {
-                m_moduleSize[at(parent)] += m_moduleSize[s];
-                m_moduleOpen[at(parent)] += m_moduleOpen[s];
-            }
-        }
-    }
-
-    bool isOpenModule(std::size_t s) const { return m_moduleOpen[s] > 1 && m_moduleOpen[s] == m_moduleSize[s]; }
-
-    /// Outermost modules all of whose operators are open.
-    std::vector<std::size_t> openModules()
-    {
-        countModules();
+        std::sort(touched.begin(), touched.end());
         std::vector<char> inside(m_graph.scopes.size(), 0);
-        std::vector<std::size_t> modules;
-        for (std::size_t s = 1; s < inside.size(); ++s) {
-            const ScopeId parent = m_graph.scopes[s].parent;
-            inside[s] = parent.valid() && inside[at(parent)];
-            if (!inside[s] && isOpenModule(s)) {
-                inside[s] = 1;
+        std::vector<ScopeId> modules;
+        for (const ScopeId s : touched) {
+            const ScopeId parent = m_graph.at(s).parent;
+            inside[at(s)] = parent.valid() && inside[at(parent)];
+            if (s.index > 0 && !inside[at(s)] && left[at(s)] > 1 && left[at(s)] == m_index.forwardBelow(s)) {
+                inside[at(s)] = 1;
                 modules.push_back(s);
             }
         }
@@ -130,13 +106,12 @@ private:
     /// Closes what `made` selects, if it is nothing but what is wanted.
     bool take(Selector made)
     {
-        const auto selected = forwardSelected(m_index, made);
-        const bool exact = std::all_of(selected.begin(), selected.end(),
-            [&](OperatorId op) { return m_wanted[static_cast<std::size_t>(op.index)] != 0; });
-        if (!exact || selected.empty())
+        if (selectsForwardBeyond(m_index, made, m_wanted))
             return false;
-        for (const OperatorId op : selected)
-            m_open[static_cast<std::size_t>(op.index)] = 0;
+        const auto selected = forwardSelected(m_index, made);
+        if (selected.empty())
+            return false;
+        m_rest = subtracted(m_rest, selected);
         m_parts.push_back(std::move(made));
         return true;
     }
@@ -176,9 +151,9 @@ private:
     void takePatternsOfModules()
     {
         std::map<std::string, std::vector<std::int32_t>> layersOf;
-        for (const std::size_t s : openModules()) {
-            const std::int32_t layer = m_index.layers().ofScope[s];
-            const std::string glob = patternOf(m_index.pathOf({static_cast<std::int32_t>(s)}), layer);
+        for (const ScopeId s : openModules()) {
+            const std::int32_t layer = m_index.layers().ofScope[at(s)];
+            const std::string glob = patternOf(m_index.pathOf(s), layer);
             if (!glob.empty())
                 layersOf[glob].push_back(layer);
         }
@@ -187,18 +162,17 @@ private:
 
     void takeModules()
     {
-        for (const std::size_t s : openModules())
-            take(selectIn(m_index.pathOf({static_cast<std::int32_t>(s)})));
+        for (const ScopeId s : openModules())
+            take(selectIn(m_index.pathOf(s)));
     }
 
     void takePatternsOfNames()
     {
         std::map<std::string, std::vector<std::int32_t>> layersOf;
-        for (std::size_t i = 0; i < m_forwardCount; ++i) {
-            if (!m_open[i])
-                continue;
-            if (const std::string glob = patternOf(m_graph.operators[i].name, layerOf(i)); !glob.empty())
-                layersOf[glob].push_back(layerOf(i));
+        for (const OperatorId op : m_rest) {
+            const std::int32_t layer = m_index.layerOf(op);
+            if (const std::string glob = patternOf(m_graph.at(op).name, layer); !glob.empty())
+                layersOf[glob].push_back(layer);
         }
         takePatterns(SelectorKind::Name, layersOf);
     }
@@ -206,10 +180,8 @@ private:
     void takeNames()
     {
         std::vector<std::string> names;
-        for (std::size_t i = 0; i < m_forwardCount; ++i) {
-            if (m_open[i])
-                names.push_back(m_graph.operators[i].name);
-        }
+        for (const OperatorId op : m_rest)
+            names.push_back(m_graph.at(op).name);
         if (names.size() == 1)
             m_parts.push_back(selectName(globOf(names.front())));
         else if (!names.empty())
@@ -218,12 +190,8 @@ private:
 
     const SelectorIndex &m_index;
     const Graph &m_graph;
-    std::vector<char> m_open {}; ///< Wanted and not covered yet.
-    std::vector<char> m_wanted {};
-    std::size_t m_wantedCount = 0;
-    std::size_t m_forwardCount = 0;
-    std::vector<std::int32_t> m_moduleSize {};
-    std::vector<std::int32_t> m_moduleOpen {};
+    const std::vector<OperatorId> &m_wanted;
+    std::vector<OperatorId> m_rest {}; ///< Wanted and not covered yet.
     std::vector<Selector> m_parts {};
 };
 
@@ -256,12 +224,12 @@ Selector selectorFor(const SelectorIndex &index, const std::vector<OperatorId> &
         return nothing();
     Cover cover(index, wanted);
     Selector selector = cover.selector();
-    const std::size_t others = cover.forwardCount() - wanted.size();
+    const std::size_t others = index.forwardCount() - wanted.size();
     if (others == 0 || others >= wanted.size() || selector.kind == SelectorKind::Layer)
         return selector;
     // Most of the model: all but the others may be shorter.
     std::vector<OperatorId> rest;
-    for (std::size_t i = 0, w = 0; i < cover.forwardCount(); ++i) {
+    for (std::size_t i = 0, w = 0; i < index.forwardCount(); ++i) {
         if (w < wanted.size() && wanted[w].index == static_cast<std::int32_t>(i))
             ++w;
         else

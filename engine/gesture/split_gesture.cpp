@@ -169,7 +169,7 @@ Proposal proposeSteps(const GestureContext &context, const std::vector<OperatorI
             placeOf(context.graph(), operators.front()), "pick a dimension that its chips show");
         return proposal;
     }
-    writer.finish(context, edits);
+    writer.finish(edits);
     for (const auto &[rule, moved] : moves)
         movePlacement(context, edits, subset, moved, rule);
     edits.finish(proposal);

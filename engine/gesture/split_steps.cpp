@@ -291,10 +291,10 @@ void StepWriter::add(OperatorId op, const std::vector<BoundStep> &steps)
     m_groups.push_back({std::move(written), {op}});
 }
 
-void StepWriter::finish(const GestureContext &context, RowEdits &edits)
+void StepWriter::finish(RowEdits &edits)
 {
     for (auto &[steps, operators] : m_groups)
-        edits.append(gestureRow(selectorFor(*context.index, operators), OpTransRule {steps}));
+        edits.append(gestureRow(edits.selectorOf(operators), OpTransRule {steps}));
     m_groups.clear();
 }
 

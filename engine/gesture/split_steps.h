@@ -47,7 +47,7 @@ class StepWriter
 {
 public:
     void add(OperatorId op, const std::vector<BoundStep> &steps);
-    void finish(const GestureContext &context, RowEdits &edits);
+    void finish(RowEdits &edits);
 
 private:
     std::vector<std::pair<std::vector<SplitStep>, std::vector<OperatorId>>> m_groups {};

@@ -53,7 +53,7 @@ Proposal proposeStage(const GestureContext &context, const std::vector<OperatorI
             edits.letGo(line, hit);
     });
     if (const auto rest = subtracted(operators, already); !rest.empty())
-        edits.append(gestureRow(selectorFor(*context.index, rest), StageRule {stage.index}));
+        edits.append(gestureRow(edits.selectorOf(rest), StageRule {stage.index}));
     edits.finish(proposal);
     return proposal;
 }
@@ -93,7 +93,7 @@ Proposal proposeRecompute(const GestureContext &context, const std::vector<Opera
         std::sort(layers.begin(), layers.end());
         // Each layer anew: recomputing several at once would hold the outputs of all of them.
         const bool several = layers.front() != layers.back();
-        edits.append(gestureRow(selectorFor(*context.index, rest),
+        edits.append(gestureRow(edits.selectorOf(rest),
             RecomputeRule {several ? RecomputePer::Layer : RecomputePer::Selection}));
     }
     edits.finish(proposal);

@@ -40,14 +40,26 @@ SelectorIndex::SelectorIndex(GraphSnapshot graph)
     for (std::size_t s = 0; s < m_graph->scopes.size(); ++s)
         m_paths.push_back(planloom::pathOf(*m_graph, {static_cast<std::int32_t>(s)}));
     m_byName.reserve(m_graph->operators.size());
+    m_layerOf.reserve(m_graph->operators.size());
+    m_forwardInLayer.assign(m_layers.scopes.size(), 0);
+    m_forwardBelow.assign(m_graph->scopes.size(), 0);
+    for (const Operator &op : m_graph->operators) {
+        const auto scope = static_cast<std::size_t>(op.scope.index);
+        m_layerOf.push_back(op.scope.valid() ? m_layers.ofScope[scope] : -1);
+        if (op.direction != Direction::Forward)
+            continue;
+        ++m_forwardCount;
+        if (op.scope.valid())
+            ++m_forwardBelow[scope];
+        if (m_layerOf.back() >= 0)
+            ++m_forwardInLayer[static_cast<std::size_t>(m_layerOf.back())];
+    }
+    for (std::size_t s = m_graph->scopes.size(); s-- > 1;) {
+        if (const ScopeId parent = m_graph->scopes[s].parent; parent.valid())
+            m_forwardBelow[static_cast<std::size_t>(parent.index)] += m_forwardBelow[s];
+    }
     for (std::size_t i = 0; i < m_graph->operators.size(); ++i)
         m_byName.emplace(m_graph->operators[i].name, OperatorId {static_cast<std::int32_t>(i)});
-}
-
-std::int32_t SelectorIndex::layerOf(OperatorId op) const
-{
-    const ScopeId scope = m_graph->at(op).scope;
-    return scope.valid() ? m_layers.ofScope[static_cast<std::size_t>(scope.index)] : -1;
 }
 
 OperatorId SelectorIndex::findOperator(std::string_view name) const
