@@ -112,6 +112,7 @@ Result<void> writePlansAndTables(const fs::path &root)
         "split set{a b} : m into 3,5 then value by 2\nreplicate kind:LayerNorm | kind:Gelu : by 2 over tp\n"
         "coshard in:h.0.mlp : n by 4\nplace layer:0-5 : pp=0\nplace name:\"a b\" : devices 0,1,1,2\n"
         "order name:a before name:b at -2\nschedule 1f1b\nstage layer:0-5 : 0\nrecompute layer:* per layer\n"
+        "order name:a before name:b at +1 of 3\nin-flight 3 stage 0\nin-flight 2\nlimit memory 40GiB\nlimit time 1.5ms\n"
         "zero1 weight:* over dp\noff split all : \"batch\" by 2  @gesture\n");
     return {};
 }
