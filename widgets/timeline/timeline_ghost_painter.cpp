@@ -41,7 +41,27 @@ public:
         paintCaret();
         paintBracket();
         m_painter.restore();
-        paintEnd();
+    }
+
+    /// Where the step would end, with its flag on the ruler.
+    void paintEnd()
+    {
+        if (!m_would)
+            return;
+        const double step = static_cast<double>(m_would->timeline->step.count());
+        const double at = x(step);
+        if (at < m_canvas.left())
+            return;
+        const QColor colour = step <= static_cast<double>(m_scene.timeline->step.count()) ? m_palette.success
+                                                                                          : m_palette.warning;
+        if (at <= m_canvas.right()) {
+            m_painter.setPen(QPen(colour, 2));
+            m_painter.drawLine(QPointF(at, m_canvas.top()), QPointF(at, m_canvas.bottom()));
+        }
+        QString text = translated("would be %1").arg(words(formatSeconds(step * 1e-9)));
+        if (at > m_canvas.right())
+            text += QStringLiteral(" →");
+        flag(std::min(at, static_cast<double>(m_canvas.right())), text, colour, true);
     }
 
 private:
@@ -147,7 +167,7 @@ private:
 
     bool isTaken(const Instruction *instruction) const
     {
-        if (!instruction || !instruction->op.valid() || m_ghost.operators.empty())
+        if (!instruction || !instruction->op.valid() || m_ghost.operators.empty() || m_ghost.stage.valid())
             return false;
         OperatorId op = instruction->op;
         if (m_would->graph().at(op).direction == Direction::Backward)
@@ -264,7 +284,9 @@ private:
         QColor wash = m_palette.error;
         wash.setAlpha(36);
         m_painter.fillRect(rect, wash);
-        m_painter.fillRect(rect, QBrush(m_palette.error, Qt::BDiagPattern));
+        QColor lines = m_palette.error;
+        lines.setAlpha(130);
+        m_painter.fillRect(rect, QBrush(lines, Qt::BDiagPattern));
         const QString reason = words(m_refusal);
         m_painter.setFont(m_small);
         const QFontMetrics metrics(m_small);
@@ -325,28 +347,9 @@ private:
         m_painter.drawText(plate, Qt::AlignCenter, text);
     }
 
-    /// Where the step would end.
-    void paintEnd()
-    {
-        if (!m_would)
-            return;
-        const double step = static_cast<double>(m_would->timeline->step.count());
-        const double at = x(step);
-        if (at < m_canvas.left())
-            return;
-        const QColor colour = step <= static_cast<double>(m_scene.timeline->step.count()) ? m_palette.success
-                                                                                          : m_palette.warning;
-        const double shown = std::min(at, static_cast<double>(m_canvas.right()));
-        if (at <= m_canvas.right()) {
-            m_painter.setPen(QPen(colour, 2));
-            m_painter.drawLine(QPointF(at, m_canvas.top()), QPointF(at, m_canvas.bottom()));
-        }
-        flag(shown, translated("would be %1").arg(words(formatSeconds(step * 1e-9))), colour, true);
-    }
-
     const TimelineGhost &m_ghost;
     const TimelineScene *m_would;
-    const std::string &m_refusal;
+    std::string m_refusal;
     std::vector<DrawRecord> m_records;
 };
 
@@ -356,6 +359,12 @@ void paintGhost(QPainter &painter, const Palette &palette, const TimelinePicture
     const TimelineScene *would, const std::string &refusal)
 {
     GhostPainter(painter, palette, picture, ghost, would, refusal).paint();
+}
+
+void paintGhostEnd(QPainter &painter, const Palette &palette, const TimelinePicture &picture, const TimelineGhost &ghost,
+    const TimelineScene *would)
+{
+    GhostPainter(painter, palette, picture, ghost, would, {}).paintEnd();
 }
 
 } // namespace planloom

@@ -7,6 +7,8 @@
 #include <QtGui/QPainterPath>
 
 #include <algorithm>
+#include <cmath>
+#include <optional>
 
 namespace planloom {
 
@@ -14,6 +16,46 @@ namespace {
 
 class OverlayPainter : public TimelineCanvasPainter
 {
+    /// The middle of a span's sub-lane; nothing if its lane is not shown.
+    std::optional<double> heightOf(std::size_t span) const
+    {
+        const SpanColumns &spans = m_scene.timeline->spans;
+        const auto device = static_cast<std::size_t>(spans.device[span]);
+        if (device >= m_picture.rowOfDevice->size() || (*m_picture.rowOfDevice)[device] < 0)
+            return {};
+        const TimelineRow &row = (*m_picture.rows)[static_cast<std::size_t>((*m_picture.rowOfDevice)[device])];
+        if (spans.stream[span] == StreamKind::Compute)
+            return m_picture.top(row, row.operatorsTop()) + row.operators / 2.0;
+        if (row.communication == 0)
+            return m_picture.top(row, row.operatorsTop()) + row.operators;
+        return m_picture.top(row, row.communicationTop()) + row.communication / 2.0;
+    }
+
+    void arrow(std::size_t from, std::size_t to, bool dashed)
+    {
+        const SpanColumns &spans = m_scene.timeline->spans;
+        const auto fromY = heightOf(from);
+        const auto toY = heightOf(to);
+        if (!fromY || !toY)
+            return;
+        const QPointF start(x(static_cast<double>(spans.start[from] + spans.duration[from])), *fromY);
+        const QPointF end(x(static_cast<double>(spans.start[to])), *toY);
+        const double bend = std::max(std::abs(end.x() - start.x()) / 2, 14.0);
+        QPainterPath path(start);
+        path.cubicTo(start + QPointF(bend, 0), end - QPointF(bend, 0), end);
+        // A light rim, so that it is seen on spans of any colour.
+        m_painter.setBrush(Qt::NoBrush);
+        m_painter.setPen(QPen(m_palette.surface, 4));
+        m_painter.drawPath(path);
+        m_painter.setPen(QPen(m_palette.text, 1.5, dashed ? Qt::DashLine : Qt::SolidLine));
+        m_painter.drawPath(path);
+        QPainterPath head(end);
+        head.lineTo(end + QPointF(-7, -4));
+        head.lineTo(end + QPointF(-7, 4));
+        head.closeSubpath();
+        m_painter.fillPath(head, m_palette.text);
+    }
+
 public:
     using TimelineCanvasPainter::TimelineCanvasPainter;
 
@@ -54,6 +96,121 @@ public:
         m_painter.restore();
     }
 
+    void phases(const SteadyState *steady)
+    {
+        const QRect strip(0, m_picture.metrics.ruler, m_picture.size.width(), m_picture.phases);
+        m_painter.fillRect(strip, m_palette.surface);
+        m_painter.setPen(m_palette.grid);
+        m_painter.drawLine(strip.bottomLeft(), strip.bottomRight());
+        m_painter.setFont(m_small);
+        m_painter.setPen(m_palette.textMuted);
+        m_painter.drawText(strip.adjusted(10, 0, 0, 0), Qt::AlignVCenter | Qt::AlignLeft, translated("Phases"));
+        if (!steady)
+            return;
+        m_painter.save();
+        m_painter.setClipRect(strip.adjusted(m_picture.metrics.header, 0, 0, 0));
+        phase(0, steady->steadyBegin, translated("warm-up"), mixed(m_palette.surface, m_palette.accent, 0.22));
+        phase(steady->steadyBegin, steady->steadyEnd, translated("steady"),
+            mixed(m_palette.surface, m_palette.success, 0.30));
+        phase(steady->steadyEnd, steady->end, translated("cool-down"),
+            mixed(m_palette.surface, m_palette.warning, 0.26));
+        if (steady->repeats > 1 && steady->period > 0)
+            unit(*steady, strip);
+        m_painter.restore();
+    }
+
+    void phase(std::int64_t begin, std::int64_t end, const QString &name, const QColor &colour)
+    {
+        if (end <= begin)
+            return;
+        const QRectF rect = boxOfTimes(static_cast<double>(begin), static_cast<double>(end), m_picture.metrics.ruler,
+            m_picture.phases - 1);
+        m_painter.fillRect(rect.adjusted(0, 0, -1, 0), colour);
+        // In the part of it that is in sight.
+        const QRectF inSight = rect & QRectF(m_canvas.left(), rect.top(), m_canvas.width(), rect.height());
+        if (QFontMetrics(m_small).horizontalAdvance(name) + 8 > inSight.width())
+            return;
+        m_painter.setPen(m_palette.text);
+        m_painter.drawText(inSight.adjusted(6, 0, 0, 0), Qt::AlignVCenter | Qt::AlignLeft, name);
+    }
+
+    /// A bracket over the first unit that repeats in whole: "1.20 ms ×6".
+    void unit(const SteadyState &steady, const QRect &strip)
+    {
+        const double begin = static_cast<double>(steady.periodBegin);
+        const double left = x(begin);
+        const double right = x(begin + static_cast<double>(steady.period));
+        QString text = QStringLiteral("%1 ×%2").arg(words(formatSeconds(static_cast<double>(steady.period) * 1e-9))).arg(steady.repeats);
+        if (steady.microBatchesPerPeriod > 1)
+            text += translated(" (%1 micro-batches)").arg(steady.microBatchesPerPeriod);
+        const int y = strip.top() + 2;
+        m_painter.setPen(QPen(m_palette.text, 1.5));
+        m_painter.drawLine(QPointF(left, y), QPointF(right, y));
+        m_painter.drawLine(QPointF(left, y), QPointF(left, strip.bottom() - 2));
+        m_painter.drawLine(QPointF(right, y), QPointF(right, strip.bottom() - 2));
+        const int width = QFontMetrics(m_small).horizontalAdvance(text);
+        const bool inside = width + 8 < right - left;
+        m_painter.drawText(QRectF(inside ? left : right + 5, y, inside ? right - left : width + 4, strip.height() - 3),
+            Qt::AlignCenter, text);
+    }
+
+    void criticalPath(const TimelineAnalysis &analysis)
+    {
+        if (!m_picture.rowOfDevice)
+            return;
+        m_painter.save();
+        m_painter.setClipRect(m_canvas);
+        const SpanColumns &spans = m_scene.timeline->spans;
+        const LaneRows inSight = analysis.pathIn(m_picture.axis.timeAt(0), m_picture.axis.timeAt(m_canvas.width()));
+        const QColor colour = m_palette.error;
+        double before = -1e9;
+        double beforeY = 0;
+        bool connected = false;
+        for (std::size_t i = inSight.begin; i < inSight.end; ++i) {
+            const auto span = static_cast<std::size_t>(analysis.path.span[i]);
+            const double x0 = x(static_cast<double>(spans.start[span]));
+            const double x1 = x(static_cast<double>(spans.start[span] + spans.duration[span]));
+            const auto y = heightOf(span);
+            if (!y) {
+                connected = false;
+                continue;
+            }
+            // One mark a pixel: a path of many thousand spans costs no more than the screen is wide.
+            if (connected && x1 < before + 0.5 && *y == beforeY)
+                continue;
+            m_painter.setPen(QPen(colour, 1.5));
+            if (connected && *y != beforeY)
+                m_painter.drawLine(QPointF(x0, beforeY), QPointF(x0, *y));
+            m_painter.fillRect(QRectF(x0, *y - 1.5, std::max(x1 - x0, 1.0), 3), colour);
+            before = x1;
+            beforeY = *y;
+            connected = true;
+        }
+        m_painter.restore();
+    }
+
+    void arrows(const TimelineAnalysis &analysis, std::size_t span)
+    {
+        constexpr std::size_t kMost = 48; // more would hide what they are about
+        if (!m_picture.rowOfDevice)
+            return;
+        m_painter.save();
+        m_painter.setClipRect(m_canvas);
+        m_painter.setRenderHint(QPainter::Antialiasing, true);
+        const auto row = static_cast<std::int32_t>(span);
+        std::size_t drawn = 0;
+        for (const Dependency &need : needsOf(analysis.dependencies, row)) {
+            if (need.kind != WaitKind::Order && drawn++ < kMost)
+                arrow(static_cast<std::size_t>(need.span), span, false);
+        }
+        drawn = 0;
+        for (const Dependency &next : unblocksOf(analysis.dependencies, row)) {
+            if (next.kind != WaitKind::Order && next.kind != WaitKind::Peer && drawn++ < kMost)
+                arrow(span, static_cast<std::size_t>(next.span), true);
+        }
+        m_painter.restore();
+    }
+
     void badge(const QString &text)
     {
         m_painter.setFont(m_small);
@@ -74,6 +231,23 @@ public:
 };
 
 } // namespace
+
+void paintPhases(QPainter &painter, const Palette &palette, const TimelinePicture &picture, const SteadyState *steady)
+{
+    OverlayPainter(painter, palette, picture).phases(steady);
+}
+
+void paintCriticalPath(
+    QPainter &painter, const Palette &palette, const TimelinePicture &picture, const TimelineAnalysis &analysis)
+{
+    OverlayPainter(painter, palette, picture).criticalPath(analysis);
+}
+
+void paintArrows(QPainter &painter, const Palette &palette, const TimelinePicture &picture,
+    const TimelineAnalysis &analysis, std::size_t span)
+{
+    OverlayPainter(painter, palette, picture).arrows(analysis, span);
+}
 
 void paintBox(QPainter &painter, const Palette &palette, const TimelinePicture &picture, const QRect &box, bool zoom)
 {

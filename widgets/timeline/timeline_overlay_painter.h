@@ -1,10 +1,23 @@
 #pragma once
 
+#include "widgets/timeline/timeline_analysis.h"
 #include "widgets/timeline/timeline_picture.h"
 
 class QPainter;
 
 namespace planloom {
+
+/// Warm-up, steady state and cool-down below the ruler, with a bracket over the unit that repeats.
+void paintPhases(
+    QPainter &painter, const Palette &palette, const TimelinePicture &picture, const SteadyState *steady);
+
+/// The critical path through the lanes. O(spans of the path in sight)
+void paintCriticalPath(
+    QPainter &painter, const Palette &palette, const TimelinePicture &picture, const TimelineAnalysis &analysis);
+
+/// Arrows from what a span needs (solid) and to what it unblocks (dashed).
+void paintArrows(QPainter &painter, const Palette &palette, const TimelinePicture &picture,
+    const TimelineAnalysis &analysis, std::size_t span);
 
 /// The box being drawn, in the picture's coordinates.
 void paintBox(QPainter &painter, const Palette &palette, const TimelinePicture &picture, const QRect &box, bool zoom);

@@ -169,7 +169,8 @@ private:
             const QColor colour = faded(blockColour(m_palette, lane, m_picture.colouring, block));
             const QRectF rect = separated(box(x0, x1, y, height), x1 - x0);
             m_painter.fillRect(rect, colour);
-            label(rect, labelOf(block), readableOn(colour), Qt::AlignCenter, 10);
+            if (!m_picture.behindGhost)
+                label(rect, labelOf(block), readableOn(colour), Qt::AlignCenter, 10);
         }
     }
 
@@ -184,7 +185,7 @@ private:
 
     void finishRun(RunLabel &run, int y, int height)
     {
-        if (run.open && run.x1 - run.x0 >= kRunLabelPixels && run.end - run.begin > 1) {
+        if (run.open && !m_picture.behindGhost && run.x1 - run.x0 >= kRunLabelPixels && run.end - run.begin > 1) {
             const std::string text = labelOfRun(m_scene, run.begin, run.end);
             const QRectF rect = box(run.x0, run.x1, y, height);
             const QFontMetrics metrics(m_small);
@@ -233,7 +234,7 @@ private:
             m_painter.fillRect(rect, colour);
             if (instruction && instruction->recompute)
                 m_painter.fillRect(rect, QBrush(mixed(colour, readableOn(colour), 0.35), Qt::FDiagPattern));
-            if (width >= kLabelPixels)
+            if (width >= kLabelPixels && !m_picture.behindGhost)
                 label(rect, labelOf(m_scene, record.row), readableOn(colour), Qt::AlignCenter, kLabelPixels);
             if (static_cast<std::int64_t>(record.row) == m_picture.hovered)
                 outline(rect, m_palette.hover);

@@ -52,12 +52,15 @@ struct TimelinePicture {
     double pointer = -1; ///< x of the time line under the pointer, from the axis' zero; negative for none.
     bool stale = false; ///< The rows have changed since: drawn pale.
     bool behindGhost = false; ///< A ghost is drawn over it: drawn paler still.
+    int phases = 0; ///< Height of the strip below the ruler that says how a pipeline is filled; 0 without one.
+    const std::vector<std::int32_t> *rowOfDevice = nullptr; ///< Index of the row that shows a device, -1 for none; may be null.
     QString filter{}; ///< Which lanes are shown; empty for all.
 
     QRect canvas() const ///< Where lanes are drawn.
     {
-        return {metrics.header, metrics.ruler, std::max(size.width() - metrics.header, 1),
-            std::max(size.height() - metrics.ruler - metrics.legend, 1)};
+        const int above = metrics.ruler + phases;
+        return {metrics.header, above, std::max(size.width() - metrics.header, 1),
+            std::max(size.height() - above - metrics.legend, 1)};
     }
     /// Height of the rows that do not scroll: none where they would leave too little room for the others.
     int stickyHeight() const

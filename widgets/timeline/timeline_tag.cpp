@@ -97,8 +97,10 @@ TimelineTag tagFor(const TimelineGhost &ghost, const std::optional<Proposal> &pr
             tag.lines << translated("this changes nothing");
         if (!proposal->yieldingWords.empty()) {
             tag.state = TimelineTag::State::Yielding;
-            for (const std::string &sentence : proposal->yieldingWords)
-                tag.lines << words(sentence);
+            for (const std::string &sentence : proposal->yieldingWords) {
+                if (!tag.lines.front().contains(words(sentence)))
+                    tag.lines << words(sentence);
+            }
         }
     }
     if (ghost.drag == TimelineDrag::Spread && ghost.choices.size() > 1) {

@@ -250,6 +250,11 @@ std::vector<FactLine> factsOfWarmUp(const WarmUp &warmUp, bool editable)
     return facts;
 }
 
+FactLine factOfSlack(std::int64_t nanoseconds)
+{
+    return {"Slack", nanoseconds <= 0 ? "none: on a critical path" : seconds(nanoseconds), -1};
+}
+
 std::string sentenceOf(const TimelineScene &scene, const DeviceLane &lane, std::size_t block)
 {
     const TimelineBlock &of = lane.blocks[block];

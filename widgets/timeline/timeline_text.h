@@ -41,6 +41,9 @@ std::vector<FactLine> factsOfBlock(const TimelineScene &scene, const DeviceLane 
 /// What a bracket says, and, where it can be changed, how.
 std::vector<FactLine> factsOfWarmUp(const WarmUp &warmUp, bool editable);
 
+/// "Slack: 1.20 ms", or that it is on the critical path.
+FactLine factOfSlack(std::int64_t nanoseconds);
+
 /// "forward of micro-batch 3, stage 0 on GPU 1, 2.3 ms": a block in one sentence, for screen readers.
 std::string sentenceOf(const TimelineScene &scene, const DeviceLane &lane, std::size_t block);
 

@@ -5,9 +5,11 @@
 #include <QtGui/QResizeEvent>
 #include <QtWidgets/QScrollBar>
 
+#include "widgets/timeline/timeline_analysis.h"
 #include "widgets/timeline/timeline_ghost_painter.h"
 #include "widgets/timeline/timeline_line_editor.h"
 #include "widgets/timeline/timeline_overlay_painter.h"
+#include "widgets/timeline/timeline_panel.h"
 #include "widgets/timeline/timeline_tag.h"
 
 #include <algorithm>
@@ -27,7 +29,8 @@ constexpr std::size_t kMostRowsAtOnce = 20'000; ///< Rows of a selection that ma
 } // namespace
 
 TimelineView::TimelineView(SelectionModel *selection, QWidget *parent)
-    : QAbstractScrollArea(parent), m_selection(selection), m_line(new TimelineLineEditor(viewport()))
+    : QAbstractScrollArea(parent), m_selection(selection), m_line(new TimelineLineEditor(viewport())),
+      m_analyst(new TimelineAnalyst(this)), m_panel(new TimelinePanel(viewport()))
 {
     setFocusPolicy(Qt::StrongFocus);
     setFrameShape(QFrame::NoFrame);
@@ -65,6 +68,19 @@ TimelineView::TimelineView(SelectionModel *selection, QWidget *parent)
         relayout();
         Q_EMIT viewStateChanged();
     });
+    connect(m_analyst, &TimelineAnalyst::ready, this, &TimelineView::onAnalysed);
+    connect(m_panel, &TimelinePanel::closed, this, &TimelineView::hidePanel);
+    connect(m_panel, &TimelinePanel::copyWanted, this, &TimelineView::copyPanel);
+    connect(m_panel, &TimelinePanel::spanChosen, this, [this](std::int64_t row) {
+        if (!m_scene || row < 0 || row >= static_cast<std::int64_t>(shown()->timeline->spans.size()))
+            return;
+        const std::int32_t device = shown()->timeline->spans.device[static_cast<std::size_t>(row)];
+        const DeviceLane &lane = shown()->lanes[static_cast<std::size_t>(device)];
+        const bool compute = static_cast<std::size_t>(row) < lane.compute.end;
+        focusOn({device, compute ? LanePart::Span : LanePart::Communication,
+                    compute ? lane.blockOf(static_cast<std::size_t>(row)) : -1, row},
+            true);
+    });
     makeActions();
 }
 
@@ -93,8 +109,13 @@ void TimelineView::takeScene(TimelineSceneSnapshot scene)
         m_measured.reset(); // of another plan
     m_hover = {};
     m_focus = {};
+    m_explains = false;
+    hidePanel();
     abandonHand();
     m_gestures.forgetKeys();
+    m_analyst->setScene(shown());
+    if (m_criticalPath)
+        m_analyst->needDeep();
     const double after = extent();
     relayout();
     if (m_fitted || before <= 0 || after < before * kAlike || after > before / kAlike)
@@ -112,6 +133,9 @@ void TimelineView::setMeasured(TimelineSceneSnapshot measured)
     const bool asBefore = m_measured && measured && m_measured->lanes.size() == measured->lanes.size();
     m_measured = std::move(measured);
     m_hover = {};
+    m_analyst->setScene(shown());
+    if (m_criticalPath)
+        m_analyst->needDeep();
     if (m_fitted)
         fitAll();
     if (!asBefore) {
@@ -181,7 +205,7 @@ double TimelineView::canvasWidth() const
 
 int TimelineView::canvasHeight() const
 {
-    return std::max(viewport()->height() - m_metrics.ruler - m_metrics.legend, 1);
+    return std::max(viewport()->height() - m_metrics.ruler - phasesHeight() - m_metrics.legend, 1);
 }
 
 TimelinePicture TimelineView::picture() const
@@ -202,6 +226,8 @@ TimelinePicture TimelineView::picture() const
     picture.focused = hasFocus();
     picture.pointer = m_pointer.x() >= m_metrics.header && m_hand != Hand::Pan ? m_pointer.x() - m_metrics.header : -1;
     picture.stale = m_stale;
+    picture.phases = phasesHeight();
+    picture.rowOfDevice = &m_rowOfDevice;
     picture.filter = QString::fromStdString(m_arrangement.filter);
     return picture;
 }
@@ -214,6 +240,13 @@ TimelineCanvas TimelineView::canvas() const
 void TimelineView::relayout()
 {
     m_rows = shown() ? layoutRows(*shown(), m_arrangement, canvasHeight(), m_metrics) : std::vector<TimelineRow>{};
+    m_rowOfDevice.assign(shown() ? shown()->lanes.size() : 0, -1);
+    for (std::size_t row = 0; row < m_rows.size(); ++row) {
+        if (m_rows[row].kind != TimelineRow::Kind::Device)
+            continue;
+        for (const DeviceId device : m_rows[row].devices)
+            m_rowOfDevice[static_cast<std::size_t>(device.index)] = static_cast<std::int32_t>(row);
+    }
     updateScrollBars();
     viewport()->update();
 }
@@ -453,10 +486,21 @@ void TimelineView::paintEvent(QPaintEvent *)
     const TimelineScene *would = current && preview->update ? preview->update->scene.get() : nullptr;
     shownPicture.behindGhost = would != nullptr;
     paintLanes(painter, palette, shownPicture);
+    if (m_criticalPath && m_analyst->deep() && !would)
+        paintCriticalPath(painter, palette, shownPicture, *m_analyst->deep());
+    const std::int64_t explained = m_hover.hit.span >= 0 ? m_hover.hit.span : hasFocus() ? m_focus.span : -1;
+    if (m_analyst->deep() && explained >= 0 && !dragging && m_hand == Hand::None)
+        paintArrows(painter, palette, shownPicture, *m_analyst->deep(), static_cast<std::size_t>(explained));
     const std::string refusal = proposal && proposal->refusal ? proposal->refusal->message : std::string{};
     if (dragging)
         paintGhost(painter, palette, shownPicture, m_gestures.ghost(), would, refusal);
     paintFrame(painter, palette, shownPicture);
+    if (shownPicture.phases > 0) {
+        const auto &analysis = m_analyst->analysis();
+        paintPhases(painter, palette, shownPicture, analysis && analysis->steady ? &*analysis->steady : nullptr);
+    }
+    if (dragging)
+        paintGhostEnd(painter, palette, shownPicture, m_gestures.ghost(), would);
     if (m_hand == Hand::Box || m_hand == Hand::ZoomBox)
         paintBox(painter, palette, shownPicture, handBox(), m_hand == Hand::ZoomBox);
     if (m_measuredTimes)
@@ -479,6 +523,7 @@ void TimelineView::resizeEvent(QResizeEvent *event)
     if (m_fitted)
         fitAll();
     m_line->place();
+    m_panel->place();
 }
 
 void TimelineView::changeEvent(QEvent *event)
@@ -499,7 +544,7 @@ void TimelineView::render(QPainter &painter, const QSize &size, const Palette &p
         return;
     }
     TimelinePicture whole = picture();
-    const int height = size.height() - m_metrics.ruler - m_metrics.legend;
+    const int height = size.height() - m_metrics.ruler - phasesHeight() - m_metrics.legend;
     const auto rows = layoutRows(*shown(), m_arrangement, height, m_metrics);
     whole.rows = &rows;
     whole.size = size;
@@ -509,7 +554,22 @@ void TimelineView::render(QPainter &painter, const QSize &size, const Palette &p
     whole.pointer = -1;
     const double width = std::max(size.width() - m_metrics.header, 1);
     whole.axis.nanosecondsPerPixel = m_axis.nanosecondsPerPixel * canvasWidth() / width; // the same stretch of time
-    paintTimeline(painter, palette, whole);
+    std::vector<std::int32_t> rowOfDevice(shown()->lanes.size(), -1);
+    for (std::size_t row = 0; row < rows.size(); ++row) {
+        if (rows[row].kind == TimelineRow::Kind::Device) {
+            for (const DeviceId device : rows[row].devices)
+                rowOfDevice[static_cast<std::size_t>(device.index)] = static_cast<std::int32_t>(row);
+        }
+    }
+    whole.rowOfDevice = &rowOfDevice;
+    paintLanes(painter, palette, whole);
+    if (m_criticalPath && m_analyst->deep())
+        paintCriticalPath(painter, palette, whole, *m_analyst->deep());
+    paintFrame(painter, palette, whole);
+    if (whole.phases > 0) {
+        const auto &analysis = m_analyst->analysis();
+        paintPhases(painter, palette, whole, analysis && analysis->steady ? &*analysis->steady : nullptr);
+    }
     if (!m_badge.isEmpty())
         paintBadge(painter, palette, whole, m_badge);
 }

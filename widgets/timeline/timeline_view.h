@@ -26,7 +26,9 @@ class QAction;
 
 namespace planloom {
 
+class TimelineAnalyst;
 class TimelineLineEditor;
+class TimelinePanel;
 enum class TimelineLine : std::uint8_t;
 
 /// The timeline of one training step, and a canvas to shape its plan on: a lane for each device (symmetric ones share one), with
@@ -77,11 +79,19 @@ public:
     void setAxis(const TimeAxis &axis);
     /// Where the axis' zero is, in the viewport's coordinates.
     int axisLeft() const { return m_metrics.header; }
+    /// Where the lanes begin, in the viewport's coordinates.
+    int lanesTop() const { return m_metrics.ruler + phasesHeight(); }
     const std::vector<TimelineRow> &rows() const { return m_rows; }
     const LaneArrangement &arrangement() const { return m_arrangement; }
     void setArrangement(LaneArrangement arrangement);
     const TimelineFocus &focus() const { return m_focus; }
     const TimelineGestures &gestures() const { return m_gestures; }
+    /// The table over the canvas: figures of the box that was drawn, or why a device is idle.
+    const TimelinePanel &panel() const { return *m_panel; }
+    /// Selects what is in a box of the viewport and shows its figures.
+    void selectBox(const QRect &box, bool enclosed, Qt::KeyboardModifiers modifiers);
+    /// Draws the critical path.
+    void setCriticalPath(bool shown);
 
     /// Where a span is drawn, in the viewport's coordinates; nothing if its lane is folded away or it is off the screen.
     std::optional<QRect> rectOf(std::size_t row) const;
@@ -141,6 +151,9 @@ protected:
     void scrollContentsBy(int dx, int dy) override;
 
 private:
+    /// What lies in a box.
+    struct BoxContents;
+
     /// What a pressed button does when it is none of the plan's business.
     enum class Hand : std::uint8_t { None, Pressed, Pan, Box, ZoomBox, Measure, Lane };
 
@@ -209,12 +222,13 @@ private:
     void unfoldLane();
 
     // timeline_view_analysis.cpp
-    void selectBox(const QRect &box, bool enclosed, Qt::KeyboardModifiers modifiers);
     void takeBox();
-    void hideStatistics();
-    bool statisticsShown() const;
+    void hidePanel();
+    void copyPanel();
     void explainIdle();
+    void onAnalysed();
     void announceFocus();
+    int phasesHeight() const;
 
     SelectionModel *m_selection;
     TimelineSceneSnapshot m_scene;
@@ -235,7 +249,7 @@ private:
     QFutureWatcher<std::vector<std::size_t>> m_selectedWatcher;
     std::stop_source m_selectedStop;
 
-    QFutureWatcher<std::vector<OperatorId>> m_boxWatcher;
+    QFutureWatcher<std::shared_ptr<const BoxContents>> m_boxWatcher;
     std::stop_source m_boxStop;
     bool m_boxAdds = false;
 
@@ -258,6 +272,12 @@ private:
     std::optional<std::pair<double, double>> m_measuredTimes; ///< Of the M drag, kept until the next click.
 
     TimelineLineEditor *m_line;
+    TimelineAnalyst *m_analyst;
+    TimelinePanel *m_panel;
+    bool m_criticalPath = false;
+    double m_idleTime = -1; ///< Nanoseconds: where the pause was clicked that has the focus; negative if by key.
+    bool m_explains = false; ///< A bubble waits for the analysis.
+    std::vector<std::int32_t> m_rowOfDevice; ///< Index into m_rows; -1 for none.
     std::map<std::string, QAction *> m_actions;
 };
 

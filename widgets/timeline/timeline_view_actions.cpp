@@ -5,6 +5,7 @@
 #include <QtWidgets/QMenu>
 
 #include "widgets/timeline/timeline_line_editor.h"
+#include "widgets/timeline/timeline_panel.h"
 
 #include <algorithm>
 #include <functional>
@@ -95,6 +96,11 @@ void TimelineView::makeActions()
         relayout();
         Q_EMIT viewStateChanged();
     });
+    QAction *path = addViewAction("timeline.criticalPath", tr("Critical Path"), Qt::Key_K, [] {});
+    path->setCheckable(true);
+    connect(path, &QAction::toggled, this, &TimelineView::setCriticalPath);
+    addViewAction("timeline.whyIdle", tr("Why Is This Idle?"), Qt::CTRL | Qt::Key_E, [this] { explainIdle(); });
+    addViewAction("timeline.copy", tr("Copy Figures as Text"), QKeySequence::Copy, [this] { copyPanel(); });
     addViewAction("timeline.pin", tr("Pin Lane"), Qt::SHIFT | Qt::Key_F2, [this] { pinLane(); });
     addViewAction("timeline.laneEarlier", tr("Show Lane Higher"), Qt::ALT | Qt::SHIFT | Qt::Key_Up, [this] { shiftLane(-1); });
     addViewAction("timeline.laneLater", tr("Show Lane Lower"), Qt::ALT | Qt::SHIFT | Qt::Key_Down, [this] { shiftLane(1); });
@@ -114,6 +120,7 @@ void TimelineView::makeActions()
 void TimelineView::syncActions()
 {
     m_actions.at("timeline.communication")->setChecked(m_arrangement.communication);
+    m_actions.at("timeline.criticalPath")->setChecked(m_criticalPath);
 }
 
 void TimelineView::updateActions()
@@ -129,6 +136,8 @@ void TimelineView::updateActions()
         m_actions.at(name)->setEnabled(host && (m_focus.valid() || selected));
     for (const char *name : {"timeline.pin", "timeline.unfold", "timeline.laneEarlier", "timeline.laneLater"})
         m_actions.at(name)->setEnabled(m_scene && m_focus.valid());
+    m_actions.at("timeline.whyIdle")->setEnabled(m_scene && m_focus.valid() && m_focus.part == LanePart::Idle);
+    m_actions.at("timeline.copy")->setEnabled(m_panel->isVisible());
     for (const char *name : {"timeline.filter", "timeline.showAllLanes"})
         m_actions.at(name)->setEnabled(m_scene != nullptr);
 }

@@ -1,10 +1,29 @@
 #include "widgets/timeline/timeline_view.h"
 
 #include <QtConcurrent/QtConcurrentRun>
+#include <QtGui/QAccessible>
+#include <QtGui/QClipboard>
+#include <QtGui/QGuiApplication>
+
+#include "engine/plan/table_text.h"
+#include "engine/simulate/statistics.h"
+#include "widgets/timeline/timeline_analysis.h"
+#include "widgets/timeline/timeline_panel.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace planloom {
+
+struct TimelineView::BoxContents {
+    std::vector<OperatorId> operators{};
+    std::optional<PanelTable> figures{};
+};
+
+int TimelineView::phasesHeight() const
+{
+    return m_scene && m_scene->plan->stageCount > 1 && m_scene->plan->microBatches > 1 ? m_metrics.bracket : 0;
+}
 
 void TimelineView::selectBox(const QRect &box, bool enclosed, Qt::KeyboardModifiers modifiers)
 {
@@ -28,7 +47,15 @@ void TimelineView::selectBox(const QRect &box, bool enclosed, Qt::KeyboardModifi
     m_boxStop.request_stop();
     m_boxStop = {};
     m_boxWatcher.setFuture(QtConcurrent::run([scene = shown(), area, stop = m_boxStop.get_token()] {
-        return operatorsIn(*scene, area, stop);
+        auto contents = std::make_shared<BoxContents>();
+        contents->operators = operatorsIn(*scene, area, stop);
+        if (!area.devices.empty()) {
+            const TimeBox times{static_cast<std::int64_t>(std::llround(std::max(area.begin, 0.0))),
+                std::min(static_cast<std::int64_t>(std::llround(area.end)), scene->timeline->step.count()), area.devices};
+            if (const auto figures = statisticsOf(*scene->plan, *scene->timeline, times, stop))
+                contents->figures = statisticsTable(*scene, *figures);
+        }
+        return std::shared_ptr<const BoxContents>(std::move(contents));
     }));
 }
 
@@ -36,22 +63,90 @@ void TimelineView::takeBox()
 {
     if (m_boxWatcher.future().resultCount() == 0 || m_boxStop.stop_requested())
         return;
-    const std::vector<OperatorId> operators = m_boxWatcher.result();
+    const auto contents = m_boxWatcher.result();
     if (m_boxAdds)
-        m_selection->add(operators);
+        m_selection->add(contents->operators);
     else
-        m_selection->select(operators);
+        m_selection->select(contents->operators);
+    if (contents->figures)
+        m_panel->open(*contents->figures);
+    updateActions();
 }
 
-void TimelineView::hideStatistics() { }
-
-bool TimelineView::statisticsShown() const
+void TimelineView::hidePanel()
 {
-    return false;
+    if (!m_panel->isVisible())
+        return;
+    const bool hadFocus = m_panel->isAncestorOf(focusWidget()) || m_panel->hasFocus();
+    m_panel->hide();
+    if (hadFocus)
+        setFocus(Qt::OtherFocusReason);
+    updateActions();
 }
 
-void TimelineView::explainIdle() { }
+void TimelineView::copyPanel()
+{
+    if (m_panel->isVisible())
+        QGuiApplication::clipboard()->setText(QString::fromStdString(m_panel->table().text()));
+}
 
-void TimelineView::announceFocus() { }
+void TimelineView::setCriticalPath(bool on)
+{
+    if (m_criticalPath == on)
+        return;
+    m_criticalPath = on;
+    syncActions();
+    if (on)
+        m_analyst->needDeep();
+    viewport()->update();
+}
+
+void TimelineView::explainIdle()
+{
+    if (!m_scene || !m_focus.valid() || m_focus.part != LanePart::Idle)
+        return;
+    const TimelineAnalysis *analysis = m_analyst->deep();
+    m_explains = !analysis;
+    if (!analysis) {
+        m_analyst->needDeep(); // comes back here
+        return;
+    }
+    const DeviceLane &lane = shown()->lanes[static_cast<std::size_t>(m_focus.lane)];
+    const auto block = static_cast<std::size_t>(std::max(m_focus.block, 0));
+    const std::int64_t begin = block > 0 && block <= lane.blocks.size() ? lane.blocks[block - 1].end : 0;
+    const std::int64_t end
+        = block < lane.blocks.size() ? lane.blocks[block].begin : shown()->timeline->step.count();
+    std::int64_t time = (begin + end) / 2;
+    if (m_idleTime >= 0 && lane.blockOf(rowsIn(shown()->timeline->spans, lane.compute, m_idleTime, m_idleTime + 1).begin) == m_focus.block)
+        time = static_cast<std::int64_t>(m_idleTime);
+    const auto context = m_gestures.host() ? m_gestures.host()->gestureContext() : nullptr;
+    const auto bubble = whyIdle(*shown()->plan, context ? context->plan.get() : nullptr, *shown()->timeline,
+        analysis->dependencies, lane.device, Nanoseconds{time});
+    if (!bubble)
+        return;
+    const ConstraintTable table = context ? context->document.table() : ConstraintTable{};
+    m_panel->open(bubbleTable(*shown(), *bubble, [&table](RowId row) {
+        const auto index = static_cast<std::size_t>(row.index);
+        return row.valid() && index < table.rows.size() ? print(table.rows[index]) : std::string{};
+    }));
+    updateActions();
+}
+
+void TimelineView::onAnalysed()
+{
+    if (m_explains && m_analyst->deep())
+        explainIdle();
+    if (m_hover.hit.span >= 0)
+        m_hover.facts = factsOf(m_hover.hit);
+    viewport()->update();
+}
+
+void TimelineView::announceFocus()
+{
+    if (!QAccessible::isActive())
+        return;
+    QAccessibleEvent event(this, QAccessible::NameChanged);
+    QAccessible::updateAccessibility(&event);
+}
 
 } // namespace planloom

@@ -7,6 +7,7 @@
 #include <QtWidgets/QApplication>
 #include <QtWidgets/QScrollBar>
 
+#include "widgets/timeline/timeline_analysis.h"
 #include "widgets/timeline/timeline_line_editor.h"
 
 #include <algorithm>
@@ -59,9 +60,13 @@ std::vector<FactLine> TimelineView::factsOf(const TimelineHit &hit) const
     case HitPart::Span:
     case HitPart::SpanEdge:
     case HitPart::Folded:
-    case HitPart::Communication:
-        return m_measured ? factsOfMeasured(*m_scene, *m_measured, static_cast<std::size_t>(hit.span))
-                          : factsOfSpan(*m_scene, static_cast<std::size_t>(hit.span));
+    case HitPart::Communication: {
+        const auto row = static_cast<std::size_t>(hit.span);
+        auto facts = m_measured ? factsOfMeasured(*m_scene, *m_measured, row) : factsOfSpan(*m_scene, row);
+        if (const TimelineAnalysis *analysis = m_analyst->deep(); analysis && row < analysis->slack.size())
+            facts.push_back(factOfSlack(analysis->slack[row]));
+        return facts;
+    }
     case HitPart::Block:
         return factsOfBlock(*shown(), lane, static_cast<std::size_t>(hit.block));
     case HitPart::Idle:
@@ -125,6 +130,8 @@ void TimelineView::hover(QPoint position)
 {
     m_pointer = position;
     m_hover.hit = hitTest(position);
+    if (m_hover.hit.span >= 0)
+        m_analyst->needDeep(); // for its arrows and slack
     m_hover.facts = factsOf(m_hover.hit);
     m_selection->setHovered(
         m_hover.hit.span >= 0 ? shown()->operatorOf(static_cast<std::size_t>(m_hover.hit.span)) : OperatorId{});
@@ -242,7 +249,7 @@ void TimelineView::dragTo(QPoint position, Qt::KeyboardModifiers modifiers)
         else if (m_pressed.x() < m_metrics.header)
             m_hand = Hand::Pan;
         else
-            m_hand = (modifiers & Qt::AltModifier) || m_pressed.y() < m_metrics.ruler ? Hand::ZoomBox : Hand::Box;
+            m_hand = (modifiers & Qt::AltModifier) || m_pressed.y() < lanesTop() ? Hand::ZoomBox : Hand::Box;
         if (!m_edgeTimer.isActive())
             m_edgeTimer.start();
     }
@@ -293,11 +300,11 @@ QRect TimelineView::handBox() const
     // Fixed to the content where it began, so that scrolling makes the box larger.
     const TimelinePicture shownPicture = picture();
     const int left = m_metrics.header + static_cast<int>(std::lround(m_axis.xOf(m_pressedTime)));
-    const int top = m_pressed.y() < m_metrics.ruler
+    const int top = m_pressed.y() < lanesTop()
         ? shownPicture.canvas().top()
         : shownPicture.canvas().top() + m_pressedContent
             - (m_pressedContent < shownPicture.stickyHeight() ? 0 : shownPicture.scroll);
-    const bool all = m_pressed.y() < m_metrics.ruler; // drawn on the ruler: the time of all lanes
+    const bool all = m_pressed.y() < lanesTop(); // drawn on the ruler: the time of all lanes
     return QRect(QPoint(std::min(left, m_dragged.x()), all ? top : std::min(top, m_dragged.y())),
         QPoint(std::max(left, m_dragged.x()), all ? shownPicture.canvas().bottom() : std::max(top, m_dragged.y())));
 }
@@ -387,7 +394,7 @@ void TimelineView::dropLane(QPoint position)
 
 void TimelineView::clickOn(const TimelineHit &hit, QPoint, Qt::KeyboardModifiers modifiers)
 {
-    hideStatistics();
+    hidePanel();
     if (hit.row < 0) {
         selectSpan(-1, modifiers);
         return;
@@ -426,6 +433,7 @@ void TimelineView::clickOn(const TimelineHit &hit, QPoint, Qt::KeyboardModifiers
         break;
     case HitPart::Idle:
         m_focus = {row.lane, LanePart::Idle, hit.block, -1};
+        m_idleTime = hit.time;
         selectSpan(-1, modifiers);
         explainIdle();
         break;

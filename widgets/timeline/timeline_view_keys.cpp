@@ -4,6 +4,7 @@
 #include <QtWidgets/QScrollBar>
 
 #include "widgets/timeline/timeline_line_editor.h"
+#include "widgets/timeline/timeline_panel.h"
 
 #include <algorithm>
 
@@ -125,9 +126,9 @@ void TimelineView::keyPressEvent(QKeyEvent *event)
             explainIdle();
         return;
     case Qt::Key_Escape:
-        if (m_measuredTimes || statisticsShown()) {
+        if (m_measuredTimes || m_panel->isVisible()) {
             m_measuredTimes.reset();
-            hideStatistics();
+            hidePanel();
             viewport()->update();
             return;
         }
@@ -204,6 +205,7 @@ void TimelineView::selectBlock(std::int32_t lane, std::int32_t block, Qt::Keyboa
 void TimelineView::focusOn(const TimelineFocus &focus, bool select)
 {
     m_focus = focus;
+    m_idleTime = -1;
     if (select && focus.part == LanePart::Block)
         selectBlock(focus.lane, focus.block, Qt::NoModifier);
     else if (select && (focus.part == LanePart::Span || focus.part == LanePart::Communication))

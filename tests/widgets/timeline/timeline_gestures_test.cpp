@@ -654,7 +654,7 @@ private:
     {
         for (const TimelineRow &row : m_view->rows()) {
             if (row.lane == lane && row.kind == TimelineRow::Kind::Device)
-                return TimelineMetrics::forFont(m_view->fontMetrics().height()).ruler + row.operatorsTop() + row.operators / 2;
+                return m_view->lanesTop() + row.operatorsTop() + row.operators / 2;
         }
         return -1;
     }

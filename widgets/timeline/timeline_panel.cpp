@@ -1,0 +1,126 @@
+#include "widgets/timeline/timeline_panel.h"
+
+#include <QtGui/QKeyEvent>
+#include <QtWidgets/QHBoxLayout>
+#include <QtWidgets/QHeaderView>
+#include <QtWidgets/QLabel>
+#include <QtWidgets/QToolButton>
+#include <QtWidgets/QTreeWidget>
+#include <QtWidgets/QVBoxLayout>
+
+#include <algorithm>
+
+namespace planloom {
+
+TimelinePanel::TimelinePanel(QWidget *canvas)
+    : QFrame(canvas), m_title(new QLabel(this)), m_tree(new QTreeWidget(this)), m_copy(new QToolButton(this)),
+      m_close(new QToolButton(this))
+{
+    setObjectName(QStringLiteral("timeline.panel"));
+    setFrameShape(QFrame::StyledPanel);
+    setAutoFillBackground(true);
+    setBackgroundRole(QPalette::Window);
+    QFont bold = font();
+    bold.setBold(true);
+    m_title->setFont(bold);
+    m_title->setWordWrap(true);
+    m_copy->setText(tr("Copy"));
+    m_copy->setToolTip(tr("Copies the table as text (Ctrl+C)"));
+    m_close->setText(tr("Close"));
+    m_close->setToolTip(tr("Closes the table (Esc)"));
+    m_tree->setObjectName(QStringLiteral("timeline.panel.table"));
+    m_tree->setAccessibleName(tr("Figures"));
+    m_tree->setRootIsDecorated(false);
+    m_tree->setUniformRowHeights(true);
+    m_tree->setFrameShape(QFrame::NoFrame);
+    auto *head = new QHBoxLayout;
+    head->addWidget(m_title, 1);
+    head->addWidget(m_copy);
+    head->addWidget(m_close);
+    auto *column = new QVBoxLayout(this);
+    column->setContentsMargins(8, 6, 8, 6);
+    column->addLayout(head);
+    column->addWidget(m_tree, 1);
+    connect(m_copy, &QToolButton::clicked, this, &TimelinePanel::copyWanted);
+    connect(m_close, &QToolButton::clicked, this, &TimelinePanel::closed);
+    const auto choose = [this](const QTreeWidgetItem *item) {
+        const qlonglong span = item->data(0, Qt::UserRole).toLongLong();
+        if (span >= 0)
+            Q_EMIT spanChosen(span);
+    };
+    connect(m_tree, &QTreeWidget::itemClicked, this, choose);
+    connect(m_tree, &QTreeWidget::itemActivated, this, choose);
+    hide();
+}
+
+void TimelinePanel::open(PanelTable table)
+{
+    m_table = std::move(table);
+    m_title->setText(QString::fromStdString(m_table.title));
+    setAccessibleName(m_title->text());
+    m_tree->clear();
+    QStringList columns;
+    for (const std::string &column : m_table.columns)
+        columns << QString::fromStdString(column);
+    m_tree->setColumnCount(static_cast<int>(columns.size()));
+    m_tree->setHeaderLabels(columns);
+    QList<QTreeWidgetItem *> items;
+    QTreeWidgetItem *section = nullptr;
+    for (const PanelLine &line : m_table.lines) {
+        QStringList cells;
+        for (const std::string &cell : line.cells)
+            cells << QString::fromStdString(cell);
+        auto *item = new QTreeWidgetItem(cells);
+        item->setData(0, Qt::UserRole, static_cast<qlonglong>(line.span));
+        for (int column = 1; column < columns.size(); ++column)
+            item->setTextAlignment(column, Qt::AlignRight | Qt::AlignVCenter);
+        item->setToolTip(0, cells.isEmpty() ? QString() : cells.front());
+        if (line.depth == 0) {
+            QFont bold = font();
+            bold.setBold(true);
+            item->setFont(0, bold);
+            section = item;
+            items << item;
+        } else if (section) {
+            section->addChild(item);
+        } else {
+            items << item;
+        }
+    }
+    m_tree->addTopLevelItems(items);
+    for (QTreeWidgetItem *item : items) {
+        item->setExpanded(true);
+        item->setFirstColumnSpanned(item->childCount() > 0);
+    }
+    m_tree->setIndentation(fontMetrics().height() / 2);
+    m_tree->header()->setStretchLastSection(false);
+    m_tree->header()->setSectionResizeMode(0, QHeaderView::Stretch);
+    for (int column = 1; column < columns.size(); ++column)
+        m_tree->header()->setSectionResizeMode(column, QHeaderView::ResizeToContents);
+    place();
+    show();
+    raise();
+}
+
+void TimelinePanel::place()
+{
+    const QSize room = parentWidget()->size();
+    const int line = fontMetrics().height() + 6;
+    const int lines = static_cast<int>(std::min<std::size_t>(m_table.lines.size(), 200)) + 5;
+    const int wanted = fontMetrics().averageCharWidth() * (m_table.columns.size() > 3 ? 76 : 84);
+    const int width = std::clamp(room.width() * 6 / 10, std::min(240, room.width()), std::max(wanted, 240));
+    const int height = std::min(lines * line, room.height() * 8 / 10);
+    setGeometry(room.width() - width - 8, std::max(room.height() - height - 28, 0), width, height);
+}
+
+void TimelinePanel::keyPressEvent(QKeyEvent *event)
+{
+    if (event->key() == Qt::Key_Escape)
+        Q_EMIT closed();
+    else if (event->matches(QKeySequence::Copy))
+        Q_EMIT copyWanted();
+    else
+        QFrame::keyPressEvent(event);
+}
+
+} // namespace planloom

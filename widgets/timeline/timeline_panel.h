@@ -1,0 +1,43 @@
+#pragma once
+
+#include <QtWidgets/QFrame>
+
+#include "widgets/timeline/timeline_panel_text.h"
+
+class QLabel;
+class QToolButton;
+class QTreeWidget;
+
+namespace planloom {
+
+/// A table over a corner of the timeline: the figures of a box, or why a device is idle. Escape or its button closes
+/// it.
+class TimelinePanel : public QFrame
+{
+    Q_OBJECT
+public:
+    explicit TimelinePanel(QWidget *canvas);
+
+    void open(PanelTable table);
+    const PanelTable &table() const { return m_table; }
+    /// Moves it to its corner of the canvas.
+    void place();
+
+Q_SIGNALS:
+    /// A line about a span was chosen.
+    void spanChosen(std::int64_t row);
+    void copyWanted();
+    void closed();
+
+protected:
+    void keyPressEvent(QKeyEvent *event) override;
+
+private:
+    PanelTable m_table;
+    QLabel *m_title;
+    QTreeWidget *m_tree;
+    QToolButton *m_copy;
+    QToolButton *m_close;
+};
+
+} // namespace planloom

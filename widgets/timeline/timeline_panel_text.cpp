@@ -1,0 +1,179 @@
+#include "widgets/timeline/timeline_panel_text.h"
+
+#include "widgets/common/format.h"
+#include "widgets/timeline/timeline_layout.h"
+#include "widgets/timeline/timeline_text.h"
+
+#include <cstdio>
+
+namespace planloom {
+
+namespace {
+
+constexpr std::size_t kMostLines = 256; ///< Of one section: a table for reading, not for thousands of devices.
+
+std::string seconds(std::int64_t nanoseconds)
+{
+    return formatSeconds(static_cast<double>(nanoseconds) * 1e-9);
+}
+
+std::string percent(std::int64_t part, std::int64_t whole)
+{
+    char text[32];
+    std::snprintf(text, sizeof text, "%.1f%%", whole > 0 ? 100.0 * static_cast<double>(part) / static_cast<double>(whole) : 0.0);
+    return text;
+}
+
+PanelLine deviceLine(const std::string &name, const DeviceStatistics &of, std::int64_t length)
+{
+    return {1, {name, seconds(of.compute), seconds(of.communication), seconds(of.exposed), seconds(of.idle), percent(of.idle, length)}};
+}
+
+PanelLine amountLine(const std::string &name, const SpanAmount &amount, std::int64_t all)
+{
+    return {1, {name, seconds(amount.nanoseconds), {}, {}, {}, percent(amount.nanoseconds, all), formatCount(amount.spans)}};
+}
+
+std::string wordOf(WaitKind kind)
+{
+    switch (kind) {
+    case WaitKind::Data:
+        return "needs the result of";
+    case WaitKind::Order:
+        return "runs behind";
+    case WaitKind::Reuse:
+        return "writes where there is still data of";
+    case WaitKind::Peer:
+        return "meets";
+    }
+    return "waits for";
+}
+
+/// "c_attn (F2 on GPU 1)"
+std::string nameOfSpan(const TimelineScene &scene, std::int64_t row)
+{
+    const auto at = static_cast<std::size_t>(row);
+    const SpanColumns &spans = scene.timeline->spans;
+    std::string name = labelOf(scene, at);
+    if (const Segment *segment = scene.findSegment(at)) {
+        const TimelineBlock block{0, 0, segment->kind, segment->stage, spans.microBatch[at], {}};
+        name += " (" + labelOf(block);
+    } else {
+        name += " (";
+    }
+    return name + " on " + deviceWord(scene.cluster) + " " + std::to_string(spans.device[at]) + ")";
+}
+
+} // namespace
+
+std::string PanelTable::text() const
+{
+    std::string result = title + "\n";
+    const auto add = [&result](const std::vector<std::string> &cells) {
+        for (std::size_t i = 0; i < cells.size(); ++i)
+            result += (i == 0 ? "" : "\t") + cells[i];
+        result += "\n";
+    };
+    add(columns);
+    for (const PanelLine &line : lines)
+        add(line.cells);
+    return result;
+}
+
+PanelTable statisticsTable(const TimelineScene &scene, const BoxStatistics &statistics)
+{
+    PanelTable table;
+    table.title = seconds(statistics.length) + " on "
+        + (statistics.devices.size() == 1
+                ? deviceWord(scene.cluster) + " " + std::to_string(statistics.devices.front().device.index)
+                : formatCount(static_cast<std::int64_t>(statistics.devices.size())) + " devices");
+    table.columns = {"", "Busy", "Communication", "Exposed", "Idle", "Share", "Spans"};
+    const auto count = static_cast<std::int64_t>(statistics.devices.size());
+    const std::int64_t compute = statistics.total.compute;
+    table.lines.push_back({0, {"Devices (share: idle)"}});
+    table.lines.push_back(deviceLine("all", statistics.total, statistics.length * count));
+    for (const DeviceStatistics &device : statistics.devices) {
+        if (table.lines.size() > kMostLines) {
+            table.lines.push_back({1, {"… and more"}});
+            break;
+        }
+        table.lines.push_back(deviceLine(
+            deviceWord(scene.cluster) + " " + std::to_string(device.device.index), device, statistics.length));
+    }
+    table.lines.push_back({0, {"Compute by kind (share of busy time)"}});
+    for (std::size_t kind = 0; kind < statistics.byCategory.size(); ++kind) {
+        if (statistics.byCategory[kind].spans > 0)
+            table.lines.push_back(
+                amountLine(nameOf(static_cast<OperatorCategory>(kind)), statistics.byCategory[kind], compute));
+    }
+    if (statistics.copies.spans > 0)
+        table.lines.push_back(amountLine("copies and sums", statistics.copies, compute));
+    if (statistics.recompute.spans > 0)
+        table.lines.push_back(amountLine("of all, recompute", statistics.recompute, compute));
+    table.lines.push_back({0, {"Compute by pass"}});
+    static const char *const kPasses[] = {"forward", "backward", "optimizer"};
+    for (std::size_t pass = 0; pass < statistics.byDirection.size(); ++pass) {
+        if (statistics.byDirection[pass].spans > 0)
+            table.lines.push_back(amountLine(kPasses[pass], statistics.byDirection[pass], compute));
+    }
+    table.lines.push_back({0, {"Compute by micro-batch"}});
+    std::size_t shown = 0;
+    for (std::size_t batch = 0; batch < statistics.byMicroBatch.size(); ++batch) {
+        if (statistics.byMicroBatch[batch].spans == 0)
+            continue;
+        if (++shown > kMostLines) {
+            table.lines.push_back({1, {"… and more"}});
+            break;
+        }
+        table.lines.push_back(amountLine(std::to_string(batch), statistics.byMicroBatch[batch], compute));
+    }
+    if (statistics.oncePerStep.spans > 0)
+        table.lines.push_back(amountLine("once per step", statistics.oncePerStep, compute));
+    bool heading = false;
+    for (std::size_t kind = 0; kind < statistics.communication.size(); ++kind) {
+        const SpanAmount &amount = statistics.communication[kind];
+        if (amount.spans == 0)
+            continue;
+        if (!heading)
+            table.lines.push_back({0, {"Communication (share of its time)"}});
+        heading = true;
+        PanelLine line = amountLine(nameOf(static_cast<InstructionKind>(kind)), amount, statistics.total.communication);
+        std::swap(line.cells[1], line.cells[2]);
+        table.lines.push_back(std::move(line));
+    }
+    return table;
+}
+
+PanelTable bubbleTable(
+    const TimelineScene &scene, const Bubble &bubble, const std::function<std::string(RowId)> &textOfRow)
+{
+    PanelTable table;
+    table.title = "Why is this idle? " + seconds(bubble.end - bubble.begin) + " from " + seconds(bubble.begin);
+    table.columns = {"Chain of waits", "Length"};
+    const SpanColumns &spans = scene.timeline->spans;
+    const auto byRow = [&](RowId row) {
+        const std::string text = row.valid() ? textOfRow(row) : std::string{};
+        return text.empty() ? std::string{} : ", by the row \"" + text + "\"";
+    };
+    for (const Wait &wait : bubble.waits) {
+        if (wait.on < 0) {
+            table.lines.push_back({1, {nameOfSpan(scene, wait.span) + " waits for nothing: it runs here"}, wait.span});
+            continue;
+        }
+        table.lines.push_back({1,
+            {nameOfSpan(scene, wait.span) + " " + wordOf(wait.kind) + " " + nameOfSpan(scene, wait.on) + byRow(wait.row),
+                seconds(spans.duration[static_cast<std::size_t>(wait.on)])},
+            wait.on});
+    }
+    if (table.lines.empty())
+        table.lines.push_back({1, {bubble.begin == 0 ? "the step begins with it" : "nothing follows on this device"}});
+    if (bubble.heldBack >= 0) {
+        table.lines.push_back({1,
+            {nameOfSpan(scene, bubble.heldBack) + " could run here, but for the order"
+                + (bubble.heldBackRow.valid() ? byRow(bubble.heldBackRow) : std::string(" of the schedule"))},
+            bubble.heldBack});
+    }
+    return table;
+}
+
+} // namespace planloom

@@ -1,0 +1,39 @@
+#pragma once
+
+#include "engine/simulate/critical_path.h"
+#include "engine/simulate/statistics.h"
+#include "widgets/scene/timeline_scene.h"
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace planloom {
+
+/// One line of a panel on the timeline.
+struct PanelLine {
+    int depth = 0; ///< 0 for headings.
+    std::vector<std::string> cells{}; ///< What, and its figures; fewer than columns where there are none.
+    std::int64_t span = -1; ///< Row of the spans it is about; -1 for none.
+    friend bool operator==(const PanelLine &, const PanelLine &) = default;
+};
+
+/// A table in a panel.
+struct PanelTable {
+    std::string title{};
+    std::vector<std::string> columns{};
+    std::vector<PanelLine> lines{};
+    /// Lines as text, cells with tabs between them.
+    std::string text() const;
+};
+
+/// Busy, communicating and idle time of a box by device, kind, pass and micro-batch.
+PanelTable statisticsTable(const TimelineScene &scene, const BoxStatistics &statistics);
+
+/// Why a device is idle: from the span behind the pause back to the cause.
+/// @param textOfRow  a row of the table in words; empty where it is unknown
+PanelTable bubbleTable(
+    const TimelineScene &scene, const Bubble &bubble, const std::function<std::string(RowId)> &textOfRow);
+
+} // namespace planloom
