@@ -56,7 +56,7 @@ TEST_F(SessionStoreTest, EveryCallIsThereAfterReopening)
     contents.model.sha256 = sha256("");
     RandomEditor editor(9);
     // Each round reopens, makes one call, closes, and looks whether all is as it should be.
-    for (int round = 0; round < 120; ++round) {
+    for (int round = 0; round < 84; ++round) {
         SCOPED_TRACE(testing::Message() << "round " << round);
         {
             auto opened = SessionStore::open(path);
@@ -554,20 +554,27 @@ TEST_F(SessionStoreTest, KeepsTheLatestUsedPlansUpToItsLimit)
         return bytes;
     };
     const auto holds = [&](StepId step, const std::string &plan) { return store->loadPlan(step).value_or("?") == plan; };
-    std::vector<std::string> plans;
-    for (StepId step = 1; step <= 3; ++step) {
-        plans.push_back(incompressible(24 << 20));
-        if (step == 3) {
-            EXPECT_TRUE(holds(1, plans[0])); // used: stays
-        }
-        ASSERT_TRUE(store->cachePlan(step, plans.back()));
-    }
-    EXPECT_TRUE(holds(1, plans[0]));
+    std::vector<std::string> plans(6);
+    for (const std::size_t step : {1, 2, 3, 5})
+        plans[step] = incompressible(20'000);
+    for (const StepId step : {1, 2, 3})
+        ASSERT_TRUE(store->cachePlan(step, plans[static_cast<std::size_t>(step)]));
+    EXPECT_TRUE(holds(1, plans[1])); // used: stays
+    // A large one that leaves just enough room for these three.
+    sql("INSERT INTO plan_cache (step, used, execution, execution_size) VALUES (4, 1000, zeroblob((64 << 20) - 61000), 0)");
+    ASSERT_TRUE(store->cachePlan(5, plans[5]));
+    EXPECT_TRUE(holds(1, plans[1]));
     EXPECT_TRUE(holds(2, {}));
-    EXPECT_TRUE(holds(3, plans[2]));
-    ASSERT_TRUE(store->cachePlan(0, std::string(1 << 20, 'z')));
+    EXPECT_TRUE(holds(3, plans[3]));
+    EXPECT_TRUE(holds(5, plans[5]));
+    ASSERT_TRUE(store->cachePlan(0, std::string(1 << 20, 'z'))); // short once it is compressed, but too much
     EXPECT_TRUE(holds(0, std::string(1 << 20, 'z')));
-    EXPECT_TRUE(holds(1, plans[0]));
+    EXPECT_TRUE(holds(1, plans[1]));
+    const auto left = [&](const std::string &what) {
+        return SQLite::Database(path.string(), SQLite::OPEN_READONLY).execAndGet("SELECT " + what + " FROM plan_cache").getInt64();
+    };
+    EXPECT_LE(left("sum(length(CAST(execution AS BLOB)))"), 64 << 20);
+    EXPECT_GE(left("count(*)"), 4);
 }
 
 TEST_F(SessionStoreTest, AmendedStepsForgetTheirPlan)
