@@ -344,6 +344,18 @@ int ConstraintTableModel::lineAt(int row) const
     return row < 0 || row >= static_cast<int>(m_entries.size()) ? -1 : at(row).line;
 }
 
+int ConstraintTableModel::firstLineAt(int row) const
+{
+    const Entry &entry = at(row);
+    int first = entry.line;
+    for (std::size_t i = entry.remarks.size(); i-- > 0;) {
+        if (entry.remarks[i]->text.find_first_not_of(" \t\r") == std::string::npos)
+            break;
+        --first;
+    }
+    return first;
+}
+
 int ConstraintTableModel::rowOfLine(int line) const
 {
     const auto found = std::lower_bound(m_entries.begin(), m_entries.end(), line,

@@ -85,6 +85,7 @@ public:
     bool isError(int row) const; ///< The line is no row, or can't hold.
     QString problemAt(int row) const; ///< Its sentence; empty if it has none.
     QString noteAt(int row) const; ///< With the remarks above.
+    int firstLineAt(int row) const; ///< Of the row and the remarks that stand directly above it.
     /// "row 4, value: by 2 over tp, error: ..." for screen readers.
     QString accessibleText(int row, int column) const;
 

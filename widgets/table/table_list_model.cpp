@@ -1,5 +1,7 @@
 #include "widgets/table/table_list_model.h"
 
+#include <QtCore/QMimeData>
+
 #include <algorithm>
 #include <array>
 
@@ -9,6 +11,7 @@ namespace {
 
 /// More runs than this are told as a reset.
 constexpr int kMostRuns = 48;
+constexpr const char *kRowsType = "application/x-planloom-rows";
 constexpr std::array<const char *, 4> kOrigins{"text", "gesture", "template", "import"};
 
 char folded(char c)
@@ -619,10 +622,63 @@ QVariant TableListModel::draftData(TableColumn column, int role) const
     }
 }
 
+QStringList TableListModel::mimeTypes() const
+{
+    return {QString::fromLatin1(kRowsType)};
+}
+
+QMimeData *TableListModel::mimeData(const QModelIndexList &indexes) const
+{
+    std::set<int> rows;
+    for (const QModelIndex &index : indexes) {
+        const int row = sourceRow(index.row());
+        if (row >= 0)
+            rows.insert(row);
+    }
+    if (rows.empty())
+        return nullptr;
+    QByteArray lines;
+    QString text;
+    for (const int row : rows) {
+        lines += QByteArray::number(m_source->lineAt(row)) + ' ';
+        text += QString::fromStdString(m_source->tableLineAt(row).text) + QLatin1Char('\n');
+    }
+    auto *data = new QMimeData;
+    // Lines mean something in this table alone.
+    data->setData(QString::fromLatin1(kRowsType), QByteArray::number(reinterpret_cast<quintptr>(this)) + ' ' + lines);
+    data->setText(text);
+    return data;
+}
+
+bool TableListModel::canDropMimeData(
+    const QMimeData *data, Qt::DropAction action, int, int, const QModelIndex &) const
+{
+    return action == Qt::MoveAction && isInTextOrder()
+        && data->data(QString::fromLatin1(kRowsType)).startsWith(QByteArray::number(reinterpret_cast<quintptr>(this)) + ' ');
+}
+
+bool TableListModel::dropMimeData(
+    const QMimeData *data, Qt::DropAction action, int row, int column, const QModelIndex &parent)
+{
+    if (!canDropMimeData(data, action, row, column, parent))
+        return false;
+    std::vector<std::int32_t> lines;
+    const auto numbers = data->data(QString::fromLatin1(kRowsType)).split(' ');
+    for (qsizetype i = 1; i < numbers.size(); ++i) {
+        if (!numbers[i].isEmpty())
+            lines.push_back(numbers[i].toInt());
+    }
+    const int before = parent.isValid() ? parent.row() : row;
+    const int source = sourceRow(before);
+    const int last = m_source->rowCount() - 1;
+    Q_EMIT rowsDropped(lines, source >= 0 ? m_source->lineAt(source) : m_source->lineAt(last) + 1);
+    return true;
+}
+
 Qt::ItemFlags TableListModel::flags(const QModelIndex &index) const
 {
     if (!index.isValid())
-        return {};
+        return isInTextOrder() ? Qt::ItemIsDropEnabled : Qt::NoItemFlags;
     const Qt::ItemFlags basic = Qt::ItemIsSelectable | Qt::ItemIsEnabled | Qt::ItemNeverHasChildren;
     switch (kindOf(index.row())) {
     case Kind::Heading:
@@ -637,7 +693,7 @@ Qt::ItemFlags TableListModel::flags(const QModelIndex &index) const
         break;
     }
     const int row = sourceRow(index.row());
-    return row < 0 ? basic : m_source->flags(m_source->index(row, index.column()));
+    return row < 0 ? basic : m_source->flags(m_source->index(row, index.column())) | Qt::ItemIsDragEnabled;
 }
 
 QVariant TableListModel::headerData(int section, Qt::Orientation orientation, int role) const

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <QtCore/QObject>
+#include <QtCore/QTimer>
+
+#include "widgets/design/engine_service.h"
+#include "widgets/table/constraint_table_model.h"
+
+#include <deque>
+
+namespace planloom {
+
+/// Finds what each row costs while nothing else is to be done: the plan is made again with the row off, one row after another,
+/// on a worker of its own. Waits until the last plan is final and the person has been idle for a second; the newest table wins.
+class PriceService : public QObject
+{
+    Q_OBJECT
+public:
+    explicit PriceService(ConstraintTableModel *rows, QObject *parent = nullptr);
+
+    /// Off, nothing is computed and prices go.
+    void setEnabled(bool enabled);
+    bool isEnabled() const { return m_enabled; }
+    void setIdleMilliseconds(int milliseconds) { m_idle.setInterval(milliseconds); } ///< 1000 if nothing else is said.
+
+    /// The table was edited, or the model or devices are others: what is under way is dropped.
+    void interrupt();
+    /// The plan of the rows as they are, final, with everything it was made from.
+    void setBaseline(const PlanUpdateSnapshot &update, const std::string &cluster, std::int32_t deviceCount);
+    bool isWorking() const { return m_current != 0; }
+
+protected:
+    /// Any key, click or move of the pointer in the program puts the work off.
+    bool eventFilter(QObject *watched, QEvent *event) override;
+
+private:
+    void begin();
+    void next();
+    void take(const PlanUpdateSnapshot &update);
+
+    ConstraintTableModel *m_rows;
+    EngineService m_engine;
+    QTimer m_idle;
+    PlanUpdateSnapshot m_baseline;
+    std::string m_cluster;
+    std::int32_t m_deviceCount = 1;
+    std::deque<ConstraintTableModel::RowKey> m_queue;
+    ConstraintTableModel::RowKey m_current = 0;
+    std::uint64_t m_revision = 0;
+    bool m_enabled = true;
+};
+
+} // namespace planloom

@@ -1,0 +1,282 @@
+#include "widgets/table/table_delegate.h"
+
+#include <QtConcurrent/QtConcurrentRun>
+#include <QtGui/QPainter>
+#include <QtWidgets/QApplication>
+#include <QtWidgets/QLineEdit>
+
+#include "widgets/common/palette.h"
+#include "widgets/table/cell_editors.h"
+#include "widgets/table/table_list_model.h"
+
+#include <algorithm>
+
+namespace planloom {
+
+namespace {
+
+constexpr std::size_t kMostCompletions = 60;
+
+TableColumn columnOf(const QModelIndex &index)
+{
+    return static_cast<TableColumn>(index.column());
+}
+
+} // namespace
+
+TableDelegate::TableDelegate(TableListModel *rows, QObject *parent) : QStyledItemDelegate(parent), m_rows(rows)
+{
+    connect(&m_watcher, &QFutureWatcherBase::finished, this, [this] { m_completions = m_watcher.result(); });
+}
+
+TableDelegate::~TableDelegate()
+{
+    m_stop.request_stop();
+    m_choicesStop.request_stop();
+}
+
+void TableDelegate::setModel(const ModelSnapshot &model)
+{
+    if (model == m_model)
+        return;
+    m_model = model;
+    m_stop.request_stop();
+    m_stop = std::stop_source{};
+    m_completions = nullptr;
+    m_watcher.setFuture(QtConcurrent::run([model, stop = m_stop.get_token()] {
+        return model ? std::make_shared<const SelectorCompletions>(*model, stop) : SelectorCompletionsSnapshot{};
+    }));
+}
+
+CellEditor *TableDelegate::valueEditor(QWidget *parent, const std::string &rule, const std::string &value) const
+{
+    const auto choice = [&](std::initializer_list<std::pair<const char *, QString>> choices) {
+        auto *editor = new ChoiceCellEditor(parent);
+        for (const auto &[text, meaning] : choices)
+            editor->addChoice(QString::fromLatin1(text), meaning);
+        return editor;
+    };
+    if (rule == "schedule") {
+        return choice({{"1f1b", tr("one forward, one backward: little memory")},
+            {"gpipe", tr("all forward blocks, then all backward ones")},
+            {"sequential", tr("each micro-batch forward and backward before the next")}});
+    }
+    if (rule == "recompute" && (value.empty() || value.rfind("per ", 0) == 0)) {
+        return choice({{"", tr("all selected operators together")}, {"per layer", tr("each layer on its own")},
+            {"per operator", tr("each operator on its own")}});
+    }
+    if (rule == "micro-batches" && CountCellEditor::canShow(CountCellEditor::Kind::MicroBatches, value))
+        return new CountCellEditor(CountCellEditor::Kind::MicroBatches, parent);
+    if (rule == "stage" && CountCellEditor::canShow(CountCellEditor::Kind::Stage, value))
+        return new CountCellEditor(CountCellEditor::Kind::Stage, parent);
+    if (rule == "in-flight" && CountCellEditor::canShow(CountCellEditor::Kind::InFlight, value))
+        return new CountCellEditor(CountCellEditor::Kind::InFlight, parent);
+    if (rule == "limit" && LimitCellEditor::canShow(value))
+        return new LimitCellEditor(parent);
+    if (rule == "split" && SplitCellEditor::canShow(value))
+        return new SplitCellEditor(true, parent);
+    if (rule == "coshard" && SplitCellEditor::canShow(value))
+        return new SplitCellEditor(false, parent);
+    auto *editor = new TextCellEditor(parent);
+    editor->setRule(rule);
+    if (rule == "order") {
+        editor->setSuggest(
+            [completions = m_completions](const std::string &typed) {
+                return typed == "b" || typed == "be" ? std::vector<std::string>{"before"}
+                    : completions                    ? completions->find(typed, kMostCompletions)
+                                                     : std::vector<std::string>{};
+            },
+            true);
+        editor->setRule({});
+    }
+    return editor;
+}
+
+QWidget *TableDelegate::createEditor(QWidget *parent, const QStyleOptionViewItem &, const QModelIndex &index) const
+{
+    const std::string rule = index.data(ConstraintTableModel::RuleRole).toString().toStdString();
+    CellEditor *editor = nullptr;
+    switch (columnOf(index)) {
+    case TableColumn::Selector: {
+        auto *text = new TextCellEditor(parent);
+        text->setSuggest(
+            [completions = m_completions](const std::string &typed) {
+                return completions ? completions->find(typed, kMostCompletions) : std::vector<std::string>{};
+            },
+            true);
+        const bool isNew = m_rows->kindOf(index.row()) == TableListModel::Kind::NewRow;
+        text->setCheck([isNew](const QString &typed) -> std::optional<CellProblem> {
+            const std::string typedText = typed.toStdString();
+            if (isNew && (typedText.empty() || readLine(typedText)->row
+                    || findRuleWord(typedText.substr(0, typedText.find(' ')))))
+                return {};
+            return checkSelector(typedText);
+        });
+        text->line()->setAccessibleName(tr("Selector"));
+        editor = text;
+        break;
+    }
+    case TableColumn::Rule: {
+        auto *choice = new ChoiceCellEditor(parent);
+        for (const RuleWord &word : ruleWords()) {
+            const QString text = QString::fromUtf8(word.word.data());
+            choice->addChoice(text, meaningOfRule(text));
+        }
+        editor = choice;
+        break;
+    }
+    case TableColumn::Value:
+        editor = valueEditor(parent, rule, index.data(Qt::EditRole).toString().toStdString());
+        editor->setCheck([rule](const QString &typed) { return checkValue(rule, typed.toStdString()); });
+        askChoices(editor, index);
+        break;
+    case TableColumn::Origin: {
+        auto *choice = new ChoiceCellEditor(parent);
+        choice->addChoice({}, tr("text"));
+        for (const char *origin : {"gesture", "template", "import"})
+            choice->addChoice(QString::fromLatin1(origin), {});
+        editor = choice;
+        break;
+    }
+    case TableColumn::Note:
+        editor = new NoteCellEditor(parent);
+        break;
+    default:
+        return nullptr;
+    }
+    editor->setAccessibleName(index.data(Qt::AccessibleTextRole).toString());
+    auto *self = const_cast<TableDelegate *>(this); // editors report to the delegate, whose factory is const in Qt
+    connect(editor, &CellEditor::accepted, self, [self, editor] {
+        Q_EMIT self->commitData(editor);
+        Q_EMIT self->closeEditor(editor, QAbstractItemDelegate::NoHint);
+    });
+    return editor;
+}
+
+void TableDelegate::askChoices(CellEditor *editor, const QModelIndex &index) const
+{
+    if (!m_model)
+        return;
+    m_choicesStop.request_stop();
+    m_choicesStop = std::stop_source{};
+    const QString selector = m_rows->index(index.row(), static_cast<int>(TableColumn::Selector)).data(Qt::EditRole).toString();
+    auto *watcher = new QFutureWatcher<std::shared_ptr<const ValueChoices>>(editor);
+    connect(watcher, &QFutureWatcherBase::finished, editor, [watcher, editor] { editor->setChoices(*watcher->result()); });
+    watcher->setFuture(QtConcurrent::run([model = m_model, text = selector.toStdString(), devices = m_deviceCount,
+                                             document = m_rows->rows()->document(), stop = m_choicesStop.get_token()] {
+        const auto read = parseSelector(text);
+        return std::make_shared<const ValueChoices>(
+            valueChoices(*model, read ? *read : Selector{}, meshOf(document), devices, stop));
+    }));
+}
+
+void TableDelegate::setEditorData(QWidget *editor, const QModelIndex &index) const
+{
+    auto *cell = qobject_cast<CellEditor *>(editor);
+    // What is being typed is not overwritten by news from elsewhere.
+    if (cell && !cell->isTouched())
+        cell->setText(index.data(Qt::EditRole).toString());
+}
+
+void TableDelegate::setModelData(QWidget *editor, QAbstractItemModel *model, const QModelIndex &index) const
+{
+    const auto *cell = qobject_cast<CellEditor *>(editor);
+    if (!cell || (!cell->isTouched() && cell->text() == index.data(Qt::EditRole).toString()))
+        return;
+    if (m_write)
+        m_write(index, cell->text());
+    else
+        model->setData(index, cell->text(), Qt::EditRole);
+}
+
+void TableDelegate::updateEditorGeometry(QWidget *editor, const QStyleOptionViewItem &option, const QModelIndex &) const
+{
+    QRect box = option.rect;
+    const QSize wanted = editor->sizeHint();
+    box.setHeight(std::max(box.height(), wanted.height()));
+    const int least = qobject_cast<ChoiceCellEditor *>(editor) ? std::min(wanted.width(), box.width() + option.fontMetrics.averageCharWidth() * 16)
+                                                               : wanted.width();
+    box.setWidth(std::max(box.width(), least));
+    if (const QWidget *area = editor->parentWidget()) {
+        if (box.right() > area->width() - 1)
+            box.moveRight(std::max(area->width() - 1, box.width() - 1));
+        if (box.bottom() > area->height() - 1)
+            box.moveBottom(std::max(area->height() - 1, box.height() - 1));
+    }
+    editor->setGeometry(box);
+}
+
+void TableDelegate::initStyleOption(QStyleOptionViewItem *option, const QModelIndex &index) const
+{
+    QStyledItemDelegate::initStyleOption(option, index);
+    const Palette &palette = option->widget ? paletteFor(*option->widget) : lightPalette();
+    const auto kind = static_cast<TableListModel::Kind>(index.data(TableListModel::KindRole).toInt());
+    const bool selected = option->state.testFlag(QStyle::State_Selected);
+    const auto ink = [&](const QColor &colour) {
+        if (!selected)
+            option->palette.setColor(QPalette::Text, colour);
+    };
+    if (kind == TableListModel::Kind::Heading) {
+        option->font.setBold(true);
+        option->backgroundBrush = palette.surfaceRaised;
+        if (columnOf(index) == TableColumn::Selector)
+            option->text.prepend(index.data(TableListModel::CollapsedRole).toBool() ? QStringLiteral("▸ ") : QStringLiteral("▾ "));
+        return;
+    }
+    const QString problem = index.data(ConstraintTableModel::ProblemRole).toString();
+    const QString warning = index.data(ConstraintTableModel::WarningRole).toString();
+    if (index.data(TableListModel::HoverRole).toBool())
+        option->backgroundBrush = mixed(palette.surface, palette.hover, 0.35);
+    if (kind == TableListModel::Kind::NewRow) {
+        option->font.setItalic(true);
+        ink(palette.textMuted);
+    } else if (!index.data(ConstraintTableModel::EnabledRole).toBool()) {
+        ink(palette.textMuted);
+        option->font.setStrikeOut(columnOf(index) != TableColumn::Note && columnOf(index) != TableColumn::Number
+            && columnOf(index) != TableColumn::Binds);
+    } else if (columnOf(index) == TableColumn::Rule) {
+        ink(palette.accent);
+    } else if (columnOf(index) == TableColumn::Origin || columnOf(index) == TableColumn::Note
+        || columnOf(index) == TableColumn::Number) {
+        ink(palette.textMuted);
+    }
+    if (index.data(TableListModel::ActingRole).toBool() && columnOf(index) == TableColumn::Number) {
+        option->font.setBold(true);
+        ink(palette.accent);
+    }
+    if (index.data(ConstraintTableModel::OldRole).toBool()) {
+        option->font.setItalic(true);
+        ink(palette.textMuted);
+    }
+    if (!problem.isEmpty()) {
+        option->backgroundBrush = mixed(palette.surface, palette.error, 0.16);
+        option->text = QStringLiteral("✖ ") + (option->text.isEmpty() ? problem : option->text);
+        option->font.setStrikeOut(false);
+        ink(palette.error);
+    } else if (!warning.isEmpty()) {
+        option->text.prepend(QStringLiteral("⚠ "));
+        ink(palette.warning);
+    }
+}
+
+void TableDelegate::paint(QPainter *painter, const QStyleOptionViewItem &option, const QModelIndex &index) const
+{
+    QStyledItemDelegate::paint(painter, option, index);
+    const auto column = columnOf(index);
+    const Palette &palette = option.widget ? paletteFor(*option.widget) : lightPalette();
+    if (column == TableColumn::On && index.data(TableListModel::ActingRole).toBool()) {
+        // Acts on the selection: a bar, and a bold number beside it.
+        const int width = std::max(3, option.fontMetrics.height() / 6);
+        painter->fillRect(QRect(option.rect.left(), option.rect.top(), width, option.rect.height()), palette.accent);
+    }
+    painter->setPen(palette.grid);
+    painter->drawLine(option.rect.bottomLeft(), option.rect.bottomRight());
+}
+
+QSize TableDelegate::sizeHint(const QStyleOptionViewItem &option, const QModelIndex &index) const
+{
+    const QSize size = QStyledItemDelegate::sizeHint(option, index);
+    return {size.width(), std::max(size.height(), option.fontMetrics.height() * 3 / 2)};
+}
+
+} // namespace planloom
