@@ -102,7 +102,8 @@ void printComparison(const Arguments &arguments, const PlanDifference &differenc
     }
     std::printf("operators: %zu differ, %d are the same\n", difference.operators.size(), difference.same);
     for (std::size_t i = 0; i < difference.operators.size() && i < kMostListed; ++i)
-        std::printf("  %s: %s\n", difference.operators[i].name.c_str(), kindOf(difference.operators[i]).c_str());
+        std::printf(
+            "  %s: %s\n", difference.operators[i].name.c_str(), kindOf(difference.operators[i]).c_str());
     if (difference.operators.size() > kMostListed)
         std::printf("  and %zu more\n", difference.operators.size() - kMostListed);
 }
@@ -113,7 +114,8 @@ Result<int> runCompare(const Arguments &arguments)
 {
     TRY(const double atMost, arguments.real("at-most", 0));
     if (arguments.has("at-most") && atMost <= 0)
-        return Error{ErrorCode::InvalidInput, "expected a ratio above 0, as in --at-most 1.05", {}, "--at-most"};
+        return Error{
+            ErrorCode::InvalidInput, "expected a ratio above 0, as in --at-most 1.05", {}, "--at-most"};
     TRY(const Side a, simulated(arguments, arguments.positional(0)));
     TRY(const Side b, simulated(arguments, arguments.positional(1)));
     const auto difference = differenceOf(a.plan, b.plan);
@@ -131,11 +133,13 @@ Result<int> runCompare(const Arguments &arguments)
                 tooSlow ? "more than" : "at most", atMost);
         return tooSlow ? 1 : 0;
     }
-    json object{{"same_operators", difference->same}, {"operators", json::array()}, {"metrics", json::object()},
-        {"waterfall", json::object()}, {"steady_state", {{"a", steadyJson(a)}, {"b", steadyJson(b)}}},
+    json object{{"same_operators", difference->same}, {"operators", json::array()},
+        {"metrics", json::object()}, {"waterfall", json::object()},
+        {"steady_state", {{"a", steadyJson(a)}, {"b", steadyJson(b)}}},
         {"ratio", stepA > 0 ? json(stepB / stepA) : json(nullptr)}, {"ok", !tooSlow}};
     for (const OperatorDifference &one : difference->operators) {
-        json entry{{"name", one.name}, {"split", one.split}, {"placed", one.placed}, {"ordered", one.ordered}};
+        json entry{
+            {"name", one.name}, {"split", one.split}, {"placed", one.placed}, {"ordered", one.ordered}};
         if (!one.a.valid() || !one.b.valid())
             entry["only_in"] = one.a.valid() ? "a" : "b";
         object["operators"].push_back(std::move(entry));
@@ -145,7 +149,8 @@ Result<int> runCompare(const Arguments &arguments)
             {"percent", metric.percent ? json(*metric.percent) : json(nullptr)},
             {"lower_is_better", metric.lowerIsBetter}};
     for (std::size_t part = 0; part < kStepPartCount; ++part)
-        object["waterfall"][nameOf(static_cast<StepPart>(part))] = {{"a_nanoseconds", waterfall.from.nanoseconds[part]},
+        object["waterfall"][nameOf(static_cast<StepPart>(part))] = {
+            {"a_nanoseconds", waterfall.from.nanoseconds[part]},
             {"b_nanoseconds", waterfall.to.nanoseconds[part]},
             {"delta_nanoseconds", waterfall.delta.nanoseconds[part]}};
     std::cout << object.dump(-1, ' ', false, json::error_handler_t::replace) << "\n";

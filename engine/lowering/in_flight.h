@@ -10,12 +10,12 @@
 
 namespace planloom {
 
-/// By stage: the most micro-batches that a device holds between its forward and its backward segment of the stage; 0
-/// where no device runs both. O(schedule).
+/// By stage: the most micro-batches that a device holds between its forward and its backward segment of the
+/// stage; 0 where no device runs both. O(schedule).
 std::vector<std::int32_t> mostInFlight(const ExecutionPlan &plan);
 
-/// In-flight rows of `plan` that `execution`, lowered from it, could not keep, because other rows left nothing else to
-/// run: with a sentence for the row, rows ascending.
+/// In-flight rows of `plan` that `execution`, lowered from it, could not keep, because other rows left
+/// nothing else to run: with a sentence for the row, rows ascending.
 std::vector<std::pair<RowId, std::string>> liftedLimits(const Plan &plan, const ExecutionPlan &execution);
 
 } // namespace planloom

@@ -4,6 +4,7 @@
 #include "engine/hardware/cost.h"
 #include "engine/lowering/materialize.h"
 #include "engine/lowering/order.h"
+#include "engine/lowering/order_rows.h"
 #include "engine/lowering/program_builder.h"
 #include "engine/lowering/transform.h"
 #include "engine/plan/table.h"
@@ -49,7 +50,6 @@ public:
 private:
     void makeBlocks();
     Result<void> sequenceOperators();
-    Result<void> sortOrders(std::vector<std::vector<OrderConstraint>> &inside);
     void collectPersistentBoxes();
     void estimateBlocks();
 
@@ -175,83 +175,13 @@ Result<void> Lowering::sequenceOperators()
         m_blockOf[o] = block;
         m_sequence[static_cast<std::size_t>(block)].push_back(id);
     }
-    std::vector<std::vector<OrderConstraint>> inside(m_sequence.size());
-    TRY_VOID(sortOrders(inside));
-    for (std::size_t block = 0; block < inside.size(); ++block) {
-        if (inside[block].empty())
+    TRY(auto orders, sortOrders(m_plan, m_builder.blocks(), m_blockOf));
+    m_dependencies = std::move(orders.between);
+    for (std::size_t block = 0; block < orders.inside.size(); ++block) {
+        if (orders.inside[block].empty())
             continue;
-        TRY(auto ordered, orderInBlock(m_graph, m_uses, m_sequence[block], inside[block]));
+        TRY(auto ordered, orderInBlock(m_graph, m_uses, m_sequence[block], orders.inside[block]));
         m_sequence[block] = std::move(ordered);
-    }
-    return {};
-}
-
-/// Rows inside a block order its operators; rows between blocks order those, once for each pair of blocks however many
-/// operators they hold.
-Result<void> Lowering::sortOrders(std::vector<std::vector<OrderConstraint>> &inside)
-{
-    std::set<BlockDependency> known;
-    const auto between = [&](std::int32_t first, std::int32_t second, const OrderConstraint &order) -> Result<void> {
-        const auto isRepeated = [this](std::int32_t block) {
-            const SegmentKind kind = m_builder.block(block).kind;
-            return kind == SegmentKind::Forward || kind == SegmentKind::Backward;
-        };
-        if (isRepeated(first) && isRepeated(second)) {
-            const BlockDependency dependency{first, second, order.microBatchOffset, order.row, order.microBatch};
-            if (known.insert(dependency).second)
-                m_dependencies.push_back(dependency);
-        } else if (m_builder.block(first).rank > m_builder.block(second).rank) {
-            return Error{ErrorCode::InvalidInput,
-                m_graph.at(order.first).name + " cannot run before " + m_graph.at(order.second).name
-                    + ": one of them runs once per step, at its other end",
-                "remove the row, or turn it around", placeOf(order.row, "rule")};
-        }
-        return {};
-    };
-    const auto blockOf = [this](OperatorId op) { return m_blockOf[static_cast<std::size_t>(op.index)]; };
-
-    /// The two sides of a row that orders all with all, by block.
-    struct Sides {
-        std::map<std::int32_t, std::vector<OperatorId>> first{};
-        std::map<std::int32_t, std::vector<OperatorId>> second{};
-        OrderConstraint row{};
-    };
-    std::map<RowId, Sides> together;
-    for (const OrderConstraint &order : m_plan.orders) {
-        const std::int32_t first = blockOf(order.first);
-        const std::int32_t second = blockOf(order.second);
-        if (order.allWithAll) {
-            Sides &sides = together[order.row];
-            sides.row = order;
-            auto &firsts = sides.first[first];
-            if (firsts.empty() || firsts.back() != order.first)
-                firsts.push_back(order.first);
-            auto &seconds = sides.second[second];
-            if (seconds.empty() || seconds.back() != order.second)
-                seconds.push_back(order.second);
-        } else if (first == second && order.microBatchOffset == 0) {
-            inside[static_cast<std::size_t>(first)].push_back(order);
-        } else {
-            TRY_VOID(between(first, second, order));
-        }
-    }
-    for (const auto &[row, sides] : together) {
-        for (const auto &[first, firsts] : sides.first) {
-            for (const auto &[second, seconds] : sides.second) {
-                OrderConstraint order = sides.row;
-                if (first != second || order.microBatchOffset != 0) {
-                    order.first = firsts.front();
-                    order.second = seconds.front();
-                    TRY_VOID(between(first, second, order));
-                    continue;
-                }
-                for (std::size_t i = 0; i < std::max(firsts.size(), seconds.size()); ++i) {
-                    order.first = firsts[std::min(i, firsts.size() - 1)];
-                    order.second = seconds[std::min(i, seconds.size() - 1)];
-                    inside[static_cast<std::size_t>(first)].push_back(order);
-                }
-            }
-        }
     }
     return {};
 }

@@ -12,9 +12,9 @@ struct Unit {
     std::int64_t size = 1;
 };
 
-constexpr std::array<Unit, 9> kMemoryUnits{{{"B", 1}, {"KiB", std::int64_t{1} << 10}, {"MiB", std::int64_t{1} << 20},
-    {"GiB", std::int64_t{1} << 30}, {"TiB", std::int64_t{1} << 40}, {"KB", 1'000}, {"MB", 1'000'000},
-    {"GB", 1'000'000'000}, {"TB", 1'000'000'000'000}}};
+constexpr std::array<Unit, 9> kMemoryUnits{{{"B", 1}, {"KiB", std::int64_t{1} << 10},
+    {"MiB", std::int64_t{1} << 20}, {"GiB", std::int64_t{1} << 30}, {"TiB", std::int64_t{1} << 40},
+    {"KB", 1'000}, {"MB", 1'000'000}, {"GB", 1'000'000'000}, {"TB", 1'000'000'000'000}}};
 constexpr std::array<Unit, 4> kTimeUnits{{{"ns", 1}, {"us", 1'000}, {"ms", 1'000'000}, {"s", 1'000'000'000}}};
 
 constexpr std::size_t kMostDecimals = 6; ///< So that decimals times the largest unit stay within 64 bits.
@@ -51,8 +51,9 @@ std::string foundAt(std::string_view text)
 Error wrong(LimitRule::Kind kind, const std::string &message)
 {
     return {ErrorCode::InvalidInput, message,
-        kind == LimitRule::Kind::Memory ? "write it as 40GiB; units are B, KiB, MiB, GiB, TiB, KB, MB, GB and TB"
-                                        : "write it as 50ms; units are ns, us, ms and s"};
+        kind == LimitRule::Kind::Memory
+            ? "write it as 40GiB; units are B, KiB, MiB, GiB, TiB, KB, MB, GB and TB"
+            : "write it as 50ms; units are ns, us, ms and s"};
 }
 
 } // namespace
@@ -60,7 +61,9 @@ Error wrong(LimitRule::Kind kind, const std::string &message)
 Result<Quantity> readQuantity(LimitRule::Kind kind, std::string_view text)
 {
     const char *what = kind == LimitRule::Kind::Memory ? "an amount of memory as 40GiB" : "a time as 50ms";
-    const auto expected = [&] { return wrong(kind, std::string("expected ") + what + ", found " + foundAt(text)); };
+    const auto expected = [&] {
+        return wrong(kind, std::string("expected ") + what + ", found " + foundAt(text));
+    };
     const std::string tooLarge = kind == LimitRule::Kind::Memory ? "expected at most 1024TiB, found "
                                                                  : "expected at most 13 days, found ";
     std::size_t i = 0;
@@ -106,8 +109,8 @@ Result<Quantity> readQuantity(LimitRule::Kind kind, std::string_view text)
         return wrong(kind, tooLarge + foundAt(text));
     if (decimals * unit->size % scale != 0)
         return wrong(kind,
-            std::string("expected a whole number of ") + (kind == LimitRule::Kind::Memory ? "bytes" : "nanoseconds")
-                + ", found " + foundAt(text));
+            std::string("expected a whole number of ")
+                + (kind == LimitRule::Kind::Memory ? "bytes" : "nanoseconds") + ", found " + foundAt(text));
     const std::int64_t value = whole * unit->size + decimals * unit->size / scale;
     if (value > kMostQuantity)
         return wrong(kind, tooLarge + foundAt(text));

@@ -20,8 +20,8 @@ struct Quantity {
 /// The most that a limit can be: 1 PiB, or 13 days.
 constexpr std::int64_t kMostQuantity = std::int64_t{1} << 50;
 
-/// Reads "40GiB", "1.5 GB" or "50ms": a decimal number of a unit, whole in bytes or nanoseconds. Memory takes B, KiB,
-/// MiB, GiB, TiB and KB, MB, GB, TB; time ns, us (also with the letter mu), ms and s.
+/// Reads "40GiB", "1.5 GB" or "50ms": a decimal number of a unit, whole in bytes or nanoseconds. Memory takes
+/// B, KiB, MiB, GiB, TiB and KB, MB, GB, TB; time ns, us (also with the letter mu), ms and s.
 /// @return InvalidInput saying what was expected with an example; its `where` is empty
 Result<Quantity> readQuantity(LimitRule::Kind kind, std::string_view text);
 

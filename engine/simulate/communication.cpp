@@ -36,7 +36,8 @@ public:
     }
 
     /// Books one span of `instruction`, whose shares are looked up once.
-    void add(std::vector<Share> &shares, bool &known, DeviceId from, const Instruction &instruction, std::int64_t duration)
+    void add(std::vector<Share> &shares, bool &known, DeviceId from, const Instruction &instruction,
+        std::int64_t duration)
     {
         if (!known) {
             shares = sharesOf(from, instruction);
@@ -44,8 +45,8 @@ public:
         }
         for (std::size_t i = 0; i < shares.size(); ++i) {
             Flow &flow = m_flows[shares[i].flow];
-            flow.bytes += Bytes {shares[i].bytes};
-            flow.time += Nanoseconds {partOf(duration, shares.size(), i)};
+            flow.bytes += Bytes{shares[i].bytes};
+            flow.time += Nanoseconds{partOf(duration, shares.size(), i)};
             ++flow.count;
         }
     }
@@ -73,12 +74,12 @@ private:
         if (instruction.kind == InstructionKind::Send)
             return {shareOf(from, instruction.peer, instruction, bytes.count)};
         const auto &members = m_plan.groups[static_cast<std::size_t>(instruction.group)];
-        const auto position = static_cast<std::size_t>(
-            std::find(members.begin(), members.end(), from) - members.begin());
+        const auto position =
+            static_cast<std::size_t>(std::find(members.begin(), members.end(), from) - members.begin());
         if (members.size() < 2 || position == members.size())
             return {};
-        const std::int64_t sent = ringBytesSent(*kind, bytes, static_cast<std::int32_t>(members.size()),
-            static_cast<std::int32_t>(position))
+        const std::int64_t sent = ringBytesSent(
+            *kind, bytes, static_cast<std::int32_t>(members.size()), static_cast<std::int32_t>(position))
                                       .count;
         std::vector<Share> shares;
         if (instruction.kind == InstructionKind::AllToAll) {
@@ -93,7 +94,7 @@ private:
 
     Share shareOf(DeviceId from, DeviceId to, const Instruction &instruction, std::int64_t bytes)
     {
-        const auto [found, isNew] = m_index.emplace(FlowKey {from, to, instruction.kind}, m_flows.size());
+        const auto [found, isNew] = m_index.emplace(FlowKey{from, to, instruction.kind}, m_flows.size());
         if (isNew) {
             m_flows.push_back({.kind = instruction.kind, .from = from, .to = to});
             m_operators.emplace_back();
@@ -105,15 +106,15 @@ private:
 
     const ExecutionPlan &m_plan;
     DataType m_precision;
-    std::map<FlowKey, std::size_t> m_index {};
-    std::vector<Flow> m_flows {};
-    std::vector<std::set<OperatorId>> m_operators {}; ///< By flow.
+    std::map<FlowKey, std::size_t> m_index{};
+    std::vector<Flow> m_flows{};
+    std::vector<std::set<OperatorId>> m_operators{}; ///< By flow.
 };
 
 std::vector<LinkLoad> linksOf(const CommunicationMatrix &matrix, const Cluster &cluster, Nanoseconds step)
 {
     const auto nodeOf = [&](std::int32_t device) {
-        return static_cast<std::size_t>(cluster.nodeOf(DeviceId {device}));
+        return static_cast<std::size_t>(cluster.nodeOf(DeviceId{device}));
     };
     std::vector<LinkLoad> inside(static_cast<std::size_t>(matrix.deviceCount));
     std::vector<LinkLoad> between(matrix.deviceCount > 0 ? nodeOf(matrix.deviceCount - 1) + 1 : 0);
@@ -132,7 +133,8 @@ std::vector<LinkLoad> linksOf(const CommunicationMatrix &matrix, const Cluster &
         links.insert(links.end(), between.begin(), between.end());
     const double seconds = static_cast<double>(step.count()) * 1e-9;
     for (LinkLoad &link : links) {
-        const double bandwidth = link.betweenNodes ? cluster.links.interBandwidth.value : cluster.links.intraBandwidth.value;
+        const double bandwidth =
+            link.betweenNodes ? cluster.links.interBandwidth.value : cluster.links.intraBandwidth.value;
         if (seconds > 0 && bandwidth > 0)
             link.share = static_cast<double>(link.bytes.count) / (bandwidth * seconds);
     }
@@ -159,9 +161,10 @@ Bytes CommunicationMatrix::bytesBetween(DeviceId from, DeviceId to, std::optiona
     return sum;
 }
 
-Nanoseconds CommunicationMatrix::timeBetween(DeviceId from, DeviceId to, std::optional<InstructionKind> kind) const
+Nanoseconds CommunicationMatrix::timeBetween(
+    DeviceId from, DeviceId to, std::optional<InstructionKind> kind) const
 {
-    Nanoseconds sum {};
+    Nanoseconds sum{};
     forEachBetween(*this, from, to, kind, [&](const Flow &flow) { sum += flow.time; });
     return sum;
 }
@@ -169,8 +172,8 @@ Nanoseconds CommunicationMatrix::timeBetween(DeviceId from, DeviceId to, std::op
 Bytes CommunicationMatrix::sentBy(DeviceId from) const
 {
     Bytes sum;
-    auto it = std::lower_bound(
-        flows.begin(), flows.end(), from, [](const Flow &flow, DeviceId device) { return flow.from < device; });
+    auto it = std::lower_bound(flows.begin(), flows.end(), from,
+        [](const Flow &flow, DeviceId device) { return flow.from < device; });
     for (; it != flows.end() && it->from == from; ++it)
         sum += it->bytes;
     return sum;
@@ -179,11 +182,11 @@ Bytes CommunicationMatrix::sentBy(DeviceId from) const
 std::optional<CommunicationMatrix> communicationMatrix(const ExecutionPlan &plan, const Timeline &timeline,
     const Cluster &cluster, DataType precision, std::stop_token stop)
 {
-    CommunicationMatrix matrix {.deviceCount = static_cast<std::int32_t>(plan.devices.size())};
+    CommunicationMatrix matrix{.deviceCount = static_cast<std::int32_t>(plan.devices.size())};
     MatrixBuilder builder(plan, precision);
     const SpanColumns &spans = timeline.spans;
     struct Known {
-        std::vector<Share> shares {};
+        std::vector<Share> shares{};
         bool known = false;
     };
     for (std::size_t d = 0; d < plan.devices.size() && d + 1 < timeline.deviceBegin.size(); ++d) {
@@ -200,7 +203,7 @@ std::optional<CommunicationMatrix> communicationMatrix(const ExecutionPlan &plan
             if (ofSegment.empty())
                 ofSegment.resize(program.segments[segment].instructions.size());
             builder.add(ofSegment[instruction].shares, ofSegment[instruction].known,
-                DeviceId {static_cast<std::int32_t>(d)}, program.segments[segment].instructions[instruction],
+                DeviceId{static_cast<std::int32_t>(d)}, program.segments[segment].instructions[instruction],
                 spans.duration[s]);
         }
     }
@@ -238,7 +241,7 @@ std::vector<RowTraffic> rowsBehind(const Plan &plan, const CommunicationMatrix &
     std::vector<RowTraffic> traffic;
     for (const auto &[row, sum] : byRow)
         traffic.push_back(sum);
-    if (none != RowTraffic {})
+    if (none != RowTraffic{})
         traffic.push_back(none);
     return traffic;
 }

@@ -13,16 +13,18 @@
 
 namespace planloom {
 
-/// What one device sends to another in one step by one kind of instruction. Collectives send to the next member of their
-/// group, as rings do; all-to-all sends to every other member; a broadcast's last member sends nothing.
+/// What one device sends to another in one step by one kind of instruction. Collectives send to the next
+/// member of their group, as rings do; all-to-all sends to every other member; a broadcast's last member
+/// sends nothing.
 struct Flow {
-    InstructionKind kind {};
-    DeviceId from {};
-    DeviceId to {};
-    Bytes bytes {};
-    Nanoseconds time {}; ///< Durations of the sender's spans; of an all-to-all, an equal share for each receiver.
+    InstructionKind kind{};
+    DeviceId from{};
+    DeviceId to{};
+    Bytes bytes{};
+    Nanoseconds
+        time{}; ///< Durations of the sender's spans; of an all-to-all, an equal share for each receiver.
     std::int64_t count = 0; ///< Spans.
-    std::vector<OperatorId> operators {}; ///< That it serves, ascending.
+    std::vector<OperatorId> operators{}; ///< That it serves, ascending.
     friend bool operator==(const Flow &, const Flow &) = default;
 };
 
@@ -30,7 +32,7 @@ struct Flow {
 struct LinkLoad {
     bool betweenNodes = false;
     std::int32_t index = 0; ///< Device, or node.
-    Bytes bytes {};
+    Bytes bytes{};
     double share = 0; ///< Of what it could carry in the step; 0 without a step.
     friend bool operator==(const LinkLoad &, const LinkLoad &) = default;
 };
@@ -38,8 +40,8 @@ struct LinkLoad {
 /// Device x device matrix of one step, as its cells that are not empty.
 struct CommunicationMatrix {
     std::int32_t deviceCount = 0;
-    std::vector<Flow> flows {}; ///< By (from, to, kind).
-    std::vector<LinkLoad> links {}; ///< All devices, then all nodes if there are several.
+    std::vector<Flow> flows{}; ///< By (from, to, kind).
+    std::vector<LinkLoad> links{}; ///< All devices, then all nodes if there are several.
 
     /// Bytes from one device to another over all kinds, or of one. O(log flows + kinds).
     Bytes bytesBetween(DeviceId from, DeviceId to, std::optional<InstructionKind> kind = {}) const;
@@ -56,14 +58,16 @@ std::optional<CommunicationMatrix> communicationMatrix(const ExecutionPlan &plan
 
 /// Traffic that rows of the table are behind.
 struct RowTraffic {
-    RowId row {}; ///< Invalid for operators that no row speaks of.
-    Bytes bytes {};
-    Nanoseconds time {};
+    RowId row{}; ///< Invalid for operators that no row speaks of.
+    Bytes bytes{};
+    Nanoseconds time{};
     friend bool operator==(const RowTraffic &, const RowTraffic &) = default;
 };
 
-/// Flows by the rows that decided the operators they serve. A flow of several operators counts for each of their rows, so
-/// that sums can be larger than the flow. `flow` null means all of them. By row, the invalid one last.
-std::vector<RowTraffic> rowsBehind(const Plan &plan, const CommunicationMatrix &matrix, const Flow *flow = nullptr);
+/// Flows by the rows that decided the operators they serve. A flow of several operators counts for each of
+/// their rows, so that sums can be larger than the flow. `flow` null means all of them. By row, the invalid
+/// one last.
+std::vector<RowTraffic> rowsBehind(
+    const Plan &plan, const CommunicationMatrix &matrix, const Flow *flow = nullptr);
 
 } // namespace planloom

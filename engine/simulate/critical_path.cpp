@@ -27,7 +27,7 @@ struct Binding {
 
 Binding bindingOf(const Timeline &timeline, const TimelineDependencies &dependencies, std::int32_t span)
 {
-    Binding binding {-1, span, WaitKind::Order};
+    Binding binding{-1, span, WaitKind::Order};
     std::int64_t latest = std::numeric_limits<std::int64_t>::min();
     const auto consider = [&](std::int32_t member) {
         const auto m = static_cast<std::size_t>(member);
@@ -61,8 +61,8 @@ std::int32_t lastSpan(const Timeline &timeline)
 }
 
 /// The row of `plan` that puts span `first` before span `second` of the same device.
-RowId rowBehind(const ExecutionPlan &execution, const Plan *plan, const Timeline &timeline, std::int32_t first,
-    std::int32_t second)
+RowId rowBehind(const ExecutionPlan &execution, const Plan *plan, const Timeline &timeline,
+    std::int32_t first, std::int32_t second)
 {
     if (!plan)
         return {};
@@ -103,7 +103,8 @@ RowId rowBehind(const ExecutionPlan &execution, const Plan *plan, const Timeline
 
 } // namespace
 
-CriticalPath criticalPath(const Timeline &timeline, const TimelineDependencies &dependencies, std::stop_token stop)
+CriticalPath criticalPath(
+    const Timeline &timeline, const TimelineDependencies &dependencies, std::stop_token stop)
 {
     CriticalPath path;
     std::int32_t span = dependencies.size() == timeline.spans.size() ? lastSpan(timeline) : -1;
@@ -114,7 +115,8 @@ CriticalPath criticalPath(const Timeline &timeline, const TimelineDependencies &
         path.span.push_back(binding.member);
         path.leaves.push_back(span);
         path.kind.push_back(binding.kind);
-        // An end of a measured communication has times of its own; the path goes by those of the end it leaves by.
+        // An end of a measured communication has times of its own; the path goes by those of the end it
+        // leaves by.
         path.gap.push_back(startOf(timeline, span) - (binding.on >= 0 ? endOf(timeline, binding.on) : 0));
         span = binding.on;
     }
@@ -158,7 +160,8 @@ std::vector<std::int64_t> slackOf(
             const auto s = static_cast<std::size_t>(order[i]);
             latest[s] = end;
             for (std::int32_t e = dependencies.needBegin[s]; e < dependencies.needBegin[s + 1]; ++e) {
-                std::int64_t &before = latest[static_cast<std::size_t>(dependencies.needs[static_cast<std::size_t>(e)].span)];
+                std::int64_t &before =
+                    latest[static_cast<std::size_t>(dependencies.needs[static_cast<std::size_t>(e)].span)];
                 before = std::min(before, end - duration);
             }
         }
@@ -180,8 +183,8 @@ std::optional<Bubble> whyIdle(const ExecutionPlan &execution, const Plan *plan, 
     const auto offset = [](std::size_t i) { return static_cast<std::ptrdiff_t>(i); };
     const auto begin = timeline.deviceBegin[d];
     const auto computeEnd = static_cast<std::size_t>(
-        std::lower_bound(spans.stream.begin() + offset(begin), spans.stream.begin() + offset(timeline.deviceBegin[d + 1]),
-            StreamKind::Communication)
+        std::lower_bound(spans.stream.begin() + offset(begin),
+            spans.stream.begin() + offset(timeline.deviceBegin[d + 1]), StreamKind::Communication)
         - spans.stream.begin());
     const auto behind = static_cast<std::size_t>(
         std::upper_bound(spans.start.begin() + offset(begin), spans.start.begin() + offset(computeEnd), t)
@@ -196,7 +199,7 @@ std::optional<Bubble> whyIdle(const ExecutionPlan &execution, const Plan *plan, 
     std::int32_t span = behind < computeEnd ? static_cast<std::int32_t>(behind) : lastSpan(timeline);
     while (span >= 0) {
         const Binding binding = bindingOf(timeline, dependencies, span);
-        Wait wait {span, binding.on, binding.kind, {}};
+        Wait wait{span, binding.on, binding.kind, {}};
         if (binding.on >= 0 && binding.kind == WaitKind::Order)
             wait.row = rowBehind(execution, plan, timeline, binding.on, binding.member);
         bubble.waits.push_back(wait);
@@ -205,7 +208,8 @@ std::optional<Bubble> whyIdle(const ExecutionPlan &execution, const Plan *plan, 
         span = binding.on;
     }
 
-    // Whether a later span of the stream could have filled the bubble: one that a row holds back, or else the first.
+    // Whether a later span of the stream could have filled the bubble: one that a row holds back, or else the
+    // first.
     const auto sameBlock = [&](std::size_t a, std::size_t b) {
         return spans.segment[a] == spans.segment[b] && spans.microBatch[a] == spans.microBatch[b];
     };
@@ -225,11 +229,12 @@ std::optional<Bubble> whyIdle(const ExecutionPlan &execution, const Plan *plan, 
         if (ready > bubble.begin || spans.duration[s] == 0)
             continue;
         // Rows between blocks are the same for all spans of one.
-        if (bubble.heldBack >= 0 && (!plan || (asked < computeEnd && sameBlock(s, asked) && !sameBlock(s, behind))))
+        if (bubble.heldBack >= 0
+            && (!plan || (asked < computeEnd && sameBlock(s, asked) && !sameBlock(s, behind))))
             continue;
         asked = s;
-        const RowId row =
-            rowBehind(execution, plan, timeline, static_cast<std::int32_t>(behind), static_cast<std::int32_t>(s));
+        const RowId row = rowBehind(
+            execution, plan, timeline, static_cast<std::int32_t>(behind), static_cast<std::int32_t>(s));
         if (bubble.heldBack < 0 || row.valid()) {
             bubble.heldBack = static_cast<std::int32_t>(s);
             bubble.heldBackRow = row;

@@ -16,7 +16,7 @@ namespace {
 struct Edge {
     std::int32_t from = 0;
     std::int32_t to = 0;
-    WaitKind kind {};
+    WaitKind kind{};
 };
 
 class Builder
@@ -43,8 +43,8 @@ public:
         if (stop.stop_requested())
             return cancelled();
         if (!sortSpans())
-            return Error {ErrorCode::InvalidInput, "the timeline does not belong to this plan: its spans wait for each other",
-                {}, "timeline"};
+            return Error{ErrorCode::InvalidInput,
+                "the timeline does not belong to this plan: its spans wait for each other", {}, "timeline"};
         return std::move(m_result);
     }
 
@@ -58,7 +58,10 @@ private:
         std::int32_t next = -1;
     };
 
-    static Error cancelled() { return {ErrorCode::Cancelled, "the search for dependencies was stopped", {}, {}}; }
+    static Error cancelled()
+    {
+        return {ErrorCode::Cancelled, "the search for dependencies was stopped", {}, {}};
+    }
 
     void addDevice(std::size_t d)
     {
@@ -68,7 +71,8 @@ private:
         std::size_t instances = 0;
         for (std::size_t b = 0; b < program.buffers.size(); ++b) {
             slot[b] = instances;
-            instances += program.buffers[b].perMicroBatch && !program.buffers[b].persistent ? microBatches : 1;
+            instances +=
+                program.buffers[b].perMicroBatch && !program.buffers[b].persistent ? microBatches : 1;
         }
         std::vector<Instance> states(instances);
         m_readers.clear();
@@ -78,16 +82,17 @@ private:
             return states[slot[b] + (many ? static_cast<std::size_t>(microBatch) : 0)];
         };
         std::vector<std::int32_t> uses(m_plan.groups.size(), 0);
-        std::array<std::int32_t, 2> last {-1, -1};
+        std::array<std::int32_t, 2> last{-1, -1};
         SpanFinder finder(m_timeline, d);
         for (const ScheduleEntry &entry : program.schedule) {
             const Segment &segment = program.segments[static_cast<std::size_t>(entry.segment)];
             for (std::size_t i = 0; i < segment.instructions.size(); ++i) {
                 const Instruction &instruction = segment.instructions[i];
-                const std::int32_t span = finder.find(
-                    streamOf(instruction.kind), entry.segment, static_cast<std::int32_t>(i), entry.microBatch);
+                const std::int32_t span = finder.find(streamOf(instruction.kind), entry.segment,
+                    static_cast<std::int32_t>(i), entry.microBatch);
                 if (instruction.group >= 0) { // counted whether or not it has a span
-                    const auto use = static_cast<std::size_t>(uses[static_cast<std::size_t>(instruction.group)]++);
+                    const auto use =
+                        static_cast<std::size_t>(uses[static_cast<std::size_t>(instruction.group)]++);
                     if (span >= 0)
                         join(span, m_meetingsOfGroup[static_cast<std::size_t>(instruction.group)], use);
                 }
@@ -98,8 +103,8 @@ private:
                 for (const std::int32_t buffer : instruction.inputs)
                     if (buffer >= 0)
                         add(stateOf(buffer, entry.microBatch).writer, span, WaitKind::Data);
-                auto &before = last[static_cast<std::size_t>(
-                    m_timeline.spans.stream[static_cast<std::size_t>(span)])];
+                auto &before =
+                    last[static_cast<std::size_t>(m_timeline.spans.stream[static_cast<std::size_t>(span)])];
                 for (const std::int32_t buffer : instruction.outputs) {
                     if (buffer < 0)
                         continue;
@@ -107,7 +112,8 @@ private:
                     // What accumulates reads what is there.
                     add(state.writer, span,
                         instruction.kind == InstructionKind::Accumulate ? WaitKind::Data : WaitKind::Reuse);
-                    for (std::int32_t r = state.reader; r >= 0; r = m_readers[static_cast<std::size_t>(r)].next)
+                    for (std::int32_t r = state.reader; r >= 0;
+                         r = m_readers[static_cast<std::size_t>(r)].next)
                         add(m_readers[static_cast<std::size_t>(r)].span, span, WaitKind::Reuse);
                 }
                 add(before, span, WaitKind::Order);
@@ -168,7 +174,8 @@ private:
     void sortEdges()
     {
         const std::size_t spans = m_result.meeting.size();
-        const auto sorted = [&](std::vector<std::int32_t> &begin, std::vector<Dependency> &list, auto keyOf, auto otherOf) {
+        const auto sorted = [&](std::vector<std::int32_t> &begin, std::vector<Dependency> &list, auto keyOf,
+                                auto otherOf) {
             begin.assign(spans + 1, 0);
             for (const Edge &edge : m_edges)
                 ++begin[static_cast<std::size_t>(keyOf(edge)) + 1];
@@ -176,7 +183,8 @@ private:
             list.resize(m_edges.size());
             std::vector<std::int32_t> next(begin.begin(), begin.end() - 1);
             for (const Edge &edge : m_edges)
-                list[static_cast<std::size_t>(next[static_cast<std::size_t>(keyOf(edge))]++)] = {otherOf(edge), edge.kind};
+                list[static_cast<std::size_t>(next[static_cast<std::size_t>(keyOf(edge))]++)] = {
+                    otherOf(edge), edge.kind};
         };
         const auto from = [](const Edge &edge) { return edge.from; };
         const auto to = [](const Edge &edge) { return edge.to; };
@@ -222,13 +230,13 @@ private:
 
     const ExecutionPlan &m_plan;
     const Timeline &m_timeline;
-    TimelineDependencies m_result {};
-    std::vector<Edge> m_edges {};
-    std::vector<Reader> m_readers {};
+    TimelineDependencies m_result{};
+    std::vector<Edge> m_edges{};
+    std::vector<Reader> m_readers{};
     std::vector<std::int32_t> m_stamp; ///< By span: the last one that was found to wait for it.
     std::int32_t m_meetings = 0;
     std::vector<std::vector<std::int32_t>> m_meetingsOfGroup; ///< By group and use.
-    std::unordered_map<std::int64_t, std::int32_t> m_meetingOfTag {};
+    std::unordered_map<std::int64_t, std::int32_t> m_meetingOfTag{};
 };
 
 std::vector<Dependency> withPeers(const TimelineDependencies &dependencies, std::int32_t span,
@@ -267,9 +275,11 @@ const char *nameOf(WaitKind kind)
 Result<TimelineDependencies> dependenciesOf(
     const ExecutionPlan &plan, const Timeline &timeline, std::stop_token stop)
 {
-    if (timeline.deviceBegin.size() != plan.devices.size() + 1 || timeline.deviceBegin.back() != timeline.spans.size())
-        return Error {ErrorCode::InvalidInput,
-            "the timeline has spans of " + std::to_string(std::max<std::size_t>(timeline.deviceBegin.size(), 1) - 1)
+    if (timeline.deviceBegin.size() != plan.devices.size() + 1
+        || timeline.deviceBegin.back() != timeline.spans.size())
+        return Error{ErrorCode::InvalidInput,
+            "the timeline has spans of "
+                + std::to_string(std::max<std::size_t>(timeline.deviceBegin.size(), 1) - 1)
                 + " devices, the plan has " + std::to_string(plan.devices.size()),
             {}, "timeline"};
     return Builder(plan, timeline).run(stop);

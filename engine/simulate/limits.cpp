@@ -107,8 +107,7 @@ std::vector<std::string> limitRemarks(const ConstraintTable &table, const Timeli
         if (measured.value > limit.value)
             return;
         const auto [needs, allows] = apart(limit.kind, measured.value, limit.value);
-        remarks[i] =
-            (limit.kind == LimitRule::Kind::Memory ? "peak " : "step ") + needs + " of " + allows;
+        remarks[i] = (limit.kind == LimitRule::Kind::Memory ? "peak " : "step ") + needs + " of " + allows;
     });
     return remarks;
 }

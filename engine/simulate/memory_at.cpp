@@ -47,7 +47,8 @@ std::vector<BufferLifetime> lifetimesOf(const ExecutionPlan &plan, const Timelin
     bytes.reserve(program.buffers.size());
     for (const BufferInfo &buffer : program.buffers)
         bytes.push_back(memoryOf(*plan.graph, buffer, precision));
-    const auto bear = [&](std::int32_t buffer, std::int32_t microBatch, const Instruction *by, std::int64_t time) {
+    const auto bear = [&](std::int32_t buffer, std::int32_t microBatch, const Instruction *by,
+                          std::int64_t time) {
         const auto b = static_cast<std::size_t>(buffer);
         instanceOf(buffer, microBatch).lifetime = lifetimes.size();
         lifetimes.push_back({.buffer = buffer,
@@ -55,7 +56,7 @@ std::vector<BufferLifetime> lifetimesOf(const ExecutionPlan &plan, const Timelin
             .tensor = program.buffers[b].tensor,
             .kind = program.buffers[b].memory,
             .bytes = bytes[b],
-            .maker = by ? by->op : OperatorId {},
+            .maker = by ? by->op : OperatorId{},
             .made = by ? by->kind : InstructionKind::Load,
             .birth = time});
     };
@@ -116,21 +117,23 @@ std::vector<BufferLifetime> aliveAt(const std::vector<BufferLifetime> &lifetimes
             alive.push_back(lifetime);
     }
     std::stable_sort(alive.begin(), alive.end(), [](const BufferLifetime &a, const BufferLifetime &b) {
-        return std::tuple(-a.bytes.count, a.buffer, a.microBatch) < std::tuple(-b.bytes.count, b.buffer, b.microBatch);
+        return std::tuple(-a.bytes.count, a.buffer, a.microBatch)
+            < std::tuple(-b.bytes.count, b.buffer, b.microBatch);
     });
     return alive;
 }
 
-std::vector<BufferLifetime> memoryAt(
-    const ExecutionPlan &plan, const Timeline &timeline, DeviceId device, Nanoseconds time, DataType precision)
+std::vector<BufferLifetime> memoryAt(const ExecutionPlan &plan, const Timeline &timeline, DeviceId device,
+    Nanoseconds time, DataType precision)
 {
     return aliveAt(lifetimesOf(plan, timeline, device, precision), time);
 }
 
 std::array<std::int64_t, kMemoryKindCount> bytesAt(const MemoryCurve &curve, Nanoseconds time)
 {
-    const auto behind = std::upper_bound(curve.time.begin(), curve.time.end(), time.count()) - curve.time.begin();
-    return behind == 0 ? std::array<std::int64_t, kMemoryKindCount> {}
+    const auto behind =
+        std::upper_bound(curve.time.begin(), curve.time.end(), time.count()) - curve.time.begin();
+    return behind == 0 ? std::array<std::int64_t, kMemoryKindCount>{}
                        : curve.bytes[static_cast<std::size_t>(behind) - 1];
 }
 

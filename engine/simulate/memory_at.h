@@ -18,19 +18,21 @@ constexpr std::int64_t kNeverDies = std::numeric_limits<std::int64_t>::max();
 /// One instance of a buffer of a device and when it takes memory: during [birth, death).
 struct BufferLifetime {
     std::int32_t buffer = -1; ///< Index into the device's buffers.
-    std::int32_t microBatch = -1; ///< Of buffers per micro-batch; -1 for those of the step and persistent ones.
-    TensorId tensor {};
-    MemoryKind kind {};
-    Bytes bytes {};
-    OperatorId maker {}; ///< The operator whose instruction wrote it first; invalid for what is there from the start.
-    InstructionKind made {}; ///< By what kind of instruction; Load for what is there from the start.
+    std::int32_t microBatch =
+        -1; ///< Of buffers per micro-batch; -1 for those of the step and persistent ones.
+    TensorId tensor{};
+    MemoryKind kind{};
+    Bytes bytes{};
+    OperatorId
+        maker{}; ///< The operator whose instruction wrote it first; invalid for what is there from the start.
+    InstructionKind made{}; ///< By what kind of instruction; Load for what is there from the start.
     std::int64_t birth = 0; ///< Nanoseconds.
     std::int64_t death = kNeverDies;
     friend bool operator==(const BufferLifetime &, const BufferLifetime &) = default;
 };
 
-/// All lifetimes of one device in one step, by birth: those that are alive at a time add up to the device's memory curve
-/// exactly. `precision` as in SimulateOptions.
+/// All lifetimes of one device in one step, by birth: those that are alive at a time add up to the device's
+/// memory curve exactly. `precision` as in SimulateOptions.
 /// @return empty if stopped or out of range. O(spans of the device + lifetimes log lifetimes)
 std::vector<BufferLifetime> lifetimesOf(const ExecutionPlan &plan, const Timeline &timeline, DeviceId device,
     DataType precision = DataType::Float32, std::stop_token stop = {});

@@ -23,23 +23,27 @@ std::vector<std::int32_t> match(const Graph &a, const Graph &b)
         named[b.operators[i].name].push_back(static_cast<std::int32_t>(i)); // the first one last
     std::vector<std::int32_t> like(a.operators.size(), -1);
     for (std::size_t i = 0; i < a.operators.size(); ++i)
-        if (const auto found = named.find(a.operators[i].name); found != named.end() && !found->second.empty()) {
+        if (const auto found = named.find(a.operators[i].name);
+            found != named.end() && !found->second.empty()) {
             like[i] = found->second.back();
             found->second.pop_back();
         }
     return like;
 }
 
-/// Kernels of a device in order, each with the operator's index, its part, the micro-batch and whether it is a repetition.
+/// Kernels of a device in order, each with the operator's index, its part, the micro-batch and whether it is
+/// a repetition.
 using Run = std::tuple<std::int32_t, std::int32_t, std::int32_t, bool>;
 
 std::vector<Run> runsOf(const DeviceProgram &program)
 {
     std::vector<Run> runs;
     for (const ScheduleEntry &entry : program.schedule)
-        for (const Instruction &instruction : program.segments[static_cast<std::size_t>(entry.segment)].instructions)
+        for (const Instruction &instruction :
+            program.segments[static_cast<std::size_t>(entry.segment)].instructions)
             if (instruction.kind == InstructionKind::Kernel)
-                runs.emplace_back(instruction.op.index, instruction.part, entry.microBatch, instruction.recompute);
+                runs.emplace_back(
+                    instruction.op.index, instruction.part, entry.microBatch, instruction.recompute);
     return runs;
 }
 
@@ -49,8 +53,8 @@ std::vector<std::size_t> outOfOrder(const std::vector<std::size_t> &values)
     std::vector<std::size_t> tails; // by length: where the sequence with the smallest end ends
     std::vector<std::size_t> before(values.size(), values.size());
     for (std::size_t i = 0; i < values.size(); ++i) {
-        const auto at = std::lower_bound(
-            tails.begin(), tails.end(), values[i], [&](std::size_t t, std::size_t value) { return values[t] < value; });
+        const auto at = std::lower_bound(tails.begin(), tails.end(), values[i],
+            [&](std::size_t t, std::size_t value) { return values[t] < value; });
         if (at != tails.begin())
             before[i] = *(at - 1);
         if (at == tails.end())
@@ -68,11 +72,11 @@ std::vector<std::size_t> outOfOrder(const std::vector<std::size_t> &values)
     return out;
 }
 
-/// Marks the operators of `a` that a device runs at another place. Two orders can have several longest subsequences in
-/// common; the search begins from the side whose first differing kernel has the smaller name, so that the mirror image is
-/// the same.
-void markOrder(const Graph &graph, const DeviceProgram &a, const DeviceProgram &b, const std::vector<std::int32_t> &like,
-    std::vector<bool> &ordered)
+/// Marks the operators of `a` that a device runs at another place. Two orders can have several longest
+/// subsequences in common; the search begins from the side whose first differing kernel has the smaller name,
+/// so that the mirror image is the same.
+void markOrder(const Graph &graph, const DeviceProgram &a, const DeviceProgram &b,
+    const std::vector<std::int32_t> &like, std::vector<bool> &ordered)
 {
     const std::vector<Run> runsA = runsOf(a);
     const std::vector<Run> runsB = runsOf(b);
@@ -88,9 +92,9 @@ void markOrder(const Graph &graph, const DeviceProgram &a, const DeviceProgram &
         const auto [op, part, microBatch, recompute] = run;
         if (like[static_cast<std::size_t>(op)] < 0)
             continue;
-        const Run wanted {like[static_cast<std::size_t>(op)], part, microBatch, recompute};
-        const auto found = std::lower_bound(
-            positionB.begin(), positionB.end(), wanted, [](const auto &entry, const Run &key) { return entry.first < key; });
+        const Run wanted{like[static_cast<std::size_t>(op)], part, microBatch, recompute};
+        const auto found = std::lower_bound(positionB.begin(), positionB.end(), wanted,
+            [](const auto &entry, const Run &key) { return entry.first < key; });
         if (found == positionB.end() || found->first != wanted || taken[found->second])
             continue;
         taken[found->second] = true;
@@ -101,7 +105,8 @@ void markOrder(const Graph &graph, const DeviceProgram &a, const DeviceProgram &
     std::sort(ranks.begin(), ranks.end());
     std::vector<std::size_t> inverse(places.size());
     for (std::size_t i = 0; i < places.size(); ++i) {
-        places[i] = static_cast<std::size_t>(std::lower_bound(ranks.begin(), ranks.end(), places[i]) - ranks.begin());
+        places[i] =
+            static_cast<std::size_t>(std::lower_bound(ranks.begin(), ranks.end(), places[i]) - ranks.begin());
         inverse[places[i]] = i;
     }
     std::size_t first = 0;
@@ -111,7 +116,8 @@ void markOrder(const Graph &graph, const DeviceProgram &a, const DeviceProgram &
         return;
     const auto labelOf = [&](std::size_t i) {
         const auto &[op, part, microBatch, recompute] = common[i];
-        return std::tuple(std::string_view(graph.operators[static_cast<std::size_t>(op)].name), part, microBatch, recompute);
+        return std::tuple(std::string_view(graph.operators[static_cast<std::size_t>(op)].name), part,
+            microBatch, recompute);
     };
     const bool fromA = labelOf(first) <= labelOf(inverse[first]);
     for (const std::size_t i : outOfOrder(fromA ? places : inverse))
@@ -127,10 +133,11 @@ std::string textOf(const Row &row)
 /// What two rows have in common that speak of the same thing.
 std::pair<std::size_t, std::string> subjectOf(const Row &row)
 {
-    return {row.rule.index(), hasSelector(row.rule) ? toString(row.selector) : std::string {}};
+    return {row.rule.index(), hasSelector(row.rule) ? toString(row.selector) : std::string{}};
 }
 
-/// Rows of `a` and `b` with equal keys, in their order; those left over stay in `leftA` and `leftB`, ascending.
+/// Rows of `a` and `b` with equal keys, in their order; those left over stay in `leftA` and `leftB`,
+/// ascending.
 template<typename KeyOf>
 std::vector<std::pair<std::int32_t, std::int32_t>> pairUp(const ConstraintTable &a, const ConstraintTable &b,
     std::vector<std::int32_t> &leftA, std::vector<std::int32_t> &leftB, KeyOf keyOf)
@@ -159,7 +166,8 @@ std::vector<std::pair<std::int32_t, std::int32_t>> pairUp(const ConstraintTable 
 
 } // namespace
 
-std::optional<PlanDifference> differenceOf(const ExecutionPlan &a, const ExecutionPlan &b, std::stop_token stop)
+std::optional<PlanDifference> differenceOf(
+    const ExecutionPlan &a, const ExecutionPlan &b, std::stop_token stop)
 {
     const std::vector<std::int32_t> like = match(*a.graph, *b.graph);
     std::vector<bool> ordered(a.graph->operators.size(), false);
@@ -171,7 +179,7 @@ std::optional<PlanDifference> differenceOf(const ExecutionPlan &a, const Executi
     PlanDifference difference;
     std::vector<bool> matched(b.graph->operators.size(), false);
     for (std::size_t i = 0; i < like.size(); ++i) {
-        OperatorDifference one {.a = {static_cast<std::int32_t>(i)}, .name = a.graph->operators[i].name};
+        OperatorDifference one{.a = {static_cast<std::int32_t>(i)}, .name = a.graph->operators[i].name};
         if (like[i] >= 0) {
             const auto j = static_cast<std::size_t>(like[i]);
             one.b = {like[i]};
@@ -180,7 +188,8 @@ std::optional<PlanDifference> differenceOf(const ExecutionPlan &a, const Executi
                 || !std::equal(a.partitions[i].splits.begin(), a.partitions[i].splits.end(),
                     b.partitions[j].splits.begin(), [](const Split &x, const Split &y) {
                         // The mesh axis is how it was said, not how it is cut.
-                        return std::tie(x.kind, x.dimension, x.parts, x.sizes) == std::tie(y.kind, y.dimension, y.parts, y.sizes);
+                        return std::tie(x.kind, x.dimension, x.parts, x.sizes)
+                            == std::tie(y.kind, y.dimension, y.parts, y.sizes);
                     });
             one.placed = a.placement[i] != b.placement[j];
             if (one.split && one.placed) {
@@ -202,7 +211,8 @@ std::optional<PlanDifference> differenceOf(const ExecutionPlan &a, const Executi
     }
     for (std::size_t j = 0; j < matched.size(); ++j)
         if (!matched[j])
-            difference.operators.push_back({.b = {static_cast<std::int32_t>(j)}, .name = b.graph->operators[j].name});
+            difference.operators.push_back(
+                {.b = {static_cast<std::int32_t>(j)}, .name = b.graph->operators[j].name});
     return difference;
 }
 
@@ -240,16 +250,18 @@ std::vector<MetricDifference> metricsOf(const Timeline &a, const Timeline &b)
     };
     std::vector<MetricDifference> metrics;
     const auto add = [&](const char *name, MetricDifference::Unit unit, double from, double to) {
-        MetricDifference metric {.name = name, .unit = unit, .a = from, .b = to, .delta = to - from};
+        MetricDifference metric{.name = name, .unit = unit, .a = from, .b = to, .delta = to - from};
         if (from != 0)
             metric.percent = 100 * (to - from) / from;
         metrics.push_back(std::move(metric));
     };
     using Unit = MetricDifference::Unit;
     add("step", Unit::Seconds, summaryA.stepSeconds, summaryB.stepSeconds);
-    add("peak", Unit::Bytes, static_cast<double>(summaryA.largestPeak.count), static_cast<double>(summaryB.largestPeak.count));
+    add("peak", Unit::Bytes, static_cast<double>(summaryA.largestPeak.count),
+        static_cast<double>(summaryB.largestPeak.count));
     add("bubble", Unit::Ratio, summaryA.bubble, summaryB.bubble);
-    add("sent", Unit::Bytes, static_cast<double>(summaryA.sent.count), static_cast<double>(summaryB.sent.count));
+    add("sent", Unit::Bytes, static_cast<double>(summaryA.sent.count),
+        static_cast<double>(summaryB.sent.count));
     add("exposed communication", Unit::Seconds, exposed(summaryA), exposed(summaryB));
     return metrics;
 }

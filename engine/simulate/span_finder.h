@@ -11,8 +11,8 @@
 
 namespace planloom {
 
-/// Finds the span of each instruction of one device, asked for in program order. Streams are in order, so that it is mostly
-/// the next one. Keeps a reference to the timeline.
+/// Finds the span of each instruction of one device, asked for in program order. Streams are in order, so
+/// that it is mostly the next one. Keeps a reference to the timeline.
 class SpanFinder
 {
 public:
@@ -29,10 +29,12 @@ public:
     }
 
     /// -1 if the instruction has no span.
-    std::int32_t find(StreamKind stream, std::int32_t segment, std::int32_t instruction, std::int32_t microBatch)
+    std::int32_t find(
+        StreamKind stream, std::int32_t segment, std::int32_t instruction, std::int32_t microBatch)
     {
         const auto first = static_cast<std::size_t>(stream);
-        for (const std::size_t s : {first, 1 - first}) { // stores without duration lie on the stream before them
+        for (const std::size_t s :
+            {first, 1 - first}) { // stores without duration lie on the stream before them
             const std::size_t row = m_next[s];
             if (row < m_streamEnd[s] && isAt(row, segment, instruction, microBatch)) {
                 ++m_next[s];
@@ -55,8 +57,8 @@ private:
     struct Hash {
         std::size_t operator()(const Key &key) const
         {
-            return static_cast<std::size_t>(
-                static_cast<std::uint64_t>(key.first) * 0x9e3779b97f4a7c15u + static_cast<std::uint64_t>(key.second));
+            return static_cast<std::size_t>(static_cast<std::uint64_t>(key.first) * 0x9e3779b97f4a7c15u
+                + static_cast<std::uint64_t>(key.second));
         }
     };
 
@@ -73,16 +75,17 @@ private:
     {
         m_indexed = true;
         for (std::size_t row = m_begin; row < m_end; ++row)
-            m_index.emplace(keyOf(m_spans.segment[row], m_spans.instruction[row], m_spans.microBatch[row]), row);
+            m_index.emplace(
+                keyOf(m_spans.segment[row], m_spans.instruction[row], m_spans.microBatch[row]), row);
     }
 
     const SpanColumns &m_spans;
     std::size_t m_begin;
     std::size_t m_end;
-    std::array<std::size_t, 2> m_next {};
-    std::array<std::size_t, 2> m_streamEnd {};
+    std::array<std::size_t, 2> m_next{};
+    std::array<std::size_t, 2> m_streamEnd{};
     bool m_indexed = false;
-    std::unordered_map<Key, std::size_t, Hash> m_index {};
+    std::unordered_map<Key, std::size_t, Hash> m_index{};
 };
 
 } // namespace planloom

@@ -12,7 +12,8 @@ struct Rows {
     std::size_t end = 0;
 };
 
-Rows rowsIn(const SpanColumns &spans, std::size_t first, std::size_t last, std::int64_t begin, std::int64_t end)
+Rows rowsIn(
+    const SpanColumns &spans, std::size_t first, std::size_t last, std::int64_t begin, std::int64_t end)
 {
     const auto from = spans.start.begin() + static_cast<std::ptrdiff_t>(first);
     const auto to = spans.start.begin() + static_cast<std::ptrdiff_t>(last);
@@ -97,7 +98,8 @@ std::optional<BoxStatistics> statisticsOf(
     const std::int64_t end = std::max(begin, std::min(box.end, timeline.step.count()));
     result.length = end - begin;
     result.byMicroBatch.resize(static_cast<std::size_t>(std::max(plan.microBatches, 0)));
-    const std::size_t deviceCount = std::min(plan.devices.size(), std::max<std::size_t>(timeline.deviceBegin.size(), 1) - 1);
+    const std::size_t deviceCount =
+        std::min(plan.devices.size(), std::max<std::size_t>(timeline.deviceBegin.size(), 1) - 1);
     std::vector<DeviceId> devices = box.devices;
     if (devices.empty())
         for (std::size_t d = 0; d < deviceCount; ++d)
@@ -115,13 +117,13 @@ std::optional<BoxStatistics> statisticsOf(
         if (stop.stop_requested())
             return std::nullopt;
         const DeviceProgram &program = plan.devices[d];
-        DeviceStatistics device {.device = id};
+        DeviceStatistics device{.device = id};
         const std::size_t first = timeline.deviceBegin[d];
         const std::size_t last = timeline.deviceBegin[d + 1];
         const auto streams = spans.stream.begin();
         const auto middle = static_cast<std::size_t>(
-            std::lower_bound(streams + static_cast<std::ptrdiff_t>(first), streams + static_cast<std::ptrdiff_t>(last),
-                StreamKind::Communication)
+            std::lower_bound(streams + static_cast<std::ptrdiff_t>(first),
+                streams + static_cast<std::ptrdiff_t>(last), StreamKind::Communication)
             - streams);
         const Rows compute = rowsIn(spans, first, middle, begin, end);
         for (std::size_t s = compute.begin; s < compute.end; ++s) {
@@ -137,12 +139,13 @@ std::optional<BoxStatistics> statisticsOf(
             } else {
                 count(result.copies, part);
             }
-            count(result.byDirection[static_cast<std::size_t>(directionOf(plan, segment, instruction))], part);
-            const bool repeated = segment.kind == SegmentKind::Forward || segment.kind == SegmentKind::Backward
-                || segment.kind == SegmentKind::Transfer;
+            count(
+                result.byDirection[static_cast<std::size_t>(directionOf(plan, segment, instruction))], part);
+            const bool repeated = segment.kind == SegmentKind::Forward
+                || segment.kind == SegmentKind::Backward || segment.kind == SegmentKind::Transfer;
             const auto microBatch = static_cast<std::size_t>(spans.microBatch[s]);
             count(repeated && microBatch < result.byMicroBatch.size() ? result.byMicroBatch[microBatch]
-                                                                     : result.oncePerStep,
+                                                                      : result.oncePerStep,
                 part);
         }
         const Rows communication = rowsIn(spans, middle, last, begin, end);

@@ -16,7 +16,7 @@ namespace planloom {
 struct TimeBox {
     std::int64_t begin = 0; ///< Nanoseconds.
     std::int64_t end = 0; ///< Not included.
-    std::vector<DeviceId> devices {}; ///< Empty means all.
+    std::vector<DeviceId> devices{}; ///< Empty means all.
 };
 
 /// Time, and how many spans it comes from.
@@ -28,7 +28,7 @@ struct SpanAmount {
 
 /// What one device does in a box: compute + exposed + idle is the length of the box.
 struct DeviceStatistics {
-    DeviceId device {};
+    DeviceId device{};
     std::int64_t compute = 0; ///< Nanoseconds its compute stream runs.
     std::int64_t communication = 0; ///< Its communication stream runs.
     std::int64_t exposed = 0; ///< Communication while it computes nothing.
@@ -43,21 +43,21 @@ constexpr std::size_t kDirectionCount = static_cast<std::size_t>(Direction::Opti
 /// "product", "normalization", ...
 const char *nameOf(OperatorCategory category);
 
-/// Figures of a box. Spans count with the part of them that lies inside. Every compute span is in exactly one of
-/// `byCategory` and `copies`, one of `byDirection`, and one of `byMicroBatch` and `oncePerStep`.
+/// Figures of a box. Spans count with the part of them that lies inside. Every compute span is in exactly one
+/// of `byCategory` and `copies`, one of `byDirection`, and one of `byMicroBatch` and `oncePerStep`.
 struct BoxStatistics {
     std::int64_t length = 0; ///< Nanoseconds.
-    std::vector<DeviceStatistics> devices {}; ///< In the order of the box.
-    DeviceStatistics total {}; ///< Sums over them; its device is invalid.
-    std::array<SpanAmount, kOperatorCategoryCount> byCategory {}; ///< Kernels.
-    SpanAmount copies {}; ///< Compute spans that are no kernels: loads, sums, slices, updates.
-    SpanAmount recompute {}; ///< The share of `byCategory` that runs a second time.
-    /// Compute spans by the pass they run in; what is recomputed runs in the backward pass. What runs first in the step
-    /// counts as forward, reduction as optimizer, and work at transfers as what it serves.
-    std::array<SpanAmount, kDirectionCount> byDirection {};
-    std::vector<SpanAmount> byMicroBatch {}; ///< Compute spans of segments that are repeated.
-    SpanAmount oncePerStep {};
-    std::array<SpanAmount, kInstructionKindCount> communication {}; ///< By InstructionKind; 0 for others.
+    std::vector<DeviceStatistics> devices{}; ///< In the order of the box.
+    DeviceStatistics total{}; ///< Sums over them; its device is invalid.
+    std::array<SpanAmount, kOperatorCategoryCount> byCategory{}; ///< Kernels.
+    SpanAmount copies{}; ///< Compute spans that are no kernels: loads, sums, slices, updates.
+    SpanAmount recompute{}; ///< The share of `byCategory` that runs a second time.
+    /// Compute spans by the pass they run in; what is recomputed runs in the backward pass. What runs first
+    /// in the step counts as forward, reduction as optimizer, and work at transfers as what it serves.
+    std::array<SpanAmount, kDirectionCount> byDirection{};
+    std::vector<SpanAmount> byMicroBatch{}; ///< Compute spans of segments that are repeated.
+    SpanAmount oncePerStep{};
+    std::array<SpanAmount, kInstructionKindCount> communication{}; ///< By InstructionKind; 0 for others.
     friend bool operator==(const BoxStatistics &, const BoxStatistics &) = default;
 };
 

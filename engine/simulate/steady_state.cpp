@@ -19,8 +19,8 @@ struct Repetition {
     std::int64_t begin = 0;
 };
 
-/// The longest run in which every time is followed, `per` places on, by one a period later; of equally long ones the
-/// smallest unit.
+/// The longest run in which every time is followed, `per` places on, by one a period later; of equally long
+/// ones the smallest unit.
 Repetition repetitionOf(const std::vector<std::int64_t> &times, double tolerance)
 {
     Repetition best;
@@ -29,7 +29,8 @@ Repetition repetitionOf(const std::vector<std::int64_t> &times, double tolerance
         const auto distance = [&](std::size_t i) { return times[i + per] - times[i]; };
         for (std::size_t first = 0; first + per < times.size();) {
             const std::int64_t period = distance(first);
-            const auto slack = static_cast<std::int64_t>(std::llround(tolerance * static_cast<double>(period)));
+            const auto slack =
+                static_cast<std::int64_t>(std::llround(tolerance * static_cast<double>(period)));
             std::size_t last = first;
             while (last + 1 + per < times.size() && std::abs(distance(last + 1) - period) <= slack)
                 ++last;
@@ -68,8 +69,9 @@ std::vector<PipelineBlock> pipelineBlocks(const ExecutionPlan &plan, const Timel
                 current = nullptr;
                 if (segment.kind == SegmentKind::Forward || segment.kind == SegmentKind::Backward) {
                     const bool backward = segment.kind == SegmentKind::Backward;
-                    const auto [found, isNew] = blocks.try_emplace({segment.stage.index, backward, microBatchOf},
-                        PipelineBlock {segment.stage, backward, microBatchOf, spans.start[s], spans.start[s]});
+                    const auto [found, isNew] = blocks.try_emplace(
+                        {segment.stage.index, backward, microBatchOf},
+                        PipelineBlock{segment.stage, backward, microBatchOf, spans.start[s], spans.start[s]});
                     current = &found->second;
                 }
             }
@@ -89,7 +91,8 @@ std::vector<PipelineBlock> pipelineBlocks(const ExecutionPlan &plan, const Timel
     return sorted;
 }
 
-std::optional<SteadyState> steadyStateOf(const ExecutionPlan &plan, const Timeline &timeline, double tolerance)
+std::optional<SteadyState> steadyStateOf(
+    const ExecutionPlan &plan, const Timeline &timeline, double tolerance)
 {
     const std::vector<PipelineBlock> blocks = pipelineBlocks(plan, timeline);
     SteadyState state;
@@ -98,7 +101,7 @@ std::optional<SteadyState> steadyStateOf(const ExecutionPlan &plan, const Timeli
         byStage[block.stage].push_back(&block);
     bool any = false;
     for (const auto &[stage, ofStage] : byStage) {
-        StagePhases phases {.stage = stage};
+        StagePhases phases{.stage = stage};
         bool forward = false;
         bool backward = false;
         for (const PipelineBlock *block : ofStage) {
@@ -134,7 +137,8 @@ std::optional<SteadyState> steadyStateOf(const ExecutionPlan &plan, const Timeli
     const StageId first = state.stages.front().stage;
     const StageId last = state.stages.back().stage;
     if (state.steadyEnd > state.steadyBegin) {
-        const Repetition unit = repetitionOf(startsOf(last, true, state.steadyBegin, state.steadyEnd), tolerance);
+        const Repetition unit =
+            repetitionOf(startsOf(last, true, state.steadyBegin, state.steadyEnd), tolerance);
         state.period = unit.period;
         state.microBatchesPerPeriod = static_cast<std::int32_t>(unit.per);
         state.repeats = static_cast<std::int32_t>(unit.repeats);

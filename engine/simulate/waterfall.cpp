@@ -41,7 +41,7 @@ const char *nameOf(StepPart part)
 
 std::int64_t StepParts::step() const
 {
-    return std::accumulate(nanoseconds.begin(), nanoseconds.end(), std::int64_t {0});
+    return std::accumulate(nanoseconds.begin(), nanoseconds.end(), std::int64_t{0});
 }
 
 StepParts partsOf(const ExecutionPlan &plan, const Timeline &timeline)
@@ -49,7 +49,8 @@ StepParts partsOf(const ExecutionPlan &plan, const Timeline &timeline)
     StepParts parts;
     auto &sums = parts.nanoseconds;
     const std::int64_t step = timeline.step.count();
-    const std::size_t devices = std::min(plan.devices.size(), std::max<std::size_t>(timeline.deviceBegin.size(), 1) - 1);
+    const std::size_t devices =
+        std::min(plan.devices.size(), std::max<std::size_t>(timeline.deviceBegin.size(), 1) - 1);
     if (devices == 0) {
         sums[static_cast<std::size_t>(StepPart::Bubble)] = step;
         return parts;
@@ -65,14 +66,16 @@ StepParts partsOf(const ExecutionPlan &plan, const Timeline &timeline)
                 break;
             const Segment &segment = segments[static_cast<std::size_t>(spans.segment[s])];
             const std::int64_t end = std::min(spans.start[s] + spans.duration[s], step);
-            const std::int64_t duration = std::max<std::int64_t>(end - std::max(spans.start[s], computeEnd), 0);
+            const std::int64_t duration =
+                std::max<std::int64_t>(end - std::max(spans.start[s], computeEnd), 0);
             computeEnd = std::max(computeEnd, end);
             busy += duration;
-            sums[static_cast<std::size_t>(partOf(
-                plan, segment, segment.instructions[static_cast<std::size_t>(spans.instruction[s])]))] += duration;
+            sums[static_cast<std::size_t>(partOf(plan, segment,
+                segment.instructions[static_cast<std::size_t>(spans.instruction[s])]))] += duration;
         }
         const std::int64_t exposed = std::clamp<std::int64_t>(
-            d < timeline.exposedCommunication.size() ? timeline.exposedCommunication[d].count() : 0, 0, step - busy);
+            d < timeline.exposedCommunication.size() ? timeline.exposedCommunication[d].count() : 0, 0,
+            step - busy);
         sums[static_cast<std::size_t>(StepPart::ExposedCommunication)] += exposed;
         sums[static_cast<std::size_t>(StepPart::Bubble)] += step - busy - exposed;
     }
@@ -84,13 +87,14 @@ StepParts partsOf(const ExecutionPlan &plan, const Timeline &timeline)
 
 Waterfall waterfallOf(const StepParts &from, const StepParts &to)
 {
-    Waterfall waterfall {from, to, {}};
+    Waterfall waterfall{from, to, {}};
     for (std::size_t i = 0; i < kStepPartCount; ++i)
         waterfall.delta.nanoseconds[i] = to.nanoseconds[i] - from.nanoseconds[i];
     return waterfall;
 }
 
-Waterfall waterfallOf(const ExecutionPlan &fromPlan, const Timeline &from, const ExecutionPlan &toPlan, const Timeline &to)
+Waterfall waterfallOf(
+    const ExecutionPlan &fromPlan, const Timeline &from, const ExecutionPlan &toPlan, const Timeline &to)
 {
     return waterfallOf(partsOf(fromPlan, from), partsOf(toPlan, to));
 }

@@ -20,10 +20,10 @@ enum class StepPart : std::uint8_t {
 constexpr std::size_t kStepPartCount = 6;
 const char *nameOf(StepPart part); ///< "compute", "exposed communication", "bubble", ...
 
-/// A step cut into its parts, in nanoseconds, averaged over devices: every device's parts add up to the step, and so do
-/// their averages. What rounding leaves over (less than a nanosecond a part) is in Other.
+/// A step cut into its parts, in nanoseconds, averaged over devices: every device's parts add up to the step,
+/// and so do their averages. What rounding leaves over (less than a nanosecond a part) is in Other.
 struct StepParts {
-    std::array<std::int64_t, kStepPartCount> nanoseconds {}; ///< By StepPart.
+    std::array<std::int64_t, kStepPartCount> nanoseconds{}; ///< By StepPart.
 
     std::int64_t operator[](StepPart part) const { return nanoseconds[static_cast<std::size_t>(part)]; }
     std::int64_t step() const; ///< Their sum: `Timeline::step`.
@@ -34,17 +34,19 @@ struct StepParts {
 /// O(spans).
 StepParts partsOf(const ExecutionPlan &plan, const Timeline &timeline);
 
-/// Why one step takes longer or shorter than another: for each part, `to` minus `from`. They add up to the difference of
-/// the two steps exactly; the other way round every difference changes its sign; of a step with itself all are 0.
+/// Why one step takes longer or shorter than another: for each part, `to` minus `from`. They add up to the
+/// difference of the two steps exactly; the other way round every difference changes its sign; of a step with
+/// itself all are 0.
 struct Waterfall {
-    StepParts from {};
-    StepParts to {};
-    StepParts delta {};
+    StepParts from{};
+    StepParts to{};
+    StepParts delta{};
     friend bool operator==(const Waterfall &, const Waterfall &) = default;
 };
 
 /// The plans may differ in everything, also in the number of devices; measured may be held against predicted.
-Waterfall waterfallOf(const ExecutionPlan &fromPlan, const Timeline &from, const ExecutionPlan &toPlan, const Timeline &to);
+Waterfall waterfallOf(
+    const ExecutionPlan &fromPlan, const Timeline &from, const ExecutionPlan &toPlan, const Timeline &to);
 Waterfall waterfallOf(const StepParts &from, const StepParts &to);
 
 } // namespace planloom

@@ -55,11 +55,13 @@ TEST(OrderRows, InFlightRowsSetTheWarmUpOfEveryStage)
 {
     const auto graph = trainingStep("zoo:mlp?layers=8&hidden=8&batch=16");
     const std::string pipeline = "pipeline:schedule=1f1b,micro-batches=8";
-    EXPECT_EQ(mostInFlight(lowered(graph, 4, "", pipeline).execution), (std::vector<std::int32_t>{4, 3, 2, 1}));
+    EXPECT_EQ(
+        mostInFlight(lowered(graph, 4, "", pipeline).execution), (std::vector<std::int32_t>{4, 3, 2, 1}));
     EXPECT_EQ(mostInFlight(lowered(graph, 4, "in-flight 2", pipeline).execution),
         (std::vector<std::int32_t>{2, 2, 2, 1}));
     EXPECT_EQ(mostInFlight(lowered(graph, 4, "in-flight 6 stage 0", pipeline).execution).front(), 6);
-    EXPECT_EQ(mostInFlight(lowered(graph, 4, "in-flight 3", "pipeline:schedule=gpipe,micro-batches=8").execution),
+    EXPECT_EQ(
+        mostInFlight(lowered(graph, 4, "in-flight 3", "pipeline:schedule=gpipe,micro-batches=8").execution),
         (std::vector<std::int32_t>{3, 3, 3, 3}));
     for (const char *rows : {"in-flight 1", "in-flight 2 stage 1", "in-flight 7"}) {
         const auto plan = lowered(graph, 4, rows, pipeline);
@@ -73,8 +75,8 @@ TEST(OrderRows, InFlightRowsSetTheWarmUpOfEveryStage)
 TEST(OrderRows, ALimitThatAnotherRowBreaksIsToldToItsRow)
 {
     const auto graph = trainingStep("zoo:mlp?layers=2&hidden=8&batch=8");
-    const auto plan = lowered(graph, 1,
-        "micro-batches 4\nschedule 1f1b\nin-flight 1\norder forward before backward at -1");
+    const auto plan =
+        lowered(graph, 1, "micro-batches 4\nschedule 1f1b\nin-flight 1\norder forward before backward at -1");
     const auto lifted = liftedLimits(plan.plan, plan.execution);
     ASSERT_EQ(lifted.size(), 1u);
     EXPECT_NE(lifted[0].second.find("stage 0 holds 2 micro-batches"), std::string::npos) << lifted[0].second;
@@ -94,7 +96,8 @@ TEST(OrderRows, OneMicroBatchAloneIsMoved)
         return text;
     };
     EXPECT_EQ(kindsOf(lowered(graph, 1, "micro-batches 4").execution), "F0 B0 F1 B1 F2 B2 F3 B3 ");
-    EXPECT_EQ(kindsOf(lowered(graph, 1, "micro-batches 4\norder forward before backward at -1 of 2").execution),
+    EXPECT_EQ(
+        kindsOf(lowered(graph, 1, "micro-batches 4\norder forward before backward at -1 of 2").execution),
         "F0 B0 F1 F2 B1 B2 F3 B3 ");
 }
 
@@ -109,7 +112,8 @@ TEST(OrderRows, AllWithAllHoldsForEveryPairInsideABlock)
         std::int32_t pairs = 0;
         for (const OperatorId a : index.select(*parseSelector(first)))
             for (const OperatorId b : index.select(*parseSelector(second))) {
-                if (graph->at(a).direction != Direction::Forward || graph->at(b).direction != Direction::Forward)
+                if (graph->at(a).direction != Direction::Forward
+                    || graph->at(b).direction != Direction::Forward)
                     continue;
                 EXPECT_LT(at.at({graph->at(a).name, 0}), at.at({graph->at(b).name, 0}))
                     << graph->at(a).name << " before " << graph->at(b).name;
@@ -119,7 +123,8 @@ TEST(OrderRows, AllWithAllHoldsForEveryPairInsideABlock)
     };
     forwardRow("order name:h.0.attn.v_attn* | name:h.0.attn.value* before name:h.0.attn.q_attn",
         "name:h.0.attn.v_attn* | name:h.0.attn.value*", "name:h.0.attn.q_attn");
-    forwardRow("order name:h.*.attn.v_attn before name:h.1.attn.q_attn | name:h.1.attn.k_attn | name:h.1.attn.query*",
+    forwardRow("order name:h.*.attn.v_attn before name:h.1.attn.q_attn | name:h.1.attn.k_attn | "
+               "name:h.1.attn.query*",
         "name:h.*.attn.v_attn", "name:h.1.attn.q_attn | name:h.1.attn.k_attn | name:h.1.attn.query*");
 }
 
@@ -136,7 +141,8 @@ TEST(OrderRows, LargeSelectionsThatMeetAsBlocksCostLittleAndVerify)
     ASSERT_GE(count("layer:0-19"), 300u);
     ASSERT_NE(count("layer:0-19"), count("layer:20-39 | name:ln_f"));
     const auto plan = lowered(graph, 2,
-        "order layer:0-19 before layer:20-39 | name:ln_f at -1\norder layer:0-19 before layer:20-39 | name:ln_f",
+        "order layer:0-19 before layer:20-39 | name:ln_f at -1\norder layer:0-19 before layer:20-39 | "
+        "name:ln_f",
         "pipeline:schedule=1f1b,micro-batches=4");
     EXPECT_LE(plan.plan.orders.size(), 2 * count("layer:20-39 | name:ln_f"));
     const auto report = verify(plan.execution);

@@ -46,10 +46,10 @@ TEST(Communication, RowsOfTheMatrixSumToWhatThePlanSends)
             std::int64_t row = 0;
             std::int64_t cells = 0;
             for (const auto &[key, bytes] : expected)
-                row += key.first == DeviceId {d} ? bytes : 0;
+                row += key.first == DeviceId{d} ? bytes : 0;
             for (std::int32_t to = 0; to < matrix.deviceCount; ++to)
-                cells += matrix.bytesBetween(DeviceId {d}, DeviceId {to}).count;
-            EXPECT_EQ(matrix.sentBy(DeviceId {d}).count, row);
+                cells += matrix.bytesBetween(DeviceId{d}, DeviceId{to}).count;
+            EXPECT_EQ(matrix.sentBy(DeviceId{d}).count, row);
             EXPECT_EQ(cells, row);
         }
     }
@@ -62,7 +62,8 @@ TEST(Communication, SendsGoWhereThePlanSaysAndCollectivesStayInTheirGroups)
         const CommunicationMatrix matrix = matrixOf(plan);
         for (const Traffic &traffic : plan.timeline.traffic)
             if (traffic.kind == InstructionKind::Send) {
-                EXPECT_EQ(matrix.bytesBetween(traffic.from, traffic.to, InstructionKind::Send), traffic.bytes);
+                EXPECT_EQ(
+                    matrix.bytesBetween(traffic.from, traffic.to, InstructionKind::Send), traffic.bytes);
             }
         std::set<std::pair<DeviceId, DeviceId>> together;
         for (const auto &group : plan.plan.groups)
@@ -84,9 +85,10 @@ TEST(Communication, TimesAddUpToTheSendersSpans)
         std::int64_t expected = 0;
         const SpanColumns &spans = plan.timeline.spans;
         for (std::size_t s = 0; s < spans.size(); ++s) {
-            const Instruction &instruction = plan.plan.devices[static_cast<std::size_t>(spans.device[s])]
-                                                 .segments[static_cast<std::size_t>(spans.segment[s])]
-                                                 .instructions[static_cast<std::size_t>(spans.instruction[s])];
+            const Instruction &instruction =
+                plan.plan.devices[static_cast<std::size_t>(spans.device[s])]
+                    .segments[static_cast<std::size_t>(spans.segment[s])]
+                    .instructions[static_cast<std::size_t>(spans.instruction[s])];
             const bool sends = instruction.kind == InstructionKind::Send
                 || (instruction.group >= 0
                     && !(instruction.kind == InstructionKind::Broadcast

@@ -38,14 +38,15 @@ TEST(Dependencies, SpansStartExactlyWhenAllThatTheyNeedHasEnded)
         const SpanColumns &spans = plan.timeline.spans;
         for (std::size_t s = 0; s < spans.size(); ++s) {
             std::int64_t ready = 0;
-            std::vector<std::int32_t> ends {static_cast<std::int32_t>(s)};
+            std::vector<std::int32_t> ends{static_cast<std::int32_t>(s)};
             for (const Dependency &need : needsOf(dependencies, static_cast<std::int32_t>(s)))
                 if (need.kind == WaitKind::Peer)
                     ends.push_back(need.span);
             for (const std::int32_t end : ends)
                 for (const Dependency &need : needsOf(dependencies, end))
                     if (need.kind != WaitKind::Peer)
-                        ready = std::max(ready, spans.start[static_cast<std::size_t>(need.span)]
+                        ready = std::max(ready,
+                            spans.start[static_cast<std::size_t>(need.span)]
                                 + spans.duration[static_cast<std::size_t>(need.span)]);
             ASSERT_EQ(spans.start[s], ready) << "span " << s;
         }
@@ -82,9 +83,10 @@ TEST(Dependencies, EveryEndOfACommunicationIsFound)
         const auto dependencies = dependenciesOfPlan(plan);
         const SpanColumns &spans = plan.timeline.spans;
         for (std::size_t s = 0; s < spans.size(); ++s) {
-            const Instruction &instruction = plan.plan.devices[static_cast<std::size_t>(spans.device[s])]
-                                                 .segments[static_cast<std::size_t>(spans.segment[s])]
-                                                 .instructions[static_cast<std::size_t>(spans.instruction[s])];
+            const Instruction &instruction =
+                plan.plan.devices[static_cast<std::size_t>(spans.device[s])]
+                    .segments[static_cast<std::size_t>(spans.segment[s])]
+                    .instructions[static_cast<std::size_t>(spans.instruction[s])];
             std::size_t peers = 0;
             for (const Dependency &need : needsOf(dependencies, static_cast<std::int32_t>(s))) {
                 if (need.kind != WaitKind::Peer)
@@ -146,22 +148,25 @@ TEST(CriticalPath, OfMeasuredTimesAddsUpWithGaps)
     }
 }
 
-/// Kernels take a time of their own for each operator and direction, communication one for each size; `more` adds to one.
+/// Kernels take a time of their own for each operator and direction, communication one for each size; `more`
+/// adds to one.
 struct MadeUpCosts {
-    std::string op {};
-    CollectiveKind kind {};
+    std::string op{};
+    CollectiveKind kind{};
     std::int64_t bytes = -1;
     std::int64_t more = 0;
 
     CostModel model() const
     {
         return {[*this](const Operator &operation, const Work &, DataType) {
-                    const auto own = static_cast<std::int64_t>(std::hash<std::string> {}(operation.name) % 2000) + 1;
+                    const auto own =
+                        static_cast<std::int64_t>(std::hash<std::string>{}(operation.name) % 2000) + 1;
                     return static_cast<double>(own + (operation.name == op ? more : 0)) * 1e-9;
                 },
             [*this](CollectiveKind collective, Bytes size, GroupShape) {
                 const std::int64_t own = size.count % 997 + 50 * static_cast<std::int64_t>(collective);
-                return static_cast<double>(own + (collective == kind && size.count == bytes ? more : 0)) * 1e-9;
+                return static_cast<double>(own + (collective == kind && size.count == bytes ? more : 0))
+                    * 1e-9;
             },
             [](Bytes size) { return static_cast<double>(size.count % 31) * 1e-9; }};
     }
@@ -179,7 +184,7 @@ TEST(Slack, IsExactlyHowMuchLongerASpanCanTake)
         plans.push_back(std::move(plan));
     for (const SimulatedPlan &plan : plans) {
         SCOPED_TRACE(plan.name);
-        const auto timeline = simulate(plan.plan, plan.cluster, MadeUpCosts {}.model(), options);
+        const auto timeline = simulate(plan.plan, plan.cluster, MadeUpCosts{}.model(), options);
         ASSERT_TRUE(timeline);
         const auto dependencies = dependenciesOf(plan.plan, *timeline);
         ASSERT_TRUE(dependencies);
@@ -191,13 +196,15 @@ TEST(Slack, IsExactlyHowMuchLongerASpanCanTake)
         std::map<std::pair<CollectiveKind, std::int64_t>, std::set<std::int32_t>> meetings;
         for (std::size_t s = 0; s < spans.size(); ++s) {
             const DeviceProgram &program = plan.plan.devices[static_cast<std::size_t>(spans.device[s])];
-            const Instruction &instruction = program.segments[static_cast<std::size_t>(spans.segment[s])]
-                                                 .instructions[static_cast<std::size_t>(spans.instruction[s])];
+            const Instruction &instruction =
+                program.segments[static_cast<std::size_t>(spans.segment[s])]
+                    .instructions[static_cast<std::size_t>(spans.instruction[s])];
             if (instruction.kind == InstructionKind::Kernel && !isView(plan.plan.graph->at(instruction.op)))
                 kernels[plan.plan.graph->at(instruction.op).name].push_back(s);
             if (const auto kind = collectiveOf(instruction.kind))
                 meetings[{*kind,
-                    collectiveBytes(*plan.plan.graph, program, instruction, DataType::Float32).count}]
+                             collectiveBytes(*plan.plan.graph, program, instruction, DataType::Float32)
+                                 .count}]
                     .insert(dependencies->meeting[s]);
         }
         const auto makespanWith = [&](MadeUpCosts costs) {
@@ -210,17 +217,19 @@ TEST(Slack, IsExactlyHowMuchLongerASpanCanTake)
             costs.more = slack[s];
             EXPECT_EQ(makespanWith(costs), timeline->step);
             costs.more = slack[s] + 7;
-            EXPECT_EQ(makespanWith(costs), timeline->step + Nanoseconds {7});
+            EXPECT_EQ(makespanWith(costs), timeline->step + Nanoseconds{7});
         };
         for (const auto &[name, rows] : kernels)
             if (rows.size() == 1)
                 check(rows.front(), {.op = name});
         for (const auto &[key, ids] : meetings) {
-            const auto begin = static_cast<std::size_t>(
-                dependencies->memberBegin[static_cast<std::size_t>(*ids.begin())]);
-            if (ids.size() == 1 && spans.duration[static_cast<std::size_t>(dependencies->members[begin])] > 0) {
+            const auto begin =
+                static_cast<std::size_t>(dependencies->memberBegin[static_cast<std::size_t>(*ids.begin())]);
+            if (ids.size() == 1
+                && spans.duration[static_cast<std::size_t>(dependencies->members[begin])] > 0) {
                 ++communications;
-                check(static_cast<std::size_t>(dependencies->members[begin]), {.kind = key.first, .bytes = key.second});
+                check(static_cast<std::size_t>(dependencies->members[begin]),
+                    {.kind = key.first, .bytes = key.second});
             }
         }
     }
@@ -239,14 +248,16 @@ TEST(WhyIdle, LeadsBackFromABubbleToWhatRanWhenItBegan)
         std::mt19937 random(7);
         for (std::int32_t d = 0; d < static_cast<std::int32_t>(plan.plan.devices.size()); ++d)
             for (int trial = 0; trial < 20; ++trial) {
-                const Nanoseconds time {
+                const Nanoseconds time{
                     std::uniform_int_distribution<std::int64_t>(0, plan.timeline.step.count() - 1)(random)};
                 bool busy = false;
                 for (std::size_t s = 0; s < spans.size(); ++s)
                     busy = busy
-                        || (spans.device[s] == d && spans.stream[s] == StreamKind::Compute && spans.start[s] <= time.count()
+                        || (spans.device[s] == d && spans.stream[s] == StreamKind::Compute
+                            && spans.start[s] <= time.count()
                             && spans.start[s] + spans.duration[s] > time.count());
-                const auto bubble = whyIdle(plan.plan, nullptr, plan.timeline, dependencies, DeviceId {d}, time);
+                const auto bubble =
+                    whyIdle(plan.plan, nullptr, plan.timeline, dependencies, DeviceId{d}, time);
                 ASSERT_EQ(bubble.has_value(), !busy);
                 if (!bubble)
                     continue;
@@ -263,8 +274,9 @@ TEST(WhyIdle, LeadsBackFromABubbleToWhatRanWhenItBegan)
                     EXPECT_EQ(spans.start[static_cast<std::size_t>(last.span)], 0);
                 }
             }
-        EXPECT_FALSE(whyIdle(plan.plan, nullptr, plan.timeline, dependencies, DeviceId {99}, Nanoseconds {0}));
-        EXPECT_FALSE(whyIdle(plan.plan, nullptr, plan.timeline, dependencies, DeviceId {0}, plan.timeline.step));
+        EXPECT_FALSE(whyIdle(plan.plan, nullptr, plan.timeline, dependencies, DeviceId{99}, Nanoseconds{0}));
+        EXPECT_FALSE(
+            whyIdle(plan.plan, nullptr, plan.timeline, dependencies, DeviceId{0}, plan.timeline.step));
     }
     EXPECT_GT(bubbles, 100);
 }
@@ -287,11 +299,12 @@ TEST(WhyIdle, NamesTheRowThatHoldsWorkBack)
     const auto dependencies = dependenciesOf(*execution, *timeline);
     ASSERT_TRUE(dependencies);
     // Device 0 waits for its own backward pass although the next forward pass could run.
-    const RowId row {static_cast<std::int32_t>(table->rows.size()) - 1};
+    const RowId row{static_cast<std::int32_t>(table->rows.size()) - 1};
     bool named = false;
-    for (std::int64_t t = 0; t < timeline->step.count(); t += std::max<std::int64_t>(timeline->step.count() / 500, 1)) {
-        const auto bubble
-            = whyIdle(*execution, &completion->plan, *timeline, *dependencies, DeviceId {0}, Nanoseconds {t});
+    for (std::int64_t t = 0; t < timeline->step.count();
+         t += std::max<std::int64_t>(timeline->step.count() / 500, 1)) {
+        const auto bubble =
+            whyIdle(*execution, &completion->plan, *timeline, *dependencies, DeviceId{0}, Nanoseconds{t});
         named = named || (bubble && bubble->heldBack >= 0 && bubble->heldBackRow == row);
     }
     EXPECT_TRUE(named);
@@ -303,10 +316,11 @@ TEST(CriticalPath, StopsWhenAsked)
     std::stop_source source;
     source.request_stop();
     const auto dependencies = dependenciesOfPlan(plan);
-    EXPECT_EQ(dependenciesOf(plan.plan, plan.timeline, source.get_token()).error().code, ErrorCode::Cancelled);
+    EXPECT_EQ(
+        dependenciesOf(plan.plan, plan.timeline, source.get_token()).error().code, ErrorCode::Cancelled);
     EXPECT_EQ(criticalPath(plan.timeline, dependencies, source.get_token()).size(), 0u);
     EXPECT_TRUE(slackOf(plan.timeline, dependencies, source.get_token()).empty());
-    EXPECT_FALSE(dependenciesOf(plan.plan, Timeline {}));
+    EXPECT_FALSE(dependenciesOf(plan.plan, Timeline{}));
 }
 
 } // namespace

@@ -15,15 +15,15 @@ namespace planloom {
 
 /// A lowered plan, its simulated step, and its name for messages.
 struct SimulatedPlan {
-    std::string name {};
-    ExecutionPlan plan {};
-    Cluster cluster {};
-    Timeline timeline {};
+    std::string name{};
+    ExecutionPlan plan{};
+    Cluster cluster{};
+    Timeline timeline{};
 };
 
 inline SimulatedPlan simulated(std::string name, ExecutionPlan plan)
 {
-    SimulatedPlan made {std::move(name), std::move(plan), {}, {}};
+    SimulatedPlan made{std::move(name), std::move(plan), {}, {}};
     made.cluster = *clusterNamed("dgx-a100:" + std::to_string(made.plan.devices.size()));
     auto timeline = simulate(made.plan, made.cluster);
     EXPECT_TRUE(timeline) << describe(timeline.error());
@@ -43,7 +43,8 @@ inline std::vector<SimulatedPlan> galleryPlans()
              "zoo:mlp?layers=4&hidden=16&batch=16"}) {
         const GraphSnapshot graph = trainingStep(model);
         for (const auto &[gallery, devices] : galleries)
-            plans.push_back(simulated(std::string(model) + " " + gallery, galleryPlan(graph, gallery, devices)));
+            plans.push_back(
+                simulated(std::string(model) + " " + gallery, galleryPlan(graph, gallery, devices)));
     }
     return plans;
 }

@@ -22,7 +22,8 @@ Timeline twoDevices(std::int64_t most, std::int64_t step)
 
 TEST(Limits, BrokenOnesNameTheDeviceWhatItNeedsAndWhatTheRowAllows)
 {
-    const auto table = parseTable("schedule 1f1b\nlimit memory 40GiB\nlimit time 50ms\noff limit memory 1B\n");
+    const auto table =
+        parseTable("schedule 1f1b\nlimit memory 40GiB\nlimit time 50ms\noff limit memory 1B\n");
     ASSERT_TRUE(table);
     const Timeline timeline = twoDevices(63 * kGiB + kGiB / 5, 71'200'000);
     const auto broken = brokenLimits(*table, timeline);
@@ -52,7 +53,8 @@ TEST(Limits, AByteTooMuchIsToldApart)
     ASSERT_TRUE(table);
     const auto broken = brokenLimits(*table, twoDevices(40 * kGiB + 1, 1));
     ASSERT_EQ(broken.size(), 1u);
-    EXPECT_EQ(broken[0].second.message.find("needs 40 GiB at"), std::string::npos) << broken[0].second.message;
+    EXPECT_EQ(broken[0].second.message.find("needs 40 GiB at"), std::string::npos)
+        << broken[0].second.message;
     EXPECT_TRUE(brokenLimits(*table, twoDevices(40 * kGiB, 1)).empty());
 }
 

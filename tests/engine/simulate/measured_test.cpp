@@ -18,8 +18,8 @@ std::vector<SimulatedPlan> plansToRun()
 {
     const GraphSnapshot graph = trainingStep("zoo:mlp?layers=4&hidden=16&batch=16");
     std::vector<SimulatedPlan> plans;
-    for (const auto &[gallery, devices] : {std::pair {"data-parallel", 2}, std::pair {"tensor-parallel", 2},
-             std::pair {"pipeline:schedule=1f1b,micro-batches=4", 2}, std::pair {"3d:dp=2,tp=1,pp=2", 4}})
+    for (const auto &[gallery, devices] : {std::pair{"data-parallel", 2}, std::pair{"tensor-parallel", 2},
+             std::pair{"pipeline:schedule=1f1b,micro-batches=4", 2}, std::pair{"3d:dp=2,tp=1,pp=2", 4}})
         plans.push_back(simulated(gallery, galleryPlan(graph, gallery, devices)));
     return plans;
 }
@@ -51,7 +51,7 @@ void expectConsistent(const SimulatedPlan &plan, const Timeline &timeline)
     EXPECT_EQ(statistics->total.compute + statistics->total.exposed + statistics->total.idle,
         timeline.step.count() * static_cast<std::int64_t>(plan.plan.devices.size()));
     for (std::int32_t d = 0; d < static_cast<std::int32_t>(plan.plan.devices.size()); ++d)
-        for (const BufferLifetime &lifetime : lifetimesOf(plan.plan, timeline, DeviceId {d}))
+        for (const BufferLifetime &lifetime : lifetimesOf(plan.plan, timeline, DeviceId{d}))
             EXPECT_LE(lifetime.birth, lifetime.death);
     EXPECT_TRUE(communicationMatrix(plan.plan, timeline, plan.cluster));
 }

@@ -7,7 +7,7 @@ namespace {
 
 std::array<std::int64_t, kMemoryKindCount> sumsOf(const std::vector<BufferLifetime> &alive)
 {
-    std::array<std::int64_t, kMemoryKindCount> sums {};
+    std::array<std::int64_t, kMemoryKindCount> sums{};
     for (const BufferLifetime &buffer : alive)
         sums[static_cast<std::size_t>(buffer.kind)] += buffer.bytes.count;
     return sums;
@@ -22,20 +22,22 @@ TEST(MemoryAt, LiveBuffersSumToTheCurveAtEveryTime)
     for (const SimulatedPlan &plan : plans) {
         SCOPED_TRACE(plan.name);
         for (std::size_t d = 0; d < plan.plan.devices.size(); ++d) {
-            const DeviceId device {static_cast<std::int32_t>(d)};
+            const DeviceId device{static_cast<std::int32_t>(d)};
             const MemoryCurve &curve = plan.timeline.memory[d];
             const auto lifetimes = lifetimesOf(plan.plan, plan.timeline, device);
-            std::vector<std::int64_t> times {0, plan.timeline.step.count()};
+            std::vector<std::int64_t> times{0, plan.timeline.step.count()};
             for (int i = 0; i < 20; ++i)
                 times.push_back(
                     std::uniform_int_distribution<std::int64_t>(0, plan.timeline.step.count())(random));
             for (int i = 0; i < 20 && !curve.time.empty(); ++i) // where it changes, and just before
                 for (const std::int64_t before : {0, 1})
-                    times.push_back(std::max<std::int64_t>(
-                        curve.time[std::uniform_int_distribution<std::size_t>(0, curve.time.size() - 1)(random)] - before,
-                        0));
+                    times.push_back(
+                        std::max<std::int64_t>(curve.time[std::uniform_int_distribution<std::size_t>(
+                                                   0, curve.time.size() - 1)(random)]
+                                - before,
+                            0));
             for (const std::int64_t time : times)
-                ASSERT_EQ(sumsOf(aliveAt(lifetimes, Nanoseconds {time})), bytesAt(curve, Nanoseconds {time}))
+                ASSERT_EQ(sumsOf(aliveAt(lifetimes, Nanoseconds{time})), bytesAt(curve, Nanoseconds{time}))
                     << "device " << d << " at " << time;
         }
     }
@@ -57,7 +59,7 @@ TEST(MemoryAt, NamesTheBuffersLargestFirst)
             peak = i;
         }
     }
-    const auto alive = memoryAt(plan.plan, plan.timeline, DeviceId {0}, Nanoseconds {curve.time[peak]});
+    const auto alive = memoryAt(plan.plan, plan.timeline, DeviceId{0}, Nanoseconds{curve.time[peak]});
     std::int64_t sum = 0;
     bool activation = false;
     for (std::size_t i = 0; i < alive.size(); ++i) {
@@ -79,9 +81,9 @@ TEST(MemoryAt, OfNoDeviceIsEmpty)
 {
     const GraphSnapshot graph = trainingStep("zoo:mlp?layers=2&hidden=8&batch=4");
     const auto plan = simulated("single", galleryPlan(graph, "single", 1));
-    EXPECT_TRUE(memoryAt(plan.plan, plan.timeline, DeviceId {3}, Nanoseconds {0}).empty());
-    EXPECT_TRUE(memoryAt(plan.plan, plan.timeline, DeviceId {}, Nanoseconds {0}).empty());
-    EXPECT_TRUE(aliveAt(lifetimesOf(plan.plan, plan.timeline, DeviceId {0}), Nanoseconds {-1}).empty());
+    EXPECT_TRUE(memoryAt(plan.plan, plan.timeline, DeviceId{3}, Nanoseconds{0}).empty());
+    EXPECT_TRUE(memoryAt(plan.plan, plan.timeline, DeviceId{}, Nanoseconds{0}).empty());
+    EXPECT_TRUE(aliveAt(lifetimesOf(plan.plan, plan.timeline, DeviceId{0}), Nanoseconds{-1}).empty());
 }
 
 TEST(MemoryAt, HalfPrecisionIsThatOfTheCurve)
@@ -92,9 +94,9 @@ TEST(MemoryAt, HalfPrecisionIsThatOfTheCurve)
     options.precision = DataType::Float16;
     const auto half = simulate(plan.plan, plan.cluster, options);
     ASSERT_TRUE(half);
-    const auto lifetimes = lifetimesOf(plan.plan, *half, DeviceId {0}, DataType::Float16);
+    const auto lifetimes = lifetimesOf(plan.plan, *half, DeviceId{0}, DataType::Float16);
     for (const std::int64_t time : half->memory[0].time)
-        ASSERT_EQ(sumsOf(aliveAt(lifetimes, Nanoseconds {time})), bytesAt(half->memory[0], Nanoseconds {time}));
+        ASSERT_EQ(sumsOf(aliveAt(lifetimes, Nanoseconds{time})), bytesAt(half->memory[0], Nanoseconds{time}));
 }
 
 } // namespace

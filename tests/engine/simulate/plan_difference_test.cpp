@@ -63,7 +63,8 @@ TEST(PlanDifference, TheOtherWayRoundIsTheMirrorImage)
                 table->rows.push_back(*parseRow(rows));
             const auto completion = completePlan(graph, 4, *table);
             ASSERT_TRUE(completion && !firstError(*completion));
-            plans.push_back(simulated(schedule + std::string(rows), *lower(completion->plan, *clusterNamed("dgx-a100:4"))));
+            plans.push_back(simulated(
+                schedule + std::string(rows), *lower(completion->plan, *clusterNamed("dgx-a100:4"))));
         }
     std::int32_t ordered = 0;
     for (std::size_t i = 0; i < plans.size(); ++i)
@@ -91,8 +92,10 @@ TEST(PlanDifference, SaysWhatDiffers)
     const GraphSnapshot graph = trainingStep(kModel);
     const ExecutionPlan base = planOfRows(graph, 2, "place all : devices 0");
     const std::string first = "layers.1.linear";
-    const auto placed = differenceOf(base, planOfRows(graph, 2, "place name:layers.1.linear : devices 1\n"
-                                                                "place !name:layers.1.linear & forward : devices 0"));
+    const auto placed = differenceOf(base,
+        planOfRows(graph, 2,
+            "place name:layers.1.linear : devices 1\n"
+            "place !name:layers.1.linear & forward : devices 0"));
     ASSERT_TRUE(placed);
     ASSERT_NE(findOperator(*placed, first), nullptr);
     EXPECT_TRUE(findOperator(*placed, first)->placed);
@@ -124,8 +127,9 @@ TEST(PlanDifference, OtherSchedulesAreOtherOrdersAlone)
 
 TEST(PlanDifference, OtherModelsMatchByName)
 {
-    const auto difference = differenceOf(galleryPlan(trainingStep("zoo:mlp?layers=3&hidden=16&batch=16"), "single", 1),
-        galleryPlan(trainingStep("zoo:mlp?layers=4&hidden=16&batch=16"), "single", 1));
+    const auto difference =
+        differenceOf(galleryPlan(trainingStep("zoo:mlp?layers=3&hidden=16&batch=16"), "single", 1),
+            galleryPlan(trainingStep("zoo:mlp?layers=4&hidden=16&batch=16"), "single", 1));
     ASSERT_TRUE(difference);
     EXPECT_GT(difference->same, 0);
     EXPECT_TRUE(std::any_of(difference->operators.begin(), difference->operators.end(),
@@ -135,16 +139,17 @@ TEST(PlanDifference, OtherModelsMatchByName)
 TEST(RowDifference, NamesRowsOfOneTableAndChangedOnes)
 {
     const auto a = parseTable("mesh dp=2\nsplit name:x : m by 2\nstage layer:0 : 0\nschedule 1f1b\n");
-    const auto b = parseTable("schedule gpipe\nsplit name:x : m by 4\nmesh dp=2  # moved, and noted\nrecompute all\n");
+    const auto b =
+        parseTable("schedule gpipe\nsplit name:x : m by 4\nmesh dp=2  # moved, and noted\nrecompute all\n");
     ASSERT_TRUE(a && b);
     using Kind = RowDifference::Kind;
     EXPECT_EQ(differenceOf(*a, *b),
-        (std::vector<RowDifference> {{Kind::Changed, {1}, {1}}, {Kind::OnlyInA, {2}, {}}, {Kind::Changed, {3}, {0}},
-            {Kind::OnlyInB, {}, {3}}}));
+        (std::vector<RowDifference>{{Kind::Changed, {1}, {1}}, {Kind::OnlyInA, {2}, {}},
+            {Kind::Changed, {3}, {0}}, {Kind::OnlyInB, {}, {3}}}));
     EXPECT_TRUE(differenceOf(*a, *a).empty());
     const auto off = parseTable("off mesh dp=2\nsplit name:x : m by 2\nstage layer:0 : 0\nschedule 1f1b\n");
     ASSERT_TRUE(off);
-    EXPECT_EQ(differenceOf(*a, *off), (std::vector<RowDifference> {{Kind::Changed, {0}, {0}}}));
+    EXPECT_EQ(differenceOf(*a, *off), (std::vector<RowDifference>{{Kind::Changed, {0}, {0}}}));
 }
 
 TEST(RowDifference, OfRandomTablesMirrors)

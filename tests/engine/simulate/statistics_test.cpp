@@ -20,7 +20,7 @@ const std::vector<SimulatedPlan> &allPlans()
 
 std::int64_t sumOf(const auto &amounts)
 {
-    return std::accumulate(amounts.begin(), amounts.end(), std::int64_t {0},
+    return std::accumulate(amounts.begin(), amounts.end(), std::int64_t{0},
         [](std::int64_t sum, const SpanAmount &amount) { return sum + amount.nanoseconds; });
 }
 
@@ -53,12 +53,14 @@ void expectSum(const BoxStatistics &whole, const BoxStatistics &a, const BoxStat
     for (std::size_t i = 0; i < whole.byCategory.size(); ++i)
         EXPECT_EQ(whole.byCategory[i].nanoseconds, a.byCategory[i].nanoseconds + b.byCategory[i].nanoseconds);
     for (std::size_t i = 0; i < whole.byDirection.size(); ++i)
-        EXPECT_EQ(whole.byDirection[i].nanoseconds, a.byDirection[i].nanoseconds + b.byDirection[i].nanoseconds);
-    for (std::size_t i = 0; i < whole.byMicroBatch.size(); ++i)
-        EXPECT_EQ(whole.byMicroBatch[i].nanoseconds, a.byMicroBatch[i].nanoseconds + b.byMicroBatch[i].nanoseconds);
-    for (std::size_t i = 0; i < whole.communication.size(); ++i)
         EXPECT_EQ(
-            whole.communication[i].nanoseconds, a.communication[i].nanoseconds + b.communication[i].nanoseconds);
+            whole.byDirection[i].nanoseconds, a.byDirection[i].nanoseconds + b.byDirection[i].nanoseconds);
+    for (std::size_t i = 0; i < whole.byMicroBatch.size(); ++i)
+        EXPECT_EQ(
+            whole.byMicroBatch[i].nanoseconds, a.byMicroBatch[i].nanoseconds + b.byMicroBatch[i].nanoseconds);
+    for (std::size_t i = 0; i < whole.communication.size(); ++i)
+        EXPECT_EQ(whole.communication[i].nanoseconds,
+            a.communication[i].nanoseconds + b.communication[i].nanoseconds);
     EXPECT_EQ(whole.copies.nanoseconds, a.copies.nanoseconds + b.copies.nanoseconds);
     EXPECT_EQ(whole.recompute.nanoseconds, a.recompute.nanoseconds + b.recompute.nanoseconds);
     EXPECT_EQ(whole.oncePerStep.nanoseconds, a.oncePerStep.nanoseconds + b.oncePerStep.nanoseconds);
@@ -80,7 +82,7 @@ TEST(Statistics, OfTwoHalvesAddUp)
             std::vector<DeviceId> rest;
             for (std::size_t d = 1; d < plan.plan.devices.size(); ++d)
                 rest.push_back({static_cast<std::int32_t>(d)});
-            const auto one = statisticsOf(plan.plan, plan.timeline, {0, whole.end, {DeviceId {0}}});
+            const auto one = statisticsOf(plan.plan, plan.timeline, {0, whole.end, {DeviceId{0}}});
             auto others = statisticsOf(plan.plan, plan.timeline, {0, whole.end, rest});
             ASSERT_TRUE(one && others);
             others->length = 0; // devices side by side, not one behind the other
@@ -106,7 +108,8 @@ TEST(Statistics, EveryComputeSpanIsCountedOnceInEachView)
 TEST(Statistics, RecomputedWorkIsCounted)
 {
     const GraphSnapshot graph = trainingStep("zoo:mlp?layers=4&hidden=16&batch=16");
-    const auto completion = completePlan(graph, 1, ConstraintTable {{Row {.selector = Selector {}, .rule = RecomputeRule {}}}, {}});
+    const auto completion =
+        completePlan(graph, 1, ConstraintTable{{Row{.selector = Selector{}, .rule = RecomputeRule{}}}, {}});
     ASSERT_TRUE(completion);
     const auto plan = simulated("recompute", *lower(completion->plan, *clusterNamed("dgx-a100:1")));
     const auto found = statisticsOf(plan.plan, plan.timeline, wholeOf(plan.timeline));
@@ -122,7 +125,7 @@ TEST(Statistics, OfEmptyAndForeignBoxesAreZero)
     ASSERT_TRUE(empty);
     EXPECT_EQ(empty->length, 0);
     EXPECT_EQ(empty->total.compute, 0);
-    const auto foreign = statisticsOf(plan.plan, plan.timeline, {0, 1 << 30, {DeviceId {77}, DeviceId {}}});
+    const auto foreign = statisticsOf(plan.plan, plan.timeline, {0, 1 << 30, {DeviceId{77}, DeviceId{}}});
     ASSERT_TRUE(foreign);
     EXPECT_TRUE(foreign->devices.empty());
     std::stop_source source;

@@ -68,7 +68,8 @@ TEST(SteadyState, OfLoweredPipelinesHasARepeatingUnit)
 
 TEST(SteadyState, ToleratesJitterWhereItMay)
 {
-    const ExecutionPlan plan = test::pipelinePlan({.stages = 2, .microBatches = 16, .order = test::Order::OneFOneB});
+    const ExecutionPlan plan =
+        test::pipelinePlan({.stages = 2, .microBatches = 16, .order = test::Order::OneFOneB});
     Timeline measured = timelineOf(plan);
     for (std::size_t s = 0; s < measured.spans.size(); ++s)
         measured.spans.start[s] += static_cast<std::int64_t>(s % 7) * 5;
@@ -82,10 +83,11 @@ TEST(SteadyState, ToleratesJitterWhereItMay)
 
 TEST(SteadyState, IsNothingWithoutABackwardPass)
 {
-    EXPECT_FALSE(steadyStateOf(ExecutionPlan {}, Timeline {}));
+    EXPECT_FALSE(steadyStateOf(ExecutionPlan{}, Timeline{}));
     const auto forward = buildZooModel("zoo:mlp?layers=2&hidden=8&batch=4");
     ASSERT_TRUE(forward);
-    const auto plan = simulated("inference", galleryPlan(std::make_shared<const Graph>(*forward), "single", 1));
+    const auto plan =
+        simulated("inference", galleryPlan(std::make_shared<const Graph>(*forward), "single", 1));
     EXPECT_FALSE(steadyStateOf(plan.plan, plan.timeline));
 }
 

@@ -34,7 +34,8 @@ TEST(Waterfall, OfAnyTwoPlansSumsExactlyAndTurnsAround)
         for (const SimulatedPlan &b : allPlans()) {
             const Waterfall there = waterfallOf(a.plan, a.timeline, b.plan, b.timeline);
             const Waterfall back = waterfallOf(b.plan, b.timeline, a.plan, a.timeline);
-            ASSERT_EQ(there.delta.step(), (b.timeline.step - a.timeline.step).count()) << a.name << ", " << b.name;
+            ASSERT_EQ(there.delta.step(), (b.timeline.step - a.timeline.step).count())
+                << a.name << ", " << b.name;
             for (std::size_t i = 0; i < kStepPartCount; ++i)
                 ASSERT_EQ(there.delta.nanoseconds[i], -back.delta.nanoseconds[i]);
         }
@@ -43,14 +44,15 @@ TEST(Waterfall, OfAnyTwoPlansSumsExactlyAndTurnsAround)
 TEST(Waterfall, OfAPlanWithItselfIsZero)
 {
     for (const SimulatedPlan &plan : allPlans())
-        EXPECT_EQ(waterfallOf(plan.plan, plan.timeline, plan.plan, plan.timeline).delta, StepParts {}) << plan.name;
+        EXPECT_EQ(waterfallOf(plan.plan, plan.timeline, plan.plan, plan.timeline).delta, StepParts{})
+            << plan.name;
 }
 
 TEST(Waterfall, RecomputationAndDevicesShowWhereTheyBelong)
 {
     const GraphSnapshot graph = trainingStep("zoo:mlp?layers=4&hidden=16&batch=16");
     const auto plain = simulated("plain", galleryPlan(graph, "single", 1));
-    const auto table = ConstraintTable {{Row {.selector = Selector {}, .rule = RecomputeRule {}}}, {}};
+    const auto table = ConstraintTable{{Row{.selector = Selector{}, .rule = RecomputeRule{}}}, {}};
     const auto completion = completePlan(graph, 1, table);
     ASSERT_TRUE(completion);
     const auto again = simulated("recompute", *lower(completion->plan, *clusterNamed("dgx-a100:1")));
@@ -59,8 +61,10 @@ TEST(Waterfall, RecomputationAndDevicesShowWhereTheyBelong)
     EXPECT_EQ(waterfall.delta[StepPart::Compute], 0);
     EXPECT_EQ(waterfall.delta[StepPart::ExposedCommunication], 0);
 
-    const auto parallel = simulated("parallel", galleryPlan(graph, "pipeline:schedule=gpipe,micro-batches=4", 2));
-    EXPECT_GT(waterfallOf(plain.plan, plain.timeline, parallel.plan, parallel.timeline).delta[StepPart::Bubble], 0);
+    const auto parallel =
+        simulated("parallel", galleryPlan(graph, "pipeline:schedule=gpipe,micro-batches=4", 2));
+    EXPECT_GT(
+        waterfallOf(plain.plan, plain.timeline, parallel.plan, parallel.timeline).delta[StepPart::Bubble], 0);
 }
 
 TEST(Waterfall, OfMeasuredSpansThatOverlapStillAddsUp)
@@ -76,8 +80,8 @@ TEST(Waterfall, OfMeasuredSpansThatOverlapStillAddsUp)
             EXPECT_GE(parts.nanoseconds[i], 0) << plan.name << " " << nameOf(static_cast<StepPart>(i));
     }
     Timeline empty;
-    empty.step = Nanoseconds {5};
-    EXPECT_EQ(partsOf(ExecutionPlan {}, empty)[StepPart::Bubble], 5);
+    empty.step = Nanoseconds{5};
+    EXPECT_EQ(partsOf(ExecutionPlan{}, empty)[StepPart::Bubble], 5);
 }
 
 } // namespace

@@ -1,0 +1,26 @@
+#pragma once
+
+#include "engine/base/result.h"
+#include "engine/lowering/order.h"
+#include "engine/plan/plan.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace planloom {
+
+/// A plan's order constraints, sorted by what they order.
+struct SortedOrders {
+    std::vector<std::vector<OrderConstraint>> inside{}; ///< By block: of its operators, for `orderInBlock`.
+    std::vector<BlockDependency> between{}; ///< Of blocks, each once however many operators it stands for.
+};
+
+/// Constraints inside a block order its operators, whatever their micro-batch: all run one program. Others
+/// order blocks. Constraints that are `allWithAll` are taken together by row, at a cost of their number and
+/// of pairs of blocks.
+/// @param blockOf  by operator: its block
+/// @return InvalidInput naming a row that orders what runs once per step against its place
+Result<SortedOrders> sortOrders(
+    const Plan &plan, const std::vector<BlockInfo> &blocks, const std::vector<std::int32_t> &blockOf);
+
+} // namespace planloom
