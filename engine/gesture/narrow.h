@@ -19,6 +19,11 @@ public:
 
     const SelectorIndex &index() const { return m_index; }
     const Selector &write(const std::vector<OperatorId> &operators);
+    /// `write(operators)` is `selector`, as somebody named them so.
+    void name(const std::vector<OperatorId> &operators, const Selector &selector)
+    {
+        m_known.insert_or_assign(operators, selector);
+    }
 
 private:
     const SelectorIndex &m_index;

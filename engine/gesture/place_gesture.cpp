@@ -1,7 +1,7 @@
 #include "engine/gesture/acting.h"
 #include "engine/gesture/domain_map.h"
 #include "engine/gesture/narrow.h"
-#include "engine/gesture/split_steps.h"
+#include "engine/gesture/split_gesture.h"
 #include "engine/gesture/stage_map.h"
 #include "engine/plan/table_text.h"
 
@@ -193,6 +193,11 @@ void movePlacement(const GestureContext &context, RowEdits &edits, const Subset 
 
 Proposal proposePlace(const GestureContext &context, const PlaceGesture &gesture)
 {
+    return proposePlaceOf(context, gesture, nullptr);
+}
+
+Proposal proposePlaceOf(const GestureContext &context, const PlaceGesture &gesture, const Selector *named)
+{
     Proposal proposal;
     proposal.words = "place";
     const auto operators = actingForward(context, gesture.operators);
@@ -215,6 +220,8 @@ Proposal proposePlace(const GestureContext &context, const PlaceGesture &gesture
         + wordsFor(context, *rule);
     const Domain domain = *domainOf(context, *rule);
     RowEdits edits(context);
+    if (named)
+        edits.name(operators, *named);
     const auto devices = distinct(domain.devices);
     if (gesture.replicate && devices.size() > 1) {
         const Subset subset(*context.index, operators);

@@ -95,19 +95,21 @@ void RowEdits::placeAppended(Proposal &proposal)
         }
         return false;
     });
+    std::vector<Row> behind;
     for (Row &row : m_appended) {
         const auto goes = std::find_if(m_changes.begin(), m_changes.end(), [&](const auto &entry) {
             return entry.second.removed && !entry.second.row
                 && lineAt(entry.first).row->rule.index() == row.rule.index();
         });
         proposal.rows.push_back(print(row));
-        if (goes == m_changes.end())
+        if (goes == m_changes.end()) {
+            behind.push_back(std::move(row));
             continue;
+        }
+        row.note = lineAt(goes->first).row->note;
         goes->second.row = std::move(row);
-        row.rule = MeshRule {}; // marks it as placed
-        goes->second.row->note = lineAt(goes->first).row->note;
     }
-    std::erase_if(m_appended, [](const Row &row) { return std::holds_alternative<MeshRule>(row.rule); });
+    m_appended = std::move(behind);
 }
 
 void RowEdits::finish(Proposal &proposal)

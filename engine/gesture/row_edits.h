@@ -32,6 +32,11 @@ public:
 
     /// `selectorFor`, remembered: rows that give way exclude what the new row names.
     const Selector &selectorOf(const std::vector<OperatorId> &operators) { return m_writer.write(operators); }
+    /// Makes `selectorOf(operators)` say `selector`, which selects them and no other forward operators.
+    void name(const std::vector<OperatorId> &operators, const Selector &selector)
+    {
+        m_writer.name(operators, selector);
+    }
     /// True if the row at `line` speaks of `op` no more.
     bool letsGo(std::int32_t line, OperatorId op);
     /// Those of `selected` (ascending) of which the row at `line` speaks no more.

@@ -87,7 +87,7 @@ Rewrite rewrite(const GestureContext &context, const std::vector<BoundStep> &bef
 } // namespace
 
 Proposal proposeSteps(const GestureContext &context, const std::vector<OperatorId> &operators,
-    const std::vector<SplitStep> &steps, std::string words)
+    const std::vector<SplitStep> &steps, std::string words, const Selector *named)
 {
     Proposal proposal;
     proposal.words = std::move(words);
@@ -107,6 +107,8 @@ Proposal proposeSteps(const GestureContext &context, const std::vector<OperatorI
     }
 
     RowEdits edits(context);
+    if (named)
+        edits.name(operators, *named);
     StepWriter writer;
     std::vector<std::pair<OpAssignRule, std::vector<OperatorId>>> moves;
     for (std::size_t i = 0; i < operators.size(); ++i) {

@@ -1,6 +1,7 @@
 #include "engine/gesture/acting.h"
 #include "engine/gesture/narrow.h"
 #include "engine/gesture/row_edits.h"
+#include "engine/gesture/split_gesture.h"
 #include "engine/gesture/stage_map.h"
 
 #include <algorithm>
@@ -8,6 +9,12 @@
 namespace planloom {
 
 Proposal proposeStage(const GestureContext &context, const std::vector<OperatorId> &selected, StageId stage)
+{
+    return proposeStageOf(context, selected, stage, nullptr);
+}
+
+Proposal proposeStageOf(
+    const GestureContext &context, const std::vector<OperatorId> &selected, StageId stage, const Selector *named)
 {
     Proposal proposal;
     proposal.words = "stage " + std::to_string(stage.index);
@@ -41,6 +48,8 @@ Proposal proposeStage(const GestureContext &context, const std::vector<OperatorI
         return proposal;
     }
     RowEdits edits(context);
+    if (named)
+        edits.name(operators, *named);
     const Subset subset(*context.index, operators);
     std::vector<OperatorId> already;
     forEachRule<StageRule>(context, [&](std::int32_t line, const Row &row, const StageRule &rule) {

@@ -269,7 +269,7 @@ Proposal proposeRow(const GestureContext &context, Row row)
     if (print(row.rule).empty() || std::holds_alternative<RecomputeRule>(row.rule))
         proposal.words = std::string(nameOf(row.rule)) + " " + wordsFor(*context.index, operators);
     if (const auto *trans = std::get_if<OpTransRule>(&row.rule))
-        return proposeSteps(context, operators, trans->steps, proposal.words);
+        return proposeSteps(context, operators, trans->steps, proposal.words, &row.selector);
     if (const auto *assign = std::get_if<OpAssignRule>(&row.rule)) {
         PlaceGesture gesture {operators, assign->devices, assign->coordinates, false};
         if (assign->devices.empty() && assign->coordinates.empty()) {
@@ -279,10 +279,10 @@ Proposal proposeRow(const GestureContext &context, Row row)
             }
             gesture.devices = domainOnMesh(context.mesh, {}).devices;
         }
-        return proposePlace(context, gesture);
+        return proposePlaceOf(context, gesture, &row.selector);
     }
     if (const auto *stage = std::get_if<StageRule>(&row.rule))
-        return proposeStage(context, operators, {stage->index});
+        return proposeStageOf(context, operators, {stage->index}, &row.selector);
     if (std::holds_alternative<CoshardRule>(row.rule))
         return proposeCoshard(context, row, operators, std::move(proposal));
     return proposeTypedRecompute(context, row, operators, std::move(proposal));
