@@ -6,7 +6,8 @@ namespace planloom {
 
 namespace {
 
-/// zlib never makes more than about 1,032 bytes of one: a larger claim is a lie, found before it costs memory.
+/// zlib never makes more than about 1,032 bytes of one: a larger claim is a lie, found before it costs
+/// memory.
 constexpr std::size_t kMostGrowth = 1100;
 
 const Bytef *data(std::string_view bytes)
@@ -31,8 +32,9 @@ Result<std::string> deflated(std::string_view bytes)
 Result<std::string> inflated(std::string_view bytes, std::size_t size, std::size_t most)
 {
     if (size > most) {
-        return Error{ErrorCode::ResourceLimit, "a compressed entry claims " + std::to_string(size)
-                + " bytes; at most " + std::to_string(most) + " are read"};
+        return Error{ErrorCode::ResourceLimit,
+            "a compressed entry claims " + std::to_string(size) + " bytes; at most " + std::to_string(most)
+                + " are read"};
     }
     if (size > bytes.size() * kMostGrowth + kMostGrowth)
         return Error{ErrorCode::InvalidInput, "a compressed entry claims more bytes than it can hold"};

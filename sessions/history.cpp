@@ -9,8 +9,8 @@ namespace planloom {
 namespace {
 
 /// Sets or removes `name`.
-void put(
-    std::map<std::string, std::string> &values, const std::string &name, const std::optional<std::string> &value)
+void put(std::map<std::string, std::string> &values, const std::string &name,
+    const std::optional<std::string> &value)
 {
     if (value)
         values[name] = *value;
@@ -34,7 +34,8 @@ std::size_t linesOf(const TableEdit &edit)
 }
 
 /// The values' changes one after the other, as one.
-std::vector<ValueChange> joinedValues(const std::vector<ValueChange> &first, const std::vector<ValueChange> &second)
+std::vector<ValueChange> joinedValues(
+    const std::vector<ValueChange> &first, const std::vector<ValueChange> &second)
 {
     std::map<std::string, ValueChange> byName;
     for (const auto *changes : {&first, &second}) {
@@ -70,10 +71,10 @@ DesignChange difference(const DesignState &before, const DesignState &after)
     auto old = before.values.begin();
     auto now = after.values.begin();
     while (old != before.values.end() || now != after.values.end()) {
-        const bool onlyOld
-            = now == after.values.end() || (old != before.values.end() && old->first < now->first);
-        const bool onlyNew
-            = old == before.values.end() || (now != after.values.end() && now->first < old->first);
+        const bool onlyOld =
+            now == after.values.end() || (old != before.values.end() && old->first < now->first);
+        const bool onlyNew =
+            old == before.values.end() || (now != after.values.end() && now->first < old->first);
         if (onlyOld) {
             change.values.push_back({old->first, old->second, std::nullopt});
             ++old;
@@ -109,7 +110,8 @@ Result<void> apply(DesignState &state, const DesignChange &change)
         const ValueChange &value = change.values[i];
         if (!holds(state.values, value.name, value.before)) {
             takeBack(i);
-            return Error{ErrorCode::InvalidInput, "the value \"" + value.name + "\" is not what the change starts from"};
+            return Error{ErrorCode::InvalidInput,
+                "the value \"" + value.name + "\" is not what the change starts from"};
         }
         put(state.values, value.name, value.after);
     }
@@ -136,7 +138,8 @@ History::History(DesignState root)
 
 const HistoryStep *History::find(StepId id) const
 {
-    return id < 1 || id > static_cast<StepId>(m_steps.size()) ? nullptr : &m_steps[static_cast<std::size_t>(id - 1)];
+    return id < 1 || id > static_cast<StepId>(m_steps.size()) ? nullptr
+                                                              : &m_steps[static_cast<std::size_t>(id - 1)];
 }
 
 namespace {
@@ -187,7 +190,8 @@ void travel(const std::vector<HistoryStep> &steps, DesignState &state, StepId fr
 std::string freeName(const std::vector<Branch> &branches, const std::string &wish)
 {
     const auto isTaken = [&](const std::string &name) {
-        return std::any_of(branches.begin(), branches.end(), [&](const Branch &branch) { return branch.name == name; });
+        return std::any_of(
+            branches.begin(), branches.end(), [&](const Branch &branch) { return branch.name == name; });
     };
     if (!wish.empty() && !isTaken(wish))
         return wish;
@@ -281,7 +285,8 @@ void History::redo()
 {
     if (!canRedo())
         return;
-    const StepId target = nextTowards(m_steps, m_current, m_branches[static_cast<std::size_t>(m_branch)].head);
+    const StepId target =
+        nextTowards(m_steps, m_current, m_branches[static_cast<std::size_t>(m_branch)].head);
     travel(m_steps, m_state, m_current, target);
     m_current = target;
 }
@@ -299,7 +304,7 @@ Result<void> History::goTo(StepId id)
     const auto holding = ending != m_branches.end()
         ? ending
         : std::find_if(m_branches.begin(), m_branches.end(),
-              [&](const Branch &branch) { return leadsTo(m_steps, id, branch.head); });
+            [&](const Branch &branch) { return leadsTo(m_steps, id, branch.head); });
     assert(holding != m_branches.end());
     m_branch = holding->id;
     return {};
@@ -374,8 +379,8 @@ void History::setFigures(StepId id, const StepFigures &figures)
         m_steps[static_cast<std::size_t>(id - 1)].figures = figures;
 }
 
-Result<History> History::restore(DesignState root, std::vector<HistoryStep> steps, std::vector<Branch> branches,
-    std::map<std::string, StepId> names, StepId current, std::int32_t branch)
+Result<History> History::restore(DesignState root, std::vector<HistoryStep> steps,
+    std::vector<Branch> branches, std::map<std::string, StepId> names, StepId current, std::int32_t branch)
 {
     const auto count = static_cast<StepId>(steps.size());
     for (std::size_t i = 0; i < steps.size(); ++i) {
@@ -383,7 +388,8 @@ Result<History> History::restore(DesignState root, std::vector<HistoryStep> step
         if (steps[i].id != id)
             return misfit(stepName(id) + " is missing");
         if (steps[i].parent < 0 || steps[i].parent >= id)
-            return misfit(stepName(id) + " follows " + stepName(steps[i].parent) + ", which is not before it");
+            return misfit(
+                stepName(id) + " follows " + stepName(steps[i].parent) + ", which is not before it");
     }
     if (branches.empty())
         branches.push_back({0, "main", count == 0 ? 0 : -1});
@@ -394,7 +400,8 @@ Result<History> History::restore(DesignState root, std::vector<HistoryStep> step
             return misfit("branch " + std::to_string(i) + " is missing");
         if (each.head < 0 || each.head > count)
             return misfit("the branch \"" + each.name + "\" ends at a step that is missing");
-        for (StepId id = each.head; id != 0 && !isOnBranch[static_cast<std::size_t>(id)]; id = parentOf(steps, id))
+        for (StepId id = each.head; id != 0 && !isOnBranch[static_cast<std::size_t>(id)];
+             id = parentOf(steps, id))
             isOnBranch[static_cast<std::size_t>(id)] = true;
     }
     for (StepId id = 1; id <= count; ++id) {
@@ -407,7 +414,8 @@ Result<History> History::restore(DesignState root, std::vector<HistoryStep> step
     }
     if (branch < 0 || branch >= static_cast<std::int32_t>(branches.size()))
         return misfit("its current branch is missing");
-    if (current < 0 || current > count || !leadsTo(steps, current, branches[static_cast<std::size_t>(branch)].head))
+    if (current < 0 || current > count
+        || !leadsTo(steps, current, branches[static_cast<std::size_t>(branch)].head))
         return misfit("its current step is not on its current branch");
 
     // Every change is tried once: down the tree and up again, children in order.
@@ -431,7 +439,8 @@ Result<History> History::restore(DesignState root, std::vector<HistoryStep> step
         } else {
             const HistoryStep &step = steps[static_cast<std::size_t>(at - 1)];
             if (auto undone = apply(state, inverse(step.change)); !undone)
-                return misfit(stepName(at) + " (" + step.words + ") cannot be undone: " + undone.error().message);
+                return misfit(
+                    stepName(at) + " (" + step.words + ") cannot be undone: " + undone.error().message);
             at = step.parent;
         }
     }

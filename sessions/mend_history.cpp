@@ -18,8 +18,9 @@ public:
         std::vector<HistoryStep> &steps = m_stored.steps;
         std::stable_sort(steps.begin(), steps.end(),
             [](const HistoryStep &left, const HistoryStep &right) { return left.id < right.id; });
-        steps.erase(std::unique(steps.begin(), steps.end(),
-                        [](const HistoryStep &left, const HistoryStep &right) { return left.id == right.id; }),
+        steps.erase(
+            std::unique(steps.begin(), steps.end(),
+                [](const HistoryStep &left, const HistoryStep &right) { return left.id == right.id; }),
             steps.end());
         steps.erase(steps.begin(),
             std::find_if(steps.begin(), steps.end(), [](const HistoryStep &step) { return step.id > 0; }));
@@ -46,8 +47,8 @@ public:
         }
     }
 
-    /// The kept step that `id` is, or that came before it. What came before a step that is missing is not known: then it is the
-    /// last kept one with a smaller id, which it mostly is.
+    /// The kept step that `id` is, or that came before it. What came before a step that is missing is not
+    /// known: then it is the last kept one with a smaller id, which it mostly is.
     StepId keptBefore(StepId id) const
     {
         while (id > 0) {
@@ -73,8 +74,8 @@ private:
     std::size_t find(StepId id) const
     {
         const auto &steps = m_stored.steps;
-        const auto place = std::lower_bound(
-            steps.begin(), steps.end(), id, [](const HistoryStep &step, StepId wanted) { return step.id < wanted; });
+        const auto place = std::lower_bound(steps.begin(), steps.end(), id,
+            [](const HistoryStep &step, StepId wanted) { return step.id < wanted; });
         return place != steps.end() && place->id == id ? static_cast<std::size_t>(place - steps.begin())
                                                        : steps.size();
     }
@@ -87,7 +88,7 @@ private:
             StepId id = 0;
             std::size_t next = 0; ///< Child to try.
         };
-        std::vector<Frame> way {{0, top, 0}};
+        std::vector<Frame> way{{0, top, 0}};
         while (!way.empty()) {
             Frame &frame = way.back();
             const auto children = m_children.find(frame.id);
@@ -106,8 +107,8 @@ private:
     }
 
     StoredHistory &m_stored;
-    std::map<StepId, std::vector<std::size_t>> m_children {}; ///< Places of steps, by the id of their parent.
-    std::vector<bool> m_isKept {};
+    std::map<StepId, std::vector<std::size_t>> m_children{}; ///< Places of steps, by the id of their parent.
+    std::vector<bool> m_isKept{};
     std::size_t m_joints = 0;
 };
 
@@ -131,7 +132,7 @@ MendedHistory mendHistory(StoredHistory stored)
     Mender mender(stored);
     mender.keepWhatFits();
 
-    std::map<StepId, StepId> newIds {{0, 0}};
+    std::map<StepId, StepId> newIds{{0, 0}};
     std::vector<HistoryStep> steps;
     std::string firstLost;
     std::size_t lost = 0;
@@ -149,8 +150,8 @@ MendedHistory mendHistory(StoredHistory stored)
         steps.back().parent = newIds.at(step.parent); // kept before its children
     }
     if (lost > 0) {
-        mended.losses.push_back(counted(lost, "step") + " of the history had to be left out, the first being \""
-            + firstLost + "\"");
+        mended.losses.push_back(counted(lost, "step")
+            + " of the history had to be left out, the first being \"" + firstLost + "\"");
     }
     if (mender.joints() > 0) {
         mended.losses.push_back("what came before " + counted(mender.joints(), "step")
@@ -172,7 +173,8 @@ MendedHistory mendHistory(StoredHistory stored)
         cover(branches.back().head);
     }
     if (moved > 0)
-        mended.losses.push_back(counted(moved, "branch") + (moved == 1 ? "" : "es") + " ended at a step that is lost");
+        mended.losses.push_back(
+            counted(moved, "branch") + (moved == 1 ? "" : "es") + " ended at a step that is lost");
     if (branches.empty()) {
         branches.push_back({0, "main", static_cast<StepId>(steps.size())});
         cover(branches.back().head);

@@ -28,7 +28,8 @@ Result<int> migrate(SQLite::Database &database, const std::vector<Migration> &mi
             "open it with a newer Planloom"};
     }
     if (version < 0)
-        return Error{ErrorCode::InvalidInput, "the session has the impossible version " + std::to_string(version)};
+        return Error{
+            ErrorCode::InvalidInput, "the session has the impossible version " + std::to_string(version)};
     if (version == newest)
         return 0;
     try {
@@ -45,8 +46,9 @@ Result<int> migrate(SQLite::Database &database, const std::vector<Migration> &mi
         return Error{isRefused ? ErrorCode::Io : ErrorCode::InvalidInput,
             "the session of version " + std::to_string(version)
                 + " cannot be brought up to date: " + failure.what(),
-            code == SQLITE_FULL || code == SQLITE_IOERR ? "look whether the disk is full; it was left as it is"
-                                                        : "it was left as it is"};
+            code == SQLITE_FULL || code == SQLITE_IOERR
+                ? "look whether the disk is full; it was left as it is"
+                : "it was left as it is"};
     }
     return newest - version;
 }

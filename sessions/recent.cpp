@@ -22,7 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr std::size_t kMostListBytes = std::size_t {1} << 20;
+constexpr std::size_t kMostListBytes = std::size_t{1} << 20;
 constexpr std::size_t kMostTextBytes = 4096;
 constexpr const char *kListName = "recent.json";
 constexpr const char *kThumbnailPrefix = "recent-";
@@ -30,7 +30,8 @@ constexpr const char *kThumbnailSuffix = ".png";
 
 Error refused(const fs::path &path, int reason)
 {
-    return {ErrorCode::Io, "the list of recent sessions cannot be kept: " + std::string(std::strerror(reason)),
+    return {ErrorCode::Io,
+        "the list of recent sessions cannot be kept: " + std::string(std::strerror(reason)),
         "look whether the folder may be written and the disk has room", path.string()};
 }
 
@@ -89,7 +90,7 @@ std::string textOf(const json &entry, const char *name)
         return {};
     const auto &text = found->get_ref<const std::string &>();
     const bool isUsable = text.size() <= kMostTextBytes && text.find('\0') == std::string::npos;
-    return isUsable ? text : std::string {};
+    return isUsable ? text : std::string{};
 }
 
 double numberOf(const json &entry, const char *name, double most)
@@ -103,7 +104,8 @@ double numberOf(const json &entry, const char *name, double most)
 bool isThumbnailName(const std::string &name)
 {
     const std::string_view prefix = kThumbnailPrefix;
-    return name.rfind(prefix, 0) == 0 && name.find('/') == std::string::npos && fs::path(name).extension() == kThumbnailSuffix;
+    return name.rfind(prefix, 0) == 0 && name.find('/') == std::string::npos
+        && fs::path(name).extension() == kThumbnailSuffix;
 }
 
 fs::path normalized(const fs::path &path)
@@ -118,14 +120,17 @@ Result<void> store(const fs::path &folder, const std::vector<RecentSession> &ses
     json list = json::array();
     std::set<std::string> thumbnails;
     for (const RecentSession &session : sessions) {
-        list.push_back({{"path", session.path.string()}, {"model", session.model}, {"devices", session.devices},
-            {"step_seconds", session.stepSeconds}, {"thumbnail", session.thumbnail}, {"opened", session.opened}});
+        list.push_back({{"path", session.path.string()}, {"model", session.model},
+            {"devices", session.devices}, {"step_seconds", session.stepSeconds},
+            {"thumbnail", session.thumbnail}, {"opened", session.opened}});
         thumbnails.insert(session.thumbnail);
     }
-    const json document {{"version", 1}, {"sessions", list}};
-    TRY_VOID(replaceFile(folder / kListName, document.dump(2, ' ', false, json::error_handler_t::replace) + "\n"));
+    const json document{{"version", 1}, {"sessions", list}};
+    TRY_VOID(
+        replaceFile(folder / kListName, document.dump(2, ' ', false, json::error_handler_t::replace) + "\n"));
     std::error_code failure;
-    for (fs::directory_iterator entry(folder, failure), end; !failure && entry != end; entry.increment(failure)) {
+    for (fs::directory_iterator entry(folder, failure), end; !failure && entry != end;
+         entry.increment(failure)) {
         const std::string name = entry->path().filename().string();
         if (isThumbnailName(name) && thumbnails.count(name) == 0) {
             std::error_code ignored;
@@ -200,10 +205,11 @@ Result<void> addRecent(const fs::path &folder, RecentSession session, const std:
     std::vector<RecentSession> sessions = loadRecent(folder);
     const auto earlier = std::find_if(sessions.begin(), sessions.end(),
         [&](const RecentSession &each) { return each.path == session.path; });
-    session.thumbnail = earlier == sessions.end() ? std::string {} : earlier->thumbnail;
+    session.thumbnail = earlier == sessions.end() ? std::string{} : earlier->thumbnail;
     if (!png.empty()) {
         // By content as well as path, so that a list and its pictures always fit together.
-        session.thumbnail = kThumbnailPrefix + sha256(session.path.string() + '\0' + png).substr(0, 32) + kThumbnailSuffix;
+        session.thumbnail =
+            kThumbnailPrefix + sha256(session.path.string() + '\0' + png).substr(0, 32) + kThumbnailSuffix;
         TRY_VOID(replaceFile(folder / session.thumbnail, png));
     }
     removePath(sessions, session.path);

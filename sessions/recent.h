@@ -11,11 +11,11 @@ namespace planloom {
 
 /// A session that was open lately, as the start page shows it.
 struct RecentSession {
-    std::filesystem::path path {}; ///< Absolute.
-    std::string model {};
+    std::filesystem::path path{}; ///< Absolute.
+    std::string model{};
     std::int32_t devices = 0; ///< 0 if unknown.
     double stepSeconds = 0; ///< 0 if unknown.
-    std::string thumbnail {}; ///< Name of a PNG in the list's folder; empty if there is none.
+    std::string thumbnail{}; ///< Name of a PNG in the list's folder; empty if there is none.
     std::int64_t opened = 0; ///< Milliseconds since 1970, UTC.
     bool missing = false; ///< There is no such file now. Not stored.
     friend bool operator==(const RecentSession &, const RecentSession &) = default;
@@ -24,15 +24,17 @@ struct RecentSession {
 /// How many sessions the list holds.
 constexpr std::size_t kMostRecentSessions = 20;
 
-/// The recent list of a folder ("recent.json"), newest first. What can't be read is left out: a list is no work of anybody's,
-/// so it never fails. O(files).
+/// The recent list of a folder ("recent.json"), newest first. What can't be read is left out: a list is no
+/// work of anybody's, so it never fails. O(files).
 std::vector<RecentSession> loadRecent(const std::filesystem::path &folder);
 
-/// Puts `session` at the head of the list (in the place of an older entry with its path) and cuts the list. `png`, unless it is
-/// empty, is kept as its thumbnail in the folder; thumbnails nobody needs any more are removed. Makes the folder if needed. The
-/// list is replaced as a whole: whoever reads it meanwhile gets the old or the new one.
+/// Puts `session` at the head of the list (in the place of an older entry with its path) and cuts the list.
+/// `png`, unless it is empty, is kept as its thumbnail in the folder; thumbnails nobody needs any more are
+/// removed. Makes the folder if needed. The list is replaced as a whole: whoever reads it meanwhile gets the
+/// old or the new one.
 /// @return Io
-Result<void> addRecent(const std::filesystem::path &folder, RecentSession session, const std::string &png = {});
+Result<void> addRecent(
+    const std::filesystem::path &folder, RecentSession session, const std::string &png = {});
 
 /// Takes a session off the list. @return Io
 Result<void> removeRecent(const std::filesystem::path &folder, const std::filesystem::path &session);

@@ -41,19 +41,20 @@ private:
 
 /// What an open session consists of. For `sessions/` alone.
 struct SessionStore::Connection {
-    std::filesystem::path path {};
-    std::optional<SessionLock> lock {}; ///< Released last, when the database is closed.
-    std::unique_ptr<TemporaryFolder> folder {};
-    std::unique_ptr<SQLite::Database> database {};
+    std::filesystem::path path{};
+    std::optional<SessionLock> lock{}; ///< Released last, when the database is closed.
+    std::unique_ptr<TemporaryFolder> folder{};
+    std::unique_ptr<SQLite::Database> database{};
     bool readOnly = false;
-    std::string remark {}; ///< Why it is read-only.
-    std::vector<StepId> storedIds {}; ///< As in `MendedHistory`.
+    std::string remark{}; ///< Why it is read-only.
+    std::vector<StepId> storedIds{}; ///< As in `MendedHistory`.
     dev_t device = 0; ///< With `inode`: by which a file that was removed or replaced is noticed.
     ino_t inode = 0;
-    std::set<StepId> usedPlans {}; ///< Read since the last write to the cache.
+    std::set<StepId> usedPlans{}; ///< Read since the last write to the cache.
 
     /// Carries `write` out in one transaction. @return its error, or why nothing can be written
-    Result<void> transaction(const std::string &doing, const std::function<Result<void>(SQLite::Database &)> &write);
+    Result<void> transaction(
+        const std::string &doing, const std::function<Result<void>(SQLite::Database &)> &write);
 
     /// Remembers which file `path` is.
     void recognize();

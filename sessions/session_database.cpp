@@ -28,7 +28,7 @@ constexpr std::size_t kLeastPackedBytes = 1024;
 /// Offsets in an SQLite file's header (sqlite.org/fileformat2.html, section 1.3).
 constexpr std::size_t kHeaderBytes = 100;
 constexpr std::size_t kApplicationIdOffset = 68;
-constexpr std::string_view kMagic {"SQLite format 3\0", 16};
+constexpr std::string_view kMagic{"SQLite format 3\0", 16};
 
 constexpr std::string_view kBeside = "./";
 
@@ -50,7 +50,8 @@ Error damagedSession(const std::filesystem::path &path, const std::string &what)
         "take an older copy; this file was left as it is", path.string()};
 }
 
-Error sessionFailure(const std::filesystem::path &path, const SQLite::Exception &failure, const std::string &doing)
+Error sessionFailure(
+    const std::filesystem::path &path, const SQLite::Exception &failure, const std::string &doing)
 {
     const int code = failure.getErrorCode() & 0xff; // primary result code
     if (code == SQLITE_CORRUPT || code == SQLITE_NOTADB)
@@ -74,7 +75,8 @@ Error sessionFailure(const std::filesystem::path &path, const SQLite::Exception 
             "look whether the disk is full or was taken away; save a copy elsewhere", path.string()};
     case SQLITE_CONSTRAINT:
         return {ErrorCode::InvalidInput, head + failure.what(), {}, path.string()};
-    default: return {ErrorCode::Io, head + failure.what(), {}, path.string()};
+    default:
+        return {ErrorCode::Io, head + failure.what(), {}, path.string()};
     }
 }
 
@@ -83,15 +85,15 @@ Result<void> checkSessionHeader(const std::filesystem::path &path)
     std::error_code failure;
     const auto status = std::filesystem::status(path, failure);
     if (!std::filesystem::exists(status))
-        return Error {ErrorCode::NotFound, "there is no file \"" + path.string() + "\"", {}, path.string()};
-    const Error none {ErrorCode::InvalidInput, quotedName(path) + " is not a Planloom session",
+        return Error{ErrorCode::NotFound, "there is no file \"" + path.string() + "\"", {}, path.string()};
+    const Error none{ErrorCode::InvalidInput, quotedName(path) + " is not a Planloom session",
         "open a session file, or a model (.onnx)", path.string()};
     if (!std::filesystem::is_regular_file(status))
         return none;
-    std::array<char, kHeaderBytes> header {};
+    std::array<char, kHeaderBytes> header{};
     std::ifstream stream(path, std::ios::binary);
     if (!stream)
-        return Error {ErrorCode::Io, "the file " + quotedName(path) + " cannot be read", {}, path.string()};
+        return Error{ErrorCode::Io, "the file " + quotedName(path) + " cannot be read", {}, path.string()};
     if (!stream.read(header.data(), header.size()))
         return none;
     if (std::string_view(header.data(), kMagic.size()) != kMagic)
@@ -100,7 +102,7 @@ Result<void> checkSessionHeader(const std::filesystem::path &path)
     for (std::size_t i = 0; i < 4; ++i)
         id = id << 8 | static_cast<unsigned char>(header[kApplicationIdOffset + i]);
     if (id != static_cast<std::uint32_t>(kSessionApplicationId)) {
-        return Error {ErrorCode::InvalidInput, quotedName(path) + " is a database, but not a Planloom session",
+        return Error{ErrorCode::InvalidInput, quotedName(path) + " is a database, but not a Planloom session",
             "open a session file, or a model (.onnx)", path.string()};
     }
     return {};
@@ -149,7 +151,8 @@ std::map<std::string, std::string> readMap(SQLite::Database &database, const std
     return result;
 }
 
-void writeMap(SQLite::Database &database, const std::string &table, const std::map<std::string, std::string> &values)
+void writeMap(
+    SQLite::Database &database, const std::string &table, const std::map<std::string, std::string> &values)
 {
     database.exec("DELETE FROM " + table);
     SQLite::Statement insert(database, "INSERT INTO " + table + " (name, value) VALUES (?, ?)");
@@ -164,13 +167,14 @@ void writeMap(SQLite::Database &database, const std::string &table, const std::m
 void bindBlob(SQLite::Statement &statement, int index, std::string_view bytes)
 {
     // An empty blob needs a pointer of its own: SQLite takes a null one for NULL.
-    statement.bind(index, bytes.empty() ? static_cast<const void *>("") : bytes.data(), static_cast<int>(bytes.size()));
+    statement.bind(
+        index, bytes.empty() ? static_cast<const void *>("") : bytes.data(), static_cast<int>(bytes.size()));
 }
 
 Result<void> bindPacked(SQLite::Statement &statement, int index, const std::string &text)
 {
     if (text.size() > kMostContentBytes) {
-        return Error {ErrorCode::ResourceLimit,
+        return Error{ErrorCode::ResourceLimit,
             "it has " + std::to_string(text.size()) + " bytes; a session holds up to "
                 + std::to_string(kMostContentBytes)};
     }
@@ -192,11 +196,11 @@ Result<std::string> unpacked(SQLite::Statement &query, int column)
     const std::int64_t size = query.getColumn(column + 1).getInt64();
     std::string bytes = value.getString();
     if (size < 0)
-        return Error {ErrorCode::InvalidInput, "an entry claims a negative length"};
+        return Error{ErrorCode::InvalidInput, "an entry claims a negative length"};
     if (value.isBlob())
         return inflated(bytes, static_cast<std::size_t>(size), kMostContentBytes);
     if (bytes.size() != static_cast<std::size_t>(size))
-        return Error {ErrorCode::InvalidInput, "an entry has not the length it claims"};
+        return Error{ErrorCode::InvalidInput, "an entry has not the length it claims"};
     return bytes;
 }
 
@@ -206,12 +210,14 @@ std::string storedSource(const std::string &source, const std::filesystem::path 
         return source;
     std::error_code failure;
     const std::filesystem::path file = std::filesystem::absolute(source, failure).lexically_normal();
-    const std::filesystem::path folder = std::filesystem::absolute(session, failure).lexically_normal().parent_path();
+    const std::filesystem::path folder =
+        std::filesystem::absolute(session, failure).lexically_normal().parent_path();
     const std::filesystem::path relative = file.lexically_relative(folder);
     const bool isBeside = !relative.empty() && *relative.begin() != "..";
     if (isBeside && (std::filesystem::path(source).is_absolute() || std::filesystem::exists(file, failure)))
         return std::string(kBeside) + relative.generic_string();
-    // What looks like a path from the session's folder must be one; and a path from the working folder would not be found again.
+    // What looks like a path from the session's folder must be one; and a path from the working folder would
+    // not be found again.
     if (source.rfind(kBeside, 0) == 0 || std::filesystem::exists(file, failure))
         return file.string();
     return source;
@@ -222,13 +228,15 @@ std::string foundSource(const std::string &stored, const std::filesystem::path &
     if (stored.rfind(kBeside, 0) != 0)
         return stored;
     std::error_code failure;
-    const std::filesystem::path folder = std::filesystem::absolute(session, failure).lexically_normal().parent_path();
+    const std::filesystem::path folder =
+        std::filesystem::absolute(session, failure).lexically_normal().parent_path();
     return (folder / stored.substr(kBeside.size())).lexically_normal().string();
 }
 
 Result<void> publishFile(const std::filesystem::path &from, const std::filesystem::path &to)
 {
-    // A second name and then one less never replaces a file; where a file system knows no second names, look first.
+    // A second name and then one less never replaces a file; where a file system knows no second names, look
+    // first.
     bool isThere = ::link(from.c_str(), to.c_str()) == 0;
     int reason = isThere ? 0 : errno;
     if (!isThere && reason != EEXIST) {
@@ -242,16 +250,17 @@ Result<void> publishFile(const std::filesystem::path &from, const std::filesyste
     }
     ::unlink(from.c_str());
     if (reason == EEXIST) {
-        return Error {ErrorCode::InvalidInput, "there is already a file " + quotedName(to), "choose another name",
-            to.string()};
+        return Error{ErrorCode::InvalidInput, "there is already a file " + quotedName(to),
+            "choose another name", to.string()};
     }
     if (!isThere) {
-        return Error {ErrorCode::Io, "making " + quotedName(to) + " failed: " + std::strerror(reason),
+        return Error{ErrorCode::Io, "making " + quotedName(to) + " failed: " + std::strerror(reason),
             "save it in a folder you may write to", to.string()};
     }
     // The name itself must survive a power cut.
     const std::filesystem::path parent = to.parent_path();
-    if (const int folder = ::open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); folder >= 0) {
+    if (const int folder = ::open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        folder >= 0) {
         ::fsync(folder);
         ::close(folder);
     }

@@ -20,7 +20,7 @@ namespace planloom {
 // What all readers and writers of session files share. For `sessions/` alone.
 
 /// The longest single thing a session holds: a model's file, a plan.
-constexpr std::size_t kMostContentBytes = std::size_t {1} << 30;
+constexpr std::size_t kMostContentBytes = std::size_t{1} << 30;
 
 /// The file's name in quotation marks, for sentences.
 std::string quotedName(const std::filesystem::path &path);
@@ -28,7 +28,8 @@ std::string quotedName(const std::filesystem::path &path);
 Error damagedSession(const std::filesystem::path &path, const std::string &what);
 
 /// SQLite's failure as an error: "`doing` "NAME" failed: ...", with advice.
-Error sessionFailure(const std::filesystem::path &path, const SQLite::Exception &failure, const std::string &doing);
+Error sessionFailure(
+    const std::filesystem::path &path, const SQLite::Exception &failure, const std::string &doing);
 
 /// Reads the first 100 bytes. @return NotFound; InvalidInput if it is no session; Io
 Result<void> checkSessionHeader(const std::filesystem::path &path);
@@ -39,8 +40,8 @@ void hardenConnection(SQLite::Database &database);
 /// "table step CREATE TABLE ...", one entry for each thing in the schema.
 std::set<std::string> schemaOf(SQLite::Database &database);
 
-/// What the schema of `version` must be. A file with another one (triggers, views, columns that compute) could make
-/// reading it do anything.
+/// What the schema of `version` must be. A file with another one (triggers, views, columns that compute)
+/// could make reading it do anything.
 Result<std::set<std::string>> schemaAt(int version);
 
 /// True if `table` is an ordinary table of the database (not a view, not a virtual one).
@@ -48,7 +49,8 @@ bool hasTable(SQLite::Database &database, const std::string &table);
 
 std::map<std::string, std::string> readMap(SQLite::Database &database, const std::string &table);
 /// Replaces all of `table`, which has the columns name and value.
-void writeMap(SQLite::Database &database, const std::string &table, const std::map<std::string, std::string> &values);
+void writeMap(
+    SQLite::Database &database, const std::string &table, const std::map<std::string, std::string> &values);
 
 void bindBlob(SQLite::Statement &statement, int index, std::string_view bytes);
 /// Binds `text` at `index`, as it is or deflated (as a blob), and its length at `index + 1`.
@@ -56,8 +58,8 @@ Result<void> bindPacked(SQLite::Statement &statement, int index, const std::stri
 /// Inverse: the text of `column`, whose length is in `column + 1`. @return InvalidInput, ResourceLimit
 Result<std::string> unpacked(SQLite::Statement &query, int column);
 
-/// `path` of a user's file as a session at `session` keeps it: "./..." from the session's folder if it lies there or below,
-/// as it is otherwise (zoo names too).
+/// `path` of a user's file as a session at `session` keeps it: "./..." from the session's folder if it lies
+/// there or below, as it is otherwise (zoo names too).
 std::string storedSource(const std::string &source, const std::filesystem::path &session);
 /// Inverse, for the place where the session is now.
 std::string foundSource(const std::string &stored, const std::filesystem::path &session);

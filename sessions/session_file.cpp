@@ -8,8 +8,8 @@ namespace planloom {
 
 bool looksLikeSession(const std::filesystem::path &path)
 {
-    static constexpr std::string_view kMagic {"SQLite format 3\0", 16};
-    std::array<char, kMagic.size()> head {};
+    static constexpr std::string_view kMagic{"SQLite format 3\0", 16};
+    std::array<char, kMagic.size()> head{};
     std::ifstream stream(path, std::ios::binary);
     return stream.read(head.data(), head.size()) && std::string_view(head.data(), head.size()) == kMagic;
 }

@@ -18,13 +18,13 @@ namespace {
 
 std::string describeSelf()
 {
-    std::array<char, 256> host {};
+    std::array<char, 256> host{};
     if (::gethostname(host.data(), host.size() - 1) != 0)
         host = {'?', '\0'};
     const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-    std::tm local {};
+    std::tm local{};
     ::localtime_r(&now, &local);
-    std::array<char, 32> time {};
+    std::array<char, 32> time{};
     std::strftime(time.data(), time.size(), "%Y-%m-%d %H:%M", &local);
     return "process " + std::to_string(::getpid()) + " on " + host.data() + " since " + time.data();
 }
@@ -32,7 +32,7 @@ std::string describeSelf()
 /// What the lock's holder wrote, as far as it is a line of text.
 std::string readHolder(int descriptor)
 {
-    std::array<char, 400> bytes {};
+    std::array<char, 400> bytes{};
     const ssize_t count = ::pread(descriptor, bytes.data(), bytes.size(), 0);
     std::string holder;
     for (ssize_t i = 0; i < count; ++i) {
@@ -48,8 +48,10 @@ std::string readHolder(int descriptor)
 /// True if `path` is still the file that is open.
 bool isStillThere(int descriptor, const std::filesystem::path &path)
 {
-    struct stat open {};
-    struct stat named {};
+    struct stat open {
+    };
+    struct stat named {
+    };
     return ::fstat(descriptor, &open) == 0 && ::stat(path.c_str(), &named) == 0 && open.st_dev == named.st_dev
         && open.st_ino == named.st_ino;
 }
@@ -87,7 +89,8 @@ void SessionLock::release()
 {
     if (m_descriptor < 0)
         return;
-    // While it is locked, so that nobody else's is taken away; `take` notices a lock on a file without a name.
+    // While it is locked, so that nobody else's is taken away; `take` notices a lock on a file without a
+    // name.
     if (isStillThere(m_descriptor, m_path))
         ::unlink(m_path.c_str());
     ::close(m_descriptor);
@@ -97,7 +100,8 @@ void SessionLock::release()
 std::filesystem::path SessionLock::pathFor(const std::filesystem::path &session)
 {
     std::error_code failure;
-    std::filesystem::path path = std::filesystem::weakly_canonical(session, failure); // one lock, whatever the link
+    std::filesystem::path path =
+        std::filesystem::weakly_canonical(session, failure); // one lock, whatever the link
     if (failure)
         path = session;
     path += path.extension() == ".planloom" ? "-lock" : ".planloom-lock";
@@ -127,7 +131,8 @@ SessionLock::Outcome SessionLock::take(const std::filesystem::path &session)
         } else if (isStillThere(descriptor, path)) {
             const std::string self = describeSelf() + "\n";
             if (::ftruncate(descriptor, 0) == 0)
-                static_cast<void>(::pwrite(descriptor, self.data(), self.size(), 0) == 0); // only who, for others
+                static_cast<void>(
+                    ::pwrite(descriptor, self.data(), self.size(), 0) == 0); // only who, for others
             return {SessionLock(path, descriptor), {}, {}};
         }
         ::close(descriptor);

@@ -6,8 +6,8 @@
 
 namespace planloom {
 
-/// The right to write a session, held as long as the object lives: a file beside the session, locked with flock, so that it
-/// dies with the process however that ends.
+/// The right to write a session, held as long as the object lives: a file beside the session, locked with
+/// flock, so that it dies with the process however that ends.
 class SessionLock
 {
 public:
@@ -30,9 +30,9 @@ private:
 };
 
 struct SessionLock::Outcome {
-    std::optional<SessionLock> lock {};
-    std::string holder {}; ///< Who has it: "process 12 on HOST since 2026-11-21 03:05"; empty if nobody.
-    std::string problem {}; ///< Why there can't be one here; empty if there could.
+    std::optional<SessionLock> lock{};
+    std::string holder{}; ///< Who has it: "process 12 on HOST since 2026-11-21 03:05"; empty if nobody.
+    std::string problem{}; ///< Why there can't be one here; empty if there could.
 };
 
 } // namespace planloom

@@ -45,7 +45,7 @@ public:
     std::int64_t checksum() const { return planloom::checksum(m_bytes); }
 
 private:
-    std::string m_bytes {};
+    std::string m_bytes{};
 };
 
 /// Reads the parts of one session, and gathers what is lost.
@@ -61,9 +61,8 @@ public:
     ReadSession read()
     {
         bool isOld = false;
-        part("its tables", [&] {
-            isOld = !hasTable(m_database, "step") && hasTable(m_database, "constraint_row");
-        });
+        part("its tables",
+            [&] { isOld = !hasTable(m_database, "step") && hasTable(m_database, "constraint_row"); });
         part("the model", [&] { readModel(); });
         part("the model's options", [&] {
             if (isTable("model_option"))
@@ -86,7 +85,10 @@ public:
 
 private:
     SessionContents &contents() { return m_result.contents; }
-    void lose(const std::string &what, const std::string &why) { m_result.losses.push_back(what + ": " + why); }
+    void lose(const std::string &what, const std::string &why)
+    {
+        m_result.losses.push_back(what + ": " + why);
+    }
 
     /// @return whether all of it was read
     bool part(const std::string &what, const std::function<void()> &read)
@@ -119,12 +121,14 @@ private:
         SessionModel &model = contents().model;
         model.source = foundSource(textAt(query, 0), m_path);
         const std::int64_t size = query.getColumn(2).getInt64();
-        auto content = inflated(
-            textAt(query, 1), size < 0 ? kMostContentBytes + 1 : static_cast<std::size_t>(size), kMostContentBytes);
+        auto content = inflated(textAt(query, 1),
+            size < 0 ? kMostContentBytes + 1 : static_cast<std::size_t>(size), kMostContentBytes);
         if (!content) {
-            lose("the model", "its bytes are lost (" + content.error().message + "); its name is " + model.source);
+            lose("the model",
+                "its bytes are lost (" + content.error().message + "); its name is " + model.source);
         } else if (textAt(query, 3) != sha256(*content)) {
-            lose("the model", "its bytes do not match their digest and were left out; its name is " + model.source);
+            lose("the model",
+                "its bytes do not match their digest and were left out; its name is " + model.source);
         } else {
             model.content = *std::move(content);
             model.sha256 = textAt(query, 3);
@@ -160,9 +164,11 @@ private:
         contents().history = History(std::move(root));
     }
 
-    /// Reads rows in order; behind damage, what can still be reached from the end. @return whether all of it was read
+    /// Reads rows in order; behind damage, what can still be reached from the end. @return whether all of it
+    /// was read
     bool readBothWays(const std::string &what, const std::string &table, const std::string &columns,
-        const std::string &order, const std::string &backwards, const std::function<void(SQLite::Statement &)> &take)
+        const std::string &order, const std::string &backwards,
+        const std::function<void(SQLite::Statement &)> &take)
     {
         const std::string select = "SELECT " + columns + " FROM " + table + " ORDER BY ";
         const auto run = [&](const std::string &by) {
@@ -201,7 +207,8 @@ private:
                     return;
                 }
                 states[id].table = TableDocument(*text);
-                checks[id] = query.isColumnNull(3) ? std::nullopt : std::optional(query.getColumn(3).getInt64());
+                checks[id] =
+                    query.isColumnNull(3) ? std::nullopt : std::optional(query.getColumn(3).getInt64());
             });
         readBothWays("values", "state_value", "step, name, value", "step, name", "step DESC, name",
             [&](SQLite::Statement &query) {
@@ -212,7 +219,8 @@ private:
         for (auto &[id, state] : states) {
             const bool isSound = !checks[id] || *checks[id] == checksumOf(state);
             if (!isSound)
-                lose(id == 0 ? "the first state" : "the state after step " + std::to_string(id), "it was changed by damage");
+                lose(id == 0 ? "the first state" : "the state after step " + std::to_string(id),
+                    "it was changed by damage");
             if (id == 0)
                 stored.root = std::move(state); // as far as it goes: all else builds on it
             else if (isSound && checks[id])
@@ -226,15 +234,15 @@ private:
     {
         std::map<StepId, HistoryStep> steps;
         std::map<StepId, std::int64_t> checks;
-        readBothWays("steps", "step", "id, parent, words, created, crc, step_seconds, peak_bytes, verified", "id",
-            "id DESC", [&](SQLite::Statement &query) {
+        readBothWays("steps", "step", "id, parent, words, created, crc, step_seconds, peak_bytes, verified",
+            "id", "id DESC", [&](SQLite::Statement &query) {
                 HistoryStep step;
                 step.id = query.getColumn(0).getInt64();
                 step.parent = query.getColumn(1).getInt64();
                 step.words = textAt(query, 2);
                 step.created = query.getColumn(3).getInt64();
                 if (!query.isColumnNull(6)) {
-                    step.figures = StepFigures {query.getColumn(5).getDouble(), query.getColumn(6).getInt64(),
+                    step.figures = StepFigures{query.getColumn(5).getDouble(), query.getColumn(6).getInt64(),
                         query.getColumn(7).getInt() != 0};
                 }
                 checks[step.id] = query.getColumn(4).getInt64();
@@ -249,18 +257,18 @@ private:
                 const auto inserted = unpacked(query, 5);
                 const std::int64_t line = query.getColumn(2).getInt64();
                 if (removed && inserted && line >= 0 && line <= INT32_MAX) { // else the checksum tells
-                    splices[query.getColumn(0).getInt64()][query.getColumn(1).getInt64()]
-                        = {static_cast<std::int32_t>(line), linesOfText(*removed), linesOfText(*inserted)};
+                    splices[query.getColumn(0).getInt64()][query.getColumn(1).getInt64()] = {
+                        static_cast<std::int32_t>(line), linesOfText(*removed), linesOfText(*inserted)};
                 }
             });
         std::map<StepId, std::map<std::int64_t, ValueChange>> values;
-        readBothWays("changes of values", "step_value", "step, position, name, before, after", "step, position",
-            "step DESC, position", [&](SQLite::Statement &query) {
+        readBothWays("changes of values", "step_value", "step, position, name, before, after",
+            "step, position", "step DESC, position", [&](SQLite::Statement &query) {
                 const auto optional = [&](int column) {
                     return query.isColumnNull(column) ? std::nullopt : std::optional(textAt(query, column));
                 };
-                values[query.getColumn(0).getInt64()][query.getColumn(1).getInt64()]
-                    = {textAt(query, 2), optional(3), optional(4)};
+                values[query.getColumn(0).getInt64()][query.getColumn(1).getInt64()] = {
+                    textAt(query, 2), optional(3), optional(4)};
             });
         for (auto &[id, step] : steps) {
             for (auto &[position, splice] : splices[id])
@@ -287,7 +295,8 @@ private:
         readBothWays("branches", "branch", "id, name, head", "id", "id DESC", [&](SQLite::Statement &query) {
             const std::int64_t id = query.getColumn(0).getInt64();
             if (id == static_cast<std::int64_t>(stored.branches.size()))
-                stored.branches.push_back({static_cast<std::int32_t>(id), textAt(query, 1), query.getColumn(2).getInt64()});
+                stored.branches.push_back(
+                    {static_cast<std::int32_t>(id), textAt(query, 1), query.getColumn(2).getInt64()});
         });
         part("names of steps", [&] {
             if (!isTable("step_name"))
@@ -335,8 +344,8 @@ private:
         readBothWays("runs", "run", "id, step, created, title, state, details", "id", "id DESC",
             [&](SQLite::Statement &query) {
                 const std::int64_t id = query.getColumn(0).getInt64();
-                runs[id] = {id, query.getColumn(1).getInt64(), query.getColumn(2).getInt64(), textAt(query, 3),
-                    textAt(query, 4), textAt(query, 5), {}};
+                runs[id] = {id, query.getColumn(1).getInt64(), query.getColumn(2).getInt64(),
+                    textAt(query, 3), textAt(query, 4), textAt(query, 5), {}};
             });
         std::map<StepId, StepId> newIds;
         for (std::size_t i = 0; i < m_result.storedIds.size(); ++i)
@@ -361,7 +370,7 @@ private:
 
     SQLite::Database &m_database;
     const std::filesystem::path &m_path;
-    ReadSession m_result {};
+    ReadSession m_result{};
 };
 
 } // namespace
@@ -431,7 +440,8 @@ namespace {
 /// The value `name` at the step the session stands at. @return empty if there is none
 std::string currentValue(SQLite::Database &database, const std::string &name)
 {
-    // Up from the current step to the first one that sets the value. A parent comes before its step, so it ends.
+    // Up from the current step to the first one that sets the value. A parent comes before its step, so it
+    // ends.
     SQLite::Statement up(database,
         "WITH RECURSIVE way(id) AS (SELECT step FROM position UNION "
         "SELECT step.parent FROM step JOIN way ON step.id = way.id WHERE step.parent < step.id) "
@@ -442,7 +452,7 @@ std::string currentValue(SQLite::Database &database, const std::string &name)
         return textAt(up, 0);
     SQLite::Statement root(database, "SELECT value FROM state_value WHERE step = 0 AND name = ?");
     root.bind(1, name);
-    return root.executeStep() ? textAt(root, 0) : std::string {};
+    return root.executeStep() ? textAt(root, 0) : std::string{};
 }
 
 std::int32_t deviceCount(const std::string &text)
@@ -469,15 +479,16 @@ SessionSummary readSessionSummary(SQLite::Database &database, const std::filesys
         SQLite::Statement plan(database, "SELECT summary FROM plan");
         if (plan.executeStep()) {
             const auto figures = nlohmann::json::parse(textAt(plan, 0), nullptr, false);
-            if (figures.is_object() && figures.contains("step_seconds") && figures["step_seconds"].is_number())
+            if (figures.is_object() && figures.contains("step_seconds")
+                && figures["step_seconds"].is_number())
                 summary.stepSeconds = figures["step_seconds"].get<double>();
         }
         return summary;
     }
     summary.cluster = currentValue(database, "cluster");
     summary.devices = deviceCount(currentValue(database, "devices"));
-    SQLite::Statement figures(
-        database, "SELECT step_seconds FROM step JOIN position ON step.id = position.step WHERE peak_bytes NOT NULL");
+    SQLite::Statement figures(database,
+        "SELECT step_seconds FROM step JOIN position ON step.id = position.step WHERE peak_bytes NOT NULL");
     if (figures.executeStep()) {
         const double seconds = figures.getColumn(0).getDouble();
         summary.stepSeconds = std::isfinite(seconds) && seconds > 0 ? seconds : 0;
@@ -491,7 +502,7 @@ SessionSummary readSessionSummary(SQLite::Database &database, const std::filesys
 
 Result<DesignState> storedState(SQLite::Database &database, StepId id)
 {
-    const Error misfit {ErrorCode::InvalidInput, "the history does not lead to step " + std::to_string(id)};
+    const Error misfit{ErrorCode::InvalidInput, "the history does not lead to step " + std::to_string(id)};
     SQLite::Statement state(database, "SELECT text, text_size FROM state WHERE step = ?");
     SQLite::Statement parent(database, "SELECT parent FROM step WHERE id = ?");
     std::vector<StepId> way;
@@ -514,7 +525,8 @@ Result<DesignState> storedState(SQLite::Database &database, StepId id)
     while (values.executeStep())
         result.values[textAt(values, 0)] = textAt(values, 1);
     SQLite::Statement splices(database,
-        "SELECT line, removed, removed_size, inserted, inserted_size FROM step_splice WHERE step = ? ORDER BY position");
+        "SELECT line, removed, removed_size, inserted, inserted_size FROM step_splice WHERE step = ? ORDER "
+        "BY position");
     SQLite::Statement changes(
         database, "SELECT name, before, after FROM step_value WHERE step = ? ORDER BY position");
     for (auto step = way.rbegin(); step != way.rend(); ++step) {

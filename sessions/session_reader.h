@@ -17,19 +17,21 @@ namespace planloom {
 
 /// What could be read of a session.
 struct ReadSession {
-    SessionContents contents {};
-    std::vector<StepId> storedIds {}; ///< As in `MendedHistory`.
-    std::vector<std::string> losses {}; ///< A sentence each; empty if all of it was read.
+    SessionContents contents{};
+    std::vector<StepId> storedIds{}; ///< As in `MendedHistory`.
+    std::vector<std::string> losses{}; ///< A sentence each; empty if all of it was read.
 };
 
-/// Reads all that can be read, part by part: what one part cannot give does not take the others along. Knows the tables of
-/// version 1 and those since version 2, whatever version the file claims. Reads one state, whatever others write meanwhile.
+/// Reads all that can be read, part by part: what one part cannot give does not take the others along. Knows
+/// the tables of version 1 and those since version 2, whatever version the file claims. Reads one state,
+/// whatever others write meanwhile.
 ReadSession readSession(SQLite::Database &database, const std::filesystem::path &path);
 
 /// The few things a recent list shows. @throw SQLite::Exception
 SessionSummary readSessionSummary(SQLite::Database &database, const std::filesystem::path &path);
 
-/// The state after step `id`, from the nearest state that is stored whole. @return InvalidInput if it does not fit together
+/// The state after step `id`, from the nearest state that is stored whole. @return InvalidInput if it does
+/// not fit together
 /// @throw SQLite::Exception
 Result<DesignState> storedState(SQLite::Database &database, StepId id);
 

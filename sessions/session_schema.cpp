@@ -4,8 +4,8 @@ namespace planloom {
 
 namespace {
 
-// Version 1. Single rows are kept single by `CHECK (id = 1)`; rows of the table keep their lines as people wrote
-// them, wrong ones included, so that a session holds work that is not finished.
+// Version 1. Single rows are kept single by `CHECK (id = 1)`; rows of the table keep their lines as people
+// wrote them, wrong ones included, so that a session holds work that is not finished.
 constexpr const char *kVersion1 = R"sql(
 CREATE TABLE model (
     id INTEGER PRIMARY KEY CHECK (id = 1),
@@ -41,11 +41,12 @@ CREATE TABLE view_state (
 ) WITHOUT ROWID;
 )sql";
 
-// Version 2: a history of steps instead of one table. A step's change is in columns: splices of the table's text (lines
-// that each end in a line end) and named values. Columns without a type hold text as it is, or deflated as a blob; their
-// length is beside them. `state` keeps whole states: of the root (step 0), and of every 256th step of a line of work, by
-// which what follows a damaged step is found again. `crc` covers a step's id, parent, time, words and change, and a state's
-// table and values; it is NULL where version 1 had none.
+// Version 2: a history of steps instead of one table. A step's change is in columns: splices of the table's
+// text (lines that each end in a line end) and named values. Columns without a type hold text as it is, or
+// deflated as a blob; their length is beside them. `state` keeps whole states: of the root (step 0), and of
+// every 256th step of a line of work, by which what follows a damaged step is found again. `crc` covers a
+// step's id, parent, time, words and change, and a state's table and values; it is NULL where version 1 had
+// none.
 //
 // Version 1's table becomes the root, its cluster two named values; its plan follows from the rows.
 constexpr const char *kVersion2 = R"sql(

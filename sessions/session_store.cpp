@@ -19,9 +19,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Statements of a file that is not trusted may not run for longer: about ten seconds.
+/// Statements of a file that is not trusted may not run for longer: some seconds.
 constexpr int kStepsBetweenLooks = 100'000;
-constexpr std::int64_t kMostLooks = 20'000;
+constexpr std::int64_t kMostLooks = 3'000;
 
 int newestVersion()
 {
@@ -75,49 +75,74 @@ void limitWork(SQLite::Database &database, std::int64_t &looks)
         [](void *count) { return ++*static_cast<std::int64_t *>(count) > kMostLooks ? 1 : 0; }, &looks);
 }
 
-std::unique_ptr<SQLite::Database> opened(const std::string &name, int flags)
+/// @param isTolerant  read what is there even if the file is cut short or its schema is malformed; only for
+/// reading
+std::unique_ptr<SQLite::Database> opened(const std::string &name, int flags, bool isTolerant = false)
 {
     auto database = std::make_unique<SQLite::Database>(name, flags);
     hardenConnection(*database);
-    static_cast<void>(database->execAndGet("PRAGMA schema_version")); // reads the file: whether that can be done
+    if (isTolerant) {
+        sqlite3_db_config(database->getHandle(), SQLITE_DBCONFIG_DEFENSIVE, 0, nullptr);
+        sqlite3_db_config(database->getHandle(), SQLITE_DBCONFIG_WRITABLE_SCHEMA, 1, nullptr);
+    }
+    static_cast<void>(
+        database->execAndGet("PRAGMA schema_version")); // reads the file: whether that can be done
     return database;
 }
 
 struct Reading {
-    std::unique_ptr<TemporaryFolder> folder {}; ///< Behind the database, so that it goes last.
-    std::unique_ptr<SQLite::Database> database {};
+    std::unique_ptr<TemporaryFolder> folder{}; ///< Behind the database, so that it goes last.
+    std::unique_ptr<SQLite::Database> database{};
 };
+
+/// Reads a copy of the file and its log: where the log can't be read in its place.
+Reading openCopy(const fs::path &path, bool isTolerant)
+{
+    Reading reading;
+    std::error_code problem;
+    std::string pattern = (fs::temp_directory_path(problem) / "planloom_XXXXXX").string();
+    if (::mkdtemp(pattern.data()) == nullptr)
+        throw SQLite::Exception("no room for a copy", SQLITE_CANTOPEN);
+    reading.folder = std::make_unique<TemporaryFolder>(pattern);
+    const fs::path copy = reading.folder->path() / "session";
+    if (!fs::copy_file(path, copy, problem)
+        || !fs::copy_file(beside(path, "-wal"), beside(copy, "-wal"), problem))
+        throw SQLite::Exception("it cannot be copied: " + problem.message(), SQLITE_CANTOPEN);
+    reading.database = opened(copy.string(), SQLite::OPEN_READWRITE, isTolerant);
+    return reading;
+}
 
 /// Opens for reading, whatever state the file and its folder are in; leaves both as they are.
 Result<Reading> openForReading(const fs::path &path)
 {
-    Reading reading;
-    try {
+    const auto open = [&](bool isTolerant) {
+        Reading reading;
+        if (!hasLog(path)) { // nobody writes; this way no files appear beside it
+            reading.database =
+                opened(immutableUri(path), SQLite::OPEN_READONLY | SQLite::OPEN_URI, isTolerant);
+            return reading;
+        }
         try {
-            if (hasLog(path))
-                reading.database = opened(path.string(), SQLite::OPEN_READONLY);
-            else // nobody writes; this way no files appear beside it
-                reading.database = opened(immutableUri(path), SQLite::OPEN_READONLY | SQLite::OPEN_URI);
+            reading.database = opened(path.string(), SQLite::OPEN_READONLY, isTolerant);
+            return reading;
         } catch (const SQLite::Exception &failure) {
             const int code = failure.getErrorCode() & 0xff;
-            if (!hasLog(path) || (code != SQLITE_CANTOPEN && code != SQLITE_READONLY && code != SQLITE_IOERR))
+            if (code != SQLITE_CANTOPEN && code != SQLITE_READONLY && code != SQLITE_IOERR)
                 throw;
-            // A log that can't be read in a folder that can't be written: read a copy of both.
-            std::error_code problem;
-            std::string pattern = (fs::temp_directory_path(problem) / "planloom_XXXXXX").string();
-            if (::mkdtemp(pattern.data()) == nullptr)
+        }
+        return openCopy(path, isTolerant);
+    };
+    try {
+        try {
+            return open(false);
+        } catch (const SQLite::Exception &failure) {
+            if ((failure.getErrorCode() & 0xff) != SQLITE_CORRUPT)
                 throw;
-            reading.folder = std::make_unique<TemporaryFolder>(pattern);
-            const fs::path copy = reading.folder->path() / "session";
-            if (!fs::copy_file(path, copy, problem)
-                || !fs::copy_file(beside(path, "-wal"), beside(copy, "-wal"), problem))
-                throw;
-            reading.database = opened(copy.string(), SQLite::OPEN_READWRITE);
+            return open(true);
         }
     } catch (const SQLite::Exception &failure) {
         return sessionFailure(path, failure, "opening");
     }
-    return reading;
 }
 
 /// The sentences about what is lost, as many as can be read.
@@ -134,9 +159,9 @@ std::string summaryOf(const std::vector<std::string> &losses)
 
 /// A session that can be written; or why it can't.
 struct Writability {
-    std::unique_ptr<SQLite::Database> database {}; ///< Null if it can't.
-    ReadSession read {};
-    std::string reason {}; ///< Why not, as a sentence.
+    std::unique_ptr<SQLite::Database> database{}; ///< Null if it can't.
+    ReadSession read{};
+    std::string reason{}; ///< Why not, as a sentence.
     bool isDamaged = false; ///< Then `reason` is what SQLite or the schema says.
 };
 
@@ -153,8 +178,9 @@ Writability openForWriting(const fs::path &path)
         };
         const int version = database.execAndGet("PRAGMA user_version").getInt();
         if (version > newestVersion()) {
-            refuse("it was made by a newer Planloom (version " + std::to_string(version) + "; this one knows up to "
-                    + std::to_string(newestVersion()) + ") and is shown as far as this one understands it",
+            refuse("it was made by a newer Planloom (version " + std::to_string(version)
+                    + "; this one knows up to " + std::to_string(newestVersion())
+                    + ") and is shown as far as this one understands it",
                 false);
             return result;
         }
@@ -167,7 +193,8 @@ Writability openForWriting(const fs::path &path)
             refuse("its tables are not those of version " + std::to_string(version), true);
             return result;
         }
-        if (const std::string check = database.execAndGet("PRAGMA quick_check(1)").getString(); check != "ok") {
+        if (const std::string check = database.execAndGet("PRAGMA quick_check(1)").getString();
+            check != "ok") {
             refuse(check, true);
             return result;
         }
@@ -197,15 +224,27 @@ Writability openForWriting(const fs::path &path)
         const int code = failure.getErrorCode() & 0xff;
         result.isDamaged = code == SQLITE_CORRUPT || code == SQLITE_NOTADB;
         const bool isRefused = code == SQLITE_READONLY || code == SQLITE_CANTOPEN || code == SQLITE_PERM;
-        result.reason = isRefused ? "it may not be written (a read-only file or folder)" : std::string(failure.what());
+        result.reason =
+            isRefused ? "it may not be written (a read-only file or folder)" : std::string(failure.what());
     }
     return result;
 }
 
-/// A name for a file that is not finished yet, beside `path`.
+/// Where a session is made before it gets its name. Whoever holds the lock of `path` may write and remove it.
 fs::path unfinished(const fs::path &path)
 {
-    return beside(path, ".part-" + std::to_string(::getpid()));
+    return beside(path, path.extension() == ".planloom" ? "-part" : ".planloom-part");
+}
+
+/// The lock of a file that is to be made.
+Result<std::optional<SessionLock>> lockNew(const fs::path &path)
+{
+    auto lock = SessionLock::take(path);
+    if (lock.holder.empty())
+        return std::move(lock.lock); // none where the folder can't be written: making the file says so better
+    return Error{ErrorCode::Io,
+        quotedName(path) + " is being written by another window (" + lock.holder + ")", "choose another name",
+        path.string()};
 }
 
 Result<void> checkFree(const fs::path &path)
@@ -213,8 +252,8 @@ Result<void> checkFree(const fs::path &path)
     std::error_code failure;
     if (!fs::exists(fs::symlink_status(path, failure)))
         return {};
-    return Error {
-        ErrorCode::InvalidInput, "there is already a file " + quotedName(path), "choose another name", path.string()};
+    return Error{ErrorCode::InvalidInput, "there is already a file " + quotedName(path),
+        "choose another name", path.string()};
 }
 
 void removeDatabase(const fs::path &path)
@@ -249,12 +288,7 @@ Result<SessionStore> SessionStore::create(const std::filesystem::path &path, con
     TRY_VOID(checkFree(path));
     auto connection = std::make_unique<Connection>();
     connection->path = path;
-    auto lock = SessionLock::take(path);
-    if (!lock.holder.empty()) {
-        return Error {ErrorCode::Io, quotedName(path) + " is being written by another window (" + lock.holder + ")",
-            "choose another name", path.string()};
-    }
-    connection->lock = std::move(lock.lock);
+    TRY(connection->lock, lockNew(path));
     // Made under another name: a session is there as a whole or not at all.
     const fs::path part = unfinished(path);
     removeDatabase(part);
@@ -265,7 +299,8 @@ Result<SessionStore> SessionStore::create(const std::filesystem::path &path, con
         database.exec("PRAGMA application_id = " + std::to_string(kSessionApplicationId));
         if (auto migrated = migrate(database, sessionMigrations()); !migrated) {
             Error &error = migrated.error();
-            return Error {error.code, "making " + quotedName(path) + " failed: " + error.message, error.advice, path.string()};
+            return Error{error.code, "making " + quotedName(path) + " failed: " + error.message, error.advice,
+                path.string()};
         }
         SQLite::Transaction transaction(database, SQLite::TransactionBehavior::IMMEDIATE);
         TRY_VOID(writeContents(database, contents, path));
@@ -299,6 +334,7 @@ Result<SessionStore::Opened> SessionStore::open(const std::filesystem::path &pat
                                 : "it is open in another window (" + lock.holder + ")",
             false);
     }
+    removeDatabase(unfinished(path)); // of a process that was cut off
     const bool wasCutOff = hasLoggedChanges(path);
     auto writing = openForWriting(path);
     if (!writing.database)
@@ -310,7 +346,7 @@ Result<SessionStore::Opened> SessionStore::open(const std::filesystem::path &pat
     connection->recognize();
     if (wasCutOff)
         writing.read.contents.remark = "it was cut off when it was last open; all that was kept is here";
-    return Opened {SessionStore(std::move(connection)), std::move(writing.read.contents)};
+    return Opened{SessionStore(std::move(connection)), std::move(writing.read.contents)};
 }
 
 Result<SessionStore::Opened> SessionStore::openToLook(const std::filesystem::path &path)
@@ -334,7 +370,7 @@ Result<SessionStore::Opened> SessionStore::openReadOnly(
     sqlite3_progress_handler(connection->database->getHandle(), 0, nullptr, nullptr);
     std::string remark = isDamaged || (reason.empty() && !read.losses.empty())
         ? "it is damaged and shown as far as it can be read"
-        : std::string {};
+        : std::string{};
     if (!reason.empty())
         remark += (remark.empty() ? "" : ": ") + reason;
     if (!read.losses.empty())
@@ -344,7 +380,7 @@ Result<SessionStore::Opened> SessionStore::openReadOnly(
     connection->recognize();
     read.contents.readOnly = true;
     read.contents.remark = std::move(remark);
-    return Opened {SessionStore(std::move(connection)), std::move(read.contents)};
+    return Opened{SessionStore(std::move(connection)), std::move(read.contents)};
 }
 
 Result<std::vector<std::string>> checkSession(const std::filesystem::path &path)
@@ -362,7 +398,8 @@ Result<std::vector<std::string>> checkSession(const std::filesystem::path &path)
         if (version < 0 || version > newestVersion()) {
             problems.push_back("its version is " + std::to_string(version) + "; this Planloom knows up to "
                 + std::to_string(newestVersion()));
-        } else if (const auto expected = schemaAt(version); expected && schemaOf(*reading.database) != *expected) {
+        } else if (const auto expected = schemaAt(version);
+                   expected && schemaOf(*reading.database) != *expected) {
             problems.push_back("its tables are not those of version " + std::to_string(version));
         }
     } catch (const SQLite::Exception &failure) {
@@ -378,6 +415,7 @@ Result<std::vector<std::string>> checkSession(const std::filesystem::path &path)
 Result<void> SessionStore::copyTo(const std::filesystem::path &path) const
 {
     TRY_VOID(checkFree(path));
+    TRY(const auto lock, lockNew(path));
     const fs::path part = unfinished(path);
     removeDatabase(part);
     try {
@@ -389,7 +427,8 @@ Result<void> SessionStore::copyTo(const std::filesystem::path &path) const
                 // Where the model lies, seen from the copy.
                 SQLite::Statement query(copy, "SELECT source FROM model");
                 if (query.executeStep()) {
-                    const std::string source = foundSource(query.getColumn(0).getString(), m_connection->path);
+                    const std::string source =
+                        foundSource(query.getColumn(0).getString(), m_connection->path);
                     query.reset();
                     SQLite::Statement update(copy, "UPDATE model SET source = ?");
                     update.bind(1, storedSource(source, path));

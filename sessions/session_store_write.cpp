@@ -16,7 +16,7 @@ namespace {
 
 /// A state is stored whole after so many steps of a line of work.
 constexpr std::int64_t kStepsBetweenStates = 256;
-constexpr std::int64_t kMostCachedBytes = std::int64_t {64} << 20;
+constexpr std::int64_t kMostCachedBytes = std::int64_t{64} << 20;
 
 Error unknownStep(StepId id)
 {
@@ -68,9 +68,11 @@ public:
               "INSERT INTO step (id, parent, depth, words, created, crc, step_seconds, peak_bytes, verified) "
               "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)")
         , m_splice(database,
-              "INSERT INTO step_splice (step, position, line, removed, removed_size, inserted, inserted_size) "
+              "INSERT INTO step_splice (step, position, line, removed, removed_size, inserted, "
+              "inserted_size) "
               "VALUES (?, ?, ?, ?, ?, ?, ?)")
-        , m_value(database, "INSERT INTO step_value (step, position, name, before, after) VALUES (?, ?, ?, ?, ?)")
+        , m_value(
+              database, "INSERT INTO step_value (step, position, name, before, after) VALUES (?, ?, ?, ?, ?)")
     {
     }
 
@@ -144,13 +146,14 @@ Result<void> writePosition(
         if (branches[i].head < 0 || branches[i].head > last)
             return unknownStep(branches[i].head);
         if (branches[i].id != static_cast<std::int32_t>(i))
-            return Error {ErrorCode::InvalidInput, "the branches are not numbered from 0"};
+            return Error{ErrorCode::InvalidInput, "the branches are not numbered from 0"};
     }
     if (branch < 0 || branch >= static_cast<std::int32_t>(branches.size()))
-        return Error {ErrorCode::InvalidInput, "the session has no branch " + std::to_string(branch)};
+        return Error{ErrorCode::InvalidInput, "the session has no branch " + std::to_string(branch)};
     SQLite::Statement store(database,
         "INSERT INTO branch (id, name, head) VALUES (?, ?, ?) ON CONFLICT (id) DO UPDATE "
-        "SET name = excluded.name, head = excluded.head WHERE name <> excluded.name OR head <> excluded.head");
+        "SET name = excluded.name, head = excluded.head WHERE name <> excluded.name OR head <> "
+        "excluded.head");
     for (const Branch &each : branches) {
         store.reset();
         store.bind(1, each.id);
@@ -161,7 +164,8 @@ Result<void> writePosition(
     SQLite::Statement rest(database, "DELETE FROM branch WHERE id >= ?");
     rest.bind(1, static_cast<std::int64_t>(branches.size()));
     rest.exec();
-    SQLite::Statement position(database, "INSERT OR REPLACE INTO position (id, step, branch) VALUES (1, ?, ?)");
+    SQLite::Statement position(
+        database, "INSERT OR REPLACE INTO position (id, step, branch) VALUES (1, ?, ?)");
     position.bind(1, current);
     position.bind(2, branch);
     position.exec();
@@ -184,10 +188,11 @@ Result<void> writeNames(SQLite::Database &database, const std::map<std::string, 
     return {};
 }
 
-Result<void> writeModel(SQLite::Database &database, const SessionModel &model, const std::filesystem::path &path)
+Result<void> writeModel(
+    SQLite::Database &database, const SessionModel &model, const std::filesystem::path &path)
 {
     if (model.content.size() > kMostContentBytes) {
-        return Error {ErrorCode::ResourceLimit,
+        return Error{ErrorCode::ResourceLimit,
             "the model file has " + std::to_string(model.content.size()) + " bytes; a session holds up to "
                 + std::to_string(kMostContentBytes),
             "keep its weights in a file of their own (external data)", model.source};
@@ -221,8 +226,8 @@ void writeThumbnail(SQLite::Database &database, const std::string &png)
 /// @return its id
 Result<std::int64_t> writeRun(SQLite::Database &database, const SessionRun &run)
 {
-    SQLite::Statement store(
-        database, "INSERT OR REPLACE INTO run (id, step, created, title, state, details) VALUES (?, ?, ?, ?, ?, ?)");
+    SQLite::Statement store(database,
+        "INSERT OR REPLACE INTO run (id, step, created, title, state, details) VALUES (?, ?, ?, ?, ?, ?)");
     if (run.id > 0)
         store.bind(1, run.id);
     else
@@ -262,10 +267,13 @@ void removeRow(SQLite::Database &database, const std::string &table, const std::
 void shrinkCache(SQLite::Database &database)
 {
     // Of a text, `length` would give the characters.
-    const std::string bytes = "CASE typeof(execution) WHEN 'blob' THEN length(execution) ELSE execution_size END";
-    std::int64_t size = database.execAndGet("SELECT coalesce(sum(" + bytes + "), 0) FROM plan_cache").getInt64();
+    const std::string bytes =
+        "CASE typeof(execution) WHEN 'blob' THEN length(execution) ELSE execution_size END";
+    std::int64_t size =
+        database.execAndGet("SELECT coalesce(sum(" + bytes + "), 0) FROM plan_cache").getInt64();
     while (size > kMostCachedBytes) {
-        SQLite::Statement oldest(database, "SELECT step, " + bytes + " FROM plan_cache ORDER BY used, step LIMIT 1");
+        SQLite::Statement oldest(
+            database, "SELECT step, " + bytes + " FROM plan_cache ORDER BY used, step LIMIT 1");
         if (!oldest.executeStep())
             return;
         size -= oldest.getColumn(1).getInt64();
@@ -298,7 +306,8 @@ Result<void> writeContents(
 
 void SessionStore::Connection::recognize()
 {
-    struct stat status {};
+    struct stat status {
+    };
     if (::stat(path.c_str(), &status) == 0) {
         device = status.st_dev;
         inode = status.st_ino;
@@ -309,20 +318,24 @@ StepId SessionStore::Connection::storedId(StepId step) const
 {
     if (storedIds.empty())
         return step;
-    return step < 1 || step > static_cast<StepId>(storedIds.size()) ? 0
-                                                                     : storedIds[static_cast<std::size_t>(step - 1)];
+    return step < 1 || step > static_cast<StepId>(storedIds.size())
+        ? 0
+        : storedIds[static_cast<std::size_t>(step - 1)];
 }
 
 Result<void> SessionStore::Connection::transaction(
     const std::string &doing, const std::function<Result<void>(SQLite::Database &)> &write)
 {
     if (readOnly) {
-        return Error {ErrorCode::InvalidInput, "the session " + quotedName(path) + " is open read-only: " + remark,
-            "save a copy to work on", path.string()};
+        return Error{ErrorCode::InvalidInput,
+            "the session " + quotedName(path) + " is open read-only: " + remark, "save a copy to work on",
+            path.string()};
     }
-    struct stat status {};
+    struct stat status {
+    };
     if (::stat(path.c_str(), &status) != 0 || status.st_dev != device || status.st_ino != inode) {
-        return Error {ErrorCode::Io, doing + " " + quotedName(path) + " failed: the file was removed or replaced",
+        return Error{ErrorCode::Io,
+            doing + " " + quotedName(path) + " failed: the file was removed or replaced",
             "save a copy: all of it is still here", path.string()};
     }
     try {
@@ -356,7 +369,8 @@ Result<void> SessionStore::replaceStep(const HistoryStep &step)
     });
 }
 
-Result<void> SessionStore::setPosition(StepId current, const std::vector<Branch> &branches, std::int32_t branch)
+Result<void> SessionStore::setPosition(
+    StepId current, const std::vector<Branch> &branches, std::int32_t branch)
 {
     return m_connection->transaction("keeping the place in",
         [&](SQLite::Database &database) { return writePosition(database, current, branches, branch); });
@@ -389,10 +403,11 @@ Result<void> SessionStore::setModel(const SessionModel &model)
 
 Result<void> SessionStore::setClusterJson(const std::string &json)
 {
-    return m_connection->transaction("keeping the cluster in", [&](SQLite::Database &database) -> Result<void> {
-        writeClusterJson(database, json);
-        return {};
-    });
+    return m_connection->transaction(
+        "keeping the cluster in", [&](SQLite::Database &database) -> Result<void> {
+            writeClusterJson(database, json);
+            return {};
+        });
 }
 
 Result<void> SessionStore::setView(const std::map<std::string, std::string> &view)
@@ -405,10 +420,11 @@ Result<void> SessionStore::setView(const std::map<std::string, std::string> &vie
 
 Result<void> SessionStore::setThumbnail(const std::string &png)
 {
-    return m_connection->transaction("keeping the picture in", [&](SQLite::Database &database) -> Result<void> {
-        writeThumbnail(database, png);
-        return {};
-    });
+    return m_connection->transaction(
+        "keeping the picture in", [&](SQLite::Database &database) -> Result<void> {
+            writeThumbnail(database, png);
+            return {};
+        });
 }
 
 Result<std::int64_t> SessionStore::addRun(const SessionRun &run)
@@ -429,7 +445,7 @@ Result<void> SessionStore::updateRun(const SessionRun &run)
         SQLite::Statement query(database, "SELECT 1 FROM run WHERE id = ?");
         query.bind(1, run.id);
         if (!query.executeStep())
-            return Error {ErrorCode::NotFound, "the session has no run " + std::to_string(run.id)};
+            return Error{ErrorCode::NotFound, "the session has no run " + std::to_string(run.id)};
         query.reset();
         TRY_VOID(writeRun(database, run));
         return {};
@@ -448,13 +464,15 @@ Result<void> SessionStore::removeRun(std::int64_t id)
 Result<std::string> SessionStore::loadRunTimeline(std::int64_t id) const
 {
     try {
-        SQLite::Statement query(*m_connection->database, "SELECT spans, spans_size FROM run_timeline WHERE run = ?");
+        SQLite::Statement query(
+            *m_connection->database, "SELECT spans, spans_size FROM run_timeline WHERE run = ?");
         query.bind(1, id);
         if (!query.executeStep())
-            return std::string {};
+            return std::string{};
         auto spans = unpacked(query, 0);
         if (!spans)
-            return damagedSession(m_connection->path, "the timeline of run " + std::to_string(id) + ": " + spans.error().message);
+            return damagedSession(m_connection->path,
+                "the timeline of run " + std::to_string(id) + ": " + spans.error().message);
         return spans;
     } catch (const SQLite::Exception &failure) {
         return sessionFailure(m_connection->path, failure, "reading");
@@ -475,8 +493,8 @@ Result<void> SessionStore::cachePlan(StepId step, const std::string &executionJs
             touch.bind(2, each);
             touch.exec();
         }
-        SQLite::Statement store(
-            database, "INSERT OR REPLACE INTO plan_cache (step, used, execution, execution_size) VALUES (?, ?, ?, ?)");
+        SQLite::Statement store(database,
+            "INSERT OR REPLACE INTO plan_cache (step, used, execution, execution_size) VALUES (?, ?, ?, ?)");
         store.bind(1, step);
         store.bind(2, now + 2);
         TRY_VOID(bindPacked(store, 3, executionJson));
@@ -492,16 +510,16 @@ Result<std::string> SessionStore::loadPlan(StepId step) const
 {
     const StepId stored = m_connection->storedId(step);
     if (stored == 0 && step != 0)
-        return std::string {};
+        return std::string{};
     try {
         SQLite::Statement query(
             *m_connection->database, "SELECT execution, execution_size FROM plan_cache WHERE step = ?");
         query.bind(1, stored);
         if (!query.executeStep())
-            return std::string {};
+            return std::string{};
         auto plan = unpacked(query, 0);
         if (!plan)
-            return std::string {}; // damaged: it is made anew
+            return std::string{}; // damaged: it is made anew
         m_connection->usedPlans.insert(stored);
         return plan;
     } catch (const SQLite::Exception &failure) {

@@ -1,10 +1,12 @@
-// Edits a session as fast as it can until it is killed, and tells what it was promised; or checks that the promise was
-// kept. For kill_sessions.sh.
+// Edits a session as fast as it can until it is killed, and tells what it was promised; or checks that the
+// promise was kept. For kill_sessions.sh.
 //
-//   session_writer write FILE LOG SEED    makes FILE or opens it, and edits it at random without end. LOG gets a line "try
-//                                         N DIGEST" before each write and "ack N DIGEST" once it was acknowledged, with the
-//                                         digest of all that the session then holds
-//   session_writer check FILE LOG         status 0 if FILE is sound and holds what the last "ack" says, or what the "try"
+//   session_writer write FILE LOG SEED    makes FILE or opens it, and edits it at random without end. LOG
+//   gets a line "try
+//                                         N DIGEST" before each write and "ack N DIGEST" once it was
+//                                         acknowledged, with the digest of all that the session then holds
+//   session_writer check FILE LOG         status 0 if FILE is sound and holds what the last "ack" says, or
+//   what the "try"
 //                                         after it says; 1 and a sentence otherwise
 
 #include "sessions/digest.h"
@@ -74,7 +76,8 @@ std::string fingerprint(const SessionContents &contents)
             put(value.after.value_or("none"));
         }
         if (step.figures)
-            text << step.figures->stepSeconds << ' ' << step.figures->peakBytes << ' ' << step.figures->verified;
+            text << step.figures->stepSeconds << ' ' << step.figures->peakBytes << ' '
+                 << step.figures->verified;
     }
     for (const Branch &branch : history.branches()) {
         text << branch.id << ' ' << branch.head << ' ';
@@ -126,12 +129,18 @@ std::function<Result<void>(SessionStore &)> edit(SessionContents &contents, Rand
                    SessionStore &store) { return store.setPosition(current, branches, branch); };
     };
     switch (editor.below(16)) {
-    case 0: history.undo(); return position();
-    case 1: history.redo(); return position();
+    case 0:
+        history.undo();
+        return position();
+    case 1:
+        history.redo();
+        return position();
     case 2:
         require(history.goTo(static_cast<StepId>(editor.below(history.steps().size() + 1))));
         return position();
-    case 3: history.addBranch({}); return position();
+    case 3:
+        history.addBranch({});
+        return position();
     case 4:
         require(history.switchBranch(static_cast<std::int32_t>(editor.below(history.branches().size()))));
         return position();
@@ -148,7 +157,7 @@ std::function<Result<void>(SessionStore &)> edit(SessionContents &contents, Rand
         contents.view["zoom"] = std::to_string(editor.below(1000));
         return [view = contents.view](SessionStore &store) { return store.setView(view); };
     case 8: {
-        SessionRun run {contents.runs.empty() ? 1 : contents.runs.back().id + 1, history.current(), 1, "a run",
+        SessionRun run{contents.runs.empty() ? 1 : contents.runs.back().id + 1, history.current(), 1, "a run",
             "running", "{}", {}};
         contents.runs.push_back(run);
         run.timeline = std::string(3000, '.');
@@ -160,24 +169,26 @@ std::function<Result<void>(SessionStore &)> edit(SessionContents &contents, Rand
         };
     }
     case 9:
-        return [step = history.current()](SessionStore &store) {
-            return store.cachePlan(step, std::string(20'000, 'p'));
-        };
+        return [step = history.current()](
+                   SessionStore &store) { return store.cachePlan(step, std::string(20'000, 'p')); };
     case 10: {
         const auto amended = history.amend("amended", editor.change(history.state()));
         if (!amended)
             fail(describe(amended.error()));
         if (!*amended)
             break;
-        return [step = *history.find(history.current())](SessionStore &store) { return store.replaceStep(step); };
+        return [step = *history.find(history.current())](
+                   SessionStore &store) { return store.replaceStep(step); };
     }
-    default: break;
+    default:
+        break;
     }
     const auto id = history.record("an edit", editor.change(history.state()), 1700000000000);
     if (!id)
         fail(describe(id.error()));
     return [step = *history.find(*id), current = history.current(), branches = history.branches(),
-               branch = history.branch()](SessionStore &store) { return store.addStep(step, current, branches, branch); };
+               branch = history.branch()](
+               SessionStore &store) { return store.addStep(step, current, branches, branch); };
 }
 
 int write(const char *path, const char *logPath, std::uint32_t seed)

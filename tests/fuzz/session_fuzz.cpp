@@ -1,7 +1,7 @@
 // Opens damaged and hostile sessions: no crash, no hang, and what is opened read-only is left as it is.
 //
-// An input that begins as an SQLite file is taken as the session itself. Any other one says what to do to the tables of
-// a sound session: each three bytes choose a column, a row and a hostile value for it.
+// An input that begins as an SQLite file is taken as the session itself. Any other one says what to do to the
+// tables of a sound session: each three bytes choose a column, a row and a hostile value for it.
 
 #include "sessions/session_store.h"
 
@@ -51,7 +51,8 @@ void write(const fs::path &path, std::string_view bytes)
     std::error_code ignored;
     for (const char *suffix : {"-wal", "-shm", "-journal"})
         fs::remove(path.string() + suffix, ignored);
-    std::ofstream(path, std::ios::binary | std::ios::trunc).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    std::ofstream(path, std::ios::binary | std::ios::trunc)
+        .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
 }
 
 /// A session with all kinds of things in it.
@@ -61,7 +62,8 @@ const std::string &soundSession()
         SessionContents contents;
         contents.model.source = "./gpt.onnx";
         contents.model.content = std::string(3000, 'm');
-        contents.history = History({TableDocument("mesh dp=2\nsplit all : batch by 2\n"), {{"devices", "2"}}});
+        contents.history =
+            History({TableDocument("mesh dp=2\nsplit all : batch by 2\n"), {{"devices", "2"}}});
         for (int i = 0; i < 8; ++i) {
             History &history = contents.history;
             if (i == 4 && !history.goTo(2))
@@ -78,26 +80,29 @@ const std::string &soundSession()
         auto store = SessionStore::create(path, contents);
         if (!store || !store->cachePlan(3, std::string(2000, '{')))
             std::abort();
-        { auto closing = *std::move(store); }
+        {
+            auto closing = *std::move(store);
+        }
         return bytesOf(path);
     }();
     return kBytes;
 }
 
-constexpr std::array<std::array<const char *, 2>, 38> kColumns {{{"state", "step"}, {"state", "text"},
-    {"state", "text_size"}, {"state", "crc"}, {"state_value", "name"}, {"state_value", "value"}, {"step", "id"},
-    {"step", "parent"}, {"step", "depth"}, {"step", "words"}, {"step", "created"}, {"step", "crc"},
-    {"step", "step_seconds"}, {"step", "peak_bytes"}, {"step", "verified"}, {"step_splice", "step"},
-    {"step_splice", "position"}, {"step_splice", "line"}, {"step_splice", "removed"}, {"step_splice", "removed_size"},
-    {"step_splice", "inserted"}, {"step_splice", "inserted_size"}, {"step_value", "step"}, {"step_value", "name"},
-    {"step_value", "before"}, {"step_value", "after"}, {"branch", "id"}, {"branch", "head"}, {"step_name", "step"},
-    {"position", "step"}, {"position", "branch"}, {"run", "id"}, {"run", "step"}, {"run", "details"},
-    {"run_timeline", "spans_size"}, {"plan_cache", "execution_size"}, {"model", "content_size"}, {"model", "content"}}};
+constexpr std::array<std::array<const char *, 2>, 38> kColumns{{{"state", "step"}, {"state", "text"},
+    {"state", "text_size"}, {"state", "crc"}, {"state_value", "name"}, {"state_value", "value"},
+    {"step", "id"}, {"step", "parent"}, {"step", "depth"}, {"step", "words"}, {"step", "created"},
+    {"step", "crc"}, {"step", "step_seconds"}, {"step", "peak_bytes"}, {"step", "verified"},
+    {"step_splice", "step"}, {"step_splice", "position"}, {"step_splice", "line"}, {"step_splice", "removed"},
+    {"step_splice", "removed_size"}, {"step_splice", "inserted"}, {"step_splice", "inserted_size"},
+    {"step_value", "step"}, {"step_value", "name"}, {"step_value", "before"}, {"step_value", "after"},
+    {"branch", "id"}, {"branch", "head"}, {"step_name", "step"}, {"position", "step"}, {"position", "branch"},
+    {"run", "id"}, {"run", "step"}, {"run", "details"}, {"run_timeline", "spans_size"},
+    {"plan_cache", "execution_size"}, {"model", "content_size"}, {"model", "content"}}};
 
-constexpr std::array<const char *, 20> kValues {"NULL", "0", "-1", "1", "2", "9223372036854775807",
+constexpr std::array<const char *, 20> kValues{"NULL", "0", "-1", "1", "2", "9223372036854775807",
     "-9223372036854775808", "2147483648", "1e308", "9e999", "'text'", "''", "x'78'", "x''", "zeroblob(70000)",
-    "replace(hex(zeroblob(20000)), '0', '[')", "replace(hex(zeroblob(20000)), '0', '{\"a\":')", "char(10, 10, 0, 10)",
-    "CAST(x'ff00fe0a' AS TEXT)", "'./../../../../etc/passwd'"};
+    "replace(hex(zeroblob(20000)), '0', '[')", "replace(hex(zeroblob(20000)), '0', '{\"a\":')",
+    "char(10, 10, 0, 10)", "CAST(x'ff00fe0a' AS TEXT)", "'./../../../../etc/passwd'"};
 
 void harm(const fs::path &path, const std::uint8_t *data, std::size_t size)
 {
@@ -109,9 +114,11 @@ void harm(const fs::path &path, const std::uint8_t *data, std::size_t size)
         const std::string row = std::to_string(data[i + 1] % 32);
         const std::size_t value = data[i + 2] % (kValues.size() + 2);
         const std::string name = column[1];
-        const std::string expression = value < kValues.size() ? kValues[value] : name + (value % 2 == 0 ? " + 1" : " - 1");
+        const std::string expression =
+            value < kValues.size() ? kValues[value] : name + (value % 2 == 0 ? " + 1" : " - 1");
         try {
-            const bool hasRowIds = table != "state_value" && table != "step_splice" && table != "step_value" && table != "step_name";
+            const bool hasRowIds = table != "state_value" && table != "step_splice" && table != "step_value"
+                && table != "step_name";
             database.exec("UPDATE OR REPLACE " + table + " SET " + name + " = " + expression
                 + (hasRowIds ? " WHERE rowid = " + row : " WHERE step = " + row));
         } catch (const SQLite::Exception &) {
@@ -131,8 +138,8 @@ void require(bool holds)
 void lookAt(const SessionStore &store, const SessionContents &contents)
 {
     const History &history = contents.history;
-    require(History::restore(history.root(), history.steps(), history.branches(), history.names(), history.current(),
-        history.branch())
+    require(History::restore(history.root(), history.steps(), history.branches(), history.names(),
+        history.current(), history.branch())
                 .has_value());
     for (const SessionRun &run : contents.runs)
         static_cast<void>(store.loadRunTimeline(run.id).has_value());

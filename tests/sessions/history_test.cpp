@@ -104,8 +104,8 @@ TEST(History, UndoingAThousandEditsGivesTheFirstTableByteForByte)
     History history(stateOf(first, {{"devices", "4"}}));
     std::vector<std::string> texts{first};
     for (int edit = 0; edit < 1000; ++edit) {
-        const auto recorded
-            = history.record("edit " + std::to_string(edit), editor.change(history.state()), edit);
+        const auto recorded =
+            history.record("edit " + std::to_string(edit), editor.change(history.state()), edit);
         ASSERT_TRUE(recorded) << describe(recorded.error());
         ASSERT_EQ(*recorded, edit + 1);
         texts.push_back(history.state().table.text());
@@ -184,8 +184,8 @@ TEST(History, DifferenceIsWhatApplyCarriesOut)
     RandomEditor editor(5);
     for (int trial = 0; trial < 200; ++trial) {
         const DesignState before = stateOf(editor.text(editor.below(6)), {{"a", "1"}, {"b", "2"}});
-        const DesignState after
-            = stateOf(editor.text(editor.below(6)), {{"b", std::to_string(editor.below(4))}, {"c", "3"}});
+        const DesignState after =
+            stateOf(editor.text(editor.below(6)), {{"b", std::to_string(editor.below(4))}, {"c", "3"}});
         const DesignChange change = difference(before, after);
         DesignState state = before;
         ASSERT_TRUE(apply(state, change));
@@ -340,8 +340,8 @@ TEST(History, RestoreNamesTheFirstThingThatDoesNotFit)
     const std::vector<Branch> branches{{0, "main", 2}, {1, "branch 2", 3}};
     const auto messageOf = [&](std::vector<HistoryStep> s, std::vector<Branch> b,
                                std::map<std::string, StepId> names, StepId current, std::int32_t branch) {
-        const auto restored
-            = History::restore(root, std::move(s), std::move(b), std::move(names), current, branch);
+        const auto restored =
+            History::restore(root, std::move(s), std::move(b), std::move(names), current, branch);
         return restored ? std::string("ok") : restored.error().message;
     };
     EXPECT_EQ(messageOf(steps, branches, {{"x", 2}}, 3, 1), "ok");

@@ -24,12 +24,18 @@ public:
     {
         const std::string number = std::to_string(below(100));
         switch (below(8)) {
-        case 0: return "# note " + number;
-        case 1: return {};
-        case 2: return "not a row " + number + " \xc3\xa9\t";
-        case 3: return "micro-batches " + number;
-        case 4: return "  split all : batch into " + number + "   # with a note";
-        default: return "place layer:" + number + " on " + std::to_string(below(8));
+        case 0:
+            return "# note " + number;
+        case 1:
+            return {};
+        case 2:
+            return "not a row " + number + " \xc3\xa9\t";
+        case 3:
+            return "micro-batches " + number;
+        case 4:
+            return "  split all : batch into " + number + "   # with a note";
+        default:
+            return "place layer:" + number + " on " + std::to_string(below(8));
         }
     }
 
@@ -50,13 +56,26 @@ public:
         const auto at = static_cast<std::int32_t>(below(lines + 1));
         DesignChange result;
         switch (below(7)) {
-        case 0: result.table = insertText(table, at, line() + "\n" + line()); break;
-        case 1: result.table = removeLines(table, {at, static_cast<std::int32_t>(below(lines + 1))}); break;
-        case 2: result.table = replaceLine(table, at, line()); break;
-        case 3: result.table = moveLines(table, {at}, static_cast<std::int32_t>(below(lines + 1))); break;
-        case 4: result.table = setEnabled(table, {at}, below(2) == 0); break;
-        case 5: result.table = insertText(table, at, line()); break;
-        default: break;
+        case 0:
+            result.table = insertText(table, at, line() + "\n" + line());
+            break;
+        case 1:
+            result.table = removeLines(table, {at, static_cast<std::int32_t>(below(lines + 1))});
+            break;
+        case 2:
+            result.table = replaceLine(table, at, line());
+            break;
+        case 3:
+            result.table = moveLines(table, {at}, static_cast<std::int32_t>(below(lines + 1)));
+            break;
+        case 4:
+            result.table = setEnabled(table, {at}, below(2) == 0);
+            break;
+        case 5:
+            result.table = insertText(table, at, line());
+            break;
+        default:
+            break;
         }
         if (result.table.empty() || below(5) == 0) {
             const std::string name = "value/" + std::to_string(below(6));

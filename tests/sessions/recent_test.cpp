@@ -37,9 +37,9 @@ TEST_F(RecentTest, TheNewestIsFirstAndEachPathIsThereOnce)
     ASSERT_TRUE(addRecent(lists(), entry("a", 1)));
     ASSERT_TRUE(addRecent(lists(), entry("b", 2)));
     ASSERT_TRUE(addRecent(lists(), entry("x/../a", 3)));
-    EXPECT_EQ(loadRecent(lists()), (std::vector<RecentSession> {entry("a", 3), entry("b", 2)}));
+    EXPECT_EQ(loadRecent(lists()), (std::vector<RecentSession>{entry("a", 3), entry("b", 2)}));
     ASSERT_TRUE(removeRecent(lists(), folder / "b"));
-    EXPECT_EQ(names(), std::vector<std::string> {"a"});
+    EXPECT_EQ(names(), std::vector<std::string>{"a"});
 }
 
 TEST_F(RecentTest, HoldsTwenty)
@@ -57,7 +57,7 @@ TEST_F(RecentTest, MissingFilesStayListedAndSaySo)
     writeBytes(folder / "here", "x");
     ASSERT_TRUE(addRecent(lists(), entry("gone")));
     ASSERT_TRUE(addRecent(lists(), entry("here")));
-    EXPECT_EQ(names(), (std::vector<std::string> {"here", "gone"}));
+    EXPECT_EQ(names(), (std::vector<std::string>{"here", "gone"}));
     EXPECT_FALSE(loadRecent(lists())[0].missing);
     EXPECT_TRUE(loadRecent(lists())[1].missing);
     std::filesystem::remove(folder / "here");
@@ -82,10 +82,11 @@ TEST_F(RecentTest, HostileListsGiveWhatIsUsable)
 {
     std::filesystem::create_directories(lists());
     const std::string deep = std::string(100'000, '[') + std::string(100'000, ']');
-    for (const std::string &text : {std::string {}, std::string("null"), std::string("[1,2]"), std::string("{\"sessions\":7}"),
-             std::string("{\"sessions\":[1,null,{},{\"path\":5},{\"path\":\"\"},{\"path\":\"a\\u0000b\"}]}"), deep,
-             "{\"sessions\":" + deep + "}", std::string("{\"sessions\":[{\"path\":"), std::string("\xff\xfe\0{", 4),
-             std::string(2 << 20, ' ')}) {
+    for (const std::string &text :
+        {std::string{}, std::string("null"), std::string("[1,2]"), std::string("{\"sessions\":7}"),
+            std::string("{\"sessions\":[1,null,{},{\"path\":5},{\"path\":\"\"},{\"path\":\"a\\u0000b\"}]}"),
+            deep, "{\"sessions\":" + deep + "}", std::string("{\"sessions\":[{\"path\":"),
+            std::string("\xff\xfe\0{", 4), std::string(2 << 20, ' ')}) {
         writeBytes(lists() / "recent.json", text);
         EXPECT_TRUE(loadRecent(lists()).empty()) << text.substr(0, 60);
     }
@@ -93,9 +94,9 @@ TEST_F(RecentTest, HostileListsGiveWhatIsUsable)
         R"({"sessions":[{"path":"/s","devices":1e300,"step_seconds":-4,"opened":"x","thumbnail":"../../etc/passwd","model":[]},)"
         R"({"path":"/s","devices":2}, {"path":"/t","devices":2,"unknown":{}}]})");
     EXPECT_EQ(loadRecent(lists()),
-        (std::vector<RecentSession> {{"/s", {}, 0, 0, {}, 0, true}, {"/t", {}, 2, 0, {}, 0, true}}));
+        (std::vector<RecentSession>{{"/s", {}, 0, 0, {}, 0, true}, {"/t", {}, 2, 0, {}, 0, true}}));
     ASSERT_TRUE(addRecent(lists(), entry("a"))); // and it goes on from there
-    EXPECT_EQ(names(), (std::vector<std::string> {"a", "s", "t"}));
+    EXPECT_EQ(names(), (std::vector<std::string>{"a", "s", "t"}));
     RecentSession odd = entry("\xff\xfe");
     odd.model = "\xc3";
     ASSERT_TRUE(addRecent(lists(), odd)); // no UTF-8: written as well as it goes

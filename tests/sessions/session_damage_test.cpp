@@ -143,7 +143,8 @@ TEST_F(SessionDamageTest, SchemasThatAreNotItsOwnAreOnlyRead)
     }
     EXPECT_EQ(bytesOf(path), before);
     // A view in the place of a table could compute for ever.
-    sql("DROP TRIGGER bad; DROP TABLE run; CREATE VIEW run AS WITH RECURSIVE n(id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n) "
+    sql("DROP TRIGGER bad; DROP TABLE run; CREATE VIEW run AS WITH RECURSIVE n(id) AS (SELECT 1 UNION ALL "
+        "SELECT id + 1 FROM n) "
         "SELECT id, id AS step, 0 AS created, '' AS title, '' AS state, '' AS details FROM n");
     const auto opened = SessionStore::open(path);
     ASSERT_TRUE(opened);
@@ -161,7 +162,8 @@ TEST_F(SessionDamageTest, AnOldVersionThatIsDamagedIsReadAndNotChanged)
     const auto opened = SessionStore::open(path);
     ASSERT_TRUE(opened) << describe(opened.error());
     EXPECT_TRUE(opened->contents.readOnly);
-    EXPECT_NE(opened->contents.remark.find("do not match their digest"), std::string::npos) << opened->contents.remark;
+    EXPECT_NE(opened->contents.remark.find("do not match their digest"), std::string::npos)
+        << opened->contents.remark;
     EXPECT_EQ(opened->contents.history.state().table.lineCount(), 6);
     EXPECT_EQ(bytesOf(path), before);
 }

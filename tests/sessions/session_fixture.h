@@ -32,7 +32,7 @@ inline void writeBytes(const std::filesystem::path &path, const std::string &byt
 /// A folder for one test, and sessions to put in it.
 class SessionFixture : public testing::Test
 {
-    static constexpr std::uintmax_t kRoom = std::uintmax_t {512} << 20;
+    static constexpr std::uintmax_t kRoom = std::uintmax_t{512} << 20;
 
 protected:
     void SetUp() override
@@ -40,9 +40,11 @@ protected:
         // In memory where that can be: a flush to disk each call is what is slow about sessions.
         std::error_code failure;
         const std::filesystem::path memory = "/dev/shm";
-        const bool hasMemory = access(memory.c_str(), W_OK) == 0 && std::filesystem::space(memory, failure).available > kRoom;
-        std::string pattern
-            = ((hasMemory ? memory : std::filesystem::temp_directory_path()) / "planloom_session_XXXXXX").string();
+        const bool hasMemory =
+            access(memory.c_str(), W_OK) == 0 && std::filesystem::space(memory, failure).available > kRoom;
+        std::string pattern =
+            ((hasMemory ? memory : std::filesystem::temp_directory_path()) / "planloom_session_XXXXXX")
+                .string();
         ASSERT_NE(mkdtemp(pattern.data()), nullptr);
         folder = pattern;
         path = folder / "my plan.planloom";
@@ -59,8 +61,9 @@ protected:
         contents.model.options = {{"loss", "loss"}, {"dim.batch", "8"}};
         contents.clusterJson = R"({"name":"mine"})";
         RandomEditor editor(4);
-        contents.history = History({TableDocument("# two by two\nmesh dp=2 tp=2\n\nsplit all : batch over dp\nnonsense"),
-            {{"cluster", "dgx-a100"}, {"devices", "4"}}});
+        contents.history =
+            History({TableDocument("# two by two\nmesh dp=2 tp=2\n\nsplit all : batch over dp\nnonsense"),
+                {{"cluster", "dgx-a100"}, {"devices", "4"}}});
         for (int edit = 0; edit < edits; ++edit)
             step(contents.history, editor);
         if (edits > 4) {
@@ -68,7 +71,7 @@ protected:
             step(contents.history, editor);
             step(contents.history, editor);
             contents.history.setName("best", 4);
-            contents.history.setFigures(4, {0.125, std::int64_t {3} << 40, true});
+            contents.history.setFigures(4, {0.125, std::int64_t{3} << 40, true});
             contents.history.undo();
         }
         contents.runs = {{1, 2, 1700000000000, "4 CPU devices", "done", R"({"losses":[1.5]})", {}},
@@ -80,8 +83,8 @@ protected:
 
     static StepId step(History &history, RandomEditor &editor)
     {
-        const auto id = history.record(
-            "edit " + std::to_string(history.steps().size() + 1), editor.change(history.state()), 1700000000000);
+        const auto id = history.record("edit " + std::to_string(history.steps().size() + 1),
+            editor.change(history.state()), 1700000000000);
         EXPECT_TRUE(id) << describe(id.error());
         return id.value_or(0);
     }

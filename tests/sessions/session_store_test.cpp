@@ -40,7 +40,7 @@ TEST_F(SessionStoreTest, GivesBackWhatItWasMadeWith)
     std::vector<std::string> names;
     for (const auto &entry : std::filesystem::directory_iterator(folder))
         names.push_back(entry.path().filename().string());
-    EXPECT_EQ(names, std::vector<std::string> {"my plan.planloom"}); // no lock, no log, no part
+    EXPECT_EQ(names, std::vector<std::string>{"my plan.planloom"}); // no lock, no log, no part
     SQLite::Database database(path.string(), SQLite::OPEN_READONLY);
     EXPECT_EQ(database.execAndGet("PRAGMA application_id").getInt(), kSessionApplicationId);
     EXPECT_EQ(database.execAndGet("PRAGMA user_version").getInt(), 2);
@@ -72,7 +72,8 @@ TEST_F(SessionStoreTest, EveryCallIsThereAfterReopening)
             case 1:
             case 2: {
                 const StepId id = step(history, editor);
-                done = store.addStep(*history.find(id), history.current(), history.branches(), history.branch());
+                done =
+                    store.addStep(*history.find(id), history.current(), history.branches(), history.branch());
                 break;
             }
             case 3: {
@@ -113,7 +114,7 @@ TEST_F(SessionStoreTest, EveryCallIsThereAfterReopening)
                 done = store.setView(contents.view);
                 break;
             case 11: {
-                SessionRun run {0, history.current(), round, "run", "running", "{}", R"({"spans":[]})"};
+                SessionRun run{0, history.current(), round, "run", "running", "{}", R"({"spans":[]})"};
                 const auto id = store.addRun(run);
                 ASSERT_TRUE(id) << describe(id.error());
                 run.id = *id;
@@ -160,7 +161,8 @@ TEST_F(SessionStoreTest, RefusesWhatDoesNotFitAndChangesNothing)
         orphan.id = 1000;
         orphan.parent = 999;
         EXPECT_EQ(store.addStep(orphan, 1000, history.branches(), 0).error().code, ErrorCode::InvalidInput);
-        EXPECT_EQ(store.addStep(*history.find(2), 2, history.branches(), 0).error().code, ErrorCode::InvalidInput);
+        EXPECT_EQ(
+            store.addStep(*history.find(2), 2, history.branches(), 0).error().code, ErrorCode::InvalidInput);
         EXPECT_EQ(store.replaceStep(orphan).error().code, ErrorCode::InvalidInput);
         EXPECT_EQ(store.setPosition(99, history.branches(), 0).error().code, ErrorCode::InvalidInput);
         EXPECT_EQ(store.setPosition(0, history.branches(), 7).error().code, ErrorCode::InvalidInput);
@@ -190,7 +192,7 @@ TEST_F(SessionStoreTest, RefusesWhatIsNoSessionAndLeavesItAlone)
     EXPECT_EQ(SessionStore::open(folder / "missing").error().code, ErrorCode::NotFound);
     EXPECT_EQ(readSummary(folder / "missing").error().code, ErrorCode::NotFound);
     EXPECT_EQ(SessionStore::open(folder).error().code, ErrorCode::InvalidInput);
-    for (const std::string &bytes : {std::string {}, std::string("SQLite format 3"), std::string(5000, 'x')}) {
+    for (const std::string &bytes : {std::string{}, std::string("SQLite format 3"), std::string(5000, 'x')}) {
         writeBytes(path, bytes);
         const auto opened = SessionStore::open(path);
         ASSERT_FALSE(opened);
@@ -199,7 +201,8 @@ TEST_F(SessionStoreTest, RefusesWhatIsNoSessionAndLeavesItAlone)
         EXPECT_EQ(bytesOf(path), bytes);
     }
     std::filesystem::remove(path);
-    SQLite::Database(path.string(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE).exec("CREATE TABLE bookmarks (url)");
+    SQLite::Database(path.string(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE)
+        .exec("CREATE TABLE bookmarks (url)");
     const std::string before = bytesOf(path);
     EXPECT_NE(SessionStore::open(path).error().message.find("not a Planloom session"), std::string::npos);
     EXPECT_EQ(bytesOf(path), before);
@@ -260,7 +263,8 @@ TEST_F(SessionStoreTest, OpensSessionsOfTheFutureReadOnlyAsFarAsItKnowsThem)
     const auto opened = SessionStore::open(path);
     ASSERT_TRUE(opened);
     EXPECT_TRUE(opened->contents.runs.empty());
-    EXPECT_NE(opened->contents.remark.find("\"run\": it is missing"), std::string::npos) << opened->contents.remark;
+    EXPECT_NE(opened->contents.remark.find("\"run\": it is missing"), std::string::npos)
+        << opened->contents.remark;
     expectSame(opened->contents.history, sample().history);
 }
 
@@ -272,8 +276,8 @@ TEST_F(SessionStoreTest, ASecondWindowReadsOnlyAndSaysWhoHasIt)
         auto second = SessionStore::open(path);
         ASSERT_TRUE(second) << describe(second.error());
         EXPECT_TRUE(second->contents.readOnly);
-        const std::string expected
-            = "it is open in another window (process " + std::to_string(getpid()) + " on ";
+        const std::string expected =
+            "it is open in another window (process " + std::to_string(getpid()) + " on ";
         EXPECT_EQ(second->contents.remark.rfind(expected, 0), 0U) << second->contents.remark;
         expectSame(second->contents.history, sample().history);
         EXPECT_EQ(second->store.setThumbnail("x").error().code, ErrorCode::InvalidInput);
@@ -282,11 +286,13 @@ TEST_F(SessionStoreTest, ASecondWindowReadsOnlyAndSaysWhoHasIt)
         std::filesystem::create_symlink(path, link);
         EXPECT_TRUE(SessionStore::open(link)->contents.readOnly); // the same session by another name
     }
-    { auto closing = *std::move(first); }
+    {
+        auto closing = *std::move(first);
+    }
     const auto again = SessionStore::open(path);
     ASSERT_TRUE(again);
     EXPECT_FALSE(again->contents.readOnly);
-    EXPECT_EQ(again->contents.view, (std::map<std::string, std::string> {{"changed", "1"}}));
+    EXPECT_EQ(again->contents.view, (std::map<std::string, std::string>{{"changed", "1"}}));
 }
 
 TEST_F(SessionStoreTest, TheLockDiesWithItsProcess)
@@ -322,7 +328,7 @@ TEST_F(SessionStoreTest, TheLockDiesWithItsProcess)
         ASSERT_TRUE(after) << describe(after.error());
         EXPECT_FALSE(after->contents.readOnly);
         EXPECT_NE(after->contents.remark.find("cut off"), std::string::npos) << after->contents.remark;
-        EXPECT_EQ(after->contents.view, (std::map<std::string, std::string> {{"by", "child"}}));
+        EXPECT_EQ(after->contents.view, (std::map<std::string, std::string>{{"by", "child"}}));
     }
     EXPECT_FALSE(std::filesystem::exists(SessionLock::pathFor(path)));
     EXPECT_EQ(SessionStore::open(path)->contents.remark, "");
@@ -374,7 +380,7 @@ public:
     {
         m_handler = std::signal(SIGXFSZ, SIG_IGN);
         getrlimit(RLIMIT_FSIZE, &m_before);
-        const rlimit limit {bytes, m_before.rlim_max};
+        const rlimit limit{bytes, m_before.rlim_max};
         setrlimit(RLIMIT_FSIZE, &limit);
     }
     SmallDisk(const SmallDisk &) = delete;
@@ -386,7 +392,7 @@ public:
     }
 
 private:
-    rlimit m_before {};
+    rlimit m_before{};
     void (*m_handler)(int) = nullptr;
 };
 
@@ -453,11 +459,13 @@ TEST_F(SessionStoreTest, AReadOnlyFolderCanBeReadAndSaysSo)
         auto store = SessionStore::open(path);
         ASSERT_TRUE(store);
         ASSERT_TRUE(store->store.setView({{"in", "the log"}}));
-        std::filesystem::copy_file(path, folder / "cut off.planloom", std::filesystem::copy_options::overwrite_existing);
+        std::filesystem::copy_file(
+            path, folder / "cut off.planloom", std::filesystem::copy_options::overwrite_existing);
         std::filesystem::copy_file(path.string() + "-wal", folder / "cut off.planloom-wal");
     }
     using std::filesystem::perms;
-    std::filesystem::permissions(folder, perms::owner_read | perms::owner_exec | perms::others_read | perms::others_exec);
+    std::filesystem::permissions(
+        folder, perms::owner_read | perms::owner_exec | perms::others_read | perms::others_exec);
     for (const auto &entry : std::filesystem::directory_iterator(folder))
         std::filesystem::permissions(entry.path(), perms::owner_read | perms::others_read);
     {
@@ -467,8 +475,9 @@ TEST_F(SessionStoreTest, AReadOnlyFolderCanBeReadAndSaysSo)
             auto opened = SessionStore::open(each);
             ASSERT_TRUE(opened) << describe(opened.error());
             EXPECT_TRUE(opened->contents.readOnly);
-            EXPECT_NE(opened->contents.remark.find("may not be written"), std::string::npos) << opened->contents.remark;
-            EXPECT_EQ(opened->contents.view, (std::map<std::string, std::string> {{"in", "the log"}}));
+            EXPECT_NE(opened->contents.remark.find("may not be written"), std::string::npos)
+                << opened->contents.remark;
+            EXPECT_EQ(opened->contents.view, (std::map<std::string, std::string>{{"in", "the log"}}));
             expectSame(opened->contents.history, sample().history);
             EXPECT_EQ(opened->store.setView({}).error().code, ErrorCode::InvalidInput);
             const auto made = SessionStore::create(folder / "x.planloom", sample());
@@ -498,15 +507,18 @@ TEST_F(SessionStoreTest, FindsTheModelBesideItAgainWhenBothAreMoved)
         ASSERT_TRUE(store->store.copyTo(folder / "b" / "copy.planloom"));
         ASSERT_TRUE(store->store.copyTo(folder / "a" / "models" / "copy.planloom"));
     }
-    EXPECT_EQ(SessionStore::open(folder / "b" / "copy.planloom")->contents.model.source, contents.model.source);
     EXPECT_EQ(
-        SessionStore::open(folder / "a" / "models" / "copy.planloom")->contents.model.source, contents.model.source);
+        SessionStore::open(folder / "b" / "copy.planloom")->contents.model.source, contents.model.source);
+    EXPECT_EQ(SessionStore::open(folder / "a" / "models" / "copy.planloom")->contents.model.source,
+        contents.model.source);
     std::filesystem::rename(folder / "a", folder / "c");
     EXPECT_EQ(SessionStore::open(folder / "c" / "s.planloom")->contents.model.source,
         (folder / "c" / "models" / "gpt.onnx").string());
-    EXPECT_EQ(readSummary(folder / "c" / "s.planloom")->model, (folder / "c" / "models" / "gpt.onnx").string());
+    EXPECT_EQ(
+        readSummary(folder / "c" / "s.planloom")->model, (folder / "c" / "models" / "gpt.onnx").string());
     // Elsewhere, and zoo names: as they are.
-    for (const std::string &source : {std::string("/models/gpt.onnx"), std::string("zoo:mlp?layers=2"), std::string {}}) {
+    for (const std::string &source :
+        {std::string("/models/gpt.onnx"), std::string("zoo:mlp?layers=2"), std::string{}}) {
         SessionContents other;
         other.model.source = source;
         std::filesystem::remove(path);
@@ -534,7 +546,8 @@ TEST_F(SessionStoreTest, TheSummarySaysWhereItStands)
     EXPECT_EQ(summary->steps, static_cast<std::int64_t>(contents.history.steps().size()));
     EXPECT_EQ(summary->thumbnail, contents.thumbnail);
     contents.history.undo();
-    ASSERT_TRUE(store->setPosition(contents.history.current(), contents.history.branches(), contents.history.branch()));
+    ASSERT_TRUE(store->setPosition(
+        contents.history.current(), contents.history.branches(), contents.history.branch()));
     EXPECT_EQ(readSummary(path)->devices, 4);
     EXPECT_EQ(readSummary(path)->stepSeconds, 0.125);
 }
@@ -549,11 +562,14 @@ TEST_F(SessionStoreTest, KeepsTheLatestUsedPlansUpToItsLimit)
         std::string bytes(size, '\0');
         for (std::size_t i = 0; i + 4 <= size; i += 4) {
             const auto word = static_cast<std::uint32_t>(random());
-            std::copy_n(reinterpret_cast<const char *>(&word), 4, bytes.begin() + static_cast<std::ptrdiff_t>(i));
+            std::copy_n(
+                reinterpret_cast<const char *>(&word), 4, bytes.begin() + static_cast<std::ptrdiff_t>(i));
         }
         return bytes;
     };
-    const auto holds = [&](StepId step, const std::string &plan) { return store->loadPlan(step).value_or("?") == plan; };
+    const auto holds = [&](StepId step, const std::string &plan) {
+        return store->loadPlan(step).value_or("?") == plan;
+    };
     std::vector<std::string> plans(6);
     for (const std::size_t step : {1, 2, 3, 5})
         plans[step] = incompressible(20'000);
@@ -561,7 +577,8 @@ TEST_F(SessionStoreTest, KeepsTheLatestUsedPlansUpToItsLimit)
         ASSERT_TRUE(store->cachePlan(step, plans[static_cast<std::size_t>(step)]));
     EXPECT_TRUE(holds(1, plans[1])); // used: stays
     // A large one that leaves just enough room for these three.
-    sql("INSERT INTO plan_cache (step, used, execution, execution_size) VALUES (4, 1000, zeroblob((64 << 20) - 61000), 0)");
+    sql("INSERT INTO plan_cache (step, used, execution, execution_size) VALUES (4, 1000, zeroblob((64 << 20) "
+        "- 61000), 0)");
     ASSERT_TRUE(store->cachePlan(5, plans[5]));
     EXPECT_TRUE(holds(1, plans[1]));
     EXPECT_TRUE(holds(2, {}));
@@ -571,7 +588,9 @@ TEST_F(SessionStoreTest, KeepsTheLatestUsedPlansUpToItsLimit)
     EXPECT_TRUE(holds(0, std::string(1 << 20, 'z')));
     EXPECT_TRUE(holds(1, plans[1]));
     const auto left = [&](const std::string &what) {
-        return SQLite::Database(path.string(), SQLite::OPEN_READONLY).execAndGet("SELECT " + what + " FROM plan_cache").getInt64();
+        return SQLite::Database(path.string(), SQLite::OPEN_READONLY)
+            .execAndGet("SELECT " + what + " FROM plan_cache")
+            .getInt64();
     };
     EXPECT_LE(left("sum(length(CAST(execution AS BLOB)))"), 64 << 20);
     EXPECT_GE(left("count(*)"), 4);
