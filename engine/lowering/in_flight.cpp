@@ -19,16 +19,25 @@ std::vector<std::int32_t> mostInFlight(const ExecutionPlan &plan)
             if (const std::size_t stage = stageOf(segment);
                 stage < stages && segment.kind == SegmentKind::Backward)
                 backward[stage] = true;
+        const auto microBatches = static_cast<std::size_t>(std::max(plan.microBatches, 1));
         std::vector<std::int32_t> held(stages, 0);
+        std::vector<bool> ranForward(stages * microBatches, false);
+        std::vector<bool> ranBackward(stages * microBatches, false);
         for (const ScheduleEntry &entry : program.schedule) {
             const Segment &segment = program.segments[static_cast<std::size_t>(entry.segment)];
             const std::size_t stage = stageOf(segment);
             if (stage == stages || !backward[stage])
                 continue;
-            if (segment.kind == SegmentKind::Forward)
-                most[stage] = std::max(most[stage], ++held[stage]);
-            else if (segment.kind == SegmentKind::Backward && held[stage] > 0)
-                --held[stage]; // a backward pass without anything to run forward holds nothing
+            // A backward pass that needs nothing of the forward pass may run before it: nothing is held then.
+            const std::size_t one = stage * microBatches + static_cast<std::size_t>(entry.microBatch);
+            if (segment.kind == SegmentKind::Forward) {
+                ranForward[one] = true;
+                held[stage] += ranBackward[one] ? 0 : 1;
+                most[stage] = std::max(most[stage], held[stage]);
+            } else if (segment.kind == SegmentKind::Backward) {
+                ranBackward[one] = true;
+                held[stage] -= ranForward[one] ? 1 : 0;
+            }
         }
     }
     return most;

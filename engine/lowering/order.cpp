@@ -150,8 +150,13 @@ Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
         if (isBackward(static_cast<std::int32_t>(p)))
             hasBackward[static_cast<std::size_t>(
                 blocks[static_cast<std::size_t>(repeated[p])].stage.index)] = true;
-    const auto mayHoldMore = [&](std::int32_t s) {
+    // Backward blocks that need nothing of their forward block may run before it: those hold nothing.
+    std::vector<bool> ranForward(stages * m, false);
+    std::vector<bool> ranBackward(stages * m, false);
+    const auto mayHold = [&](std::int32_t s, std::size_t microBatch) {
         const auto stage = static_cast<std::size_t>(s);
+        if (ranBackward[stage * m + microBatch])
+            return true;
         const std::int32_t limit = stage < inFlightLimits.size() ? inFlightLimits[stage] : 0;
         if (limit > 0)
             return !hasBackward[stage] || inFlight[stage] < limit;
@@ -209,7 +214,7 @@ Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
                     blocks[static_cast<std::size_t>(repeated[static_cast<std::size_t>(p)])];
                 if (schedule == ScheduleKind::GPipe && isBackward(p) && forwardLeft > 0 && lifted < 1)
                     continue;
-                if (!isBackward(p) && lifted < 2 && !mayHoldMore(block.stage.index))
+                if (!isBackward(p) && lifted < 2 && !mayHold(block.stage.index, ready[r] % m))
                     continue;
                 double start = items[ready[r]].readyAt;
                 for (const DeviceId device : block.devices)
@@ -246,10 +251,13 @@ Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
         const double end = start + block.seconds;
         for (const DeviceId device : block.devices)
             freeAt[static_cast<std::size_t>(device.index)] = end;
+        const auto stage = static_cast<std::size_t>(block.stage.index);
+        const std::size_t held = stage * m + item % m;
+        (isBackward(p) ? ranBackward : ranForward)[held] = true;
         if (isBackward(p))
-            --inFlight[static_cast<std::size_t>(block.stage.index)];
+            inFlight[stage] -= ranForward[held] ? 1 : 0;
         else {
-            ++inFlight[static_cast<std::size_t>(block.stage.index)];
+            inFlight[stage] += ranBackward[held] ? 0 : 1;
             --forwardLeft;
         }
         const auto microBatch = static_cast<std::int32_t>(item % m);

@@ -6,6 +6,7 @@
 #include "engine/verify/verify.h"
 
 #include "tests/engine/lowering/models_for_tests.h"
+#include "tests/engine/lowering/random_tables.h"
 
 #include <gtest/gtest.h>
 
@@ -70,6 +71,32 @@ TEST(OrderRows, InFlightRowsSetTheWarmUpOfEveryStage)
         ASSERT_TRUE(report);
         EXPECT_TRUE(report->ok()) << rows;
     }
+}
+
+TEST(OrderRows, NoDeviceOfARandomPlanHoldsMoreThanItsStagesLimit)
+{
+    const auto graph = trainingStep("zoo:mlp?layers=3&hidden=12&batch=16");
+    std::int32_t checked = 0;
+    for (std::uint32_t seed = 0; seed < 200; ++seed) {
+        SCOPED_TRACE(seed);
+        std::mt19937 random(seed);
+        const std::int32_t devices = 1 + static_cast<std::int32_t>(seed % 5);
+        ConstraintTable table = randomTable(*graph, devices, random, {.orders = false});
+        const auto limit = 1 + static_cast<std::int32_t>(random() % 4);
+        table.rows.push_back(Row{.selector = {}, .rule = InFlightRule{limit, -1}});
+        const auto completion = completePlan(graph, devices, table);
+        ASSERT_TRUE(completion);
+        if (firstError(*completion))
+            continue;
+        const auto execution = lower(completion->plan, *clusterNamed("dgx-a100:8"));
+        if (!execution)
+            continue;
+        ++checked;
+        EXPECT_TRUE(liftedLimits(completion->plan, *execution).empty());
+        for (const std::int32_t most : mostInFlight(*execution))
+            EXPECT_LE(most, limit);
+    }
+    EXPECT_GT(checked, 60);
 }
 
 TEST(OrderRows, ALimitThatAnotherRowBreaksIsToldToItsRow)
