@@ -375,6 +375,7 @@ CommunicationPanel::CommunicationPanel(Workspace *workspace, SelectionModel *sel
     auto *column = new QVBoxLayout(flows);
     column->setContentsMargins(0, 0, 0, 0);
     m_flowsView = tableFor(m_flows, tr("Flows"), flows);
+    m_flowsView->setObjectName(QStringLiteral("communication.flows"));
     column->addWidget(m_flowsView, 1);
     column->addWidget(m_rows);
     tabs->addTab(flows, tr("Flows"));

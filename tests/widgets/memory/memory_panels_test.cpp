@@ -98,7 +98,7 @@ private Q_SLOTS:
         QTest::mouseClick(view, Qt::LeftButton, {}, view->cellRect(0, 1).center().toPoint());
         QCOMPARE(view->current(), (std::pair{0, 1}));
         QSignalSpy lines(&panel, &CommunicationPanel::linesChosen);
-        auto *flows = panel.findChild<QTableView *>();
+        auto *flows = panel.findChild<QTableView *>(QStringLiteral("communication.flows"));
         QVERIFY(flows->model()->rowCount() > 0);
         flows->setFocus();
         flows->setCurrentIndex(flows->model()->index(0, 0));
