@@ -5,12 +5,44 @@
 
 #include <algorithm>
 #include <deque>
+#include <optional>
 
 namespace planloom {
 
 namespace {
 
 constexpr int kMostVisits = 4; ///< Of one operator, should rows run in circles already.
+
+/// What runs once per step stands before all micro-batches (0) or behind them (2).
+int phaseOf(const GestureContext &context, OperatorId op)
+{
+    const Direction direction = context.graph().at(op).direction;
+    if (direction == Direction::Optimizer)
+        return 2;
+    if (!context.batch.oncePerStep[static_cast<std::size_t>(op.index)])
+        return 1;
+    return direction == Direction::Forward ? 0 : 2;
+}
+
+/// A pair that runs at different ends of the step, the other way round.
+std::optional<Error> checkPhases(
+    const GestureContext &context, const std::vector<OperatorId> &first, const std::vector<OperatorId> &second)
+{
+    const bool paired = first.size() == second.size();
+    const auto byPhase = [&](OperatorId a, OperatorId b) { return phaseOf(context, a) < phaseOf(context, b); };
+    for (std::size_t i = 0; i < (paired ? first.size() : 1); ++i) {
+        const OperatorId a = paired ? first[i] : *std::max_element(first.begin(), first.end(), byPhase);
+        const OperatorId b = paired ? second[i] : *std::min_element(second.begin(), second.end(), byPhase);
+        if (phaseOf(context, a) <= phaseOf(context, b))
+            continue;
+        const Graph &graph = context.graph();
+        return refusalOf(graph.at(a).name + " can't run before " + graph.at(b).name + ": "
+                + (phaseOf(context, b) == 0 ? graph.at(b).name + " runs once, before the first micro-batch"
+                                            : graph.at(a).name + " runs once, behind the last micro-batch"),
+            placeOf(graph, a));
+    }
+    return std::nullopt;
+}
 
 std::vector<OperatorId> selectedByOrder(const SelectorIndex &index, const Selector &selector)
 {
@@ -214,6 +246,18 @@ Proposal proposeOrderOf(const GestureContext &context, const std::vector<Operato
     });
     if (same >= 0)
         without.push_back(same);
+    if (const std::int32_t count = context.plan ? context.plan->microBatches : 0; microBatch >= 0 && count > 0
+        && (microBatch >= count || microBatch + offset < 0 || microBatch + offset >= count)) {
+        const std::int32_t missing = microBatch >= count ? microBatch : microBatch + offset;
+        proposal.refusal = refusalOf("there is no micro-batch " + std::to_string(missing) + ": the plan has "
+                + std::to_string(count) + ", numbered from 0",
+            "order");
+        return proposal;
+    }
+    if (auto refused = checkPhases(context, first, second)) {
+        proposal.refusal = std::move(refused);
+        return proposal;
+    }
     std::vector<OperatorId> cycle;
     PathFinder finder(context, without);
     if (first.size() == second.size()) {

@@ -180,7 +180,7 @@ Proposal freePlacement(const GestureContext &context, const std::vector<Operator
 
 } // namespace
 
-void movePlacement(const GestureContext &context, RowEdits &edits, const Subset &,
+void movePlacement(const GestureContext &context, RowEdits &edits,
     const std::vector<OperatorId> &operators, const OpAssignRule &rule)
 {
     const auto domain = domainOf(context, rule);
@@ -241,7 +241,7 @@ Proposal proposePlaceOf(const GestureContext &context, const PlaceGesture &gestu
         proposal.refusal = std::move(refusal);
         return proposal;
     }
-    movePlacement(context, edits, Subset(*context.index, operators), operators, *rule);
+    movePlacement(context, edits, operators, *rule);
     moveStage(context, edits, operators, devices);
     edits.finish(proposal);
     return proposal;

@@ -173,7 +173,7 @@ Proposal proposeSteps(const GestureContext &context, const std::vector<OperatorI
     }
     writer.finish(edits);
     for (const auto &[rule, moved] : moves)
-        movePlacement(context, edits, subset, moved, rule);
+        movePlacement(context, edits, moved, rule);
     edits.finish(proposal);
     return proposal;
 }

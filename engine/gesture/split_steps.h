@@ -55,7 +55,7 @@ private:
 
 /// Places operators and keeps others where they are: takes them out of other place rows, writes a place row, and pins
 /// neighbours that would follow. Those that are there already are left alone.
-void movePlacement(const GestureContext &context, RowEdits &edits, const Subset &subset,
+void movePlacement(const GestureContext &context, RowEdits &edits,
     const std::vector<OperatorId> &operators, const OpAssignRule &rule);
 
 } // namespace planloom

@@ -61,6 +61,8 @@ TEST(OrderGesture, WritesARowUnlessItClosesACycle)
         "order name:h.1.mlp.act before name:h.1.mlp.c_fc at +1  @gesture");
     EXPECT_EQ(lastRow(context, proposeOrder(context, {{act}, {fc}, 1, 2})),
         "order name:h.1.mlp.act before name:h.1.mlp.c_fc at +1 of 2  @gesture");
+    EXPECT_EQ(refusal(proposeOrder(context, {{act}, {fc}, 1, 3})),
+        "there is no micro-batch 4: the plan has 4, numbered from 0");
     EXPECT_FALSE(refusal(proposeOrder(context, {{act}, {act}})).empty());
     EXPECT_FALSE(refusal(proposeOrder(context, {{}, {act}})).empty());
 }
@@ -77,6 +79,15 @@ TEST(OrderGesture, SeesTheOtherRows)
         "micro-batches 4\norder name:h.1.attn.k_attn before name:h.1.attn.q_attn at +2  @gesture\n");
     EXPECT_TRUE(proposeOrder(context, {{q}, {k}, 1}).accepted());
     EXPECT_FALSE(proposeOrder(context, {{q}, {k}, -1}).accepted());
+}
+
+TEST(OrderGesture, KnowsWhatRunsOnceAStep)
+{
+    const auto index = indexOf("zoo:mlp?batch=8");
+    const GestureContext context = contextOf(index, 2, "");
+    const Proposal early = proposeOrder(context, {{one(context, "layers.3.linear")}, {one(context, "loss.count")}, -1});
+    EXPECT_EQ(refusal(early),
+        "layers.3.linear can't run before loss.count: loss.count runs once, before the first micro-batch");
 }
 
 TEST(OrderGesture, PairsLayersAndSaysBackward)
