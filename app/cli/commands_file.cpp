@@ -25,8 +25,8 @@ void write(const json &object)
 std::string timeText(std::int64_t milliseconds)
 {
     const auto seconds = static_cast<std::time_t>(milliseconds / 1000);
-    std::tm parts {};
-    std::array<char, 32> text {};
+    std::tm parts{};
+    std::array<char, 32> text{};
     if (::gmtime_r(&seconds, &parts) == nullptr
         || std::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M", &parts) == 0)
         return "?";
@@ -37,7 +37,7 @@ std::string figuresText(const std::optional<StepFigures> &figures)
 {
     if (!figures)
         return {};
-    std::array<char, 64> text {};
+    std::array<char, 64> text{};
     const double milliseconds = figures->stepSeconds * 1000;
     std::snprintf(text.data(), text.size(), "%.3g ms%s", milliseconds, figures->verified ? ", verified" : "");
     return text.data();
@@ -46,12 +46,12 @@ std::string figuresText(const std::optional<StepFigures> &figures)
 std::string valueOf(const DesignState &state, const std::string &name)
 {
     const auto found = state.values.find(name);
-    return found == state.values.end() ? std::string {} : found->second;
+    return found == state.values.end() ? std::string{} : found->second;
 }
 
 json stepJson(const HistoryStep &step)
 {
-    json object {{"id", step.id}, {"parent", step.parent}, {"words", step.words}, {"created", step.created}};
+    json object{{"id", step.id}, {"parent", step.parent}, {"words", step.words}, {"created", step.created}};
     if (step.figures) {
         object["step_seconds"] = step.figures->stepSeconds;
         object["peak_bytes"] = step.figures->peakBytes;
@@ -60,14 +60,16 @@ json stepJson(const HistoryStep &step)
     return object;
 }
 
-json sessionJson(const SessionContents &contents, const std::vector<std::string> &damage, const json &problems)
+json sessionJson(
+    const SessionContents &contents, const std::vector<std::string> &damage, const json &problems)
 {
     const History &history = contents.history;
-    json object {{"model", contents.model.source}, {"model_bytes", contents.model.content.size()},
+    json object{{"model", contents.model.source}, {"model_bytes", contents.model.content.size()},
         {"cluster", valueOf(history.state(), "cluster")}, {"rows", history.state().table.rowLines().size()},
-        {"problems", problems}, {"step", history.current()}, {"steps", json::array()}, {"branches", json::array()},
-        {"branch", history.branches()[static_cast<std::size_t>(history.branch())].name}, {"names", history.names()},
-        {"runs", json::array()}, {"damage", damage}};
+        {"problems", problems}, {"step", history.current()}, {"steps", json::array()},
+        {"branches", json::array()},
+        {"branch", history.branches()[static_cast<std::size_t>(history.branch())].name},
+        {"names", history.names()}, {"runs", json::array()}, {"damage", damage}};
     const std::string devices = valueOf(history.state(), "devices");
     object["devices"] = json::parse(devices, nullptr, false);
     if (!object["devices"].is_number())
@@ -77,14 +79,14 @@ json sessionJson(const SessionContents &contents, const std::vector<std::string>
     for (const Branch &branch : history.branches())
         object["branches"].push_back({{"id", branch.id}, {"name", branch.name}, {"head", branch.head}});
     for (const SessionRun &run : contents.runs) {
-        object["runs"].push_back({{"id", run.id}, {"step", run.step}, {"created", run.created}, {"title", run.title},
-            {"state", run.state}});
+        object["runs"].push_back({{"id", run.id}, {"step", run.step}, {"created", run.created},
+            {"title", run.title}, {"state", run.state}});
     }
     return object;
 }
 
-void printSession(const std::string &name, const SessionContents &contents, const std::vector<std::string> &damage,
-    const json &problems)
+void printSession(const std::string &name, const SessionContents &contents,
+    const std::vector<std::string> &damage, const json &problems)
 {
     const History &history = contents.history;
     std::printf("%s\n  model     %s\n  cluster   %s, %s devices\n  rows      %zu\n", name.c_str(),
@@ -92,17 +94,19 @@ void printSession(const std::string &name, const SessionContents &contents, cons
         valueOf(history.state(), "devices").c_str(), history.state().table.rowLines().size());
     const auto title = [&](StepId id) {
         const HistoryStep *step = history.find(id);
-        return step ? "step " + std::to_string(id) + " \"" + step->words + "\"" : std::string("the first state");
+        return step ? "step " + std::to_string(id) + " \"" + step->words + "\""
+                    : std::string("the first state");
     };
-    std::printf("  stands at %s\n  steps     %zu\n", title(history.current()).c_str(), history.steps().size());
+    std::printf(
+        "  stands at %s\n  steps     %zu\n", title(history.current()).c_str(), history.steps().size());
     for (const HistoryStep &step : history.steps()) {
         std::printf("    %c %lld after %lld  %s  \"%s\"  %s\n", step.id == history.current() ? '>' : ' ',
-            static_cast<long long>(step.id), static_cast<long long>(step.parent), timeText(step.created).c_str(),
-            step.words.c_str(), figuresText(step.figures).c_str());
+            static_cast<long long>(step.id), static_cast<long long>(step.parent),
+            timeText(step.created).c_str(), step.words.c_str(), figuresText(step.figures).c_str());
     }
     for (const Branch &branch : history.branches()) {
-        std::printf("  branch    %s%s: %s\n", branch.name.c_str(), branch.id == history.branch() ? " (current)" : "",
-            title(branch.head).c_str());
+        std::printf("  branch    %s%s: %s\n", branch.name.c_str(),
+            branch.id == history.branch() ? " (current)" : "", title(branch.head).c_str());
     }
     for (const auto &[words, id] : history.names())
         std::printf("  name      %s: %s\n", words.c_str(), title(id).c_str());
