@@ -11,7 +11,8 @@ namespace planloom {
 /// How far a run may be from the reference. Relative to max(max|b|, 1e-3 G), b a reference tensor and G the largest
 /// value of its group (outputs, gradients, weights).
 struct CheckTolerances {
-    double loss = 1e-5; ///< Relative to the loss alone.
+    double loss = 1e-5; ///< Of the first step, relative to the loss alone.
+    double laterLosses = 1e-3; ///< Of the steps after it: AdamW turns rounding noise into full steps of weights.
     double outputs = 1e-4;
     double gradients = 1e-3; ///< Batch norm amplifies float32 rounding to a few 1e-4.
     double weights = 1e-3;
@@ -32,6 +33,9 @@ std::string firstDifference(
 
 /// Runs `reference`, the unpartitioned model in as many micro-batches, as `plan` was run, compares, and if something differs
 /// runs one step of both again with `keepAll` to name the first operator that does.
+///
+/// Of a run of several steps the losses of all of them are compared; outputs, gradients and weights after its first step, which
+/// is run once more: later ones start from weights in which AdamW has turned rounding noise into full steps.
 /// @param got  outcome of `plan` under `options`, which had `keepGradients`
 Result<CheckReport> checkAgainst(const ExecutionPlan &reference, const ExecutionPlan &plan, const RunOutcome &got,
     const RunOptions &options, const CheckTolerances &tolerances = {}, std::stop_token stop = {});

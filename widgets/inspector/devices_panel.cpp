@@ -25,7 +25,7 @@ public:
     void paint(QPainter *painter, const QStyleOptionViewItem &option, const QModelIndex &index) const override
     {
         const double share = index.data(DevicesModel::ShareRole).toDouble();
-        if (share > 0 && index.parent().isValid()) {
+        if (share > 0 && index.parent().isValid() && index.column() != DevicesModel::Name) {
             const Palette &palette = paletteFor(*option.widget);
             const QColor colour = index.column() == DevicesModel::Memory && share > 1 ? palette.error
                 : index.column() == DevicesModel::Memory && share > kTight            ? palette.warning
@@ -35,6 +35,13 @@ public:
             painter->fillRect(bar, colour);
         }
         QStyledItemDelegate::paint(painter, option, index);
+    }
+
+    QSize sizeHint(const QStyleOptionViewItem &option, const QModelIndex &index) const override
+    {
+        QSize hint = QStyledItemDelegate::sizeHint(option, index);
+        hint.setHeight(option.fontMetrics.height() + 10); // room for the bar
+        return hint;
     }
 };
 

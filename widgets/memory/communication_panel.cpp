@@ -207,7 +207,7 @@ QRectF MatrixView::plot() const
     const double label = fontMetrics().horizontalAdvance(QStringLiteral("0000"));
     const double line = fontMetrics().height();
     const QRectF inside = QRectF(rect()).adjusted(label + line * 1.2, line * 2.2, -4, -4);
-    const double side = std::max(0.0, std::min(inside.width(), inside.height() * 1.8));
+    const double side = std::max(0.0, std::min(inside.width(), inside.height() * 3.0));
     return {inside.left(), inside.top(), side, std::min(inside.height(), side)};
 }
 

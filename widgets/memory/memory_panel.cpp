@@ -109,6 +109,8 @@ MemoryPanel::MemoryPanel(Workspace *workspace, SelectionModel *selection, QWidge
     m_kindsView->verticalHeader()->hide();
     m_kindsView->verticalHeader()->setDefaultSectionSize(fontMetrics().height() + 5);
     m_kindsView->horizontalHeader()->setSectionResizeMode(QHeaderView::Stretch);
+    m_kindsView->horizontalHeader()->setSectionResizeMode(MemoryKindsModel::Kind, QHeaderView::ResizeToContents);
+    m_kindsView->setMinimumWidth(fontMetrics().averageCharWidth() * 52);
     auto *head = new QHBoxLayout;
     head->setContentsMargins(6, 3, 6, 3);
     head->addWidget(m_devices);

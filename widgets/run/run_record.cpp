@@ -3,6 +3,7 @@
 #include "engine/kernels/kernel.h"
 #include "engine/runtime/event_json.h"
 #include "engine/runtime/live_timeline.h"
+#include "widgets/common/format.h"
 
 #include <algorithm>
 #include <array>
@@ -410,14 +411,11 @@ std::vector<PreflightItem> preflight(const ExecutionPlan &plan, const Timeline &
         whole += tensor.role == TensorRole::Weight ? elementCount(tensor.type.shape) * sizeOf(tensor.type.dataType) : 0;
     if (setup.check)
         needed += 4 * whole;
-    const auto gib = [](std::int64_t bytes) {
-        const std::int64_t tenths = bytes * 10 / (std::int64_t{1} << 30);
-        return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " GiB";
-    };
+    const auto sized = [](std::int64_t bytes) { return formatBytes(Bytes{bytes}); };
     if (memoryBytes > 0 && needed > memoryBytes)
-        add(Level::Blocked, "All devices together need about " + gib(needed) + "; this machine has " + gib(memoryBytes) + " free.");
+        add(Level::Blocked, "All devices together need about " + sized(needed) + "; this machine has " + sized(memoryBytes) + " free.");
     else
-        add(Level::Good, "All devices together need about " + gib(needed) + (memoryBytes > 0 ? " of the " + gib(memoryBytes) + " that are free." : "."));
+        add(Level::Good, "All devices together need about " + sized(needed) + (memoryBytes > 0 ? " of the " + sized(memoryBytes) + " that are free." : "."));
     std::int64_t unset = 0;
     for (const Tensor &tensor : plan.graph->tensors)
         unset += tensor.role == TensorRole::Weight && !tensor.data && !(tensor.external && tensor.external->present) ? 1 : 0;
