@@ -22,7 +22,8 @@ std::vector<OperatorId> actingForward(const GestureContext &context, const std::
 
 Error nothingSelected()
 {
-    return refusalOf("no forward operator is selected", "selection", "select operators on the graph or the timeline");
+    return refusalOf(
+        "no forward operator is selected", "selection", "select operators on the graph or the timeline");
 }
 
 std::vector<OperatorId> forwardProducers(const SelectorIndex &index, OperatorId op)

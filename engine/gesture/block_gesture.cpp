@@ -61,7 +61,8 @@ Proposal proposeBlockOrder(const GestureContext &context, BlockRef moved, BlockR
     if (moved.direction == Direction::Optimizer || before.direction == Direction::Optimizer)
         return refuse("the optimizer runs at the end of the step");
     if (moved.stage == before.stage && moved.direction == before.direction)
-        return refuse("the micro-batches of a block run in their order", "move it before a block of the other direction");
+        return refuse("the micro-batches of a block run in their order",
+            "move it before a block of the other direction");
     if (moved.stage == before.stage && moved.microBatch == before.microBatch
         && moved.direction == Direction::Backward)
         return refuse(wordsOf(moved) + " needs what " + wordsOf(before) + " keeps for it");
@@ -78,7 +79,8 @@ Proposal proposeBlockOrder(const GestureContext &context, BlockRef moved, BlockR
 Proposal proposeInFlight(const GestureContext &context, StageId stage, std::int32_t count)
 {
     Proposal proposal;
-    const std::string of = stage.valid() ? "stage " + std::to_string(stage.index) : std::string("every stage");
+    const std::string of =
+        stage.valid() ? "stage " + std::to_string(stage.index) : std::string("every stage");
     proposal.words = "at most " + std::to_string(count) + (count == 1 ? " micro-batch" : " micro-batches")
         + " in flight on " + of;
     proposal.operators = operatorsOfStage(context, stage);
@@ -94,7 +96,7 @@ Proposal proposeInFlight(const GestureContext &context, StageId stage, std::int3
         return proposal;
     }
     RowEdits edits(context);
-    Row row = gestureRow(selectAll(), InFlightRule {count, stage.valid() ? stage.index : -1});
+    Row row = gestureRow(selectAll(), InFlightRule{count, stage.valid() ? stage.index : -1});
     bool written = false;
     forEachRule<InFlightRule>(context, [&](std::int32_t line, const Row &, const InFlightRule &rule) {
         const bool same = rule.stage == stage.index || !stage.valid();
@@ -108,7 +110,7 @@ Proposal proposeInFlight(const GestureContext &context, StageId stage, std::int3
             edits.remove(line);
             for (std::int32_t s = 0; s < stages; ++s) {
                 if (s != stage.index)
-                    edits.append(gestureRow(selectAll(), InFlightRule {rule.count, s}));
+                    edits.append(gestureRow(selectAll(), InFlightRule{rule.count, s}));
             }
         } else if (rule.stage < 0) {
             written = true; // says so already

@@ -68,11 +68,14 @@ std::vector<DimensionChip> chipsOf(const GestureContext &context, OperatorId id)
                     chip.mark = dimension.mark;
                     chip.locked = lockOf(op, d);
                     if (chip.locked.empty()) {
-                        const bool cutAlready = micro && d == batch && dimension.size % context.plan->microBatches == 0;
+                        const bool cutAlready =
+                            micro && d == batch && dimension.size % context.plan->microBatches == 0;
                         chip.counts = countsOf(
-                            cutAlready ? dimension.size / context.plan->microBatches : dimension.size, context.mesh);
+                            cutAlready ? dimension.size / context.plan->microBatches : dimension.size,
+                            context.mesh);
                         if (chip.counts.empty())
-                            chip.locked = "its " + std::to_string(dimension.size) + " samples are the micro-batches";
+                            chip.locked =
+                                "its " + std::to_string(dimension.size) + " samples are the micro-batches";
                     }
                     chips.push_back(std::move(chip));
                 }

@@ -35,8 +35,9 @@ public:
         findMeetings<CoshardRule>(
             "cut", [&](std::int32_t a, std::int32_t b, OperatorId) { return ruleAt(a) != ruleAt(b); });
         findMeetings<RecomputeRule>("recompute", [](std::int32_t, std::int32_t, OperatorId) { return true; });
-        findMeetings<OpTransRule>("split",
-            [&](std::int32_t a, std::int32_t b, OperatorId op) { return !compose(stepsAt(a, op), stepsAt(b, op)); });
+        findMeetings<OpTransRule>("split", [&](std::int32_t a, std::int32_t b, OperatorId op) {
+            return !compose(stepsAt(a, op), stepsAt(b, op));
+        });
         findSplitsOutsideTheirPlace();
         findShardings();
         findTwins();
@@ -98,8 +99,8 @@ private:
         }
         for (auto &[pair, operators] : meetings) {
             const auto &[a, b] = pair;
-            add(pair, std::move(operators), "both " + std::string(verb) + " ", ": " + saying(a) + " and " + saying(b),
-                {a, b});
+            add(pair, std::move(operators), "both " + std::string(verb) + " ",
+                ": " + saying(a) + " and " + saying(b), {a, b});
         }
     }
 
@@ -127,7 +128,9 @@ private:
                 std::vector<BoundStep> steps;
                 for (Split &split : stepsAt(line, op))
                     steps.push_back({line, {}, std::move(split)});
-                if (domain && (!spans(*domain, steps) || (lines.size() == 1 && checkDealing(m_context, op, steps, *domain))))
+                if (domain
+                    && (!spans(*domain, steps)
+                        || (lines.size() == 1 && checkDealing(m_context, op, steps, *domain))))
                     meetings[std::minmax(line, at)].push_back(op);
             }
         }
@@ -214,8 +217,8 @@ private:
                 ? m_context.graph().at(conflict.operators.front()).name
                 : countWords(conflict.operators.size(), "optimizer operator");
         }
-        conflict.words = "Rows " + std::to_string(pair.first + 1) + " and " + std::to_string(pair.second + 1) + " "
-            + verb + who + rest;
+        conflict.words = "Rows " + std::to_string(pair.first + 1) + " and " + std::to_string(pair.second + 1)
+            + " " + verb + who + rest;
         for (const std::int32_t line : conflict.lines) {
             conflict.waysOut.emplace_back("switch row " + std::to_string(line + 1) + " off",
                 setEnabled(m_context.document, {line}, false));
@@ -235,7 +238,7 @@ private:
     }
 
     const GestureContext &m_context;
-    std::vector<RowConflict> m_conflicts {};
+    std::vector<RowConflict> m_conflicts{};
 };
 
 } // namespace

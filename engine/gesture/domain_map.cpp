@@ -24,8 +24,10 @@ DomainMap domainMap(const GestureContext &context, RowEdits *edits)
     }
     map.number.assign(graph.operators.size(), -1);
     const auto place = [&](const OpAssignRule &rule, const std::vector<OperatorId> &operators) {
+        if (operators.empty())
+            return;
         auto domain = domainOf(context, rule);
-        if (!domain || operators.empty())
+        if (!domain)
             return;
         const auto known = std::find(map.domains.begin(), map.domains.end(), *domain);
         const auto number = static_cast<std::int32_t>(known - map.domains.begin());
@@ -45,7 +47,8 @@ DomainMap domainMap(const GestureContext &context, RowEdits *edits)
         }
     }
     std::size_t count = 0;
-    for (; count < graph.operators.size() && graph.operators[count].direction == Direction::Forward; ++count) {
+    for (; count < graph.operators.size() && graph.operators[count].direction == Direction::Forward;
+         ++count) {
         if (map.number[count] >= 0)
             continue;
         if (const OperatorId leader = leaderOf(index, {static_cast<std::int32_t>(count)}); leader.valid())
@@ -118,14 +121,15 @@ std::optional<Error> fitSplits(const GestureContext &context, RowEdits &edits,
 void fitFollowers(const GestureContext &context, RowEdits &edits)
 {
     bool anySplit = false;
-    forEachRule<OpTransRule>(context, [&](std::int32_t, const Row &, const OpTransRule &) { anySplit = true; });
+    forEachRule<OpTransRule>(
+        context, [&](std::int32_t, const Row &, const OpTransRule &) { anySplit = true; });
     if (!anySplit)
         return;
     const DomainMap before = domainMap(context);
     const DomainMap after = domainMap(context, &edits);
     std::map<std::int32_t, std::vector<OperatorId>> moved; // by where they are now
     for (std::size_t i = 0; i < after.number.size() && after.number[i] >= 0; ++i) {
-        const OperatorId op {static_cast<std::int32_t>(i)};
+        const OperatorId op{static_cast<std::int32_t>(i)};
         if (after.of(op) != before.of(op))
             moved[after.number[i]].push_back(op);
     }

@@ -15,13 +15,17 @@ namespace planloom {
 namespace {
 
 /// What the plan decided for an operator, as the steps of a row.
-std::vector<BoundStep> plannedSteps(const GestureContext &context, OperatorId id, const OperatorDecision &decision)
+std::vector<BoundStep> plannedSteps(
+    const GestureContext &context, OperatorId id, const OperatorDecision &decision)
 {
     const Operator &op = context.graph().at(id);
     const std::int32_t batch = context.batch.operatorDimension[static_cast<std::size_t>(id.index)];
     std::vector<BoundStep> steps;
     for (const Split &split : decision.partition.splits) {
-        SplitStep step {.kind = split.kind, .dimension = {}, .parts = split.parts, .sizes = split.sizes,
+        SplitStep step{.kind = split.kind,
+            .dimension = {},
+            .parts = split.parts,
+            .sizes = split.sizes,
             .axis = split.axis};
         if (!split.axis.empty() || !split.sizes.empty())
             step.parts = 0;
@@ -35,7 +39,8 @@ std::vector<BoundStep> plannedSteps(const GestureContext &context, OperatorId id
 }
 
 /// The devices of a decision as a place row would list them.
-OpAssignRule plannedPlace(const GestureContext &context, const OperatorDecision &decision, std::size_t coshard)
+OpAssignRule plannedPlace(
+    const GestureContext &context, const OperatorDecision &decision, std::size_t coshard)
 {
     std::vector<DeviceId> devices;
     for (std::size_t i = 0; i < decision.devices.size(); i += coshard)
@@ -88,10 +93,10 @@ Proposal proposeHold(const GestureContext &context, const std::vector<OperatorId
         if (cosharded)
             steps.pop_back(); // the innermost, which its own row makes
         if (placements[i].line < 0) {
-            const OpAssignRule rule = plannedPlace(
-                context, decision, cosharded ? static_cast<std::size_t>(coshard[i].parts) : 1);
-            const auto known =
-                std::find_if(places.begin(), places.end(), [&](const auto &place) { return place.first == rule; });
+            const OpAssignRule rule =
+                plannedPlace(context, decision, cosharded ? static_cast<std::size_t>(coshard[i].parts) : 1);
+            const auto known = std::find_if(
+                places.begin(), places.end(), [&](const auto &place) { return place.first == rule; });
             if (known != places.end())
                 known->second.push_back(operators[i]);
             else
@@ -160,15 +165,15 @@ void freeSharding(const GestureContext &context, RowEdits &edits, std::int32_t l
     Row narrowed = row;
     Selector set = selectSet(std::move(names));
     if (exclude) {
-        Selector no {.kind = SelectorKind::Not};
+        Selector no{.kind = SelectorKind::Not};
         no.children.push_back(std::move(set));
-        Selector both {.kind = SelectorKind::And};
+        Selector both{.kind = SelectorKind::And};
         both.children.push_back(selectDirection(Direction::Optimizer));
         if (row.selector.kind != SelectorKind::Weight || row.selector.text != "*")
             both.children.push_back(row.selector);
         both.children.push_back(std::move(no));
         const auto now = ofOneDirection(graph, index.select(both));
-        set = now == left ? std::move(both) : Selector {};
+        set = now == left ? std::move(both) : Selector{};
         if (now != left) {
             std::vector<std::string> kept;
             for (const OperatorId op : left)
@@ -277,7 +282,7 @@ std::vector<std::int32_t> rowsActingOn(const GestureContext &context, OperatorId
     const Subset itself(index, {op});
     const Subset subset(index, {acting});
     const std::vector<OperatorId> optimizers =
-        direction == Direction::Optimizer ? std::vector<OperatorId> {} : optimizersOf(index, {acting});
+        direction == Direction::Optimizer ? std::vector<OperatorId>{} : optimizersOf(index, {acting});
     const Subset steps(index, optimizers);
     const auto onlyOptimizers = [&](const Selector &selector) {
         return !selectsForwardBeyond(index, selector, {});
@@ -298,11 +303,10 @@ std::vector<std::int32_t> rowsActingOn(const GestureContext &context, OperatorId
                 const auto selected = index.select(row.selector);
                 const bool named = std::any_of(selected.begin(), selected.end(),
                     [&](OperatorId o) { return graph.at(o).direction == Direction::Optimizer; });
-                return named ? std::binary_search(selected.begin(), selected.end(), op)
-                             : [&] {
-                                   const auto meant = optimizersOf(index, forwardOnes(graph, selected));
-                                   return std::binary_search(meant.begin(), meant.end(), op);
-                               }();
+                return named ? std::binary_search(selected.begin(), selected.end(), op) : [&] {
+                    const auto meant = optimizersOf(index, forwardOnes(graph, selected));
+                    return std::binary_search(meant.begin(), meant.end(), op);
+                }();
             }
             return !optimizers.empty()
                 && (!steps.selected(row.selector).empty() || !subset.selected(row.selector).empty());

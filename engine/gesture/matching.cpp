@@ -21,7 +21,8 @@ Glob::Glob(std::string_view glob)
     : m_glob(glob)
 {
     const std::size_t star = glob.find('*');
-    m_simple = star != std::string_view::npos && glob.find_first_of("*?\\", star + 1) == std::string_view::npos
+    m_simple = star != std::string_view::npos
+        && glob.find_first_of("*?\\", star + 1) == std::string_view::npos
         && glob.find_first_of("?\\") == std::string_view::npos;
     if (m_simple) {
         m_head = glob.substr(0, star);
@@ -29,7 +30,8 @@ Glob::Glob(std::string_view glob)
     }
 }
 
-// --- Subset ---------------------------------------------------------------------------------------------------------
+// --- Subset
+// ---------------------------------------------------------------------------------------------------------
 
 Subset::Subset(const SelectorIndex &index, std::vector<OperatorId> operators)
     : m_index(index)
@@ -41,8 +43,8 @@ Subset::Subset(const SelectorIndex &index, std::vector<OperatorId> operators)
     std::vector<char> needed(graph.scopes.size(), 0);
     for (std::size_t i = 0; i < m_operators.size(); ++i) {
         m_position[static_cast<std::size_t>(m_operators[i].index)] = static_cast<std::int32_t>(i);
-        for (ScopeId s = graph.at(m_operators[i]).scope; s.valid() && !needed[static_cast<std::size_t>(s.index)];
-             s = graph.at(s).parent)
+        for (ScopeId s = graph.at(m_operators[i]).scope;
+             s.valid() && !needed[static_cast<std::size_t>(s.index)]; s = graph.at(s).parent)
             needed[static_cast<std::size_t>(s.index)] = 1;
     }
     std::vector<std::int32_t> position(graph.scopes.size(), -1);
@@ -52,7 +54,8 @@ Subset::Subset(const SelectorIndex &index, std::vector<OperatorId> operators)
         position[s] = static_cast<std::int32_t>(m_scopes.size());
         m_scopes.push_back({static_cast<std::int32_t>(s)});
         const ScopeId parent = graph.scopes[s].parent;
-        m_scopeParent.push_back(s > 0 && parent.valid() ? position[static_cast<std::size_t>(parent.index)] : -1);
+        m_scopeParent.push_back(
+            s > 0 && parent.valid() ? position[static_cast<std::size_t>(parent.index)] : -1);
     }
     for (std::size_t i = 0; i < m_operators.size(); ++i) {
         if (const ScopeId scope = graph.at(m_operators[i]).scope; scope.valid())
@@ -89,7 +92,7 @@ bool Subset::mark(const Selector &selector, Marks &marks) const
     marks.assign(m_operators.size(), 0);
     switch (selector.kind) {
     case SelectorKind::All:
-        std::fill(marks.begin(), marks.end(), char {1});
+        std::fill(marks.begin(), marks.end(), char{1});
         break;
     case SelectorKind::Name:
         if (const auto plain = plainName(selector.text))
@@ -147,7 +150,7 @@ bool Subset::mark(const Selector &selector, Marks &marks) const
             mark = !mark;
         break;
     }
-    return std::find(marks.begin(), marks.end(), char {1}) != marks.end();
+    return std::find(marks.begin(), marks.end(), char{1}) != marks.end();
 }
 
 std::vector<OperatorId> Subset::selected(const Selector &selector) const
@@ -181,7 +184,8 @@ std::vector<OperatorId> Subset::selected(const Selector &selector) const
     return found;
 }
 
-// --- Matcher --------------------------------------------------------------------------------------------------------
+// --- Matcher
+// --------------------------------------------------------------------------------------------------------
 
 Matcher::Matcher(const SelectorIndex &index, const Selector &selector)
     : m_index(index)
@@ -217,7 +221,8 @@ Matcher::Matcher(const SelectorIndex &index, const Selector &selector)
                 m_names = child.m_names;
         }
     } else if (selector.kind == SelectorKind::Or
-        && std::all_of(m_children.begin(), m_children.end(), [](const Matcher &m) { return m.m_names.has_value(); })) {
+        && std::all_of(
+            m_children.begin(), m_children.end(), [](const Matcher &m) { return m.m_names.has_value(); })) {
         m_names.emplace();
         for (const Matcher &child : m_children)
             m_names->insert(m_names->end(), child.m_names->begin(), child.m_names->end());
@@ -285,21 +290,23 @@ bool Matcher::matches(OperatorId id)
 namespace {
 
 /// Calls `visit` for selected forward operators until it says stop (false).
-template<typename Visit> void forEachForward(const SelectorIndex &index, const Selector &selector, Visit visit)
+template<typename Visit>
+void forEachForward(const SelectorIndex &index, const Selector &selector, Visit visit)
 {
     Matcher matcher(index, selector);
     const Graph &graph = index.graph();
     if (const auto *candidates = matcher.candidates()) {
         OperatorId last;
         for (const OperatorId op : *candidates) {
-            if (op != last && graph.at(op).direction == Direction::Forward && matcher.matches(op) && !visit(op))
+            if (op != last && graph.at(op).direction == Direction::Forward && matcher.matches(op)
+                && !visit(op))
                 return;
             last = op;
         }
         return;
     }
     for (std::size_t i = 0; i < index.forwardCount(); ++i) {
-        const OperatorId op {static_cast<std::int32_t>(i)};
+        const OperatorId op{static_cast<std::int32_t>(i)};
         if (matcher.matches(op) && !visit(op))
             return;
     }

@@ -10,8 +10,8 @@
 
 namespace planloom {
 
-/// Evaluates selectors on a few operators, where `SelectorIndex::select` would look at all of the graph. The index must
-/// outlive it. Not thread-safe: keeps scratch memory.
+/// Evaluates selectors on a few operators, where `SelectorIndex::select` would look at all of the graph. The
+/// index must outlive it. Not thread-safe: keeps scratch memory.
 class Subset
 {
 public:
@@ -30,11 +30,11 @@ private:
     void markScopes(const Selector &selector, Marks &marks) const;
 
     const SelectorIndex &m_index;
-    std::vector<OperatorId> m_operators {};
-    std::vector<std::int32_t> m_position {}; ///< By operator.
-    std::vector<ScopeId> m_scopes {}; ///< Of the operators, with those around them, outer ones first.
-    std::vector<std::int32_t> m_scopeParent {}; ///< Position in `m_scopes`; -1 for the outermost.
-    std::vector<std::int32_t> m_scopeOf {}; ///< By position of the operator; -1 for none.
+    std::vector<OperatorId> m_operators{};
+    std::vector<std::int32_t> m_position{}; ///< By operator.
+    std::vector<ScopeId> m_scopes{}; ///< Of the operators, with those around them, outer ones first.
+    std::vector<std::int32_t> m_scopeParent{}; ///< Position in `m_scopes`; -1 for the outermost.
+    std::vector<std::int32_t> m_scopeOf{}; ///< By position of the operator; -1 for none.
 };
 
 /// The operator that a pattern without wildcards names; nothing for a pattern with some.
@@ -49,15 +49,15 @@ public:
     {
         if (!m_simple)
             return globMatches(m_glob, text);
-        return text.size() >= m_head.size() + m_tail.size() && text.substr(text.size() - m_tail.size()) == m_tail
-            && text.substr(0, m_head.size()) == m_head;
+        return text.size() >= m_head.size() + m_tail.size()
+            && text.substr(text.size() - m_tail.size()) == m_tail && text.substr(0, m_head.size()) == m_head;
     }
 
 private:
-    std::string_view m_glob {};
+    std::string_view m_glob{};
     bool m_simple = false; ///< A single wildcard, `*`: text between a head and a tail.
-    std::string_view m_head {};
-    std::string_view m_tail {};
+    std::string_view m_head{};
+    std::string_view m_tail{};
 };
 
 /// A selector made ready for asking about one operator after the other. Index and selector must outlive it.
@@ -73,10 +73,10 @@ public:
 private:
     const SelectorIndex &m_index;
     const Selector &m_selector;
-    std::optional<std::vector<OperatorId>> m_names {}; ///< Of sets and plain names, ascending.
+    std::optional<std::vector<OperatorId>> m_names{}; ///< Of sets and plain names, ascending.
     Glob m_glob;
-    std::vector<char> m_known {}; ///< By scope or kind: 0 not asked yet, 1 no, 2 yes.
-    std::vector<Matcher> m_children {};
+    std::vector<char> m_known{}; ///< By scope or kind: 0 not asked yet, 1 no, 2 yes.
+    std::vector<Matcher> m_children{};
 
     bool inScope(ScopeId scope);
 };

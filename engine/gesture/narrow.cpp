@@ -12,7 +12,7 @@ namespace {
 
 Selector negated(Selector selector)
 {
-    Selector made {.kind = SelectorKind::Not};
+    Selector made{.kind = SelectorKind::Not};
     made.children.push_back(std::move(selector));
     return made;
 }
@@ -26,7 +26,7 @@ Selector excluding(SelectorWriter &writer, const Selector &selector, const std::
     if (selector.kind == SelectorKind::Not) {
         return negated(writer.write(united(forwardSelected(index, selector.children.front()), dropped)));
     }
-    Selector made {.kind = SelectorKind::And};
+    Selector made{.kind = SelectorKind::And};
     if (selector.kind == SelectorKind::And)
         made.children = selector.children;
     else
@@ -60,8 +60,8 @@ Selector cutLayers(SelectorWriter &writer, const Selector &selector, std::vector
         ranges.push_back(selectLayers(first, openEnd ? -1 : end));
         first = end;
     }
-    std::erase_if(dropped,
-        [&](OperatorId op) { return left[static_cast<std::size_t>(index.layerOf(op))] == 0; });
+    std::erase_if(
+        dropped, [&](OperatorId op) { return left[static_cast<std::size_t>(index.layerOf(op))] == 0; });
     Selector made = selectAny(std::move(ranges));
     return dropped.empty() ? made : excluding(writer, made, dropped);
 }

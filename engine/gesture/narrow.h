@@ -27,11 +27,11 @@ public:
 
 private:
     const SelectorIndex &m_index;
-    std::map<std::vector<OperatorId>, Selector> m_known {};
+    std::map<std::vector<OperatorId>, Selector> m_known{};
 };
 
-/// `selector` without some of the forward operators it selects, as a person would write it: layer ranges are cut, names
-/// leave sets, alternatives that select nothing more go; what is left is `selector & !(...)`.
+/// `selector` without some of the forward operators it selects, as a person would write it: layer ranges are
+/// cut, names leave sets, alternatives that select nothing more go; what is left is `selector & !(...)`.
 /// @param dropped  forward operators, ascending; all of them selected by `selector`
 /// @return nothing if no forward operator is left
 std::optional<Selector> without(

@@ -25,11 +25,13 @@ int phaseOf(const GestureContext &context, OperatorId op)
 }
 
 /// A pair that runs at different ends of the step, the other way round.
-std::optional<Error> checkPhases(
-    const GestureContext &context, const std::vector<OperatorId> &first, const std::vector<OperatorId> &second)
+std::optional<Error> checkPhases(const GestureContext &context, const std::vector<OperatorId> &first,
+    const std::vector<OperatorId> &second)
 {
     const bool paired = first.size() == second.size();
-    const auto byPhase = [&](OperatorId a, OperatorId b) { return phaseOf(context, a) < phaseOf(context, b); };
+    const auto byPhase = [&](OperatorId a, OperatorId b) {
+        return phaseOf(context, a) < phaseOf(context, b);
+    };
     for (std::size_t i = 0; i < (paired ? first.size() : 1); ++i) {
         const OperatorId a = paired ? first[i] : *std::max_element(first.begin(), first.end(), byPhase);
         const OperatorId b = paired ? second[i] : *std::min_element(second.begin(), second.end(), byPhase);
@@ -120,14 +122,14 @@ Selector directedSelector(const SelectorIndex &index, const std::vector<Operator
     if (operators.size() == 1 || mirrors.size() != operators.size())
         return byName;
     std::sort(mirrors.begin(), mirrors.end());
-    Selector made {.kind = SelectorKind::And};
+    Selector made{.kind = SelectorKind::And};
     made.children.push_back(selectDirection(Direction::Backward));
     made.children.push_back(selectorFor(index, mirrors));
     nameBackward(index, made.children.back());
     const auto selected = index.select(made);
-    const bool exact = std::all_of(selected.begin(), selected.end(),
-        [&](OperatorId op) { return graph.at(op).direction == Direction::Backward; })
-        && selected == operators;
+    const bool exact = std::all_of(selected.begin(), selected.end(), [&](OperatorId op) {
+        return graph.at(op).direction == Direction::Backward;
+    }) && selected == operators;
     return exact ? made : byName;
 }
 
@@ -192,7 +194,8 @@ std::vector<OperatorId> PathFinder::find(
         for (const TensorId output : graph.at(op).outputs) {
             if (!output.valid())
                 continue;
-            for (const OperatorId user : m_context.index->uses().consumers[static_cast<std::size_t>(output.index)])
+            for (const OperatorId user :
+                m_context.index->uses().consumers[static_cast<std::size_t>(output.index)])
                 reach(op, user, 0);
         }
         const auto at = m_rowsAt.find(op.index);
@@ -229,7 +232,8 @@ Proposal proposeOrderOf(const GestureContext &context, const std::vector<Operato
     }
     const SelectorIndex &index = *context.index;
     Row row = gestureRow(directedSelector(index, first),
-        OpOrderRule {.second = directedSelector(index, second), .microBatchOffset = offset, .microBatch = microBatch});
+        OpOrderRule{
+            .second = directedSelector(index, second), .microBatchOffset = offset, .microBatch = microBatch});
     // The same pair again: the row gets the new offset.
     std::int32_t same = -1;
     std::vector<std::int32_t> without;
@@ -272,8 +276,9 @@ Proposal proposeOrderOf(const GestureContext &context, const std::vector<Operato
         const std::string &a = graph.at(cycle.front()).name;
         const std::string &b = graph.at(cycle.size() > 1 ? cycle[1] : cycle.front()).name;
         proposal.refusal = refusalOf(cycle.size() == 1 ? a + " can't run before itself"
-                : offset == 0 ? a + " can't run before " + b + ": it needs what comes out of it"
-                              : a + " can't run before " + b + " of that micro-batch: it needs what comes out of it",
+                : offset == 0
+                ? a + " can't run before " + b + ": it needs what comes out of it"
+                : a + " can't run before " + b + " of that micro-batch: it needs what comes out of it",
             placeOf(graph, cycle.front()), "the path between them is marked");
         return proposal;
     }

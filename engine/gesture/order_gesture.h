@@ -21,35 +21,37 @@ public:
     /// @param without  lines of order rows that do not count
     explicit PathFinder(const GestureContext &context, const std::vector<std::int32_t> &without = {});
 
-    /// A path from one of `from` to one of `to` on which micro-batches are at most `mostOffset` later; empty if there is
-    /// none. O(operators + edges) between them; stops at the first.
+    /// A path from one of `from` to one of `to` on which micro-batches are at most `mostOffset` later; empty
+    /// if there is none. O(operators + edges) between them; stops at the first.
     std::vector<OperatorId> find(
         const std::vector<OperatorId> &from, const std::vector<OperatorId> &to, std::int32_t mostOffset);
 
 private:
     struct Edges {
-        std::vector<OperatorId> first {};
-        std::vector<OperatorId> second {};
+        std::vector<OperatorId> first{};
+        std::vector<OperatorId> second{};
         std::int32_t offset = 0;
     };
     struct Visit {
         std::int32_t offset = 0;
-        OperatorId before {};
+        OperatorId before{};
         std::int32_t times = 0; ///< Not reached yet if 0.
         bool isEnd = false;
     };
     Visit &visitOf(OperatorId op) { return m_visits[static_cast<std::size_t>(op.index)]; }
 
     const GestureContext &m_context;
-    std::vector<Edges> m_rows {};
-    std::unordered_map<std::int32_t, std::vector<std::pair<std::size_t, std::size_t>>> m_rowsAt {}; ///< Row, position.
+    std::vector<Edges> m_rows{};
+    std::unordered_map<std::int32_t, std::vector<std::pair<std::size_t, std::size_t>>>
+        m_rowsAt{}; ///< Row, position.
     std::int32_t m_furthestRow = -1; ///< The last operator in the graph from which a row leads on.
-    std::vector<Visit> m_visits {}; ///< By operator.
-    std::vector<OperatorId> m_touched {}; ///< Those whose visit is not blank.
+    std::vector<Visit> m_visits{}; ///< By operator.
+    std::vector<OperatorId> m_touched{}; ///< Those whose visit is not blank.
 };
 
 /// Writes an order row for the operators given, each side of one direction, if it closes no cycle.
-/// @param turnsAround  a row that orders just these the other way round gives way, instead of being a reason to refuse
+/// @param turnsAround  a row that orders just these the other way round gives way, instead of being a reason
+/// to refuse
 Proposal proposeOrderOf(const GestureContext &context, const std::vector<OperatorId> &first,
     const std::vector<OperatorId> &second, std::int32_t offset, std::int32_t microBatch, std::string words,
     bool turnsAround = false);

@@ -16,8 +16,7 @@ constexpr int kFarthestLeader = 64; ///< How many operators back a neighbour's p
 bool anyPlaceRow(const GestureContext &context)
 {
     bool any = false;
-    forEachRule<OpAssignRule>(
-        context, [&](std::int32_t, const Row &, const OpAssignRule &) { any = true; });
+    forEachRule<OpAssignRule>(context, [&](std::int32_t, const Row &, const OpAssignRule &) { any = true; });
     return any;
 }
 
@@ -48,12 +47,12 @@ void pinNeighbours(const GestureContext &context, RowEdits &edits, const std::ve
         // Nothing was placed so far: all the others stay everywhere.
         if (!selectsForwardBeyond(index, selectAll(), moved))
             return;
-        Selector others {.kind = SelectorKind::Not};
+        Selector others{.kind = SelectorKind::Not};
         others.children.push_back(edits.selectorOf(moved));
         Domain everywhere;
         for (std::int32_t d = 0; d < context.deviceCount && context.mesh.empty(); ++d)
             everywhere.devices.push_back({d});
-        edits.append(gestureRow(std::move(others), OpAssignRule {everywhere.devices, {}}));
+        edits.append(gestureRow(std::move(others), OpAssignRule{everywhere.devices, {}}));
         return;
     }
     if (!context.plan)
@@ -93,8 +92,8 @@ void pinNeighbours(const GestureContext &context, RowEdits &edits, const std::ve
 }
 
 /// Takes the operators out of place rows that say something else. @return those that no row places there yet
-std::vector<OperatorId> releaseFromPlaceRows(
-    const GestureContext &context, RowEdits &edits, const std::vector<OperatorId> &operators, const Domain *domain)
+std::vector<OperatorId> releaseFromPlaceRows(const GestureContext &context, RowEdits &edits,
+    const std::vector<OperatorId> &operators, const Domain *domain)
 {
     const Subset subset(*context.index, operators);
     std::vector<OperatorId> placed;
@@ -115,7 +114,7 @@ void moveStage(const GestureContext &context, RowEdits &edits, const std::vector
     const std::vector<DeviceId> &devices)
 {
     StageMap map = stageRows(context);
-    const StageId target = map.byRow.empty() ? StageId {} : stageOn(context, devices);
+    const StageId target = map.byRow.empty() ? StageId{} : stageOn(context, devices);
     if (!target.valid())
         return;
     std::vector<OperatorId> moved;
@@ -132,13 +131,13 @@ void moveStage(const GestureContext &context, RowEdits &edits, const std::vector
         if (const auto selected = subset.selected(row.selector); !selected.empty())
             edits.letGo(line, selected);
     });
-    edits.append(gestureRow(edits.selectorOf(moved), StageRule {target.index}));
+    edits.append(gestureRow(edits.selectorOf(moved), StageRule{target.index}));
 }
 
 /// Several devices that make up a part of the mesh, in its order, are that part.
 Result<OpAssignRule> targetOf(const GestureContext &context, const PlaceGesture &gesture)
 {
-    OpAssignRule rule {gesture.devices, gesture.coordinates};
+    OpAssignRule rule{gesture.devices, gesture.coordinates};
     if (!gesture.devices.empty())
         rule.coordinates.clear();
     for (const DeviceId device : rule.devices) {
@@ -149,19 +148,19 @@ Result<OpAssignRule> targetOf(const GestureContext &context, const PlaceGesture 
         }
     }
     for (const AxisCoordinate &c : rule.coordinates) {
-        const auto axis = std::find_if(context.mesh.begin(), context.mesh.end(),
-            [&](const MeshAxis &a) { return a.name == c.axis; });
+        const auto axis = std::find_if(
+            context.mesh.begin(), context.mesh.end(), [&](const MeshAxis &a) { return a.name == c.axis; });
         if (axis == context.mesh.end())
             return refusalOf("there is no mesh axis " + c.axis, "mesh", "add it to the mesh row");
         if (c.index < 0 || c.index >= axis->size) {
-            return refusalOf("mesh axis " + c.axis + " has " + std::to_string(axis->size) + " places, numbered from 0, not "
-                    + std::to_string(c.index),
+            return refusalOf("mesh axis " + c.axis + " has " + std::to_string(axis->size)
+                    + " places, numbered from 0, not " + std::to_string(c.index),
                 "mesh");
         }
     }
     if (rule.devices.size() > 1) {
         if (const auto part = partOfMesh(context.mesh, rule.devices))
-            return OpAssignRule {{}, *part};
+            return OpAssignRule{{}, *part};
     }
     return rule;
 }
@@ -180,8 +179,8 @@ Proposal freePlacement(const GestureContext &context, const std::vector<Operator
 
 } // namespace
 
-void movePlacement(const GestureContext &context, RowEdits &edits,
-    const std::vector<OperatorId> &operators, const OpAssignRule &rule)
+void movePlacement(const GestureContext &context, RowEdits &edits, const std::vector<OperatorId> &operators,
+    const OpAssignRule &rule)
 {
     const auto domain = domainOf(context, rule);
     const auto moved = releaseFromPlaceRows(context, edits, operators, domain ? &*domain : nullptr);
@@ -226,7 +225,7 @@ Proposal proposePlaceOf(const GestureContext &context, const PlaceGesture &gestu
     if (gesture.replicate && devices.size() > 1) {
         const Subset subset(*context.index, operators);
         const auto bound = boundSteps(context, subset);
-        SplitStep all {.kind = SplitKind::Replicate, .parts = static_cast<std::int32_t>(devices.size())};
+        SplitStep all{.kind = SplitKind::Replicate, .parts = static_cast<std::int32_t>(devices.size())};
         std::vector<OperatorId> others;
         for (std::size_t i = 0; i < operators.size(); ++i) {
             if (bound[i].size() == 1 && bound[i].front().step == all)
@@ -236,7 +235,7 @@ Proposal proposePlaceOf(const GestureContext &context, const PlaceGesture &gestu
                 edits.letGo(step.line, {operators[i]});
         }
         if (!others.empty())
-            edits.append(gestureRow(edits.selectorOf(others), OpTransRule {{all}}));
+            edits.append(gestureRow(edits.selectorOf(others), OpTransRule{{all}}));
     } else if (auto refusal = fitSplits(context, edits, operators, domain)) {
         proposal.refusal = std::move(refusal);
         return proposal;

@@ -171,8 +171,8 @@ std::optional<Domain> domainOf(const GestureContext &context, const OpAssignRule
     if (context.mesh.empty())
         return std::nullopt;
     for (const AxisCoordinate &c : rule.coordinates) {
-        const auto axis = std::find_if(context.mesh.begin(), context.mesh.end(),
-            [&](const MeshAxis &a) { return a.name == c.axis; });
+        const auto axis = std::find_if(
+            context.mesh.begin(), context.mesh.end(), [&](const MeshAxis &a) { return a.name == c.axis; });
         if (axis == context.mesh.end() || c.index < 0 || c.index >= axis->size)
             return std::nullopt;
     }
@@ -279,7 +279,7 @@ std::vector<Placement> placementsOf(const GestureContext &context, const Subset 
 std::string wordsFor(const GestureContext &context, const OpAssignRule &rule)
 {
     if (rule.devices.empty())
-        return rule.coordinates.empty() ? std::string("the mesh") : print(Rule {rule});
+        return rule.coordinates.empty() ? std::string("the mesh") : print(Rule{rule});
     const std::string device =
         context.cluster.links.architecture == LinkArchitecture::SharedMemory ? "CPU" : "GPU";
     const auto &devices = rule.devices;

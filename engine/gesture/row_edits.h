@@ -43,15 +43,15 @@ public:
     std::vector<OperatorId> dropped(std::int32_t line, const std::vector<OperatorId> &selected);
     const std::vector<Row> &appended() const { return m_appended; }
 
-    /// Fills in edit, rows, yielding and yieldingWords. Appended rows that stand in the table already, on and as they
-    /// are, are not written again.
+    /// Fills in edit, rows, yielding and yieldingWords. Appended rows that stand in the table already, on and
+    /// as they are, are not written again.
     void finish(Proposal &proposal);
 
 private:
     struct Change {
-        std::vector<OperatorId> dropped {}; ///< Ascending, each once, if `sorted`.
+        std::vector<OperatorId> dropped{}; ///< Ascending, each once, if `sorted`.
         bool sorted = true;
-        std::optional<Row> row {};
+        std::optional<Row> row{};
         bool removed = false;
     };
     const TableLine &lineAt(std::int32_t line) const
@@ -65,8 +65,8 @@ private:
 
     const GestureContext &m_context;
     SelectorWriter m_writer;
-    std::map<std::int32_t, Change> m_changes {};
-    std::vector<Row> m_appended {};
+    std::map<std::int32_t, Change> m_changes{};
+    std::vector<Row> m_appended{};
 };
 
 /// A row of origin gesture.
@@ -94,7 +94,7 @@ template<typename RuleType, typename Visit> void forEachRule(const GestureContex
 /// The place rows on some operators.
 struct Placement {
     std::int32_t line = -1; ///< The last place row that is on; -1 if none places the operator.
-    Domain domain {}; ///< Where it runs, by that row; else by the plan, else everywhere.
+    Domain domain{}; ///< Where it runs, by that row; else by the plan, else everywhere.
     bool known = true; ///< False if neither a row nor a plan says so.
 };
 /// By position in `subset`, which holds forward operators.

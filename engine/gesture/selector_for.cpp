@@ -48,7 +48,8 @@ private:
                 ++wanted[static_cast<std::size_t>(layer)];
         }
         const auto whole = [&](std::size_t layer) {
-            return wanted[layer] > 0 && wanted[layer] == m_index.forwardInLayer(static_cast<std::int32_t>(layer));
+            return wanted[layer] > 0
+                && wanted[layer] == m_index.forwardInLayer(static_cast<std::int32_t>(layer));
         };
         std::erase_if(m_rest, [&](OperatorId op) {
             const std::int32_t layer = m_index.layerOf(op);
@@ -60,7 +61,8 @@ private:
             std::size_t last = first;
             while (last + 1 < wanted.size() && whole(last + 1))
                 ++last;
-            m_parts.push_back(selectLayers(static_cast<std::int32_t>(first), static_cast<std::int32_t>(last)));
+            m_parts.push_back(
+                selectLayers(static_cast<std::int32_t>(first), static_cast<std::int32_t>(last)));
             first = last;
         }
     }
@@ -90,7 +92,8 @@ private:
         return modules;
     }
 
-    /// Text with the layer's number as a pattern: "h.*.mlp" of "h.3.mlp" in layer "h.3"; empty if it is in none.
+    /// Text with the layer's number as a pattern: "h.*.mlp" of "h.3.mlp" in layer "h.3"; empty if it is in
+    /// none.
     std::string patternOf(const std::string &text, std::int32_t layer) const
     {
         if (layer < 0)
@@ -99,7 +102,8 @@ private:
         if (text.size() <= path.size() || text.compare(0, path.size(), path) != 0 || text[path.size()] != '.')
             return {};
         const std::size_t dot = path.rfind('.');
-        const std::string prefix = dot == std::string::npos ? std::string {} : globOf(path.substr(0, dot)) + ".";
+        const std::string prefix =
+            dot == std::string::npos ? std::string{} : globOf(path.substr(0, dot)) + ".";
         return prefix + "*" + globOf(text.substr(path.size()));
     }
 
@@ -119,12 +123,12 @@ private:
     /// A pattern in all its layers, or in the run of layers where it is wanted.
     void takePattern(SelectorKind kind, const std::string &glob, const std::vector<std::int32_t> &layers)
     {
-        const Selector pattern {.kind = kind, .text = glob};
+        const Selector pattern{.kind = kind, .text = glob};
         if (take(pattern))
             return;
         if (layers.back() - layers.front() + 1 != static_cast<std::int32_t>(layers.size()))
             return;
-        Selector both {.kind = SelectorKind::And};
+        Selector both{.kind = SelectorKind::And};
         both.children.push_back(pattern);
         both.children.push_back(selectLayers(layers.front(), layers.back()));
         take(std::move(both));
@@ -191,13 +195,13 @@ private:
     const SelectorIndex &m_index;
     const Graph &m_graph;
     const std::vector<OperatorId> &m_wanted;
-    std::vector<OperatorId> m_rest {}; ///< Wanted and not covered yet.
-    std::vector<Selector> m_parts {};
+    std::vector<OperatorId> m_rest{}; ///< Wanted and not covered yet.
+    std::vector<Selector> m_parts{};
 };
 
 Selector nothing()
 {
-    Selector made {.kind = SelectorKind::Not};
+    Selector made{.kind = SelectorKind::Not};
     made.children.push_back(selectAll());
     return made;
 }
@@ -235,7 +239,7 @@ Selector selectorFor(const SelectorIndex &index, const std::vector<OperatorId> &
         else
             rest.push_back({static_cast<std::int32_t>(i)});
     }
-    Selector inverse {.kind = SelectorKind::Not};
+    Selector inverse{.kind = SelectorKind::Not};
     inverse.children.push_back(Cover(index, rest).selector());
     return toString(inverse).size() < toString(selector).size() ? inverse : selector;
 }
@@ -259,7 +263,8 @@ std::string wordsFor(const SelectorIndex &index, const std::vector<OperatorId> &
             return *name;
         return selector.text + " (" + operatorsText(wanted.size()) + ")";
     case SelectorKind::And:
-        if (selector.children.front().kind != SelectorKind::Not && selector.children.back().kind == SelectorKind::Layer)
+        if (selector.children.front().kind != SelectorKind::Not
+            && selector.children.back().kind == SelectorKind::Layer)
             return selector.children.front().text + " of layers " + layerRange(selector.children.back());
         break;
     case SelectorKind::Or:

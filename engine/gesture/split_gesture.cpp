@@ -18,9 +18,9 @@ bool sameTarget(const Split &a, const Split &b)
 
 /// The splits of one operator before and after.
 struct Rewrite {
-    std::vector<BoundStep> after {}; ///< Sorted.
-    std::vector<std::int32_t> lines {}; ///< Rows that let go of the operator.
-    std::vector<BoundStep> written {}; ///< What new rows say.
+    std::vector<BoundStep> after{}; ///< Sorted.
+    std::vector<std::int32_t> lines{}; ///< Rows that let go of the operator.
+    std::vector<BoundStep> written{}; ///< What new rows say.
 };
 
 /// A mesh axis dropped on an operator that does not run along it: where it is to run instead.
@@ -31,10 +31,11 @@ OpAssignRule alongAxes(
     if (!domain.onMesh) {
         const auto first = coordinatesOf(context.mesh, domain.devices.front());
         for (std::size_t i = 0; first && i < context.mesh.size(); ++i) {
-            const bool shared = std::all_of(domain.devices.begin(), domain.devices.end(), [&](DeviceId device) {
-                const auto other = coordinatesOf(context.mesh, device);
-                return other && (*other)[i] == (*first)[i];
-            });
+            const bool shared =
+                std::all_of(domain.devices.begin(), domain.devices.end(), [&](DeviceId device) {
+                    const auto other = coordinatesOf(context.mesh, device);
+                    return other && (*other)[i] == (*first)[i];
+                });
             if (shared && context.mesh[i].size > 1)
                 fixed.push_back({context.mesh[i].name, (*first)[i]});
         }
@@ -53,12 +54,12 @@ Rewrite rewrite(const GestureContext &context, const std::vector<BoundStep> &bef
     Rewrite made;
     std::vector<BoundStep> kept;
     for (const BoundStep &old : before) {
-        const bool gone = std::any_of(takenAway.begin(), takenAway.end(),
-                              [&](const Split &split) { return sameTarget(old.split, split); })
-            || std::any_of(added.begin(), added.end(), [&](const BoundStep &step) {
-                   return (!old.split.axis.empty() && old.split.axis == step.split.axis)
-                       || (sameTarget(old.split, step.split) && (old.split.axis.empty() || exact.at(old.line)));
-               });
+        const bool gone = std::any_of(takenAway.begin(), takenAway.end(), [&](const Split &split) {
+            return sameTarget(old.split, split);
+        }) || std::any_of(added.begin(), added.end(), [&](const BoundStep &step) {
+            return (!old.split.axis.empty() && old.split.axis == step.split.axis)
+                || (sameTarget(old.split, step.split) && (old.split.axis.empty() || exact.at(old.line)));
+        });
         if (gone)
             made.lines.push_back(old.line);
         else
@@ -181,8 +182,8 @@ Proposal proposeSteps(const GestureContext &context, const std::vector<OperatorI
 namespace {
 
 /// How a row names a dimension of `on`, so that it fits all operators.
-std::optional<DimensionRef> referenceTo(
-    const GestureContext &context, const std::vector<OperatorId> &operators, OperatorId on, std::int32_t dimension)
+std::optional<DimensionRef> referenceTo(const GestureContext &context,
+    const std::vector<OperatorId> &operators, OperatorId on, std::int32_t dimension)
 {
     const Graph &graph = context.graph();
     const Operator &op = graph.at(on);
@@ -191,18 +192,20 @@ std::optional<DimensionRef> referenceTo(
         const Annotation &mine = op.annotation;
         return other.inputs == mine.inputs && other.outputs == mine.outputs
             && std::equal(other.dimensions.begin(), other.dimensions.end(), mine.dimensions.begin(),
-                mine.dimensions.end(), [](const Dimension &a, const Dimension &b) { return a.name == b.name; });
+                mine.dimensions.end(),
+                [](const Dimension &a, const Dimension &b) { return a.name == b.name; });
     };
     if (std::all_of(operators.begin(), operators.end(),
             [&](OperatorId other) { return alike(graph.at(other).annotation); }))
-        return DimensionRef {.kind = DimensionRef::Kind::Identifier, .name = name};
+        return DimensionRef{.kind = DimensionRef::Kind::Identifier, .name = name};
     const auto fits = [&](const DimensionRef &ref) {
         return std::all_of(operators.begin(), operators.end(), [&](OperatorId other) {
-            return bindStep(context, other, {.kind = SplitKind::Dimension, .dimension = ref, .parts = 2}).has_value();
+            return bindStep(context, other, {.kind = SplitKind::Dimension, .dimension = ref, .parts = 2})
+                .has_value();
         });
     };
     if (context.batch.operatorDimension[static_cast<std::size_t>(on.index)] == dimension)
-        return DimensionRef {.kind = DimensionRef::Kind::Batch, .name = {}};
+        return DimensionRef{.kind = DimensionRef::Kind::Batch, .name = {}};
     std::optional<DimensionRef> found;
     const auto look = [&](const std::vector<TensorTerms> &tensors, DimensionRef::Kind kind) {
         for (std::size_t slot = 0; slot < tensors.size(); ++slot) {
@@ -211,7 +214,9 @@ std::optional<DimensionRef> referenceTo(
                 if (splittableFactor(op.annotation, terms[t]) != dimension)
                     continue;
                 const bool last = t + 1 == terms.size();
-                DimensionRef ref {.kind = kind, .name = {}, .slot = static_cast<std::int32_t>(slot),
+                DimensionRef ref{.kind = kind,
+                    .name = {},
+                    .slot = static_cast<std::int32_t>(slot),
                     .dimension = last ? -1 : static_cast<std::int32_t>(t)};
                 if (!found || (!fits(*found) && fits(ref)))
                     found = ref;
@@ -230,12 +235,16 @@ Proposal proposeSplit(const GestureContext &context, const SplitGesture &gesture
     Proposal proposal;
     const auto operators = actingForward(context, gesture.operators);
     const Graph &graph = context.graph();
-    SplitStep step {.kind = gesture.kind, .dimension = {}, .parts = gesture.axis.empty() ? gesture.parts : 0,
-        .sizes = {}, .axis = gesture.axis};
+    SplitStep step{.kind = gesture.kind,
+        .dimension = {},
+        .parts = gesture.axis.empty() ? gesture.parts : 0,
+        .sizes = {},
+        .axis = gesture.axis};
     const std::string amount =
         gesture.axis.empty() ? " by " + std::to_string(gesture.parts) : " over " + gesture.axis;
     std::string what = gesture.kind == SplitKind::Replicate ? "replicate" : "split the value";
-    const bool known = gesture.on.valid() && static_cast<std::size_t>(gesture.on.index) < graph.operators.size();
+    const bool known =
+        gesture.on.valid() && static_cast<std::size_t>(gesture.on.index) < graph.operators.size();
     if (operators.empty() || !known) {
         proposal.words = what + amount;
         proposal.refusal = nothingSelected();
@@ -246,7 +255,8 @@ Proposal proposeSplit(const GestureContext &context, const SplitGesture &gesture
         on = graph.at(on).mirror;
     if (gesture.kind == SplitKind::Dimension) {
         const Operator &op = graph.at(on);
-        if (gesture.dimension < 0 || static_cast<std::size_t>(gesture.dimension) >= op.annotation.dimensions.size()) {
+        if (gesture.dimension < 0
+            || static_cast<std::size_t>(gesture.dimension) >= op.annotation.dimensions.size()) {
             proposal.words = "split" + amount;
             proposal.refusal = refusalOf(op.name + " has no such dimension", placeOf(graph, on));
             return proposal;
@@ -256,21 +266,23 @@ Proposal proposeSplit(const GestureContext &context, const SplitGesture &gesture
         proposal.operators = operators;
         if (const std::string lock = lockOf(op, gesture.dimension); !lock.empty()) {
             proposal.refusal = refusalOf(lock + ": it can't be split",
-                placeOf(graph, on, op.annotation.dimensions[static_cast<std::size_t>(gesture.dimension)].name));
+                placeOf(
+                    graph, on, op.annotation.dimensions[static_cast<std::size_t>(gesture.dimension)].name));
             return proposal;
         }
         const auto reference = referenceTo(context, operators, on, gesture.dimension);
         if (!reference) {
-            proposal.refusal = refusalOf("the operators selected don't share this dimension", placeOf(graph, on),
-                "select operators of one kind, or split one of them");
+            proposal.refusal = refusalOf("the operators selected don't share this dimension",
+                placeOf(graph, on), "select operators of one kind, or split one of them");
             return proposal;
         }
         step.dimension = *reference;
     }
     if (gesture.axis.empty() && gesture.parts < 1) {
         proposal.words = what + amount;
-        proposal.refusal = refusalOf("an operator can't be split into " + std::to_string(gesture.parts) + " parts",
-            placeOf(graph, on));
+        proposal.refusal =
+            refusalOf("an operator can't be split into " + std::to_string(gesture.parts) + " parts",
+                placeOf(graph, on));
         return proposal;
     }
     const bool away = gesture.axis.empty() && gesture.parts == 1;

@@ -42,7 +42,10 @@ std::string labelOf(const Annotation &annotation, std::int32_t dimension)
 {
     const Dimension &d = annotation.dimensions[static_cast<std::size_t>(dimension)];
     const bool literal = !d.name.empty() && d.name.front() >= '0' && d.name.front() <= '9';
-    return d.name + (d.mark == DimensionMark::Reduce ? "+" : d.mark == DimensionMark::Frozen && !literal ? "^" : "");
+    return d.name
+        + (d.mark == DimensionMark::Reduce                    ? "+"
+                : d.mark == DimensionMark::Frozen && !literal ? "^"
+                                                              : "");
 }
 
 std::string lockOf(const Operator &op, std::int32_t dimension)
@@ -108,7 +111,7 @@ std::string lockOf(const Operator &op, std::int32_t dimension)
 
 Result<std::optional<Split>> bindStep(const GestureContext &context, OperatorId op, const SplitStep &step)
 {
-    Split split {.kind = step.kind, .parts = step.parts, .sizes = step.sizes, .axis = step.axis};
+    Split split{.kind = step.kind, .parts = step.parts, .sizes = step.sizes, .axis = step.axis};
     if (!step.sizes.empty())
         split.parts = static_cast<std::int32_t>(step.sizes.size());
     if (!step.axis.empty()) {
@@ -119,8 +122,8 @@ Result<std::optional<Split>> bindStep(const GestureContext &context, OperatorId 
         }
         const std::int32_t size = context.mesh[at].size;
         if (split.parts != 0 && split.parts != size) {
-            return refusalOf(std::to_string(split.parts) + " parts don't fit mesh axis " + step.axis + ", which has "
-                    + std::to_string(size) + " devices",
+            return refusalOf(std::to_string(split.parts) + " parts don't fit mesh axis " + step.axis
+                    + ", which has " + std::to_string(size) + " devices",
                 "mesh", "leave the number of parts out");
         }
         split.parts = size;
@@ -133,11 +136,11 @@ Result<std::optional<Split>> bindStep(const GestureContext &context, OperatorId 
                 placeOf(context.graph(), op), dimension.error().message);
         }
         if (*dimension < 0)
-            return std::optional<Split> {};
+            return std::optional<Split>{};
         split.dimension = *dimension;
     }
     if (split.parts <= 1)
-        return std::optional<Split> {};
+        return std::optional<Split>{};
     return std::optional(std::move(split));
 }
 
@@ -184,8 +187,8 @@ std::vector<Split> coshardSteps(const GestureContext &context, const Subset &sub
     return steps;
 }
 
-std::optional<Error> checkSteps(const GestureContext &context, OperatorId id,
-    const std::vector<BoundStep> &steps, const Split &coshard)
+std::optional<Error> checkSteps(
+    const GestureContext &context, OperatorId id, const std::vector<BoundStep> &steps, const Split &coshard)
 {
     const Graph &graph = context.graph();
     const Operator &op = graph.at(id);
@@ -238,9 +241,10 @@ std::optional<Error> checkSteps(const GestureContext &context, OperatorId id,
     if (micro && batch >= 0 && batchParts != 1) {
         const std::int64_t size = op.annotation.dimensions[static_cast<std::size_t>(batch)].size;
         if (batchParts < 1 || size % (batchParts * context.plan->microBatches) != 0) {
-            return refusalOf("the batch of " + op.name + " can't be cut so: " + std::to_string(size) + " samples in "
-                    + std::to_string(context.plan->microBatches) + " micro-batches"
-                    + (batchParts < 1 ? " need equal parts" : " don't divide into " + std::to_string(batchParts)),
+            return refusalOf("the batch of " + op.name + " can't be cut so: " + std::to_string(size)
+                    + " samples in " + std::to_string(context.plan->microBatches) + " micro-batches"
+                    + (batchParts < 1 ? " need equal parts"
+                                      : " don't divide into " + std::to_string(batchParts)),
                 placeOf(graph, id, op.annotation.dimensions[static_cast<std::size_t>(batch)].name),
                 "use fewer parts or fewer micro-batches");
         }
@@ -248,11 +252,11 @@ std::optional<Error> checkSteps(const GestureContext &context, OperatorId id,
     return std::nullopt;
 }
 
-std::optional<Error> checkDealing(const GestureContext &context, OperatorId op,
-    const std::vector<BoundStep> &steps, const Domain &domain)
+std::optional<Error> checkDealing(
+    const GestureContext &context, OperatorId op, const std::vector<BoundStep> &steps, const Domain &domain)
 {
-    const bool overAxes = std::any_of(
-        steps.begin(), steps.end(), [](const BoundStep &s) { return !s.split.axis.empty(); });
+    const bool overAxes =
+        std::any_of(steps.begin(), steps.end(), [](const BoundStep &s) { return !s.split.axis.empty(); });
     if (steps.empty() || (domain.onMesh && overAxes))
         return std::nullopt;
     std::int64_t parts = 1;
@@ -261,8 +265,9 @@ std::optional<Error> checkDealing(const GestureContext &context, OperatorId op,
     const auto devices = static_cast<std::int64_t>(domain.devices.size());
     if (parts % devices == 0 || devices % parts == 0)
         return std::nullopt;
-    return refusalOf(std::to_string(parts) + " parts of " + context.graph().at(op).name + " can't be dealt out to "
-            + std::to_string(devices) + " devices: neither number divides the other",
+    return refusalOf(std::to_string(parts) + " parts of " + context.graph().at(op).name
+            + " can't be dealt out to " + std::to_string(devices)
+            + " devices: neither number divides the other",
         placeOf(context.graph(), op), "choose another number of parts, or place it on other devices first");
 }
 
@@ -294,7 +299,7 @@ void StepWriter::add(OperatorId op, const std::vector<BoundStep> &steps)
 void StepWriter::finish(RowEdits &edits)
 {
     for (auto &[steps, operators] : m_groups)
-        edits.append(gestureRow(edits.selectorOf(operators), OpTransRule {steps}));
+        edits.append(gestureRow(edits.selectorOf(operators), OpTransRule{steps}));
     m_groups.clear();
 }
 

@@ -10,16 +10,17 @@ namespace planloom {
 /// A split that a row makes of an operator.
 struct BoundStep {
     std::int32_t line = -1; ///< -1 for one that is to be written.
-    SplitStep step {}; ///< As the row says it.
-    Split split {}; ///< What it means for this operator; more than one part.
+    SplitStep step{}; ///< As the row says it.
+    Split split{}; ///< What it means for this operator; more than one part.
     friend bool operator==(const BoundStep &, const BoundStep &) = default;
 };
 
-/// `step` for an operator. @return nothing if it passes the operator by or is a single part; an error where it may not
-/// be: the operator is needed whole there, or the mesh has no such axis
+/// `step` for an operator. @return nothing if it passes the operator by or is a single part; an error where
+/// it may not be: the operator is needed whole there, or the mesh has no such axis
 Result<std::optional<Split>> bindStep(const GestureContext &context, OperatorId op, const SplitStep &step);
 
-/// What rows that are on make of each operator of `subset` (forward ones), by position, in the order of the table.
+/// What rows that are on make of each operator of `subset` (forward ones), by position, in the order of the
+/// table.
 std::vector<std::vector<BoundStep>> boundSteps(const GestureContext &context, const Subset &subset);
 
 /// Steps over mesh axes in mesh order, then those over none; of those over the same axis one.
@@ -28,12 +29,13 @@ void sortSteps(const GestureContext &context, std::vector<BoundStep> &steps);
 /// Parts that coshard rows cut each operator of `subset` into besides; dimension -1 where none does.
 std::vector<Split> coshardSteps(const GestureContext &context, const Subset &subset);
 
-/// Why `steps`, sorted, may not be, in words for people; nothing if they may. @param coshard  dimension -1 for none
-std::optional<Error> checkSteps(const GestureContext &context, OperatorId op,
-    const std::vector<BoundStep> &steps, const Split &coshard);
+/// Why `steps`, sorted, may not be, in words for people; nothing if they may. @param coshard  dimension -1
+/// for none
+std::optional<Error> checkSteps(
+    const GestureContext &context, OperatorId op, const std::vector<BoundStep> &steps, const Split &coshard);
 /// Why their parts cannot be dealt out to the devices of `domain`; nothing if they can.
-std::optional<Error> checkDealing(const GestureContext &context, OperatorId op,
-    const std::vector<BoundStep> &steps, const Domain &domain);
+std::optional<Error> checkDealing(
+    const GestureContext &context, OperatorId op, const std::vector<BoundStep> &steps, const Domain &domain);
 /// True if every step over an axis has that axis in `domain`, or `domain` is a list.
 bool spans(const Domain &domain, const std::vector<BoundStep> &steps);
 
@@ -50,12 +52,12 @@ public:
     void finish(RowEdits &edits);
 
 private:
-    std::vector<std::pair<std::vector<SplitStep>, std::vector<OperatorId>>> m_groups {};
+    std::vector<std::pair<std::vector<SplitStep>, std::vector<OperatorId>>> m_groups{};
 };
 
-/// Places operators and keeps others where they are: takes them out of other place rows, writes a place row, and pins
-/// neighbours that would follow. Those that are there already are left alone.
-void movePlacement(const GestureContext &context, RowEdits &edits,
-    const std::vector<OperatorId> &operators, const OpAssignRule &rule);
+/// Places operators and keeps others where they are: takes them out of other place rows, writes a place row,
+/// and pins neighbours that would follow. Those that are there already are left alone.
+void movePlacement(const GestureContext &context, RowEdits &edits, const std::vector<OperatorId> &operators,
+    const OpAssignRule &rule);
 
 } // namespace planloom

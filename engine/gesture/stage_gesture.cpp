@@ -13,8 +13,8 @@ Proposal proposeStage(const GestureContext &context, const std::vector<OperatorI
     return proposeStageOf(context, selected, stage, nullptr);
 }
 
-Proposal proposeStageOf(
-    const GestureContext &context, const std::vector<OperatorId> &selected, StageId stage, const Selector *named)
+Proposal proposeStageOf(const GestureContext &context, const std::vector<OperatorId> &selected, StageId stage,
+    const Selector *named)
 {
     Proposal proposal;
     proposal.words = "stage " + std::to_string(stage.index);
@@ -24,7 +24,8 @@ Proposal proposeStageOf(
         return proposal;
     }
     proposal.operators = operators;
-    proposal.words = "put " + wordsFor(*context.index, operators) + " in stage " + std::to_string(stage.index);
+    proposal.words =
+        "put " + wordsFor(*context.index, operators) + " in stage " + std::to_string(stage.index);
     if (!stage.valid()) {
         proposal.refusal = refusalOf("stages are numbered from 0", "stage");
         return proposal;
@@ -41,9 +42,9 @@ Proposal proposeStageOf(
         return proposal;
     if (const auto violation = numberStages(*context.index, map)) {
         const Graph &graph = context.graph();
-        proposal.refusal = refusalOf(graph.at(violation->op).name + " in stage " + std::to_string(violation->stage)
-                + " reads what " + graph.at(violation->producer).name + " makes in stage "
-                + std::to_string(violation->producerStage),
+        proposal.refusal = refusalOf(graph.at(violation->op).name + " in stage "
+                + std::to_string(violation->stage) + " reads what " + graph.at(violation->producer).name
+                + " makes in stage " + std::to_string(violation->producerStage),
             placeOf(graph, violation->op), "stages must not decrease along the data flow");
         return proposal;
     }
@@ -62,7 +63,7 @@ Proposal proposeStageOf(
             edits.letGo(line, hit);
     });
     if (const auto rest = subtracted(operators, already); !rest.empty())
-        edits.append(gestureRow(edits.selectorOf(rest), StageRule {stage.index}));
+        edits.append(gestureRow(edits.selectorOf(rest), StageRule{stage.index}));
     edits.finish(proposal);
     return proposal;
 }
@@ -102,8 +103,8 @@ Proposal proposeRecompute(const GestureContext &context, const std::vector<Opera
         std::sort(layers.begin(), layers.end());
         // Each layer anew: recomputing several at once would hold the outputs of all of them.
         const bool several = layers.front() != layers.back();
-        edits.append(gestureRow(edits.selectorOf(rest),
-            RecomputeRule {several ? RecomputePer::Layer : RecomputePer::Selection}));
+        edits.append(gestureRow(
+            edits.selectorOf(rest), RecomputeRule{several ? RecomputePer::Layer : RecomputePer::Selection}));
     }
     edits.finish(proposal);
     return proposal;

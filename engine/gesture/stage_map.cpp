@@ -26,7 +26,8 @@ std::optional<StageViolation> numberStages(const SelectorIndex &index, StageMap 
     std::vector<char> waits(graph.operators.size(), 0);
     map.stage.assign(graph.operators.size(), 0);
     std::size_t count = 0;
-    for (; count < graph.operators.size() && graph.operators[count].direction == Direction::Forward; ++count) {
+    for (; count < graph.operators.size() && graph.operators[count].direction == Direction::Forward;
+         ++count) {
         const Operator &op = graph.operators[count];
         const std::int32_t row = map.byRow.empty() ? -1 : map.byRow[count];
         bool waiting = row < 0;
@@ -85,9 +86,11 @@ StageId stageOn(const GestureContext &context, const std::vector<DeviceId> &devi
     for (std::size_t i = 0; i < decisions.size() && i < context.graph().operators.size(); ++i) {
         if (context.graph().operators[i].direction != Direction::Forward)
             break;
-        const bool here = std::any_of(decisions[i].devices.begin(), decisions[i].devices.end(), [&](DeviceId d) {
-            return d.index >= 0 && d.index < context.deviceCount && wanted[static_cast<std::size_t>(d.index)];
-        });
+        const bool here =
+            std::any_of(decisions[i].devices.begin(), decisions[i].devices.end(), [&](DeviceId d) {
+                return d.index >= 0 && d.index < context.deviceCount
+                    && wanted[static_cast<std::size_t>(d.index)];
+            });
         if (here && decisions[i].stage.valid())
             ++operators[decisions[i].stage];
     }

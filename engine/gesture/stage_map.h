@@ -10,16 +10,16 @@ namespace planloom {
 
 /// The pipeline stages that stage rows give to forward operators, as completion numbers them (stages.h).
 struct StageMap {
-    std::vector<std::int32_t> byRow {}; ///< By operator; -1 where no row gives one. Empty without stage rows.
-    std::vector<std::int32_t> stage {}; ///< By operator, forward ones; filled in by `numberStages`.
+    std::vector<std::int32_t> byRow{}; ///< By operator; -1 where no row gives one. Empty without stage rows.
+    std::vector<std::int32_t> stage{}; ///< By operator, forward ones; filled in by `numberStages`.
 };
 
 StageMap stageRows(const GestureContext &context);
 
 /// A stage row against the data flow.
 struct StageViolation {
-    OperatorId op {};
-    OperatorId producer {}; ///< Of a later stage.
+    OperatorId op{};
+    OperatorId producer{}; ///< Of a later stage.
     std::int32_t stage = 0;
     std::int32_t producerStage = 0;
 };

@@ -28,9 +28,9 @@ struct RowWord {
     std::string_view word;
     bool colon;
 };
-constexpr std::array kRowWords {RowWord {"split", true}, RowWord {"replicate", true}, RowWord {"coshard", true},
-    RowWord {"place", true}, RowWord {"stage", true}, RowWord {"order", false}, RowWord {"recompute", false},
-    RowWord {"zero1", false}};
+constexpr std::array kRowWords{RowWord{"split", true}, RowWord{"replicate", true}, RowWord{"coshard", true},
+    RowWord{"place", true}, RowWord{"stage", true}, RowWord{"order", false}, RowWord{"recompute", false},
+    RowWord{"zero1", false}};
 
 /// Where the word "where" stands outside quotes; npos if nowhere.
 std::size_t findWhere(std::string_view text)
@@ -52,10 +52,12 @@ std::size_t findWhere(std::string_view text)
 bool sameLetters(std::string_view a, std::string_view b)
 {
     const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
-    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](char x, char y) { return lower(x) == lower(y); });
+    return std::equal(
+        a.begin(), a.end(), b.begin(), b.end(), [&](char x, char y) { return lower(x) == lower(y); });
 }
 
-/// A selector as typed: one of the language, or a single word for a name, a module, a kind or a part of names.
+/// A selector as typed: one of the language, or a single word for a name, a module, a kind or a part of
+/// names.
 Result<Selector> typedSelector(const GestureContext &context, std::string_view text)
 {
     if (auto selector = parseSelector(text)) {
@@ -85,7 +87,7 @@ Result<Selector> typedSelector(const GestureContext &context, std::string_view t
         if (selectsForwardBeyond(index, selector, {}))
             return std::move(selector);
     }
-    return Error {ErrorCode::NotFound, "nothing in the model is called '" + word.substr(0, 60) + "'",
+    return Error{ErrorCode::NotFound, "nothing in the model is called '" + word.substr(0, 60) + "'",
         "give a part of a name, a module, a kind such as Linear, or layer:3", "where"};
 }
 
@@ -102,12 +104,14 @@ std::string typedPlace(const GestureContext &context, std::string_view rest)
         const std::int32_t per = std::max(context.cluster.links.devicesPerNode, 1);
         const std::int64_t host = std::stol(std::string(rest.substr(1)));
         std::string text;
-        for (std::int64_t d = host * per; d < std::min<std::int64_t>((host + 1) * per, context.deviceCount); ++d)
+        for (std::int64_t d = host * per; d < std::min<std::int64_t>((host + 1) * per, context.deviceCount);
+             ++d)
             text += (text.empty() ? "devices " : ",") + std::to_string(d);
         if (!text.empty())
             return text;
     }
-    if (const std::size_t colon = rest.find(':'); colon != std::string_view::npos && digits(rest.substr(colon + 1)))
+    if (const std::size_t colon = rest.find(':');
+        colon != std::string_view::npos && digits(rest.substr(colon + 1)))
         return std::string(rest.substr(0, colon)) + "=" + std::string(rest.substr(colon + 1));
     return std::string(rest);
 }
@@ -122,11 +126,12 @@ Proposal proposeWhole(const GestureContext &context, const Row &row)
     if (const auto *mesh = std::get_if<MeshRule>(&row.rule)) {
         std::int64_t devices = 1;
         for (const MeshAxis &axis : mesh->axes)
-            devices = std::min<std::int64_t>(devices * axis.size, std::int64_t {1} << 40);
+            devices = std::min<std::int64_t>(devices * axis.size, std::int64_t{1} << 40);
         if (devices > context.deviceCount) {
-            proposal.refusal = refusalOf("the mesh needs " + countWords(static_cast<std::size_t>(devices), "device")
-                    + ", there are " + std::to_string(context.deviceCount),
-                "mesh", "make an axis smaller, or use more devices");
+            proposal.refusal =
+                refusalOf("the mesh needs " + countWords(static_cast<std::size_t>(devices), "device")
+                        + ", there are " + std::to_string(context.deviceCount),
+                    "mesh", "make an axis smaller, or use more devices");
             return proposal;
         }
     }
@@ -149,8 +154,8 @@ Proposal proposeWhole(const GestureContext &context, const Row &row)
     return proposal;
 }
 
-Proposal proposeCoshard(const GestureContext &context, const Row &row, const std::vector<OperatorId> &operators,
-    Proposal proposal)
+Proposal proposeCoshard(const GestureContext &context, const Row &row,
+    const std::vector<OperatorId> &operators, Proposal proposal)
 {
     const auto &rule = std::get<CoshardRule>(row.rule);
     const Subset subset(*context.index, operators);
@@ -162,7 +167,8 @@ Proposal proposeCoshard(const GestureContext &context, const Row &row, const std
             continue;
         auto steps = bound[i];
         sortSteps(context, steps);
-        const Split cut {.kind = SplitKind::Dimension, .dimension = dimension ? *dimension : -1, .parts = rule.parts};
+        const Split cut{
+            .kind = SplitKind::Dimension, .dimension = dimension ? *dimension : -1, .parts = rule.parts};
         if (!dimension)
             proposal.refusal = refusalOf(dimension.error().message, dimension.error().where);
         else
@@ -198,7 +204,8 @@ Proposal proposeSharding(const GestureContext &context, const Row &row, Proposal
     const SelectorIndex &index = *context.index;
     const auto &rule = std::get<OptimizerShardingRule>(row.rule);
     const bool known = rule.axis.empty()
-        || std::any_of(context.mesh.begin(), context.mesh.end(), [&](const MeshAxis &a) { return a.name == rule.axis; });
+        || std::any_of(
+            context.mesh.begin(), context.mesh.end(), [&](const MeshAxis &a) { return a.name == rule.axis; });
     if (!known) {
         proposal.refusal = refusalOf("there is no mesh axis " + rule.axis, "mesh", "add it to the mesh row");
         return proposal;
@@ -271,10 +278,11 @@ Proposal proposeRow(const GestureContext &context, Row row)
     if (const auto *trans = std::get_if<OpTransRule>(&row.rule))
         return proposeSteps(context, operators, trans->steps, proposal.words, &row.selector);
     if (const auto *assign = std::get_if<OpAssignRule>(&row.rule)) {
-        PlaceGesture gesture {operators, assign->devices, assign->coordinates, false};
+        PlaceGesture gesture{operators, assign->devices, assign->coordinates, false};
         if (assign->devices.empty() && assign->coordinates.empty()) {
             if (context.mesh.empty()) {
-                proposal.refusal = refusalOf("there is no mesh to place on", "mesh", "add a row such as: mesh dp=2");
+                proposal.refusal =
+                    refusalOf("there is no mesh to place on", "mesh", "add a row such as: mesh dp=2");
                 return proposal;
             }
             gesture.devices = domainOnMesh(context.mesh, {}).devices;
@@ -290,7 +298,8 @@ Proposal proposeRow(const GestureContext &context, Row row)
 
 } // namespace
 
-Proposal proposeText(const GestureContext &context, std::string_view text, const std::vector<OperatorId> &selected)
+Proposal proposeText(
+    const GestureContext &context, std::string_view text, const std::vector<OperatorId> &selected)
 {
     text = trimmed(text);
     if (text == "hold")
@@ -329,7 +338,8 @@ Proposal proposeText(const GestureContext &context, std::string_view text, const
         const auto operators = actingForward(context, selected);
         if (operators.empty()) {
             proposal.refusal = row.error();
-            proposal.refusal->advice = "select operators first, or name them: " + std::string(word) + " ... where NAME";
+            proposal.refusal->advice =
+                "select operators first, or name them: " + std::string(word) + " ... where NAME";
             return proposal;
         }
         selector = selectorFor(*context.index, operators);

@@ -88,7 +88,7 @@ public:
     }
 
 private:
-    std::optional<std::string> m_note {};
+    std::optional<std::string> m_note{};
 };
 
 bool endsInReturn(const std::string &text)
@@ -149,7 +149,7 @@ void removeRuns(const TableDocument &document, const std::vector<std::int32_t> &
     TableEdit &edit)
 {
     for (std::size_t i = 0; i < lines.size();) {
-        TableSplice splice {lines[i] + shift, {}, {}};
+        TableSplice splice{lines[i] + shift, {}, {}};
         const std::int32_t first = lines[i];
         for (; i < lines.size() && lines[i] == first + static_cast<std::int32_t>(splice.removed.size()); ++i)
             splice.removed.push_back(textAt(document, lines[i]));
@@ -172,7 +172,8 @@ bool ascending(const TableSplice &before, const TableSplice &splice)
 Error misfit(const TableSplice &splice)
 {
     return {ErrorCode::InvalidInput,
-        "the table has changed: line " + std::to_string(splice.line + 1) + " is not what this change replaces",
+        "the table has changed: line " + std::to_string(splice.line + 1)
+            + " is not what this change replaces",
         "make the change again", "line:" + std::to_string(splice.line + 1) + ":1"};
 }
 
@@ -204,14 +205,13 @@ Result<std::vector<TableLineSnapshot>> spliced(
         }
         for (const std::string &text : splice->inserted) {
             if (text.find('\n') != std::string::npos) {
-                return Error {ErrorCode::InvalidInput, "a line of the table cannot hold a line end",
+                return Error{ErrorCode::InvalidInput, "a line of the table cannot hold a line end",
                     "insert several lines", "line:" + std::to_string(splice->line + 1) + ":1"};
             }
             made.push_back(readLine(text));
         }
     }
-    std::move(
-        pieces.begin() + static_cast<std::ptrdiff_t>(next), pieces.end(), std::back_inserter(made));
+    std::move(pieces.begin() + static_cast<std::ptrdiff_t>(next), pieces.end(), std::back_inserter(made));
     return made;
 }
 
@@ -370,7 +370,7 @@ TableEdit difference(const TableDocument &before, const TableDocument &after)
     std::size_t tail = 0;
     while (tail < shorter - head && same(from[from.size() - 1 - tail], to[to.size() - 1 - tail]))
         ++tail;
-    TableSplice splice {static_cast<std::int32_t>(head), {}, {}};
+    TableSplice splice{static_cast<std::int32_t>(head), {}, {}};
     for (std::size_t i = head; i < from.size() - tail; ++i)
         splice.removed.push_back(from[i]->text);
     for (std::size_t i = head; i < to.size() - tail; ++i)
@@ -400,11 +400,11 @@ TableEdit replaceRow(const TableDocument &document, std::int32_t line, const Row
     if (old.row)
         notes.addRow(old);
     Row written = row;
-    const std::string own = old.row ? old.row->note : std::string {};
+    const std::string own = old.row ? old.row->note : std::string{};
     if (const std::string all = notes.take(); row.note == all || row.note == own) {
         // The remarks above stay as they are.
         written.note = own;
-        auto lines = linesOf(print(ConstraintTable {{written}, {}}));
+        auto lines = linesOf(print(ConstraintTable{{written}, {}}));
         if (hasEmptyNote(old))
             lines.back() += "  #";
         if (endsInReturn(old.text))
@@ -419,7 +419,7 @@ TableEdit replaceRow(const TableDocument &document, std::int32_t line, const Row
             inserted.push_back(removed.back());
     }
     removed.push_back(old.text);
-    for (std::string &text : linesOf(print(ConstraintTable {{written}, {}})))
+    for (std::string &text : linesOf(print(ConstraintTable{{written}, {}})))
         inserted.push_back(endsInReturn(old.text) ? text + '\r' : std::move(text));
     return single(first, std::move(removed), std::move(inserted));
 }
@@ -488,7 +488,7 @@ TableEdit moveLines(const TableDocument &document, std::vector<std::int32_t> lin
         return {};
     TableEdit edit;
     removeRuns(document, {lines.begin(), middle}, 0, edit);
-    TableSplice moved {to - above, {}, {}};
+    TableSplice moved{to - above, {}, {}};
     for (const std::int32_t line : lines)
         moved.inserted.push_back(textAt(document, line));
     edit.splices.push_back(std::move(moved));

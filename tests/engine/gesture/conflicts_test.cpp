@@ -9,8 +9,8 @@ namespace {
 const std::string kModel = "zoo:gpt?layers=4&hidden=64&heads=4&seq=16&vocab=160&batch=8";
 
 struct Found {
-    GestureContext context {};
-    std::vector<RowConflict> conflicts {};
+    GestureContext context{};
+    std::vector<RowConflict> conflicts{};
     bool fails = false;
 };
 
@@ -41,7 +41,8 @@ TEST(Conflicts, SayWhichRowsWhereAndHow)
         {"stage layer:0-1 : 0\nstage layer:1 : 1\n", "Rows 1 and 2 both give a stage to layer 1: 0 and 1", 3},
         {"split in:h.1.mlp : out0.-1 by 2\nsplit name:h.1.mlp.c_fc : k by 2\n",
             "Rows 1 and 2 both split h.1.mlp.c_fc: out0.-1 by 2 and k by 2", 3},
-        {"recompute layer:0\nrecompute name:h.0.ln_1\n", "Rows 1 and 2 both recompute h.0.ln_1: as one and as one", 3},
+        {"recompute layer:0\nrecompute name:h.0.ln_1\n",
+            "Rows 1 and 2 both recompute h.0.ln_1: as one and as one", 3},
         {"mesh tp=4\nplace layer:1 : tp=1\nsplit name:h.1.mlp.c_fc : n over tp\n",
             "Rows 2 and 3 don't fit together on h.1.mlp.c_fc: n over tp is not possible on tp=1", 2},
         {"place layer:1 : devices 0,1,2\nsplit name:h.1.mlp.c_fc : n by 2\n",
@@ -64,7 +65,8 @@ TEST(Conflicts, SayWhichRowsWhereAndHow)
             ASSERT_TRUE(document.apply(edit));
             const auto completion = completePlan(found.context.index->snapshot(), 4, document.table());
             ASSERT_TRUE(completion);
-            EXPECT_FALSE(firstError(*completion)) << words << "\n" << document.text() << describe(*firstError(*completion));
+            EXPECT_FALSE(firstError(*completion)) << words << "\n"
+                                                  << document.text() << describe(*firstError(*completion));
         }
     }
 }
@@ -72,7 +74,9 @@ TEST(Conflicts, SayWhichRowsWhereAndHow)
 TEST(Conflicts, AreNoneWhereRowsHoldOrFailByThemselves)
 {
     EXPECT_TRUE(conflictsOf("place all : devices 0\n").conflicts.empty());
-    EXPECT_TRUE(conflictsOf("mesh dp=2 tp=2\nsplit all : batch over dp\nsplit name:h.*.mlp.c_fc : n over tp\n").conflicts.empty());
+    EXPECT_TRUE(
+        conflictsOf("mesh dp=2 tp=2\nsplit all : batch over dp\nsplit name:h.*.mlp.c_fc : n over tp\n")
+            .conflicts.empty());
     const Found found = conflictsOf("split name:h.0.mlp.c_fc : n by 3\n");
     EXPECT_TRUE(found.fails);
     EXPECT_TRUE(found.conflicts.empty());

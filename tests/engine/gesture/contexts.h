@@ -72,7 +72,7 @@ inline std::string refusal(const Proposal &proposal)
 {
     EXPECT_TRUE(proposal.refusal);
     EXPECT_TRUE(proposal.edit.empty());
-    return proposal.refusal ? proposal.refusal->message : std::string {};
+    return proposal.refusal ? proposal.refusal->message : std::string{};
 }
 
 } // namespace planloom

@@ -31,8 +31,8 @@ DimensionChip chip(const GestureContext &context, std::string_view name, std::st
     return {};
 }
 
-Proposal split(const GestureContext &context, std::string_view name, std::string_view label, std::int32_t parts,
-    std::string axis = {})
+Proposal split(const GestureContext &context, std::string_view name, std::string_view label,
+    std::int32_t parts, std::string axis = {})
 {
     SplitGesture gesture;
     gesture.on = one(context, name);
@@ -46,12 +46,14 @@ Proposal split(const GestureContext &context, std::string_view name, std::string
 /// The plan after a proposal.
 Plan planAfter(const GestureContext &context, const Proposal &proposal)
 {
-    const GestureContext next = contextOf(context.index, context.deviceCount, std::string_view(after(context, proposal)));
+    const GestureContext next =
+        contextOf(context.index, context.deviceCount, std::string_view(after(context, proposal)));
     EXPECT_TRUE(next.plan) << next.document.text();
-    return next.plan ? *next.plan : Plan {};
+    return next.plan ? *next.plan : Plan{};
 }
 
-// --- chips ----------------------------------------------------------------------------------------------------------
+// --- chips
+// ----------------------------------------------------------------------------------------------------------
 
 TEST(Chips, StandForEachDimensionOnceAnEdge)
 {
@@ -60,7 +62,7 @@ TEST(Chips, StandForEachDimensionOnceAnEdge)
     for (const DimensionChip &c : chipsOf(context, one(context, "h.1.mlp.c_fc")))
         labels += (c.output ? "/" : "") + c.label + " ";
     EXPECT_EQ(labels, "a b k+ n /a /b /n ");
-    EXPECT_EQ(chip(context, "h.1.mlp.c_fc", "k+").counts, (std::vector<std::int32_t> {2, 4, 8, 16, 32, 64}));
+    EXPECT_EQ(chip(context, "h.1.mlp.c_fc", "k+").counts, (std::vector<std::int32_t>{2, 4, 8, 16, 32, 64}));
     EXPECT_EQ(chip(context, "h.1.mlp.c_fc", "k+").size, 64);
     EXPECT_EQ(chip(context, "h.1.attn.softmax", "d^").locked, "softmax reduces over this dimension");
     EXPECT_TRUE(chip(context, "h.1.attn.softmax", "d^").counts.empty());
@@ -71,35 +73,39 @@ TEST(Chips, StandForEachDimensionOnceAnEdge)
 
 TEST(Chips, OfTheBatchCountWhatMicroBatchesLeave)
 {
-    EXPECT_EQ(chip(gpt(4, ""), "h.1.mlp.c_fc", "a").counts, (std::vector<std::int32_t> {2, 4, 8}));
-    EXPECT_EQ(chip(gpt(4, "micro-batches 2\n"), "h.1.mlp.c_fc", "a").counts, (std::vector<std::int32_t> {2, 4}));
+    EXPECT_EQ(chip(gpt(4, ""), "h.1.mlp.c_fc", "a").counts, (std::vector<std::int32_t>{2, 4, 8}));
+    EXPECT_EQ(
+        chip(gpt(4, "micro-batches 2\n"), "h.1.mlp.c_fc", "a").counts, (std::vector<std::int32_t>{2, 4}));
     EXPECT_FALSE(chip(gpt(4, "micro-batches 8\n"), "h.1.mlp.c_fc", "a").locked.empty());
 }
 
 TEST(Chips, CountsAreLegalSplits)
 {
     const GestureContext context = gpt(1, "");
-    for (const char *name : {"h.0.mlp.c_fc", "h.0.attn.softmax", "h.0.attn.scores", "embeddings", "wte", "lm_head"}) {
+    for (const char *name :
+        {"h.0.mlp.c_fc", "h.0.attn.softmax", "h.0.attn.scores", "embeddings", "wte", "lm_head"}) {
         for (const DimensionChip &c : chipsOf(context, one(context, name))) {
             EXPECT_LE(c.counts.size(), 32u);
             EXPECT_EQ(c.counts.empty(), !c.locked.empty()) << name << c.label;
             for (const std::int32_t count : c.counts) {
-                const Split cut {.kind = SplitKind::Dimension, .dimension = c.dimension, .parts = count};
-                EXPECT_TRUE(checkPartition(context.graph().at(one(context, name)), {{cut}})) << name << c.label << count;
+                const Split cut{.kind = SplitKind::Dimension, .dimension = c.dimension, .parts = count};
+                EXPECT_TRUE(checkPartition(context.graph().at(one(context, name)), {{cut}}))
+                    << name << c.label << count;
             }
         }
     }
 }
 
-// --- split ----------------------------------------------------------------------------------------------------------
+// --- split
+// ----------------------------------------------------------------------------------------------------------
 
 TEST(SplitGesture, WritesARowAndPullingAgainChangesTheNumber)
 {
     const GestureContext single = gallery("single", 4);
     const Proposal first = split(single, "h.1.mlp.c_fc", "k+", 4);
     EXPECT_EQ(first.words, "split k+ by 4");
-    EXPECT_EQ(first.rows, std::vector<std::string> {"split name:h.1.mlp.c_fc : k by 4"});
-    EXPECT_EQ(first.operators, std::vector<OperatorId> {one(single, "h.1.mlp.c_fc")});
+    EXPECT_EQ(first.rows, std::vector<std::string>{"split name:h.1.mlp.c_fc : k by 4"});
+    EXPECT_EQ(first.operators, std::vector<OperatorId>{one(single, "h.1.mlp.c_fc")});
     EXPECT_TRUE(first.yielding.empty());
     const std::string text = after(single, first);
     EXPECT_EQ(text, "place all : devices 0  @template\nsplit name:h.1.mlp.c_fc : k by 4  @gesture\n");
@@ -117,7 +123,8 @@ TEST(SplitGesture, OverAnAxisMovesToTheMeshWhereNeeded)
 {
     const GestureContext context = gpt(4, "mesh dp=2 tp=2\nplace all : devices 0\n");
     EXPECT_EQ(after(context, split(context, "h.1.mlp.c_fc", "n", 0, "tp")),
-        "mesh dp=2 tp=2\nplace !name:h.1.mlp.c_fc : devices 0\nsplit name:h.1.mlp.c_fc : n over tp  @gesture\n"
+        "mesh dp=2 tp=2\nplace !name:h.1.mlp.c_fc : devices 0\nsplit name:h.1.mlp.c_fc : n over tp  "
+        "@gesture\n"
         "place name:h.1.mlp.c_fc : dp=0  @gesture\n");
     const GestureContext there = gpt(4, "mesh dp=2 tp=2\n");
     EXPECT_EQ(after(there, split(there, "h.1.mlp.c_fc", "n", 0, "tp")),
@@ -131,8 +138,8 @@ TEST(SplitGesture, KeepsWhatTheMeshSplitsAlready)
     EXPECT_EQ(after(context, proposal),
         "mesh dp=2 tp=2\nsplit !name:h.1.mlp.c_fc : batch over dp\n"
         "split name:h.1.mlp.c_fc : batch over dp then n by 2  @gesture\n");
-    EXPECT_EQ(proposal.yielding, std::vector<std::int32_t> {1});
-    EXPECT_EQ(proposal.yieldingWords, std::vector<std::string> {"row 2 lets go of 1 operator"});
+    EXPECT_EQ(proposal.yielding, std::vector<std::int32_t>{1});
+    EXPECT_EQ(proposal.yieldingWords, std::vector<std::string>{"row 2 lets go of 1 operator"});
     EXPECT_EQ(decisionText(planAfter(context, proposal), "h.1.mlp.c_fc"),
         "a:2 replicate:2 n:2 @ 0,0,1,1,2,2,3,3 stage 0");
 }
@@ -145,13 +152,17 @@ TEST(SplitGesture, NamesADimensionByPlaceForOperatorsOfSeveralKinds)
     gesture.on = one(context, "h.1.mlp.c_fc");
     gesture.dimension = chip(context, "h.1.mlp.c_fc", "n").dimension;
     gesture.parts = 2;
-    EXPECT_EQ(proposeSplit(context, gesture).rows, std::vector<std::string> {"split in:h.1.mlp : out0.-1 by 2"});
+    EXPECT_EQ(
+        proposeSplit(context, gesture).rows, std::vector<std::string>{"split in:h.1.mlp : out0.-1 by 2"});
     gesture.operators = forward(context, "name:h.*.mlp.c_fc");
-    EXPECT_EQ(proposeSplit(context, gesture).rows, std::vector<std::string> {"split name:h.*.mlp.c_fc : n by 2"});
+    EXPECT_EQ(
+        proposeSplit(context, gesture).rows, std::vector<std::string>{"split name:h.*.mlp.c_fc : n by 2"});
     gesture.kind = SplitKind::Replicate;
-    EXPECT_EQ(proposeSplit(context, gesture).rows, std::vector<std::string> {"replicate name:h.*.mlp.c_fc : by 2"});
+    EXPECT_EQ(
+        proposeSplit(context, gesture).rows, std::vector<std::string>{"replicate name:h.*.mlp.c_fc : by 2"});
     gesture.kind = SplitKind::Value;
-    EXPECT_EQ(proposeSplit(context, gesture).rows, std::vector<std::string> {"split name:h.*.mlp.c_fc : value by 2"});
+    EXPECT_EQ(proposeSplit(context, gesture).rows,
+        std::vector<std::string>{"split name:h.*.mlp.c_fc : value by 2"});
 }
 
 TEST(SplitGesture, IsRefusedInASentence)
@@ -179,15 +190,17 @@ TEST(SplitGesture, IsRefusedInASentence)
         "the batch of h.1.mlp.c_fc can't be cut so: 8 samples in 4 micro-batches don't divide into 4");
 }
 
-// --- place ----------------------------------------------------------------------------------------------------------
+// --- place
+// ----------------------------------------------------------------------------------------------------------
 
 TEST(PlaceGesture, TakesALayerOutOfTheRowThatPlacesAll)
 {
     const GestureContext context = gallery("single", 4);
     const Proposal proposal = proposePlace(context, {forward(context, "layer:3"), {{1}}});
     EXPECT_EQ(proposal.words, "place layer 3 on GPU 1");
-    EXPECT_EQ(after(context, proposal), "place !layer:3 : devices 0  @template\nplace layer:3 : devices 1  @gesture\n");
-    EXPECT_EQ(proposal.yieldingWords, std::vector<std::string> {"row 1 lets go of 24 operators"});
+    EXPECT_EQ(after(context, proposal),
+        "place !layer:3 : devices 0  @template\nplace layer:3 : devices 1  @gesture\n");
+    EXPECT_EQ(proposal.yieldingWords, std::vector<std::string>{"row 1 lets go of 24 operators"});
     const GestureContext next = gpt(4, after(context, proposal));
     EXPECT_EQ(after(next, proposePlace(next, {forward(next, "layer:3"), {{2}}})),
         "place !layer:3 : devices 0  @template\nplace layer:3 : devices 2  @gesture\n");
@@ -206,11 +219,11 @@ TEST(PlaceGesture, MovesTheStageAlongWhereTheDataFlowLetsIt)
     };
     const Proposal last = proposePlace(context, {forward(context, "layer:1"), {{2}, {3}, {6}, {7}}});
     EXPECT_EQ(last.words, "place layer 1 at pp=1");
-    EXPECT_EQ(last.rows, (std::vector<std::string> {"place layer:1 : pp=1", "stage layer:1 : 1"}));
+    EXPECT_EQ(last.rows, (std::vector<std::string>{"place layer:1 : pp=1", "stage layer:1 : 1"}));
     EXPECT_EQ(stagesOf(last, "h.1.mlp.c_fc"), 1);
     EXPECT_EQ(decisionText(planAfter(context, last), "h.1.mlp.c_fc"), "a:2 n:2 @ 2,3,6,7 stage 1");
     const Proposal first = proposePlace(context, {forward(context, "layer:0"), {}, {{"pp", 1}}});
-    EXPECT_EQ(first.rows, std::vector<std::string> {"place layer:0 : pp=1"});
+    EXPECT_EQ(first.rows, std::vector<std::string>{"place layer:0 : pp=1"});
     EXPECT_EQ(stagesOf(first, "h.0.mlp.c_fc"), 0);
 }
 
@@ -237,22 +250,27 @@ TEST(PlaceGesture, ReplicatesOnEachDeviceAndFrees)
     const Proposal back = proposePlace(context, {forward(context, "layer:0")});
     EXPECT_EQ(back.words, "free the place of layer 0");
     EXPECT_EQ(after(context, back), "place !layer:0 : devices 0  @template\n");
-    EXPECT_EQ(refusal(proposePlace(context, {forward(context, "layer:0"), {{9}}})), "there is no device 9: there are 4");
-    EXPECT_EQ(refusal(proposePlace(context, {forward(context, "layer:0"), {}, {{"tp", 0}}})), "there is no mesh axis tp");
+    EXPECT_EQ(refusal(proposePlace(context, {forward(context, "layer:0"), {{9}}})),
+        "there is no device 9: there are 4");
+    EXPECT_EQ(refusal(proposePlace(context, {forward(context, "layer:0"), {}, {{"tp", 0}}})),
+        "there is no mesh axis tp");
     const GestureContext four = gpt(4, "place all : devices 0\nsplit layer:0 : out0.0 by 4\n");
-    EXPECT_NE(refusal(proposePlace(four, {forward(four, "layer:0"), {{0}, {1}, {2}}})).find("can't be dealt out to 3 devices"),
+    EXPECT_NE(refusal(proposePlace(four, {forward(four, "layer:0"), {{0}, {1}, {2}}}))
+                  .find("can't be dealt out to 3 devices"),
         std::string::npos);
 }
 
-// --- hold, free, stage, recompute -----------------------------------------------------------------------------------
+// --- hold, free, stage, recompute
+// -----------------------------------------------------------------------------------
 
 TEST(Hold, LeavesThePlanAsItIsAndSaysItInRows)
 {
-    for (const char *spec : {"single", "data-parallel", "tensor-parallel", "pipeline:micro-batches=2", "zero1",
-             "3d:dp=1,tp=2,pp=2,micro-batches=2"}) {
+    for (const char *spec : {"single", "data-parallel", "tensor-parallel", "pipeline:micro-batches=2",
+             "zero1", "3d:dp=1,tp=2,pp=2,micro-batches=2"}) {
         SCOPED_TRACE(spec);
         const GestureContext context = gallery(spec, 4);
-        for (const char *selector : {"all", "layer:1", "name:h.2.mlp.act", "kind:LayerNorm", "in:h.0.attn | layer:3"}) {
+        for (const char *selector :
+            {"all", "layer:1", "name:h.2.mlp.act", "kind:LayerNorm", "in:h.0.attn | layer:3"}) {
             const auto operators = forward(context, selector);
             const Proposal proposal = proposeHold(context, operators);
             ASSERT_FALSE(proposal.refusal);
@@ -260,12 +278,14 @@ TEST(Hold, LeavesThePlanAsItIsAndSaysItInRows)
             for (const OperatorId op : forward(context, "all")) {
                 const auto at = static_cast<std::size_t>(op.index);
                 ASSERT_EQ(plan.decisions[at].partition, context.plan->decisions[at].partition)
-                    << context.graph().at(op).name << "\n" << after(context, proposal);
+                    << context.graph().at(op).name << "\n"
+                    << after(context, proposal);
                 ASSERT_EQ(plan.decisions[at].devices, context.plan->decisions[at].devices);
                 const bool held = std::find(operators.begin(), operators.end(), op) != operators.end();
                 ASSERT_TRUE(!held || !plan.decisions[at].rows.empty());
             }
-            const GestureContext next = contextOf(context.index, 4, std::string_view(after(context, proposal)));
+            const GestureContext next =
+                contextOf(context.index, 4, std::string_view(after(context, proposal)));
             EXPECT_TRUE(proposeHold(next, operators).edit.empty()) << "holding twice";
         }
     }
@@ -274,16 +294,18 @@ TEST(Hold, LeavesThePlanAsItIsAndSaysItInRows)
 TEST(Free, TakesOperatorsOutOfTheRowsThatSpeakOfThem)
 {
     const GestureContext context = gpt(4,
-        "mesh dp=2 tp=2\nsplit all : batch over dp\nplace layer:1 : dp=1\nsplit name:h.1.mlp.c_fc : n over tp\n"
+        "mesh dp=2 tp=2\nsplit all : batch over dp\nplace layer:1 : dp=1\nsplit name:h.1.mlp.c_fc : n over "
+        "tp\n"
         "order name:h.1.ln_1 before name:h.2.ln_1\nrecompute layer:0-1 per layer\n");
     const Proposal proposal = proposeFree(context, forward(context, "layer:1"));
     EXPECT_EQ(proposal.words, "free layer 1");
-    EXPECT_EQ(after(context, proposal), "mesh dp=2 tp=2\nsplit all : batch over dp\nrecompute layer:0 per layer\n");
+    EXPECT_EQ(
+        after(context, proposal), "mesh dp=2 tp=2\nsplit all : batch over dp\nrecompute layer:0 per layer\n");
     EXPECT_EQ(proposal.yieldingWords.size(), 4u);
     const GestureContext zero = gpt(4, "mesh dp=4\nzero1 weight:h.*.mlp.c_fc.weight over dp\n");
     const GestureContext less = gpt(4, after(zero, proposeFree(zero, forward(zero, "layer:0-2"))));
-    EXPECT_EQ(rowsActingOn(less, one(less, "h.0.mlp.c_fc")), std::vector<std::int32_t> {});
-    EXPECT_EQ(rowsActingOn(less, one(less, "h.3.mlp.c_fc")), std::vector<std::int32_t> {1});
+    EXPECT_EQ(rowsActingOn(less, one(less, "h.0.mlp.c_fc")), std::vector<std::int32_t>{});
+    EXPECT_EQ(rowsActingOn(less, one(less, "h.3.mlp.c_fc")), std::vector<std::int32_t>{1});
 }
 
 TEST(Rows, ActingOnAnOperatorAreThoseThatBind)
@@ -291,10 +313,10 @@ TEST(Rows, ActingOnAnOperatorAreThoseThatBind)
     const GestureContext context = gpt(4,
         "mesh dp=2 tp=2\nsplit all : batch over dp\noff place layer:1 : dp=1\nsplit in:h.1.mlp : k over tp\n"
         "order name:h.1.ln_1 before backward & layer:1\nzero1 weight:* over dp\nplace layer:0 : dp=0\n");
-    EXPECT_EQ(rowsActingOn(context, one(context, "h.1.mlp.c_fc")), (std::vector<std::int32_t> {1, 3, 5}));
-    EXPECT_EQ(rowsActingOn(context, one(context, "h.1.mlp.act")), (std::vector<std::int32_t> {1}));
-    EXPECT_EQ(rowsActingOn(context, one(context, "h.1.mlp.act'")), (std::vector<std::int32_t> {1, 4}));
-    EXPECT_EQ(rowsActingOn(context, one(context, "h.1.ln_1")), (std::vector<std::int32_t> {1, 4, 5}));
+    EXPECT_EQ(rowsActingOn(context, one(context, "h.1.mlp.c_fc")), (std::vector<std::int32_t>{1, 3, 5}));
+    EXPECT_EQ(rowsActingOn(context, one(context, "h.1.mlp.act")), (std::vector<std::int32_t>{1}));
+    EXPECT_EQ(rowsActingOn(context, one(context, "h.1.mlp.act'")), (std::vector<std::int32_t>{1, 4}));
+    EXPECT_EQ(rowsActingOn(context, one(context, "h.1.ln_1")), (std::vector<std::int32_t>{1, 4, 5}));
     EXPECT_TRUE(rowsActingOn(context, {-1}).empty());
 }
 
@@ -304,7 +326,7 @@ TEST(Stage, FollowsTheDataFlow)
     EXPECT_EQ(refusal(proposeStage(context, forward(context, "layer:3"), {0})),
         "h.3.ln_1 in stage 0 reads what h.2.residual_2 makes in stage 2");
     const Proposal proposal = proposeStage(context, forward(context, "layer:1"), {2});
-    EXPECT_EQ(proposal.rows, std::vector<std::string> {"stage layer:1 : 2"});
+    EXPECT_EQ(proposal.rows, std::vector<std::string>{"stage layer:1 : 2"});
     EXPECT_TRUE(planAfter(context, proposal).graph);
     EXPECT_TRUE(proposeStage(context, forward(context, "layer:1"), {1}).edit.empty());
 }
@@ -315,7 +337,8 @@ TEST(Recompute, TurnsOnAndOff)
     const Proposal on = proposeRecompute(context, forward(context, "layer:0-2"));
     EXPECT_EQ(after(context, on), "recompute layer:0\nrecompute layer:1-2 per layer  @gesture\n");
     const GestureContext next = gpt(1, after(context, on));
-    EXPECT_EQ(after(next, proposeRecompute(next, forward(next, "layer:0-1"))), "recompute layer:2 per layer  @gesture\n");
+    EXPECT_EQ(after(next, proposeRecompute(next, forward(next, "layer:0-1"))),
+        "recompute layer:2 per layer  @gesture\n");
 }
 
 } // namespace

@@ -56,7 +56,7 @@ TEST(OrderGesture, WritesARowUnlessItClosesACycle)
     EXPECT_TRUE(holds(context, free));
     const Proposal back = proposeOrder(context, {{act}, {fc}});
     EXPECT_EQ(refusal(back), "h.1.mlp.act can't run before h.1.mlp.c_fc: it needs what comes out of it");
-    EXPECT_EQ(back.cycle, (std::vector<OperatorId> {act, fc}));
+    EXPECT_EQ(back.cycle, (std::vector<OperatorId>{act, fc}));
     EXPECT_EQ(lastRow(context, proposeOrder(context, {{act}, {fc}, 1})),
         "order name:h.1.mlp.act before name:h.1.mlp.c_fc at +1  @gesture");
     EXPECT_EQ(lastRow(context, proposeOrder(context, {{act}, {fc}, 1, 2})),
@@ -69,12 +69,13 @@ TEST(OrderGesture, WritesARowUnlessItClosesACycle)
 
 TEST(OrderGesture, SeesTheOtherRows)
 {
-    const GestureContext context = gpt(2, "micro-batches 4\norder name:h.1.attn.k_attn before name:h.1.attn.q_attn\n");
+    const GestureContext context =
+        gpt(2, "micro-batches 4\norder name:h.1.attn.k_attn before name:h.1.attn.q_attn\n");
     const OperatorId q = one(context, "h.1.attn.q_attn");
     const OperatorId k = one(context, "h.1.attn.k_attn");
     const Proposal turned = proposeOrder(context, {{q}, {k}});
     EXPECT_FALSE(refusal(turned).empty());
-    EXPECT_EQ(turned.cycle, (std::vector<OperatorId> {q, k}));
+    EXPECT_EQ(turned.cycle, (std::vector<OperatorId>{q, k}));
     EXPECT_EQ(after(context, proposeOrder(context, {{k}, {q}, 2})),
         "micro-batches 4\norder name:h.1.attn.k_attn before name:h.1.attn.q_attn at +2  @gesture\n");
     EXPECT_TRUE(proposeOrder(context, {{q}, {k}, 1}).accepted());
@@ -85,7 +86,8 @@ TEST(OrderGesture, KnowsWhatRunsOnceAStep)
 {
     const auto index = indexOf("zoo:mlp?batch=8");
     const GestureContext context = contextOf(index, 2, "");
-    const Proposal early = proposeOrder(context, {{one(context, "layers.3.linear")}, {one(context, "loss.count")}, -1});
+    const Proposal early =
+        proposeOrder(context, {{one(context, "layers.3.linear")}, {one(context, "loss.count")}, -1});
     EXPECT_EQ(refusal(early),
         "layers.3.linear can't run before loss.count: loss.count runs once, before the first micro-batch");
 }
@@ -110,8 +112,9 @@ TEST(OrderGesture, PairsLayersAndSaysBackward)
 /// Against the transitive closure, by brute force.
 TEST(PathFinder, FindsPathsWhereThereAreSome)
 {
-    const GestureContext context = gpt(2, "order name:h.2.attn.k_attn before name:h.2.attn.q_attn at +1\n"
-                                          "order name:h.3.mlp.c_fc before name:h.0.ln_1 at +1\n");
+    const GestureContext context = gpt(2,
+        "order name:h.2.attn.k_attn before name:h.2.attn.q_attn at +1\n"
+        "order name:h.3.mlp.c_fc before name:h.0.ln_1 at +1\n");
     const Graph &graph = context.graph();
     RandomTable random(8);
     const auto count = static_cast<std::int32_t>(graph.operators.size());
@@ -133,8 +136,8 @@ TEST(PathFinder, FindsPathsWhereThereAreSome)
     };
     int found = 0;
     for (int i = 0; i < 300; ++i) {
-        const OperatorId from {random.number(0, count - 1)};
-        const OperatorId to {random.number(0, count - 1)};
+        const OperatorId from{random.number(0, count - 1)};
+        const OperatorId to{random.number(0, count - 1)};
         const std::int32_t most = random.number(-1, 2);
         const auto path = finder.find({from}, {to}, most);
         // Least offsets by repeated relaxation.
@@ -150,10 +153,11 @@ TEST(PathFinder, FindsPathsWhereThereAreSome)
                 }
             };
             for (std::int32_t a = 0; a < count; ++a) {
-                for (const TensorId tensor : graph.at(OperatorId {a}).outputs) {
+                for (const TensorId tensor : graph.at(OperatorId{a}).outputs) {
                     if (!tensor.valid())
                         continue;
-                    for (const OperatorId user : context.index->uses().consumers[static_cast<std::size_t>(tensor.index)])
+                    for (const OperatorId user :
+                        context.index->uses().consumers[static_cast<std::size_t>(tensor.index)])
                         relax({a}, user, 0);
                 }
             }
@@ -161,7 +165,8 @@ TEST(PathFinder, FindsPathsWhereThereAreSome)
             relax(one(context, "h.3.mlp.c_fc"), one(context, "h.0.ln_1"), 1);
         }
         const bool expected = least[static_cast<std::size_t>(to.index)] <= most;
-        ASSERT_EQ(!path.empty(), expected) << graph.at(from).name << " to " << graph.at(to).name << " " << most;
+        ASSERT_EQ(!path.empty(), expected)
+            << graph.at(from).name << " to " << graph.at(to).name << " " << most;
         if (path.empty())
             continue;
         ++found;
@@ -181,8 +186,8 @@ TEST(PathFinder, FindsPathsWhereThereAreSome)
 TEST(BlockOrder, IsThePatternForAllMicroBatchesOrThisOne)
 {
     const GestureContext context = pipeline();
-    const BlockRef forward1 {{0}, Direction::Forward, 1};
-    const BlockRef backward0 {{0}, Direction::Backward, 0};
+    const BlockRef forward1{{0}, Direction::Forward, 1};
+    const BlockRef backward0{{0}, Direction::Backward, 0};
     const Proposal early = proposeBlockOrder(context, backward0, forward1, false);
     EXPECT_EQ(early.words, "move B0 of stage 0 before F1 of stage 0");
     const std::string row = lastRow(context, early);
@@ -194,15 +199,16 @@ TEST(BlockOrder, IsThePatternForAllMicroBatchesOrThisOne)
     for (const OrderConstraint &order : next.plan->orders) {
         EXPECT_EQ(context.graph().at(order.first).direction, Direction::Backward);
         EXPECT_EQ(context.graph().at(order.second).direction, Direction::Forward);
-        EXPECT_EQ(next.plan->decisions[static_cast<std::size_t>(order.first.index)].stage, StageId {0});
-        EXPECT_EQ(next.plan->decisions[static_cast<std::size_t>(order.second.index)].stage, StageId {0});
+        EXPECT_EQ(next.plan->decisions[static_cast<std::size_t>(order.first.index)].stage, StageId{0});
+        EXPECT_EQ(next.plan->decisions[static_cast<std::size_t>(order.second.index)].stage, StageId{0});
     }
     // Moving it back takes the row's place.
     const Proposal back = proposeBlockOrder(next, forward1, backward0, false);
     ASSERT_TRUE(back.accepted());
     EXPECT_EQ(TableDocument(after(next, back)).rowLines().size(), next.document.rowLines().size());
     EXPECT_TRUE(holds(next, back));
-    EXPECT_NE(lastRow(context, proposeBlockOrder(context, backward0, forward1, true)).find(" at +1 of 0  @gesture"),
+    EXPECT_NE(
+        lastRow(context, proposeBlockOrder(context, backward0, forward1, true)).find(" at +1 of 0  @gesture"),
         std::string::npos);
     EXPECT_EQ(refusal(proposeBlockOrder(context, {{0}, Direction::Backward, 1}, forward1, false)),
         "B1 of stage 0 needs what F1 of stage 0 keeps for it");
@@ -221,7 +227,8 @@ TEST(InFlight, IsOneNumberAStage)
     EXPECT_TRUE(holds(context, two));
     const GestureContext next = gpt(4, after(context, two));
     EXPECT_EQ(lastRow(next, proposeInFlight(next, {1}, 3)), "in-flight 3 stage 1  @gesture");
-    EXPECT_EQ(TableDocument(after(next, proposeInFlight(next, {1}, 3))).rowLines().size(), next.document.rowLines().size());
+    EXPECT_EQ(TableDocument(after(next, proposeInFlight(next, {1}, 3))).rowLines().size(),
+        next.document.rowLines().size());
     const GestureContext shared = gpt(4, context.document.text() + "in-flight 3\n");
     const Proposal apart = proposeInFlight(shared, {1}, 2);
     EXPECT_TRUE(holds(shared, apart));
@@ -234,20 +241,26 @@ TEST(Text, NamesItsOperatorsInThreeWays)
 {
     const GestureContext context = gpt(4, "place all : devices 0\n");
     const OperatorId fc = one(context, "h.1.mlp.c_fc");
-    EXPECT_EQ(lastRow(context, proposeText(context, "split n by 2", {fc})), "split name:h.1.mlp.c_fc : n by 2  @gesture");
-    EXPECT_EQ(lastRow(context, proposeText(context, "split n by 2 where c_fc", {})), "split name:*.c_fc : n by 2  @gesture");
+    EXPECT_EQ(lastRow(context, proposeText(context, "split n by 2", {fc})),
+        "split name:h.1.mlp.c_fc : n by 2  @gesture");
+    EXPECT_EQ(lastRow(context, proposeText(context, "split n by 2 where c_fc", {})),
+        "split name:*.c_fc : n by 2  @gesture");
     EXPECT_EQ(lastRow(context, proposeText(context, "split name:h.0.mlp.c_fc : n by 2", {})),
         "split name:h.0.mlp.c_fc : n by 2  @gesture");
-    EXPECT_EQ(lastRow(context, proposeText(context, " place 1 where h.1.mlp ", {})), "place in:h.1.mlp : devices 1  @gesture");
+    EXPECT_EQ(lastRow(context, proposeText(context, " place 1 where h.1.mlp ", {})),
+        "place in:h.1.mlp : devices 1  @gesture");
     EXPECT_EQ(lastRow(context, proposeText(context, "place 1,2", forward(context, "layer:2"))),
         "place layer:2 : devices 1,2  @gesture");
     EXPECT_EQ(lastRow(context, proposeText(context, "replicate by 2 where layernorm", {})),
         "replicate kind:LayerNorm : by 2  @gesture");
-    EXPECT_EQ(lastRow(context, proposeText(context, "stage 0 where layer:0-1", {})), "stage layer:0-1 : 0  @gesture");
-    EXPECT_EQ(lastRow(context, proposeText(context, "recompute per layer where layer:0-1", {})), "recompute layer:0-1 per layer");
+    EXPECT_EQ(lastRow(context, proposeText(context, "stage 0 where layer:0-1", {})),
+        "stage layer:0-1 : 0  @gesture");
+    EXPECT_EQ(lastRow(context, proposeText(context, "recompute per layer where layer:0-1", {})),
+        "recompute layer:0-1 per layer");
     EXPECT_EQ(lastRow(context, proposeText(context, "order before layer:2 where layer:1", {})),
         "order layer:1 before layer:2  @gesture");
-    EXPECT_EQ(lastRow(context, proposeText(context, "coshard n by 2", {fc})), "coshard name:h.1.mlp.c_fc : n by 2");
+    EXPECT_EQ(
+        lastRow(context, proposeText(context, "coshard n by 2", {fc})), "coshard name:h.1.mlp.c_fc : n by 2");
     EXPECT_EQ(lastRow(context, proposeText(context, "mesh tp=4", {})), "mesh tp=4");
     EXPECT_EQ(lastRow(context, proposeText(context, "off stage all : 0", {})), "off stage all : 0");
     EXPECT_EQ(after(context, proposeText(context, "free", {fc})), context.document.text());
@@ -258,18 +271,22 @@ TEST(Text, NamesItsOperatorsInThreeWays)
 TEST(Text, ReplacesRowsAboutTheWholePlan)
 {
     const GestureContext context = gpt(4, "mesh tp=2\nmicro-batches 2\nschedule gpipe\n");
-    EXPECT_EQ(after(context, proposeText(context, "micro-batches 4", {})), "mesh tp=2\nmicro-batches 4\nschedule gpipe\n");
-    EXPECT_EQ(after(context, proposeText(context, "schedule 1f1b", {})), "mesh tp=2\nmicro-batches 2\nschedule 1f1b\n");
-    EXPECT_EQ(after(context, proposeText(context, "mesh dp=2 tp=2", {})), "mesh dp=2 tp=2\nmicro-batches 2\nschedule gpipe\n");
+    EXPECT_EQ(after(context, proposeText(context, "micro-batches 4", {})),
+        "mesh tp=2\nmicro-batches 4\nschedule gpipe\n");
+    EXPECT_EQ(after(context, proposeText(context, "schedule 1f1b", {})),
+        "mesh tp=2\nmicro-batches 2\nschedule 1f1b\n");
+    EXPECT_EQ(after(context, proposeText(context, "mesh dp=2 tp=2", {})),
+        "mesh dp=2 tp=2\nmicro-batches 2\nschedule gpipe\n");
     EXPECT_EQ(refusal(proposeText(context, "mesh dp=8", {})), "the mesh needs 8 devices, there are 4");
 }
 
 TEST(Text, SaysWhatItDoesNotUnderstand)
 {
     const GestureContext context = gpt(4, "");
-    for (const char *text : {"", "nonsense", "split", "split n by 2", "split n by 2 where nothing_like_it", "split n by 2 where",
-             "split zz by 2 where c_fc", "place devices 9 where layer:1", "stage x where layer:1", "split n by x where c_fc",
-             "place tp=1 where layer:0", "order before where layer:1", "split \"n where c_fc", "where", "split n by 3 where c_fc"}) {
+    for (const char *text : {"", "nonsense", "split", "split n by 2", "split n by 2 where nothing_like_it",
+             "split n by 2 where", "split zz by 2 where c_fc", "place devices 9 where layer:1",
+             "stage x where layer:1", "split n by x where c_fc", "place tp=1 where layer:0",
+             "order before where layer:1", "split \"n where c_fc", "where", "split n by 3 where c_fc"}) {
         const Proposal proposal = proposeText(context, text, {});
         EXPECT_TRUE(proposal.refusal) << text;
         EXPECT_TRUE(proposal.edit.empty());
@@ -281,15 +298,18 @@ TEST(Text, IsNeverTakenAback)
 {
     RandomTable random(21);
     const GestureContext context = gpt(4, "mesh dp=2 tp=2\nsplit all : batch over dp\n");
-    const char *const kWords[] = {"split", "place", "where", "n", "by", "2", "3", "over", "tp", "layer:1", "c_fc", ":", "all",
-        "devices", "order", "before", "at", "+1", "stage", "recompute", "\"", "replicate", "coshard", "zero1", "@gesture", "#", "set{",
-        "}", "in-flight", "mesh", "dp=2", "value", "then", "!", "&", "(", "h0", "tp:1", "hold", "free", "in0.0", "batch"};
+    const char *const kWords[] = {"split", "place", "where", "n", "by", "2", "3", "over", "tp", "layer:1",
+        "c_fc", ":", "all", "devices", "order", "before", "at", "+1", "stage", "recompute", "\"", "replicate",
+        "coshard", "zero1", "@gesture", "#", "set{", "}", "in-flight", "mesh", "dp=2", "value", "then", "!",
+        "&", "(", "h0", "tp:1", "hold", "free", "in0.0", "batch"};
     const auto some = forward(context, "layer:1");
     for (int i = 0; i < 4000; ++i) {
         std::string text;
         for (int n = random.number(0, 8); n > 0; --n)
-            text += std::string(kWords[random.number(0, static_cast<int>(std::size(kWords)) - 1)]) + (random.chance(85) ? " " : "");
-        const Proposal proposal = proposeText(context, text, random.chance(50) ? some : std::vector<OperatorId> {});
+            text += std::string(kWords[random.number(0, static_cast<int>(std::size(kWords)) - 1)])
+                + (random.chance(85) ? " " : "");
+        const Proposal proposal =
+            proposeText(context, text, random.chance(50) ? some : std::vector<OperatorId>{});
         ASSERT_TRUE(!proposal.refusal || proposal.edit.empty()) << text;
         TableDocument document = context.document;
         ASSERT_TRUE(document.apply(proposal.edit)) << text;

@@ -19,7 +19,8 @@ const Setting kSettings[] = {
     {"zoo:gpt?layers=4&hidden=64&heads=4&seq=16&vocab=160&batch=8", 4, "single", true},
     {"zoo:gpt?layers=4&hidden=64&heads=4&seq=16&vocab=160&batch=8", 4, "data-parallel", true},
     {"zoo:gpt?layers=4&hidden=64&heads=4&seq=16&vocab=160&batch=8", 4, "tensor-parallel", true},
-    {"zoo:gpt?layers=4&hidden=64&heads=4&seq=16&vocab=160&batch=8", 4, "pipeline:schedule=1f1b,micro-batches=4", true},
+    {"zoo:gpt?layers=4&hidden=64&heads=4&seq=16&vocab=160&batch=8", 4,
+        "pipeline:schedule=1f1b,micro-batches=4", true},
     {"zoo:gpt?layers=4&hidden=64&heads=4&seq=16&vocab=160&batch=8", 8,
         "3d:dp=2,tp=2,pp=2,schedule=1f1b,micro-batches=2", true},
     {"zoo:gpt?layers=4&hidden=64&heads=4&seq=16&vocab=160&batch=8", 2, "zero1"},
@@ -51,7 +52,8 @@ public:
     {
         const auto forward = forwardSelected(*context.index, selectAll());
         const auto layers = static_cast<std::int32_t>(context.index->layers().scopes.size());
-        const OperatorId some = forward[static_cast<std::size_t>(m_random.number(0, static_cast<int>(forward.size()) - 1))];
+        const OperatorId some =
+            forward[static_cast<std::size_t>(m_random.number(0, static_cast<int>(forward.size()) - 1))];
         const int kind = m_random.number(0, 5);
         if (kind < 3)
             return {some};
@@ -60,10 +62,11 @@ public:
         const std::int32_t last = kind == 3 ? layer : std::min(layer + 1, layers - 1);
         for (const OperatorId op : forward) {
             const std::int32_t at = context.index->layerOf(op);
-            if (kind == 5 ? context.graph().at(op).kind == context.graph().at(some).kind : at >= layer && at <= last)
+            if (kind == 5 ? context.graph().at(op).kind == context.graph().at(some).kind
+                          : at >= layer && at <= last)
                 chosen.push_back(op);
         }
-        return chosen.empty() ? std::vector<OperatorId> {some} : chosen;
+        return chosen.empty() ? std::vector<OperatorId>{some} : chosen;
     }
 
     Proposal proposal(const GestureContext &context)
@@ -79,14 +82,19 @@ public:
                 : m_random.chance(50)          ? SplitKind::Replicate
                                                : SplitKind::Value;
             if (!chips.empty()) {
-                const auto &chip = chips[static_cast<std::size_t>(m_random.number(0, static_cast<int>(chips.size()) - 1))];
+                const auto &chip =
+                    chips[static_cast<std::size_t>(m_random.number(0, static_cast<int>(chips.size()) - 1))];
                 gesture.dimension = chip.dimension;
                 gesture.parts = m_random.chance(70) && !chip.counts.empty()
-                    ? chip.counts[static_cast<std::size_t>(m_random.number(0, static_cast<int>(chip.counts.size()) - 1))]
+                    ? chip.counts[static_cast<std::size_t>(
+                        m_random.number(0, static_cast<int>(chip.counts.size()) - 1))]
                     : m_random.number(1, 8);
             }
             if (!context.mesh.empty() && m_random.chance(40))
-                gesture.axis = context.mesh[static_cast<std::size_t>(m_random.number(0, static_cast<int>(context.mesh.size()) - 1))].name;
+                gesture.axis = context
+                                   .mesh[static_cast<std::size_t>(
+                                       m_random.number(0, static_cast<int>(context.mesh.size()) - 1))]
+                                   .name;
             return proposeSplit(context, gesture);
         }
         if (kind < 8) {
@@ -94,11 +102,13 @@ public:
             gesture.operators = operators;
             gesture.replicate = m_random.chance(15);
             if (!context.mesh.empty() && m_random.chance(30)) {
-                const auto &axis = context.mesh[static_cast<std::size_t>(m_random.number(0, static_cast<int>(context.mesh.size()) - 1))];
+                const auto &axis = context.mesh[static_cast<std::size_t>(
+                    m_random.number(0, static_cast<int>(context.mesh.size()) - 1))];
                 gesture.coordinates = {{axis.name, m_random.number(0, axis.size - 1)}};
             } else if (m_random.chance(90)) {
                 const std::int32_t first = m_random.number(0, context.deviceCount - 1);
-                const std::int32_t count = m_random.chance(60) ? 1 : m_random.number(1, context.deviceCount - first);
+                const std::int32_t count =
+                    m_random.chance(60) ? 1 : m_random.number(1, context.deviceCount - first);
                 for (std::int32_t d = first; d < first + count; ++d)
                     gesture.devices.push_back({d});
             }
@@ -116,7 +126,8 @@ public:
         case 12:
             return proposeOrder(context, {operators, selection(context), m_random.number(-1, 1)});
         case 13:
-            return proposeInFlight(context, {m_random.number(0, context.plan->stageCount - 1)}, m_random.number(1, 4));
+            return proposeInFlight(
+                context, {m_random.number(0, context.plan->stageCount - 1)}, m_random.number(1, 4));
         default:
             return proposeBlockOrder(context, block(context), block(context), m_random.chance(30));
         }
@@ -172,8 +183,11 @@ TEST(Proposals, AcceptedOnesLeadToTablesThatHold)
                 std::string told;
                 for (const std::string &words : story)
                     told += words + "; ";
-                ASSERT_TRUE(completion) << describe(completion.error()) << "\n" << setting.model << " "
-                                        << setting.gallery << "\n" << told << "\n" << before << "->\n" << document.text();
+                ASSERT_TRUE(completion) << describe(completion.error()) << "\n"
+                                        << setting.model << " " << setting.gallery << "\n"
+                                        << told << "\n"
+                                        << before << "->\n"
+                                        << document.text();
                 // Stages are counted by completion: a row about the last one may outlive it, and says so.
                 if (const auto error = firstError(*completion);
                     error && error->message.find("there is no stage") == 0) {
@@ -182,13 +196,19 @@ TEST(Proposals, AcceptedOnesLeadToTablesThatHold)
                 if (!firstError(*completion) && setting.lowers) {
                     static const Cluster cluster = *clusterNamed("dgx-a100:8");
                     const auto lowered = lower(completion->plan, cluster);
-                    ASSERT_TRUE(lowered) << describe(lowered.error()) << "\n" << setting.model << " "
-                                         << setting.gallery << " seed " << seed << "\n" << told << "\n" << before << "->\n"
-                                         << document.text();
+                    ASSERT_TRUE(lowered)
+                        << describe(lowered.error()) << "\n"
+                        << setting.model << " " << setting.gallery << " seed " << seed << "\n"
+                        << told << "\n"
+                        << before << "->\n"
+                        << document.text();
                 }
                 ASSERT_FALSE(firstError(*completion))
-                    << describe(*firstError(*completion)) << "\n" << setting.model << " " << setting.gallery
-                    << " seed " << seed << "\n" << told << "\n" << before << "->\n" << document.text();
+                    << describe(*firstError(*completion)) << "\n"
+                    << setting.model << " " << setting.gallery << " seed " << seed << "\n"
+                    << told << "\n"
+                    << before << "->\n"
+                    << document.text();
                 TableDocument undone = document;
                 ASSERT_TRUE(undone.apply(inverse(proposal.edit)));
                 ASSERT_EQ(undone.text(), before);

@@ -26,8 +26,8 @@ std::vector<OperatorId> exactly(const SelectorIndex &index, const Selector &sele
 
 SelectorIndex gpt(int layers)
 {
-    return SelectorIndex(zooTraining("zoo:gpt?layers=" + std::to_string(layers)
-        + "&hidden=64&heads=4&seq=16&vocab=160&batch=4"));
+    return SelectorIndex(zooTraining(
+        "zoo:gpt?layers=" + std::to_string(layers) + "&hidden=64&heads=4&seq=16&vocab=160&batch=4"));
 }
 
 std::vector<OperatorId> selectText(const SelectorIndex &index, std::string_view text)
@@ -40,12 +40,15 @@ std::vector<OperatorId> selectText(const SelectorIndex &index, std::string_view 
 TEST(SelectorFor, WritesWhatAPersonWould)
 {
     const SelectorIndex index = gpt(12);
-    const auto written = [&](std::string_view text) { return toString(selectorFor(index, selectText(index, text))); };
+    const auto written = [&](std::string_view text) {
+        return toString(selectorFor(index, selectText(index, text)));
+    };
     EXPECT_EQ(written("all"), "all");
     EXPECT_EQ(written("layer:3"), "layer:3");
     EXPECT_EQ(written("layer:0-5"), "layer:0-5");
     EXPECT_EQ(written("layer:0-2 | layer:5"), "layer:0-2 | layer:5");
-    EXPECT_EQ(written("name:*.4.mlp.c_fc"), "name:" + index.graph().at(selectText(index, "name:*.4.mlp.c_fc").front()).name);
+    EXPECT_EQ(written("name:*.4.mlp.c_fc"),
+        "name:" + index.graph().at(selectText(index, "name:*.4.mlp.c_fc").front()).name);
     EXPECT_EQ(written("in:h.4.mlp"), "in:h.4.mlp");
     EXPECT_EQ(written("in:h.*.mlp"), "in:h.*.mlp");
     EXPECT_EQ(written("in:h.*.mlp & layer:2-6"), "in:h.*.mlp & layer:2-6");
@@ -57,8 +60,9 @@ TEST(SelectorFor, WritesWhatAPersonWould)
 TEST(SelectorFor, SelectsExactlyTheOperatorsGiven)
 {
     RandomTable random(5);
-    for (const char *spec : {"zoo:gpt?layers=4&hidden=64&heads=4&seq=16&vocab=160&batch=4", "zoo:t5?layers=3", "zoo:resnet?depth=18",
-             "zoo:moe?layers=4", "zoo:swin?layers=4", "zoo:evoformer?layers=3", "zoo:mlp"}) {
+    for (const char *spec : {"zoo:gpt?layers=4&hidden=64&heads=4&seq=16&vocab=160&batch=4", "zoo:t5?layers=3",
+             "zoo:resnet?depth=18", "zoo:moe?layers=4", "zoo:swin?layers=4", "zoo:evoformer?layers=3",
+             "zoo:mlp"}) {
         const auto model = buildZooModel(spec);
         if (!model)
             continue;
@@ -99,9 +103,9 @@ TEST(Matching, AgreesWithTheIndexOnRandomSelectors)
     const auto randomSelector = [&](auto &self, int depth) -> Selector {
         if (depth == 0 || random.chance(30))
             return *parseSelector(kReal[random.number(0, 9)]);
-        Selector made {.kind = random.chance(33) ? SelectorKind::Not
-                : random.chance(50)              ? SelectorKind::And
-                                                 : SelectorKind::Or};
+        Selector made{.kind = random.chance(33) ? SelectorKind::Not
+                : random.chance(50)             ? SelectorKind::And
+                                                : SelectorKind::Or};
         for (int n = made.kind == SelectorKind::Not ? 1 : 2; n > 0; --n)
             made.children.push_back(self(self, depth - 1));
         return made;

@@ -159,7 +159,7 @@ TEST(TableDocument, LinesSayWhatTheyAre)
     EXPECT_TRUE(document.lines()[2]->isRemark());
     ASSERT_TRUE(document.lines()[3]->error);
     EXPECT_EQ(document.lines()[3]->error->where, "line:1:11");
-    EXPECT_EQ(document.rowLines(), (std::vector<std::int32_t> {1, 4}));
+    EXPECT_EQ(document.rowLines(), (std::vector<std::int32_t>{1, 4}));
     EXPECT_EQ(document.table().rows[0].note, "note\nwhy");
     ASSERT_EQ(document.errors().size(), 1u);
     EXPECT_EQ(document.errors()[0].where, "line:4:11");
@@ -204,9 +204,8 @@ TEST(TableDocument, DifferenceLeadsFromOneTextToTheOther)
     RandomText random(13);
     for (int i = 0; i < 3000; ++i) {
         const TableDocument before(random.text());
-        const TableDocument after = random.random().chance(50)
-            ? TableDocument(random.text())
-            : applied(before, random.edit(before));
+        const TableDocument after =
+            random.random().chance(50) ? TableDocument(random.text()) : applied(before, random.edit(before));
         const TableEdit edit = difference(before, after);
         ASSERT_EQ(edit.empty(), before == after);
         ASSERT_LE(edit.splices.size(), 1u);
@@ -218,10 +217,10 @@ TEST(TableDocument, DifferenceLeadsFromOneTextToTheOther)
 TEST(TableDocument, DifferenceKeepsTheLinesThatAreTheSame)
 {
     const TableDocument before("a\nb\nc\n");
-    const TableSplice expected {1, {"b"}, {"x", "y"}};
-    EXPECT_EQ(difference(before, TableDocument("a\nx\ny\nc\n")), TableEdit {{expected}});
-    EXPECT_EQ(difference(before, TableDocument("a\nb\nc")).splices.front().removed,
-        std::vector<std::string> {""});
+    const TableSplice expected{1, {"b"}, {"x", "y"}};
+    EXPECT_EQ(difference(before, TableDocument("a\nx\ny\nc\n")), TableEdit{{expected}});
+    EXPECT_EQ(
+        difference(before, TableDocument("a\nb\nc")).splices.front().removed, std::vector<std::string>{""});
     EXPECT_TRUE(difference(before, before).empty());
 }
 
@@ -259,7 +258,7 @@ TEST(TableDocument, AReplacedRowKeepsItsRemarksUnlessItsNoteChanges)
     const TableDocument document("# above\n\nstage all : 1  @gesture  # own\nschedule 1f1b\n");
     Row row = document.table().rows.front();
     EXPECT_EQ(row.note, "above\nown");
-    row.rule = StageRule {2};
+    row.rule = StageRule{2};
     EXPECT_EQ(applied(document, replaceRow(document, 2, row)).text(),
         "# above\n\nstage all : 2  @gesture  # own\nschedule 1f1b\n");
     row.note = "own";
