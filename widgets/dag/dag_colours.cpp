@@ -350,6 +350,10 @@ private:
             const auto &shown = m_visible.boxes[box];
             const auto &item = m_outline.at(shown.item);
             colours.copies = shown.copies;
+            bool held = m_visible.unitBegin[box] < m_visible.unitBegin[box + 1];
+            for (std::int32_t i = m_visible.unitBegin[box]; i < m_visible.unitBegin[box + 1] && held; ++i)
+                held = !m_plan->decisions[at(unitAt(i).op.index)].rows.empty();
+            colours.held = held && !shown.frame;
             if (shown.frame || item.kind != OutlineItem::Kind::Operator || shown.copies < 3)
                 continue;
             const std::int32_t begin = m_visible.unitBegin[box];

@@ -62,6 +62,7 @@ struct BoxColours {
     QString badge{}; ///< "0–3": devices, or "S2": stage, or a value; empty without a plan.
     std::int32_t copies = 1; ///< It stands for ...
     std::int32_t deviating = 0; ///< ... of which so many are planned differently from the others.
+    bool held = false; ///< Rows decided all of it.
     QRgb main() const { return shares.front().colour; }
 };
 

@@ -6,6 +6,8 @@
 #include <QtWidgets/QLineEdit>
 #include <QtWidgets/QToolButton>
 
+#include <algorithm>
+
 namespace planloom {
 
 DagFindBar::DagFindBar(QWidget *parent)
@@ -14,13 +16,15 @@ DagFindBar::DagFindBar(QWidget *parent)
     , m_count(new QLabel(this))
     , m_previous(new QToolButton(this))
     , m_next(new QToolButton(this))
+    , m_all(new QToolButton(this))
+    , m_row(new QToolButton(this))
 {
     setFrameShape(QFrame::StyledPanel);
     setAutoFillBackground(true);
-    m_edit->setPlaceholderText(tr("Find operators by name or kind"));
+    m_edit->setPlaceholderText(tr("Find: softmax, kind:Linear & layer:0-3, bytes>64MiB, /regex/"));
     m_edit->setClearButtonEnabled(true);
     m_edit->setAccessibleName(tr("Find operators"));
-    m_edit->setMinimumWidth(220);
+    m_edit->setMinimumWidth(fontMetrics().averageCharWidth() * 38);
     m_edit->installEventFilter(this);
     m_count->setMinimumWidth(70);
     m_previous->setArrowType(Qt::UpArrow);
@@ -29,6 +33,12 @@ DagFindBar::DagFindBar(QWidget *parent)
     m_next->setArrowType(Qt::DownArrow);
     m_next->setToolTip(tr("Next (F3)"));
     m_next->setAccessibleName(tr("Next match"));
+    m_all->setText(tr("All"));
+    m_all->setToolTip(tr("Select all that was found"));
+    m_all->setAccessibleName(tr("Select all matches"));
+    m_row->setText(tr("Row…"));
+    m_row->setToolTip(tr("Make a row from this"));
+    m_row->setAccessibleName(tr("Make a row from this"));
     auto *close = new QToolButton(this);
     close->setText(QStringLiteral("✕"));
     close->setAutoRaise(true);
@@ -39,11 +49,13 @@ DagFindBar::DagFindBar(QWidget *parent)
     row->setSpacing(4);
     for (QWidget *part :
         {static_cast<QWidget *>(m_edit), static_cast<QWidget *>(m_count), static_cast<QWidget *>(m_previous),
-            static_cast<QWidget *>(m_next), static_cast<QWidget *>(close)})
+            static_cast<QWidget *>(m_next), static_cast<QWidget *>(m_all), static_cast<QWidget *>(m_row), static_cast<QWidget *>(close)})
         row->addWidget(part);
     connect(m_edit, &QLineEdit::textChanged, this, &DagFindBar::textChanged);
     connect(m_previous, &QToolButton::clicked, this, &DagFindBar::previousAsked);
     connect(m_next, &QToolButton::clicked, this, &DagFindBar::nextAsked);
+    connect(m_all, &QToolButton::clicked, this, &DagFindBar::allAsked);
+    connect(m_row, &QToolButton::clicked, this, &DagFindBar::rowAsked);
     connect(close, &QToolButton::clicked, this, &DagFindBar::closed);
     hide();
 }
@@ -61,9 +73,18 @@ void DagFindBar::open()
     m_edit->selectAll();
 }
 
+void DagFindBar::setProblem(const QString &sentence)
+{
+    m_wrong = sentence;
+    m_edit->setToolTip(sentence);
+    m_count->setToolTip(sentence);
+}
+
 void DagFindBar::setMatches(int current, int count)
 {
-    if (m_edit->text().isEmpty())
+    if (!m_wrong.isEmpty())
+        m_count->setText(tr("? %1").arg(m_wrong));
+    else if (m_edit->text().isEmpty())
         m_count->setText({});
     else if (count == 0)
         m_count->setText(tr("no match"));
@@ -73,6 +94,11 @@ void DagFindBar::setMatches(int current, int count)
         m_count->setText(tr("%1 of %2").arg(current + 1).arg(count));
     m_previous->setEnabled(count > 0);
     m_next->setEnabled(count > 0);
+    m_all->setEnabled(count > 0);
+    m_row->setEnabled(count > 0);
+    adjustSize();
+    if (parentWidget() != nullptr)
+        move(std::max(0, parentWidget()->width() - width() - 12), y());
 }
 
 bool DagFindBar::eventFilter(QObject *watched, QEvent *event)

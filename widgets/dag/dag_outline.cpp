@@ -387,6 +387,11 @@ private:
         std::sort(m_outline.edges.begin(), m_outline.edges.end());
         m_outline.edges.erase(
             std::unique(m_outline.edges.begin(), m_outline.edges.end()), m_outline.edges.end());
+        m_outline.edgesByTarget = m_outline.edges;
+        std::sort(m_outline.edgesByTarget.begin(), m_outline.edgesByTarget.end(),
+            [](const OutlineEdge &a, const OutlineEdge &b) {
+                return a.to != b.to ? a.to < b.to : a.from < b.from;
+            });
     }
 
     const Graph &m_graph;

@@ -60,6 +60,7 @@ struct DagOutline {
     std::vector<OutlineItem> items{}; ///< Item 0 is the model; parents before children.
     std::vector<OutlineUnit> units{}; ///< Depth-first: each item's units are consecutive.
     std::vector<OutlineEdge> edges{}; ///< Ascending.
+    std::vector<OutlineEdge> edgesByTarget{}; ///< The same, ascending by target, then source.
     std::vector<std::int32_t> unitOfOperator{}; ///< By operator index, folded ones included; -1 if not shown.
 
     const OutlineItem &at(std::int32_t item) const { return items[static_cast<std::size_t>(item)]; }

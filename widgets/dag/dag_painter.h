@@ -20,6 +20,7 @@ enum BoxMark : std::uint8_t {
     kMarkPartly = 2, ///< Some are.
     kMarkMatch = 4, ///< Found, or something inside is.
     kMarkCurrent = 8, ///< The match that find stands at.
+    kMarkDimmed = 16, ///< Not of what the legend's filter shows.
 };
 
 /// Everything a frame of the canvas is painted from. References must outlive the call.
@@ -36,6 +37,7 @@ struct DagPaint {
     std::int32_t hovered = -1; ///< Box, or -1.
     std::int32_t focused = -1; ///< Box with the keyboard focus, or -1.
     bool hasFocus = false; ///< The canvas itself has it.
+    const DagScene *scene = nullptr; ///< Takes the place of the picture's own, on the way from one layout to the next.
 };
 
 /// Places on frames and nodes that can be clicked, in scene coordinates; empty where a box has none.

@@ -1,11 +1,14 @@
 #include "widgets/dag/dag_view.h"
 
 #include "widgets/common/format.h"
+#include "widgets/dag/dag_accessible.h"
 #include "widgets/dag/dag_find_bar.h"
 #include "widgets/dag/dag_gesture_layer.h"
+#include "widgets/dag/dag_ghost_painter.h"
 #include "widgets/dag/dag_painter.h"
 #include "widgets/design/engine_job.h"
 
+#include <QtConcurrent/QtConcurrentRun>
 #include <QtCore/QEvent>
 #include <QtGui/QFontMetricsF>
 #include <QtGui/QPaintEvent>
@@ -22,6 +25,9 @@ namespace {
 constexpr double kFitMargin = 24;
 constexpr std::size_t kMostInitialBoxes = 32;
 constexpr double kLeastFirstScale = 0.45;
+constexpr std::size_t kMostMorphBoxes = 600; ///< More than these change place at once.
+constexpr int kMorphMilliseconds = 150;
+constexpr int kFrameMilliseconds = 16;
 constexpr double kMostFitScale = 1.25; ///< A small model is not blown up to fill the window.
 
 std::size_t at(std::int32_t index)
@@ -38,13 +44,26 @@ DagView::DagView(QWidget *parent)
 {
     setAcceptDrops(true);
     connect(m_gestures, &DagGestureLayer::noted, this, &DagView::noted);
+    installDagAccessibility();
     createActions();
+    createViewActions();
     setFocusPolicy(Qt::StrongFocus);
     setMouseTracking(true);
     setAttribute(Qt::WA_OpaquePaintEvent);
     setAccessibleName(tr("Operator graph"));
     refreshFont();
+    connect(&m_outlineWatcher, &QFutureWatcherBase::finished, this, &DagView::takeOutline);
     connect(&m_layout, &LayoutService::ready, this, &DagView::takePicture);
+    connect(&m_decorator, &DagDecorator::ready, this, &DagView::adopt);
+    connect(&m_searchWatcher, &QFutureWatcherBase::finished, this, &DagView::takeSearch);
+    m_morph.setInterval(kFrameMilliseconds);
+    connect(&m_morph, &QTimer::timeout, this, [this] {
+        if (m_morphTime.elapsed() >= kMorphMilliseconds)
+            m_morph.stop();
+        update();
+    });
+    connect(m_findBar, &DagFindBar::allAsked, this, &DagView::selectMatches);
+    connect(m_findBar, &DagFindBar::rowAsked, this, &DagView::askRowFromMatches);
     connect(m_findBar, &DagFindBar::textChanged, this, &DagView::search);
     connect(m_findBar, &DagFindBar::nextAsked, this, &DagView::findNext);
     connect(m_findBar, &DagFindBar::previousAsked, this, &DagView::findPrevious);
@@ -59,6 +78,7 @@ DagView::DagView(QWidget *parent)
 
 DagView::~DagView()
 {
+    m_searchStop.request_stop();
     m_selection->disconnect(this); // the own one ends before the canvas does, and would report it
 }
 
@@ -68,53 +88,97 @@ void DagView::setGraph(GraphSnapshot graph)
         return;
     m_gestures->cancel();
     m_graph = std::move(graph);
-    if (m_facts.plan && m_facts.plan->graph != m_graph)
-        m_facts.plan = nullptr;
-    m_facts.seconds.clear();
+    changeFacts([this](OperatorFacts &facts) {
+        if (facts.plan && facts.plan->graph != m_graph)
+            facts.plan = nullptr;
+        facts.seconds.clear();
+        facts.values.clear();
+    });
     m_picture = nullptr;
-    m_outline = nullptr;
+    m_arrived = nullptr;
+    m_decor = nullptr;
+    m_decorator.cancel();
+    m_outline = m_nextOutline = nullptr;
     m_overview = {};
     m_fitNext = true;
     m_focused = m_hovered = m_focusedItem = -1;
+    m_history.clear();
+    m_filter.clear();
+    m_nudges.clear();
+    m_matches.clear();
+    m_found.clear();
+    m_match = -1;
+    m_searchStop.request_stop();
+    m_searching = false;
+    m_outlineBusy = false;
     if (m_graph)
-        buildOutlineNow();
+        startOutline();
+    m_gestures->pictureChanged();
     update();
     updateBreadcrumbs();
     describeForScreenReader();
 }
 
-void DagView::buildOutlineNow()
+/// The outline is made off the GUI thread; until it is there, what was shown stays.
+void DagView::startOutline()
 {
-    m_outline = std::make_shared<const DagOutline>(buildOutline(m_graph, m_mode));
-    chooseFlow();
+    m_outlineBusy = true;
+    m_outlineWatcher.setFuture(QtConcurrent::run([graph = m_graph, mode = m_mode] {
+        return std::make_shared<const DagOutline>(buildOutline(graph, mode));
+    }));
+}
+
+void DagView::takeOutline()
+{
+    const auto outline = m_outlineWatcher.result();
+    if (!m_outlineBusy || outline->graph != m_graph || outline->mode != m_mode)
+        return; // of a model that has gone
+    m_outlineBusy = false;
+    m_nextOutline = outline;
+    if (!m_picture)
+        m_outline = outline;
+    m_history.clear();
     m_initialBoxes = kMostInitialBoxes;
-    m_state = initialState(*m_outline, m_initialBoxes);
+    m_state = initialState(*outline, m_initialBoxes);
     m_fitNext = true;
     m_anchor.reset();
     m_revealUnit.reset();
-    m_matches.clear();
-    m_match = -1;
-    if (!m_findBar->text().isEmpty() && m_findBar->isVisible())
-        search(m_findBar->text());
+    m_goTo.reset();
+    chooseFlow();
+    applyRestore();
+    for (const auto &[path, offset] : m_nudges) {
+        if (const std::int32_t item = findItem(*outline, path); item > 0)
+            m_state.nudges[item] = {offset.x(), offset.y()};
+    }
     requestLayout();
+}
+
+/// Facts are shared with workers, so they change as a whole.
+void DagView::changeFacts(const std::function<void(OperatorFacts &)> &change)
+{
+    auto facts = std::make_shared<OperatorFacts>(*m_facts);
+    change(*facts);
+    m_facts = std::move(facts);
 }
 
 void DagView::setPlan(std::shared_ptr<const Plan> plan)
 {
-    m_facts.plan = std::move(plan);
+    changeFacts([&](OperatorFacts &facts) { facts.plan = std::move(plan); });
     refreshColours();
 }
 
 void DagView::setUpdate(std::shared_ptr<const PlanUpdate> update)
 {
     m_update = std::move(update);
-    m_facts.plan = m_update ? m_update->plan : nullptr;
-    m_facts.seconds.clear();
-    if (m_update) {
-        m_facts.seconds.reserve(m_update->operatorNanoseconds.size());
+    changeFacts([this](OperatorFacts &facts) {
+        facts.plan = m_update ? m_update->plan : nullptr;
+        facts.seconds.clear();
+        if (!m_update)
+            return;
+        facts.seconds.reserve(m_update->operatorNanoseconds.size());
         for (const auto nanoseconds : m_update->operatorNanoseconds)
-            m_facts.seconds.push_back(static_cast<double>(nanoseconds) * 1e-9);
-    }
+            facts.seconds.push_back(static_cast<double>(nanoseconds) * 1e-9);
+    });
     refreshColours();
 }
 
@@ -130,8 +194,37 @@ void DagView::setGestureHost(GestureHost *host)
 
 void DagView::setTimes(std::vector<double> secondsByOperator)
 {
-    m_facts.seconds = std::move(secondsByOperator);
+    changeFacts([&](OperatorFacts &facts) { facts.seconds = std::move(secondsByOperator); });
     refreshColours();
+}
+
+void DagView::setValues(ColourBy colourBy, std::vector<double> valuesByOperator)
+{
+    changeFacts([&](OperatorFacts &facts) {
+        if (valuesByOperator.empty())
+            facts.values.erase(colourBy);
+        else
+            facts.values[colourBy] = std::move(valuesByOperator);
+    });
+    if (colourBy == m_colourBy)
+        refreshColours();
+}
+
+void DagView::setDifference(const std::vector<std::uint8_t> &kindByOperator)
+{
+    setValues(ColourBy::Difference, {kindByOperator.begin(), kindByOperator.end()});
+}
+
+const DagColours &DagView::colours() const
+{
+    static const DagColours kNone;
+    return m_decor ? m_decor->colours : kNone;
+}
+
+const std::vector<OrderArrow> &DagView::orders() const
+{
+    static const std::vector<OrderArrow> kNone;
+    return m_decor ? m_decor->orders : kNone;
 }
 
 void DagView::setColourBy(ColourBy colourBy)
@@ -139,6 +232,7 @@ void DagView::setColourBy(ColourBy colourBy)
     if (colourBy == m_colourBy)
         return;
     m_colourBy = colourBy;
+    m_filter.clear();
     refreshColours();
     Q_EMIT colourByChanged(colourBy);
 }
@@ -148,8 +242,10 @@ void DagView::setMode(DagMode mode)
     if (mode == m_mode)
         return;
     m_mode = mode;
+    m_gestures->cancel();
+    m_nextOutline = nullptr;
     if (m_graph)
-        buildOutlineNow();
+        startOutline();
     Q_EMIT modeChanged(mode);
 }
 
@@ -204,28 +300,78 @@ void DagView::setLayoutHelper(const QString &program)
 
 bool DagView::isSettled() const
 {
-    return !m_layout.isBusy();
+    return !m_outlineBusy && !m_layout.isBusy() && !m_decorator.isBusy() && !m_searching && !m_morph.isActive();
 }
 
 void DagView::requestLayout()
 {
-    if (m_outline)
-        m_layout.request(m_outline, m_state, m_flow);
+    if (const auto &outline = m_nextOutline ? m_nextOutline : m_outline)
+        m_layout.request(outline, m_state, m_flow);
 }
 
 void DagView::takePicture(const DagPictureSnapshot &picture)
 {
-    if (picture->outline != m_outline)
+    if (picture->outline != (m_nextOutline ? m_nextOutline : m_outline))
         return; // of a model that has gone
     if (m_initialBoxes > 0 && openLess(*picture))
         return;
     m_initialBoxes = 0;
-    m_picture = picture;
-    m_labels = labelsOf(picture->visible, picture->scene, *m_fontTable);
-    m_focused = m_focusedItem >= 0 ? picture->visible.boxOfItem(m_focusedItem) : -1;
+    m_arrived = picture;
+    requestDecor();
+}
+
+void DagView::requestDecor()
+{
+    DagDecorRequest request;
+    request.picture = m_arrived ? m_arrived : m_picture;
+    if (!request.picture)
+        return;
+    request.font = m_fontTable;
+    request.facts = m_facts;
+    request.colourBy = m_colourBy;
+    request.palette = paletteFor(*this);
+    request.last = m_decor;
+    m_decorator.request(std::move(request));
+}
+
+void DagView::adopt(const DagDecorSnapshot &decor)
+{
+    if (decor->picture != m_arrived) { // other colours of what is in sight
+        if (decor->picture != m_picture)
+            return;
+        m_decor = decor;
+        m_overview = {};
+        refreshMarks();
+        m_gestures->selectionChanged();
+        update();
+        return;
+    }
+    std::map<std::int32_t, QRectF> before;
+    if (m_picture && !m_fitNext && !m_reducedMotion && m_picture->outline == decor->picture->outline
+        && m_picture->visible.boxes.size() <= kMostMorphBoxes && isVisible()) {
+        for (std::size_t box = 1; box < m_picture->visible.boxes.size(); ++box)
+            before[m_picture->visible.boxes[box].item] = viewRect(static_cast<std::int32_t>(box));
+    }
+    const bool otherOutline = m_outline != decor->picture->outline || !m_picture;
+    m_picture = std::exchange(m_arrived, nullptr);
+    m_outline = m_picture->outline;
+    m_nextOutline = nullptr;
+    m_decor = decor;
+    m_overview = {};
+    if (otherOutline) {
+        m_focusedItem = -1;
+        m_matches.clear();
+        m_match = -1;
+    }
+    m_focused = m_focusedItem >= 0 ? m_picture->visible.boxOfItem(m_focusedItem) : -1;
     m_hovered = -1;
-    refreshColours();
-    if (m_fitNext) {
+    refreshMarks();
+    if (m_goTo) {
+        m_camera.scale = m_goTo->scale;
+        m_camera.centreOn({m_goTo->centreX, m_goTo->centreY, 0, 0}, width(), height());
+        m_goTo.reset();
+        m_fitNext = m_fitted = false;
+    } else if (m_fitNext) {
         m_fitNext = false;
         fitAll();
     } else {
@@ -233,16 +379,61 @@ void DagView::takePicture(const DagPictureSnapshot &picture)
     }
     if (m_revealUnit) {
         m_camera.scale = std::max(m_camera.scale, 0.7);
-        const std::int32_t box = picture->visible.boxOfUnit[at(*m_revealUnit)];
-        m_camera.centreOn(picture->scene.rects[at(box)], width(), height());
+        const std::int32_t box = m_picture->visible.boxOfUnit[at(*m_revealUnit)];
+        m_camera.centreOn(m_picture->scene.rects[at(box)], width(), height());
         setFocused(box, false);
         m_revealUnit.reset();
         m_fitted = false;
     }
+    if (!before.empty())
+        startMorph(before);
     cameraMoved();
     m_gestures->pictureChanged();
     describeForScreenReader();
+    if (otherOutline && m_findBar->isVisible() && !m_findBar->text().isEmpty())
+        search(m_findBar->text());
     Q_EMIT pictureChanged();
+}
+
+/// Boxes go from where they were to where they are; those that are new come out of what they lie in.
+void DagView::startMorph(const std::map<std::int32_t, QRectF> &before)
+{
+    const auto &boxes = m_picture->visible.boxes;
+    if (boxes.size() > kMostMorphBoxes)
+        return;
+    m_morphFrom.assign(boxes.size(), SceneRect{});
+    double farthest = 0;
+    for (std::size_t box = 0; box < boxes.size(); ++box) {
+        const auto &to = m_picture->scene.rects[box];
+        m_morphFrom[box] = to;
+        std::int32_t from = static_cast<std::int32_t>(box);
+        while (from > 0 && !before.contains(boxes[at(from)].item))
+            from = boxes[at(from)].parent;
+        if (from <= 0)
+            continue;
+        const QRectF old = before.at(boxes[at(from)].item);
+        SceneRect rect{m_camera.sceneX(old.x()), m_camera.sceneY(old.y()), old.width() / m_camera.scale,
+            old.height() / m_camera.scale};
+        if (from != static_cast<std::int32_t>(box)) // out of the middle of what it lies in
+            rect = {rect.x + rect.width / 2 - to.width / 2, rect.y + rect.height / 2 - to.height / 2, to.width, to.height};
+        m_morphFrom[box] = rect;
+        farthest = std::max({farthest, std::abs(rect.x - to.x), std::abs(rect.y - to.y), std::abs(rect.width - to.width)});
+    }
+    if (farthest * m_camera.scale < 1)
+        return;
+    m_morphScene = m_picture->scene;
+    m_morphScene.paths.clear();
+    m_morphScene.stubs.clear();
+    m_morphTime.start();
+    m_morph.start();
+}
+
+void DagView::setReducedMotion(bool reduced)
+{
+    m_reducedMotion = reduced;
+    if (reduced)
+        m_morph.stop();
+    update();
 }
 
 /// The first picture of a model opens only so many groups that their names can be read.
@@ -252,7 +443,8 @@ bool DagView::openLess(const DagPicture &picture)
     camera.fit(picture.scene.bounds, width(), height(), kFitMargin, kMostFitScale);
     while (camera.scale < kLeastFirstScale && m_initialBoxes > 1) {
         m_initialBoxes /= 2;
-        auto state = initialState(*m_outline, m_initialBoxes);
+        auto state = initialState(*picture.outline, m_initialBoxes);
+        state.nudges = m_state.nudges;
         if (state == m_state)
             continue;
         m_state = std::move(state);
@@ -284,10 +476,12 @@ void DagView::applyAnchor()
 
 void DagView::refreshColours()
 {
-    if (!m_picture)
-        return;
-    m_colours = coloursOf(*m_picture->outline, m_picture->visible, m_facts, m_colourBy, paletteFor(*this));
-    m_overview = {};
+    requestDecor();
+}
+
+void DagView::setLegendFilter(std::set<std::int32_t> keys)
+{
+    m_filter = std::move(keys);
     refreshMarks();
     update();
 }
@@ -320,6 +514,13 @@ void DagView::refreshMarks()
         }
         if (chosen[box] > 0)
             m_marks[box] = chosen[box] == total[box] ? kMarkSelected : kMarkPartly;
+    }
+    for (std::size_t box = 0; box < boxes && !m_filter.empty(); ++box) {
+        const auto &shares = m_decor->colours.boxes[box].shares;
+        const bool shown = std::any_of(
+            shares.begin(), shares.end(), [this](const ColourShare &share) { return m_filter.contains(share.key); });
+        if (!shown && !visible.boxes[box].frame)
+            m_marks[box] |= kMarkDimmed;
     }
     for (std::size_t i = 0; i < m_matches.size(); ++i) {
         auto &mark = m_marks[at(visible.boxOfUnit[at(m_matches[i])])];
@@ -357,26 +558,32 @@ QRectF DagView::viewRect(std::int32_t box) const
 
 void DagView::expandAll()
 {
-    if (!m_outline)
+    if (!m_outline || changing())
         return;
+    remember();
+    const auto nudges = m_state.nudges;
     m_state = fullyOpen(*m_outline);
+    m_state.nudges = nudges;
     m_fitNext = true;
     requestLayout();
 }
 
 void DagView::collapseAll()
 {
-    if (!m_outline)
+    if (!m_outline || changing())
         return;
-    m_state = DagState{};
+    remember();
+    m_state.open.clear();
+    m_state.unstacked.clear();
     m_fitNext = true;
     requestLayout();
 }
 
 void DagView::expandOneLevel()
 {
-    if (!m_picture)
+    if (!m_picture || changing())
         return;
+    remember();
     bool changed = false;
     for (const auto &box : m_picture->visible.boxes) {
         if (!box.frame && m_outline->at(box.item).kind != OutlineItem::Kind::Operator)
@@ -415,9 +622,10 @@ DagView::Anchor DagView::anchorFor(std::int32_t item, std::optional<QPointF> poi
 
 void DagView::toggleItem(std::int32_t item, std::optional<QPointF> anchor)
 {
-    if (!m_outline || item <= 0 || at(item) >= m_outline->items.size()
+    if (!m_picture || changing() || item <= 0 || at(item) >= m_outline->items.size()
         || m_outline->at(item).kind == OutlineItem::Kind::Operator)
         return;
+    remember();
     m_anchor = anchorFor(item, anchor);
     if (m_state.open.erase(item) == 0)
         m_state.open.insert(item);
@@ -427,8 +635,10 @@ void DagView::toggleItem(std::int32_t item, std::optional<QPointF> anchor)
 
 void DagView::toggleCopies(std::int32_t item)
 {
-    if (!m_outline || item <= 0 || m_outline->at(item).kind != OutlineItem::Kind::Stack)
+    if (!m_picture || changing() || item <= 0 || at(item) >= m_outline->items.size()
+        || m_outline->at(item).kind != OutlineItem::Kind::Stack)
         return;
+    remember();
     m_anchor = anchorFor(item, {});
     if (m_state.unstacked.erase(item) == 0)
         m_state.unstacked.insert(item);
@@ -492,12 +702,15 @@ void DagView::cameraMoved()
 {
     updateBreadcrumbs();
     update();
+    Q_EMIT viewChanged();
 }
 
 void DagView::updateBreadcrumbs()
 {
     QStringList labels;
+    m_breadcrumbItems.clear();
     if (m_picture) {
+        m_breadcrumbItems.push_back(0);
         // The innermost frame that holds the window's middle and fills at least half of the window.
         const double x = m_camera.sceneX(width() / 2.0);
         const double y = m_camera.sceneY(height() / 2.0);
@@ -515,6 +728,7 @@ void DagView::updateBreadcrumbs()
             if (m_outline->at(item).kind == OutlineItem::Kind::Stack)
                 label += QStringLiteral(" ×%1").arg(m_outline->at(item).children.size());
             labels.append(label);
+            m_breadcrumbItems.push_back(item);
         }
     }
     if (labels == m_breadcrumbs)
@@ -536,8 +750,7 @@ void DagView::describeForScreenReader()
             .arg(static_cast<qsizetype>(m_picture->visible.boxes.size() - m_picture->visible.frames.size()))
             .arg(static_cast<qsizetype>(m_selection->selected().size()));
     if (m_focused > 0)
-        text += QLatin1Char(' ')
-            + tr("Focus: %1, %2.").arg(m_labels.titles[at(m_focused)], m_labels.subtitles[at(m_focused)]);
+        text += QLatin1Char(' ') + tr("Focus: %1.").arg(describe(m_focused));
     setAccessibleDescription(text);
 }
 
@@ -563,8 +776,8 @@ void DagView::paintEvent(QPaintEvent * /*event*/)
         return;
     }
     const DagPaint paint{.picture = *m_picture,
-        .labels = m_labels,
-        .colours = m_colours,
+        .labels = m_decor->labels,
+        .colours = m_decor->colours,
         .palette = palette,
         .camera = m_camera,
         .width = static_cast<double>(width()),
@@ -573,8 +786,23 @@ void DagView::paintEvent(QPaintEvent * /*event*/)
         .marks = m_marks,
         .hovered = m_hovered,
         .focused = m_focused,
-        .hasFocus = hasFocus()};
+        .hasFocus = hasFocus(),
+        .scene = m_morph.isActive() ? &m_morphScene : nullptr};
+    if (m_morph.isActive()) {
+        const double t = std::min(1.0, static_cast<double>(m_morphTime.elapsed()) / kMorphMilliseconds);
+        const double share = t * t * (3 - 2 * t);
+        for (std::size_t box = 0; box < m_morphFrom.size(); ++box) {
+            const auto &from = m_morphFrom[box];
+            const auto &to = m_picture->scene.rects[box];
+            m_morphScene.rects[box] = {from.x + (to.x - from.x) * share, from.y + (to.y - from.y) * share,
+                from.width + (to.width - from.width) * share, from.height + (to.height - from.height) * share};
+        }
+    }
     paintDag(painter, paint);
+    if (!m_morph.isActive()) {
+        for (const auto &order : m_decor->orders)
+            paintOrderArrow(painter, viewRect(order.from), viewRect(order.to), palette);
+    }
     paintOverlays(painter);
     m_gestures->paint(painter);
 }

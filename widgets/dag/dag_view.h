@@ -1,17 +1,27 @@
 #pragma once
 
+#include <QtCore/QElapsedTimer>
+#include <QtCore/QFutureWatcher>
 #include <QtCore/QPointF>
 #include <QtCore/QStringList>
+#include <QtCore/QTimer>
 #include <QtGui/QPixmap>
 #include <QtWidgets/QWidget>
 
 #include "widgets/common/selection_model.h"
 #include "widgets/dag/dag_camera.h"
 #include "widgets/dag/dag_colours.h"
+#include "widgets/dag/dag_decor.h"
+#include "widgets/dag/dag_navigation.h"
 #include "widgets/dag/dag_text.h"
 #include "widgets/dag/layout_service.h"
 
+#include <functional>
+#include <map>
 #include <optional>
+#include <set>
+#include <stop_token>
+#include <string>
 #include <vector>
 
 namespace planloom {
@@ -19,6 +29,7 @@ namespace planloom {
 class DagFindBar;
 class DagGestureLayer;
 class GestureHost;
+struct DagSearch;
 struct PlanUpdate;
 struct TimelineSummary;
 
@@ -40,6 +51,10 @@ public:
     void setPlan(std::shared_ptr<const Plan> plan);
     /// Seconds of one training step by operator index; empty if unknown.
     void setTimes(std::vector<double> secondsByOperator);
+    /// Values by operator for a colouring that needs them (NaN where there is none); empty takes them away.
+    void setValues(ColourBy colourBy, std::vector<double> valuesByOperator);
+    /// `PlanDifference` by operator, for comparing: shown by `ColourBy::Difference`.
+    void setDifference(const std::vector<std::uint8_t> &kindByOperator);
     void setColourBy(ColourBy colourBy);
     ColourBy colourBy() const { return m_colourBy; }
     void setMode(DagMode mode);
@@ -47,6 +62,26 @@ public:
     /// Direction of data flow; none chooses it by the window's shape when a model is opened.
     void setFlow(std::optional<DagFlow> flow);
     DagFlow flow() const { return m_flow; }
+    /// Only boxes with these of the legend's keys are shown in full; none shows all. Changes with the colouring.
+    void setLegendFilter(std::set<std::int32_t> keys);
+    const std::set<std::int32_t> &legendFilter() const { return m_filter; }
+    /// Where the legend's entries are, as last painted; empty for those that found no room.
+    QRectF legendRect(std::size_t entry) const;
+    const DagColours &colours() const;
+    /// Layouts change at once instead of within 150 ms.
+    void setReducedMotion(bool reduced);
+    /// Groups moved by hand, by path (`pathOfItem`): offsets in scene units.
+    void setNudges(const std::map<std::string, QPointF> &nudges);
+    /// Up to nine states of the view, by number from 1; empty where there is none.
+    void setBookmarks(const QStringList &bookmarks);
+    const QStringList &bookmarks() const { return m_bookmarks; }
+    /// What is shown and from where, as text for the session.
+    QString cameraState() const;
+    /// Brings back what `cameraState` gave, now or once a model is shown; other texts change nothing.
+    void restoreCamera(const QString &state);
+    using QWidget::render;
+    /// Paints what is in sight, or the whole model, into `target`: for pictures of any size, texts as texts.
+    void render(QPainter &painter, const QRectF &target, bool wholeModel, const Palette &palette);
     /// Shared with other views; the view has one of its own until then. Not owned.
     void setSelectionModel(SelectionModel *selection);
     SelectionModel *selectionModel() const { return m_selection; }
@@ -67,6 +102,14 @@ public:
     bool isSettled() const;
     /// Labels from the model's top to the innermost group that fills the window.
     QStringList breadcrumbs() const { return m_breadcrumbs; }
+    /// The matches of the last search: units of the outline, ascending.
+    const std::vector<std::int32_t> &matches() const { return m_matches; }
+    /// Where find stands among them; -1 if nowhere.
+    int currentMatch() const { return m_match; }
+    /// Orders between boxes that rows ask for.
+    const std::vector<OrderArrow> &orders() const;
+    /// What screen readers say of a box: kind, devices, rows.
+    QString describe(std::int32_t box) const;
     /// Where a box is painted, in widget coordinates.
     QRectF viewRect(std::int32_t box) const;
     /// The innermost box at a place in widget coordinates; -1 for the model's own ground.
@@ -98,6 +141,26 @@ public Q_SLOTS:
     void findPrevious();
     /// Opens what hides `op`, selects it and moves it into sight.
     void showOperator(planloom::OperatorId op);
+    /// Shows the group of a label of `breadcrumbs` whole.
+    void showBreadcrumb(int index);
+    void goBack();
+    void goForward();
+    /// What is selected, in all copies.
+    void selectSimilar();
+    /// The selection with everything its data reaches, or comes from.
+    void selectCone(bool forwards);
+    void selectMatches();
+    void invertSelection();
+    void selectSameDevice();
+    void selectSameStage();
+    void toggleFlow();
+    /// Keeps where the view is, in the first free place or that of the oldest.
+    void setBookmark();
+    void goToBookmark(int number);
+    /// Takes back what was moved by hand in the selected or focused group; everywhere if there is none.
+    void relayoutHere();
+    /// Asks for a row about what find has found.
+    void askRowFromMatches();
 
 Q_SIGNALS:
     void breadcrumbsChanged(const QStringList &labels);
@@ -105,6 +168,15 @@ Q_SIGNALS:
     void modeChanged(planloom::DagMode mode);
     /// A new picture has taken the place of the last one.
     void pictureChanged();
+    /// A group was moved by hand: by how much in all, from where the layout has it, in scene units; 0, 0 takes it back.
+    void nudged(const QString &path, double dx, double dy);
+    void bookmarksChanged(const QStringList &bookmarks);
+    /// Someone wants a row that begins with this selector.
+    void rowAsked(const QString &selector);
+    /// Find has looked: how many it found, and what is wrong with the question.
+    void searched(int count, const QString &problem);
+    /// What is shown, or from where, has changed; for saving the view's state.
+    void viewChanged();
     /// A sentence for the status bar: why a gesture was refused.
     void noted(const QString &sentence);
 
@@ -130,7 +202,7 @@ protected:
     void focusOutEvent(QFocusEvent *event) override;
 
 private:
-    enum class Gesture : std::uint8_t { None, Press, Pan, Box, Overview };
+    enum class Gesture : std::uint8_t { None, Press, Pan, Box, Overview, Nudge };
 
     /// Where something must stay when the next picture comes.
     struct Anchor {
@@ -141,7 +213,12 @@ private:
     };
 
     // dag_view.cpp: data, layout, painting
-    void buildOutlineNow();
+    void startOutline();
+    void takeOutline();
+    void adopt(const DagDecorSnapshot &decor);
+    bool changing() const { return m_outlineBusy || m_nextOutline != nullptr; }
+    void startMorph(const std::map<std::int32_t, QRectF> &before);
+    void changeFacts(const std::function<void(OperatorFacts &)> &change);
     void chooseFlow();
     void requestLayout();
     void takePicture(const DagPictureSnapshot &picture);
@@ -150,6 +227,7 @@ private:
     void applyAnchor();
     void refreshColours();
     void refreshMarks();
+    void requestDecor();
     void refreshFont();
     void updateBreadcrumbs();
     void cameraMoved();
@@ -162,6 +240,8 @@ private:
 
     // dag_view_actions.cpp
     void createActions();
+    void createViewActions();
+    void filterLikeFocus();
     bool triggerShortcut(const QKeyEvent &event);
 
     // dag_view_input.cpp: pointer, keys
@@ -172,28 +252,47 @@ private:
     void selectInside(const QRectF &view, bool touching, Qt::KeyboardModifiers modifiers);
     void moveFocus(int dx, int dy);
     void walkEdge(bool forwards);
+    void toggleFocused();
     void selectSameKind(std::int32_t item);
+    void selectSame(bool device);
     void jumpOverview(QPointF view);
+    bool toggleLegend(QPointF view);
+    bool jumpAlongEdge(QPointF view);
+    void nudgeBy(std::int32_t item, double dx, double dy);
+    // dag_view_navigation.cpp
+    DagPlace placeNow() const;
+    void remember();
+    void goTo(const DagPlace &place);
+    void applyRestore();
+    std::vector<std::int32_t> selectedUnits() const;
+    void selectUnits(const std::vector<std::int32_t> &units);
     // dag_view_find.cpp
+    void takeSearch();
     QString tooltipOf(std::int32_t box) const;
     void search(const QString &text);
     void stepMatch(int by);
     void placeFindBar();
 
     GraphSnapshot m_graph;
-    OperatorFacts m_facts;
+    std::shared_ptr<const OperatorFacts> m_facts = std::make_shared<const OperatorFacts>();
     ColourBy m_colourBy = ColourBy::Kind;
     DagMode m_mode = DagMode::Folded;
     std::optional<DagFlow> m_wantedFlow;
     DagFlow m_flow = DagFlow::Down;
-    std::shared_ptr<const DagOutline> m_outline;
+    std::shared_ptr<const DagOutline> m_outline; ///< Of the picture in sight, or of the one that is laid out first.
+    std::shared_ptr<const DagOutline> m_nextOutline; ///< Laid out, while the picture in sight is still of another.
+    QFutureWatcher<std::shared_ptr<const DagOutline>> m_outlineWatcher;
+    bool m_outlineBusy = false;
     DagState m_state;
     LayoutService m_layout;
     std::shared_ptr<const FontTable> m_fontTable;
 
     DagPictureSnapshot m_picture;
-    DagLabels m_labels;
-    DagColours m_colours;
+    DagPictureSnapshot m_arrived; ///< Laid out, not decorated yet.
+    DagDecorator m_decorator;
+    DagDecorSnapshot m_decor; ///< Of `m_picture`.
+    std::set<std::int32_t> m_filter; ///< Keys of the legend.
+    mutable std::vector<QRectF> m_legendRects;
     std::vector<std::uint8_t> m_marks;
     DagCamera m_camera;
     std::size_t m_initialBoxes = 0; ///< How much the first picture may open; 0 once it is shown.
@@ -202,6 +301,19 @@ private:
     std::optional<Anchor> m_anchor;
     std::optional<std::int32_t> m_revealUnit; ///< To bring into sight with the next picture.
     QStringList m_breadcrumbs;
+    std::vector<std::int32_t> m_breadcrumbItems;
+    DagHistory m_history;
+    std::optional<DagPlace> m_goTo; ///< To show from with the next picture.
+    QString m_restore; ///< A state of the view that waits for its model.
+    QStringList m_bookmarks;
+    std::map<std::string, QPointF> m_nudges; ///< By path, as given; those that exist are in `m_state`.
+    std::int32_t m_nudgedItem = -1;
+
+    bool m_reducedMotion = false;
+    DagScene m_morphScene;
+    std::vector<SceneRect> m_morphFrom; ///< By box: where each came from, in the new picture's coordinates.
+    QElapsedTimer m_morphTime;
+    QTimer m_morph;
 
     SelectionModel m_ownSelection;
     SelectionModel *m_selection = &m_ownSelection;
@@ -218,6 +330,11 @@ private:
     DagGestureLayer *m_gestures;
     std::shared_ptr<const PlanUpdate> m_update;
     DagFindBar *m_findBar;
+    QFutureWatcher<std::shared_ptr<const DagSearch>> m_searchWatcher;
+    std::stop_source m_searchStop;
+    bool m_searching = false;
+    int m_stepWhenFound = 0;
+    std::vector<OperatorId> m_found; ///< All operators of the last search.
     std::vector<std::int32_t> m_matches; ///< Units of the outline, ascending.
     int m_match = -1; ///< Index into `m_matches`.
 

@@ -6,6 +6,10 @@
 #include "widgets/common/format.h"
 #include "widgets/dag/dag_find_bar.h"
 #include "widgets/dag/dag_gesture_layer.h"
+#include "widgets/dag/dag_query.h"
+
+#include <QtConcurrent/QtConcurrentRun>
+#include <QtCore/QPromise>
 
 #include <QtGui/QHelpEvent>
 #include <QtWidgets/QToolTip>
@@ -57,24 +61,24 @@ QString DagView::tooltipOf(std::int32_t box) const
     };
     const auto operators = operatorsOf(*m_outline, m_picture->visible, box);
     const auto facts = [&] {
-        if (m_facts.seconds.size() == m_graph->operators.size()) {
+        if (m_facts->seconds.size() == m_graph->operators.size()) {
             double seconds = 0;
             for (const auto op : operators)
-                seconds += m_facts.seconds[at(op.index)];
+                seconds += m_facts->seconds[at(op.index)];
             row(tr("Time a step"), text(formatSeconds(seconds)));
         }
-        const QString badge = m_colours.boxes[at(box)].badge;
-        if (m_facts.plan && m_facts.plan->decisions.size() == m_graph->operators.size()) {
+        const QString badge = colours().boxes[at(box)].badge;
+        if (m_facts->plan && m_facts->plan->decisions.size() == m_graph->operators.size()) {
             std::vector<std::int32_t> devices;
             for (const auto op : operators) {
-                const auto own = devicesOf(*m_facts.plan, op);
+                const auto own = devicesOf(*m_facts->plan, op);
                 devices.insert(devices.end(), own.begin(), own.end());
             }
             row(tr("Devices"), rangesOf(std::move(devices)));
         }
     };
     if (item.kind != OutlineItem::Kind::Operator) {
-        const auto &labels = m_labels;
+        const auto &labels = m_decor->labels;
         html = QStringLiteral("<b>%1</b><table>").arg(labels.titles[at(box)].toHtmlEscaped());
         if (item.scope.valid() && item.scope.index > 0)
             row(tr("Module"), text(pathOf(*m_graph, item.scope)));
@@ -139,38 +143,134 @@ void DagView::placeFindBar()
     m_findBar->move(std::max(0, width() - m_findBar->width() - 12), 10);
 }
 
+/// What a search found.
+struct DagSearch {
+    std::shared_ptr<const DagOutline> outline{};
+    std::vector<OperatorId> operators{};
+    std::vector<std::int32_t> units{}; ///< Ascending, each once.
+    QString problem{};
+};
+
+namespace {
+
+std::shared_ptr<const DagSearch> carryOut(const std::shared_ptr<const DagOutline> &outline, const std::string &text,
+    DagQueryWorld world, const std::stop_token &stop)
+{
+    auto search = std::make_shared<DagSearch>();
+    search->outline = outline;
+    const auto query = parseDagQuery(text);
+    if (!query) {
+        search->problem = QString::fromStdString(query.error().message);
+        return search;
+    }
+    if (!world.index)
+        world.index = std::make_shared<const SelectorIndex>(outline->graph);
+    search->operators = askDagQuery(*query, world, stop);
+    for (const auto op : search->operators) {
+        // A folded backward operator is found where it is shown only if its forward one is not what was asked for.
+        const std::int32_t unit = outline->unitOfOperator[at(op.index)];
+        if (unit >= 0)
+            search->units.push_back(unit);
+    }
+    std::sort(search->units.begin(), search->units.end());
+    search->units.erase(std::unique(search->units.begin(), search->units.end()), search->units.end());
+    return search;
+}
+
+/// Models up to this size are searched at once: well below a millisecond.
+constexpr std::size_t kSmallModel = 2500;
+
+} // namespace
+
 void DagView::search(const QString &text)
 {
+    m_searchStop.request_stop();
+    m_searchStop = std::stop_source{};
+    m_searching = false;
+    m_stepWhenFound = 0;
     m_matches.clear();
+    m_found.clear();
     m_match = -1;
     const QString wanted = text.trimmed();
-    if (m_outline && !wanted.isEmpty()) {
-        const QByteArray needle = wanted.toLower().toUtf8();
-        const auto contains = [&needle](const std::string &hay) {
-            // ASCII letters in either case; others as they are.
-            return std::search(hay.begin(), hay.end(), needle.begin(), needle.end(), [](char a, char b) {
-                return (a >= 'A' && a <= 'Z' ? static_cast<char>(a - 'A' + 'a') : a) == b;
-            }) != hay.end();
-        };
-        for (std::size_t unit = 0; unit < m_outline->units.size(); ++unit) {
-            const auto &op = m_graph->at(m_outline->units[unit].op);
-            if (contains(op.name) || contains(nameOf(op.kind)))
-                m_matches.push_back(static_cast<std::int32_t>(unit));
-        }
+    if (!m_picture || wanted.isEmpty()) {
+        m_findBar->setProblem({});
+        m_findBar->setMatches(m_match, 0);
+        refreshMarks();
+        update();
+        return;
     }
+    DagQueryWorld world;
+    if (const auto context = m_gestures->gestures().context(); context && context->index->snapshot() == m_graph)
+        world.index = context->index;
+    world.plan = m_facts->plan;
+    world.seconds = m_facts->seconds;
+    auto job = [outline = m_picture->outline, words = wanted.toStdString(), world = std::move(world),
+                   stop = m_searchStop.get_token()] { return carryOut(outline, words, world, stop); };
+    m_searching = true;
+    if (m_graph->operators.size() <= kSmallModel) {
+        QPromise<std::shared_ptr<const DagSearch>> done;
+        done.start();
+        done.addResult(job());
+        done.finish();
+        m_searchWatcher.setFuture(done.future());
+        takeSearch();
+        return;
+    }
+    m_searchWatcher.setFuture(QtConcurrent::run(std::move(job)));
+}
+
+void DagView::takeSearch()
+{
+    if (!m_searching)
+        return;
+    m_searching = false;
+    const auto search = m_searchWatcher.result();
+    if (!m_picture || search->outline != m_picture->outline)
+        return; // of a model that has gone
+    m_matches = search->units;
+    m_found = search->operators;
+    m_findBar->setProblem(search->problem);
     m_findBar->setMatches(m_match, static_cast<int>(m_matches.size()));
     refreshMarks();
     update();
+    Q_EMIT searched(static_cast<int>(m_matches.size()), search->problem);
+    if (const int by = std::exchange(m_stepWhenFound, 0); by != 0)
+        stepMatch(by);
 }
 
 void DagView::stepMatch(int by)
 {
-    if (m_matches.empty() || !m_outline)
+    if (m_searching) {
+        m_stepWhenFound = by;
+        return;
+    }
+    if (m_matches.empty() || !m_picture)
         return;
     const int count = static_cast<int>(m_matches.size());
     m_match = m_match < 0 ? (by > 0 ? 0 : count - 1) : (m_match + by + count) % count;
     m_findBar->setMatches(m_match, count);
     showOperator(m_outline->units[at(m_matches[at(m_match)])].op);
+}
+
+void DagView::selectMatches()
+{
+    std::vector<std::int32_t> units = m_matches;
+    selectUnits(units);
+}
+
+void DagView::askRowFromMatches()
+{
+    const auto context = m_gestures->gestures().context();
+    std::vector<OperatorId> forward;
+    for (const auto op : m_found) {
+        if (m_graph && m_graph->at(op).direction == Direction::Forward)
+            forward.push_back(op);
+    }
+    if (forward.empty() || !context || context->graph().operators.size() != m_graph->operators.size()) {
+        Q_EMIT noted(tr("Find forward operators first: rows are about them."));
+        return;
+    }
+    Q_EMIT rowAsked(QString::fromStdString(toString(selectorFor(*context->index, forward))));
 }
 
 void DagView::findNext()
@@ -185,7 +285,7 @@ void DagView::findPrevious()
 
 void DagView::showOperator(OperatorId op)
 {
-    if (!m_outline || !op.valid() || at(op.index) >= m_outline->unitOfOperator.size())
+    if (!m_picture || changing() || !op.valid() || at(op.index) >= m_outline->unitOfOperator.size())
         return;
     const std::int32_t unit = m_outline->unitOfOperator[at(op.index)];
     if (unit < 0)
@@ -197,6 +297,7 @@ void DagView::showOperator(OperatorId op)
     operators.insert(operators.end(), found.optimizers.begin(), found.optimizers.end());
     // Only the way to it is opened; a copy of a stack is shown by the one that stands for all, if that is
     // open.
+    remember();
     bool changed = false;
     std::int32_t shown = unit;
     const auto isMatch = [this](std::int32_t wanted) {

@@ -6,6 +6,7 @@
 #include "widgets/dag/dag_painter.h"
 
 #include <QtCore/QMimeData>
+#include <QtGui/QAction>
 #include <QtGui/QContextMenuEvent>
 #include <QtGui/QDragEnterEvent>
 #include <QtGui/QKeyEvent>
@@ -23,6 +24,7 @@ namespace {
 
 constexpr double kDragStart = 6; ///< Pixels before a press becomes a drag.
 constexpr double kKeyPan = 60;
+constexpr double kKeyNudge = 20; ///< Scene units.
 constexpr double kKeyZoom = 1.25;
 
 std::size_t at(std::int32_t index)
@@ -87,6 +89,11 @@ void DagView::selectBox(std::int32_t box, Qt::KeyboardModifiers modifiers)
 void DagView::click(QPointF view, Qt::KeyboardModifiers modifiers)
 {
     const std::int32_t box = boxAt(view);
+    const bool onNode = box > 0 && !m_picture->visible.at(box).frame;
+    if (!onNode && modifiers == Qt::NoModifier
+        && (box < 0 || m_camera.sceneY(view.y()) > m_picture->scene.rects[at(box)].y + DagMetrics::kFrameHeader)
+        && jumpAlongEdge(view))
+        return;
     if (box < 0) {
         if (!modifiers.testFlag(Qt::ControlModifier) && !modifiers.testFlag(Qt::ShiftModifier))
             m_selection->clear();
@@ -162,6 +169,22 @@ void DagView::mousePressEvent(QMouseEvent *event)
         m_gesture = Gesture::Pan;
         setCursor(Qt::ClosedHandCursor);
     } else if (event->button() == Qt::LeftButton) {
+        if (toggleLegend(event->position())) {
+            event->accept();
+            return;
+        }
+        if (event->modifiers() == (Qt::ControlModifier | Qt::ShiftModifier)) { // moves a group by hand
+            std::int32_t box = boxAt(event->position());
+            while (box > 0 && m_outline->at(m_picture->visible.at(box).item).kind == OutlineItem::Kind::Operator)
+                box = m_picture->visible.at(box).parent;
+            if (box > 0) {
+                m_nudgedItem = m_picture->visible.at(box).item;
+                m_gesture = Gesture::Nudge;
+                setCursor(Qt::SizeAllCursor);
+                event->accept();
+                return;
+            }
+        }
         const SceneRect shown = m_camera.visible(width(), height());
         const auto &bounds = m_picture->scene.bounds;
         const bool all = shown.x <= bounds.x && shown.y <= bounds.y && shown.right() >= bounds.right()
@@ -207,6 +230,9 @@ void DagView::mouseMoveEvent(QMouseEvent *event)
     case Gesture::Overview:
         jumpOverview(now);
         break;
+    case Gesture::Nudge:
+        nudgeBy(m_nudgedItem, (now.x() - m_last.x()) / m_camera.scale, (now.y() - m_last.y()) / m_camera.scale);
+        break;
     case Gesture::Box:
         break;
     }
@@ -226,7 +252,20 @@ void DagView::mouseReleaseEvent(QMouseEvent *event)
     case Gesture::Press:
         click(event->position(), event->modifiers());
         break;
+    case Gesture::Nudge:
+        unsetCursor();
+        break;
     case Gesture::Box: {
+        if (event->modifiers().testFlag(Qt::AltModifier)) { // zooms to the box
+            const QRectF box = QRectF(m_pressed, event->position()).normalized();
+            remember();
+            m_camera.fit({m_camera.sceneX(box.x()), m_camera.sceneY(box.y()), box.width() / m_camera.scale,
+                             box.height() / m_camera.scale},
+                width(), height(), 0, DagCamera::kMostScale);
+            m_fitted = false;
+            cameraMoved();
+            break;
+        }
         const bool touching = event->position().x() < m_pressed.x(); // right to left takes what it touches
         selectInside(QRectF(m_pressed, event->position()).normalized(), touching, event->modifiers());
         update();
@@ -348,9 +387,19 @@ void DagView::keyPressEvent(QKeyEvent *event)
         expandAll();
         return;
     }
+    if (modifiers == (Qt::ControlModifier | Qt::ShiftModifier) && m_focused > 0) {
+        std::int32_t item = m_focusedItem;
+        while (item > 0 && m_outline->at(item).kind == OutlineItem::Kind::Operator)
+            item = m_outline->at(item).parent;
+        const int dx = event->key() == Qt::Key_Right ? 1 : event->key() == Qt::Key_Left ? -1 : 0;
+        const int dy = event->key() == Qt::Key_Down ? 1 : event->key() == Qt::Key_Up ? -1 : 0;
+        if (dx != 0 || dy != 0) {
+            nudgeBy(item, dx * kKeyNudge, dy * kKeyNudge);
+            return;
+        }
+    }
     const bool plain = modifiers == Qt::NoModifier;
     const bool shift = modifiers == Qt::ShiftModifier;
-    const bool control = modifiers == Qt::ControlModifier;
     switch (event->key()) {
     case Qt::Key_Left:
         moveFocus(-1, 0);
@@ -363,16 +412,6 @@ void DagView::keyPressEvent(QKeyEvent *event)
         return;
     case Qt::Key_Down:
         moveFocus(0, 1);
-        return;
-    case Qt::Key_Home:
-        fitAll();
-        return;
-    case Qt::Key_Plus:
-    case Qt::Key_Equal:
-        zoomBy(kKeyZoom);
-        return;
-    case Qt::Key_Minus:
-        zoomBy(1 / kKeyZoom);
         return;
     case Qt::Key_Return:
     case Qt::Key_Enter:
@@ -396,42 +435,8 @@ void DagView::keyPressEvent(QKeyEvent *event)
     default:
         break;
     }
-    if (control && event->key() == Qt::Key_A) {
-        m_selection->select(operatorsOf(*m_outline, m_picture->visible, 0));
-        return;
-    }
-    if (shift && event->key() == Qt::Key_E) {
-        expandOneLevel();
-        return;
-    }
     if (plain) {
         switch (event->key()) {
-        case Qt::Key_E: {
-            // What is focused; an operator's own group closes around it.
-            std::int32_t item = m_focused > 0 ? m_focusedItem
-                : m_hovered > 0               ? m_picture->visible.at(m_hovered).item
-                                              : -1;
-            if (item > 0 && m_outline->at(item).kind == OutlineItem::Kind::Operator) {
-                const std::int32_t box = m_picture->visible.boxOfItem(item);
-                item = m_picture->visible.at(m_picture->visible.at(box).parent).item;
-                if (item > 0)
-                    m_focusedItem = item;
-            }
-            toggleItem(item);
-            return;
-        }
-        case Qt::Key_BracketLeft:
-            walkEdge(false);
-            return;
-        case Qt::Key_BracketRight:
-            walkEdge(true);
-            return;
-        case Qt::Key_F:
-            fitSelection();
-            return;
-        case Qt::Key_C:
-            setColourBy(static_cast<ColourBy>((static_cast<int>(m_colourBy) + 1) % kColourByCount));
-            return;
         case Qt::Key_W:
             zoomBy(kKeyZoom);
             return;
@@ -492,6 +497,22 @@ void DagView::contextMenuEvent(QContextMenuEvent *event)
         menu->addAction(tr("Select All of This Kind"), this, [this, item] { selectSameKind(item); })
             ->setEnabled(kind == OutlineItem::Kind::Operator);
         menu->addSeparator();
+        // As by keyboard, on what is selected or, with nothing selected, on what has the focus.
+        const auto &marks = m_marks;
+        if ((marks[at(box)] & kMarkSelected) == 0) {
+            m_selection->select(operators);
+            setFocused(box, false);
+        }
+        for (QAction *action : actions()) {
+            if (action->property("planloom.plan").toBool())
+                menu->addAction(action);
+        }
+        menu->addSeparator();
+        for (const char *name : {"dag.selectSimilar", "dag.predecessors", "dag.successors", "dag.sameDevice", "dag.sameStage", "dag.relayout"}) {
+            if (auto *action = findChild<QAction *>(QLatin1String(name)))
+                menu->addAction(action);
+        }
+        menu->addSeparator();
     }
     menu->addAction(tr("Expand One Level"), this, &DagView::expandOneLevel);
     menu->addAction(tr("Expand All"), this, &DagView::expandAll);
@@ -543,6 +564,23 @@ void DagView::focusBox(std::int32_t box)
     setFocused(box, false);
 }
 
+/// Opens or closes what is focused or under the pointer; an operator's own group closes around it.
+void DagView::toggleFocused()
+{
+    if (!m_picture || changing())
+        return;
+    std::int32_t item = m_focused > 0 ? m_focusedItem
+        : m_hovered > 0               ? m_picture->visible.at(m_hovered).item
+                                      : -1;
+    if (item > 0 && m_outline->at(item).kind == OutlineItem::Kind::Operator) {
+        const std::int32_t box = m_picture->visible.boxOfItem(item);
+        item = m_picture->visible.at(m_picture->visible.at(box).parent).item;
+        if (item > 0)
+            m_focusedItem = item;
+    }
+    toggleItem(item);
+}
+
 void DagView::selectSameKind(std::int32_t item)
 {
     const auto wanted = m_graph->at(m_outline->units[at(m_outline->at(item).begin)].op).kind;
@@ -561,7 +599,7 @@ void DagView::selectSameKind(std::int32_t item)
 /// To the first box that uses, or makes, what the focused one makes or uses.
 void DagView::walkEdge(bool forwards)
 {
-    if (m_focused < 0)
+    if (!m_picture || m_focused < 0)
         return;
     for (const auto &edge : m_picture->visible.edges) {
         if ((forwards ? edge.from : edge.to) == m_focused) {

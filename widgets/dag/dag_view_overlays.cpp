@@ -30,7 +30,8 @@ void DagView::paintOverlays(QPainter &painter)
 
 void DagView::paintLegend(QPainter &painter)
 {
-    if (m_colours.legend.empty() || width() < 360 || height() < 160)
+    m_legendRects.assign(colours().legend.size(), QRectF());
+    if (colours().legend.empty() || width() < 360 || height() < 160)
         return;
     const Palette &palette = paletteFor(*this);
     QFont small = font();
@@ -43,10 +44,10 @@ void DagView::paintLegend(QPainter &painter)
     const double most = width() - overviewRect().width() - 60;
     painter.setFont(small);
     // Chips in one line after the title; what does not fit is left to tooltips and the inspector.
-    double total = headingMetrics.horizontalAdvance(m_colours.title) + 20;
+    double total = headingMetrics.horizontalAdvance(colours().title) + 20;
     std::size_t shown = 0;
-    for (const auto &entry : m_colours.legend) {
-        const double chip = m_colours.scale
+    for (const auto &entry : colours().legend) {
+        const double chip = colours().scale
             ? 18 + (entry.text.isEmpty() ? 0 : metrics.horizontalAdvance(entry.text) + 8)
             : 18 + metrics.horizontalAdvance(entry.text) + 10;
         if (total + chip > most)
@@ -65,13 +66,13 @@ void DagView::paintLegend(QPainter &painter)
     double x = ground.left() + 9;
     painter.setFont(heading);
     painter.setPen(palette.text);
-    painter.drawText(QPointF(x, base), m_colours.title);
-    x += headingMetrics.horizontalAdvance(m_colours.title) + 10;
+    painter.drawText(QPointF(x, base), colours().title);
+    x += headingMetrics.horizontalAdvance(colours().title) + 10;
     painter.setFont(small);
     for (std::size_t i = 0; i < shown; ++i) {
-        const auto &entry = m_colours.legend[i];
-        const QRectF swatch(x, ground.center().y() - 5.5, m_colours.scale ? 18 : 11, 11);
-        if (m_colours.scale) {
+        const auto &entry = colours().legend[i];
+        const QRectF swatch(x, ground.center().y() - 5.5, colours().scale ? 18 : 11, 11);
+        if (colours().scale) {
             const bool first = i == 0;
             if (first && !entry.text.isEmpty()) { // the lower end's number stands before the scale
                 painter.setPen(palette.textMuted);
@@ -79,6 +80,12 @@ void DagView::paintLegend(QPainter &painter)
                 x += metrics.horizontalAdvance(entry.text) + 6;
             }
             painter.fillRect(QRectF(x, swatch.y(), 18, 11), entry.colour);
+            m_legendRects[i] = QRectF(x, ground.top(), 18, ground.height());
+            if (m_filter.contains(entry.key)) {
+                painter.setPen(QPen(palette.text, 2));
+                painter.setBrush(Qt::NoBrush);
+                painter.drawRect(QRectF(x + 1, swatch.y() - 2, 16, 15));
+            }
             x += 18;
             if (!first && !entry.text.isEmpty()) {
                 painter.setPen(palette.textMuted);
@@ -86,13 +93,37 @@ void DagView::paintLegend(QPainter &painter)
             }
             continue;
         }
-        painter.setPen(Qt::NoPen);
+        const bool chosen = m_filter.contains(entry.key);
+        m_legendRects[i] =
+            QRectF(x - 3, ground.top(), 21 + metrics.horizontalAdvance(entry.text), ground.height());
+        painter.setPen(chosen ? QPen(palette.text, 2) : QPen(Qt::NoPen));
         painter.setBrush(entry.colour);
         painter.drawRoundedRect(swatch, 2.5, 2.5);
-        painter.setPen(palette.textMuted);
+        painter.setPen(chosen || m_filter.empty() ? palette.text : palette.textMuted);
         painter.drawText(QPointF(x + 15, base), entry.text);
         x += 18 + metrics.horizontalAdvance(entry.text) + 10;
     }
+}
+
+QRectF DagView::legendRect(std::size_t entry) const
+{
+    return entry < m_legendRects.size() ? m_legendRects[entry] : QRectF();
+}
+
+/// A click on the legend shows what has that colour alone, or no longer.
+bool DagView::toggleLegend(QPointF view)
+{
+    for (std::size_t i = 0; i < m_legendRects.size() && i < colours().legend.size(); ++i) {
+        const std::int32_t key = colours().legend[i].key;
+        if (key < 0 || !m_legendRects[i].contains(view))
+            continue;
+        auto filter = m_filter;
+        if (filter.erase(key) == 0)
+            filter.insert(key);
+        setLegendFilter(std::move(filter));
+        return true;
+    }
+    return false;
 }
 
 QRectF DagView::overviewRect() const
@@ -123,7 +154,7 @@ void DagView::paintOverviewMap(QPainter &painter)
         m_overview.setDevicePixelRatio(devicePixelRatioF());
         m_overview.fill(palette.surface);
         QPainter inner(&m_overview);
-        paintOverview(inner, *m_picture, m_colours, palette, camera);
+        paintOverview(inner, *m_picture, colours(), palette, camera);
     }
     painter.setRenderHint(QPainter::Antialiasing, false);
     painter.drawPixmap(place.topLeft(), m_overview);

@@ -1,5 +1,7 @@
 #include "widgets/dag/layout_service.h"
 
+#include "widgets/dag/dag_nudges.h"
+
 #include <QtConcurrent/QtConcurrentRun>
 
 #include <utility>
@@ -25,6 +27,7 @@ DagPictureSnapshot makePicture(std::shared_ptr<const DagOutline> outline, DagSta
     auto picture = std::make_shared<DagPicture>();
     picture->visible = visibleGraph(*outline, state);
     picture->scene = *composeScene(*outline, picture->visible, measure, layeredEngine(cache), flow);
+    nudge(picture->scene, picture->visible, state);
     picture->outline = std::move(outline);
     picture->state = std::move(state);
     return picture;
@@ -105,6 +108,7 @@ void LayoutService::startJob()
             auto scene = composeScene(*outline, picture->visible, measure, engine, flow);
             if (scene) {
                 picture->scene = std::move(*scene);
+                nudge(picture->scene, picture->visible, state);
                 picture->outline = outline;
                 picture->state = state;
                 job->picture = std::move(picture);

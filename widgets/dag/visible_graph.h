@@ -3,7 +3,9 @@
 #include "widgets/dag/dag_outline.h"
 
 #include <cstdint>
+#include <map>
 #include <set>
+#include <utility>
 #include <vector>
 
 namespace planloom {
@@ -12,6 +14,8 @@ namespace planloom {
 struct DagState {
     std::set<std::int32_t> open{}; ///< Groups and stacks; an open stack shows one copy for all.
     std::set<std::int32_t> unstacked{}; ///< Open stacks that show each copy.
+    /// Groups and stacks that were moved by hand: by how much, in scene units.
+    std::map<std::int32_t, std::pair<double, double>> nudges{};
     friend bool operator==(const DagState &, const DagState &) = default;
 };
 
