@@ -1,0 +1,53 @@
+#include "widgets/compare/compared_lanes.h"
+
+#include "widgets/timeline/timeline_layout.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace planloom {
+
+namespace {
+
+/// Devices without a class of their own kind are alone in theirs.
+std::int32_t classOf(const TimelineScene *scene, std::size_t device)
+{
+    if (!scene || device >= scene->lanes.size())
+        return -1;
+    const std::int32_t symmetryClass = scene->lanes[device].symmetryClass;
+    return symmetryClass >= 0 ? symmetryClass : -2 - static_cast<std::int32_t>(device);
+}
+
+} // namespace
+
+std::vector<ComparedLane> comparedLanes(const TimelineScene *a, const TimelineScene *b)
+{
+    const std::size_t devices = std::max(a ? a->lanes.size() : 0, b ? b->lanes.size() : 0);
+    std::vector<ComparedLane> lanes;
+    std::map<std::pair<std::int32_t, std::int32_t>, std::size_t> byClass;
+    for (std::size_t d = 0; d < devices; ++d) {
+        const auto [place, isNew] = byClass.emplace(std::pair{classOf(a, d), classOf(b, d)}, lanes.size());
+        if (isNew) {
+            ComparedLane lane;
+            lane.a = a && d < a->lanes.size() ? static_cast<std::int32_t>(d) : -1;
+            lane.b = b && d < b->lanes.size() ? static_cast<std::int32_t>(d) : -1;
+            lanes.push_back(std::move(lane));
+        }
+        lanes[place->second].devices.push_back(DeviceId{static_cast<std::int32_t>(d)});
+    }
+    for (ComparedLane &lane : lanes)
+        lane.title = deviceWord(a ? a->cluster : b->cluster) + " " + rangesOf(lane.devices);
+    return lanes;
+}
+
+std::int32_t laneOf(const std::vector<ComparedLane> &lanes, DeviceId device)
+{
+    for (std::size_t i = 0; i < lanes.size(); ++i) {
+        if (std::binary_search(lanes[i].devices.begin(), lanes[i].devices.end(), device))
+            return static_cast<std::int32_t>(i);
+    }
+    return -1;
+}
+
+} // namespace planloom
