@@ -86,7 +86,7 @@ CompareView::CompareView(Workspace *workspace, SelectionModel *selection, Compar
     connect(&m_watcher, &QFutureWatcherBase::finished, this, [this] {
         m_comparing = false;
         if (const CompareSnapshot result = m_watcher.result())
-            show(result);
+            showResult(result);
     });
     setMode(CompareMode::SideBySide);
 }
@@ -180,7 +180,7 @@ void CompareView::compareNow()
     }
     say(sentences.join(QLatin1Char(' ')));
     if (m_result && m_result->a == a && m_result->b == b && !m_comparing) {
-        show(m_result); // titles may have changed
+        showResult(m_result); // titles may have changed
         return;
     }
     m_stop.request_stop();
@@ -189,7 +189,7 @@ void CompareView::compareNow()
     m_watcher.setFuture(QtConcurrent::run([a, b, stop = m_stop.get_token()] { return comparePlans(a, b, stop); }));
 }
 
-void CompareView::show(const CompareSnapshot &result)
+void CompareView::showResult(const CompareSnapshot &result)
 {
     const bool fresh = result != m_result;
     m_result = result;

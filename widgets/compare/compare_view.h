@@ -87,7 +87,7 @@ private:
     void gather();
     PlanUpdateSnapshot planOf(StepId step);
     void compareNow();
-    void show(const CompareSnapshot &result);
+    void showResult(const CompareSnapshot &result);
     void fillChoosers();
     void refreshMetrics();
     void say(const QString &sentence);

@@ -1,0 +1,261 @@
+#include <QtCore/QMimeData>
+#include <QtCore/QObject>
+#include <QtGui/QAction>
+#include <QtGui/QClipboard>
+#include <QtGui/QGuiApplication>
+#include <QtTest/QAbstractItemModelTester>
+#include <QtTest/QSignalSpy>
+#include <QtTest/QTest>
+#include <QtWidgets/QComboBox>
+#include <QtWidgets/QTableView>
+#include <QtWidgets/QToolButton>
+
+#include "widgets/compare/compare_models.h"
+#include "widgets/compare/compare_view.h"
+#include "widgets/compare/compared_timeline.h"
+#include "widgets/compare/memory_overlay.h"
+#include "widgets/compare/waterfall_view.h"
+#include "widgets/design/workspace.h"
+#include "widgets/timeline/timeline_view.h"
+
+#include <cstdlib>
+#include <memory>
+
+using namespace planloom;
+
+namespace {
+
+constexpr const char *kSmall = "zoo:mlp?layers=4&hidden=64&batch=16";
+constexpr int kLong = 30'000; ///< ms
+
+bool isPlanned(const Workspace &workspace)
+{
+    return workspace.lastGood() && !workspace.isStale() && !workspace.isPlanning();
+}
+
+} // namespace
+
+class CompareViewTest : public QObject
+{
+    Q_OBJECT
+
+    std::unique_ptr<Workspace> m_workspace;
+    std::unique_ptr<SelectionModel> m_selection;
+    std::unique_ptr<CompareChoice> m_choice;
+    std::unique_ptr<CompareView> m_view;
+
+    QAction *action(const char *name) const { return m_view->findChild<QAction *>(QLatin1String(name)); }
+
+    bool isOf(StepId a, const std::string &rowsOfB) const
+    {
+        return m_view->result() && !m_view->isComparing() && m_choice->a() == a
+            && m_view->result()->b->tableText == rowsOfB && m_view->result()->waterfall.has_value();
+    }
+
+private Q_SLOTS:
+    void init()
+    {
+        m_workspace = std::make_unique<Workspace>();
+        m_selection = std::make_unique<SelectionModel>();
+        m_choice = std::make_unique<CompareChoice>();
+        m_workspace->openWith({kSmall, {}, {}}, "dgx-a100", 2, {}, "mesh dp=2\nsplit all : batch over dp\n");
+        QTRY_VERIFY_WITH_TIMEOUT(isPlanned(*m_workspace), kLong);
+        m_workspace->setTableText("mesh tp=2\nsplit name:* : out0.-1 over tp\n");
+        QTRY_VERIFY_WITH_TIMEOUT(isPlanned(*m_workspace), kLong);
+        m_view = std::make_unique<CompareView>(m_workspace.get(), m_selection.get(), m_choice.get());
+        m_view->resize(1200, 900);
+        m_view->show();
+        QVERIFY(QTest::qWaitForWindowExposed(m_view.get()));
+        QTRY_VERIFY_WITH_TIMEOUT(isOf(0, m_workspace->tableText()), kLong);
+    }
+
+    void cleanup()
+    {
+        m_view.reset();
+        m_choice.reset();
+        m_selection.reset();
+        m_workspace.reset();
+    }
+
+    void theWaterfallSumsExactly()
+    {
+        const auto &bars = m_view->waterfall()->bars();
+        QCOMPARE(bars.size(), kStepPartCount + 2);
+        std::int64_t at = bars.front().end;
+        QCOMPARE(at, m_view->result()->a->scene->timeline->step.count());
+        for (std::size_t i = 1; i + 1 < bars.size(); ++i) {
+            QCOMPARE(bars[i].begin, at);
+            at += bars[i].delta();
+            QVERIFY(!m_view->waterfall()->labelOf(bars[i]).isEmpty());
+            QVERIFY(m_view->waterfall()->valueOf(bars[i]).endsWith(QLatin1Char('s')));
+        }
+        QCOMPARE(at, bars.back().end);
+        QCOMPARE(at, m_view->result()->b->scene->timeline->step.count());
+        QVERIFY(m_view->waterfall()->accessibleDescription().contains(QStringLiteral("compute")));
+    }
+
+    void modelsAreProperAndSwapNegates()
+    {
+        QAbstractItemModelTester metricTester(m_view->metrics(), QAbstractItemModelTester::FailureReportingMode::QtTest);
+        QAbstractItemModelTester rowTester(m_view->rows(), QAbstractItemModelTester::FailureReportingMode::QtTest);
+        MetricModel &metrics = *m_view->metrics();
+        QCOMPARE(metrics.columnCount(), 5);
+        const QString there = metrics.index(0, 3).data().toString();
+        const int meaning = metrics.index(0, 3).data(MetricModel::ChangeRole).toInt();
+        const int differences = m_view->rows()->differences();
+        QVERIFY(differences > 0);
+        m_choice->swap();
+        QTRY_VERIFY_WITH_TIMEOUT(m_view->result()->a == m_workspace->lastGood() && !m_view->isComparing(), kLong);
+        QCOMPARE(m_view->rows()->differences(), differences);
+        const QString back = metrics.index(0, 3).data().toString();
+        QCOMPARE(there.mid(3), back.mid(3)); // the same size ...
+        if (meaning != static_cast<int>(Change::Same)) {
+            QVERIFY(there.left(3) != back.left(3)); // ... the other way
+            QVERIFY(metrics.index(0, 3).data(MetricModel::ChangeRole).toInt() != meaning);
+        }
+        m_view->rows()->setOnlyDifferences(true);
+        QCOMPARE(m_view->rows()->rowCount(), differences);
+        // With itself: nothing.
+        m_choice->setPlans({m_workspace->history().current(), kCurrentPlan});
+        QTRY_VERIFY_WITH_TIMEOUT(m_view->result()->a == m_view->result()->b && !m_view->isComparing(), kLong);
+        QVERIFY(m_view->result()->isEmpty());
+        QCOMPARE(m_view->rows()->rowCount(), 0);
+        for (int row = 0; row < metrics.rowCount(); ++row)
+            QCOMPARE(metrics.index(row, 3).data(MetricModel::ChangeRole).toInt(), static_cast<int>(Change::Same));
+        QCOMPARE(m_view->comparedTimeline()->lanes().size(), std::size_t{1}); // all devices alike
+    }
+
+    void axesAreLinked()
+    {
+        TimelineView *a = m_view->timeline(false);
+        TimelineView *b = m_view->timeline(true);
+        QVERIFY(a->isVisible() && b->isVisible());
+        a->setFocus();
+        QTest::keyClick(a, Qt::Key_W);
+        QCOMPARE(b->axis(), a->axis());
+        QCOMPARE(m_view->comparedTimeline()->axis(), a->axis());
+        b->zoomIn();
+        QCOMPARE(a->axis(), b->axis());
+        m_view->setMode(CompareMode::Butterfly);
+        m_view->comparedTimeline()->setFocus();
+        QTest::keyClick(m_view->comparedTimeline(), Qt::Key_Home);
+        QCOMPARE(a->axis(), m_view->comparedTimeline()->axis());
+    }
+
+    void differenceDrawsArrowsToNewPlaces()
+    {
+        m_view->setMode(CompareMode::Difference);
+        QVERIFY(m_view->comparedTimeline()->isVisible());
+        QVERIFY(!m_view->timeline(false)->isVisible());
+        m_view->comparedTimeline()->grab();
+        const auto &moves = m_view->result()->moves;
+        QVERIFY(!moves.empty());
+        const auto &first = moves.moved;
+        if (!first.empty()) {
+            QVERIFY(m_view->comparedTimeline()->rectOf(false, first.front().a));
+            QVERIFY(m_view->comparedTimeline()->rectOf(true, first.front().b));
+            QVERIFY(m_view->comparedTimeline()->arrowCount() > 0);
+        }
+        // A click selects the operator in all views.
+        const std::size_t row = moves.onlyB.empty() ? first.front().b : moves.onlyB.front();
+        const auto rect = m_view->comparedTimeline()->rectOf(true, row);
+        QVERIFY(rect);
+        QTest::mouseClick(m_view->comparedTimeline()->viewport(), Qt::LeftButton, {}, rect->center().toPoint());
+        QCOMPARE(m_selection->selected().size(), std::size_t{1});
+        m_view->setMode(CompareMode::Butterfly);
+        m_view->comparedTimeline()->grab();
+        QCOMPARE(m_view->comparedTimeline()->arrowCount(), 0);
+    }
+
+    void holdingTheKeyBlinks()
+    {
+        m_view->activateWindow();
+        m_view->timeline(false)->setFocus();
+        QTest::keyPress(m_view->timeline(false), Qt::Key_QuoteLeft);
+        QVERIFY(m_view->isBlinking());
+        QVERIFY(m_view->timeline(true)->isVisible() && !m_view->timeline(false)->isVisible());
+        QTRY_VERIFY(m_view->timeline(false)->isVisible() && !m_view->timeline(true)->isVisible());
+        QTest::keyRelease(m_view.get(), Qt::Key_QuoteLeft);
+        QVERIFY(!m_view->isBlinking());
+        QVERIFY(m_view->timeline(true)->isVisible() && m_view->timeline(false)->isVisible());
+    }
+
+    void rowsAreTakenIntoTheCurrentDesign()
+    {
+        RowDiffModel &rows = *m_view->rows();
+        int row = 0;
+        while (row < rows.rowCount() && rows.rowAt(row).a.text != "mesh dp=2")
+            ++row;
+        QVERIFY(row < rows.rowCount());
+        QVERIFY(rows.index(row, RowDiffModel::RuleA).data(RowDiffModel::DiffersRole).toBool());
+        const StepId before = m_workspace->history().current();
+        action("compare.takeIntoCurrent")->trigger(); // nothing selected
+        QVERIFY(!m_view->remark().isEmpty());
+        QCOMPARE(m_workspace->history().current(), before);
+        m_view->rowList()->selectionModel()->select(rows.index(row, RowDiffModel::RuleA), QItemSelectionModel::ClearAndSelect);
+        action("compare.takeIntoCurrent")->trigger();
+        QCOMPARE(m_workspace->history().current(), before + 1);
+        QVERIFY(m_workspace->tableText().find("mesh dp=2") != std::string::npos);
+        QVERIFY(m_workspace->tableText().find("mesh tp=2") == std::string::npos);
+        m_workspace->undo();
+        QTRY_VERIFY_WITH_TIMEOUT(isOf(0, m_workspace->tableText()), kLong);
+
+        // The same by dragging the cell to the other side.
+        row = 0;
+        while (rows.rowAt(row).a.text != "mesh dp=2")
+            ++row;
+        const std::unique_ptr<QMimeData> data(rows.mimeData({rows.index(row, RowDiffModel::RuleA)}));
+        QCOMPARE(data->text(), QStringLiteral("mesh dp=2\n"));
+        QVERIFY(!rows.canDropMimeData(data.get(), Qt::CopyAction, -1, -1, rows.index(0, RowDiffModel::RuleA)));
+        QVERIFY(rows.dropMimeData(data.get(), Qt::CopyAction, -1, -1, rows.index(0, RowDiffModel::RuleB)));
+        QVERIFY(m_workspace->tableText().find("mesh dp=2") != std::string::npos);
+        // B is the current design: the comparison follows.
+        QTRY_VERIFY_WITH_TIMEOUT(m_view->result()->b->tableText == m_workspace->tableText(), kLong);
+    }
+
+    void choosersChooseAndFiguresAreCopied()
+    {
+        m_workspace->nameCheckpoint(QStringLiteral("tensor"));
+        auto *chooser = m_view->findChildren<QComboBox *>().value(0);
+        QTRY_VERIFY(chooser->findText(QStringLiteral("tensor")) >= 0);
+        chooser->setCurrentIndex(chooser->findText(QStringLiteral("tensor")));
+        Q_EMIT chooser->activated(chooser->currentIndex());
+        QCOMPARE(m_choice->a(), m_workspace->history().names().at("tensor"));
+        QVERIFY(m_choice->setChosen(0, true)); // a third plan
+        QTRY_COMPARE(m_view->metrics()->columnCount(), 8);
+        action("compare.copyTable")->trigger();
+        QVERIFY(QGuiApplication::clipboard()->text().startsWith(QStringLiteral("figure,unit,tensor,Current,Beginning")));
+        action("compare.copyJson")->trigger();
+        QVERIFY(QGuiApplication::clipboard()->text().startsWith(QLatin1Char('{')));
+    }
+
+    void memoryHasALaneForEveryKindOfDevice()
+    {
+        QVERIFY(!m_view->memory()->lanes().empty());
+        const QString peak = m_view->memory()->peakText(m_view->memory()->lanes().front());
+        QVERIFY2(peak.contains(QStringLiteral("→")), qPrintable(peak));
+        QVERIFY(m_view->memory()->accessibleDescription().contains(QStringLiteral("peak")));
+    }
+
+    void aPlanWithoutATimelineIsSaid()
+    {
+        m_workspace->setTableText("place all : devices 99\n");
+        QTRY_VERIFY_WITH_TIMEOUT(m_view->remark().contains(QLatin1Char('B')), kLong);
+        m_workspace->undo();
+        QTRY_VERIFY_WITH_TIMEOUT(m_view->remark().isEmpty(), kLong);
+    }
+
+    void everyActionAndControlIsNamed()
+    {
+        QVERIFY(m_view->actions().size() >= 9);
+        for (const QAction *each : m_view->actions()) {
+            QVERIFY(!each->objectName().isEmpty());
+            QVERIFY(!each->text().isEmpty());
+        }
+        for (const QComboBox *box : m_view->findChildren<QComboBox *>())
+            QVERIFY(!box->accessibleName().isEmpty() || box->parentWidget()->inherits("planloom::DagFindBar"));
+    }
+};
+
+QTEST_MAIN(CompareViewTest)
+#include "compare_view_test.moc"
