@@ -2,16 +2,21 @@
 // with everything open. PLANLOOM_MODELS names the folder of the models; without it zoo models of like size are taken.
 
 #include <QtCore/QElapsedTimer>
+#include <QtCore/QThread>
 #include <QtGui/QImage>
 #include <QtWidgets/QApplication>
 
 #include "tests/bench/bench_models.h"
+#include "widgets/dag/dag_decor.h"
+#include "widgets/dag/dag_navigation.h"
+#include "widgets/dag/dag_query.h"
 #include "widgets/dag/dag_text.h"
 #include "widgets/dag/dag_view.h"
 
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace planloom::bench {
@@ -106,6 +111,77 @@ void expandEverything(benchmark::State &state)
     }
 }
 BENCHMARK(expandEverything)->Unit(benchmark::kMillisecond);
+
+/// What a picture with everything open is shown with: texts, colours, badges.
+void decorEverything(benchmark::State &state)
+{
+    const auto made = std::make_shared<const DagOutline>(buildOutline(evoformer(), DagMode::Folded));
+    LayoutCache cache;
+    DagDecorRequest request;
+    request.picture = makePicture(made, fullyOpen(*made), measure(), cache);
+    request.font = std::make_shared<const FontTable>(QApplication::font());
+    request.facts = std::make_shared<const OperatorFacts>();
+    request.colourBy = static_cast<ColourBy>(state.range(0));
+    request.palette = lightPalette();
+    for (auto _ : state)
+        benchmark::DoNotOptimize(decorate(request));
+}
+BENCHMARK(decorEverything)
+    ->Arg(static_cast<int>(ColourBy::Kind))
+    ->Arg(static_cast<int>(ColourBy::Memory))
+    ->Unit(benchmark::kMillisecond);
+
+/// Questions of find over all operators.
+void find(benchmark::State &state)
+{
+    static constexpr std::array<const char *, 4> kQuestions{
+        "no such operator", "kind:Linear & layer:0-9", "bytes>1MiB", "/attn.*[0-9]$/"};
+    const auto query = parseDagQuery(kQuestions[static_cast<std::size_t>(state.range(0))]);
+    DagQueryWorld world;
+    world.index = std::make_shared<const SelectorIndex>(evoformer());
+    for (auto _ : state)
+        benchmark::DoNotOptimize(askDagQuery(*query, world));
+    state.counters["operators"] = static_cast<double>(evoformer()->operators.size());
+}
+BENCHMARK(find)->DenseRange(0, 3)->Unit(benchmark::kMillisecond);
+
+void cone(benchmark::State &state)
+{
+    const auto made = buildOutline(evoformer(), DagMode::Unrolled);
+    for (auto _ : state)
+        benchmark::DoNotOptimize(coneOf(made, {0}, true));
+}
+BENCHMARK(cone)->Unit(benchmark::kMillisecond);
+
+/// The longest single turn of the GUI thread's events while a model opens and all of it is shown.
+void longestTurn(benchmark::State &state)
+{
+    double longest = 0;
+    for (auto _ : state) {
+        DagView view;
+        view.resize(1600, 900);
+        QElapsedTimer timer;
+        const auto turn = [&](auto &&act) {
+            timer.start();
+            act();
+            longest = std::max(longest, static_cast<double>(timer.nsecsElapsed()) / 1e6);
+        };
+        const auto settle = [&] {
+            while (!view.isSettled()) {
+                turn([] { QCoreApplication::processEvents(QEventLoop::AllEvents); });
+                QThread::usleep(200);
+            }
+        };
+        turn([&] { view.setGraph(evoformer()); });
+        settle();
+        turn([&] { view.expandAll(); });
+        settle();
+        turn([&] { view.setColourBy(ColourBy::Memory); });
+        settle();
+    }
+    state.counters["longest_ms"] = longest;
+}
+BENCHMARK(longestTurn)->Unit(benchmark::kMillisecond)->Iterations(3);
 
 /// Frames of 1600 x 900 while zooming from everything down to single operators; p95 over all frames.
 void paintFrames(benchmark::State &state)

@@ -89,7 +89,7 @@ void DagFindBar::setMatches(int current, int count)
     else if (count == 0)
         m_count->setText(tr("no match"));
     else if (current < 0)
-        m_count->setText(tr("%n match(es)", nullptr, count));
+        m_count->setText(count == 1 ? tr("1 match") : tr("%1 matches").arg(count));
     else
         m_count->setText(tr("%1 of %2").arg(current + 1).arg(count));
     m_previous->setEnabled(count > 0);

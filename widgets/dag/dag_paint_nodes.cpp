@@ -74,6 +74,19 @@ SceneRect DagPainting::cardRect(std::int32_t box) const
     return rect;
 }
 
+QColor DagPainting::cardFill(std::int32_t box) const
+{
+    const double tint = m_paint.colours.scale ? 0.6 : m_palette.dark ? 0.16 : 0.10;
+    return mixed(isOperator(box) ? m_palette.surface : m_palette.surfaceRaised,
+        QColor::fromRgb(m_paint.colours.boxes[at(box)].main()), tint);
+}
+
+/// Texts stand on strong colours where a scale is shown.
+QColor DagPainting::textOn(std::int32_t box) const
+{
+    return m_paint.colours.scale ? readableOn(cardFill(box)) : m_palette.text;
+}
+
 void DagPainting::paintCard(std::int32_t box, bool round, bool detail)
 {
     const SceneRect card = cardRect(box);
@@ -83,8 +96,7 @@ void DagPainting::paintCard(std::int32_t box, bool round, bool detail)
     const bool op = isOperator(box);
     const QColor border = mixed(m_palette.border, main, 0.35);
     // A scale is read from the whole card, categories from its bar.
-    const double tint = m_paint.colours.scale ? 0.6 : m_palette.dark ? 0.16 : 0.10;
-    const QColor fill = mixed(op ? m_palette.surface : m_palette.surfaceRaised, main, tint);
+    const QColor fill = cardFill(box);
     const double radius = round ? 4 * m_scale : 0;
     m_painter.setPen(QPen(border, round ? 1 : 0));
     if (!op && isStack(box)) {
@@ -158,20 +170,25 @@ void DagPainting::paintTwin(std::int32_t box, const SceneRect &card, const QColo
 
 void DagPainting::paintTexts()
 {
+    const bool scale = m_paint.colours.scale;
     const QFont titleFont = font(DagMetrics::kTitleSize, true);
     m_painter.setFont(titleFont);
     m_painter.setPen(m_palette.text);
     const double left = DagMetrics::kTextLeft * m_scale;
     for (const auto box : m_nodes) {
         const auto &rect = m_scene.rects[at(box)];
+        if (scale)
+            m_painter.setPen(textOn(box));
         m_painter.drawText(QPointF(m_paint.camera.viewX(rect.x) + left,
                                m_paint.camera.viewY(rect.y + rect.height / 2 - 3)),
             m_paint.labels.titles[at(box)]);
     }
     m_painter.setFont(font(DagMetrics::kSubtitleSize, false));
-    m_painter.setPen(m_paint.colours.scale ? m_palette.text : m_palette.textMuted);
+    m_painter.setPen(m_palette.textMuted);
     for (const auto box : m_nodes) {
         const auto &rect = m_scene.rects[at(box)];
+        if (scale)
+            m_painter.setPen(textOn(box));
         m_painter.drawText(QPointF(m_paint.camera.viewX(rect.x) + left,
                                m_paint.camera.viewY(rect.y + rect.height / 2 + 12)),
             m_paint.labels.subtitles[at(box)]);
@@ -180,6 +197,7 @@ void DagPainting::paintTexts()
 
 void DagPainting::paintShortTitles()
 {
+    const bool scale = m_paint.colours.scale;
     QFont middle(m_paint.font);
     const bool far = m_scale < kDetailFrom;
     const double size =
@@ -194,6 +212,8 @@ void DagPainting::paintShortTitles()
     const double down = middle.pixelSize() * 0.36;
     for (const auto box : m_nodes) {
         const auto &rect = m_scene.rects[at(box)];
+        if (scale)
+            m_painter.setPen(textOn(box));
         m_painter.drawText(QPointF(m_paint.camera.viewX(rect.x) + left,
                                m_paint.camera.viewY(rect.y + rect.height / 2) + down),
             (far ? m_paint.labels.farTitles : m_paint.labels.shortTitles)[at(box)]);

@@ -221,7 +221,7 @@ void DagPainting::paintMarks()
     m_painter.setRenderHint(QPainter::Antialiasing, false);
     for (const auto box : m_nodes) {
         if (at(box) < m_paint.marks.size() && (m_paint.marks[at(box)] & kMarkDimmed) != 0)
-            m_painter.fillRect(mapped(m_scene.rects[at(box)]).adjusted(-3, -3, 3, 3), veil);
+            m_painter.fillRect(mapped(m_scene.rects[at(box)]).adjusted(-3, -3 - 9 * std::min(1.0, m_scale), 3, 3), veil);
     }
     m_painter.setRenderHint(QPainter::Antialiasing, true);
     m_painter.setBrush(Qt::NoBrush);

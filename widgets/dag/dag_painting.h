@@ -59,6 +59,8 @@ private:
     void paintCards();
     /// A node's own card: what is left of its box beside the backward operator's.
     SceneRect cardRect(std::int32_t box) const;
+    QColor cardFill(std::int32_t box) const;
+    QColor textOn(std::int32_t box) const;
     void paintCard(std::int32_t box, bool round, bool detail);
     void paintBar(const QRectF &rect, const BoxColours &colours, double radius);
     void paintTwin(std::int32_t box, const SceneRect &card, const QColor &main, double radius);

@@ -9,6 +9,14 @@
 
 namespace planloom {
 
+namespace {
+
+/// Property of actions that a window may have under the same key for all its views: a shortcut of the canvas' own would be
+/// ambiguous there, so its keys count only where they come as keys.
+constexpr const char *kKeys = "planloom.keys";
+
+} // namespace
+
 void DagView::createActions()
 {
     const auto add = [this](const char *name, const QString &text, const QKeySequence &keys, auto &&act) {
@@ -44,6 +52,9 @@ void DagView::createViewActions()
         addAction(action);
         return action;
     };
+    const auto keyed = [&add](const QKeySequence &keys, const char *name, const QString &text, auto &&act) {
+        add(name, text, {}, act)->setProperty(kKeys, keys);
+    };
     add("dag.toggle", tr("Expand/Collapse"), {Qt::Key_E}, [this] { toggleFocused(); });
     add("dag.expandOneLevel", tr("Expand One Level"), {Qt::SHIFT | Qt::Key_E}, [this] { expandOneLevel(); });
     add("dag.expandAll", tr("Expand All"), {}, [this] { expandAll(); });
@@ -58,21 +69,21 @@ void DagView::createViewActions()
     add("dag.back", tr("Back"), {Qt::ALT | Qt::Key_Left}, [this] { goBack(); });
     add("dag.forward", tr("Forward"), {Qt::ALT | Qt::Key_Right}, [this] { goForward(); });
     add("dag.flow", tr("Horizontal/Vertical"), {}, [this] { toggleFlow(); });
-    add("dag.nextColour", tr("Next Colouring"), {Qt::Key_C}, [this] {
+    keyed(Qt::Key_C, "dag.nextColour", tr("Next Colouring"), [this] {
         setColourBy(static_cast<ColourBy>((static_cast<int>(m_colourBy) + 1) % kColourByCount));
     });
-    add("dag.selectAll", tr("Select All"), {Qt::CTRL | Qt::Key_A}, [this] {
+    keyed(Qt::CTRL | Qt::Key_A, "dag.selectAll", tr("Select All"), [this] {
         if (m_picture)
             m_selection->select(operatorsOf(*m_outline, m_picture->visible, 0));
     });
-    add("dag.selectSimilar", tr("Select Similar"), {Qt::CTRL | Qt::SHIFT | Qt::Key_A}, [this] { selectSimilar(); });
+    keyed(Qt::CTRL | Qt::SHIFT | Qt::Key_A, "dag.selectSimilar", tr("Select Similar"), [this] { selectSimilar(); });
     add("dag.sameDevice", tr("Select Same Device"), {}, [this] { selectSameDevice(); });
     add("dag.sameStage", tr("Select Same Stage"), {}, [this] { selectSameStage(); });
     add("dag.predecessors", tr("Select Predecessors"), {Qt::SHIFT | Qt::Key_BracketLeft, Qt::SHIFT | Qt::Key_BraceLeft},
         [this] { selectCone(false); });
     add("dag.successors", tr("Select Successors"), {Qt::SHIFT | Qt::Key_BracketRight, Qt::SHIFT | Qt::Key_BraceRight},
         [this] { selectCone(true); });
-    add("dag.invert", tr("Invert Selection"), {Qt::CTRL | Qt::Key_I}, [this] { invertSelection(); });
+    keyed(Qt::CTRL | Qt::Key_I, "dag.invert", tr("Invert Selection"), [this] { invertSelection(); });
     add("dag.selectNone", tr("Select None"), {}, [this] { m_selection->clear(); });
     add("dag.walkBack", tr("Walk to What It Uses"), {Qt::Key_BracketLeft}, [this] { walkEdge(false); });
     add("dag.walkForward", tr("Walk to What Uses It"), {Qt::Key_BracketRight}, [this] { walkEdge(true); });
@@ -103,12 +114,15 @@ void DagView::filterLikeFocus()
     setLegendFilter(keys == m_filter ? std::set<std::int32_t>{} : std::move(keys));
 }
 
-/// Shortcuts that reached the canvas as keys: where the window is not active, or another part of it has the same one.
+/// Shortcuts that reached the canvas as keys: where the window is not active, or for actions that a window has its own
+/// of, and with them the shortcut.
 bool DagView::triggerShortcut(const QKeyEvent &event)
 {
     const QKeySequence pressed(event.keyCombination());
     for (QAction *action : actions()) {
-        if (action->isEnabled() && action->shortcuts().contains(pressed)) {
+        const bool own = action->shortcuts().contains(pressed)
+            || action->property(kKeys).value<QKeySequence>() == pressed;
+        if (action->isEnabled() && own) {
             action->trigger();
             return true;
         }

@@ -3,8 +3,10 @@
 #include <QtGui/QAction>
 #include <QtGui/QPainter>
 #include <QtWidgets/QLineEdit>
+#include <QtWidgets/QToolButton>
 
 #include "tests/widgets/dag/fake_gesture_host.h"
+#include "widgets/dag/dag_breadcrumbs.h"
 #include "widgets/dag/dag_find_bar.h"
 #include "widgets/dag/dag_painter.h"
 #include "widgets/dag/dag_view.h"
@@ -325,6 +327,25 @@ private Q_SLOTS:
         QTRY_VERIFY(canvas.settled());
         QVERIFY(canvas.view.picture()->state.nudges.empty());
         QCOMPARE(nudges.back()[1].toDouble(), 0.0);
+    }
+
+    void breadcrumbsAreButtons()
+    {
+        Canvas canvas;
+        DagBreadcrumbs crumbs(&canvas.view);
+        crumbs.show();
+        QTRY_VERIFY(canvas.settled());
+        canvas.view.showOperator(canvas.named("h.3.attn.softmax"));
+        QTRY_VERIFY(canvas.settled());
+        canvas.view.zoomBy(3);
+        QVERIFY(crumbs.labels().size() >= 2);
+        QCOMPARE(crumbs.labels(), canvas.view.breadcrumbs());
+        const double close = canvas.view.camera().scale;
+        QTest::mouseClick(crumbs.findChildren<QToolButton *>().front(), Qt::LeftButton);
+        QVERIFY(canvas.view.camera().scale < close);
+        QCOMPARE(crumbs.labels(), canvas.view.breadcrumbs());
+        crumbs.setModelName(QStringLiteral("My model"));
+        QCOMPARE(crumbs.labels().front(), QStringLiteral("My model"));
     }
 
     void aClickOnAnEdgeGoesToItsOtherEnd()

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 namespace planloom {
@@ -156,15 +157,15 @@ TEST(Nudges, MoveAGroupWithAllThatIsInIt)
     const auto moved = [&](std::int32_t box) {
         const auto &from = before->scene.rects[static_cast<std::size_t>(box)];
         const auto &to = after->scene.rects[static_cast<std::size_t>(box)];
-        return std::pair {to.x - from.x, to.y - from.y};
+        return std::pair {std::lround(to.x - from.x), std::lround(to.y - from.y)};
     };
-    EXPECT_EQ(moved(group), (std::pair {300.0, 40.0}));
+    EXPECT_EQ(moved(group), (std::pair {300L, 40L}));
     for (std::size_t box = 1; box < before->visible.boxes.size(); ++box) {
         const auto &shown = before->visible.boxes[box];
         if (shown.parent == group) {
-            EXPECT_EQ(moved(static_cast<std::int32_t>(box)), (std::pair {300.0, 40.0}));
+            EXPECT_EQ(moved(static_cast<std::int32_t>(box)), (std::pair {300L, 40L}));
         } else if (!shown.frame) {
-            EXPECT_EQ(moved(static_cast<std::int32_t>(box)), (std::pair {0.0, 0.0}));
+            EXPECT_EQ(moved(static_cast<std::int32_t>(box)), (std::pair {0L, 0L}));
         }
         if (shown.parent >= 0) { // frames hold what is in them
             const auto &outer = after->scene.rects[static_cast<std::size_t>(shown.parent)];
