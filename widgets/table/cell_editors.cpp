@@ -37,7 +37,7 @@ CellEditor::CellEditor(QWidget *parent) : QWidget(parent), m_layout(new QHBoxLay
             return;
         // Later: an editor that is being closed (Esc) loses the focus too.
         QTimer::singleShot(0, this, [this, isOurs] {
-            if (isVisible() && !isOurs(QApplication::focusWidget()) && !QApplication::activePopupWidget())
+            if (!m_finished && isVisible() && !isOurs(QApplication::focusWidget()) && !QApplication::activePopupWidget())
                 Q_EMIT accepted();
         });
     });
@@ -60,11 +60,17 @@ void CellEditor::addField(QWidget *field, int stretch)
 
 void CellEditor::touch()
 {
-    if (m_setting)
-        return;
     m_touched = true;
     recheck();
     Q_EMIT changed();
+}
+
+void CellEditor::finish()
+{
+    m_finished = true;
+    hide();
+    if (m_hint)
+        m_hint->hide();
 }
 
 void CellEditor::setUntouched()
@@ -137,6 +143,12 @@ bool CellEditor::focusNextPrevChild(bool next)
     QKeyEvent key(QEvent::KeyPress, next ? Qt::Key_Tab : Qt::Key_Backtab, next ? Qt::NoModifier : Qt::ShiftModifier);
     QApplication::sendEvent(this, &key);
     return true;
+}
+
+void CellEditor::keyPressEvent(QKeyEvent *event)
+{
+    // What the fields and the delegate leave over is not for the grid below.
+    event->accept();
 }
 
 void CellEditor::paintEvent(QPaintEvent *)

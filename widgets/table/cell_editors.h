@@ -43,6 +43,8 @@ public:
     const QString &problem() const { return m_problem; }
     /// Looks at the text again.
     void recheck();
+    /// The grid has let go of this editor: nothing is written any more.
+    void finish();
     /// Whether anything was typed or chosen since the text was set.
     bool isTouched() const { return m_touched; }
 
@@ -56,6 +58,7 @@ protected:
     void touch();
     void setUntouched();
     bool focusNextPrevChild(bool next) override;
+    void keyPressEvent(QKeyEvent *event) override;
     void paintEvent(QPaintEvent *event) override;
 
 private:
@@ -67,7 +70,7 @@ private:
     QLabel *m_hint = nullptr;
     std::vector<QWidget *> m_fields;
     bool m_touched = false;
-    bool m_setting = false;
+    bool m_finished = false;
 };
 
 /// One line of text, completed word by word, or as a whole.

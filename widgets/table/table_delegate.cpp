@@ -153,6 +153,13 @@ QWidget *TableDelegate::createEditor(QWidget *parent, const QStyleOptionViewItem
     return editor;
 }
 
+void TableDelegate::destroyEditor(QWidget *editor, const QModelIndex &index) const
+{
+    if (auto *cell = qobject_cast<CellEditor *>(editor))
+        cell->finish();
+    QStyledItemDelegate::destroyEditor(editor, index);
+}
+
 void TableDelegate::askChoices(CellEditor *editor, const QModelIndex &index) const
 {
     if (!m_model)
