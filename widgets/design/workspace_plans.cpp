@@ -39,6 +39,7 @@ void Workspace::request(bool gather, PlanUpdateSnapshot begin)
         return;
     }
     if (gather) {
+        m_engine.stopPlanning(); // an answer for older rows may not pass for that of these
         m_editTimer.start();
         return;
     }
