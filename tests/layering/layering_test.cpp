@@ -157,6 +157,7 @@ TEST(Layering, RoomsUseOnlyTheRoomsBelowThem)
         {"engine/frontend", {"engine/graph", "engine/kernels"}},
         {"engine/hardware", {"engine/graph"}},
         {"engine/plan", {"engine/graph"}},
+        {"engine/gesture", {"engine/plan", "engine/hardware"}},
         {"engine/lowering", {"engine/plan", "engine/hardware"}},
         {"engine/verify", {"engine/lowering"}},
         {"engine/simulate", {"engine/lowering", "engine/hardware"}},
@@ -185,8 +186,24 @@ TEST(Layering, RoomsUseOnlyTheRoomsBelowThem)
         const bool allowed = startsWith(include.target, "engine/") || startsWith(include.target, "sessions/");
         EXPECT_TRUE(!include.quoted || allowed) << include.where();
     }
+    // Views stand side by side on what they share; only comparing puts two of them together, and the window all.
+    const std::set<std::string> canvases{"widgets/dag", "widgets/timeline"};
+    const std::map<std::string, std::set<std::string>> views{
+        {"widgets/common", {}},
+        {"widgets/scene", {"widgets/common"}},
+        {"widgets/design", {"widgets/common", "widgets/scene"}},
+    };
+    const std::set<std::string> shared{"widgets/common", "widgets/scene", "widgets/design"};
     for (const Include &include : includesBelow("widgets")) {
         EXPECT_FALSE(include.quoted && startsWith(include.target, "app/")) << include.where();
+        const std::string room = roomOf(include.file);
+        const std::string used = include.quoted ? roomOf(include.target) : std::string{};
+        if (!startsWith(used, "widgets/") || used == room || room == "widgets/main")
+            continue;
+        const auto own = views.find(room);
+        const bool allowed = own != views.end() ? own->second.count(used) > 0
+                                                : shared.count(used) > 0 || (room == "widgets/compare" && canvases.count(used) > 0);
+        EXPECT_TRUE(allowed) << include.where();
     }
     for (const Include &include : allIncludes())
         EXPECT_FALSE(include.quoted && startsWith(include.target, "tests/")) << include.where();

@@ -3,7 +3,9 @@
 #include "engine/frontend/import_onnx.h"
 #include "engine/frontend/training.h"
 #include "engine/frontend/zoo.h"
+#include "engine/gesture/conflicts.h"
 #include "engine/hardware/cluster_json.h"
+#include "engine/lowering/in_flight.h"
 #include "engine/lowering/lower.h"
 #include "engine/plan/gallery.h"
 #include "engine/simulate/limits.h"
@@ -14,6 +16,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <variant>
 
 namespace planloom {
 
@@ -136,6 +139,7 @@ private:
                 row < completion.rows.size() ? completion.rows[row] : RowReport{}});
         }
         if (m_update.errorCount() > 0 || !completion.plan.graph) {
+            nameConflicts(completion);
             finish();
             return {};
         }
@@ -150,6 +154,10 @@ private:
             return cancelled();
 
         TRY(ExecutionPlan lowered, lower(*m_update.plan, m_update.cluster, m_stop));
+        for (auto &[row, sentence] : liftedLimits(*m_update.plan, lowered)) {
+            if (const auto index = static_cast<std::size_t>(row.index); index < m_update.rows.size())
+                m_update.rows[index].report.warning = std::move(sentence);
+        }
         const auto execution = std::make_shared<const ExecutionPlan>(std::move(lowered));
         TRY(Timeline timeline, simulate(*execution, m_update.cluster, {}, m_stop));
         m_update.scene = makeTimelineScene(
@@ -160,6 +168,26 @@ private:
             publish(PlanGrade::Simulated);
         m_update.grade = PlanGrade::Simulated;
         return prove();
+    }
+
+    /// Which rows can't hold together, and what would help.
+    void nameConflicts(const Completion &completion)
+    {
+        if (m_request.upTo < PlanGrade::Verified)
+            return; // a ghost needs only the first error
+        GestureContext context;
+        context.index = m_request.model->index;
+        context.batch = m_request.model->batch;
+        context.document = TableDocument(m_update.tableText);
+        context.cluster = m_update.cluster;
+        context.deviceCount = m_request.deviceCount;
+        for (const TableLineSnapshot &line : context.document.lines()) {
+            if (!line->row || !line->row->enabled)
+                continue;
+            if (const auto *mesh = std::get_if<MeshRule>(&line->row->rule))
+                context.mesh = mesh->axes;
+        }
+        m_update.conflicts = findConflicts(context, completion);
     }
 
     /// Limits are rows about the plan's figures: what is broken is an error of its row, what holds is said beside it.

@@ -189,6 +189,25 @@ private Q_SLOTS:
         QCOMPARE(workspace.latest()->errorCount(), std::size_t{1});
     }
 
+    void rowsThatCannotHoldTogetherAreNamedWithWaysOut()
+    {
+        Workspace workspace;
+        workspace.openWith({kSmall, {}, {}}, "dgx-a100", 2, "single");
+        QTRY_VERIFY_WITH_TIMEOUT(verified(workspace), kLong);
+        const std::string before = workspace.tableText();
+        workspace.setTableText("place all : devices 0\nplace kind:Linear : devices 1\n");
+        QTRY_VERIFY_WITH_TIMEOUT(workspace.latest()->errorCount() > 0, kLong);
+        QCOMPARE(workspace.latest()->conflicts.size(), std::size_t{1});
+        const RowConflict conflict = workspace.latest()->conflicts.front();
+        QCOMPARE(conflict.rows.size(), std::size_t{2});
+        QVERIFY(!conflict.operators.empty());
+        QVERIFY(!conflict.waysOut.empty());
+        const auto &[words, edit] = conflict.waysOut.front();
+        QVERIFY(workspace.editTable(QString::fromStdString(words), edit));
+        QTRY_VERIFY_WITH_TIMEOUT(verified(workspace), kLong);
+        QVERIFY(workspace.latest()->conflicts.empty());
+    }
+
     void theNewestPreviewWinsAndEndingLeavesNothing()
     {
         Workspace workspace;
