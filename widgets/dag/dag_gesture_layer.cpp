@@ -168,6 +168,8 @@ void DagGestureLayer::pictureChanged()
 
 void DagGestureLayer::selectionChanged()
 {
+    if (m_drag == Drag::ChipPress || m_drag == Drag::Chip)
+        return; // the chip in the hand stays; what changed meanwhile is looked at when it is let go
     std::int32_t box = -1;
     const auto &marks = m_view.marks();
     const auto isOperator = [this](std::int32_t each) { return representative(each).valid(); };
@@ -431,8 +433,8 @@ bool DagGestureLayer::mouseRelease(const QMouseEvent &event)
     const Drag drag = m_drag;
     if (drag == Drag::ChipPress) {
         const std::int32_t chip = m_hoveredChip;
+        const auto pressed = m_chips[at(chip)];
         endDrag();
-        const auto &pressed = m_chips[at(chip)];
         if (isLocked(pressed)) {
             note(lockReason(pressed), event.position());
         } else {
@@ -469,13 +471,14 @@ void DagGestureLayer::finish(QPointF view)
 
 void DagGestureLayer::endDrag()
 {
+    const bool pulled = m_drag == Drag::ChipPress || m_drag == Drag::Chip;
     if (m_drag != Drag::None)
         m_view.unsetCursor();
     m_drag = Drag::None;
     m_box = m_targetBox = -1;
     m_tiles.clear();
     m_scroll.stop();
-    if (m_pinnedChips > 0) {
+    if (m_pinnedChips > 0 || pulled) {
         m_pinnedChips = -1;
         selectionChanged();
     }

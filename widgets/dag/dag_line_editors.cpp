@@ -176,6 +176,7 @@ SplitEditor::SplitEditor(const std::vector<DimensionChip> &chips, const std::vec
     setAccessibleName(tr("Split"));
     std::vector<std::string> seen;
     for (std::size_t i = 0; i < chips.size(); ++i) {
+        m_labels.append(QString::fromStdString(chips[i].label));
         if (isLocked(chips[i]) || std::find(seen.begin(), seen.end(), chips[i].label) != seen.end())
             continue;
         seen.push_back(chips[i].label);
@@ -248,7 +249,10 @@ std::string SplitEditor::axis() const
 
 void SplitEditor::setChip(std::int32_t chip)
 {
-    if (const int place = m_dimension->findData(chip); place >= 0)
+    // A dimension that inputs and outputs share stands here once.
+    if (chip < 0 || chip >= m_labels.size())
+        return;
+    if (const int place = m_dimension->findText(m_labels[chip]); place >= 0)
         m_dimension->setCurrentIndex(place);
 }
 

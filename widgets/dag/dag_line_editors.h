@@ -84,6 +84,7 @@ public:
 private:
     void kindChanged();
 
+    QStringList m_labels; ///< By chip.
     QComboBox *m_dimension;
     CountBox *m_parts;
     QCheckBox *m_replicate;

@@ -158,6 +158,16 @@ void DagView::paintOverviewMap(QPainter &painter)
     }
     painter.setRenderHint(QPainter::Antialiasing, false);
     painter.drawPixmap(place.topLeft(), m_overview);
+    // Where the selection is, and what find has found.
+    for (std::size_t box = 1; box < m_marks.size(); ++box) {
+        const std::uint8_t mark = m_marks[box];
+        if ((mark & (kMarkSelected | kMarkPartly | kMarkMatch)) == 0 || m_picture->visible.boxes[box].frame)
+            continue;
+        const auto &rect = m_picture->scene.rects[box];
+        painter.fillRect(QRectF(place.x() + camera.viewX(rect.x), place.y() + camera.viewY(rect.y),
+                             std::max(2.0, rect.width * camera.scale), std::max(2.0, rect.height * camera.scale)),
+            (mark & (kMarkSelected | kMarkPartly)) != 0 ? palette.accent : palette.match);
+    }
     painter.setPen(QPen(palette.border, 1));
     painter.setBrush(Qt::NoBrush);
     painter.drawRect(place.adjusted(0, 0, -1, -1));

@@ -442,8 +442,8 @@ private Q_SLOTS:
                     edges.emplace_back(i - 1, i);
             }
         }
-        if (kind == 4) { // a chain long enough that its first value crosses thousands of ranks
-            count = 8000;
+        if (kind == 4) { // a chain long enough that its first value crosses 40,000 ranks
+            count = 40'001;
             for (std::int32_t i = 1; i < count; ++i)
                 edges.emplace_back(i - 1, i);
             edges.emplace_back(0, count - 1);

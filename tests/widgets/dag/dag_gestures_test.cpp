@@ -796,6 +796,43 @@ private Q_SLOTS:
         }
     }
 
+    void aPlanThatComesInTheMiddleOfADragDoesNotDisturbIt()
+    {
+        Stage stage;
+        openOneLayer(stage);
+        select(stage, kName);
+        const auto last = static_cast<std::int32_t>(stage.view.gestures().chips().size()) - 1;
+        const QPoint start = stage.view.gestures().chipRect(last).center().toPoint();
+        stage.press(start);
+        stage.view.setPlan(stage.host.context->plan); // before it is a drag
+        Q_EMIT stage.host.contextChanged();
+        stage.move(start + QPoint(0, 20));
+        QCOMPARE(stage.gesture().chip(), last);
+        stage.view.setPlan(nullptr); // and after
+        Q_EMIT stage.host.contextChanged();
+        stage.move(start + QPoint(0, 40));
+        stage.release(start + QPoint(0, 40));
+        QCOMPARE(stage.host.commits.size(), 1U);
+        QCOMPARE(std::get<OpTransRule>(stage.written().rule).steps[0].parts, 4);
+    }
+
+    void aClickOnAChipOpensItsLine()
+    {
+        Stage stage;
+        openOneLayer(stage);
+        select(stage, kName);
+        const auto last = static_cast<std::int32_t>(stage.view.gestures().chips().size()) - 1;
+        const std::int32_t dimension = stage.view.gestures().chips().back().dimension;
+        const QPoint place = stage.view.gestures().chipRect(last).center().toPoint();
+        stage.press(place);
+        stage.release(place);
+        auto *editor = qobject_cast<SplitEditor *>(stage.view.gestures().editor());
+        QVERIFY(editor != nullptr);
+        QCOMPARE(stage.gesture().chips()[static_cast<std::size_t>(editor->chip())].dimension, dimension);
+        QTest::keyClick(editor->findChild<QSpinBox *>(), Qt::Key_Escape);
+        expectNothing(stage);
+    }
+
     void aModelThatGoesEndsWhatIsUnderWay()
     {
         Stage stage;
