@@ -1,5 +1,6 @@
 #include "widgets/table/cell_editors.h"
 
+#include <QtCore/QPointer>
 #include <QtCore/QStringListModel>
 #include <QtCore/QTimer>
 #include <QtGui/QKeyEvent>
@@ -35,9 +36,9 @@ CellEditor::CellEditor(QWidget *parent) : QWidget(parent), m_layout(new QHBoxLay
         const auto isOurs = [this](const QWidget *widget) { return widget && (widget == this || isAncestorOf(widget)); };
         if (!isOurs(old) || isOurs(now) || !now)
             return;
-        // Later: an editor that is being closed (Esc) loses the focus too.
-        QTimer::singleShot(0, this, [this, isOurs] {
-            if (!m_finished && isVisible() && !isOurs(QApplication::focusWidget()) && !QApplication::activePopupWidget())
+        // Later, and not among this editor's own events: one that is being closed (Esc) loses the focus too.
+        QTimer::singleShot(0, parentWidget(), [this, isOurs, self = QPointer<CellEditor>(this)] {
+            if (self && !m_finished && isVisible() && !isOurs(QApplication::focusWidget()) && !QApplication::activePopupWidget())
                 Q_EMIT accepted();
         });
     });
@@ -68,7 +69,6 @@ void CellEditor::touch()
 void CellEditor::finish()
 {
     m_finished = true;
-    hide();
     if (m_hint)
         m_hint->hide();
 }
@@ -126,6 +126,8 @@ void CellEditor::placeHint()
 
 bool CellEditor::focusNextPrevChild(bool next)
 {
+    if (m_finished || m_leaving)
+        return QWidget::focusNextPrevChild(next);
     const auto current = std::find_if(m_fields.begin(), m_fields.end(), [](const QWidget *field) {
         return field->hasFocus() || field->isAncestorOf(QApplication::focusWidget());
     });
@@ -141,7 +143,11 @@ bool CellEditor::focusNextPrevChild(bool next)
     }
     // Past the ends: the next cell, as everywhere in the grid.
     QKeyEvent key(QEvent::KeyPress, next ? Qt::Key_Tab : Qt::Key_Backtab, next ? Qt::NoModifier : Qt::ShiftModifier);
+    const QPointer<CellEditor> self(this);
+    m_leaving = true;
     QApplication::sendEvent(this, &key);
+    if (self)
+        m_leaving = false;
     return true;
 }
 

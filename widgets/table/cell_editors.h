@@ -71,6 +71,7 @@ private:
     std::vector<QWidget *> m_fields;
     bool m_touched = false;
     bool m_finished = false;
+    bool m_leaving = false; ///< Tab has been passed on.
 };
 
 /// One line of text, completed word by word, or as a whole.

@@ -262,6 +262,33 @@ private Q_SLOTS:
         key(Qt::Key_Escape);
     }
 
+    void tabGoesThroughTheFieldsAndOnToTheNextCell()
+    {
+        open("split layer:0 : batch by 2\nschedule 1f1b\n");
+        go(0, TableColumn::Value);
+        key(Qt::Key_F2);
+        QTRY_VERIFY(qobject_cast<SplitCellEditor *>(editor()));
+        auto *split = static_cast<SplitCellEditor *>(editor());
+        QVERIFY(split->dimension()->hasFocus() || split->dimension()->lineEdit()->hasFocus());
+        key(Qt::Key_Tab);
+        QVERIFY(split->parts()->hasFocus() || split->parts()->lineEdit()->hasFocus());
+        split->parts()->setEditText(QStringLiteral("4"));
+        key(Qt::Key_Tab);
+        QVERIFY(split->axis()->hasFocus() || split->axis()->lineEdit()->hasFocus());
+        key(Qt::Key_Tab);
+        QTRY_COMPARE(text(), QStringLiteral("split layer:0 : batch by 4\nschedule 1f1b\n"));
+        QTRY_VERIFY(!qobject_cast<SplitCellEditor *>(editor()));
+        m_panel->grid()->setFocus();
+        go(0, TableColumn::Value);
+        key(Qt::Key_F2);
+        QTRY_VERIFY(qobject_cast<SplitCellEditor *>(editor()));
+        static_cast<SplitCellEditor *>(editor())->parts()->setEditText(QStringLiteral("8"));
+        key(Qt::Key_Escape);
+        QTRY_VERIFY(!editor());
+        QCOMPARE(text(), QStringLiteral("split layer:0 : batch by 4\nschedule 1f1b\n"));
+        QVERIFY(m_panel->grid()->hasFocus());
+    }
+
     void severalRowsAreEditedAtOnce()
     {
         open("split layer:0 : batch by 2\nsplit layer:1 : batch by 4\n");
