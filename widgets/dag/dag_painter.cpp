@@ -77,7 +77,7 @@ bool DagPainting::isOperator(std::int32_t box) const
 
 QColor DagPainting::frameFill(std::int32_t depth) const
 {
-    const QColor tint = m_palette.dark ? QColor(Qt::white) : m_palette.text;
+    const QColor &tint = m_palette.text;
     return mixed(m_palette.canvas, tint, std::min(0.028 * depth, 0.12));
 }
 

@@ -80,7 +80,10 @@ public:
     /// Brings back what `cameraState` gave, now or once a model is shown; other texts change nothing.
     void restoreCamera(const QString &state);
     using QWidget::render;
-    /// Paints what is in sight, or the whole model, into `target`: for pictures of any size, texts as texts.
+    /// Pixels the whole model takes at zoom 1, with a margin.
+    QSizeF wholeSize() const;
+    /// Paints what is in sight, or the whole model with all its details, into `target`: for pictures of any size, texts as
+    /// texts.
     void render(QPainter &painter, const QRectF &target, bool wholeModel, const Palette &palette);
     /// Shared with other views; the view has one of its own until then. Not owned.
     void setSelectionModel(SelectionModel *selection);

@@ -6,6 +6,7 @@
 #include "widgets/dag/dag_painter.h"
 
 #include <QtCore/QMimeData>
+#include <QtGui/QAccessible>
 #include <QtGui/QAction>
 #include <QtGui/QContextMenuEvent>
 #include <QtGui/QDragEnterEvent>
@@ -66,6 +67,11 @@ void DagView::setFocused(std::int32_t box, bool reveal)
 {
     m_focused = box;
     m_focusedItem = box >= 0 ? m_picture->visible.at(box).item : -1;
+    if (box > 0) {
+        QAccessibleEvent focused(this, QAccessible::Focus);
+        focused.setChild(box - 1);
+        QAccessible::updateAccessibility(&focused);
+    }
     if (box >= 0 && reveal) {
         m_camera.reveal(m_picture->scene.rects[at(box)], width(), height(), 40);
         m_fitted = false;

@@ -403,6 +403,14 @@ void DagView::relayoutHere()
 
 // Pictures.
 
+QSizeF DagView::wholeSize() const
+{
+    if (!m_picture)
+        return {1, 1};
+    const auto &bounds = m_picture->scene.bounds;
+    return {bounds.width + 2 * kFitMargin, bounds.height + 2 * kFitMargin};
+}
+
 void DagView::render(QPainter &painter, const QRectF &target, bool wholeModel, const Palette &palette)
 {
     if (!m_picture) {
@@ -414,17 +422,19 @@ void DagView::render(QPainter &painter, const QRectF &target, bool wholeModel, c
     double shownWidth = width();
     double shownHeight = height();
     const std::vector<std::uint8_t> none;
-    if (wholeModel) { // at the size of the target, so that what it has room for is drawn
-        shownWidth = target.width();
-        shownHeight = target.height();
-        camera.fit(m_picture->scene.bounds, shownWidth, shownHeight, std::min(kFitMargin, shownWidth * 0.03), DagCamera::kMostScale);
+    if (wholeModel) { // in full detail whatever the target's size: what is too small to read can be enlarged
+        const QSizeF size = wholeSize();
+        shownWidth = size.width();
+        shownHeight = size.height();
+        camera.scale = 1;
+        camera.centreOn(m_picture->scene.bounds, shownWidth, shownHeight);
     }
     painter.save();
     painter.setClipRect(target);
-    painter.translate(target.topLeft());
+    painter.fillRect(target, palette.canvas);
     const double share = std::min(target.width() / shownWidth, target.height() / shownHeight);
+    painter.translate(target.center() - QPointF(shownWidth, shownHeight) * share / 2);
     painter.scale(share, share);
-    painter.fillRect(QRectF(0, 0, target.width() / share, target.height() / share), palette.canvas);
     const DagPaint paint{.picture = *m_picture,
         .labels = m_decor->labels,
         .colours = colours,
