@@ -46,11 +46,35 @@ ConstraintTableModel::ConstraintTableModel(QObject *parent) : QAbstractTableMode
 
 void ConstraintTableModel::setDocument(const TableDocument &document)
 {
-    std::vector<Entry> made;
-    std::vector<TableLineSnapshot> remarks;
+    // What both documents begin and end with stays as it is: lines are shared, so that is quickly seen.
+    const auto &before = m_document.lines();
     const auto &lines = document.lines();
-    made.reserve(lines.size());
-    for (std::size_t i = 0; i < lines.size(); ++i) {
+    const auto sameLine = [](const TableLineSnapshot &a, const TableLineSnapshot &b) { return a == b || a->text == b->text; };
+    std::size_t headLines = 0;
+    while (headLines < before.size() && headLines < lines.size() && sameLine(before[headLines], lines[headLines]))
+        ++headLines;
+    std::size_t tailLines = 0;
+    while (tailLines < before.size() - headLines && tailLines < lines.size() - headLines
+        && sameLine(before[before.size() - 1 - tailLines], lines[lines.size() - 1 - tailLines]))
+        ++tailLines;
+    // The first row of the tail owns remarks of the middle.
+    while (tailLines > 0 && lines[lines.size() - tailLines]->isRemark())
+        --tailLines;
+    if (tailLines > 0)
+        --tailLines;
+    const int oldCount = static_cast<int>(m_entries.size());
+    const auto byLine = [](const Entry &entry, std::int32_t line) { return entry.line < line; };
+    const int head = static_cast<int>(
+        std::lower_bound(m_entries.begin(), m_entries.end(), static_cast<std::int32_t>(headLines), byLine) - m_entries.begin());
+    const int oldEnd = static_cast<int>(std::lower_bound(m_entries.begin(), m_entries.end(),
+                                            static_cast<std::int32_t>(before.size() - tailLines), byLine)
+        - m_entries.begin());
+    const auto lineShift = static_cast<std::int32_t>(lines.size()) - static_cast<std::int32_t>(before.size());
+
+    std::vector<Entry> middle; // new rows from `head` on
+    std::vector<TableLineSnapshot> remarks;
+    const auto beginLine = static_cast<std::size_t>(head > 0 ? at(head - 1).line + 1 : 0);
+    for (std::size_t i = beginLine; i < lines.size() - tailLines; ++i) {
         if (lines[i]->isRemark()) {
             remarks.push_back(lines[i]);
             continue;
@@ -60,23 +84,11 @@ void ConstraintTableModel::setDocument(const TableDocument &document)
         entry.text = lines[i];
         entry.remarks = std::move(remarks);
         remarks.clear();
-        made.push_back(std::move(entry));
+        middle.push_back(std::move(entry));
     }
     m_document = document;
-    const auto same = [](const Entry &a, const Entry &b) {
-        return (a.text == b.text || a.text->text == b.text->text) && a.remarks == b.remarks;
-    };
-    const int oldCount = static_cast<int>(m_entries.size());
-    const int newCount = static_cast<int>(made.size());
-    int head = 0;
-    while (head < oldCount && head < newCount && same(at(head), made[static_cast<std::size_t>(head)]))
-        ++head;
-    int tail = 0;
-    while (tail < oldCount - head && tail < newCount - head
-        && same(at(oldCount - 1 - tail), made[static_cast<std::size_t>(newCount - 1 - tail)]))
-        ++tail;
-    const int oldEnd = oldCount - tail;
-    const int newEnd = newCount - tail;
+    const int newEnd = head + static_cast<int>(middle.size());
+    const auto madeAt = [&](int row) -> Entry & { return middle[static_cast<std::size_t>(row - head)]; };
 
     // Which old row a new one of the middle is; rows that moved are taken out and put in, but stay themselves.
     std::unordered_map<std::string_view, std::vector<int>> oldRows; // the first one last
@@ -85,7 +97,7 @@ void ConstraintTableModel::setDocument(const TableDocument &document)
     std::vector<int> origin(static_cast<std::size_t>(newEnd - head), -1);
     std::vector<bool> livesOn(static_cast<std::size_t>(oldEnd - head), false);
     for (int row = head; row < newEnd; ++row) {
-        const auto found = oldRows.find(made[static_cast<std::size_t>(row)].text->text);
+        const auto found = oldRows.find(madeAt(row).text->text);
         if (found == oldRows.end() || found->second.empty())
             continue;
         origin[static_cast<std::size_t>(row - head)] = found->second.back();
@@ -114,7 +126,7 @@ void ConstraintTableModel::setDocument(const TableDocument &document)
     const auto settleGap = [&](int oldStop, int newStop) {
         const int paired = std::min(oldStop - oldRow, newStop - firstNew);
         for (int i = 0; i < paired; ++i) {
-            Entry &entry = made[static_cast<std::size_t>(firstNew + i)];
+            Entry &entry = madeAt(firstNew + i);
             // A row that comes from elsewhere stays itself; a new text in an old place is that row, changed.
             const int from = origin[static_cast<std::size_t>(firstNew + i - head)];
             const int old = oldRow + i;
@@ -129,7 +141,7 @@ void ConstraintTableModel::setDocument(const TableDocument &document)
         const int removed = oldStop - oldRow - paired;
         const int inserted = newStop - firstNew - paired;
         for (int i = paired; i < paired + inserted; ++i) {
-            Entry &entry = made[static_cast<std::size_t>(firstNew + i)];
+            Entry &entry = madeAt(firstNew + i);
             const int from = origin[static_cast<std::size_t>(firstNew + i - head)];
             if (from >= 0)
                 adopt(entry, at(from), true);
@@ -148,7 +160,7 @@ void ConstraintTableModel::setDocument(const TableDocument &document)
             continue;
         const int old = origin[static_cast<std::size_t>(row - head)];
         settleGap(old, row);
-        Entry &entry = made[static_cast<std::size_t>(row)];
+        Entry &entry = madeAt(row);
         adopt(entry, at(old), true);
         if (entry.remarks != at(old).remarks)
             rewritten.push_back(row);
@@ -156,28 +168,30 @@ void ConstraintTableModel::setDocument(const TableDocument &document)
         firstNew = row + 1;
     }
     settleGap(oldEnd, newEnd);
-    for (int row = 0; row < head; ++row)
-        adopt(made[static_cast<std::size_t>(row)], at(row), true);
-    for (int i = 1; i <= tail; ++i)
-        adopt(made[static_cast<std::size_t>(newCount - i)], at(oldCount - i), true);
-
     if (splices.size() > kMostSplices)
         splices = {{head, oldEnd - head, head, newEnd - head}};
-    carryOut(splices, made);
+    carryOut(splices, middle, head);
     // Contents and line numbers last: every place has its row now.
-    int first = newCount;
+    int first = newEnd;
     int last = -1;
-    for (int row = 0; row < newCount; ++row) {
-        if (at(row).line != made[static_cast<std::size_t>(row)].line) {
+    for (int row = head; row < newEnd; ++row) {
+        if (at(row).line != madeAt(row).line) {
             first = std::min(first, row);
             last = row;
         }
+        m_entries[static_cast<std::size_t>(row)] = std::move(madeAt(row));
     }
-    m_entries = std::move(made);
-    m_keysValid = false;
-    m_prepared = 0;
+    const int newCount = newEnd + oldCount - oldEnd;
+    if (lineShift != 0) {
+        for (int row = newEnd; row < newCount; ++row)
+            m_entries[static_cast<std::size_t>(row)].line += lineShift;
+        if (newEnd < newCount)
+            last = newCount - 1;
+    }
+    m_keysValid = m_keysValid && splices.empty();
+    m_prepared = std::min(m_prepared, head);
     if (last >= 0)
-        Q_EMIT dataChanged(index(first, static_cast<int>(TableColumn::Number)),
+        Q_EMIT dataChanged(index(std::min(first, last), static_cast<int>(TableColumn::Number)),
             index(last, static_cast<int>(TableColumn::Number)));
     for (std::size_t i = 0; i < rewritten.size();) {
         std::size_t end = i + 1;
@@ -191,7 +205,7 @@ void ConstraintTableModel::setDocument(const TableDocument &document)
     Q_EMIT documentSet();
 }
 
-void ConstraintTableModel::carryOut(const std::vector<Splice> &splices, std::vector<Entry> &made)
+void ConstraintTableModel::carryOut(const std::vector<Splice> &splices, const std::vector<Entry> &made, int firstMade)
 {
     m_keysValid = false;
     for (const Splice &splice : splices) {
@@ -203,8 +217,8 @@ void ConstraintTableModel::carryOut(const std::vector<Splice> &splices, std::vec
         }
         if (splice.inserted > 0) {
             beginInsertRows({}, splice.row, splice.row + splice.inserted - 1);
-            m_entries.insert(m_entries.begin() + splice.row, made.begin() + splice.firstNew,
-                made.begin() + splice.firstNew + splice.inserted);
+            const auto begin = made.begin() + (splice.firstNew - firstMade);
+            m_entries.insert(m_entries.begin() + splice.row, begin, begin + splice.inserted);
             m_keysValid = false;
             endInsertRows();
         }

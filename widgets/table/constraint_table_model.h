@@ -132,7 +132,7 @@ private:
     const Entry &at(int row) const { return m_entries[static_cast<std::size_t>(row)]; }
     void prepare(const Entry &entry) const;
     void prepareSome();
-    void carryOut(const std::vector<Splice> &splices, std::vector<Entry> &made);
+    void carryOut(const std::vector<Splice> &splices, const std::vector<Entry> &made, int firstMade);
     void adoptReports();
     void changed(int first, int last);
     QString displayText(const Entry &entry, TableColumn column) const;

@@ -1,6 +1,7 @@
 #include "widgets/table/table_delegate.h"
 
 #include <QtConcurrent/QtConcurrentRun>
+#include <QtGui/QMouseEvent>
 #include <QtGui/QPainter>
 #include <QtWidgets/QApplication>
 #include <QtWidgets/QLineEdit>
@@ -20,6 +21,15 @@ constexpr std::size_t kMostCompletions = 60;
 TableColumn columnOf(const QModelIndex &index)
 {
     return static_cast<TableColumn>(index.column());
+}
+
+/// The box of the *On* column.
+QRectF boxOf(const QStyleOptionViewItem &option)
+{
+    const qreal side = option.fontMetrics.height() * 0.8;
+    QRectF box(0, 0, side, side);
+    box.moveCenter(QRectF(option.rect).center());
+    return box;
 }
 
 } // namespace
@@ -216,6 +226,7 @@ void TableDelegate::updateEditorGeometry(QWidget *editor, const QStyleOptionView
 void TableDelegate::initStyleOption(QStyleOptionViewItem *option, const QModelIndex &index) const
 {
     QStyledItemDelegate::initStyleOption(option, index);
+    option->features &= ~QStyleOptionViewItem::HasCheckIndicator; // drawn by `paint`
     const Palette &palette = option->widget ? paletteFor(*option->widget) : lightPalette();
     const auto kind = static_cast<TableListModel::Kind>(index.data(TableListModel::KindRole).toInt());
     const bool selected = option->state.testFlag(QStyle::State_Selected);
@@ -276,8 +287,42 @@ void TableDelegate::paint(QPainter *painter, const QStyleOptionViewItem &option,
         const int width = std::max(3, option.fontMetrics.height() / 6);
         painter->fillRect(QRect(option.rect.left(), option.rect.top(), width, option.rect.height()), palette.accent);
     }
+    if (column == TableColumn::On && index.data(Qt::CheckStateRole).isValid()) {
+        // A box that is seen in every theme, on or off.
+        const bool selected = option.state.testFlag(QStyle::State_Selected);
+        const QColor ink = selected ? option.palette.color(QPalette::HighlightedText) : palette.text;
+        const QRectF box = boxOf(option);
+        painter->save();
+        painter->setRenderHint(QPainter::Antialiasing);
+        painter->setPen(QPen(selected ? ink : palette.textMuted, 1.2));
+        painter->drawRoundedRect(box, 2, 2);
+        if (index.data(Qt::CheckStateRole).toInt() == Qt::Checked) {
+            painter->setPen(QPen(ink, std::max(1.6, box.width() / 7), Qt::SolidLine, Qt::RoundCap, Qt::RoundJoin));
+            painter->drawPolyline(QPolygonF({box.topLeft() + QPointF(box.width() * 0.22, box.height() * 0.52),
+                box.topLeft() + QPointF(box.width() * 0.43, box.height() * 0.74),
+                box.topLeft() + QPointF(box.width() * 0.80, box.height() * 0.28)}));
+        }
+        painter->restore();
+    }
     painter->setPen(palette.grid);
     painter->drawLine(option.rect.bottomLeft(), option.rect.bottomRight());
+}
+
+bool TableDelegate::editorEvent(
+    QEvent *event, QAbstractItemModel *model, const QStyleOptionViewItem &option, const QModelIndex &index)
+{
+    if (columnOf(index) != TableColumn::On || !index.data(Qt::CheckStateRole).isValid())
+        return QStyledItemDelegate::editorEvent(event, model, option, index);
+    if (event->type() != QEvent::MouseButtonRelease && event->type() != QEvent::MouseButtonDblClick)
+        return false;
+    const auto *mouse = static_cast<QMouseEvent *>(event); // by its type
+    const qreal reach = option.fontMetrics.height() / 2.0;
+    if (mouse->button() != Qt::LeftButton || !boxOf(option).adjusted(-reach, -reach, reach, reach).contains(mouse->position()))
+        return false;
+    if (event->type() == QEvent::MouseButtonDblClick)
+        return true;
+    const bool on = index.data(Qt::CheckStateRole).toInt() == Qt::Checked;
+    return model->setData(index, static_cast<int>(on ? Qt::Unchecked : Qt::Checked), Qt::CheckStateRole);
 }
 
 QSize TableDelegate::sizeHint(const QStyleOptionViewItem &option, const QModelIndex &index) const

@@ -474,6 +474,17 @@ private Q_SLOTS:
         }
     }
 
+    void theBoxSwitchesItsRow()
+    {
+        open("split layer:0 : batch by 2\nschedule 1f1b\n");
+        auto *grid = m_panel->grid();
+        QTest::mouseClick(grid->viewport(), Qt::LeftButton, {}, grid->visualRect(cell(1, TableColumn::On)).center());
+        QCOMPARE(text(), QStringLiteral("split layer:0 : batch by 2\noff schedule 1f1b\n"));
+        QCOMPARE(QString::fromStdString(m_workspace->history().undoWords()), QStringLiteral("switch off row 2"));
+        QTest::mouseClick(grid->viewport(), Qt::LeftButton, {}, grid->visualRect(cell(1, TableColumn::On)).center());
+        QCOMPARE(text(), QStringLiteral("split layer:0 : batch by 2\nschedule 1f1b\n"));
+    }
+
     void sortingIsForTheScreenAlone()
     {
         open("split layer:1 : batch by 2\nplace layer:0 : devices 0\n");
