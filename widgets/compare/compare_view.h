@@ -16,7 +16,6 @@
 #include <vector>
 
 class QAction;
-class QCheckBox;
 class QComboBox;
 class QLabel;
 class QSplitter;
@@ -140,7 +139,6 @@ private:
     GraphSnapshot m_dagGraph;
     RowDiffModel *m_rows = nullptr;
     QTableView *m_rowList = nullptr;
-    QCheckBox *m_onlyDifferences = nullptr;
     MemoryOverlay *m_memory = nullptr;
     std::map<CompareMode, QAction *> m_modes;
     QAction *m_blink = nullptr;

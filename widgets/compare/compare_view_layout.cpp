@@ -4,7 +4,6 @@
 
 #include <QtGui/QAction>
 #include <QtGui/QActionGroup>
-#include <QtWidgets/QCheckBox>
 #include <QtWidgets/QComboBox>
 #include <QtWidgets/QHBoxLayout>
 #include <QtWidgets/QHeaderView>
@@ -114,7 +113,7 @@ void CompareView::makeActions()
     m_blink->setCheckable(true);
     m_swap = addNewAction("compare.swap", tr("Swap A and B"), tr("Exchanges A and B"), [this] { m_choice->swap(); });
     m_take = addNewAction("compare.takeIntoCurrent", tr("Take into Current"), tr("Puts the selected cells' rows into the current design, to see what would be"), [this] { takeSelected(); });
-    m_only = addNewAction("compare.onlyDifferences", tr("Only Differences"), tr("Leaves out rows that are the same on both sides"), [this] { m_onlyDifferences->setChecked(m_only->isChecked()); });
+    m_only = addNewAction("compare.onlyDifferences", tr("Only Differences"), tr("Leaves out rows that are the same on both sides"), [this] { m_rows->setOnlyDifferences(m_only->isChecked()); });
     m_only->setCheckable(true);
     m_copy = addNewAction("compare.copyTable", tr("Copy Figures"), tr("Copies the table of figures as comma-separated text"), [this] { copyFigures(false); });
     m_copyJson = addNewAction("compare.copyJson", tr("Copy Figures as JSON"), tr("Copies the table of figures as JSON"), [this] { copyFigures(true); });
@@ -234,15 +233,14 @@ void CompareView::buildTabs()
     take->setDefaultAction(m_take);
     take->setAccessibleName(m_take->text());
     take->setFocusPolicy(Qt::TabFocus);
-    m_onlyDifferences = new QCheckBox(tr("Only differences"), rows);
-    connect(m_onlyDifferences, &QCheckBox::toggled, this, [this](bool on) {
-        m_only->setChecked(on);
-        m_rows->setOnlyDifferences(on);
-    });
+    auto *only = new QToolButton(rows);
+    only->setDefaultAction(m_only);
+    only->setAccessibleName(m_only->text());
+    only->setFocusPolicy(Qt::TabFocus);
     auto *tools = new QHBoxLayout;
     tools->setContentsMargins(6, 3, 6, 3);
     tools->addWidget(take);
-    tools->addWidget(m_onlyDifferences);
+    tools->addWidget(only);
     tools->addStretch(1);
     auto *rowsLayout = new QVBoxLayout(rows);
     rowsLayout->setContentsMargins(0, 0, 0, 0);
@@ -258,6 +256,7 @@ void CompareView::buildTabs()
 void CompareView::layOut()
 {
     auto *top = new QSplitter(Qt::Horizontal, this);
+    m_metricList->setMinimumWidth(fontMetrics().averageCharWidth() * 60);
     top->addWidget(m_metricList);
     top->addWidget(m_waterfall);
     top->setStretchFactor(0, 1);
@@ -269,6 +268,9 @@ void CompareView::layOut()
     parts->setStretchFactor(0, 3);
     parts->setStretchFactor(1, 6);
     parts->setStretchFactor(2, 4);
+    const int line = fontMetrics().height();
+    top->setSizes({line * 42, line * 46});
+    parts->setSizes({line * 17, line * 26, line * 20});
     auto *layout = new QVBoxLayout(this);
     layout->setContentsMargins(0, 0, 0, 0);
     layout->setSpacing(0);
@@ -283,12 +285,11 @@ void CompareView::fitFonts()
     const int em = metrics.averageCharWidth();
     for (QTableView *table : {m_metricList, m_rowList}) {
         table->verticalHeader()->setMinimumSectionSize(metrics.height());
-        table->verticalHeader()->setDefaultSectionSize(metrics.height() * 3 / 2);
+        table->verticalHeader()->setDefaultSectionSize(metrics.height() * 4 / 3);
     }
-    for (int column = 0; column < m_metrics->columnCount(); ++column) {
-        const int part = column < 2 ? column : (column - 2) % 3;
-        m_metricList->setColumnWidth(column, column == 0 ? em * 26 : column > 1 && part == 2 ? em * 10 : em * 17);
-    }
+    m_metricList->resizeColumnsToContents(); // ten rows
+    for (int column = 0; column < m_metrics->columnCount(); ++column)
+        m_metricList->setColumnWidth(column, m_metricList->columnWidth(column) + em * 2);
     m_rowList->setColumnWidth(RowDiffModel::State, em * 14);
     for (const int column : {RowDiffModel::SelectorA, RowDiffModel::RuleA, RowDiffModel::SelectorB, RowDiffModel::RuleB})
         m_rowList->horizontalHeader()->setSectionResizeMode(column, QHeaderView::Stretch);

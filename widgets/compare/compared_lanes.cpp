@@ -41,13 +41,4 @@ std::vector<ComparedLane> comparedLanes(const TimelineScene *a, const TimelineSc
     return lanes;
 }
 
-std::int32_t laneOf(const std::vector<ComparedLane> &lanes, DeviceId device)
-{
-    for (std::size_t i = 0; i < lanes.size(); ++i) {
-        if (std::binary_search(lanes[i].devices.begin(), lanes[i].devices.end(), device))
-            return static_cast<std::int32_t>(i);
-    }
-    return -1;
-}
-
 } // namespace planloom

@@ -20,7 +20,4 @@ struct ComparedLane {
 /// Every device of either scene is in one lane; those that share a symmetry class in both share a lane. Either may be null.
 std::vector<ComparedLane> comparedLanes(const TimelineScene *a, const TimelineScene *b);
 
-/// Index of the lane that holds `device`; -1 if none does.
-std::int32_t laneOf(const std::vector<ComparedLane> &lanes, DeviceId device);
-
 } // namespace planloom

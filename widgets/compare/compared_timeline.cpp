@@ -55,12 +55,22 @@ int ComparedTimeline::ruler() const
 
 int ComparedTimeline::half() const
 {
-    return fontMetrics().height() * 5 / 4;
+    // Where there is room, lanes grow.
+    const int least = fontMetrics().height() * 5 / 4;
+    const int lanes = std::max(static_cast<int>(m_lanes.size()), 1);
+    const int room = (viewport()->height() - ruler()) / lanes - 10;
+    const double halves = m_mode == Mode::Difference ? 4 : 3;
+    return std::clamp(static_cast<int>(room / halves), least, 3 * least);
+}
+
+int ComparedTimeline::gap() const
+{
+    return m_mode == Mode::Difference ? half() : 0;
 }
 
 int ComparedTimeline::laneHeight() const
 {
-    return 2 * half() + half() + 10; // two halves, communication of both, and air
+    return 2 * half() + 2 * (half() / 2) + gap() + 10; // two halves, communication of both, and air
 }
 
 int ComparedTimeline::topOf(std::size_t lane) const
@@ -91,6 +101,13 @@ void ComparedTimeline::setResult(CompareSnapshot result)
     m_lanes.clear();
     if (m_result)
         m_lanes = comparedLanes(m_result->a->scene.get(), m_result->b->scene.get());
+    m_laneOfDevice.clear();
+    for (std::size_t i = 0; i < m_lanes.size(); ++i) {
+        for (const DeviceId device : m_lanes[i].devices) {
+            m_laneOfDevice.resize(std::max(m_laneOfDevice.size(), static_cast<std::size_t>(device.index) + 1), -1);
+            m_laneOfDevice[static_cast<std::size_t>(device.index)] = static_cast<std::int32_t>(i);
+        }
+    }
     if (m_fitted)
         m_axis = fitted(extent(), canvasWidth());
     relayout();
@@ -106,7 +123,7 @@ void ComparedTimeline::setResult(CompareSnapshot result)
 void ComparedTimeline::setMode(Mode mode)
 {
     m_mode = mode;
-    viewport()->update();
+    relayout();
 }
 
 void ComparedTimeline::setAxis(const TimeAxis &axis)
@@ -139,12 +156,12 @@ std::optional<QRectF> ComparedTimeline::rectOf(bool ofB, std::size_t row) const
     if (!scene)
         return {};
     const SpanColumns &spans = scene->timeline->spans;
-    const std::int32_t lane = laneOf(m_lanes, DeviceId{spans.device[row]});
+    const std::int32_t lane = m_laneOfDevice[static_cast<std::size_t>(spans.device[row])];
     if (lane < 0)
         return {};
     const bool communication = spans.stream[row] == StreamKind::Communication;
     const int strip = half() / 2;
-    double y = topOf(static_cast<std::size_t>(lane)) + 4 + (ofB ? strip + half() : 0);
+    double y = topOf(static_cast<std::size_t>(lane)) + 4 + (ofB ? strip + half() + gap() : 0);
     if (communication)
         y += ofB ? half() : 0;
     else
@@ -281,9 +298,11 @@ void ComparedTimeline::paintEvent(QPaintEvent *)
         if (top + laneHeight() < ruler() || top > viewport()->height())
             continue;
         paintHalf(painter, palette, m_lanes[i], false, top + 4);
-        paintHalf(painter, palette, m_lanes[i], true, top + 4 + strip + half());
-        painter.setPen(palette.border);
-        painter.drawLine(header(), top + 4 + strip + half(), viewport()->width(), top + 4 + strip + half());
+        paintHalf(painter, palette, m_lanes[i], true, top + 4 + strip + half() + gap());
+        if (gap() == 0) {
+            painter.setPen(palette.border);
+            painter.drawLine(header(), top + 4 + strip + half(), viewport()->width(), top + 4 + strip + half());
+        }
     }
     for (const bool ofB : {false, true}) { // where each step ends
         const double end = m_axis.xOf(static_cast<double>((ofB ? m_result->b : m_result->a)->scene->timeline->step.count()));
@@ -308,7 +327,8 @@ void ComparedTimeline::paintEvent(QPaintEvent *)
         painter.drawText(QRect(8, top, header() - letter - 12, laneHeight()), Qt::AlignVCenter | Qt::AlignLeft,
             fontMetrics().elidedText(words(m_lanes[i].title), Qt::ElideRight, header() - letter - 14));
         painter.drawText(QRect(header() - letter, top + 4 + strip, letter, half()), Qt::AlignCenter, QStringLiteral("A"));
-        painter.drawText(QRect(header() - letter, top + 4 + strip + half(), letter, half()), Qt::AlignCenter, QStringLiteral("B"));
+        painter.drawText(
+            QRect(header() - letter, top + 4 + strip + half() + gap(), letter, half()), Qt::AlignCenter, QStringLiteral("B"));
         painter.setPen(palette.grid);
         painter.drawLine(0, top + laneHeight() - 1, viewport()->width(), top + laneHeight() - 1);
         painter.setClipping(false);
@@ -320,10 +340,11 @@ void ComparedTimeline::paintEvent(QPaintEvent *)
         if (tick.label.empty())
             continue;
         const double x = header() + m_axis.xOf(tick.nanoseconds);
-        if (x >= header() - 1)
-            painter.drawText(QRectF(x - 60, 0, 120, ruler()), Qt::AlignCenter, words(tick.label));
+        if (x < header() - 1)
+            continue;
+        const double half = metrics.horizontalAdvance(words(tick.label)) / 2.0 + 2;
+        painter.drawText(QRectF(std::max(x - half, header() + 2.0), 0, 2 * half, ruler()), Qt::AlignCenter, words(tick.label));
     }
-    painter.fillRect(QRect(0, 0, header(), ruler()), palette.surfaceRaised);
     painter.drawText(QRect(8, 0, header() - 16, ruler()), Qt::AlignVCenter | Qt::AlignLeft,
         m_mode == Mode::Difference ? tr("%1 moved (%2)").arg(m_result->moves.moved.size()).arg(words(ticks.unit))
                                    : tr("A above B (%1)").arg(words(ticks.unit)));
@@ -343,8 +364,10 @@ std::optional<ComparedTimeline::Found> ComparedTimeline::findAt(QPoint position)
         return {};
     const int strip = half() / 2;
     const int within = content % laneHeight() - 4;
+    if (within >= strip + half() && within < strip + half() + gap())
+        return {}; // where the arrows are
     const bool ofB = within >= strip + half();
-    const bool communication = within < strip || within >= strip + 2 * half();
+    const bool communication = within < strip || within >= strip + 2 * half() + gap();
     const TimelineSceneSnapshot &scene = (ofB ? m_result->b : m_result->a)->scene;
     const std::int32_t lane = ofB ? m_lanes[index].b : m_lanes[index].a;
     if (!scene || lane < 0)

@@ -64,6 +64,7 @@ private:
     int header() const;
     int ruler() const;
     int half() const; ///< Height of one plan's part of a lane.
+    int gap() const; ///< Between both parts: room for arrows.
     int laneHeight() const;
     int topOf(std::size_t lane) const; ///< In the viewport.
     double extent() const;
@@ -78,6 +79,7 @@ private:
     SelectionModel *m_selection;
     CompareSnapshot m_result;
     std::vector<ComparedLane> m_lanes;
+    std::vector<std::int32_t> m_laneOfDevice; ///< Index into m_lanes.
     Mode m_mode = Mode::Difference;
     TimeAxis m_axis;
     bool m_fitted = true;

@@ -89,7 +89,10 @@ void MemoryOverlay::paintEvent(QPaintEvent *)
         return;
     }
     const QFontMetrics metrics = fontMetrics();
-    const int header = metrics.averageCharWidth() * 36;
+    int header = metrics.averageCharWidth() * 16;
+    for (const ComparedLane &lane : m_lanes)
+        header = std::max(header, metrics.horizontalAdvance(peakText(lane)) + 20);
+    header = std::min(header, viewport()->width() * 2 / 5);
     const double width = std::max(viewport()->width() - header - 12, 20);
     double step = 1;
     double most = 1;
@@ -168,6 +171,9 @@ void MemoryOverlay::paintEvent(QPaintEvent *)
     };
     entry(penA, tr("A"));
     entry(penB, tr("B"));
+    painter.setPen(palette.textMuted);
+    painter.drawText(QRect(0, 0, viewport()->width() - 12, legend), Qt::AlignVCenter | Qt::AlignRight,
+        tr("0 to %1, up to %2").arg(words(formatSeconds(step * 1e-9)), words(formatBytes({static_cast<std::int64_t>(scale)}))));
     if (cap <= scale)
         entry(QPen(palette.error, 1, Qt::DotLine), tr("a device's memory, %1").arg(words(formatBytes({static_cast<std::int64_t>(cap)}))));
 }

@@ -115,9 +115,11 @@ std::string deltaText(const PlanMetric &metric, std::size_t base, std::size_t pl
     if (!metric.values[base] || !metric.values[plan] || metric.unit == PlanMetric::Unit::Word)
         return {};
     const double delta = *metric.values[plan] - *metric.values[base];
-    const std::string size = written(metric.unit, std::abs(delta));
+    std::string size = written(metric.unit, std::abs(delta));
     if (delta == 0 || size == written(metric.unit, 0))
         return size;
+    if (metric.unit == PlanMetric::Unit::Share) // of shares: not to be taken for a share of the first
+        size = size.substr(0, size.size() - 1) + " points";
     return (delta < 0 ? "\u2212" : "+") + size;
 }
 
