@@ -189,15 +189,16 @@ QString ConstraintTableModel::problemText(const Entry &entry, TableColumn column
     prepare(entry);
     if (entry.problem)
         return entry.problem->column == column ? qt(entry.problem->message) : QString();
+    const auto conflict = m_conflicts.find(entry.line);
     if (entry.error) {
         const bool selector = entry.error->where.find("/selector") != std::string::npos;
-        return column == (selector ? TableColumn::Selector : TableColumn::Value) ? engineSentence(*entry.error) : QString();
+        if (column != (selector ? TableColumn::Selector : TableColumn::Value))
+            return {};
+        return conflict != m_conflicts.end() ? conflict->second : engineSentence(*entry.error);
     }
-    if (column == TableColumn::Number) {
-        const auto conflict = m_conflicts.find(entry.line);
-        if (conflict != m_conflicts.end())
-            return conflict->second;
-    }
+    // A row that others can't hold with, though the engine blames those alone.
+    if (conflict != m_conflicts.end() && column == TableColumn::Value)
+        return conflict->second;
     return {};
 }
 

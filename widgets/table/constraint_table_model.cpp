@@ -201,6 +201,7 @@ void ConstraintTableModel::setDocument(const TableDocument &document)
         i = end;
     }
     m_old = m_update != nullptr;
+    m_conflicts.clear(); // by line, of other rows
     m_idle.start();
     Q_EMIT documentSet();
 }

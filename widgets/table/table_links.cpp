@@ -2,6 +2,8 @@
 
 #include <QtConcurrent/QtConcurrentRun>
 
+#include "engine/gesture/conflicts.h"
+
 #include <algorithm>
 #include <unordered_set>
 
@@ -134,14 +136,14 @@ TableLinks::TableLinks(QObject *parent) : QObject(parent)
 
 TableLinks::~TableLinks()
 {
-    for (Question *question : {&m_operators, &m_preview, &m_acting, &m_hover, &m_reach})
+    for (Question *question : {&m_operators, &m_preview, &m_acting, &m_hover, &m_reach, &m_conflicts})
         question->stop.request_stop();
     m_pool.waitForDone(); // each looks at its token for every row
 }
 
 void TableLinks::setModel(const ModelSnapshot &model)
 {
-    for (Question *question : {&m_operators, &m_preview, &m_acting, &m_hover, &m_reach}) {
+    for (Question *question : {&m_operators, &m_preview, &m_acting, &m_hover, &m_reach, &m_conflicts}) {
         question->stop.request_stop();
         ++question->number;
     }
@@ -204,6 +206,26 @@ void TableLinks::findReach(const PlanUpdateSnapshot &update)
     ask(m_reach, [this, update](SelectionCache *, const std::stop_token &stop) -> Answer {
         auto reach = reachOfRows(*update, stop);
         return [this, revision = update->revision, reach = std::move(reach)] { Q_EMIT reachFound(revision, reach); };
+    });
+}
+
+void TableLinks::findConflicts(const GestureContextSnapshot &context, const PlanUpdateSnapshot &update)
+{
+    ask(m_conflicts, [this, context, update](SelectionCache *, const std::stop_token &) -> Answer {
+        Completion completion;
+        completion.rows.reserve(update->rows.size());
+        for (const RowLine &row : update->rows)
+            completion.rows.push_back(row.report);
+        std::map<std::int32_t, QString> sentences;
+        for (const RowConflict &conflict : planloom::findConflicts(*context, completion)) {
+            for (const std::int32_t line : conflict.lines) {
+                QString &sentence = sentences[line];
+                sentence += (sentence.isEmpty() ? QString() : QStringLiteral(". ")) + QString::fromStdString(conflict.words);
+            }
+        }
+        return [this, revision = update->revision, sentences = std::move(sentences)] {
+            Q_EMIT conflictsFound(revision, sentences);
+        };
     });
 }
 

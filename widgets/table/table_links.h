@@ -4,11 +4,13 @@
 #include <QtCore/QObject>
 #include <QtCore/QThreadPool>
 
+#include "engine/gesture/gesture.h"
 #include "engine/plan/table_document.h"
 #include "widgets/design/engine_job.h"
 #include "widgets/table/constraint_table_model.h"
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <stop_token>
 #include <string>
@@ -74,6 +76,8 @@ public:
     void findHover(std::vector<LinkedRow> rows, OperatorId op);
     /// `reachFound` follows.
     void findReach(const PlanUpdateSnapshot &update);
+    /// `conflictsFound` follows: for each line of rows that can't hold together, a sentence that names them.
+    void findConflicts(const GestureContextSnapshot &context, const PlanUpdateSnapshot &update);
     void forgetOperators() { m_operators.stop.request_stop(); }
 
 Q_SIGNALS:
@@ -81,6 +85,7 @@ Q_SIGNALS:
     void previewFound(std::vector<planloom::OperatorId> operators);
     void actingFound(std::vector<std::uint64_t> keys);
     void hoverFound(std::vector<std::uint64_t> keys);
+    void conflictsFound(quint64 revision, std::map<std::int32_t, QString> sentences);
     void reachFound(quint64 revision, std::vector<std::pair<std::int32_t, planloom::RowReach>> reach);
 
 private:
@@ -100,6 +105,7 @@ private:
     Question m_acting;
     Question m_hover;
     Question m_reach;
+    Question m_conflicts;
 };
 
 } // namespace planloom

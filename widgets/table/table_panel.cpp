@@ -232,6 +232,13 @@ void TablePanel::connectLinks()
     connect(m_links, &TableLinks::hoverFound, this,
         [this](const std::vector<std::uint64_t> &keys) { m_list->setHovered({keys.begin(), keys.end()}); });
     connect(m_links, &TableLinks::reachFound, m_rows, &ConstraintTableModel::setReach);
+    connect(m_links, &TableLinks::conflictsFound, this, [this](quint64 revision, std::map<std::int32_t, QString> sentences) {
+        const PlanUpdateSnapshot &latest = m_workspace->latest();
+        if (latest && latest->revision == revision && latest->tableText == m_workspace->tableText()) {
+            m_rows->setConflicts(std::move(sentences));
+            refreshMessage();
+        }
+    });
     connect(m_list, &TableListModel::rowAdded, this, [this](int line) { selectLines({line}); });
     connect(m_list, &TableListModel::rowsDropped, this, [this](const std::vector<std::int32_t> &lines, std::int32_t before) {
         std::vector<int> rows;
@@ -305,6 +312,10 @@ void TablePanel::takeUpdate()
     if (update->tableText != m_workspace->tableText())
         return;
     m_rows->setUpdate(update);
+    if (const auto context = update->errorCount() > 0 ? m_workspace->gestureContext() : nullptr)
+        m_links->findConflicts(context, update);
+    else
+        m_rows->setConflicts({});
     if (update->plan)
         m_links->findReach(update);
     if (update->final && update->scene)
