@@ -2,15 +2,19 @@
 
 #include <QtCore/QCoreApplication>
 #include <QtCore/QElapsedTimer>
+#include <QtCore/QDir>
 #include <QtCore/QFileInfo>
+#include <QtCore/QStandardPaths>
 #include <QtCore/QTimer>
 #include <QtGui/QPixmap>
-#include <QtWidgets/QApplication>
 
 #include "app/desktop/options.h"
+#include "widgets/common/gui_watchdog.h"
 #include "widgets/main/application_style.h"
-#include "widgets/main/gallery_bar.h"
+#include "widgets/main/dock_board.h"
+#include "widgets/main/gallery_panel.h"
 #include "widgets/main/main_window.h"
+#include "widgets/main/settings.h"
 
 #include <iostream>
 #include <map>
@@ -108,20 +112,40 @@ int main(int argc, char **argv)
         && !qEnvironmentVariableIsSet("WAYLAND_DISPLAY"))
         return usageError({ErrorCode::NotFound, "there is no display to open a window on",
             "set DISPLAY, or use planloom-cli, which needs none", {}});
-    QApplication application(argc, argv);
+    GuiWatchdog application(argc, argv);
     QApplication::setApplicationName(QStringLiteral("planloom"));
     QApplication::setApplicationDisplayName(QStringLiteral("Planloom"));
     QApplication::setApplicationVersion(QStringLiteral(PLANLOOM_VERSION));
     const auto options = desktopOptions(QCoreApplication::arguments());
     if (!options)
         return usageError(options.error());
-    applyTheme(application,
-        options->theme.isEmpty() ? desktopIsDark(application) : options->theme == QLatin1String("dark"));
-
-    MainWindow window;
+#ifndef NDEBUG
+    application.watch(true, qEnvironmentVariableIntValue("PLANLOOM_WATCHDOG") > 0);
+#else
+    application.watch(qEnvironmentVariableIntValue("PLANLOOM_WATCHDOG") > 0, true);
+#endif
+    // Pictures are taken of a window that knows nothing of this machine.
+    const bool keep = !options->noSession && options->screenshot.isEmpty();
+    WindowServices services;
+    if (keep) {
+        const QString data = QStandardPaths::writableLocation(QStandardPaths::AppLocalDataLocation);
+        services.sessionFolder = options->sessions.isEmpty() ? data + QStringLiteral("/sessions") : QDir(options->sessions).absolutePath();
+        services.recentFolder = services.sessionFolder;
+        services.settings = std::make_shared<Settings>(
+            (options->sessions.isEmpty() ? QStandardPaths::writableLocation(QStandardPaths::AppConfigLocation) : services.sessionFolder)
+            + QStringLiteral("/planloom.ini"));
+    } else {
+        services.settings = std::make_shared<Settings>();
+    }
+    ThemeKeeper themes(&application, services.settings);
+    if (!options->theme.isEmpty())
+        themes.choose(options->theme);
+    services.themes = &themes;
     const QString helper = QCoreApplication::applicationDirPath() + QStringLiteral("/planloom-layout");
     if (QFileInfo(helper).isExecutable())
-        window.setLayoutHelper(helper);
+        services.layoutHelper = helper;
+
+    MainWindow window(services);
     if (options->size.isValid())
         window.resize(options->size);
     static const std::map<QString, TimelineColouring> kColourings{
@@ -144,6 +168,10 @@ int main(int argc, char **argv)
             std::cerr << "planloom: " << describe(error) << "\n";
             QCoreApplication::exit(kExitUsage);
         });
+    }
+    if (!options->perspective.isEmpty()) {
+        QObject::connect(&window.workspace(), &Workspace::sessionChanged, &window,
+            [&window, wanted = options->perspective] { window.docks().apply(wanted); });
     }
     window.show();
     if (const auto opened = openAsked(window, *options); !opened)

@@ -30,12 +30,15 @@ QString desktopUsage()
         "FILE is an .onnx model or a session. Without one, the window shows its start page.\n"
         "\n"
         "  --session FILE      open this session\n"
-        "  --sample NAME       open a bundled session: gpt2, mlp, llama, resnet, t5, evoformer\n"
+        "  --sample NAME       open a bundled session: gpt2, t5, swin, evoformer, resnet, mlp\n"
         "  --gallery SPEC      start from the rows of a gallery plan: 3d:dp=1,tp=2,pp=2\n"
         "  --devices N         number of devices\n"
         "  --cluster NAME      profile of the devices: dgx-a100\n"
-        "  --theme light|dark  default: as the desktop\n"
+        "  --theme NAME        light, dark, high-contrast or high-contrast-dark; default: as in the preferences\n"
         "  --colour-by WHAT    direction, micro-batch, stage, device, kind or time\n"
+        "  --perspective NAME  design, compare or run\n"
+        "  --sessions DIR      where sessions without a name are kept; default: the desktop's place for data\n"
+        "  --no-session        keep nothing: no session, no recent list, no preferences\n"
         "  --screenshot PNG    open, wait for the plan, save a picture of the window, and quit\n"
         "  --size WxH          size of the window\n"
         "  --help, --version\n");
@@ -50,6 +53,10 @@ Result<DesktopOptions> desktopOptions(const QStringList &arguments)
             if (!options.open.isEmpty())
                 return wrong(QStringLiteral("one file can be opened, not \"%1\" too").arg(name));
             options.open = name;
+            continue;
+        }
+        if (name == QLatin1String("--no-session")) {
+            options.noSession = true;
             continue;
         }
         QString value;
@@ -70,9 +77,17 @@ Result<DesktopOptions> desktopOptions(const QStringList &arguments)
         } else if (name == QLatin1String("--cluster")) {
             options.cluster = value;
         } else if (name == QLatin1String("--theme")) {
-            if (value != QLatin1String("light") && value != QLatin1String("dark"))
-                return wrong(QStringLiteral("--theme takes light or dark, not \"%1\"").arg(value));
+            static const QStringList kThemes {QStringLiteral("light"), QStringLiteral("dark"), QStringLiteral("high-contrast"),
+                QStringLiteral("high-contrast-dark")};
+            if (!kThemes.contains(value))
+                return wrong(QStringLiteral("--theme takes %1, not \"%2\"").arg(kThemes.join(QStringLiteral(", ")), value));
             options.theme = value;
+        } else if (name == QLatin1String("--perspective")) {
+            if (value != QLatin1String("design") && value != QLatin1String("compare") && value != QLatin1String("run"))
+                return wrong(QStringLiteral("--perspective takes design, compare or run, not \"%1\"").arg(value));
+            options.perspective = value;
+        } else if (name == QLatin1String("--sessions")) {
+            options.sessions = value;
         } else if (name == QLatin1String("--colour-by")) {
             options.colourBy = value;
         } else if (name == QLatin1String("--screenshot")) {

@@ -15,10 +15,13 @@ struct DesktopOptions {
     QString gallery{};
     int devices = 0; ///< 0: as the session or sample has it.
     QString cluster{};
-    QString theme{}; ///< "light", "dark", or empty for the desktop's.
+    QString theme{}; ///< As in `themeFromName`, or empty for the one that is set in the preferences.
     QString colourBy{};
+    QString perspective{}; ///< "design", "compare" or "run"; empty for the session's own.
     QString screenshot{}; ///< PNG to write; then the program ends.
     QSize size{}; ///< Of the window.
+    QString sessions{}; ///< Folder of sessions without a name; empty for the usual one.
+    bool noSession = false; ///< Nothing is kept: no sessions, no recent list, no preferences.
 };
 
 /// The text of `--help`.

@@ -1,128 +1,259 @@
 #pragma once
 
 #include <QtCore/QElapsedTimer>
+#include <QtCore/QPointer>
 #include <QtCore/QTimer>
 #include <QtWidgets/QMainWindow>
 
 #include "widgets/common/selection_model.h"
 #include "widgets/dag/dag_view.h"
-#include "widgets/main/samples.h"
 #include "widgets/design/workspace.h"
+#include "widgets/main/drop_reader.h"
+#include "widgets/main/preferences_dialog.h"
+#include "widgets/main/samples.h"
 #include "widgets/timeline/timeline_view.h"
+
+#include <memory>
+#include <vector>
 
 class QActionGroup;
 class QComboBox;
-class QDockWidget;
 class QLabel;
+class QMenu;
 class QSpinBox;
 class QSplitter;
 class QStackedWidget;
 class QToolBar;
+class QToolButton;
 
 namespace planloom {
 
-class ConstraintPanel;
-class GalleryBar;
+class CommandRegistry;
+class CompareChoice;
+class CompareView;
+class DockBoard;
+class GalleryPanel;
 class InspectorPanel;
+class Locator;
+class HistoryPanel;
+class LogPanel;
+class MemoryPanel;
+class NoticeBar;
 class OutlinePanel;
+class PlansPanel;
 class ProblemsPanel;
+struct PictureChoice;
+class RecentList;
+class RunPanel;
+class Settings;
+class ShortcutSheet;
 class StartPage;
 class StatusPill;
+class TablePanel;
+class ThemeKeeper;
+struct LocatorEntry;
+struct LocatorSources;
 
-/// The designer's window: the DAG over the timeline, the model's outline, the inspector, the constraints and the
-/// problems around them. All views share one selection, one workspace, one colouring.
+/// What the windows of a process share, and where they keep things.
+struct WindowServices {
+    std::shared_ptr<Settings> settings{}; ///< Null: preferences in memory.
+    ThemeKeeper *themes = nullptr; ///< May be null: then the theme is not this window's to choose. Must outlive the windows.
+    QString sessionFolder{}; ///< For sessions without a name; empty keeps them in memory.
+    QString recentFolder{}; ///< Of the recent list; empty keeps it in memory.
+    QString layoutHelper{}; ///< Program that lays out groups of the DAG; may be empty.
+};
+
+/// The designer's window: the DAG over the timeline, and docks around them. All views share one selection, one
+/// workspace, one colouring; everything that can be done is a command of the registry.
 class MainWindow : public QMainWindow
 {
     Q_OBJECT
 public:
     explicit MainWindow(QWidget *parent = nullptr);
+    explicit MainWindow(WindowServices services, QWidget *parent = nullptr);
     ~MainWindow() override;
 
     Workspace &workspace() { return m_workspace; }
+    SelectionModel &selection() { return m_selection; }
+    CommandRegistry &commands() { return *m_commands; }
+    DockBoard &docks() { return *m_docks; }
+    NoticeBar &notices() { return *m_notices; }
     DagView *dag() const { return m_dag; }
     TimelineView *timeline() const { return m_timeline; }
-    ConstraintPanel *constraints() const { return m_constraints; }
+    TablePanel *constraints() const { return m_constraints; }
     InspectorPanel *inspector() const { return m_inspector; }
     OutlinePanel *outline() const { return m_outline; }
     ProblemsPanel *problems() const { return m_problems; }
+    GalleryPanel *gallery() const { return m_gallery; }
+    LogPanel *log() const { return m_log; }
+    HistoryPanel *history() const { return m_history; }
+    PlansPanel *plans() const { return m_plans; }
+    RunPanel *run() const { return m_run; }
+    CompareView *compare() const { return m_compare; }
+    MemoryPanel *memory() const { return m_memory; }
     StatusPill *pill() const { return m_pill; }
-    GalleryBar *gallery() const { return m_gallery; }
-    SelectionModel &selection() { return m_selection; }
+    Locator *locator() const { return m_locator; }
+    ShortcutSheet *shortcutSheet() const { return m_sheet; }
+    PreferencesDialog *preferences() const { return m_preferences; } ///< Null until it is asked for.
 
     void openSample(const Sample &sample);
+    /// Opens a model, a session or a zoo name in this window.
+    void openHere(const QString &pathOrSpec);
+    /// Another window with a workspace of its own, shown.
+    MainWindow *openWindow();
     /// What the spans and nodes are coloured by.
     void setColouring(TimelineColouring colouring);
-    void setDark(bool dark);
     /// Program that lays out small groups of the DAG; empty does without.
     void setLayoutHelper(const QString &program);
     /// Nothing is being opened, planned or laid out.
     bool isSettled() const;
+    /// Runs the command with this id, if it is possible now. @return false if it is not
+    bool trigger(const QString &id);
+    /// Paints DAG or timeline into a file. @return as `writePicture`
+    Result<void> savePicture(const PictureChoice &choice, const QString &path);
 
 protected:
+    bool event(QEvent *event) override;
     void closeEvent(QCloseEvent *event) override;
     void dragEnterEvent(QDragEnterEvent *event) override;
     void dropEvent(QDropEvent *event) override;
 
 private:
-    // main_window.cpp: what is where, and what follows from changes
+    // main_window.cpp: what is where
     void buildCentre();
-    void buildDocks();
     void buildToolBar();
     void buildStatusBar();
     void connectWorkspace();
+    QWidget *titled(const QString &title, QLabel *detail, QWidget *content);
+    // main_window_docks.cpp: docks, perspectives, what the session remembers of them
+    void buildDocks();
+    void connectDocks();
+    void connectCanvases();
+    void showPerspective(const QString &perspective);
+    void takeValues();
+    void buildPerspectives();
+    void storeView();
+    void storeViewNow();
+    void restoreView();
+    // main_window_updates.cpp: what follows from changes
     void onModelChanged();
+    void onSessionChanged();
     void onPlanChanged();
     void onState();
+    void onSaveState();
     void onProblem(const Error &error);
+    void onModelFileChanged(const QString &path);
+    void refreshOpeningNotice();
     void refreshPill();
     void refreshStatusBar();
     void refreshTitle();
-    void restoreView();
-    void resetLayout();
-
-    // main_window_actions.cpp: menus
+    void say(const QString &sentence);
+    void refreshCommands();
+    void logPlan();
+    void makeThumbnail();
+    void noteRecent(const QByteArray &png = {});
+    // main_window_menus.cpp: commands and menus
     void buildMenus();
     void buildFileMenu();
     void buildEditMenu();
     void buildViewMenu();
+    void buildSelectMenu();
+    void buildPlanMenu();
     void buildSolveMenu();
+    void buildCompareMenu();
+    void buildRunMenu();
+    void buildWindowMenu();
     void buildHelpMenu();
-    void openDialog();
-    void saveAs();
-    void exportPerfetto();
-    void about();
+    void buildColourMenu(QMenu *menu);
+    void buildPerspectiveMenu(QMenu *menu);
+    void buildThemeMenu(QMenu *menu);
+    /// A command that acts only while a canvas has the keyboard; for the timeline alone where the DAG has one of its own.
+    QAction *canvasCommand(const char *id, const QString &text, const QList<QKeySequence> &shortcuts, std::function<void()> act,
+        const char *dagAction = nullptr);
+    /// A command of the Plan menu that the canvas last used carries out: `action` is "split" for dag.split and timeline.split,
+    /// unless the timeline's is called otherwise.
+    QAction *canvasDelegate(
+        QMenu *menu, const char *id, const QString &text, const char *action, const char *timelineAction = nullptr);
+    /// Adds the commands with these ids, as far as there are such.
+    void addCommands(QMenu *menu, const QStringList &ids);
     void zoom(double factor);
-    void reveal(QDockWidget *dock, QWidget *focus);
+    void showProblem(int step);
+    void showDagBeside(bool beside);
+    // main_window_files.cpp: files in and out
+    void openDialog();
+    void importModelDialog();
+    void importRowsDialog();
+    void importRows(const QString &text, const QString &name);
+    void saveCopyAs();
+    void moveSession();
+    void locate(const QString &missing);
+    void askFile(const QString &title, const QString &filter, const QString &suggestion, bool save, std::function<void(QString)> use);
+    void exportPicture();
+    void exportPerfetto();
+    void exportText(const QString &title, const QString &suffix, const QString &filter, std::function<std::string()> make);
+    void exportPlanJson();
+    void exportRowsJson();
+    void exportTables();
+    void writeTables(const PlanUpdateSnapshot &good, const QString &folder);
+    void takeDrop(const Dropped &dropped);
+    void about();
+    // main_window_go.cpp: palette and Go to Anything
+    void buildLocator();
+    LocatorSources locatorSources();
+    void goTo(const LocatorEntry &entry);
+    void writeRow(const QString &text, int selectFrom, int selectLength);
 
+    WindowServices m_services;
     Workspace m_workspace;
     SelectionModel m_selection;
+    std::unique_ptr<CommandRegistry> m_commands;
+    std::unique_ptr<DockBoard> m_docks;
+    NoticeBar *m_notices = nullptr;
     QStackedWidget *m_stack = nullptr;
     StartPage *m_start = nullptr;
+    RecentList *m_recent = nullptr;
     QSplitter *m_splitter = nullptr;
     DagView *m_dag = nullptr;
     QLabel *m_breadcrumbs = nullptr;
     TimelineView *m_timeline = nullptr;
     OutlinePanel *m_outline = nullptr;
     InspectorPanel *m_inspector = nullptr;
-    ConstraintPanel *m_constraints = nullptr;
+    TablePanel *m_constraints = nullptr;
     ProblemsPanel *m_problems = nullptr;
-    QDockWidget *m_outlineDock = nullptr;
-    QDockWidget *m_inspectorDock = nullptr;
-    QDockWidget *m_constraintsDock = nullptr;
-    QDockWidget *m_problemsDock = nullptr;
+    GalleryPanel *m_gallery = nullptr;
+    LogPanel *m_log = nullptr;
+    HistoryPanel *m_history = nullptr;
+    PlansPanel *m_plans = nullptr;
+    RunPanel *m_run = nullptr;
+    MemoryPanel *m_memory = nullptr;
+    std::unique_ptr<CompareChoice> m_choice;
+    CompareView *m_compare = nullptr; ///< Made when it is asked for.
     QToolBar *m_toolBar = nullptr;
-    GalleryBar *m_gallery = nullptr;
     QSpinBox *m_devices = nullptr;
     QComboBox *m_cluster = nullptr;
     QComboBox *m_colour = nullptr;
     QActionGroup *m_colourActions = nullptr;
     QActionGroup *m_modeActions = nullptr;
     StatusPill *m_pill = nullptr;
+    Locator *m_locator = nullptr;
+    ShortcutSheet *m_sheet = nullptr;
+    QPointer<PreferencesDialog> m_preferences;
+    QAction *m_undo = nullptr;
+    QAction *m_redo = nullptr;
+    QAction *m_live = nullptr;
+    QAction *m_beside = nullptr;
     std::vector<QLabel *> m_status; ///< Parts of the status bar, left to right.
+    QPointer<QWidget> m_canvas; ///< Last used: the DAG or the timeline.
     QTimer m_busyTimer; ///< While planning: keeps the pill's clock going.
     QElapsedTimer m_busySince;
+    QTimer m_viewTimer; ///< Gathers changes of the view.
+    QTimer m_thumbnailTimer; ///< Once nothing has changed for a while.
     TimelineSceneSnapshot m_shownScene;
-    std::optional<Error> m_lastProblem;
+    PlanUpdateSnapshot m_logged; ///< The answer the log told of last.
+    QString m_recentPath; ///< The session's file as the recent list knows it.
+    QString m_openingName; ///< What is being opened, for people.
+    int m_problemShown = -1; ///< Of the list of problems.
+    bool m_restoring = false;
 };
 
 } // namespace planloom

@@ -1,8 +1,14 @@
 #include "widgets/main/problems_panel.h"
 
+#include <QtWidgets/QHBoxLayout>
 #include <QtWidgets/QHeaderView>
+#include <QtWidgets/QLabel>
+#include <QtWidgets/QPushButton>
 #include <QtWidgets/QTableView>
 #include <QtWidgets/QVBoxLayout>
+
+#include <algorithm>
+#include <set>
 
 namespace planloom {
 
@@ -58,14 +64,31 @@ std::vector<ProblemsModel::Problem> problemsOf(const PlanUpdate &update)
     std::vector<ProblemsModel::Problem> problems;
     for (const Error &error : update.textErrors) {
         const auto place = textPlaceOf(error);
-        problems.push_back({error, place ? place->line - 1 : -1});
+        problems.push_back({error, place ? place->line - 1 : -1, {}, {}});
+    }
+    // Rows that can't hold together are one problem, and not one more a row.
+    std::set<std::int32_t> told;
+    for (const RowConflict &conflict : update.conflicts) {
+        ProblemsModel::Problem problem;
+        std::string lines;
+        for (const std::int32_t line : conflict.lines) {
+            told.insert(line);
+            lines += (lines.empty() ? "" : ", ") + std::to_string(line + 1);
+        }
+        problem.error = {ErrorCode::InvalidInput, conflict.words, {}, "lines " + lines};
+        for (const auto &[words, edit] : conflict.waysOut)
+            problem.error.advice += (problem.error.advice.empty() ? "" : "; or ") + words;
+        problem.line = conflict.lines.empty() ? -1 : conflict.lines.back();
+        problem.operators = conflict.operators;
+        problem.waysOut = conflict.waysOut;
+        problems.push_back(std::move(problem));
     }
     for (const RowLine &row : update.rows) {
-        if (row.report.error)
-            problems.push_back({*row.report.error, row.line});
+        if (row.report.error && !told.contains(row.line))
+            problems.push_back({*row.report.error, row.line, {}, {}});
     }
     if (update.error)
-        problems.push_back({*update.error, -1});
+        problems.push_back({*update.error, -1, {}, {}});
     if (update.verdict && !update.verdict->ok()) {
         const VerifyFailure &failure = *update.verdict->failure;
         std::string where = "device:" + std::to_string(failure.device.index);
@@ -75,7 +98,7 @@ std::vector<ProblemsModel::Problem> problemsOf(const PlanUpdate &update)
             where += "/instruction:" + std::to_string(failure.instruction);
         problems.push_back({{ErrorCode::CheckFailed, "the plan does not compute the model: " + failure.reason,
                                 "this is a fault of Planloom's; please report it with the session", where},
-            -1});
+            -1, {}, {}});
     }
     const auto cap = static_cast<std::int64_t>(update.cluster.device.memory.value);
     if (update.scene && update.summary.largestPeak.count > cap) {
@@ -87,13 +110,13 @@ std::vector<ProblemsModel::Problem> problemsOf(const PlanUpdate &update)
                                     + " devices need more memory than they have",
                                 "split weights over more devices (tp, pp), recompute layers, or take more micro-batches",
                                 "memory"},
-            -1});
+            -1, {}, {}});
     }
     return problems;
 }
 
 ProblemsPanel::ProblemsPanel(QWidget *parent)
-    : QWidget(parent), m_model(new ProblemsModel(this)), m_table(new QTableView(this))
+    : QWidget(parent), m_model(new ProblemsModel(this)), m_table(new QTableView(this)), m_waysOut(new QWidget(this))
 {
     m_table->setModel(m_model);
     m_table->setFrameShape(QFrame::NoFrame);
@@ -106,16 +129,57 @@ ProblemsPanel::ProblemsPanel(QWidget *parent)
     m_table->horizontalHeader()->setHighlightSections(false);
     m_table->horizontalHeader()->setDefaultAlignment(Qt::AlignLeft | Qt::AlignVCenter);
     m_table->horizontalHeader()->setStretchLastSection(true);
-    m_table->setColumnWidth(ProblemsModel::Where, 150);
-    m_table->setColumnWidth(ProblemsModel::What, 560);
+    m_table->setTabKeyNavigation(false);
+    m_table->setColumnWidth(ProblemsModel::Where, fontMetrics().averageCharWidth() * 22);
+    m_table->setColumnWidth(ProblemsModel::What, fontMetrics().averageCharWidth() * 80);
     auto *layout = new QVBoxLayout(this);
     layout->setContentsMargins(0, 0, 0, 0);
-    layout->addWidget(m_table);
-    connect(m_table, &QTableView::clicked, this, [this](const QModelIndex &index) {
-        const int line = m_model->problems()[static_cast<std::size_t>(index.row())].line;
-        if (line >= 0)
-            Q_EMIT lineActivated(line);
-    });
+    layout->setSpacing(0);
+    layout->addWidget(m_table, 1);
+    layout->addWidget(m_waysOut);
+    new QHBoxLayout(m_waysOut);
+    m_waysOut->hide();
+    connect(m_table->selectionModel(), &QItemSelectionModel::currentRowChanged, this, &ProblemsPanel::showWaysOut);
+    connect(m_table, &QTableView::clicked, this, [this](const QModelIndex &index) { show(index.row()); });
+    connect(m_table, &QTableView::activated, this, [this](const QModelIndex &index) { show(index.row()); });
+}
+
+void ProblemsPanel::show(int problem)
+{
+    if (problem < 0 || problem >= count())
+        return;
+    m_table->selectRow(problem);
+    const ProblemsModel::Problem &shown = m_model->problems()[static_cast<std::size_t>(problem)];
+    if (!shown.operators.empty())
+        Q_EMIT operatorsActivated(shown.operators);
+    if (shown.line >= 0)
+        Q_EMIT lineActivated(shown.line);
+    else
+        Q_EMIT placeActivated(QString::fromStdString(shown.error.where));
+}
+
+/// Buttons of the selected problem; of the first one if none is.
+void ProblemsPanel::showWaysOut()
+{
+    while (QLayoutItem *item = m_waysOut->layout()->takeAt(0)) {
+        if (item->widget())
+            item->widget()->deleteLater();
+        delete item;
+    }
+    const int row = std::max(0, m_table->currentIndex().row());
+    const bool some = row < count() && !m_model->problems()[static_cast<std::size_t>(row)].waysOut.empty();
+    m_waysOut->setVisible(some);
+    if (!some)
+        return;
+    auto *layout = static_cast<QHBoxLayout *>(m_waysOut->layout());
+    layout->addWidget(new QLabel(tr("Ways out:"), m_waysOut));
+    for (const auto &wayOut : m_model->problems()[static_cast<std::size_t>(row)].waysOut) {
+        const QString words = QString::fromStdString(wayOut.first);
+        auto *button = new QPushButton(words, m_waysOut);
+        connect(button, &QPushButton::clicked, this, [this, words, edit = wayOut.second] { Q_EMIT wayOutChosen(words, edit); });
+        layout->addWidget(button);
+    }
+    layout->addStretch(1);
 }
 
 void ProblemsPanel::setUpdate(const PlanUpdateSnapshot &update)
@@ -145,13 +209,14 @@ void ProblemsPanel::refresh()
 {
     std::vector<ProblemsModel::Problem> problems;
     for (const Error &error : m_apart)
-        problems.push_back({error, -1});
+        problems.push_back({error, -1, {}, {}});
     if (m_update) {
         auto more = problemsOf(*m_update);
         problems.insert(problems.end(), more.begin(), more.end());
     }
     m_model->setProblems(std::move(problems));
     m_table->resizeRowsToContents();
+    showWaysOut();
     Q_EMIT countChanged(count());
 }
 

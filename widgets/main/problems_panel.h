@@ -5,6 +5,8 @@
 
 #include "widgets/design/engine_job.h"
 
+#include <string>
+#include <utility>
 #include <vector>
 
 class QTableView;
@@ -20,6 +22,8 @@ public:
     struct Problem {
         Error error{};
         int line = -1; ///< Line of the table's text, 0-based; -1 if it is not about one.
+        std::vector<OperatorId> operators{}; ///< Where rows in conflict meet.
+        std::vector<std::pair<std::string, TableEdit>> waysOut{}; ///< What would end it, in words and as an edit.
         friend bool operator==(const Problem &, const Problem &) = default;
     };
 
@@ -39,7 +43,7 @@ private:
 /// Everything that keeps a plan from being made, or that is wrong with it, with ways out.
 std::vector<ProblemsModel::Problem> problemsOf(const PlanUpdate &update);
 
-/// The list of problems; a click leads to the place.
+/// The list of problems; a click leads to the place. Conflicts between rows come with ways out, a button each.
 class ProblemsPanel : public QWidget
 {
     Q_OBJECT
@@ -51,16 +55,29 @@ public:
     void addProblem(const Error &error);
     void clearProblems(); ///< Those apart from plans.
     int count() const;
+    QTableView *list() const { return m_table; }
+    ProblemsModel *model() const { return m_model; }
+    /// Leads to a problem of the list, counted from 0.
+    void show(int problem);
+    using QWidget::show;
 
 Q_SIGNALS:
     void lineActivated(int line);
+    /// A problem that is not about a line; `where` as in `Error`.
+    void placeActivated(const QString &where);
+    /// Where rows in conflict meet; never empty.
+    void operatorsActivated(const std::vector<planloom::OperatorId> &operators);
+    /// The person wants this edit, which ends a conflict.
+    void wayOutChosen(const QString &words, const planloom::TableEdit &edit);
     void countChanged(int count);
 
 private:
     void refresh();
+    void showWaysOut();
 
     ProblemsModel *m_model;
     QTableView *m_table;
+    QWidget *m_waysOut; ///< Buttons for the problem that is selected.
     std::vector<Error> m_apart;
     PlanUpdateSnapshot m_update;
 };

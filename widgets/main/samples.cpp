@@ -34,7 +34,7 @@ const std::vector<Sample> &samples()
         std::vector<Sample> result;
         const QDir folder(QStringLiteral(":/planloom/samples"));
         // Files are numbered by the order in which they are shown: "1-gpt2.json".
-        for (const QString &file : folder.entryList(QDir::Files, QDir::Name)) {
+        for (const QString &file : folder.entryList({QStringLiteral("*.json")}, QDir::Files, QDir::Name)) {
             QFile resource(folder.filePath(file));
             if (!resource.open(QIODevice::ReadOnly))
                 continue;

@@ -1,22 +1,34 @@
 #pragma once
 
+#include <QtGui/QPixmap>
 #include <QtWidgets/QAbstractButton>
 #include <QtWidgets/QScrollArea>
 
+#include "widgets/main/recent_list.h"
 #include "widgets/main/samples.h"
 
+class QGridLayout;
 class QLabel;
+class QLineEdit;
+class QVBoxLayout;
 
 namespace planloom {
 
-/// One sample on the start page: what it is, what it shows, on what.
-class SampleCard : public QAbstractButton
+/// A picture with a title, a few lines and a footer, to be clicked: a sample, or a session.
+class StartCard : public QAbstractButton
 {
     Q_OBJECT
 public:
-    explicit SampleCard(Sample sample, QWidget *parent = nullptr);
-    const Sample &sample() const { return m_sample; }
-    QSize sizeHint() const override { return {290, 132}; }
+    explicit StartCard(QWidget *parent = nullptr);
+
+    void setTexts(const QString &title, const QString &about, const QString &footer);
+    /// Pictures for light and dark themes; null ones leave the place to the texts.
+    void setPictures(const QPixmap &light, const QPixmap &dark);
+    /// Shown instead of the footer, in the colour of warnings.
+    void setWarning(const QString &text);
+
+    QSize sizeHint() const override;
+    QSize minimumSizeHint() const override { return sizeHint(); }
 
 protected:
     void paintEvent(QPaintEvent *event) override;
@@ -24,26 +36,68 @@ protected:
     void leaveEvent(QEvent *event) override;
 
 private:
+    QString m_about;
+    QString m_footer;
+    QString m_warning;
+    QPixmap m_light;
+    QPixmap m_dark;
+};
+
+/// One of the bundled samples.
+class SampleCard : public StartCard
+{
+    Q_OBJECT
+public:
+    explicit SampleCard(Sample sample, QWidget *parent = nullptr);
+    const Sample &sample() const { return m_sample; }
+
+private:
     Sample m_sample;
 };
 
-/// What the window shows before there is a model: samples, and how to open one's own.
+/// One of the sessions that were open lately.
+class RecentCard : public StartCard
+{
+    Q_OBJECT
+public:
+    explicit RecentCard(const RecentEntry &entry, QWidget *parent = nullptr);
+    QString path() const { return m_path; }
+    bool isMissing() const { return m_missing; }
+
+private:
+    QString m_path;
+    bool m_missing = false;
+};
+
+/// What the window shows before there is a model: where one was, the samples, and how to open one's own.
 class StartPage : public QScrollArea
 {
     Q_OBJECT
 public:
-    explicit StartPage(QWidget *parent = nullptr);
+    /// @param recent  may be null: then no session is shown; must outlive the page
+    explicit StartPage(RecentList *recent, QWidget *parent = nullptr);
 
-    /// A line of progress or a problem below the title; empty for none.
-    void setNotice(const QString &text, bool error);
+    /// Paths of the sessions shown, newest first, without missing ones.
+    QStringList recentSessions() const;
+    QLineEdit *specLine() const { return m_spec; }
 
 Q_SIGNALS:
     void sampleChosen(const planloom::Sample &sample);
+    void sessionChosen(const QString &path);
+    /// A missing session: the person wants to say where it is now.
+    void locateAsked(const QString &path);
     void openAsked();
     void specEntered(const QString &spec);
 
 private:
-    QLabel *m_notice;
+    void refreshRecent();
+
+    RecentList *m_recent;
+    QWidget *m_recentPart;
+    QGridLayout *m_recentGrid;
+    QWidget *m_continuePart;
+    QVBoxLayout *m_continueLayout;
+    QLineEdit *m_spec;
 };
 
 } // namespace planloom

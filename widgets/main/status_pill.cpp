@@ -8,9 +8,6 @@ namespace planloom {
 
 namespace {
 
-constexpr int kMargin = 12;
-constexpr int kMark = 16; ///< Width of the mark with its gap.
-
 QColor colourOf(const Palette &palette, StatusPill::Mood mood)
 {
     switch (mood) {
@@ -24,6 +21,8 @@ QColor colourOf(const Palette &palette, StatusPill::Mood mood)
         return palette.success;
     case StatusPill::Mood::Wrong:
         return palette.error;
+    case StatusPill::Mood::Paused:
+        return palette.warning;
     }
     return palette.textMuted;
 }
@@ -51,7 +50,56 @@ void StatusPill::setState(Mood mood, const QString &text)
 
 QSize StatusPill::sizeHint() const
 {
-    return {fontMetrics().horizontalAdvance(text()) + 2 * kMargin + kMark, fontMetrics().height() + 10};
+    return {fontMetrics().horizontalAdvance(text()) + 2 * margin() + static_cast<int>(mark() * 1.6), fontMetrics().height() * 8 / 5};
+}
+
+int StatusPill::margin() const
+{
+    return fontMetrics().height() * 3 / 5;
+}
+
+int StatusPill::mark() const
+{
+    return fontMetrics().height() * 3 / 5;
+}
+
+/// A shape for each state, so that colour is never alone.
+void StatusPill::paintMark(QPainter &painter, const QRectF &box, const QColor &colour) const
+{
+    const double line = box.width() / 5;
+    painter.setPen(QPen(colour, line, Qt::SolidLine, Qt::RoundCap, Qt::RoundJoin));
+    painter.setBrush(Qt::NoBrush);
+    const QRectF inner = box.adjusted(line / 2, line / 2, -line / 2, -line / 2);
+    switch (m_mood) {
+    case Mood::Quiet:
+        painter.drawEllipse(inner);
+        break;
+    case Mood::Busy:
+        painter.drawEllipse(inner);
+        painter.setBrush(colour);
+        painter.setPen(Qt::NoPen);
+        painter.drawPie(inner, 90 * 16, -180 * 16);
+        break;
+    case Mood::Good:
+        painter.drawEllipse(inner);
+        painter.setBrush(colour);
+        painter.setPen(Qt::NoPen);
+        painter.drawPie(inner, 90 * 16, -270 * 16);
+        break;
+    case Mood::Proven:
+        painter.drawPolyline(QPolygonF({inner.topLeft() + QPointF(0, inner.height() * 0.55),
+            inner.topLeft() + QPointF(inner.width() * 0.38, inner.height() * 0.95), inner.topRight() + QPointF(0, inner.height() * 0.1)}));
+        break;
+    case Mood::Wrong:
+        painter.drawPolygon(QPolygonF({QPointF(inner.center().x(), inner.top()), inner.bottomRight(), inner.bottomLeft()}));
+        painter.drawLine(QPointF(inner.center().x(), inner.top() + inner.height() * 0.4),
+            QPointF(inner.center().x(), inner.top() + inner.height() * 0.65));
+        break;
+    case Mood::Paused:
+        painter.drawLine(inner.topLeft() + QPointF(inner.width() * 0.25, 0), inner.bottomLeft() + QPointF(inner.width() * 0.25, 0));
+        painter.drawLine(inner.topRight() - QPointF(inner.width() * 0.25, 0), inner.bottomRight() - QPointF(inner.width() * 0.25, 0));
+        break;
+    }
 }
 
 void StatusPill::paintEvent(QPaintEvent *)
@@ -64,22 +112,10 @@ void StatusPill::paintEvent(QPaintEvent *)
     painter.setPen(QPen(hasFocus() ? palette.accent : mixed(palette.surface, colour, 0.6), hasFocus() ? 2 : 1));
     painter.setBrush(mixed(palette.surface, colour, underMouse() ? 0.16 : 0.09));
     painter.drawRoundedRect(box, box.height() / 2, box.height() / 2);
-    const QPointF centre(kMargin + 4, height() / 2.0);
-    painter.setPen(Qt::NoPen);
-    painter.setBrush(colour);
-    if (m_mood == Mood::Busy || m_mood == Mood::Quiet) {
-        painter.setBrush(Qt::NoBrush);
-        painter.setPen(QPen(colour, 2));
-        painter.drawEllipse(centre, 4, 4);
-        if (m_mood == Mood::Busy) {
-            painter.setBrush(colour);
-            painter.drawPie(QRectF(centre.x() - 4, centre.y() - 4, 8, 8), 90 * 16, -180 * 16);
-        }
-    } else {
-        painter.drawEllipse(centre, 5, 5);
-    }
+    paintMark(painter, QRectF(margin(), (height() - mark()) / 2.0, mark(), mark()), colour);
     painter.setPen(palette.text);
-    painter.drawText(QRectF(kMargin + kMark, 0, width() - kMargin - kMark, height()), Qt::AlignVCenter | Qt::AlignLeft, text());
+    painter.drawText(QRectF(margin() + mark() * 1.6, 0, width() - margin() - mark() * 1.6, height()),
+        Qt::AlignVCenter | Qt::AlignLeft, text());
 }
 
 } // namespace planloom

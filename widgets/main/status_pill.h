@@ -11,7 +11,7 @@ class StatusPill : public QAbstractButton
 {
     Q_OBJECT
 public:
-    enum class Mood : std::uint8_t { Quiet, Busy, Good, Proven, Wrong };
+    enum class Mood : std::uint8_t { Quiet, Busy, Good, Proven, Wrong, Paused };
 
     explicit StatusPill(QWidget *parent = nullptr);
     void setState(Mood mood, const QString &text);
@@ -24,6 +24,10 @@ protected:
     void paintEvent(QPaintEvent *event) override;
 
 private:
+    int margin() const;
+    int mark() const;
+    void paintMark(QPainter &painter, const QRectF &box, const QColor &colour) const;
+
     Mood m_mood = Mood::Quiet;
 };
 

@@ -1,21 +1,35 @@
 #include <QtCore/QMimeData>
 #include <QtCore/QObject>
 #include <QtCore/QTemporaryDir>
+#include <QtCore/QXmlStreamReader>
 #include <QtGui/QDropEvent>
 #include <QtTest/QTest>
 #include <QtWidgets/QApplication>
 #include <QtWidgets/QComboBox>
-#include <QtWidgets/QMenuBar>
+#include <QtWidgets/QDockWidget>
+#include <QtWidgets/QFileDialog>
+#include <QtWidgets/QLabel>
+#include <QtWidgets/QListWidget>
+#include <QtWidgets/QPushButton>
+#include <QtWidgets/QSplitter>
+#include <QtWidgets/QStatusBar>
 
 #include "widgets/main/application_style.h"
-#include "widgets/main/constraint_panel.h"
-#include "widgets/main/gallery_bar.h"
-#include "widgets/main/inspector_panel.h"
+#include "widgets/main/command_registry.h"
+#include "widgets/main/dock_board.h"
+#include "widgets/main/gallery_panel.h"
+#include "widgets/main/log_panel.h"
 #include "widgets/main/main_window.h"
+#include "widgets/main/notice_bar.h"
+#include "widgets/main/picture_dialog.h"
 #include "widgets/main/problems_panel.h"
+#include "widgets/main/settings.h"
 #include "widgets/main/start_page.h"
 #include "widgets/main/status_pill.h"
+#include "widgets/table/table_panel.h"
 
+#include <filesystem>
+#include <fstream>
 #include <set>
 
 using namespace planloom;
@@ -30,16 +44,6 @@ Sample small()
         "dgx-a100", 4, "3d:dp=1,tp=2,pp=2,schedule=1f1b,micro-batches=4"};
 }
 
-void collect(const QMenu *menu, std::vector<QAction *> &actions)
-{
-    for (QAction *action : menu->actions()) {
-        if (action->menu())
-            collect(action->menu(), actions);
-        else if (!action->isSeparator())
-            actions.push_back(action);
-    }
-}
-
 } // namespace
 
 class MainWindowTest : public QObject
@@ -51,61 +55,103 @@ private Q_SLOTS:
 
     void init()
     {
-        m_window = std::make_unique<MainWindow>();
+        m_folder = std::make_unique<QTemporaryDir>();
+        m_window = std::make_unique<MainWindow>(services());
         m_window->resize(1400, 900);
         m_window->show();
         QVERIFY(QTest::qWaitForWindowExposed(m_window.get()));
     }
 
-    void cleanup() { m_window.reset(); }
+    void cleanup()
+    {
+        m_window.reset();
+        m_folder.reset();
+    }
 
     void theStartPageOpensASampleWithOneClick()
     {
         const auto cards = m_window->findChildren<SampleCard *>();
         QCOMPARE(cards.size(), 6);
-        QTest::mouseClick(cards.front(), Qt::LeftButton);
+        QVERIFY(!m_window->docks().find(QStringLiteral("constraints"))->isVisible());
+        QTest::mouseClick(cards.last(), Qt::LeftButton); // the perceptron: quick
         QTRY_VERIFY_WITH_TIMEOUT(proven(), kLong);
-        QCOMPARE(m_window->workspace().deviceCount(), 4);
+        QCOMPARE(m_window->workspace().deviceCount(), 2);
         QVERIFY(m_window->timeline()->scene() != nullptr);
         QVERIFY(m_window->timeline()->isVisible());
+        QVERIFY(m_window->docks().find(QStringLiteral("constraints"))->isVisible());
+        QVERIFY(m_window->log()->model()->rowCount() >= 2);
         QVERIFY(!m_window->grab().isNull());
     }
 
-    void aPlanFromTheGalleryIsOneChoiceAway()
+    void aPlanFromTheGalleryIsOneStepAndUndoTakesItBack()
     {
-        m_window->openSample(small());
-        QTRY_VERIFY_WITH_TIMEOUT(proven(), kLong);
-        QComboBox *combo = m_window->gallery()->combo();
-        const int index = combo->findData(QStringLiteral("data-parallel"));
-        QVERIFY(index >= 0);
-        Q_EMIT combo->activated(index);
+        open();
+        const std::string before = m_window->workspace().tableText();
+        QListWidget *list = m_window->gallery()->list();
+        for (int row = 0; row < list->count(); ++row) {
+            if (list->item(row)->data(Qt::UserRole).toString() == QLatin1String("data-parallel"))
+                list->setCurrentRow(row);
+        }
+        QVERIFY(m_window->trigger(QStringLiteral("gallery.apply")));
         QTRY_VERIFY_WITH_TIMEOUT(
-            proven() && m_window->constraints()->editor()->toPlainText().contains(QStringLiteral("mesh dp=4")), kLong);
+            proven() && m_window->workspace().tableText().find("mesh dp=4") != std::string::npos, kLong);
+        QAction *undo = m_window->commands().find(QStringLiteral("edit.undo"));
+        QVERIFY(CommandRegistry::plainText(*undo).contains(QStringLiteral("gallery plan data-parallel")));
+        QTest::keyClick(m_window->dag(), Qt::Key_Z, Qt::ControlModifier);
+        QCOMPARE(m_window->workspace().tableText(), before);
+        QVERIFY(CommandRegistry::plainText(*m_window->commands().find(QStringLiteral("edit.redo"))).contains(QStringLiteral("gallery")));
+        QTest::keyClick(m_window->dag(), Qt::Key_Y, Qt::ControlModifier);
+        QVERIFY(m_window->workspace().tableText() != before);
     }
 
-    void typingInTheTableReplansAndMarksErrors()
+    void aRowInErrorIsSaidAndTheLastPlanStays()
     {
-        m_window->openSample(small());
-        QTRY_VERIFY_WITH_TIMEOUT(proven(), kLong);
-        ConstraintEditor *editor = m_window->constraints()->editor();
-        editor->moveCursor(QTextCursor::End);
-        QTest::keyClicks(editor, "split nonsense");
+        open();
+        addRow("split nonsense");
         QTRY_COMPARE_WITH_TIMEOUT(m_window->pill()->mood(), StatusPill::Mood::Wrong, kLong);
         QCOMPARE(m_window->problems()->count(), 1);
-        QVERIFY(!editor->extraSelections().isEmpty());
-        QVERIFY(m_window->timeline()->scene() != nullptr); // the last plan stays
-        for (int i = 0; i < 14; ++i)
-            QTest::keyClick(editor, Qt::Key_Backspace);
+        QCOMPARE(m_window->docks().find(QStringLiteral("problems"))->windowTitle(), QStringLiteral("Problems (1)"));
+        QVERIFY(m_window->timeline()->scene() != nullptr);
+        QTest::keyClick(m_window->dag(), Qt::Key_F8);
+        QCOMPARE(m_window->constraints()->selectedLines().size(), std::size_t{1});
+        m_window->workspace().undo();
         QTRY_VERIFY_WITH_TIMEOUT(proven(), kLong);
         QCOMPARE(m_window->problems()->count(), 0);
     }
 
+    void liveOffGathersEdits()
+    {
+        open();
+        QTest::keyClick(m_window->dag(), Qt::Key_F6);
+        QVERIFY(!m_window->workspace().isLive());
+        addRow("recompute layer:0 per layer");
+        addRow("recompute layer:1 per layer");
+        QCOMPARE(m_window->pill()->mood(), StatusPill::Mood::Paused);
+        QVERIFY(m_window->pill()->text().contains(QStringLiteral("2 edits")));
+        QTest::keyClick(m_window->dag(), Qt::Key_F5);
+        QTRY_VERIFY_WITH_TIMEOUT(proven(), kLong);
+    }
+
+    void theStatusBarTellsTheDeltaAndWhatIsSaved()
+    {
+        open();
+        addRow("recompute layer:0-2 per layer");
+        QTRY_VERIFY_WITH_TIMEOUT(proven() && m_window->workspace().history().current() == 1, kLong);
+        addRow("recompute kind:LayerNorm");
+        QTRY_VERIFY_WITH_TIMEOUT(proven() && m_window->workspace().isAcknowledged(), kLong);
+        QString all;
+        for (const QLabel *label : m_window->statusBar()->findChildren<QLabel *>())
+            all += label->text() + QLatin1Char('\n');
+        QVERIFY2(all.contains(QStringLiteral("step ")) && all.contains(QLatin1Char('%')), qPrintable(all));
+        QVERIFY2(all.contains(QStringLiteral("● saved")), qPrintable(all));
+        QVERIFY(!m_window->workspace().path().isEmpty());
+    }
+
     void aClickInTheTimelineSelectsInAllViews()
     {
-        m_window->openSample(small());
-        QTRY_VERIFY_WITH_TIMEOUT(proven() && m_window->isSettled(), kLong);
+        open();
+        QTRY_VERIFY_WITH_TIMEOUT(m_window->isSettled(), kLong);
         TimelineView *timeline = m_window->timeline();
-        // The longest span in sight.
         const SpanColumns &spans = timeline->scene()->timeline->spans;
         std::size_t longest = 0;
         for (std::size_t row = 0; row < spans.size(); ++row) {
@@ -115,74 +161,186 @@ private Q_SLOTS:
         const auto rect = timeline->rectOf(longest);
         QVERIFY(rect.has_value());
         QTest::mouseClick(timeline->viewport(), Qt::LeftButton, {}, rect->center());
-        QCOMPARE(m_window->selection().selected().size(), std::size_t{1});
-        const OperatorId op = m_window->selection().selected().front();
-        const Graph &graph = *m_window->workspace().model()->graph;
-        QVERIFY(m_window->inspector()->toPlainText().contains(QString::fromStdString(nameOf(graph.at(op).kind))));
-        QVERIFY(m_window->dag()->selectionModel()->contains(op));
+        QVERIFY(!m_window->selection().selected().empty());
+        QVERIFY(m_window->dag()->selectionModel()->contains(m_window->selection().selected().front()));
     }
 
-    void devicesAndClusterReplan()
+    void droppedFilesAskWithoutStoppingAnybody()
     {
-        Sample sample = small();
-        sample.gallery = "data-parallel";
-        m_window->openSample(sample);
-        QTRY_VERIFY_WITH_TIMEOUT(proven(), kLong);
-        const double before = m_window->workspace().latest()->summary.stepSeconds;
-        m_window->workspace().setCluster("dgx2-v100");
-        QTRY_VERIFY_WITH_TIMEOUT(proven(), kLong);
-        QVERIFY(m_window->workspace().latest()->summary.stepSeconds != before);
-    }
-
-    void aDroppedSessionOpens()
-    {
-        const QTemporaryDir folder;
-        const QString path = folder.filePath(QStringLiteral("a.planloom"));
-        m_window->openSample(small());
-        QTRY_VERIFY_WITH_TIMEOUT(proven(), kLong);
-        m_window->workspace().save(path);
-        QTRY_VERIFY_WITH_TIMEOUT(m_window->workspace().path() == path, kLong);
-        MainWindow other;
+        const QString session = m_folder->filePath(QStringLiteral("kept.planloom"));
+        open();
+        addRow("recompute layer:0 per layer");
+        m_window->workspace().saveCopyAs(session);
+        QTRY_VERIFY_WITH_TIMEOUT(std::filesystem::exists(session.toStdString()), kLong);
+        QTRY_VERIFY_WITH_TIMEOUT(m_window->workspace().isAcknowledged(), kLong);
+        // On the start page it opens at once.
+        MainWindow other(services());
         other.show();
-        QMimeData data;
-        data.setUrls({QUrl::fromLocalFile(path)});
-        QDragEnterEvent enter({100, 100}, Qt::CopyAction, &data, Qt::LeftButton, {});
-        QApplication::sendEvent(&other, &enter);
-        QVERIFY(enter.isAccepted());
-        QDropEvent drop({100, 100}, Qt::CopyAction, &data, Qt::LeftButton, {});
-        QApplication::sendEvent(&other, &drop);
+        drop(other, session);
         QTRY_VERIFY_WITH_TIMEOUT(other.workspace().latest() && other.workspace().latest()->verdict, kLong);
-        QCOMPARE(other.workspace().path(), path);
+        QCOMPARE(other.workspace().path(), session);
+        QVERIFY(other.workspace().tableText().find("recompute layer:0") != std::string::npos);
+        // On an open session it asks.
+        drop(*m_window, session);
+        QVERIFY(m_window->notices().isShown(QStringLiteral("drop")));
+        QVERIFY(m_window->workspace().path() != session);
+        QTest::mouseClick(m_window->notices().button(QStringLiteral("drop"), QStringLiteral("Cancel")), Qt::LeftButton);
+        QVERIFY(!m_window->notices().isShown(QStringLiteral("drop")));
+        // Rows are taken in as one step.
+        const QString rows = m_folder->filePath(QStringLiteral("rows.txt"));
+        std::ofstream(rows.toStdString()) << "recompute layer:1 per layer\nrecompute layer:2 per layer\n";
+        drop(*m_window, rows);
+        QPushButton *take = m_window->notices().button(QStringLiteral("drop"), QStringLiteral("Import Rows"));
+        QVERIFY(take);
+        const StepId before = m_window->workspace().history().current();
+        QTest::mouseClick(take, Qt::LeftButton);
+        QCOMPARE(m_window->workspace().history().current(), before + 1);
+        QVERIFY(m_window->workspace().tableText().find("recompute layer:2") != std::string::npos);
+        // What can't be used is said in a sentence.
+        const QString picture = m_folder->filePath(QStringLiteral("a.png"));
+        std::ofstream(picture.toStdString(), std::ios::binary) << std::string("\x89PNG\0\0", 6);
+        drop(*m_window, picture);
+        QVERIFY(m_window->notices().textOf(QStringLiteral("drop")).contains(QStringLiteral("neither")));
     }
 
     void aFileThatDoesNotOpenSaysSoOnTheStartPage()
     {
-        m_window->workspace().openAny(QStringLiteral("/no/such/file.onnx"));
-        QTRY_COMPARE_WITH_TIMEOUT(m_window->problems()->count(), 1, kLong);
+        m_window->openHere(QStringLiteral("/no/such/file.onnx"));
+        QTRY_VERIFY_WITH_TIMEOUT(m_window->notices().isShown(QStringLiteral("open")), kLong);
         QCOMPARE(m_window->workspace().model(), nullptr);
         QVERIFY(m_window->findChild<StartPage *>()->isVisible());
     }
 
-    void noTwoActionsShareAShortcutAndAllHaveNames()
+    void openingCanBeCancelled()
     {
-        std::vector<QAction *> actions;
-        for (QAction *top : m_window->menuBar()->actions())
-            collect(top->menu(), actions);
-        QVERIFY(actions.size() > 30);
-        std::set<QString> shortcuts;
-        for (const QAction *action : actions) {
-            QVERIFY(!action->text().isEmpty());
-            for (const QKeySequence &shortcut : action->shortcuts())
-                QVERIFY2(shortcuts.insert(shortcut.toString()).second, qPrintable(shortcut.toString()));
-        }
+        m_window->openHere(QStringLiteral("zoo:gpt?layers=96&hidden=12288&heads=96"));
+        QVERIFY(m_window->workspace().isOpening());
+        m_window->workspace().cancelOpening();
+        QVERIFY(!m_window->workspace().isOpening());
+        QVERIFY(m_window->findChild<StartPage *>()->isVisible());
+        open();
     }
 
-    void bothThemesAndAllColouringsPaint()
+    void aChangedModelFileAsks()
     {
-        m_window->openSample(small());
-        QTRY_VERIFY_WITH_TIMEOUT(proven(), kLong);
-        for (const bool dark : {true, false}) {
-            m_window->setDark(dark);
+        open();
+        Q_EMIT m_window->workspace().modelFileChanged(QStringLiteral(PLANLOOM_SOURCE_DIR "/README.md"));
+        QVERIFY(m_window->notices().button(QStringLiteral("model"), QStringLiteral("Reload")));
+        QTest::mouseClick(m_window->notices().button(QStringLiteral("model"), QStringLiteral("Keep")), Qt::LeftButton);
+        QVERIFY(!m_window->notices().isShown(QStringLiteral("model")));
+        Q_EMIT m_window->workspace().modelFileChanged(QStringLiteral("/no/such/file.onnx"));
+        QVERIFY(m_window->notices().textOf(QStringLiteral("model")).contains(QStringLiteral("gone")));
+    }
+
+    void perspectivesShowTheirDocksAndTheComparison()
+    {
+        open();
+        DockBoard &docks = m_window->docks();
+        QTest::keyClick(m_window->dag(), Qt::Key_2, Qt::ControlModifier | Qt::AltModifier);
+        QCOMPARE(docks.current(), QStringLiteral("compare"));
+        QVERIFY(m_window->compare() != nullptr);
+        QVERIFY(!m_window->dag()->isVisible());
+        QVERIFY(!docks.find(QStringLiteral("model"))->isVisible());
+        QVERIFY(m_window->trigger(QStringLiteral("view.perspectiveRun")));
+        QVERIFY(m_window->dag()->isVisible());
+        QVERIFY(docks.find(QStringLiteral("run"))->isVisible());
+        QVERIFY(m_window->trigger(QStringLiteral("view.perspectiveDesign")));
+        QVERIFY(docks.find(QStringLiteral("model"))->isVisible());
+        docks.find(QStringLiteral("inspector"))->hide();
+        QTest::keyClick(m_window->dag(), Qt::Key_4, Qt::ControlModifier);
+        QVERIFY(docks.find(QStringLiteral("inspector"))->isVisible());
+        docks.find(QStringLiteral("model"))->hide();
+        QVERIFY(m_window->trigger(QStringLiteral("view.resetLayout")));
+        QVERIFY(docks.find(QStringLiteral("model"))->isVisible());
+    }
+
+    void theSessionRemembersItsView()
+    {
+        open();
+        addRow("recompute layer:0 per layer"); // from here on there is a file
+        QVERIFY(m_window->trigger(QStringLiteral("view.beside")));
+        m_window->docks().find(QStringLiteral("model"))->hide();
+        m_window->setColouring(TimelineColouring::Stage);
+        QTRY_VERIFY_WITH_TIMEOUT(m_window->workspace().isAcknowledged(), kLong);
+        const QString path = m_window->workspace().path();
+        QVERIFY(!path.isEmpty());
+        m_window->close();
+        m_window.reset();
+        m_window = std::make_unique<MainWindow>(services());
+        m_window->show();
+        m_window->openHere(path);
+        QTRY_VERIFY_WITH_TIMEOUT(m_window->workspace().latest() && m_window->workspace().latest()->verdict, kLong);
+        QCOMPARE(m_window->timeline()->colouring(), TimelineColouring::Stage);
+        QVERIFY(!m_window->docks().find(QStringLiteral("model"))->isVisible());
+        QCOMPARE(m_window->findChild<QSplitter *>()->orientation(), Qt::Horizontal);
+        QVERIFY(m_window->workspace().canUndo());
+        // And the start page of the next window knows it.
+        MainWindow other(services());
+        QTRY_VERIFY(!other.findChildren<RecentCard *>().isEmpty());
+        QCOMPARE(other.findChildren<RecentCard *>().front()->path(), path);
+    }
+
+    void twoWindowsHaveTwoSessions()
+    {
+        open();
+        MainWindow *second = m_window->openWindow();
+        second->openSample(small());
+        QTRY_VERIFY_WITH_TIMEOUT(second->workspace().latest() && second->workspace().latest()->scene, kLong);
+        second->workspace().editTable(QStringLiteral("a row"), insertText(second->workspace().table(), 0, "recompute layer:0 per layer"));
+        QVERIFY(second->workspace().canUndo());
+        QVERIFY(!m_window->workspace().canUndo());
+        second->close();
+    }
+
+    void picturesAreWrittenInAllFormatsAndThemes()
+    {
+        open();
+        QTRY_VERIFY_WITH_TIMEOUT(m_window->isSettled(), kLong);
+        std::set<QByteArray> different;
+        for (const bool timeline : {false, true}) {
+            for (const PictureTheme theme : {PictureTheme::Light, PictureTheme::Dark, PictureTheme::Print}) {
+                for (const char *suffix : {"png", "svg", "pdf"}) {
+                    PictureChoice choice;
+                    choice.timeline = timeline;
+                    choice.theme = theme;
+                    choice.scale = 1.5;
+                    const QString path = m_folder->filePath(QStringLiteral("picture.%1").arg(QLatin1String(suffix)));
+                    QVERIFY(m_window->savePicture(choice, path));
+                    QFile file(path);
+                    QVERIFY(file.open(QIODevice::ReadOnly));
+                    const QByteArray bytes = file.readAll();
+                    different.insert(bytes);
+                    if (suffix == QLatin1String("svg")) {
+                        QXmlStreamReader reader(bytes);
+                        bool texts = false;
+                        while (!reader.atEnd()) {
+                            reader.readNext();
+                            texts = texts || reader.name() == QLatin1String("text");
+                        }
+                        QVERIFY2(!reader.hasError(), qPrintable(reader.errorString()));
+                        QVERIFY(texts); // selectable, not outlines
+                    } else if (suffix == QLatin1String("pdf")) {
+                        QVERIFY(bytes.startsWith("%PDF"));
+                    } else {
+                        const QSize size = timeline ? m_window->timeline()->viewport()->size() : m_window->dag()->size();
+                        QCOMPARE(QImage(path).width(), qRound(size.width() * 1.5));
+                    }
+                }
+            }
+        }
+        QCOMPARE(different.size(), std::size_t{18}); // each is a picture of its own
+        PictureChoice choice;
+        QVERIFY(!m_window->savePicture(choice, m_folder->filePath(QStringLiteral("picture.bmp"))));
+        QVERIFY(!m_window->savePicture(choice, QStringLiteral("/no/such/folder/picture.png")));
+        choice.scale = 100;
+        QVERIFY(!m_window->savePicture(choice, m_folder->filePath(QStringLiteral("large.png"))));
+    }
+
+    void allThemesAndColouringsPaint()
+    {
+        open();
+        for (const Theme theme : kThemes) {
+            applyTheme(*qApp, theme);
             for (const auto colouring : {TimelineColouring::Direction, TimelineColouring::MicroBatch,
                      TimelineColouring::Stage, TimelineColouring::Device, TimelineColouring::Kind, TimelineColouring::Time}) {
                 m_window->setColouring(colouring);
@@ -190,14 +348,51 @@ private Q_SLOTS:
             }
             QVERIFY(!m_window->grab().isNull());
         }
+        applyTheme(*qApp, Theme::Light);
     }
 
 private:
+    WindowServices services()
+    {
+        if (!m_settings)
+            m_settings = std::make_shared<Settings>();
+        WindowServices services;
+        services.settings = m_settings;
+        services.sessionFolder = m_folder->filePath(QStringLiteral("sessions"));
+        services.recentFolder = services.sessionFolder;
+        return services;
+    }
+
+    void open()
+    {
+        m_window->openSample(small());
+        QTRY_VERIFY_WITH_TIMEOUT(proven(), kLong);
+    }
+
+    void addRow(const char *row)
+    {
+        Workspace &workspace = m_window->workspace();
+        workspace.editTable(QString::fromLatin1(row), insertText(workspace.table(), workspace.table().lineCount(), row));
+    }
+
+    static void drop(MainWindow &window, const QString &path)
+    {
+        QMimeData data;
+        data.setUrls({QUrl::fromLocalFile(path)});
+        QDragEnterEvent enter({100, 100}, Qt::CopyAction, &data, Qt::LeftButton, {});
+        QApplication::sendEvent(&window, &enter);
+        QVERIFY(enter.isAccepted());
+        QDropEvent event({100, 100}, Qt::CopyAction, &data, Qt::LeftButton, {});
+        QApplication::sendEvent(&window, &event);
+    }
+
     bool proven() const
     {
         return m_window->pill()->mood() == StatusPill::Mood::Proven && !m_window->workspace().isStale();
     }
 
+    std::unique_ptr<QTemporaryDir> m_folder;
+    std::shared_ptr<Settings> m_settings;
     std::unique_ptr<MainWindow> m_window;
 };
 

@@ -5,12 +5,10 @@
 #include <QtWidgets/QLineEdit>
 #include <QtWidgets/QTreeView>
 
-#include "widgets/main/constraint_editor.h"
 #include "widgets/main/inspector_text.h"
 #include "widgets/main/outline_model.h"
 #include "widgets/main/outline_panel.h"
 #include "widgets/main/problems_panel.h"
-#include "widgets/main/report_model.h"
 
 using namespace planloom;
 
@@ -106,25 +104,6 @@ private Q_SLOTS:
         QVERIFY(panel.tree()->selectionModel()->selectedRows().isEmpty());
     }
 
-    void reportsAreAProperModel()
-    {
-        ReportModel model;
-        QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
-        const ModelSnapshot gpt = modelOf(kGpt);
-        model.setUpdate(planOf(gpt, "mesh dp=2\nsplit all : batch over dp\n"));
-        QCOMPARE(model.rowCount(), 2);
-        QCOMPARE(model.index(1, ReportModel::Line).data().toInt(), 2);
-        QVERIFY(!model.isError(1));
-        model.setUpdate(planOf(gpt, "mesh dp=2\nnonsense\nsplit all : batch over tp\n"));
-        QCOMPARE(model.rowCount(), 3);
-        QVERIFY(!model.isError(0));
-        QVERIFY(model.isError(1));
-        QVERIFY(model.isError(2));
-        QCOMPARE(model.index(1, ReportModel::Row).data().toString(), QStringLiteral("nonsense"));
-        model.setUpdate(nullptr);
-        QCOMPARE(model.rowCount(), 0);
-    }
-
     void problemsAreAProperModelAndLeadToTheirLine()
     {
         ProblemsModel model;
@@ -136,27 +115,6 @@ private Q_SLOTS:
         QCOMPARE(model.problems()[1].line, 2);
         QVERIFY(!model.index(0, ProblemsModel::What).data().toString().isEmpty());
         QVERIFY(problemsOf(*planOf(modelOf(kGpt), "mesh dp=2\n")).empty());
-    }
-
-    void theEditorMarksLinesInError()
-    {
-        ConstraintEditor editor;
-        const QSignalSpy edited(&editor, &ConstraintEditor::textEdited);
-        const std::string text = "mesh dp=2\nnonsense\n";
-        editor.setTableText(QString::fromStdString(text));
-        QCOMPARE(edited.count(), 0);
-        editor.setReports(planOf(modelOf(kGpt), text));
-        QVERIFY(!editor.messageAt(1).isEmpty());
-        QVERIFY(editor.messageAt(0).contains(QStringLiteral("binds")));
-        QVERIFY(!editor.extraSelections().isEmpty());
-        editor.resize(400, 200);
-        QVERIFY(!editor.grab().isNull());
-        editor.setReports(nullptr);
-        QVERIFY(editor.extraSelections().isEmpty());
-        QTest::keyClicks(&editor, "x");
-        QCOMPARE(edited.count(), 1);
-        editor.undo();
-        QCOMPARE(editor.toPlainText(), QString::fromStdString(text));
     }
 
     void theInspectorExplainsOneOperatorSeveralAndTheModel()

@@ -1,0 +1,137 @@
+#include "widgets/main/data_export.h"
+#include "widgets/main/drop_reader.h"
+
+#include <QtCore/QFile>
+#include <QtCore/QMimeData>
+#include <QtCore/QTemporaryDir>
+#include <QtCore/QUrl>
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+#include <sstream>
+
+namespace planloom {
+namespace {
+
+PlanUpdateSnapshot plan()
+{
+    PlanRequest request;
+    request.model = *openModel({"zoo:mlp?layers=2&hidden=8&batch=4", {}, {}}, {});
+    request.tableText = "mesh dp=2\nsplit all : batch over dp  # a note, with a comma\nnonsense\n";
+    request.cluster = "dgx-a100";
+    request.deviceCount = 2;
+    PlanUpdateSnapshot last;
+    const auto make = [&] { makePlan(request, {}, [&](PlanUpdateSnapshot update) { last = std::move(update); }); };
+    make();
+    if (!last->scene) {
+        request.tableText = "mesh dp=2\nsplit all : batch over dp\n";
+        make();
+    }
+    return last;
+}
+
+std::vector<std::string> linesOf(const std::string &csv)
+{
+    std::vector<std::string> lines;
+    std::istringstream stream(csv);
+    for (std::string line; std::getline(stream, line);) {
+        EXPECT_EQ(line.back(), '\r');
+        lines.push_back(line.substr(0, line.size() - 1));
+    }
+    return lines;
+}
+
+TEST(DataExport, CellsAreQuotedWhereTheyMust)
+{
+    EXPECT_EQ(csvCell("plain"), "plain");
+    EXPECT_EQ(csvCell("a,b"), "\"a,b\"");
+    EXPECT_EQ(csvCell("say \"so\""), "\"say \"\"so\"\"\"");
+    EXPECT_EQ(csvCell("two\nlines"), "\"two\nlines\"");
+}
+
+TEST(DataExport, RowsSayWhatBecameOfThem)
+{
+    const TableDocument table("# a note\nmesh dp=2\noff split all : batch over dp\nnonsense\n");
+    const auto lines = linesOf(rowsCsv(table, nullptr));
+    ASSERT_EQ(lines.size(), 4U);
+    EXPECT_EQ(lines[1], "2,1,mesh dp=2,,,");
+    EXPECT_EQ(lines[2].substr(0, 4), "3,0,");
+    EXPECT_EQ(lines[3].substr(0, 12), "4,,nonsense,");
+    EXPECT_GT(lines[3].size(), 16U); // the error in words
+    const auto known = linesOf(rowsCsv(TableDocument("mesh dp=2\nsplit all : batch over dp\n"), plan().get()));
+    EXPECT_NE(known[2].find(",0,"), 0U);
+    EXPECT_EQ(std::count(known[2].begin(), known[2].end(), ','), 5);
+}
+
+TEST(DataExport, SpansMemoryAndTrafficHoldAllThereIs)
+{
+    const auto update = plan();
+    ASSERT_TRUE(update->scene);
+    const Timeline &timeline = *update->scene->timeline;
+    EXPECT_EQ(linesOf(spansCsv(*update->scene)).size(), timeline.spans.size() + 1);
+    std::size_t points = 0;
+    for (const MemoryCurve &curve : timeline.memory)
+        points += curve.time.size();
+    const auto memory = linesOf(memoryCsv(timeline));
+    EXPECT_EQ(memory.size(), points + 1);
+    EXPECT_EQ(std::count(memory[0].begin(), memory[0].end(), ','), 1 + kMemoryKindCount);
+    const auto traffic = linesOf(trafficCsv(timeline));
+    ASSERT_EQ(traffic.size(), timeline.traffic.size() + 1);
+    std::int64_t bytes = 0;
+    for (std::size_t i = 1; i < traffic.size(); ++i) {
+        std::vector<std::string> cells;
+        std::istringstream stream(traffic[i]);
+        for (std::string cell; std::getline(stream, cell, ',');)
+            cells.push_back(cell);
+        ASSERT_EQ(cells.size(), 5U);
+        bytes += std::stoll(cells[3]);
+    }
+    EXPECT_EQ(bytes, std::accumulate(timeline.traffic.begin(), timeline.traffic.end(), std::int64_t {0},
+                         [](std::int64_t sum, const Traffic &one) { return sum + one.bytes.count; }));
+}
+
+class Drop : public testing::Test
+{
+protected:
+    QString file(const char *name, const QByteArray &bytes)
+    {
+        QFile file(m_folder.filePath(QLatin1String(name)));
+        EXPECT_TRUE(file.open(QIODevice::WriteOnly));
+        file.write(bytes);
+        return file.fileName();
+    }
+    QTemporaryDir m_folder;
+};
+
+TEST_F(Drop, KnowsModelsSessionsAndRows)
+{
+    EXPECT_EQ(readDroppedFile(file("a.onnx", "whatever")).kind, DropKind::Model);
+    EXPECT_EQ(readDroppedFile(file("b.dat", QByteArray("SQLite format 3\0rest", 20))).kind, DropKind::Session);
+    const Dropped rows = readDroppedFile(file("c.txt", "mesh dp=2\nsplit all : batch over dp\n"));
+    EXPECT_EQ(rows.kind, DropKind::Rows);
+    EXPECT_EQ(rows.text, QStringLiteral("mesh dp=2\nsplit all : batch over dp\n"));
+}
+
+TEST_F(Drop, SaysWhyItCantUseTheRest)
+{
+    for (const QString &path : {file("d.png", QByteArray("\x89PNG\0\0", 6)), file("e.txt", "dear diary\n"), m_folder.path(),
+             m_folder.filePath("gone.onnx")}) {
+        const Dropped dropped = readDroppedFile(path);
+        EXPECT_EQ(dropped.kind, DropKind::Unsupported) << path.toStdString();
+        EXPECT_TRUE(dropped.reason.endsWith(QLatin1Char('.')) || dropped.reason.contains("such as")) << dropped.reason.toStdString();
+    }
+    QMimeData several;
+    several.setUrls({QUrl::fromLocalFile("/a"), QUrl::fromLocalFile("/b")});
+    EXPECT_TRUE(readDrop(several).reason.contains("one at a time"));
+    QMimeData far;
+    far.setUrls({QUrl("https://example.org/a.onnx")});
+    EXPECT_EQ(readDrop(far).kind, DropKind::Unsupported);
+    QMimeData text;
+    text.setText("place layer:0 : devices 1");
+    EXPECT_EQ(readDrop(text).kind, DropKind::Rows);
+}
+
+} // namespace
+} // namespace planloom

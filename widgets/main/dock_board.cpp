@@ -1,0 +1,257 @@
+#include "widgets/main/dock_board.h"
+
+#include <QtCore/QEvent>
+#include <QtWidgets/QDockWidget>
+
+#include "widgets/main/settings.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace planloom {
+
+namespace {
+
+constexpr int kGather = 300; ///< ms
+constexpr double kLeftShare = 0.18;
+constexpr double kRightShare = 0.22;
+const QString kOwnKey = QStringLiteral("perspectives/");
+
+} // namespace
+
+DockBoard::DockBoard(QMainWindow *window, std::shared_ptr<Settings> settings, QObject *parent)
+    : QObject(parent), m_window(window), m_settings(std::move(settings))
+{
+    m_window->setDockNestingEnabled(true);
+    m_window->setTabPosition(Qt::BottomDockWidgetArea, QTabWidget::North);
+    m_window->setTabPosition(Qt::LeftDockWidgetArea, QTabWidget::North);
+    m_window->setCorner(Qt::BottomLeftCorner, Qt::LeftDockWidgetArea);
+    m_window->setCorner(Qt::BottomRightCorner, Qt::RightDockWidgetArea);
+    m_window->installEventFilter(this);
+    m_changed.setSingleShot(true);
+    m_changed.setInterval(kGather);
+    connect(&m_changed, &QTimer::timeout, this, [this] {
+        if (m_shown)
+            Q_EMIT layoutChanged();
+    });
+}
+
+QDockWidget *DockBoard::add(
+    const QString &title, const char *name, QWidget *widget, Qt::DockWidgetArea area, QWidget *focus, bool below)
+{
+    auto *dock = new QDockWidget(title, m_window);
+    dock->setObjectName(QLatin1String(name));
+    dock->setWidget(widget);
+    dock->setAllowedAreas(Qt::LeftDockWidgetArea | Qt::RightDockWidgetArea | Qt::BottomDockWidgetArea);
+    dock->toggleViewAction()->setObjectName(QStringLiteral("view.dock.%1").arg(QLatin1String(name)));
+    m_window->addAction(dock->toggleViewAction());
+    if (!widget->objectName().isEmpty() && widget->accessibleName().isEmpty())
+        widget->setAccessibleName(title);
+    m_places.push_back({dock, area, focus ? focus : widget, below});
+    m_docks.push_back(dock);
+    const auto changed = [this] {
+        if (!m_changed.isActive())
+            m_changed.start();
+    };
+    connect(dock, &QDockWidget::dockLocationChanged, this, changed);
+    connect(dock, &QDockWidget::topLevelChanged, this, [this, changed] {
+        limitSizes();
+        changed();
+    });
+    connect(dock, &QDockWidget::visibilityChanged, this, changed);
+    return dock;
+}
+
+QDockWidget *DockBoard::find(const QString &name) const
+{
+    const auto found
+        = std::find_if(m_docks.begin(), m_docks.end(), [&name](const QDockWidget *dock) { return dock->objectName() == name; });
+    return found == m_docks.end() ? nullptr : *found;
+}
+
+void DockBoard::reveal(const QString &name, bool focus)
+{
+    const auto place = std::find_if(
+        m_places.begin(), m_places.end(), [&name](const Place &candidate) { return candidate.dock->objectName() == name; });
+    if (place == m_places.end() || !m_shown)
+        return;
+    place->dock->show();
+    place->dock->raise();
+    if (focus && place->focus)
+        place->focus->setFocus(Qt::ShortcutFocusReason);
+}
+
+void DockBoard::setTitle(const QString &name, const QString &title)
+{
+    if (QDockWidget *dock = find(name))
+        dock->setWindowTitle(title);
+}
+
+void DockBoard::addPerspective(Perspective perspective)
+{
+    if (m_current.isEmpty())
+        m_current = perspective.id;
+    m_perspectives.push_back(std::move(perspective));
+}
+
+QStringList DockBoard::ownPerspectives() const
+{
+    QStringList names = m_settings->keysUnder(kOwnKey);
+    names.sort(Qt::CaseInsensitive);
+    return names;
+}
+
+void DockBoard::saveOwn(const QString &name)
+{
+    const QString plain = name.trimmed().replace(QLatin1Char('/'), QLatin1Char('-'));
+    if (plain.isEmpty())
+        return;
+    m_settings->setValue(kOwnKey + plain, state());
+    m_current = plain;
+    Q_EMIT perspectivesChanged();
+    Q_EMIT currentChanged(m_current);
+}
+
+void DockBoard::removeOwn(const QString &name)
+{
+    m_settings->setValue(kOwnKey + name, {});
+    Q_EMIT perspectivesChanged();
+}
+
+/// All docks where they belong: the left ones below each other, the others as tabs.
+void DockBoard::arrange()
+{
+    QDockWidget *first[3] = {nullptr, nullptr, nullptr};
+    QDockWidget *last[3] = {nullptr, nullptr, nullptr};
+    for (const Place &place : m_places) {
+        place.dock->setFloating(false);
+        const std::size_t side = place.area == Qt::LeftDockWidgetArea ? 0 : place.area == Qt::RightDockWidgetArea ? 1 : 2;
+        m_window->addDockWidget(place.area, place.dock);
+        if (last[side] && place.below)
+            m_window->splitDockWidget(last[side], place.dock, Qt::Vertical);
+        else if (last[side])
+            m_window->tabifyDockWidget(last[side], place.dock);
+        if (!first[side])
+            first[side] = place.dock;
+        last[side] = place.dock;
+    }
+    const int width = m_window->width();
+    if (first[0] && first[1]) {
+        m_window->resizeDocks({first[0], first[1]},
+            {std::min(260, static_cast<int>(width * kLeftShare)), std::min(360, static_cast<int>(width * kRightShare))}, Qt::Horizontal);
+    }
+    if (first[2])
+        m_window->resizeDocks({first[2]}, {static_cast<int>(m_window->height() * 0.24)}, Qt::Vertical);
+    QList<QDockWidget *> left;
+    QList<int> heights;
+    for (const Place &place : m_places) {
+        if (place.area == Qt::LeftDockWidgetArea && (place.below || place.dock == first[0])) {
+            left.append(place.dock);
+            heights.append(place.dock == first[0] ? m_window->height() * 5 / 10 : m_window->height() * 3 / 10);
+        }
+    }
+    m_window->resizeDocks(left, heights, Qt::Vertical);
+}
+
+void DockBoard::show(const Perspective &perspective)
+{
+    for (QDockWidget *dock : m_docks)
+        dock->setVisible(perspective.docks.contains(dock->objectName()));
+    for (const QString &name : perspective.front) {
+        if (QDockWidget *dock = find(name))
+            dock->raise();
+    }
+}
+
+void DockBoard::apply(const QString &perspective)
+{
+    const auto found = std::find_if(m_perspectives.begin(), m_perspectives.end(),
+        [&perspective](const Perspective &candidate) { return candidate.id == perspective; });
+    if (found != m_perspectives.end()) {
+        m_current = perspective;
+        if (m_shown)
+            show(*found);
+    } else {
+        const QByteArray stored = m_settings->value(kOwnKey + perspective).toByteArray();
+        if (stored.isEmpty() || !restore(stored))
+            return;
+        m_current = perspective;
+    }
+    limitSizes();
+    Q_EMIT currentChanged(m_current);
+}
+
+void DockBoard::reset()
+{
+    const auto found = std::find_if(m_perspectives.begin(), m_perspectives.end(),
+        [this](const Perspective &candidate) { return candidate.id == m_current; });
+    if (found == m_perspectives.end() && !m_perspectives.empty())
+        m_current = m_perspectives.front().id;
+    if (!m_shown)
+        return;
+    arrange();
+    apply(m_current);
+}
+
+void DockBoard::setShown(bool shown)
+{
+    if (shown == m_shown)
+        return;
+    if (!shown) {
+        m_hidden = state();
+        m_shown = false;
+        for (QDockWidget *dock : m_docks)
+            dock->hide();
+        return;
+    }
+    m_shown = true;
+    if (m_hidden.isEmpty() || !restore(std::exchange(m_hidden, {})))
+        reset();
+}
+
+QByteArray DockBoard::state() const
+{
+    return m_shown ? m_window->saveState(kVersion) : m_hidden;
+}
+
+bool DockBoard::restore(const QByteArray &state)
+{
+    if (!m_shown) {
+        m_hidden = state;
+        return true;
+    }
+    const bool restored = m_window->restoreState(state, kVersion);
+    limitSizes();
+    return restored;
+}
+
+/// The centre keeps its share of the window, whatever the docks would like.
+void DockBoard::limitSizes()
+{
+    const int wide = m_window->width();
+    const int high = m_window->height();
+    for (const Place &place : m_places) {
+        if (place.dock->isFloating()) {
+            place.dock->setMaximumSize(QWIDGETSIZE_MAX, QWIDGETSIZE_MAX);
+            continue;
+        }
+        const Qt::DockWidgetArea area = m_window->dockWidgetArea(place.dock);
+        const double share = area == Qt::LeftDockWidgetArea ? kLeftShare : kRightShare;
+        if (area == Qt::BottomDockWidgetArea)
+            place.dock->setMaximumSize(QWIDGETSIZE_MAX, std::max(120, static_cast<int>(high * (1 - kCentreShare))));
+        else
+            place.dock->setMaximumSize(std::max(160, static_cast<int>(wide * share)), QWIDGETSIZE_MAX);
+    }
+}
+
+bool DockBoard::eventFilter(QObject *watched, QEvent *event)
+{
+    if (watched == m_window && event->type() == QEvent::Resize) {
+        limitSizes();
+        if (!m_changed.isActive())
+            m_changed.start();
+    }
+    return QObject::eventFilter(watched, event);
+}
+
+} // namespace planloom

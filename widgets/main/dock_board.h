@@ -1,0 +1,98 @@
+#pragma once
+
+#include <QtCore/QObject>
+#include <QtCore/QPointer>
+#include <QtCore/QTimer>
+#include <QtWidgets/QMainWindow>
+
+#include <memory>
+#include <vector>
+
+class QAction;
+class QDockWidget;
+
+namespace planloom {
+
+class Settings;
+
+/// The docks of a window and how they lie: perspectives (built in and own ones), what is remembered, and the rule that the
+/// centre keeps most of the window. A dock is added by one call.
+class DockBoard : public QObject
+{
+    Q_OBJECT
+public:
+    static constexpr double kCentreShare = 0.6; ///< Of the window, in each direction, that docks leave alone.
+
+    DockBoard(QMainWindow *window, std::shared_ptr<Settings> settings, QObject *parent = nullptr);
+
+    /// Adds a dock behind those of its side: below each other at the left (`below`), as tabs elsewhere.
+    /// @param name  "constraints": for perspectives and what is remembered
+    /// @param focus  what takes the keyboard when the dock is asked for; null for `widget`
+    QDockWidget *add(const QString &title, const char *name, QWidget *widget, Qt::DockWidgetArea area, QWidget *focus = nullptr,
+        bool below = false);
+    QDockWidget *find(const QString &name) const;
+    const std::vector<QDockWidget *> &docks() const { return m_docks; }
+    /// Opens it, brings it to the front and gives it the keyboard.
+    void reveal(const QString &name, bool focus = true);
+    void setTitle(const QString &name, const QString &title);
+
+    /// Which docks there are in a built-in perspective, and which of them are in front.
+    struct Perspective {
+        QString id{}; ///< "design"
+        QString title{};
+        QStringList docks{};
+        QStringList front{};
+    };
+    void addPerspective(Perspective perspective);
+    const std::vector<Perspective> &perspectives() const { return m_perspectives; }
+    QStringList ownPerspectives() const;
+    /// A built-in one by id, or an own one by name.
+    void apply(const QString &perspective);
+    void saveOwn(const QString &name);
+    void removeOwn(const QString &name);
+    /// The last one applied.
+    const QString &current() const { return m_current; }
+    /// The current built-in perspective as it is meant to be, all docks in their places.
+    void reset();
+    /// Shows no dock at all (the start page), or what there was.
+    void setShown(bool shown);
+    bool isShown() const { return m_shown; }
+
+    QByteArray state() const;
+    /// @return false if `state` is not one of this window's
+    bool restore(const QByteArray &state);
+
+Q_SIGNALS:
+    /// A person, or a perspective, moved, opened or closed docks.
+    void layoutChanged();
+    void perspectivesChanged();
+    void currentChanged(const QString &perspective);
+
+protected:
+    bool eventFilter(QObject *watched, QEvent *event) override;
+
+private:
+    void arrange();
+    void limitSizes();
+    void show(const Perspective &perspective);
+
+    static constexpr int kVersion = 2; ///< Of what is remembered.
+
+    QMainWindow *m_window;
+    std::shared_ptr<Settings> m_settings;
+    struct Place {
+        QDockWidget *dock = nullptr;
+        Qt::DockWidgetArea area = Qt::LeftDockWidgetArea;
+        QPointer<QWidget> focus{};
+        bool below = false;
+    };
+    std::vector<Place> m_places;
+    std::vector<QDockWidget *> m_docks;
+    std::vector<Perspective> m_perspectives;
+    QString m_current;
+    QTimer m_changed; ///< Gathers changes.
+    QByteArray m_hidden; ///< What there was before all was hidden.
+    bool m_shown = true;
+};
+
+} // namespace planloom

@@ -1,0 +1,91 @@
+#include "widgets/main/drop_reader.h"
+
+#include <QtCore/QCoreApplication>
+#include <QtCore/QFile>
+#include <QtCore/QFileInfo>
+#include <QtCore/QMimeData>
+#include <QtCore/QUrl>
+
+#include "engine/plan/table_document.h"
+#include "sessions/session_file.h"
+
+namespace planloom {
+
+namespace {
+
+constexpr qint64 kMostText = 4 << 20; ///< Bytes of a file of rows.
+
+QString words(const char *text)
+{
+    return QCoreApplication::translate("Drop", text);
+}
+
+Dropped unsupported(const QString &reason)
+{
+    Dropped dropped;
+    dropped.reason = reason;
+    return dropped;
+}
+
+/// Text that is rows, at least one of them.
+Dropped rowsFrom(const QString &text, const QString &name)
+{
+    const TableDocument document(text.toStdString());
+    if (document.rowLines().empty())
+        return unsupported(words("%1 holds no row of a constraint table, such as \"split all : batch over dp\".").arg(name));
+    Dropped dropped;
+    dropped.kind = DropKind::Rows;
+    dropped.text = text;
+    return dropped;
+}
+
+} // namespace
+
+Dropped readDroppedFile(const QString &path)
+{
+    const QFileInfo info(path);
+    const QString name = QLatin1Char('"') + info.fileName() + QLatin1Char('"');
+    if (!info.exists())
+        return unsupported(words("%1 is not there any more.").arg(name));
+    if (info.isDir())
+        return unsupported(words("%1 is a folder; drop one .onnx file, one session, or a text file with rows.").arg(name));
+    Dropped dropped;
+    dropped.path = path;
+    if (looksLikeSession(path.toStdString())) {
+        dropped.kind = DropKind::Session;
+        return dropped;
+    }
+    if (info.suffix().compare(QLatin1String("onnx"), Qt::CaseInsensitive) == 0) {
+        dropped.kind = DropKind::Model;
+        return dropped;
+    }
+    QFile file(path);
+    if (!file.open(QIODevice::ReadOnly))
+        return unsupported(words("%1 can't be read: %2.").arg(name, file.errorString()));
+    const QByteArray head = file.read(4096);
+    if (head.contains('\0'))
+        return unsupported(
+            words("%1 is neither an .onnx model, nor a session, nor a text with rows.").arg(name));
+    if (file.size() > kMostText)
+        return unsupported(words("%1 is too long to be a table of rows.").arg(name));
+    dropped = rowsFrom(QString::fromUtf8(head + file.readAll()), name);
+    dropped.path = path;
+    return dropped;
+}
+
+Dropped readDrop(const QMimeData &data)
+{
+    if (data.hasUrls()) {
+        const auto urls = data.urls();
+        if (urls.size() > 1)
+            return unsupported(words("Several files were dropped; drop one at a time."));
+        if (urls.size() == 1 && urls.front().isLocalFile())
+            return readDroppedFile(urls.front().toLocalFile());
+        return unsupported(words("Only files on this machine can be dropped here."));
+    }
+    if (data.hasText() && !data.text().trimmed().isEmpty())
+        return rowsFrom(data.text(), words("The dropped text"));
+    return unsupported(words("Drop an .onnx file, a session, or rows as text."));
+}
+
+} // namespace planloom

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <QtCore/QString>
+
+#include <cstdint>
+#include <optional>
+
+class QMimeData;
+
+namespace planloom {
+
+/// What a dropped thing is good for.
+enum class DropKind : std::uint8_t {
+    Model, ///< An .onnx file.
+    Session,
+    Rows, ///< Text that holds rows of a constraint table.
+    Unsupported, ///< `reason` says why.
+};
+
+struct Dropped {
+    DropKind kind = DropKind::Unsupported;
+    QString path{}; ///< Of files.
+    QString text{}; ///< Of Rows.
+    QString reason{}; ///< A sentence, for what can't be used.
+};
+
+/// Looks at the names and the first bytes of what is dropped; never reads large files.
+Dropped readDrop(const QMimeData &data);
+/// The same for a single file.
+Dropped readDroppedFile(const QString &path);
+
+} // namespace planloom

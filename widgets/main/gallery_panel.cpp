@@ -1,0 +1,123 @@
+#include "widgets/main/gallery_panel.h"
+
+#include <QtGui/QAction>
+#include <QtWidgets/QHBoxLayout>
+#include <QtWidgets/QLineEdit>
+#include <QtWidgets/QListWidget>
+#include <QtWidgets/QPushButton>
+#include <QtWidgets/QVBoxLayout>
+
+#include "engine/plan/gallery.h"
+
+namespace planloom {
+
+std::string gallerySpecFor(const std::string &name, int devices)
+{
+    if (name == "pipeline")
+        return "pipeline:schedule=1f1b";
+    if (name != "3d")
+        return name;
+    // Tensor parallel innermost, then pipeline, then data parallel, each two-fold while devices are even.
+    int tp = 1;
+    int pp = 1;
+    int dp = devices;
+    if (dp % 2 == 0) {
+        tp = 2;
+        dp /= 2;
+    }
+    if (dp % 2 == 0) {
+        pp = 2;
+        dp /= 2;
+    }
+    return "3d:dp=" + std::to_string(dp) + ",tp=" + std::to_string(tp) + ",pp=" + std::to_string(pp) + ",schedule=1f1b";
+}
+
+GalleryPanel::GalleryPanel(QWidget *parent)
+    : QWidget(parent), m_list(new QListWidget(this)), m_line(new QLineEdit(this)), m_apply(new QPushButton(tr("Apply"), this)),
+      m_action(new QAction(tr("Apply Gallery Plan"), this))
+{
+    setObjectName(QStringLiteral("galleryPanel"));
+    m_list->setFrameShape(QFrame::NoFrame);
+    m_list->setWordWrap(true);
+    m_list->setAccessibleName(tr("Gallery plans"));
+    m_list->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    m_line->setPlaceholderText(tr("Choose a plan above"));
+    m_line->setAccessibleName(tr("Gallery plan and its parameters"));
+    m_line->setToolTip(tr("The plan and its parameters; Enter replaces the rows by the plan's.\nUndo brings the old rows back."));
+    m_apply->setAccessibleName(tr("Apply Gallery Plan"));
+    auto *row = new QHBoxLayout;
+    row->setContentsMargins(6, 4, 6, 6);
+    row->addWidget(m_line, 1);
+    row->addWidget(m_apply);
+    auto *layout = new QVBoxLayout(this);
+    layout->setContentsMargins(0, 0, 0, 0);
+    layout->setSpacing(0);
+    layout->addWidget(m_list, 1);
+    layout->addLayout(row);
+    m_action->setObjectName(QStringLiteral("gallery.apply"));
+    addAction(m_action);
+    fill();
+    connect(m_list, &QListWidget::currentItemChanged, this, [this](QListWidgetItem *item) {
+        if (item)
+            m_line->setText(item->data(Qt::UserRole).toString());
+    });
+    connect(m_list, &QListWidget::itemActivated, this, [this] { apply(); });
+    connect(m_line, &QLineEdit::returnPressed, this, &GalleryPanel::apply);
+    connect(m_line, &QLineEdit::textChanged, this, [this](const QString &text) { m_apply->setEnabled(isEnabled() && !text.trimmed().isEmpty()); });
+    connect(m_apply, &QPushButton::clicked, this, &GalleryPanel::apply);
+    connect(m_action, &QAction::triggered, this, &GalleryPanel::apply);
+    m_apply->setEnabled(false);
+}
+
+void GalleryPanel::fill()
+{
+    const QSignalBlocker blocker(m_list);
+    const int row = m_list->currentRow();
+    m_list->clear();
+    for (const GalleryEntry &entry : galleryEntries()) {
+        auto *item = new QListWidgetItem(QString::fromStdString(entry.name + "\n" + entry.meaning), m_list);
+        item->setData(Qt::UserRole, QString::fromStdString(gallerySpecFor(entry.name, m_devices)));
+        QStringList parameters;
+        for (const std::string &parameter : entry.parameters)
+            parameters.append(QString::fromStdString(parameter));
+        if (!parameters.isEmpty())
+            item->setToolTip(tr("Parameters: %1").arg(parameters.join(QStringLiteral(", "))));
+    }
+    m_list->setCurrentRow(row);
+}
+
+void GalleryPanel::apply()
+{
+    if (spec().isEmpty() && m_list->currentItem())
+        m_line->setText(m_list->currentItem()->data(Qt::UserRole).toString());
+    if (!spec().isEmpty() && m_action->isEnabled())
+        Q_EMIT chosen(spec());
+    else if (spec().isEmpty())
+        m_list->setFocus(Qt::ShortcutFocusReason); // something must be chosen first
+}
+
+void GalleryPanel::setDeviceCount(int devices)
+{
+    if (devices == m_devices)
+        return;
+    m_devices = devices;
+    fill();
+}
+
+void GalleryPanel::setUsable(bool usable)
+{
+    m_action->setEnabled(usable);
+    m_apply->setEnabled(usable && !spec().isEmpty());
+}
+
+void GalleryPanel::setSpec(const QString &spec)
+{
+    m_line->setText(spec);
+}
+
+QString GalleryPanel::spec() const
+{
+    return m_line->text().trimmed();
+}
+
+} // namespace planloom

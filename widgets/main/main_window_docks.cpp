@@ -1,0 +1,268 @@
+// Docks, perspectives, and what the session remembers of them.
+
+#include "widgets/main/main_window.h"
+
+#include <QtGui/QGuiApplication>
+#include <QtGui/QScreen>
+#include <QtWidgets/QComboBox>
+#include <QtWidgets/QDockWidget>
+#include <QtWidgets/QLineEdit>
+#include <QtWidgets/QListWidget>
+#include <QtWidgets/QSplitter>
+#include <QtWidgets/QStackedWidget>
+#include <QtWidgets/QTableView>
+#include <QtWidgets/QTreeView>
+
+#include "widgets/compare/compare_choice.h"
+#include "widgets/compare/compare_view.h"
+#include "widgets/compare/plans_panel.h"
+#include "widgets/history/history_panel.h"
+#include "widgets/inspector/devices_panel.h"
+#include "widgets/main/command_registry.h"
+#include "widgets/main/dock_board.h"
+#include "widgets/main/gallery_panel.h"
+#include "widgets/main/inspector_panel.h"
+#include "widgets/main/log_panel.h"
+#include "widgets/main/outline_panel.h"
+#include "widgets/main/problems_panel.h"
+#include "widgets/memory/communication_panel.h"
+#include "widgets/memory/memory_panel.h"
+#include "widgets/run/run_panel.h"
+#include "widgets/table/table_panel.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+namespace planloom {
+
+namespace {
+
+std::string base64(const QByteArray &bytes)
+{
+    return bytes.toBase64().toStdString();
+}
+
+} // namespace
+
+void MainWindow::buildDocks()
+{
+    m_choice = std::make_unique<CompareChoice>();
+    m_outline = new OutlinePanel(&m_selection, this);
+    m_gallery = new GalleryPanel(this);
+    m_inspector = new InspectorPanel(&m_selection, this);
+    m_constraints = new TablePanel(&m_workspace, &m_selection, this);
+    m_problems = new ProblemsPanel(this);
+    m_memory = new MemoryPanel(&m_workspace, &m_selection, this);
+    auto *communication = new CommunicationPanel(&m_workspace, &m_selection, this);
+    m_history = new HistoryPanel(&m_workspace, this);
+    m_plans = new PlansPanel(&m_workspace, m_choice.get(), this);
+    m_run = new RunPanel(&m_workspace, &m_selection, this);
+    m_log = new LogPanel(this);
+
+    m_docks->add(tr("Model"), "model", m_outline, Qt::LeftDockWidgetArea, m_outline->tree());
+    m_docks->add(tr("Devices"), "devices", new DevicesPanel(&m_workspace, &m_selection, this), Qt::LeftDockWidgetArea, nullptr, true);
+    m_docks->add(tr("Gallery"), "gallery", m_gallery, Qt::LeftDockWidgetArea, m_gallery->list());
+    m_docks->add(tr("Inspector"), "inspector", m_inspector, Qt::RightDockWidgetArea);
+    m_docks->add(tr("Constraints"), "constraints", m_constraints, Qt::BottomDockWidgetArea);
+    m_docks->add(tr("Problems"), "problems", m_problems, Qt::BottomDockWidgetArea, m_problems->list());
+    m_docks->add(tr("Memory"), "memory", m_memory, Qt::BottomDockWidgetArea);
+    m_docks->add(tr("Communication"), "communication", communication, Qt::BottomDockWidgetArea);
+    m_docks->add(tr("History"), "history", m_history, Qt::BottomDockWidgetArea, m_history->list());
+    m_docks->add(tr("Plans"), "plans", m_plans, Qt::BottomDockWidgetArea, m_plans->list());
+    m_docks->add(tr("Run"), "run", m_run, Qt::BottomDockWidgetArea);
+    m_docks->add(tr("Log"), "log", m_log, Qt::BottomDockWidgetArea, m_log->list());
+
+    connect(communication, &CommunicationPanel::linesChosen, this, [this](const std::vector<std::int32_t> &lines) {
+        if (lines.empty())
+            return;
+        m_docks->reveal(QStringLiteral("constraints"), false);
+        m_constraints->focusRow(lines.front());
+    });
+    connectDocks();
+}
+
+void MainWindow::connectDocks()
+{
+    connect(m_outline, &OutlinePanel::activated, this, [this] {
+        if (!m_selection.selected().empty())
+            m_dag->fitSelection();
+    });
+    connect(m_problems, &ProblemsPanel::lineActivated, this, [this](int line) {
+        m_docks->reveal(QStringLiteral("constraints"), false);
+        m_constraints->focusRow(line);
+    });
+    connect(m_problems, &ProblemsPanel::placeActivated, this, [this](const QString &where) {
+        if (where == QLatin1String("memory")) {
+            m_docks->reveal(QStringLiteral("memory"), false);
+        } else if (where.startsWith(QLatin1String("operator:")) && m_workspace.model()) {
+            const std::string name = where.mid(9).section(QLatin1Char('/'), 0, 0).toStdString();
+            if (const OperatorId op = m_workspace.model()->index->findOperator(name); op.valid())
+                m_dag->showOperator(op);
+        }
+    });
+    connect(m_problems, &ProblemsPanel::operatorsActivated, this, [this](const std::vector<OperatorId> &operators) {
+        m_selection.select(operators);
+        m_dag->fitSelection();
+    });
+    connect(m_problems, &ProblemsPanel::wayOutChosen, this,
+        [this](const QString &words, const TableEdit &edit) { m_workspace.editTable(words, edit); });
+    connect(m_problems, &ProblemsPanel::countChanged, this, [this](int count) {
+        m_docks->setTitle(QStringLiteral("problems"), count > 0 ? tr("Problems (%1)").arg(count) : tr("Problems"));
+        refreshCommands();
+    });
+    connect(m_gallery, &GalleryPanel::chosen, this,
+        [this](const QString &spec) { m_workspace.applyGallery(spec.toStdString()); });
+    connect(m_run, &RunPanel::overlayChanged, this, [this](const RunOverlaySnapshot &overlay) {
+        m_timeline->setMeasured(overlay ? overlay->measured : nullptr);
+        m_timeline->setBadge(overlay ? RunPanel::badge() : QString());
+    });
+    connect(m_run, &RunPanel::runShown, this, [this] { m_docks->reveal(QStringLiteral("run"), false); });
+    connect(m_run, &RunPanel::errorsChanged, this,
+        [this](std::vector<double> ratios) { m_dag->setValues(ColourBy::Error, std::move(ratios)); });
+    connect(m_plans, &PlansPanel::compareRequested, this, [this] { m_docks->apply(QStringLiteral("compare")); });
+    connect(m_docks.get(), &DockBoard::layoutChanged, this, &MainWindow::storeView);
+    connect(m_docks.get(), &DockBoard::currentChanged, this, &MainWindow::showPerspective);
+}
+
+void MainWindow::connectCanvases()
+{
+    connect(m_dag, &DagView::noted, this, &MainWindow::say);
+    connect(m_timeline, &TimelineView::refused, this, &MainWindow::say);
+    connect(m_dag, &DagView::viewChanged, this, &MainWindow::storeView);
+    connect(m_timeline, &TimelineView::viewStateChanged, this, &MainWindow::storeView);
+    connect(m_dag, &DagView::rowAsked, this, [this](const QString &selector) {
+        const QString row = QStringLiteral("split %1 : ").arg(selector);
+        writeRow(row, static_cast<int>(row.size()), 0);
+    });
+    // What is moved by hand and bookmarked belongs to the design: it is undone and kept like rows.
+    connect(m_dag, &DagView::nudged, this, [this](const QString &path, double dx, double dy) {
+        const std::string name = "nudge/" + path.toStdString();
+        std::optional<std::string> value;
+        if (dx != 0 || dy != 0)
+            value = QStringLiteral("%1 %2").arg(dx).arg(dy).toStdString();
+        m_workspace.setValue(tr("move %1").arg(path), name, value, QString::fromStdString(name));
+    });
+    connect(m_dag, &DagView::bookmarksChanged, this, [this](const QStringList &bookmarks) {
+        for (int number = 1; number <= bookmarks.size(); ++number) {
+            const std::string text = bookmarks[number - 1].toStdString();
+            m_workspace.setValue(tr("bookmark %1").arg(number), "bookmark/" + std::to_string(number),
+                text.empty() ? std::nullopt : std::optional<std::string>(text));
+        }
+    });
+    connect(&m_workspace, &Workspace::valuesChanged, this, &MainWindow::takeValues);
+}
+
+void MainWindow::takeValues()
+{
+    std::map<std::string, QPointF> nudges;
+    QStringList bookmarks;
+    for (int number = 1; number <= 9; ++number)
+        bookmarks.append(QString::fromStdString(m_workspace.value("bookmark/" + std::to_string(number))));
+    const std::string prefix = "nudge/";
+    for (const auto &[name, value] : m_workspace.history().state().values) {
+        if (name.rfind(prefix, 0) != 0)
+            continue;
+        const QStringList parts = QString::fromStdString(value).split(QLatin1Char(' '));
+        if (parts.size() == 2)
+            nudges[name.substr(prefix.size())] = QPointF(parts[0].toDouble(), parts[1].toDouble());
+    }
+    if (bookmarks != m_dag->bookmarks())
+        m_dag->setBookmarks(bookmarks);
+    m_dag->setNudges(nudges);
+}
+
+/// The comparison takes the place of DAG and timeline.
+void MainWindow::showPerspective(const QString &perspective)
+{
+    if (!m_workspace.model())
+        return;
+    const bool comparing = perspective == QLatin1String("compare");
+    if (comparing && !m_compare) {
+        m_compare = new CompareView(&m_workspace, &m_selection, m_choice.get(), this);
+        m_stack->addWidget(m_compare);
+        connect(m_compare, &CompareView::operatorActivated, this, [this](OperatorId op) { m_selection.select({op}); });
+        m_commands->rescan();
+    }
+    m_stack->setCurrentWidget(comparing ? static_cast<QWidget *>(m_compare) : m_splitter);
+    if (comparing)
+        m_compare->setFocus(Qt::OtherFocusReason);
+}
+
+void MainWindow::buildPerspectives()
+{
+    QStringList all;
+    for (const QDockWidget *dock : m_docks->docks())
+        all.append(dock->objectName());
+    QStringList narrow = all; // what leaves the centre to timelines
+    for (const char *name : {"model", "devices", "gallery"})
+        narrow.removeAll(QLatin1String(name));
+    m_docks->addPerspective({QStringLiteral("design"), tr("Design"), all, {QStringLiteral("constraints")}});
+    m_docks->addPerspective({QStringLiteral("compare"), tr("Compare"), narrow, {QStringLiteral("plans")}});
+    m_docks->addPerspective({QStringLiteral("run"), tr("Run"), narrow, {QStringLiteral("run")}});
+}
+
+void MainWindow::storeView()
+{
+    if (!m_restoring && m_workspace.model() && m_stack->currentWidget() == m_splitter)
+        m_viewTimer.start();
+}
+
+void MainWindow::storeViewNow()
+{
+    m_viewTimer.stop();
+    if (!m_workspace.model() || !m_docks->isShown())
+        return;
+    m_workspace.setView("window.docks", base64(m_docks->state()));
+    m_workspace.setView("window.perspective", m_docks->current().toStdString());
+    m_workspace.setView("window.splitter", base64(m_splitter->saveState()));
+    m_workspace.setView("window.geometry", base64(saveGeometry()));
+    m_workspace.setView("table.state", m_constraints->viewState());
+    m_workspace.setView("timeline.state", m_timeline->viewState());
+    m_workspace.setView("dag.camera", m_dag->cameraState().toStdString());
+    m_workspace.setView("window.colour", std::to_string(static_cast<int>(m_timeline->colouring())));
+}
+
+void MainWindow::restoreView()
+{
+    const auto &view = m_workspace.view();
+    const auto bytes = [&view](const char *name) {
+        const auto found = view.find(name);
+        return found == view.end() ? QByteArray() : QByteArray::fromBase64(QByteArray::fromStdString(found->second));
+    };
+    m_restoring = true;
+    if (const QByteArray geometry = bytes("window.geometry"); !geometry.isEmpty() && !isMaximized() && !isFullScreen()) {
+        const QRect before = this->geometry();
+        restoreGeometry(geometry);
+        // Only where it can be seen: screens go and come.
+        const QRect now = frameGeometry();
+        const auto screens = QGuiApplication::screens();
+        const bool seen = std::any_of(screens.begin(), screens.end(), [&now](const QScreen *screen) {
+            const QRect part = screen->availableGeometry().intersected(now);
+            return part.width() >= 200 && part.height() >= 100;
+        });
+        if (!seen)
+            setGeometry(before);
+    }
+    if (const QByteArray docks = bytes("window.docks"); !docks.isEmpty())
+        m_docks->restore(docks);
+    if (const QByteArray splitter = bytes("window.splitter"); !splitter.isEmpty()) {
+        m_splitter->restoreState(splitter);
+        m_beside->setChecked(m_splitter->orientation() == Qt::Horizontal);
+    }
+    if (const auto colour = view.find("window.colour"); colour != view.end()) {
+        for (int index = 0; index < m_colour->count(); ++index) {
+            if (std::to_string(m_colour->itemData(index).toInt()) == colour->second)
+                setColouring(static_cast<TimelineColouring>(m_colour->itemData(index).toInt()));
+        }
+    }
+    if (const auto table = view.find("table.state"); table != view.end())
+        m_constraints->restoreViewState(table->second);
+    if (const auto timeline = view.find("timeline.state"); timeline != view.end())
+        m_timeline->restoreViewState(timeline->second);
+    if (const auto camera = view.find("dag.camera"); camera != view.end())
+        m_dag->restoreCamera(QString::fromStdString(camera->second));
+    m_restoring = false;
+}
+
+} // namespace planloom

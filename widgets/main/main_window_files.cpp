@@ -1,0 +1,307 @@
+// Files in and out: opening, importing, dropping, copies, exports.
+
+#include "widgets/main/main_window.h"
+
+#include <QtConcurrent/QtConcurrentRun>
+#include <QtCore/QFileInfo>
+#include <QtCore/QFutureWatcher>
+#include <QtCore/QMimeData>
+#include <QtCore/QSaveFile>
+#include <QtGui/QDropEvent>
+#include <QtWidgets/QApplication>
+#include <QtWidgets/QFileDialog>
+#include <QtWidgets/QMessageBox>
+
+#include "engine/lowering/execution_plan_json.h"
+#include "engine/plan/table_json.h"
+#include "engine/simulate/perfetto.h"
+#include "widgets/main/command_registry.h"
+#include "widgets/main/data_export.h"
+#include "widgets/main/log_panel.h"
+#include "widgets/main/notice_bar.h"
+#include "widgets/main/picture_dialog.h"
+#include "widgets/main/recent_list.h"
+
+#include <nlohmann/json.hpp>
+
+#include <sstream>
+
+namespace planloom {
+
+namespace {
+
+constexpr const char *kSessionSuffix = "planloom";
+
+Error writeFailed(const QString &path, const QString &why)
+{
+    return {ErrorCode::Io, "\"" + QFileInfo(path).fileName().toStdString() + "\" could not be written: " + why.toStdString(),
+        "choose a folder you may write to, with room on its disk", path.toStdString()};
+}
+
+/// Writes the whole file, or leaves what there was.
+Result<void> writeWhole(const QString &path, const std::string &bytes)
+{
+    QSaveFile file(path);
+    if (!file.open(QIODevice::WriteOnly))
+        return writeFailed(path, file.errorString());
+    if (file.write(bytes.data(), static_cast<qint64>(bytes.size())) != static_cast<qint64>(bytes.size()) || !file.commit())
+        return writeFailed(path, file.errorString());
+    return {};
+}
+
+} // namespace
+
+void MainWindow::askFile(const QString &title, const QString &filter, const QString &suggestion, bool save, std::function<void(QString)> use)
+{
+    auto *dialog = new QFileDialog(this, title);
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setAcceptMode(save ? QFileDialog::AcceptSave : QFileDialog::AcceptOpen);
+    dialog->setFileMode(save ? QFileDialog::AnyFile : QFileDialog::ExistingFile);
+    dialog->setNameFilter(filter);
+    if (save) {
+        dialog->setDefaultSuffix(QFileInfo(suggestion).suffix());
+        dialog->selectFile(suggestion);
+    }
+    connect(dialog, &QFileDialog::fileSelected, this, [use = std::move(use)](const QString &path) { use(path); });
+    dialog->open();
+}
+
+void MainWindow::openDialog()
+{
+    askFile(tr("Open a model or a session"), tr("Models and sessions (*.onnx *.%1);;All files (*)").arg(QLatin1String(kSessionSuffix)), {}, false,
+        [this](const QString &path) { openHere(path); });
+}
+
+void MainWindow::locate(const QString &missing)
+{
+    askFile(tr("Where is %1 now?").arg(QFileInfo(missing).fileName()), tr("Sessions (*.%1);;All files (*)").arg(QLatin1String(kSessionSuffix)), {}, false,
+        [this, missing](const QString &path) {
+            m_recent->remove(missing);
+            openHere(path);
+        });
+}
+
+void MainWindow::importModelDialog()
+{
+    askFile(tr("Import a model; rows are bound to it by name"), tr("Models (*.onnx);;All files (*)"), {}, false, [this](const QString &path) {
+        m_openingName = QFileInfo(path).fileName();
+        m_workspace.openModel({path.toStdString(), {}, {}}, m_workspace.model() != nullptr);
+    });
+}
+
+void MainWindow::importRowsDialog()
+{
+    askFile(tr("Import rows"), tr("Texts with rows (*.txt *.rows);;All files (*)"), {}, false, [this](const QString &path) {
+        const Dropped rows = readDroppedFile(path);
+        if (rows.kind == DropKind::Rows)
+            importRows(rows.text, QFileInfo(path).fileName());
+        else
+            m_notices->show({QStringLiteral("drop"), NoticeKind::Error, rows.kind == DropKind::Unsupported ? rows.reason : tr("That is no text with rows."), {}, true});
+    });
+}
+
+void MainWindow::importRows(const QString &text, const QString &name)
+{
+    const TableDocument &table = m_workspace.table();
+    const TableEdit edit = insertText(table, table.lineCount(), text.trimmed().toStdString());
+    m_workspace.editTable(name.isEmpty() ? tr("import rows") : tr("import rows of %1").arg(name), edit);
+}
+
+void MainWindow::saveCopyAs()
+{
+    if (!m_workspace.model())
+        return;
+    askFile(tr("Save a copy of the session"), tr("Sessions (*.%1)").arg(QLatin1String(kSessionSuffix)),
+        m_workspace.title() + QLatin1Char('.') + QLatin1String(kSessionSuffix), true, [this](const QString &path) {
+            auto *once = new QObject(this);
+            connect(&m_workspace, &Workspace::copySaved, once, [this, once](const QString &copy) {
+                once->deleteLater();
+                m_log->model()->add(LogKind::Session, tr("Saved a copy as %1").arg(copy));
+            });
+            m_workspace.saveCopyAs(path);
+        });
+}
+
+void MainWindow::moveSession()
+{
+    if (!m_workspace.model())
+        return;
+    askFile(tr("Keep the session in another file from now on"), tr("Sessions (*.%1)").arg(QLatin1String(kSessionSuffix)),
+        m_workspace.title() + QLatin1Char('.') + QLatin1String(kSessionSuffix), true, [this](const QString &path) { m_workspace.saveAs(path); });
+}
+
+void MainWindow::exportText(const QString &title, const QString &suffix, const QString &filter, std::function<std::string()> make)
+{
+    askFile(title, filter, m_workspace.title() + QLatin1Char('.') + suffix, true, [this, make = std::move(make)](const QString &path) {
+        auto *watcher = new QFutureWatcher<std::shared_ptr<Result<void>>>(this);
+        connect(watcher, &QFutureWatcherBase::finished, this, [this, watcher, path] {
+            watcher->deleteLater();
+            const Result<void> outcome = *watcher->result();
+            if (!outcome)
+                onProblem(outcome.error());
+            else
+                m_log->model()->add(LogKind::Session, tr("Wrote %1").arg(path));
+        });
+        watcher->setFuture(QtConcurrent::run([make, path] { return std::make_shared<Result<void>>(writeWhole(path, make())); }));
+    });
+}
+
+void MainWindow::exportPicture()
+{
+    auto *dialog = new PictureDialog(this);
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    PictureChoice choice;
+    choice.timeline = m_canvas == m_timeline && m_timeline->scene();
+    choice.theme = paletteFor(*this).dark ? PictureTheme::Dark : PictureTheme::Light;
+    dialog->setChoice(choice);
+    connect(dialog, &PictureDialog::chosen, this, [this](const PictureChoice &made) {
+        askFile(tr("Export the picture"), tr("Pictures (*.%1)").arg(made.suffix), m_workspace.title() + QLatin1Char('.') + made.suffix, true,
+            [this, made](const QString &path) {
+                const auto written = savePicture(made, path);
+                if (!written)
+                    onProblem(written.error());
+                else
+                    m_log->model()->add(LogKind::Session, tr("Wrote %1").arg(path));
+            });
+    });
+    dialog->open();
+}
+
+Result<void> MainWindow::savePicture(const PictureChoice &choice, const QString &path)
+{
+    if (choice.timeline && !m_timeline->scene())
+        return Error{ErrorCode::InvalidInput, "there is no timeline to make a picture of", "solve first: F5", {}};
+    const Palette palette = paletteForPicture(choice.theme);
+    const QSize size = choice.timeline ? m_timeline->viewport()->size() : m_dag->size();
+    return writePicture(path, size, choice.scale, palette.canvas, m_workspace.title(), [&](QPainter &painter) {
+        if (choice.timeline)
+            m_timeline->render(painter, size, palette);
+        else
+            m_dag->render(painter, QRectF(QPointF(), QSizeF(size)), choice.whole, palette);
+    });
+}
+
+void MainWindow::exportPerfetto()
+{
+    const PlanUpdateSnapshot good = m_workspace.lastGood();
+    if (!good)
+        return;
+    exportText(tr("Export the timeline for ui.perfetto.dev"), QStringLiteral("json"), tr("Traces (*.json)"), [good] {
+        std::ostringstream stream;
+        writePerfetto(stream, *good->scene->plan, *good->scene->timeline);
+        return std::move(stream).str();
+    });
+}
+
+void MainWindow::exportPlanJson()
+{
+    const PlanUpdateSnapshot good = m_workspace.lastGood();
+    if (good)
+        exportText(tr("Export the execution plan"), QStringLiteral("json"), tr("Plans (*.json)"), [good] { return toJson(*good->scene->plan); });
+}
+
+void MainWindow::exportRowsJson()
+{
+    exportText(tr("Export the rows"), QStringLiteral("json"), tr("Tables (*.json)"),
+        [table = m_workspace.table()] { return toJson(table.table()).dump(2) + "\n"; });
+}
+
+void MainWindow::exportTables()
+{
+    const PlanUpdateSnapshot good = m_workspace.lastGood();
+    if (!good)
+        return;
+    auto *dialog = new QFileDialog(this, tr("Folder for rows.csv, spans.csv, memory.csv and communication.csv"));
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setFileMode(QFileDialog::Directory);
+    dialog->setOption(QFileDialog::ShowDirsOnly);
+    connect(dialog, &QFileDialog::fileSelected, this, [this, good](const QString &folder) { writeTables(good, folder); });
+    dialog->open();
+}
+
+void MainWindow::writeTables(const PlanUpdateSnapshot &good, const QString &folder)
+{
+    auto *watcher = new QFutureWatcher<std::shared_ptr<Result<void>>>(this);
+    connect(watcher, &QFutureWatcherBase::finished, this, [this, watcher, folder] {
+        watcher->deleteLater();
+        const Result<void> outcome = *watcher->result();
+        if (!outcome)
+            onProblem(outcome.error());
+        else
+            m_log->model()->add(LogKind::Session, tr("Wrote four tables to %1").arg(folder));
+    });
+    watcher->setFuture(QtConcurrent::run([good, folder, table = m_workspace.table()] {
+        const std::pair<const char *, std::string> files[] = {{"rows.csv", rowsCsv(table, good.get())},
+            {"spans.csv", spansCsv(*good->scene)}, {"memory.csv", memoryCsv(*good->scene->timeline)},
+            {"communication.csv", trafficCsv(*good->scene->timeline)}};
+        Result<void> outcome{};
+        for (const auto &[name, text] : files) {
+            if (outcome)
+                outcome = writeWhole(folder + QLatin1Char('/') + QLatin1String(name), text);
+        }
+        return std::make_shared<Result<void>>(outcome);
+    }));
+}
+
+void MainWindow::dragEnterEvent(QDragEnterEvent *event)
+{
+    // Everything is taken, so that what can't be used is said in words.
+    if (event->mimeData()->hasUrls() || event->mimeData()->hasText())
+        event->acceptProposedAction();
+}
+
+void MainWindow::dropEvent(QDropEvent *event)
+{
+    event->acceptProposedAction();
+    takeDrop(readDrop(*event->mimeData()));
+}
+
+void MainWindow::takeDrop(const Dropped &dropped)
+{
+    const QString id = QStringLiteral("drop");
+    const QString name = QFileInfo(dropped.path).fileName();
+    switch (dropped.kind) {
+    case DropKind::Unsupported:
+        m_notices->show({id, NoticeKind::Warning, dropped.reason, {}, true});
+        return;
+    case DropKind::Rows:
+        if (!m_workspace.model()) {
+            m_notices->show({id, NoticeKind::Warning, tr("Rows need a model: open one first, then drop the rows on it."), {}, true});
+            return;
+        }
+        m_notices->show({id, NoticeKind::Info,
+            name.isEmpty() ? tr("The dropped text holds rows.") : tr("\"%1\" holds rows.").arg(name),
+            {{tr("Import Rows"), [this, text = dropped.text, name] { importRows(text, name); }}, {tr("Cancel"), {}}}, true});
+        return;
+    case DropKind::Model:
+    case DropKind::Session:
+        break;
+    }
+    if (!m_workspace.model()) {
+        openHere(dropped.path);
+        return;
+    }
+    std::vector<NoticeAction> actions{{tr("Replace"), [this, path = dropped.path] { openHere(path); }},
+        {tr("New Window"), [this, path = dropped.path] { openWindow()->openHere(path); }}};
+    if (dropped.kind == DropKind::Model) {
+        actions.push_back({tr("Keep Rows"), [this, path = dropped.path] {
+                               m_openingName = QFileInfo(path).fileName();
+                               m_workspace.openModel({path.toStdString(), {}, {}}, true);
+                           }});
+    }
+    actions.push_back({tr("Cancel"), {}});
+    m_notices->show({id, NoticeKind::Info, tr("\"%1\" was dropped: open it here, or beside this session?").arg(name), std::move(actions), true});
+}
+
+void MainWindow::about()
+{
+    auto *box = new QMessageBox(QMessageBox::NoIcon, tr("About Planloom"),
+        tr("<h3>Planloom %1</h3><p>A designer for parallelization plans of deep-neural-network training.</p>"
+           "<p>Its ideas are those of nnScaler (OSDI '24), SuperScaler (arXiv 2301.08984) and Tessel (HPCA '24).</p>")
+            .arg(QApplication::applicationVersion()),
+        QMessageBox::Ok, this);
+    box->setAttribute(Qt::WA_DeleteOnClose);
+    box->open();
+}
+
+} // namespace planloom

@@ -1,0 +1,297 @@
+// What follows from changes of the workspace.
+
+#include "widgets/main/main_window.h"
+
+#include <QtCore/QBuffer>
+#include <QtCore/QDateTime>
+#include <QtCore/QFileInfo>
+#include <QtWidgets/QDockWidget>
+#include <QtWidgets/QLabel>
+#include <QtWidgets/QSplitter>
+#include <QtWidgets/QStackedWidget>
+#include <QtWidgets/QStatusBar>
+#include <QtWidgets/QToolBar>
+
+#include "widgets/common/format.h"
+#include "widgets/main/command_registry.h"
+#include "widgets/main/dock_board.h"
+#include "widgets/main/gallery_panel.h"
+#include "widgets/main/inspector_panel.h"
+#include "widgets/main/log_panel.h"
+#include "widgets/main/notice_bar.h"
+#include "widgets/main/outline_panel.h"
+#include "widgets/main/pill_state.h"
+#include "widgets/main/problems_panel.h"
+#include "widgets/main/recent_list.h"
+#include "widgets/main/start_page.h"
+#include "widgets/main/status_pill.h"
+
+namespace planloom {
+
+namespace {
+
+constexpr qint64 kSilentOpening = 300; ///< ms that opening may take without a word.
+constexpr int kSentenceMilliseconds = 6000;
+constexpr int kThumbnailWidth = 320;
+constexpr int kThumbnailHeight = 120;
+
+} // namespace
+
+void MainWindow::onModelChanged()
+{
+    const ModelSnapshot &model = m_workspace.model();
+    m_selection.clear();
+    m_problems->clearProblems();
+    m_notices->dismiss(QStringLiteral("model"));
+    m_shownScene.reset();
+    m_timeline->setScene(nullptr);
+    m_dag->setGraph(model->graph);
+    m_outline->setGraph(model->graph);
+    m_inspector->setModel(model);
+    if (m_stack->currentWidget() == m_start) {
+        m_stack->setCurrentWidget(m_splitter);
+        m_toolBar->show();
+        statusBar()->show();
+        m_docks->setShown(true);
+        m_dag->setFocus(Qt::OtherFocusReason);
+    }
+    QString said = tr("%1: %2 operators, %3 parameters")
+                       .arg(QString::fromStdString(model->name),
+                           QString::fromStdString(formatCount(static_cast<std::int64_t>(model->graph->operators.size()))),
+                           QString::fromStdString(formatQuantity(static_cast<double>(model->parameters))));
+    if (!model->remark.empty())
+        said += QStringLiteral("; ") + QString::fromStdString(model->remark);
+    m_log->model()->add(LogKind::Model, tr("Opened %1").arg(said));
+}
+
+void MainWindow::onSessionChanged()
+{
+    for (const char *id : {"readonly", "remark", "save", "open", "drop"})
+        m_notices->dismiss(QLatin1String(id));
+    m_logged.reset();
+    m_problemShown = -1;
+    takeValues();
+    restoreView();
+    if (m_workspace.isReadOnly()) {
+        m_notices->show({QStringLiteral("readonly"), NoticeKind::Warning,
+            tr("This session is read-only: %1").arg(m_workspace.remark()),
+            {{tr("Save Copy As…"), [this] { saveCopyAs(); }, true}}, true});
+    } else if (!m_workspace.remark().isEmpty()) {
+        m_notices->show({QStringLiteral("remark"), NoticeKind::Info, m_workspace.remark(), {}, true});
+    }
+    if (!m_workspace.path().isEmpty())
+        m_log->model()->add(LogKind::Session, tr("Opened the session %1").arg(m_workspace.path()));
+    noteRecent();
+    onState();
+}
+
+void MainWindow::onPlanChanged()
+{
+    const PlanUpdateSnapshot &latest = m_workspace.latest();
+    const PlanUpdateSnapshot &good = m_workspace.lastGood();
+    m_problems->setUpdate(latest);
+    QString why;
+    if (latest && latest->error) {
+        why = tr("No plan: %1").arg(QString::fromStdString(latest->error->message));
+        if (!latest->error->advice.empty())
+            why += QLatin1Char('\n') + QString::fromStdString(latest->error->advice);
+    } else if (latest && latest->errorCount() > 0) {
+        why = tr("No plan yet: rows of the table are in conflict.");
+    }
+    m_timeline->setEmptyText(why);
+    if (good && good->scene != m_shownScene) {
+        m_shownScene = good->scene;
+        m_timeline->setScene(good->scene);
+        m_dag->setUpdate(good);
+        m_inspector->setPlan(good);
+    }
+    if (latest && latest->final) {
+        logPlan();
+        if (latest->scene)
+            m_thumbnailTimer.start();
+    }
+    onState();
+}
+
+void MainWindow::logPlan()
+{
+    const PlanUpdateSnapshot latest = m_workspace.latest();
+    if (latest == m_logged)
+        return;
+    m_logged = latest;
+    const auto wrong = static_cast<int>(latest->errorCount());
+    if (latest->error) {
+        m_log->model()->add(LogKind::Plan, tr("No plan: %1").arg(QString::fromStdString(latest->error->message)));
+    } else if (wrong > 0) {
+        m_log->model()->add(LogKind::Plan, wrong == 1 ? tr("1 row in conflict: the last plan stays") : tr("%1 rows in conflict: the last plan stays").arg(wrong));
+    } else if (latest->scene) {
+        const QString proof = !latest->verdict ? tr("not verified") : latest->verdict->ok() ? tr("verified") : tr("refuted");
+        m_log->model()->add(LogKind::Plan,
+            tr("%1 devices, step %2, peak %3, %4")
+                .arg(m_workspace.deviceCount())
+                .arg(QString::fromStdString(formatSeconds(latest->summary.stepSeconds)),
+                    QString::fromStdString(formatBytes(latest->summary.largestPeak)), proof));
+    }
+}
+
+void MainWindow::onState()
+{
+    const bool busy = m_workspace.isOpening() || m_workspace.isPlanning();
+    if (busy && !m_busyTimer.isActive()) {
+        m_busySince.start();
+        m_busyTimer.start();
+    } else if (!busy) {
+        m_busyTimer.stop();
+    }
+    m_timeline->setStale(m_workspace.isStale() && !m_workspace.isPlanning());
+    refreshOpeningNotice();
+    refreshPill();
+    refreshStatusBar();
+    refreshTitle();
+    refreshCommands();
+}
+
+void MainWindow::onSaveState()
+{
+    const QString id = QStringLiteral("save");
+    if (m_workspace.saveState() == SaveState::Failed) {
+        m_notices->show({id, NoticeKind::Error,
+            tr("What you do is not saved: %1. It is tried again by itself; nothing is lost while this window is open.")
+                .arg(m_workspace.saveRemark()),
+            {{tr("Save Copy As…"), [this] { saveCopyAs(); }, true}}, true});
+    } else if (m_workspace.saveState() == SaveState::Saved && m_notices->isShown(id)) {
+        m_notices->dismiss(id);
+        m_log->model()->add(LogKind::Session, tr("Saving works again: everything is in %1").arg(m_workspace.path()));
+    }
+    if (m_workspace.saveState() == SaveState::Saved && m_recentPath != m_workspace.path())
+        noteRecent();
+    refreshStatusBar();
+    refreshTitle();
+}
+
+void MainWindow::onProblem(const Error &error)
+{
+    const QString text = QString::fromStdString(describe(error));
+    m_log->model()->add(LogKind::Problem, text);
+    m_problems->addProblem(error);
+    if (m_stack->currentWidget() == m_start)
+        m_notices->show({QStringLiteral("open"), NoticeKind::Error, text, {}, true});
+    else
+        m_docks->reveal(QStringLiteral("problems"), false);
+    onState();
+}
+
+void MainWindow::onModelFileChanged(const QString &path)
+{
+    m_notices->show({QStringLiteral("model"), NoticeKind::Warning,
+        QFileInfo::exists(path) ? tr("The model's file has changed: %1").arg(QFileInfo(path).fileName())
+                                : tr("The model's file is gone: %1. The session keeps the model.").arg(QFileInfo(path).fileName()),
+        QFileInfo::exists(path)
+            ? std::vector<NoticeAction>{{tr("Reload"),
+                                            [this] {
+                                                // Rows are bound anew by name; what that meant is said when it is done.
+                                                ModelSource source = m_workspace.model()->source;
+                                                source.content.clear();
+                                                auto *once = new QObject(this);
+                                                connect(&m_workspace, &Workspace::planChanged, once, [this, once] {
+                                                    if (!m_workspace.latest() || !m_workspace.latest()->final)
+                                                        return;
+                                                    once->deleteLater();
+                                                    m_notices->show({QStringLiteral("remark"), NoticeKind::Info, m_workspace.remark(), {}, true});
+                                                });
+                                                m_workspace.openModel(source, true);
+                                            }},
+                {tr("Keep"), {}}}
+            : std::vector<NoticeAction>{{tr("Keep"), {}}},
+        true});
+}
+
+void MainWindow::refreshOpeningNotice()
+{
+    const QString id = QStringLiteral("opening");
+    if (!m_workspace.isOpening()) {
+        m_notices->dismiss(id);
+        return;
+    }
+    if (!m_busyTimer.isActive() || m_busySince.elapsed() < kSilentOpening)
+        return;
+    const QString clock = tr("%1 s").arg(static_cast<double>(m_busySince.elapsed()) / 1000, 0, 'f', 1);
+    m_notices->show({id, NoticeKind::Info,
+        m_openingName.isEmpty() ? tr("Opening… %1").arg(clock) : tr("Opening %1 … %2").arg(m_openingName, clock),
+        {{tr("Cancel"), [this] { m_workspace.cancelOpening(); }}}, false});
+}
+
+void MainWindow::refreshPill()
+{
+    const qint64 since = m_busyTimer.isActive() ? m_busySince.elapsed() : 0;
+    if (const auto state = pillStateOf(m_workspace, since))
+        m_pill->setState(state->mood, state->text);
+}
+
+void MainWindow::refreshStatusBar()
+{
+    for (int part = 0; part < kStatusParts; ++part) {
+        QLabel *label = m_status[static_cast<std::size_t>(part)];
+        const QString text = statusText(m_workspace, static_cast<StatusPart>(part));
+        label->setText(text);
+        label->setToolTip(statusTipOf(m_workspace, static_cast<StatusPart>(part)));
+        label->setVisible(!text.isEmpty());
+    }
+}
+
+void MainWindow::say(const QString &sentence)
+{
+    statusBar()->showMessage(sentence, kSentenceMilliseconds);
+}
+
+void MainWindow::refreshTitle()
+{
+    const QString title = m_workspace.title();
+    setWindowTitle(title.isEmpty() ? QStringLiteral("Planloom") : tr("%1 – Planloom").arg(title));
+}
+
+void MainWindow::refreshCommands()
+{
+    const auto worded = [](const QString &verb, const std::string &words) {
+        QString text = QString::fromStdString(elided(words, 60));
+        text.replace(QLatin1Char('&'), QLatin1String("&&"));
+        return words.empty() ? verb : verb + QLatin1Char(' ') + text;
+    };
+    m_undo->setText(worded(tr("&Undo"), m_workspace.history().undoWords()));
+    m_redo->setText(worded(tr("&Redo"), m_workspace.history().redoWords()));
+    m_live->setChecked(m_workspace.isLive());
+    m_gallery->setUsable(m_workspace.model() != nullptr);
+    m_commands->refresh();
+}
+
+void MainWindow::makeThumbnail()
+{
+    m_thumbnailTimer.stop();
+    if (!m_timeline->scene() || !m_timeline->isVisible() || m_workspace.isReadOnly())
+        return;
+    const QImage whole = m_timeline->viewport()->grab().toImage();
+    const QImage small = whole.scaled(kThumbnailWidth, kThumbnailHeight, Qt::KeepAspectRatioByExpanding, Qt::SmoothTransformation)
+                             .copy(0, 0, kThumbnailWidth, kThumbnailHeight);
+    QByteArray png;
+    QBuffer buffer(&png);
+    if (buffer.open(QIODevice::WriteOnly) && small.save(&buffer, "PNG"))
+        noteRecent(png);
+}
+
+void MainWindow::noteRecent(const QByteArray &png)
+{
+    if (!png.isEmpty())
+        m_workspace.setThumbnail(png);
+    m_recentPath = m_workspace.path();
+    if (m_recentPath.isEmpty())
+        return;
+    RecentSession session;
+    session.path = m_recentPath.toStdString();
+    session.model = m_workspace.model()->name;
+    session.devices = m_workspace.deviceCount();
+    session.stepSeconds = m_workspace.lastGood() ? m_workspace.lastGood()->summary.stepSeconds : 0;
+    session.opened = QDateTime::currentMSecsSinceEpoch();
+    m_recent->add(session, png);
+}
+
+} // namespace planloom
