@@ -1,15 +1,57 @@
 #include "widgets/main/gallery_panel.h"
 
 #include <QtGui/QAction>
+#include <QtGui/QPainter>
 #include <QtWidgets/QHBoxLayout>
 #include <QtWidgets/QLineEdit>
 #include <QtWidgets/QListWidget>
 #include <QtWidgets/QPushButton>
+#include <QtWidgets/QStyledItemDelegate>
 #include <QtWidgets/QVBoxLayout>
 
 #include "engine/plan/gallery.h"
+#include "widgets/common/palette.h"
 
 namespace planloom {
+
+namespace {
+
+/// A name in bold, and below it what it is.
+class GalleryDelegate : public QStyledItemDelegate
+{
+public:
+    using QStyledItemDelegate::QStyledItemDelegate;
+
+    QSize sizeHint(const QStyleOptionViewItem &option, const QModelIndex &index) const override
+    {
+        const int width = qobject_cast<const QListView *>(option.widget)->viewport()->width() - 2 * margin(option);
+        const QRect about = option.fontMetrics.boundingRect(QRect(0, 0, width, 1000), Qt::TextWordWrap, aboutOf(index));
+        return {width, option.fontMetrics.height() + about.height() + 2 * margin(option)};
+    }
+
+    void paint(QPainter *painter, const QStyleOptionViewItem &option, const QModelIndex &index) const override
+    {
+        const Palette &palette = paletteFor(*option.widget);
+        const bool selected = option.state & QStyle::State_Selected;
+        painter->fillRect(option.rect, selected ? palette.accent : palette.surface);
+        const QColor ink = selected ? readableOn(palette.accent) : palette.text;
+        const QRect inside = option.rect.adjusted(margin(option), margin(option), -margin(option), -margin(option));
+        QFont bold = option.font;
+        bold.setBold(true);
+        painter->setFont(bold);
+        painter->setPen(ink);
+        painter->drawText(inside, Qt::AlignLeft | Qt::AlignTop, index.data().toString().section(QLatin1Char('\n'), 0, 0));
+        painter->setFont(option.font);
+        painter->setPen(selected ? ink : palette.textMuted);
+        painter->drawText(inside.adjusted(0, option.fontMetrics.height(), 0, 0), Qt::AlignLeft | Qt::AlignTop | Qt::TextWordWrap, aboutOf(index));
+    }
+
+private:
+    static int margin(const QStyleOptionViewItem &option) { return option.fontMetrics.height() / 3; }
+    static QString aboutOf(const QModelIndex &index) { return index.data().toString().section(QLatin1Char('\n'), 1); }
+};
+
+} // namespace
 
 std::string gallerySpecFor(const std::string &name, int devices)
 {
@@ -38,7 +80,8 @@ GalleryPanel::GalleryPanel(QWidget *parent)
 {
     setObjectName(QStringLiteral("galleryPanel"));
     m_list->setFrameShape(QFrame::NoFrame);
-    m_list->setWordWrap(true);
+    m_list->setItemDelegate(new GalleryDelegate(m_list));
+    m_list->setResizeMode(QListView::Adjust);
     m_list->setAccessibleName(tr("Gallery plans"));
     m_list->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     m_line->setPlaceholderText(tr("Choose a plan above"));

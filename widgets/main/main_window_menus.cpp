@@ -113,6 +113,8 @@ QAction *MainWindow::canvasDelegate(QMenu *menu, const char *id, const QString &
         return nullptr;
     QAction *command = m_commands->add(id, text);
     command->setProperty("carriedOutBy", QStringList{dag, timeline});
+    if (iconNames().contains(QLatin1String(action)))
+        command->setIcon(themedIcon(QLatin1String(action)));
     // The key belongs to the canvases; here it is only shown.
     const auto showKey = [command, first, text] {
         const QString keys = first->shortcut().toString(QKeySequence::NativeText);
@@ -534,8 +536,18 @@ void MainWindow::buildSolveMenu()
     const auto problems = [this] { return m_problems->count() > 0; };
     add("solve.nextProblem", tr("Next &Problem"), {QKeySequence(Qt::Key_F8)}, [this] { showProblem(1); }, problems);
     add("solve.previousProblem", tr("Previous P&roblem"), {QKeySequence(Qt::SHIFT | Qt::Key_F8)}, [this] { showProblem(-1); }, problems);
-    add("solve.why", tr("&Explain This (Why?)"), {QKeySequence(Qt::CTRL | Qt::Key_E)},
-        [this] { m_docks->reveal(QStringLiteral("inspector")); }, [this] { return !m_selection.selected().empty(); });
+    // The timeline explains what is under its focus with the same key; elsewhere the inspector says why.
+    auto *why = new QAction(tr("&Explain This (Why?)"), this);
+    why->setObjectName(QStringLiteral("solve.why"));
+    why->setShortcut(QKeySequence(Qt::CTRL | Qt::Key_E));
+    why->setShortcutContext(Qt::WidgetWithChildrenShortcut);
+    m_dag->addAction(why);
+    menu->addAction(why);
+    connect(why, &QAction::triggered, this, [this] {
+        if (m_canvas != m_timeline || !trigger(QStringLiteral("timeline.whyIdle")))
+            m_docks->reveal(QStringLiteral("inspector"));
+    });
+    m_commands->enableWhile(why, [this] { return !m_selection.selected().empty(); });
 }
 
 void MainWindow::buildCompareMenu()

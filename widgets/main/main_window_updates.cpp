@@ -282,8 +282,8 @@ void MainWindow::noteRecent(const QByteArray &png)
 {
     if (!png.isEmpty())
         m_workspace.setThumbnail(png);
-    m_recentPath = m_workspace.path();
-    if (m_recentPath.isEmpty())
+    m_recentPath = m_workspace.model() ? m_workspace.path() : QString();
+    if (m_recentPath.isEmpty() || !m_workspace.model())
         return;
     RecentSession session;
     session.path = m_recentPath.toStdString();
