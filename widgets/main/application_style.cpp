@@ -30,7 +30,7 @@ QString sheetOf(const Palette &palette)
         "QSplitter::handle { background: %1; }"
         "QHeaderView::section { background: %2; border: none; border-bottom: 1px solid %1; padding: 0.2em 0.4em; }"
         "QToolTip { border: 1px solid %3; padding: 3px; }"
-        "#locator { border: 1px solid %3; border-radius: 6px; }")
+        "#locator, #shortcutSheet { background: %2; border: 1px solid %3; }")
         .arg(line, palette.surfaceRaised.name(), palette.border.name(),
             mixed(palette.surfaceRaised, palette.accent, 0.18).name(), palette.accent.name());
 }

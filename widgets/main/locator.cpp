@@ -214,7 +214,8 @@ void Locator::place()
 {
     const QWidget *window = parentWidget();
     const int width = std::min(window->width() - 24, fontMetrics().averageCharWidth() * 110);
-    const int rows = fontMetrics().height() * 8 / 5 * kVisibleRows;
+    const int shown = std::clamp(m_model->rowCount(), 3, kVisibleRows);
+    const int rows = fontMetrics().height() * 8 / 5 * shown;
     const int height = rows + m_line->sizeHint().height() + m_hint->sizeHint().height() + 40;
     setGeometry((window->width() - width) / 2, std::min(48, window->height() / 12), width, std::min(height, window->height() - 60));
 }
@@ -238,6 +239,7 @@ void Locator::take()
     m_busy = false;
     m_sources.names = results.names;
     m_model->setEntries(results.entries);
+    place();
     int first = 0;
     while (first < m_model->rowCount() && !m_model->entries()[static_cast<std::size_t>(first)].enabled
         && m_model->entries()[static_cast<std::size_t>(first)].kind != LocatorKind::Write)

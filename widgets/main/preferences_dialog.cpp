@@ -90,6 +90,8 @@ PreferencesDialog::PreferencesDialog(CommandRegistry *registry, ThemeKeeper *kee
     m_shortcuts->setTabKeyNavigation(false);
     m_shortcuts->setShowGrid(false);
     m_shortcuts->verticalHeader()->hide();
+    m_shortcuts->verticalHeader()->setDefaultSectionSize(fontMetrics().height() * 3 / 2);
+    m_shortcuts->horizontalHeader()->setDefaultAlignment(Qt::AlignLeft | Qt::AlignVCenter);
     m_shortcuts->horizontalHeader()->setStretchLastSection(true);
     const int letter = fontMetrics().averageCharWidth();
     m_shortcuts->setColumnWidth(ShortcutModel::Category, letter * 18);

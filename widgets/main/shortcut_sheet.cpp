@@ -41,8 +41,8 @@ void ShortcutSheet::open()
     m_before = QApplication::focusWidget();
     m_filter->clear();
     m_registry->rescan();
-    fill();
     place();
+    fill();
     show();
     raise();
     m_filter->setFocus(Qt::PopupFocusReason);
