@@ -240,6 +240,7 @@ private:
     std::string m_galleryAsked; ///< A gallery plan whose rows are awaited; empty if none.
     bool m_galleryIsRoot = false; ///< They begin the session.
     bool m_goodIsCurrent = false; ///< `m_lastGood` is the plan of the rows as they are.
+    bool m_answered = false; ///< The rows being recorded are those the engine is at work on: nothing to ask.
     bool m_live = true;
     std::int32_t m_unsolvedEdits = 0;
     std::vector<PlanUpdateSnapshot> m_before; ///< At most one: the last answer before the model was read again.

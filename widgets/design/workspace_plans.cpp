@@ -26,6 +26,8 @@ void Workspace::request(bool gather, PlanUpdateSnapshot begin)
     if (!m_model)
         return;
     m_goodIsCurrent = false;
+    if (m_answered)
+        return;
     if (!m_live) {
         m_engine.stopPlanning();
         ++m_unsolvedEdits;
@@ -112,11 +114,9 @@ void Workspace::onGalleryUpdated(const PlanUpdateSnapshot &update)
     const DesignChange change{difference(table(), rows), {}};
     if (change.empty())
         return;
-    // The engine is at work on these very rows: recording them must not ask again.
-    const bool live = std::exchange(m_live, false);
-    record(tr("gallery plan %1").arg(QString::fromStdString(spec)), change, {}, true);
-    m_live = live;
-    m_unsolvedEdits = 0;
+    m_answered = true;
+    record(tr("gallery plan %1").arg(QString::fromStdString(spec)), change, {}, false);
+    m_answered = false;
 }
 
 void Workspace::onPlanUpdated(const PlanUpdateSnapshot &update)

@@ -45,7 +45,9 @@ class ProblemsPanel;
 struct PictureChoice;
 class RecentList;
 class RunPanel;
+struct RunOverlay;
 class Settings;
+class ShardingView;
 class ShortcutSheet;
 class StartPage;
 class StatusPill;
@@ -127,6 +129,8 @@ private:
     QWidget *titled(const QString &title, QLabel *detail, QWidget *content);
     // main_window_docks.cpp: docks, perspectives, what the session remembers of them
     void buildDocks();
+    QWidget *buildInspector();
+    void showOverlay(const std::shared_ptr<const RunOverlay> &overlay);
     void connectDocks();
     void connectCanvases();
     void showPerspective(const QString &perspective);
@@ -218,6 +222,7 @@ private:
     TimelineView *m_timeline = nullptr;
     OutlinePanel *m_outline = nullptr;
     InspectorPanel *m_inspector = nullptr;
+    ShardingView *m_sharding = nullptr;
     TablePanel *m_constraints = nullptr;
     ProblemsPanel *m_problems = nullptr;
     GalleryPanel *m_gallery = nullptr;

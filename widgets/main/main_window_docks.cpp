@@ -8,16 +8,20 @@
 #include <QtWidgets/QDockWidget>
 #include <QtWidgets/QLineEdit>
 #include <QtWidgets/QListWidget>
+#include <QtWidgets/QScrollArea>
 #include <QtWidgets/QSplitter>
 #include <QtWidgets/QStackedWidget>
 #include <QtWidgets/QTableView>
 #include <QtWidgets/QTreeView>
+#include <QtWidgets/QVBoxLayout>
 
 #include "widgets/compare/compare_choice.h"
 #include "widgets/compare/compare_view.h"
 #include "widgets/compare/plans_panel.h"
 #include "widgets/history/history_panel.h"
+#include "widgets/inspector/chip_bar.h"
 #include "widgets/inspector/devices_panel.h"
+#include "widgets/inspector/sharding_view.h"
 #include "widgets/main/command_registry.h"
 #include "widgets/main/dock_board.h"
 #include "widgets/main/gallery_panel.h"
@@ -51,6 +55,7 @@ void MainWindow::buildDocks()
     m_outline = new OutlinePanel(&m_selection, this);
     m_gallery = new GalleryPanel(this);
     m_inspector = new InspectorPanel(&m_selection, this);
+    m_sharding = new ShardingView(&m_selection, this);
     m_constraints = new TablePanel(&m_workspace, &m_selection, this);
     m_problems = new ProblemsPanel(this);
     m_memory = new MemoryPanel(&m_workspace, &m_selection, this);
@@ -63,7 +68,7 @@ void MainWindow::buildDocks()
     m_docks->add(tr("Model"), "model", m_outline, Qt::LeftDockWidgetArea, m_outline->tree());
     m_docks->add(tr("Devices"), "devices", new DevicesPanel(&m_workspace, &m_selection, this), Qt::LeftDockWidgetArea, nullptr, true);
     m_docks->add(tr("Gallery"), "gallery", m_gallery, Qt::LeftDockWidgetArea, m_gallery->list());
-    m_docks->add(tr("Inspector"), "inspector", m_inspector, Qt::RightDockWidgetArea);
+    m_docks->add(tr("Inspector"), "inspector", buildInspector(), Qt::RightDockWidgetArea, m_inspector);
     m_docks->add(tr("Constraints"), "constraints", m_constraints, Qt::BottomDockWidgetArea);
     m_docks->add(tr("Problems"), "problems", m_problems, Qt::BottomDockWidgetArea, m_problems->list());
     m_docks->add(tr("Memory"), "memory", m_memory, Qt::BottomDockWidgetArea);
@@ -80,6 +85,41 @@ void MainWindow::buildDocks()
         m_constraints->focusRow(lines.front());
     });
     connectDocks();
+}
+
+QWidget *MainWindow::buildInspector()
+{
+    auto *whole = new QWidget(this);
+    auto *chips = new ChipBar(&m_workspace, &m_selection, whole);
+    auto *pictures = new QScrollArea(whole);
+    pictures->setWidgetResizable(true);
+    pictures->setFrameShape(QFrame::NoFrame);
+    pictures->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    pictures->setFocusPolicy(Qt::NoFocus); // what is in it has the focus
+    pictures->setWidget(m_sharding);
+    auto *splitter = new QSplitter(Qt::Vertical, whole);
+    splitter->setChildrenCollapsible(false);
+    splitter->addWidget(m_inspector);
+    splitter->addWidget(pictures);
+    splitter->setStretchFactor(0, 3);
+    splitter->setStretchFactor(1, 2);
+    auto *layout = new QVBoxLayout(whole);
+    layout->setContentsMargins(0, 0, 0, 0);
+    layout->setSpacing(0);
+    layout->addWidget(chips);
+    layout->addWidget(splitter, 1);
+    return whole;
+}
+
+void MainWindow::showOverlay(const RunOverlaySnapshot &overlay)
+{
+    const bool shown = overlay && overlay->predicted;
+    if (shown)
+        m_timeline->setScene(overlay->predicted); // on devices like those that run: the two can be compared
+    else if (m_timeline->measured() || m_timeline->scene() != m_shownScene)
+        m_timeline->setScene(m_shownScene);
+    m_timeline->setMeasured(shown ? overlay->measured : nullptr);
+    m_timeline->setBadge(shown ? RunPanel::badge() : QString());
 }
 
 void MainWindow::connectDocks()
@@ -114,8 +154,7 @@ void MainWindow::connectDocks()
     connect(m_gallery, &GalleryPanel::chosen, this,
         [this](const QString &spec) { m_workspace.applyGallery(spec.toStdString()); });
     connect(m_run, &RunPanel::overlayChanged, this, [this](const RunOverlaySnapshot &overlay) {
-        m_timeline->setMeasured(overlay ? overlay->measured : nullptr);
-        m_timeline->setBadge(overlay ? RunPanel::badge() : QString());
+        showOverlay(overlay);
     });
     connect(m_run, &RunPanel::runShown, this, [this] { m_docks->reveal(QStringLiteral("run"), false); });
     connect(m_run, &RunPanel::errorsChanged, this,

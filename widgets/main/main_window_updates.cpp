@@ -13,6 +13,7 @@
 #include <QtWidgets/QToolBar>
 
 #include "widgets/common/format.h"
+#include "widgets/inspector/sharding_view.h"
 #include "widgets/main/command_registry.h"
 #include "widgets/main/dock_board.h"
 #include "widgets/main/gallery_panel.h"
@@ -44,6 +45,7 @@ void MainWindow::onModelChanged()
     m_problems->clearProblems();
     m_notices->dismiss(QStringLiteral("model"));
     m_shownScene.reset();
+    m_sharding->setPlan(nullptr);
     m_timeline->setScene(nullptr);
     m_dag->setGraph(model->graph);
     m_outline->setGraph(model->graph);
@@ -101,9 +103,11 @@ void MainWindow::onPlanChanged()
     m_timeline->setEmptyText(why);
     if (good && good->scene != m_shownScene) {
         m_shownScene = good->scene;
+        showOverlay(nullptr); // what was measured is of another plan
         m_timeline->setScene(good->scene);
         m_dag->setUpdate(good);
         m_inspector->setPlan(good);
+        m_sharding->setPlan(good);
     }
     if (latest && latest->final) {
         logPlan();

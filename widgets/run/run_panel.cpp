@@ -140,6 +140,10 @@ void RunPanel::build()
     m_runAction = action("run.run", tr("&Run"), QKeySequence(Qt::Key_F9), QStyle::SP_MediaPlay);
     m_stopAction = action("run.stop", tr("&Stop Run"), QKeySequence(Qt::SHIFT | Qt::Key_F9), QStyle::SP_MediaStop);
     m_againAction = action("run.again", tr("Run &Again"), QKeySequence(Qt::CTRL | Qt::Key_F9), QStyle::SP_BrowserReload);
+    m_overlayAction = action("run.overlay", tr("Show Measured on the Timeline"), {}, QStyle::SP_FileDialogContentsView);
+    m_overlayAction->setCheckable(true);
+    m_overlayAction->setChecked(true);
+    connect(m_overlayAction, &QAction::toggled, this, &RunPanel::takeOverlay);
     m_removeAction = action("run.remove", tr("Remove Run from Session"), {}, QStyle::SP_TrashIcon);
     connect(m_runAction, &QAction::triggered, this, &RunPanel::start);
     connect(m_stopAction, &QAction::triggered, &m_service, &RunService::stop);
@@ -176,6 +180,9 @@ void RunPanel::build()
     auto *buttons = new QHBoxLayout;
     for (QAction *each : {m_runAction, m_stopAction, m_againAction})
         buttons->addWidget(buttonFor(each, setupBox));
+    auto *overlay = buttonFor(m_overlayAction, setupBox);
+    overlay->setToolButtonStyle(Qt::ToolButtonIconOnly);
+    buttons->addWidget(overlay);
     buttons->addStretch(1);
     auto *left = new QVBoxLayout(setupBox);
     left->setContentsMargins(6, 6, 6, 6);
@@ -404,7 +411,7 @@ void RunPanel::takeOverlay()
         }));
     }
     refreshRecord();
-    Q_EMIT overlayChanged(overlay);
+    Q_EMIT overlayChanged(m_overlayAction->isChecked() ? overlay : nullptr);
 }
 
 void RunPanel::showStored(std::int64_t run)

@@ -86,6 +86,7 @@ private:
     QAction *m_stopAction = nullptr;
     QAction *m_againAction = nullptr;
     QAction *m_removeAction = nullptr;
+    QAction *m_overlayAction = nullptr;
     QFutureWatcher<std::vector<PreflightItem>> m_preflightWatcher;
     bool m_mayRun = false;
     StepId m_step = 0; ///< Whose plan runs, or ran last.

@@ -108,6 +108,18 @@ private Q_SLOTS:
         QVERIFY(workspace.history().find(workspace.history().current())->figures.has_value());
     }
 
+    void aGalleryPlanIsPlannedToTheEndAndHasFigures()
+    {
+        // Large enough that the rows come well before the proof.
+        Workspace workspace;
+        workspace.openWith({"zoo:gpt?layers=8&hidden=64&heads=4&seq=32&vocab=100&batch=8", {}, {}}, "dgx-a100", 4, "single");
+        QTRY_VERIFY_WITH_TIMEOUT(verified(workspace), kLong);
+        workspace.applyGallery("3d:dp=2,tp=1,pp=2,micro-batches=4");
+        QTRY_VERIFY_WITH_TIMEOUT(verified(workspace) && workspace.canUndo(), kLong);
+        QVERIFY(workspace.lastGood()->tableText == workspace.tableText());
+        QTRY_VERIFY(workspace.history().find(workspace.history().current())->figures.has_value());
+    }
+
     void theClusterIsPartOfTheHistory()
     {
         Workspace workspace;
