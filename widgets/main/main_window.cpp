@@ -155,6 +155,7 @@ void MainWindow::buildCentre()
     m_breadcrumbs = new QLabel(this);
     m_breadcrumbs->setTextFormat(Qt::PlainText);
     m_splitter = new QSplitter(Qt::Vertical, this);
+    m_splitter->setObjectName(QStringLiteral("window.splitter"));
     m_splitter->setChildrenCollapsible(false);
     m_splitter->addWidget(titled(tr("DAG"), m_breadcrumbs, m_dag));
     m_splitter->addWidget(titled(tr("Timeline"), nullptr, m_timeline));

@@ -272,7 +272,7 @@ private Q_SLOTS:
         QTRY_VERIFY_WITH_TIMEOUT(m_window->workspace().latest() && m_window->workspace().latest()->verdict, kLong);
         QCOMPARE(m_window->timeline()->colouring(), TimelineColouring::Stage);
         QVERIFY(!m_window->docks().find(QStringLiteral("model"))->isVisible());
-        QCOMPARE(m_window->findChild<QSplitter *>()->orientation(), Qt::Horizontal);
+        QCOMPARE(m_window->findChild<QSplitter *>(QStringLiteral("window.splitter"))->orientation(), Qt::Horizontal);
         QVERIFY(m_window->workspace().canUndo());
         // And the start page of the next window knows it.
         MainWindow other(services());
