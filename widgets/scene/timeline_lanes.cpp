@@ -104,11 +104,16 @@ void foldSpans(const SpanColumns &spans, const std::vector<BusyBefore> &before, 
             continue;
         }
         const double column = std::max(std::floor(x0), drawn);
-        const double next = std::floor(column) + 1;
-        const double columnEnd = axis.timeAt(next);
+        double next = std::floor(column) + 1;
+        double columnEnd = axis.timeAt(next);
         std::size_t last = firstStartingAt(spans, row + 1, rows.end, columnEnd);
-        if (last - row > 1 && isWide(last - 1))
-            --last; // drawn by itself
+        if (last - row > 1 && isWide(last - 1)) {
+            --last; // drawn by itself, from where it begins
+            if (const double begin = axis.xOf(start(last)); begin > column && begin < next) {
+                next = begin;
+                columnEnd = start(last);
+            }
+        }
         const double columnBegin = std::max(axis.timeAt(column), start(row));
         const double share = busyOf(spans, before, {row, last}, std::max(columnBegin, axis.timeAt(column)), columnEnd)
             / axis.nanosecondsPerPixel / (next - column);

@@ -110,11 +110,12 @@ public:
         m_painter.save();
         m_painter.setClipRect(strip.adjusted(m_picture.metrics.header, 0, 0, 0));
         phase(0, steady->steadyBegin, translated("warm-up"), mixed(m_palette.surface, m_palette.accent, 0.22));
-        phase(steady->steadyBegin, steady->steadyEnd, translated("steady"),
+        const bool repeats = steady->repeats > 1 && steady->period > 0;
+        phase(steady->steadyBegin, steady->steadyEnd, repeats ? QString() : translated("steady"),
             mixed(m_palette.surface, m_palette.success, 0.30));
         phase(steady->steadyEnd, steady->end, translated("cool-down"),
             mixed(m_palette.surface, m_palette.warning, 0.26));
-        if (steady->repeats > 1 && steady->period > 0)
+        if (repeats)
             unit(*steady, strip);
         m_painter.restore();
     }
@@ -128,19 +129,19 @@ public:
         m_painter.fillRect(rect.adjusted(0, 0, -1, 0), colour);
         // In the part of it that is in sight.
         const QRectF inSight = rect & QRectF(m_canvas.left(), rect.top(), m_canvas.width(), rect.height());
-        if (QFontMetrics(m_small).horizontalAdvance(name) + 8 > inSight.width())
+        if (name.isEmpty() || QFontMetrics(m_small).horizontalAdvance(name) + 8 > inSight.width())
             return;
         m_painter.setPen(m_palette.text);
         m_painter.drawText(inSight.adjusted(6, 0, 0, 0), Qt::AlignVCenter | Qt::AlignLeft, name);
     }
 
-    /// A bracket over the first unit that repeats in whole: "1.20 ms ×6".
+    /// A bracket over the first unit that repeats in whole: "steady: 1.20 ms ×6".
     void unit(const SteadyState &steady, const QRect &strip)
     {
         const double begin = static_cast<double>(steady.periodBegin);
         const double left = x(begin);
         const double right = x(begin + static_cast<double>(steady.period));
-        QString text = QStringLiteral("%1 ×%2").arg(words(formatSeconds(static_cast<double>(steady.period) * 1e-9))).arg(steady.repeats);
+        QString text = translated("steady: %1 ×%2").arg(words(formatSeconds(static_cast<double>(steady.period) * 1e-9))).arg(steady.repeats);
         if (steady.microBatchesPerPeriod > 1)
             text += translated(" (%1 micro-batches)").arg(steady.microBatchesPerPeriod);
         const int y = strip.top() + 2;

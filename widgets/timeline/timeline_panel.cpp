@@ -107,7 +107,7 @@ void TimelinePanel::place()
     const QSize room = parentWidget()->size();
     const int line = fontMetrics().height() + 6;
     const int lines = static_cast<int>(std::min<std::size_t>(m_table.lines.size(), 200)) + 5;
-    const int wanted = fontMetrics().averageCharWidth() * (m_table.columns.size() > 3 ? 76 : 84);
+    const int wanted = fontMetrics().averageCharWidth() * (m_table.columns.size() > 3 ? 100 : 90);
     const int width = std::clamp(room.width() * 6 / 10, std::min(240, room.width()), std::max(wanted, 240));
     const int height = std::min(lines * line, room.height() * 8 / 10);
     setGeometry(room.width() - width - 8, std::max(room.height() - height - 28, 0), width, height);

@@ -1,5 +1,7 @@
 #include "widgets/timeline/timeline_proposals.h"
 
+#include "engine/plan/table_text.h"
+
 #include <algorithm>
 #include <charconv>
 
@@ -111,6 +113,33 @@ std::vector<DimensionChip> splitChoices(const GestureContext &context, OperatorI
     return choices;
 }
 
+namespace {
+
+/// Writes the place row of exactly these operators as a list of the devices; nothing if it is one.
+Proposal devicesByName(const GestureContext &context, const SpreadGesture &gesture)
+{
+    Proposal proposal;
+    const std::vector<std::int32_t> lines = context.document.rowLines();
+    for (auto line = lines.rbegin(); line != lines.rend(); ++line) { // the newest stands last
+        const Row &row = *context.document.lines()[static_cast<std::size_t>(*line)]->row;
+        const auto *assign = std::get_if<OpAssignRule>(&row.rule);
+        if (!assign || !row.enabled)
+            continue;
+        if (forwardOperators(context.graph(), context.index->select(row.selector)) != gesture.operators)
+            continue;
+        if (assign->devices == gesture.devices)
+            break;
+        Row named = row;
+        named.rule = OpAssignRule{gesture.devices, {}};
+        proposal.edit = replaceRow(context.document, *line, named);
+        proposal.rows = {print(named)};
+        break;
+    }
+    return proposal;
+}
+
+} // namespace
+
 Proposal proposeSpread(const GestureContext &context, const SpreadGesture &gesture)
 {
     const auto parts = static_cast<std::int32_t>(gesture.devices.size());
@@ -146,7 +175,20 @@ Proposal proposeSpread(const GestureContext &context, const SpreadGesture &gestu
         = choices[static_cast<std::size_t>(std::clamp<std::int32_t>(
                       gesture.choice, 0, static_cast<std::int32_t>(choices.size()) - 1))]
               .dimension;
-    return joinedProposal(context, proposeSplit(context, split), place);
+    // The devices are named one by one and nothing else splits the operators, so that there is a part for each device.
+    const auto spread = [&gesture, &split](const GestureContext &freed) {
+        const Proposal placed = proposePlace(freed, {.operators = gesture.operators, .devices = gesture.devices});
+        return joinedProposal(freed, placed, [&gesture, &split](const GestureContext &after) {
+            return joinedProposal(after, devicesByName(after, gesture),
+                [&split](const GestureContext &named) { return proposeSplit(named, split); });
+        });
+    };
+    Proposal whole = joinedProposal(context, proposeFree(context, gesture.operators), spread);
+    if (!whole.accepted())
+        whole = joinedProposal(context, proposeSplit(context, split), place);
+    if (whole.accepted())
+        whole.words = proposeSplit(context, split).words + " over " + std::to_string(parts) + " devices";
+    return whole;
 }
 
 Proposal proposeSwap(const GestureContext &context, const std::vector<BlockRef> &between, bool onlyThis)

@@ -5,6 +5,7 @@
 #include <QtGui/QResizeEvent>
 #include <QtWidgets/QScrollBar>
 
+#include "widgets/timeline/timeline_accessible.h"
 #include "widgets/timeline/timeline_analysis.h"
 #include "widgets/timeline/timeline_ghost_painter.h"
 #include "widgets/timeline/timeline_line_editor.h"
@@ -82,6 +83,7 @@ TimelineView::TimelineView(SelectionModel *selection, QWidget *parent)
             true);
     });
     makeActions();
+    installTimelineAccessibility();
 }
 
 TimelineView::~TimelineView()
@@ -103,6 +105,8 @@ void TimelineView::setScene(TimelineSceneSnapshot scene)
 void TimelineView::takeScene(TimelineSceneSnapshot scene)
 {
     const double before = m_scene ? extent() : 0;
+    const TimelineSceneSnapshot shownBefore = shown();
+    const TimelineFocus focusBefore = m_focus;
     m_waiting.reset();
     m_scene = std::move(scene);
     if (m_measured && (!m_scene || m_measured->lanes.size() != m_scene->lanes.size()))
@@ -113,6 +117,8 @@ void TimelineView::takeScene(TimelineSceneSnapshot scene)
     hidePanel();
     abandonHand();
     m_gestures.forgetKeys();
+    if (shownBefore && m_scene)
+        m_focus = refocused(*shownBefore, focusBefore);
     m_analyst->setScene(shown());
     if (m_criticalPath)
         m_analyst->needDeep();
@@ -126,6 +132,51 @@ void TimelineView::takeScene(TimelineSceneSnapshot scene)
         restoreViewState(std::exchange(m_pendingState, {}));
     onSelectionChanged();
     updateActions();
+}
+
+/// The same block or span in the present scene, where the keyboard goes on; nowhere if it is gone.
+TimelineFocus TimelineView::refocused(const TimelineScene &before, const TimelineFocus &focus) const
+{
+    constexpr std::size_t kMostLooked = 50'000; // rows that may be gone through within a frame
+    const TimelineScene &now = *shown();
+    if (!focus.valid() || static_cast<std::size_t>(focus.lane) >= before.lanes.size()
+        || static_cast<std::size_t>(focus.lane) >= now.lanes.size()
+        || before.graph().operators.size() != now.graph().operators.size())
+        return {};
+    if (focus.part == LanePart::Bracket)
+        return now.lanes[static_cast<std::size_t>(focus.lane)].warmUp.count > 0 ? focus : TimelineFocus{};
+    const DeviceLane &lane = before.lanes[static_cast<std::size_t>(focus.lane)];
+    std::size_t row = 0;
+    if (focus.part == LanePart::Span || focus.part == LanePart::Communication) {
+        row = static_cast<std::size_t>(std::max<std::int64_t>(focus.span, 0));
+    } else {
+        if (focus.part == LanePart::Idle || focus.block < 0 || static_cast<std::size_t>(focus.block) >= lane.blocks.size())
+            return {};
+        row = lane.blocks[static_cast<std::size_t>(focus.block)].rows.begin;
+    }
+    const OperatorId op = before.operatorOf(row);
+    if (!op.valid() || rowCountOf(now, {op}) > kMostLooked)
+        return {};
+    const SpanColumns &old = before.timeline->spans;
+    const SpanColumns &spans = now.timeline->spans;
+    std::int64_t best = -1;
+    for (const std::size_t each : rowsOf(now, {op})) {
+        if (spans.microBatch[each] != old.microBatch[row] || spans.stream[each] != old.stream[row])
+            continue;
+        if (best < 0 || spans.device[each] == focus.lane)
+            best = static_cast<std::int64_t>(each);
+        if (spans.device[each] == focus.lane)
+            break; // on the same device rather than on another
+    }
+    if (best < 0)
+        return {};
+    const std::int32_t device = spans.device[static_cast<std::size_t>(best)];
+    TimelineFocus found{device, focus.part, -1, best};
+    if (focus.part != LanePart::Communication)
+        found.block = now.lanes[static_cast<std::size_t>(device)].blockOf(static_cast<std::size_t>(best));
+    if (focus.part == LanePart::Block)
+        found.span = -1;
+    return found;
 }
 
 void TimelineView::setMeasured(TimelineSceneSnapshot measured)

@@ -100,6 +100,16 @@ public:
     /// The grip of a lane's bracket.
     std::optional<QRect> rectOfBracketEnd(std::int32_t lane) const;
 
+    // For screen readers.
+
+    /// What the keyboard is at: "forward of micro-batch 3, stage 0 on GPU 1, 2.30 ms"; empty if nothing has the focus.
+    QString focusText() const;
+    /// "GPU 0-3, four symmetric devices, stage 0, busy 71%, memory peak 276 MiB".
+    QString laneText(std::int32_t lane) const;
+    /// In the viewport's coordinates; empty if it is not in sight.
+    QRect focusRect() const;
+    QRect laneRect(std::int32_t lane) const;
+
     /// Draws the whole picture, without pointer and focus, for export: any size, any palette.
     void render(QPainter &painter, const QSize &size, const Palette &palette) const;
     using QWidget::render;
@@ -177,6 +187,7 @@ private:
     void fitTimes(double begin, double end);
     void onSelectionChanged();
     void takeSelected();
+    TimelineFocus refocused(const TimelineScene &before, const TimelineFocus &focus) const;
     std::optional<QRect> onScreen(std::int32_t device, double begin, double end, int TimelineRow::*height,
         int (TimelineRow::*top)() const) const;
 

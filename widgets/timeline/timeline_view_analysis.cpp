@@ -7,6 +7,7 @@
 
 #include "engine/plan/table_text.h"
 #include "engine/simulate/statistics.h"
+#include "widgets/common/format.h"
 #include "widgets/timeline/timeline_analysis.h"
 #include "widgets/timeline/timeline_panel.h"
 
@@ -145,8 +146,89 @@ void TimelineView::announceFocus()
 {
     if (!QAccessible::isActive())
         return;
-    QAccessibleEvent event(this, QAccessible::NameChanged);
-    QAccessible::updateAccessibility(&event);
+    if (QAccessibleInterface *timeline = QAccessible::queryAccessibleInterface(this)) {
+        if (QAccessibleInterface *item = timeline->focusChild(); item && !item->object()) {
+            QAccessibleEvent event(item, QAccessible::Focus);
+            QAccessible::updateAccessibility(&event);
+        }
+    }
+}
+
+QString TimelineView::focusText() const
+{
+    if (!m_scene || !m_focus.valid())
+        return {};
+    const DeviceLane &lane = shown()->lanes[static_cast<std::size_t>(m_focus.lane)];
+    const auto block = static_cast<std::size_t>(std::max(m_focus.block, 0));
+    const QString device = QString::fromStdString(deviceWord(shown()->cluster)) + QStringLiteral(" %1").arg(m_focus.lane);
+    switch (m_focus.part) {
+    case LanePart::Bracket:
+        return tr("warm-up of stage %1 on %2, %3 in flight").arg(lane.warmUp.stage.index).arg(device).arg(lane.warmUp.count);
+    case LanePart::Block:
+        return block < lane.blocks.size() ? QString::fromStdString(sentenceOf(*shown(), lane, block)) : QString();
+    case LanePart::Span:
+    case LanePart::Communication:
+        return m_focus.span >= 0 ? QString::fromStdString(sentenceOf(*shown(), static_cast<std::size_t>(m_focus.span)))
+                                 : QString();
+    case LanePart::Idle: {
+        const std::int64_t begin = block > 0 && block <= lane.blocks.size() ? lane.blocks[block - 1].end : 0;
+        const std::int64_t end
+            = block < lane.blocks.size() ? lane.blocks[block].begin : shown()->timeline->step.count();
+        return tr("idle on %1, %2").arg(device, QString::fromStdString(formatSeconds(static_cast<double>(end - begin) * 1e-9)));
+    }
+    }
+    return {};
+}
+
+QString TimelineView::laneText(std::int32_t lane) const
+{
+    const std::int32_t at = rowOfDevice(m_rows, DeviceId{lane});
+    if (!m_scene || at < 0)
+        return {};
+    const TimelineRow &row = m_rows[static_cast<std::size_t>(at)];
+    const Timeline &timeline = *shown()->timeline;
+    const auto device = static_cast<std::size_t>(lane);
+    QStringList parts{QString::fromStdString(row.title)};
+    if (row.devices.size() > 1)
+        parts << tr("%1 symmetric devices").arg(row.devices.size());
+    if (shown()->lanes[device].stage >= 0 && shown()->plan->stageCount > 1)
+        parts << tr("stage %1").arg(shown()->lanes[device].stage);
+    if (device < timeline.busy.size() && timeline.step.count() > 0) {
+        parts << tr("busy %1%").arg(100.0 * static_cast<double>(timeline.busy[device].count())
+                / static_cast<double>(timeline.step.count()), 0, 'f', 0);
+    }
+    if (device < timeline.memory.size())
+        parts << tr("memory peak %1").arg(QString::fromStdString(formatBytes(timeline.memory[device].peak)));
+    return parts.join(QStringLiteral(", "));
+}
+
+QRect TimelineView::laneRect(std::int32_t lane) const
+{
+    const std::int32_t at = rowOfDevice(m_rows, DeviceId{lane});
+    if (!m_scene || at < 0)
+        return {};
+    const TimelinePicture shownPicture = picture();
+    const TimelineRow &row = m_rows[static_cast<std::size_t>(at)];
+    const QRect area = shownPicture.canvas().adjusted(-m_metrics.header, 0, 0, 0);
+    return QRect(0, shownPicture.top(row, row.y), viewport()->width(), row.height) & area;
+}
+
+QRect TimelineView::focusRect() const
+{
+    if (!m_scene || !m_focus.valid())
+        return {};
+    switch (m_focus.part) {
+    case LanePart::Block:
+        return rectOfBlock(m_focus.lane, static_cast<std::size_t>(std::max(m_focus.block, 0))).value_or(QRect());
+    case LanePart::Span:
+    case LanePart::Communication:
+        return m_focus.span >= 0 ? rectOf(static_cast<std::size_t>(m_focus.span)).value_or(QRect()) : QRect();
+    case LanePart::Bracket:
+        return rectOfBracketEnd(m_focus.lane).value_or(QRect());
+    case LanePart::Idle:
+        break;
+    }
+    return laneRect(m_focus.lane);
 }
 
 } // namespace planloom

@@ -376,7 +376,10 @@ void TimelineView::finishHand(QPoint position, Qt::KeyboardModifiers modifiers)
     }
     if (m_waiting)
         takeScene(std::move(*m_waiting));
-    hover(position);
+    if (hand == Hand::Box)
+        leave(); // its figures come: no tooltip stands before them
+    else
+        hover(position);
 }
 
 void TimelineView::dropLane(QPoint position)

@@ -72,6 +72,77 @@ TEST(TimelineLayout, RowsFollowOneAnotherAndUseTheRoomThereIs)
     }
 }
 
+TEST(TimelineScene, CountsTheWarmUpOfAStage)
+{
+    const auto scene = sceneForTests({.devices = 2, .microBatches = 2, .operators = 3, .span = 10, .symmetric = false});
+    EXPECT_EQ(scene->lanes[1].warmUp, (WarmUp{StageId{1}, 1, 0, 30, 30}));
+    // Without stages there is nothing to fill.
+    EXPECT_EQ(sceneForTests({.devices = 2})->lanes[0].warmUp.count, 0);
+}
+
+TEST(TimelineScene, FindsTheBlockOfASpan)
+{
+    const auto scene = sceneForTests({.devices = 2, .microBatches = 2, .operators = 3});
+    const DeviceLane &lane = scene->lanes[1];
+    EXPECT_EQ(lane.blockOf(lane.compute.begin), 0);
+    EXPECT_EQ(lane.blockOf(lane.compute.begin + 5), 1);
+    EXPECT_EQ(lane.blockOf(lane.communication.begin), -1);
+    EXPECT_EQ(operatorsOf(*scene, lane.blocks[1]), (std::vector<OperatorId>{OperatorId{3}, OperatorId{4}, OperatorId{5}}));
+}
+
+TEST(TimelineLayout, PinsMovesHidesAndFindsLanes)
+{
+    const auto scene = sceneForTests({.devices = 4, .symmetric = false});
+    const auto lanesOf = [&](const LaneArrangement &arrangement) {
+        std::vector<std::int32_t> lanes;
+        for (const TimelineRow &row : layoutRows(*scene, arrangement))
+            lanes.push_back(row.lane);
+        return lanes;
+    };
+    using Lanes = std::vector<std::int32_t>;
+    EXPECT_EQ(lanesOf({}), (Lanes{0, 1, 2, 3}));
+    EXPECT_EQ(lanesOf({.pinned = {2}}), (Lanes{2, 0, 1, 3}));
+    EXPECT_EQ(lanesOf({.filter = "gpu 3"}), (Lanes{3}));
+    EXPECT_EQ(lanesOf({.filter = "STAGE 1"}), (Lanes{1}));
+    EXPECT_EQ(lanesOf({.filter = "nothing"}), Lanes{});
+    const auto rows = layoutRows(*scene, {});
+    EXPECT_EQ(lanesOf(withRowMoved({}, rows, 3, 1)), (Lanes{0, 3, 1, 2}));
+    EXPECT_EQ(lanesOf(withRowMoved({}, rows, 0, 4)), (Lanes{1, 2, 3, 0}));
+    EXPECT_EQ(lanesOf(withRowMoved({}, rows, 2, 2)), (Lanes{0, 1, 2, 3}));
+    const auto pinned = layoutRows(*scene, {.pinned = {2, 3}});
+    EXPECT_EQ(pinnedHeight(pinned), pinned[0].height + pinned[1].height);
+}
+
+TEST(TimelineLayout, FoldsGroupsAway)
+{
+    auto scene = std::make_shared<TimelineScene>(*sceneForTests({.devices = 4, .symmetric = false}));
+    for (DeviceLane &lane : scene->lanes)
+        lane.stage = lane.device.index / 2;
+    ASSERT_EQ(layoutRows(*scene, {}).size(), 6u);
+    const auto rows = layoutRows(*scene, {.collapsed = {"Stage 0"}});
+    ASSERT_EQ(rows.size(), 4u);
+    EXPECT_FALSE(rows[0].expanded);
+    EXPECT_EQ(rows[0].devices.size(), 2u);
+    EXPECT_EQ(rows[2].lane, 2);
+}
+
+TEST(TimelineLayout, WithoutCommunicationLanesAreLower)
+{
+    const auto scene = sceneForTests({.devices = 1});
+    const auto with = layoutRows(*scene, {});
+    const auto without = layoutRows(*scene, {.communication = false});
+    EXPECT_LT(without[0].height, with[0].height);
+    EXPECT_EQ(without[0].communication, 0);
+    EXPECT_EQ(without[0].memoryTop() + without[0].memory + metrics.padding, without[0].y + without[0].height);
+}
+
+TEST(TimelineLayout, GrowsWithTheFont)
+{
+    const TimelineMetrics large = TimelineMetrics::forFont(51);
+    EXPECT_EQ(large.ruler, 3 * metrics.ruler);
+    EXPECT_EQ(TimelineMetrics::forFont(8).ruler, metrics.ruler);
+}
+
 TEST(TimelineLayout, FindsTheRowAtAHeight)
 {
     const auto scene = sceneForTests({.devices = 3, .symmetric = false});
