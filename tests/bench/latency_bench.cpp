@@ -1,7 +1,7 @@
 // How long a person waits while shaping a plan by hand, in the real window with synthetic events: a frame while dragging, the
 // ghost's numbers, the new timeline after the release; and which events kept the GUI thread longer than 5 ms.
 //
-// Each benchmark makes kGestures random gestures on DAG and timeline, each taken back afterwards. Figures are counters in ms.
+// Each benchmark makes 200 random gestures on DAG and timeline, each taken back afterwards. Figures are counters in ms.
 
 #include <QtCore/QElapsedTimer>
 #include <QtGui/QMouseEvent>
@@ -28,7 +28,12 @@ using namespace planloom;
 
 namespace {
 
-constexpr int kGestures = 200;
+/// PLANLOOM_GESTURES makes it fewer, for a quick look.
+int gestureCount()
+{
+    const int asked = qEnvironmentVariableIntValue("PLANLOOM_GESTURES");
+    return asked > 0 ? asked : 200;
+}
 constexpr int kMoves = 8; ///< Of the pointer in one drag.
 constexpr int kPatience = 120'000; ///< ms
 
@@ -60,7 +65,7 @@ public:
 
     void run()
     {
-        for (int gesture = 0; gesture < kGestures; ++gesture) {
+        for (int gesture = 0; gesture < gestureCount(); ++gesture) {
             const StepId before = m_workspace.history().current();
             m_random() % 2 == 0 ? dragOnDag() : dragOnTimeline();
             while (m_workspace.history().current() != before && m_workspace.canUndo())
@@ -182,7 +187,7 @@ void shape(benchmark::State &state, const std::string &model, int devices, const
         MainWindow window;
         window.resize(1600, 1000);
         window.show();
-        window.workspace().openWith({model, {}, {}}, "dgx-a100", devices, gallery);
+        window.workspace().openWith({model, {}, {}}, "dgx-h100", devices, gallery);
         if (!waitUntil([&] { return window.isSettled() && window.workspace().lastGood() && window.workspace().latest()->final; })) {
             state.SkipWithError("the model was not planned in time");
             return;
@@ -227,7 +232,7 @@ void gpt3OnSixtyFourDevices(benchmark::State &state)
         state.SkipWithError("PLANLOOM_MODELS does not name a folder with gpt3_175b_full.onnx");
         return;
     }
-    shape(state, file, 64, "3d:dp=2,tp=8,pp=4,schedule=1f1b,micro-batches=32");
+    shape(state, file, 64, "3d:dp=1,tp=8,pp=8,micro-batches=32");
 }
 BENCHMARK(gpt3OnSixtyFourDevices)->Iterations(1)->Unit(benchmark::kSecond);
 

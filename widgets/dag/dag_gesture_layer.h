@@ -92,6 +92,7 @@ private:
     std::vector<OperatorId> forwardOf(const std::vector<OperatorId> &operators) const;
     std::vector<OperatorId> operatorsFor(std::int32_t box) const;
     std::vector<OperatorId> onlyThese(const std::vector<OperatorId> &operators) const;
+    std::vector<OperatorId> copiesInSight(OperatorId op, std::int32_t box) const;
     OperatorId representative(std::int32_t box) const;
     PlaceWorld world() const;
     void refreshChips(std::int32_t box);

@@ -246,11 +246,28 @@ void DagGestureLayer::editOrder()
             const std::int32_t unit = picture->outline->unitOfOperator[at((*found)[at(choice)].index)];
             m_targetBox = unit < 0 ? -1 : picture->visible.boxOfUnit[at(unit)];
         }
-        m_gestures.aimAtOperators(any ? std::vector {(*found)[at(choice)]} : std::vector<OperatorId> {});
+        m_gestures.aimAtOperators(any ? copiesInSight((*found)[at(choice)], m_targetBox) : std::vector<OperatorId> {});
         if (!any)
             editor->setProblem(shown->trimmed().isEmpty() ? QString() : tr("No operator has this in its name."));
     });
     open(editor);
+}
+
+/// Several operators run before the copies of `op` that its box stands for, each before its own; one before `op` alone.
+std::vector<OperatorId> DagGestureLayer::copiesInSight(OperatorId op, std::int32_t box) const
+{
+    if (box <= 0 || m_gestures.operators().size() < 2)
+        return {op};
+    const auto picture = m_view.picture();
+    const auto &outline = *picture->outline;
+    auto similar = similarTo(outline, outline.unitOfOperator[at(op.index)]);
+    std::sort(similar.begin(), similar.end());
+    std::vector<OperatorId> result;
+    for (const OperatorId each : forwardOf(planloom::operatorsOf(outline, picture->visible, box, false))) {
+        if (std::binary_search(similar.begin(), similar.end(), outline.unitOfOperator[at(each.index)]))
+            result.push_back(each);
+    }
+    return result.empty() ? std::vector {op} : result;
 }
 
 void DagGestureLayer::editStage()

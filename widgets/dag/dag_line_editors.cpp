@@ -86,8 +86,15 @@ void DagLineEditor::open(QPointF place)
     move(x, y);
     show();
     raise();
-    if (m_first != nullptr)
-        m_first->setFocus(Qt::ShortcutFocusReason);
+    // The first field may not be meant for this kind of line: the next one that takes the keyboard.
+    QWidget *field = m_first;
+    while (field != nullptr && !(field->isEnabled() && field->focusPolicy() != Qt::NoFocus) && isInside(field, this)) {
+        field = field->nextInFocusChain();
+        if (field == m_first)
+            break;
+    }
+    if (field != nullptr && isInside(field, this))
+        field->setFocus(Qt::ShortcutFocusReason);
     if (auto *line = qobject_cast<QLineEdit *>(m_first))
         line->selectAll();
     connect(qApp, &QApplication::focusChanged, this, [this](QWidget *, QWidget *now) { focusMoved(now); });
