@@ -21,7 +21,7 @@
 
 namespace planloom {
 
-constexpr int kPatience = 30'000; ///< ms that something may take on a busy machine.
+constexpr int kPatience = 15'000; ///< ms that something may take on a busy machine.
 constexpr const char *kSmallGpt = "zoo:gpt?layers=4&hidden=64&heads=4&seq=64&vocab=128&batch=8";
 
 /// The designer's window as a person meets it, with a folder of its own for sessions.
@@ -81,6 +81,11 @@ inline void releaseAt(QWidget *on, QPoint at, Qt::KeyboardModifiers held = {})
 /// To whatever has the keyboard.
 inline void key(QWidget *otherwise, int key, Qt::KeyboardModifiers held = {})
 {
+    if (QWidget *popup = QApplication::activePopupWidget()) {
+        QTest::keyClick(popup, static_cast<Qt::Key>(key), held);
+        if (key != Qt::Key_Escape || QApplication::activePopupWidget())
+            return; // Esc closes what completes first, then what is being written
+    }
     QWidget *focus = QApplication::focusWidget();
     QTest::keyClick(focus ? focus : otherwise, static_cast<Qt::Key>(key), held);
 }

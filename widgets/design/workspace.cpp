@@ -228,6 +228,8 @@ void Workspace::beginSession(DesignState root)
 {
     m_history = History(std::move(root));
     m_context.reset();
+    m_stepEngine.stop(); // what was asked for was a step of another history
+    m_stepQueue.clear();
     readValues();
     Q_EMIT sessionChanged();
     Q_EMIT tableChanged();

@@ -1,5 +1,7 @@
 #include "widgets/inspector/chip_bar.h"
 
+#include "widgets/common/format.h"
+
 #include <algorithm>
 
 #include <QtGui/QAction>
@@ -35,6 +37,7 @@ ChipBar::ChipBar(GestureHost *host, SelectionModel *selection, QWidget *parent)
     layout->addWidget(m_flow);
     connect(m_selection, &SelectionModel::selectionChanged, this, &ChipBar::refresh);
     connect(m_host, &GestureHost::contextChanged, this, &ChipBar::refresh);
+    connect(m_host, &GestureHost::previewChanged, this, &ChipBar::showGhost);
     refresh();
 }
 
@@ -86,7 +89,9 @@ void ChipBar::addChoice(QToolButton *button, const QString &text, const SplitGes
         connect(button->menu(), &QMenu::aboutToHide, m_host, &GestureHost::endPreview);
     }
     QAction *action = button->menu()->addAction(text);
-    connect(action, &QAction::hovered, this, [this, gesture] {
+    connect(action, &QAction::hovered, this, [this, gesture, action, text] {
+        m_hovered = action;
+        m_hoveredText = text;
         if (const GestureContextSnapshot context = m_host->gestureContext())
             m_host->preview(proposeSplit(*context, gesture));
     });
@@ -94,6 +99,24 @@ void ChipBar::addChoice(QToolButton *button, const QString &text, const SplitGes
         if (const GestureContextSnapshot context = m_host->gestureContext())
             m_host->commit(proposeSplit(*context, gesture));
     });
+}
+
+void ChipBar::showGhost()
+{
+    const PreviewSnapshot preview = m_host->currentPreview();
+    if (!m_hovered || !preview || !preview->final)
+        return;
+    QString says = tr("would not hold");
+    if (preview->proposal.refusal)
+        says = QString::fromStdString(preview->proposal.refusal->message);
+    else if (!preview->proposal.accepted())
+        says = tr("as it is");
+    else if (preview->feasible()) {
+        says = QString::fromStdString(formatSeconds(preview->update->summary.stepSeconds));
+        if (preview->baseline && preview->baseline->scene)
+            says = QString::fromStdString(formatSeconds(preview->baseline->summary.stepSeconds)) + QStringLiteral(" → ") + says;
+    }
+    m_hovered->setText(m_hoveredText + QLatin1Char('\t') + says);
 }
 
 void ChipBar::refresh()

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <QtCore/QPointer>
+#include <QtCore/QString>
 #include <QtWidgets/QWidget>
 
 #include "widgets/common/selection_model.h"
@@ -7,7 +9,7 @@
 
 #include <vector>
 
-class QHBoxLayout;
+class QAction;
 class QLabel;
 class QToolButton;
 
@@ -30,12 +32,16 @@ private:
     SplitGesture gestureFor(SplitKind kind, std::int32_t dimension, std::int32_t parts, const std::string &axis) const;
     void addChoice(QToolButton *button, const QString &text, const SplitGesture &gesture);
 
+    void showGhost();
+
     GestureHost *m_host;
     SelectionModel *m_selection;
     std::vector<OperatorId> m_operators; ///< Forward ones that are selected.
     QLabel *m_hint;
     QWidget *m_flow;
     std::vector<QToolButton *> m_buttons;
+    QPointer<QAction> m_hovered; ///< Whose ghost is being asked for.
+    QString m_hoveredText; ///< Without what the ghost says.
 };
 
 } // namespace planloom

@@ -314,6 +314,14 @@ QString inspectorText(const Palette &palette, const OpenedModel &model, const Pl
         if (static_cast<std::size_t>(id.index) < model.graph->operators.size())
             known.push_back(id);
     }
+    // A box of the DAG stands for an operator with what is folded into it: that is one operator to a person.
+    const bool one = !known.empty() && std::all_of(known.begin() + 1, known.end(), [&](OperatorId id) {
+        const Operator &op = model.graph->at(id);
+        return op.direction != Direction::Forward
+            && (op.mirror == known.front() || op.direction == Direction::Optimizer);
+    });
+    if (one && model.graph->at(known.front()).direction == Direction::Forward)
+        known.resize(1);
     if (known.empty())
         return wholeModel(palette, model, update);
     if (known.size() == 1)
