@@ -145,6 +145,9 @@ private Q_SLOTS:
                     for (QLineEdit *each : m_view->findChildren<QLineEdit *>(QStringLiteral("timeline.line.count.edit")))
                         count = each->isVisible() ? each : count;
                     QVERIFY(count);
+                    auto *dimension = count->parentWidget()->parentWidget()->findChild<QComboBox *>(QStringLiteral("timeline.line.dimension"));
+                    QVERIFY(dimension);
+                    dimension->setCurrentIndex(dimension->count() - 1); // the batch is already cut in micro-batches
                     count->setFocus();
                     count->selectAll();
                     QTest::keyClicks(count, QStringLiteral("4"));
@@ -276,6 +279,9 @@ private:
         m_at.window->selection().clear();
         m_view->expandAll(true);
         m_view->fitAll();
+        m_at.window->activateWindow(); // a popup that closes leaves no window active, without a desktop
+        if (!(void)QTest::qWaitForWindowActive(m_at.window.get()))
+            QTest::qFail("the window is not active", __FILE__, __LINE__);
         m_view->setFocus();
         HandGesture hand;
         hand.canvas = m_view;

@@ -83,8 +83,9 @@ inline void key(QWidget *otherwise, int key, Qt::KeyboardModifiers held = {})
 {
     if (QWidget *popup = QApplication::activePopupWidget()) {
         QTest::keyClick(popup, static_cast<Qt::Key>(key), held);
-        if (key != Qt::Key_Escape || QApplication::activePopupWidget())
-            return; // Esc closes what completes first, then what is being written
+        // Both close what completes first, then act on what is being written.
+        if ((key != Qt::Key_Escape && key != Qt::Key_Return) || QApplication::activePopupWidget())
+            return;
     }
     QWidget *focus = QApplication::focusWidget();
     QTest::keyClick(focus ? focus : otherwise, static_cast<Qt::Key>(key), held);
