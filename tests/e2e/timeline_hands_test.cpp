@@ -280,7 +280,7 @@ private:
         m_view->expandAll(true);
         m_view->fitAll();
         m_at.window->activateWindow(); // a popup that closes leaves no window active, without a desktop
-        if (!(void)QTest::qWaitForWindowActive(m_at.window.get()))
+        if (!QTest::qWaitForWindowActive(m_at.window.get()))
             QTest::qFail("the window is not active", __FILE__, __LINE__);
         m_view->setFocus();
         HandGesture hand;
