@@ -47,7 +47,7 @@ struct SessionSummary {
     std::int64_t steps = 0;
     std::string thumbnail{}; ///< PNG; may be empty.
 };
-/// Quick: reads single rows, takes no lock. @return as `SessionFile::open`
+/// Quick: reads single rows, takes no lock. @return NotFound; InvalidInput if it is no session; Io
 Result<SessionSummary> readSummary(const std::filesystem::path &path);
 
 /// Reads all of the session and runs SQLite's integrity check. Takes no lock, changes nothing.
