@@ -17,6 +17,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -204,6 +205,7 @@ private:
     void connectWriter(std::unique_ptr<SessionWriter> writer);
     void setSaveState(SaveState state, const QString &remark = {});
     SessionContents contents() const;
+    void copyTo(const QString &path, std::function<void(const Result<void> &)> done);
     // workspace_plans.cpp: plans and previews
     PlanRequest requestFor(const DesignState &state) const;
     void request(bool gather, PlanUpdateSnapshot begin = {});

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
+#include <tuple>
 #include <utility>
 
 namespace planloom {
@@ -337,16 +338,18 @@ void Workspace::setSaveState(SaveState state, const QString &remark)
 
 void Workspace::saveCopyAs(const QString &path)
 {
-    if (!m_model)
-        return;
-    // Without a writer there is nothing to copy from: the copy is made of what is in memory.
-    SessionWriter::Write write;
-    auto done = [this, path](const Result<void> &outcome) {
+    copyTo(path, [this, path](const Result<void> &outcome) {
         if (outcome)
             Q_EMIT copySaved(path);
         else
             Q_EMIT problem(outcome.error());
-    };
+    });
+}
+
+void Workspace::copyTo(const QString &path, std::function<void(const Result<void> &)> done)
+{
+    if (!m_model)
+        return;
     auto *watcher = new QFutureWatcher<std::shared_ptr<Result<void>>>(this);
     connect(watcher, &QFutureWatcherBase::finished, this, [watcher, done] {
         done(*watcher->result());
@@ -359,31 +362,40 @@ void Workspace::saveCopyAs(const QString &path)
         promise->addResult(std::make_shared<Result<void>>(std::move(outcome)));
         promise->finish();
     };
-    if (m_writer && !m_readOnly) {
+    if (m_writer && !m_readOnly && !m_writer->hasFailed()) {
         m_writer->post([target = path.toStdString(), answer](SessionStore &store) {
             answer(store.copyTo(target));
             return Result<void>{}; // a copy that fails is no reason to stop writing
         });
         return;
     }
+    // Without a writer, or where it can't write any more, the copy is made of what is in memory.
     m_openPool.start([target = path.toStdString(), whole = contents(), model = m_model, runs = m_runs, answer]() mutable {
         whole.model.content = model->source.content;
         whole.runs = std::move(runs);
-        const auto store = SessionStore::create(target, whole);
-        answer(store ? Result<void>{} : Result<void>{store.error()});
+        Result<void> outcome{};
+        if (const auto store = SessionStore::create(target, whole); !store)
+            outcome = store.error();
+        answer(std::move(outcome)); // once the file is let go of
     });
 }
 
 void Workspace::saveAs(const QString &path)
 {
-    if (!m_model)
-        return;
-    auto *once = new QObject(this);
-    connect(this, &Workspace::copySaved, once, [this, once, path](const QString &copy) {
-        if (copy != path)
+    const auto mark = [this] {
+        return std::tuple(m_history.steps(), m_history.current(), m_history.branches(), m_history.names(), m_runs);
+    };
+    copyTo(path, [this, path, mark, before = mark()](const Result<void> &outcome) {
+        if (!outcome) {
+            Q_EMIT problem(outcome.error());
             return;
-        once->deleteLater();
-        const QString before = m_path;
+        }
+        if (mark() != before) {
+            QFile::remove(path); // work went on meanwhile: that goes there, too
+            saveAs(path);
+            return;
+        }
+        const QString old = m_path;
         const bool named = hasGivenName();
         m_writer.reset();
         m_path = path;
@@ -392,13 +404,12 @@ void Workspace::saveAs(const QString &path)
             TRY(auto opened, SessionStore::open(target));
             return std::move(opened.store);
         }));
-        if (!before.isEmpty() && !named)
-            QFile::remove(before); // it had no name of its own, and is here now
+        if (!old.isEmpty() && !named)
+            QFile::remove(old); // it had no name of its own, and is here now
         post([view = m_view](SessionStore &store) { return store.setView(view); });
         Q_EMIT stateChanged();
+        Q_EMIT copySaved(path);
     });
-    connect(this, &Workspace::problem, once, [once] { once->deleteLater(); });
-    saveCopyAs(path);
 }
 
 std::int64_t Workspace::addRun(SessionRun run)
