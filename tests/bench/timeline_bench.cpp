@@ -4,13 +4,17 @@
 #include <QtGui/QPainter>
 #include <QtWidgets/QApplication>
 
+#include "widgets/common/selection_model.h"
+#include "widgets/timeline/timeline_ghost_painter.h"
 #include "widgets/timeline/timeline_painter.h"
+#include "widgets/timeline/timeline_view.h"
 
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <ctime>
 
 namespace {
 
@@ -87,6 +91,46 @@ TimelineSceneSnapshot millionSpans()
     return makeTimelineScene(timeline, plan, cluster);
 }
 
+/// Times of frames: on the wall, and of this thread's processor, which a busy machine does not change.
+class FrameTimes
+{
+public:
+    void begin()
+    {
+        m_wall = std::chrono::steady_clock::now();
+        m_processor = processor();
+    }
+    void end()
+    {
+        m_wallTimes.push_back(
+            std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - m_wall).count());
+        m_processorTimes.push_back(processor() - m_processor);
+    }
+    void report(benchmark::State &state)
+    {
+        state.counters["p95_ms"] = p95(m_wallTimes);
+        state.counters["p95_cpu_ms"] = p95(m_processorTimes);
+    }
+
+private:
+    static double processor()
+    {
+        timespec now{};
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+        return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) * 1e-6;
+    }
+    static double p95(std::vector<double> &times)
+    {
+        std::sort(times.begin(), times.end());
+        return times.empty() ? 0 : times[times.size() * 95 / 100];
+    }
+
+    std::chrono::steady_clock::time_point m_wall{};
+    double m_processor = 0;
+    std::vector<double> m_wallTimes;
+    std::vector<double> m_processorTimes;
+};
+
 /// Frames of a zoom from the whole step to single spans and a pan, and their 95th percentile in milliseconds.
 void paintMillionSpans(benchmark::State &state)
 {
@@ -100,21 +144,19 @@ void paintMillionSpans(benchmark::State &state)
     picture.size = image.size();
     picture.font = QApplication::font();
     const double width = picture.canvas().width();
-    std::vector<double> milliseconds;
+    FrameTimes times;
     int frame = 0;
     for (auto _ : state) {
         const double depth = static_cast<double>(frame % 120) / 12; // ten doublings, again and again
         picture.axis = zoomed(fitted(extent, width), std::pow(2.0, depth), width * (frame % 7) / 7, extent, width);
-        const auto begin = std::chrono::steady_clock::now();
+        times.begin();
         QPainter painter(&image);
         paintTimeline(painter, lightPalette(), picture);
         painter.end();
-        milliseconds.push_back(
-            std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count());
+        times.end();
         ++frame;
     }
-    std::sort(milliseconds.begin(), milliseconds.end());
-    state.counters["p95_ms"] = milliseconds[milliseconds.size() * 95 / 100];
+    times.report(state);
     state.counters["spans"] = static_cast<double>(kScene->timeline->spans.size());
 }
 BENCHMARK(paintMillionSpans)->Iterations(240)->Unit(benchmark::kMillisecond);
@@ -133,6 +175,134 @@ void foldMillionSpans(benchmark::State &state)
     }
 }
 BENCHMARK(foldMillionSpans)->Unit(benchmark::kMicrosecond);
+
+/// The same frames with a ghost over them: a stage on its way to another lane, the would-be plan of a million spans too.
+void paintGhostOfMillionSpans(benchmark::State &state)
+{
+    static const TimelineSceneSnapshot kScene = millionSpans();
+    const auto rows = layoutRows(*kScene, {});
+    QImage image(1600, 900, QImage::Format_RGB32);
+    const double extent = static_cast<double>(kScene->timeline->step.count());
+    TimelinePicture picture;
+    picture.scene = kScene.get();
+    picture.rows = &rows;
+    picture.size = image.size();
+    picture.font = QApplication::font();
+    picture.behindGhost = true;
+    TimelineGhost ghost;
+    ghost.drag = TimelineDrag::Place;
+    ghost.atHome = false;
+    ghost.stage = StageId{0};
+    ghost.sourceRow = 0;
+    const double width = picture.canvas().width();
+    FrameTimes times;
+    int frame = 0;
+    for (auto _ : state) {
+        picture.axis = zoomed(fitted(extent, width), std::pow(2.0, static_cast<double>(frame % 120) / 12),
+            width * (frame % 7) / 7, extent, width);
+        const TimelineRow &target = rows[1 + static_cast<std::size_t>(frame) % 6];
+        ghost.target = {static_cast<std::int32_t>(&target - rows.data()), target.devices, target.y, target.y + target.height, target.title};
+        times.begin();
+        QPainter painter(&image);
+        paintLanes(painter, lightPalette(), picture);
+        paintGhost(painter, lightPalette(), picture, ghost, kScene.get(), {});
+        paintFrame(painter, lightPalette(), picture);
+        painter.end();
+        times.end();
+        ++frame;
+    }
+    times.report(state);
+}
+BENCHMARK(paintGhostOfMillionSpans)->Iterations(240)->Unit(benchmark::kMillisecond);
+
+/// A step of 16,384 devices in 64 classes, a few spans each.
+TimelineSceneSnapshot manyDevices()
+{
+    constexpr std::int32_t kMany = 16'384;
+    constexpr std::int32_t kClasses = 64;
+    auto graph = std::make_shared<Graph>();
+    for (std::int32_t i = 0; i < 8; ++i) {
+        Operator op;
+        op.name = "operator_" + std::to_string(i);
+        op.kind = OperatorKind::MatMul;
+        op.scope = ScopeId{0};
+        graph->operators.push_back(op);
+    }
+    auto plan = std::make_shared<ExecutionPlan>();
+    plan->graph = graph;
+    plan->placement.assign(graph->operators.size(), {DeviceId{0}});
+    auto timeline = std::make_shared<Timeline>();
+    SpanColumns &spans = timeline->spans;
+    for (std::int32_t d = 0; d < kMany; ++d) {
+        DeviceProgram program;
+        Segment segment{SegmentKind::Forward, StageId{d % kClasses}, {}};
+        timeline->deviceBegin.push_back(spans.size());
+        for (std::int32_t i = 0; i < 8; ++i) {
+            Instruction instruction;
+            instruction.op = OperatorId{i};
+            segment.instructions.push_back(instruction);
+            spans.device.push_back(d);
+            spans.stream.push_back(StreamKind::Compute);
+            spans.segment.push_back(0);
+            spans.instruction.push_back(i);
+            spans.microBatch.push_back(0);
+            spans.start.push_back((d % kClasses) * 1'000 + i * 10'000);
+            spans.duration.push_back(9'000);
+        }
+        program.segments.push_back(std::move(segment));
+        plan->devices.push_back(std::move(program));
+        timeline->memory.emplace_back();
+        timeline->busy.push_back(Nanoseconds{72'000});
+        timeline->symmetryClass.push_back(d % kClasses);
+    }
+    timeline->deviceBegin.push_back(spans.size());
+    timeline->step = Nanoseconds{150'000};
+    Cluster cluster;
+    cluster.device.memory.value = 80e9;
+    cluster.deviceCount = kMany;
+    return makeTimelineScene(timeline, plan, cluster);
+}
+
+/// What opening such a step costs the window: laying its lanes out and the first frame, symmetric devices once.
+void openManyDevices(benchmark::State &state)
+{
+    static const TimelineSceneSnapshot kScene = manyDevices();
+    for (auto _ : state) {
+        SelectionModel selection;
+        TimelineView view(&selection);
+        view.resize(1600, 900);
+        view.setScene(kScene);
+        benchmark::DoNotOptimize(view.grab());
+    }
+}
+BENCHMARK(openManyDevices)->Unit(benchmark::kMillisecond);
+
+/// A frame with each of the 16,384 devices in a lane of its own: what is out of sight costs nothing.
+void paintManyLanes(benchmark::State &state)
+{
+    static const TimelineSceneSnapshot kScene = manyDevices();
+    SelectionModel selection;
+    TimelineView view(&selection);
+    view.resize(1600, 900);
+    view.setScene(kScene);
+    view.expandAll(true);
+    for (auto _ : state)
+        benchmark::DoNotOptimize(view.viewport()->grab());
+    state.counters["lanes"] = static_cast<double>(view.rows().size());
+}
+BENCHMARK(paintManyLanes)->Unit(benchmark::kMillisecond);
+
+/// The rows of a thousand operators in a million spans: what a selection asks for.
+void findRowsOfOperators(benchmark::State &state)
+{
+    static const TimelineSceneSnapshot kScene = millionSpans();
+    std::vector<OperatorId> operators;
+    for (std::int32_t i = 0; i < state.range(0); ++i)
+        operators.push_back(OperatorId{i});
+    for (auto _ : state)
+        benchmark::DoNotOptimize(rowsOf(*kScene, operators));
+}
+BENCHMARK(findRowsOfOperators)->Arg(1)->Arg(16)->Unit(benchmark::kMicrosecond);
 
 } // namespace
 

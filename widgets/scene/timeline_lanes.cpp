@@ -82,7 +82,7 @@ void foldSpans(const SpanColumns &spans, const std::vector<BusyBefore> &before, 
     double width, std::vector<DrawRecord> &records)
 {
     constexpr double kMostStretch = 4; // pixels: a longer one would hide changes of colour
-    constexpr double kFull = 0.9995;
+    constexpr double kAlike = 0.004; // of a pixel: far below the hundredth that a column may be wrong by
     const double end = axis.timeAt(width);
     const auto start = [&](std::size_t row) { return static_cast<double>(spans.start[row]); };
     const auto isWide = [&](std::size_t row) {
@@ -118,7 +118,7 @@ void foldSpans(const SpanColumns &spans, const std::vector<BusyBefore> &before, 
         const double share = busyOf(spans, before, {row, last}, std::max(columnBegin, axis.timeAt(column)), columnEnd)
             / axis.nanosecondsPerPixel / (next - column);
         if (share > 0) {
-            const bool joins = share >= kFull && !records.empty() && records.back().folded && records.back().busy >= kFull
+            const bool joins = !records.empty() && records.back().folded && std::abs(records.back().busy - share) <= kAlike
                 && records.back().x1 == column && next - records.back().x0 <= kMostStretch;
             if (joins) {
                 records.back().x1 = next;

@@ -332,20 +332,27 @@ private:
                     const double part = bytes / scale * height;
                     if (part <= 0)
                         continue;
-                    m_painter.fillRect(QRectF(m_canvas.left() + begin, bottom - part, column - begin, part), colours[kind]);
+                    m_memory[kind].append(QRectF(m_canvas.left() + begin, bottom - part, column - begin, part));
                     bottom -= part;
                 }
                 const double total = static_cast<double>(lane.memory.total(static_cast<std::size_t>(shown)));
                 if (total > cap) {
                     const double over = (total - cap) / scale * height;
-                    m_painter.fillRect(QRectF(m_canvas.left() + begin, y + height - total / scale * height,
-                                           column - begin, over),
-                        m_palette.error);
+                    m_memory[kMemoryKindCount].append(
+                        QRectF(m_canvas.left() + begin, y + height - total / scale * height, column - begin, over));
                 }
             }
             shown = entry;
             begin = column;
         }
+        // All of one colour at once: a state of the painter for each rectangle would cost more than the rectangle.
+        m_painter.setPen(Qt::NoPen);
+        for (std::size_t kind = 0; kind < m_memory.size(); ++kind) {
+            m_painter.setBrush(kind < kMemoryKindCount ? colours[kind] : m_palette.error);
+            m_painter.drawRects(m_memory[kind]);
+            m_memory[kind].clear();
+        }
+        m_painter.setBrush(Qt::NoBrush);
         m_painter.setPen(m_palette.grid);
         m_painter.drawLine(QPointF(m_canvas.left() + from, y + height), QPointF(m_canvas.left() + to, y + height));
         if (cap <= scale) {
@@ -434,6 +441,7 @@ private:
     }
 
     std::vector<DrawRecord> m_records;
+    std::array<QList<QRectF>, kMemoryKindCount + 1> m_memory; ///< By kind, and what is too much.
     QPixmap m_hatch;
 };
 

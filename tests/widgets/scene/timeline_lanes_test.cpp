@@ -79,6 +79,35 @@ TEST(FoldSpans, KeepsTheBusyTimeOfEveryPixelColumn)
     }
 }
 
+/// Spans of nearly the same density everywhere, far smaller than a pixel: what stretches join over several columns.
+TEST(FoldSpans, JoinsLikeColumnsWithoutLosingAHundredthOfAny)
+{
+    std::mt19937 random(21);
+    Stream stream;
+    std::int64_t now = 0;
+    BusyBefore sum;
+    constexpr std::size_t kSpans = 60'000;
+    for (std::size_t i = 0; i < kSpans; ++i) {
+        // Slowly ever denser, so that neighbours are alike and ends are not.
+        const auto length = static_cast<std::int64_t>(20 + 60 * i / kSpans + random() % 3);
+        stream.spans.start.push_back(now);
+        stream.spans.duration.push_back(length);
+        stream.before.push_back(sum);
+        sum.busy += length;
+        now += 100;
+    }
+    stream.before.push_back(sum);
+    stream.rows = {0, kSpans};
+    constexpr double kWidth = 300;
+    const TimeAxis axis = fitted(static_cast<double>(now), kWidth);
+    std::vector<DrawRecord> records;
+    foldSpans(stream.spans, stream.before, stream.rows, axis, kWidth, records);
+    EXPECT_LT(records.size(), 200u); // several columns to a stretch
+    EXPECT_TRUE(std::any_of(records.begin(), records.end(), [](const DrawRecord &record) { return record.x1 - record.x0 > 2; }));
+    for (double x = 0; x < kWidth; ++x)
+        ASSERT_NEAR(painted(records, x), trulyBusy(stream, axis, x), 0.01) << "at pixel " << x;
+}
+
 TEST(FoldSpans, DrawsEverySpanInSight)
 {
     std::mt19937 random(12);
