@@ -9,6 +9,7 @@ buildPackages=(
     ccache # makes second builds quick
     libonnx-dev libprotobuf-dev protobuf-compiler # reading models
     libdnnl-dev # fast products on CPU devices
+    libmimalloc-dev # quick allocation of many small things
     zlib1g-dev # compressed .npz, session files
     nlohmann-json3-dev # JSON
     libsqlitecpp-dev libsqlite3-dev # session files

@@ -264,22 +264,27 @@ Result<Timeline> simulate(const ExecutionPlan &plan, const Cluster &cluster, con
     }
 
     timeline.symmetryClass = symmetry.deviceClass;
-    timeline.deviceBegin.push_back(0);
-    if (options.spans) {
-        reserveSpans(timeline.spans, static_cast<std::size_t>(instructionCount(plan)));
-    }
     for (std::size_t d = 0; d < plan.devices.size(); ++d) {
         const auto c = static_cast<std::size_t>(symmetry.deviceClass[d]);
-        const auto device = static_cast<std::int32_t>(d);
-        if (options.spans)
-            appendSpans(timeline.spans, traces[c], plan.devices[d], device);
-        timeline.deviceBegin.push_back(timeline.spans.size());
         timeline.memory.push_back(curves[c]);
         timeline.busy.push_back(busy[c]);
         timeline.exposedCommunication.push_back(exposed[c]);
-        appendTraffic(timeline.traffic, traffic[c], symmetry, device);
+        appendTraffic(timeline.traffic, traffic[c], symmetry, static_cast<std::int32_t>(d));
+    }
+    if (options.onFigures)
+        options.onFigures(timeline);
+
+    timeline.deviceBegin.push_back(0);
+    if (options.spans)
+        reserveSpans(timeline.spans, static_cast<std::size_t>(instructionCount(plan)));
+    for (std::size_t d = 0; d < plan.devices.size(); ++d) {
         if (stop.stop_requested())
             return Error{ErrorCode::Cancelled, "the simulation was stopped"};
+        if (options.spans) {
+            appendSpans(timeline.spans, traces[static_cast<std::size_t>(symmetry.deviceClass[d])], plan.devices[d],
+                static_cast<std::int32_t>(d));
+        }
+        timeline.deviceBegin.push_back(timeline.spans.size());
     }
     return timeline;
 }

@@ -5,6 +5,7 @@
 #include "engine/simulate/cost_model.h"
 #include "engine/simulate/timeline.h"
 
+#include <functional>
 #include <stop_token>
 
 namespace planloom {
@@ -14,6 +15,9 @@ struct SimulateOptions {
     DataType precision = DataType::Float32; ///< Float16/BFloat16: floating tensors of the model count as 2 bytes in
                                             ///< compute, traffic and activations, weights keep their own.
     bool mergeSymmetric = true; ///< Off: every device on its own; for tests, the result is the same.
+    /// If set, called with all but the spans before these are written out, which takes longer than the simulation itself: for
+    /// those who wait for the step time and the peaks.
+    std::function<void(const Timeline &)> onFigures{};
 };
 
 /// Discrete-event simulation of one training step: each device has a compute and a communication stream, each in

@@ -31,6 +31,14 @@ TimelineSummary summaryOf(const Timeline &timeline)
     }
     for (const Traffic &traffic : timeline.traffic) {
         summary.sent += traffic.bytes;
+        const auto kind = std::lower_bound(summary.kinds.begin(), summary.kinds.end(), traffic.kind,
+            [](const KindTraffic &a, InstructionKind b) { return a.kind < b; });
+        if (kind != summary.kinds.end() && kind->kind == traffic.kind) {
+            kind->count += traffic.count;
+            kind->bytes += traffic.bytes;
+        } else {
+            summary.kinds.insert(kind, {traffic.kind, traffic.count, traffic.bytes});
+        }
         if (traffic.from.valid() && static_cast<std::size_t>(traffic.from.index) < summary.devices.size())
             summary.devices[static_cast<std::size_t>(traffic.from.index)].sent += traffic.bytes;
     }

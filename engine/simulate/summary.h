@@ -18,6 +18,14 @@ struct DeviceSummary {
     friend bool operator==(const DeviceSummary &, const DeviceSummary &) = default;
 };
 
+/// What all devices send in one step by one kind of instruction.
+struct KindTraffic {
+    InstructionKind kind{};
+    std::int64_t count = 0;
+    Bytes bytes{};
+    friend bool operator==(const KindTraffic &, const KindTraffic &) = default;
+};
+
 /// A timeline in a few figures.
 struct TimelineSummary {
     double stepSeconds = 0;
@@ -26,9 +34,11 @@ struct TimelineSummary {
     Bytes sent{}; ///< By all devices.
     std::int32_t classes = 0; ///< Devices with timelines of their own.
     std::vector<DeviceSummary> devices{};
+    std::vector<KindTraffic> kinds{}; ///< In the order of InstructionKind; only those that send.
     friend bool operator==(const TimelineSummary &, const TimelineSummary &) = default;
 };
 
+/// Needs no spans. O(devices + rows of traffic)
 TimelineSummary summaryOf(const Timeline &timeline);
 
 } // namespace planloom

@@ -138,7 +138,7 @@ void DagGestureLayer::paintShelf(QPainter &painter)
     const auto preview = m_gestures.host() != nullptr ? m_gestures.host()->currentPreview() : nullptr;
     const auto context = m_gestures.context();
     // As the device would be, as far as it is known; else as it is.
-    const TimelineSummary *would = preview && preview->update && preview->update->scene ? &preview->update->summary : nullptr;
+    const TimelineSummary *would = preview && preview->feasible() ? &preview->update->summary : nullptr;
     const TimelineSummary *is = preview && preview->baseline && preview->baseline->scene ? &preview->baseline->summary
                                                                                         : m_view.summary();
     const std::int32_t lit = m_shelf.tileAt(m_last.x(), m_last.y());

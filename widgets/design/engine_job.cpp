@@ -1,5 +1,6 @@
 #include "widgets/design/engine_job.h"
 
+#include "engine/base/background_disposal.h"
 #include "engine/frontend/import_onnx.h"
 #include "engine/frontend/training.h"
 #include "engine/frontend/zoo.h"
@@ -85,7 +86,6 @@ Error cancelled()
 void sumUp(PlanUpdate &update)
 {
     const Timeline &timeline = *update.scene->timeline;
-    update.summary = summaryOf(timeline);
     update.operatorNanoseconds.assign(update.model->graph->operators.size(), 0);
     for (std::size_t row = 0; row < timeline.spans.size(); ++row) {
         const Instruction *instruction = update.scene->findInstruction(row);
@@ -144,7 +144,7 @@ private:
             return {};
         }
         publish(PlanGrade::Checked);
-        m_update.plan = std::make_shared<const Plan>(std::move(completion.plan));
+        m_update.plan = sharedInBackground(std::move(completion.plan));
         publish(PlanGrade::Planned);
         if (m_request.upTo <= PlanGrade::Planned) {
             finish();
@@ -158,12 +158,17 @@ private:
             if (const auto index = static_cast<std::size_t>(row.index); index < m_update.rows.size())
                 m_update.rows[index].report.warning = std::move(sentence);
         }
-        const auto execution = std::make_shared<const ExecutionPlan>(std::move(lowered));
-        TRY(Timeline timeline, simulate(*execution, m_update.cluster, {}, m_stop));
+        const auto execution = sharedInBackground(std::move(lowered));
+        SimulateOptions options;
+        options.onFigures = [&](const Timeline &figures) {
+            m_update.summary = summaryOf(figures);
+            holdAgainstLimits(table.table, figures);
+            publish(PlanGrade::Timed);
+        };
+        TRY(Timeline timeline, simulate(*execution, m_update.cluster, options, m_stop));
         m_update.scene = makeTimelineScene(
-            std::make_shared<const Timeline>(std::move(timeline)), execution, m_update.cluster);
+            sharedInBackground(std::move(timeline)), execution, m_update.cluster);
         sumUp(m_update);
-        holdAgainstLimits(table.table);
         if (m_request.upTo > PlanGrade::Simulated)
             publish(PlanGrade::Simulated);
         m_update.grade = PlanGrade::Simulated;
@@ -191,9 +196,8 @@ private:
     }
 
     /// Limits are rows about the plan's figures: what is broken is an error of its row, what holds is said beside it.
-    void holdAgainstLimits(const ConstraintTable &table)
+    void holdAgainstLimits(const ConstraintTable &table, const Timeline &timeline)
     {
-        const Timeline &timeline = *m_update.scene->timeline;
         for (auto &[row, error] : brokenLimits(table, timeline)) {
             if (const auto index = static_cast<std::size_t>(row.index); index < m_update.rows.size())
                 m_update.rows[index].report.error = std::move(error);
@@ -229,7 +233,7 @@ private:
     {
         m_update.grade = grade;
         if (!m_stop.stop_requested())
-            m_report(std::make_shared<const PlanUpdate>(m_update));
+            m_report(sharedInBackground(PlanUpdate(m_update)));
     }
 
     void finish()
@@ -255,41 +259,41 @@ std::size_t PlanUpdate::errorCount() const
 
 Result<ModelSnapshot> openModel(const ModelSource &source, std::stop_token stop)
 {
-    auto model = std::make_shared<OpenedModel>();
-    model->source = source;
+    OpenedModel model;
+    model.source = source;
     Graph forward;
     if (isZooSpec(source.source)) {
         TRY(forward, buildZooModel(source.source));
     } else {
         const std::filesystem::path path(source.source);
         if (source.content.empty()) {
-            TRY(model->source.content, readFile(path));
+            TRY(model.source.content, readFile(path));
         }
         TRY(const ImportOptions options, importOptions(source.options, stop));
-        TRY(forward, importOnnxBytes(model->source.content, path.parent_path(), options));
+        TRY(forward, importOnnxBytes(model.source.content, path.parent_path(), options));
     }
-    model->name = nameOfSource(source.source);
+    model.name = nameOfSource(source.source);
     if (stop.stop_requested())
         return cancelled();
-    model->forwardOperators = static_cast<std::int64_t>(forward.operators.size());
+    model.forwardOperators = static_cast<std::int64_t>(forward.operators.size());
     for (const Tensor &tensor : forward.tensors) {
         if (tensor.role == TensorRole::Weight && !tensor.of.valid())
-            model->parameters += elementCount(tensor.type.shape);
+            model.parameters += elementCount(tensor.type.shape);
     }
     TrainingOptions training;
     training.optimizer = OperatorKind::AdamWStep;
     auto step = buildTrainingStep(forward, training);
     if (step) {
-        model->graph = std::make_shared<const Graph>(*std::move(step));
+        model.graph = sharedInBackground(*std::move(step));
     } else {
-        model->remark = step.error().message;
-        model->graph = std::make_shared<const Graph>(std::move(forward));
+        model.remark = step.error().message;
+        model.graph = sharedInBackground(std::move(forward));
     }
     if (stop.stop_requested())
         return cancelled();
-    model->index = std::make_shared<const SelectorIndex>(model->graph);
-    model->batch = analyseBatch(*model->graph);
-    return ModelSnapshot(std::move(model));
+    model.index = std::make_shared<const SelectorIndex>(model.graph);
+    model.batch = analyseBatch(*model.graph);
+    return sharedInBackground(std::move(model));
 }
 
 void makePlan(

@@ -52,7 +52,8 @@ Result<ModelSnapshot> openModel(const ModelSource &source, std::stop_token stop)
 enum class PlanGrade : std::uint8_t {
     Checked, ///< Rows are read and bound.
     Planned, ///< Every operator has its decision.
-    Simulated, ///< There is a timeline.
+    Timed, ///< Step time, peaks and traffic are known: see `summary`.
+    Simulated, ///< There is a timeline with its spans.
     Verified, ///< Proven, or refuted: see `verdict`.
 };
 
@@ -95,10 +96,11 @@ struct PlanUpdate {
     Cluster cluster{};
     std::shared_ptr<const Plan> plan{};
     TimelineSceneSnapshot scene{};
-    TimelineSummary summary{};
+    TimelineSummary summary{}; ///< From `PlanGrade::Timed` on.
     std::vector<std::int64_t> operatorNanoseconds{}; ///< By operator: compute time of all devices in one step.
     std::optional<VerifyReport> verdict{};
 
+    bool isTimed() const { return grade >= PlanGrade::Timed; }
     /// Lines and rows that keep the table from being carried out.
     std::size_t errorCount() const;
 };

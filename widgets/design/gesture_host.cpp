@@ -5,7 +5,7 @@
 #include <QtCore/QCoreApplication>
 #include <QtCore/QStringList>
 
-#include <map>
+#include <algorithm>
 
 namespace planloom {
 
@@ -16,16 +16,10 @@ QString words(const char *text)
     return QCoreApplication::translate("planloom::GestureHost", text);
 }
 
-/// Collectives and sends of one step, by kind: how many, and the bytes all devices send.
-std::map<InstructionKind, std::pair<std::int64_t, std::int64_t>> trafficOf(const PlanUpdate &update)
+const KindTraffic *find(const std::vector<KindTraffic> &kinds, InstructionKind kind)
 {
-    std::map<InstructionKind, std::pair<std::int64_t, std::int64_t>> sums;
-    for (const Traffic &traffic : update.scene->timeline->traffic) {
-        auto &[count, bytes] = sums[traffic.kind];
-        count += traffic.count;
-        bytes += traffic.bytes.count;
-    }
-    return sums;
+    const auto found = std::find_if(kinds.begin(), kinds.end(), [kind](const KindTraffic &each) { return each.kind == kind; });
+    return found == kinds.end() ? nullptr : &*found;
 }
 
 } // namespace
@@ -46,8 +40,8 @@ QString tagOf(const Preview &preview)
     if (!proposal.accepted())
         return parts.join(QStringLiteral(" · "));
     const PlanUpdate *update = preview.update.get();
-    const PlanUpdate *base = preview.baseline && preview.baseline->scene ? preview.baseline.get() : nullptr;
-    if (!update || !update->scene) {
+    const PlanUpdate *base = preview.baseline && preview.baseline->isTimed() ? preview.baseline.get() : nullptr;
+    if (!preview.feasible()) {
         if (update && preview.final) {
             QString reason = update->error ? QString::fromStdString(update->error->message) : QString();
             for (const RowLine &row : update->rows) {
@@ -70,11 +64,10 @@ QString tagOf(const Preview &preview)
     parts << words("peak %1").arg(arrow(
         base ? formatBytes(base->summary.largestPeak) : std::string{}, formatBytes(update->summary.largestPeak)));
     if (base) {
-        const auto before = trafficOf(*base);
-        for (const auto &[kind, sums] : trafficOf(*update)) {
-            const auto found = before.find(kind);
-            const std::int64_t count = sums.first - (found == before.end() ? 0 : found->second.first);
-            const std::int64_t bytes = sums.second - (found == before.end() ? 0 : found->second.second);
+        for (const auto &[kind, wouldCount, wouldBytes] : update->summary.kinds) {
+            const KindTraffic *before = find(base->summary.kinds, kind);
+            const std::int64_t count = wouldCount - (before ? before->count : 0);
+            const std::int64_t bytes = wouldBytes.count - (before ? before->bytes.count : 0);
             if (count > 0 && bytes > 0)
                 parts << words("adds %1 × %2, %3").arg(count).arg(QLatin1String(nameOf(kind)),
                     QString::fromStdString(formatBytes(Bytes{bytes})));

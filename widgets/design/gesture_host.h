@@ -18,7 +18,8 @@ struct Preview {
     PlanUpdateSnapshot baseline{}; ///< The plan on screen when the gesture began; may be null.
     bool final = false; ///< No more is coming.
 
-    bool feasible() const { return update && update->scene; }
+    /// There is such a plan, and its figures are known; its spans may still follow.
+    bool feasible() const { return update && update->isTimed(); }
 };
 using PreviewSnapshot = std::shared_ptr<const Preview>;
 

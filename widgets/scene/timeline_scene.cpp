@@ -1,16 +1,12 @@
 #include "widgets/scene/timeline_scene.h"
 
+#include "engine/base/background_disposal.h"
+
 #include <algorithm>
 
 namespace planloom {
 
 namespace {
-
-SegmentKind segmentKindOf(const TimelineScene &scene, std::size_t row)
-{
-    const Segment *segment = scene.findSegment(row);
-    return segment ? segment->kind : SegmentKind::Forward;
-}
 
 std::vector<TimelineBlock> blocksOf(const TimelineScene &scene, LaneRows rows)
 {
@@ -51,21 +47,101 @@ WarmUp warmUpOf(const DeviceLane &lane)
     return warmUp;
 }
 
+/// Rows of the spans of a device: none if the timeline does not reach it.
+LaneRows rowsOfDevice(const Timeline &timeline, std::size_t device)
+{
+    if (device + 1 >= timeline.deviceBegin.size())
+        return {};
+    return {timeline.deviceBegin[device], timeline.deviceBegin[device + 1]};
+}
+
+/// Which sum of `BusyBefore` the spans of a segment count in, besides `busy`.
+enum class BusyShare : std::uint8_t { None, Backward, Other };
+
+BusyShare shareOf(SegmentKind kind)
+{
+    switch (kind) {
+    case SegmentKind::Backward:
+        return BusyShare::Backward;
+    case SegmentKind::Reduce:
+    case SegmentKind::Optimizer:
+    case SegmentKind::Prologue:
+        return BusyShare::Other;
+    default:
+        return BusyShare::None;
+    }
+}
+
+/// Sums up durations over all rows. Device by device, since what a row belongs to is looked up in small tables then.
+void sumUpBusyTime(TimelineScene &scene)
+{
+    const SpanColumns &spans = scene.timeline->spans;
+    scene.before.reserve(spans.size() + 1);
+    BusyBefore sum;
+    std::vector<BusyShare> shares;
+    for (std::size_t device = 0; device < scene.plan->devices.size(); ++device) {
+        shares.clear();
+        for (const Segment &segment : scene.plan->devices[device].segments)
+            shares.push_back(shareOf(segment.kind));
+        const LaneRows rows = rowsOfDevice(*scene.timeline, device);
+        for (std::size_t row = rows.begin; row < rows.end; ++row) {
+            scene.before.push_back(sum);
+            const std::int64_t duration = spans.duration[row];
+            sum.busy += duration;
+            const auto segment = static_cast<std::size_t>(spans.segment[row]);
+            const BusyShare share = segment < shares.size() ? shares[segment] : BusyShare::None;
+            if (share == BusyShare::Backward)
+                sum.backward += duration;
+            else if (share == BusyShare::Other)
+                sum.other += duration;
+            if (spans.stream[row] == StreamKind::Compute)
+                scene.longestSpan = std::max(scene.longestSpan, duration);
+        }
+    }
+    scene.before.push_back(sum);
+}
+
+/// The operator of every row, -1 for none, by small tables as above.
+std::vector<std::int32_t> operatorOfRows(const TimelineScene &scene)
+{
+    const SpanColumns &spans = scene.timeline->spans;
+    std::vector<std::int32_t> result(spans.size(), -1);
+    std::vector<std::size_t> segmentBegin;
+    std::vector<std::int32_t> operators;
+    for (std::size_t device = 0; device < scene.plan->devices.size(); ++device) {
+        segmentBegin.assign(1, 0);
+        operators.clear();
+        for (const Segment &segment : scene.plan->devices[device].segments) {
+            for (const Instruction &instruction : segment.instructions)
+                operators.push_back(instruction.op.index);
+            segmentBegin.push_back(operators.size());
+        }
+        const LaneRows rows = rowsOfDevice(*scene.timeline, device);
+        for (std::size_t row = rows.begin; row < rows.end; ++row) {
+            const auto segment = static_cast<std::size_t>(spans.segment[row]);
+            const auto instruction = static_cast<std::size_t>(spans.instruction[row]);
+            if (segment + 1 < segmentBegin.size() && instruction < segmentBegin[segment + 1] - segmentBegin[segment])
+                result[row] = operators[segmentBegin[segment] + instruction];
+        }
+    }
+    return result;
+}
+
 void indexOperators(TimelineScene &scene)
 {
-    const std::size_t rows = scene.timeline->spans.size();
+    const std::vector<std::int32_t> operators = operatorOfRows(scene);
     scene.operatorBegin.assign(scene.graph().operators.size() + 1, 0);
-    for (std::size_t row = 0; row < rows; ++row) {
-        if (const OperatorId op = scene.operatorOf(row); op.valid())
-            ++scene.operatorBegin[static_cast<std::size_t>(op.index) + 1];
+    for (const std::int32_t op : operators) {
+        if (op >= 0)
+            ++scene.operatorBegin[static_cast<std::size_t>(op) + 1];
     }
     for (std::size_t op = 1; op < scene.operatorBegin.size(); ++op)
         scene.operatorBegin[op] += scene.operatorBegin[op - 1];
     scene.operatorRows.resize(scene.operatorBegin.back());
     std::vector<std::uint32_t> next = scene.operatorBegin;
-    for (std::size_t row = 0; row < rows; ++row) {
-        if (const OperatorId op = scene.operatorOf(row); op.valid())
-            scene.operatorRows[next[static_cast<std::size_t>(op.index)]++] = static_cast<std::uint32_t>(row);
+    for (std::size_t row = 0; row < operators.size(); ++row) {
+        if (operators[row] >= 0)
+            scene.operatorRows[next[static_cast<std::size_t>(operators[row])]++] = static_cast<std::uint32_t>(row);
     }
 }
 
@@ -75,8 +151,7 @@ DeviceLane laneOf(const TimelineScene &scene, std::int32_t device)
     const std::size_t d = static_cast<std::size_t>(device);
     DeviceLane lane;
     lane.device = DeviceId{device};
-    const std::size_t begin = d + 1 < timeline.deviceBegin.size() ? timeline.deviceBegin[d] : 0;
-    const std::size_t end = d + 1 < timeline.deviceBegin.size() ? timeline.deviceBegin[d + 1] : 0;
+    const auto [begin, end] = rowsOfDevice(timeline, d);
     const auto streams = timeline.spans.stream.begin();
     const auto middle = std::partition_point(streams + static_cast<std::ptrdiff_t>(begin),
         streams + static_cast<std::ptrdiff_t>(end), [](StreamKind kind) { return kind == StreamKind::Compute; });
@@ -145,34 +220,20 @@ OperatorId TimelineScene::operatorOf(std::size_t row) const
 TimelineSceneSnapshot makeTimelineScene(
     TimelineSnapshot timeline, std::shared_ptr<const ExecutionPlan> plan, Cluster cluster)
 {
-    auto scene = std::make_shared<TimelineScene>();
-    scene->timeline = std::move(timeline);
-    scene->plan = std::move(plan);
-    scene->cluster = std::move(cluster);
-    const SpanColumns &spans = scene->timeline->spans;
-    scene->before.reserve(spans.size() + 1);
-    BusyBefore sum;
-    for (std::size_t row = 0; row < spans.size(); ++row) {
-        scene->before.push_back(sum);
-        sum.busy += spans.duration[row];
-        const SegmentKind kind = segmentKindOf(*scene, row);
-        if (kind == SegmentKind::Backward)
-            sum.backward += spans.duration[row];
-        else if (kind == SegmentKind::Reduce || kind == SegmentKind::Optimizer || kind == SegmentKind::Prologue)
-            sum.other += spans.duration[row];
-        if (spans.stream[row] == StreamKind::Compute)
-            scene->longestSpan = std::max(scene->longestSpan, spans.duration[row]);
-    }
-    scene->before.push_back(sum);
-    for (std::size_t device = 0; device < scene->plan->devices.size(); ++device)
-        scene->lanes.push_back(laneOf(*scene, static_cast<std::int32_t>(device)));
-    for (const MemoryCurve &curve : scene->timeline->memory) {
-        scene->largestPeak = std::max(scene->largestPeak, curve.peak.count);
+    TimelineScene scene;
+    scene.timeline = std::move(timeline);
+    scene.plan = std::move(plan);
+    scene.cluster = std::move(cluster);
+    sumUpBusyTime(scene);
+    for (std::size_t device = 0; device < scene.plan->devices.size(); ++device)
+        scene.lanes.push_back(laneOf(scene, static_cast<std::int32_t>(device)));
+    for (const MemoryCurve &curve : scene.timeline->memory) {
+        scene.largestPeak = std::max(scene.largestPeak, curve.peak.count);
         for (std::size_t kind = 0; kind < kMemoryKindCount; ++kind)
-            scene->memoryKinds[kind] = scene->memoryKinds[kind] || curve.atPeak[kind] > 0;
+            scene.memoryKinds[kind] = scene.memoryKinds[kind] || curve.atPeak[kind] > 0;
     }
-    indexOperators(*scene);
-    return scene;
+    indexOperators(scene);
+    return sharedInBackground(std::move(scene));
 }
 
 std::size_t rowCountOf(const TimelineScene &scene, const std::vector<OperatorId> &operators)

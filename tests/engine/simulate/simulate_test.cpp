@@ -375,6 +375,32 @@ TEST(Simulate, StopsWhenAsked)
     EXPECT_EQ(timeline.error().code, ErrorCode::Cancelled);
 }
 
+TEST(Simulate, GivesFiguresOnceBeforeTheSpans)
+{
+    const auto plan = test::pipelinePlan({.stages = 2, .microBatches = 3, .replicas = 2, .optimizer = true});
+    int calls = 0;
+    Timeline figures;
+    SimulateOptions options;
+    options.onFigures = [&](const Timeline &timeline) {
+        ++calls;
+        figures = timeline;
+    };
+    const auto timeline = simulate(plan, test::clusterOf(plan), options);
+    ASSERT_TRUE(timeline) << describe(timeline.error());
+    EXPECT_EQ(calls, 1);
+    EXPECT_EQ(figures.spans.size(), 0U);
+    EXPECT_EQ(summaryOf(figures), summaryOf(*timeline));
+    EXPECT_EQ(figures.step, timeline->step);
+    // By kind, what is sent adds up to the whole.
+    std::int64_t bytes = 0;
+    for (const KindTraffic &kind : summaryOf(figures).kinds) {
+        EXPECT_GT(kind.count, 0);
+        bytes += kind.bytes.count;
+    }
+    EXPECT_EQ(bytes, summaryOf(figures).sent.count);
+    EXPECT_GT(bytes, 0);
+}
+
 TEST(LocalDuration, CountsTheBytesTouched)
 {
     Graph graph;

@@ -61,9 +61,13 @@ TEST(OpenModel, SaysWhatIsWrongWithAFile)
 TEST(MakePlan, ComesInGradesAndEndsVerified)
 {
     const auto updates = plan(requestFor("mesh dp=2\nsplit all : batch over dp\n"));
-    ASSERT_EQ(updates.size(), 4u);
+    ASSERT_EQ(updates.size(), 5u);
     for (std::size_t i = 0; i < updates.size(); ++i) {
         EXPECT_EQ(updates[i]->revision, 7u);
+        EXPECT_EQ(updates[i]->scene != nullptr, updates[i]->grade >= PlanGrade::Simulated);
+        if (updates[i]->isTimed()) { // figures come first and stay as they are
+            EXPECT_EQ(updates[i]->summary, updates.back()->summary);
+        }
         EXPECT_EQ(updates[i]->grade, static_cast<PlanGrade>(i));
         EXPECT_EQ(updates[i]->final, i + 1 == updates.size());
         EXPECT_FALSE(updates[i]->error) << describe(*updates[i]->error);
@@ -72,6 +76,7 @@ TEST(MakePlan, ComesInGradesAndEndsVerified)
     ASSERT_TRUE(last.verdict);
     EXPECT_TRUE(last.verdict->ok()) << last.verdict->failure->reason;
     EXPECT_GT(last.summary.stepSeconds, 0);
+    EXPECT_EQ(last.summary, summaryOf(*last.scene->timeline));
     EXPECT_EQ(last.scene->lanes.size(), 2u);
     // The times of operators add up to the busy time of kernels.
     std::int64_t sum = 0;
