@@ -30,7 +30,7 @@ protected:
         const auto first = std::upper_bound(rows.begin(), rows.end(), m_picture.scroll + sticky,
             [](int y, const TimelineRow &row) { return y < row.y + row.height; });
         for (auto row = first; row != rows.end() && visible(*row); ++row) {
-            if (!(row->pinned && sticky > 0))
+            if (!(row->pinned && sticky > 0) && m_picture.exposes(*row))
                 visit(*row);
         }
     }

@@ -113,6 +113,15 @@ void stretch(std::vector<TimelineRow> &rows, int height, int most)
     }
 }
 
+void stack(std::vector<TimelineRow> &rows)
+{
+    int y = 0;
+    for (TimelineRow &row : rows) {
+        row.y = y;
+        y += row.height;
+    }
+}
+
 /// Lanes that were moved in their order, in the places that they leave.
 void reorder(std::vector<TimelineRow> &lanes, const std::vector<std::int32_t> &order)
 {
@@ -220,12 +229,30 @@ std::vector<TimelineRow> layoutRows(const TimelineScene &scene, const LaneArrang
     reorder(pinned, arrangement.order);
     rows.insert(rows.begin(), std::make_move_iterator(pinned.begin()), std::make_move_iterator(pinned.end()));
     stretch(rows, height, metrics.mostStretch);
-    int y = 0;
-    for (TimelineRow &row : rows) {
-        row.y = y;
-        y += row.height;
-    }
+    stack(rows);
     return rows;
+}
+
+std::vector<TimelineRow> rowsOfDevices(
+    std::vector<TimelineRow> rows, const std::vector<DeviceId> &devices, int height, const TimelineMetrics &metrics)
+{
+    std::vector<TimelineRow> kept;
+    for (TimelineRow &row : rows) {
+        const bool shows = std::any_of(row.devices.begin(), row.devices.end(),
+            [&devices](DeviceId device) { return std::binary_search(devices.begin(), devices.end(), device); });
+        if (!shows)
+            continue;
+        row.pinned = false;
+        kept.push_back(std::move(row));
+    }
+    stretch(kept, height, metrics.mostStretch);
+    stack(kept);
+    return kept;
+}
+
+int heightOf(const std::vector<TimelineRow> &rows)
+{
+    return rows.empty() ? 0 : rows.back().y + rows.back().height;
 }
 
 int pinnedHeight(const std::vector<TimelineRow> &rows)

@@ -81,6 +81,14 @@ struct TimelineRow {
 std::vector<TimelineRow> layoutRows(const TimelineScene &scene, const LaneArrangement &arrangement, int height = 0,
     const TimelineMetrics &metrics = {});
 
+/// Of `rows` those that show one of `devices` (ascending), below the headers of their groups, stacked anew; none is pinned.
+/// They grow as in `layoutRows`.
+std::vector<TimelineRow> rowsOfDevices(std::vector<TimelineRow> rows, const std::vector<DeviceId> &devices, int height = 0,
+    const TimelineMetrics &metrics = {});
+
+/// Height of all rows, one below the other.
+int heightOf(const std::vector<TimelineRow> &rows);
+
 /// Height of the pinned rows at the top.
 int pinnedHeight(const std::vector<TimelineRow> &rows);
 

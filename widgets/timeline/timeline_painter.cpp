@@ -210,11 +210,13 @@ private:
         std::int32_t runBlock = -1;
         for (const DrawRecord &record : m_records) {
             if (record.folded) {
-                const QColor colour = mixed(faded(runColour(m_palette, m_scene, m_picture.colouring, record)),
-                    m_palette.surface, kBodyShade);
-                // Paler where part of it is idle: the ink of a stretch is its busy time.
-                m_painter.fillRect(box(record.x0, record.x1, y, height),
-                    mixed(m_palette.surface, colour, record.busy));
+                if (m_picture.exposes(record.x0, record.x1)) {
+                    const QColor colour = mixed(faded(runColour(m_palette, m_scene, m_picture.colouring, record)),
+                        m_palette.surface, kBodyShade);
+                    // Paler where part of it is idle: the ink of a stretch is its busy time.
+                    m_painter.fillRect(
+                        box(record.x0, record.x1, y, height), mixed(m_palette.surface, colour, record.busy));
+                }
                 const std::int32_t block = lane.blockOf(record.row);
                 if (!run.open || block != runBlock || record.x0 > run.x1 + 1) {
                     finishRun(run, y, height);
@@ -226,6 +228,8 @@ private:
                 continue;
             }
             finishRun(run, y, height);
+            if (!m_picture.exposes(record.x0, record.x1))
+                continue;
             const QColor colour = mixed(
                 faded(computeColour(m_palette, m_scene, m_picture.colouring, record.row)), m_palette.surface, kBodyShade);
             const double width = record.x1 - record.x0;
@@ -251,6 +255,8 @@ private:
         m_painter.setBrush(Qt::NoBrush);
         const QColor colour = mixed(m_palette.surface, m_palette.text, 0.75);
         for (const DrawRecord &record : m_records) {
+            if (!m_picture.exposes(record.x0, record.x1))
+                continue;
             const QRectF rect = box(record.x0, record.x1, y, height);
             if (record.folded) {
                 // Too small for outlines of their own: two edges.
@@ -271,6 +277,8 @@ private:
         m_painter.setFont(m_small);
         const QColor idle = mixed(m_palette.surface, m_palette.canvas, 0.5);
         for (const DrawRecord &record : m_records) {
+            if (!m_picture.exposes(record.x0, record.x1))
+                continue;
             const std::size_t middle = record.row + static_cast<std::size_t>(record.count) / 2;
             const Instruction *instruction = m_scene.findInstruction(middle);
             const QColor colour

@@ -34,6 +34,14 @@ struct TimelineFocus {
     friend bool operator==(const TimelineFocus &, const TimelineFocus &) = default;
 };
 
+/// A part of a timeline that is a picture of its own: a stretch of time on the lanes of some devices.
+struct TimelinePart {
+    double begin = 0; ///< Nanoseconds.
+    double end = 0;
+    std::vector<DeviceId> devices{}; ///< Ascending.
+    friend bool operator==(const TimelinePart &, const TimelinePart &) = default;
+};
+
 /// Everything a picture of a timeline's lanes follows from.
 struct TimelinePicture {
     const TimelineScene *scene = nullptr; ///< Not null.
@@ -55,6 +63,7 @@ struct TimelinePicture {
     int phases = 0; ///< Height of the strip below the ruler that says how a pipeline is filled; 0 without one.
     const std::vector<std::int32_t> *rowOfDevice = nullptr; ///< Index of the row that shows a device, -1 for none; may be null.
     QString filter{}; ///< Which lanes are shown; empty for all.
+    QRect exposed{}; ///< All that is asked for, of a picture that is painted in tiles; empty for the whole picture.
 
     QRect canvas() const ///< Where lanes are drawn.
     {
@@ -72,6 +81,15 @@ struct TimelinePicture {
     int top(const TimelineRow &row, int y) const
     {
         return canvas().top() + y - (row.pinned && stickyHeight() > 0 ? 0 : scroll);
+    }
+    /// Something between these places, from x = 0 of the canvas, is asked for.
+    bool exposes(double x0, double x1) const
+    {
+        return exposed.isEmpty() || (canvas().left() + x1 >= exposed.left() - 1 && canvas().left() + x0 <= exposed.right() + 1);
+    }
+    bool exposes(const TimelineRow &row) const
+    {
+        return exposed.isEmpty() || (top(row, row.y + row.height) >= exposed.top() && top(row, row.y) <= exposed.bottom());
     }
     /// The content under a height of the picture.
     int contentAt(int y) const

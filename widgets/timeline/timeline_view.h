@@ -110,8 +110,18 @@ public:
     QRect focusRect() const;
     QRect laneRect(std::int32_t lane) const;
 
-    /// Draws the whole picture, without pointer and focus, for export: any size, any palette.
-    void render(QPainter &painter, const QSize &size, const Palette &palette) const;
+    // For export.
+
+    /// Where the selected operators' spans are: their lanes, from the first to the last; nothing without a selection.
+    std::optional<TimelinePart> partOfSelection() const;
+    /// The whole step on all lanes that are shown.
+    TimelinePart wholePart() const;
+    /// The size of a picture of this width in which all lanes of `part` (null: all that are shown) have room.
+    QSize pictureSize(int width, const TimelinePart *part = nullptr) const;
+    /// Draws a picture without pointer and focus: any size, any palette. Null is the present stretch of time on all lanes that
+    /// are shown. Painted in tiles (a device smaller than the picture, `painter` translated), it costs each tile
+    /// only what lies in it.
+    void render(QPainter &painter, const QSize &size, const Palette &palette, const TimelinePart *part = nullptr) const;
     using QWidget::render;
 
     /// Zoom, scroll, lanes' order, pins and folds, as text for the session.
@@ -178,6 +188,7 @@ private:
     double canvasWidth() const;
     int canvasHeight() const;
     TimelinePicture picture() const;
+    std::vector<TimelineRow> rowsOfPart(const TimelinePart *part, int height) const;
     TimelineCanvas canvas() const;
     void takeScene(TimelineSceneSnapshot scene);
     void relayout();

@@ -1,0 +1,158 @@
+#include <QtCore/QObject>
+#include <QtGui/QImage>
+#include <QtGui/QPainter>
+#include <QtTest/QTest>
+
+#include "tests/widgets/timeline/scene_for_tests.h"
+#include "widgets/timeline/timeline_view.h"
+
+#include <memory>
+
+using namespace planloom;
+
+/// Pictures for export: the whole step, a selection, in tiles.
+class TimelinePictureTest : public QObject
+{
+    Q_OBJECT
+
+private Q_SLOTS:
+    void init()
+    {
+        m_selection = std::make_unique<SelectionModel>();
+        m_view = std::make_unique<TimelineView>(m_selection.get());
+        m_view->resize(900, 400);
+        m_view->setScene(sceneForTests(
+            {.devices = 4, .microBatches = 3, .operators = 4, .span = 10'000, .gap = 5'000, .symmetric = false}));
+        m_view->show();
+        QVERIFY(QTest::qWaitForWindowExposed(m_view.get()));
+    }
+
+    void cleanup()
+    {
+        m_view.reset();
+        m_selection.reset();
+    }
+
+    void withoutASelectionThereIsNoPartOfIt()
+    {
+        QVERIFY(!m_view->partOfSelection());
+        m_view->setScene(nullptr);
+        m_selection->select({OperatorId{0}});
+        QVERIFY(!m_view->partOfSelection());
+    }
+
+    void thePartOfASelectionIsWhereItsSpansAre()
+    {
+        m_selection->select({OperatorId{1}, OperatorId{2}});
+        const auto part = m_view->partOfSelection();
+        QVERIFY(part.has_value());
+        const SpanColumns &spans = m_view->scene()->timeline->spans;
+        double begin = 1e18;
+        double end = 0;
+        for (std::size_t row = 0; row < spans.size(); ++row) {
+            const OperatorId op = m_view->scene()->operatorOf(row);
+            if (op != OperatorId{1} && op != OperatorId{2})
+                continue;
+            begin = std::min(begin, static_cast<double>(spans.start[row]));
+            end = std::max(end, static_cast<double>(spans.start[row] + spans.duration[row]));
+        }
+        QCOMPARE(part->begin, begin);
+        QCOMPARE(part->end, end);
+        QCOMPARE(part->devices, (std::vector<DeviceId>{{0}, {1}, {2}, {3}}));
+    }
+
+    void aPartHasTheLanesOfItsDevicesAlone()
+    {
+        const TimelinePart all = m_view->wholePart();
+        const TimelinePart two{20'000, 80'000, {{1}, {2}}};
+        const QSize whole = m_view->pictureSize(1000, &all);
+        const QSize less = m_view->pictureSize(1000, &two);
+        QCOMPARE(all.devices.size(), std::size_t{4});
+        QCOMPARE(whole.width(), 1000);
+        QVERIFY(less.height() < whole.height());
+        // Both names are there, in the order of the lanes, and no other.
+        const auto rows = rowsOfDevices(layoutRows(*m_view->scene(), {}), two.devices);
+        QStringList names;
+        for (const TimelineRow &row : rows) {
+            if (row.kind == TimelineRow::Kind::Device)
+                names << QString::fromStdString(row.title);
+        }
+        QCOMPARE(names, (QStringList{"GPU 1", "GPU 2"}));
+        QCOMPARE(rows.front().y, 0);
+        QVERIFY(paint(less, &two) != paint(less, &all));
+    }
+
+    void aPartIsFittedWhateverIsOnScreen()
+    {
+        const TimelinePart part{20'000, 80'000, {{1}}};
+        const QSize size = m_view->pictureSize(1200, &part);
+        const QImage before = paint(size, &part);
+        m_view->zoomIn();
+        m_view->zoomIn();
+        QCOMPARE(paint(size, &part), before);
+        QVERIFY(paint(size, nullptr) != before);
+    }
+
+    /// What a writer of pictures larger than an image may be does.
+    void tilesMakeUpTheSamePicture()
+    {
+        m_selection->select({OperatorId{1}});
+        const TimelinePart all = m_view->wholePart();
+        const QSize size = m_view->pictureSize(1500, &all);
+        const QImage whole = paint(size, &all);
+        QImage joined(size, whole.format());
+        QPainter joining(&joined);
+        for (const QSize &tile : {QSize(size.width(), 97), QSize(211, 160)}) {
+            for (int y = 0; y < size.height(); y += tile.height()) {
+                for (int x = 0; x < size.width(); x += tile.width()) {
+                    QImage image(tile, whole.format());
+                    QPainter painter(&image);
+                    painter.translate(-x, -y);
+                    m_view->render(painter, size, lightPalette(), &all);
+                    painter.end();
+                    joining.drawImage(x, y, image);
+                }
+            }
+            // Halves of pixels may be rounded otherwise where a tile begins.
+            int different = 0;
+            for (int y = 0; y < size.height(); ++y) {
+                for (int x = 0; x < size.width(); ++x)
+                    different += joined.pixel(x, y) != whole.pixel(x, y) ? 1 : 0;
+            }
+            QVERIFY2(different < 10, qPrintable(QString::number(different)));
+        }
+    }
+
+    void aPictureMayBeWiderThanAnyImage()
+    {
+        const TimelinePart all = m_view->wholePart();
+        const QSize size(200'000, m_view->pictureSize(200'000, &all).height());
+        // The tile at its right end has the end of the step in it.
+        QImage image(400, size.height(), QImage::Format_RGB32);
+        QPainter painter(&image);
+        painter.translate(-(size.width() - 400), 0);
+        m_view->render(painter, size, lightPalette(), &all);
+        painter.end();
+        const auto rows = layoutRows(*m_view->scene(), m_view->arrangement());
+        const TimelineRow &row = rows.back();
+        const int y = m_view->lanesTop() + row.operatorsTop() + row.operators / 2;
+        // The last span of the lane ends 5 µs before the step: 200,000 pixels are 375 µs.
+        QVERIFY(image.pixelColor(20, y) != image.pixelColor(399, y) || image.pixelColor(20, y) != lightPalette().canvas);
+        QVERIFY(image.pixelColor(20, y) != QColor(Qt::black));
+    }
+
+private:
+    QImage paint(const QSize &size, const TimelinePart *part)
+    {
+        QImage image(size, QImage::Format_RGB32);
+        QPainter painter(&image);
+        m_view->render(painter, size, lightPalette(), part);
+        return image;
+    }
+
+    std::unique_ptr<SelectionModel> m_selection;
+    std::unique_ptr<TimelineView> m_view;
+};
+
+QTEST_MAIN(TimelinePictureTest)
+#include "timeline_picture_test.moc"
