@@ -6,6 +6,7 @@
 #include <QtCore/QFile>
 #include <QtCore/QProcess>
 #include <QtTest/QSignalSpy>
+#include <QtWidgets/QComboBox>
 
 #include "tests/e2e/window_for_tests.h"
 #include "widgets/compare/compare_view.h"
@@ -38,6 +39,12 @@ QByteArray digestOf(Workspace &workspace)
     for (const SessionRun &run : workspace.runs())
         text += "run " + QByteArray::fromStdString(run.title + ' ' + run.state + ' ' + run.details) + '\n';
     return text;
+}
+
+std::optional<std::string> tableTextAt(const History &history, StepId step)
+{
+    const auto state = history.stateAt(step);
+    return state ? std::optional(state->table.text()) : std::nullopt;
 }
 
 /// Fails by leaving the process with a reason, as there is no test around it.
@@ -166,6 +173,32 @@ int day(const QString &folder)
     at.window->docks().apply(QStringLiteral("compare"));
     auto *compare = at.window->findChild<CompareView *>();
     must(compare != nullptr && waitFor([&] { return compare->isVisible(); }), "nothing is compared");
+    // The new branch against the head of the one that was left: the order lies there.
+    QComboBox *plans = nullptr;
+    for (QComboBox *box : compare->findChildren<QComboBox *>()) {
+        if (box->accessibleName() == QLatin1String("Plan A"))
+            plans = box;
+    }
+    must(plans != nullptr, "no plan can be chosen");
+    const auto &history = at.workspace().history();
+    StepId left = 0; // where the branch that was left ends
+    for (const Branch &branch : history.branches()) {
+        const auto &text = tableTextAt(history, branch.head);
+        if (text && *text == ordered)
+            left = branch.head;
+    }
+    must(left != 0, "the branch with the order is gone");
+    const int index = plans->findData(QVariant::fromValue(static_cast<qlonglong>(left)));
+    must(index >= 0, "the other branch is not among the plans");
+    plans->setCurrentIndex(index);
+    Q_EMIT plans->activated(index);
+    must(waitFor([&] {
+        const CompareSnapshot &result = compare->result();
+        return !compare->isComparing() && result && result->a && result->b
+            && result->a->tableText == *tableTextAt(history, left) && result->b->tableText == at.workspace().tableText();
+    }), "the branches are not compared");
+    must(!compare->result()->isEmpty(), "the branches are the same");
+    must(compare->result()->waterfall.has_value(), "it is not said where the time goes");
     at.window->docks().apply(QStringLiteral("run"));
 
     // A run on four CPU devices, compared with the model.

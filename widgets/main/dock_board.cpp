@@ -58,6 +58,8 @@ QDockWidget *DockBoard::add(
         limitSizes();
         changed();
     });
+    // What is behind another tab is out of sight, but visible to Qt: Tab would lead into it, and it would go on painting.
+    connect(dock, &QDockWidget::visibilityChanged, widget, &QWidget::setVisible);
     connect(dock, &QDockWidget::visibilityChanged, this, changed);
     return dock;
 }
@@ -77,6 +79,7 @@ void DockBoard::reveal(const QString &name, bool focus)
         return;
     place->dock->show();
     place->dock->raise();
+    place->dock->widget()->show();
     if (focus && place->focus)
         place->focus->setFocus(Qt::ShortcutFocusReason);
 }

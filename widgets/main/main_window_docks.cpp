@@ -77,13 +77,6 @@ void MainWindow::buildDocks()
     m_docks->add(tr("Plans"), "plans", m_plans, Qt::BottomDockWidgetArea, m_plans->list());
     m_docks->add(tr("Run"), "run", m_run, Qt::BottomDockWidgetArea);
     m_docks->add(tr("Log"), "log", m_log, Qt::BottomDockWidgetArea, m_log->list());
-
-    connect(communication, &CommunicationPanel::linesChosen, this, [this](const std::vector<std::int32_t> &lines) {
-        if (lines.empty())
-            return;
-        m_docks->reveal(QStringLiteral("constraints"), false);
-        m_constraints->focusRow(lines.front());
-    });
     connectDocks();
 }
 

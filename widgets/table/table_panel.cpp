@@ -3,6 +3,7 @@
 #include <QtCore/QJsonArray>
 #include <QtCore/QJsonDocument>
 #include <QtCore/QJsonObject>
+#include <QtGui/QFocusEvent>
 #include <QtWidgets/QHBoxLayout>
 #include <QtWidgets/QHeaderView>
 #include <QtWidgets/QLabel>
@@ -66,10 +67,15 @@ TablePanel::TablePanel(Workspace *workspace, SelectionModel *selection, QWidget 
     takeUpdate();
     takeSelection();
     refreshActions();
-    setFocusProxy(m_view);
 }
 
 TablePanel::~TablePanel() = default;
+
+/// No focus proxy: with one, Tab would leave out what stands before it.
+void TablePanel::focusInEvent(QFocusEvent *event)
+{
+    (m_stack->currentWidget() == m_text ? static_cast<QWidget *>(m_text) : m_view)->setFocus(event->reason());
+}
 
 void TablePanel::buildBar()
 {
@@ -498,7 +504,6 @@ void TablePanel::setTextMode(bool text)
     m_tabs->setCurrentIndex(text ? kTextTab : kGridTab);
     m_textMode->setChecked(text);
     m_filter->setEnabled(!text);
-    setFocusProxy(text ? static_cast<QWidget *>(m_text) : m_view);
     refreshActions();
     refreshMessage();
 }

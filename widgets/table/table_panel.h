@@ -68,6 +68,9 @@ public:
     void selectOperators();
     void copyPlan();
 
+protected:
+    void focusInEvent(QFocusEvent *event) override; ///< The grid or the text takes it.
+
 private:
     void buildBar();
     void buildActions();
