@@ -1,5 +1,5 @@
 // How long a person waits while shaping a plan by hand, in the real window with synthetic events: a frame while dragging, the
-// ghost's numbers, the new timeline after the release; and which events kept the GUI thread longer than 5 ms.
+// ghost's numbers and its timeline, the new timeline after the release; and which events kept the GUI thread longer than 5 ms.
 //
 // Each benchmark makes 200 random gestures on DAG and timeline, each taken back afterwards. Figures are counters in ms.
 
@@ -76,6 +76,7 @@ public:
 
     std::vector<double> frames;
     std::vector<double> ghosts;
+    std::vector<double> ghostTimelines;
     std::vector<double> releases;
     int refused = 0;
 
@@ -112,8 +113,15 @@ private:
         }
         const PreviewSnapshot preview = m_workspace.currentPreview();
         const bool accepted = preview && preview->proposal.accepted();
-        if (accepted && waitUntil([this] { return !m_workspace.currentPreview() || m_workspace.currentPreview()->final; }))
+        const auto known = [this](bool all) {
+            const PreviewSnapshot now = m_workspace.currentPreview();
+            return !now || now->final || (!all && now->feasible());
+        };
+        if (accepted && waitUntil([&] { return known(false); }))
             ghosts.push_back(since(ghost));
+        // Some let go as soon as they know the figures, others look at the would-be timeline first.
+        if (accepted && m_random() % 2 == 0 && waitUntil([&] { return known(true); }))
+            ghostTimelines.push_back(since(ghost));
         const PlanUpdateSnapshot old = m_workspace.lastGood();
         const bool feasible = accepted && m_workspace.currentPreview() && m_workspace.currentPreview()->feasible();
         refused += feasible ? 0 : 1;
@@ -202,6 +210,8 @@ void shape(benchmark::State &state, const std::string &model, int devices, const
         state.counters["frame_p95"] = percentile(drags.frames, 0.95);
         state.counters["ghost_p50"] = percentile(drags.ghosts, 0.5);
         state.counters["ghost_p95"] = percentile(drags.ghosts, 0.95);
+        state.counters["ghost_timeline_p50"] = percentile(drags.ghostTimelines, 0.5);
+        state.counters["ghost_timeline_p95"] = percentile(drags.ghostTimelines, 0.95);
         state.counters["release_p50"] = percentile(drags.releases, 0.5);
         state.counters["release_p95"] = percentile(drags.releases, 0.95);
         state.counters["released"] = static_cast<double>(drags.releases.size());

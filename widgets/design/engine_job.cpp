@@ -178,8 +178,6 @@ private:
     /// Which rows can't hold together, and what would help.
     void nameConflicts(const Completion &completion)
     {
-        if (m_request.upTo < PlanGrade::Verified)
-            return; // a ghost needs only the first error
         GestureContext context;
         context.index = m_request.model->index;
         context.batch = m_request.model->batch;

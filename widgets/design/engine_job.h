@@ -91,7 +91,7 @@ struct PlanUpdate {
     std::string tableText{}; ///< As requested, or the gallery's rows.
     std::vector<RowLine> rows{};
     std::vector<Error> textErrors{}; ///< Lines that are no rows; `where` is "line:LINE:COLUMN", from 1.
-    std::vector<RowConflict> conflicts{}; ///< Rows that can't hold together, with ways out; empty for ghosts.
+    std::vector<RowConflict> conflicts{}; ///< Rows that can't hold together, with ways out.
     std::optional<Error> error{}; ///< Why there is no plan, apart from errors of rows.
     Cluster cluster{};
     std::shared_ptr<const Plan> plan{};

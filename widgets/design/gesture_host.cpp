@@ -1,11 +1,13 @@
 #include "widgets/design/gesture_host.h"
 
+#include "engine/gesture/blocking.h"
 #include "widgets/common/format.h"
 
 #include <QtCore/QCoreApplication>
 #include <QtCore/QStringList>
 
 #include <algorithm>
+#include <set>
 
 namespace planloom {
 
@@ -23,6 +25,33 @@ const KindTraffic *find(const std::vector<KindTraffic> &kinds, InstructionKind k
 }
 
 } // namespace
+
+GhostMood moodOf(const Preview &preview)
+{
+    if (!preview.proposal.accepted())
+        return GhostMood::Refused;
+    if (preview.update && preview.update->errorCount() > 0 && (preview.final || preview.feasible()))
+        return GhostMood::Blocked;
+    if (preview.feasible())
+        return GhostMood::Holds;
+    return preview.final ? GhostMood::Blocked : GhostMood::Waiting;
+}
+
+std::vector<std::int32_t> blockingLines(const Preview &preview)
+{
+    std::set<std::int32_t> lines;
+    if (!preview.update || !preview.proposal.accepted())
+        return {};
+    for (const RowLine &row : preview.update->rows) {
+        if (row.report.error)
+            lines.insert(row.line);
+    }
+    for (const RowConflict &conflict : preview.update->conflicts)
+        lines.insert(conflict.lines.begin(), conflict.lines.end());
+    for (const std::int32_t own : linesWrittenBy(preview.proposal.edit, preview.linesBefore))
+        lines.erase(own);
+    return {lines.begin(), lines.end()};
+}
 
 QString tagOf(const Preview &preview)
 {

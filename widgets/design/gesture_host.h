@@ -12,6 +12,7 @@ namespace planloom {
 /// What the engine says of a proposal's rows before they are written: the ghost. Immutable.
 struct Preview {
     Proposal proposal{};
+    std::int32_t linesBefore = 0; ///< Of the table that the proposal changes.
     /// The would-be plan as far as it is known: null at first, then with its timeline. Its `rows` tell which rows could
     /// not hold.
     PlanUpdateSnapshot update{};
@@ -22,6 +23,18 @@ struct Preview {
     bool feasible() const { return update && update->isTimed(); }
 };
 using PreviewSnapshot = std::shared_ptr<const Preview>;
+
+/// What a ghost says about being let go. Wherever it is shown as a colour, an icon and a word double it.
+enum class GhostMood : std::uint8_t {
+    Waiting, ///< The engine is at work.
+    Holds, ///< Nothing is in the way.
+    Blocked, ///< It may be let go, but other rows can't hold then: see `blockingLines`.
+    Refused, ///< Letting go writes nothing.
+};
+GhostMood moodOf(const Preview &preview);
+/// Rows, other than those the gesture writes, that keep its plan from holding: lines of the table as the proposal leaves it,
+/// ascending.
+std::vector<std::int32_t> blockingLines(const Preview &preview);
 
 /// The tag at the pointer: "split k+ by 4 · 24 operators · step 43.9 → 41.2 ms · peak 71 → 63 GiB · adds 24 × all-reduce
 /// 32 MiB · feasible". Numbers not yet known are "…". One line of plain text.

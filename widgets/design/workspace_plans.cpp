@@ -265,6 +265,7 @@ void Workspace::preview(const Proposal &proposal)
     }
     auto ghost = std::make_shared<Preview>();
     ghost->proposal = proposal;
+    ghost->linesBefore = table().lineCount();
     ghost->baseline = m_preview ? m_preview->baseline : m_lastGood;
     m_previewRevision = 0;
     if (!proposal.accepted() || !m_model) {

@@ -6,6 +6,7 @@
 #include <QtTest/QSignalSpy>
 #include <QtTest/QTest>
 
+#include "engine/gesture/blocking.h"
 #include "widgets/design/workspace.h"
 
 using namespace planloom;
@@ -152,6 +153,45 @@ private Q_SLOTS:
         QCOMPARE(workspace.tableText(), std::string("# one\n"));
         workspace.switchBranch(workspace.history().branches().back().id);
         QCOMPARE(workspace.tableText(), std::string("# two\n"));
+    }
+
+    void aGhostSaysWhichRowsAreInTheWayAndTheyCanBeSwitchedOffWithIt()
+    {
+        Workspace workspace;
+        workspace.openWith({kSmall, {}, {}}, "dgx-a100", 2, {}, "mesh dp=2\nplace all : dp=1\nlimit memory 1KiB\n");
+        QTRY_VERIFY_WITH_TIMEOUT(workspace.latest() && workspace.latest()->final, kLong);
+        const std::string before = workspace.tableText();
+        Proposal proposal;
+        proposal.words = "split everything";
+        proposal.edit = insertText(workspace.table(), 1, "split all : batch over dp");
+        workspace.preview(proposal);
+        QCOMPARE(moodOf(*workspace.currentPreview()), GhostMood::Waiting);
+        QTRY_VERIFY_WITH_TIMEOUT(workspace.currentPreview()->final, kLong);
+        QCOMPARE(moodOf(*workspace.currentPreview()), GhostMood::Blocked);
+        QVERIFY(!workspace.currentPreview()->feasible()); // the two rows can't hold together
+        QCOMPARE(blockingLines(*workspace.currentPreview()), std::vector<std::int32_t>{2});
+
+        // With that row off there is a plan, which breaks the limit.
+        const Proposal without = switchingOff(*workspace.gestureContext(), proposal, {2});
+        workspace.preview(without);
+        QTRY_VERIFY_WITH_TIMEOUT(workspace.currentPreview()->final, kLong);
+        QVERIFY(workspace.currentPreview()->feasible());
+        QCOMPARE(moodOf(*workspace.currentPreview()), GhostMood::Blocked);
+        QCOMPARE(blockingLines(*workspace.currentPreview()), std::vector<std::int32_t>{3});
+
+        const Proposal all = switchingOff(*workspace.gestureContext(), proposal, {2, 3});
+        workspace.preview(all);
+        QTRY_VERIFY_WITH_TIMEOUT(workspace.currentPreview()->final, kLong);
+        QCOMPARE(moodOf(*workspace.currentPreview()), GhostMood::Holds);
+        QVERIFY(blockingLines(*workspace.currentPreview()).empty());
+        QVERIFY(workspace.commit(all));
+        QTRY_VERIFY_WITH_TIMEOUT(verified(workspace), kLong);
+        workspace.undo();
+        QCOMPARE(workspace.tableText(), before); // one step
+
+        proposal.refusal = Error{ErrorCode::InvalidInput, "no"};
+        workspace.preview(proposal);
+        QCOMPARE(moodOf(*workspace.currentPreview()), GhostMood::Refused);
     }
 
     void aPreviewWritesNothingAndItsPlanIsUsedWhenItIsCommitted()
