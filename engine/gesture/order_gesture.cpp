@@ -11,7 +11,7 @@ namespace planloom {
 
 namespace {
 
-constexpr int kMostVisits = 4; ///< Of one operator, should rows run in circles already.
+constexpr int kMostVisits = 16; ///< Of one operator, should rows run in circles already.
 
 /// What runs once per step stands before all micro-batches (0) or behind them (2).
 int phaseOf(const GestureContext &context, OperatorId op)
@@ -144,6 +144,7 @@ PathFinder::PathFinder(const GestureContext &context, const std::vector<std::int
             selectedByOrder(*context.index, rule.second), rule.microBatchOffset});
     });
     for (std::size_t r = 0; r < m_rows.size(); ++r) {
+        m_onlyLater = m_onlyLater && m_rows[r].offset >= 0;
         for (std::size_t i = 0; i < m_rows[r].first.size(); ++i) {
             m_rowsAt[m_rows[r].first[i].index].emplace_back(r, i);
             m_furthestRow = std::max(m_furthestRow, m_rows[r].first[i].index);
@@ -158,6 +159,8 @@ std::vector<OperatorId> PathFinder::find(
     for (const OperatorId op : m_touched)
         visitOf(op) = {};
     m_touched.clear();
+    if (m_onlyLater && mostOffset < 0)
+        return {};
     std::int32_t furthest = m_furthestRow; // behind it, data flow leads no more to where the path ends
     for (const OperatorId op : to) {
         furthest = std::max(furthest, op.index);
@@ -176,7 +179,7 @@ std::vector<OperatorId> PathFinder::find(
     const auto reach = [&](OperatorId here, OperatorId next, std::int32_t add) {
         Visit &visit = visitOf(next);
         const std::int32_t total = visitOf(here).offset + add;
-        if (found.valid() || next.index > furthest || (visit.times > 0 && total >= visit.offset)
+        if (found.valid() || next.index > furthest || (m_onlyLater && total > mostOffset) || (visit.times > 0 && total >= visit.offset)
             || visit.times >= kMostVisits)
             return;
         visit.offset = total;
@@ -198,6 +201,8 @@ std::vector<OperatorId> PathFinder::find(
                 m_context.index->uses().consumers[static_cast<std::size_t>(output.index)])
                 reach(op, user, 0);
         }
+        if (op.index > m_furthestRow)
+            continue;
         const auto at = m_rowsAt.find(op.index);
         if (at == m_rowsAt.end())
             continue;
@@ -264,11 +269,13 @@ Proposal proposeOrderOf(const GestureContext &context, const std::vector<Operato
     }
     std::vector<OperatorId> cycle;
     PathFinder finder(context, without);
-    if (first.size() == second.size()) {
+    // From any to any first: mostly there is no path at all, which one search says for all pairs.
+    if (first.size() != second.size() || first.size() > 1)
+        cycle = finder.find(second, first, -offset);
+    if (first.size() == second.size() && (first.size() == 1 || !cycle.empty())) {
+        cycle.clear();
         for (std::size_t i = 0; i < first.size() && cycle.empty(); ++i)
             cycle = finder.find({second[i]}, {first[i]}, -offset);
-    } else {
-        cycle = finder.find(second, first, -offset);
     }
     if (!cycle.empty()) {
         std::rotate(cycle.begin(), cycle.end() - 1, cycle.end()); // the first operator first

@@ -22,7 +22,8 @@ public:
     explicit PathFinder(const GestureContext &context, const std::vector<std::int32_t> &without = {});
 
     /// A path from one of `from` to one of `to` on which micro-batches are at most `mostOffset` later; empty
-    /// if there is none. O(operators + edges) between them; stops at the first.
+    /// if there is none. O(operators + edges) between them; stops at the first. Free where no row leads to an earlier
+    /// micro-batch and `mostOffset` is below 0.
     std::vector<OperatorId> find(
         const std::vector<OperatorId> &from, const std::vector<OperatorId> &to, std::int32_t mostOffset);
 
@@ -45,6 +46,7 @@ private:
     std::unordered_map<std::int32_t, std::vector<std::pair<std::size_t, std::size_t>>>
         m_rowsAt{}; ///< Row, position.
     std::int32_t m_furthestRow = -1; ///< The last operator in the graph from which a row leads on.
+    bool m_onlyLater = true; ///< No row leads to an earlier micro-batch: offsets only grow along a path.
     std::vector<Visit> m_visits{}; ///< By operator.
     std::vector<OperatorId> m_touched{}; ///< Those whose visit is not blank.
 };

@@ -109,40 +109,44 @@ TEST(OrderGesture, PairsLayersAndSaysBackward)
     EXPECT_EQ(proposal.words, "backward layer 1 before backward h.0.ln_1");
 }
 
+/// A row that orders one operator before another.
+struct OrderedPair {
+    std::string first;
+    std::string second;
+    std::int32_t offset = 0;
+};
+
 /// Against the transitive closure, by brute force.
-TEST(PathFinder, FindsPathsWhereThereAreSome)
+void comparePaths(const std::vector<OrderedPair> &rows)
 {
-    const GestureContext context = gpt(2,
-        "order name:h.2.attn.k_attn before name:h.2.attn.q_attn at +1\n"
-        "order name:h.3.mlp.c_fc before name:h.0.ln_1 at +1\n");
+    std::string text;
+    for (const OrderedPair &row : rows)
+        text += "order name:" + row.first + " before name:" + row.second + " at " + (row.offset < 0 ? "" : "+")
+            + std::to_string(row.offset) + "\n";
+    const GestureContext context = gpt(2, text);
     const Graph &graph = context.graph();
     RandomTable random(8);
     const auto count = static_cast<std::int32_t>(graph.operators.size());
     PathFinder finder(context);
     const auto edge = [&](OperatorId a, OperatorId b) -> std::optional<std::int32_t> {
-        for (const OperatorId out : {b}) {
-            for (const TensorId tensor : graph.at(a).outputs) {
-                if (!tensor.valid())
-                    continue;
-                const auto &users = context.index->uses().consumers[static_cast<std::size_t>(tensor.index)];
-                if (std::find(users.begin(), users.end(), out) != users.end())
-                    return 0;
-            }
+        for (const TensorId tensor : graph.at(a).outputs) {
+            if (!tensor.valid())
+                continue;
+            const auto &users = context.index->uses().consumers[static_cast<std::size_t>(tensor.index)];
+            if (std::find(users.begin(), users.end(), b) != users.end())
+                return 0;
         }
-        if ((graph.at(a).name == "h.2.attn.k_attn" && graph.at(b).name == "h.2.attn.q_attn")
-            || (graph.at(a).name == "h.3.mlp.c_fc" && graph.at(b).name == "h.0.ln_1"))
-            return 1;
+        for (const OrderedPair &row : rows) {
+            if (graph.at(a).name == row.first && graph.at(b).name == row.second)
+                return row.offset;
+        }
         return std::nullopt;
     };
-    int found = 0;
-    for (int i = 0; i < 300; ++i) {
-        const OperatorId from{random.number(0, count - 1)};
-        const OperatorId to{random.number(0, count - 1)};
-        const std::int32_t most = random.number(-1, 2);
-        const auto path = finder.find({from}, {to}, most);
-        // Least offsets by repeated relaxation.
+    /// Least offsets from `from` by repeated relaxation.
+    const auto leastFrom = [&](const std::vector<OperatorId> &from) {
         std::vector<std::int32_t> least(static_cast<std::size_t>(count), 1000);
-        least[static_cast<std::size_t>(from.index)] = 0;
+        for (const OperatorId op : from)
+            least[static_cast<std::size_t>(op.index)] = 0;
         for (bool changed = true; changed;) {
             changed = false;
             const auto relax = [&](OperatorId a, OperatorId b, std::int32_t offset) {
@@ -161,17 +165,33 @@ TEST(PathFinder, FindsPathsWhereThereAreSome)
                         relax({a}, user, 0);
                 }
             }
-            relax(one(context, "h.2.attn.k_attn"), one(context, "h.2.attn.q_attn"), 1);
-            relax(one(context, "h.3.mlp.c_fc"), one(context, "h.0.ln_1"), 1);
+            for (const OrderedPair &row : rows)
+                relax(one(context, row.first), one(context, row.second), row.offset);
         }
-        const bool expected = least[static_cast<std::size_t>(to.index)] <= most;
+        return least;
+    };
+    int found = 0;
+    for (int i = 0; i < 300; ++i) {
+        // Of one to one, and of several to several.
+        const int sources = i % 3 == 0 ? 4 : 1;
+        std::vector<OperatorId> from;
+        std::vector<OperatorId> to;
+        for (int k = 0; k < sources; ++k) {
+            from.push_back({random.number(0, count - 1)});
+            to.push_back({random.number(0, count - 1)});
+        }
+        const std::int32_t most = random.number(-2, 2);
+        const auto path = finder.find(from, to, most);
+        const auto least = leastFrom(from);
+        const bool expected = std::any_of(
+            to.begin(), to.end(), [&](OperatorId op) { return least[static_cast<std::size_t>(op.index)] <= most; });
         ASSERT_EQ(!path.empty(), expected)
-            << graph.at(from).name << " to " << graph.at(to).name << " " << most;
+            << graph.at(from.front()).name << " to " << graph.at(to.front()).name << " " << most;
         if (path.empty())
             continue;
         ++found;
-        ASSERT_EQ(path.front(), from);
-        ASSERT_EQ(path.back(), to);
+        ASSERT_NE(std::find(from.begin(), from.end(), path.front()), from.end());
+        ASSERT_NE(std::find(to.begin(), to.end(), path.back()), to.end());
         std::int32_t total = 0;
         for (std::size_t p = 0; p + 1 < path.size(); ++p) {
             const auto step = edge(path[p], path[p + 1]);
@@ -181,6 +201,16 @@ TEST(PathFinder, FindsPathsWhereThereAreSome)
         ASSERT_LE(total, most);
     }
     EXPECT_GT(found, 20);
+}
+
+TEST(PathFinder, FindsPathsWhereThereAreSome)
+{
+    comparePaths({{"h.2.attn.k_attn", "h.2.attn.q_attn", 1}, {"h.3.mlp.c_fc", "h.0.ln_1", 1}});
+}
+
+TEST(PathFinder, FindsPathsToEarlierMicroBatches)
+{
+    comparePaths({{"h.0.ln_1", "h.2.mlp.c_fc", -1}, {"h.2.attn.k_attn", "h.3.attn.q_attn", -1}, {"h.3.mlp.c_fc", "h.0.ln_1", 3}});
 }
 
 TEST(BlockOrder, IsThePatternForAllMicroBatchesOrThisOne)
