@@ -188,8 +188,8 @@ int day(const QString &folder)
             left = branch.head;
     }
     must(left != 0, "the branch with the order is gone");
-    const int index = plans->findData(QVariant::fromValue(static_cast<qlonglong>(left)));
-    must(index >= 0, "the other branch is not among the plans");
+    int index = -1;
+    must(waitFor([&] { return (index = plans->findData(QVariant::fromValue(static_cast<qlonglong>(left)))) >= 0; }), "the other branch is not among the plans");
     plans->setCurrentIndex(index);
     Q_EMIT plans->activated(index);
     must(waitFor([&] {
