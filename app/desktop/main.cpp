@@ -66,6 +66,23 @@ Result<void> openAsked(MainWindow &window, const DesktopOptions &options)
     return {};
 }
 
+/// PLANLOOM_WATCHDOG is "off", "warn" or "assert". Unless it is set, builds for debugging end with the name of an event that keeps
+/// the GUI thread too long, and all others don't look.
+void watchOverEvents(GuiWatchdog &application)
+{
+    const QByteArray wanted = qgetenv("PLANLOOM_WATCHDOG");
+#if !defined(NDEBUG) && !defined(__OPTIMIZE__)
+    const bool debugging = wanted.isEmpty();
+#else
+    const bool debugging = false;
+#endif
+    application.setAllowance(GuiWatchdog::buildFactor());
+    if (debugging || wanted == "assert")
+        application.watch(true, WatchdogReply::Assert);
+    else if (wanted == "warn")
+        application.watch(true, WatchdogReply::Warn);
+}
+
 /// Takes the picture once the window has come to rest.
 void takeScreenshot(MainWindow &window, const QString &path)
 {
@@ -119,11 +136,7 @@ int main(int argc, char **argv)
     const auto options = desktopOptions(QCoreApplication::arguments());
     if (!options)
         return usageError(options.error());
-#ifndef NDEBUG
-    application.watch(true, qEnvironmentVariableIntValue("PLANLOOM_WATCHDOG") > 0);
-#else
-    application.watch(qEnvironmentVariableIntValue("PLANLOOM_WATCHDOG") > 0, true);
-#endif
+    watchOverEvents(application);
     // Pictures are taken of a window that knows nothing of this machine.
     const bool keep = !options->noSession && options->screenshot.isEmpty();
     WindowServices services;

@@ -1,9 +1,12 @@
 #include "widgets/main/inspector_panel.h"
 
+#include <QtConcurrent/QtConcurrentRun>
 #include <QtCore/QEvent>
 #include <QtWidgets/QScrollBar>
 
 #include "widgets/main/inspector_text.h"
+
+#include <utility>
 
 namespace planloom {
 
@@ -12,10 +15,12 @@ InspectorPanel::InspectorPanel(SelectionModel *selection, QWidget *parent)
 {
     setFrameShape(QFrame::NoFrame);
     setOpenLinks(false);
+    setUndoRedoEnabled(false);
     setAccessibleName(tr("Inspector"));
     setPlaceholderText(tr("What is selected is explained here."));
     document()->setDocumentMargin(10);
     connect(m_selection, &SelectionModel::selectionChanged, this, &InspectorPanel::refresh);
+    connect(&m_watcher, &QFutureWatcherBase::finished, this, &InspectorPanel::take);
 }
 
 void InspectorPanel::setModel(ModelSnapshot model)
@@ -38,15 +43,39 @@ void InspectorPanel::changeEvent(QEvent *event)
         refresh();
 }
 
+void InspectorPanel::showEvent(QShowEvent *event)
+{
+    QTextBrowser::showEvent(event);
+    if (m_outdated)
+        refresh();
+}
+
 void InspectorPanel::refresh()
 {
     if (!m_model) {
         clear();
         return;
     }
-    const PlanUpdate *update = m_update && m_update->model == m_model ? m_update.get() : nullptr;
+    // One at a time: what changes meanwhile is in the next one.
+    m_outdated = true;
+    if (!isVisible() || m_watcher.isRunning())
+        return;
+    m_outdated = false;
+    PlanUpdateSnapshot update = m_update && m_update->model == m_model ? m_update : nullptr;
+    m_watcher.setFuture(QtConcurrent::run(
+        [palette = paletteFor(*this), model = m_model, update = std::move(update), selected = m_selection->selected()] {
+            return inspectorText(palette, *model, update.get(), selected);
+        }));
+}
+
+void InspectorPanel::take()
+{
+    if (m_outdated && isVisible()) {
+        refresh();
+        return;
+    }
     const int scroll = verticalScrollBar()->value();
-    setHtml(inspectorText(paletteFor(*this), *m_model, update, m_selection->selected()));
+    setHtml(m_watcher.result());
     verticalScrollBar()->setValue(scroll);
 }
 

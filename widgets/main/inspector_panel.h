@@ -1,5 +1,6 @@
 #pragma once
 
+#include <QtCore/QFutureWatcher>
 #include <QtWidgets/QTextBrowser>
 
 #include "widgets/common/selection_model.h"
@@ -7,7 +8,8 @@
 
 namespace planloom {
 
-/// Says what is known of the selection: kind, dimensions, decision and why, tensors, cost.
+/// Says what is known of the selection: kind, dimensions, decision and why, tensors, cost. Written on a worker, and only while
+/// it is in sight.
 class InspectorPanel : public QTextBrowser
 {
     Q_OBJECT
@@ -20,13 +22,17 @@ public:
 
 protected:
     void changeEvent(QEvent *event) override;
+    void showEvent(QShowEvent *event) override;
 
 private:
     void refresh();
+    void take();
 
     SelectionModel *m_selection;
     ModelSnapshot m_model;
     PlanUpdateSnapshot m_update;
+    QFutureWatcher<QString> m_watcher;
+    bool m_outdated = false; ///< Something has changed out of sight, or while the last text was being written.
 };
 
 } // namespace planloom

@@ -15,9 +15,7 @@
 #include <QtWidgets/QToolButton>
 #include <QtWidgets/QVBoxLayout>
 
-#include "engine/hardware/cluster_json.h"
 #include "widgets/common/format.h"
-#include "widgets/common/themed_icon.h"
 #include "widgets/compare/compare_choice.h"
 #include "widgets/compare/compare_view.h"
 #include "widgets/main/command_registry.h"
@@ -32,6 +30,7 @@
 #include "widgets/main/shortcut_sheet.h"
 #include "widgets/main/start_page.h"
 #include "widgets/main/status_pill.h"
+#include "widgets/main/tool_keys.h"
 
 #include <utility>
 
@@ -73,8 +72,12 @@ MainWindow::MainWindow(WindowServices services, QWidget *parent) : QMainWindow(p
     m_workspace.setSessionFolder(m_services.sessionFolder);
     m_commands = std::make_unique<CommandRegistry>(this, m_services.settings);
     m_docks = std::make_unique<DockBoard>(this, m_services.settings);
+    m_tools = new ToolKeys(this);
     setAcceptDrops(true);
     resize(1600, 1000);
+    m_busyTimer.setParent(this);
+    m_viewTimer.setParent(this);
+    m_thumbnailTimer.setParent(this);
     m_busyTimer.setInterval(kBusyRefresh);
     connect(&m_busyTimer, &QTimer::timeout, this, [this] {
         refreshPill();
@@ -91,6 +94,7 @@ MainWindow::MainWindow(WindowServices services, QWidget *parent) : QMainWindow(p
     buildToolBar();
     buildStatusBar();
     buildMenus();
+    fillToolBar();
     buildLocator();
     buildPerspectives();
     connectWorkspace();
@@ -198,39 +202,6 @@ void MainWindow::buildCentre()
     });
 }
 
-void MainWindow::buildToolBar()
-{
-    m_toolBar = new QToolBar(tr("Main"), this);
-    m_toolBar->setObjectName(QStringLiteral("mainToolBar"));
-    m_toolBar->setMovable(false);
-    m_toolBar->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
-    m_toolBar->toggleViewAction()->setVisible(false); // it is always there
-    addToolBar(m_toolBar);
-    m_devices = new QSpinBox(m_toolBar);
-    m_devices->setRange(1, kMostDevices);
-    m_devices->setKeyboardTracking(false);
-    m_devices->setAccessibleName(tr("Number of devices"));
-    m_cluster = new QComboBox(m_toolBar);
-    m_cluster->setAccessibleName(tr("Cluster"));
-    for (const std::string &name : clusterNames())
-        m_cluster->addItem(QString::fromStdString(name));
-    m_colour = new QComboBox(m_toolBar);
-    m_colour->setAccessibleName(tr("Colour by"));
-    for (const auto &[text, value] : {std::pair{tr("Direction"), TimelineColouring::Direction},
-             {tr("Micro-batch"), TimelineColouring::MicroBatch}, {tr("Stage"), TimelineColouring::Stage},
-             {tr("Device"), TimelineColouring::Device}, {tr("Kind"), TimelineColouring::Kind},
-             {tr("Time"), TimelineColouring::Time}})
-        m_colour->addItem(text, static_cast<int>(value));
-    m_pill = new StatusPill(m_toolBar);
-    connect(m_devices, &QSpinBox::valueChanged, &m_workspace, &Workspace::setDeviceCount);
-    connect(m_cluster, &QComboBox::textActivated, this,
-        [this](const QString &name) { m_workspace.setCluster(name.toStdString()); });
-    connect(m_colour, &QComboBox::activated, this, [this](int index) {
-        setColouring(static_cast<TimelineColouring>(m_colour->itemData(index).toInt()));
-    });
-    connect(m_pill, &QAbstractButton::clicked, this, [this] { m_docks->reveal(QStringLiteral("problems")); });
-}
-
 void MainWindow::buildStatusBar()
 {
     statusBar()->setSizeGripEnabled(false);
@@ -256,7 +227,8 @@ void MainWindow::connectWorkspace()
     connect(&m_workspace, &Workspace::saveStateChanged, this, &MainWindow::onSaveState);
     connect(&m_workspace, &Workspace::problem, this, &MainWindow::onProblem);
     connect(&m_workspace, &Workspace::modelFileChanged, this, &MainWindow::onModelFileChanged);
-    connect(&m_selection, &SelectionModel::selectionChanged, this, &MainWindow::refreshCommands);
+    connect(&m_selection, &SelectionModel::selectionChanged, this,
+        [this] { m_chores.add("state", [this] { refreshCommands(); }); });
     const auto cluster = [this] {
         const QSignalBlocker devices(m_devices);
         const QSignalBlocker names(m_cluster);
@@ -314,11 +286,12 @@ void MainWindow::setLayoutHelper(const QString &program)
 
 bool MainWindow::isSettled() const
 {
-    return !m_workspace.isOpening() && !m_workspace.isPlanning() && m_dag->isSettled();
+    return !m_workspace.isOpening() && !m_workspace.isPlanning() && m_chores.isEmpty() && m_dag->isSettled();
 }
 
 bool MainWindow::trigger(const QString &id)
 {
+    m_chores.finish("state"); // what is possible now
     QAction *action = m_commands->find(id);
     if (!action) {
         m_commands->rescan();
@@ -336,6 +309,12 @@ bool MainWindow::event(QEvent *event)
     if (event->type() == QEvent::PaletteChange)
         onState(); // marks are painted in the theme's colours
     return result;
+}
+
+void MainWindow::resizeEvent(QResizeEvent *event)
+{
+    QMainWindow::resizeEvent(event);
+    fitToolBar();
 }
 
 void MainWindow::closeEvent(QCloseEvent *event)

@@ -5,6 +5,7 @@
 #include <QtCore/QTimer>
 #include <QtWidgets/QMainWindow>
 
+#include "widgets/common/chores.h"
 #include "widgets/common/selection_model.h"
 #include "widgets/dag/dag_view.h"
 #include "widgets/design/workspace.h"
@@ -53,6 +54,7 @@ class StartPage;
 class StatusPill;
 class TablePanel;
 class ThemeKeeper;
+class ToolKeys;
 struct LocatorEntry;
 struct LocatorSources;
 
@@ -116,6 +118,7 @@ public:
 
 protected:
     bool event(QEvent *event) override;
+    void resizeEvent(QResizeEvent *event) override;
     void closeEvent(QCloseEvent *event) override;
     void dragEnterEvent(QDragEnterEvent *event) override;
     void dropEvent(QDropEvent *event) override;
@@ -123,7 +126,6 @@ protected:
 private:
     // main_window.cpp: what is where
     void buildCentre();
-    void buildToolBar();
     void buildStatusBar();
     void connectWorkspace();
     QWidget *titled(const QString &title, QLabel *detail, QWidget *content);
@@ -156,21 +158,33 @@ private:
     void logPlan();
     void makeThumbnail();
     void noteRecent(const QByteArray &png = {});
-    // main_window_menus.cpp: commands and menus
+    // main_window_menus.cpp: File, Edit, Window, Help
     void buildMenus();
     void buildFileMenu();
     void buildEditMenu();
+    void buildWindowMenu();
+    void buildHelpMenu();
+    /// Adds the commands with these ids, as far as there are such.
+    void addCommands(QMenu *menu, const QStringList &ids);
+    // main_window_view_menu.cpp: View, Select
     void buildViewMenu();
+    void buildColourMenu(QMenu *menu);
+    void buildPerspectiveMenu(QMenu *menu);
+    void buildThemeMenu(QMenu *menu);
     void buildSelectMenu();
+    void zoom(double factor);
+    void showDagBeside(bool beside);
+    // main_window_plan_menu.cpp: Plan, Solve, Compare, Run
     void buildPlanMenu();
     void buildSolveMenu();
     void buildCompareMenu();
     void buildRunMenu();
-    void buildWindowMenu();
-    void buildHelpMenu();
-    void buildColourMenu(QMenu *menu);
-    void buildPerspectiveMenu(QMenu *menu);
-    void buildThemeMenu(QMenu *menu);
+    void showProblem(int step);
+    // main_window_tools.cpp: the tool bar, commands of the canvases
+    void buildToolBar();
+    void buildTools(QMenu *menu);
+    void fillToolBar();
+    void fitToolBar();
     /// A command that acts only while a canvas has the keyboard; for the timeline alone where the DAG has one of its own.
     QAction *canvasCommand(const char *id, const QString &text, const QList<QKeySequence> &shortcuts, std::function<void()> act,
         const char *dagAction = nullptr);
@@ -178,11 +192,6 @@ private:
     /// unless the timeline's is called otherwise.
     QAction *canvasDelegate(
         QMenu *menu, const char *id, const QString &text, const char *action, const char *timelineAction = nullptr);
-    /// Adds the commands with these ids, as far as there are such.
-    void addCommands(QMenu *menu, const QStringList &ids);
-    void zoom(double factor);
-    void showProblem(int step);
-    void showDagBeside(bool beside);
     // main_window_files.cpp: files in and out
     void openDialog();
     void importModelDialog();
@@ -233,7 +242,10 @@ private:
     MemoryPanel *m_memory = nullptr;
     std::unique_ptr<CompareChoice> m_choice;
     CompareView *m_compare = nullptr; ///< Made when it is asked for.
+    ToolKeys *m_tools = nullptr;
     QToolBar *m_toolBar = nullptr;
+    std::vector<QToolButton *> m_toolButtons; ///< Those of the tools.
+    std::vector<QLabel *> m_toolLabels; ///< Words before what is chosen in the tool bar.
     QSpinBox *m_devices = nullptr;
     QComboBox *m_cluster = nullptr;
     QComboBox *m_colour = nullptr;
@@ -249,6 +261,7 @@ private:
     QAction *m_beside = nullptr;
     std::vector<QLabel *> m_status; ///< Parts of the status bar, left to right.
     QPointer<QWidget> m_canvas; ///< Last used: the DAG or the timeline.
+    Chores m_chores; ///< What follows from a new plan, piece by piece.
     QTimer m_busyTimer; ///< While planning: keeps the pill's clock going.
     QElapsedTimer m_busySince;
     QTimer m_viewTimer; ///< Gathers changes of the view.

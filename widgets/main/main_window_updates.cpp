@@ -45,6 +45,8 @@ void MainWindow::onModelChanged()
     m_problems->clearProblems();
     m_notices->dismiss(QStringLiteral("model"));
     m_shownScene.reset();
+    for (const char *piece : {"dag", "inspector", "sharding"})
+        m_chores.drop(piece); // of the model before
     m_sharding->setPlan(nullptr);
     m_timeline->setScene(nullptr);
     m_dag->setGraph(model->graph);
@@ -105,9 +107,9 @@ void MainWindow::onPlanChanged()
         m_shownScene = good->scene;
         showOverlay(nullptr); // what was measured is of another plan
         m_timeline->setScene(good->scene);
-        m_dag->setUpdate(good);
-        m_inspector->setPlan(good);
-        m_sharding->setPlan(good);
+        m_chores.add("dag", [this, good] { m_dag->setUpdate(good); });
+        m_chores.add("inspector", [this, good] { m_inspector->setPlan(good); });
+        m_chores.add("sharding", [this, good] { m_sharding->setPlan(good); });
     }
     if (latest && latest->final) {
         logPlan();
@@ -148,11 +150,16 @@ void MainWindow::onState()
         m_busyTimer.stop();
     }
     m_timeline->setStale(m_workspace.isStale() && !m_workspace.isPlanning());
-    refreshOpeningNotice();
+    // The keys of the next moment are right at once; words may come a little later, and once for many changes.
+    m_undo->setEnabled(m_workspace.canUndo());
+    m_redo->setEnabled(m_workspace.canRedo());
     refreshPill();
-    refreshStatusBar();
-    refreshTitle();
-    refreshCommands();
+    m_chores.add("state", [this] { refreshCommands(); });
+    m_chores.add("words", [this] {
+        refreshOpeningNotice();
+        refreshStatusBar();
+        refreshTitle();
+    });
 }
 
 void MainWindow::onSaveState()

@@ -2,6 +2,8 @@
 
 #include "widgets/common/format.h"
 
+#include <utility>
+
 namespace planloom {
 
 namespace {
@@ -11,65 +13,27 @@ std::size_t at(std::int32_t index)
     return static_cast<std::size_t>(index);
 }
 
+OutlineTreeSnapshot nothing()
+{
+    auto tree = std::make_shared<OutlineTree>();
+    tree->nodes.resize(1);
+    return tree;
+}
+
 } // namespace
 
-OutlineModel::OutlineModel(QObject *parent) : QAbstractItemModel(parent), m_nodes(1) { }
+OutlineModel::OutlineModel(QObject *parent) : QAbstractItemModel(parent), m_tree(nothing()) { }
 
-void OutlineModel::setGraph(GraphSnapshot graph)
+void OutlineModel::setTree(OutlineTreeSnapshot tree)
 {
     beginResetModel();
-    m_graph = std::move(graph);
-    m_nodes.assign(1, {});
-    m_scopeNode.clear();
-    m_operatorNode.clear();
-    if (m_graph) {
-        m_scopeNode.assign(m_graph->scopes.size(), -1);
-        m_operatorNode.assign(m_graph->operators.size(), -1);
-        if (!m_scopeNode.empty())
-            m_scopeNode.front() = 0;
-        for (std::size_t i = 0; i < m_graph->operators.size(); ++i) {
-            const Operator &op = m_graph->operators[i];
-            if (op.direction != Direction::Forward)
-                continue;
-            const OperatorId id{static_cast<std::int32_t>(i)};
-            const std::int32_t parent = nodeOfScope(op.scope);
-            m_operatorNode[i] = addNode({parent, 0, {}, id, 0, {}});
-            for (std::int32_t node = parent; node >= 0; node = m_nodes[at(node)].parent)
-                ++m_nodes[at(node)].operators;
-        }
-    }
+    m_tree = tree && !tree->nodes.empty() ? std::move(tree) : nothing();
     endResetModel();
 }
 
-std::int32_t OutlineModel::addNode(Node node)
+const OutlineTree::Node &OutlineModel::nodeAt(const QModelIndex &index) const
 {
-    const auto index = static_cast<std::int32_t>(m_nodes.size());
-    Node &parent = m_nodes[at(node.parent)];
-    node.row = static_cast<std::int32_t>(parent.children.size());
-    parent.children.push_back(index);
-    m_nodes.push_back(std::move(node));
-    return index;
-}
-
-std::int32_t OutlineModel::nodeOfScope(ScopeId scope)
-{
-    // Outermost missing ancestor first, without recursion: scopes nest as deep as files say.
-    std::vector<ScopeId> missing;
-    while (scope.valid() && m_scopeNode[at(scope.index)] < 0) {
-        missing.push_back(scope);
-        scope = m_graph->at(scope).parent;
-    }
-    std::int32_t node = scope.valid() ? m_scopeNode[at(scope.index)] : 0;
-    for (auto next = missing.rbegin(); next != missing.rend(); ++next) {
-        node = addNode({node, 0, *next, {}, 0, {}});
-        m_scopeNode[at(next->index)] = node;
-    }
-    return node;
-}
-
-const OutlineModel::Node &OutlineModel::nodeAt(const QModelIndex &index) const
-{
-    return index.isValid() ? m_nodes[static_cast<std::size_t>(index.internalId())] : m_nodes.front();
+    return index.isValid() ? m_tree->nodes[static_cast<std::size_t>(index.internalId())] : m_tree->nodes.front();
 }
 
 OperatorId OutlineModel::operatorAt(const QModelIndex &index) const
@@ -77,45 +41,41 @@ OperatorId OutlineModel::operatorAt(const QModelIndex &index) const
     return nodeAt(index).op;
 }
 
-void OutlineModel::collect(std::int32_t node, std::vector<OperatorId> &operators) const
-{
-    std::vector<std::int32_t> open{node};
-    while (!open.empty()) {
-        const Node &next = m_nodes[at(open.back())];
-        open.pop_back();
-        if (next.op.valid())
-            operators.push_back(next.op);
-        open.insert(open.end(), next.children.begin(), next.children.end());
-    }
-}
-
 std::vector<OperatorId> OutlineModel::operatorsIn(const QModelIndex &index) const
 {
     std::vector<OperatorId> operators;
-    if (index.isValid())
-        collect(static_cast<std::int32_t>(index.internalId()), operators);
+    if (!index.isValid())
+        return operators;
+    std::vector<std::int32_t> open{static_cast<std::int32_t>(index.internalId())};
+    while (!open.empty()) {
+        const OutlineTree::Node &next = m_tree->nodes[at(open.back())];
+        open.pop_back();
+        if (next.op.valid())
+            operators.push_back(next.op);
+        open.insert(open.end(), m_tree->children.begin() + next.childrenBegin, m_tree->children.begin() + next.childrenEnd);
+    }
     return operators;
 }
 
 QModelIndex OutlineModel::indexOf(OperatorId op) const
 {
-    if (!m_graph || !op.valid() || at(op.index) >= m_operatorNode.size())
+    const auto &nodes = m_tree->nodeOfOperator;
+    if (!op.valid() || at(op.index) >= nodes.size())
         return {};
-    if (m_operatorNode[at(op.index)] < 0)
-        op = m_graph->at(op).mirror;
-    if (!op.valid() || m_operatorNode[at(op.index)] < 0)
+    if (nodes[at(op.index)] < 0)
+        op = m_tree->graph->at(op).mirror;
+    if (!op.valid() || nodes[at(op.index)] < 0)
         return {};
-    const std::int32_t node = m_operatorNode[at(op.index)];
-    return createIndex(m_nodes[at(node)].row, 0, static_cast<quintptr>(node));
+    const std::int32_t node = nodes[at(op.index)];
+    return createIndex(m_tree->nodes[at(node)].row, 0, static_cast<quintptr>(node));
 }
 
 QModelIndex OutlineModel::index(int row, int column, const QModelIndex &parent) const
 {
-    const Node &node = nodeAt(parent);
-    if (row < 0 || row >= static_cast<int>(node.children.size()) || column < 0 || column >= ColumnCount
-        || parent.column() > 0)
+    const OutlineTree::Node &node = nodeAt(parent);
+    if (row < 0 || row >= node.childrenEnd - node.childrenBegin || column < 0 || column >= ColumnCount || parent.column() > 0)
         return {};
-    return createIndex(row, column, static_cast<quintptr>(node.children[static_cast<std::size_t>(row)]));
+    return createIndex(row, column, static_cast<quintptr>(m_tree->children[at(node.childrenBegin + row)]));
 }
 
 QModelIndex OutlineModel::parent(const QModelIndex &child) const
@@ -123,12 +83,13 @@ QModelIndex OutlineModel::parent(const QModelIndex &child) const
     if (!child.isValid())
         return {};
     const std::int32_t parent = nodeAt(child).parent;
-    return parent <= 0 ? QModelIndex() : createIndex(m_nodes[at(parent)].row, 0, static_cast<quintptr>(parent));
+    return parent <= 0 ? QModelIndex() : createIndex(m_tree->nodes[at(parent)].row, 0, static_cast<quintptr>(parent));
 }
 
 int OutlineModel::rowCount(const QModelIndex &parent) const
 {
-    return parent.column() > 0 ? 0 : static_cast<int>(nodeAt(parent).children.size());
+    const OutlineTree::Node &node = nodeAt(parent);
+    return parent.column() > 0 ? 0 : node.childrenEnd - node.childrenBegin;
 }
 
 int OutlineModel::columnCount(const QModelIndex &) const
@@ -138,25 +99,24 @@ int OutlineModel::columnCount(const QModelIndex &) const
 
 QVariant OutlineModel::data(const QModelIndex &index, int role) const
 {
-    if (!index.isValid() || !m_graph)
+    if (!index.isValid() || !m_tree->graph)
         return {};
-    const Node &node = nodeAt(index);
+    const OutlineTree::Node &node = nodeAt(index);
+    const Graph &graph = *m_tree->graph;
     if (node.op.valid()) {
-        const Operator &op = m_graph->at(node.op);
+        const Operator &op = graph.at(node.op);
         if (role == Qt::DisplayRole)
-            return QString::fromStdString(index.column() == Name ? shortName(*m_graph, op) : nameOf(op.kind));
+            return QString::fromStdString(index.column() == Name ? shortName(graph, op) : nameOf(op.kind));
         if (role == Qt::ToolTipRole)
             return QString::fromStdString(op.name);
         return {};
     }
-    const Scope &scope = m_graph->at(node.scope);
-    if (role == Qt::DisplayRole) {
-        return index.column() == Name ? QString::fromStdString(scope.name)
-                                      : QString::fromStdString(formatCount(node.operators));
-    }
+    const Scope &scope = graph.at(node.scope);
+    if (role == Qt::DisplayRole)
+        return QString::fromStdString(index.column() == Name ? scope.name : formatCount(node.operators));
     if (role == Qt::ToolTipRole)
         return tr("%1: operators %2")
-            .arg(QString::fromStdString(pathOf(*m_graph, node.scope)), QString::fromStdString(formatCount(node.operators)));
+            .arg(QString::fromStdString(pathOf(graph, node.scope)), QString::fromStdString(formatCount(node.operators)));
     return {};
 }
 

@@ -2,14 +2,13 @@
 
 #include <QtCore/QAbstractItemModel>
 
-#include "engine/graph/graph.h"
+#include "widgets/main/outline_tree.h"
 
-#include <cstdint>
 #include <vector>
 
 namespace planloom {
 
-/// The model's modules and, in them, its forward operators, in order of first appearance.
+/// Shows an outline tree.
 class OutlineModel : public QAbstractItemModel
 {
     Q_OBJECT
@@ -18,11 +17,13 @@ public:
 
     explicit OutlineModel(QObject *parent = nullptr);
 
-    void setGraph(GraphSnapshot graph);
+    /// Null shows nothing.
+    void setTree(OutlineTreeSnapshot tree);
+    const OutlineTreeSnapshot &tree() const { return m_tree; }
 
     /// The operator of a row; invalid for modules.
     OperatorId operatorAt(const QModelIndex &index) const;
-    /// Forward operators of a row: itself, or all that lie in the module.
+    /// Forward operators of a row: itself, or all that lie in the module and are shown.
     std::vector<OperatorId> operatorsIn(const QModelIndex &index) const;
     /// Where a forward operator, or the forward one of a backward operator, is shown; invalid if nowhere.
     QModelIndex indexOf(OperatorId op) const;
@@ -35,24 +36,9 @@ public:
     QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
 
 private:
-    struct Node {
-        std::int32_t parent = -1; ///< -1 for the root, which is not shown.
-        std::int32_t row = 0; ///< Among the parent's children.
-        ScopeId scope{}; ///< Of modules.
-        OperatorId op{}; ///< Of operators.
-        std::int32_t operators = 0; ///< In it, for modules.
-        std::vector<std::int32_t> children{};
-    };
+    const OutlineTree::Node &nodeAt(const QModelIndex &index) const;
 
-    const Node &nodeAt(const QModelIndex &index) const;
-    std::int32_t nodeOfScope(ScopeId scope);
-    std::int32_t addNode(Node node);
-    void collect(std::int32_t node, std::vector<OperatorId> &operators) const;
-
-    GraphSnapshot m_graph;
-    std::vector<Node> m_nodes; ///< 0 is the root.
-    std::vector<std::int32_t> m_scopeNode; ///< By scope; -1 if not shown.
-    std::vector<std::int32_t> m_operatorNode; ///< By operator; -1 if not shown.
+    OutlineTreeSnapshot m_tree; ///< Never null.
 };
 
 } // namespace planloom

@@ -261,6 +261,8 @@ private Q_SLOTS:
         look();
         // Lists want something chosen in them.
         for (QAbstractItemView *list : m_window->findChildren<QAbstractItemView *>()) {
+            m_window->selection().clear(); // rows that act on it would be first in the grid, out of the order of the text
+            QCoreApplication::processEvents();
             for (int row = 0; list->model() && row < std::min(list->model()->rowCount(), 8); ++row) {
                 const int column = std::min(3, list->model()->columnCount() - 1);
                 list->setCurrentIndex(list->model()->index(row, column));

@@ -49,10 +49,10 @@ private Q_SLOTS:
         QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
         QCOMPARE(model.rowCount(), 0);
         const ModelSnapshot gpt = modelOf(kGpt);
-        model.setGraph(gpt->graph);
+        model.setTree(makeOutlineTree(gpt->graph));
         QVERIFY(model.rowCount() > 3);
-        model.setGraph(modelOf("zoo:mlp?layers=2&hidden=8&batch=2")->graph);
-        model.setGraph(nullptr);
+        model.setTree(makeOutlineTree(modelOf("zoo:mlp?layers=2&hidden=8&batch=2")->graph, "linear"));
+        model.setTree(nullptr);
         QCOMPARE(model.rowCount(), 0);
     }
 
@@ -60,7 +60,7 @@ private Q_SLOTS:
     {
         OutlineModel model;
         const ModelSnapshot gpt = modelOf(kGpt);
-        model.setGraph(gpt->graph);
+        model.setTree(makeOutlineTree(gpt->graph));
         std::vector<OperatorId> all;
         for (int row = 0; row < model.rowCount(); ++row) {
             const auto in = model.operatorsIn(model.index(row, 0));
@@ -77,17 +77,38 @@ private Q_SLOTS:
             QCOMPARE(model.operatorAt(model.indexOf(backward)), all.back());
     }
 
+    void aModuleFoundShowsAllThatLiesInIt()
+    {
+        const ModelSnapshot gpt = modelOf(kGpt);
+        const auto all = makeOutlineTree(gpt->graph);
+        const auto some = makeOutlineTree(gpt->graph, "H.0");
+        QVERIFY(some->nodes.front().operators > 0);
+        QVERIFY(some->nodes.front().operators < all->nodes.front().operators);
+        for (std::size_t i = 0; i < gpt->graph->operators.size(); ++i) {
+            const Operator &op = gpt->graph->operators[i];
+            if (some->nodeOfOperator[i] >= 0)
+                QVERIFY(op.name.find("h.0") != std::string::npos);
+        }
+        QCOMPARE(makeOutlineTree(gpt->graph, "no such thing")->nodes.size(), std::size_t{1});
+        std::stop_source stop;
+        stop.request_stop();
+        QVERIFY(!makeOutlineTree(gpt->graph, {}, stop.get_token()));
+    }
+
     void findingFiltersTheOutline()
     {
         SelectionModel selection;
         OutlinePanel panel(&selection);
         panel.setGraph(modelOf(kGpt)->graph);
         panel.resize(300, 400);
+        QTRY_VERIFY(panel.isSettled());
         const int before = panel.tree()->model()->rowCount();
-        QTest::keyClicks(panel.findLine(), "ln_f");
+        QTest::keyClicks(panel.findLine(), "LN_f");
+        QTRY_VERIFY(panel.isSettled());
         QVERIFY(panel.tree()->model()->rowCount() < before);
         QVERIFY(panel.tree()->model()->rowCount() > 0);
         panel.findLine()->clear();
+        QTRY_VERIFY(panel.isSettled());
         QCOMPARE(panel.tree()->model()->rowCount(), before);
     }
 
@@ -96,6 +117,7 @@ private Q_SLOTS:
         SelectionModel selection;
         OutlinePanel panel(&selection);
         panel.setGraph(modelOf(kGpt)->graph);
+        QTRY_VERIFY(panel.isSettled());
         panel.tree()->setCurrentIndex(panel.tree()->model()->index(0, 0));
         QVERIFY(!selection.selected().empty());
         selection.select({OperatorId{1}});

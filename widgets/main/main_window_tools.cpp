@@ -1,0 +1,210 @@
+// The tool bar: tools of the canvases, what the plan is made for, and the state of the solver.
+
+#include "widgets/main/main_window.h"
+
+#include <QtWidgets/QComboBox>
+#include <QtWidgets/QLabel>
+#include <QtWidgets/QLayout>
+#include <QtWidgets/QMenu>
+#include <QtWidgets/QSpinBox>
+#include <QtWidgets/QToolBar>
+#include <QtWidgets/QToolButton>
+
+#include "engine/hardware/cluster_json.h"
+#include "widgets/common/themed_icon.h"
+#include "widgets/main/command_registry.h"
+#include "widgets/main/dock_board.h"
+#include "widgets/main/status_pill.h"
+#include "widgets/main/tool_keys.h"
+
+namespace planloom {
+
+namespace {
+
+using Keys = QList<QKeySequence>;
+
+template<typename View> void giveTool(View *view, CanvasTool tool)
+{
+    if constexpr (requires { view->setTool(tool); })
+        view->setTool(tool);
+}
+
+} // namespace
+
+QAction *MainWindow::canvasCommand(
+    const char *id, const QString &text, const Keys &shortcuts, std::function<void()> act, const char *dagAction)
+{
+    auto *action = new QAction(text, this);
+    action->setObjectName(QLatin1String(id));
+    action->setShortcuts(shortcuts);
+    action->setShortcutContext(Qt::WidgetWithChildrenShortcut);
+    connect(action, &QAction::triggered, this, [act = std::move(act)] { act(); });
+    m_timeline->addAction(action);
+    if (dagAction)
+        action->setProperty("carriedOutBy", QStringList{QLatin1String(dagAction)});
+    else
+        m_dag->addAction(action);
+    return action;
+}
+
+QAction *MainWindow::canvasDelegate(QMenu *menu, const char *id, const QString &text, const char *action, const char *timelineAction)
+{
+    m_commands->rescan();
+    const QString dag = QStringLiteral("dag.%1").arg(QLatin1String(action));
+    const QString timeline = QStringLiteral("timeline.%1").arg(QLatin1String(timelineAction ? timelineAction : action));
+    QAction *first = m_commands->find(dag) ? m_commands->find(dag) : m_commands->find(timeline);
+    if (!first)
+        return nullptr;
+    QAction *command = m_commands->add(id, text);
+    command->setProperty("carriedOutBy", QStringList{dag, timeline});
+    if (iconNames().contains(QLatin1String(action)))
+        command->setIcon(themedIcon(QLatin1String(action)));
+    // The key belongs to the canvases; here it is only shown.
+    const auto showKey = [command, first, text] {
+        const QString keys = first->shortcut().toString(QKeySequence::NativeText);
+        command->setText(keys.isEmpty() ? text : text + QLatin1Char('\t') + keys);
+        command->setIconText(QString(text).remove(QLatin1Char('&')));
+        command->setToolTip(QString(text).remove(QLatin1Char('&')) + (keys.isEmpty() ? QString() : QStringLiteral(" (%1)").arg(keys)));
+    };
+    connect(m_commands.get(), &CommandRegistry::shortcutsChanged, command, showKey);
+    showKey();
+    connect(command, &QAction::triggered, this, [this, dag, timeline] {
+        const bool there = m_canvas == m_timeline && m_commands->find(timeline);
+        QAction *chosen = m_commands->find(there || !m_commands->find(dag) ? timeline : dag);
+        (there || !m_commands->find(dag) ? static_cast<QWidget *>(m_timeline) : m_dag)->setFocus(Qt::OtherFocusReason);
+        if (chosen)
+            chosen->trigger();
+    });
+    m_commands->enableWhile(command, [this, dag, timeline] {
+        const QAction *here = m_commands->find(m_canvas == m_timeline ? timeline : dag);
+        const QAction *other = m_commands->find(m_canvas == m_timeline ? dag : timeline);
+        return m_workspace.model() && ((here && here->isEnabled()) || (!here && other && other->isEnabled()));
+    });
+    if (menu)
+        menu->addAction(command);
+    return command;
+}
+
+/// What is chosen in the tool bar, before there are commands.
+void MainWindow::buildToolBar()
+{
+    m_toolBar = new QToolBar(tr("Main"), this);
+    m_toolBar->setObjectName(QStringLiteral("mainToolBar"));
+    m_toolBar->setMovable(false);
+    m_toolBar->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
+    m_toolBar->toggleViewAction()->setVisible(false); // it is always there
+    addToolBar(m_toolBar);
+    m_devices = new QSpinBox(m_toolBar);
+    m_devices->setRange(1, kMostDevices);
+    m_devices->setKeyboardTracking(false);
+    m_devices->setAccessibleName(tr("Number of devices"));
+    m_cluster = new QComboBox(m_toolBar);
+    m_cluster->setAccessibleName(tr("Cluster"));
+    for (const std::string &name : clusterNames())
+        m_cluster->addItem(QString::fromStdString(name));
+    m_colour = new QComboBox(m_toolBar);
+    m_colour->setAccessibleName(tr("Colour by"));
+    for (const auto &[text, value] : {std::pair{tr("Direction"), TimelineColouring::Direction},
+             {tr("Micro-batch"), TimelineColouring::MicroBatch}, {tr("Stage"), TimelineColouring::Stage},
+             {tr("Device"), TimelineColouring::Device}, {tr("Kind"), TimelineColouring::Kind},
+             {tr("Time"), TimelineColouring::Time}})
+        m_colour->addItem(text, static_cast<int>(value));
+    m_pill = new StatusPill(m_toolBar);
+    connect(m_devices, &QSpinBox::valueChanged, &m_workspace, &Workspace::setDeviceCount);
+    connect(m_cluster, &QComboBox::textActivated, this,
+        [this](const QString &name) { m_workspace.setCluster(name.toStdString()); });
+    connect(m_colour, &QComboBox::activated, this, [this](int index) {
+        setColouring(static_cast<TimelineColouring>(m_colour->itemData(index).toInt()));
+    });
+    connect(m_pill, &QAbstractButton::clicked, this, [this] { m_docks->reveal(QStringLiteral("problems")); });
+}
+
+/// The three ways a drag can be meant, for both canvases at once.
+void MainWindow::buildTools(QMenu *menu)
+{
+    const auto add = [&](CanvasTool tool, const char *id, const QString &text, Qt::Key key, const char *icon, const QString &tip) {
+        QAction *action = canvasCommand(id, text, {QKeySequence(key)}, [] {});
+        action->setIcon(themedIcon(QLatin1String(icon)));
+        m_tools->setAction(tool, action);
+        m_commands->rescan();
+        m_commands->enableWhile(action, [this] { return m_workspace.model() != nullptr; });
+        menu->addAction(action);
+        const auto showKey = [action, tip] {
+            const QString keys = action->shortcut().toString(QKeySequence::NativeText);
+            action->setToolTip(keys.isEmpty() ? tip : QStringLiteral("%1 (%2)").arg(tip, keys));
+        };
+        connect(m_commands.get(), &CommandRegistry::shortcutsChanged, action, showKey);
+        showKey();
+    };
+    add(CanvasTool::Select, "tool.select", tr("&Select"), Qt::Key_V, "select",
+        tr("Select: drags shape the plan, or draw a box where nothing is"));
+    add(CanvasTool::Measure, "tool.measure", tr("&Measure"), Qt::Key_M, "measure",
+        tr("Measure: drags measure times and paths; hold the key for one drag alone"));
+    add(CanvasTool::Pan, "tool.pan", tr("&Pan"), Qt::Key_H, "pan",
+        tr("Pan: drags move the view; hold the key for one drag alone"));
+    for (QWidget *canvas : {static_cast<QWidget *>(m_dag), static_cast<QWidget *>(m_timeline), m_timeline->viewport()})
+        m_tools->watch(canvas);
+    connect(m_tools, &ToolKeys::toolChanged, this, [this](CanvasTool tool) {
+        giveTool(m_dag, tool);
+        giveTool(m_timeline, tool);
+    });
+}
+
+/// Once there are commands.
+void MainWindow::fillToolBar()
+{
+    const auto labelled = [this](const QString &text, QWidget *widget) {
+        auto *label = new QLabel(text, m_toolBar);
+        label->setBuddy(widget);
+        label->setContentsMargins(fontMetrics().height() / 2, 0, 2, 0);
+        m_toolBar->addWidget(label);
+        m_toolBar->addWidget(widget);
+        m_toolLabels.push_back(label);
+    };
+    m_toolBar->addAction(m_undo);
+    m_toolBar->addAction(m_redo);
+    for (QAction *action : {m_undo, m_redo}) { // their words belong to the menu
+        if (auto *button = qobject_cast<QToolButton *>(m_toolBar->widgetForAction(action)))
+            button->setToolButtonStyle(Qt::ToolButtonIconOnly);
+    }
+    m_toolBar->addSeparator();
+    for (const char *id : {"tool.select", "plan.split", "plan.place", "plan.order", "tool.measure", "tool.pan"}) {
+        QAction *action = m_commands->find(QLatin1String(id));
+        if (!action)
+            continue;
+        m_toolBar->addAction(action);
+        if (auto *button = qobject_cast<QToolButton *>(m_toolBar->widgetForAction(action)))
+            m_toolButtons.push_back(button);
+    }
+    m_toolBar->addSeparator();
+    labelled(tr("&Devices"), m_devices);
+    labelled(tr("C&luster"), m_cluster);
+    labelled(tr("Colour &by"), m_colour);
+    m_toolBar->addSeparator();
+    m_toolBar->addAction(m_live);
+    auto *spacer = new QWidget(m_toolBar);
+    spacer->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Preferred);
+    m_toolBar->addWidget(spacer);
+    m_toolBar->addWidget(m_pill);
+    if (QAction *run = m_commands->find(QStringLiteral("run.run")))
+        m_toolBar->addAction(run);
+}
+
+/// Where there is no room for the words of the tools, their icons do; their names stay in tool tips and for screen readers.
+void MainWindow::fitToolBar()
+{
+    if (m_toolButtons.empty())
+        return;
+    const auto need = [this](Qt::ToolButtonStyle style, bool labels) {
+        for (QToolButton *button : m_toolButtons)
+            button->setToolButtonStyle(style);
+        for (QLabel *label : m_toolLabels)
+            label->setVisible(labels);
+        m_toolBar->layout()->invalidate();
+        return m_toolBar->sizeHint().width();
+    };
+    if (need(Qt::ToolButtonTextBesideIcon, true) > width() && need(Qt::ToolButtonIconOnly, true) > width())
+        need(Qt::ToolButtonIconOnly, false);
+}
+
+} // namespace planloom
