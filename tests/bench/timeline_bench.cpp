@@ -2,8 +2,10 @@
 
 #include <QtGui/QImage>
 #include <QtGui/QPainter>
+#include <QtGui/QMouseEvent>
 #include <QtWidgets/QApplication>
 
+#include "tests/widgets/timeline/gesture_host_for_tests.h"
 #include "widgets/common/selection_model.h"
 #include "widgets/timeline/timeline_ghost_painter.h"
 #include "widgets/timeline/timeline_painter.h"
@@ -15,6 +17,8 @@
 #include <chrono>
 #include <cmath>
 #include <ctime>
+#include <map>
+#include <string>
 
 namespace {
 
@@ -189,6 +193,7 @@ void paintGhostOfMillionSpans(benchmark::State &state)
     picture.size = image.size();
     picture.font = QApplication::font();
     picture.behindGhost = true;
+    picture.would = kScene.get();
     TimelineGhost ghost;
     ghost.drag = TimelineDrag::Place;
     ghost.atHome = false;
@@ -205,7 +210,8 @@ void paintGhostOfMillionSpans(benchmark::State &state)
         times.begin();
         QPainter painter(&image);
         paintLanes(painter, lightPalette(), picture);
-        paintGhost(painter, lightPalette(), picture, ghost, kScene.get(), {});
+        paintWouldLanes(painter, lightPalette(), picture, ghost);
+        paintGhost(painter, lightPalette(), picture, ghost, {});
         paintFrame(painter, lightPalette(), picture);
         painter.end();
         times.end();
@@ -303,6 +309,161 @@ void findRowsOfOperators(benchmark::State &state)
         benchmark::DoNotOptimize(rowsOf(*kScene, operators));
 }
 BENCHMARK(findRowsOfOperators)->Arg(1)->Arg(16)->Unit(benchmark::kMicrosecond);
+
+/// The processor's time of this thread in milliseconds.
+double processorTime()
+{
+    timespec now{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) * 1e-6;
+}
+
+/// What a person's hand costs the window on a large plan, event by event: nothing but paints may take over 5 ms.
+class HandOnPlan
+{
+public:
+    HandOnPlan(ModelSnapshot model, PlanUpdateSnapshot update, std::int32_t devices)
+        : m_host(std::move(model), update, devices), m_view(&m_selection)
+    {
+        m_view.resize(1600, 1400);
+        m_view.setGestureHost(&m_host);
+        setScene(update->scene);
+        m_view.show();
+        m_view.grab();
+    }
+
+    void setScene(const TimelineSceneSnapshot &scene)
+    {
+        measure("setScene", [&] { m_view.setScene(scene); });
+    }
+    void select(std::vector<OperatorId> operators, const char *what)
+    {
+        measure(what, [&] { m_selection.select(std::move(operators)); });
+    }
+    void hoverAll()
+    {
+        for (int y = 20; y < m_view.viewport()->height(); y += 37) {
+            for (int x = 200; x < m_view.viewport()->width(); x += 173)
+                send(QEvent::MouseMove, QPointF(x, y), Qt::NoButton, "hover");
+        }
+    }
+    void drag(const char *what, QPointF from, QPointF to, Qt::KeyboardModifiers modifiers = Qt::NoModifier)
+    {
+        const std::string name = what;
+        constexpr int kMoves = 16;
+        send(QEvent::MouseButtonPress, from, Qt::LeftButton, name + " press", modifiers);
+        for (int move = 1; move <= kMoves; ++move) {
+            send(QEvent::MouseMove, from + (to - from) * move / kMoves, Qt::LeftButton, name + " move", modifiers);
+            const double begin = processorTime();
+            m_view.viewport()->grab();
+            note("frame", processorTime() - begin);
+        }
+        // Home again, so that nothing is written.
+        send(QEvent::MouseMove, from, Qt::LeftButton, name + " move", modifiers);
+        send(QEvent::MouseButtonRelease, from, Qt::NoButton, name + " release", modifiers);
+    }
+    TimelineView &view() { return m_view; }
+
+    void report(benchmark::State &state)
+    {
+        for (auto &[what, times] : m_times) {
+            std::sort(times.begin(), times.end());
+            std::string name = what;
+            std::replace(name.begin(), name.end(), ' ', '_');
+            state.counters[name + "_max"] = times.back();
+        }
+        std::sort(m_times["frame"].begin(), m_times["frame"].end());
+        state.counters["frame_p95"] = m_times["frame"][m_times["frame"].size() * 95 / 100];
+    }
+
+private:
+    void note(const std::string &what, double milliseconds) { m_times[what].push_back(milliseconds); }
+    template<typename Act> void measure(const std::string &what, const Act &act)
+    {
+        const double begin = processorTime();
+        act();
+        note(what, processorTime() - begin);
+    }
+    void send(QEvent::Type type, QPointF at, Qt::MouseButtons buttons, const std::string &what,
+        Qt::KeyboardModifiers modifiers = Qt::NoModifier)
+    {
+        const Qt::MouseButton button = type == QEvent::MouseMove ? Qt::NoButton : Qt::LeftButton;
+        QMouseEvent event(type, at, m_view.viewport()->mapToGlobal(at), button, buttons, modifiers);
+        measure(what, [&] { QCoreApplication::sendEvent(m_view.viewport(), &event); });
+    }
+
+    SelectionModel m_selection;
+    RecordingHost m_host;
+    TimelineView m_view;
+    std::map<std::string, std::vector<double>> m_times;
+};
+
+/// The events of a hand on GPT-3 175B over 64 devices.
+void handOnGpt3(benchmark::State &state)
+{
+    auto model = openModel({"zoo:gpt?layers=96&hidden=12288&heads=96&seq=2048&batch=64&vocab=51200", {}, {}}, {});
+    if (!model) {
+        state.SkipWithError("the model could not be made");
+        return;
+    }
+    const auto update = planned(*model, {}, "3d:dp=1,tp=8,pp=8,schedule=1f1b,micro-batches=32", 64);
+    if (!update) {
+        state.SkipWithError("there is no plan");
+        return;
+    }
+    for (auto _ : state) {
+        HandOnPlan hand(*model, update, 64);
+        hand.setScene(update->scene);
+        hand.hoverAll();
+        std::vector<OperatorId> all;
+        for (std::size_t i = 0; i < update->scene->graph().operators.size(); ++i)
+            all.push_back({static_cast<std::int32_t>(i)});
+        hand.select({all.begin() + 200, all.begin() + 800}, "select600");
+        hand.select(all, "selectAll");
+        hand.setScene(update->scene);
+        hand.select({}, "select0");
+        const TimelineView &view = hand.view();
+        const auto centre = [&](std::int32_t lane, std::size_t block) {
+            return QPointF(view.rectOfBlock(lane, block).value_or(QRect(300, 200, 1, 1)).center());
+        };
+        hand.drag("blockOrder", centre(0, 20), centre(0, 3));
+        hand.drag("blockOrder", centre(0, 3), centre(0, 40));
+        hand.drag("blockSwap", centre(0, 20), centre(0, 3), Qt::ShiftModifier);
+        hand.drag("stagePlace", centre(0, 9), QPointF(centre(0, 9).x(), view.viewport()->height() - 60));
+        // A single operator, wide enough for a hand.
+        const SpanColumns &spans = update->scene->timeline->spans;
+        const DeviceLane &lane = update->scene->lanes.front();
+        std::size_t row = lane.compute.begin + (lane.compute.end - lane.compute.begin) / 3;
+        while (row + 1 < lane.compute.end && spans.duration[row] < 1000)
+            ++row;
+        const double scale = static_cast<double>(spans.duration[row]) / 60;
+        hand.view().setAxis({static_cast<double>(spans.start[row]) - 600 * scale, scale});
+        if (view.rectOf(row)) {
+            const QRect rect = *view.rectOf(row);
+            hand.drag("spanPlace", rect.center(), QPointF(rect.center().x(), view.viewport()->height() - 60));
+            hand.drag("spanOrder", rect.center(), QPointF(200, rect.center().y()));
+            hand.drag("spread", QPointF(rect.center().x(), rect.bottom() - 1),
+                QPointF(rect.center().x(), view.viewport()->height() - 60));
+            hand.select({all.begin(), all.begin() + static_cast<std::ptrdiff_t>(all.size() / 3)}, "selectThird");
+            hand.drag("selectionPlace", rect.center(), QPointF(rect.center().x(), view.viewport()->height() - 60));
+        } else {
+            state.SkipWithError("no span is in sight");
+        }
+        hand.report(state);
+        state.counters["spans"] = static_cast<double>(update->scene->timeline->spans.size());
+        state.counters["operators"] = static_cast<double>(all.size());
+    }
+}
+BENCHMARK(handOnGpt3)->Iterations(1)->Unit(benchmark::kMillisecond);
+
+/// What the picture's part of each plan costs on its worker.
+void makeSceneOfMillionSpans(benchmark::State &state)
+{
+    static const TimelineSceneSnapshot kScene = millionSpans();
+    for (auto _ : state)
+        benchmark::DoNotOptimize(makeTimelineScene(kScene->timeline, kScene->plan, kScene->cluster));
+}
+BENCHMARK(makeSceneOfMillionSpans)->Unit(benchmark::kMillisecond);
 
 } // namespace
 

@@ -163,14 +163,39 @@ PeakIndex::PeakIndex(const MemoryCurve &curve)
     }
 }
 
+namespace {
+
+/// The first entry from `from` on for which `before` does not hold, found in steps that double.
+template<typename Before> std::size_t gallop(const std::vector<std::int64_t> &time, std::size_t from, const Before &before)
+{
+    std::size_t step = 1;
+    std::size_t low = from;
+    while (low + step <= time.size() && before(time[low + step - 1])) {
+        low += step;
+        step *= 2;
+    }
+    const auto begin = time.begin() + static_cast<std::ptrdiff_t>(low);
+    const auto end = time.begin() + static_cast<std::ptrdiff_t>(std::min(low + step, time.size()));
+    return static_cast<std::size_t>(std::partition_point(begin, end, before) - time.begin());
+}
+
+} // namespace
+
 std::int64_t PeakIndex::largestIn(const MemoryCurve &curve, double begin, double end) const
 {
-    const auto holds = std::upper_bound(curve.time.begin(), curve.time.end(), begin,
-        [](double time, std::int64_t entry) { return time < static_cast<double>(entry); });
-    const auto stop = std::lower_bound(holds, curve.time.end(), end,
-        [](std::int64_t entry, double time) { return static_cast<double>(entry) < time; });
-    std::size_t first = static_cast<std::size_t>(holds - curve.time.begin());
-    const std::size_t last = static_cast<std::size_t>(stop - curve.time.begin());
+    std::size_t from = 0;
+    return largestIn(curve, begin, end, from);
+}
+
+std::int64_t PeakIndex::largestIn(const MemoryCurve &curve, double begin, double end, std::size_t &from) const
+{
+    if (from > curve.time.size() || (from > 0 && static_cast<double>(curve.time[from - 1]) > begin))
+        from = 0;
+    std::size_t first = gallop(
+        curve.time, from, [begin](std::int64_t time) { return static_cast<double>(time) <= begin; });
+    const std::size_t last
+        = gallop(curve.time, first, [end](std::int64_t time) { return static_cast<double>(time) < end; });
+    from = first;
     if (first > 0)
         --first; // what holds at `begin` began before it
     if (first >= last)

@@ -65,6 +65,9 @@ public:
     /// Index of the entry with the largest total that holds at some time in [begin, end); -1 if the curve is empty
     /// or starts later. O(log + 16 + entries / 16)
     std::int64_t largestIn(const MemoryCurve &curve, double begin, double end) const;
+    /// The same for one stretch after the other, from left to right: `from` is where the last one ended (0 at first), which makes
+    /// each O(log of what lies between).
+    std::int64_t largestIn(const MemoryCurve &curve, double begin, double end, std::size_t &from) const;
     std::int64_t total(std::size_t entry) const { return m_total[entry]; }
 
 private:

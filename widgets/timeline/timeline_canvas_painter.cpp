@@ -94,6 +94,31 @@ void TimelineCanvasPainter::outline(const QRectF &rect, const QColor &colour)
     m_painter.drawRect(rect.adjusted(2.5, 2.5, -3.5, -3.5));
 }
 
+void TimelineCanvasPainter::fillStretch(const DrawRecord &record, int y, int height, const QColor &colour)
+{
+    if (m_stretch.colour == colour && m_stretch.x1 == record.x0 && m_stretch.y == y) {
+        m_stretch.x1 = record.x1;
+        return;
+    }
+    finishStretch();
+    m_stretch = {record.x0, record.x1, y, height, colour};
+}
+
+void TimelineCanvasPainter::finishStretch()
+{
+    if (m_stretch.colour.isValid())
+        m_painter.fillRect(box(m_stretch.x0, m_stretch.x1, m_stretch.y, m_stretch.height), m_stretch.colour);
+    m_stretch.colour = {};
+}
+
+QColor TimelineCanvasPainter::readable(const QColor &background)
+{
+    QColor &known = m_readable[background.rgb()];
+    if (!known.isValid())
+        known = readableOn(background);
+    return known;
+}
+
 void TimelineCanvasPainter::flag(double at, const QString &text, const QColor &fill, bool leftwards)
 {
     m_painter.setFont(m_small);
@@ -104,7 +129,7 @@ void TimelineCanvasPainter::flag(double at, const QString &text, const QColor &f
     path.addRoundedRect(rect, 3, 3);
     m_painter.fillPath(path, fill);
     m_painter.setRenderHint(QPainter::Antialiasing, false);
-    m_painter.setPen(readableOn(fill));
+    m_painter.setPen(readable(fill));
     m_painter.drawText(rect, Qt::AlignCenter, text);
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <QtCore/QHash>
 #include <QtGui/QPainter>
 #include <QtGui/QPixmap>
 
@@ -53,6 +54,12 @@ protected:
     static QRectF separated(const QRectF &rect, double width);
     void label(const QRectF &rect, const std::string &text, const QColor &colour, int alignment, double least);
     void outline(const QRectF &rect, const QColor &colour);
+    /// A stretch of small spans, filled together with those that go on in the same colour; in order of x, `finishStretch`
+    /// behind the last.
+    void fillStretch(const DrawRecord &record, int y, int height, const QColor &colour);
+    void finishStretch();
+    /// `readableOn`, remembered.
+    QColor readable(const QColor &background);
     /// A rounded flag with text at a time of the ruler.
     void flag(double at, const QString &text, const QColor &fill, bool leftwards);
 
@@ -63,6 +70,17 @@ protected:
     QRect m_canvas;
     int m_sticky = 0;
     QFont m_small;
+
+private:
+    struct Stretch {
+        double x0 = 0;
+        double x1 = 0;
+        int y = 0;
+        int height = 0;
+        QColor colour{}; ///< Invalid without one.
+    };
+    Stretch m_stretch;
+    QHash<QRgb, QColor> m_readable;
 };
 
 } // namespace planloom

@@ -195,6 +195,8 @@ private:
             m_painter.drawText(QRect(at + 4, 1, 120, strip.height() - 4), Qt::AlignLeft | Qt::AlignVCenter, label);
         }
         paintStepFlag();
+        if (m_picture.marked >= 0)
+            paintMark();
         if (m_picture.pointer >= 0)
             paintPointer();
         m_painter.restore();
@@ -217,6 +219,19 @@ private:
         if (end < m_canvas.left() || end > m_canvas.right() + 1)
             return;
         flag(end, translated("step %1").arg(words(formatSeconds(step * 1e-9))), m_palette.textMuted, true);
+    }
+
+    /// A marked time: a line through all lanes, with its flag on the ruler.
+    void paintMark()
+    {
+        const double at = x(m_picture.marked);
+        if (at < m_canvas.left() || at > m_canvas.right())
+            return;
+        m_painter.setClipRect(QRect(m_canvas.left(), 0, m_canvas.width(), m_canvas.bottom() + 1));
+        m_painter.fillRect(QRectF(at - 2, m_picture.metrics.ruler, 4, m_canvas.bottom() - m_picture.metrics.ruler), m_palette.surface);
+        m_painter.fillRect(QRectF(at - 1, m_picture.metrics.ruler - 5, 2, m_canvas.bottom() - m_picture.metrics.ruler + 5), m_palette.text);
+        flag(at, words(formatSeconds(m_picture.marked * 1e-9)), m_palette.text, at > m_canvas.right() - 90);
+        m_painter.setClipRect(QRect(m_picture.metrics.header, 0, m_picture.size.width() - m_picture.metrics.header, m_picture.metrics.ruler));
     }
 
     void paintPointer()

@@ -109,6 +109,7 @@ void TimelineGestures::take(const TimelineCanvas &canvas, GestureModifiers modif
     if (m_taken == modifiers)
         return;
     m_taken = modifiers;
+    ++m_takes;
     m_ghost.operators.clear();
     m_ghost.spans.clear();
     m_ghost.stage = {};
@@ -390,6 +391,7 @@ bool TimelineGestures::hoverAxis(const TimelineCanvas &canvas, int y, const std:
     const Key key{m_ghost.target.row, 0, {}};
     if (m_key == key)
         return m_proposal && m_proposal->accepted();
+    ++m_takes;
     m_ghost.operators = forwardOperators(m_context->graph(), selected);
     if (m_ghost.operators.empty() && m_ghost.target.valid()) {
         // Nothing is selected: what the lane works on.
@@ -421,6 +423,7 @@ void TimelineGestures::type(const TimelineCanvas &canvas, const Proposal &propos
         return;
     m_ghost = {};
     m_ghost.drag = TimelineDrag::Line;
+    ++m_takes;
     m_ghost.operators = proposal.operators;
     constexpr std::size_t kMostMarked = 20'000;
     if (rowCountOf(*canvas.scene, proposal.operators) <= kMostMarked)
@@ -451,6 +454,7 @@ bool TimelineGestures::drop()
 void TimelineGestures::abandon()
 {
     const bool shown = dragging();
+    ++m_takes;
     m_pressed = false;
     m_ghost = {};
     m_proposal.reset();

@@ -75,6 +75,8 @@ public:
     bool pressed() const { return m_pressed; }
     bool dragging() const { return m_ghost.drag != TimelineDrag::None; }
     const TimelineGhost &ghost() const { return m_ghost; }
+    /// Counts up whenever the ghost takes other things along.
+    std::uint64_t taken() const { return m_takes; }
     /// What releasing would write; nothing where it would change nothing.
     const std::optional<Proposal> &proposal() const { return m_proposal; }
 
@@ -128,6 +130,7 @@ private:
     TimelineGhost m_ghost;
     std::optional<Proposal> m_proposal;
     std::optional<Key> m_key;
+    std::uint64_t m_takes = 0;
     std::optional<GestureModifiers> m_taken; ///< With which modifiers the things taken along were found.
     std::string m_refusal;
     /// Where keys have sent operators or blocks since the plan on screen was made.

@@ -32,14 +32,20 @@ public:
         m_painter.save();
         m_painter.setClipRect(m_canvas);
         paintTargets();
-        if (m_would)
-            eachLane([this](const TimelineRow &row) { paintWould(row); });
-        else if (m_ghost.drag == TimelineDrag::Place && !m_ghost.atHome && m_ghost.target.valid())
+        if (!m_would && m_ghost.drag == TimelineDrag::Place && !m_ghost.atHome && m_ghost.target.valid())
             paintTaken();
         eachLane([this](const TimelineRow &row) { paintOldPlaces(row); });
         paintIllegal();
         paintCaret();
         paintBracket();
+        m_painter.restore();
+    }
+
+    void paintWouldLanes()
+    {
+        m_painter.save();
+        m_painter.setClipRect(m_canvas);
+        eachLane([this](const TimelineRow &row) { paintWould(row); });
         m_painter.restore();
     }
 
@@ -117,7 +123,6 @@ private:
         if (static_cast<std::size_t>(row.lane) >= m_would->lanes.size())
             return;
         const DeviceLane &lane = m_would->lanes[static_cast<std::size_t>(row.lane)];
-        m_painter.setOpacity(kWouldOpacity);
         m_painter.setFont(m_small);
         const double last = m_picture.axis.timeAt(m_canvas.width());
         double drawn = -1e9;
@@ -134,13 +139,15 @@ private:
             const double x0 = m_picture.axis.xOf(static_cast<double>(block.begin));
             const QRectF rect = separated(box(x0, x1, m_picture.top(row, row.computeTop()), row.blocks), x1 - x0);
             m_painter.fillRect(rect, colour);
-            label(rect, labelOf(block), readableOn(colour), Qt::AlignCenter, 10);
+            label(rect, labelOf(block), readable(colour), Qt::AlignCenter, 10);
         }
         paintStream(lane.compute, m_picture.top(row, row.operatorsTop()), row.operators, false);
         if (row.communication > 0)
             paintStream(lane.communication, m_picture.top(row, row.communicationTop()), row.communication, true);
-        m_painter.setOpacity(1);
     }
+
+    /// Paler than what is there: mixed rather than blended, which costs less.
+    QColor ghostly(const QColor &colour) const { return mixed(m_palette.surface, colour, kWouldOpacity); }
 
     void paintStream(LaneRows rows, int y, int height, bool communication)
     {
@@ -152,17 +159,19 @@ private:
             QColor colour = communication ? (instruction ? communicationColour(m_palette, instruction->kind) : m_palette.neutral)
                 : record.folded            ? runColour(m_palette, would, m_picture.colouring, record)
                                            : computeColour(m_palette, would, m_picture.colouring, record.row);
+            colour = ghostly(colour);
             if (record.folded) {
-                m_painter.fillRect(
-                    box(record.x0, record.x1, y, height), mixed(m_palette.surface, colour, record.busy));
+                fillStretch(record, y, height, mixed(m_palette.surface, colour, record.busy));
                 continue;
             }
+            finishStretch();
             const QRectF rect = separated(box(record.x0, record.x1, y, height), record.x1 - record.x0);
             m_painter.fillRect(rect, colour);
-            label(rect, labelOf(would, record.row), readableOn(colour), Qt::AlignCenter, kLabelPixels);
+            label(rect, labelOf(would, record.row), readable(colour), Qt::AlignCenter, kLabelPixels);
             if (isTaken(instruction))
                 outline(rect, m_palette.accent);
         }
+        finishStretch();
     }
 
     bool isTaken(const Instruction *instruction) const
@@ -182,7 +191,6 @@ private:
         if (row.kind != TimelineRow::Kind::Device)
             return;
         m_painter.setOpacity(kTakenOpacity);
-        const SpanColumns &spans = m_scene.timeline->spans;
         if (m_ghost.stage.valid()) {
             const TimelineRow &source = (*m_picture.rows)[static_cast<std::size_t>(m_ghost.sourceRow)];
             const DeviceLane &lane = m_scene.lanes[static_cast<std::size_t>(source.lane)];
@@ -200,21 +208,28 @@ private:
                     blockColour(m_palette, lane, m_picture.colouring, block));
             }
         } else {
-            double drawn = -1e9;
-            for (const std::size_t span : m_ghost.spans) {
-                if (spans.stream[span] != StreamKind::Compute)
-                    continue;
-                const double begin = static_cast<double>(spans.start[span]);
-                const double end = begin + static_cast<double>(spans.duration[span]);
-                const double x1 = m_picture.axis.xOf(end);
-                if (x1 < 0 || m_picture.axis.xOf(begin) > m_canvas.width() || (x1 < drawn + 1 && x1 >= drawn))
-                    continue;
-                drawn = x1;
-                m_painter.fillRect(boxOfTimes(begin, end, m_picture.top(row, row.operatorsTop()), row.operators),
-                    computeColour(m_palette, m_scene, m_picture.colouring, span));
-            }
+            for (const DeviceLane &lane : m_scene.lanes)
+                paintTakenOf(lane, row);
         }
         m_painter.setOpacity(1);
+    }
+
+    /// Spans taken along from `lane` at their times on `row`: those in sight, one a pixel.
+    void paintTakenOf(const DeviceLane &lane, const TimelineRow &row)
+    {
+        const SpanColumns &spans = m_scene.timeline->spans;
+        const LaneRows inSight
+            = rowsIn(spans, lane.compute, m_picture.axis.timeAt(0), m_picture.axis.timeAt(m_canvas.width()));
+        auto at = std::lower_bound(m_ghost.spans.begin(), m_ghost.spans.end(), inSight.begin);
+        while (at != m_ghost.spans.end() && *at < inSight.end) {
+            const double begin = static_cast<double>(spans.start[*at]);
+            const double end = begin + static_cast<double>(spans.duration[*at]);
+            m_painter.fillRect(boxOfTimes(begin, end, m_picture.top(row, row.operatorsTop()), row.operators),
+                computeColour(m_palette, m_scene, m_picture.colouring, *at));
+            const double next = std::max(m_picture.axis.xOf(end), m_picture.axis.xOf(begin) + 1);
+            const LaneRows behind = rowsIn(spans, inSight, m_picture.axis.timeAt(next), m_picture.axis.timeAt(next + 1));
+            at = std::lower_bound(at + 1, m_ghost.spans.end(), behind.begin);
+        }
     }
 
     void dotted(double begin, double end, int y, int height)
@@ -337,7 +352,7 @@ private:
         const QString text = translated("%1 in flight").arg(m_ghost.inFlight);
         const int width = QFontMetrics(m_small).horizontalAdvance(text) + 8;
         if (width < rect.width()) {
-            m_painter.setPen(readableOn(colour));
+            m_painter.setPen(readable(colour));
             m_painter.drawText(rect, Qt::AlignCenter, text);
             return;
         }
@@ -356,15 +371,20 @@ private:
 } // namespace
 
 void paintGhost(QPainter &painter, const Palette &palette, const TimelinePicture &picture, const TimelineGhost &ghost,
-    const TimelineScene *would, const std::string &refusal)
+    const std::string &refusal)
 {
-    GhostPainter(painter, palette, picture, ghost, would, refusal).paint();
+    GhostPainter(painter, palette, picture, ghost, picture.would, refusal).paint();
 }
 
-void paintGhostEnd(QPainter &painter, const Palette &palette, const TimelinePicture &picture, const TimelineGhost &ghost,
-    const TimelineScene *would)
+void paintWouldLanes(QPainter &painter, const Palette &palette, const TimelinePicture &picture, const TimelineGhost &ghost)
 {
-    GhostPainter(painter, palette, picture, ghost, would, {}).paintEnd();
+    if (picture.would)
+        GhostPainter(painter, palette, picture, ghost, picture.would, {}).paintWouldLanes();
+}
+
+void paintGhostEnd(QPainter &painter, const Palette &palette, const TimelinePicture &picture, const TimelineGhost &ghost)
+{
+    GhostPainter(painter, palette, picture, ghost, picture.would, {}).paintEnd();
 }
 
 } // namespace planloom

@@ -7,14 +7,16 @@ class QPainter;
 
 namespace planloom {
 
-/// Draws a gesture over the lanes of `picture`: lanes that light up, the old places dotted, the things taken along at their
-/// would-be times (those of `would`, the preview's scene, once it is known), caret, refused region, and
-/// bracket. O(visible pixels x visible lanes)
+/// Draws the lanes as they would be, those of `picture.would`, over those that are; nothing without. O(visible pixels x visible
+/// lanes)
+void paintWouldLanes(QPainter &painter, const Palette &palette, const TimelinePicture &picture, const TimelineGhost &ghost);
+
+/// Draws a gesture over the lanes of `picture`: lanes that light up, the old places dotted, the things taken along until it is
+/// known when they would run, caret, refused region, and bracket. O(visible pixels x visible lanes)
 void paintGhost(QPainter &painter, const Palette &palette, const TimelinePicture &picture, const TimelineGhost &ghost,
-    const TimelineScene *would, const std::string &refusal);
+    const std::string &refusal);
 
 /// Draws where the would-be step ends, with its flag on the ruler: after the frame.
-void paintGhostEnd(QPainter &painter, const Palette &palette, const TimelinePicture &picture, const TimelineGhost &ghost,
-    const TimelineScene *would);
+void paintGhostEnd(QPainter &painter, const Palette &palette, const TimelinePicture &picture, const TimelineGhost &ghost);
 
 } // namespace planloom

@@ -69,6 +69,29 @@ public:
         m_painter.setBrush(Qt::NoBrush);
     }
 
+    /// Outlines the span under the pointer, if it is wide enough to be drawn alone.
+    void hovered(std::size_t span)
+    {
+        const SpanColumns &spans = m_scene.timeline->spans;
+        const double start = static_cast<double>(spans.start[span]);
+        const double end = start + static_cast<double>(spans.duration[span]);
+        const auto device = static_cast<std::size_t>(spans.device[span]);
+        if (!m_picture.rowOfDevice || (end - start) / m_picture.axis.nanosecondsPerPixel < kFoldPixels
+            || device >= m_picture.rowOfDevice->size() || (*m_picture.rowOfDevice)[device] < 0)
+            return;
+        const TimelineRow &row = (*m_picture.rows)[static_cast<std::size_t>((*m_picture.rowOfDevice)[device])];
+        const bool compute = spans.stream[span] == StreamKind::Compute;
+        const int height = compute ? row.operators : row.communication;
+        if (height == 0)
+            return;
+        m_painter.save();
+        m_painter.setClipRect(row.pinned && m_sticky > 0 ? m_canvas : scrolledArea());
+        const double width = (end - start) / m_picture.axis.nanosecondsPerPixel;
+        outline(separated(boxOfTimes(start, end, m_picture.top(row, compute ? row.operatorsTop() : row.communicationTop()), height), width),
+            m_palette.hover);
+        m_painter.restore();
+    }
+
     void measure(double begin, double end)
     {
         m_painter.save();
@@ -253,6 +276,11 @@ void paintArrows(QPainter &painter, const Palette &palette, const TimelinePictur
 void paintBox(QPainter &painter, const Palette &palette, const TimelinePicture &picture, const QRect &box, bool zoom)
 {
     OverlayPainter(painter, palette, picture).box(box, zoom);
+}
+
+void paintHovered(QPainter &painter, const Palette &palette, const TimelinePicture &picture, std::size_t span)
+{
+    OverlayPainter(painter, palette, picture).hovered(span);
 }
 
 void paintMeasure(QPainter &painter, const Palette &palette, const TimelinePicture &picture, double begin, double end)

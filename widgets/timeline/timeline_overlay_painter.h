@@ -22,6 +22,9 @@ void paintArrows(QPainter &painter, const Palette &palette, const TimelinePictur
 /// The box being drawn, in the picture's coordinates.
 void paintBox(QPainter &painter, const Palette &palette, const TimelinePicture &picture, const QRect &box, bool zoom);
 
+/// Outlines the span under the pointer.
+void paintHovered(QPainter &painter, const Palette &palette, const TimelinePicture &picture, std::size_t span);
+
 /// A distance in time between two moments, with its length.
 void paintMeasure(
     QPainter &painter, const Palette &palette, const TimelinePicture &picture, double begin, double end);

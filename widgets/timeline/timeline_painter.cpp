@@ -63,12 +63,12 @@ private:
 
     void paintGrid()
     {
-        m_painter.setPen(m_palette.grid);
         for (const TimeTick &tick : ticksOf(m_picture.axis, m_canvas.width()).ticks) {
             if (tick.label.empty())
                 continue;
+            // Filled, which is several times faster than a line of a pen.
             const int at = static_cast<int>(std::lround(x(tick.nanoseconds)));
-            m_painter.drawLine(at, m_canvas.top(), at, m_canvas.bottom());
+            m_painter.fillRect(at, m_canvas.top(), 1, m_canvas.height(), m_palette.grid);
         }
     }
 
@@ -99,14 +99,18 @@ private:
             : nullptr;
         if (row.bracket > 0)
             paintBracket(lane, row);
-        paintBlocks(lane, compute, row.blocks);
         const int body = compute + row.blocks;
-        if (predicted) {
+        if (m_picture.would) {
+            // The ghost's operators come over it: what is there now is told by its blocks.
+            paintBlocks(lane, compute, row.blocks + row.operators);
+        } else if (predicted) {
+            paintBlocks(lane, compute, row.blocks);
             // Measured spans leave a rim at which the outlines of the predicted ones can be seen.
             const int rim = std::max(row.operators / 6, 2);
             paintCompute(lane, body + rim, row.operators - 2 * rim);
             paintOutlines(predicted->compute, body, row.operators);
         } else {
+            paintBlocks(lane, compute, row.blocks);
             paintCompute(lane, body, row.operators);
         }
         if (row.communication > 0) {
@@ -116,12 +120,13 @@ private:
                     row.communication + 2);
             }
         }
-        paintMemory(lane, m_picture.top(row, row.memoryTop()), row.memory);
+        const bool wouldHave = m_picture.would && static_cast<std::size_t>(row.lane) < m_picture.would->lanes.size();
+        const TimelineScene &holder = wouldHave ? *m_picture.would : m_scene;
+        paintMemory(holder, holder.lanes[static_cast<std::size_t>(row.lane)], m_picture.top(row, row.memoryTop()), row.memory);
         paintSelected(lane, row);
         paintFocus(lane, row);
-        m_painter.setPen(m_palette.grid);
-        const int bottom = m_picture.top(row, row.y + row.height) - 1;
-        m_painter.drawLine(m_canvas.left(), bottom, m_canvas.right(), bottom);
+        m_painter.fillRect(
+            m_canvas.left(), m_picture.top(row, row.y + row.height) - 1, m_canvas.width(), 1, m_palette.grid);
     }
 
     /// A bracket over the warm-up's forward blocks, with a grip at its right end.
@@ -170,7 +175,7 @@ private:
             const QRectF rect = separated(box(x0, x1, y, height), x1 - x0);
             m_painter.fillRect(rect, colour);
             if (!m_picture.behindGhost)
-                label(rect, labelOf(block), readableOn(colour), Qt::AlignCenter, 10);
+                label(rect, labelOf(block), readable(colour), Qt::AlignCenter, 10);
         }
     }
 
@@ -214,11 +219,11 @@ private:
                     const QColor colour = mixed(faded(runColour(m_palette, m_scene, m_picture.colouring, record)),
                         m_palette.surface, kBodyShade);
                     // Paler where part of it is idle: the ink of a stretch is its busy time.
-                    m_painter.fillRect(
-                        box(record.x0, record.x1, y, height), mixed(m_palette.surface, colour, record.busy));
+                    fillStretch(record, y, height, mixed(m_palette.surface, colour, record.busy));
                 }
                 const std::int32_t block = lane.blockOf(record.row);
                 if (!run.open || block != runBlock || record.x0 > run.x1 + 1) {
+                    finishStretch();
                     finishRun(run, y, height);
                     run = {record.x0, record.x1, record.row, record.row, true};
                     runBlock = block;
@@ -227,6 +232,7 @@ private:
                 run.end = record.row + static_cast<std::size_t>(record.count);
                 continue;
             }
+            finishStretch();
             finishRun(run, y, height);
             if (!m_picture.exposes(record.x0, record.x1))
                 continue;
@@ -237,12 +243,11 @@ private:
             const QRectF rect = separated(box(record.x0, record.x1, y, height), width);
             m_painter.fillRect(rect, colour);
             if (instruction && instruction->recompute)
-                m_painter.fillRect(rect, QBrush(mixed(colour, readableOn(colour), 0.35), Qt::FDiagPattern));
+                m_painter.fillRect(rect, QBrush(mixed(colour, readable(colour), 0.35), Qt::FDiagPattern));
             if (width >= kLabelPixels && !m_picture.behindGhost)
-                label(rect, labelOf(m_scene, record.row), readableOn(colour), Qt::AlignCenter, kLabelPixels);
-            if (static_cast<std::int64_t>(record.row) == m_picture.hovered)
-                outline(rect, m_palette.hover);
+                label(rect, labelOf(m_scene, record.row), readable(colour), Qt::AlignCenter, kLabelPixels);
         }
+        finishStretch();
         finishRun(run, y, height);
     }
 
@@ -285,84 +290,103 @@ private:
                 = faded(instruction ? communicationColour(m_palette, instruction->kind) : m_palette.neutral);
             const QRectF rect = box(record.x0, record.x1, y, height);
             if (record.folded) {
-                m_painter.fillRect(rect, mixed(idle, colour, record.busy));
+                fillStretch(record, y, height, mixed(idle, colour, record.busy));
                 continue;
             }
+            finishStretch();
             const QRectF single = separated(rect, record.x1 - record.x0);
             m_painter.fillRect(single, colour);
             if (record.x1 - record.x0 >= 2 * kLabelPixels) {
                 label(single, labelOf(m_scene, record.row) + "  " + formatBytes(bytesOf(m_scene, record.row)),
-                    readableOn(colour), Qt::AlignCenter, kLabelPixels);
+                    readable(colour), Qt::AlignCenter, kLabelPixels);
             }
-            if (static_cast<std::int64_t>(record.row) == m_picture.hovered)
-                outline(single, m_palette.hover);
         }
+        finishStretch();
     }
 
     /// Bytes at the upper edge of a memory strip: of the largest peak, or of the device's memory once that is near.
     double memoryScale() const
     {
-        const double peak = std::max(static_cast<double>(m_scene.largestPeak), 1.0) * 1.08;
+        const std::int64_t largest
+            = std::max(m_scene.largestPeak, m_picture.would ? m_picture.would->largestPeak : std::int64_t{0});
+        const double peak = std::max(static_cast<double>(largest), 1.0) * 1.08;
         const double cap = m_scene.cluster.device.memory.value;
         return peak > 0.6 * cap ? std::max(peak, cap * 1.05) : peak;
     }
 
-    void paintMemory(const DeviceLane &lane, int y, double height)
+    /// One kind's part of a memory strip over several columns in which it looks the same.
+    struct MemoryRun {
+        int begin = 0; ///< Columns.
+        double top = 0; ///< Pixels above the strip's lower edge.
+        double bottom = 0;
+    };
+
+    /// The memory of `lane`, one of `holder`: of the plan that is shown, or of the one a ghost would make.
+    void paintMemory(const TimelineScene &holder, const DeviceLane &lane, int y, double height)
     {
         const auto device = static_cast<std::size_t>(lane.device.index);
-        if (device >= m_scene.timeline->memory.size())
+        if (device >= holder.timeline->memory.size())
             return;
-        const MemoryCurve &curve = m_scene.timeline->memory[device];
+        const MemoryCurve &curve = holder.timeline->memory[device];
         const double scale = memoryScale();
         const double cap = m_scene.cluster.device.memory.value;
-        const double step = static_cast<double>(m_scene.timeline->step.count());
+        const double step = static_cast<double>(holder.timeline->step.count());
         const int from = std::max(0, static_cast<int>(std::floor(m_picture.axis.xOf(0))));
         const int to = std::min(m_canvas.width(), static_cast<int>(std::ceil(m_picture.axis.xOf(step))));
-        std::array<QColor, kMemoryKindCount> colours;
-        for (int kind = 0; kind < kMemoryKindCount; ++kind) {
-            colours[static_cast<std::size_t>(kind)]
-                = mixed(m_palette.surface, faded(memoryColour(m_palette, static_cast<MemoryKind>(kind))), 0.78);
+        // Heights in whole pixels of the device: neighbours that look alike are one rectangle, which is far fewer.
+        const double ratio = m_painter.device()->devicePixelRatioF();
+        const auto pixels = [&](double bytes) { return std::round(std::min(bytes / scale, 1.0) * height * ratio) / ratio; };
+        std::array<MemoryRun, kMemoryKindCount + 1> runs;
+        const auto change = [&](std::size_t kind, int column, double bottom, double top) {
+            MemoryRun &run = runs[kind];
+            if (run.top == top && run.bottom == bottom)
+                return;
+            if (run.top > run.bottom && m_picture.exposes(run.begin, column)) {
+                m_memory[kind].append(QRectF(
+                    m_canvas.left() + run.begin, y + height - run.top, column - run.begin, run.top - run.bottom));
+            }
+            run = {column, top, bottom};
+        };
+        // Which entries first, their bytes then: these lie far from each other, and the wait for one is used for the next.
+        m_entries.clear();
+        std::size_t place = 0;
+        for (int column = from; column < to; ++column) {
+            const std::int64_t entry
+                = lane.memory.largestIn(curve, m_picture.axis.timeAt(column), m_picture.axis.timeAt(column + 1), place);
+            if (entry >= 0)
+                __builtin_prefetch(&curve.bytes[static_cast<std::size_t>(entry)]);
+            m_entries.push_back(entry);
         }
-        // One column a pixel, neighbours with the same content drawn as one.
         std::int64_t shown = -2;
-        int begin = from;
         for (int column = from; column <= to; ++column) {
-            const std::int64_t entry = column == to
-                ? -3
-                : lane.memory.largestIn(curve, m_picture.axis.timeAt(column), m_picture.axis.timeAt(column + 1));
+            const std::int64_t entry = column < to ? m_entries[static_cast<std::size_t>(column - from)] : -3;
             if (entry == shown)
                 continue;
-            if (shown >= 0) {
-                double bottom = y + height;
-                for (std::size_t kind = 0; kind < kMemoryKindCount; ++kind) {
-                    const double bytes
-                        = static_cast<double>(curve.bytes[static_cast<std::size_t>(shown)][kind]);
-                    const double part = bytes / scale * height;
-                    if (part <= 0)
-                        continue;
-                    m_memory[kind].append(QRectF(m_canvas.left() + begin, bottom - part, column - begin, part));
-                    bottom -= part;
-                }
-                const double total = static_cast<double>(lane.memory.total(static_cast<std::size_t>(shown)));
-                if (total > cap) {
-                    const double over = (total - cap) / scale * height;
-                    m_memory[kMemoryKindCount].append(
-                        QRectF(m_canvas.left() + begin, y + height - total / scale * height, column - begin, over));
-                }
-            }
             shown = entry;
-            begin = column;
+            double sum = 0;
+            double bottom = 0;
+            for (std::size_t kind = 0; kind < kMemoryKindCount; ++kind) {
+                sum += entry < 0 ? 0 : static_cast<double>(curve.bytes[static_cast<std::size_t>(entry)][kind]);
+                const double top = pixels(sum);
+                change(kind, column, bottom, top);
+                bottom = top;
+            }
+            change(kMemoryKindCount, column, sum > cap ? pixels(cap) : 0, sum > cap ? pixels(sum) : 0);
         }
         // All of one colour at once: a state of the painter for each rectangle would cost more than the rectangle.
         m_painter.setPen(Qt::NoPen);
         for (std::size_t kind = 0; kind < m_memory.size(); ++kind) {
-            m_painter.setBrush(kind < kMemoryKindCount ? colours[kind] : m_palette.error);
+            if (m_memory[kind].isEmpty())
+                continue;
+            const bool tooMuch = kind == kMemoryKindCount;
+            const QColor colour = tooMuch ? m_palette.error : memoryColour(m_palette, static_cast<MemoryKind>(kind));
+            const QColor shown = m_picture.would ? colour : faded(colour);
+            m_painter.setBrush(tooMuch ? m_palette.error : mixed(m_palette.surface, shown, 0.78));
             m_painter.drawRects(m_memory[kind]);
             m_memory[kind].clear();
         }
         m_painter.setBrush(Qt::NoBrush);
-        m_painter.setPen(m_palette.grid);
-        m_painter.drawLine(QPointF(m_canvas.left() + from, y + height), QPointF(m_canvas.left() + to, y + height));
+        m_painter.fillRect(QRectF(m_canvas.left() + from, y + height, to - from, 1), m_palette.grid);
         if (cap <= scale) {
             m_painter.setPen(QPen(m_palette.error, 1, Qt::DashLine));
             const double at = y + height - cap / scale * height;
@@ -449,6 +473,7 @@ private:
     }
 
     std::vector<DrawRecord> m_records;
+    std::vector<std::int64_t> m_entries; ///< Of a memory curve, by column.
     std::array<QList<QRectF>, kMemoryKindCount + 1> m_memory; ///< By kind, and what is too much.
     QPixmap m_hatch;
 };

@@ -54,12 +54,13 @@ struct TimelinePicture {
     QFont font{};
     TimelineColouring colouring = TimelineColouring::Direction;
     const std::vector<std::size_t> *selected = nullptr; ///< Rows of the spans to outline, ascending; may be null.
-    std::int64_t hovered = -1; ///< Row of the span under the pointer; -1 for none.
     TimelineFocus focus{};
     bool focused = false; ///< The view has the keyboard.
     double pointer = -1; ///< x of the time line under the pointer, from the axis' zero; negative for none.
+    double marked = -1; ///< Nanoseconds: a time that is marked; negative for none.
     bool stale = false; ///< The rows have changed since: drawn pale.
     bool behindGhost = false; ///< A ghost is drawn over it: drawn paler still.
+    const TimelineScene *would = nullptr; ///< What the ghost's rows would lead to, whose memory is shown; may be null.
     int phases = 0; ///< Height of the strip below the ruler that says how a pipeline is filled; 0 without one.
     const std::vector<std::int32_t> *rowOfDevice = nullptr; ///< Index of the row that shows a device, -1 for none; may be null.
     QString filter{}; ///< Which lanes are shown; empty for all.

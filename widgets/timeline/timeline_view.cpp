@@ -114,6 +114,8 @@ void TimelineView::takeScene(TimelineSceneSnapshot scene)
     if (m_criticalPath)
         m_analyst->needDeep();
     const double after = extent();
+    if (m_shownTime && static_cast<double>(m_shownTime->count()) > after)
+        m_shownTime.reset();
     relayout();
     if (m_fitted || before <= 0 || after < before * kAlike || after > before / kAlike)
         fitAll();
@@ -238,6 +240,7 @@ void TimelineView::onSelectionChanged()
 {
     m_selectedStop.request_stop();
     m_selectedStop = {};
+    ++m_selectedVersion;
     updateActions();
     viewport()->update();
     if (!m_scene) {
@@ -263,6 +266,7 @@ void TimelineView::takeSelected()
     if (future.isCanceled() || future.resultCount() == 0 || m_selectedStop.stop_requested())
         return;
     m_selected = m_selectedWatcher.result();
+    ++m_selectedVersion;
     viewport()->update();
 }
 

@@ -6,10 +6,12 @@
 #include <QtCore/QTimer>
 #include <QtWidgets/QAbstractScrollArea>
 
+#include "widgets/common/canvas_tool.h"
 #include "widgets/common/selection_model.h"
 #include "widgets/design/gesture_host.h"
 #include "widgets/scene/timeline_box.h"
 #include "widgets/timeline/timeline_gestures.h"
+#include "widgets/timeline/timeline_lane_cache.h"
 #include "widgets/timeline/timeline_painter.h"
 
 #include <cstdint>
@@ -39,7 +41,7 @@ enum class TimelineLine : std::uint8_t;
 /// key and an action.
 ///
 /// Wheel scrolls, Ctrl+wheel zooms at the pointer, Shift+wheel, middle and Space drag pan, dragging on empty space
-/// selects a box, with Alt zooms to it, with M held measures; W and S zoom, A and D pan, Home fits the step, F fits the
+/// selects a box, with Alt zooms to it, with M held measures (`setTool` gives the left button one of these alone); W and S zoom, A and D pan, Home fits the step, F fits the
 /// selection, double-click fits a span, Escape clears the selection; arrows move the focus.
 class TimelineView : public QAbstractScrollArea
 {
@@ -92,6 +94,17 @@ public:
     void selectBox(const QRect &box, bool enclosed, Qt::KeyboardModifiers modifiers);
     /// Draws the critical path.
     void setCriticalPath(bool shown);
+
+    /// What a drag with the left button does. Space and M held mean *Pan* and *Measure* whatever it is.
+    void setTool(CanvasTool tool);
+    CanvasTool tool() const { return m_tool; }
+
+    /// Marks a time of the step with a line and its flag, and scrolls it into view: where the curve of another panel was clicked.
+    /// Escape takes it away, as does a step that is over before it.
+    void showTime(Nanoseconds time);
+    /// The time that is marked.
+    std::optional<Nanoseconds> shownTime() const { return m_shownTime; }
+    void clearTime();
 
     /// Where a span is drawn, in the viewport's coordinates; nothing if its lane is folded away or it is off the screen.
     std::optional<QRect> rectOf(std::size_t row) const;
@@ -188,6 +201,7 @@ private:
     double canvasWidth() const;
     int canvasHeight() const;
     TimelinePicture picture() const;
+    TimelineLanesKey lanesKey(const TimelinePicture &picture, const Palette &palette, const PlanUpdateSnapshot &would) const;
     std::vector<TimelineRow> rowsOfPart(const TimelinePart *part, int height) const;
     TimelineCanvas canvas() const;
     void takeScene(TimelineSceneSnapshot scene);
@@ -209,6 +223,7 @@ private:
     void hover(QPoint position);
     void leave();
     void updateCursor(const TimelineHit &hit);
+    CanvasTool toolInHand() const;
     void clickOn(const TimelineHit &hit, QPoint position, Qt::KeyboardModifiers modifiers);
     void dragTo(QPoint position, Qt::KeyboardModifiers modifiers);
     void scrollAtEdges();
@@ -256,6 +271,9 @@ private:
     TimelineSceneSnapshot m_scene;
     TimelineSceneSnapshot m_measured;
     std::optional<TimelineSceneSnapshot> m_waiting; ///< Came during a drag.
+    TimelineLaneCache m_lanes;
+    std::uint64_t m_rowsVersion = 0; ///< How often `m_rows` has changed.
+    std::uint64_t m_selectedVersion = 0; ///< How often `m_selected` has changed.
     TimelineMetrics m_metrics;
     std::vector<TimelineRow> m_rows;
     LaneArrangement m_arrangement;
@@ -289,6 +307,8 @@ private:
     int m_pressedContent = 0;
     TimeAxis m_axisPressed;
     int m_scrollPressed = 0;
+    CanvasTool m_tool = CanvasTool::Select;
+    std::optional<Nanoseconds> m_shownTime;
     bool m_spaceHeld = false;
     bool m_measureHeld = false;
     std::optional<std::pair<double, double>> m_measuredTimes; ///< Of the M drag, kept until the next click.

@@ -36,6 +36,7 @@ int TimelineView::canvasHeight() const
 
 void TimelineView::relayout()
 {
+    ++m_rowsVersion;
     m_rows = shown() ? layoutRows(*shown(), m_arrangement, canvasHeight(), m_metrics) : std::vector<TimelineRow>{};
     m_rowOfDevice.assign(shown() ? shown()->lanes.size() : 0, -1);
     for (std::size_t row = 0; row < m_rows.size(); ++row) {
@@ -141,6 +142,28 @@ void TimelineView::fitTimes(double begin, double end)
     m_fitted = false;
     // Within the same limits as every other zoom, around the middle of what is fitted.
     moveAxis(zoomed(axis, 1, canvasWidth() / 2, extent(), canvasWidth()));
+}
+
+void TimelineView::showTime(Nanoseconds time)
+{
+    const auto at = static_cast<double>(time.count());
+    if (!m_scene || at < 0 || at > extent())
+        return;
+    m_shownTime = time;
+    const double x = m_axis.xOf(at);
+    if (x < 0 || x > canvasWidth()) {
+        TimeAxis axis = m_axis;
+        axis.origin = at - canvasWidth() / 2 * axis.nanosecondsPerPixel;
+        m_fitted = false;
+        moveAxis(clamped(axis, extent(), canvasWidth()));
+    }
+    viewport()->update();
+}
+
+void TimelineView::clearTime()
+{
+    m_shownTime.reset();
+    viewport()->update();
 }
 
 void TimelineView::focusSelection()

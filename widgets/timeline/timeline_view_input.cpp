@@ -119,11 +119,25 @@ void TimelineView::updateCursor(const TimelineHit &hit)
     case HitPart::Memory:
         break;
     }
-    if (m_spaceHeld)
+    if (toolInHand() == CanvasTool::Pan)
         shape = Qt::OpenHandCursor;
-    else if (m_measureHeld)
+    else if (toolInHand() == CanvasTool::Measure)
         shape = Qt::CrossCursor;
     viewport()->setCursor(shape);
+}
+
+CanvasTool TimelineView::toolInHand() const
+{
+    return m_spaceHeld ? CanvasTool::Pan : m_measureHeld ? CanvasTool::Measure : m_tool;
+}
+
+void TimelineView::setTool(CanvasTool tool)
+{
+    if (m_tool == tool)
+        return;
+    abandonHand(); // what it holds belongs to the tool before
+    m_tool = tool;
+    updateCursor(m_hover.hit);
 }
 
 void TimelineView::hover(QPoint position)
@@ -151,6 +165,13 @@ bool TimelineView::viewportEvent(QEvent *event)
 {
     if (event->type() == QEvent::Leave)
         leave();
+    if (event->type() == QEvent::NativeGesture) {
+        const auto *gesture = static_cast<QNativeGestureEvent *>(event);
+        if (gesture->gestureType() == Qt::ZoomNativeGesture) { // two fingers on a touch pad
+            zoomAt(1 + gesture->value(), std::max(gesture->position().x() - m_metrics.header, 0.0));
+            return true;
+        }
+    }
     return QAbstractScrollArea::viewportEvent(event);
 }
 
@@ -197,14 +218,14 @@ void TimelineView::mousePressEvent(QMouseEvent *event)
     m_pressedHit = hitTest(position);
     m_pressedContent = picture().contentAt(position.y());
     m_hand = Hand::Pressed;
-    if (event->button() == Qt::MiddleButton || m_spaceHeld) {
+    if (event->button() == Qt::MiddleButton || toolInHand() == CanvasTool::Pan) {
         m_hand = Hand::Pan;
         viewport()->setCursor(Qt::ClosedHandCursor);
         return;
     }
     if (!m_scene)
         return;
-    if (m_measureHeld) {
+    if (toolInHand() == CanvasTool::Measure) {
         m_hand = Hand::Measure;
         m_measuredTimes = {m_pressedTime, m_pressedTime};
         return;
@@ -315,7 +336,7 @@ void TimelineView::abandonHand()
     m_edgeTimer.stop();
     m_gestures.abandon();
     m_measuredTimes.reset();
-    viewport()->setCursor(Qt::ArrowCursor);
+    updateCursor({});
     viewport()->update();
     if (m_waiting)
         takeScene(std::move(*m_waiting));

@@ -126,8 +126,9 @@ void TimelineView::keyPressEvent(QKeyEvent *event)
             explainIdle();
         return;
     case Qt::Key_Escape:
-        if (m_measuredTimes || m_panel->isVisible()) {
+        if (m_measuredTimes || m_shownTime || m_panel->isVisible()) {
             m_measuredTimes.reset();
+            m_shownTime.reset();
             hidePanel();
             viewport()->update();
             return;

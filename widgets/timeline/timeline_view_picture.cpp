@@ -32,10 +32,10 @@ TimelinePicture TimelineView::picture() const
     picture.font = font();
     picture.colouring = m_colouring;
     picture.selected = &m_selected;
-    picture.hovered = m_hover.hit.span;
     picture.focus = m_focus;
     picture.focused = hasFocus();
     picture.pointer = m_pointer.x() >= m_metrics.header && m_hand != Hand::Pan ? m_pointer.x() - m_metrics.header : -1;
+    picture.marked = m_shownTime ? static_cast<double>(m_shownTime->count()) : -1;
     picture.stale = m_stale;
     picture.phases = phasesHeight();
     picture.rowOfDevice = &m_rowOfDevice;
@@ -97,6 +97,31 @@ std::optional<QRect> TimelineView::rectOfBracketEnd(std::int32_t lane) const
     return onScreen(lane, end - grip, end, &TimelineRow::bracket, &TimelineRow::bracketTop);
 }
 
+TimelineLanesKey TimelineView::lanesKey(
+    const TimelinePicture &picture, const Palette &palette, const PlanUpdateSnapshot &would) const
+{
+    TimelineLanesKey key;
+    key.scene = m_scene;
+    key.outlines = m_measured;
+    key.would = would;
+    key.rows = m_rowsVersion;
+    key.selected = m_selectedVersion;
+    key.taken = m_gestures.taken();
+    key.axis = picture.axis;
+    key.size = picture.size;
+    key.scroll = picture.scroll;
+    key.phases = picture.phases;
+    key.font = picture.font;
+    key.colouring = picture.colouring;
+    key.focus = picture.focus;
+    key.focused = picture.focused;
+    key.stale = picture.stale;
+    key.ghost = picture.behindGhost;
+    key.palette = &palette;
+    key.ratio = viewport()->devicePixelRatioF();
+    return key;
+}
+
 void TimelineView::paintEvent(QPaintEvent *)
 {
     QPainter painter(viewport());
@@ -116,7 +141,15 @@ void TimelineView::paintEvent(QPaintEvent *)
     const bool current = preview && proposal && preview->proposal.edit == proposal->edit && !proposal->refusal;
     const TimelineScene *would = current && preview->update ? preview->update->scene.get() : nullptr;
     shownPicture.behindGhost = would != nullptr;
-    paintLanes(painter, palette, shownPicture);
+    shownPicture.would = would;
+    m_lanes.paint(painter, lanesKey(shownPicture, palette, would ? preview->update : nullptr), [&](QPainter &lanes) {
+        paintLanes(lanes, palette, shownPicture);
+        paintWouldLanes(lanes, palette, shownPicture, m_gestures.ghost());
+    });
+    // What is selected has its outline already.
+    if (m_hover.hit.span >= 0 && m_hand == Hand::None
+        && !std::binary_search(m_selected.begin(), m_selected.end(), static_cast<std::size_t>(m_hover.hit.span)))
+        paintHovered(painter, palette, shownPicture, static_cast<std::size_t>(m_hover.hit.span));
     if (m_criticalPath && m_analyst->deep() && !would)
         paintCriticalPath(painter, palette, shownPicture, *m_analyst->deep());
     const std::int64_t explained = m_hover.hit.span >= 0 ? m_hover.hit.span : hasFocus() ? m_focus.span : -1;
@@ -124,14 +157,14 @@ void TimelineView::paintEvent(QPaintEvent *)
         paintArrows(painter, palette, shownPicture, *m_analyst->deep(), static_cast<std::size_t>(explained));
     const std::string refusal = proposal && proposal->refusal ? proposal->refusal->message : std::string{};
     if (dragging)
-        paintGhost(painter, palette, shownPicture, m_gestures.ghost(), would, refusal);
+        paintGhost(painter, palette, shownPicture, m_gestures.ghost(), refusal);
     paintFrame(painter, palette, shownPicture);
     if (shownPicture.phases > 0) {
         const auto &analysis = m_analyst->analysis();
         paintPhases(painter, palette, shownPicture, analysis && analysis->steady ? &*analysis->steady : nullptr);
     }
     if (dragging)
-        paintGhostEnd(painter, palette, shownPicture, m_gestures.ghost(), would);
+        paintGhostEnd(painter, palette, shownPicture, m_gestures.ghost());
     if (m_hand == Hand::Box || m_hand == Hand::ZoomBox)
         paintBox(painter, palette, shownPicture, handBox(), m_hand == Hand::ZoomBox);
     if (m_measuredTimes)
@@ -225,9 +258,9 @@ void TimelineView::render(QPainter &painter, const QSize &size, const Palette &p
     whole.rows = &rows;
     whole.size = size;
     whole.scroll = 0;
-    whole.hovered = -1;
     whole.focused = false;
     whole.pointer = -1;
+    whole.marked = -1;
     whole.exposed = exposedBy(painter);
     const double width = std::max(size.width() - m_metrics.header, 1);
     if (part) {

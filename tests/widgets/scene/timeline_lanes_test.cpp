@@ -209,6 +209,12 @@ TEST(PeakIndex, FindsTheLargestEntryOfAnyStretch)
             const std::int64_t found = index.largestIn(curve, begin, end);
             EXPECT_EQ(found < 0 ? -1 : index.total(static_cast<std::size_t>(found)), largest);
         }
+        // One stretch after the other, as columns of pixels are.
+        const double width = 1 + random() % 20;
+        std::size_t from = 0;
+        for (double begin = -10; begin < static_cast<double>(now) + 30; begin += width)
+            EXPECT_EQ(index.largestIn(curve, begin, begin + width, from), index.largestIn(curve, begin, begin + width));
+        EXPECT_EQ(index.largestIn(curve, 0, width, from), index.largestIn(curve, 0, width)); // and back again
     }
 }
 
