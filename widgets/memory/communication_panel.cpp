@@ -2,6 +2,7 @@
 
 #include "widgets/common/format.h"
 #include "widgets/common/palette.h"
+#include "widgets/memory/topology_view.h"
 
 #include <QtConcurrent/QtConcurrentRun>
 #include <QtCore/QSignalBlocker>
@@ -12,6 +13,7 @@
 #include <QtWidgets/QComboBox>
 #include <QtWidgets/QHeaderView>
 #include <QtWidgets/QLabel>
+#include <QtWidgets/QScrollArea>
 #include <QtWidgets/QSplitter>
 #include <QtWidgets/QTabWidget>
 #include <QtWidgets/QTableView>
@@ -53,6 +55,14 @@ QTableView *tableFor(QAbstractItemModel *model, const QString &name, QWidget *pa
     view->verticalHeader()->setDefaultSectionSize(view->fontMetrics().height() + 5);
     view->horizontalHeader()->setSectionResizeMode(QHeaderView::Stretch);
     return view;
+}
+
+/// Whether a flow leaves by a link.
+bool carries(const LinkLoad &link, const Flow &flow, const Cluster &cluster)
+{
+    const std::int32_t from = cluster.nodeOf(flow.from);
+    const bool leaves = from != cluster.nodeOf(flow.to);
+    return link.betweenNodes ? leaves && from == link.index : !leaves && flow.from.index == link.index;
 }
 
 } // namespace
@@ -355,6 +365,7 @@ CommunicationPanel::CommunicationPanel(Workspace *workspace, SelectionModel *sel
     , m_view(new MatrixView(this))
     , m_flows(new FlowsModel(this))
     , m_links(new LinksModel(this))
+    , m_map(new TopologyView)
 {
     m_kinds->setAccessibleName(tr("Kind of communication"));
     m_measure->setAccessibleName(tr("Measure"));
@@ -380,6 +391,12 @@ CommunicationPanel::CommunicationPanel(Workspace *workspace, SelectionModel *sel
     column->addWidget(m_rows);
     tabs->addTab(flows, tr("Flows"));
     tabs->addTab(tableFor(m_links, tr("Links"), tabs), tr("Links"));
+    auto *map = new QScrollArea(tabs);
+    map->setWidget(m_map);
+    map->setWidgetResizable(true);
+    map->setFrameShape(QFrame::NoFrame);
+    map->setFocusPolicy(Qt::NoFocus); // the map itself takes the keyboard
+    tabs->addTab(map, tr("Map"));
     auto *splitter = new QSplitter(Qt::Horizontal, this);
     splitter->setChildrenCollapsible(false);
     splitter->addWidget(m_view);
@@ -394,7 +411,11 @@ CommunicationPanel::CommunicationPanel(Workspace *workspace, SelectionModel *sel
     connect(m_workspace, &Workspace::planChanged, this, &CommunicationPanel::refresh);
     connect(m_kinds, &QComboBox::currentIndexChanged, this, &CommunicationPanel::showMatrix);
     connect(m_measure, &QComboBox::currentIndexChanged, this, &CommunicationPanel::showMatrix);
-    connect(m_view, &MatrixView::cellChosen, this, &CommunicationPanel::showFlows);
+    connect(m_view, &MatrixView::cellChosen, this, [this] {
+        m_link.reset();
+        showFlows();
+    });
+    connect(m_map, &TopologyView::linkChosen, this, &CommunicationPanel::chooseLink);
     connect(m_flowsView->selectionModel(), &QItemSelectionModel::currentRowChanged, this,
         [this](const QModelIndex &index) { chooseFlow(index.row()); });
     connect(&m_watcher, &QFutureWatcherBase::finished, this, [this] {
@@ -412,6 +433,8 @@ CommunicationPanel::CommunicationPanel(Workspace *workspace, SelectionModel *sel
             m_kinds->addItem(QString::fromLatin1(nameOf(kind)), static_cast<int>(kind));
         m_kinds->setCurrentIndex(std::max(m_kinds->findData(before), 0));
         m_links->set(m_matrix->links);
+        m_link.reset();
+        m_map->setMatrix(m_matrix, m_scene ? m_scene->cluster : Cluster{});
         showMatrix();
         Q_EMIT matrixChanged();
     });
@@ -437,6 +460,8 @@ void CommunicationPanel::refresh()
         m_watcher.setFuture({});
         m_matrix.reset();
         m_links->set({});
+        m_link.reset();
+        m_map->setMatrix(nullptr, {});
         showMatrix();
         return;
     }
@@ -474,6 +499,11 @@ void CommunicationPanel::showFlows()
         for (const Flow &flow : m_matrix->flows) {
             if (kind >= 0 && flow.kind != static_cast<InstructionKind>(kind))
                 continue;
+            if (m_link) {
+                if (carries(*m_link, flow, m_scene->cluster))
+                    flows.push_back(flow);
+                continue;
+            }
             if (from >= 0) {
                 if (flow.from.index == from && flow.to.index == to)
                     flows.push_back(flow);
@@ -493,6 +523,21 @@ void CommunicationPanel::showFlows()
     }
     std::stable_sort(flows.begin(), flows.end(), [](const Flow &a, const Flow &b) { return a.bytes.count > b.bytes.count; });
     m_flows->set(std::move(flows));
+}
+
+void CommunicationPanel::chooseLink(const LinkLoad *link)
+{
+    m_link = link && m_scene ? std::optional(*link) : std::nullopt;
+    showFlows();
+    if (!m_link)
+        return;
+    std::vector<OperatorId> operators;
+    for (int row = 0; const Flow *flow = m_flows->flowAt(row); ++row) {
+        std::vector<OperatorId> both;
+        std::set_union(operators.begin(), operators.end(), flow->operators.begin(), flow->operators.end(), std::back_inserter(both));
+        operators = std::move(both);
+    }
+    m_selection->select(operators);
 }
 
 void CommunicationPanel::chooseFlow(int row)

@@ -20,6 +20,8 @@ class QTabWidget;
 
 namespace planloom {
 
+class TopologyView;
+
 /// Who sends what to whom: the flows of a chosen pair of devices, or of all of them summed by kind.
 class FlowsModel : public QAbstractTableModel
 {
@@ -117,6 +119,7 @@ private:
     void refresh();
     void showMatrix();
     void showFlows();
+    void chooseLink(const LinkLoad *link);
     void chooseFlow(int row);
 
     Workspace *m_workspace;
@@ -131,6 +134,8 @@ private:
     MatrixView *m_view;
     FlowsModel *m_flows;
     LinksModel *m_links;
+    TopologyView *m_map;
+    std::optional<LinkLoad> m_link; ///< Whose flows are shown alone.
     QTableView *m_flowsView;
     QFutureWatcher<MatrixSnapshot> m_watcher;
     std::stop_source m_stop;
