@@ -5,6 +5,7 @@
 // build; without optimisation, or with sanitisers, GuiWatchdog::buildFactor() multiplies it.
 
 #include <QtCore/QObject>
+#include <QtTest/QSignalSpy>
 #include <QtTest/QTest>
 #include <QtWidgets/QComboBox>
 #include <QtWidgets/QLineEdit>
@@ -13,6 +14,7 @@
 #include "widgets/common/gui_watchdog.h"
 #include "widgets/compare/compare_view.h"
 #include "widgets/main/locator.h"
+#include "widgets/main/picture_dialog.h"
 #include "widgets/table/rows_view.h"
 #include "widgets/table/table_panel.h"
 
@@ -235,6 +237,23 @@ private Q_SLOTS:
         for (const TimelineColouring colouring : {TimelineColouring::Device, TimelineColouring::Time, TimelineColouring::Direction}) {
             later([this, colouring] { m_at.window->setColouring(colouring); });
             QTest::qWait(100);
+        }
+    }
+
+    void pictures()
+    {
+        const QTemporaryDir folder;
+        m_at.window->selection().select({m_at.named("h.0.mlp.c_fc")});
+        for (const bool timeline : {false, true}) {
+            for (const char *suffix : {"png", "svg"}) {
+                PictureChoice choice;
+                choice.timeline = timeline;
+                choice.suffix = QLatin1String(suffix);
+                QSignalSpy saved(m_at.window.get(), &MainWindow::pictureSaved);
+                later([&] { m_at.window->savePicture(choice, folder.filePath(QStringLiteral("p.%1").arg(choice.suffix))); });
+                QTRY_COMPARE_WITH_TIMEOUT(saved.count(), 1, kPatience);
+                QVERIFY(saved.at(0).at(1).toBool());
+            }
         }
     }
 

@@ -2,6 +2,7 @@
 
 #include <QtCore/QEvent>
 #include <QtWidgets/QDockWidget>
+#include <QtWidgets/QVBoxLayout>
 
 #include "widgets/main/settings.h"
 
@@ -16,6 +17,27 @@ constexpr int kGather = 300; ///< ms
 constexpr double kLeftShare = 0.18;
 constexpr double kRightShare = 0.22;
 const QString kOwnKey = QStringLiteral("perspectives/");
+
+/// Holds a dock's panel, and its room while it is hidden.
+class DockContent : public QWidget
+{
+public:
+    explicit DockContent(QWidget *panel) : m_panel(panel)
+    {
+        auto *layout = new QVBoxLayout(this);
+        layout->setContentsMargins(0, 0, 0, 0);
+        layout->setSizeConstraint(QLayout::SetNoConstraint);
+        layout->addWidget(panel);
+    }
+    QSize sizeHint() const override { return m_panel->sizeHint(); }
+    QSize minimumSizeHint() const override
+    {
+        return m_panel->minimumSizeHint().expandedTo(m_panel->minimumSize());
+    }
+
+private:
+    QWidget *m_panel;
+};
 
 } // namespace
 
@@ -41,13 +63,13 @@ QDockWidget *DockBoard::add(
 {
     auto *dock = new QDockWidget(title, m_window);
     dock->setObjectName(QLatin1String(name));
-    dock->setWidget(widget);
+    dock->setWidget(new DockContent(widget));
     dock->setAllowedAreas(Qt::LeftDockWidgetArea | Qt::RightDockWidgetArea | Qt::BottomDockWidgetArea);
     dock->toggleViewAction()->setObjectName(QStringLiteral("view.dock.%1").arg(QLatin1String(name)));
     m_window->addAction(dock->toggleViewAction());
     if (!widget->objectName().isEmpty() && widget->accessibleName().isEmpty())
         widget->setAccessibleName(title);
-    m_places.push_back({dock, area, focus ? focus : widget, below});
+    m_places.push_back({dock, area, widget, focus ? focus : widget, below});
     m_docks.push_back(dock);
     const auto changed = [this] {
         if (!m_changed.isActive())
@@ -79,7 +101,7 @@ void DockBoard::reveal(const QString &name, bool focus)
         return;
     place->dock->show();
     place->dock->raise();
-    place->dock->widget()->show();
+    place->panel->show();
     if (focus && place->focus)
         place->focus->setFocus(Qt::ShortcutFocusReason);
 }

@@ -83,6 +83,7 @@ private:
     struct Place {
         QDockWidget *dock = nullptr;
         Qt::DockWidgetArea area = Qt::LeftDockWidgetArea;
+        QPointer<QWidget> panel{};
         QPointer<QWidget> focus{};
         bool below = false;
     };

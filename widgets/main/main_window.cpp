@@ -89,6 +89,10 @@ MainWindow::MainWindow(WindowServices services, QWidget *parent) : QMainWindow(p
     m_thumbnailTimer.setSingleShot(true);
     m_thumbnailTimer.setInterval(kThumbnailMilliseconds);
     connect(&m_thumbnailTimer, &QTimer::timeout, this, &MainWindow::makeThumbnail);
+    connect(&m_thumbnailWatcher, &QFutureWatcherBase::finished, this, [this] {
+        if (const QByteArray png = m_thumbnailWatcher.result(); !png.isEmpty())
+            noteRecent(png);
+    });
     buildCentre();
     buildDocks();
     buildToolBar();
@@ -323,7 +327,9 @@ void MainWindow::closeEvent(QCloseEvent *event)
     m_workspace.endPreview();
     if (m_workspace.model()) {
         storeViewNow();
-        makeThumbnail();
+        // The last one is made here: there is no later.
+        if (m_thumbnailTimer.isActive() && m_timeline->scene() && m_timeline->isVisible() && !m_workspace.isReadOnly())
+            noteRecent(packedThumbnail(m_timeline->viewport()->grab().toImage()));
     }
     event->accept();
 }

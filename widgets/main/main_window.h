@@ -1,6 +1,7 @@
 #pragma once
 
 #include <QtCore/QElapsedTimer>
+#include <QtCore/QFutureWatcher>
 #include <QtCore/QPointer>
 #include <QtCore/QTimer>
 #include <QtWidgets/QMainWindow>
@@ -44,6 +45,7 @@ class OutlinePanel;
 class PlansPanel;
 class ProblemsPanel;
 struct PictureChoice;
+struct PictureSource;
 class RecentList;
 class RunPanel;
 struct RunOverlay;
@@ -113,8 +115,12 @@ public:
     bool isSettled() const;
     /// Runs the command with this id, if it is possible now. @return false if it is not
     bool trigger(const QString &id);
-    /// Paints DAG or timeline into a file. @return as `writePicture`
-    Result<void> savePicture(const PictureChoice &choice, const QString &path);
+    /// Paints DAG or timeline into a file; `pictureSaved` follows, and what went wrong is among the problems.
+    void savePicture(const PictureChoice &choice, const QString &path);
+
+Q_SIGNALS:
+    /// Written; or not: it was given up, or the reason is among the problems.
+    void pictureSaved(const QString &path, bool written);
 
 protected:
     bool event(QEvent *event) override;
@@ -156,7 +162,6 @@ private:
     void say(const QString &sentence);
     void refreshCommands();
     void logPlan();
-    void makeThumbnail();
     void noteRecent(const QByteArray &png = {});
     // main_window_menus.cpp: File, Edit, Window, Help
     void buildMenus();
@@ -201,7 +206,6 @@ private:
     void moveSession();
     void locate(const QString &missing);
     void askFile(const QString &title, const QString &filter, const QString &suggestion, bool save, std::function<void(QString)> use);
-    void exportPicture();
     void exportPerfetto();
     void exportText(const QString &title, const QString &suffix, const QString &filter, std::function<std::string()> make);
     void exportPlanJson();
@@ -210,6 +214,12 @@ private:
     void writeTables(const PlanUpdateSnapshot &good, const QString &folder);
     void takeDrop(const Dropped &dropped);
     void about();
+    // main_window_pictures.cpp: pictures out
+    void exportPicture();
+    PictureSource timelinePicture(const PictureChoice &choice, const Palette &palette);
+    PictureSource dagPicture(const PictureChoice &choice, const Palette &palette);
+    void makeThumbnail();
+    static QByteArray packedThumbnail(const QImage &whole);
     // main_window_go.cpp: palette and Go to Anything
     void buildLocator();
     LocatorSources locatorSources();
@@ -265,6 +275,7 @@ private:
     QTimer m_busyTimer; ///< While planning: keeps the pill's clock going.
     QElapsedTimer m_busySince;
     QTimer m_viewTimer; ///< Gathers changes of the view.
+    QFutureWatcher<QByteArray> m_thumbnailWatcher;
     QTimer m_thumbnailTimer; ///< Once nothing has changed for a while.
     TimelineSceneSnapshot m_shownScene;
     PlanUpdateSnapshot m_logged; ///< The answer the log told of last.

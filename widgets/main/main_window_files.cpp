@@ -19,7 +19,6 @@
 #include "widgets/main/data_export.h"
 #include "widgets/main/log_panel.h"
 #include "widgets/main/notice_bar.h"
-#include "widgets/main/picture_dialog.h"
 #include "widgets/main/recent_list.h"
 
 #include <nlohmann/json.hpp>
@@ -143,41 +142,6 @@ void MainWindow::exportText(const QString &title, const QString &suffix, const Q
                 m_log->model()->add(LogKind::Session, tr("Wrote %1").arg(path));
         });
         watcher->setFuture(QtConcurrent::run([make, path] { return std::make_shared<Result<void>>(writeWhole(path, make())); }));
-    });
-}
-
-void MainWindow::exportPicture()
-{
-    auto *dialog = new PictureDialog(this);
-    dialog->setAttribute(Qt::WA_DeleteOnClose);
-    PictureChoice choice;
-    choice.timeline = m_canvas == m_timeline && m_timeline->scene();
-    choice.theme = paletteFor(*this).dark ? PictureTheme::Dark : PictureTheme::Light;
-    dialog->setChoice(choice);
-    connect(dialog, &PictureDialog::chosen, this, [this](const PictureChoice &made) {
-        askFile(tr("Export the picture"), tr("Pictures (*.%1)").arg(made.suffix), m_workspace.title() + QLatin1Char('.') + made.suffix, true,
-            [this, made](const QString &path) {
-                const auto written = savePicture(made, path);
-                if (!written)
-                    onProblem(written.error());
-                else
-                    m_log->model()->add(LogKind::Session, tr("Wrote %1").arg(path));
-            });
-    });
-    dialog->open();
-}
-
-Result<void> MainWindow::savePicture(const PictureChoice &choice, const QString &path)
-{
-    if (choice.timeline && !m_timeline->scene())
-        return Error{ErrorCode::InvalidInput, "there is no timeline to make a picture of", "solve first: F5", {}};
-    const Palette palette = paletteForPicture(choice.theme);
-    const QSize size = choice.timeline ? m_timeline->viewport()->size() : m_dag->size();
-    return writePicture(path, size, choice.scale, palette.canvas, m_workspace.title(), [&](QPainter &painter) {
-        if (choice.timeline)
-            m_timeline->render(painter, size, palette);
-        else
-            m_dag->render(painter, QRectF(QPointF(), QSizeF(size)), choice.whole, palette);
     });
 }
 

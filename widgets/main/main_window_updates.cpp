@@ -2,7 +2,6 @@
 
 #include "widgets/main/main_window.h"
 
-#include <QtCore/QBuffer>
 #include <QtCore/QDateTime>
 #include <QtCore/QFileInfo>
 #include <QtWidgets/QDockWidget>
@@ -33,8 +32,6 @@ namespace {
 
 constexpr qint64 kSilentOpening = 300; ///< ms that opening may take without a word.
 constexpr int kSentenceMilliseconds = 6000;
-constexpr int kThumbnailWidth = 320;
-constexpr int kThumbnailHeight = 120;
 
 } // namespace
 
@@ -273,20 +270,6 @@ void MainWindow::refreshCommands()
     m_live->setChecked(m_workspace.isLive());
     m_gallery->setUsable(m_workspace.model() != nullptr);
     m_commands->refresh();
-}
-
-void MainWindow::makeThumbnail()
-{
-    m_thumbnailTimer.stop();
-    if (!m_timeline->scene() || !m_timeline->isVisible() || m_workspace.isReadOnly())
-        return;
-    const QImage whole = m_timeline->viewport()->grab().toImage();
-    const QImage small = whole.scaled(kThumbnailWidth, kThumbnailHeight, Qt::KeepAspectRatioByExpanding, Qt::SmoothTransformation)
-                             .copy(0, 0, kThumbnailWidth, kThumbnailHeight);
-    QByteArray png;
-    QBuffer buffer(&png);
-    if (buffer.open(QIODevice::WriteOnly) && small.save(&buffer, "PNG"))
-        noteRecent(png);
 }
 
 void MainWindow::noteRecent(const QByteArray &png)

@@ -6,22 +6,27 @@
 #include <QtWidgets/QFormLayout>
 #include <QtWidgets/QPushButton>
 
+#include <algorithm>
+
 namespace planloom {
 
-PictureDialog::PictureDialog(QWidget *parent)
+PictureDialog::PictureDialog(bool selection, QWidget *parent)
     : QDialog(parent), m_what(new QComboBox(this)), m_part(new QComboBox(this)), m_theme(new QComboBox(this)),
       m_format(new QComboBox(this)), m_scale(new QDoubleSpinBox(this))
 {
     setWindowTitle(tr("Export Picture"));
     m_what->addItems({tr("DAG"), tr("Timeline")});
-    m_part->addItems({tr("The whole model"), tr("What is in sight")});
+    m_part->addItem(tr("All of it"), static_cast<int>(PicturePart::Whole));
+    m_part->addItem(tr("What is in sight"), static_cast<int>(PicturePart::InSight));
+    if (selection)
+        m_part->addItem(tr("What is selected"), static_cast<int>(PicturePart::Selection));
     m_theme->addItem(tr("Light"), static_cast<int>(PictureTheme::Light));
     m_theme->addItem(tr("Dark"), static_cast<int>(PictureTheme::Dark));
     m_theme->addItem(tr("Print (on white)"), static_cast<int>(PictureTheme::Print));
     m_format->addItem(tr("PNG (pixels)"), QStringLiteral("png"));
     m_format->addItem(tr("SVG (vectors)"), QStringLiteral("svg"));
     m_format->addItem(tr("PDF (vectors)"), QStringLiteral("pdf"));
-    m_scale->setRange(0.5, 8);
+    m_scale->setRange(0.5, 32);
     m_scale->setSingleStep(0.5);
     m_scale->setValue(2);
     m_scale->setSuffix(QStringLiteral("×"));
@@ -36,10 +41,8 @@ PictureDialog::PictureDialog(QWidget *parent)
     save->setDefault(true);
     form->addRow(buttons);
     const auto refresh = [this] {
-        m_part->setEnabled(m_what->currentIndex() == 0);
         m_scale->setEnabled(m_format->currentIndex() == 0);
     };
-    connect(m_what, &QComboBox::currentIndexChanged, this, refresh);
     connect(m_format, &QComboBox::currentIndexChanged, this, refresh);
     connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
     connect(buttons, &QDialogButtonBox::accepted, this, [this] {
@@ -54,7 +57,7 @@ PictureChoice PictureDialog::choice() const
 {
     PictureChoice choice;
     choice.timeline = m_what->currentIndex() == 1;
-    choice.whole = m_part->currentIndex() == 0;
+    choice.part = static_cast<PicturePart>(m_part->currentData().toInt());
     choice.theme = static_cast<PictureTheme>(m_theme->currentData().toInt());
     choice.suffix = m_format->currentData().toString();
     choice.scale = m_scale->value();
@@ -64,7 +67,7 @@ PictureChoice PictureDialog::choice() const
 void PictureDialog::setChoice(const PictureChoice &choice)
 {
     m_what->setCurrentIndex(choice.timeline ? 1 : 0);
-    m_part->setCurrentIndex(choice.whole ? 0 : 1);
+    m_part->setCurrentIndex(std::max(0, m_part->findData(static_cast<int>(choice.part))));
     m_theme->setCurrentIndex(m_theme->findData(static_cast<int>(choice.theme)));
     m_format->setCurrentIndex(m_format->findData(choice.suffix));
     m_scale->setValue(choice.scale);

@@ -9,10 +9,17 @@ class QDoubleSpinBox;
 
 namespace planloom {
 
+/// How much of a canvas is in a picture.
+enum class PicturePart : std::uint8_t {
+    Whole, ///< The whole model; the whole step.
+    InSight,
+    Selection, ///< Around what is selected.
+};
+
 /// What of the window is to be a picture, and what kind of one.
 struct PictureChoice {
     bool timeline = false; ///< Else the DAG.
-    bool whole = true; ///< All of the model, or what is in sight (DAG only).
+    PicturePart part = PicturePart::Whole;
     PictureTheme theme = PictureTheme::Light;
     QString suffix = QStringLiteral("png"); ///< "png", "svg" or "pdf".
     double scale = 2; ///< Pixels per unit, for PNG.
@@ -23,7 +30,8 @@ class PictureDialog : public QDialog
 {
     Q_OBJECT
 public:
-    explicit PictureDialog(QWidget *parent);
+    /// @param selection  something is selected, so that it can be the picture
+    PictureDialog(bool selection, QWidget *parent);
     PictureChoice choice() const;
     void setChoice(const PictureChoice &choice);
 

@@ -3,6 +3,8 @@
 #include <QtCore/QTemporaryDir>
 #include <QtCore/QXmlStreamReader>
 #include <QtGui/QDropEvent>
+#include <QtGui/QPainter>
+#include <QtTest/QSignalSpy>
 #include <QtTest/QTest>
 #include <QtWidgets/QApplication>
 #include <QtWidgets/QComboBox>
@@ -296,44 +298,85 @@ private Q_SLOTS:
     {
         open();
         QTRY_VERIFY_WITH_TIMEOUT(m_window->isSettled(), kLong);
+        m_window->selection().select({OperatorId{8}});
+        QTRY_VERIFY(m_window->timeline()->partOfSelection());
         std::set<QByteArray> different;
         for (const bool timeline : {false, true}) {
             for (const PictureTheme theme : {PictureTheme::Light, PictureTheme::Dark, PictureTheme::Print}) {
-                for (const char *suffix : {"png", "svg", "pdf"}) {
-                    PictureChoice choice;
-                    choice.timeline = timeline;
-                    choice.theme = theme;
-                    choice.scale = 1.5;
-                    const QString path = m_folder->filePath(QStringLiteral("picture.%1").arg(QLatin1String(suffix)));
-                    QVERIFY(m_window->savePicture(choice, path));
-                    QFile file(path);
-                    QVERIFY(file.open(QIODevice::ReadOnly));
-                    const QByteArray bytes = file.readAll();
-                    different.insert(bytes);
-                    if (suffix == QLatin1String("svg")) {
-                        QXmlStreamReader reader(bytes);
-                        bool texts = false;
-                        while (!reader.atEnd()) {
-                            reader.readNext();
-                            texts = texts || reader.name() == QLatin1String("text");
+                for (const PicturePart part : {PicturePart::Whole, PicturePart::InSight, PicturePart::Selection}) {
+                    for (const char *suffix : {"png", "svg", "pdf"}) {
+                        PictureChoice choice;
+                        choice.timeline = timeline;
+                        choice.theme = theme;
+                        choice.part = part;
+                        choice.scale = 1.5;
+                        choice.suffix = QLatin1String(suffix);
+                        const QString path = m_folder->filePath(QStringLiteral("picture.%1").arg(choice.suffix));
+                        QVERIFY(saved(choice, path));
+                        QFile file(path);
+                        QVERIFY(file.open(QIODevice::ReadOnly));
+                        const QByteArray bytes = file.readAll();
+                        different.insert(bytes);
+                        if (choice.suffix == QLatin1String("svg")) {
+                            QVERIFY2(textsOf(bytes) > 3, path.toUtf8()); // selectable, not outlines
+                        } else if (choice.suffix == QLatin1String("pdf")) {
+                            QVERIFY(bytes.startsWith("%PDF"));
+                            QVERIFY(bytes.contains("/Font"));
+                        } else if (part == PicturePart::InSight) {
+                            const QSize size = timeline ? m_window->timeline()->viewport()->size() : m_window->dag()->size();
+                            QCOMPARE(QImage(path).width(), qRound(size.width() * 1.5));
                         }
-                        QVERIFY2(!reader.hasError(), qPrintable(reader.errorString()));
-                        QVERIFY(texts); // selectable, not outlines
-                    } else if (suffix == QLatin1String("pdf")) {
-                        QVERIFY(bytes.startsWith("%PDF"));
-                    } else {
-                        const QSize size = timeline ? m_window->timeline()->viewport()->size() : m_window->dag()->size();
-                        QCOMPARE(QImage(path).width(), qRound(size.width() * 1.5));
                     }
                 }
             }
         }
-        QCOMPARE(different.size(), std::size_t{18}); // each is a picture of its own
+        QVERIFY(different.size() >= 45); // each is a picture of its own
+    }
+
+    void whatIsWrongWithAPictureIsSaid()
+    {
+        open();
+        QTRY_VERIFY_WITH_TIMEOUT(m_window->isSettled(), kLong);
         PictureChoice choice;
-        QVERIFY(!m_window->savePicture(choice, m_folder->filePath(QStringLiteral("picture.bmp"))));
-        QVERIFY(!m_window->savePicture(choice, QStringLiteral("/no/such/folder/picture.png")));
-        choice.scale = 100;
-        QVERIFY(!m_window->savePicture(choice, m_folder->filePath(QStringLiteral("large.png"))));
+        QVERIFY(!saved(choice, m_folder->filePath(QStringLiteral("picture.bmp"))));
+        QCOMPARE(m_window->problems()->count(), 1);
+        QVERIFY(!saved(choice, QStringLiteral("/no/such/folder/picture.png")));
+        QCOMPARE(m_window->problems()->count(), 2);
+    }
+
+    /// Tile by tile: the same as in one piece, and larger than a painter reaches.
+    void picturesHaveNoLimit()
+    {
+        const QSizeF size(3000, 700);
+        const auto paint = [](QPainter &painter) {
+            painter.setRenderHint(QPainter::Antialiasing, false);
+            for (int i = 0; i < 40; ++i)
+                painter.fillRect(QRect(i * 75, i * 17, 60, 300), QColor::fromHsv(i * 9, 200, 200));
+        };
+        PictureSource source;
+        source.size = size;
+        source.ground = Qt::white;
+        source.paint = paint;
+        int tiles = 0;
+        source.pixels = [&](const QRectF &tile, double scale) {
+            ++tiles;
+            return pixelsOf(tile, scale, Qt::white, paint);
+        };
+        const QString path = m_folder->filePath(QStringLiteral("tiles.png"));
+        QVERIFY(writePicture(path, source, 1));
+        QVERIFY(tiles > 4);
+        QCOMPARE(QImage(path).convertToFormat(QImage::Format_RGB32), pixelsOf(QRectF(QPointF(), size), 1, Qt::white, paint));
+        source.size = QSizeF(40'000, 40);
+        QVERIFY(writePicture(path, source, 1));
+        const QImage wide(path);
+        QCOMPARE(wide.size(), QSize(40'000, 40));
+        QCOMPARE(wide.pixel(30, 20), QColor::fromHsv(0, 200, 200).rgb());
+        QCOMPARE(wide.pixel(39'999, 39), QColor(Qt::white).rgb());
+        std::stop_source stop;
+        stop.request_stop();
+        const auto given = writePicture(m_folder->filePath(QStringLiteral("never.png")), source, 1, stop.get_token());
+        QVERIFY(!given && given.error().code == ErrorCode::Cancelled);
+        QVERIFY(!QFile::exists(m_folder->filePath(QStringLiteral("never.png"))));
     }
 
     void allThemesAndColouringsPaint()
@@ -386,6 +429,22 @@ private:
         QApplication::sendEvent(&window, &event);
     }
 
+    bool saved(const PictureChoice &choice, const QString &path)
+    {
+        QSignalSpy spy(m_window.get(), &MainWindow::pictureSaved);
+        m_window->savePicture(choice, path);
+        return (!spy.isEmpty() || spy.wait(kLong)) && spy.at(0).at(1).toBool();
+    }
+    static int textsOf(const QByteArray &svg)
+    {
+        QXmlStreamReader reader(svg);
+        int texts = 0;
+        while (!reader.atEnd()) {
+            if (reader.readNext() == QXmlStreamReader::StartElement && reader.name() == QLatin1String("text"))
+                ++texts;
+        }
+        return reader.hasError() ? -1 : texts;
+    }
     bool proven() const
     {
         return m_window->pill()->mood() == StatusPill::Mood::Proven && !m_window->workspace().isStale();
