@@ -46,6 +46,7 @@ Workspace::Workspace(QObject *parent) : GestureHost(parent), m_ghostEngine(nullp
     connect(&m_ghostEngine, &EngineService::planUpdated, this, &Workspace::onPreviewUpdated);
     connect(&m_stepEngine, &EngineService::planUpdated, this, &Workspace::onStepUpdated);
     connect(&m_openWatcher, &QFutureWatcherBase::finished, this, &Workspace::takeSession);
+    connect(&m_rebindWatcher, &QFutureWatcherBase::finished, this, &Workspace::takeRebinding);
     connect(&m_modelWatcher, &QFileSystemWatcher::fileChanged, this, [this](const QString &path) {
         // Many programs write a file anew under its name, which ends the watch.
         if (QFileInfo::exists(path))
@@ -56,6 +57,7 @@ Workspace::Workspace(QObject *parent) : GestureHost(parent), m_ghostEngine(nullp
 
 Workspace::~Workspace()
 {
+    m_rebindStop.request_stop();
     if (m_viewTimer.isActive())
         post([view = m_view](SessionStore &store) { return store.setView(view); });
 }
@@ -112,6 +114,9 @@ void Workspace::cancelOpening()
     const bool opening = isOpening();
     m_openWatcher.setFuture({}); // what it still reads is dropped with the future
     m_openingSession = false;
+    m_rebindStop.request_stop();
+    m_rebindWatcher.setFuture({});
+    m_rebinding = false;
     m_opening.reset();
     if (m_engine.isOpening())
         m_engine.stop();
@@ -155,13 +160,7 @@ void Workspace::onModelOpened(const ModelSnapshot &model)
     Opening opening = std::move(*m_opening);
     m_opening.reset();
     if (opening.keepRows) {
-        compareModels(*m_model, *model);
-        adoptModel(model);
-        post([source = model->source](SessionStore &store) {
-            return store.setModel({source.source, source.content, {}, source.options});
-        });
-        Q_EMIT stateChanged();
-        request(false);
+        compareModels(model);
         return;
     }
     // A new session, or one from a file: everything of the last one is let go.
@@ -179,7 +178,6 @@ void Workspace::onModelOpened(const ModelSnapshot &model)
     m_readOnly = false;
     m_clusterJson.clear();
     m_mergeKey.clear();
-    m_before.clear();
     m_unsolvedEdits = 0;
     if (opening.session) {
         SessionContents &contents = opening.session->contents;
@@ -255,19 +253,55 @@ void Workspace::adoptModel(const ModelSnapshot &model)
     Q_EMIT contextChanged();
 }
 
-void Workspace::compareModels(const OpenedModel &before, const OpenedModel &after)
+void Workspace::compareModels(const ModelSnapshot &after)
 {
-    std::int64_t gone = 0;
-    std::int64_t fresh = 0;
-    for (const Operator &op : before.graph->operators)
-        gone += after.index->findOperator(op.name).valid() ? 0 : 1;
-    for (const Operator &op : after.graph->operators)
-        fresh += before.index->findOperator(op.name).valid() ? 0 : 1;
-    m_remark = gone == 0 && fresh == 0 ? tr("The model was read again: its operators are the same.")
-                                       : tr("The model changed: %1 operators new, %2 gone.").arg(fresh).arg(gone);
-    m_before.clear();
-    if (m_latest)
-        m_before.push_back(m_latest); // tells which rows bound before
+    m_rebinding = true;
+    m_rebindStop = std::stop_source{};
+    m_rebindWatcher.setFuture(QtConcurrent::run(&m_openPool,
+        [before = m_model, after, rows = table(), stop = m_rebindStop.get_token()]() -> std::shared_ptr<const Rebound> {
+            return std::make_shared<const Rebound>(Rebound{after, rows, rebind(*before->index, *after->index, rows, stop)});
+        }));
+    Q_EMIT stateChanged();
+}
+
+void Workspace::takeRebinding()
+{
+    if (!m_rebinding || m_rebindWatcher.future().resultCount() == 0)
+        return;
+    const std::shared_ptr<const Rebound> rebound = m_rebindWatcher.result();
+    m_rebindWatcher.setFuture({});
+    if (rebound->rows != table()) {
+        compareModels(rebound->model); // work went on meanwhile
+        return;
+    }
+    m_rebinding = false;
+    const Rebinding &outcome = rebound->outcome;
+    const auto count = [](std::size_t n, const QString &one, const QString &several) {
+        return n == 1 ? one : several.arg(n);
+    };
+    if (outcome.fresh == 0 && outcome.gone == 0 && outcome.rewritten.empty()) {
+        m_remark = tr("The model was read again: its operators are the same.");
+    } else {
+        m_remark = tr("The model changed: %1, %2 gone, %3.")
+                       .arg(count(static_cast<std::size_t>(outcome.fresh), tr("1 operator new"), tr("%1 operators new")))
+                       .arg(outcome.gone)
+                       .arg(count(outcome.lost.size(), tr("1 row no longer binds"), tr("%1 rows no longer bind")));
+        if (!outcome.rewritten.empty())
+            m_remark += QLatin1Char(' ') + count(outcome.rewritten.size(), tr("1 row was bound anew."), tr("%1 rows were bound anew."));
+        if (!outcome.fewer.empty())
+            m_remark += QLatin1Char(' ')
+                + count(outcome.fewer.size(), tr("1 row acts on fewer operators."), tr("%1 rows act on fewer operators."));
+    }
+    endPreview();
+    post([source = rebound->model->source](SessionStore &store) {
+        return store.setModel({source.source, source.content, {}, source.options});
+    });
+    adoptModel(rebound->model);
+    if (outcome.edit.empty())
+        request(false);
+    else
+        record(tr("Rebind rows to the changed model"), {outcome.edit, {}}, {}, false);
+    Q_EMIT stateChanged();
 }
 
 void Workspace::watchModel()

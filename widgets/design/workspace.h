@@ -9,6 +9,7 @@
 #include <QtCore/QThreadPool>
 #include <QtCore/QTimer>
 
+#include "engine/gesture/rebind.h"
 #include "sessions/session_store.h"
 #include "widgets/design/engine_service.h"
 #include "widgets/design/gesture_host.h"
@@ -21,6 +22,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <utility>
 #include <vector>
@@ -51,7 +53,8 @@ public:
     /// Where sessions without a name are kept (they are saved from the first edit on); empty keeps them in memory alone, as
     /// tests and screenshots want.
     void setSessionFolder(const QString &folder);
-    /// Opens a model as a new session, or in the present one if `keepRows` (its rows are bound anew by name).
+    /// Opens a model as a new session, or in the present one if `keepRows` (its rows are bound anew, by structure
+    /// and by name; those that change are one step of the history, and `remark` says what became of operators and rows).
     void openModel(const ModelSource &source, bool keepRows = false);
     /// Opens a session file, read on a worker.
     void openSession(const QString &path);
@@ -62,7 +65,7 @@ public:
         const std::string &gallery, const std::string &rows = {});
     /// Gives up what is being opened; what was open stays.
     void cancelOpening();
-    bool isOpening() const { return m_engine.isOpening() || m_openingSession; }
+    bool isOpening() const { return m_engine.isOpening() || m_openingSession || m_rebinding; }
     bool isReadOnly() const { return m_readOnly; }
 
     const ModelSnapshot &model() const { return m_model; }
@@ -192,7 +195,8 @@ private:
     void onModelOpened(const ModelSnapshot &model);
     void adoptModel(const ModelSnapshot &model);
     void beginSession(DesignState root);
-    void compareModels(const OpenedModel &before, const OpenedModel &after);
+    void compareModels(const ModelSnapshot &after);
+    void takeRebinding();
     void watchModel();
     // workspace_design.cpp: edits and the file they go to
     bool record(const QString &words, const DesignChange &change, const QString &mergeKey, bool gather, PlanUpdateSnapshot begin = {});
@@ -225,6 +229,15 @@ private:
     QFutureWatcher<OpenOutcome> m_openWatcher;
     bool m_openingSession = false;
     std::optional<Opening> m_opening; ///< For the model that is being opened.
+    /// The present rows bound to the model read again.
+    struct Rebound {
+        ModelSnapshot model{};
+        TableDocument rows{}; ///< As they were.
+        Rebinding outcome{};
+    };
+    QFutureWatcher<std::shared_ptr<const Rebound>> m_rebindWatcher;
+    std::stop_source m_rebindStop;
+    bool m_rebinding = false;
 
     ModelSnapshot m_model;
     History m_history;
@@ -245,7 +258,6 @@ private:
     bool m_answered = false; ///< The rows being recorded are those the engine is at work on: nothing to ask.
     bool m_live = true;
     std::int32_t m_unsolvedEdits = 0;
-    std::vector<PlanUpdateSnapshot> m_before; ///< At most one: the last answer before the model was read again.
 
     mutable GestureContextSnapshot m_context; ///< Made when asked for.
     PreviewSnapshot m_preview;

@@ -147,18 +147,6 @@ void Workspace::publishPlan(const PlanUpdateSnapshot &update)
         m_goodIsCurrent = true;
         m_context.reset();
     }
-    if (!m_before.empty() && update->grade >= PlanGrade::Checked && !update->rows.empty()) {
-        const PlanUpdateSnapshot before = std::exchange(m_before, {}).front();
-        std::int32_t lost = 0;
-        for (const RowLine &row : update->rows) {
-            const auto same = std::find_if(before->rows.begin(), before->rows.end(),
-                [&row](const RowLine &other) { return other.text == row.text; });
-            lost += same != before->rows.end() && same->report.selected > 0 && row.report.selected == 0 ? 1 : 0;
-        }
-        if (lost > 0)
-            m_remark += QLatin1Char(' ') + (lost == 1 ? tr("1 row no longer binds.") : tr("%1 rows no longer bind.").arg(lost));
-        Q_EMIT stateChanged();
-    }
     if (update->final) {
         m_cache.insert(PlanCache::keyOf(requestFor(m_history.state())), update);
         const StepId step = m_history.current();

@@ -9,6 +9,9 @@
 #include "engine/gesture/blocking.h"
 #include "widgets/design/workspace.h"
 
+#include <algorithm>
+#include <set>
+
 using namespace planloom;
 
 namespace {
@@ -484,6 +487,88 @@ private Q_SLOTS:
         workspace.setTableText("# two\n");
         workspace.undo();
         QTRY_VERIFY_WITH_TIMEOUT(verified(workspace), kLong);
+    }
+
+    void rowsAreBoundAnewWhenTheModelChanges()
+    {
+        const QString model = QStringLiteral(PLANLOOM_SOURCE_DIR "/../shared/models/gpt2_tiny.onnx");
+        if (!QFile::exists(model))
+            QSKIP("The models are not there.");
+        QTemporaryDir folder;
+        const QString path = folder.filePath(QStringLiteral("model.onnx"));
+        QVERIFY(QFile::copy(model, path));
+        QFile::setPermissions(path, QFile::ReadOwner | QFile::WriteOwner);
+        Workspace workspace;
+        workspace.openWith({path.toStdString(), {}, {}}, "dgx-a100", 2, "", "# nothing yet\n");
+        QTRY_VERIFY_WITH_TIMEOUT(verified(workspace), kLong);
+        std::string name;
+        for (const Operator &op : workspace.model()->graph->operators) {
+            if (op.direction == Direction::Forward && op.name.find("mlp") != std::string::npos && name.empty())
+                name = op.name;
+        }
+        QVERIFY(!name.empty());
+        const std::string row = "place name:" + name + " : devices 1  @gesture\n";
+        QVERIFY(workspace.editTable(QStringLiteral("a row"), insertText(workspace.table(), 0, row)));
+        QTRY_VERIFY_WITH_TIMEOUT(verified(workspace), kLong);
+        const std::string before = workspace.tableText();
+        const std::size_t steps = workspace.history().steps().size();
+
+        // Every name with "mlp" in it reads "ffn": the file's lengths stay.
+        QFile file(path);
+        QVERIFY(file.open(QIODevice::ReadWrite));
+        QByteArray bytes = file.readAll();
+        bytes.replace("mlp", "ffn");
+        file.seek(0);
+        QCOMPARE(file.write(bytes), bytes.size());
+        file.close();
+        ModelSource source = workspace.model()->source;
+        source.content.clear();
+        workspace.openModel(source, true);
+        QVERIFY(workspace.isOpening());
+        QTRY_VERIFY_WITH_TIMEOUT(!workspace.isOpening(), kLong);
+        QTRY_VERIFY_WITH_TIMEOUT(verified(workspace), kLong);
+        std::string renamed = before;
+        renamed.replace(renamed.find("mlp"), 3, "ffn");
+        QCOMPARE(workspace.tableText(), renamed);
+        QCOMPARE(workspace.latest()->errorCount(), std::size_t{0});
+        QCOMPARE(workspace.history().steps().size(), steps + 1);
+        QCOMPARE(workspace.history().find(workspace.history().current())->words, std::string("Rebind rows to the changed model"));
+        QVERIFY2(workspace.remark().contains(QStringLiteral("0 operators new, 0 gone, 0 rows no longer bind")), qPrintable(workspace.remark()));
+        QVERIFY(workspace.remark().contains(QStringLiteral("1 row was bound anew")));
+        workspace.undo();
+        QCOMPARE(workspace.tableText(), before);
+    }
+
+    void rowsOfWhatAChangedModelLacksAreCounted()
+    {
+        Workspace workspace;
+        workspace.openWith({"zoo:gpt?layers=3&hidden=32&heads=2&seq=8&vocab=32&batch=4", {}, {}}, "dgx-a100", 2, "", "");
+        QTRY_VERIFY_WITH_TIMEOUT(verified(workspace), kLong);
+        workspace.openModel({"zoo:gpt?layers=2&hidden=32&heads=2&seq=8&vocab=32&batch=4", {}, {}}, true);
+        QTRY_VERIFY_WITH_TIMEOUT(!workspace.isOpening() && verified(workspace), kLong);
+        std::set<std::string> small;
+        for (const Operator &op : workspace.model()->graph->operators)
+            small.insert(op.name);
+        QVERIFY(!workspace.canUndo()); // no row had to change
+        workspace.openModel({"zoo:gpt?layers=3&hidden=32&heads=2&seq=8&vocab=32&batch=4", {}, {}}, true);
+        QTRY_VERIFY_WITH_TIMEOUT(!workspace.isOpening() && verified(workspace), kLong);
+        QVERIFY2(workspace.remark().contains(QStringLiteral("new, 0 gone, 0 rows no longer bind")), qPrintable(workspace.remark()));
+        std::string rows;
+        for (const Operator &op : workspace.model()->graph->operators) {
+            if (op.direction == Direction::Forward && small.count(op.name) == 0)
+                rows += "place name:" + op.name + " : devices 0\n";
+        }
+        QVERIFY(!rows.empty());
+        const auto count = std::count(rows.begin(), rows.end(), '\n');
+        QVERIFY(workspace.editTable(QStringLiteral("rows"), insertText(workspace.table(), 0, rows)));
+        workspace.openModel({"zoo:gpt?layers=2&hidden=32&heads=2&seq=8&vocab=32&batch=4", {}, {}}, true);
+        workspace.openModel({"zoo:gpt?layers=2&hidden=32&heads=2&seq=8&vocab=32&batch=4", {}, {}}, true); // the newest counts
+        QTRY_VERIFY_WITH_TIMEOUT(!workspace.isOpening() && workspace.latest() && workspace.latest()->final, kLong);
+        QVERIFY2(workspace.remark().contains(QStringLiteral("0 operators new, %1 gone, ").arg(count)), qPrintable(workspace.remark()));
+        QVERIFY2(workspace.remark().contains(count == 1 ? QStringLiteral("1 row no longer binds") : QStringLiteral("%1 rows no longer bind").arg(count)),
+            qPrintable(workspace.remark()));
+        QCOMPARE(workspace.tableText(), rows); // left as they are, and wrong at their place
+        QCOMPARE(workspace.latest()->errorCount(), static_cast<std::size_t>(count));
     }
 
     void quittingWhilePlanningIsSafe()
