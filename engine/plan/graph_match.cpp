@@ -204,13 +204,27 @@ public:
     GraphMatch run()
     {
         for (const bool weak : {false, true}) {
-            if (m_stop.stop_requested() || (weak && m_matched == std::min(m_before.count, m_after.count)))
+            if (m_stop.stop_requested() || isComplete())
                 break;
             m_before.computeKeys(weak);
             m_after.computeKeys(weak);
             if (!weak)
                 m_trusted = namesHold();
-            level();
+            m_familiar = std::max(m_familiar, familiar());
+            findEvidence();
+            if (weak && !isSimilar())
+                keepNames();
+            if (!isSimilar() || (weak && m_stop.stop_requested()))
+                continue;
+            if (weak && !m_guessedStrong) { // shapes have changed throughout: those that agree come first all the same
+                m_before.computeKeys(false);
+                m_after.computeKeys(false);
+                findRest();
+                m_before.computeKeys(true);
+                m_after.computeKeys(true);
+            }
+            findRest();
+            m_guessedStrong = true;
         }
         followForward();
         return std::move(m_match);
@@ -407,7 +421,46 @@ private:
         matchKeys(before, after, among);
     }
 
-    void level()
+    bool isComplete() const { return m_matched == std::min(m_before.count, m_after.count); }
+
+    /// Enough is known again for the rest to be found by place.
+    bool isSimilar() const { return m_familiar * 4 >= std::min(m_before.count, m_after.count); }
+
+    /// Operators of the first model of which the second has one with the same origins, outcome or name.
+    std::size_t familiar() const
+    {
+        const auto sorted = [](Keys keys) {
+            std::sort(keys.begin(), keys.end());
+            return keys;
+        };
+        const Keys up = sorted(m_after.up);
+        const Keys down = sorted(m_after.down);
+        std::size_t count = 0;
+        for (std::size_t a = 0; a < m_before.count; ++a) {
+            const OperatorId named = namesake(m_before, a, m_after);
+            const auto b = static_cast<std::size_t>(named.index);
+            count += std::binary_search(up.begin(), up.end(), m_before.up[a])
+                    || std::binary_search(down.begin(), down.end(), m_before.down[a])
+                    || (m_trusted && named.valid()
+                        && (m_before.in[a] == m_after.in[b] || m_before.out[a] == m_after.out[b]))
+                ? 1
+                : 0;
+        }
+        return count;
+    }
+
+    /// This is another model: operators that happen to be called alike, and nothing else.
+    void keepNames()
+    {
+        std::fill(m_match.after.begin(), m_match.after.end(), OperatorId {});
+        std::fill(m_match.before.begin(), m_match.before.end(), OperatorId {});
+        m_matched = 0;
+        matchNames(m_before.own, m_after.own);
+        m_fresh.clear();
+    }
+
+    /// By all that operators are computed from or become, by name together with neighbours, and by weights.
+    void findEvidence()
     {
         const Side &one = m_before;
         const Side &other = m_after;
@@ -419,15 +472,21 @@ private:
         matchNames(one.in, other.in);
         matchNames(one.out, other.out);
         matchKeys(one.withWeights(one.own), other.withWeights(other.own), Among::Unique);
-        propagate();
+        if (isSimilar())
+            propagate();
         matchNames(one.up, other.up);
         matchKeys(one.up, other.up, Among::Equals);
         matchNames(one.down, other.down);
         matchKeys(one.down, other.down, Among::Equals);
+    }
+
+    /// By neighbours, by place between those found, by name.
+    void findRest()
+    {
         propagate();
         matchGaps(Among::Equals);
         propagate();
-        matchNames(one.own, other.own);
+        matchNames(m_before.own, m_after.own);
         propagate();
         matchGaps(Among::Any);
         propagate();
@@ -479,7 +538,9 @@ private:
     GraphMatch m_match {};
     std::vector<std::size_t> m_fresh {}; ///< Found, and their neighbours not looked at yet.
     std::size_t m_matched = 0; ///< Forward operators.
+    std::size_t m_familiar = 0;
     bool m_trusted = true; ///< Names mean what they meant.
+    bool m_guessedStrong = false; ///< Operators of equal shapes were matched by their place.
 };
 
 } // namespace

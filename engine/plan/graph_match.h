@@ -20,6 +20,7 @@ struct GraphMatch {
 /// that goes on either side; among equals, and where both sides changed, by its name and its weights' names (unless
 /// names have moved on with their numbers, as automatic ones do); then by its neighbours, then by its place between
 /// those found. First operators are matched that agree in kind, shapes and attributes, then those that agree in kind.
+/// Where less than a quarter is found so, it is another model, and only operators of the same name and kind count.
 /// Backward and optimizer operators follow their forward ones. Each operator has at most one counterpart, of its own
 /// kind and direction; the outcome is the same on every machine.
 /// O((operators + edges) log operators). Stops early, with what it has, if asked to.

@@ -371,6 +371,25 @@ TEST(MatchOperators, FollowsBackwardAndOptimizerOperatorsAndIsOneToOne)
     }
 }
 
+TEST(MatchOperators, AnotherModelHasNothingInCommonButNames)
+{
+    for (const char *one : kModels) {
+        for (const char *other : {kModels[0], "zoo:llama?layers=2&hidden=64&heads=4&seq=16&vocab=160&batch=4", kModels[4]}) {
+            if (one == other || one == kModels[5]) // a perceptron is what other models end with
+                continue;
+            SCOPED_TRACE(std::string(one) + " -> " + other);
+            const SelectorIndex before = indexOf(forwardOf(one));
+            const SelectorIndex after = indexOf(forwardOf(other));
+            const GraphMatch match = matchOperators(before, after);
+            for (std::size_t i = 0; i < before.forwardCount(); ++i) {
+                if (match.after[i].valid()) {
+                    EXPECT_EQ(before.graph().operators[i].name, after.graph().at(match.after[i]).name);
+                }
+            }
+        }
+    }
+}
+
 TEST(MatchOperators, StopsWhenAskedTo)
 {
     const SelectorIndex before = indexOf(forwardOf(kModels[0]));
