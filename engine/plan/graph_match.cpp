@@ -210,7 +210,7 @@ public:
             m_after.computeKeys(weak);
             if (!weak)
                 m_trusted = namesHold();
-            m_familiar = std::max(m_familiar, familiar());
+            m_familiar = std::max(m_familiar, weak ? familiar() / 2 : familiar()); // kinds alone say less
             findEvidence();
             if (weak && !isSimilar())
                 keepNames();
