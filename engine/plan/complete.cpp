@@ -3,6 +3,7 @@
 #include "engine/plan/bind.h"
 #include "engine/plan/default_rule.h"
 #include "engine/plan/optimizer_rule.h"
+#include "engine/plan/preferences.h"
 #include "engine/plan/selector_index.h"
 #include "engine/plan/stages.h"
 
@@ -41,6 +42,8 @@ Result<Completion> completePlan(
                 + std::to_string(deviceCount),
             "", "devices"};
     }
+    if (hasPreferences(table))
+        return completeWithPreferences(graph, deviceCount, table);
     const SelectorIndex index(graph);
     CompletionState state {index, table};
     state.batch = analyseBatch(*graph);

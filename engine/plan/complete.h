@@ -17,6 +17,7 @@ struct RowReport {
     std::int32_t bound = 0; ///< Operators that the rule acts on.
     std::optional<Error> error {}; ///< Why the row can't hold; `where` is "row:5/rule".
     std::string warning {}; ///< "binds to no operator"; may be empty.
+    bool leftOut = false; ///< A preference that does not hold with other rows: `warning` says with which.
     friend bool operator==(const RowReport &, const RowReport &) = default;
 };
 
@@ -27,6 +28,8 @@ struct Completion {
 };
 
 /// Completes the rows of `table` to a plan of `graph` on `deviceCount` devices.
+///
+/// Preferences are applied as far as they can be (preferences.h); those that can't are not errors.
 ///
 /// Rows about forward operators bind their backward operators too; rows that select only optimizer operators
 /// bind those. Rows whose dimension an operator does not have pass it by. Two op-trans rows on one operator

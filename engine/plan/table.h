@@ -158,6 +158,8 @@ struct Row {
     Rule rule {};
     RowOrigin origin = RowOrigin::Text;
     std::string note {}; ///< For people; may have several lines.
+    /// 0: the row must hold. Else it is a preference of this weight: it holds if it can (see preferences.h).
+    std::int32_t preference = 0;
     friend bool operator==(const Row &, const Row &) = default;
 };
 
@@ -167,6 +169,8 @@ struct ConstraintTable {
     std::string note {}; ///< Comment lines behind the last row.
     friend bool operator==(const ConstraintTable &, const ConstraintTable &) = default;
 };
+
+constexpr std::int32_t kMostWeight = 1'000'000; ///< Of a preference.
 
 /// False for rules about the whole plan: mesh, micro-batches, schedule, in-flight, limit.
 bool hasSelector(const Rule &rule);

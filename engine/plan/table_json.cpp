@@ -422,12 +422,16 @@ Result<Rule> readRule(const Json &json, const std::string &where)
 Result<Row> readRow(const Json &json, const std::string &where)
 {
     TRY_VOID(requireObject(json, where));
-    TRY_VOID(requireMembers(json, {"enabled", "selector", "rule", "origin", "note"}, where));
+    TRY_VOID(requireMembers(json, {"enabled", "prefer", "selector", "rule", "origin", "note"}, where));
     Row row;
     if (const auto enabled = json.find("enabled"); enabled != json.end()) {
         if (!enabled->is_boolean())
             return wrong(where + "/enabled", "expected true or false");
         row.enabled = enabled->get<bool>();
+    }
+    if (json.contains("prefer")) {
+        TRY(const auto weight, integerAt(json, "prefer", where, 1, kMostWeight));
+        row.preference = static_cast<std::int32_t>(weight);
     }
     const auto rule = json.find("rule");
     if (rule == json.end())
@@ -461,6 +465,8 @@ nlohmann::json toJson(const ConstraintTable &table)
             json["selector"] = toString(row.selector);
         if (!row.enabled)
             json["enabled"] = false;
+        if (row.preference > 0)
+            json["prefer"] = row.preference;
         if (row.origin != RowOrigin::Text)
             json["origin"] = nameOf(row.origin);
         if (!row.note.empty())

@@ -137,6 +137,8 @@ std::string print(const Rule &rule)
 std::string print(const Row &row)
 {
     std::string text = row.enabled ? "" : "off ";
+    if (row.preference > 0)
+        text += row.preference == 1 ? std::string("prefer ") : "prefer " + std::to_string(row.preference) + ' ';
     text += nameOf(row.rule);
     if (hasSelector(row.rule)) {
         text += ' ' + toString(row.selector);

@@ -255,6 +255,13 @@ Result<Row> parseRowAt(std::string_view line, std::int32_t number)
     TextCursor cursor(line, number);
     Row row;
     row.enabled = !cursor.takeWord("off");
+    if (cursor.takeWord("prefer")) {
+        row.preference = 1;
+        if (const std::string_view next = cursor.peekWord(); !next.empty() && next.find_first_not_of("+-0123456789") == std::string_view::npos) {
+            TRY(const auto weight, cursor.integer("the weight of a preference, as in prefer 2", 1, kMostWeight));
+            row.preference = static_cast<std::int32_t>(weight);
+        }
+    }
     static constexpr std::string_view kWords[] = {
         "split", "replicate", "coshard", "place", "order", "stage", "recompute", "zero1"};
     const std::string word(cursor.peekWord());

@@ -28,6 +28,7 @@ namespace planloom {
 //     in-flight 3 stage 0                                 # without a stage: of every stage
 //     limit memory 40GiB                                  # B, KiB .. TiB, KB .. TB
 //     limit time 50ms                                     # ns, us, ms, s
+//     prefer 2 split kind:Linear : k by 4                 # held if it can be; without a number: of weight 1
 //     off split all : batch by 2  @gesture                # switched off, with an origin other than text
 //
 // `#` begins a note; lines of notes alone belong to the row below them. Identifiers called as a word of the

@@ -161,6 +161,8 @@ public:
     {
         Row made;
         made.enabled = chance(80);
+        if (chance(25))
+            made.preference = chance(50) ? 1 : number(1, chance(50) ? 20 : kMostWeight);
         made.rule = rule();
         if (hasSelector(made.rule))
             made.selector = selector();
