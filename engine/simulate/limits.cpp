@@ -87,7 +87,7 @@ std::vector<std::pair<RowId, Error>> brokenLimits(const ConstraintTable &table, 
         const RowId row{static_cast<std::int32_t>(i)};
         Error error{ErrorCode::ResourceLimit, {}, {}, placeOf(row, "rule")};
         if (limit.kind == LimitRule::Kind::Memory) {
-            error.message = "GPU " + std::to_string(measured.device) + " needs " + needs
+            error.message = "device " + std::to_string(measured.device) + " needs " + needs
                 + " at its peak, the row allows " + allows;
             error.advice = "split or recompute more, hold fewer micro-batches in flight, or raise the limit";
         } else {

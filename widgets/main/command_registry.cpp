@@ -120,8 +120,32 @@ void CommandRegistry::refresh()
     }
 }
 
+const QWidget *CommandRegistry::panelOf(const QAction &action)
+{
+    for (const QWidget *holder : holdersOf(action)) {
+        if (!holder->isWindow())
+            return holder;
+    }
+    return nullptr;
+}
+
+bool CommandRegistry::isReachable(const QAction &action) const
+{
+    for (QObject *object : action.associatedObjects()) {
+        const auto *widget = qobject_cast<QWidget *>(object);
+        if (const auto *menu = qobject_cast<const QMenu *>(widget); menu && belongsTo(menu, m_window))
+            return true; // a menu's keys act while it is closed
+        if (widget && !qobject_cast<const QMenu *>(widget) && widget->isVisible() && belongsTo(widget, m_window))
+            return true;
+    }
+    return false;
+}
+
 void CommandRegistry::take(QAction *action)
 {
+    // A key that acts everywhere does so too while its dock is closed or behind another.
+    if (action->shortcutContext() == Qt::WindowShortcut && !action->shortcuts().isEmpty() && !m_window->actions().contains(action))
+        m_window->addAction(action);
     Command command{action->objectName(), categoryName(action->objectName()), action, action->shortcuts()};
     connect(action, &QAction::triggered, this, [this, id = command.id] { noteUse(id); });
     applyCustom(command);

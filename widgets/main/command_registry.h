@@ -78,6 +78,11 @@ public:
     /// Ids of commands triggered lately, the latest first.
     QStringList recent() const;
 
+    /// The widget an action belongs to, where it is not the window's own; null otherwise.
+    static const QWidget *panelOf(const QAction &action);
+    /// A key that acts everywhere in the window finds something in sight that holds the action.
+    bool isReachable(const QAction &action) const;
+
     /// The text without its mnemonic: "Solve Now".
     static QString plainText(const QAction &action);
 

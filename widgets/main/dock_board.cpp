@@ -106,6 +106,16 @@ void DockBoard::reveal(const QString &name, bool focus)
         place->focus->setFocus(Qt::ShortcutFocusReason);
 }
 
+void DockBoard::revealHolderOf(const QWidget *widget)
+{
+    for (const QDockWidget *dock : m_docks) {
+        if (dock->isAncestorOf(widget)) {
+            reveal(dock->objectName(), false);
+            return;
+        }
+    }
+}
+
 void DockBoard::setTitle(const QString &name, const QString &title)
 {
     if (QDockWidget *dock = find(name))

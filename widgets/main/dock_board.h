@@ -34,6 +34,8 @@ public:
     const std::vector<QDockWidget *> &docks() const { return m_docks; }
     /// Opens it, brings it to the front and gives it the keyboard.
     void reveal(const QString &name, bool focus = true);
+    /// The same of the dock that holds `widget`, without the keyboard; nothing if none does.
+    void revealHolderOf(const QWidget *widget);
     void setTitle(const QString &name, const QString &title);
 
     /// Which docks there are in a built-in perspective, and which of them are in front.

@@ -6,6 +6,7 @@
 #include "engine/plan/selector_index.h"
 #include "widgets/common/format.h"
 #include "widgets/main/fuzzy_match.h"
+#include "widgets/timeline/timeline_layout.h"
 
 #include <algorithm>
 #include <array>
@@ -164,8 +165,9 @@ void addRows(const LocatorSources &sources, const QString &query, std::vector<Lo
 
 void addDevices(const LocatorSources &sources, const QString &query, std::vector<LocatorEntry> &entries)
 {
+    const QString kind = sources.plan ? QString::fromStdString(deviceWord(sources.plan->cluster)) : words("device");
     for (std::int32_t device = 0; device < sources.deviceCount; ++device) {
-        const QString name = words("GPU %1").arg(device);
+        const QString name = QStringLiteral("%1 %2").arg(kind).arg(device);
         const int score = query == QString::number(device) ? 2000 : fuzzyScore(query, name.toLower());
         if (score == 0)
             continue;

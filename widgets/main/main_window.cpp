@@ -89,6 +89,14 @@ MainWindow::MainWindow(WindowServices services, QWidget *parent) : QMainWindow(p
     m_thumbnailTimer.setSingleShot(true);
     m_thumbnailTimer.setInterval(kThumbnailMilliseconds);
     connect(&m_thumbnailTimer, &QTimer::timeout, this, &MainWindow::makeThumbnail);
+    connect(&m_boundWatcher, &QFutureWatcherBase::finished, this, [this] {
+        const auto [plan, bound] = m_boundWatcher.result();
+        if (plan == m_workspace.lastGood())
+            m_facts.bound = bound;
+        else
+            findBound();
+        refreshStatusBar();
+    });
     connect(&m_thumbnailWatcher, &QFutureWatcherBase::finished, this, [this] {
         if (const QByteArray png = m_thumbnailWatcher.result(); !png.isEmpty())
             noteRecent(png);
@@ -203,6 +211,7 @@ void MainWindow::buildCentre()
             m_canvas = m_timeline;
         else if (now && (now == m_dag || m_dag->isAncestorOf(now)))
             m_canvas = m_dag;
+        m_chores.add("zoom", [this] { refreshZoom(); });
     });
 }
 
@@ -214,7 +223,7 @@ void MainWindow::buildStatusBar()
         label->setTextFormat(Qt::PlainText);
         label->setContentsMargins(6, 1, 10, 1);
         m_status.push_back(label);
-        if (part == kSavePart)
+        if (part == kSavePart || part == kZoomPart)
             statusBar()->addPermanentWidget(label);
         else
             statusBar()->addWidget(label);
@@ -303,6 +312,9 @@ bool MainWindow::trigger(const QString &id)
     }
     if (!action || !action->isEnabled())
         return false;
+    // What a dock does is seen: one that is closed or behind another comes to the front.
+    if (const QWidget *panel = CommandRegistry::panelOf(*action); panel && !panel->isVisible())
+        m_docks->revealHolderOf(panel);
     action->trigger();
     return true;
 }

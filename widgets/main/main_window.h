@@ -11,6 +11,7 @@
 #include "widgets/dag/dag_view.h"
 #include "widgets/design/workspace.h"
 #include "widgets/main/drop_reader.h"
+#include "widgets/main/pill_state.h"
 #include "widgets/main/preferences_dialog.h"
 #include "widgets/main/samples.h"
 #include "widgets/timeline/timeline_view.h"
@@ -158,6 +159,8 @@ private:
     void refreshOpeningNotice();
     void refreshPill();
     void refreshStatusBar();
+    void refreshZoom();
+    void findBound();
     void refreshTitle();
     void say(const QString &sentence);
     void refreshCommands();
@@ -270,6 +273,8 @@ private:
     QAction *m_live = nullptr;
     QAction *m_beside = nullptr;
     std::vector<QLabel *> m_status; ///< Parts of the status bar, left to right.
+    StatusFacts m_facts;
+    QFutureWatcher<std::pair<PlanUpdateSnapshot, double>> m_boundWatcher; ///< Of which plan, and its bound.
     QPointer<QWidget> m_canvas; ///< Last used: the DAG or the timeline.
     Chores m_chores; ///< What follows from a new plan, piece by piece.
     QTimer m_busyTimer; ///< While planning: keeps the pill's clock going.

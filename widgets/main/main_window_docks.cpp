@@ -152,6 +152,8 @@ void MainWindow::connectDocks()
     connect(m_run, &RunPanel::runShown, this, [this] { m_docks->reveal(QStringLiteral("run"), false); });
     connect(m_run, &RunPanel::errorsChanged, this,
         [this](std::vector<double> ratios) { m_dag->setValues(ColourBy::Error, std::move(ratios)); });
+    // A moment chosen in a memory curve is shown on the timeline too.
+    connect(m_memory, &MemoryPanel::timeChosen, this, [this](qint64 nanoseconds) { m_timeline->showTime(Nanoseconds(nanoseconds)); });
     connect(m_plans, &PlansPanel::compareRequested, this, [this] { m_docks->apply(QStringLiteral("compare")); });
     connect(m_docks.get(), &DockBoard::layoutChanged, this, &MainWindow::storeView);
     connect(m_docks.get(), &DockBoard::currentChanged, this, &MainWindow::showPerspective);
@@ -161,8 +163,14 @@ void MainWindow::connectCanvases()
 {
     connect(m_dag, &DagView::noted, this, &MainWindow::say);
     connect(m_timeline, &TimelineView::refused, this, &MainWindow::say);
-    connect(m_dag, &DagView::viewChanged, this, &MainWindow::storeView);
-    connect(m_timeline, &TimelineView::viewStateChanged, this, &MainWindow::storeView);
+    const auto moved = [this] {
+        storeView();
+        m_chores.add("zoom", [this] { refreshZoom(); });
+    };
+    connect(m_dag, &DagView::viewChanged, this, moved);
+    connect(m_dag, &DagView::pictureChanged, this, moved);
+    connect(m_timeline, &TimelineView::viewStateChanged, this, moved);
+    connect(m_timeline, &TimelineView::axisChanged, this, moved);
     connect(m_dag, &DagView::rowAsked, this, [this](const QString &selector) {
         const QString row = QStringLiteral("split %1 : ").arg(selector);
         writeRow(row, static_cast<int>(row.size()), 0);

@@ -74,6 +74,7 @@ void MainWindow::buildFileMenu()
         m_history->nameCheckpoint();
     });
     m_commands->enableWhile(checkpoint, hasModel);
+    checkpoint->setProperty("carriedOutBy", QStringList{QStringLiteral("history.nameCheckpoint")});
     m_commands->enableWhile(add("file.saveCopyAs", tr("Save Copy &As…"), {QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_S)}, [this] { saveCopyAs(); }),
         hasModel);
     m_commands->enableWhile(add("file.move", tr("&Move Session To…"), {}, [this] { moveSession(); }),

@@ -103,6 +103,9 @@ void MainWindow::buildCompareMenu()
     addCommands(menu, {QStringLiteral("plans.setA"), QStringLiteral("plans.setB"), QStringLiteral("plans.compare"),
                           QStringLiteral("plans.compareWithPrevious"), QStringLiteral("plans.swap"), QStringLiteral("plans.name")});
     menu->addSeparator();
+    // The comparison has the same; one of the two is enough to be found.
+    if (QAction *swap = m_commands->find(QStringLiteral("plans.swap")))
+        swap->setProperty("carriedOutBy", QStringList{QStringLiteral("compare.swap")});
     // The comparison's own come with it.
     connect(menu, &QMenu::aboutToShow, this, [this, menu] {
         addCommands(menu, {QStringLiteral("compare.sideBySide"), QStringLiteral("compare.difference"), QStringLiteral("compare.butterfly"),

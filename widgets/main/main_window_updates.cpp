@@ -2,6 +2,7 @@
 
 #include "widgets/main/main_window.h"
 
+#include <QtConcurrent/QtConcurrentRun>
 #include <QtCore/QDateTime>
 #include <QtCore/QFileInfo>
 #include <QtWidgets/QDockWidget>
@@ -11,6 +12,7 @@
 #include <QtWidgets/QStatusBar>
 #include <QtWidgets/QToolBar>
 
+#include "engine/simulate/bound.h"
 #include "widgets/common/format.h"
 #include "widgets/inspector/sharding_view.h"
 #include "widgets/main/command_registry.h"
@@ -25,6 +27,8 @@
 #include "widgets/main/recent_list.h"
 #include "widgets/main/start_page.h"
 #include "widgets/main/status_pill.h"
+
+#include <algorithm>
 
 namespace planloom {
 
@@ -42,7 +46,7 @@ void MainWindow::onModelChanged()
     m_problems->clearProblems();
     m_notices->dismiss(QStringLiteral("model"));
     m_shownScene.reset();
-    for (const char *piece : {"dag", "inspector", "sharding"})
+    for (const char *piece : {"dag", "bound", "inspector", "sharding"})
         m_chores.drop(piece); // of the model before
     m_sharding->setPlan(nullptr);
     m_timeline->setScene(nullptr);
@@ -105,6 +109,7 @@ void MainWindow::onPlanChanged()
         showOverlay(nullptr); // what was measured is of another plan
         m_timeline->setScene(good->scene);
         m_chores.add("dag", [this, good] { m_dag->setUpdate(good); });
+        m_chores.add("bound", [this] { findBound(); });
         m_chores.add("inspector", [this, good] { m_inspector->setPlan(good); });
         m_chores.add("sharding", [this, good] { m_sharding->setPlan(good); });
     }
@@ -240,11 +245,40 @@ void MainWindow::refreshStatusBar()
 {
     for (int part = 0; part < kStatusParts; ++part) {
         QLabel *label = m_status[static_cast<std::size_t>(part)];
-        const QString text = statusText(m_workspace, static_cast<StatusPart>(part));
+        const QString text = statusText(m_workspace, m_facts, static_cast<StatusPart>(part));
         label->setText(text);
         label->setToolTip(statusTipOf(m_workspace, static_cast<StatusPart>(part)));
         label->setVisible(!text.isEmpty());
     }
+}
+
+void MainWindow::refreshZoom()
+{
+    m_facts.zoom = 0;
+    if (m_canvas == m_timeline && m_timeline->scene()) {
+        const double wide = std::max(1, m_timeline->viewport()->width() - m_timeline->axisLeft());
+        const auto step = static_cast<double>(m_timeline->scene()->timeline->step.count());
+        m_facts.zoom = step / std::max(1.0, m_timeline->axis().nanosecondsPerPixel * wide);
+    } else if (m_canvas == m_dag && m_dag->picture()) {
+        m_facts.zoom = m_dag->camera().scale;
+    }
+    QLabel *label = m_status[kZoomPart];
+    label->setText(statusText(m_workspace, m_facts, kZoomPart));
+    label->setVisible(!label->text().isEmpty());
+}
+
+/// How short a step of this kind could be at all, found on a worker.
+void MainWindow::findBound()
+{
+    const PlanUpdateSnapshot &good = m_workspace.lastGood();
+    m_facts.bound.reset();
+    m_facts.freeDecisions.reset();
+    if (!good || !good->plan || !good->model)
+        return;
+    m_facts.freeDecisions = freeDecisionsOf(*good->model->graph, *good->plan);
+    if (m_boundWatcher.isRunning() || !good->scene || !good->scene->plan)
+        return; // it is asked for again when that one is known
+    m_boundWatcher.setFuture(QtConcurrent::run([good] { return std::pair(good, stepBound(*good->scene->plan, good->cluster)); }));
 }
 
 void MainWindow::say(const QString &sentence)

@@ -47,6 +47,7 @@ void MainWindow::buildViewMenu()
         QAction *action = add((std::string("view.") + dock).c_str(), found->windowTitle(), ctrl(key),
             [this, name = QLatin1String(dock)] { m_docks->reveal(name); });
         m_commands->enableWhile(action, hasModel);
+        action->setProperty("carriedOutBy", QStringList{found->toggleViewAction()->objectName()}); // listed once
     }
     QMenu *docks = menu->addMenu(tr("D&ocks"));
     for (const QDockWidget *dock : m_docks->docks()) {

@@ -80,7 +80,15 @@ std::optional<PillState> pillStateOf(const Workspace &workspace, qint64 busyMill
     return PillState{Mood::Good, workspace.isPlanning() ? words("Feasible %1 · verifying").arg(figures) : words("Feasible %1").arg(figures)};
 }
 
-QString statusText(const Workspace &workspace, StatusPart part)
+std::int32_t freeDecisionsOf(const Graph &graph, const Plan &plan)
+{
+    std::int32_t count = 0;
+    for (std::size_t i = 0; i < graph.operators.size() && i < plan.decisions.size(); ++i)
+        count += graph.operators[i].direction == Direction::Forward && plan.decisions[i].rows.empty() ? 1 : 0;
+    return count;
+}
+
+QString statusText(const Workspace &workspace, const StatusFacts &facts, StatusPart part)
 {
     const ModelSnapshot &model = workspace.model();
     if (!model)
@@ -117,6 +125,17 @@ QString statusText(const Workspace &workspace, StatusPart part)
             text += words(" (%1)").arg(QString::fromStdString(percentText(before->stepSeconds, good->summary.stepSeconds)));
         return text;
     }
+    case kFreePart:
+        return good && facts.freeDecisions && !workspace.isStale()
+            ? words("%1 free").arg(QString::fromStdString(formatCount(*facts.freeDecisions)))
+            : QString();
+    case kGapPart: {
+        if (!good || !facts.bound || workspace.isStale() || good->summary.stepSeconds <= 0)
+            return {};
+        return words("gap ≤ %1%").arg(100 * (1 - *facts.bound / good->summary.stepSeconds), 0, 'f', 0);
+    }
+    case kZoomPart:
+        return facts.zoom > 0 ? words("%1%").arg(100 * facts.zoom, 0, 'f', facts.zoom < 0.1 ? 1 : 0) : QString();
     case kPeakPart:
         return good ? words("peak %1 / %2")
                           .arg(bytes(good->summary.largestPeak.count), bytes(static_cast<std::int64_t>(good->cluster.device.memory.value)))
@@ -163,6 +182,12 @@ QString statusTipOf(const Workspace &workspace, StatusPart part)
         return words("Predicted time of one training step; in brackets against the step of the history before");
     if (part == kPeakPart)
         return words("Largest memory of any device, and what a device has");
+    if (part == kFreePart)
+        return words("Operators that no row decides: the engine's defaults do; Hold (P) turns them into rows");
+    if (part == kGapPart)
+        return words("No plan of this step on these devices can be shorter than by this share: they can't compute or move its data faster");
+    if (part == kZoomPart)
+        return words("Zoom of the canvas used last; on the timeline 100% is the whole step");
     if (part == kBubblePart)
         return words("Share of the devices' time in which they compute nothing");
     return {};

@@ -8,6 +8,8 @@
 
 namespace planloom {
 
+struct Graph;
+struct Plan;
 class Workspace;
 
 /// What the pill says.
@@ -21,8 +23,19 @@ struct PillState {
 std::optional<PillState> pillStateOf(const Workspace &workspace, qint64 busyMilliseconds);
 
 /// One part of the status bar each; empty ones are not shown.
-enum StatusPart { kModelPart, kRowsPart, kStepPart, kPeakPart, kBubblePart, kProofPart, kSavePart, kStatusParts };
-QString statusText(const Workspace &workspace, StatusPart part);
+enum StatusPart { kModelPart, kRowsPart, kFreePart, kStepPart, kGapPart, kPeakPart, kBubblePart, kProofPart, kZoomPart, kSavePart, kStatusParts };
+
+/// What the status bar says that takes time to find out, or is not the workspace's.
+struct StatusFacts {
+    std::optional<std::int32_t> freeDecisions{}; ///< Forward operators that no row decides.
+    std::optional<double> bound{}; ///< Seconds no plan of this step can be below.
+    double zoom = 0; ///< Of the canvas used last; 1 is one to one on the DAG, the whole step on the timeline. 0 if there is nothing.
+};
+
+/// Forward operators of the plan that follow from no row.
+std::int32_t freeDecisionsOf(const Graph &graph, const Plan &plan);
+
+QString statusText(const Workspace &workspace, const StatusFacts &facts, StatusPart part);
 /// What the part means, in a sentence or more; empty for none.
 QString statusTipOf(const Workspace &workspace, StatusPart part);
 

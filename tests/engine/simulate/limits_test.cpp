@@ -29,7 +29,7 @@ TEST(Limits, BrokenOnesNameTheDeviceWhatItNeedsAndWhatTheRowAllows)
     const auto broken = brokenLimits(*table, timeline);
     ASSERT_EQ(broken.size(), 2u);
     EXPECT_EQ(broken[0].first, RowId{1});
-    EXPECT_EQ(broken[0].second.message, "GPU 1 needs 63.2 GiB at its peak, the row allows 40 GiB");
+    EXPECT_EQ(broken[0].second.message, "device 1 needs 63.2 GiB at its peak, the row allows 40 GiB");
     EXPECT_EQ(broken[0].second.where, "row:1/rule");
     EXPECT_EQ(broken[0].second.code, ErrorCode::ResourceLimit);
     EXPECT_EQ(broken[1].second.message, "the step takes 71.2 ms, the row allows 50 ms");

@@ -6,14 +6,17 @@
 #include <QtTest/QTest>
 #include <QtWidgets/QAbstractItemView>
 #include <QtWidgets/QApplication>
+#include <QtWidgets/QDockWidget>
 #include <QtWidgets/QLineEdit>
 #include <QtWidgets/QListView>
 #include <QtWidgets/QMenu>
 #include <QtWidgets/QMenuBar>
 #include <QtWidgets/QTableView>
 
+#include "widgets/compare/compare_view.h"
 #include "widgets/main/application_style.h"
 #include "widgets/main/command_registry.h"
+#include "widgets/main/dock_board.h"
 #include "widgets/main/locator.h"
 #include "widgets/main/main_window.h"
 #include "widgets/main/preferences_dialog.h"
@@ -22,6 +25,7 @@
 #include "widgets/main/shortcut_sheet.h"
 
 #include <algorithm>
+#include <map>
 
 using namespace planloom;
 
@@ -153,6 +157,67 @@ private Q_SLOTS:
         }
         m_window->locator()->close();
         QVERIFY2(missing.isEmpty(), qPrintable(joined(missing)));
+    }
+
+    /// Not two lines that read the same, and no key that dies with its dock.
+    void everyCommandIsFoundOnceAndByItsKeyWithoutAnyDock()
+    {
+        m_window->docks().apply(QStringLiteral("compare")); // brings the comparison's own
+        QTRY_VERIFY_WITH_TIMEOUT(m_window->compare() && !m_window->compare()->isComparing(), kLong);
+        m_window->docks().apply(QStringLiteral("design"));
+        for (QDockWidget *dock : m_window->docks().docks())
+            dock->hide();
+        QCoreApplication::processEvents();
+        registry().rescan();
+        QSet<QString> handed;
+        for (const Command &command : registry().commands()) {
+            for (const QString &id : command.action->property("carriedOutBy").toStringList())
+                handed.insert(id);
+        }
+        std::map<QString, QString> seen;
+        QStringList twice;
+        QStringList dead;
+        for (const Command &command : registry().commands()) {
+            const QAction &action = *command.action;
+            const QString text = CommandRegistry::plainText(action).section(QLatin1Char('\t'), 0, 0);
+            if (!handed.contains(command.id)) {
+                if (const auto [place, isNew] = seen.try_emplace(command.category + QLatin1Char(' ') + text, command.id); !isNew)
+                    twice.append(place->second + QStringLiteral(" and ") + command.id);
+            }
+            if (action.shortcutContext() == Qt::WindowShortcut && !action.shortcut().isEmpty() && !registry().isReachable(action))
+                dead.append(command.id);
+        }
+        QVERIFY2(twice.isEmpty(), qPrintable(joined(twice)));
+        QVERIFY2(dead.isEmpty(), qPrintable(joined(dead)));
+        // A dock that does something comes to the front.
+        QVERIFY(!m_window->docks().find(QStringLiteral("history"))->isVisible());
+        QVERIFY(m_window->trigger(QStringLiteral("history.filter")));
+        QVERIFY(m_window->docks().find(QStringLiteral("history"))->isVisible());
+        m_window->docks().reset();
+    }
+
+    void toolsAreChosenByTapAndLentByHold()
+    {
+        m_window->activateWindow();
+        const auto on = [&](const char *id) { return registry().find(QLatin1String(id))->isChecked(); };
+        m_window->timeline()->setFocus();
+        QVERIFY(on("tool.select"));
+        QTest::keyClick(m_window->timeline(), Qt::Key_M);
+        QVERIFY(on("tool.measure") && !on("tool.select"));
+        QCOMPARE(m_window->timeline()->tool(), CanvasTool::Measure);
+        QTest::keyClick(m_window->dag(), Qt::Key_V);
+        QVERIFY(on("tool.select"));
+        QCOMPARE(m_window->timeline()->tool(), CanvasTool::Select);
+        // Held for a drag, then let go.
+        QWidget *canvas = m_window->timeline()->viewport();
+        const QPoint from = canvas->rect().center();
+        m_window->timeline()->setFocus();
+        QTest::keyPress(m_window->timeline(), Qt::Key_H);
+        QVERIFY(on("tool.pan"));
+        QTest::mousePress(canvas, Qt::LeftButton, {}, from);
+        QTest::mouseRelease(canvas, Qt::LeftButton, {}, from);
+        QTest::keyRelease(m_window->timeline(), Qt::Key_H);
+        QVERIFY(on("tool.select"));
     }
 
     void paletteFindsAndTriggersByKeyboard()
