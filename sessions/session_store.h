@@ -19,7 +19,7 @@ struct SessionRun {
     StepId step = 0; ///< Whose plan ran.
     std::int64_t created = 0; ///< Milliseconds since 1970, UTC.
     std::string title{}; ///< "4 CPU devices, 3 steps"
-    std::string state{}; ///< "done", "failed", "stopped", "running" (of a session that was cut off).
+    std::string state{}; ///< "done", "failed", "stopped", "interrupted" (by the end of the program), or under way: "running".
     std::string details{}; ///< JSON: options, losses, step seconds, check, error, predicted figures.
     std::string timeline{}; ///< Measured spans, as JSON (run_timeline.h); may be empty.
     friend bool operator==(const SessionRun &, const SessionRun &) = default;

@@ -207,6 +207,8 @@ private:
 
     Result<Cluster> cluster() const
     {
+        if (!m_request.clusterJson.empty() && m_request.cluster.find('/') == std::string::npos)
+            return clusterFromJson(m_request.clusterJson, m_request.deviceCount);
         if (m_request.cluster.find('/') == std::string::npos)
             return clusterNamed(m_request.cluster + ":" + std::to_string(m_request.deviceCount));
         auto read = clusterNamed(m_request.cluster);

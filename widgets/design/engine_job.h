@@ -66,8 +66,8 @@ struct PlanRequest {
     ModelSnapshot model{}; ///< Not null.
     std::string tableText{};
     std::string gallery{}; ///< If not empty, its rows take the place of `tableText`.
-    std::string cluster{}; ///< "dgx-a100", without a size; or a file.
-    std::string clusterJson{}; ///< What that file held, should it be gone; may be empty.
+    std::string cluster{}; ///< "dgx-a100", without a size; a name of one's own if `clusterJson` is given; or a file.
+    std::string clusterJson{}; ///< A cluster that is no profile; or what that file held, should it be gone; may be empty.
     std::int32_t deviceCount = 1;
     PlanGrade upTo = PlanGrade::Verified; ///< The last grade: previews need no proof.
     PlanUpdateSnapshot begin{}; ///< An answer for the same rows that has got as far as a timeline; may be null.

@@ -10,14 +10,25 @@ namespace planloom {
 SessionWriter::SessionWriter(Make make, QObject *parent) : QObject(parent), m_make(std::move(make))
 {
     // The thread ends before this object's signals do: `m_thread` is joined first in the destructor.
-    m_thread = std::jthread([this](std::stop_token stop) { work(std::move(stop)); });
+    m_ended = m_end.get_future().share();
+    m_thread = std::jthread([this](std::stop_token stop) {
+        work(std::move(stop));
+        m_store.reset(); // the file is free for others
+        m_end.set_value();
+        QMetaObject::invokeMethod(this, &SessionWriter::finished, Qt::QueuedConnection);
+    });
 }
 
 SessionWriter::~SessionWriter()
 {
+    finish();
+    m_thread.join();
+}
+
+void SessionWriter::finish()
+{
     m_thread.request_stop();
     m_wake.notify_all();
-    m_thread.join();
 }
 
 void SessionWriter::post(Write write)

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <future>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -30,6 +31,11 @@ public:
     explicit SessionWriter(Make make, QObject *parent = nullptr);
     ~SessionWriter() override;
 
+    /// Writes what was asked for, closes the file, and ends: `finished` follows. Nothing may be posted any more.
+    void finish();
+    /// Ready once the file is closed, for whoever waits on another thread.
+    const std::shared_future<void> &ended() const { return m_ended; }
+
     void post(Write write);
     /// Everything posted so far is on the disk.
     bool isAcknowledged() const { return m_posted == m_done && !m_failed; }
@@ -38,6 +44,7 @@ public:
 Q_SIGNALS:
     void acknowledged(); ///< All of it.
     void failed(planloom::Error error); ///< Once for each time it stops working.
+    void finished(); ///< After `finish`.
 
 private:
     static constexpr int kRetryMilliseconds = 2000;
@@ -53,6 +60,8 @@ private:
     std::uint64_t m_posted = 0; ///< GUI thread.
     std::uint64_t m_done = 0; ///< GUI thread.
     bool m_failed = false; ///< GUI thread.
+    std::promise<void> m_end; ///< Set by the worker.
+    std::shared_future<void> m_ended;
     std::jthread m_thread; ///< Last: it ends first.
 };
 

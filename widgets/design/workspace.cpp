@@ -1,6 +1,7 @@
 #include "widgets/design/workspace.h"
 
 #include "engine/frontend/zoo.h"
+#include "widgets/design/cluster_values.h"
 
 #include <QtConcurrent/QtConcurrentRun>
 #include <QtCore/QDir>
@@ -81,7 +82,8 @@ void Workspace::openModel(const ModelSource &source, bool keepRows)
     Opening opening;
     opening.keepRows = keepRows && m_model;
     opening.gallery = "single";
-    opening.root.values = {{"cluster", m_cluster}, {"devices", std::to_string(m_deviceCount)}};
+    opening.root.values = clusterValues(m_cluster, m_clusterJson);
+    opening.root.values["devices"] = std::to_string(m_deviceCount);
     beginOpening(source, std::move(opening));
 }
 
@@ -90,7 +92,8 @@ void Workspace::openWith(const ModelSource &source, const std::string &cluster, 
 {
     Opening opening;
     opening.root.table = TableDocument(rows);
-    opening.root.values = {{"cluster", cluster}, {"devices", std::to_string(devices)}};
+    opening.root.values = clusterValues(cluster, {});
+    opening.root.values["devices"] = std::to_string(devices);
     opening.gallery = gallery;
     beginOpening(source, std::move(opening));
 }
@@ -99,7 +102,12 @@ void Workspace::openSession(const QString &path)
 {
     cancelOpening();
     m_openingSession = true;
-    m_openWatcher.setFuture(QtConcurrent::run(&m_openPool, [path]() -> OpenOutcome {
+    std::vector<std::shared_future<void>> closing; // it may be one of these that is opened again
+    for (const auto &writer : m_retired)
+        closing.push_back(writer->ended());
+    m_openWatcher.setFuture(QtConcurrent::run(&m_openPool, [path, closing]() -> OpenOutcome {
+        for (const std::shared_future<void> &closed : closing)
+            closed.wait();
         auto opened = SessionStore::open(path.toStdString());
         if (!opened)
             return std::make_shared<Result<std::shared_ptr<OpenedSession>>>(opened.error());
@@ -168,7 +176,7 @@ void Workspace::onModelOpened(const ModelSnapshot &model)
         m_viewTimer.stop();
         post([view = m_view](SessionStore &store) { return store.setView(view); });
     }
-    m_writer.reset(); // writes what was asked for
+    retireWriter();
     m_stepEngine.stop();
     m_stepQueue.clear();
     m_runs.clear();
@@ -176,7 +184,8 @@ void Workspace::onModelOpened(const ModelSnapshot &model)
     m_remark.clear();
     m_path.clear();
     m_readOnly = false;
-    m_clusterJson.clear();
+    m_storedCluster.clear();
+    m_storedClusterJson.clear();
     m_mergeKey.clear();
     m_unsolvedEdits = 0;
     if (opening.session) {
@@ -185,7 +194,8 @@ void Workspace::onModelOpened(const ModelSnapshot &model)
         m_history = std::move(contents.history);
         m_runs = std::move(contents.runs);
         m_view = std::move(contents.view);
-        m_clusterJson = std::move(contents.clusterJson);
+        m_storedClusterJson = std::move(contents.clusterJson);
+        m_storedCluster = value("cluster");
         m_remark = QString::fromStdString(contents.remark);
         m_readOnly = contents.readOnly;
         connectWriter(std::make_unique<SessionWriter>([session = opening.session]() -> Result<SessionStore> {
@@ -193,6 +203,7 @@ void Workspace::onModelOpened(const ModelSnapshot &model)
         }));
         setSaveState(m_readOnly ? SaveState::ReadOnly : SaveState::Saved, m_remark);
         readValues();
+        markInterruptedRuns();
         adoptModel(model);
         Q_EMIT sessionChanged();
         Q_EMIT tableChanged();

@@ -81,6 +81,8 @@ public:
     const TableDocument &table() const { return m_history.state().table; }
     std::string tableText() const { return table().text(); }
     const std::string &cluster() const { return m_cluster; }
+    /// What the cluster's file held; empty for profiles. In the design itself, so that sessions need no files beside them.
+    const std::string &clusterJson() const { return m_clusterJson; }
     std::int32_t deviceCount() const { return m_deviceCount; }
     /// A named value of the design; empty if there is none.
     std::string value(const std::string &name) const;
@@ -93,7 +95,8 @@ public:
     bool setValue(const QString &words, const std::string &name, std::optional<std::string> value, const QString &mergeKey = {});
     /// As typed in the text mode: keystrokes within a second are one step, and the engine waits for a pause.
     void setTableText(const std::string &text);
-    void setCluster(const std::string &name);
+    /// A profile's name, or the path of a cluster file, whose content is taken into the design.
+    void setCluster(const std::string &nameOrPath);
     void setDeviceCount(std::int32_t count);
     /// Replaces the rows by those of a gallery plan; the engine writes them, then it is a step.
     void applyGallery(const std::string &spec);
@@ -207,6 +210,8 @@ private:
     void post(SessionWriter::Write write);
     void postPosition();
     void connectWriter(std::unique_ptr<SessionWriter> writer);
+    void retireWriter();
+    void markInterruptedRuns();
     void setSaveState(SaveState state, const QString &remark = {});
     SessionContents contents() const;
     void copyTo(const QString &path, std::function<void(const Result<void> &)> done);
@@ -244,6 +249,8 @@ private:
     std::string m_cluster = "dgx-a100"; ///< The state's values, kept beside it for quick reading.
     std::int32_t m_deviceCount = 4;
     std::string m_clusterJson; ///< Of a cluster from a file.
+    std::string m_storedCluster; ///< As the session's file was opened: old ones hold a path, and beside the design what it led to.
+    std::string m_storedClusterJson;
     QString m_mergeKey;
     QElapsedTimer m_sinceEdit; ///< For joining steps.
     QFileSystemWatcher m_modelWatcher;
@@ -270,6 +277,7 @@ private:
     std::deque<StepRequest> m_stepQueue; ///< The first one is being planned.
 
     std::unique_ptr<SessionWriter> m_writer;
+    std::vector<std::unique_ptr<SessionWriter>> m_retired; ///< Of sessions that were open before, until all of them is written.
     QTimer m_viewTimer; ///< Gathers changes of views.
     QString m_sessionFolder;
     QString m_path;

@@ -6,6 +6,7 @@
 #include <QtCore/QFileInfo>
 #include <QtCore/QPromise>
 
+#include "widgets/design/cluster_values.h"
 #include "widgets/design/workspace.h"
 
 #include <algorithm>
@@ -65,6 +66,10 @@ void Workspace::readValues()
 {
     if (const std::string name = value("cluster"); !name.empty())
         m_cluster = name;
+    m_clusterJson = value("cluster-json");
+    // Sessions of old name the file itself, and keep what it held beside the design.
+    if (m_clusterJson.empty() && m_cluster == m_storedCluster && m_cluster.find('/') != std::string::npos)
+        m_clusterJson = m_storedClusterJson;
     const std::string count = value("devices");
     std::int32_t devices = 0;
     const auto [end, failure] = std::from_chars(count.data(), count.data() + count.size(), devices);
@@ -99,9 +104,23 @@ void Workspace::setTableText(const std::string &text)
     record(tr("edit the rows as text"), {editTo(table(), text), {}}, QStringLiteral("text"), true);
 }
 
-void Workspace::setCluster(const std::string &name)
+void Workspace::setCluster(const std::string &nameOrPath)
 {
-    setValue(tr("plan for %1").arg(QString::fromStdString(name)), "cluster", name);
+    auto wanted = clusterValues(nameOrPath, {});
+    DesignChange change;
+    const auto &values = m_history.state().values;
+    for (const char *name : {"cluster", "cluster-json"}) {
+        const auto before = values.find(name);
+        const auto after = wanted.find(name);
+        ValueChange value{name, {}, {}};
+        if (before != values.end())
+            value.before = before->second;
+        if (after != wanted.end())
+            value.after = after->second;
+        if (value.before != value.after)
+            change.values.push_back(std::move(value));
+    }
+    edit(tr("plan for %1").arg(QString::fromStdString(wanted["cluster"])), change);
 }
 
 void Workspace::setDeviceCount(std::int32_t count)
@@ -157,7 +176,7 @@ void Workspace::stateReplaced(const DesignChange &change, bool gather, PlanUpdat
     bool cluster = false;
     bool others = false;
     for (const ValueChange &value : change.values) {
-        const bool about = value.name == "cluster" || value.name == "devices";
+        const bool about = value.name == "cluster" || value.name == "cluster-json" || value.name == "devices";
         cluster = cluster || about;
         others = others || !about;
     }
@@ -269,7 +288,7 @@ SessionContents Workspace::contents() const
 {
     SessionContents contents;
     contents.model = {m_model->source.source, {}, {}, m_model->source.options};
-    contents.clusterJson = m_clusterJson;
+    contents.clusterJson = m_storedClusterJson;
     contents.history = m_history;
     contents.view = m_view;
     return contents;
@@ -300,6 +319,36 @@ bool Workspace::startFile()
     connectWriter(std::make_unique<SessionWriter>(make));
     post([](SessionStore &) { return Result<void>{}; }); // so that the file is made
     return true;
+}
+
+/// What was begun to be written goes on by itself; nothing here waits for it but the end of the program.
+void Workspace::retireWriter()
+{
+    if (!m_writer)
+        return;
+    m_writer->disconnect(this); // what it has to say is about another session now
+    SessionWriter *writer = m_writer.get();
+    m_retired.push_back(std::move(m_writer));
+    connect(writer, &SessionWriter::finished, this, [this, writer] {
+        std::erase_if(m_retired, [writer](auto &kept) {
+            if (kept.get() != writer)
+                return false;
+            kept.release()->deleteLater(); // it is the one that speaks
+            return true;
+        });
+    });
+    writer->finish();
+}
+
+/// Runs that were under way when their program ended can't be any more.
+void Workspace::markInterruptedRuns()
+{
+    for (SessionRun &run : m_runs) {
+        if (run.state == "done" || run.state == "failed" || run.state == "stopped" || run.state == "interrupted")
+            continue;
+        run.state = "interrupted";
+        post([stored = run](SessionStore &store) { return store.updateRun(stored); });
+    }
 }
 
 void Workspace::connectWriter(std::unique_ptr<SessionWriter> writer)

@@ -2,8 +2,6 @@
 
 #include "widgets/design/workspace.h"
 
-#include "engine/hardware/cluster_json.h"
-
 #include <algorithm>
 #include <utility>
 
@@ -129,13 +127,6 @@ void Workspace::onPlanUpdated(const PlanUpdateSnapshot &update)
         if (m_revision != revision)
             return;
     }
-    if (m_cluster.find('/') != std::string::npos && update->scene && update->final) {
-        std::string json = toJson(update->cluster);
-        if (json != m_clusterJson) {
-            m_clusterJson = std::move(json);
-            post([stored = m_clusterJson](SessionStore &store) { return store.setClusterJson(stored); });
-        }
-    }
     publishPlan(update);
 }
 
@@ -189,6 +180,9 @@ PlanUpdateSnapshot Workspace::planOfStep(StepId step)
     };
     if (const std::string name = text("cluster"); !name.empty())
         wanted.cluster = name;
+    wanted.clusterJson = text("cluster-json");
+    if (wanted.clusterJson.empty() && wanted.cluster == m_storedCluster)
+        wanted.clusterJson = m_storedClusterJson;
     if (const int count = QString::fromStdString(text("devices")).toInt(); count >= 1)
         wanted.deviceCount = count;
     if (const PlanUpdateSnapshot known = m_cache.find(PlanCache::keyOf(wanted)))

@@ -453,10 +453,8 @@ void RunPanel::showAwaited()
         if (!record) {
             m_state->setText(QString::fromStdString(record.error().message));
         } else {
-            if (!isOver(record->state)) { // the program ended while it ran
-                record->state = RunState::Failed;
-                record->error = Error{ErrorCode::Internal, "Planloom ended while this run went on", "run it again", {}};
-            }
+            if (!isOver(record->state)) // the program ended while it ran
+                record->state = RunState::Interrupted;
             m_service.show(*record, m_awaitedSpans, m_awaitedPlan);
             Q_EMIT runShown();
         }

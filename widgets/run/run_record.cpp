@@ -18,8 +18,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::array<const char *, 7> kStates{
-    "preparing", "loading", "running", "verifying", "done", "failed", "stopped"};
+constexpr std::array<const char *, 8> kStates{
+    "preparing", "loading", "running", "verifying", "done", "failed", "stopped", "interrupted"};
 
 Json numberOrNull(double value)
 {
@@ -95,7 +95,7 @@ const char *nameOf(RunState state)
 
 bool isOver(RunState state)
 {
-    return state == RunState::Done || state == RunState::Failed || state == RunState::Stopped;
+    return state >= RunState::Done;
 }
 
 RunEvent readRunEvent(std::string_view line)
@@ -245,7 +245,7 @@ std::optional<ReportedStep> RunRecord::takeReported()
 void RunRecord::end(const std::optional<Error> &problem)
 {
     stalled.clear();
-    if (state == RunState::Done || state == RunState::Failed || state == RunState::Stopped)
+    if (isOver(state))
         return;
     if (cancelling) {
         state = RunState::Stopped;
@@ -289,6 +289,8 @@ std::string RunRecord::sentence() const
         return "done";
     case RunState::Failed:
         return error ? "failed: " + error->message : "failed";
+    case RunState::Interrupted:
+        return "interrupted: Planloom ended while this run went on";
     case RunState::Stopped:
         return "stopped after " + std::to_string(losses.size()) + (losses.size() == 1 ? " step" : " steps");
     }

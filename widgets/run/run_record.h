@@ -24,8 +24,8 @@ struct RunSetup {
     friend bool operator==(const RunSetup &, const RunSetup &) = default;
 };
 
-/// Where a run stands. In this order, but for the last three.
-enum class RunState : std::uint8_t { Preparing, Loading, Running, Verifying, Done, Failed, Stopped };
+/// Where a run stands. In this order, but for the last four; interrupted ones were under way when the program ended.
+enum class RunState : std::uint8_t { Preparing, Loading, Running, Verifying, Done, Failed, Stopped, Interrupted };
 const char *nameOf(RunState state); ///< "preparing" ...; stored in sessions.
 bool isOver(RunState state);
 

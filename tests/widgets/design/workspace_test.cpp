@@ -7,6 +7,7 @@
 #include <QtTest/QTest>
 
 #include "engine/gesture/blocking.h"
+#include "engine/hardware/cluster_json.h"
 #include "widgets/design/workspace.h"
 
 #include <algorithm>
@@ -360,6 +361,111 @@ private Q_SLOTS:
         QVERIFY(again.canUndo());
         again.undo();
         QVERIFY(again.tableText() != text);
+    }
+
+    void runsThatWereCutOffAreInterruptedFromThenOn()
+    {
+        const QTemporaryDir folder;
+        QString path;
+        {
+            Workspace workspace;
+            workspace.setSessionFolder(folder.path());
+            workspace.openWith({kSmall, {}, {}}, "dgx-a100", 2, "single");
+            QTRY_VERIFY_WITH_TIMEOUT(verified(workspace), kLong);
+            for (const char *state : {"done", "running", "preparing"}) {
+                SessionRun run;
+                run.state = state;
+                run.details = "{}";
+                run.timeline = "[1]";
+                workspace.addRun(run);
+            }
+            workspace.setTableText("# kept\n");
+            QTRY_VERIFY_WITH_TIMEOUT(workspace.isAcknowledged(), kLong);
+            path = workspace.path();
+        }
+        {
+            Workspace again;
+            again.openAny(path);
+            QTRY_VERIFY_WITH_TIMEOUT(verified(again), kLong);
+            QCOMPARE(again.runs().size(), std::size_t{3});
+            QCOMPARE(again.runs()[0].state, std::string("done"));
+            QCOMPARE(again.runs()[1].state, std::string("interrupted"));
+            QCOMPARE(again.runs()[2].state, std::string("interrupted"));
+            QTRY_VERIFY_WITH_TIMEOUT(again.isAcknowledged(), kLong);
+        }
+        auto stored = SessionStore::open(path.toStdString()); // not only on screen
+        QVERIFY(stored);
+        QCOMPARE(stored->contents.runs[1].state, std::string("interrupted"));
+        QCOMPARE(*stored->store.loadRunTimeline(stored->contents.runs[1].id), std::string("[1]"));
+    }
+
+    void aClusterFromAFileIsPartOfTheDesign()
+    {
+        const QTemporaryDir folder;
+        const QString file = folder.filePath(QStringLiteral("lab.json"));
+        Cluster lab = *clusterNamed("dgx-a100:2");
+        lab.device.memory.value = 12e9;
+        {
+            QFile out(file);
+            QVERIFY(out.open(QIODevice::WriteOnly));
+            out.write(QByteArray::fromStdString(toJson(lab)));
+        }
+        QString path;
+        std::string json;
+        {
+            Workspace workspace;
+            workspace.setSessionFolder(folder.path());
+            workspace.openWith({kSmall, {}, {}}, "dgx-a100", 2, "single");
+            QTRY_VERIFY_WITH_TIMEOUT(verified(workspace), kLong);
+            workspace.setCluster(file.toStdString());
+            QCOMPARE(workspace.cluster(), std::string("lab"));
+            QTRY_VERIFY_WITH_TIMEOUT(verified(workspace), kLong);
+            QCOMPARE(workspace.lastGood()->cluster.device.memory.value, 12e9);
+            json = workspace.clusterJson();
+            workspace.setCluster("dgx-h100");
+            QVERIFY(workspace.clusterJson().empty());
+            workspace.undo();
+            QCOMPARE(workspace.clusterJson(), json);
+            // A file that is none stays a path: the engine says what is wrong with it.
+            workspace.setCluster(folder.filePath(QStringLiteral("none.json")).toStdString());
+            QTRY_VERIFY_WITH_TIMEOUT(workspace.latest()->final && workspace.latest()->error, kLong);
+            workspace.undo();
+            QTRY_VERIFY_WITH_TIMEOUT(workspace.isAcknowledged(), kLong);
+            path = workspace.path();
+        }
+        QVERIFY(QFile::remove(file));
+        const QString elsewhere = folder.filePath(QStringLiteral("elsewhere.planloom"));
+        QVERIFY(QFile::rename(path, elsewhere));
+        Workspace again;
+        again.openAny(elsewhere);
+        QTRY_VERIFY_WITH_TIMEOUT(verified(again), kLong);
+        QCOMPARE(again.cluster(), std::string("lab"));
+        QCOMPARE(again.lastGood()->cluster.device.memory.value, 12e9);
+        QVERIFY(again.value("cluster").find('/') == std::string::npos && again.value("cluster-json").find(folder.path().toStdString()) == std::string::npos);
+        // Another model in this window is planned for the same cluster.
+        again.openModel({"zoo:mlp?layers=3&input=8&hidden=16&classes=4&batch=8", {}, {}});
+        QTRY_VERIFY_WITH_TIMEOUT(verified(again), kLong);
+        QCOMPARE(again.lastGood()->cluster.device.memory.value, 12e9);
+    }
+
+    void leavingASessionWaitsForNothingAndLosesNothing()
+    {
+        const QTemporaryDir folder;
+        Workspace workspace;
+        workspace.setSessionFolder(folder.path());
+        for (int round = 0; round < 3; ++round) {
+            workspace.openWith({kSmall, {}, {}}, "dgx-a100", 2, "single");
+            QTRY_VERIFY_WITH_TIMEOUT(verified(workspace), kLong);
+            for (int i = 0; i < 40; ++i)
+                QVERIFY(workspace.editTable(QStringLiteral("a note"), insertText(workspace.table(), 0, "# " + std::to_string(i))));
+            const std::string text = workspace.tableText();
+            const QString path = workspace.path();
+            workspace.openWith({kSmall, {}, {}}, "dgx-a100", 2, "single"); // the last notes may still be on their way
+            QTRY_VERIFY_WITH_TIMEOUT(workspace.path() != path, kLong);
+            workspace.openSession(path); // and the file is wanted back at once
+            QTRY_VERIFY_WITH_TIMEOUT(workspace.path() == path && verified(workspace) && workspace.tableText() == text, kLong);
+            QVERIFY2(!workspace.isReadOnly(), qPrintable(workspace.saveRemark()));
+        }
     }
 
     void plansOfOtherStepsAreMadeAside()
