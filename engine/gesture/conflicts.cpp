@@ -41,6 +41,11 @@ public:
         findSplitsOutsideTheirPlace();
         findShardings();
         findTwins();
+        // Preferences give way by themselves.
+        std::erase_if(m_conflicts, [&](const RowConflict &conflict) {
+            return std::any_of(conflict.lines.begin(), conflict.lines.end(),
+                [&](std::int32_t line) { return rowAt(line).preference > 0; });
+        });
         return std::move(m_conflicts);
     }
 

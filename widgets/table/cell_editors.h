@@ -121,6 +121,24 @@ private:
     QComboBox *m_box;
 };
 
+/// "prefer 2": whether a row must hold or is preferred, and with which weight.
+class StrengthCellEditor : public CellEditor
+{
+    Q_OBJECT
+public:
+    explicit StrengthCellEditor(QWidget *parent);
+
+    QString text() const override; ///< Empty for a row that must hold.
+    void setText(const QString &text) override;
+    static bool canShow(const std::string &text);
+    QComboBox *kind() const { return m_kind; }
+    QSpinBox *weight() const { return m_weight; }
+
+private:
+    QComboBox *m_kind;
+    QSpinBox *m_weight;
+};
+
 /// "4": a number, stepping over those that fit.
 class CountCellEditor : public CellEditor
 {

@@ -55,6 +55,9 @@ std::string withCell(RowCells cells, TableColumn column, const std::string &text
     case TableColumn::Value:
         cells.value = text;
         break;
+    case TableColumn::Strength:
+        cells.strength = weightOf(text) == 0 ? std::string{} : text;
+        break;
     case TableColumn::Origin:
         cells.origin = text;
         break;
@@ -84,6 +87,8 @@ QString titleOf(TableColumn column)
         return Words::tr("Rule");
     case TableColumn::Value:
         return Words::tr("Value");
+    case TableColumn::Strength:
+        return Words::tr("Must/Prefer");
     case TableColumn::Binds:
         return Words::tr("Binds");
     case TableColumn::Price:
@@ -109,6 +114,8 @@ QString meaningOf(TableColumn column)
         return Words::tr("What is decided: split, place, order ...");
     case TableColumn::Value:
         return Words::tr("How: \"batch by 2 over dp\", \"devices 0,1\" ...");
+    case TableColumn::Strength:
+        return Words::tr("Rows must hold, or are preferred with a weight: those hold as far as they can, heavier ones first.");
     case TableColumn::Binds:
         return Words::tr("How many operators the rule acts on, on how many devices. None is a warning.");
     case TableColumn::Price:
@@ -165,11 +172,16 @@ QString ConstraintTableModel::noteAt(int row) const
 
 QString ConstraintTableModel::engineSentence(const Error &error) const
 {
-    // The engine numbers rows, people read line numbers.
-    static const QRegularExpression kRow(QStringLiteral("row:(\\d+)"));
     QString text = qt(error.message);
     if (!error.advice.empty())
         text += QStringLiteral(". ") + qt(error.advice);
+    return withRowNumbers(text);
+}
+
+QString ConstraintTableModel::withRowNumbers(const QString &text) const
+{
+    // The engine numbers rows, people read line numbers.
+    static const QRegularExpression kRow(QStringLiteral("row:(\\d+)"));
     auto matches = kRow.globalMatch(text);
     QString result;
     qsizetype end = 0;
@@ -204,7 +216,9 @@ QString ConstraintTableModel::problemText(const Entry &entry, TableColumn column
 
 QString ConstraintTableModel::warningText(const Entry &entry, TableColumn column) const
 {
-    return column == TableColumn::Binds && !entry.warning.empty() ? qt(entry.warning) : QString();
+    if (entry.warning.empty() || column != (entry.leftOut ? TableColumn::Strength : TableColumn::Binds))
+        return {};
+    return withRowNumbers(qt(entry.warning));
 }
 
 QString ConstraintTableModel::problemAt(int row) const
@@ -215,6 +229,12 @@ QString ConstraintTableModel::problemAt(int row) const
             return text;
     }
     return {};
+}
+
+QString ConstraintTableModel::warningAt(int row) const
+{
+    const QString left = warningText(at(row), TableColumn::Strength);
+    return left.isEmpty() ? warningText(at(row), TableColumn::Binds) : left;
 }
 
 QString ConstraintTableModel::displayText(const Entry &entry, TableColumn column) const
@@ -232,6 +252,12 @@ QString ConstraintTableModel::displayText(const Entry &entry, TableColumn column
         return qt(cells.rule);
     case TableColumn::Value:
         return qt(cells.value);
+    case TableColumn::Strength: {
+        const auto weight = weightOf(cells.strength);
+        if (!weight)
+            return qt(cells.strength);
+        return *weight == 0 ? tr("must") : *weight == 1 ? tr("prefer") : tr("prefer %1").arg(*weight);
+    }
     case TableColumn::Binds: {
         if (!entry.text->row || entry.reach.operators < 0)
             return {};
@@ -305,6 +331,8 @@ QVariant ConstraintTableModel::data(const QModelIndex &index, int role) const
         prepare(entry);
         if (column == TableColumn::Origin)
             return qt(entry.cells->origin);
+        if (column == TableColumn::Strength)
+            return qt(entry.cells->strength);
         return column == TableColumn::Note ? noteAt(index.row()) : displayText(entry, column);
     case Qt::CheckStateRole:
         if (column != TableColumn::On)
@@ -354,6 +382,10 @@ QVariant ConstraintTableModel::data(const QModelIndex &index, int role) const
             return cellsAt(index.row()).enabled ? 0 : 1;
         case TableColumn::Number:
             return entry.line;
+        case TableColumn::Strength: {
+            const auto weight = weightOf(cellsAt(index.row()).strength);
+            return !weight ? -1.0 : *weight == 0 ? 2.0 * kMostWeight : static_cast<double>(*weight);
+        }
         case TableColumn::Binds:
             return entry.text->row ? (hasSelector(entry.text->row->rule) ? entry.reach.operators : 1 << 30) : -2;
         case TableColumn::Price:
@@ -381,6 +413,7 @@ Qt::ItemFlags ConstraintTableModel::flags(const QModelIndex &index) const
     }
     case TableColumn::Rule:
     case TableColumn::Value:
+    case TableColumn::Strength:
     case TableColumn::Origin:
     case TableColumn::Note:
         return flags | Qt::ItemIsEditable;
@@ -452,6 +485,14 @@ TableEdit ConstraintTableModel::cellEdit(const std::vector<int> &rows, TableColu
 
 QString ConstraintTableModel::wordsFor(const std::vector<int> &rows, TableColumn column, const QString &text) const
 {
+    if (column == TableColumn::Strength) {
+        const std::int32_t weight = weightOf(text.toStdString()).value_or(1);
+        const QString who = rows.size() == 1 ? tr("row %1").arg(at(rows.front()).line + 1)
+                                             : tr("%1 rows").arg(static_cast<int>(rows.size()));
+        return weight == 0  ? tr("must: %1").arg(who)
+            : weight == 1 ? tr("prefer: %1").arg(who)
+                          : tr("prefer with weight %1: %2").arg(weight).arg(who);
+    }
     if (rows.size() != 1) {
         return text.isEmpty() ? tr("clear the %1 of %2 rows").arg(titleOf(column).toLower()).arg(rows.size())
                               : tr("change the %1 of %2 rows to %3")

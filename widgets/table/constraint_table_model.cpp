@@ -111,6 +111,7 @@ void ConstraintTableModel::setDocument(const TableDocument &document)
         if (sameText) {
             entry.error = old.error;
             entry.warning = old.warning;
+            entry.leftOut = old.leftOut;
             entry.cells = old.cells;
             entry.problem = old.problem;
         } else {
@@ -276,14 +277,16 @@ void ConstraintTableModel::adoptReports()
         const RowLine *report = found == reports.end() || !entry.text->row ? nullptr : found->second;
         std::optional<Error> error = report ? report->report.error : std::nullopt;
         std::string warning = report ? report->report.warning : std::string{};
+        const bool leftOut = report && report->report.leftOut;
         RowReach reach = entry.reach;
         reach.operators = report ? (entry.text->row->enabled ? report->report.bound : report->report.selected) : -1;
         if (reach.operators != entry.reach.operators)
             reach.devices = -1;
-        if (error == entry.error && warning == entry.warning && reach == entry.reach)
+        if (error == entry.error && warning == entry.warning && leftOut == entry.leftOut && reach == entry.reach)
             continue;
         entry.error = std::move(error);
         entry.warning = std::move(warning);
+        entry.leftOut = leftOut;
         entry.reach = reach;
         first = first < 0 ? row : first;
         last = row;

@@ -83,6 +83,8 @@ public:
     const RowCells &cellsAt(int row) const;
     const RowPrice &priceAt(int row) const;
     bool isError(int row) const; ///< The line is no row, or can't hold.
+    /// What is to be noticed about a row; empty for nothing.
+    QString warningAt(int row) const;
     QString problemAt(int row) const; ///< Its sentence; empty if it has none.
     QString noteAt(int row) const; ///< With the remarks above.
     int firstLineAt(int row) const; ///< Of the row and the remarks that stand directly above it.
@@ -118,6 +120,7 @@ private:
         mutable std::optional<CellProblem> problem{}; ///< Of lines that are no rows; made with `cells`.
         std::optional<Error> error{}; ///< The engine's.
         std::string warning{};
+        bool leftOut = false; ///< What `warning` says is that this preference does not hold.
         RowReach reach{};
         RowPrice price{};
     };
@@ -139,6 +142,7 @@ private:
     QString problemText(const Entry &entry, TableColumn column) const;
     QString warningText(const Entry &entry, TableColumn column) const;
     QString engineSentence(const Error &error) const;
+    QString withRowNumbers(const QString &text) const;
 
     Edit m_edit;
     TableDocument m_document;

@@ -97,6 +97,30 @@ void splitRest(const RuleWord &rule, std::string_view rest, RowCells &cells)
         cells.value = trimmed(rest.substr(begin));
 }
 
+std::string_view wordAt(std::string_view text)
+{
+    return text.substr(0, std::min(text.find_first_of(" \t:"), text.size()));
+}
+
+/// Takes "prefer 2" off the front of `content`; with it whatever stands there in place of a weight, if a rule follows.
+std::string_view takeStrength(std::string_view content, RowCells &cells)
+{
+    constexpr std::string_view kPrefer = "prefer";
+    if (wordAt(content) != kPrefer)
+        return content;
+    const std::string_view rest = trimmed(content.substr(kPrefer.size()));
+    const std::string_view next = wordAt(rest);
+    const std::string_view behind = trimmed(rest.substr(next.size()));
+    const bool isWeight = !next.empty() && !findRuleWord(next)
+        && (next.find_first_not_of("+-0123456789") == std::string_view::npos || findRuleWord(wordAt(behind)));
+    cells.strength = kPrefer;
+    if (!isWeight)
+        return rest;
+    cells.strength += ' ';
+    cells.strength += next;
+    return behind;
+}
+
 /// "line:1:9" -> 8
 std::int32_t positionOf(const Error &error)
 {
@@ -144,7 +168,7 @@ std::optional<CellProblem> checkMarks(TableColumn column, std::string_view text,
 const char *nameOf(TableColumn column)
 {
     static constexpr std::array<const char *, kTableColumns> kNames{
-        "On", "#", "Selector", "Rule", "Value", "Binds", "Price", "Origin", "Note"};
+        "On", "#", "Selector", "Rule", "Value", "Must/Prefer", "Binds", "Price", "Origin", "Note"};
     return kNames[static_cast<std::size_t>(column)];
 }
 
@@ -210,6 +234,7 @@ RowCells cellsOf(std::string_view line)
         cells.enabled = false;
         content = trimmed(cursor.rest());
     }
+    content = takeStrength(content, cells);
     const std::size_t end = std::min(content.find_first_of(" \t:"), content.size());
     const std::string_view word = content.substr(0, end);
     const std::string_view rest = trimmed(content.substr(end));
@@ -240,6 +265,10 @@ std::string lineOf(const RowCells &cells)
         : cells.selector.empty() ? RuleShape::Plain
                                  : RuleShape::Colon;
     std::string line = cells.enabled ? "" : "off ";
+    if (const std::string strength = oneLine(cells.strength); !strength.empty() && strength != "must") {
+        const auto weight = weightOf(strength);
+        line += (weight == 1 ? std::string("prefer") : strength.rfind("prefer", 0) == 0 ? strength : "prefer " + strength) + ' ';
+    }
     line += oneLine(cells.rule);
     const std::string selector = oneLine(cells.selector);
     if (!selector.empty() && shape != RuleShape::Plain)
@@ -306,6 +335,32 @@ std::optional<CellProblem> checkValue(std::string_view rule, std::string_view te
         std::int64_t{positionOf(row.error())} - static_cast<std::int64_t>(begin));
 }
 
+std::optional<std::int32_t> weightOf(std::string_view strength)
+{
+    const std::string_view text = trimmed(strength);
+    if (text.empty() || text == "must")
+        return 0;
+    const bool named = wordAt(text) == "prefer";
+    const std::string_view digits = named ? trimmed(text.substr(6)) : text;
+    if (digits.empty())
+        return 1;
+    std::int32_t weight = 0;
+    const auto [end, failure] = std::from_chars(digits.data(), digits.data() + digits.size(), weight);
+    if (failure != std::errc{} || end != digits.data() + digits.size() || weight < 1 || weight > kMostWeight)
+        return {};
+    return weight;
+}
+
+std::optional<CellProblem> checkStrength(std::string_view text)
+{
+    if (weightOf(text))
+        return {};
+    return problemOf(TableColumn::Strength,
+        "expected must, or prefer with a weight from 1 to " + std::to_string(kMostWeight) + ", found '"
+            + std::string(trimmed(text)) + "'",
+        "prefer 2", 0);
+}
+
 std::optional<CellProblem> checkOrigin(std::string_view text)
 {
     const std::string_view origin = trimmed(text);
@@ -332,6 +387,8 @@ std::optional<CellProblem> checkCells(const RowCells &cells)
             "expected nothing: " + std::string(rule.word) + " is about the whole plan", "an empty cell", 0);
     }
     if (auto problem = checkValue(cells.rule, cells.value))
+        return problem;
+    if (auto problem = checkStrength(cells.strength))
         return problem;
     if (auto problem = checkOrigin(cells.origin))
         return problem;

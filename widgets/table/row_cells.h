@@ -12,8 +12,8 @@
 namespace planloom {
 
 /// Columns of the constraint table's grid, in their order on the screen.
-enum class TableColumn : std::uint8_t { On, Number, Selector, Rule, Value, Binds, Price, Origin, Note };
-constexpr int kTableColumns = 9;
+enum class TableColumn : std::uint8_t { On, Number, Selector, Rule, Value, Strength, Binds, Price, Origin, Note };
+constexpr int kTableColumns = 10;
 
 /// "Selector", "Value": the column's name in messages, as its header has it in English.
 const char *nameOf(TableColumn column);
@@ -45,6 +45,7 @@ struct RowCells {
     std::string selector{};
     std::string rule{}; ///< "split"
     std::string value{}; ///< "batch by 2"
+    std::string strength{}; ///< "prefer", "prefer 2"; empty for a row that must hold.
     std::string origin{}; ///< "gesture"; empty for text.
     std::string note{}; ///< Of the line itself.
     friend bool operator==(const RowCells &, const RowCells &) = default;
@@ -70,7 +71,11 @@ std::optional<CellProblem> checkCells(const RowCells &cells);
 std::optional<CellProblem> checkSelector(std::string_view text);
 std::optional<CellProblem> checkRule(std::string_view text);
 std::optional<CellProblem> checkValue(std::string_view rule, std::string_view text);
+std::optional<CellProblem> checkStrength(std::string_view text);
 std::optional<CellProblem> checkOrigin(std::string_view text);
+
+/// The weight that "prefer 2", or a plain "2", gives; 0 for "must" and an empty text; nothing if it is neither.
+std::optional<std::int32_t> weightOf(std::string_view strength);
 
 /// Where the note of a line begins: a '#' outside quotes; npos if it has none.
 std::size_t noteBegin(std::string_view line);

@@ -62,6 +62,7 @@ struct Layout {
     int selector = -1;
     int rule = -1;
     int value = -1;
+    int strength = -1;
     int origin = -1;
     int note = -1;
 };
@@ -79,6 +80,8 @@ std::optional<Layout> layoutOfHeader(const Fields &fields)
             layout.rule = i;
         else if (name == "value")
             layout.value = i;
+        else if (name == "must/prefer" || name == "prefer" || name == "weight" || name == "strength")
+            layout.strength = i;
         else if (name == "origin")
             layout.origin = i;
         else if (name == "note" || name == "notes")
@@ -130,6 +133,9 @@ RowCells cellsOfFields(const Layout &layout, const Fields &fields)
     cells.selector = at(layout.selector);
     cells.rule = lower(at(layout.rule));
     cells.value = at(layout.value);
+    cells.strength = lower(at(layout.strength));
+    if (!cells.strength.empty() && cells.strength.find_first_not_of("0123456789") == std::string::npos)
+        cells.strength = cells.strength == "0" ? "must" : "prefer " + cells.strength; // a column of weights
     cells.origin = lower(at(layout.origin));
     cells.note = at(layout.note);
     const RuleWord *rule = findRuleWord(cells.rule);

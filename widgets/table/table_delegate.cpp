@@ -140,6 +140,14 @@ QWidget *TableDelegate::createEditor(QWidget *parent, const QStyleOptionViewItem
         editor->setCheck([rule](const QString &typed) { return checkValue(rule, typed.toStdString()); });
         askChoices(editor, index);
         break;
+    case TableColumn::Strength:
+        if (StrengthCellEditor::canShow(index.data(Qt::EditRole).toString().toStdString())) {
+            editor = new StrengthCellEditor(parent);
+        } else {
+            editor = new TextCellEditor(parent); // what is wrong is mended as text
+            editor->setCheck([](const QString &typed) { return checkStrength(typed.toStdString()); });
+        }
+        break;
     case TableColumn::Origin: {
         auto *choice = new ChoiceCellEditor(parent);
         choice->addChoice({}, tr("text"));

@@ -95,6 +95,7 @@ std::string TableListModel::fieldOf(int sourceRow, TableColumn column) const
     std::string text = column == TableColumn::Selector ? cells.selector
         : column == TableColumn::Rule                  ? cells.rule
         : column == TableColumn::Value                 ? cells.value
+        : column == TableColumn::Strength              ? cells.strength
         : column == TableColumn::Origin                ? cells.origin
                                                        : m_source->noteAt(sourceRow).toStdString();
     std::transform(text.begin(), text.end(), text.begin(), folded);
@@ -121,7 +122,7 @@ std::vector<TableListModel::Id> TableListModel::target() const
             });
         };
         if (column == TableColumn::On || column == TableColumn::Number || column == TableColumn::Binds
-            || column == TableColumn::Price) {
+            || column == TableColumn::Price || column == TableColumn::Strength) {
             std::vector<double> keys(static_cast<std::size_t>(count));
             for (const int row : rows) {
                 keys[static_cast<std::size_t>(row)]
@@ -525,6 +526,9 @@ bool TableListModel::setData(const QModelIndex &index, const QVariant &value, in
     case TableColumn::Value:
         m_draft.value = text;
         break;
+    case TableColumn::Strength:
+        m_draft.strength = weightOf(text) == 0 ? std::string{} : text;
+        break;
     case TableColumn::Origin:
         m_draft.origin = text;
         break;
@@ -580,6 +584,8 @@ QVariant TableListModel::draftData(TableColumn column, int role) const
             return m_draft.rule;
         case TableColumn::Value:
             return m_draft.value;
+        case TableColumn::Strength:
+            return m_draft.strength;
         case TableColumn::Origin:
             return m_draft.origin;
         case TableColumn::Note:
@@ -686,7 +692,7 @@ Qt::ItemFlags TableListModel::flags(const QModelIndex &index) const
     case Kind::NewRow: {
         const auto column = static_cast<TableColumn>(index.column());
         const bool editable = column == TableColumn::Selector || column == TableColumn::Rule || column == TableColumn::Value
-            || column == TableColumn::Note || column == TableColumn::Origin;
+            || column == TableColumn::Note || column == TableColumn::Origin || column == TableColumn::Strength;
         return editable ? basic | Qt::ItemIsEditable : basic;
     }
     case Kind::Row:

@@ -606,9 +606,7 @@ void TablePanel::refreshMessage()
             m_lastMessageIsProblem = false;
             return;
         }
-        const QString warning = m_rows->index(row, static_cast<int>(TableColumn::Binds))
-                                    .data(ConstraintTableModel::WarningRole)
-                                    .toString();
+        const QString warning = m_rows->warningAt(row);
         if (!warning.isEmpty()) {
             say(tr("⚠ Row %1: %2").arg(m_rows->lineAt(row) + 1).arg(warning));
             return;

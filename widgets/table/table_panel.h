@@ -62,6 +62,7 @@ public:
     void duplicateRows();
     void removeRows();
     void switchRows(); ///< On, if one of the selected is off.
+    void switchStrength(); ///< To preferences, if one of the selected must hold.
     void moveRows(int by); ///< -1 up, 1 down.
     void fillDown();
     void newRow();
@@ -126,6 +127,7 @@ private:
     QAction *m_duplicate = nullptr;
     QAction *m_remove = nullptr;
     QAction *m_switch = nullptr;
+    QAction *m_prefer = nullptr;
     QAction *m_up = nullptr;
     QAction *m_down = nullptr;
     QAction *m_fill = nullptr;

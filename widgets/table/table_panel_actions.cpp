@@ -59,6 +59,8 @@ void TablePanel::buildActions()
     m_duplicate = addRowAction("rows.duplicate", tr("Duplicate Row"), Qt::CTRL | Qt::Key_D, tr("Write the rows a second time"));
     m_remove = addRowAction("rows.remove", tr("Remove Rows"), Qt::Key_Delete, tr("Take rows out"));
     m_switch = addRowAction("rows.switch", tr("Switch Rows On/Off"), Qt::Key_Space, tr("Rows that are off are kept, but do nothing"));
+    m_prefer = addRowAction("rows.prefer", tr("Switch Rows Must/Prefer"), Qt::SHIFT | Qt::Key_Space,
+        tr("Preferred rows hold as far as they can; with what they don't is said at the row"));
     m_up = addRowAction("rows.moveUp", tr("Move Rows Up"), Qt::ALT | Qt::Key_Up, tr("Order has no meaning; it is for reading"));
     m_down = addRowAction("rows.moveDown", tr("Move Rows Down"), Qt::ALT | Qt::Key_Down, tr("Order has no meaning; it is for reading"));
     m_fill = addRowAction("rows.fillDown", tr("Fill Down"), Qt::CTRL | Qt::SHIFT | Qt::Key_Down,
@@ -105,6 +107,7 @@ void TablePanel::buildActions()
     connect(m_duplicate, &QAction::triggered, this, &TablePanel::duplicateRows);
     connect(m_remove, &QAction::triggered, this, &TablePanel::removeRows);
     connect(m_switch, &QAction::triggered, this, &TablePanel::switchRows);
+    connect(m_prefer, &QAction::triggered, this, &TablePanel::switchStrength);
     connect(m_up, &QAction::triggered, this, [this] { moveRows(-1); });
     connect(m_down, &QAction::triggered, this, [this] { moveRows(1); });
     connect(m_fill, &QAction::triggered, this, &TablePanel::fillDown);
@@ -152,7 +155,7 @@ void TablePanel::refreshActions()
     const auto rows = selectedRows();
     const bool any = !rows.empty();
     const bool open = m_workspace->model() != nullptr;
-    for (QAction *action : {m_cut, m_copy, m_duplicate, m_remove, m_switch, m_operators})
+    for (QAction *action : {m_cut, m_copy, m_duplicate, m_remove, m_switch, m_prefer, m_operators})
         action->setEnabled(any);
     m_paste->setEnabled(open);
     m_new->setEnabled(open);
@@ -169,7 +172,7 @@ void TablePanel::showContextMenu(const QPoint &position)
 {
     auto *menu = new QMenu(this);
     menu->setAttribute(Qt::WA_DeleteOnClose);
-    menu->addActions({m_edit, m_switch});
+    menu->addActions({m_edit, m_switch, m_prefer});
     menu->addSeparator();
     menu->addActions({m_cut, m_copy, m_paste, m_duplicate, m_remove});
     menu->addSeparator();
@@ -316,6 +319,16 @@ void TablePanel::switchRows()
     const bool anyOff
         = std::any_of(rows.begin(), rows.end(), [this](int row) { return !m_rows->cellsAt(row).enabled; });
     m_rows->setRowsEnabled(rows, anyOff);
+}
+
+void TablePanel::switchStrength()
+{
+    const auto rows = selectedRows();
+    if (rows.empty())
+        return;
+    const bool anyMust
+        = std::any_of(rows.begin(), rows.end(), [this](int row) { return weightOf(m_rows->cellsAt(row).strength) == 0; });
+    m_rows->writeCells(rows, TableColumn::Strength, anyMust ? QStringLiteral("prefer") : QString());
 }
 
 void TablePanel::moveRows(int by)

@@ -247,6 +247,10 @@ void TableTextEditor::markSyntax(const QTextBlock &block, QList<QTextEdit::Extra
             mark(0, hash == std::string::npos ? text.size() : static_cast<qsizetype>(i) + 3, palette.textMuted);
             if (hash == std::string::npos)
                 return;
+        } else if (atStart && word == "prefer") {
+            mark(i, end - i, palette.textMuted);
+            while (end < text.size() && (text[end].isSpace() || text[end].isDigit()))
+                ++end; // its weight
         } else if (atStart && findRuleWord(word)) {
             mark(i, end - i, palette.accent);
             atStart = false;
@@ -320,7 +324,7 @@ QString TableTextEditor::messageAt(int line) const
     const QString problem = m_rows->problemAt(row);
     if (!problem.isEmpty())
         return problem;
-    return m_rows->index(row, static_cast<int>(TableColumn::Binds)).data(ConstraintTableModel::WarningRole).toString();
+    return m_rows->warningAt(row);
 }
 
 int TableTextEditor::gutterWidth() const

@@ -69,6 +69,49 @@ QComboBox *newBox(QWidget *parent, const QString &name, int characters)
 
 } // namespace
 
+bool StrengthCellEditor::canShow(const std::string &text)
+{
+    return weightOf(text).has_value();
+}
+
+StrengthCellEditor::StrengthCellEditor(QWidget *parent)
+    : CellEditor(parent), m_kind(new QComboBox(this)), m_weight(new QSpinBox(this))
+{
+    m_kind->addItem(tr("must"));
+    m_kind->addItem(tr("prefer"));
+    m_kind->setFrame(false);
+    m_kind->setAccessibleName(tr("Must or prefer"));
+    m_weight->setFrame(false);
+    m_weight->setRange(1, kMostWeight);
+    m_weight->setPrefix(tr("weight "));
+    m_weight->setAccessibleName(tr("Weight of the preference"));
+    m_weight->setToolTip(tr("Heavier preferences are applied first"));
+    m_weight->setEnabled(false);
+    addField(m_kind, 1);
+    addField(m_weight, 1);
+    connect(m_kind, &QComboBox::currentIndexChanged, this, [this](int kind) {
+        m_weight->setEnabled(kind == 1);
+        touch();
+    });
+    connect(m_weight, &QSpinBox::textChanged, this, &StrengthCellEditor::touch);
+}
+
+QString StrengthCellEditor::text() const
+{
+    if (m_kind->currentIndex() == 0)
+        return {};
+    return m_weight->value() == 1 ? QStringLiteral("prefer") : QStringLiteral("prefer %1").arg(m_weight->value());
+}
+
+void StrengthCellEditor::setText(const QString &text)
+{
+    const std::int32_t weight = weightOf(text.toStdString()).value_or(0);
+    m_kind->setCurrentIndex(weight > 0 ? 1 : 0);
+    m_weight->setValue(std::max(weight, 1));
+    m_weight->setEnabled(weight > 0);
+    setUntouched();
+}
+
 bool CountCellEditor::canShow(Kind kind, const std::string &text)
 {
     if (text.empty())

@@ -35,6 +35,15 @@ TEST(RowCells, OfRowsAreTheirTexts)
     full.note = "why # so";
     EXPECT_EQ(cellsOf("off  split all :  batch by 2  @gesture # why # so"), full);
     EXPECT_EQ(lineOf(full), "off split all : batch by 2  @gesture  # why # so");
+    full.strength = "prefer 12";
+    EXPECT_EQ(cellsOf("off prefer 12 split all :  batch by 2  @gesture # why # so"), full);
+    EXPECT_EQ(lineOf(full), "off prefer 12 split all : batch by 2  @gesture  # why # so");
+    full.strength = "must";
+    EXPECT_EQ(lineOf(full), "off split all : batch by 2  @gesture  # why # so");
+    full.strength = "3";
+    EXPECT_EQ(lineOf(full), "off prefer 3 split all : batch by 2  @gesture  # why # so");
+    EXPECT_EQ(cellsOf("prefer schedule gpipe").strength, "prefer");
+    EXPECT_EQ(cellsOf("prefer x schedule gpipe").strength, "prefer x");
 }
 
 TEST(RowCells, KeepEveryPartOfALineThatIsNoRow)
@@ -51,7 +60,7 @@ TEST(RowCells, AreTheLineAgain)
     for (const char *line : {"split layer:0-5 : m by 2 then value by 2", "replicate kind:LayerNorm : by 2 over tp",
              "coshard in:h.0.mlp : n by 4", "place all : pp=0,tp=1", "place all : mesh", "order name:a before name:b",
              "schedule 1f1b", "stage layer:0-5 : 0", "recompute layer:*", "zero1 weight:*", "micro-batches 4 whole",
-             "in-flight 3 stage 0", "limit memory 40GiB", "off split all : batch by 2  @gesture  # note"}) {
+             "in-flight 3 stage 0", "prefer schedule gpipe", "off prefer 20 place all : mesh", "limit memory 40GiB", "off split all : batch by 2  @gesture  # note"}) {
         SCOPED_TRACE(line);
         ASSERT_TRUE(readLine(line)->row) << readLine(line)->error->message;
         EXPECT_FALSE(checkCells(cellsOf(line)));
@@ -99,6 +108,11 @@ TEST(CellProblems, NameColumnExpectationAndExample)
         RowCells made = cells("all", "split", "batch by 2");
         made.origin = origin;
         wrong.push_back({TableColumn::Origin, made});
+    }
+    for (const char *strength : {"preferred", "prefer x", "prefer 0", "2.5", "prefer -1", "should", "prefer 2 3"}) {
+        RowCells made = cells("all", "split", "batch by 2");
+        made.strength = strength;
+        wrong.push_back({TableColumn::Strength, made});
     }
     ASSERT_GE(wrong.size(), 100u);
     for (const Wrong &one : wrong) {

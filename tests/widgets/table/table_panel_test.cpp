@@ -10,6 +10,7 @@
 #include <QtWidgets/QHeaderView>
 #include <QtWidgets/QLineEdit>
 #include <QtWidgets/QSpinBox>
+#include <QtWidgets/QSpinBox>
 
 #include "widgets/common/selection_model.h"
 #include "widgets/design/workspace.h"
@@ -331,6 +332,54 @@ private Q_SLOTS:
         key(Qt::Key_Down, Qt::ControlModifier | Qt::ShiftModifier);
         QTRY_COMPARE(text(), QStringLiteral("# a\nsplit layer:0 : batch by 2\nsplit layer:1 : batch by 2\nschedule 1f1b\n"));
         QCOMPARE(QString::fromStdString(m_workspace->history().undoWords()), QStringLiteral("fill the value of row 3 with batch by 2"));
+    }
+
+    void rowsAreMustOrPrefer()
+    {
+        open("prefer place all : devices 0\nplace layer:1 : devices 1\nplace layer:0 : devices 0\n");
+        // What can't hold with a row that must is left out, and says so where it stands; that is no error.
+        const auto notice = [&](int row) {
+            return cell(row, TableColumn::Strength).data(ConstraintTableModel::WarningRole).toString();
+        };
+        QTRY_COMPARE_WITH_TIMEOUT(notice(0), QStringLiteral("left out: row 2 (must) says otherwise"), kLong);
+        QTRY_VERIFY_WITH_TIMEOUT(m_workspace->latest() && m_workspace->latest()->plan, kLong);
+        QCOMPARE(m_workspace->latest()->errorCount(), std::size_t{0});
+        QVERIFY(!m_panel->rows()->isError(0));
+        QCOMPARE(cell(0, TableColumn::Strength).data().toString(), QStringLiteral("prefer"));
+        QCOMPARE(cell(1, TableColumn::Strength).data().toString(), QStringLiteral("must"));
+        go(0, TableColumn::Strength);
+        QTRY_VERIFY2(m_panel->message().contains(QStringLiteral("left out: row 2")), qPrintable(m_panel->message()));
+        // Must or prefer, and a weight.
+        go(1, TableColumn::Strength);
+        key(Qt::Key_F2);
+        QTRY_VERIFY(qobject_cast<StrengthCellEditor *>(editor()));
+        auto *strength = qobject_cast<StrengthCellEditor *>(editor());
+        QVERIFY(!strength->weight()->isEnabled());
+        QTest::keyClick(strength->kind(), Qt::Key_Down);
+        QVERIFY(strength->weight()->isEnabled());
+        strength->weight()->setFocus();
+        strength->weight()->selectAll();
+        type("12");
+        key(Qt::Key_Return);
+        QTRY_COMPARE(text(), QStringLiteral("prefer place all : devices 0\nprefer 12 place layer:1 : devices 1\nplace layer:0 : devices 0\n"));
+        QCOMPARE(QString::fromStdString(m_workspace->history().undoWords()), QStringLiteral("prefer with weight 12: row 2"));
+        m_workspace->undo();
+        // The action: all to preferences if one of them must hold, back again; one step each.
+        const auto steps = m_workspace->history().steps().size();
+        go(0, TableColumn::Strength);
+        selectRows({0, 1, 2});
+        key(Qt::Key_Space, Qt::ShiftModifier);
+        QTRY_COMPARE(text(), QStringLiteral("prefer place all : devices 0\nprefer place layer:1 : devices 1\nprefer place layer:0 : devices 0\n"));
+        QCOMPARE(m_workspace->history().steps().size(), steps + 1);
+        QTRY_COMPARE_WITH_TIMEOUT(notice(1), QStringLiteral("left out: row 1 (prefer 1) says otherwise"), kLong);
+        QVERIFY(notice(0).isEmpty());
+        selectRows({0, 1, 2});
+        action("rows.prefer")->trigger();
+        QTRY_COMPARE(text(), QStringLiteral("place all : devices 0\nplace layer:1 : devices 1\nplace layer:0 : devices 0\n"));
+        QTRY_VERIFY_WITH_TIMEOUT(m_panel->rows()->isError(0), kLong);
+        m_workspace->undo();
+        m_workspace->undo();
+        QCOMPARE(text(), QStringLiteral("prefer place all : devices 0\nplace layer:1 : devices 1\nplace layer:0 : devices 0\n"));
     }
 
     void rowsGoThroughTheClipboard()
