@@ -47,7 +47,11 @@ fi
 window=$!
 
 count=0
-shot() { import -window root png:- | convert - -colors 200 "png8:$pictures/$(printf %02d "$count")-$1-$suffix.png"; }
+# Flat colours, few of them: a picture of a window stays small.
+shot()
+{
+    import -window root png:- | convert - +dither -colors 96 -define png:compression-level=9 "png8:$pictures/$(printf %02d "$count")-$1-$suffix.png"
+}
 say() { count=$((count + 1)); printf '%2d. %s\n' "$count" "$1"; }
 at() { echo $(($1 * scale)) $(($2 * scale)); }
 click() { xdotool mousemove $(at "$1" "$2") click 1; sleep 1; }
