@@ -213,19 +213,9 @@ QString DagView::describe(std::int32_t box) const
     const auto &item = m_outline->at(m_picture->visible.at(box).item);
     const auto &text = m_picture->scene.texts[at(box)];
     QStringList parts{QString::fromStdString(text.title), QString::fromStdString(text.subtitle)};
-    const auto operators = planloom::operatorsOf(*m_outline, m_picture->visible, box, false);
-    const auto &plan = m_facts->plan;
-    if (plan && plan->decisions.size() == m_graph->operators.size()) {
-        std::vector<std::int32_t> devices;
-        std::set<std::int32_t> rows;
-        for (const auto op : operators) {
-            const auto own = devicesOf(*plan, op);
-            devices.insert(devices.end(), own.begin(), own.end());
-            for (const auto row : plan->decisions[at(op.index)].rows)
-                rows.insert(row.index);
-        }
-        parts.append(tr("devices %1").arg(rangesOf(std::move(devices))));
-        parts.append(rows.empty() ? tr("no row acts here") : tr("%n row(s) act here", nullptr, static_cast<int>(rows.size())));
+    if (const BoxFacts facts = boxFacts(box); facts.planned) {
+        parts.append(tr("devices %1").arg(facts.devices));
+        parts.append(facts.rows == 0 ? tr("no row acts here") : tr("%n row(s) act here", nullptr, facts.rows));
     }
     if (item.kind == OutlineItem::Kind::Operator && m_picture->visible.at(box).copies > 1)
         parts.append(tr("stands for %1 copies").arg(m_picture->visible.at(box).copies));

@@ -208,16 +208,16 @@ private:
         if (m_colourBy == ColourBy::DecidedBy)
             return key == 0 ? tr("default") : key == 1 ? tr("a row") : tr("held");
         if (m_colourBy == ColourBy::Difference) {
-            switch (static_cast<PlanDifference>(key)) {
-            case PlanDifference::Same:
+            switch (static_cast<OperatorChange>(key)) {
+            case OperatorChange::Same:
                 return tr("same");
-            case PlanDifference::Split:
+            case OperatorChange::Split:
                 return tr("split differently");
-            case PlanDifference::Placed:
+            case OperatorChange::Placed:
                 return tr("placed elsewhere");
-            case PlanDifference::Ordered:
+            case OperatorChange::Ordered:
                 return tr("ordered differently");
-            case PlanDifference::Both:
+            case OperatorChange::Both:
                 return tr("several");
             }
         }

@@ -24,7 +24,7 @@ enum class ColourBy : std::uint8_t {
     Slack, ///< Seconds an operator may be late without making the step longer; a group's is its least.
     DecidedBy, ///< `Decision` of each operator.
     Error, ///< Measured over predicted time; a group's is the mean.
-    Difference, ///< `PlanDifference` of each operator, for comparing two plans.
+    Difference, ///< `OperatorChange` of each operator, for comparing two plans.
 };
 constexpr int kColourByCount = 10;
 QString nameOf(ColourBy colourBy); ///< "Device", for menus and the legend.
@@ -32,7 +32,7 @@ QString nameOf(ColourBy colourBy); ///< "Device", for menus and the legend.
 /// What decides an operator's place and splits.
 enum class Decision : std::uint8_t { Default, Row, Held };
 /// How an operator's decision differs between two plans.
-enum class PlanDifference : std::uint8_t { Same, Split, Placed, Ordered, Both };
+enum class OperatorChange : std::uint8_t { Same, Split, Placed, Ordered, Both };
 
 /// What is known of operators besides the graph; each part may be missing.
 struct OperatorFacts {

@@ -1,5 +1,8 @@
 #include "widgets/dag/dag_decor.h"
 
+#include "engine/base/background_disposal.h"
+#include "widgets/dag/device_shelf.h"
+
 #include <QtConcurrent/QtConcurrentRun>
 
 #include <algorithm>
@@ -9,8 +12,8 @@ namespace planloom {
 
 namespace {
 
-/// Pictures up to this many boxes and operators are decorated at once: a millisecond or two.
-constexpr std::size_t kSmall = 2500;
+/// Pictures up to this many boxes and units are decorated at once: well below a millisecond.
+constexpr std::size_t kSmall = 250;
 
 std::size_t at(std::int32_t index)
 {
@@ -37,22 +40,79 @@ std::vector<OrderArrow> ordersOf(const DagPicture &picture, const Plan &plan)
     return arrows;
 }
 
+/// Facts of the boxes that stand for many units.
+void tellLargeBoxes(DagDecor &decor, const OperatorFacts &facts)
+{
+    const auto &visible = decor.picture->visible;
+    std::vector<std::int32_t> units(visible.boxes.size(), 0);
+    for (std::size_t box = units.size(); box-- > 0;) {
+        units[box] += visible.unitBegin[box + 1] - visible.unitBegin[box];
+        if (visible.boxes[box].parent >= 0)
+            units[at(visible.boxes[box].parent)] += units[box];
+        if (units[box] > DagDecor::kManyUnits)
+            decor.facts.emplace(static_cast<std::int32_t>(box),
+                factsOf(*decor.picture->outline, visible, facts, static_cast<std::int32_t>(box)));
+    }
+}
+
 } // namespace
+
+BoxFacts factsOf(
+    const DagOutline &outline, const VisibleGraph &visible, const OperatorFacts &facts, std::int32_t box)
+{
+    BoxFacts result;
+    const std::size_t all = outline.graph->operators.size();
+    const bool timed = facts.seconds.size() == all;
+    result.planned = facts.plan && facts.plan->decisions.size() == all;
+    std::vector<std::int32_t> devices;
+    std::vector<std::int32_t> rows;
+    const auto tidy = [](std::vector<std::int32_t> &values) {
+        std::sort(values.begin(), values.end());
+        values.erase(std::unique(values.begin(), values.end()), values.end());
+    };
+    const auto operators = operatorsOf(outline, visible, box);
+    result.operators = static_cast<std::int32_t>(operators.size());
+    if (timed)
+        result.seconds = 0;
+    for (const auto op : operators) {
+        if (timed)
+            result.seconds += facts.seconds[at(op.index)];
+        if (!result.planned)
+            continue;
+        const auto &decision = facts.plan->decisions[at(op.index)];
+        for (const auto device : decision.devices)
+            devices.push_back(device.index);
+        for (const auto row : decision.rows)
+            rows.push_back(row.index);
+        if (devices.size() > 4096)
+            tidy(devices);
+        if (rows.size() > 4096)
+            tidy(rows);
+    }
+    tidy(rows);
+    result.rows = static_cast<std::int32_t>(rows.size());
+    if (result.planned)
+        result.devices = rangesOf(std::move(devices));
+    return result;
+}
 
 DagDecorSnapshot decorate(const DagDecorRequest &request)
 {
-    auto decor = std::make_shared<DagDecor>();
+    DagDecor decor;
     const auto &picture = *request.picture;
-    decor->picture = request.picture;
+    decor.picture = request.picture;
     if (request.last && request.last->picture == request.picture)
-        decor->labels = request.last->labels;
+        decor.labels = request.last->labels;
     else
-        decor->labels = labelsOf(picture.visible, picture.scene, *request.font);
-    decor->colours =
+        decor.labels = labelsOf(picture.visible, picture.scene, *request.font);
+    decor.colours =
         coloursOf(*picture.outline, picture.visible, *request.facts, request.colourBy, request.palette);
-    if (request.facts->plan)
-        decor->orders = ordersOf(picture, *request.facts->plan);
-    return decor;
+    if (const auto &plan = request.facts->plan) {
+        decor.orders = ordersOf(picture, *plan);
+        decor.operatorsOnDevice = operatorsOnDevices(*plan);
+    }
+    tellLargeBoxes(decor, *request.facts);
+    return sharedInBackground(std::move(decor));
 }
 
 DagDecorator::DagDecorator(QObject *parent)

@@ -7,6 +7,7 @@
 #include "widgets/dag/dag_text.h"
 #include "widgets/dag/layout_service.h"
 
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -20,6 +21,18 @@ struct OrderArrow {
     friend auto operator<=>(const OrderArrow &, const OrderArrow &) = default;
 };
 
+/// What is known of all that a box stands for, for words about it.
+struct BoxFacts {
+    std::int32_t operators = 0; ///< With the backward and optimizer ones folded into them.
+    double seconds = -1; ///< Of one training step; negative if unknown.
+    bool planned = false; ///< There is a plan, so that the next two say something.
+    QString devices {}; ///< "0–3".
+    std::int32_t rows = 0; ///< That act on some of its operators.
+};
+/// O(operators of the box).
+BoxFacts factsOf(
+    const DagOutline &outline, const VisibleGraph &visible, const OperatorFacts &facts, std::int32_t box);
+
 /// What a picture is shown with.
 struct DagDecor {
     DagPictureSnapshot picture {};
@@ -27,6 +40,10 @@ struct DagDecor {
     DagColours colours {};
     std::vector<OrderArrow> orders {}; ///< Ascending, each pair of boxes once a row; the first `kMostOrders`.
     static constexpr std::size_t kMostOrders = 500;
+    /// Of boxes that stand for more than `kManyUnits` units, by box; of others, `factsOf` tells at once.
+    std::map<std::int32_t, BoxFacts> facts {};
+    static constexpr std::int32_t kManyUnits = 64;
+    std::vector<std::int32_t> operatorsOnDevice {}; ///< By device: forward operators with a part there; empty without a plan.
 };
 using DagDecorSnapshot = std::shared_ptr<const DagDecor>;
 

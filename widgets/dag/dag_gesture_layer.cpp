@@ -370,7 +370,7 @@ bool DagGestureLayer::startBody(QPointF pressed, QPointF now, Qt::KeyboardModifi
     auto these = onlyThese(operators);
     m_gestures.beginPlace(std::move(operators), std::move(these));
     m_tiles = shelfTiles(world());
-    m_tileCounts = context->plan ? operatorCounts(m_tiles, *context->plan) : std::vector<std::int32_t> {};
+    m_tileCounts = operatorCounts(m_tiles, m_view.operatorsOnDevice());
     const GhostMetrics metrics(m_view.font());
     m_shelf = layOutShelf(static_cast<std::int32_t>(m_tiles.size()), m_view.width(), m_view.height(),
         metrics.tileWidth, metrics.shelfHeight);

@@ -6,6 +6,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
+#include <string_view>
+#include <tuple>
+#include <unordered_map>
 #include <utility>
 
 namespace planloom {
@@ -39,15 +43,66 @@ std::optional<DagPlace> step(std::vector<DagPlace> &from, std::vector<DagPlace> 
 /// "attn", or "attn#2" for the second sibling of that name.
 std::string stepOf(const DagOutline &outline, std::int32_t item)
 {
-    const auto &label = outline.at(item).label;
-    int number = 1;
-    for (const auto sibling : outline.at(outline.at(item).parent).children) {
-        if (sibling == item)
-            break;
-        number += outline.at(sibling).label == label ? 1 : 0;
-    }
-    return number == 1 ? label : label + "#" + std::to_string(number);
+    const auto &shown = outline.at(item);
+    return shown.number == 1 ? shown.label : shown.label + "#" + std::to_string(shown.number);
 }
+
+/// How much of `rest` names the item; 0 if it begins otherwise.
+std::size_t namedBy(const OutlineItem &item, std::string_view rest)
+{
+    const auto &label = item.label;
+    if (rest.substr(0, label.size()) != label)
+        return 0;
+    std::size_t length = label.size();
+    if (item.number != 1) {
+        const std::string number = "#" + std::to_string(item.number);
+        if (rest.substr(length, number.size()) != number)
+            return 0;
+        length += number.size();
+    }
+    return rest.size() == length || rest[length] == '/' ? length : 0;
+}
+
+/// The child of `item` that `rest` begins with, and how much of it names the child. Labels may hold slashes of their own: the
+/// longest one that fits is taken.
+std::pair<std::int32_t, std::size_t> childNamed(const DagOutline &outline, std::int32_t item, std::string_view rest)
+{
+    std::pair<std::int32_t, std::size_t> found{-1, 0};
+    for (const auto child : outline.at(item).children) {
+        if (const std::size_t length = namedBy(outline.at(child), rest); length > 0 && length >= found.second)
+            found = {child, length};
+    }
+    return found;
+}
+
+/// Finds many items: those of one group look it up once.
+class ItemFinder
+{
+public:
+    explicit ItemFinder(const DagOutline &outline) : m_outline(outline) { }
+
+    std::int32_t find(const std::string &path)
+    {
+        // What lies around it was most often asked for just before.
+        for (std::size_t end = path.rfind('/'); end != std::string::npos && end > 0; end = path.rfind('/', end - 1)) {
+            const auto known = m_known.find(path.substr(0, end));
+            if (known == m_known.end())
+                continue;
+            const std::string_view rest = std::string_view(path).substr(end + 1);
+            if (const auto [child, length] = childNamed(m_outline, known->second, rest); child >= 0 && length == rest.size())
+                return m_known[path] = child;
+            break;
+        }
+        const std::int32_t item = findItem(m_outline, path);
+        if (item > 0)
+            m_known[path] = item;
+        return item;
+    }
+
+private:
+    const DagOutline &m_outline;
+    std::unordered_map<std::string, std::int32_t> m_known{};
+};
 
 constexpr const char *kFormat = "planloom-dag-1";
 
@@ -78,19 +133,25 @@ void DagHistory::clear()
 std::vector<std::int32_t> coneOf(
     const DagOutline &outline, const std::vector<std::int32_t> &units, bool forwards, std::int32_t depth)
 {
+    return wholeCone(outline, units, forwards).within(depth);
+}
+
+DagCone wholeCone(
+    const DagOutline &outline, const std::vector<std::int32_t> &units, bool forwards, const std::stop_token &stop)
+{
+    DagCone cone;
     std::vector<char> seen(outline.units.size(), 0);
-    std::vector<std::int32_t> front;
-    for (const auto unit : units) {
+    const auto visit = [&](std::int32_t unit) {
         if (std::exchange(seen[at(unit)], char {1}) == 0)
-            front.push_back(unit);
-    }
-    for (std::int32_t round = 0; !front.empty() && (depth < 0 || round < depth); ++round) {
-        std::vector<std::int32_t> next;
-        for (const auto unit : front) {
-            const auto visit = [&](std::int32_t other) {
-                if (std::exchange(seen[at(other)], char {1}) == 0)
-                    next.push_back(other);
-            };
+            cone.units.push_back(unit);
+    };
+    for (const auto unit : units)
+        visit(unit);
+    for (std::size_t begin = 0; begin < cone.units.size() && !stop.stop_requested();) {
+        const std::size_t end = cone.units.size();
+        cone.ends.push_back(end);
+        for (; begin < end; ++begin) {
+            const std::int32_t unit = cone.units[begin];
             if (forwards) {
                 const auto first = std::lower_bound(outline.edges.begin(), outline.edges.end(), unit,
                     [](const OutlineEdge &edge, std::int32_t wanted) { return edge.from < wanted; });
@@ -103,13 +164,17 @@ std::vector<std::int32_t> coneOf(
                     visit(edge->from);
             }
         }
-        front = std::move(next);
     }
-    std::vector<std::int32_t> result;
-    for (std::size_t unit = 0; unit < seen.size(); ++unit) {
-        if (seen[unit] != 0)
-            result.push_back(static_cast<std::int32_t>(unit));
-    }
+    return cone;
+}
+
+std::vector<std::int32_t> DagCone::within(std::int32_t depth) const
+{
+    if (ends.empty())
+        return {};
+    const std::size_t last = depth < 0 ? ends.size() - 1 : std::min(ends.size() - 1, at(depth));
+    std::vector<std::int32_t> result(units.begin(), units.begin() + static_cast<std::ptrdiff_t>(ends[last]));
+    std::sort(result.begin(), result.end());
     return result;
 }
 
@@ -150,6 +215,39 @@ std::vector<std::int32_t> similarTo(const DagOutline &outline, std::int32_t unit
     return result;
 }
 
+std::vector<std::int32_t> similarToAll(
+    const DagOutline &outline, const std::vector<std::int32_t> &units, const std::stop_token &stop)
+{
+    std::vector<char> known(outline.units.size(), 0);
+    std::set<std::tuple<OperatorKind, Direction, std::string>> alike; // of those in no stack
+    for (const auto unit : units) {
+        if (stop.stop_requested())
+            return {};
+        if (known[at(unit)] != 0)
+            continue; // a copy of what was already looked at
+        const auto path = outline.pathTo(outline.units[at(unit)].item);
+        const bool stacked = std::any_of(path.begin(), path.end(),
+            [&outline](std::int32_t item) { return outline.at(item).kind == OutlineItem::Kind::Stack; });
+        if (!stacked) {
+            known[at(unit)] = 1;
+            const auto &op = outline.graph->at(outline.units[at(unit)].op);
+            alike.emplace(op.kind, op.direction, outline.at(outline.units[at(unit)].item).label);
+            continue;
+        }
+        for (const auto other : similarTo(outline, unit))
+            known[at(other)] = 1;
+    }
+    std::vector<std::int32_t> result;
+    for (std::size_t unit = 0; unit < known.size(); ++unit) {
+        const auto &op = outline.graph->at(outline.units[unit].op);
+        if (known[unit] != 0
+            || (!alike.empty()
+                && alike.contains({op.kind, op.direction, outline.at(outline.units[unit].item).label})))
+            result.push_back(static_cast<std::int32_t>(unit));
+    }
+    return result;
+}
+
 std::string pathOfItem(const DagOutline &outline, std::int32_t item)
 {
     std::string path;
@@ -165,18 +263,7 @@ std::int32_t findItem(const DagOutline &outline, const std::string &path)
     std::int32_t item = 0;
     std::string_view rest(path);
     while (true) {
-        // Labels may hold slashes of their own: the longest child that fits is taken.
-        std::int32_t found = -1;
-        std::size_t length = 0;
-        for (const auto child : outline.at(item).children) {
-            const std::string step = stepOf(outline, child);
-            const bool fits = rest.substr(0, step.size()) == step
-                && (rest.size() == step.size() || rest[step.size()] == '/');
-            if (fits && step.size() >= length) {
-                found = child;
-                length = step.size();
-            }
-        }
+        const auto [found, length] = childNamed(outline, item, rest);
         if (found < 0)
             return -1;
         item = found;
@@ -203,8 +290,8 @@ QString writeViewState(const DagOutline &outline, const DagViewState &state)
     object[QStringLiteral("x")] = state.place.centreX;
     object[QStringLiteral("y")] = state.place.centreY;
     object[QStringLiteral("scale")] = state.place.scale;
-    const auto all = fullyOpen(outline);
-    if (state.place.state.open == all.open && state.place.state.unstacked == all.unstacked) {
+    const auto &shown = state.place.state;
+    if (shown.open.size() == at(outline.groups) && shown.unstacked.size() == at(outline.stacks)) {
         object[QStringLiteral("open")] = QStringLiteral("all");
     } else {
         object[QStringLiteral("open")] = paths(state.place.state.open);
@@ -245,8 +332,9 @@ std::optional<DagViewState> readViewState(const DagOutline &outline, const QStri
     state.place.scale = std::clamp(number("scale", 1), DagCamera::kLeastScale, DagCamera::kMostScale);
     const auto items = [&](const QJsonValue &value) {
         std::set<std::int32_t> found;
+        ItemFinder finder(outline);
         for (const auto &path : value.toArray()) {
-            const std::int32_t item = findItem(outline, path.toString().toStdString());
+            const std::int32_t item = finder.find(path.toString().toStdString());
             if (item > 0 && outline.at(item).kind != OutlineItem::Kind::Operator)
                 found.insert(item);
         }

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -48,9 +49,26 @@ private:
 std::vector<std::int32_t> coneOf(
     const DagOutline &outline, const std::vector<std::int32_t> &units, bool forwards, std::int32_t depth = -1);
 
+/// What data of some units reaches, or comes from, by distance.
+struct DagCone {
+    std::vector<std::int32_t> units{}; ///< Nearest first; the given ones at the front.
+    std::vector<std::size_t> ends{}; ///< Units within d steps are `units[0 .. ends[d])`.
+    /// How many steps the farthest one is away.
+    std::int32_t depth() const { return static_cast<std::int32_t>(ends.size()) - 1; }
+    /// Units within so many steps (-1: all), ascending.
+    std::vector<std::int32_t> within(std::int32_t depth) const;
+};
+/// O(units + edges x log)
+DagCone wholeCone(const DagOutline &outline, const std::vector<std::int32_t> &units, bool forwards,
+    const std::stop_token &stop = {});
+
 /// The units in the same place of all copies of the stacks around `unit`, ascending; where there are none, those of the
 /// same kind, name and neighbourhood: equal kinds and equal last names. O(copies), else O(units)
 std::vector<std::int32_t> similarTo(const DagOutline &outline, std::int32_t unit);
+
+/// All that are similar to one of `units`, and they themselves, ascending. O(units of the outline x log)
+std::vector<std::int32_t> similarToAll(
+    const DagOutline &outline, const std::vector<std::int32_t> &units, const std::stop_token &stop = {});
 
 /// "h/h.3/attn": labels from the model down to the item, the n-th of equally named siblings with "#n". The model itself is
 /// empty.

@@ -7,6 +7,7 @@
 #include <cctype>
 #include <map>
 #include <utility>
+#include <unordered_map>
 
 namespace planloom {
 
@@ -83,10 +84,25 @@ public:
         emit(0, -1, 0);
         renumberUnits();
         addEdges();
+        numberSiblings();
         return std::move(m_outline);
     }
 
 private:
+    void numberSiblings()
+    {
+        std::unordered_map<std::string, std::int32_t> seen;
+        for (const auto &item : m_outline.items) {
+            m_outline.groups += item.kind != OutlineItem::Kind::Operator ? 1 : 0;
+            m_outline.stacks += item.kind == OutlineItem::Kind::Stack ? 1 : 0;
+            seen.clear();
+            for (const auto child : item.children) {
+                auto &inner = m_outline.items[at(child)];
+                inner.number = ++seen[inner.label];
+            }
+        }
+    }
+
     void addFolded()
     {
         std::map<std::int32_t, std::int32_t> groups{{0, 0}};

@@ -23,6 +23,7 @@ struct OutlineItem {
     std::int32_t parent = -1; ///< -1 for item 0, the model.
     std::vector<std::int32_t> children{}; ///< In the order of their first operators.
     std::string label{}; ///< "c_attn", "attn", "h".
+    std::int32_t number = 1; ///< It is the n-th of its siblings with this label.
     ScopeId scope{}; ///< Of a group made from one; invalid for stacks and artificial groups.
     bool artificial = false; ///< Made only to bound the number of children.
     /// Its operators are units [begin, end). The copies of a stack have equally many, in corresponding order.
@@ -61,6 +62,8 @@ struct DagOutline {
     std::vector<OutlineUnit> units{}; ///< Depth-first: each item's units are consecutive.
     std::vector<OutlineEdge> edges{}; ///< Ascending.
     std::vector<OutlineEdge> edgesByTarget{}; ///< The same, ascending by target, then source.
+    std::int32_t groups = 0; ///< Items that can be opened: groups and stacks.
+    std::int32_t stacks = 0;
     std::vector<std::int32_t> unitOfOperator{}; ///< By operator index, folded ones included; -1 if not shown.
 
     const OutlineItem &at(std::int32_t item) const { return items[static_cast<std::size_t>(item)]; }

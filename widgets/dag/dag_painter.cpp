@@ -23,7 +23,7 @@ std::size_t at(std::int32_t index)
 
 void DagPainting::run()
 {
-    m_painter.fillRect(QRectF(0, 0, m_paint.width, m_paint.height), m_palette.canvas);
+    m_painter.fillRect(m_paint.part.isNull() ? QRectF(0, 0, m_paint.width, m_paint.height) : m_paint.part, m_palette.canvas);
     collect();
     m_painter.setFont(font(DagMetrics::kTitleSize, true));
     for (const auto frame : m_frames)
@@ -57,11 +57,15 @@ QFont DagPainting::font(double sceneSize, bool bold, int least) const
 void DagPainting::collect()
 {
     // A margin for what hangs over the boxes: cards behind stacks, badges, pills.
-    const SceneRect window{m_window.x - 12, m_window.y - 24, m_window.width + 24, m_window.height + 48};
+    const auto widened = [](const SceneRect &rect) {
+        return SceneRect{rect.x - 12, rect.y - 24, rect.width + 24, rect.height + 48};
+    };
+    const SceneRect window = widened(m_window);
+    const SceneRect canvas = widened(m_canvas); // titles make room for one another wherever they are painted
     for (std::size_t box = 1; box < m_scene.rects.size(); ++box) {
-        if (!m_scene.rects[box].intersects(window))
-            continue;
-        (m_visible.boxes[box].frame ? m_frames : m_nodes).push_back(static_cast<std::int32_t>(box));
+        const bool frame = m_visible.boxes[box].frame;
+        if (m_scene.rects[box].intersects(frame ? canvas : window))
+            (frame ? m_frames : m_nodes).push_back(static_cast<std::int32_t>(box));
     }
 }
 
@@ -127,7 +131,7 @@ void DagPainting::paintFrameTitles()
     // One title a place. Of the frames that reach beyond the window's top the innermost is named, of
     // those that begin in it the outermost.
     std::vector<std::int32_t> order;
-    const auto beginsAbove = [this](std::int32_t box) { return m_scene.rects[at(box)].y < m_window.y; };
+    const auto beginsAbove = [this](std::int32_t box) { return m_scene.rects[at(box)].y < m_canvas.y; };
     std::copy_if(m_frames.rbegin(), m_frames.rend(), std::back_inserter(order), beginsAbove);
     std::copy_if(m_frames.begin(), m_frames.end(), std::back_inserter(order), std::not_fn(beginsAbove));
     std::vector<QRectF> taken;

@@ -30,7 +30,10 @@ public:
         , m_palette(paint.palette)
         , m_scale(paint.camera.scale)
         , m_right(paint.picture.scene.flow == DagFlow::Right)
-        , m_window(paint.camera.visible(paint.width, paint.height))
+        , m_canvas(paint.camera.visible(paint.width, paint.height))
+        , m_window(paint.part.isNull() ? m_canvas
+                                       : SceneRect{paint.camera.sceneX(paint.part.x()), paint.camera.sceneY(paint.part.y()),
+                                             paint.part.width() / paint.camera.scale, paint.part.height() / paint.camera.scale})
     {
     }
     void run();
@@ -79,7 +82,8 @@ private:
     const Palette &m_palette;
     double m_scale;
     bool m_right; ///< Data flows to the right.
-    SceneRect m_window; ///< What of the scene is on the canvas.
+    SceneRect m_canvas; ///< What of the scene is on the canvas.
+    SceneRect m_window; ///< What of that is painted.
     std::vector<std::int32_t> m_frames{};
     std::vector<std::int32_t> m_nodes{};
     std::vector<std::int32_t> m_sources{}; ///< Of the lit node's inputs, ascending.

@@ -1,5 +1,6 @@
 #include "widgets/dag/dag_view.h"
 
+#include "engine/base/background_disposal.h"
 #include "widgets/common/format.h"
 #include "widgets/dag/dag_accessible.h"
 #include "widgets/dag/dag_find_bar.h"
@@ -118,9 +119,9 @@ void DagView::setGraph(GraphSnapshot graph)
 /// Facts are shared with workers, so they change as a whole.
 void DagView::changeFacts(const std::function<void(OperatorFacts &)> &change)
 {
-    auto facts = std::make_shared<OperatorFacts>(*m_facts);
-    change(*facts);
-    m_facts = std::move(facts);
+    OperatorFacts facts = *m_facts;
+    change(facts);
+    m_facts = sharedInBackground(std::move(facts));
 }
 
 void DagView::setPlan(std::shared_ptr<const Plan> plan)
@@ -187,6 +188,12 @@ const std::vector<OrderArrow> &DagView::orders() const
 {
     static const std::vector<OrderArrow> kNone;
     return m_decor ? m_decor->orders : kNone;
+}
+
+const std::vector<std::int32_t> &DagView::operatorsOnDevice() const
+{
+    static const std::vector<std::int32_t> kNone;
+    return m_decor ? m_decor->operatorsOnDevice : kNone;
 }
 
 void DagView::setColourBy(ColourBy colourBy)
@@ -418,37 +425,42 @@ void DagView::fitAll()
     cameraMoved();
 }
 
-void DagView::fitSelection()
+/// Around the nodes that are selected, in the scene; around the focused one if none is.
+std::optional<SceneRect> DagView::selectionBounds() const
 {
-    if (!m_picture)
-        return;
-    SceneRect around;
-    bool any = false;
-    for (std::size_t box = 1; box < m_marks.size(); ++box) {
-        const bool focusOnly = m_selection->selected().empty();
+    std::optional<SceneRect> around;
+    const bool focusOnly = m_selection->selected().empty();
+    for (std::size_t box = 1; m_picture && box < m_marks.size(); ++box) {
         const bool wanted = focusOnly
             ? static_cast<std::int32_t>(box) == m_focused
             : !m_picture->visible.boxes[box].frame && (m_marks[box] & (kMarkSelected | kMarkPartly)) != 0;
         if (!wanted)
             continue;
         const auto &rect = m_picture->scene.rects[box];
-        if (!any) {
+        if (!around) {
             around = rect;
-            any = true;
             continue;
         }
-        const double right = std::max(around.right(), rect.right());
-        const double bottom = std::max(around.bottom(), rect.bottom());
-        around.x = std::min(around.x, rect.x);
-        around.y = std::min(around.y, rect.y);
-        around.width = right - around.x;
-        around.height = bottom - around.y;
+        const double right = std::max(around->right(), rect.right());
+        const double bottom = std::max(around->bottom(), rect.bottom());
+        around->x = std::min(around->x, rect.x);
+        around->y = std::min(around->y, rect.y);
+        around->width = right - around->x;
+        around->height = bottom - around->y;
     }
-    if (!any) {
+    return around;
+}
+
+void DagView::fitSelection()
+{
+    if (!m_picture)
+        return;
+    const auto around = selectionBounds();
+    if (!around) {
         fitAll();
         return;
     }
-    m_camera.fit(around, width(), height(), 60, 1.5);
+    m_camera.fit(*around, width(), height(), 60, 1.5);
     m_fitted = false;
     cameraMoved();
 }

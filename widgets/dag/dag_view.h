@@ -30,6 +30,8 @@ class DagFindBar;
 class DagGestureLayer;
 class GestureHost;
 struct DagSearch;
+class DagStill;
+enum class DagExtent : std::uint8_t;
 struct PlanUpdate;
 struct TimelineSummary;
 
@@ -53,7 +55,7 @@ public:
     void setTimes(std::vector<double> secondsByOperator);
     /// Values by operator for a colouring that needs them (NaN where there is none); empty takes them away.
     void setValues(ColourBy colourBy, std::vector<double> valuesByOperator);
-    /// `PlanDifference` by operator, for comparing: shown by `ColourBy::Difference`.
+    /// `OperatorChange` by operator, for comparing: shown by `ColourBy::Difference`.
     void setDifference(const std::vector<std::uint8_t> &kindByOperator);
     void setColourBy(ColourBy colourBy);
     ColourBy colourBy() const { return m_colourBy; }
@@ -85,6 +87,8 @@ public:
     /// Paints what is in sight, or the whole model with all its details, into `target`: for pictures of any size, texts as
     /// texts.
     void render(QPainter &painter, const QRectF &target, bool wholeModel, const Palette &palette);
+    /// What `extent` is now, to be painted later, elsewhere, in tiles, by any thread (dag_still.h); empty if nothing is selected.
+    std::shared_ptr<const DagStill> still(DagExtent extent, const Palette &palette) const;
     /// Shared with other views; the view has one of its own until then. Not owned.
     void setSelectionModel(SelectionModel *selection);
     SelectionModel *selectionModel() const { return m_selection; }
@@ -111,6 +115,8 @@ public:
     int currentMatch() const { return m_match; }
     /// Orders between boxes that rows ask for.
     const std::vector<OrderArrow> &orders() const;
+    /// By device: forward operators with a part there; empty without a plan.
+    const std::vector<std::int32_t> &operatorsOnDevice() const;
     /// What screen readers say of a box: kind, devices, rows.
     QString describe(std::int32_t box) const;
     /// Where a box is painted, in widget coordinates.
@@ -228,6 +234,7 @@ private:
     bool openLess(const DagPicture &picture);
     Anchor anchorFor(std::int32_t item, std::optional<QPointF> point) const;
     void applyAnchor();
+    std::optional<SceneRect> selectionBounds() const;
     void refreshColours();
     void refreshMarks();
     void requestDecor();
@@ -271,6 +278,7 @@ private:
     void selectUnits(const std::vector<std::int32_t> &units);
     // dag_view_find.cpp
     void takeSearch();
+    BoxFacts boxFacts(std::int32_t box) const;
     QString tooltipOf(std::int32_t box) const;
     void search(const QString &text);
     void stepMatch(int by);

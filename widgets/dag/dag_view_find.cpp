@@ -50,6 +50,15 @@ bool DagView::event(QEvent *event)
     return QWidget::event(event);
 }
 
+BoxFacts DagView::boxFacts(std::int32_t box) const
+{
+    if (m_decor) {
+        if (const auto found = m_decor->facts.find(box); found != m_decor->facts.end())
+            return found->second;
+    }
+    return factsOf(*m_outline, m_picture->visible, *m_facts, box);
+}
+
 QString DagView::tooltipOf(std::int32_t box) const
 {
     const auto &shown = m_picture->visible.at(box);
@@ -59,30 +68,19 @@ QString DagView::tooltipOf(std::int32_t box) const
     const auto row = [&html](const QString &name, const QString &value) {
         html += QStringLiteral("<tr><td style='padding-right:10px'>%1</td><td>%2</td></tr>").arg(name, value);
     };
-    const auto operators = operatorsOf(*m_outline, m_picture->visible, box);
+    const BoxFacts known = boxFacts(box);
     const auto facts = [&] {
-        if (m_facts->seconds.size() == m_graph->operators.size()) {
-            double seconds = 0;
-            for (const auto op : operators)
-                seconds += m_facts->seconds[at(op.index)];
-            row(tr("Time a step"), text(formatSeconds(seconds)));
-        }
-        const QString badge = colours().boxes[at(box)].badge;
-        if (m_facts->plan && m_facts->plan->decisions.size() == m_graph->operators.size()) {
-            std::vector<std::int32_t> devices;
-            for (const auto op : operators) {
-                const auto own = devicesOf(*m_facts->plan, op);
-                devices.insert(devices.end(), own.begin(), own.end());
-            }
-            row(tr("Devices"), rangesOf(std::move(devices)));
-        }
+        if (known.seconds >= 0)
+            row(tr("Time a step"), text(formatSeconds(known.seconds)));
+        if (known.planned)
+            row(tr("Devices"), known.devices);
     };
     if (item.kind != OutlineItem::Kind::Operator) {
         const auto &labels = m_decor->labels;
         html = QStringLiteral("<b>%1</b><table>").arg(labels.titles[at(box)].toHtmlEscaped());
         if (item.scope.valid() && item.scope.index > 0)
             row(tr("Module"), text(pathOf(*m_graph, item.scope)));
-        row(tr("Operators"), text(formatCount(static_cast<std::int64_t>(operators.size()))));
+        row(tr("Operators"), text(formatCount(known.operators)));
         facts();
         html +=
             QStringLiteral("</table><i>%1</i>")

@@ -3,6 +3,7 @@
 
 #include "widgets/dag/dag_view.h"
 
+#include "engine/base/background_disposal.h"
 #include "widgets/dag/dag_find_bar.h"
 #include "widgets/dag/dag_gesture_layer.h"
 
@@ -34,7 +35,7 @@ void DagView::startOutline()
 {
     m_outlineBusy = true;
     m_outlineWatcher.setFuture(QtConcurrent::run([graph = m_graph, mode = m_mode] {
-        return std::make_shared<const DagOutline>(buildOutline(graph, mode));
+        return sharedInBackground(buildOutline(graph, mode));
     }));
 }
 

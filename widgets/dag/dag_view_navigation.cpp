@@ -3,9 +3,7 @@
 #include "widgets/dag/dag_view.h"
 
 #include "widgets/dag/dag_gesture_layer.h"
-#include "widgets/dag/dag_painter.h"
-
-#include <QtGui/QPainter>
+#include "widgets/dag/dag_still.h"
 
 #include <algorithm>
 #include <cmath>
@@ -411,41 +409,37 @@ QSizeF DagView::wholeSize() const
     return {bounds.width + 2 * kFitMargin, bounds.height + 2 * kFitMargin};
 }
 
+std::shared_ptr<const DagStill> DagView::still(DagExtent extent, const Palette &palette) const
+{
+    DagStillParts parts;
+    parts.palette = palette;
+    if (!m_picture)
+        return std::make_shared<const DagStill>(std::move(parts));
+    parts.picture = m_picture;
+    parts.labels = {m_decor, &m_decor->labels};
+    parts.orders = {m_decor, &m_decor->orders};
+    parts.facts = m_facts;
+    parts.colourBy = m_colourBy;
+    parts.font = font();
+    parts.camera = m_camera;
+    parts.size = size();
+    if (extent == DagExtent::InSight) {
+        parts.marks = m_marks;
+        return std::make_shared<const DagStill>(std::move(parts));
+    }
+    // In full detail whatever the size: what is too small to read can be enlarged.
+    const auto around = extent == DagExtent::WholeModel ? std::optional(m_picture->scene.bounds) : selectionBounds();
+    parts.size = around ? QSizeF(around->width + 2 * kFitMargin, around->height + 2 * kFitMargin) : QSizeF();
+    if (around) {
+        parts.camera.scale = 1;
+        parts.camera.centreOn(*around, parts.size.width(), parts.size.height());
+    }
+    return std::make_shared<const DagStill>(std::move(parts));
+}
+
 void DagView::render(QPainter &painter, const QRectF &target, bool wholeModel, const Palette &palette)
 {
-    if (!m_picture) {
-        painter.fillRect(target, palette.canvas);
-        return;
-    }
-    const auto colours = coloursOf(*m_outline, m_picture->visible, *m_facts, m_colourBy, palette);
-    DagCamera camera = m_camera;
-    double shownWidth = width();
-    double shownHeight = height();
-    const std::vector<std::uint8_t> none;
-    if (wholeModel) { // in full detail whatever the target's size: what is too small to read can be enlarged
-        const QSizeF size = wholeSize();
-        shownWidth = size.width();
-        shownHeight = size.height();
-        camera.scale = 1;
-        camera.centreOn(m_picture->scene.bounds, shownWidth, shownHeight);
-    }
-    painter.save();
-    painter.setClipRect(target);
-    painter.fillRect(target, palette.canvas);
-    const double share = std::min(target.width() / shownWidth, target.height() / shownHeight);
-    painter.translate(target.center() - QPointF(shownWidth, shownHeight) * share / 2);
-    painter.scale(share, share);
-    const DagPaint paint{.picture = *m_picture,
-        .labels = m_decor->labels,
-        .colours = colours,
-        .palette = palette,
-        .camera = camera,
-        .width = shownWidth,
-        .height = shownHeight,
-        .font = font(),
-        .marks = wholeModel ? none : m_marks};
-    paintDag(painter, paint);
-    painter.restore();
+    still(wholeModel ? DagExtent::WholeModel : DagExtent::InSight, palette)->paint(painter, target);
 }
 
 } // namespace planloom

@@ -152,10 +152,9 @@ std::string loadText(double used, double capacity)
     return shortNumber(used / unit) + "/" + shortNumber(capacity / unit) + " " + kUnits[name];
 }
 
-std::vector<std::int32_t> operatorCounts(const std::vector<ShelfTile> &tiles, const Plan &plan)
+std::vector<std::int32_t> operatorsOnDevices(const Plan &plan)
 {
-    std::vector<std::int32_t> onDevice(at(std::max(0, plan.deviceCount)), 0);
-    std::vector<std::int32_t> counts(tiles.size(), 0);
+    std::vector<std::int32_t> counts(at(std::max(0, plan.deviceCount)), 0);
     if (!plan.graph || plan.decisions.size() != plan.graph->operators.size())
         return counts;
     for (std::size_t i = 0; i < plan.decisions.size(); ++i) {
@@ -165,14 +164,21 @@ std::vector<std::int32_t> operatorCounts(const std::vector<ShelfTile> &tiles, co
         for (std::size_t part = 0; part < devices.size(); ++part) {
             // Parts on one device follow one another mostly: one operator counts once there.
             const bool again = part > 0 && devices[part] == devices[part - 1];
-            if (!again && devices[part].valid() && at(devices[part].index) < onDevice.size())
-                ++onDevice[at(devices[part].index)];
+            if (!again && devices[part].valid() && at(devices[part].index) < counts.size())
+                ++counts[at(devices[part].index)];
         }
     }
+    return counts;
+}
+
+std::vector<std::int32_t> operatorCounts(
+    const std::vector<ShelfTile> &tiles, const std::vector<std::int32_t> &operatorsOnDevice)
+{
+    std::vector<std::int32_t> counts(tiles.size(), 0);
     for (std::size_t tile = 0; tile < tiles.size(); ++tile) {
         for (const auto device : tiles[tile].devices) {
-            if (at(device.index) < onDevice.size())
-                counts[tile] = std::max(counts[tile], onDevice[at(device.index)]);
+            if (at(device.index) < operatorsOnDevice.size())
+                counts[tile] = std::max(counts[tile], operatorsOnDevice[at(device.index)]);
         }
     }
     return counts;

@@ -59,7 +59,10 @@ ShelfLoad loadOf(const ShelfTile &tile, const TimelineSummary *summary, const Cl
 /// "63/80 GiB": both in the larger one's unit, three digits at most.
 std::string loadText(double used, double capacity);
 
-/// Forward operators on each tile's devices in `plan`. O(operators x devices of each + tiles x devices)
-std::vector<std::int32_t> operatorCounts(const std::vector<ShelfTile> &tiles, const Plan &plan);
+/// By device: forward operators with a part there. O(operators x devices of each)
+std::vector<std::int32_t> operatorsOnDevices(const Plan &plan);
+/// The most forward operators on one of each tile's devices. O(tiles x devices)
+std::vector<std::int32_t> operatorCounts(
+    const std::vector<ShelfTile> &tiles, const std::vector<std::int32_t> &operatorsOnDevice);
 
 } // namespace planloom

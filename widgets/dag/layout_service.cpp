@@ -1,5 +1,6 @@
 #include "widgets/dag/layout_service.h"
 
+#include "engine/base/background_disposal.h"
 #include "widgets/dag/dag_nudges.h"
 
 #include <QtConcurrent/QtConcurrentRun>
@@ -17,20 +18,20 @@ constexpr int kMostFailures = 3;
 
 /// What a worker made: a picture, or the frames whose layout the helper is to make first.
 struct LayoutService::Job {
-    std::shared_ptr<DagPicture> picture{};
+    DagPictureSnapshot picture{};
     std::map<LayoutKey, LayeredGraph> missing{};
 };
 
 DagPictureSnapshot makePicture(std::shared_ptr<const DagOutline> outline, DagState state,
     const TextMeasure &measure, LayoutCache &cache, DagFlow flow)
 {
-    auto picture = std::make_shared<DagPicture>();
-    picture->visible = visibleGraph(*outline, state);
-    picture->scene = *composeScene(*outline, picture->visible, measure, layeredEngine(cache), flow);
-    nudge(picture->scene, picture->visible, state);
-    picture->outline = std::move(outline);
-    picture->state = std::move(state);
-    return picture;
+    DagPicture picture;
+    picture.visible = visibleGraph(*outline, state);
+    picture.scene = *composeScene(*outline, picture.visible, measure, layeredEngine(cache), flow);
+    nudge(picture.scene, picture.visible, state);
+    picture.outline = std::move(outline);
+    picture.state = std::move(state);
+    return sharedInBackground(std::move(picture));
 }
 
 LayoutService::LayoutService(QObject *parent)
@@ -73,6 +74,7 @@ void LayoutService::request(std::shared_ptr<const DagOutline> outline, DagState 
     m_flow = flow;
     m_outline = std::move(outline);
     m_state = std::move(state);
+    m_placed.clear();
     // What the helper has not begun belongs to a request that nobody waits for any more.
     while (m_queue.size() > (m_sent ? 1U : 0U))
         m_queue.pop_back();
@@ -84,13 +86,15 @@ void LayoutService::startJob()
     m_stop.request_stop();
     m_stop = std::stop_source{};
     m_busy = true;
+    std::erase_if(m_placed, [this](const auto &each) { return m_cache->find(each.first) != nullptr; });
     const bool useHelper = !m_helperProgram.isEmpty() && m_failuresInRow < kMostFailures;
     m_watcher.setFuture(
         QtConcurrent::run([outline = m_outline, state = m_state, flow = m_flow, measure = m_measure,
-                              cache = m_cache, own = m_own, useHelper, stop = m_stop.get_token()] {
+                              cache = m_cache, own = m_own, placed = m_placed, useHelper,
+                              stop = m_stop.get_token()] {
             auto job = std::make_shared<Job>();
-            auto picture = std::make_shared<DagPicture>();
-            picture->visible = visibleGraph(*outline, state);
+            DagPicture picture;
+            picture.visible = visibleGraph(*outline, state);
             const auto layered = layeredEngine(*cache, stop);
             const auto engine = [&](const LayeredGraph &graph) -> std::shared_ptr<const LayeredLayout> {
                 const bool small = graph.nodes.size() >= 3 && graph.nodes.size() <= kMostHelperNodes
@@ -100,18 +104,23 @@ void LayoutService::startJob()
                 const LayoutKey key = keyOf(graph);
                 if (auto known = cache->find(key))
                     return known;
+                if (const auto found = placed.find(key); found != placed.end()) {
+                    auto layout = std::make_shared<const LayeredLayout>(wrapped(graph, routedLayout(graph, found->second)));
+                    cache->insert(key, layout);
+                    return layout;
+                }
                 if (own.contains(key))
                     return layered(graph);
                 job->missing.emplace(key, graph);
                 return nullptr;
             };
-            auto scene = composeScene(*outline, picture->visible, measure, engine, flow);
+            auto scene = composeScene(*outline, picture.visible, measure, engine, flow);
             if (scene) {
-                picture->scene = std::move(*scene);
-                nudge(picture->scene, picture->visible, state);
-                picture->outline = outline;
-                picture->state = state;
-                job->picture = std::move(picture);
+                picture.scene = std::move(*scene);
+                nudge(picture.scene, picture.visible, state);
+                picture.outline = outline;
+                picture.state = state;
+                job->picture = sharedInBackground(std::move(picture));
             }
             return job;
         }));
@@ -178,8 +187,7 @@ void LayoutService::readHelper()
             continue;
         auto &[key, graph] = m_queue.front();
         if (answer->failure.empty() && answer->centres.size() == graph.nodes.size()) {
-            m_cache->insert(key,
-                std::make_shared<const LayeredLayout>(wrapped(graph, routedLayout(graph, answer->centres))));
+            m_placed.insert_or_assign(key, answer->centres);
             ++m_answers;
             m_failuresInRow = 0;
         } else {

@@ -85,6 +85,8 @@ private:
     LayoutReader m_reader;
     std::deque<std::pair<LayoutKey, LayeredGraph>> m_queue; ///< Not sent yet; the first is under way.
     std::set<LayoutKey> m_own; ///< What the helper failed on.
+    /// What the helper has placed for this request, without edges yet: jobs draw those.
+    std::map<LayoutKey, std::vector<LayoutPoint>> m_placed;
     std::int64_t m_nextId = 0;
     bool m_sent = false;
     int m_answers = 0;

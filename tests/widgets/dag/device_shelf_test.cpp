@@ -137,7 +137,7 @@ TEST(Shelf, CountsEachOperatorOnceADevice)
     plan.decisions[0].devices = {DeviceId {0}, DeviceId {0}, DeviceId {1}};
     plan.decisions[1].devices = {DeviceId {1}};
     plan.decisions[2].devices = {DeviceId {1}};
-    EXPECT_EQ(operatorCounts(shelfTiles(world(2)), plan), (std::vector<std::int32_t> {0, 1, 2}));
+    EXPECT_EQ(operatorCounts(shelfTiles(world(2)), operatorsOnDevices(plan)), (std::vector<std::int32_t> {0, 1, 2}));
 }
 
 } // namespace
