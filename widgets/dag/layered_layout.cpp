@@ -1,5 +1,8 @@
 #include "widgets/dag/layered_layout.h"
 
+#include "widgets/dag/layered_crossings.h"
+#include "widgets/dag/layered_ranks.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -15,36 +18,6 @@ constexpr int kPositionSweeps = 8;
 /// Below this size the order is also improved by exchanging neighbours, and the best of all sweeps is kept.
 constexpr std::size_t kSmall = 1500;
 
-/// Neighbour lists of all nodes in two arrays.
-struct Adjacency {
-    std::vector<std::int32_t> begin{};
-    std::vector<std::int32_t> items{};
-
-    Adjacency(std::size_t nodes, const std::vector<std::pair<std::int32_t, std::int32_t>> &pairs)
-        : begin(nodes + 1, 0)
-        , items(pairs.size())
-    {
-        for (const auto &[from, to] : pairs)
-            ++begin[static_cast<std::size_t>(from) + 1];
-        std::partial_sum(begin.begin(), begin.end(), begin.begin());
-        auto next = begin;
-        for (const auto &[from, to] : pairs)
-            items[static_cast<std::size_t>(next[static_cast<std::size_t>(from)]++)] = to;
-    }
-    const std::int32_t *first(std::int32_t node) const
-    {
-        return items.data() + begin[static_cast<std::size_t>(node)];
-    }
-    const std::int32_t *last(std::int32_t node) const
-    {
-        return items.data() + begin[static_cast<std::size_t>(node) + 1];
-    }
-    std::int32_t degree(std::int32_t node) const
-    {
-        return static_cast<std::int32_t>(last(node) - first(node));
-    }
-};
-
 std::size_t at(std::int32_t index)
 {
     return static_cast<std::size_t>(index);
@@ -53,117 +26,6 @@ std::size_t at(std::int32_t index)
 bool isLoop(const LayeredEdge &edge)
 {
     return edge.from == edge.to;
-}
-
-/// Marks edges that close a cycle, by an iterative depth-first search in node order; pinned ends count first.
-std::vector<bool> backEdges(const LayeredGraph &graph)
-{
-    using Pin = LayeredNode::Pin;
-    const std::size_t n = graph.nodes.size();
-    std::vector<bool> back(graph.edges.size(), false);
-    std::vector<std::pair<std::int32_t, std::int32_t>> pairs;
-    for (std::size_t e = 0; e < graph.edges.size(); ++e) {
-        const auto &edge = graph.edges[e];
-        if (isLoop(edge))
-            continue;
-        const bool wrongWay =
-            graph.nodes[at(edge.to)].pin == Pin::First || graph.nodes[at(edge.from)].pin == Pin::Last;
-        if (wrongWay)
-            back[e] = true;
-        else
-            pairs.emplace_back(edge.from, static_cast<std::int32_t>(e));
-    }
-    const Adjacency out(n, pairs);
-    std::vector<std::uint8_t> state(n, 0); // 0 new, 1 on the path, 2 done
-    std::vector<std::pair<std::int32_t, const std::int32_t *>> path;
-    for (std::int32_t root = 0; root < static_cast<std::int32_t>(n); ++root) {
-        if (state[at(root)] != 0)
-            continue;
-        state[at(root)] = 1;
-        path.emplace_back(root, out.first(root));
-        while (!path.empty()) {
-            auto &[node, next] = path.back();
-            if (next == out.last(node)) {
-                state[at(node)] = 2;
-                path.pop_back();
-                continue;
-            }
-            const std::int32_t edge = *next++;
-            const std::int32_t target = graph.edges[at(edge)].to;
-            if (state[at(target)] == 1) {
-                back[at(edge)] = true;
-            } else if (state[at(target)] == 0) {
-                state[at(target)] = 1;
-                path.emplace_back(target, out.first(target));
-            }
-        }
-    }
-    return back;
-}
-
-/// Longest-path ranks over the edges that are not back edges, then one pass that draws nodes with more
-/// outputs than inputs (constants, tables) down to their users.
-std::vector<std::int32_t> ranksOf(const LayeredGraph &graph, const std::vector<bool> &back)
-{
-    using Pin = LayeredNode::Pin;
-    const std::size_t n = graph.nodes.size();
-    std::vector<std::pair<std::int32_t, std::int32_t>> forward;
-    std::vector<std::pair<std::int32_t, std::int32_t>> backward;
-    for (std::size_t e = 0; e < graph.edges.size(); ++e) {
-        const auto &edge = graph.edges[e];
-        if (isLoop(edge) || back[e])
-            continue;
-        forward.emplace_back(edge.from, edge.to);
-        backward.emplace_back(edge.to, edge.from);
-    }
-    const Adjacency out(n, forward);
-    const Adjacency in(n, backward);
-    const bool anyFirst = std::any_of(
-        graph.nodes.begin(), graph.nodes.end(), [](const auto &node) { return node.pin == Pin::First; });
-    std::vector<std::int32_t> rank(n, 0);
-    for (std::size_t v = 0; v < n; ++v)
-        rank[v] = anyFirst && graph.nodes[v].pin != Pin::First ? 1 : 0;
-    std::vector<std::int32_t> waiting(n);
-    std::vector<std::int32_t> order;
-    order.reserve(n);
-    for (std::int32_t v = 0; v < static_cast<std::int32_t>(n); ++v) {
-        waiting[at(v)] = in.degree(v);
-        if (waiting[at(v)] == 0)
-            order.push_back(v);
-    }
-    for (std::size_t i = 0; i < order.size(); ++i) {
-        const std::int32_t v = order[i];
-        for (const auto *w = out.first(v); w != out.last(v); ++w) {
-            rank[at(*w)] = std::max(rank[at(*w)], rank[at(v)] + 1);
-            if (--waiting[at(*w)] == 0)
-                order.push_back(*w);
-        }
-    }
-    for (auto i = order.size(); i-- > 0;) {
-        const std::int32_t v = order[i];
-        if (graph.nodes[at(v)].pin != Pin::None || out.degree(v) <= in.degree(v))
-            continue;
-        std::int32_t lowest = std::numeric_limits<std::int32_t>::max();
-        for (const auto *w = out.first(v); w != out.last(v); ++w)
-            lowest = std::min(lowest, rank[at(*w)] - 1);
-        rank[at(v)] = std::max(rank[at(v)], lowest);
-    }
-    std::int32_t deepest = 0;
-    for (std::size_t v = 0; v < n; ++v) {
-        if (graph.nodes[v].pin != Pin::Last)
-            deepest = std::max(deepest, rank[v]);
-    }
-    for (std::size_t v = 0; v < n; ++v) {
-        if (graph.nodes[v].pin == Pin::Last)
-            rank[v] = deepest + 1;
-    }
-    // Tightening may leave ranks empty; number those in use.
-    std::vector<std::int32_t> used(rank.begin(), rank.end());
-    std::sort(used.begin(), used.end());
-    used.erase(std::unique(used.begin(), used.end()), used.end());
-    for (auto &r : rank)
-        r = static_cast<std::int32_t>(std::lower_bound(used.begin(), used.end(), r) - used.begin());
-    return rank;
 }
 
 /// A link between neighbouring ranks, with the ends' offsets.
@@ -468,7 +330,7 @@ private:
         }
     }
 
-    /// Counts inversions between each pair of ranks with a binary indexed tree.
+    /// Between each pair of ranks.
     std::int64_t crossings()
     {
         std::int64_t total = 0;
@@ -485,42 +347,6 @@ private:
         return total;
     }
 
-public:
-    /// Pairs whose order differs in the two coordinates; equal ones do not count.
-    static std::int64_t inversions(std::vector<std::pair<double, double>> &ends)
-    {
-        std::sort(ends.begin(), ends.end());
-        std::vector<double> values;
-        values.reserve(ends.size());
-        for (const auto &end : ends)
-            values.push_back(end.second);
-        std::sort(values.begin(), values.end());
-        values.erase(std::unique(values.begin(), values.end()), values.end());
-        std::vector<std::int64_t> tree(values.size() + 1, 0);
-        std::int64_t count = 0;
-        std::int64_t seen = 0;
-        for (std::size_t i = 0; i < ends.size();) {
-            std::size_t j = i; // those with the same first coordinate do not cross one another
-            for (; j < ends.size() && ends[j].first == ends[i].first; ++j) {
-                auto place = static_cast<std::size_t>(
-                    std::lower_bound(values.begin(), values.end(), ends[j].second) - values.begin());
-                std::int64_t notAbove = 0;
-                for (std::size_t k = place + 1; k > 0; k -= k & (~k + 1))
-                    notAbove += tree[k];
-                count += seen - notAbove;
-            }
-            for (; i < j; ++i) {
-                auto place = static_cast<std::size_t>(
-                    std::lower_bound(values.begin(), values.end(), ends[i].second) - values.begin());
-                for (std::size_t k = place + 1; k < tree.size(); k += k & (~k + 1))
-                    ++tree[k];
-                ++seen;
-            }
-        }
-        return count;
-    }
-
-private:
     /// Moves the boxes of a rank to the weighted means of what they are linked to, as near as their order and
     /// separation allow: isotonic regression, least squares, exact.
     void solveRank(std::size_t rank, bool useUp, bool useDown)
@@ -606,24 +432,6 @@ LayeredLayout layeredLayout(const LayeredGraph &graph, std::stop_token stop)
     ranked.orderRanks();
     ranked.positionRanks();
     return ranked.result();
-}
-
-std::int64_t crossingsOf(const LayeredGraph &graph, const LayeredLayout &layout)
-{
-    std::int32_t deepest = -1;
-    for (const auto r : layout.ranks)
-        deepest = std::max(deepest, r);
-    std::vector<std::vector<std::pair<double, double>>> between(at(deepest + 1));
-    for (std::size_t e = 0; e < graph.edges.size(); ++e) {
-        const auto &route = layout.routes[e];
-        for (std::size_t i = 1; i + 1 < route.points.size(); i += 2)
-            between[at(layout.ranks[at(graph.edges[e].from)]) + i / 2].emplace_back(
-                route.points[i].x, route.points[i + 1].x);
-    }
-    std::int64_t total = 0;
-    for (auto &ends : between)
-        total += Ranked::inversions(ends);
-    return total;
 }
 
 } // namespace planloom
