@@ -237,10 +237,10 @@ private:
         const QTemporaryDir folder;
         m_at.window->selection().select({m_at.named("h.0.mlp.c_fc")});
         for (const bool timeline : {false, true}) {
-            for (const char *suffix : {"png"}) {
+            for (const QString &suffix : {QStringLiteral("png")}) {
                 PictureChoice choice;
                 choice.timeline = timeline;
-                choice.suffix = QLatin1String(suffix);
+                choice.suffix = suffix;
                 QSignalSpy saved(m_at.window.get(), &MainWindow::pictureSaved);
                 later([&] { m_at.window->savePicture(choice, folder.filePath(QStringLiteral("p.%1").arg(choice.suffix))); });
                 QTRY_COMPARE_WITH_TIMEOUT(saved.count(), 1, kPatience);

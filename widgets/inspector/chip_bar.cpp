@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include <QtGui/QAction>
+#include <QtGui/QScreen>
 #include <QtWidgets/QGridLayout>
 #include <QtWidgets/QLabel>
 #include <QtWidgets/QMenu>
@@ -117,6 +118,15 @@ void ChipBar::showGhost()
             says = QString::fromStdString(formatSeconds(preview->baseline->summary.stepSeconds)) + QStringLiteral(" → ") + says;
     }
     m_hovered->setText(m_hoveredText + QLatin1Char('\t') + says);
+    // The menu has grown by the figures: all of it stays on the screen.
+    for (QObject *holder : m_hovered->associatedObjects()) {
+        auto *menu = qobject_cast<QMenu *>(holder);
+        if (!menu || !menu->isVisible())
+            continue;
+        menu->resize(menu->sizeHint());
+        const QRect room = menu->screen()->availableGeometry();
+        menu->move(std::max(room.left(), std::min(menu->x(), room.right() + 1 - menu->width())), menu->y());
+    }
 }
 
 void ChipBar::refresh()

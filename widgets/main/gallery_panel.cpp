@@ -156,6 +156,7 @@ void GalleryPanel::setUsable(bool usable)
 void GalleryPanel::setSpec(const QString &spec)
 {
     m_line->setText(spec);
+    m_line->setCursorPosition(0); // its beginning says what it is
 }
 
 QString GalleryPanel::spec() const

@@ -127,7 +127,8 @@ QString statusText(const Workspace &workspace, const StatusFacts &facts, StatusP
     }
     case kFreePart:
         return good && facts.freeDecisions && !workspace.isStale()
-            ? words("%1 free").arg(QString::fromStdString(formatCount(*facts.freeDecisions)))
+            ? (*facts.freeDecisions == 1 ? words("1 free decision")
+                                         : words("%1 free decisions").arg(QString::fromStdString(formatCount(*facts.freeDecisions))))
             : QString();
     case kGapPart: {
         if (!good || !facts.bound || workspace.isStale() || good->summary.stepSeconds <= 0)
