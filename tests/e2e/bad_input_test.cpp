@@ -7,10 +7,12 @@
 #include <QtGui/QClipboard>
 #include <QtTest/QTest>
 #include <QtWidgets/QPushButton>
+#include <QtWidgets/QToolButton>
 
 #include "tests/e2e/window_for_tests.h"
 #include "widgets/main/notice_bar.h"
 #include "widgets/run/run_panel.h"
+#include "widgets/table/paste_preview.h"
 #include "widgets/table/rows_view.h"
 #include "widgets/table/table_panel.h"
 
@@ -196,6 +198,8 @@ private Q_SLOTS:
         at.window->docks().reveal(QStringLiteral("constraints"));
         at.window->constraints()->grid()->setFocus();
         at.window->constraints()->pasteRows();
+        QTRY_VERIFY_WITH_TIMEOUT(at.window->constraints()->pastePreview()->isOpen(), kPatience);
+        at.window->constraints()->pastePreview()->applyButton()->click();
         QTRY_VERIFY_WITH_TIMEOUT(at.workspace().table().lineCount() >= 10'000, kPatience);
         QTRY_VERIFY_WITH_TIMEOUT(!at.workspace().isPlanning() && !at.workspace().isStale(), 3 * kPatience);
         QVERIFY(at.workspace().latest()->plan);

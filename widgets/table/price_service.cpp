@@ -48,11 +48,13 @@ void PriceService::interrupt()
     }
 }
 
-void PriceService::setBaseline(const PlanUpdateSnapshot &update, const std::string &cluster, std::int32_t deviceCount)
+void PriceService::setBaseline(const PlanUpdateSnapshot &update, const std::string &cluster, std::int32_t deviceCount,
+    const std::string &clusterJson)
 {
     interrupt();
     m_baseline = update;
     m_cluster = cluster;
+    m_clusterJson = clusterJson;
     m_deviceCount = deviceCount;
     if (m_enabled)
         m_idle.start();
@@ -89,6 +91,7 @@ void PriceService::next()
         request.model = m_baseline->model;
         request.tableText = without.text();
         request.cluster = m_cluster;
+        request.clusterJson = m_clusterJson;
         request.deviceCount = m_deviceCount;
         request.upTo = PlanGrade::Simulated;
         m_current = key;

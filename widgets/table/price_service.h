@@ -26,7 +26,8 @@ public:
     /// The table was edited, or the model or devices are others: what is under way is dropped.
     void interrupt();
     /// The plan of the rows as they are, final, with everything it was made from.
-    void setBaseline(const PlanUpdateSnapshot &update, const std::string &cluster, std::int32_t deviceCount);
+    void setBaseline(const PlanUpdateSnapshot &update, const std::string &cluster, std::int32_t deviceCount,
+        const std::string &clusterJson = {});
     bool isWorking() const { return m_current != 0; }
 
 protected:
@@ -43,6 +44,7 @@ private:
     QTimer m_idle;
     PlanUpdateSnapshot m_baseline;
     std::string m_cluster;
+    std::string m_clusterJson;
     std::int32_t m_deviceCount = 1;
     std::deque<ConstraintTableModel::RowKey> m_queue;
     ConstraintTableModel::RowKey m_current = 0;

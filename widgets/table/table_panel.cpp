@@ -17,6 +17,7 @@
 #include "widgets/common/palette.h"
 #include "widgets/common/selection_model.h"
 #include "widgets/design/workspace.h"
+#include "widgets/table/paste_preview.h"
 #include "widgets/table/price_service.h"
 #include "widgets/table/rows_view.h"
 #include "widgets/table/table_delegate.h"
@@ -37,7 +38,8 @@ constexpr int kTextTab = 1;
 TablePanel::TablePanel(Workspace *workspace, SelectionModel *selection, QWidget *parent)
     : QWidget(parent), m_workspace(workspace), m_selection(selection), m_rows(new ConstraintTableModel(this)),
       m_list(new TableListModel(m_rows, this)), m_delegate(new TableDelegate(m_list, this)), m_links(new TableLinks(this)),
-      m_prices(new PriceService(m_rows, this)), m_view(new RowsView(m_list, this)), m_text(new TableTextEditor(m_rows, this)),
+      m_prices(new PriceService(m_rows, this)), m_view(new RowsView(m_list, this)),
+      m_pastePreview(new PastePreview(this)), m_text(new TableTextEditor(m_rows, this)),
       m_stack(new QStackedWidget(this)), m_tabs(new QTabBar(this)), m_filter(new QLineEdit(this)), m_message(new QLabel(this)),
       m_menu(new QToolButton(this)), m_grouping(new QToolButton(this))
 {
@@ -142,6 +144,7 @@ void TablePanel::buildBar()
     layout->setSpacing(0);
     layout->addLayout(bar);
     layout->addWidget(m_stack, 1);
+    layout->addWidget(m_pastePreview);
     layout->addWidget(m_message);
     QWidget *before = m_tabs;
     for (QWidget *widget : std::initializer_list<QWidget *>{add, m_filter, acting, m_grouping, m_menu, m_view, m_text}) {
@@ -245,6 +248,14 @@ void TablePanel::connectLinks()
             refreshMessage();
         }
     });
+    connect(m_pastePreview, &PastePreview::accepted, this, [this] {
+        m_stack->currentWidget()->setFocus();
+        insertPasted(m_pastePreview->pasted());
+    });
+    connect(m_pastePreview, &PastePreview::rejected, this, [this] {
+        m_stack->currentWidget()->setFocus();
+        say(tr("Nothing was pasted."));
+    });
     connect(m_list, &TableListModel::rowAdded, this, [this](int line) { selectLines({line}); });
     connect(m_list, &TableListModel::rowsDropped, this, [this](const std::vector<std::int32_t> &lines, std::int32_t before) {
         std::vector<int> rows;
@@ -325,7 +336,7 @@ void TablePanel::takeUpdate()
     if (update->plan)
         m_links->findReach(update);
     if (update->final && update->scene)
-        m_prices->setBaseline(update, m_workspace->cluster(), m_workspace->deviceCount());
+        m_prices->setBaseline(update, m_workspace->cluster(), m_workspace->deviceCount(), m_workspace->clusterJson());
     refreshMessage();
 }
 

@@ -18,6 +18,7 @@ class QToolButton;
 
 namespace planloom {
 
+class PastePreview;
 class PriceService;
 class RowsView;
 class SelectionModel;
@@ -52,13 +53,14 @@ public:
     QLineEdit *filterLine() const { return m_filter; }
     TableListModel *list() const { return m_list; }
     ConstraintTableModel *rows() const { return m_rows; }
+    PastePreview *pastePreview() const { return m_pastePreview; }
     PriceService *prices() const { return m_prices; }
     /// What the last action had to say; empty for nothing.
     QString message() const;
 
     void copyRows();
     void cutRows();
-    void pasteRows();
+    void pasteRows(); ///< Shows what they will bind; they are written when that is accepted.
     void duplicateRows();
     void removeRows();
     void switchRows(); ///< On, if one of the selected is off.
@@ -107,6 +109,7 @@ private:
     TableLinks *m_links;
     PriceService *m_prices;
     RowsView *m_view;
+    PastePreview *m_pastePreview;
     TableTextEditor *m_text;
     QStackedWidget *m_stack;
     QTabBar *m_tabs;

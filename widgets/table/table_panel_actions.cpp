@@ -12,6 +12,7 @@
 
 #include "widgets/common/selection_model.h"
 #include "widgets/design/workspace.h"
+#include "widgets/table/paste_preview.h"
 #include "widgets/table/price_service.h"
 #include "widgets/table/row_clipboard.h"
 #include "widgets/table/rows_view.h"
@@ -232,7 +233,8 @@ void TablePanel::pasteRows()
             say(QString::fromStdString(error.message + ". " + error.advice), true);
             return;
         }
-        insertPasted(*pasted);
+        say({});
+        m_pastePreview->show(*pasted, m_workspace->model());
     };
     if (text.size() <= kShortText) {
         take(readPastedRows(text.toStdString()));

@@ -1,6 +1,8 @@
 #include <QtCore/QMimeData>
 #include <QtGui/QAction>
+#include <QtCore/QTimer>
 #include <QtGui/QClipboard>
+#include <QtGui/QWindow>
 #include <QtTest/QAbstractItemModelTester>
 #include <QtTest/QSignalSpy>
 #include <QtTest/QtTest>
@@ -8,13 +10,17 @@
 #include <QtWidgets/QComboBox>
 #include <QtWidgets/QCompleter>
 #include <QtWidgets/QHeaderView>
+#include <QtWidgets/QListWidget>
+#include <QtWidgets/QPlainTextEdit>
 #include <QtWidgets/QLineEdit>
 #include <QtWidgets/QSpinBox>
+#include <QtWidgets/QToolButton>
 #include <QtWidgets/QSpinBox>
 
 #include "widgets/common/selection_model.h"
 #include "widgets/design/workspace.h"
 #include "widgets/table/cell_editors.h"
+#include "widgets/table/paste_preview.h"
 #include "widgets/table/price_service.h"
 #include "widgets/table/rows_view.h"
 #include "widgets/table/table_panel.h"
@@ -107,6 +113,29 @@ class TablePanelTest : public QObject
                 forward.push_back(op);
         }
         return forward;
+    }
+
+    /// What the grid drags when the selected rows are pulled.
+    std::unique_ptr<QMimeData> dragged() const
+    {
+        return std::unique_ptr<QMimeData>(m_panel->list()->mimeData(m_panel->grid()->selectionModel()->selectedIndexes()));
+    }
+    /// Carries `data` over the grid and lets go at `at`. @return whether it was taken
+    bool drop(const QMimeData &data, QPoint at)
+    {
+        QWidget *viewport = m_panel->grid()->viewport();
+        QDragEnterEvent enter(at, Qt::MoveAction, &data, Qt::LeftButton, Qt::NoModifier);
+        QApplication::sendEvent(viewport, &enter);
+        QDragMoveEvent move(at, Qt::MoveAction, &data, Qt::LeftButton, Qt::NoModifier);
+        QApplication::sendEvent(viewport, &move);
+        if (!move.isAccepted()) {
+            QDragLeaveEvent leave;
+            QApplication::sendEvent(viewport, &leave);
+            return false;
+        }
+        QDropEvent event(at, Qt::MoveAction, &data, Qt::LeftButton, Qt::NoModifier);
+        QApplication::sendEvent(viewport, &event);
+        return event.isAccepted();
     }
 
 private Q_SLOTS:
@@ -382,6 +411,91 @@ private Q_SLOTS:
         QCOMPARE(text(), QStringLiteral("prefer place all : devices 0\nplace layer:1 : devices 1\nplace layer:0 : devices 0\n"));
     }
 
+    void aPasteShowsWhatItWillBindBeforeItIsWritten()
+    {
+        open("schedule 1f1b\n");
+        const auto steps = m_workspace->history().steps().size();
+        go(0, TableColumn::Value);
+        QGuiApplication::clipboard()->setText(QStringLiteral("Selector\tRule\tValue\tMust/Prefer\nlayer:0\tsplit\tbatch by 2\t3\n"
+                                                             "name:nothing.*\tplace\tdevices 0\t\n\tmicro-batches\t2\tmust\nlayer:1\tplace\tdevices x\t\n"));
+        key(Qt::Key_V, Qt::ControlModifier);
+        PastePreview *preview = m_panel->pastePreview();
+        QTRY_VERIFY(preview->isOpen());
+        QTRY_VERIFY2(preview->summary().startsWith(QStringLiteral("2 rows will bind (%1 operators), 1 binds nothing, 1 line can't be read")
+                                                       .arg(selectedBy("layer:0").size())),
+            qPrintable(preview->summary()));
+        QCOMPARE(preview->list()->count(), 4);
+        QVERIFY(preview->list()->item(0)->text().contains(QStringLiteral("prefer 3 split layer:0 : batch by 2   →")));
+        QVERIFY(preview->list()->item(1)->text().startsWith(QStringLiteral("⚠ ")));
+        QVERIFY(preview->list()->item(2)->text().endsWith(QStringLiteral("whole plan")));
+        QVERIFY(preview->list()->item(3)->text().startsWith(QStringLiteral("✖ ")));
+        key(Qt::Key_Escape); // nothing was written, the grid has the keys again
+        QVERIFY(!preview->isOpen());
+        QCOMPARE(text(), QStringLiteral("schedule 1f1b\n"));
+        QCOMPARE(m_workspace->history().steps().size(), steps);
+        QVERIFY(m_panel->grid()->hasFocus());
+        key(Qt::Key_V, Qt::ControlModifier);
+        QTRY_VERIFY(preview->isOpen());
+        QTest::mouseClick(preview->cancelButton(), Qt::LeftButton);
+        QCOMPARE(text(), QStringLiteral("schedule 1f1b\n"));
+        key(Qt::Key_V, Qt::ControlModifier);
+        QTRY_VERIFY(preview->isOpen());
+        key(Qt::Key_Return); // at once: not waiting for what it binds
+        QTRY_COMPARE(text(), QStringLiteral("schedule 1f1b\nprefer 3 split layer:0 : batch by 2\nplace name:nothing.* : devices 0\n"
+                                            "micro-batches 2\nplace layer:1 : devices x\n"));
+        QCOMPARE(m_workspace->history().steps().size(), steps + 1);
+        m_workspace->undo();
+        QCOMPARE(text(), QStringLiteral("schedule 1f1b\n"));
+    }
+
+    void rowsAreDraggedToAnotherPlaceAndOutAsText()
+    {
+        open("# a\nsplit layer:0 : batch by 2\nplace layer:1 : devices 0\nschedule 1f1b\n");
+        auto *grid = m_panel->grid();
+        go(0, TableColumn::Value);
+        selectRows({0});
+        const auto middle = [&](int row) { return grid->visualRect(cell(row, TableColumn::Value)).center(); };
+        const QRect last = grid->visualRect(cell(2, TableColumn::Value));
+        QVERIFY(drop(*dragged(), QPoint(last.center().x(), last.bottom() - 1)));
+        QTRY_COMPARE(text(), QStringLiteral("place layer:1 : devices 0\nschedule 1f1b\n# a\nsplit layer:0 : batch by 2\n"));
+        QCOMPARE(m_panel->selectedLines(), std::vector<std::int32_t>{3});
+        QCOMPARE(cell(0, TableColumn::Number).data().toString(), QStringLiteral("1")); // numbers follow the place
+        QCOMPARE(cell(2, TableColumn::Number).data().toString(), QStringLiteral("4"));
+        QCOMPARE(QString::fromStdString(m_workspace->history().undoWords()), QStringLiteral("move row 2"));
+        m_workspace->undo();
+        QCOMPARE(text(), QStringLiteral("# a\nsplit layer:0 : batch by 2\nplace layer:1 : devices 0\nschedule 1f1b\n"));
+        // Up, before the first row, with the remark above it.
+        selectRows({1, 2});
+        QVERIFY(drop(*dragged(), middle(0) - QPoint(0, grid->rowHeight(0) / 2 - 1)));
+        QTRY_COMPARE(text(), QStringLiteral("place layer:1 : devices 0\nschedule 1f1b\n# a\nsplit layer:0 : batch by 2\n"));
+        m_workspace->undo();
+        // Out of the window they are text; what others bring is no row of this table.
+        selectRows({1, 2});
+        QCOMPARE(dragged()->text(), QStringLiteral("place layer:1 : devices 0\nschedule 1f1b\n"));
+        QMimeData foreign;
+        foreign.setText(QStringLiteral("schedule gpipe"));
+        QVERIFY(!drop(foreign, middle(0)));
+        // Sorted on the screen, places mean nothing.
+        m_panel->list()->sort(static_cast<int>(TableColumn::Rule));
+        QVERIFY(!drop(*dragged(), middle(0)));
+        QCOMPARE(text(), QStringLiteral("# a\nsplit layer:0 : batch by 2\nplace layer:1 : devices 0\nschedule 1f1b\n"));
+    }
+
+    void aPressAndAShortMoveAreNoDrag()
+    {
+        open("split layer:0 : batch by 2\nschedule 1f1b\n");
+        auto *grid = m_panel->grid();
+        go(0, TableColumn::Value);
+        selectRows({0});
+        const QPoint at = grid->visualRect(cell(0, TableColumn::Value)).center();
+        QVERIFY(cell(0, TableColumn::Value).flags() & Qt::ItemIsDragEnabled);
+        QTest::mousePress(grid->viewport(), Qt::LeftButton, {}, at);
+        QTest::mouseMove(grid->viewport(), at + QPoint(1, 1));
+        QTest::mouseRelease(grid->viewport(), Qt::LeftButton, {}, at + QPoint(1, 1));
+        QCOMPARE(text(), QStringLiteral("split layer:0 : batch by 2\nschedule 1f1b\n"));
+        QCOMPARE(m_panel->selectedLines(), std::vector<std::int32_t>{0});
+    }
+
     void rowsGoThroughTheClipboard()
     {
         open("split layer:0 : batch by 2\nschedule 1f1b\n");
@@ -393,10 +507,16 @@ private Q_SLOTS:
         QTRY_COMPARE(text(), QStringLiteral("schedule 1f1b\n"));
         selectRows({0});
         key(Qt::Key_V, Qt::ControlModifier);
+        QTRY_VERIFY(m_panel->pastePreview()->isOpen());
+        QCOMPARE(text(), QStringLiteral("schedule 1f1b\n"));
+        key(Qt::Key_Return);
         QTRY_COMPARE(text(), QStringLiteral("schedule 1f1b\nsplit layer:0 : batch by 2\n"));
         QCOMPARE(QString::fromStdString(m_workspace->history().undoWords()), QStringLiteral("paste 1 row"));
+        QVERIFY(!m_panel->pastePreview()->isOpen());
         QGuiApplication::clipboard()->setText(QStringLiteral("layer:0\tplace\tdevices 0\nlayer:1\tplace\tdevices x\n"));
         key(Qt::Key_V, Qt::ControlModifier);
+        QTRY_VERIFY(m_panel->pastePreview()->isOpen());
+        QTest::mouseClick(m_panel->pastePreview()->applyButton(), Qt::LeftButton);
         QTRY_COMPARE(text(), QStringLiteral("schedule 1f1b\nsplit layer:0 : batch by 2\nplace layer:0 : devices 0\nplace layer:1 : devices x\n"));
         QVERIFY(m_panel->message().contains(QStringLiteral("Pasted 1 row from a spreadsheet; 1 line could not be read")));
         m_workspace->undo(); // one step
@@ -406,6 +526,7 @@ private Q_SLOTS:
         QTRY_COMPARE(text(), QStringLiteral("schedule 1f1b\nsplit layer:0 : batch by 2\n"));
         QCOMPARE(m_workspace->history().steps().size(), steps);
         QVERIFY2(m_panel->message().contains(QStringLiteral("nothing was changed")), qPrintable(m_panel->message()));
+        QVERIFY(!m_panel->pastePreview()->isOpen());
         m_panel->copyPlan();
         QCOMPARE(QGuiApplication::clipboard()->text(), text());
     }
