@@ -2,6 +2,7 @@
 
 #include "engine/plan/table_document.h"
 #include "engine/simulate/waterfall.h"
+#include "widgets/common/operator_change.h"
 #include "widgets/compare/span_moves.h"
 #include "widgets/design/engine_job.h"
 
@@ -40,10 +41,6 @@ std::vector<ComparedRow> compareRows(const ConstraintTable &a, const ConstraintT
 /// same thing, or behind the last row; where that side has no such row, the other side's is taken out. Empty if it is so
 /// already. O(rows log rows)
 TableEdit takeOver(const TableDocument &table, const ComparedRow &row, bool fromA);
-
-/// How plans differ about operators, as the DAG shows it; the numbers are those of its colouring.
-enum class OperatorChange : std::uint8_t { Same, Split, Placed, Ordered, Both };
-constexpr std::size_t kOperatorChangeCount = 5;
 
 /// Two plans held against each other. Immutable.
 struct CompareResult {

@@ -18,6 +18,7 @@
 #include "widgets/common/palette.h"
 #include "widgets/compare/compare_export.h"
 #include "widgets/compare/compare_models.h"
+#include "widgets/compare/communication_compare.h"
 #include "widgets/compare/compared_timeline.h"
 #include "widgets/compare/memory_overlay.h"
 #include "widgets/compare/plans_model.h"
@@ -87,6 +88,10 @@ CompareView::CompareView(Workspace *workspace, SelectionModel *selection, Compar
         m_comparing = false;
         if (const CompareSnapshot result = m_watcher.result())
             showResult(result);
+    });
+    connect(m_selection, &SelectionModel::selectionChanged, this, [this] {
+        if (m_alignAt == AlignAt::Operator)
+            align();
     });
     setMode(CompareMode::SideBySide);
 }
@@ -205,6 +210,8 @@ void CompareView::showResult(const CompareSnapshot &result)
     m_timelineB->setScene(b);
     m_compared->setResult(result);
     m_memory->setResult(result);
+    m_communication->setResult(result);
+    align();
     if (m_fitted)
         fitAxis();
     const GraphSnapshot graph = b ? b->plan->graph : result->b->model ? result->b->model->graph : nullptr;
@@ -347,30 +354,74 @@ void CompareView::setBlinking(bool blinking)
     m_pages->setCurrentIndex(m_mode == CompareMode::SideBySide ? 0 : 1);
 }
 
+void CompareView::setAlignment(AlignAt event)
+{
+    m_alignAt = event;
+    const QSignalBlocker blocker(m_align);
+    m_align->setCurrentIndex(m_align->findData(static_cast<int>(event)));
+    align();
+}
+
+/// Where the event is now: it moves with the plans, and with the selection.
+void CompareView::align()
+{
+    const TimelineSceneSnapshot a = m_result ? m_result->a->scene : nullptr;
+    const TimelineSceneSnapshot b = m_result ? m_result->b->scene : nullptr;
+    double shift = 0;
+    if (a && b) {
+        const std::vector<OperatorId> &selected = m_selection->selected();
+        const OperatorId op = selected.empty() ? OperatorId{} : selected.front();
+        const auto inA = timeOf(m_alignAt, *a, op);
+        const auto inB = timeOf(m_alignAt, *b, op);
+        if (inA && inB)
+            shift = static_cast<double>(*inB - *inA);
+    }
+    if (shift == m_shift)
+        return;
+    m_shift = shift;
+    m_compared->setShift(shift);
+    if (m_fitted)
+        fitAxis();
+    else
+        linkAxis(m_timelineA->axis(), m_timelineA);
+}
+
 void CompareView::linkAxis(const TimeAxis &axis, const QObject *from)
 {
     m_fitted = false;
+    TimeAxis ofA = axis;
+    if (from == m_timelineB)
+        ofA.origin -= m_shift;
+    TimeAxis ofB = ofA;
+    ofB.origin += m_shift;
     if (from != m_timelineA)
-        m_timelineA->setAxis(axis);
+        m_timelineA->setAxis(ofA);
     if (from != m_timelineB)
-        m_timelineB->setAxis(axis);
+        m_timelineB->setAxis(ofB);
     if (from != m_compared)
-        m_compared->setAxis(axis);
+        m_compared->setAxis(ofA);
 }
 
 void CompareView::fitAxis()
 {
     double extent = 0;
+    const double begin = std::min(0.0, -m_shift); // where B begins, if that is before A
     for (const TimelineView *view : {m_timelineA, m_timelineB}) {
-        if (view->scene())
-            extent = std::max(extent, static_cast<double>(view->scene()->timeline->step.count()));
+        if (view->scene()) {
+            const double end = static_cast<double>(view->scene()->timeline->step.count()) - (view == m_timelineB ? m_shift : 0);
+            extent = std::max(extent, end - begin);
+        }
     }
     if (extent <= 0)
         return;
     const TimelineView *wide = m_timelineA->isVisible() ? m_timelineA : m_timelineB;
     const double width = std::max(wide->viewport()->width() - wide->axisLeft(), 50);
-    const TimeAxis axis = fitted(extent, width);
+    TimeAxis axis = fitted(extent, width);
+    axis.origin += begin;
     m_timelineA->setAxis(axis);
+    if (m_shift != 0)
+        m_compared->setAxis(axis);
+    axis.origin += m_shift;
     m_timelineB->setAxis(axis);
 }
 

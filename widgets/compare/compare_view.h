@@ -5,6 +5,7 @@
 #include <QtWidgets/QWidget>
 
 #include "widgets/common/selection_model.h"
+#include "widgets/compare/alignment.h"
 #include "widgets/compare/compare_choice.h"
 #include "widgets/compare/compare_result.h"
 #include "widgets/scene/time_axis.h"
@@ -25,6 +26,7 @@ class QTabWidget;
 
 namespace planloom {
 
+class CommunicationCompare;
 class ComparedTimeline;
 class DagView;
 class MemoryOverlay;
@@ -52,6 +54,11 @@ public:
 
     void setMode(CompareMode mode);
     CompareMode mode() const { return m_mode; }
+    /// At which event the timelines lie over each other.
+    void setAlignment(AlignAt event);
+    AlignAt alignment() const { return m_alignAt; }
+    /// How much later that event is in B, in nanoseconds; 0 where one of them has no such event.
+    double shift() const { return m_shift; }
     /// While on, A and B take turns at the same place.
     void setBlinking(bool blinking);
     bool isBlinking() const { return m_blinkTimer.isActive(); }
@@ -68,6 +75,7 @@ public:
     TimelineView *timeline(bool ofB) const { return ofB ? m_timelineB : m_timelineA; }
     ComparedTimeline *comparedTimeline() const { return m_compared; }
     MemoryOverlay *memory() const { return m_memory; }
+    CommunicationCompare *communication() const { return m_communication; }
     DagView *dag() const { return m_dag; }
 
 Q_SIGNALS:
@@ -94,6 +102,7 @@ private:
     void takeIntoCurrent(const std::vector<int> &rows, bool fromA);
     void takeSelected();
     void copyFigures(bool json);
+    void align();
     void linkAxis(const TimeAxis &axis, const QObject *from);
     void fitAxis();
     // compare_view_layout.cpp
@@ -118,10 +127,13 @@ private:
     QTimer m_blinkTimer;
     bool m_blinkB = false;
     bool m_fitted = true;
+    AlignAt m_alignAt = AlignAt::Start;
+    double m_shift = 0;
     CompareMode m_mode = CompareMode::SideBySide;
 
     QComboBox *m_chooseA = nullptr;
     QComboBox *m_chooseB = nullptr;
+    QComboBox *m_align = nullptr;
     QLabel *m_remark = nullptr;
     QLabel *m_blinkLabel = nullptr;
     QWidget *m_bar = nullptr;
@@ -140,6 +152,7 @@ private:
     RowDiffModel *m_rows = nullptr;
     QTableView *m_rowList = nullptr;
     MemoryOverlay *m_memory = nullptr;
+    CommunicationCompare *m_communication = nullptr;
     std::map<CompareMode, QAction *> m_modes;
     QAction *m_blink = nullptr;
     QAction *m_take = nullptr;

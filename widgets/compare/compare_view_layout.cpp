@@ -19,6 +19,7 @@
 #include "widgets/common/delta.h"
 #include "widgets/common/palette.h"
 #include "widgets/compare/compare_models.h"
+#include "widgets/compare/communication_compare.h"
 #include "widgets/compare/compared_timeline.h"
 #include "widgets/compare/memory_overlay.h"
 #include "widgets/compare/waterfall_view.h"
@@ -155,6 +156,22 @@ void CompareView::buildBar()
     row->addSpacing(16);
     for (const auto &[mode, action] : m_modes)
         addButton(action);
+    m_align = new QComboBox(m_bar);
+    m_align->setObjectName(QStringLiteral("compare.align"));
+    m_align->setAccessibleName(tr("Event at which the timelines are aligned"));
+    m_align->setToolTip(tr("Event at which the timelines lie over each other; the ruler shows A's times"));
+    for (const auto &[event, text] : {std::pair{AlignAt::Start, tr("from the start")}, {AlignAt::End, tr("at the end")},
+             {AlignAt::FirstBackward, tr("at the first backward pass")}, {AlignAt::Gradients, tr("at the gradients' reduction")},
+             {AlignAt::Operator, tr("at the selected operator")}})
+        m_align->addItem(text, static_cast<int>(event));
+    auto *alignLabel = new QLabel(tr("Aligned"), m_bar);
+    alignLabel->setBuddy(m_align);
+    row->addSpacing(8);
+    row->addWidget(alignLabel);
+    row->addWidget(m_align);
+    connect(m_align, &QComboBox::activated, this,
+        [this](int index) { setAlignment(static_cast<AlignAt>(m_align->itemData(index).toInt())); });
+    row->addSpacing(8);
     addButton(m_blink);
     m_blinkLabel = new QLabel(m_bar);
     m_blinkLabel->hide();
@@ -251,6 +268,8 @@ void CompareView::buildTabs()
 
     m_memory = new MemoryOverlay(m_tabs);
     m_tabs->addTab(m_memory, tr("Memory"));
+    m_communication = new CommunicationCompare(m_tabs);
+    m_tabs->addTab(m_communication, tr("Communication"));
 }
 
 void CompareView::layOut()

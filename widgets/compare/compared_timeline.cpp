@@ -133,6 +133,20 @@ void ComparedTimeline::setAxis(const TimeAxis &axis)
     viewport()->update();
 }
 
+void ComparedTimeline::setShift(double nanoseconds)
+{
+    m_shift = nanoseconds;
+    viewport()->update();
+}
+
+TimeAxis ComparedTimeline::axisOf(bool ofB) const
+{
+    TimeAxis axis = m_axis;
+    if (ofB)
+        axis.origin += m_shift;
+    return axis;
+}
+
 void ComparedTimeline::moveAxis(const TimeAxis &axis)
 {
     m_axis = axis;
@@ -166,8 +180,9 @@ std::optional<QRectF> ComparedTimeline::rectOf(bool ofB, std::size_t row) const
         y += ofB ? half() : 0;
     else
         y += ofB ? 0 : strip;
-    const double x0 = m_axis.xOf(static_cast<double>(spans.start[row]));
-    const double x1 = m_axis.xOf(static_cast<double>(spans.start[row] + spans.duration[row]));
+    const TimeAxis axis = axisOf(ofB);
+    const double x0 = axis.xOf(static_cast<double>(spans.start[row]));
+    const double x1 = axis.xOf(static_cast<double>(spans.start[row] + spans.duration[row]));
     return QRectF(header() + x0, y, std::max(x1 - x0, 1.0), communication ? strip : half());
 }
 
@@ -182,8 +197,9 @@ void ComparedTimeline::paintHalf(
     const double computeTop = ofB ? y : y + strip;
     const double communicationTop = ofB ? y + half() : y;
     const QColor idle = mixed(palette.canvas, palette.textMuted, 0.12);
-    const double end = m_axis.xOf(static_cast<double>(scene->timeline->step.count()));
-    const double begin = std::max(m_axis.xOf(0), 0.0);
+    const TimeAxis axis = axisOf(ofB);
+    const double end = axis.xOf(static_cast<double>(scene->timeline->step.count()));
+    const double begin = std::max(axis.xOf(0), 0.0);
     painter.fillRect(QRectF(header() + begin, computeTop, std::max(0.0, std::min(end, canvasWidth()) - begin), half()), idle);
     const SpanSubset &subset = ofB ? m_result->moves.toB : m_result->moves.fromA;
     const bool all = m_mode == Mode::Butterfly;
@@ -197,7 +213,7 @@ void ComparedTimeline::paintHalf(
     std::vector<DrawRecord> records;
     const auto draw = [&](LaneRows rows, double top, double height, bool isCommunication) {
         records.clear();
-        foldSpans(spans, before, rows, m_axis, canvasWidth(), records);
+        foldSpans(spans, before, rows, axis, canvasWidth(), records);
         for (const DrawRecord &record : records) {
             const std::size_t middle = record.row + static_cast<std::size_t>(record.count) / 2;
             const std::size_t row = all ? middle : subset.rows[middle];
@@ -305,7 +321,7 @@ void ComparedTimeline::paintEvent(QPaintEvent *)
         }
     }
     for (const bool ofB : {false, true}) { // where each step ends
-        const double end = m_axis.xOf(static_cast<double>((ofB ? m_result->b : m_result->a)->scene->timeline->step.count()));
+        const double end = axisOf(ofB).xOf(static_cast<double>((ofB ? m_result->b : m_result->a)->scene->timeline->step.count()));
         painter.setPen(QPen(palette.text, 1, ofB ? Qt::SolidLine : Qt::DashLine));
         painter.drawLine(QPointF(header() + end, ruler()), QPointF(header() + end, viewport()->height()));
     }
@@ -374,7 +390,7 @@ std::optional<ComparedTimeline::Found> ComparedTimeline::findAt(QPoint position)
         return {};
     const DeviceLane &device = scene->lanes[static_cast<std::size_t>(lane)];
     const LaneRows rows = communication ? device.communication : device.compute;
-    const std::size_t row = spanAt(scene->timeline->spans, rows, m_axis.timeAt(position.x() - header()),
+    const std::size_t row = spanAt(scene->timeline->spans, rows, axisOf(ofB).timeAt(position.x() - header()),
         2 * m_axis.nanosecondsPerPixel);
     if (row >= rows.end || row < rows.begin)
         return {};

@@ -35,6 +35,9 @@ public:
     const TimeAxis &axis() const { return m_axis; }
     /// Does not report back.
     void setAxis(const TimeAxis &axis);
+    /// B's times are drawn this much earlier, so that an event of both is at one place. The ruler is A's.
+    void setShift(double nanoseconds);
+    double shift() const { return m_shift; }
     const std::vector<ComparedLane> &lanes() const { return m_lanes; }
     /// Arrows drawn in the last picture.
     int arrowCount() const { return m_arrows; }
@@ -68,6 +71,7 @@ private:
     int laneHeight() const;
     int topOf(std::size_t lane) const; ///< In the viewport.
     double extent() const;
+    TimeAxis axisOf(bool ofB) const;
     double canvasWidth() const;
     void moveAxis(const TimeAxis &axis);
     void relayout();
@@ -82,6 +86,7 @@ private:
     std::vector<std::int32_t> m_laneOfDevice; ///< Index into m_lanes.
     Mode m_mode = Mode::Difference;
     TimeAxis m_axis;
+    double m_shift = 0; ///< Nanoseconds.
     bool m_fitted = true;
     int m_arrows = 0;
     std::optional<QPoint> m_pressed;

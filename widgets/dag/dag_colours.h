@@ -4,6 +4,7 @@
 #include <QtGui/QColor>
 
 #include "engine/plan/plan.h"
+#include "widgets/common/operator_change.h"
 #include "widgets/common/palette.h"
 #include "widgets/dag/visible_graph.h"
 
@@ -31,8 +32,6 @@ QString nameOf(ColourBy colourBy); ///< "Device", for menus and the legend.
 
 /// What decides an operator's place and splits.
 enum class Decision : std::uint8_t { Default, Row, Held };
-/// How an operator's decision differs between two plans.
-enum class OperatorChange : std::uint8_t { Same, Split, Placed, Ordered, Both };
 
 /// What is known of operators besides the graph; each part may be missing.
 struct OperatorFacts {

@@ -186,30 +186,57 @@ QSize MatrixView::minimumSizeHint() const
 
 void MatrixView::setMatrix(std::shared_ptr<const CommunicationMatrix> matrix, std::optional<InstructionKind> kind, bool byTime)
 {
+    show(std::move(matrix), nullptr, kind, byTime);
+}
+
+void MatrixView::setDifference(std::shared_ptr<const CommunicationMatrix> a, std::shared_ptr<const CommunicationMatrix> b,
+    std::optional<InstructionKind> kind, bool byTime)
+{
+    const bool both = a && b;
+    show(both ? std::move(b) : nullptr, both ? std::move(a) : nullptr, kind, byTime);
+}
+
+void MatrixView::show(std::shared_ptr<const CommunicationMatrix> matrix, std::shared_ptr<const CommunicationMatrix> takenOff,
+    std::optional<InstructionKind> kind, bool byTime)
+{
     m_matrix = std::move(matrix);
+    m_takenOff = std::move(takenOff);
     m_kind = kind;
     m_byTime = byTime;
-    m_values.clear();
+    m_count = std::max(m_matrix ? m_matrix->deviceCount : 0, m_takenOff ? m_takenOff->deviceCount : 0);
+    m_values.assign(static_cast<std::size_t>(m_count) * static_cast<std::size_t>(m_count), 0);
+    if (m_matrix)
+        sumUp(*m_matrix, 1);
+    if (m_takenOff)
+        sumUp(*m_takenOff, -1);
     m_most = 0;
-    if (m_matrix) {
-        const auto count = static_cast<std::size_t>(m_matrix->deviceCount);
-        m_values.assign(count * count, 0);
-        for (const Flow &flow : m_matrix->flows) {
-            if (m_kind && flow.kind != *m_kind)
-                continue;
-            double &value = m_values[static_cast<std::size_t>(flow.from.index) * count + static_cast<std::size_t>(flow.to.index)];
-            value += m_byTime ? static_cast<double>(flow.time.count()) * 1e-9 : static_cast<double>(flow.bytes.count);
-            m_most = std::max(m_most, value);
-        }
-        if (m_current.first >= m_matrix->deviceCount || m_current.second >= m_matrix->deviceCount)
-            m_current = {-1, -1};
+    for (const double value : m_values)
+        m_most = std::max(m_most, std::abs(value));
+    if (m_current.first >= m_count || m_current.second >= m_count)
+        m_current = {-1, -1};
+    update();
+}
+
+void MatrixView::sumUp(const CommunicationMatrix &matrix, double sign)
+{
+    for (const Flow &flow : matrix.flows) {
+        if (m_kind && flow.kind != *m_kind)
+            continue;
+        m_values[static_cast<std::size_t>(flow.from.index) * static_cast<std::size_t>(m_count) + static_cast<std::size_t>(flow.to.index)]
+            += sign * (m_byTime ? static_cast<double>(flow.time.count()) * 1e-9 : static_cast<double>(flow.bytes.count));
     }
+}
+
+void MatrixView::setCurrent(std::pair<int, int> cell)
+{
+    m_current = cell.first < m_count && cell.second < m_count ? cell : std::pair{-1, -1};
+    setAccessibleDescription(m_current.first >= 0 ? factOf(m_current.first, m_current.second) : QString());
     update();
 }
 
 double MatrixView::valueOf(int from, int to) const
 {
-    return m_values[static_cast<std::size_t>(from) * static_cast<std::size_t>(m_matrix->deviceCount) + static_cast<std::size_t>(to)];
+    return m_values[static_cast<std::size_t>(from) * static_cast<std::size_t>(m_count) + static_cast<std::size_t>(to)];
 }
 
 QRectF MatrixView::plot() const
@@ -224,22 +251,28 @@ QRectF MatrixView::plot() const
 QRectF MatrixView::cellRect(int from, int to) const
 {
     const QRectF area = plot();
-    const double count = std::max(m_matrix ? m_matrix->deviceCount : 1, 1);
+    const double count = std::max(m_count, 1);
     return {area.left() + to * area.width() / count, area.top() + from * area.height() / count, area.width() / count, area.height() / count};
 }
 
 std::pair<int, int> MatrixView::cellAt(QPointF at) const
 {
     const QRectF area = plot();
-    if (!m_matrix || m_matrix->deviceCount < 1 || !area.contains(at))
+    if (!m_matrix || m_count < 1 || !area.contains(at))
         return {-1, -1};
-    const int count = m_matrix->deviceCount;
+    const int count = m_count;
     return {std::clamp(static_cast<int>((at.y() - area.top()) / area.height() * count), 0, count - 1),
         std::clamp(static_cast<int>((at.x() - area.left()) / area.width() * count), 0, count - 1)};
 }
 
 QString MatrixView::factOf(int from, int to) const
 {
+    if (m_takenOff) {
+        const auto of = [&](const CommunicationMatrix &matrix) {
+            return m_byTime ? timeText(matrix.timeBetween({from}, {to}, m_kind)) : bytesText(matrix.bytesBetween({from}, {to}, m_kind));
+        };
+        return tr("device %1 to %2: %3 → %4").arg(from).arg(to).arg(of(*m_takenOff), of(*m_matrix));
+    }
     return tr("device %1 to %2: %3 in %4").arg(from).arg(to).arg(bytesText(m_matrix->bytesBetween({from}, {to}, m_kind)),
         timeText(m_matrix->timeBetween({from}, {to}, m_kind)));
 }
@@ -261,7 +294,7 @@ void MatrixView::mousePressEvent(QMouseEvent *event)
 
 void MatrixView::keyPressEvent(QKeyEvent *event)
 {
-    const int count = m_matrix ? m_matrix->deviceCount : 0;
+    const int count = m_matrix ? m_count : 0;
     auto [from, to] = m_current;
     switch (count > 0 ? event->key() : 0) {
     case Qt::Key_Left:
@@ -303,13 +336,13 @@ void MatrixView::paintEvent(QPaintEvent *)
     QPainter painter(this);
     painter.fillRect(rect(), palette.surface);
     const QFontMetrics metrics = fontMetrics();
-    if (!m_matrix || m_matrix->deviceCount < 1) {
+    if (!m_matrix || m_count < 1) {
         painter.setPen(palette.textMuted);
         painter.drawText(rect(), Qt::AlignCenter | Qt::TextWordWrap, tr("What devices send to one another appears here."));
         return;
     }
     const QRectF area = plot();
-    const int count = m_matrix->deviceCount;
+    const int count = m_count;
     const double cellWidth = area.width() / count;
     const double cellHeight = area.height() / count;
     const int everyColumn = std::max(1, static_cast<int>(std::ceil(metrics.horizontalAdvance(QStringLiteral("000 ")) / std::max(cellWidth, 0.01))));
@@ -333,11 +366,17 @@ void MatrixView::paintEvent(QPaintEvent *)
         for (int to = 0; to < count; ++to) {
             const QRectF cell = cellRect(from, to);
             const double value = valueOf(from, to);
-            const QColor colour = value > 0 && m_most > 0 ? heatColour(palette, value / m_most) : palette.canvas;
+            const double share = m_most > 0 ? std::abs(value) / m_most : 0;
+            const QColor colour = value == 0 ? palette.canvas
+                : m_takenOff ? mixed(palette.surface, value > 0 ? palette.error : palette.success, 0.35 + 0.65 * share) // more is worse
+                             : heatColour(palette, share);
             painter.fillRect(cell.adjusted(0.5, 0.5, -0.5, -0.5), colour);
-            if (value <= 0 || cell.height() < metrics.height())
+            if (value == 0 || cell.height() < metrics.height())
                 continue;
-            const QString text = m_byTime ? QString::fromStdString(formatSeconds(value)) : bytesText({static_cast<std::int64_t>(value)});
+            const double size = std::abs(value);
+            QString text = m_byTime ? QString::fromStdString(formatSeconds(size)) : bytesText({static_cast<std::int64_t>(size)});
+            if (m_takenOff)
+                text.prepend(value > 0 ? QLatin1Char('+') : QChar(0x2212));
             if (metrics.horizontalAdvance(text) + 4 <= cell.width()) {
                 painter.setPen(readableOn(colour));
                 painter.drawText(cell, Qt::AlignCenter, text);

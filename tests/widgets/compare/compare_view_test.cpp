@@ -1,21 +1,26 @@
 #include <QtCore/QMimeData>
+#include <QtCore/QMimeData>
 #include <QtCore/QObject>
 #include <QtGui/QAction>
 #include <QtGui/QClipboard>
+#include <QtGui/QDropEvent>
 #include <QtGui/QGuiApplication>
 #include <QtTest/QAbstractItemModelTester>
 #include <QtTest/QSignalSpy>
 #include <QtTest/QTest>
 #include <QtWidgets/QComboBox>
+#include <QtWidgets/QTabWidget>
 #include <QtWidgets/QTableView>
 #include <QtWidgets/QToolButton>
 
 #include "widgets/compare/compare_models.h"
 #include "widgets/compare/compare_view.h"
+#include "widgets/compare/communication_compare.h"
 #include "widgets/compare/compared_timeline.h"
 #include "widgets/compare/memory_overlay.h"
 #include "widgets/compare/waterfall_view.h"
 #include "widgets/design/workspace.h"
+#include "widgets/memory/communication_panel.h"
 #include "widgets/timeline/timeline_view.h"
 
 #include <cstdlib>
@@ -123,6 +128,115 @@ private Q_SLOTS:
         for (int row = 0; row < metrics.rowCount(); ++row)
             QCOMPARE(metrics.index(row, 3).data(MetricModel::ChangeRole).toInt(), static_cast<int>(Change::Same));
         QCOMPARE(m_view->comparedTimeline()->lanes().size(), std::size_t{1}); // all devices alike
+    }
+
+    void timelinesLieOverEachOtherAtAChosenEvent()
+    {
+        const TimelineScene &a = *m_view->result()->a->scene;
+        const TimelineScene &b = *m_view->result()->b->scene;
+        TimelineView *ofA = m_view->timeline(false);
+        TimelineView *ofB = m_view->timeline(true);
+        const auto at = [](const TimelineView *view, std::int64_t time) { return view->axis().xOf(static_cast<double>(time)); };
+        m_selection->select({OperatorId{2}});
+        for (int i = 0; i < kAlignAtCount; ++i) {
+            const auto event = static_cast<AlignAt>(i);
+            m_view->setAlignment(event);
+            const auto inA = timeOf(event, a, OperatorId{2});
+            const auto inB = timeOf(event, b, OperatorId{2});
+            QVERIFY(inA && inB);
+            QCOMPARE(m_view->shift(), static_cast<double>(*inB - *inA));
+            QVERIFY2(std::abs(at(ofA, *inA) - at(ofB, *inB)) < 1e-6, "the event is at one place");
+            ofA->zoomIn(); // and stays there
+            QVERIFY(std::abs(at(ofA, *inA) - at(ofB, *inB)) < 1e-6);
+            ofB->zoomIn();
+            QVERIFY(std::abs(at(ofA, *inA) - at(ofB, *inB)) < 1e-6);
+            QCOMPARE(m_view->comparedTimeline()->axis(), ofA->axis());
+        }
+        // The event may be another operator's, or none.
+        m_selection->select({OperatorId{1}});
+        QCOMPARE(m_view->shift(), static_cast<double>(*timeOf(AlignAt::Operator, b, OperatorId{1}) - *timeOf(AlignAt::Operator, a, OperatorId{1})));
+        m_selection->select({});
+        QCOMPARE(m_view->shift(), 0.0);
+        QVERIFY(!timeOf(AlignAt::Operator, a, {}));
+        // By hand.
+        auto *box = m_view->findChild<QComboBox *>(QStringLiteral("compare.align"));
+        QVERIFY(box);
+        box->setFocus();
+        QTest::keyClick(box, Qt::Key_Home);
+        QTest::keyClick(box, Qt::Key_Down);
+        QCOMPARE(m_view->alignment(), AlignAt::End);
+        QCOMPARE(m_view->shift(), static_cast<double>(b.timeline->step.count() - a.timeline->step.count()));
+    }
+
+    void communicationIsComparedPairByPair()
+    {
+        auto *tabs = m_view->findChild<QTabWidget *>();
+        CommunicationCompare *part = m_view->communication();
+        tabs->setCurrentWidget(part);
+        QTRY_VERIFY_WITH_TIMEOUT(part->isSettled() && part->matrixOfB()->valueOf(0, 1) > 0, kLong);
+        const auto sent = [](const PlanUpdateSnapshot &plan, std::size_t device) {
+            return static_cast<double>(plan->summary.devices[device].sent.count);
+        };
+        for (std::size_t device = 0; device < 2; ++device) {
+            const int from = static_cast<int>(device);
+            double a = 0;
+            double b = 0;
+            for (int to = 0; to < 2; ++to) {
+                a += part->matrixOfA()->valueOf(from, to);
+                b += part->matrixOfB()->valueOf(from, to);
+                QCOMPARE(part->difference()->valueOf(from, to), part->matrixOfB()->valueOf(from, to) - part->matrixOfA()->valueOf(from, to));
+            }
+            QCOMPARE(a, sent(m_view->result()->a, device)); // the sums of rows are the bytes of the plans
+            QCOMPARE(b, sent(m_view->result()->b, device));
+        }
+        QTest::mouseClick(part->difference(), Qt::LeftButton, {}, part->difference()->cellRect(0, 1).center().toPoint());
+        QCOMPARE(part->matrixOfA()->current(), (std::pair{0, 1})); // one pair in all three
+        QVERIFY(part->difference()->accessibleDescription().contains(QStringLiteral("→")));
+        QVERIFY(!part->grab().isNull());
+        // With itself: nothing.
+        m_choice->setPlans({m_workspace->history().current(), kCurrentPlan});
+        QTRY_VERIFY_WITH_TIMEOUT(m_view->result()->a == m_view->result()->b && !m_view->isComparing() && part->isSettled(), kLong);
+        QTRY_COMPARE_WITH_TIMEOUT(part->difference()->valueOf(0, 1), 0.0, kLong);
+        QVERIFY(part->matrixOfA()->valueOf(0, 1) > 0);
+    }
+
+    void aRowDraggedToTheOtherSideIsAWhatIf()
+    {
+        auto *tabs = m_view->findChild<QTabWidget *>();
+        QTableView *list = m_view->rowList();
+        tabs->setCurrentWidget(list->parentWidget());
+        const std::string before = m_workspace->tableText();
+        int row = -1;
+        for (int i = 0; i < m_view->rows()->rowCount() && row < 0; ++i) {
+            if (m_view->rows()->index(i, RowDiffModel::RuleA).data().toString().contains(QStringLiteral("batch")))
+                row = i;
+        }
+        QVERIFY(row >= 0);
+        const QModelIndex dragged = m_view->rows()->index(row, RowDiffModel::RuleA);
+        QVERIFY(dragged.flags() & Qt::ItemIsDragEnabled);
+        const std::unique_ptr<QMimeData> data(m_view->rows()->mimeData({dragged}));
+        const auto drop = [&](int column) {
+            const QPoint at = list->visualRect(m_view->rows()->index(row, column)).center();
+            QDragEnterEvent enter(at, Qt::CopyAction, data.get(), Qt::LeftButton, Qt::NoModifier);
+            QCoreApplication::sendEvent(list->viewport(), &enter);
+            QDragMoveEvent move(at, Qt::CopyAction, data.get(), Qt::LeftButton, Qt::NoModifier);
+            QCoreApplication::sendEvent(list->viewport(), &move);
+            if (!move.isAccepted()) {
+                QDragLeaveEvent leave;
+                QCoreApplication::sendEvent(list->viewport(), &leave);
+                return;
+            }
+            QDropEvent event(QPointF(at), Qt::CopyAction, data.get(), Qt::LeftButton, Qt::NoModifier);
+            QCoreApplication::sendEvent(list->viewport(), &event);
+        };
+        drop(RowDiffModel::RuleA); // where it came from
+        QCOMPARE(m_workspace->tableText(), before);
+        drop(RowDiffModel::RuleB);
+        QTRY_VERIFY_WITH_TIMEOUT(m_workspace->tableText() != before, kLong);
+        QVERIFY(m_workspace->tableText().find("batch over dp") != std::string::npos);
+        QVERIFY(m_workspace->canUndo());
+        m_workspace->undo();
+        QCOMPARE(m_workspace->tableText(), before); // one step
     }
 
     void axesAreLinked()
