@@ -110,6 +110,20 @@ struct OrderGesture {
 /// Writes `order`. Refused where the data flow or another row runs the other way: `cycle` is the path.
 Proposal proposeOrder(const GestureContext &context, const OrderGesture &gesture);
 
+/// An end of an order's arrow: what runs first, or what it runs before.
+enum class OrderEnd : std::uint8_t { First, Second };
+/// The line of the order row, on, that `row` of the context's plan is: it orders some of `first` before some of `second`. -1
+/// if the table has none any more.
+std::int32_t orderLineOf(const GestureContext &context, RowId row, const std::vector<OperatorId> &first,
+    const std::vector<OperatorId> &second);
+/// The order row at `line` gets other operators at one end: those of `operators` that have the direction of the end's present
+/// ones. Its offset, note and place stay. Refused as `proposeOrder`; without an edit if nothing changes.
+Proposal proposeRetarget(
+    const GestureContext &context, std::int32_t line, OrderEnd end, const std::vector<OperatorId> &operators);
+/// As `proposeRetarget`, with both ends as selectors.
+Proposal proposeOrderRow(
+    const GestureContext &context, std::int32_t line, const Selector &first, const Selector &second);
+
 /// A block of the timeline: what one stage does of one direction.
 struct BlockRef {
     StageId stage {};

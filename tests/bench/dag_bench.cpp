@@ -219,6 +219,129 @@ BENCHMARK(paintFrames)
     ->Arg(static_cast<int>(DagMode::Unrolled))
     ->Unit(benchmark::kMillisecond);
 
+/// 50,000 operators: a training step of more Evoformer blocks.
+GraphSnapshot large()
+{
+    static const GraphSnapshot graph = [] {
+        auto step = trainingStep("zoo:evoformer?layers=112");
+        return step ? *step : GraphSnapshot{};
+    }();
+    return graph;
+}
+
+void settle(DagView &view)
+{
+    while (!view.isSettled())
+        QCoreApplication::processEvents(QEventLoop::WaitForMoreEvents, 5);
+}
+
+/// Frames over 50,000 operators, every one a node, with nothing (0) or everything (1) selected.
+void flatFrames(benchmark::State &state)
+{
+    DagView view;
+    view.resize(1600, 900);
+    view.setMode(DagMode::Unrolled);
+    view.setGraph(large());
+    settle(view);
+    view.expandAll();
+    settle(view);
+    if (state.range(0) != 0)
+        view.selectionModel()->select(operatorsOf(*view.picture()->outline, view.picture()->visible, 0));
+    QImage image(1600, 900, QImage::Format_ARGB32_Premultiplied);
+    std::vector<double> times;
+    for (auto _ : state) {
+        view.fitAll();
+        for (int step = 0; step < 24; ++step) {
+            QElapsedTimer timer;
+            timer.start();
+            view.render(&image);
+            times.push_back(static_cast<double>(timer.nsecsElapsed()) / 1e6);
+            view.zoomBy(1.25);
+        }
+    }
+    std::sort(times.begin(), times.end());
+    state.counters["p50_ms"] = times[times.size() / 2];
+    state.counters["p95_ms"] = times[times.size() * 95 / 100];
+    state.counters["boxes"] = static_cast<double>(view.picture()->visible.boxes.size());
+}
+BENCHMARK(flatFrames)->Arg(0)->Arg(1)->Unit(benchmark::kMillisecond);
+
+/// Opening and closing groups of 50,000 operators at a place: until the new picture is there, and how far what is at the
+/// pointer moved.
+void toggleGroups(benchmark::State &state)
+{
+    DagView view;
+    view.resize(1600, 900);
+    view.setReducedMotion(true);
+    view.setGraph(large());
+    settle(view);
+    double slowest = 0;
+    double drift = 0;
+    for (auto _ : state) {
+        for (std::int32_t i = 1; i < 12; ++i) {
+            const auto picture = view.picture();
+            const auto box = static_cast<std::int32_t>(static_cast<std::size_t>(i * 7) % picture->visible.boxes.size());
+            const std::int32_t item = picture->visible.at(box).item;
+            if (box == 0 || picture->outline->at(item).kind == OutlineItem::Kind::Operator)
+                continue;
+            for (int twice = 0; twice < 2; ++twice) {
+                const std::int32_t before = view.picture()->visible.boxOfItem(item);
+                const QPointF pointer = view.viewRect(before).topLeft() + QPointF(4, 4);
+                QElapsedTimer timer;
+                timer.start();
+                view.toggleItem(item, pointer);
+                settle(view);
+                slowest = std::max(slowest, static_cast<double>(timer.nsecsElapsed()) / 1e6);
+                const QPointF moved = view.viewRect(view.picture()->visible.boxOfItem(item)).topLeft() + QPointF(4, 4) - pointer;
+                drift = std::max(drift, std::abs(moved.y()));
+            }
+        }
+    }
+    state.counters["slowest_ms"] = slowest;
+    state.counters["drift_px"] = drift;
+}
+BENCHMARK(toggleGroups)->Unit(benchmark::kMillisecond)->Iterations(1);
+
+/// What keeps the GUI thread: the longest of each kind of thing done to 50,000 operators, apart from painting.
+void longestEvents(benchmark::State &state)
+{
+    DagView view;
+    view.resize(1600, 900);
+    view.setReducedMotion(true);
+    view.setMode(DagMode::Unrolled);
+    view.setGraph(large());
+    settle(view);
+    view.expandAll();
+    settle(view);
+    const auto picture = view.picture();
+    const auto all = operatorsOf(*picture->outline, picture->visible, 0);
+    const auto measured = [&](const char *name, auto &&act) {
+        QElapsedTimer timer;
+        timer.start();
+        act();
+        double longest = static_cast<double>(timer.nsecsElapsed()) / 1e6;
+        while (!view.isSettled()) {
+            timer.start();
+            QCoreApplication::processEvents(QEventLoop::AllEvents);
+            longest = std::max(longest, static_cast<double>(timer.nsecsElapsed()) / 1e6);
+            QThread::usleep(200);
+        }
+        state.counters[name] = std::max(longest, state.counters[name].value);
+    };
+    for (auto _ : state) {
+        measured("select_all", [&] { view.selectionModel()->select(all); });
+        measured("invert", [&] { view.invertSelection(); });
+        view.selectionModel()->select({all.front()});
+        measured("cone", [&] { view.selectCone(true); });
+        measured("similar", [&] { view.selectSimilar(); });
+        measured("colours", [&] { view.setColourBy(view.colourBy() == ColourBy::Memory ? ColourBy::Kind : ColourBy::Memory); });
+        measured("camera_state", [&] { benchmark::DoNotOptimize(view.cameraState()); });
+        measured("describe", [&] { benchmark::DoNotOptimize(view.describe(1)); });
+        measured("hover", [&] { benchmark::DoNotOptimize(view.boxAt(QPointF(800, 450))); });
+    }
+}
+BENCHMARK(longestEvents)->Unit(benchmark::kMillisecond)->Iterations(3);
+
 } // namespace
 } // namespace planloom::bench
 

@@ -16,6 +16,7 @@ using namespace planloom;
 namespace {
 
 constexpr const char *kName = "h.0.mlp.c_fc";
+constexpr const char *kOrder = "order name:h.0.attn.k_attn before name:h.0.attn.q_attn\n";
 constexpr const char *kSoftmax = "h.0.attn.softmax";
 
 } // namespace
@@ -225,6 +226,43 @@ private Q_SLOTS:
         });
     }
 
+    void anOrdersArrowGetsAnotherEnd()
+    {
+        open(2, {}, kOrder);
+        walk(m_at, [this] {
+            HandGesture hand = base("h.0.attn.v_attn");
+            seeOrders();
+            const QPoint end = m_at.dag()->gestures().orderArrow(0).p2().toPoint();
+            const QPoint target = m_at.dag()->viewRect(boxOf(m_at, "h.0.attn.v_attn")).center().toPoint();
+            byMouse(hand, end, end + QPoint(0, 10), target);
+            hand.rows = {QStringLiteral("before name:h.0.attn.v_attn")};
+            hand.follows = [this] { hasOrder("h.0.attn.k_attn", "h.0.attn.v_attn"); };
+            return hand;
+        });
+    }
+
+    void oAndF2EditAnOrder()
+    {
+        open(2, {}, kOrder);
+        walk(m_at, [this] {
+            HandGesture hand = base("h.0.attn.k_attn");
+            seeOrders();
+            hand.steps = {[this] {
+                              QTest::keyClick(m_at.dag(), Qt::Key_O);
+                              QTest::keyClick(m_at.dag(), Qt::Key_F2);
+                          },
+                [this] {
+                    auto *editor = m_at.dag()->gestures().editor();
+                    QVERIFY(editor);
+                    editor->findChildren<QLineEdit *>().back()->setText(QStringLiteral("name:h.0.attn.v_attn"));
+                }};
+            hand.finish = [this] { key(m_at.dag(), Qt::Key_Return); };
+            hand.rows = {QStringLiteral("before name:h.0.attn.v_attn")};
+            hand.follows = [this] { hasOrder("h.0.attn.k_attn", "h.0.attn.v_attn"); };
+            return hand;
+        });
+    }
+
     void rRecomputes()
     {
         open(4, "single");
@@ -252,6 +290,8 @@ private:
         QVERIFY(m_at.workspace().lastGood()->tableText == m_at.workspace().tableText());
         openOneLayer(m_at);
     }
+
+    void seeOrders() { QTRY_VERIFY_WITH_TIMEOUT(!m_at.dag()->orders().empty(), kPatience); }
 
     HandGesture base(const char *name)
     {

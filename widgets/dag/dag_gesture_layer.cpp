@@ -50,6 +50,7 @@ DagGestureLayer::DagGestureLayer(DagView &view)
 {
     m_scroll.setInterval(kScrollInterval);
     connect(&m_scroll, &QTimer::timeout, this, &DagGestureLayer::scrollAtEdges);
+    connect(&m_conversionWatcher, &QFutureWatcherBase::finished, this, &DagGestureLayer::takeConversions);
     m_noteEnd.setSingleShot(true);
     m_noteEnd.setInterval(6000);
     connect(&m_noteEnd, &QTimer::timeout, this, [this] {
@@ -60,6 +61,7 @@ DagGestureLayer::DagGestureLayer(DagView &view)
 
 DagGestureLayer::~DagGestureLayer()
 {
+    m_conversionStop.request_stop();
     m_gestures.abandon();
 }
 
@@ -72,7 +74,10 @@ void DagGestureLayer::setHost(GestureHost *host)
         m_gestures.host()->disconnect(this);
     m_gestures.setHost(host);
     if (host != nullptr) {
-        connect(host, &GestureHost::previewChanged, this, [this] { m_view.update(); });
+        connect(host, &GestureHost::previewChanged, this, [this] {
+            lookUpConversions();
+            m_view.update();
+        });
         connect(host, &GestureHost::contextChanged, this, [this] {
             m_gestures.contextChanged();
             selectionChanged();
@@ -162,7 +167,8 @@ void DagGestureLayer::pictureChanged()
     // Boxes are numbered anew; what was under way is about operators and goes on, but has no box any more.
     if (m_drag != Drag::None && m_drag != Drag::Body)
         cancel();
-    m_box = m_targetBox = m_handleBox = m_pinnedChips = -1;
+    m_box = m_targetBox = m_handleBox = m_pinnedChips = m_focusedOrder = -1;
+    m_grip = {};
     selectionChanged();
 }
 
@@ -300,6 +306,11 @@ bool DagGestureLayer::mousePress(const QMouseEvent &event)
         m_drag = Drag::ChipPress;
         return true;
     }
+    if (const OrderGrip grip = gripUnder(m_pressed); grip.arrow >= 0) {
+        m_grip = grip;
+        m_drag = Drag::OrderPress;
+        return true;
+    }
     if (const std::int32_t box = handleAt(m_pressed); box > 0) {
         m_box = box;
         m_drag = Drag::HandlePress;
@@ -313,21 +324,23 @@ bool DagGestureLayer::mouseMove(const QMouseEvent &event)
     const QPointF now = event.position();
     if (m_drag == Drag::None) {
         const std::int32_t chip = chipAt(placedChips(), now.x(), now.y());
-        const std::int32_t handle = chip < 0 && m_gestures.context() ? handleAt(now) : -1;
-        if (chip != m_hoveredChip || handle != m_handleBox) {
-            const bool was = m_hoveredChip >= 0 || m_handleBox > 0;
+        const OrderGrip grip = chip < 0 ? gripUnder(now) : OrderGrip {};
+        const std::int32_t handle = chip < 0 && grip.arrow < 0 && m_gestures.context() ? handleAt(now) : -1;
+        if (chip != m_hoveredChip || handle != m_handleBox || grip != m_grip) {
+            const bool was = m_hoveredChip >= 0 || m_handleBox > 0 || m_grip.arrow >= 0;
             m_hoveredChip = chip;
             m_handleBox = handle;
+            m_grip = grip;
             if (chip >= 0 && isLocked(m_chips[at(chip)]))
                 m_view.setCursor(Qt::ForbiddenCursor);
-            else if (chip >= 0 || handle > 0)
+            else if (chip >= 0 || handle > 0 || grip.arrow >= 0)
                 m_view.setCursor(Qt::OpenHandCursor);
             else if (was)
-                m_view.unsetCursor();
+                m_view.showToolCursor();
             m_view.update();
         }
         m_last = now;
-        return chip >= 0 || handle > 0;
+        return chip >= 0 || handle > 0 || grip.arrow >= 0;
     }
     const double moved = QLineF(m_pressed, now).length();
     if (m_drag == Drag::ChipPress && moved > kPullStart) {
@@ -338,6 +351,10 @@ bool DagGestureLayer::mouseMove(const QMouseEvent &event)
         m_drag = Drag::Handle;
         m_gestures.beginOrder(operatorsFor(m_box));
         m_scroll.start();
+    }
+    if (m_drag == Drag::OrderPress && moved > kPullStart && !beginOrderEnd()) {
+        endDrag();
+        return true;
     }
     if (m_gestures.active())
         step(now, event.modifiers());
@@ -407,9 +424,13 @@ void DagGestureLayer::step(QPointF view, Qt::KeyboardModifiers modifiers)
                 : std::vector<OperatorId> {});
         break;
     }
+    case Drag::OrderEnd:
+        stepOrderEnd(view);
+        break;
     case Drag::None:
     case Drag::ChipPress:
     case Drag::HandlePress:
+    case Drag::OrderPress:
     case Drag::Foreign:
         break;
     }
@@ -449,6 +470,13 @@ bool DagGestureLayer::mouseRelease(const QMouseEvent &event)
         editOrder();
         return true;
     }
+    if (drag == Drag::OrderPress) { // a click: the arrow has the focus
+        const std::int32_t arrow = m_grip.arrow;
+        endDrag();
+        m_focusedOrder = arrow;
+        m_view.update();
+        return true;
+    }
     if (m_gestures.active()) // modifiers may have changed without a movement
         step(event.position(), event.modifiers());
     finish(event.position());
@@ -473,9 +501,10 @@ void DagGestureLayer::endDrag()
 {
     const bool pulled = m_drag == Drag::ChipPress || m_drag == Drag::Chip;
     if (m_drag != Drag::None)
-        m_view.unsetCursor();
+        m_view.showToolCursor();
     m_drag = Drag::None;
     m_box = m_targetBox = -1;
+    m_grip = {};
     m_tiles.clear();
     m_scroll.stop();
     if (m_pinnedChips > 0 || pulled) {
@@ -507,7 +536,7 @@ bool DagGestureLayer::wheel(const QWheelEvent &event)
         step(event.position(), event.modifiers());
         return true;
     }
-    return m_drag == Drag::ChipPress || m_drag == Drag::HandlePress;
+    return m_drag == Drag::ChipPress || m_drag == Drag::HandlePress || m_drag == Drag::OrderPress;
 }
 
 void DagGestureLayer::scrollAtEdges()

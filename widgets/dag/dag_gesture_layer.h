@@ -1,14 +1,18 @@
 #pragma once
 
+#include <QtCore/QFutureWatcher>
 #include <QtCore/QObject>
 #include <QtCore/QPointF>
 #include <QtCore/QRectF>
 #include <QtCore/QTimer>
 
+#include "widgets/dag/dag_conversions.h"
 #include "widgets/dag/dag_gestures.h"
+#include "widgets/dag/dag_orders.h"
 #include "widgets/dag/device_shelf.h"
 
 #include <functional>
+#include <stop_token>
 #include <vector>
 
 class QDropEvent;
@@ -63,6 +67,13 @@ public:
     void editPlace();
     void editOrder();
     void editStage();
+    /// Goes to the next (1) or the one before (-1) of the orders' arrows in sight.
+    void focusOrder(std::int32_t by);
+    std::int32_t focusedOrder() const { return m_focusedOrder; } ///< Index into the canvas' orders; -1 for none.
+    /// @return false if no arrow had the focus
+    bool leaveOrder();
+    /// The row of the arrow that has the focus, in one line.
+    void editOrderRow();
     void recompute();
     void hold();
     void free();
@@ -76,9 +87,12 @@ public:
     QRectF chipRect(std::int32_t chip) const;
     QRectF handleRect(std::int32_t box) const;
     const std::vector<ShelfTile> &tiles() const { return m_tiles; }
+    QLineF orderArrow(std::int32_t arrow) const; ///< From end to end.
     QRectF tileRect(std::int32_t tile) const; ///< While the shelf is out.
     QRectF tagRect() const; ///< As last painted.
     QString tag() const;
+    /// What the split that is shown needs around the chips' operator, once the engine has said so.
+    const std::vector<TensorConversion> &conversions() const { return m_conversions; }
     DagLineEditor *editor() const { return m_editor; }
 
 Q_SIGNALS:
@@ -86,7 +100,7 @@ Q_SIGNALS:
     void noted(const QString &sentence);
 
 private:
-    enum class Drag : std::uint8_t { None, ChipPress, Chip, Body, HandlePress, Handle, Foreign };
+    enum class Drag : std::uint8_t { None, ChipPress, Chip, Body, HandlePress, Handle, Foreign, OrderPress, OrderEnd };
 
     SceneRect nodeRect(std::int32_t box) const;
     std::vector<OperatorId> forwardOf(const std::vector<OperatorId> &operators) const;
@@ -99,7 +113,14 @@ private:
     std::vector<PlacedChip> placedChips() const;
     std::int32_t handleAt(QPointF view) const;
     void step(QPointF view, Qt::KeyboardModifiers modifiers);
-    void stepShelf();
+    void lookUpConversions();
+    void takeConversions();
+    void paintConversions(QPainter &painter);
+    OrderGrip gripUnder(QPointF view) const;
+    std::int32_t lineOfOrder(std::int32_t arrow) const;
+    bool beginOrderEnd();
+    void stepOrderEnd(QPointF view);
+    void paintOrderEnds(QPainter &painter);
     void scrollAtEdges();
     void finish(QPointF view);
     void endDrag();
@@ -123,6 +144,11 @@ private:
     std::int32_t m_box = -1; ///< Where the drag began.
     std::int32_t m_targetBox = -1; ///< What an order would be before, or what something is dropped on.
     bool m_refuseMenu = false;
+    OrderArrow m_arrow; ///< Whose end is in the hand.
+    /// Which of the copies that the end's box stands for the row is about; it stays about those of another box.
+    std::vector<bool> m_orderedCopies;
+    OrderGrip m_grip; ///< The arrow's end under the pointer, or in the hand.
+    std::int32_t m_focusedOrder = -1;
 
     std::int32_t m_chipBox = -1;
     std::int32_t m_pinnedChips = -1; ///< Box that has chips because something is dragged over it.
@@ -135,6 +161,11 @@ private:
     std::vector<std::int32_t> m_tileCounts;
     ShelfLayout m_shelf;
     QTimer m_scroll;
+
+    std::vector<TensorConversion> m_conversions;
+    TimelineSceneSnapshot m_conversionsOf;
+    QFutureWatcher<std::vector<TensorConversion>> m_conversionWatcher;
+    std::stop_source m_conversionStop;
 
     DagLineEditor *m_editor = nullptr;
     QString m_note;

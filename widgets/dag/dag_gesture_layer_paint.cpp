@@ -30,7 +30,7 @@ void DagGestureLayer::paint(QPainter &painter)
     if (!placed.empty())
         paintChips(painter, {.chips = m_chips, .placed = placed, .lit = m_drag == Drag::Foreign ? m_gestures.chip() : m_hoveredChip},
             m_view.font(), palette);
-    if (!busy() || m_drag == Drag::HandlePress) {
+    if ((!busy() || m_drag == Drag::HandlePress) && m_drag != Drag::OrderPress && m_grip.arrow < 0) {
         std::int32_t last = -1;
         for (const auto box : {m_view.hoveredBox(), m_chipBox, m_handleBox}) {
             const QRectF place = handleRect(box);
@@ -39,7 +39,9 @@ void DagGestureLayer::paint(QPainter &painter)
             last = box;
         }
     }
+    paintConversions(painter);
     paintGhost(painter);
+    paintOrderEnds(painter);
     if (m_drag == Drag::Body)
         paintShelf(painter);
     paintTag(painter);
@@ -127,6 +129,10 @@ void DagGestureLayer::paintGhost(QPainter &painter)
             paintOrderGhost(painter, start.center(), m_view.viewRect(m_targetBox).center(), refused, palette);
         break;
     }
+    case DagGestures::Kind::Retarget:
+        if (m_targetBox > 0)
+            ring(m_targetBox, refused ? palette.error : palette.accent, refused ? Qt::DashLine : Qt::SolidLine);
+        break;
     case DagGestures::Kind::Stage:
     case DagGestures::Kind::None:
         break;
@@ -181,6 +187,8 @@ void DagGestureLayer::paintTag(QPainter &painter)
         place = m_notePlace;
     } else if (m_drag == Drag::Handle) {
         text = tr("before …");
+    } else if (m_drag == Drag::OrderEnd) {
+        text = m_grip.end == OrderEnd::First ? tr("which operator runs first?") : tr("before which operator?");
     } else if (m_drag == Drag::Body) {
         text = tr("%n operator(s): drop on a device", nullptr, static_cast<int>(m_gestures.operators().size()));
     } else if (m_drag == Drag::None && m_editor == nullptr && m_hoveredChip >= 0

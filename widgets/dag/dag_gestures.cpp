@@ -191,6 +191,30 @@ void DagGestures::aimAtOperators(std::vector<OperatorId> second)
     propose();
 }
 
+void DagGestures::beginRetarget(std::int32_t line, OrderEnd end)
+{
+    begin(Kind::Retarget, {});
+    m_line = line;
+    m_end = end;
+    m_second.clear();
+    m_selectors.reset();
+}
+
+void DagGestures::aimEndAt(std::vector<OperatorId> operators)
+{
+    if (operators == m_second && !m_selectors)
+        return;
+    m_second = std::move(operators);
+    m_selectors.reset();
+    propose();
+}
+
+void DagGestures::setOrderSelectors(Selector first, Selector second)
+{
+    m_selectors.emplace(std::move(first), std::move(second));
+    propose();
+}
+
 void DagGestures::beginStage(std::vector<OperatorId> operators)
 {
     begin(Kind::Stage, std::move(operators));
@@ -233,6 +257,9 @@ Proposal DagGestures::make(const GestureContext &context) const
     }
     case Kind::Stage:
         return proposeStage(context, m_operators, StageId {m_stage});
+    case Kind::Retarget:
+        return m_selectors ? proposeOrderRow(context, m_line, m_selectors->first, m_selectors->second)
+                           : proposeRetarget(context, m_line, m_end, m_second);
     case Kind::None:
         break;
     }
@@ -244,7 +271,7 @@ void DagGestures::propose()
     const auto now = context();
     const bool aimed = (m_kind == Kind::Split && (m_parts > 1 || !m_axis.empty() || m_partsFixed))
         || (m_kind == Kind::Place && m_target) || (m_kind == Kind::Order && !m_second.empty())
-        || (m_kind == Kind::Stage && m_stage >= 0);
+        || (m_kind == Kind::Stage && m_stage >= 0) || (m_kind == Kind::Retarget && (m_selectors || !m_second.empty()));
     if (!now || !aimed) {
         nothing();
         return;
@@ -279,6 +306,7 @@ void DagGestures::abandon()
     m_kind = Kind::None;
     m_proposal.reset();
     m_second.clear();
+    m_selectors.reset();
     m_target.reset();
     if (was && m_host)
         m_host->endPreview();

@@ -8,6 +8,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace planloom {
@@ -18,7 +19,7 @@ namespace planloom {
 class DagGestures
 {
 public:
-    enum class Kind : std::uint8_t { None, Split, Place, Order, Stage };
+    enum class Kind : std::uint8_t { None, Split, Place, Order, Stage, Retarget };
 
     void setHost(GestureHost *host);
     GestureHost *host() const { return m_host; }
@@ -72,6 +73,15 @@ public:
     /// No operators: over nothing.
     void aimAtOperators(std::vector<OperatorId> second);
 
+    // --- an order that is there ---
+
+    /// @param line  of the order row; see `orderLineOf`
+    void beginRetarget(std::int32_t line, OrderEnd end);
+    /// What the end would be moved to; no operators: over nothing.
+    void aimEndAt(std::vector<OperatorId> operators);
+    /// Both ends as written.
+    void setOrderSelectors(Selector first, Selector second);
+
     // --- stages ---
 
     void beginStage(std::vector<OperatorId> operators);
@@ -116,6 +126,10 @@ private:
 
     std::vector<OperatorId> m_second;
     std::int32_t m_stage = -1;
+
+    std::int32_t m_line = -1;
+    OrderEnd m_end = OrderEnd::Second;
+    std::optional<std::pair<Selector, Selector>> m_selectors;
 };
 
 } // namespace planloom

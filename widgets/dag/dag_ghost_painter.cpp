@@ -1,5 +1,7 @@
 #include "widgets/dag/dag_ghost_painter.h"
 
+#include "widgets/dag/dag_orders.h"
+
 #include <QtCore/QCoreApplication>
 #include <QtCore/QLineF>
 #include <QtGui/QFontMetricsF>
@@ -276,18 +278,11 @@ void paintOrderGhost(QPainter &painter, QPointF from, QPointF to, bool refused, 
 
 void paintOrderArrow(QPainter &painter, const QRectF &from, const QRectF &to, const Palette &palette)
 {
-    // From border to border along the line between the middles.
-    const QLineF line(from.center(), to.center());
+    const QLineF line = orderLine(from, to);
     if (line.length() < 1)
         return;
-    const auto border = [](const QRectF &rect, QPointF towards) {
-        const QPointF off = towards - rect.center();
-        const double scale = std::min(rect.width() / 2 / std::max(1e-6, std::abs(off.x())),
-            rect.height() / 2 / std::max(1e-6, std::abs(off.y())));
-        return rect.center() + off * std::min(1.0, scale);
-    };
-    const QPointF start = border(from, to.center());
-    const QPointF end = border(to, from.center());
+    const QPointF start = line.p1();
+    const QPointF end = line.p2();
     painter.setRenderHint(QPainter::Antialiasing, true);
     painter.setPen(QPen(palette.warning, 1.3, Qt::DashDotLine));
     painter.drawLine(start, end);

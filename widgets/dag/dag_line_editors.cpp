@@ -79,11 +79,7 @@ void DagLineEditor::setBelow(QWidget *widget)
 
 void DagLineEditor::open(QPointF place)
 {
-    adjustSize();
-    const QSize room = parentWidget()->size();
-    const int x = std::max(0, std::min(static_cast<int>(place.x()), room.width() - width()));
-    const int y = std::max(0, std::min(static_cast<int>(place.y()), room.height() - height()));
-    move(x, y);
+    moveTo(place);
     show();
     raise();
     // The first field may not be meant for this kind of line: the next one that takes the keyboard.
@@ -98,6 +94,15 @@ void DagLineEditor::open(QPointF place)
     if (auto *line = qobject_cast<QLineEdit *>(m_first))
         line->selectAll();
     connect(qApp, &QApplication::focusChanged, this, [this](QWidget *, QWidget *now) { focusMoved(now); });
+}
+
+void DagLineEditor::moveTo(QPointF place)
+{
+    adjustSize();
+    const QSize room = parentWidget()->size();
+    const int x = std::max(0, std::min(static_cast<int>(place.x()), room.width() - width()));
+    const int y = std::max(0, std::min(static_cast<int>(place.y()), room.height() - height()));
+    move(x, y);
 }
 
 void DagLineEditor::focusMoved(QWidget *now)
@@ -345,6 +350,31 @@ bool OrderEditor::takeKey(int key)
     if (row >= 0 && row < m_choices->count() && (m_choices->item(row)->flags() & Qt::ItemIsEnabled) != 0)
         m_choices->setCurrentRow(row);
     return true;
+}
+
+OrderRowEditor::OrderRowEditor(const QString &first, const QString &second, QWidget *canvas)
+    : DagLineEditor(canvas)
+    , m_first(new QLineEdit(first, this))
+    , m_second(new QLineEdit(second, this))
+{
+    setAccessibleName(tr("Order"));
+    m_first->setAccessibleName(tr("Operators that run first"));
+    m_second->setAccessibleName(tr("Operators they run before"));
+    for (QLineEdit *line : {m_first, m_second})
+        line->setMinimumWidth(std::min(fontMetrics().horizontalAdvance(line->text()) + 24, fontMetrics().averageCharWidth() * 40));
+    setParts({word(tr("order"), this), m_first, word(tr("before"), this), m_second});
+    connect(m_first, &QLineEdit::textChanged, this, &DagLineEditor::changed);
+    connect(m_second, &QLineEdit::textChanged, this, &DagLineEditor::changed);
+}
+
+QString OrderRowEditor::first() const
+{
+    return m_first->text();
+}
+
+QString OrderRowEditor::second() const
+{
+    return m_second->text();
 }
 
 StageEditor::StageEditor(std::int32_t start, QWidget *canvas)

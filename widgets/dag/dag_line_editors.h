@@ -27,6 +27,8 @@ public:
 
     /// Shows it at a place of the canvas, wholly inside, with its first field ready.
     void open(QPointF place);
+    /// Elsewhere, wholly inside the canvas.
+    void moveTo(QPointF place);
     /// A sentence under the line: what is wrong; empty takes it away.
     void setProblem(const QString &sentence);
     QString problem() const;
@@ -121,6 +123,20 @@ protected:
 private:
     QLineEdit *m_text;
     QListWidget *m_choices;
+};
+
+/// `order [selector] before [selector]`: an order row that is there.
+class OrderRowEditor : public DagLineEditor
+{
+    Q_OBJECT
+public:
+    OrderRowEditor(const QString &first, const QString &second, QWidget *canvas);
+    QString first() const;
+    QString second() const;
+
+private:
+    QLineEdit *m_first;
+    QLineEdit *m_second;
 };
 
 /// `stage [2]`

@@ -173,8 +173,16 @@ std::vector<std::int32_t> DagCone::within(std::int32_t depth) const
     if (ends.empty())
         return {};
     const std::size_t last = depth < 0 ? ends.size() - 1 : std::min(ends.size() - 1, at(depth));
-    std::vector<std::int32_t> result(units.begin(), units.begin() + static_cast<std::ptrdiff_t>(ends[last]));
-    std::sort(result.begin(), result.end());
+    const auto end = units.begin() + static_cast<std::ptrdiff_t>(ends[last]);
+    std::vector<char> chosen(at(*std::max_element(units.begin(), end)) + 1, 0);
+    for (auto unit = units.begin(); unit != end; ++unit)
+        chosen[at(*unit)] = 1;
+    std::vector<std::int32_t> result;
+    result.reserve(ends[last]);
+    for (std::size_t unit = 0; unit < chosen.size(); ++unit) {
+        if (chosen[unit] != 0)
+            result.push_back(static_cast<std::int32_t>(unit));
+    }
     return result;
 }
 

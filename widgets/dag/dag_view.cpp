@@ -3,6 +3,7 @@
 #include "engine/base/background_disposal.h"
 #include "widgets/common/format.h"
 #include "widgets/dag/dag_accessible.h"
+#include "widgets/dag/dag_cone_bar.h"
 #include "widgets/dag/dag_find_bar.h"
 #include "widgets/dag/dag_gesture_layer.h"
 #include "widgets/dag/dag_ghost_painter.h"
@@ -36,6 +37,7 @@ std::size_t at(std::int32_t index)
 
 DagView::DagView(QWidget *parent)
     : QWidget(parent)
+    , m_coneBar(new DagConeBar(this))
     , m_gestures(new DagGestureLayer(*this))
     , m_findBar(new DagFindBar(this))
 {
@@ -53,6 +55,10 @@ DagView::DagView(QWidget *parent)
     connect(&m_layout, &LayoutService::ready, this, &DagView::takePicture);
     connect(&m_decorator, &DagDecorator::ready, this, &DagView::adopt);
     connect(&m_searchWatcher, &QFutureWatcherBase::finished, this, &DagView::takeSearch);
+    connect(&m_choiceWatcher, &QFutureWatcherBase::finished, this, &DagView::takeChoice);
+    connect(&m_measureWatcher, &QFutureWatcherBase::finished, this, &DagView::takeMeasure);
+    connect(m_coneBar, &DagConeBar::depthChanged, this, &DagView::selectWithinCone);
+    connect(m_coneBar, &DagConeBar::closed, this, &DagView::closeCone);
     m_morph.setInterval(kFrameMilliseconds);
     connect(&m_morph, &QTimer::timeout, this, [this] {
         if (m_morphTime.elapsed() >= kMorphMilliseconds)
@@ -76,6 +82,8 @@ DagView::DagView(QWidget *parent)
 DagView::~DagView()
 {
     m_searchStop.request_stop();
+    m_choiceStop.request_stop();
+    m_measureStop.request_stop();
     m_selection->disconnect(this); // the own one ends before the canvas does, and would report it
 }
 
@@ -84,6 +92,10 @@ void DagView::setGraph(GraphSnapshot graph)
     if (graph == m_graph)
         return;
     m_gestures->cancel();
+    clearMeasure();
+    closeCone();
+    m_choiceStop.request_stop();
+    m_choosing = false;
     m_graph = std::move(graph);
     changeFacts([this](OperatorFacts &facts) {
         if (facts.plan && facts.plan->graph != m_graph)
@@ -239,6 +251,8 @@ void DagView::setSelectionModel(SelectionModel *selection)
     m_selection->disconnect(this);
     m_selection = selection != nullptr ? selection : &m_ownSelection;
     connect(m_selection, &SelectionModel::selectionChanged, this, [this] {
+        if (m_cone)
+            closeCone(); // something else is selected
         refreshMarks();
         m_gestures->selectionChanged();
         describeForScreenReader();
@@ -535,6 +549,7 @@ void DagView::resizeEvent(QResizeEvent *event)
     if (m_fitted)
         fitAll();
     placeFindBar();
+    m_coneBar->place();
     updateBreadcrumbs();
 }
 

@@ -8,6 +8,7 @@
 #include <QtGui/QPixmap>
 #include <QtWidgets/QWidget>
 
+#include "widgets/common/canvas_tool.h"
 #include "widgets/common/selection_model.h"
 #include "widgets/dag/dag_camera.h"
 #include "widgets/dag/dag_colours.h"
@@ -26,9 +27,12 @@
 
 namespace planloom {
 
+class DagConeBar;
 class DagFindBar;
 class DagGestureLayer;
 class GestureHost;
+struct DagChoice;
+struct DagMeasure;
 struct DagSearch;
 class DagStill;
 enum class DagExtent : std::uint8_t;
@@ -99,6 +103,14 @@ public:
     void setUpdate(std::shared_ptr<const PlanUpdate> update);
     /// Of the update's timeline; null without one.
     const TimelineSummary *summary() const;
+    /// What drags with the left button do. Holding Space pans and holding M measures whatever the tool is.
+    void setTool(CanvasTool tool);
+    CanvasTool tool() const { return m_tool; }
+    /// As the tool has it, now that nothing else wants a cursor of its own.
+    void showToolCursor();
+    /// What the measured path says; empty if there is none yet.
+    QString measureText() const;
+    const DagConeBar &coneBar() const { return *m_coneBar; }
     /// Program that lays out small groups (`planloom-layout`); empty does without.
     void setLayoutHelper(const QString &program);
 
@@ -186,6 +198,9 @@ Q_SIGNALS:
     void searched(int count, const QString &problem);
     /// What is shown, or from where, has changed; for saving the view's state.
     void viewChanged();
+    void toolChanged(planloom::CanvasTool tool);
+    /// The path between two operators has been measured: in words.
+    void measured(const QString &words);
     /// A sentence for the status bar: why a gesture was refused.
     void noted(const QString &sentence);
 
@@ -211,7 +226,7 @@ protected:
     void focusOutEvent(QFocusEvent *event) override;
 
 private:
-    enum class Gesture : std::uint8_t { None, Press, Pan, Box, Overview, Nudge };
+    enum class Gesture : std::uint8_t { None, Press, Pan, Box, Overview, Nudge, Measure };
 
     /// Where something must stay when the next picture comes.
     struct Anchor {
@@ -274,8 +289,21 @@ private:
     void remember();
     void goTo(const DagPlace &place);
     void applyRestore();
+    // dag_view_select.cpp
     std::vector<std::int32_t> selectedUnits() const;
     void selectUnits(const std::vector<std::int32_t> &units);
+    void choose(std::function<DagChoice(const DagOutline &, const std::stop_token &)> find);
+    void take(const std::shared_ptr<const DagChoice> &choice);
+    void takeChoice();
+    void selectWithinCone(int depth);
+    void closeCone();
+    // dag_view_tools.cpp
+    CanvasTool toolInHand() const;
+    void startMeasure(QPointF view);
+    void measureTo(QPointF view);
+    void takeMeasure();
+    void clearMeasure();
+    void paintMeasure(QPainter &painter);
     // dag_view_find.cpp
     void takeSearch();
     BoxFacts boxFacts(std::int32_t box) const;
@@ -334,6 +362,21 @@ private:
     QPointF m_pressed;
     QPointF m_last;
     bool m_spaceHeld = false;
+    CanvasTool m_tool = CanvasTool::Select;
+    bool m_measureHeld = false;
+    bool m_measuring = false; ///< Under way from an operator.
+    std::int32_t m_measureFrom = -1; ///< Box.
+    std::int32_t m_measureTo = -1;
+    QPointF m_measureEnd;
+    bool m_measureBusy = false;
+    std::shared_ptr<const DagMeasure> m_measure;
+    QFutureWatcher<std::shared_ptr<const DagMeasure>> m_measureWatcher;
+    std::stop_source m_measureStop;
+    DagConeBar *m_coneBar;
+    std::shared_ptr<const DagChoice> m_cone; ///< What the bar is about.
+    bool m_choosing = false;
+    QFutureWatcher<std::shared_ptr<const DagChoice>> m_choiceWatcher;
+    std::stop_source m_choiceStop;
     std::int32_t m_hovered = -1;
     std::int32_t m_focused = -1;
     std::int32_t m_focusedItem = -1;

@@ -2,6 +2,7 @@
 
 #include "widgets/dag/dag_view.h"
 
+#include "widgets/dag/dag_cone_bar.h"
 #include "widgets/dag/dag_gesture_layer.h"
 
 #include <QtGui/QAction>
@@ -34,6 +35,9 @@ void DagView::createActions()
         [this] { m_gestures->editSplit(SplitKind::Replicate); });
     add("dag.place", tr("Place…"), QKeySequence(Qt::Key_G), [this] { m_gestures->editPlace(); });
     add("dag.order", tr("Order…"), QKeySequence(Qt::Key_B), [this] { m_gestures->editOrder(); });
+    add("dag.nextOrder", tr("Next Order Arrow"), QKeySequence(Qt::Key_O), [this] { m_gestures->focusOrder(1); });
+    add("dag.previousOrder", tr("Previous Order Arrow"), QKeySequence(Qt::SHIFT | Qt::Key_O), [this] { m_gestures->focusOrder(-1); });
+    add("dag.editOrder", tr("Edit This Order…"), {}, [this] { m_gestures->editOrderRow(); });
     add("dag.recompute", tr("Recompute On/Off"), QKeySequence(Qt::Key_R), [this] { m_gestures->recompute(); });
     add("dag.hold", tr("Hold Solver's Decision"), QKeySequence(Qt::Key_P), [this] { m_gestures->hold(); });
     add("dag.free", tr("Free Selection"), QKeySequence(Qt::SHIFT | Qt::Key_P), [this] { m_gestures->free(); });
@@ -83,6 +87,8 @@ void DagView::createViewActions()
         [this] { selectCone(false); });
     add("dag.successors", tr("Select Successors"), {Qt::SHIFT | Qt::Key_BracketRight, Qt::SHIFT | Qt::Key_BraceRight},
         [this] { selectCone(true); });
+    add("dag.coneNarrower", tr("Fewer Steps of the Cone"), {Qt::ALT | Qt::Key_BracketLeft}, [this] { m_coneBar->step(-1); });
+    add("dag.coneWider", tr("More Steps of the Cone"), {Qt::ALT | Qt::Key_BracketRight}, [this] { m_coneBar->step(1); });
     keyed(Qt::CTRL | Qt::Key_I, "dag.invert", tr("Invert Selection"), [this] { invertSelection(); });
     add("dag.selectNone", tr("Select None"), {}, [this] { m_selection->clear(); });
     add("dag.walkBack", tr("Walk to What It Uses"), {Qt::Key_BracketLeft}, [this] { walkEdge(false); });

@@ -12,6 +12,7 @@
 #include <QtCore/QPromise>
 
 #include <QtGui/QHelpEvent>
+#include <QtGui/QKeyEvent>
 #include <QtWidgets/QToolTip>
 
 #include <algorithm>
@@ -32,6 +33,11 @@ bool DagView::event(QEvent *event)
 {
     if (event->type() == QEvent::ShortcutOverride && m_gestures->dragging()) {
         event->accept(); // in the middle of a drag keys are the drag's own
+        return true;
+    }
+    if (event->type() == QEvent::ShortcutOverride && m_gestures->focusedOrder() >= 0
+        && static_cast<QKeyEvent *>(event)->key() == Qt::Key_F2) { // the type was checked
+        event->accept(); // edits the order that has the focus
         return true;
     }
     if (event->type() == QEvent::ToolTip) {

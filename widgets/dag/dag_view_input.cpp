@@ -1,4 +1,4 @@
-// The pointer and the keys of the canvas; what they do to data and camera is in dag_view.cpp.
+// The pointer on the canvas; what they do to data and camera is in dag_view.cpp.
 
 #include "widgets/dag/dag_view.h"
 
@@ -24,9 +24,6 @@ namespace planloom {
 namespace {
 
 constexpr double kDragStart = 6; ///< Pixels before a press becomes a drag.
-constexpr double kKeyPan = 60;
-constexpr double kKeyNudge = 20; ///< Scene units.
-constexpr double kKeyZoom = 1.25;
 
 std::size_t at(std::int32_t index)
 {
@@ -65,6 +62,7 @@ void DagView::setHovered(std::int32_t box)
 
 void DagView::setFocused(std::int32_t box, bool reveal)
 {
+    m_gestures->leaveOrder();
     m_focused = box;
     m_focusedItem = box >= 0 ? m_picture->visible.at(box).item : -1;
     if (box > 0) {
@@ -164,16 +162,20 @@ void DagView::mousePressEvent(QMouseEvent *event)
 {
     if (!m_picture)
         return;
-    if (!m_spaceHeld && m_gesture == Gesture::None && m_gestures->mousePress(*event)) {
+    const CanvasTool tool = toolInHand();
+    const bool shapes = tool == CanvasTool::Select || m_gestures->dragging();
+    if (shapes && m_gesture == Gesture::None && m_gestures->mousePress(*event)) {
         event->accept();
         return;
     }
     m_pressed = m_last = event->position();
-    const bool pans =
-        event->button() == Qt::MiddleButton || (event->button() == Qt::LeftButton && m_spaceHeld);
-    if (pans) {
+    const bool left = event->button() == Qt::LeftButton;
+    if (event->button() == Qt::MiddleButton || (left && tool == CanvasTool::Pan)) {
         m_gesture = Gesture::Pan;
         setCursor(Qt::ClosedHandCursor);
+    } else if (left && tool == CanvasTool::Measure) {
+        m_gesture = Gesture::Measure;
+        startMeasure(event->position());
     } else if (event->button() == Qt::LeftButton) {
         if (toggleLegend(event->position())) {
             event->accept();
@@ -208,7 +210,8 @@ void DagView::mousePressEvent(QMouseEvent *event)
 void DagView::mouseMoveEvent(QMouseEvent *event)
 {
     const QPointF now = event->position();
-    if (m_gesture == Gesture::None && m_gestures->mouseMove(*event)) {
+    const bool shapes = toolInHand() == CanvasTool::Select || m_gestures->dragging();
+    if (shapes && m_gesture == Gesture::None && m_gestures->mouseMove(*event)) {
         m_last = now;
         return;
     }
@@ -239,6 +242,9 @@ void DagView::mouseMoveEvent(QMouseEvent *event)
     case Gesture::Nudge:
         nudgeBy(m_nudgedItem, (now.x() - m_last.x()) / m_camera.scale, (now.y() - m_last.y()) / m_camera.scale);
         break;
+    case Gesture::Measure:
+        measureTo(now);
+        break;
     case Gesture::Box:
         break;
     }
@@ -259,7 +265,11 @@ void DagView::mouseReleaseEvent(QMouseEvent *event)
         click(event->position(), event->modifiers());
         break;
     case Gesture::Nudge:
-        unsetCursor();
+        showToolCursor();
+        break;
+    case Gesture::Measure:
+        if (m_measureTo < 0)
+            clearMeasure();
         break;
     case Gesture::Box: {
         if (event->modifiers().testFlag(Qt::AltModifier)) { // zooms to the box
@@ -278,7 +288,7 @@ void DagView::mouseReleaseEvent(QMouseEvent *event)
         break;
     }
     case Gesture::Pan:
-        setCursor(m_spaceHeld ? Qt::OpenHandCursor : Qt::ArrowCursor);
+        showToolCursor();
         break;
     case Gesture::Overview:
     case Gesture::None:
@@ -324,156 +334,6 @@ void DagView::wheelEvent(QWheelEvent *event)
     setHovered(-1);
     cameraMoved();
     event->accept();
-}
-
-void DagView::leaveEvent(QEvent *event)
-{
-    setHovered(-1);
-    QWidget::leaveEvent(event);
-}
-
-void DagView::focusInEvent(QFocusEvent *event)
-{
-    QWidget::focusInEvent(event);
-    update();
-}
-
-void DagView::focusOutEvent(QFocusEvent *event)
-{
-    m_spaceHeld = false;
-    if (m_gestures->dragging())
-        m_gestures->cancel();
-    QWidget::focusOutEvent(event);
-    update();
-}
-
-void DagView::moveFocus(int dx, int dy)
-{
-    if (m_focused < 0) { // begin at what is nearest to the window's middle
-        double best = 1e300;
-        std::int32_t nearest = -1;
-        for (std::size_t box = 1; box < m_picture->visible.boxes.size(); ++box) {
-            if (m_picture->visible.boxes[box].frame)
-                continue;
-            const QPointF off =
-                viewRect(static_cast<std::int32_t>(box)).center() - QPointF(width() / 2.0, height() / 2.0);
-            const double distance = off.x() * off.x() + off.y() * off.y();
-            if (distance < best) {
-                best = distance;
-                nearest = static_cast<std::int32_t>(box);
-            }
-        }
-        setFocused(nearest, true);
-        return;
-    }
-    const std::int32_t next = m_picture->scene.neighbour(m_picture->visible, m_focused, dx, dy);
-    if (next >= 0)
-        setFocused(next, true);
-}
-
-void DagView::keyPressEvent(QKeyEvent *event)
-{
-    const auto pan = [this](double dx, double dy) {
-        m_camera.x += dx;
-        m_camera.y += dy;
-        m_fitted = false;
-        cameraMoved();
-    };
-    if (!m_picture || m_gestures->key(*event, true)) {
-        if (!m_picture)
-            QWidget::keyPressEvent(event);
-        return;
-    }
-    const auto modifiers = event->modifiers() & ~Qt::KeypadModifier;
-    if (event->matches(QKeySequence::Find)) {
-        openFind();
-        return;
-    }
-    if (modifiers == (Qt::ControlModifier | Qt::AltModifier) && event->key() == Qt::Key_E) {
-        expandAll();
-        return;
-    }
-    if (modifiers == (Qt::ControlModifier | Qt::ShiftModifier) && m_focused > 0) {
-        std::int32_t item = m_focusedItem;
-        while (item > 0 && m_outline->at(item).kind == OutlineItem::Kind::Operator)
-            item = m_outline->at(item).parent;
-        const int dx = event->key() == Qt::Key_Right ? 1 : event->key() == Qt::Key_Left ? -1 : 0;
-        const int dy = event->key() == Qt::Key_Down ? 1 : event->key() == Qt::Key_Up ? -1 : 0;
-        if (dx != 0 || dy != 0) {
-            nudgeBy(item, dx * kKeyNudge, dy * kKeyNudge);
-            return;
-        }
-    }
-    const bool plain = modifiers == Qt::NoModifier;
-    const bool shift = modifiers == Qt::ShiftModifier;
-    switch (event->key()) {
-    case Qt::Key_Left:
-        moveFocus(-1, 0);
-        return;
-    case Qt::Key_Right:
-        moveFocus(1, 0);
-        return;
-    case Qt::Key_Up:
-        moveFocus(0, -1);
-        return;
-    case Qt::Key_Down:
-        moveFocus(0, 1);
-        return;
-    case Qt::Key_Return:
-    case Qt::Key_Enter:
-        if (m_focused > 0)
-            selectBox(m_focused, modifiers);
-        return;
-    case Qt::Key_Escape:
-        m_gesture = Gesture::None;
-        m_selection->clear();
-        update();
-        return;
-    case Qt::Key_F3:
-        stepMatch(shift ? -1 : 1);
-        return;
-    case Qt::Key_Space:
-        if (!event->isAutoRepeat()) {
-            m_spaceHeld = true;
-            setCursor(Qt::OpenHandCursor);
-        }
-        return;
-    default:
-        break;
-    }
-    if (plain) {
-        switch (event->key()) {
-        case Qt::Key_W:
-            zoomBy(kKeyZoom);
-            return;
-        case Qt::Key_S:
-            zoomBy(1 / kKeyZoom);
-            return;
-        case Qt::Key_A:
-            pan(kKeyPan, 0);
-            return;
-        case Qt::Key_D:
-            pan(-kKeyPan, 0);
-            return;
-        default:
-            break;
-        }
-    }
-    if (!triggerShortcut(*event))
-        QWidget::keyPressEvent(event);
-}
-
-void DagView::keyReleaseEvent(QKeyEvent *event)
-{
-    if (m_picture && m_gestures->key(*event, false))
-        return;
-    if (event->key() == Qt::Key_Space && !event->isAutoRepeat()) {
-        m_spaceHeld = false;
-        if (m_gesture != Gesture::Pan)
-            unsetCursor();
-        return;
-    }
-    QWidget::keyReleaseEvent(event);
 }
 
 void DagView::contextMenuEvent(QContextMenuEvent *event)
@@ -555,64 +415,6 @@ void DagView::dropEvent(QDropEvent *event)
 {
     if (m_picture && m_gestures->drop(*event->mimeData(), event->position()))
         event->acceptProposedAction();
-}
-
-void DagView::panBy(double dx, double dy)
-{
-    m_camera.x += dx;
-    m_camera.y += dy;
-    m_fitted = false;
-    cameraMoved();
-}
-
-void DagView::focusBox(std::int32_t box)
-{
-    setFocused(box, false);
-}
-
-/// Opens or closes what is focused or under the pointer; an operator's own group closes around it.
-void DagView::toggleFocused()
-{
-    if (!m_picture || changing())
-        return;
-    std::int32_t item = m_focused > 0 ? m_focusedItem
-        : m_hovered > 0               ? m_picture->visible.at(m_hovered).item
-                                      : -1;
-    if (item > 0 && m_outline->at(item).kind == OutlineItem::Kind::Operator) {
-        const std::int32_t box = m_picture->visible.boxOfItem(item);
-        item = m_picture->visible.at(m_picture->visible.at(box).parent).item;
-        if (item > 0)
-            m_focusedItem = item;
-    }
-    toggleItem(item);
-}
-
-void DagView::selectSameKind(std::int32_t item)
-{
-    const auto wanted = m_graph->at(m_outline->units[at(m_outline->at(item).begin)].op).kind;
-    std::vector<OperatorId> operators;
-    for (const auto &unit : m_outline->units) {
-        if (m_graph->at(unit.op).kind != wanted)
-            continue;
-        operators.push_back(unit.op);
-        if (unit.backward.valid())
-            operators.push_back(unit.backward);
-        operators.insert(operators.end(), unit.optimizers.begin(), unit.optimizers.end());
-    }
-    m_selection->select(std::move(operators));
-}
-
-/// To the first box that uses, or makes, what the focused one makes or uses.
-void DagView::walkEdge(bool forwards)
-{
-    if (!m_picture || m_focused < 0)
-        return;
-    for (const auto &edge : m_picture->visible.edges) {
-        if ((forwards ? edge.from : edge.to) == m_focused) {
-            setFocused(forwards ? edge.to : edge.from, true);
-            return;
-        }
-    }
 }
 
 } // namespace planloom

@@ -66,7 +66,8 @@ void DagView::takeOutline()
 
 bool DagView::isSettled() const
 {
-    return !m_outlineBusy && !m_layout.isBusy() && !m_decorator.isBusy() && !m_searching && !m_morph.isActive();
+    return !m_outlineBusy && !m_layout.isBusy() && !m_decorator.isBusy() && !m_searching && !m_choosing && !m_measureBusy
+        && !m_morph.isActive();
 }
 
 void DagView::requestLayout()
@@ -112,6 +113,7 @@ void DagView::adopt(const DagDecorSnapshot &decor)
         update();
         return;
     }
+    clearMeasure(); // its boxes are numbered anew
     std::map<std::int32_t, QRectF> before;
     if (m_picture && !m_fitNext && !m_reducedMotion && m_picture->outline == decor->picture->outline
         && m_picture->visible.boxes.size() <= kMostMorphBoxes && isVisible()) {

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 #include <utility>
 
 namespace planloom {
@@ -183,115 +182,6 @@ void DagView::showBreadcrumb(int index)
     m_camera.fit(m_picture->scene.rects[at(box)], width(), height(), kFitMargin, 1.25);
     m_fitted = false;
     cameraMoved();
-}
-
-// What belongs together.
-
-std::vector<std::int32_t> DagView::selectedUnits() const
-{
-    std::vector<std::int32_t> units;
-    for (const auto op : m_selection->selected()) {
-        if (at(op.index) < m_outline->unitOfOperator.size() && m_outline->unitOfOperator[at(op.index)] >= 0)
-            units.push_back(m_outline->unitOfOperator[at(op.index)]);
-    }
-    if (units.empty() && m_focused > 0) {
-        for (const auto op : planloom::operatorsOf(*m_outline, m_picture->visible, m_focused, false))
-            units.push_back(m_outline->unitOfOperator[at(op.index)]);
-    }
-    std::sort(units.begin(), units.end());
-    units.erase(std::unique(units.begin(), units.end()), units.end());
-    return units;
-}
-
-void DagView::selectUnits(const std::vector<std::int32_t> &units)
-{
-    std::vector<OperatorId> operators;
-    for (const auto index : units) {
-        const auto &unit = m_outline->units[at(index)];
-        operators.push_back(unit.op);
-        if (unit.backward.valid())
-            operators.push_back(unit.backward);
-        operators.insert(operators.end(), unit.optimizers.begin(), unit.optimizers.end());
-    }
-    m_selection->select(std::move(operators));
-}
-
-void DagView::selectSimilar()
-{
-    if (!m_picture)
-        return;
-    std::vector<std::int32_t> result;
-    std::vector<char> known(m_outline->units.size(), 0);
-    for (const auto unit : selectedUnits()) {
-        if (known[at(unit)] != 0)
-            continue; // a copy of what was already looked at
-        for (const auto other : similarTo(*m_outline, unit)) {
-            if (std::exchange(known[at(other)], char{1}) == 0)
-                result.push_back(other);
-        }
-    }
-    if (!result.empty())
-        selectUnits(result);
-}
-
-void DagView::selectCone(bool forwards)
-{
-    if (!m_picture)
-        return;
-    if (const auto units = selectedUnits(); !units.empty())
-        selectUnits(coneOf(*m_outline, units, forwards));
-}
-
-void DagView::invertSelection()
-{
-    if (!m_picture)
-        return;
-    std::vector<char> chosen(m_outline->units.size(), 0);
-    for (const auto op : m_selection->selected()) {
-        if (at(op.index) < m_outline->unitOfOperator.size() && m_outline->unitOfOperator[at(op.index)] >= 0)
-            chosen[at(m_outline->unitOfOperator[at(op.index)])] = 1;
-    }
-    std::vector<std::int32_t> rest;
-    for (std::size_t unit = 0; unit < chosen.size(); ++unit) {
-        if (chosen[unit] == 0)
-            rest.push_back(static_cast<std::int32_t>(unit));
-    }
-    selectUnits(rest);
-}
-
-void DagView::selectSame(bool device)
-{
-    if (!m_picture)
-        return;
-    const auto plan = m_facts->plan;
-    if (!plan || plan->decisions.size() != m_graph->operators.size()) {
-        Q_EMIT noted(tr("There is no plan yet."));
-        return;
-    }
-    const auto keysOf = [&](std::int32_t unit) {
-        const OperatorId op = m_outline->units[at(unit)].op;
-        return device ? devicesOf(*plan, op) : std::vector{plan->decisions[at(op.index)].stage.index};
-    };
-    std::set<std::vector<std::int32_t>> wanted;
-    for (const auto unit : selectedUnits())
-        wanted.insert(keysOf(unit));
-    std::vector<std::int32_t> same;
-    for (std::size_t unit = 0; unit < m_outline->units.size(); ++unit) {
-        if (wanted.contains(keysOf(static_cast<std::int32_t>(unit))))
-            same.push_back(static_cast<std::int32_t>(unit));
-    }
-    if (!same.empty())
-        selectUnits(same);
-}
-
-void DagView::selectSameDevice()
-{
-    selectSame(true);
-}
-
-void DagView::selectSameStage()
-{
-    selectSame(false);
 }
 
 void DagView::toggleFlow()

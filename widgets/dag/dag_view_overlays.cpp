@@ -24,6 +24,7 @@ void DagView::paintOverlays(QPainter &painter)
         painter.setBrush(fill);
         painter.drawRect(box);
     }
+    paintMeasure(painter);
     paintLegend(painter);
     paintOverviewMap(painter);
 }

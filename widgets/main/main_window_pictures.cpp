@@ -9,6 +9,7 @@
 #include <QtGui/QPainter>
 #include <QtGui/QPicture>
 
+#include "widgets/dag/dag_still.h"
 #include "widgets/main/log_panel.h"
 #include "widgets/main/notice_bar.h"
 #include "widgets/main/picture_dialog.h"
@@ -82,10 +83,18 @@ PictureSource MainWindow::timelinePicture(const PictureChoice &choice, const Pal
 
 PictureSource MainWindow::dagPicture(const PictureChoice &choice, const Palette &palette)
 {
-    const bool whole = choice.part != PicturePart::InSight;
-    const QSizeF size = whole ? m_dag->wholeSize() : QSizeF(m_dag->size());
-    return paintedHere(m_dag, size, palette.canvas, choice.suffix != QLatin1String("png"),
-        [dag = m_dag, size, palette, whole](QPainter &painter) { dag->render(painter, QRectF(QPointF(), size), whole, palette); });
+    const DagExtent extent = choice.part == PicturePart::Whole ? DagExtent::WholeModel
+        : choice.part == PicturePart::Selection                ? DagExtent::Selection
+                                                               : DagExtent::InSight;
+    const std::shared_ptr<const DagStill> still = m_dag->still(extent, palette);
+    PictureSource source;
+    source.size = still->size();
+    source.ground = palette.canvas;
+    source.paint = [still](QPainter &painter) { still->paint(painter, QRectF(QPointF(), still->size())); };
+    source.pixels = [still, ground = palette.canvas](const QRectF &tile, double scale) {
+        return pixelsOf(QRectF(QPointF(), tile.size()), scale, ground, [&](QPainter &painter) { still->paintTile(painter, tile); });
+    };
+    return source;
 }
 
 void MainWindow::savePicture(const PictureChoice &choice, const QString &path)
