@@ -46,13 +46,15 @@ double percentile(std::vector<double> values, double share)
 }
 
 /// Processes events until `done` or patience ends. @return false for the latter
-bool waitUntil(const std::function<bool()> &done)
+bool waitUntil(const std::function<bool()> &done, const char *what)
 {
     QElapsedTimer clock;
     clock.start();
     while (!done()) {
-        if (clock.elapsed() > kPatience)
+        if (clock.elapsed() > kPatience) {
+            std::cerr << "waited in vain for " << what << '\n';
             return false;
+        }
         QCoreApplication::processEvents(QEventLoop::AllEvents | QEventLoop::WaitForMoreEvents, 5);
     }
     return true;
@@ -70,7 +72,7 @@ public:
             m_random() % 2 == 0 ? dragOnDag() : dragOnTimeline();
             while (m_workspace.history().current() != before && m_workspace.canUndo())
                 m_workspace.undo();
-            waitUntil([this] { return m_window.isSettled() && !m_workspace.isStale(); });
+            waitUntil([this] { return m_window.isSettled() && !m_workspace.isStale(); }, "the window to settle");
         }
     }
 
@@ -117,20 +119,25 @@ private:
             const PreviewSnapshot now = m_workspace.currentPreview();
             return !now || now->final || (!all && now->feasible());
         };
-        if (accepted && waitUntil([&] { return known(false); }))
+        if (accepted && waitUntil([&] { return known(false); }, "figures")) {
             ghosts.push_back(since(ghost));
+            if (qEnvironmentVariableIsSet("PLANLOOM_SAY"))
+                std::cerr << ghosts.back() << " ms: " << preview->proposal.words << '\n';
+        }
         // Some let go as soon as they know the figures, others look at the would-be timeline first.
-        if (accepted && m_random() % 2 == 0 && waitUntil([&] { return known(true); }))
+        if (accepted && m_random() % 2 == 0 && waitUntil([&] { return known(true); }, "the would-be timeline"))
             ghostTimelines.push_back(since(ghost));
         const PlanUpdateSnapshot old = m_workspace.lastGood();
         const bool feasible = accepted && m_workspace.currentPreview() && m_workspace.currentPreview()->feasible();
         refused += feasible ? 0 : 1;
+        if (!feasible && preview && qEnvironmentVariableIsSet("PLANLOOM_SAY"))
+            std::cerr << tagOf(m_workspace.currentPreview() ? *m_workspace.currentPreview() : *preview).toStdString() << '\n';
         QElapsedTimer release;
         release.start();
         send(widget, QEvent::MouseButtonRelease, at, Qt::NoButton);
         if (!feasible)
             return;
-        if (!waitUntil([&] { return m_workspace.lastGood() != old && m_window.timeline()->scene() == m_workspace.lastGood()->scene; }))
+        if (!waitUntil([&] { return m_workspace.lastGood() != old && m_window.timeline()->scene() == m_workspace.lastGood()->scene; }, "the new timeline"))
             return;
         m_window.timeline()->viewport()->repaint();
         releases.push_back(since(release));
@@ -196,7 +203,7 @@ void shape(benchmark::State &state, const std::string &model, int devices, const
         window.resize(1600, 1000);
         window.show();
         window.workspace().openWith({model, {}, {}}, "dgx-h100", devices, gallery);
-        if (!waitUntil([&] { return window.isSettled() && window.workspace().lastGood() && window.workspace().latest()->final; })) {
+        if (!waitUntil([&] { return window.isSettled() && window.workspace().lastGood() && window.workspace().latest()->final; }, "the plan")) {
             state.SkipWithError("the model was not planned in time");
             return;
         }

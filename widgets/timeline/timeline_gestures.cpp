@@ -1,6 +1,7 @@
 #include "widgets/timeline/timeline_gestures.h"
 
 #include <algorithm>
+#include <set>
 
 namespace planloom {
 
@@ -139,7 +140,7 @@ void TimelineGestures::take(const TimelineCanvas &canvas, GestureModifiers modif
             both.push_back(m_context->graph().at(op).mirror);
     }
     std::sort(both.begin(), both.end());
-    constexpr std::size_t kMostMarked = 100'000; // what may be gathered within a frame
+    constexpr std::size_t kMostMarked = 20'000; // what is gathered and sorted in about a millisecond
     if (rowCountOf(*canvas.scene, both) <= kMostMarked)
         m_ghost.spans = rowsOf(*canvas.scene, both);
 }
@@ -397,7 +398,11 @@ bool TimelineGestures::hoverAxis(const TimelineCanvas &canvas, int y, const std:
         // Nothing is selected: what the lane works on.
         const TimelineRow &row = (*canvas.rows)[static_cast<std::size_t>(m_ghost.target.row)];
         std::vector<OperatorId> operators;
+        std::set<std::int32_t> seen; // of symmetric devices, one says it for all
         for (const DeviceId device : row.devices) {
+            const std::int32_t symmetry = canvas.scene->lanes[static_cast<std::size_t>(device.index)].symmetryClass;
+            if (symmetry >= 0 && !seen.insert(symmetry).second)
+                continue;
             for (const TimelineBlock &block : canvas.scene->lanes[static_cast<std::size_t>(device.index)].blocks) {
                 if (block.kind != SegmentKind::Forward || block.microBatch != 0)
                     continue;

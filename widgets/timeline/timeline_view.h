@@ -95,6 +95,9 @@ public:
     /// Draws the critical path.
     void setCriticalPath(bool shown);
 
+    /// What the spans of the present scene wait for is known: arrows, slack and the critical path are drawn.
+    bool isAnalysed() const;
+
     /// What a drag with the left button does. Space and M held mean *Pan* and *Measure* whatever it is.
     void setTool(CanvasTool tool);
     CanvasTool tool() const { return m_tool; }

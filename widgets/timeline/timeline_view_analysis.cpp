@@ -102,6 +102,11 @@ void TimelineView::setCriticalPath(bool on)
     viewport()->update();
 }
 
+bool TimelineView::isAnalysed() const
+{
+    return m_analyst->deep() != nullptr;
+}
+
 void TimelineView::explainIdle()
 {
     if (!m_scene || !m_focus.valid() || m_focus.part != LanePart::Idle)
@@ -125,10 +130,13 @@ void TimelineView::explainIdle()
         analysis->dependencies, lane.device, Nanoseconds{time});
     if (!bubble)
         return;
-    const ConstraintTable table = context ? context->document.table() : ConstraintTable{};
-    m_panel->open(bubbleTable(*shown(), *bubble, [&table](RowId row) {
+    m_panel->open(bubbleTable(*shown(), *bubble, [&context](RowId row) {
+        // Few rows are asked for, of the many that there may be.
+        const std::vector<std::int32_t> lines = context ? context->document.rowLines() : std::vector<std::int32_t>{};
         const auto index = static_cast<std::size_t>(row.index);
-        return row.valid() && index < table.rows.size() ? print(table.rows[index]) : std::string{};
+        if (!row.valid() || index >= lines.size())
+            return std::string{};
+        return print(*context->document.lines()[static_cast<std::size_t>(lines[index])]->row);
     }));
     updateActions();
 }
