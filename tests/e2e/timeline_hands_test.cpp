@@ -64,6 +64,32 @@ private Q_SLOTS:
         });
     }
 
+    /// Both stages need more memory on one device than a row allows: O switches that row off in the same step.
+    void aBlockIsMovedWhereARowIsInTheWay()
+    {
+        open(kPipeline);
+        const std::int64_t kibibytes = m_at.workspace().lastGood()->summary.largestPeak.count / 1024 * 21 / 20;
+        const std::string limit = "limit memory " + std::to_string(kibibytes) + "KiB";
+        const std::string text = m_at.workspace().tableText();
+        m_at.workspace().setTableText(text + (text.ends_with('\n') ? "" : "\n") + limit + "\n");
+        walk(m_at, [this, &limit] {
+            HandGesture hand = base();
+            const QPoint from = m_view->rectOfBlock(0, 0)->center();
+            byMouse(hand, from, from + QPoint(0, 8), QPoint(from.x(), laneMiddle(1)));
+            wholeStage(hand);
+            hand.steps.push_back([this] {
+                QTRY_VERIFY_WITH_TIMEOUT(previewIsFinal(m_at), kPatience);
+                QCOMPARE(moodOf(*m_at.workspace().currentPreview()), GhostMood::Blocked);
+            });
+            hand.steps.push_back([this] {
+                QTest::keyClick(m_view, Qt::Key_O);
+                QVERIFY(m_view->gestures().rowsInTheWay().wished());
+            });
+            hand.rows << QStringLiteral("off %1").arg(QString::fromStdString(limit));
+            return hand;
+        });
+    }
+
     void aBlockIsMovedEarlier() { movingBlock({}, -1); }
     void aBlockIsMovedEarlierWithAlt() { movingBlock(Qt::AltModifier, -1); }
     void aBlockIsSwappedWithShift() { movingBlock(Qt::ShiftModifier, 0); }

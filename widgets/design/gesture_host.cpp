@@ -104,7 +104,7 @@ QString tagOf(const Preview &preview)
     }
     for (const RowLine &row : update->rows) {
         if (row.report.error) {
-            parts << words("breaks line %1: %2").arg(row.line + 1).arg(QString::fromStdString(row.report.error->message));
+            parts << words("breaks row %1: %2").arg(row.line + 1).arg(QString::fromStdString(row.report.error->message));
             return parts.join(QStringLiteral(" · "));
         }
     }

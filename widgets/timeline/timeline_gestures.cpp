@@ -149,8 +149,34 @@ void TimelineGestures::show(Key key, Proposal proposal)
 {
     m_key = key;
     m_ghost.atHome = false;
-    m_host->preview(proposal);
-    m_proposal = std::move(proposal);
+    m_way.setBase(std::move(proposal));
+    previewWay();
+}
+
+void TimelineGestures::previewWay()
+{
+    m_proposal = m_way.proposal();
+    m_host->preview(*m_proposal);
+}
+
+bool TimelineGestures::toggleRowsInTheWay()
+{
+    if (!m_host || !dragging())
+        return false;
+    const GestureContextSnapshot context = m_host->gestureContext();
+    if (context && m_way.toggle(*context) && m_proposal)
+        previewWay();
+    return true;
+}
+
+void TimelineGestures::answered()
+{
+    if (!m_host || !dragging() || !m_proposal)
+        return;
+    const PreviewSnapshot preview = m_host->currentPreview();
+    const GestureContextSnapshot context = m_host->gestureContext();
+    if (preview && context && m_way.learn(*context, *preview))
+        previewWay();
 }
 
 void TimelineGestures::showHome(Key key)
@@ -434,8 +460,8 @@ void TimelineGestures::type(const TimelineCanvas &canvas, const Proposal &propos
     if (rowCountOf(*canvas.scene, proposal.operators) <= kMostMarked)
         m_ghost.spans = rowsOf(*canvas.scene, proposal.operators);
     m_ghost.atHome = false;
-    m_host->preview(proposal);
-    m_proposal = proposal;
+    m_way.setBase(proposal);
+    previewWay();
 }
 
 bool TimelineGestures::drop()
@@ -453,6 +479,7 @@ bool TimelineGestures::drop()
     m_key.reset();
     m_taken.reset();
     m_context.reset();
+    m_way.reset();
     return host->commit(*proposal); // ends the preview
 }
 
@@ -463,6 +490,7 @@ void TimelineGestures::abandon()
     m_pressed = false;
     m_ghost = {};
     m_proposal.reset();
+    m_way.reset();
     m_key.reset();
     m_taken.reset();
     m_context.reset();

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "widgets/design/gesture_host.h"
+#include "widgets/design/rows_in_the_way.h"
 #include "widgets/timeline/timeline_hit.h"
 #include "widgets/timeline/timeline_proposals.h"
 
@@ -67,6 +68,11 @@ public:
     bool move(const TimelineCanvas &canvas, double x, int y, GestureModifiers modifiers);
     /// A digit during a spread picks its dimension, from 1. @return true if the drag took it
     bool digit(const TimelineCanvas &canvas, int digit);
+    /// O during a gesture, and again: the rows in its way are to be switched off with it. @return true if it took the key
+    bool toggleRowsInTheWay();
+    /// The host knows more of what is proposed.
+    void answered();
+    const RowsInTheWay &rowsInTheWay() const { return m_way; }
     /// Released: writes what is proposed. @return true if rows were written
     bool drop();
     /// Given up: nothing is left behind.
@@ -117,6 +123,7 @@ private:
     Proposal orderProposal(const TimelineCanvas &canvas, std::size_t caret, GestureModifiers modifiers) const;
     void findIllegal(const TimelineCanvas &canvas, std::size_t own, GestureModifiers modifiers);
     void show(Key key, Proposal proposal);
+    void previewWay();
     void showHome(Key key);
 
     GestureHost *m_host = nullptr;
@@ -129,6 +136,7 @@ private:
     OperatorId m_operator; ///< Of the span that was pressed, whatever its direction.
     TimelineGhost m_ghost;
     std::optional<Proposal> m_proposal;
+    RowsInTheWay m_way;
     std::optional<Key> m_key;
     std::uint64_t m_takes = 0;
     std::optional<GestureModifiers> m_taken; ///< With which modifiers the things taken along were found.

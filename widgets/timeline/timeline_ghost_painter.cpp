@@ -22,8 +22,8 @@ class GhostPainter : public TimelineCanvasPainter
 {
 public:
     GhostPainter(QPainter &painter, const Palette &palette, const TimelinePicture &picture, const TimelineGhost &ghost,
-        const TimelineScene *would, const std::string &refusal)
-        : TimelineCanvasPainter(painter, palette, picture), m_ghost(ghost), m_would(would), m_refusal(refusal)
+        const TimelineScene *would, const std::string &refusal, bool blocked = false)
+        : TimelineCanvasPainter(painter, palette, picture), m_ghost(ghost), m_would(would), m_refusal(refusal), m_blocked(blocked)
     {
     }
 
@@ -83,9 +83,15 @@ private:
         eachSticky(devices);
     }
 
+    /// What letting go here would come to; the tag says it in words.
+    QColor mood() const
+    {
+        return !m_refusal.empty() ? m_palette.error : m_blocked ? m_palette.warning : m_palette.accent;
+    }
+
     void light(int top, int bottom, bool chosen)
     {
-        QColor tint = m_refusal.empty() || !chosen ? m_palette.accent : m_palette.error;
+        QColor tint = chosen ? mood() : m_palette.accent;
         const QColor line = tint;
         tint.setAlpha(chosen ? kLit : kLit / 4);
         const QRect strip(m_canvas.left(), top, m_canvas.width(), bottom - top);
@@ -319,7 +325,7 @@ private:
         const TimelineRow *row = sourceRow();
         if (!row || !m_ghost.caret)
             return;
-        const QColor colour = m_refusal.empty() ? m_palette.accent : m_palette.error;
+        const QColor colour = mood();
         const double at = x(m_ghost.caret->time);
         const int top = m_picture.top(*row, m_ghost.amongSpans ? row->operatorsTop() : row->computeTop()) - 3;
         const int bottom = m_picture.top(*row, row->operatorsTop() + row->operators) + 3;
@@ -344,7 +350,7 @@ private:
         if (!row || m_ghost.drag != TimelineDrag::InFlight)
             return;
         const WarmUp &warmUp = m_scene.lanes[static_cast<std::size_t>(row->lane)].warmUp;
-        const QColor colour = m_refusal.empty() ? m_palette.accent : m_palette.error;
+        const QColor colour = mood();
         const int y = m_picture.top(*row, row->bracketTop());
         const QRectF rect = boxOfTimes(static_cast<double>(warmUp.begin), m_ghost.bracketEnd, y, row->bracket);
         m_painter.fillRect(rect, colour);
@@ -365,15 +371,16 @@ private:
     const TimelineGhost &m_ghost;
     const TimelineScene *m_would;
     std::string m_refusal;
+    bool m_blocked;
     std::vector<DrawRecord> m_records;
 };
 
 } // namespace
 
 void paintGhost(QPainter &painter, const Palette &palette, const TimelinePicture &picture, const TimelineGhost &ghost,
-    const std::string &refusal)
+    const std::string &refusal, bool blocked)
 {
-    GhostPainter(painter, palette, picture, ghost, picture.would, refusal).paint();
+    GhostPainter(painter, palette, picture, ghost, picture.would, refusal, blocked).paint();
 }
 
 void paintWouldLanes(QPainter &painter, const Palette &palette, const TimelinePicture &picture, const TimelineGhost &ghost)

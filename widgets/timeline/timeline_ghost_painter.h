@@ -13,8 +13,9 @@ void paintWouldLanes(QPainter &painter, const Palette &palette, const TimelinePi
 
 /// Draws a gesture over the lanes of `picture`: lanes that light up, the old places dotted, the things taken along until it is
 /// known when they would run, caret, refused region, and bracket. O(visible pixels x visible lanes)
+/// @param blocked  it may be let go, but other rows are in the way
 void paintGhost(QPainter &painter, const Palette &palette, const TimelinePicture &picture, const TimelineGhost &ghost,
-    const std::string &refusal);
+    const std::string &refusal, bool blocked = false);
 
 /// Draws where the would-be step ends, with its flag on the ruler: after the frame.
 void paintGhostEnd(QPainter &painter, const Palette &palette, const TimelinePicture &picture, const TimelineGhost &ghost);

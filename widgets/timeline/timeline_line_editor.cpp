@@ -332,7 +332,8 @@ bool TimelineLineEditor::eventFilter(QObject *watched, QEvent *event)
         return QFrame::eventFilter(watched, event);
     const auto *key = static_cast<QKeyEvent *>(event);
     const bool enter = key->key() == Qt::Key_Return || key->key() == Qt::Key_Enter;
-    if (!enter && key->key() != Qt::Key_Escape)
+    const bool rowsOff = key->key() == Qt::Key_O && key->modifiers() == Qt::AltModifier && m_kind != TimelineLine::Filter;
+    if (!enter && !rowsOff && key->key() != Qt::Key_Escape)
         return QFrame::eventFilter(watched, event);
     auto *box = qobject_cast<QComboBox *>(watched);
     if (box && box->view()->isVisible())
@@ -342,6 +343,8 @@ bool TimelineLineEditor::eventFilter(QObject *watched, QEvent *event)
         return true;
     if (enter)
         Q_EMIT accepted();
+    else if (rowsOff)
+        Q_EMIT rowsOffToggled();
     else
         Q_EMIT abandoned();
     return true;

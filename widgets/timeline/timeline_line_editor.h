@@ -46,6 +46,8 @@ Q_SIGNALS:
     void proposed(const planloom::Proposal &proposal);
     void filtered(const QString &text);
     void accepted();
+    /// Alt+O: rows in the way are to be switched off too, or no more.
+    void rowsOffToggled();
     void abandoned();
 
 protected:

@@ -72,7 +72,13 @@ void paintIcon(QPainter &painter, const Palette &palette, TimelineTag::State sta
 
 } // namespace
 
-TimelineTag tagFor(const TimelineGhost &ghost, const std::optional<Proposal> &proposal, const Preview *preview)
+bool isBlocked(const std::optional<Proposal> &proposal, const Preview *preview)
+{
+    return proposal && preview && preview->proposal.edit == proposal->edit && !proposal->refusal
+        && moodOf(*preview) == GhostMood::Blocked;
+}
+
+TimelineTag tagFor(const TimelineGhost &ghost, const std::optional<Proposal> &proposal, const Preview *preview, const RowsInTheWay *way)
 {
     TimelineTag tag;
     if (ghost.drag == TimelineDrag::None)
@@ -101,6 +107,12 @@ TimelineTag tagFor(const TimelineGhost &ghost, const std::optional<Proposal> &pr
                 if (!tag.lines.front().contains(words(sentence)))
                     tag.lines << words(sentence);
             }
+        }
+        if (isBlocked(proposal, preview))
+            tag.state = TimelineTag::State::Yielding;
+        if (preview && way) {
+            const QString key = ghost.drag == TimelineDrag::Line ? translated("Alt+O") : translated("O");
+            tag.lines << wordsOfRowsInTheWay(*preview, *way, key);
         }
     }
     if (ghost.drag == TimelineDrag::Spread && ghost.choices.size() > 1) {

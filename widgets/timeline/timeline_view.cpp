@@ -55,6 +55,10 @@ TimelineView::TimelineView(SelectionModel *selection, QWidget *parent)
         m_gestures.abandon();
         closeLine();
     });
+    connect(m_line, &TimelineLineEditor::rowsOffToggled, this, [this] {
+        m_gestures.toggleRowsInTheWay();
+        viewport()->update();
+    });
     connect(m_line, &TimelineLineEditor::filtered, this, [this](const QString &text) {
         m_arrangement.filter = text.toStdString();
         relayout();
@@ -202,7 +206,10 @@ void TimelineView::setGestureHost(GestureHost *host)
     closeLine();
     m_gestures.setHost(host);
     if (host) {
-        connect(host, &GestureHost::previewChanged, this, [this] { viewport()->update(); });
+        connect(host, &GestureHost::previewChanged, this, [this] {
+            m_gestures.answered();
+            viewport()->update();
+        });
         connect(host, &GestureHost::contextChanged, this, &TimelineView::updateActions);
         connect(host, &QObject::destroyed, this, [this] { m_gestures.setHost(nullptr); });
     }

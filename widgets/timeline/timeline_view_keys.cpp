@@ -38,6 +38,10 @@ bool TimelineView::keyDuringGesture(QKeyEvent *event)
         dragTo(m_dragged, m_dragModifiers);
         return true;
     }
+    if (event->type() == QEvent::KeyPress && event->key() == Qt::Key_O && !event->isAutoRepeat()) {
+        m_gestures.toggleRowsInTheWay();
+        viewport()->update();
+    }
     return true; // no other key means anything while the hand holds something
 }
 

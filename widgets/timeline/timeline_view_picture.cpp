@@ -157,7 +157,7 @@ void TimelineView::paintEvent(QPaintEvent *)
         paintArrows(painter, palette, shownPicture, *m_analyst->deep(), static_cast<std::size_t>(explained));
     const std::string refusal = proposal && proposal->refusal ? proposal->refusal->message : std::string{};
     if (dragging)
-        paintGhost(painter, palette, shownPicture, m_gestures.ghost(), refusal);
+        paintGhost(painter, palette, shownPicture, m_gestures.ghost(), refusal, isBlocked(proposal, preview.get()));
     paintFrame(painter, palette, shownPicture);
     if (shownPicture.phases > 0) {
         const auto &analysis = m_analyst->analysis();
@@ -173,7 +173,7 @@ void TimelineView::paintEvent(QPaintEvent *)
         paintBadge(painter, palette, shownPicture, m_badge);
     if (dragging) {
         const bool typed = m_gestures.ghost().drag == TimelineDrag::Line;
-        paintTag(painter, palette, tagFor(m_gestures.ghost(), proposal, preview.get()), font(),
+        paintTag(painter, palette, tagFor(m_gestures.ghost(), proposal, preview.get(), &m_gestures.rowsInTheWay()), font(),
             typed ? m_line->geometry().bottomLeft() - QPoint(18, 12) : m_dragged, viewport()->rect());
     } else if (!m_hover.facts.empty() && m_hand == Hand::None) {
         paintFacts(painter, palette, m_hover.facts, font(), m_pointer, viewport()->rect());

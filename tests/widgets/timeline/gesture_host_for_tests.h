@@ -13,8 +13,8 @@
 
 namespace planloom {
 
-/// Plans rows of a model of the zoo; null where they can't be carried out.
-inline PlanUpdateSnapshot planned(
+/// The last of what the engine says of rows for a model of the zoo.
+inline PlanUpdateSnapshot answered(
     const ModelSnapshot &model, const std::string &text, const std::string &gallery, std::int32_t devices)
 {
     PlanRequest request;
@@ -25,6 +25,14 @@ inline PlanUpdateSnapshot planned(
     request.deviceCount = devices;
     PlanUpdateSnapshot last;
     makePlan(request, {}, [&last](PlanUpdateSnapshot update) { last = std::move(update); });
+    return last;
+}
+
+/// A plan of these rows; null where they can't be carried out.
+inline PlanUpdateSnapshot planned(
+    const ModelSnapshot &model, const std::string &text, const std::string &gallery, std::int32_t devices)
+{
+    const PlanUpdateSnapshot last = answered(model, text, gallery, devices);
     return last && last->scene ? last : nullptr;
 }
 
@@ -60,6 +68,7 @@ public:
         previews.push_back(proposal);
         auto preview = std::make_shared<Preview>();
         preview->proposal = proposal;
+        preview->linesBefore = m_design.document.lineCount();
         preview->baseline = m_update;
         m_preview = std::move(preview);
         Q_EMIT previewChanged();
@@ -94,7 +103,7 @@ public:
         if (!document.apply(m_preview->proposal.edit))
             return;
         auto preview = std::make_shared<Preview>(*m_preview);
-        preview->update = planned(m_model, document.text(), {}, m_design.deviceCount);
+        preview->update = answered(m_model, document.text(), {}, m_design.deviceCount);
         preview->final = true;
         m_preview = std::move(preview);
         Q_EMIT previewChanged();

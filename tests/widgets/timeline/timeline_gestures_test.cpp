@@ -1,55 +1,24 @@
 #include <QtCore/QMimeData>
-#include <QtCore/QObject>
 #include <QtGui/QAction>
 #include <QtGui/QDragEnterEvent>
 #include <QtGui/QDragMoveEvent>
 #include <QtGui/QDropEvent>
 #include <QtTest/QSignalSpy>
-#include <QtTest/QTest>
-#include <QtWidgets/QApplication>
-#include <QtWidgets/QComboBox>
-#include <QtWidgets/QLineEdit>
 
-#include "tests/widgets/timeline/gesture_host_for_tests.h"
-#include "widgets/timeline/timeline_line_editor.h"
+#include "tests/widgets/timeline/hands_for_tests.h"
 #include "widgets/timeline/timeline_tag.h"
-#include "widgets/timeline/timeline_view.h"
-
-#include <algorithm>
 
 using namespace planloom;
 
-namespace {
-
-constexpr std::int32_t kDevices = 2;
-
-} // namespace
-
-/// Every gesture with a real mouse or keyboard: the rows it writes, and that Escape leaves nothing behind.
-class TimelineGesturesTest : public QObject
+/// Every gesture with a real mouse: the rows it writes, and that Escape leaves nothing behind.
+class TimelineGesturesTest : public TimelineHandsForTests
 {
     Q_OBJECT
 
 private Q_SLOTS:
-    void initTestCase()
-    {
-        auto opened = openModel({"zoo:gpt?layers=4&hidden=64&heads=4&seq=64&vocab=128&batch=8", {}, {}}, {});
-        QVERIFY2(opened, opened ? "" : opened.error().message.c_str());
-        m_model = *opened;
-        m_pipeline = planned(m_model, {}, "pipeline:micro-batches=4,schedule=1f1b", kDevices);
-        QVERIFY(m_pipeline);
-        m_single = planned(m_model, {}, "single", kDevices);
-        QVERIFY(m_single);
-    }
-
+    void initTestCase() { openModels(); }
     void init() { show(m_pipeline); }
-
-    void cleanup()
-    {
-        m_view.reset();
-        m_host.reset();
-        m_selection.reset();
-    }
+    void cleanup() { close(); }
 
     void aSpanDraggedToAnotherLanePlacesItsOperator()
     {
@@ -361,142 +330,6 @@ private Q_SLOTS:
             m_host->text().c_str());
     }
 
-    void theBracketHasKeys()
-    {
-        const WarmUp warmUp = m_scene->lanes[0].warmUp;
-        QTest::mouseClick(m_view->viewport(), Qt::LeftButton, {}, m_view->rectOfBracketEnd(0)->center());
-        QCOMPARE(m_view->focus().part, LanePart::Bracket);
-        QTest::keyClick(m_view.get(), Qt::Key_Minus);
-        QCOMPARE(m_host->commits.size(), std::size_t{1});
-        QTest::keyClick(m_view.get(), Qt::Key_Plus);
-        QCOMPARE(m_host->commits.size(), std::size_t{2});
-        QCOMPARE(m_host->commits[0].mergeKey, m_host->commits[1].mergeKey);
-        QVERIFY(m_host->commits[1].proposal.words.find(std::to_string(warmUp.count)) != std::string::npos);
-    }
-
-    void shiftAndArrowsMoveTheSelectionALane()
-    {
-        const std::size_t span = wideSpan(0);
-        const OperatorId op = forward(m_scene->operatorOf(span));
-        QTest::mouseClick(m_view->viewport(), Qt::LeftButton, {}, m_view->rectOf(span)->center());
-        QTest::keyClick(m_view.get(), Qt::Key_Down, Qt::ShiftModifier);
-        QCOMPARE(m_host->commits.size(), std::size_t{1});
-        QVERIFY(!m_host->commits[0].mergeKey.isEmpty());
-        QTest::keyClick(m_view.get(), Qt::Key_Up, Qt::ShiftModifier); // goes on from where it was sent, not from the old plan
-        QCOMPARE(m_host->commits.size(), std::size_t{2});
-        QCOMPARE(m_host->commits[0].mergeKey, m_host->commits[1].mergeKey);
-        const auto after = m_host->replanned();
-        QVERIFY(after);
-        QCOMPARE(after->plan->decisions[static_cast<std::size_t>(op.index)].devices, std::vector<DeviceId>{DeviceId{0}});
-        const QSignalSpy refused(m_view.get(), &TimelineView::refused);
-        QTest::keyClick(m_view.get(), Qt::Key_Up, Qt::ShiftModifier);
-        QCOMPARE(m_host->commits.size(), std::size_t{2});
-        QCOMPARE(refused.count(), 1);
-    }
-
-    void shiftAndArrowsMoveABlockASlot()
-    {
-        const auto &blocks = m_scene->lanes[0].blocks;
-        std::size_t backward = 0;
-        while (blocks[backward].kind != SegmentKind::Backward)
-            ++backward;
-        QTest::mouseClick(m_view->viewport(), Qt::LeftButton, {}, m_view->rectOfBlock(0, backward)->center());
-        QCOMPARE(m_view->focus().part, LanePart::Block);
-        QTest::keyClick(m_view.get(), Qt::Key_Left, Qt::ShiftModifier);
-        QCOMPARE(m_host->commits.size(), std::size_t{1});
-        QVERIFY(hasRow("order"));
-        QVERIFY(!m_host->commits[0].mergeKey.isEmpty());
-        const auto after = m_host->replanned();
-        QVERIFY(after);
-    }
-
-    void placeIsTyped()
-    {
-        const std::size_t span = wideSpan(0);
-        const OperatorId op = forward(m_scene->operatorOf(span));
-        QTest::mouseClick(m_view->viewport(), Qt::LeftButton, {}, m_view->rectOf(span)->center());
-        QTest::keyClick(m_view.get(), Qt::Key_G);
-        auto *edit = m_view->findChild<QLineEdit *>(QStringLiteral("timeline.line.place"));
-        QVERIFY(edit && edit->isVisible());
-        QTest::keyClicks(edit, QStringLiteral("9"));
-        QVERIFY(m_view->gestures().proposal()->refusal.has_value());
-        QTest::keyClick(edit, Qt::Key_Return); // refused: nothing is written, and the line can be put right
-        QVERIFY(m_host->commits.empty());
-        QVERIFY(edit->isVisible());
-        QTest::keyClick(edit, Qt::Key_Backspace);
-        QTest::keyClicks(edit, QStringLiteral("1"));
-        QVERIFY(m_host->currentPreview() != nullptr);
-        QTest::keyClick(edit, Qt::Key_Return);
-        QCOMPARE(m_host->commits.size(), std::size_t{1});
-        const auto after = m_host->replanned();
-        QVERIFY(after);
-        QCOMPARE(after->plan->decisions[static_cast<std::size_t>(op.index)].devices, std::vector<DeviceId>{DeviceId{1}});
-        QVERIFY(m_view->hasFocus());
-    }
-
-    void aTypedLineIsAbandonedByEscape()
-    {
-        for (const int key : {Qt::Key_T, Qt::Key_G, Qt::Key_B}) {
-            QTest::mouseClick(m_view->viewport(), Qt::LeftButton, {}, m_view->rectOf(productSpan(0))->center());
-            QTest::keyClick(m_view.get(), key);
-            auto *line = m_view->findChild<TimelineLineEditor *>();
-            QVERIFY(line->isVisible());
-            QWidget *focused = QApplication::focusWidget();
-            QVERIFY(focused && line->isAncestorOf(focused));
-            QVERIFY(!m_view->viewport()->grab().isNull());
-            QTest::keyClick(focused, Qt::Key_Escape);
-            QVERIFY(!line->isVisible());
-            nothingIsLeft();
-        }
-    }
-
-    void splitIsTyped()
-    {
-        const std::size_t span = productSpan(0);
-        const OperatorId op = forward(m_scene->operatorOf(span));
-        QTest::mouseClick(m_view->viewport(), Qt::LeftButton, {}, m_view->rectOf(span)->center());
-        QTest::keyClick(m_view.get(), Qt::Key_T);
-        auto *count = m_view->findChild<QLineEdit *>(QStringLiteral("timeline.line.count.edit"));
-        QVERIFY(count);
-        QVERIFY(m_host->currentPreview() != nullptr); // the ghost is there from the first moment
-        QTest::keyClick(QApplication::focusWidget(), Qt::Key_Return);
-        QCOMPARE(m_host->commits.size(), std::size_t{1});
-        QVERIFY(hasRow("split"));
-        QCOMPARE(m_host->commits[0].proposal.operators, std::vector<OperatorId>{op});
-    }
-
-    void orderIsTyped()
-    {
-        QTest::mouseClick(m_view->viewport(), Qt::LeftButton, {}, m_view->rectOf(wideSpan(0))->center());
-        QTest::keyClick(m_view.get(), Qt::Key_B);
-        auto *edit = m_view->findChild<QLineEdit *>(QStringLiteral("timeline.line.operator"));
-        QVERIFY(edit);
-        QTest::keyClicks(edit, QStringLiteral("no such operator"));
-        QVERIFY(m_view->gestures().proposal()->refusal.has_value());
-        edit->clear();
-        const auto &operators = m_model->graph->operators;
-        edit->setText(QString::fromStdString(operators[static_cast<std::size_t>(m_model->forwardOperators) - 1].name));
-        QVERIFY2(!m_view->gestures().proposal()->refusal, "the last operator can come last");
-        QTest::keyClick(edit, Qt::Key_Escape);
-        nothingIsLeft();
-    }
-
-    void actionsOfTheSelectionHaveKeysAndWriteRows()
-    {
-        const std::size_t span = productSpan(0);
-        QTest::mouseClick(m_view->viewport(), Qt::LeftButton, {}, m_view->rectOf(span)->center());
-        QTest::keyClick(m_view.get(), Qt::Key_P, Qt::ShiftModifier); // free
-        QCOMPARE(m_host->commits.size(), std::size_t{1});
-        QTest::keyClick(m_view.get(), Qt::Key_P); // hold
-        QCOMPARE(m_host->commits.size(), std::size_t{2});
-        QTest::keyClick(m_view.get(), Qt::Key_R);
-        QCOMPARE(m_host->commits.size(), std::size_t{3});
-        QVERIFY(hasRow("recompute"));
-        QTest::keyClick(m_view.get(), Qt::Key_Delete);
-        QCOMPARE(m_host->commits.size(), std::size_t{4});
-        QVERIFY(!hasRow("recompute"));
-    }
-
     void aMeshAxisDroppedOnALaneSplitsOverIt()
     {
         show(planned(m_model, {}, "3d:pp=1,tp=2,dp=1", kDevices));
@@ -578,124 +411,6 @@ private Q_SLOTS:
         QTest::keyClick(m_view.get(), Qt::Key_Escape);
         nothingIsLeft();
     }
-
-private:
-    void show(const PlanUpdateSnapshot &update)
-    {
-        QVERIFY(update);
-        cleanup();
-        m_scene = update->scene;
-        m_selection = std::make_unique<SelectionModel>();
-        m_host = std::make_unique<RecordingHost>(m_model, update, kDevices);
-        m_view = std::make_unique<TimelineView>(m_selection.get());
-        m_view->resize(1400, 520);
-        m_view->setScene(m_scene);
-        m_view->setGestureHost(m_host.get());
-        m_view->setExpanded(m_scene->lanes.front().symmetryClass, true);
-        m_view->show();
-        m_view->activateWindow();
-        QVERIFY(QTest::qWaitForWindowActive(m_view.get()));
-        m_view->setFocus();
-        QVERIFY(m_view->hasFocus());
-    }
-
-    OperatorId forward(OperatorId op) const
-    {
-        const Operator &of = m_model->graph->at(op);
-        return of.direction == Direction::Backward ? of.mirror : op;
-    }
-
-    /// A forward compute span of a lane's first block that can be seen alone; zooms in until there is one.
-    std::size_t wideSpan(std::int32_t lane, std::size_t from = 0)
-    {
-        for (int tries = 0; tries < 40; ++tries) {
-            const auto &blocks = m_scene->lanes[static_cast<std::size_t>(lane)].blocks;
-            const TimelineBlock &block = *std::find_if(blocks.begin(), blocks.end(),
-                [](const TimelineBlock &each) { return each.kind == SegmentKind::Forward; });
-            for (std::size_t row = std::max(block.rows.begin, from); row < block.rows.end; ++row) {
-                const auto rect = m_view->rectOf(row);
-                const OperatorId op = m_scene->operatorOf(row);
-                if (rect && rect->width() >= 14 && op.valid())
-                    return row;
-            }
-            QTest::keyClick(m_view.get(), Qt::Key_W);
-            m_view->setAxis({static_cast<double>(block.begin), m_view->axis().nanosecondsPerPixel});
-        }
-        qFatal("no span is wide enough");
-        return 0;
-    }
-
-    /// A product (that has dimensions to split), likewise.
-    std::size_t productSpan(std::int32_t lane)
-    {
-        std::size_t row = wideSpan(lane);
-        while (m_model->graph->at(m_scene->operatorOf(row)).kind != OperatorKind::Linear)
-            row = wideSpan(lane, row + 1);
-        return row;
-    }
-
-    std::size_t rowOf(const TimelineScene &scene, OperatorId op, std::int32_t device) const
-    {
-        for (const std::size_t row : rowsOf(scene, {op})) {
-            if (scene.timeline->spans.device[row] == device && scene.timeline->spans.stream[row] == StreamKind::Compute)
-                return row;
-        }
-        return 0;
-    }
-
-    void zoomTo(std::size_t row)
-    {
-        const SpanColumns &spans = m_view->scene()->timeline->spans;
-        const double duration = static_cast<double>(spans.duration[row]);
-        m_view->setAxis({static_cast<double>(spans.start[row]) - 2 * duration, duration / 100});
-    }
-
-    int laneMiddle(std::int32_t lane) const
-    {
-        for (const TimelineRow &row : m_view->rows()) {
-            if (row.lane == lane && row.kind == TimelineRow::Kind::Device)
-                return m_view->lanesTop() + row.operatorsTop() + row.operators / 2;
-        }
-        return -1;
-    }
-
-    void press(QPoint at, Qt::KeyboardModifiers modifiers = {})
-    {
-        QTest::mousePress(m_view->viewport(), Qt::LeftButton, modifiers, at);
-    }
-    void moveTo(QPoint at, Qt::KeyboardModifiers modifiers = {})
-    {
-        QMouseEvent event(QEvent::MouseMove, at, m_view->viewport()->mapToGlobal(at), Qt::NoButton, Qt::LeftButton, modifiers);
-        QApplication::sendEvent(m_view->viewport(), &event);
-    }
-    void release(QPoint at, Qt::KeyboardModifiers modifiers = {})
-    {
-        QTest::mouseRelease(m_view->viewport(), Qt::LeftButton, modifiers, at);
-    }
-    void drag(QPoint from, QPoint to, Qt::KeyboardModifiers modifiers = {})
-    {
-        press(from, modifiers);
-        moveTo(from + (to - from) / 4, modifiers);
-        moveTo((from + to) / 2, modifiers);
-        moveTo(to, modifiers);
-    }
-
-    bool hasRow(const char *word) const { return m_host->text().find(word) != std::string::npos; }
-
-    void nothingIsLeft()
-    {
-        QVERIFY(!m_view->gestures().dragging());
-        QVERIFY(!m_host->currentPreview());
-        QVERIFY(m_host->commits.empty());
-    }
-
-    ModelSnapshot m_model;
-    PlanUpdateSnapshot m_pipeline;
-    PlanUpdateSnapshot m_single;
-    TimelineSceneSnapshot m_scene;
-    std::unique_ptr<SelectionModel> m_selection;
-    std::unique_ptr<RecordingHost> m_host;
-    std::unique_ptr<TimelineView> m_view;
 };
 
 QTEST_MAIN(TimelineGesturesTest)
