@@ -8,7 +8,7 @@
 #include <QtWidgets/QVBoxLayout>
 
 #include "widgets/common/format.h"
-#include "widgets/memory/communication_panel.h"
+#include "widgets/memory/matrix_view.h"
 
 #include <set>
 
@@ -59,6 +59,7 @@ CommunicationCompare::CommunicationCompare(QWidget *parent)
     connect(m_kinds, &QComboBox::currentIndexChanged, this, &CommunicationCompare::refresh);
     connect(m_measure, &QComboBox::currentIndexChanged, this, &CommunicationCompare::refresh);
     connect(&m_watcher, &QFutureWatcherBase::finished, this, [this] {
+        m_busy = false;
         if (m_watcher.future().resultCount() == 0)
             return;
         m_matrices = m_watcher.result();
@@ -104,6 +105,7 @@ void CommunicationCompare::showEvent(QShowEvent *event)
 void CommunicationCompare::workOut()
 {
     m_outdated = false;
+    m_busy = true;
     m_stop.request_stop();
     m_stop = std::stop_source{};
     m_watcher.setFuture(QtConcurrent::run([result = m_result, stop = m_stop.get_token()] {

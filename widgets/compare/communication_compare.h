@@ -26,7 +26,7 @@ public:
     ~CommunicationCompare() override;
 
     void setResult(CompareSnapshot result);
-    bool isSettled() const { return !m_watcher.isRunning() && !m_outdated; }
+    bool isSettled() const { return !m_busy && !m_outdated; }
     MatrixView *matrixOfA() const { return m_a; }
     MatrixView *matrixOfB() const { return m_b; }
     MatrixView *difference() const { return m_difference; }
@@ -44,6 +44,7 @@ private:
 
     CompareSnapshot m_result;
     bool m_outdated = false; ///< While hidden.
+    bool m_busy = false; ///< Until what is worked out is shown.
     Matrices m_matrices;
     QFutureWatcher<Matrices> m_watcher;
     std::stop_source m_stop;

@@ -1,6 +1,6 @@
 #include "widgets/memory/memory_panel.h"
 
-#include "widgets/common/format.h"
+#include "widgets/common/quantity_text.h"
 #include "widgets/memory/memory_views.h"
 
 #include <QtConcurrent/QtConcurrentRun>
@@ -19,11 +19,6 @@
 namespace planloom {
 
 namespace {
-
-QString bytesText(std::int64_t bytes)
-{
-    return QString::fromStdString(formatBytes(Bytes{bytes}));
-}
 
 } // namespace
 

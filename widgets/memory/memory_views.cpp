@@ -1,6 +1,6 @@
 #include "widgets/memory/memory_views.h"
 
-#include "widgets/common/format.h"
+#include "widgets/common/quantity_text.h"
 #include "widgets/memory/treemap.h"
 #include "widgets/scene/time_axis.h"
 
@@ -16,11 +16,6 @@
 namespace planloom {
 
 namespace {
-
-QString bytesText(std::int64_t bytes)
-{
-    return QString::fromStdString(formatBytes(Bytes{bytes}));
-}
 
 } // namespace
 

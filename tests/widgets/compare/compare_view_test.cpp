@@ -20,7 +20,7 @@
 #include "widgets/compare/memory_overlay.h"
 #include "widgets/compare/waterfall_view.h"
 #include "widgets/design/workspace.h"
-#include "widgets/memory/communication_panel.h"
+#include "widgets/memory/matrix_view.h"
 #include "widgets/timeline/timeline_view.h"
 
 #include <cstdlib>

@@ -5,7 +5,9 @@
 #include <QtWidgets/QComboBox>
 #include <QtWidgets/QTableView>
 
+#include "widgets/memory/communication_models.h"
 #include "widgets/memory/communication_panel.h"
+#include "widgets/memory/matrix_view.h"
 #include "widgets/memory/memory_panel.h"
 #include "widgets/memory/memory_views.h"
 

@@ -4,7 +4,9 @@
 #include <QtWidgets/QTableView>
 #include <QtWidgets/QTabWidget>
 
+#include "widgets/memory/communication_models.h"
 #include "widgets/memory/communication_panel.h"
+#include "widgets/memory/matrix_view.h"
 #include "widgets/memory/topology_view.h"
 
 #include <vector>
