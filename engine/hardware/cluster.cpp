@@ -24,6 +24,17 @@ std::string listOfNames()
 
 Result<Cluster> clusterFromFile(const std::string &path)
 {
+    TRY(const std::string text, clusterFileText(path));
+    auto cluster = clusterFromJson(text);
+    if (!cluster)
+        cluster.error().where = path + "#" + cluster.error().where;
+    return cluster;
+}
+
+} // namespace
+
+Result<std::string> clusterFileText(const std::string &path)
+{
     std::error_code failure;
     const auto status = std::filesystem::status(path, failure);
     if (!std::filesystem::exists(status))
@@ -42,13 +53,8 @@ Result<Cluster> clusterFromFile(const std::string &path)
     std::string text(static_cast<std::size_t>(size), '\0');
     if (!stream.read(text.data(), static_cast<std::streamsize>(size)))
         return Error{ErrorCode::Io, "the cluster file cannot be read", {}, path};
-    auto cluster = clusterFromJson(text);
-    if (!cluster)
-        cluster.error().where = path + "#" + cluster.error().where;
-    return cluster;
+    return text;
 }
-
-} // namespace
 
 Result<Cluster> clusterNamed(std::string_view nameOrPath)
 {

@@ -16,6 +16,10 @@ constexpr std::int32_t kMostDevices = 16384;
 /// @return InvalidInput with the JSON pointer of what is wrong in `where`
 Result<Cluster> clusterFromJson(std::string_view text, std::optional<std::int32_t> deviceCount = {});
 
+/// What a file of at most 1 MiB holds.
+/// @return NotFound, Io; InvalidInput for what is no regular file; ResourceLimit
+Result<std::string> clusterFileText(const std::string &path);
+
 /// The file that `clusterFromJson` reads back as `cluster`.
 std::string toJson(const Cluster &cluster);
 

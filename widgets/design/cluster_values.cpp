@@ -3,26 +3,25 @@
 #include "engine/hardware/cluster_json.h"
 
 #include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <system_error>
+#include <utility>
 
 namespace planloom {
 
-namespace {
-
-constexpr std::uintmax_t kMostBytes = 1u << 20; ///< Of a cluster file; those that come with Planloom have 2 KiB.
-
-std::string contentOf(const std::string &path)
+Result<ClusterFile> readClusterFile(const std::string &path)
 {
-    std::error_code failure;
-    if (!std::filesystem::is_regular_file(path, failure) || std::filesystem::file_size(path, failure) > kMostBytes || failure)
-        return {};
-    std::ifstream stream(path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(stream), {}};
+    ClusterFile file{std::filesystem::path(path).stem().string(), {}, 0};
+    TRY(file.json, clusterFileText(path));
+    if (const auto sized = clusterFromJson(file.json)) {
+        file.deviceCount = sized->deviceCount;
+        return file;
+    }
+    if (auto unsized = clusterFromJson(file.json, 1); !unsized) { // the design says how many there are
+        Error error = std::move(unsized).error();
+        error.where = path + "#" + error.where;
+        return error;
+    }
+    return file;
 }
-
-} // namespace
 
 std::map<std::string, std::string> clusterValues(const std::string &nameOrPath, const std::string &json)
 {
@@ -30,10 +29,10 @@ std::map<std::string, std::string> clusterValues(const std::string &nameOrPath, 
         return {{"cluster", nameOrPath}, {"cluster-json", json}};
     if (nameOrPath.find('/') == std::string::npos)
         return {{"cluster", nameOrPath}};
-    std::string content = contentOf(nameOrPath);
-    if (content.empty() || !clusterFromJson(content, 1))
+    auto file = readClusterFile(nameOrPath);
+    if (!file)
         return {{"cluster", nameOrPath}};
-    return {{"cluster", std::filesystem::path(nameOrPath).stem().string()}, {"cluster-json", std::move(content)}};
+    return {{"cluster", std::move(file->name)}, {"cluster-json", std::move(file->json)}};
 }
 
 } // namespace planloom

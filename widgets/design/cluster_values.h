@@ -1,9 +1,23 @@
 #pragma once
 
+#include "engine/base/result.h"
+
+#include <cstdint>
 #include <map>
 #include <string>
 
 namespace planloom {
+
+/// A cluster as its file describes it.
+struct ClusterFile {
+    std::string name{}; ///< Of the file, without folder and ending.
+    std::string json{}; ///< All it holds.
+    std::int32_t deviceCount = 0; ///< 0 if it leaves that open.
+};
+
+/// Reads and checks a file. Waits for the disk.
+/// @return as clusterFileText and clusterFromJson; `where` begins with the path
+Result<ClusterFile> readClusterFile(const std::string &path);
 
 /// The named values that say what cluster a design is for: "cluster", its name, and for one that is no profile "cluster-json",
 /// all that its file held, so that a session can be opened where that file is not (ux.md, F58).

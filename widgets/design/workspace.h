@@ -96,7 +96,10 @@ public:
     /// As typed in the text mode: keystrokes within a second are one step, and the engine waits for a pause.
     void setTableText(const std::string &text);
     /// A profile's name, or the path of a cluster file, whose content is taken into the design.
-    void setCluster(const std::string &nameOrPath);
+    ///
+    /// @param json  what the file holds, where it has been read; the first parameter is then its name
+    /// @param devices  the number of devices from now on; 0 leaves it
+    void setCluster(const std::string &nameOrPath, const std::string &json = {}, std::int32_t devices = 0);
     void setDeviceCount(std::int32_t count);
     /// Replaces the rows by those of a gallery plan; the engine writes them, then it is a step.
     void applyGallery(const std::string &spec);

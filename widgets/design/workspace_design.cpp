@@ -104,12 +104,13 @@ void Workspace::setTableText(const std::string &text)
     record(tr("edit the rows as text"), {editTo(table(), text), {}}, QStringLiteral("text"), true);
 }
 
-void Workspace::setCluster(const std::string &nameOrPath)
+void Workspace::setCluster(const std::string &nameOrPath, const std::string &json, std::int32_t devices)
 {
-    auto wanted = clusterValues(nameOrPath, {});
+    auto wanted = clusterValues(nameOrPath, json);
+    wanted["devices"] = std::to_string(devices > 0 ? devices : m_deviceCount);
     DesignChange change;
     const auto &values = m_history.state().values;
-    for (const char *name : {"cluster", "cluster-json"}) {
+    for (const char *name : {"cluster", "cluster-json", "devices"}) {
         const auto before = values.find(name);
         const auto after = wanted.find(name);
         ValueChange value{name, {}, {}};

@@ -66,6 +66,10 @@ Dropped readDroppedFile(const QString &path)
     if (head.contains('\0'))
         return unsupported(
             words("%1 is neither an .onnx model, nor a session, nor a text with rows.").arg(name));
+    if (head.trimmed().startsWith('{') && head.contains("\"planloom-cluster\"")) {
+        dropped.kind = DropKind::Cluster;
+        return dropped;
+    }
     if (file.size() > kMostText)
         return unsupported(words("%1 is too long to be a table of rows.").arg(name));
     dropped = rowsFrom(QString::fromUtf8(head + file.readAll()), name);

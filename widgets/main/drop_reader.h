@@ -13,6 +13,7 @@ namespace planloom {
 enum class DropKind : std::uint8_t {
     Model, ///< An .onnx file.
     Session,
+    Cluster, ///< A cluster file.
     Rows, ///< Text that holds rows of a constraint table.
     Unsupported, ///< `reason` says why.
 };

@@ -18,6 +18,7 @@
 #include "widgets/common/format.h"
 #include "widgets/compare/compare_choice.h"
 #include "widgets/compare/compare_view.h"
+#include "widgets/main/cluster_chooser.h"
 #include "widgets/main/command_registry.h"
 #include "widgets/main/dock_board.h"
 #include "widgets/main/gallery_panel.h"
@@ -244,13 +245,9 @@ void MainWindow::connectWorkspace()
         [this] { m_chores.add("state", [this] { refreshCommands(); }); });
     const auto cluster = [this] {
         const QSignalBlocker devices(m_devices);
-        const QSignalBlocker names(m_cluster);
         m_devices->setValue(m_workspace.deviceCount());
         m_gallery->setDeviceCount(m_workspace.deviceCount());
-        const QString name = QString::fromStdString(m_workspace.cluster());
-        if (m_cluster->findText(name) < 0)
-            m_cluster->addItem(name);
-        m_cluster->setCurrentText(name);
+        m_cluster->showCluster(m_workspace.cluster(), m_workspace.clusterJson());
         refreshStatusBar();
     };
     connect(&m_workspace, &Workspace::clusterChanged, this, cluster);

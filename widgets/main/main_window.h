@@ -31,6 +31,7 @@ class QToolButton;
 
 namespace planloom {
 
+class ClusterChooser;
 class CommandRegistry;
 class CompareChoice;
 class CompareView;
@@ -204,6 +205,8 @@ private:
     void openDialog();
     void importModelDialog();
     void importRowsDialog();
+    void clusterDialog();
+    void openCluster(const QString &path);
     void importRows(const QString &text, const QString &name);
     void saveCopyAs();
     void moveSession();
@@ -213,6 +216,7 @@ private:
     void exportText(const QString &title, const QString &suffix, const QString &filter, std::function<std::string()> make);
     void exportPlanJson();
     void exportRowsJson();
+    void exportCluster();
     void exportTables();
     void writeTables(const PlanUpdateSnapshot &good, const QString &folder);
     void takeDrop(const Dropped &dropped);
@@ -260,7 +264,7 @@ private:
     std::vector<QToolButton *> m_toolButtons; ///< Those of the tools.
     std::vector<QLabel *> m_toolLabels; ///< Words before what is chosen in the tool bar.
     QSpinBox *m_devices = nullptr;
-    QComboBox *m_cluster = nullptr;
+    ClusterChooser *m_cluster = nullptr;
     QComboBox *m_colour = nullptr;
     QActionGroup *m_colourActions = nullptr;
     QActionGroup *m_modeActions = nullptr;

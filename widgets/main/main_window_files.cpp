@@ -12,9 +12,11 @@
 #include <QtWidgets/QFileDialog>
 #include <QtWidgets/QMessageBox>
 
+#include "engine/hardware/cluster_json.h"
 #include "engine/lowering/execution_plan_json.h"
 #include "engine/plan/table_json.h"
 #include "engine/simulate/perfetto.h"
+#include "widgets/design/cluster_values.h"
 #include "widgets/main/command_registry.h"
 #include "widgets/main/data_export.h"
 #include "widgets/main/log_panel.h"
@@ -97,6 +99,33 @@ void MainWindow::importRowsDialog()
         else
             m_notices->show({QStringLiteral("drop"), NoticeKind::Error, rows.kind == DropKind::Unsupported ? rows.reason : tr("That is no text with rows."), {}, true});
     });
+}
+
+void MainWindow::clusterDialog()
+{
+    askFile(tr("Plan for the cluster of a file"), tr("Clusters (*.json);;All files (*)"), {}, false, [this](const QString &path) { openCluster(path); });
+}
+
+void MainWindow::openCluster(const QString &path)
+{
+    auto *watcher = new QFutureWatcher<std::shared_ptr<Result<ClusterFile>>>(this);
+    connect(watcher, &QFutureWatcherBase::finished, this, [this, watcher] {
+        watcher->deleteLater();
+        const Result<ClusterFile> file = *watcher->result();
+        if (!file)
+            m_notices->show({QStringLiteral("cluster"), NoticeKind::Error, QString::fromStdString(describe(file.error())), {}, true});
+        else
+            m_workspace.setCluster(file->name, file->json, file->deviceCount);
+    });
+    watcher->setFuture(QtConcurrent::run(
+        [name = path.toStdString()] { return std::make_shared<Result<ClusterFile>>(readClusterFile(name)); }));
+}
+
+void MainWindow::exportCluster()
+{
+    if (const PlanUpdateSnapshot good = m_workspace.lastGood())
+        exportText(tr("Export the cluster, as a file to change"), QStringLiteral("json"), tr("Clusters (*.json)"),
+            [good] { return toJson(good->cluster) + "\n"; });
 }
 
 void MainWindow::importRows(const QString &text, const QString &name)
@@ -236,6 +265,14 @@ void MainWindow::takeDrop(const Dropped &dropped)
         m_notices->show({id, NoticeKind::Info,
             name.isEmpty() ? tr("The dropped text holds rows.") : tr("\"%1\" holds rows.").arg(name),
             {{tr("Import Rows"), [this, text = dropped.text, name] { importRows(text, name); }}, {tr("Cancel"), {}}}, true});
+        return;
+    case DropKind::Cluster:
+        if (!m_workspace.model()) {
+            m_notices->show({id, NoticeKind::Warning, tr("A cluster needs a model: open one first, then drop the cluster on it."), {}, true});
+            return;
+        }
+        m_notices->show({id, NoticeKind::Info, tr("\"%1\" describes a cluster.").arg(name),
+            {{tr("Plan for It"), [this, path = dropped.path] { openCluster(path); }}, {tr("Cancel"), {}}}, true});
         return;
     case DropKind::Model:
     case DropKind::Session:

@@ -90,8 +90,11 @@ void MainWindow::buildFileMenu()
     addOut("file.exportTables", tr("&Tables as CSV…"), Keys{}, [this] { exportTables(); }, hasPlan);
     addOut("file.exportPlan", tr("P&lan as JSON…"), Keys{}, [this] { exportPlanJson(); }, hasPlan);
     addOut("file.exportRows", tr("&Rows as JSON…"), Keys{}, [this] { exportRowsJson(); }, hasModel);
+    addOut("file.exportCluster", tr("Cl&uster as JSON…"), Keys{}, [this] { exportCluster(); }, hasPlan);
     addCommands(out, {QStringLiteral("rows.copyPlan")});
     m_commands->enableWhile(add("file.importRows", tr("Import Ro&ws…"), {}, [this] { importRowsDialog(); }),
+        [this, hasModel] { return hasModel() && !m_workspace.isReadOnly(); });
+    m_commands->enableWhile(add("file.cluster", tr("C&luster from a File…"), {}, [this] { clusterDialog(); }),
         [this, hasModel] { return hasModel() && !m_workspace.isReadOnly(); });
     menu->addSeparator();
     add("file.close", tr("&Close"), {QKeySequence(Qt::CTRL | Qt::Key_W)}, [this] { close(); });

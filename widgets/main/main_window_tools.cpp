@@ -12,6 +12,7 @@
 
 #include "engine/hardware/cluster_json.h"
 #include "widgets/common/themed_icon.h"
+#include "widgets/main/cluster_chooser.h"
 #include "widgets/main/command_registry.h"
 #include "widgets/main/dock_board.h"
 #include "widgets/main/status_pill.h"
@@ -98,10 +99,7 @@ void MainWindow::buildToolBar()
     m_devices->setRange(1, kMostDevices);
     m_devices->setKeyboardTracking(false);
     m_devices->setAccessibleName(tr("Number of devices"));
-    m_cluster = new QComboBox(m_toolBar);
-    m_cluster->setAccessibleName(tr("Cluster"));
-    for (const std::string &name : clusterNames())
-        m_cluster->addItem(QString::fromStdString(name));
+    m_cluster = new ClusterChooser(m_toolBar);
     m_colour = new QComboBox(m_toolBar);
     m_colour->setAccessibleName(tr("Colour by"));
     for (const auto &[text, value] : {std::pair{tr("Direction"), TimelineColouring::Direction},
@@ -111,8 +109,9 @@ void MainWindow::buildToolBar()
         m_colour->addItem(text, static_cast<int>(value));
     m_pill = new StatusPill(m_toolBar);
     connect(m_devices, &QSpinBox::valueChanged, &m_workspace, &Workspace::setDeviceCount);
-    connect(m_cluster, &QComboBox::textActivated, this,
-        [this](const QString &name) { m_workspace.setCluster(name.toStdString()); });
+    connect(m_cluster, &ClusterChooser::chosen, this,
+        [this](const std::string &name, const std::string &json) { m_workspace.setCluster(name, json); });
+    connect(m_cluster, &ClusterChooser::fileAsked, this, &MainWindow::clusterDialog);
     connect(m_colour, &QComboBox::activated, this, [this](int index) {
         setColouring(static_cast<TimelineColouring>(m_colour->itemData(index).toInt()));
     });

@@ -16,7 +16,9 @@
 #include <QtWidgets/QSplitter>
 #include <QtWidgets/QStatusBar>
 
+#include "engine/hardware/cluster_json.h"
 #include "widgets/main/application_style.h"
+#include "widgets/main/cluster_chooser.h"
 #include "widgets/main/command_registry.h"
 #include "widgets/main/dock_board.h"
 #include "widgets/main/gallery_panel.h"
@@ -198,6 +200,31 @@ private Q_SLOTS:
         QTest::mouseClick(take, Qt::LeftButton);
         QCOMPARE(m_window->workspace().history().current(), before + 1);
         QVERIFY(m_window->workspace().tableText().find("recompute layer:2") != std::string::npos);
+        // A cluster is taken into the design, with as many devices as it has.
+        const QString lab = m_folder->filePath(QStringLiteral("lab.json"));
+        Cluster cluster = *clusterNamed("dgx-a100:4");
+        cluster.device.memory.value = 12e9;
+        std::ofstream(lab.toStdString()) << toJson(cluster);
+        drop(*m_window, lab);
+        QTest::mouseClick(m_window->notices().button(QStringLiteral("drop"), QStringLiteral("Plan for It")), Qt::LeftButton);
+        QTRY_COMPARE_WITH_TIMEOUT(m_window->workspace().cluster(), std::string("lab"), kLong);
+        QCOMPARE(m_window->workspace().deviceCount(), 4);
+        QTRY_VERIFY_WITH_TIMEOUT(proven() && m_window->workspace().lastGood()->cluster.device.memory.value == 12e9, kLong);
+        auto *chooser = m_window->findChild<ClusterChooser *>();
+        QCOMPARE(chooser->currentText(), QStringLiteral("lab (file)"));
+        chooser->setFocus();
+        QTest::keyClick(chooser, Qt::Key_Up); // a profile, and back
+        QVERIFY(m_window->workspace().clusterJson().empty());
+        chooser->setCurrentIndex(chooser->findText(QStringLiteral("lab (file)")));
+        Q_EMIT chooser->activated(chooser->currentIndex());
+        QCOMPARE(m_window->workspace().clusterJson(), toJson(cluster));
+        // One that is broken is said, and nothing changes.
+        const QString broken = m_folder->filePath(QStringLiteral("broken.json"));
+        std::ofstream(broken.toStdString()) << R"({"format": "planloom-cluster", "version": 1})";
+        drop(*m_window, broken);
+        QTest::mouseClick(m_window->notices().button(QStringLiteral("drop"), QStringLiteral("Plan for It")), Qt::LeftButton);
+        QTRY_VERIFY_WITH_TIMEOUT(m_window->notices().isShown(QStringLiteral("cluster")), kLong);
+        QCOMPARE(m_window->workspace().cluster(), std::string("lab"));
         // What can't be used is said in a sentence.
         const QString picture = m_folder->filePath(QStringLiteral("a.png"));
         std::ofstream(picture.toStdString(), std::ios::binary) << std::string("\x89PNG\0\0", 6);

@@ -1,0 +1,72 @@
+#include "widgets/main/cluster_chooser.h"
+
+#include <QtCore/QSignalBlocker>
+#include <QtGui/QWheelEvent>
+
+#include "engine/hardware/cluster.h"
+
+namespace planloom {
+
+namespace {
+
+enum Role : int { NameRole = Qt::UserRole, JsonRole };
+
+} // namespace
+
+ClusterChooser::ClusterChooser(QWidget *parent)
+    : QComboBox(parent)
+{
+    setAccessibleName(tr("Cluster"));
+    setSizeAdjustPolicy(QComboBox::AdjustToContents);
+    for (const std::string &name : clusterNames()) {
+        const QString text = QString::fromStdString(name);
+        addItem(text);
+        setItemData(count() - 1, text, NameRole);
+    }
+    insertSeparator(count());
+    addItem(tr("From a File…"));
+    connect(this, &QComboBox::activated, this, &ClusterChooser::onActivated);
+}
+
+int ClusterChooser::indexOf(const QString &name, const QByteArray &json) const
+{
+    for (int i = 0; i < count(); ++i) {
+        if (itemData(i, NameRole).toString() == name && itemData(i, JsonRole).toByteArray() == json)
+            return i;
+    }
+    return -1;
+}
+
+void ClusterChooser::showCluster(const std::string &name, const std::string &json)
+{
+    const QSignalBlocker blocker(this);
+    const QString text = QString::fromStdString(name);
+    const QByteArray content = QByteArray::fromStdString(json);
+    int index = indexOf(text, content);
+    if (index < 0) { // before the separator
+        index = count() - 2;
+        insertItem(index, content.isEmpty() ? text : tr("%1 (file)").arg(text));
+        setItemData(index, text, NameRole);
+        setItemData(index, content, JsonRole);
+    }
+    setCurrentIndex(index);
+    m_shown = index;
+}
+
+void ClusterChooser::wheelEvent(QWheelEvent *event)
+{
+    event->ignore();
+}
+
+void ClusterChooser::onActivated(int index)
+{
+    if (index == count() - 1) {
+        setCurrentIndex(m_shown); // until there is one
+        Q_EMIT fileAsked();
+        return;
+    }
+    m_shown = index;
+    Q_EMIT chosen(itemData(index, NameRole).toString().toStdString(), itemData(index, JsonRole).toByteArray().toStdString());
+}
+
+} // namespace planloom
