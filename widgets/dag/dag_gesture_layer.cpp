@@ -1,5 +1,5 @@
 // The pointer's part of shaping plans; keys and editors are in dag_gesture_layer_keys.cpp, what is painted in
-// dag_gesture_layer_paint.cpp.
+// dag_gesture_layer_paint.cpp, what is dragged here from other panels in dag_gesture_layer_drops.cpp.
 
 #include "widgets/dag/dag_gesture_layer.h"
 
@@ -9,7 +9,6 @@
 #include "widgets/dag/dag_view.h"
 
 #include <QtCore/QLineF>
-#include <QtCore/QMimeData>
 #include <QtGui/QGuiApplication>
 #include <QtGui/QKeyEvent>
 #include <QtGui/QMouseEvent>
@@ -27,19 +26,10 @@ constexpr int kScrollInterval = 16;
 constexpr double kScrollMargin = 28; ///< Pixels at the window's edges where a drag scrolls.
 constexpr double kScrollMost = 18; ///< Pixels a step at the very edge.
 constexpr double kLeastHandleNode = 24; ///< Pixels of width below which nodes have no handle.
-constexpr const char *kAxisFormat = "application/x-planloom-axis";
-constexpr const char *kDeviceFormat = "application/x-planloom-device";
 
 std::size_t at(std::int32_t index)
 {
     return static_cast<std::size_t>(index);
-}
-
-/// "tp:4" names the axis tp and its size; the size is known from the mesh.
-std::string axisIn(const QMimeData &data)
-{
-    const auto text = QString::fromUtf8(data.data(QLatin1String(kAxisFormat))).trimmed();
-    return text.section(QLatin1Char(':'), 0, 0).toStdString();
 }
 
 } // namespace
@@ -565,87 +555,6 @@ void DagGestureLayer::scrollAtEdges()
         m_view.panBy(dx, dy);
     }
     step(m_last, QGuiApplication::keyboardModifiers());
-}
-
-// Axes and devices dragged here from elsewhere.
-
-bool DagGestureLayer::dragOver(const QMimeData &data, QPointF view)
-{
-    const bool axis = data.hasFormat(QLatin1String(kAxisFormat));
-    if (!m_gestures.context() || (!axis && !data.hasFormat(QLatin1String(kDeviceFormat))))
-        return false;
-    if (m_drag != Drag::Foreign)
-        cancel();
-    m_drag = Drag::Foreign;
-    m_last = view;
-    // A chip may hang over its box's border; it keeps its box.
-    const std::int32_t chip = chipAt(placedChips(), view.x(), view.y());
-    const std::int32_t box = chip >= 0 ? m_chipBox : m_view.boxAt(view);
-    if (box <= 0 || operatorsFor(box).empty()) {
-        m_gestures.abandon();
-        m_targetBox = -1;
-        m_view.update();
-        return true;
-    }
-    m_targetBox = box;
-    if (axis && box != m_pinnedChips && chip < 0 && representative(box).valid()) {
-        m_pinnedChips = box;
-        refreshChips(box);
-    }
-    if (!axis) {
-        const auto text = QString::fromUtf8(data.data(QLatin1String(kDeviceFormat))).toStdString();
-        const auto target = parsePlace(text, world());
-        if (!target)
-            return false;
-        const auto operators = operatorsFor(box);
-        if (m_gestures.kind() != DagGestures::Kind::Place || m_gestures.operators() != operators) {
-            m_gestures.beginPlace(operators, onlyThese(operators));
-        }
-        m_gestures.aimAt(*target);
-    } else if (representative(box).valid()) {
-        // Beside the chips the first one that the axis divides is meant.
-        const std::string name = axisIn(data);
-        const auto &mesh = m_gestures.context()->mesh;
-        const auto found =
-            std::find_if(mesh.begin(), mesh.end(), [&](const MeshAxis &each) { return each.name == name; });
-        const std::int32_t size = found == mesh.end() ? 0 : found->size;
-        std::int32_t wanted = chip;
-        for (std::size_t i = 0; wanted < 0 && i < m_chips.size(); ++i) {
-            const auto &counts = m_chips[i].counts;
-            if (!isLocked(m_chips[i]) && std::find(counts.begin(), counts.end(), size) != counts.end())
-                wanted = static_cast<std::int32_t>(i);
-        }
-        if (wanted < 0) {
-            m_gestures.abandon();
-        } else if (m_gestures.kind() != DagGestures::Kind::Split || m_gestures.chip() != wanted
-            || m_gestures.axis() != name || m_targetBox != m_box) {
-            m_box = box;
-            m_gestures.beginSplit(operatorsFor(box), representative(box), m_chips, wanted);
-            m_gestures.setAxis(name);
-        }
-    } else {
-        m_gestures.abandon();
-    }
-    m_view.update();
-    return true;
-}
-
-void DagGestureLayer::dragLeft()
-{
-    m_gestures.abandon();
-    endDrag();
-}
-
-bool DagGestureLayer::drop(const QMimeData &data, QPointF view)
-{
-    const bool taken = dragOver(data, view);
-    const auto proposal = m_gestures.proposal();
-    const bool written = taken && m_gestures.active() && m_gestures.commit();
-    if (proposal && proposal->refusal)
-        note(QString::fromStdString(proposal->refusal->message), view);
-    m_gestures.abandon();
-    endDrag();
-    return written;
 }
 
 } // namespace planloom

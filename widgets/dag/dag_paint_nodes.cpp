@@ -19,6 +19,32 @@ std::size_t at(std::int32_t index)
 
 } // namespace
 
+/// Far away a mark is a border of pixels around a block: one rectangle behind it, which is all that there is time for when
+/// everything is marked.
+void DagPainting::paintMarksBehindBlocks()
+{
+    m_painter.setRenderHint(QPainter::Antialiasing, false);
+    m_painter.setPen(Qt::NoPen);
+    for (const auto box : m_nodes) {
+        const std::uint8_t mark = at(box) < m_paint.marks.size() ? m_paint.marks[at(box)] : 0;
+        const bool matches = (mark & (kMarkMatch | kMarkCurrent)) != 0;
+        const bool chosen = (mark & (kMarkSelected | kMarkPartly)) != 0;
+        if (!matches && !chosen)
+            continue;
+        const QRectF rect = mapped(m_scene.rects[at(box)]);
+        const QRect block(static_cast<int>(rect.x()), static_cast<int>(rect.y()), std::max(1, static_cast<int>(rect.width())),
+            std::max(1, static_cast<int>(rect.height())));
+        if (matches) {
+            const int border = (mark & kMarkCurrent) != 0 ? 4 : 3;
+            m_painter.fillRect(block.adjusted(-border, -border, border, border), m_palette.match);
+        }
+        if (chosen) {
+            const int border = (mark & kMarkSelected) != 0 ? 2 : 1;
+            m_painter.fillRect(block.adjusted(-border, -border, border, border), m_palette.accent);
+        }
+    }
+}
+
 void DagPainting::paintBlocks()
 {
     m_painter.setRenderHint(QPainter::Antialiasing, false);

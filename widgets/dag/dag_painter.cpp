@@ -29,10 +29,12 @@ void DagPainting::run()
     for (const auto frame : m_frames)
         paintFrame(frame);
     paintPaths();
-    if (m_scale < kCardsFrom)
+    if (m_scale < kCardsFrom) {
+        paintMarksBehindBlocks();
         paintBlocks();
-    else
+    } else {
         paintCards();
+    }
     if (m_scale >= kPillsFrom)
         paintStubs();
     paintFrameTitles(); // over the nodes: far away, and where a title stays in sight, they share the
@@ -229,7 +231,12 @@ void DagPainting::paintMarks()
     }
     m_painter.setRenderHint(QPainter::Antialiasing, true);
     m_painter.setBrush(Qt::NoBrush);
+    const bool far = m_scale < kCardsFrom;
+    if (far)
+        paintFarFrameMarks();
     for (const auto *boxes : {&m_frames, &m_nodes}) {
+        if (far)
+            break; // those of nodes are behind their blocks
         for (const auto box : *boxes) {
             const std::uint8_t mark = at(box) < m_paint.marks.size() ? m_paint.marks[at(box)] : 0;
             const bool frame = m_visible.at(box).frame;
@@ -245,6 +252,21 @@ void DagPainting::paintMarks()
         ring(m_paint.hovered, m_palette.hover, 1.4, Qt::SolidLine, 2);
     if (m_paint.focused > 0 && m_paint.hasFocus)
         ring(m_paint.focused, m_palette.text, 1.2, Qt::DotLine, 4.5);
+}
+
+/// Thousands of frames may be marked at once where they are small: plain lines, and none around what is a line itself.
+void DagPainting::paintFarFrameMarks()
+{
+    m_painter.setRenderHint(QPainter::Antialiasing, false);
+    m_painter.setPen(QPen(m_palette.accent, 1));
+    for (const auto box : m_frames) {
+        if (at(box) >= m_paint.marks.size() || (m_paint.marks[at(box)] & kMarkSelected) == 0)
+            continue;
+        const QRect rect = mapped(m_scene.rects[at(box)]).toAlignedRect();
+        if (rect.width() > 3 && rect.height() > 3)
+            m_painter.drawRect(rect.adjusted(-1, -1, 0, 0));
+    }
+    m_painter.setRenderHint(QPainter::Antialiasing, true);
 }
 
 void DagPainting::ring(std::int32_t box, const QColor &colour, double width, Qt::PenStyle style, double distance)

@@ -59,6 +59,7 @@ private:
     void addLines(QList<QLineF> &out, const ScenePath &path) const;
     void addArrow(QPainterPath &out, const ScenePath &path) const;
     void paintBlocks();
+    void paintMarksBehindBlocks();
     void paintCards();
     /// A node's own card: what is left of its box beside the backward operator's.
     SceneRect cardRect(std::int32_t box) const;
@@ -73,6 +74,7 @@ private:
     void paintPins();
     void paintStubs();
     void paintMarks();
+    void paintFarFrameMarks();
     void ring(std::int32_t box, const QColor &colour, double width, Qt::PenStyle style, double distance);
 
     QPainter &m_painter;
