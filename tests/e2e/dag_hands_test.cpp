@@ -152,6 +152,51 @@ private Q_SLOTS:
         dropping(0, {}, {}, [this] { QVERIFY(devicesOf(kName) != std::vector<DeviceId>{DeviceId{2}}); });
     }
 
+    void aRowInTheWayIsNamedAndOSwitchesItOff()
+    {
+        openLimited();
+        walk(m_at, [this] {
+            HandGesture hand = base(kName);
+            const QPoint start = middleOf(m_at, boxOf(m_at, kName));
+            QWidget *dag = m_at.dag();
+            const auto on = [this] { return m_at.dag()->gestures().tileRect(1).center().toPoint(); }; // behind Free
+            hand.steps = {[=] { pressAt(dag, start); }, [=] { moveTo(dag, start + QPoint(0, 20)); }, [=] { moveTo(dag, on()); },
+                [this, dag] {
+                    waitForTag(QStringLiteral("in the way: row 2, limit time"));
+                    QVERIFY(m_at.dag()->gestures().tag().contains(QStringLiteral("O switches it off too")));
+                    QTest::keyClick(dag, Qt::Key_O);
+                    waitForTag(QStringLiteral("O leaves it on"));
+                }};
+            hand.letGo = [=] { releaseAt(dag, QPoint(20, dag->height() - 30)); };
+            hand.finish = [=] { releaseAt(dag, on()); };
+            hand.rows = {QStringLiteral(": devices 0"), QStringLiteral("off limit time")};
+            hand.follows = [this] { QCOMPARE(devicesOf(kName), std::vector<DeviceId>{DeviceId{0}}); };
+            return hand;
+        });
+    }
+
+    void inALineAltOSwitchesIt()
+    {
+        openLimited();
+        walk(m_at, [this] {
+            HandGesture hand = base(kName);
+            hand.steps = {[this] { QTest::keyClick(m_at.dag(), Qt::Key_G); },
+                [this] {
+                    QVERIFY(m_at.dag()->gestures().editor());
+                    QTest::keyClicks(m_at.dag()->gestures().editor()->findChild<QLineEdit *>(), QStringLiteral("0"));
+                },
+                [this] {
+                    waitForTag(QStringLiteral("Alt+O switches it off too"));
+                    key(m_at.dag(), Qt::Key_O, Qt::AltModifier);
+                    waitForTag(QStringLiteral("Alt+O leaves it on"));
+                }};
+            hand.finish = [this] { key(m_at.dag(), Qt::Key_Return); };
+            hand.rows = {QStringLiteral(": devices 0"), QStringLiteral("off limit time")};
+            hand.follows = [this] { QCOMPARE(devicesOf(kName), std::vector<DeviceId>{DeviceId{0}}); };
+            return hand;
+        });
+    }
+
     void gPlacesByALine()
     {
         open(4, "single");
@@ -289,6 +334,23 @@ private:
         QTRY_VERIFY_WITH_TIMEOUT(m_at.workspace().model() && m_at.settled() && m_at.workspace().lastGood(), kPatience);
         QVERIFY(m_at.workspace().lastGood()->tableText == m_at.workspace().tableText());
         openOneLayer(m_at);
+    }
+
+    /// As much time as the plan takes with two devices at work: one of them alone needs more.
+    void openLimited()
+    {
+        open(2, {}, "place name:*.mlp.c_fc : devices 1\n");
+        Workspace &workspace = m_at.workspace();
+        const auto microseconds = static_cast<std::int64_t>(workspace.lastGood()->summary.stepSeconds * 1.01e6);
+        workspace.editTable(QStringLiteral("limit time"),
+            insertText(workspace.table(), workspace.table().lineCount(), "limit time " + std::to_string(microseconds) + "us"));
+        QTRY_VERIFY_WITH_TIMEOUT(m_at.settled(), kPatience);
+        QCOMPARE(workspace.latest()->errorCount(), std::size_t{0});
+    }
+    void waitForTag(const QString &words)
+    {
+        const auto tag = [this] { return m_at.dag()->gestures().tag(); };
+        QVERIFY2(QTest::qWaitFor([&] { return tag().contains(words); }, kPatience), qPrintable(tag()));
     }
 
     void seeOrders() { QTRY_VERIFY_WITH_TIMEOUT(!m_at.dag()->orders().empty(), kPatience); }

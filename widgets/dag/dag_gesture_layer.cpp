@@ -65,6 +65,7 @@ void DagGestureLayer::setHost(GestureHost *host)
     m_gestures.setHost(host);
     if (host != nullptr) {
         connect(host, &GestureHost::previewChanged, this, [this] {
+            m_gestures.answered();
             lookUpConversions();
             m_view.update();
         });
@@ -254,9 +255,15 @@ QRectF DagGestureLayer::tileRect(std::int32_t tile) const
     return {rect.x, rect.y, rect.width, rect.height};
 }
 
+/// In a line editor the key alone is a letter.
+QString DagGestureLayer::tagKey() const
+{
+    return m_editor != nullptr ? tr("Alt+O") : tr("O");
+}
+
 QString DagGestureLayer::tag() const
 {
-    return m_gestures.tag();
+    return m_gestures.tag(tagKey());
 }
 
 QRectF DagGestureLayer::tagRect() const

@@ -135,6 +135,7 @@ private:
     void paintGhost(QPainter &painter);
     void paintShelf(QPainter &painter);
     void paintTag(QPainter &painter);
+    QString tagKey() const;
 
     DagView &m_view;
     DagGestures m_gestures;

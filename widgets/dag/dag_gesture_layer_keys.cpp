@@ -59,6 +59,10 @@ bool DagGestureLayer::key(const QKeyEvent &event, bool pressed)
     default:
         break;
     }
+    if (pressed && event.key() == Qt::Key_O && !event.isAutoRepeat()) {
+        m_gestures.toggleRowsInTheWay();
+        m_view.update();
+    }
     if (!pressed || m_drag != Drag::Chip)
         return true; // nothing else is done in the middle of a drag
     if (event.key() >= Qt::Key_0 && event.key() <= Qt::Key_9)
@@ -118,6 +122,10 @@ void DagGestureLayer::open(DagLineEditor *editor)
         closeEditor();
     });
     connect(editor, &DagLineEditor::abandoned, this, &DagGestureLayer::cancel);
+    connect(editor, &DagLineEditor::rowsOffToggled, this, [this] {
+        m_gestures.toggleRowsInTheWay();
+        m_view.update();
+    });
     connect(editor, &DagLineEditor::changed, this, [this] {
         const auto &proposal = m_gestures.proposal();
         if (proposal)

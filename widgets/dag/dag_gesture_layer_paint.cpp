@@ -54,6 +54,7 @@ void DagGestureLayer::paintGhost(QPainter &painter)
     const Palette &palette = paletteFor(m_view);
     const auto &proposal = m_gestures.proposal();
     const bool refused = proposal && proposal->refusal.has_value();
+    const QColor mood = refused ? palette.error : m_gestures.isBlocked() ? palette.warning : palette.accent;
     const auto picture = m_view.picture();
     const auto ring = [&](std::int32_t box, const QColor &colour, Qt::PenStyle style) {
         painter.setRenderHint(QPainter::Antialiasing, true);
@@ -115,12 +116,12 @@ void DagGestureLayer::paintGhost(QPainter &painter)
                 {tr("%n operator(s)", nullptr, static_cast<int>(m_gestures.operators().size()))}, refused,
                 m_view.font(), palette);
         } else if (m_targetBox > 0) {
-            ring(m_targetBox, refused ? palette.error : palette.accent, Qt::DashLine);
+            ring(m_targetBox, mood, Qt::DashLine);
         }
         break;
     case DagGestures::Kind::Order: {
         if (m_targetBox > 0)
-            ring(m_targetBox, refused ? palette.error : palette.accent, refused ? Qt::DashLine : Qt::SolidLine);
+            ring(m_targetBox, mood, refused ? Qt::DashLine : Qt::SolidLine);
         const std::int32_t from = m_box > 0 ? m_box : m_chipBox > 0 ? m_chipBox : m_view.focusedBox();
         const QRectF start = handleRect(from);
         if (m_drag == Drag::Handle)
@@ -131,7 +132,7 @@ void DagGestureLayer::paintGhost(QPainter &painter)
     }
     case DagGestures::Kind::Retarget:
         if (m_targetBox > 0)
-            ring(m_targetBox, refused ? palette.error : palette.accent, refused ? Qt::DashLine : Qt::SolidLine);
+            ring(m_targetBox, mood, refused ? Qt::DashLine : Qt::SolidLine);
         break;
     case DagGestures::Kind::Stage:
     case DagGestures::Kind::None:
@@ -175,10 +176,10 @@ void DagGestureLayer::paintTag(QPainter &painter)
     QPointF place = m_last;
     if (m_gestures.active() && m_gestures.proposal()) {
         const auto &proposal = *m_gestures.proposal();
-        text = m_gestures.tag();
-        mark = proposal.refusal           ? TagMark::Refused
-            : !proposal.yielding.empty() ? TagMark::Yielding
-                                         : TagMark::Legal;
+        text = m_gestures.tag(tagKey());
+        mark = proposal.refusal                                      ? TagMark::Refused
+            : !proposal.yielding.empty() || m_gestures.isBlocked() ? TagMark::Yielding
+                                                                    : TagMark::Legal;
         if (m_editor != nullptr)
             place = QPointF(m_editor->geometry().bottomLeft()) + QPointF(-10, -8);
     } else if (!m_note.isEmpty()) {

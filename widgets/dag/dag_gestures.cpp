@@ -17,13 +17,26 @@ GestureContextSnapshot DagGestures::context() const
     return m_host ? m_host->gestureContext() : nullptr;
 }
 
-QString DagGestures::tag() const
+PreviewSnapshot DagGestures::preview() const
+{
+    const auto preview = m_host && m_proposal ? m_host->currentPreview() : nullptr;
+    const bool current = preview && preview->proposal.words == m_proposal->words && preview->proposal.edit == m_proposal->edit;
+    return current ? preview : nullptr;
+}
+
+bool DagGestures::isBlocked() const
+{
+    const auto now = preview();
+    return now && moodOf(*now) == GhostMood::Blocked;
+}
+
+QString DagGestures::tag(const QString &key) const
 {
     if (!m_proposal)
         return {};
     QString text = QString::fromStdString(m_proposal->words);
-    const auto preview = m_host ? m_host->currentPreview() : nullptr;
-    if (preview && preview->proposal.words == m_proposal->words && preview->proposal.edit == m_proposal->edit) {
+    const auto preview = this->preview();
+    if (preview) {
         const QString tag = tagOf(*preview);
         if (!tag.isEmpty())
             text = tag;
@@ -38,7 +51,26 @@ QString DagGestures::tag() const
         add(m_proposal->refusal->message);
     for (const auto &words : m_proposal->yieldingWords)
         add(words);
+    if (preview) {
+        for (const QString &line : wordsOfRowsInTheWay(*preview, m_way, key))
+            text += QLatin1Char('\n') + line;
+    }
     return text;
+}
+
+void DagGestures::toggleRowsInTheWay()
+{
+    const auto now = context();
+    if (active() && now && m_way.toggle(*now) && m_proposal)
+        show();
+}
+
+void DagGestures::answered()
+{
+    const auto now = context();
+    const auto said = preview();
+    if (active() && now && said && m_way.learn(*now, *said))
+        show();
 }
 
 void DagGestures::begin(Kind kind, std::vector<OperatorId> operators)
@@ -276,7 +308,13 @@ void DagGestures::propose()
         nothing();
         return;
     }
-    m_proposal = make(*now);
+    m_way.setBase(make(*now));
+    show();
+}
+
+void DagGestures::show()
+{
+    m_proposal = m_way.proposal();
     m_host->preview(*m_proposal);
 }
 
@@ -292,6 +330,7 @@ bool DagGestures::commit()
 {
     const auto proposal = std::exchange(m_proposal, std::nullopt);
     m_kind = Kind::None;
+    m_way.reset();
     if (!m_host)
         return false;
     if (proposal && proposal->accepted())
@@ -305,6 +344,7 @@ void DagGestures::abandon()
     const bool was = m_kind != Kind::None;
     m_kind = Kind::None;
     m_proposal.reset();
+    m_way.reset();
     m_second.clear();
     m_selectors.reset();
     m_target.reset();

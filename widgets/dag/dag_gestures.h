@@ -3,6 +3,7 @@
 #include "widgets/dag/dag_chips.h"
 #include "widgets/dag/dag_places.h"
 #include "widgets/design/gesture_host.h"
+#include "widgets/design/rows_in_the_way.h"
 
 #include <QtCore/QPointer>
 
@@ -32,8 +33,16 @@ public:
     const std::vector<OperatorId> &operators() const { return m_operators; }
     /// What a release would do; none before the first step.
     const std::optional<Proposal> &proposal() const { return m_proposal; }
-    /// What the tag says: the host's tag for this proposal where it has one, and why it may not be where it may not.
-    QString tag() const;
+    /// What the tag says: the host's tag for this proposal where it has one, why it may not be where it may not, and which rows
+    /// are in its way.
+    /// @param key  what turns `toggleRowsInTheWay` on and off
+    QString tag(const QString &key) const;
+    /// It may be written, but rows can't hold then.
+    bool isBlocked() const;
+    /// Rows in the way are to be switched off with it, or no more.
+    void toggleRowsInTheWay();
+    /// The host has said more of the proposal.
+    void answered();
 
     // --- op-trans ---
 
@@ -102,11 +111,14 @@ private:
     void propose();
     Proposal make(const GestureContext &context) const;
     void nothing();
+    void show();
+    PreviewSnapshot preview() const; ///< Of the proposal; null for none.
 
     QPointer<GestureHost> m_host;
     Kind m_kind = Kind::None;
     std::vector<OperatorId> m_operators;
     std::optional<Proposal> m_proposal;
+    RowsInTheWay m_way;
 
     OperatorId m_on;
     std::vector<DimensionChip> m_chips;

@@ -135,9 +135,13 @@ bool DagLineEditor::takeKey(int /*key*/)
 
 bool DagLineEditor::eventFilter(QObject *watched, QEvent *event)
 {
+    const auto switchesRowsOff = [event] { // of a key's event
+        const auto *key = static_cast<QKeyEvent *>(event);
+        return key->key() == Qt::Key_O && key->modifiers() == Qt::AltModifier;
+    };
     if (event->type() == QEvent::ShortcutOverride) {
         const int key = static_cast<QKeyEvent *>(event)->key(); // the type was checked
-        if (key == Qt::Key_Return || key == Qt::Key_Enter || key == Qt::Key_Escape) {
+        if (key == Qt::Key_Return || key == Qt::Key_Enter || key == Qt::Key_Escape || switchesRowsOff()) {
             event->accept(); // not a shortcut of the window while the line is open
             return true;
         }
@@ -153,6 +157,10 @@ bool DagLineEditor::eventFilter(QObject *watched, QEvent *event)
             Q_EMIT abandoned();
             return true;
         default:
+            if (switchesRowsOff()) {
+                Q_EMIT rowsOffToggled();
+                return true;
+            }
             if (takeKey(key))
                 return true;
             break;

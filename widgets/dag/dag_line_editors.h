@@ -37,6 +37,8 @@ Q_SIGNALS:
     void changed();
     void accepted();
     void abandoned();
+    /// Alt+O: rows in the way are to be switched off too, or no more.
+    void rowsOffToggled();
 
 protected:
     bool eventFilter(QObject *watched, QEvent *event) override;
