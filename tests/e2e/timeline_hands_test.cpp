@@ -94,6 +94,40 @@ private Q_SLOTS:
     void aBlockIsMovedEarlierWithAlt() { movingBlock(Qt::AltModifier, -1); }
     void aBlockIsSwappedWithShift() { movingBlock(Qt::ShiftModifier, 0); }
 
+    /// B0 goes before F1, once: what follows keeps its order by one row more, with the mouse and with the keys.
+    void aBlockIsMovedAndWhatFollowsKeepsItsOrder()
+    {
+        open(kPipeline);
+        keepOrder(true);
+        QCOMPARE(blocks(scene()), QStringLiteral("F0 F1 B0 F2 B1 F3 B2 B3"));
+        const auto kept = [this] { QCOMPARE(blocks(*m_at.workspace().lastGood()->scene), QStringLiteral("F0 B0 F1 F2 B1 F3 B2 B3")); };
+        walk(m_at, [&] {
+            HandGesture hand = base();
+            const QPoint from = m_view->rectOfBlock(0, 2)->center();
+            byMouse(hand, from, from - QPoint(8, 0), QPoint(m_view->rectOfBlock(0, 1)->left() + 2, from.y()), Qt::AltModifier);
+            hand.steps.push_back([this] {
+                QTRY_VERIFY_WITH_TIMEOUT(m_view->gestures().ghost().kept && m_view->gestures().ghost().kept->known, kPatience);
+                QCOMPARE(m_view->gestures().ghost().kept->rows, 1);
+            });
+            hand.rows = {QStringLiteral("order ")};
+            hand.follows = kept;
+            return hand;
+        });
+        if (QTest::currentTestFailed())
+            return;
+        base();
+        const DesignMark before(m_at.workspace());
+        QTest::mouseClick(m_view->viewport(), Qt::LeftButton, {}, m_view->rectOfBlock(0, 2)->center());
+        QTest::keyClick(m_view, Qt::Key_Left, Qt::ShiftModifier | Qt::AltModifier);
+        QTRY_VERIFY_WITH_TIMEOUT(m_at.settled() && blocks(*m_at.workspace().lastGood()->scene).startsWith(QStringLiteral("F0 B0 F1 F2")), kPatience);
+        kept();
+        while (m_at.workspace().history().steps().size() > before.steps && m_at.workspace().tableText() != before.text)
+            QTest::keyClick(m_view, Qt::Key_Z, Qt::ControlModifier);
+        QCOMPARE(m_at.workspace().tableText(), before.text);
+        QTRY_VERIFY_WITH_TIMEOUT(m_at.settled(), kPatience);
+        keepOrder(false);
+    }
+
     void aSpanIsMovedWithinItsBlock() { movingSpan({}); }
     void aSpanIsMovedWithinItsBlockWithAlt() { movingSpan(Qt::AltModifier); }
 
@@ -312,6 +346,27 @@ private:
         HandGesture hand;
         hand.canvas = m_view;
         return hand;
+    }
+
+    /// By the choice in the tool bar.
+    void keepOrder(bool keep)
+    {
+        auto *choice = m_at.window->findChild<QComboBox *>(QStringLiteral("followers"));
+        QVERIFY(choice);
+        choice->setFocus();
+        QTest::keyClick(choice, keep ? Qt::Key_Down : Qt::Key_Up);
+        QCOMPARE(choice->currentText(), keep ? QStringLiteral("Keep order") : QStringLiteral("Close gaps"));
+        QCOMPARE(m_view->followersPolicy(), keep ? FollowersPolicy::KeepOrder : FollowersPolicy::CloseGaps);
+    }
+
+    static QString blocks(const TimelineScene &scene)
+    {
+        QStringList words;
+        for (const TimelineBlock &block : scene.lanes.front().blocks) {
+            if (block.isOrdered())
+                words << (block.kind == SegmentKind::Backward ? QStringLiteral("B%1") : QStringLiteral("F%1")).arg(block.microBatch);
+        }
+        return words.join(QLatin1Char(' '));
     }
 
     void byMouse(HandGesture &hand, QPoint from, QPoint first, QPoint to, Qt::KeyboardModifiers held = {})

@@ -21,6 +21,7 @@ public:
     void reset();
     /// The gesture would write `base`.
     void setBase(Proposal base);
+    const Proposal &base() const { return m_base; }
     /// What it would write, with the rows off that are known and wished to be.
     const Proposal &proposal() const { return m_proposal; }
     /// Turns the wish on or off. @return true if the proposal is another now: it is to be previewed

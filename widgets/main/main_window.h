@@ -192,6 +192,7 @@ private:
     // main_window_tools.cpp: the tool bar, commands of the canvases
     void buildToolBar();
     void buildTools(QMenu *menu);
+    QComboBox *followersChoice();
     void fillToolBar();
     void fitToolBar();
     /// A command that acts only while a canvas has the keyboard; for the timeline alone where the DAG has one of its own.

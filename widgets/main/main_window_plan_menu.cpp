@@ -24,6 +24,7 @@ void MainWindow::buildPlanMenu()
     canvasDelegate(menu, "plan.replicate", tr("&Replicate…"), "replicate");
     canvasDelegate(menu, "plan.place", tr("&Place…"), "place");
     canvasDelegate(menu, "plan.order", tr("&Order…"), "order");
+    addCommands(menu, {QStringLiteral("timeline.keepOrder")});
     canvasDelegate(menu, "plan.recompute", tr("Re&compute On/Off"), "recompute");
     canvasDelegate(menu, "plan.hold", tr("&Hold Solver's Decision"), "hold");
     canvasDelegate(menu, "plan.free", tr("&Free Selection"), "free");

@@ -149,6 +149,24 @@ void MainWindow::buildTools(QMenu *menu)
     });
 }
 
+/// What becomes of those that follow something that is moved in time.
+QComboBox *MainWindow::followersChoice()
+{
+    auto *choice = new QComboBox(m_toolBar);
+    choice->setObjectName(QStringLiteral("followers"));
+    choice->setAccessibleName(tr("Followers of what is moved on the timeline"));
+    choice->setToolTip(tr("When something is moved in time on the timeline, what follows it closes the gaps, or keeps its order: then rows "
+                          "are added for what would not"));
+    choice->addItem(tr("Close gaps"), static_cast<int>(FollowersPolicy::CloseGaps));
+    choice->addItem(tr("Keep order"), static_cast<int>(FollowersPolicy::KeepOrder));
+    const auto show = [choice](FollowersPolicy policy) { choice->setCurrentIndex(choice->findData(static_cast<int>(policy))); };
+    show(m_timeline->followersPolicy());
+    connect(m_timeline, &TimelineView::followersPolicyChanged, choice, show);
+    connect(choice, &QComboBox::activated, this,
+        [this, choice](int index) { m_timeline->setFollowersPolicy(static_cast<FollowersPolicy>(choice->itemData(index).toInt())); });
+    return choice;
+}
+
 /// Once there are commands.
 void MainWindow::fillToolBar()
 {
@@ -179,6 +197,7 @@ void MainWindow::fillToolBar()
     labelled(tr("&Devices"), m_devices);
     labelled(tr("C&luster"), m_cluster);
     labelled(tr("Colour &by"), m_colour);
+    labelled(tr("Follo&wers"), followersChoice());
     m_toolBar->addSeparator();
     m_toolBar->addAction(m_live);
     auto *spacer = new QWidget(m_toolBar);

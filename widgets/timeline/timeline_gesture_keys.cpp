@@ -26,7 +26,7 @@ void TimelineGestures::forgetKeys()
     m_refusal.clear();
 }
 
-bool TimelineGestures::commit(const Proposal &proposal, const QString &mergeKey)
+bool TimelineGestures::commit(const Proposal &proposal, const QString &mergeKey, const Followers &followers)
 {
     m_refusal.clear();
     if (!m_host)
@@ -39,7 +39,7 @@ bool TimelineGestures::commit(const Proposal &proposal, const QString &mergeKey)
         m_refusal = proposal.words.empty() ? "this changes nothing" : proposal.words + " changes nothing";
         return false;
     }
-    return m_host->commit(proposal, mergeKey);
+    return commitOrder(proposal, followers, mergeKey);
 }
 
 bool TimelineGestures::moveLane(
@@ -105,7 +105,12 @@ bool TimelineGestures::moveBlock(
     const Proposal proposal = by < 0 ? proposeBlockOrder(*context, own, neighbour, onlyThis)
                                      : proposeBlockOrder(*context, neighbour, own, onlyThis);
     const QString key = QStringLiteral("timeline.block:%1:%2").arg(lane).arg(static_cast<qulonglong>(block));
-    if (!commit(proposal, key))
+    const bool keeps = m_policy == FollowersPolicy::KeepOrder && slots != 0;
+    const std::size_t neighbouring = std::min(passed, of.blocks.size() - 1);
+    if (!commit(proposal, key,
+            keeps ? followersOfBlock(of, block, slots < 0 ? other : other + 1, by < 0 ? block : neighbouring,
+                by < 0 ? neighbouring : block, onlyThis, false)
+                  : Followers{}))
         return false;
     moved = slots;
     return true;
@@ -147,7 +152,11 @@ bool TimelineGestures::moveSpan(const TimelineCanvas &canvas, std::size_t span, 
     const OrderGesture gesture{.first = {by < 0 ? own : neighbour},
         .second = {by < 0 ? neighbour : own},
         .microBatch = onlyThis ? spans.microBatch[span] : -1};
-    if (!commit(proposeOrder(*context, gesture), keyOf("order", {own})))
+    const bool keeps = m_policy == FollowersPolicy::KeepOrder && slots != 0;
+    if (!commit(proposeOrder(*context, gesture), keyOf("order", {own}),
+            keeps ? followersOfSpan(*canvas.scene, lane, static_cast<std::size_t>(block), span,
+                static_cast<std::size_t>(slots < 0 ? other : other + 1), gesture.first.front(), gesture.second.front())
+                  : Followers{}))
         return false;
     moved = slots;
     return true;

@@ -149,34 +149,12 @@ void TimelineGestures::show(Key key, Proposal proposal)
 {
     m_key = key;
     m_ghost.atHome = false;
+    m_rounds = 0;
+    m_ghost.kept.reset();
+    if (m_ghost.drag == TimelineDrag::Order && m_policy == FollowersPolicy::KeepOrder && !proposal.refusal)
+        m_ghost.kept.emplace();
     m_way.setBase(std::move(proposal));
     previewWay();
-}
-
-void TimelineGestures::previewWay()
-{
-    m_proposal = m_way.proposal();
-    m_host->preview(*m_proposal);
-}
-
-bool TimelineGestures::toggleRowsInTheWay()
-{
-    if (!m_host || !dragging())
-        return false;
-    const GestureContextSnapshot context = m_host->gestureContext();
-    if (context && m_way.toggle(*context) && m_proposal)
-        previewWay();
-    return true;
-}
-
-void TimelineGestures::answered()
-{
-    if (!m_host || !dragging() || !m_proposal)
-        return;
-    const PreviewSnapshot preview = m_host->currentPreview();
-    const GestureContextSnapshot context = m_host->gestureContext();
-    if (preview && context && m_way.learn(*context, *preview))
-        previewWay();
 }
 
 void TimelineGestures::showHome(Key key)
@@ -293,6 +271,7 @@ void TimelineGestures::orderTo(const TimelineCanvas &canvas, double x, GestureMo
         showHome(key);
         return;
     }
+    m_followers = m_policy == FollowersPolicy::KeepOrder ? followersAt(canvas, own, modifiers) : Followers{};
     Proposal proposal = orderProposal(canvas, m_ghost.caret->before, modifiers);
     m_ghost.illegalBegin = m_ghost.illegalEnd = 0;
     const bool refused = proposal.refusal.has_value();
@@ -468,6 +447,7 @@ bool TimelineGestures::drop()
 {
     const std::optional<Proposal> proposal = std::move(m_proposal);
     const bool wanted = dragging() && !m_ghost.atHome && proposal && proposal->accepted();
+    const bool order = m_ghost.drag == TimelineDrag::Order && m_policy == FollowersPolicy::KeepOrder;
     GestureHost *host = m_host;
     m_proposal.reset();
     if (!wanted) {
@@ -480,6 +460,8 @@ bool TimelineGestures::drop()
     m_taken.reset();
     m_context.reset();
     m_way.reset();
+    if (order)
+        return commitOrder(*proposal, m_followers, QStringLiteral("timeline.drag:%1").arg(++m_orders));
     return host->commit(*proposal); // ends the preview
 }
 

@@ -2,6 +2,7 @@
 
 #include "widgets/design/gesture_host.h"
 #include "widgets/design/rows_in_the_way.h"
+#include "widgets/timeline/timeline_followers.h"
 #include "widgets/timeline/timeline_hit.h"
 #include "widgets/timeline/timeline_proposals.h"
 
@@ -48,6 +49,13 @@ struct TimelineGhost {
     double bracketEnd = 0; ///< Nanoseconds.
     std::vector<std::string> choices{}; ///< Of Spread: dimensions that digit keys pick: "n", "k+".
     std::int32_t choice = 0;
+    /// Of Order, where those that follow are to keep their order.
+    struct Kept {
+        bool known = false; ///< The engine has said what would become of them.
+        std::int32_t rows = 0; ///< Written for them.
+        std::int32_t lost = 0; ///< Can't keep it.
+    };
+    std::optional<Kept> kept{};
     bool atHome = true; ///< Releasing here would change nothing.
 };
 
@@ -60,6 +68,9 @@ class TimelineGestures
 public:
     void setHost(GestureHost *host);
     GestureHost *host() const { return m_host; }
+    /// What happens to those that follow something that is moved in time.
+    void setFollowersPolicy(FollowersPolicy policy);
+    FollowersPolicy followersPolicy() const { return m_policy; }
 
     /// The pointer was pressed on `hit`. @return true if a drag may follow
     bool press(const TimelineCanvas &canvas, const TimelineHit &hit, double x, int y,
@@ -101,11 +112,15 @@ public:
     /// A span goes before (or behind) its neighbour in its block.
     bool moveSpan(const TimelineCanvas &canvas, std::size_t span, std::int32_t by, bool onlyThis);
     bool changeInFlight(const TimelineCanvas &canvas, std::int32_t lane, std::int32_t by);
-    bool commit(const Proposal &proposal, const QString &mergeKey = {});
+    /// @param followers  that are to keep their order, if this is an order; else empty
+    bool commit(const Proposal &proposal, const QString &mergeKey = {}, const Followers &followers = {});
     /// Why the last key did nothing; empty if it did something.
     const std::string &refusal() const { return m_refusal; }
     /// The plan on screen is another one: where keys have moved things is seen there.
     void forgetKeys();
+    /// `scene` is shown now. Where it is that of rows written while what follows was to keep its order, and it could not yet be known
+    /// which would not, rows for those are written now: within the same step, if the plan came within a second.
+    void planArrived(const TimelineScene &scene);
 
 private:
     struct Key { // what a proposal was made for; the same again needs no new one
@@ -120,10 +135,13 @@ private:
     void orderTo(const TimelineCanvas &canvas, double x, GestureModifiers modifiers);
     void spreadTo(const TimelineCanvas &canvas, int y);
     void bracketTo(const TimelineCanvas &canvas, double x);
+    Followers followersAt(const TimelineCanvas &canvas, std::size_t own, GestureModifiers modifiers) const;
     Proposal orderProposal(const TimelineCanvas &canvas, std::size_t caret, GestureModifiers modifiers) const;
     void findIllegal(const TimelineCanvas &canvas, std::size_t own, GestureModifiers modifiers);
     void show(Key key, Proposal proposal);
     void previewWay();
+    bool keepOrder(const GestureContext &context, const Preview &preview);
+    bool commitOrder(const Proposal &proposal, const Followers &followers, const QString &mergeKey);
     void showHome(Key key);
 
     GestureHost *m_host = nullptr;
@@ -137,6 +155,18 @@ private:
     TimelineGhost m_ghost;
     std::optional<Proposal> m_proposal;
     RowsInTheWay m_way;
+    FollowersPolicy m_policy = FollowersPolicy::CloseGaps;
+    Followers m_followers; ///< Of the drag.
+    std::int32_t m_rounds = 0; ///< In which rows were added for them.
+    /// An order that was written before its timeline was known.
+    struct Written {
+        Followers followers{};
+        QString mergeKey{};
+        std::string text{}; ///< The table as it left it.
+        std::int32_t rounds = 0;
+    };
+    std::optional<Written> m_written;
+    std::uint64_t m_orders = 0; ///< Counts up, so that each drag is a step of its own.
     std::optional<Key> m_key;
     std::uint64_t m_takes = 0;
     std::optional<GestureModifiers> m_taken; ///< With which modifiers the things taken along were found.

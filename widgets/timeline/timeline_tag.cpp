@@ -108,6 +108,13 @@ TimelineTag tagFor(const TimelineGhost &ghost, const std::optional<Proposal> &pr
                     tag.lines << words(sentence);
             }
         }
+        if (ghost.kept && ghost.kept->rows > 0)
+            tag.lines << (ghost.kept->rows == 1 ? translated("one row more keeps what follows in its order")
+                                                : translated("%1 rows more keep what follows in its order").arg(ghost.kept->rows));
+        else if (ghost.kept && ghost.kept->known)
+            tag.lines << translated("what follows keeps its order: no row is needed for it");
+        if (ghost.kept && ghost.kept->known && ghost.kept->lost > 0)
+            tag.lines << translated("%1 of what follows go along: they need what runs later now").arg(ghost.kept->lost);
         if (isBlocked(proposal, preview))
             tag.state = TimelineTag::State::Yielding;
         if (preview && way) {

@@ -129,6 +129,11 @@ void TimelineView::takeScene(TimelineSceneSnapshot scene)
         restoreViewState(std::exchange(m_pendingState, {}));
     onSelectionChanged();
     updateActions();
+    // Later, as it may write rows, which leads to the next plan.
+    QMetaObject::invokeMethod(this, [this, arrived = m_scene] {
+        if (arrived && arrived == m_scene)
+            m_gestures.planArrived(*arrived);
+    }, Qt::QueuedConnection);
 }
 
 /// The same block or span in the present scene, where the keyboard goes on; nowhere if it is gone.
@@ -234,6 +239,16 @@ void TimelineView::setColouring(TimelineColouring colouring)
 {
     m_colouring = colouring;
     viewport()->update();
+}
+
+void TimelineView::setFollowersPolicy(FollowersPolicy policy)
+{
+    if (followersPolicy() == policy)
+        return;
+    m_gestures.setFollowersPolicy(policy);
+    syncActions();
+    Q_EMIT followersPolicyChanged(policy);
+    Q_EMIT viewStateChanged();
 }
 
 void TimelineView::setArrangement(LaneArrangement arrangement)

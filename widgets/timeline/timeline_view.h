@@ -98,6 +98,10 @@ public:
     /// What the spans of the present scene wait for is known: arrows, slack and the critical path are drawn.
     bool isAnalysed() const;
 
+    /// What happens to those that follow something that is moved in time.
+    void setFollowersPolicy(FollowersPolicy policy);
+    FollowersPolicy followersPolicy() const { return m_gestures.followersPolicy(); }
+
     /// What a drag with the left button does. Space and M held mean *Pan* and *Measure* whatever it is.
     void setTool(CanvasTool tool);
     CanvasTool tool() const { return m_tool; }
@@ -161,6 +165,7 @@ Q_SIGNALS:
     void axisChanged(const planloom::TimeAxis &axis);
     /// Lanes were moved, pinned, folded or filtered, or zoom and scroll have changed: `viewState` is another.
     void viewStateChanged();
+    void followersPolicyChanged(planloom::FollowersPolicy policy);
     /// A key or drop was refused: the sentence, for the status bar.
     void refused(const QString &sentence);
 

@@ -99,6 +99,12 @@ void TimelineView::makeActions()
     QAction *path = addViewAction("timeline.criticalPath", tr("Critical Path"), Qt::Key_K, [] {});
     path->setCheckable(true);
     connect(path, &QAction::toggled, this, &TimelineView::setCriticalPath);
+    QAction *keep = addViewAction("timeline.keepOrder", tr("Keep Order of What Follows"), {}, [] {});
+    keep->setCheckable(true);
+    keep->setToolTip(tr("What follows a block or operator that is moved keeps its order: rows are added for what would not. Otherwise it "
+                        "closes the gaps"));
+    connect(keep, &QAction::toggled, this,
+        [this](bool on) { setFollowersPolicy(on ? FollowersPolicy::KeepOrder : FollowersPolicy::CloseGaps); });
     addViewAction("timeline.whyIdle", tr("Why Is This Idle?"), Qt::CTRL | Qt::Key_E, [this] { explainIdle(); });
     addViewAction("timeline.copy", tr("Copy Figures as Text"), QKeySequence::Copy, [this] { copyPanel(); });
     addViewAction("timeline.pin", tr("Pin Lane"), Qt::SHIFT | Qt::Key_F2, [this] { pinLane(); });
@@ -120,6 +126,7 @@ void TimelineView::makeActions()
 void TimelineView::syncActions()
 {
     m_actions.at("timeline.communication")->setChecked(m_arrangement.communication);
+    m_actions.at("timeline.keepOrder")->setChecked(followersPolicy() == FollowersPolicy::KeepOrder);
     m_actions.at("timeline.criticalPath")->setChecked(m_criticalPath);
 }
 

@@ -46,6 +46,7 @@ std::string TimelineView::viewState() const
     state[QLatin1String("collapsed")] = collapsed;
     state[QLatin1String("filter")] = QString::fromStdString(m_arrangement.filter);
     state[QLatin1String("communication")] = m_arrangement.communication;
+    state[QLatin1String("followers")] = QLatin1String(followersPolicy() == FollowersPolicy::KeepOrder ? "keep" : "close");
     return QJsonDocument(state).toJson(QJsonDocument::Compact).toStdString();
 }
 
@@ -69,6 +70,8 @@ void TimelineView::restoreViewState(const std::string &text)
         m_arrangement.collapsed.insert(value.toString().toStdString());
     m_arrangement.filter = state[QLatin1String("filter")].toString().toStdString();
     m_arrangement.communication = state[QLatin1String("communication")].toBool(true);
+    setFollowersPolicy(state[QLatin1String("followers")].toString() == QLatin1String("keep") ? FollowersPolicy::KeepOrder
+                                                                                            : FollowersPolicy::CloseGaps);
     syncActions();
     const int colouring = state[QLatin1String("colouring")].toInt(0);
     if (colouring >= 0 && colouring <= static_cast<int>(TimelineColouring::Time))

@@ -1,0 +1,124 @@
+// What the host's answers change of a gesture: rows that are in its way, and rows that keep its followers in order.
+
+#include "widgets/timeline/timeline_gestures.h"
+
+#include <algorithm>
+
+namespace planloom {
+
+namespace {
+
+constexpr std::int32_t kMostRounds = 12; ///< In which rows for followers are added: each needs a plan.
+
+} // namespace
+
+void TimelineGestures::previewWay()
+{
+    m_proposal = m_way.proposal();
+    m_host->preview(*m_proposal);
+}
+
+bool TimelineGestures::toggleRowsInTheWay()
+{
+    if (!m_host || !dragging())
+        return false;
+    const GestureContextSnapshot context = m_host->gestureContext();
+    if (context && m_way.toggle(*context) && m_proposal)
+        previewWay();
+    return true;
+}
+
+void TimelineGestures::answered()
+{
+    if (!m_host || !dragging() || !m_proposal)
+        return;
+    const PreviewSnapshot preview = m_host->currentPreview();
+    const GestureContextSnapshot context = m_host->gestureContext();
+    if (!preview || !context)
+        return;
+    if (m_way.learn(*context, *preview) || keepOrder(*context, *preview))
+        previewWay();
+}
+
+void TimelineGestures::setFollowersPolicy(FollowersPolicy policy)
+{
+    if (m_policy == policy)
+        return;
+    m_policy = policy;
+    m_written.reset();
+    m_key.reset(); // a drag proposes anew with its next step
+}
+
+Followers TimelineGestures::followersAt(const TimelineCanvas &canvas, std::size_t own, GestureModifiers modifiers) const
+{
+    const DeviceLane &lane = canvas.laneOf((*canvas.rows)[static_cast<std::size_t>(m_hit.row)]);
+    const std::size_t caret = m_ghost.caret->before;
+    if (m_ghost.amongSpans) {
+        const bool earlier = caret <= own;
+        const OperatorId neighbour = canvas.scene->operatorOf(earlier ? caret : caret - 1);
+        return followersOfSpan(*canvas.scene, lane, static_cast<std::size_t>(m_hit.block), own, caret,
+            earlier ? m_operator : neighbour, earlier ? neighbour : m_operator);
+    }
+    if (modifiers.shift)
+        return followersOfBlock(lane, own, caret, std::max(own, caret), std::min(own, caret), modifiers.alt, true);
+    const BlockMove move = blockMoveTo(lane, own, caret);
+    if (!move.changes())
+        return {};
+    return followersOfBlock(lane, own, caret, static_cast<std::size_t>(move.first), static_cast<std::size_t>(move.second),
+        modifiers.alt, false);
+}
+
+bool TimelineGestures::keepOrder(const GestureContext &context, const Preview &preview)
+{
+    if (!m_ghost.kept || !preview.update || !preview.update->scene || preview.proposal.edit != m_way.proposal().edit)
+        return false;
+    KeptOrder kept = keepingOrder(context, m_way.base(), m_followers, *preview.update->scene);
+    m_ghost.kept->known = kept.rows == 0 || m_rounds >= kMostRounds;
+    m_ghost.kept->lost = kept.lost;
+    if (kept.rows == 0 || ++m_rounds > kMostRounds)
+        return false;
+    m_ghost.kept->rows += kept.rows;
+    m_way.setBase(std::move(kept.proposal));
+    return true;
+}
+
+bool TimelineGestures::commitOrder(const Proposal &proposal, const Followers &followers, const QString &mergeKey)
+{
+    m_written.reset();
+    if (!m_host->commit(proposal, mergeKey))
+        return false;
+    const GestureContextSnapshot context = m_host->gestureContext();
+    if (m_policy == FollowersPolicy::KeepOrder && context && !followers.empty())
+        m_written = Written{followers, mergeKey, context->document.text(), 0};
+    return true;
+}
+
+void TimelineGestures::planArrived(const TimelineScene &scene)
+{
+    if (!m_written || !m_host)
+        return;
+    const GestureContextSnapshot context = m_host->gestureContext();
+    // Other rows have been written since, or these were taken back: they are none of this gesture's business.
+    if (!context || context->document.text() != m_written->text) {
+        m_written.reset();
+        return;
+    }
+    if (!showsMove(scene, m_written->followers))
+        return; // a plan from before
+    KeptOrder kept = keepingOrder(*context, {}, m_written->followers, scene);
+    if (kept.rows == 0 || ++m_written->rounds > kMostRounds) {
+        m_written.reset();
+        return;
+    }
+    kept.proposal.words = "keep the order of what follows";
+    Written written = std::move(*m_written);
+    m_written.reset();
+    if (!m_host->commit(kept.proposal, written.mergeKey))
+        return;
+    if (const GestureContextSnapshot now = m_host->gestureContext()) {
+        written.text = now->document.text();
+        m_written = std::move(written);
+    }
+}
+
+} // namespace planloom
