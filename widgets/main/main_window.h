@@ -263,7 +263,7 @@ private:
     ToolKeys *m_tools = nullptr;
     QToolBar *m_toolBar = nullptr;
     std::vector<QToolButton *> m_toolButtons; ///< Those of the tools.
-    std::vector<QLabel *> m_toolLabels; ///< Words before what is chosen in the tool bar.
+    std::vector<QAction *> m_toolLabels; ///< Words before what is chosen in the tool bar.
     QSpinBox *m_devices = nullptr;
     ClusterChooser *m_cluster = nullptr;
     QComboBox *m_colour = nullptr;

@@ -18,11 +18,15 @@
 #include "widgets/main/status_pill.h"
 #include "widgets/main/tool_keys.h"
 
+#include <algorithm>
+
 namespace planloom {
 
 namespace {
 
 using Keys = QList<QKeySequence>;
+
+constexpr int kStateLetters = 34; ///< "Feasible 43.0 ms · gap ≤ 7%", and what surrounds it.
 
 template<typename View> void giveTool(View *view, CanvasTool tool)
 {
@@ -174,9 +178,8 @@ void MainWindow::fillToolBar()
         auto *label = new QLabel(text, m_toolBar);
         label->setBuddy(widget);
         label->setContentsMargins(fontMetrics().height() / 2, 0, 2, 0);
-        m_toolBar->addWidget(label);
+        m_toolLabels.push_back(m_toolBar->addWidget(label)); // a tool bar's widgets are hidden by their actions alone
         m_toolBar->addWidget(widget);
-        m_toolLabels.push_back(label);
     };
     m_toolBar->addAction(m_undo);
     m_toolBar->addAction(m_redo);
@@ -220,10 +223,12 @@ void MainWindow::fitToolBar()
     const auto need = [this](Qt::ToolButtonStyle style, bool labels) {
         for (QToolButton *button : m_toolButtons)
             button->setToolButtonStyle(style);
-        for (QLabel *label : m_toolLabels)
+        for (QAction *label : m_toolLabels)
             label->setVisible(labels);
         m_toolBar->layout()->invalidate();
-        return m_toolBar->sizeHint().width();
+        // The state's words come and go: the others do not step aside for each of them.
+        const int state = m_pill->sizeHint().width();
+        return m_toolBar->sizeHint().width() - state + std::max(state, m_pill->fontMetrics().averageCharWidth() * kStateLetters);
     };
     if (need(Qt::ToolButtonTextBesideIcon, true) > width() && need(Qt::ToolButtonIconOnly, true) > width())
         need(Qt::ToolButtonIconOnly, false);
