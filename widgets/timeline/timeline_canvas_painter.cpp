@@ -108,7 +108,7 @@ void TimelineCanvasPainter::finishStretch()
 {
     if (m_stretch.colour.isValid())
         m_painter.fillRect(box(m_stretch.x0, m_stretch.x1, m_stretch.y, m_stretch.height), m_stretch.colour);
-    m_stretch.colour = {};
+    m_stretch.colour = QColor(); // {} would be Qt::color0, which is white
 }
 
 QColor TimelineCanvasPainter::readable(const QColor &background)

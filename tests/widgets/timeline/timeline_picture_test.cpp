@@ -4,6 +4,7 @@
 #include <QtTest/QTest>
 
 #include "tests/widgets/timeline/scene_for_tests.h"
+#include "widgets/common/palette.h"
 #include "widgets/timeline/timeline_view.h"
 
 #include <memory>
@@ -91,6 +92,27 @@ private Q_SLOTS:
         m_view->zoomIn();
         QCOMPARE(paint(size, &part), before);
         QVERIFY(paint(size, nullptr) != before);
+    }
+
+    /// Where spans are too small to be told apart nothing is in another colour than those of the palette: not even where two
+    /// micro-batches meet.
+    void foldedSpansAreInTheirColours()
+    {
+        m_view->setPalette(applicationPalette(darkPalette()));
+        m_view->setScene(sceneForTests({.devices = 1, .microBatches = 6, .operators = 300, .span = 10}));
+        m_view->fitAll();
+        const QImage image = m_view->viewport()->grab().toImage();
+        int folded = 0;
+        for (std::size_t block = 0; block < 6; ++block) {
+            const auto rect = m_view->rectOfBlock(0, block);
+            QVERIFY(rect);
+            for (int x = rect->left(); x < rect->right(); ++x) {
+                const QRgb pixel = image.pixel(x, rect->bottom() + 4); // below the block's name, above the run's
+                QVERIFY2(pixel != qRgb(255, 255, 255), qPrintable(QStringLiteral("white at %1").arg(x)));
+                folded += pixel != darkPalette().canvas.rgb() ? 1 : 0;
+            }
+        }
+        QVERIFY(folded > 100);
     }
 
     /// What a writer of pictures larger than an image may be does.
