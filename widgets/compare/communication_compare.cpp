@@ -10,6 +10,7 @@
 #include "widgets/common/format.h"
 #include "widgets/memory/matrix_view.h"
 
+#include <algorithm>
 #include <set>
 
 namespace planloom {
@@ -31,6 +32,7 @@ CommunicationCompare::CommunicationCompare(QWidget *parent)
     m_sum->setTextFormat(Qt::PlainText);
     auto *head = new QHBoxLayout;
     head->setContentsMargins(6, 3, 6, 3);
+    head->setSpacing(8);
     head->addWidget(m_kinds);
     head->addWidget(m_measure);
     head->addWidget(m_sum, 1);
@@ -127,6 +129,9 @@ void CommunicationCompare::refresh()
     const bool byTime = m_measure->currentIndex() == 1;
     m_a->setMatrix(m_matrices.a, chosen, byTime);
     m_b->setMatrix(m_matrices.b, chosen, byTime);
+    const double largest = std::max(m_a->largest(), m_b->largest()); // one colour means one number
+    m_a->setLargest(largest);
+    m_b->setLargest(largest);
     m_difference->setDifference(m_matrices.a, m_matrices.b, chosen, byTime);
     if (!m_matrices.a || !m_matrices.b) {
         m_sum->setText(tr("Communication is compared once both plans have a timeline."));

@@ -64,6 +64,12 @@ void MatrixView::show(std::shared_ptr<const CommunicationMatrix> matrix, std::sh
     update();
 }
 
+void MatrixView::setLargest(double value)
+{
+    m_most = value;
+    update();
+}
+
 void MatrixView::sumUp(const CommunicationMatrix &matrix, double sign)
 {
     for (const Flow &flow : matrix.flows) {

@@ -28,6 +28,9 @@ public:
     /// Marks a cell without saying so.
     void setCurrent(std::pair<int, int> cell);
     double valueOf(int from, int to) const; ///< Bytes, or seconds; negative where `b` has less; 0 outside.
+    double largest() const { return m_most; } ///< Of all values' sizes: what has the strongest colour.
+    /// Colours as beside another matrix: until another one is set.
+    void setLargest(double value);
     QRectF cellRect(int from, int to) const;
     QSize sizeHint() const override;
     QSize minimumSizeHint() const override;

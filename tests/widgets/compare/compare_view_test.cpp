@@ -189,6 +189,7 @@ private Q_SLOTS:
             QCOMPARE(a, sent(m_view->result()->a, device)); // the sums of rows are the bytes of the plans
             QCOMPARE(b, sent(m_view->result()->b, device));
         }
+        QCOMPARE(part->matrixOfA()->largest(), part->matrixOfB()->largest());
         QTest::mouseClick(part->difference(), Qt::LeftButton, {}, part->difference()->cellRect(0, 1).center().toPoint());
         QCOMPARE(part->matrixOfA()->current(), (std::pair{0, 1})); // one pair in all three
         QVERIFY(part->difference()->accessibleDescription().contains(QStringLiteral("→")));
