@@ -161,6 +161,7 @@ void TimelineGestures::showHome(Key key)
 {
     m_key = key;
     m_ghost.atHome = true;
+    m_refused.reset();
     m_ghost.illegalBegin = m_ghost.illegalEnd = 0;
     m_proposal.reset();
     m_host->endPreview();
@@ -267,47 +268,26 @@ void TimelineGestures::orderTo(const TimelineCanvas &canvas, double x, GestureMo
     const Key key{static_cast<std::int64_t>(m_ghost.caret->before), amongSpans ? 1 : 0, modifiers};
     if (m_key == key)
         return;
+    if (!amongSpans && !modifiers.shift) {
+        beginProbe(lane, own, modifiers);
+    } else {
+        m_probe.reset();
+        m_ghost.candidates.clear();
+    }
     if (home) {
         showHome(key);
         return;
     }
     m_followers = m_policy == FollowersPolicy::KeepOrder ? followersAt(canvas, own, modifiers) : Followers{};
     Proposal proposal = orderProposal(canvas, m_ghost.caret->before, modifiers);
-    m_ghost.illegalBegin = m_ghost.illegalEnd = 0;
     const bool refused = proposal.refusal.has_value();
     show(key, std::move(proposal));
-    if (refused && !modifiers.shift)
-        findIllegal(canvas, own, modifiers);
-}
-
-/// Finds the nearest caret that is refused too: what lies beyond it is hatched. Carets further away are taken to be
-/// refused as well, as whatever blocks the nearer one lies between.
-void TimelineGestures::findIllegal(const TimelineCanvas &canvas, std::size_t own, GestureModifiers modifiers)
-{
-    const std::size_t caret = m_ghost.caret->before;
-    const bool earlier = caret <= own;
-    std::size_t allowed = earlier ? own : own + 1;
-    std::size_t refused = caret;
-    while (earlier ? allowed - refused > 1 : refused - allowed > 1) {
-        const std::size_t middle = allowed + (refused - allowed) / 2 + (earlier ? 0 : 0);
-        const std::size_t between = earlier ? refused + (allowed - refused) / 2 : middle;
-        const Proposal proposal = orderProposal(canvas, between, modifiers);
-        (proposal.refusal ? refused : allowed) = between;
+    if (refused && !modifiers.shift) {
+        beginRefused(canvas, modifiers);
+    } else {
+        m_refused.reset();
+        m_ghost.illegalBegin = m_ghost.illegalEnd = 0;
     }
-    const TimelineRow &row = (*canvas.rows)[static_cast<std::size_t>(m_hit.row)];
-    const DeviceLane &lane = canvas.laneOf(row);
-    const SpanColumns &spans = canvas.scene->timeline->spans;
-    const auto timeOf = [&](std::size_t at) {
-        if (m_ghost.amongSpans) {
-            const TimelineBlock &block = lane.blocks[static_cast<std::size_t>(m_hit.block)];
-            return static_cast<double>(at < block.rows.end ? spans.start[at] : block.end);
-        }
-        return static_cast<double>(at < lane.blocks.size() ? lane.blocks[at].begin : lane.blocks.back().end);
-    };
-    const double step = static_cast<double>(canvas.scene->timeline->step.count());
-    const TimelineBlock &block = lane.blocks[static_cast<std::size_t>(m_hit.block)];
-    m_ghost.illegalBegin = earlier ? (m_ghost.amongSpans ? static_cast<double>(block.begin) : 0.0) : timeOf(allowed);
-    m_ghost.illegalEnd = earlier ? timeOf(allowed) : (m_ghost.amongSpans ? static_cast<double>(block.end) : step);
 }
 
 void TimelineGestures::spreadTo(const TimelineCanvas &canvas, int y)
@@ -460,6 +440,8 @@ bool TimelineGestures::drop()
     m_taken.reset();
     m_context.reset();
     m_way.reset();
+    m_probe.reset();
+    m_refused.reset();
     if (order)
         return commitOrder(*proposal, m_followers, QStringLiteral("timeline.drag:%1").arg(++m_orders));
     return host->commit(*proposal); // ends the preview
@@ -473,6 +455,8 @@ void TimelineGestures::abandon()
     m_ghost = {};
     m_proposal.reset();
     m_way.reset();
+    m_probe.reset();
+    m_refused.reset();
     m_key.reset();
     m_taken.reset();
     m_context.reset();

@@ -45,6 +45,8 @@ struct TimelineGhost {
     bool amongSpans = false; ///< The caret is between spans, not between blocks.
     double illegalBegin = 0; ///< Where the caret may not be; nanoseconds, empty if not before `illegalEnd`.
     double illegalEnd = 0;
+    /// Of Order among blocks: carets at pauses into which the block may go, as far as is known; they light up.
+    std::vector<std::size_t> candidates{};
     std::int32_t inFlight = 0; ///< Of InFlight.
     double bracketEnd = 0; ///< Nanoseconds.
     std::vector<std::string> choices{}; ///< Of Spread: dimensions that digit keys pick: "n", "k+".
@@ -77,6 +79,8 @@ public:
         const std::vector<OperatorId> &selected);
     /// It moved, or a modifier changed. @return true if what is drawn may have changed
     bool move(const TimelineCanvas &canvas, double x, int y, GestureModifiers modifiers);
+    /// Looks on, for a few milliseconds, for the pauses into which a block may go. @return true if some were found
+    bool probe(const TimelineCanvas &canvas);
     /// A digit during a spread picks its dimension, from 1. @return true if the drag took it
     bool digit(const TimelineCanvas &canvas, int digit);
     /// O during a gesture, and again: the rows in its way are to be switched off with it. @return true if it took the key
@@ -137,7 +141,9 @@ private:
     void bracketTo(const TimelineCanvas &canvas, double x);
     Followers followersAt(const TimelineCanvas &canvas, std::size_t own, GestureModifiers modifiers) const;
     Proposal orderProposal(const TimelineCanvas &canvas, std::size_t caret, GestureModifiers modifiers) const;
-    void findIllegal(const TimelineCanvas &canvas, std::size_t own, GestureModifiers modifiers);
+    void beginProbe(const DeviceLane &lane, std::size_t own, GestureModifiers modifiers);
+    void beginRefused(const TimelineCanvas &canvas, GestureModifiers modifiers);
+    void showRefused(const TimelineCanvas &canvas);
     void show(Key key, Proposal proposal);
     void previewWay();
     bool keepOrder(const GestureContext &context, const Preview &preview);
@@ -167,6 +173,23 @@ private:
     };
     std::optional<Written> m_written;
     std::uint64_t m_orders = 0; ///< Counts up, so that each drag is a step of its own.
+    /// The search for the pauses into which a block may go.
+    struct Probe {
+        std::size_t own = 0; ///< Index of the block.
+        GestureModifiers modifiers{};
+        std::vector<std::size_t> open{}; ///< Carets not asked for yet, the nearest one last.
+    };
+    std::optional<Probe> m_probe;
+    /// Carets beside each other that are refused, the present one among them.
+    struct Refused {
+        bool amongSpans = false;
+        GestureModifiers modifiers{};
+        std::size_t low = 0;
+        std::size_t high = 0;
+        bool lowKnown = false; ///< The one before `low` is not refused, or there is none.
+        bool highKnown = false;
+    };
+    std::optional<Refused> m_refused;
     std::optional<Key> m_key;
     std::uint64_t m_takes = 0;
     std::optional<GestureModifiers> m_taken; ///< With which modifiers the things taken along were found.

@@ -16,6 +16,7 @@ namespace {
 
 constexpr double kWouldOpacity = 0.82;
 constexpr double kTakenOpacity = 0.6;
+constexpr double kLeastCandidate = 4; ///< Pixels of a pause that lights up.
 constexpr int kLit = 40; ///< Alpha of a lane that light up, of 255.
 
 class GhostPainter : public TimelineCanvasPainter
@@ -32,6 +33,7 @@ public:
         m_painter.save();
         m_painter.setClipRect(m_canvas);
         paintTargets();
+        paintCandidates();
         if (!m_would && m_ghost.drag == TimelineDrag::Place && !m_ghost.atHome && m_ghost.target.valid())
             paintTaken();
         eachLane([this](const TimelineRow &row) { paintOldPlaces(row); });
@@ -52,9 +54,12 @@ public:
     /// Where the step would end, with its flag on the ruler.
     void paintEnd()
     {
-        if (!m_would)
-            return;
-        const double step = static_cast<double>(m_would->timeline->step.count());
+        if (m_would)
+            paintEnd(static_cast<double>(m_would->timeline->step.count()));
+    }
+
+    void paintEnd(double step)
+    {
         const double at = x(step);
         if (at < m_canvas.left())
             return;
@@ -288,6 +293,38 @@ private:
         }
     }
 
+    /// Pauses into which the block may go; the one at the caret more than the others.
+    void paintCandidates()
+    {
+        const TimelineRow *row = sourceRow();
+        if (!row || m_ghost.drag != TimelineDrag::Order)
+            return;
+        const DeviceLane &lane = m_scene.lanes[static_cast<std::size_t>(row->lane)];
+        const double last = m_picture.axis.timeAt(m_canvas.width());
+        const auto begin = std::lower_bound(m_ghost.candidates.begin(), m_ghost.candidates.end(),
+            lane.firstBlockEndingAfter(m_picture.axis.timeAt(0)));
+        for (auto at = begin; at != m_ghost.candidates.end(); ++at) {
+            const std::size_t caret = *at;
+            if (caret >= lane.blocks.size())
+                break;
+            const double from = caret > 0 ? static_cast<double>(lane.blocks[caret - 1].end) : 0.0;
+            const double to = static_cast<double>(lane.blocks[caret].begin);
+            if (from > last)
+                break;
+            if ((to - from) / m_picture.axis.nanosecondsPerPixel < kLeastCandidate)
+                continue;
+            const bool chosen = m_ghost.caret && m_ghost.caret->before == caret && !m_ghost.atHome;
+            const QRectF rect = boxOfTimes(from, to, m_picture.top(*row, row->computeTop()), row->blocks + row->operators);
+            QColor wash = chosen ? mood() : m_palette.accent;
+            wash.setAlpha(chosen ? 2 * kLit : kLit);
+            if (!m_would) // else their frames alone, over what would be there
+                m_painter.fillRect(rect, wash);
+            m_painter.setBrush(Qt::NoBrush);
+            m_painter.setPen(QPen(chosen ? mood() : m_palette.accent, chosen ? 2 : 1, chosen ? Qt::SolidLine : Qt::DashLine));
+            m_painter.drawRect(rect.adjusted(0.5, 0.5, -0.5, -0.5));
+        }
+    }
+
     const TimelineRow *sourceRow() const
     {
         const auto row = static_cast<std::size_t>(m_ghost.sourceRow);
@@ -392,6 +429,11 @@ void paintWouldLanes(QPainter &painter, const Palette &palette, const TimelinePi
 void paintGhostEnd(QPainter &painter, const Palette &palette, const TimelinePicture &picture, const TimelineGhost &ghost)
 {
     GhostPainter(painter, palette, picture, ghost, picture.would, {}).paintEnd();
+}
+
+void paintWouldEnd(QPainter &painter, const Palette &palette, const TimelinePicture &picture, std::int64_t step)
+{
+    GhostPainter(painter, palette, picture, {}, nullptr, {}).paintEnd(static_cast<double>(step));
 }
 
 } // namespace planloom

@@ -20,4 +20,7 @@ void paintGhost(QPainter &painter, const Palette &palette, const TimelinePicture
 /// Draws where the would-be step ends, with its flag on the ruler: after the frame.
 void paintGhostEnd(QPainter &painter, const Palette &palette, const TimelinePicture &picture, const TimelineGhost &ghost);
 
+/// The same for a step that would end at `step` nanoseconds.
+void paintWouldEnd(QPainter &painter, const Palette &palette, const TimelinePicture &picture, std::int64_t step);
+
 } // namespace planloom

@@ -16,6 +16,7 @@ namespace {
 /// A new step within these shares of the old one's length keeps the zoom.
 constexpr double kAlike = 0.5;
 constexpr int kEdgeMilliseconds = 30;
+constexpr int kLongPressMilliseconds = 600;
 constexpr std::size_t kMostRowsAtOnce = 20'000; ///< Rows of a selection that may be gathered within a frame.
 
 } // namespace
@@ -36,6 +37,13 @@ TimelineView::TimelineView(SelectionModel *selection, QWidget *parent)
     connect(&m_edgeTimer, &QTimer::timeout, this, &TimelineView::scrollAtEdges);
     connect(m_selection, &SelectionModel::selectionChanged, this, &TimelineView::onSelectionChanged);
     connect(&m_selectedWatcher, &QFutureWatcherBase::finished, this, &TimelineView::takeSelected);
+    connect(&m_whatIfWatcher, &QFutureWatcherBase::finished, this, &TimelineView::takeWhatIf);
+    m_longPress.setSingleShot(true);
+    m_longPress.setInterval(kLongPressMilliseconds);
+    connect(&m_longPress, &QTimer::timeout, this, [this] {
+        abandonHand();
+        listUnder(m_pressed);
+    });
     connect(&m_boxWatcher, &QFutureWatcherBase::finished, this, &TimelineView::takeBox);
     connect(m_line, &TimelineLineEditor::proposed, this, [this](const Proposal &proposal) {
         if (shown())
@@ -85,6 +93,7 @@ TimelineView::~TimelineView()
 {
     m_selectedStop.request_stop();
     m_boxStop.request_stop();
+    m_whatIfStop.request_stop();
     m_gestures.setHost(nullptr);
 }
 
@@ -108,7 +117,9 @@ void TimelineView::takeScene(TimelineSceneSnapshot scene)
         m_measured.reset(); // of another plan
     m_hover = {};
     m_focus = {};
-    m_explains = false;
+    m_explains = m_asksWhatIf = false;
+    m_wouldEnd.reset();
+    m_whatIfStop.request_stop();
     hidePanel();
     abandonHand();
     m_gestures.forgetKeys();

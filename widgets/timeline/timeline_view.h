@@ -41,7 +41,7 @@ enum class TimelineLine : std::uint8_t;
 /// key and an action.
 ///
 /// Wheel scrolls, Ctrl+wheel zooms at the pointer, Shift+wheel, middle and Space drag pan, dragging on empty space
-/// selects a box, with Alt zooms to it, with M held measures (`setTool` gives the left button one of these alone); W and S zoom, A and D pan, Home fits the step, F fits the
+/// selects a box, with Alt zooms to it, Alt+click and a long press list all that is under the pointer, with M held measures (`setTool` gives the left button one of these alone); W and S zoom, A and D pan, Home fits the step, F fits the
 /// selection, double-click fits a span, Escape clears the selection; arrows move the focus.
 class TimelineView : public QAbstractScrollArea
 {
@@ -194,6 +194,8 @@ protected:
 private:
     /// What lies in a box.
     struct BoxContents;
+    /// What the step would come to without some of its spans.
+    struct WhatIfAnswer;
 
     /// What a pressed button does when it is none of the plan's business.
     enum class Hand : std::uint8_t { None, Pressed, Pan, Box, ZoomBox, Measure, Lane };
@@ -272,6 +274,16 @@ private:
     void copyPanel();
     void explainIdle();
     void onAnalysed();
+
+    // timeline_view_what_if.cpp
+    bool canAskWhatIf() const;
+    void askWhatIf();
+    void takeWhatIf();
+
+    // timeline_view_under.cpp
+    void listUnder(QPoint position);
+    void listFocus();
+
     void announceFocus();
     int phasesHeight() const;
 
@@ -301,7 +313,13 @@ private:
     std::stop_source m_boxStop;
     bool m_boxAdds = false;
 
+    QFutureWatcher<std::shared_ptr<const WhatIfAnswer>> m_whatIfWatcher;
+    std::stop_source m_whatIfStop;
+    bool m_asksWhatIf = false; ///< The question waits for the analysis.
+    std::optional<std::int64_t> m_wouldEnd; ///< Nanoseconds: the answer, while its table is open.
+
     TimelineGestures m_gestures;
+    QTimer m_longPress; ///< Since the button went down on one place.
     QTimer m_edgeTimer; ///< Scrolls while a drag is at an edge.
     Hover m_hover;
     TimelineFocus m_focus;

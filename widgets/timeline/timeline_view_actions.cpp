@@ -106,6 +106,8 @@ void TimelineView::makeActions()
     connect(keep, &QAction::toggled, this,
         [this](bool on) { setFollowersPolicy(on ? FollowersPolicy::KeepOrder : FollowersPolicy::CloseGaps); });
     addViewAction("timeline.whyIdle", tr("Why Is This Idle?"), Qt::CTRL | Qt::Key_E, [this] { explainIdle(); });
+    addViewAction("timeline.whatIf", tr("What If This Took No Time?"), Qt::Key_0, [this] { askWhatIf(); });
+    addViewAction("timeline.listUnder", tr("List What Is Here"), Qt::Key_L, [this] { listFocus(); });
     addViewAction("timeline.copy", tr("Copy Figures as Text"), QKeySequence::Copy, [this] { copyPanel(); });
     addViewAction("timeline.pin", tr("Pin Lane"), Qt::SHIFT | Qt::Key_F2, [this] { pinLane(); });
     addViewAction("timeline.laneEarlier", tr("Show Lane Higher"), Qt::ALT | Qt::SHIFT | Qt::Key_Up, [this] { shiftLane(-1); });
@@ -144,6 +146,8 @@ void TimelineView::updateActions()
     for (const char *name : {"timeline.pin", "timeline.unfold", "timeline.laneEarlier", "timeline.laneLater"})
         m_actions.at(name)->setEnabled(m_scene && m_focus.valid());
     m_actions.at("timeline.whyIdle")->setEnabled(m_scene && m_focus.valid() && m_focus.part == LanePart::Idle);
+    m_actions.at("timeline.whatIf")->setEnabled(canAskWhatIf());
+    m_actions.at("timeline.listUnder")->setEnabled(m_scene && m_focus.valid());
     m_actions.at("timeline.copy")->setEnabled(m_panel->isVisible());
     for (const char *name : {"timeline.filter", "timeline.showAllLanes"})
         m_actions.at(name)->setEnabled(m_scene != nullptr);

@@ -69,6 +69,7 @@ void TimelineView::takeBox()
         m_selection->add(contents->operators);
     else
         m_selection->select(contents->operators);
+    m_wouldEnd.reset();
     if (contents->figures)
         m_panel->open(*contents->figures);
     updateActions();
@@ -76,6 +77,7 @@ void TimelineView::takeBox()
 
 void TimelineView::hidePanel()
 {
+    m_wouldEnd.reset();
     if (!m_panel->isVisible())
         return;
     const bool hadFocus = m_panel->isAncestorOf(focusWidget()) || m_panel->hasFocus();
@@ -130,6 +132,7 @@ void TimelineView::explainIdle()
         analysis->dependencies, lane.device, Nanoseconds{time});
     if (!bubble)
         return;
+    m_wouldEnd.reset();
     m_panel->open(bubbleTable(*shown(), *bubble, [&context](RowId row) {
         // Few rows are asked for, of the many that there may be.
         const std::vector<std::int32_t> lines = context ? context->document.rowLines() : std::vector<std::int32_t>{};
@@ -145,6 +148,8 @@ void TimelineView::onAnalysed()
 {
     if (m_explains && m_analyst->deep())
         explainIdle();
+    if (m_asksWhatIf && m_analyst->deep())
+        askWhatIf();
     if (m_hover.hit.span >= 0)
         m_hover.facts = factsOf(m_hover.hit);
     viewport()->update();

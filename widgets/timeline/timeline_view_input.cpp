@@ -231,6 +231,7 @@ void TimelineView::mousePressEvent(QMouseEvent *event)
         return;
     }
     m_measuredTimes.reset();
+    m_longPress.start();
     if (const auto content = contentAt(position))
         m_gestures.press(canvas(), m_pressedHit, content->first, content->second, m_selection->selected());
 }
@@ -251,6 +252,8 @@ void TimelineView::dragTo(QPoint position, Qt::KeyboardModifiers modifiers)
     m_dragged = position;
     m_dragModifiers = modifiers;
     m_pointer = position;
+    if (std::hypot(position.x() - m_pressed.x(), position.y() - m_pressed.y()) >= kDragPixels)
+        m_longPress.stop();
     if (m_gestures.pressed()) {
         const TimelinePicture shownPicture = picture();
         if (m_gestures.move(canvas(), position.x() - m_metrics.header, shownPicture.contentAt(position.y()),
@@ -293,6 +296,8 @@ void TimelineView::scrollAtEdges()
         m_edgeTimer.stop();
         return;
     }
+    if (m_gestures.probe(canvas()))
+        viewport()->update();
     const QRect area = picture().canvas();
     const auto push = [](int at, int low, int high) {
         if (at < low + kEdgePixels)
@@ -334,6 +339,7 @@ void TimelineView::abandonHand()
 {
     m_hand = Hand::None;
     m_edgeTimer.stop();
+    m_longPress.stop();
     m_gestures.abandon();
     m_measuredTimes.reset();
     updateCursor({});
@@ -355,6 +361,7 @@ void TimelineView::finishHand(QPoint position, Qt::KeyboardModifiers modifiers)
 {
     const Hand hand = m_hand;
     m_edgeTimer.stop();
+    m_longPress.stop();
     if (m_gestures.dragging()) {
         dragTo(position, modifiers);
         const std::string refusal = m_gestures.proposal() && m_gestures.proposal()->refusal
@@ -369,7 +376,10 @@ void TimelineView::finishHand(QPoint position, Qt::KeyboardModifiers modifiers)
         switch (hand) {
         case Hand::Pressed:
             m_hand = Hand::None;
-            clickOn(m_pressedHit, position, modifiers);
+            if (modifiers & Qt::AltModifier)
+                listUnder(position);
+            else
+                clickOn(m_pressedHit, position, modifiers);
             break;
         case Hand::Box:
             selectBox(handBox(), position.x() >= m_pressed.x(), modifiers);

@@ -163,6 +163,8 @@ void TimelineView::paintEvent(QPaintEvent *)
         const auto &analysis = m_analyst->analysis();
         paintPhases(painter, palette, shownPicture, analysis && analysis->steady ? &*analysis->steady : nullptr);
     }
+    if (m_wouldEnd && !dragging)
+        paintWouldEnd(painter, palette, shownPicture, *m_wouldEnd);
     if (dragging)
         paintGhostEnd(painter, palette, shownPicture, m_gestures.ghost());
     if (m_hand == Hand::Box || m_hand == Hand::ZoomBox)
