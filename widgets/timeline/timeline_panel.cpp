@@ -9,8 +9,15 @@
 #include <QtWidgets/QVBoxLayout>
 
 #include <algorithm>
+#include <vector>
 
 namespace planloom {
+
+namespace {
+
+constexpr std::size_t kMostLines = 250; ///< Shown; all are copied. More than anybody reads would keep the window waiting.
+
+} // namespace
 
 TimelinePanel::TimelinePanel(QWidget *canvas)
     : QFrame(canvas), m_title(new QLabel(this)), m_tree(new QTreeWidget(this)), m_copy(new QToolButton(this)),
@@ -33,6 +40,8 @@ TimelinePanel::TimelinePanel(QWidget *canvas)
     m_tree->setRootIsDecorated(false);
     m_tree->setUniformRowHeights(true);
     m_tree->setFrameShape(QFrame::NoFrame);
+    m_tree->setIndentation(fontMetrics().height() / 2);
+    m_tree->header()->setStretchLastSection(false);
     auto *head = new QHBoxLayout;
     head->addWidget(m_title, 1);
     head->addWidget(m_copy);
@@ -64,20 +73,31 @@ void TimelinePanel::open(PanelTable table)
         columns << QString::fromStdString(column);
     m_tree->setColumnCount(static_cast<int>(columns.size()));
     m_tree->setHeaderLabels(columns);
+    m_tree->header()->setSectionResizeMode(0, QHeaderView::Stretch);
+    QFont bold = font();
+    bold.setBold(true);
+    const QFontMetrics metrics(bold);
+    // Columns are measured here, once: a header that follows its contents measures them anew for every line that opens.
+    std::vector<int> widths;
+    for (const QString &column : columns)
+        widths.push_back(metrics.horizontalAdvance(column));
     QList<QTreeWidgetItem *> items;
     QTreeWidgetItem *section = nullptr;
-    for (const PanelLine &line : m_table.lines) {
+    const std::size_t shown = std::min(m_table.lines.size(), kMostLines);
+    for (std::size_t i = 0; i < shown; ++i) {
+        const PanelLine &line = m_table.lines[i];
         QStringList cells;
-        for (const std::string &cell : line.cells)
+        for (const std::string &cell : line.cells) {
             cells << QString::fromStdString(cell);
+            if (const auto column = static_cast<std::size_t>(cells.size()) - 1; column < widths.size())
+                widths[column] = std::max(widths[column], metrics.horizontalAdvance(cells.back()));
+        }
         auto *item = new QTreeWidgetItem(cells);
         item->setData(0, Qt::UserRole, static_cast<qlonglong>(line.span));
         for (int column = 1; column < columns.size(); ++column)
             item->setTextAlignment(column, Qt::AlignRight | Qt::AlignVCenter);
         item->setToolTip(0, cells.isEmpty() ? QString() : cells.front());
         if (line.depth == 0) {
-            QFont bold = font();
-            bold.setBold(true);
             item->setFont(0, bold);
             section = item;
             items << item;
@@ -87,16 +107,20 @@ void TimelinePanel::open(PanelTable table)
             items << item;
         }
     }
-    m_tree->addTopLevelItems(items);
-    for (QTreeWidgetItem *item : items) {
-        item->setExpanded(true);
-        item->setFirstColumnSpanned(item->childCount() > 0);
+    if (m_table.lines.size() > shown) {
+        auto *more = new QTreeWidgetItem(
+            {tr("and %1 more lines: Copy has them all").arg(static_cast<qulonglong>(m_table.lines.size() - shown))});
+        more->setData(0, Qt::UserRole, qlonglong{-1});
+        items << more;
     }
-    m_tree->setIndentation(fontMetrics().height() / 2);
-    m_tree->header()->setStretchLastSection(false);
-    m_tree->header()->setSectionResizeMode(0, QHeaderView::Stretch);
-    for (int column = 1; column < columns.size(); ++column)
-        m_tree->header()->setSectionResizeMode(column, QHeaderView::ResizeToContents);
+    m_tree->addTopLevelItems(items);
+    m_tree->expandAll();
+    for (QTreeWidgetItem *item : items)
+        item->setFirstColumnSpanned(item->childCount() > 0 || item->text(1).isEmpty());
+    for (std::size_t column = 1; column < widths.size(); ++column) {
+        m_tree->header()->setSectionResizeMode(static_cast<int>(column), QHeaderView::Interactive);
+        m_tree->header()->resizeSection(static_cast<int>(column), widths[column] + 2 * metrics.averageCharWidth());
+    }
     place();
     show();
     raise();

@@ -11,6 +11,7 @@
 #include <QtWidgets/QApplication>
 #include <QtWidgets/QLineEdit>
 #include <QtWidgets/QScrollBar>
+#include <QtWidgets/QTreeWidget>
 
 #include "tests/widgets/timeline/gesture_host_for_tests.h"
 #include "tests/widgets/timeline/scene_for_tests.h"
@@ -247,6 +248,33 @@ private Q_SLOTS:
         // From right to left: all that it touches.
         dragged({last.right() + 8, below}, {first.left() + 5, above});
         QTRY_COMPARE(m_selection->selected(), (std::vector<OperatorId>{OperatorId{1}, OperatorId{2}}));
+    }
+
+    void aLongTableIsShownInPart()
+    {
+        QWidget canvas;
+        canvas.resize(900, 500);
+        TimelinePanel panel(&canvas);
+        PanelTable table{"Why it is idle", {"What", "Time"}, {}};
+        for (int i = 0; i < 20'000; ++i)
+            table.lines.push_back({i % 100 == 0 ? 0 : 1, {"waits for " + std::to_string(i), std::to_string(i) + " ms"}, i});
+        panel.open(table);
+        canvas.show();
+        const auto *tree = panel.findChild<QTreeWidget *>();
+        int lines = 0;
+        for (int i = 0; i < tree->topLevelItemCount(); ++i)
+            lines += 1 + tree->topLevelItem(i)->childCount();
+        QVERIFY2(lines > 100 && lines < 400, qPrintable(QString::number(lines)));
+        const QTreeWidgetItem *last = tree->topLevelItem(tree->topLevelItemCount() - 1);
+        QVERIFY2(last->text(0).contains(QStringLiteral("and 19750 more")), qPrintable(last->text(0)));
+        QCOMPARE(panel.table().lines.size(), std::size_t{20'000}); // what is copied
+        QVERIFY(tree->topLevelItem(1)->isExpanded());
+        QVERIFY(tree->columnWidth(1) > tree->fontMetrics().horizontalAdvance(QStringLiteral("999 ms")));
+        QSignalSpy chosen(&panel, &TimelinePanel::spanChosen);
+        Q_EMIT panel.findChild<QTreeWidget *>()->itemClicked(tree->topLevelItem(tree->topLevelItemCount() - 1), 0);
+        QCOMPARE(chosen.count(), 0); // what is more is no span
+        Q_EMIT panel.findChild<QTreeWidget *>()->itemClicked(tree->topLevelItem(1)->child(4), 0);
+        QCOMPARE(chosen.takeFirst().front().toLongLong(), 105);
     }
 
     void escapeAbandonsABox()
