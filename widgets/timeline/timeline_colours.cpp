@@ -14,6 +14,31 @@ QColor shaded(const Palette &palette, QColor colour, std::int32_t microBatch)
     return microBatch % 2 == 0 ? colour : mixed(colour, palette.surface, kOddShade);
 }
 
+/// The colours of rows [begin, end) in proportion to their time: of all of them, or of some evenly among them where they are many.
+QColor mixedOf(
+    const Palette &palette, const TimelineScene &scene, TimelineColouring colouring, std::size_t begin, std::size_t end)
+{
+    constexpr std::size_t kMostLooked = 8; // a stretch is a few pixels, of which there are thousands in a frame
+    const std::size_t count = end - begin;
+    const std::size_t looked = std::min(count, kMostLooked);
+    double red = 0;
+    double green = 0;
+    double blue = 0;
+    double sum = 0;
+    for (std::size_t i = 0; i < looked; ++i) {
+        const std::size_t row = begin + (2 * i + 1) * count / (2 * looked);
+        const auto weight = static_cast<double>(scene.timeline->spans.duration[row]);
+        const QColor colour = computeColour(palette, scene, colouring, row);
+        red += weight * colour.redF();
+        green += weight * colour.greenF();
+        blue += weight * colour.blueF();
+        sum += weight;
+    }
+    if (sum <= 0)
+        return computeColour(palette, scene, colouring, begin + count / 2);
+    return QColor::fromRgbF(static_cast<float>(red / sum), static_cast<float>(green / sum), static_cast<float>(blue / sum));
+}
+
 } // namespace
 
 Direction directionOf(SegmentKind kind)
@@ -65,7 +90,7 @@ QColor runColour(
     const std::size_t end = record.row + static_cast<std::size_t>(record.count);
     const std::size_t middle = record.row + static_cast<std::size_t>(record.count) / 2;
     if (colouring != TimelineColouring::Direction)
-        return computeColour(palette, scene, colouring, middle);
+        return mixedOf(palette, scene, colouring, record.row, end);
     const BusyBefore &a = scene.before[record.row];
     const BusyBefore &b = scene.before[end];
     const auto busy = static_cast<double>(std::max<std::int64_t>(b.busy - a.busy, 1));

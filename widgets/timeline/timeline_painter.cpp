@@ -4,6 +4,7 @@
 #include "widgets/timeline/timeline_canvas_painter.h"
 
 #include <QtGui/QFontMetrics>
+#include <QtGui/QPolygonF>
 
 #include <algorithm>
 #include <array>
@@ -14,6 +15,8 @@ namespace planloom {
 namespace {
 
 constexpr int kHatchTile = 64; ///< Pixels; a multiple of the pattern's 8.
+constexpr int kZigzagHeight = 5; ///< Twice one less divides the tile's width.
+constexpr double kZigzagPixels = 12; ///< Folded stretches narrower than this have no zigzag.
 constexpr double kRunLabelPixels = 64; ///< Folded stretches narrower than this have no label.
 constexpr double kBodyShade = 0.18; ///< Operators are this much paler than the blocks above them.
 
@@ -27,6 +30,7 @@ public:
     {
         m_painter.fillRect(QRect(QPoint(0, 0), m_picture.size), m_palette.canvas);
         makeHatch();
+        makeZigzag();
         m_painter.save();
         m_painter.setClipRect(m_canvas);
         paintGrid();
@@ -59,6 +63,22 @@ private:
         QPainter tile(&m_hatch);
         tile.fillRect(QRect(0, 0, kHatchTile, kHatchTile),
             QBrush(mixed(m_palette.surface, m_palette.textMuted, 0.34), Qt::BDiagPattern));
+    }
+
+    /// A line that goes up and down along the lower edge of what is merged: no single span looks like that.
+    void makeZigzag()
+    {
+        const double ratio = m_painter.device()->devicePixelRatioF();
+        m_zigzag = QPixmap(static_cast<int>(kHatchTile * ratio), static_cast<int>(kZigzagHeight * ratio));
+        m_zigzag.setDevicePixelRatio(ratio);
+        m_zigzag.fill(Qt::transparent);
+        QPainter tile(&m_zigzag);
+        tile.setRenderHint(QPainter::Antialiasing, true);
+        tile.setPen(QPen(m_palette.surface, 1.3));
+        QPolygonF line;
+        for (int at = 1 - kZigzagHeight; at <= kHatchTile + kZigzagHeight; at += kZigzagHeight - 1)
+            line << QPointF(at, (at / (kZigzagHeight - 1)) % 2 == 0 ? kZigzagHeight - 1 : 1);
+        tile.drawPolyline(line);
     }
 
     void paintGrid()
@@ -190,6 +210,11 @@ private:
 
     void finishRun(RunLabel &run, int y, int height)
     {
+        if (run.open && !m_picture.behindGhost && run.x1 - run.x0 >= kZigzagPixels && run.end - run.begin > 1) {
+            const QRectF rect = box(run.x0, run.x1, y, height);
+            m_painter.drawTiledPixmap(QRectF(rect.left(), rect.bottom() - kZigzagHeight, rect.width(), kZigzagHeight), m_zigzag,
+                QPointF(std::fmod(rect.left(), kHatchTile), 0));
+        }
         if (run.open && !m_picture.behindGhost && run.x1 - run.x0 >= kRunLabelPixels && run.end - run.begin > 1) {
             const std::string text = labelOfRun(m_scene, run.begin, run.end);
             const QRectF rect = box(run.x0, run.x1, y, height);
@@ -476,6 +501,7 @@ private:
     std::vector<std::int64_t> m_entries; ///< Of a memory curve, by column.
     std::array<QList<QRectF>, kMemoryKindCount + 1> m_memory; ///< By kind, and what is too much.
     QPixmap m_hatch;
+    QPixmap m_zigzag;
 };
 
 } // namespace

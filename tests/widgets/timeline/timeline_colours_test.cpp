@@ -1,0 +1,49 @@
+#include "widgets/timeline/timeline_colours.h"
+
+#include "tests/widgets/timeline/scene_for_tests.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace planloom {
+namespace {
+
+int distance(const QColor &a, const QColor &b)
+{
+    return std::abs(a.red() - b.red()) + std::abs(a.green() - b.green()) + std::abs(a.blue() - b.blue());
+}
+
+/// A stretch of pixels over spans [row, row + count).
+DrawRecord stretch(std::size_t row, std::int32_t count)
+{
+    return {0, 1, row, count, 1, true};
+}
+
+TEST(TimelineColours, OfAStretchAreMixedInProportion)
+{
+    const Palette &palette = lightPalette();
+    // One device: 8 spans of micro-batch 0, then 8 of micro-batch 1.
+    const TimelineSceneSnapshot scene = sceneForTests({.devices = 1, .microBatches = 2, .operators = 4});
+    const QColor zero = microBatchColour(palette, 0);
+    const QColor one = microBatchColour(palette, 1);
+    const auto colour = [&](std::size_t row, std::int32_t count) {
+        return runColour(palette, *scene, TimelineColouring::MicroBatch, stretch(row, count));
+    };
+    EXPECT_LE(distance(colour(0, 8), zero), 3);
+    EXPECT_LE(distance(colour(8, 8), one), 3);
+    EXPECT_LE(distance(colour(0, 16), mixed(zero, one, 0.5)), 6);
+    EXPECT_LE(distance(colour(6, 8), mixed(zero, one, 0.75)), 6);
+    EXPECT_LE(distance(colour(4, 8), mixed(zero, one, 0.5)), 6);
+}
+
+TEST(TimelineColours, OfDirectionsAreExactHoweverManySpansThereAre)
+{
+    const Palette &palette = lightPalette();
+    const TimelineSceneSnapshot scene = sceneForTests({.devices = 1, .microBatches = 1, .operators = 5000});
+    const QColor all = runColour(palette, *scene, TimelineColouring::Direction, stretch(0, 10'000));
+    EXPECT_LE(distance(all, mixed(directionColour(palette, Direction::Forward), directionColour(palette, Direction::Backward), 0.5)), 6);
+}
+
+} // namespace
+} // namespace planloom
