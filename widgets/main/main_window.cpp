@@ -328,6 +328,8 @@ void MainWindow::resizeEvent(QResizeEvent *event)
 {
     QMainWindow::resizeEvent(event);
     fitToolBar();
+    if (m_status.size() == kStatusParts)
+        fitStatusBar();
 }
 
 void MainWindow::closeEvent(QCloseEvent *event)

@@ -160,6 +160,7 @@ private:
     void refreshOpeningNotice();
     void refreshPill();
     void refreshStatusBar();
+    void fitStatusBar();
     void refreshZoom();
     void findBound();
     void refreshTitle();

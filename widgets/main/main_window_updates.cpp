@@ -7,6 +7,7 @@
 #include <QtCore/QFileInfo>
 #include <QtWidgets/QDockWidget>
 #include <QtWidgets/QLabel>
+#include <QtWidgets/QLayout>
 #include <QtWidgets/QSplitter>
 #include <QtWidgets/QStackedWidget>
 #include <QtWidgets/QStatusBar>
@@ -29,6 +30,8 @@
 #include "widgets/main/status_pill.h"
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 namespace planloom {
 
@@ -248,8 +251,29 @@ void MainWindow::refreshStatusBar()
         const QString text = statusText(m_workspace, m_facts, static_cast<StatusPart>(part));
         label->setText(text);
         label->setToolTip(statusTipOf(m_workspace, static_cast<StatusPart>(part)));
-        label->setVisible(!text.isEmpty());
     }
+    fitStatusBar();
+}
+
+/// Where there is no room for all of it, what can be read elsewhere steps aside; nothing is cut off.
+void MainWindow::fitStatusBar()
+{
+    constexpr StatusPart kFirstToGo[] = {kProofPart, kBubblePart, kGapPart, kFreePart, kZoomPart, kPeakPart, kRowsPart, kStepPart};
+    const int between = statusBar()->layout() ? std::max(statusBar()->layout()->spacing(), 0) : 0;
+    std::array<bool, kStatusParts> shown{};
+    int needed = statusBar()->fontMetrics().averageCharWidth();
+    for (std::size_t part = 0; part < shown.size(); ++part) {
+        shown[part] = !m_status[part]->text().isEmpty();
+        needed += shown[part] ? m_status[part]->sizeHint().width() + between : 0;
+    }
+    for (const StatusPart part : kFirstToGo) {
+        if (needed <= statusBar()->width())
+            break;
+        if (std::exchange(shown[part], false))
+            needed -= m_status[part]->sizeHint().width() + between;
+    }
+    for (std::size_t part = 0; part < shown.size(); ++part)
+        m_status[part]->setVisible(shown[part]);
 }
 
 void MainWindow::refreshZoom()
@@ -264,7 +288,7 @@ void MainWindow::refreshZoom()
     }
     QLabel *label = m_status[kZoomPart];
     label->setText(statusText(m_workspace, m_facts, kZoomPart));
-    label->setVisible(!label->text().isEmpty());
+    fitStatusBar();
 }
 
 /// How short a step of this kind could be at all, found on a worker.

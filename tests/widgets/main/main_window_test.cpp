@@ -232,6 +232,32 @@ private Q_SLOTS:
         QVERIFY(m_window->notices().textOf(QStringLiteral("drop")).contains(QStringLiteral("neither")));
     }
 
+    void theStatusBarHasRoomForWhatItShows()
+    {
+        open();
+        const auto shown = [this] {
+            int count = 0;
+            for (const QLabel *label : m_window->statusBar()->findChildren<QLabel *>(Qt::FindDirectChildrenOnly)) {
+                if (!label->isVisible())
+                    continue;
+                ++count;
+                if (label->width() < label->sizeHint().width() || label->geometry().right() > m_window->statusBar()->width())
+                    return -1; // cut off
+            }
+            return count;
+        };
+        m_window->resize(2000, 900);
+        QTRY_VERIFY(shown() >= 9);
+        int before = 100;
+        for (const int width : {1400, 1200, 1000, 850}) {
+            m_window->resize(std::max(width, m_window->minimumSizeHint().width()), 800);
+            QTRY_VERIFY(shown() > 0);
+            QVERIFY(shown() <= before);
+            before = shown();
+        }
+        QVERIFY(before < 9);
+    }
+
     void aFileThatDoesNotOpenSaysSoOnTheStartPage()
     {
         m_window->openHere(QStringLiteral("/no/such/file.onnx"));
