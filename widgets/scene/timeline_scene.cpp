@@ -3,6 +3,7 @@
 #include "engine/base/background_disposal.h"
 
 #include <algorithm>
+#include <map>
 
 namespace planloom {
 
@@ -145,6 +146,28 @@ void indexOperators(TimelineScene &scene)
     }
 }
 
+/// The place of a device among those with which most of its gradients are summed; -1 without any.
+std::int32_t replicaOf(const ExecutionPlan &plan, std::size_t device)
+{
+    std::map<std::int32_t, std::int32_t> uses; // by group
+    for (const Segment &segment : plan.devices[device].segments) {
+        if (segment.kind != SegmentKind::Reduce)
+            continue;
+        for (const Instruction &instruction : segment.instructions) {
+            const bool sums = instruction.kind == InstructionKind::AllReduce || instruction.kind == InstructionKind::ReduceScatter;
+            if (sums && instruction.group >= 0 && static_cast<std::size_t>(instruction.group) < plan.groups.size())
+                ++uses[instruction.group];
+        }
+    }
+    const auto most = std::max_element(
+        uses.begin(), uses.end(), [](const auto &a, const auto &b) { return a.second < b.second; });
+    if (most == uses.end())
+        return -1;
+    const auto &group = plan.groups[static_cast<std::size_t>(most->first)];
+    const auto found = std::find(group.begin(), group.end(), DeviceId{static_cast<std::int32_t>(device)});
+    return found == group.end() ? -1 : static_cast<std::int32_t>(found - group.begin());
+}
+
 DeviceLane laneOf(const TimelineScene &scene, std::int32_t device)
 {
     const Timeline &timeline = *scene.timeline;
@@ -162,6 +185,7 @@ DeviceLane laneOf(const TimelineScene &scene, std::int32_t device)
         lane.memory = PeakIndex(timeline.memory[d]);
     lane.symmetryClass = d < timeline.symmetryClass.size() ? timeline.symmetryClass[d] : -1;
     lane.node = scene.cluster.nodeOf(lane.device);
+    lane.replica = replicaOf(*scene.plan, d);
     for (const Segment &segment : scene.plan->devices[d].segments) {
         if (segment.stage.valid() && !segment.instructions.empty()
             && (segment.kind == SegmentKind::Forward || segment.kind == SegmentKind::Backward)) {

@@ -47,6 +47,7 @@ struct DeviceLane {
     std::int32_t symmetryClass = -1; ///< Devices of one class have equal lanes.
     std::int32_t stage = -1; ///< The first stage it works for; -1 if none.
     std::int32_t node = 0;
+    std::int32_t replica = -1; ///< Its place among the devices with which it sums gradients; -1 if there are none.
     WarmUp warmUp{}; ///< Of `stage`, in plans with several stages and micro-batches.
 
     /// Index of the block that holds compute row `row`; -1 if none. O(log blocks)

@@ -18,7 +18,7 @@ QColor shaded(const Palette &palette, QColor colour, std::int32_t microBatch)
 QColor mixedOf(
     const Palette &palette, const TimelineScene &scene, TimelineColouring colouring, std::size_t begin, std::size_t end)
 {
-    constexpr std::size_t kMostLooked = 8; // a stretch is a few pixels, of which there are thousands in a frame
+    constexpr std::size_t kMostLooked = 6; // a stretch is a few pixels, of which there are thousands in a frame
     const std::size_t count = end - begin;
     const std::size_t looked = std::min(count, kMostLooked);
     double red = 0;

@@ -15,21 +15,47 @@ struct Grouping {
     std::vector<std::int32_t> groupOf{};
 };
 
-Grouping groupingOf(const TimelineScene &scene)
+/// Groups by one number of each device, if it has several values.
+Grouping groupedBy(const TimelineScene &scene, const char *word, std::int32_t DeviceLane::*number)
 {
-    std::set<std::int32_t> stages;
-    std::set<std::int32_t> nodes;
-    for (const DeviceLane &lane : scene.lanes) {
-        stages.insert(lane.stage);
-        nodes.insert(lane.node);
-    }
     Grouping grouping;
-    const bool byStage = stages.size() > 1;
-    if (byStage || nodes.size() > 1)
-        grouping.word = byStage ? "Stage" : "Node";
-    for (const DeviceLane &lane : scene.lanes)
-        grouping.groupOf.push_back(grouping.word.empty() ? 0 : byStage ? lane.stage : lane.node);
+    bool several = false;
+    for (const DeviceLane &lane : scene.lanes) {
+        grouping.groupOf.push_back(lane.*number);
+        several = several || lane.*number != scene.lanes.front().*number;
+    }
+    if (several)
+        grouping.word = word;
+    else
+        grouping.groupOf.assign(scene.lanes.size(), 0);
     return grouping;
+}
+
+Grouping groupingOf(const TimelineScene &scene, LaneGrouping wanted)
+{
+    constexpr std::int32_t kMostAlikeNodes = 32;
+    switch (wanted) {
+    case LaneGrouping::Stage:
+        return groupedBy(scene, "Stage", &DeviceLane::stage);
+    case LaneGrouping::Node:
+        return groupedBy(scene, "Node", &DeviceLane::node);
+    case LaneGrouping::Replica:
+        return groupedBy(scene, "Replica", &DeviceLane::replica);
+    case LaneGrouping::None:
+        return {{}, std::vector<std::int32_t>(scene.lanes.size(), 0)};
+    case LaneGrouping::Automatic:
+        break;
+    }
+    Grouping byStage = groupedBy(scene, "Stage", &DeviceLane::stage);
+    if (!byStage.word.empty())
+        return byStage;
+    // Hundreds of nodes that are all alike are one lane, shown once.
+    const bool alike = std::all_of(scene.lanes.begin(), scene.lanes.end(), [&](const DeviceLane &lane) {
+        return lane.symmetryClass >= 0 && lane.symmetryClass == scene.lanes.front().symmetryClass;
+    });
+    if (alike && !scene.lanes.empty() && scene.lanes.back().node - scene.lanes.front().node >= kMostAlikeNodes)
+        return byStage;
+    return groupedBy(scene, "Node", &DeviceLane::node);
 }
 
 TimelineRow deviceRow(const TimelineScene &scene, std::vector<DeviceId> devices, bool foldable, bool expanded,
@@ -161,7 +187,7 @@ TimelineMetrics TimelineMetrics::forFont(int height)
 std::vector<TimelineRow> layoutRows(const TimelineScene &scene, const LaneArrangement &arrangement, int height,
     const TimelineMetrics &metrics)
 {
-    const Grouping grouping = groupingOf(scene);
+    const Grouping grouping = groupingOf(scene, arrangement.grouping);
     std::map<std::int32_t, std::vector<DeviceId>> groups;
     for (std::size_t d = 0; d < scene.lanes.size(); ++d)
         groups[grouping.groupOf[d]].push_back(scene.lanes[d].device);
@@ -170,7 +196,7 @@ std::vector<TimelineRow> layoutRows(const TimelineScene &scene, const LaneArrang
     std::vector<TimelineRow> pinned;
     for (const auto &[group, devices] : groups) {
         const std::string name = grouping.word.empty() ? std::string{}
-            : group < 0                                ? std::string("No stage")
+            : group < 0                                ? "No " + lowered(grouping.word)
                                                        : grouping.word + " " + std::to_string(group);
         std::map<std::int32_t, std::vector<DeviceId>> classes;
         for (const DeviceId device : devices) {

@@ -35,12 +35,22 @@ struct TimelineMetrics {
     static TimelineMetrics forFont(int height);
 };
 
+/// What lanes stand together under one header.
+enum class LaneGrouping : std::uint8_t {
+    Automatic, ///< Stages if there are several, else nodes if they differ or are few.
+    Stage,
+    Node,
+    Replica, ///< Devices that sum their gradients: one of each such group.
+    None,
+};
+
 /// How a person arranged the lanes; kept from plan to plan.
 struct LaneArrangement {
     std::set<std::int32_t> expanded{}; ///< Symmetry classes whose devices are shown one by one.
     std::set<std::string> collapsed{}; ///< Titles of groups whose lanes are folded away.
     std::set<std::int32_t> pinned{}; ///< First devices of lanes kept at the top.
     std::vector<std::int32_t> order{}; ///< First devices of lanes that were moved, in their new order.
+    LaneGrouping grouping = LaneGrouping::Automatic;
     std::string filter{}; ///< Only lanes whose words hold this text, whatever its case.
     bool communication = true; ///< Whether the communication sub-lanes are shown.
     friend bool operator==(const LaneArrangement &, const LaneArrangement &) = default;
@@ -75,7 +85,7 @@ struct TimelineRow {
     int memoryTop() const { return communicationTop() + (communication > 0 ? communication + gap : 0); }
 };
 
-/// The rows of a scene from top to bottom: grouped by stage if there are several, else by node if there are several;
+/// The rows of a scene from top to bottom: grouped as the arrangement says;
 /// devices of one symmetry class (within a group) are one row unless their class is expanded. Groups of a single
 /// row each have no headers. Where the rows leave some of `height` pixels free, devices grow. Pinned rows come first.
 std::vector<TimelineRow> layoutRows(const TimelineScene &scene, const LaneArrangement &arrangement, int height = 0,

@@ -30,6 +30,7 @@ TimelineView::TimelineView(SelectionModel *selection, QWidget *parent)
     setAccessibleName(tr("Timeline"));
     viewport()->setMouseTracking(true);
     viewport()->setAttribute(Qt::WA_OpaquePaintEvent);
+    viewport()->grabGesture(Qt::PinchGesture);
     setAcceptDrops(true);
     setMinimumHeight(120);
     m_metrics = TimelineMetrics::forFont(fontMetrics().height());
@@ -265,6 +266,7 @@ void TimelineView::setFollowersPolicy(FollowersPolicy policy)
 void TimelineView::setArrangement(LaneArrangement arrangement)
 {
     m_arrangement = std::move(arrangement);
+    syncActions();
     relayout();
     Q_EMIT viewStateChanged();
 }

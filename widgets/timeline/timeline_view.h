@@ -25,6 +25,7 @@
 #include <vector>
 
 class QAction;
+class QPinchGesture;
 
 namespace planloom {
 
@@ -232,6 +233,7 @@ private:
     std::vector<FactLine> factsOf(const TimelineHit &hit) const;
     void hover(QPoint position);
     void leave();
+    void pinchTo(const QPinchGesture &pinch);
     void updateCursor(const TimelineHit &hit);
     CanvasTool toolInHand() const;
     void clickOn(const TimelineHit &hit, QPoint position, Qt::KeyboardModifiers modifiers);

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <tuple>
 
 namespace planloom {
 
@@ -38,6 +39,8 @@ constexpr ActionKind kActions[] = {
     {"timeline.moreInFlight", true, false},
     {"timeline.lessInFlight", true, false},
 };
+
+constexpr const char *kGrouping = "timeline.group"; ///< What the names of these actions begin with.
 
 } // namespace
 
@@ -113,6 +116,20 @@ void TimelineView::makeActions()
     addViewAction("timeline.laneEarlier", tr("Show Lane Higher"), Qt::ALT | Qt::SHIFT | Qt::Key_Up, [this] { shiftLane(-1); });
     addViewAction("timeline.laneLater", tr("Show Lane Lower"), Qt::ALT | Qt::SHIFT | Qt::Key_Down, [this] { shiftLane(1); });
     addViewAction("timeline.unfold", tr("Expand/Collapse Lane"), Qt::Key_E, [this] { unfoldLane(); });
+    for (const auto &[name, text, grouping] :
+        {std::tuple{"timeline.groupAutomatic", tr("Group Lanes as Fits"), LaneGrouping::Automatic},
+            {"timeline.groupByStage", tr("Group Lanes by Stage"), LaneGrouping::Stage},
+            {"timeline.groupByNode", tr("Group Lanes by Node"), LaneGrouping::Node},
+            {"timeline.groupByReplica", tr("Group Lanes by Replica"), LaneGrouping::Replica},
+            {"timeline.groupNone", tr("Lanes without Groups"), LaneGrouping::None}}) {
+        QAction *action = addViewAction(name, text, {}, [this, wanted = grouping] {
+            LaneArrangement arrangement = m_arrangement;
+            arrangement.grouping = wanted;
+            setArrangement(std::move(arrangement));
+        });
+        action->setCheckable(true);
+        action->setData(static_cast<int>(grouping));
+    }
     addViewAction("timeline.filter", tr("Filter Lanes…"), Qt::Key_Slash, [this] {
         m_line->openFilter(QString::fromStdString(m_arrangement.filter));
     });
@@ -122,12 +139,17 @@ void TimelineView::makeActions()
         arrangement.collapsed.clear();
         setArrangement(std::move(arrangement));
     });
+    syncActions();
     updateActions();
 }
 
 void TimelineView::syncActions()
 {
     m_actions.at("timeline.communication")->setChecked(m_arrangement.communication);
+    for (const auto &[name, action] : m_actions) {
+        if (name.starts_with(kGrouping))
+            action->setChecked(action->data().toInt() == static_cast<int>(m_arrangement.grouping));
+    }
     m_actions.at("timeline.keepOrder")->setChecked(followersPolicy() == FollowersPolicy::KeepOrder);
     m_actions.at("timeline.criticalPath")->setChecked(m_criticalPath);
 }
@@ -149,7 +171,8 @@ void TimelineView::updateActions()
     m_actions.at("timeline.whatIf")->setEnabled(canAskWhatIf());
     m_actions.at("timeline.listUnder")->setEnabled(m_scene && m_focus.valid());
     m_actions.at("timeline.copy")->setEnabled(m_panel->isVisible());
-    for (const char *name : {"timeline.filter", "timeline.showAllLanes"})
+    for (const char *name : {"timeline.filter", "timeline.showAllLanes", "timeline.groupAutomatic", "timeline.groupByStage",
+             "timeline.groupByNode", "timeline.groupByReplica", "timeline.groupNone"})
         m_actions.at(name)->setEnabled(m_scene != nullptr);
 }
 
@@ -238,6 +261,7 @@ void TimelineView::contextMenuEvent(QContextMenuEvent *event)
     }
     auto *menu = new QMenu(this);
     menu->setAttribute(Qt::WA_DeleteOnClose);
+    QMenu *groups = nullptr;
     int block = -1;
     // In the order in which they were made: by what they are about, with a line between.
     for (QAction *action : actions()) {
@@ -247,6 +271,12 @@ void TimelineView::contextMenuEvent(QContextMenuEvent *event)
                                                                                       : 0;
         if (!action->isEnabled())
             continue;
+        if (name.startsWith(QLatin1String(kGrouping))) {
+            if (!groups)
+                groups = menu->addMenu(tr("Group Lanes"));
+            groups->addAction(action);
+            continue;
+        }
         if (block >= 0 && group == 2)
             menu->addSeparator();
         block = group;

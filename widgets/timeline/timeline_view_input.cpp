@@ -5,6 +5,8 @@
 #include <QtGui/QMouseEvent>
 #include <QtGui/QWheelEvent>
 #include <QtWidgets/QApplication>
+#include <QtWidgets/QGesture>
+#include <QtWidgets/QGestureEvent>
 #include <QtWidgets/QScrollBar>
 
 #include "widgets/timeline/timeline_analysis.h"
@@ -172,7 +174,33 @@ bool TimelineView::viewportEvent(QEvent *event)
             return true;
         }
     }
+    if (event->type() == QEvent::Gesture) {
+        auto *gestures = static_cast<QGestureEvent *>(event);
+        if (auto *pinch = static_cast<QPinchGesture *>(gestures->gesture(Qt::PinchGesture))) { // two fingers on a screen
+            pinchTo(*pinch);
+            gestures->accept(pinch);
+            return true;
+        }
+    }
     return QAbstractScrollArea::viewportEvent(event);
+}
+
+/// The time between the fingers stays between them, however they move.
+void TimelineView::pinchTo(const QPinchGesture &pinch)
+{
+    if (!m_scene)
+        return;
+    if (m_hand != Hand::None)
+        abandonHand(); // the first finger was no hand that takes hold of something
+    const QPointF now = viewport()->mapFromGlobal(pinch.centerPoint());
+    const QPointF before = viewport()->mapFromGlobal(pinch.lastCenterPoint());
+    TimeAxis axis = m_axis;
+    axis.origin -= (now.x() - before.x()) * axis.nanosecondsPerPixel;
+    m_fitted = false;
+    if (pinch.scaleFactor() > 0)
+        axis = zoomed(axis, pinch.scaleFactor(), std::max(now.x() - m_metrics.header, 0.0), extent(), canvasWidth());
+    moveAxis(clamped(axis, extent(), canvasWidth()));
+    verticalScrollBar()->setValue(verticalScrollBar()->value() - static_cast<int>(std::lround(now.y() - before.y())));
 }
 
 void TimelineView::wheelEvent(QWheelEvent *event)

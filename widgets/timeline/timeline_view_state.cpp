@@ -44,6 +44,7 @@ std::string TimelineView::viewState() const
     for (const std::string &group : m_arrangement.collapsed)
         collapsed.append(QString::fromStdString(group));
     state[QLatin1String("collapsed")] = collapsed;
+    state[QLatin1String("grouping")] = static_cast<int>(m_arrangement.grouping);
     state[QLatin1String("filter")] = QString::fromStdString(m_arrangement.filter);
     state[QLatin1String("communication")] = m_arrangement.communication;
     state[QLatin1String("followers")] = QLatin1String(followersPolicy() == FollowersPolicy::KeepOrder ? "keep" : "close");
@@ -68,6 +69,9 @@ void TimelineView::restoreViewState(const std::string &text)
     m_arrangement.collapsed.clear();
     for (const auto &value : state[QLatin1String("collapsed")].toArray())
         m_arrangement.collapsed.insert(value.toString().toStdString());
+    const int grouping = state[QLatin1String("grouping")].toInt(0);
+    m_arrangement.grouping = grouping >= 0 && grouping <= static_cast<int>(LaneGrouping::None) ? static_cast<LaneGrouping>(grouping)
+                                                                                             : LaneGrouping::Automatic;
     m_arrangement.filter = state[QLatin1String("filter")].toString().toStdString();
     m_arrangement.communication = state[QLatin1String("communication")].toBool(true);
     setFollowersPolicy(state[QLatin1String("followers")].toString() == QLatin1String("keep") ? FollowersPolicy::KeepOrder

@@ -1,5 +1,6 @@
 #include "widgets/timeline/timeline_layout.h"
 
+#include "tests/widgets/timeline/gesture_host_for_tests.h"
 #include "tests/widgets/timeline/scene_for_tests.h"
 #include "widgets/timeline/timeline_text.h"
 
@@ -186,6 +187,59 @@ TEST(TimelineText, TellsOperatorTimeAndGroupOfASpan)
     const auto reduce = factsOfSpan(*scene, scene->lanes[0].communication.begin);
     EXPECT_EQ(reduce.front().value, "all-reduce");
     EXPECT_NE(std::find(reduce.begin(), reduce.end(), FactLine{"Group", "GPU 0-1", -1}), reduce.end());
+}
+
+std::vector<std::string> headersOf(const std::vector<TimelineRow> &rows)
+{
+    std::vector<std::string> titles;
+    for (const TimelineRow &row : rows) {
+        if (row.kind == TimelineRow::Kind::Group)
+            titles.push_back(row.title);
+    }
+    return titles;
+}
+
+TEST(TimelineLayout, GroupsByWhatAPersonWants)
+{
+    const auto model = openModel({"zoo:gpt?layers=4&hidden=64&heads=4&seq=64&vocab=128&batch=8", {}, {}}, {});
+    ASSERT_TRUE(model);
+    const auto update = planned(*model, {}, "3d:dp=2,tp=2,pp=2,micro-batches=2,schedule=1f1b", 8);
+    ASSERT_TRUE(update);
+    LaneArrangement arrangement;
+    for (const DeviceLane &lane : update->scene->lanes)
+        arrangement.expanded.insert(lane.symmetryClass);
+    using Titles = std::vector<std::string>;
+    EXPECT_EQ(headersOf(layoutRows(*update->scene, arrangement)), (Titles{"Stage 0", "Stage 1"}));
+    arrangement.grouping = LaneGrouping::Stage;
+    EXPECT_EQ(headersOf(layoutRows(*update->scene, arrangement)), (Titles{"Stage 0", "Stage 1"}));
+    arrangement.grouping = LaneGrouping::Replica;
+    const auto replicas = layoutRows(*update->scene, arrangement);
+    EXPECT_EQ(headersOf(replicas), (Titles{"Replica 0", "Replica 1"}));
+    // Each replica has a device for each part of the model.
+    for (const TimelineRow &row : replicas) {
+        if (row.kind == TimelineRow::Kind::Group) {
+            EXPECT_EQ(row.devices.size(), 4u) << row.title;
+        }
+    }
+    arrangement.grouping = LaneGrouping::None;
+    EXPECT_TRUE(headersOf(layoutRows(*update->scene, arrangement)).empty());
+    arrangement.grouping = LaneGrouping::Node; // there is but one
+    EXPECT_TRUE(headersOf(layoutRows(*update->scene, arrangement)).empty());
+}
+
+TEST(TimelineLayout, ShowsThousandsOfNodesThatAreAlikeOnce)
+{
+    const TimelineSceneSnapshot scene = sceneForTests({.devices = 16'384, .microBatches = 1, .operators = 1});
+    const auto rows = layoutRows(*scene, {});
+    ASSERT_EQ(rows.size(), 1u);
+    EXPECT_EQ(rows.front().detail, "×16384");
+    // A person may still look at them node by node, or one by one.
+    LaneArrangement arrangement;
+    arrangement.grouping = LaneGrouping::Node;
+    EXPECT_GT(layoutRows(*scene, arrangement).size(), 1000u);
+    arrangement.grouping = LaneGrouping::None;
+    arrangement.expanded.insert(0);
+    EXPECT_EQ(layoutRows(*scene, arrangement).size(), 16'384u);
 }
 
 } // namespace

@@ -1,4 +1,5 @@
 #include <QtCore/QObject>
+#include <QtGui/QAction>
 #include <QtGui/QImage>
 #include <QtGui/QPainter>
 #include <QtGui/QPointingDevice>
@@ -180,6 +181,39 @@ private Q_SLOTS:
         QCoreApplication::sendEvent(m_view->viewport(), &event);
         QCOMPARE(m_view->axis().nanosecondsPerPixel, before / 1.5);
         QVERIFY(std::abs(m_view->axis().timeAt(600 - m_view->axisLeft()) - time) < before); // what is there stays there
+    }
+
+    void twoFingersOnAScreenZoomAndPan()
+    {
+        const double before = m_view->axis().nanosecondsPerPixel;
+        QPointingDevice *screen = QTest::createTouchDevice();
+        QWidget *on = m_view->viewport();
+        const double time = m_view->axis().timeAt(600 - m_view->axisLeft());
+        QTest::touchEvent(on, screen).press(0, QPoint(500, 150), on).press(1, QPoint(700, 150), on);
+        for (int step = 1; step <= 10; ++step)
+            QTest::touchEvent(on, screen).move(0, QPoint(500 - 10 * step, 150), on).move(1, QPoint(700 + 10 * step, 150), on);
+        QTest::touchEvent(on, screen).release(0, QPoint(400, 150), on).release(1, QPoint(800, 150), on);
+        // Twice as far apart, but for what it took to see that it is a pinch.
+        QVERIFY2(m_view->axis().nanosecondsPerPixel < before / 1.4, qPrintable(QString::number(before / m_view->axis().nanosecondsPerPixel)));
+        QVERIFY(std::abs(m_view->axis().timeAt(600 - m_view->axisLeft()) - time) < 3 * before);
+        QVERIFY(m_selection->selected().empty());
+    }
+
+    void lanesAreGroupedByAnAction()
+    {
+        const auto checked = [this](const char *name) { return m_view->findChild<QAction *>(QLatin1String(name))->isChecked(); };
+        QVERIFY(checked("timeline.groupAutomatic"));
+        m_view->findChild<QAction *>(QStringLiteral("timeline.groupNone"))->trigger();
+        QCOMPARE(m_view->arrangement().grouping, LaneGrouping::None);
+        QVERIFY(checked("timeline.groupNone") && !checked("timeline.groupAutomatic"));
+        const std::string state = m_view->viewState();
+        m_view->findChild<QAction *>(QStringLiteral("timeline.groupByStage"))->trigger();
+        QCOMPARE(m_view->arrangement().grouping, LaneGrouping::Stage);
+        m_view->restoreViewState(state);
+        QCOMPARE(m_view->arrangement().grouping, LaneGrouping::None);
+        QVERIFY(checked("timeline.groupNone"));
+        m_view->findChild<QAction *>(QStringLiteral("timeline.groupNone"))->trigger(); // what is chosen stays so
+        QVERIFY(checked("timeline.groupNone"));
     }
 
     /// Remembered lanes look as painted ones: frame after frame the same, and new ones once anything changes.
