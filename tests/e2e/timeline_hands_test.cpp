@@ -1,26 +1,11 @@
-// Every gesture of the timeline, by mouse and by keyboard, in the whole window with its engine: the row it writes, the plan
-// that follows, Esc at every stage, undo and redo.
+// Every gesture of the timeline by mouse, in the whole window with its engine: the row it writes, the plan that follows, Esc at
+// every stage, undo and redo.
 
-#include <QtCore/QObject>
-#include <QtTest/QTest>
-#include <QtWidgets/QComboBox>
-#include <QtWidgets/QLineEdit>
-
-#include "tests/e2e/gesture_walk.h"
-
-#include <algorithm>
+#include "tests/e2e/timeline_hands.h"
 
 using namespace planloom;
 
-namespace {
-
-constexpr const char *kPipeline = "pipeline:micro-batches=4,schedule=1f1b";
-const std::vector<DeviceId> kFirst{DeviceId{0}};
-const std::vector<DeviceId> kSecond{DeviceId{1}};
-
-} // namespace
-
-class TimelineHandsTest : public QObject
+class TimelineHandsTest : public TimelineHandsInWindow
 {
     Q_OBJECT
 
@@ -91,7 +76,9 @@ private Q_SLOTS:
     }
 
     void aBlockIsMovedEarlier() { movingBlock({}, -1); }
+
     void aBlockIsMovedEarlierWithAlt() { movingBlock(Qt::AltModifier, -1); }
+
     void aBlockIsSwappedWithShift() { movingBlock(Qt::ShiftModifier, 0); }
 
     /// B0 goes before F1, once: what follows keeps its order by one row more, with the mouse and with the keys.
@@ -129,9 +116,11 @@ private Q_SLOTS:
     }
 
     void aSpanIsMovedWithinItsBlock() { movingSpan({}); }
+
     void aSpanIsMovedWithinItsBlockWithAlt() { movingSpan(Qt::AltModifier); }
 
     void aBottomEdgeIsPulledOverLanes() { spreading(false); }
+
     void aBottomEdgeIsPulledAndADigitPicks() { spreading(true); }
 
     void aBracketIsPulled()
@@ -146,148 +135,6 @@ private Q_SLOTS:
             hand.follows = [this] { QCOMPARE(m_at.workspace().lastGood()->plan->inFlight.at(0), m_count - 1); };
             return hand;
         });
-    }
-
-    void aBracketHasKeys()
-    {
-        open(kPipeline);
-        press(m_at, [this] {
-            HandGesture hand = base();
-            m_count = scene().lanes[0].warmUp.count;
-            QTest::mouseClick(m_view->viewport(), Qt::LeftButton, {}, m_view->rectOfBracketEnd(0)->center());
-            hand.finish = [this] { QTest::keyClick(m_view, Qt::Key_Minus); };
-            hand.rows = {QStringLiteral("in-flight %1").arg(m_count - 1)};
-            hand.follows = [this] { QCOMPARE(m_at.workspace().lastGood()->plan->inFlight.at(0), m_count - 1); };
-            return hand;
-        });
-    }
-
-    void shiftAndDownMovesTheSelection()
-    {
-        open(kPipeline);
-        press(m_at, [this] {
-            HandGesture hand = base();
-            clickSpan(wideSpan(0));
-            hand.finish = [this] { QTest::keyClick(m_view, Qt::Key_Down, Qt::ShiftModifier); };
-            hand.rows = {QStringLiteral("place ")};
-            hand.follows = [this] { QCOMPARE(m_at.decision(m_operator).devices, kSecond); };
-            return hand;
-        });
-    }
-
-    void repeatedPressesAreOneStep()
-    {
-        open(kPipeline);
-        HandGesture hand = base();
-        clickSpan(wideSpan(0));
-        const DesignMark before(m_at.workspace());
-        QTest::keyClick(m_view, Qt::Key_Down, Qt::ShiftModifier);
-        QTest::keyClick(m_view, Qt::Key_Up, Qt::ShiftModifier);
-        QCOMPARE(m_at.workspace().history().steps().size(), before.steps + 1);
-        QTRY_VERIFY_WITH_TIMEOUT(m_at.settled(), kPatience);
-        QCOMPARE(m_at.decision(m_operator).devices, kFirst);
-        QTest::keyClick(m_view, Qt::Key_Z, Qt::ControlModifier);
-        QCOMPARE(m_at.workspace().tableText(), before.text);
-    }
-
-    void shiftAndLeftMovesABlock() { pressingBlock(Qt::Key_Left, Qt::ShiftModifier); }
-    void altShiftAndLeftMovesThisBlockAlone() { pressingBlock(Qt::Key_Left, Qt::ShiftModifier | Qt::AltModifier); }
-
-    void tSplitsByALine()
-    {
-        open(kPipeline);
-        walk(m_at, [this] {
-            HandGesture hand = base();
-            clickSpan(productSpan(0));
-            hand.steps = {[this] { QTest::keyClick(m_view, Qt::Key_T); },
-                [this] {
-                    QLineEdit *count = nullptr;
-                    for (QLineEdit *each : m_view->findChildren<QLineEdit *>(QStringLiteral("timeline.line.count.edit")))
-                        count = each->isVisible() ? each : count;
-                    QVERIFY(count);
-                    auto *dimension = count->parentWidget()->parentWidget()->findChild<QComboBox *>(QStringLiteral("timeline.line.dimension"));
-                    QVERIFY(dimension);
-                    dimension->setCurrentIndex(dimension->count() - 1); // the batch is already cut in micro-batches
-                    count->setFocus();
-                    count->selectAll();
-                    QTest::keyClicks(count, QStringLiteral("4"));
-                }};
-            hand.finish = [this] { key(m_view, Qt::Key_Return); };
-            hand.rows = {QStringLiteral("by 4")};
-            hand.follows = [this] { QCOMPARE(m_at.decision(m_operator).partition.splits.back().parts, 4); };
-            return hand;
-        });
-    }
-
-    void shiftTReplicatesByALine()
-    {
-        open(kPipeline);
-        walk(m_at, [this] {
-            HandGesture hand = base();
-            clickSpan(productSpan(0));
-            hand.steps = {[this] { QTest::keyClick(m_view, Qt::Key_T, Qt::ShiftModifier); }};
-            hand.finish = [this] { key(m_view, Qt::Key_Return); };
-            hand.rows = {QStringLiteral("replicate ")};
-            hand.follows = [this] { QVERIFY(m_at.decision(m_operator).partition.splits.back().kind == SplitKind::Replicate); };
-            return hand;
-        });
-    }
-
-    void gPlacesByALine()
-    {
-        open(kPipeline);
-        walk(m_at, [this] {
-            HandGesture hand = base();
-            clickSpan(wideSpan(0));
-            hand.steps = {[this] { QTest::keyClick(m_view, Qt::Key_G); },
-                [this] { QTest::keyClicks(QApplication::focusWidget(), QStringLiteral("1")); }};
-            hand.finish = [this] { key(m_view, Qt::Key_Return); };
-            hand.rows = {QStringLiteral("place ")};
-            hand.follows = [this] { QCOMPARE(m_at.decision(m_operator).devices, kSecond); };
-            return hand;
-        });
-    }
-
-    void bOrdersByALine()
-    {
-        open(kPipeline);
-        walk(m_at, [this] {
-            HandGesture hand = base();
-            clickSpan(wideSpan(0));
-            hand.steps = {[this] { QTest::keyClick(m_view, Qt::Key_B); },
-                [this] { QTest::keyClicks(QApplication::focusWidget(), QStringLiteral("h.3.mlp.c_fc")); }};
-            hand.finish = [this] { key(m_view, Qt::Key_Return); };
-            hand.rows = {QStringLiteral("order ")};
-            hand.follows = [this] { hasOrder(m_operator, m_at.named("h.3.mlp.c_fc")); };
-            return hand;
-        });
-    }
-
-    void rRecomputes()
-    {
-        open(kPipeline);
-        pressing(Qt::Key_R, {}, QStringLiteral("recompute "), [this] { QVERIFY(m_at.decision(m_operator).recomputeGroup >= 0); });
-    }
-
-    void pHoldsAndShiftPAndDeleteFree()
-    {
-        open(nullptr);
-        pressing(Qt::Key_P, {}, QStringLiteral("place "), [this] { QVERIFY(!m_at.decision(m_operator).rows.empty()); });
-        if (QTest::currentTestFailed())
-            return;
-        for (const auto &[pressed, held] : {std::pair{Qt::Key_P, Qt::KeyboardModifiers(Qt::ShiftModifier)},
-                 std::pair{Qt::Key_Delete, Qt::KeyboardModifiers()}}) {
-            base();
-            clickSpan(productSpan(0));
-            QTest::keyClick(m_view, Qt::Key_R);
-            QTRY_VERIFY_WITH_TIMEOUT(m_at.settled(), kPatience);
-            QVERIFY(m_at.decision(m_operator).recomputeGroup >= 0);
-            pressing(pressed, held, {}, [this] { QVERIFY(m_at.decision(m_operator).recomputeGroup < 0); });
-            if (QTest::currentTestFailed())
-                return;
-            QTest::keyClick(m_view, Qt::Key_Z, Qt::ControlModifier);
-            QTRY_VERIFY_WITH_TIMEOUT(m_at.settled(), kPatience);
-        }
     }
 
     void anAxisIsDroppedOnALane()
@@ -321,274 +168,6 @@ private Q_SLOTS:
             return hand;
         });
     }
-
-private:
-    const TimelineScene &scene() const { return *m_view->scene(); }
-
-    void open(const char *gallery, const char *rows = "")
-    {
-        m_view = m_at.timeline();
-        m_at.workspace().openWith({kSmallGpt, {}, {}}, "dgx-a100", 2, gallery ? gallery : "", rows);
-        QTRY_VERIFY_WITH_TIMEOUT(m_at.workspace().model() && m_at.settled() && m_at.workspace().lastGood(), kPatience);
-        QTRY_VERIFY_WITH_TIMEOUT(m_view->scene() && !scene().lanes.empty() && m_at.dag()->isSettled(), kPatience);
-    }
-
-    /// The whole step in sight, every device with a lane of its own, nothing selected.
-    HandGesture base()
-    {
-        m_at.window->selection().clear();
-        m_view->expandAll(true);
-        m_view->fitAll();
-        m_at.window->activateWindow(); // a popup that closes leaves no window active, without a desktop
-        if (!QTest::qWaitForWindowActive(m_at.window.get()))
-            QTest::qFail("the window is not active", __FILE__, __LINE__);
-        m_view->setFocus();
-        HandGesture hand;
-        hand.canvas = m_view;
-        return hand;
-    }
-
-    /// By the choice in the tool bar.
-    void keepOrder(bool keep)
-    {
-        auto *choice = m_at.window->findChild<QComboBox *>(QStringLiteral("followers"));
-        QVERIFY(choice);
-        choice->setFocus();
-        QTest::keyClick(choice, keep ? Qt::Key_Down : Qt::Key_Up);
-        QCOMPARE(choice->currentText(), keep ? QStringLiteral("Keep order") : QStringLiteral("Close gaps"));
-        QCOMPARE(m_view->followersPolicy(), keep ? FollowersPolicy::KeepOrder : FollowersPolicy::CloseGaps);
-    }
-
-    static QString blocks(const TimelineScene &scene)
-    {
-        QStringList words;
-        for (const TimelineBlock &block : scene.lanes.front().blocks) {
-            if (block.isOrdered())
-                words << (block.kind == SegmentKind::Backward ? QStringLiteral("B%1") : QStringLiteral("F%1")).arg(block.microBatch);
-        }
-        return words.join(QLatin1Char(' '));
-    }
-
-    void byMouse(HandGesture &hand, QPoint from, QPoint first, QPoint to, Qt::KeyboardModifiers held = {})
-    {
-        QWidget *on = m_view->viewport();
-        hand.steps = {[=] { pressAt(on, from, held); }, [=] { moveTo(on, first, held); }, [=] { moveTo(on, to, held); }};
-        hand.letGo = [=] {
-            moveTo(on, to + QPoint(1, 1));
-            releaseAt(on, to + QPoint(1, 1));
-        };
-        hand.finish = [=] { releaseAt(on, to, held); };
-    }
-
-    void wholeStage(HandGesture &hand)
-    {
-        m_stage = operatorsOfStage(*m_at.workspace().gestureContext(), StageId{0});
-        hand.rows = {QStringLiteral("devices 1")};
-        hand.follows = [this] {
-            QVERIFY(m_stage.size() > 5);
-            for (const OperatorId op : m_stage)
-                QCOMPARE(m_at.decision(op).devices, kSecond);
-        };
-    }
-
-    std::size_t firstBackward() const
-    {
-        const auto &blocks = scene().lanes[0].blocks;
-        std::size_t backward = 0;
-        while (blocks[backward].kind != SegmentKind::Backward)
-            ++backward;
-        return backward;
-    }
-
-    /// The first backward block of stage 0 goes before the forward block in front of it.
-    void comesBefore(HandGesture &hand, bool onlyThis)
-    {
-        const std::size_t backward = firstBackward();
-        const TimelineBlock moved = scene().lanes[0].blocks[backward];
-        const TimelineBlock passed = scene().lanes[0].blocks[backward - 1];
-        hand.rows = {QStringLiteral("order ")};
-        if (onlyThis)
-            hand.rows.append(QStringLiteral(" of "));
-        hand.follows = [this, moved, passed] {
-            const auto &blocks = m_at.workspace().lastGood()->scene->lanes[0].blocks;
-            const auto place = [&](const TimelineBlock &block) {
-                return std::find_if(blocks.begin(), blocks.end(), [&](const TimelineBlock &other) {
-                    return other.kind == block.kind && other.microBatch == block.microBatch && other.stage == block.stage;
-                }) - blocks.begin();
-            };
-            QVERIFY(place(moved) < place(passed));
-        };
-    }
-
-    void movingBlock(Qt::KeyboardModifiers held, int where)
-    {
-        open(kPipeline);
-        walk(m_at, [&] {
-            HandGesture hand = base();
-            const std::size_t backward = firstBackward();
-            const QPoint from = m_view->rectOfBlock(0, backward)->center();
-            const QRect before = *m_view->rectOfBlock(0, backward - 1);
-            const QPoint to(where < 0 ? before.left() + 2 : before.center().x(), from.y());
-            byMouse(hand, from, from - QPoint(8, 0), to, held);
-            comesBefore(hand, (held & Qt::AltModifier) != 0);
-            return hand;
-        });
-    }
-
-    void pressingBlock(Qt::Key pressed, Qt::KeyboardModifiers held)
-    {
-        open(kPipeline);
-        press(m_at, [&] {
-            HandGesture hand = base();
-            QTest::mouseClick(m_view->viewport(), Qt::LeftButton, {}, m_view->rectOfBlock(0, firstBackward())->center());
-            hand.finish = [this, pressed, held] { QTest::keyClick(m_view, pressed, held); };
-            comesBefore(hand, (held & Qt::AltModifier) != 0);
-            return hand;
-        });
-    }
-
-    /// Two operators of one block that don't need each other: one goes behind the other.
-    void movingSpan(Qt::KeyboardModifiers held)
-    {
-        open(kPipeline);
-        walk(m_at, [&] {
-            HandGesture hand = base();
-            const TimelineBlock &block = scene().lanes[0].blocks[0];
-            for (std::size_t row = block.rows.begin; row + 1 < block.rows.end; ++row) {
-                zoomTo(row);
-                const auto rect = m_view->rectOf(row);
-                const auto next = m_view->rectOf(row + 1);
-                if (!rect || !next || !scene().operatorOf(row).valid() || !scene().operatorOf(row + 1).valid())
-                    continue;
-                const QPoint from = rect->center();
-                const QPoint to(std::min(next->right() - 1, m_view->viewport()->width() - 60), from.y());
-                byMouse(hand, from, from + QPoint(8, 0), to, held);
-                for (const auto &step : hand.steps)
-                    step();
-                const bool found = m_view->gestures().proposal() && m_view->gestures().proposal()->accepted();
-                QTest::keyClick(m_view, Qt::Key_Escape);
-                hand.letGo();
-                if (found) {
-                    m_operator = scene().operatorOf(row);
-                    m_other = scene().operatorOf(row + 1);
-                    hand.rows = {QStringLiteral("order ")};
-                    hand.follows = [this] { hasOrder(m_other, m_operator); };
-                    m_at.window->selection().clear();
-                    return hand;
-                }
-            }
-            QTest::qFail("no two neighbours can change places", __FILE__, __LINE__);
-            return hand;
-        });
-    }
-
-    void spreading(bool digit)
-    {
-        open(kPipeline);
-        walk(m_at, [&] {
-            HandGesture hand = base();
-            const std::size_t span = productSpan(0);
-            m_operator = forward(scene().operatorOf(span));
-            zoomTo(span);
-            const QRect rect = *m_view->rectOf(span);
-            const QPoint from(rect.center().x(), rect.bottom() - 1);
-            byMouse(hand, from, from + QPoint(0, 8), QPoint(from.x(), laneMiddle(1)));
-            if (digit)
-                hand.steps.push_back([this] {
-                    QTest::keyClick(m_view, Qt::Key_2);
-                    QCOMPARE(m_view->gestures().ghost().choice, 1);
-                });
-            hand.rows = {QStringLiteral("split "), QStringLiteral("place ")};
-            hand.follows = [this] {
-                QCOMPARE(m_at.decision(m_operator).devices, (std::vector<DeviceId>{DeviceId{0}, DeviceId{1}}));
-                QCOMPARE(m_at.decision(m_operator).partition.splits.back().parts, 2);
-            };
-            return hand;
-        });
-    }
-
-    void pressing(Qt::Key pressed, Qt::KeyboardModifiers held, const QString &row, const std::function<void()> &follows)
-    {
-        press(m_at, [&] {
-            HandGesture hand = base();
-            clickSpan(productSpan(0));
-            hand.finish = [this, pressed, held] { QTest::keyClick(m_view, pressed, held); };
-            if (!row.isEmpty())
-                hand.rows = {row};
-            hand.follows = follows;
-            return hand;
-        });
-    }
-
-    void hasOrder(OperatorId first, OperatorId second) const
-    {
-        for (const OrderConstraint &order : m_at.workspace().lastGood()->plan->orders) {
-            if (order.first == first && order.second == second)
-                return;
-        }
-        QFAIL("the plan does not have that order");
-    }
-
-    OperatorId forward(OperatorId op) const
-    {
-        const Operator &of = m_at.graph().at(op);
-        return of.direction == Direction::Backward ? of.mirror : op;
-    }
-
-    void clickSpan(std::size_t span)
-    {
-        m_operator = forward(scene().operatorOf(span));
-        QTest::mouseClick(m_view->viewport(), Qt::LeftButton, {}, m_view->rectOf(span)->center());
-        QCOMPARE(m_at.window->selection().selected().size(), std::size_t{1});
-    }
-
-    /// A forward span of a lane's first block that can be seen alone; zooms in until there is one.
-    std::size_t wideSpan(std::int32_t lane, std::size_t from = 0, OperatorKind *kind = nullptr)
-    {
-        for (int tries = 0; tries < 40; ++tries) {
-            const auto &blocks = scene().lanes[static_cast<std::size_t>(lane)].blocks;
-            const TimelineBlock &block = *std::find_if(blocks.begin(), blocks.end(),
-                [](const TimelineBlock &each) { return each.kind == SegmentKind::Forward; });
-            for (std::size_t row = std::max(block.rows.begin, from); row < block.rows.end; ++row) {
-                const OperatorId op = scene().operatorOf(row);
-                const auto rect = m_view->rectOf(row);
-                if (rect && rect->width() >= 14 && op.valid() && (!kind || m_at.graph().at(op).kind == *kind))
-                    return row;
-            }
-            QTest::keyClick(m_view, Qt::Key_W);
-            m_view->setAxis({static_cast<double>(block.begin), m_view->axis().nanosecondsPerPixel});
-        }
-        qFatal("no span is wide enough");
-        return 0;
-    }
-    /// One that has dimensions to split.
-    std::size_t productSpan(std::int32_t lane)
-    {
-        OperatorKind kind = OperatorKind::Linear;
-        return wideSpan(lane, 0, &kind);
-    }
-    void zoomTo(std::size_t row)
-    {
-        const SpanColumns &spans = scene().timeline->spans;
-        const double duration = static_cast<double>(spans.duration[row]);
-        m_view->setAxis({static_cast<double>(spans.start[row]) - 2 * duration, duration / 100});
-    }
-    int laneMiddle(std::int32_t lane) const
-    {
-        for (const TimelineRow &row : m_view->rows()) {
-            if (row.lane == lane && row.kind == TimelineRow::Kind::Device)
-                return m_view->lanesTop() + row.operatorsTop() + row.operators / 2;
-        }
-        return -1;
-    }
-
-    WindowForTests m_at;
-    TimelineView *m_view = nullptr;
-    QMimeData m_data;
-    OperatorId m_operator;
-    OperatorId m_other;
-    std::vector<OperatorId> m_stage;
-    std::int32_t m_count = 0;
 };
 
 QTEST_MAIN(TimelineHandsTest)

@@ -13,6 +13,8 @@ namespace planloom {
 
 namespace {
 
+constexpr int kMostTries = 6; ///< Rows that are tried at once: each may take a millisecond.
+
 auto keyOf(const BlockRef &block)
 {
     return std::tuple(block.stage.index, block.direction, block.microBatch);
@@ -157,6 +159,7 @@ KeptOrder keepingBlocks(
         const auto found = placeOf.find(keyOf(block));
         place.push_back(found == placeOf.end() ? -1 : found->second);
     }
+    int tries = 0;
     for (const Overtaken &one : overtaken(place)) {
         const BlockRef &x = followers.blocks[one.at];
         // Of each kind the first: mostly its later micro-batches run behind it anyway.
@@ -167,6 +170,8 @@ KeptOrder keepingBlocks(
                 kinds.push_back(y);
         }
         for (const BlockRef &y : kinds) {
+            if (++tries > kMostTries)
+                break;
             const bool onlyThis = !holdsForAll(followers, x, y);
             Proposal next = joinedProposal(
                 context, kept.proposal, [&](const GestureContext &after) { return pinned(after, x, y, onlyThis); });
@@ -183,12 +188,41 @@ KeptOrder keepingBlocks(
     return kept;
 }
 
+/// Operators of a block (those with a place) from which data flows to `op`, or to which it flows from there; `op` among them.
+/// O(edges of the block)
+std::vector<bool> reached(
+    const GestureContext &context, OperatorId op, const std::vector<std::int64_t> &placeOf, bool forwards)
+{
+    const Graph &graph = context.graph();
+    const auto &uses = context.index->uses();
+    std::vector<bool> found(graph.operators.size(), false);
+    std::vector<OperatorId> open{op};
+    found[static_cast<std::size_t>(op.index)] = true;
+    while (!open.empty()) {
+        const Operator &at = graph.at(open.back());
+        open.pop_back();
+        for (const TensorId tensor : forwards ? at.outputs : at.inputs) {
+            if (!tensor.valid())
+                continue;
+            const auto index = static_cast<std::size_t>(tensor.index);
+            for (const OperatorId next : forwards ? uses.consumers[index] : uses.producers[index]) {
+                const auto n = static_cast<std::size_t>(next.index);
+                if (found[n] || placeOf[n] < 0)
+                    continue;
+                found[n] = true;
+                open.push_back(next);
+            }
+        }
+    }
+    return found;
+}
+
 KeptOrder keepingOperators(
     const GestureContext &context, const Proposal &base, const Followers &followers, const TimelineScene &would)
 {
     KeptOrder kept{base, 0, 0};
     const TimelineBlock *block = findBlock(would, followers.lane, followers.within);
-    if (!block)
+    if (!block || !followers.first.valid() || !followers.second.valid())
         return kept;
     const std::vector<OperatorId> sequence = sequenceOf(would, *block);
     std::vector<std::int64_t> placeOf(would.graph().operators.size(), -1);
@@ -197,30 +231,33 @@ KeptOrder keepingOperators(
     std::vector<std::int64_t> place;
     for (const OperatorId op : followers.operators)
         place.push_back(placeOf[static_cast<std::size_t>(op.index)]);
+    // What `first` needs runs before it, and so before all that needs `second`.
+    const std::vector<bool> needed = reached(context, followers.first, placeOf, false);
+    const std::vector<bool> needing = reached(context, followers.second, placeOf, true);
+    const auto isOf = [](const std::vector<bool> &set, OperatorId op) { return set[static_cast<std::size_t>(op.index)]; };
+    int tries = 0;
     for (const Overtaken &one : overtaken(place)) {
         const OperatorId x = followers.operators[one.at];
         std::vector<OperatorId> others;
-        for (const std::size_t other : one.by)
-            others.push_back(followers.operators[other]);
-        std::sort(others.begin(), others.end());
-        const auto before = [&](const std::vector<OperatorId> &seconds) {
-            return joinedProposal(context, kept.proposal, [&](const GestureContext &after) {
-                return proposeOrder(after, {.first = {x}, .second = seconds});
-            });
-        };
-        Proposal next = before(others);
-        if (next.refusal && others.size() > 1) {
-            // Some of them it needs itself: those that it does not.
-            std::erase_if(others, [&](OperatorId other) { return before({other}).refusal.has_value(); });
-            if (!others.empty())
-                next = before(others);
+        for (const std::size_t other : one.by) {
+            if (isOf(needing, x) && isOf(needed, followers.operators[other]))
+                ++kept.lost;
+            else
+                others.push_back(followers.operators[other]);
         }
-        kept.lost += static_cast<std::int32_t>(one.by.size() - (next.refusal ? 0 : others.size()));
-        if (next.refusal || next.edit == kept.proposal.edit)
+        if (others.empty() || kept.rows > 0 || tries == kMostTries)
             continue;
+        std::sort(others.begin(), others.end());
+        ++tries;
+        Proposal next = joinedProposal(context, kept.proposal, [&](const GestureContext &after) {
+            return proposeOrder(after, {.first = {x}, .second = others});
+        });
+        if (next.refusal || next.edit == kept.proposal.edit) {
+            kept.lost += static_cast<std::int32_t>(others.size());
+            continue;
+        }
         kept.proposal = std::move(next);
-        ++kept.rows;
-        break;
+        ++kept.rows; // the others may be too early only because this one is
     }
     return kept;
 }

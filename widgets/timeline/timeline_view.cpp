@@ -16,7 +16,7 @@ namespace {
 /// A new step within these shares of the old one's length keeps the zoom.
 constexpr double kAlike = 0.5;
 constexpr int kEdgeMilliseconds = 30;
-constexpr int kLongPressMilliseconds = 600;
+constexpr int kLongPressMilliseconds = 800;
 constexpr std::size_t kMostRowsAtOnce = 20'000; ///< Rows of a selection that may be gathered within a frame.
 
 } // namespace
