@@ -1,6 +1,5 @@
-// What the cells of the constraint table say, and the edits that writing into them makes.
+// What the cells of the constraint table say.
 
-#include <QtCore/QCoreApplication>
 #include <QtCore/QRegularExpression>
 
 #include "widgets/common/format.h"
@@ -11,11 +10,6 @@
 namespace planloom {
 
 namespace {
-
-/// Translates what belongs to no object.
-struct Words {
-    Q_DECLARE_TR_FUNCTIONS(planloom::ConstraintTable)
-};
 
 QString qt(std::string_view text)
 {
@@ -31,142 +25,39 @@ QString remarkText(const std::string &line)
     return text.startsWith(QLatin1Char(' ')) ? text.mid(1) : text;
 }
 
-std::string withCell(RowCells cells, TableColumn column, const std::string &text)
-{
-    switch (column) {
-    case TableColumn::On:
-        cells.enabled = text != "off";
-        break;
-    case TableColumn::Selector:
-        cells.selector = text;
-        break;
-    case TableColumn::Rule: {
-        const RuleWord *word = findRuleWord(text);
-        cells.rule = text;
-        if (word && word->shape != RuleShape::Plain && cells.selector.empty())
-            cells.selector = "all";
-        if (word && word->shape == RuleShape::Plain)
-            cells.selector.clear();
-        // A value that means nothing under the new rule gives way to one that does.
-        if (word && checkValue(text, cells.value))
-            cells.value = word->needsValue ? std::string(word->value) : std::string{};
-        break;
-    }
-    case TableColumn::Value:
-        cells.value = text;
-        break;
-    case TableColumn::Strength:
-        cells.strength = weightOf(text) == 0 ? std::string{} : text;
-        break;
-    case TableColumn::Origin:
-        cells.origin = text;
-        break;
-    case TableColumn::Note:
-        cells.note = text;
-        break;
-    case TableColumn::Number:
-    case TableColumn::Binds:
-    case TableColumn::Price:
-        break;
-    }
-    return lineOf(cells);
-}
-
 } // namespace
-
-QString titleOf(TableColumn column)
-{
-    switch (column) {
-    case TableColumn::On:
-        return Words::tr("On");
-    case TableColumn::Number:
-        return QStringLiteral("#");
-    case TableColumn::Selector:
-        return Words::tr("Selector");
-    case TableColumn::Rule:
-        return Words::tr("Rule");
-    case TableColumn::Value:
-        return Words::tr("Value");
-    case TableColumn::Strength:
-        return Words::tr("Must/Prefer");
-    case TableColumn::Binds:
-        return Words::tr("Binds");
-    case TableColumn::Price:
-        return Words::tr("Price");
-    case TableColumn::Origin:
-        return Words::tr("Origin");
-    case TableColumn::Note:
-        return Words::tr("Note");
-    }
-    return {};
-}
-
-QString meaningOf(TableColumn column)
-{
-    switch (column) {
-    case TableColumn::On:
-        return Words::tr("Whether the row takes part (Space). Order has no meaning: rows hold together wherever they stand.");
-    case TableColumn::Number:
-        return Words::tr("The row's line in the text. Order has no meaning.");
-    case TableColumn::Selector:
-        return Words::tr("Which operators the row speaks of: layer:0-5, name:*.attn.*, kind:Linear, all ...");
-    case TableColumn::Rule:
-        return Words::tr("What is decided: split, place, order ...");
-    case TableColumn::Value:
-        return Words::tr("How: \"batch by 2 over dp\", \"devices 0,1\" ...");
-    case TableColumn::Strength:
-        return Words::tr("Rows must hold, or are preferred with a weight: those hold as far as they can, heavier ones first.");
-    case TableColumn::Binds:
-        return Words::tr("How many operators the rule acts on, on how many devices. None is a warning.");
-    case TableColumn::Price:
-        return Words::tr("Step time gained if the row were off; found while you pause.");
-    case TableColumn::Origin:
-        return Words::tr("Who wrote the row: a person's text, a gesture, a gallery plan, an import.");
-    case TableColumn::Note:
-        return Words::tr("For people.");
-    }
-    return {};
-}
-
-QString meaningOfRule(const QString &word)
-{
-    struct Meaning {
-        const char *word;
-        const char *text;
-    };
-    static constexpr Meaning kMeanings[] = {
-        {"split", QT_TRANSLATE_NOOP("planloom::ConstraintTable", "cut operators along a dimension (op-trans)")},
-        {"replicate", QT_TRANSLATE_NOOP("planloom::ConstraintTable", "run the same operators several times")},
-        {"place", QT_TRANSLATE_NOOP("planloom::ConstraintTable", "choose their devices (op-assign)")},
-        {"order", QT_TRANSLATE_NOOP("planloom::ConstraintTable", "run some before others (op-order)")},
-        {"stage", QT_TRANSLATE_NOOP("planloom::ConstraintTable", "make them a pipeline stage")},
-        {"recompute", QT_TRANSLATE_NOOP("planloom::ConstraintTable", "drop outputs, compute them again: less memory")},
-        {"coshard", QT_TRANSLATE_NOOP("planloom::ConstraintTable", "cut further, on the same device, one after another")},
-        {"zero1", QT_TRANSLATE_NOOP("planloom::ConstraintTable", "cut the optimizer's state over replicas")},
-        {"mesh", QT_TRANSLATE_NOOP("planloom::ConstraintTable", "arrange the devices as a grid with named axes")},
-        {"micro-batches", QT_TRANSLATE_NOOP("planloom::ConstraintTable", "run the mini-batch in so many parts")},
-        {"schedule", QT_TRANSLATE_NOOP("planloom::ConstraintTable", "the order of a pipeline's blocks")},
-        {"in-flight", QT_TRANSLATE_NOOP("planloom::ConstraintTable", "how far a stage warms up")},
-        {"limit", QT_TRANSLATE_NOOP("planloom::ConstraintTable", "the most memory or time there is")},
-    };
-    for (const Meaning &meaning : kMeanings) {
-        if (word == QLatin1String(meaning.word))
-            return Words::tr(meaning.text);
-    }
-    return {};
-}
 
 QString ConstraintTableModel::noteAt(int row) const
 {
+    return noteOf(at(row));
+}
+
+std::string ConstraintTableModel::noteKeyAt(int row) const
+{
     const Entry &entry = at(row);
+    prepare(entry);
+    std::string key;
+    for (const TableLineSnapshot &remark : entry.remarks) {
+        const std::size_t begin = remark->text.find_first_not_of(" \t\r#");
+        if (begin != std::string::npos)
+            key += remark->text.substr(begin) + '\n';
+    }
+    key += entry.cells().note;
+    std::transform(key.begin(), key.end(), key.begin(),
+        [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+    return key;
+}
+
+QString ConstraintTableModel::noteOf(const Entry &entry) const
+{
     prepare(entry);
     QStringList parts;
     for (const TableLineSnapshot &remark : entry.remarks) {
         if (!remark->text.empty() && qt(remark->text).trimmed().size() > 0)
             parts << remarkText(remark->text);
     }
-    if (!entry.cells->note.empty())
-        parts << qt(entry.cells->note);
+    if (!entry.cells().note.empty())
+        parts << qt(entry.cells().note);
     return parts.join(QLatin1Char('\n'));
 }
 
@@ -199,14 +90,14 @@ QString ConstraintTableModel::withRowNumbers(const QString &text) const
 QString ConstraintTableModel::problemText(const Entry &entry, TableColumn column) const
 {
     prepare(entry);
-    if (entry.problem)
-        return entry.problem->column == column ? qt(entry.problem->message) : QString();
+    if (const auto &problem = entry.prepared->problem)
+        return problem->column == column ? qt(problem->message) : QString();
     const auto conflict = m_conflicts.find(entry.line);
-    if (entry.error) {
-        const bool selector = entry.error->where.find("/selector") != std::string::npos;
+    if (const Error *error = entry.error()) {
+        const bool selector = error->where.find("/selector") != std::string::npos;
         if (column != (selector ? TableColumn::Selector : TableColumn::Value))
             return {};
-        return conflict != m_conflicts.end() ? conflict->second : engineSentence(*entry.error);
+        return conflict != m_conflicts.end() ? conflict->second : engineSentence(*error);
     }
     // A row that others can't hold with, though the engine blames those alone.
     if (conflict != m_conflicts.end() && column == TableColumn::Value)
@@ -216,9 +107,11 @@ QString ConstraintTableModel::problemText(const Entry &entry, TableColumn column
 
 QString ConstraintTableModel::warningText(const Entry &entry, TableColumn column) const
 {
-    if (entry.warning.empty() || column != (entry.leftOut ? TableColumn::Strength : TableColumn::Binds))
+    const Complaint *complaint = entry.complaint.get();
+    if (!complaint || complaint->warning.empty()
+        || column != (complaint->leftOut ? TableColumn::Strength : TableColumn::Binds))
         return {};
-    return withRowNumbers(qt(entry.warning));
+    return withRowNumbers(qt(complaint->warning));
 }
 
 QString ConstraintTableModel::problemAt(int row) const
@@ -240,7 +133,7 @@ QString ConstraintTableModel::warningAt(int row) const
 QString ConstraintTableModel::displayText(const Entry &entry, TableColumn column) const
 {
     prepare(entry);
-    const RowCells &cells = *entry.cells;
+    const RowCells &cells = entry.cells();
     switch (column) {
     case TableColumn::On:
         return {};
@@ -293,7 +186,7 @@ QString ConstraintTableModel::displayText(const Entry &entry, TableColumn column
     case TableColumn::Origin:
         return cells.origin.empty() ? tr("text") : qt(cells.origin);
     case TableColumn::Note:
-        return noteAt(static_cast<int>(&entry - m_entries.data())).replace(QLatin1Char('\n'), QStringLiteral(" · "));
+        return noteOf(entry).replace(QLatin1Char('\n'), QStringLiteral(" · "));
     }
     return {};
 }
@@ -330,9 +223,9 @@ QVariant ConstraintTableModel::data(const QModelIndex &index, int role) const
     case Qt::EditRole:
         prepare(entry);
         if (column == TableColumn::Origin)
-            return qt(entry.cells->origin);
+            return qt(entry.cells().origin);
         if (column == TableColumn::Strength)
-            return qt(entry.cells->strength);
+            return qt(entry.cells().strength);
         return column == TableColumn::Note ? noteAt(index.row()) : displayText(entry, column);
     case Qt::CheckStateRole:
         if (column != TableColumn::On)
@@ -379,22 +272,35 @@ QVariant ConstraintTableModel::data(const QModelIndex &index, int role) const
     case SortRole:
         switch (column) {
         case TableColumn::On:
-            return cellsAt(index.row()).enabled ? 0 : 1;
         case TableColumn::Number:
-            return entry.line;
-        case TableColumn::Strength: {
-            const auto weight = weightOf(cellsAt(index.row()).strength);
-            return !weight ? -1.0 : *weight == 0 ? 2.0 * kMostWeight : static_cast<double>(*weight);
-        }
+        case TableColumn::Strength:
         case TableColumn::Binds:
-            return entry.text->row ? (hasSelector(entry.text->row->rule) ? entry.reach.operators : 1 << 30) : -2;
         case TableColumn::Price:
-            return entry.price.state == RowPrice::State::Known ? entry.price.seconds : -1e9;
+            return sortNumberAt(index.row(), column);
         default:
             return displayText(entry, column).toLower();
         }
     default:
         return {};
+    }
+}
+
+double ConstraintTableModel::sortNumberAt(int row, TableColumn column) const
+{
+    const Entry &entry = at(row);
+    switch (column) {
+    case TableColumn::On:
+        return cellsAt(row).enabled ? 0 : 1;
+    case TableColumn::Strength: {
+        const auto weight = weightOf(cellsAt(row).strength);
+        return !weight ? -1 : *weight == 0 ? 2.0 * kMostWeight : static_cast<double>(*weight);
+    }
+    case TableColumn::Binds:
+        return !entry.text->row ? -2 : hasSelector(entry.text->row->rule) ? entry.reach.operators : 1 << 30;
+    case TableColumn::Price:
+        return entry.price.state == RowPrice::State::Known ? entry.price.seconds : -1e9;
+    default:
+        return entry.line;
     }
 }
 
@@ -433,130 +339,6 @@ QVariant ConstraintTableModel::headerData(int section, Qt::Orientation orientati
     if (role == Qt::TextAlignmentRole && section == static_cast<int>(TableColumn::Price))
         return QVariant::fromValue(Qt::Alignment(Qt::AlignRight | Qt::AlignVCenter));
     return {};
-}
-
-TableEdit ConstraintTableModel::cellEdit(const std::vector<int> &rows, TableColumn column, const QString &text) const
-{
-    TableEdit edit;
-    std::int32_t shift = 0;
-    std::vector<int> sorted(rows);
-    std::sort(sorted.begin(), sorted.end());
-    for (const int row : sorted) {
-        const Entry &entry = at(row);
-        const RowCells &cells = cellsAt(row);
-        TableSplice splice{entry.line, {}, {}};
-        std::string written = text.toStdString();
-        if (column == TableColumn::Note) {
-            // A note of several lines stands above its row, one of one line behind it; remarks above are part of it.
-            const QString plain = text.trimmed();
-            if (plain == noteAt(row))
-                continue;
-            std::int32_t first = entry.line;
-            for (std::size_t i = entry.remarks.size(); i-- > 0;) {
-                if (!qt(entry.remarks[i]->text).trimmed().isEmpty())
-                    first = entry.line - static_cast<std::int32_t>(entry.remarks.size() - i);
-            }
-            for (std::int32_t line = first; line < entry.line; ++line)
-                splice.removed.push_back(m_document.lines()[static_cast<std::size_t>(line)]->text);
-            const QStringList lines = plain.split(QLatin1Char('\n'));
-            if (lines.size() > 1) {
-                for (const QString &line : lines)
-                    splice.inserted.push_back("# " + line.toStdString());
-                written.clear();
-            } else {
-                written = plain.toStdString();
-            }
-            splice.line = first;
-        } else {
-            written = oneLine(written);
-        }
-        splice.removed.push_back(entry.text->text);
-        std::string line = withCell(cells, column, written);
-        // As written, if nothing but spacing would change.
-        splice.inserted.push_back(cellsOf(line) == cells ? entry.text->text : std::move(line));
-        if (splice.removed == splice.inserted)
-            continue;
-        splice.line += shift;
-        shift += static_cast<std::int32_t>(splice.inserted.size()) - static_cast<std::int32_t>(splice.removed.size());
-        edit.splices.push_back(std::move(splice));
-    }
-    return edit;
-}
-
-QString ConstraintTableModel::wordsFor(const std::vector<int> &rows, TableColumn column, const QString &text) const
-{
-    if (column == TableColumn::Strength) {
-        const std::int32_t weight = weightOf(text.toStdString()).value_or(1);
-        const QString who = rows.size() == 1 ? tr("row %1").arg(at(rows.front()).line + 1)
-                                             : tr("%1 rows").arg(static_cast<int>(rows.size()));
-        return weight == 0  ? tr("must: %1").arg(who)
-            : weight == 1 ? tr("prefer: %1").arg(who)
-                          : tr("prefer with weight %1: %2").arg(weight).arg(who);
-    }
-    if (rows.size() != 1) {
-        return text.isEmpty() ? tr("clear the %1 of %2 rows").arg(titleOf(column).toLower()).arg(rows.size())
-                              : tr("change the %1 of %2 rows to %3")
-                                    .arg(titleOf(column).toLower())
-                                    .arg(rows.size())
-                                    .arg(text.simplified());
-    }
-    const int number = at(rows.front()).line + 1;
-    if (column == TableColumn::Note)
-        return text.isEmpty() ? tr("remove the note of row %1").arg(number) : tr("note on row %1").arg(number);
-    const auto read = cellsOf(withCell(cellsAt(rows.front()), column, oneLine(text.toStdString())));
-    QString row = qt(read.rule);
-    if (!read.selector.empty())
-        row += QLatin1Char(' ') + qt(read.selector);
-    if (!read.value.empty())
-        row += QStringLiteral(": ") + qt(read.value);
-    return tr("change row %1 to %2").arg(number).arg(row);
-}
-
-bool ConstraintTableModel::apply(const QString &words, const TableEdit &edit, const QString &mergeKey) const
-{
-    return !edit.empty() && m_edit && m_edit(words, edit, mergeKey);
-}
-
-bool ConstraintTableModel::writeCells(const std::vector<int> &rows, TableColumn column, const QString &text)
-{
-    return apply(wordsFor(rows, column, text), cellEdit(rows, column, text));
-}
-
-bool ConstraintTableModel::setRowsEnabled(const std::vector<int> &rows, bool enabled)
-{
-    if (rows.empty())
-        return false;
-    TableEdit edit;
-    std::vector<std::int32_t> lines;
-    for (const int row : rows) {
-        if (at(row).text->row)
-            lines.push_back(at(row).line);
-    }
-    edit = planloom::setEnabled(m_document, lines, enabled);
-    // Lines that are no rows yet are switched by their word as well.
-    for (const int row : rows) {
-        const Entry &entry = at(row);
-        if (entry.text->row || cellsAt(row).enabled == enabled)
-            continue;
-        RowCells cells = cellsAt(row);
-        cells.enabled = enabled;
-        edit.splices.push_back({entry.line, {entry.text->text}, {lineOf(cells)}});
-    }
-    const QString what = rows.size() == 1 ? tr("row %1").arg(at(rows.front()).line + 1)
-                                          : tr("%1 rows").arg(static_cast<int>(rows.size()));
-    return apply(enabled ? tr("switch on %1").arg(what) : tr("switch off %1").arg(what), edit);
-}
-
-bool ConstraintTableModel::setData(const QModelIndex &index, const QVariant &value, int role)
-{
-    if (!index.isValid() || index.row() >= rowCount())
-        return false;
-    const auto column = static_cast<TableColumn>(index.column());
-    if (role == Qt::CheckStateRole && column == TableColumn::On)
-        return setRowsEnabled({index.row()}, value.toInt() == Qt::Checked);
-    if (role != Qt::EditRole || !(flags(index) & Qt::ItemIsEditable))
-        return false;
-    return writeCells({index.row()}, column, value.toString());
 }
 
 } // namespace planloom

@@ -1,6 +1,7 @@
 #include "widgets/table/constraint_table_model.h"
 
 #include <algorithm>
+#include <iterator>
 #include <string_view>
 #include <utility>
 
@@ -46,6 +47,7 @@ ConstraintTableModel::ConstraintTableModel(QObject *parent) : QAbstractTableMode
 
 void ConstraintTableModel::setDocument(const TableDocument &document)
 {
+    Q_EMIT documentAboutToBeSet();
     // What both documents begin and end with stays as it is: lines are shared, so that is quickly seen.
     const auto &before = m_document.lines();
     const auto &lines = document.lines();
@@ -63,7 +65,7 @@ void ConstraintTableModel::setDocument(const TableDocument &document)
     if (tailLines > 0)
         --tailLines;
     const int oldCount = static_cast<int>(m_entries.size());
-    const auto byLine = [](const Entry &entry, std::int32_t line) { return entry.line < line; };
+    const auto byLine = [](const std::unique_ptr<Entry> &entry, std::int32_t line) { return entry->line < line; };
     const int head = static_cast<int>(
         std::lower_bound(m_entries.begin(), m_entries.end(), static_cast<std::int32_t>(headLines), byLine) - m_entries.begin());
     const int oldEnd = static_cast<int>(std::lower_bound(m_entries.begin(), m_entries.end(),
@@ -71,7 +73,9 @@ void ConstraintTableModel::setDocument(const TableDocument &document)
         - m_entries.begin());
     const auto lineShift = static_cast<std::int32_t>(lines.size()) - static_cast<std::int32_t>(before.size());
 
-    std::vector<Entry> middle; // new rows from `head` on
+    std::vector<std::unique_ptr<Entry>> middle; // new rows from `head` on
+    if (headLines == 0 && tailLines == 0)
+        middle.reserve(lines.size());
     std::vector<TableLineSnapshot> remarks;
     const auto beginLine = static_cast<std::size_t>(head > 0 ? at(head - 1).line + 1 : 0);
     for (std::size_t i = beginLine; i < lines.size() - tailLines; ++i) {
@@ -79,24 +83,24 @@ void ConstraintTableModel::setDocument(const TableDocument &document)
             remarks.push_back(lines[i]);
             continue;
         }
-        Entry entry;
-        entry.line = static_cast<std::int32_t>(i);
-        entry.text = lines[i];
-        entry.remarks = std::move(remarks);
+        auto entry = std::make_unique<Entry>();
+        entry->line = static_cast<std::int32_t>(i);
+        entry->text = lines[i];
+        entry->remarks = std::move(remarks);
         remarks.clear();
         middle.push_back(std::move(entry));
     }
     m_document = document;
     const int newEnd = head + static_cast<int>(middle.size());
-    const auto madeAt = [&](int row) -> Entry & { return middle[static_cast<std::size_t>(row - head)]; };
+    const auto madeAt = [&](int row) -> Entry & { return *middle[static_cast<std::size_t>(row - head)]; };
 
     // Which old row a new one of the middle is; rows that moved are taken out and put in, but stay themselves.
     std::unordered_map<std::string_view, std::vector<int>> oldRows; // the first one last
-    for (int row = oldEnd; row-- > head;)
+    for (int row = oldEnd; row-- > head && !middle.empty();)
         oldRows[at(row).text->text].push_back(row);
     std::vector<int> origin(static_cast<std::size_t>(newEnd - head), -1);
     std::vector<bool> livesOn(static_cast<std::size_t>(oldEnd - head), false);
-    for (int row = head; row < newEnd; ++row) {
+    for (int row = head; row < newEnd && !oldRows.empty(); ++row) {
         const auto found = oldRows.find(madeAt(row).text->text);
         if (found == oldRows.end() || found->second.empty())
             continue;
@@ -109,11 +113,8 @@ void ConstraintTableModel::setDocument(const TableDocument &document)
         entry.reach = old.reach;
         entry.price = old.price;
         if (sameText) {
-            entry.error = old.error;
-            entry.warning = old.warning;
-            entry.leftOut = old.leftOut;
-            entry.cells = old.cells;
-            entry.problem = old.problem;
+            entry.complaint = old.complaint;
+            entry.prepared = old.prepared;
         } else {
             entry.price.state = RowPrice::State::Unknown;
         }
@@ -175,25 +176,37 @@ void ConstraintTableModel::setDocument(const TableDocument &document)
     // Contents and line numbers last: every place has its row now.
     int first = newEnd;
     int last = -1;
+    bool sameKeys = splices.empty();
     for (int row = head; row < newEnd; ++row) {
-        if (at(row).line != madeAt(row).line) {
+        std::unique_ptr<Entry> &made = middle[static_cast<std::size_t>(row - head)];
+        if (!made)
+            continue; // it has been put in
+        if (at(row).line != made->line) {
             first = std::min(first, row);
             last = row;
         }
-        m_entries[static_cast<std::size_t>(row)] = std::move(madeAt(row));
+        sameKeys = sameKeys && at(row).key == made->key;
+        m_entries[static_cast<std::size_t>(row)] = std::move(made);
     }
     const int newCount = newEnd + oldCount - oldEnd;
     if (lineShift != 0) {
         for (int row = newEnd; row < newCount; ++row)
-            m_entries[static_cast<std::size_t>(row)].line += lineShift;
+            m_entries[static_cast<std::size_t>(row)]->line += lineShift;
         if (newEnd < newCount)
             last = newCount - 1;
     }
-    m_keysValid = m_keysValid && splices.empty();
+    m_keysValid = m_keysValid && sameKeys;
     m_prepared = std::min(m_prepared, head);
     if (last >= 0)
         Q_EMIT dataChanged(index(std::min(first, last), static_cast<int>(TableColumn::Number)),
             index(last, static_cast<int>(TableColumn::Number)));
+    std::size_t runs = 0;
+    for (std::size_t i = 0; i < rewritten.size(); ++i)
+        runs += i == 0 || rewritten[i] != rewritten[i - 1] + 1 ? 1 : 0;
+    if (runs > kMostSplices) { // each costs the views something
+        changed(*std::min_element(rewritten.begin(), rewritten.end()), *std::max_element(rewritten.begin(), rewritten.end()));
+        rewritten.clear();
+    }
     for (std::size_t i = 0; i < rewritten.size();) {
         std::size_t end = i + 1;
         while (end < rewritten.size() && rewritten[end] == rewritten[end - 1] + 1)
@@ -207,9 +220,9 @@ void ConstraintTableModel::setDocument(const TableDocument &document)
     Q_EMIT documentSet();
 }
 
-void ConstraintTableModel::carryOut(const std::vector<Splice> &splices, const std::vector<Entry> &made, int firstMade)
+void ConstraintTableModel::carryOut(
+    const std::vector<Splice> &splices, std::vector<std::unique_ptr<Entry>> &made, int firstMade)
 {
-    m_keysValid = false;
     for (const Splice &splice : splices) {
         if (splice.removed > 0) {
             beginRemoveRows({}, splice.row, splice.row + splice.removed - 1);
@@ -220,7 +233,8 @@ void ConstraintTableModel::carryOut(const std::vector<Splice> &splices, const st
         if (splice.inserted > 0) {
             beginInsertRows({}, splice.row, splice.row + splice.inserted - 1);
             const auto begin = made.begin() + (splice.firstNew - firstMade);
-            m_entries.insert(m_entries.begin() + splice.row, begin, begin + splice.inserted);
+            m_entries.insert(m_entries.begin() + splice.row, std::make_move_iterator(begin),
+                std::make_move_iterator(begin + splice.inserted));
             m_keysValid = false;
             endInsertRows();
         }
@@ -244,14 +258,16 @@ void ConstraintTableModel::prepareSome()
 
 void ConstraintTableModel::prepare(const Entry &entry) const
 {
-    if (entry.cells)
+    if (entry.prepared)
         return;
-    entry.cells = cellsOf(entry.text->text);
-    if (!entry.text->error)
-        return;
-    entry.problem = checkCells(*entry.cells);
-    if (!entry.problem) // the cells are right one by one: what the line as a whole lacks
-        entry.problem = CellProblem{TableColumn::Value, "Value: " + entry.text->error->message, 0};
+    auto made = std::make_shared<Prepared>();
+    made->cells = cellsOf(entry.text->text);
+    if (entry.text->error) {
+        made->problem = checkCells(made->cells);
+        if (!made->problem) // the cells are right one by one: what the line as a whole lacks
+            made->problem = CellProblem{TableColumn::Value, "Value: " + entry.text->error->message, 0};
+    }
+    entry.prepared = std::move(made);
 }
 
 void ConstraintTableModel::setUpdate(const PlanUpdateSnapshot &update)
@@ -272,21 +288,20 @@ void ConstraintTableModel::adoptReports()
     int first = -1;
     int last = -1;
     for (int row = 0; row < static_cast<int>(m_entries.size()); ++row) {
-        Entry &entry = m_entries[static_cast<std::size_t>(row)];
+        Entry &entry = *m_entries[static_cast<std::size_t>(row)];
         const auto found = reports.find(entry.line);
         const RowLine *report = found == reports.end() || !entry.text->row ? nullptr : found->second;
-        std::optional<Error> error = report ? report->report.error : std::nullopt;
-        std::string warning = report ? report->report.warning : std::string{};
-        const bool leftOut = report && report->report.leftOut;
+        Complaint complaint;
+        if (report)
+            complaint = {report->report.error, report->report.warning, report->report.leftOut};
         RowReach reach = entry.reach;
         reach.operators = report ? (entry.text->row->enabled ? report->report.bound : report->report.selected) : -1;
         if (reach.operators != entry.reach.operators)
             reach.devices = -1;
-        if (error == entry.error && warning == entry.warning && leftOut == entry.leftOut && reach == entry.reach)
+        const bool complains = complaint.error || !complaint.warning.empty();
+        if ((complains ? entry.complaint && *entry.complaint == complaint : !entry.complaint) && reach == entry.reach)
             continue;
-        entry.error = std::move(error);
-        entry.warning = std::move(warning);
-        entry.leftOut = leftOut;
+        entry.complaint = complains ? std::make_shared<const Complaint>(std::move(complaint)) : nullptr;
         entry.reach = reach;
         first = first < 0 ? row : first;
         last = row;
@@ -306,7 +321,7 @@ void ConstraintTableModel::setReach(
         const int row = rowOfLine(line);
         if (row < 0 || at(row).reach == found)
             continue;
-        m_entries[static_cast<std::size_t>(row)].reach = found;
+        m_entries[static_cast<std::size_t>(row)]->reach = found;
         first = first < 0 ? row : std::min(first, row);
         last = std::max(last, row);
     }
@@ -320,7 +335,7 @@ void ConstraintTableModel::setPrice(RowKey key, const RowPrice &price)
     const int row = rowOfKey(key);
     if (row < 0 || at(row).price == price)
         return;
-    m_entries[static_cast<std::size_t>(row)].price = price;
+    m_entries[static_cast<std::size_t>(row)]->price = price;
     const QModelIndex cell = index(row, static_cast<int>(TableColumn::Price));
     Q_EMIT dataChanged(cell, cell);
 }
@@ -328,9 +343,9 @@ void ConstraintTableModel::setPrice(RowKey key, const RowPrice &price)
 void ConstraintTableModel::agePrices()
 {
     bool any = false;
-    for (Entry &entry : m_entries) {
-        if (entry.price.state != RowPrice::State::Unknown) {
-            ++entry.price.editsAgo;
+    for (const auto &entry : m_entries) {
+        if (entry->price.state != RowPrice::State::Unknown) {
+            ++entry->price.editsAgo;
             any = true;
         }
     }
@@ -341,8 +356,8 @@ void ConstraintTableModel::agePrices()
 
 void ConstraintTableModel::clearPrices()
 {
-    for (Entry &entry : m_entries)
-        entry.price = {};
+    for (const auto &entry : m_entries)
+        entry->price = {};
     if (!m_entries.empty())
         Q_EMIT dataChanged(index(0, static_cast<int>(TableColumn::Price)),
             index(rowCount() - 1, static_cast<int>(TableColumn::Price)));
@@ -377,8 +392,8 @@ int ConstraintTableModel::firstLineAt(int row) const
 int ConstraintTableModel::rowOfLine(int line) const
 {
     const auto found = std::lower_bound(m_entries.begin(), m_entries.end(), line,
-        [](const Entry &entry, int wanted) { return entry.line < wanted; });
-    return found == m_entries.end() || found->line != line ? -1 : static_cast<int>(found - m_entries.begin());
+        [](const std::unique_ptr<Entry> &entry, int wanted) { return entry->line < wanted; });
+    return found == m_entries.end() || (*found)->line != line ? -1 : static_cast<int>(found - m_entries.begin());
 }
 
 ConstraintTableModel::RowKey ConstraintTableModel::keyAt(int row) const
@@ -389,14 +404,14 @@ ConstraintTableModel::RowKey ConstraintTableModel::keyAt(int row) const
 int ConstraintTableModel::rowOfKey(RowKey key) const
 {
     if (!m_keysValid) {
-        m_rowOfKey.clear();
-        m_rowOfKey.reserve(m_entries.size());
-        for (int row = 0; row < static_cast<int>(m_entries.size()); ++row)
-            m_rowOfKey.emplace(at(row).key, row);
+        std::vector<RowKey> keys;
+        keys.reserve(m_entries.size());
+        std::transform(m_entries.begin(), m_entries.end(), std::back_inserter(keys),
+            [](const std::unique_ptr<Entry> &entry) { return entry->key; });
+        m_rowOfKey = IdIndex(keys);
         m_keysValid = true;
     }
-    const auto found = m_rowOfKey.find(key);
-    return found == m_rowOfKey.end() ? -1 : found->second;
+    return m_rowOfKey.find(key);
 }
 
 const TableLine &ConstraintTableModel::tableLineAt(int row) const
@@ -407,7 +422,7 @@ const TableLine &ConstraintTableModel::tableLineAt(int row) const
 const RowCells &ConstraintTableModel::cellsAt(int row) const
 {
     prepare(at(row));
-    return *at(row).cells;
+    return at(row).cells();
 }
 
 const RowPrice &ConstraintTableModel::priceAt(int row) const
@@ -417,7 +432,7 @@ const RowPrice &ConstraintTableModel::priceAt(int row) const
 
 bool ConstraintTableModel::isError(int row) const
 {
-    return at(row).text->error || at(row).error || m_conflicts.count(at(row).line) != 0;
+    return at(row).text->error || at(row).error() || m_conflicts.count(at(row).line) != 0;
 }
 
 int ConstraintTableModel::rowCount(const QModelIndex &parent) const

@@ -4,6 +4,7 @@
 #include <QtCore/QTimer>
 
 #include "widgets/design/engine_job.h"
+#include "widgets/table/id_index.h"
 #include "widgets/table/row_cells.h"
 
 #include "engine/plan/table_document.h"
@@ -11,9 +12,9 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 namespace planloom {
@@ -87,6 +88,8 @@ public:
     QString warningAt(int row) const;
     QString problemAt(int row) const; ///< Its sentence; empty if it has none.
     QString noteAt(int row) const; ///< With the remarks above.
+    std::string noteKeyAt(int row) const; ///< The same to search in and to sort by: in lower case (ASCII).
+    double sortNumberAt(int row, TableColumn column) const; ///< What columns of numbers and switches are sorted by.
     int firstLineAt(int row) const; ///< Of the row and the remarks that stand directly above it.
     /// "row 4, value: by 2 over tp, error: ..." for screen readers.
     QString accessibleText(int row, int column) const;
@@ -108,21 +111,35 @@ public:
     QVariant headerData(int section, Qt::Orientation orientation, int role = Qt::DisplayRole) const override;
 
 Q_SIGNALS:
+    void documentAboutToBeSet(); ///< Before the signals of a change of the document.
     void documentSet(); ///< Behind the signals of a change of the document.
 
 private:
+    /// A line taken apart; made when asked for, or while idle.
+    struct Prepared {
+        RowCells cells{};
+        std::optional<CellProblem> problem{}; ///< Of lines that are no rows.
+    };
+    /// What the engine has to say about a row.
+    struct Complaint {
+        std::optional<Error> error{};
+        std::string warning{};
+        bool leftOut = false; ///< What `warning` says is that this preference does not hold.
+        friend bool operator==(const Complaint &, const Complaint &) = default;
+    };
+    /// Kept small: 10,000 of them are made at once.
     struct Entry {
         RowKey key = 0;
         std::int32_t line = 0;
         TableLineSnapshot text{};
         std::vector<TableLineSnapshot> remarks{}; ///< Lines above it that are neither rows nor should be.
-        mutable std::optional<RowCells> cells{}; ///< Made when asked for, or while idle.
-        mutable std::optional<CellProblem> problem{}; ///< Of lines that are no rows; made with `cells`.
-        std::optional<Error> error{}; ///< The engine's.
-        std::string warning{};
-        bool leftOut = false; ///< What `warning` says is that this preference does not hold.
+        mutable std::shared_ptr<const Prepared> prepared{};
+        std::shared_ptr<const Complaint> complaint{}; ///< Null for none.
         RowReach reach{};
         RowPrice price{};
+
+        const RowCells &cells() const { return prepared->cells; }
+        const Error *error() const { return complaint && complaint->error ? &*complaint->error : nullptr; }
     };
     /// A run of rows to take out at `row`, and of new rows (by number) to put there, in the numbering of that moment.
     struct Splice {
@@ -132,12 +149,14 @@ private:
         int inserted = 0;
     };
 
-    const Entry &at(int row) const { return m_entries[static_cast<std::size_t>(row)]; }
+    const Entry &at(int row) const { return *m_entries[static_cast<std::size_t>(row)]; }
     void prepare(const Entry &entry) const;
     void prepareSome();
-    void carryOut(const std::vector<Splice> &splices, const std::vector<Entry> &made, int firstMade);
+    /// Takes what is put in out of `made`.
+    void carryOut(const std::vector<Splice> &splices, std::vector<std::unique_ptr<Entry>> &made, int firstMade);
     void adoptReports();
     void changed(int first, int last);
+    QString noteOf(const Entry &entry) const;
     QString displayText(const Entry &entry, TableColumn column) const;
     QString problemText(const Entry &entry, TableColumn column) const;
     QString warningText(const Entry &entry, TableColumn column) const;
@@ -146,12 +165,12 @@ private:
 
     Edit m_edit;
     TableDocument m_document;
-    std::vector<Entry> m_entries;
+    std::vector<std::unique_ptr<Entry>> m_entries; ///< Rows are large, and many move when one is put in.
     PlanUpdateSnapshot m_update;
     bool m_old = false; ///< The rows have changed since the update.
     std::map<std::int32_t, QString> m_conflicts;
     RowKey m_nextKey = 1;
-    mutable std::unordered_map<RowKey, int> m_rowOfKey; ///< Made when asked for.
+    mutable IdIndex m_rowOfKey; ///< Made when asked for.
     mutable bool m_keysValid = false;
     QTimer m_idle;
     int m_prepared = 0;

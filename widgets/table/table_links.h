@@ -78,7 +78,12 @@ public:
     void findReach(const PlanUpdateSnapshot &update);
     /// `conflictsFound` follows: for each line of rows that can't hold together, a sentence that names them.
     void findConflicts(const GestureContextSnapshot &context, const PlanUpdateSnapshot &update);
-    void forgetOperators() { m_operators.stop.request_stop(); }
+    /// No `operatorsFound` follows any more.
+    void forgetOperators()
+    {
+        m_operators.stop.request_stop();
+        ++m_operators.number;
+    }
 
 Q_SIGNALS:
     void operatorsFound(std::vector<planloom::OperatorId> operators);

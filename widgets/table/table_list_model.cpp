@@ -3,7 +3,7 @@
 #include <QtCore/QMimeData>
 
 #include <algorithm>
-#include <array>
+#include <set>
 
 namespace planloom {
 
@@ -12,19 +12,6 @@ namespace {
 /// More runs than this are told as a reset.
 constexpr int kMostRuns = 48;
 constexpr const char *kRowsType = "application/x-planloom-rows";
-constexpr std::array<const char *, 4> kOrigins{"text", "gesture", "template", "import"};
-
-char folded(char c)
-{
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
-
-bool containsFolded(std::string_view text, std::string_view word)
-{
-    return std::search(text.begin(), text.end(), word.begin(), word.end(),
-               [](char a, char b) { return folded(a) == b; })
-        != text.end();
-}
 
 } // namespace
 
@@ -33,154 +20,34 @@ TableListModel::TableListModel(ConstraintTableModel *rows, QObject *parent)
 {
     connect(rows, &QAbstractItemModel::rowsAboutToBeRemoved, this,
         [this](const QModelIndex &, int first, int last) { removeSource(first, last); });
-    connect(rows, &ConstraintTableModel::documentSet, this, &TableListModel::rebuild);
+    connect(rows, &ConstraintTableModel::documentAboutToBeSet, this, [this] { m_settling = true; });
+    connect(rows, &ConstraintTableModel::documentSet, this, [this] {
+        m_settling = false;
+        rebuild();
+    });
     connect(rows, &QAbstractItemModel::dataChanged, this,
         [this](const QModelIndex &topLeft, const QModelIndex &bottomRight) {
             sourceChanged(topLeft.row(), bottomRight.row(), topLeft.column(), bottomRight.column());
         });
-    m_ids = target();
-}
-
-bool TableListModel::isInTextOrder() const
-{
-    return m_sortColumn < 0 && m_grouping == RowGrouping::None && !(m_actingFirst && !m_chosen.empty());
-}
-
-int TableListModel::groupOf(int sourceRow) const
-{
-    const RowCells &cells = m_source->cellsAt(sourceRow);
-    if (m_grouping == RowGrouping::Rule) {
-        const RuleWord *word = findRuleWord(cells.rule);
-        return word ? static_cast<int>(word - ruleWords().data()) : static_cast<int>(ruleWords().size());
-    }
-    if (cells.origin.empty())
-        return 0;
-    const auto found = std::find(kOrigins.begin(), kOrigins.end(), cells.origin);
-    return static_cast<int>(found - kOrigins.begin());
-}
-
-QString TableListModel::titleOfGroup(int group) const
-{
-    if (m_grouping == RowGrouping::Rule) {
-        return group < static_cast<int>(ruleWords().size())
-            ? QString::fromUtf8(ruleWords()[static_cast<std::size_t>(group)].word.data())
-            : tr("not yet rows");
-    }
-    return group < static_cast<int>(kOrigins.size()) ? QString::fromLatin1(kOrigins[static_cast<std::size_t>(group)])
-                                                     : tr("other origin");
-}
-
-bool TableListModel::shows(int sourceRow) const
-{
-    if (m_actingOnly && m_chosen.count(m_source->keyAt(sourceRow)) == 0)
-        return false;
-    if (m_filterWords.empty())
-        return true;
-    const std::string &text = m_source->tableLineAt(sourceRow).text;
-    std::string note;
-    for (const std::string &word : m_filterWords) {
-        if (containsFolded(text, word))
-            continue;
-        if (note.empty())
-            note = m_source->noteAt(sourceRow).toStdString() + ' ';
-        if (!containsFolded(note, word))
-            return false;
-    }
-    return true;
-}
-
-std::string TableListModel::fieldOf(int sourceRow, TableColumn column) const
-{
-    const RowCells &cells = m_source->cellsAt(sourceRow);
-    std::string text = column == TableColumn::Selector ? cells.selector
-        : column == TableColumn::Rule                  ? cells.rule
-        : column == TableColumn::Value                 ? cells.value
-        : column == TableColumn::Strength              ? cells.strength
-        : column == TableColumn::Origin                ? cells.origin
-                                                       : m_source->noteAt(sourceRow).toStdString();
-    std::transform(text.begin(), text.end(), text.begin(), folded);
-    return text;
-}
-
-std::vector<TableListModel::Id> TableListModel::target() const
-{
-    const int count = m_source->rowCount();
-    std::vector<int> rows;
-    rows.reserve(static_cast<std::size_t>(count));
-    for (int row = 0; row < count; ++row) {
-        if (shows(row))
-            rows.push_back(row);
-    }
-    const bool falling = m_sortOrder == Qt::DescendingOrder;
-    if (m_sortColumn >= 0) {
-        const auto column = static_cast<TableColumn>(m_sortColumn);
-        const auto sortBy = [&](const auto &keys) {
-            std::stable_sort(rows.begin(), rows.end(), [&](int a, int b) {
-                const auto &left = keys[static_cast<std::size_t>(a)];
-                const auto &right = keys[static_cast<std::size_t>(b)];
-                return falling ? right < left : left < right;
-            });
-        };
-        if (column == TableColumn::On || column == TableColumn::Number || column == TableColumn::Binds
-            || column == TableColumn::Price || column == TableColumn::Strength) {
-            std::vector<double> keys(static_cast<std::size_t>(count));
-            for (const int row : rows) {
-                keys[static_cast<std::size_t>(row)]
-                    = m_source->index(row, m_sortColumn).data(ConstraintTableModel::SortRole).toDouble();
-            }
-            sortBy(keys);
-        } else {
-            std::vector<std::string> keys(static_cast<std::size_t>(count));
-            for (const int row : rows)
-                keys[static_cast<std::size_t>(row)] = fieldOf(row, column);
-            sortBy(keys);
-        }
-    }
-    if (m_actingFirst && !m_chosen.empty()) {
-        std::stable_partition(
-            rows.begin(), rows.end(), [&](int row) { return m_chosen.count(m_source->keyAt(row)) != 0; });
-    }
-    std::vector<Id> ids;
-    ids.reserve(rows.size() + 16);
-    if (m_grouping == RowGrouping::None) {
-        for (const int row : rows)
-            ids.push_back(m_source->keyAt(row));
-    } else {
-        std::vector<std::vector<int>> groups;
-        for (const int row : rows) {
-            const auto group = static_cast<std::size_t>(groupOf(row));
-            groups.resize(std::max(groups.size(), group + 1));
-            groups[group].push_back(row);
-        }
-        for (std::size_t group = 0; group < groups.size(); ++group) {
-            if (groups[group].empty())
-                continue;
-            ids.push_back(kHeading | group);
-            if (m_collapsed.count(static_cast<int>(group)) != 0)
-                continue;
-            for (const int row : groups[group])
-                ids.push_back(m_source->keyAt(row));
-        }
-    }
-    ids.push_back(0);
-    return ids;
+    m_ids = arranged(*m_source, m_wanted).ids;
 }
 
 void TableListModel::rebuild()
 {
-    const std::vector<Id> wanted = target();
-    std::vector<int> sizes;
-    if (m_grouping != RowGrouping::None) {
-        for (int row = 0; row < m_source->rowCount(); ++row) {
-            if (!shows(row))
-                continue;
-            const auto group = static_cast<std::size_t>(groupOf(row));
-            sizes.resize(std::max(sizes.size(), group + 1));
-            ++sizes[group];
+    ArrangedRows wanted = arranged(*m_source, m_wanted);
+    const bool sizesDiffer = wanted.groupSizes != m_groupSizes;
+    m_groupSizes = std::move(wanted.groupSizes);
+    adopt(std::move(wanted.ids));
+    if (sizesDiffer) {
+        for (std::size_t i = 0; i < m_ids.size(); ++i) {
+            if ((m_ids[i] & kHeading) != 0)
+                Q_EMIT dataChanged(index(static_cast<int>(i), 0), index(static_cast<int>(i), kTableColumns - 1));
         }
     }
-    const bool sizesDiffer = sizes != m_groupSizes;
-    m_groupSizes = std::move(sizes);
+}
+
+void TableListModel::adopt(std::vector<Id> wanted)
+{
     std::size_t head = 0;
     while (head < m_ids.size() && head < wanted.size() && m_ids[head] == wanted[head])
         ++head;
@@ -194,13 +61,13 @@ void TableListModel::rebuild()
     };
     const std::vector<Id> before = middle(m_ids);
     const std::vector<Id> after = middle(wanted);
-    const std::unordered_set<Id> beforeSet(before.begin(), before.end());
-    const std::unordered_set<Id> afterSet(after.begin(), after.end());
-    const auto runsMissing = [](const std::vector<Id> &ids, const std::unordered_set<Id> &in) {
+    const IdIndex beforeSet(before);
+    const IdIndex afterSet(after);
+    const auto runsMissing = [](const std::vector<Id> &ids, const IdIndex &in) {
         int runs = 0;
         bool inside = false;
         for (const Id id : ids) {
-            const bool missing = in.count(id) == 0;
+            const bool missing = !in.contains(id);
             runs += missing && !inside ? 1 : 0;
             inside = missing;
         }
@@ -208,17 +75,17 @@ void TableListModel::rebuild()
     };
     if (runsMissing(before, afterSet) + runsMissing(after, beforeSet) > kMostRuns) {
         beginResetModel();
-        m_ids = wanted;
+        m_ids = std::move(wanted);
         m_positionsValid = false;
         endResetModel();
         return;
     }
     // What goes,
     for (std::size_t i = m_ids.size() - tail; i-- > head;) {
-        if (afterSet.count(m_ids[i]) != 0)
+        if (afterSet.contains(m_ids[i]))
             continue;
         const std::size_t last = i;
-        while (i > head && afterSet.count(m_ids[i - 1]) == 0)
+        while (i > head && !afterSet.contains(m_ids[i - 1]))
             --i;
         beginRemoveRows({}, static_cast<int>(i), static_cast<int>(last));
         m_ids.erase(m_ids.begin() + static_cast<std::ptrdiff_t>(i), m_ids.begin() + static_cast<std::ptrdiff_t>(last + 1));
@@ -228,7 +95,7 @@ void TableListModel::rebuild()
     // what stands elsewhere,
     std::vector<Id> staying;
     for (const Id id : after) {
-        if (beforeSet.count(id) != 0)
+        if (beforeSet.contains(id))
             staying.push_back(id);
     }
     if (!std::equal(staying.begin(), staying.end(), m_ids.begin() + static_cast<std::ptrdiff_t>(head))) {
@@ -247,10 +114,10 @@ void TableListModel::rebuild()
     }
     // and what comes.
     for (std::size_t i = head; i < wanted.size() - tail; ++i) {
-        if (beforeSet.count(wanted[i]) != 0)
+        if (beforeSet.contains(wanted[i]))
             continue;
         std::size_t end = i + 1;
-        while (end < wanted.size() - tail && beforeSet.count(wanted[end]) == 0)
+        while (end < wanted.size() - tail && !beforeSet.contains(wanted[end]))
             ++end;
         beginInsertRows({}, static_cast<int>(i), static_cast<int>(end - 1));
         m_ids.insert(m_ids.begin() + static_cast<std::ptrdiff_t>(i), wanted.begin() + static_cast<std::ptrdiff_t>(i),
@@ -259,34 +126,30 @@ void TableListModel::rebuild()
         endInsertRows();
         i = end - 1;
     }
-    if (sizesDiffer) {
-        for (std::size_t i = 0; i < m_ids.size(); ++i) {
-            if ((m_ids[i] & kHeading) != 0)
-                Q_EMIT dataChanged(index(static_cast<int>(i), 0), index(static_cast<int>(i), kTableColumns - 1));
-        }
-    }
 }
 
 void TableListModel::removeSource(int first, int last)
 {
-    std::unordered_set<Id> gone;
+    std::vector<Id> keys;
+    keys.reserve(static_cast<std::size_t>(last - first + 1));
     for (int row = first; row <= last; ++row)
-        gone.insert(m_source->keyAt(row));
+        keys.push_back(m_source->keyAt(row));
+    const IdIndex gone(keys);
     int runs = 0;
     for (std::size_t i = 0; i < m_ids.size(); ++i)
-        runs += gone.count(m_ids[i]) != 0 && (i == 0 || gone.count(m_ids[i - 1]) == 0) ? 1 : 0;
+        runs += gone.contains(m_ids[i]) && (i == 0 || !gone.contains(m_ids[i - 1])) ? 1 : 0;
     if (runs > kMostRuns) {
         beginResetModel();
-        m_ids.erase(std::remove_if(m_ids.begin(), m_ids.end(), [&](Id id) { return gone.count(id) != 0; }), m_ids.end());
+        m_ids.erase(std::remove_if(m_ids.begin(), m_ids.end(), [&](Id id) { return gone.contains(id); }), m_ids.end());
         m_positionsValid = false;
         endResetModel();
         return;
     }
     for (std::size_t i = m_ids.size(); i-- > 0;) {
-        if (gone.count(m_ids[i]) == 0)
+        if (!gone.contains(m_ids[i]))
             continue;
         const std::size_t end = i;
-        while (i > 0 && gone.count(m_ids[i - 1]) != 0)
+        while (i > 0 && gone.contains(m_ids[i - 1]))
             --i;
         beginRemoveRows({}, static_cast<int>(i), static_cast<int>(end));
         m_ids.erase(m_ids.begin() + static_cast<std::ptrdiff_t>(i), m_ids.begin() + static_cast<std::ptrdiff_t>(end + 1));
@@ -307,9 +170,11 @@ void TableListModel::sourceChanged(int first, int last, int firstColumn, int las
     } else if (rowCount() > 1) {
         Q_EMIT dataChanged(index(0, firstColumn), index(rowCount() - 1, lastColumn));
     }
-    const bool ordered = m_sortColumn >= firstColumn && m_sortColumn <= lastColumn;
+    if (m_settling)
+        return;
+    const bool ordered = m_wanted.sortColumn >= firstColumn && m_wanted.sortColumn <= lastColumn;
     const bool all = lastColumn - firstColumn > 1;
-    if (ordered || (all && (m_grouping != RowGrouping::None || !m_filterWords.empty())))
+    if (ordered || (all && (m_wanted.grouping != RowGrouping::None || !m_wanted.words.empty())))
         rebuild();
 }
 
@@ -318,21 +183,16 @@ void TableListModel::setFilter(const QString &words)
     if (words == m_filter)
         return;
     m_filter = words;
-    m_filterWords.clear();
-    for (const QString &word : words.split(QLatin1Char(' '), Qt::SkipEmptyParts)) {
-        std::string text = word.toStdString();
-        std::transform(text.begin(), text.end(), text.begin(), folded);
-        m_filterWords.push_back(std::move(text));
-    }
+    m_wanted.words = filterWords(words);
     rebuild();
 }
 
 void TableListModel::setGrouping(RowGrouping grouping)
 {
-    if (grouping == m_grouping)
+    if (grouping == m_wanted.grouping)
         return;
-    m_grouping = grouping;
-    m_collapsed.clear();
+    m_wanted.grouping = grouping;
+    m_wanted.collapsed.clear();
     // Headings of other groupings have the same numbers: they must not be taken for these.
     for (std::size_t i = m_ids.size(); i-- > 0;) {
         if ((m_ids[i] & kHeading) == 0)
@@ -345,18 +205,30 @@ void TableListModel::setGrouping(RowGrouping grouping)
     rebuild();
 }
 
+int TableListModel::groupAt(int row) const
+{
+    return static_cast<int>(m_ids[static_cast<std::size_t>(row)] & ~kHeading);
+}
+
+int TableListModel::sizeOfGroup(int group) const
+{
+    return static_cast<std::size_t>(group) < m_groupSizes.size() ? m_groupSizes[static_cast<std::size_t>(group)] : 0;
+}
+
 bool TableListModel::isCollapsed(int row) const
 {
-    return kindOf(row) == Kind::Heading
-        && m_collapsed.count(static_cast<int>(m_ids[static_cast<std::size_t>(row)] & ~kHeading)) != 0;
+    return kindOf(row) == Kind::Heading && m_wanted.collapsed.count(groupAt(row)) != 0;
 }
 
 void TableListModel::setCollapsed(int row, bool collapsed)
 {
     if (kindOf(row) != Kind::Heading || isCollapsed(row) == collapsed)
         return;
-    const int group = static_cast<int>(m_ids[static_cast<std::size_t>(row)] & ~kHeading);
-    collapsed ? static_cast<void>(m_collapsed.insert(group)) : static_cast<void>(m_collapsed.erase(group));
+    const int group = groupAt(row);
+    if (collapsed)
+        m_wanted.collapsed.insert(group);
+    else
+        m_wanted.collapsed.erase(group);
     rebuild();
     const int now = positionOf(kHeading | static_cast<Id>(group));
     Q_EMIT dataChanged(index(now, 0), index(now, kTableColumns - 1));
@@ -373,11 +245,11 @@ void TableListModel::setActing(std::unordered_set<RowKey> keys)
 
 void TableListModel::setActingFilter(bool only, bool first, std::unordered_set<RowKey> keys)
 {
-    if (only == m_actingOnly && first == m_actingFirst && keys == m_chosen)
+    if (only == m_wanted.chosenOnly && first == m_wanted.chosenFirst && keys == m_wanted.chosen)
         return;
-    m_actingOnly = only;
-    m_actingFirst = first;
-    m_chosen = std::move(keys);
+    m_wanted.chosenOnly = only;
+    m_wanted.chosenFirst = first;
+    m_wanted.chosen = std::move(keys);
     rebuild();
 }
 
@@ -392,10 +264,10 @@ void TableListModel::setHovered(std::unordered_set<RowKey> keys)
 
 void TableListModel::sort(int column, Qt::SortOrder order)
 {
-    if (column == m_sortColumn && order == m_sortOrder)
+    if (column == m_wanted.sortColumn && order == m_wanted.sortOrder)
         return;
-    m_sortColumn = column;
-    m_sortOrder = order;
+    m_wanted.sortColumn = column;
+    m_wanted.sortOrder = order;
     rebuild();
 }
 
@@ -421,14 +293,10 @@ int TableListModel::sourceRow(int row) const
 int TableListModel::positionOf(Id id) const
 {
     if (!m_positionsValid) {
-        m_positions.clear();
-        m_positions.reserve(m_ids.size());
-        for (std::size_t i = 0; i < m_ids.size(); ++i)
-            m_positions.emplace(m_ids[i], static_cast<int>(i));
+        m_positions = IdIndex(m_ids);
         m_positionsValid = true;
     }
-    const auto found = m_positions.find(id);
-    return found == m_positions.end() ? -1 : found->second;
+    return m_positions.find(id);
 }
 
 int TableListModel::rowOfKey(RowKey key) const
@@ -451,14 +319,18 @@ int TableListModel::columnCount(const QModelIndex &parent) const
     return parent.isValid() ? 0 : kTableColumns;
 }
 
-QString TableListModel::accessibleHeading(int row) const
+QVariant TableListModel::headingData(int row, int column, int role) const
 {
-    const auto group = static_cast<std::size_t>(m_ids[static_cast<std::size_t>(row)] & ~kHeading);
-    const int size = group < m_groupSizes.size() ? m_groupSizes[group] : 0;
-    return tr("group %1, %2 rows, %3")
-        .arg(titleOfGroup(static_cast<int>(group)))
-        .arg(size)
-        .arg(isCollapsed(row) ? tr("collapsed") : tr("expanded"));
+    const int group = groupAt(row);
+    const int size = sizeOfGroup(group);
+    const QString title = titleOfGroup(m_wanted.grouping, group);
+    if (role == CollapsedRole)
+        return isCollapsed(row);
+    if (role == Qt::AccessibleTextRole)
+        return tr("group %1, %2 rows, %3").arg(title).arg(size).arg(isCollapsed(row) ? tr("collapsed") : tr("expanded"));
+    if (role == Qt::DisplayRole && column == static_cast<int>(TableColumn::Selector))
+        return size == 1 ? tr("%1 · 1 row").arg(title) : tr("%1 · %2 rows").arg(title).arg(size);
+    return {};
 }
 
 QVariant TableListModel::data(const QModelIndex &index, int role) const
@@ -468,21 +340,10 @@ QVariant TableListModel::data(const QModelIndex &index, int role) const
     const Kind kind = kindOf(index.row());
     if (role == KindRole)
         return static_cast<int>(kind);
-    if (kind == Kind::Heading) {
-        const auto group = static_cast<std::size_t>(m_ids[static_cast<std::size_t>(index.row())] & ~kHeading);
-        const int size = group < m_groupSizes.size() ? m_groupSizes[group] : 0;
-        if (role == CollapsedRole)
-            return isCollapsed(index.row());
-        if (role == Qt::AccessibleTextRole)
-            return accessibleHeading(index.row());
-        if (role == Qt::DisplayRole && index.column() == static_cast<int>(TableColumn::Selector)) {
-            return size == 1 ? tr("%1 · 1 row").arg(titleOfGroup(static_cast<int>(group)))
-                             : tr("%1 · %2 rows").arg(titleOfGroup(static_cast<int>(group))).arg(size);
-        }
-        return {};
-    }
+    if (kind == Kind::Heading)
+        return headingData(index.row(), index.column(), role);
     if (kind == Kind::NewRow)
-        return draftData(static_cast<TableColumn>(index.column()), role);
+        return m_draft.data(static_cast<TableColumn>(index.column()), role);
     if (role == ActingRole)
         return m_acting.count(m_ids[static_cast<std::size_t>(index.row())]) != 0;
     if (role == HoverRole)
@@ -500,48 +361,13 @@ bool TableListModel::setData(const QModelIndex &index, const QVariant &value, in
         const int row = sourceRow(index.row());
         return row >= 0 && m_source->setData(m_source->index(row, index.column()), value, role);
     }
-    if (kind == Kind::Heading || role != Qt::EditRole)
+    if (kind == Kind::Heading || role != Qt::EditRole
+        || !m_draft.write(static_cast<TableColumn>(index.column()), oneLine(value.toString().toStdString())))
         return false;
-    const std::string text = oneLine(value.toString().toStdString());
-    const auto column = static_cast<TableColumn>(index.column());
-    // A whole row typed into one cell is a row.
-    const bool startsRow = column == TableColumn::Selector || column == TableColumn::Rule;
-    if (startsRow && text.find(' ') != std::string::npos && readLine(text)->row) {
-        m_draft = cellsOf(text);
+    if (m_draft.isComplete())
         return commitDraft();
-    }
-    switch (column) {
-    case TableColumn::Selector:
-        m_draft.selector = text;
-        break;
-    case TableColumn::Rule: {
-        m_draft.rule = text;
-        const RuleWord *word = findRuleWord(text);
-        if (word && word->shape != RuleShape::Plain && m_draft.selector.empty())
-            m_draft.selector = "all";
-        if (word && word->shape == RuleShape::Plain)
-            m_draft.selector.clear();
-        break;
-    }
-    case TableColumn::Value:
-        m_draft.value = text;
-        break;
-    case TableColumn::Strength:
-        m_draft.strength = weightOf(text) == 0 ? std::string{} : text;
-        break;
-    case TableColumn::Origin:
-        m_draft.origin = text;
-        break;
-    case TableColumn::Note:
-        m_draft.note = text;
-        break;
-    default:
-        return false;
-    }
-    const RuleWord *word = findRuleWord(m_draft.rule);
-    const bool complete = !m_draft.rule.empty() && (!m_draft.value.empty() || (word && !word->needsValue));
     draftChanged();
-    return complete ? commitDraft() : true;
+    return true;
 }
 
 void TableListModel::draftChanged()
@@ -551,81 +377,27 @@ void TableListModel::draftChanged()
 
 void TableListModel::clearDraft()
 {
-    if (m_draft == RowCells{})
+    if (m_draft.isEmpty())
         return;
-    m_draft = {};
+    m_draft.clear();
     draftChanged();
 }
 
 bool TableListModel::commitDraft()
 {
-    if (m_draft == RowCells{})
+    if (m_draft.isEmpty())
         return false;
-    const std::string line = lineOf(m_draft);
+    const std::string line = lineOf(m_draft.cells());
     const TableDocument &document = m_source->document();
     // Behind the last row, before remarks that end the table.
     const int rows = m_source->rowCount();
     const std::int32_t at = rows == 0 ? document.lineCount() : m_source->lineAt(rows - 1) + 1;
-    m_draft = {};
+    m_draft.clear();
     draftChanged();
     if (!m_source->apply(tr("add row %1: %2").arg(at + 1).arg(QString::fromStdString(line)), insertText(document, at, line)))
         return false;
     Q_EMIT rowAdded(at);
     return true;
-}
-
-QVariant TableListModel::draftData(TableColumn column, int role) const
-{
-    const auto text = [&]() -> std::string {
-        switch (column) {
-        case TableColumn::Selector:
-            return m_draft.selector;
-        case TableColumn::Rule:
-            return m_draft.rule;
-        case TableColumn::Value:
-            return m_draft.value;
-        case TableColumn::Strength:
-            return m_draft.strength;
-        case TableColumn::Origin:
-            return m_draft.origin;
-        case TableColumn::Note:
-            return m_draft.note;
-        default:
-            return {};
-        }
-    };
-    const bool fresh = m_draft == RowCells{};
-    switch (role) {
-    case Qt::DisplayRole:
-        if (column == TableColumn::Number)
-            return QStringLiteral("+");
-        if (fresh && column == TableColumn::Selector)
-            return tr("new row: choose a rule, or type it whole");
-        return QString::fromStdString(text());
-    case Qt::EditRole:
-        return QString::fromStdString(text());
-    case ConstraintTableModel::RuleRole:
-        return QString::fromStdString(m_draft.rule);
-    case ConstraintTableModel::EnabledRole:
-        return !fresh;
-    case ConstraintTableModel::ProblemRole:
-        if (!fresh) {
-            const auto problem = checkCells(m_draft);
-            if (problem && problem->column == column && !text().empty())
-                return QString::fromStdString(problem->message);
-        }
-        return QString();
-    case Qt::TextAlignmentRole:
-        return QVariant::fromValue(Qt::Alignment((column == TableColumn::Number ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter));
-    case Qt::ToolTipRole:
-        return tr("Type here to add a row");
-    case Qt::AccessibleTextRole: {
-        const QString said = QString::fromStdString(text());
-        return tr("new row, %1: %2").arg(titleOf(column).toLower(), said.isEmpty() ? tr("empty") : said);
-    }
-    default:
-        return {};
-    }
 }
 
 QStringList TableListModel::mimeTypes() const
@@ -689,12 +461,8 @@ Qt::ItemFlags TableListModel::flags(const QModelIndex &index) const
     switch (kindOf(index.row())) {
     case Kind::Heading:
         return basic;
-    case Kind::NewRow: {
-        const auto column = static_cast<TableColumn>(index.column());
-        const bool editable = column == TableColumn::Selector || column == TableColumn::Rule || column == TableColumn::Value
-            || column == TableColumn::Note || column == TableColumn::Origin || column == TableColumn::Strength;
-        return editable ? basic | Qt::ItemIsEditable : basic;
-    }
+    case Kind::NewRow:
+        return RowDraft::takesText(static_cast<TableColumn>(index.column())) ? basic | Qt::ItemIsEditable : basic;
     case Kind::Row:
         break;
     }
@@ -705,6 +473,20 @@ Qt::ItemFlags TableListModel::flags(const QModelIndex &index) const
 QVariant TableListModel::headerData(int section, Qt::Orientation orientation, int role) const
 {
     return m_source->headerData(section, orientation, role);
+}
+
+QItemSelection wholeRows(const TableListModel &list, std::vector<int> rows)
+{
+    std::sort(rows.begin(), rows.end());
+    QItemSelection selection;
+    for (std::size_t i = 0; i < rows.size();) {
+        std::size_t end = i + 1;
+        while (end < rows.size() && rows[end] <= rows[end - 1] + 1)
+            ++end;
+        selection.append(QItemSelectionRange(list.index(rows[i], 0), list.index(rows[end - 1], kTableColumns - 1)));
+        i = end;
+    }
+    return selection;
 }
 
 } // namespace planloom

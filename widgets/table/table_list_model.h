@@ -1,19 +1,18 @@
 #pragma once
 
 #include <QtCore/QAbstractTableModel>
+#include <QtCore/QItemSelectionModel>
 
 #include "widgets/table/constraint_table_model.h"
+#include "widgets/table/id_index.h"
+#include "widgets/table/list_arrangement.h"
+#include "widgets/table/row_draft.h"
 
 #include <cstdint>
-#include <set>
-#include <string>
 #include <unordered_set>
 #include <vector>
 
 namespace planloom {
-
-/// By what the rows are put together under headings.
-enum class RowGrouping : std::uint8_t { None, Rule, Origin };
 
 /// The rows as the grid shows them: sorted, filtered, under headings that collapse, and at the end a row that is not there
 /// yet and becomes one when something is typed into it.
@@ -38,21 +37,21 @@ public:
     void setFilter(const QString &words);
     const QString &filter() const { return m_filter; }
     void setGrouping(RowGrouping grouping);
-    RowGrouping grouping() const { return m_grouping; }
+    RowGrouping grouping() const { return m_wanted.grouping; }
     bool isCollapsed(int row) const;
     void setCollapsed(int row, bool collapsed); ///< `row` is a heading's.
     /// Rows that act on what is selected.
     void setActing(std::unordered_set<RowKey> keys);
     /// Which of them are shown alone, or first.
     void setActingFilter(bool only, bool first, std::unordered_set<RowKey> keys);
-    bool showsActingOnly() const { return m_actingOnly; }
+    bool showsActingOnly() const { return m_wanted.chosenOnly; }
     void setHovered(std::unordered_set<RowKey> keys);
 
     void sort(int column, Qt::SortOrder order = Qt::AscendingOrder) override; ///< -1: as in the text.
-    int sortColumn() const { return m_sortColumn; }
-    Qt::SortOrder sortOrder() const { return m_sortOrder; }
+    int sortColumn() const { return m_wanted.sortColumn; }
+    Qt::SortOrder sortOrder() const { return m_wanted.sortOrder; }
     /// Rows stand as in the text: moving them makes sense.
-    bool isInTextOrder() const;
+    bool isInTextOrder() const { return m_wanted.isInTextOrder(); }
 
     Kind kindOf(int row) const;
     int sourceRow(int row) const; ///< -1 for headings and the new row.
@@ -61,7 +60,7 @@ public:
     RowKey keyOf(int row) const; ///< 0 for headings and the new row.
     int newRow() const { return rowCount() - 1; }
     /// What has been typed into the new row, until it becomes one.
-    const RowCells &draft() const { return m_draft; }
+    const RowCells &draft() const { return m_draft.cells(); }
     void clearDraft();
     /// Adds the draft as a row, right or wrong. @return false if nothing was typed
     bool commitDraft();
@@ -85,40 +84,33 @@ Q_SIGNALS:
     void rowAdded(int line); ///< By typing into the new row.
 
 private:
-    /// A row's key, or a heading's number with the top bit set, or 0 for the new row.
-    using Id = std::uint64_t;
-    static constexpr Id kHeading = Id{1} << 63;
+    using Id = ListArrangement::Id;
+    static constexpr Id kHeading = ListArrangement::kHeading;
 
-    std::vector<Id> target() const;
     void rebuild();
+    void adopt(std::vector<Id> wanted);
     void removeSource(int first, int last);
     void sourceChanged(int first, int last, int firstColumn, int lastColumn);
-    bool shows(int sourceRow) const;
-    int groupOf(int sourceRow) const;
-    QString titleOfGroup(int group) const;
-    QString accessibleHeading(int row) const;
-    QVariant draftData(TableColumn column, int role) const;
-    std::string fieldOf(int sourceRow, TableColumn column) const;
+    int groupAt(int row) const; ///< Of a heading.
+    int sizeOfGroup(int group) const;
+    QVariant headingData(int row, int column, int role) const;
     int positionOf(Id id) const;
     void draftChanged();
 
     ConstraintTableModel *m_source;
+    ListArrangement m_wanted;
     std::vector<Id> m_ids;
-    mutable std::unordered_map<Id, int> m_positions; ///< Made when asked for.
+    mutable IdIndex m_positions; ///< Made when asked for.
     mutable bool m_positionsValid = false;
+    bool m_settling = false; ///< The document is changing: the list is put in order when it has changed.
     QString m_filter;
-    std::vector<std::string> m_filterWords;
-    RowGrouping m_grouping = RowGrouping::None;
-    std::set<int> m_collapsed; ///< Groups.
     std::vector<int> m_groupSizes;
-    int m_sortColumn = -1;
-    Qt::SortOrder m_sortOrder = Qt::AscendingOrder;
     std::unordered_set<RowKey> m_acting;
     std::unordered_set<RowKey> m_hovered;
-    std::unordered_set<RowKey> m_chosen; ///< What the acting filter goes by.
-    bool m_actingOnly = false;
-    bool m_actingFirst = false;
-    RowCells m_draft;
+    RowDraft m_draft;
 };
+
+/// `rows` of `list` with all their cells, runs of them as one range.
+QItemSelection wholeRows(const TableListModel &list, std::vector<int> rows);
 
 } // namespace planloom

@@ -401,6 +401,8 @@ void TablePanel::newRow()
     if (!m_workspace->model())
         return;
     if (isTextMode()) {
+        if (m_text->isFilling())
+            return;
         m_text->moveCursor(QTextCursor::EndOfBlock);
         m_text->insertPlainText(QStringLiteral("\n"));
         m_text->setFocus();

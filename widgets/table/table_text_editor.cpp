@@ -17,10 +17,15 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
+#include <utility>
 
 namespace planloom {
 
 namespace {
+
+/// Lines that are put in or taken out at once: about 1 ms.
+constexpr std::size_t kLinesAtOnce = 400;
 
 /// The strip left of the text.
 class Gutter : public QWidget
@@ -58,7 +63,7 @@ int padding(const QWidget *widget)
 } // namespace
 
 TableTextEditor::TableTextEditor(ConstraintTableModel *rows, QWidget *parent)
-    : QPlainTextEdit(parent), m_rows(rows), m_gutter(new Gutter(this)), m_pieces{std::string()}
+    : QPlainTextEdit(parent), m_rows(rows), m_gutter(new Gutter(this)), m_pieces{readLine({})}
 {
     setFont(QFontDatabase::systemFont(QFontDatabase::FixedFont));
     setFrameShape(QFrame::NoFrame);
@@ -73,7 +78,10 @@ TableTextEditor::TableTextEditor(ConstraintTableModel *rows, QWidget *parent)
                           "micro-batches 4\n"
                           "What no row decides, the defaults decide."));
     connect(document(), &QTextDocument::contentsChange, this, &TableTextEditor::takeChange);
-    connect(this, &QPlainTextEdit::textChanged, this, &TableTextEditor::refreshMarks);
+    connect(this, &QPlainTextEdit::textChanged, this, [this] {
+        if (!m_setting)
+            refreshMarks();
+    });
     connect(this, &QPlainTextEdit::blockCountChanged, this, &TableTextEditor::placeGutter);
     connect(verticalScrollBar(), &QAbstractSlider::valueChanged, this, &TableTextEditor::refreshMarks);
     connect(this, &QPlainTextEdit::updateRequest, this, [this](const QRect &rect, int dy) {
@@ -82,9 +90,17 @@ TableTextEditor::TableTextEditor(ConstraintTableModel *rows, QWidget *parent)
         else
             m_gutter->update(0, rect.y(), m_gutter->width(), rect.height());
     });
-    const auto refresh = [this] {
+    m_fill.setInterval(0);
+    connect(&m_fill, &QTimer::timeout, this, &TableTextEditor::fill);
+    m_marks.setInterval(0);
+    m_marks.setSingleShot(true);
+    connect(&m_marks, &QTimer::timeout, this, [this] {
         refreshMarks();
         m_gutter->update();
+    });
+    const auto refresh = [this] {
+        if (isVisible())
+            m_marks.start();
     };
     connect(rows, &QAbstractItemModel::dataChanged, this, refresh);
     connect(rows, &ConstraintTableModel::documentSet, this, refresh);
@@ -93,47 +109,81 @@ TableTextEditor::TableTextEditor(ConstraintTableModel *rows, QWidget *parent)
 
 void TableTextEditor::setDocumentText(const TableDocument &document)
 {
-    std::vector<std::string> wanted;
-    wanted.reserve(m_pieces.size() + 1);
-    m_returns = false;
-    for (const auto &line : document.lines()) {
-        wanted.push_back(line->text);
-        m_returns = m_returns || (!line->text.empty() && line->text.back() == '\r');
+    m_wanted = document.pieces();
+    m_returns = std::any_of(m_wanted.begin(), m_wanted.end(),
+        [](const TableLineSnapshot &line) { return !line->text.empty() && line->text.back() == '\r'; });
+    fill();
+}
+
+void TableTextEditor::fill()
+{
+    const bool began = !m_fill.isActive();
+    const bool all = fillSome();
+    if (!all && began) {
+        m_fill.start();
+        setReadOnly(true);
+    } else if (all && !began) {
+        m_fill.stop();
+        setReadOnly(false);
     }
-    const std::string text = document.text();
-    if (text.empty() || text.back() == '\n')
-        wanted.emplace_back();
-    if (wanted == m_pieces)
-        return;
+    if (m_awaitedLine >= 0 && (all || m_awaitedLine < blockCount() - 1))
+        showLine(std::exchange(m_awaitedLine, -1));
+    if (isVisible() && (began || all))
+        m_marks.start();
+}
+
+/// @return whether all lines are there
+bool TableTextEditor::fillSome()
+{
+    const auto same = [](const TableLineSnapshot &a, const TableLineSnapshot &b) { return a == b || a->text == b->text; };
     std::size_t head = 0;
-    while (head < wanted.size() && head < m_pieces.size() && wanted[head] == m_pieces[head])
+    while (head < m_wanted.size() && head < m_pieces.size() && same(m_wanted[head], m_pieces[head]))
         ++head;
     std::size_t tail = 0;
-    while (tail < wanted.size() - head && tail < m_pieces.size() - head
-        && wanted[wanted.size() - 1 - tail] == m_pieces[m_pieces.size() - 1 - tail])
+    while (tail < m_wanted.size() - head && tail < m_pieces.size() - head
+        && same(m_wanted[m_wanted.size() - 1 - tail], m_pieces[m_pieces.size() - 1 - tail]))
         ++tail;
-    // A line that stays on one side, so that there is a block to write in before and after.
-    if (head == wanted.size() - tail || head == m_pieces.size() - tail) {
-        if (head > 0)
-            --head;
-        else
-            --tail;
+    const std::size_t outdated = m_pieces.size() - tail - head;
+    const std::size_t missing = m_wanted.size() - tail - head;
+    const std::size_t removed = std::min(outdated, kLinesAtOnce);
+    const std::size_t inserted = std::min(missing, kLinesAtOnce);
+    const bool all = removed == outdated && inserted == missing;
+    if (removed > 0 || inserted > 0) {
+        std::vector<TableLineSnapshot> lines(m_wanted.begin() + static_cast<std::ptrdiff_t>(head),
+            m_wanted.begin() + static_cast<std::ptrdiff_t>(head + inserted));
+        std::size_t begin = head;
+        std::size_t end = head + removed;
+        // A line that stays, so that there is a block to write in before and after.
+        if (begin == end || lines.empty()) {
+            if (begin > 0) {
+                --begin;
+                lines.insert(lines.begin(), m_pieces[begin]);
+            } else {
+                lines.push_back(m_pieces[end]);
+                ++end;
+            }
+        }
+        QString text;
+        for (const TableLineSnapshot &line : lines) {
+            if (&line != &lines.front())
+                text += QLatin1Char('\n');
+            text += shown(line->text);
+        }
+        m_setting = true;
+        const QTextBlock first = document()->findBlockByNumber(static_cast<int>(begin));
+        const QTextBlock last = document()->findBlockByNumber(static_cast<int>(end) - 1);
+        QTextCursor cursor(first);
+        cursor.setPosition(last.position() + last.length() - 1, QTextCursor::KeepAnchor);
+        cursor.insertText(text);
+        m_setting = false;
+        if (!all) {
+            m_pieces.erase(m_pieces.begin() + static_cast<std::ptrdiff_t>(begin), m_pieces.begin() + static_cast<std::ptrdiff_t>(end));
+            m_pieces.insert(m_pieces.begin() + static_cast<std::ptrdiff_t>(begin), lines.begin(), lines.end());
+        }
     }
-    QString inserted;
-    for (std::size_t i = head; i < wanted.size() - tail; ++i) {
-        if (i > head)
-            inserted += QLatin1Char('\n');
-        inserted += shown(wanted[i]);
-    }
-    m_setting = true;
-    const QTextBlock first = this->document()->findBlockByNumber(static_cast<int>(head));
-    const QTextBlock last = this->document()->findBlockByNumber(static_cast<int>(m_pieces.size() - tail) - 1);
-    QTextCursor cursor(first);
-    cursor.setPosition(last.position() + last.length() - 1, QTextCursor::KeepAnchor);
-    cursor.insertText(inserted);
-    m_setting = false;
-    m_pieces = std::move(wanted);
-    refreshMarks();
+    if (all)
+        m_pieces = m_wanted;
+    return all;
 }
 
 void TableTextEditor::takeChange(int from, int removed, int added)
@@ -153,7 +203,7 @@ void TableTextEditor::takeChange(int from, int removed, int added)
     const auto end = m_pieces.end() - stays;
     if (end < begin)
         return;
-    splice.removed.assign(begin, end);
+    std::transform(begin, end, std::back_inserter(splice.removed), [](const TableLineSnapshot &piece) { return piece->text; });
     for (QTextBlock block = document()->findBlockByNumber(first); block.isValid() && block.blockNumber() <= last;
          block = block.next()) {
         std::string text = block.text().toStdString();
@@ -177,14 +227,21 @@ void TableTextEditor::takeChange(int from, int removed, int added)
         return;
     const auto place = m_pieces.begin() + splice.line;
     m_pieces.erase(place, place + static_cast<std::ptrdiff_t>(splice.removed.size()));
-    m_pieces.insert(m_pieces.begin() + splice.line, splice.inserted.begin(), splice.inserted.end());
+    std::vector<TableLineSnapshot> made;
+    for (const std::string &text : splice.inserted) {
+        TableLine line;
+        line.text = text;
+        made.push_back(std::make_shared<const TableLine>(std::move(line)));
+    }
+    m_pieces.insert(m_pieces.begin() + splice.line, made.begin(), made.end());
     Q_EMIT edited({{std::move(splice)}});
 }
 
 void TableTextEditor::showLine(int line)
 {
     const QTextBlock block = document()->findBlockByNumber(line);
-    if (!block.isValid())
+    m_awaitedLine = isFilling() && line >= blockCount() - 1 ? line : -1;
+    if (m_awaitedLine >= 0 || !block.isValid())
         return;
     if (currentLine() != line)
         setTextCursor(QTextCursor(block));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <QtCore/QTimer>
 #include <QtWidgets/QPlainTextEdit>
 
 #include "engine/plan/table_document.h"
@@ -22,9 +23,11 @@ class TableTextEditor : public QPlainTextEdit
 public:
     explicit TableTextEditor(ConstraintTableModel *rows, QWidget *parent = nullptr);
 
-    /// Shows `document`; what is the same stays where it is, cursor included.
+    /// Shows `document`; what is the same stays where it is, cursor included. Many new lines come in pieces, one an event;
+    /// until all are there nothing can be typed.
     void setDocumentText(const TableDocument &document);
-    /// Puts the cursor on line `line` (0-based) and shows it.
+    bool isFilling() const { return m_fill.isActive(); }
+    /// Puts the cursor on line `line` (0-based) and shows it, as soon as it is there.
     void showLine(int line);
     int currentLine() const { return textCursor().blockNumber(); }
     /// Lines that the selection touches, ascending.
@@ -54,13 +57,19 @@ protected:
 
 private:
     void takeChange(int from, int removed, int added);
+    bool fillSome();
+    void fill();
     void refreshMarks();
     void placeGutter();
     void markSyntax(const QTextBlock &block, QList<QTextEdit::ExtraSelection> &selections) const;
 
     ConstraintTableModel *m_rows;
     QWidget *m_gutter;
-    std::vector<std::string> m_pieces; ///< The document's lines, and an empty one behind the last line end.
+    std::vector<TableLineSnapshot> m_pieces; ///< The lines shown, and an empty one behind the last line end.
+    std::vector<TableLineSnapshot> m_wanted; ///< What they are to be.
+    QTimer m_fill; ///< On while some are still to come.
+    QTimer m_marks; ///< Gathers what the rows have to say.
+    int m_awaitedLine = -1; ///< To be shown when it is there.
     bool m_returns = false; ///< Lines end in carriage returns, which are not shown.
     bool m_setting = false;
 };

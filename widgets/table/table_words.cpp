@@ -1,0 +1,100 @@
+// What the columns and rules of the constraint table are called, and what they mean.
+
+#include <QtCore/QCoreApplication>
+
+#include "widgets/table/constraint_table_model.h"
+
+namespace planloom {
+
+namespace {
+
+/// Translates what belongs to no object.
+struct Words {
+    Q_DECLARE_TR_FUNCTIONS(planloom::ConstraintTable)
+};
+
+} // namespace
+
+QString titleOf(TableColumn column)
+{
+    switch (column) {
+    case TableColumn::On:
+        return Words::tr("On");
+    case TableColumn::Number:
+        return QStringLiteral("#");
+    case TableColumn::Selector:
+        return Words::tr("Selector");
+    case TableColumn::Rule:
+        return Words::tr("Rule");
+    case TableColumn::Value:
+        return Words::tr("Value");
+    case TableColumn::Strength:
+        return Words::tr("Must/Prefer");
+    case TableColumn::Binds:
+        return Words::tr("Binds");
+    case TableColumn::Price:
+        return Words::tr("Price");
+    case TableColumn::Origin:
+        return Words::tr("Origin");
+    case TableColumn::Note:
+        return Words::tr("Note");
+    }
+    return {};
+}
+
+QString meaningOf(TableColumn column)
+{
+    switch (column) {
+    case TableColumn::On:
+        return Words::tr("Whether the row takes part (Space). Order has no meaning: rows hold together wherever they stand.");
+    case TableColumn::Number:
+        return Words::tr("The row's line in the text. Order has no meaning.");
+    case TableColumn::Selector:
+        return Words::tr("Which operators the row speaks of: layer:0-5, name:*.attn.*, kind:Linear, all ...");
+    case TableColumn::Rule:
+        return Words::tr("What is decided: split, place, order ...");
+    case TableColumn::Value:
+        return Words::tr("How: \"batch by 2 over dp\", \"devices 0,1\" ...");
+    case TableColumn::Strength:
+        return Words::tr("Rows must hold, or are preferred with a weight: those hold as far as they can, heavier ones first.");
+    case TableColumn::Binds:
+        return Words::tr("How many operators the rule acts on, on how many devices. None is a warning.");
+    case TableColumn::Price:
+        return Words::tr("Step time gained if the row were off; found while you pause.");
+    case TableColumn::Origin:
+        return Words::tr("Who wrote the row: a person's text, a gesture, a gallery plan, an import.");
+    case TableColumn::Note:
+        return Words::tr("For people.");
+    }
+    return {};
+}
+
+QString meaningOfRule(const QString &word)
+{
+    struct Meaning {
+        const char *word;
+        const char *text;
+    };
+    static constexpr Meaning kMeanings[] = {
+        {"split", QT_TRANSLATE_NOOP("planloom::ConstraintTable", "cut operators along a dimension (op-trans)")},
+        {"replicate", QT_TRANSLATE_NOOP("planloom::ConstraintTable", "run the same operators several times")},
+        {"place", QT_TRANSLATE_NOOP("planloom::ConstraintTable", "choose their devices (op-assign)")},
+        {"order", QT_TRANSLATE_NOOP("planloom::ConstraintTable", "run some before others (op-order)")},
+        {"stage", QT_TRANSLATE_NOOP("planloom::ConstraintTable", "make them a pipeline stage")},
+        {"recompute", QT_TRANSLATE_NOOP("planloom::ConstraintTable", "drop outputs, compute them again: less memory")},
+        {"coshard", QT_TRANSLATE_NOOP("planloom::ConstraintTable", "cut further, on the same device, one after another")},
+        {"zero1", QT_TRANSLATE_NOOP("planloom::ConstraintTable", "cut the optimizer's state over replicas")},
+        {"mesh", QT_TRANSLATE_NOOP("planloom::ConstraintTable", "arrange the devices as a grid with named axes")},
+        {"micro-batches", QT_TRANSLATE_NOOP("planloom::ConstraintTable", "run the mini-batch in so many parts")},
+        {"schedule", QT_TRANSLATE_NOOP("planloom::ConstraintTable", "the order of a pipeline's blocks")},
+        {"in-flight", QT_TRANSLATE_NOOP("planloom::ConstraintTable", "how far a stage warms up")},
+        {"limit", QT_TRANSLATE_NOOP("planloom::ConstraintTable", "the most memory or time there is")},
+    };
+    for (const Meaning &meaning : kMeanings) {
+        if (word == QLatin1String(meaning.word))
+            return Words::tr(meaning.text);
+    }
+    return {};
+}
+
+} // namespace planloom
