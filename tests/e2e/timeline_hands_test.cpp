@@ -123,6 +123,27 @@ private Q_SLOTS:
 
     void aBottomEdgeIsPulledAndADigitPicks() { spreading(true); }
 
+    void aLaneIsPulledOverAnother()
+    {
+        open(nullptr);
+        walk(m_at, [this] {
+            HandGesture hand = base();
+            int bottom = 0;
+            for (const TimelineRow &row : m_view->rows())
+                bottom = row.lane == 0 && row.kind == TimelineRow::Kind::Device ? row.y + row.height : bottom;
+            m_operator = forward(scene().operatorOf(productSpan(0)));
+            m_view->fitAll();
+            const QPoint from(m_view->axisLeft() / 2, m_view->lanesTop() + bottom - 2);
+            byMouse(hand, from, from + QPoint(0, 8), QPoint(from.x(), laneMiddle(1)));
+            hand.rows = {QStringLiteral("split "), QStringLiteral("place ")};
+            hand.follows = [this] {
+                QCOMPARE(m_at.decision(m_operator).devices, (std::vector<DeviceId>{DeviceId{0}, DeviceId{1}}));
+                QCOMPARE(m_at.decision(m_operator).partition.splits.back().parts, 2);
+            };
+            return hand;
+        });
+    }
+
     void aBracketIsPulled()
     {
         open(kPipeline);

@@ -1,7 +1,6 @@
 #include "widgets/timeline/timeline_gestures.h"
 
 #include <algorithm>
-#include <set>
 
 namespace planloom {
 
@@ -63,6 +62,7 @@ bool TimelineGestures::press(const TimelineCanvas &canvas, const TimelineHit &hi
     m_x = x;
     m_y = y;
     m_selected = selected;
+    m_splitOn = {};
     m_operator = hit.span >= 0 ? canvas.scene->operatorOf(static_cast<std::size_t>(hit.span)) : OperatorId{};
     return true;
 }
@@ -78,6 +78,8 @@ bool TimelineGestures::move(const TimelineCanvas &canvas, double x, int y, Gestu
         m_ghost.sourceRow = m_hit.row;
         if (m_hit.part == HitPart::BracketEnd)
             m_ghost.drag = TimelineDrag::InFlight;
+        else if (m_hit.part == HitPart::LaneEdge)
+            m_ghost.drag = TimelineDrag::Spread;
         else if (lock == DragLock::Horizontal)
             m_ghost.drag = TimelineDrag::Order;
         else
@@ -131,7 +133,9 @@ void TimelineGestures::take(const TimelineCanvas &canvas, GestureModifiers modif
         return;
     }
     std::vector<OperatorId> operators{m_operator};
-    if (std::binary_search(m_selected.begin(), m_selected.end(), m_operator))
+    if (m_hit.part == HitPart::LaneEdge)
+        operators = operatorsOfRow(canvas, m_hit.row);
+    else if (std::binary_search(m_selected.begin(), m_selected.end(), m_operator))
         operators = m_selected; // all that is selected goes together
     m_ghost.operators = forwardOperators(m_context->graph(), operators);
     std::vector<OperatorId> both = m_ghost.operators;
@@ -311,9 +315,11 @@ void TimelineGestures::spreadTo(const TimelineCanvas &canvas, int y)
         devices.insert(devices.end(), more.begin(), more.end());
     }
     std::sort(devices.begin(), devices.end());
-    OperatorId on = forwardOperators(m_context->graph(), {m_operator}).empty()
-        ? m_ghost.operators.front()
-        : forwardOperators(m_context->graph(), {m_operator}).front();
+    if (devices.empty()) {
+        showHome(key);
+        return;
+    }
+    const OperatorId on = splitOn(devices);
     m_ghost.choices.clear();
     for (const DimensionChip &chip : splitChoices(*m_context, on, static_cast<std::int32_t>(devices.size())))
         m_ghost.choices.push_back(chip.label);
@@ -328,6 +334,35 @@ void TimelineGestures::spreadTo(const TimelineCanvas &canvas, int y)
     show(key,
         proposeSpread(*m_context,
             {.operators = m_ghost.operators, .on = on, .devices = std::move(devices), .choice = m_ghost.choice}));
+}
+
+/// Whose dimensions a spread over `devices` offers: those of the operator that was pulled; of all that a lane works on, the first
+/// operator by whose first dimension all of them can be split.
+OperatorId TimelineGestures::splitOn(const std::vector<DeviceId> &devices)
+{
+    constexpr int kMostTries = 8; // proposals: a few milliseconds at worst
+    if (const auto pulled = forwardOperators(m_context->graph(), {m_operator}); !pulled.empty())
+        return pulled.front();
+    const auto parts = static_cast<std::int32_t>(devices.size());
+    const auto offers = [&](OperatorId op) {
+        return !splitChoices(*m_context, op, parts).empty()
+            && !proposeSpread(*m_context, {.operators = m_ghost.operators, .on = op, .devices = devices}).refusal;
+    };
+    if (m_splitOn.valid() && offers(m_splitOn))
+        return m_splitOn;
+    int tries = 0;
+    for (const OperatorId op : m_ghost.operators) {
+        // Data of every micro-batch, not a table of positions or a mask: those are the same for all.
+        if (m_context->batch.oncePerStep[static_cast<std::size_t>(op.index)] || splitChoices(*m_context, op, parts).empty())
+            continue;
+        if (offers(op)) {
+            m_splitOn = op;
+            return op;
+        }
+        if (++tries == kMostTries)
+            break;
+    }
+    return m_ghost.operators.front();
 }
 
 bool TimelineGestures::digit(const TimelineCanvas &canvas, int digit)
@@ -381,22 +416,7 @@ bool TimelineGestures::hoverAxis(const TimelineCanvas &canvas, int y, const std:
     m_ghost.operators = forwardOperators(m_context->graph(), selected);
     if (m_ghost.operators.empty() && m_ghost.target.valid()) {
         // Nothing is selected: what the lane works on.
-        const TimelineRow &row = (*canvas.rows)[static_cast<std::size_t>(m_ghost.target.row)];
-        std::vector<OperatorId> operators;
-        std::set<std::int32_t> seen; // of symmetric devices, one says it for all
-        for (const DeviceId device : row.devices) {
-            const std::int32_t symmetry = canvas.scene->lanes[static_cast<std::size_t>(device.index)].symmetryClass;
-            if (symmetry >= 0 && !seen.insert(symmetry).second)
-                continue;
-            for (const TimelineBlock &block : canvas.scene->lanes[static_cast<std::size_t>(device.index)].blocks) {
-                if (block.kind != SegmentKind::Forward || block.microBatch != 0)
-                    continue;
-                const auto more = operatorsOf(*canvas.scene, block);
-                operators.insert(operators.end(), more.begin(), more.end());
-            }
-            if (row.kind == TimelineRow::Kind::Device)
-                break; // devices of one lane are alike
-        }
+        const std::vector<OperatorId> operators = operatorsOfRow(canvas, m_ghost.target.row);
         m_ghost.operators = forwardOperators(m_context->graph(), operators);
     }
     if (!m_ghost.target.valid()) {

@@ -137,6 +137,7 @@ private:
     void take(const TimelineCanvas &canvas, GestureModifiers modifiers);
     void moveTo(const TimelineCanvas &canvas, int y, GestureModifiers modifiers);
     void orderTo(const TimelineCanvas &canvas, double x, GestureModifiers modifiers);
+    OperatorId splitOn(const std::vector<DeviceId> &devices);
     void spreadTo(const TimelineCanvas &canvas, int y);
     void bracketTo(const TimelineCanvas &canvas, double x);
     Followers followersAt(const TimelineCanvas &canvas, std::size_t own, GestureModifiers modifiers) const;
@@ -158,6 +159,7 @@ private:
     int m_y = 0;
     std::vector<OperatorId> m_selected;
     OperatorId m_operator; ///< Of the span that was pressed, whatever its direction.
+    OperatorId m_splitOn; ///< Of a spread of a whole lane: whose dimension splits all of it.
     TimelineGhost m_ghost;
     std::optional<Proposal> m_proposal;
     RowsInTheWay m_way;

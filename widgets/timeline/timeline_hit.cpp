@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <set>
 
 namespace planloom {
 
@@ -12,6 +13,7 @@ constexpr double kSlackPixels = 3; ///< How far beside a small span a pointer st
 constexpr double kGripPixels = 7; ///< To either side of a bracket's end.
 constexpr int kBorderPixels = 4; ///< To either side of the border between two lanes.
 constexpr double kLeastBubblePixels = 8;
+constexpr int kLaneEdgePixels = 5;
 
 void hitCompute(const TimelineCanvas &canvas, const DeviceLane &lane, bool edge, TimelineHit &hit)
 {
@@ -50,12 +52,9 @@ TimelineHit hitAt(const TimelineCanvas &canvas, double x, int y)
     if (hit.row < 0)
         return hit;
     const TimelineRow &row = (*canvas.rows)[static_cast<std::size_t>(hit.row)];
-    if (row.kind == TimelineRow::Kind::Group) {
-        hit.part = HitPart::Group;
-        return hit;
-    }
-    if (x < 0) {
-        hit.part = HitPart::Header;
+    if (row.kind == TimelineRow::Kind::Group || x < 0) {
+        const bool edge = y >= row.y + row.height - kLaneEdgePixels;
+        hit.part = edge ? HitPart::LaneEdge : row.kind == TimelineRow::Kind::Group ? HitPart::Group : HitPart::Header;
         return hit;
     }
     const DeviceLane &lane = canvas.laneOf(row);
@@ -95,6 +94,29 @@ TimelineHit hitAt(const TimelineCanvas &canvas, double x, int y)
     if (y >= row.memoryTop() && y < row.memoryTop() + row.memory)
         hit.part = HitPart::Memory;
     return hit;
+}
+
+std::vector<OperatorId> operatorsOfRow(const TimelineCanvas &canvas, std::int32_t row)
+{
+    std::vector<OperatorId> operators;
+    const TimelineRow &of = (*canvas.rows)[static_cast<std::size_t>(row)];
+    std::set<std::int32_t> seen; // of symmetric devices, one says it for all
+    for (const DeviceId device : of.devices) {
+        const DeviceLane &lane = canvas.scene->lanes[static_cast<std::size_t>(device.index)];
+        if (lane.symmetryClass >= 0 && !seen.insert(lane.symmetryClass).second)
+            continue;
+        for (const TimelineBlock &block : lane.blocks) {
+            if (block.kind != SegmentKind::Forward || block.microBatch != 0)
+                continue;
+            const auto more = operatorsOf(*canvas.scene, block);
+            operators.insert(operators.end(), more.begin(), more.end());
+        }
+        if (of.kind == TimelineRow::Kind::Device)
+            break; // devices of one lane are alike
+    }
+    std::sort(operators.begin(), operators.end());
+    operators.erase(std::unique(operators.begin(), operators.end()), operators.end());
+    return operators;
 }
 
 DragLock dragLockOf(double dx, double dy)

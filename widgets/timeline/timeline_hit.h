@@ -26,6 +26,7 @@ enum class HitPart : std::uint8_t {
     None,
     Group, ///< Header of a group, over its whole width.
     Header, ///< Name of a lane.
+    LaneEdge, ///< The lower edge of a lane's name, or of a group's header: all that runs there.
     Bracket, ///< Micro-batches in flight.
     BracketEnd, ///< Its grip.
     Block, ///< The band "F0".
@@ -51,9 +52,12 @@ struct TimelineHit {
     bool movable() const
     {
         return part == HitPart::Block || part == HitPart::Span || part == HitPart::SpanEdge || part == HitPart::Folded
-            || part == HitPart::BracketEnd;
+            || part == HitPart::BracketEnd || part == HitPart::LaneEdge;
     }
 };
+
+/// The operators that the devices of a row work on, forward ones, ascending. O(spans of the first micro-batch)
+std::vector<OperatorId> operatorsOfRow(const TimelineCanvas &canvas, std::int32_t row);
 
 /// What lies at (x, y); x below 0 is the column of names. O(log spans + log rows)
 TimelineHit hitAt(const TimelineCanvas &canvas, double x, int y);

@@ -1,6 +1,7 @@
 #include "widgets/timeline/timeline_layout.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 
 namespace planloom {
@@ -188,16 +189,17 @@ std::vector<TimelineRow> layoutRows(const TimelineScene &scene, const LaneArrang
     const TimelineMetrics &metrics)
 {
     const Grouping grouping = groupingOf(scene, arrangement.grouping);
+    constexpr std::int32_t kNoGroup = INT32_MAX; // what belongs to none comes last
     std::map<std::int32_t, std::vector<DeviceId>> groups;
     for (std::size_t d = 0; d < scene.lanes.size(); ++d)
-        groups[grouping.groupOf[d]].push_back(scene.lanes[d].device);
+        groups[grouping.groupOf[d] < 0 ? kNoGroup : grouping.groupOf[d]].push_back(scene.lanes[d].device);
 
     std::vector<TimelineRow> rows;
     std::vector<TimelineRow> pinned;
     for (const auto &[group, devices] : groups) {
         const std::string name = grouping.word.empty() ? std::string{}
-            : group < 0                                ? "No " + lowered(grouping.word)
-                                                       : grouping.word + " " + std::to_string(group);
+            : group == kNoGroup     ? "No " + lowered(grouping.word)
+                                    : grouping.word + " " + std::to_string(group);
         std::map<std::int32_t, std::vector<DeviceId>> classes;
         for (const DeviceId device : devices) {
             const std::int32_t symmetry = scene.lanes[static_cast<std::size_t>(device.index)].symmetryClass;

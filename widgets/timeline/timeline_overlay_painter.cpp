@@ -92,6 +92,22 @@ public:
         m_painter.restore();
     }
 
+    void laneEdge(std::int32_t index)
+    {
+        const TimelineRow &row = (*m_picture.rows)[static_cast<std::size_t>(index)];
+        m_painter.save();
+        m_painter.setClipRect(QRect(0, m_canvas.top(), m_picture.size.width(), m_canvas.height()));
+        const int y = m_picture.top(row, row.y + row.height);
+        const int middle = m_picture.metrics.header / 2;
+        m_painter.fillRect(QRect(0, y - 3, m_picture.metrics.header, 3), m_palette.accent);
+        QPainterPath arrow(QPointF(middle - 6, y));
+        arrow.lineTo(middle + 6, y);
+        arrow.lineTo(middle, y + 6);
+        arrow.closeSubpath();
+        m_painter.fillPath(arrow, m_palette.accent);
+        m_painter.restore();
+    }
+
     void measure(double begin, double end)
     {
         m_painter.save();
@@ -281,6 +297,11 @@ void paintBox(QPainter &painter, const Palette &palette, const TimelinePicture &
 void paintHovered(QPainter &painter, const Palette &palette, const TimelinePicture &picture, std::size_t span)
 {
     OverlayPainter(painter, palette, picture).hovered(span);
+}
+
+void paintLaneEdge(QPainter &painter, const Palette &palette, const TimelinePicture &picture, std::int32_t row)
+{
+    OverlayPainter(painter, palette, picture).laneEdge(row);
 }
 
 void paintMeasure(QPainter &painter, const Palette &palette, const TimelinePicture &picture, double begin, double end)

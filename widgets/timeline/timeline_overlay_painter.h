@@ -25,6 +25,9 @@ void paintBox(QPainter &painter, const Palette &palette, const TimelinePicture &
 /// Outlines the span under the pointer.
 void paintHovered(QPainter &painter, const Palette &palette, const TimelinePicture &picture, std::size_t span);
 
+/// The lower edge of a row's name, by which all that runs there is pulled.
+void paintLaneEdge(QPainter &painter, const Palette &palette, const TimelinePicture &picture, std::int32_t row);
+
 /// A distance in time between two moments, with its length.
 void paintMeasure(
     QPainter &painter, const Palette &palette, const TimelinePicture &picture, double begin, double end);

@@ -252,10 +252,10 @@ void TimelineView::contextMenuEvent(QContextMenuEvent *event)
         const bool other = hit.span >= 0
             && !m_selection->contains(shown()->operatorOf(static_cast<std::size_t>(hit.span)));
         if (hit.row >= 0 && (other || hit.part == HitPart::Block || hit.part == HitPart::Idle || hit.part == HitPart::Bracket)) {
-            if (hit.part != HitPart::Group && hit.part != HitPart::Header)
+            if (hit.part != HitPart::Group && hit.part != HitPart::Header && hit.part != HitPart::LaneEdge)
                 clickOn(hit, position, Qt::NoModifier);
         } else if (hit.row >= 0 && m_rows[static_cast<std::size_t>(hit.row)].kind == TimelineRow::Kind::Device
-            && hit.part == HitPart::Header) {
+            && (hit.part == HitPart::Header || hit.part == HitPart::LaneEdge)) {
             focusOn({m_rows[static_cast<std::size_t>(hit.row)].lane, LanePart::Block, 0, -1}, false);
         }
     }

@@ -55,6 +55,8 @@ TimelineHit TimelineView::hitTest(QPoint position) const
 
 std::vector<FactLine> TimelineView::factsOf(const TimelineHit &hit) const
 {
+    if (hit.part == HitPart::LaneEdge && m_gestures.host())
+        return {{{}, tr("Pull down to spread all of it over more lanes").toStdString(), -1}};
     if (hit.row < 0 || m_rows[static_cast<std::size_t>(hit.row)].kind != TimelineRow::Kind::Device)
         return {};
     const DeviceLane &lane = shown()->lanes[static_cast<std::size_t>(m_rows[static_cast<std::size_t>(hit.row)].lane)];
@@ -87,6 +89,7 @@ std::vector<FactLine> TimelineView::factsOf(const TimelineHit &hit) const
     case HitPart::None:
     case HitPart::Group:
     case HitPart::Header:
+    case HitPart::LaneEdge:
         break;
     }
     return {};
@@ -101,6 +104,7 @@ void TimelineView::updateCursor(const TimelineHit &hit)
         shape = editable ? Qt::SizeHorCursor : Qt::ArrowCursor;
         break;
     case HitPart::SpanEdge:
+    case HitPart::LaneEdge:
         shape = editable ? Qt::SizeVerCursor : Qt::PointingHandCursor;
         break;
     case HitPart::Span:
@@ -296,7 +300,8 @@ void TimelineView::dragTo(QPoint position, Qt::KeyboardModifiers modifiers)
     }
     const QPoint moved = position - m_pressed;
     if (m_hand == Hand::Pressed && std::hypot(moved.x(), moved.y()) >= kDragPixels && m_scene) {
-        if (m_pressedHit.part == HitPart::Header)
+        if (m_pressedHit.part == HitPart::Header
+            || (m_pressedHit.part == HitPart::LaneEdge && m_rows[static_cast<std::size_t>(m_pressedHit.row)].kind == TimelineRow::Kind::Device))
             m_hand = Hand::Lane;
         else if (m_pressed.x() < m_metrics.header)
             m_hand = Hand::Pan;
@@ -462,7 +467,10 @@ void TimelineView::clickOn(const TimelineHit &hit, QPoint, Qt::KeyboardModifiers
         return;
     }
     const TimelineRow row = m_rows[static_cast<std::size_t>(hit.row)];
-    switch (hit.part) {
+    const HitPart part = hit.part != HitPart::LaneEdge     ? hit.part
+        : row.kind == TimelineRow::Kind::Group ? HitPart::Group
+                                               : HitPart::Header;
+    switch (part) {
     case HitPart::Group:
         if (m_arrangement.collapsed.erase(row.title) == 0)
             m_arrangement.collapsed.insert(row.title);
@@ -500,6 +508,7 @@ void TimelineView::clickOn(const TimelineHit &hit, QPoint, Qt::KeyboardModifiers
         explainIdle();
         break;
     case HitPart::None:
+    case HitPart::LaneEdge:
     case HitPart::Memory:
         selectSpan(-1, modifiers);
         break;

@@ -163,6 +163,8 @@ void TimelineView::paintEvent(QPaintEvent *)
         const auto &analysis = m_analyst->analysis();
         paintPhases(painter, palette, shownPicture, analysis && analysis->steady ? &*analysis->steady : nullptr);
     }
+    if (m_hover.hit.part == HitPart::LaneEdge && m_hand == Hand::None && m_gestures.host())
+        paintLaneEdge(painter, palette, shownPicture, m_hover.hit.row);
     if (m_wouldEnd && !dragging)
         paintWouldEnd(painter, palette, shownPicture, *m_wouldEnd);
     if (dragging)

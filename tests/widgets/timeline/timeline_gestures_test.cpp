@@ -313,6 +313,53 @@ private Q_SLOTS:
         QCOMPARE(back->plan->decisions[static_cast<std::size_t>(op.index)].devices, std::vector<DeviceId>{DeviceId{0}});
     }
 
+    void theEdgeOfALaneSpreadsAllOfIt()
+    {
+        show(m_single);
+        const TimelineRow *lane = nullptr;
+        for (const TimelineRow &row : m_view->rows())
+            lane = !lane && row.kind == TimelineRow::Kind::Device ? &row : lane;
+        QVERIFY(lane && lane->lane == 0);
+        const QPoint from(m_view->axisLeft() / 2, m_view->lanesTop() + lane->y + lane->height - 2);
+        moveTo(from, {});
+        QMouseEvent hover(QEvent::MouseMove, from, m_view->viewport()->mapToGlobal(from), Qt::NoButton, Qt::NoButton, {});
+        QApplication::sendEvent(m_view->viewport(), &hover);
+        QCOMPARE(m_view->viewport()->cursor().shape(), Qt::SizeVerCursor);
+        const QPoint to(from.x(), laneMiddle(1));
+        drag(from, to);
+        const TimelineGhost &ghost = m_view->gestures().ghost();
+        QCOMPARE(ghost.drag, TimelineDrag::Spread);
+        QCOMPARE(ghost.targetRows.size(), std::size_t{2});
+        QVERIFY(ghost.operators.size() > 50);
+        QVERIFY(m_view->gestures().proposal().has_value());
+        QVERIFY2(!m_view->gestures().proposal()->refusal,
+            m_view->gestures().proposal()->refusal ? m_view->gestures().proposal()->refusal->message.c_str() : "");
+        QTest::keyClick(m_view.get(), Qt::Key_Escape);
+        nothingIsLeft();
+        release(to);
+        nothingIsLeft();
+        drag(from, to);
+        release(to);
+        QCOMPARE(m_host->commits.size(), std::size_t{1});
+        const auto after = m_host->replanned();
+        QVERIFY(after);
+        const OperatorId op = forward(m_scene->operatorOf(productSpan(0)));
+        const OperatorDecision &decision = after->plan->decisions[static_cast<std::size_t>(op.index)];
+        QCOMPARE(decision.devices, (std::vector<DeviceId>{DeviceId{0}, DeviceId{1}}));
+        QCOMPARE(decision.partition.splits.back().parts, 2);
+    }
+
+    void theNameOfALaneStillMovesIt()
+    {
+        const TimelineRow first = m_view->rows().front();
+        const QPoint from(40, m_view->lanesTop() + first.y + first.height / 2);
+        drag(from, QPoint(40, m_view->lanesTop() + m_view->rows().back().y + m_view->rows().back().height - 20));
+        QVERIFY(!m_view->gestures().dragging());
+        release(QPoint(40, m_view->lanesTop() + m_view->rows().back().y + m_view->rows().back().height - 20));
+        QCOMPARE(m_view->rows().back().lane, first.lane);
+        QVERIFY(m_host->commits.empty());
+    }
+
     void theBracketChangesHowManyAreInFlight()
     {
         const WarmUp warmUp = m_scene->lanes[0].warmUp;
