@@ -125,7 +125,7 @@ private Q_SLOTS:
 
     void aLaneIsPulledOverAnother()
     {
-        open(nullptr);
+        open("single");
         walk(m_at, [this] {
             HandGesture hand = base();
             int bottom = 0;
