@@ -33,7 +33,7 @@ QString percentText(double predicted, double measured)
 
 } // namespace
 
-void RunFiguresModel::setRun(const RunRecord &record, const Timeline *predicted)
+void RunFiguresModel::setRun(const RunRecord &record, const Timeline *predicted, double memoryCap)
 {
     std::vector<Line> lines;
     const double measuredStep = record.measuredStepSeconds();
@@ -51,7 +51,8 @@ void RunFiguresModel::setRun(const RunRecord &record, const Timeline *predicted)
         const std::int64_t peakAfter = d < record.peakBytes.size() ? record.peakBytes[d] : 0;
         lines.push_back({tr("Device %1, peak memory").arg(d), peakBefore > 0 ? bytesText(peakBefore) : QString(),
             peakAfter > 0 ? bytesText(peakAfter) : QString(),
-            percentText(static_cast<double>(peakBefore), static_cast<double>(peakAfter))});
+            percentText(static_cast<double>(peakBefore), static_cast<double>(peakAfter)),
+            memoryCap > 0 ? bytesText(static_cast<std::int64_t>(memoryCap)) : QString()});
     }
     if (lines.size() != m_lines.size()) {
         beginResetModel();
@@ -93,8 +94,10 @@ QVariant RunFiguresModel::data(const QModelIndex &index, int role) const
         return line.predicted;
     case Measured:
         return line.measured;
-    default:
+    case Difference:
         return line.difference;
+    default:
+        return line.cap;
     }
 }
 
@@ -109,8 +112,10 @@ QVariant RunFiguresModel::headerData(int section, Qt::Orientation orientation, i
         return tr("Predicted");
     case Measured:
         return tr("Measured");
-    default:
+    case Difference:
         return tr("Measured over predicted");
+    default:
+        return tr("Cap");
     }
 }
 

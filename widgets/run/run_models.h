@@ -15,11 +15,11 @@ class RunFiguresModel : public QAbstractTableModel
 {
     Q_OBJECT
 public:
-    enum Column { Figure, Predicted, Measured, Difference, ColumnCount };
+    enum Column { Figure, Predicted, Measured, Difference, Cap, ColumnCount };
     using QAbstractTableModel::QAbstractTableModel;
 
-    /// `predicted` may be null.
-    void setRun(const RunRecord &record, const Timeline *predicted);
+    /// `predicted` may be null. `memoryCap` is what the devices that are planned for have, in bytes; 0 if unknown.
+    void setRun(const RunRecord &record, const Timeline *predicted, double memoryCap = 0);
 
     int rowCount(const QModelIndex &parent = {}) const override;
     int columnCount(const QModelIndex &parent = {}) const override;
@@ -32,6 +32,7 @@ private:
         QString predicted;
         QString measured;
         QString difference;
+        QString cap{};
         friend bool operator==(const Line &, const Line &) = default;
     };
     std::vector<Line> m_lines;

@@ -2,6 +2,7 @@
 
 #include "widgets/common/format.h"
 #include "widgets/run/run_charts.h"
+#include "widgets/run/run_difference.h"
 #include "widgets/run/run_models.h"
 
 #include <QtConcurrent/QtConcurrentRun>
@@ -9,11 +10,13 @@
 #include <QtCore/QThread>
 #include <QtGui/QAction>
 #include <QtWidgets/QCheckBox>
+#include <QtWidgets/QComboBox>
 #include <QtWidgets/QFormLayout>
 #include <QtWidgets/QHeaderView>
 #include <QtWidgets/QLabel>
 #include <QtWidgets/QListWidget>
 #include <QtWidgets/QProgressBar>
+#include <QtWidgets/QSlider>
 #include <QtWidgets/QSpinBox>
 #include <QtWidgets/QSplitter>
 #include <QtWidgets/QStyle>
@@ -86,6 +89,7 @@ RunPanel::RunPanel(Workspace *workspace, SelectionModel *selection, QWidget *par
     , m_selection(selection)
     , m_figures(new RunFiguresModel(this))
     , m_list(new RunListModel(this))
+    , m_collectives(new CollectivesModel(this))
 {
     build();
     connect(&m_service, &RunService::recordChanged, this, &RunPanel::refreshRecord);
@@ -97,6 +101,8 @@ RunPanel::RunPanel(Workspace *workspace, SelectionModel *selection, QWidget *par
         m_service.stop();
         m_run = 0;
         m_awaited = 0;
+        m_last.reset();
+        m_lastUpdate.reset();
         m_list->setRuns(m_workspace->runs());
     });
     connect(m_workspace, &Workspace::runTimelineLoaded, this, &RunPanel::takeStored);
@@ -145,14 +151,17 @@ void RunPanel::build()
     m_overlayAction->setChecked(true);
     connect(m_overlayAction, &QAction::toggled, this, &RunPanel::takeOverlay);
     m_removeAction = action("run.remove", tr("Remove Run from Session"), {}, QStyle::SP_TrashIcon);
-    connect(m_runAction, &QAction::triggered, this, &RunPanel::start);
+    m_pauseAction = action("run.pauseView", tr("&Pause View of Run"), {}, QStyle::SP_MediaPause);
+    m_pauseAction->setCheckable(true);
+    m_pauseAction->setToolTip(tr("Leave timeline and charts as they are; the run goes on"));
+    connect(m_pauseAction, &QAction::toggled, &m_service, &RunService::setViewPaused);
+    connect(m_runAction, &QAction::triggered, this, &RunPanel::startCurrent);
     connect(m_stopAction, &QAction::triggered, &m_service, &RunService::stop);
     connect(m_againAction, &QAction::triggered, this, [this] {
-        if (m_last && m_lastUpdate) {
-            setSetup(*m_last);
-            m_step = m_workspace->history().current();
-            start();
-        }
+        if (!m_last || !m_lastUpdate)
+            return;
+        setSetup(*m_last);
+        start(m_lastUpdate, m_lastStep, *m_last); // the same plan, whatever the rows have become
     });
     connect(m_removeAction, &QAction::triggered, this, [this] {
         if (const std::int64_t run = m_list->runAt(m_listView->currentIndex().row()); run != 0)
@@ -180,9 +189,11 @@ void RunPanel::build()
     auto *buttons = new QHBoxLayout;
     for (QAction *each : {m_runAction, m_stopAction, m_againAction})
         buttons->addWidget(buttonFor(each, setupBox));
-    auto *overlay = buttonFor(m_overlayAction, setupBox);
-    overlay->setToolButtonStyle(Qt::ToolButtonIconOnly);
-    buttons->addWidget(overlay);
+    for (QAction *each : {m_pauseAction, m_overlayAction}) {
+        auto *button = buttonFor(each, setupBox);
+        button->setToolButtonStyle(Qt::ToolButtonIconOnly);
+        buttons->addWidget(button);
+    }
     buttons->addStretch(1);
     auto *left = new QVBoxLayout(setupBox);
     left->setContentsMargins(6, 6, 6, 6);
@@ -207,11 +218,17 @@ void RunPanel::build()
     m_details->setTextFormat(Qt::PlainText);
     m_details->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
     m_losses = new LossCurve(middle);
+    buildSteps(middle);
+    auto *steps = new QHBoxLayout;
+    steps->addWidget(m_choice);
+    steps->addWidget(m_stepSlider, 1);
+    steps->addWidget(m_stepLabel);
     auto *centre = new QVBoxLayout(middle);
     centre->setContentsMargins(6, 6, 6, 6);
     centre->addWidget(m_state);
     centre->addWidget(m_progress);
     centre->addWidget(m_badge);
+    centre->addLayout(steps);
     centre->addWidget(m_losses, 1);
     centre->addWidget(m_details);
 
@@ -226,6 +243,10 @@ void RunPanel::build()
     connect(m_listView, &QTableView::activated, this, [this](const QModelIndex &index) { showStored(m_list->runAt(index.row())); });
     m_tabs->addTab(m_figuresView, tr("Figures"));
     m_tabs->addTab(m_scatter, tr("Operators"));
+    m_difference = new RunDifference(m_tabs);
+    m_tabs->addTab(m_difference, tr("Difference"));
+    m_collectivesView = tableFor(m_collectives, tr("Collectives by size"), m_tabs);
+    m_tabs->addTab(m_collectivesView, tr("Collectives"));
     m_tabs->addTab(m_listView, tr("Runs"));
 
     auto *splitter = new QSplitter(Qt::Horizontal, this);
@@ -277,21 +298,36 @@ void RunPanel::refreshSetup()
         }));
 }
 
-void RunPanel::start()
+void RunPanel::startCurrent()
 {
     const PlanUpdateSnapshot good = m_workspace->lastGood();
-    if (!good || !m_mayRun || m_workspace->isStale() || !m_service.start(good, setup()))
+    if (good && m_mayRun && !m_workspace->isStale())
+        start(good, m_workspace->history().current(), setup());
+}
+
+void RunPanel::start(const PlanUpdateSnapshot &good, StepId step, const RunSetup &chosen)
+{
+    if (!m_service.start(good, chosen))
         return;
-    m_last = setup();
+    m_last = chosen;
     m_lastUpdate = good;
-    m_step = m_workspace->history().current();
+    m_lastStep = step;
+    m_step = step;
     m_awaited = 0;
+    m_straggler.clear();
+    m_scatter->setPoints({});
+    m_difference->setWaterfall({});
+    m_collectives->setFigures({});
+    {
+        const QSignalBlocker blocker(m_choice);
+        m_choice->setCurrentIndex(0);
+    }
     SessionRun run;
     run.step = m_step;
     run.created = QDateTime::currentMSecsSinceEpoch();
     run.state = "running";
     const auto devices = good->scene->plan->devices.size();
-    run.title = tr("%1 CPU devices, %2 steps").arg(devices).arg(m_steps->value()).toStdString();
+    run.title = tr("%1 CPU devices, %2 steps").arg(devices).arg(chosen.steps).toStdString();
     run.details = m_service.record().toJson();
     m_run = m_workspace->addRun(std::move(run));
     m_tabs->setCurrentWidget(m_figuresView);
@@ -304,11 +340,16 @@ void RunPanel::refreshRecord()
     const RunRecord &record = m_service.record();
     const bool any = running || m_service.update() != nullptr;
     m_runAction->setEnabled(m_mayRun && !running);
-    m_againAction->setEnabled(m_mayRun && !running && m_last.has_value());
+    m_againAction->setEnabled(!running && m_last.has_value());
+    m_pauseAction->setEnabled(running);
+    if (m_pauseAction->isChecked() != m_service.isViewPaused()) {
+        const QSignalBlocker blocker(m_pauseAction);
+        m_pauseAction->setChecked(m_service.isViewPaused());
+    }
+    refreshSteps();
     m_stopAction->setEnabled(running);
     for (QWidget *input : std::initializer_list<QWidget *>{m_steps, m_seed, m_check, m_live})
         input->setEnabled(!running);
-    m_badge->setVisible(any);
     m_progress->setVisible(running);
     if (!any) {
         m_state->setText(tr("Nothing has run yet. F9 runs the plan on emulated devices."));
@@ -318,6 +359,8 @@ void RunPanel::refreshRecord()
     QString state = QString::fromStdString(record.sentence());
     if (!state.isEmpty())
         state[0] = state[0].toUpper();
+    if (m_service.isViewPaused())
+        state += tr(" · the view is paused");
     m_state->setText(state);
     if (record.state == RunState::Running && record.setup.steps > 0) {
         m_progress->setRange(0, record.setup.steps);
@@ -328,9 +371,12 @@ void RunPanel::refreshRecord()
     }
     m_losses->setLosses(record.losses, record.setup.steps);
     const RunOverlaySnapshot overlay = m_service.overlay();
-    m_figures->setRun(record, overlay && overlay->predicted ? overlay->predicted->timeline.get() : nullptr);
+    m_figures->setRun(record, overlay && overlay->predicted ? overlay->predicted->timeline.get() : nullptr,
+        m_service.update() && m_service.update()->scene ? m_service.update()->scene->cluster.device.memory.value : 0);
     m_figuresView->resizeColumnsToContents();
     QStringList details;
+    if (!m_straggler.isEmpty())
+        details << QStringLiteral("⚠ ") + m_straggler;
     if (record.check)
         details << (record.check->ok ? tr("Equal to the unpartitioned model; the largest difference is %1 in %2.")
                                      : tr("Differs from the unpartitioned model by %1 in %2."))
@@ -382,36 +428,6 @@ void RunPanel::finished()
         watcher->setFuture(QtConcurrent::run([measured = record.measured()] { return measuredJson(*measured); }));
         break;
     }
-}
-
-void RunPanel::takeOverlay()
-{
-    const RunOverlaySnapshot overlay = m_service.overlay();
-    if (overlay && overlay->complete && overlay->measured && overlay->predicted) {
-        using Times = std::shared_ptr<const OperatorTimes>;
-        auto *watcher = new QFutureWatcher<Times>(this);
-        connect(watcher, &QFutureWatcherBase::finished, this, [this, watcher, overlay] {
-            watcher->deleteLater();
-            const Times times = watcher->result();
-            const Graph &graph = *overlay->predicted->plan->graph;
-            std::vector<ScatterPoint> points;
-            std::vector<double> ratios(graph.operators.size(), 0);
-            for (std::size_t i = 0; i < graph.operators.size(); ++i) {
-                if (!(times->predicted[i] > 0) || !(times->measured[i] > 0))
-                    continue;
-                points.push_back({OperatorId{static_cast<std::int32_t>(i)}, graph.operators[i].name, times->predicted[i], times->measured[i]});
-                ratios[i] = times->measured[i] / times->predicted[i];
-            }
-            m_scatter->setPoints(std::move(points));
-            Q_EMIT errorsChanged(std::move(ratios));
-        });
-        watcher->setFuture(QtConcurrent::run([overlay]() -> Times {
-            return std::make_shared<const OperatorTimes>(
-                operatorTimes(*overlay->predicted->plan, *overlay->predicted->timeline, *overlay->measured->timeline));
-        }));
-    }
-    refreshRecord();
-    Q_EMIT overlayChanged(m_overlayAction->isChecked() ? overlay : nullptr);
 }
 
 void RunPanel::showStored(std::int64_t run)

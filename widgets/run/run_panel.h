@@ -10,18 +10,22 @@
 
 class QAction;
 class QCheckBox;
+class QComboBox;
 class QLabel;
 class QListWidget;
 class QProgressBar;
 class QPushButton;
+class QSlider;
 class QSpinBox;
 class QTableView;
 class QTabWidget;
 
 namespace planloom {
 
+class CollectivesModel;
 class LossCurve;
 class OperatorScatter;
+class RunDifference;
 class RunFiguresModel;
 class RunListModel;
 
@@ -37,7 +41,10 @@ public:
     RunService &service() { return m_service; }
     QAction *runAction() const { return m_runAction; } ///< "run.run"
     QAction *stopAction() const { return m_stopAction; } ///< "run.stop"
+    QAction *pauseAction() const { return m_pauseAction; } ///< "run.pauseView"
     QAction *againAction() const { return m_againAction; } ///< "run.again"
+    RunDifference *difference() const { return m_difference; }
+    CollectivesModel *collectives() const { return m_collectives; }
     RunSetup setup() const;
     void setSetup(const RunSetup &setup);
 
@@ -54,7 +61,12 @@ Q_SIGNALS:
 
 private:
     void build();
-    void start();
+    void start(const PlanUpdateSnapshot &update, StepId step, const RunSetup &setup);
+    void startCurrent();
+    void buildSteps(QWidget *parent);
+    void chooseStep();
+    void refreshSteps();
+    void compare(const RunOverlaySnapshot &overlay);
     void refreshSetup();
     void refreshRecord();
     void finished();
@@ -77,14 +89,21 @@ private:
     QLabel *m_badge = nullptr;
     QLabel *m_details = nullptr;
     QProgressBar *m_progress = nullptr;
+    QComboBox *m_choice = nullptr;
+    QSlider *m_stepSlider = nullptr;
+    QLabel *m_stepLabel = nullptr;
     LossCurve *m_losses = nullptr;
     OperatorScatter *m_scatter = nullptr;
+    RunDifference *m_difference = nullptr;
+    CollectivesModel *m_collectives;
+    QTableView *m_collectivesView = nullptr;
     QTableView *m_figuresView = nullptr;
     QTableView *m_listView = nullptr;
     QTabWidget *m_tabs = nullptr;
     QAction *m_runAction = nullptr;
     QAction *m_stopAction = nullptr;
     QAction *m_againAction = nullptr;
+    QAction *m_pauseAction = nullptr;
     QAction *m_removeAction = nullptr;
     QAction *m_overlayAction = nullptr;
     QFutureWatcher<std::vector<PreflightItem>> m_preflightWatcher;
@@ -93,6 +112,9 @@ private:
     std::int64_t m_run = 0; ///< Its number in the session.
     std::optional<RunSetup> m_last; ///< Of the last run, for Run Again.
     PlanUpdateSnapshot m_lastUpdate;
+    StepId m_lastStep = 0; ///< Of the history: whose plan that was.
+    QString m_straggler; ///< Which device holds the others up; empty for none.
+    bool m_comparing = false;
     std::int64_t m_awaited = 0; ///< Stored run whose spans are on their way.
     PlanUpdateSnapshot m_awaitedPlan;
     QByteArray m_awaitedSpans;

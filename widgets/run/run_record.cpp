@@ -193,6 +193,7 @@ void RunRecord::apply(RunEvent event)
         if (event.device >= devices.size())
             return;
         for (const LiveSpan &span : event.spans) {
+            keep(event.device, span);
             if (span.step > m_liveStep) { // the next step has begun: the last one makes room
                 m_liveStep = span.step;
                 m_liveCount = 0;
@@ -232,6 +233,25 @@ void RunRecord::apply(RunEvent event)
         peakBytes = std::move(event.peakBytes);
         state = RunState::Done;
     }
+}
+
+/// Devices don't go on to the next step together: spans of the last one still arrive.
+void RunRecord::keep(std::size_t device, const LiveSpan &span)
+{
+    if (span.step < 0 || span.step >= setup.steps || m_keptSpans >= kMostKeptSpans)
+        return;
+    const auto step = static_cast<std::size_t>(span.step);
+    if (step >= m_steps.size()) {
+        m_steps.resize(step + 1);
+        m_growing.resize(step + 1);
+    }
+    std::shared_ptr<StepSpans> &spans = m_growing[step];
+    if (!spans || spans.use_count() > 2) { // someone reads it
+        spans = spans ? std::make_shared<StepSpans>(*spans) : std::make_shared<StepSpans>(devices.size());
+        m_steps[step] = spans;
+    }
+    (*spans)[device].push_back(span);
+    ++m_keptSpans;
 }
 
 std::optional<ReportedStep> RunRecord::takeReported()

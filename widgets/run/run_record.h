@@ -4,6 +4,7 @@
 #include "engine/lowering/execution_plan.h"
 #include "engine/runtime/run.h"
 #include "engine/simulate/timeline.h"
+#include "widgets/run/run_analysis.h"
 
 #include <cstdint>
 #include <memory>
@@ -79,6 +80,7 @@ public:
     void apply(RunEvent event);
     /// The process ended; `error` if it ended badly without saying so.
     void end(const std::optional<Error> &error);
+    static constexpr std::size_t kMostKeptSpans = 1'000'000; ///< Of all steps together.
 
     RunState state = RunState::Preparing;
     RunSetup setup{};
@@ -99,6 +101,8 @@ public:
     std::size_t liveSpans() const { return m_liveCount; }
     /// Spans of the step under way, by device: for `timelineOfSpans`, on a worker.
     const std::vector<std::vector<LiveSpan>> &live() const { return m_live; }
+    /// Spans of all steps by number, as far as they came live and there is room for them; null for others.
+    const std::vector<std::shared_ptr<const StepSpans>> &steps() const { return m_steps; }
     /// The last step as reported, handed over once, when all devices' parts have come.
     std::optional<ReportedStep> takeReported();
     /// The last step's timeline, once made of what was reported; null before.
@@ -115,10 +119,15 @@ public:
     static Result<RunRecord> fromJson(std::string_view text);
 
 private:
+    void keep(std::size_t device, const LiveSpan &span);
+
     std::shared_ptr<const ExecutionPlan> m_plan{};
     std::int32_t m_liveStep = 0;
     std::size_t m_liveCount = 0;
     std::vector<std::vector<LiveSpan>> m_live{};
+    std::vector<std::shared_ptr<const StepSpans>> m_steps{};
+    std::vector<std::shared_ptr<StepSpans>> m_growing{}; ///< The same, to write to.
+    std::size_t m_keptSpans = 0;
     ReportedStep m_reported{}; ///< As "spans" events arrive.
     std::size_t m_reportedDevices = 0;
     std::shared_ptr<const Timeline> m_measured{};

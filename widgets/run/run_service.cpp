@@ -9,6 +9,7 @@
 #include <QtConcurrent/QtConcurrentRun>
 #include <QtCore/QCoreApplication>
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -115,6 +116,8 @@ bool RunService::start(const PlanUpdateSnapshot &update, const RunSetup &setup)
     m_overlaySpans = 0;
     m_ended = false;
     m_endError.reset();
+    m_choice = StepChoice::Last;
+    m_viewPaused = false;
     m_record = RunRecord(update->scene->plan, setup, 0);
     m_prepareWatcher.setFuture(QtConcurrent::run(
         &m_pool, [plan = update->scene->plan, setup, stop = m_stop.get_token()]() -> PreparedSnapshot {
@@ -296,6 +299,7 @@ void RunService::finish(const std::optional<Error> &error)
     }
     m_folder.reset();
     m_overlaySpans = 0;
+    m_viewPaused = false;
     requestOverlay();
     Q_EMIT recordChanged();
     Q_EMIT finished();
@@ -303,7 +307,7 @@ void RunService::finish(const std::optional<Error> &error)
 
 void RunService::refresh()
 {
-    if (m_record.liveSpans() != m_overlaySpans)
+    if (m_record.liveSpans() != m_overlaySpans && !m_viewPaused)
         requestOverlay();
     Q_EMIT recordChanged();
 }
@@ -317,6 +321,32 @@ void RunService::requestOverlay()
         return;
     }
     m_overlaySpans = m_record.liveSpans();
+    if (m_choice != StepChoice::Last) {
+        std::vector<std::shared_ptr<const StepSpans>> steps;
+        if (m_choice == StepChoice::Mean) {
+            const auto &all = m_record.steps();
+            const std::size_t finished = m_running ? std::min(all.size(), m_record.losses.size()) : all.size();
+            for (std::size_t i = finished > 1 ? 1 : 0; i < finished; ++i)
+                steps.push_back(all[i]);
+        } else if (const int step = shownStep(); step >= 0) {
+            steps.push_back(m_record.steps()[static_cast<std::size_t>(step)]);
+        }
+        steps.erase(std::remove(steps.begin(), steps.end(), nullptr), steps.end());
+        if (!steps.empty()) {
+            m_overlayWatcher.setFuture(QtConcurrent::run(
+                &m_pool, [predicted = m_predicted, steps = std::move(steps), measured = m_record.measured(), complete = !m_running] {
+                    std::vector<const StepSpans *> each;
+                    for (const auto &step : steps)
+                        each.push_back(step.get());
+                    Timeline timeline
+                        = timelineOfSpans(*predicted->plan, steps.size() == 1 ? *steps.front() : meanOf(each), Nanoseconds{0});
+                    if (measured) // memory is that of the last step: it is reported alone
+                        timeline.memory = measured->memory;
+                    return overlayOf(predicted, std::make_shared<const Timeline>(std::move(timeline)), complete);
+                }));
+            return;
+        }
+    }
     if (m_record.measured()) {
         m_overlayWatcher.setFuture(QtConcurrent::run(&m_pool,
             [predicted = m_predicted, measured = m_record.measured()] { return overlayOf(predicted, measured, true); }));
@@ -329,11 +359,50 @@ void RunService::requestOverlay()
         }));
 }
 
+void RunService::chooseStep(StepChoice choice, int step)
+{
+    if (choice == m_choice && step == m_chosenStep)
+        return;
+    m_choice = choice;
+    m_chosenStep = step;
+    requestOverlay();
+    Q_EMIT recordChanged();
+}
+
+int RunService::shownStep() const
+{
+    const auto known = [this](std::size_t step) {
+        return step < m_record.steps().size() && m_record.steps()[step] ? static_cast<int>(step) : -1;
+    };
+    switch (m_choice) {
+    case StepChoice::Mean:
+        return -1;
+    case StepChoice::Worst:
+        return known(worstStep(m_record.stepSeconds));
+    case StepChoice::One:
+        return m_chosenStep < 0 ? -1 : known(static_cast<std::size_t>(m_chosenStep));
+    case StepChoice::Last:
+        break;
+    }
+    return m_record.losses.empty() ? -1 : static_cast<int>(m_record.losses.size()) - 1;
+}
+
+void RunService::setViewPaused(bool paused)
+{
+    if (paused == m_viewPaused || (paused && !m_running))
+        return;
+    m_viewPaused = paused;
+    if (!paused)
+        requestOverlay();
+    Q_EMIT recordChanged();
+}
+
 void RunService::show(const RunRecord &record, const QByteArray &measured, const PlanUpdateSnapshot &update)
 {
     if (m_running || !update || !update->scene)
         return;
     m_update = update;
+    m_choice = StepChoice::Last;
     m_prepareWatcher.setFuture(QtConcurrent::run(&m_pool,
         [record, bytes = measured.toStdString(), plan = update->scene->plan, stop = m_stop.get_token()]() -> PreparedSnapshot {
             auto ready = std::make_shared<Prepared>();

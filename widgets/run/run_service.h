@@ -27,6 +27,14 @@ struct RunOverlay {
 };
 using RunOverlaySnapshot = std::shared_ptr<const RunOverlay>;
 
+/// Which step's spans are shown.
+enum class StepChoice : std::uint8_t {
+    Last, ///< The one under way, or the last one.
+    Mean, ///< Of all steps but the first, which warms up.
+    Worst, ///< The one that took longest.
+    One,
+};
+
 /// Runs plans on emulated CPU devices in a process of its own (planloom-exec), one at a time. Lives on the GUI thread, never waits.
 ///
 /// The process gets the plan as files in a temporary folder and answers with events, a line each. Stopping asks, then kills after
@@ -52,6 +60,14 @@ public:
     const RunRecord &record() const { return m_record; }
     const PlanUpdateSnapshot &update() const { return m_update; }
     RunOverlaySnapshot overlay() const { return m_overlay; }
+    /// `step` is for One. Steps whose spans are not known are passed by; the overlay follows.
+    void chooseStep(StepChoice choice, int step = 0);
+    StepChoice stepChoice() const { return m_choice; }
+    /// The step that is shown, from 0; -1 for the mean, or if none is.
+    int shownStep() const;
+    /// Paused, spans that come are kept but not shown; the run goes on.
+    void setViewPaused(bool paused);
+    bool isViewPaused() const { return m_viewPaused; }
 
     /// Shows a stored run over the plan it was made of: overlay and record follow.
     void show(const RunRecord &record, const QByteArray &measured, const PlanUpdateSnapshot &update);
@@ -103,6 +119,9 @@ private:
     RunOverlaySnapshot m_overlay;
     std::size_t m_overlaySpans = 0; ///< Live spans in the last overlay asked for.
     bool m_overlayWanted = false;
+    bool m_viewPaused = false;
+    StepChoice m_choice = StepChoice::Last;
+    int m_chosenStep = 0;
     bool m_running = false;
 };
 

@@ -4,10 +4,13 @@
 #include <QtTest/QAbstractItemModelTester>
 #include <QtTest/QSignalSpy>
 #include <QtTest/QTest>
+#include <QtWidgets/QComboBox>
 #include <QtWidgets/QLabel>
+#include <QtWidgets/QSlider>
 #include <QtWidgets/QSpinBox>
 
 #include "widgets/run/run_charts.h"
+#include "widgets/run/run_difference.h"
 #include "widgets/run/run_models.h"
 #include "widgets/run/run_panel.h"
 
@@ -108,6 +111,120 @@ private Q_SLOTS:
         QTRY_VERIFY_WITH_TIMEOUT(!stage.panel.service().isRunning(), kLong);
         QCOMPARE(stage.panel.service().record().losses, losses);
         QCOMPARE(stage.workspace.runs().size(), std::size_t{2});
+    }
+
+    void runAgainTakesTheOldPlanWhateverTheRowsHaveBecome()
+    {
+        Stage stage;
+        stage.open(kSmall, 2, "data-parallel");
+        stage.panel.setSetup({.steps = 2, .check = false, .live = false, .seed = 5});
+        QTRY_VERIFY_WITH_TIMEOUT(stage.panel.runAction()->isEnabled(), kLong);
+        stage.panel.runAction()->trigger();
+        QTRY_VERIFY_WITH_TIMEOUT(!stage.panel.service().isRunning(), kLong);
+        const PlanUpdateSnapshot ran = stage.panel.service().update();
+        const StepId step = stage.workspace.runs().front().step;
+        stage.workspace.setTableText("split nothing at all\n"); // no plan follows from this
+        QTRY_VERIFY_WITH_TIMEOUT(!stage.panel.runAction()->isEnabled(), kLong);
+        QVERIFY(stage.panel.againAction()->isEnabled());
+        stage.panel.againAction()->trigger();
+        QVERIFY(stage.panel.service().update() == ran);
+        QTRY_VERIFY_WITH_TIMEOUT(!stage.panel.service().isRunning(), kLong);
+        QVERIFY(stage.panel.service().record().state == RunState::Done);
+        QCOMPARE(stage.workspace.runs().size(), std::size_t{2});
+        QCOMPARE(stage.workspace.runs().back().step, step);
+    }
+
+    void theStepThatIsShownIsChosen()
+    {
+        Stage stage;
+        stage.open(kSmall, 4, "data-parallel");
+        QVERIFY(stage.panel.findChild<QLabel *>(QStringLiteral("run.badge"))->isVisible());
+        auto *choice = stage.panel.findChild<QComboBox *>();
+        auto *slider = stage.panel.findChild<QSlider *>();
+        QVERIFY(choice && slider && !slider->isEnabled());
+        stage.panel.setSetup({.steps = 4, .check = false, .live = true, .seed = 1});
+        QTRY_VERIFY_WITH_TIMEOUT(stage.panel.runAction()->isEnabled(), kLong);
+        stage.panel.runAction()->trigger();
+        QTRY_VERIFY_WITH_TIMEOUT(!stage.panel.service().isRunning(), kLong);
+        QTRY_VERIFY_WITH_TIMEOUT(stage.panel.service().overlay()->complete, kLong);
+        RunService &service = stage.panel.service();
+        const std::size_t spans = service.overlay()->measured->timeline->spans.size();
+        QCOMPARE(service.record().steps().size(), std::size_t{4});
+        QCOMPARE(slider->maximum(), 4);
+        QCOMPARE(slider->value(), 4);
+        // One step, by the keyboard.
+        slider->setFocus();
+        QTest::keyClick(slider, Qt::Key_Left);
+        QCOMPARE(service.stepChoice(), StepChoice::One);
+        QCOMPARE(service.shownStep(), 2);
+        const auto shows = [&](const StepSpans &step) {
+            const RunOverlaySnapshot overlay = service.overlay();
+            std::int64_t sum = 0;
+            for (const auto &device : step) {
+                for (const LiveSpan &span : device)
+                    sum += span.duration;
+            }
+            for (const std::int64_t duration : overlay->measured->timeline->spans.duration)
+                sum -= duration;
+            return sum == 0;
+        };
+        QTRY_VERIFY_WITH_TIMEOUT(shows(*service.record().steps()[2]), kLong);
+        QCOMPARE(service.overlay()->measured->timeline->spans.size(), spans);
+        choice->setCurrentIndex(2);
+        const int worst = static_cast<int>(worstStep(service.record().stepSeconds));
+        QCOMPARE(service.shownStep(), worst);
+        QTRY_VERIFY_WITH_TIMEOUT(shows(*service.record().steps()[static_cast<std::size_t>(worst)]), kLong);
+        choice->setCurrentIndex(1);
+        const StepSpans mean = meanOf({service.record().steps()[1].get(), service.record().steps()[2].get(), service.record().steps()[3].get()});
+        QTRY_VERIFY_WITH_TIMEOUT(shows(mean), kLong);
+        choice->setCurrentIndex(0);
+        QTRY_VERIFY_WITH_TIMEOUT(service.overlay()->measured->timeline == service.record().measured(), kLong);
+    }
+
+    void theDifferenceAddsUpAndCollectivesHaveABandwidth()
+    {
+        Stage stage;
+        stage.open(kSmall, 4, "data-parallel");
+        QAbstractItemModelTester tester(stage.panel.collectives(), QAbstractItemModelTester::FailureReportingMode::QtTest);
+        stage.panel.setSetup({.steps = 2, .check = false, .live = false, .seed = 1});
+        QTRY_VERIFY_WITH_TIMEOUT(stage.panel.runAction()->isEnabled(), kLong);
+        stage.panel.runAction()->trigger();
+        QTRY_VERIFY_WITH_TIMEOUT(stage.panel.difference()->waterfall().has_value(), kLong);
+        const Waterfall &waterfall = *stage.panel.difference()->waterfall();
+        std::int64_t sum = waterfall.from.step();
+        for (const std::int64_t delta : waterfall.delta.nanoseconds)
+            sum += delta;
+        QCOMPARE(sum, waterfall.to.step());
+        QCOMPARE(waterfall.to.step(), static_cast<std::int64_t>(stage.panel.service().overlay()->measured->timeline->step.count()));
+        QVERIFY(stage.panel.collectives()->rowCount() > 0);
+        QCOMPARE(stage.panel.collectives()->index(0, CollectivesModel::Kind).data().toString(), QStringLiteral("all-reduce"));
+        QVERIFY(stage.panel.collectives()->index(0, CollectivesModel::Bandwidth).data().toString().endsWith(QStringLiteral("B/s")));
+    }
+
+    void theViewIsPausedAndTheRunGoesOn()
+    {
+        Stage stage;
+        stage.open(kSmall, 2, "data-parallel");
+        stage.panel.setSetup({.steps = 100'000, .check = false, .live = true, .seed = 1});
+        QTRY_VERIFY_WITH_TIMEOUT(stage.panel.runAction()->isEnabled(), kLong);
+        QVERIFY(!stage.panel.pauseAction()->isEnabled());
+        stage.panel.runAction()->trigger();
+        RunService &service = stage.panel.service();
+        QTRY_VERIFY_WITH_TIMEOUT(service.overlay() && service.overlay()->measured && service.record().losses.size() > 1, kLong);
+        stage.panel.pauseAction()->trigger();
+        QVERIFY(service.isViewPaused());
+        // What was on its way may still come; after that nothing does.
+        const std::size_t before = service.record().losses.size();
+        QTRY_VERIFY_WITH_TIMEOUT(service.record().losses.size() > before + 20, kLong);
+        const RunOverlaySnapshot shown = service.overlay();
+        const std::size_t then = service.record().losses.size();
+        QTRY_VERIFY_WITH_TIMEOUT(service.record().losses.size() > then + 20, kLong);
+        QVERIFY(service.overlay() == shown);
+        stage.panel.pauseAction()->trigger();
+        QTRY_VERIFY_WITH_TIMEOUT(service.overlay() != shown, kLong);
+        stage.panel.stopAction()->trigger();
+        QTRY_VERIFY_WITH_TIMEOUT(!service.isRunning(), kLong);
+        QVERIFY(!stage.panel.pauseAction()->isEnabled());
     }
 
     void stopEndsALongRunSoon()

@@ -1,0 +1,135 @@
+#include "widgets/run/run_analysis.h"
+
+#include "engine/frontend/training.h"
+#include "engine/frontend/zoo.h"
+#include "engine/hardware/cluster.h"
+#include "engine/lowering/lower.h"
+#include "engine/plan/complete.h"
+#include "engine/plan/gallery.h"
+#include "engine/simulate/simulate.h"
+#include "widgets/run/run_record.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+
+using namespace planloom;
+
+namespace {
+
+struct Predicted {
+    std::shared_ptr<const ExecutionPlan> plan;
+    Timeline timeline;
+};
+
+Predicted predictedOf(const char *gallery, std::int32_t devices)
+{
+    auto forward = buildZooModel("zoo:mlp?layers=2&hidden=64&batch=16");
+    auto step = buildTrainingStep(*forward, {});
+    const auto graph = std::make_shared<const Graph>(*std::move(step));
+    auto table = galleryTable(gallery, graph, devices);
+    auto completion = completePlan(graph, devices, *table);
+    const Cluster cluster = *clusterNamed("cpu:" + std::to_string(devices));
+    auto lowered = lower(completion->plan, cluster);
+    Predicted made{std::make_shared<const ExecutionPlan>(*std::move(lowered)), {}};
+    made.timeline = *simulate(*made.plan, cluster);
+    return made;
+}
+
+/// `timeline` with every span of `device` `factor` times as long.
+Timeline slowed(Timeline timeline, std::int32_t device, std::int64_t factor)
+{
+    for (std::size_t row = 0; row < timeline.spans.size(); ++row) {
+        if (timeline.spans.device[row] == device)
+            timeline.spans.duration[row] *= factor;
+    }
+    return timeline;
+}
+
+/// Long enough for clocks.
+Timeline lengthened(Timeline timeline)
+{
+    for (std::int64_t &duration : timeline.spans.duration)
+        duration *= 1000;
+    return timeline;
+}
+
+} // namespace
+
+TEST(RunAnalysis, NamesTheDeviceThatHoldsTheOthersUp)
+{
+    const Predicted run = predictedOf("data-parallel", 4);
+    const Timeline measured = lengthened(run.timeline);
+    EXPECT_EQ(stragglerOf(*run.plan, run.timeline, measured), "") << "all are equally slow";
+    const std::string said = stragglerOf(*run.plan, run.timeline, slowed(measured, 2, 3));
+    EXPECT_EQ(said.rfind("device 2 holds the others up", 0), 0u) << said;
+    EXPECT_NE(said.find("3000.0 times"), std::string::npos) << said;
+    EXPECT_EQ(stragglerOf(*run.plan, run.timeline, {}), "") << "nothing has been measured yet";
+}
+
+TEST(RunAnalysis, CollectivesAreSortedBySizeAndReachABandwidth)
+{
+    const Predicted run = predictedOf("data-parallel", 4);
+    const auto figures = collectivesBySize(*run.plan, run.timeline, slowed(run.timeline, 0, 2));
+    ASSERT_FALSE(figures.empty());
+    std::int64_t spans = 0;
+    for (std::size_t i = 0; i < figures.size(); ++i) {
+        const CollectiveFigures &each = figures[i];
+        SCOPED_TRACE(std::string(nameOf(each.kind)) + " " + std::to_string(each.bytes));
+        EXPECT_EQ(each.members, 4);
+        EXPECT_GT(each.predicted, 0);
+        EXPECT_GT(each.measured, each.predicted) << "one of four took twice as long";
+        EXPECT_DOUBLE_EQ(each.bandwidth(), static_cast<double>(each.moved) / each.best);
+        if (each.kind == InstructionKind::AllReduce) {
+            EXPECT_EQ(each.moved, 2 * each.bytes / 4 * 3);
+        }
+        if (i > 0 && figures[i - 1].kind == each.kind) {
+            EXPECT_GT(figures[i - 1].bytes, each.bytes);
+        }
+        spans += each.count;
+    }
+    std::int64_t expected = 0;
+    for (const DeviceProgram &program : run.plan->devices) {
+        for (const ScheduleEntry &entry : program.schedule) {
+            for (const Instruction &instruction : program.segments[static_cast<std::size_t>(entry.segment)].instructions)
+                expected += isCommunication(instruction.kind) && instruction.kind != InstructionKind::Recv ? 1 : 0;
+        }
+    }
+    EXPECT_EQ(spans, expected);
+}
+
+TEST(RunAnalysis, TheMeanIsThatOfEveryInstruction)
+{
+    const StepSpans first{{{1, 0, 0, 0, 0, 10}, {1, 0, 1, 0, 20, 30}}, {}};
+    const StepSpans second{{{2, 0, 0, 0, 2, 20}, {2, 0, 1, 0, 40, 10}}, {{2, 0, 0, 1, 7, 7}}};
+    const StepSpans mean = meanOf({&first, &second});
+    const StepSpans expected{{{0, 0, 0, 0, 1, 15}, {0, 0, 1, 0, 30, 20}}, {{0, 0, 0, 1, 7, 7}}};
+    EXPECT_EQ(mean, expected);
+    EXPECT_TRUE(meanOf({}).empty());
+}
+
+TEST(RunAnalysis, TheFirstStepIsTheWorstOnlyIfItIsAlone)
+{
+    EXPECT_EQ(worstStep({9.0}), 0u);
+    EXPECT_EQ(worstStep({9.0, 1.0, 3.0, 2.0}), 2u);
+    EXPECT_EQ(worstStep({}), 0u);
+}
+
+TEST(RunRecordSteps, SpansOfEveryStepAreKeptThoughDevicesGoOnApart)
+{
+    const Predicted run = predictedOf("data-parallel", 2);
+    RunRecord record(run.plan, {.steps = 3}, 0);
+    RunEvent event;
+    event.type = "live";
+    event.device = 0;
+    event.spans = {{0, 0, 0, 0, 0, 5}, {1, 0, 0, 0, 0, 6}};
+    record.apply(event);
+    const auto seen = record.steps().at(0); // someone reads while more comes
+    event.device = 1;
+    event.spans = {{0, 0, 0, 0, 1, 7}, {7, 0, 0, 0, 0, 1}};
+    record.apply(event);
+    ASSERT_EQ(record.steps().size(), 2u) << "there is no step 8 of 3";
+    EXPECT_EQ((*record.steps()[0])[1].size(), 1u);
+    EXPECT_TRUE((*seen)[1].empty()) << "what was read stays as it was";
+    EXPECT_EQ((*record.steps()[1])[0].size(), 1u);
+}
