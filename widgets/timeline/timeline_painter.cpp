@@ -441,10 +441,13 @@ private:
             const double x0 = m_picture.axis.xOf(start);
             const double x1 = std::max(m_picture.axis.xOf(start + static_cast<double>(spans.duration[*at])), x0 + 2);
             const QRectF rect = box(x0, x1, y, height);
-            if (rect.width() < 5)
-                m_painter.fillRect(rect.adjusted(0, -3, 0, 3), m_palette.accent);
-            else
+            if (rect.width() < 5) {
+                // Above and below: a whole block of them is framed, and what it says can still be read.
+                m_painter.fillRect(QRectF(rect.left(), rect.top() - 3, rect.width(), 5), m_palette.accent);
+                m_painter.fillRect(QRectF(rect.left(), rect.bottom() - 2, rect.width(), 5), m_palette.accent);
+            } else {
                 outline(rect, m_palette.accent);
+            }
             const LaneRows behind = rowsIn(spans, inSight, m_picture.axis.timeAt(x1 + 1), m_picture.axis.timeAt(x1 + 2));
             at = std::lower_bound(at + 1, all.end(), behind.begin);
         }

@@ -83,11 +83,10 @@ PanelTable whatIfTable(const TimelineScene &scene, const WhatIf &answer, const s
         {"Its own time, " + formatCount(static_cast<std::int64_t>(answer.spans)) + (answer.spans == 1 ? " span" : " spans")
                 + " on all devices",
             seconds(answer.own)}});
-    if (answer.lastDevice >= 0) {
-        table.lines.push_back({1,
-            {saved == 0 ? "Nothing: others run beside it all the while" : "What keeps the step from ending earlier then ends on",
-                deviceWord(scene.cluster) + " " + std::to_string(answer.lastDevice)}});
-    }
+    if (saved == 0)
+        table.lines.push_back({1, {"Others take as long beside it"}});
+    if (answer.lastDevice >= 0)
+        table.lines.push_back({1, {"The last to end then", deviceWord(scene.cluster) + " " + std::to_string(answer.lastDevice)}});
     return table;
 }
 
