@@ -46,6 +46,27 @@ private Q_SLOTS:
         pulling([this](QPoint) { QTest::keyClick(m_at.dag(), Qt::Key_8); }, {}, SplitKind::Dimension, QStringLiteral("by 8"));
     }
 
+    void aChipIsPushedInAndThePartsAreOneAgain()
+    {
+        open(4, {}, "split name:*.mlp.c_fc : n by 4\n");
+        walk(m_at, [this] {
+            HandGesture hand = base(kName);
+            const std::int32_t chip = freeChip(m_at);
+            m_dimension = m_at.dag()->gestures().chips()[static_cast<std::size_t>(chip)].dimension;
+            if (splitsOf(kName).back().dimension != m_dimension)
+                QTest::qFail("it is not split along the chip", __FILE__, __LINE__);
+            const QPoint start = chipAt(m_at, chip);
+            const QPoint inside = middleOf(m_at, boxOf(m_at, kName));
+            byMouse(hand, start, start + (inside - start) * 3 / 4, inside);
+            hand.follows = [this] {
+                for (const Split &split : splitsOf(kName)) // without rows the batch is cut
+                    QVERIFY(split.dimension != m_dimension);
+                QVERIFY(m_at.workspace().tableText().find("split") == std::string::npos);
+            };
+            return hand;
+        });
+    }
+
     void anAxisIsDroppedOnAChip()
     {
         open(4, {}, "mesh dp=2 tp=2\n");
@@ -467,6 +488,7 @@ private:
     WindowForTests m_at;
     QMimeData m_data;
     std::int32_t m_parts = 0;
+    std::int32_t m_dimension = -1;
 };
 
 QTEST_MAIN(DagHandsTest)

@@ -301,6 +301,7 @@ bool DagGestureLayer::mousePress(const QMouseEvent &event)
         m_hoveredChip = chip;
         m_box = m_chipBox;
         m_drag = Drag::ChipPress;
+        m_pulledOut = false;
         return true;
     }
     if (const OrderGrip grip = gripUnder(m_pressed); grip.arrow >= 0) {
@@ -394,6 +395,15 @@ bool DagGestureLayer::startBody(QPointF pressed, QPointF now, Qt::KeyboardModifi
     return true;
 }
 
+/// Chips sit on their node's border: one that is pushed well inside is not pulled away. One that was outside and comes back is
+/// given up.
+bool DagGestureLayer::pushedIn(QPointF view) const
+{
+    const QRectF node = m_view.viewRect(m_chipBox);
+    const double margin = std::min(chipRect(m_gestures.chip()).height() / 2, node.height() / 4);
+    return !m_pulledOut && QLineF(m_pressed, view).length() > kPullStart && node.adjusted(0, margin, 0, -margin).contains(view);
+}
+
 void DagGestureLayer::step(QPointF view, Qt::KeyboardModifiers modifiers)
 {
     switch (m_drag) {
@@ -401,7 +411,11 @@ void DagGestureLayer::step(QPointF view, Qt::KeyboardModifiers modifiers)
         m_gestures.setSplitKind(modifiers.testFlag(Qt::ShiftModifier) ? SplitKind::Replicate
                 : modifiers.testFlag(Qt::ControlModifier)             ? SplitKind::Value
                                                                       : SplitKind::Dimension);
-        m_gestures.pull(QLineF(m_pressed, view).length());
+        m_pulledOut = m_pulledOut || !m_view.viewRect(m_chipBox).contains(view);
+        if (pushedIn(view))
+            m_gestures.push();
+        else
+            m_gestures.pull(QLineF(m_pressed, view).length());
         break;
     }
     case Drag::Body: {
@@ -482,7 +496,7 @@ bool DagGestureLayer::mouseRelease(const QMouseEvent &event)
 
 void DagGestureLayer::finish(QPointF view)
 {
-    const bool back = m_drag == Drag::Chip && m_view.viewRect(m_box).contains(view);
+    const bool back = m_drag == Drag::Chip && m_view.viewRect(m_box).contains(view) && !m_gestures.isPushed();
     const auto proposal = m_gestures.proposal();
     if (back) {
         m_gestures.abandon();

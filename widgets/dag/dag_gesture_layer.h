@@ -112,6 +112,7 @@ private:
     void refreshChips(std::int32_t box);
     std::vector<PlacedChip> placedChips() const;
     std::int32_t handleAt(QPointF view) const;
+    bool pushedIn(QPointF view) const;
     void step(QPointF view, Qt::KeyboardModifiers modifiers);
     void lookUpConversions();
     void takeConversions();
@@ -141,6 +142,7 @@ private:
     DagGestures m_gestures;
     Drag m_drag = Drag::None;
     QPointF m_pressed;
+    bool m_pulledOut = false; ///< The chip was outside its node in this drag.
     QPointF m_last;
     std::int32_t m_box = -1; ///< Where the drag began.
     std::int32_t m_targetBox = -1; ///< What an order would be before, or what something is dropped on.

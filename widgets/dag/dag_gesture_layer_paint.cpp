@@ -77,8 +77,8 @@ void DagGestureLayer::paintGhost(QPainter &painter)
             break;
         const auto chip = m_gestures.chip();
         const bool dimension = m_gestures.splitKind() == SplitKind::Dimension && chip >= 0;
-        std::int32_t parts = m_gestures.parts();
-        if (!m_gestures.axis().empty()) {
+        std::int32_t parts = m_gestures.isPushed() ? 1 : m_gestures.parts();
+        if (!m_gestures.isPushed() && !m_gestures.axis().empty()) {
             const auto context = m_gestures.context();
             for (const auto &axis : context ? context->mesh : std::vector<MeshAxis> {}) {
                 if (axis.name == m_gestures.axis())

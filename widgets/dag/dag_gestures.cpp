@@ -92,6 +92,7 @@ void DagGestures::beginSplit(
     m_partsFixed = false;
     m_typed = 0;
     m_pulled = 0;
+    m_pushed = false;
     m_axis.clear();
 }
 
@@ -103,9 +104,18 @@ std::vector<std::int32_t> DagGestures::counts() const
     return now ? replicaCounts(now->deviceCount, now->mesh) : std::vector<std::int32_t> {};
 }
 
+void DagGestures::push()
+{
+    if (std::exchange(m_pushed, true))
+        return;
+    propose();
+}
+
 void DagGestures::pull(double distance)
 {
     m_pulled = distance;
+    if (std::exchange(m_pushed, false))
+        nothing(); // it is not put together after all
     if (m_partsFixed && m_proposal)
         return;
     const auto now = context();
@@ -269,7 +279,7 @@ Proposal DagGestures::make(const GestureContext &context) const
         gesture.kind = m_splitKind;
         if (m_splitKind == SplitKind::Dimension && m_chip >= 0)
             gesture.dimension = m_chips[static_cast<std::size_t>(m_chip)].dimension;
-        gesture.parts = m_parts;
+        gesture.parts = m_pushed ? 1 : m_parts;
         gesture.axis = m_axis;
         return proposeSplit(context, gesture);
     }
@@ -301,7 +311,7 @@ Proposal DagGestures::make(const GestureContext &context) const
 void DagGestures::propose()
 {
     const auto now = context();
-    const bool aimed = (m_kind == Kind::Split && (m_parts > 1 || !m_axis.empty() || m_partsFixed))
+    const bool aimed = (m_kind == Kind::Split && (m_parts > 1 || !m_axis.empty() || m_partsFixed || m_pushed))
         || (m_kind == Kind::Place && m_target) || (m_kind == Kind::Order && !m_second.empty())
         || (m_kind == Kind::Stage && m_stage >= 0) || (m_kind == Kind::Retarget && (m_selectors || !m_second.empty()));
     if (!now || !aimed) {

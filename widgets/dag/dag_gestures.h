@@ -55,6 +55,9 @@ public:
     std::int32_t parts() const { return m_parts; }
     const std::string &axis() const { return m_axis; }
     void pull(double distance);
+    /// The chip is pushed into its node: what is split along it is put together again.
+    void push();
+    bool isPushed() const { return m_pushed; }
     void setChip(std::int32_t chip);
     void setSplitKind(SplitKind kind);
     void setParts(std::int32_t parts); ///< Exactly, whatever the distance, from now on.
@@ -128,6 +131,7 @@ private:
     bool m_partsFixed = false;
     std::int32_t m_typed = 0;
     double m_pulled = 0;
+    bool m_pushed = false;
     std::string m_axis;
 
     std::vector<OperatorId> m_all;

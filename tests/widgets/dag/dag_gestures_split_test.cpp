@@ -84,6 +84,46 @@ private Q_SLOTS:
         expectNothing(stage, 1);
     }
 
+    void pushingAChipInPutsTogetherWhatIsSplit()
+    {
+        Stage stage("split name:*.mlp.c_fc : n by 4\n");
+        openOneLayer(stage);
+        const std::int32_t box = select(stage, kName);
+        const QPoint start = stage.chip("n", true);
+        const QPoint inside = stage.middle(box);
+        stage.press(start);
+        stage.move(inside);
+        QVERIFY(stage.gesture().isPushed());
+        QVERIFY(stage.gesture().proposal() && stage.gesture().proposal()->accepted());
+        QVERIFY2(stage.gesture().proposal()->words.rfind("no longer split", 0) == 0, stage.gesture().proposal()->words.c_str());
+        stage.move(start + QPoint(0, 40)); // out again: split as far as that is
+        QVERIFY(!stage.gesture().isPushed());
+        QVERIFY(stage.gesture().parts() > 1);
+        stage.move(inside); // and back: given up
+        QVERIFY(!stage.gesture().isPushed());
+        stage.release(inside);
+        expectNothing(stage);
+        stage.press(start);
+        stage.move(inside);
+        QVERIFY(stage.gesture().isPushed());
+        QTest::keyClick(&stage.view, Qt::Key_Escape);
+        stage.release(inside);
+        expectNothing(stage);
+        stage.press(start);
+        stage.move(inside);
+        stage.release(inside);
+        QCOMPARE(stage.host.commits.size(), 1U);
+        QVERIFY2(stage.host.context->document.table().rows.empty(), stage.host.context->document.text().c_str());
+        // What is whole already stays so.
+        stage.host.context = designOf(stage.graph, 8, "");
+        Q_EMIT stage.host.contextChanged();
+        const QPoint whole = stage.chip("n", true);
+        stage.press(whole);
+        stage.move(inside);
+        stage.release(inside);
+        expectNothing(stage, 1);
+    }
+
     void wheelAndDigitsSetThePartsExactly()
     {
         Stage stage;
