@@ -107,44 +107,6 @@ bool holdsForAll(const Followers &followers, const BlockRef &x, const BlockRef &
     return true;
 }
 
-/// The operators of a block, in the direction it runs.
-std::vector<OperatorId> operatorsOf(const GestureContext &context, const BlockRef &block)
-{
-    std::vector<OperatorId> operators = operatorsOfStage(context, block.stage);
-    if (block.direction == Direction::Backward) {
-        std::vector<OperatorId> mirrors;
-        for (const OperatorId op : operators) {
-            if (context.graph().at(op).mirror.valid())
-                mirrors.push_back(context.graph().at(op).mirror);
-        }
-        std::sort(mirrors.begin(), mirrors.end());
-        return mirrors;
-    }
-    return operators;
-}
-
-/// `x` before `y`, as a row of its own.
-Proposal pinned(const GestureContext &context, const BlockRef &x, const BlockRef &y, bool onlyThis)
-{
-    Proposal proposal = sameKind(x, y) ? proposeOrder(context,
-                            {.first = operatorsOf(context, x),
-                                .second = operatorsOf(context, y),
-                                .microBatchOffset = y.microBatch - x.microBatch,
-                                .microBatch = onlyThis ? x.microBatch : -1})
-                                       : proposeBlockOrder(context, x, y, onlyThis);
-    const bool replaces = std::any_of(proposal.edit.splices.begin(), proposal.edit.splices.end(),
-        [](const TableSplice &splice) { return !splice.removed.empty(); });
-    if (!proposal.refusal && replaces) { // another distance for the same pair is for a person to replace, not for its followers
-        std::string text;
-        for (const std::string &row : proposal.rows)
-            text += row + "\n";
-        proposal.edit = appendRows(context.document, readTable(text).table.rows);
-        proposal.yielding.clear();
-        proposal.yieldingWords.clear();
-    }
-    return proposal;
-}
-
 KeptOrder keepingBlocks(
     const GestureContext &context, const Proposal &base, const Followers &followers, const TimelineScene &would)
 {
@@ -174,7 +136,7 @@ KeptOrder keepingBlocks(
                 break;
             const bool onlyThis = !holdsForAll(followers, x, y);
             Proposal next = joinedProposal(
-                context, kept.proposal, [&](const GestureContext &after) { return pinned(after, x, y, onlyThis); });
+                context, kept.proposal, [&](const GestureContext &after) { return blockBefore(after, x, y, onlyThis); });
             if (next.refusal || next.edit == kept.proposal.edit) {
                 ++kept.lost;
                 continue;
@@ -263,6 +225,47 @@ KeptOrder keepingOperators(
 }
 
 } // namespace
+
+namespace {
+
+/// The operators of a block, in the direction it runs.
+std::vector<OperatorId> operatorsOf(const GestureContext &context, const BlockRef &block)
+{
+    std::vector<OperatorId> operators = operatorsOfStage(context, block.stage);
+    if (block.direction == Direction::Backward) {
+        std::vector<OperatorId> mirrors;
+        for (const OperatorId op : operators) {
+            if (context.graph().at(op).mirror.valid())
+                mirrors.push_back(context.graph().at(op).mirror);
+        }
+        std::sort(mirrors.begin(), mirrors.end());
+        return mirrors;
+    }
+    return operators;
+}
+
+} // namespace
+
+Proposal blockBefore(const GestureContext &context, const BlockRef &x, const BlockRef &y, bool onlyThis)
+{
+    Proposal proposal = sameKind(x, y) ? proposeOrder(context,
+                            {.first = operatorsOf(context, x),
+                                .second = operatorsOf(context, y),
+                                .microBatchOffset = y.microBatch - x.microBatch,
+                                .microBatch = onlyThis ? x.microBatch : -1})
+                                       : proposeBlockOrder(context, x, y, onlyThis);
+    const bool replaces = std::any_of(proposal.edit.splices.begin(), proposal.edit.splices.end(),
+        [](const TableSplice &splice) { return !splice.removed.empty(); });
+    if (!proposal.refusal && replaces) { // another distance for the same pair is for a person to replace, not for its followers
+        std::string text;
+        for (const std::string &row : proposal.rows)
+            text += row + "\n";
+        proposal.edit = appendRows(context.document, readTable(text).table.rows);
+        proposal.yielding.clear();
+        proposal.yieldingWords.clear();
+    }
+    return proposal;
+}
 
 Followers followersOfBlock(const DeviceLane &lane, std::size_t own, std::size_t caret, std::size_t first, std::size_t second,
     bool onlyThis, bool swaps)

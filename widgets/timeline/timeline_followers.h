@@ -47,6 +47,9 @@ Followers followersOfBlock(const DeviceLane &lane, std::size_t own, std::size_t 
 Followers followersOfSpan(const TimelineScene &scene, const DeviceLane &lane, std::size_t block, std::size_t own, std::size_t caret,
     OperatorId first, OperatorId second);
 
+/// `x` before `y`, by a row of its own; the same kind of block of two micro-batches too.
+Proposal blockBefore(const GestureContext &context, const BlockRef &x, const BlockRef &y, bool onlyThis);
+
 /// A timeline that shows what the gesture wrote. O(blocks, or spans of the block)
 bool showsMove(const TimelineScene &scene, const Followers &followers);
 

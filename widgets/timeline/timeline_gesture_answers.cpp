@@ -95,8 +95,8 @@ bool TimelineGestures::commitOrder(const Proposal &proposal, const Followers &fo
 
 void TimelineGestures::planArrived(const TimelineScene &scene)
 {
-    if (!m_written || !m_host)
-        return;
+    if (!m_written || !m_host || m_pressed || dragging())
+        return; // what a hand holds is about the rows as they are
     const GestureContextSnapshot context = m_host->gestureContext();
     // Other rows have been written since, or these were taken back: they are none of this gesture's business.
     if (!context || context->document.text() != m_written->text) {

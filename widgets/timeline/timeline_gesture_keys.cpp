@@ -1,5 +1,7 @@
 #include "widgets/timeline/timeline_gestures.h"
 
+#include "widgets/timeline/timeline_holds.h"
+
 #include <algorithm>
 #include <cstdlib>
 
@@ -70,7 +72,7 @@ bool TimelineGestures::moveLane(
 }
 
 bool TimelineGestures::moveBlock(
-    const TimelineCanvas &canvas, std::int32_t lane, std::size_t block, std::int32_t by, bool onlyThis)
+    const TimelineCanvas &canvas, std::int32_t lane, std::size_t block, std::int32_t by, bool onlyThis, bool held)
 {
     m_refusal.clear();
     const GestureContextSnapshot context = m_host ? m_host->gestureContext() : nullptr;
@@ -102,8 +104,10 @@ bool TimelineGestures::moveBlock(
     if (slots == 0 || (slots < 0) != (by < 0))
         passed = static_cast<std::size_t>(static_cast<std::int64_t>(block) + moved);
     const BlockRef neighbour = refOf(of.blocks[std::min(passed, of.blocks.size() - 1)]);
-    const Proposal proposal = by < 0 ? proposeBlockOrder(*context, own, neighbour, onlyThis)
-                                     : proposeBlockOrder(*context, neighbour, own, onlyThis);
+    Proposal proposal = by < 0 ? proposeBlockOrder(*context, own, neighbour, onlyThis)
+                               : proposeBlockOrder(*context, neighbour, own, onlyThis);
+    if (held && slots != 0)
+        proposal = holdingBlock(*context, of, block, slots < 0 ? other : other + 1, onlyThis, proposal);
     const QString key = QStringLiteral("timeline.block:%1:%2").arg(lane).arg(static_cast<qulonglong>(block));
     const bool keeps = m_policy == FollowersPolicy::KeepOrder && slots != 0;
     const std::size_t neighbouring = std::min(passed, of.blocks.size() - 1);
@@ -116,7 +120,7 @@ bool TimelineGestures::moveBlock(
     return true;
 }
 
-bool TimelineGestures::moveSpan(const TimelineCanvas &canvas, std::size_t span, std::int32_t by, bool onlyThis)
+bool TimelineGestures::moveSpan(const TimelineCanvas &canvas, std::size_t span, std::int32_t by, bool onlyThis, bool held)
 {
     m_refusal.clear();
     const GestureContextSnapshot context = m_host ? m_host->gestureContext() : nullptr;
@@ -153,7 +157,11 @@ bool TimelineGestures::moveSpan(const TimelineCanvas &canvas, std::size_t span, 
         .second = {by < 0 ? neighbour : own},
         .microBatch = onlyThis ? spans.microBatch[span] : -1};
     const bool keeps = m_policy == FollowersPolicy::KeepOrder && slots != 0;
-    if (!commit(proposeOrder(*context, gesture), keyOf("order", {own}),
+    Proposal proposal = proposeOrder(*context, gesture);
+    if (held && slots != 0)
+        proposal = holdingSpan(
+            *context, *canvas.scene, rows, span, static_cast<std::size_t>(slots < 0 ? other : other + 1), onlyThis, proposal);
+    if (!commit(proposal, keyOf("order", {own}),
             keeps ? followersOfSpan(*canvas.scene, lane, static_cast<std::size_t>(block), span,
                 static_cast<std::size_t>(slots < 0 ? other : other + 1), gesture.first.front(), gesture.second.front())
                   : Followers{}))

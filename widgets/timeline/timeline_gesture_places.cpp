@@ -58,7 +58,8 @@ void TimelineGestures::showRefused(const TimelineCanvas &canvas)
 bool TimelineGestures::probe(const TimelineCanvas &canvas)
 {
     constexpr std::int64_t kMilliseconds = 2; // of a frame; large plans take several
-    if (m_ghost.drag != TimelineDrag::Order || !m_context)
+    constexpr std::int64_t kMostNanoseconds = 60'000'000; // of a drag: where each answer takes long, the nearest places must do
+    if (m_ghost.drag != TimelineDrag::Order || !m_context || m_probed > kMostNanoseconds)
         return false;
     QElapsedTimer spent;
     spent.start();
@@ -85,8 +86,10 @@ bool TimelineGestures::probe(const TimelineCanvas &canvas)
         if (found)
             showRefused(canvas);
     }
-    if (!m_probe)
+    if (!m_probe) {
+        m_probed += spent.nsecsElapsed();
         return found;
+    }
     while (!m_probe->open.empty() && !spent.hasExpired(kMilliseconds)) {
         const std::size_t caret = m_probe->open.back();
         m_probe->open.pop_back();
@@ -96,6 +99,7 @@ bool TimelineGestures::probe(const TimelineCanvas &canvas)
         candidates.insert(std::upper_bound(candidates.begin(), candidates.end(), caret), caret);
         found = true;
     }
+    m_probed += spent.nsecsElapsed();
     return found;
 }
 

@@ -1,5 +1,7 @@
 #include "widgets/timeline/timeline_gestures.h"
 
+#include "widgets/timeline/timeline_holds.h"
+
 #include <algorithm>
 
 namespace planloom {
@@ -63,6 +65,7 @@ bool TimelineGestures::press(const TimelineCanvas &canvas, const TimelineHit &hi
     m_y = y;
     m_selected = selected;
     m_splitOn = {};
+    m_probed = 0;
     m_operator = hit.span >= 0 ? canvas.scene->operatorOf(static_cast<std::size_t>(hit.span)) : OperatorId{};
     return true;
 }
@@ -201,10 +204,12 @@ Proposal TimelineGestures::orderProposal(
         const std::size_t other = caret <= own ? caret : caret - 1;
         const OperatorId neighbour = canvas.scene->operatorOf(other);
         const std::int32_t microBatch = modifiers.alt ? canvas.scene->timeline->spans.microBatch[own] : -1;
-        return proposeOrder(*m_context,
+        const Proposal proposal = proposeOrder(*m_context,
             {.first = {caret <= own ? m_operator : neighbour},
                 .second = {caret <= own ? neighbour : m_operator},
                 .microBatch = microBatch});
+        const LaneRows rows = lane.blocks[static_cast<std::size_t>(m_hit.block)].rows;
+        return modifiers.control ? holdingSpan(*m_context, *canvas.scene, rows, own, caret, modifiers.alt, proposal) : proposal;
     }
     const auto own = static_cast<std::size_t>(m_hit.block);
     if (modifiers.shift) {
@@ -218,8 +223,9 @@ Proposal TimelineGestures::orderProposal(
     const BlockMove move = blockMoveTo(lane, own, caret);
     if (!move.changes())
         return {};
-    return proposeBlockOrder(*m_context, refOf(lane.blocks[static_cast<std::size_t>(move.first)]),
+    const Proposal proposal = proposeBlockOrder(*m_context, refOf(lane.blocks[static_cast<std::size_t>(move.first)]),
         refOf(lane.blocks[static_cast<std::size_t>(move.second)]), modifiers.alt);
+    return modifiers.control ? holdingBlock(*m_context, lane, own, caret, modifiers.alt, proposal) : proposal;
 }
 
 void TimelineGestures::orderTo(const TimelineCanvas &canvas, double x, GestureModifiers modifiers)

@@ -28,6 +28,7 @@ enum class TimelineDrag : std::uint8_t {
 struct GestureModifiers {
     bool shift = false;
     bool alt = false;
+    bool control = false;
     friend bool operator==(const GestureModifiers &, const GestureModifiers &) = default;
 };
 
@@ -112,9 +113,10 @@ public:
     /// The operators go to the device row `by` rows below where they are. @return false if there is none or it was refused
     bool moveLane(const TimelineCanvas &canvas, const std::vector<OperatorId> &operators, std::int32_t by);
     /// A block of `lane` goes one slot earlier (-1) or later (1).
-    bool moveBlock(const TimelineCanvas &canvas, std::int32_t lane, std::size_t block, std::int32_t by, bool onlyThis);
+    /// @param held  it stays between its new neighbours: see holdingBlock
+    bool moveBlock(const TimelineCanvas &canvas, std::int32_t lane, std::size_t block, std::int32_t by, bool onlyThis, bool held = false);
     /// A span goes before (or behind) its neighbour in its block.
-    bool moveSpan(const TimelineCanvas &canvas, std::size_t span, std::int32_t by, bool onlyThis);
+    bool moveSpan(const TimelineCanvas &canvas, std::size_t span, std::int32_t by, bool onlyThis, bool held = false);
     bool changeInFlight(const TimelineCanvas &canvas, std::int32_t lane, std::int32_t by);
     /// @param followers  that are to keep their order, if this is an order; else empty
     bool commit(const Proposal &proposal, const QString &mergeKey = {}, const Followers &followers = {});
@@ -192,6 +194,7 @@ private:
         bool highKnown = false;
     };
     std::optional<Refused> m_refused;
+    std::int64_t m_probed = 0; ///< Nanoseconds that this drag has spent on looking for places.
     std::optional<Key> m_key;
     std::uint64_t m_takes = 0;
     std::optional<GestureModifiers> m_taken; ///< With which modifiers the things taken along were found.

@@ -252,7 +252,7 @@ private:
     void reveal(const TimelineFocus &focus);
     void selectSpan(std::int64_t span, Qt::KeyboardModifiers modifiers);
     void selectBlock(std::int32_t lane, std::int32_t block, Qt::KeyboardModifiers modifiers);
-    void moveByKey(int slots, bool onlyThis);
+    void moveByKey(int slots, bool onlyThis, bool held = false);
     void moveLaneByKey(int lanes);
     void changeBracketByKey(int by);
     void reportRefusal();

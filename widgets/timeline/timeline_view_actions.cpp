@@ -87,6 +87,10 @@ void TimelineView::makeActions()
         Qt::ALT | Qt::SHIFT | Qt::Key_Left, [this] { moveByKey(-1, true); });
     addViewAction("timeline.laterOnly", tr("One Slot Later, This Micro-batch Only"), Qt::ALT | Qt::SHIFT | Qt::Key_Right,
         [this] { moveByKey(1, true); });
+    addViewAction("timeline.earlierHeld", tr("One Slot Earlier, and Not Before That"), Qt::CTRL | Qt::SHIFT | Qt::Key_Left,
+        [this] { moveByKey(-1, false, true); });
+    addViewAction("timeline.laterHeld", tr("One Slot Later, and Not Behind That"), Qt::CTRL | Qt::SHIFT | Qt::Key_Right,
+        [this] { moveByKey(1, false, true); });
     addViewAction("timeline.moreInFlight", tr("One Micro-batch More in Flight"), {}, [this] { changeBracketByKey(1); });
     addViewAction("timeline.lessInFlight", tr("One Micro-batch Less in Flight"), {}, [this] { changeBracketByKey(-1); });
     QAction *communication = addViewAction("timeline.communication", tr("Show Communication"), Qt::Key_X, [] {});

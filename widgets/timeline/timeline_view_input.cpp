@@ -24,7 +24,8 @@ constexpr int kEdgeStep = 12; ///< Pixels a tick.
 
 GestureModifiers modifiersOf(Qt::KeyboardModifiers modifiers)
 {
-    return {modifiers.testFlag(Qt::ShiftModifier), modifiers.testFlag(Qt::AltModifier)};
+    return {modifiers.testFlag(Qt::ShiftModifier), modifiers.testFlag(Qt::AltModifier),
+        modifiers.testFlag(Qt::ControlModifier)};
 }
 
 } // namespace

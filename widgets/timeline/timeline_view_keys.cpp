@@ -391,7 +391,7 @@ void TimelineView::reportRefusal()
         Q_EMIT refused(QString::fromStdString(m_gestures.refusal()));
 }
 
-void TimelineView::moveByKey(int slots, bool onlyThis)
+void TimelineView::moveByKey(int slots, bool onlyThis, bool held)
 {
     if (!m_scene || !m_gestures.host())
         return;
@@ -409,9 +409,9 @@ void TimelineView::moveByKey(int slots, bool onlyThis)
         return;
     }
     if (focus.part == LanePart::Block)
-        m_gestures.moveBlock(canvas(), focus.lane, static_cast<std::size_t>(focus.block), slots, onlyThis);
+        m_gestures.moveBlock(canvas(), focus.lane, static_cast<std::size_t>(focus.block), slots, onlyThis, held);
     else if (focus.part == LanePart::Span)
-        m_gestures.moveSpan(canvas(), static_cast<std::size_t>(focus.span), slots, onlyThis);
+        m_gestures.moveSpan(canvas(), static_cast<std::size_t>(focus.span), slots, onlyThis, held);
     reportRefusal();
 }
 
