@@ -1,12 +1,13 @@
 #include "widgets/inspector/chip_bar.h"
 
 #include "widgets/common/format.h"
+#include "widgets/common/themed_icon.h"
+#include "widgets/inspector/flow_layout.h"
 
 #include <algorithm>
 
 #include <QtGui/QAction>
 #include <QtGui/QScreen>
-#include <QtWidgets/QGridLayout>
 #include <QtWidgets/QLabel>
 #include <QtWidgets/QMenu>
 #include <QtWidgets/QToolButton>
@@ -16,7 +17,6 @@ namespace planloom {
 
 namespace {
 
-constexpr int kColumns = 5;
 constexpr std::size_t kMostCounts = 12; ///< In one menu: the smaller ones.
 
 } // namespace
@@ -50,10 +50,8 @@ void ChipBar::clear()
     m_flow->hide();
     m_flow->deleteLater(); // a button of it may be what brought us here
     m_flow = fresh;
-    auto *grid = new QGridLayout(m_flow);
-    grid->setContentsMargins(0, 0, 0, 0);
-    grid->setSpacing(4);
-    grid->setColumnStretch(kColumns, 1);
+    auto *flow = new FlowLayout(m_flow);
+    flow->setSpacing(4);
 }
 
 QToolButton *ChipBar::addButton(const QString &text, const QString &name)
@@ -64,8 +62,7 @@ QToolButton *ChipBar::addButton(const QString &text, const QString &name)
     button->setToolTip(name);
     button->setFocusPolicy(Qt::StrongFocus);
     button->setPopupMode(QToolButton::InstantPopup);
-    const int count = static_cast<int>(m_buttons.size());
-    static_cast<QGridLayout *>(m_flow->layout())->addWidget(button, count / kColumns, count % kColumns); // made in clear()
+    m_flow->layout()->addWidget(button);
     m_buttons.push_back(button);
     return button;
 }
@@ -158,7 +155,8 @@ void ChipBar::refresh()
         if (chip.counts.empty()) {
             button->setEnabled(false);
             button->setToolTip(chip.locked.empty() ? tr("%1 can't be split").arg(label) : QString::fromStdString(chip.locked));
-            button->setText(QStringLiteral("🔒 ") + button->text());
+            button->setIcon(themedIcon(QStringLiteral("lock")));
+            button->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
             continue;
         }
         for (std::size_t i = 0; i < chip.counts.size() && i < kMostCounts; ++i)

@@ -258,6 +258,7 @@ void ShardingView::paintEvent(QPaintEvent *)
         const bool pair = s + 1 < all.size() && all[s + 1].picture == side.picture;
         const bool second = s > 0 && all[s - 1].picture == side.picture;
         QString caption;
+        QString cutAlong;
         if (pair)
             caption = picture.output ? tr("as made here") : tr("as made before");
         else if (second)
@@ -270,10 +271,15 @@ void ShardingView::paintEvent(QPaintEvent *)
             QStringList cut;
             for (const std::int32_t d : tensor->cutDimensions)
                 cut << QString::number(d);
-            caption += tr(", cut along dimension %1").arg(cut.join(QStringLiteral(", ")));
+            cutAlong = cut.join(QStringLiteral(", "));
         }
-        painter.drawText(QRectF(side.area.left(), side.area.top() - line * 1.2, side.area.width(), line), Qt::AlignLeft | Qt::AlignVCenter,
-            metrics.elidedText(caption, Qt::ElideRight, static_cast<int>(side.area.width())));
+        // What there is room for: a picture that is alone has the whole line.
+        const double room = pair || second ? side.area.width() + (second ? margin : line) : width() - 2 * margin;
+        QString words = cutAlong.isEmpty() ? caption : caption + tr(", cut along dimension %1").arg(cutAlong);
+        if (metrics.horizontalAdvance(words) > room && !cutAlong.isEmpty())
+            words = tr("%1, cut: %2").arg(caption, cutAlong);
+        painter.drawText(QRectF(side.area.left(), side.area.top() - line * 1.2, room, line), Qt::AlignLeft | Qt::AlignVCenter,
+            metrics.elidedText(words, Qt::ElideRight, static_cast<int>(room)));
         for (const ShardFace &face : side.faces) {
             const ShardCell &cell = tensor->cells[face.cell];
             const QRectF box = face.rect;

@@ -13,7 +13,7 @@ namespace {
 /// How much slower than the one in the middle a straggler is.
 constexpr double kStraggles = 1.5;
 /// Kernels' time below which nothing is said: clocks are too coarse.
-constexpr double kLeastSeconds = 2e-4;
+constexpr double kLeastSeconds = 2e-3;
 
 const Instruction &instructionOf(const ExecutionPlan &plan, const SpanColumns &spans, std::size_t row)
 {
