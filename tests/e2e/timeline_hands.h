@@ -160,14 +160,22 @@ protected:
                 byMouse(hand, from, from + QPoint(8, 0), to, held);
                 for (const auto &step : hand.steps)
                     step();
-                const bool found = m_view->gestures().proposal() && m_view->gestures().proposal()->accepted();
+                const auto &proposal = m_view->gestures().proposal();
+                const bool stays = held.testFlag(Qt::ControlModifier); // between its new neighbours
+                const bool found = proposal && proposal->accepted()
+                    && (!stays || proposal->words.find("and not behind") != std::string::npos);
                 QTest::keyClick(m_view, Qt::Key_Escape);
                 hand.letGo();
                 if (found) {
                     m_operator = scene().operatorOf(row);
                     m_other = scene().operatorOf(row + 1);
                     hand.rows = {QStringLiteral("order ")};
-                    hand.follows = [this] { hasOrder(m_other, m_operator); };
+                    const OperatorId behind = stays ? scene().operatorOf(row + 2) : OperatorId{};
+                    hand.follows = [this, behind] {
+                        hasOrder(m_other, m_operator);
+                        if (behind.valid())
+                            hasOrder(m_operator, behind);
+                    };
                     m_at.window->selection().clear();
                     return hand;
                 }

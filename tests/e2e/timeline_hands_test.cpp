@@ -117,6 +117,8 @@ private Q_SLOTS:
 
     void aSpanIsMovedWithinItsBlock() { movingSpan({}); }
 
+    void aSpanIsMovedWithinItsBlockWithControl() { movingSpan(Qt::ControlModifier); }
+
     void aSpanIsMovedWithinItsBlockWithAlt() { movingSpan(Qt::AltModifier); }
 
     void aBottomEdgeIsPulledOverLanes() { spreading(false); }

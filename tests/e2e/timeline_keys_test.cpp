@@ -58,6 +58,43 @@ private Q_SLOTS:
 
     void altShiftAndLeftMovesThisBlockAlone() { pressingBlock(Qt::Key_Left, Qt::ShiftModifier | Qt::AltModifier); }
 
+    /// Behind the next one, and before the one after that.
+    void controlShiftAndRightHoldsAnOperatorBetweenItsNeighbours()
+    {
+        open(kPipeline);
+        HandGesture hand = base();
+        const DesignMark before(m_at.workspace());
+        const LaneRows rows = scene().lanes[0].blocks[0].rows;
+        int tried = 0;
+        for (std::size_t row = rows.begin; row + 2 < rows.end; ++row) {
+            zoomTo(row);
+            const auto rect = m_view->rectOf(row);
+            if (!rect || !scene().operatorOf(row).valid())
+                continue;
+            const OperatorId own = scene().operatorOf(row);
+            const OperatorId other = scene().operatorOf(row + 1);
+            const OperatorId behind = scene().operatorOf(row + 2);
+            QTest::mouseClick(m_view->viewport(), Qt::LeftButton, {}, rect->center());
+            QTest::keyClick(m_view, Qt::Key_Right, Qt::ControlModifier | Qt::ShiftModifier);
+            if (m_at.workspace().tableText() == before.text)
+                continue; // the data flows that way
+            ++tried;
+            QTRY_VERIFY_WITH_TIMEOUT(m_at.settled(), kPatience);
+            const bool two = m_at.workspace().lastGood()->plan->orders.size() >= before.plan->plan->orders.size() + 2;
+            if (two) {
+                QCOMPARE(m_at.workspace().history().steps().size(), before.steps + static_cast<std::size_t>(tried));
+                hasOrder(other, own);
+                hasOrder(own, behind);
+            }
+            QTest::keyClick(m_view, Qt::Key_Z, Qt::ControlModifier);
+            QCOMPARE(m_at.workspace().tableText(), before.text);
+            QTRY_VERIFY_WITH_TIMEOUT(m_at.settled(), kPatience);
+            if (two)
+                return;
+        }
+        QFAIL("nothing could be held between two others");
+    }
+
     void tSplitsByALine()
     {
         open(kPipeline);
