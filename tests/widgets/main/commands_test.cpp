@@ -339,7 +339,7 @@ private Q_SLOTS:
         // clipboard or a run, and have tests of their own with those.
         static const QSet<QString> kElsewhere {QStringLiteral("timeline.moreInFlight"), QStringLiteral("timeline.lessInFlight"),
             QStringLiteral("timeline.whyIdle"), QStringLiteral("timeline.copy"), QStringLiteral("rows.textOrder"),
-            QStringLiteral("rows.paste"), QStringLiteral("plans.removeName"), QStringLiteral("run.stop"), QStringLiteral("run.again"), QStringLiteral("run.remove"), QStringLiteral("run.run")};
+            QStringLiteral("rows.paste"), QStringLiteral("plans.removeName"), QStringLiteral("run.stop"), QStringLiteral("run.pauseView"), QStringLiteral("run.again"), QStringLiteral("run.remove"), QStringLiteral("run.run")};
         QStringList never;
         for (const Command &command : registry().commands()) {
             if (!possible.contains(command.id) && !kElsewhere.contains(command.id))
