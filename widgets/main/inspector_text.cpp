@@ -125,11 +125,9 @@ void dimensions(Sheet &sheet, const Operator &op)
     if (!op.annotationProblem.empty())
         sheet.wide(sheet.wrong(tr("Kept whole: %1").arg(escaped(op.annotationProblem))));
     for (const Dimension &dimension : op.annotation.dimensions) {
-        if (dimension.mark == DimensionMark::Frozen)
-            continue;
-        const QString meaning = dimension.mark == DimensionMark::Reduce
-            ? tr("%1, a split leaves partial sums")
-            : tr("%1, may be split");
+        const QString meaning = dimension.mark == DimensionMark::Frozen ? tr("%1, can't be split")
+            : dimension.mark == DimensionMark::Reduce                   ? tr("%1, a split leaves partial sums")
+                                                                        : tr("%1, may be split");
         sheet.row(sheet.mono(escaped(dimension.name)), meaning.arg(dimension.size));
     }
 }
@@ -204,6 +202,61 @@ void cost(Sheet &sheet, const Graph &graph, const PlanUpdate *update, OperatorId
     }
 }
 
+/// What of it lies in the memory of the device that has most of it.
+void memory(Sheet &sheet, const ExecutionPlan &plan, const Operator &op)
+{
+    const auto most = [&plan](const std::vector<TensorId> &tensors) {
+        const std::set<TensorId> wanted(tensors.begin(), tensors.end());
+        Bytes most;
+        for (const DeviceProgram &program : plan.devices) {
+            Bytes here;
+            for (const BufferInfo &buffer : program.buffers) {
+                if (buffer.tensor.valid() && wanted.count(buffer.tensor) != 0)
+                    here.count += sizeOf(*plan.graph, buffer).count;
+            }
+            most.count = std::max(most.count, here.count);
+        }
+        return most;
+    };
+    std::vector<TensorId> weights;
+    for (const TensorId input : op.inputs) {
+        if (input.valid() && plan.graph->at(input).role == TensorRole::Weight)
+            weights.push_back(input);
+    }
+    sheet.section(tr("Memory on a device"));
+    if (!weights.empty())
+        sheet.row(tr("Weights"), escaped(formatBytes(most(weights))));
+    sheet.row(tr("Outputs"),
+        plan.microBatches > 1 ? tr("%1 for each micro-batch in flight").arg(escaped(formatBytes(most(op.outputs))))
+                              : escaped(formatBytes(most(op.outputs))));
+}
+
+/// Where the figures come from that time is made of.
+void origins(Sheet &sheet, const Graph &graph, const Operator &op, const Cluster &cluster)
+{
+    const auto say = [&sheet](const QString &name, const QString &value, const std::string &source) {
+        sheet.row(name, source.empty() ? value : QStringLiteral("%1<br>%2").arg(value, sheet.muted(escaped(source))));
+    };
+    const auto percent = [](double share) { return QString::number(100 * share, 'f', 0) + QLatin1Char('%'); };
+    const DeviceModel &device = cluster.device;
+    const OperatorCategory category = categoryOf(op.kind);
+    const bool product = category == OperatorCategory::Product || category == OperatorCategory::Recurrent;
+    const auto typed = std::find_if(op.outputs.begin(), op.outputs.end(), [](TensorId id) { return id.valid(); });
+    const DataType type = typed == op.outputs.end() ? DataType::Float32 : graph.at(*typed).type.dataType;
+    const bool half = product && (type == DataType::Float16 || type == DataType::BFloat16) && device.float16Flops.value > 0;
+    const bool twice = type == DataType::Float64 && device.float64Flops.value > 0;
+    const Sourced &rate = half ? device.float16Flops : twice ? device.float64Flops : device.float32Flops;
+    sheet.section(tr("Where the time comes from"));
+    sheet.wide(tr("The longer of computing and of moving bytes, and a launch, on %1:").arg(escaped(device.name)));
+    say(tr("Computing"), tr("%1FLOP/s").arg(escaped(formatQuantity(rate.value))), rate.source);
+    if (product)
+        say(tr("of which"), tr("%1 are reached").arg(percent(device.productEfficiency.value)), device.productEfficiency.source);
+    say(tr("Moving"), tr("%1/s").arg(escaped(formatBytes(Bytes{static_cast<std::int64_t>(device.memoryBandwidth.value)}))),
+        device.memoryBandwidth.source);
+    say(tr("of which"), tr("%1 are reached").arg(percent(device.memoryEfficiency.value)), device.memoryEfficiency.source);
+    say(tr("Launch"), escaped(formatSeconds(device.launchLatency.value)), device.launchLatency.source);
+}
+
 QString oneOperator(const Palette &palette, const OpenedModel &model, const PlanUpdate *update, OperatorId id)
 {
     const Graph &graph = *model.graph;
@@ -220,6 +273,10 @@ QString oneOperator(const Palette &palette, const OpenedModel &model, const Plan
     tensors(sheet, graph, tr("Input"), op.inputs);
     tensors(sheet, graph, tr("Output"), op.outputs);
     cost(sheet, graph, update, id);
+    if (update && update->scene && update->scene->plan)
+        memory(sheet, *update->scene->plan, op);
+    if (update && update->plan && !update->cluster.device.name.empty())
+        origins(sheet, graph, op, update->cluster);
     if (op.sources.size() > 1) {
         sheet.section(tr("Made from %1 nodes of the file").arg(op.sources.size()));
         for (const SourceNode &node : op.sources)
