@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <deque>
 #include <numeric>
-#include <unordered_map>
-#include <unordered_set>
 #include <utility>
 
 namespace planloom {
@@ -15,20 +13,6 @@ std::size_t at(std::int32_t index)
 {
     return static_cast<std::size_t>(index);
 }
-
-std::uint64_t pairKey(std::int32_t a, std::int32_t b)
-{
-    return (static_cast<std::uint64_t>(static_cast<std::uint32_t>(a)) << 32U) | static_cast<std::uint32_t>(b);
-}
-
-struct LinkKey {
-    std::uint64_t ends;
-    std::uint64_t owner;
-    friend bool operator==(const LinkKey &, const LinkKey &) = default;
-};
-struct LinkHash {
-    std::size_t operator()(const LinkKey &key) const { return key.ends * 0x9E3779B97F4A7C15ULL ^ key.owner; }
-};
 
 class Builder
 {
@@ -177,6 +161,10 @@ private:
         std::sort(edges.begin(), edges.end());
         edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
         countPorts();
+        const std::size_t boxes = m_visible.boxes.size();
+        m_portOf[0] = m_portOf[1] = m_left = m_reached = LastMet(boxes);
+        m_port[0].assign(boxes, -1);
+        m_port[1].assign(boxes, -1);
         for (const auto &edge : edges) {
             if (needsCrowdedFrame(edge))
                 m_visible.remote.push_back(edge);
@@ -206,21 +194,29 @@ private:
         return a;
     }
 
+    /// Edges come by source: whether a frame has met the present one is a matter of which it met last.
+    struct LastMet {
+        explicit LastMet(std::size_t boxes) : source(boxes, -1) {}
+        /// True the first time for each source.
+        bool meets(std::int32_t box, std::int32_t other) { return std::exchange(source[at(box)], other) != other; }
+        std::vector<std::int32_t> source;
+    };
+
     void countPorts()
     {
-        std::unordered_map<std::uint64_t, bool> ins;
-        std::unordered_map<std::uint64_t, bool> outs;
+        LastMet ins(m_visible.boxes.size());
+        LastMet outs(m_visible.boxes.size());
         m_inPorts.assign(m_visible.boxes.size(), 0);
         m_outPorts.assign(m_visible.boxes.size(), 0);
         for (const auto &edge : m_visible.edges) {
             climb(
                 edge,
                 [&](std::int32_t frame) {
-                    if (outs.emplace(pairKey(frame, edge.from), true).second)
+                    if (outs.meets(frame, edge.from))
                         ++m_outPorts[at(frame)];
                 },
                 [&](std::int32_t frame) {
-                    if (ins.emplace(pairKey(frame, edge.from), true).second)
+                    if (ins.meets(frame, edge.from))
                         ++m_inPorts[at(frame)];
                 });
         }
@@ -237,21 +233,18 @@ private:
 
     std::int32_t portOf(std::int32_t frameBox, std::int32_t source, bool in)
     {
-        auto &ports = m_ports[in ? 1 : 0];
         auto &frame = m_visible.frames[at(m_visible.frameOf[at(frameBox)])];
-        const auto [found, isNew] =
-            ports.emplace(pairKey(frameBox, source), static_cast<std::int32_t>(frame.ports.size()));
-        if (isNew)
+        std::int32_t &port = m_port[in ? 1 : 0][at(frameBox)];
+        if (m_portOf[in ? 1 : 0].meets(frameBox, source)) {
+            port = static_cast<std::int32_t>(frame.ports.size());
             frame.ports.push_back({.source = source, .in = in});
-        return found->second;
+        }
+        return port;
     }
 
     void addLink(std::int32_t frameBox, FrameLink link)
     {
-        auto &frame = m_visible.frames[at(m_visible.frameOf[at(frameBox)])];
-        // One link for each way data of one source takes through a frame.
-        if (m_links.insert({pairKey(link.from, link.to), pairKey(frameBox, link.source)}).second)
-            frame.links.push_back(link);
+        m_visible.frames[at(m_visible.frameOf[at(frameBox)])].links.push_back(link);
     }
 
     void addLinks(const VisibleEdge &edge)
@@ -267,17 +260,21 @@ private:
             edge,
             [&](std::int32_t frame) {
                 const std::int32_t port = portOf(frame, edge.from, false);
-                addLink(frame, {m_place[at(fromBox)], countOf(frame) + port, fromPort, -1, edge.from});
+                // One link for each way data of one source takes through a frame. Within a frame it leaves from one place ...
+                if (m_left.meets(frame, edge.from))
+                    addLink(frame, {m_place[at(fromBox)], countOf(frame) + port, fromPort, -1, edge.from});
                 fromBox = frame;
                 fromPort = port;
             },
             [&](std::int32_t frame) {
                 const std::int32_t port = portOf(frame, edge.from, true);
-                addLink(frame, {countOf(frame) + port, m_place[at(toBox)], -1, toPort, edge.from});
+                if (m_reached.meets(toBox, edge.from)) // ... and comes to each box from one place
+                    addLink(frame, {countOf(frame) + port, m_place[at(toBox)], -1, toPort, edge.from});
                 toBox = frame;
                 toPort = port;
             });
-        addLink(meeting, {m_place[at(fromBox)], m_place[at(toBox)], fromPort, toPort, edge.from});
+        if (m_reached.meets(toBox, edge.from))
+            addLink(meeting, {m_place[at(fromBox)], m_place[at(toBox)], fromPort, toPort, edge.from});
     }
 
     const DagOutline &m_outline;
@@ -288,8 +285,10 @@ private:
     std::vector<std::int32_t> m_place{}; ///< By box: index among its parent's children.
     std::vector<std::size_t> m_inPorts{};
     std::vector<std::size_t> m_outPorts{};
-    std::unordered_map<std::uint64_t, std::int32_t> m_ports[2]{};
-    std::unordered_set<LinkKey, LinkHash> m_links{};
+    LastMet m_portOf[2]{LastMet(0), LastMet(0)}; ///< By frame, of ports out and in.
+    std::vector<std::int32_t> m_port[2]{}; ///< The last one's number.
+    LastMet m_left{0}; ///< By frame.
+    LastMet m_reached{0}; ///< By box.
 };
 
 } // namespace

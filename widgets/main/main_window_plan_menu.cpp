@@ -119,7 +119,7 @@ void MainWindow::buildRunMenu()
     if (!m_docks->find(QStringLiteral("run")))
         return;
     QMenu *menu = menuBar()->addMenu(tr("&Run"));
-    addCommands(menu, {QStringLiteral("run.run"), QStringLiteral("run.stop"), QStringLiteral("run.again"), QStringLiteral("run.overlay"), QStringLiteral("run.remove")});
+    addCommands(menu, {QStringLiteral("run.run"), QStringLiteral("run.stop"), QStringLiteral("run.again"), QStringLiteral("run.pauseView"), QStringLiteral("run.overlay"), QStringLiteral("run.remove")});
     QAction *setup = m_commands->add("run.setup", tr("Set-&up…"), {}, nullptr, this, [this] { m_docks->reveal(QStringLiteral("run")); });
     m_commands->enableWhile(setup, [this] { return m_workspace.model() != nullptr; });
     menu->addAction(setup);
