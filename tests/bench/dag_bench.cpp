@@ -7,6 +7,7 @@
 #include <QtWidgets/QApplication>
 
 #include "tests/bench/bench_models.h"
+#include "tests/widgets/dag/nasty_graphs.h"
 #include "widgets/dag/dag_decor.h"
 #include "widgets/dag/dag_navigation.h"
 #include "widgets/dag/dag_query.h"
@@ -44,6 +45,18 @@ void flatLayout(benchmark::State &state)
         benchmark::DoNotOptimize(layeredLayout(graph).width);
 }
 BENCHMARK(flatLayout)->Arg(1000)->Arg(10000)->Arg(50000)->Unit(benchmark::kMillisecond);
+
+/// Budget: 150 ms each, that of 50,000 boxes laid out flat.
+void nastyGraphs(benchmark::State &state)
+{
+    const LayeredGraph graphs[] = {starOf(5000), parallelChains(200, 50), edgeAcross(40'000), trainingChain(1024), allToAll(60)};
+    const char *const names[] = {"star of 5,000", "200 chains of 50", "edge across 40,000 ranks", "training chain of 1,024", "all to all of 60"};
+    const auto which = static_cast<std::size_t>(state.range(0));
+    state.SetLabel(names[which]);
+    for (auto _ : state)
+        benchmark::DoNotOptimize(layeredLayout(graphs[which]).width);
+}
+BENCHMARK(nastyGraphs)->DenseRange(0, 4)->Unit(benchmark::kMillisecond);
 
 /// The training step of Evoformer with 48 blocks: from the file if there is one, else from the zoo.
 GraphSnapshot evoformer()

@@ -1,5 +1,7 @@
 #include "widgets/dag/layered_layout.h"
 
+#include "tests/widgets/dag/nasty_graphs.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,13 +11,6 @@
 
 namespace planloom {
 namespace {
-
-LayeredGraph boxes(int count)
-{
-    LayeredGraph graph;
-    graph.nodes.assign(static_cast<std::size_t>(count), LayeredNode{.width = 100, .height = 30});
-    return graph;
-}
 
 LayeredGraph randomGraph(std::mt19937 &random, int nodes, int edges, bool cyclic)
 {
@@ -178,42 +173,20 @@ TEST(LayeredLayout, LongEdgesAreStubs)
 
 TEST(LayeredLayout, NastyGraphsAreLaidOut)
 {
-    LayeredGraph star = boxes(5001);
-    for (std::int32_t v = 1; v <= 5000; ++v)
-        star.edges.push_back({0, v});
+    const LayeredGraph star = starOf(5000);
     expectSound(star, layeredLayout(star));
 
-    LayeredGraph chains = boxes(200 * 50);
-    for (std::int32_t c = 0; c < 200; ++c) {
-        for (std::int32_t i = 0; i + 1 < 50; ++i)
-            chains.edges.push_back({c * 50 + i, c * 50 + i + 1});
-    }
+    const LayeredGraph chains = parallelChains(200, 50);
     const auto straight = layeredLayout(chains);
     expectSound(chains, straight);
     EXPECT_EQ(crossingsOf(chains, straight), 0);
 
-    LayeredGraph longest = boxes(40000);
-    for (std::int32_t v = 0; v + 1 < 40000; ++v)
-        longest.edges.push_back({v, v + 1});
-    longest.edges.push_back({0, 39999});
-    const auto tall = layeredLayout(longest);
-    EXPECT_EQ(tall.ranks.back(), 39999);
+    const auto tall = layeredLayout(edgeAcross(40'000));
+    EXPECT_EQ(tall.ranks.back(), 39'999);
     EXPECT_EQ(tall.routes.back().kind, EdgeRoute::Stub);
 
-    LayeredGraph train =
-        boxes(1024); // forward, backward, an activation edge from each operator to its gradient
-    for (std::int32_t v = 0; v + 1 < 1024; ++v)
-        train.edges.push_back({v, v + 1});
-    for (std::int32_t v = 0; v < 511; ++v)
-        train.edges.push_back({v, 1023 - v});
-    expectSound(train, layeredLayout(train));
-
-    LayeredGraph dense = boxes(60);
-    for (std::int32_t a = 0; a < 60; ++a) {
-        for (std::int32_t b = 0; b < 60; ++b)
-            dense.edges.push_back({a, b}); // every edge both ways, and loops
-    }
-    expectSound(dense, layeredLayout(dense));
+    for (const LayeredGraph &graph : {trainingChain(1024), allToAll(60)})
+        expectSound(graph, layeredLayout(graph));
 }
 
 TEST(LayeredLayout, OfRandomGraphsIsSoundAndDeterministic)
