@@ -176,4 +176,27 @@ PanelTable bubbleTable(
     return table;
 }
 
+PanelTable whatIfTable(const TimelineScene &scene, const WhatIf &answer, const std::string &what)
+{
+    const std::int64_t saved = answer.before - answer.after;
+    char share[32];
+    std::snprintf(share, sizeof share, " (%.1f%%)",
+        answer.before > 0 ? 100.0 * static_cast<double>(saved) / static_cast<double>(answer.before) : 0.0);
+    PanelTable table;
+    table.title = "What if " + what + " took no time?";
+    table.columns = {"", "Time"};
+    table.lines.push_back({1, {"Step now", seconds(answer.before)}});
+    table.lines.push_back({1, {"Step then", seconds(answer.after)}});
+    table.lines.push_back({1, {"Saved at most", seconds(saved) + share}});
+    table.lines.push_back({1,
+        {"Its own time, " + formatCount(static_cast<std::int64_t>(answer.spans)) + (answer.spans == 1 ? " span" : " spans")
+                + " on all devices",
+            seconds(answer.own)}});
+    if (saved == 0)
+        table.lines.push_back({1, {"Others take as long beside it"}});
+    if (answer.lastDevice >= 0)
+        table.lines.push_back({1, {"The last to end then", deviceWord(scene.cluster) + " " + std::to_string(answer.lastDevice)}});
+    return table;
+}
+
 } // namespace planloom

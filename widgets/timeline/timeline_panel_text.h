@@ -2,6 +2,7 @@
 
 #include "engine/simulate/critical_path.h"
 #include "engine/simulate/statistics.h"
+#include "engine/simulate/what_if.h"
 #include "widgets/scene/timeline_scene.h"
 
 #include <cstdint>
@@ -35,5 +36,8 @@ PanelTable statisticsTable(const TimelineScene &scene, const BoxStatistics &stat
 /// @param textOfRow  a row of the table in words; empty where it is unknown
 PanelTable bubbleTable(
     const TimelineScene &scene, const Bubble &bubble, const std::function<std::string(RowId)> &textOfRow);
+
+/// What if spans took no time; `what` names the spans: "h.0.attn.c_attn".
+PanelTable whatIfTable(const TimelineScene &scene, const WhatIf &answer, const std::string &what);
 
 } // namespace planloom

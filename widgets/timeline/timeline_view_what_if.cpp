@@ -6,7 +6,7 @@
 
 #include "widgets/timeline/timeline_analysis.h"
 #include "widgets/timeline/timeline_panel.h"
-#include "widgets/timeline/timeline_what_if.h"
+#include "widgets/timeline/timeline_panel_text.h"
 
 #include <algorithm>
 

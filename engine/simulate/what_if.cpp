@@ -1,10 +1,6 @@
-#include "widgets/timeline/timeline_what_if.h"
-
-#include "widgets/common/format.h"
-#include "widgets/timeline/timeline_layout.h"
+#include "engine/simulate/what_if.h"
 
 #include <algorithm>
-#include <cstdio>
 
 namespace planloom {
 
@@ -64,30 +60,6 @@ WhatIf stepWithout(const Timeline &timeline, const TimelineDependencies &depende
     }
     answer.after = std::max<std::int64_t>(last, 0);
     return answer;
-}
-
-PanelTable whatIfTable(const TimelineScene &scene, const WhatIf &answer, const std::string &what)
-{
-    const auto seconds = [](std::int64_t nanoseconds) { return formatSeconds(static_cast<double>(nanoseconds) * 1e-9); };
-    const std::int64_t saved = answer.before - answer.after;
-    char share[32];
-    std::snprintf(share, sizeof share, " (%.1f%%)",
-        answer.before > 0 ? 100.0 * static_cast<double>(saved) / static_cast<double>(answer.before) : 0.0);
-    PanelTable table;
-    table.title = "What if " + what + " took no time?";
-    table.columns = {"", "Time"};
-    table.lines.push_back({1, {"Step now", seconds(answer.before)}});
-    table.lines.push_back({1, {"Step then", seconds(answer.after)}});
-    table.lines.push_back({1, {"Saved at most", seconds(saved) + share}});
-    table.lines.push_back({1,
-        {"Its own time, " + formatCount(static_cast<std::int64_t>(answer.spans)) + (answer.spans == 1 ? " span" : " spans")
-                + " on all devices",
-            seconds(answer.own)}});
-    if (saved == 0)
-        table.lines.push_back({1, {"Others take as long beside it"}});
-    if (answer.lastDevice >= 0)
-        table.lines.push_back({1, {"The last to end then", deviceWord(scene.cluster) + " " + std::to_string(answer.lastDevice)}});
-    return table;
 }
 
 } // namespace planloom

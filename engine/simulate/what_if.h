@@ -1,13 +1,11 @@
 #pragma once
 
 #include "engine/simulate/dependencies.h"
-#include "widgets/scene/timeline_scene.h"
-#include "widgets/timeline/timeline_panel_text.h"
+#include "engine/simulate/timeline.h"
 
 #include <cstddef>
 #include <cstdint>
 #include <stop_token>
-#include <string>
 #include <vector>
 
 namespace planloom {
@@ -30,8 +28,5 @@ struct WhatIf {
 /// @return all zero if stopped, or if the dependencies are of another timeline. O(spans + dependencies): not for the GUI thread
 WhatIf stepWithout(const Timeline &timeline, const TimelineDependencies &dependencies, const std::vector<std::size_t> &rows,
     std::stop_token stop = {});
-
-/// The answer in words; `what` names the spans: "h.0.attn.c_attn".
-PanelTable whatIfTable(const TimelineScene &scene, const WhatIf &answer, const std::string &what);
 
 } // namespace planloom
