@@ -15,7 +15,7 @@ sleep 1
 shot escape
 
 say "open the chip of its rows, b 256, in the inspector"
-click 1349 99
+click 1320 99
 shot chip
 
 say "go over \"split over tp\": the ghost says what the step would be"
