@@ -111,16 +111,21 @@ Selector directedSelector(const SelectorIndex &index, const std::vector<Operator
     const Graph &graph = index.graph();
     if (operators.empty() || graph.at(operators.front()).direction == Direction::Forward)
         return selectorFor(index, operators);
-    std::vector<std::string> names;
+    const auto byName = [&] {
+        std::vector<std::string> names;
+        names.reserve(operators.size());
+        for (const OperatorId op : operators)
+            names.push_back(graph.at(op).name);
+        return names.size() == 1 ? selectName(globOf(names.front())) : selectSet(std::move(names));
+    };
     std::vector<OperatorId> mirrors;
+    mirrors.reserve(operators.size());
     for (const OperatorId op : operators) {
-        names.push_back(graph.at(op).name);
         if (graph.at(op).mirror.valid())
             mirrors.push_back(graph.at(op).mirror);
     }
-    Selector byName = names.size() == 1 ? selectName(globOf(names.front())) : selectSet(std::move(names));
     if (operators.size() == 1 || mirrors.size() != operators.size())
-        return byName;
+        return byName();
     std::sort(mirrors.begin(), mirrors.end());
     Selector made{.kind = SelectorKind::And};
     made.children.push_back(selectDirection(Direction::Backward));
@@ -130,7 +135,7 @@ Selector directedSelector(const SelectorIndex &index, const std::vector<Operator
     const bool exact = std::all_of(selected.begin(), selected.end(), [&](OperatorId op) {
         return graph.at(op).direction == Direction::Backward;
     }) && selected == operators;
-    return exact ? made : byName;
+    return exact ? made : byName();
 }
 
 PathFinder::PathFinder(const GestureContext &context, const std::vector<std::int32_t> &without)

@@ -2,12 +2,14 @@
 
 #include <QtConcurrent/QtConcurrentRun>
 
+#include "engine/base/background_disposal.h"
 #include "widgets/timeline/timeline_accessible.h"
 #include "widgets/timeline/timeline_analysis.h"
 #include "widgets/timeline/timeline_line_editor.h"
 #include "widgets/timeline/timeline_panel.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace planloom {
 
@@ -297,10 +299,11 @@ void TimelineView::onSelectionChanged()
 
 void TimelineView::takeSelected()
 {
-    const QFuture<std::vector<std::size_t>> future = m_selectedWatcher.future();
+    QFuture<std::vector<std::size_t>> future = m_selectedWatcher.future();
     if (future.isCanceled() || future.resultCount() == 0 || m_selectedStop.stop_requested())
         return;
-    m_selected = m_selectedWatcher.result();
+    // Millions of rows in a large plan: neither copied nor given back here.
+    disposeInBackground([old = std::exchange(m_selected, future.takeResult())] { });
     ++m_selectedVersion;
     viewport()->update();
 }
