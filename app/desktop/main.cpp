@@ -166,7 +166,8 @@ int main(int argc, char **argv)
         {QStringLiteral("micro-batch"), TimelineColouring::MicroBatch},
         {QStringLiteral("stage"), TimelineColouring::Stage},
         {QStringLiteral("device"), TimelineColouring::Device},
-        {QStringLiteral("kind"), TimelineColouring::Kind}, {QStringLiteral("time"), TimelineColouring::Time}};
+        {QStringLiteral("kind"), TimelineColouring::Kind}, {QStringLiteral("time"), TimelineColouring::Time},
+        {QStringLiteral("decided-by"), TimelineColouring::DecidedBy}};
     if (!options->colourBy.isEmpty()) {
         const auto colouring = kColourings.find(options->colourBy);
         if (colouring == kColourings.end()) {

@@ -35,7 +35,7 @@ QString desktopUsage()
         "  --devices N         number of devices\n"
         "  --cluster NAME      profile of the devices: dgx-a100\n"
         "  --theme NAME        light, dark, high-contrast or high-contrast-dark; default: as in the preferences\n"
-        "  --colour-by WHAT    direction, micro-batch, stage, device, kind or time\n"
+        "  --colour-by WHAT    direction, micro-batch, stage, device, kind, time or decided-by\n"
         "  --perspective NAME  design, compare or run\n"
         "  --sessions DIR      where sessions without a name are kept; default: the desktop's place for data\n"
         "  --no-session        keep nothing: no session, no recent list, no preferences\n"

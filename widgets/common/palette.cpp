@@ -243,6 +243,11 @@ QColor directionColour(const Palette &palette, Direction direction)
     return palette.neutral;
 }
 
+QColor decidedByColour(const Palette &palette, DecidedBy decidedBy)
+{
+    return categoricalColour(palette, static_cast<int>(decidedBy) - 1);
+}
+
 QColor heatColour(const Palette &palette, double share)
 {
     // Five stops of one warm scale, lightness falling (light theme) or rising (dark theme) throughout.
@@ -313,6 +318,19 @@ QString nameOfDirection(Direction direction)
         return QCoreApplication::translate("Direction", "Backward");
     case Direction::Optimizer:
         return QCoreApplication::translate("Direction", "Optimizer");
+    }
+    return {};
+}
+
+QString nameOfDecidedBy(DecidedBy decidedBy)
+{
+    switch (decidedBy) {
+    case DecidedBy::Default:
+        return QCoreApplication::translate("DecidedBy", "default");
+    case DecidedBy::Implied:
+        return QCoreApplication::translate("DecidedBy", "implied by rows");
+    case DecidedBy::Row:
+        return QCoreApplication::translate("DecidedBy", "held by a row");
     }
     return {};
 }

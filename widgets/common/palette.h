@@ -4,6 +4,7 @@
 
 #include "engine/base/ids.h"
 #include "engine/graph/operator.h"
+#include "engine/plan/decided_by.h"
 
 #include <QtCore/QString>
 
@@ -65,6 +66,8 @@ QColor microBatchColour(const Palette &palette, int microBatch);
 QColor categoryColour(const Palette &palette, OperatorCategory category);
 /// Forward, backward, optimizer: the blue, green and orange of pipeline papers.
 QColor directionColour(const Palette &palette, Direction direction);
+/// Default: neutral.
+QColor decidedByColour(const Palette &palette, DecidedBy decidedBy);
 /// Sequential scale from `share` 0 (near the surface, still 3:1) to 1 (strong), monotone in lightness; for times and sizes.
 QColor heatColour(const Palette &palette, double share);
 
@@ -78,6 +81,7 @@ double contrastRatio(const QColor &a, const QColor &b);
 /// Words for legends: "Product", "Normalisation" ...
 QString nameOfCategory(OperatorCategory category);
 QString nameOfDirection(Direction direction);
+QString nameOfDecidedBy(DecidedBy decidedBy); ///< "default", "implied by rows", "held by a row"
 /// "Light", "Dark", "High Contrast Light" ...
 QString nameOfTheme(Theme theme);
 

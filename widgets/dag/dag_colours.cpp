@@ -91,6 +91,8 @@ public:
                   ? facts.plan.get()
                   : nullptr)
     {
+        if (m_plan != nullptr)
+            m_decidedBy = planloom::decidedBy(*m_plan);
     }
 
     DagColours colours()
@@ -130,7 +132,8 @@ private:
             tally.add(static_cast<std::int32_t>(categoryOf(m_outline.graph->at(unit.op).kind)), 1);
             break;
         case ColourBy::DecidedBy:
-            tally.add(static_cast<std::int32_t>(decisionOf(unit.op)), 1);
+            if (m_plan != nullptr)
+                tally.add(static_cast<std::int32_t>(m_decidedBy[at(unit.op.index)]), 1);
             break;
         case ColourBy::Difference:
             if (const auto found = m_facts.values.find(ColourBy::Difference); found != m_facts.values.end()
@@ -146,15 +149,6 @@ private:
         }
     }
 
-    /// As given, else by whether rows stand behind it.
-    Decision decisionOf(OperatorId op) const
-    {
-        if (const auto found = m_facts.values.find(ColourBy::DecidedBy); found != m_facts.values.end()
-            && found->second.size() == m_outline.graph->operators.size())
-            return static_cast<Decision>(std::clamp(static_cast<int>(found->second[at(op.index)]), 0, 2));
-        return m_plan != nullptr && !m_plan->decisions[at(op.index)].rows.empty() ? Decision::Row : Decision::Default;
-    }
-
     QRgb colourOfKey(std::int32_t key) const
     {
         switch (m_colourBy) {
@@ -163,6 +157,7 @@ private:
         case ColourBy::Stage:
             return stageColour(m_palette, StageId{key}).rgb();
         case ColourBy::DecidedBy:
+            return decidedByColour(m_palette, static_cast<DecidedBy>(key)).rgb();
         case ColourBy::Difference:
             return key == 0 ? m_palette.neutral.rgb() : categoricalColour(m_palette, key - 1).rgb();
         case ColourBy::Device:
@@ -206,7 +201,7 @@ private:
         if (m_colourBy == ColourBy::Kind)
             return nameOfCategory(static_cast<OperatorCategory>(key));
         if (m_colourBy == ColourBy::DecidedBy)
-            return key == 0 ? tr("default") : key == 1 ? tr("a row") : tr("held");
+            return nameOfDecidedBy(static_cast<DecidedBy>(key));
         if (m_colourBy == ColourBy::Difference) {
             switch (static_cast<OperatorChange>(key)) {
             case OperatorChange::Same:
@@ -350,10 +345,10 @@ private:
             const auto &shown = m_visible.boxes[box];
             const auto &item = m_outline.at(shown.item);
             colours.copies = shown.copies;
-            bool held = m_visible.unitBegin[box] < m_visible.unitBegin[box + 1];
-            for (std::int32_t i = m_visible.unitBegin[box]; i < m_visible.unitBegin[box + 1] && held; ++i)
-                held = !m_plan->decisions[at(unitAt(i).op.index)].rows.empty();
-            colours.held = held && !shown.frame;
+            if (!shown.frame && m_visible.unitBegin[box] < m_visible.unitBegin[box + 1])
+                colours.decidedBy = DecidedBy::Row;
+            for (std::int32_t i = m_visible.unitBegin[box]; i < m_visible.unitBegin[box + 1]; ++i)
+                colours.decidedBy = std::min(colours.decidedBy, m_decidedBy[at(unitAt(i).op.index)]);
             if (shown.frame || item.kind != OutlineItem::Kind::Operator || shown.copies < 3)
                 continue;
             const std::int32_t begin = m_visible.unitBegin[box];
@@ -420,6 +415,7 @@ private:
     ColourBy m_colourBy;
     const Palette &m_palette;
     const Plan *m_plan;
+    std::vector<DecidedBy> m_decidedBy; ///< By operator; empty without a plan.
     DagColours m_result{};
 };
 

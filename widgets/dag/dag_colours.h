@@ -23,15 +23,12 @@ enum class ColourBy : std::uint8_t {
     Memory, ///< Bytes of outputs; a group's are the sum, as of the next two.
     Communication, ///< Bytes sent for it.
     Slack, ///< Seconds an operator may be late without making the step longer; a group's is its least.
-    DecidedBy, ///< `Decision` of each operator.
+    DecidedBy, ///< Default, rows of others, or a row of its own.
     Error, ///< Measured over predicted time; a group's is the mean.
     Difference, ///< `OperatorChange` of each operator, for comparing two plans.
 };
 constexpr int kColourByCount = 10;
 QString nameOf(ColourBy colourBy); ///< "Device", for menus and the legend.
-
-/// What decides an operator's place and splits.
-enum class Decision : std::uint8_t { Default, Row, Held };
 
 /// What is known of operators besides the graph; each part may be missing.
 struct OperatorFacts {
@@ -61,7 +58,7 @@ struct BoxColours {
     QString badge{}; ///< "0–3": devices, or "S2": stage, or a value; empty without a plan.
     std::int32_t copies = 1; ///< It stands for ...
     std::int32_t deviating = 0; ///< ... of which so many are planned differently from the others.
-    bool held = false; ///< Rows decided all of it.
+    DecidedBy decidedBy = DecidedBy::Default; ///< The least of its operators; Default for an open group.
     QRgb main() const { return shares.front().colour; }
 };
 

@@ -270,7 +270,7 @@ void DagPainting::paintBadges()
     }
 }
 
-/// What rows decided carries a pin; a copy that is planned unlike the others is counted.
+/// What rows decided carries a pin, what follows from them a hollow one; a copy that is planned unlike the others is counted.
 void DagPainting::paintPins()
 {
     const QFont small = font(9, true, 7);
@@ -278,12 +278,12 @@ void DagPainting::paintPins()
     for (const auto box : m_nodes) {
         const auto &colours = m_paint.colours.boxes[at(box)];
         const QRectF card = mapped(cardRect(box));
-        if (colours.held && card.width() > 24) {
+        if (colours.decidedBy != DecidedBy::Default && card.width() > 24) {
             const double r = std::clamp(3.2 * m_scale, 2.5, 5.0);
             const QPointF head(card.left() + 2 * r, card.top());
             m_painter.setPen(QPen(m_palette.text, std::max(1.0, r * 0.35)));
             m_painter.drawLine(head, head + QPointF(0, 2.1 * r));
-            m_painter.setBrush(m_palette.accent);
+            m_painter.setBrush(colours.decidedBy == DecidedBy::Row ? m_palette.accent : m_palette.surface);
             m_painter.drawEllipse(head, r, r);
         }
         if (colours.deviating == 0 || m_scale < kBadgesFrom)

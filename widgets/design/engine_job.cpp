@@ -167,7 +167,7 @@ private:
         };
         TRY(Timeline timeline, simulate(*execution, m_update.cluster, options, m_stop));
         m_update.scene = makeTimelineScene(
-            sharedInBackground(std::move(timeline)), execution, m_update.cluster);
+            sharedInBackground(std::move(timeline)), execution, m_update.cluster, decidedBy(*m_update.plan));
         sumUp(m_update);
         if (m_request.upTo > PlanGrade::Simulated)
             publish(PlanGrade::Simulated);

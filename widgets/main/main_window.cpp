@@ -53,6 +53,8 @@ ColourBy dagColour(TimelineColouring colouring)
         return ColourBy::Stage;
     case TimelineColouring::Time:
         return ColourBy::Time;
+    case TimelineColouring::DecidedBy:
+        return ColourBy::DecidedBy;
     case TimelineColouring::Direction:
     case TimelineColouring::Kind:
         break;

@@ -109,7 +109,7 @@ void MainWindow::buildToolBar()
     for (const auto &[text, value] : {std::pair{tr("Direction"), TimelineColouring::Direction},
              {tr("Micro-batch"), TimelineColouring::MicroBatch}, {tr("Stage"), TimelineColouring::Stage},
              {tr("Device"), TimelineColouring::Device}, {tr("Kind"), TimelineColouring::Kind},
-             {tr("Time"), TimelineColouring::Time}})
+             {tr("Time"), TimelineColouring::Time}, {tr("Decided by"), TimelineColouring::DecidedBy}})
         m_colour->addItem(text, static_cast<int>(value));
     m_pill = new StatusPill(m_toolBar);
     connect(m_devices, &QSpinBox::valueChanged, &m_workspace, &Workspace::setDeviceCount);

@@ -133,7 +133,8 @@ void MainWindow::buildColourMenu(QMenu *menu)
     for (const auto &[id, text, value] : {std::tuple{"view.colourDirection", tr("&Direction"), TimelineColouring::Direction},
              {"view.colourMicroBatch", tr("&Micro-batch"), TimelineColouring::MicroBatch}, {"view.colourStage", tr("&Stage"), TimelineColouring::Stage},
              {"view.colourDevice", tr("D&evice"), TimelineColouring::Device}, {"view.colourKind", tr("&Kind"), TimelineColouring::Kind},
-             {"view.colourTime", tr("&Time"), TimelineColouring::Time}}) {
+             {"view.colourTime", tr("&Time"), TimelineColouring::Time},
+             {"view.colourDecidedBy", tr("Decided &By"), TimelineColouring::DecidedBy}}) {
         QAction *action = m_commands->add(id, tr("Colour by %1").arg(QString(text).remove(QLatin1Char('&'))), {}, nullptr, this,
             [this, chosen = value] { setColouring(chosen); });
         action->setCheckable(true);
@@ -144,7 +145,7 @@ void MainWindow::buildColourMenu(QMenu *menu)
     // What only the DAG can show.
     QMenu *more = menu->addMenu(tr("&Operators in the DAG By"));
     for (const auto &[id, value] : {std::pair{"view.colourMemory", ColourBy::Memory}, {"view.colourCommunication", ColourBy::Communication},
-             {"view.colourSlack", ColourBy::Slack}, {"view.colourDecidedBy", ColourBy::DecidedBy}, {"view.colourError", ColourBy::Error}}) {
+             {"view.colourSlack", ColourBy::Slack}, {"view.colourError", ColourBy::Error}}) {
         QAction *action = m_commands->add(id, tr("Colour Operators by %1").arg(nameOf(value)), {}, nullptr, this,
             [this, chosen = value] { m_dag->setColourBy(chosen); });
         action->setCheckable(true);

@@ -9,8 +9,38 @@ namespace planloom {
 
 namespace {
 
+/// What decides a segment: the least of what decides its operators. Looked at once, however many micro-batches run it.
+class LeastDecided
+{
+public:
+    explicit LeastDecided(const std::vector<DecidedBy> &decidedBy) : m_decidedBy(decidedBy) { }
+
+    DecidedBy of(std::int32_t number, const Segment &segment)
+    {
+        const auto [known, isNew] = m_known.try_emplace(number, DecidedBy::Row);
+        if (!isNew)
+            return known->second;
+        bool any = false;
+        for (const Instruction &instruction : segment.instructions) {
+            if (instruction.kind != InstructionKind::Kernel || !instruction.op.valid()
+                || static_cast<std::size_t>(instruction.op.index) >= m_decidedBy.size())
+                continue;
+            any = true;
+            known->second = std::min(known->second, m_decidedBy[static_cast<std::size_t>(instruction.op.index)]);
+        }
+        if (!any)
+            known->second = DecidedBy::Default;
+        return known->second;
+    }
+
+private:
+    const std::vector<DecidedBy> &m_decidedBy;
+    std::map<std::int32_t, DecidedBy> m_known; ///< By segment.
+};
+
 std::vector<TimelineBlock> blocksOf(const TimelineScene &scene, LaneRows rows)
 {
+    LeastDecided least(scene.decidedBy);
     const SpanColumns &spans = scene.timeline->spans;
     std::vector<TimelineBlock> blocks;
     std::int32_t segment = -1;
@@ -25,6 +55,8 @@ std::vector<TimelineBlock> blocksOf(const TimelineScene &scene, LaneRows rows)
         const Segment *found = scene.findSegment(row);
         blocks.push_back({spans.start[row], end, found ? found->kind : SegmentKind::Forward,
             found ? found->stage : StageId{}, spans.microBatch[row], {row, row + 1}});
+        if (found)
+            blocks.back().decidedBy = least.of(segment, *found);
     }
     return blocks;
 }
@@ -241,13 +273,21 @@ OperatorId TimelineScene::operatorOf(std::size_t row) const
     return instruction ? instruction->op : OperatorId{};
 }
 
-TimelineSceneSnapshot makeTimelineScene(
-    TimelineSnapshot timeline, std::shared_ptr<const ExecutionPlan> plan, Cluster cluster)
+DecidedBy TimelineScene::decidedByOf(std::size_t row) const
+{
+    const OperatorId op = operatorOf(row);
+    return op.valid() && static_cast<std::size_t>(op.index) < decidedBy.size() ? decidedBy[static_cast<std::size_t>(op.index)]
+                                                                               : DecidedBy::Default;
+}
+
+TimelineSceneSnapshot makeTimelineScene(TimelineSnapshot timeline, std::shared_ptr<const ExecutionPlan> plan,
+    Cluster cluster, std::vector<DecidedBy> decidedBy)
 {
     TimelineScene scene;
     scene.timeline = std::move(timeline);
     scene.plan = std::move(plan);
     scene.cluster = std::move(cluster);
+    scene.decidedBy = std::move(decidedBy);
     sumUpBusyTime(scene);
     for (std::size_t device = 0; device < scene.plan->devices.size(); ++device)
         scene.lanes.push_back(laneOf(scene, static_cast<std::int32_t>(device)));

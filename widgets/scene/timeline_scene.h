@@ -2,6 +2,7 @@
 
 #include "engine/hardware/cluster.h"
 #include "engine/lowering/execution_plan.h"
+#include "engine/plan/decided_by.h"
 #include "engine/simulate/timeline.h"
 #include "widgets/scene/timeline_lanes.h"
 
@@ -21,6 +22,7 @@ struct TimelineBlock {
     StageId stage{};
     std::int32_t microBatch = 0;
     LaneRows rows{}; ///< Its spans.
+    DecidedBy decidedBy = DecidedBy::Default; ///< The least of its operators.
     friend bool operator==(const TimelineBlock &, const TimelineBlock &) = default;
 
     /// Forward and backward blocks have an order of their own; what runs once per step has none.
@@ -69,6 +71,7 @@ struct TimelineScene {
     /// Rows by operator: those of operator i are `operatorRows[operatorBegin[i]]` up to `operatorBegin[i + 1]`, ascending.
     std::vector<std::uint32_t> operatorBegin{};
     std::vector<std::uint32_t> operatorRows{};
+    std::vector<DecidedBy> decidedBy{}; ///< By operator; empty where it is not known (measured steps).
 
     const Graph &graph() const { return *plan->graph; }
     /// The instruction that row `row` of the spans ran; none if the timeline does not fit the plan.
@@ -76,12 +79,15 @@ struct TimelineScene {
     const Segment *findSegment(std::size_t row) const;
     /// The operator that a span runs or serves; invalid if none.
     OperatorId operatorOf(std::size_t row) const;
+    /// Of the operator that a span runs or serves.
+    DecidedBy decidedByOf(std::size_t row) const;
 };
 using TimelineSceneSnapshot = std::shared_ptr<const TimelineScene>;
 
 /// O(spans + memory points). Thread-safe. The arguments must not be null and must belong together.
-TimelineSceneSnapshot makeTimelineScene(
-    TimelineSnapshot timeline, std::shared_ptr<const ExecutionPlan> plan, Cluster cluster);
+/// @param decidedBy  by operator; empty if it is not known
+TimelineSceneSnapshot makeTimelineScene(TimelineSnapshot timeline, std::shared_ptr<const ExecutionPlan> plan,
+    Cluster cluster, std::vector<DecidedBy> decidedBy = {});
 
 /// How many spans run or serve `operators`. O(operators)
 std::size_t rowCountOf(const TimelineScene &scene, const std::vector<OperatorId> &operators);

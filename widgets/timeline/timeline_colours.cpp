@@ -80,6 +80,8 @@ QColor computeColour(const Palette &palette, const TimelineScene &scene, Timelin
     case TimelineColouring::Time:
         return heatColour(palette,
             static_cast<double>(spans.duration[row]) / static_cast<double>(std::max<std::int64_t>(scene.longestSpan, 1)));
+    case TimelineColouring::DecidedBy:
+        return decidedByColour(palette, scene.decidedByOf(row));
     }
     return palette.neutral;
 }
@@ -114,6 +116,8 @@ QColor blockColour(
         return block.stage.valid() ? stageColour(palette, block.stage) : palette.neutral;
     case TimelineColouring::Device:
         return deviceColour(palette, lane.device);
+    case TimelineColouring::DecidedBy:
+        return decidedByColour(palette, block.decidedBy);
     case TimelineColouring::Direction:
     case TimelineColouring::Kind:
     case TimelineColouring::Time:

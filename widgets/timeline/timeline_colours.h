@@ -18,7 +18,9 @@ enum class TimelineColouring : std::uint8_t {
     Device,
     Kind, ///< Category of the operator.
     Time, ///< Duration, as a share of the longest span.
+    DecidedBy, ///< Default, rows of others, or a row of its own.
 };
+constexpr int kTimelineColouringCount = 7;
 
 /// The colour of one compute span.
 QColor computeColour(const Palette &palette, const TimelineScene &scene, TimelineColouring colouring, std::size_t row);

@@ -265,6 +265,9 @@ private:
             swatch(strip, left, heatColour(m_palette, 0), translated("short"));
             swatch(strip, left, heatColour(m_palette, 1),
                 translated("longest: %1").arg(words(formatSeconds(static_cast<double>(m_scene.longestSpan) * 1e-9))));
+        } else if (m_picture.colouring == TimelineColouring::DecidedBy) {
+            for (const DecidedBy decidedBy : {DecidedBy::Default, DecidedBy::Implied, DecidedBy::Row})
+                swatch(strip, left, decidedByColour(m_palette, decidedBy), nameOfDecidedBy(decidedBy));
         }
         swatch(strip, left, {}, translated("Idle"));
         if (m_picture.outlines)

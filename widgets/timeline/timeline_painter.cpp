@@ -18,6 +18,9 @@ constexpr int kHatchTile = 64; ///< Pixels; a multiple of the pattern's 8.
 constexpr int kZigzagHeight = 5; ///< Twice one less divides the tile's width.
 constexpr double kZigzagPixels = 12; ///< Folded stretches narrower than this have no zigzag.
 constexpr double kRunLabelPixels = 64; ///< Folded stretches narrower than this have no label.
+constexpr double kPinnedPixels = 34; ///< Blocks narrower than this have no pin.
+constexpr int kPinWidth = 9;
+constexpr int kPinHeight = 13;
 constexpr double kBodyShade = 0.18; ///< Operators are this much paler than the blocks above them.
 
 /// Draws the lanes.
@@ -31,6 +34,8 @@ public:
         m_painter.fillRect(QRect(QPoint(0, 0), m_picture.size), m_palette.canvas);
         makeHatch();
         makeZigzag();
+        m_heldPin = pin(m_palette.accent);
+        m_impliedPin = pin(m_palette.surface);
         m_painter.save();
         m_painter.setClipRect(m_canvas);
         paintGrid();
@@ -79,6 +84,34 @@ private:
         for (int at = 1 - kZigzagHeight; at <= kHatchTile + kZigzagHeight; at += kZigzagHeight - 1)
             line << QPointF(at, (at / (kZigzagHeight - 1)) % 2 == 0 ? kZigzagHeight - 1 : 1);
         tile.drawPolyline(line);
+    }
+
+    /// What is held has a pin, what follows from it a hollow one, on the timeline as on the DAG.
+    QPixmap pin(const QColor &head) const
+    {
+        const qreal ratio = m_painter.device()->devicePixelRatioF();
+        QPixmap pixmap(static_cast<int>(kPinWidth * ratio), static_cast<int>(kPinHeight * ratio));
+        pixmap.setDevicePixelRatio(ratio);
+        pixmap.fill(Qt::transparent);
+        QPainter tile(&pixmap);
+        tile.setRenderHint(QPainter::Antialiasing, true);
+        const QPointF centre(kPinWidth / 2.0, kPinWidth / 2.0);
+        const QPointF tip(centre.x(), kPinHeight - 1);
+        tile.setPen(QPen(m_palette.surface, 3)); // a rim, on blocks of any colour
+        tile.drawLine(centre, tip);
+        tile.drawEllipse(centre, 3, 3);
+        tile.setPen(QPen(m_palette.text, 1.2));
+        tile.drawLine(centre, tip);
+        tile.setBrush(faded(head));
+        tile.drawEllipse(centre, 2.7, 2.7);
+        return pixmap;
+    }
+
+    void paintPin(const QRectF &rect, DecidedBy decidedBy)
+    {
+        if (decidedBy == DecidedBy::Default || rect.width() < kPinnedPixels || rect.height() < kPinHeight + 1)
+            return;
+        m_painter.drawPixmap(QPointF(rect.left() + 2, rect.top() + 1), decidedBy == DecidedBy::Row ? m_heldPin : m_impliedPin);
     }
 
     void paintGrid()
@@ -194,8 +227,10 @@ private:
             const QColor colour = faded(blockColour(m_palette, lane, m_picture.colouring, block));
             const QRectF rect = separated(box(x0, x1, y, height), x1 - x0);
             m_painter.fillRect(rect, colour);
-            if (!m_picture.behindGhost)
-                label(rect, labelOf(block), readable(colour), Qt::AlignCenter, 10);
+            if (m_picture.behindGhost)
+                continue;
+            label(rect, labelOf(block), readable(colour), Qt::AlignCenter, 10);
+            paintPin(rect, block.decidedBy);
         }
     }
 
@@ -505,6 +540,8 @@ private:
     std::array<QList<QRectF>, kMemoryKindCount + 1> m_memory; ///< By kind, and what is too much.
     QPixmap m_hatch;
     QPixmap m_zigzag;
+    QPixmap m_heldPin;
+    QPixmap m_impliedPin;
 };
 
 } // namespace

@@ -78,7 +78,7 @@ void TimelineView::restoreViewState(const std::string &text)
                                                                                             : FollowersPolicy::CloseGaps);
     syncActions();
     const int colouring = state[QLatin1String("colouring")].toInt(0);
-    if (colouring >= 0 && colouring <= static_cast<int>(TimelineColouring::Time))
+    if (colouring >= 0 && colouring < kTimelineColouringCount)
         m_colouring = static_cast<TimelineColouring>(colouring);
     relayout();
     const double scale = state[QLatin1String("scale")].toDouble(0);

@@ -280,6 +280,11 @@ private Q_SLOTS:
                 canvas.view.toggleCopies(static_cast<std::int32_t>(item));
         }
         QTRY_VERIFY(canvas.settled());
+        // Rows place all operators, and a backward one as its forward.
+        for (std::size_t box = 1; box < canvas.view.picture()->visible.boxes.size(); ++box) {
+            const bool frame = canvas.view.picture()->visible.boxes[box].frame;
+            QCOMPARE(canvas.view.colours().boxes[box].decidedBy, frame ? DecidedBy::Default : DecidedBy::Row);
+        }
         int deviating = 0;
         for (std::size_t box = 1; box < canvas.view.picture()->visible.boxes.size(); ++box) {
             if (!canvas.view.picture()->visible.boxes[box].frame)

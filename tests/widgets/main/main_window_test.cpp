@@ -437,8 +437,8 @@ private Q_SLOTS:
         open();
         for (const Theme theme : kThemes) {
             applyTheme(*qApp, theme);
-            for (const auto colouring : {TimelineColouring::Direction, TimelineColouring::MicroBatch,
-                     TimelineColouring::Stage, TimelineColouring::Device, TimelineColouring::Kind, TimelineColouring::Time}) {
+            for (int number = 0; number < kTimelineColouringCount; ++number) {
+                const auto colouring = static_cast<TimelineColouring>(number);
                 m_window->setColouring(colouring);
                 QCOMPARE(m_window->timeline()->colouring(), colouring);
             }

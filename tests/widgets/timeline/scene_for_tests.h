@@ -16,6 +16,7 @@ struct SceneShape {
     std::int64_t span = 1000; ///< Nanoseconds of a kernel.
     std::int64_t gap = 0; ///< Idle nanoseconds between blocks.
     bool symmetric = true; ///< All devices alike; else each a class and a stage of its own.
+    std::vector<DecidedBy> decidedBy{}; ///< By operator: `operators` forward ones, then as many backward ones.
 };
 
 /// A scene of `shape`: on each device F0, B0, F1, B1 ... one behind the other, an all-reduce beside each backward
@@ -110,7 +111,7 @@ inline TimelineSceneSnapshot sceneForTests(const SceneShape &shape)
     cluster.name = "made-up";
     cluster.device.memory.value = 80.0 * (1 << 30);
     cluster.deviceCount = shape.devices;
-    return makeTimelineScene(timeline, plan, cluster);
+    return makeTimelineScene(timeline, plan, cluster, shape.decidedBy);
 }
 
 } // namespace planloom

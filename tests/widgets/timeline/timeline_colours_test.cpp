@@ -49,5 +49,32 @@ TEST(TimelineColours, OfDirectionsAreExactHoweverManySpansThereAre)
     EXPECT_LE(distance(all, mixed(directionColour(palette, Direction::Forward), directionColour(palette, Direction::Backward), 0.5)), 6);
 }
 
+TEST(TimelineColours, DecidedByIsTheLeastOfABlocksOperators)
+{
+    constexpr auto kDefault = DecidedBy::Default;
+    constexpr auto kImplied = DecidedBy::Implied;
+    constexpr auto kRow = DecidedBy::Row;
+    const Palette &palette = lightPalette();
+    const TimelineSceneSnapshot scene = sceneForTests({.devices = 1, .microBatches = 2, .operators = 3,
+        .decidedBy = {kRow, kRow, kRow, kRow, kImplied, kRow}});
+    const auto &blocks = scene->lanes.front().blocks;
+    ASSERT_EQ(blocks.size(), 4u); // F0 B0 F1 B1
+    for (const TimelineBlock &block : blocks) {
+        const DecidedBy expected = block.kind == SegmentKind::Forward ? kRow : kImplied;
+        EXPECT_EQ(block.decidedBy, expected);
+        EXPECT_EQ(blockColour(palette, scene->lanes.front(), TimelineColouring::DecidedBy, block), decidedByColour(palette, expected));
+    }
+    EXPECT_EQ(scene->decidedByOf(0), kRow);
+    EXPECT_EQ(scene->decidedByOf(4), kImplied);
+    EXPECT_EQ(computeColour(palette, *scene, TimelineColouring::DecidedBy, 4), decidedByColour(palette, kImplied));
+    // One free operator makes its block free; where nothing is known, nothing is held.
+    const auto free = sceneForTests({.devices = 1, .operators = 3, .decidedBy = {kRow, kDefault, kRow, kRow, kRow, kRow}});
+    EXPECT_EQ(free->lanes.front().blocks.front().decidedBy, kDefault);
+    const auto unknown = sceneForTests({.devices = 1});
+    EXPECT_EQ(unknown->lanes.front().blocks.front().decidedBy, kDefault);
+    EXPECT_EQ(unknown->decidedByOf(0), kDefault);
+    EXPECT_NE(decidedByColour(palette, kRow), decidedByColour(palette, kImplied));
+}
+
 } // namespace
 } // namespace planloom

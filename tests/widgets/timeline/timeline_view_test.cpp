@@ -193,9 +193,8 @@ private Q_SLOTS:
 
     void everyColouringPaintsInBothThemesWhetherStaleOrNot()
     {
-        for (const auto colouring : {TimelineColouring::Direction, TimelineColouring::MicroBatch,
-                 TimelineColouring::Stage, TimelineColouring::Device, TimelineColouring::Kind, TimelineColouring::Time}) {
-            m_view->setColouring(colouring);
+        for (int number = 0; number < kTimelineColouringCount; ++number) {
+            m_view->setColouring(static_cast<TimelineColouring>(number));
             for (const bool stale : {false, true}) {
                 m_view->setStale(stale);
                 const QImage image = m_view->viewport()->grab().toImage();
@@ -203,6 +202,21 @@ private Q_SLOTS:
                 QVERIFY(image.pixelColor(inside * image.devicePixelRatio()) != paletteFor(*m_view).surface);
             }
         }
+    }
+
+    void heldBlocksHaveAPinAndImpliedOnesAHollowOne()
+    {
+        std::vector<QImage> corners;
+        for (const DecidedBy decidedBy : {DecidedBy::Default, DecidedBy::Implied, DecidedBy::Row}) {
+            m_view->setScene(sceneForTests({.devices = 1, .microBatches = 1, .operators = 3, .decidedBy = std::vector(6, decidedBy)}));
+            m_view->fitAll();
+            const auto block = m_view->rectOfBlock(0, 0);
+            QVERIFY(block && block->width() > 60);
+            corners.push_back(m_view->viewport()->grab(QRect(block->topLeft(), QSize(12, 14))).toImage());
+        }
+        QVERIFY(corners[0] != corners[1]);
+        QVERIFY(corners[0] != corners[2]);
+        QVERIFY(corners[1] != corners[2]);
     }
 
     void spaceAndDragPans()
