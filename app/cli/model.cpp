@@ -87,7 +87,7 @@ Result<LoadedModel> loadModel(const Arguments &arguments, const std::string &mod
     else
         return Error{
             ErrorCode::InvalidInput, "expected sgd or adamw, found \"" + optimizer + "\"", {}, "--optimizer"};
-    TRY(options.learningRate, arguments.real("learning-rate", 1e-3));
+    TRY(options.learningRate, arguments.real("learning-rate", options.learningRate));
     TRY(options.weightDecay, arguments.real("weight-decay", 0));
     TRY(auto step, buildTrainingStep(loaded.forward, options));
     loaded.graph = std::make_shared<const Graph>(std::move(step));

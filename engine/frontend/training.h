@@ -8,7 +8,7 @@ namespace planloom {
 /// How a training step updates its weights.
 struct TrainingOptions {
     OperatorKind optimizer = OperatorKind::SgdStep; ///< SgdStep or AdamWStep.
-    double learningRate = 0.01; ///< At least 0.
+    double learningRate = 1e-3; ///< At least 0.
     double momentum = 0; ///< SgdStep: in [0, 1); without it there is no optimizer state.
     double beta1 = 0.9; ///< AdamWStep: in [0, 1).
     double beta2 = 0.999; ///< AdamWStep: in [0, 1).

@@ -284,12 +284,12 @@ void CompareView::layOut()
     parts->addWidget(top);
     parts->addWidget(m_pages);
     parts->addWidget(m_tabs);
-    parts->setStretchFactor(0, 3);
-    parts->setStretchFactor(1, 6);
-    parts->setStretchFactor(2, 4);
+    parts->setStretchFactor(0, 2);
+    parts->setStretchFactor(1, 8);
+    parts->setStretchFactor(2, 3);
     const int line = fontMetrics().height();
     top->setSizes({line * 42, line * 46});
-    parts->setSizes({line * 17, line * 26, line * 20});
+    parts->setSizes({line * 12, line * 40, line * 14});
     auto *layout = new QVBoxLayout(this);
     layout->setContentsMargins(0, 0, 0, 0);
     layout->setSpacing(0);

@@ -175,8 +175,6 @@ void DockBoard::arrange()
         m_window->resizeDocks({first[0], first[1]},
             {std::min(260, static_cast<int>(width * kLeftShare)), std::min(360, static_cast<int>(width * kRightShare))}, Qt::Horizontal);
     }
-    if (first[2])
-        m_window->resizeDocks({first[2]}, {static_cast<int>(m_window->height() * 0.24)}, Qt::Vertical);
     QList<QDockWidget *> left;
     QList<int> heights;
     for (const Place &place : m_places) {
@@ -196,12 +194,37 @@ void DockBoard::show(const Perspective &perspective)
         if (QDockWidget *dock = find(name))
             dock->raise();
     }
+    if (QDockWidget *lower = lowerDock()) {
+        const auto known = m_lowerHeights.find(perspective.id);
+        const int height = known != m_lowerHeights.end() ? known->second : static_cast<int>(m_window->height() * perspective.lowerShare);
+        m_window->resizeDocks({lower}, {height}, Qt::Vertical);
+    }
+}
+
+QDockWidget *DockBoard::lowerDock() const
+{
+    const auto found = std::find_if(m_places.begin(), m_places.end(), [this](const Place &place) {
+        return !place.dock->isHidden() && !place.dock->isFloating() && m_window->dockWidgetArea(place.dock) == Qt::BottomDockWidgetArea;
+    });
+    return found == m_places.end() ? nullptr : found->dock;
+}
+
+void DockBoard::rememberLowerHeight()
+{
+    // Tabs behind the front one keep the size that they had when they were seen last.
+    for (const Place &place : m_places) {
+        const bool atBottom = !place.dock->isFloating() && m_window->dockWidgetArea(place.dock) == Qt::BottomDockWidgetArea;
+        if (atBottom && place.dock->isVisible() && !place.dock->visibleRegion().isEmpty())
+            m_lowerHeights[m_current] = place.dock->height();
+    }
 }
 
 void DockBoard::apply(const QString &perspective)
 {
     const auto found = std::find_if(m_perspectives.begin(), m_perspectives.end(),
         [&perspective](const Perspective &candidate) { return candidate.id == perspective; });
+    if (m_shown && perspective != m_current)
+        rememberLowerHeight();
     if (found != m_perspectives.end()) {
         m_current = perspective;
         if (m_shown)
@@ -224,6 +247,7 @@ void DockBoard::reset()
         m_current = m_perspectives.front().id;
     if (!m_shown)
         return;
+    m_lowerHeights.erase(m_current);
     arrange();
     apply(m_current);
 }

@@ -5,6 +5,7 @@
 #include <QtCore/QTimer>
 #include <QtWidgets/QMainWindow>
 
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -44,6 +45,7 @@ public:
         QString title{};
         QStringList docks{};
         QStringList front{};
+        double lowerShare = 0.24; ///< Of the window's height, for the docks at the bottom, until a person says otherwise.
     };
     void addPerspective(Perspective perspective);
     const std::vector<Perspective> &perspectives() const { return m_perspectives; }
@@ -77,6 +79,9 @@ private:
     void arrange();
     void limitSizes();
     void show(const Perspective &perspective);
+    /// One of the docks at the bottom that can be seen; null if there is none.
+    QDockWidget *lowerDock() const;
+    void rememberLowerHeight();
 
     static constexpr int kVersion = 2; ///< Of what is remembered.
 
@@ -93,6 +98,7 @@ private:
     std::vector<QDockWidget *> m_docks;
     std::vector<Perspective> m_perspectives;
     QString m_current;
+    std::map<QString, int> m_lowerHeights; ///< By perspective that was left, in pixels.
     QTimer m_changed; ///< Gathers changes.
     QByteArray m_hidden; ///< What there was before all was hidden.
     bool m_shown = true;

@@ -238,8 +238,8 @@ void MainWindow::buildPerspectives()
     for (const char *name : {"model", "devices", "gallery"})
         narrow.removeAll(QLatin1String(name));
     m_docks->addPerspective({QStringLiteral("design"), tr("Design"), all, {QStringLiteral("constraints")}});
-    m_docks->addPerspective({QStringLiteral("compare"), tr("Compare"), narrow, {QStringLiteral("plans")}});
-    m_docks->addPerspective({QStringLiteral("run"), tr("Run"), narrow, {QStringLiteral("run")}});
+    m_docks->addPerspective({QStringLiteral("compare"), tr("Compare"), narrow, {QStringLiteral("plans")}, 0.17});
+    m_docks->addPerspective({QStringLiteral("run"), tr("Run"), narrow, {QStringLiteral("run")}, 0.28});
 }
 
 void MainWindow::storeView()

@@ -7,6 +7,7 @@
 
 #include <QtConcurrent/QtConcurrentRun>
 #include <QtCore/QDateTime>
+#include <QtCore/QEvent>
 #include <QtCore/QThread>
 #include <QtGui/QAction>
 #include <QtWidgets/QCheckBox>
@@ -16,6 +17,8 @@
 #include <QtWidgets/QLabel>
 #include <QtWidgets/QListWidget>
 #include <QtWidgets/QProgressBar>
+#include <QtWidgets/QScrollArea>
+#include <QtWidgets/QScrollBar>
 #include <QtWidgets/QSlider>
 #include <QtWidgets/QSpinBox>
 #include <QtWidgets/QSplitter>
@@ -80,6 +83,33 @@ QToolButton *buttonFor(QAction *action, QWidget *parent)
     button->setFocusPolicy(Qt::StrongFocus);
     return button;
 }
+
+/// A column as wide as it must be, of which less can be seen than it is high: a dock is as low as a person makes it.
+class ScrolledColumn : public QScrollArea
+{
+public:
+    explicit ScrolledColumn(QWidget *content) : QScrollArea(content->parentWidget())
+    {
+        setFrameShape(QFrame::NoFrame);
+        setWidgetResizable(true);
+        setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+        setFocusPolicy(Qt::NoFocus); // the keyboard goes to what is in it, which then comes into sight
+        setWidget(content);
+    }
+
+    QSize minimumSizeHint() const override
+    {
+        return {widget()->minimumSizeHint().width() + verticalScrollBar()->sizeHint().width(), fontMetrics().height() * 4};
+    }
+
+protected:
+    bool eventFilter(QObject *watched, QEvent *event) override
+    {
+        if (watched == widget() && event->type() == QEvent::LayoutRequest)
+            updateGeometry(); // what is in it may have become wider
+        return QScrollArea::eventFilter(watched, event);
+    }
+};
 
 } // namespace
 
@@ -198,8 +228,12 @@ void RunPanel::build()
     auto *left = new QVBoxLayout(setupBox);
     left->setContentsMargins(6, 6, 6, 6);
     left->addLayout(buttons);
-    left->addLayout(form);
-    left->addWidget(m_preflight, 1);
+    auto *choices = new QWidget(setupBox);
+    auto *below = new QVBoxLayout(choices);
+    below->setContentsMargins(0, 0, 0, 0);
+    below->addLayout(form);
+    below->addWidget(m_preflight, 1);
+    left->addWidget(new ScrolledColumn(choices), 1);
 
     auto *middle = new QWidget(this);
     m_state = new QLabel(middle);
@@ -252,7 +286,7 @@ void RunPanel::build()
     auto *splitter = new QSplitter(Qt::Horizontal, this);
     splitter->setChildrenCollapsible(false);
     splitter->addWidget(setupBox);
-    splitter->addWidget(middle);
+    splitter->addWidget(new ScrolledColumn(middle));
     splitter->addWidget(m_tabs);
     splitter->setStretchFactor(0, 3);
     splitter->setStretchFactor(1, 3);

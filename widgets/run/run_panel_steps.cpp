@@ -43,6 +43,7 @@ void RunPanel::buildSteps(QWidget *parent)
     m_stepSlider = new QSlider(Qt::Horizontal, parent);
     m_stepSlider->setAccessibleName(tr("Step that is shown"));
     m_stepSlider->setPageStep(1);
+    m_stepSlider->setMinimumWidth(fontMetrics().averageCharWidth() * 8);
     m_stepSlider->setRange(1, 1);
     m_stepLabel = new QLabel(parent);
     m_stepLabel->setTextFormat(Qt::PlainText);
