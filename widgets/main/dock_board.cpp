@@ -2,6 +2,8 @@
 
 #include <QtCore/QEvent>
 #include <QtWidgets/QDockWidget>
+#include <QtWidgets/QStatusBar>
+#include <QtWidgets/QStyle>
 #include <QtWidgets/QVBoxLayout>
 
 #include "widgets/main/settings.h"
@@ -211,12 +213,14 @@ QDockWidget *DockBoard::lowerDock() const
 
 void DockBoard::rememberLowerHeight()
 {
-    // Tabs behind the front one keep the size that they had when they were seen last.
-    for (const Place &place : m_places) {
-        const bool atBottom = !place.dock->isFloating() && m_window->dockWidgetArea(place.dock) == Qt::BottomDockWidgetArea;
-        if (atBottom && place.dock->isVisible() && !place.dock->visibleRegion().isEmpty())
-            m_lowerHeights[m_current] = place.dock->height();
-    }
+    if (!lowerDock() || !m_window->centralWidget())
+        return;
+    // From the centre to the status bar: a dock itself does not count the tabs above it.
+    const int bottom = m_window->statusBar()->isVisible() ? m_window->statusBar()->y() : m_window->height();
+    const int separator = m_window->style()->pixelMetric(QStyle::PM_DockWidgetSeparatorExtent, nullptr, m_window);
+    const int height = bottom - m_window->centralWidget()->geometry().bottom() - 1 - separator;
+    if (height > 0)
+        m_lowerHeights[m_current] = height;
 }
 
 void DockBoard::apply(const QString &perspective)

@@ -309,6 +309,35 @@ private Q_SLOTS:
         QVERIFY(docks.find(QStringLiteral("model"))->isVisible());
     }
 
+    void everyPerspectiveHasALowerHeightOfItsOwn()
+    {
+        m_window->resize(1600, 1000);
+        open();
+        DockBoard &docks = m_window->docks();
+        const auto enter = [&](const char *perspective) {
+            docks.apply(QLatin1String(perspective));
+            QCoreApplication::processEvents();
+        };
+        const auto height = [&](const char *dock) { return docks.find(QLatin1String(dock))->height(); };
+        docks.reset();
+        enter("design");
+        const int design = height("constraints");
+        enter("compare");
+        const int compare = height("plans");
+        QVERIFY2(compare < design, qPrintable(QStringLiteral("%1 of %2").arg(compare).arg(design)));
+        m_window->resizeDocks({docks.find(QStringLiteral("plans"))}, {compare + 60}, Qt::Vertical);
+        QCoreApplication::processEvents();
+        const int chosen = height("plans");
+        QVERIFY(chosen > compare);
+        enter("design");
+        QCOMPARE(height("constraints"), design);
+        enter("compare");
+        QCOMPARE(height("plans"), chosen);
+        docks.reset(); // what a person chose goes as well
+        QCoreApplication::processEvents();
+        QCOMPARE(height("plans"), compare);
+    }
+
     void theSessionRemembersItsView()
     {
         open();
