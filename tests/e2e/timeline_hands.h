@@ -5,6 +5,7 @@
 #include <QtWidgets/QComboBox>
 
 #include "tests/e2e/gesture_walk.h"
+#include "tests/widgets/timeline/places_for_tests.h"
 
 #include <algorithm>
 
@@ -270,20 +271,8 @@ protected:
         OperatorKind kind = OperatorKind::Linear;
         return wideSpan(lane, 0, &kind);
     }
-    void zoomTo(std::size_t row)
-    {
-        const SpanColumns &spans = scene().timeline->spans;
-        const double duration = static_cast<double>(spans.duration[row]);
-        m_view->setAxis({static_cast<double>(spans.start[row]) - 2 * duration, duration / 100});
-    }
-    int laneMiddle(std::int32_t lane) const
-    {
-        for (const TimelineRow &row : m_view->rows()) {
-            if (row.lane == lane && row.kind == TimelineRow::Kind::Device)
-                return m_view->lanesTop() + row.operatorsTop() + row.operators / 2;
-        }
-        return -1;
-    }
+    void zoomTo(std::size_t row) { zoomToSpan(*m_view, row); }
+    int laneMiddle(std::int32_t lane) const { return planloom::laneMiddle(*m_view, lane); }
 
     WindowForTests m_at;
     TimelineView *m_view = nullptr;

@@ -6,6 +6,7 @@
 #include <QtWidgets/QApplication>
 
 #include "tests/widgets/timeline/gesture_host_for_tests.h"
+#include "tests/widgets/timeline/places_for_tests.h"
 #include "widgets/timeline/timeline_view.h"
 
 #include <algorithm>
@@ -101,21 +102,8 @@ protected:
         return 0;
     }
 
-    void zoomTo(std::size_t row)
-    {
-        const SpanColumns &spans = m_view->scene()->timeline->spans;
-        const double duration = static_cast<double>(spans.duration[row]);
-        m_view->setAxis({static_cast<double>(spans.start[row]) - 2 * duration, duration / 100});
-    }
-
-    int laneMiddle(std::int32_t lane) const
-    {
-        for (const TimelineRow &row : m_view->rows()) {
-            if (row.lane == lane && row.kind == TimelineRow::Kind::Device)
-                return m_view->lanesTop() + row.operatorsTop() + row.operators / 2;
-        }
-        return -1;
-    }
+    void zoomTo(std::size_t row) { zoomToSpan(*m_view, row); }
+    int laneMiddle(std::int32_t lane) const { return planloom::laneMiddle(*m_view, lane); }
 
     void press(QPoint at, Qt::KeyboardModifiers modifiers = {})
     {
