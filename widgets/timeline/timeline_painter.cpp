@@ -34,8 +34,6 @@ public:
         m_painter.fillRect(QRect(QPoint(0, 0), m_picture.size), m_palette.canvas);
         makeHatch();
         makeZigzag();
-        m_heldPin = pin(m_palette.accent);
-        m_impliedPin = pin(m_palette.surface);
         m_painter.save();
         m_painter.setClipRect(m_canvas);
         paintGrid();
@@ -111,7 +109,11 @@ private:
     {
         if (decidedBy == DecidedBy::Default || rect.width() < kPinnedPixels || rect.height() < kPinHeight + 1)
             return;
-        m_painter.drawPixmap(QPointF(rect.left() + 2, rect.top() + 1), decidedBy == DecidedBy::Row ? m_heldPin : m_impliedPin);
+        const bool held = decidedBy == DecidedBy::Row;
+        QPixmap &pixmap = held ? m_heldPin : m_impliedPin;
+        if (pixmap.isNull())
+            pixmap = pin(held ? m_palette.accent : m_palette.surface);
+        m_painter.drawPixmap(QPointF(rect.left() + 2, rect.top() + 1), pixmap);
     }
 
     void paintGrid()
