@@ -14,8 +14,12 @@ enum class DecidedBy : std::uint8_t {
     Row, ///< A row that selects it: it is held, whatever a solver does with the rest.
 };
 
-/// By operator index. A row that orders an operator holds it as much as one that places it. O(operators + orders)
+/// By operator index. A row that orders an operator holds it as much as one that places it. O(parts of all operators + orders)
 /// @param plan  complete
 std::vector<DecidedBy> decidedBy(const Plan &plan);
+
+/// How many forward operators no row of their own holds: what is left to a solver.
+/// @param decidedBy  by operator of `graph`
+std::int32_t freeDecisions(const Graph &graph, const std::vector<DecidedBy> &decidedBy);
 
 } // namespace planloom

@@ -207,10 +207,6 @@ void MainWindow::fillToolBar()
     spacer->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Preferred);
     m_toolBar->addWidget(spacer);
     m_toolBar->addWidget(m_pill);
-    for (const auto &[id, icon] : {std::pair{"run.run", "run"}, {"run.stop", "stop"}}) {
-        if (QAction *action = m_commands->find(QLatin1String(id)))
-            action->setIcon(themedIcon(QLatin1String(icon))); // one that is seen in every theme
-    }
     if (QAction *run = m_commands->find(QStringLiteral("run.run")))
         m_toolBar->addAction(run);
 }

@@ -297,10 +297,10 @@ void MainWindow::findBound()
     const PlanUpdateSnapshot &good = m_workspace.lastGood();
     m_facts.bound.reset();
     m_facts.freeDecisions.reset();
-    if (!good || !good->plan || !good->model)
+    if (!good || !good->scene || !good->scene->plan)
         return;
-    m_facts.freeDecisions = freeDecisionsOf(*good->model->graph, *good->plan);
-    if (m_boundWatcher.isRunning() || !good->scene || !good->scene->plan)
+    m_facts.freeDecisions = freeDecisions(good->scene->graph(), good->scene->decidedBy);
+    if (m_boundWatcher.isRunning())
         return; // it is asked for again when that one is known
     m_boundWatcher.setFuture(QtConcurrent::run([good] { return std::pair(good, stepBound(*good->scene->plan, good->cluster)); }));
 }

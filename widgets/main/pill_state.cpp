@@ -80,14 +80,6 @@ std::optional<PillState> pillStateOf(const Workspace &workspace, qint64 busyMill
     return PillState{Mood::Good, workspace.isPlanning() ? words("Feasible %1 · verifying").arg(figures) : words("Feasible %1").arg(figures)};
 }
 
-std::int32_t freeDecisionsOf(const Graph &graph, const Plan &plan)
-{
-    std::int32_t count = 0;
-    for (std::size_t i = 0; i < graph.operators.size() && i < plan.decisions.size(); ++i)
-        count += graph.operators[i].direction == Direction::Forward && plan.decisions[i].rows.empty() ? 1 : 0;
-    return count;
-}
-
 QString statusText(const Workspace &workspace, const StatusFacts &facts, StatusPart part)
 {
     const ModelSnapshot &model = workspace.model();

@@ -27,13 +27,10 @@ enum StatusPart { kModelPart, kRowsPart, kFreePart, kStepPart, kGapPart, kPeakPa
 
 /// What the status bar says that takes time to find out, or is not the workspace's.
 struct StatusFacts {
-    std::optional<std::int32_t> freeDecisions{}; ///< Forward operators that no row decides.
+    std::optional<std::int32_t> freeDecisions{}; ///< Forward operators that no row of their own holds.
     std::optional<double> bound{}; ///< Seconds no plan of this step can be below.
     double zoom = 0; ///< Of the canvas used last; 1 is one to one on the DAG, the whole step on the timeline. 0 if there is nothing.
 };
-
-/// Forward operators of the plan that follow from no row.
-std::int32_t freeDecisionsOf(const Graph &graph, const Plan &plan);
 
 QString statusText(const Workspace &workspace, const StatusFacts &facts, StatusPart part);
 /// What the part means, in a sentence or more; empty for none.

@@ -1,6 +1,7 @@
 #include "widgets/run/run_panel.h"
 
 #include "widgets/common/format.h"
+#include "widgets/common/themed_icon.h"
 #include "widgets/run/run_charts.h"
 #include "widgets/run/run_difference.h"
 #include "widgets/run/run_models.h"
@@ -22,7 +23,6 @@
 #include <QtWidgets/QSlider>
 #include <QtWidgets/QSpinBox>
 #include <QtWidgets/QSplitter>
-#include <QtWidgets/QStyle>
 #include <QtWidgets/QTabWidget>
 #include <QtWidgets/QTableView>
 #include <QtWidgets/QToolButton>
@@ -166,22 +166,22 @@ QString RunPanel::badge()
 
 void RunPanel::build()
 {
-    const auto action = [this](const char *id, const QString &text, const QKeySequence &shortcut, QStyle::StandardPixmap icon) {
-        auto *made = new QAction(style()->standardIcon(icon), text, this);
+    const auto action = [this](const char *id, const QString &text, const QKeySequence &shortcut, const char *icon) {
+        auto *made = new QAction(themedIcon(QLatin1String(icon)), text, this);
         made->setObjectName(QLatin1String(id));
         made->setShortcut(shortcut);
         addAction(made);
         return made;
     };
-    m_runAction = action("run.run", tr("&Run"), QKeySequence(Qt::Key_F9), QStyle::SP_MediaPlay);
-    m_stopAction = action("run.stop", tr("&Stop Run"), QKeySequence(Qt::SHIFT | Qt::Key_F9), QStyle::SP_MediaStop);
-    m_againAction = action("run.again", tr("Run &Again"), QKeySequence(Qt::CTRL | Qt::Key_F9), QStyle::SP_BrowserReload);
-    m_overlayAction = action("run.overlay", tr("Show Measured on the Timeline"), {}, QStyle::SP_FileDialogContentsView);
+    m_runAction = action("run.run", tr("&Run"), QKeySequence(Qt::Key_F9), "run");
+    m_stopAction = action("run.stop", tr("&Stop Run"), QKeySequence(Qt::SHIFT | Qt::Key_F9), "stop");
+    m_againAction = action("run.again", tr("Run &Again"), QKeySequence(Qt::CTRL | Qt::Key_F9), "redo");
+    m_overlayAction = action("run.overlay", tr("Show Measured on the Timeline"), {}, "compare");
     m_overlayAction->setCheckable(true);
     m_overlayAction->setChecked(true);
     connect(m_overlayAction, &QAction::toggled, this, &RunPanel::takeOverlay);
-    m_removeAction = action("run.remove", tr("Remove Run from Session"), {}, QStyle::SP_TrashIcon);
-    m_pauseAction = action("run.pauseView", tr("&Pause View of Run"), {}, QStyle::SP_MediaPause);
+    m_removeAction = action("run.remove", tr("Remove Run from Session"), {}, "close");
+    m_pauseAction = action("run.pauseView", tr("&Pause View of Run"), {}, "pause");
     m_pauseAction->setCheckable(true);
     m_pauseAction->setToolTip(tr("Leave timeline and charts as they are; the run goes on"));
     connect(m_pauseAction, &QAction::toggled, &m_service, &RunService::setViewPaused);

@@ -53,8 +53,7 @@ private Q_SLOTS:
         Stage stage;
         openOneLayer(stage);
         const std::int32_t box = select(stage, kName);
-        stage.press(stage.middle(box));
-        stage.move(stage.middle(box) + QPoint(0, 20));
+        stage.lift(box);
         const QRectF tile = stage.view.gestures().tileRect(1);
         stage.move(tile.center().toPoint());
         const QImage before = stage.view.grab(tile.toAlignedRect()).toImage();
@@ -74,8 +73,7 @@ private Q_SLOTS:
         Stage stage;
         openOneLayer(stage);
         const std::int32_t box = select(stage, kName);
-        stage.press(stage.middle(box));
-        stage.move(stage.middle(box) + QPoint(0, 20));
+        stage.lift(box);
         const QPoint tile = stage.view.gestures().tileRect(2).center().toPoint();
         stage.move(tile, Qt::ShiftModifier);
         QCOMPARE(stage.gesture().operators().size(), 1U);
@@ -88,8 +86,7 @@ private Q_SLOTS:
         Stage stage;
         openOneLayer(stage);
         const std::int32_t box = select(stage, kName);
-        stage.press(stage.middle(box));
-        stage.move(stage.middle(box) + QPoint(0, 20));
+        stage.lift(box);
         const QPoint tile = stage.view.gestures().tileRect(2).center().toPoint();
         stage.move(tile);
         const auto plain = stage.host.previews.size();
@@ -163,8 +160,7 @@ private Q_SLOTS:
             });
         };
         QVERIFY(placed());
-        stage.press(stage.middle(box));
-        stage.move(stage.middle(box) + QPoint(0, 20));
+        stage.lift(box);
         const QPoint tile = stage.view.gestures().tileRect(0).center().toPoint();
         QVERIFY(stage.view.gestures().tiles()[0].target.free);
         stage.move(tile);
@@ -178,8 +174,7 @@ private Q_SLOTS:
         Stage stage("mesh pp=4 tp=16\n", 64);
         openOneLayer(stage);
         const std::int32_t box = select(stage, kName);
-        stage.press(stage.middle(box));
-        stage.move(stage.middle(box) + QPoint(0, 20));
+        stage.lift(box);
         const auto last = static_cast<std::int32_t>(stage.view.gestures().tiles().size()) - 1;
         QCOMPARE(last, 4 + 16 + 8);
         QVERIFY(stage.view.gestures().tileRect(last).left() > stage.view.width());

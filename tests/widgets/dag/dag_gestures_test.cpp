@@ -254,8 +254,7 @@ private Q_SLOTS:
         Stage stage;
         openOneLayer(stage);
         const std::int32_t box = select(stage, kName);
-        stage.press(stage.middle(box));
-        stage.move(stage.middle(box) + QPoint(0, 20));
+        stage.lift(box);
         stage.move(stage.view.gestures().tileRect(1).center().toPoint());
         stage.view.setGraph(nullptr);
         stage.host.context = nullptr;

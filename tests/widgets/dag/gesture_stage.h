@@ -32,14 +32,7 @@ struct Stage {
     }
     bool settled() const { return view.isSettled() && view.picture() != nullptr; }
 
-    OperatorId named(const std::string &name) const
-    {
-        for (std::size_t i = 0; i < graph->operators.size(); ++i) {
-            if (graph->operators[i].name == name)
-                return OperatorId {static_cast<std::int32_t>(i)};
-        }
-        return {};
-    }
+    OperatorId named(const std::string &name) const { return host.context->index->findOperator(name); }
     std::int32_t boxOf(const std::string &name) const
     {
         const auto picture = view.picture();
@@ -62,6 +55,12 @@ struct Stage {
     {
         QMouseEvent event(QEvent::MouseMove, QPointF(at), view.mapToGlobal(QPointF(at)), Qt::NoButton, Qt::LeftButton, held);
         QApplication::sendEvent(&view, &event);
+    }
+    /// Presses in the middle of a box and drags it as far as it takes to be lifted.
+    void lift(std::int32_t box)
+    {
+        press(middle(box));
+        move(middle(box) + QPoint(0, 20));
     }
     void release(QPoint at, Qt::KeyboardModifiers held = {}) { QTest::mouseRelease(&view, Qt::LeftButton, held, at); }
     const DagGestures &gesture() const { return view.gestures().gestures(); }
