@@ -1,6 +1,6 @@
 #include "widgets/table/selector_completions.h"
 
-#include "engine/plan/text_cursor.h"
+#include "engine/table/text_cursor.h"
 
 #include <algorithm>
 #include <set>

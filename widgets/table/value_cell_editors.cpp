@@ -9,9 +9,9 @@
 
 #include "widgets/table/cell_editors.h"
 
-#include "engine/plan/table_quantity.h"
-#include "engine/plan/table_text.h"
-#include "engine/plan/text_cursor.h"
+#include "engine/table/table_quantity.h"
+#include "engine/table/table_text.h"
+#include "engine/table/text_cursor.h"
 
 #include <algorithm>
 
