@@ -14,12 +14,4 @@ std::vector<OperatorId> actingForward(
 /// "select forward operators": the refusal where there are none.
 Error nothingSelected();
 
-/// The producer of the operator's largest activation input, whose place it takes by default; invalid if it
-/// has none.
-OperatorId leaderOf(const SelectorIndex &index, OperatorId op);
-/// Forward operators that use what `op` makes.
-std::vector<OperatorId> forwardConsumers(const SelectorIndex &index, OperatorId op);
-/// Forward operators that make what `op` uses.
-std::vector<OperatorId> forwardProducers(const SelectorIndex &index, OperatorId op);
-
 } // namespace planloom

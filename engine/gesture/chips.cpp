@@ -1,4 +1,4 @@
-#include "engine/gesture/split_steps.h"
+#include "engine/gesture/split_refusal.h"
 
 #include <algorithm>
 #include <set>
@@ -46,9 +46,9 @@ std::vector<DimensionChip> chipsOf(const GestureContext &context, OperatorId id)
 {
     const Operator &op = context.graph().at(id);
     const Annotation &annotation = op.annotation;
-    const std::int32_t batch = context.batch.operatorDimension[static_cast<std::size_t>(id.index)];
+    const std::int32_t batch = context.batch().operatorDimension[static_cast<std::size_t>(id.index)];
     const bool micro = context.plan && !context.plan->wholeBatches && context.plan->microBatches > 1
-        && !context.batch.oncePerStep[static_cast<std::size_t>(id.index)];
+        && !context.batch().oncePerStep[static_cast<std::size_t>(id.index)];
     std::vector<DimensionChip> chips;
     for (const bool output : {false, true}) {
         const auto &tensors = output ? annotation.outputs : annotation.inputs;

@@ -1,8 +1,7 @@
 #include "engine/gesture/conflicts.h"
 
-#include "engine/gesture/hold_free.h"
 #include "engine/gesture/row_edits.h"
-#include "engine/gesture/split_steps.h"
+#include "engine/table/kinds/meaning.h"
 #include "engine/table/table_text.h"
 
 #include <algorithm>
@@ -26,20 +25,9 @@ public:
 
     std::vector<RowConflict> find()
     {
-        findMeetings<OpAssignRule>("place", [&](std::int32_t a, std::int32_t b, OperatorId) {
-            return domainOf(m_context, std::get<OpAssignRule>(ruleAt(a)))
-                != domainOf(m_context, std::get<OpAssignRule>(ruleAt(b)));
-        });
-        findMeetings<StageRule>("give a stage to",
-            [&](std::int32_t a, std::int32_t b, OperatorId) { return ruleAt(a) != ruleAt(b); });
-        findMeetings<CoshardRule>(
-            "cut", [&](std::int32_t a, std::int32_t b, OperatorId) { return ruleAt(a) != ruleAt(b); });
-        findMeetings<RecomputeRule>("recompute", [](std::int32_t, std::int32_t, OperatorId) { return true; });
-        findMeetings<OpTransRule>("split", [&](std::int32_t a, std::int32_t b, OperatorId op) {
-            return !compose(stepsAt(a, op), stepsAt(b, op));
-        });
+        forEachRow(m_context, [&](std::int32_t line, const Row &row) { read(line, row); });
+        findMeetings();
         findSplitsOutsideTheirPlace();
-        findShardings();
         findTwins();
         // Preferences give way by themselves.
         std::erase_if(m_conflicts, [&](const RowConflict &conflict) {
@@ -56,56 +44,69 @@ private:
     }
     const Rule &ruleAt(std::int32_t line) const { return rowAt(line).rule; }
 
-    std::vector<Split> stepsAt(std::int32_t line, OperatorId op) const
+    /// What a row says of an operator.
+    struct Said {
+        std::int32_t line = -1;
+        std::shared_ptr<const OperatorMeaning> meaning{};
+    };
+
+    /// Asks the row what it says of each operator it acts on; rows that are wrong in themselves say nothing.
+    void read(std::int32_t line, const Row &row)
     {
-        std::vector<Split> splits;
-        for (const SplitStep &step : std::get<OpTransRule>(ruleAt(line)).steps) {
-            if (auto split = bindStep(m_context, op, step); split && *split)
-                splits.push_back(**std::move(split));
-        }
-        return splits;
+        std::visit(
+            [&]<typename RuleType>(const RuleType &rule) {
+                if constexpr (MeansOfOperators<RuleType>) {
+                    using Meaning = RuleMeaning<RuleType>;
+                    if (!m_context.index().check(row.selector) || !Meaning::check(m_context, rule))
+                        return;
+                    const auto acted = Meaning::actsOn(m_context, rule, m_context.index().select(row.selector));
+                    std::shared_ptr<const OperatorMeaning> same;
+                    for (std::size_t i = 0; acted && i < acted->size(); ++i) {
+                        if (!Meaning::sameForAll || !same) {
+                            auto meaning = Meaning::of(m_context, rule, (*acted)[i]);
+                            same = meaning && *meaning
+                                ? std::make_shared<const OperatorMeaning>(**std::move(meaning))
+                                : nullptr;
+                        }
+                        if (same)
+                            m_said[(*acted)[i]].push_back({line, same});
+                    }
+                }
+            },
+            row.rule);
     }
 
-    /// As completion composes the rows of one operator.
-    static bool compose(const std::vector<Split> &a, const std::vector<Split> &b)
+    static const char *verbOf(const Rule &rule)
     {
-        const auto inner = [](const Split &split) { return split.axis.empty(); };
-        if (a.empty() || b.empty() || a == b)
-            return true;
-        if (std::any_of(a.begin(), a.end(), inner) || std::any_of(b.begin(), b.end(), inner))
-            return false;
-        return std::all_of(a.begin(), a.end(), [&](const Split &mine) {
-            return std::all_of(b.begin(), b.end(),
-                [&](const Split &other) { return mine.axis != other.axis || mine == other; });
-        });
+        return std::visit(
+            []<typename RuleType>(const RuleType &) -> const char * {
+                if constexpr (MeansOfOperators<RuleType>)
+                    return RuleMeaning<RuleType>::verb;
+                else
+                    return "";
+            },
+            rule);
     }
 
-    /// By operator, the rows of one rule on it.
-    template<typename RuleType> std::map<OperatorId, std::vector<std::int32_t>> linesOn() const
-    {
-        std::map<OperatorId, std::vector<std::int32_t>> lines;
-        forEachRule<RuleType>(m_context, [&](std::int32_t line, const Row &row, const RuleType &) {
-            for (const OperatorId op : forwardSelected(*m_context.index, row.selector))
-                lines[op].push_back(line);
-        });
-        return lines;
-    }
-
-    template<typename RuleType, typename Clash> void findMeetings(const char *verb, Clash clash)
+    /// Pairs of rows that clash on an operator.
+    void findMeetings()
     {
         std::map<Pair, std::vector<OperatorId>> meetings;
-        for (const auto &[op, lines] : linesOn<RuleType>()) {
-            for (std::size_t i = 0; i < lines.size(); ++i) {
-                for (std::size_t j = i + 1; j < lines.size() && meetings.size() < kMostConflicts; ++j) {
-                    if (clash(lines[i], lines[j], op))
-                        meetings[{lines[i], lines[j]}].push_back(op);
+        for (const auto &[op, said] : m_said) {
+            for (std::size_t i = 0; i < said.size(); ++i) {
+                for (std::size_t j = i + 1; j < said.size() && meetings.size() < kMostConflicts; ++j) {
+                    if (clashOf(*said[i].meaning, *said[j].meaning))
+                        meetings[{said[i].line, said[j].line}].push_back(op);
                 }
             }
         }
         for (auto &[pair, operators] : meetings) {
             const auto &[a, b] = pair;
-            add(pair, std::move(operators), "both " + std::string(verb) + " ",
-                ": " + saying(a) + " and " + saying(b), {a, b});
+            if (std::holds_alternative<OptimizerShardingRule>(ruleAt(a)))
+                add(pair, std::move(operators), "shard differently ", "", {});
+            else
+                add(pair, std::move(operators), "both " + std::string(verbOf(ruleAt(a))) + " ",
+                    ": " + saying(a) + " and " + saying(b), {a, b});
         }
     }
 
@@ -122,21 +123,21 @@ private:
     void findSplitsOutsideTheirPlace()
     {
         std::map<Pair, std::vector<OperatorId>> meetings;
-        const auto places = linesOn<OpAssignRule>();
-        for (const auto &[op, lines] : linesOn<OpTransRule>()) {
-            const auto place = places.find(op);
-            if (place == places.end() || meetings.size() >= kMostConflicts)
-                continue;
-            const std::int32_t at = place->second.back();
-            const auto domain = domainOf(m_context, std::get<OpAssignRule>(ruleAt(at)));
-            for (const std::int32_t line : lines) {
-                std::vector<BoundStep> steps;
-                for (Split &split : stepsAt(line, op))
-                    steps.push_back({line, {}, std::move(split)});
-                if (domain
-                    && (!spans(*domain, steps)
-                        || (lines.size() == 1 && checkDealing(m_context, op, steps, *domain))))
-                    meetings[std::minmax(line, at)].push_back(op);
+        for (const auto &[op, said] : m_said) {
+            if (meetings.size() >= kMostConflicts)
+                break;
+            const Said *place = nullptr; // the last
+            std::vector<const Said *> splits;
+            for (const Said &each : said) {
+                if (each.meaning->place)
+                    place = &each;
+                if (each.meaning->splits())
+                    splits.push_back(&each);
+            }
+            const Domain *domain = place ? place->meaning->place->preferred() : nullptr;
+            for (const Said *split : splits) {
+                if (domain && !fits(*domain, *split->meaning, splits.size() == 1))
+                    meetings[std::minmax(split->line, place->line)].push_back(op);
             }
         }
         for (auto &[pair, operators] : meetings) {
@@ -149,31 +150,24 @@ private:
         }
     }
 
-    void findShardings()
+    /// True if all axes reach over the place and, where nobody else splits, the parts can be dealt out to it.
+    static bool fits(const Domain &domain, const OperatorMeaning &meaning, bool alone)
     {
-        std::map<OperatorId, std::vector<std::int32_t>> lines;
-        forEachRule<OptimizerShardingRule>(
-            m_context, [&](std::int32_t line, const Row &row, const OptimizerShardingRule &) {
-                const auto selected = m_context.index->select(row.selector);
-                std::vector<OperatorId> steps;
-                for (const OperatorId op : selected) {
-                    if (m_context.graph().at(op).direction == Direction::Optimizer)
-                        steps.push_back(op);
-                }
-                if (steps.empty())
-                    steps = optimizersOf(*m_context.index, forwardOnes(m_context.graph(), selected));
-                for (const OperatorId op : steps)
-                    lines[op].push_back(line);
-            });
-        std::map<Pair, std::vector<OperatorId>> meetings;
-        for (const auto &[op, rows] : lines) {
-            for (std::size_t i = 0; i + 1 < rows.size() && meetings.size() < kMostConflicts; ++i) {
-                if (ruleAt(rows[i]) != ruleAt(rows[i + 1]))
-                    meetings[{rows[i], rows[i + 1]}].push_back(op);
-            }
+        const auto isInDomain = [&](const AxisMeaning &each) { return findAxis(domain.axes, each.axis) != nullptr; };
+        if (domain.onMesh && !std::all_of(meaning.axes.begin(), meaning.axes.end(), isInDomain))
+            return false;
+        if (!alone || (domain.onMesh && !meaning.axes.empty()))
+            return true;
+        std::int64_t parts = 1;
+        for (const AxisMeaning &axis : meaning.axes) {
+            if (const Split *split = axis.allowed.preferred())
+                parts *= split->parts;
         }
-        for (auto &[pair, operators] : meetings)
-            add(pair, std::move(operators), "shard differently ", "", {});
+        if (const std::vector<Split> *within = meaning.within.preferred()) {
+            for (const Split &split : *within)
+                parts *= split.parts;
+        }
+        return parts == 1 || canDealOut(parts, static_cast<std::int64_t>(domain.devices.size()));
     }
 
     /// Rows of which a table can have only one.
@@ -217,7 +211,7 @@ private:
         const auto forward = forwardOnes(m_context.graph(), conflict.operators);
         std::string who;
         if (!conflict.operators.empty()) {
-            who = !forward.empty() ? wordsFor(*m_context.index, forward)
+            who = !forward.empty() ? wordsFor(m_context.index(), forward)
                 : conflict.operators.size() == 1
                 ? m_context.graph().at(conflict.operators.front()).name
                 : countWords(conflict.operators.size(), "optimizer operator");
@@ -230,7 +224,7 @@ private:
         }
         for (const std::int32_t line : narrowed) {
             // Taking all of its operators away would be switching it off.
-            if (forward.empty() || !selectsForwardBeyond(*m_context.index, rowAt(line).selector, forward))
+            if (forward.empty() || !selectsForwardBeyond(m_context.index(), rowAt(line).selector, forward))
                 continue;
             RowEdits edits(m_context);
             edits.letGo(line, forward);
@@ -243,6 +237,7 @@ private:
     }
 
     const GestureContext &m_context;
+    std::map<OperatorId, std::vector<Said>> m_said{}; ///< By operator, in the order of the table.
     std::vector<RowConflict> m_conflicts{};
 };
 

@@ -1,10 +1,9 @@
 #pragma once
 
 #include "engine/base/result.h"
-#include "engine/graph/batch.h"
 #include "engine/hardware/cluster.h"
 #include "engine/plan/plan.h"
-#include "engine/table/selector_index.h"
+#include "engine/table/row_setting.h"
 #include "engine/table/table_document.h"
 
 #include <cstdint>
@@ -19,17 +18,11 @@ namespace planloom {
 // functions are pure and quick (well below a frame: they bind the new row and look at the rows it meets, they do not
 // complete a plan), so that they may be called for every movement of the pointer.
 
-/// What gestures act on: one state of the design. Immutable.
-struct GestureContext {
-    std::shared_ptr<const SelectorIndex> index {}; ///< Not null.
-    BatchInfo batch {};
+/// What gestures act on: one state of the design, read as its rows are. Immutable.
+struct GestureContext : RowSetting {
     TableDocument document {};
     std::shared_ptr<const Plan> plan {}; ///< Of these rows or the last that held; null before the first.
     Cluster cluster {};
-    std::int32_t deviceCount = 1;
-    std::vector<MeshAxis> mesh {}; ///< Of the rows that are on; empty without one.
-
-    const Graph &graph() const { return index->graph(); }
 };
 using GestureContextSnapshot = std::shared_ptr<const GestureContext>;
 

@@ -1,11 +1,11 @@
 #include "engine/gesture/hold_free.h"
 
 #include "engine/gesture/acting.h"
-#include "engine/gesture/domain_map.h"
+#include "engine/gesture/fit_splits.h"
 #include "engine/gesture/narrow.h"
 #include "engine/gesture/order_gesture.h"
-#include "engine/gesture/split_steps.h"
-#include "engine/plan/bind.h"
+#include "engine/gesture/row_steps.h"
+#include "engine/table/kinds/meaning.h"
 
 #include <algorithm>
 #include <set>
@@ -19,7 +19,7 @@ std::vector<BoundStep> plannedSteps(
     const GestureContext &context, OperatorId id, const OperatorDecision &decision)
 {
     const Operator &op = context.graph().at(id);
-    const std::int32_t batch = context.batch.operatorDimension[static_cast<std::size_t>(id.index)];
+    const std::int32_t batch = context.batch().operatorDimension[static_cast<std::size_t>(id.index)];
     std::vector<BoundStep> steps;
     for (const Split &split : decision.partition.splits) {
         SplitStep step{.kind = split.kind,
@@ -70,13 +70,13 @@ Proposal proposeHold(const GestureContext &context, const std::vector<OperatorId
         proposal.refusal = nothingSelected();
         return proposal;
     }
-    proposal.words = "hold " + wordsFor(*context.index, operators);
+    proposal.words = "hold " + wordsFor(context.index(), operators);
     proposal.operators = operators;
     if (!context.plan) {
         proposal.refusal = refusalOf("there is no plan yet to hold", "plan");
         return proposal;
     }
-    const Subset subset(*context.index, operators);
+    const Subset subset(context.index(), operators);
     const auto bound = boundSteps(context, subset);
     const auto coshard = coshardSteps(context, subset);
     const auto placements = placementsOf(context, subset);
@@ -120,38 +120,15 @@ Proposal proposeHold(const GestureContext &context, const std::vector<OperatorId
     return proposal;
 }
 
-std::vector<OperatorId> optimizersOf(const SelectorIndex &index, const std::vector<OperatorId> &operators)
-{
-    const Graph &graph = index.graph();
-    std::vector<OperatorId> found;
-    for (const OperatorId op : operators) {
-        for (const TensorId input : graph.at(op).inputs) {
-            if (!input.valid() || graph.at(input).role != TensorRole::Weight)
-                continue;
-            for (const OperatorId user : index.uses().consumers[static_cast<std::size_t>(input.index)]) {
-                if (graph.at(user).direction == Direction::Optimizer)
-                    found.push_back(user);
-            }
-        }
-    }
-    std::sort(found.begin(), found.end());
-    found.erase(std::unique(found.begin(), found.end()), found.end());
-    return found;
-}
-
 void freeSharding(const GestureContext &context, RowEdits &edits, std::int32_t line, const Row &row,
     const std::vector<OperatorId> &operators)
 {
-    const SelectorIndex &index = *context.index;
+    const SelectorIndex &index = context.index();
     const Graph &graph = context.graph();
-    const auto selected = index.select(row.selector);
-    std::vector<OperatorId> steps;
-    for (const OperatorId op : selected) {
-        if (graph.at(op).direction == Direction::Optimizer)
-            steps.push_back(op);
-    }
-    if (steps.empty())
-        steps = optimizersOf(index, forwardOnes(graph, selected));
+    const auto meant = actsOn(context, row.rule, index.select(row.selector));
+    if (!meant)
+        return;
+    const std::vector<OperatorId> &steps = *meant;
     const auto freed = optimizersOf(index, operators);
     const auto left = subtracted(steps, freed);
     if (left.size() == steps.size())
@@ -191,7 +168,7 @@ namespace {
 void freeOrder(const GestureContext &context, RowEdits &edits, std::int32_t line, const Row &row,
     const OpOrderRule &rule, const std::vector<OperatorId> &operators)
 {
-    const SelectorIndex &index = *context.index;
+    const SelectorIndex &index = context.index();
     const Graph &graph = context.graph();
     auto first = ofOneDirection(graph, index.select(row.selector));
     auto second = ofOneDirection(graph, index.select(rule.second));
@@ -241,8 +218,8 @@ Proposal proposeFree(const GestureContext &context, const std::vector<OperatorId
         return proposal;
     }
     proposal.operators = operators;
-    proposal.words = "free " + wordsFor(*context.index, operators);
-    const SelectorIndex &index = *context.index;
+    proposal.words = "free " + wordsFor(context.index(), operators);
+    const SelectorIndex &index = context.index();
     std::vector<OperatorId> both = operators;
     for (const OperatorId op : operators) {
         if (const OperatorId mirror = context.graph().at(op).mirror; mirror.valid())
@@ -276,7 +253,7 @@ std::vector<std::int32_t> rowsActingOn(const GestureContext &context, OperatorId
     const Graph &graph = context.graph();
     if (op.index < 0 || static_cast<std::size_t>(op.index) >= graph.operators.size())
         return lines;
-    const SelectorIndex &index = *context.index;
+    const SelectorIndex &index = context.index();
     const Direction direction = graph.at(op).direction;
     const OperatorId acting = direction == Direction::Backward ? graph.at(op).mirror : op;
     const Subset itself(index, {op});
@@ -300,13 +277,8 @@ std::vector<std::int32_t> rowsActingOn(const GestureContext &context, OperatorId
         }
         if (std::holds_alternative<OptimizerShardingRule>(row.rule)) {
             if (direction == Direction::Optimizer) {
-                const auto selected = index.select(row.selector);
-                const bool named = std::any_of(selected.begin(), selected.end(),
-                    [&](OperatorId o) { return graph.at(o).direction == Direction::Optimizer; });
-                return named ? std::binary_search(selected.begin(), selected.end(), op) : [&] {
-                    const auto meant = optimizersOf(index, forwardOnes(graph, selected));
-                    return std::binary_search(meant.begin(), meant.end(), op);
-                }();
+                const auto acted = actsOn(context, row.rule, index.select(row.selector));
+                return acted && std::binary_search(acted->begin(), acted->end(), op);
             }
             return !optimizers.empty()
                 && (!steps.selected(row.selector).empty() || !subset.selected(row.selector).empty());
@@ -315,17 +287,11 @@ std::vector<std::int32_t> rowsActingOn(const GestureContext &context, OperatorId
             return false;
         if (direction == Direction::Optimizer && !onlyOptimizers(row.selector))
             return false;
-        if (const auto *trans = std::get_if<OpTransRule>(&row.rule)) {
-            return std::any_of(trans->steps.begin(), trans->steps.end(), [&](const SplitStep &step) {
-                const auto split = bindStep(context, acting, step);
-                return !split || split->has_value();
-            });
-        }
-        if (const auto *coshard = std::get_if<CoshardRule>(&row.rule)) {
-            const auto dimension = resolveDimension(graph, context.batch, acting, coshard->dimension);
-            return direction != Direction::Optimizer && (!dimension || *dimension >= 0);
-        }
-        return direction != Direction::Optimizer || std::holds_alternative<OpAssignRule>(row.rule);
+        const auto acted = actsOn(context, row.rule, {acting});
+        if (!acted || acted->empty())
+            return false;
+        const auto meaning = meaningOf(context, row.rule, acting);
+        return !meaning || meaning->has_value();
     };
     forEachRow(context, [&](std::int32_t line, const Row &row) {
         if (hasSelector(row.rule) && binds(row))

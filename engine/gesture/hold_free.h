@@ -6,9 +6,6 @@
 
 namespace planloom {
 
-/// Optimizer operators of the weights that forward operators read, ascending.
-std::vector<OperatorId> optimizersOf(const SelectorIndex &index, const std::vector<OperatorId> &operators);
-
 /// Takes the weights that forward operators read out of a row about optimizer sharding; it then names what is
 /// left.
 void freeSharding(const GestureContext &context, RowEdits &edits, std::int32_t line, const Row &row,

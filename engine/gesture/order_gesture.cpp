@@ -19,7 +19,7 @@ int phaseOf(const GestureContext &context, OperatorId op)
     const Direction direction = context.graph().at(op).direction;
     if (direction == Direction::Optimizer)
         return 2;
-    if (!context.batch.oncePerStep[static_cast<std::size_t>(op.index)])
+    if (!context.batch().oncePerStep[static_cast<std::size_t>(op.index)])
         return 1;
     return direction == Direction::Forward ? 0 : 2;
 }
@@ -48,38 +48,10 @@ std::optional<Error> checkPhases(const GestureContext &context, const std::vecto
 
 std::vector<OperatorId> selectedByOrder(const SelectorIndex &index, const Selector &selector)
 {
-    // Names are looked up; all else is asked of the whole graph.
-    Matcher matcher(index, selector);
-    std::vector<OperatorId> selected;
-    if (const auto *candidates = matcher.candidates()) {
-        for (const OperatorId op : *candidates) {
-            if ((selected.empty() || selected.back() != op) && matcher.matches(op))
-                selected.push_back(op);
-        }
-    } else {
-        selected = index.select(selector);
-    }
-    return ofOneDirection(index.graph(), selected);
+    return ofOneDirection(index.graph(), index.select(selector));
 }
 
 } // namespace
-
-std::vector<OperatorId> ofOneDirection(const Graph &graph, const std::vector<OperatorId> &operators)
-{
-    for (const Direction direction : {Direction::Forward, Direction::Backward, Direction::Optimizer}) {
-        std::vector<OperatorId> some;
-        for (const OperatorId op : operators) {
-            if (op.index >= 0 && static_cast<std::size_t>(op.index) < graph.operators.size()
-                && graph.at(op).direction == direction)
-                some.push_back(op);
-        }
-        std::sort(some.begin(), some.end());
-        some.erase(std::unique(some.begin(), some.end()), some.end());
-        if (!some.empty())
-            return some;
-    }
-    return {};
-}
 
 namespace {
 
@@ -145,8 +117,8 @@ PathFinder::PathFinder(const GestureContext &context, const std::vector<std::int
     forEachRule<OpOrderRule>(context, [&](std::int32_t line, const Row &row, const OpOrderRule &rule) {
         if (std::find(without.begin(), without.end(), line) != without.end())
             return;
-        m_rows.push_back({selectedByOrder(*context.index, row.selector),
-            selectedByOrder(*context.index, rule.second), rule.microBatchOffset});
+        m_rows.push_back({selectedByOrder(context.index(), row.selector),
+            selectedByOrder(context.index(), rule.second), rule.microBatchOffset});
     });
     for (std::size_t r = 0; r < m_rows.size(); ++r) {
         m_onlyLater = m_onlyLater && m_rows[r].offset >= 0;
@@ -203,7 +175,7 @@ std::vector<OperatorId> PathFinder::find(
             if (!output.valid())
                 continue;
             for (const OperatorId user :
-                m_context.index->uses().consumers[static_cast<std::size_t>(output.index)])
+                m_context.index().uses().consumers[static_cast<std::size_t>(output.index)])
                 reach(op, user, 0);
         }
         if (op.index > m_furthestRow)
@@ -240,7 +212,7 @@ Proposal proposeOrderOf(const GestureContext &context, const std::vector<Operato
         all.insert(all.end(), second.begin(), second.end());
         proposal.operators = actingForward(context, all);
     }
-    const SelectorIndex &index = *context.index;
+    const SelectorIndex &index = context.index();
     Row row = gestureRow(directedSelector(index, first),
         OpOrderRule{
             .second = directedSelector(index, second), .microBatchOffset = offset, .microBatch = microBatch});
@@ -314,7 +286,7 @@ Proposal proposeOrder(const GestureContext &context, const OrderGesture &gesture
         return refused;
     }
     const auto words = [&](const std::vector<OperatorId> &operators) {
-        const std::string text = wordsFor(*context.index, actingForward(context, operators));
+        const std::string text = wordsFor(context.index(), actingForward(context, operators));
         const Direction direction = graph.at(operators.front()).direction;
         if (direction == Direction::Optimizer)
             return operators.size() == 1 ? graph.at(operators.front()).name

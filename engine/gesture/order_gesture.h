@@ -8,9 +8,6 @@
 
 namespace planloom {
 
-/// The operators that an order row binds on one side: those of the first direction that some of them have.
-std::vector<OperatorId> ofOneDirection(const Graph &graph, const std::vector<OperatorId> &operators);
-
 /// Operators of any one direction as a selector: "backward & layer:3" for backward ones.
 Selector directedSelector(const SelectorIndex &index, const std::vector<OperatorId> &operators);
 

@@ -1,8 +1,11 @@
+#include "engine/binding/followers.h"
+#include "engine/binding/stage_numbers.h"
 #include "engine/gesture/acting.h"
-#include "engine/gesture/domain_map.h"
+#include "engine/gesture/fit_splits.h"
 #include "engine/gesture/narrow.h"
 #include "engine/gesture/split_gesture.h"
-#include "engine/gesture/stage_map.h"
+#include "engine/gesture/stage_rows.h"
+#include "engine/table/kinds/meaning.h"
 #include "engine/table/table_text.h"
 
 #include <algorithm>
@@ -28,10 +31,10 @@ bool followsConsumers(const GestureContext &context, OperatorId op, const std::v
         if (std::binary_search(moved.begin(), moved.end(), op))
             return false;
         chain.push_back(op);
-        op = leaderOf(*context.index, op);
+        op = leaderOf(context.index(), op).op;
     }
     std::sort(chain.begin(), chain.end());
-    const Subset subset(*context.index, chain);
+    const Subset subset(context.index(), chain);
     bool placed = false;
     forEachRule<OpAssignRule>(context, [&](std::int32_t, const Row &row, const OpAssignRule &) {
         placed = placed || !subset.selected(row.selector).empty();
@@ -42,17 +45,16 @@ bool followsConsumers(const GestureContext &context, OperatorId op, const std::v
 /// Writes rows that keep operators in their places which no row names and which would follow those that move.
 void pinNeighbours(const GestureContext &context, RowEdits &edits, const std::vector<OperatorId> &moved)
 {
-    const SelectorIndex &index = *context.index;
+    const SelectorIndex &index = context.index();
     if (!anyPlaceRow(context)) {
         // Nothing was placed so far: all the others stay everywhere.
         if (!selectsForwardBeyond(index, selectAll(), moved))
             return;
         Selector others{.kind = SelectorKind::Not};
         others.children.push_back(edits.selectorOf(moved));
-        Domain everywhere;
-        for (std::int32_t d = 0; d < context.deviceCount && context.mesh.empty(); ++d)
-            everywhere.devices.push_back({d});
-        edits.append(gestureRow(std::move(others), OpAssignRule{everywhere.devices, {}}));
+        const Domain all = everywhere(context.mesh, context.deviceCount);
+        edits.append(gestureRow(
+            std::move(others), OpAssignRule{all.onMesh ? std::vector<DeviceId>{} : all.devices, {}}));
         return;
     }
     if (!context.plan)
@@ -75,7 +77,7 @@ void pinNeighbours(const GestureContext &context, RowEdits &edits, const std::ve
         const OperatorId op = neighbours[i];
         if (placements[i].line >= 0 || !placements[i].known)
             continue;
-        const OperatorId leader = leaderOf(index, op);
+        const OperatorId leader = leaderOf(index, op).op;
         const bool follows = leader.valid() && std::binary_search(moved.begin(), moved.end(), leader);
         if (!follows && !followsConsumers(context, op, moved))
             continue;
@@ -95,7 +97,7 @@ void pinNeighbours(const GestureContext &context, RowEdits &edits, const std::ve
 std::vector<OperatorId> releaseFromPlaceRows(const GestureContext &context, RowEdits &edits,
     const std::vector<OperatorId> &operators, const Domain *domain)
 {
-    const Subset subset(*context.index, operators);
+    const Subset subset(context.index(), operators);
     std::vector<OperatorId> placed;
     forEachRule<OpAssignRule>(context, [&](std::int32_t line, const Row &row, const OpAssignRule &rule) {
         const auto selected = subset.selected(row.selector);
@@ -113,20 +115,20 @@ std::vector<OperatorId> releaseFromPlaceRows(const GestureContext &context, RowE
 void moveStage(const GestureContext &context, RowEdits &edits, const std::vector<OperatorId> &operators,
     const std::vector<DeviceId> &devices)
 {
-    StageMap map = stageRows(context);
-    const StageId target = map.byRow.empty() ? StageId{} : stageOn(context, devices);
+    std::vector<std::int32_t> stages = stagesByRow(context);
+    const StageId target = stages.empty() ? StageId{} : stageOn(context, devices);
     if (!target.valid())
         return;
     std::vector<OperatorId> moved;
     for (const OperatorId op : operators) {
-        std::int32_t &stage = map.byRow[static_cast<std::size_t>(op.index)];
+        std::int32_t &stage = stages[static_cast<std::size_t>(op.index)];
         if (stage != target.index)
             moved.push_back(op);
         stage = target.index;
     }
-    if (moved.empty() || numberStages(*context.index, map))
+    if (moved.empty() || !numberStages(context.index(), stages).violations.empty())
         return;
-    const Subset subset(*context.index, moved);
+    const Subset subset(context.index(), moved);
     forEachRule<StageRule>(context, [&](std::int32_t line, const Row &row, const StageRule &) {
         if (const auto selected = subset.selected(row.selector); !selected.empty())
             edits.letGo(line, selected);
@@ -140,24 +142,7 @@ Result<OpAssignRule> targetOf(const GestureContext &context, const PlaceGesture 
     OpAssignRule rule{gesture.devices, gesture.coordinates};
     if (!gesture.devices.empty())
         rule.coordinates.clear();
-    for (const DeviceId device : rule.devices) {
-        if (device.index < 0 || device.index >= context.deviceCount) {
-            return refusalOf("there is no device " + std::to_string(device.index) + ": there are "
-                    + std::to_string(context.deviceCount),
-                "devices");
-        }
-    }
-    for (const AxisCoordinate &c : rule.coordinates) {
-        const auto axis = std::find_if(
-            context.mesh.begin(), context.mesh.end(), [&](const MeshAxis &a) { return a.name == c.axis; });
-        if (axis == context.mesh.end())
-            return refusalOf("there is no mesh axis " + c.axis, "mesh", "add it to the mesh row");
-        if (c.index < 0 || c.index >= axis->size) {
-            return refusalOf("mesh axis " + c.axis + " has " + std::to_string(axis->size)
-                    + " places, numbered from 0, not " + std::to_string(c.index),
-                "mesh");
-        }
-    }
+    TRY_VOID(RuleMeaning<OpAssignRule>::check(context, rule));
     if (rule.devices.size() > 1) {
         if (const auto part = partOfMesh(context.mesh, rule.devices))
             return OpAssignRule{{}, *part};
@@ -169,7 +154,7 @@ Proposal freePlacement(const GestureContext &context, const std::vector<Operator
 {
     Proposal proposal;
     proposal.operators = operators;
-    proposal.words = "free the place of " + wordsFor(*context.index, operators);
+    proposal.words = "free the place of " + wordsFor(context.index(), operators);
     RowEdits edits(context);
     releaseFromPlaceRows(context, edits, operators, nullptr);
     fitFollowers(context, edits);
@@ -206,7 +191,7 @@ Proposal proposePlaceOf(const GestureContext &context, const PlaceGesture &gestu
     }
     if (gesture.devices.empty() && gesture.coordinates.empty())
         return freePlacement(context, operators);
-    const std::string who = wordsFor(*context.index, operators);
+    const std::string who = wordsFor(context.index(), operators);
     proposal.operators = operators;
     const auto rule = targetOf(context, gesture);
     if (!rule) {
@@ -223,7 +208,7 @@ Proposal proposePlaceOf(const GestureContext &context, const PlaceGesture &gestu
         edits.name(operators, *named);
     const auto devices = distinct(domain.devices);
     if (gesture.replicate && devices.size() > 1) {
-        const Subset subset(*context.index, operators);
+        const Subset subset(context.index(), operators);
         const auto bound = boundSteps(context, subset);
         SplitStep all{.kind = SplitKind::Replicate, .parts = static_cast<std::int32_t>(devices.size())};
         std::vector<OperatorId> others;

@@ -1,7 +1,7 @@
 #include "engine/gesture/rebind.h"
 
 #include "engine/gesture/gesture.h"
-#include "engine/gesture/matching.h"
+#include "engine/table/selector_matcher.h"
 #include "engine/gesture/narrow.h"
 
 #include <algorithm>

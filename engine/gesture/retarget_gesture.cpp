@@ -35,8 +35,8 @@ std::int32_t orderLineOf(const GestureContext &context, RowId row, const std::ve
     const auto orders = [&](std::int32_t line) {
         const OpOrderRule *rule = orderAt(context, line);
         return rule != nullptr && rowAt(context, line).enabled
-            && meet(context.index->select(rowAt(context, line).selector), first)
-            && meet(context.index->select(rule->second), second);
+            && meet(context.index().select(rowAt(context, line).selector), first)
+            && meet(context.index().select(rule->second), second);
     };
     const auto lines = context.document.rowLines();
     if (row.index >= 0 && static_cast<std::size_t>(row.index) < lines.size()
@@ -58,8 +58,8 @@ Proposal proposeOrderRow(
         return proposal;
     }
     const Graph &graph = context.graph();
-    const auto before = ofOneDirection(graph, context.index->select(first));
-    const auto after = ofOneDirection(graph, context.index->select(second));
+    const auto before = ofOneDirection(graph, context.index().select(first));
+    const auto after = ofOneDirection(graph, context.index().select(second));
     if (before.empty() || after.empty()) {
         proposal.refusal = refusalOf(toString(before.empty() ? first : second) + " selects no operator", "order");
         return proposal;
@@ -67,7 +67,7 @@ Proposal proposeOrderRow(
     const auto words = [&](const std::vector<OperatorId> &operators) {
         if (operators.size() == 1)
             return graph.at(operators.front()).name;
-        const std::string text = wordsFor(*context.index, actingForward(context, operators));
+        const std::string text = wordsFor(context.index(), actingForward(context, operators));
         return graph.at(operators.front()).direction == Direction::Backward ? "backward " + text : text;
     };
     // As if this row were not there, so that it is not in its own way.
@@ -109,7 +109,7 @@ Proposal proposeRetarget(
     const Row &row = rowAt(context, line);
     // The end keeps its direction: an order of backward operators goes on to be one.
     const Selector &old = end == OrderEnd::First ? row.selector : rule->second;
-    const auto now = ofOneDirection(graph, context.index->select(old));
+    const auto now = ofOneDirection(graph, context.index().select(old));
     const Direction direction = now.empty() ? Direction::Forward : graph.at(now.front()).direction;
     std::vector<OperatorId> wanted;
     for (const OperatorId op : operators) {
@@ -123,7 +123,7 @@ Proposal proposeRetarget(
                                                           : refusalOf("there is no operator of this order's direction here", "order");
         return refused;
     }
-    const Selector selector = directedSelector(*context.index, wanted);
+    const Selector selector = directedSelector(context.index(), wanted);
     return end == OrderEnd::First ? proposeOrderRow(context, line, selector, rule->second)
                                   : proposeOrderRow(context, line, row.selector, selector);
 }

@@ -1,6 +1,7 @@
 #include "engine/gesture/row_edits.h"
 
 #include "engine/gesture/narrow.h"
+#include "engine/table/kinds/meaning.h"
 #include "engine/table/table_text.h"
 
 #include <algorithm>
@@ -161,49 +162,8 @@ Row gestureRow(Selector selector, Rule rule)
 
 std::optional<Domain> domainOf(const GestureContext &context, const OpAssignRule &rule)
 {
-    if (!rule.devices.empty()) {
-        for (const DeviceId device : rule.devices) {
-            if (device.index < 0 || device.index >= context.deviceCount)
-                return std::nullopt;
-        }
-        return domainOfList(rule.devices);
-    }
-    if (context.mesh.empty())
-        return std::nullopt;
-    for (const AxisCoordinate &c : rule.coordinates) {
-        const auto axis = std::find_if(
-            context.mesh.begin(), context.mesh.end(), [&](const MeshAxis &a) { return a.name == c.axis; });
-        if (axis == context.mesh.end() || c.index < 0 || c.index >= axis->size)
-            return std::nullopt;
-    }
-    return domainOnMesh(context.mesh, rule.coordinates);
-}
-
-std::optional<std::vector<AxisCoordinate>> partOfMesh(
-    const std::vector<MeshAxis> &mesh, const std::vector<DeviceId> &devices)
-{
-    if (mesh.empty() || devices.empty())
-        return std::nullopt;
-    // Coordinates that all devices share are fixed; then these must be all devices there.
-    const auto common = coordinatesOf(mesh, devices.front());
-    if (!common)
-        return std::nullopt;
-    std::vector<char> shared(mesh.size(), 1);
-    for (const DeviceId device : devices) {
-        const auto coordinates = coordinatesOf(mesh, device);
-        if (!coordinates)
-            return std::nullopt;
-        for (std::size_t i = 0; i < mesh.size(); ++i)
-            shared[i] &= (*coordinates)[i] == (*common)[i];
-    }
-    std::vector<AxisCoordinate> fixed;
-    for (std::size_t i = 0; i < mesh.size(); ++i) {
-        if (shared[i] && mesh[i].size > 1)
-            fixed.push_back({mesh[i].name, (*common)[i]});
-    }
-    if (domainOnMesh(mesh, fixed).devices != devices)
-        return std::nullopt;
-    return fixed;
+    auto domain = RuleMeaning<OpAssignRule>::domainOf(context, rule);
+    return domain ? std::optional(*std::move(domain)) : std::nullopt;
 }
 
 OpAssignRule ruleOf(const GestureContext &context, const Domain &domain)
@@ -216,16 +176,6 @@ OpAssignRule ruleOf(const GestureContext &context, const Domain &domain)
 }
 
 namespace {
-
-Domain everywhere(const GestureContext &context)
-{
-    if (!context.mesh.empty())
-        return domainOnMesh(context.mesh, {});
-    std::vector<DeviceId> all;
-    for (std::int32_t d = 0; d < context.deviceCount; ++d)
-        all.push_back({d});
-    return domainOfList(std::move(all));
-}
 
 /// Where the plan runs an operator.
 Domain planned(const GestureContext &context, const OperatorDecision &decision)
@@ -261,7 +211,7 @@ std::vector<Placement> placementsOf(const GestureContext &context, const Subset 
         Placement &placement = placements[i];
         if (rules[i]) {
             if (rules[i] != lastRule) {
-                last = domainOf(context, *rules[i]).value_or(everywhere(context));
+                last = domainOf(context, *rules[i]).value_or(everywhere(context.mesh, context.deviceCount));
                 lastRule = rules[i];
             }
             placement.domain = last;
@@ -269,7 +219,7 @@ std::vector<Placement> placementsOf(const GestureContext &context, const Subset 
             && !context.plan->decisions[op].devices.empty()) {
             placement.domain = planned(context, context.plan->decisions[op]);
         } else {
-            placement.domain = everywhere(context);
+            placement.domain = everywhere(context.mesh, context.deviceCount);
             placement.known = false;
         }
     }

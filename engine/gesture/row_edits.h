@@ -1,9 +1,9 @@
 #pragma once
 
 #include "engine/gesture/gesture.h"
-#include "engine/gesture/matching.h"
+#include "engine/table/selector_matcher.h"
 #include "engine/gesture/narrow.h"
-#include "engine/plan/domain.h"
+#include "engine/table/domain.h"
 
 #include <map>
 #include <optional>
@@ -18,7 +18,7 @@ class RowEdits
 public:
     explicit RowEdits(const GestureContext &context)
         : m_context(context)
-        , m_writer(*context.index)
+        , m_writer(context.index())
     {
     }
 
@@ -102,9 +102,6 @@ std::vector<Placement> placementsOf(const GestureContext &context, const Subset 
 
 /// The place of a rule, if its devices and coordinates exist.
 std::optional<Domain> domainOf(const GestureContext &context, const OpAssignRule &rule);
-/// The part of the mesh that is exactly these devices in this order.
-std::optional<std::vector<AxisCoordinate>> partOfMesh(
-    const std::vector<MeshAxis> &mesh, const std::vector<DeviceId> &devices);
 /// How a row would say where `domain` is.
 OpAssignRule ruleOf(const GestureContext &context, const Domain &domain);
 

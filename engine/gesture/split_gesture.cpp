@@ -2,6 +2,7 @@
 
 #include "engine/gesture/acting.h"
 #include "engine/gesture/narrow.h"
+#include "engine/gesture/split_refusal.h"
 #include "engine/table/table_text.h"
 
 #include <algorithm>
@@ -92,7 +93,7 @@ Proposal proposeSteps(const GestureContext &context, const std::vector<OperatorI
 {
     Proposal proposal;
     proposal.words = std::move(words);
-    const Subset subset(*context.index, operators);
+    const Subset subset(context.index(), operators);
     const auto before = boundSteps(context, subset);
     const auto coshard = coshardSteps(context, subset);
     const auto placements = placementsOf(context, subset);
@@ -103,7 +104,7 @@ Proposal proposeSteps(const GestureContext &context, const std::vector<OperatorI
                 continue;
             const Row &row = *context.document.lines()[static_cast<std::size_t>(step.line)]->row;
             exact[step.line] = subset.selected(row.selector).size() == operators.size()
-                && !selectsForwardBeyond(*context.index, row.selector, operators);
+                && !selectsForwardBeyond(context.index(), row.selector, operators);
         }
     }
 
@@ -118,7 +119,7 @@ Proposal proposeSteps(const GestureContext &context, const std::vector<OperatorI
         std::vector<Split> takenAway;
         bool meant = false;
         for (const SplitStep &step : steps) {
-            auto split = bindStep(context, op, step);
+            auto split = madeBy(context, op, step);
             if (!split) {
                 proposal.refusal = std::move(split).error();
                 return proposal;
@@ -132,7 +133,7 @@ Proposal proposeSteps(const GestureContext &context, const std::vector<OperatorI
             whole.parts = 2;
             whole.sizes.clear();
             whole.axis.clear();
-            if (auto target = bindStep(context, op, whole); target && *target) {
+            if (auto target = madeBy(context, op, whole); target && *target) {
                 takenAway.push_back(**std::move(target));
                 meant = true;
             }
@@ -200,11 +201,11 @@ std::optional<DimensionRef> referenceTo(const GestureContext &context,
         return DimensionRef{.kind = DimensionRef::Kind::Identifier, .name = name};
     const auto fits = [&](const DimensionRef &ref) {
         return std::all_of(operators.begin(), operators.end(), [&](OperatorId other) {
-            return bindStep(context, other, {.kind = SplitKind::Dimension, .dimension = ref, .parts = 2})
+            return madeBy(context, other, {.kind = SplitKind::Dimension, .dimension = ref, .parts = 2})
                 .has_value();
         });
     };
-    if (context.batch.operatorDimension[static_cast<std::size_t>(on.index)] == dimension)
+    if (context.batch().operatorDimension[static_cast<std::size_t>(on.index)] == dimension)
         return DimensionRef{.kind = DimensionRef::Kind::Batch, .name = {}};
     std::optional<DimensionRef> found;
     const auto look = [&](const std::vector<TensorTerms> &tensors, DimensionRef::Kind kind) {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "engine/gesture/split_steps.h"
+#include "engine/gesture/row_steps.h"
 
 #include <vector>
 

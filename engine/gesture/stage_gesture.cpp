@@ -1,8 +1,9 @@
+#include "engine/binding/stage_numbers.h"
 #include "engine/gesture/acting.h"
 #include "engine/gesture/narrow.h"
 #include "engine/gesture/row_edits.h"
 #include "engine/gesture/split_gesture.h"
-#include "engine/gesture/stage_map.h"
+#include "engine/gesture/stage_rows.h"
 
 #include <algorithm>
 
@@ -25,22 +26,23 @@ Proposal proposeStageOf(const GestureContext &context, const std::vector<Operato
     }
     proposal.operators = operators;
     proposal.words =
-        "put " + wordsFor(*context.index, operators) + " in stage " + std::to_string(stage.index);
+        "put " + wordsFor(context.index(), operators) + " in stage " + std::to_string(stage.index);
     if (!stage.valid()) {
         proposal.refusal = refusalOf("stages are numbered from 0", "stage");
         return proposal;
     }
-    StageMap map = stageRows(context);
-    map.byRow.resize(context.graph().operators.size(), -1);
+    std::vector<std::int32_t> stages = stagesByRow(context);
+    stages.resize(context.graph().operators.size(), -1);
     bool changes = false;
     for (const OperatorId op : operators) {
-        std::int32_t &now = map.byRow[static_cast<std::size_t>(op.index)];
+        std::int32_t &now = stages[static_cast<std::size_t>(op.index)];
         changes = changes || now != stage.index;
         now = stage.index;
     }
     if (!changes)
         return proposal;
-    if (const auto violation = numberStages(*context.index, map)) {
+    if (const auto violations = numberStages(context.index(), stages).violations; !violations.empty()) {
+        const StageViolation *violation = &violations.front();
         const Graph &graph = context.graph();
         proposal.refusal = refusalOf(graph.at(violation->op).name + " in stage "
                 + std::to_string(violation->stage) + " reads what " + graph.at(violation->producer).name
@@ -51,7 +53,7 @@ Proposal proposeStageOf(const GestureContext &context, const std::vector<Operato
     RowEdits edits(context);
     if (named)
         edits.name(operators, *named);
-    const Subset subset(*context.index, operators);
+    const Subset subset(context.index(), operators);
     std::vector<OperatorId> already;
     forEachRule<StageRule>(context, [&](std::int32_t line, const Row &row, const StageRule &rule) {
         const auto hit = subset.selected(row.selector);
@@ -78,9 +80,9 @@ Proposal proposeRecompute(const GestureContext &context, const std::vector<Opera
         return proposal;
     }
     proposal.operators = operators;
-    const std::string who = wordsFor(*context.index, operators);
+    const std::string who = wordsFor(context.index(), operators);
     RowEdits edits(context);
-    const Subset subset(*context.index, operators);
+    const Subset subset(context.index(), operators);
     std::vector<OperatorId> recomputed;
     std::vector<std::pair<std::int32_t, std::vector<OperatorId>>> rows;
     forEachRule<RecomputeRule>(context, [&](std::int32_t line, const Row &row, const RecomputeRule &) {
@@ -99,7 +101,7 @@ Proposal proposeRecompute(const GestureContext &context, const std::vector<Opera
         proposal.words = "recompute " + who;
         std::vector<std::int32_t> layers;
         for (const OperatorId op : rest)
-            layers.push_back(context.index->layerOf(op));
+            layers.push_back(context.index().layerOf(op));
         std::sort(layers.begin(), layers.end());
         // Each layer anew: recomputing several at once would hold the outputs of all of them.
         const bool several = layers.front() != layers.back();

@@ -3,7 +3,8 @@
 #include "engine/gesture/narrow.h"
 #include "engine/gesture/order_gesture.h"
 #include "engine/gesture/split_gesture.h"
-#include "engine/plan/bind.h"
+#include "engine/gesture/split_refusal.h"
+#include "engine/table/kinds/meaning.h"
 #include "engine/table/table_text.h"
 
 #include <algorithm>
@@ -61,14 +62,14 @@ bool sameLetters(std::string_view a, std::string_view b)
 Result<Selector> typedSelector(const GestureContext &context, std::string_view text)
 {
     if (auto selector = parseSelector(text)) {
-        TRY_VOID(context.index->check(*selector));
+        TRY_VOID(context.index().check(*selector));
         return *std::move(selector);
     }
     if (text.empty() || text.find_first_of(" \t&|!(){}\"") != std::string_view::npos) {
         auto error = parseSelector(text);
         return error.error();
     }
-    const SelectorIndex &index = *context.index;
+    const SelectorIndex &index = context.index();
     const std::string word(text);
     if (index.findOperator(word).valid())
         return selectName(globOf(word));
@@ -158,11 +159,11 @@ Proposal proposeCoshard(const GestureContext &context, const Row &row,
     const std::vector<OperatorId> &operators, Proposal proposal)
 {
     const auto &rule = std::get<CoshardRule>(row.rule);
-    const Subset subset(*context.index, operators);
+    const Subset subset(context.index(), operators);
     const auto bound = boundSteps(context, subset);
     RowEdits edits(context);
     for (std::size_t i = 0; i < operators.size(); ++i) {
-        const auto dimension = resolveDimension(context.graph(), context.batch, operators[i], rule.dimension);
+        const auto dimension = resolveDimension(context, operators[i], rule.dimension);
         if (dimension && *dimension < 0)
             continue;
         auto steps = bound[i];
@@ -188,7 +189,7 @@ Proposal proposeCoshard(const GestureContext &context, const Row &row,
 Proposal proposeTypedRecompute(const GestureContext &context, const Row &row,
     const std::vector<OperatorId> &operators, Proposal proposal)
 {
-    const Subset subset(*context.index, operators);
+    const Subset subset(context.index(), operators);
     RowEdits edits(context);
     forEachRule<RecomputeRule>(context, [&](std::int32_t line, const Row &old, const RecomputeRule &) {
         if (const auto hit = subset.selected(old.selector); !hit.empty())
@@ -201,13 +202,10 @@ Proposal proposeTypedRecompute(const GestureContext &context, const Row &row,
 
 Proposal proposeSharding(const GestureContext &context, const Row &row, Proposal proposal)
 {
-    const SelectorIndex &index = *context.index;
+    const SelectorIndex &index = context.index();
     const auto &rule = std::get<OptimizerShardingRule>(row.rule);
-    const bool known = rule.axis.empty()
-        || std::any_of(
-            context.mesh.begin(), context.mesh.end(), [&](const MeshAxis &a) { return a.name == rule.axis; });
-    if (!known) {
-        proposal.refusal = refusalOf("there is no mesh axis " + rule.axis, "mesh", "add it to the mesh row");
+    if (auto check = RuleMeaning<OptimizerShardingRule>::check(context, rule); !check) {
+        proposal.refusal = std::move(check).error();
         return proposal;
     }
     const auto selected = index.select(row.selector);
@@ -237,12 +235,12 @@ Proposal proposeSharding(const GestureContext &context, const Row &row, Proposal
 Proposal proposeTypedOrder(const GestureContext &context, const Row &row, Proposal proposal)
 {
     const auto &rule = std::get<OpOrderRule>(row.rule);
-    if (const auto known = context.index->check(rule.second); !known) {
+    if (const auto known = context.index().check(rule.second); !known) {
         proposal.refusal = known.error();
         return proposal;
     }
-    const auto first = ofOneDirection(context.graph(), context.index->select(row.selector));
-    const auto second = ofOneDirection(context.graph(), context.index->select(rule.second));
+    const auto first = ofOneDirection(context.graph(), context.index().select(row.selector));
+    const auto second = ofOneDirection(context.graph(), context.index().select(rule.second));
     if (first.empty() || second.empty()) {
         proposal.refusal = refusalOf("one side of the order names no operator", "order");
         return proposal;
@@ -258,7 +256,7 @@ Proposal proposeRow(const GestureContext &context, Row row)
         return proposeWhole(context, row);
     Proposal proposal;
     proposal.words = std::string(nameOf(row.rule)) + " " + print(row.rule);
-    if (const auto known = context.index->check(row.selector); !known) {
+    if (const auto known = context.index().check(row.selector); !known) {
         proposal.refusal = known.error();
         return proposal;
     }
@@ -266,7 +264,7 @@ Proposal proposeRow(const GestureContext &context, Row row)
         return proposeTypedOrder(context, row, std::move(proposal));
     if (std::holds_alternative<OptimizerShardingRule>(row.rule))
         return proposeSharding(context, row, std::move(proposal));
-    const auto operators = forwardSelected(*context.index, row.selector);
+    const auto operators = forwardSelected(context.index(), row.selector);
     if (operators.empty()) {
         proposal.refusal = refusalOf("the selector names no forward operator", "selector",
             "select forward operators: backward ones follow them");
@@ -274,7 +272,7 @@ Proposal proposeRow(const GestureContext &context, Row row)
     }
     proposal.operators = operators;
     if (print(row.rule).empty() || std::holds_alternative<RecomputeRule>(row.rule))
-        proposal.words = std::string(nameOf(row.rule)) + " " + wordsFor(*context.index, operators);
+        proposal.words = std::string(nameOf(row.rule)) + " " + wordsFor(context.index(), operators);
     if (const auto *trans = std::get_if<OpTransRule>(&row.rule))
         return proposeSteps(context, operators, trans->steps, proposal.words, &row.selector);
     if (const auto *assign = std::get_if<OpAssignRule>(&row.rule)) {
@@ -342,7 +340,7 @@ Proposal proposeText(
                 "select operators first, or name them: " + std::string(word) + " ... where NAME";
             return proposal;
         }
-        selector = selectorFor(*context.index, operators);
+        selector = selectorFor(context.index(), operators);
     }
     const std::string_view rest = trimmed(given.substr(word.size()));
     const std::string written = std::string(word) + " " + toString(selector) + (known->colon ? " : " : " ")

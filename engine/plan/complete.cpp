@@ -1,11 +1,12 @@
 #include "engine/plan/complete.h"
 
-#include "engine/plan/bind.h"
 #include "engine/plan/default_rule.h"
 #include "engine/plan/optimizer_rule.h"
+#include "engine/plan/plan_draft.h"
 #include "engine/plan/preferences.h"
-#include "engine/table/selector_index.h"
 #include "engine/plan/stages.h"
+
+#include <algorithm>
 
 namespace planloom {
 
@@ -14,24 +15,97 @@ namespace {
 constexpr std::int32_t kMostDevices = 65536;
 
 /// Backward operators do as their forwards.
-void mirrorDecisions(CompletionState &state)
+void mirrorDecisions(PlanDraft &draft)
 {
-    const Graph &graph = state.graph();
+    const Graph &graph = draft.graph();
     for (std::size_t i = 0; i < graph.operators.size(); ++i) {
         const Operator &op = graph.operators[i];
         if (op.direction != Direction::Backward)
             continue;
-        OperatorDecision decision = state.decisionOf(op.mirror);
+        OperatorDecision decision = draft.decisionOf(op.mirror);
         decision.partition = mirrored(op, decision.partition);
         decision.recomputeGroup = -1;
         decision.why = "as its forward operator";
-        state.plan.decisions[i] = std::move(decision);
+        draft.plan.decisions[i] = std::move(decision);
     }
+}
+
+/// The pairs that order rows ask for.
+void addOrders(PlanDraft &draft)
+{
+    for (const BoundTable::Order &order : draft.bound.orders) {
+        const auto &rule = std::get<OpOrderRule>(draft.table.rows[static_cast<std::size_t>(order.row)].rule);
+        const auto &[firsts, seconds] = order.sides;
+        // All with all takes as many constraints as the larger selection has operators, each named at least once.
+        for (std::size_t i = 0; i < std::max(firsts.size(), seconds.size()); ++i) {
+            draft.plan.orders.push_back({firsts[std::min(i, firsts.size() - 1)],
+                seconds[std::min(i, seconds.size() - 1)], rule.microBatchOffset, RowId {order.row},
+                rule.microBatch, !order.sides.paired()});
+        }
+    }
+}
+
+/// Gives the plan's stages the limits of in-flight rows.
+void limitStages(PlanDraft &draft)
+{
+    const auto stages = static_cast<std::size_t>(draft.plan.stageCount);
+    std::vector<std::int32_t> limits(stages, 0);
+    std::vector<RowId> rows(stages, RowId {});
+    bool any = false;
+    const bool trains = std::any_of(draft.graph().operators.begin(), draft.graph().operators.end(),
+        [](const Operator &op) { return op.direction == Direction::Backward; });
+    for (std::size_t i = 0; i < draft.table.rows.size(); ++i) {
+        const auto *rule = std::get_if<InFlightRule>(&draft.table.rows[i].rule);
+        if (!rule || !draft.table.rows[i].enabled)
+            continue;
+        const auto row = static_cast<std::int32_t>(i);
+        auto limited = RuleMeaning<InFlightRule>::stagesOf(*rule, draft.plan.stageCount);
+        if (!limited) {
+            draft.bound.fail(row, std::move(limited).error());
+            continue;
+        }
+        if (!trains) {
+            draft.bound.reports[i].warning = "nothing is in flight: the model has no backward pass";
+            continue;
+        }
+        for (const std::int32_t s : *limited) {
+            const auto stage = static_cast<std::size_t>(s);
+            if (rows[stage].valid() && limits[stage] != rule->count) {
+                draft.bound.failBoth(draft.table, row, rows[stage].index,
+                    "give stage " + std::to_string(s) + " different numbers of micro-batches in flight",
+                    "switch one of the rows off, or name other stages");
+                break;
+            }
+            limits[stage] = rule->count;
+            rows[stage] = RowId {row};
+            any = true;
+        }
+    }
+    if (any && !draft.failed()) {
+        draft.plan.inFlight = std::move(limits);
+        draft.plan.inFlightRows = std::move(rows);
+    }
+}
+
+PlanDraft draftOf(const Model &model, std::int32_t deviceCount, const ConstraintTable &table)
+{
+    PlanDraft draft {table, bindTable(model, deviceCount, table)};
+    draft.plan.graph = model.graph;
+    draft.plan.batch = model.batch;
+    draft.plan.deviceCount = deviceCount;
+    draft.plan.decisions.assign(model.graph->operators.size(), {});
+    const PlanMeaning &said = draft.bound.plan;
+    draft.plan.microBatches = said.microBatches;
+    draft.plan.wholeBatches = said.wholeBatches;
+    draft.plan.schedule = said.schedule;
+    draft.domainNumber(everywhere(said.mesh, deviceCount));
+    return draft;
 }
 
 } // namespace
 
-Result<Completion> completePlan(const Model &model, std::int32_t deviceCount, const ConstraintTable &table)
+Result<Completion> completePlan(
+    const Model &model, std::int32_t deviceCount, const ConstraintTable &table, const Decider *decider)
 {
     if (!model)
         return Error {ErrorCode::InvalidInput, "there is no model to plan", "", "plan"};
@@ -42,35 +116,30 @@ Result<Completion> completePlan(const Model &model, std::int32_t deviceCount, co
             "", "devices"};
     }
     if (hasPreferences(table))
-        return completeWithPreferences(model, deviceCount, table);
-    CompletionState state {*model.index, table, *model.batch};
-    state.plan.graph = model.graph;
-    state.plan.batch = model.batch;
-    state.plan.deviceCount = deviceCount;
-    state.plan.decisions.assign(model.graph->operators.size(), {});
-
-    bindRows(state);
-    if (!state.failed)
-        applyDefaultRule(state);
-    if (!state.failed)
-        assignStages(state);
-    if (!state.failed)
-        bindInFlight(state);
-    if (!state.failed) {
-        assignRecomputeGroups(state);
-        mirrorDecisions(state);
-        decideOptimizers(state);
+        return completeWithPreferences(model, deviceCount, table, decider);
+    PlanDraft draft = draftOf(model, deviceCount, table);
+    if (!draft.failed())
+        (decider ? *decider : defaultDecider()).decide(draft);
+    if (!draft.failed())
+        assignStages(draft);
+    if (!draft.failed())
+        limitStages(draft);
+    if (!draft.failed()) {
+        addOrders(draft);
+        assignRecomputeGroups(draft);
+        mirrorDecisions(draft);
+        decideOptimizers(draft);
     }
     Completion completion;
-    completion.rows = std::move(state.reports);
-    if (state.failed)
+    completion.rows = std::move(draft.bound.reports);
+    if (draft.bound.failed)
         return completion;
-    if (auto valid = validate(state.plan); !valid) {
+    if (auto valid = validate(draft.plan); !valid) {
         Error error = std::move(valid).error();
         error.message = "the completed plan does not hold: " + error.message;
         return error;
     }
-    completion.plan = std::move(state.plan);
+    completion.plan = std::move(draft.plan);
     return completion;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "engine/base/result.h"
+#include "engine/binding/bound_table.h"
 #include "engine/plan/plan.h"
 #include "engine/table/model.h"
 #include "engine/table/table.h"
@@ -12,15 +13,7 @@
 
 namespace planloom {
 
-/// What became of one row.
-struct RowReport {
-    std::int32_t selected = 0; ///< Operators that the selector names, of all directions.
-    std::int32_t bound = 0; ///< Operators that the rule acts on.
-    std::optional<Error> error {}; ///< Why the row can't hold; `where` is "row:5/rule".
-    std::string warning {}; ///< "binds to no operator"; may be empty.
-    bool leftOut = false; ///< A preference that does not hold with other rows: `warning` says with which.
-    friend bool operator==(const RowReport &, const RowReport &) = default;
-};
+class Decider;
 
 /// A table carried out as far as it goes.
 struct Completion {
@@ -40,12 +33,13 @@ struct Completion {
 /// axes that no row mentions are left to the default rule. With P parts and a list of D devices: D = P; P = c
 /// x D puts c consecutive parts on each device; D = r x P makes r replicas, innermost.
 ///
-/// What no row decides is decided by the default rule (default_rule.h), the optimizer rule (optimizer_rule.h)
+/// What no row decides is decided by `decider`, or the default rule (default_rule.h) without one, the optimizer rule (optimizer_rule.h)
 /// and the stage rule (stages.h).
 ///
 /// @return reports with or without a plan; InvalidInput if the model is missing or `deviceCount` is not in
 /// [1, 65536] O(rows x operators + operators x parts). Thread-safe.
-Result<Completion> completePlan(const Model &model, std::int32_t deviceCount, const ConstraintTable &table);
+Result<Completion> completePlan(const Model &model, std::int32_t deviceCount, const ConstraintTable &table,
+    const Decider *decider = nullptr);
 
 /// The first error of the reports, if any.
 std::optional<Error> firstError(const Completion &completion);

@@ -1,6 +1,6 @@
 #include "engine/plan/default_rule.h"
 
-#include "engine/table/table_text.h"
+#include "engine/binding/followers.h"
 
 #include <algorithm>
 #include <optional>
@@ -8,51 +8,6 @@
 namespace planloom {
 
 namespace {
-
-/// The producer an operator follows.
-struct Leader {
-    OperatorId op {};
-    std::size_t output = 0; ///< Slot of the producer.
-    std::size_t input = 0; ///< Slot of the operator.
-};
-
-/// Where every tensor is made by a forward operator.
-struct Made {
-    OperatorId by {};
-    std::size_t slot = 0;
-};
-
-std::vector<Made> makersOf(const Graph &graph)
-{
-    std::vector<Made> makers(graph.tensors.size());
-    for (std::size_t i = 0; i < graph.operators.size(); ++i) {
-        const Operator &op = graph.operators[i];
-        if (op.direction != Direction::Forward)
-            continue;
-        for (std::size_t s = 0; s < op.outputs.size(); ++s) {
-            if (op.outputs[s].valid())
-                makers[static_cast<std::size_t>(op.outputs[s].index)] = {{static_cast<std::int32_t>(i)}, s};
-        }
-    }
-    return makers;
-}
-
-Leader leaderOf(const Graph &graph, const std::vector<Made> &makers, const Operator &op)
-{
-    Leader leader;
-    std::int64_t most = -1;
-    for (std::size_t s = 0; s < op.inputs.size(); ++s) {
-        if (!op.inputs[s].valid())
-            continue;
-        const Made &made = makers[static_cast<std::size_t>(op.inputs[s].index)];
-        const std::int64_t elements = elementCount(graph.at(op.inputs[s]).type.shape);
-        if (made.by.valid() && elements > most) {
-            most = elements;
-            leader = {made.by, made.slot, s};
-        }
-    }
-    return leader;
-}
 
 bool contains(const Term &term, std::int32_t dimension)
 {
@@ -121,24 +76,28 @@ std::optional<Split> followed(const Graph &graph, const Leader &leader, const Op
     return mine;
 }
 
+std::int32_t coshardParts(const OperatorBinding &binding)
+{
+    const Split *coshard = binding.allowed.coshard.preferred();
+    return coshard ? coshard->parts : 1;
+}
+
 std::string partsText(std::int64_t parts, std::size_t devices)
 {
     return std::to_string(parts) + " parts on " + std::to_string(devices) + " devices";
 }
 
 /// Decides operators one after the other, producers first.
-class Decider
+class DefaultRule
 {
 public:
-    explicit Decider(CompletionState &state, bool follow)
-        : m_state(state)
-        , m_graph(state.graph())
+    explicit DefaultRule(PlanDraft &draft, bool follow)
+        : m_draft(draft)
+        , m_graph(draft.graph())
         , m_follow(follow)
     {
-        if (follow) {
-            m_makers = makersOf(m_graph);
+        if (follow)
             m_domainOf.assign(m_graph.operators.size(), -1);
-        }
     }
 
     void decideAll();
@@ -151,103 +110,125 @@ private:
     bool followList(OperatorId op, const Domain &domain, std::vector<DeviceId> &devices);
     void dealOut(OperatorId op, const Domain &domain, std::vector<DeviceId> &devices);
     Split byDefault(OperatorId op, const MeshAxis &axis, const std::vector<Split> &taken, std::string &why);
+    std::optional<Split> leadersSplit(OperatorId op, const MeshAxis &axis, const std::vector<Split> &taken);
+    std::optional<Split> batchSplit(OperatorId op, const MeshAxis &axis, const std::vector<Split> &taken);
     void addCoshard(OperatorId op, std::vector<DeviceId> &devices);
     void checkResult(OperatorId op);
     void explain(std::string &why, const std::string &part);
 
-    CompletionState &m_state;
+    PlanDraft &m_draft;
     const Graph &m_graph;
     bool m_follow = true;
-    std::vector<Made> m_makers {};
     std::vector<std::int32_t> m_domainOf {};
-    std::vector<bool> m_placedByDefault {};
     Leader m_leader {}; ///< Of the operator at hand.
+    std::vector<ChosenSplit> m_chosen {}; ///< What rows decide for the operator at hand.
     std::vector<Split> m_splits {}; ///< Of the operator at hand.
 };
 
-void Decider::chooseDomains()
+void DefaultRule::chooseDomains()
 {
-    const auto count = m_graph.operators.size();
-    for (std::size_t i = 0; i < count; ++i) {
-        const Operator &op = m_graph.operators[i];
-        if (op.direction != Direction::Forward)
+    std::vector<const AllowedPlace *> known; // by number in `numbers`
+    std::vector<std::int32_t> numbers;
+    for (std::size_t i = 0; i < m_domainOf.size(); ++i) {
+        const AllowedPlace *place = m_draft.bound.bindings[i].allowed.place.get();
+        const Domain *preferred = place ? place->preferred() : nullptr;
+        if (!preferred || m_graph.operators[i].direction != Direction::Forward)
             continue;
-        m_domainOf[i] = m_state.bindings[i].domain;
-        if (m_domainOf[i] >= 0)
-            continue;
-        if (const Leader leader = leaderOf(m_graph, m_makers, op); leader.op.valid())
-            m_domainOf[i] = m_domainOf[static_cast<std::size_t>(leader.op.index)];
-    }
-    for (std::size_t i = count; i-- > 0;) {
-        const Operator &op = m_graph.operators[i];
-        if (op.direction != Direction::Forward || m_domainOf[i] >= 0)
-            continue;
-        std::int32_t first = static_cast<std::int32_t>(count);
-        for (const TensorId output : op.outputs) {
-            if (!output.valid())
-                continue;
-            for (const OperatorId user :
-                m_state.index.uses().consumers[static_cast<std::size_t>(output.index)]) {
-                if (m_graph.at(user).direction == Direction::Forward
-                    && m_domainOf[static_cast<std::size_t>(user.index)] >= 0)
-                    first = std::min(first, user.index);
-            }
+        const auto found = std::find(known.begin(), known.end(), place);
+        if (found == known.end()) {
+            known.push_back(place);
+            numbers.push_back(m_draft.domainNumber(*preferred));
+            m_domainOf[i] = numbers.back();
+        } else {
+            m_domainOf[i] = numbers[static_cast<std::size_t>(found - known.begin())];
         }
-        if (first < static_cast<std::int32_t>(count))
-            m_domainOf[i] = m_domainOf[static_cast<std::size_t>(first)];
     }
-    for (std::size_t i = 0; i < count; ++i) {
-        if (m_domainOf[i] < 0)
-            m_domainOf[i] = 0;
+    followPlaces(m_draft.index(), m_domainOf);
+    for (std::size_t i = 0; i < m_domainOf.size(); ++i) {
+        const OperatorBinding &binding = m_draft.bound.bindings[i];
+        if (m_domainOf[i] < 0 || !binding.allowed.place
+            || binding.allowed.place->contains(m_draft.domains[static_cast<std::size_t>(m_domainOf[i])]))
+            continue;
+        m_draft.fail(binding.placeRow,
+            "operator '" + m_graph.operators[i].name + "' would run with its producer, where it may not",
+            "say where it is to run");
     }
 }
 
-void Decider::explain(std::string &why, const std::string &part)
+void DefaultRule::explain(std::string &why, const std::string &part)
 {
     why += (why.empty() ? "" : "; ") + part;
 }
 
-Split Decider::byDefault(
+/// The leader's cut over this axis, if following it costs no communication.
+std::optional<Split> DefaultRule::leadersSplit(
+    OperatorId op, const MeshAxis &axis, const std::vector<Split> &taken)
+{
+    if (!m_leader.op.valid())
+        return std::nullopt;
+    const auto &theirs = m_draft.decisionOf(m_leader.op).partition.splits;
+    const auto split
+        = std::find_if(theirs.begin(), theirs.end(), [&](const Split &s) { return s.axis == axis.name; });
+    return split == theirs.end() ? std::nullopt : followed(m_graph, m_leader, m_graph.at(op), *split, taken);
+}
+
+/// A cut of the batch, if rows cut the batch over this axis and it can be.
+std::optional<Split> DefaultRule::batchSplit(
+    OperatorId op, const MeshAxis &axis, const std::vector<Split> &taken)
+{
+    const auto &axes = m_draft.bound.batchAxes;
+    const std::int32_t batch = m_draft.bound.setting.batchOf(op);
+    if (batch < 0 || std::find(axes.begin(), axes.end(), axis.name) == axes.end())
+        return std::nullopt;
+    const Dimension &dimension = m_graph.at(op).annotation.dimensions[static_cast<std::size_t>(batch)];
+    const std::int64_t before = partsAlong(taken, batch);
+    if (dimension.mark == DimensionMark::Frozen || before <= 0 || dimension.size <= 1
+        || dimension.size % (before * axis.size) != 0)
+        return std::nullopt;
+    return Split {.kind = SplitKind::Dimension, .dimension = batch, .parts = axis.size, .axis = axis.name};
+}
+
+Split DefaultRule::byDefault(
     OperatorId op, const MeshAxis &axis, const std::vector<Split> &taken, std::string &why)
 {
     const Split whole {.kind = SplitKind::Replicate, .parts = axis.size, .axis = axis.name};
     if (!m_follow)
         return whole;
-    if (m_leader.op.valid()) {
-        const auto &theirs = m_state.decisionOf(m_leader.op).partition.splits;
-        const auto split =
-            std::find_if(theirs.begin(), theirs.end(), [&](const Split &s) { return s.axis == axis.name; });
-        if (split != theirs.end()) {
-            if (const auto mine = followed(m_graph, m_leader, m_graph.at(op), *split, taken)) {
-                explain(why, "follows '" + m_graph.at(m_leader.op).name + "' over " + axis.name);
-                return *mine;
-            }
-        }
+    const OperatorBinding &binding = m_draft.bindingOf(op);
+    const auto said = std::find_if(binding.allowed.axes.begin(), binding.allowed.axes.end(),
+        [&](const AxisMeaning &each) { return each.axis == axis.name; });
+    const auto isAllowed = [&](const Split &split) {
+        return said == binding.allowed.axes.end() || said->allowed.contains(split);
+    };
+    if (auto mine = leadersSplit(op, axis, taken); mine && isAllowed(*mine)) {
+        explain(why, "follows '" + m_graph.at(m_leader.op).name + "' over " + axis.name);
+        return *std::move(mine);
     }
-    const auto &axes = m_state.batchAxes;
-    const std::int32_t batch = m_state.batch.operatorDimension[static_cast<std::size_t>(op.index)];
-    if (batch >= 0 && std::find(axes.begin(), axes.end(), axis.name) != axes.end()) {
-        const Dimension &dimension = m_graph.at(op).annotation.dimensions[static_cast<std::size_t>(batch)];
-        const std::int64_t before = partsAlong(taken, batch);
-        if (dimension.mark != DimensionMark::Frozen && before > 0 && dimension.size > 1
-            && dimension.size % (before * axis.size) == 0) {
-            explain(why, "cuts the batch over " + axis.name + ", as others do");
-            return {.kind = SplitKind::Dimension, .dimension = batch, .parts = axis.size, .axis = axis.name};
-        }
+    if (auto batch = batchSplit(op, axis, taken); batch && isAllowed(*batch)) {
+        explain(why, "cuts the batch over " + axis.name + ", as others do");
+        return *std::move(batch);
+    }
+    if (!isAllowed(whole)) {
+        const std::int32_t row
+            = binding.axisRows[static_cast<std::size_t>(said - binding.allowed.axes.begin())];
+        m_draft.fail(row,
+            "operator '" + m_graph.at(op).name + "' may not be replicated over " + axis.name
+                + ", and there is nothing else to follow",
+            "say how it is to be split");
     }
     explain(why, "replicated over " + axis.name);
     return whole;
 }
 
-void Decider::onMesh(OperatorId op, const Domain &domain, std::vector<DeviceId> &devices)
+void DefaultRule::onMesh(OperatorId op, const Domain &domain, std::vector<DeviceId> &devices)
 {
-    const OperatorBinding &binding = m_state.bindingOf(op);
-    OperatorDecision &decision = m_state.decisionOf(op);
-    for (const auto &step : binding.steps) {
+    const OperatorBinding &binding = m_draft.bindingOf(op);
+    OperatorDecision &decision = m_draft.decisionOf(op);
+    for (const ChosenSplit &step : m_chosen) {
         const auto has = [&](const auto &axis) { return axis.name == step.split.axis; };
         if (!step.split.axis.empty() && std::none_of(domain.axes.begin(), domain.axes.end(), has)) {
             const std::string by = binding.placeRow >= 0 ? " by row:" + std::to_string(binding.placeRow) : "";
-            m_state.fail(step.row,
+            m_draft.fail(step.row,
                 "operator '" + m_graph.at(op).name + "' cannot be split over mesh axis '" + step.split.axis
                     + "': it is placed at one point of that axis" + by,
                 "place it on the whole axis, or split it over another one");
@@ -256,20 +237,20 @@ void Decider::onMesh(OperatorId op, const Domain &domain, std::vector<DeviceId> 
     }
     // What rows decided counts against every default, whichever axis lies outside.
     std::vector<Split> taken;
-    for (const auto &step : binding.steps)
+    for (const ChosenSplit &step : m_chosen)
         taken.push_back(step.split);
     std::int32_t inner = 1;
     for (const MeshAxis &axis : domain.axes) {
-        const auto step = std::find_if(binding.steps.begin(), binding.steps.end(),
-            [&](const auto &s) { return s.split.axis == axis.name; });
-        if (step != binding.steps.end()) {
+        const auto step = std::find_if(m_chosen.begin(), m_chosen.end(),
+            [&](const ChosenSplit &s) { return s.split.axis == axis.name; });
+        if (step != m_chosen.end()) {
             m_splits.push_back(step->split);
         } else {
             m_splits.push_back(byDefault(op, axis, taken, decision.why));
             taken.push_back(m_splits.back());
         }
     }
-    for (const auto &step : binding.steps) {
+    for (const ChosenSplit &step : m_chosen) {
         if (step.split.axis.empty()) {
             m_splits.push_back(step.split);
             inner *= step.split.parts;
@@ -279,39 +260,39 @@ void Decider::onMesh(OperatorId op, const Domain &domain, std::vector<DeviceId> 
 }
 
 /// Steps dealt out to a list of devices: as many, several parts per device, or replicas.
-void Decider::dealOut(OperatorId op, const Domain &domain, std::vector<DeviceId> &devices)
+void DefaultRule::dealOut(OperatorId op, const Domain &domain, std::vector<DeviceId> &devices)
 {
-    const OperatorBinding &binding = m_state.bindingOf(op);
+    const OperatorBinding &binding = m_draft.bindingOf(op);
     std::int64_t parts = 1;
-    for (const auto &step : binding.steps) {
+    for (const ChosenSplit &step : m_chosen) {
         m_splits.push_back(step.split);
         parts *= step.split.parts;
     }
     const auto count = static_cast<std::int64_t>(domain.devices.size());
-    if (parts % count == 0) {
-        devices = repeated(domain.devices, static_cast<std::int32_t>(parts / count));
-    } else if (count % parts == 0) {
-        m_splits.push_back({.kind = SplitKind::Replicate, .parts = static_cast<std::int32_t>(count / parts)});
-        devices = domain.devices;
-    } else {
-        m_state.fail(binding.placeRow >= 0 ? binding.placeRow : binding.steps.back().row,
+    if (!canDealOut(parts, count)) {
+        m_draft.fail(binding.placeRow >= 0 ? binding.placeRow : m_chosen.back().row,
             "operator '" + m_graph.at(op).name + "' has " + partsText(parts, domain.devices.size())
                 + ": neither divides the other",
             "give one device per part, or a place row with fewer or more devices");
+    } else if (parts % count == 0) {
+        devices = repeated(domain.devices, static_cast<std::int32_t>(parts / count));
+    } else {
+        m_splits.push_back({.kind = SplitKind::Replicate, .parts = static_cast<std::int32_t>(count / parts)});
+        devices = domain.devices;
     }
 }
 
 /// The leader's splits one by one, on its devices; false if that would cost communication or leave devices
 /// with the same work.
-bool Decider::followList(OperatorId op, const Domain &domain, std::vector<DeviceId> &devices)
+bool DefaultRule::followList(OperatorId op, const Domain &domain, std::vector<DeviceId> &devices)
 {
     if (!m_follow || !m_leader.op.valid())
         return false;
     const auto leader = static_cast<std::size_t>(m_leader.op.index);
-    if (m_state.domains[static_cast<std::size_t>(m_domainOf[leader])] != domain)
+    if (m_draft.domains[static_cast<std::size_t>(m_domainOf[leader])] != domain)
         return false;
-    const OperatorDecision &theirs = m_state.decisionOf(m_leader.op);
-    const std::int32_t inner = m_state.bindings[leader].coshardParts;
+    const OperatorDecision &theirs = m_draft.decisionOf(m_leader.op);
+    const std::int32_t inner = coshardParts(m_draft.bound.bindings[leader]);
     const bool repeats = distinct(domain.devices).size() != domain.devices.size();
     std::vector<Split> splits;
     const std::size_t outer = theirs.partition.splits.size() - (inner > 1 ? 1 : 0);
@@ -326,13 +307,13 @@ bool Decider::followList(OperatorId op, const Domain &domain, std::vector<Device
     m_splits = std::move(splits);
     for (std::size_t i = 0; i < theirs.devices.size(); i += static_cast<std::size_t>(inner))
         devices.push_back(theirs.devices[i]);
-    explain(m_state.decisionOf(op).why, "follows '" + m_graph.at(m_leader.op).name + "'");
+    explain(m_draft.decisionOf(op).why, "follows '" + m_graph.at(m_leader.op).name + "'");
     return true;
 }
 
-void Decider::onList(OperatorId op, const Domain &domain, std::vector<DeviceId> &devices)
+void DefaultRule::onList(OperatorId op, const Domain &domain, std::vector<DeviceId> &devices)
 {
-    if (!m_state.bindingOf(op).steps.empty())
+    if (!m_chosen.empty())
         return dealOut(op, domain, devices);
     if (followList(op, domain, devices))
         return;
@@ -340,72 +321,74 @@ void Decider::onList(OperatorId op, const Domain &domain, std::vector<DeviceId> 
     if (devices.size() > 1) {
         m_splits.push_back(
             {.kind = SplitKind::Replicate, .parts = static_cast<std::int32_t>(devices.size())});
-        explain(m_state.decisionOf(op).why, "replicated");
+        explain(m_draft.decisionOf(op).why, "replicated");
     }
 }
 
-void Decider::addCoshard(OperatorId op, std::vector<DeviceId> &devices)
+void DefaultRule::addCoshard(OperatorId op, std::vector<DeviceId> &devices)
 {
-    const OperatorBinding &binding = m_state.bindingOf(op);
-    if (binding.coshardParts <= 1)
+    const Split *coshard = m_draft.bindingOf(op).allowed.coshard.preferred();
+    if (!coshard || coshard->parts <= 1)
         return;
-    m_splits.push_back(
-        {.kind = SplitKind::Dimension, .dimension = binding.coshardDimension, .parts = binding.coshardParts});
-    devices = repeated(devices, binding.coshardParts);
+    m_splits.push_back(*coshard);
+    devices = repeated(devices, coshard->parts);
 }
 
 /// Blames the last row of an operator whose splits are only together illegal.
-void Decider::checkResult(OperatorId op)
+void DefaultRule::checkResult(OperatorId op)
 {
-    const OperatorBinding &binding = m_state.bindingOf(op);
+    const OperatorBinding &binding = m_draft.bindingOf(op);
     const Operator &itself = m_graph.at(op);
     const std::int32_t row = binding.coshardRow >= 0 ? binding.coshardRow
-        : binding.steps.empty()                      ? binding.placeRow
-                                                     : binding.steps.back().row;
+        : binding.splitRow() >= 0                    ? binding.splitRow()
+                                                     : binding.placeRow;
     if (row < 0)
         return;
     if (const auto legal = checkPartition(itself, {m_splits}); !legal)
-        m_state.fail(row, "with the other rows: " + legal.error().message, legal.error().advice);
-    if (m_state.plan.microBatches <= 1 || m_state.plan.wholeBatches
-        || m_state.batch.oncePerStep[static_cast<std::size_t>(op.index)])
+        m_draft.fail(row, "with the other rows: " + legal.error().message, legal.error().advice);
+    if (m_draft.plan.microBatches <= 1 || m_draft.plan.wholeBatches
+        || m_draft.batch().oncePerStep[static_cast<std::size_t>(op.index)])
         return;
-    const std::int32_t batch = m_state.batch.operatorDimension[static_cast<std::size_t>(op.index)];
+    const std::int32_t batch = m_draft.bound.setting.batchOf(op);
     if (batch < 0)
         return;
     const std::int64_t parts = partsAlong(m_splits, batch);
     const std::int64_t size = itself.annotation.dimensions[static_cast<std::size_t>(batch)].size;
-    if (parts == 1 || (parts > 0 && size % (m_state.plan.microBatches * parts) == 0))
+    if (parts == 1 || (parts > 0 && size % (m_draft.plan.microBatches * parts) == 0))
         return;
-    m_state.fail(m_state.microBatchRow,
+    m_draft.fail(m_draft.bound.plan.microBatchesRow.index,
         "operator '" + itself.name + "' has a batch of " + std::to_string(size) + ", which "
             + (parts == 0 ? "is cut unevenly by row:" + std::to_string(row) + ": "
                           : "row:" + std::to_string(row) + " cuts into " + std::to_string(parts) + " parts: ")
-            + std::to_string(m_state.plan.microBatches) + " micro-batches of equal parts are not possible",
+            + std::to_string(m_draft.plan.microBatches) + " micro-batches of equal parts are not possible",
         "use fewer micro-batches, or fewer parts");
 }
 
-void Decider::decide(OperatorId op, std::int32_t domainNumber)
+void DefaultRule::decide(OperatorId op, std::int32_t domainNumber)
 {
-    const OperatorBinding &binding = m_state.bindingOf(op);
-    const Domain &domain = m_state.domains[static_cast<std::size_t>(domainNumber)];
-    OperatorDecision &decision = m_state.decisionOf(op);
+    const OperatorBinding &binding = m_draft.bindingOf(op);
+    const Domain &domain = m_draft.domains[static_cast<std::size_t>(domainNumber)];
+    OperatorDecision &decision = m_draft.decisionOf(op);
     m_splits.clear();
-    m_leader = m_follow ? leaderOf(m_graph, m_makers, m_graph.at(op)) : Leader {};
+    m_chosen = chosenSplits(m_graph.at(op), binding);
+    m_leader = m_follow ? leaderOf(m_draft.index(), op) : Leader {};
     std::vector<DeviceId> devices;
-    const auto isOverAxis = [](const auto &step) { return !step.split.axis.empty(); };
-    const bool overAxes = std::any_of(binding.steps.begin(), binding.steps.end(), isOverAxis);
-    if (domain.onMesh && (overAxes || binding.steps.empty()))
+    const auto isOverAxis = [](const ChosenSplit &step) { return !step.split.axis.empty(); };
+    const bool overAxes = std::any_of(m_chosen.begin(), m_chosen.end(), isOverAxis);
+    if (domain.onMesh && (overAxes || m_chosen.empty()))
         onMesh(op, domain, devices);
     else
         onList(op, domain, devices);
     addCoshard(op, devices);
-    for (const std::int32_t row :
-        {binding.placeRow, binding.coshardRow, binding.stageRow, binding.recomputeRow}) {
+    const auto follow = [&](std::int32_t row) {
         if (row >= 0)
             decision.rows.push_back({row});
-    }
-    for (const auto &step : binding.steps)
-        decision.rows.push_back({step.row});
+    };
+    for (const std::int32_t row : {binding.placeRow, binding.coshardRow, binding.stageRow, binding.recomputeRow,
+             binding.withinRow})
+        follow(row);
+    for (const std::int32_t row : binding.axisRows)
+        follow(row);
     std::sort(decision.rows.begin(), decision.rows.end());
     decision.rows.erase(std::unique(decision.rows.begin(), decision.rows.end()), decision.rows.end());
     checkResult(op);
@@ -413,7 +396,7 @@ void Decider::decide(OperatorId op, std::int32_t domainNumber)
     decision.devices = std::move(devices);
 }
 
-void Decider::decideAll()
+void DefaultRule::decideAll()
 {
     chooseDomains();
     for (std::size_t i = 0; i < m_graph.operators.size(); ++i) {
@@ -422,16 +405,23 @@ void Decider::decideAll()
     }
 }
 
+class FollowingDecider : public Decider
+{
+public:
+    void decide(PlanDraft &draft) const override { DefaultRule(draft, true).decideAll(); }
+};
+
 } // namespace
 
-void applyDefaultRule(CompletionState &state)
+const Decider &defaultDecider()
 {
-    Decider(state, true).decideAll();
+    static const FollowingDecider kDecider;
+    return kDecider;
 }
 
-void decideByRowsAlone(CompletionState &state, OperatorId op, std::int32_t domain)
+void decideByRowsAlone(PlanDraft &draft, OperatorId op, std::int32_t domain)
 {
-    Decider(state, false).decide(op, domain);
+    DefaultRule(draft, false).decide(op, domain);
 }
 
 } // namespace planloom

@@ -1,11 +1,10 @@
 #pragma once
 
-#include "engine/plan/bind.h"
+#include "engine/plan/plan_draft.h"
 
 namespace planloom {
 
-/// Decides partition and devices of every forward operator: the rows' part of it by the rows, the rest like
-/// this. A search takes this rule's place later; it needs nothing but the state.
+/// The decider without a search: the rows' part of partition and devices by the rows, the rest like this.
 ///
 /// Devices. An operator runs where the producer of its largest activation input runs; one without activation
 /// inputs (or with producers that have no place themselves) where its first consumer runs; others on all
@@ -21,10 +20,10 @@ namespace planloom {
 /// Coshard steps stay inside what one device has, and are not followed.
 ///
 /// Fails rows whose parts and devices do not fit together. O(operators x (inputs + parts)).
-void applyDefaultRule(CompletionState &state);
+const Decider &defaultDecider();
 
-/// Partition and devices of one operator from its steps in `domain`, as `applyDefaultRule` does it,
+/// Partition and devices of one operator from its steps in `domain`, as `defaultDecider` does it,
 /// replicating what no row decides (optimizer operators that rows place or split themselves).
-void decideByRowsAlone(CompletionState &state, OperatorId op, std::int32_t domain);
+void decideByRowsAlone(PlanDraft &draft, OperatorId op, std::int32_t domain);
 
 } // namespace planloom

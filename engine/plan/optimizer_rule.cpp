@@ -45,15 +45,15 @@ std::optional<IndexMask> unionOf(const std::set<IndexMask> &boxes)
 }
 
 /// What each device's forward parts see of `weight`.
-std::map<DeviceId, std::set<IndexMask>> boxesOf(const CompletionState &state, TensorId weight)
+std::map<DeviceId, std::set<IndexMask>> boxesOf(const PlanDraft &draft, TensorId weight)
 {
-    const Graph &graph = state.graph();
+    const Graph &graph = draft.graph();
     std::map<DeviceId, std::set<IndexMask>> boxes;
-    for (const OperatorId user : state.index.uses().consumers[static_cast<std::size_t>(weight.index)]) {
+    for (const OperatorId user : draft.index().uses().consumers[static_cast<std::size_t>(weight.index)]) {
         const Operator &op = graph.at(user);
         if (op.direction != Direction::Forward)
             continue;
-        const OperatorDecision &decision = state.plan.decisions[static_cast<std::size_t>(user.index)];
+        const OperatorDecision &decision = draft.plan.decisions[static_cast<std::size_t>(user.index)];
         for (std::size_t slot = 0; slot < op.inputs.size(); ++slot) {
             if (op.inputs[slot] != weight)
                 continue;
@@ -101,13 +101,13 @@ struct Sharding {
     std::vector<std::vector<DeviceId>> cells {};
 };
 
-Sharding shardingOf(const CompletionState &state, const OptimizerShardingRule &rule, const Cells &cells)
+Sharding shardingOf(const PlanDraft &draft, const OptimizerShardingRule &rule, const Cells &cells)
 {
     Sharding sharding;
     const auto axis = std::find_if(
-        state.mesh.begin(), state.mesh.end(), [&](const MeshAxis &a) { return a.name == rule.axis; });
+        draft.bound.setting.mesh.begin(), draft.bound.setting.mesh.end(), [&](const MeshAxis &a) { return a.name == rule.axis; });
     for (const auto &[box, devices] : cells) {
-        if (axis == state.mesh.end()) {
+        if (axis == draft.bound.setting.mesh.end()) {
             const auto replicas = static_cast<std::int32_t>(devices.size());
             sharding.parts = rule.parts > 0 ? rule.parts : replicas;
             if (replicas % sharding.parts != 0)
@@ -116,10 +116,10 @@ Sharding shardingOf(const CompletionState &state, const OptimizerShardingRule &r
             continue;
         }
         // Groups that differ along the axis alone, by the other coordinates.
-        const auto position = static_cast<std::size_t>(axis - state.mesh.begin());
+        const auto position = static_cast<std::size_t>(axis - draft.bound.setting.mesh.begin());
         std::map<std::vector<std::int32_t>, std::vector<DeviceId>> groups;
         for (const DeviceId device : devices) {
-            auto coordinates = coordinatesOf(state.mesh, device);
+            auto coordinates = coordinatesOf(draft.bound.setting.mesh, device);
             if (!coordinates)
                 return {};
             (*coordinates)[position] = 0;
@@ -200,25 +200,25 @@ bool gridSplits(const Operator &step, const std::vector<std::vector<Range>> &cut
     return true;
 }
 
-void decideOne(CompletionState &state, OperatorId id)
+void decideOne(PlanDraft &draft, OperatorId id)
 {
-    const Graph &graph = state.graph();
+    const Graph &graph = draft.graph();
     const Operator &step = graph.at(id);
-    const OperatorBinding &binding = state.bindingOf(id);
-    OperatorDecision &decision = state.decisionOf(id);
+    const OperatorBinding &binding = draft.bindingOf(id);
+    OperatorDecision &decision = draft.decisionOf(id);
     const TensorId weight = step.inputs.front();
-    const auto seen = boxesOf(state, weight);
-    if (binding.domain >= 0 || !binding.steps.empty()) {
-        std::int32_t domain = binding.domain;
+    const auto seen = boxesOf(draft, weight);
+    if (const Domain *place = binding.allowed.place ? binding.allowed.place->preferred() : nullptr;
+        place || binding.allowed.splits()) {
+        std::int32_t domain = place ? draft.domainNumber(*place) : -1;
         if (domain < 0) {
             std::vector<DeviceId> devices;
             for (const auto &[device, boxes] : seen)
                 devices.push_back(device);
-            const bool overAxes = std::any_of(binding.steps.begin(), binding.steps.end(),
-                [](const auto &s) { return !s.split.axis.empty(); });
-            domain = overAxes || devices.empty() ? 0 : state.domainNumber(domainOfList(std::move(devices)));
+            const bool overAxes = !binding.allowed.axes.empty();
+            domain = overAxes || devices.empty() ? 0 : draft.domainNumber(domainOfList(std::move(devices)));
         }
-        return decideByRowsAlone(state, id, domain);
+        return decideByRowsAlone(draft, id, domain);
     }
 
     const Shape &shape = graph.at(weight).type.shape;
@@ -245,7 +245,7 @@ void decideOne(CompletionState &state, OperatorId id)
         for (const auto &[device, boxes] : seen)
             devices.push_back(device);
         if (devices.empty())
-            devices.push_back(state.domains.front().devices.front());
+            devices.push_back(draft.domains.front().devices.front());
     }
 
     auto replicas = static_cast<std::int32_t>(cells.begin()->second.size());
@@ -254,9 +254,8 @@ void decideOne(CompletionState &state, OperatorId id)
         ordered.push_back(devices);
     if (binding.shardingRow >= 0) {
         decision.rows.push_back({binding.shardingRow});
-        const auto &rule = std::get<OptimizerShardingRule>(
-            state.table.rows[static_cast<std::size_t>(binding.shardingRow)].rule);
-        Sharding sharding = shardingOf(state, rule, cells);
+        const OptimizerShardingRule &rule = *binding.allowed.sharding;
+        Sharding sharding = shardingOf(draft, rule, cells);
         const auto split = sharding.parts > 1 ? shardSplit(step, shape, cuts, sharding.parts, rule.axis)
                                               : std::optional<Split> {};
         if (split) {
@@ -276,11 +275,11 @@ void decideOne(CompletionState &state, OperatorId id)
 
 } // namespace
 
-void decideOptimizers(CompletionState &state)
+void decideOptimizers(PlanDraft &draft)
 {
-    for (std::size_t i = 0; i < state.graph().operators.size(); ++i) {
-        if (state.graph().operators[i].direction == Direction::Optimizer)
-            decideOne(state, {static_cast<std::int32_t>(i)});
+    for (std::size_t i = 0; i < draft.graph().operators.size(); ++i) {
+        if (draft.graph().operators[i].direction == Direction::Optimizer)
+            decideOne(draft, {static_cast<std::int32_t>(i)});
     }
 }
 

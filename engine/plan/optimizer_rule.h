@@ -1,6 +1,6 @@
 #pragma once
 
-#include "engine/plan/bind.h"
+#include "engine/plan/plan_draft.h"
 
 namespace planloom {
 
@@ -14,6 +14,6 @@ namespace planloom {
 ///
 /// Optimizer sharding cuts the replicas' work instead: along the first dimension that divides, else into
 /// uneven parts along the longest uncut one; a weight too small for that stays replicated.
-void decideOptimizers(CompletionState &state);
+void decideOptimizers(PlanDraft &draft);
 
 } // namespace planloom

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "engine/plan/bind.h"
+#include "engine/plan/plan_draft.h"
 
 namespace planloom {
 
@@ -13,10 +13,10 @@ namespace planloom {
 /// row are one stage: only schedules need stages.
 ///
 /// Fails stage rows against the data flow.
-void assignStages(CompletionState &state);
+void assignStages(PlanDraft &draft);
 
 /// Numbers the recompute groups of recompute and coshard rows (within stages), for graphs with a backward
 /// pass. Coshard rows make a group per layer and stage.
-void assignRecomputeGroups(CompletionState &state);
+void assignRecomputeGroups(PlanDraft &draft);
 
 } // namespace planloom

@@ -1,35 +1,11 @@
 #include "engine/table/selector_index.h"
 
+#include "engine/table/selector_matcher.h"
+
 #include <algorithm>
-#include <cassert>
+#include <iterator>
 
 namespace planloom {
-
-namespace {
-
-std::string literalOf(std::string_view glob)
-{
-    std::string text;
-    for (std::size_t i = 0; i < glob.size(); ++i) {
-        if (glob[i] == '\\' && i + 1 < glob.size())
-            ++i;
-        text += glob[i];
-    }
-    return text;
-}
-
-bool hasWildcard(std::string_view glob)
-{
-    for (std::size_t i = 0; i < glob.size(); ++i) {
-        if (glob[i] == '\\')
-            ++i;
-        else if (glob[i] == '*' || glob[i] == '?')
-            return true;
-    }
-    return false;
-}
-
-} // namespace
 
 SelectorIndex::SelectorIndex(GraphSnapshot graph)
     : m_graph(std::move(graph))
@@ -68,106 +44,19 @@ OperatorId SelectorIndex::findOperator(std::string_view name) const
     return found == m_byName.end() ? OperatorId {} : found->second;
 }
 
-void SelectorIndex::markNames(const Selector &selector, Marks &marks) const
-{
-    if (!hasWildcard(selector.text)) {
-        if (const OperatorId op = findOperator(literalOf(selector.text)); op.valid())
-            marks[static_cast<std::size_t>(op.index)] = 1;
-        return;
-    }
-    for (std::size_t i = 0; i < marks.size(); ++i)
-        marks[i] = globMatches(selector.text, m_graph->operators[i].name);
-}
-
-SelectorIndex::Marks SelectorIndex::evaluate(const Selector &selector) const
-{
-    const auto &operators = m_graph->operators;
-    Marks marks(operators.size(), 0);
-    switch (selector.kind) {
-    case SelectorKind::All:
-        std::fill(marks.begin(), marks.end(), char {1});
-        break;
-    case SelectorKind::Name:
-        markNames(selector, marks);
-        break;
-    case SelectorKind::Kind: {
-        std::vector<char> kinds(static_cast<std::size_t>(kOperatorKindCount), 0);
-        for (int k = 0; k < kOperatorKindCount; ++k)
-            kinds[static_cast<std::size_t>(k)] =
-                globMatches(selector.text, nameOf(static_cast<OperatorKind>(k)));
-        for (std::size_t i = 0; i < marks.size(); ++i) {
-            marks[i] = kinds[static_cast<std::size_t>(operators[i].kind)];
-            if (operators[i].kind == OperatorKind::Unknown && !marks[i])
-                marks[i] = globMatches(selector.text, operators[i].attributes.text("onnx_type"));
-        }
-        break;
-    }
-    case SelectorKind::In: {
-        std::vector<char> inside(m_paths.size(), 0);
-        for (std::size_t s = 0; s < inside.size(); ++s) {
-            const ScopeId parent = m_graph->scopes[s].parent;
-            inside[s] = (s > 0 && parent.valid() && inside[static_cast<std::size_t>(parent.index)])
-                || globMatches(selector.text, m_paths[s]);
-        }
-        for (std::size_t i = 0; i < marks.size(); ++i) {
-            const ScopeId scope = operators[i].scope;
-            marks[i] = scope.valid() && inside[static_cast<std::size_t>(scope.index)];
-        }
-        break;
-    }
-    case SelectorKind::Layer:
-        for (std::size_t i = 0; i < marks.size(); ++i) {
-            const std::int32_t layer = layerOf({static_cast<std::int32_t>(i)});
-            marks[i] = layer >= 0 && layer >= selector.firstLayer
-                && (selector.lastLayer < 0 || layer <= selector.lastLayer);
-        }
-        break;
-    case SelectorKind::Direction:
-        for (std::size_t i = 0; i < marks.size(); ++i)
-            marks[i] = operators[i].direction == selector.direction;
-        break;
-    case SelectorKind::Set:
-        for (const std::string &name : selector.names) {
-            if (const OperatorId op = findOperator(name); op.valid())
-                marks[static_cast<std::size_t>(op.index)] = 1;
-        }
-        break;
-    case SelectorKind::Weight:
-        for (std::size_t t = 0; t < m_graph->tensors.size(); ++t) {
-            const Tensor &tensor = m_graph->tensors[t];
-            if (tensor.role != TensorRole::Weight || !globMatches(selector.text, tensor.name))
-                continue;
-            for (const OperatorId op : m_uses.consumers[t])
-                marks[static_cast<std::size_t>(op.index)] = 1;
-        }
-        break;
-    case SelectorKind::And:
-    case SelectorKind::Or: {
-        const bool all = selector.kind == SelectorKind::And;
-        std::fill(marks.begin(), marks.end(), static_cast<char>(all));
-        for (const Selector &child : selector.children) {
-            const Marks inner = evaluate(child);
-            for (std::size_t i = 0; i < marks.size(); ++i)
-                marks[i] = all ? (marks[i] && inner[i]) : (marks[i] || inner[i]);
-        }
-        break;
-    }
-    case SelectorKind::Not:
-        marks = evaluate(selector.children.front());
-        for (char &mark : marks)
-            mark = !mark;
-        break;
-    }
-    return marks;
-}
-
 std::vector<OperatorId> SelectorIndex::select(const Selector &selector) const
 {
-    const Marks marks = evaluate(selector);
+    SelectorMatcher matcher(*this, selector);
     std::vector<OperatorId> selected;
-    for (std::size_t i = 0; i < marks.size(); ++i) {
-        if (marks[i])
-            selected.push_back({static_cast<std::int32_t>(i)});
+    if (const auto *candidates = matcher.candidates()) {
+        std::copy_if(candidates->begin(), candidates->end(), std::back_inserter(selected),
+            [&](OperatorId op) { return matcher.matches(op); });
+        return selected;
+    }
+    for (std::size_t i = 0; i < m_graph->operators.size(); ++i) {
+        const OperatorId op {static_cast<std::int32_t>(i)};
+        if (matcher.matches(op))
+            selected.push_back(op);
     }
     return selected;
 }
@@ -177,10 +66,11 @@ Result<void> SelectorIndex::check(const Selector &selector) const
     const auto missing = [](std::string message, std::string advice = {}) {
         return Error {ErrorCode::NotFound, std::move(message), std::move(advice), ""};
     };
+    const auto plain = plainName(selector.text);
     switch (selector.kind) {
     case SelectorKind::Name:
-        if (!hasWildcard(selector.text) && !findOperator(literalOf(selector.text)).valid())
-            return missing("no operator is called '" + literalOf(selector.text) + "'", "use * for any text");
+        if (plain && !findOperator(*plain).valid())
+            return missing("no operator is called '" + *plain + "'", "use * for any text");
         break;
     case SelectorKind::Set:
         for (const std::string &name : selector.names) {
@@ -189,21 +79,20 @@ Result<void> SelectorIndex::check(const Selector &selector) const
         }
         break;
     case SelectorKind::Kind:
-        if (!hasWildcard(selector.text) && !operatorKindNamed(literalOf(selector.text))) {
+        if (plain && !operatorKindNamed(*plain)) {
             const auto isType = [&](const Operator &op) {
                 return op.kind == OperatorKind::Unknown
-                    && op.attributes.text("onnx_type") == literalOf(selector.text);
+                    && op.attributes.text("onnx_type") == *plain;
             };
             if (std::none_of(m_graph->operators.begin(), m_graph->operators.end(), isType)) {
-                return missing("there is no operator kind '" + literalOf(selector.text) + "'",
+                return missing("there is no operator kind '" + *plain + "'",
                     "kinds are written as Linear, LayerNorm, MatMul");
             }
         }
         break;
     case SelectorKind::In:
-        if (!hasWildcard(selector.text)
-            && std::find(m_paths.begin(), m_paths.end(), literalOf(selector.text)) == m_paths.end())
-            return missing("the model has no module '" + literalOf(selector.text) + "'",
+        if (plain && std::find(m_paths.begin(), m_paths.end(), *plain) == m_paths.end())
+            return missing("the model has no module '" + *plain + "'",
                 "give the whole path, or * for any text");
         break;
     case SelectorKind::Layer: {
@@ -218,12 +107,12 @@ Result<void> SelectorIndex::check(const Selector &selector) const
         break;
     }
     case SelectorKind::Weight:
-        if (!hasWildcard(selector.text)) {
+        if (plain) {
             const auto isIt = [&](const Tensor &tensor) {
-                return tensor.role == TensorRole::Weight && tensor.name == literalOf(selector.text);
+                return tensor.role == TensorRole::Weight && tensor.name == *plain;
             };
             if (std::none_of(m_graph->tensors.begin(), m_graph->tensors.end(), isIt))
-                return missing("no weight is called '" + literalOf(selector.text) + "'");
+                return missing("no weight is called '" + *plain + "'");
         }
         break;
     default:

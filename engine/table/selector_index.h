@@ -46,10 +46,6 @@ public:
     Result<void> check(const Selector &selector) const;
 
 private:
-    using Marks = std::vector<char>; ///< By operator index.
-    Marks evaluate(const Selector &selector) const;
-    void markNames(const Selector &selector, Marks &marks) const;
-
     GraphSnapshot m_graph {};
     Uses m_uses {};
     Layers m_layers {};

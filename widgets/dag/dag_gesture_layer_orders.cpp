@@ -74,7 +74,7 @@ bool DagGestureLayer::beginOrderEnd()
     const auto context = m_gestures.context();
     const Row &row = *context->document.lines()[at(line)]->row;
     const bool first = m_grip.end == OrderEnd::First;
-    const auto selected = context->index->select(first ? row.selector : std::get<OpOrderRule>(row.rule).second);
+    const auto selected = context->index().select(first ? row.selector : std::get<OpOrderRule>(row.rule).second);
     const auto picture = m_view.picture();
     m_orderedCopies.clear();
     for (const auto op : planloom::operatorsOf(*picture->outline, picture->visible, first ? m_arrow.from : m_arrow.to, false)) {

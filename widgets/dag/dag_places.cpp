@@ -1,6 +1,6 @@
 #include "widgets/dag/dag_places.h"
 
-#include "engine/plan/domain.h"
+#include "engine/table/domain.h"
 
 #include <algorithm>
 #include <cctype>

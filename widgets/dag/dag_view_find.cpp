@@ -204,8 +204,8 @@ void DagView::search(const QString &text)
         return;
     }
     DagQueryWorld world;
-    if (const auto context = m_gestures->gestures().context(); context && context->index->snapshot() == m_graph)
-        world.index = context->index;
+    if (const auto context = m_gestures->gestures().context(); context && context->index().snapshot() == m_graph)
+        world.index = context->model.index;
     world.plan = m_facts->plan;
     world.seconds = m_facts->seconds;
     auto job = [outline = m_picture->outline, words = wanted.toStdString(), world = std::move(world),
@@ -274,7 +274,7 @@ void DagView::askRowFromMatches()
         Q_EMIT noted(tr("Find forward operators first: rows are about them."));
         return;
     }
-    Q_EMIT rowAsked(QString::fromStdString(toString(selectorFor(*context->index, forward))));
+    Q_EMIT rowAsked(QString::fromStdString(toString(selectorFor(context->index(), forward))));
 }
 
 void DagView::findNext()

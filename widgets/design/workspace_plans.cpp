@@ -220,20 +220,10 @@ GestureContextSnapshot Workspace::gestureContext() const
         return nullptr;
     if (m_context)
         return m_context;
-    auto context = std::make_shared<GestureContext>();
-    context->index = m_model->index;
-    context->batch = m_model->batch;
-    context->document = table();
-    context->deviceCount = m_deviceCount;
+    auto context = std::make_shared<GestureContext>(gestureContextOf(*m_model, table(), m_deviceCount));
     if (m_lastGood) {
         context->plan = m_lastGood->plan;
         context->cluster = m_lastGood->cluster;
-    }
-    for (const TableLineSnapshot &line : table().lines()) {
-        if (!line->row || !line->row->enabled)
-            continue;
-        if (const auto *mesh = std::get_if<MeshRule>(&line->row->rule))
-            context->mesh = mesh->axes;
     }
     m_context = context;
     return m_context;

@@ -156,7 +156,7 @@ std::vector<bool> reached(
     const GestureContext &context, OperatorId op, const std::vector<std::int64_t> &placeOf, bool forwards)
 {
     const Graph &graph = context.graph();
-    const auto &uses = context.index->uses();
+    const auto &uses = context.index().uses();
     std::vector<bool> found(graph.operators.size(), false);
     std::vector<OperatorId> open{op};
     found[static_cast<std::size_t>(op.index)] = true;

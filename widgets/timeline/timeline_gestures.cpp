@@ -359,7 +359,7 @@ OperatorId TimelineGestures::splitOn(const std::vector<DeviceId> &devices)
     int tries = 0;
     for (const OperatorId op : m_ghost.operators) {
         // Data of every micro-batch, not a table of positions or a mask: those are the same for all.
-        if (m_context->batch.oncePerStep[static_cast<std::size_t>(op.index)] || splitChoices(*m_context, op, parts).empty())
+        if (m_context->batch().oncePerStep[static_cast<std::size_t>(op.index)] || splitChoices(*m_context, op, parts).empty())
             continue;
         if (offers(op)) {
             m_splitOn = op;

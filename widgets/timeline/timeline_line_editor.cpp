@@ -273,7 +273,7 @@ Proposal TimelineLineEditor::orderProposal() const
     const std::string name = m_text->text().trimmed().toStdString();
     if (name.empty())
         return refusedLine("order", "write the name of the operator to run before or after");
-    const OperatorId other = m_context->index->findOperator(name);
+    const OperatorId other = m_context->index().findOperator(name);
     if (!other.valid())
         return refusedLine("order", "there is no operator \"" + name + "\"");
     const bool before = m_relation->currentIndex() == 0;

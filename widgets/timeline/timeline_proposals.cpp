@@ -125,7 +125,7 @@ Proposal devicesByName(const GestureContext &context, const SpreadGesture &gestu
         const auto *assign = std::get_if<OpAssignRule>(&row.rule);
         if (!assign || !row.enabled)
             continue;
-        if (forwardOperators(context.graph(), context.index->select(row.selector)) != gesture.operators)
+        if (forwardOperators(context.graph(), context.index().select(row.selector)) != gesture.operators)
             continue;
         if (assign->devices == gesture.devices)
             break;
@@ -251,9 +251,9 @@ Proposal proposeRemovingRows(const GestureContext &context, const std::vector<Op
     Proposal proposal;
     proposal.operators = operators;
     if (lines.empty())
-        return refused("remove rows", "no row acts on " + wordsFor(*context.index, operators));
+        return refused("remove rows", "no row acts on " + wordsFor(context.index(), operators));
     proposal.words = "remove " + std::to_string(lines.size()) + (lines.size() == 1 ? " row" : " rows") + " acting on "
-        + wordsFor(*context.index, operators);
+        + wordsFor(context.index(), operators);
     proposal.edit = removeLines(context.document, lines);
     return proposal;
 }

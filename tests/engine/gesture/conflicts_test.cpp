@@ -63,7 +63,7 @@ TEST(Conflicts, SayWhichRowsWhereAndHow)
         for (const auto &[words, edit] : conflict.waysOut) {
             TableDocument document = found.context.document;
             ASSERT_TRUE(document.apply(edit));
-            const auto completion = completePlan(found.context.index->snapshot(), 4, document.table());
+            const auto completion = completePlan(found.context.index().snapshot(), 4, document.table());
             ASSERT_TRUE(completion);
             EXPECT_FALSE(firstError(*completion)) << words << "\n"
                                                   << document.text() << describe(*firstError(*completion));

@@ -1,7 +1,8 @@
 #pragma once
 
 #include "engine/gesture/gesture.h"
-#include "engine/gesture/matching.h"
+#include "engine/table/kinds/meaning.h"
+#include "engine/table/selector_matcher.h"
 #include "engine/gallery/gallery.h"
 #include "tests/engine/table/models.h"
 
@@ -15,17 +16,10 @@ inline GestureContext contextOf(
     const std::shared_ptr<const SelectorIndex> &index, std::int32_t devices, TableDocument document)
 {
     GestureContext context;
-    context.index = index;
-    context.batch = analyseBatch(index->graph());
-    context.deviceCount = devices;
     context.document = std::move(document);
     const ConstraintTable table = context.document.table();
-    for (const Row &row : table.rows) {
-        const auto *mesh = std::get_if<MeshRule>(&row.rule);
-        if (row.enabled && mesh && context.mesh.empty())
-            context.mesh = mesh->axes;
-    }
-    auto completion = completePlan(index->snapshot(), devices, table);
+    static_cast<RowSetting &>(context) = settingOf(index->snapshot(), devices, table);
+    auto completion = completePlan(context.model, devices, table);
     EXPECT_TRUE(completion) << describe(completion.error());
     if (completion && completion->plan.graph)
         context.plan = std::make_shared<const Plan>(std::move(completion->plan));
@@ -48,12 +42,12 @@ inline std::vector<OperatorId> forward(const GestureContext &context, std::strin
 {
     const auto parsed = parseSelector(selector);
     EXPECT_TRUE(parsed) << selector;
-    return forwardOnes(context.graph(), context.index->select(*parsed));
+    return forwardOnes(context.graph(), context.index().select(*parsed));
 }
 
 inline OperatorId one(const GestureContext &context, std::string_view name)
 {
-    const OperatorId op = context.index->findOperator(name);
+    const OperatorId op = context.index().findOperator(name);
     EXPECT_TRUE(op.valid()) << name;
     return op;
 }

@@ -47,7 +47,7 @@ Proposal split(const GestureContext &context, std::string_view name, std::string
 Plan planAfter(const GestureContext &context, const Proposal &proposal)
 {
     const GestureContext next =
-        contextOf(context.index, context.deviceCount, std::string_view(after(context, proposal)));
+        contextOf(context.model.index, context.deviceCount, std::string_view(after(context, proposal)));
     EXPECT_TRUE(next.plan) << next.document.text();
     return next.plan ? *next.plan : Plan{};
 }
@@ -285,7 +285,7 @@ TEST(Hold, LeavesThePlanAsItIsAndSaysItInRows)
                 ASSERT_TRUE(!held || !plan.decisions[at].rows.empty());
             }
             const GestureContext next =
-                contextOf(context.index, 4, std::string_view(after(context, proposal)));
+                contextOf(context.model.index, 4, std::string_view(after(context, proposal)));
             EXPECT_TRUE(proposeHold(next, operators).edit.empty()) << "holding twice";
         }
     }

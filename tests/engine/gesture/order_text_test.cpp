@@ -34,7 +34,7 @@ std::string lastRow(const GestureContext &context, const Proposal &proposal)
 bool holds(const GestureContext &context, const Proposal &proposal)
 {
     const TableDocument document(after(context, proposal));
-    const auto completion = completePlan(context.index->snapshot(), context.deviceCount, document.table());
+    const auto completion = completePlan(context.index().snapshot(), context.deviceCount, document.table());
     EXPECT_TRUE(completion);
     if (const auto error = firstError(*completion)) {
         ADD_FAILURE() << describe(*error) << "\n" << document.text();
@@ -132,7 +132,7 @@ void comparePaths(const std::vector<OrderedPair> &rows)
         for (const TensorId tensor : graph.at(a).outputs) {
             if (!tensor.valid())
                 continue;
-            const auto &users = context.index->uses().consumers[static_cast<std::size_t>(tensor.index)];
+            const auto &users = context.index().uses().consumers[static_cast<std::size_t>(tensor.index)];
             if (std::find(users.begin(), users.end(), b) != users.end())
                 return 0;
         }
@@ -161,7 +161,7 @@ void comparePaths(const std::vector<OrderedPair> &rows)
                     if (!tensor.valid())
                         continue;
                     for (const OperatorId user :
-                        context.index->uses().consumers[static_cast<std::size_t>(tensor.index)])
+                        context.index().uses().consumers[static_cast<std::size_t>(tensor.index)])
                         relax({a}, user, 0);
                 }
             }

@@ -50,8 +50,8 @@ public:
 
     std::vector<OperatorId> selection(const GestureContext &context)
     {
-        const auto forward = forwardSelected(*context.index, selectAll());
-        const auto layers = static_cast<std::int32_t>(context.index->layers().scopes.size());
+        const auto forward = forwardSelected(context.index(), selectAll());
+        const auto layers = static_cast<std::int32_t>(context.index().layers().scopes.size());
         const OperatorId some =
             forward[static_cast<std::size_t>(m_random.number(0, static_cast<int>(forward.size()) - 1))];
         const int kind = m_random.number(0, 5);
@@ -61,7 +61,7 @@ public:
         const std::int32_t layer = m_random.number(0, std::max(layers - 1, 0));
         const std::int32_t last = kind == 3 ? layer : std::min(layer + 1, layers - 1);
         for (const OperatorId op : forward) {
-            const std::int32_t at = context.index->layerOf(op);
+            const std::int32_t at = context.index().layerOf(op);
             if (kind == 5 ? context.graph().at(op).kind == context.graph().at(some).kind
                           : at >= layer && at <= last)
                 chosen.push_back(op);

@@ -1,5 +1,5 @@
 #include "engine/gesture/gesture.h"
-#include "engine/gesture/matching.h"
+#include "engine/table/selector_matcher.h"
 #include "engine/gesture/narrow.h"
 #include "tests/engine/table/models.h"
 #include "tests/engine/table/random_table.h"

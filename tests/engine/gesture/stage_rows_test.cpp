@@ -24,7 +24,7 @@ TableDocument documentAfter(const GestureContext &context, const Proposal &propo
 
 std::vector<RowReport> reportsOf(const GestureContext &context, const TableDocument &document)
 {
-    auto completion = completePlan(context.index->snapshot(), context.deviceCount, document.table());
+    auto completion = completePlan(context.index().snapshot(), context.deviceCount, document.table());
     EXPECT_TRUE(completion);
     return completion ? completion->rows : std::vector<RowReport>{};
 }
@@ -78,7 +78,7 @@ TEST(StageRows, KeepTheOperatorsThatTheGestureLeavesThem)
     const TableDocument document = documentAfter(context, proposeStage(context, {first}, StageId{0}));
     for (const RowReport &report : reportsOf(context, document))
         EXPECT_FALSE(report.error) << document.text() << report.error->message;
-    const GestureContext next = contextOf(context.index, 2, document);
+    const GestureContext next = contextOf(context.model.index, 2, document);
     ASSERT_TRUE(next.plan) << document.text();
     EXPECT_EQ(next.plan->stageCount, 2);
     EXPECT_EQ(next.plan->decisions[static_cast<std::size_t>(first.index)].stage, StageId{0});

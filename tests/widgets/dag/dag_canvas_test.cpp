@@ -198,7 +198,7 @@ private Q_SLOTS:
         QCOMPARE(rows.count(), 1);
         const auto selector = parseSelector(rows.front().front().toString().toStdString());
         QVERIFY(selector);
-        auto found = host.context->index->select(*selector);
+        auto found = host.context->index().select(*selector);
         std::erase_if(found, [&](OperatorId op) { return canvas.graph->at(op).direction != Direction::Forward; });
         QVERIFY(found == (std::vector {canvas.named("h.1.attn.softmax"), canvas.named("h.2.attn.softmax")}));
         canvas.trigger("dag.selectMatches");

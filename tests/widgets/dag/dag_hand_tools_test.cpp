@@ -42,7 +42,7 @@ struct Canvas {
         view.activateWindow();
         view.setFocus();
     }
-    OperatorId named(const std::string &name) const { return host.context->index->findOperator(name); }
+    OperatorId named(const std::string &name) const { return host.context->index().findOperator(name); }
     std::int32_t boxOf(const std::string &name) const
     {
         const auto picture = view.picture();
@@ -295,7 +295,7 @@ private Q_SLOTS:
             const auto lowered = lower(*context->plan, context->cluster);
             if (!lowered)
                 qFatal("%s", describe(lowered.error()).c_str());
-            return conversionsAround(*lowered, context->index->findOperator(name));
+            return conversionsAround(*lowered, context->index().findOperator(name));
         };
         // Whole on one device: everything is used as it was made.
         const auto whole = conversions("place all : devices 0\n", "h.0.mlp.c_proj");

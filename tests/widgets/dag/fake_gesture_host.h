@@ -61,7 +61,7 @@ public:
     std::vector<Row> rows() const { return context->document.table().rows; }
     std::vector<OperatorId> selectedBy(const Row &row) const
     {
-        auto operators = context->index->select(row.selector);
+        auto operators = context->index().select(row.selector);
         std::erase_if(operators,
             [this](OperatorId op) { return context->graph().at(op).direction != Direction::Forward; });
         return operators;
@@ -90,19 +90,13 @@ inline GestureContextSnapshot designOf(
     const GraphSnapshot &graph, std::int32_t devices, const std::string &rows = {})
 {
     auto context = std::make_shared<GestureContext>();
-    context->index = std::make_shared<const SelectorIndex>(graph);
-    context->batch = analyseBatch(*graph);
     context->document = TableDocument(rows);
-    context->deviceCount = devices;
+    static_cast<RowSetting &>(*context) = settingOf(graph, devices, context->document.table());
     const auto cluster = clusterNamed("dgx-a100:" + std::to_string(devices));
     if (!cluster)
         qFatal("%s", describe(cluster.error()).c_str());
     context->cluster = *cluster;
-    for (const auto &row : context->document.table().rows) {
-        if (const auto *mesh = std::get_if<MeshRule>(&row.rule))
-            context->mesh = mesh->axes;
-    }
-    auto completion = completePlan(graph, devices, context->document.table());
+    auto completion = completePlan(context->model, devices, context->document.table());
     if (completion && completion->plan.graph)
         context->plan = std::make_shared<const Plan>(std::move(completion->plan));
     return context;

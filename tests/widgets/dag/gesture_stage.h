@@ -32,7 +32,7 @@ struct Stage {
     }
     bool settled() const { return view.isSettled() && view.picture() != nullptr; }
 
-    OperatorId named(const std::string &name) const { return host.context->index->findOperator(name); }
+    OperatorId named(const std::string &name) const { return host.context->index().findOperator(name); }
     std::int32_t boxOf(const std::string &name) const
     {
         const auto picture = view.picture();

@@ -35,8 +35,7 @@ LocatorSources sources()
     sources.model = model();
     sources.plan = planOf("mesh dp=2\nsplit all : batch over dp\n");
     auto context = std::make_shared<GestureContext>();
-    context->index = model()->index;
-    context->batch = model()->batch;
+    context->model = *model();
     context->document = TableDocument("# a note\nmesh dp=2\nsplit all : batch over dp\n");
     context->plan = sources.plan->plan;
     context->cluster = sources.plan->cluster;

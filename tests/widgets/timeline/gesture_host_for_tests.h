@@ -48,16 +48,10 @@ public:
     RecordingHost(ModelSnapshot model, PlanUpdateSnapshot update, std::int32_t devices)
         : m_model(std::move(model)), m_update(std::move(update))
     {
-        m_design.index = m_model->index;
-        m_design.batch = m_model->batch;
         m_design.document = TableDocument(m_update->tableText);
+        static_cast<RowSetting &>(m_design) = settingOf(*m_model, devices, m_design.document.table());
         m_design.plan = m_update->plan;
         m_design.cluster = m_update->cluster;
-        m_design.deviceCount = devices;
-        for (const Row &row : m_design.document.table().rows) {
-            if (const auto *mesh = std::get_if<MeshRule>(&row.rule))
-                m_design.mesh = mesh->axes;
-        }
         publish();
     }
 

@@ -15,9 +15,8 @@ struct BoundStep {
     friend bool operator==(const BoundStep &, const BoundStep &) = default;
 };
 
-/// `step` for an operator. @return nothing if it passes the operator by or is a single part; an error where
-/// it may not be: the operator is needed whole there, or the mesh has no such axis
-Result<std::optional<Split>> bindStep(const GestureContext &context, OperatorId op, const SplitStep &step);
+/// What `step` makes of an operator (`splitOf`): nothing if it passes the operator by or is a single part.
+Result<std::optional<Split>> madeBy(const GestureContext &context, OperatorId op, const SplitStep &step);
 
 /// What rows that are on make of each operator of `subset` (forward ones), by position, in the order of the
 /// table.
@@ -29,20 +28,8 @@ void sortSteps(const GestureContext &context, std::vector<BoundStep> &steps);
 /// Parts that coshard rows cut each operator of `subset` into besides; dimension -1 where none does.
 std::vector<Split> coshardSteps(const GestureContext &context, const Subset &subset);
 
-/// Why `steps`, sorted, may not be, in words for people; nothing if they may. @param coshard  dimension -1
-/// for none
-std::optional<Error> checkSteps(
-    const GestureContext &context, OperatorId op, const std::vector<BoundStep> &steps, const Split &coshard);
-/// Why their parts cannot be dealt out to the devices of `domain`; nothing if they can.
-std::optional<Error> checkDealing(
-    const GestureContext &context, OperatorId op, const std::vector<BoundStep> &steps, const Domain &domain);
 /// True if every step over an axis has that axis in `domain`, or `domain` is a list.
 bool spans(const Domain &domain, const std::vector<BoundStep> &steps);
-
-/// Why a dimension may not be split: "softmax reduces over this dimension"; empty if it may.
-std::string lockOf(const Operator &op, std::int32_t dimension);
-/// "k+".
-std::string labelOf(const Annotation &annotation, std::int32_t dimension);
 
 /// Writes the steps of each operator as rows, operators with equal steps together.
 class StepWriter

@@ -1,4 +1,4 @@
-#include "engine/plan/domain.h"
+#include "engine/table/domain.h"
 
 #include <algorithm>
 #include <unordered_set>
@@ -40,6 +40,21 @@ Domain domainOfList(std::vector<DeviceId> devices)
     return domain;
 }
 
+Domain everywhere(const std::vector<MeshAxis> &mesh, std::int32_t deviceCount)
+{
+    if (!mesh.empty())
+        return domainOnMesh(mesh, {});
+    std::vector<DeviceId> all;
+    for (std::int32_t d = 0; d < deviceCount; ++d)
+        all.push_back({d});
+    return domainOfList(std::move(all));
+}
+
+bool canDealOut(std::int64_t parts, std::int64_t devices)
+{
+    return devices > 0 && parts > 0 && (parts % devices == 0 || devices % parts == 0);
+}
+
 std::optional<std::vector<std::int32_t>> coordinatesOf(const std::vector<MeshAxis> &mesh, DeviceId device)
 {
     std::vector<std::int32_t> coordinates(mesh.size());
@@ -51,6 +66,33 @@ std::optional<std::vector<std::int32_t>> coordinatesOf(const std::vector<MeshAxi
     if (rest != 0)
         return std::nullopt;
     return coordinates;
+}
+
+std::optional<std::vector<AxisCoordinate>> partOfMesh(
+    const std::vector<MeshAxis> &mesh, const std::vector<DeviceId> &devices)
+{
+    if (mesh.empty() || devices.empty())
+        return std::nullopt;
+    // Coordinates that all devices share are fixed; then these must be all devices there.
+    const auto common = coordinatesOf(mesh, devices.front());
+    if (!common)
+        return std::nullopt;
+    std::vector<char> shared(mesh.size(), 1);
+    for (const DeviceId device : devices) {
+        const auto coordinates = coordinatesOf(mesh, device);
+        if (!coordinates)
+            return std::nullopt;
+        for (std::size_t i = 0; i < mesh.size(); ++i)
+            shared[i] &= (*coordinates)[i] == (*common)[i];
+    }
+    std::vector<AxisCoordinate> fixed;
+    for (std::size_t i = 0; i < mesh.size(); ++i) {
+        if (shared[i] && mesh[i].size > 1)
+            fixed.push_back({mesh[i].name, (*common)[i]});
+    }
+    if (domainOnMesh(mesh, fixed).devices != devices)
+        return std::nullopt;
+    return fixed;
 }
 
 std::vector<DeviceId> distinct(const std::vector<DeviceId> &devices)

@@ -1,22 +1,10 @@
-#include "engine/gesture/split_steps.h"
-
-#include "engine/plan/bind.h"
-#include "engine/table/table_text.h"
+#include "engine/gesture/split_refusal.h"
 
 #include <algorithm>
 
 namespace planloom {
 
 namespace {
-
-std::size_t meshPosition(const std::vector<MeshAxis> &mesh, const std::string &axis)
-{
-    for (std::size_t i = 0; i < mesh.size(); ++i) {
-        if (mesh[i].name == axis)
-            return i;
-    }
-    return mesh.size();
-}
 
 /// "cross-entropy" for sentences.
 std::string kindWords(OperatorKind kind)
@@ -109,84 +97,6 @@ std::string lockOf(const Operator &op, std::int32_t dimension)
     }
 }
 
-Result<std::optional<Split>> bindStep(const GestureContext &context, OperatorId op, const SplitStep &step)
-{
-    Split split{.kind = step.kind, .parts = step.parts, .sizes = step.sizes, .axis = step.axis};
-    if (!step.sizes.empty())
-        split.parts = static_cast<std::int32_t>(step.sizes.size());
-    if (!step.axis.empty()) {
-        const std::size_t at = meshPosition(context.mesh, step.axis);
-        if (at == context.mesh.size()) {
-            return refusalOf("there is no mesh axis " + step.axis, "mesh",
-                "add it with a row such as: mesh " + step.axis + "=2");
-        }
-        const std::int32_t size = context.mesh[at].size;
-        if (split.parts != 0 && split.parts != size) {
-            return refusalOf(std::to_string(split.parts) + " parts don't fit mesh axis " + step.axis
-                    + ", which has " + std::to_string(size) + " devices",
-                "mesh", "leave the number of parts out");
-        }
-        split.parts = size;
-    }
-    if (step.kind == SplitKind::Dimension) {
-        auto dimension = resolveDimension(context.graph(), context.batch, op, step.dimension);
-        if (!dimension) {
-            return refusalOf(context.graph().at(op).name + " can't be split at " + print(step.dimension)
-                    + ": it needs that dimension whole",
-                placeOf(context.graph(), op), dimension.error().message);
-        }
-        if (*dimension < 0)
-            return std::optional<Split>{};
-        split.dimension = *dimension;
-    }
-    if (split.parts <= 1)
-        return std::optional<Split>{};
-    return std::optional(std::move(split));
-}
-
-std::vector<std::vector<BoundStep>> boundSteps(const GestureContext &context, const Subset &subset)
-{
-    std::vector<std::vector<BoundStep>> steps(subset.operators().size());
-    forEachRule<OpTransRule>(context, [&](std::int32_t line, const Row &row, const OpTransRule &rule) {
-        for (const OperatorId op : subset.selected(row.selector)) {
-            for (const SplitStep &step : rule.steps) {
-                auto split = bindStep(context, op, step);
-                if (split && *split)
-                    steps[static_cast<std::size_t>(subset.positionOf(op))].push_back(
-                        {line, step, **std::move(split)});
-            }
-        }
-    });
-    return steps;
-}
-
-void sortSteps(const GestureContext &context, std::vector<BoundStep> &steps)
-{
-    std::stable_sort(steps.begin(), steps.end(), [&](const BoundStep &a, const BoundStep &b) {
-        return meshPosition(context.mesh, a.split.axis) < meshPosition(context.mesh, b.split.axis);
-    });
-    steps.erase(std::unique(steps.begin(), steps.end(),
-                    [](const BoundStep &a, const BoundStep &b) {
-                        return !a.split.axis.empty() && a.split.axis == b.split.axis;
-                    }),
-        steps.end());
-}
-
-std::vector<Split> coshardSteps(const GestureContext &context, const Subset &subset)
-{
-    std::vector<Split> steps(subset.operators().size());
-    forEachRule<CoshardRule>(context, [&](std::int32_t, const Row &row, const CoshardRule &rule) {
-        for (const OperatorId op : subset.selected(row.selector)) {
-            const auto dimension = resolveDimension(context.graph(), context.batch, op, rule.dimension);
-            if (dimension && *dimension >= 0) {
-                steps[static_cast<std::size_t>(subset.positionOf(op))] = {
-                    .kind = SplitKind::Dimension, .dimension = *dimension, .parts = rule.parts};
-            }
-        }
-    });
-    return steps;
-}
-
 std::optional<Error> checkSteps(
     const GestureContext &context, OperatorId id, const std::vector<BoundStep> &steps, const Split &coshard)
 {
@@ -200,9 +110,9 @@ std::optional<Error> checkSteps(
     }
     if (coshard.dimension >= 0)
         partition.splits.push_back(coshard);
-    const std::int32_t batch = context.batch.operatorDimension[static_cast<std::size_t>(id.index)];
+    const std::int32_t batch = context.batch().operatorDimension[static_cast<std::size_t>(id.index)];
     const bool micro = context.plan && context.plan->microBatches > 1 && !context.plan->wholeBatches
-        && !context.batch.oncePerStep[static_cast<std::size_t>(id.index)];
+        && !context.batch().oncePerStep[static_cast<std::size_t>(id.index)];
     std::int64_t batchParts = 1;
     // Step by step, to say which one it is and why.
     Partition sofar;
@@ -263,44 +173,12 @@ std::optional<Error> checkDealing(
     for (const BoundStep &step : steps)
         parts *= step.split.parts;
     const auto devices = static_cast<std::int64_t>(domain.devices.size());
-    if (parts % devices == 0 || devices % parts == 0)
+    if (canDealOut(parts, devices))
         return std::nullopt;
     return refusalOf(std::to_string(parts) + " parts of " + context.graph().at(op).name
             + " can't be dealt out to " + std::to_string(devices)
             + " devices: neither number divides the other",
         placeOf(context.graph(), op), "choose another number of parts, or place it on other devices first");
-}
-
-bool spans(const Domain &domain, const std::vector<BoundStep> &steps)
-{
-    return !domain.onMesh || std::all_of(steps.begin(), steps.end(), [&](const BoundStep &step) {
-        return step.split.axis.empty()
-            || std::any_of(domain.axes.begin(), domain.axes.end(),
-                [&](const MeshAxis &axis) { return axis.name == step.split.axis; });
-    });
-}
-
-void StepWriter::add(OperatorId op, const std::vector<BoundStep> &steps)
-{
-    if (steps.empty())
-        return;
-    std::vector<SplitStep> written;
-    for (const BoundStep &step : steps)
-        written.push_back(step.step);
-    for (auto &[known, operators] : m_groups) {
-        if (known == written) {
-            operators.push_back(op);
-            return;
-        }
-    }
-    m_groups.push_back({std::move(written), {op}});
-}
-
-void StepWriter::finish(RowEdits &edits)
-{
-    for (auto &[steps, operators] : m_groups)
-        edits.append(gestureRow(edits.selectorOf(operators), OpTransRule{steps}));
-    m_groups.clear();
 }
 
 } // namespace planloom

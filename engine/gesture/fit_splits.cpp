@@ -1,40 +1,47 @@
-#include "engine/gesture/domain_map.h"
+#include "engine/gesture/fit_splits.h"
 
+#include "engine/binding/followers.h"
 #include "engine/gesture/acting.h"
 #include "engine/gesture/narrow.h"
-#include "engine/gesture/split_steps.h"
+#include "engine/gesture/row_steps.h"
+#include "engine/gesture/split_refusal.h"
 
 #include <algorithm>
 #include <map>
 
 namespace planloom {
 
-DomainMap domainMap(const GestureContext &context, RowEdits *edits)
-{
-    const Graph &graph = context.graph();
-    const SelectorIndex &index = *context.index;
-    DomainMap map;
-    if (context.mesh.empty()) {
-        std::vector<DeviceId> all;
-        for (std::int32_t d = 0; d < context.deviceCount; ++d)
-            all.push_back({d});
-        map.domains.push_back(domainOfList(std::move(all)));
-    } else {
-        map.domains.push_back(domainOnMesh(context.mesh, {}));
+namespace {
+
+/// Where every forward operator runs, by place rows and what follows from them.
+struct Places {
+    std::vector<Domain> domains{};
+    std::vector<std::int32_t> number{}; ///< By operator; -1 for others than forward ones.
+
+    const Domain &of(OperatorId op) const
+    {
+        return domains[static_cast<std::size_t>(number[static_cast<std::size_t>(op.index)])];
     }
-    map.number.assign(graph.operators.size(), -1);
+};
+
+/// @param edits  changes of rows that count as made; null for the document as it is
+/// O(place rows x operators) at most; rows that name operators cost their names.
+Places placesOf(const GestureContext &context, RowEdits *edits)
+{
+    const SelectorIndex &index = context.index();
+    Places places;
+    places.domains.push_back(everywhere(context.mesh, context.deviceCount));
+    places.number.assign(context.graph().operators.size(), -1);
     const auto place = [&](const OpAssignRule &rule, const std::vector<OperatorId> &operators) {
-        if (operators.empty())
-            return;
         auto domain = domainOf(context, rule);
-        if (!domain)
+        if (operators.empty() || !domain)
             return;
-        const auto known = std::find(map.domains.begin(), map.domains.end(), *domain);
-        const auto number = static_cast<std::int32_t>(known - map.domains.begin());
-        if (known == map.domains.end())
-            map.domains.push_back(*std::move(domain));
+        const auto known = std::find(places.domains.begin(), places.domains.end(), *domain);
+        const auto number = static_cast<std::int32_t>(known - places.domains.begin());
+        if (known == places.domains.end())
+            places.domains.push_back(*std::move(domain));
         for (const OperatorId op : operators)
-            map.number[static_cast<std::size_t>(op.index)] = number;
+            places.number[static_cast<std::size_t>(op.index)] = number;
     };
     forEachRule<OpAssignRule>(context, [&](std::int32_t line, const Row &row, const OpAssignRule &rule) {
         const auto selected = forwardSelected(index, row.selector);
@@ -46,34 +53,16 @@ DomainMap domainMap(const GestureContext &context, RowEdits *edits)
                 place(*rule, forwardSelected(index, row.selector));
         }
     }
-    std::size_t count = 0;
-    for (; count < graph.operators.size() && graph.operators[count].direction == Direction::Forward;
-         ++count) {
-        if (map.number[count] >= 0)
-            continue;
-        if (const OperatorId leader = leaderOf(index, {static_cast<std::int32_t>(count)}); leader.valid())
-            map.number[count] = map.number[static_cast<std::size_t>(leader.index)];
-    }
-    for (std::size_t i = count; i-- > 0;) {
-        if (map.number[i] >= 0)
-            continue;
-        OperatorId first;
-        for (const OperatorId user : forwardConsumers(index, {static_cast<std::int32_t>(i)})) {
-            if (map.number[static_cast<std::size_t>(user.index)] >= 0 && (!first.valid() || user < first))
-                first = user;
-        }
-        if (first.valid())
-            map.number[i] = map.number[static_cast<std::size_t>(first.index)];
-    }
-    for (std::size_t i = 0; i < count; ++i)
-        map.number[i] = std::max(map.number[i], 0);
-    return map;
+    followPlaces(index, places.number);
+    return places;
 }
+
+} // namespace
 
 std::optional<Error> fitSplits(const GestureContext &context, RowEdits &edits,
     const std::vector<OperatorId> &operators, const Domain &domain, bool dropUndealt)
 {
-    const Subset subset(*context.index, operators);
+    const Subset subset(context.index(), operators);
     const auto bound = boundSteps(context, subset);
     StepWriter writer;
     for (std::size_t i = 0; i < operators.size(); ++i) {
@@ -88,7 +77,7 @@ std::optional<Error> fitSplits(const GestureContext &context, RowEdits &edits,
         if (domain.onMesh) {
             std::erase_if(kept, [&](const BoundStep &step) { return !spans(domain, {step}); });
         } else if (const auto devices = static_cast<std::int64_t>(domain.devices.size());
-                   devices == 1 || (parts % devices != 0 && devices % parts != 0)) {
+                   devices == 1 || !canDealOut(parts, devices)) {
             std::erase_if(kept, onAxis);
         }
         if (auto refusal = checkDealing(context, operators[i], kept, domain)) {
@@ -125,10 +114,12 @@ void fitFollowers(const GestureContext &context, RowEdits &edits)
         context, [&](std::int32_t, const Row &, const OpTransRule &) { anySplit = true; });
     if (!anySplit)
         return;
-    const DomainMap before = domainMap(context);
-    const DomainMap after = domainMap(context, &edits);
+    const Places before = placesOf(context, nullptr);
+    const Places after = placesOf(context, &edits);
     std::map<std::int32_t, std::vector<OperatorId>> moved; // by where they are now
-    for (std::size_t i = 0; i < after.number.size() && after.number[i] >= 0; ++i) {
+    for (std::size_t i = 0; i < after.number.size(); ++i) {
+        if (after.number[i] < 0)
+            continue;
         const OperatorId op{static_cast<std::int32_t>(i)};
         if (after.of(op) != before.of(op))
             moved[after.number[i]].push_back(op);

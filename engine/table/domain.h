@@ -1,6 +1,6 @@
 #pragma once
 
-#include "engine/plan/plan.h"
+#include "engine/base/ids.h"
 #include "engine/table/table.h"
 
 #include <cstdint>
@@ -24,8 +24,18 @@ Domain domainOnMesh(const std::vector<MeshAxis> &mesh, const std::vector<AxisCoo
 
 Domain domainOfList(std::vector<DeviceId> devices);
 
+/// All of the mesh, or all devices where there is none.
+Domain everywhere(const std::vector<MeshAxis> &mesh, std::int32_t deviceCount);
+
+/// Whether so many parts can be dealt out to so many devices: as many, several parts on each, or replicas of each part.
+bool canDealOut(std::int64_t parts, std::int64_t devices);
+
 /// Coordinate of `device` along each axis of `mesh`; nothing if the mesh does not reach it.
 std::optional<std::vector<std::int32_t>> coordinatesOf(const std::vector<MeshAxis> &mesh, DeviceId device);
+
+/// The part of the mesh that is exactly these devices in this order.
+std::optional<std::vector<AxisCoordinate>> partOfMesh(
+    const std::vector<MeshAxis> &mesh, const std::vector<DeviceId> &devices);
 
 /// The devices without repetition, in order of first appearance.
 std::vector<DeviceId> distinct(const std::vector<DeviceId> &devices);

@@ -1,0 +1,275 @@
+#include "engine/binding/bound_table.h"
+
+#include "engine/table/table_text.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace planloom {
+
+namespace {
+
+std::int32_t rowOf(const OperatorBinding &binding, Aspect aspect)
+{
+    switch (aspect) {
+    case Aspect::Split:
+        return binding.axisRows.empty() ? binding.withinRow : binding.axisRows.front();
+    case Aspect::Place:
+        return binding.placeRow;
+    case Aspect::Coshard:
+        return binding.coshardRow;
+    case Aspect::Stage:
+        return binding.stageRow;
+    case Aspect::Recompute:
+        return binding.recomputeRow;
+    case Aspect::Sharding:
+        return binding.shardingRow;
+    }
+    return -1;
+}
+
+/// The row to blame for a clash of splits: of the axis they disagree about, if there is one.
+std::int32_t rowOfSplit(const OperatorBinding &binding, const OperatorMeaning &meaning)
+{
+    for (std::size_t i = 0; i < binding.allowed.axes.size(); ++i) {
+        const AxisMeaning &mine = binding.allowed.axes[i];
+        for (const AxisMeaning &theirs : meaning.axes) {
+            if (theirs.axis == mine.axis && intersection(mine.allowed, theirs.allowed).isEmpty())
+                return binding.axisRows[i];
+        }
+    }
+    return rowOf(binding, Aspect::Split);
+}
+
+void joinSplits(OperatorBinding &binding, OperatorMeaning both, std::int32_t row)
+{
+    std::vector<std::int32_t> rows;
+    for (const AxisMeaning &axis : both.axes) {
+        const auto known = std::find_if(binding.allowed.axes.begin(), binding.allowed.axes.end(),
+            [&](const AxisMeaning &each) { return each.axis == axis.axis; });
+        rows.push_back(known == binding.allowed.axes.end()
+                ? row
+                : binding.axisRows[static_cast<std::size_t>(known - binding.allowed.axes.begin())]);
+    }
+    if (binding.withinRow < 0 && !both.within.isAnything())
+        binding.withinRow = row;
+    binding.axisRows = std::move(rows);
+    binding.allowed.axes = std::move(both.axes);
+    binding.allowed.within = std::move(both.within);
+}
+
+class Binder
+{
+public:
+    Binder(const Model &model, std::int32_t deviceCount, const ConstraintTable &table)
+        : m_table(table)
+    {
+        m_bound.reports.assign(table.rows.size(), {});
+        m_bound.bindings.assign(model.graph->operators.size(), {});
+        m_bound.plan = planMeaning(model, deviceCount, table,
+            [&](RowId row, Error error) { m_bound.fail(row.index, std::move(error)); });
+        m_bound.setting = {model, deviceCount, m_bound.plan.mesh};
+    }
+
+    BoundTable run()
+    {
+        for (std::size_t i = 0; i < m_table.rows.size(); ++i) {
+            if (hasSelector(m_table.rows[i].rule))
+                bindRow(static_cast<std::int32_t>(i));
+        }
+        return std::move(m_bound);
+    }
+
+private:
+    void bindRow(std::int32_t row)
+    {
+        const Row &itself = m_table.rows[static_cast<std::size_t>(row)];
+        RowReport &report = m_bound.reports[static_cast<std::size_t>(row)];
+        const auto selected = m_bound.setting.index().select(itself.selector);
+        report.selected = static_cast<std::int32_t>(selected.size());
+        if (!itself.enabled)
+            return;
+        if (auto check = m_bound.setting.index().check(itself.selector); !check)
+            return m_bound.fail(row, std::move(check).error(), "selector");
+        report.bound = std::visit([&](const auto &rule) { return bindRule(row, rule, selected); }, itself.rule);
+        if (report.bound == 0 && !report.error) {
+            report.warning = selected.empty()
+                ? "the selector names no operator of this model"
+                : "none of the " + std::to_string(selected.size()) + " selected operators can take this rule";
+        }
+    }
+
+    /// @return how many operators it binds
+    template<typename RuleType>
+    std::int32_t bindRule(std::int32_t row, const RuleType &rule, const std::vector<OperatorId> &selected)
+    {
+        if constexpr (MeansOfOperators<RuleType>) {
+            using Meaning = RuleMeaning<RuleType>;
+            if (auto check = Meaning::check(m_bound.setting, rule); !check)
+                return refuse(row, std::move(check).error());
+            auto acted = Meaning::actsOn(m_bound.setting, rule, selected);
+            if (!acted)
+                return refuse(row, std::move(acted).error());
+            noteBatchAxes(rule);
+            std::int32_t bound = 0;
+            std::optional<OperatorMeaning> same;
+            for (const OperatorId op : *acted) {
+                if (!Meaning::sameForAll || !same) {
+                    auto meaning = Meaning::of(m_bound.setting, rule, op);
+                    if (!meaning)
+                        return refuse(row, std::move(meaning).error(), bound);
+                    same = *std::move(meaning);
+                }
+                if (!same)
+                    continue;
+                ++bound;
+                if (!joinRow(op, *same, row))
+                    return bound;
+            }
+            return bound;
+        } else {
+            (void)row;
+            (void)rule;
+            (void)selected;
+            return 0;
+        }
+    }
+
+    std::int32_t bindRule(std::int32_t row, const OpOrderRule &rule, const std::vector<OperatorId> &selected)
+    {
+        if (auto check = m_bound.setting.index().check(rule.second); !check)
+            return refuse(row, std::move(check).error());
+        auto sides = RuleMeaning<OpOrderRule>::of(m_bound.setting, rule, selected, m_bound.plan.microBatches);
+        if (!sides)
+            return refuse(row, std::move(sides).error());
+        std::vector<OperatorId> both;
+        std::set_union(sides->first.begin(), sides->first.end(), sides->second.begin(), sides->second.end(),
+            std::back_inserter(both));
+        if (!both.empty())
+            m_bound.orders.push_back({row, *std::move(sides)});
+        return static_cast<std::int32_t>(both.size());
+    }
+
+    /// False where the row cannot hold with another.
+    bool joinRow(OperatorId op, const OperatorMeaning &meaning, std::int32_t row)
+    {
+        const auto clash
+            = join(m_bound.bindings[static_cast<std::size_t>(op.index)], meaning, row, m_bound.setting.mesh);
+        if (!clash)
+            return true;
+        m_bound.failBoth(m_table, row, clash->other,
+            std::string(clashWords(clash->aspect)) + " operator '" + m_bound.setting.graph().at(op).name + "'",
+            "switch one of the rows off, or narrow its selector");
+        return false;
+    }
+
+    template<typename RuleType> void noteBatchAxes(const RuleType &rule)
+    {
+        if constexpr (std::is_same_v<RuleType, OpTransRule>) {
+            for (const SplitStep &step : rule.steps) {
+                if (step.kind == SplitKind::Dimension && step.dimension.kind == DimensionRef::Kind::Batch
+                    && !step.axis.empty())
+                    m_bound.batchAxes.push_back(step.axis);
+            }
+        }
+    }
+
+    std::int32_t refuse(std::int32_t row, Error error, std::int32_t bound = 0)
+    {
+        m_bound.fail(row, std::move(error));
+        return bound;
+    }
+
+    const ConstraintTable &m_table;
+    BoundTable m_bound {};
+};
+
+} // namespace
+
+const char *clashWords(Aspect aspect)
+{
+    switch (aspect) {
+    case Aspect::Split:
+        return "split in different ways";
+    case Aspect::Place:
+        return "place in different ways";
+    case Aspect::Coshard:
+        return "cut in different ways";
+    case Aspect::Stage:
+        return "give different stages to";
+    case Aspect::Recompute:
+        return "recompute";
+    case Aspect::Sharding:
+        return "shard differently";
+    }
+    return "";
+}
+
+std::optional<RowClash> join(OperatorBinding &binding, const OperatorMeaning &meaning, std::int32_t row,
+    const std::vector<MeshAxis> &mesh)
+{
+    OperatorMeaning &now = binding.allowed;
+    if (const auto aspect = clashOf(now, meaning))
+        return RowClash {*aspect, *aspect == Aspect::Split ? rowOfSplit(binding, meaning) : rowOf(binding, *aspect)};
+    if (meaning.splits())
+        joinSplits(binding, *composedSplits(now, meaning, mesh), row);
+    if (meaning.place) {
+        now.place = intersection(now.place, meaning.place);
+        binding.placeRow = row;
+    }
+    if (!meaning.coshard.isAnything()) {
+        now.coshard = intersection(now.coshard, meaning.coshard);
+        binding.coshardRow = row;
+    }
+    if (!meaning.stage.isAnything()) {
+        now.stage = intersection(now.stage, meaning.stage);
+        binding.stageRow = row;
+    }
+    if (meaning.recompute) {
+        now.recompute = meaning.recompute;
+        binding.recomputeRow = row;
+    }
+    if (meaning.sharding) {
+        now.sharding = meaning.sharding;
+        binding.shardingRow = row;
+    }
+    return std::nullopt;
+}
+
+void BoundTable::fail(std::int32_t row, Error error, const char *field)
+{
+    failed = true;
+    RowReport &report = reports[static_cast<std::size_t>(row)];
+    if (report.error)
+        return;
+    error.code = ErrorCode::InvalidInput;
+    error.where = placeOf(RowId {row}, field);
+    report.error = std::move(error);
+}
+
+void BoundTable::fail(std::int32_t row, std::string message, std::string advice, const char *field)
+{
+    fail(row, Error {ErrorCode::InvalidInput, std::move(message), std::move(advice), ""}, field);
+}
+
+void BoundTable::failBoth(const ConstraintTable &table, std::int32_t row, std::int32_t other,
+    const std::string &what, const std::string &advice)
+{
+    const auto message = [&](std::int32_t with) {
+        return "this row and row:" + std::to_string(with) + " ('"
+            + print(table.rows[static_cast<std::size_t>(with)]).substr(0, 120) + "') " + what;
+    };
+    for (const auto &[one, another] : {std::pair {row, other}, std::pair {other, row}}) {
+        const bool isNew = !reports[static_cast<std::size_t>(one)].error;
+        fail(one, message(another), advice);
+        if (isNew)
+            reports[static_cast<std::size_t>(one)].error->code = ErrorCode::Conflict;
+    }
+}
+
+BoundTable bindTable(const Model &model, std::int32_t deviceCount, const ConstraintTable &table)
+{
+    return Binder(model, deviceCount, table).run();
+}
+
+} // namespace planloom

@@ -1,0 +1,81 @@
+#pragma once
+
+#include "engine/base/result.h"
+#include "engine/table/kinds/meaning.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace planloom {
+
+/// What became of one row.
+struct RowReport {
+    std::int32_t selected = 0; ///< Operators that the selector names, of all directions.
+    std::int32_t bound = 0; ///< Operators that the rule acts on.
+    std::optional<Error> error {}; ///< Why the row can't hold; `where` is "row:5/rule".
+    std::string warning {}; ///< "binds to no operator"; may be empty.
+    bool leftOut = false; ///< A preference that does not hold with other rows: `warning` says with which.
+    friend bool operator==(const RowReport &, const RowReport &) = default;
+};
+
+/// What all rows together allow of one operator, and which of them say so; row indices are -1 where none does.
+struct OperatorBinding {
+    OperatorMeaning allowed {};
+    std::vector<std::int32_t> axisRows {}; ///< By position in `allowed.axes`: the first row that speaks of it.
+    std::int32_t withinRow = -1;
+    std::int32_t placeRow = -1; ///< The last, as those below.
+    std::int32_t coshardRow = -1;
+    std::int32_t stageRow = -1;
+    std::int32_t recomputeRow = -1;
+    std::int32_t shardingRow = -1;
+
+    /// The last row about how it is split; -1 if there is none.
+    std::int32_t splitRow() const { return withinRow >= 0 ? withinRow : axisRows.empty() ? -1 : axisRows.back(); }
+};
+
+/// Two rows that cannot both hold for one operator.
+struct RowClash {
+    Aspect aspect = Aspect::Split;
+    std::int32_t other = -1; ///< The row that spoke before.
+};
+
+/// Adds what `row` says to what rows before it said of an operator; changes nothing where they clash.
+std::optional<RowClash> join(OperatorBinding &binding, const OperatorMeaning &meaning, std::int32_t row,
+    const std::vector<MeshAxis> &mesh);
+
+/// A table read against a model: what its rows mean, row by row and operator by operator. Whoever completes it to a plan
+/// decides within that, and reports what cannot hold.
+struct BoundTable {
+    RowSetting setting {};
+    PlanMeaning plan {};
+    std::vector<RowReport> reports {}; ///< By row.
+    bool failed = false; ///< Some row has an error.
+    std::vector<OperatorBinding> bindings {}; ///< By operator; backward ones are bound by their forwards.
+    std::vector<std::string> batchAxes {}; ///< Mesh axes over which a row splits the batch.
+    struct Order {
+        std::int32_t row = -1;
+        RuleMeaning<OpOrderRule>::Sides sides {};
+    };
+    std::vector<Order> orders {};
+
+    const OperatorBinding &of(OperatorId op) const { return bindings[static_cast<std::size_t>(op.index)]; }
+
+    /// Keeps the first error of each row.
+    void fail(std::int32_t row, Error error, const char *field = "rule");
+    void fail(std::int32_t row, std::string message, std::string advice = {}, const char *field = "rule");
+    /// For two rows that contradict each other: "this row and row:3 ('...') `what`". @param advice  what would help
+    void failBoth(const ConstraintTable &table, std::int32_t row, std::int32_t other, const std::string &what,
+        const std::string &advice);
+};
+
+/// Reads every enabled row; those switched off are only counted. O(rows x operators) at most; rows that name operators
+/// cost their names.
+/// @param deviceCount  at least 1
+BoundTable bindTable(const Model &model, std::int32_t deviceCount, const ConstraintTable &table);
+
+/// `print` with the words that two rows about the same aspect are blamed with: "place in different ways".
+const char *clashWords(Aspect aspect);
+
+} // namespace planloom

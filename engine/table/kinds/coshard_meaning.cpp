@@ -1,0 +1,31 @@
+#include "engine/table/kinds/meaning.h"
+
+#include "engine/table/selector_matcher.h"
+
+namespace planloom {
+
+Result<void> RuleMeaning<CoshardRule>::check(const RowSetting &, const CoshardRule &)
+{
+    return {};
+}
+
+Result<std::vector<OperatorId>> RuleMeaning<CoshardRule>::actsOn(
+    const RowSetting &setting, const CoshardRule &, const std::vector<OperatorId> &selected)
+{
+    return forwardOnes(setting.graph(), selected);
+}
+
+Result<std::optional<OperatorMeaning>> RuleMeaning<CoshardRule>::of(
+    const RowSetting &setting, const CoshardRule &rule, OperatorId op)
+{
+    TRY(const std::int32_t dimension, resolveDimension(setting, op, rule.dimension));
+    if (dimension < 0)
+        return std::optional<OperatorMeaning> {};
+    Split split {.kind = SplitKind::Dimension, .dimension = dimension, .parts = rule.parts};
+    TRY_VOID(checkPartition(setting.graph().at(op), {{split}}));
+    OperatorMeaning meaning;
+    meaning.coshard = Allowed<Split>::only(std::move(split));
+    return std::optional(std::move(meaning));
+}
+
+} // namespace planloom

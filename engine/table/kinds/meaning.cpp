@@ -1,0 +1,127 @@
+#include "engine/table/kinds/meaning.h"
+
+#include <algorithm>
+
+namespace planloom {
+
+std::optional<OperatorMeaning> composedSplits(
+    const OperatorMeaning &a, const OperatorMeaning &b, const std::vector<MeshAxis> &mesh)
+{
+    if (!a.splits() || !b.splits()) {
+        OperatorMeaning both;
+        both.axes = a.splits() ? a.axes : b.axes;
+        both.within = a.splits() ? a.within : b.within;
+        return both;
+    }
+    OperatorMeaning both;
+    both.within = intersection(a.within, b.within);
+    if (both.within.isEmpty())
+        return std::nullopt;
+    const auto sameAxes = [](const AxisMeaning &x, const AxisMeaning &y) { return x.axis == y.axis; };
+    // Who speaks of a device's own parts says all there is.
+    const bool whole = !a.within.isAnything() || !b.within.isAnything();
+    if (whole
+        && (a.within.isAnything() != b.within.isAnything()
+            || !std::equal(a.axes.begin(), a.axes.end(), b.axes.begin(), b.axes.end(), sameAxes)))
+        return std::nullopt;
+    both.axes = a.axes;
+    for (const AxisMeaning &theirs : b.axes) {
+        const auto mine = std::find_if(both.axes.begin(), both.axes.end(),
+            [&](const AxisMeaning &each) { return each.axis == theirs.axis; });
+        if (mine == both.axes.end()) {
+            both.axes.push_back(theirs);
+            continue;
+        }
+        mine->allowed = intersection(mine->allowed, theirs.allowed);
+        if (mine->allowed.isEmpty())
+            return std::nullopt;
+    }
+    std::stable_sort(both.axes.begin(), both.axes.end(), [&](const AxisMeaning &x, const AxisMeaning &y) {
+        return meshPosition(mesh, x.axis) < meshPosition(mesh, y.axis);
+    });
+    return both;
+}
+
+AllowedPlaceSnapshot intersection(const AllowedPlaceSnapshot &a, const AllowedPlaceSnapshot &b)
+{
+    if (!a || !b || a == b)
+        return a ? a : b;
+    const auto onMesh = [](const AllowedPlaceSnapshot &place) {
+        const Domain *exact = place->exact();
+        return exact && exact->onMesh;
+    };
+    return std::make_shared<const AllowedPlace>(
+        onMesh(b) && !onMesh(a) ? intersection(*b, *a) : intersection(*a, *b));
+}
+
+std::optional<Aspect> clashOf(const OperatorMeaning &a, const OperatorMeaning &b)
+{
+    if (!composedSplits(a, b, {}))
+        return Aspect::Split;
+    if (const auto both = intersection(a.place, b.place); both && both->isEmpty())
+        return Aspect::Place;
+    if (intersection(a.coshard, b.coshard).isEmpty())
+        return Aspect::Coshard;
+    if (intersection(a.stage, b.stage).isEmpty())
+        return Aspect::Stage;
+    // What is recomputed together is a group; an operator is in one.
+    if (a.recompute && b.recompute)
+        return Aspect::Recompute;
+    if (a.sharding && b.sharding && *a.sharding != *b.sharding)
+        return Aspect::Sharding;
+    return std::nullopt;
+}
+
+Result<std::optional<OperatorMeaning>> meaningOf(const RowSetting &setting, const Rule &rule, OperatorId op)
+{
+    return std::visit(
+        [&]<typename RuleType>(const RuleType &own) -> Result<std::optional<OperatorMeaning>> {
+            if constexpr (MeansOfOperators<RuleType>)
+                return RuleMeaning<RuleType>::of(setting, own, op);
+            else
+                return std::optional<OperatorMeaning> {};
+        },
+        rule);
+}
+
+Result<std::vector<OperatorId>> actsOn(
+    const RowSetting &setting, const Rule &rule, const std::vector<OperatorId> &selected)
+{
+    return std::visit(
+        [&]<typename RuleType>(const RuleType &own) -> Result<std::vector<OperatorId>> {
+            if constexpr (MeansOfOperators<RuleType>)
+                return RuleMeaning<RuleType>::actsOn(setting, own, selected);
+            else
+                return std::vector<OperatorId> {};
+        },
+        rule);
+}
+
+PlanMeaning planMeaning(const Model &model, std::int32_t deviceCount, const ConstraintTable &table,
+    const std::function<void(RowId, Error)> &failed)
+{
+    PlanMeaning plan;
+    for (std::size_t i = 0; i < table.rows.size(); ++i) {
+        if (!table.rows[i].enabled)
+            continue;
+        const RowId row {static_cast<std::int32_t>(i)};
+        const auto applied = std::visit(
+            [&]<typename RuleType>(const RuleType &own) -> Result<void> {
+                if constexpr (requires { RuleMeaning<RuleType>::apply(model, deviceCount, own, row, plan); })
+                    return RuleMeaning<RuleType>::apply(model, deviceCount, own, row, plan);
+                else
+                    return {};
+            },
+            table.rows[i].rule);
+        if (!applied && failed)
+            failed(row, applied.error());
+    }
+    return plan;
+}
+
+RowSetting settingOf(const Model &model, std::int32_t deviceCount, const ConstraintTable &table)
+{
+    return {model, deviceCount, planMeaning(model, deviceCount, table).mesh};
+}
+
+} // namespace planloom

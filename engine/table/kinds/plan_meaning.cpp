@@ -1,0 +1,98 @@
+// Rows about the whole plan: mesh, micro-batches, schedule, in-flight.
+#include "engine/table/kinds/meaning.h"
+
+#include <algorithm>
+
+namespace planloom {
+
+namespace {
+
+Error wrong(std::string message, std::string advice = {})
+{
+    return {ErrorCode::InvalidInput, std::move(message), std::move(advice), {}};
+}
+
+} // namespace
+
+Result<void> RuleMeaning<MeshRule>::apply(
+    const Model &, std::int32_t deviceCount, const MeshRule &rule, RowId row, PlanMeaning &plan)
+{
+    if (!plan.mesh.empty())
+        return wrong("there is a mesh already, in row:" + std::to_string(plan.meshRow.index), "switch one of the rows off");
+    std::int64_t devices = 1;
+    std::string text;
+    for (const MeshAxis &axis : rule.axes) {
+        for (const MeshAxis &other : rule.axes) {
+            if (&axis != &other && axis.name == other.name)
+                return wrong("two axes of the mesh are called '" + axis.name + "'");
+        }
+        if (axis.size < 1 || axis.name.empty())
+            return wrong("expected mesh axes with a name and at least one device");
+        devices = std::min<std::int64_t>(devices * axis.size, std::int64_t {1} << 40);
+        text += (text.empty() ? "" : " x ") + std::to_string(axis.size);
+    }
+    if (rule.axes.empty() || devices > deviceCount) {
+        return wrong("the mesh needs " + text + " = " + std::to_string(devices) + " devices, the plan has "
+                + std::to_string(deviceCount),
+            "make an axis smaller, or plan for more devices");
+    }
+    plan.mesh = rule.axes;
+    plan.meshRow = row;
+    return {};
+}
+
+Result<void> RuleMeaning<MicroBatchesRule>::apply(
+    const Model &model, std::int32_t, const MicroBatchesRule &rule, RowId row, PlanMeaning &plan)
+{
+    if (plan.microBatchesRow.valid()) {
+        return wrong("the number of micro-batches is given already, by row:"
+            + std::to_string(plan.microBatchesRow.index));
+    }
+    plan.microBatchesRow = row;
+    const BatchInfo &batch = *model.batch;
+    if (rule.count == 1)
+        return {};
+    if (rule.count > 1 && (rule.whole || batch.size <= 1)) {
+        plan.microBatches = rule.count;
+        plan.wholeBatches = true;
+        return {};
+    }
+    if (batch.size % std::max(rule.count, 1) != 0 || rule.count < 1) {
+        return wrong(std::to_string(rule.count) + " micro-batches do not divide the mini-batch of "
+                + std::to_string(batch.size) + " samples",
+            "choose a divisor of " + std::to_string(batch.size));
+    }
+    if (rule.count > batch.mostMicroBatches) {
+        return wrong("at most " + std::to_string(batch.mostMicroBatches)
+            + " micro-batches compute the same step: " + batch.limitedBy);
+    }
+    plan.microBatches = rule.count;
+    return {};
+}
+
+Result<void> RuleMeaning<ScheduleRule>::apply(
+    const Model &, std::int32_t, const ScheduleRule &rule, RowId row, PlanMeaning &plan)
+{
+    if (plan.scheduleRow.valid())
+        return wrong("the schedule is given already, by row:" + std::to_string(plan.scheduleRow.index));
+    plan.scheduleRow = row;
+    plan.schedule = rule.kind;
+    return {};
+}
+
+Result<std::vector<std::int32_t>> RuleMeaning<InFlightRule>::stagesOf(
+    const InFlightRule &rule, std::int32_t stageCount)
+{
+    if (rule.count < 1)
+        return wrong("a stage holds at least one micro-batch in flight");
+    if (rule.stage >= stageCount) {
+        return wrong("there is no stage " + std::to_string(rule.stage) + ": the plan has "
+            + std::to_string(stageCount) + (stageCount == 1 ? " stage" : " stages") + ", numbered from 0");
+    }
+    std::vector<std::int32_t> stages;
+    for (std::int32_t s = std::max(rule.stage, 0); s < (rule.stage < 0 ? stageCount : rule.stage + 1); ++s)
+        stages.push_back(s);
+    return stages;
+}
+
+} // namespace planloom

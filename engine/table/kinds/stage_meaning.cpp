@@ -1,0 +1,34 @@
+#include "engine/table/kinds/meaning.h"
+
+#include <algorithm>
+
+namespace planloom {
+
+Result<void> RuleMeaning<StageRule>::check(const RowSetting &, const StageRule &)
+{
+    return {};
+}
+
+Result<std::vector<OperatorId>> RuleMeaning<StageRule>::actsOn(
+    const RowSetting &setting, const StageRule &, const std::vector<OperatorId> &selected)
+{
+    const Graph &graph = setting.graph();
+    auto acted = actedOn(graph, selected);
+    const auto other = std::find_if(acted.begin(), acted.end(),
+        [&](OperatorId op) { return graph.at(op).direction != Direction::Forward; });
+    if (other != acted.end()) {
+        return Error {ErrorCode::InvalidInput,
+            "only forward operators have a stage of their own, '" + graph.at(*other).name + "' is none", "", ""};
+    }
+    return acted;
+}
+
+Result<std::optional<OperatorMeaning>> RuleMeaning<StageRule>::of(
+    const RowSetting &, const StageRule &rule, OperatorId)
+{
+    OperatorMeaning meaning;
+    meaning.stage = Allowed<std::int32_t>::only(rule.index);
+    return std::optional(std::move(meaning));
+}
+
+} // namespace planloom

@@ -1,0 +1,146 @@
+#include "engine/table/row_setting.h"
+
+#include "engine/table/table_text.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace planloom {
+
+namespace {
+
+/// The leading identifier at a position of one tensor; -1 if the tensor has no such dimension.
+Result<std::int32_t> leadingAt(const Operator &op, const std::vector<TensorTerms> &tensors,
+    const DimensionRef &ref, const std::vector<TensorId> &ids, const Graph &graph)
+{
+    if (ref.slot >= static_cast<std::int32_t>(tensors.size()))
+        return -1;
+    const auto slot = static_cast<std::size_t>(ref.slot);
+    const TensorTerms &terms = tensors[slot];
+    const auto rank = static_cast<std::int32_t>(terms.terms.size());
+    const std::int32_t dimension = ref.dimension < 0 ? ref.dimension + rank : ref.dimension;
+    if (terms.opaque || slot >= ids.size() || !ids[slot].valid() || dimension < 0 || dimension >= rank)
+        return -1;
+    const auto factor = splittableFactor(op.annotation, terms.terms[static_cast<std::size_t>(dimension)]);
+    if (factor)
+        return *factor;
+    std::string reason = op.annotationProblem;
+    if (reason.empty()) {
+        reason = graph.at(ids[slot]).type.shape[static_cast<std::size_t>(dimension)] == 1
+            ? "it has size 1"
+            : "the operator needs it whole: " + toString(op.annotation);
+    }
+    return Error {ErrorCode::InvalidInput,
+        "operator '" + op.name + "' cannot be split at " + print(ref) + ": " + reason, "",
+        "operator:" + op.name};
+}
+
+} // namespace
+
+const MeshAxis *findAxis(const std::vector<MeshAxis> &mesh, std::string_view name)
+{
+    const std::size_t at = meshPosition(mesh, name);
+    return at < mesh.size() ? &mesh[at] : nullptr;
+}
+
+std::size_t meshPosition(const std::vector<MeshAxis> &mesh, std::string_view axis)
+{
+    const auto found
+        = std::find_if(mesh.begin(), mesh.end(), [&](const MeshAxis &each) { return each.name == axis; });
+    return static_cast<std::size_t>(found - mesh.begin());
+}
+
+Result<std::int32_t> resolveDimension(const RowSetting &setting, OperatorId id, const DimensionRef &ref)
+{
+    const Operator &op = setting.graph().at(id);
+    switch (ref.kind) {
+    case DimensionRef::Kind::Identifier:
+        return findDimension(op.annotation, ref.name).value_or(-1);
+    case DimensionRef::Kind::Batch:
+        return setting.batchOf(id);
+    case DimensionRef::Kind::Input:
+        return leadingAt(op, op.annotation.inputs, ref, op.inputs, setting.graph());
+    case DimensionRef::Kind::Output:
+        return leadingAt(op, op.annotation.outputs, ref, op.outputs, setting.graph());
+    }
+    return -1;
+}
+
+Result<Split> splitOf(const RowSetting &setting, OperatorId op, const SplitStep &step)
+{
+    Split split {.kind = step.kind, .parts = step.parts, .sizes = step.sizes, .axis = step.axis};
+    if (!step.sizes.empty())
+        split.parts = static_cast<std::int32_t>(step.sizes.size());
+    if (!step.axis.empty()) {
+        const MeshAxis *axis = findAxis(setting.mesh, step.axis);
+        if (!axis) {
+            return Error {ErrorCode::InvalidInput,
+                setting.mesh.empty() ? "there is no mesh with an axis '" + step.axis + "'"
+                                     : "the mesh has no axis '" + step.axis + "'",
+                "add it to the mesh row", "mesh"};
+        }
+        if (split.parts == 0)
+            split.parts = axis->size;
+        if (split.parts != axis->size) {
+            return Error {ErrorCode::InvalidInput,
+                std::to_string(split.parts) + " parts over mesh axis '" + step.axis + "', which has "
+                    + std::to_string(axis->size) + " devices",
+                "leave the number of parts out", "mesh"};
+        }
+    }
+    if (split.parts < 1)
+        return Error {ErrorCode::InvalidInput, "expected a number of parts or a mesh axis", "", ""};
+    if (step.kind == SplitKind::Dimension && op.valid()) {
+        TRY(split.dimension, resolveDimension(setting, op, step.dimension));
+        if (split.dimension < 0)
+            split.parts = 0;
+    }
+    return split;
+}
+
+std::vector<OperatorId> actedOn(const Graph &graph, const std::vector<OperatorId> &selected)
+{
+    for (const Direction direction : {Direction::Forward, Direction::Optimizer}) {
+        std::vector<OperatorId> acted;
+        std::copy_if(selected.begin(), selected.end(), std::back_inserter(acted),
+            [&](OperatorId op) { return graph.at(op).direction == direction; });
+        if (!acted.empty())
+            return acted;
+    }
+    return {};
+}
+
+std::vector<OperatorId> ofOneDirection(const Graph &graph, const std::vector<OperatorId> &operators)
+{
+    for (const Direction direction : {Direction::Forward, Direction::Backward, Direction::Optimizer}) {
+        std::vector<OperatorId> some;
+        std::copy_if(operators.begin(), operators.end(), std::back_inserter(some),
+            [&](OperatorId op) { return graph.at(op).direction == direction; });
+        if (!some.empty())
+            return some;
+    }
+    return {};
+}
+
+std::vector<OperatorId> optimizersOf(const SelectorIndex &index, const std::vector<OperatorId> &operators)
+{
+    const Graph &graph = index.graph();
+    std::vector<OperatorId> found;
+    for (const OperatorId op : operators) {
+        if (graph.at(op).direction != Direction::Forward)
+            continue;
+        for (const TensorId input : graph.at(op).inputs) {
+            if (!input.valid() || graph.at(input).role != TensorRole::Weight)
+                continue;
+            for (const OperatorId user : index.uses().consumers[static_cast<std::size_t>(input.index)]) {
+                if (graph.at(user).direction == Direction::Optimizer)
+                    found.push_back(user);
+            }
+        }
+    }
+    std::sort(found.begin(), found.end());
+    found.erase(std::unique(found.begin(), found.end()), found.end());
+    return found;
+}
+
+} // namespace planloom
