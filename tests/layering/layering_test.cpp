@@ -1,5 +1,7 @@
 // The layering of the rooms, as far as linking cannot see it: which file includes what.
 
+#include "planloom_paths.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -2,6 +2,7 @@
 #include "engine/plan/gallery.h"
 #include "engine/plan/selector_index.h"
 #include "engine/plan/tensor_parallel_region.h"
+#include "planloom_paths.h"
 #include "tests/engine/plan/models.h"
 
 #include <gtest/gtest.h>
