@@ -1,10 +1,10 @@
 #include "app/cli/commands.h"
 #include "app/cli/model.h"
 
-#include "engine/simulate/plan_difference.h"
+#include "engine/analyse/plan_difference.h"
 #include "engine/simulate/simulate.h"
-#include "engine/simulate/steady_state.h"
-#include "engine/simulate/waterfall.h"
+#include "engine/analyse/steady_state.h"
+#include "engine/analyse/waterfall.h"
 
 #include <nlohmann/json.hpp>
 

@@ -3,11 +3,11 @@
 
 #include "engine/frontend/import_onnx.h"
 #include "engine/runtime/check.h"
-#include "engine/runtime/npz.h"
+#include "engine/interop/npz.h"
 #include "engine/runtime/reference.h"
 #include "engine/runtime/run_folder.h"
 #include "engine/runtime/supervisor.h"
-#include "engine/simulate/perfetto.h"
+#include "engine/interop/perfetto.h"
 #include "engine/simulate/simulate.h"
 
 #include <nlohmann/json.hpp>

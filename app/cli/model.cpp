@@ -6,9 +6,9 @@
 #include "engine/lowering/execution_plan_json.h"
 #include "engine/lowering/in_flight.h"
 #include "engine/lowering/lower.h"
-#include "engine/plan/gallery.h"
-#include "engine/plan/table_json.h"
-#include "engine/plan/table_text.h"
+#include "engine/gallery/gallery.h"
+#include "engine/table/table_json.h"
+#include "engine/table/table_text.h"
 
 #include <algorithm>
 #include <cstdio>

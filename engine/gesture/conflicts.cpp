@@ -3,7 +3,7 @@
 #include "engine/gesture/hold_free.h"
 #include "engine/gesture/row_edits.h"
 #include "engine/gesture/split_steps.h"
-#include "engine/plan/table_text.h"
+#include "engine/table/table_text.h"
 
 #include <algorithm>
 #include <map>

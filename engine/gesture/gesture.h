@@ -4,8 +4,8 @@
 #include "engine/graph/batch.h"
 #include "engine/hardware/cluster.h"
 #include "engine/plan/plan.h"
-#include "engine/plan/selector_index.h"
-#include "engine/plan/table_document.h"
+#include "engine/table/selector_index.h"
+#include "engine/table/table_document.h"
 
 #include <cstdint>
 #include <memory>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "engine/plan/selector_index.h"
+#include "engine/table/selector_index.h"
 
 #include <map>
 #include <optional>

@@ -3,7 +3,7 @@
 #include "engine/gesture/narrow.h"
 #include "engine/gesture/split_gesture.h"
 #include "engine/gesture/stage_map.h"
-#include "engine/plan/table_text.h"
+#include "engine/table/table_text.h"
 
 #include <algorithm>
 

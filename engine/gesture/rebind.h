@@ -1,7 +1,7 @@
 #pragma once
 
 #include "engine/plan/graph_match.h"
-#include "engine/plan/table_document.h"
+#include "engine/table/table_document.h"
 
 #include <cstdint>
 #include <stop_token>

@@ -1,7 +1,7 @@
 #include "engine/gesture/row_edits.h"
 
 #include "engine/gesture/narrow.h"
-#include "engine/plan/table_text.h"
+#include "engine/table/table_text.h"
 
 #include <algorithm>
 

@@ -2,7 +2,7 @@
 
 #include "engine/gesture/acting.h"
 #include "engine/gesture/narrow.h"
-#include "engine/plan/table_text.h"
+#include "engine/table/table_text.h"
 
 #include <algorithm>
 #include <map>

@@ -1,7 +1,7 @@
 #include "engine/gesture/split_steps.h"
 
 #include "engine/plan/bind.h"
-#include "engine/plan/table_text.h"
+#include "engine/table/table_text.h"
 
 #include <algorithm>
 

@@ -4,7 +4,7 @@
 #include "engine/gesture/order_gesture.h"
 #include "engine/gesture/split_gesture.h"
 #include "engine/plan/bind.h"
-#include "engine/plan/table_text.h"
+#include "engine/table/table_text.h"
 
 #include <algorithm>
 #include <array>

@@ -7,7 +7,7 @@
 #include "engine/lowering/order_rows.h"
 #include "engine/lowering/program_builder.h"
 #include "engine/lowering/transform.h"
-#include "engine/plan/table.h"
+#include "engine/table/table.h"
 
 #include <algorithm>
 #include <cassert>

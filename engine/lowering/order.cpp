@@ -1,6 +1,6 @@
 #include "engine/lowering/order.h"
 
-#include "engine/plan/table.h"
+#include "engine/table/table.h"
 
 #include <algorithm>
 #include <limits>

@@ -1,6 +1,6 @@
 #include "engine/lowering/order_rows.h"
 
-#include "engine/plan/table.h"
+#include "engine/table/table.h"
 
 #include <algorithm>
 #include <map>

@@ -59,7 +59,7 @@ Result<TransformedGraph> transform(const Plan &plan)
 {
     const Graph &graph = *plan.graph;
     TransformedGraph result;
-    result.batch = plan.wholeBatches ? wholeBatchInfo(graph) : analyseBatch(graph);
+    result.batch = plan.wholeBatches ? wholeBatchInfo(graph) : *batchOf(plan);
     if (plan.microBatches < 1)
         return Error{ErrorCode::InvalidInput, "a plan needs at least one micro-batch", {}, "micro-batches"};
     if (plan.microBatches > 1 && !plan.wholeBatches) {

@@ -1,6 +1,6 @@
 #include "engine/plan/bind.h"
 
-#include "engine/plan/table_text.h"
+#include "engine/table/table_text.h"
 
 #include <algorithm>
 

@@ -2,8 +2,8 @@
 
 #include "engine/plan/complete.h"
 #include "engine/plan/domain.h"
-#include "engine/plan/selector_index.h"
-#include "engine/plan/table.h"
+#include "engine/table/selector_index.h"
+#include "engine/table/table.h"
 
 #include <cstdint>
 #include <string>
@@ -33,7 +33,7 @@ struct OperatorBinding {
 struct CompletionState {
     const SelectorIndex &index;
     const ConstraintTable &table;
-    BatchInfo batch {};
+    const BatchInfo &batch;
     Plan plan {};
     std::vector<RowReport> reports {};
     bool failed = false;

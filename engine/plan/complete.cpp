@@ -4,7 +4,7 @@
 #include "engine/plan/default_rule.h"
 #include "engine/plan/optimizer_rule.h"
 #include "engine/plan/preferences.h"
-#include "engine/plan/selector_index.h"
+#include "engine/table/selector_index.h"
 #include "engine/plan/stages.h"
 
 namespace planloom {
@@ -31,10 +31,9 @@ void mirrorDecisions(CompletionState &state)
 
 } // namespace
 
-Result<Completion> completePlan(
-    const GraphSnapshot &graph, std::int32_t deviceCount, const ConstraintTable &table)
+Result<Completion> completePlan(const Model &model, std::int32_t deviceCount, const ConstraintTable &table)
 {
-    if (!graph)
+    if (!model)
         return Error {ErrorCode::InvalidInput, "there is no model to plan", "", "plan"};
     if (deviceCount < 1 || deviceCount > kMostDevices) {
         return Error {ErrorCode::InvalidInput,
@@ -43,13 +42,12 @@ Result<Completion> completePlan(
             "", "devices"};
     }
     if (hasPreferences(table))
-        return completeWithPreferences(graph, deviceCount, table);
-    const SelectorIndex index(graph);
-    CompletionState state {index, table};
-    state.batch = analyseBatch(*graph);
-    state.plan.graph = graph;
+        return completeWithPreferences(model, deviceCount, table);
+    CompletionState state {*model.index, table, *model.batch};
+    state.plan.graph = model.graph;
+    state.plan.batch = model.batch;
     state.plan.deviceCount = deviceCount;
-    state.plan.decisions.assign(graph->operators.size(), {});
+    state.plan.decisions.assign(model.graph->operators.size(), {});
 
     bindRows(state);
     if (!state.failed)

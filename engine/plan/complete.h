@@ -2,7 +2,8 @@
 
 #include "engine/base/result.h"
 #include "engine/plan/plan.h"
-#include "engine/plan/table.h"
+#include "engine/table/model.h"
+#include "engine/table/table.h"
 
 #include <cstdint>
 #include <optional>
@@ -27,7 +28,7 @@ struct Completion {
     std::vector<RowReport> rows {}; ///< By row; those switched off are only counted.
 };
 
-/// Completes the rows of `table` to a plan of `graph` on `deviceCount` devices.
+/// Completes the rows of `table` to a plan of `model` on `deviceCount` devices.
 ///
 /// Preferences are applied as far as they can be (preferences.h); those that can't are not errors.
 ///
@@ -42,10 +43,9 @@ struct Completion {
 /// What no row decides is decided by the default rule (default_rule.h), the optimizer rule (optimizer_rule.h)
 /// and the stage rule (stages.h).
 ///
-/// @return reports with or without a plan; InvalidInput if the graph is missing or `deviceCount` is not in
+/// @return reports with or without a plan; InvalidInput if the model is missing or `deviceCount` is not in
 /// [1, 65536] O(rows x operators + operators x parts). Thread-safe.
-Result<Completion> completePlan(
-    const GraphSnapshot &graph, std::int32_t deviceCount, const ConstraintTable &table);
+Result<Completion> completePlan(const Model &model, std::int32_t deviceCount, const ConstraintTable &table);
 
 /// The first error of the reports, if any.
 std::optional<Error> firstError(const Completion &completion);

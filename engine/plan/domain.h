@@ -1,7 +1,7 @@
 #pragma once
 
 #include "engine/plan/plan.h"
-#include "engine/plan/table.h"
+#include "engine/table/table.h"
 
 #include <cstdint>
 #include <optional>

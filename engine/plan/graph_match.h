@@ -1,6 +1,6 @@
 #pragma once
 
-#include "engine/plan/selector_index.h"
+#include "engine/table/selector_index.h"
 
 #include <stop_token>
 #include <vector>

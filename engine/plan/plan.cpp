@@ -80,6 +80,11 @@ Result<void> checkDataFlow(const Plan &plan)
 
 } // namespace
 
+std::shared_ptr<const BatchInfo> batchOf(const Plan &plan)
+{
+    return plan.batch ? plan.batch : std::make_shared<const BatchInfo>(analyseBatch(*plan.graph));
+}
+
 Result<void> validate(const Plan &plan)
 {
     const auto wrong = [](std::string message) {
@@ -95,7 +100,8 @@ Result<void> validate(const Plan &plan)
     if (plan.deviceCount < 1 || plan.microBatches < 1 || plan.stageCount < 1)
         return wrong("expected at least one device, micro-batch and stage");
     if (plan.microBatches > 1 && !plan.wholeBatches) {
-        const BatchInfo batch = analyseBatch(graph);
+        const auto sharedBatch = batchOf(plan);
+        const BatchInfo &batch = *sharedBatch;
         if (plan.microBatches > batch.mostMicroBatches || batch.size % plan.microBatches != 0) {
             return wrong(std::to_string(plan.microBatches) + " micro-batches of a mini-batch of "
                 + std::to_string(batch.size) + ", at most " + std::to_string(batch.mostMicroBatches)

@@ -4,14 +4,14 @@
 #include "engine/graph/batch.h"
 #include "engine/graph/graph.h"
 #include "engine/graph/partition.h"
+#include "engine/table/table.h"
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 namespace planloom {
-
-using RowId = Id<struct RowTag>; ///< Index into `ConstraintTable::rows`.
 
 /// What was decided for one operator: its op-trans and op-assign, and the rows behind them.
 struct OperatorDecision {
@@ -40,17 +40,11 @@ struct OrderConstraint {
     friend bool operator==(const OrderConstraint &, const OrderConstraint &) = default;
 };
 
-/// The order of a pipeline's blocks.
-enum class ScheduleKind : std::uint8_t {
-    Sequential, ///< Every micro-batch forward then backward before the next (gradient accumulation).
-    GPipe, ///< All forward blocks before any backward block (arXiv:1811.06965).
-    OneFOneB, ///< Unless a row says otherwise, stage s holds at most S - s micro-batches, then alternates (PipeDream-Flush,
-              ///< arXiv:2104.04473).
-};
-
 /// One explicit decision per operator, forward, backward and optimizer alike: what `lower` carries out.
 struct Plan {
     GraphSnapshot graph {};
+    /// `analyseBatch(*graph)`, where whoever made the plan had it at hand; null else. See `batchOf`.
+    std::shared_ptr<const BatchInfo> batch {};
     std::int32_t deviceCount = 1;
     std::int32_t microBatches = 1;
     bool wholeBatches = false; ///< Every micro-batch is a whole batch of the model, not a part of one.
@@ -63,6 +57,9 @@ struct Plan {
     std::vector<std::int32_t> inFlight {};
     std::vector<RowId> inFlightRows {}; ///< By stage: the row that says so; invalid if none does. As long as `inFlight`.
 };
+
+/// How micro-batches cut the plan's graph (`analyseBatch`): what the plan carries, or else worked out anew. Not null.
+std::shared_ptr<const BatchInfo> batchOf(const Plan &plan);
 
 /// Every decision legal, devices in range, backward mirrors forward, stages along the data flow.
 Result<void> validate(const Plan &plan);

@@ -122,10 +122,10 @@ Result<AppliedRows> appliedRows(
 }
 
 Result<Completion> completeWithPreferences(
-    const GraphSnapshot &graph, std::int32_t deviceCount, const ConstraintTable &table)
+    const Model &model, std::int32_t deviceCount, const ConstraintTable &table)
 {
     TRY(AppliedRows applied, appliedRows(table, [&](const ConstraintTable &rows) {
-        return completePlan(graph, deviceCount, rows);
+        return completePlan(model, deviceCount, rows);
     }));
     for (AppliedRows::LeftOut &left : applied.leftOut) {
         RowReport &report = applied.completion.rows[static_cast<std::size_t>(left.row)];

@@ -32,6 +32,6 @@ Result<AppliedRows> appliedRows(
 
 /// `completePlan` for a table with preferences; reports are those of the table's rows.
 Result<Completion> completeWithPreferences(
-    const GraphSnapshot &graph, std::int32_t deviceCount, const ConstraintTable &table);
+    const Model &model, std::int32_t deviceCount, const ConstraintTable &table);
 
 } // namespace planloom

@@ -3,7 +3,7 @@
 #include "engine/runtime/check.h"
 #include "engine/runtime/event_json.h"
 #include "engine/runtime/frames.h"
-#include "engine/runtime/npz.h"
+#include "engine/interop/npz.h"
 
 #include <algorithm>
 #include <array>

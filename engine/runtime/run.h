@@ -1,6 +1,7 @@
 #pragma once
 
 #include "engine/base/result.h"
+#include "engine/interop/npy.h"
 #include "engine/lowering/execution_plan.h"
 #include "engine/simulate/timeline.h"
 
@@ -14,9 +15,6 @@
 #include <vector>
 
 namespace planloom {
-
-/// Values by tensor name.
-using NamedArrays = std::map<std::string, TensorData>;
 
 /// What a run is fed and how long it goes on.
 struct RunOptions {

@@ -1,7 +1,7 @@
 #include "engine/runtime/run_folder.h"
 
 #include "engine/lowering/execution_plan_json.h"
-#include "engine/runtime/npz.h"
+#include "engine/interop/npz.h"
 
 #include <cstring>
 #include <filesystem>

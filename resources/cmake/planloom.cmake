@@ -8,8 +8,9 @@ target_include_directories(planloom_options INTERFACE ${PROJECT_SOURCE_DIR})
 target_link_libraries(planloom_options INTERFACE Threads::Threads)
 target_compile_options(planloom_options INTERFACE -Wall -Wextra -Wpedantic -Wnon-virtual-dtor -Woverloaded-virtual)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    # GCC 12 warns wrongly inside libstdc++ once these two are inlined at -O2 (GCC bugs 105329, 105651).
-    target_compile_options(planloom_options INTERFACE -Wno-restrict -Wno-stringop-overflow -Wno-missing-field-initializers)
+    # GCC 12 warns wrongly inside libstdc++ once strings are inlined there (GCC bugs 105329, 105651).
+    target_compile_options(planloom_options INTERFACE
+        -Wno-restrict -Wno-stringop-overflow -Wno-array-bounds -Wno-missing-field-initializers)
 else()
     target_compile_options(planloom_options INTERFACE -Wno-missing-field-initializers)
 endif()
@@ -32,11 +33,13 @@ endif()
 
 include(${CMAKE_CURRENT_LIST_DIR}/precompiled.cmake)
 
-# planloom_library(<room> [QT] SOURCES <file>... [USES <room>...] [LIBRARIES <target>...] [PRIVATE_LIBRARIES <target>...])
-# Declares the target planloom_<room> from the files of the current folder. QT: it has classes for moc. What it uses is
-# written down in <build folder>/rooms.txt, which tests/layering reads.
+# planloom_library(<room> [QT] [OWN_FLAGS] SOURCES <file>... [USES <room>...] [LIBRARIES <target>...]
+#     [PRIVATE_LIBRARIES <target>...])
+# Declares the target planloom_<room> from the files of the current folder. QT: it has classes for moc. OWN_FLAGS: its
+# compiler flags are others than those of the precompiled headers. What it uses is written down in
+# <build folder>/rooms.txt, which tests/layering reads.
 function(planloom_library room)
-    cmake_parse_arguments(ARG "QT" "" "SOURCES;USES;LIBRARIES;PRIVATE_LIBRARIES" ${ARGN})
+    cmake_parse_arguments(ARG "QT;OWN_FLAGS" "" "SOURCES;USES;LIBRARIES;PRIVATE_LIBRARIES" ${ARGN})
     set(type STATIC)
     set(scope PUBLIC)
     if(NOT ARG_SOURCES)
@@ -57,7 +60,9 @@ function(planloom_library room)
     planloom_find_qt(qt ${ARG_QT} ${rooms})
     set_target_properties(planloom_${room} PROPERTIES PLANLOOM_QT ${qt})
     if(type STREQUAL "STATIC")
-        if(qt)
+        if(ARG_OWN_FLAGS)
+            planloom_precompile_alone(planloom_${room})
+        elseif(qt)
             planloom_precompile(planloom_${room} widgets)
         else()
             planloom_precompile(planloom_${room} engine)

@@ -78,6 +78,13 @@ if(PLANLOOM_PRECOMPILE)
     endif()
 endif()
 
+# planloom_precompile_alone(<target>): a target without Qt whose flags are its own gets a precompiled header of its own
+function(planloom_precompile_alone target)
+    if(PLANLOOM_PRECOMPILE)
+        target_precompile_headers(${target} PRIVATE ${PLANLOOM_STANDARD_HEADERS})
+    endif()
+endfunction()
+
 # planloom_precompile(<target> <name>): compiles the target with planloom_pch_<name>, where there is one
 function(planloom_precompile target name)
     if(TARGET planloom_pch_${name})

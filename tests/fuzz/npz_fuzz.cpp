@@ -1,6 +1,6 @@
 // libFuzzer target: any bytes as an archive and as an array. What is read must hold together and survive being written.
 
-#include "engine/runtime/npz.h"
+#include "engine/interop/npz.h"
 
 #include <cstdint>
 #include <cstdlib>

@@ -1,5 +1,5 @@
-#include "engine/plan/table_json.h"
-#include "engine/plan/table_text.h"
+#include "engine/table/table_json.h"
+#include "engine/table/table_text.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -3,7 +3,7 @@
 #include <QtCore/QFutureWatcher>
 #include <QtWidgets/QWidget>
 
-#include "engine/simulate/communication.h"
+#include "engine/analyse/communication.h"
 #include "widgets/compare/compare_result.h"
 
 #include <memory>

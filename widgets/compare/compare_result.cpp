@@ -1,7 +1,7 @@
 #include "widgets/compare/compare_result.h"
 
-#include "engine/plan/table_text.h"
-#include "engine/simulate/plan_difference.h"
+#include "engine/table/table_text.h"
+#include "engine/analyse/plan_difference.h"
 #include "widgets/common/delta.h"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "engine/plan/table_document.h"
-#include "engine/simulate/waterfall.h"
+#include "engine/table/table_document.h"
+#include "engine/analyse/waterfall.h"
 #include "widgets/common/operator_change.h"
 #include "widgets/compare/span_moves.h"
 #include "widgets/design/engine_job.h"

@@ -3,7 +3,7 @@
 #include <QtCore/QString>
 #include <QtWidgets/QWidget>
 
-#include "engine/simulate/waterfall.h"
+#include "engine/analyse/waterfall.h"
 
 #include <cstdint>
 #include <optional>

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "engine/base/result.h"
-#include "engine/plan/table.h"
+#include "engine/table/table.h"
 
 #include <cstdint>
 #include <string>

@@ -8,8 +8,8 @@
 #include "engine/hardware/cluster_json.h"
 #include "engine/lowering/in_flight.h"
 #include "engine/lowering/lower.h"
-#include "engine/plan/gallery.h"
-#include "engine/simulate/limits.h"
+#include "engine/gallery/gallery.h"
+#include "engine/analyse/limits.h"
 #include "engine/simulate/simulate.h"
 
 #include <algorithm>

@@ -3,7 +3,7 @@
 #include <QtCore/QAbstractItemModel>
 #include <QtCore/QString>
 
-#include "engine/plan/table.h"
+#include "engine/table/table.h"
 #include "widgets/design/engine_job.h"
 
 #include <vector>

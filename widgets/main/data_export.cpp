@@ -1,6 +1,6 @@
 #include "widgets/main/data_export.h"
 
-#include "engine/plan/table_text.h"
+#include "engine/table/table_text.h"
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "engine/plan/table_document.h"
+#include "engine/table/table_document.h"
 #include "engine/simulate/timeline.h"
 #include "widgets/design/engine_job.h"
 #include "widgets/scene/timeline_scene.h"

@@ -6,7 +6,7 @@
 #include <QtCore/QMimeData>
 #include <QtCore/QUrl>
 
-#include "engine/plan/table_document.h"
+#include "engine/table/table_document.h"
 #include "sessions/session_file.h"
 
 namespace planloom {

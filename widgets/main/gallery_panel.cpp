@@ -9,7 +9,7 @@
 #include <QtWidgets/QStyledItemDelegate>
 #include <QtWidgets/QVBoxLayout>
 
-#include "engine/plan/gallery.h"
+#include "engine/gallery/gallery.h"
 #include "widgets/common/palette.h"
 
 namespace planloom {

@@ -2,8 +2,8 @@
 
 #include <QtCore/QCoreApplication>
 
-#include "engine/plan/selector.h"
-#include "engine/plan/selector_index.h"
+#include "engine/table/selector.h"
+#include "engine/table/selector_index.h"
 #include "widgets/common/format.h"
 #include "widgets/main/fuzzy_match.h"
 #include "widgets/timeline/timeline_layout.h"

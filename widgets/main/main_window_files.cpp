@@ -14,8 +14,8 @@
 
 #include "engine/hardware/cluster_json.h"
 #include "engine/lowering/execution_plan_json.h"
-#include "engine/plan/table_json.h"
-#include "engine/simulate/perfetto.h"
+#include "engine/table/table_json.h"
+#include "engine/interop/perfetto.h"
 #include "widgets/design/cluster_values.h"
 #include "widgets/main/command_registry.h"
 #include "widgets/main/data_export.h"

@@ -13,7 +13,7 @@
 #include <QtWidgets/QStatusBar>
 #include <QtWidgets/QToolBar>
 
-#include "engine/simulate/bound.h"
+#include "engine/analyse/bound.h"
 #include "widgets/common/format.h"
 #include "widgets/inspector/sharding_view.h"
 #include "widgets/main/command_registry.h"

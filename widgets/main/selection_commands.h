@@ -2,7 +2,7 @@
 
 #include "engine/graph/graph.h"
 #include "engine/plan/plan.h"
-#include "engine/plan/selector_index.h"
+#include "engine/table/selector_index.h"
 
 #include <vector>
 

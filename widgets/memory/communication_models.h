@@ -2,7 +2,7 @@
 
 #include <QtCore/QAbstractTableModel>
 
-#include "engine/simulate/communication.h"
+#include "engine/analyse/communication.h"
 
 #include <vector>
 

@@ -3,7 +3,7 @@
 #include <QtCore/QFutureWatcher>
 #include <QtWidgets/QWidget>
 
-#include "engine/simulate/communication.h"
+#include "engine/analyse/communication.h"
 #include "widgets/common/selection_model.h"
 #include "widgets/design/workspace.h"
 

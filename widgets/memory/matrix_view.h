@@ -2,7 +2,7 @@
 
 #include <QtWidgets/QWidget>
 
-#include "engine/simulate/communication.h"
+#include "engine/analyse/communication.h"
 
 #include <cstdint>
 #include <memory>

@@ -4,7 +4,7 @@
 #include <QtCore/QFutureWatcher>
 #include <QtWidgets/QWidget>
 
-#include "engine/simulate/memory_at.h"
+#include "engine/analyse/memory_at.h"
 #include "widgets/common/selection_model.h"
 #include "widgets/design/workspace.h"
 

@@ -2,7 +2,7 @@
 
 #include <QtWidgets/QWidget>
 
-#include "engine/simulate/memory_at.h"
+#include "engine/analyse/memory_at.h"
 #include "widgets/scene/memory_colours.h"
 #include "widgets/scene/timeline_scene.h"
 

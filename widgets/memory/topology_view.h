@@ -3,7 +3,7 @@
 #include <QtWidgets/QWidget>
 
 #include "engine/hardware/cluster.h"
-#include "engine/simulate/communication.h"
+#include "engine/analyse/communication.h"
 #include "widgets/memory/topology_layout.h"
 
 #include <memory>

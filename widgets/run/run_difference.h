@@ -3,7 +3,7 @@
 #include <QtCore/QAbstractTableModel>
 #include <QtWidgets/QWidget>
 
-#include "engine/simulate/waterfall.h"
+#include "engine/analyse/waterfall.h"
 #include "widgets/run/run_analysis.h"
 
 #include <optional>

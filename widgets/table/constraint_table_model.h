@@ -7,7 +7,7 @@
 #include "widgets/table/id_index.h"
 #include "widgets/table/row_cells.h"
 
-#include "engine/plan/table_document.h"
+#include "engine/table/table_document.h"
 
 #include <cstdint>
 #include <functional>

@@ -1,7 +1,7 @@
 #include "widgets/table/row_cells.h"
 
-#include "engine/plan/table_text.h"
-#include "engine/plan/text_cursor.h"
+#include "engine/table/table_text.h"
+#include "engine/table/text_cursor.h"
 
 #include <algorithm>
 #include <charconv>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "engine/plan/table_document.h"
+#include "engine/table/table_document.h"
 
 #include <array>
 #include <cstdint>

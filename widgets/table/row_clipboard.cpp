@@ -1,6 +1,6 @@
 #include "widgets/table/row_clipboard.h"
 
-#include "engine/plan/table_document.h"
+#include "engine/table/table_document.h"
 #include "widgets/table/row_cells.h"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "engine/plan/selector_index.h"
-#include "engine/plan/table_document.h"
+#include "engine/table/selector_index.h"
+#include "engine/table/table_document.h"
 #include "widgets/design/engine_job.h"
 
 #include <cstdint>

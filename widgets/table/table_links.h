@@ -5,7 +5,7 @@
 #include <QtCore/QThreadPool>
 
 #include "engine/gesture/gesture.h"
-#include "engine/plan/table_document.h"
+#include "engine/table/table_document.h"
 #include "widgets/design/engine_job.h"
 #include "widgets/table/constraint_table_model.h"
 

@@ -13,7 +13,7 @@
 #include "widgets/common/palette.h"
 #include "widgets/table/constraint_table_model.h"
 
-#include "engine/plan/text_cursor.h"
+#include "engine/table/text_cursor.h"
 
 #include <algorithm>
 #include <array>

@@ -3,7 +3,7 @@
 #include <QtCore/QTimer>
 #include <QtWidgets/QPlainTextEdit>
 
-#include "engine/plan/table_document.h"
+#include "engine/table/table_document.h"
 
 #include <string>
 #include <vector>

@@ -9,9 +9,9 @@
 
 #include "widgets/table/cell_editors.h"
 
-#include "engine/plan/table_quantity.h"
-#include "engine/plan/table_text.h"
-#include "engine/plan/text_cursor.h"
+#include "engine/table/table_quantity.h"
+#include "engine/table/table_text.h"
+#include "engine/table/text_cursor.h"
 
 #include <algorithm>
 
@@ -224,7 +224,7 @@ QString SplitCellEditor::text() const
     if (!parts.isEmpty())
         text += QStringLiteral(" by ") + parts;
     if (!axis.isEmpty())
-        text += QStringLiteral(" over ") + QString::fromStdString(quoted(axis.toStdString()));
+        text += QStringLiteral(" over ") + QString::fromStdString(asWord(axis.toStdString()));
     return text;
 }
 

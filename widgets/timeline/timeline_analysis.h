@@ -4,8 +4,8 @@
 #include <QtCore/QObject>
 #include <QtCore/QThreadPool>
 
-#include "engine/simulate/critical_path.h"
-#include "engine/simulate/steady_state.h"
+#include "engine/analyse/critical_path.h"
+#include "engine/analyse/steady_state.h"
 #include "widgets/scene/timeline_scene.h"
 
 #include <memory>

@@ -1,6 +1,6 @@
 #include "widgets/timeline/timeline_followers.h"
 
-#include "engine/plan/table_text.h"
+#include "engine/table/table_text.h"
 #include "widgets/timeline/timeline_gestures.h"
 #include "widgets/timeline/timeline_proposals.h"
 

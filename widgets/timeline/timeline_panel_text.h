@@ -1,8 +1,8 @@
 #pragma once
 
-#include "engine/simulate/critical_path.h"
-#include "engine/simulate/statistics.h"
-#include "engine/simulate/what_if.h"
+#include "engine/analyse/critical_path.h"
+#include "engine/analyse/statistics.h"
+#include "engine/analyse/what_if.h"
 #include "widgets/scene/timeline_scene.h"
 
 #include <cstdint>

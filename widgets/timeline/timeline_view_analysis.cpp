@@ -5,8 +5,8 @@
 #include <QtGui/QClipboard>
 #include <QtGui/QGuiApplication>
 
-#include "engine/plan/table_text.h"
-#include "engine/simulate/statistics.h"
+#include "engine/table/table_text.h"
+#include "engine/analyse/statistics.h"
 #include "widgets/common/format.h"
 #include "widgets/timeline/timeline_analysis.h"
 #include "widgets/timeline/timeline_panel.h"

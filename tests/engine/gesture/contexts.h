@@ -2,8 +2,8 @@
 
 #include "engine/gesture/gesture.h"
 #include "engine/gesture/matching.h"
-#include "engine/plan/gallery.h"
-#include "tests/engine/plan/models.h"
+#include "engine/gallery/gallery.h"
+#include "tests/engine/table/models.h"
 
 #include <map>
 #include <string>

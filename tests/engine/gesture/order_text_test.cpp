@@ -1,6 +1,6 @@
 #include "engine/gesture/order_gesture.h"
 #include "tests/engine/gesture/contexts.h"
-#include "tests/engine/plan/random_table.h"
+#include "tests/engine/table/random_table.h"
 
 #include <gtest/gtest.h>
 

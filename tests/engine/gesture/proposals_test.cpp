@@ -1,7 +1,7 @@
 #include "engine/hardware/cluster.h"
 #include "engine/lowering/lower.h"
 #include "tests/engine/gesture/contexts.h"
-#include "tests/engine/plan/random_table.h"
+#include "tests/engine/table/random_table.h"
 
 #include <gtest/gtest.h>
 

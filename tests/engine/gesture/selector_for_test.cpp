@@ -1,8 +1,8 @@
 #include "engine/gesture/gesture.h"
 #include "engine/gesture/matching.h"
 #include "engine/gesture/narrow.h"
-#include "tests/engine/plan/models.h"
-#include "tests/engine/plan/random_table.h"
+#include "tests/engine/table/models.h"
+#include "tests/engine/table/random_table.h"
 
 #include <gtest/gtest.h>
 

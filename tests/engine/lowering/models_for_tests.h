@@ -4,7 +4,7 @@
 #include "engine/frontend/zoo.h"
 #include "engine/lowering/lower.h"
 #include "engine/plan/complete.h"
-#include "engine/plan/gallery.h"
+#include "engine/gallery/gallery.h"
 
 #include <gtest/gtest.h>
 

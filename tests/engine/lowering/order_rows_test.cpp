@@ -1,8 +1,8 @@
 // Order and in-flight rows on whole plans: what the schedules of the devices hold in the end.
 
 #include "engine/lowering/in_flight.h"
-#include "engine/plan/selector_index.h"
-#include "engine/plan/table_text.h"
+#include "engine/table/selector_index.h"
+#include "engine/table/table_text.h"
 #include "engine/verify/verify.h"
 
 #include "tests/engine/lowering/models_for_tests.h"

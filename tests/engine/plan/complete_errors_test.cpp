@@ -1,4 +1,4 @@
-#include "tests/engine/plan/models.h"
+#include "tests/engine/table/models.h"
 
 #include <gtest/gtest.h>
 
@@ -86,7 +86,7 @@ TEST(CompletePlan, SeveralBadRowsAreAllReported)
 
 TEST(CompletePlan, ImpossibleArgumentsAreErrors)
 {
-    EXPECT_FALSE(completePlan(nullptr, 1, {}));
+    EXPECT_FALSE(completePlan(Model{}, 1, {}));
     EXPECT_FALSE(completePlan(tinyMlp(), 0, {}));
     EXPECT_FALSE(completePlan(tinyMlp(), 1 << 20, {}));
 }

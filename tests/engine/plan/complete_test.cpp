@@ -1,6 +1,6 @@
 #include "engine/plan/complete.h"
-#include "engine/plan/selector_index.h"
-#include "tests/engine/plan/models.h"
+#include "engine/table/selector_index.h"
+#include "tests/engine/table/models.h"
 
 #include <gtest/gtest.h>
 

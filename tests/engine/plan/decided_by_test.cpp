@@ -1,5 +1,5 @@
 #include "engine/plan/decided_by.h"
-#include "tests/engine/plan/models.h"
+#include "tests/engine/table/models.h"
 
 #include <gtest/gtest.h>
 

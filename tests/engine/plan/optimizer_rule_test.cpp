@@ -1,4 +1,4 @@
-#include "tests/engine/plan/models.h"
+#include "tests/engine/table/models.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 #include "engine/plan/preferences.h"
 
-#include "tests/engine/plan/models.h"
+#include "tests/engine/table/models.h"
 
 namespace planloom {
 

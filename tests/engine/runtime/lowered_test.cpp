@@ -7,7 +7,7 @@
 #include "engine/hardware/cluster.h"
 #include "engine/lowering/lower.h"
 #include "engine/plan/complete.h"
-#include "engine/plan/gallery.h"
+#include "engine/gallery/gallery.h"
 
 #include <gtest/gtest.h>
 

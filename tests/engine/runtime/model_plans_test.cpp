@@ -2,7 +2,7 @@
 
 #include "engine/frontend/import_onnx.h"
 #include "engine/runtime/check.h"
-#include "engine/runtime/npz.h"
+#include "engine/interop/npz.h"
 #include "engine/runtime/run.h"
 #include "engine/verify/verify.h"
 #include "planloom_paths.h"

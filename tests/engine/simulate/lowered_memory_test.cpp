@@ -2,7 +2,7 @@
 #include "engine/frontend/zoo.h"
 #include "engine/lowering/lower.h"
 #include "engine/plan/complete.h"
-#include "engine/plan/gallery.h"
+#include "engine/gallery/gallery.h"
 #include "engine/simulate/simulate.h"
 
 #include <gtest/gtest.h>

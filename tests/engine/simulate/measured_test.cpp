@@ -1,11 +1,11 @@
 // What is asked of predicted steps, asked of measured ones, and of those that are not all there yet.
 
-#include "engine/simulate/communication.h"
-#include "engine/simulate/critical_path.h"
-#include "engine/simulate/memory_at.h"
-#include "engine/simulate/statistics.h"
-#include "engine/simulate/steady_state.h"
-#include "engine/simulate/waterfall.h"
+#include "engine/analyse/communication.h"
+#include "engine/analyse/critical_path.h"
+#include "engine/analyse/memory_at.h"
+#include "engine/analyse/statistics.h"
+#include "engine/analyse/steady_state.h"
+#include "engine/analyse/waterfall.h"
 
 #include "engine/runtime/run.h"
 

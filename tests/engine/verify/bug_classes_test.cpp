@@ -6,7 +6,7 @@
 
 #include "tests/engine/lowering/models_for_tests.h"
 
-#include "engine/plan/table_text.h"
+#include "engine/table/table_text.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 #include "widgets/compare/compare_result.h"
 
-#include "engine/plan/table_text.h"
+#include "engine/table/table_text.h"
 #include "widgets/compare/compare_export.h"
 #include "widgets/compare/compared_lanes.h"
 #include "widgets/compare/metric_table.h"

@@ -16,7 +16,7 @@
 #include "widgets/dag/dag_view.h"
 
 #include "engine/lowering/lower.h"
-#include "engine/plan/table_text.h"
+#include "engine/table/table_text.h"
 #include "tests/qt_test.h"
 
 #include <algorithm>

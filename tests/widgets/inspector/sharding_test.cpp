@@ -6,8 +6,8 @@
 #include "engine/hardware/cluster.h"
 #include "engine/lowering/lower.h"
 #include "engine/plan/complete.h"
-#include "engine/plan/gallery.h"
-#include "engine/plan/table_text.h"
+#include "engine/gallery/gallery.h"
+#include "engine/table/table_text.h"
 
 #include <gtest/gtest.h>
 

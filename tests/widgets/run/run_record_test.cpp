@@ -6,7 +6,7 @@
 #include "engine/hardware/cluster.h"
 #include "engine/lowering/lower.h"
 #include "engine/plan/complete.h"
-#include "engine/plan/gallery.h"
+#include "engine/gallery/gallery.h"
 #include "engine/runtime/event_json.h"
 #include "engine/simulate/simulate.h"
 

@@ -1,7 +1,7 @@
 #include "widgets/table/row_cells.h"
 #include "widgets/table/row_clipboard.h"
 
-#include "engine/plan/table_document.h"
+#include "engine/table/table_document.h"
 
 #include <gtest/gtest.h>
 

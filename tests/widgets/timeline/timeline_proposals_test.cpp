@@ -3,7 +3,7 @@
 #include "tests/widgets/timeline/gesture_host_for_tests.h"
 #include "widgets/timeline/timeline_panel_text.h"
 
-#include "engine/simulate/statistics.h"
+#include "engine/analyse/statistics.h"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,125 @@
+#include "engine/analyse/limits.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <iterator>
+
+namespace planloom {
+
+namespace {
+
+/// `value` with as many significant digits, without trailing zeros.
+std::string inDigits(double value, int digits)
+{
+    char text[48];
+    std::snprintf(text, sizeof text, "%.*g", digits, value);
+    return text;
+}
+
+std::string bytesText(std::int64_t bytes, int digits)
+{
+    static constexpr const char *kUnits[]{"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+    auto value = static_cast<double>(bytes);
+    std::size_t unit = 0;
+    for (; value >= 1024 && unit + 1 < std::size(kUnits); ++unit)
+        value /= 1024;
+    return inDigits(value, value >= 1000 ? std::max(digits, 4) : digits) + ' ' + kUnits[unit];
+}
+
+std::string timeText(std::int64_t nanoseconds, int digits)
+{
+    static constexpr const char *kUnits[]{"ns", "us", "ms", "s"};
+    auto value = static_cast<double>(nanoseconds);
+    std::size_t unit = 0;
+    for (; value >= 1000 && unit + 1 < std::size(kUnits); ++unit)
+        value /= 1000;
+    return inDigits(value, value >= 1000 ? 9 : digits) + ' ' + kUnits[unit];
+}
+
+std::string textOf(LimitRule::Kind kind, std::int64_t value, int digits)
+{
+    return kind == LimitRule::Kind::Memory ? bytesText(value, digits) : timeText(value, digits);
+}
+
+/// Both amounts with enough digits to tell them apart.
+std::pair<std::string, std::string> apart(LimitRule::Kind kind, std::int64_t one, std::int64_t other)
+{
+    int digits = 3;
+    while (digits < 17 && one != other && textOf(kind, one, digits) == textOf(kind, other, digits))
+        ++digits;
+    return {textOf(kind, one, digits), textOf(kind, other, digits)};
+}
+
+/// What a limit row is held against, and on which device.
+struct Measured {
+    std::int64_t value = 0;
+    std::size_t device = 0;
+};
+
+Measured measure(LimitRule::Kind kind, const Timeline &timeline)
+{
+    if (kind == LimitRule::Kind::Time)
+        return {timeline.step.count(), 0};
+    Measured most;
+    for (std::size_t d = 0; d < timeline.memory.size(); ++d)
+        if (timeline.memory[d].peak.count > most.value)
+            most = {timeline.memory[d].peak.count, d};
+    return most;
+}
+
+template<typename Visit> void forEachLimit(const ConstraintTable &table, Visit visit)
+{
+    for (std::size_t i = 0; i < table.rows.size(); ++i)
+        if (const auto *limit = std::get_if<LimitRule>(&table.rows[i].rule); limit && table.rows[i].enabled)
+            visit(i, *limit);
+}
+
+} // namespace
+
+std::vector<std::pair<RowId, Error>> brokenLimits(const ConstraintTable &table, const Timeline &timeline)
+{
+    std::vector<std::pair<RowId, Error>> broken;
+    forEachLimit(table, [&](std::size_t i, const LimitRule &limit) {
+        const Measured measured = measure(limit.kind, timeline);
+        if (measured.value <= limit.value)
+            return;
+        const auto [needs, allows] = apart(limit.kind, measured.value, limit.value);
+        const RowId row{static_cast<std::int32_t>(i)};
+        Error error{ErrorCode::ResourceLimit, {}, {}, placeOf(row, "rule")};
+        if (limit.kind == LimitRule::Kind::Memory) {
+            error.message = "device " + std::to_string(measured.device) + " needs " + needs
+                + " at its peak, the row allows " + allows;
+            error.advice = "split or recompute more, hold fewer micro-batches in flight, or raise the limit";
+        } else {
+            error.message = "the step takes " + needs + ", the row allows " + allows;
+            error.advice = "use more devices, balance the stages, or raise the limit";
+        }
+        broken.emplace_back(row, std::move(error));
+    });
+    return broken;
+}
+
+std::vector<std::string> limitRemarks(const ConstraintTable &table, const Timeline &timeline)
+{
+    std::vector<std::string> remarks(table.rows.size());
+    forEachLimit(table, [&](std::size_t i, const LimitRule &limit) {
+        const Measured measured = measure(limit.kind, timeline);
+        if (measured.value > limit.value)
+            return;
+        const auto [needs, allows] = apart(limit.kind, measured.value, limit.value);
+        remarks[i] = (limit.kind == LimitRule::Kind::Memory ? "peak " : "step ") + needs + " of " + allows;
+    });
+    return remarks;
+}
+
+std::string describeBytes(std::int64_t bytes)
+{
+    return bytesText(bytes, 3);
+}
+
+std::string describeNanoseconds(std::int64_t nanoseconds)
+{
+    return timeText(nanoseconds, 3);
+}
+
+} // namespace planloom

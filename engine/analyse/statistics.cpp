@@ -1,0 +1,178 @@
+#include "engine/analyse/statistics.h"
+
+#include <algorithm>
+
+namespace planloom {
+
+namespace {
+
+/// Rows of one stream of one device that may meet [begin, end).
+struct Rows {
+    std::size_t begin = 0;
+    std::size_t end = 0;
+};
+
+Rows rowsIn(
+    const SpanColumns &spans, std::size_t first, std::size_t last, std::int64_t begin, std::int64_t end)
+{
+    const auto from = spans.start.begin() + static_cast<std::ptrdiff_t>(first);
+    const auto to = spans.start.begin() + static_cast<std::ptrdiff_t>(last);
+    Rows rows;
+    rows.end = static_cast<std::size_t>(std::lower_bound(from, to, end) - spans.start.begin());
+    rows.begin = static_cast<std::size_t>(std::lower_bound(from, to, begin) - spans.start.begin());
+    // Streams are in order: only the spans just before can reach into the box.
+    while (rows.begin > first && spans.start[rows.begin - 1] + spans.duration[rows.begin - 1] > begin)
+        --rows.begin;
+    return rows;
+}
+
+/// The part of span `s` in [begin, end) that is not before `from`.
+std::int64_t partOf(const SpanColumns &spans, std::size_t s, std::int64_t begin, std::int64_t end)
+{
+    return std::max<std::int64_t>(
+        std::min(end, spans.start[s] + spans.duration[s]) - std::max(begin, spans.start[s]), 0);
+}
+
+void count(SpanAmount &amount, std::int64_t nanoseconds)
+{
+    amount.nanoseconds += nanoseconds;
+    ++amount.spans;
+}
+
+} // namespace
+
+const char *nameOf(OperatorCategory category)
+{
+    switch (category) {
+    case OperatorCategory::Product:
+        return "product";
+    case OperatorCategory::Normalization:
+        return "normalization";
+    case OperatorCategory::Activation:
+        return "activation";
+    case OperatorCategory::Elementwise:
+        return "elementwise";
+    case OperatorCategory::Reduction:
+        return "reduction";
+    case OperatorCategory::Movement:
+        return "movement";
+    case OperatorCategory::Loss:
+        return "loss";
+    case OperatorCategory::Recurrent:
+        return "recurrent";
+    case OperatorCategory::Optimizer:
+        return "optimizer";
+    case OperatorCategory::Other:
+        return "other";
+    }
+    return "";
+}
+
+Direction directionOf(const ExecutionPlan &plan, const Segment &segment, const Instruction &instruction)
+{
+    switch (segment.kind) {
+    case SegmentKind::Prologue:
+    case SegmentKind::Forward:
+        return Direction::Forward;
+    case SegmentKind::Backward:
+        return Direction::Backward;
+    case SegmentKind::Transfer:
+        break;
+    case SegmentKind::Reduce:
+    case SegmentKind::Optimizer:
+        return Direction::Optimizer;
+    }
+    return instruction.op.valid() ? plan.graph->at(instruction.op).direction : Direction::Forward;
+}
+
+TimeBox wholeOf(const Timeline &timeline)
+{
+    return {0, timeline.step.count(), {}};
+}
+
+std::optional<BoxStatistics> statisticsOf(
+    const ExecutionPlan &plan, const Timeline &timeline, const TimeBox &box, std::stop_token stop)
+{
+    BoxStatistics result;
+    const std::int64_t begin = std::max<std::int64_t>(box.begin, 0);
+    const std::int64_t end = std::max(begin, std::min(box.end, timeline.step.count()));
+    result.length = end - begin;
+    result.byMicroBatch.resize(static_cast<std::size_t>(std::max(plan.microBatches, 0)));
+    const std::size_t deviceCount =
+        std::min(plan.devices.size(), std::max<std::size_t>(timeline.deviceBegin.size(), 1) - 1);
+    std::vector<DeviceId> devices = box.devices;
+    if (devices.empty())
+        for (std::size_t d = 0; d < deviceCount; ++d)
+            devices.push_back({static_cast<std::int32_t>(d)});
+    const SpanColumns &spans = timeline.spans;
+    const auto instructionOf = [&](const DeviceProgram &program, std::size_t s) -> const Instruction & {
+        return program.segments[static_cast<std::size_t>(spans.segment[s])]
+            .instructions[static_cast<std::size_t>(spans.instruction[s])];
+    };
+
+    for (const DeviceId id : devices) {
+        const auto d = static_cast<std::size_t>(id.index);
+        if (!id.valid() || d >= deviceCount)
+            continue;
+        if (stop.stop_requested())
+            return std::nullopt;
+        const DeviceProgram &program = plan.devices[d];
+        DeviceStatistics device{.device = id};
+        const std::size_t first = timeline.deviceBegin[d];
+        const std::size_t last = timeline.deviceBegin[d + 1];
+        const auto streams = spans.stream.begin();
+        const auto middle = static_cast<std::size_t>(
+            std::lower_bound(streams + static_cast<std::ptrdiff_t>(first),
+                streams + static_cast<std::ptrdiff_t>(last), StreamKind::Communication)
+            - streams);
+        const Rows compute = rowsIn(spans, first, middle, begin, end);
+        for (std::size_t s = compute.begin; s < compute.end; ++s) {
+            const std::int64_t part = partOf(spans, s, begin, end);
+            const Segment &segment = program.segments[static_cast<std::size_t>(spans.segment[s])];
+            const Instruction &instruction = instructionOf(program, s);
+            device.compute += part;
+            if (instruction.kind == InstructionKind::Kernel) {
+                const Operator &op = plan.graph->at(instruction.op);
+                count(result.byCategory[static_cast<std::size_t>(categoryOf(op.kind))], part);
+                if (instruction.recompute)
+                    count(result.recompute, part);
+            } else {
+                count(result.copies, part);
+            }
+            count(
+                result.byDirection[static_cast<std::size_t>(directionOf(plan, segment, instruction))], part);
+            const bool repeated = segment.kind == SegmentKind::Forward
+                || segment.kind == SegmentKind::Backward || segment.kind == SegmentKind::Transfer;
+            const auto microBatch = static_cast<std::size_t>(spans.microBatch[s]);
+            count(repeated && microBatch < result.byMicroBatch.size() ? result.byMicroBatch[microBatch]
+                                                                      : result.oncePerStep,
+                part);
+        }
+        const Rows communication = rowsIn(spans, middle, last, begin, end);
+        std::size_t k = compute.begin;
+        for (std::size_t s = communication.begin; s < communication.end; ++s) {
+            const std::int64_t part = partOf(spans, s, begin, end);
+            device.communication += part;
+            const InstructionKind kind = instructionOf(program, s).kind;
+            if (isCommunication(kind))
+                count(result.communication[static_cast<std::size_t>(kind)], part);
+            // What compute covers of it.
+            const std::int64_t from = std::max(begin, spans.start[s]);
+            const std::int64_t to = std::min(end, spans.start[s] + spans.duration[s]);
+            device.exposed += part;
+            while (k < compute.end && spans.start[k] + spans.duration[k] <= from)
+                ++k;
+            for (std::size_t j = k; j < compute.end && spans.start[j] < to; ++j)
+                device.exposed -= partOf(spans, j, from, to);
+        }
+        device.idle = result.length - device.compute - device.exposed;
+        result.total.compute += device.compute;
+        result.total.communication += device.communication;
+        result.total.exposed += device.exposed;
+        result.total.idle += device.idle;
+        result.devices.push_back(device);
+    }
+    return result;
+}
+
+} // namespace planloom

@@ -1,0 +1,252 @@
+#include "engine/gallery/gallery.h"
+
+#include "engine/plan/complete.h"
+#include "engine/gallery/gallery_pipeline.h"
+#include "engine/gallery/gallery_rows.h"
+#include "engine/gallery/gallery_tensor_parallel.h"
+#include "engine/table/selector_index.h"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <set>
+
+namespace planloom {
+
+namespace {
+
+/// A gallery plan as numbers.
+struct Recipe {
+    std::string name {};
+    std::int32_t dp = 1;
+    std::int32_t tp = 1;
+    std::int32_t pp = 1;
+    bool zero1 = false;
+    ScheduleKind schedule = ScheduleKind::OneFOneB;
+    std::int32_t microBatches = 0; ///< 0 chooses.
+};
+
+Error wrongSpec(std::string message, std::string advice = {})
+{
+    return {ErrorCode::InvalidInput, std::move(message), std::move(advice), "gallery"};
+}
+
+Result<std::int32_t> numberOf(const std::string &key, std::string_view text)
+{
+    std::int32_t value = 0;
+    const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (text.empty() || failure != std::errc {} || end != text.data() + text.size() || value < 0
+        || value > 65536)
+        return wrongSpec("expected a number from 0 to 65536 for '" + key + "', found '"
+            + std::string(text.substr(0, 40)) + "'");
+    return value;
+}
+
+Result<Recipe> readSpec(std::string_view spec, std::int32_t deviceCount)
+{
+    Recipe recipe;
+    const std::size_t colon = spec.find(':');
+    recipe.name = std::string(spec.substr(0, colon));
+    static const std::map<std::string, std::set<std::string>, std::less<>> kParameters {
+        {"single", {"micro-batches"}},
+        {"data-parallel", {"micro-batches"}},
+        {"tensor-parallel", {"micro-batches"}},
+        {"pipeline", {"stages", "schedule", "micro-batches"}},
+        {"zero1", {"micro-batches"}},
+        {"3d", {"dp", "tp", "pp", "zero1", "schedule", "micro-batches"}},
+    };
+    const auto known = kParameters.find(recipe.name);
+    if (known == kParameters.end()) {
+        return Error {ErrorCode::NotFound, "there is no gallery plan '" + recipe.name.substr(0, 60) + "'",
+            "single, data-parallel, tensor-parallel, pipeline, zero1 or 3d", "gallery"};
+    }
+    if (recipe.name == "data-parallel" || recipe.name == "zero1")
+        recipe.dp = deviceCount;
+    if (recipe.name == "tensor-parallel")
+        recipe.tp = deviceCount;
+    if (recipe.name == "pipeline")
+        recipe.pp = deviceCount;
+    recipe.zero1 = recipe.name == "zero1";
+
+    std::string_view rest = colon == std::string_view::npos ? std::string_view {} : spec.substr(colon + 1);
+    while (!rest.empty()) {
+        const std::size_t comma = rest.find(',');
+        const std::string_view item = rest.substr(0, comma);
+        rest.remove_prefix(comma == std::string_view::npos ? rest.size() : comma + 1);
+        const std::size_t equals = item.find('=');
+        const std::string key(item.substr(0, equals));
+        if (equals == std::string_view::npos || !known->second.contains(key)) {
+            std::string keys;
+            for (const std::string &name : known->second)
+                keys += (keys.empty() ? "" : ", ") + name;
+            return wrongSpec("'" + std::string(item.substr(0, 60)) + "' is no parameter of " + recipe.name,
+                "parameters, as key=value: " + keys);
+        }
+        const std::string_view value = item.substr(equals + 1);
+        if (key == "schedule") {
+            bool found = false;
+            for (const ScheduleKind kind :
+                {ScheduleKind::Sequential, ScheduleKind::GPipe, ScheduleKind::OneFOneB}) {
+                if (value == nameOf(kind)) {
+                    recipe.schedule = kind;
+                    found = true;
+                }
+            }
+            if (!found)
+                return wrongSpec("there is no schedule '" + std::string(value.substr(0, 40)) + "'",
+                    "gpipe, 1f1b or sequential");
+            continue;
+        }
+        TRY(const std::int32_t number, numberOf(key, value));
+        if (key == "zero1")
+            recipe.zero1 = number != 0;
+        else if (number == 0)
+            return wrongSpec("'" + key + "' must be at least 1");
+        else if (key == "micro-batches")
+            recipe.microBatches = number;
+        else if (key == "dp")
+            recipe.dp = number;
+        else if (key == "tp")
+            recipe.tp = number;
+        else // pp of 3d, stages of pipeline
+            recipe.pp = number;
+    }
+    const std::int64_t needed = std::int64_t {recipe.dp} * recipe.tp * recipe.pp;
+    if (recipe.name != "single" && needed != deviceCount) {
+        return wrongSpec(recipe.name + " needs " + std::to_string(needed)
+                + " devices (dp=" + std::to_string(recipe.dp) + " x pp=" + std::to_string(recipe.pp)
+                + " x tp=" + std::to_string(recipe.tp) + "), the cluster has " + std::to_string(deviceCount),
+            "make the product of dp, pp and tp the number of devices");
+    }
+    return recipe;
+}
+
+/// Whether the batch of every operator divides into `parts`; the reason if not.
+Result<void> checkBatch(const Graph &graph, const BatchInfo &batch, std::int64_t parts, const char *what)
+{
+    if (batch.size == 0) {
+        return wrongSpec(std::string(what) + " needs a batch dimension, the model has none"
+            + (batch.limitedBy.empty() ? "" : ": " + batch.limitedBy));
+    }
+    if (batch.size % parts != 0) {
+        return wrongSpec(std::string(what) + ": the mini-batch has " + std::to_string(batch.size)
+                + " samples, which " + std::to_string(parts) + " does not divide",
+            "use a number of replicas and micro-batches whose product divides the batch");
+    }
+    for (std::size_t i = 0; i < graph.operators.size(); ++i) {
+        const Operator &op = graph.operators[i];
+        const std::int32_t identifier = batch.operatorDimension[i];
+        if (op.direction != Direction::Forward || identifier < 0)
+            continue;
+        const std::int64_t size = op.annotation.dimensions[static_cast<std::size_t>(identifier)].size;
+        if (size % parts != 0) {
+            return wrongSpec(std::string(what) + ": the batch of operator '" + op.name + "' has size "
+                    + std::to_string(size) + " (mini-batch " + std::to_string(batch.size) + "), which "
+                    + std::to_string(parts) + " does not divide",
+                "use a number of replicas and micro-batches whose product divides the batch");
+        }
+    }
+    return {};
+}
+
+Result<std::int32_t> microBatchesOf(const Graph &graph, const BatchInfo &batch, const Recipe &recipe)
+{
+    if (recipe.microBatches > 0) {
+        if (recipe.microBatches == 1)
+            return 1;
+        if (batch.size <= 1)
+            return recipe.microBatches; // nothing to cut: every micro-batch is a whole batch
+        if (recipe.microBatches > batch.mostMicroBatches) {
+            return wrongSpec("at most " + std::to_string(batch.mostMicroBatches)
+                + " micro-batches are possible" + (batch.limitedBy.empty() ? "" : ": " + batch.limitedBy));
+        }
+        TRY_VOID(checkBatch(graph, batch, std::int64_t {recipe.microBatches} * recipe.dp, "micro-batches"));
+        return recipe.microBatches;
+    }
+    if (recipe.pp == 1)
+        return 1;
+    const std::int64_t most = std::min<std::int64_t>(batch.mostMicroBatches, std::int64_t {4} * recipe.pp);
+    for (std::int64_t count = most; count > 1; --count) {
+        if (batch.size % count == 0 && checkBatch(graph, batch, count * recipe.dp, "micro-batches"))
+            return static_cast<std::int32_t>(count);
+    }
+    return 1;
+}
+
+Result<void> appendPipeline(const SelectorIndex &index, const Recipe &recipe, ConstraintTable &table)
+{
+    TRY(const auto stages, pipelineStages(index, recipe.pp));
+    for (std::size_t s = 0; s < stages.size(); ++s) {
+        const Selector selector = stageSelector(index, stages[s]);
+        const auto number = static_cast<std::int32_t>(s);
+        table.rows.push_back(templateRow(selector, OpAssignRule {{}, {{"pp", number}}}));
+        table.rows.push_back(templateRow(selector, StageRule {number}));
+    }
+    table.rows.push_back(templateRow({}, ScheduleRule {recipe.schedule}));
+    return {};
+}
+
+} // namespace
+
+const std::vector<GalleryEntry> &galleryEntries()
+{
+    static const std::vector<GalleryEntry> kEntries {
+        {"single", "everything on one device", {"micro-batches=N"}},
+        {"data-parallel", "every device has the whole model and a part of the batch", {"micro-batches=N"}},
+        {"tensor-parallel", "weights cut into columns and rows, as in Megatron-LM", {"micro-batches=N"}},
+        {"pipeline", "stages of consecutive layers, balanced by cost",
+            {"stages=N", "schedule=1f1b|gpipe|sequential", "micro-batches=N"}},
+        {"zero1", "data parallel with the optimizer cut over the replicas", {"micro-batches=N"}},
+        {"3d", "data, pipeline and tensor parallel",
+            {"dp=N", "tp=N", "pp=N", "zero1=0|1", "schedule=1f1b|gpipe|sequential", "micro-batches=N"}},
+    };
+    return kEntries;
+}
+
+Result<ConstraintTable> galleryTable(
+    std::string_view spec, const Model &model, std::int32_t deviceCount)
+{
+    if (!model || deviceCount < 1)
+        return wrongSpec("a gallery plan needs a model and at least one device");
+    TRY(const Recipe recipe, readSpec(spec, deviceCount));
+    const Graph &graph = *model.graph;
+    const BatchInfo &batch = *model.batch;
+
+    ConstraintTable table;
+    MeshRule mesh;
+    for (const auto &[name, size] : {std::pair {"dp", recipe.dp}, {"pp", recipe.pp}, {"tp", recipe.tp}}) {
+        if (size > 1)
+            mesh.axes.push_back({name, size});
+    }
+    if (!mesh.axes.empty())
+        table.rows.push_back(templateRow({}, std::move(mesh)));
+    if (recipe.name == "single" && deviceCount > 1)
+        table.rows.push_back(templateRow({}, OpAssignRule {{DeviceId {0}}, {}}));
+    TRY(const std::int32_t microBatches, microBatchesOf(graph, batch, recipe));
+    if (microBatches > 1)
+        table.rows.push_back(templateRow({}, MicroBatchesRule {microBatches}));
+    if (recipe.dp > 1) {
+        TRY_VOID(checkBatch(graph, batch, recipe.dp, "data parallelism"));
+        SplitStep step {.kind = SplitKind::Dimension,
+            .dimension = {.kind = DimensionRef::Kind::Batch, .name = {}},
+            .parts = 0,
+            .sizes = {},
+            .axis = "dp"};
+        table.rows.push_back(templateRow({}, OpTransRule {{std::move(step)}}));
+    }
+    if (recipe.pp > 1)
+        TRY_VOID(appendPipeline(*model.index, recipe, table));
+    if (recipe.tp > 1)
+        TRY_VOID(appendTensorParallel(model, deviceCount, "tp", recipe.tp, table));
+    if (recipe.zero1 && recipe.dp > 1) {
+        table.rows.push_back(templateRow(
+            {.kind = SelectorKind::Weight, .text = "*"}, OptimizerShardingRule {.axis = "dp", .parts = 0}));
+    }
+
+    TRY(const Completion completion, completePlan(model, deviceCount, table));
+    if (const auto error = firstError(completion))
+        return Error {ErrorCode::InvalidInput, recipe.name + ": " + error->message, error->advice, "gallery"};
+    return table;
+}
+
+} // namespace planloom

@@ -1,0 +1,32 @@
+#pragma once
+
+#include "engine/base/result.h"
+#include "engine/table/selector_index.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace planloom {
+
+/// Cuts a chain into `stages` consecutive, non-empty runs: the largest cost of a run is minimal, and among
+/// such cuts the sum of `crossing` at the cuts.
+///
+/// @param cost      per link of the chain, not negative
+/// @param crossing  per position: what passes from link i - 1 to link i
+/// @param allowed   per position: whether the chain may be cut before link i
+/// @return where runs 1, 2, ... begin, ascending; empty if there are too few places to cut
+/// Exact. O(links x (log cost + stages x links in a run)).
+std::vector<std::size_t> balancedCuts(const std::vector<std::int64_t> &cost,
+    const std::vector<std::int64_t> &crossing, const std::vector<bool> &allowed, std::int32_t stages);
+
+/// The forward operators of each of `stages` pipeline stages, ascending, balanced by the time of forward and
+/// backward on a nominal device. Cuts lie between layers unless that costs more than a quarter of the step.
+/// Operators that use no weight belong to the first stage that reads them.
+/// @return InvalidInput if the model has too few operators
+Result<std::vector<std::vector<OperatorId>>> pipelineStages(const SelectorIndex &index, std::int32_t stages);
+
+/// Nanoseconds that an operator takes on a nominal device (100 TFLOP/s, 1.5 TB/s, 4 us per launch), with its
+/// backward operator. Only ratios matter here.
+std::int64_t nominalCost(const Graph &graph, OperatorId forward);
+
+} // namespace planloom

@@ -1,0 +1,173 @@
+#include "engine/gallery/gallery_rows.h"
+
+#include <algorithm>
+#include <map>
+
+namespace planloom {
+
+namespace {
+
+/// "h.*.mlp" of "h.3.mlp": numbers between dots become patterns.
+std::string similarName(std::string_view name)
+{
+    std::string glob;
+    while (true) {
+        const std::size_t dot = name.find('.');
+        const std::string_view part = name.substr(0, dot);
+        const bool number = !part.empty()
+            && std::all_of(part.begin(), part.end(), [](char c) { return c >= '0' && c <= '9'; });
+        glob += number ? "*" : globOf(part);
+        if (dot == std::string_view::npos)
+            return glob;
+        glob += '.';
+        name.remove_prefix(dot + 1);
+    }
+}
+
+std::vector<OperatorId> forwardOnly(const Graph &graph, std::vector<OperatorId> operators)
+{
+    std::erase_if(operators, [&](OperatorId op) { return graph.at(op).direction != Direction::Forward; });
+    return operators;
+}
+
+Selector namesOf(const Graph &graph, const std::vector<OperatorId> &operators)
+{
+    if (operators.size() == 1)
+        return selectName(globOf(graph.at(operators.front()).name));
+    std::vector<std::string> names;
+    for (const OperatorId op : operators)
+        names.push_back(graph.at(op).name);
+    return selectSet(std::move(names));
+}
+
+} // namespace
+
+Selector stageSelector(const SelectorIndex &index, const std::vector<OperatorId> &operators)
+{
+    const Graph &graph = index.graph();
+    std::vector<char> open(graph.operators.size(), 0); // wanted and not yet named
+    for (const OperatorId op : operators)
+        open[static_cast<std::size_t>(op.index)] = 1;
+    const std::vector<char> wanted = open;
+    std::vector<Selector> parts;
+
+    const std::size_t layerCount = index.layers().scopes.size();
+    std::vector<char> wholeLayer(layerCount, 1);
+    std::vector<char> scopeWhole(graph.scopes.size(), 1);
+    std::vector<std::int32_t> scopeOpen(graph.scopes.size(), 0);
+    for (std::size_t i = 0; i < graph.operators.size(); ++i) {
+        const Operator &op = graph.operators[i];
+        if (op.direction != Direction::Forward)
+            continue;
+        const std::int32_t layer = index.layerOf({static_cast<std::int32_t>(i)});
+        if (layer >= 0 && !wanted[i])
+            wholeLayer[static_cast<std::size_t>(layer)] = 0;
+    }
+    std::vector<char> layerUsed(layerCount, 0);
+    for (std::size_t i = 0; i < open.size(); ++i) {
+        const std::int32_t layer = index.layerOf({static_cast<std::int32_t>(i)});
+        if (open[i] && layer >= 0 && wholeLayer[static_cast<std::size_t>(layer)]) {
+            layerUsed[static_cast<std::size_t>(layer)] = 1;
+            open[i] = 0;
+        }
+    }
+    for (std::size_t first = 0; first < layerCount; ++first) {
+        if (!layerUsed[first])
+            continue;
+        std::size_t last = first;
+        while (last + 1 < layerCount && layerUsed[last + 1])
+            ++last;
+        parts.push_back(selectLayers(static_cast<std::int32_t>(first), static_cast<std::int32_t>(last)));
+        first = last;
+    }
+
+    for (std::size_t i = 0; i < graph.operators.size(); ++i) {
+        const Operator &op = graph.operators[i];
+        if (op.direction != Direction::Forward || !op.scope.valid())
+            continue;
+        for (ScopeId s = op.scope; s.valid(); s = graph.at(s).parent) {
+            scopeWhole[static_cast<std::size_t>(s.index)] &= wanted[i];
+            scopeOpen[static_cast<std::size_t>(s.index)] += open[i];
+        }
+    }
+    std::vector<char> covered(graph.scopes.size(), 0);
+    for (std::size_t s = 1; s < graph.scopes.size(); ++s) {
+        const ScopeId parent = graph.scopes[s].parent;
+        if (parent.valid() && covered[static_cast<std::size_t>(parent.index)]) {
+            covered[s] = 1;
+        } else if (scopeWhole[s] && scopeOpen[s] > 0) {
+            covered[s] = 1;
+            parts.push_back(selectIn(index.pathOf({static_cast<std::int32_t>(s)})));
+        }
+    }
+    std::vector<OperatorId> rest;
+    for (std::size_t i = 0; i < open.size(); ++i) {
+        const ScopeId scope = graph.operators[i].scope;
+        if (open[i] && !(scope.valid() && covered[static_cast<std::size_t>(scope.index)]))
+            rest.push_back({static_cast<std::int32_t>(i)});
+    }
+    if (!rest.empty())
+        parts.push_back(namesOf(graph, rest));
+    return selectAny(std::move(parts));
+}
+
+std::vector<Selector> selectorsByName(const SelectorIndex &index, const std::vector<OperatorId> &operators)
+{
+    const Graph &graph = index.graph();
+    std::map<std::string, std::vector<OperatorId>> similar;
+    std::vector<std::string> order;
+    for (const OperatorId op : operators) {
+        const std::string glob = similarName(graph.at(op).name);
+        auto &group = similar[glob];
+        if (group.empty())
+            order.push_back(glob);
+        group.push_back(op);
+    }
+    std::vector<Selector> selectors;
+    std::vector<OperatorId> rest;
+    for (const std::string &glob : order) {
+        const auto &group = similar[glob];
+        Selector selector = selectName(glob);
+        if (forwardOnly(graph, index.select(selector)) == group)
+            selectors.push_back(std::move(selector));
+        else
+            rest.insert(rest.end(), group.begin(), group.end());
+    }
+    if (!rest.empty()) {
+        std::sort(rest.begin(), rest.end());
+        selectors.push_back(namesOf(graph, rest));
+    }
+    return selectors;
+}
+
+Row templateRow(Selector selector, Rule rule, std::string note)
+{
+    return {.enabled = true,
+        .selector = std::move(selector),
+        .rule = std::move(rule),
+        .origin = RowOrigin::Template,
+        .note = std::move(note)};
+}
+
+std::vector<bool> weightless(const SelectorIndex &index)
+{
+    const Graph &graph = index.graph();
+    std::vector<bool> without(graph.operators.size(), false);
+    for (std::size_t i = 0; i < graph.operators.size(); ++i) {
+        const Operator &op = graph.operators[i];
+        if (op.direction != Direction::Forward)
+            continue;
+        bool none = true;
+        for (const TensorId input : op.inputs) {
+            if (!input.valid())
+                continue;
+            none = none && graph.at(input).role != TensorRole::Weight;
+            for (const OperatorId maker : index.uses().producers[static_cast<std::size_t>(input.index)])
+                none = none && without[static_cast<std::size_t>(maker.index)];
+        }
+        without[i] = none;
+    }
+    return without;
+}
+
+} // namespace planloom

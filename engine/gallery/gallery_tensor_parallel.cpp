@@ -1,0 +1,134 @@
+#include "engine/gallery/gallery_tensor_parallel.h"
+
+#include "engine/plan/complete.h"
+#include "engine/gallery/gallery_rows.h"
+#include "engine/table/table_text.h"
+#include "engine/gallery/tensor_parallel_region.h"
+
+#include <algorithm>
+#include <map>
+
+namespace planloom {
+
+namespace {
+
+constexpr int kMostRounds = 4;
+
+/// A position that names the identifier: of the output if it has it, else of an input; the last dimension is
+/// -1.
+DimensionRef positionOf(const Operator &op, std::int32_t identifier)
+{
+    const auto find = [&](const std::vector<TensorTerms> &tensors, DimensionRef &ref) {
+        for (std::size_t s = 0; s < tensors.size(); ++s) {
+            const auto &terms = tensors[s].terms;
+            for (std::size_t t = 0; t < terms.size(); ++t) {
+                if (splittableFactor(op.annotation, terms[t]) != identifier)
+                    continue;
+                ref.slot = static_cast<std::int32_t>(s);
+                ref.dimension = t + 1 == terms.size() ? -1 : static_cast<std::int32_t>(t);
+                return true;
+            }
+        }
+        return false;
+    };
+    DimensionRef ref {.kind = DimensionRef::Kind::Output, .name = {}};
+    if (find(op.annotation.outputs, ref))
+        return ref;
+    ref.kind = DimensionRef::Kind::Input;
+    if (find(op.annotation.inputs, ref))
+        return ref;
+    return {.kind = DimensionRef::Kind::Identifier,
+        .name = op.annotation.dimensions[static_cast<std::size_t>(identifier)].name};
+}
+
+void appendRows(const SelectorIndex &index, const std::vector<OperatorId> &operators,
+    const TensorParallelCut &cut, const std::string &axis, ConstraintTable &table)
+{
+    std::map<std::string, std::vector<OperatorId>> groups; // by position
+    std::vector<DimensionRef> order;
+    for (const OperatorId op : operators) {
+        const auto ref = positionOf(index.graph().at(op), cut.identifier[static_cast<std::size_t>(op.index)]);
+        auto &group = groups[print(ref)];
+        if (group.empty())
+            order.push_back(ref);
+        group.push_back(op);
+    }
+    for (const DimensionRef &ref : order) {
+        for (Selector &selector : selectorsByName(index, groups[print(ref)])) {
+            SplitStep step {
+                .kind = SplitKind::Dimension, .dimension = ref, .parts = 0, .sizes = {}, .axis = axis};
+            table.rows.push_back(templateRow(std::move(selector), OpTransRule {{std::move(step)}}));
+        }
+    }
+}
+
+bool readsAny(const SelectorIndex &index, const Operator &op, const std::vector<bool> &marked)
+{
+    return std::any_of(op.inputs.begin(), op.inputs.end(), [&](TensorId input) {
+        if (!input.valid())
+            return false;
+        const auto &makers = index.uses().producers[static_cast<std::size_t>(input.index)];
+        return std::any_of(makers.begin(), makers.end(), [&](OperatorId maker) {
+            return static_cast<bool>(marked[static_cast<std::size_t>(maker.index)]);
+        });
+    });
+}
+
+} // namespace
+
+Result<void> appendTensorParallel(const Model &model, std::int32_t deviceCount,
+    const std::string &axis, std::int32_t parts, ConstraintTable &table)
+{
+    const SelectorIndex &index = *model.index;
+    const Graph &graph = *model.graph;
+    const TensorParallelCut cut = findTensorParallel(index, parts);
+    if (cut.regions == 0) {
+        return Error {ErrorCode::InvalidInput,
+            "no pair of operators can be split " + std::to_string(parts) + " ways for tensor parallelism"
+                + (cut.obstacle.empty() ? "" : ": " + cut.obstacle),
+            "use another number of devices, or another gallery plan", "gallery/tensor-parallel"};
+    }
+    std::vector<OperatorId> products;
+    for (std::size_t i = 0; i < graph.operators.size(); ++i) {
+        const Operator &op = graph.operators[i];
+        const bool weights = std::any_of(op.inputs.begin(), op.inputs.end(),
+            [&](TensorId id) { return id.valid() && graph.at(id).role == TensorRole::Weight; });
+        if (cut.identifier[i] >= 0 && weights)
+            products.push_back({static_cast<std::int32_t>(i)});
+    }
+    appendRows(index, products, cut, axis, table);
+
+    // Most other operators follow by default. Rows for those that do not: first where a region begins (with
+    // slices of whole values), since what comes behind may follow then.
+    for (int round = 0; round < kMostRounds; ++round) {
+        TRY(const Completion completion, completePlan(model, deviceCount, table));
+        if (!completion.plan.graph) {
+            Error error = firstError(completion).value();
+            error.message = "tensor parallelism: " + error.message;
+            return error;
+        }
+        std::vector<OperatorId> missed;
+        std::vector<bool> isMissed(graph.operators.size(), false);
+        std::vector<OperatorId> firsts;
+        for (std::size_t i = 0; i < graph.operators.size(); ++i) {
+            if (cut.identifier[i] < 0)
+                continue;
+            const auto &splits = completion.plan.decisions[i].partition.splits;
+            isMissed[i] = std::none_of(splits.begin(), splits.end(), [&](const Split &split) {
+                return split.axis == axis && split.kind == SplitKind::Dimension
+                    && split.dimension == cut.identifier[i];
+            });
+            if (!isMissed[i])
+                continue;
+            missed.push_back({static_cast<std::int32_t>(i)});
+            if (!readsAny(index, graph.operators[i], isMissed))
+                firsts.push_back(missed.back());
+        }
+        if (missed.empty())
+            break;
+        appendRows(index, round + 1 < kMostRounds ? firsts : missed, cut, axis, table);
+    }
+    return {};
+}
+
+} // namespace planloom

@@ -1,0 +1,379 @@
+#include "engine/gallery/tensor_parallel_region.h"
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+
+namespace planloom {
+
+namespace {
+
+constexpr int kMostRetries = 48;
+
+std::optional<std::size_t> leadingPosition(
+    const Annotation &annotation, const TensorTerms &terms, std::int32_t identifier)
+{
+    for (std::size_t t = 0; t < terms.terms.size(); ++t) {
+        if (splittableFactor(annotation, terms.terms[t]) == identifier)
+            return t;
+    }
+    return std::nullopt;
+}
+
+bool mentions(const TensorTerms &terms, std::int32_t identifier)
+{
+    return std::any_of(terms.terms.begin(), terms.terms.end(), [&](const Term &term) {
+        return std::find(term.factors.begin(), term.factors.end(), identifier) != term.factors.end();
+    });
+}
+
+bool isProduct(const Operator &op)
+{
+    return categoryOf(op.kind) == OperatorCategory::Product || op.kind == OperatorKind::Embedding;
+}
+
+/// What the search knows of the graph, and what earlier regions decided.
+struct Search {
+    const SelectorIndex &index;
+    const Graph &graph;
+    std::int32_t parts = 1;
+    std::vector<bool> trained {}; ///< By tensor: depends on a weight, so that its gradient matters.
+    std::vector<bool> isOutput {}; ///< By tensor: the model returns it.
+    std::vector<std::int32_t> identifier {}; ///< By operator: decided by earlier regions.
+    std::vector<std::int32_t> cut {}; ///< By tensor: its dimension cut by earlier regions; -1 if whole.
+
+    bool hasWeight(const Operator &op) const
+    {
+        return std::any_of(op.inputs.begin(), op.inputs.end(),
+            [&](TensorId id) { return id.valid() && graph.at(id).role == TensorRole::Weight; });
+    }
+    OperatorId makerOf(TensorId tensor) const
+    {
+        for (const OperatorId op : index.uses().producers[static_cast<std::size_t>(tensor.index)]) {
+            if (graph.at(op).direction == Direction::Forward)
+                return op;
+        }
+        return {};
+    }
+};
+
+/// One attempt at a region: everything that one cut entails.
+class Region
+{
+public:
+    Region(const Search &search, bool mayslice, const std::set<TensorId> &whole)
+        : m_search(search)
+        , m_maySlice(mayslice)
+        , m_whole(whole)
+    {
+    }
+
+    /// Splits `op` on `identifier` and all that follows from it. False if it can't be; then `obstacle` and
+    /// `blamed`.
+    bool grow(OperatorId op, std::int32_t identifier);
+
+    const std::map<OperatorId, std::int32_t> &identifiers() const { return m_identifier; }
+    const std::map<TensorId, std::int32_t> &cuts() const { return m_cut; }
+    int rows() const { return m_rows; }
+    int columns() const { return m_columns; }
+    int products() const { return m_products; }
+    const std::string &obstacle() const { return m_obstacle; }
+    TensorId blamed() const { return m_blamed; }
+
+private:
+    bool decide(OperatorId op, std::int32_t identifier);
+    bool decideInputs(OperatorId op, std::int32_t identifier);
+    bool setCut(TensorId tensor, std::int32_t dimension);
+    bool needCut(TensorId tensor, std::int32_t dimension);
+    bool follow(TensorId tensor);
+    bool fail(const std::string &reason, TensorId blamed = {})
+    {
+        if (m_obstacle.empty())
+            m_obstacle = reason;
+        if (!m_blamed.valid())
+            m_blamed = blamed.valid() ? blamed : m_followed;
+        return false;
+    }
+    std::int32_t cutOf(TensorId tensor) const
+    {
+        const auto found = m_cut.find(tensor);
+        return found != m_cut.end() ? found->second : m_search.cut[static_cast<std::size_t>(tensor.index)];
+    }
+
+    const Search &m_search;
+    bool m_maySlice = false;
+    const std::set<TensorId> &m_whole; ///< Tensors that must not be cut.
+    std::map<OperatorId, std::int32_t> m_identifier {};
+    std::map<TensorId, std::int32_t> m_cut {};
+    std::deque<TensorId> m_open {}; ///< Cut, but users not yet looked at.
+    std::deque<std::pair<OperatorId, std::int32_t>> m_undecidedInputs {};
+    TensorId m_followed {};
+    TensorId m_blamed {};
+    int m_rows = 0;
+    int m_columns = 0;
+    int m_products = 0;
+    std::string m_obstacle {};
+};
+
+bool Region::grow(OperatorId op, std::int32_t identifier)
+{
+    if (!decide(op, identifier))
+        return false;
+    while (!m_open.empty() || !m_undecidedInputs.empty()) {
+        if (!m_open.empty()) { // users first: they fail sooner
+            const TensorId tensor = m_open.front();
+            m_open.pop_front();
+            if (!follow(tensor))
+                return false;
+            continue;
+        }
+        const auto [next, along] = m_undecidedInputs.front();
+        m_undecidedInputs.pop_front();
+        if (!decideInputs(next, along))
+            return false;
+    }
+    return true;
+}
+
+bool Region::decide(OperatorId id, std::int32_t identifier)
+{
+    const Operator &op = m_search.graph.at(id);
+    const std::int32_t before = m_search.identifier[static_cast<std::size_t>(id.index)];
+    if (const auto found = m_identifier.find(id); found != m_identifier.end() || before >= 0) {
+        const std::int32_t known = found != m_identifier.end() ? found->second : before;
+        return known == identifier || fail("'" + op.name + "' would have to be split in two ways");
+    }
+    const Dimension &dimension = op.annotation.dimensions[static_cast<std::size_t>(identifier)];
+    if (dimension.size % m_search.parts != 0) {
+        return fail("'" + dimension.name + "' of '" + op.name + "' has size " + std::to_string(dimension.size)
+            + ", which " + std::to_string(m_search.parts) + " does not divide");
+    }
+    m_identifier.emplace(id, identifier);
+    bool inWeight = false;
+    bool inActivation = false;
+    for (std::size_t s = 0; s < op.inputs.size(); ++s) {
+        if (!op.inputs[s].valid() || !leadingPosition(op.annotation, op.annotation.inputs[s], identifier))
+            continue;
+        const bool weight = m_search.graph.at(op.inputs[s]).role == TensorRole::Weight;
+        (weight ? inWeight : inActivation) = true;
+    }
+    const bool product = isProduct(op);
+    m_products += product ? 1 : 0;
+    if (dimension.mark == DimensionMark::Reduce) {
+        if (!product || !inWeight)
+            return fail(
+                "'" + op.name + "' sums over '" + dimension.name + "', and has no weight to split with it");
+        ++m_rows;
+    } else if (product && inWeight && !inActivation) {
+        ++m_columns;
+    }
+    for (std::size_t s = 0; s < op.outputs.size(); ++s) {
+        if (!op.outputs[s].valid())
+            continue;
+        const TensorTerms &terms = op.annotation.outputs[s];
+        if (const auto at = leadingPosition(op.annotation, terms, identifier)) {
+            if (!setCut(op.outputs[s], static_cast<std::int32_t>(*at)))
+                return false;
+        } else if (mentions(terms, identifier)) {
+            return fail("'" + op.name + "' mixes '" + dimension.name + "' with other dimensions");
+        }
+    }
+    m_undecidedInputs.emplace_back(id, identifier);
+    return true;
+}
+
+bool Region::decideInputs(OperatorId id, std::int32_t identifier)
+{
+    const Operator &op = m_search.graph.at(id);
+    for (std::size_t s = 0; s < op.inputs.size(); ++s) {
+        if (!op.inputs[s].valid())
+            continue;
+        const auto at = leadingPosition(op.annotation, op.annotation.inputs[s], identifier);
+        if (at) {
+            if (!needCut(op.inputs[s], static_cast<std::int32_t>(*at)))
+                return false;
+        } else if (cutOf(op.inputs[s]) >= 0) {
+            return fail(
+                "'" + op.name + "' needs '" + m_search.graph.at(op.inputs[s]).name + "' whole", op.inputs[s]);
+        }
+    }
+    return true;
+}
+
+bool Region::setCut(TensorId tensor, std::int32_t dimension)
+{
+    if (const std::int32_t known = cutOf(tensor); known >= 0)
+        return known == dimension
+            || fail("'" + m_search.graph.at(tensor).name + "' would be cut in two ways");
+    if (m_whole.contains(tensor) || m_search.isOutput[static_cast<std::size_t>(tensor.index)]) {
+        const bool output = m_search.isOutput[static_cast<std::size_t>(tensor.index)];
+        return fail("'" + m_search.graph.at(tensor).name
+                + (output ? "' is an output of the model" : "' is needed whole"),
+            m_whole.contains(tensor) ? m_followed : tensor);
+    }
+    m_cut.emplace(tensor, dimension);
+    m_open.push_back(tensor);
+    return true;
+}
+
+bool Region::needCut(TensorId tensor, std::int32_t dimension)
+{
+    const Tensor &itself = m_search.graph.at(tensor);
+    if (const std::int32_t known = cutOf(tensor); known >= 0)
+        return known == dimension || fail("'" + itself.name + "' would be cut in two ways", tensor);
+    const OperatorId maker = m_search.makerOf(tensor);
+    if (!maker.valid() || !m_search.trained[static_cast<std::size_t>(tensor.index)])
+        return true; // each part takes its slice; no gradient to gather
+    if (m_maySlice && m_whole.contains(tensor))
+        return true;
+    const Operator &op = m_search.graph.at(maker);
+    std::optional<std::int32_t> identifier;
+    for (std::size_t s = 0; s < op.outputs.size(); ++s) {
+        const TensorTerms &terms = op.annotation.outputs[s];
+        if (op.outputs[s] == tensor && static_cast<std::size_t>(dimension) < terms.terms.size())
+            identifier = splittableFactor(op.annotation, terms.terms[static_cast<std::size_t>(dimension)]);
+    }
+    const bool divides = identifier
+        && op.annotation.dimensions[static_cast<std::size_t>(*identifier)].size % m_search.parts == 0;
+    if (!divides) {
+        return m_maySlice
+            || fail("'" + op.name + "' cannot be split so that '" + itself.name + "' is cut", tensor);
+    }
+    return decide(maker, *identifier);
+}
+
+/// Every user of a cut tensor must take it cut.
+bool Region::follow(TensorId tensor)
+{
+    m_followed = tensor;
+    const auto dimension = static_cast<std::size_t>(cutOf(tensor));
+    for (const OperatorId user : m_search.index.uses().consumers[static_cast<std::size_t>(tensor.index)]) {
+        const Operator &op = m_search.graph.at(user);
+        if (op.direction != Direction::Forward)
+            continue;
+        for (std::size_t s = 0; s < op.inputs.size(); ++s) {
+            if (op.inputs[s] != tensor)
+                continue;
+            const TensorTerms &terms = op.annotation.inputs[s];
+            const auto identifier = dimension < terms.terms.size()
+                ? splittableFactor(op.annotation, terms.terms[dimension])
+                : std::nullopt;
+            if (!identifier)
+                return fail("'" + op.name + "' needs '" + m_search.graph.at(tensor).name + "' whole");
+            if (!decide(user, *identifier))
+                return false;
+        }
+    }
+    m_followed = {};
+    return true;
+}
+
+void commit(Search &search, const Region &region, TensorParallelCut &result)
+{
+    for (const auto &[op, identifier] : region.identifiers())
+        search.identifier[static_cast<std::size_t>(op.index)] = identifier;
+    for (const auto &[tensor, dimension] : region.cuts())
+        search.cut[static_cast<std::size_t>(tensor.index)] = dimension;
+    ++result.regions;
+}
+
+/// Regions that begin with columns and end with rows.
+void findPairs(Search &search, TensorParallelCut &result)
+{
+    const Graph &graph = search.graph;
+    const std::set<TensorId> none;
+    for (std::size_t i = 0; i < graph.operators.size(); ++i) {
+        const Operator &op = graph.operators[i];
+        if (op.direction != Direction::Forward || !isProduct(op) || !search.hasWeight(op))
+            continue;
+        for (const std::int32_t identifier : splittableDimensions(op.annotation)) {
+            if (search.identifier[i] >= 0)
+                break;
+            if (op.annotation.dimensions[static_cast<std::size_t>(identifier)].mark != DimensionMark::Spatial)
+                continue;
+            bool inWeight = false;
+            bool inOther = false;
+            for (std::size_t s = 0; s < op.inputs.size(); ++s) {
+                if (!op.inputs[s].valid() || !mentions(op.annotation.inputs[s], identifier))
+                    continue;
+                (graph.at(op.inputs[s]).role == TensorRole::Weight ? inWeight : inOther) = true;
+            }
+            if (!inWeight || inOther)
+                continue;
+            Region region(search, false, none);
+            const bool grown = region.grow({static_cast<std::int32_t>(i)}, identifier);
+            if (grown && region.rows() > 0)
+                commit(search, region, result);
+            else if (result.obstacle.empty()
+                || region.obstacle().find("does not divide") != std::string::npos)
+                result.obstacle = region.obstacle();
+        }
+    }
+}
+
+/// Regions that end with a row, and begin with slices where nothing else is possible.
+void findRows(Search &search, TensorParallelCut &result)
+{
+    const Graph &graph = search.graph;
+    for (std::size_t i = 0; i < graph.operators.size(); ++i) {
+        const Operator &op = graph.operators[i];
+        if (op.direction != Direction::Forward || !isProduct(op) || !search.hasWeight(op))
+            continue;
+        for (const std::int32_t identifier : splittableDimensions(op.annotation)) {
+            if (search.identifier[i] >= 0)
+                break;
+            if (op.annotation.dimensions[static_cast<std::size_t>(identifier)].mark != DimensionMark::Reduce)
+                continue;
+            // What turns out to be needed whole by someone is sliced instead of cut in the next attempt.
+            std::set<TensorId> whole;
+            for (int attempt = 0; attempt < kMostRetries; ++attempt) {
+                Region region(search, true, whole);
+                if (region.grow({static_cast<std::int32_t>(i)}, identifier)) {
+                    if (region.products() > 1)
+                        commit(search, region, result);
+                    break;
+                }
+                if (!region.blamed().valid() || !whole.insert(region.blamed()).second)
+                    break;
+            }
+        }
+    }
+}
+
+} // namespace
+
+TensorParallelCut findTensorParallel(const SelectorIndex &index, std::int32_t parts)
+{
+    const Graph &graph = index.graph();
+    Search search {index, graph, parts};
+    search.trained.assign(graph.tensors.size(), false);
+    search.isOutput.assign(graph.tensors.size(), false);
+    search.identifier.assign(graph.operators.size(), -1);
+    search.cut.assign(graph.tensors.size(), -1);
+    for (std::size_t t = 0; t < graph.tensors.size(); ++t)
+        search.trained[t] = graph.tensors[t].role == TensorRole::Weight;
+    for (const Operator &op : graph.operators) {
+        if (op.direction != Direction::Forward)
+            continue;
+        const bool any = std::any_of(op.inputs.begin(), op.inputs.end(),
+            [&](TensorId id) { return id.valid() && search.trained[static_cast<std::size_t>(id.index)]; });
+        for (const TensorId output : op.outputs) {
+            if (output.valid())
+                search.trained[static_cast<std::size_t>(output.index)] = any;
+        }
+    }
+    for (const TensorId output : graph.outputs)
+        search.isOutput[static_cast<std::size_t>(output.index)] = true;
+    if (graph.loss.valid())
+        search.isOutput[static_cast<std::size_t>(graph.loss.index)] = true;
+
+    TensorParallelCut result;
+    findPairs(search, result);
+    findRows(search, result);
+    result.identifier = std::move(search.identifier);
+    return result;
+}
+
+} // namespace planloom

@@ -1,0 +1,63 @@
+#pragma once
+
+#include "engine/base/result.h"
+#include "engine/table/table.h"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace planloom {
+
+// The constraint table as text, one row a line:
+//
+//     mesh dp=2 pp=2 tp=2
+//     micro-batches 4                                     # "4 whole": each a whole batch of the model
+//     split all : batch over dp
+//     split name:*.attn.c_attn : out0.-1 by 2 over tp
+//     split set{x} : m into 3,5 then value by 2
+//     replicate kind:LayerNorm : by 2 over tp
+//     coshard in:h.0.mlp : n by 4
+//     place layer:0-5 : pp=0                              # or: devices 0,1,1,2; or: mesh
+//     order name:a before name:b at +1
+//     order name:a before name:b at +1 of 3               # only for name:a of micro-batch 3
+//     schedule 1f1b                                       # or gpipe, sequential
+//     stage layer:0-5 : 0
+//     recompute layer:* per layer                         # or per operator; default: per selection
+//     zero1 weight:* over dp                              # or by 4; default: all replicas
+//     in-flight 3 stage 0                                 # without a stage: of every stage
+//     limit memory 40GiB                                  # B, KiB .. TiB, KB .. TB
+//     limit time 50ms                                     # ns, us, ms, s
+//     prefer 2 split kind:Linear : k by 4                 # held if it can be; without a number: of weight 1
+//     off split all : batch by 2  @gesture                # switched off, with an origin other than text
+//
+// `#` begins a note; lines of notes alone belong to the row below them. Identifiers called as a word of the
+// language are quoted.
+
+/// What a text holds: the rows that parse, and an error for each line that does not.
+struct TableText {
+    ConstraintTable table {};
+    std::vector<Error> errors {}; ///< `where` is "line:LINE:COLUMN", both from 1.
+};
+
+/// Reads every line; never gives up. O(length).
+TableText readTable(std::string_view text);
+
+/// The table, or the first error.
+Result<ConstraintTable> parseTable(std::string_view text);
+
+/// One row without a line end ("off split all : m by 2"). Its note may only be one line.
+Result<Row> parseRow(std::string_view line);
+
+/// Canonical text; `parseTable(print(t))` equals `t` if notes have no carriage returns. Ends in a line end
+/// unless empty.
+std::string print(const ConstraintTable &table);
+
+/// A row's line without its note and origin: what the table's cells and messages show.
+std::string print(const Row &row);
+
+/// "batch by 2 over dp": the rule alone.
+std::string print(const Rule &rule);
+std::string print(const DimensionRef &dimension);
+
+} // namespace planloom

@@ -1,0 +1,72 @@
+#include "engine/analyse/limits.h"
+
+#include "engine/table/table_text.h"
+
+#include <gtest/gtest.h>
+
+namespace planloom {
+namespace {
+
+constexpr std::int64_t kGiB = std::int64_t{1} << 30;
+
+/// Two devices, of which the second needs more.
+Timeline twoDevices(std::int64_t most, std::int64_t step)
+{
+    Timeline timeline;
+    timeline.memory.resize(2);
+    timeline.memory[0].peak = {most / 2};
+    timeline.memory[1].peak = {most};
+    timeline.step = Nanoseconds{step};
+    return timeline;
+}
+
+TEST(Limits, BrokenOnesNameTheDeviceWhatItNeedsAndWhatTheRowAllows)
+{
+    const auto table =
+        parseTable("schedule 1f1b\nlimit memory 40GiB\nlimit time 50ms\noff limit memory 1B\n");
+    ASSERT_TRUE(table);
+    const Timeline timeline = twoDevices(63 * kGiB + kGiB / 5, 71'200'000);
+    const auto broken = brokenLimits(*table, timeline);
+    ASSERT_EQ(broken.size(), 2u);
+    EXPECT_EQ(broken[0].first, RowId{1});
+    EXPECT_EQ(broken[0].second.message, "device 1 needs 63.2 GiB at its peak, the row allows 40 GiB");
+    EXPECT_EQ(broken[0].second.where, "row:1/rule");
+    EXPECT_EQ(broken[0].second.code, ErrorCode::ResourceLimit);
+    EXPECT_EQ(broken[1].second.message, "the step takes 71.2 ms, the row allows 50 ms");
+    for (const std::string &remark : limitRemarks(*table, timeline))
+        EXPECT_TRUE(remark.empty()) << remark;
+}
+
+TEST(Limits, ThoseThatHoldAreMeasured)
+{
+    const auto table = parseTable("limit memory 40GiB\nschedule 1f1b\nlimit time 50ms\n");
+    ASSERT_TRUE(table);
+    const Timeline timeline = twoDevices(31 * kGiB, 50'000'000);
+    EXPECT_TRUE(brokenLimits(*table, timeline).empty());
+    EXPECT_EQ(limitRemarks(*table, timeline),
+        (std::vector<std::string>{"peak 31 GiB of 40 GiB", "", "step 50 ms of 50 ms"}));
+}
+
+TEST(Limits, AByteTooMuchIsToldApart)
+{
+    const auto table = parseTable("limit memory 40GiB\n");
+    ASSERT_TRUE(table);
+    const auto broken = brokenLimits(*table, twoDevices(40 * kGiB + 1, 1));
+    ASSERT_EQ(broken.size(), 1u);
+    EXPECT_EQ(broken[0].second.message.find("needs 40 GiB at"), std::string::npos)
+        << broken[0].second.message;
+    EXPECT_TRUE(brokenLimits(*table, twoDevices(40 * kGiB, 1)).empty());
+}
+
+TEST(Limits, AmountsAreShort)
+{
+    EXPECT_EQ(describeBytes(0), "0 B");
+    EXPECT_EQ(describeBytes(1023), "1023 B");
+    EXPECT_EQ(describeBytes(1536), "1.5 KiB");
+    EXPECT_EQ(describeNanoseconds(999), "999 ns");
+    EXPECT_EQ(describeNanoseconds(1'234'567), "1.23 ms");
+    EXPECT_EQ(describeNanoseconds(123'000'000'000), "123 s");
+}
+
+} // namespace
+} // namespace planloom

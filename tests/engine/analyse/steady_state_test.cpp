@@ -1,0 +1,95 @@
+#include "engine/analyse/steady_state.h"
+
+#include "tests/engine/simulate/gallery_plans.h"
+#include "tests/engine/simulate/plans_for_tests.h"
+
+namespace planloom {
+namespace {
+
+constexpr std::int64_t kForward = 1000;
+constexpr std::int64_t kBackward = 2000;
+
+Timeline timelineOf(const ExecutionPlan &plan)
+{
+    auto timeline = simulate(plan, test::clusterOf(plan), test::unitCosts());
+    EXPECT_TRUE(timeline) << describe(timeline.error());
+    return *std::move(timeline);
+}
+
+TEST(SteadyState, OfGPipeAndOneFOneBIsTheClosedForm)
+{
+    for (const std::int32_t p : {1, 2, 4, 8})
+        for (const std::int32_t m : {1, 2, 4, 8, 32})
+            for (const bool gpipe : {true, false}) {
+                SCOPED_TRACE(testing::Message() << p << " stages, " << m << (gpipe ? " GPipe" : " 1F1B"));
+                const ExecutionPlan plan = test::pipelinePlan({.stages = p,
+                    .microBatches = m,
+                    .order = gpipe ? test::Order::GPipe : test::Order::OneFOneB,
+                    .replicas = 2,
+                    .optimizer = true});
+                const auto state = steadyStateOf(plan, timelineOf(plan));
+                ASSERT_TRUE(state);
+                const std::int64_t both = kForward + kBackward;
+                EXPECT_EQ(state->end, (m + p - 1) * both);
+                if (gpipe) {
+                    EXPECT_EQ(state->steadyBegin, (m + p - 1) * kForward);
+                    EXPECT_EQ(state->steadyEnd, state->steadyBegin);
+                    EXPECT_EQ(state->period, 0);
+                    EXPECT_EQ(state->fillPeriod, m > 1 ? kForward : 0);
+                    EXPECT_EQ(state->drainPeriod, m > 1 ? kBackward : 0);
+                } else {
+                    EXPECT_EQ(state->steadyBegin, p * kForward);
+                    EXPECT_EQ(state->steadyEnd - state->steadyBegin, (m - 1) * both);
+                    EXPECT_EQ(state->period, m > 1 ? both : 0);
+                    EXPECT_EQ(state->repeats, m - 1);
+                    EXPECT_EQ(state->microBatchesPerPeriod, m > 1 ? 1 : 0);
+                }
+                ASSERT_EQ(state->stages.size(), static_cast<std::size_t>(p));
+                for (std::int32_t s = 0; s < p; ++s) {
+                    const StagePhases &stage = state->stages[static_cast<std::size_t>(s)];
+                    EXPECT_EQ(stage.warmUp, gpipe ? m : std::min(p - s, m));
+                    EXPECT_EQ(stage.coolDown, gpipe ? m : std::min(p - s, m));
+                }
+            }
+}
+
+TEST(SteadyState, OfLoweredPipelinesHasARepeatingUnit)
+{
+    const GraphSnapshot graph = trainingStep("zoo:mlp?layers=8&hidden=16&batch=32");
+    const auto plan = simulated("1f1b", galleryPlan(graph, "pipeline:schedule=1f1b,micro-batches=16", 4));
+    const auto state = steadyStateOf(plan.plan, plan.timeline);
+    ASSERT_TRUE(state);
+    EXPECT_GT(state->steadyEnd, state->steadyBegin);
+    EXPECT_GT(state->period, 0);
+    EXPECT_GE(state->repeats, 8);
+    EXPECT_LE(state->end, plan.timeline.step.count());
+    EXPECT_EQ(state->stages.front().warmUp, 4);
+}
+
+TEST(SteadyState, ToleratesJitterWhereItMay)
+{
+    const ExecutionPlan plan =
+        test::pipelinePlan({.stages = 2, .microBatches = 16, .order = test::Order::OneFOneB});
+    Timeline measured = timelineOf(plan);
+    for (std::size_t s = 0; s < measured.spans.size(); ++s)
+        measured.spans.start[s] += static_cast<std::int64_t>(s % 7) * 5;
+    const auto exact = steadyStateOf(plan, measured);
+    const auto tolerant = steadyStateOf(plan, measured, 0.05);
+    ASSERT_TRUE(exact && tolerant);
+    EXPECT_LT(exact->repeats, 15);
+    EXPECT_EQ(tolerant->repeats, 15);
+    EXPECT_NEAR(static_cast<double>(tolerant->period), 3000, 100);
+}
+
+TEST(SteadyState, IsNothingWithoutABackwardPass)
+{
+    EXPECT_FALSE(steadyStateOf(ExecutionPlan{}, Timeline{}));
+    const auto forward = buildZooModel("zoo:mlp?layers=2&hidden=8&batch=4");
+    ASSERT_TRUE(forward);
+    const auto plan =
+        simulated("inference", galleryPlan(std::make_shared<const Graph>(*forward), "single", 1));
+    EXPECT_FALSE(steadyStateOf(plan.plan, plan.timeline));
+}
+
+} // namespace
+} // namespace planloom

@@ -1,0 +1,212 @@
+#include "engine/frontend/import_onnx.h"
+#include "engine/gallery/gallery.h"
+#include "engine/table/selector_index.h"
+#include "engine/gallery/tensor_parallel_region.h"
+#include "planloom_paths.h"
+#include "tests/engine/table/models.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <map>
+#include <set>
+
+namespace planloom {
+namespace {
+
+/// What is split along which kind of identifier: "c_fc" -> Spatial, "c_proj" -> Reduce; by last part of the
+/// name.
+std::map<std::string, std::set<DimensionMark>> productCuts(const Plan &plan)
+{
+    std::map<std::string, std::set<DimensionMark>> cuts;
+    for (std::size_t i = 0; i < plan.decisions.size(); ++i) {
+        const Operator &op = plan.graph->operators[i];
+        if (op.direction != Direction::Forward || op.kind != OperatorKind::Linear)
+            continue;
+        for (const Split &split : plan.decisions[i].partition.splits) {
+            if (split.kind == SplitKind::Dimension && split.axis == "tp")
+                cuts[op.name.substr(op.name.rfind('.') + 1)].insert(
+                    op.annotation.dimensions[static_cast<std::size_t>(split.dimension)].mark);
+        }
+    }
+    return cuts;
+}
+
+Plan galleryPlan(const GraphSnapshot &graph, std::string_view spec, std::int32_t devices)
+{
+    const auto table = galleryTable(spec, graph, devices);
+    EXPECT_TRUE(table) << spec << ": " << describe(table.error());
+    if (!table)
+        return {};
+    const std::string text = print(*table);
+    const auto again = parseTable(text);
+    EXPECT_TRUE(again) << text;
+    EXPECT_EQ(*again, *table);
+    const auto completion = completePlan(graph, devices, *table);
+    EXPECT_TRUE(completion);
+    EXPECT_TRUE(completion->plan.graph);
+    for (const RowReport &report : completion->rows)
+        EXPECT_EQ(report.warning, "") << text;
+    return completion->plan;
+}
+
+const std::set<DimensionMark> kColumn {DimensionMark::Spatial};
+const std::set<DimensionMark> kRow {DimensionMark::Reduce};
+
+TEST(Gallery, TensorParallelFindsColumnAndRowPairsOfGpt)
+{
+    const auto cuts = productCuts(galleryPlan(tinyGpt(), "tensor-parallel", 2));
+    EXPECT_EQ(cuts.at("c_fc"), kColumn);
+    EXPECT_EQ(cuts.at("c_proj"), kRow); // of the MLP, and of the attention behind a fused projection
+    EXPECT_FALSE(cuts.contains("c_attn"));
+    EXPECT_FALSE(cuts.contains("lm_head"));
+}
+
+TEST(Gallery, TensorParallelFindsSeparateProjectionsAndGates)
+{
+    const auto graph = zooTraining("zoo:llama?layers=2&hidden=64&heads=4&kv_heads=2&seq=16&vocab=96&batch=2");
+    const auto cuts = productCuts(galleryPlan(graph, "tensor-parallel", 2));
+    for (const char *name : {"q_proj", "k_proj", "v_proj", "gate_proj", "up_proj"})
+        EXPECT_EQ(cuts.at(name), kColumn) << name;
+    for (const char *name : {"o_proj", "down_proj"})
+        EXPECT_EQ(cuts.at(name), kRow) << name;
+}
+
+TEST(Gallery, RowOperatorsAloneCommunicateUnderTensorParallelism)
+{
+    // Every operator that reads a cut tensor takes it as it lies: only summands have to be joined.
+    const auto graph = tinyGpt();
+    const SelectorIndex index(graph);
+    const auto cut = findTensorParallel(index, 2);
+    EXPECT_EQ(cut.regions, 4); // attention and MLP of two layers
+    const Plan plan = galleryPlan(graph, "tensor-parallel", 2);
+    for (std::size_t i = 0; i < graph->operators.size(); ++i) {
+        const auto &splits = plan.decisions[i].partition.splits;
+        if (graph->operators[i].direction != Direction::Forward)
+            continue;
+        ASSERT_EQ(splits.size(), 1u);
+        EXPECT_EQ(splits[0].kind == SplitKind::Dimension ? splits[0].dimension : -1, cut.identifier[i])
+            << graph->operators[i].name;
+    }
+}
+
+TEST(Gallery, DataParallelSplitsTheBatchOfEveryOperatorThatHasOne)
+{
+    const auto graph = tinyGpt();
+    const BatchInfo batch = analyseBatch(*graph);
+    const Plan plan = galleryPlan(graph, "data-parallel", 4);
+    for (std::size_t i = 0; i < graph->operators.size(); ++i) {
+        if (graph->operators[i].direction != Direction::Forward)
+            continue;
+        const auto &splits = plan.decisions[i].partition.splits;
+        ASSERT_EQ(splits.size(), 1u);
+        EXPECT_EQ(
+            splits[0].kind == SplitKind::Dimension ? splits[0].dimension : -1, batch.operatorDimension[i]);
+    }
+}
+
+TEST(Gallery, ThreeDimensionsUseEveryDeviceAndTwoStages)
+{
+    const auto graph = tinyGpt(8);
+    const Plan plan = galleryPlan(graph, "3d:dp=2,tp=2,pp=2,zero1=1,schedule=gpipe,micro-batches=4", 8);
+    EXPECT_EQ(plan.stageCount, 2);
+    EXPECT_EQ(plan.microBatches, 4);
+    EXPECT_EQ(plan.schedule, ScheduleKind::GPipe);
+    std::vector<std::set<DeviceId>> devices(2);
+    for (std::size_t i = 0; i < graph->operators.size(); ++i) {
+        const auto &decision = plan.decisions[i];
+        if (graph->operators[i].direction == Direction::Forward)
+            devices[static_cast<std::size_t>(decision.stage.index)].insert(
+                decision.devices.begin(), decision.devices.end());
+    }
+    EXPECT_EQ(devices[0], (std::set<DeviceId> {{0}, {1}, {4}, {5}}));
+    EXPECT_EQ(devices[1], (std::set<DeviceId> {{2}, {3}, {6}, {7}}));
+}
+
+TEST(Gallery, EveryPlanOfEveryFamilyIsCompleteOrRefusedWithAReason)
+{
+    for (const char *model : {"zoo:gpt?layers=2&hidden=32&heads=4&seq=8&vocab=32&batch=4",
+             "zoo:t5?layers=2&hidden=32&heads=4&vocab=32&batch=4", "zoo:mlp?batch=8",
+             "zoo:moe?layers=2&hidden=32&heads=4&seq=8&vocab=32&batch=4", "zoo:evoformer?layers=1"}) {
+        const auto graph = zooTraining(model);
+        for (const char *spec : {"single", "data-parallel", "tensor-parallel", "pipeline", "zero1",
+                 "pipeline:schedule=gpipe,micro-batches=2", "3d:dp=2,pp=2", "3d:tp=2,pp=2"}) {
+            SCOPED_TRACE(std::string(model) + " " + spec);
+            const auto table = galleryTable(spec, graph, 4);
+            if (!table) {
+                EXPECT_GT(table.error().message.size(), 20u);
+                continue;
+            }
+            galleryPlan(graph, spec, 4);
+        }
+    }
+}
+
+TEST(Gallery, WhatDoesNotFitIsRefusedWithTheReason)
+{
+    struct Case {
+        const char *spec;
+        std::int32_t devices;
+        const char *mentions;
+    };
+    const Case cases[] = {
+        {"data-parallel", 3, "4 samples, which 3 does not divide"},
+        {"tensor-parallel", 5, "5 ways"},
+        {"zero1", 8, "does not divide"},
+        {"pipeline:micro-batches=3", 2, "does not divide"},
+        {"pipeline:micro-batches=8", 2, "at most 4"},
+        {"pipeline:stages=3", 2, "3 devices"},
+        {"pipeline:schedule=zigzag", 2, "zigzag"},
+        {"pipeline:depth=3", 2, "no parameter"},
+        {"pipeline:stages=x", 2, "a number"},
+        {"pipeline:stages=0", 2, "at least 1"},
+        {"3d:dp=2,tp=2", 8, "the cluster has 8"},
+        {"4d", 8, "no gallery plan '4d'"},
+        {"", 8, "no gallery plan"},
+    };
+    const auto graph = tinyGpt();
+    for (const Case &one : cases) {
+        const auto table = galleryTable(one.spec, graph, one.devices);
+        ASSERT_FALSE(table) << one.spec;
+        EXPECT_NE(table.error().message.find(one.mentions), std::string::npos)
+            << one.spec << ": " << table.error().message;
+    }
+}
+
+TEST(Gallery, RealModelsGetTheirPairs)
+{
+    const std::filesystem::path folder =
+        std::filesystem::path(PLANLOOM_SOURCE_DIR).parent_path() / "shared" / "models";
+    struct Case {
+        const char *file;
+        std::vector<const char *> columns;
+        std::vector<const char *> rows;
+    };
+    const Case cases[] = {
+        {"gpt2_tiny.onnx", {"c_fc"}, {"c_proj"}},
+        {"bert_tiny.onnx", {"query", "key", "value"}, {}},
+        {"t5_tiny.onnx", {"q", "k", "v", "wi"}, {"o", "wo"}},
+        {"swin_tiny.onnx", {"fc1"}, {"fc2", "proj"}},
+        {"evoformer_tiny.onnx", {"linear_q", "linear_g"}, {"linear_o", "linear_2"}},
+    };
+    int found = 0;
+    for (const Case &one : cases) {
+        if (!std::filesystem::exists(folder / one.file))
+            continue;
+        ++found;
+        const auto forward = importOnnxFile(folder / one.file);
+        ASSERT_TRUE(forward) << describe(forward.error());
+        auto training = buildTrainingStep(*forward);
+        ASSERT_TRUE(training) << describe(training.error());
+        const auto cuts = productCuts(galleryPlan(shared(*std::move(training)), "tensor-parallel", 2));
+        for (const char *name : one.columns)
+            EXPECT_EQ(cuts.at(name), kColumn) << one.file << " " << name;
+        for (const char *name : one.rows)
+            EXPECT_EQ(cuts.at(name), kRow) << one.file << " " << name;
+    }
+    if (found == 0)
+        GTEST_SKIP() << "no models in " << folder;
+}
+
+} // namespace
+} // namespace planloom

@@ -1,0 +1,127 @@
+#include "engine/gallery/gallery_pipeline.h"
+#include "tests/engine/table/models.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+#include <random>
+#include <set>
+
+namespace planloom {
+namespace {
+
+using Numbers = std::vector<std::int64_t>;
+
+std::pair<std::int64_t, std::int64_t> valueOf(
+    const Numbers &cost, const Numbers &crossing, const std::vector<std::size_t> &cuts)
+{
+    std::int64_t largest = 0;
+    std::int64_t bytes = 0;
+    std::size_t begin = 0;
+    for (std::size_t s = 0; s <= cuts.size(); ++s) {
+        const std::size_t end = s < cuts.size() ? cuts[s] : cost.size();
+        std::int64_t sum = 0;
+        for (std::size_t i = begin; i < end; ++i)
+            sum += cost[i];
+        largest = std::max(largest, sum);
+        if (s < cuts.size())
+            bytes += crossing[cuts[s]];
+        begin = end;
+    }
+    return {largest, bytes};
+}
+
+TEST(BalancedCuts, EqualsBruteForceOnShortChains)
+{
+    std::mt19937 random(3);
+    const auto pick = [&](int least, int most) {
+        return std::uniform_int_distribution<int>(least, most)(random);
+    };
+    int solved = 0;
+    for (int trial = 0; trial < 500; ++trial) {
+        const auto n = static_cast<std::size_t>(pick(1, 9));
+        const int stages = pick(2, 4);
+        Numbers cost;
+        Numbers crossing;
+        std::vector<bool> allowed;
+        for (std::size_t i = 0; i < n; ++i) {
+            cost.push_back(pick(0, 9));
+            crossing.push_back(pick(0, 9));
+            allowed.push_back(pick(0, 3) > 0);
+        }
+        std::pair<std::int64_t, std::int64_t> best {std::numeric_limits<std::int64_t>::max(), 0};
+        bool possible = false;
+        for (unsigned mask = 0; mask < (1u << n); mask += 2) { // bit i: cut before link i
+            std::vector<std::size_t> cuts;
+            bool legal = true;
+            for (std::size_t i = 1; i < n; ++i) {
+                if (mask & (1u << i)) {
+                    cuts.push_back(i);
+                    legal = legal && allowed[i];
+                }
+            }
+            if (!legal || static_cast<int>(cuts.size()) != stages - 1)
+                continue;
+            possible = true;
+            best = std::min(best, valueOf(cost, crossing, cuts));
+        }
+        const auto cuts = balancedCuts(cost, crossing, allowed, stages);
+        ASSERT_EQ(!cuts.empty(), possible);
+        if (!possible)
+            continue;
+        ++solved;
+        ASSERT_EQ(static_cast<int>(cuts.size()), stages - 1);
+        EXPECT_TRUE(std::is_sorted(cuts.begin(), cuts.end()));
+        for (const std::size_t cut : cuts)
+            EXPECT_TRUE(allowed[cut]);
+        EXPECT_EQ(valueOf(cost, crossing, cuts), best);
+    }
+    EXPECT_GT(solved, 200);
+}
+
+TEST(PipelineStages, CoverEveryForwardOperatorAlongTheDataFlow)
+{
+    const SelectorIndex index(zooTraining("zoo:gpt?layers=8&hidden=64&heads=4&seq=16&vocab=64&batch=4"));
+    const Graph &graph = index.graph();
+    for (const std::int32_t count : {2, 3, 4, 8}) {
+        const auto stages = pipelineStages(index, count);
+        ASSERT_TRUE(stages) << describe(stages.error());
+        ASSERT_EQ(static_cast<std::int32_t>(stages->size()), count);
+        std::vector<std::int32_t> stageOf(graph.operators.size(), -1);
+        for (std::size_t s = 0; s < stages->size(); ++s) {
+            EXPECT_FALSE((*stages)[s].empty());
+            for (const OperatorId op : (*stages)[s])
+                stageOf[static_cast<std::size_t>(op.index)] = static_cast<std::int32_t>(s);
+        }
+        for (std::size_t i = 0; i < graph.operators.size(); ++i) {
+            if (graph.operators[i].direction != Direction::Forward)
+                continue;
+            ASSERT_GE(stageOf[i], 0);
+            for (const TensorId input : graph.operators[i].inputs) {
+                if (!input.valid())
+                    continue;
+                for (const OperatorId maker : index.uses().producers[static_cast<std::size_t>(input.index)])
+                    EXPECT_LE(stageOf[static_cast<std::size_t>(maker.index)], stageOf[i]);
+            }
+        }
+    }
+    // Equal layers and small ends: cuts lie between layers.
+    const auto four = pipelineStages(index, 4);
+    ASSERT_TRUE(four);
+    std::vector<std::set<std::int32_t>> layers(4);
+    for (std::size_t s = 0; s < 4; ++s) {
+        for (const OperatorId op : (*four)[s]) {
+            if (index.layerOf(op) >= 0)
+                layers[s].insert(index.layerOf(op));
+        }
+    }
+    std::size_t total = 0;
+    for (const auto &of : layers)
+        total += of.size();
+    EXPECT_EQ(total, 8u);
+    EXPECT_FALSE(pipelineStages(index, 100000));
+}
+
+} // namespace
+} // namespace planloom
