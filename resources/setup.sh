@@ -74,19 +74,30 @@ installPackages()
     fi
 }
 
-# Shows a build's progress: one line that is rewritten on a terminal, one line for each tenth elsewhere.
+# Shows a build's progress, and how long the rest takes at the pace so far: one line that is rewritten on a terminal, one
+# line for each tenth elsewhere. Reads ninja's output with the status "[done/all seconds] ". The pace of the first steps
+# says little, so the estimate starts with the fifth second and the twentieth part.
 showProgress()
 {
     local onTerminal=0
     [[ -t 1 ]] && onTerminal=1
     awk -v terminal="$onTerminal" '
-        match($0, /^\[[0-9]+\/[0-9]+\]/) {
-            split(substr($0, 2, RLENGTH - 2), at, "/")
+        function left(seconds) {
+            if (seconds < 10) return "a few seconds left"
+            if (seconds < 55) return "about " 10 * int((seconds + 5) / 10) " s left"
+            return "about " int((seconds + 30) / 60) " min left"
+        }
+        match($0, /^\[[0-9]+\/[0-9]+ [0-9.]+\] /) {
+            split(substr($0, 2, RLENGTH - 3), at, /[\/ ]/)
+            done = at[1]; all = at[2]; seconds = at[3]
+            line = sprintf("  building: %d of %d", done, all)
+            if (seconds >= 5 && done < all && 20 * done >= all)
+                line = line ", " left(seconds * (all - done) / done)
             if (terminal)
-                printf "\r  building: %d of %d ", at[1], at[2]
-            else if (at[2] >= 10 && int(10 * at[1] / at[2]) > shown) {
-                shown = int(10 * at[1] / at[2])
-                printf "  building: %d of %d\n", at[1], at[2]
+                printf "\r%-60s", line
+            else if (all >= 10 && int(10 * done / all) > shown) {
+                shown = int(10 * done / all)
+                print line
             }
             fflush()
             any = 1
@@ -124,9 +135,10 @@ build()
     # A compilation takes up to 1 GiB.
     memory=$(awk '/^MemAvailable:/ { print int($2 / 1048576) }' /proc/meminfo 2>/dev/null || true)
     [[ -n $memory ]] && ((memory < jobs)) && jobs=$((memory > 0 ? memory : 1))
-    # Found again wherever the tree lies: paths in what ccache keeps are relative.
-    export CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1
-    if ! NINJA_STATUS='[%f/%t] ' ninja -C "$folder" -j "$jobs" "$@" 2>&1 | tee "$folder/build.log" | showProgress; then
+    # Found again wherever the tree lies: paths in what ccache keeps are relative. With precompiled headers it has to be told
+    # that macros and times in them are taken care of.
+    export CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1 CCACHE_SLOPPINESS=pch_defines,time_macros
+    if ! NINJA_STATUS='[%f/%t %e] ' ninja -C "$folder" -j "$jobs" "$@" 2>&1 | tee "$folder/build.log" | showProgress; then
         # What failed first, with what the compiler said of it.
         awk '/^FAILED:/ { ++failed } failed == 1 && ++line <= 40' "$folder/build.log" >&2
         grep -q '^FAILED:' "$folder/build.log" || tail -n 15 "$folder/build.log" >&2

@@ -9,7 +9,7 @@ namespace planloom {
 
 namespace {
 
-std::string quoted(std::string_view text)
+std::string jsonQuoted(std::string_view text)
 {
     std::string result = "\"";
     for (const char character : text) {
@@ -92,7 +92,7 @@ private:
         const Instruction &instruction = segment.instructions[instructionIndex];
         const int thread = spans.stream[row] == StreamKind::Compute ? 0 : 1;
 
-        event() << R"({"ph":"X","name":)" << quoted(titleOf(instruction)) << R"(,"cat":")"
+        event() << R"({"ph":"X","name":)" << jsonQuoted(titleOf(instruction)) << R"(,"cat":")"
                 << nameOf(segment.kind) << R"(","pid":)" << device << R"(,"tid":)" << thread << R"(,"ts":)"
                 << microseconds(spans.start[row]) << R"(,"dur":)" << microseconds(spans.duration[row])
                 << R"(,"args":{"instruction":")" << nameOf(instruction.kind) << R"(","micro-batch":)"

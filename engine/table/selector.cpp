@@ -164,16 +164,16 @@ void print(const Selector &selector, std::string &text)
         text += "all";
         break;
     case SelectorKind::Name:
-        text += "name:" + quoted(selector.text);
+        text += "name:" + asWord(selector.text);
         break;
     case SelectorKind::Kind:
-        text += "kind:" + quoted(selector.text);
+        text += "kind:" + asWord(selector.text);
         break;
     case SelectorKind::In:
-        text += "in:" + quoted(selector.text);
+        text += "in:" + asWord(selector.text);
         break;
     case SelectorKind::Weight:
-        text += "weight:" + quoted(selector.text);
+        text += "weight:" + asWord(selector.text);
         break;
     case SelectorKind::Layer:
         text += "layer:";
@@ -196,7 +196,7 @@ void print(const Selector &selector, std::string &text)
         for (const std::string &name : selector.names) {
             text += first ? "" : ", ";
             first = false;
-            text += quoted(name);
+            text += asWord(name);
         }
         text += '}';
         break;

@@ -27,7 +27,7 @@ std::string amountOf(const SplitStep &step)
     else if (step.parts > 0)
         text += " by " + std::to_string(step.parts);
     if (!step.axis.empty())
-        text += " over " + quoted(step.axis);
+        text += " over " + asWord(step.axis);
     return text;
 }
 
@@ -35,7 +35,7 @@ struct PrintRule {
     std::string operator()(const MeshRule &rule) const
     {
         return joined(rule.axes, " ",
-            [](const MeshAxis &axis) { return quoted(axis.name) + "=" + std::to_string(axis.size); });
+            [](const MeshAxis &axis) { return asWord(axis.name) + "=" + std::to_string(axis.size); });
     }
     std::string operator()(const MicroBatchesRule &rule) const
     {
@@ -68,7 +68,7 @@ struct PrintRule {
         if (rule.coordinates.empty())
             return "mesh";
         return joined(rule.coordinates, ",",
-            [](const AxisCoordinate &c) { return quoted(c.axis) + "=" + std::to_string(c.index); });
+            [](const AxisCoordinate &c) { return asWord(c.axis) + "=" + std::to_string(c.index); });
     }
     std::string operator()(const OpOrderRule &rule) const
     {
@@ -98,7 +98,7 @@ struct PrintRule {
     {
         std::string text;
         if (!rule.axis.empty())
-            text += "over " + quoted(rule.axis);
+            text += "over " + asWord(rule.axis);
         if (rule.parts > 0)
             text += (text.empty() ? "by " : " by ") + std::to_string(rule.parts);
         return text;

@@ -386,7 +386,7 @@ std::string print(const DimensionRef &dimension)
 {
     switch (dimension.kind) {
     case DimensionRef::Kind::Identifier:
-        return isReserved(dimension.name) ? inQuotes(dimension.name) : quoted(dimension.name);
+        return isReserved(dimension.name) ? inQuotes(dimension.name) : asWord(dimension.name);
     case DimensionRef::Kind::Input:
         return "in" + std::to_string(dimension.slot) + "." + std::to_string(dimension.dimension);
     case DimensionRef::Kind::Output:

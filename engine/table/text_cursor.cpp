@@ -53,7 +53,7 @@ std::string inQuotes(std::string_view text)
     return result + '"';
 }
 
-std::string quoted(std::string_view text)
+std::string asWord(std::string_view text)
 {
     if (!text.empty() && std::all_of(text.begin(), text.end(), isWordCharacter))
         return std::string(text);

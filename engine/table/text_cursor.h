@@ -59,7 +59,7 @@ private:
 bool isWordCharacter(char c);
 
 /// `text` as a word of the text form: as it is where that reads back, else in quotes.
-std::string quoted(std::string_view text);
+std::string asWord(std::string_view text);
 
 /// `text` always in quotes.
 std::string inQuotes(std::string_view text);

@@ -1,6 +1,7 @@
 // The command line as scripts use it: fields, exit statuses, and nothing but one JSON object on standard
 // output.
 
+#include "planloom_paths.h"
 #include "sessions/session_store.h"
 
 #include <nlohmann/json.hpp>
@@ -39,7 +40,7 @@ protected:
     static Outcome run(const std::string &words)
     {
         Outcome outcome;
-        FILE *pipe = popen(("'" PLANLOOM_CLI "' " + words + " 2>/dev/null").c_str(), "r");
+        FILE *pipe = popen(("'" PLANLOOM_BINARY_DIR "/bin/planloom-cli' " + words + " 2>/dev/null").c_str(), "r");
         if (!pipe)
             return outcome;
         std::array<char, 4096> chunk{};

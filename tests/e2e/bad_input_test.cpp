@@ -9,7 +9,9 @@
 #include <QtWidgets/QPushButton>
 #include <QtWidgets/QToolButton>
 
+#include "planloom_paths.h"
 #include "tests/e2e/window_for_tests.h"
+#include "tests/qt_test.h"
 #include "widgets/main/notice_bar.h"
 #include "widgets/run/run_panel.h"
 #include "widgets/table/paste_preview.h"
@@ -278,5 +280,5 @@ private:
     }
 };
 
-QTEST_MAIN(BadInputTest)
+PLANLOOM_QTEST(BadInputTest)
 #include "bad_input_test.moc"

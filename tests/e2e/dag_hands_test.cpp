@@ -9,6 +9,7 @@
 #include <QtWidgets/QSpinBox>
 
 #include "tests/e2e/gesture_walk.h"
+#include "tests/qt_test.h"
 #include "widgets/dag/dag_line_editors.h"
 
 using namespace planloom;
@@ -491,5 +492,5 @@ private:
     std::int32_t m_dimension = -1;
 };
 
-QTEST_MAIN(DagHandsTest)
+PLANLOOM_QTEST(DagHandsTest)
 #include "dag_hands_test.moc"

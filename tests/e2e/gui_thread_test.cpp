@@ -13,6 +13,7 @@
 #include <QtWidgets/QLineEdit>
 
 #include "tests/e2e/window_for_tests.h"
+#include "tests/qt_test.h"
 #include "widgets/common/gui_watchdog.h"
 #include "widgets/compare/compare_view.h"
 #include "widgets/main/locator.h"
@@ -337,11 +338,13 @@ private:
     WindowForTests m_at;
 };
 
-int main(int argc, char **argv)
+static int runGuiThreadTest(int argc, char **argv)
 {
     GuiWatchdog application(argc, argv);
     GuiThreadTest test;
     return QTest::qExec(&test, argc, argv);
 }
+
+PLANLOOM_QTEST_RUN_BY(GuiThreadTest, runGuiThreadTest)
 
 #include "gui_thread_test.moc"

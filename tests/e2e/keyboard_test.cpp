@@ -13,6 +13,7 @@
 #include <QtWidgets/QTabBar>
 
 #include "tests/e2e/window_for_tests.h"
+#include "tests/qt_test.h"
 
 using namespace planloom;
 
@@ -139,5 +140,5 @@ private:
     WindowForTests m_at;
 };
 
-QTEST_MAIN(KeyboardTest)
+PLANLOOM_QTEST(KeyboardTest)
 #include "keyboard_test.moc"

@@ -1,6 +1,7 @@
 // A working day in one go, and a crash at its end: what was done is there afterwards.
 //
-// The day is a process of its own (this program with --day FOLDER), which ends by SIGKILL; the test opens what it left.
+// The day is a process of its own (this program with --class=LongScenarioTest --day FOLDER), which ends by SIGKILL;
+// the test opens what it left.
 
 #include <QtCore/QDir>
 #include <QtCore/QFile>
@@ -8,7 +9,9 @@
 #include <QtTest/QSignalSpy>
 #include <QtWidgets/QComboBox>
 
+#include "planloom_paths.h"
 #include "tests/e2e/window_for_tests.h"
+#include "tests/qt_test.h"
 #include "widgets/compare/compare_view.h"
 #include "widgets/run/run_panel.h"
 #include "widgets/table/rows_view.h"
@@ -235,7 +238,8 @@ private Q_SLOTS:
         QDir(folder.path()).mkdir(QStringLiteral("sessions"));
         QProcess process;
         process.setProcessChannelMode(QProcess::ForwardedErrorChannel);
-        process.start(QCoreApplication::applicationFilePath(), {QStringLiteral("--day"), folder.path()});
+        process.start(QCoreApplication::applicationFilePath(),
+            {QStringLiteral("--class=LongScenarioTest"), QStringLiteral("--day"), folder.path()});
         QVERIFY(process.waitForFinished(kDay));
         QCOMPARE(process.exitStatus(), QProcess::CrashExit); // killed, as planned
         QFile file(folder.filePath(QStringLiteral("digest")));
@@ -255,7 +259,7 @@ private Q_SLOTS:
     }
 };
 
-int main(int argc, char **argv)
+static int runLongScenario(int argc, char **argv)
 {
     QApplication application(argc, argv);
     if (argc == 3 && qstrcmp(argv[1], "--day") == 0)
@@ -263,5 +267,7 @@ int main(int argc, char **argv)
     LongScenarioTest test;
     return QTest::qExec(&test, argc, argv);
 }
+
+PLANLOOM_QTEST_RUN_BY(LongScenarioTest, runLongScenario)
 
 #include "long_scenario_test.moc"

@@ -2,6 +2,7 @@
 // every stage, undo and redo.
 
 #include "tests/e2e/timeline_hands.h"
+#include "tests/qt_test.h"
 
 using namespace planloom;
 
@@ -193,5 +194,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_MAIN(TimelineHandsTest)
+PLANLOOM_QTEST(TimelineHandsTest)
 #include "timeline_hands_test.moc"

@@ -4,6 +4,7 @@
 #include <QtWidgets/QLineEdit>
 
 #include "tests/e2e/timeline_hands.h"
+#include "tests/qt_test.h"
 
 using namespace planloom;
 
@@ -193,5 +194,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_MAIN(TimelineKeysTest)
+PLANLOOM_QTEST(TimelineKeysTest)
 #include "timeline_keys_test.moc"

@@ -5,6 +5,7 @@
 #include <QtTest/QTest>
 
 #include "tests/e2e/window_for_tests.h"
+#include "tests/qt_test.h"
 
 #include <map>
 #include <random>
@@ -204,5 +205,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_MAIN(UndoTest)
+PLANLOOM_QTEST(UndoTest)
 #include "undo_test.moc"

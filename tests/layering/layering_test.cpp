@@ -1,5 +1,7 @@
 // The layering of the rooms, as far as linking cannot see it: which file includes what.
 
+#include "planloom_paths.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -89,14 +91,70 @@ bool startsWith(const std::string &text, const std::string &prefix)
     return text.compare(0, prefix.size(), prefix) == 0;
 }
 
-/// The first two folders, "engine/graph", or the one of the rooms that have no folders within.
-std::string roomOf(const std::string &path)
+/// A target declared by planloom_library(), as CMake wrote it down.
+struct Room {
+    std::string folder{}; ///< From the root: "engine/graph".
+    std::set<std::string> uses{}; ///< What its CMakeLists.txt says, by name.
+    std::set<std::string> sources{}; ///< From its folder.
+};
+using Rooms = std::map<std::string, Room>;
+
+Rooms readRooms()
 {
-    if (startsWith(path, "sessions/"))
-        return "sessions";
-    const std::size_t first = path.find('/');
-    const std::size_t second = first == std::string::npos ? first : path.find('/', first + 1);
-    return second == std::string::npos ? path.substr(0, first) : path.substr(0, second);
+    std::ifstream stream(PLANLOOM_BINARY_DIR "/rooms.txt");
+    Rooms rooms;
+    Room *room = nullptr;
+    std::string line;
+    while (std::getline(stream, line)) {
+        std::istringstream words(line);
+        std::string key;
+        std::string word;
+        words >> key;
+        if (key == "room") {
+            words >> word;
+            room = &rooms[word];
+            words >> room->folder;
+        } else if (room) {
+            while (words >> word)
+                (key == "uses" ? room->uses : room->sources).insert(word);
+        }
+    }
+    return rooms;
+}
+
+/// A room and all that it uses, directly or not.
+std::set<std::string> withAllBelow(const Rooms &rooms, const std::string &name)
+{
+    std::set<std::string> all{name};
+    std::vector<std::string> open{name};
+    while (!open.empty()) {
+        const std::string next = open.back();
+        open.pop_back();
+        for (const std::string &used : rooms.at(next).uses)
+            if (all.insert(used).second)
+                open.push_back(used);
+    }
+    return all;
+}
+
+/// The room of a file, or "". Where a folder has several rooms, a header is in that of the source of its name; one
+/// without such a source is in the room with the most sources.
+std::string roomOf(const Rooms &rooms, const std::string &file)
+{
+    const fs::path path(file);
+    std::string best;
+    std::size_t most = 0;
+    for (const auto &[name, room] : rooms) {
+        if (path.parent_path().generic_string() != room.folder)
+            continue;
+        if (room.sources.count(path.stem().string() + ".cpp"))
+            return name;
+        if (best.empty() || room.sources.size() > most) {
+            best = name;
+            most = room.sources.size();
+        }
+    }
+    return best;
 }
 
 /// Qt's headers: <QtCore/QString>, <QString>, <qglobal.h>.
@@ -147,71 +205,78 @@ TEST(Layering, OwnIncludesStartAtTheRootAndExist)
             << include.where() << " in angle brackets, which are for other projects' headers";
 }
 
+TEST(Layering, RoomsStandInFloors)
+{
+    // No room uses itself by way of others, and none a folder above its own.
+    const Rooms rooms = readRooms();
+    const std::vector<std::string> floors{"engine/", "sessions", "widgets/"};
+    const auto floorOf = [&](const Room &room) {
+        return std::find_if(floors.begin(), floors.end(),
+                   [&](const std::string &floor) { return startsWith(room.folder, floor); })
+            - floors.begin();
+    };
+    EXPECT_GT(rooms.size(), 25u);
+    for (const auto &[name, room] : rooms) {
+        EXPECT_LT(floorOf(room), 3) << name << " in " << room.folder;
+        for (const std::string &used : room.uses) {
+            ASSERT_TRUE(rooms.count(used)) << name << " uses " << used << ", which is no room";
+            EXPECT_LE(floorOf(rooms.at(used)), floorOf(room)) << name << " uses " << used;
+            EXPECT_FALSE(withAllBelow(rooms, used).count(name)) << name << " and " << used << " use each other";
+        }
+    }
+}
+
 TEST(Layering, RoomsUseOnlyTheRoomsBelowThem)
 {
-    // The table of the design; a room may also use what its rooms use.
-    const std::map<std::string, std::set<std::string>> uses{
-        {"engine/base", {}},
-        {"engine/graph", {"engine/base"}},
-        {"engine/kernels", {"engine/graph"}},
-        {"engine/frontend", {"engine/graph", "engine/kernels"}},
-        {"engine/hardware", {"engine/graph"}},
-        {"engine/table", {"engine/graph"}},
-        {"engine/binding", {"engine/table"}},
-        {"engine/plan", {"engine/binding"}},
-        {"engine/gallery", {"engine/plan"}},
-        {"engine/gesture", {"engine/plan", "engine/hardware"}},
-        {"engine/lowering", {"engine/plan", "engine/hardware"}},
-        {"engine/verify", {"engine/lowering"}},
-        {"engine/simulate", {"engine/lowering"}},
-        {"engine/analyse", {"engine/simulate"}},
-        {"engine/interop", {"engine/simulate"}},
-        {"engine/runtime", {"engine/interop", "engine/kernels"}},
-    };
-    const auto below = [&](const std::string &room) {
-        std::set<std::string> all{room};
-        std::vector<std::string> open{room};
-        while (!open.empty()) {
-            const std::string next = open.back();
-            open.pop_back();
-            for (const std::string &used : uses.at(next))
-                if (all.insert(used).second)
-                    open.push_back(used);
+    // What CMakeLists.txt says a room USES; a room may also use what its rooms use.
+    const Rooms rooms = readRooms();
+    for (const Include &include : allIncludes()) {
+        if (!include.quoted || startsWith(include.file, "app/"))
+            continue;
+        const std::string room = roomOf(rooms, include.file);
+        ASSERT_FALSE(room.empty()) << include.file << " is in the folder of no room";
+        const std::string used = roomOf(rooms, include.target);
+        if (!used.empty()) {
+            EXPECT_TRUE(withAllBelow(rooms, room).count(used)) << include.where() << ", but " << room << " does not use " << used;
+        } else {
+            EXPECT_FALSE(startsWith(include.target, "app/") || startsWith(include.target, "tests/")) << include.where();
         }
-        return all;
-    };
-    for (const Include &include : includesBelow("engine")) {
-        if (!include.quoted)
-            continue;
-        const std::string room = roomOf(include.file);
-        ASSERT_TRUE(uses.count(room)) << room << " is no room that this test knows: name what it may use";
-        EXPECT_TRUE(below(room).count(roomOf(include.target))) << include.where();
-    }
-    for (const Include &include : includesBelow("sessions")) {
-        const bool allowed = startsWith(include.target, "engine/") || startsWith(include.target, "sessions/");
-        EXPECT_TRUE(!include.quoted || allowed) << include.where();
-    }
-    // Views stand side by side on what they share; only comparing puts two of them together, and the window all.
-    const std::set<std::string> compared{"widgets/dag", "widgets/timeline", "widgets/memory"}; // shown twice, beside each other
-    const std::map<std::string, std::set<std::string>> views{
-        {"widgets/common", {}},
-        {"widgets/scene", {"widgets/common"}},
-        {"widgets/design", {"widgets/common", "widgets/scene"}},
-    };
-    const std::set<std::string> shared{"widgets/common", "widgets/scene", "widgets/design"};
-    for (const Include &include : includesBelow("widgets")) {
-        EXPECT_FALSE(include.quoted && startsWith(include.target, "app/")) << include.where();
-        const std::string room = roomOf(include.file);
-        const std::string used = include.quoted ? roomOf(include.target) : std::string{};
-        if (!startsWith(used, "widgets/") || used == room || room == "widgets/main")
-            continue;
-        const auto own = views.find(room);
-        const bool allowed = own != views.end() ? own->second.count(used) > 0
-                                                : shared.count(used) > 0 || (room == "widgets/compare" && compared.count(used) > 0);
-        EXPECT_TRUE(allowed) << include.where();
     }
     for (const Include &include : allIncludes())
         EXPECT_FALSE(include.quoted && startsWith(include.target, "tests/")) << include.where();
+}
+
+TEST(Layering, ViewsStandSideBySide)
+{
+    // On what they share; only comparing puts two of them together, and the window all.
+    const Rooms rooms = readRooms();
+    const std::set<std::string> shared{
+        "widgets_common", "widgets_scene", "widgets_design", "widgets_layout"}; // layout: of the DAG and its helper
+    const std::set<std::string> compared{"widgets_dag", "widgets_timeline", "widgets_memory"}; // shown twice, beside each other
+    for (const auto &[name, room] : rooms) {
+        if (!startsWith(name, "widgets_") || name == "widgets_main")
+            continue;
+        for (const std::string &used : room.uses) {
+            const bool allowed = shared.count(used) > 0 || (name == "widgets_compare" && compared.count(used) > 0);
+            EXPECT_TRUE(allowed || !startsWith(used, "widgets_")) << name << " uses " << used;
+        }
+    }
+}
+
+TEST(Layering, EverySourceIsCompiled)
+{
+    const Rooms rooms = readRooms();
+    std::set<std::string> compiled;
+    for (const auto &[name, room] : rooms)
+        for (const std::string &source : room.sources)
+            compiled.insert(room.folder + "/" + source);
+    for (const char *folder : {"engine", "sessions", "widgets"})
+        for (const auto &entry : fs::recursive_directory_iterator(root() / folder)) {
+            const std::string file = fs::relative(entry.path(), root()).generic_string();
+            if (entry.path().extension() == ".cpp") {
+                EXPECT_TRUE(compiled.count(file)) << file << " is in no CMakeLists.txt";
+            }
+        }
 }
 
 TEST(Layering, TheVerifierKnowsOfLoweringOnlyTheExecutionPlan)
@@ -226,20 +291,17 @@ TEST(Layering, TheVerifierKnowsOfLoweringOnlyTheExecutionPlan)
 
 TEST(Layering, NoQtBelowTheWidgets)
 {
+    const Rooms rooms = readRooms();
     for (const char *folder : {"engine", "sessions", "app/cli", "app/exec", "app/layout"})
         for (const Include &include : includesBelow(folder)) {
             EXPECT_FALSE(isQt(include)) << include.where();
             // The one room of the window that is free of Qt: planloom-layout shares its layouts.
-            const bool layout = startsWith(include.target, "widgets/dag/layered_layout.h")
-                || startsWith(include.target, "widgets/dag/layout_protocol.h");
-            EXPECT_FALSE(include.quoted && startsWith(include.target, "widgets/") && !layout)
+            EXPECT_FALSE(include.quoted && startsWith(include.target, "widgets/")
+                && roomOf(rooms, include.target) != "widgets_layout")
                 << include.where();
         }
-    for (const Include &include : includesBelow("widgets/dag")) {
-        const bool free = startsWith(include.file, "widgets/dag/layered_layout.")
-            || startsWith(include.file, "widgets/dag/layout_protocol.");
-        EXPECT_FALSE(free && isQt(include)) << include.where();
-    }
+    for (const Include &include : includesBelow("widgets"))
+        EXPECT_FALSE(isQt(include) && roomOf(rooms, include.file) == "widgets_layout") << include.where();
 }
 
 TEST(Layering, LibrariesStayInTheirRooms)

@@ -1,3 +1,4 @@
+#include "planloom_paths.h"
 #include "sessions/session_store.h"
 
 #include "sessions/session_schema.h"

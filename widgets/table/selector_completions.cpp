@@ -50,12 +50,12 @@ SelectorCompletions::SelectorCompletions(const OpenedModel &model, const std::st
         tokens.insert("layer:" + std::to_string(layers / 2) + "-" + std::to_string(layers - 1));
     }
     for (std::size_t i = 1; i < graph.scopes.size(); ++i)
-        tokens.insert("in:" + quoted(index.pathOf(ScopeId{static_cast<std::int32_t>(i)})));
+        tokens.insert("in:" + asWord(index.pathOf(ScopeId{static_cast<std::int32_t>(i)})));
     for (std::size_t i = 0; i < graph.operators.size() && !stop.stop_requested(); ++i) {
         const Operator &op = graph.operators[i];
         if (op.direction != Direction::Forward)
             continue;
-        tokens.insert("name:" + quoted(globOf(op.name)));
+        tokens.insert("name:" + asWord(globOf(op.name)));
         tokens.insert(std::string("kind:") + nameOf(op.kind));
         // The same operator of all layers: "h.3.attn" is "h.*.attn".
         const std::int32_t layer
@@ -65,11 +65,11 @@ SelectorCompletions::SelectorCompletions(const OpenedModel &model, const std::st
         const std::string &path = index.pathOf(index.layers().scopes[static_cast<std::size_t>(layer)]);
         const std::size_t dot = path.rfind('.');
         if (dot != std::string::npos && op.name.size() > path.size() && startsWith(op.name, path) && op.name[path.size()] == '.')
-            tokens.insert("name:" + quoted(path.substr(0, dot) + ".*" + op.name.substr(path.size())));
+            tokens.insert("name:" + asWord(path.substr(0, dot) + ".*" + op.name.substr(path.size())));
     }
     for (const Tensor &tensor : graph.tensors) {
         if (tensor.role == TensorRole::Weight && !tensor.of.valid())
-            tokens.insert("weight:" + quoted(globOf(tensor.name)));
+            tokens.insert("weight:" + asWord(globOf(tensor.name)));
     }
     m_tokens.assign(tokens.begin(), tokens.end());
     for (std::size_t i = 0; i < m_tokens.size(); ++i) {
@@ -218,13 +218,13 @@ std::vector<std::string> valueSuggestions(
     std::vector<std::string> all;
     const auto addOver = [&] {
         for (const MeshAxis &axis : choices.mesh)
-            all.push_back("over " + quoted(axis.name));
+            all.push_back("over " + asWord(axis.name));
     };
     if (rule == "split") {
         for (const DimensionChoice &dimension : choices.dimensions) {
             for (const MeshAxis &axis : choices.mesh) {
                 if (std::find(dimension.counts.begin(), dimension.counts.end(), axis.size) != dimension.counts.end())
-                    all.push_back(dimension.name + " over " + quoted(axis.name));
+                    all.push_back(dimension.name + " over " + asWord(axis.name));
             }
             for (const std::int32_t count : dimension.counts) {
                 if (count <= choices.deviceCount)
@@ -241,7 +241,7 @@ std::vector<std::string> valueSuggestions(
         all.emplace_back("mesh");
         for (const MeshAxis &axis : choices.mesh) {
             for (std::int32_t i = 0; i < std::min(axis.size, 16); ++i)
-                all.push_back(quoted(axis.name) + "=" + std::to_string(i));
+                all.push_back(asWord(axis.name) + "=" + std::to_string(i));
         }
         for (std::int32_t device = 0; device < std::min(choices.deviceCount, 64); ++device)
             all.push_back("devices " + std::to_string(device));

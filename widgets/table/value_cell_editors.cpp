@@ -224,7 +224,7 @@ QString SplitCellEditor::text() const
     if (!parts.isEmpty())
         text += QStringLiteral(" by ") + parts;
     if (!axis.isEmpty())
-        text += QStringLiteral(" over ") + QString::fromStdString(quoted(axis.toStdString()));
+        text += QStringLiteral(" over ") + QString::fromStdString(asWord(axis.toStdString()));
     return text;
 }
 

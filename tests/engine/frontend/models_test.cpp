@@ -3,6 +3,7 @@
 
 #include "engine/frontend/autodiff.h"
 #include "engine/frontend/import_onnx.h"
+#include "planloom_paths.h"
 #include "tests/engine/frontend/npz_for_tests.h"
 #include "tests/engine/frontend/run_graph.h"
 

@@ -2,6 +2,7 @@
 #include "engine/gallery/gallery.h"
 #include "engine/table/selector_index.h"
 #include "engine/gallery/tensor_parallel_region.h"
+#include "planloom_paths.h"
 #include "tests/engine/table/models.h"
 
 #include <gtest/gtest.h>

@@ -5,6 +5,7 @@
 #include "engine/interop/npz.h"
 #include "engine/runtime/run.h"
 #include "engine/verify/verify.h"
+#include "planloom_paths.h"
 
 #include "tests/engine/lowering/models_for_tests.h"
 #include "tests/engine/lowering/random_tables.h"

@@ -13,6 +13,7 @@
 #include <QtWidgets/QTableView>
 #include <QtWidgets/QToolButton>
 
+#include "tests/qt_test.h"
 #include "widgets/compare/compare_models.h"
 #include "widgets/compare/compare_view.h"
 #include "widgets/compare/communication_compare.h"
@@ -372,5 +373,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_MAIN(CompareViewTest)
+PLANLOOM_QTEST(CompareViewTest)
 #include "compare_view_test.moc"

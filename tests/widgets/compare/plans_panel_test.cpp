@@ -6,6 +6,7 @@
 #include <QtWidgets/QLineEdit>
 #include <QtWidgets/QTableView>
 
+#include "tests/qt_test.h"
 #include "widgets/compare/pareto_view.h"
 #include "widgets/compare/plan_book.h"
 #include "widgets/compare/plan_thumbnail.h"
@@ -263,5 +264,5 @@ private:
     StepId workspaceStep() const { return m_workspace->history().current(); }
 };
 
-QTEST_MAIN(PlansPanelTest)
+PLANLOOM_QTEST(PlansPanelTest)
 #include "plans_panel_test.moc"

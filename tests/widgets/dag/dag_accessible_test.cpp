@@ -2,6 +2,7 @@
 
 #include <QtGui/QAccessible>
 
+#include "tests/qt_test.h"
 #include "tests/widgets/dag/fake_gesture_host.h"
 #include "widgets/dag/dag_painter.h"
 #include "widgets/dag/dag_view.h"
@@ -89,5 +90,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_MAIN(DagAccessibleTest)
+PLANLOOM_QTEST(DagAccessibleTest)
 #include "dag_accessible_test.moc"

@@ -5,6 +5,7 @@
 #include <QtWidgets/QLineEdit>
 #include <QtWidgets/QToolButton>
 
+#include "tests/qt_test.h"
 #include "tests/widgets/dag/fake_gesture_host.h"
 #include "widgets/dag/dag_breadcrumbs.h"
 #include "widgets/dag/dag_find_bar.h"
@@ -481,5 +482,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_MAIN(DagCanvasTest)
+PLANLOOM_QTEST(DagCanvasTest)
 #include "dag_canvas_test.moc"

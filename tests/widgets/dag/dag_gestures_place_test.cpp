@@ -5,6 +5,7 @@
 #include <QtGui/QWheelEvent>
 #include <QtWidgets/QLineEdit>
 
+#include "tests/qt_test.h"
 #include "tests/widgets/dag/gesture_stage.h"
 #include "widgets/dag/dag_line_editors.h"
 
@@ -216,5 +217,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_MAIN(DagGesturesPlaceTest)
+PLANLOOM_QTEST(DagGesturesPlaceTest)
 #include "dag_gestures_place_test.moc"

@@ -7,6 +7,7 @@
 #include <QtWidgets/QMenu>
 #include <QtWidgets/QSpinBox>
 
+#include "tests/qt_test.h"
 #include "tests/widgets/dag/gesture_stage.h"
 #include "widgets/dag/dag_line_editors.h"
 
@@ -322,5 +323,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_MAIN(DagGesturesSplitTest)
+PLANLOOM_QTEST(DagGesturesSplitTest)
 #include "dag_gestures_split_test.moc"

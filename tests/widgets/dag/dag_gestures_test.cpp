@@ -5,6 +5,7 @@
 #include <QtWidgets/QLineEdit>
 #include <QtWidgets/QSpinBox>
 
+#include "tests/qt_test.h"
 #include "tests/widgets/dag/gesture_stage.h"
 #include "widgets/dag/dag_line_editors.h"
 
@@ -282,5 +283,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_MAIN(DagGesturesTest)
+PLANLOOM_QTEST(DagGesturesTest)
 #include "dag_gestures_test.moc"

@@ -17,6 +17,7 @@
 
 #include "engine/lowering/lower.h"
 #include "engine/table/table_text.h"
+#include "tests/qt_test.h"
 
 #include <algorithm>
 #include <cstring>
@@ -353,5 +354,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_MAIN(DagHandToolsTest)
+PLANLOOM_QTEST(DagHandToolsTest)
 #include "dag_hand_tools_test.moc"

@@ -8,6 +8,7 @@
 
 #include "engine/frontend/training.h"
 #include "engine/frontend/zoo.h"
+#include "tests/qt_test.h"
 #include "widgets/dag/dag_find_bar.h"
 #include "widgets/dag/dag_view.h"
 
@@ -469,5 +470,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_MAIN(DagViewTest)
+PLANLOOM_QTEST(DagViewTest)
 #include "dag_view_test.moc"

@@ -6,6 +6,8 @@
 
 #include "engine/frontend/training.h"
 #include "engine/frontend/zoo.h"
+#include "planloom_paths.h"
+#include "tests/qt_test.h"
 #include "widgets/dag/layout_protocol.h"
 #include "widgets/dag/layout_service.h"
 
@@ -221,5 +223,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_MAIN(LayoutServiceTest)
+PLANLOOM_QTEST(LayoutServiceTest)
 #include "layout_service_test.moc"

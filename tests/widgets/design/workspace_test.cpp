@@ -8,6 +8,8 @@
 
 #include "engine/gesture/blocking.h"
 #include "engine/hardware/cluster_json.h"
+#include "planloom_paths.h"
+#include "tests/qt_test.h"
 #include "widgets/design/workspace.h"
 
 #include <algorithm>
@@ -687,5 +689,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_MAIN(WorkspaceTest)
+PLANLOOM_QTEST(WorkspaceTest)
 #include "workspace_test.moc"

@@ -4,6 +4,7 @@
 #include <QtTest/QSignalSpy>
 #include <QtTest/QTest>
 
+#include "tests/qt_test.h"
 #include "widgets/history/history_model.h"
 
 using namespace planloom;
@@ -226,5 +227,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(HistoryModelTest)
+PLANLOOM_QTEST_IN(HistoryModelTest, QCoreApplication)
 #include "history_model_test.moc"

@@ -7,6 +7,7 @@
 #include <QtWidgets/QTableView>
 #include <QtWidgets/QToolButton>
 
+#include "tests/qt_test.h"
 #include "widgets/design/workspace.h"
 #include "widgets/history/history_model.h"
 #include "widgets/history/history_panel.h"
@@ -161,5 +162,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_MAIN(HistoryPanelTest)
+PLANLOOM_QTEST(HistoryPanelTest)
 #include "history_panel_test.moc"

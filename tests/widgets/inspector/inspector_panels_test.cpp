@@ -7,6 +7,7 @@
 #include <QtWidgets/QMenu>
 #include <QtWidgets/QToolButton>
 
+#include "tests/qt_test.h"
 #include "widgets/inspector/chip_bar.h"
 #include "widgets/inspector/devices_model.h"
 #include "widgets/inspector/devices_panel.h"
@@ -158,5 +159,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_MAIN(InspectorPanelsTest)
+PLANLOOM_QTEST(InspectorPanelsTest)
 #include "inspector_panels_test.moc"

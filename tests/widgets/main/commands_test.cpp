@@ -13,6 +13,7 @@
 #include <QtWidgets/QMenuBar>
 #include <QtWidgets/QTableView>
 
+#include "tests/qt_test.h"
 #include "widgets/compare/compare_view.h"
 #include "widgets/main/application_style.h"
 #include "widgets/main/command_registry.h"
@@ -393,5 +394,5 @@ private:
     std::unique_ptr<MainWindow> m_window;
 };
 
-QTEST_MAIN(CommandsTest)
+PLANLOOM_QTEST(CommandsTest)
 #include "commands_test.moc"

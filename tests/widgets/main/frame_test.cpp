@@ -14,6 +14,7 @@
 #include <QtWidgets/QPushButton>
 
 #include "sessions/session_lock.h"
+#include "tests/qt_test.h"
 #include "widgets/main/application_style.h"
 #include "widgets/main/command_registry.h"
 #include "widgets/main/dock_board.h"
@@ -291,5 +292,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_MAIN(FrameTest)
+PLANLOOM_QTEST(FrameTest)
 #include "frame_test.moc"

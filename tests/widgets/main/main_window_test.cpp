@@ -17,6 +17,8 @@
 #include <QtWidgets/QStatusBar>
 
 #include "engine/hardware/cluster_json.h"
+#include "planloom_paths.h"
+#include "tests/qt_test.h"
 #include "widgets/main/application_style.h"
 #include "widgets/main/cluster_chooser.h"
 #include "widgets/main/command_registry.h"
@@ -537,5 +539,5 @@ private:
     std::unique_ptr<MainWindow> m_window;
 };
 
-QTEST_MAIN(MainWindowTest)
+PLANLOOM_QTEST(MainWindowTest)
 #include "main_window_test.moc"

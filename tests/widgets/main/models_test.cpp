@@ -5,6 +5,7 @@
 #include <QtWidgets/QLineEdit>
 #include <QtWidgets/QTreeView>
 
+#include "tests/qt_test.h"
 #include "widgets/main/inspector_text.h"
 #include "widgets/main/outline_model.h"
 #include "widgets/main/outline_panel.h"
@@ -167,5 +168,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_MAIN(ModelsTest)
+PLANLOOM_QTEST(ModelsTest)
 #include "models_test.moc"

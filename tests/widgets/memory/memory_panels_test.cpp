@@ -5,6 +5,7 @@
 #include <QtWidgets/QComboBox>
 #include <QtWidgets/QTableView>
 
+#include "tests/qt_test.h"
 #include "widgets/memory/communication_models.h"
 #include "widgets/memory/communication_panel.h"
 #include "widgets/memory/matrix_view.h"
@@ -142,5 +143,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_MAIN(MemoryPanelsTest)
+PLANLOOM_QTEST(MemoryPanelsTest)
 #include "memory_panels_test.moc"

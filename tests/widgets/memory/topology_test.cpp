@@ -4,6 +4,7 @@
 #include <QtWidgets/QTableView>
 #include <QtWidgets/QTabWidget>
 
+#include "tests/qt_test.h"
 #include "widgets/memory/communication_models.h"
 #include "widgets/memory/communication_panel.h"
 #include "widgets/memory/matrix_view.h"
@@ -166,5 +167,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_MAIN(TopologyTest)
+PLANLOOM_QTEST(TopologyTest)
 #include "topology_test.moc"

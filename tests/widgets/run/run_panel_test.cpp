@@ -9,6 +9,8 @@
 #include <QtWidgets/QSlider>
 #include <QtWidgets/QSpinBox>
 
+#include "planloom_paths.h"
+#include "tests/qt_test.h"
 #include "widgets/run/run_charts.h"
 #include "widgets/run/run_difference.h"
 #include "widgets/run/run_models.h"
@@ -333,5 +335,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_MAIN(RunPanelTest)
+PLANLOOM_QTEST(RunPanelTest)
 #include "run_panel_test.moc"

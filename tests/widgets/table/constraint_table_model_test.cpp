@@ -2,6 +2,7 @@
 #include <QtTest/QSignalSpy>
 #include <QtTest/QtTest>
 
+#include "tests/qt_test.h"
 #include "widgets/table/constraint_table_model.h"
 #include "widgets/table/table_list_model.h"
 
@@ -397,5 +398,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(ConstraintTableModelTest)
+PLANLOOM_QTEST_IN(ConstraintTableModelTest, QCoreApplication)
 #include "constraint_table_model_test.moc"

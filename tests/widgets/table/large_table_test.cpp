@@ -1,5 +1,6 @@
 // The Constraints dock with 10,000 rows: what is done does what it does with ten. tests/bench/table_bench.cpp has the times.
 
+#include "tests/qt_test.h"
 #include "tests/widgets/table/table_panel_fixture.h"
 
 #include <QtWidgets/QScrollBar>
@@ -234,5 +235,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_MAIN(LargeTableTest)
+PLANLOOM_QTEST(LargeTableTest)
 #include "large_table_test.moc"

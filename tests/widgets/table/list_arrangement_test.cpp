@@ -34,6 +34,10 @@ protected:
     Arranging() { m_rows.setDocument(TableDocument(kRows)); }
     std::vector<int> lines(const ListArrangement &wanted) const { return linesOf(m_rows, arranged(m_rows, wanted)); }
 
+    int m_count = 1;
+    char m_name[5] = "test";
+    char *m_arguments[2] = {m_name, nullptr};
+    QCoreApplication m_application{m_count, m_arguments}; // the model prepares rows while idle
     ConstraintTableModel m_rows;
 };
 
@@ -114,11 +118,4 @@ TEST_F(Arranging, ShowsChosenRowsAloneOrFirst)
     EXPECT_FALSE(wanted.isInTextOrder());
     wanted.chosenOnly = true;
     EXPECT_EQ(lines(wanted), (std::vector<int>{3, 4}));
-}
-
-int main(int argc, char **argv)
-{
-    const QCoreApplication application(argc, argv); // the model prepares rows while idle
-    testing::InitGoogleTest(&argc, argv);
-    return RUN_ALL_TESTS();
 }

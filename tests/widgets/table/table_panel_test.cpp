@@ -1,3 +1,4 @@
+#include "tests/qt_test.h"
 #include "tests/widgets/table/table_panel_fixture.h"
 
 #include <random>
@@ -335,5 +336,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_MAIN(TablePanelTest)
+PLANLOOM_QTEST(TablePanelTest)
 #include "table_panel_test.moc"

@@ -1,5 +1,6 @@
 // What is done with whole rows: switched, moved, dragged, copied, linked with operators, priced.
 
+#include "tests/qt_test.h"
 #include "tests/widgets/table/table_panel_fixture.h"
 
 using namespace planloom;
@@ -297,5 +298,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_MAIN(TableRowsTest)
+PLANLOOM_QTEST(TableRowsTest)
 #include "table_rows_test.moc"

@@ -3,6 +3,7 @@
 #include <QtTest/QSignalSpy>
 #include <QtWidgets/QMenu>
 
+#include "tests/qt_test.h"
 #include "tests/widgets/timeline/hands_for_tests.h"
 #include "widgets/timeline/timeline_analysis.h"
 #include "widgets/timeline/timeline_panel.h"
@@ -246,5 +247,5 @@ private:
     }
 };
 
-QTEST_MAIN(TimelineAskingTest)
+PLANLOOM_QTEST(TimelineAskingTest)
 #include "timeline_asking_test.moc"

@@ -5,6 +5,7 @@
 #include <QtGui/QDropEvent>
 #include <QtTest/QSignalSpy>
 
+#include "tests/qt_test.h"
 #include "tests/widgets/timeline/hands_for_tests.h"
 #include "widgets/timeline/timeline_tag.h"
 
@@ -460,5 +461,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_MAIN(TimelineGesturesTest)
+PLANLOOM_QTEST(TimelineGesturesTest)
 #include "timeline_gestures_test.moc"

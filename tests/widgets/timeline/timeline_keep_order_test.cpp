@@ -1,6 +1,7 @@
 #include <QtGui/QAction>
 #include <QtTest/QSignalSpy>
 
+#include "tests/qt_test.h"
 #include "tests/widgets/timeline/hands_for_tests.h"
 #include "widgets/timeline/timeline_tag.h"
 
@@ -189,5 +190,5 @@ private:
     QPoint m_to;
 };
 
-QTEST_MAIN(TimelineKeepOrderTest)
+PLANLOOM_QTEST(TimelineKeepOrderTest)
 #include "timeline_keep_order_test.moc"

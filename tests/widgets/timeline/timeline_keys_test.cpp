@@ -1,6 +1,7 @@
 #include <QtTest/QSignalSpy>
 #include <QtWidgets/QLineEdit>
 
+#include "tests/qt_test.h"
 #include "tests/widgets/timeline/hands_for_tests.h"
 #include "widgets/timeline/timeline_line_editor.h"
 
@@ -153,5 +154,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_MAIN(TimelineKeysTest)
+PLANLOOM_QTEST(TimelineKeysTest)
 #include "timeline_keys_test.moc"

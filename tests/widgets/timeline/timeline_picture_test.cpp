@@ -3,6 +3,7 @@
 #include <QtGui/QPainter>
 #include <QtTest/QTest>
 
+#include "tests/qt_test.h"
 #include "tests/widgets/timeline/scene_for_tests.h"
 #include "widgets/common/palette.h"
 #include "widgets/timeline/timeline_view.h"
@@ -176,5 +177,5 @@ private:
     std::unique_ptr<TimelineView> m_view;
 };
 
-QTEST_MAIN(TimelinePictureTest)
+PLANLOOM_QTEST(TimelinePictureTest)
 #include "timeline_picture_test.moc"

@@ -1,5 +1,6 @@
 #include <QtWidgets/QLineEdit>
 
+#include "tests/qt_test.h"
 #include "tests/widgets/timeline/hands_for_tests.h"
 #include "widgets/timeline/timeline_line_editor.h"
 #include "widgets/timeline/timeline_tag.h"
@@ -171,5 +172,5 @@ private:
     QPoint m_to;
 };
 
-QTEST_MAIN(TimelineRowsInTheWayTest)
+PLANLOOM_QTEST(TimelineRowsInTheWayTest)
 #include "timeline_rows_in_the_way_test.moc"

@@ -7,6 +7,7 @@
 #include <QtTest/QTest>
 #include <QtWidgets/QScrollBar>
 
+#include "tests/qt_test.h"
 #include "tests/widgets/timeline/scene_for_tests.h"
 #include "widgets/timeline/timeline_lane_cache.h"
 #include "widgets/timeline/timeline_panel.h"
@@ -301,5 +302,5 @@ private:
     std::unique_ptr<TimelineView> m_view;
 };
 
-QTEST_MAIN(TimelineToolsTest)
+PLANLOOM_QTEST(TimelineToolsTest)
 #include "timeline_tools_test.moc"

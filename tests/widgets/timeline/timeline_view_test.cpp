@@ -13,6 +13,7 @@
 #include <QtWidgets/QScrollBar>
 #include <QtWidgets/QTreeWidget>
 
+#include "tests/qt_test.h"
 #include "tests/widgets/timeline/gesture_host_for_tests.h"
 #include "tests/widgets/timeline/scene_for_tests.h"
 #include "widgets/timeline/timeline_analysis.h"
@@ -569,5 +570,5 @@ private:
     std::unique_ptr<TimelineView> m_view;
 };
 
-QTEST_MAIN(TimelineViewTest)
+PLANLOOM_QTEST(TimelineViewTest)
 #include "timeline_view_test.moc"
