@@ -73,6 +73,10 @@ std::string checkGraph(const Graph &graph)
 {
     if (const auto valid = validate(graph); !valid)
         return valid.error().message;
+    for (const Tensor &tensor : graph.tensors)
+        if ((tensor.role == TensorRole::Gradient || tensor.role == TensorRole::OptimizerState)
+            && tensor.type != graph.at(tensor.of).type)
+            return "'" + tensor.name + "' is not of the type of '" + graph.at(tensor.of).name + "'";
     std::vector<bool> updated(graph.tensors.size(), false);
     for (const Operator &op : graph.operators) {
         const auto otherDimensions = [&op] { return op.name + " has other dimensions than its kind and shapes give it"; };

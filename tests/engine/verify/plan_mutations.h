@@ -1,0 +1,701 @@
+#pragma once
+
+#include "engine/lowering/execution_plan.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace planloom {
+
+/// Small random choices.
+class Dice
+{
+public:
+    explicit Dice(std::uint32_t seed)
+        : m_random(seed)
+    {
+    }
+    /// 0 to n - 1; 0 if n is 0.
+    std::size_t below(std::size_t n) { return n == 0 ? 0 : std::uniform_int_distribution<std::size_t>(0, n - 1)(m_random); }
+    bool coin() { return below(2) == 0; }
+    template<typename T> T &of(std::vector<T> &list) { return list[below(list.size())]; }
+    /// Another number near `value`, or a far one.
+    template<typename T> T near(T value)
+    {
+        static constexpr std::array<std::int64_t, 8> kSteps{1, -1, 1, -1, 2, -2, 7, 1'000'000};
+        return static_cast<T>(static_cast<std::int64_t>(value) + kSteps[below(kSteps.size())]);
+    }
+    /// An index below `count` that is not `value`; `value` itself if there is none.
+    std::int32_t another(std::int32_t value, std::size_t count)
+    {
+        if (count < 2)
+            return value;
+        const auto step = static_cast<std::int32_t>(1 + below(count - 1));
+        return static_cast<std::int32_t>((std::max(value, 0) + step) % static_cast<std::int32_t>(count));
+    }
+    /// Another enumerator below `count`.
+    template<typename E> E otherKind(E value, std::size_t count)
+    {
+        return static_cast<E>(another(static_cast<std::int32_t>(value), count));
+    }
+
+private:
+    std::mt19937 m_random;
+};
+
+/// One way to change a plan. `apply` returns false where the plan has nothing of the sort at the place the dice chose.
+struct Mutation {
+    std::string name{};
+    std::function<bool(ExecutionPlan &, Dice &)> apply{};
+};
+
+namespace mutations {
+
+using Edit = std::function<bool(ExecutionPlan &, Dice &)>;
+
+template<typename T> bool eraseOne(std::vector<T> &list, Dice &dice)
+{
+    if (list.empty())
+        return false;
+    list.erase(list.begin() + static_cast<std::ptrdiff_t>(dice.below(list.size())));
+    return true;
+}
+
+template<typename T> bool repeatOne(std::vector<T> &list, Dice &dice)
+{
+    if (list.empty())
+        return false;
+    const T copy = list[dice.below(list.size())];
+    list.insert(list.begin() + static_cast<std::ptrdiff_t>(dice.below(list.size() + 1)), copy);
+    return true;
+}
+
+template<typename T> bool swapTwo(std::vector<T> &list, Dice &dice)
+{
+    if (list.size() < 2)
+        return false;
+    const std::size_t a = dice.below(list.size());
+    const std::size_t b = static_cast<std::size_t>(dice.another(static_cast<std::int32_t>(a), list.size()));
+    std::swap(list[a], list[b]);
+    return true;
+}
+
+/// An edit of the instructions of one segment, which has some.
+inline Edit onList(const std::function<bool(ExecutionPlan &, DeviceProgram &, std::vector<Instruction> &, Dice &)> &edit)
+{
+    return [edit](ExecutionPlan &plan, Dice &dice) {
+        DeviceProgram &device = dice.of(plan.devices);
+        if (device.segments.empty())
+            return false;
+        Segment &segment = dice.of(device.segments);
+        return !segment.instructions.empty() && edit(plan, device, segment.instructions, dice);
+    };
+}
+
+inline Edit onInstruction(const std::function<bool(ExecutionPlan &, DeviceProgram &, Instruction &, Dice &)> &edit)
+{
+    return onList([edit](ExecutionPlan &plan, DeviceProgram &device, std::vector<Instruction> &list, Dice &dice) {
+        return edit(plan, device, dice.of(list), dice);
+    });
+}
+
+inline Edit onBuffer(const std::function<bool(ExecutionPlan &, BufferInfo &, Dice &)> &edit)
+{
+    return [edit](ExecutionPlan &plan, Dice &dice) {
+        DeviceProgram &device = dice.of(plan.devices);
+        return !device.buffers.empty() && edit(plan, dice.of(device.buffers), dice);
+    };
+}
+
+inline Edit onPartition(const std::function<bool(ExecutionPlan &, std::size_t op, std::vector<Split> &, Dice &)> &edit)
+{
+    return [edit](ExecutionPlan &plan, Dice &dice) {
+        const std::size_t op = dice.below(plan.partitions.size());
+        return edit(plan, op, plan.partitions[op].splits, dice);
+    };
+}
+
+inline Edit onSplit(const std::function<bool(ExecutionPlan &, std::size_t op, Split &, Dice &)> &edit)
+{
+    return onPartition([edit](ExecutionPlan &plan, std::size_t op, std::vector<Split> &splits, Dice &dice) {
+        return !splits.empty() && edit(plan, op, dice.of(splits), dice);
+    });
+}
+
+inline Edit onGraph(const std::function<bool(Graph &, Dice &)> &edit)
+{
+    return [edit](ExecutionPlan &plan, Dice &dice) {
+        Graph graph = *plan.graph;
+        if (!edit(graph, dice))
+            return false;
+        plan.graph = std::make_shared<const Graph>(std::move(graph));
+        return true;
+    };
+}
+
+inline Edit onOperator(const std::function<bool(Graph &, Operator &, Dice &)> &edit)
+{
+    return onGraph([edit](Graph &graph, Dice &dice) { return edit(graph, dice.of(graph.operators), dice); });
+}
+
+inline Edit onTensor(const std::function<bool(Graph &, Tensor &, Dice &)> &edit)
+{
+    return onGraph([edit](Graph &graph, Dice &dice) { return edit(graph, dice.of(graph.tensors), dice); });
+}
+
+/// One index of a list changed to another that exists, or to none.
+inline bool redirect(std::vector<std::int32_t> &list, std::size_t count, Dice &dice)
+{
+    if (list.empty())
+        return false;
+    std::int32_t &index = dice.of(list);
+    const std::int32_t before = index;
+    index = dice.below(8) == 0 ? -1 : dice.another(index, count);
+    return index != before;
+}
+
+inline bool rewire(std::vector<TensorId> &slots, std::size_t tensors, Dice &dice)
+{
+    if (slots.empty())
+        return false;
+    TensorId &slot = dice.of(slots);
+    const TensorId before = slot;
+    slot.index = dice.below(8) == 0 ? -1 : dice.another(slot.index, tensors);
+    return slot != before;
+}
+
+/// A segment of one device cut in two; in one micro-batch its second half runs first.
+inline bool cutSegment(ExecutionPlan &plan, Dice &dice)
+{
+    DeviceProgram &device = dice.of(plan.devices);
+    const std::size_t s = dice.below(device.segments.size());
+    if (device.segments.empty() || device.segments[s].instructions.size() < 2)
+        return false;
+    Segment &first = device.segments[s];
+    Segment second = first;
+    const auto half = static_cast<std::ptrdiff_t>(1 + dice.below(first.instructions.size() - 1));
+    second.instructions.erase(second.instructions.begin(), second.instructions.begin() + half);
+    first.instructions.erase(first.instructions.begin() + half, first.instructions.end());
+    const auto added = static_cast<std::int32_t>(device.segments.size());
+    device.segments.push_back(std::move(second));
+    const bool swap = dice.coin();
+    const auto turned = static_cast<std::int32_t>(dice.below(static_cast<std::size_t>(plan.microBatches)));
+    std::vector<ScheduleEntry> schedule;
+    for (const ScheduleEntry &entry : device.schedule) {
+        schedule.push_back(entry);
+        if (entry.segment != static_cast<std::int32_t>(s))
+            continue;
+        schedule.push_back({added, entry.microBatch});
+        if (swap && entry.microBatch == turned)
+            std::swap(schedule[schedule.size() - 1].segment, schedule[schedule.size() - 2].segment);
+    }
+    device.schedule = std::move(schedule);
+    return true;
+}
+
+} // namespace mutations
+
+/// Mutations of instructions, set-up, segments and schedules.
+inline std::vector<Mutation> programMutations()
+{
+    using namespace mutations;
+    std::vector<Mutation> list;
+    const auto add = [&list](const char *name, Edit edit) { list.push_back({name, std::move(edit)}); };
+    using List = std::vector<Instruction>;
+    add("instruction deleted",
+        onList([](ExecutionPlan &, DeviceProgram &, List &l, Dice &dice) { return eraseOne(l, dice); }));
+    add("instruction repeated",
+        onList([](ExecutionPlan &, DeviceProgram &, List &l, Dice &dice) { return repeatOne(l, dice); }));
+    add("instruction moved", onList([](ExecutionPlan &, DeviceProgram &, List &l, Dice &dice) {
+        const std::size_t from = dice.below(l.size());
+        const std::size_t to = dice.below(l.size());
+        const Instruction moved = l[from];
+        l.erase(l.begin() + static_cast<std::ptrdiff_t>(from));
+        l.insert(l.begin() + static_cast<std::ptrdiff_t>(to), moved);
+        return from != to;
+    }));
+    add("instruction moved to another segment",
+        onList([](ExecutionPlan &, DeviceProgram &device, List &l, Dice &dice) {
+            Segment &other = dice.of(device.segments);
+            if (&other.instructions == &l)
+                return false;
+            const std::size_t from = dice.below(l.size());
+            other.instructions.insert(dice.coin() ? other.instructions.begin() : other.instructions.end(), l[from]);
+            l.erase(l.begin() + static_cast<std::ptrdiff_t>(from));
+            return true;
+        }));
+    add("kind of instruction", onInstruction([](ExecutionPlan &, DeviceProgram &, Instruction &i, Dice &dice) {
+        i.kind = dice.otherKind(i.kind, 16);
+        return true;
+    }));
+    add("operator of instruction", onInstruction([](ExecutionPlan &plan, DeviceProgram &, Instruction &i, Dice &dice) {
+        i.op.index = dice.another(i.op.index, plan.graph->operators.size());
+        return true;
+    }));
+    add("part of instruction", onInstruction([](ExecutionPlan &plan, DeviceProgram &, Instruction &i, Dice &dice) {
+        const std::size_t parts = i.op.valid() ? plan.placement[static_cast<std::size_t>(i.op.index)].size() : 0;
+        i.part = parts > 1 && dice.coin() ? dice.another(i.part, parts) : dice.near(i.part);
+        return true;
+    }));
+    add("recompute", onInstruction([](ExecutionPlan &, DeviceProgram &, Instruction &i, Dice &) {
+        i.recompute = !i.recompute;
+        return i.kind == InstructionKind::Kernel;
+    }));
+    add("group of instruction", onInstruction([](ExecutionPlan &plan, DeviceProgram &, Instruction &i, Dice &dice) {
+        const bool had = i.group >= 0;
+        i.group = dice.coin() ? dice.another(i.group, plan.groups.size()) : dice.near(i.group);
+        return had;
+    }));
+    add("peer", onInstruction([](ExecutionPlan &plan, DeviceProgram &, Instruction &i, Dice &dice) {
+        const bool had = i.peer.valid();
+        i.peer.index = dice.coin() ? dice.another(i.peer.index, plan.devices.size()) : dice.near(i.peer.index);
+        return had;
+    }));
+    add("tag", onInstruction([](ExecutionPlan &, DeviceProgram &, Instruction &i, Dice &dice) {
+        const bool had = i.tag >= 0;
+        i.tag = dice.near(i.tag);
+        return had;
+    }));
+    add("dimension of collective", onInstruction([](ExecutionPlan &, DeviceProgram &, Instruction &i, Dice &dice) {
+        const bool had = isCommunication(i.kind) && i.peer.index < 0;
+        (dice.coin() ? i.dimension : i.gatherDimension) = static_cast<std::int32_t>(dice.below(4)) - 1;
+        return had;
+    }));
+    add("input", onInstruction([](ExecutionPlan &, DeviceProgram &device, Instruction &i, Dice &dice) {
+        return redirect(i.inputs, device.buffers.size(), dice);
+    }));
+    add("output", onInstruction([](ExecutionPlan &, DeviceProgram &device, Instruction &i, Dice &dice) {
+        return redirect(i.outputs, device.buffers.size(), dice);
+    }));
+    add("inputs swapped", onInstruction([](ExecutionPlan &, DeviceProgram &, Instruction &i, Dice &dice) {
+        return swapTwo(i.inputs, dice);
+    }));
+    add("outputs swapped", onInstruction([](ExecutionPlan &, DeviceProgram &, Instruction &i, Dice &dice) {
+        return swapTwo(i.outputs, dice);
+    }));
+    add("number of buffers", onInstruction([](ExecutionPlan &, DeviceProgram &, Instruction &i, Dice &dice) {
+        std::vector<std::int32_t> &l = dice.coin() ? i.inputs : i.outputs;
+        return dice.coin() ? eraseOne(l, dice) : repeatOne(l, dice);
+    }));
+    add("death dropped", onInstruction([](ExecutionPlan &, DeviceProgram &, Instruction &i, Dice &dice) {
+        return eraseOne(i.deaths, dice);
+    }));
+    add("death added", onInstruction([](ExecutionPlan &, DeviceProgram &device, Instruction &i, Dice &dice) {
+        i.deaths.push_back(static_cast<std::int32_t>(dice.below(device.buffers.size())));
+        return true;
+    }));
+    add("death moved", onList([](ExecutionPlan &, DeviceProgram &, List &l, Dice &dice) {
+        Instruction &from = dice.of(l);
+        Instruction &to = dice.of(l);
+        if (&from == &to || from.deaths.empty())
+            return false;
+        to.deaths.push_back(from.deaths.back());
+        from.deaths.pop_back();
+        return true;
+    }));
+    add("set-up", [](ExecutionPlan &plan, Dice &dice) {
+        DeviceProgram &device = dice.of(plan.devices);
+        if (device.setup.empty())
+            return false;
+        switch (dice.below(5)) {
+        case 0:
+            return eraseOne(device.setup, dice);
+        case 1:
+            return repeatOne(device.setup, dice);
+        case 2: // done in the step instead
+            if (device.segments.empty())
+                return false;
+            device.segments.front().instructions.insert(
+                device.segments.front().instructions.begin(), device.setup.front());
+            device.setup.erase(device.setup.begin());
+            return true;
+        case 3:
+            dice.of(device.setup).kind = InstructionKind::Kernel;
+            return true;
+        default:
+            return redirect(dice.of(device.setup).outputs, device.buffers.size(), dice);
+        }
+    });
+    add("kind of segment", [](ExecutionPlan &plan, Dice &dice) {
+        DeviceProgram &device = dice.of(plan.devices);
+        if (device.segments.empty())
+            return false;
+        Segment &segment = dice.of(device.segments);
+        segment.kind = dice.otherKind(segment.kind, 6);
+        return true;
+    });
+    add("stage of segment", [](ExecutionPlan &plan, Dice &dice) {
+        DeviceProgram &device = dice.of(plan.devices);
+        if (device.segments.empty())
+            return false;
+        Segment &segment = dice.of(device.segments);
+        segment.stage.index = dice.near(segment.stage.index);
+        return true;
+    });
+    add("segment deleted", [](ExecutionPlan &plan, Dice &dice) { return eraseOne(dice.of(plan.devices).segments, dice); });
+    add("segments swapped", [](ExecutionPlan &plan, Dice &dice) { return swapTwo(dice.of(plan.devices).segments, dice); });
+    add("segment cut in two", cutSegment);
+    add("schedule entry deleted",
+        [](ExecutionPlan &plan, Dice &dice) { return eraseOne(dice.of(plan.devices).schedule, dice); });
+    add("schedule entry repeated",
+        [](ExecutionPlan &plan, Dice &dice) { return repeatOne(dice.of(plan.devices).schedule, dice); });
+    add("schedule entries swapped",
+        [](ExecutionPlan &plan, Dice &dice) { return swapTwo(dice.of(plan.devices).schedule, dice); });
+    add("segment of schedule entry", [](ExecutionPlan &plan, Dice &dice) {
+        DeviceProgram &device = dice.of(plan.devices);
+        if (device.schedule.empty())
+            return false;
+        std::int32_t &segment = dice.of(device.schedule).segment;
+        segment = dice.coin() ? dice.another(segment, device.segments.size()) : dice.near(segment);
+        return true;
+    });
+    add("micro-batch of schedule entry", [](ExecutionPlan &plan, Dice &dice) {
+        DeviceProgram &device = dice.of(plan.devices);
+        if (device.schedule.empty())
+            return false;
+        std::int32_t &microBatch = dice.of(device.schedule).microBatch;
+        const bool within = plan.microBatches > 1 && dice.coin();
+        microBatch = within ? dice.another(microBatch, static_cast<std::size_t>(plan.microBatches)) : dice.near(microBatch);
+        return true;
+    });
+    return list;
+}
+
+/// Mutations of what is said about buffers.
+inline std::vector<Mutation> bufferMutations()
+{
+    using namespace mutations;
+    std::vector<Mutation> list;
+    const auto add = [&list](const char *name, Edit edit) { list.push_back({name, std::move(edit)}); };
+    add("tensor of buffer", onBuffer([](ExecutionPlan &plan, BufferInfo &b, Dice &dice) {
+        b.tensor.index = dice.below(16) == 0 ? -1 : dice.another(b.tensor.index, plan.graph->tensors.size());
+        return true;
+    }));
+    add("box of buffer", onBuffer([](ExecutionPlan &, BufferInfo &b, Dice &dice) {
+        if (b.index.ranges.empty())
+            return false;
+        Range &range = dice.of(b.index.ranges);
+        const std::int64_t step = range.size();
+        switch (dice.below(4)) {
+        case 0:
+            range.begin = dice.near(range.begin);
+            break;
+        case 1:
+            range.end = dice.near(range.end);
+            break;
+        case 2: // the neighbour
+            range = {range.begin + step, range.end + step};
+            break;
+        default:
+            range = {range.begin - step, range.end - step};
+        }
+        return true;
+    }));
+    add("rank of buffer", onBuffer([](ExecutionPlan &, BufferInfo &b, Dice &dice) {
+        return dice.coin() ? eraseOne(b.index.ranges, dice) : repeatOne(b.index.ranges, dice);
+    }));
+    add("summands of buffer", onBuffer([](ExecutionPlan &, BufferInfo &b, Dice &dice) {
+        if (!b.summands.empty() && dice.coin())
+            return eraseOne(b.summands, dice);
+        b.summands.push_back(static_cast<std::int32_t>(dice.below(4)));
+        return true;
+    }));
+    add("value part of buffer", onBuffer([](ExecutionPlan &, BufferInfo &b, Dice &dice) {
+        b.valuePart = {static_cast<std::int32_t>(dice.below(3)), static_cast<std::int32_t>(dice.below(4))};
+        return true;
+    }));
+    add("per micro-batch", onBuffer([](ExecutionPlan &, BufferInfo &b, Dice &) {
+        b.perMicroBatch = !b.perMicroBatch;
+        return true;
+    }));
+    add("persistent", onBuffer([](ExecutionPlan &, BufferInfo &b, Dice &dice) {
+        b.persistent = !b.persistent;
+        if (dice.coin())
+            b.perMicroBatch = !b.persistent;
+        return true;
+    }));
+    add("memory of buffer", onBuffer([](ExecutionPlan &, BufferInfo &b, Dice &dice) {
+        b.memory = dice.otherKind(b.memory, kMemoryKindCount);
+        return true;
+    }));
+    add("buffer deleted", [](ExecutionPlan &plan, Dice &dice) {
+        auto &buffers = dice.of(plan.devices).buffers;
+        if (buffers.empty())
+            return false;
+        buffers.pop_back();
+        return true;
+    });
+    add("buffers swapped", [](ExecutionPlan &plan, Dice &dice) { return swapTwo(dice.of(plan.devices).buffers, dice); });
+    return list;
+}
+
+/// Mutations of the plan's header: counts, devices, groups, partitions, placement, batch, origin.
+inline std::vector<Mutation> headerMutations()
+{
+    using namespace mutations;
+    std::vector<Mutation> list;
+    const auto add = [&list](const char *name, Edit edit) { list.push_back({name, std::move(edit)}); };
+    add("micro-batch count", [](ExecutionPlan &plan, Dice &dice) {
+        plan.microBatches = dice.coin() ? dice.near(plan.microBatches) : plan.microBatches * (dice.coin() ? 2 : -1);
+        return true;
+    });
+    add("stage count", [](ExecutionPlan &plan, Dice &dice) {
+        plan.stageCount = dice.near(plan.stageCount);
+        return true;
+    });
+    add("origin", [](ExecutionPlan &plan, Dice &dice) {
+        plan.origin[dice.coin() ? "model" : "cluster"] = "another";
+        return true;
+    });
+    add("device deleted", [](ExecutionPlan &plan, Dice &dice) { return eraseOne(plan.devices, dice); });
+    add("device repeated", [](ExecutionPlan &plan, Dice &dice) { return repeatOne(plan.devices, dice); });
+    add("devices swapped", [](ExecutionPlan &plan, Dice &dice) { return swapTwo(plan.devices, dice); });
+    add("group deleted", [](ExecutionPlan &plan, Dice &dice) { return eraseOne(plan.groups, dice); });
+    add("groups swapped", [](ExecutionPlan &plan, Dice &dice) { return swapTwo(plan.groups, dice); });
+    add("member of group", [](ExecutionPlan &plan, Dice &dice) {
+        if (plan.groups.empty())
+            return false;
+        auto &group = dice.of(plan.groups);
+        if (group.empty())
+            return false;
+        DeviceId &member = dice.of(group);
+        member.index = dice.coin() ? dice.another(member.index, plan.devices.size()) : dice.near(member.index);
+        return true;
+    });
+    add("members of group", [](ExecutionPlan &plan, Dice &dice) {
+        if (plan.groups.empty())
+            return false;
+        auto &group = dice.of(plan.groups);
+        return dice.coin() ? eraseOne(group, dice) : repeatOne(group, dice);
+    });
+    add("order of group", [](ExecutionPlan &plan, Dice &dice) {
+        return !plan.groups.empty() && swapTwo(dice.of(plan.groups), dice);
+    });
+    add("parts of split", onSplit([](ExecutionPlan &, std::size_t, Split &split, Dice &dice) {
+        split.parts = dice.near(split.parts);
+        return true;
+    }));
+    add("parts of split and places", onSplit([](ExecutionPlan &plan, std::size_t op, Split &split, Dice &dice) {
+        split.parts += dice.coin() ? 1 : -1;
+        if (split.parts < 1)
+            return false;
+        auto &places = plan.placement[op];
+        places.resize(static_cast<std::size_t>(partCount(plan.partitions[op])), places.front());
+        return true;
+    }));
+    add("kind of split", onSplit([](ExecutionPlan &, std::size_t, Split &split, Dice &dice) {
+        split.kind = dice.otherKind(split.kind, 3);
+        return true;
+    }));
+    add("dimension of split", onSplit([](ExecutionPlan &plan, std::size_t op, Split &split, Dice &dice) {
+        split.dimension = dice.coin()
+            ? dice.another(split.dimension, plan.graph->operators[op].annotation.dimensions.size())
+            : dice.near(split.dimension);
+        return split.kind == SplitKind::Dimension;
+    }));
+    add("sizes of split", onSplit([](ExecutionPlan &, std::size_t, Split &split, Dice &dice) {
+        if (!split.sizes.empty())
+            return dice.coin() ? swapTwo(split.sizes, dice) : (split.sizes.clear(), true);
+        split.sizes.assign(static_cast<std::size_t>(split.parts), 1 + static_cast<std::int64_t>(dice.below(4)));
+        return true;
+    }));
+    add("axis of split", onSplit([](ExecutionPlan &, std::size_t, Split &split, Dice &) {
+        split.axis += "x";
+        return true;
+    }));
+    add("split added", onPartition([](ExecutionPlan &plan, std::size_t op, std::vector<Split> &splits, Dice &dice) {
+        Split split;
+        split.kind = static_cast<SplitKind>(dice.below(3));
+        split.parts = 1 + static_cast<std::int32_t>(dice.below(2));
+        if (split.kind == SplitKind::Dimension)
+            split.dimension = static_cast<std::int32_t>(
+                dice.below(plan.graph->operators[op].annotation.dimensions.size()));
+        splits.push_back(split);
+        if (dice.coin())
+            plan.placement[op].resize(
+                static_cast<std::size_t>(partCount(plan.partitions[op])), plan.placement[op].front());
+        return true;
+    }));
+    add("split deleted", onPartition([](ExecutionPlan &plan, std::size_t op, std::vector<Split> &splits, Dice &dice) {
+        if (!eraseOne(splits, dice))
+            return false;
+        if (dice.coin())
+            plan.placement[op].resize(static_cast<std::size_t>(partCount(plan.partitions[op])));
+        return true;
+    }));
+    add("splits swapped", onPartition([](ExecutionPlan &, std::size_t, std::vector<Split> &splits, Dice &dice) {
+        return swapTwo(splits, dice);
+    }));
+    add("partitions swapped", [](ExecutionPlan &plan, Dice &dice) { return swapTwo(plan.partitions, dice); });
+    add("partition deleted", [](ExecutionPlan &plan, Dice &dice) { return eraseOne(plan.partitions, dice); });
+    add("place of part", [](ExecutionPlan &plan, Dice &dice) {
+        auto &places = dice.of(plan.placement);
+        if (places.empty())
+            return false;
+        DeviceId &place = dice.of(places);
+        place.index = dice.coin() ? dice.another(place.index, plan.devices.size()) : dice.near(place.index);
+        return true;
+    });
+    add("places swapped", [](ExecutionPlan &plan, Dice &dice) { return swapTwo(dice.of(plan.placement), dice); });
+    add("number of places", [](ExecutionPlan &plan, Dice &dice) {
+        auto &places = dice.of(plan.placement);
+        return dice.coin() ? eraseOne(places, dice) : repeatOne(places, dice);
+    });
+    add("size of batch", [](ExecutionPlan &plan, Dice &dice) {
+        plan.batch.size = dice.near(plan.batch.size);
+        return true;
+    });
+    add("role of tensor in batch", [](ExecutionPlan &plan, Dice &dice) {
+        BatchRole &role = dice.of(plan.batch.tensorRole);
+        role = dice.otherKind(role, 5);
+        return true;
+    });
+    add("batch dimension of tensor", [](ExecutionPlan &plan, Dice &dice) {
+        std::int32_t &dimension = dice.of(plan.batch.tensorDimension);
+        dimension = dice.near(dimension);
+        return true;
+    });
+    add("batch dimension of operator", [](ExecutionPlan &plan, Dice &dice) {
+        std::int32_t &dimension = dice.of(plan.batch.operatorDimension);
+        dimension = dice.near(dimension);
+        return true;
+    });
+    add("once per step", [](ExecutionPlan &plan, Dice &dice) {
+        plan.batch.oncePerStep[dice.below(plan.batch.oncePerStep.size())].flip();
+        return true;
+    });
+    add("most micro-batches", [](ExecutionPlan &plan, Dice &dice) {
+        plan.batch.mostMicroBatches = dice.near(plan.batch.mostMicroBatches);
+        return true;
+    });
+    add("whole batches", [](ExecutionPlan &plan, Dice &) {
+        plan.batch.wholeBatches = !plan.batch.wholeBatches;
+        return true;
+    });
+    add("batch of the other choice", [](ExecutionPlan &plan, Dice &) {
+        plan.batch = plan.batch.wholeBatches ? analyseBatch(*plan.graph) : wholeBatchInfo(*plan.graph);
+        return true;
+    });
+    add("nothing is cut", [](ExecutionPlan &plan, Dice &dice) {
+        plan.batch = wholeBatchInfo(*plan.graph);
+        plan.batch.wholeBatches = dice.coin();
+        return true;
+    });
+    add("reason of the batch's limit", [](ExecutionPlan &plan, Dice &) {
+        plan.batch.limitedBy += "x";
+        return true;
+    });
+    add("length of batch lists", [](ExecutionPlan &plan, Dice &dice) {
+        switch (dice.below(3)) {
+        case 0:
+            return eraseOne(plan.batch.tensorRole, dice);
+        case 1:
+            return eraseOne(plan.batch.tensorDimension, dice);
+        default:
+            return eraseOne(plan.batch.operatorDimension, dice);
+        }
+    });
+    return list;
+}
+
+/// Mutations of the graph that a plan carries.
+inline std::vector<Mutation> graphMutations()
+{
+    using namespace mutations;
+    std::vector<Mutation> list;
+    const auto add = [&list](const char *name, Edit edit) { list.push_back({name, std::move(edit)}); };
+    add("mark of dimension", onOperator([](Graph &, Operator &op, Dice &dice) {
+        if (op.annotation.dimensions.empty())
+            return false;
+        DimensionMark &mark = dice.of(op.annotation.dimensions).mark;
+        mark = dice.otherKind(mark, 3);
+        return true;
+    }));
+    add("size of dimension", onOperator([](Graph &, Operator &op, Dice &dice) {
+        if (op.annotation.dimensions.empty())
+            return false;
+        std::int64_t &size = dice.of(op.annotation.dimensions).size;
+        size = dice.near(size);
+        return true;
+    }));
+    add("terms of annotation", onOperator([](Graph &, Operator &op, Dice &dice) {
+        auto &slots = dice.coin() ? op.annotation.inputs : op.annotation.outputs;
+        return !slots.empty() && swapTwo(dice.of(slots).terms, dice);
+    }));
+    add("linear inputs", onOperator([](Graph &, Operator &op, Dice &dice) {
+        if (!op.annotation.linearInputs.empty() && dice.coin())
+            return eraseOne(op.annotation.linearInputs, dice);
+        op.annotation.linearInputs.push_back(static_cast<std::int32_t>(dice.below(op.inputs.size())));
+        return true;
+    }));
+    add("direction", onOperator([](Graph &, Operator &op, Dice &dice) {
+        op.direction = dice.otherKind(op.direction, 3);
+        return true;
+    }));
+    add("mirror", onOperator([](Graph &graph, Operator &op, Dice &dice) {
+        op.mirror.index = dice.another(op.mirror.index, graph.operators.size());
+        return true;
+    }));
+    add("operator's input", onOperator([](Graph &graph, Operator &op, Dice &dice) {
+        return rewire(op.inputs, graph.tensors.size(), dice);
+    }));
+    add("operator's output", onOperator([](Graph &graph, Operator &op, Dice &dice) {
+        return rewire(op.outputs, graph.tensors.size(), dice);
+    }));
+    add("operators swapped", onGraph([](Graph &graph, Dice &dice) { return swapTwo(graph.operators, dice); }));
+    add("name of operator", onOperator([](Graph &, Operator &op, Dice &) {
+        op.name += ".x";
+        return true;
+    }));
+    add("scope", onOperator([](Graph &graph, Operator &op, Dice &dice) {
+        op.scope.index = dice.another(op.scope.index, graph.scopes.size());
+        return true;
+    }));
+    add("data type of tensor", onTensor([](Graph &, Tensor &tensor, Dice &dice) {
+        tensor.type.dataType = dice.coin() ? DataType::Float64 : DataType::Int64;
+        return true;
+    }));
+    add("shape of tensor", onTensor([](Graph &, Tensor &tensor, Dice &dice) {
+        if (tensor.type.shape.empty())
+            return false;
+        std::int64_t &extent = tensor.type.shape[dice.below(tensor.type.shape.size())];
+        extent = dice.near(extent);
+        return true;
+    }));
+    add("role of tensor", onTensor([](Graph &, Tensor &tensor, Dice &dice) {
+        tensor.role = dice.otherKind(tensor.role, 6);
+        return true;
+    }));
+    add("what a tensor belongs to", onTensor([](Graph &graph, Tensor &tensor, Dice &dice) {
+        tensor.of.index = dice.below(3) == 0 ? -1 : dice.another(tensor.of.index, graph.tensors.size());
+        return true;
+    }));
+    add("name of tensor", onTensor([](Graph &, Tensor &tensor, Dice &) {
+        tensor.name += ".x";
+        return true;
+    }));
+    add("loss", onGraph([](Graph &graph, Dice &dice) {
+        graph.loss.index = dice.below(4) == 0 ? -1 : dice.another(graph.loss.index, graph.tensors.size());
+        return true;
+    }));
+    add("inputs of graph", onGraph([](Graph &graph, Dice &dice) {
+        return dice.coin() ? eraseOne(graph.inputs, dice) : swapTwo(graph.inputs, dice);
+    }));
+    add("outputs of graph", onGraph([](Graph &graph, Dice &dice) {
+        if (dice.coin())
+            return eraseOne(graph.outputs, dice);
+        graph.outputs.push_back(TensorId{static_cast<std::int32_t>(dice.below(graph.tensors.size()))});
+        return true;
+    }));
+    return list;
+}
+
+} // namespace planloom
