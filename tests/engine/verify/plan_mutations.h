@@ -118,8 +118,10 @@ inline Edit onBuffer(const std::function<bool(ExecutionPlan &, BufferInfo &, Dic
 inline Edit onPartition(const std::function<bool(ExecutionPlan &, std::size_t op, std::vector<Split> &, Dice &)> &edit)
 {
     return [edit](ExecutionPlan &plan, Dice &dice) {
-        const std::size_t op = dice.below(plan.partitions.size());
-        return edit(plan, op, plan.partitions[op].splits, dice);
+        // Another mutation may have left fewer of either.
+        const std::size_t count = std::min({plan.partitions.size(), plan.placement.size(), plan.graph->operators.size()});
+        const std::size_t op = dice.below(count);
+        return count > 0 && !plan.placement[op].empty() && edit(plan, op, plan.partitions[op].splits, dice);
     };
 }
 
@@ -172,12 +174,24 @@ inline bool rewire(std::vector<TensorId> &slots, std::size_t tensors, Dice &dice
     return slot != before;
 }
 
+/// One place for every part again, as far as there are not too many or none.
+inline bool fitPlaces(ExecutionPlan &plan, std::size_t op)
+{
+    std::int64_t parts = 1;
+    for (const Split &split : plan.partitions[op].splits)
+        if ((parts *= split.parts) < 1 || parts > 64)
+            return false;
+    auto &places = plan.placement[op];
+    places.resize(static_cast<std::size_t>(parts), places.empty() ? DeviceId{0} : places.front());
+    return true;
+}
+
 /// A segment of one device cut in two; in one micro-batch its second half runs first.
 inline bool cutSegment(ExecutionPlan &plan, Dice &dice)
 {
     DeviceProgram &device = dice.of(plan.devices);
     const std::size_t s = dice.below(device.segments.size());
-    if (device.segments.empty() || device.segments[s].instructions.size() < 2)
+    if (plan.microBatches < 1 || device.segments.empty() || device.segments[s].instructions.size() < 2)
         return false;
     Segment &first = device.segments[s];
     Segment second = first;
@@ -241,7 +255,9 @@ inline std::vector<Mutation> programMutations()
         return true;
     }));
     add("part of instruction", onInstruction([](ExecutionPlan &plan, DeviceProgram &, Instruction &i, Dice &dice) {
-        const std::size_t parts = i.op.valid() ? plan.placement[static_cast<std::size_t>(i.op.index)].size() : 0;
+        const std::size_t parts = i.op.valid() && static_cast<std::size_t>(i.op.index) < plan.placement.size()
+            ? plan.placement[static_cast<std::size_t>(i.op.index)].size()
+            : 0;
         i.part = parts > 1 && dice.coin() ? dice.another(i.part, parts) : dice.near(i.part);
         return true;
     }));
@@ -485,11 +501,7 @@ inline std::vector<Mutation> headerMutations()
     }));
     add("parts of split and places", onSplit([](ExecutionPlan &plan, std::size_t op, Split &split, Dice &dice) {
         split.parts += dice.coin() ? 1 : -1;
-        if (split.parts < 1)
-            return false;
-        auto &places = plan.placement[op];
-        places.resize(static_cast<std::size_t>(partCount(plan.partitions[op])), places.front());
-        return true;
+        return fitPlaces(plan, op);
     }));
     add("kind of split", onSplit([](ExecutionPlan &, std::size_t, Split &split, Dice &dice) {
         split.kind = dice.otherKind(split.kind, 3);
@@ -519,17 +531,12 @@ inline std::vector<Mutation> headerMutations()
             split.dimension = static_cast<std::int32_t>(
                 dice.below(plan.graph->operators[op].annotation.dimensions.size()));
         splits.push_back(split);
-        if (dice.coin())
-            plan.placement[op].resize(
-                static_cast<std::size_t>(partCount(plan.partitions[op])), plan.placement[op].front());
-        return true;
+        return dice.coin() || fitPlaces(plan, op);
     }));
     add("split deleted", onPartition([](ExecutionPlan &plan, std::size_t op, std::vector<Split> &splits, Dice &dice) {
         if (!eraseOne(splits, dice))
             return false;
-        if (dice.coin())
-            plan.placement[op].resize(static_cast<std::size_t>(partCount(plan.partitions[op])));
-        return true;
+        return dice.coin() || fitPlaces(plan, op);
     }));
     add("splits swapped", onPartition([](ExecutionPlan &, std::size_t, std::vector<Split> &splits, Dice &dice) {
         return swapTwo(splits, dice);
