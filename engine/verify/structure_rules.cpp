@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -38,6 +39,11 @@ MemoryKind memoryOf(const Graph &graph, const Tensor &tensor)
         break;
     }
     return MemoryKind::Activation;
+}
+
+bool isMessage(InstructionKind kind)
+{
+    return kind == InstructionKind::Send || kind == InstructionKind::Recv;
 }
 
 class StructureCheck
@@ -116,6 +122,7 @@ private:
     bool checkDevice(std::int32_t device)
     {
         const DeviceProgram &own = m_plan.devices[at(device)];
+        std::set<std::int32_t> tags; // what matches a send with its receive, so one instruction of a device each
         for (const BufferInfo &buffer : own.buffers)
             if (std::string reason = checkBuffer(buffer); !reason.empty())
                 return fail(device, std::move(reason));
@@ -129,6 +136,8 @@ private:
                 std::string reason = checkInstruction(device, instruction);
                 if (reason.empty() && instruction.kind == InstructionKind::Kernel)
                     reason = checkSegment(segment.kind, instruction);
+                if (reason.empty() && isMessage(instruction.kind) && !tags.insert(instruction.tag).second)
+                    reason = "the tag " + std::to_string(instruction.tag) + " is used twice on one device";
                 if (!reason.empty())
                     return fail(device, std::move(reason));
             }
@@ -201,9 +210,11 @@ private:
             if (!isWithin(instruction.part, m_plan.placement[at(instruction.op.index)].size()))
                 return m_graph.at(instruction.op).name + " has no part " + std::to_string(instruction.part);
         }
-        const bool message = instruction.kind == InstructionKind::Send || instruction.kind == InstructionKind::Recv;
+        const bool message = isMessage(instruction.kind);
         if (isCommunication(instruction.kind) && !message && !isWithin(instruction.group, m_plan.groups.size()))
             return "a collective names no group";
+        if (message && instruction.tag < 0)
+            return "a send or receive has no tag";
         if (message && (!isWithin(instruction.peer.index, m_plan.devices.size()) || instruction.peer.index == device))
             return "a send or receive names no other device";
         return {};

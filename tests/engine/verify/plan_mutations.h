@@ -215,6 +215,20 @@ inline bool cutSegment(ExecutionPlan &plan, Dice &dice)
     return true;
 }
 
+/// One micro-batch runs a copy of a segment.
+inline bool copySegment(ExecutionPlan &plan, Dice &dice)
+{
+    DeviceProgram &device = dice.of(plan.devices);
+    if (device.schedule.empty())
+        return false;
+    ScheduleEntry &entry = dice.of(device.schedule);
+    if (entry.segment < 0 || static_cast<std::size_t>(entry.segment) >= device.segments.size())
+        return false;
+    device.segments.push_back(Segment{device.segments[static_cast<std::size_t>(entry.segment)]});
+    entry.segment = static_cast<std::int32_t>(device.segments.size()) - 1;
+    return true;
+}
+
 } // namespace mutations
 
 /// Mutations of instructions, set-up, segments and schedules.
@@ -359,6 +373,7 @@ inline std::vector<Mutation> programMutations()
     add("segment deleted", [](ExecutionPlan &plan, Dice &dice) { return eraseOne(dice.of(plan.devices).segments, dice); });
     add("segments swapped", [](ExecutionPlan &plan, Dice &dice) { return swapTwo(dice.of(plan.devices).segments, dice); });
     add("segment cut in two", cutSegment);
+    add("segment copied for a micro-batch", copySegment);
     add("schedule entry deleted",
         [](ExecutionPlan &plan, Dice &dice) { return eraseOne(dice.of(plan.devices).schedule, dice); });
     add("schedule entry repeated",
