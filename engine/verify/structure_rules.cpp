@@ -186,7 +186,8 @@ private:
         if (buffer.persistent && tensor.role != TensorRole::Weight && tensor.role != TensorRole::Buffer
             && tensor.role != TensorRole::OptimizerState)
             return name + " does not live across steps, but its buffer does";
-        const bool passing = buffer.memory == MemoryKind::Activation || buffer.memory == MemoryKind::Communication;
+        const bool passing = buffer.memory == MemoryKind::Activation || buffer.memory == MemoryKind::Communication
+            || (buffer.memory == MemoryKind::Input && tensor.role == TensorRole::Buffer); // fed in slices
         if (buffer.memory != memoryOf(m_graph, tensor) && (buffer.persistent || !passing))
             return "a buffer of " + name + " counts as " + nameOf(buffer.memory);
         return {};

@@ -83,6 +83,9 @@ TEST(GraphRules, TypesAndOptimizersAreHeldAgainstTheirKinds)
         if (op.kind != OperatorKind::Softmax)
             return false;
         graph.at(op.outputs[0]).type.dataType = DataType::Float64;
+        for (Tensor &tensor : graph.tensors) // and its gradient's with it
+            if (tensor.role == TensorRole::Gradient && tensor.of == op.outputs[0])
+                tensor.type.dataType = DataType::Float64;
         return true;
     }).find("does not make"),
         std::string::npos);
