@@ -154,7 +154,8 @@ private:
     template<typename T>
     static T integer(const json &value, const std::string &where, std::int64_t least, std::int64_t most)
     {
-        if (!value.is_number_integer() || (value.is_number_unsigned() && value.get<std::uint64_t>() > INT64_MAX)
+        if (!value.is_number_integer()
+            || (value.is_number_unsigned() && value.get<std::uint64_t>() > INT64_MAX)
             || value.get<std::int64_t>() < least || value.get<std::int64_t>() > most)
             fail(where, "expected an integer from " + std::to_string(least) + " to " + std::to_string(most));
         return static_cast<T>(value.get<std::int64_t>());

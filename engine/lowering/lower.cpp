@@ -579,7 +579,8 @@ Result<void> Lowering::storeOutputs()
 {
     const auto &outputs = m_graph.outputs;
     for (auto tensor = outputs.begin(); tensor != outputs.end(); ++tensor)
-        if (std::find(outputs.begin(), tensor, *tensor) == tensor) // one that is listed twice reaches the host once
+        if (std::find(outputs.begin(), tensor, *tensor)
+            == tensor) // one that is listed twice reaches the host once
             TRY_VOID(storeOutput(*tensor));
     return {};
 }

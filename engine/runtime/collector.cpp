@@ -44,7 +44,8 @@ void Collector::claim(std::vector<Claim> &claims, Kind kind, TensorId tensor, co
     const std::size_t array = arrayOf(kind, tensor, !info.summands.empty() || overMicroBatches);
     // A plan stores every box once a micro-batch, but perhaps by another instruction in each.
     if (kind != Kind::Output
-        && m_claimed.try_emplace({array, maker.op.index, info.index, info.summands}, maker).first->second != maker)
+        && m_claimed.try_emplace({array, maker.op.index, info.index, info.summands}, maker).first->second
+            != maker)
         return;
     claims.push_back({array, buffer, kind != Kind::Output});
 }

@@ -14,9 +14,9 @@
 
 namespace planloom {
 
-/// Puts boxes that devices hold together to whole arrays on the host: graph outputs, gradients, new weights, and with
-/// `keepAll` every tensor. Every box that is stored is an output's; of what operators make, equal boxes of several parts
-/// (replicas) are taken from the first part, in whatever instructions it runs.
+/// Puts boxes that devices hold together to whole arrays on the host: graph outputs, gradients, new weights,
+/// and with `keepAll` every tensor. Every box that is stored is an output's; of what operators make, equal
+/// boxes of several parts (replicas) are taken from the first part, in whatever instructions it runs.
 ///
 /// Claims are made by one thread before the run; `put` may then be called by all device threads.
 class Collector
@@ -68,8 +68,8 @@ private:
         std::int32_t part = 0;
         friend bool operator==(const Maker &, const Maker &) = default;
     };
-    void claim(std::vector<Claim> &claims, Kind kind, TensorId tensor, const Maker &maker, const DeviceProgram &program,
-        std::int32_t buffer);
+    void claim(std::vector<Claim> &claims, Kind kind, TensorId tensor, const Maker &maker,
+        const DeviceProgram &program, std::int32_t buffer);
 
     const ExecutionPlan &m_plan;
     bool m_keepGradients;

@@ -22,8 +22,8 @@ std::string quoted(const std::string &name)
     return "'" + name + "'";
 }
 
-/// Constants as long as the batch, and values of the step, which operators read in slices: gives them the dimension
-/// that moves with the micro-batch. @return why that cannot be
+/// Constants as long as the batch, and values of the step, which operators read in slices: gives them the
+/// dimension that moves with the micro-batch. @return why that cannot be
 std::string sliceWhatIsReadInSlices(const Graph &graph, std::int32_t microBatches, BatchInfo &batch)
 {
     std::vector<bool> readWhole(graph.tensors.size(), false);
@@ -41,14 +41,16 @@ std::string sliceWhatIsReadInSlices(const Graph &graph, std::int32_t microBatche
                 continue;
             const IndexMask begin = inputView(graph, op, Partition{}, 0, slot, first).index;
             const IndexMask end = inputView(graph, op, Partition{}, 0, slot, last).index;
-            const auto moved = std::mismatch(begin.ranges.begin(), begin.ranges.end(), end.ranges.begin()).first;
+            const auto moved =
+                std::mismatch(begin.ranges.begin(), begin.ranges.end(), end.ranges.begin()).first;
             if (moved == begin.ranges.end()) {
                 readWhole[t] = true;
                 continue;
             }
             const auto dimension = static_cast<std::int32_t>(moved - begin.ranges.begin());
             if (batch.tensorDimension[t] >= 0 && batch.tensorDimension[t] != dimension)
-                return "micro-batches would read " + quoted(graph.tensors[t].name) + " in slices of two dimensions";
+                return "micro-batches would read " + quoted(graph.tensors[t].name)
+                    + " in slices of two dimensions";
             batch.tensorDimension[t] = dimension;
             sliced[t] = true;
         }
@@ -69,7 +71,8 @@ std::string checkCut(const Graph &graph, std::int32_t microBatches, const BatchI
     const std::string count = std::to_string(microBatches);
     if (batch.mostMicroBatches < microBatches || batch.size % microBatches != 0)
         return "the batch cannot be cut in " + count + " micro-batches: "
-            + (batch.limitedBy.empty() ? "it holds " + std::to_string(batch.size) + " samples" : batch.limitedBy);
+            + (batch.limitedBy.empty() ? "it holds " + std::to_string(batch.size) + " samples"
+                                       : batch.limitedBy);
     for (std::size_t o = 0; o < graph.operators.size(); ++o)
         if (const std::int32_t d = batch.operatorDimension[o]; d >= 0
             && graph.operators[o].annotation.dimensions[static_cast<std::size_t>(d)].size % microBatches != 0)
@@ -81,8 +84,8 @@ std::string checkCut(const Graph &graph, std::int32_t microBatches, const BatchI
     return {};
 }
 
-/// The loss is a mean over whole batches: all its gradients are made from a buffer that belongs to it, and that buffer
-/// serves nothing else.
+/// The loss is a mean over whole batches: all its gradients are made from a buffer that belongs to it, and
+/// that buffer serves nothing else.
 std::string checkMean(const Graph &graph)
 {
     if (!graph.loss)
@@ -92,7 +95,8 @@ std::string checkMean(const Graph &graph)
     };
     const DataType type = graph.at(graph.loss).type.dataType;
     for (const Operator &op : graph.operators) {
-        const std::size_t gradients = op.direction == Direction::Backward ? graph.at(op.mirror).outputs.size() : 0;
+        const std::size_t gradients =
+            op.direction == Direction::Backward ? graph.at(op.mirror).outputs.size() : 0;
         for (std::size_t slot = 0; slot < op.inputs.size(); ++slot) {
             const TensorId input = op.inputs[slot];
             if (!input)
@@ -100,11 +104,13 @@ std::string checkMean(const Graph &graph)
             const bool begins = slot < gradients && graph.at(op.mirror).outputs[slot] == graph.loss;
             if (begins != belongs(input))
                 return begins ? op.name + " begins the backward pass with " + quoted(graph.at(input).name)
-                        + ", which does not say that it belongs to the loss: it would not be divided by the micro-batches"
+                        + ", which does not say that it belongs to the loss: it would not be divided by the "
+                          "micro-batches"
                               : op.name + " reads " + quoted(graph.at(input).name)
                         + ", which is divided by the micro-batches and only begins the backward pass";
             if (begins && type != DataType::Float32 && type != DataType::Float64)
-                return std::string("a loss of type ") + planloom::nameOf(type) + " cannot be a mean over micro-batches";
+                return std::string("a loss of type ") + planloom::nameOf(type)
+                    + " cannot be a mean over micro-batches";
         }
     }
     return {};
@@ -113,7 +119,8 @@ std::string checkMean(const Graph &graph)
 /// The first place where the plan's statement is not what the graph asks for.
 std::string differenceOf(const BatchInfo &said, const BatchInfo &asked, const Graph &graph)
 {
-    if (said.tensorRole.size() != asked.tensorRole.size() || said.tensorDimension.size() != asked.tensorDimension.size()
+    if (said.tensorRole.size() != asked.tensorRole.size()
+        || said.tensorDimension.size() != asked.tensorDimension.size()
         || said.operatorDimension.size() != asked.operatorDimension.size()
         || said.oncePerStep.size() != asked.oncePerStep.size())
         return "the plan's batch does not have one entry per tensor and per operator";
@@ -137,10 +144,11 @@ std::string differenceOf(const BatchInfo &said, const BatchInfo &asked, const Gr
                 + " of the batch, the plan says otherwise";
     }
     if (said.size != asked.size)
-        return "the batch holds " + std::to_string(asked.size) + " samples, the plan says " + std::to_string(said.size);
+        return "the batch holds " + std::to_string(asked.size) + " samples, the plan says "
+            + std::to_string(said.size);
     if (said.mostMicroBatches != asked.mostMicroBatches)
-        return "the batch can be cut in " + std::to_string(asked.mostMicroBatches) + " micro-batches at most, the plan says "
-            + std::to_string(said.mostMicroBatches);
+        return "the batch can be cut in " + std::to_string(asked.mostMicroBatches)
+            + " micro-batches at most, the plan says " + std::to_string(said.mostMicroBatches);
     return {};
 }
 
@@ -152,11 +160,13 @@ std::string checkBatch(const ExecutionPlan &plan)
     const bool whole = plan.batch.wholeBatches;
     BatchInfo asked = whole ? wholeBatchInfo(graph) : analyseBatch(graph);
     if (plan.microBatches > 1) {
-        if (std::string reason = whole ? checkMean(graph) : checkCut(graph, plan.microBatches, asked); !reason.empty())
+        if (std::string reason = whole ? checkMean(graph) : checkCut(graph, plan.microBatches, asked);
+            !reason.empty())
             return reason;
         if (std::string reason = sliceWhatIsReadInSlices(graph, plan.microBatches, asked); !reason.empty())
             return reason;
-        if (std::string reason = whole ? std::string{} : checkCut(graph, plan.microBatches, asked); !reason.empty())
+        if (std::string reason = whole ? std::string{} : checkCut(graph, plan.microBatches, asked);
+            !reason.empty())
             return reason; // of what is read in slices too
     }
     return differenceOf(plan.batch, asked, graph);

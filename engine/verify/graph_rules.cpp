@@ -79,7 +79,9 @@ std::string checkGraph(const Graph &graph)
             return "'" + tensor.name + "' is not of the type of '" + graph.at(tensor.of).name + "'";
     std::vector<bool> updated(graph.tensors.size(), false);
     for (const Operator &op : graph.operators) {
-        const auto otherDimensions = [&op] { return op.name + " has other dimensions than its kind and shapes give it"; };
+        const auto otherDimensions = [&op] {
+            return op.name + " has other dimensions than its kind and shapes give it";
+        };
         if (op.direction == Direction::Backward) {
             if (op.annotation != backwardAnnotation(graph.at(op.mirror).annotation))
                 return otherDimensions();
@@ -90,8 +92,9 @@ std::string checkGraph(const Graph &graph)
             present.push_back(id.valid());
         const auto inputs = typesOf(graph, op.inputs);
         const auto outputs = typesOf(graph, op.outputs);
-        if (std::string reason = op.direction == Direction::Optimizer ? checkOptimizer(graph, op, updated)
-                                                                      : checkTypes(graph, op, inputs, present, outputs);
+        if (std::string reason = op.direction == Direction::Optimizer
+                ? checkOptimizer(graph, op, updated)
+                : checkTypes(graph, op, inputs, present, outputs);
             !reason.empty())
             return reason;
         if (op.annotation != annotate(op.kind, op.attributes, inputs, present, outputs).annotation)

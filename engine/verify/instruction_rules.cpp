@@ -263,7 +263,8 @@ std::string checkLocal(const ExecutionPlan &plan, const Specification &specifica
         if (*input.box != *output.box || output.perMicroBatch || !input.perMicroBatch)
             return wrong();
         if (roleOf(plan, input.tensor) != BatchRole::Summand)
-            return nameOfTensor(plan, input.tensor) + " is not a sum over micro-batches, and cannot be accumulated";
+            return nameOfTensor(plan, input.tensor)
+                + " is not a sum over micro-batches, and cannot be accumulated";
         // The accumulator's set must name every summand that is added to it.
         std::vector<std::int32_t> added = *input.summands;
         if (added.empty() && specification.summandCount(input.tensor) > 1)

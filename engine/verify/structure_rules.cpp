@@ -90,7 +90,8 @@ private:
                 return fail(-1, local.name + " does not have one device per part");
             for (const DeviceId device : m_plan.placement[o])
                 if (!isWithin(device.index, m_plan.devices.size()))
-                    return fail(-1, "a part of " + local.name + " is on a device that the plan does not have");
+                    return fail(
+                        -1, "a part of " + local.name + " is on a device that the plan does not have");
         }
         return true;
     }
@@ -100,14 +101,16 @@ private:
         for (const auto &group : m_plan.groups) {
             std::vector<DeviceId> sorted = group;
             std::sort(sorted.begin(), sorted.end());
-            if (sorted.empty() || sorted.front().index < 0 || !isWithin(sorted.back().index, m_plan.devices.size())
+            if (sorted.empty() || sorted.front().index < 0
+                || !isWithin(sorted.back().index, m_plan.devices.size())
                 || std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end())
                 return fail(-1, "a group repeats a device, or names one that does not exist");
         }
         return true;
     }
 
-    /// A plan with more micro-batches than schedule entries leaves some out; the memory of what follows is theirs.
+    /// A plan with more micro-batches than schedule entries leaves some out; the memory of what follows is
+    /// theirs.
     bool checkExtent()
     {
         std::size_t entries = 0;
@@ -116,13 +119,15 @@ private:
         if (m_plan.stageCount < 1)
             return fail(-1, "the plan has no stages");
         return m_plan.microBatches == 1 || entries >= at(m_plan.microBatches)
-            || fail(-1, "the schedules are too short for " + std::to_string(m_plan.microBatches) + " micro-batches");
+            || fail(-1,
+                "the schedules are too short for " + std::to_string(m_plan.microBatches) + " micro-batches");
     }
 
     bool checkDevice(std::int32_t device)
     {
         const DeviceProgram &own = m_plan.devices[at(device)];
-        std::set<std::int32_t> tags; // what matches a send with its receive, so one instruction of a device each
+        std::set<std::int32_t>
+            tags; // what matches a send with its receive, so one instruction of a device each
         for (const BufferInfo &buffer : own.buffers)
             if (std::string reason = checkBuffer(buffer); !reason.empty())
                 return fail(device, std::move(reason));
@@ -131,7 +136,8 @@ private:
                 return fail(device, std::move(reason));
         for (const Segment &segment : own.segments) {
             if (!isWithin(segment.stage.index, at(m_plan.stageCount)))
-                return fail(device, std::string("a ") + nameOf(segment.kind) + " segment has no stage of the plan");
+                return fail(
+                    device, std::string("a ") + nameOf(segment.kind) + " segment has no stage of the plan");
             for (const Instruction &instruction : segment.instructions) {
                 std::string reason = checkInstruction(device, instruction);
                 if (reason.empty() && instruction.kind == InstructionKind::Kernel)
@@ -143,12 +149,13 @@ private:
             }
         }
         for (const ScheduleEntry &entry : own.schedule) {
-            if (!isWithin(entry.segment, own.segments.size()) || !isWithin(entry.microBatch, at(m_plan.microBatches)))
+            if (!isWithin(entry.segment, own.segments.size())
+                || !isWithin(entry.microBatch, at(m_plan.microBatches)))
                 return fail(device, "the schedule names a segment or micro-batch that does not exist");
             if (entry.microBatch != 0 && isOncePerStep(own.segments[at(entry.segment)].kind))
                 return fail(device,
-                    std::string("a ") + nameOf(own.segments[at(entry.segment)].kind) + " segment runs in micro-batch "
-                        + std::to_string(entry.microBatch));
+                    std::string("a ") + nameOf(own.segments[at(entry.segment)].kind)
+                        + " segment runs in micro-batch " + std::to_string(entry.microBatch));
         }
         return true;
     }
@@ -186,7 +193,8 @@ private:
         if (buffer.persistent && tensor.role != TensorRole::Weight && tensor.role != TensorRole::Buffer
             && tensor.role != TensorRole::OptimizerState)
             return name + " does not live across steps, but its buffer does";
-        const bool passing = buffer.memory == MemoryKind::Activation || buffer.memory == MemoryKind::Communication
+        const bool passing = buffer.memory == MemoryKind::Activation
+            || buffer.memory == MemoryKind::Communication
             || (buffer.memory == MemoryKind::Input && tensor.role == TensorRole::Buffer); // fed in slices
         if (buffer.memory != memoryOf(m_graph, tensor) && (buffer.persistent || !passing))
             return "a buffer of " + name + " counts as " + nameOf(buffer.memory);
@@ -212,11 +220,13 @@ private:
                 return m_graph.at(instruction.op).name + " has no part " + std::to_string(instruction.part);
         }
         const bool message = isMessage(instruction.kind);
-        if (isCommunication(instruction.kind) && !message && !isWithin(instruction.group, m_plan.groups.size()))
+        if (isCommunication(instruction.kind) && !message
+            && !isWithin(instruction.group, m_plan.groups.size()))
             return "a collective names no group";
         if (message && instruction.tag < 0)
             return "a send or receive has no tag";
-        if (message && (!isWithin(instruction.peer.index, m_plan.devices.size()) || instruction.peer.index == device))
+        if (message
+            && (!isWithin(instruction.peer.index, m_plan.devices.size()) || instruction.peer.index == device))
             return "a send or receive names no other device";
         return {};
     }
@@ -227,7 +237,8 @@ private:
         const Operator &op = m_graph.at(instruction.op);
         const bool once = m_plan.batch.oncePerStep[at(instruction.op.index)];
         SegmentKind expected = SegmentKind::Optimizer;
-        if (op.direction == Direction::Backward || (op.direction == Direction::Forward && instruction.recompute))
+        if (op.direction == Direction::Backward
+            || (op.direction == Direction::Forward && instruction.recompute))
             expected = SegmentKind::Backward;
         else if (op.direction == Direction::Forward)
             expected = once ? SegmentKind::Prologue : SegmentKind::Forward;

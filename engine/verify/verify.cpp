@@ -80,8 +80,8 @@ private:
     std::map<std::pair<std::int32_t, std::int32_t>, std::vector<IndexMask>>
         m_stored{}; ///< (tensor, micro-batch)
     std::vector<std::int32_t> m_arrived{}; ///< Per group: members that wait.
-    /// Per (device, segment, instruction) of a communication's first member: device, segment, instruction and epoch of
-    /// all its members when it was checked last.
+    /// Per (device, segment, instruction) of a communication's first member: device, segment, instruction and
+    /// epoch of all its members when it was checked last.
     std::map<std::array<std::int32_t, 3>, std::vector<std::int32_t>> m_met{};
     VerifyReport m_report{};
     bool m_cancelled = false;
@@ -454,8 +454,8 @@ bool Interpreter::communicate(std::int32_t device, std::vector<std::int32_t> &ru
             return false;
         const Device &there = m_devices[at(member)];
         meeting.insert(meeting.end(),
-            {member, program(member).schedule[there.entry].segment, static_cast<std::int32_t>(there.instruction),
-                there.epoch});
+            {member, program(member).schedule[there.entry].segment,
+                static_cast<std::int32_t>(there.instruction), there.epoch});
     }
     std::vector<std::int32_t> &met = m_met[{meeting[0], meeting[1], meeting[2]}];
     if (met != meeting) {

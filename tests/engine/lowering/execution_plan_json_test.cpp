@@ -56,7 +56,8 @@ TEST(ExecutionPlanJson, NamesThePlaceOfWhatIsWrong)
     EXPECT_EQ(errorOf("/stages", 18446744073709551615ULL), "/stages");
     EXPECT_EQ(errorOf("/batch/whole_batches", 1), "/batch/whole_batches");
     EXPECT_EQ(errorOf("/devices/0/buffers/0/persistent", "yes"), "/devices/0/buffers/0/persistent");
-    EXPECT_EQ(errorOf("/devices/0/buffers/0/per_micro_batch", nullptr), "/devices/0/buffers/0/per_micro_batch");
+    EXPECT_EQ(
+        errorOf("/devices/0/buffers/0/per_micro_batch", nullptr), "/devices/0/buffers/0/per_micro_batch");
     EXPECT_EQ(errorOf("/devices/0/segments/0/instructions/0/recompute", 0),
         "/devices/0/segments/0/instructions/0/recompute");
     EXPECT_EQ(errorOf("/origin/model", 5), "/origin/model");

@@ -40,8 +40,8 @@ BufferInfo &at(DeviceProgram &device, std::int32_t buffer)
     return device.buffers[static_cast<std::size_t>(buffer)];
 }
 
-/// The weight comes from the host in every step, and what the optimizer makes of it is thrown away: right in the first
-/// step, and the model never learns.
+/// The weight comes from the host in every step, and what the optimizer makes of it is thrown away: right in
+/// the first step, and the model never learns.
 TEST(AgreeingChanges, AWeightThatIsLoadedInEveryStepIsRejected)
 {
     ExecutionPlan plan = *unpartitionedPlan(gpt(), 1, false);
@@ -70,13 +70,14 @@ TEST(AgreeingChanges, AWeightThatIsLoadedInEveryStepIsRejected)
     EXPECT_NE(reasonOf(plan).find("lives across steps"), std::string::npos) << reasonOf(plan);
 }
 
-/// Two all-reduces of a group that do not depend on each other, on all devices in one order but in one micro-batch:
-/// there each device's first meets the other's second.
+/// Two all-reduces of a group that do not depend on each other, on all devices in one order but in one
+/// micro-batch: there each device's first meets the other's second.
 TEST(AgreeingChanges, CollectivesThatMeetOthersInALaterMicroBatchAreRejected)
 {
     ExecutionPlan plan = galleryPlan(gpt(), "tensor-parallel:micro-batches=2", 2);
     ASSERT_EQ(reasonOf(plan), "");
-    // Two all-reduces of one segment with equal boxes of different tensors, the first one done again beside the second.
+    // Two all-reduces of one segment with equal boxes of different tensors, the first one done again beside
+    // the second.
     std::size_t found = 0;
     for (std::size_t s = 0; s < plan.devices[0].segments.size() && found == 0; ++s) {
         const auto &list = plan.devices[0].segments[s].instructions;

@@ -1,5 +1,6 @@
-// Whatever is changed in a plan, in memory or in its file, is refused by the reader, rejected by the verifier, or
-// harmless: then the plan is run, two steps on CPU devices, and gives what the unpartitioned model gives.
+// Whatever is changed in a plan, in memory or in its file, is refused by the reader, rejected by the
+// verifier, or harmless: then the plan is run, two steps on CPU devices, and gives what the unpartitioned
+// model gives.
 
 #include "engine/verify/verify.h"
 
@@ -49,7 +50,8 @@ struct Subject {
 Subject subjectOf(std::string name, ExecutionPlan plan)
 {
     const auto report = verify(plan);
-    EXPECT_TRUE(report && report->ok()) << name << ": " << (report ? report->failure->reason : report.error().message);
+    EXPECT_TRUE(report && report->ok())
+        << name << ": " << (report ? report->failure->reason : report.error().message);
     const auto reference = unpartitionedPlan(plan.graph, 1, false);
     EXPECT_TRUE(reference) << describe(reference.error());
     Subject subject{std::move(name), std::move(plan), outcomeOf(*reference), {}};
@@ -87,16 +89,19 @@ std::vector<Subject> subjects()
     const GraphSnapshot mlp = modelOf("zoo:mlp?layers=2&hidden=8&batch=8&input=6&classes=4");
     const GraphSnapshot gpt = modelOf("zoo:gpt?layers=1&hidden=8&heads=2&seq=4&batch=4&vocab=8");
     std::vector<Subject> list;
-    for (const auto &[gallery, devices] : {std::pair{"single", 1}, {"data-parallel:micro-batches=2", 2}, {"zero1", 2},
-             {"zero1:micro-batches=2", 2}, {"pipeline:schedule=1f1b,micro-batches=4", 2}})
+    for (const auto &[gallery, devices] : {std::pair{"single", 1}, {"data-parallel:micro-batches=2", 2},
+             {"zero1", 2}, {"zero1:micro-batches=2", 2}, {"pipeline:schedule=1f1b,micro-batches=4", 2}})
         list.push_back(subjectOf(std::string("mlp ") + gallery, galleryPlan(mlp, gallery, devices)));
-    for (const auto &[gallery, devices] : {std::pair{"tensor-parallel", 2},
-             {"pipeline:schedule=gpipe,micro-batches=2", 2}, {"pipeline:schedule=1f1b,micro-batches=4", 2},
-             {"3d:dp=2,tp=2,pp=2,micro-batches=2", 8}})
+    for (const auto &[gallery, devices] :
+        {std::pair{"tensor-parallel", 2}, {"pipeline:schedule=gpipe,micro-batches=2", 2},
+            {"pipeline:schedule=1f1b,micro-batches=4", 2}, {"3d:dp=2,tp=2,pp=2,micro-batches=2", 8}})
         list.push_back(subjectOf(std::string("gpt ") + gallery, galleryPlan(gpt, gallery, devices)));
-    list.push_back(subjectOf("mlp value split", planOf(mlp, 2, "split kind:Linear : value by 2\nplace all : devices 0,1\n")));
-    list.push_back(subjectOf("gpt recompute", planOf(gpt, 1, "micro-batches 2\nrecompute layer:* per layer\n")));
-    list.push_back(subjectOf("gpt coshard", planOf(gpt, 1, "micro-batches 2\ncoshard kind:Gelu : batch by 2\n")));
+    list.push_back(subjectOf(
+        "mlp value split", planOf(mlp, 2, "split kind:Linear : value by 2\nplace all : devices 0,1\n")));
+    list.push_back(
+        subjectOf("gpt recompute", planOf(gpt, 1, "micro-batches 2\nrecompute layer:* per layer\n")));
+    list.push_back(
+        subjectOf("gpt coshard", planOf(gpt, 1, "micro-batches 2\ncoshard kind:Gelu : batch by 2\n")));
     list.push_back(subjectOf("gpt whole batches", planOf(gpt, 1, "micro-batches 3 whole\n")));
     list.push_back(subjectOf("mlp data parallel whole batches",
         planOf(mlp, 2, "micro-batches 2 whole\nsplit all : batch by 2\nplace all : devices 0,1\n")));
@@ -134,7 +139,8 @@ json &placeIn(json &value, Dice &dice)
 }
 
 enum class JsonEdit { Change, Erase, Repeat, Swap, Retype };
-constexpr std::array<const char *, 5> kJsonEdits{"changed", "erased", "repeated", "swapped", "of another type"};
+constexpr std::array<const char *, 5> kJsonEdits{
+    "changed", "erased", "repeated", "swapped", "of another type"};
 
 bool editJson(json &section, JsonEdit edit, const std::vector<std::string> &words, Dice &dice)
 {
@@ -177,7 +183,8 @@ bool editJson(json &section, JsonEdit edit, const std::vector<std::string> &word
         return true;
     }
     case JsonEdit::Retype: {
-        static const std::vector<json> kValues{json(), json("text"), json(-1), json(0.5), json::array(), json::object(), json(true)};
+        static const std::vector<json> kValues{
+            json(), json("text"), json(-1), json(0.5), json::array(), json::object(), json(true)};
         at = kValues[dice.below(kValues.size())];
         return true;
     }
@@ -252,12 +259,12 @@ protected:
             return;
         Tally sum;
         for (const auto &[kind, tally] : m_tally) {
-            std::printf("%-40s %6d: refused %d, rejected %d, equal %d\n", kind.c_str(), tally.all(), tally.refused,
-                tally.rejected, tally.equal);
+            std::printf("%-40s %6d: refused %d, rejected %d, equal %d\n", kind.c_str(), tally.all(),
+                tally.refused, tally.rejected, tally.equal);
             sum = {sum.refused + tally.refused, sum.rejected + tally.rejected, sum.equal + tally.equal};
         }
-        std::printf("%-40s %6d: refused %d, rejected %d, equal %d\n", "together", sum.all(), sum.refused, sum.rejected,
-            sum.equal);
+        std::printf("%-40s %6d: refused %d, rejected %d, equal %d\n", "together", sum.all(), sum.refused,
+            sum.rejected, sum.equal);
     }
 
     std::map<std::string, Tally> m_tally{};
@@ -292,19 +299,20 @@ TEST_F(AnyMutation, OfTwoThingsIsRejectedOrHarmless)
     std::vector<Mutation> pairs;
     for (const Mutation &first : all)
         pairs.push_back({"two: " + first.name, [&all, &first](ExecutionPlan &plan, Dice &dice) {
-            return first.apply(plan, dice) && !plan.devices.empty() && dice.of(all).apply(plan, dice);
-        }});
+                             return first.apply(plan, dice) && !plan.devices.empty()
+                                 && dice.of(all).apply(plan, dice);
+                         }});
     tryOut(pairs, countFor(20, 600));
 }
 
 TEST_F(AnyMutation, OfTheFileIsRefusedWithItsPlaceOrRejectedOrHarmless)
 {
     Dice dice(11);
-    const std::vector<std::string> sections{"batch", "decisions", "groups", "devices", "graph", "micro_batches", "stages",
-        "origin", "version", "format"};
-    const std::vector<std::string> words{"", "x", "kernel", "all-reduce", "send", "recv", "load", "store", "sum", "forward",
-        "backward", "optimizer", "replicate", "dimension", "value", "weight", "activation", "input", "gradient", "+", "^",
-        "float32", "float64", "Relu", "Gelu", "Add", "Mul"};
+    const std::vector<std::string> sections{"batch", "decisions", "groups", "devices", "graph",
+        "micro_batches", "stages", "origin", "version", "format"};
+    const std::vector<std::string> words{"", "x", "kernel", "all-reduce", "send", "recv", "load", "store",
+        "sum", "forward", "backward", "optimizer", "replicate", "dimension", "value", "weight", "activation",
+        "input", "gradient", "+", "^", "float32", "float64", "Relu", "Gelu", "Add", "Mul"};
     const int count = countFor(8, 500);
     for (int i = 0; i < count; ++i) {
         const Subject &subject = plans()[dice.below(plans().size())];
@@ -322,7 +330,8 @@ TEST_F(AnyMutation, OfTheFileIsRefusedWithItsPlaceOrRejectedOrHarmless)
         if (!plan) {
             ++m_tally[kind].refused;
             EXPECT_FALSE(plan.error().message.empty()) << kind;
-            EXPECT_GT(plan.error().where.size(), 1u) << kind << ": " << plan.error().message; // "/" is no place
+            EXPECT_GT(plan.error().where.size(), 1u)
+                << kind << ": " << plan.error().message; // "/" is no place
             continue;
         }
         if (document["graph"] == subject.document["graph"])
@@ -331,7 +340,8 @@ TEST_F(AnyMutation, OfTheFileIsRefusedWithItsPlaceOrRejectedOrHarmless)
     }
     for (const char *section : {"batch", "decisions", "devices", "graph"})
         for (const char *edit : kJsonEdits)
-            EXPECT_GT(m_tally[std::string("file: ") + section + " " + edit].all(), 0) << section << " " << edit;
+            EXPECT_GT(m_tally[std::string("file: ") + section + " " + edit].all(), 0)
+                << section << " " << edit;
 }
 
 } // namespace

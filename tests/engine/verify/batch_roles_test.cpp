@@ -1,5 +1,5 @@
-// What a plan says of its batch is held against the graph: whether its micro-batches cut the batch or each are a whole
-// one is the plan's choice, everything else follows from it.
+// What a plan says of its batch is held against the graph: whether its micro-batches cut the batch or each
+// are a whole one is the plan's choice, everything else follows from it.
 
 #include "engine/verify/verify.h"
 
@@ -116,7 +116,8 @@ TEST(BatchRoles, EveryFieldIsHeldAgainstTheGraph)
         for (std::size_t t = 0; t < plan.graph->tensors.size(); ++t) {
             for (int role = 0; role <= 4; ++role)
                 if (role != static_cast<int>(plan.batch.tensorRole[t]))
-                    expectRejected("role", [&](BatchInfo &b) { b.tensorRole[t] = static_cast<BatchRole>(role); });
+                    expectRejected(
+                        "role", [&](BatchInfo &b) { b.tensorRole[t] = static_cast<BatchRole>(role); });
             expectRejected("tensor dimension", [&](BatchInfo &b) { b.tensorDimension[t] ^= 1; });
         }
         for (std::size_t o = 0; o < plan.graph->operators.size(); ++o) {
@@ -154,7 +155,8 @@ TEST(BatchRoles, TheMeansFactorHasToEnterWithTheLossesGradient)
         Graph graph = *plan.graph;
         seedOf(graph).of = TensorId{}; // the runtime no longer knows what to divide
         plan.graph = std::make_shared<const Graph>(std::move(graph));
-        EXPECT_EQ(reasonOf(plan).find("divided by the micro-batches") != std::string::npos, whole) << reasonOf(plan);
+        EXPECT_EQ(reasonOf(plan).find("divided by the micro-batches") != std::string::npos, whole)
+            << reasonOf(plan);
     }
 }
 

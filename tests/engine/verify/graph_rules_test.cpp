@@ -17,8 +17,8 @@ TEST(GraphRules, HoldForEveryModelOfTheZoo)
              "zoo:gpt?layers=2&hidden=16&heads=4&seq=8&batch=4&vocab=24&dropout=0.1",
              "zoo:llama?layers=1&hidden=16&heads=4&seq=4&batch=2&vocab=24",
              "zoo:t5?layers=1&hidden=8&heads=2&src=4&tgt=4&batch=2&vocab=8",
-             "zoo:moe?layers=2&hidden=8&heads=2&seq=4&batch=4&vocab=8&experts=2", "zoo:swin", "zoo:evoformer?layers=1",
-             "zoo:resnet?depth=18", "zoo:vgg?depth=11"}) {
+             "zoo:moe?layers=2&hidden=8&heads=2&seq=4&batch=4&vocab=8&experts=2", "zoo:swin",
+             "zoo:evoformer?layers=1", "zoo:resnet?depth=18", "zoo:vgg?depth=11"}) {
         SCOPED_TRACE(spec);
         for (const OperatorKind optimizer : {OperatorKind::SgdStep, OperatorKind::AdamWStep})
             EXPECT_EQ(checkGraph(*trainingStep(spec, optimizer)), "");
@@ -99,7 +99,8 @@ TEST(GraphRules, TypesAndOptimizersAreHeldAgainstTheirKinds)
                 return true;
             }
         return false;
-    }).find("does not read the gradient of its weight"),
+    })
+                  .find("does not read the gradient of its weight"),
         std::string::npos);
 }
 

@@ -24,7 +24,10 @@ public:
     {
     }
     /// 0 to n - 1; 0 if n is 0.
-    std::size_t below(std::size_t n) { return n == 0 ? 0 : std::uniform_int_distribution<std::size_t>(0, n - 1)(m_random); }
+    std::size_t below(std::size_t n)
+    {
+        return n == 0 ? 0 : std::uniform_int_distribution<std::size_t>(0, n - 1)(m_random);
+    }
     bool coin() { return below(2) == 0; }
     template<typename T> T &of(std::vector<T> &list) { return list[below(list.size())]; }
     /// Another number near `value`, or a far one.
@@ -51,7 +54,8 @@ private:
     std::mt19937 m_random;
 };
 
-/// One way to change a plan. `apply` returns false where the plan has nothing of the sort at the place the dice chose.
+/// One way to change a plan. `apply` returns false where the plan has nothing of the sort at the place the
+/// dice chose.
 struct Mutation {
     std::string name{};
     std::function<bool(ExecutionPlan &, Dice &)> apply{};
@@ -89,7 +93,8 @@ template<typename T> bool swapTwo(std::vector<T> &list, Dice &dice)
 }
 
 /// An edit of the instructions of one segment, which has some.
-inline Edit onList(const std::function<bool(ExecutionPlan &, DeviceProgram &, std::vector<Instruction> &, Dice &)> &edit)
+inline Edit onList(
+    const std::function<bool(ExecutionPlan &, DeviceProgram &, std::vector<Instruction> &, Dice &)> &edit)
 {
     return [edit](ExecutionPlan &plan, Dice &dice) {
         DeviceProgram &device = dice.of(plan.devices);
@@ -100,11 +105,11 @@ inline Edit onList(const std::function<bool(ExecutionPlan &, DeviceProgram &, st
     };
 }
 
-inline Edit onInstruction(const std::function<bool(ExecutionPlan &, DeviceProgram &, Instruction &, Dice &)> &edit)
+inline Edit onInstruction(
+    const std::function<bool(ExecutionPlan &, DeviceProgram &, Instruction &, Dice &)> &edit)
 {
-    return onList([edit](ExecutionPlan &plan, DeviceProgram &device, std::vector<Instruction> &list, Dice &dice) {
-        return edit(plan, device, dice.of(list), dice);
-    });
+    return onList([edit](ExecutionPlan &plan, DeviceProgram &device, std::vector<Instruction> &list,
+                      Dice &dice) { return edit(plan, device, dice.of(list), dice); });
 }
 
 inline Edit onBuffer(const std::function<bool(ExecutionPlan &, BufferInfo &, Dice &)> &edit)
@@ -115,11 +120,13 @@ inline Edit onBuffer(const std::function<bool(ExecutionPlan &, BufferInfo &, Dic
     };
 }
 
-inline Edit onPartition(const std::function<bool(ExecutionPlan &, std::size_t op, std::vector<Split> &, Dice &)> &edit)
+inline Edit onPartition(
+    const std::function<bool(ExecutionPlan &, std::size_t op, std::vector<Split> &, Dice &)> &edit)
 {
     return [edit](ExecutionPlan &plan, Dice &dice) {
         // Another mutation may have left fewer of either.
-        const std::size_t count = std::min({plan.partitions.size(), plan.placement.size(), plan.graph->operators.size()});
+        const std::size_t count =
+            std::min({plan.partitions.size(), plan.placement.size(), plan.graph->operators.size()});
         const std::size_t op = dice.below(count);
         return count > 0 && !plan.placement[op].empty() && edit(plan, op, plan.partitions[op].splits, dice);
     };
@@ -256,37 +263,44 @@ inline std::vector<Mutation> programMutations()
             if (&other.instructions == &l)
                 return false;
             const std::size_t from = dice.below(l.size());
-            other.instructions.insert(dice.coin() ? other.instructions.begin() : other.instructions.end(), l[from]);
+            other.instructions.insert(
+                dice.coin() ? other.instructions.begin() : other.instructions.end(), l[from]);
             l.erase(l.begin() + static_cast<std::ptrdiff_t>(from));
             return true;
         }));
-    add("kind of instruction", onInstruction([](ExecutionPlan &, DeviceProgram &, Instruction &i, Dice &dice) {
-        i.kind = dice.otherKind(i.kind, 16);
-        return true;
-    }));
-    add("operator of instruction", onInstruction([](ExecutionPlan &plan, DeviceProgram &, Instruction &i, Dice &dice) {
-        i.op.index = dice.another(i.op.index, plan.graph->operators.size());
-        return true;
-    }));
-    add("part of instruction", onInstruction([](ExecutionPlan &plan, DeviceProgram &, Instruction &i, Dice &dice) {
-        const std::size_t parts = i.op.valid() && static_cast<std::size_t>(i.op.index) < plan.placement.size()
-            ? plan.placement[static_cast<std::size_t>(i.op.index)].size()
-            : 0;
-        i.part = parts > 1 && dice.coin() ? dice.another(i.part, parts) : dice.near(i.part);
-        return true;
-    }));
+    add("kind of instruction",
+        onInstruction([](ExecutionPlan &, DeviceProgram &, Instruction &i, Dice &dice) {
+            i.kind = dice.otherKind(i.kind, 16);
+            return true;
+        }));
+    add("operator of instruction",
+        onInstruction([](ExecutionPlan &plan, DeviceProgram &, Instruction &i, Dice &dice) {
+            i.op.index = dice.another(i.op.index, plan.graph->operators.size());
+            return true;
+        }));
+    add("part of instruction",
+        onInstruction([](ExecutionPlan &plan, DeviceProgram &, Instruction &i, Dice &dice) {
+            const std::size_t parts =
+                i.op.valid() && static_cast<std::size_t>(i.op.index) < plan.placement.size()
+                ? plan.placement[static_cast<std::size_t>(i.op.index)].size()
+                : 0;
+            i.part = parts > 1 && dice.coin() ? dice.another(i.part, parts) : dice.near(i.part);
+            return true;
+        }));
     add("recompute", onInstruction([](ExecutionPlan &, DeviceProgram &, Instruction &i, Dice &) {
         i.recompute = !i.recompute;
         return i.kind == InstructionKind::Kernel;
     }));
-    add("group of instruction", onInstruction([](ExecutionPlan &plan, DeviceProgram &, Instruction &i, Dice &dice) {
-        const bool had = i.group >= 0;
-        i.group = dice.coin() ? dice.another(i.group, plan.groups.size()) : dice.near(i.group);
-        return had;
-    }));
+    add("group of instruction",
+        onInstruction([](ExecutionPlan &plan, DeviceProgram &, Instruction &i, Dice &dice) {
+            const bool had = i.group >= 0;
+            i.group = dice.coin() ? dice.another(i.group, plan.groups.size()) : dice.near(i.group);
+            return had;
+        }));
     add("peer", onInstruction([](ExecutionPlan &plan, DeviceProgram &, Instruction &i, Dice &dice) {
         const bool had = i.peer.valid();
-        i.peer.index = dice.coin() ? dice.another(i.peer.index, plan.devices.size()) : dice.near(i.peer.index);
+        i.peer.index =
+            dice.coin() ? dice.another(i.peer.index, plan.devices.size()) : dice.near(i.peer.index);
         return had;
     }));
     add("tag", onInstruction([](ExecutionPlan &, DeviceProgram &, Instruction &i, Dice &dice) {
@@ -294,11 +308,12 @@ inline std::vector<Mutation> programMutations()
         i.tag = dice.near(i.tag);
         return had;
     }));
-    add("dimension of collective", onInstruction([](ExecutionPlan &, DeviceProgram &, Instruction &i, Dice &dice) {
-        const bool had = isCommunication(i.kind) && i.peer.index < 0;
-        (dice.coin() ? i.dimension : i.gatherDimension) = static_cast<std::int32_t>(dice.below(4)) - 1;
-        return had;
-    }));
+    add("dimension of collective",
+        onInstruction([](ExecutionPlan &, DeviceProgram &, Instruction &i, Dice &dice) {
+            const bool had = isCommunication(i.kind) && i.peer.index < 0;
+            (dice.coin() ? i.dimension : i.gatherDimension) = static_cast<std::int32_t>(dice.below(4)) - 1;
+            return had;
+        }));
     add("input", onInstruction([](ExecutionPlan &, DeviceProgram &device, Instruction &i, Dice &dice) {
         return redirect(i.inputs, device.buffers.size(), dice);
     }));
@@ -370,8 +385,10 @@ inline std::vector<Mutation> programMutations()
         segment.stage.index = dice.near(segment.stage.index);
         return true;
     });
-    add("segment deleted", [](ExecutionPlan &plan, Dice &dice) { return eraseOne(dice.of(plan.devices).segments, dice); });
-    add("segments swapped", [](ExecutionPlan &plan, Dice &dice) { return swapTwo(dice.of(plan.devices).segments, dice); });
+    add("segment deleted",
+        [](ExecutionPlan &plan, Dice &dice) { return eraseOne(dice.of(plan.devices).segments, dice); });
+    add("segments swapped",
+        [](ExecutionPlan &plan, Dice &dice) { return swapTwo(dice.of(plan.devices).segments, dice); });
     add("segment cut in two", cutSegment);
     add("segment copied for a micro-batch", copySegment);
     add("schedule entry deleted",
@@ -394,7 +411,8 @@ inline std::vector<Mutation> programMutations()
             return false;
         std::int32_t &microBatch = dice.of(device.schedule).microBatch;
         const bool within = plan.microBatches > 1 && dice.coin();
-        microBatch = within ? dice.another(microBatch, static_cast<std::size_t>(plan.microBatches)) : dice.near(microBatch);
+        microBatch = within ? dice.another(microBatch, static_cast<std::size_t>(plan.microBatches))
+                            : dice.near(microBatch);
         return true;
     });
     return list;
@@ -464,7 +482,8 @@ inline std::vector<Mutation> bufferMutations()
         buffers.pop_back();
         return true;
     });
-    add("buffers swapped", [](ExecutionPlan &plan, Dice &dice) { return swapTwo(dice.of(plan.devices).buffers, dice); });
+    add("buffers swapped",
+        [](ExecutionPlan &plan, Dice &dice) { return swapTwo(dice.of(plan.devices).buffers, dice); });
     return list;
 }
 
@@ -475,7 +494,8 @@ inline std::vector<Mutation> headerMutations()
     std::vector<Mutation> list;
     const auto add = [&list](const char *name, Edit edit) { list.push_back({name, std::move(edit)}); };
     add("micro-batch count", [](ExecutionPlan &plan, Dice &dice) {
-        plan.microBatches = dice.coin() ? dice.near(plan.microBatches) : plan.microBatches * (dice.coin() ? 2 : -1);
+        plan.microBatches =
+            dice.coin() ? dice.near(plan.microBatches) : plan.microBatches * (dice.coin() ? 2 : -1);
         return true;
     });
     add("stage count", [](ExecutionPlan &plan, Dice &dice) {
@@ -498,7 +518,8 @@ inline std::vector<Mutation> headerMutations()
         if (group.empty())
             return false;
         DeviceId &member = dice.of(group);
-        member.index = dice.coin() ? dice.another(member.index, plan.devices.size()) : dice.near(member.index);
+        member.index =
+            dice.coin() ? dice.another(member.index, plan.devices.size()) : dice.near(member.index);
         return true;
     });
     add("members of group", [](ExecutionPlan &plan, Dice &dice) {
@@ -514,10 +535,11 @@ inline std::vector<Mutation> headerMutations()
         split.parts = dice.near(split.parts);
         return true;
     }));
-    add("parts of split and places", onSplit([](ExecutionPlan &plan, std::size_t op, Split &split, Dice &dice) {
-        split.parts += dice.coin() ? 1 : -1;
-        return fitPlaces(plan, op);
-    }));
+    add("parts of split and places",
+        onSplit([](ExecutionPlan &plan, std::size_t op, Split &split, Dice &dice) {
+            split.parts += dice.coin() ? 1 : -1;
+            return fitPlaces(plan, op);
+        }));
     add("kind of split", onSplit([](ExecutionPlan &, std::size_t, Split &split, Dice &dice) {
         split.kind = dice.otherKind(split.kind, 3);
         return true;
@@ -531,31 +553,35 @@ inline std::vector<Mutation> headerMutations()
     add("sizes of split", onSplit([](ExecutionPlan &, std::size_t, Split &split, Dice &dice) {
         if (!split.sizes.empty())
             return dice.coin() ? swapTwo(split.sizes, dice) : (split.sizes.clear(), true);
-        split.sizes.assign(static_cast<std::size_t>(split.parts), 1 + static_cast<std::int64_t>(dice.below(4)));
+        split.sizes.assign(
+            static_cast<std::size_t>(split.parts), 1 + static_cast<std::int64_t>(dice.below(4)));
         return true;
     }));
     add("axis of split", onSplit([](ExecutionPlan &, std::size_t, Split &split, Dice &) {
         split.axis += "x";
         return true;
     }));
-    add("split added", onPartition([](ExecutionPlan &plan, std::size_t op, std::vector<Split> &splits, Dice &dice) {
-        Split split;
-        split.kind = static_cast<SplitKind>(dice.below(3));
-        split.parts = 1 + static_cast<std::int32_t>(dice.below(2));
-        if (split.kind == SplitKind::Dimension)
-            split.dimension = static_cast<std::int32_t>(
-                dice.below(plan.graph->operators[op].annotation.dimensions.size()));
-        splits.push_back(split);
-        return dice.coin() || fitPlaces(plan, op);
-    }));
-    add("split deleted", onPartition([](ExecutionPlan &plan, std::size_t op, std::vector<Split> &splits, Dice &dice) {
-        if (!eraseOne(splits, dice))
-            return false;
-        return dice.coin() || fitPlaces(plan, op);
-    }));
-    add("splits swapped", onPartition([](ExecutionPlan &, std::size_t, std::vector<Split> &splits, Dice &dice) {
-        return swapTwo(splits, dice);
-    }));
+    add("split added",
+        onPartition([](ExecutionPlan &plan, std::size_t op, std::vector<Split> &splits, Dice &dice) {
+            Split split;
+            split.kind = static_cast<SplitKind>(dice.below(3));
+            split.parts = 1 + static_cast<std::int32_t>(dice.below(2));
+            if (split.kind == SplitKind::Dimension)
+                split.dimension = static_cast<std::int32_t>(
+                    dice.below(plan.graph->operators[op].annotation.dimensions.size()));
+            splits.push_back(split);
+            return dice.coin() || fitPlaces(plan, op);
+        }));
+    add("split deleted",
+        onPartition([](ExecutionPlan &plan, std::size_t op, std::vector<Split> &splits, Dice &dice) {
+            if (!eraseOne(splits, dice))
+                return false;
+            return dice.coin() || fitPlaces(plan, op);
+        }));
+    add("splits swapped",
+        onPartition([](ExecutionPlan &, std::size_t, std::vector<Split> &splits, Dice &dice) {
+            return swapTwo(splits, dice);
+        }));
     add("partitions swapped", [](ExecutionPlan &plan, Dice &dice) { return swapTwo(plan.partitions, dice); });
     add("partition deleted", [](ExecutionPlan &plan, Dice &dice) { return eraseOne(plan.partitions, dice); });
     add("place of part", [](ExecutionPlan &plan, Dice &dice) {
@@ -566,7 +592,8 @@ inline std::vector<Mutation> headerMutations()
         place.index = dice.coin() ? dice.another(place.index, plan.devices.size()) : dice.near(place.index);
         return true;
     });
-    add("places swapped", [](ExecutionPlan &plan, Dice &dice) { return swapTwo(dice.of(plan.placement), dice); });
+    add("places swapped",
+        [](ExecutionPlan &plan, Dice &dice) { return swapTwo(dice.of(plan.placement), dice); });
     add("number of places", [](ExecutionPlan &plan, Dice &dice) {
         auto &places = dice.of(plan.placement);
         return dice.coin() ? eraseOne(places, dice) : repeatOne(places, dice);
@@ -672,7 +699,8 @@ inline std::vector<Mutation> graphMutations()
     add("operator's output", onOperator([](Graph &graph, Operator &op, Dice &dice) {
         return rewire(op.outputs, graph.tensors.size(), dice);
     }));
-    add("operators swapped", onGraph([](Graph &graph, Dice &dice) { return swapTwo(graph.operators, dice); }));
+    add("operators swapped",
+        onGraph([](Graph &graph, Dice &dice) { return swapTwo(graph.operators, dice); }));
     add("name of operator", onOperator([](Graph &, Operator &op, Dice &) {
         op.name += ".x";
         return true;
