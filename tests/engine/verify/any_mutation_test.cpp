@@ -12,7 +12,7 @@
 #include "engine/simulate/simulate.h"
 
 #include "tests/engine/lowering/models_for_tests.h"
-#include "tests/engine/verify/plan_mutations.h"
+#include "tests/engine/verify/header_mutations.h"
 
 #include <nlohmann/json.hpp>
 
