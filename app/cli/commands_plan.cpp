@@ -184,6 +184,19 @@ Result<int> runSimulate(const Arguments &arguments)
     return 0;
 }
 
+namespace {
+
+/// Of which step a proof is.
+std::string microBatchText(const VerifyReport &report)
+{
+    const std::string count = std::to_string(report.microBatches);
+    if (report.wholeBatches)
+        return ", as a mean over " + count + " micro-batches that are each a whole batch";
+    return report.microBatches > 1 ? ", in " + count + " micro-batches" : std::string{};
+}
+
+} // namespace
+
 Result<int> runVerify(const Arguments &arguments)
 {
     TRY(const auto plan, readPlan(arguments.positional()));
@@ -203,7 +216,8 @@ Result<int> runVerify(const Arguments &arguments)
     }
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     if (arguments.has("json")) {
-        json object{{"ok", report.ok()}, {"instructions", report.instructions}, {"seconds", seconds}};
+        json object{{"ok", report.ok()}, {"instructions", report.instructions}, {"seconds", seconds},
+            {"micro_batches", plan.microBatches}, {"whole_batches", report.wholeBatches}};
         if (!note.empty())
             object["note"] = note;
         if (report.failure)
@@ -216,8 +230,9 @@ Result<int> runVerify(const Arguments &arguments)
     if (!note.empty())
         std::printf("note: %s\n", note.c_str());
     if (report.ok())
-        std::printf("verified: %lld instructions compute what the model says (%s)\n",
-            static_cast<long long>(report.instructions), secondsText(seconds).c_str());
+        std::printf("verified: %lld instructions compute what the model says%s (%s)\n",
+            static_cast<long long>(report.instructions), microBatchText(report).c_str(),
+            secondsText(seconds).c_str());
     else
         std::printf("not equivalent: %s\n  device %d, segment %d, instruction %d, micro-batch %d\n",
             report.failure->reason.c_str(), report.failure->device.index, report.failure->segment,

@@ -85,7 +85,7 @@ public:
 
     ExecutionPlan read()
     {
-        if (!m_document.is_object() || m_document.value("format", "") != "planloom-execution-plan")
+        if (!m_document.is_object() || at(m_document, "format", "") != "planloom-execution-plan")
             fail("/format", "expected \"planloom-execution-plan\"");
         if (const json &version = at(m_document, "version", ""); !version.is_number_integer() || version != kVersion)
             fail("/version", "expected 1, found " + version.dump(-1, ' ', false, json::error_handler_t::replace));
@@ -107,9 +107,11 @@ public:
         if (const auto origin = m_document.find("origin"); origin != m_document.end()) {
             if (!origin->is_object())
                 fail("/origin", "expected an object");
-            for (const auto &[name, value] : origin->items())
-                if (value.is_string())
-                    plan.origin[name] = value.get<std::string>();
+            for (const auto &[name, value] : origin->items()) {
+                if (!value.is_string())
+                    fail("/origin/" + name, "expected a text");
+                plan.origin[name] = value.get<std::string>();
+            }
         }
         m_deviceCount = deviceCount;
         const json &groups = list(at(m_document, "groups", ""), "/groups");
@@ -152,10 +154,22 @@ private:
     template<typename T>
     static T integer(const json &value, const std::string &where, std::int64_t least, std::int64_t most)
     {
-        if (!value.is_number_integer() || value.get<std::int64_t>() < least
-            || value.get<std::int64_t>() > most)
+        if (!value.is_number_integer()
+            || (value.is_number_unsigned() && value.get<std::uint64_t>() > INT64_MAX)
+            || value.get<std::int64_t>() < least || value.get<std::int64_t>() > most)
             fail(where, "expected an integer from " + std::to_string(least) + " to " + std::to_string(most));
         return static_cast<T>(value.get<std::int64_t>());
+    }
+
+    /// A member that may be missing.
+    static bool flag(const json &object, const char *name, const std::string &where, bool missing)
+    {
+        const auto it = object.find(name);
+        if (it == object.end())
+            return missing;
+        if (!it->is_boolean())
+            fail(where + "/" + name, "expected true or false");
+        return it->get<bool>();
     }
 
     template<typename T>
@@ -185,7 +199,7 @@ private:
         BatchInfo &batch = plan.batch;
         batch.size =
             integer<std::int64_t>(at(value, "size", "/batch"), "/batch/size", 0, std::int64_t{1} << 40);
-        batch.wholeBatches = value.value("whole_batches", false);
+        batch.wholeBatches = flag(value, "whole_batches", "/batch", false);
         for (const auto role :
             integers<std::int32_t>(at(value, "tensor_role", "/batch"), "/batch/tensor_role", 0, 4))
             batch.tensorRole.push_back(static_cast<BatchRole>(role));
@@ -227,7 +241,7 @@ private:
             Partition partition;
             for (const json &item : list(at(decisions[o], "splits", where), where + "/splits")) {
                 Split split;
-                const std::string kind = item.is_object() ? item.value("kind", "") : "";
+                const json &kind = at(item, "kind", where + "/splits");
                 if (kind == "dimension")
                     split.kind = SplitKind::Dimension;
                 else if (kind == "value")
@@ -243,8 +257,11 @@ private:
                 if (item.contains("sizes"))
                     split.sizes = integers<std::int64_t>(
                         item["sizes"], where + "/splits/sizes", 1, std::int64_t{1} << 40);
-                if (item.contains("axis") && item["axis"].is_string())
-                    split.axis = item["axis"];
+                if (const auto axis = item.find("axis"); axis != item.end()) {
+                    if (!axis->is_string())
+                        fail(where + "/splits/axis", "expected a text");
+                    split.axis = axis->get<std::string>();
+                }
                 partition.splits.push_back(std::move(split));
             }
             std::int64_t parts = 1;
@@ -325,8 +342,8 @@ private:
                 fail(where + "/value_part", "expected [index, count]");
             buffer.valuePart = {pair[0], pair[1]};
         }
-        buffer.perMicroBatch = value.value("per_micro_batch", true);
-        buffer.persistent = value.value("persistent", false);
+        buffer.perMicroBatch = flag(value, "per_micro_batch", where, true);
+        buffer.persistent = flag(value, "persistent", where, false);
         buffer.memory = named(at(value, "memory", where), where + "/memory", kMemoryKinds);
         return buffer;
     }
@@ -342,7 +359,7 @@ private:
                                         : std::int32_t{-1};
         };
         instruction.op.index = optional("operator", static_cast<std::int64_t>(m_graph->operators.size()) - 1);
-        instruction.recompute = value.value("recompute", false);
+        instruction.recompute = flag(value, "recompute", where, false);
         instruction.group = optional("group", static_cast<std::int64_t>(plan.groups.size()) - 1);
         instruction.peer.index = optional("peer", m_deviceCount - 1);
         instruction.tag = optional("tag", 1 << 30);

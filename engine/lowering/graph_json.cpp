@@ -74,7 +74,8 @@ const json &list(const json &value, const std::string &where)
 
 std::int64_t integer(const json &value, const std::string &where, std::int64_t least, std::int64_t most)
 {
-    if (!value.is_number_integer() || value.get<std::int64_t>() < least || value.get<std::int64_t>() > most)
+    if (!value.is_number_integer() || (value.is_number_unsigned() && value.get<std::uint64_t>() > INT64_MAX)
+        || value.get<std::int64_t>() < least || value.get<std::int64_t>() > most)
         fail(where, "expected an integer from " + std::to_string(least) + " to " + std::to_string(most));
     return value.get<std::int64_t>();
 }

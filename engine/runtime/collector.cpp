@@ -31,7 +31,7 @@ std::size_t Collector::arrayOf(Kind kind, TensorId tensor, bool sum)
     return found->second;
 }
 
-void Collector::claim(std::vector<Claim> &claims, Kind kind, TensorId tensor, std::int32_t producer,
+void Collector::claim(std::vector<Claim> &claims, Kind kind, TensorId tensor, const Maker &maker,
     const DeviceProgram &program, std::int32_t buffer)
 {
     if (buffer < 0)
@@ -42,7 +42,10 @@ void Collector::claim(std::vector<Claim> &claims, Kind kind, TensorId tensor, st
         : m_plan.batch.tensorRole[static_cast<std::size_t>(info.tensor.index)];
     const bool overMicroBatches = info.perMicroBatch && role == BatchRole::Summand;
     const std::size_t array = arrayOf(kind, tensor, !info.summands.empty() || overMicroBatches);
-    if (!m_claimed.try_emplace({array, producer, info.index, info.summands}, true).second)
+    // A plan stores every box once a micro-batch, but perhaps by another instruction in each.
+    if (kind != Kind::Output
+        && m_claimed.try_emplace({array, maker.op.index, info.index, info.summands}, maker).first->second
+            != maker)
         return;
     claims.push_back({array, buffer, kind != Kind::Output});
 }
@@ -54,23 +57,24 @@ std::vector<Collector::Claim> Collector::claimsOf(std::int32_t device, const Ins
     std::vector<Claim> claims;
     if (instruction.kind == InstructionKind::Store) {
         for (const std::int32_t buffer : instruction.inputs)
-            claim(claims, Kind::Output, tensorOf(buffer), -1, program, buffer);
+            claim(claims, Kind::Output, tensorOf(buffer), {}, program, buffer);
         return claims;
     }
     if (instruction.kind != InstructionKind::Kernel || instruction.recompute)
         return claims;
     const Operator &op = m_plan.graph->at(instruction.op);
+    const Maker maker{instruction.op, instruction.part};
     if (op.direction == Direction::Optimizer) {
         // Inputs (weight, gradient, ...), outputs (weight, ...): operator_kind.h.
         if (m_keepGradients && op.inputs.size() > 1 && instruction.inputs.size() > 1 && !instruction.outputs.empty()) {
             const TensorId weight = op.inputs[0];
-            claim(claims, Kind::Gradient, weight, -1, program, instruction.inputs[1]);
-            claim(claims, Kind::Weight, weight, -1, program, instruction.outputs[0]);
+            claim(claims, Kind::Gradient, weight, maker, program, instruction.inputs[1]);
+            claim(claims, Kind::Weight, weight, maker, program, instruction.outputs[0]);
         }
     } else if (m_keepAll) {
         for (const std::int32_t buffer : instruction.outputs)
             if (buffer >= 0)
-                claim(claims, Kind::Trace, tensorOf(buffer), instruction.op.index, program, buffer);
+                claim(claims, Kind::Trace, tensorOf(buffer), maker, program, buffer);
     }
     return claims;
 }

@@ -14,8 +14,9 @@
 
 namespace planloom {
 
-/// Puts boxes that devices hold together to whole arrays on the host: graph outputs, gradients, new weights, and with
-/// `keepAll` every tensor. Equal boxes on several devices (replicas) are taken from the first device.
+/// Puts boxes that devices hold together to whole arrays on the host: graph outputs, gradients, new weights,
+/// and with `keepAll` every tensor. Every box that is stored is an output's; of what operators make, equal
+/// boxes of several parts (replicas) are taken from the first part, in whatever instructions it runs.
 ///
 /// Claims are made by one thread before the run; `put` may then be called by all device threads.
 class Collector
@@ -61,15 +62,21 @@ private:
     using Key = std::tuple<std::size_t, std::int32_t, IndexMask, std::vector<std::int32_t>>;
 
     std::size_t arrayOf(Kind kind, TensorId tensor, bool sum);
-    void claim(std::vector<Claim> &claims, Kind kind, TensorId tensor, std::int32_t producer, const DeviceProgram &program,
-        std::int32_t buffer);
+    /// The part of an operator that an instruction runs.
+    struct Maker {
+        OperatorId op{};
+        std::int32_t part = 0;
+        friend bool operator==(const Maker &, const Maker &) = default;
+    };
+    void claim(std::vector<Claim> &claims, Kind kind, TensorId tensor, const Maker &maker,
+        const DeviceProgram &program, std::int32_t buffer);
 
     const ExecutionPlan &m_plan;
     bool m_keepGradients;
     bool m_keepAll;
     std::deque<Array> m_arrays;
     std::map<std::pair<Kind, TensorId>, std::size_t> m_index;
-    std::map<Key, bool> m_claimed;
+    std::map<Key, Maker> m_claimed;
 };
 
 } // namespace planloom

@@ -81,6 +81,56 @@ bool outlives(const Content &input, const Content &output)
     return input.perMicroBatch && !output.perMicroBatch;
 }
 
+BatchRole roleOf(const ExecutionPlan &plan, TensorId tensor)
+{
+    return plan.batch.tensorRole[static_cast<std::size_t>(tensor.index)];
+}
+
+/// Buffers of the tensor lie elsewhere in every micro-batch.
+bool moves(const ExecutionPlan &plan, TensorId tensor)
+{
+    return plan.microBatches > 1 && plan.batch.tensorDimension[static_cast<std::size_t>(tensor.index)] >= 0;
+}
+
+/// Every micro-batch has a value of its own: one buffer for the step holds none of them, or all together.
+bool differs(const ExecutionPlan &plan, TensorId tensor)
+{
+    return roleOf(plan, tensor) == BatchRole::Summand || roleOf(plan, tensor) == BatchRole::Local;
+}
+
+std::string checkLoad(const ExecutionPlan &plan, const Specification &specification, const Content &output)
+{
+    const std::string name = nameOfTensor(plan, output.tensor);
+    const TensorRole role = plan.graph->at(output.tensor).role;
+    if (specification.isMade(output.tensor))
+        return name + " is made by an operator and cannot be loaded";
+    if (role == TensorRole::Activation)
+        return name + " is not on the host and cannot be loaded";
+    if (!output.summands->empty() || !output.valuePart.complete())
+        return "load gives complete values, its buffer is " + textOf(plan, output);
+    // The host has what a weight was before the first step.
+    if ((role == TensorRole::Weight || role == TensorRole::OptimizerState) && !output.persistent)
+        return name + " lives across steps, its buffer does not";
+    if (!output.perMicroBatch && differs(plan, output.tensor))
+        return name + " is fed anew to every micro-batch, its buffer is one for the step";
+    return {};
+}
+
+std::string checkStore(const ExecutionPlan &plan, const Content &input)
+{
+    if (!input.summands->empty() || !input.valuePart.complete())
+        return "store expects a complete value, found " + textOf(plan, input);
+    const auto &outputs = plan.graph->outputs;
+    if (std::find(outputs.begin(), outputs.end(), input.tensor) == outputs.end())
+        return nameOfTensor(plan, input.tensor) + " is not an output of the graph";
+    const BatchRole role = roleOf(plan, input.tensor);
+    if (role != BatchRole::Same && input.perMicroBatch != (role != BatchRole::Step))
+        return nameOfTensor(plan, input.tensor)
+            + (role == BatchRole::Step ? " is of the step, what is stored is of a micro-batch"
+                                       : " is of every micro-batch, what is stored is of the step");
+    return {};
+}
+
 std::string checkKernel(const ExecutionPlan &plan, const Specification &specification, const Side &side)
 {
     const Instruction &instruction = *side.instruction;
@@ -119,7 +169,8 @@ std::string checkKernel(const ExecutionPlan &plan, const Specification &specific
         if (once && input.perMicroBatch)
             return op.name + " runs once per step, but reads one micro-batch of "
                 + nameOfTensor(plan, view.tensor);
-        if (!once && !input.perMicroBatch && specification.inputMoves(instruction.op, slot))
+        if (!once && !input.perMicroBatch
+            && (specification.inputMoves(instruction.op, slot) || differs(plan, view.tensor)))
             return op.name + " would read the same slice of " + nameOfTensor(plan, view.tensor)
                 + " in every micro-batch";
     }
@@ -173,24 +224,10 @@ std::string checkLocal(const ExecutionPlan &plan, const Specification &specifica
     if (instruction.kind == InstructionKind::Load) {
         if (!count(0, 1))
             return "load expects one output";
-        const Content &output = side.outputs[0];
-        if (specification.isMade(output.tensor))
-            return nameOfTensor(plan, output.tensor) + " is made by an operator and cannot be loaded";
-        if (!output.summands->empty() || !output.valuePart.complete())
-            return "load gives complete values, its buffer is " + textOf(plan, output);
-        return {};
+        return checkLoad(plan, specification, side.outputs[0]);
     }
-    if (instruction.kind == InstructionKind::Store) {
-        if (!count(1, 0))
-            return "store expects one input";
-        const Content &input = side.inputs[0];
-        if (!input.summands->empty() || !input.valuePart.complete())
-            return "store expects a complete value, found " + textOf(plan, input);
-        const auto &outputs = plan.graph->outputs;
-        if (std::find(outputs.begin(), outputs.end(), input.tensor) == outputs.end())
-            return nameOfTensor(plan, input.tensor) + " is not an output of the graph";
-        return {};
-    }
+    if (instruction.kind == InstructionKind::Store)
+        return count(1, 0) ? checkStore(plan, side.inputs[0]) : "store expects one input";
 
     const bool joins =
         instruction.kind == InstructionKind::Concat || instruction.kind == InstructionKind::Sum;
@@ -210,6 +247,12 @@ std::string checkLocal(const ExecutionPlan &plan, const Specification &specifica
         if (outlives(input, output) && instruction.kind != InstructionKind::Accumulate)
             return std::string(name) + " keeps one micro-batch of " + nameOfTensor(plan, input.tensor)
                 + " for the whole step";
+        // A select moves in its source; nothing else follows the micro-batch out of one that stays.
+        if (!input.perMicroBatch && output.perMicroBatch
+            && (differs(plan, input.tensor)
+                || (moves(plan, input.tensor) && instruction.kind != InstructionKind::Select)))
+            return std::string(name) + " gives every micro-batch the " + nameOfTensor(plan, input.tensor)
+                + " of the step";
     }
     const Content &input = side.inputs[0];
     const auto wrong = [&] {
@@ -219,6 +262,9 @@ std::string checkLocal(const ExecutionPlan &plan, const Specification &specifica
     case InstructionKind::Accumulate: {
         if (*input.box != *output.box || output.perMicroBatch || !input.perMicroBatch)
             return wrong();
+        if (roleOf(plan, input.tensor) != BatchRole::Summand)
+            return nameOfTensor(plan, input.tensor)
+                + " is not a sum over micro-batches, and cannot be accumulated";
         // The accumulator's set must name every summand that is added to it.
         std::vector<std::int32_t> added = *input.summands;
         if (added.empty() && specification.summandCount(input.tensor) > 1)
@@ -301,6 +347,7 @@ std::string checkCommunication(
     }
 
     const std::size_t n = sides.size();
+    const auto hasBuffer = [](const Content &content) { return content.box != nullptr; };
     std::vector<const std::vector<std::int32_t> *> sets;
     for (const Side &side : sides) {
         const Instruction &own = *side.instruction;
@@ -311,7 +358,8 @@ std::string checkCommunication(
         const bool wantsInput = first.kind != InstructionKind::Broadcast || &side == &sides.front();
         const bool wantsOutput = first.kind != InstructionKind::Broadcast || &side != &sides.front();
         if ((wantsInput && (side.inputs.size() != 1 || !side.inputs[0].box))
-            || (wantsOutput && (side.outputs.size() != 1 || !side.outputs[0].box)))
+            || (wantsOutput && (side.outputs.size() != 1 || !side.outputs[0].box)) || side.outputs.size() > 1
+            || (!wantsInput && std::any_of(side.inputs.begin(), side.inputs.end(), hasBuffer)))
             return std::string(name) + " lacks a buffer on device " + std::to_string(side.device.index);
         if (wantsInput)
             sets.push_back(side.inputs[0].summands);
@@ -323,7 +371,8 @@ std::string checkCommunication(
                 if (content.box
                     && (!alike(content, source) || content.perMicroBatch != source.perMicroBatch
                         || (list == &side.outputs && content.persistent))
-                    && !(content.tensor == source.tensor && content.persistent && list == &side.inputs))
+                    && !(content.tensor == source.tensor && content.persistent && list == &side.inputs
+                        && !moves(plan, source.tensor)))
                     return std::string(name) + " mixes " + textOf(plan, source) + " with "
                         + textOf(plan, content);
 
@@ -416,10 +465,10 @@ std::string checkCommunication(
         return {};
     }
     case InstructionKind::Broadcast:
-        for (std::size_t i = 1; i < n; ++i)
-            if (*sides[i].outputs[0].box != *source.box || *sides[i].outputs[0].summands != *source.summands)
-                return "broadcast of " + textOf(plan, source) + " is received as "
-                    + textOf(plan, sides[i].outputs[0]);
+        for (const Side &side : sides)
+            for (const Content &to : side.outputs) // the first member's is its own affair, but must be right
+                if (to.box && (*to.box != *source.box || *to.summands != *source.summands))
+                    return "broadcast of " + textOf(plan, source) + " is received as " + textOf(plan, to);
         return {};
     default:
         return std::string(name) + " is no communication";

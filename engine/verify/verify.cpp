@@ -1,9 +1,13 @@
 #include "engine/verify/verify.h"
 
+#include "engine/verify/batch_rules.h"
+#include "engine/verify/graph_rules.h"
 #include "engine/verify/instruction_rules.h"
 #include "engine/verify/specification.h"
+#include "engine/verify/structure_rules.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 
 namespace planloom {
@@ -52,7 +56,6 @@ private:
     const DeviceProgram &program(std::int32_t device) const { return m_plan.devices[at(device)]; }
     const Instruction *current(std::int32_t device) const;
     bool fail(std::int32_t device, std::string reason, bool inSchedule = true);
-    bool checkStructure();
     bool setUp(std::int32_t device);
     Side sideOf(std::int32_t device, const Instruction &instruction) const;
     bool readable(
@@ -77,6 +80,9 @@ private:
     std::map<std::pair<std::int32_t, std::int32_t>, std::vector<IndexMask>>
         m_stored{}; ///< (tensor, micro-batch)
     std::vector<std::int32_t> m_arrived{}; ///< Per group: members that wait.
+    /// Per (device, segment, instruction) of a communication's first member: device, segment, instruction and
+    /// epoch of all its members when it was checked last.
+    std::map<std::array<std::int32_t, 3>, std::vector<std::int32_t>> m_met{};
     VerifyReport m_report{};
     bool m_cancelled = false;
 };
@@ -108,69 +114,6 @@ bool Interpreter::fail(std::int32_t device, std::string reason, bool inSchedule)
     }
     m_report.failure = std::move(failure);
     return false;
-}
-
-/// Indices that would lead out of the plan's lists; everything after this may trust them.
-bool Interpreter::checkStructure()
-{
-    if (!m_spec.problem().empty())
-        return fail(-1, m_spec.problem(), false);
-    const auto operators = static_cast<std::int32_t>(m_graph.operators.size());
-    for (std::int32_t d = 0; d < static_cast<std::int32_t>(m_plan.devices.size()); ++d) {
-        const DeviceProgram &own = program(d);
-        const auto buffers = static_cast<std::int32_t>(own.buffers.size());
-        for (const BufferInfo &buffer : own.buffers) {
-            if (!buffer.tensor || buffer.tensor.index >= static_cast<std::int32_t>(m_graph.tensors.size()))
-                return fail(d, "a buffer names no tensor of the graph", false);
-            const Shape &shape = m_graph.at(buffer.tensor).type.shape;
-            if (buffer.index.ranges.size() != shape.size() || !contains(wholeMask(shape), buffer.index))
-                return fail(
-                    d, "a buffer's box does not lie in '" + m_graph.at(buffer.tensor).name + "'", false);
-        }
-        const auto checkList = [&](const std::vector<Instruction> &list) {
-            for (const Instruction &instruction : list) {
-                for (const auto *indices : {&instruction.inputs, &instruction.outputs})
-                    for (const std::int32_t index : *indices)
-                        if (index < -1 || index >= buffers)
-                            return fail(d, "an instruction names a buffer that does not exist", false);
-                for (const std::int32_t index : instruction.deaths)
-                    if (index < 0 || index >= buffers)
-                        return fail(d, "an instruction ends a buffer that does not exist", false);
-                if (instruction.op.index >= operators)
-                    return fail(d, "an instruction names no operator of the graph", false);
-                const bool collective = isCommunication(instruction.kind)
-                    && instruction.kind != InstructionKind::Send && instruction.kind != InstructionKind::Recv;
-                if (collective
-                    && (instruction.group < 0
-                        || instruction.group >= static_cast<std::int32_t>(m_plan.groups.size())))
-                    return fail(d, "a collective names no group", false);
-                if ((instruction.kind == InstructionKind::Send || instruction.kind == InstructionKind::Recv)
-                    && (!instruction.peer
-                        || instruction.peer.index >= static_cast<std::int32_t>(m_plan.devices.size())
-                        || instruction.peer.index == d))
-                    return fail(d, "a send or receive names no other device", false);
-            }
-            return true;
-        };
-        if (!checkList(own.setup))
-            return false;
-        for (const Segment &segment : own.segments)
-            if (!checkList(segment.instructions))
-                return false;
-        for (const ScheduleEntry &entry : own.schedule)
-            if (entry.segment < 0 || at(entry.segment) >= own.segments.size() || entry.microBatch < 0
-                || entry.microBatch >= m_plan.microBatches)
-                return fail(d, "the schedule names a segment or micro-batch that does not exist", false);
-    }
-    for (const auto &group : m_plan.groups) {
-        std::vector<DeviceId> sorted = group;
-        std::sort(sorted.begin(), sorted.end());
-        if (sorted.empty() || sorted.front().index < 0
-            || sorted.back().index >= static_cast<std::int32_t>(m_plan.devices.size())
-            || std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end())
-            return fail(-1, "a group repeats a device, or names one that does not exist", false);
-    }
-    return true;
 }
 
 bool Interpreter::setUp(std::int32_t device)
@@ -378,11 +321,14 @@ bool Interpreter::accumulate(std::int32_t device, const Instruction &instruction
 
 bool Interpreter::store(std::int32_t device, const Instruction &instruction, std::int32_t microBatch)
 {
-    const BufferInfo &input = program(device).buffers[at(instruction.inputs[0])];
-    const std::int32_t slot = input.perMicroBatch ? microBatch : 0;
-    if (!input.perMicroBatch && microBatch != 0)
+    const std::int32_t index = instruction.inputs[0];
+    const BufferInfo &input = program(device).buffers[at(index)];
+    const bool ofStep = m_plan.batch.tensorRole[at(input.tensor.index)] == BatchRole::Step;
+    if (ofStep && microBatch != 0)
         return fail(device, "an output of the step is stored in a later micro-batch");
-    auto &boxes = m_stored[{input.tensor.index, slot}];
+    if (m_devices[at(device)].updated[at(index)])
+        return fail(device, "'" + m_graph.at(input.tensor).name + "' is stored after its update");
+    auto &boxes = m_stored[{input.tensor.index, microBatch}];
     const IndexMask box = boxOf(m_plan, input, microBatch);
     for (const IndexMask &other : boxes)
         if (const auto both = intersection(box, other); both && elementCount(shapeOf(*both)) > 0)
@@ -501,13 +447,19 @@ bool Interpreter::communicate(std::int32_t device, std::vector<std::int32_t> &ru
                 return fail(device, std::string(nameOf(instruction.kind)) + " mixes micro-batches");
         }
     }
-    bool checked = true;
+    // What one member's instruction is worth depends on those it meets: the same ones need no second check.
+    std::vector<std::int32_t> meeting;
     for (const std::int32_t member : members) {
         if (!begin(member))
             return false;
-        checked = alreadyChecked(member) && checked;
+        const Device &there = m_devices[at(member)];
+        meeting.insert(meeting.end(),
+            {member, program(member).schedule[there.entry].segment,
+                static_cast<std::int32_t>(there.instruction), there.epoch});
     }
-    if (!checked) {
+    std::vector<std::int32_t> &met = m_met[{meeting[0], meeting[1], meeting[2]}];
+    if (met != meeting) {
+        met = std::move(meeting);
         std::vector<Side> sides;
         for (const std::int32_t member : members)
             sides.push_back(sideOf(member, *current(member)));
@@ -555,8 +507,7 @@ bool Interpreter::checkEnd()
         const Shape &shape = m_graph.at(output).type.shape;
         // Values of the step are stored once; others in every micro-batch, which cut them only if they are
         // Split.
-        const std::int32_t times =
-            m_stored.count({output.index, 0}) > 0 && role == BatchRole::Step ? 1 : m_plan.microBatches;
+        const std::int32_t times = role == BatchRole::Step ? 1 : m_plan.microBatches;
         for (std::int32_t i = 0; i < times; ++i) {
             std::int64_t volume = 0;
             if (const auto it = m_stored.find({output.index, i}); it != m_stored.end())
@@ -577,8 +528,12 @@ bool Interpreter::checkEnd()
 
 Result<VerifyReport> Interpreter::run()
 {
-    if (!checkStructure())
+    m_report.microBatches = m_plan.microBatches;
+    m_report.wholeBatches = m_plan.batch.wholeBatches;
+    if (!m_spec.problem().empty()) {
+        fail(-1, m_spec.problem(), false);
         return m_report;
+    }
     for (std::size_t o = 0; o < m_graph.operators.size(); ++o)
         m_ran.emplace_back(m_plan.placement[o].size() * at(m_plan.microBatches), std::uint8_t{0});
     m_arrived.resize(m_plan.groups.size());
@@ -615,18 +570,26 @@ Result<VerifyReport> Interpreter::run()
 
 Result<VerifyReport> verify(const ExecutionPlan &plan, std::stop_token stop)
 {
+    const auto notItsGraph = [](std::string what) {
+        return Error{ErrorCode::InvalidInput, "the plan does not belong to its graph: " + std::move(what),
+            "solve the model again", "plan"};
+    };
+    if (!plan.graph)
+        return notItsGraph("it has none");
     const std::size_t operators = plan.graph->operators.size();
     if (plan.partitions.size() != operators || plan.placement.size() != operators || plan.devices.empty()
         || plan.microBatches < 1)
-        return Error{ErrorCode::InvalidInput,
-            "the plan does not belong to its graph: it has decisions for "
-                + std::to_string(plan.partitions.size()) + " of " + std::to_string(operators) + " operators",
-            "solve the model again", "plan"};
-    for (std::size_t o = 0; o < operators; ++o)
-        if (static_cast<std::size_t>(partCount(plan.partitions[o])) != plan.placement[o].size())
-            return Error{ErrorCode::InvalidInput,
-                plan.graph->operators[o].name + " does not have one device per part", "solve the model again",
-                "operator:" + plan.graph->operators[o].name};
+        return notItsGraph("it has decisions for " + std::to_string(plan.partitions.size()) + " of "
+            + std::to_string(operators) + " operators");
+    VerifyReport report;
+    for (const auto &check : {+[](const ExecutionPlan &p) { return checkGraph(*p.graph); }, &checkBatch})
+        if (std::string reason = check(plan); !reason.empty()) {
+            report.failure = VerifyFailure{.reason = std::move(reason)};
+            return report;
+        }
+    report.failure = checkStructure(plan);
+    if (report.failure)
+        return report;
     return Interpreter(plan, std::move(stop)).run();
 }
 

@@ -52,6 +52,15 @@ TEST(ExecutionPlanJson, NamesThePlaceOfWhatIsWrong)
     EXPECT_EQ(errorOf("/groups/0", {0, 99}), "/groups/0");
     EXPECT_EQ(errorOf("/graph/operators/0/kind", "Magic"), "/graph/operators/0/kind");
     EXPECT_EQ(errorOf("/decisions/0/devices", {12}), "/decisions/0/devices");
+    EXPECT_EQ(errorOf("/format", 7), "/format");
+    EXPECT_EQ(errorOf("/stages", 18446744073709551615ULL), "/stages");
+    EXPECT_EQ(errorOf("/batch/whole_batches", 1), "/batch/whole_batches");
+    EXPECT_EQ(errorOf("/devices/0/buffers/0/persistent", "yes"), "/devices/0/buffers/0/persistent");
+    EXPECT_EQ(
+        errorOf("/devices/0/buffers/0/per_micro_batch", nullptr), "/devices/0/buffers/0/per_micro_batch");
+    EXPECT_EQ(errorOf("/devices/0/segments/0/instructions/0/recompute", 0),
+        "/devices/0/segments/0/instructions/0/recompute");
+    EXPECT_EQ(errorOf("/origin/model", 5), "/origin/model");
     EXPECT_FALSE(executionPlanFromJson("{"));
     EXPECT_FALSE(executionPlanFromJson("[]"));
     EXPECT_FALSE(executionPlanFromJson(""));

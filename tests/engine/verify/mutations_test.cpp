@@ -5,9 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <map>
-#include <random>
-#include <set>
+#include <cstdlib>
 
 namespace planloom {
 namespace {
@@ -78,10 +76,14 @@ protected:
 
 TEST_F(Mutations, OfAnyOneInstructionAreRejected)
 {
-    std::mt19937 random(1);
+    // Every place in turn, or one in a few: PLANLOOM_MUTATIONS asks for all.
+    const std::size_t stride = std::getenv("PLANLOOM_MUTATIONS") ? 1 : 5;
+    std::size_t number = 0;
     for (const ExecutionPlan &plan : plans()) {
         ASSERT_FALSE(isRejected(plan));
         for (const Place &place : placesOf(plan)) {
+            if (number++ % stride != 0)
+                continue;
             const Instruction &original =
                 plan.devices[place.device].segments[place.segment].instructions[place.instruction];
             const std::string where = describePlace(plan, place);
@@ -188,7 +190,7 @@ TEST_F(Mutations, OfAnyOneInstructionAreRejected)
                     "micro-batch of schedule entry " + std::to_string(e) + " on device " + std::to_string(d));
             }
     }
-    EXPECT_GE(m_tried, 10000);
+    EXPECT_GE(m_tried, 10000 / static_cast<int>(stride));
 }
 
 } // namespace

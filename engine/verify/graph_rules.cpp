@@ -1,0 +1,106 @@
+#include "engine/verify/graph_rules.h"
+
+#include "engine/graph/catalogue.h"
+
+#include <vector>
+
+namespace planloom {
+
+namespace {
+
+std::vector<TensorType> typesOf(const Graph &graph, const std::vector<TensorId> &ids)
+{
+    std::vector<TensorType> types;
+    for (const TensorId id : ids)
+        types.push_back(id ? graph.at(id).type : TensorType{});
+    return types;
+}
+
+std::string checkTypes(const Graph &graph, const Operator &op, const std::vector<TensorType> &inputs,
+    const std::vector<bool> &present, const std::vector<TensorType> &outputs)
+{
+    const auto inferred = inferTypes(op.kind, op.attributes, inputs, present, outputs);
+    if (!inferred)
+        return op.name + ": " + inferred.error().message;
+    if (inferred->size() != outputs.size())
+        return op.name + " makes " + std::to_string(inferred->size()) + " tensors, not "
+            + std::to_string(outputs.size());
+    for (std::size_t slot = 0; slot < outputs.size(); ++slot)
+        if (op.outputs[slot] && (*inferred)[slot] != outputs[slot])
+            return op.name + " does not make '" + graph.at(op.outputs[slot]).name + "' of type "
+                + nameOf(outputs[slot].dataType) + " " + toString(outputs[slot].shape);
+    return {};
+}
+
+/// Slots of an optimizer operator: weight, its gradient, its states; the new weight, the new states.
+std::string checkOptimizer(const Graph &graph, const Operator &op, std::vector<bool> &updated)
+{
+    const auto wrong = [&op](const char *what) { return op.name + " " + what; };
+    if (op.kind != OperatorKind::SgdStep && op.kind != OperatorKind::AdamWStep)
+        return wrong("is no optimizer, but stands behind the backward pass");
+    if (op.inputs.size() < 2 || op.outputs.size() + 1 != op.inputs.size())
+        return wrong("does not make one new value for its weight and for each of its states");
+    for (const auto *list : {&op.inputs, &op.outputs})
+        for (const TensorId id : *list)
+            if (!id)
+                return wrong("lacks a tensor");
+    const TensorId weight = op.inputs[0];
+    const Tensor &gradient = graph.at(op.inputs[1]);
+    if (graph.at(weight).role != TensorRole::Weight || graph.at(op.outputs[0]).role != TensorRole::Weight
+        || graph.at(op.outputs[0]).of != weight)
+        return wrong("does not make a new weight of a weight");
+    if (gradient.role != TensorRole::Gradient || gradient.of != weight)
+        return wrong("does not read the gradient of its weight");
+    for (std::size_t slot = 0; slot < op.outputs.size(); ++slot) {
+        const TensorId old = op.inputs[slot == 0 ? 0 : slot + 1];
+        if (slot > 0
+            && (graph.at(old).role != TensorRole::OptimizerState || graph.at(old).of != weight
+                || graph.at(op.outputs[slot]).role != TensorRole::OptimizerState
+                || graph.at(op.outputs[slot]).of != weight))
+            return wrong("does not make new states of its weight's states");
+        if (graph.at(old).type != graph.at(op.outputs[slot]).type)
+            return wrong("changes the type of what it updates");
+        if (updated[static_cast<std::size_t>(old.index)])
+            return wrong("updates what another operator updates");
+        updated[static_cast<std::size_t>(old.index)] = true;
+    }
+    return {};
+}
+
+} // namespace
+
+std::string checkGraph(const Graph &graph)
+{
+    if (const auto valid = validate(graph); !valid)
+        return valid.error().message;
+    for (const Tensor &tensor : graph.tensors)
+        if ((tensor.role == TensorRole::Gradient || tensor.role == TensorRole::OptimizerState)
+            && tensor.type != graph.at(tensor.of).type)
+            return "'" + tensor.name + "' is not of the type of '" + graph.at(tensor.of).name + "'";
+    std::vector<bool> updated(graph.tensors.size(), false);
+    for (const Operator &op : graph.operators) {
+        const auto otherDimensions = [&op] {
+            return op.name + " has other dimensions than its kind and shapes give it";
+        };
+        if (op.direction == Direction::Backward) {
+            if (op.annotation != backwardAnnotation(graph.at(op.mirror).annotation))
+                return otherDimensions();
+            continue;
+        }
+        std::vector<bool> present;
+        for (const TensorId id : op.inputs)
+            present.push_back(id.valid());
+        const auto inputs = typesOf(graph, op.inputs);
+        const auto outputs = typesOf(graph, op.outputs);
+        if (std::string reason = op.direction == Direction::Optimizer
+                ? checkOptimizer(graph, op, updated)
+                : checkTypes(graph, op, inputs, present, outputs);
+            !reason.empty())
+            return reason;
+        if (op.annotation != annotate(op.kind, op.attributes, inputs, present, outputs).annotation)
+            return otherDimensions();
+    }
+    return {};
+}
+
+} // namespace planloom
