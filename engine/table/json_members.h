@@ -13,7 +13,7 @@
 
 namespace planloom {
 
-// Reading the table's JSON member by member. `where` is the path of the object in its document, "rows/3/rule"; errors
+// Reads the table's JSON by members. `where` is the object's path in its document: "rows/3/rule". Errors
 // are InvalidInput with the path of what is wrong, "rows/3/rule/count", and say what was expected there.
 
 Error wrong(const std::string &where, std::string message);

@@ -8,7 +8,7 @@
 
 namespace planloom {
 
-/// Calls `visit(std::type_identity<R>{})` for the kinds of rules in their order until one holds. @return whether one did
+/// Whether `visit(std::type_identity<R>{})` holds for a kind R; asks in their order, no more after the first.
 template<typename Visit> bool anyKind(Visit visit)
 {
     return [&]<std::size_t... I>(std::index_sequence<I...>) {
