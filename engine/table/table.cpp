@@ -1,53 +1,67 @@
 #include "engine/table/table.h"
 
+#include "engine/table/kinds/all_kinds.h"
+
+#include <algorithm>
+
 namespace planloom {
+
+namespace {
+
+struct NameAndShape {
+    std::vector<std::string_view> names{};
+    std::vector<RuleShape> shapes{};
+};
+
+const NameAndShape &allNames()
+{
+    static const NameAndShape kAll = [] {
+        NameAndShape all;
+        anyKind([&](auto kind) {
+            using Traits = RuleTraits<typename decltype(kind)::type>;
+            for (const char *word : Traits::words) {
+                all.names.emplace_back(word);
+                all.shapes.push_back(Traits::shape);
+            }
+            return false;
+        });
+        return all;
+    }();
+    return kAll;
+}
+
+} // namespace
+
+const std::vector<std::string_view> &ruleNames()
+{
+    return allNames().names;
+}
+
+std::optional<RuleShape> shapeOf(std::string_view name)
+{
+    const auto &[names, shapes] = allNames();
+    const auto found = std::find(names.begin(), names.end(), name);
+    if (found == names.end())
+        return std::nullopt;
+    return shapes[static_cast<std::size_t>(found - names.begin())];
+}
 
 bool hasSelector(const Rule &rule)
 {
-    return !std::holds_alternative<MeshRule>(rule) && !std::holds_alternative<MicroBatchesRule>(rule)
-        && !std::holds_alternative<ScheduleRule>(rule) && !std::holds_alternative<InFlightRule>(rule)
-        && !std::holds_alternative<LimitRule>(rule);
+    return std::visit(
+        []<typename R>(const R &) { return RuleTraits<R>::shape != RuleShape::Plain; }, rule);
 }
 
 const char *nameOf(const Rule &rule)
 {
-    struct Name {
-        const char *operator()(const MeshRule &) const { return "mesh"; }
-        const char *operator()(const MicroBatchesRule &) const { return "micro-batches"; }
-        const char *operator()(const OpTransRule &trans) const
-        {
-            return trans.steps.size() == 1 && trans.steps.front().kind == SplitKind::Replicate ? "replicate"
-                                                                                               : "split";
-        }
-        const char *operator()(const CoshardRule &) const { return "coshard"; }
-        const char *operator()(const OpAssignRule &) const { return "place"; }
-        const char *operator()(const OpOrderRule &) const { return "order"; }
-        const char *operator()(const ScheduleRule &) const { return "schedule"; }
-        const char *operator()(const StageRule &) const { return "stage"; }
-        const char *operator()(const RecomputeRule &) const { return "recompute"; }
-        const char *operator()(const OptimizerShardingRule &) const { return "zero1"; }
-        const char *operator()(const InFlightRule &) const { return "in-flight"; }
-        const char *operator()(const LimitRule &) const { return "limit"; }
-    };
-    return std::visit(Name {}, rule);
-}
-
-const char *nameOf(ScheduleKind kind)
-{
-    switch (kind) {
-    case ScheduleKind::Sequential:
-        return "sequential";
-    case ScheduleKind::GPipe:
-        return "gpipe";
-    case ScheduleKind::OneFOneB:
-        return "1f1b";
-    }
-    return "";
-}
-
-const char *nameOf(LimitRule::Kind kind)
-{
-    return kind == LimitRule::Kind::Memory ? "memory" : "time";
+    return std::visit(
+        []<typename R>(const R &itself) {
+            if constexpr (RuleTraits<R>::words.size() > 1)
+                return RuleTraits<R>::wordOf(itself);
+            else
+                return RuleTraits<R>::words.front();
+        },
+        rule);
 }
 
 const char *nameOf(RowOrigin origin)

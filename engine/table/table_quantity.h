@@ -1,7 +1,7 @@
 #pragma once
 
 #include "engine/base/result.h"
-#include "engine/table/table.h"
+#include "engine/table/kinds/limit.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -18,7 +18,7 @@ struct Quantity {
 };
 
 /// The most that a limit can be: 1 PiB, or 13 days.
-constexpr std::int64_t kMostQuantity = std::int64_t{1} << 50;
+constexpr std::int64_t kMostQuantity = kMostExtent;
 
 /// Reads "40GiB", "1.5 GB" or "50ms": a decimal number of a unit, whole in bytes or nanoseconds. Memory takes
 /// B, KiB, MiB, GiB, TiB and KB, MB, GB, TB; time ns, us (also with the letter mu), ms and s.

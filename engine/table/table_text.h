@@ -9,7 +9,7 @@
 
 namespace planloom {
 
-// The constraint table as text, one row a line:
+// The constraint table as text, one row a line (each kind's grammar is in engine/table/kinds):
 //
 //     mesh dp=2 pp=2 tp=2
 //     micro-batches 4                                     # "4 whole": each a whole batch of the model
@@ -58,6 +58,5 @@ std::string print(const Row &row);
 
 /// "batch by 2 over dp": the rule alone.
 std::string print(const Rule &rule);
-std::string print(const DimensionRef &dimension);
 
 } // namespace planloom

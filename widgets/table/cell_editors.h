@@ -12,7 +12,6 @@
 
 class QComboBox;
 class QCompleter;
-class QDoubleSpinBox;
 class QHBoxLayout;
 class QLabel;
 class QLineEdit;
@@ -144,68 +143,19 @@ class CountCellEditor : public CellEditor
 {
     Q_OBJECT
 public:
-    enum class Kind { MicroBatches, Stage, InFlight };
-
-    CountCellEditor(Kind kind, QWidget *parent);
+    /// @param least  the smallest number  @param name  what is counted
+    CountCellEditor(int least, const QString &name, QWidget *parent);
 
     QString text() const override;
     void setText(const QString &text) override;
-    void setChoices(const ValueChoices &choices) override;
-    /// Whether this editor can show `text`; others are edited as text.
-    static bool canShow(Kind kind, const std::string &text);
     QSpinBox *count() const { return m_count; }
 
+protected:
+    /// The numbers to step through, ascending; empty takes all. Others can still be typed.
+    void setFitting(const std::vector<std::int32_t> &fitting);
+
 private:
-    Kind m_kind;
     QSpinBox *m_count;
-    QSpinBox *m_stage = nullptr; ///< Of InFlight: -1 is every stage.
-};
-
-/// "batch by 2 over dp": dimension, number and mesh axis of one split.
-class SplitCellEditor : public CellEditor
-{
-    Q_OBJECT
-public:
-    /// @param withAxis  false for co-shards, which run over none
-    SplitCellEditor(bool withAxis, QWidget *parent);
-
-    QString text() const override;
-    void setText(const QString &text) override;
-    void setChoices(const ValueChoices &choices) override;
-    static bool canShow(const std::string &text);
-    QComboBox *dimension() const { return m_dimension; }
-    QComboBox *parts() const { return m_parts; }
-    QComboBox *axis() const { return m_axis; }
-
-private:
-    void fillParts();
-
-    QComboBox *m_dimension;
-    QComboBox *m_parts;
-    QComboBox *m_axis = nullptr;
-    ValueChoices m_choices;
-};
-
-/// "memory 80GiB": an amount with its unit.
-class LimitCellEditor : public CellEditor
-{
-    Q_OBJECT
-public:
-    explicit LimitCellEditor(QWidget *parent);
-
-    QString text() const override;
-    void setText(const QString &text) override;
-    static bool canShow(const std::string &text);
-    QComboBox *kind() const { return m_kind; }
-    QDoubleSpinBox *amount() const { return m_amount; }
-    QComboBox *unit() const { return m_unit; }
-
-private:
-    void fillUnits();
-
-    QComboBox *m_kind;
-    QDoubleSpinBox *m_amount;
-    QComboBox *m_unit;
 };
 
 /// Several lines; Enter ends, Shift+Enter begins a line.

@@ -2,6 +2,7 @@
 
 #include "engine/table/table_text.h"
 #include "engine/table/text_cursor.h"
+#include "widgets/table/kinds/rule_cells.h"
 
 #include <algorithm>
 #include <charconv>
@@ -174,21 +175,12 @@ const char *nameOf(TableColumn column)
 
 const std::vector<RuleWord> &ruleWords()
 {
-    static const std::vector<RuleWord> kWords{
-        {"split", RuleShape::Colon, true, "batch by 2", {}},
-        {"replicate", RuleShape::Colon, true, "by 2", {}},
-        {"place", RuleShape::Colon, true, "devices 0,1", {}},
-        {"order", RuleShape::Open, true, "before layer:1", "before"},
-        {"stage", RuleShape::Colon, true, "0", {}},
-        {"recompute", RuleShape::Open, false, "per layer", "per"},
-        {"coshard", RuleShape::Colon, true, "batch by 2", {}},
-        {"zero1", RuleShape::Open, false, "over dp", "over|by"},
-        {"mesh", RuleShape::Plain, true, "dp=2 tp=2", {}},
-        {"micro-batches", RuleShape::Plain, true, "4", {}},
-        {"schedule", RuleShape::Plain, true, "1f1b", {}},
-        {"in-flight", RuleShape::Plain, true, "3 stage 0", {}},
-        {"limit", RuleShape::Plain, true, "memory 80GiB", {}},
-    };
+    static const std::vector<RuleWord> kWords = [] {
+        std::vector<RuleWord> words;
+        for (const RuleCells *cells : kAllRuleCells)
+            words.push_back(cells->word);
+        return words;
+    }();
     return kWords;
 }
 

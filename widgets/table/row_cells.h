@@ -18,13 +18,6 @@ constexpr int kTableColumns = 10;
 /// "Selector", "Value": the column's name in messages, as its header has it in English.
 const char *nameOf(TableColumn column);
 
-/// How a row of some rule is written.
-enum class RuleShape : std::uint8_t {
-    Plain, ///< "mesh dp=2": no selector.
-    Colon, ///< "split SELECTOR : VALUE"
-    Open, ///< "order SELECTOR VALUE"
-};
-
 /// What the grid knows of a rule word.
 struct RuleWord {
     std::string_view word{};
@@ -34,7 +27,7 @@ struct RuleWord {
     std::string_view valueStart{}; ///< In an `Open` row that can't be read: words the value may begin with, with '|' between.
 };
 
-/// All rules, in the order people meet them.
+/// All rules, in the order people meet them; each is written in its file of kinds/.
 const std::vector<RuleWord> &ruleWords();
 /// Null for unknown ones.
 const RuleWord *findRuleWord(std::string_view word);

@@ -1,6 +1,7 @@
 #include "widgets/table/selector_completions.h"
 
 #include "engine/table/text_cursor.h"
+#include "widgets/table/kinds/rule_cells.h"
 
 #include <algorithm>
 #include <set>
@@ -216,59 +217,8 @@ std::vector<std::string> valueSuggestions(
     std::string_view rule, const ValueChoices &choices, std::string_view typed, std::size_t most)
 {
     std::vector<std::string> all;
-    const auto addOver = [&] {
-        for (const MeshAxis &axis : choices.mesh)
-            all.push_back("over " + asWord(axis.name));
-    };
-    if (rule == "split") {
-        for (const DimensionChoice &dimension : choices.dimensions) {
-            for (const MeshAxis &axis : choices.mesh) {
-                if (std::find(dimension.counts.begin(), dimension.counts.end(), axis.size) != dimension.counts.end())
-                    all.push_back(dimension.name + " over " + asWord(axis.name));
-            }
-            for (const std::int32_t count : dimension.counts) {
-                if (count <= choices.deviceCount)
-                    all.push_back(dimension.name + " by " + std::to_string(count));
-            }
-        }
-        if (choices.valueSplit)
-            all.push_back("value by 2");
-    } else if (rule == "replicate" || rule == "zero1") {
-        addOver();
-        for (std::int32_t count = 2; count <= choices.deviceCount && count <= 64; count *= 2)
-            all.push_back("by " + std::to_string(count));
-    } else if (rule == "place") {
-        all.emplace_back("mesh");
-        for (const MeshAxis &axis : choices.mesh) {
-            for (std::int32_t i = 0; i < std::min(axis.size, 16); ++i)
-                all.push_back(asWord(axis.name) + "=" + std::to_string(i));
-        }
-        for (std::int32_t device = 0; device < std::min(choices.deviceCount, 64); ++device)
-            all.push_back("devices " + std::to_string(device));
-        if (choices.deviceCount > 1 && choices.deviceCount <= 16) {
-            std::string list = "devices 0";
-            for (std::int32_t device = 1; device < choices.deviceCount; ++device)
-                list += "," + std::to_string(device);
-            all.push_back(list);
-        }
-    } else if (rule == "coshard") {
-        for (const DimensionChoice &dimension : choices.dimensions) {
-            if (!dimension.counts.empty())
-                all.push_back(dimension.name + " by " + std::to_string(dimension.counts.front()));
-        }
-    } else if (rule == "mesh") {
-        for (std::int32_t size = 2; size < choices.deviceCount; size *= 2) {
-            if (choices.deviceCount % size == 0)
-                all.push_back("dp=" + std::to_string(choices.deviceCount / size) + " tp=" + std::to_string(size));
-        }
-        all.push_back("dp=" + std::to_string(choices.deviceCount));
-    } else if (rule == "stage") {
-        for (std::int32_t stage = 0; stage < std::min(choices.deviceCount, 64); ++stage)
-            all.push_back(std::to_string(stage));
-    } else if (rule == "limit") {
-        for (const char *limit : {"memory 16GiB", "memory 24GiB", "memory 40GiB", "memory 80GiB", "time 50ms", "time 100ms"})
-            all.emplace_back(limit);
-    }
+    if (const RuleCells *cells = findRuleCells(rule); cells && cells->suggest)
+        cells->suggest(choices, all);
     const std::string wanted = lower(typed);
     std::vector<std::string> fitting;
     for (std::string &text : all) {

@@ -38,6 +38,7 @@ private:
     std::vector<Key> m_whole; ///< Sorted.
     std::vector<Key> m_tails; ///< Sorted: names without their kind, and last parts of paths.
 };
+constexpr std::size_t kMostCompletions = 60; ///< Offered at once.
 using SelectorCompletionsSnapshot = std::shared_ptr<const SelectorCompletions>;
 
 /// The word of a selector or value that stands at `cursor` in `text`, and is completed.

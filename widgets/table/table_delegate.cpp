@@ -8,6 +8,7 @@
 
 #include "widgets/common/palette.h"
 #include "widgets/table/cell_editors.h"
+#include "widgets/table/kinds/rule_cells.h"
 #include "widgets/table/table_list_model.h"
 
 #include <algorithm>
@@ -15,8 +16,6 @@
 namespace planloom {
 
 namespace {
-
-constexpr std::size_t kMostCompletions = 60;
 
 TableColumn columnOf(const QModelIndex &index)
 {
@@ -60,45 +59,12 @@ void TableDelegate::setModel(const ModelSnapshot &model)
 
 CellEditor *TableDelegate::valueEditor(QWidget *parent, const std::string &rule, const std::string &value) const
 {
-    const auto choice = [&](std::initializer_list<std::pair<const char *, QString>> choices) {
-        auto *editor = new ChoiceCellEditor(parent);
-        for (const auto &[text, meaning] : choices)
-            editor->addChoice(QString::fromLatin1(text), meaning);
-        return editor;
-    };
-    if (rule == "schedule") {
-        return choice({{"1f1b", tr("one forward, one backward: little memory")},
-            {"gpipe", tr("all forward blocks, then all backward ones")},
-            {"sequential", tr("each micro-batch forward and backward before the next")}});
+    if (const RuleCells *cells = findRuleCells(rule); cells && cells->newEditor) {
+        if (CellEditor *editor = cells->newEditor(value, m_completions, parent))
+            return editor;
     }
-    if (rule == "recompute" && (value.empty() || value.rfind("per ", 0) == 0)) {
-        return choice({{"", tr("all selected operators together")}, {"per layer", tr("each layer on its own")},
-            {"per operator", tr("each operator on its own")}});
-    }
-    if (rule == "micro-batches" && CountCellEditor::canShow(CountCellEditor::Kind::MicroBatches, value))
-        return new CountCellEditor(CountCellEditor::Kind::MicroBatches, parent);
-    if (rule == "stage" && CountCellEditor::canShow(CountCellEditor::Kind::Stage, value))
-        return new CountCellEditor(CountCellEditor::Kind::Stage, parent);
-    if (rule == "in-flight" && CountCellEditor::canShow(CountCellEditor::Kind::InFlight, value))
-        return new CountCellEditor(CountCellEditor::Kind::InFlight, parent);
-    if (rule == "limit" && LimitCellEditor::canShow(value))
-        return new LimitCellEditor(parent);
-    if (rule == "split" && SplitCellEditor::canShow(value))
-        return new SplitCellEditor(true, parent);
-    if (rule == "coshard" && SplitCellEditor::canShow(value))
-        return new SplitCellEditor(false, parent);
     auto *editor = new TextCellEditor(parent);
     editor->setRule(rule);
-    if (rule == "order") {
-        editor->setSuggest(
-            [completions = m_completions](const std::string &typed) {
-                return typed == "b" || typed == "be" ? std::vector<std::string>{"before"}
-                    : completions                    ? completions->find(typed, kMostCompletions)
-                                                     : std::vector<std::string>{};
-            },
-            true);
-        editor->setRule({});
-    }
     return editor;
 }
 

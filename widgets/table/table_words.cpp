@@ -1,8 +1,9 @@
-// What the columns and rules of the constraint table are called, and what they mean.
+// What the columns of the constraint table are called, and what they and the rules mean.
 
 #include <QtCore/QCoreApplication>
 
 #include "widgets/table/constraint_table_model.h"
+#include "widgets/table/kinds/rule_cells.h"
 
 namespace planloom {
 
@@ -71,30 +72,8 @@ QString meaningOf(TableColumn column)
 
 QString meaningOfRule(const QString &word)
 {
-    struct Meaning {
-        const char *word;
-        const char *text;
-    };
-    static constexpr Meaning kMeanings[] = {
-        {"split", QT_TRANSLATE_NOOP("planloom::ConstraintTable", "cut operators along a dimension (op-trans)")},
-        {"replicate", QT_TRANSLATE_NOOP("planloom::ConstraintTable", "run the same operators several times")},
-        {"place", QT_TRANSLATE_NOOP("planloom::ConstraintTable", "choose their devices (op-assign)")},
-        {"order", QT_TRANSLATE_NOOP("planloom::ConstraintTable", "run some before others (op-order)")},
-        {"stage", QT_TRANSLATE_NOOP("planloom::ConstraintTable", "make them a pipeline stage")},
-        {"recompute", QT_TRANSLATE_NOOP("planloom::ConstraintTable", "drop outputs, compute them again: less memory")},
-        {"coshard", QT_TRANSLATE_NOOP("planloom::ConstraintTable", "cut further, on the same device, one after another")},
-        {"zero1", QT_TRANSLATE_NOOP("planloom::ConstraintTable", "cut the optimizer's state over replicas")},
-        {"mesh", QT_TRANSLATE_NOOP("planloom::ConstraintTable", "arrange the devices as a grid with named axes")},
-        {"micro-batches", QT_TRANSLATE_NOOP("planloom::ConstraintTable", "run the mini-batch in so many parts")},
-        {"schedule", QT_TRANSLATE_NOOP("planloom::ConstraintTable", "the order of a pipeline's blocks")},
-        {"in-flight", QT_TRANSLATE_NOOP("planloom::ConstraintTable", "how far a stage warms up")},
-        {"limit", QT_TRANSLATE_NOOP("planloom::ConstraintTable", "the most memory or time there is")},
-    };
-    for (const Meaning &meaning : kMeanings) {
-        if (word == QLatin1String(meaning.word))
-            return Words::tr(meaning.text);
-    }
-    return {};
+    const RuleCells *cells = findRuleCells(word.toStdString());
+    return cells ? RuleTexts::tr(cells->meaning) : QString();
 }
 
 } // namespace planloom

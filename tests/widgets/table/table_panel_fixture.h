@@ -21,6 +21,8 @@
 #include "widgets/common/selection_model.h"
 #include "widgets/design/workspace.h"
 #include "widgets/table/cell_editors.h"
+#include "widgets/table/kinds/limit_cell_editor.h"
+#include "widgets/table/kinds/split_cell_editor.h"
 #include "widgets/table/paste_preview.h"
 #include "widgets/table/price_service.h"
 #include "widgets/table/rows_view.h"

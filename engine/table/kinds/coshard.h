@@ -1,0 +1,27 @@
+#pragma once
+
+#include "engine/table/kinds/dimension_ref.h"
+#include "engine/table/kinds/rule_traits.h"
+
+namespace planloom {
+
+/// Cuts further into parts that stay on the same device, one after the other, and recomputes them in the
+/// backward pass (nnScaler's coshard, OSDI '24, section 6).
+struct CoshardRule {
+    DimensionRef dimension {};
+    std::int32_t parts = 2;
+    friend bool operator==(const CoshardRule &, const CoshardRule &) = default;
+};
+
+template<> struct RuleTraits<CoshardRule> {
+    static constexpr std::array words{"coshard"};
+    static constexpr RuleShape shape = RuleShape::Colon;
+    static constexpr std::int32_t mostRows = 0;
+    static constexpr const char *verb = "cut";
+    static Result<CoshardRule> parse(TextCursor &cursor, std::string_view word);
+    static std::string print(const CoshardRule &rule);
+    static void write(const CoshardRule &rule, nlohmann::json &json);
+    static Result<CoshardRule> read(const nlohmann::json &json, const std::string &where);
+};
+
+} // namespace planloom

@@ -1,0 +1,36 @@
+#pragma once
+
+#include "engine/base/result.h"
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <cstdint>
+#include <string>
+
+namespace planloom {
+
+class TextCursor;
+
+/// How a row names an operator's dimension, so that it fits operators of several kinds.
+struct DimensionRef {
+    enum class Kind : std::uint8_t {
+        Identifier, ///< `m`: the identifier of the annotation.
+        Input, ///< `in0.1`: the identifier that leads dimension 1 of input 0; negative ones count from the
+               ///< last.
+        Output, ///< `out0.-1`
+        Batch, ///< `batch`: the identifier that is the mini-batch.
+    };
+    Kind kind = Kind::Identifier;
+    std::string name {}; ///< Of Identifier.
+    std::int32_t slot = 0; ///< Of Input and Output.
+    std::int32_t dimension = 0; ///< Of Input and Output.
+    friend bool operator==(const DimensionRef &, const DimensionRef &) = default;
+};
+
+Result<DimensionRef> parseDimension(TextCursor &cursor);
+std::string print(const DimensionRef &dimension);
+nlohmann::json toJson(const DimensionRef &ref);
+/// The member "dimension" of `object`, which is at `parent` in its document.
+Result<DimensionRef> dimensionAt(const nlohmann::json &object, const std::string &parent);
+
+} // namespace planloom

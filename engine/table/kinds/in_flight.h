@@ -1,0 +1,25 @@
+#pragma once
+
+#include "engine/table/kinds/rule_traits.h"
+
+namespace planloom {
+
+/// A pipeline stage holds at most `count` micro-batches whose backward pass has not run: how far it warms up.
+struct InFlightRule {
+    std::int32_t count = 1;
+    std::int32_t stage = -1; ///< -1 means every stage.
+    friend bool operator==(const InFlightRule &, const InFlightRule &) = default;
+};
+
+template<> struct RuleTraits<InFlightRule> {
+    static constexpr std::array words{"in-flight"};
+    static constexpr RuleShape shape = RuleShape::Plain;
+    static constexpr std::int32_t mostRows = 0;
+    static constexpr const char *verb = "say how far stages warm up";
+    static Result<InFlightRule> parse(TextCursor &cursor, std::string_view word);
+    static std::string print(const InFlightRule &rule);
+    static void write(const InFlightRule &rule, nlohmann::json &json);
+    static Result<InFlightRule> read(const nlohmann::json &json, const std::string &where);
+};
+
+} // namespace planloom

@@ -1,0 +1,31 @@
+#pragma once
+
+#include "engine/table/kinds/rule_traits.h"
+
+namespace planloom {
+
+/// What every device, or the step, may take at most. Decides nothing: it is held against the simulated step.
+struct LimitRule {
+    enum class Kind : std::uint8_t {
+        Memory, ///< Bytes of each device at its peak.
+        Time, ///< Nanoseconds of one step.
+    };
+    Kind kind = Kind::Memory;
+    std::int64_t value = 1; ///< Bytes or nanoseconds.
+    friend bool operator==(const LimitRule &, const LimitRule &) = default;
+};
+
+const char *nameOf(LimitRule::Kind kind); ///< "memory", "time"
+
+template<> struct RuleTraits<LimitRule> {
+    static constexpr std::array words{"limit"};
+    static constexpr RuleShape shape = RuleShape::Plain;
+    static constexpr std::int32_t mostRows = 0;
+    static constexpr const char *verb = "limit the step";
+    static Result<LimitRule> parse(TextCursor &cursor, std::string_view word);
+    static std::string print(const LimitRule &rule);
+    static void write(const LimitRule &rule, nlohmann::json &json);
+    static Result<LimitRule> read(const nlohmann::json &json, const std::string &where);
+};
+
+} // namespace planloom

@@ -1,0 +1,56 @@
+#include "engine/table/kinds/order.h"
+
+#include "engine/table/json_members.h"
+#include "engine/table/text_cursor.h"
+
+#include <nlohmann/json.hpp>
+
+namespace planloom {
+
+Result<OpOrderRule> RuleTraits<OpOrderRule>::parse(TextCursor &cursor, std::string_view)
+{
+    OpOrderRule rule;
+    if (!cursor.takeWord("before"))
+        return cursor.expected("'before' and the second selector");
+    TRY(rule.second, parseSelector(cursor));
+    if (cursor.takeWord("at")) {
+        TRY(const auto offset, cursor.integer("a micro-batch offset as +1", -kMostCount, kMostCount));
+        rule.microBatchOffset = static_cast<std::int32_t>(offset);
+    }
+    if (cursor.takeWord("of")) {
+        TRY(const auto microBatch, cursor.integer("the number of a micro-batch", 0, kMostCount));
+        rule.microBatch = static_cast<std::int32_t>(microBatch);
+    }
+    return rule;
+}
+
+std::string RuleTraits<OpOrderRule>::print(const OpOrderRule &rule)
+{
+    std::string text = "before " + toString(rule.second);
+    if (rule.microBatchOffset != 0)
+        text += std::string(" at ") + (rule.microBatchOffset > 0 ? "+" : "")
+            + std::to_string(rule.microBatchOffset);
+    if (rule.microBatch >= 0)
+        text += " of " + std::to_string(rule.microBatch);
+    return text;
+}
+
+void RuleTraits<OpOrderRule>::write(const OpOrderRule &rule, nlohmann::json &json)
+{
+    json["second"] = toString(rule.second);
+    json["micro_batch_offset"] = rule.microBatchOffset;
+    if (rule.microBatch >= 0)
+        json["micro_batch"] = rule.microBatch;
+}
+
+Result<OpOrderRule> RuleTraits<OpOrderRule>::read(const nlohmann::json &json, const std::string &where)
+{
+    TRY_VOID(requireMembers(json, {"type", "second", "micro_batch_offset", "micro_batch"}, where));
+    OpOrderRule rule;
+    TRY(rule.second, selectorAt(json, "second", where));
+    TRY(rule.microBatchOffset, countAt(json, "micro_batch_offset", where, -kMostCount, 0));
+    TRY(rule.microBatch, countAt(json, "micro_batch", where, 0, -1));
+    return rule;
+}
+
+} // namespace planloom

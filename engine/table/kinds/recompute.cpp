@@ -1,0 +1,61 @@
+#include "engine/table/kinds/recompute.h"
+
+#include "engine/table/json_members.h"
+#include "engine/table/text_cursor.h"
+
+#include <nlohmann/json.hpp>
+
+namespace planloom {
+
+namespace {
+
+constexpr RecomputePer kAll[] = {RecomputePer::Selection, RecomputePer::Layer, RecomputePer::Operator};
+
+} // namespace
+
+const char *nameOf(RecomputePer per)
+{
+    switch (per) {
+    case RecomputePer::Selection:
+        return "selection";
+    case RecomputePer::Layer:
+        return "layer";
+    case RecomputePer::Operator:
+        return "operator";
+    }
+    return "";
+}
+
+Result<RecomputeRule> RuleTraits<RecomputeRule>::parse(TextCursor &cursor, std::string_view)
+{
+    if (!cursor.takeWord("per"))
+        return RecomputeRule{};
+    for (const RecomputePer per : kAll) {
+        if (cursor.takeWord(nameOf(per)))
+            return RecomputeRule{per};
+    }
+    return cursor.expected("selection, layer or operator");
+}
+
+std::string RuleTraits<RecomputeRule>::print(const RecomputeRule &rule)
+{
+    return rule.per == RecomputePer::Selection ? "" : std::string("per ") + nameOf(rule.per);
+}
+
+void RuleTraits<RecomputeRule>::write(const RecomputeRule &rule, nlohmann::json &json)
+{
+    json["per"] = nameOf(rule.per);
+}
+
+Result<RecomputeRule> RuleTraits<RecomputeRule>::read(const nlohmann::json &json, const std::string &where)
+{
+    TRY_VOID(requireMembers(json, {"type", "per"}, where));
+    TRY(const std::string name, textAt(json, "per", where, "selection"));
+    for (const RecomputePer per : kAll) {
+        if (name == nameOf(per))
+            return RecomputeRule{per};
+    }
+    return wrong(where + "/per", "expected selection, layer or operator");
+}
+
+} // namespace planloom

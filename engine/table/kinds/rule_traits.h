@@ -1,0 +1,64 @@
+#pragma once
+
+// A kind of row of the constraint table is written once. A new one is
+//
+//   engine/table/kinds/X.h, X.cpp           its rule (a plain struct, and what it means) and `RuleTraits`,
+//                                           both listed in engine/table/CMakeLists.txt
+//   engine/table/table.h                    the include, and its place in `Rule`
+//   resources/schema/table.json             its JSON form
+//   widgets/table/kinds/X_cells.cpp         its words for people and its value's editor, listed in
+//                                           widgets/table/kinds/rule_cells.h and widgets/table/CMakeLists.txt
+//   tests/engine/table/random_rules.h       a random sample, which the tests of every form take part with
+//
+// Text, JSON, tests and the grid go over the alternatives of `Rule` (all_kinds.h) and know no kind by name;
+// what has been forgotten does not compile, or fails kinds_test or kind_cells_test.
+
+#include "engine/base/result.h"
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace planloom {
+
+class TextCursor;
+
+/// How a row of some rule is written.
+enum class RuleShape : std::uint8_t {
+    Plain, ///< "mesh dp=2": about the whole plan, without a selector.
+    Colon, ///< "split SELECTOR : VALUE"
+    Open, ///< "order SELECTOR VALUE"
+};
+
+constexpr std::int64_t kMostCount = 1 << 24; ///< Parts, devices, micro-batches, stages.
+constexpr std::int64_t kMostExtent = std::int64_t{1} << 50; ///< Sizes of dimensions, bytes, nanoseconds.
+
+/// The language of rows whose rule is an `R`; each kind specialises it beside its rule, with these members:
+///
+///     static constexpr std::array words{"stage"};
+///         What its rows begin with. The first is also the rule's "type" in JSON.
+///     static const char *wordOf(const R &rule);
+///         Only if there are several words: the one that a row of `rule` begins with.
+///     static constexpr RuleShape shape = RuleShape::Colon;
+///     static constexpr std::int32_t mostRows = 0;
+///         How many rows of it that are on a table can have; 0 if any number.
+///     static constexpr const char *verb = "give a stage to";
+///         What its rows do, as in "rows 1 and 3 both VERB layer:0"; operators follow if it has a selector.
+///     static Result<R> parse(TextCursor &cursor, std::string_view word);
+///         Reads what is behind `word` and the selector with its colon; leaves the origin and what follows.
+///     static std::string print(const R &rule);
+///         The canonical text that `parse` reads; may be empty.
+///     static void write(const R &rule, nlohmann::json &json);
+///         Adds its members to an object that has its "type".
+///     static Result<R> read(const nlohmann::json &json, const std::string &where);
+///         Reads such an object, which is at `where` in its document; refuses members that are not its own
+///         (json_members.h). `read` of what `write` wrote equals the rule if its texts are UTF-8.
+///
+/// All are pure functions of their arguments. (nlohmann/json.hpp brings <iomanip> to their files: there
+/// `quoted(std::string)` without its namespace is std's.)
+template<typename R> struct RuleTraits;
+
+} // namespace planloom

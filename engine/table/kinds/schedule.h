@@ -1,0 +1,34 @@
+#pragma once
+
+#include "engine/table/kinds/rule_traits.h"
+
+namespace planloom {
+
+/// The order of a pipeline's blocks.
+enum class ScheduleKind : std::uint8_t {
+    Sequential, ///< Every micro-batch forward then backward before the next (gradient accumulation).
+    GPipe, ///< All forward blocks before any backward block (arXiv:1811.06965).
+    OneFOneB, ///< Unless a row says otherwise, stage s holds at most S - s micro-batches, then alternates (PipeDream-Flush,
+              ///< arXiv:2104.04473).
+};
+
+const char *nameOf(ScheduleKind kind); ///< "gpipe", "1f1b", "sequential"
+
+/// The order in which the pipeline runs its blocks.
+struct ScheduleRule {
+    ScheduleKind kind = ScheduleKind::Sequential;
+    friend bool operator==(const ScheduleRule &, const ScheduleRule &) = default;
+};
+
+template<> struct RuleTraits<ScheduleRule> {
+    static constexpr std::array words{"schedule"};
+    static constexpr RuleShape shape = RuleShape::Plain;
+    static constexpr std::int32_t mostRows = 1;
+    static constexpr const char *verb = "give the schedule";
+    static Result<ScheduleRule> parse(TextCursor &cursor, std::string_view word);
+    static std::string print(const ScheduleRule &rule);
+    static void write(const ScheduleRule &rule, nlohmann::json &json);
+    static Result<ScheduleRule> read(const nlohmann::json &json, const std::string &where);
+};
+
+} // namespace planloom

@@ -1,0 +1,24 @@
+#pragma once
+
+#include "engine/table/kinds/rule_traits.h"
+
+namespace planloom {
+
+/// The pipeline stage of the selected operators.
+struct StageRule {
+    std::int32_t index = 0;
+    friend bool operator==(const StageRule &, const StageRule &) = default;
+};
+
+template<> struct RuleTraits<StageRule> {
+    static constexpr std::array words{"stage"};
+    static constexpr RuleShape shape = RuleShape::Colon;
+    static constexpr std::int32_t mostRows = 0;
+    static constexpr const char *verb = "give a stage to";
+    static Result<StageRule> parse(TextCursor &cursor, std::string_view word);
+    static std::string print(const StageRule &rule);
+    static void write(const StageRule &rule, nlohmann::json &json);
+    static Result<StageRule> read(const nlohmann::json &json, const std::string &where);
+};
+
+} // namespace planloom

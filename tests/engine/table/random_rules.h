@@ -1,0 +1,137 @@
+#pragma once
+
+#include "engine/table/table.h"
+#include "tests/engine/table/random_values.h"
+
+#include <algorithm>
+
+namespace planloom {
+
+/// `make` gives a rule of kind R with every construct of its text form: one specialisation a kind.
+template<typename R> struct RandomRule;
+
+template<> struct RandomRule<MeshRule> {
+    static MeshRule make(RandomValues &random)
+    {
+        MeshRule mesh;
+        for (int n = random.number(1, 3); n > 0; --n)
+            mesh.axes.push_back({random.text(), random.number(1, 8)});
+        return mesh;
+    }
+};
+
+template<> struct RandomRule<MicroBatchesRule> {
+    static MicroBatchesRule make(RandomValues &random) { return {random.number(1, 64), random.chance(30)}; }
+};
+
+inline DimensionRef randomDimension(RandomValues &random)
+{
+    DimensionRef ref;
+    ref.kind = static_cast<DimensionRef::Kind>(random.number(0, 3));
+    if (ref.kind == DimensionRef::Kind::Identifier)
+        ref.name = random.maybeEmpty();
+    if (ref.kind == DimensionRef::Kind::Input || ref.kind == DimensionRef::Kind::Output) {
+        ref.slot = random.number(0, 5);
+        ref.dimension = random.number(-3, 3);
+    }
+    return ref;
+}
+
+template<> struct RandomRule<OpTransRule> {
+    static SplitStep step(RandomValues &random)
+    {
+        SplitStep made;
+        made.kind = static_cast<SplitKind>(random.number(0, 2));
+        if (made.kind == SplitKind::Dimension)
+            made.dimension = randomDimension(random);
+        if (random.chance(50))
+            made.axis = random.text();
+        if (made.kind == SplitKind::Dimension && random.chance(30)) {
+            for (int n = random.number(1, 4); n > 0; --n)
+                made.sizes.push_back(random.number(1, 1000));
+        } else if (made.axis.empty() || random.chance(50)) {
+            made.parts = random.number(1, 64);
+        }
+        return made;
+    }
+    static OpTransRule make(RandomValues &random)
+    {
+        OpTransRule trans;
+        for (int n = random.number(1, 3); n > 0; --n)
+            trans.steps.push_back(step(random));
+        return trans;
+    }
+};
+
+template<> struct RandomRule<CoshardRule> {
+    static CoshardRule make(RandomValues &random)
+    {
+        CoshardRule coshard{.dimension = randomDimension(random)};
+        coshard.parts = random.number(1, 8);
+        return coshard;
+    }
+};
+
+template<> struct RandomRule<OpAssignRule> {
+    static OpAssignRule make(RandomValues &random)
+    {
+        OpAssignRule assign;
+        if (random.chance(50)) {
+            for (int n = random.number(1, 4); n > 0; --n)
+                assign.devices.push_back({random.number(0, 15)});
+        } else {
+            for (int n = random.number(0, 2); n > 0; --n)
+                assign.coordinates.push_back({random.text(), random.number(0, 7)});
+        }
+        return assign;
+    }
+};
+
+template<> struct RandomRule<OpOrderRule> {
+    static OpOrderRule make(RandomValues &random)
+    {
+        return {random.selector(), random.number(-3, 3), random.chance(50) ? -1 : random.number(0, 9)};
+    }
+};
+
+template<> struct RandomRule<ScheduleRule> {
+    static ScheduleRule make(RandomValues &random) { return {static_cast<ScheduleKind>(random.number(0, 2))}; }
+};
+
+template<> struct RandomRule<StageRule> {
+    static StageRule make(RandomValues &random) { return {random.number(0, 8)}; }
+};
+
+template<> struct RandomRule<RecomputeRule> {
+    static RecomputeRule make(RandomValues &random)
+    {
+        return {static_cast<RecomputePer>(random.number(0, 2))};
+    }
+};
+
+template<> struct RandomRule<OptimizerShardingRule> {
+    static OptimizerShardingRule make(RandomValues &random)
+    {
+        return {random.chance(50) ? random.text() : "", random.chance(50) ? 0 : random.number(1, 8)};
+    }
+};
+
+template<> struct RandomRule<InFlightRule> {
+    static InFlightRule make(RandomValues &random) { return {random.number(1, 20), random.number(-1, 5)}; }
+};
+
+template<> struct RandomRule<LimitRule> {
+    /// Round amounts, decimal and binary, and any others up to the most.
+    static LimitRule make(RandomValues &random)
+    {
+        LimitRule limit{.kind = random.chance(50) ? LimitRule::Kind::Memory : LimitRule::Kind::Time};
+        limit.value = random.number(1, 999);
+        for (int n = random.number(0, 4); n > 0; --n)
+            limit.value *= random.chance(50) ? 1024 : 1000;
+        limit.value = std::min(limit.value, kMostExtent) - (random.chance(30) ? random.number(0, 1000) : 0);
+        limit.value = std::max<std::int64_t>(limit.value, 1);
+        return limit;
+    }
+};
+
+} // namespace planloom

@@ -1,0 +1,30 @@
+#include "widgets/table/kinds/rule_cells.h"
+
+namespace planloom {
+
+namespace {
+
+CellEditor *newEditor(const std::string &value, const SelectorCompletionsSnapshot &, QWidget *parent)
+{
+    if (!value.empty() && value.rfind("per ", 0) != 0)
+        return nullptr;
+    return newChoiceEditor(parent,
+        {{"", RuleTexts::tr("all selected operators together")},
+            {"per layer", RuleTexts::tr("each layer on its own")},
+            {"per operator", RuleTexts::tr("each operator on its own")}});
+}
+
+} // namespace
+
+constinit const RuleCells kRecomputeCells{
+    .word = {.word = "recompute",
+        .shape = RuleTraits<RecomputeRule>::shape,
+        .needsValue = false,
+        .value = "per layer",
+        .valueStart = "per"},
+    .meaning
+    = QT_TRANSLATE_NOOP("planloom::ConstraintTable", "drop outputs, compute them again: less memory"),
+    .newEditor = newEditor,
+};
+
+} // namespace planloom

@@ -1,0 +1,23 @@
+#include "widgets/table/kinds/rule_cells.h"
+
+namespace planloom {
+
+namespace {
+
+CellEditor *newEditor(const std::string &, const SelectorCompletionsSnapshot &, QWidget *parent)
+{
+    return newChoiceEditor(parent,
+        {{"1f1b", RuleTexts::tr("one forward, one backward: little memory")},
+            {"gpipe", RuleTexts::tr("all forward blocks, then all backward ones")},
+            {"sequential", RuleTexts::tr("each micro-batch forward and backward before the next")}});
+}
+
+} // namespace
+
+constinit const RuleCells kScheduleCells{
+    .word = {.word = "schedule", .shape = RuleTraits<ScheduleRule>::shape, .value = "1f1b"},
+    .meaning = QT_TRANSLATE_NOOP("planloom::ConstraintTable", "the order of a pipeline's blocks"),
+    .newEditor = newEditor,
+};
+
+} // namespace planloom
