@@ -62,32 +62,42 @@ public:
 private:
     Result<void> work()
     {
-        if (m_request.begin && m_request.begin->timeline) {
+        const auto start = std::chrono::steady_clock::now();
+        if (m_request.begin && m_request.begin->plan) {
             m_answer = *m_request.begin;
             m_answer.revision = m_request.revision;
-            return prove();
+            m_answer.final = false;
+            return carryOut(start);
         }
-        const auto start = std::chrono::steady_clock::now();
         if (m_request.needsTraining)
             TRY_VOID(requireTrainingStep(*m_request.model));
         TRY(Target target, resolve(m_request.target));
         m_answer.cluster = std::move(target.cluster);
         m_answer.deviceCount = target.deviceCount;
         TRY_VOID(addGallery());
-        const ConstraintTable rows = m_answer.table.table();
-        TRY(const bool holds, complete(rows));
-        if (!holds || m_request.upTo <= PlanGrade::Planned) {
-            finish(m_answer.grade);
-            return {};
+        TRY(const bool holds, complete());
+        if (holds)
+            return carryOut(start);
+        finish(m_answer.grade);
+        return {};
+    }
+
+    /// From the plan to what was asked for, by way of what is not there yet.
+    Result<void> carryOut(std::chrono::steady_clock::time_point start)
+    {
+        if (m_request.upTo > PlanGrade::Planned && !m_answer.execution) {
+            TRY_VOID(lowerPlan());
+            const auto now = std::chrono::steady_clock::now();
+            m_answer.solveSeconds += std::chrono::duration<double>(now - start).count();
         }
-        TRY_VOID(lowerPlan());
-        m_answer.solveSeconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-        if (m_request.upTo <= PlanGrade::Lowered) {
-            finish(PlanGrade::Lowered);
-            return {};
+        if (m_request.upTo > PlanGrade::Lowered && !m_answer.timeline)
+            TRY_VOID(time());
+        if (m_request.upTo > PlanGrade::Simulated) {
+            TRY(m_answer.verdict, verify(*m_answer.execution, m_stop));
+            m_answer.grade = PlanGrade::Verified;
         }
-        TRY_VOID(time(rows));
-        return prove();
+        finish(m_answer.grade);
+        return {};
     }
 
     Result<void> addGallery()
@@ -103,8 +113,9 @@ private:
     }
 
     /// @return whether there is a plan
-    Result<bool> complete(const ConstraintTable &table)
+    Result<bool> complete()
     {
+        const ConstraintTable table = m_answer.table.table();
         m_answer.textErrors = m_answer.table.errors();
         TRY(Completion completion, completePlan(*m_request.model, m_answer.deviceCount, table));
         const std::vector<std::int32_t> lines = m_answer.table.rowLines();
@@ -139,16 +150,17 @@ private:
             m_answer.rows[static_cast<std::size_t>(row.index)].report.warning = std::move(sentence);
         }
         m_answer.execution = sharedInBackground(std::move(lowered));
+        m_answer.grade = PlanGrade::Lowered;
         return {};
     }
 
-    Result<void> time(const ConstraintTable &table)
+    Result<void> time()
     {
         SimulateOptions options;
         options.spans = m_request.upTo > PlanGrade::Timed;
         options.onFigures = [&](const Timeline &figures) {
             m_answer.summary = summaryOf(figures);
-            holdAgainstLimits(table, figures);
+            holdAgainstLimits(figures);
             if (m_request.upTo > PlanGrade::Timed)
                 publish(PlanGrade::Timed);
             m_answer.grade = PlanGrade::Timed;
@@ -165,23 +177,14 @@ private:
     }
 
     /// Limits are rows about the plan's figures: what is broken is an error of its row, what holds is said beside it.
-    void holdAgainstLimits(const ConstraintTable &table, const Timeline &timeline)
+    void holdAgainstLimits(const Timeline &timeline)
     {
+        const ConstraintTable table = m_answer.table.table();
         for (auto &[row, error] : brokenLimits(table, timeline))
             m_answer.rows[static_cast<std::size_t>(row.index)].report.error = std::move(error);
         std::vector<std::string> remarks = limitRemarks(table, timeline);
         for (std::size_t row = 0; row < remarks.size(); ++row)
             m_answer.rows[row].remark = std::move(remarks[row]);
-    }
-
-    Result<void> prove()
-    {
-        if (m_request.upTo > PlanGrade::Simulated) {
-            TRY(m_answer.verdict, verify(*m_answer.execution, m_stop));
-            m_answer.grade = PlanGrade::Verified;
-        }
-        finish(m_answer.grade);
-        return {};
     }
 
     void publish(PlanGrade grade)

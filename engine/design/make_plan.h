@@ -45,7 +45,7 @@ struct PlanRequest {
     TargetChoice target {};
     PlanGrade upTo = PlanGrade::Verified; ///< The last grade: previews need no proof, the command line no spans.
     bool needsTraining = false; ///< A model whose training step cannot be made is an error: see `requireTrainingStep`.
-    /// An answer for the same rows that has got as far as a timeline, to go on from; may be null.
+    /// An earlier answer for the same model, rows and target, to go on from where it has a plan; may be null.
     std::shared_ptr<const PlanAnswer> begin {};
 };
 

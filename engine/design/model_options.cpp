@@ -55,21 +55,22 @@ Result<Optimizer> optimizerNamed(std::string_view name)
     return wrong("optimizer", "expected sgd or adamw, found \"" + std::string(name) + "\"");
 }
 
-std::map<std::string, std::string> valuesOf(const ModelOptions &options)
+std::map<std::string, std::string> valuesOf(const ModelOptions &options, WrittenOptions written)
 {
+    const bool all = written == WrittenOptions::All;
     const ModelOptions usual;
     std::map<std::string, std::string> values;
-    if (!options.lossOutput.empty())
+    if (all || !options.lossOutput.empty())
         values["loss"] = options.lossOutput;
     for (const auto &[name, size] : options.dimensions)
         values[std::string(kDimension) + name] = std::to_string(size);
-    if (options.inference)
-        values["inference"] = "1";
-    if (options.optimizer != usual.optimizer)
+    if (all || options.inference)
+        values["inference"] = options.inference ? "1" : "0";
+    if (all || options.optimizer != usual.optimizer)
         values["optimizer"] = nameOf(options.optimizer);
-    if (options.learningRate != usual.learningRate)
+    if (all || options.learningRate != usual.learningRate)
         values["learning-rate"] = textOf(options.learningRate);
-    if (options.weightDecay != usual.weightDecay)
+    if (all || options.weightDecay != usual.weightDecay)
         values["weight-decay"] = textOf(options.weightDecay);
     return values;
 }

@@ -30,9 +30,14 @@ struct ModelOptions {
     friend bool operator==(const ModelOptions &, const ModelOptions &) = default;
 };
 
-/// As sessions keep them (`SessionModel::options`): by name, those that are not as in `ModelOptions{}`.
-/// `modelOptionsOf(valuesOf(o))` is `o`, also for numbers.
-std::map<std::string, std::string> valuesOf(const ModelOptions &options);
+/// Which options are written.
+enum class WrittenOptions : std::uint8_t {
+    Unusual, ///< Those that are not as in `ModelOptions{}`.
+    All, ///< Every one: to be laid over others.
+};
+/// As sessions keep them (`SessionModel::options`), by name. `modelOptionsOf(valuesOf(o))` is `o`, also for numbers.
+std::map<std::string, std::string> valuesOf(
+    const ModelOptions &options, WrittenOptions written = WrittenOptions::Unusual);
 /// Names that are missing stay as in `ModelOptions{}`.
 /// @return InvalidInput for values that are none, and for names nobody knows: a model that is silently another one than
 ///   was asked for helps nobody; `where` is "--NAME"

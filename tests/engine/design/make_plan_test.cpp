@@ -121,6 +121,25 @@ TEST(MakePlan, GoesOnFromAnEarlierAnswer)
     EXPECT_TRUE(answers[0].verdict && answers[0].verdict->ok());
 }
 
+TEST(MakePlan, GoesOnFromAPlanAlone)
+{
+    PlanRequest request = requestFor(kDataParallel);
+    request.upTo = PlanGrade::Planned;
+    const auto begun = planOf(request);
+    ASSERT_TRUE(begun);
+    request.upTo = PlanGrade::Verified;
+    request.begin = *begun;
+    const auto answers = answersTo(request);
+    ASSERT_EQ(answers.size(), 3u); // Timed, Simulated, Verified
+    EXPECT_EQ(answers.back().plan, (*begun)->plan);
+    request.begin = nullptr;
+    const auto whole = planOf(request);
+    ASSERT_TRUE(whole);
+    EXPECT_EQ(answers.back().summary, (*whole)->summary);
+    EXPECT_EQ(answers.back().rows, (*whole)->rows);
+    EXPECT_EQ(answers.back().operatorNanoseconds, (*whole)->operatorNanoseconds);
+}
+
 TEST(MakePlan, PutsTheRowsOfAGalleryPlanFirst)
 {
     const auto answer = planOf(requestFor("# mine\nlimit memory 40GiB", "data-parallel"));

@@ -30,6 +30,10 @@ TEST(ModelOptions, GoToASessionAndBack)
         ASSERT_TRUE(back) << describe(back.error());
         EXPECT_EQ(*back, options);
     }
+    EXPECT_EQ(valuesOf({}, WrittenOptions::All),
+        (Values {{"loss", ""}, {"inference", "0"}, {"optimizer", "adamw"}, {"learning-rate", "0.001"},
+            {"weight-decay", "0"}}));
+    EXPECT_EQ(*modelOptionsOf(valuesOf({}, WrittenOptions::All)), ModelOptions {});
     for (const double rate : {1.0 / 3, 5e-324, 0.1 + 0.2}) {
         ModelOptions options;
         options.learningRate = rate;

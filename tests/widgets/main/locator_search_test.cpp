@@ -19,11 +19,10 @@ PlanUpdateSnapshot planOf(const std::string &rows)
 {
     PlanRequest request;
     request.model = model();
-    request.tableText = rows;
-    request.cluster = "dgx-a100";
-    request.deviceCount = 2;
+    request.table = TableDocument(rows);
+    request.target = {"dgx-a100", {}, 2};
     PlanUpdateSnapshot last;
-    makePlan(request, {}, [&](PlanUpdateSnapshot update) { last = std::move(update); });
+    makeUpdates(request, {}, {}, [&last](PlanUpdateSnapshot update) { last = std::move(update); });
     return last;
 }
 
@@ -36,7 +35,7 @@ LocatorSources sources()
     sources.plan = planOf("mesh dp=2\nsplit all : batch over dp\n");
     auto context = std::make_shared<GestureContext>();
     context->index = model()->index;
-    context->batch = model()->batch;
+    context->batch = *model()->batch;
     context->document = TableDocument("# a note\nmesh dp=2\nsplit all : batch over dp\n");
     context->plan = sources.plan->plan;
     context->cluster = sources.plan->cluster;
