@@ -1,14 +1,14 @@
 #include "app/cli/commands.h"
 #include "app/cli/model.h"
 
-#include "engine/frontend/import_onnx.h"
+#include "engine/base/files.h"
+#include "engine/design/remembered.h"
 #include "engine/frontend/zoo.h"
 #include "engine/graph/catalogue.h"
 #include "engine/kernels/kernel.h"
 #include "engine/lowering/execution_plan_json.h"
 #include "engine/table/layers.h"
 #include "engine/analyse/bound.h"
-#include "engine/analyse/limits.h"
 #include "engine/interop/perfetto.h"
 #include "engine/simulate/simulate.h"
 #include "engine/simulate/summary.h"
@@ -69,7 +69,8 @@ Result<void> writeTrace(const std::string &path, const ExecutionPlan &plan, cons
 
 Result<int> runInfo(const Arguments &arguments)
 {
-    TRY(const auto graph, loadForward(arguments, arguments.positional()));
+    TRY(const auto source, modelSource(arguments, arguments.positional()));
+    TRY(const auto graph, openForward(source));
     double flops = 0;
     std::int64_t parameters = 0;
     std::map<std::string, std::int64_t> kinds;
@@ -126,38 +127,37 @@ Result<int> runInfo(const Arguments &arguments)
 
 Result<int> runSolve(const Arguments &arguments)
 {
-    TRY(const auto solved, solve(arguments, arguments.positional()));
-    SimulateOptions options;
-    options.spans = false;
-    TRY(const auto timeline, simulate(solved.execution, solved.target.cluster, options));
-    if (auto broken = brokenLimits(solved.table, timeline); !broken.empty())
-        return std::move(broken.front().second);
-    const std::vector<std::string> remarks = limitRemarks(solved.table, timeline);
-    const TimelineSummary summary = summaryOf(timeline);
-    const double bound = stepBound(solved.execution, solved.target.cluster);
+    TRY(auto request, planRequest(arguments, arguments.positional()));
+    request.upTo = PlanGrade::Timed;
+    TRY(const auto solved, planOf(request));
+    const TimelineSummary &summary = solved->summary;
+    const ExecutionPlan &execution = *solved->execution;
+    const double bound = stepBound(execution, solved->cluster);
     const double gap = summary.stepSeconds > 0 ? 1 - bound / summary.stepSeconds : 0;
+    std::vector<std::string> warnings;
+    for (const RowWarning &warning : solved->warnings)
+        warnings.push_back("row:" + std::to_string(warning.row.index) + ": " + warning.sentence);
     if (arguments.has("out"))
-        TRY_VOID(writeFile(arguments.text("out"), toJson(solved.execution)));
+        TRY_VOID(writeFile(arguments.text("out"), toJson(execution)));
     if (arguments.has("json")) {
         printJson({{"step_seconds", summary.stepSeconds}, {"bound_seconds", bound}, {"gap", gap},
-            {"devices", devicesToJson(summary)}, {"micro_batches", solved.execution.microBatches},
-            {"stages", solved.execution.stageCount}, {"solve_seconds", solved.solveSeconds},
-            {"bubble", summary.bubble}, {"conflict", json::array()}, {"rows", solved.table.rows.size()},
-            {"warnings", solved.warnings}});
+            {"devices", devicesToJson(summary)}, {"micro_batches", execution.microBatches},
+            {"stages", execution.stageCount}, {"solve_seconds", solved->solveSeconds},
+            {"bubble", summary.bubble}, {"conflict", json::array()}, {"rows", solved->rows.size()},
+            {"warnings", warnings}});
         return 0;
     }
-    std::printf("%s on %s\n", arguments.positional().c_str(), solved.target.cluster.name.c_str());
+    std::printf("%s on %s\n", arguments.positional().c_str(), solved->cluster.name.c_str());
     std::printf(
         "  step           %s (no plan of this step on these devices is below %s: gap at most %.1f%%)\n",
         secondsText(summary.stepSeconds).c_str(), secondsText(bound).c_str(), gap * 100);
     std::printf("  bubble         %.1f%%\n", summary.bubble * 100);
-    std::printf(
-        "  micro-batches  %d, stages %d\n", solved.execution.microBatches, solved.execution.stageCount);
-    std::printf("  solved in      %s\n", secondsText(solved.solveSeconds).c_str());
-    for (std::size_t row = 0; row < remarks.size(); ++row)
-        if (!remarks[row].empty())
-            std::printf("  limit          row:%zu holds: %s\n", row, remarks[row].c_str());
-    for (const std::string &warning : solved.warnings)
+    std::printf("  micro-batches  %d, stages %d\n", execution.microBatches, execution.stageCount);
+    std::printf("  solved in      %s\n", secondsText(solved->solveSeconds).c_str());
+    for (const RowLine &row : solved->rows)
+        if (!row.remark.empty())
+            std::printf("  limit          row:%d holds: %s\n", row.row.index, row.remark.c_str());
+    for (const std::string &warning : warnings)
         std::printf("  warning        %s\n", warning.c_str());
     printDevices(summary);
     return 0;
@@ -208,9 +208,9 @@ Result<int> runVerify(const Arguments &arguments)
         if (!isZooSpec(it->second) && !std::filesystem::exists(it->second)) {
             note = "the model " + it->second + " is not at hand; the plan was held against its own graph";
         } else {
-            TRY(const auto remembered, rememberedArguments(plan));
-            TRY(const auto model, loadModel(remembered, it->second));
-            if (std::string difference = differenceOf(*plan.graph, *model.graph); !difference.empty())
+            TRY(const auto source, rememberedModel(plan));
+            TRY(const auto model, openToTrain(source));
+            if (std::string difference = differenceOf(*plan.graph, *model->graph); !difference.empty())
                 report.failure = VerifyFailure{.reason = std::move(difference)};
         }
     }

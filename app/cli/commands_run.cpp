@@ -1,10 +1,10 @@
 #include "app/cli/commands.h"
 #include "app/cli/model.h"
 
-#include "engine/frontend/import_onnx.h"
+#include "engine/design/reference.h"
+#include "engine/design/remembered.h"
 #include "engine/runtime/check.h"
 #include "engine/interop/npz.h"
-#include "engine/runtime/reference.h"
 #include "engine/runtime/run_folder.h"
 #include "engine/runtime/supervisor.h"
 #include "engine/interop/perfetto.h"
@@ -28,20 +28,22 @@ using nlohmann::json;
 Result<ExecutionPlan> planWithValues(const std::string &path)
 {
     TRY(auto plan, readPlan(path));
-    if (plan.origin.find("model") == plan.origin.end())
-        return Error{ErrorCode::InvalidInput, "the plan does not say which model it is for",
-            "solve the model again", path + ":/origin/model"};
-    TRY(const auto arguments, rememberedArguments(plan));
-    TRY(const auto model, loadModel(arguments, arguments.positional()));
+    auto source = rememberedModel(plan);
+    if (!source) {
+        Error error = std::move(source).error();
+        error.where = path + ":" + error.where;
+        return error;
+    }
+    TRY(const auto model, openToTrain(*source));
     std::map<std::string, const Tensor *> byName;
-    for (const Tensor &tensor : model.graph->tensors)
+    for (const Tensor &tensor : model->graph->tensors)
         byName[tensor.name] = &tensor;
     Graph graph = *plan.graph;
     for (Tensor &tensor : graph.tensors) {
         const auto it = byName.find(tensor.name);
         if (it == byName.end() || it->second->type != tensor.type)
             return Error{ErrorCode::InvalidInput,
-                "the model " + plan.origin["model"] + " is not the one the plan was made for: "
+                "the model " + source->source + " is not the one the plan was made for: "
                     + (it == byName.end() ? "it has no tensor " : "it has another type of ") + tensor.name,
                 "solve the model again", path};
         tensor.data = it->second->data;
@@ -96,8 +98,10 @@ Result<int> runRun(const Arguments &arguments)
         && (positional.substr(dot) == ".json" || positional.substr(dot) == ".plan")) {
         TRY(request.plan, planWithValues(positional));
     } else {
-        TRY(auto solved, solve(arguments, positional));
-        request.plan = std::move(solved.execution);
+        TRY(auto wanted, planRequest(arguments, positional));
+        wanted.upTo = PlanGrade::Lowered;
+        TRY(const auto solved, planOf(wanted));
+        request.plan = *solved->execution;
     }
     TRY(const auto cluster, clusterNamed("cpu:" + std::to_string(request.plan.devices.size())));
     SimulateOptions simulation;

@@ -1,5 +1,6 @@
 #include "engine/frontend/import_onnx.h"
 
+#include "engine/base/files.h"
 #include "engine/frontend/dead_code.h"
 #include "engine/frontend/fuse.h"
 #include "engine/frontend/onnx_builder.h"
@@ -11,9 +12,8 @@
 #include "engine/frontend/scopes.h"
 
 #include <algorithm>
-#include <fstream>
+#include <filesystem>
 #include <iterator>
-#include <system_error>
 #include <unordered_map>
 #include <utility>
 
@@ -547,29 +547,16 @@ Result<Graph> importNamed(std::string_view bytes, const std::filesystem::path &f
 Result<Graph> importOnnxFile(const std::filesystem::path &path, const ImportOptions &options)
 {
     const std::string place = path.filename().string();
-    std::error_code failure;
-    const auto status = std::filesystem::status(path, failure);
-    if (!std::filesystem::exists(status))
-        return Error{ErrorCode::NotFound, "there is no file '" + path.string() + "'",
-            "give the path of a .onnx file", place};
-    if (!std::filesystem::is_regular_file(status))
-        return Error{ErrorCode::InvalidInput, "'" + path.string() + "' is not a file",
-            "give the path of a .onnx file", place};
-    const auto size = std::filesystem::file_size(path, failure);
-    if (failure)
-        return Error{ErrorCode::Io, "cannot read '" + path.string() + "': " + failure.message(), "", place};
-    if (size > options.mostFileBytes)
-        return Error{ErrorCode::ResourceLimit,
-            "'" + path.string() + "' has " + std::to_string(size) + " bytes, more than the "
-                + std::to_string(options.mostFileBytes) + " that are allowed",
-            "store the weights as external data", place};
-    std::ifstream file(path, std::ios::binary);
-    std::string bytes(static_cast<std::size_t>(size), '\0');
-    file.read(bytes.data(), static_cast<std::streamsize>(size));
-    if (!file && size > 0)
-        return Error{ErrorCode::Io, "cannot read '" + path.string() + "'", "is it readable?", place};
+    auto bytes = readFile(path, {.what = "model file", .mostBytes = options.mostFileBytes});
+    if (!bytes) {
+        Error error = std::move(bytes).error();
+        error.where = place;
+        if (error.code == ErrorCode::ResourceLimit)
+            error.advice = "store the weights as external data";
+        return error;
+    }
     const auto folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
-    return importNamed(bytes, folder, options, place, path.stem().string());
+    return importNamed(*bytes, folder, options, place, path.stem().string());
 }
 
 Result<Graph> importOnnxBytes(

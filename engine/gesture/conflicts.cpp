@@ -1,6 +1,7 @@
 #include "engine/gesture/conflicts.h"
 
 #include "engine/gesture/row_edits.h"
+#include "engine/table/kinds/all_kinds.h"
 #include "engine/table/kinds/meaning.h"
 #include "engine/table/table_text.h"
 
@@ -81,7 +82,7 @@ private:
         return std::visit(
             []<typename RuleType>(const RuleType &) -> const char * {
                 if constexpr (MeansOfOperators<RuleType>)
-                    return RuleMeaning<RuleType>::verb;
+                    return RuleTraits<RuleType>::verb;
                 else
                     return "";
             },
@@ -102,11 +103,8 @@ private:
         }
         for (auto &[pair, operators] : meetings) {
             const auto &[a, b] = pair;
-            if (std::holds_alternative<OptimizerShardingRule>(ruleAt(a)))
-                add(pair, std::move(operators), "shard differently ", "", {});
-            else
-                add(pair, std::move(operators), "both " + std::string(verbOf(ruleAt(a))) + " ",
-                    ": " + saying(a) + " and " + saying(b), {a, b});
+            add(pair, std::move(operators), "both " + std::string(verbOf(ruleAt(a))) + " ",
+                ": " + saying(a) + " and " + saying(b), {a, b});
         }
     }
 

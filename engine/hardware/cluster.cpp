@@ -1,12 +1,10 @@
 #include "engine/hardware/cluster.h"
 
+#include "engine/base/files.h"
 #include "engine/hardware/cluster_json.h"
 #include "engine/hardware/embedded_profiles.h"
 
 #include <charconv>
-#include <filesystem>
-#include <fstream>
-#include <system_error>
 
 namespace planloom {
 
@@ -35,25 +33,7 @@ Result<Cluster> clusterFromFile(const std::string &path)
 
 Result<std::string> clusterFileText(const std::string &path)
 {
-    std::error_code failure;
-    const auto status = std::filesystem::status(path, failure);
-    if (!std::filesystem::exists(status))
-        return Error{ErrorCode::NotFound, "there is no cluster file \"" + path + "\"", {}, path};
-    if (!std::filesystem::is_regular_file(status))
-        return Error{ErrorCode::InvalidInput, "the cluster \"" + path + "\" is not a regular file", {}, path};
-    const auto size = std::filesystem::file_size(path, failure);
-    if (failure)
-        return Error{ErrorCode::Io, "the cluster file cannot be read: " + failure.message(), {}, path};
-    if (size > kMostFileBytes)
-        return Error{ErrorCode::ResourceLimit,
-            "a cluster file has at most " + std::to_string(kMostFileBytes) + " bytes, this one has "
-                + std::to_string(size),
-            {}, path};
-    std::ifstream stream(path, std::ios::binary);
-    std::string text(static_cast<std::size_t>(size), '\0');
-    if (!stream.read(text.data(), static_cast<std::streamsize>(size)))
-        return Error{ErrorCode::Io, "the cluster file cannot be read", {}, path};
-    return text;
+    return readFile(path, {.what = "cluster file", .mostBytes = kMostFileBytes});
 }
 
 Result<Cluster> clusterNamed(std::string_view nameOrPath)

@@ -1,11 +1,6 @@
 #pragma once
 
-#include "engine/frontend/import_onnx.h"
-#include "engine/frontend/training.h"
-#include "engine/frontend/zoo.h"
-#include "engine/lowering/lower.h"
-#include "engine/plan/complete.h"
-#include "engine/gallery/gallery.h"
+#include "engine/design/make_plan.h"
 
 #include <cstdlib>
 #include <filesystem>
@@ -28,23 +23,23 @@ inline std::string modelFile(const std::string &name)
 }
 
 /// The AdamW training step of a zoo model or of an ONNX file.
-inline Result<GraphSnapshot> trainingStep(const std::string &model)
+inline Result<ModelSnapshot> opened(const std::string &model)
 {
-    TRY(const auto forward, isZooSpec(model) ? buildZooModel(model) : importOnnxFile(model));
-    TrainingOptions options;
-    options.optimizer = OperatorKind::AdamWStep;
-    TRY(auto step, buildTrainingStep(forward, options));
-    return GraphSnapshot(std::make_shared<const Graph>(std::move(step)));
+    TRY(auto snapshot, openModel({model, {}, {}}, {}, KeepContent::No));
+    TRY_VOID(requireTrainingStep(*snapshot));
+    return snapshot;
 }
 
-/// `graph` with the rows of a gallery plan, completed on `devices` devices.
-inline Result<Plan> planned(const GraphSnapshot &graph, const std::string &gallery, std::int32_t devices)
+/// The rows of a gallery plan on `devices` devices of `cluster`, a profile without a size.
+inline PlanRequest galleryRequest(const ModelSnapshot &model, const std::string &gallery, const std::string &cluster,
+    std::int32_t devices, PlanGrade upTo)
 {
-    TRY(const auto table, galleryTable(gallery, graph, devices));
-    TRY(auto completion, completePlan(graph, devices, table));
-    if (auto error = firstError(completion))
-        return *std::move(error);
-    return std::move(completion.plan);
+    PlanRequest request;
+    request.model = model;
+    request.gallery = gallery;
+    request.target = {cluster, {}, devices};
+    request.upTo = upTo;
+    return request;
 }
 
 } // namespace planloom::bench

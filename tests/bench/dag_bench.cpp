@@ -63,8 +63,8 @@ GraphSnapshot evoformer()
 {
     static const GraphSnapshot graph = [] {
         const std::string path = modelFile("evoformer_48_full.onnx");
-        auto step = trainingStep(path.empty() ? "zoo:evoformer?layers=48" : path);
-        return step ? *step : GraphSnapshot{};
+        auto model = opened(path.empty() ? "zoo:evoformer?layers=48" : path);
+        return model ? (*model)->graph : GraphSnapshot{};
     }();
     return graph;
 }
@@ -236,8 +236,8 @@ BENCHMARK(paintFrames)
 GraphSnapshot large()
 {
     static const GraphSnapshot graph = [] {
-        auto step = trainingStep("zoo:evoformer?layers=112");
-        return step ? *step : GraphSnapshot{};
+        auto model = opened("zoo:evoformer?layers=112");
+        return model ? (*model)->graph : GraphSnapshot{};
     }();
     return graph;
 }

@@ -2,6 +2,9 @@
 
 #include "tests/bench/bench_models.h"
 
+#include "engine/frontend/import_onnx.h"
+#include "engine/frontend/zoo.h"
+
 #include <benchmark/benchmark.h>
 
 namespace planloom::bench {

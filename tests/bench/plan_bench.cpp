@@ -2,8 +2,7 @@
 
 #include "tests/bench/bench_models.h"
 
-#include "engine/simulate/simulate.h"
-#include "engine/verify/verify.h"
+#include "engine/frontend/zoo.h"
 
 #include <benchmark/benchmark.h>
 
@@ -15,98 +14,71 @@ struct Case {
     const char *model; ///< A zoo model, or the name of a file of PLANLOOM_MODELS.
     const char *gallery;
     std::int32_t devices;
-    const char *cluster;
+    const char *cluster; ///< A profile without a size.
 };
 constexpr Case kGpt2{"zoo:gpt?layers=12&hidden=768&heads=12&seq=1024&batch=8&vocab=50257",
-    "3d:dp=1,tp=2,pp=4,micro-batches=8", 8, "dgx-a100:8"};
+    "3d:dp=1,tp=2,pp=4,micro-batches=8", 8, "dgx-a100"};
 constexpr Case kGpt3{"zoo:gpt?layers=96&hidden=12288&heads=96&seq=2048&batch=32&vocab=50257",
-    "3d:dp=1,tp=8,pp=8,micro-batches=32", 64, "dgx-h100:64"};
+    "3d:dp=1,tp=8,pp=8,micro-batches=32", 64, "dgx-h100"};
 
 // The exported file: micro-batches are whole batches of its one sequence.
 constexpr Case kGpt3File{"gpt3_175b_full.onnx", kGpt3.gallery, kGpt3.devices, kGpt3.cluster};
 
-/// What a benchmark starts from, or why it cannot.
-struct Start {
-    GraphSnapshot graph{};
-    Plan plan{};
-    Cluster cluster{};
-};
-
-Result<Start> startOf(const Case &that)
+/// A plan as far as `upTo`, to start from, or why there is none.
+Result<PlanAnswerSnapshot> startOf(const Case &that, PlanGrade upTo)
 {
-    Start start;
     const std::string model = isZooSpec(that.model) ? that.model : modelFile(that.model);
     if (model.empty())
         return Error{ErrorCode::NotFound, "PLANLOOM_MODELS names no folder with this model", {}, that.model};
-    TRY(start.graph, trainingStep(model));
-    TRY(start.plan, planned(start.graph, that.gallery, that.devices));
-    TRY(start.cluster, clusterNamed(that.cluster));
-    return start;
+    TRY(const auto snapshot, opened(model));
+    return planOf(galleryRequest(snapshot, that.gallery, that.cluster, that.devices, upTo));
+}
+
+/// Goes on from a plan that has got as far as `from` to `to`, once an iteration.
+PlanAnswerSnapshot carryOn(benchmark::State &state, const Case &that, PlanGrade from, PlanGrade to)
+{
+    const auto start = startOf(that, from);
+    if (!start) {
+        state.SkipWithError(describe(start.error()).c_str());
+        return nullptr;
+    }
+    PlanRequest request =
+        galleryRequest((*start)->model, that.gallery, that.cluster, that.devices, to);
+    if (from > PlanGrade::Checked)
+        request.begin = *start;
+    PlanAnswerSnapshot last;
+    for (auto _ : state) {
+        const auto answer = planOf(request);
+        if (!answer) {
+            state.SkipWithError(describe(answer.error()).c_str());
+            return nullptr;
+        }
+        state.PauseTiming();
+        last = *answer;
+        state.ResumeTiming();
+    }
+    return last;
 }
 
 void complete(benchmark::State &state, const Case &that)
 {
-    const auto start = startOf(that);
-    if (!start) {
-        state.SkipWithError(describe(start.error()).c_str());
-        return;
-    }
-    for (auto _ : state) {
-        const auto plan = planned(start->graph, that.gallery, that.devices);
-        if (!plan) {
-            state.SkipWithError(describe(plan.error()).c_str());
-            return;
-        }
-        benchmark::DoNotOptimize(plan->microBatches);
-    }
+    carryOn(state, that, PlanGrade::Checked, PlanGrade::Planned);
 }
 
 void lowerAndSimulate(benchmark::State &state, const Case &that)
 {
-    const auto start = startOf(that);
-    if (!start) {
-        state.SkipWithError(describe(start.error()).c_str());
-        return;
+    if (const auto last = carryOn(state, that, PlanGrade::Planned, PlanGrade::Simulated)) {
+        state.counters["step_ms"] = last->summary.stepSeconds * 1e3;
+        state.counters["instructions"] = static_cast<double>(instructionCount(*last->execution));
     }
-    std::int64_t instructions = 0;
-    for (auto _ : state) {
-        const auto plan = lower(start->plan, start->cluster);
-        if (!plan) {
-            state.SkipWithError(describe(plan.error()).c_str());
-            return;
-        }
-        const auto timeline = simulate(*plan, start->cluster);
-        if (!timeline) {
-            state.SkipWithError(describe(timeline.error()).c_str());
-            return;
-        }
-        state.PauseTiming();
-        instructions = instructionCount(*plan);
-        state.counters["step_ms"] = static_cast<double>(timeline->step.count()) / 1e6;
-        state.ResumeTiming();
-    }
-    state.counters["instructions"] = static_cast<double>(instructions);
 }
 
 void prove(benchmark::State &state, const Case &that)
 {
-    const auto start = startOf(that);
-    if (!start) {
-        state.SkipWithError(describe(start.error()).c_str());
-        return;
-    }
-    const auto plan = lower(start->plan, start->cluster);
-    if (!plan) {
-        state.SkipWithError(describe(plan.error()).c_str());
-        return;
-    }
-    for (auto _ : state) {
-        const auto report = verify(*plan);
-        if (!report || !report->ok()) {
-            state.SkipWithError(report ? report->failure->reason.c_str() : describe(report.error()).c_str());
-            return;
-        }
-        state.counters["instructions"] = static_cast<double>(report->instructions);
+    if (const auto last = carryOn(state, that, PlanGrade::Simulated, PlanGrade::Verified)) {
+        if (!last->verdict->ok())
+            state.SkipWithError(last->verdict->failure->reason.c_str());
+        state.counters["instructions"] = static_cast<double>(last->verdict->instructions);
     }
 }
 

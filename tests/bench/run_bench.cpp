@@ -39,10 +39,9 @@ double processorSeconds()
 void cpuStep(benchmark::State &state, const char *gallery, std::int32_t devices)
 {
     const auto plan = [&]() -> Result<ExecutionPlan> {
-        TRY(const auto graph, trainingStep(kGpt2Small));
-        TRY(const auto decided, planned(graph, gallery, devices));
-        TRY(const auto cluster, clusterNamed("cpu:" + std::to_string(devices)));
-        return lower(decided, cluster);
+        TRY(const auto model, opened(kGpt2Small));
+        TRY(const auto answer, planOf(galleryRequest(model, gallery, "cpu", devices, PlanGrade::Lowered)));
+        return *answer->execution;
     }();
     if (!plan) {
         state.SkipWithError(describe(plan.error()).c_str());

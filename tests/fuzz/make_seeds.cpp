@@ -1,12 +1,8 @@
 // Writes the small valid files that fuzzing starts from: make_seeds FOLDER, a folder below it for each
 // target.
 
-#include "engine/frontend/training.h"
-#include "engine/frontend/zoo.h"
+#include "engine/design/make_plan.h"
 #include "engine/lowering/execution_plan_json.h"
-#include "engine/lowering/lower.h"
-#include "engine/plan/complete.h"
-#include "engine/gallery/gallery.h"
 #include "engine/table/table_json.h"
 #include "engine/table/table_text.h"
 #include "engine/interop/npz.h"
@@ -93,16 +89,17 @@ Result<void> writePlansAndTables(const fs::path &root)
         {"tensor", "zoo:mlp?layers=2&hidden=4&batch=2", "tensor-parallel", 2},
         {"pipeline", "zoo:mlp?layers=2&hidden=2&batch=2", "pipeline:micro-batches=2", 2}};
     for (const Sample &sample : samples) {
-        TRY(const auto forward, buildZooModel(sample.model));
-        TRY(auto step, buildTrainingStep(forward));
-        const auto graph = std::make_shared<const Graph>(std::move(step));
-        TRY(const auto table, galleryTable(sample.gallery, graph, sample.devices));
-        TRY(const auto completion, completePlan(graph, sample.devices, table));
-        if (const auto error = firstError(completion))
-            return *error;
-        TRY(const auto cluster, clusterNamed("cpu:" + std::to_string(sample.devices)));
-        TRY(const auto plan, lower(completion.plan, cluster));
-        write(root / "execution_plan" / (std::string(sample.name) + ".json"), toJson(plan));
+        ModelSource source{sample.model, {}, {}};
+        source.options.optimizer = Optimizer::Sgd; // no states: seeds stay small
+        PlanRequest request;
+        TRY(request.model, openModel(source));
+        request.needsTraining = true;
+        request.gallery = sample.gallery;
+        request.target = {"cpu", {}, sample.devices};
+        request.upTo = PlanGrade::Lowered;
+        TRY(const auto answer, planOf(request));
+        const ConstraintTable table = answer->table.table();
+        write(root / "execution_plan" / (std::string(sample.name) + ".json"), toJson(*answer->execution));
         write(root / "table" / (std::string(sample.name) + ".txt"), print(table));
         write(root / "table" / (std::string(sample.name) + ".json"), tableToJson(table));
     }

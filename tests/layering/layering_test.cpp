@@ -279,6 +279,62 @@ TEST(Layering, EverySourceIsCompiled)
         }
 }
 
+/// Everything between the quotes, comments and preprocessor lines of a source, as far as a search for calls needs it.
+std::string codeOf(const fs::path &path)
+{
+    std::ifstream stream(path);
+    std::string code;
+    for (std::string line; std::getline(stream, line);)
+        code += line.substr(0, line.find("//")) + "\n";
+    return code;
+}
+
+/// True if `code` calls the free function `name`.
+bool calls(const std::string &code, const std::string &name)
+{
+    for (std::size_t at = code.find(name + "("); at != std::string::npos; at = code.find(name + "(", at + 1)) {
+        const char before = at > 0 ? code[at - 1] : ' ';
+        if (std::isalnum(static_cast<unsigned char>(before)) == 0 && before != '_' && before != '.' && before != '>')
+            return true;
+    }
+    return false;
+}
+
+TEST(Layering, FindsCalls)
+{
+    EXPECT_TRUE(calls("x = readTable(text);", "readTable"));
+    EXPECT_FALSE(calls("x = thread.readTable(text); myreadTable(y); readTable;", "readTable"));
+}
+
+TEST(Layering, TheCorridorIsTheOneWayFromRowsToAPlan)
+{
+    // Completing, lowering and differentiating by hand is how two answers to one question come about.
+    for (const Include &include : allIncludes()) {
+        const bool corridor = startsWith(include.file, "engine/design/");
+        if (include.target == "engine/lowering/lower.h") {
+            EXPECT_TRUE(corridor || startsWith(include.file, "engine/lowering/")) << include.where();
+        }
+        if (include.target == "engine/frontend/training.h") {
+            EXPECT_TRUE(corridor || startsWith(include.file, "engine/frontend/")) << include.where();
+        }
+        if (include.target == "engine/plan/complete.h") {
+            EXPECT_TRUE(startsWith(include.file, "engine/")) << include.where();
+        }
+    }
+    for (const char *folder : {"app/cli", "app/desktop", "widgets", "tests/bench"}) {
+        for (const auto &entry : fs::recursive_directory_iterator(root() / folder)) {
+            if (entry.path().extension() != ".cpp" && entry.path().extension() != ".h")
+                continue;
+            const std::string code = codeOf(entry.path());
+            for (const char *function : {"completePlan", "galleryTable", "readTable", "parseTable", "analyseBatch",
+                     "buildTrainingStep"})
+                EXPECT_FALSE(calls(code, function)) << entry.path() << " calls " << function;
+            for (const char *header : {"engine/plan/complete.h", "engine/lowering/lower.h", "engine/frontend/training.h"})
+                EXPECT_EQ(code.find(header), std::string::npos) << entry.path() << " includes " << header;
+        }
+    }
+}
+
 TEST(Layering, TheVerifierKnowsOfLoweringOnlyTheExecutionPlan)
 {
     // Its proof is worth something because it shares no code with what it checks.

@@ -1,6 +1,5 @@
 #include "widgets/compare/compare_result.h"
 
-#include "engine/table/table_text.h"
 #include "engine/analyse/plan_difference.h"
 #include "widgets/common/delta.h"
 
@@ -138,8 +137,7 @@ CompareSnapshot comparePlans(PlanUpdateSnapshot a, PlanUpdateSnapshot b, std::st
     auto result = std::make_shared<CompareResult>();
     result->a = std::move(a);
     result->b = std::move(b);
-    result->rows
-        = compareRows(readTable(result->a->tableText).table, readTable(result->b->tableText).table);
+    result->rows = compareRows(result->a->table.table(), result->b->table.table());
     if (!result->a->scene || !result->b->scene)
         return result;
     const TimelineScene &from = *result->a->scene;

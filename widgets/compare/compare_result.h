@@ -4,7 +4,7 @@
 #include "engine/analyse/waterfall.h"
 #include "widgets/common/operator_change.h"
 #include "widgets/compare/span_moves.h"
-#include "widgets/design/engine_job.h"
+#include "widgets/design/plan_update.h"
 
 #include <array>
 #include <cstdint>

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "widgets/common/delta.h"
-#include "widgets/design/engine_job.h"
+#include "widgets/design/plan_update.h"
 
 #include <cstdint>
 #include <optional>

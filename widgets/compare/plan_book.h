@@ -6,7 +6,7 @@
 
 #include "widgets/common/palette.h"
 #include "widgets/compare/compare_choice.h"
-#include "widgets/design/engine_job.h"
+#include "widgets/design/plan_update.h"
 
 #include <cstdint>
 #include <map>

@@ -8,7 +8,7 @@
 #include "widgets/dag/dag_gesture_layer.h"
 #include "widgets/dag/dag_ghost_painter.h"
 #include "widgets/dag/dag_painter.h"
-#include "widgets/design/engine_job.h"
+#include "widgets/design/plan_update.h"
 
 #include <QtCore/QEvent>
 #include <QtGui/QFontMetricsF>

@@ -5,7 +5,7 @@
 #include "engine/base/background_disposal.h"
 #include "widgets/dag/dag_ghost_painter.h"
 #include "widgets/dag/dag_measure.h"
-#include "widgets/design/engine_job.h"
+#include "widgets/design/plan_update.h"
 
 #include <QtConcurrent/QtConcurrentRun>
 #include <QtGui/QPainter>

@@ -72,7 +72,7 @@ void EngineService::takeModel()
         Q_EMIT modelFailed(m_source, outcome->error());
 }
 
-std::uint64_t EngineService::plan(PlanRequest request)
+std::uint64_t EngineService::plan(PlanRequest request, PlanUpdateSnapshot begin)
 {
     m_planStop.request_stop();
     m_planStop = std::stop_source{};
@@ -80,8 +80,9 @@ std::uint64_t EngineService::plan(PlanRequest request)
     request.revision = ++m_revision;
     m_planning = true;
     m_planWatcher.setFuture(QtConcurrent::run(&m_pool,
-        [request = std::move(request), token = m_planStop.get_token()](QPromise<PlanUpdateSnapshot> &promise) {
-            makePlan(request, token, [&promise](PlanUpdateSnapshot update) { promise.addResult(std::move(update)); });
+        [request = std::move(request), begin = std::move(begin), token = m_planStop.get_token()](
+            QPromise<PlanUpdateSnapshot> &promise) {
+            makeUpdates(request, begin, token, [&promise](PlanUpdateSnapshot update) { promise.addResult(std::move(update)); });
         }));
     Q_EMIT stateChanged();
     return m_revision;

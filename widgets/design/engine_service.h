@@ -6,7 +6,7 @@
 #include <QtCore/QThreadPool>
 #include <QtCore/QTimer>
 
-#include "widgets/design/engine_job.h"
+#include "widgets/design/plan_update.h"
 
 #include <memory>
 #include <stop_token>
@@ -30,7 +30,8 @@ public:
     /// Opens a model; what was being opened or planned is dropped.
     void open(const ModelSource &source);
     /// Plans; replaces the request before it. @return the revision that the answers will carry
-    std::uint64_t plan(PlanRequest request);
+    /// @param begin  as for `makeUpdates`
+    std::uint64_t plan(PlanRequest request, PlanUpdateSnapshot begin = {});
     /// Drops everything under way.
     void stop();
     /// Drops the plan under way.

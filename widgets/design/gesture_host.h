@@ -3,7 +3,7 @@
 #include <QtCore/QObject>
 
 #include "engine/gesture/gesture.h"
-#include "widgets/design/engine_job.h"
+#include "widgets/design/plan_update.h"
 
 #include <memory>
 

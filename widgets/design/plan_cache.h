@@ -1,7 +1,7 @@
 #pragma once
 
 #include "engine/base/result.h"
-#include "widgets/design/engine_job.h"
+#include "widgets/design/plan_update.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -2,6 +2,7 @@
 
 #include "engine/frontend/zoo.h"
 #include "widgets/design/cluster_values.h"
+#include "widgets/design/model_values.h"
 
 #include <QtConcurrent/QtConcurrentRun>
 #include <QtCore/QDir>
@@ -84,7 +85,17 @@ void Workspace::openModel(const ModelSource &source, bool keepRows)
     opening.gallery = "single";
     opening.root.values = clusterValues(m_cluster, m_clusterJson);
     opening.root.values["devices"] = std::to_string(m_deviceCount);
-    beginOpening(source, std::move(opening));
+    ModelSource wanted = source;
+    if (opening.keepRows) {
+        // What was chosen about training stays, as rows do; sizes and loss are about one file.
+        const ModelOptions kept = modelOptions();
+        const ModelOptions given = std::exchange(wanted.options, kept);
+        if (source.source != m_model->source.source) {
+            wanted.options.dimensions = given.dimensions;
+            wanted.options.lossOutput = given.lossOutput;
+        }
+    }
+    beginOpening(wanted, std::move(opening));
 }
 
 void Workspace::openWith(const ModelSource &source, const std::string &cluster, std::int32_t devices,
@@ -148,7 +159,16 @@ void Workspace::takeSession()
     Opening opening;
     opening.session = session;
     const SessionModel &model = session->contents.model;
-    beginOpening({model.source, model.content, model.options}, std::move(opening));
+    // The stored options are as the model was opened first, the history's values what was chosen since.
+    auto options = modelOptionsOf(model.options);
+    if (options)
+        options = modelOptionsIn(session->contents.history.state(), *options);
+    if (!options) {
+        Q_EMIT stateChanged();
+        Q_EMIT problem(options.error());
+        return;
+    }
+    beginOpening({model.source, model.content, *std::move(options)}, std::move(opening));
 }
 
 void Workspace::beginOpening(const ModelSource &source, Opening opening)
@@ -171,12 +191,19 @@ void Workspace::onModelOpened(const ModelSnapshot &model)
         compareModels(model);
         return;
     }
+    if (opening.options) {
+        adoptModel(model);
+        request(false);
+        Q_EMIT stateChanged();
+        return;
+    }
     // A new session, or one from a file: everything of the last one is let go.
     if (m_viewTimer.isActive()) {
         m_viewTimer.stop();
         post([view = m_view](SessionStore &store) { return store.setView(view); });
     }
     retireWriter();
+    m_openedOptions = model->source.options;
     m_stepEngine.stop();
     m_stepQueue.clear();
     m_runs.clear();
@@ -190,6 +217,8 @@ void Workspace::onModelOpened(const ModelSnapshot &model)
     m_unsolvedEdits = 0;
     if (opening.session) {
         SessionContents &contents = opening.session->contents;
+        if (auto stored = modelOptionsOf(contents.model.options)) // it could be read, see takeSession
+            m_openedOptions = *std::move(stored);
         m_path = opening.session->path;
         m_history = std::move(contents.history);
         m_runs = std::move(contents.runs);
@@ -228,6 +257,7 @@ void Workspace::onModelOpened(const ModelSnapshot &model)
     m_galleryIsRoot = true;
     PlanRequest asked = requestFor(m_history.state());
     asked.gallery = opening.gallery;
+    asked.table = {};
     m_revision = m_engine.plan(std::move(asked));
     Q_EMIT clusterChanged();
     Q_EMIT stateChanged();
@@ -262,6 +292,28 @@ void Workspace::adoptModel(const ModelSnapshot &model)
     Q_EMIT modelChanged();
     Q_EMIT planChanged();
     Q_EMIT contextChanged();
+}
+
+/// The model as the design wants it, if it is open otherwise.
+void Workspace::reopenModel()
+{
+    const auto options = modelOptionsIn(m_history.state(), m_openedOptions);
+    if (!options) {
+        Q_EMIT problem(options.error());
+        return;
+    }
+    if (m_opening && m_opening->options)
+        cancelOpening();
+    if (*options == m_model->source.options) {
+        request(false);
+        return;
+    }
+    ModelSource source = m_model->source;
+    source.options = *options;
+    Opening opening;
+    opening.options = true;
+    beginOpening(source, std::move(opening));
+    Q_EMIT stateChanged();
 }
 
 void Workspace::compareModels(const ModelSnapshot &after)
@@ -304,8 +356,11 @@ void Workspace::takeRebinding()
                 + count(outcome.fewer.size(), tr("1 row acts on fewer operators."), tr("%1 rows act on fewer operators."));
     }
     endPreview();
-    post([source = rebound->model->source](SessionStore &store) {
-        return store.setModel({source.source, source.content, {}, source.options});
+    // Steps back to before somebody chose how to train lead to what was opened then.
+    m_openedOptions.dimensions = rebound->model->source.options.dimensions;
+    m_openedOptions.lossOutput = rebound->model->source.options.lossOutput;
+    post([source = rebound->model->source, options = m_openedOptions](SessionStore &store) {
+        return store.setModel({source.source, source.content, {}, valuesOf(options)});
     });
     adoptModel(rebound->model);
     if (outcome.edit.empty())

@@ -101,6 +101,11 @@ public:
     /// @param devices  the number of devices from now on; 0 leaves it
     void setCluster(const std::string &nameOrPath, const std::string &json = {}, std::int32_t devices = 0);
     void setDeviceCount(std::int32_t count);
+    /// How the model is to be trained, or whether at all: a step of the history; the model is opened anew with them
+    /// (`isOpening` meanwhile), also when the step is undone. Rows stay as they are.
+    void setModelOptions(const ModelOptions &options);
+    /// As the design asks for; those of `model()` once it is open with them.
+    ModelOptions modelOptions() const;
     /// Replaces the rows by those of a gallery plan; the engine writes them, then it is a step.
     void applyGallery(const std::string &spec);
 
@@ -190,6 +195,7 @@ private:
     struct Opening {
         std::shared_ptr<OpenedSession> session{}; ///< Null for a new one.
         bool keepRows = false; ///< In the present session.
+        bool options = false; ///< The present model, with other options.
         DesignState root{}; ///< Of a new session.
         std::string gallery{}; ///< Whose rows the new session begins with.
     };
@@ -200,6 +206,7 @@ private:
     void takeSession();
     void onModelOpened(const ModelSnapshot &model);
     void adoptModel(const ModelSnapshot &model);
+    void reopenModel();
     void beginSession(DesignState root);
     void compareModels(const ModelSnapshot &after);
     void takeRebinding();
@@ -248,6 +255,7 @@ private:
     bool m_rebinding = false;
 
     ModelSnapshot m_model;
+    ModelOptions m_openedOptions; ///< As the session's model was opened; the design's own go before them.
     History m_history;
     std::string m_cluster = "dgx-a100"; ///< The state's values, kept beside it for quick reading.
     std::int32_t m_deviceCount = 4;
@@ -278,6 +286,7 @@ private:
         PlanRequest request{};
     };
     std::deque<StepRequest> m_stepQueue; ///< The first one is being planned.
+    std::uint64_t m_stepRevision = 0; ///< Of the first one.
 
     std::unique_ptr<SessionWriter> m_writer;
     std::vector<std::unique_ptr<SessionWriter>> m_retired; ///< Of sessions that were open before, until all of them is written.

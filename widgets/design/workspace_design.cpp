@@ -7,6 +7,7 @@
 #include <QtCore/QPromise>
 
 #include "widgets/design/cluster_values.h"
+#include "widgets/design/model_values.h"
 #include "widgets/design/workspace.h"
 
 #include <algorithm>
@@ -124,6 +125,19 @@ void Workspace::setCluster(const std::string &nameOrPath, const std::string &jso
     edit(tr("plan for %1").arg(QString::fromStdString(wanted["cluster"])), change);
 }
 
+ModelOptions Workspace::modelOptions() const
+{
+    auto options = modelOptionsIn(m_history.state(), m_openedOptions);
+    return options ? *std::move(options) : m_model ? m_model->source.options : ModelOptions{};
+}
+
+void Workspace::setModelOptions(const ModelOptions &options)
+{
+    const std::string words = describe(options);
+    edit(words.empty() ? tr("train as usual") : tr("model: %1").arg(QString::fromStdString(words)),
+        {{}, changeOfOptions(m_history.state(), modelOptions(), options)});
+}
+
 void Workspace::setDeviceCount(std::int32_t count)
 {
     if (count >= 1)
@@ -176,13 +190,15 @@ void Workspace::stateReplaced(const DesignChange &change, bool gather, PlanUpdat
     m_context.reset();
     bool cluster = false;
     bool others = false;
+    bool model = false;
     for (const ValueChange &value : change.values) {
         const bool about = value.name == "cluster" || value.name == "cluster-json" || value.name == "devices";
         cluster = cluster || about;
         others = others || !about;
+        model = model || isModelValue(value.name);
     }
     const bool plans = !change.table.empty() || cluster;
-    if (plans)
+    if (plans || model)
         m_goodIsCurrent = false;
     if (cluster)
         readValues();
@@ -194,7 +210,9 @@ void Workspace::stateReplaced(const DesignChange &change, bool gather, PlanUpdat
         Q_EMIT valuesChanged();
     Q_EMIT historyChanged();
     Q_EMIT contextChanged();
-    if (plans)
+    if (model)
+        reopenModel(); // and plans
+    else if (plans)
         request(gather, std::move(begin));
     Q_EMIT stateChanged();
 }
@@ -288,7 +306,7 @@ void Workspace::nameStep(const QString &name, StepId step)
 SessionContents Workspace::contents() const
 {
     SessionContents contents;
-    contents.model = {m_model->source.source, {}, {}, m_model->source.options};
+    contents.model = {m_model->source.source, {}, {}, valuesOf(m_openedOptions)};
     contents.clusterJson = m_storedClusterJson;
     contents.history = m_history;
     contents.view = m_view;

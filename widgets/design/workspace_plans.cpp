@@ -1,5 +1,6 @@
 // Plans of the rows as they are, as they would be, and as they were.
 
+#include "widgets/design/model_values.h"
 #include "widgets/design/workspace.h"
 
 #include <algorithm>
@@ -11,10 +12,8 @@ PlanRequest Workspace::requestFor(const DesignState &state) const
 {
     PlanRequest request;
     request.model = m_model;
-    request.tableText = state.table.text();
-    request.cluster = m_cluster;
-    request.deviceCount = m_deviceCount;
-    request.clusterJson = m_clusterJson;
+    request.table = state.table;
+    request.target = {m_cluster, m_clusterJson, m_deviceCount};
     return request;
 }
 
@@ -24,6 +23,8 @@ void Workspace::request(bool gather, PlanUpdateSnapshot begin)
     if (!m_model)
         return;
     m_goodIsCurrent = false;
+    if (m_opening && m_opening->options)
+        return; // planned once the model is open as the design wants it
     if (m_answered)
         return;
     if (!m_live) {
@@ -43,9 +44,8 @@ void Workspace::request(bool gather, PlanUpdateSnapshot begin)
         m_editTimer.start();
         return;
     }
-    if (begin && begin->scene && begin->tableText == wanted.tableText && begin->model == m_model) {
-        wanted.begin = begin;
-        m_revision = m_engine.plan(std::move(wanted));
+    if (begin && begin->scene && begin->table == wanted.table && begin->model == m_model) {
+        m_revision = m_engine.plan(std::move(wanted), begin);
         publishPlan(begin);
         return;
     }
@@ -87,6 +87,7 @@ void Workspace::applyGallery(const std::string &spec)
         return;
     PlanRequest wanted = requestFor(m_history.state());
     wanted.gallery = spec;
+    wanted.table = {}; // its rows take the place of those that are there
     m_galleryAsked = spec;
     m_galleryIsRoot = false;
     m_editTimer.stop();
@@ -102,7 +103,7 @@ void Workspace::onGalleryUpdated(const PlanUpdateSnapshot &update)
             beginSession(m_history.state());
         return;
     }
-    const TableDocument rows(update->tableText);
+    const TableDocument &rows = update->table;
     if (m_galleryIsRoot) {
         DesignState root = m_history.state();
         root.table = rows;
@@ -173,18 +174,32 @@ PlanUpdateSnapshot Workspace::planOfStep(StepId step)
     const auto state = m_history.stateAt(step);
     if (!state)
         return nullptr;
+    if (const auto options = modelOptionsIn(*state, m_openedOptions); !options || *options != m_model->source.options) {
+        // Operators of the one model are not those of the other: such plans cannot stand beside each other.
+        auto none = std::make_shared<PlanUpdate>();
+        none->model = m_model;
+        none->table = state->table;
+        none->final = true;
+        none->error = options ? Error{ErrorCode::NotSupported,
+                                    tr("this step plans the model with other options").toStdString(),
+                                    tr("go to the step to see its plan").toStdString(), {}}
+                              : options.error();
+        QMetaObject::invokeMethod(
+            this, [this, step, none] { Q_EMIT planOfStepReady(step, none); }, Qt::QueuedConnection);
+        return nullptr;
+    }
     PlanRequest wanted = requestFor(*state);
     const auto text = [&state](const char *name) {
         const auto found = state->values.find(name);
         return found == state->values.end() ? std::string{} : found->second;
     };
     if (const std::string name = text("cluster"); !name.empty())
-        wanted.cluster = name;
-    wanted.clusterJson = text("cluster-json");
-    if (wanted.clusterJson.empty() && wanted.cluster == m_storedCluster)
-        wanted.clusterJson = m_storedClusterJson;
+        wanted.target.cluster = name;
+    wanted.target.clusterJson = text("cluster-json");
+    if (wanted.target.clusterJson.empty() && wanted.target.cluster == m_storedCluster)
+        wanted.target.clusterJson = m_storedClusterJson;
     if (const int count = QString::fromStdString(text("devices")).toInt(); count >= 1)
-        wanted.deviceCount = count;
+        wanted.target.deviceCount = count;
     if (const PlanUpdateSnapshot known = m_cache.find(PlanCache::keyOf(wanted)))
         return known;
     const bool waiting = std::any_of(m_stepQueue.begin(), m_stepQueue.end(),
@@ -200,18 +215,19 @@ PlanUpdateSnapshot Workspace::planOfStep(StepId step)
 void Workspace::startNextStep()
 {
     if (!m_stepQueue.empty())
-        m_stepEngine.plan(m_stepQueue.front().request);
+        m_stepRevision = m_stepEngine.plan(m_stepQueue.front().request);
 }
 
 void Workspace::onStepUpdated(const PlanUpdateSnapshot &update)
 {
-    if (!update->final || m_stepQueue.empty() || update->model != m_model)
+    if (!update->final || m_stepQueue.empty() || update->revision != m_stepRevision)
         return;
     const StepRequest asked = std::move(m_stepQueue.front());
     m_stepQueue.pop_front();
     m_cache.insert(PlanCache::keyOf(asked.request), update);
     startNextStep();
-    Q_EMIT planOfStepReady(asked.step, update);
+    if (update->model == m_model)
+        Q_EMIT planOfStepReady(asked.step, update);
 }
 
 GestureContextSnapshot Workspace::gestureContext() const
@@ -225,7 +241,7 @@ GestureContextSnapshot Workspace::gestureContext() const
         context->plan = m_lastGood->plan;
         context->cluster = m_lastGood->cluster;
     }
-    m_context = context;
+    m_context = std::move(context);
     return m_context;
 }
 

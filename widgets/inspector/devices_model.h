@@ -4,7 +4,7 @@
 #include <QtCore/QString>
 
 #include "engine/table/table.h"
-#include "widgets/design/engine_job.h"
+#include "widgets/design/plan_update.h"
 
 #include <vector>
 

@@ -6,7 +6,7 @@
 
 #include "widgets/common/palette.h"
 #include "widgets/common/selection_model.h"
-#include "widgets/design/engine_job.h"
+#include "widgets/design/plan_update.h"
 #include "widgets/inspector/sharding.h"
 
 #include <memory>

@@ -2,7 +2,7 @@
 
 #include "engine/table/table_document.h"
 #include "engine/simulate/timeline.h"
-#include "widgets/design/engine_job.h"
+#include "widgets/design/plan_update.h"
 #include "widgets/scene/timeline_scene.h"
 
 #include <string>

@@ -4,7 +4,7 @@
 #include <QtWidgets/QTextBrowser>
 
 #include "widgets/common/selection_model.h"
-#include "widgets/design/engine_job.h"
+#include "widgets/design/plan_update.h"
 
 namespace planloom {
 

@@ -3,7 +3,7 @@
 #include <QtCore/QString>
 
 #include "widgets/common/palette.h"
-#include "widgets/design/engine_job.h"
+#include "widgets/design/plan_update.h"
 
 #include <vector>
 

@@ -4,7 +4,7 @@
 #include <QtCore/QStringList>
 
 #include "engine/gesture/gesture.h"
-#include "widgets/design/engine_job.h"
+#include "widgets/design/plan_update.h"
 
 #include <cstdint>
 #include <memory>

@@ -208,6 +208,7 @@ private:
     void importModelDialog();
     void importRowsDialog();
     void clusterDialog();
+    void modelOptionsDialog();
     void openCluster(const QString &path);
     void importRows(const QString &text, const QString &name);
     void saveCopyAs();

@@ -22,6 +22,7 @@
 #include "widgets/main/log_panel.h"
 #include "widgets/main/notice_bar.h"
 #include "widgets/main/recent_list.h"
+#include "widgets/main/model_options_dialog.h"
 
 #include <nlohmann/json.hpp>
 
@@ -104,6 +105,14 @@ void MainWindow::importRowsDialog()
 void MainWindow::clusterDialog()
 {
     askFile(tr("Plan for the cluster of a file"), tr("Clusters (*.json);;All files (*)"), {}, false, [this](const QString &path) { openCluster(path); });
+}
+
+void MainWindow::modelOptionsDialog()
+{
+    auto *dialog = new ModelOptionsDialog(m_workspace.modelOptions(), this);
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    connect(dialog, &ModelOptionsDialog::chosen, &m_workspace, &Workspace::setModelOptions);
+    dialog->open();
 }
 
 void MainWindow::openCluster(const QString &path)

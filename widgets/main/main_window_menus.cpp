@@ -96,6 +96,8 @@ void MainWindow::buildFileMenu()
         [this, hasModel] { return hasModel() && !m_workspace.isReadOnly(); });
     m_commands->enableWhile(add("file.cluster", tr("C&luster from a File…"), {}, [this] { clusterDialog(); }),
         [this, hasModel] { return hasModel() && !m_workspace.isReadOnly(); });
+    m_commands->enableWhile(add("file.modelOptions", tr("Mo&del Options…"), {}, [this] { modelOptionsDialog(); }),
+        [this, hasModel] { return hasModel() && !m_workspace.isReadOnly(); });
     menu->addSeparator();
     add("file.close", tr("&Close"), {QKeySequence(Qt::CTRL | Qt::Key_W)}, [this] { close(); });
     add("file.quit", tr("&Quit"), {QKeySequence(Qt::CTRL | Qt::Key_Q)}, [] { QApplication::closeAllWindows(); });

@@ -1,5 +1,7 @@
 #include "widgets/main/problems_panel.h"
 
+#include "engine/base/place.h"
+
 #include <QtWidgets/QHBoxLayout>
 #include <QtWidgets/QHeaderView>
 #include <QtWidgets/QLabel>

@@ -3,7 +3,7 @@
 #include <QtCore/QAbstractTableModel>
 #include <QtWidgets/QWidget>
 
-#include "widgets/design/engine_job.h"
+#include "widgets/design/plan_update.h"
 
 #include <string>
 #include <utility>

@@ -2,7 +2,7 @@
 
 #include "engine/hardware/cluster.h"
 #include "engine/runtime/live_timeline.h"
-#include "engine/runtime/reference.h"
+#include "engine/design/reference.h"
 #include "engine/runtime/run_folder.h"
 #include "engine/simulate/simulate.h"
 

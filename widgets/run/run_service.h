@@ -8,7 +8,7 @@
 #include <QtCore/QThreadPool>
 #include <QtCore/QTimer>
 
-#include "widgets/design/engine_job.h"
+#include "widgets/design/plan_update.h"
 #include "widgets/run/run_record.h"
 #include "widgets/scene/timeline_scene.h"
 

@@ -3,7 +3,7 @@
 #include <QtCore/QAbstractTableModel>
 #include <QtCore/QTimer>
 
-#include "widgets/design/engine_job.h"
+#include "widgets/design/plan_update.h"
 #include "widgets/table/id_index.h"
 #include "widgets/table/row_cells.h"
 

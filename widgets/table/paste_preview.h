@@ -3,7 +3,7 @@
 #include <QtCore/QFutureWatcher>
 #include <QtWidgets/QFrame>
 
-#include "widgets/design/engine_job.h"
+#include "widgets/design/plan_update.h"
 #include "widgets/table/row_clipboard.h"
 
 #include <cstdint>

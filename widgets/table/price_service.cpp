@@ -89,11 +89,9 @@ void PriceService::next()
             continue;
         PlanRequest request;
         request.model = m_baseline->model;
-        request.tableText = without.text();
-        request.cluster = m_cluster;
-        request.clusterJson = m_clusterJson;
-        request.deviceCount = m_deviceCount;
-        request.upTo = PlanGrade::Simulated;
+        request.table = std::move(without);
+        request.target = {m_cluster, m_clusterJson, m_deviceCount};
+        request.upTo = PlanGrade::Timed;
         m_current = key;
         m_revision = m_engine.plan(std::move(request));
         return;
@@ -106,7 +104,7 @@ void PriceService::take(const PlanUpdateSnapshot &update)
     if (!update->final || update->revision != m_revision || m_current == 0)
         return;
     RowPrice price;
-    if (update->scene) {
+    if (update->isTimed()) {
         price.state = RowPrice::State::Known;
         price.seconds = m_baseline->summary.stepSeconds - update->summary.stepSeconds;
     } else {

@@ -2,7 +2,7 @@
 
 #include "engine/table/selector_index.h"
 #include "engine/table/table_document.h"
-#include "widgets/design/engine_job.h"
+#include "widgets/design/plan_update.h"
 
 #include <cstdint>
 #include <map>

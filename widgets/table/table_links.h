@@ -6,7 +6,7 @@
 
 #include "engine/gesture/gesture.h"
 #include "engine/table/table_document.h"
-#include "widgets/design/engine_job.h"
+#include "widgets/design/plan_update.h"
 #include "widgets/table/constraint_table_model.h"
 
 #include <functional>

@@ -9,6 +9,7 @@
 #include <QtWidgets/QScrollBar>
 #include <QtWidgets/QToolTip>
 
+#include "engine/base/place.h"
 #include "widgets/common/format.h"
 #include "widgets/common/palette.h"
 #include "widgets/table/constraint_table_model.h"

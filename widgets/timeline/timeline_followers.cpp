@@ -1,6 +1,5 @@
 #include "widgets/timeline/timeline_followers.h"
 
-#include "engine/table/table_text.h"
 #include "widgets/timeline/timeline_gestures.h"
 #include "widgets/timeline/timeline_proposals.h"
 
@@ -260,7 +259,7 @@ Proposal blockBefore(const GestureContext &context, const BlockRef &x, const Blo
         std::string text;
         for (const std::string &row : proposal.rows)
             text += row + "\n";
-        proposal.edit = appendRows(context.document, readTable(text).table.rows);
+        proposal.edit = appendRows(context.document, TableDocument(text).table().rows);
         proposal.yielding.clear();
         proposal.yieldingWords.clear();
     }

@@ -18,7 +18,6 @@ namespace planloom {
 // wants to know what a row says of an operator asks here: completing a plan, conflicts, gestures, prices.
 //
 // Kinds about operators have
-//     verb                    for sentences: "both place h.0: ..."
 //     check(setting, rule)    what is wrong with it whatever it selects
 //     actsOn(setting, rule, selected)    those of the selected operators (all directions, ascending) it acts on
 //     of(setting, rule, op)   what it says of one of those; nothing if it passes the operator by
@@ -104,7 +103,6 @@ template<> struct RuleMeaning<LimitRule> {
 };
 
 template<> struct RuleMeaning<OpTransRule> {
-    static constexpr const char *verb = "split";
     static constexpr bool sameForAll = false;
     static Result<void> check(const RowSetting &setting, const OpTransRule &rule);
     static Result<std::vector<OperatorId>> actsOn(
@@ -113,7 +111,6 @@ template<> struct RuleMeaning<OpTransRule> {
         const RowSetting &setting, const OpTransRule &rule, OperatorId op);
 };
 template<> struct RuleMeaning<CoshardRule> {
-    static constexpr const char *verb = "cut";
     static constexpr bool sameForAll = false;
     static Result<void> check(const RowSetting &setting, const CoshardRule &rule);
     static Result<std::vector<OperatorId>> actsOn(
@@ -122,7 +119,6 @@ template<> struct RuleMeaning<CoshardRule> {
         const RowSetting &setting, const CoshardRule &rule, OperatorId op);
 };
 template<> struct RuleMeaning<OpAssignRule> {
-    static constexpr const char *verb = "place";
     static constexpr bool sameForAll = true;
     static Result<void> check(const RowSetting &setting, const OpAssignRule &rule);
     static Result<std::vector<OperatorId>> actsOn(
@@ -133,7 +129,6 @@ template<> struct RuleMeaning<OpAssignRule> {
     static Result<Domain> domainOf(const RowSetting &setting, const OpAssignRule &rule);
 };
 template<> struct RuleMeaning<StageRule> {
-    static constexpr const char *verb = "give a stage to";
     static constexpr bool sameForAll = true;
     static Result<void> check(const RowSetting &setting, const StageRule &rule);
     static Result<std::vector<OperatorId>> actsOn(
@@ -142,7 +137,6 @@ template<> struct RuleMeaning<StageRule> {
         const RowSetting &setting, const StageRule &rule, OperatorId op);
 };
 template<> struct RuleMeaning<RecomputeRule> {
-    static constexpr const char *verb = "recompute";
     static constexpr bool sameForAll = true;
     static Result<void> check(const RowSetting &setting, const RecomputeRule &rule);
     static Result<std::vector<OperatorId>> actsOn(
@@ -151,7 +145,6 @@ template<> struct RuleMeaning<RecomputeRule> {
         const RowSetting &setting, const RecomputeRule &rule, OperatorId op);
 };
 template<> struct RuleMeaning<OptimizerShardingRule> {
-    static constexpr const char *verb = "shard";
     static constexpr bool sameForAll = true;
     static Result<void> check(const RowSetting &setting, const OptimizerShardingRule &rule);
     /// The optimizer operators selected, or those of the weights that selected forward operators read.
@@ -163,7 +156,6 @@ template<> struct RuleMeaning<OptimizerShardingRule> {
 
 /// Order rows are about pairs of operators, and about micro-batches.
 template<> struct RuleMeaning<OpOrderRule> {
-    static constexpr const char *verb = "order";
     struct Sides {
         std::vector<OperatorId> first {}; ///< Of one direction, ascending.
         std::vector<OperatorId> second {};

@@ -3,6 +3,8 @@
 #include "engine/table/table_text.h"
 #include "tests/engine/table/random_table.h"
 
+#include "planloom_paths.h"
+
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 

@@ -20,12 +20,11 @@ PlanUpdateSnapshot planOf(const std::string &gallery, const std::string &text = 
     PlanRequest request;
     request.model = kModel;
     request.gallery = gallery;
-    request.tableText = text;
-    request.cluster = "dgx-a100";
-    request.deviceCount = 4;
+    request.table = TableDocument(text);
+    request.target = {"dgx-a100", {}, 4};
     request.upTo = PlanGrade::Simulated;
     PlanUpdateSnapshot last;
-    makePlan(request, {}, [&](PlanUpdateSnapshot update) { last = std::move(update); });
+    makeUpdates(request, {}, {}, [&last](PlanUpdateSnapshot update) { last = std::move(update); });
     return last;
 }
 

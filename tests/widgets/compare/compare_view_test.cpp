@@ -55,7 +55,7 @@ class CompareViewTest : public QObject
     bool isOf(StepId a, const std::string &rowsOfB) const
     {
         return m_view->result() && !m_view->isComparing() && m_choice->a() == a
-            && m_view->result()->b->tableText == rowsOfB && m_view->result()->waterfall.has_value();
+            && m_view->result()->b->table.text() == rowsOfB && m_view->result()->waterfall.has_value();
     }
 
 private Q_SLOTS:
@@ -326,7 +326,7 @@ private Q_SLOTS:
         QVERIFY(rows.dropMimeData(data.get(), Qt::CopyAction, -1, -1, rows.index(0, RowDiffModel::RuleB)));
         QVERIFY(m_workspace->tableText().find("mesh dp=2") != std::string::npos);
         // B is the current design: the comparison follows.
-        QTRY_VERIFY_WITH_TIMEOUT(m_view->result()->b->tableText == m_workspace->tableText(), kLong);
+        QTRY_VERIFY_WITH_TIMEOUT(m_view->result()->b->table.text() == m_workspace->tableText(), kLong);
     }
 
     void choosersChooseAndFiguresAreCopied()

@@ -55,7 +55,7 @@ private Q_SLOTS:
             workspace.setTableText("mesh dp=2\nsplit all : batch over dp\n# " + std::to_string(i) + "\n");
         QVERIFY(workspace.isStale());
         QTRY_VERIFY_WITH_TIMEOUT(verified(workspace), kLong);
-        QVERIFY(workspace.latest()->tableText.ends_with("# 19\n"));
+        QVERIFY(workspace.latest()->table.text().ends_with("# 19\n"));
         QCOMPARE(workspace.history().steps().size(), std::size_t{1}); // keystrokes within a second are one step
     }
 
@@ -123,7 +123,7 @@ private Q_SLOTS:
         QTRY_VERIFY_WITH_TIMEOUT(verified(workspace), kLong);
         workspace.applyGallery("3d:dp=2,tp=1,pp=2,micro-batches=4");
         QTRY_VERIFY_WITH_TIMEOUT(verified(workspace) && workspace.canUndo(), kLong);
-        QVERIFY(workspace.lastGood()->tableText == workspace.tableText());
+        QVERIFY(workspace.lastGood()->table.text() == workspace.tableText());
         QTRY_VERIFY(workspace.history().find(workspace.history().current())->figures.has_value());
     }
 
@@ -279,7 +279,7 @@ private Q_SLOTS:
         }
         QTRY_VERIFY_WITH_TIMEOUT(workspace.currentPreview()->final, kLong);
         QCOMPARE(workspace.currentPreview()->proposal.words, std::string("try 29"));
-        QVERIFY(workspace.currentPreview()->update->tableText.ends_with("# 29\n"));
+        QVERIFY(workspace.currentPreview()->update->table.text().ends_with("# 29\n"));
         QSignalSpy previews(&workspace, &GestureHost::previewChanged);
         workspace.preview(Proposal{});
         workspace.endPreview();
@@ -686,6 +686,114 @@ private Q_SLOTS:
             workspace.openAny(QStringLiteral("zoo:gpt?layers=4&hidden=64&heads=4&seq=32&vocab=100&batch=8"));
             QTest::qWait(10 * i);
         }
+    }
+
+    void modelOptionsAreAStepAndTheModelFollows()
+    {
+        Workspace workspace;
+        workspace.openWith({kSmall, {}, {}}, "dgx-a100", 2, "data-parallel");
+        QTRY_VERIFY_WITH_TIMEOUT(verified(workspace), kLong);
+        const std::string rows = workspace.tableText();
+        const ModelSnapshot adam = workspace.model();
+        const auto has = [&workspace](OperatorKind kind) {
+            const auto &operators = workspace.model()->graph->operators;
+            return std::any_of(operators.begin(), operators.end(), [kind](const Operator &op) { return op.kind == kind; });
+        };
+        QVERIFY(has(OperatorKind::AdamWStep));
+
+        ModelOptions options = workspace.modelOptions();
+        options.optimizer = Optimizer::Sgd;
+        options.learningRate = 0.1;
+        workspace.setModelOptions(options);
+        QVERIFY(workspace.isOpening());
+        QVERIFY(workspace.isStale());
+        QCOMPARE(workspace.history().undoWords(), std::string("model: learning rate 0.1, sgd"));
+        QTRY_VERIFY_WITH_TIMEOUT(verified(workspace) && !workspace.isOpening(), kLong);
+        QVERIFY(has(OperatorKind::SgdStep));
+        QVERIFY(workspace.model()->source.options == options);
+        QVERIFY(workspace.latest()->model == workspace.model());
+        QCOMPARE(workspace.tableText(), rows);
+
+        // A plan of the step before is of another model: it is said, and nothing waits for it.
+        QSignalSpy ready(&workspace, &Workspace::planOfStepReady);
+        QVERIFY(!workspace.planOfStep(0));
+        QTRY_COMPARE_WITH_TIMEOUT(ready.count(), 1, kLong);
+        QVERIFY(ready.front().at(1).value<PlanUpdateSnapshot>()->error.has_value());
+
+        workspace.undo();
+        QVERIFY(workspace.modelOptions() == ModelOptions{});
+        QTRY_VERIFY_WITH_TIMEOUT(verified(workspace) && !workspace.isOpening(), kLong);
+        QVERIFY(has(OperatorKind::AdamWStep));
+        QVERIFY(workspace.model()->source.options == ModelOptions{});
+
+        workspace.redo();
+        workspace.undo(); // before the model was open again
+        QTRY_VERIFY_WITH_TIMEOUT(verified(workspace) && !workspace.isOpening(), kLong);
+        QVERIFY(workspace.model()->source.options == ModelOptions{});
+
+        workspace.setModelOptions(ModelOptions{}); // as they are
+        QVERIFY(!workspace.isOpening());
+        QVERIFY(workspace.canRedo());
+    }
+
+    void sessionsKeepModelOptions()
+    {
+        QTemporaryDir folder;
+        QString path;
+        {
+            Workspace workspace;
+            workspace.setSessionFolder(folder.path());
+            workspace.openWith({kSmall, {}, {}}, "dgx-a100", 2, "single");
+            QTRY_VERIFY_WITH_TIMEOUT(verified(workspace), kLong);
+            ModelOptions options;
+            options.inference = true;
+            workspace.setModelOptions(options);
+            QTRY_VERIFY_WITH_TIMEOUT(verified(workspace) && workspace.isAcknowledged(), kLong);
+            path = workspace.path();
+        }
+        Workspace again;
+        again.openSession(path);
+        QTRY_VERIFY_WITH_TIMEOUT(verified(again), kLong);
+        QVERIFY(again.model()->source.options.inference);
+        QVERIFY(again.model()->remark.empty());
+        again.undo();
+        QTRY_VERIFY_WITH_TIMEOUT(verified(again) && !again.isOpening(), kLong);
+        QVERIFY(!again.model()->source.options.inference);
+        QVERIFY(again.model()->graph->operators.size() > static_cast<std::size_t>(again.model()->forwardOperators));
+    }
+
+    void aModelReadAgainKeepsItsOptions()
+    {
+        Workspace workspace;
+        workspace.openWith({kSmall, {}, {}}, "dgx-a100", 2, "single");
+        QTRY_VERIFY_WITH_TIMEOUT(verified(workspace), kLong);
+        ModelOptions options;
+        options.optimizer = Optimizer::Sgd;
+        workspace.setModelOptions(options);
+        QTRY_VERIFY_WITH_TIMEOUT(verified(workspace) && !workspace.isOpening(), kLong);
+        workspace.openModel({"zoo:mlp?layers=3&hidden=32&batch=8", {}, {}}, true);
+        QTRY_VERIFY_WITH_TIMEOUT(verified(workspace) && !workspace.isOpening(), kLong);
+        QVERIFY(workspace.model()->source.options == options);
+        while (workspace.canUndo())
+            workspace.undo();
+        QTRY_VERIFY_WITH_TIMEOUT(verified(workspace) && !workspace.isOpening(), kLong);
+        QVERIFY(workspace.model()->source.options == ModelOptions{});
+    }
+
+    void sessionsWithUnknownOptionsSaySo()
+    {
+        QTemporaryDir folder;
+        const std::string path = folder.filePath(QStringLiteral("new.planloom")).toStdString();
+        SessionContents contents;
+        contents.model = {kSmall, {}, {}, {{"precision", "half"}}};
+        QVERIFY(SessionStore::create(path, contents));
+        Workspace workspace;
+        QSignalSpy problems(&workspace, &Workspace::problem);
+        workspace.openSession(QString::fromStdString(path));
+        QTRY_COMPARE_WITH_TIMEOUT(problems.count(), 1, kLong);
+        QVERIFY(!workspace.isOpening());
+        QVERIFY(!workspace.model());
+        QVERIFY(problems.front().front().value<Error>().message.find("precision") != std::string::npos);
     }
 };
 

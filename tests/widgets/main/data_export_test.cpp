@@ -19,14 +19,13 @@ PlanUpdateSnapshot plan()
 {
     PlanRequest request;
     request.model = *openModel({"zoo:mlp?layers=2&hidden=8&batch=4", {}, {}}, {});
-    request.tableText = "mesh dp=2\nsplit all : batch over dp  # a note, with a comma\nnonsense\n";
-    request.cluster = "dgx-a100";
-    request.deviceCount = 2;
+    request.table = TableDocument("mesh dp=2\nsplit all : batch over dp  # a note, with a comma\nnonsense\n");
+    request.target = {"dgx-a100", {}, 2};
     PlanUpdateSnapshot last;
-    const auto make = [&] { makePlan(request, {}, [&](PlanUpdateSnapshot update) { last = std::move(update); }); };
+    const auto make = [&] { makeUpdates(request, {}, {}, [&last](PlanUpdateSnapshot update) { last = std::move(update); }); };
     make();
     if (!last->scene) {
-        request.tableText = "mesh dp=2\nsplit all : batch over dp\n";
+        request.table = TableDocument("mesh dp=2\nsplit all : batch over dp\n");
         make();
     }
     return last;

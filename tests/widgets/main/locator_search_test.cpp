@@ -19,11 +19,10 @@ PlanUpdateSnapshot planOf(const std::string &rows)
 {
     PlanRequest request;
     request.model = model();
-    request.tableText = rows;
-    request.cluster = "dgx-a100";
-    request.deviceCount = 2;
+    request.table = TableDocument(rows);
+    request.target = {"dgx-a100", {}, 2};
     PlanUpdateSnapshot last;
-    makePlan(request, {}, [&](PlanUpdateSnapshot update) { last = std::move(update); });
+    makeUpdates(request, {}, {}, [&last](PlanUpdateSnapshot update) { last = std::move(update); });
     return last;
 }
 

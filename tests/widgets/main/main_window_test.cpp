@@ -11,6 +11,7 @@
 #include <QtWidgets/QDockWidget>
 #include <QtWidgets/QFileDialog>
 #include <QtWidgets/QLabel>
+#include <QtWidgets/QLineEdit>
 #include <QtWidgets/QListWidget>
 #include <QtWidgets/QPushButton>
 #include <QtWidgets/QSplitter>
@@ -26,6 +27,7 @@
 #include "widgets/main/gallery_panel.h"
 #include "widgets/main/log_panel.h"
 #include "widgets/main/main_window.h"
+#include "widgets/main/model_options_dialog.h"
 #include "widgets/main/notice_bar.h"
 #include "widgets/main/picture_dialog.h"
 #include "widgets/main/problems_panel.h"
@@ -232,6 +234,37 @@ private Q_SLOTS:
         std::ofstream(picture.toStdString(), std::ios::binary) << std::string("\x89PNG\0\0", 6);
         drop(*m_window, picture);
         QVERIFY(m_window->notices().textOf(QStringLiteral("drop")).contains(QStringLiteral("neither")));
+    }
+
+    void theModelsOptionsAreChosenAndTakenBack()
+    {
+        open();
+        Workspace &workspace = m_window->workspace();
+        const ModelOptions before = workspace.modelOptions();
+        QAction *ask = m_window->commands().find(QStringLiteral("file.modelOptions"));
+        QVERIFY(ask && ask->isEnabled());
+        ask->trigger();
+        auto *dialog = m_window->findChild<ModelOptionsDialog *>();
+        QVERIFY(dialog && dialog->isVisible());
+        auto *optimizer = dialog->findChild<QComboBox *>();
+        const auto fields = dialog->findChildren<QLineEdit *>();
+        QCOMPARE(fields.size(), 2);
+        QPushButton *anew = nullptr;
+        for (QPushButton *button : dialog->findChildren<QPushButton *>())
+            anew = button->isDefault() ? button : anew;
+        QVERIFY(anew);
+        optimizer->setCurrentIndex(optimizer->findText(QStringLiteral("SGD")));
+        fields[0]->setText(QStringLiteral("fast"));
+        QVERIFY(!anew->isEnabled()); // and a sentence says why
+        fields[0]->setText(QStringLiteral("0.5"));
+        QVERIFY(anew->isEnabled());
+        QTest::mouseClick(anew, Qt::LeftButton);
+        QCOMPARE(workspace.modelOptions().optimizer, Optimizer::Sgd);
+        QCOMPARE(workspace.modelOptions().learningRate, 0.5);
+        QTRY_VERIFY_WITH_TIMEOUT(proven() && workspace.model()->source.options == workspace.modelOptions(), kLong);
+        workspace.undo();
+        QVERIFY(workspace.modelOptions() == before);
+        QTRY_VERIFY_WITH_TIMEOUT(proven() && workspace.model()->source.options == before, kLong);
     }
 
     void theStatusBarHasRoomForWhatItShows()

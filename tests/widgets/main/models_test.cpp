@@ -27,11 +27,10 @@ PlanUpdateSnapshot planOf(const ModelSnapshot &model, const std::string &text)
 {
     PlanRequest request;
     request.model = model;
-    request.tableText = text;
-    request.cluster = "dgx-a100";
-    request.deviceCount = 2;
+    request.table = TableDocument(text);
+    request.target = {"dgx-a100", {}, 2};
     PlanUpdateSnapshot last;
-    makePlan(request, {}, [&](PlanUpdateSnapshot update) { last = std::move(update); });
+    makeUpdates(request, {}, {}, [&last](PlanUpdateSnapshot update) { last = std::move(update); });
     return last;
 }
 

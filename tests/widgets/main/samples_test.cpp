@@ -1,6 +1,6 @@
 #include "widgets/main/samples.h"
 
-#include "widgets/design/engine_job.h"
+#include "widgets/design/plan_update.h"
 
 #include <gtest/gtest.h>
 
@@ -27,10 +27,9 @@ TEST(Samples, EachGivesAVerifiedPlanThatFits)
         PlanRequest request;
         request.model = *model;
         request.gallery = sample.gallery;
-        request.cluster = sample.cluster;
-        request.deviceCount = sample.devices;
+        request.target = {sample.cluster, {}, sample.devices};
         PlanUpdateSnapshot last;
-        makePlan(request, {}, [&](PlanUpdateSnapshot update) { last = std::move(update); });
+        makeUpdates(request, {}, {}, [&last](PlanUpdateSnapshot update) { last = std::move(update); });
         ASSERT_TRUE(last);
         ASSERT_FALSE(last->error) << describe(*last->error);
         ASSERT_TRUE(last->verdict);

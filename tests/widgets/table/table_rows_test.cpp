@@ -259,7 +259,7 @@ private Q_SLOTS:
         m_workspace->setTableText(rows);
         const auto planned = [&](const std::string &text) {
             const auto &latest = m_workspace->latest();
-            return latest && latest->final && latest->tableText == text;
+            return latest && latest->final && latest->table.text() == text;
         };
         QTRY_VERIFY_WITH_TIMEOUT(planned(rows), kLong);
         QVERIFY(m_workspace->lastGood());

@@ -3,7 +3,7 @@
 #include <QtCore/QString>
 
 #include "engine/graph/batch.h"
-#include "widgets/design/engine_job.h"
+#include "widgets/design/plan_update.h"
 #include "widgets/design/gesture_host.h"
 
 #include <memory>
@@ -19,12 +19,11 @@ inline PlanUpdateSnapshot answered(
 {
     PlanRequest request;
     request.model = model;
-    request.tableText = text;
+    request.table = TableDocument(text);
     request.gallery = gallery;
-    request.cluster = "dgx-a100";
-    request.deviceCount = devices;
+    request.target = {"dgx-a100", {}, devices};
     PlanUpdateSnapshot last;
-    makePlan(request, {}, [&last](PlanUpdateSnapshot update) { last = std::move(update); });
+    makeUpdates(request, {}, {}, [&last](PlanUpdateSnapshot update) { last = std::move(update); });
     return last;
 }
 
@@ -48,8 +47,7 @@ public:
     RecordingHost(ModelSnapshot model, PlanUpdateSnapshot update, std::int32_t devices)
         : m_model(std::move(model)), m_update(std::move(update))
     {
-        m_design.document = TableDocument(m_update->tableText);
-        static_cast<RowSetting &>(m_design) = settingOf(*m_model, devices, m_design.document.table());
+        m_design = gestureContextOf(*m_model, m_update->table, devices);
         m_design.plan = m_update->plan;
         m_design.cluster = m_update->cluster;
         publish();

@@ -18,7 +18,7 @@ private Q_SLOTS:
         openModels();
         // As much memory as the pipeline takes, so that both stages on one device are too much.
         const std::int64_t kibibytes = m_pipeline->summary.largestPeak.count / 1024 * 21 / 20;
-        m_text = m_pipeline->tableText;
+        m_text = m_pipeline->table.text();
         if (!m_text.ends_with('\n'))
             m_text += '\n';
         m_limit = "limit memory " + std::to_string(kibibytes) + "KiB";

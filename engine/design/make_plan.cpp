@@ -1,0 +1,260 @@
+#include "engine/design/make_plan.h"
+
+#include "engine/analyse/limits.h"
+#include "engine/base/background_disposal.h"
+#include "engine/design/remembered.h"
+#include "engine/gallery/gallery.h"
+#include "engine/lowering/in_flight.h"
+#include "engine/lowering/lower.h"
+#include "engine/simulate/simulate.h"
+#include "engine/table/kinds/meaning.h"
+#include "engine/table/table_text.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+namespace planloom {
+
+namespace {
+
+Error cancelled()
+{
+    return {ErrorCode::Cancelled, "stopped"};
+}
+
+/// By operator: how long kernels of its own run, on all devices together.
+std::vector<std::int64_t> operatorTimes(const ExecutionPlan &plan, const SpanColumns &spans)
+{
+    std::vector<std::int64_t> times(plan.graph->operators.size(), 0);
+    for (std::size_t row = 0; row < spans.size(); ++row) {
+        const auto &segments = plan.devices[static_cast<std::size_t>(spans.device[row])].segments;
+        const auto &instructions = segments[static_cast<std::size_t>(spans.segment[row])].instructions;
+        const Instruction &instruction = instructions[static_cast<std::size_t>(spans.instruction[row])];
+        if (instruction.kind == InstructionKind::Kernel && instruction.op.valid())
+            times[static_cast<std::size_t>(instruction.op.index)] += spans.duration[row];
+    }
+    return times;
+}
+
+/// Takes an answer from grade to grade.
+class Planner
+{
+public:
+    Planner(const PlanRequest &request, const std::stop_token &stop,
+        const std::function<void(const PlanAnswer &)> &report)
+        : m_request(request)
+        , m_stop(stop)
+        , m_report(report)
+    {
+        m_answer.revision = request.revision;
+        m_answer.model = request.model;
+        m_answer.table = request.table;
+    }
+
+    void run()
+    {
+        if (auto done = work(); !done && done.error().code != ErrorCode::Cancelled) {
+            m_answer.error = std::move(done).error();
+            finish(m_answer.grade);
+        }
+    }
+
+private:
+    Result<void> work()
+    {
+        const auto start = std::chrono::steady_clock::now();
+        if (m_request.begin && m_request.begin->plan) {
+            m_answer = *m_request.begin;
+            m_answer.revision = m_request.revision;
+            m_answer.final = false;
+            return carryOut(start);
+        }
+        if (m_request.needsTraining)
+            TRY_VOID(requireTrainingStep(*m_request.model));
+        TRY(Target target, resolve(m_request.target));
+        m_answer.cluster = std::move(target.cluster);
+        m_answer.deviceCount = target.deviceCount;
+        TRY_VOID(addGallery());
+        TRY(const bool holds, complete());
+        if (holds)
+            return carryOut(start);
+        finish(m_answer.grade);
+        return {};
+    }
+
+    /// From the plan to what was asked for, by way of what is not there yet.
+    Result<void> carryOut(std::chrono::steady_clock::time_point start)
+    {
+        if (m_request.upTo > PlanGrade::Planned && !m_answer.execution) {
+            TRY_VOID(lowerPlan());
+            const auto now = std::chrono::steady_clock::now();
+            m_answer.solveSeconds += std::chrono::duration<double>(now - start).count();
+        }
+        if (m_request.upTo > PlanGrade::Lowered && !m_answer.timeline)
+            TRY_VOID(time());
+        if (m_request.upTo > PlanGrade::Simulated) {
+            TRY(m_answer.verdict, verify(*m_answer.execution, m_stop));
+            m_answer.grade = PlanGrade::Verified;
+        }
+        finish(m_answer.grade);
+        return {};
+    }
+
+    Result<void> addGallery()
+    {
+        if (m_request.gallery.empty())
+            return {};
+        TRY(const ConstraintTable rows, galleryTable(m_request.gallery, *m_request.model, m_answer.deviceCount));
+        if (m_answer.table.lineCount() == 0)
+            m_answer.table = TableDocument(print(rows));
+        else
+            TRY_VOID(m_answer.table.apply(insertText(m_answer.table, 0, print(rows))));
+        return {};
+    }
+
+    /// @return whether there is a plan
+    Result<bool> complete()
+    {
+        const ConstraintTable table = m_answer.table.table();
+        m_answer.textErrors = m_answer.table.errors();
+        TRY(Completion completion, completePlan(*m_request.model, m_answer.deviceCount, table));
+        const std::vector<std::int32_t> lines = m_answer.table.rowLines();
+        for (std::size_t row = 0; row < table.rows.size(); ++row) {
+            m_answer.rows.push_back(
+                {RowId {static_cast<std::int32_t>(row)}, lines[row], print(table.rows[row]), completion.rows[row]});
+            if (!completion.rows[row].warning.empty())
+                m_answer.warnings.push_back({m_answer.rows.back().row, completion.rows[row].warning});
+        }
+        if (m_answer.errorCount() > 0 || !completion.plan.graph) {
+            GestureContext context = gestureContextOf(*m_request.model, m_answer.table, m_answer.deviceCount);
+            context.cluster = m_answer.cluster;
+            m_answer.conflicts = findConflicts(context, completion);
+            return false;
+        }
+        publish(PlanGrade::Checked);
+        m_answer.plan = sharedInBackground(std::move(completion.plan));
+        if (m_request.upTo > PlanGrade::Planned)
+            publish(PlanGrade::Planned);
+        m_answer.grade = PlanGrade::Planned;
+        return true;
+    }
+
+    Result<void> lowerPlan()
+    {
+        if (m_stop.stop_requested())
+            return cancelled();
+        TRY(ExecutionPlan lowered, lower(*m_answer.plan, m_answer.cluster, m_stop));
+        lowered.origin = originOf(m_request.model->source, m_answer.cluster.name);
+        for (auto &[row, sentence] : liftedLimits(*m_answer.plan, lowered)) {
+            m_answer.warnings.push_back({row, sentence});
+            m_answer.rows[static_cast<std::size_t>(row.index)].report.warning = std::move(sentence);
+        }
+        m_answer.execution = sharedInBackground(std::move(lowered));
+        m_answer.grade = PlanGrade::Lowered;
+        return {};
+    }
+
+    Result<void> time()
+    {
+        SimulateOptions options;
+        options.spans = m_request.upTo > PlanGrade::Timed;
+        options.onFigures = [&](const Timeline &figures) {
+            m_answer.summary = summaryOf(figures);
+            holdAgainstLimits(figures);
+            if (m_request.upTo > PlanGrade::Timed)
+                publish(PlanGrade::Timed);
+            m_answer.grade = PlanGrade::Timed;
+        };
+        TRY(Timeline timeline, simulate(*m_answer.execution, m_answer.cluster, options, m_stop));
+        if (m_request.upTo <= PlanGrade::Timed)
+            return {};
+        m_answer.operatorNanoseconds = operatorTimes(*m_answer.execution, timeline.spans);
+        m_answer.timeline = sharedInBackground(std::move(timeline));
+        if (m_request.upTo > PlanGrade::Simulated)
+            publish(PlanGrade::Simulated);
+        m_answer.grade = PlanGrade::Simulated;
+        return {};
+    }
+
+    /// Limits are rows about the plan's figures: what is broken is an error of its row, what holds is said beside it.
+    void holdAgainstLimits(const Timeline &timeline)
+    {
+        const ConstraintTable table = m_answer.table.table();
+        for (auto &[row, error] : brokenLimits(table, timeline))
+            m_answer.rows[static_cast<std::size_t>(row.index)].report.error = std::move(error);
+        std::vector<std::string> remarks = limitRemarks(table, timeline);
+        for (std::size_t row = 0; row < remarks.size(); ++row)
+            m_answer.rows[row].remark = std::move(remarks[row]);
+    }
+
+    void publish(PlanGrade grade)
+    {
+        m_answer.grade = grade;
+        if (!m_stop.stop_requested())
+            m_report(m_answer);
+    }
+
+    void finish(PlanGrade grade)
+    {
+        m_answer.final = true;
+        publish(grade);
+    }
+
+    const PlanRequest &m_request;
+    const std::stop_token &m_stop;
+    const std::function<void(const PlanAnswer &)> &m_report;
+    PlanAnswer m_answer;
+};
+
+} // namespace
+
+std::size_t PlanAnswer::errorCount() const
+{
+    return textErrors.size()
+        + static_cast<std::size_t>(
+            std::count_if(rows.begin(), rows.end(), [](const RowLine &row) { return row.report.error.has_value(); }));
+}
+
+std::optional<Error> PlanAnswer::firstError() const
+{
+    if (!textErrors.empty())
+        return textErrors.front();
+    if (error)
+        return error;
+    const auto failed =
+        std::find_if(rows.begin(), rows.end(), [](const RowLine &row) { return row.report.error.has_value(); });
+    if (failed != rows.end())
+        return failed->report.error;
+    return std::nullopt;
+}
+
+void makePlan(
+    const PlanRequest &request, const std::stop_token &stop, const std::function<void(const PlanAnswer &)> &report)
+{
+    Planner(request, stop, report).run();
+}
+
+Result<PlanAnswerSnapshot> planOf(const PlanRequest &request, const std::stop_token &stop)
+{
+    PlanAnswerSnapshot last;
+    makePlan(request, stop, [&last](const PlanAnswer &answer) {
+        if (answer.final)
+            last = sharedInBackground(PlanAnswer(answer));
+    });
+    if (!last)
+        return cancelled();
+    if (auto error = last->firstError())
+        return *std::move(error);
+    return last;
+}
+
+GestureContext gestureContextOf(const Model &model, const TableDocument &table, std::int32_t deviceCount)
+{
+    GestureContext context;
+    static_cast<RowSetting &>(context) = settingOf(model, deviceCount, table.table());
+    context.document = table;
+    return context;
+}
+
+} // namespace planloom

@@ -1,0 +1,130 @@
+#include "engine/design/model_options.h"
+
+#include <array>
+#include <charconv>
+#include <optional>
+#include <utility>
+
+namespace planloom {
+
+namespace {
+
+constexpr std::string_view kDimension = "dim.";
+
+Error wrong(const std::string &option, std::string message)
+{
+    return {ErrorCode::InvalidInput, std::move(message), {}, "--" + option};
+}
+
+/// The shortest text that reads back as `number`.
+std::string textOf(double number)
+{
+    std::array<char, 32> text;
+    const auto [end, failure] = std::to_chars(text.data(), text.data() + text.size(), number);
+    return failure == std::errc {} ? std::string(text.data(), end) : std::string {};
+}
+
+template<typename Number> std::optional<Number> numberOf(const std::string &text)
+{
+    Number number {};
+    const char *end = text.data() + text.size();
+    const auto [last, failure] = std::from_chars(text.data(), end, number);
+    return failure == std::errc {} && last == end ? std::optional(number) : std::nullopt;
+}
+
+Result<double> rateOf(const std::string &option, const std::string &text)
+{
+    const auto number = numberOf<double>(text);
+    if (!number || !(*number >= 0 && *number <= 1e30))
+        return wrong(option, "expected a number of at least 0, found \"" + text + "\"");
+    return *number;
+}
+
+} // namespace
+
+const char *nameOf(Optimizer optimizer)
+{
+    return optimizer == Optimizer::Sgd ? "sgd" : "adamw";
+}
+
+Result<Optimizer> optimizerNamed(std::string_view name)
+{
+    for (const Optimizer optimizer : {Optimizer::AdamW, Optimizer::Sgd})
+        if (name == nameOf(optimizer))
+            return optimizer;
+    return wrong("optimizer", "expected sgd or adamw, found \"" + std::string(name) + "\"");
+}
+
+std::map<std::string, std::string> valuesOf(const ModelOptions &options, WrittenOptions written)
+{
+    const bool all = written == WrittenOptions::All;
+    const ModelOptions usual;
+    std::map<std::string, std::string> values;
+    if (all || !options.lossOutput.empty())
+        values["loss"] = options.lossOutput;
+    for (const auto &[name, size] : options.dimensions)
+        values[std::string(kDimension) + name] = std::to_string(size);
+    if (all || options.inference)
+        values["inference"] = options.inference ? "1" : "0";
+    if (all || options.optimizer != usual.optimizer)
+        values["optimizer"] = nameOf(options.optimizer);
+    if (all || options.learningRate != usual.learningRate)
+        values["learning-rate"] = textOf(options.learningRate);
+    if (all || options.weightDecay != usual.weightDecay)
+        values["weight-decay"] = textOf(options.weightDecay);
+    return values;
+}
+
+Result<ModelOptions> modelOptionsOf(const std::map<std::string, std::string> &values)
+{
+    ModelOptions options;
+    for (const auto &[name, value] : values) {
+        if (name == "loss") {
+            options.lossOutput = value;
+        } else if (name == "inference") {
+            if (value != "0" && value != "1")
+                return wrong(name, "expected 0 or 1, found \"" + value + "\"");
+            options.inference = value == "1";
+        } else if (name == "optimizer") {
+            TRY(options.optimizer, optimizerNamed(value));
+        } else if (name == "learning-rate") {
+            TRY(options.learningRate, rateOf(name, value));
+        } else if (name == "weight-decay") {
+            TRY(options.weightDecay, rateOf(name, value));
+        } else if (name.starts_with(kDimension) && name.size() > kDimension.size()) {
+            const std::string dimension = name.substr(kDimension.size());
+            const auto size = numberOf<std::int64_t>(value);
+            if (!size || *size < 1)
+                return wrong("dim",
+                    "the size of dimension \"" + dimension + "\" is \"" + value + "\", not a positive number");
+            options.dimensions[dimension] = *size;
+        } else {
+            return wrong(name, "\"" + name + "\" is no option of a model that this version knows");
+        }
+    }
+    return options;
+}
+
+std::string describe(const ModelOptions &options)
+{
+    std::string text;
+    for (const auto &[name, value] : valuesOf(options)) {
+        if (!text.empty())
+            text += ", ";
+        if (name == "inference")
+            text += "forward pass alone";
+        else if (name == "optimizer")
+            text += value;
+        else if (name == "learning-rate")
+            text += "learning rate " + value;
+        else if (name == "weight-decay")
+            text += "weight decay " + value;
+        else if (name == "loss")
+            text += "loss " + value;
+        else
+            text += name.substr(kDimension.size()) + " = " + value;
+    }
+    return text;
+}
+
+} // namespace planloom

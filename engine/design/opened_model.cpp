@@ -1,0 +1,109 @@
+#include "engine/design/opened_model.h"
+
+#include "engine/base/background_disposal.h"
+#include "engine/base/files.h"
+#include "engine/frontend/import_onnx.h"
+#include "engine/frontend/training.h"
+#include "engine/frontend/zoo.h"
+
+#include <filesystem>
+#include <utility>
+
+namespace planloom {
+
+namespace {
+
+/// What a window holds in memory and writes into its session.
+constexpr std::uintmax_t kMostKeptBytes = std::uintmax_t {1} << 30;
+
+/// Exporters call every graph alike ("torch_jit"): the file's name says more.
+std::string nameOfSource(const std::string &source)
+{
+    if (!isZooSpec(source))
+        return std::filesystem::path(source).stem().string();
+    const std::size_t begin = source.find(':') + 1;
+    return source.substr(begin, source.find('?') - begin);
+}
+
+Result<Graph> forwardOf(const ModelSource &source, const std::stop_token &stop)
+{
+    if (isZooSpec(source.source))
+        return buildZooModel(source.source);
+    ImportOptions options;
+    options.lossOutput = source.options.lossOutput;
+    options.dimensions = source.options.dimensions;
+    options.stop = stop;
+    const std::filesystem::path path(source.source);
+    if (source.content.empty())
+        return importOnnxFile(path, options);
+    return importOnnxBytes(source.content, path.parent_path(), options);
+}
+
+Error cancelled()
+{
+    return {ErrorCode::Cancelled, "stopped"};
+}
+
+} // namespace
+
+Result<ModelSnapshot> openModel(const ModelSource &source, std::stop_token stop, KeepContent keep)
+{
+    OpenedModel model;
+    model.source = source;
+    if (keep == KeepContent::Yes && source.content.empty() && !isZooSpec(source.source)) {
+        auto bytes = readFile(source.source, {.what = "model file", .mostBytes = kMostKeptBytes});
+        if (!bytes) {
+            if (bytes.error().code == ErrorCode::ResourceLimit)
+                bytes.error().advice = "keep its weights in a file of their own (external data)";
+            return std::move(bytes).error();
+        }
+        model.source.content = *std::move(bytes);
+    }
+    TRY(Graph forward, forwardOf(model.source, stop));
+    model.name = nameOfSource(source.source);
+    if (stop.stop_requested())
+        return cancelled();
+    model.forwardOperators = static_cast<std::int64_t>(forward.operators.size());
+    for (const Tensor &tensor : forward.tensors) {
+        if (tensor.role == TensorRole::Weight && !tensor.of.valid())
+            model.parameters += elementCount(tensor.type.shape);
+    }
+    GraphSnapshot graph;
+    if (!source.options.inference) {
+        TrainingOptions training;
+        training.optimizer =
+            source.options.optimizer == Optimizer::Sgd ? OperatorKind::SgdStep : OperatorKind::AdamWStep;
+        training.learningRate = source.options.learningRate;
+        training.weightDecay = source.options.weightDecay;
+        auto step = buildTrainingStep(forward, training);
+        if (step) {
+            graph = sharedInBackground(*std::move(step));
+        } else if (training.learningRate < 0 || training.weightDecay < 0) {
+            return std::move(step).error(); // the options are wrong, not the model
+        } else {
+            model.remark = step.error().message;
+            if (forward.loss.valid())
+                model.trainingProblem = std::move(step).error();
+        }
+    }
+    if (!graph)
+        graph = sharedInBackground(std::move(forward));
+    if (stop.stop_requested())
+        return cancelled();
+    static_cast<Model &>(model) = Model(std::move(graph));
+    return std::make_shared<const OpenedModel>(std::move(model));
+}
+
+Result<Graph> openForward(const ModelSource &source, std::stop_token stop)
+{
+    return forwardOf(source, stop);
+}
+
+Result<void> requireTrainingStep(const OpenedModel &model)
+{
+    if (model.trainingProblem)
+        return *model.trainingProblem;
+    return {};
+}
+
+} // namespace planloom

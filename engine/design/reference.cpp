@@ -1,0 +1,30 @@
+#include "engine/design/reference.h"
+
+#include "engine/design/make_plan.h"
+
+#include <algorithm>
+#include <string>
+
+namespace planloom {
+
+Result<std::shared_ptr<const ExecutionPlan>> referenceOf(const ExecutionPlan &plan)
+{
+    const bool perMicroBatch = std::any_of(plan.batch.tensorRole.begin(), plan.batch.tensorRole.end(),
+        [](BatchRole role) { return role == BatchRole::Local; });
+    const bool wholeBatches = perMicroBatch
+        && std::all_of(plan.batch.operatorDimension.begin(), plan.batch.operatorDimension.end(),
+            [](std::int32_t dimension) { return dimension < 0; });
+    OpenedModel model;
+    static_cast<Model &>(model) = Model(plan.graph);
+    PlanRequest request;
+    request.model = std::make_shared<const OpenedModel>(std::move(model));
+    if (perMicroBatch)
+        request.table = TableDocument(
+            "micro-batches " + std::to_string(plan.microBatches) + (wholeBatches ? " whole" : ""));
+    request.target = {"cpu", {}, 1};
+    request.upTo = PlanGrade::Lowered;
+    TRY(const auto answer, planOf(request));
+    return answer->execution;
+}
+
+} // namespace planloom

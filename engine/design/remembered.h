@@ -1,0 +1,23 @@
+#pragma once
+
+#include "engine/base/result.h"
+#include "engine/design/opened_model.h"
+#include "engine/lowering/execution_plan.h"
+
+#include <map>
+#include <string>
+
+namespace planloom {
+
+/// What a plan file remembers of how it was made (`ExecutionPlan::origin`): "model", "cluster" and the model's options,
+/// "dim" as "batch=8,length=64". Paths of models are absolute, so that a plan file can be read from anywhere.
+std::map<std::string, std::string> originOf(const ModelSource &model, const std::string &cluster);
+
+/// The model that `plan` was made for.
+/// @return InvalidInput if it does not say which, or remembers options that are none; `where` "/origin/NAME"
+Result<ModelSource> rememberedModel(const ExecutionPlan &plan);
+
+/// "dgx-a100:8"; "cpu" with the plan's devices if it does not say.
+std::string rememberedCluster(const ExecutionPlan &plan);
+
+} // namespace planloom
