@@ -249,7 +249,7 @@ TEST(GestureContextOf, TakesTheMeshThatThePlanTakes)
     const GestureContext context = gestureContextOf(*smallModel(), table, 2);
     ASSERT_EQ(context.mesh.size(), 1u);
     EXPECT_EQ(context.mesh[0].name, "dp");
-    EXPECT_EQ(context.index, smallModel()->index);
+    EXPECT_EQ(context.model.index, smallModel()->index);
     EXPECT_EQ(context.document, table);
 }
 

@@ -16,7 +16,7 @@ GestureContext gpt(std::int32_t devices, std::string_view text)
 GestureContext gallery(std::string_view spec, std::int32_t devices)
 {
     const GestureContext empty = gpt(devices, "");
-    const auto table = galleryTable(spec, empty.index->snapshot(), devices);
+    const auto table = galleryTable(spec, empty.model, devices);
     EXPECT_TRUE(table) << describe(table.error());
     return gpt(devices, print(*table));
 }

@@ -18,7 +18,7 @@ GestureContext gpt(std::int32_t devices, std::string_view text)
 GestureContext pipeline()
 {
     const GestureContext empty = gpt(4, "");
-    const auto table = galleryTable("pipeline:schedule=1f1b,micro-batches=4", empty.index->snapshot(), 4);
+    const auto table = galleryTable("pipeline:schedule=1f1b,micro-batches=4", empty.model, 4);
     EXPECT_TRUE(table);
     return gpt(4, print(*table));
 }
