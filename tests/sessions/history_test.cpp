@@ -242,6 +242,24 @@ TEST(History, AnEditBehindTheHeadBeginsABranchAndLosesNothing)
     EXPECT_EQ(history.current(), 3);
 }
 
+TEST(History, FiguresAreOfAnyStepTheRootToo)
+{
+    History history;
+    ASSERT_TRUE(history.record("edit", {{}, {{"v", std::nullopt, "1"}}}, 1));
+    for (const StepId step : {kRootStep, StepId{1}}) {
+        EXPECT_TRUE(history.holds(step));
+        EXPECT_EQ(history.figuresOf(step), nullptr);
+        history.setFigures(step, {0.5 + static_cast<double>(step), 3, true});
+        ASSERT_NE(history.figuresOf(step), nullptr);
+        EXPECT_EQ(*history.figuresOf(step), (StepFigures{0.5 + static_cast<double>(step), 3, true}));
+    }
+    for (const StepId step : {StepId{-1}, StepId{2}}) {
+        EXPECT_FALSE(history.holds(step));
+        history.setFigures(step, {});
+        EXPECT_EQ(history.figuresOf(step), nullptr);
+    }
+}
+
 TEST(History, AmendJoinsIntoTheLastStep)
 {
     History history(stateOf("one\ntwo\nthree\n", {{"devices", "1"}}));
@@ -286,7 +304,7 @@ TEST(History, AmendLeavesWhatOthersHoldOnTo)
     History named = begun();
     named.setName("best", 1);
     EXPECT_TRUE(refuses(named));
-    named.setName("best", 0);
+    named.removeName("best");
     EXPECT_FALSE(refuses(named));
 
     History undone = begun();
@@ -315,8 +333,9 @@ TEST(History, NamesAndBranchNamesAreUnique)
     history.setName("best", 3);
     history.setName("first", 1);
     history.setName("nowhere", 9);
+    history.setName("first", kRootStep); // takes none, and takes none away
     EXPECT_EQ(history.names(), (std::map<std::string, StepId>{{"best", 3}, {"first", 1}}));
-    history.setName("first", 0);
+    history.removeName("first");
     EXPECT_EQ(history.names(), (std::map<std::string, StepId>{{"best", 3}}));
     EXPECT_EQ(history.addBranch("main"), 1);
     EXPECT_EQ(history.addBranch(""), 2);
