@@ -37,14 +37,18 @@ for ((round = 0; round < rounds; ++round)); do
         sleep "0.$(printf '%03d' $((RANDOM % 400)))"
     else
         read -r -t 60 <&"$says" || true # it is open, and the work begins
-        sleep "0.$(printf '%03d' $((RANDOM % 300)))"
+        sleep "0.$(printf '%03d' $((RANDOM % 500)))"
     fi
     # Not between an edit and its line in the log.
-    if ! flock "$folder/log.lock" kill -KILL "$pid" 2>/dev/null; then
+    killed=yes
+    {
+        flock "$folder/log.lock" kill -KILL "$pid" || killed=
+        wait "$pid" || true
+    } 2>/dev/null
+    if [[ -z $killed ]]; then
         echo "round $round (seed $seed): the writer ended by itself: $(cat "$folder/errors")" >&2
         exit 1
     fi
-    wait "$pid" 2>/dev/null || true
     pid=
     exec {says}<&-
     if [[ -s $folder/errors ]]; then
