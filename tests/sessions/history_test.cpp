@@ -242,6 +242,25 @@ TEST(History, AnEditBehindTheHeadBeginsABranchAndLosesNothing)
     EXPECT_EQ(history.current(), 3);
 }
 
+TEST(History, AmendingDownToAnEmptyTableLosesNothing)
+{
+    // Typed without a line end, then removed: the step says nothing any more, and what follows must fit its parent.
+    History history(stateOf(""));
+    ASSERT_TRUE(history.record("type", {difference(history.state().table, TableDocument("# a")), {}}, 1));
+    ASSERT_TRUE(*history.amend("remove", {removeLines(history.state().table, {0}), {}}));
+    ASSERT_TRUE(history.record("type again", {insertText(history.state().table, 0, "# b"), {}}, 2));
+    const std::string last = history.state().table.text();
+    history.undo();
+    EXPECT_EQ(history.state().table.text(), "");
+    history.undo();
+    history.redo();
+    history.redo();
+    EXPECT_EQ(history.state().table.text(), last);
+    const auto restored = History::restore(history.root(), history.steps(), history.branches(), {}, history.current(), 0);
+    ASSERT_TRUE(restored) << describe(restored.error());
+    EXPECT_EQ(restored->state().table.text(), last);
+}
+
 TEST(History, FiguresAreOfAnyStepTheRootToo)
 {
     History history;

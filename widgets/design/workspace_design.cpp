@@ -48,7 +48,7 @@ TableEdit editTo(const TableDocument &document, const std::string &text)
     if (!splice.removed.empty() || !splice.inserted.empty())
         edit.splices.push_back(std::move(splice));
     TableDocument changed = document;
-    if (changed.apply(edit) && changed.text() == text)
+    if (changed.apply(edit) && changed.text() == text && !changed.pieces().empty())
         return edit;
     return difference(document, TableDocument(text)); // they differ in how the last line ends
 }
