@@ -142,6 +142,18 @@ const HistoryStep *History::find(StepId id) const
                                                               : &m_steps[static_cast<std::size_t>(id - 1)];
 }
 
+bool History::holds(StepId id) const
+{
+    return id == kRootStep || find(id);
+}
+
+const StepFigures *History::figuresOf(StepId id) const
+{
+    const HistoryStep *step = find(id);
+    const std::optional<StepFigures> &figures = step ? step->figures : m_rootFigures;
+    return holds(id) && figures ? &*figures : nullptr;
+}
+
 namespace {
 
 /// Id of the parent; 0 for the root and its children.
@@ -293,7 +305,7 @@ void History::redo()
 
 Result<void> History::goTo(StepId id)
 {
-    if (id != 0 && !find(id))
+    if (!holds(id))
         return Error{ErrorCode::NotFound, "the history has no " + stepName(id)};
     travel(m_steps, m_state, m_current, id);
     m_current = id;
@@ -367,15 +379,20 @@ Result<void> History::renameBranch(std::int32_t id, std::string name)
 
 void History::setName(const std::string &name, StepId id)
 {
-    if (id == 0)
-        m_names.erase(name);
-    else if (find(id))
+    if (find(id))
         m_names[name] = id;
+}
+
+void History::removeName(const std::string &name)
+{
+    m_names.erase(name);
 }
 
 void History::setFigures(StepId id, const StepFigures &figures)
 {
-    if (find(id))
+    if (id == kRootStep)
+        m_rootFigures = figures;
+    else if (find(id))
         m_steps[static_cast<std::size_t>(id - 1)].figures = figures;
 }
 

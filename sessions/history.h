@@ -42,8 +42,12 @@ DesignChange inverse(const DesignChange &change);
 /// @return InvalidInput if `state` is not what `change` starts from (nothing is changed)
 Result<void> apply(DesignState &state, const DesignChange &change);
 
-/// Number of a step in its session, from 1; 0 is the state the session began with.
+/// Number of a step in its session, from 1; `kRootStep` is the state the session began with.
 using StepId = std::int64_t;
+
+/// The step nothing leads to. A step like any other wherever one is gone to, planned, run or given figures; it has no edit, no
+/// parent and no name of its own ("the beginning").
+constexpr StepId kRootStep = 0;
 
 /// Figures of a step's plan, once known.
 struct StepFigures {
@@ -86,7 +90,10 @@ public:
     const std::vector<Branch> &branches() const { return m_branches; }
     /// Steps by id: `steps()[i].id == i + 1`.
     const std::vector<HistoryStep> &steps() const { return m_steps; }
-    const HistoryStep *find(StepId id) const; ///< Null for 0 and unknown ones.
+    const HistoryStep *find(StepId id) const; ///< Null for the root and unknown ones.
+    bool holds(StepId id) const; ///< The root, or one of `steps()`.
+    /// Figures of a step's plan, the root's too. @return null if there is no such step, or they are not known
+    const StepFigures *figuresOf(StepId id) const;
     const DesignState &root() const { return m_root; }
     /// Named plans: checkpoints and snapshots. Name -> step.
     const std::map<std::string, StepId> &names() const { return m_names; }
@@ -116,9 +123,10 @@ public:
     std::int32_t addBranch(std::string name);
     Result<void> switchBranch(std::int32_t id); ///< To its head. @return NotFound
     Result<void> renameBranch(std::int32_t id, std::string name);
-    /// Names the step, or takes the name away with 0. Names are unique: an older bearer loses it.
+    /// Names the step. Names are unique: an older bearer loses it. The root takes no name: nothing happens.
     void setName(const std::string &name, StepId id);
-    void setFigures(StepId id, const StepFigures &figures);
+    void removeName(const std::string &name);
+    void setFigures(StepId id, const StepFigures &figures); ///< Of any step, the root too.
 
     /// Puts a stored history back together. @return InvalidInput naming the first thing that does not fit (a step whose parent is
     /// missing or whose change does not apply, a branch without its head)
@@ -127,6 +135,7 @@ public:
 
 private:
     DesignState m_root{};
+    std::optional<StepFigures> m_rootFigures{};
     DesignState m_state{};
     std::vector<HistoryStep> m_steps{};
     std::vector<Branch> m_branches{};

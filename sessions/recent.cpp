@@ -1,7 +1,5 @@
 #include "sessions/recent.h"
 
-#include "sessions/digest.h"
-
 #include <nlohmann/json.hpp>
 
 #include <fcntl.h>
@@ -13,7 +11,6 @@
 #include <cmath>
 #include <cstring>
 #include <fstream>
-#include <set>
 
 namespace planloom {
 
@@ -100,12 +97,11 @@ double numberOf(const json &entry, const char *name, double most)
     return std::isfinite(value) && value >= 0 && value <= most ? value : 0;
 }
 
-/// True for names of files in the folder that the list itself gave.
+/// True for pictures that older versions kept beside the list.
 bool isThumbnailName(const std::string &name)
 {
     const std::string_view prefix = kThumbnailPrefix;
-    return name.rfind(prefix, 0) == 0 && name.find('/') == std::string::npos
-        && fs::path(name).extension() == kThumbnailSuffix;
+    return name.rfind(prefix, 0) == 0 && fs::path(name).extension() == kThumbnailSuffix;
 }
 
 fs::path normalized(const fs::path &path)
@@ -118,12 +114,9 @@ fs::path normalized(const fs::path &path)
 Result<void> store(const fs::path &folder, const std::vector<RecentSession> &sessions)
 {
     json list = json::array();
-    std::set<std::string> thumbnails;
     for (const RecentSession &session : sessions) {
-        list.push_back({{"path", session.path.string()}, {"model", session.model},
-            {"devices", session.devices}, {"step_seconds", session.stepSeconds},
-            {"thumbnail", session.thumbnail}, {"opened", session.opened}});
-        thumbnails.insert(session.thumbnail);
+        list.push_back(
+            {{"path", session.path.string()}, {"model", session.model}, {"opened", session.opened}});
     }
     const json document{{"version", 1}, {"sessions", list}};
     TRY_VOID(
@@ -131,8 +124,7 @@ Result<void> store(const fs::path &folder, const std::vector<RecentSession> &ses
     std::error_code failure;
     for (fs::directory_iterator entry(folder, failure), end; !failure && entry != end;
          entry.increment(failure)) {
-        const std::string name = entry->path().filename().string();
-        if (isThumbnailName(name) && thumbnails.count(name) == 0) {
+        if (isThumbnailName(entry->path().filename().string())) {
             std::error_code ignored;
             fs::remove(entry->path(), ignored);
         }
@@ -182,12 +174,7 @@ std::vector<RecentSession> loadRecent(const fs::path &folder)
         if (textOf(entry, "path").empty() || session.path.empty())
             continue;
         session.model = textOf(entry, "model");
-        session.devices = static_cast<std::int32_t>(numberOf(entry, "devices", 65536));
-        session.stepSeconds = numberOf(entry, "step_seconds", 1e9);
         session.opened = static_cast<std::int64_t>(numberOf(entry, "opened", 1e15));
-        const std::string thumbnail = textOf(entry, "thumbnail");
-        if (isThumbnailName(thumbnail) && fs::is_regular_file(folder / thumbnail, failure))
-            session.thumbnail = thumbnail;
         session.missing = !fs::is_regular_file(session.path, failure);
         const bool isTwice = std::any_of(sessions.begin(), sessions.end(),
             [&](const RecentSession &earlier) { return earlier.path == session.path; });
@@ -197,21 +184,12 @@ std::vector<RecentSession> loadRecent(const fs::path &folder)
     return sessions;
 }
 
-Result<void> addRecent(const fs::path &folder, RecentSession session, const std::string &png)
+Result<void> addRecent(const fs::path &folder, RecentSession session)
 {
     TRY_VOID(makeFolder(folder));
     const ListLock lock(folder);
     session.path = normalized(session.path);
     std::vector<RecentSession> sessions = loadRecent(folder);
-    const auto earlier = std::find_if(sessions.begin(), sessions.end(),
-        [&](const RecentSession &each) { return each.path == session.path; });
-    session.thumbnail = earlier == sessions.end() ? std::string{} : earlier->thumbnail;
-    if (!png.empty()) {
-        // By content as well as path, so that a list and its pictures always fit together.
-        session.thumbnail =
-            kThumbnailPrefix + sha256(session.path.string() + '\0' + png).substr(0, 32) + kThumbnailSuffix;
-        TRY_VOID(replaceFile(folder / session.thumbnail, png));
-    }
     removePath(sessions, session.path);
     sessions.insert(sessions.begin(), std::move(session));
     if (sessions.size() > kMostRecentSessions)

@@ -9,13 +9,11 @@
 
 namespace planloom {
 
-/// A session that was open lately, as the start page shows it.
+/// A session that was open lately. What its plan is like, its own file says (`readSummary`): the list never knows better than
+/// what was saved.
 struct RecentSession {
     std::filesystem::path path{}; ///< Absolute.
     std::string model{};
-    std::int32_t devices = 0; ///< 0 if unknown.
-    double stepSeconds = 0; ///< 0 if unknown.
-    std::string thumbnail{}; ///< Name of a PNG in the list's folder; empty if there is none.
     std::int64_t opened = 0; ///< Milliseconds since 1970, UTC.
     bool missing = false; ///< There is no such file now. Not stored.
     friend bool operator==(const RecentSession &, const RecentSession &) = default;
@@ -29,12 +27,10 @@ constexpr std::size_t kMostRecentSessions = 20;
 std::vector<RecentSession> loadRecent(const std::filesystem::path &folder);
 
 /// Puts `session` at the head of the list (in the place of an older entry with its path) and cuts the list.
-/// `png`, unless it is empty, is kept as its thumbnail in the folder; thumbnails nobody needs any more are
-/// removed. Makes the folder if needed. The list is replaced as a whole: whoever reads it meanwhile gets the
-/// old or the new one.
+/// Makes the folder if needed; removes the pictures that older versions kept there. The list is replaced as a
+/// whole: whoever reads it meanwhile gets the old or the new one.
 /// @return Io
-Result<void> addRecent(
-    const std::filesystem::path &folder, RecentSession session, const std::string &png = {});
+Result<void> addRecent(const std::filesystem::path &folder, RecentSession session);
 
 /// Takes a session off the list. @return Io
 Result<void> removeRecent(const std::filesystem::path &folder, const std::filesystem::path &session);

@@ -6,6 +6,7 @@
 
 #include <SQLiteCpp/Database.h>
 #include <SQLiteCpp/Statement.h>
+#include <nlohmann/json.hpp>
 #include <sqlite3.h>
 
 #include <fcntl.h>
@@ -108,6 +109,14 @@ Result<void> checkSessionHeader(const std::filesystem::path &path)
     return {};
 }
 
+Result<void> checkSessionMark(SQLite::Database &database, const std::filesystem::path &path)
+{
+    if (database.execAndGet("PRAGMA application_id").getInt() == kSessionApplicationId)
+        return {};
+    return Error{ErrorCode::InvalidInput, quotedName(path) + " is a database, but not a Planloom session",
+        "open a session file, or a model (.onnx)", path.string()};
+}
+
 void hardenConnection(SQLite::Database &database)
 {
     database.setBusyTimeout(kBusyMilliseconds);
@@ -149,6 +158,50 @@ std::map<std::string, std::string> readMap(SQLite::Database &database, const std
     while (query.executeStep())
         result[query.getColumn(0).getString()] = query.getColumn(1).getString();
     return result;
+}
+
+std::optional<std::string> metaAt(SQLite::Database &database, const std::string &name)
+{
+    SQLite::Statement query(database, "SELECT value FROM meta WHERE name = ?");
+    query.bind(1, name);
+    return query.executeStep() ? std::optional(query.getColumn(0).getString()) : std::nullopt;
+}
+
+void writeMeta(SQLite::Database &database, const std::string &name, const std::string &value)
+{
+    SQLite::Statement store(database, "INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)");
+    store.bind(1, name);
+    store.bind(2, value);
+    store.exec();
+}
+
+void removeMeta(SQLite::Database &database, const std::string &name)
+{
+    SQLite::Statement remove(database, "DELETE FROM meta WHERE name = ?");
+    remove.bind(1, name);
+    remove.exec();
+}
+
+std::string packedFigures(const StepFigures &figures)
+{
+    return nlohmann::json{
+        {"step_seconds", figures.stepSeconds}, {"peak_bytes", figures.peakBytes}, {"verified", figures.verified}}
+        .dump();
+}
+
+std::optional<StepFigures> unpackedFigures(const std::string &text)
+{
+    const auto figures = nlohmann::json::parse(text, nullptr, false);
+    if (!figures.is_object())
+        return std::nullopt;
+    const auto seconds = figures.find("step_seconds");
+    const auto peak = figures.find("peak_bytes");
+    const auto verified = figures.find("verified");
+    const auto end = figures.end();
+    if (seconds == end || !seconds->is_number() || peak == end || !peak->is_number_integer() || verified == end
+        || !verified->is_boolean())
+        return std::nullopt;
+    return StepFigures{seconds->get<double>(), peak->get<std::int64_t>(), verified->get<bool>()};
 }
 
 void writeMap(

@@ -1,10 +1,12 @@
 #pragma once
 
 #include "engine/base/result.h"
+#include "sessions/history.h"
 
 #include <cstddef>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -32,7 +34,12 @@ Error sessionFailure(
     const std::filesystem::path &path, const SQLite::Exception &failure, const std::string &doing);
 
 /// Reads the first 100 bytes. @return NotFound; InvalidInput if it is no session; Io
+/// Opens and closes the file, which lets go of the locks that this process holds on it through SQLite: not for files it may
+/// have open (sqlite.org/howtocorrupt.html, section 2.2).
 Result<void> checkSessionHeader(const std::filesystem::path &path);
+
+/// The same, of a file that was opened. @return InvalidInput if it is no session
+Result<void> checkSessionMark(SQLite::Database &database, const std::filesystem::path &path);
 
 /// Settings of every connection: nothing the file says is trusted.
 void hardenConnection(SQLite::Database &database);
@@ -49,6 +56,18 @@ bool hasTable(SQLite::Database &database, const std::string &table);
 
 std::map<std::string, std::string> readMap(SQLite::Database &database, const std::string &table);
 /// Replaces all of `table`, which has the columns name and value.
+/// Single values of the table "meta".
+constexpr const char *kClusterJson = "cluster_json"; ///< `SessionContents::clusterJson`
+constexpr const char *kRootFigures = "root_figures"; ///< Figures of the first state, which has no row in "step".
+constexpr const char *kThumbnailStep = "thumbnail_step"; ///< Whose plan the thumbnail shows.
+std::optional<std::string> metaAt(SQLite::Database &database, const std::string &name);
+void writeMeta(SQLite::Database &database, const std::string &name, const std::string &value);
+void removeMeta(SQLite::Database &database, const std::string &name);
+
+/// Figures as one text, exact both ways. @return nothing if it is none
+std::string packedFigures(const StepFigures &figures);
+std::optional<StepFigures> unpackedFigures(const std::string &text);
+
 void writeMap(
     SQLite::Database &database, const std::string &table, const std::map<std::string, std::string> &values);
 

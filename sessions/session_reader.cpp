@@ -9,6 +9,7 @@
 #include <SQLiteCpp/Transaction.h>
 #include <nlohmann/json.hpp>
 
+#include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <functional>
@@ -23,6 +24,16 @@ constexpr std::int64_t kMostDevices = 65536;
 std::string textAt(SQLite::Statement &query, int column)
 {
     return query.getColumn(column).getString();
+}
+
+/// A step's id as it is written in "meta".
+std::optional<StepId> stepIn(const std::optional<std::string> &text)
+{
+    StepId id = 0;
+    const char *end = text ? text->data() + text->size() : nullptr;
+    if (!text || std::from_chars(text->data(), end, id).ptr != end || text->empty())
+        return std::nullopt;
+    return id;
 }
 
 /// Pieces of different kinds as one text that only they give.
@@ -333,9 +344,11 @@ private:
     {
         if (!isTable("meta"))
             return;
-        SQLite::Statement query(m_database, "SELECT value FROM meta WHERE name = 'cluster_json'");
-        if (query.executeStep())
-            contents().clusterJson = textAt(query, 0);
+        if (auto json = metaAt(m_database, kClusterJson))
+            contents().clusterJson = *std::move(json);
+        const auto figures = metaAt(m_database, kRootFigures);
+        if (const auto known = unpackedFigures(figures.value_or("")))
+            contents().history.setFigures(kRootStep, *known);
     }
 
     void readRuns()
@@ -366,6 +379,11 @@ private:
         SQLite::Statement query(m_database, "SELECT png FROM thumbnail");
         if (query.executeStep())
             contents().thumbnail = textAt(query, 0);
+        if (!hasTable(m_database, "meta") || !m_result.storedIds.empty())
+            return; // the steps have other ids now
+        const auto step = stepIn(metaAt(m_database, kThumbnailStep));
+        if (step && contents().history.holds(*step))
+            contents().thumbnailStep = step;
     }
 
     SQLite::Database &m_database;
@@ -487,15 +505,22 @@ SessionSummary readSessionSummary(SQLite::Database &database, const std::filesys
     }
     summary.cluster = currentValue(database, "cluster");
     summary.devices = deviceCount(currentValue(database, "devices"));
-    SQLite::Statement figures(database,
-        "SELECT step_seconds FROM step JOIN position ON step.id = position.step WHERE peak_bytes NOT NULL");
-    if (figures.executeStep()) {
-        const double seconds = figures.getColumn(0).getDouble();
-        summary.stepSeconds = std::isfinite(seconds) && seconds > 0 ? seconds : 0;
+    SQLite::Statement position(database, "SELECT step FROM position");
+    const StepId current = position.executeStep() ? position.getColumn(0).getInt64() : kRootStep;
+    double seconds = 0;
+    if (current == kRootStep) {
+        const auto figures = unpackedFigures(metaAt(database, kRootFigures).value_or(""));
+        seconds = figures ? figures->stepSeconds : 0;
+    } else {
+        SQLite::Statement figures(database, "SELECT step_seconds FROM step WHERE id = ? AND peak_bytes NOT NULL");
+        figures.bind(1, current);
+        if (figures.executeStep())
+            seconds = figures.getColumn(0).getDouble();
     }
+    summary.stepSeconds = std::isfinite(seconds) && seconds > 0 ? seconds : 0;
     summary.steps = database.execAndGet("SELECT count(*) FROM step").getInt64();
     SQLite::Statement thumbnail(database, "SELECT png FROM thumbnail");
-    if (thumbnail.executeStep())
+    if (stepIn(metaAt(database, kThumbnailStep)) == current && thumbnail.executeStep())
         summary.thumbnail = textAt(thumbnail, 0);
     return summary;
 }

@@ -7,6 +7,7 @@
 
 #include <SQLiteCpp/Backup.h>
 #include <SQLiteCpp/Statement.h>
+#include <SQLiteCpp/Transaction.h>
 #include <sqlite3.h>
 
 #include <unistd.h>
@@ -292,6 +293,7 @@ Result<SessionStore> SessionStore::create(const std::filesystem::path &path, con
     // Made under another name: a session is there as a whole or not at all.
     const fs::path part = unfinished(path);
     removeDatabase(part);
+    bool isPublished = false;
     const auto fill = [&]() -> Result<void> {
         SQLite::Database database(part.string(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
         hardenConnection(database);
@@ -313,11 +315,15 @@ Result<SessionStore> SessionStore::create(const std::filesystem::path &path, con
             return std::move(filled).error();
         }
         TRY_VOID(publishFile(part, path));
+        isPublished = true;
         connection->database = opened(path.string(), SQLite::OPEN_READWRITE);
         connection->database->exec("PRAGMA journal_mode = WAL");
         connection->database->exec("PRAGMA synchronous = FULL");
     } catch (const SQLite::Exception &failure) {
+        connection->database.reset();
         removeDatabase(part);
+        if (isPublished)
+            removeDatabase(path); // ours alone, under the lock: the next try finds its name free
         return sessionFailure(path, failure, "making");
     }
     connection->recognize();
@@ -445,11 +451,19 @@ Result<void> SessionStore::copyTo(const std::filesystem::path &path) const
 
 Result<SessionSummary> readSummary(const std::filesystem::path &path)
 {
-    TRY_VOID(checkSessionHeader(path));
+    // Through SQLite alone: a window reads the summary of the session it has open, too.
+    std::error_code failure;
+    if (const auto status = fs::status(path, failure); !fs::exists(status))
+        return Error{ErrorCode::NotFound, "there is no file \"" + path.string() + "\"", {}, path.string()};
+    else if (!fs::is_regular_file(status))
+        return Error{ErrorCode::InvalidInput, quotedName(path) + " is not a Planloom session",
+            "open a session file, or a model (.onnx)", path.string()};
     TRY(const auto reading, openForReading(path));
     std::int64_t looks = 0;
     limitWork(*reading.database, looks);
     try {
+        TRY_VOID(checkSessionMark(*reading.database, path));
+        const SQLite::Transaction transaction(*reading.database); // one state, whatever is written meanwhile
         return readSessionSummary(*reading.database, path);
     } catch (const SQLite::Exception &failure) {
         return sessionFailure(path, failure, "reading");

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,19 +34,21 @@ struct SessionContents {
     std::vector<SessionRun> runs{}; ///< Ascending by id; `timeline` is left out (see `SessionStore::loadRunTimeline`).
     std::map<std::string, std::string> view{}; ///< View state: what is open, zooms, docks. Not undone.
     std::string thumbnail{}; ///< PNG; may be empty.
+    std::optional<StepId> thumbnailStep{}; ///< Whose plan it shows; unknown in files of older versions.
     /// How it was opened.
     bool readOnly = false; ///< From the future, damaged, on a read-only place, or open elsewhere.
     std::string remark{}; ///< Why it is read-only, or what was recovered or lost, in sentences; may be empty.
 };
 
-/// What the recent list shows of a session without opening all of it.
+/// What the recent list shows of a session without opening all of it: of the step it stands at, or nothing.
 struct SessionSummary {
     std::string model{};
     std::string cluster{};
     std::int32_t devices = 0;
-    double stepSeconds = 0; ///< Of the current step; 0 if unknown.
-    std::int64_t steps = 0;
-    std::string thumbnail{}; ///< PNG; may be empty.
+    double stepSeconds = 0; ///< Of the current step's plan; 0 if unknown.
+    std::int64_t steps = 0; ///< Without the root.
+    std::string thumbnail{}; ///< PNG of the current step's plan; empty if there is none, or only one of another step.
+    friend bool operator==(const SessionSummary &, const SessionSummary &) = default;
 };
 /// Quick: reads single rows, takes no lock. @return NotFound; InvalidInput if it is no session; Io
 Result<SessionSummary> readSummary(const std::filesystem::path &path);
@@ -85,19 +88,24 @@ public:
     bool isReadOnly() const;
     const std::filesystem::path &path() const;
 
-    // Each one transaction. @return Io with SQLite's words: disk full, read-only, locked; nothing was changed then
+    // Each one transaction; where it fails, nothing was changed. @return Io with SQLite's words if the disk or whoever guards it
+    // refused (full, read-only, locked): the same write may succeed later. Any other error is of the write itself, which then
+    // never succeeds: it names what the session does not hold, or is too large. Steps are the root or those that were added.
     /// A new step, and where the history then stands.
     Result<void> addStep(const HistoryStep &step, StepId current, const std::vector<Branch> &branches, std::int32_t branch);
     /// The last step was amended.
     Result<void> replaceStep(const HistoryStep &step);
     Result<void> setPosition(StepId current, const std::vector<Branch> &branches, std::int32_t branch);
     Result<void> setNames(const std::map<std::string, StepId> &names);
-    Result<void> setFigures(StepId step, const StepFigures &figures);
+    Result<void> setFigures(StepId step, const StepFigures &figures); ///< Of any step, the root too.
     Result<void> setModel(const SessionModel &model);
     Result<void> setClusterJson(const std::string &json);
     Result<void> setView(const std::map<std::string, std::string> &view);
-    Result<void> setThumbnail(const std::string &png);
-    /// @return its id
+    Result<void> setThumbnail(StepId step, const std::string &png); ///< A picture of the step's plan.
+    /// Model, history, cluster and runs anew, as `contents` has them, whatever the file holds: the way out where it lacks an
+    /// edit. View, thumbnail and the spans of runs stay as they are.
+    Result<void> rewrite(const SessionContents &contents);
+    /// @return its id: `run.id`, or the next one if that is 0; InvalidInput if there is such a run
     Result<std::int64_t> addRun(const SessionRun &run);
     /// An empty `timeline` leaves the stored one. @return NotFound
     Result<void> updateRun(const SessionRun &run);

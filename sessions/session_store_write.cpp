@@ -5,6 +5,7 @@
 #include "sessions/session_reader.h"
 
 #include <SQLiteCpp/Statement.h>
+#include <sqlite3.h>
 
 #include <sys/stat.h>
 
@@ -21,6 +22,16 @@ constexpr std::int64_t kMostCachedBytes = std::int64_t{64} << 20;
 Error unknownStep(StepId id)
 {
     return {ErrorCode::InvalidInput, "the session has no step " + std::to_string(id)};
+}
+
+/// Whether `id` is a step of the session. The root is one, though only the others have a row in the table "step".
+bool holdsStep(SQLite::Database &database, StepId id)
+{
+    if (id == kRootStep)
+        return true;
+    SQLite::Statement query(database, "SELECT 1 FROM step WHERE id = ?");
+    query.bind(1, id);
+    return query.executeStep();
 }
 
 Result<void> writeState(SQLite::Database &database, StepId id, const DesignState &state)
@@ -79,7 +90,7 @@ public:
     Result<void> write(const HistoryStep &step)
     {
         std::int64_t depth = 1;
-        if (step.parent != 0) {
+        if (step.parent != kRootStep) {
             m_depth.reset();
             m_depth.bind(1, step.parent);
             if (!m_depth.executeStep())
@@ -139,11 +150,12 @@ private:
 Result<void> writePosition(
     SQLite::Database &database, StepId current, const std::vector<Branch> &branches, std::int32_t branch)
 {
+    // A step in between that was refused once is no reason to refuse all that comes later.
     const StepId last = database.execAndGet("SELECT coalesce(max(id), 0) FROM step").getInt64();
-    if (current < 0 || current > last)
+    if (current < kRootStep || current > last)
         return unknownStep(current);
     for (std::size_t i = 0; i < branches.size(); ++i) {
-        if (branches[i].head < 0 || branches[i].head > last)
+        if (branches[i].head < kRootStep || branches[i].head > last)
             return unknownStep(branches[i].head);
         if (branches[i].id != static_cast<std::int32_t>(i))
             return Error{ErrorCode::InvalidInput, "the branches are not numbered from 0"};
@@ -174,12 +186,13 @@ Result<void> writePosition(
 
 Result<void> writeNames(SQLite::Database &database, const std::map<std::string, StepId> &names)
 {
-    const StepId last = database.execAndGet("SELECT coalesce(max(id), 0) FROM step").getInt64();
     database.exec("DELETE FROM step_name");
     SQLite::Statement insert(database, "INSERT INTO step_name (name, step) VALUES (?, ?)");
     for (const auto &[name, step] : names) {
-        if (step < 1 || step > last)
+        if (!holdsStep(database, step))
             return unknownStep(step);
+        if (step == kRootStep)
+            return Error{ErrorCode::InvalidInput, "the first state takes no name"};
         insert.reset();
         insert.bind(1, name);
         insert.bind(2, step);
@@ -211,16 +224,45 @@ Result<void> writeModel(
 
 void writeClusterJson(SQLite::Database &database, const std::string &json)
 {
-    SQLite::Statement store(database, "INSERT OR REPLACE INTO meta (name, value) VALUES ('cluster_json', ?)");
-    store.bind(1, json);
-    store.exec();
+    writeMeta(database, kClusterJson, json);
 }
 
-void writeThumbnail(SQLite::Database &database, const std::string &png)
+void writeThumbnail(SQLite::Database &database, std::optional<StepId> step, const std::string &png)
 {
     SQLite::Statement store(database, "INSERT OR REPLACE INTO thumbnail (id, png) VALUES (1, ?)");
     bindBlob(store, 1, png);
     store.exec();
+    if (step)
+        writeMeta(database, kThumbnailStep, std::to_string(*step));
+    else
+        removeMeta(database, kThumbnailStep);
+}
+
+/// @return whether there is such a step
+bool writeFigures(SQLite::Database &database, StepId step, const StepFigures &figures)
+{
+    if (step == kRootStep) { // has no row of its own
+        writeMeta(database, kRootFigures, packedFigures(figures));
+        return true;
+    }
+    SQLite::Statement update(
+        database, "UPDATE step SET step_seconds = ?, peak_bytes = ?, verified = ? WHERE id = ?");
+    bindFigures(update, 1, figures);
+    update.bind(4, step);
+    return update.exec() > 0;
+}
+
+/// All of a history, into tables that hold none.
+Result<void> writeHistory(SQLite::Database &database, const History &history)
+{
+    TRY_VOID(writeState(database, kRootStep, history.root()));
+    if (const StepFigures *figures = history.figuresOf(kRootStep))
+        writeFigures(database, kRootStep, *figures);
+    StepWriter steps(database);
+    for (const HistoryStep &step : history.steps())
+        TRY_VOID(steps.write(step));
+    TRY_VOID(writePosition(database, history.current(), history.branches(), history.branch()));
+    return writeNames(database, history.names());
 }
 
 /// @return its id
@@ -249,18 +291,34 @@ Result<std::int64_t> writeRun(SQLite::Database &database, const SessionRun &run)
     return id;
 }
 
-bool holdsStep(SQLite::Database &database, StepId id)
-{
-    SQLite::Statement query(database, "SELECT 1 FROM step WHERE id = ?");
-    query.bind(1, id);
-    return query.executeStep();
-}
-
 void removeRow(SQLite::Database &database, const std::string &table, const std::string &key, std::int64_t id)
 {
     SQLite::Statement remove(database, "DELETE FROM " + table + " WHERE " + key + " = ?");
     remove.bind(1, id);
     remove.exec();
+}
+
+bool holdsRun(SQLite::Database &database, std::int64_t id)
+{
+    SQLite::Statement query(database, "SELECT 1 FROM run WHERE id = ?");
+    query.bind(1, id);
+    return query.executeStep();
+}
+
+/// Whether what SQLite says is about the statement and its values, and so will be said again.
+bool isOfStatement(const SQLite::Exception &failure)
+{
+    switch (failure.getErrorCode() & 0xff) {
+    case SQLITE_ERROR:
+    case SQLITE_INTERNAL:
+    case SQLITE_TOOBIG:
+    case SQLITE_MISMATCH:
+    case SQLITE_MISUSE:
+    case SQLITE_RANGE:
+        return true;
+    default:
+        return false;
+    }
 }
 
 /// Drops the cached plans that were not used for longest.
@@ -288,17 +346,11 @@ void shrinkCache(SQLite::Database &database)
 Result<void> writeContents(
     SQLite::Database &database, const SessionContents &contents, const std::filesystem::path &path)
 {
-    const History &history = contents.history;
-    TRY_VOID(writeState(database, 0, history.root()));
-    StepWriter steps(database);
-    for (const HistoryStep &step : history.steps())
-        TRY_VOID(steps.write(step));
-    TRY_VOID(writePosition(database, history.current(), history.branches(), history.branch()));
-    TRY_VOID(writeNames(database, history.names()));
+    TRY_VOID(writeHistory(database, contents.history));
     TRY_VOID(writeModel(database, contents.model, path));
     writeClusterJson(database, contents.clusterJson);
     writeMap(database, "view_state", contents.view);
-    writeThumbnail(database, contents.thumbnail);
+    writeThumbnail(database, contents.thumbnailStep, contents.thumbnail);
     for (const SessionRun &run : contents.runs)
         TRY_VOID(writeRun(database, run));
     return {};
@@ -343,7 +395,10 @@ Result<void> SessionStore::Connection::transaction(
         TRY_VOID(write(*database));
         transaction.commit();
     } catch (const SQLite::Exception &failure) {
-        return sessionFailure(path, failure, doing);
+        Error error = sessionFailure(path, failure, doing);
+        if (isOfStatement(failure))
+            error.code = ErrorCode::Internal; // the disk has nothing to do with it
+        return error;
     }
     return {};
 }
@@ -360,8 +415,10 @@ Result<void> SessionStore::addStep(
 Result<void> SessionStore::replaceStep(const HistoryStep &step)
 {
     return m_connection->transaction("changing a step of", [&](SQLite::Database &database) -> Result<void> {
-        if (!holdsStep(database, step.id))
+        if (step.id == kRootStep || !holdsStep(database, step.id))
             return unknownStep(step.id);
+        if (metaAt(database, kThumbnailStep) == std::to_string(step.id))
+            removeMeta(database, kThumbnailStep); // it shows what the step was
         removeRow(database, "step", "id", step.id);
         for (const char *table : {"step_splice", "step_value", "state", "state_value", "plan_cache"})
             removeRow(database, table, "step", step.id);
@@ -385,11 +442,7 @@ Result<void> SessionStore::setNames(const std::map<std::string, StepId> &names)
 Result<void> SessionStore::setFigures(StepId step, const StepFigures &figures)
 {
     return m_connection->transaction("keeping figures in", [&](SQLite::Database &database) -> Result<void> {
-        SQLite::Statement update(
-            database, "UPDATE step SET step_seconds = ?, peak_bytes = ?, verified = ? WHERE id = ?");
-        bindFigures(update, 1, figures);
-        update.bind(4, step);
-        if (update.exec() == 0)
+        if (!writeFigures(database, step, figures))
             return unknownStep(step);
         return {};
     });
@@ -418,22 +471,41 @@ Result<void> SessionStore::setView(const std::map<std::string, std::string> &vie
     });
 }
 
-Result<void> SessionStore::setThumbnail(const std::string &png)
+Result<void> SessionStore::setThumbnail(StepId step, const std::string &png)
 {
     return m_connection->transaction(
         "keeping the picture in", [&](SQLite::Database &database) -> Result<void> {
-            writeThumbnail(database, png);
+            if (!holdsStep(database, step))
+                return unknownStep(step);
+            writeThumbnail(database, step, png);
             return {};
         });
+}
+
+Result<void> SessionStore::rewrite(const SessionContents &contents)
+{
+    return m_connection->transaction("writing all of", [&](SQLite::Database &database) -> Result<void> {
+        for (const char *table : {"step", "step_splice", "step_value", "state", "state_value", "branch",
+                 "step_name", "position", "plan_cache", "run"})
+            database.exec(std::string("DELETE FROM ") + table);
+        removeMeta(database, kRootFigures);
+        TRY_VOID(writeHistory(database, contents.history));
+        TRY_VOID(writeModel(database, contents.model, m_connection->path));
+        writeClusterJson(database, contents.clusterJson);
+        for (const SessionRun &run : contents.runs)
+            TRY_VOID(writeRun(database, run));
+        database.exec("DELETE FROM run_timeline WHERE run NOT IN (SELECT id FROM run)");
+        return {};
+    });
 }
 
 Result<std::int64_t> SessionStore::addRun(const SessionRun &run)
 {
     std::int64_t id = 0;
     TRY_VOID(m_connection->transaction("adding a run to", [&](SQLite::Database &database) -> Result<void> {
-        SessionRun added = run;
-        added.id = 0;
-        TRY(id, writeRun(database, added));
+        if (run.id != 0 && holdsRun(database, run.id))
+            return Error{ErrorCode::InvalidInput, "the session has a run " + std::to_string(run.id)};
+        TRY(id, writeRun(database, run));
         return {};
     }));
     return id;
@@ -442,11 +514,8 @@ Result<std::int64_t> SessionStore::addRun(const SessionRun &run)
 Result<void> SessionStore::updateRun(const SessionRun &run)
 {
     return m_connection->transaction("changing a run of", [&](SQLite::Database &database) -> Result<void> {
-        SQLite::Statement query(database, "SELECT 1 FROM run WHERE id = ?");
-        query.bind(1, run.id);
-        if (!query.executeStep())
+        if (!holdsRun(database, run.id))
             return Error{ErrorCode::NotFound, "the session has no run " + std::to_string(run.id)};
-        query.reset();
         TRY_VOID(writeRun(database, run));
         return {};
     });
@@ -483,7 +552,7 @@ Result<void> SessionStore::cachePlan(StepId step, const std::string &executionJs
 {
     const std::set<StepId> used = m_connection->usedPlans;
     TRY_VOID(m_connection->transaction("keeping a plan in", [&](SQLite::Database &database) -> Result<void> {
-        if (step != 0 && !holdsStep(database, step))
+        if (!holdsStep(database, step))
             return unknownStep(step);
         std::int64_t now = database.execAndGet("SELECT coalesce(max(used), 0) FROM plan_cache").getInt64();
         SQLite::Statement touch(database, "UPDATE plan_cache SET used = ? WHERE step = ?");
@@ -509,7 +578,7 @@ Result<void> SessionStore::cachePlan(StepId step, const std::string &executionJs
 Result<std::string> SessionStore::loadPlan(StepId step) const
 {
     const StepId stored = m_connection->storedId(step);
-    if (stored == 0 && step != 0)
+    if (stored == kRootStep && step != kRootStep)
         return std::string{};
     try {
         SQLite::Statement query(

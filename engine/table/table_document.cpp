@@ -351,7 +351,7 @@ bool operator==(const TableDocument &a, const TableDocument &b)
         return x == y || x->text == y->text;
     };
     return std::equal(a.m_lines.begin(), a.m_lines.end(), b.m_lines.begin(), b.m_lines.end(), same)
-        && (a.m_lines.empty() || a.m_endsInLineEnd == b.m_endsInLineEnd);
+        && a.m_endsInLineEnd == b.m_endsInLineEnd;
 }
 
 TableEdit difference(const TableDocument &before, const TableDocument &after)
@@ -444,7 +444,10 @@ TableEdit insertText(const TableDocument &document, std::int32_t line, std::stri
 TableEdit removeLines(const TableDocument &document, std::vector<std::int32_t> lines)
 {
     TableEdit edit;
-    removeRuns(document, usable(document, std::move(lines)), 0, edit);
+    lines = usable(document, std::move(lines));
+    removeRuns(document, lines, 0, edit);
+    if (!edit.empty() && lines.size() == document.pieces().size())
+        edit.splices.back().inserted.emplace_back(); // of an empty text, one empty piece is left
     return edit;
 }
 

@@ -72,7 +72,7 @@ public:
     /// What stands between line ends: `lines()`, and an empty one behind them where the text ends in a line end.
     std::vector<TableLineSnapshot> pieces() const;
 
-    /// Equal texts.
+    /// Equal pieces, and so equal texts: an edit fits the one if it fits the other.
     friend bool operator==(const TableDocument &, const TableDocument &);
 
 private:

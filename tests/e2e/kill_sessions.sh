@@ -1,17 +1,19 @@
 #!/usr/bin/env bash
-# Kills a program that edits a session at random moments, and looks whether every acknowledged edit is there:
-# bash tests/e2e/kill_sessions.sh [ROUNDS [WRITER [SEED]]], 25 rounds by default.
+# Kills the window at random moments while somebody works in it, and looks whether everything that it showed as saved is there:
+# bash tests/e2e/kill_sessions.sh [ROUNDS [WRITER [SEED]]], 25 rounds by default. WRITER is build/tests/window_writer, or
+# build/tests/session_writer for the store below the window; session_promise.h says what is promised.
 #
-# Each round edits as fast as it can for up to 0.2 s and ends in SIGKILL; ten rounds go on with the same file.
+# Ten rounds go on with the same session, each opening what the last one left. One kill in five falls into the opening.
 set -euo pipefail
 
 rounds=${1:-25}
-writer=${2:-build/tests/session_writer}
+writer=${2:-build/tests/window_writer}
 seed=${3:-$RANDOM}
 [[ $rounds =~ ^[0-9]+$ && $seed =~ ^[0-9]+$ ]] || { echo "Use: kill_sessions.sh [ROUNDS [WRITER [SEED]]]" >&2; exit 2; }
-[[ -x $writer ]] || { echo "There is no program $writer: build the target session_writer." >&2; exit 2; }
+[[ -x $writer ]] || { echo "There is no program $writer: build the target $(basename "$writer")." >&2; exit 2; }
 RANDOM=$seed
 echo "seed $seed"
+export QT_QPA_PLATFORM=offscreen
 
 folder=$(mktemp -d)
 pid=
@@ -20,33 +22,41 @@ cleanUp() {
     rm -rf "$folder"
 }
 trap cleanUp EXIT
+mkfifo "$folder/says"
 
 promised=0
 for ((round = 0; round < rounds; ++round)); do
     if ((round % 10 == 0)); then
-        rm -rf "$folder/session"
+        rm -rf "$folder/session" "$folder/log"
         mkdir "$folder/session"
     fi
-    file=$folder/session/s.planloom
-    "$writer" write "$file" "$folder/session/log" "$((seed + round))" 2>"$folder/errors" &
+    "$writer" write "$folder/session" "$folder/log" "$((seed + round))" >"$folder/says" 2>"$folder/errors" &
     pid=$!
-    # Mostly in the middle of the work, sometimes while the file is being made or opened.
+    exec {says}<"$folder/says"
     if ((RANDOM % 5 == 0)); then
-        sleep "0.0$(printf '%02d' $((RANDOM % 30)))"
+        sleep "0.$(printf '%03d' $((RANDOM % 400)))"
     else
-        sleep "0.$(printf '%03d' $((20 + RANDOM % 180)))"
+        read -r -t 60 <&"$says" || true # it is open, and the work begins
+        sleep "0.$(printf '%03d' $((RANDOM % 500)))"
     fi
-    if ! kill -KILL "$pid" 2>/dev/null; then
-        echo "round $round: the writer ended by itself: $(cat "$folder/errors")" >&2
+    # Not between an edit and its line in the log.
+    killed=yes
+    {
+        flock "$folder/log.lock" kill -KILL "$pid" || killed=
+        wait "$pid" || true
+    } 2>/dev/null
+    if [[ -z $killed ]]; then
+        echo "round $round (seed $seed): the writer ended by itself: $(cat "$folder/errors")" >&2
         exit 1
     fi
-    wait "$pid" 2>/dev/null || true
     pid=
+    exec {says}<&-
     if [[ -s $folder/errors ]]; then
-        echo "round $round: $(cat "$folder/errors")" >&2
+        echo "round $round (seed $seed): $(cat "$folder/errors")" >&2
         exit 1
     fi
-    if ! found=$("$writer" check "$file" "$folder/session/log" 2>&1); then
+    touch "$folder/log"
+    if ! found=$("$writer" check "$folder/session" "$folder/log" 2>&1); then
         echo "round $round (seed $seed): $found" >&2
         exit 1
     fi

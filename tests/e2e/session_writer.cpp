@@ -1,124 +1,23 @@
-// Edits a session as fast as it can until it is killed, and tells what it was promised; or checks that the
-// promise was kept. For kill_sessions.sh.
+// Edits a session file as fast as it can until it is killed, below the window; or checks that what it was promised was kept. For
+// kill_sessions.sh; session_promise.h says what is in the log.
 //
-//   session_writer write FILE LOG SEED    makes FILE or opens it, and edits it at random without end. LOG
-//   gets a line "try
-//                                         N DIGEST" before each write and "ack N DIGEST" once it was
-//                                         acknowledged, with the digest of all that the session then holds
-//   session_writer check FILE LOG         status 0 if FILE is sound and holds what the last "ack" says, or
-//   what the "try"
-//                                         after it says; 1 and a sentence otherwise
+//   session_writer write FOLDER LOG SEED    makes FOLDER's session or opens it, and edits it at random without end
+//   session_writer check FOLDER LOG         status 0 if it is sound and as the log says; 1 and a sentence otherwise
 
-#include "sessions/digest.h"
-#include "sessions/session_store.h"
-
+#include "tests/e2e/session_promise.h"
 #include "tests/sessions/history_walk.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <functional>
-#include <optional>
-#include <sstream>
-#include <string>
 
 using namespace planloom;
 
 namespace {
-
-[[noreturn]] void fail(const std::string &message)
-{
-    std::fprintf(stderr, "session_writer: %s\n", message.c_str());
-    std::exit(1);
-}
 
 void require(const Result<void> &done)
 {
     if (!done)
         fail(describe(done.error()));
 }
-
-/// All that a session holds, as text that only it gives.
-std::string fingerprint(const SessionContents &contents)
-{
-    std::ostringstream text;
-    const auto put = [&](const std::string &piece) { text << piece.size() << ':' << piece << ';'; };
-    const auto putState = [&](const DesignState &state) {
-        put(state.table.text());
-        for (const auto &[name, value] : state.values) {
-            put(name);
-            put(value);
-        }
-    };
-    const History &history = contents.history;
-    putState(history.root());
-    putState(history.state());
-    text << history.current() << ' ' << history.branch() << ' ';
-    for (const HistoryStep &step : history.steps()) {
-        text << step.id << ' ' << step.parent << ' ' << step.created << ' ';
-        put(step.words);
-        for (const TableSplice &splice : step.change.table.splices) {
-            text << splice.line << ' ' << splice.removed.size() << ' ';
-            for (const std::string &line : splice.removed)
-                put(line);
-            for (const std::string &line : splice.inserted)
-                put(line);
-        }
-        for (const ValueChange &value : step.change.values) {
-            put(value.name);
-            put(value.before.value_or("none"));
-            put(value.after.value_or("none"));
-        }
-        if (step.figures)
-            text << step.figures->stepSeconds << ' ' << step.figures->peakBytes << ' '
-                 << step.figures->verified;
-    }
-    for (const Branch &branch : history.branches()) {
-        text << branch.id << ' ' << branch.head << ' ';
-        put(branch.name);
-    }
-    for (const auto &[name, step] : history.names()) {
-        text << step << ' ';
-        put(name);
-    }
-    for (const SessionRun &run : contents.runs) {
-        text << run.id << ' ' << run.step << ' ';
-        put(run.title);
-        put(run.state);
-    }
-    for (const auto &[name, value] : contents.view) {
-        put(name);
-        put(value);
-    }
-    return sha256(text.str());
-}
-
-/// Appends to the log with one write each: what is written outlives the process.
-class Log
-{
-public:
-    explicit Log(const char *path)
-        : m_descriptor(::open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644))
-    {
-        if (m_descriptor < 0)
-            fail(std::string("the log cannot be written: ") + std::strerror(errno));
-    }
-    void line(const char *what, long number, const std::string &digest) const
-    {
-        const std::string text = std::string(what) + " " + std::to_string(number) + " " + digest + "\n";
-        if (::write(m_descriptor, text.data(), text.size()) != static_cast<ssize_t>(text.size()))
-            fail(std::string("the log cannot be written: ") + std::strerror(errno));
-    }
-
-private:
-    int m_descriptor;
-};
 
 /// One random edit: in memory, and what writes it.
 std::function<Result<void>(SessionStore &)> edit(SessionContents &contents, RandomEditor &editor)
@@ -147,11 +46,9 @@ std::function<Result<void>(SessionStore &)> edit(SessionContents &contents, Rand
     case 5:
         history.setName("name " + std::to_string(editor.below(4)), history.current());
         return [names = history.names()](SessionStore &store) { return store.setNames(names); };
-    case 6:
-        if (history.current() == 0)
-            break;
+    case 6: // of the root, too
         history.setFigures(history.current(), {static_cast<double>(editor.below(1000)), 7, true});
-        return [step = history.current(), figures = *history.find(history.current())->figures](
+        return [step = history.current(), figures = *history.figuresOf(history.current())](
                    SessionStore &store) { return store.setFigures(step, figures); };
     case 7:
         contents.view["zoom"] = std::to_string(editor.below(1000));
@@ -191,13 +88,14 @@ std::function<Result<void>(SessionStore &)> edit(SessionContents &contents, Rand
                SessionStore &store) { return store.addStep(step, current, branches, branch); };
 }
 
-int write(const char *path, const char *logPath, std::uint32_t seed)
+int write(const std::string &folder, const char *logPath, std::uint32_t seed)
 {
-    const Log log(logPath);
+    const PromiseLog log(logPath);
     RandomEditor editor(seed);
     SessionContents contents;
     std::optional<SessionStore> store;
-    if (std::filesystem::exists(path)) {
+    const auto digest = [&] { return digestOf(contents.history, contents.runs); };
+    if (const std::filesystem::path path = sessionIn(folder); !path.empty()) {
         auto opened = SessionStore::open(path);
         if (!opened)
             fail(describe(opened.error()));
@@ -205,63 +103,25 @@ int write(const char *path, const char *logPath, std::uint32_t seed)
             fail(opened->contents.remark);
         contents = std::move(opened->contents);
         store = std::move(opened->store);
-        log.line("ack", 0, fingerprint(contents)); // what was there before counts as promised
+        log.line("open", "0", digest());
     } else {
         contents.history = History({TableDocument(editor.text(50)), {{"devices", "4"}}});
-        log.line("try", 0, fingerprint(contents));
-        auto created = SessionStore::create(path, contents);
+        log.line("try", "0", digest());
+        auto created = SessionStore::create(std::filesystem::path(folder) / "s.planloom", contents);
         if (!created)
             fail(describe(created.error()));
         store = *std::move(created);
-        log.line("ack", 0, fingerprint(contents));
+        log.line("ack", "0", digest());
     }
+    std::puts("ready");
+    std::fflush(stdout);
     for (long number = 1;; ++number) {
         const auto carryOut = edit(contents, editor);
-        const std::string digest = fingerprint(contents);
-        log.line("try", number, digest);
+        const std::string wanted = digest();
+        log.line("try", std::to_string(number), wanted);
         require(carryOut(*store));
-        log.line("ack", number, digest);
+        log.line("ack", std::to_string(number), wanted);
     }
-}
-
-int check(const char *path, const char *logPath)
-{
-    std::ifstream stream(logPath);
-    std::string acknowledged;
-    std::string tried; // after the last acknowledged one
-    long count = 0;
-    std::string what;
-    std::string digest;
-    long number = 0;
-    while (stream >> what >> number >> digest) {
-        (what == "ack" ? acknowledged : tried) = digest;
-        if (what == "ack") {
-            tried.clear();
-            ++count;
-        }
-    }
-    if (!std::filesystem::exists(path)) {
-        if (!acknowledged.empty())
-            fail("the session is gone");
-        std::puts("nothing was promised yet");
-        return 0;
-    }
-    const auto problems = checkSession(path);
-    if (!problems)
-        fail(describe(problems.error()));
-    if (!problems->empty())
-        fail("the session is not sound: " + problems->front());
-    const auto opened = SessionStore::open(path);
-    if (!opened)
-        fail(describe(opened.error()));
-    if (opened->contents.readOnly)
-        fail("it opens read-only: " + opened->contents.remark);
-    const std::string found = fingerprint(opened->contents);
-    if (found != acknowledged && found != tried)
-        fail("the session is neither as acknowledged nor as the next write would have left it");
-    std::printf("%ld acknowledged, %zu steps%s\n", count, opened->contents.history.steps().size(),
-        found == acknowledged ? "" : ", and the one after it");
-    return 0;
 }
 
 } // namespace
@@ -271,7 +131,7 @@ int main(int argc, char **argv)
     if (argc == 5 && std::strcmp(argv[1], "write") == 0)
         return write(argv[2], argv[3], static_cast<std::uint32_t>(std::strtoul(argv[4], nullptr, 10)));
     if (argc == 4 && std::strcmp(argv[1], "check") == 0)
-        return check(argv[2], argv[3]);
-    std::fputs("session_writer write FILE LOG SEED | check FILE LOG\n", stderr);
+        return checkPromise(argv[2], argv[3]);
+    std::fputs("session_writer write FOLDER LOG SEED | check FOLDER LOG\n", stderr);
     return 2;
 }

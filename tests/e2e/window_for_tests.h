@@ -33,6 +33,7 @@ struct WindowForTests {
         WindowServices services;
         services.settings = std::make_shared<Settings>();
         services.sessionFolder = sessions;
+        services.recentFolder = sessions;
         window = std::make_unique<MainWindow>(services);
         window->resize(1600, 1000);
         window->show();

@@ -242,6 +242,43 @@ TEST(History, AnEditBehindTheHeadBeginsABranchAndLosesNothing)
     EXPECT_EQ(history.current(), 3);
 }
 
+TEST(History, AmendingDownToAnEmptyTableLosesNothing)
+{
+    // Typed without a line end, then removed: the step says nothing any more, and what follows must fit its parent.
+    History history(stateOf(""));
+    ASSERT_TRUE(history.record("type", {difference(history.state().table, TableDocument("# a")), {}}, 1));
+    ASSERT_TRUE(*history.amend("remove", {removeLines(history.state().table, {0}), {}}));
+    ASSERT_TRUE(history.record("type again", {insertText(history.state().table, 0, "# b"), {}}, 2));
+    const std::string last = history.state().table.text();
+    history.undo();
+    EXPECT_EQ(history.state().table.text(), "");
+    history.undo();
+    history.redo();
+    history.redo();
+    EXPECT_EQ(history.state().table.text(), last);
+    const auto restored = History::restore(history.root(), history.steps(), history.branches(), {}, history.current(), 0);
+    ASSERT_TRUE(restored) << describe(restored.error());
+    EXPECT_EQ(restored->state().table.text(), last);
+}
+
+TEST(History, FiguresAreOfAnyStepTheRootToo)
+{
+    History history;
+    ASSERT_TRUE(history.record("edit", {{}, {{"v", std::nullopt, "1"}}}, 1));
+    for (const StepId step : {kRootStep, StepId{1}}) {
+        EXPECT_TRUE(history.holds(step));
+        EXPECT_EQ(history.figuresOf(step), nullptr);
+        history.setFigures(step, {0.5 + static_cast<double>(step), 3, true});
+        ASSERT_NE(history.figuresOf(step), nullptr);
+        EXPECT_EQ(*history.figuresOf(step), (StepFigures{0.5 + static_cast<double>(step), 3, true}));
+    }
+    for (const StepId step : {StepId{-1}, StepId{2}}) {
+        EXPECT_FALSE(history.holds(step));
+        history.setFigures(step, {});
+        EXPECT_EQ(history.figuresOf(step), nullptr);
+    }
+}
+
 TEST(History, AmendJoinsIntoTheLastStep)
 {
     History history(stateOf("one\ntwo\nthree\n", {{"devices", "1"}}));
@@ -286,7 +323,7 @@ TEST(History, AmendLeavesWhatOthersHoldOnTo)
     History named = begun();
     named.setName("best", 1);
     EXPECT_TRUE(refuses(named));
-    named.setName("best", 0);
+    named.removeName("best");
     EXPECT_FALSE(refuses(named));
 
     History undone = begun();
@@ -315,8 +352,9 @@ TEST(History, NamesAndBranchNamesAreUnique)
     history.setName("best", 3);
     history.setName("first", 1);
     history.setName("nowhere", 9);
+    history.setName("first", kRootStep); // takes none, and takes none away
     EXPECT_EQ(history.names(), (std::map<std::string, StepId>{{"best", 3}, {"first", 1}}));
-    history.setName("first", 0);
+    history.removeName("first");
     EXPECT_EQ(history.names(), (std::map<std::string, StepId>{{"best", 3}}));
     EXPECT_EQ(history.addBranch("main"), 1);
     EXPECT_EQ(history.addBranch(""), 2);

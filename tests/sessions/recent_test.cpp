@@ -12,7 +12,7 @@ class RecentTest : public SessionFixture
 protected:
     RecentSession entry(const std::string &name, std::int64_t opened = 1) const
     {
-        return {folder / name, "zoo:mlp", 4, 0.125, {}, opened, true};
+        return {folder / name, "zoo:mlp", opened, true};
     }
     std::filesystem::path lists() const { return folder / "config" / "planloom"; }
     std::vector<std::string> names() const
@@ -21,13 +21,6 @@ protected:
         for (const RecentSession &session : loadRecent(lists()))
             result.push_back(session.path.filename().string());
         return result;
-    }
-    std::size_t pictures() const
-    {
-        std::size_t count = 0;
-        for (const auto &file : std::filesystem::directory_iterator(lists()))
-            count += file.path().extension() == ".png" ? 1U : 0U;
-        return count;
     }
 };
 
@@ -45,11 +38,10 @@ TEST_F(RecentTest, TheNewestIsFirstAndEachPathIsThereOnce)
 TEST_F(RecentTest, HoldsTwenty)
 {
     for (int i = 0; i < 25; ++i)
-        ASSERT_TRUE(addRecent(lists(), entry(std::to_string(i)), "picture " + std::to_string(i)));
+        ASSERT_TRUE(addRecent(lists(), entry(std::to_string(i))));
     EXPECT_EQ(names().size(), 20U);
     EXPECT_EQ(names().front(), "24");
     EXPECT_EQ(names().back(), "5");
-    EXPECT_EQ(pictures(), 20U);
 }
 
 TEST_F(RecentTest, MissingFilesStayListedAndSaySo)
@@ -64,18 +56,15 @@ TEST_F(RecentTest, MissingFilesStayListedAndSaySo)
     EXPECT_TRUE(loadRecent(lists())[0].missing);
 }
 
-TEST_F(RecentTest, KeepsThePictureUntilThereIsANewOne)
+TEST_F(RecentTest, PicturesOfOlderVersionsGoAndNothingElse)
 {
-    ASSERT_TRUE(addRecent(lists(), entry("a"), "first"));
-    const std::string first = loadRecent(lists())[0].thumbnail;
-    EXPECT_EQ(bytesOf(lists() / first), "first");
+    std::filesystem::create_directories(lists());
+    for (const char *name : {"recent-0123.png", "my.png", "recent.txt"})
+        writeBytes(lists() / name, "x");
     ASSERT_TRUE(addRecent(lists(), entry("a")));
-    EXPECT_EQ(loadRecent(lists())[0].thumbnail, first);
-    ASSERT_TRUE(addRecent(lists(), entry("a"), "second"));
-    EXPECT_EQ(bytesOf(lists() / loadRecent(lists())[0].thumbnail), "second");
-    EXPECT_EQ(pictures(), 1U);
-    std::filesystem::remove(lists() / loadRecent(lists())[0].thumbnail);
-    EXPECT_EQ(loadRecent(lists())[0].thumbnail, "");
+    EXPECT_FALSE(std::filesystem::exists(lists() / "recent-0123.png"));
+    EXPECT_TRUE(std::filesystem::exists(lists() / "my.png"));
+    EXPECT_TRUE(std::filesystem::exists(lists() / "recent.txt"));
 }
 
 TEST_F(RecentTest, HostileListsGiveWhatIsUsable)
@@ -94,7 +83,7 @@ TEST_F(RecentTest, HostileListsGiveWhatIsUsable)
         R"({"sessions":[{"path":"/s","devices":1e300,"step_seconds":-4,"opened":"x","thumbnail":"../../etc/passwd","model":[]},)"
         R"({"path":"/s","devices":2}, {"path":"/t","devices":2,"unknown":{}}]})");
     EXPECT_EQ(loadRecent(lists()),
-        (std::vector<RecentSession>{{"/s", {}, 0, 0, {}, 0, true}, {"/t", {}, 2, 0, {}, 0, true}}));
+        (std::vector<RecentSession>{{"/s", {}, 0, true}, {"/t", {}, 0, true}}));
     ASSERT_TRUE(addRecent(lists(), entry("a"))); // and it goes on from there
     EXPECT_EQ(names(), (std::vector<std::string>{"a", "s", "t"}));
     RecentSession odd = entry("\xff\xfe");
@@ -117,7 +106,7 @@ TEST_F(RecentTest, TwoWindowsLoseNothingOfEachOther)
 {
     const auto add = [&](int first) {
         for (int i = 0; i < 8; ++i)
-            EXPECT_TRUE(addRecent(lists(), entry(std::to_string(first + i)), "p"));
+            EXPECT_TRUE(addRecent(lists(), entry(std::to_string(first + i))));
     };
     std::filesystem::create_directories(lists());
     std::thread other(add, 100);

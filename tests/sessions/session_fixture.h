@@ -14,6 +14,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <string>
 
 namespace planloom {
@@ -78,6 +79,8 @@ protected:
             {5, 0, 1700000001000, "again", "failed", "{}", {}}};
         contents.view = {{"theme", "dark"}, {"timeline.begin", "12.5"}};
         contents.thumbnail = std::string("\x89PNG\0\1", 6);
+        contents.thumbnailStep = contents.history.current();
+        contents.history.setFigures(kRootStep, {0.5, std::int64_t{2} << 40, true});
         return contents;
     }
 
@@ -108,6 +111,11 @@ inline void expectSame(const History &left, const History &right)
     EXPECT_EQ(left.names(), right.names());
     EXPECT_EQ(left.current(), right.current());
     EXPECT_EQ(left.branch(), right.branch());
+    const auto rootFigures = [](const History &history) {
+        const StepFigures *figures = history.figuresOf(kRootStep);
+        return figures ? std::optional(*figures) : std::nullopt;
+    };
+    EXPECT_EQ(rootFigures(left), rootFigures(right));
 }
 
 inline void expectSame(const SessionContents &left, const SessionContents &right)
@@ -118,6 +126,7 @@ inline void expectSame(const SessionContents &left, const SessionContents &right
     EXPECT_EQ(left.runs, right.runs);
     EXPECT_EQ(left.view, right.view);
     EXPECT_EQ(left.thumbnail, right.thumbnail);
+    EXPECT_EQ(left.thumbnailStep, right.thumbnailStep);
     EXPECT_EQ(left.readOnly, right.readOnly);
     EXPECT_EQ(left.remark, right.remark);
 }

@@ -106,8 +106,11 @@ TEST_F(SessionStoreTest, EveryCallIsThereAfterReopening)
                 done = store.setNames(history.names());
                 break;
             case 9:
-                history.setFigures(1, {0.5 + round, 7, round % 2 == 0});
-                done = store.setFigures(1, *history.find(1)->figures);
+                for (const StepId step : {kRootStep, StepId{1}}) {
+                    history.setFigures(step, {0.5 + round, 7, round % 2 == 0});
+                    done = store.setFigures(step, *history.figuresOf(step));
+                    ASSERT_TRUE(done) << describe(done.error());
+                }
                 break;
             case 10:
                 contents.view["zoom"] = std::to_string(round);
@@ -136,7 +139,8 @@ TEST_F(SessionStoreTest, EveryCallIsThereAfterReopening)
                 done = store.setModel(contents.model);
                 ASSERT_TRUE(done) << describe(done.error());
                 ASSERT_TRUE(store.setClusterJson(contents.clusterJson));
-                ASSERT_TRUE(store.setThumbnail(contents.thumbnail));
+                contents.thumbnailStep = history.current();
+                ASSERT_TRUE(store.setThumbnail(history.current(), contents.thumbnail));
                 if (contents.runs.size() > 2) {
                     ASSERT_TRUE(store.removeRun(contents.runs.front().id));
                     contents.runs.erase(contents.runs.begin());
@@ -169,7 +173,12 @@ TEST_F(SessionStoreTest, RefusesWhatDoesNotFitAndChangesNothing)
         EXPECT_EQ(store.setPosition(0, history.branches(), 7).error().code, ErrorCode::InvalidInput);
         EXPECT_EQ(store.setPosition(0, {{0, "main", 99}}, 0).error().code, ErrorCode::InvalidInput);
         EXPECT_EQ(store.setNames({{"x", 99}}).error().code, ErrorCode::InvalidInput);
+        EXPECT_EQ(store.setNames({{"x", kRootStep}}).error().code, ErrorCode::InvalidInput);
         EXPECT_EQ(store.setFigures(99, {}).error().code, ErrorCode::InvalidInput);
+        EXPECT_EQ(store.setThumbnail(99, "x").error().code, ErrorCode::InvalidInput);
+        EXPECT_EQ(store.addRun({5, 0, 0, {}, {}, {}, {}}).error().code, ErrorCode::InvalidInput);
+        HistoryStep root;
+        EXPECT_EQ(store.replaceStep(root).error().code, ErrorCode::InvalidInput);
         EXPECT_EQ(store.cachePlan(99, "{}").error().code, ErrorCode::InvalidInput);
         EXPECT_EQ(store.updateRun({77, 0, 0, {}, {}, {}, {}}).error().code, ErrorCode::NotFound);
         EXPECT_EQ(store.loadRunTimeline(77).value_or("?"), "");
@@ -281,7 +290,7 @@ TEST_F(SessionStoreTest, ASecondWindowReadsOnlyAndSaysWhoHasIt)
             "it is open in another window (process " + std::to_string(getpid()) + " on ";
         EXPECT_EQ(second->contents.remark.rfind(expected, 0), 0U) << second->contents.remark;
         expectSame(second->contents.history, sample().history);
-        EXPECT_EQ(second->store.setThumbnail("x").error().code, ErrorCode::InvalidInput);
+        EXPECT_EQ(second->store.setThumbnail(0, "x").error().code, ErrorCode::InvalidInput);
         ASSERT_TRUE(first->setView({{"changed", "1"}})); // the second does not hinder it
         const std::filesystem::path link = folder / "link.planloom";
         std::filesystem::create_symlink(path, link);
@@ -405,7 +414,7 @@ TEST_F(SessionStoreTest, AFullDiskIsAnErrorAndNothingIsChanged)
         ASSERT_TRUE(store);
         {
             const SmallDisk disk(16384); // less than the file has
-            const auto refused = store->setThumbnail(std::string(100'000, 'x'));
+            const auto refused = store->setThumbnail(0, std::string(100'000, 'x'));
             ASSERT_FALSE(refused);
             EXPECT_EQ(refused.error().code, ErrorCode::Io);
             EXPECT_NE(refused.error().message.find("disk"), std::string::npos) << describe(refused.error());
@@ -536,6 +545,7 @@ TEST_F(SessionStoreTest, TheSummarySaysWhereItStands)
     change.values = {{"devices", "4", "64"}};
     ASSERT_TRUE(contents.history.record("64 devices", change, 1));
     contents.history.setFigures(contents.history.current(), {0.25, 1, false});
+    contents.thumbnailStep = contents.history.current();
     auto store = SessionStore::create(path, contents);
     ASSERT_TRUE(store);
     const auto summary = readSummary(path); // while it is open
@@ -551,6 +561,96 @@ TEST_F(SessionStoreTest, TheSummarySaysWhereItStands)
         contents.history.current(), contents.history.branches(), contents.history.branch()));
     EXPECT_EQ(readSummary(path)->devices, 4);
     EXPECT_EQ(readSummary(path)->stepSeconds, 0.125);
+    EXPECT_EQ(readSummary(path)->thumbnail, ""); // it shows another step
+}
+
+TEST_F(SessionStoreTest, TheRootIsAStepLikeAnyOther)
+{
+    SessionContents contents;
+    contents.history = History({TableDocument("mesh dp=2\n"), {{"devices", "2"}}});
+    RandomEditor editor(9);
+    step(contents.history, editor);
+    History &history = contents.history;
+    {
+        auto store = SessionStore::create(path, contents);
+        ASSERT_TRUE(store);
+        history.undo();
+        ASSERT_TRUE(store->setPosition(history.current(), history.branches(), history.branch()));
+        EXPECT_EQ(readSummary(path)->stepSeconds, 0);
+        history.setFigures(kRootStep, {0.1, std::int64_t{5} << 40, true});
+        const auto kept = store->setFigures(kRootStep, *history.figuresOf(kRootStep));
+        ASSERT_TRUE(kept) << describe(kept.error());
+        ASSERT_TRUE(store->setThumbnail(kRootStep, "picture"));
+        ASSERT_TRUE(store->cachePlan(kRootStep, "{}"));
+        EXPECT_EQ(store->loadPlan(kRootStep).value_or("?"), "{}");
+        const auto run = store->addRun({0, kRootStep, 1, "a run", "done", "{}", {}});
+        ASSERT_TRUE(run);
+        contents.runs = {{*run, kRootStep, 1, "a run", "done", "{}", {}}};
+        EXPECT_EQ(readSummary(path)->stepSeconds, 0.1);
+        EXPECT_EQ(readSummary(path)->thumbnail, "picture");
+        step(history, editor);
+        const StepId second = history.current();
+        ASSERT_TRUE(store->addStep(*history.find(second), second, history.branches(), history.branch()));
+        EXPECT_EQ(history.branches().size(), 2U);
+        EXPECT_EQ(readSummary(path)->stepSeconds, 0); // not planned yet
+        EXPECT_EQ(readSummary(path)->thumbnail, "");
+    }
+    contents.thumbnail = "picture";
+    contents.thumbnailStep = kRootStep;
+    contents.model.sha256 = sha256("");
+    expectStored(contents);
+}
+
+TEST_F(SessionStoreTest, AnAmendedStepKeepsNothingOfWhatItWas)
+{
+    SessionContents contents = sample();
+    contents.history.setFigures(contents.history.current(), {0.25, 1, false});
+    auto store = SessionStore::create(path, contents);
+    ASSERT_TRUE(store);
+    ASSERT_TRUE(store->cachePlan(*contents.thumbnailStep, "{}"));
+    EXPECT_EQ(readSummary(path)->thumbnail, contents.thumbnail);
+    HistoryStep amended = *contents.history.find(contents.history.current());
+    amended.words = "amended";
+    amended.figures.reset();
+    ASSERT_TRUE(store->replaceStep(amended));
+    EXPECT_EQ(readSummary(path)->thumbnail, "");
+    EXPECT_EQ(readSummary(path)->stepSeconds, 0);
+    EXPECT_EQ(store->loadPlan(amended.id).value_or("?"), "");
+}
+
+TEST_F(SessionStoreTest, RewritingBringsBackWhatTheFileLacks)
+{
+    SessionContents contents = sample();
+    auto store = SessionStore::create(path, contents);
+    ASSERT_TRUE(store);
+    const auto run = store->addRun({0, 2, 1, "measured", "done", "{}", "[1]"});
+    ASSERT_TRUE(run);
+    contents.runs.push_back({*run, 2, 1, "measured", "done", "{}", {}});
+    sql("DELETE FROM step WHERE id = 3; DELETE FROM branch; INSERT INTO run VALUES (99, 0, 0, '', '', '')");
+    const HistoryStep *lost = contents.history.find(3);
+    EXPECT_EQ(store->setFigures(3, {}).error().code, ErrorCode::InvalidInput);
+    EXPECT_EQ(store->replaceStep(*lost).error().code, ErrorCode::InvalidInput);
+    RandomEditor editor(5);
+    step(contents.history, editor);
+    contents.model = {"zoo:mlp?layers=3", {}, sha256(""), {}};
+    const auto rewritten = store->rewrite(contents);
+    ASSERT_TRUE(rewritten) << describe(rewritten.error());
+    EXPECT_EQ(store->loadRunTimeline(*run).value_or("?"), "[1]");
+    store = SessionStore::create(folder / "other.planloom", {}); // lets go of the file
+    expectStored(contents);
+}
+
+TEST_F(SessionStoreTest, WhatIsWrongWithAWriteIsToldFromWhatIsWrongWithTheDisk)
+{
+    auto store = SessionStore::create(path, sample());
+    ASSERT_TRUE(store);
+    sql("DROP TABLE thumbnail"); // stands for any mistake in a statement
+    EXPECT_EQ(store->setThumbnail(kRootStep, "x").error().code, ErrorCode::Internal);
+    EXPECT_EQ(store->setNames({{"x", 99}}).error().code, ErrorCode::InvalidInput);
+    std::filesystem::rename(path, folder / "aside");
+    EXPECT_EQ(store->setView({}).error().code, ErrorCode::Io);
+    std::filesystem::rename(folder / "aside", path);
+    EXPECT_TRUE(store->setView({})); // the same write, later
 }
 
 TEST_F(SessionStoreTest, KeepsTheLatestUsedPlansUpToItsLimit)

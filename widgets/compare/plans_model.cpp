@@ -143,8 +143,8 @@ QVariant PlansModel::textOf(const ListedPlan &plan, int column) const
     std::optional<StepFigures> figures;
     if (facts && facts->why.isEmpty())
         figures = facts->figures;
-    else if (const HistoryStep *step = facts ? nullptr : m_workspace->history().find(plan.step))
-        figures = step->figures;
+    else if (const StepFigures *kept = facts ? nullptr : m_workspace->history().figuresOf(plan.step))
+        figures = *kept;
     const QString unknown = facts ? tr("no plan") : QStringLiteral("…");
     switch (column) {
     case Chosen: {
@@ -271,6 +271,10 @@ bool PlansModel::rename(const ListedPlan &plan, const QString &name)
         return true;
     }
     const StepId step = plan.step == kCurrentPlan ? history.current() : plan.step;
+    if (step == kRootStep) {
+        Q_EMIT refused(tr("The beginning keeps its name; any later step takes one."));
+        return false;
+    }
     const auto taken = history.names().find(name.toStdString());
     if (taken != history.names().end() && taken->second != step) {
         Q_EMIT refused(tr("Another plan is called \"%1\".").arg(name));
@@ -281,8 +285,8 @@ bool PlansModel::rename(const ListedPlan &plan, const QString &name)
         this,
         [this, name, step, old = words(plan.name)] {
             m_workspace->nameStep(name, step);
-            if (!old.isEmpty())
-                m_workspace->nameStep(old, 0);
+            if (!old.isEmpty() && old != name)
+                m_workspace->removeName(old);
         },
         Qt::QueuedConnection);
     return true;

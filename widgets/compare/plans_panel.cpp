@@ -157,7 +157,7 @@ void PlansPanel::makeActions()
     connect(m_removeName, &QAction::triggered, this, [this] {
         const int row = m_list->currentIndex().row();
         if (row >= 0)
-            m_workspace->nameStep(QString::fromStdString(m_model->plans()[static_cast<std::size_t>(row)].name), 0);
+            m_workspace->removeName(QString::fromStdString(m_model->plans()[static_cast<std::size_t>(row)].name));
     });
     m_goTo = addNewAction("plans.goTo", tr("Go to This Plan"), tr("Makes the design what it was in this plan (Enter)"));
     connect(m_goTo, &QAction::triggered, this, [this] {

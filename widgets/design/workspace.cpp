@@ -34,9 +34,7 @@ Workspace::Workspace(QObject *parent) : GestureHost(parent), m_ghostEngine(nullp
     connect(&m_editTimer, &QTimer::timeout, this, [this] { request(false); });
     m_viewTimer.setSingleShot(true);
     m_viewTimer.setInterval(kViewMilliseconds);
-    connect(&m_viewTimer, &QTimer::timeout, this, [this] {
-        post([view = m_view](SessionStore &store) { return store.setView(view); });
-    });
+    connect(&m_viewTimer, &QTimer::timeout, this, &Workspace::postView);
     connect(&m_engine, &EngineService::modelOpened, this, &Workspace::onModelOpened);
     connect(&m_engine, &EngineService::modelFailed, this, [this](const ModelSource &, const Error &error) {
         m_opening.reset();
@@ -61,7 +59,7 @@ Workspace::~Workspace()
 {
     m_rebindStop.request_stop();
     if (m_viewTimer.isActive())
-        post([view = m_view](SessionStore &store) { return store.setView(view); });
+        postView();
 }
 
 void Workspace::setSessionFolder(const QString &folder)
@@ -114,8 +112,10 @@ void Workspace::openSession(const QString &path)
     cancelOpening();
     m_openingSession = true;
     std::vector<std::shared_future<void>> closing; // it may be one of these that is opened again
-    for (const auto &writer : m_retired)
-        closing.push_back(writer->ended());
+    for (const auto &writer : m_retired) {
+        if (!writer->hasFailed()) // else it may last: the file is open elsewhere until then
+            closing.push_back(writer->ended());
+    }
     m_openWatcher.setFuture(QtConcurrent::run(&m_openPool, [path, closing]() -> OpenOutcome {
         for (const std::shared_future<void> &closed : closing)
             closed.wait();
@@ -200,7 +200,7 @@ void Workspace::onModelOpened(const ModelSnapshot &model)
     // A new session, or one from a file: everything of the last one is let go.
     if (m_viewTimer.isActive()) {
         m_viewTimer.stop();
-        post([view = m_view](SessionStore &store) { return store.setView(view); });
+        postView();
     }
     retireWriter();
     m_openedOptions = model->source.options;
@@ -227,9 +227,9 @@ void Workspace::onModelOpened(const ModelSnapshot &model)
         m_storedCluster = value("cluster");
         m_remark = QString::fromStdString(contents.remark);
         m_readOnly = contents.readOnly;
-        connectWriter(std::make_unique<SessionWriter>([session = opening.session]() -> Result<SessionStore> {
+        connectWriter([session = opening.session]() -> Result<SessionStore> {
             return std::move(session->store); // called once
-        }));
+        });
         setSaveState(m_readOnly ? SaveState::ReadOnly : SaveState::Saved, m_remark);
         readValues();
         markInterruptedRuns();
@@ -267,6 +267,7 @@ void Workspace::beginSession(DesignState root)
 {
     m_history = History(std::move(root));
     m_context.reset();
+    ++m_designRevision;
     m_stepEngine.stop(); // what was asked for was a step of another history
     m_stepQueue.clear();
     readValues();
@@ -283,6 +284,7 @@ void Workspace::beginSession(DesignState root)
 void Workspace::adoptModel(const ModelSnapshot &model)
 {
     m_model = model;
+    ++m_designRevision;
     m_latest.reset();
     m_lastGood.reset();
     m_goodIsCurrent = false;

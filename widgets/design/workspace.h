@@ -16,6 +16,7 @@
 #include "widgets/design/plan_cache.h"
 #include "widgets/design/session_writer.h"
 
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -35,7 +36,7 @@ enum class SaveState : std::uint8_t {
     Saving, ///< Edits are on their way.
     Saved, ///< All that was done is in the file: acknowledged.
     ReadOnly,
-    Failed, ///< Disk full, folder gone ...: `saveRemark` says it; the next edit tries again with all that is missing.
+    Failed, ///< Disk full, folder gone ...: `saveRemark` says it; it is tried again with all that is missing.
 };
 
 /// What a window works on: model, rows with their history, the plan that follows from them, and the session file all of it is
@@ -120,7 +121,8 @@ public:
     void renameBranch(std::int32_t branch, const QString &name);
     /// Names the current step: a checkpoint, a plan to compare. Empty names are passed by.
     void nameCheckpoint(const QString &name);
-    void nameStep(const QString &name, StepId step); ///< 0 takes the name away.
+    void nameStep(const QString &name, StepId step); ///< The root takes no name: nothing happens.
+    void removeName(const QString &name);
 
     // --- plans -----------------------------------------------------------------------------------------------------------
 
@@ -154,6 +156,10 @@ public:
     const QString &saveRemark() const { return m_saveRemark; }
     /// Every edit up to now is in the file.
     bool isAcknowledged() const { return m_saveState == SaveState::Saved; }
+    /// No edit waits for a disk that refuses it: neither of this session nor of those that were open before.
+    bool isEverythingSaved() const;
+    /// Waits until every edit is in its file, or can't be written, or `patience` is over. For the end of a window alone: it blocks.
+    bool finishSaving(std::chrono::milliseconds patience);
     void saveCopyAs(const QString &path); ///< `copySaved` or `problem` follows; the session stays where it is.
     /// Moves the session to `path`: from now on it is kept there.
     void saveAs(const QString &path);
@@ -167,7 +173,10 @@ public:
     /// View state, kept in the session, not undone: write, then `viewChanged`.
     const std::map<std::string, std::string> &view() const { return m_view; }
     void setView(const std::string &name, const std::string &value);
+    /// A picture of the present design's plan, small; kept with the step it shows.
     void setThumbnail(const QByteArray &png);
+    /// Grows with every change of the design, by whatever: to tell later whether something is still of the same one.
+    std::uint64_t designRevision() const { return m_designRevision; }
 
 Q_SIGNALS:
     void modelChanged();
@@ -181,14 +190,22 @@ Q_SIGNALS:
     void planOfStepReady(planloom::StepId step, planloom::PlanUpdateSnapshot update);
     void stateChanged(); ///< Opening, planning, live, path.
     void saveStateChanged();
+    /// Everything is in the file: edits, and what follows from them (figures, views, the thumbnail).
+    void saveSettled();
     void runsChanged();
     void runTimelineLoaded(std::int64_t run, QByteArray timeline);
     void copySaved(QString path);
     void problem(planloom::Error error);
+    /// What failed without any work being lost: for the log.
+    void minorProblem(planloom::Error error);
     /// The model's file on the disk is not the one that is open any more.
     void modelFileChanged(QString path);
 
 private:
+    /// Keys of what follows from edits.
+    static constexpr const char *kThumbnailKey = "thumbnail";
+    static std::string figuresKey(StepId step) { return "figures/" + std::to_string(step); }
+
     /// A session read from its file, before its model is.
     struct OpenedSession;
     /// What the model that is being opened is for.
@@ -217,13 +234,18 @@ private:
     void moved(const DesignState &before);
     void readValues();
     bool startFile();
-    void post(SessionWriter::Write write);
+    void post(SessionWriter::Write write); ///< An edit.
+    /// What follows from edits, see `SessionWriter`.
+    void postDerived(const std::string &key, SessionWriter::Write write);
+    void postView();
     void postPosition();
-    void connectWriter(std::unique_ptr<SessionWriter> writer);
+    void connectWriter(SessionWriter::Make make);
+    void namesChanged();
     void retireWriter();
     void markInterruptedRuns();
     void setSaveState(SaveState state, const QString &remark = {});
     SessionContents contents() const;
+    SessionWriter::Write wholeWrite() const;
     void copyTo(const QString &path, std::function<void(const Result<void> &)> done);
     // workspace_plans.cpp: plans and previews
     PlanRequest requestFor(const DesignState &state) const;
@@ -262,6 +284,7 @@ private:
     std::string m_clusterJson; ///< Of a cluster from a file.
     std::string m_storedCluster; ///< As the session's file was opened: old ones hold a path, and beside the design what it led to.
     std::string m_storedClusterJson;
+    std::uint64_t m_designRevision = 0;
     QString m_mergeKey;
     QElapsedTimer m_sinceEdit; ///< For joining steps.
     QFileSystemWatcher m_modelWatcher;

@@ -49,7 +49,7 @@ TableEdit editTo(const TableDocument &document, const std::string &text)
     if (!splice.removed.empty() || !splice.inserted.empty())
         edit.splices.push_back(std::move(splice));
     TableDocument changed = document;
-    if (changed.apply(edit) && changed.text() == text)
+    if (changed.apply(edit) && changed.text() == text && !changed.pieces().empty())
         return edit;
     return difference(document, TableDocument(text)); // they differ in how the last line ends
 }
@@ -163,8 +163,13 @@ bool Workspace::record(const QString &words, const DesignChange &change, const Q
         }
         if (*amended) {
             if (!startFile()) {
-                if (const HistoryStep *step = m_history.find(m_history.current()))
+                if (const HistoryStep *step = m_history.find(m_history.current())) {
+                    if (m_writer) {
+                        m_writer->dropDerived(figuresKey(step->id)); // of what the step was
+                        m_writer->dropDerived(kThumbnailKey);
+                    }
                     post([stored = *step](SessionStore &store) { return store.replaceStep(stored); });
+                }
             }
             stateReplaced(change, gather, std::move(begin));
             return true;
@@ -188,6 +193,7 @@ bool Workspace::record(const QString &words, const DesignChange &change, const Q
 void Workspace::stateReplaced(const DesignChange &change, bool gather, PlanUpdateSnapshot begin)
 {
     m_context.reset();
+    ++m_designRevision;
     bool cluster = false;
     bool others = false;
     bool model = false;
@@ -297,6 +303,19 @@ void Workspace::nameStep(const QString &name, StepId step)
     if (!m_model || name.trimmed().isEmpty())
         return;
     m_history.setName(name.trimmed().toStdString(), step);
+    namesChanged();
+}
+
+void Workspace::removeName(const QString &name)
+{
+    if (!m_model)
+        return;
+    m_history.removeName(name.trimmed().toStdString());
+    namesChanged();
+}
+
+void Workspace::namesChanged()
+{
     m_mergeKey.clear(); // a named step is not changed any more
     if (!startFile())
         post([names = m_history.names()](SessionStore &store) { return store.setNames(names); });
@@ -310,7 +329,17 @@ SessionContents Workspace::contents() const
     contents.clusterJson = m_storedClusterJson;
     contents.history = m_history;
     contents.view = m_view;
+    contents.runs = m_runs;
     return contents;
+}
+
+SessionWriter::Write Workspace::wholeWrite() const
+{
+    return [begin = contents(), model = m_model](SessionStore &store) {
+        SessionContents whole = begin;
+        whole.model.content = model->source.content;
+        return store.rewrite(whole);
+    };
 }
 
 bool Workspace::startFile()
@@ -324,18 +353,22 @@ bool Workspace::startFile()
             c = QLatin1Char('_');
     }
     stem = stem.left(60) + QDateTime::currentDateTime().toString(QStringLiteral(" yyyy-MM-dd hhmmss"));
-    QString path = folder.filePath(stem + QStringLiteral(".planloom"));
-    for (int i = 2; QFileInfo::exists(path); ++i)
-        path = folder.filePath(stem + QStringLiteral(" %1.planloom").arg(i));
-    m_path = path;
-    const auto make = [target = path.toStdString(), begin = contents(), model = m_model]() mutable -> Result<SessionStore> {
+    m_path = folder.filePath(stem + QStringLiteral(".planloom"));
+    const auto make = [folder = m_sessionFolder.toStdString(), stem = stem.toStdString(), begin = contents(),
+                          model = m_model]() -> Result<SessionStore> {
         std::error_code failure;
-        std::filesystem::create_directories(std::filesystem::path(target).parent_path(), failure); // create() says it
+        std::filesystem::create_directories(folder, failure); // create() says it
         SessionContents whole = begin;
         whole.model.content = model->source.content;
-        return SessionStore::create(target, whole);
+        for (int i = 2;; ++i) {
+            const std::string name = i == 2 ? stem : stem + ' ' + std::to_string(i - 1);
+            const std::filesystem::path target = std::filesystem::path(folder) / (name + ".planloom");
+            auto made = SessionStore::create(target, whole);
+            if (made || !std::filesystem::exists(std::filesystem::symlink_status(target, failure)))
+                return made;
+        } // another window began at the same second: the name is taken
     };
-    connectWriter(std::make_unique<SessionWriter>(make));
+    connectWriter(make);
     post([](SessionStore &) { return Result<void>{}; }); // so that the file is made
     return true;
 }
@@ -370,14 +403,44 @@ void Workspace::markInterruptedRuns()
     }
 }
 
-void Workspace::connectWriter(std::unique_ptr<SessionWriter> writer)
+void Workspace::connectWriter(SessionWriter::Make make)
 {
-    m_writer = std::move(writer);
-    connect(m_writer.get(), &SessionWriter::acknowledged, this, [this] { setSaveState(SaveState::Saved); });
-    connect(m_writer.get(), &SessionWriter::failed, this, [this](const Error &error) {
+    m_writer = std::make_unique<SessionWriter>(std::move(make), [this] { return wholeWrite(); });
+    SessionWriter *writer = m_writer.get();
+    connect(writer, &SessionWriter::opened, this, [this](const QString &path) {
+        if (std::exchange(m_path, path) != path)
+            Q_EMIT stateChanged();
+    });
+    connect(writer, &SessionWriter::acknowledged, this, [this] {
+        if (!m_readOnly) // there, only reading is acknowledged
+            setSaveState(SaveState::Saved);
+    });
+    connect(writer, &SessionWriter::settled, this, &Workspace::saveSettled);
+    connect(writer, &SessionWriter::failed, this, [this](const Error &error) {
         setSaveState(SaveState::Failed, QString::fromStdString(error.message));
         Q_EMIT problem(error);
     });
+    connect(writer, &SessionWriter::refused, this, &Workspace::problem);
+    connect(writer, &SessionWriter::derivedFailed, this, &Workspace::minorProblem);
+}
+
+bool Workspace::isEverythingSaved() const
+{
+    return !(m_writer && m_writer->hasFailed())
+        && std::none_of(m_retired.begin(), m_retired.end(), [](const auto &writer) { return writer->hasFailed(); });
+}
+
+bool Workspace::finishSaving(std::chrono::milliseconds patience)
+{
+    const auto until = std::chrono::steady_clock::now() + patience;
+    const auto finish = [until](SessionWriter &writer) {
+        const auto left = until - std::chrono::steady_clock::now();
+        return writer.waitForEdits(std::max(std::chrono::duration_cast<std::chrono::milliseconds>(left), std::chrono::milliseconds{0}));
+    };
+    bool isDone = m_readOnly || !m_writer || finish(*m_writer);
+    for (const auto &writer : m_retired)
+        isDone = finish(*writer) && isDone;
+    return isDone;
 }
 
 void Workspace::post(SessionWriter::Write write)
@@ -387,6 +450,17 @@ void Workspace::post(SessionWriter::Write write)
     if (!m_writer->hasFailed())
         setSaveState(SaveState::Saving);
     m_writer->post(std::move(write));
+}
+
+void Workspace::postDerived(const std::string &key, SessionWriter::Write write)
+{
+    if (m_writer && !m_readOnly)
+        m_writer->postDerived(key, std::move(write));
+}
+
+void Workspace::postView()
+{
+    postDerived("view", [view = m_view](SessionStore &store) { return store.setView(view); });
 }
 
 void Workspace::postPosition()
@@ -438,9 +512,8 @@ void Workspace::copyTo(const QString &path, std::function<void(const Result<void
         return;
     }
     // Without a writer, or where it can't write any more, the copy is made of what is in memory.
-    m_openPool.start([target = path.toStdString(), whole = contents(), model = m_model, runs = m_runs, answer]() mutable {
+    m_openPool.start([target = path.toStdString(), whole = contents(), model = m_model, answer]() mutable {
         whole.model.content = model->source.content;
-        whole.runs = std::move(runs);
         Result<void> outcome{};
         if (const auto store = SessionStore::create(target, whole); !store)
             outcome = store.error();
@@ -451,7 +524,8 @@ void Workspace::copyTo(const QString &path, std::function<void(const Result<void
 void Workspace::saveAs(const QString &path)
 {
     const auto mark = [this] {
-        return std::tuple(m_history.steps(), m_history.current(), m_history.branches(), m_history.names(), m_runs);
+        return std::tuple(m_model, m_history.steps(), m_history.current(), m_history.branches(), m_history.names(), m_runs,
+            m_writer ? m_writer->refusals() : 0);
     };
     copyTo(path, [this, path, mark, before = mark()](const Result<void> &outcome) {
         if (!outcome) {
@@ -468,13 +542,14 @@ void Workspace::saveAs(const QString &path)
         m_writer.reset();
         m_path = path;
         m_readOnly = false;
-        connectWriter(std::make_unique<SessionWriter>([target = path.toStdString()]() -> Result<SessionStore> {
+        connectWriter([target = path.toStdString()]() -> Result<SessionStore> {
             TRY(auto opened, SessionStore::open(target));
             return std::move(opened.store);
-        }));
+        });
         if (!old.isEmpty() && !named)
             QFile::remove(old); // it had no name of its own, and is here now
-        post([view = m_view](SessionStore &store) { return store.setView(view); });
+        post([](SessionStore &) { return Result<void>{}; }); // so that it is opened, and said to be saved
+        postView();
         Q_EMIT stateChanged();
         Q_EMIT copySaved(path);
     });
@@ -542,7 +617,9 @@ void Workspace::setView(const std::string &name, const std::string &value)
 
 void Workspace::setThumbnail(const QByteArray &png)
 {
-    post([bytes = png.toStdString()](SessionStore &store) { return store.setThumbnail(bytes); });
+    postDerived(kThumbnailKey, [step = m_history.current(), bytes = png.toStdString()](SessionStore &store) {
+        return store.setThumbnail(step, bytes);
+    });
 }
 
 } // namespace planloom

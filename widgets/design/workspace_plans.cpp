@@ -97,14 +97,16 @@ void Workspace::applyGallery(const std::string &spec)
 void Workspace::onGalleryUpdated(const PlanUpdateSnapshot &update)
 {
     const std::string spec = std::exchange(m_galleryAsked, {});
+    // A person may have begun to work before the rows came: a branch begun then is kept, and the rows are a step.
+    const bool isUntouched = m_galleryIsRoot && !m_writer && m_history.steps().empty() && m_history.branches().size() == 1;
     if (update->error && update->rows.empty()) {
         // The plan does not fit this model: the rows stay as they are, and it is said why.
-        if (m_galleryIsRoot)
+        if (isUntouched)
             beginSession(m_history.state());
         return;
     }
     const TableDocument &rows = update->table;
-    if (m_galleryIsRoot) {
+    if (isUntouched) {
         DesignState root = m_history.state();
         root.table = rows;
         beginSession(std::move(root));
@@ -145,10 +147,10 @@ void Workspace::publishPlan(const PlanUpdateSnapshot &update)
         if (update->scene) {
             const StepFigures figures{update->summary.stepSeconds, update->summary.largestPeak.count,
                 update->verdict && update->verdict->ok()};
-            const HistoryStep *known = m_history.find(step);
-            if (!known || known->figures != figures) {
+            const StepFigures *known = m_history.figuresOf(step);
+            if (!known || *known != figures) {
                 m_history.setFigures(step, figures);
-                post([step, figures](SessionStore &store) { return store.setFigures(step, figures); });
+                postDerived(figuresKey(step), [step, figures](SessionStore &store) { return store.setFigures(step, figures); });
                 Q_EMIT historyChanged();
             }
         }

@@ -107,7 +107,7 @@ HistoryPanel::HistoryPanel(Workspace *workspace, QWidget *parent)
     });
     connect(m_workspace, &Workspace::planChanged, this, &HistoryPanel::learnRootFigures);
     connect(m_workspace, &Workspace::planOfStepReady, this, [this](StepId step, const PlanUpdateSnapshot &update) {
-        if (step == 0)
+        if (step == kRootStep)
             takeRootFigures(*update);
     });
     refresh(true);
@@ -150,7 +150,7 @@ void HistoryPanel::makeActions()
         const auto names = m_workspace->history().names();
         for (const auto &[name, id] : names) {
             if (id == step)
-                m_workspace->nameStep(words(name), 0);
+                m_workspace->removeName(words(name));
         }
     });
     m_find = addNewAction("history.filter", tr("Filter History"), tr("Shows only steps whose words hold a text"));
@@ -163,10 +163,12 @@ void HistoryPanel::makeActions()
 void HistoryPanel::refresh(bool everything)
 {
     const History &history = m_workspace->history();
+    const StepFigures *kept = history.figuresOf(kRootStep);
+    const std::optional<StepFigures> root = kept ? std::optional(*kept) : m_root;
     if (everything)
-        m_model->reset(history, m_root);
+        m_model->reset(history, root);
     else
-        m_model->update(history, m_root);
+        m_model->update(history, root);
     const QSignalBlocker blocker(m_branches);
     const auto count = static_cast<int>(history.branches().size());
     if (m_branches->count() > count)
@@ -179,7 +181,7 @@ void HistoryPanel::refresh(bool everything)
             m_branches->addItem(words(branch.name), branch.id);
     }
     m_branches->setCurrentIndex(history.branch());
-    m_nameCheckpoint->setEnabled(history.current() != 0); // the beginning is called that
+    m_nameCheckpoint->setEnabled(history.current() != kRootStep); // the beginning is called that
     fitColumns();
     if (m_shown != history.current())
         showCurrent();
@@ -187,17 +189,15 @@ void HistoryPanel::refresh(bool everything)
 
 void HistoryPanel::learnRootFigures()
 {
+    // The history knows them once the beginning was planned. Else it is asked for once, when there is nothing else to do.
     const PlanUpdateSnapshot &update = m_workspace->latest();
-    if (m_workspace->history().current() == 0) {
-        if (update && !m_workspace->isStale())
-            takeRootFigures(*update);
+    const History &history = m_workspace->history();
+    if (history.current() == kRootStep || history.figuresOf(kRootStep))
         return;
-    }
-    // A session that was opened somewhere else: its beginning is asked for once, when there is nothing else to do.
     if (m_rootAsked || m_root || !isVisible() || !update || !update->final)
         return;
     m_rootAsked = true;
-    if (const PlanUpdateSnapshot known = m_workspace->planOfStep(0))
+    if (const PlanUpdateSnapshot known = m_workspace->planOfStep(kRootStep))
         takeRootFigures(*known);
 }
 

@@ -42,6 +42,7 @@ namespace {
 constexpr int kBusyRefresh = 200; ///< ms
 constexpr int kViewMilliseconds = 500;
 constexpr int kThumbnailMilliseconds = 3000;
+constexpr std::chrono::milliseconds kClosingPatience{3000}; ///< For the last edits to reach the disk.
 
 ColourBy dagColour(TimelineColouring colouring)
 {
@@ -101,8 +102,8 @@ MainWindow::MainWindow(WindowServices services, QWidget *parent) : QMainWindow(p
         refreshStatusBar();
     });
     connect(&m_thumbnailWatcher, &QFutureWatcherBase::finished, this, [this] {
-        if (const QByteArray png = m_thumbnailWatcher.result(); !png.isEmpty())
-            noteRecent(png);
+        if (const QByteArray png = m_thumbnailWatcher.result(); !png.isEmpty() && m_pictured == m_workspace.designRevision())
+            m_workspace.setThumbnail(png);
     });
     buildCentre();
     buildDocks();
@@ -242,6 +243,7 @@ void MainWindow::connectWorkspace()
     connect(&m_workspace, &Workspace::historyChanged, this, &MainWindow::onState);
     connect(&m_workspace, &Workspace::saveStateChanged, this, &MainWindow::onSaveState);
     connect(&m_workspace, &Workspace::problem, this, &MainWindow::onProblem);
+    connect(&m_workspace, &Workspace::minorProblem, this, &MainWindow::onMinorProblem);
     connect(&m_workspace, &Workspace::modelFileChanged, this, &MainWindow::onModelFileChanged);
     connect(&m_selection, &SelectionModel::selectionChanged, this,
         [this] { m_chores.add("state", [this] { refreshCommands(); }); });
@@ -336,13 +338,18 @@ void MainWindow::resizeEvent(QResizeEvent *event)
 
 void MainWindow::closeEvent(QCloseEvent *event)
 {
+    if (!m_mayLoseWork && !(m_workspace.finishSaving(kClosingPatience) && m_workspace.isEverythingSaved())) {
+        event->ignore();
+        askBeforeLosingWork();
+        return;
+    }
     m_workspace.stopPlanning();
     m_workspace.endPreview();
     if (m_workspace.model()) {
         storeViewNow();
         // The last one is made here: there is no later.
-        if (m_thumbnailTimer.isActive() && m_timeline->scene() && m_timeline->isVisible() && !m_workspace.isReadOnly())
-            noteRecent(packedThumbnail(m_timeline->viewport()->grab().toImage()));
+        if (m_thumbnailTimer.isActive() && showsPresentPlan())
+            m_workspace.setThumbnail(packedThumbnail(m_timeline->viewport()->grab().toImage()));
     }
     event->accept();
 }

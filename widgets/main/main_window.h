@@ -156,6 +156,7 @@ private:
     void onState();
     void onSaveState();
     void onProblem(const Error &error);
+    void onMinorProblem(const Error &error);
     void onModelFileChanged(const QString &path);
     void refreshOpeningNotice();
     void refreshPill();
@@ -167,7 +168,8 @@ private:
     void say(const QString &sentence);
     void refreshCommands();
     void logPlan();
-    void noteRecent(const QByteArray &png = {});
+    void noteRecent();
+    void askBeforeLosingWork();
     // main_window_menus.cpp: File, Edit, Window, Help
     void buildMenus();
     void buildFileMenu();
@@ -229,6 +231,7 @@ private:
     PictureSource timelinePicture(const PictureChoice &choice, const Palette &palette);
     PictureSource dagPicture(const PictureChoice &choice, const Palette &palette);
     void makeThumbnail();
+    bool showsPresentPlan() const; ///< The timeline shows the plan of the rows as they are, in a session that is kept.
     static QByteArray packedThumbnail(const QImage &whole);
     // main_window_go.cpp: palette and Go to Anything
     void buildLocator();
@@ -288,6 +291,8 @@ private:
     QElapsedTimer m_busySince;
     QTimer m_viewTimer; ///< Gathers changes of the view.
     QFutureWatcher<QByteArray> m_thumbnailWatcher;
+    std::uint64_t m_pictured = 0; ///< Revision of the design that is being shrunk.
+    bool m_mayLoseWork = false; ///< Asked, and answered.
     QTimer m_thumbnailTimer; ///< Once nothing has changed for a while.
     TimelineSceneSnapshot m_shownScene;
     PlanUpdateSnapshot m_logged; ///< The answer the log told of last.

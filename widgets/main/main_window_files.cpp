@@ -11,6 +11,7 @@
 #include <QtWidgets/QApplication>
 #include <QtWidgets/QFileDialog>
 #include <QtWidgets/QMessageBox>
+#include <QtWidgets/QPushButton>
 
 #include "engine/hardware/cluster_json.h"
 #include "engine/lowering/execution_plan_json.h"
@@ -157,6 +158,31 @@ void MainWindow::saveCopyAs()
             });
             m_workspace.saveCopyAs(path);
         });
+}
+
+/// The disk has refused edits until now; closing would lose them.
+void MainWindow::askBeforeLosingWork()
+{
+    if (findChild<QMessageBox *>(QStringLiteral("unsavedBox")))
+        return;
+    auto *box = new QMessageBox(QMessageBox::Warning, tr("Not everything is saved"),
+        tr("What you did last is not in a file: %1.")
+            .arg(m_workspace.saveRemark().isEmpty() ? tr("a session that was open before could not be written") : m_workspace.saveRemark()),
+        QMessageBox::Cancel, this);
+    box->setObjectName(QStringLiteral("unsavedBox"));
+    box->setAttribute(Qt::WA_DeleteOnClose);
+    box->setInformativeText(tr("Save a copy elsewhere, or close and lose it."));
+    const QAbstractButton *save = box->addButton(tr("Save Copy As…"), QMessageBox::AcceptRole);
+    const QAbstractButton *lose = box->addButton(tr("Close and Lose It"), QMessageBox::DestructiveRole);
+    box->setDefaultButton(QMessageBox::Cancel);
+    connect(box, &QMessageBox::buttonClicked, this, [this, save, lose](const QAbstractButton *button) {
+        if (button == save)
+            saveCopyAs();
+        m_mayLoseWork = button == lose;
+        if (m_mayLoseWork)
+            QMetaObject::invokeMethod(this, &MainWindow::close, Qt::QueuedConnection);
+    });
+    box->open();
 }
 
 void MainWindow::moveSession()

@@ -128,12 +128,20 @@ void MainWindow::savePicture(const PictureChoice &choice, const QString &path)
     }));
 }
 
+bool MainWindow::showsPresentPlan() const
+{
+    const PlanUpdateSnapshot &good = m_workspace.lastGood();
+    return good && good->scene && m_timeline->scene() == good->scene && m_timeline->isVisible() && !m_workspace.isStale()
+        && !m_workspace.isReadOnly();
+}
+
 /// What the timeline shows, small: painted here, shrunk and packed on a worker.
 void MainWindow::makeThumbnail()
 {
     m_thumbnailTimer.stop();
-    if (!m_timeline->scene() || !m_timeline->isVisible() || m_workspace.isReadOnly() || m_thumbnailWatcher.isRunning())
+    if (m_thumbnailWatcher.isRunning() || !showsPresentPlan())
         return;
+    m_pictured = m_workspace.designRevision();
     m_thumbnailWatcher.setFuture(
         QtConcurrent::run([whole = m_timeline->viewport()->grab().toImage()] { return packedThumbnail(whole); }));
 }

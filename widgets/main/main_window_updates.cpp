@@ -185,6 +185,11 @@ void MainWindow::onSaveState()
     refreshTitle();
 }
 
+void MainWindow::onMinorProblem(const Error &error)
+{
+    m_log->model()->add(LogKind::Problem, QString::fromStdString(describe(error)));
+}
+
 void MainWindow::onProblem(const Error &error)
 {
     const QString text = QString::fromStdString(describe(error));
@@ -330,20 +335,16 @@ void MainWindow::refreshCommands()
     m_commands->refresh();
 }
 
-void MainWindow::noteRecent(const QByteArray &png)
+void MainWindow::noteRecent()
 {
-    if (!png.isEmpty())
-        m_workspace.setThumbnail(png);
     m_recentPath = m_workspace.model() ? m_workspace.path() : QString();
     if (m_recentPath.isEmpty() || !m_workspace.model())
         return;
     RecentSession session;
     session.path = m_recentPath.toStdString();
     session.model = m_workspace.model()->name;
-    session.devices = m_workspace.deviceCount();
-    session.stepSeconds = m_workspace.lastGood() ? m_workspace.lastGood()->summary.stepSeconds : 0;
     session.opened = QDateTime::currentMSecsSinceEpoch();
-    m_recent->add(session, png);
+    m_recent->add(session);
 }
 
 } // namespace planloom

@@ -30,12 +30,9 @@ QString bytes(std::int64_t count)
 /// Figures of the step before the current one; null if they are not known.
 const StepFigures *figuresBefore(const History &history)
 {
-    const HistoryStep *step = history.find(history.current());
-    while (step) {
-        const HistoryStep *before = history.find(step->parent);
-        if (before && before->figures)
-            return &*before->figures;
-        step = before;
+    for (const HistoryStep *step = history.find(history.current()); step; step = history.find(step->parent)) {
+        if (const StepFigures *before = history.figuresOf(step->parent))
+            return before;
     }
     return nullptr;
 }

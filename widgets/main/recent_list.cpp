@@ -1,7 +1,6 @@
 #include "widgets/main/recent_list.h"
 
 #include <QtConcurrent/QtConcurrentRun>
-#include <QtCore/QFile>
 
 #include "sessions/session_lock.h"
 
@@ -47,17 +46,17 @@ RecentList::~RecentList()
 
 void RecentList::run(std::function<void()> change)
 {
-    if (m_folder.isEmpty())
-        return;
-    m_watcher.setFuture(QtConcurrent::run(&m_pool, [folder = m_folder.toStdString(), change = std::move(change)] {
+    std::vector<RecentSession> held;
+    for (const RecentEntry &entry : m_entries)
+        held.push_back(entry.session);
+    m_watcher.setFuture(QtConcurrent::run(&m_pool, [folder = m_folder.toStdString(), held = std::move(held), change = std::move(change)] {
         if (change)
             change();
         Entries entries;
-        for (const RecentSession &session : loadRecent(folder)) {
+        for (const RecentSession &session : folder.empty() ? held : loadRecent(folder)) {
             RecentEntry entry{session, {}, !session.missing && wasCutOff(session.path)};
-            QFile png(QString::fromStdString((std::filesystem::path(folder) / session.thumbnail).string()));
-            if (!session.thumbnail.empty() && png.open(QIODevice::ReadOnly))
-                entry.thumbnail = png.readAll();
+            if (auto summary = session.missing ? SessionSummary{} : readSummary(session.path))
+                entry.summary = *std::move(summary);
             entries.push_back(std::move(entry));
         }
         return entries;
@@ -69,25 +68,27 @@ void RecentList::refresh()
     run({});
 }
 
-void RecentList::add(const RecentSession &session, const QByteArray &png)
+void RecentList::add(const RecentSession &session)
 {
     if (m_folder.isEmpty()) {
         std::erase_if(m_entries, [&session](const RecentEntry &entry) { return entry.session.path == session.path; });
-        m_entries.insert(m_entries.begin(), {session, png, false});
-        Q_EMIT changed();
+        m_entries.insert(m_entries.begin(), {session, {}, false});
+        run({});
         return;
     }
-    run([folder = m_folder.toStdString(), session, png] {
+    run([folder = m_folder.toStdString(), session] {
         // A list that can't be written is no reason to stop anybody.
-        static_cast<void>(addRecent(folder, session, png.toStdString()).has_value());
+        static_cast<void>(addRecent(folder, session).has_value());
     });
 }
 
 void RecentList::remove(const QString &path)
 {
     std::erase_if(m_entries, [&path](const RecentEntry &entry) { return entry.session.path == path.toStdString(); });
-    if (m_folder.isEmpty())
-        Q_EMIT changed();
+    if (m_folder.isEmpty()) {
+        run({});
+        return;
+    }
     run([folder = m_folder.toStdString(), path] { static_cast<void>(removeRecent(folder, path.toStdString()).has_value()); });
 }
 

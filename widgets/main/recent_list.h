@@ -7,6 +7,7 @@
 #include <QtCore/QThreadPool>
 
 #include "sessions/recent.h"
+#include "sessions/session_store.h"
 
 #include <functional>
 #include <vector>
@@ -16,7 +17,7 @@ namespace planloom {
 /// One session of the recent list, ready to be shown.
 struct RecentEntry {
     RecentSession session{};
-    QByteArray thumbnail{}; ///< PNG; may be empty.
+    SessionSummary summary{}; ///< As its file says it now; empty if it can't be read.
     bool cutOff = false; ///< Its last window did not close: a crash, or a machine switched off.
 };
 
@@ -25,15 +26,14 @@ class RecentList : public QObject
 {
     Q_OBJECT
 public:
-    /// @param folder  empty keeps the list in memory
+    /// @param folder  empty keeps the list in memory (the sessions are files all the same)
     explicit RecentList(const QString &folder, QObject *parent = nullptr);
     ~RecentList() override; ///< Finishes what was begun to be written.
 
     const std::vector<RecentEntry> &entries() const { return m_entries; }
-    /// Reads it again: which sessions are missing, and which were cut off.
+    /// Reads it again: which sessions are missing, which were cut off, and where each stands.
     void refresh();
-    /// Puts a session at its head; an empty `png` keeps the thumbnail there was.
-    void add(const RecentSession &session, const QByteArray &png = {});
+    void add(const RecentSession &session); ///< Puts it at the head.
     void remove(const QString &path);
 
 Q_SIGNALS:

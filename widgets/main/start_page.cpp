@@ -157,15 +157,17 @@ RecentCard::RecentCard(const RecentEntry &entry, QWidget *parent)
     : StartCard(parent), m_path(QString::fromStdString(entry.session.path.string())), m_missing(entry.session.missing)
 {
     const RecentSession &session = entry.session;
+    const SessionSummary &summary = entry.summary;
     QString facts = QString::fromStdString(session.model);
-    if (session.devices > 0)
-        facts += (facts.isEmpty() ? QString() : QStringLiteral(" · ")) + (session.devices == 1 ? tr("1 device") : tr("%1 devices").arg(session.devices));
-    if (session.stepSeconds > 0)
-        facts += tr(" · step %1").arg(QString::fromStdString(formatSeconds(session.stepSeconds)));
+    if (summary.devices > 0)
+        facts += (facts.isEmpty() ? QString() : QStringLiteral(" · ")) + (summary.devices == 1 ? tr("1 device") : tr("%1 devices").arg(summary.devices));
+    if (summary.stepSeconds > 0)
+        facts += tr(" · step %1").arg(QString::fromStdString(formatSeconds(summary.stepSeconds)));
     const QDateTime opened = QDateTime::fromMSecsSinceEpoch(session.opened);
     setTexts(QFileInfo(m_path).completeBaseName(), facts, opened.isValid() ? QLocale().toString(opened, QLocale::ShortFormat) : QString());
     QPixmap picture;
-    if (!entry.thumbnail.isEmpty() && picture.loadFromData(entry.thumbnail))
+    const std::string &png = summary.thumbnail;
+    if (!png.empty() && picture.loadFromData(reinterpret_cast<const uchar *>(png.data()), static_cast<uint>(png.size())))
         setPictures(picture, picture);
     if (m_missing)
         setWarning(tr("not there any more: click to locate it"));

@@ -31,7 +31,7 @@ TEST(Followers, AgreeWithTheDefinitionOnRandomPlaces)
     // The definition, operator by operator, for places that rows give at random.
     std::mt19937 random(3);
     for (const char *spec : {"zoo:gpt?layers=2&hidden=32&heads=2&seq=8&vocab=64&batch=2",
-             "zoo:t5?layers=1&hidden=32&heads=2&seq=8&vocab=64&batch=2", "zoo:moe"}) {
+             "zoo:t5?layers=1&hidden=32&heads=2&d_kv=16&ffn=64&src=8&tgt=8&vocab=64&batch=2", "zoo:moe"}) {
         const auto graph = zooTraining(spec);
         const SelectorIndex index(graph);
         std::size_t forward = 0;

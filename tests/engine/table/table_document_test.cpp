@@ -239,6 +239,39 @@ TEST(TableDocument, AnEditThatDoesNotFitChangesNothing)
     }
 }
 
+TEST(TableDocument, AnEmptyTableHasOnePieceHoweverItBecameEmpty)
+{
+    for (const char *text : {"# a", "# a\n", "x\ny", "\n", "x\n\n"}) {
+        SCOPED_TRACE(text);
+        const TableDocument full(text);
+        std::vector<std::int32_t> all;
+        for (std::int32_t line = 0; line < full.lineCount(); ++line)
+            all.push_back(line);
+        const TableEdit removal = removeLines(full, all);
+        TableDocument empty = full;
+        ASSERT_TRUE(empty.apply(removal));
+        EXPECT_EQ(empty, TableDocument(""));
+        EXPECT_EQ(empty.pieces().size(), 1U);
+        // What fits the one fits the other: a step of a history may be made on either.
+        TableDocument written("");
+        const TableEdit insertion = insertText(empty, 0, "new");
+        ASSERT_TRUE(empty.apply(insertion));
+        ASSERT_TRUE(written.apply(insertion));
+        EXPECT_EQ(empty.text(), written.text());
+        ASSERT_TRUE(written.apply(inverse(insertion)));
+        ASSERT_TRUE(written.apply(inverse(removal)));
+        EXPECT_EQ(written.text(), text);
+    }
+    // Edits of older versions left no piece at all; that is not the table the empty text makes, and no edit is lost over it.
+    TableDocument none("# a");
+    ASSERT_TRUE(none.apply({{{0, {"# a"}, {}}}}));
+    EXPECT_EQ(none.text(), "");
+    EXPECT_NE(none, TableDocument(""));
+    TableDocument there("");
+    ASSERT_TRUE(there.apply(difference(there, none)));
+    EXPECT_EQ(there, none);
+}
+
 TEST(TableDocument, RowsAreAppendedBehindTheLastRow)
 {
     const Row row = *parseRow("stage all : 1");

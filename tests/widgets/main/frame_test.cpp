@@ -194,8 +194,6 @@ private Q_SLOTS:
         RecentSession session;
         session.path = there.toStdString();
         session.model = "gpt";
-        session.devices = 4;
-        session.stepSeconds = 0.0412;
         session.opened = 1'700'000'000'000;
         list.add(session);
         session.path = folder.filePath(QStringLiteral("gone.planloom")).toStdString();

@@ -1,6 +1,7 @@
 #include <QtTest/QtTest>
 #include <QtWidgets/QApplication>
 
+#include "tests/qt_test.h"
 #include "widgets/table/cell_editors.h"
 #include "widgets/table/constraint_table_model.h"
 #include "widgets/table/kinds/rule_cells.h"
@@ -118,5 +119,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_MAIN(KindCellsTest)
+PLANLOOM_QTEST(KindCellsTest)
 #include "kind_cells_test.moc"
