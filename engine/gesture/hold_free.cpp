@@ -30,7 +30,7 @@ std::vector<BoundStep> plannedSteps(
         if (!split.axis.empty() || !split.sizes.empty())
             step.parts = 0;
         if (split.kind == SplitKind::Dimension && split.dimension == batch)
-            step.dimension = {.kind = DimensionRef::Kind::Batch, .name = {}};
+            step.dimension = {.kind = DimensionRef::Kind::Meaning, .name = {}};
         else if (split.kind == SplitKind::Dimension)
             step.dimension.name = op.annotation.dimensions[static_cast<std::size_t>(split.dimension)].name;
         steps.push_back({-1, std::move(step), split});
@@ -322,7 +322,7 @@ std::vector<std::int32_t> rowsActingOn(const GestureContext &context, OperatorId
             });
         }
         if (const auto *coshard = std::get_if<CoshardRule>(&row.rule)) {
-            const auto dimension = resolveDimension(graph, context.batch, acting, coshard->dimension);
+            const auto dimension = resolveDimension(*context.index, context.batch, acting, coshard->dimension);
             return direction != Direction::Optimizer && (!dimension || *dimension >= 0);
         }
         return direction != Direction::Optimizer || std::holds_alternative<OpAssignRule>(row.rule);

@@ -205,7 +205,7 @@ std::optional<DimensionRef> referenceTo(const GestureContext &context,
         });
     };
     if (context.batch.operatorDimension[static_cast<std::size_t>(on.index)] == dimension)
-        return DimensionRef{.kind = DimensionRef::Kind::Batch, .name = {}};
+        return DimensionRef{.kind = DimensionRef::Kind::Meaning, .name = {}};
     std::optional<DimensionRef> found;
     const auto look = [&](const std::vector<TensorTerms> &tensors, DimensionRef::Kind kind) {
         for (std::size_t slot = 0; slot < tensors.size(); ++slot) {

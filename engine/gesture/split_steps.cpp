@@ -129,15 +129,16 @@ Result<std::optional<Split>> bindStep(const GestureContext &context, OperatorId 
         split.parts = size;
     }
     if (step.kind == SplitKind::Dimension) {
-        auto dimension = resolveDimension(context.graph(), context.batch, op, step.dimension);
+        const auto dimension = bindDimension(*context.index, context.batch, op, step.dimension, split);
+        if (!dimension && step.dimension.kind == DimensionRef::Kind::Meaning)
+            return dimension.error();
         if (!dimension) {
             return refusalOf(context.graph().at(op).name + " can't be split at " + print(step.dimension)
                     + ": it needs that dimension whole",
                 placeOf(context.graph(), op), dimension.error().message);
         }
-        if (*dimension < 0)
+        if (!*dimension)
             return std::optional<Split>{};
-        split.dimension = *dimension;
     }
     if (split.parts <= 1)
         return std::optional<Split>{};
@@ -177,11 +178,10 @@ std::vector<Split> coshardSteps(const GestureContext &context, const Subset &sub
     std::vector<Split> steps(subset.operators().size());
     forEachRule<CoshardRule>(context, [&](std::int32_t, const Row &row, const CoshardRule &rule) {
         for (const OperatorId op : subset.selected(row.selector)) {
-            const auto dimension = resolveDimension(context.graph(), context.batch, op, rule.dimension);
-            if (dimension && *dimension >= 0) {
-                steps[static_cast<std::size_t>(subset.positionOf(op))] = {
-                    .kind = SplitKind::Dimension, .dimension = *dimension, .parts = rule.parts};
-            }
+            Split split{.kind = SplitKind::Dimension, .parts = rule.parts};
+            const auto bound = bindDimension(*context.index, context.batch, op, rule.dimension, split);
+            if (bound && *bound)
+                steps[static_cast<std::size_t>(subset.positionOf(op))] = std::move(split);
         }
     });
     return steps;

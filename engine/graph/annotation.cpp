@@ -1,5 +1,7 @@
 #include "engine/graph/annotation.h"
 
+#include "engine/graph/annotation_builder.h"
+
 #include <algorithm>
 
 namespace planloom {

@@ -26,9 +26,6 @@ struct Dimension {
     friend bool operator==(const Dimension &, const Dimension &) = default;
 };
 
-/// True for a dimension that only stands for its size, by which it is named.
-bool isLiteral(const Dimension &dimension);
-
 /// One dimension of a tensor as the product of identifiers (indices into `Annotation::dimensions`), outermost
 /// first: "(b s)". Only the first factor of size other than 1 may be split, so that a part stays a box.
 struct Term {

@@ -34,7 +34,7 @@ public:
             return known;
         const DimensionClassId id {static_cast<std::int32_t>(m_result.classes.size())};
         m_number[static_cast<std::size_t>(node)] = id;
-        m_result.classes.push_back({.meaning = m_namer.meaningOf(node), .extent = m_flow.unifier.extentOf(node)});
+        m_result.classes.push_back({.meaning = m_namer.meaningOf(node), .extent = m_flow.unifier.extentOf(node), .piece = m_namer.isPiece(node)});
         std::vector<DimensionClassId> factors;
         for (const DimensionUnifier::Node factor : std::vector(m_flow.unifier.factorsOf(node)))
             factors.push_back(of(factor));
@@ -139,7 +139,7 @@ MeantDimension findMeant(
                         found.frozen = true;
                         continue;
                     }
-                    return {factor, classes.at(leading).extent, false};
+                    return {factor, classes.at(leading).extent, false, classes.at(leading).piece};
                 }
             }
         }

@@ -46,6 +46,8 @@ struct DimensionClass {
     /// Classes whose product it is, outermost first: (batch sequence), (heads head-size). Empty for most.
     std::vector<DimensionClassId> factors {};
     std::int32_t operators = 0; ///< Forward operators with an identifier of this class.
+    /// Only a piece of a longer one has given it its meaning (a sequence without its last token).
+    bool piece = false;
     std::string name {}; ///< "heads", "key sequence", "(batch sequence)"; empty where nothing is known.
 };
 
@@ -98,9 +100,8 @@ struct DimensionClasses {
 ///    Sequence; a product of Height and Width is Sequence (an image as tokens).
 /// 8. FeedForward: made by products by weights that sum over Hidden, and summed over by ones that make Hidden.
 ///    Other such ones are Hidden (a perceptron's). Projection: what a Split takes Heads or FeedForward from.
-/// 9. A product without a meaning of its own has that of its first factor, and the first factor of one that has
-///    is of the same meaning: cutting the product is cutting its first factor. What Height, Width and Sequence
-///    are divided into inside is Window.
+/// 9. The first factor of a Batch, Heads, Sequence, Height, Width or Depth has the same meaning, if it has none:
+///    cutting the product is cutting its first factor. What Height, Width, Depth and Sequence are divided into inside is Window.
 /// 10. What remains of the dimensions that products by weights sum over or make is Features.
 ///
 /// Near-linear: O((operators + tensors) log) but for what rule 3 of classes compares. Deterministic, pure,
@@ -120,6 +121,7 @@ struct MeantDimension {
     std::int32_t identifier = -1; ///< -1: the operator has none that may be cut.
     std::int64_t extent = 0; ///< Of the class that has the meaning: 16 heads, while the identifier has 1024.
     bool frozen = false; ///< It has one, but needs it whole.
+    bool piece = false; ///< As `DimensionClass::piece`.
 };
 
 /// Of several identifiers with one meaning, the outermost of the first output that has one, then of the inputs:

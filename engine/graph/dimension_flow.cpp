@@ -1,5 +1,7 @@
 #include "engine/graph/dimension_flow.h"
 
+#include "engine/graph/annotation_builder.h"
+
 #include <algorithm>
 
 namespace planloom {
@@ -50,6 +52,7 @@ DimensionFlow::DimensionFlow(const Graph &of)
     , tensors(of.tensors.size())
     , producer(of.tensors.size())
     , fed(of.tensors.size())
+    , gathered(of.tensors.size())
 {
     for (const TensorId input : graph.inputs)
         fed[place(input)] = true;
@@ -64,6 +67,7 @@ DimensionFlow::DimensionFlow(const Graph &of)
                 if (output) {
                     fed[place(output)] = depends;
                     producer[place(output)] = OperatorId {static_cast<std::int32_t>(i)};
+                    gathered[place(output)] = depends && gathers(op);
                 }
             }
         }
@@ -71,6 +75,17 @@ DimensionFlow::DimensionFlow(const Graph &of)
     }
     for (std::size_t i = 0; i < tensors.size(); ++i)
         nodesOf(TensorId {static_cast<std::int32_t>(i)});
+}
+
+bool DimensionFlow::gathers(const Operator &op) const
+{
+    if (op.inputs.empty() || !op.inputs[0])
+        return false;
+    if (op.kind == OperatorKind::GatherND || op.kind == OperatorKind::Gather)
+        return !fed[place(op.inputs[0])] && graph.at(op.inputs[0]).type.shape.size() > 2;
+    const bool moves = op.kind == OperatorKind::Transpose || op.kind == OperatorKind::Reshape
+        || op.kind == OperatorKind::Cast || op.kind == OperatorKind::Identity;
+    return moves && gathered[place(op.inputs[0])];
 }
 
 std::vector<Node> &DimensionFlow::nodesOf(TensorId tensor)

@@ -18,13 +18,15 @@ struct DimensionFlow {
     DimensionUnifier unifier;
     std::vector<std::vector<Node>> tensors {}; ///< By tensor and dimension; empty for scalars.
     std::vector<OperatorId> producer {}; ///< By tensor: the forward operator.
-    std::vector<bool> fed {}; ///< By tensor: depends on an input of the model, or on none of its parameters.
+    std::vector<bool> fed {}; ///< By tensor: depends on an input of the model.
+    std::vector<bool> gathered {}; ///< By tensor: sets of weights, chosen by what an input of the model says.
 
     /// The class of an identifier, as backward operators share it with their forward; -1 for literals.
     Node of(OperatorId op, std::int32_t identifier);
     Node at(TensorId tensor, std::size_t dimension);
 
 private:
+    bool gathers(const Operator &op) const;
     std::vector<Node> &nodesOf(TensorId tensor);
     void follow(std::size_t op);
     void followReshape(std::size_t op);

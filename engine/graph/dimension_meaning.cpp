@@ -1,5 +1,7 @@
 #include "engine/graph/dimension_meaning.h"
 
+#include "engine/graph/annotation_builder.h"
+
 #include <algorithm>
 #include <cstddef>
 #include <map>
@@ -36,6 +38,7 @@ DimensionNamer::DimensionNamer(DimensionFlow &flow)
 {
     // Later steps may write products anew, which makes nodes.
     m_meaning.assign(m_unifier.size(), Unknown);
+    m_piece.assign(m_unifier.size(), false);
     for (std::size_t i = 0; i < graph().operators.size(); ++i) {
         if (graph().operators[i].direction == Direction::Forward)
             m_forward.push_back(OperatorId {static_cast<std::int32_t>(i)});
@@ -77,6 +80,16 @@ bool DimensionNamer::isKey(Node node)
             [&](const Scores &scores) { return m_unifier.find(scores.key) == node; });
 }
 
+bool DimensionNamer::isPiece(Node node)
+{
+    return node >= 0 && m_piece[static_cast<std::size_t>(m_unifier.find(node))];
+}
+
+bool DimensionNamer::isWeight(TensorId id) const
+{
+    return isParameter(id) || (id.valid() && m_flow.gathered[static_cast<std::size_t>(id.index)]);
+}
+
 bool DimensionNamer::isParameter(TensorId id) const
 {
     return id.valid() && !m_flow.fed[static_cast<std::size_t>(id.index)];
@@ -116,9 +129,9 @@ void DimensionNamer::nameWeightProducts()
 {
     for (const OperatorId id : m_forward) {
         const Operator &op = at(id);
-        if (!isProduct(op.kind) || op.inputs.size() < 2 || isParameter(op.inputs[0]) == isParameter(op.inputs[1]))
+        if (!isProduct(op.kind) || op.inputs.size() < 2 || isWeight(op.inputs[0]) == isWeight(op.inputs[1]))
             continue;
-        const std::size_t weight = isParameter(op.inputs[0]) ? 0 : 1;
+        const std::size_t weight = isWeight(op.inputs[0]) ? 0 : 1;
         const auto ofWeight = identifiersOf(op, op.annotation.inputs[weight]);
         const auto ofActivation = identifiersOf(op, op.annotation.inputs[1 - weight]);
         const auto ofResult = identifiersOf(op, op.annotation.outputs[0]);
@@ -129,7 +142,7 @@ void DimensionNamer::nameWeightProducts()
                 product.makes.push_back(node);
             else if (!holds(ofResult, i))
                 product.sums.push_back(node);
-            else
+            else if (isParameter(op.inputs[weight]))
                 m_experts.push_back(node);
         }
         m_products.push_back(std::move(product));
@@ -150,7 +163,7 @@ OperatorId DimensionNamer::findScores(TensorId tensor, Node axis, bool &routed)
         seen.push_back(next);
         const Operator &op = at(made);
         if (isProduct(op.kind)) {
-            const bool weighed = isParameter(op.inputs[0]) || isParameter(op.inputs[1]);
+            const bool weighed = isWeight(op.inputs[0]) || isWeight(op.inputs[1]);
             if (!weighed)
                 return made;
             routed = true;
@@ -231,6 +244,27 @@ void DimensionNamer::nameScores(OperatorId id, Node key)
     m_scores.push_back(scores);
 }
 
+/// True for what comes from a Softmax, but for a mask, a cast, a dropout.
+bool DimensionNamer::isProbability(TensorId tensor) const
+{
+    for (int steps = 0; steps < 16 && tensor; ++steps) {
+        const OperatorId made = m_flow.producer[static_cast<std::size_t>(tensor.index)];
+        if (!made)
+            return false;
+        const Operator &op = at(made);
+        if (op.kind == OperatorKind::Softmax)
+            return true;
+        if (!passesOn(op.kind))
+            return false;
+        const auto from = std::find_if(op.inputs.begin(), op.inputs.end(), [&](TensorId input) {
+            return input && m_flow.fed[static_cast<std::size_t>(input.index)]
+                && isFloating(graph().at(input).type.dataType);
+        });
+        tensor = from == op.inputs.end() ? TensorId {} : *from;
+    }
+    return false;
+}
+
 /// Products of probabilities and values: they sum over the keys, and keep the queries.
 void DimensionNamer::nameValues()
 {
@@ -239,7 +273,7 @@ void DimensionNamer::nameValues()
         attentions.insert({m_unifier.find(scores.key), m_unifier.find(scores.query)});
     for (const OperatorId id : m_forward) {
         const Operator &op = at(id);
-        if (!isProduct(op.kind) || attentions.empty() || isParameter(op.inputs[0]) || isParameter(op.inputs[1]))
+        if (!isProduct(op.kind) || attentions.empty() || isWeight(op.inputs[0]) || isWeight(op.inputs[1]))
             continue;
         const auto made = identifiersOf(op, op.annotation.outputs[0]);
         for (std::size_t side = 0; side < 2; ++side) {
@@ -250,7 +284,7 @@ void DimensionNamer::nameValues()
             const auto query = std::find_if(weights.begin(), weights.end(), [&](std::int32_t i) {
                 return holds(made, i) && !holds(values, i) && m_flow.of(id, i) >= 0;
             });
-            if (sum == weights.end()
+            if (sum == weights.end() || !isProbability(op.inputs[side])
                 || attentions.count({m_flow.of(id, *sum), query == weights.end() ? -1 : m_flow.of(id, *query)}) == 0)
                 continue;
             for (const std::int32_t i : values) {
@@ -438,6 +472,12 @@ void DimensionNamer::nameFeedForward()
                 from.insert(m_unifier.find(node));
         }
     }
+    for (const DimensionUnifier::Kin &kin : m_unifier.kin()) { // halves of one product: gates
+        const bool first = m_unifier.extentOf(kin.a) > m_unifier.extentOf(kin.b);
+        const Node whole = m_unifier.find(first ? kin.a : kin.b);
+        if (kin.kinship == DimensionUnifier::Kinship::Piece && from.count(whole) != 0)
+            from.insert(m_unifier.find(first ? kin.b : kin.a));
+    }
     for (const WeightProduct &product : m_products) {
         for (const Node node : product.sums) {
             const Node itself = m_unifier.find(node);
@@ -455,6 +495,18 @@ void DimensionNamer::nameFeedForward()
 
 void DimensionNamer::nameProjections()
 {
+    // By slices of a dimension of its own, (3 heads head-size), or by pieces of one.
+    for (const WeightProduct &product : m_products) {
+        for (const Node node : product.makes) {
+            const auto factors = node < 0 ? std::vector<Node> {} : m_unifier.factorsOf(node);
+            if (factors.size() < 2 || meaningOf(factors[0]) != Unknown)
+                continue;
+            for (const Node factor : m_unifier.flat(node)) {
+                if (meaningOf(factor) == Heads)
+                    name(node, Projection);
+            }
+        }
+    }
     const auto leads = [&](Node node) {
         for (;;) {
             const DimensionMeaning meaning = meaningOf(node);
@@ -505,7 +557,7 @@ void DimensionNamer::nameFactors()
             // Tokens are made of an image, which has meanings of its own, or of the places in a window.
             for (std::size_t i = 1; i < factors.size() && inner && place; ++i)
                 name(factors[i], Window);
-            if (!inner)
+            if (!inner && (place || meaning == Batch || meaning == Heads))
                 name(factors[0], meaning);
         }
     }
@@ -555,6 +607,9 @@ void DimensionNamer::propagate()
                 || !carries(meaning, same ? DimensionUnifier::Kinship::Apart : DimensionUnifier::Kinship::Piece))
                 continue;
             name(other, meaning);
+            // An even part (every second row of an image) is a dimension of its own.
+            m_piece[static_cast<std::size_t>(other)] = m_unifier.extentOf(node) % m_unifier.extentOf(other) != 0
+                && m_unifier.extentOf(other) < m_unifier.extentOf(node);
             open.push_back(other);
         }
     }

@@ -24,6 +24,8 @@ public:
     DimensionMeaning meaningOf(Node node);
     /// True for what keys and values alone are along, in self-attention: "key sequence".
     bool isKey(Node node);
+    /// True for what has its meaning from something longer that it is a piece of.
+    bool isPiece(Node node);
 
 private:
     struct Scores { ///< One product of queries and keys.
@@ -57,6 +59,8 @@ private:
     /// Names a class that has no name yet.
     void name(Node node, DimensionMeaning meaning);
     bool isParameter(TensorId id) const;
+    bool isWeight(TensorId id) const; ///< A parameter, or a set of parameters that was chosen.
+    bool isProbability(TensorId id) const;
     /// Identifiers of one tensor of an operator, without literals, each once.
     std::vector<std::int32_t> identifiersOf(const Operator &op, const TensorTerms &terms) const;
     /// The product of activations whose result reaches dimension `axis` of `tensor`.
@@ -65,6 +69,7 @@ private:
     DimensionFlow &m_flow;
     DimensionUnifier &m_unifier;
     std::vector<DimensionMeaning> m_meaning {}; ///< By root.
+    std::vector<bool> m_piece {}; ///< By root.
     std::vector<OperatorId> m_forward {};
     std::vector<Scores> m_scores {};
     std::vector<WeightProduct> m_products {};

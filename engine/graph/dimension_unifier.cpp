@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 #include <utility>
 
 namespace planloom {
@@ -38,7 +39,6 @@ DimensionUnifier::Node DimensionUnifier::fresh(std::int64_t extent)
     m_factors.emplace_back();
     m_ledBy.emplace_back();
     m_members.emplace_back();
-    m_witness.emplace_back();
     return node;
 }
 
@@ -98,18 +98,13 @@ void DimensionUnifier::bind(std::size_t op, std::int32_t identifier, Node node)
     addMember(node, slot);
 }
 
-/// Walks the smaller class. What clashed last is tried first: a class of sequences meets that of the keys once
-/// in every layer.
+/// Walks the smaller class, once: what clashes goes on to.
 bool DimensionUnifier::clash(Node a, Node b)
 {
-    for (const Witness &known : {m_witness[index(a)], m_witness[index(b)]}) {
-        if (known.a < 0)
-            continue;
-        const Node x = find(m_node[index(known.a)]);
-        const Node y = find(m_node[index(known.b)]);
-        if ((x == a && y == b) || (x == b && y == a))
-            return true;
-    }
+    const auto low = static_cast<std::uint64_t>(std::min(a, b));
+    const std::uint64_t pair = low << 32U | static_cast<std::uint64_t>(std::max(a, b));
+    if (m_apart.count(pair) != 0)
+        return true;
     if (m_members[index(a)].count < m_members[index(b)].count)
         std::swap(a, b);
     for (std::int32_t slot = m_members[index(b)].first; slot >= 0; slot = m_next[index(slot)]) {
@@ -117,7 +112,7 @@ bool DimensionUnifier::clash(Node a, Node b)
         for (std::int32_t other = m_begin[op]; other < m_begin[op + 1]; ++other) {
             if (other == slot || find(m_node[index(other)]) != a)
                 continue;
-            m_witness[index(a)] = m_witness[index(b)] = {slot, other};
+            m_apart.insert(pair);
             return true;
         }
     }
@@ -147,8 +142,6 @@ void DimensionUnifier::unify(Node a, Node b)
         to.last = from.last;
         to.count += from.count;
     }
-    if (m_witness[index(a)].a < 0)
-        m_witness[index(a)] = m_witness[index(b)];
     auto &led = m_ledBy[index(a)];
     led.insert(led.end(), m_ledBy[index(b)].begin(), m_ledBy[index(b)].end());
     m_ledBy[index(b)].clear();
@@ -331,14 +324,58 @@ std::vector<DimensionUnifier::Node> DimensionUnifier::regroup(
             if (nodes[at] >= 0)
                 stack.push_back(nodes[at]);
         }
+        const std::size_t first = o;
         bool held = true;
         for (; o < endOut; ++o) {
             std::vector<Node> taken;
             takeFrom(stack, to[o], taken, held);
             made[o] = held ? product(taken) : fresh(to[o]);
         }
+        if (!held) {
+            const auto again = regroupFactors(nodes, i, endIn, Shape(to.begin() + static_cast<std::ptrdiff_t>(first),
+                to.begin() + static_cast<std::ptrdiff_t>(endOut)));
+            std::copy(again.begin(), again.end(), made.begin() + static_cast<std::ptrdiff_t>(first));
+        }
         i = endIn;
     }
+}
+
+/// A run that could not be regrouped as a whole: in the smaller runs of what it is made of, if there are any.
+std::vector<DimensionUnifier::Node> DimensionUnifier::regroupFactors(
+    const std::vector<Node> &nodes, std::size_t begin, std::size_t end, const Shape &to)
+{
+    std::vector<Node> factors;
+    std::set<std::int64_t> boundaries;
+    std::int64_t inside = 1;
+    for (std::size_t i = begin; i < end; ++i) {
+        const Node node = find(nodes[i]);
+        if (node < 0)
+            continue;
+        for (const Node atom : flat(node))
+            boundaries.insert(inside *= extentOf(atom));
+        if (factorsOf(node).empty())
+            factors.push_back(node);
+        else
+            factors.insert(factors.end(), factorsOf(node).begin(), factorsOf(node).end());
+    }
+    std::int64_t made = 1;
+    bool smaller = false;
+    for (const std::int64_t extent : to) {
+        made *= extent;
+        smaller = smaller || (made > 1 && made < inside && boundaries.count(made) != 0);
+    }
+    if (!smaller) {
+        // Extents that do not divide each other's: the outermost is still one of the other's.
+        std::vector<Node> fresh = freshAll(to);
+        const auto first = std::find_if(fresh.begin(), fresh.end(), [](Node node) { return node >= 0; });
+        if (first != fresh.end())
+            relate(*first, nodes[begin]);
+        return fresh;
+    }
+    Shape from;
+    for (const Node node : factors)
+        from.push_back(extentOf(node));
+    return regroup(factors, from, to);
 }
 
 } // namespace planloom

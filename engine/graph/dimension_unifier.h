@@ -5,6 +5,7 @@
 #include "engine/graph/graph.h"
 
 #include <cstdint>
+#include <unordered_set>
 #include <vector>
 
 namespace planloom {
@@ -61,6 +62,8 @@ public:
 private:
     static std::size_t index(std::int32_t value) { return static_cast<std::size_t>(value); }
     bool clash(Node a, Node b);
+    std::vector<Node> regroupFactors(
+        const std::vector<Node> &nodes, std::size_t begin, std::size_t end, const Shape &to);
     void setFactors(Node node, std::vector<Node> factors);
     void align(std::vector<Node> a, std::vector<Node> b);
     void addMember(Node root, std::int32_t slot);
@@ -81,12 +84,9 @@ private:
         std::int32_t last = -1;
         std::int32_t count = 0;
     };
-    struct Witness { ///< Two identifiers of one operator: the classes that clashed last.
-        std::int32_t a = -1;
-        std::int32_t b = -1;
-    };
     std::vector<Members> m_members; ///< Of roots.
-    std::vector<Witness> m_witness; ///< Of roots.
+    /// Pairs of roots that one operator has both of: classes of sequences and keys meet in every layer.
+    std::unordered_set<std::uint64_t> m_apart;
     std::vector<Kin> m_kin;
 };
 

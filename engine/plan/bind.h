@@ -81,9 +81,18 @@ void bindInFlight(CompletionState &state);
 /// none, the optimizer ones; if there are only backward ones, none.
 std::vector<OperatorId> actedOn(const Graph &graph, const std::vector<OperatorId> &selected);
 
-/// The identifier that `ref` names in `op`; -1 if the operator has no such identifier, position or batch.
+/// The identifier that `ref` names in `op`; -1 if the operator has no such identifier, position or batch, or
+/// none of that meaning that may be cut.
 /// @return InvalidInput if it has the position, but cannot be split there
 Result<std::int32_t> resolveDimension(
-    const Graph &graph, const BatchInfo &batch, OperatorId op, const DimensionRef &ref);
+    const SelectorIndex &index, const BatchInfo &batch, OperatorId op, const DimensionRef &ref);
+
+/// Gives `split` the identifier that `ref` names in `op`; false if it names none. By meaning, the parts divide
+/// what is meant, not what it lies in: 4 heads of 16 are cut into 2 or 4 parts, although the identifier has 64.
+/// Sizes count heads then, too. A mere piece of what is meant (a sequence without its last token) that does not
+/// divide is passed by.
+/// @return InvalidInput as `resolveDimension`, and if the parts do not divide the heads
+Result<bool> bindDimension(
+    const SelectorIndex &index, const BatchInfo &batch, OperatorId op, const DimensionRef &ref, Split &split);
 
 } // namespace planloom

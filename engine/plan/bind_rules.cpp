@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
+#include <numeric>
 #include <set>
 
 namespace planloom {
@@ -121,14 +123,17 @@ Result<std::int32_t> leadingAt(const Operator &op, const std::vector<TensorTerms
 } // namespace
 
 Result<std::int32_t> resolveDimension(
-    const Graph &graph, const BatchInfo &batch, OperatorId id, const DimensionRef &ref)
+    const SelectorIndex &index, const BatchInfo &batch, OperatorId id, const DimensionRef &ref)
 {
+    const Graph &graph = index.graph();
     const Operator &op = graph.at(id);
     switch (ref.kind) {
     case DimensionRef::Kind::Identifier:
         return findDimension(op.annotation, ref.name).value_or(-1);
-    case DimensionRef::Kind::Batch:
-        return batch.operatorDimension[static_cast<std::size_t>(id.index)];
+    case DimensionRef::Kind::Meaning:
+        if (ref.meaning == DimensionMeaning::Batch)
+            return batch.operatorDimension[static_cast<std::size_t>(id.index)];
+        return findMeant(index.dimensions(), graph, id, ref.meaning).identifier;
     case DimensionRef::Kind::Input:
         return leadingAt(op, op.annotation.inputs, ref, op.inputs, graph);
     case DimensionRef::Kind::Output:
@@ -136,6 +141,78 @@ Result<std::int32_t> resolveDimension(
     }
     return -1;
 }
+
+Result<bool> bindDimension(
+    const SelectorIndex &index, const BatchInfo &batch, OperatorId id, const DimensionRef &ref, Split &split)
+{
+    TRY(split.dimension, resolveDimension(index, batch, id, ref));
+    if (split.dimension < 0)
+        return false;
+    if (ref.kind != DimensionRef::Kind::Meaning || ref.meaning == DimensionMeaning::Batch)
+        return true;
+    const Operator &op = index.graph().at(id);
+    const MeantDimension found = findMeant(index.dimensions(), index.graph(), id, ref.meaning);
+    const std::int64_t meant = found.extent;
+    const std::int64_t each = op.annotation.dimensions[static_cast<std::size_t>(split.dimension)].size / meant;
+    const std::int64_t sum = std::accumulate(split.sizes.begin(), split.sizes.end(), std::int64_t {0});
+    if (split.sizes.empty() ? meant % split.parts != 0 : sum != meant) {
+        if (found.piece)
+            return false; // the whole may still be cut
+        return Error {ErrorCode::InvalidInput,
+            "operator '" + op.name + "' has a dimension of " + std::to_string(meant) + " (" + nameOf(ref.meaning)
+                + "), which cannot be cut into "
+                + (split.sizes.empty() ? std::to_string(split.parts) + " equal parts"
+                                       : "parts of " + std::to_string(sum) + " in all"),
+            "use a number of parts that divides it", "operator:" + op.name + "/" + op.annotation.dimensions[static_cast<std::size_t>(split.dimension)].name};
+    }
+    for (std::int64_t &size : split.sizes)
+        size *= each;
+    return true;
+}
+
+namespace {
+
+/// What the operators can be cut by: "batch (8), heads (4, 16)".
+std::string meaningsOf(const SelectorIndex &index, const std::vector<OperatorId> &operators)
+{
+    std::map<DimensionMeaning, std::set<std::int64_t>> found;
+    for (const OperatorId op : operators) {
+        for (int i = 1; i < kDimensionMeaningCount; ++i) {
+            const auto meaning = static_cast<DimensionMeaning>(i);
+            const auto meant = findMeant(index.dimensions(), index.graph(), op, meaning);
+            if (meant.identifier >= 0)
+                found[meaning].insert(meant.extent);
+        }
+    }
+    std::string text;
+    for (const auto &[meaning, extents] : found) {
+        std::string sizes;
+        for (const std::int64_t extent : extents)
+            sizes += (sizes.empty() ? "" : ", ") + std::to_string(extent);
+        text += (text.empty() ? "" : ", ") + std::string(nameOf(meaning)) + " (" + sizes + ")";
+    }
+    return text;
+}
+
+/// Fails a row by a meaning that none of its operators can be cut by.
+void failMeaning(
+    CompletionState &state, std::int32_t row, const DimensionRef &ref, const std::vector<OperatorId> &operators)
+{
+    const std::string name = nameOf(ref.meaning);
+    bool frozen = false;
+    bool called = false;
+    for (const OperatorId op : operators) {
+        frozen = frozen || findMeant(state.index.dimensions(), state.graph(), op, ref.meaning).frozen;
+        called = called || findDimension(state.graph().at(op).annotation, name).has_value();
+    }
+    const std::string others = meaningsOf(state.index, operators);
+    state.fail(row,
+        frozen ? "what is selected needs " + name + " whole" : "nothing selected has a dimension that is " + name,
+        (called ? "write \"" + name + "\" in quotes for the identifier of that name; " : "")
+            + (others.empty() ? "nothing selected has a dimension that is known" : "there is " + others));
+}
+
+} // namespace
 
 std::int32_t bindOpTrans(CompletionState &state, std::int32_t row, const OpTransRule &rule,
     const std::vector<OperatorId> &selected)
@@ -152,7 +229,8 @@ std::int32_t bindOpTrans(CompletionState &state, std::int32_t row, const OpTrans
                 row, "two steps run over mesh axis '" + step.axis + "'", "give each step an axis of its own");
             return 0;
         }
-        if (step.dimension.kind == DimensionRef::Kind::Batch && step.kind == SplitKind::Dimension) {
+        if (step.kind == SplitKind::Dimension && step.dimension.kind == DimensionRef::Kind::Meaning
+            && step.dimension.meaning == DimensionMeaning::Batch) {
             if (state.batch.size == 0) {
                 state.fail(row, "the model has no batch dimension", state.batch.limitedBy);
                 return 0;
@@ -167,6 +245,7 @@ std::int32_t bindOpTrans(CompletionState &state, std::int32_t row, const OpTrans
     if (acted.empty() && !selected.empty())
         state.fail(
             row, "backward operators are split as their forward operators", "select forward operators");
+    std::vector<bool> met(rule.steps.size());
     for (const OperatorId op : acted) {
         std::vector<OperatorBinding::Step> steps;
         bool hasDimension = false;
@@ -176,15 +255,15 @@ std::int32_t bindOpTrans(CompletionState &state, std::int32_t row, const OpTrans
             if (step.split.kind == SplitKind::Dimension) {
                 hasDimension = true;
                 const auto dimension =
-                    resolveDimension(state.graph(), state.batch, op, rule.steps[i].dimension);
+                    bindDimension(state.index, state.batch, op, rule.steps[i].dimension, step.split);
                 if (!dimension) {
                     state.fail(row, dimension.error().message, dimension.error().advice);
                     return bound;
                 }
-                if (*dimension < 0)
+                if (!*dimension)
                     continue;
                 foundDimension = true;
-                step.split.dimension = *dimension;
+                met[i] = true;
             }
             if (const auto legal = checkPartition(state.graph().at(op), {{step.split}}); !legal) {
                 state.fail(row, legal.error().message, legal.error().advice);
@@ -199,6 +278,12 @@ std::int32_t bindOpTrans(CompletionState &state, std::int32_t row, const OpTrans
         if (!steps.empty() && !compose(state, op, std::move(steps)))
             return bound;
     }
+    for (std::size_t i = 0; i < met.size(); ++i) {
+        const DimensionRef &ref = rule.steps[i].dimension;
+        if (!met[i] && !acted.empty() && rule.steps[i].kind == SplitKind::Dimension
+            && ref.kind == DimensionRef::Kind::Meaning && ref.meaning != DimensionMeaning::Batch)
+            failMeaning(state, row, ref, acted);
+    }
     return bound;
 }
 
@@ -210,26 +295,26 @@ std::int32_t bindCoshard(CompletionState &state, std::int32_t row, const Coshard
         const Operator &itself = state.graph().at(op);
         if (itself.direction != Direction::Forward)
             continue;
-        const auto dimension = resolveDimension(state.graph(), state.batch, op, rule.dimension);
+        Split split {.kind = SplitKind::Dimension, .parts = rule.parts};
+        const auto dimension = bindDimension(state.index, state.batch, op, rule.dimension, split);
         if (!dimension) {
             state.fail(row, dimension.error().message, dimension.error().advice);
             return bound;
         }
-        if (*dimension < 0)
+        if (!*dimension)
             continue;
-        const Split split {.kind = SplitKind::Dimension, .dimension = *dimension, .parts = rule.parts};
         if (const auto legal = checkPartition(itself, {{split}}); !legal) {
             state.fail(row, legal.error().message, legal.error().advice);
             return bound;
         }
         OperatorBinding &binding = state.bindingOf(op);
         if (binding.coshardRow >= 0
-            && (binding.coshardDimension != *dimension || binding.coshardParts != rule.parts)) {
+            && (binding.coshardDimension != split.dimension || binding.coshardParts != rule.parts)) {
             state.failBoth(row, binding.coshardRow, itself, "cut in different ways");
             return bound;
         }
         binding.coshardRow = row;
-        binding.coshardDimension = *dimension;
+        binding.coshardDimension = split.dimension;
         binding.coshardParts = rule.parts;
         ++bound;
     }

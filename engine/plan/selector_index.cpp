@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <mutex>
 
 namespace planloom {
 
@@ -31,8 +32,20 @@ bool hasWildcard(std::string_view glob)
 
 } // namespace
 
+struct SelectorIndex::Dimensions {
+    std::once_flag once {};
+    DimensionClasses classes {};
+};
+
+const DimensionClasses &SelectorIndex::dimensions() const
+{
+    std::call_once(m_dimensions->once, [this] { m_dimensions->classes = analyseDimensions(*m_graph); });
+    return m_dimensions->classes;
+}
+
 SelectorIndex::SelectorIndex(GraphSnapshot graph)
     : m_graph(std::move(graph))
+    , m_dimensions(std::make_shared<Dimensions>())
     , m_uses(usesOf(*m_graph))
     , m_layers(findLayers(*m_graph))
 {

@@ -111,8 +111,8 @@ Json toJson(const DimensionRef &ref)
         return {{"input", ref.slot}, {"dimension", ref.dimension}};
     case DimensionRef::Kind::Output:
         return {{"output", ref.slot}, {"dimension", ref.dimension}};
-    case DimensionRef::Kind::Batch:
-        return "batch";
+    case DimensionRef::Kind::Meaning:
+        return nameOf(ref.meaning);
     }
     return nullptr;
 }
@@ -123,10 +123,12 @@ Result<DimensionRef> dimensionAt(const Json &object, const std::string &parent)
     const auto found = object.find("dimension");
     if (found == object.end())
         return wrong(where, "expected a dimension");
-    if (found->is_string() && found->get_ref<const std::string &>() == "batch")
-        return DimensionRef {.kind = DimensionRef::Kind::Batch, .name = {}};
+    if (found->is_string()) {
+        if (const auto meaning = dimensionMeaningNamed(found->get_ref<const std::string &>()))
+            return DimensionRef {.kind = DimensionRef::Kind::Meaning, .meaning = *meaning, .name = {}};
+    }
     if (!found->is_object())
-        return wrong(where, "expected \"batch\" or an object with identifier, input or output");
+        return wrong(where, "expected a meaning such as \"batch\" or an object with identifier, input or output");
     TRY_VOID(requireMembers(*found, {"identifier", "input", "output", "dimension"}, where));
     DimensionRef ref;
     if (found->contains("identifier")) {

@@ -39,17 +39,18 @@ std::optional<DimensionRef> positionOf(std::string_view word)
 
 bool isReserved(std::string_view word)
 {
-    return word == "batch" || word == "value" || word == "replicate" || positionOf(word);
+    return dimensionMeaningNamed(word) || word == "value" || word == "replicate" || positionOf(word);
 }
 
 Result<DimensionRef> parseDimension(TextCursor &cursor)
 {
     bool wasQuoted = false;
     TRY(std::string word,
-        cursor.word("a dimension: an identifier, batch, or a position as in0.1 or out0.-1", wasQuoted));
+        cursor.word(
+            "a dimension: an identifier, a meaning as batch or heads, or a position as in0.1 or out0.-1", wasQuoted));
     if (!wasQuoted) {
-        if (word == "batch")
-            return DimensionRef {.kind = DimensionRef::Kind::Batch, .name = {}};
+        if (const auto meaning = dimensionMeaningNamed(word))
+            return DimensionRef {.kind = DimensionRef::Kind::Meaning, .meaning = *meaning, .name = {}};
         if (const auto position = positionOf(word))
             return *position;
     }
@@ -391,8 +392,8 @@ std::string print(const DimensionRef &dimension)
         return "in" + std::to_string(dimension.slot) + "." + std::to_string(dimension.dimension);
     case DimensionRef::Kind::Output:
         return "out" + std::to_string(dimension.slot) + "." + std::to_string(dimension.dimension);
-    case DimensionRef::Kind::Batch:
-        return "batch";
+    case DimensionRef::Kind::Meaning:
+        return nameOf(dimension.meaning);
     }
     return "";
 }

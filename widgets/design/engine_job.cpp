@@ -292,6 +292,7 @@ Result<ModelSnapshot> openModel(const ModelSource &source, std::stop_token stop)
     if (stop.stop_requested())
         return cancelled();
     model.index = std::make_shared<const SelectorIndex>(model.graph);
+    static_cast<void>(model.index->dimensions()); // found here, where nobody waits for it at the next frame
     model.batch = analyseBatch(*model.graph);
     return sharedInBackground(std::move(model));
 }

@@ -78,6 +78,8 @@ public:
         ref.kind = static_cast<DimensionRef::Kind>(number(0, 3));
         if (ref.kind == DimensionRef::Kind::Identifier)
             ref.name = maybeEmpty();
+        if (ref.kind == DimensionRef::Kind::Meaning)
+            ref.meaning = static_cast<DimensionMeaning>(number(1, kDimensionMeaningCount - 1));
         if (ref.kind == DimensionRef::Kind::Input || ref.kind == DimensionRef::Kind::Output) {
             ref.slot = number(0, 5);
             ref.dimension = number(-3, 3);
