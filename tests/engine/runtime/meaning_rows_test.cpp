@@ -83,6 +83,7 @@ TEST_P(MeaningRows, GiveAPlanThatIsTheModel)
         return;
     RunOptions options;
     options.keepGradients = true;
+    options.randomWeights = true;
     const auto outcome = runOnCpu(*lowered, options);
     ASSERT_TRUE(outcome) << describe(outcome.error());
     const auto reference = lower(completePlan(graph, 1, ConstraintTable{})->plan, *clusterNamed("cpu:1"));
@@ -94,7 +95,7 @@ TEST_P(MeaningRows, GiveAPlanThatIsTheModel)
 
 constexpr const char *kGpt = "zoo:gpt?layers=2&hidden=16&heads=4&seq=8&batch=2&vocab=24";
 constexpr const char *kLlama = "zoo:llama?layers=1&hidden=16&heads=4&seq=4&batch=2&vocab=24";
-constexpr const char *kT5 = "zoo:t5?layers=1&hidden=16&heads=4&seq=8&batch=2&vocab=24";
+constexpr const char *kT5 = "zoo:t5?layers=1&hidden=16&heads=4&src=8&tgt=4&batch=2&vocab=24";
 constexpr const char *kMoe = "zoo:moe?layers=2&hidden=16&heads=4&seq=8&batch=2&vocab=24&experts=4";
 
 const RowCase kRows[] = {
@@ -113,7 +114,7 @@ const RowCase kRows[] = {
     {kT5, "split all : sequence over x", 2, true},
     {kT5, "split all : heads over x", 2, true},
     {kMoe, "split all : expert over x", 4, true},
-    {"zoo:evoformer?blocks=1", "split all : sequence over x", 2, false},
+    {"zoo:evoformer?layers=1", "split all : sequence over x", 2, false},
     {"zoo:swin", "split all : heads over x", 2, false},
     {"zoo:resnet?batch=4", "split all : channels over x", 2, false},
     {"gpt2_tiny", "split all : sequence over x", 2, true},
@@ -186,8 +187,8 @@ TEST(MeaningRowsInScores, CutTheQueryAndLeaveTheKeyToItsName)
         return std::string("none");
     };
     EXPECT_EQ(partOf("split all : sequence over x"), "m:2");
-    EXPECT_EQ(partOf("split h.0.attn.scores : n over x"), "n:2");
-    EXPECT_EQ(partOf("split h.*.attn.scores : heads over x"), "b:2");
+    EXPECT_EQ(partOf("split name:h.0.attn.scores : n over x"), "n:2");
+    EXPECT_EQ(partOf("split name:h.*.attn.scores : heads over x"), "b:2");
 }
 
 } // namespace
