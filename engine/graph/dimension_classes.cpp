@@ -9,9 +9,9 @@ namespace planloom {
 
 namespace {
 
-constexpr std::array<const char *, kDimensionMeaningCount> kNames {"unknown", "batch", "sequence", "heads",
-    "head-size", "hidden", "feed-forward", "projection", "vocabulary", "classes", "positions", "expert", "channels",
-    "height", "width", "depth", "window", "features"};
+constexpr std::array<const char *, kDimensionMeaningCount> kNames{"unknown", "batch", "sequence", "heads",
+    "head-size", "hidden", "feed-forward", "projection", "vocabulary", "classes", "positions", "expert",
+    "channels", "height", "width", "depth", "window", "features"};
 
 /// Numbers the classes in the order in which they are met, their factors behind them.
 class Numbering
@@ -32,9 +32,11 @@ public:
         const auto known = m_number[static_cast<std::size_t>(node)];
         if (known)
             return known;
-        const DimensionClassId id {static_cast<std::int32_t>(m_result.classes.size())};
+        const DimensionClassId id{static_cast<std::int32_t>(m_result.classes.size())};
         m_number[static_cast<std::size_t>(node)] = id;
-        m_result.classes.push_back({.meaning = m_namer.meaningOf(node), .extent = m_flow.unifier.extentOf(node), .piece = m_namer.isPiece(node)});
+        m_result.classes.push_back({.meaning = m_namer.meaningOf(node),
+            .extent = m_flow.unifier.extentOf(node),
+            .piece = m_namer.isPiece(node)});
         std::vector<DimensionClassId> factors;
         for (const DimensionUnifier::Node factor : std::vector(m_flow.unifier.factorsOf(node)))
             factors.push_back(of(factor));
@@ -56,7 +58,8 @@ private:
         for (const DimensionClassId factor : itself.factors) {
             const DimensionClass &part = m_result.at(factor);
             known = known || !part.name.empty();
-            name += (name.empty() ? "(" : " ") + (part.name.empty() ? std::to_string(part.extent) : part.name);
+            name +=
+                (name.empty() ? "(" : " ") + (part.name.empty() ? std::to_string(part.extent) : part.name);
         }
         return known ? name + ")" : "";
     }
@@ -97,7 +100,7 @@ DimensionClasses analyseDimensions(const Graph &graph)
     result.ofOperator.resize(graph.operators.size());
     for (std::size_t i = 0; i < graph.operators.size(); ++i) {
         const Operator &op = graph.operators[i];
-        const OperatorId id {static_cast<std::int32_t>(i)};
+        const OperatorId id{static_cast<std::int32_t>(i)};
         for (std::size_t d = 0; d < op.annotation.dimensions.size(); ++d) {
             const DimensionClassId mine = numbering.of(flow.of(id, static_cast<std::int32_t>(d)));
             result.ofOperator[i].push_back(mine);
@@ -112,14 +115,9 @@ DimensionClassId leadingWith(const DimensionClasses &classes, DimensionClassId i
 {
     while (id && classes.at(id).meaning != meaning) {
         const DimensionClass &itself = classes.at(id);
-        id = itself.factors.empty() ? DimensionClassId {} : itself.factors.front();
+        id = itself.factors.empty() ? DimensionClassId{} : itself.factors.front();
     }
     return id;
-}
-
-bool means(const DimensionClasses &classes, DimensionClassId id, DimensionMeaning meaning)
-{
-    return leadingWith(classes, id, meaning).valid();
 }
 
 MeantDimension findMeant(
@@ -132,10 +130,12 @@ MeantDimension findMeant(
         for (const TensorTerms &terms : *side) {
             for (const Term &term : terms.terms) {
                 for (const std::int32_t factor : term.factors) {
-                    const auto leading = leadingWith(classes, mine[static_cast<std::size_t>(factor)], meaning);
+                    const auto leading =
+                        leadingWith(classes, mine[static_cast<std::size_t>(factor)], meaning);
                     if (!leading)
                         continue;
-                    if (op.annotation.dimensions[static_cast<std::size_t>(factor)].mark == DimensionMark::Frozen) {
+                    if (op.annotation.dimensions[static_cast<std::size_t>(factor)].mark
+                        == DimensionMark::Frozen) {
                         found.frozen = true;
                         continue;
                     }
@@ -151,7 +151,7 @@ std::string displayName(const DimensionClasses &classes, OperatorId op, std::int
 {
     const auto &mine = classes.ofOperator[static_cast<std::size_t>(op.index)];
     const auto at = static_cast<std::size_t>(identifier);
-    return at < mine.size() && mine[at] ? classes.at(mine[at]).name : std::string {};
+    return at < mine.size() && mine[at] ? classes.at(mine[at]).name : std::string{};
 }
 
 } // namespace planloom

@@ -17,7 +17,8 @@ std::size_t place(TensorId id)
 
 bool isLiteralTerm(const Annotation &annotation, const Term &term)
 {
-    return term.factors.size() == 1 && isLiteral(annotation.dimensions[static_cast<std::size_t>(term.factors[0])]);
+    return term.factors.size() == 1
+        && isLiteral(annotation.dimensions[static_cast<std::size_t>(term.factors[0])]);
 }
 
 /// Kinds whose output has a dimension wherever their first input has one, cut or shifted at most.
@@ -66,7 +67,7 @@ DimensionFlow::DimensionFlow(const Graph &of)
             for (const TensorId output : op.outputs) {
                 if (output) {
                     fed[place(output)] = depends;
-                    producer[place(output)] = OperatorId {static_cast<std::int32_t>(i)};
+                    producer[place(output)] = OperatorId{static_cast<std::int32_t>(i)};
                     gathered[place(output)] = depends && gathers(op);
                 }
             }
@@ -74,7 +75,7 @@ DimensionFlow::DimensionFlow(const Graph &of)
         follow(i);
     }
     for (std::size_t i = 0; i < tensors.size(); ++i)
-        nodesOf(TensorId {static_cast<std::int32_t>(i)});
+        nodesOf(TensorId{static_cast<std::int32_t>(i)});
 }
 
 bool DimensionFlow::gathers(const Operator &op) const
@@ -225,8 +226,11 @@ void DimensionFlow::followLiterals(std::size_t index)
             for (std::size_t d = 0; d < in.terms.size(); ++d) {
                 const Term &made = op.annotation.outputs[o].terms[d];
                 const bool windows = in.terms[d].factors.size() > 1 || made.factors.size() > 1;
-                const bool grouped = d == 1 && (op.kind == OperatorKind::Conv || op.kind == OperatorKind::ConvTranspose);
-                if (!grouped && (windows || (isLiteralTerm(op.annotation, in.terms[d]) && isLiteralTerm(op.annotation, made))))
+                const bool grouped =
+                    d == 1 && (op.kind == OperatorKind::Conv || op.kind == OperatorKind::ConvTranspose);
+                if (!grouped
+                    && (windows
+                        || (isLiteralTerm(op.annotation, in.terms[d]) && isLiteralTerm(op.annotation, made))))
                     unifier.relate(at(op.outputs[o], d), at(op.inputs[slot], d));
             }
         }

@@ -16,10 +16,10 @@ struct DimensionFlow {
     using Node = DimensionUnifier::Node;
     const Graph &graph;
     DimensionUnifier unifier;
-    std::vector<std::vector<Node>> tensors {}; ///< By tensor and dimension; empty for scalars.
-    std::vector<OperatorId> producer {}; ///< By tensor: the forward operator.
-    std::vector<bool> fed {}; ///< By tensor: depends on an input of the model.
-    std::vector<bool> gathered {}; ///< By tensor: sets of weights, chosen by what an input of the model says.
+    std::vector<std::vector<Node>> tensors{}; ///< By tensor and dimension; empty for scalars.
+    std::vector<OperatorId> producer{}; ///< By tensor: the forward operator.
+    std::vector<bool> fed{}; ///< By tensor: depends on an input of the model.
+    std::vector<bool> gathered{}; ///< By tensor: sets of weights, chosen by what an input of the model says.
 
     /// The class of an identifier, as backward operators share it with their forward; -1 for literals.
     Node of(OperatorId op, std::int32_t identifier);

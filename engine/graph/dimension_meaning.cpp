@@ -41,7 +41,7 @@ DimensionNamer::DimensionNamer(DimensionFlow &flow)
     m_piece.assign(m_unifier.size(), false);
     for (std::size_t i = 0; i < graph().operators.size(); ++i) {
         if (graph().operators[i].direction == Direction::Forward)
-            m_forward.push_back(OperatorId {static_cast<std::int32_t>(i)});
+            m_forward.push_back(OperatorId{static_cast<std::int32_t>(i)});
     }
     nameBatch();
     nameWeightProducts();
@@ -100,7 +100,8 @@ std::vector<std::int32_t> DimensionNamer::identifiersOf(const Operator &op, cons
     std::vector<std::int32_t> found;
     for (const Term &term : terms.terms) {
         for (const std::int32_t factor : term.factors) {
-            if (!isLiteral(op.annotation.dimensions[static_cast<std::size_t>(factor)]) && !holds(found, factor))
+            if (!isLiteral(op.annotation.dimensions[static_cast<std::size_t>(factor)])
+                && !holds(found, factor))
                 found.push_back(factor);
         }
     }
@@ -152,7 +153,7 @@ void DimensionNamer::nameWeightProducts()
 OperatorId DimensionNamer::findScores(TensorId tensor, Node axis, bool &routed)
 {
     constexpr std::size_t kMostSteps = 48; // Far beyond what lies between scores and their Softmax.
-    std::vector<TensorId> open {tensor};
+    std::vector<TensorId> open{tensor};
     std::vector<TensorId> seen;
     while (!open.empty() && seen.size() < kMostSteps) {
         const TensorId next = open.back();
@@ -223,7 +224,7 @@ void DimensionNamer::nameAttentions()
 void DimensionNamer::nameScores(OperatorId id, Node key)
 {
     const Operator &op = at(id);
-    Scores scores {id, -1, m_unifier.find(key)};
+    Scores scores{id, -1, m_unifier.find(key)};
     const auto left = identifiersOf(op, op.annotation.inputs[0]);
     const auto right = identifiersOf(op, op.annotation.inputs[1]);
     const auto made = identifiersOf(op, op.annotation.outputs[0]);
@@ -260,7 +261,7 @@ bool DimensionNamer::isProbability(TensorId tensor) const
             return input && m_flow.fed[static_cast<std::size_t>(input.index)]
                 && isFloating(graph().at(input).type.dataType);
         });
-        tensor = from == op.inputs.end() ? TensorId {} : *from;
+        tensor = from == op.inputs.end() ? TensorId{} : *from;
     }
     return false;
 }
@@ -279,13 +280,14 @@ void DimensionNamer::nameValues()
         for (std::size_t side = 0; side < 2; ++side) {
             const auto weights = identifiersOf(op, op.annotation.inputs[side]);
             const auto values = identifiersOf(op, op.annotation.inputs[1 - side]);
-            const auto sum = std::find_if(
-                weights.begin(), weights.end(), [&](std::int32_t i) { return !holds(made, i) && holds(values, i); });
-            const auto query = std::find_if(weights.begin(), weights.end(), [&](std::int32_t i) {
-                return holds(made, i) && !holds(values, i) && m_flow.of(id, i) >= 0;
-            });
+            const auto sum = std::find_if(weights.begin(), weights.end(),
+                [&](std::int32_t i) { return !holds(made, i) && holds(values, i); });
+            const auto query = std::find_if(weights.begin(), weights.end(),
+                [&](std::int32_t i) { return holds(made, i) && !holds(values, i) && m_flow.of(id, i) >= 0; });
             if (sum == weights.end() || !isProbability(op.inputs[side])
-                || attentions.count({m_flow.of(id, *sum), query == weights.end() ? -1 : m_flow.of(id, *query)}) == 0)
+                || attentions.count(
+                       {m_flow.of(id, *sum), query == weights.end() ? -1 : m_flow.of(id, *query)})
+                    == 0)
                 continue;
             for (const std::int32_t i : values) {
                 if (holds(made, i) && !holds(weights, i))
@@ -361,14 +363,15 @@ void DimensionNamer::nameEmbeddingsAndLosses()
     for (const OperatorId id : m_forward) {
         const Operator &op = at(id);
         if (op.kind == OperatorKind::CrossEntropy || op.kind == OperatorKind::NegativeLogLikelihood)
-            losses.push_back(m_flow.at(op.inputs[0], graph().at(op.inputs[0]).type.shape.size() == 1 ? 0 : 1));
+            losses.push_back(
+                m_flow.at(op.inputs[0], graph().at(op.inputs[0]).type.shape.size() == 1 ? 0 : 1));
     }
     const auto isLoss = [&](Node rows) {
         return std::any_of(losses.begin(), losses.end(),
             [&](Node node) { return node >= 0 && m_unifier.extentOf(node) == m_unifier.extentOf(rows); });
     };
-    const bool anyLoss =
-        std::any_of(tables.begin(), tables.end(), [&](auto &table) { return table.first >= 0 && isLoss(table.first); });
+    const bool anyLoss = std::any_of(
+        tables.begin(), tables.end(), [&](auto &table) { return table.first >= 0 && isLoss(table.first); });
     std::vector<std::int64_t> vocabularies;
     for (const auto &[rows, id] : tables) {
         if (rows < 0)
@@ -383,7 +386,8 @@ void DimensionNamer::nameEmbeddingsAndLosses()
             name(m_flow.at(indices, d), Sequence);
     }
     const auto isVocabulary = [&](Node node) {
-        return std::find(vocabularies.begin(), vocabularies.end(), m_unifier.extentOf(node)) != vocabularies.end();
+        return std::find(vocabularies.begin(), vocabularies.end(), m_unifier.extentOf(node))
+            != vocabularies.end();
     };
     for (const Node node : losses) {
         if (node >= 0)
@@ -394,10 +398,11 @@ void DimensionNamer::nameEmbeddingsAndLosses()
         if (shape.empty())
             continue;
         const Node node = m_flow.at(output, shape.size() - 1);
-        const bool made = std::any_of(m_products.begin(), m_products.end(), [&](const WeightProduct &product) {
-            return std::any_of(product.makes.begin(), product.makes.end(),
-                [&](Node n) { return m_unifier.find(n) == node; });
-        });
+        const bool made =
+            std::any_of(m_products.begin(), m_products.end(), [&](const WeightProduct &product) {
+                return std::any_of(product.makes.begin(), product.makes.end(),
+                    [&](Node n) { return m_unifier.find(n) == node; });
+            });
         if (made && node >= 0 && (isVocabulary(node) || (losses.empty() && shape.size() == 2)))
             name(node, isVocabulary(node) ? Vocabulary : Classes);
     }
@@ -448,169 +453,13 @@ void DimensionNamer::nameByKind()
         case OperatorKind::BatchVariance:
         case OperatorKind::InstanceNorm:
             nameImage(op.inputs[0], true);
-            nameImage(op.outputs[0], op.kind != OperatorKind::BatchMean && op.kind != OperatorKind::BatchVariance);
+            nameImage(
+                op.outputs[0], op.kind != OperatorKind::BatchMean && op.kind != OperatorKind::BatchVariance);
             if (op.kind == OperatorKind::BatchMean || op.kind == OperatorKind::BatchVariance)
                 name(m_flow.at(op.outputs[0], 0), Channels);
             break;
         default:
             break;
-        }
-    }
-}
-
-void DimensionNamer::nameFeedForward()
-{
-    const auto any = [&](const std::vector<Node> &nodes, DimensionMeaning meaning) {
-        return std::any_of(nodes.begin(), nodes.end(), [&](Node node) { return meaningOf(node) == meaning; });
-    };
-    std::set<Node> made; // by any product
-    std::set<Node> from; // made from Hidden
-    for (const WeightProduct &product : m_products) {
-        for (const Node node : product.makes) {
-            made.insert(m_unifier.find(node));
-            if (any(product.sums, Hidden))
-                from.insert(m_unifier.find(node));
-        }
-    }
-    for (const DimensionUnifier::Kin &kin : m_unifier.kin()) { // halves of one product: gates
-        const bool first = m_unifier.extentOf(kin.a) > m_unifier.extentOf(kin.b);
-        const Node whole = m_unifier.find(first ? kin.a : kin.b);
-        if (kin.kinship == DimensionUnifier::Kinship::Piece && from.count(whole) != 0)
-            from.insert(m_unifier.find(first ? kin.b : kin.a));
-    }
-    for (const WeightProduct &product : m_products) {
-        for (const Node node : product.sums) {
-            const Node itself = m_unifier.find(node);
-            if (from.count(itself) != 0 && any(product.makes, Hidden) && m_unifier.factorsOf(itself).empty())
-                name(itself, FeedForward);
-        }
-    }
-    for (const WeightProduct &product : m_products) {
-        for (const Node node : product.sums) {
-            if (made.count(m_unifier.find(node)) != 0 && m_unifier.factorsOf(node).empty())
-                name(node, Hidden);
-        }
-    }
-}
-
-void DimensionNamer::nameProjections()
-{
-    // By slices of a dimension of its own, (3 heads head-size), or by pieces of one.
-    for (const WeightProduct &product : m_products) {
-        for (const Node node : product.makes) {
-            const auto factors = node < 0 ? std::vector<Node> {} : m_unifier.factorsOf(node);
-            if (factors.size() < 2 || meaningOf(factors[0]) != Unknown)
-                continue;
-            for (const Node factor : m_unifier.flat(node)) {
-                if (meaningOf(factor) == Heads)
-                    name(node, Projection);
-            }
-        }
-    }
-    const auto leads = [&](Node node) {
-        for (;;) {
-            const DimensionMeaning meaning = meaningOf(node);
-            if (meaning != Unknown || m_unifier.factorsOf(node).empty())
-                return meaning;
-            node = m_unifier.factorsOf(node).front();
-        }
-    };
-    for (const DimensionUnifier::Kin &kin : m_unifier.kin()) {
-        if (kin.kinship != DimensionUnifier::Kinship::Piece)
-            continue;
-        const bool first = m_unifier.extentOf(kin.a) > m_unifier.extentOf(kin.b);
-        const DimensionMeaning part = leads(first ? kin.b : kin.a);
-        if (part == Heads || part == FeedForward)
-            name(first ? kin.a : kin.b, Projection);
-    }
-}
-
-/// An image as a row of tokens.
-void DimensionNamer::nameTokens()
-{
-    for (std::size_t i = 0; i < m_meaning.size(); ++i) {
-        const auto node = static_cast<Node>(i);
-        if (m_unifier.find(node) != node || m_meaning[i] != Unknown)
-            continue;
-        const auto &factors = m_unifier.factorsOf(node);
-        if (factors.size() == 2 && meaningOf(factors[0]) == Height && meaningOf(factors[1]) == Width)
-            name(node, Sequence);
-    }
-}
-
-void DimensionNamer::nameFactors()
-{
-    // Outer products first, as far down as they go.
-    std::vector<Node> open;
-    for (std::size_t i = 0; i < m_meaning.size(); ++i) {
-        if (m_unifier.find(static_cast<Node>(i)) == static_cast<Node>(i) && !m_unifier.factorsOf(static_cast<Node>(i)).empty())
-            open.push_back(static_cast<Node>(i));
-    }
-    std::stable_sort(open.begin(), open.end(), [&](Node a, Node b) { return m_unifier.extentOf(a) > m_unifier.extentOf(b); });
-    for (const bool inner : {true, false}) {
-        for (const Node node : open) {
-            const DimensionMeaning meaning = meaningOf(node);
-            const auto &factors = m_unifier.factorsOf(node);
-            const bool place = meaning == Height || meaning == Width || meaning == Depth || meaning == Sequence;
-            if (meaning == Unknown)
-                continue;
-            // Tokens are made of an image, which has meanings of its own, or of the places in a window.
-            for (std::size_t i = 1; i < factors.size() && inner && place; ++i)
-                name(factors[i], Window);
-            if (!inner && (place || meaning == Batch || meaning == Heads))
-                name(factors[0], meaning);
-        }
-    }
-}
-
-void DimensionNamer::nameFeatures()
-{
-    for (const WeightProduct &product : m_products) {
-        for (const auto *side : {&product.sums, &product.makes}) {
-            for (const Node node : *side) {
-                if (node >= 0 && m_unifier.factorsOf(node).empty())
-                    name(node, Features);
-            }
-        }
-    }
-}
-
-/// Kin have the same meaning, if one has: breadth first, in the order in which they were met.
-void DimensionNamer::propagate()
-{
-    const auto &kin = m_unifier.kin();
-    std::vector<std::vector<Node>> neighbours(m_unifier.size());
-    std::vector<Node> open;
-    const auto carries = [](DimensionMeaning meaning, DimensionUnifier::Kinship kinship) {
-        return kinship == DimensionUnifier::Kinship::Apart
-            || (meaning != Heads && meaning != FeedForward && meaning != Projection && meaning != Vocabulary
-                && meaning != Expert && meaning != Batch);
-    };
-    for (const DimensionUnifier::Kin &pair : kin) {
-        const Node a = m_unifier.find(pair.a);
-        const Node b = m_unifier.find(pair.b);
-        neighbours[static_cast<std::size_t>(a)].push_back(b);
-        neighbours[static_cast<std::size_t>(b)].push_back(a);
-    }
-    for (const DimensionUnifier::Kin &pair : kin) {
-        for (const Node node : {m_unifier.find(pair.a), m_unifier.find(pair.b)}) {
-            if (meaningOf(node) != Unknown)
-                open.push_back(node);
-        }
-    }
-    for (std::size_t i = 0; i < open.size(); ++i) {
-        const Node node = open[i];
-        const DimensionMeaning meaning = meaningOf(node);
-        for (const Node other : neighbours[static_cast<std::size_t>(node)]) {
-            const bool same = m_unifier.extentOf(other) == m_unifier.extentOf(node);
-            if (meaningOf(other) != Unknown
-                || !carries(meaning, same ? DimensionUnifier::Kinship::Apart : DimensionUnifier::Kinship::Piece))
-                continue;
-            name(other, meaning);
-            // An even part (every second row of an image) is a dimension of its own.
-            m_piece[static_cast<std::size_t>(other)] = m_unifier.extentOf(node) % m_unifier.extentOf(other) != 0
-                && m_unifier.extentOf(other) < m_unifier.extentOf(node);
-            open.push_back(other);
         }
     }
 }

@@ -29,14 +29,14 @@ public:
 
 private:
     struct Scores { ///< One product of queries and keys.
-        OperatorId op {};
+        OperatorId op{};
         Node query = -1;
         Node key = -1;
     };
     /// What a product by a parameter sums over and makes.
     struct WeightProduct {
-        std::vector<Node> sums {};
-        std::vector<Node> makes {};
+        std::vector<Node> sums{};
+        std::vector<Node> makes{};
     };
 
     void nameBatch();
@@ -68,14 +68,14 @@ private:
 
     DimensionFlow &m_flow;
     DimensionUnifier &m_unifier;
-    std::vector<DimensionMeaning> m_meaning {}; ///< By root.
-    std::vector<bool> m_piece {}; ///< By root.
-    std::vector<OperatorId> m_forward {};
-    std::vector<Scores> m_scores {};
-    std::vector<WeightProduct> m_products {};
-    std::vector<Node> m_both {}; ///< What queries, keys and scores all have.
-    std::vector<Node> m_experts {}; ///< Routed among, or had by activation, weight and result.
-    std::set<Node> m_queries {};
+    std::vector<DimensionMeaning> m_meaning{}; ///< By root.
+    std::vector<bool> m_piece{}; ///< By root.
+    std::vector<OperatorId> m_forward{};
+    std::vector<Scores> m_scores{};
+    std::vector<WeightProduct> m_products{};
+    std::vector<Node> m_both{}; ///< What queries, keys and scores all have.
+    std::vector<Node> m_experts{}; ///< Routed among, or had by activation, weight and result.
+    std::set<Node> m_queries{};
 };
 
 } // namespace planloom

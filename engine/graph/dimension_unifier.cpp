@@ -177,7 +177,8 @@ void DimensionUnifier::setFactors(Node node, std::vector<Node> factors)
     to.insert(to.end(), led.begin(), led.end());
 }
 
-/// Two ways to write one class as a product, walked together: what is equal is joined, what is longer divided.
+/// Two ways to write one class as a product, walked together: what is equal is joined, what is longer
+/// divided.
 void DimensionUnifier::align(std::vector<Node> a, std::vector<Node> b)
 {
     std::reverse(a.begin(), a.end());
@@ -209,7 +210,7 @@ void DimensionUnifier::align(std::vector<Node> a, std::vector<Node> b)
 std::vector<DimensionUnifier::Node> DimensionUnifier::flat(Node node)
 {
     std::vector<Node> atoms;
-    std::vector<Node> open {find(node)};
+    std::vector<Node> open{find(node)};
     while (!open.empty()) {
         const Node next = find(open.back());
         open.pop_back();
@@ -332,8 +333,9 @@ std::vector<DimensionUnifier::Node> DimensionUnifier::regroup(
             made[o] = held ? product(taken) : fresh(to[o]);
         }
         if (!held) {
-            const auto again = regroupFactors(nodes, i, endIn, Shape(to.begin() + static_cast<std::ptrdiff_t>(first),
-                to.begin() + static_cast<std::ptrdiff_t>(endOut)));
+            const auto again = regroupFactors(nodes, i, endIn,
+                Shape(to.begin() + static_cast<std::ptrdiff_t>(first),
+                    to.begin() + static_cast<std::ptrdiff_t>(endOut)));
             std::copy(again.begin(), again.end(), made.begin() + static_cast<std::ptrdiff_t>(first));
         }
         i = endIn;

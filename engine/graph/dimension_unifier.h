@@ -10,8 +10,8 @@
 
 namespace planloom {
 
-/// A disjoint-set forest over dimensions, some of which are products of others, that never puts two identifiers
-/// of one operator into one set.
+/// A disjoint-set forest over dimensions, some of which are products of others, that never puts two
+/// identifiers of one operator into one set.
 class DimensionUnifier
 {
 public:

@@ -32,8 +32,8 @@ Graph zoo(std::string_view spec)
     return trained(*std::move(model));
 }
 
-/// "batch 2 | heads 2 4": extents of the classes that operators have, of the meanings asked for. Pieces of others
-/// (what is left of a shifted image or sequence) are left out.
+/// "batch 2 | heads 2 4": extents of the classes that operators have, of the meanings asked for. Pieces of
+/// others (what is left of a shifted image or sequence) are left out.
 std::string extentsOf(const DimensionClasses &found, const std::set<DimensionMeaning> &asked)
 {
     std::map<DimensionMeaning, std::set<std::int64_t>> extents;
@@ -52,10 +52,11 @@ std::string extentsOf(const DimensionClasses &found, const std::set<DimensionMea
     return text;
 }
 
-const std::set<DimensionMeaning> kAsked {DimensionMeaning::Batch, DimensionMeaning::Sequence, DimensionMeaning::Heads,
-    DimensionMeaning::HeadSize, DimensionMeaning::Hidden, DimensionMeaning::FeedForward, DimensionMeaning::Projection,
-    DimensionMeaning::Vocabulary, DimensionMeaning::Classes, DimensionMeaning::Expert, DimensionMeaning::Channels,
-    DimensionMeaning::Height, DimensionMeaning::Width};
+const std::set<DimensionMeaning> kAsked{DimensionMeaning::Batch, DimensionMeaning::Sequence,
+    DimensionMeaning::Heads, DimensionMeaning::HeadSize, DimensionMeaning::Hidden,
+    DimensionMeaning::FeedForward, DimensionMeaning::Projection, DimensionMeaning::Vocabulary,
+    DimensionMeaning::Classes, DimensionMeaning::Expert, DimensionMeaning::Channels, DimensionMeaning::Height,
+    DimensionMeaning::Width};
 
 /// No operator has one class twice, every class fits what it is of, backward operators have their forward's.
 void expectSound(const Graph &graph, const DimensionClasses &found)
@@ -74,7 +75,8 @@ void expectSound(const Graph &graph, const DimensionClasses &found)
             EXPECT_TRUE(seen.insert(id).second) << op.name << " has " << found.at(id).name << " twice";
         }
         if (op.direction == Direction::Backward && op.mirror) {
-            EXPECT_EQ(found.ofOperator[i], found.ofOperator[static_cast<std::size_t>(op.mirror.index)]) << op.name;
+            EXPECT_EQ(found.ofOperator[i], found.ofOperator[static_cast<std::size_t>(op.mirror.index)])
+                << op.name;
         }
     }
     for (std::size_t i = 0; i < graph.tensors.size(); ++i) {
@@ -139,8 +141,7 @@ const ModelCase kModels[] = {
         "batch 8 | sequence 49 196 784 3136 | heads 6 12 24 48 | head-size 32 | "
         "hidden 192 384 768 1536 3072 | feed-forward 768 1536 3072 6144 | classes 1000 | "
         "channels 3 | height 2 4 7 8 14 28 56 | width 2 4 7 8 14 28 56"},
-    {"zoo:evoformer",
-        "sequence 128 256 | heads 4 8 | head-size 32 | hidden 128 256 | feed-forward 512 1024"},
+    {"zoo:evoformer", "sequence 128 256 | heads 4 8 | head-size 32 | hidden 128 256 | feed-forward 512 1024"},
     {"zoo:resnet",
         "batch 32 | classes 1000 | channels 3 64 128 256 512 1024 2048 | height 7 14 28 56 112 | "
         "width 7 14 28 56 112"},
@@ -163,8 +164,7 @@ const ModelCase kModels[] = {
         "vocabulary 150"},
     {"models/evoformer_48_full",
         "sequence 128 256 | heads 4 8 | head-size 32 | hidden 128 256 | feed-forward 512 1024"},
-    {"models/evoformer_tiny",
-        "sequence 5 8 | heads 2 4 | head-size 4 6 | hidden 16 24 | feed-forward 32 48"},
+    {"models/evoformer_tiny", "sequence 5 8 | heads 2 4 | head-size 4 6 | hidden 16 24 | feed-forward 32 48"},
     {"models/gpt2_small_full",
         "batch 8 | sequence 1024 | heads 12 | head-size 64 | hidden 768 | feed-forward 3072 | "
         "projection 2304 | vocabulary 50257"},
@@ -217,7 +217,8 @@ const ModelCase kModels[] = {
     {"models/t5_tiny",
         "batch 2 | sequence 8 12 | heads 4 | head-size 12 | hidden 48 | feed-forward 96 | "
         "vocabulary 120"},
-    // shared/models-modern. Those with a fused Attention operator are not here: it is kept whole, without heads.
+    // shared/models-modern. Those with a fused Attention operator are not here: it is kept whole, without
+    // heads.
     {"models-modern/bert_dynamic",
         "batch 2 | sequence 12 | heads 4 | head-size 12 | hidden 48 | feed-forward 96 | "
         "vocabulary 192"},
@@ -255,13 +256,14 @@ INSTANTIATE_TEST_SUITE_P(Models, DimensionsOf, testing::ValuesIn(kModels), [](co
     return name;
 });
 
-std::string nameAt(const Graph &graph, const DimensionClasses &found, std::string_view op, std::string_view identifier)
+std::string nameAt(
+    const Graph &graph, const DimensionClasses &found, std::string_view op, std::string_view identifier)
 {
     for (std::size_t i = 0; i < graph.operators.size(); ++i) {
         if (graph.operators[i].name != op)
             continue;
         const auto at = findDimension(graph.operators[i].annotation, identifier);
-        return at ? displayName(found, OperatorId {static_cast<std::int32_t>(i)}, *at) : "no such identifier";
+        return at ? displayName(found, OperatorId{static_cast<std::int32_t>(i)}, *at) : "no such identifier";
     }
     return "no such operator";
 }
@@ -270,7 +272,9 @@ TEST(Dimensions, QueriesAndKeysStayApartWhereTheyMeet)
 {
     const Graph graph = zoo("zoo:gpt?layers=1&hidden=16&heads=4&seq=8&batch=2&vocab=24");
     const DimensionClasses found = analyseDimensions(graph);
-    const auto at = [&](const char *op, const char *identifier) { return nameAt(graph, found, op, identifier); };
+    const auto at = [&](const char *op, const char *identifier) {
+        return nameAt(graph, found, op, identifier);
+    };
     // a b m k+, a b k+ n -> a b m n
     EXPECT_EQ(at("h.0.attn.scores", "a"), "batch");
     EXPECT_EQ(at("h.0.attn.scores", "b"), "heads");
@@ -292,11 +296,12 @@ TEST(Dimensions, MeantIsTheOutermostThatMayBeCut)
     const DimensionClasses found = analyseDimensions(graph);
     for (std::size_t i = 0; i < graph.operators.size(); ++i) {
         const Operator &op = graph.operators[i];
-        const OperatorId id {static_cast<std::int32_t>(i)};
+        const OperatorId id{static_cast<std::int32_t>(i)};
         const auto letter = [&](DimensionMeaning meaning) {
             const auto meant = findMeant(found, graph, id, meaning);
-            return meant.identifier < 0 ? std::string(meant.frozen ? "whole" : "none")
-                                        : op.annotation.dimensions[static_cast<std::size_t>(meant.identifier)].name
+            return meant.identifier < 0
+                ? std::string(meant.frozen ? "whole" : "none")
+                : op.annotation.dimensions[static_cast<std::size_t>(meant.identifier)].name
                     + std::to_string(meant.extent);
         };
         if (op.name == "h.0.attn.scores") {
@@ -323,8 +328,10 @@ TEST(Dimensions, SquareResidualsDoNotTieAnOperatorsInputToItsOutput)
     ASSERT_TRUE(graph) << describe(graph.error());
     const DimensionClasses found = analyseDimensions(*graph);
     expectSound(*graph, found);
-    EXPECT_NE(found.ofTensor[static_cast<std::size_t>(x.index)][1], found.ofTensor[static_cast<std::size_t>(y.index)][1]);
-    EXPECT_EQ(found.ofTensor[static_cast<std::size_t>(x.index)][1], found.ofTensor[static_cast<std::size_t>(z.index)][1]);
+    EXPECT_NE(found.ofTensor[static_cast<std::size_t>(x.index)][1],
+        found.ofTensor[static_cast<std::size_t>(y.index)][1]);
+    EXPECT_EQ(found.ofTensor[static_cast<std::size_t>(x.index)][1],
+        found.ofTensor[static_cast<std::size_t>(z.index)][1]);
 }
 
 TEST(Dimensions, AReshapeThereAndBackIsTheSameClass)
@@ -338,7 +345,8 @@ TEST(Dimensions, AReshapeThereAndBackIsTheSameClass)
     ASSERT_TRUE(graph) << describe(graph.error());
     const DimensionClasses found = analyseDimensions(*graph);
     expectSound(*graph, found);
-    EXPECT_EQ(found.ofTensor[static_cast<std::size_t>(x.index)], found.ofTensor[static_cast<std::size_t>(c.index)]);
+    EXPECT_EQ(
+        found.ofTensor[static_cast<std::size_t>(x.index)], found.ofTensor[static_cast<std::size_t>(c.index)]);
     EXPECT_EQ(found.at(found.ofTensor[static_cast<std::size_t>(x.index)][1]).factors.size(), 2u);
 }
 
@@ -351,7 +359,8 @@ TEST(Dimensions, AreFoundInTimeNearlyLinearInTheGraph)
             const auto start = std::chrono::steady_clock::now();
             const DimensionClasses found = analyseDimensions(graph);
             best = std::min(best,
-                std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() + 1e-12 * double(found.classes.size()));
+                std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count()
+                    + 1e-12 * double(found.classes.size()));
         }
         return best;
     };

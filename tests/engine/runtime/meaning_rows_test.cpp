@@ -47,7 +47,8 @@ std::int64_t cutBy(const Plan &plan)
     for (std::size_t i = 0; i < plan.decisions.size(); ++i) {
         const auto &splits = plan.decisions[i].partition.splits;
         count += plan.graph->operators[i].direction == Direction::Forward
-            && std::any_of(splits.begin(), splits.end(), [](const Split &s) { return s.kind == SplitKind::Dimension; });
+            && std::any_of(
+                splits.begin(), splits.end(), [](const Split &s) { return s.kind == SplitKind::Dimension; });
     }
     return count;
 }
@@ -139,7 +140,8 @@ const RowCase kRows[] = {
 
 INSTANTIATE_TEST_SUITE_P(Rows, MeaningRows, testing::ValuesIn(kRows), [](const auto &info) {
     std::string name;
-    for (const char c : std::string(info.param.model) + "_" + info.param.row + "_" + std::to_string(info.param.devices))
+    for (const char c :
+        std::string(info.param.model) + "_" + info.param.row + "_" + std::to_string(info.param.devices))
         name += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
     return name;
 });
@@ -161,7 +163,8 @@ TEST(MeaningRowsRefused, WhereTheShapeDoesNotDivideWithTheReason)
         "operator 'h.0.attn.q_attn' has a dimension of 4 (heads), which cannot be cut into 8 equal parts | "
         "use a number of parts that divides it");
     EXPECT_EQ(refusalOf(kGpt, "split all : heads into 2,3 over x", 2),
-        "operator 'h.0.attn.q_attn' has a dimension of 4 (heads), which cannot be cut into parts of 5 in all | "
+        "operator 'h.0.attn.q_attn' has a dimension of 4 (heads), which cannot be cut into parts of 5 in all "
+        "| "
         "use a number of parts that divides it");
 }
 
