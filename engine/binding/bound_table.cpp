@@ -167,8 +167,7 @@ private:
     {
         if constexpr (std::is_same_v<RuleType, OpTransRule>) {
             for (const SplitStep &step : rule.steps) {
-                if (step.kind == SplitKind::Dimension && step.dimension.kind == DimensionRef::Kind::Batch
-                    && !step.axis.empty())
+                if (isBatch(step) && !step.axis.empty())
                     m_bound.batchAxes.push_back(step.axis);
             }
         }

@@ -228,7 +228,7 @@ Result<ConstraintTable> galleryTable(
     if (recipe.dp > 1) {
         TRY_VOID(checkBatch(graph, batch, recipe.dp, "data parallelism"));
         SplitStep step {.kind = SplitKind::Dimension,
-            .dimension = {.kind = DimensionRef::Kind::Batch, .name = {}},
+            .dimension = {.kind = DimensionRef::Kind::Meaning, .name = {}},
             .parts = 0,
             .sizes = {},
             .axis = "dp"};

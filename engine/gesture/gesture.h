@@ -57,6 +57,7 @@ struct DimensionChip {
     bool output = false; ///< On the bottom edge; else on the top edge.
     std::int32_t slot = 0; ///< Which input or output.
     std::string label {}; ///< "k+"; "^" marks what may not be split.
+    std::string meaning {}; ///< "hidden", "key sequence", "(batch sequence)"; empty where it is not known.
     std::int64_t size = 0;
     DimensionMark mark = DimensionMark::Spatial;
     std::vector<std::int32_t> counts {}; ///< Into how many parts it may be cut, ascending, from 2; at most 32 of them.

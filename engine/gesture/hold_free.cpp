@@ -30,7 +30,7 @@ std::vector<BoundStep> plannedSteps(
         if (!split.axis.empty() || !split.sizes.empty())
             step.parts = 0;
         if (split.kind == SplitKind::Dimension && split.dimension == batch)
-            step.dimension = {.kind = DimensionRef::Kind::Batch, .name = {}};
+            step.dimension = {.kind = DimensionRef::Kind::Meaning, .name = {}};
         else if (split.kind == SplitKind::Dimension)
             step.dimension.name = op.annotation.dimensions[static_cast<std::size_t>(split.dimension)].name;
         steps.push_back({-1, std::move(step), split});

@@ -205,8 +205,8 @@ std::optional<DimensionRef> referenceTo(const GestureContext &context,
                 .has_value();
         });
     };
-    if (context.batch().operatorDimension[static_cast<std::size_t>(on.index)] == dimension)
-        return DimensionRef{.kind = DimensionRef::Kind::Batch, .name = {}};
+    if (context.batchOf(on) == dimension)
+        return DimensionRef{.kind = DimensionRef::Kind::Meaning, .name = {}};
     std::optional<DimensionRef> found;
     const auto look = [&](const std::vector<TensorTerms> &tensors, DimensionRef::Kind kind) {
         for (std::size_t slot = 0; slot < tensors.size(); ++slot) {

@@ -163,13 +163,12 @@ Proposal proposeCoshard(const GestureContext &context, const Row &row,
     const auto bound = boundSteps(context, subset);
     RowEdits edits(context);
     for (std::size_t i = 0; i < operators.size(); ++i) {
-        const auto dimension = resolveDimension(context, operators[i], rule.dimension);
-        if (dimension && *dimension < 0)
+        Split cut{.kind = SplitKind::Dimension, .parts = rule.parts};
+        const auto dimension = bindDimension(context, operators[i], rule.dimension, cut);
+        if (dimension && !*dimension)
             continue;
         auto steps = bound[i];
         sortSteps(context, steps);
-        const Split cut{
-            .kind = SplitKind::Dimension, .dimension = dimension ? *dimension : -1, .parts = rule.parts};
         if (!dimension)
             proposal.refusal = refusalOf(dimension.error().message, dimension.error().where);
         else

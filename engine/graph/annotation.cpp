@@ -1,16 +1,17 @@
 #include "engine/graph/annotation.h"
 
+#include "engine/graph/annotation_builder.h"
+
 #include <algorithm>
 
 namespace planloom {
 
-namespace {
-
-/// A literal is named by its size.
 bool isLiteral(const Dimension &dimension)
 {
     return !dimension.name.empty() && dimension.name.front() >= '0' && dimension.name.front() <= '9';
 }
+
+namespace {
 
 /// Appends "k+" to `text`.
 void append(std::string &text, const Dimension &dimension)

@@ -15,6 +15,9 @@
 
 namespace planloom {
 
+/// True for a dimension that only stands for its size, by which it is named.
+bool isLiteral(const Dimension &dimension);
+
 /// The arguments of `annotate`, passed on to the function for one family of kinds.
 struct AnnotateCall {
     OperatorKind kind;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <numeric>
 
 namespace planloom {
 
@@ -56,14 +57,49 @@ Result<std::int32_t> resolveDimension(const RowSetting &setting, OperatorId id, 
     switch (ref.kind) {
     case DimensionRef::Kind::Identifier:
         return findDimension(op.annotation, ref.name).value_or(-1);
-    case DimensionRef::Kind::Batch:
-        return setting.batchOf(id);
+    case DimensionRef::Kind::Meaning:
+        if (ref.meaning == DimensionMeaning::Batch)
+            return setting.batchOf(id);
+        return findMeant(setting.index().dimensions(), setting.graph(), id, ref.meaning).identifier;
     case DimensionRef::Kind::Input:
         return leadingAt(op, op.annotation.inputs, ref, op.inputs, setting.graph());
     case DimensionRef::Kind::Output:
         return leadingAt(op, op.annotation.outputs, ref, op.outputs, setting.graph());
     }
     return -1;
+}
+
+bool isBatch(const SplitStep &step)
+{
+    return step.kind == SplitKind::Dimension && step.dimension.kind == DimensionRef::Kind::Meaning
+        && step.dimension.meaning == DimensionMeaning::Batch;
+}
+
+Result<bool> bindDimension(const RowSetting &setting, OperatorId id, const DimensionRef &ref, Split &split)
+{
+    TRY(split.dimension, resolveDimension(setting, id, ref));
+    if (split.dimension < 0)
+        return false;
+    if (ref.kind != DimensionRef::Kind::Meaning || ref.meaning == DimensionMeaning::Batch)
+        return true;
+    const Operator &op = setting.graph().at(id);
+    const MeantDimension found = findMeant(setting.index().dimensions(), setting.graph(), id, ref.meaning);
+    const std::int64_t meant = found.extent;
+    const Dimension &dimension = op.annotation.dimensions[static_cast<std::size_t>(split.dimension)];
+    const std::int64_t sum = std::accumulate(split.sizes.begin(), split.sizes.end(), std::int64_t {0});
+    if (split.sizes.empty() ? meant % split.parts != 0 : sum != meant) {
+        if (found.piece)
+            return false; // the whole may still be cut
+        return Error {ErrorCode::InvalidInput,
+            "operator '" + op.name + "' has a dimension of " + std::to_string(meant) + " (" + nameOf(ref.meaning)
+                + "), which cannot be cut into "
+                + (split.sizes.empty() ? std::to_string(split.parts) + " equal parts"
+                                       : "parts of " + std::to_string(sum) + " in all"),
+            "use a number of parts that divides it", "operator:" + op.name + "/" + dimension.name};
+    }
+    for (std::int64_t &size : split.sizes)
+        size *= dimension.size / meant;
+    return true;
 }
 
 Result<Split> splitOf(const RowSetting &setting, OperatorId op, const SplitStep &step)
@@ -91,8 +127,8 @@ Result<Split> splitOf(const RowSetting &setting, OperatorId op, const SplitStep 
     if (split.parts < 1)
         return Error {ErrorCode::InvalidInput, "expected a number of parts or a mesh axis", "", ""};
     if (step.kind == SplitKind::Dimension && op.valid()) {
-        TRY(split.dimension, resolveDimension(setting, op, step.dimension));
-        if (split.dimension < 0)
+        TRY(const bool has, bindDimension(setting, op, step.dimension, split));
+        if (!has)
             split.parts = 0;
     }
     return split;

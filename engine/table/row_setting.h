@@ -34,9 +34,19 @@ const MeshAxis *findAxis(const std::vector<MeshAxis> &mesh, std::string_view nam
 /// Position of an axis in the mesh; behind all of them for a name that is none ("" for a step over no axis).
 std::size_t meshPosition(const std::vector<MeshAxis> &mesh, std::string_view axis);
 
-/// The identifier that `ref` names in `op`; -1 if the operator has no such identifier, position or batch.
+/// True for a step that cuts the mini-batch.
+bool isBatch(const SplitStep &step);
+
+/// The identifier that `ref` names in `op`; -1 if the operator has no such identifier, position or batch, or none of that
+/// meaning that may be cut.
 /// @return InvalidInput if it has the position, but cannot be split there
 Result<std::int32_t> resolveDimension(const RowSetting &setting, OperatorId op, const DimensionRef &ref);
+
+/// Gives `split` the identifier that `ref` names in `op`; false if it names none. By meaning, the parts divide what is meant,
+/// not what it lies in: 4 heads of 16 are cut into 2 or 4 parts, although the identifier has 64. Sizes count heads then,
+/// too. A mere piece of what is meant (a sequence without its last token) that does not divide is passed by.
+/// @return InvalidInput as `resolveDimension`, and if the parts do not divide the heads
+Result<bool> bindDimension(const RowSetting &setting, OperatorId op, const DimensionRef &ref, Split &split);
 
 /// What one step of an op-trans row makes of an operator, with its identifier, parts and sizes filled in. Whether the
 /// operator may be split so is `checkPartition`'s to say.

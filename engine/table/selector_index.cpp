@@ -4,11 +4,24 @@
 
 #include <algorithm>
 #include <iterator>
+#include <mutex>
 
 namespace planloom {
 
+struct SelectorIndex::Dimensions {
+    std::once_flag once {};
+    DimensionClasses classes {};
+};
+
+const DimensionClasses &SelectorIndex::dimensions() const
+{
+    std::call_once(m_dimensions->once, [this] { m_dimensions->classes = analyseDimensions(*m_graph); });
+    return m_dimensions->classes;
+}
+
 SelectorIndex::SelectorIndex(GraphSnapshot graph)
     : m_graph(std::move(graph))
+    , m_dimensions(std::make_shared<Dimensions>())
     , m_uses(usesOf(*m_graph))
     , m_layers(findLayers(*m_graph))
 {

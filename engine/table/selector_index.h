@@ -1,11 +1,13 @@
 #pragma once
 
 #include "engine/base/result.h"
+#include "engine/graph/dimension_classes.h"
 #include "engine/graph/graph.h"
 #include "engine/table/layers.h"
 #include "engine/table/selector.h"
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -14,7 +16,8 @@
 namespace planloom {
 
 /// What selectors ask of a graph, looked up once: make it per graph and use it for many selectors. Holds the
-/// graph. Thread-safe: never changes after construction.
+/// graph. Thread-safe: never changes after construction, but for what
+/// `dimensions` keeps.
 class SelectorIndex
 {
 public:
@@ -25,6 +28,8 @@ public:
     const GraphSnapshot &snapshot() const { return m_graph; }
     const Layers &layers() const { return m_layers; }
     const Uses &uses() const { return m_uses; }
+    /// The model's dimensions; found when first asked for (milliseconds for a thousand operators), then kept.
+    const DimensionClasses &dimensions() const;
     /// Layer of an operator of any direction; -1 if in none.
     std::int32_t layerOf(OperatorId op) const { return m_layerOf[static_cast<std::size_t>(op.index)]; }
     /// Forward operators stand first: this many.
@@ -46,7 +51,10 @@ public:
     Result<void> check(const Selector &selector) const;
 
 private:
+    struct Dimensions;
+
     GraphSnapshot m_graph {};
+    std::shared_ptr<Dimensions> m_dimensions {}; ///< Not null.
     Uses m_uses {};
     Layers m_layers {};
     std::vector<std::int32_t> m_layerOf {}; ///< By operator.

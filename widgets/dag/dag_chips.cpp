@@ -17,7 +17,8 @@ double within(double from, double size, double room)
 
 std::string chipText(const DimensionChip &chip)
 {
-    return chip.mark == DimensionMark::Reduce ? "Σ " + chip.label : chip.label;
+    const std::string label = chip.mark == DimensionMark::Reduce ? "Σ " + chip.label : chip.label;
+    return chip.meaning.empty() ? label : label + " " + chip.meaning;
 }
 
 bool isLocked(const DimensionChip &chip)

@@ -27,7 +27,8 @@ struct PlacedChip {
     friend bool operator==(const PlacedChip &, const PlacedChip &) = default;
 };
 
-/// What is written on a chip: its label, with a sigma in front of what is summed. Locks are drawn, not written.
+/// What is written on a chip: its label, with a sigma in front of what is summed, and its meaning. Locks are drawn,
+/// not written.
 std::string chipText(const DimensionChip &chip);
 /// True for chips that are drawn with a lock.
 bool isLocked(const DimensionChip &chip);

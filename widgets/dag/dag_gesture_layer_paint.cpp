@@ -204,7 +204,8 @@ void DagGestureLayer::paintTag(QPainter &painter)
                 counts.append(QString::number(chip.counts[i]));
             if (chip.counts.size() > 8)
                 counts.append(QStringLiteral("…"));
-            text = tr("%1: %2. Pull to split by %3").arg(QString::fromStdString(chip.label)).arg(chip.size).arg(counts.join(QStringLiteral(", ")));
+            const QString label = QString::fromStdString(chip.meaning.empty() ? chip.label : chip.label + " " + chip.meaning);
+            text = tr("%1: %2. Pull to split by %3").arg(label).arg(chip.size).arg(counts.join(QStringLiteral(", ")));
         }
     }
     m_tagRect = {};

@@ -149,7 +149,7 @@ void ChipBar::refresh()
         if (std::find(seen.begin(), seen.end(), chip.dimension) != seen.end())
             continue; // once, whatever edges it is on
         seen.push_back(chip.dimension);
-        const QString label = QString::fromStdString(chip.label);
+        const QString label = QString::fromStdString(chip.meaning.empty() ? chip.label : chip.label + " " + chip.meaning);
         QToolButton *button = addButton(
             tr("%1 %2").arg(label).arg(chip.size), tr("dimension %1 of size %2").arg(label).arg(chip.size));
         if (chip.counts.empty()) {

@@ -118,17 +118,21 @@ std::vector<TensorType> typesOf(const Graph &graph, const std::vector<TensorId> 
     return types;
 }
 
-void dimensions(Sheet &sheet, const Operator &op)
+void dimensions(Sheet &sheet, const OpenedModel &model, OperatorId id)
 {
+    const Operator &op = model.graph->at(id);
     sheet.section(tr("Dimensions"));
     sheet.wide(sheet.mono(escaped(toString(op.annotation))));
     if (!op.annotationProblem.empty())
         sheet.wide(sheet.wrong(tr("Kept whole: %1").arg(escaped(op.annotationProblem))));
-    for (const Dimension &dimension : op.annotation.dimensions) {
+    for (std::size_t i = 0; i < op.annotation.dimensions.size(); ++i) {
+        const Dimension &dimension = op.annotation.dimensions[i];
+        const std::string name = displayName(model.index->dimensions(), id, static_cast<std::int32_t>(i));
         const QString meaning = dimension.mark == DimensionMark::Frozen ? tr("%1, can't be split")
             : dimension.mark == DimensionMark::Reduce                   ? tr("%1, a split leaves partial sums")
                                                                         : tr("%1, may be split");
-        sheet.row(sheet.mono(escaped(dimension.name)), meaning.arg(dimension.size));
+        const QString label = sheet.mono(escaped(dimension.name));
+        sheet.row(name.empty() ? label : tr("%1 %2").arg(label, escaped(name)), meaning.arg(dimension.size));
     }
 }
 
@@ -268,7 +272,7 @@ QString oneOperator(const Palette &palette, const OpenedModel &model, const Plan
                 escaped(elided(op.name, 48))));
     if (update && update->plan)
         decision(sheet, *update, id);
-    dimensions(sheet, op);
+    dimensions(sheet, model, id);
     sheet.section(tr("Tensors"));
     tensors(sheet, graph, tr("Input"), op.inputs);
     tensors(sheet, graph, tr("Output"), op.outputs);

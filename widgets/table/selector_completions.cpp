@@ -191,6 +191,15 @@ ValueChoices valueChoices(const OpenedModel &model, const Selector &selector, co
             if (!it.name.empty() && (it.name.front() < '0' || it.name.front() > '9'))
                 add(it.name, it);
         }
+        for (int i = 1; i < kDimensionMeaningCount; ++i) {
+            const auto meaning = static_cast<DimensionMeaning>(i);
+            const MeantDimension meant = findMeant(model.index->dimensions(), graph, op, meaning);
+            if (meaning == DimensionMeaning::Batch || meant.identifier < 0 || meant.piece)
+                continue;
+            Dimension counted = itself.annotation.dimensions[static_cast<std::size_t>(meant.identifier)];
+            counted.size = meant.extent; // heads, not what they lie in
+            add(nameOf(meaning), counted);
+        }
     }
     for (auto &[name, choice] : byName)
         choices.dimensions.push_back(std::move(choice));

@@ -18,10 +18,10 @@ Result<std::vector<OperatorId>> RuleMeaning<CoshardRule>::actsOn(
 Result<std::optional<OperatorMeaning>> RuleMeaning<CoshardRule>::of(
     const RowSetting &setting, const CoshardRule &rule, OperatorId op)
 {
-    TRY(const std::int32_t dimension, resolveDimension(setting, op, rule.dimension));
-    if (dimension < 0)
+    Split split {.kind = SplitKind::Dimension, .parts = rule.parts};
+    TRY(const bool has, bindDimension(setting, op, rule.dimension, split));
+    if (!has)
         return std::optional<OperatorMeaning> {};
-    Split split {.kind = SplitKind::Dimension, .dimension = dimension, .parts = rule.parts};
     TRY_VOID(checkPartition(setting.graph().at(op), {{split}}));
     OperatorMeaning meaning;
     meaning.coshard = Allowed<Split>::only(std::move(split));

@@ -38,7 +38,7 @@ std::optional<DimensionRef> positionOf(std::string_view word)
 
 bool isReserved(std::string_view word)
 {
-    return word == "batch" || word == "value" || word == "replicate" || positionOf(word);
+    return dimensionMeaningNamed(word) || word == "value" || word == "replicate" || positionOf(word);
 }
 
 } // namespace
@@ -47,10 +47,11 @@ Result<DimensionRef> parseDimension(TextCursor &cursor)
 {
     bool wasQuoted = false;
     TRY(std::string word,
-        cursor.word("a dimension: an identifier, batch, or a position as in0.1 or out0.-1", wasQuoted));
+        cursor.word(
+            "a dimension: an identifier, a meaning as batch or heads, or a position as in0.1 or out0.-1", wasQuoted));
     if (!wasQuoted) {
-        if (word == "batch")
-            return DimensionRef {.kind = DimensionRef::Kind::Batch, .name = {}};
+        if (const auto meaning = dimensionMeaningNamed(word))
+            return DimensionRef {.kind = DimensionRef::Kind::Meaning, .meaning = *meaning, .name = {}};
         if (const auto position = positionOf(word))
             return *position;
     }
@@ -66,8 +67,8 @@ std::string print(const DimensionRef &dimension)
         return "in" + std::to_string(dimension.slot) + "." + std::to_string(dimension.dimension);
     case DimensionRef::Kind::Output:
         return "out" + std::to_string(dimension.slot) + "." + std::to_string(dimension.dimension);
-    case DimensionRef::Kind::Batch:
-        return "batch";
+    case DimensionRef::Kind::Meaning:
+        return nameOf(dimension.meaning);
     }
     return "";
 }
@@ -81,8 +82,8 @@ nlohmann::json toJson(const DimensionRef &ref)
         return {{"input", ref.slot}, {"dimension", ref.dimension}};
     case DimensionRef::Kind::Output:
         return {{"output", ref.slot}, {"dimension", ref.dimension}};
-    case DimensionRef::Kind::Batch:
-        return "batch";
+    case DimensionRef::Kind::Meaning:
+        return nameOf(ref.meaning);
     }
     return nullptr;
 }
@@ -93,10 +94,12 @@ Result<DimensionRef> dimensionAt(const nlohmann::json &object, const std::string
     const auto found = object.find("dimension");
     if (found == object.end())
         return wrong(where, "expected a dimension");
-    if (found->is_string() && found->get_ref<const std::string &>() == "batch")
-        return DimensionRef {.kind = DimensionRef::Kind::Batch, .name = {}};
+    if (found->is_string()) {
+        if (const auto meaning = dimensionMeaningNamed(found->get_ref<const std::string &>()))
+            return DimensionRef {.kind = DimensionRef::Kind::Meaning, .meaning = *meaning, .name = {}};
+    }
     if (!found->is_object())
-        return wrong(where, "expected \"batch\" or an object with identifier, input or output");
+        return wrong(where, "expected a meaning such as \"batch\" or an object with identifier, input or output");
     TRY_VOID(requireMembers(*found, {"identifier", "input", "output", "dimension"}, where));
     DimensionRef ref;
     if (found->contains("identifier")) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "engine/base/result.h"
+#include "engine/graph/dimension_classes.h"
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -18,9 +19,12 @@ struct DimensionRef {
         Input, ///< `in0.1`: the identifier that leads dimension 1 of input 0; negative ones count from the
                ///< last.
         Output, ///< `out0.-1`
-        Batch, ///< `batch`: the identifier that is the mini-batch.
+        Meaning, ///< `batch`, `sequence`, `heads`: what the identifier is in the model.
     };
     Kind kind = Kind::Identifier;
+    /// Of Meaning. Batch is what `analyseBatch` cuts, the others are found by `analyseDimensions`; where an operator has
+    /// several, `findMeant` says which (the query's sequence; the key's has its identifier as name).
+    DimensionMeaning meaning = DimensionMeaning::Batch;
     std::string name {}; ///< Of Identifier.
     std::int32_t slot = 0; ///< Of Input and Output.
     std::int32_t dimension = 0; ///< Of Input and Output.

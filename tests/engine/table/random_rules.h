@@ -30,6 +30,8 @@ inline DimensionRef randomDimension(RandomValues &random)
     ref.kind = static_cast<DimensionRef::Kind>(random.number(0, 3));
     if (ref.kind == DimensionRef::Kind::Identifier)
         ref.name = random.maybeEmpty();
+    if (ref.kind == DimensionRef::Kind::Meaning)
+        ref.meaning = static_cast<DimensionMeaning>(random.number(1, kDimensionMeaningCount - 1));
     if (ref.kind == DimensionRef::Kind::Input || ref.kind == DimensionRef::Kind::Output) {
         ref.slot = random.number(0, 5);
         ref.dimension = random.number(-3, 3);

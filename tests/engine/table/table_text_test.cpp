@@ -59,7 +59,25 @@ TEST(TableText, CanonicalTextStaysAsItIs)
     EXPECT_FALSE(table->rows.back().enabled);
     EXPECT_EQ(std::get<OpTransRule>(table->rows.back().rule).steps[0].dimension.kind,
         DimensionRef::Kind::Identifier);
-    EXPECT_EQ(std::get<OpTransRule>(table->rows[2].rule).steps[0].dimension.kind, DimensionRef::Kind::Batch);
+    EXPECT_EQ(std::get<OpTransRule>(table->rows[2].rule).steps[0].dimension.kind, DimensionRef::Kind::Meaning);
+}
+
+TEST(TableText, MeaningsAreWordsAndIdentifiersOfTheSameNameAreQuoted)
+{
+    const std::string text = "split all : sequence over sp then heads by 2\n"
+                             "split all : \"heads\" by 2\n"
+                             "coshard in:h.0 : feed-forward by 4\n";
+    const auto table = parseTable(text);
+    ASSERT_TRUE(table) << describe(table.error());
+    EXPECT_EQ(print(*table), text);
+    const auto &steps = std::get<OpTransRule>(table->rows[0].rule).steps;
+    EXPECT_EQ(steps[0].dimension,
+        (DimensionRef {.kind = DimensionRef::Kind::Meaning, .meaning = DimensionMeaning::Sequence}));
+    EXPECT_EQ(steps[1].dimension,
+        (DimensionRef {.kind = DimensionRef::Kind::Meaning, .meaning = DimensionMeaning::Heads}));
+    EXPECT_EQ(std::get<OpTransRule>(table->rows[1].rule).steps[0].dimension,
+        (DimensionRef {.kind = DimensionRef::Kind::Identifier, .name = "heads"}));
+    EXPECT_EQ(std::get<CoshardRule>(table->rows[2].rule).dimension.meaning, DimensionMeaning::FeedForward);
 }
 
 TEST(TableText, SpacesCommentsAndLineEndsOfOtherSystemsAreTaken)

@@ -81,6 +81,8 @@ TEST(DagChips, SaySumAndLock)
     auto chips = linearChips();
     EXPECT_EQ(chipText(chips[0]), "m");
     EXPECT_EQ(chipText(chips[1]), "Σ k+");
+    chips[1].meaning = "hidden";
+    EXPECT_EQ(chipText(chips[1]), "Σ k+ hidden");
     EXPECT_FALSE(isLocked(chips[0]));
     chips[0].mark = DimensionMark::Frozen;
     EXPECT_TRUE(isLocked(chips[0]));

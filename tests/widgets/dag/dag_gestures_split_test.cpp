@@ -36,6 +36,12 @@ private Q_SLOTS:
             const QRectF chip = stage.view.gestures().chipRect(static_cast<std::int32_t>(i));
             QVERIFY(chip.height() >= 18);
             QVERIFY(expected[i].output ? chip.bottom() > node.bottom() : chip.top() < node.top());
+            // The meaning is on the chip, which is as wide as what is written on it.
+            QVERIFY(!expected[i].meaning.empty());
+            QFont bold(stage.view.font());
+            bold.setBold(true);
+            const QString text = QString::fromStdString(expected[i].label + " " + expected[i].meaning);
+            QVERIFY(chip.width() > QFontMetricsF(bold).horizontalAdvance(text));
         }
         stage.selection.clear();
         QCOMPARE(stage.view.gestures().chipBox(), -1);

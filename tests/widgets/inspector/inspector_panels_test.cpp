@@ -60,6 +60,10 @@ private Q_SLOTS:
         QVERIFY(chips.buttons().empty());
         stage.selection.select({stage.product()});
         QVERIFY(!chips.buttons().empty());
+        // What a dimension is in the model stands beside its letter.
+        const std::vector<QToolButton *> shown(chips.buttons().begin(), chips.buttons().end());
+        QVERIFY(std::any_of(shown.begin(), shown.end(),
+            [](const QToolButton *button) { return button->text().startsWith(QStringLiteral("k+ hidden ")); }));
         const std::string before = stage.workspace.tableText();
         QToolButton *splittable = nullptr;
         for (QToolButton *button : chips.buttons()) {

@@ -156,6 +156,8 @@ private Q_SLOTS:
         QVERIFY(one.contains(QString::fromStdString(nameOf(gpt->graph->at(split).kind))));
         QVERIFY(one.contains(QStringLiteral("Line 2")));
         QVERIFY(one.contains(QStringLiteral("GPU 0-1")));
+        QVERIFY(one.contains(QStringLiteral("sequence")));
+        QVERIFY(one.contains(QStringLiteral("feed-forward")));
         QVERIFY(one.contains(QStringLiteral("Where the time comes from")));
         QVERIFY(one.contains(QString::fromStdString(update->cluster.device.memoryBandwidth.source).toHtmlEscaped()));
         const QString two = inspectorText(lightPalette(), *gpt, update.get(), {split, OperatorId{0}});
