@@ -55,7 +55,7 @@ std::string valueText(const MetricDifference &metric, double value)
     case MetricDifference::Unit::Seconds:
         return secondsText(value);
     case MetricDifference::Unit::Bytes:
-        return bytesText(value);
+        return formatBytes({static_cast<std::int64_t>(value)});
     case MetricDifference::Unit::Ratio:
         break;
     }

@@ -8,6 +8,7 @@
 #include "engine/hardware/cluster_json.h"
 #include "engine/lowering/in_flight.h"
 #include "engine/lowering/lower.h"
+#include "engine/plan/bound_alone.h"
 #include "engine/plan/gallery.h"
 #include "engine/simulate/limits.h"
 #include "engine/simulate/simulate.h"
@@ -24,6 +25,8 @@ namespace planloom {
 namespace {
 
 constexpr std::uintmax_t kMostFileBytes = std::uintmax_t{1} << 30;
+/// Operators that rows that are off are bound to, one by one; further such rows are not counted: a plan is waited for.
+constexpr std::int64_t kMostLookedAt = 2'000'000;
 constexpr std::string_view kDimensionOption = "dim.";
 
 Result<std::string> readFile(const std::filesystem::path &path)
@@ -138,6 +141,7 @@ private:
             m_update.rows.push_back({row < lines.size() ? lines[row] : 0, print(table.table.rows[row]),
                 row < completion.rows.size() ? completion.rows[row] : RowReport{}});
         }
+        countRowsOff(table.table);
         if (m_update.errorCount() > 0 || !completion.plan.graph) {
             nameConflicts(completion);
             finish();
@@ -173,6 +177,22 @@ private:
             publish(PlanGrade::Simulated);
         m_update.grade = PlanGrade::Simulated;
         return prove();
+    }
+
+    /// What rows that are off would act on, so that they say the same switched on and off.
+    void countRowsOff(const ConstraintTable &table)
+    {
+        const auto operators = static_cast<std::int64_t>(m_request.model->graph->operators.size());
+        std::int64_t looked = 0;
+        for (std::size_t row = 0; row < table.rows.size() && row < m_update.rows.size(); ++row) {
+            if (table.rows[row].enabled || !hasSelector(table.rows[row].rule))
+                continue;
+            looked += operators;
+            const bool known = looked <= std::max(kMostLookedAt, operators) && !m_stop.stop_requested();
+            m_update.rows[row].report.bound = known
+                ? boundAlone(*m_request.model->index, m_request.model->batch, m_request.deviceCount, table, row)
+                : -1;
+        }
     }
 
     /// Which rows can't hold together, and what would help.

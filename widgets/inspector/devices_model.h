@@ -4,15 +4,12 @@
 #include <QtCore/QString>
 
 #include "engine/plan/table.h"
+#include "widgets/common/drag_types.h"
 #include "widgets/design/engine_job.h"
 
 #include <vector>
 
 namespace planloom {
-
-/// What drags of axes and devices carry.
-constexpr const char *kAxisMimeType = "application/x-planloom-axis"; ///< "tp"
-constexpr const char *kDeviceMimeType = "application/x-planloom-device"; ///< "3"
 
 /// The cluster as a tree: the axes of the mesh, then hosts with their devices, what each one's memory and time are used for. Axes and
 /// devices can be dragged onto the canvases.

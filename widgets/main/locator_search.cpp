@@ -2,11 +2,11 @@
 
 #include <QtCore/QCoreApplication>
 
+#include "engine/hardware/device_word.h"
 #include "engine/plan/selector.h"
 #include "engine/plan/selector_index.h"
 #include "widgets/common/format.h"
 #include "widgets/main/fuzzy_match.h"
-#include "widgets/timeline/timeline_layout.h"
 
 #include <algorithm>
 #include <array>

@@ -5,6 +5,7 @@
 #include <QtGui/QClipboard>
 #include <QtGui/QGuiApplication>
 
+#include "engine/hardware/device_word.h"
 #include "engine/plan/table_text.h"
 #include "engine/simulate/statistics.h"
 #include "widgets/common/format.h"
