@@ -1,6 +1,7 @@
 #include "app/cli/commands.h"
 #include "app/cli/model.h"
 
+#include "engine/base/words.h"
 #include "engine/simulate/plan_difference.h"
 #include "engine/simulate/simulate.h"
 #include "engine/simulate/steady_state.h"

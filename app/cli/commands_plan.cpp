@@ -1,6 +1,7 @@
 #include "app/cli/commands.h"
 #include "app/cli/model.h"
 
+#include "engine/base/words.h"
 #include "engine/frontend/import_onnx.h"
 #include "engine/frontend/zoo.h"
 #include "engine/graph/catalogue.h"

@@ -85,7 +85,7 @@ TEST(Places, ThatAreReadBecomeTheRowThatSaysThem)
         const auto place = placeFromText(text, placeWorldOf(context));
         EXPECT_TRUE(place) << text;
         const Proposal proposal = proposePlace(context, placeGesture(*place, operators));
-        return proposal.rows.empty() ? std::string {} : proposal.rows.back();
+        return proposal.rows.empty() ? std::string {} : proposal.rows.front();
     };
     EXPECT_EQ(row("3"), "place name:layers.0.linear : devices 3");
     EXPECT_EQ(row("tp:2"), "place name:layers.0.linear : tp=2");

@@ -68,8 +68,9 @@ TEST(Similar, AreThemselvesAmongThose)
             EXPECT_EQ(graph.at(other).direction, graph.at(op).direction);
         }
         // What is similar to one is similar to the other, unless only its shapes told.
-        if (similar.size() > 1)
+        if (similar.size() > 1) {
             EXPECT_EQ(similarOperators(graph, {similar.front()}), similarOperators(graph, {similar.back()}));
+        }
     }
     EXPECT_TRUE(similarOperators(graph, {}).empty());
 }

@@ -15,7 +15,7 @@ TEST(BoundAlone, IsWhatARowActsOnOnceItIsOn)
     const GraphSnapshot graph = zooTraining("zoo:gpt?layers=2&hidden=32&heads=2&seq=8&vocab=64&batch=4");
     const SelectorIndex index(graph);
     const BatchInfo batch = analyseBatch(*graph);
-    const auto on = parseTable("mesh dp=2 tp=2\nmicro-batches 2\nsplit all : batch over dp\nsplit layer:* : h over tp\n"
+    const auto on = parseTable("mesh dp=2 tp=2\nmicro-batches 2\nsplit all : batch over dp\nsplit name:*.mlp.c_fc : n over tp\n"
                                "stage layer:0 : 0\nrecompute layer:1\nzero1 weight:* over dp\nplace layer:0 : dp=0\n"
                                "order name:h.0.attn.k_attn before name:h.0.attn.q_attn\ncoshard layer:1 : batch by 2\n");
     ASSERT_TRUE(on) << describe(on.error());
@@ -33,7 +33,7 @@ TEST(BoundAlone, IsWhatARowActsOnOnceItIsOn)
         ConstraintTable off = *on;
         off.rows[row].enabled = false;
         EXPECT_EQ(boundAlone(index, batch, 4, off, row), bound->rows.back().bound) << print(on->rows[row]);
-        EXPECT_GT(bound->rows.back().bound, 0);
+        EXPECT_GT(bound->rows.back().bound, 0) << print(on->rows[row]);
         ++counted;
         fewer += bound->rows.back().bound < bound->rows.back().selected ? 1 : 0;
     }

@@ -167,7 +167,7 @@ TEST(TimelineText, TellsOperatorTimeAndGroupOfASpan)
     };
     EXPECT_EQ(facts.front().value, "backward_3");
     EXPECT_EQ(value("Operator"), "MatMul");
-    EXPECT_EQ(value("Micro-batch"), "0 of 2");
+    EXPECT_EQ(value("Micro-batch"), "0 (0-1)");
     EXPECT_EQ(value("Start"), "4.50 µs");
     EXPECT_EQ(value("Duration"), "1.50 µs");
     const auto reduce = factsOfSpan(*scene, scene->lanes[0].communication.begin);
