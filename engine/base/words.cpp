@@ -16,7 +16,7 @@ std::string significant(double value, int digits)
     int decimals = digits;
     for (double next = 1; decimals > 0 && std::abs(value) >= next - 0.5 * std::pow(10, -decimals); next *= 10)
         --decimals;
-    std::array<char, 64> buffer {};
+    std::array<char, 64> buffer{};
     std::snprintf(buffer.data(), buffer.size(), "%.*f", decimals, value);
     return buffer.data();
 }
@@ -41,8 +41,8 @@ std::string withPrefix(double value, const std::array<Prefix, n> &descending, in
 
 std::string formatBytes(Bytes bytes, int digits)
 {
-    static constexpr std::array<Prefix, 5> kPrefixes {{{1125899906842624.0, " PiB"},
-        {1099511627776.0, " TiB"}, {1073741824.0, " GiB"}, {1048576.0, " MiB"}, {1024.0, " KiB"}}};
+    static constexpr std::array<Prefix, 5> kPrefixes{{{1125899906842624.0, " PiB"}, {1099511627776.0, " TiB"},
+        {1073741824.0, " GiB"}, {1048576.0, " MiB"}, {1024.0, " KiB"}}};
     if (std::abs(bytes.count) < 1024)
         return std::to_string(bytes.count) + " B";
     return withPrefix(static_cast<double>(bytes.count), kPrefixes, digits);
@@ -50,7 +50,7 @@ std::string formatBytes(Bytes bytes, int digits)
 
 std::string formatSeconds(double seconds, int digits)
 {
-    static constexpr std::array<Prefix, 4> kPrefixes {
+    static constexpr std::array<Prefix, 4> kPrefixes{
         {{1.0, " s"}, {1e-3, " ms"}, {1e-6, " µs"}, {1e-9, " ns"}}};
     if (!std::isfinite(seconds))
         return "-";
@@ -72,7 +72,7 @@ std::string formatCount(std::int64_t count)
 
 std::string formatQuantity(double quantity)
 {
-    static constexpr std::array<Prefix, 4> kPrefixes {{{1e12, " T"}, {1e9, " B"}, {1e6, " M"}, {1e3, " k"}}};
+    static constexpr std::array<Prefix, 4> kPrefixes{{{1e12, " T"}, {1e9, " B"}, {1e6, " M"}, {1e3, " k"}}};
     if (!std::isfinite(quantity))
         return "-";
     if (std::abs(quantity) < 999.5) {

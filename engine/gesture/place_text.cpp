@@ -27,7 +27,7 @@ std::optional<std::int32_t> numberIn(std::string_view text)
     std::int32_t value = 0;
     const auto *end = text.data() + text.size();
     const auto read = std::from_chars(text.data(), end, value);
-    if (text.empty() || read.ec != std::errc {} || read.ptr != end || value < 0)
+    if (text.empty() || read.ec != std::errc{} || read.ptr != end || value < 0)
         return std::nullopt;
     return value;
 }
@@ -54,11 +54,12 @@ constexpr const char *kAdvice = "Write 3, 0-3, h0 (a host), tp:2 (a place on the
 Result<void> addDevices(PlaceTarget &target, std::int32_t first, std::int32_t last, const PlaceWorld &world)
 {
     if (first > last)
-        return wrong("a range of devices runs upwards: " + std::to_string(last) + "-" + std::to_string(first));
+        return wrong(
+            "a range of devices runs upwards: " + std::to_string(last) + "-" + std::to_string(first));
     if (last >= world.deviceCount)
         return wrong("there is no device " + std::to_string(last) + ": they are " + allOf(world.deviceCount));
     for (std::int32_t device = first; device <= last; ++device)
-        target.devices.push_back(DeviceId {device});
+        target.devices.push_back(DeviceId{device});
     return {};
 }
 
@@ -101,7 +102,8 @@ Result<void> addPart(PlaceTarget &target, std::string_view part, const PlaceWorl
             return {};
         }
         if (host)
-            return wrong("there is no host " + std::to_string(*host) + ": they are " + allOf(world.hostCount()));
+            return wrong(
+                "there is no host " + std::to_string(*host) + ": they are " + allOf(world.hostCount()));
     }
     return wrong("expected devices, found \"" + std::string(part) + "\"", kAdvice);
 }
@@ -111,8 +113,9 @@ Result<void> addPart(PlaceTarget &target, std::string_view part, const PlaceWorl
 std::vector<DeviceId> PlaceWorld::devicesOfHost(std::int32_t host) const
 {
     std::vector<DeviceId> devices;
-    for (std::int32_t device = host * devicesPerHost; device < std::min((host + 1) * devicesPerHost, deviceCount); ++device)
-        devices.push_back(DeviceId {device});
+    for (std::int32_t device = host * devicesPerHost;
+         device < std::min((host + 1) * devicesPerHost, deviceCount); ++device)
+        devices.push_back(DeviceId{device});
     return devices;
 }
 

@@ -70,7 +70,7 @@ public:
         using Siblings = std::tuple<std::int32_t, std::int32_t, std::string>;
         std::map<Siblings, std::int32_t> copies;
         const auto siblings = [](const Scope &scope) {
-            return Siblings {scope.parent.index, scope.copyClass, withoutNumbers(scope.name)};
+            return Siblings{scope.parent.index, scope.copyClass, withoutNumbers(scope.name)};
         };
         for (const Scope &scope : graph.scopes) {
             if (scope.copyClass >= 0)
@@ -92,13 +92,15 @@ public:
     /// "c_fc": the name within the module.
     std::string_view shortNameOf(const Operator &op) const
     {
-        const std::string_view path = op.scope.valid() ? std::string_view(m_paths[at(op.scope)]) : std::string_view {};
+        const std::string_view path =
+            op.scope.valid() ? std::string_view(m_paths[at(op.scope)]) : std::string_view{};
         const std::string_view name = op.name;
         return name.starts_with(path) ? name.substr(path.size()) : name;
     }
     std::string of(const Operator &op) const
     {
-        return (op.scope.valid() ? m_places[at(op.scope)] : std::string {}) + ':' + std::string(shortNameOf(op));
+        return (op.scope.valid() ? m_places[at(op.scope)] : std::string{}) + ':'
+            + std::string(shortNameOf(op));
     }
 
 private:
@@ -125,15 +127,18 @@ std::vector<OperatorId> marked(const std::vector<char> &marks)
     return operators;
 }
 
-/// Spreads marks along the data flow, in operator order or against it, which a sorted graph allows in one pass.
-std::vector<OperatorId> cone(const SelectorIndex &index, const std::vector<OperatorId> &selected, bool forwards)
+/// Spreads marks along the data flow, in operator order or against it, which a sorted graph allows in one
+/// pass.
+std::vector<OperatorId> cone(
+    const SelectorIndex &index, const std::vector<OperatorId> &selected, bool forwards)
 {
     const Graph &graph = index.graph();
     const bool onlyForward = allForward(graph, selected);
     std::vector<char> marks(graph.operators.size(), 0);
     for (const OperatorId op : selected)
         marks[at(op)] = 1;
-    const auto spread = [&](const std::vector<TensorId> &tensors, const std::vector<std::vector<OperatorId>> &uses) {
+    const auto spread = [&](const std::vector<TensorId> &tensors,
+                            const std::vector<std::vector<OperatorId>> &uses) {
         for (const TensorId tensor : tensors) {
             if (!tensor.valid())
                 continue;
@@ -163,13 +168,14 @@ std::vector<OperatorId> similarOperators(
     const Graph &graph, const std::vector<OperatorId> &selected, std::stop_token stop)
 {
     using Kind = std::pair<OperatorKind, Direction>;
-    const auto kindOf = [](const Operator &op) { return Kind {op.kind, op.direction}; };
+    const auto kindOf = [](const Operator &op) { return Kind{op.kind, op.direction}; };
     std::set<Kind> kinds; // only operators of these kinds are looked at closely
     for (const OperatorId op : selected)
         kinds.insert(kindOf(graph.at(op)));
     const Places places(graph);
     const auto keyOf = [&](const Operator &op) {
-        return std::tuple {op.kind, op.direction, places.isRepeated(op) ? places.of(op) : std::string(places.shortNameOf(op)),
+        return std::tuple{op.kind, op.direction,
+            places.isRepeated(op) ? places.of(op) : std::string(places.shortNameOf(op)),
             places.isRepeated(op)};
     };
     using Key = decltype(keyOf(graph.operators.front()));

@@ -4,8 +4,8 @@
 
 namespace planloom {
 
-std::int32_t boundAlone(
-    const SelectorIndex &index, const BatchInfo &batch, std::int32_t deviceCount, const ConstraintTable &table, std::size_t row)
+std::int32_t boundAlone(const SelectorIndex &index, const BatchInfo &batch, std::int32_t deviceCount,
+    const ConstraintTable &table, std::size_t row)
 {
     ConstraintTable alone;
     for (std::size_t i = 0; i < table.rows.size(); ++i) {
@@ -14,7 +14,7 @@ std::int32_t boundAlone(
     }
     alone.rows.push_back(table.rows[row]);
     alone.rows.back().enabled = true;
-    CompletionState state {index, alone};
+    CompletionState state{index, alone};
     state.batch = batch;
     state.plan.graph = index.snapshot();
     state.plan.deviceCount = deviceCount;

@@ -1,4 +1,5 @@
-// The graph and the timeline are two views of one design: the same words, commands and counts mean the same on both.
+// The graph and the timeline are two views of one design: the same words, commands and counts mean the same
+// on both.
 
 #include <QtCore/QObject>
 #include <QtTest/QTest>
@@ -60,14 +61,18 @@ private Q_SLOTS:
         QCOMPARE(onGraph->rows != before, taken);
     }
 
-    /// Select > Similar, Same Device, Same Stage, All, Invert select the same, whichever canvas has the focus.
+    /// Select > Similar, Same Device, Same Stage, All, Invert select the same, whichever canvas has the
+    /// focus.
     void selectingMeansTheSameOnBoth()
     {
-        openRows(4, "mesh pp=2 tp=2\nstage layer:0-1 : 0\nstage layer:2-3 : 1\nplace layer:0-1 : pp=0\nplace layer:2-3 : pp=1\n"
-                    "place name:h.1.mlp.c_proj : devices 0\n");
+        openRows(4,
+            "mesh pp=2 tp=2\nstage layer:0-1 : 0\nstage layer:2-3 : 1\nplace layer:0-1 : pp=0\nplace "
+            "layer:2-3 : pp=1\n"
+            "place name:h.1.mlp.c_proj : devices 0\n");
         if (QTest::currentTestFailed())
             return;
-        for (const char *command : {"select.similar", "select.sameDevice", "select.sameStage", "select.all", "select.invert"}) {
+        for (const char *command :
+            {"select.similar", "select.sameDevice", "select.sameStage", "select.all", "select.invert"}) {
             for (const char *name : {"h.1.ln_1", "h.1.mlp.c_proj", "h.2.attn.k_attn"}) {
                 for (const bool backward : {false, true}) {
                     const OperatorId forward = m_at.named(name);
@@ -77,7 +82,8 @@ private Q_SLOTS:
                     const auto onTimeline = selected(m_view, command, begin);
                     const auto byMenu = selected(nullptr, command, begin);
                     QVERIFY2(onGraph.size() > 1, command);
-                    QCOMPARE(onGraph.size() == m_at.graph().operators.size(), command == std::string("select.all"));
+                    QCOMPARE(onGraph.size() == m_at.graph().operators.size(),
+                        command == std::string("select.all"));
                     QCOMPARE(onGraph, onTimeline);
                     QCOMPARE(onGraph, byMenu);
                 }
@@ -100,14 +106,16 @@ private Q_SLOTS:
         const QPoint block = m_view->rectOfBlock(0, static_cast<std::int32_t>(firstBackward()))->center();
         QTest::mouseClick(m_view->viewport(), Qt::LeftButton, {}, block);
         QTest::keyClick(m_view, Qt::Key_Left, Qt::ShiftModifier);
-        QTRY_VERIFY_WITH_TIMEOUT(m_at.settled() && !m_at.workspace().lastGood()->plan->orders.empty(), kPatience);
+        QTRY_VERIFY_WITH_TIMEOUT(
+            m_at.settled() && !m_at.workspace().lastGood()->plan->orders.empty(), kPatience);
         QTRY_VERIFY_WITH_TIMEOUT(m_at.dag()->isSettled(), kPatience);
         QVERIFY(m_at.workspace().tableText().find("order ") != std::string::npos);
         QCOMPARE(m_at.dag()->orders().size(), std::size_t{0});
         // One within a micro-batch has its arrow, beside it.
         m_at.workspace().setTableText(
             m_at.workspace().tableText() + "order name:h.0.attn.k_attn before name:h.0.attn.q_attn\n");
-        QTRY_VERIFY_WITH_TIMEOUT(m_at.settled() && m_at.dag()->isSettled() && m_at.dag()->orders().size() == 1, kPatience);
+        QTRY_VERIFY_WITH_TIMEOUT(
+            m_at.settled() && m_at.dag()->isSettled() && m_at.dag()->orders().size() == 1, kPatience);
     }
 
     /// A row says that it binds as many operators switched off as switched on.
@@ -132,7 +140,8 @@ private:
     {
         m_view = m_at.timeline();
         m_at.workspace().openWith({kSmallGpt, {}, {}}, "dgx-a100", devices, "", rows);
-        QTRY_VERIFY_WITH_TIMEOUT(m_at.workspace().model() && m_at.settled() && m_at.workspace().lastGood(), kPatience);
+        QTRY_VERIFY_WITH_TIMEOUT(
+            m_at.workspace().model() && m_at.settled() && m_at.workspace().lastGood(), kPatience);
         QTRY_VERIFY_WITH_TIMEOUT(m_view->scene() && m_at.dag()->isSettled(), kPatience);
     }
 
@@ -152,7 +161,8 @@ private:
         Placed result;
         if (onGraph) {
             result.refusal = m_at.dag()->gestures().editor()->problem();
-        } else if (const auto proposal = m_view->findChild<TimelineLineEditor *>()->proposal(); proposal.refusal) {
+        } else if (const auto proposal = m_view->findChild<TimelineLineEditor *>()->proposal();
+                   proposal.refusal) {
             result.refusal = QString::fromStdString(proposal.refusal->message
                 + (proposal.refusal->advice.empty() ? "" : ". " + proposal.refusal->advice));
         }
@@ -169,7 +179,8 @@ private:
     }
 
     /// The selection after a command that a canvas' key, or the menu, starts.
-    std::vector<OperatorId> selected(QWidget *canvas, const char *command, const std::vector<OperatorId> &begin)
+    std::vector<OperatorId> selected(
+        QWidget *canvas, const char *command, const std::vector<OperatorId> &begin)
     {
         m_at.window->selection().select(begin);
         (canvas ? canvas : m_view)->setFocus();
@@ -190,7 +201,8 @@ private:
     }
     void toggle(int row, Qt::CheckState state)
     {
-        QVERIFY(table()->setData(table()->index(row, static_cast<int>(TableColumn::On)), state, Qt::CheckStateRole));
+        QVERIFY(table()->setData(
+            table()->index(row, static_cast<int>(TableColumn::On)), state, Qt::CheckStateRole));
         QTRY_VERIFY_WITH_TIMEOUT(m_at.settled(), kPatience);
     }
 };

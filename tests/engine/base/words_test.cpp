@@ -7,7 +7,7 @@ namespace {
 
 TEST(Words, HaveAsManyDigitsAsAreAskedFor)
 {
-    const Bytes fortyAndOne {(std::int64_t {40} << 30) + 1};
+    const Bytes fortyAndOne{(std::int64_t{40} << 30) + 1};
     EXPECT_EQ(formatBytes(fortyAndOne), "40.0 GiB");
     EXPECT_EQ(formatBytes(fortyAndOne, 12), "40.0000000009 GiB");
     EXPECT_EQ(formatBytes({999'999}, 1), "1 MiB");
@@ -19,14 +19,16 @@ TEST(Words, HaveAsManyDigitsAsAreAskedFor)
 
 TEST(Words, OfIndicesAreRangesInTheirOrder)
 {
-    const auto text = [](std::vector<std::int32_t> indices, std::size_t most = 10) { return rangesOf(indices, most); };
+    const auto text = [](std::vector<std::int32_t> indices, std::size_t most = 10) {
+        return rangesOf(indices, most);
+    };
     EXPECT_EQ(text({}), "");
     EXPECT_EQ(text({3}), "3");
     EXPECT_EQ(text({0, 1}), "0-1");
     EXPECT_EQ(text({0, 2, 3, 7}), "0, 2-3, 7");
     EXPECT_EQ(text({1, 0}), "1, 0"); // parts dealt out to devices have an order
     EXPECT_EQ(text({0, 2, 4, 6}, 2), "0, 2, ...");
-    EXPECT_EQ(rangesOf(std::vector<DeviceId> {{4}, {5}, {6}}), "4-6");
+    EXPECT_EQ(rangesOf(std::vector<DeviceId>{{4}, {5}, {6}}), "4-6");
 }
 
 TEST(Words, OfAnIndexSayWhereItCountsFrom)

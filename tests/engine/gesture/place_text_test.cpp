@@ -19,7 +19,7 @@ std::vector<DeviceId> devices(std::initializer_list<std::int32_t> indices)
 {
     std::vector<DeviceId> made;
     for (const auto index : indices)
-        made.push_back(DeviceId {index});
+        made.push_back(DeviceId{index});
     return made;
 }
 
@@ -30,14 +30,17 @@ TEST(Places, AreReadAsPeopleWriteThem)
     EXPECT_EQ(placeFromText(" 0-3 ", sixteen)->devices, devices({0, 1, 2, 3}));
     EXPECT_EQ(placeFromText("0, 2,5", sixteen)->devices, devices({0, 2, 5}));
     EXPECT_EQ(placeFromText("h1", sixteen)->devices, devices({8, 9, 10, 11, 12, 13, 14, 15}));
-    EXPECT_EQ(placeFromText("tp:2", sixteen)->coordinates, (std::vector<AxisCoordinate> {{"tp", 2}}));
-    EXPECT_EQ(placeFromText("dp=1,tp=0", sixteen)->coordinates, (std::vector<AxisCoordinate> {{"dp", 1}, {"tp", 0}}));
+    EXPECT_EQ(placeFromText("tp:2", sixteen)->coordinates, (std::vector<AxisCoordinate>{{"tp", 2}}));
+    EXPECT_EQ(placeFromText("dp=1,tp=0", sixteen)->coordinates,
+        (std::vector<AxisCoordinate>{{"dp", 1}, {"tp", 0}}));
     EXPECT_TRUE(placeFromText("free", sixteen)->free);
     EXPECT_EQ(placeFromText("all", world(2))->devices, devices({0, 1}));
     EXPECT_EQ(placeFromText("All", world(2))->devices, devices({0, 1}));
     EXPECT_EQ(placeFromText("H1, 0", sixteen)->devices, devices({8, 9, 10, 11, 12, 13, 14, 15, 0}));
-    EXPECT_EQ(placeFromText("h2", world(20))->devices, devices({16, 17, 18, 19})) << "the last host has fewer";
-    EXPECT_EQ(placeFromText("1,1,0,0", sixteen)->devices, devices({1, 1, 0, 0})) << "one for each part, in order";
+    EXPECT_EQ(placeFromText("h2", world(20))->devices, devices({16, 17, 18, 19}))
+        << "the last host has fewer";
+    EXPECT_EQ(placeFromText("1,1,0,0", sixteen)->devices, devices({1, 1, 0, 0}))
+        << "one for each part, in order";
     EXPECT_EQ(devicesOf(*placeFromText("tp:2", sixteen), sixteen), devices({2, 10}));
 }
 
@@ -79,13 +82,14 @@ TEST(Places, OfADesignAreThoseOfItsClusterAndMesh)
 
 TEST(Places, ThatAreReadBecomeTheRowThatSaysThem)
 {
-    const GestureContext context = contextOf(indexOf("zoo:mlp?layers=2&hidden=16&batch=16"), 8, "mesh dp=2 tp=4");
-    const std::vector<OperatorId> operators {one(context, "layers.0.linear")};
+    const GestureContext context =
+        contextOf(indexOf("zoo:mlp?layers=2&hidden=16&batch=16"), 8, "mesh dp=2 tp=4");
+    const std::vector<OperatorId> operators{one(context, "layers.0.linear")};
     const auto row = [&](const char *text) {
         const auto place = placeFromText(text, placeWorldOf(context));
         EXPECT_TRUE(place) << text;
         const Proposal proposal = proposePlace(context, placeGesture(*place, operators));
-        return proposal.rows.empty() ? std::string {} : proposal.rows.front();
+        return proposal.rows.empty() ? std::string{} : proposal.rows.front();
     };
     EXPECT_EQ(row("3"), "place name:layers.0.linear : devices 3");
     EXPECT_EQ(row("tp:2"), "place name:layers.0.linear : tp=2");

@@ -38,11 +38,12 @@ TEST(Similar, AreInTheSamePlaceOfEveryCopy)
 {
     const Graph &graph = gpt()->graph();
     EXPECT_EQ(namesOf(similarOperators(graph, {called("h.1.mlp.c_fc")})),
-        (Names {"h.0.mlp.c_fc", "h.1.mlp.c_fc", "h.2.mlp.c_fc"}));
+        (Names{"h.0.mlp.c_fc", "h.1.mlp.c_fc", "h.2.mlp.c_fc"}));
     // The two normalizations of a layer have equal shapes, and so have its four products of the hidden size.
-    EXPECT_EQ(namesOf(similarOperators(graph, {called("h.0.ln_1")})), (Names {"h.0.ln_1", "h.1.ln_1", "h.2.ln_1"}));
+    EXPECT_EQ(
+        namesOf(similarOperators(graph, {called("h.0.ln_1")})), (Names{"h.0.ln_1", "h.1.ln_1", "h.2.ln_1"}));
     EXPECT_EQ(namesOf(similarOperators(graph, {called("h.0.attn.k_attn"), called("h.2.ln_2")})),
-        (Names {"h.0.attn.k_attn", "h.1.attn.k_attn", "h.2.attn.k_attn", "h.0.ln_2", "h.1.ln_2", "h.2.ln_2"}));
+        (Names{"h.0.attn.k_attn", "h.1.attn.k_attn", "h.2.attn.k_attn", "h.0.ln_2", "h.1.ln_2", "h.2.ln_2"}));
 }
 
 TEST(Similar, StayInTheirDirection)
@@ -60,7 +61,7 @@ TEST(Similar, AreThemselvesAmongThose)
 {
     const Graph &graph = gpt()->graph();
     for (std::size_t i = 0; i < graph.operators.size(); ++i) {
-        const OperatorId op {static_cast<std::int32_t>(i)};
+        const OperatorId op{static_cast<std::int32_t>(i)};
         const auto similar = similarOperators(graph, {op});
         ASSERT_TRUE(std::binary_search(similar.begin(), similar.end(), op)) << graph.at(op).name;
         for (const OperatorId other : similar) {
@@ -86,11 +87,11 @@ TEST(Similar, OfANameAloneAreThoseOfItsShapes)
         Operator op;
         op.name = "Relu_" + std::to_string(graph.operators.size());
         op.kind = OperatorKind::Relu;
-        op.outputs = {TensorId {static_cast<std::int32_t>(graph.tensors.size()) - 1}};
+        op.outputs = {TensorId{static_cast<std::int32_t>(graph.tensors.size()) - 1}};
         graph.operators.push_back(op);
     }
-    EXPECT_EQ(similarOperators(graph, {{0}}), (std::vector<OperatorId> {{0}, {1}}));
-    EXPECT_EQ(similarOperators(graph, {{2}}), (std::vector<OperatorId> {{2}}));
+    EXPECT_EQ(similarOperators(graph, {{0}}), (std::vector<OperatorId>{{0}, {1}}));
+    EXPECT_EQ(similarOperators(graph, {{2}}), (std::vector<OperatorId>{{2}}));
 }
 
 TEST(Similar, AreNoneWhereTheSearchIsStopped)
@@ -106,34 +107,38 @@ TEST(SameDevices, AreExactlyThose)
         "place all : devices 0\nplace layer:1 : devices 1\nsplit name:h.2.mlp.c_fc : n by 2\n"
         "place name:h.2.mlp.c_fc : devices 0,1\n");
     ASSERT_TRUE(context.plan);
-    const auto same = [&](const char *name) { return namesOf(operatorsOnSameDevices(*context.plan, {called(name)})); };
+    const auto same = [&](const char *name) {
+        return namesOf(operatorsOnSameDevices(*context.plan, {called(name)}));
+    };
     // What runs on 0 and 1 shares a device with everything, and is alone with both.
     EXPECT_TRUE(same("h.2.mlp.c_fc").contains("h.2.mlp.c_fc"));
     EXPECT_FALSE(same("h.2.mlp.c_fc").contains("h.0.mlp.c_fc"));
     EXPECT_TRUE(same("h.0.mlp.c_fc").contains("h.2.ln_1"));
     EXPECT_FALSE(same("h.0.mlp.c_fc").contains("h.1.ln_1"));
     EXPECT_FALSE(same("h.0.mlp.c_fc").contains("h.2.mlp.c_fc"));
-    const auto on1 = namesOf(operatorsOnDevice(*context.plan, DeviceId {1}));
+    const auto on1 = namesOf(operatorsOnDevice(*context.plan, DeviceId{1}));
     EXPECT_TRUE(on1.contains("h.1.ln_1"));
     EXPECT_TRUE(on1.contains("h.2.mlp.c_fc"));
     EXPECT_FALSE(on1.contains("h.0.ln_1"));
     // Of several, each one's.
-    const auto both = namesOf(operatorsOnSameDevices(*context.plan, {called("h.0.ln_1"), called("h.1.ln_1")}));
+    const auto both =
+        namesOf(operatorsOnSameDevices(*context.plan, {called("h.0.ln_1"), called("h.1.ln_1")}));
     EXPECT_TRUE(both.contains("h.1.ln_2"));
     EXPECT_TRUE(both.contains("h.2.ln_2"));
     EXPECT_FALSE(both.contains("h.2.mlp.c_fc"));
-    EXPECT_TRUE(operatorsOnSameDevices(Plan {}, {called("h.0.ln_1")}).empty());
+    EXPECT_TRUE(operatorsOnSameDevices(Plan{}, {called("h.0.ln_1")}).empty());
 }
 
 TEST(SameStages, ComeFromThePlan)
 {
     const GestureContext context = contextOf(gpt(), 2,
-        "mesh pp=2\nstage layer:0-1 : 0\nstage layer:2 : 1\nplace layer:0-1 : devices 0\nplace layer:2 : devices 1\n");
+        "mesh pp=2\nstage layer:0-1 : 0\nstage layer:2 : 1\nplace layer:0-1 : devices 0\nplace layer:2 : "
+        "devices 1\n");
     ASSERT_TRUE(context.plan);
     const auto stage = operatorsOfSameStages(*context.plan, {called("h.2.ln_1")});
     EXPECT_TRUE(namesOf(stage).contains("h.2.mlp.c_fc"));
     for (const OperatorId op : stage)
-        EXPECT_EQ(context.plan->decisions[static_cast<std::size_t>(op.index)].stage, StageId {1});
+        EXPECT_EQ(context.plan->decisions[static_cast<std::size_t>(op.index)].stage, StageId{1});
 }
 
 TEST(Cones, FollowTheDataAndStayInTheForwardPass)
@@ -153,7 +158,7 @@ TEST(Cones, FollowTheDataAndStayInTheForwardPass)
     const auto after = successorsOf(*gpt(), {middle});
     std::vector<OperatorId> both;
     std::set_intersection(before.begin(), before.end(), after.begin(), after.end(), std::back_inserter(both));
-    EXPECT_EQ(both, (std::vector<OperatorId> {middle}));
+    EXPECT_EQ(both, (std::vector<OperatorId>{middle}));
 }
 
 TEST(Inverting, GivesTheOthersAndTwiceTheSelection)
@@ -161,10 +166,10 @@ TEST(Inverting, GivesTheOthersAndTwiceTheSelection)
     const Graph &graph = gpt()->graph();
     const auto all = allOperators(graph);
     EXPECT_EQ(all.size(), graph.operators.size());
-    const std::vector<OperatorId> some {all[1], all[3], all.back()};
+    const std::vector<OperatorId> some{all[1], all[3], all.back()};
     EXPECT_EQ(invertedSelection(graph, some).size(), all.size() - 3);
     EXPECT_EQ(invertedSelection(graph, invertedSelection(graph, some)), some);
-    EXPECT_EQ(invertedSelection(graph, all), std::vector<OperatorId> {});
+    EXPECT_EQ(invertedSelection(graph, all), std::vector<OperatorId>{});
 }
 
 } // namespace

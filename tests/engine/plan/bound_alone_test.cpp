@@ -15,9 +15,10 @@ TEST(BoundAlone, IsWhatARowActsOnOnceItIsOn)
     const GraphSnapshot graph = zooTraining("zoo:gpt?layers=2&hidden=32&heads=2&seq=8&vocab=64&batch=4");
     const SelectorIndex index(graph);
     const BatchInfo batch = analyseBatch(*graph);
-    const auto on = parseTable("mesh dp=2 tp=2\nmicro-batches 2\nsplit all : batch over dp\nsplit name:*.mlp.c_fc : n over tp\n"
-                               "stage layer:0 : 0\nrecompute layer:1\nzero1 weight:* over dp\nplace layer:0 : dp=0\n"
-                               "order name:h.0.attn.k_attn before name:h.0.attn.q_attn\ncoshard layer:1 : batch by 2\n");
+    const auto on = parseTable(
+        "mesh dp=2 tp=2\nmicro-batches 2\nsplit all : batch over dp\nsplit name:*.mlp.c_fc : n over tp\n"
+        "stage layer:0 : 0\nrecompute layer:1\nzero1 weight:* over dp\nplace layer:0 : dp=0\n"
+        "order name:h.0.attn.k_attn before name:h.0.attn.q_attn\ncoshard layer:1 : batch by 2\n");
     ASSERT_TRUE(on) << describe(on.error());
     int counted = 0;
     int fewer = 0;

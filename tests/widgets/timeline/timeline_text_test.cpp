@@ -50,7 +50,8 @@ TEST(FoldedRuns, HaveTheSpansOfTheirBlockAndNoOthers)
                 continue; // with spans beside it that are drawn alone
             ++whole;
             const auto facts = factsOfBlock(*scene, lane, block);
-            EXPECT_EQ(labelOfRun(*scene, run.rows), "×" + valueOf(facts, "Spans") + " · " + valueOf(facts, "Busy"));
+            EXPECT_EQ(
+                labelOfRun(*scene, run.rows), "×" + valueOf(facts, "Spans") + " · " + valueOf(facts, "Busy"));
         }
         for (const std::size_t count : spans)
             ASSERT_LE(count, 77U) << scale;
