@@ -3,6 +3,7 @@
 
 #include "engine/base/files.h"
 #include "engine/design/remembered.h"
+#include "engine/base/words.h"
 #include "engine/frontend/zoo.h"
 #include "engine/graph/catalogue.h"
 #include "engine/kernels/kernel.h"
@@ -50,9 +51,9 @@ void printDevices(const TimelineSummary &summary)
     for (std::size_t d = 0; d < summary.devices.size(); ++d) {
         const DeviceSummary &device = summary.devices[d];
         std::printf("  %-8zu %12s %12s %8.1f%% %14s\n", d,
-            bytesText(static_cast<double>(device.peak.count)).c_str(),
+            formatBytes(device.peak).c_str(),
             secondsText(device.busySeconds).c_str(), device.bubble * 100,
-            bytesText(static_cast<double>(device.sent.count)).c_str());
+            formatBytes(device.sent).c_str());
     }
 }
 

@@ -91,17 +91,6 @@ Result<Cluster> clusterOf(const Arguments &arguments, const ExecutionPlan &plan)
     return cluster;
 }
 
-std::string bytesText(double bytes)
-{
-    static const char *const kUnits[]{"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
-    std::size_t unit = 0;
-    for (; bytes >= 1024 && unit < 5; ++unit)
-        bytes /= 1024;
-    char text[32];
-    std::snprintf(text, sizeof text, unit == 0 ? "%.0f %s" : "%.2f %s", bytes, kUnits[unit]);
-    return text;
-}
-
 std::string secondsText(double seconds)
 {
     char text[32];

@@ -147,7 +147,7 @@ TEST_F(Cli, ALimitThatIsBrokenIsStatusTwoAndNamesItsRow)
     const Outcome broken = run(std::string("solve ") + kModel + " --json --table " + path("rows.txt"));
     EXPECT_EQ(broken.status, 2);
     EXPECT_EQ(broken.json()["error"]["where"], "row:1/rule");
-    EXPECT_NE(broken.output.find("the row allows 1 KiB"), std::string::npos) << broken.output;
+    EXPECT_NE(broken.output.find("the row allows 1.00 KiB"), std::string::npos) << broken.output;
     std::ofstream(m_folder / "rows.txt") << "limit memory 1GiB\nlimit time 60s\n";
     const Outcome held = run(std::string("solve ") + kModel + " --table " + path("rows.txt"));
     EXPECT_EQ(held.status, 0);

@@ -7,6 +7,9 @@
 
 #include "engine/table/table_text.h"
 #include "engine/analyse/statistics.h"
+#include "engine/hardware/device_word.h"
+#include "engine/table/table_text.h"
+#include "engine/analyse/statistics.h"
 #include "widgets/common/format.h"
 #include "widgets/timeline/timeline_analysis.h"
 #include "widgets/timeline/timeline_panel.h"

@@ -114,4 +114,16 @@ inline TimelineSceneSnapshot sceneForTests(const SceneShape &shape)
     return makeTimelineScene(timeline, plan, cluster, shape.decidedBy);
 }
 
+/// A scene all of whose segments are of one kind.
+inline TimelineSceneSnapshot sceneOfOneKind(SegmentKind kind)
+{
+    const TimelineSceneSnapshot scene = sceneForTests({.devices = 1, .microBatches = 1, .operators = 8});
+    auto plan = std::make_shared<ExecutionPlan>(*scene->plan);
+    for (DeviceProgram &program : plan->devices) {
+        for (Segment &segment : program.segments)
+            segment.kind = kind;
+    }
+    return makeTimelineScene(scene->timeline, plan, scene->cluster, {});
+}
+
 } // namespace planloom
