@@ -156,7 +156,7 @@ Result<int> runSolve(const Arguments &arguments)
     std::printf("  solved in      %s\n", secondsText(solved.solveSeconds).c_str());
     for (std::size_t row = 0; row < remarks.size(); ++row)
         if (!remarks[row].empty())
-            std::printf("  limit          row:%zu holds: %s\n", row, remarks[row].c_str());
+            std::printf("  limit          row %zu holds: %s\n", row + 1, remarks[row].c_str());
     for (const std::string &warning : solved.warnings)
         std::printf("  warning        %s\n", warning.c_str());
     printDevices(summary);

@@ -1,5 +1,7 @@
 #include "app/cli/model.h"
 
+#include "engine/base/words.h"
+#include "engine/frontend/file_kind.h"
 #include "engine/frontend/import_onnx.h"
 #include "engine/frontend/training.h"
 #include "engine/frontend/zoo.h"
@@ -159,9 +161,9 @@ Result<SolvedPlan> solve(const Arguments &arguments, const std::string &model)
     TRY(solved.execution, lower(solved.plan, solved.target.cluster));
     for (std::size_t row = 0; row < completion.rows.size(); ++row)
         if (!completion.rows[row].warning.empty())
-            solved.warnings.push_back("row:" + std::to_string(row) + ": " + completion.rows[row].warning);
+            solved.warnings.push_back(rowWords(static_cast<std::int32_t>(row)) + ": " + completion.rows[row].warning);
     for (const auto &[row, warning] : liftedLimits(solved.plan, solved.execution))
-        solved.warnings.push_back("row:" + std::to_string(row.index) + ": " + warning);
+        solved.warnings.push_back(rowWords(row.index) + ": " + warning);
     solved.execution.origin["model"] =
         isZooSpec(model) ? model : std::filesystem::absolute(model).lexically_normal().string();
     solved.execution.origin["cluster"] = solved.target.cluster.name;
@@ -184,6 +186,10 @@ Result<ExecutionPlan> readPlan(const std::string &path)
     TRY(const auto text, readFile(path));
     auto plan = executionPlanFromJson(text);
     if (!plan) {
+        if (const auto kind = findFileKind(text); kind && kind != FileKind::ExecutionPlan && kind != FileKind::Json)
+            return Error{ErrorCode::InvalidInput,
+                std::string("this is ") + nameOf(*kind) + ", where an execution plan was expected",
+                "planloom-cli solve MODEL --out FILE writes one", path};
         Error error = std::move(plan).error();
         error.where = path + ":" + error.where;
         return error;

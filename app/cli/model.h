@@ -37,7 +37,7 @@ struct SolvedPlan {
     Plan plan{};
     ExecutionPlan execution{};
     double solveSeconds = 0;
-    std::vector<std::string> warnings{}; ///< "row:3: binds to no operator": of rows that do not do what they say.
+    std::vector<std::string> warnings{}; ///< "row 4: binds to no operator": of rows that do not do what they say.
 };
 Result<SolvedPlan> solve(const Arguments &arguments, const std::string &model);
 

@@ -1,5 +1,6 @@
 #include "engine/gesture/row_edits.h"
 
+#include "engine/base/words.h"
 #include "engine/gesture/narrow.h"
 #include "engine/plan/table_text.h"
 
@@ -308,7 +309,7 @@ Error refusalOf(std::string sentence, std::string where, std::string advice)
 
 std::string countWords(std::size_t count, const char *what)
 {
-    return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+    return counted(static_cast<std::int64_t>(count), what);
 }
 
 } // namespace planloom

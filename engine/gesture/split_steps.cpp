@@ -1,5 +1,6 @@
 #include "engine/gesture/split_steps.h"
 
+#include "engine/base/words.h"
 #include "engine/plan/bind.h"
 #include "engine/plan/table_text.h"
 
@@ -123,7 +124,7 @@ Result<std::optional<Split>> bindStep(const GestureContext &context, OperatorId 
         const std::int32_t size = context.mesh[at].size;
         if (split.parts != 0 && split.parts != size) {
             return refusalOf(std::to_string(split.parts) + " parts don't fit mesh axis " + step.axis
-                    + ", which has " + std::to_string(size) + " devices",
+                    + ", which has " + counted(size, "device"),
                 "mesh", "leave the number of parts out");
         }
         split.parts = size;
@@ -231,11 +232,12 @@ std::optional<Error> checkSteps(
             if (sofar.splits[i].kind == SplitKind::Dimension && sofar.splits[i].dimension == split.dimension)
                 before *= sofar.splits[i].parts;
         }
-        const char *what = split.dimension == batch ? " samples" : "";
         return refusalOf(dimension.name + " can't be split by " + std::to_string(split.parts) + ": "
                 + (before > 1 ? "it is in " + std::to_string(before) + " parts of "
                               : std::string("its size is "))
-                + std::to_string(dimension.size / before) + what + " in " + op.name,
+                + (split.dimension == batch ? counted(dimension.size / before, "sample")
+                                            : std::to_string(dimension.size / before))
+                + " in " + op.name,
             where, "choose a number that divides it");
     }
     if (micro && batch >= 0 && batchParts != 1) {

@@ -1,5 +1,6 @@
 #include "engine/plan/bind.h"
 
+#include "engine/base/words.h"
 #include "engine/plan/table_text.h"
 
 #include <algorithm>
@@ -25,10 +26,12 @@ void bindMesh(CompletionState &state, std::int32_t row, const MeshRule &rule)
         devices = std::min<std::int64_t>(devices * axis.size, std::int64_t {1} << 40);
         text += (text.empty() ? "" : " x ") + std::to_string(axis.size);
     }
-    if (rule.axes.empty() || devices > state.plan.deviceCount) {
+    if (rule.axes.empty())
+        return state.fail(row, "a mesh needs at least one axis", "write it as: mesh dp=2");
+    if (devices > state.plan.deviceCount) {
         return state.fail(row,
-            "the mesh needs " + text + " = " + std::to_string(devices) + " devices, the plan has "
-                + std::to_string(state.plan.deviceCount),
+            "the mesh needs " + (rule.axes.size() > 1 ? text + " = " : "") + counted(devices, "device")
+                + ", the plan has " + std::to_string(state.plan.deviceCount),
             "make an axis smaller, or plan for more devices");
     }
     state.mesh = rule.axes;
@@ -38,7 +41,7 @@ void bindMicroBatches(CompletionState &state, std::int32_t row, const MicroBatch
 {
     if (state.microBatchRow >= 0)
         return state.fail(row,
-            "the number of micro-batches is given already, by row:" + std::to_string(state.microBatchRow));
+            "the number of micro-batches is given already, by " + rowWords(state.microBatchRow));
     state.microBatchRow = row;
     const BatchInfo &batch = state.batch;
     if (rule.count == 1)
@@ -51,13 +54,13 @@ void bindMicroBatches(CompletionState &state, std::int32_t row, const MicroBatch
     if (batch.size % std::max(rule.count, 1) != 0 || rule.count < 1) {
         return state.fail(row,
             std::to_string(rule.count) + " micro-batches do not divide the mini-batch of "
-                + std::to_string(batch.size) + " samples",
+                + counted(batch.size, "sample"),
             "choose a divisor of " + std::to_string(batch.size));
     }
     if (rule.count > batch.mostMicroBatches) {
         return state.fail(row,
-            "at most " + std::to_string(batch.mostMicroBatches)
-                + " micro-batches compute the same step: " + batch.limitedBy);
+            "at most " + counted(batch.mostMicroBatches, "micro-batch")
+                + " can compute the same step: " + batch.limitedBy);
     }
     state.plan.microBatches = rule.count;
 }
@@ -65,7 +68,7 @@ void bindMicroBatches(CompletionState &state, std::int32_t row, const MicroBatch
 void bindSchedule(CompletionState &state, std::int32_t row, const ScheduleRule &rule)
 {
     if (state.scheduleRow >= 0)
-        return state.fail(row, "the schedule is given already, by row:" + std::to_string(state.scheduleRow));
+        return state.fail(row, "the schedule is given already, by " + rowWords(state.scheduleRow));
     state.scheduleRow = row;
     state.plan.schedule = rule.kind;
 }
@@ -204,7 +207,7 @@ void CompletionState::failBoth(
     std::int32_t row, std::int32_t other, const std::string &what, const std::string &advice)
 {
     const auto message = [&](std::int32_t with) {
-        return "this row and row:" + std::to_string(with) + " ('"
+        return "this row and " + rowWords(with) + " ('"
             + print(table.rows[static_cast<std::size_t>(with)]).substr(0, 120) + "') " + what;
     };
     for (const auto &[one, another] : {std::pair {row, other}, std::pair {other, row}}) {
@@ -281,7 +284,9 @@ void bindRows(CompletionState &state)
         if (report.bound == 0 && !report.error) {
             report.warning = selected.empty()
                 ? "the selector names no operator of this model"
-                : "none of the " + std::to_string(selected.size()) + " selected operators can take this rule";
+                : selected.size() == 1
+                ? "the operator it selects cannot take this rule"
+                : "none of the " + std::to_string(selected.size()) + " operators it selects can take this rule";
         }
     }
 }

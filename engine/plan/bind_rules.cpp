@@ -1,5 +1,6 @@
 #include "engine/plan/bind.h"
 
+#include "engine/base/words.h"
 #include "engine/plan/table_text.h"
 
 #include <algorithm>
@@ -35,8 +36,8 @@ bool prepareStep(CompletionState &state, std::int32_t row, const SplitStep &step
         split.parts = axis->size;
     if (split.parts != axis->size) {
         state.fail(row,
-            std::to_string(split.parts) + " parts over mesh axis '" + step.axis + "', which has "
-                + std::to_string(axis->size) + " devices",
+            counted(split.parts, "part") + " over mesh axis '" + step.axis + "', which has "
+                + counted(axis->size, "device"),
             "leave the number of parts out");
         return false;
     }
@@ -245,7 +246,7 @@ std::int32_t bindOpAssign(CompletionState &state, std::int32_t row, const OpAssi
             if (device.index < 0 || device.index >= state.plan.deviceCount) {
                 state.fail(row,
                     "there is no device " + std::to_string(device.index) + ": the plan has "
-                        + std::to_string(state.plan.deviceCount) + " devices, numbered from 0");
+                        + counted(state.plan.deviceCount, "device") + ", numbered from 0");
                 return 0;
             }
         }
@@ -262,8 +263,8 @@ std::int32_t bindOpAssign(CompletionState &state, std::int32_t row, const OpAssi
             if (axis == state.mesh.end() || c.index < 0 || c.index >= axis->size) {
                 state.fail(row,
                     axis == state.mesh.end() ? "the mesh has no axis '" + c.axis + "'"
-                                             : "mesh axis '" + c.axis + "' has " + std::to_string(axis->size)
-                            + " places, numbered from 0, not " + std::to_string(c.index));
+                                             : "mesh axis '" + c.axis + "' has " + counted(axis->size, "place")
+                            + ", numbered from 0, not " + std::to_string(c.index));
                 return 0;
             }
             if (!seen.insert(c.axis).second) {
@@ -372,7 +373,7 @@ void bindInFlight(CompletionState &state)
         if (rule->stage >= stages) {
             state.fail(row,
                 "there is no stage " + std::to_string(rule->stage) + ": the plan has "
-                    + std::to_string(stages) + (stages == 1 ? " stage" : " stages") + ", numbered from 0");
+                    + counted(stages, "stage") + ", numbered from 0");
             continue;
         }
         if (!trains) {

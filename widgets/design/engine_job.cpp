@@ -270,7 +270,7 @@ Result<ModelSnapshot> openModel(const ModelSource &source, std::stop_token stop)
             TRY(model.source.content, readFile(path));
         }
         TRY(const ImportOptions options, importOptions(source.options, stop));
-        TRY(forward, importOnnxBytes(model.source.content, path.parent_path(), options));
+        TRY(forward, importOnnxBytes(model.source.content, path.parent_path(), options, path.filename().string()));
     }
     model.name = nameOfSource(source.source);
     if (stop.stop_requested())

@@ -7,6 +7,7 @@
 #include <QtCore/QPromise>
 
 #include "widgets/design/cluster_values.h"
+#include "widgets/design/row_sentences.h"
 #include "widgets/design/workspace.h"
 
 #include <algorithm>
@@ -101,7 +102,8 @@ bool Workspace::setValue(
 
 void Workspace::setTableText(const std::string &text)
 {
-    record(tr("edit the rows as text"), {editTo(table(), text), {}}, QStringLiteral("text"), true);
+    const TableEdit edit = editTo(table(), text);
+    record(wordsOfTextEdit(edit), {edit, {}}, QStringLiteral("text"), true);
 }
 
 void Workspace::setCluster(const std::string &nameOrPath, const std::string &json, std::int32_t devices)
