@@ -18,8 +18,10 @@
 #include <QtWidgets/QToolBar>
 
 #include "tests/e2e/window_for_tests.h"
+#include "engine/plan/table_json.h"
 #include "widgets/design/row_sentences.h"
 #include "widgets/main/command_registry.h"
+#include "widgets/main/drop_reader.h"
 #include "widgets/main/gallery_panel.h"
 #include "widgets/main/notice_bar.h"
 #include "widgets/main/problems_panel.h"
@@ -28,6 +30,8 @@
 #include "widgets/table/rows_view.h"
 #include "widgets/table/table_panel.h"
 #include "widgets/timeline/timeline_panel.h"
+
+#include <nlohmann/json.hpp>
 
 #include <memory>
 
@@ -361,6 +365,23 @@ private Q_SLOTS:
         QVERIFY2(text.startsWith(said), qPrintable(text));
         QVERIFY2(!text.contains(QStringLiteral("model.onnx")), qPrintable(text));
         QVERIFY2(text.contains(QLatin1Char('(')), qPrintable(text)); // and what to do with it
+    }
+
+    void rowsInEitherFormAreImportedWherePlansAreNot()
+    {
+        const QTemporaryDir folder;
+        const auto file = [&folder](const char *name, const QByteArray &content) {
+            QFile written(folder.filePath(QLatin1String(name)));
+            if (!written.open(QIODevice::WriteOnly) || written.write(content) != content.size())
+                qFatal("%s can't be written", name);
+            return written.fileName();
+        };
+        const Dropped rows = readDroppedFile(file("rows.json", QByteArray::fromStdString(toJson(m_at->workspace().table().table()).dump(2))));
+        QVERIFY2(rows.kind == DropKind::Rows, qPrintable(rows.reason));
+        QCOMPARE(readTable(rows.text.toStdString()).table.rows.size(), m_at->workspace().table().table().rows.size());
+        const Dropped plan = readDroppedFile(file("plan.json", "{\"format\": \"planloom-execution-plan\"}"));
+        QVERIFY(plan.kind == DropKind::Unsupported);
+        QVERIFY2(plan.reason.contains(QStringLiteral("an execution plan of Planloom")), qPrintable(plan.reason));
     }
 
     void aSessionUnderAnotherNameOpens()
