@@ -137,7 +137,7 @@ Result<int> runSolve(const Arguments &arguments)
     const double gap = summary.stepSeconds > 0 ? 1 - bound / summary.stepSeconds : 0;
     std::vector<std::string> warnings;
     for (const RowWarning &warning : solved->warnings)
-        warnings.push_back("row:" + std::to_string(warning.row.index) + ": " + warning.sentence);
+        warnings.push_back(rowWords(warning.row.index) + ": " + warning.sentence);
     if (arguments.has("out"))
         TRY_VOID(writeFile(arguments.text("out"), toJson(execution)));
     if (arguments.has("json")) {
@@ -157,7 +157,7 @@ Result<int> runSolve(const Arguments &arguments)
     std::printf("  solved in      %s\n", secondsText(solved->solveSeconds).c_str());
     for (const RowLine &row : solved->rows)
         if (!row.remark.empty())
-            std::printf("  limit          row:%d holds: %s\n", row.row.index, row.remark.c_str());
+            std::printf("  limit          row %d holds: %s\n", row.row.index + 1, row.remark.c_str());
     for (const std::string &warning : warnings)
         std::printf("  warning        %s\n", warning.c_str());
     printDevices(summary);

@@ -1,5 +1,7 @@
 #include "app/cli/commands.h"
 
+#include "engine/base/words.h"
+
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -25,7 +27,7 @@ int exitStatusOf(ErrorCode code)
     }
 }
 
-/// "row:5/rule" -> 5; -1 if it names no row. Rows count from 0.
+/// "row:5/rule" -> 5; -1 if it names no row. For scripts, which count rows from 0, as in a table's JSON.
 int rowOf(const std::string &where)
 {
     return where.rfind("row:", 0) == 0 ? std::atoi(where.c_str() + 4) : -1;
@@ -33,7 +35,9 @@ int rowOf(const std::string &where)
 
 int report(const Error &error, bool asJson)
 {
-    std::cerr << "planloom-cli: " << describe(error) << "\n";
+    Error shown = error;
+    shown.where = placeWords(error.where);
+    std::cerr << "planloom-cli: " << describe(shown) << "\n";
     const int status = exitStatusOf(error.code);
     if (asJson) {
         nlohmann::json object{

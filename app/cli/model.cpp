@@ -3,6 +3,7 @@
 #include "engine/base/files.h"
 #include "engine/design/remembered.h"
 #include "engine/design/table_file.h"
+#include "engine/frontend/file_kind.h"
 #include "engine/lowering/execution_plan_json.h"
 
 #include <cstdio>
@@ -73,6 +74,10 @@ Result<ExecutionPlan> readPlan(const std::string &path)
     TRY(const auto text, readFile(path, {.pipes = true}));
     auto plan = executionPlanFromJson(text);
     if (!plan) {
+        if (const auto kind = findFileKind(text); kind && kind != FileKind::ExecutionPlan && kind != FileKind::Json)
+            return Error{ErrorCode::InvalidInput,
+                std::string("this is ") + nameOf(*kind) + ", where an execution plan was expected",
+                "planloom-cli solve MODEL --out FILE writes one", path};
         Error error = std::move(plan).error();
         error.where = path + ":" + error.where;
         return error;

@@ -1,5 +1,6 @@
 #include "engine/binding/bound_table.h"
 
+#include "engine/base/words.h"
 #include "engine/table/table_text.h"
 
 #include <algorithm>
@@ -104,7 +105,9 @@ private:
         if (report.bound == 0 && !report.error) {
             report.warning = selected.empty()
                 ? "the selector names no operator of this model"
-                : "none of the " + std::to_string(selected.size()) + " selected operators can take this rule";
+                : selected.size() == 1
+                ? "the operator it selects cannot take this rule"
+                : "none of the " + std::to_string(selected.size()) + " operators it selects can take this rule";
         }
     }
 
@@ -262,7 +265,7 @@ void BoundTable::failBoth(const ConstraintTable &table, std::int32_t row, std::i
     const std::string &what, const std::string &advice)
 {
     const auto message = [&](std::int32_t with) {
-        return "this row and row:" + std::to_string(with) + " ('"
+        return "this row and " + rowWords(with) + " ('"
             + print(table.rows[static_cast<std::size_t>(with)]).substr(0, 120) + "') " + what;
     };
     for (const auto &[one, another] : {std::pair {row, other}, std::pair {other, row}}) {

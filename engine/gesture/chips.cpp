@@ -76,7 +76,9 @@ std::vector<DimensionChip> chipsOf(const GestureContext &context, OperatorId id)
                             context.mesh);
                         if (chip.counts.empty())
                             chip.locked =
-                                "its " + std::to_string(dimension.size) + " samples are the micro-batches";
+                                dimension.size == 1 ? "its only sample is the micro-batch"
+                                                    : "its " + std::to_string(dimension.size)
+                                    + " samples are the micro-batches";
                     }
                     chips.push_back(std::move(chip));
                 }

@@ -248,7 +248,7 @@ Error refusalOf(std::string sentence, std::string where, std::string advice)
 
 std::string countWords(std::size_t count, const char *what)
 {
-    return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+    return counted(static_cast<std::int64_t>(count), what);
 }
 
 } // namespace planloom

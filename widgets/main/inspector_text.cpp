@@ -157,7 +157,7 @@ void decision(Sheet &sheet, const PlanUpdate &update, OperatorId id)
     for (const RowId row : decision.rows) {
         const auto index = static_cast<std::size_t>(row.index);
         if (index < update.rows.size())
-            sheet.row(tr("Line %1").arg(update.rows[index].line + 1), sheet.mono(escaped(update.rows[index].text)));
+            sheet.row(tr("Row %1").arg(update.rows[index].line + 1), sheet.mono(escaped(update.rows[index].text)));
     }
     if (!decision.why.empty())
         sheet.wide(escaped(decision.why));

@@ -9,6 +9,9 @@
 #include <QtWidgets/QTableView>
 #include <QtWidgets/QVBoxLayout>
 
+#include "engine/base/words.h"
+#include "widgets/design/row_sentences.h"
+
 #include <algorithm>
 #include <set>
 
@@ -41,14 +44,14 @@ QVariant ProblemsModel::data(const QModelIndex &index, int role) const
         return {};
     const Problem &problem = m_problems[static_cast<std::size_t>(index.row())];
     if (role == Qt::ToolTipRole)
-        return QString::fromStdString(describe(problem.error));
+        return sentences({problem.error.message, problem.error.advice});
     switch (index.column()) {
     case Where:
-        return problem.line >= 0 ? tr("Line %1").arg(problem.line + 1) : QString::fromStdString(problem.error.where);
+        return problem.line >= 0 ? tr("Row %1").arg(problem.line + 1) : QString::fromStdString(placeWords(problem.error.where));
     case What:
-        return QString::fromStdString(problem.error.message);
+        return sentences({problem.error.message});
     case Advice:
-        return QString::fromStdString(problem.error.advice);
+        return sentences({problem.error.advice});
     default:
         return {};
     }
@@ -60,6 +63,20 @@ QVariant ProblemsModel::headerData(int section, Qt::Orientation orientation, int
         return {};
     return section == Where ? tr("Where") : section == What ? tr("What") : tr("What helps");
 }
+
+namespace {
+
+/// The line of the row that an error names as its place; -1 if it names none.
+std::int32_t lineOf(const Error &error, const PlanUpdate &update)
+{
+    for (std::size_t row = 0; row < update.rows.size(); ++row) {
+        if (error.where.starts_with(placeOf(RowId{static_cast<std::int32_t>(row)}, {})))
+            return update.rows[row].line;
+    }
+    return -1;
+}
+
+} // namespace
 
 std::vector<ProblemsModel::Problem> problemsOf(const PlanUpdate &update)
 {
@@ -77,7 +94,7 @@ std::vector<ProblemsModel::Problem> problemsOf(const PlanUpdate &update)
             told.insert(line);
             lines += (lines.empty() ? "" : ", ") + std::to_string(line + 1);
         }
-        problem.error = {ErrorCode::InvalidInput, conflict.words, {}, "lines " + lines};
+        problem.error = {ErrorCode::InvalidInput, conflict.words, {}, "rows " + lines};
         for (const auto &[words, edit] : conflict.waysOut)
             problem.error.advice += (problem.error.advice.empty() ? "" : "; or ") + words;
         problem.line = conflict.lines.empty() ? -1 : conflict.lines.back();
@@ -85,12 +102,17 @@ std::vector<ProblemsModel::Problem> problemsOf(const PlanUpdate &update)
         problem.waysOut = conflict.waysOut;
         problems.push_back(std::move(problem));
     }
+    const auto add = [&](Error error, std::int32_t line) {
+        error.message = withLineNumbers(error.message, update);
+        error.advice = withLineNumbers(error.advice, update);
+        problems.push_back({std::move(error), line, {}, {}});
+    };
     for (const RowLine &row : update.rows) {
         if (row.report.error && !told.contains(row.line))
-            problems.push_back({*row.report.error, row.line, {}, {}});
+            add(*row.report.error, row.line);
     }
     if (update.error)
-        problems.push_back({*update.error, -1, {}, {}});
+        add(*update.error, lineOf(*update.error, update));
     if (update.verdict && !update.verdict->ok()) {
         const VerifyFailure &failure = *update.verdict->failure;
         std::string where = "device:" + std::to_string(failure.device.index);

@@ -7,6 +7,7 @@
 #include <QtWidgets/QStackedWidget>
 
 #include "widgets/common/selection_model.h"
+#include "widgets/design/row_sentences.h"
 #include "widgets/design/workspace.h"
 #include "widgets/table/paste_preview.h"
 #include "widgets/table/price_service.h"
@@ -40,7 +41,7 @@ void TablePanel::connectWorkspace()
                 return;
             }
         }
-        m_workspace->editTable(tr("edit the rows as text"), change, QStringLiteral("text"));
+        m_workspace->editTable(wordsOfTextEdit(change), change, QStringLiteral("text"));
     });
     connect(m_text, &TableTextEditor::undoAsked, m_workspace, &Workspace::undo);
     connect(m_text, &TableTextEditor::redoAsked, m_workspace, &Workspace::redo);

@@ -1,6 +1,7 @@
 #include "widgets/timeline/timeline_painter.h"
 
 #include "widgets/common/format.h"
+#include "widgets/scene/busy_stretches.h"
 #include "widgets/timeline/timeline_canvas_painter.h"
 
 #include <QtGui/QFontMetrics>
@@ -21,6 +22,8 @@ constexpr double kRunLabelPixels = 64; ///< Folded stretches narrower than this 
 constexpr double kPinnedPixels = 46; ///< Blocks narrower than this have no pin.
 constexpr int kPinWidth = 9;
 constexpr int kPinHeight = 13;
+constexpr double kLinkedPixels = 16; ///< A block's header is cut where the block is idle for longer than this.
+constexpr int kLinkHeight = 2; ///< Of the line that joins its parts.
 constexpr double kBodyShade = 0.18; ///< Operators are this much paler than the blocks above them.
 
 /// Draws the lanes.
@@ -227,13 +230,38 @@ private:
             }
             drawn = x1;
             const QColor colour = faded(blockColour(m_palette, lane, m_picture.colouring, block));
-            const QRectF rect = separated(box(x0, x1, y, height), x1 - x0);
-            m_painter.fillRect(rect, colour);
+            const QRectF rect = paintHeader(block, separated(box(x0, x1, y, height), x1 - x0), colour);
             if (m_picture.behindGhost)
                 continue;
             label(rect, labelOf(block), readable(colour), Qt::AlignCenter, 10);
             paintPin(rect, block.decidedBy);
         }
+    }
+
+    /// Fills a block's header where the block works, and joins the parts by a thin line where it waits for long.
+    /// @return the widest part, which has room for its label
+    QRectF paintHeader(const TimelineBlock &block, const QRectF &whole, const QColor &colour)
+    {
+        if (whole.width() < kLinkedPixels) {
+            m_painter.fillRect(whole, colour);
+            return whole;
+        }
+        const auto parts = busyStretches(
+            m_scene.timeline->spans, m_scene.before, block.rows, m_picture.axis, m_canvas.width(), kLinkedPixels);
+        if (parts.size() < 2) {
+            m_painter.fillRect(whole, colour);
+            return whole;
+        }
+        const double middle = whole.center().y() - kLinkHeight / 2.0;
+        m_painter.fillRect(QRectF(whole.left(), middle, whole.width(), kLinkHeight), colour);
+        QRectF widest;
+        for (const BusyStretch &part : parts) {
+            const QRectF rect = box(part.x0, part.x1, static_cast<int>(whole.top()), static_cast<int>(whole.height()));
+            m_painter.fillRect(rect, colour);
+            if (rect.width() > widest.width())
+                widest = rect;
+        }
+        return widest;
     }
 
     /// What stands over a run of folded spans, where there is room.

@@ -273,7 +273,7 @@ void TimelineView::contextMenuEvent(QContextMenuEvent *event)
         const int group = action->isEnabled() && name.contains(QLatin1String("Only")) ? 1
             : m_actions.at("timeline.communication") == action                        ? 2
                                                                                       : 0;
-        if (!action->isEnabled())
+        if (!action->isEnabled() || name.startsWith(QLatin1String("dag."))) // here for its key alone
             continue;
         if (name.startsWith(QLatin1String(kGrouping))) {
             if (!groups)

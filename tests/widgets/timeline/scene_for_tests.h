@@ -15,6 +15,7 @@ struct SceneShape {
     std::int32_t operators = 3; ///< In each segment.
     std::int64_t span = 1000; ///< Nanoseconds of a kernel.
     std::int64_t gap = 0; ///< Idle nanoseconds between blocks.
+    std::int64_t pause = 0; ///< Idle nanoseconds in each block, behind its first operator.
     bool symmetric = true; ///< All devices alike; else each a class and a stage of its own.
     std::vector<DecidedBy> decidedBy{}; ///< By operator: `operators` forward ones, then as many backward ones.
 };
@@ -87,7 +88,7 @@ inline TimelineSceneSnapshot sceneForTests(const SceneShape &shape)
                     bytes[static_cast<std::size_t>(MemoryKind::Activation)]
                         = static_cast<std::int64_t>(curve.time.size()) << 20;
                     curve.bytes.push_back(bytes);
-                    now += shape.span;
+                    now += shape.span + (i == 0 ? shape.pause : 0);
                 }
                 if (segment == 1)
                     backwardEnds.push_back(now);
