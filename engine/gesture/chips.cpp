@@ -64,7 +64,7 @@ std::vector<DimensionChip> chipsOf(const GestureContext &context, OperatorId id)
                     chip.output = output;
                     chip.slot = static_cast<std::int32_t>(slot);
                     chip.label = labelOf(annotation, d);
-                    chip.meaning = displayName(context.index->dimensions(), id, d);
+                    chip.meaning = displayName(context.index().dimensions(), id, d);
                     chip.size = dimension.size;
                     chip.mark = dimension.mark;
                     chip.locked = lockOf(op, d);

@@ -3,7 +3,7 @@
 #include <QtCore/QString>
 
 #include "engine/table/table_document.h"
-#include "widgets/design/engine_job.h"
+#include "widgets/design/plan_update.h"
 
 #include <initializer_list>
 #include <string>
