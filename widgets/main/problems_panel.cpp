@@ -1,7 +1,5 @@
 #include "widgets/main/problems_panel.h"
 
-#include "engine/base/place.h"
-
 #include <QtWidgets/QHBoxLayout>
 #include <QtWidgets/QHeaderView>
 #include <QtWidgets/QLabel>
@@ -65,8 +63,9 @@ std::vector<ProblemsModel::Problem> problemsOf(const PlanUpdate &update)
 {
     std::vector<ProblemsModel::Problem> problems;
     for (const Error &error : update.textErrors) {
-        const auto place = textPlaceOf(error);
-        problems.push_back({error, place ? place->line - 1 : -1, {}, {}});
+        const Place place = placeOf(error);
+        const auto *text = std::get_if<TextPlace>(&place);
+        problems.push_back({error, text ? text->line - 1 : -1, {}, {}});
     }
     // Rows that can't hold together are one problem, and not one more a row.
     std::set<std::int32_t> told;
@@ -157,7 +156,7 @@ void ProblemsPanel::show(int problem)
     if (shown.line >= 0)
         Q_EMIT lineActivated(shown.line);
     else
-        Q_EMIT placeActivated(QString::fromStdString(shown.error.where));
+        Q_EMIT placeActivated(placeOf(shown.error));
 }
 
 /// Buttons of the selected problem; of the first one if none is.

@@ -2,6 +2,7 @@
 
 #include <QtCore/QRegularExpression>
 
+#include "engine/base/place.h"
 #include "widgets/common/format.h"
 #include "widgets/table/constraint_table_model.h"
 
@@ -94,7 +95,9 @@ QString ConstraintTableModel::problemText(const Entry &entry, TableColumn column
         return problem->column == column ? qt(problem->message) : QString();
     const auto conflict = m_conflicts.find(entry.line);
     if (const Error *error = entry.error()) {
-        const bool selector = error->where.find("/selector") != std::string::npos;
+        const Place place = placeOf(*error);
+        const auto *row = std::get_if<RowPlace>(&place);
+        const bool selector = row && row->field.starts_with("selector");
         if (column != (selector ? TableColumn::Selector : TableColumn::Value))
             return {};
         return conflict != m_conflicts.end() ? conflict->second : engineSentence(*error);
