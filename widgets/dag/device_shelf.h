@@ -1,6 +1,7 @@
 #pragma once
 
 #include "engine/hardware/cluster.h"
+#include "engine/plan/plan.h"
 #include "engine/simulate/summary.h"
 #include "engine/gesture/place_text.h"
 #include "widgets/dag/dag_scene.h"

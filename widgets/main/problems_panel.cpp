@@ -1,7 +1,5 @@
 #include "widgets/main/problems_panel.h"
 
-#include "engine/base/place.h"
-
 #include <QtWidgets/QHBoxLayout>
 #include <QtWidgets/QHeaderView>
 #include <QtWidgets/QLabel>
@@ -47,7 +45,7 @@ QVariant ProblemsModel::data(const QModelIndex &index, int role) const
         return sentences({problem.error.message, problem.error.advice});
     switch (index.column()) {
     case Where:
-        return problem.line >= 0 ? tr("Row %1").arg(problem.line + 1) : QString::fromStdString(placeWords(problem.error.where));
+        return problem.line >= 0 ? tr("Row %1").arg(problem.line + 1) : QString::fromStdString(placeWords(placeOf(problem.error)));
     case What:
         return sentences({problem.error.message});
     case Advice:
@@ -82,8 +80,9 @@ std::vector<ProblemsModel::Problem> problemsOf(const PlanUpdate &update)
 {
     std::vector<ProblemsModel::Problem> problems;
     for (const Error &error : update.textErrors) {
-        const auto place = textPlaceOf(error);
-        problems.push_back({error, place ? place->line - 1 : -1, {}, {}});
+        const Place place = placeOf(error);
+        const auto *text = std::get_if<TextPlace>(&place);
+        problems.push_back({error, text ? text->line - 1 : -1, {}, {}});
     }
     // Rows that can't hold together are one problem, and not one more a row.
     std::set<std::int32_t> told;
@@ -179,7 +178,7 @@ void ProblemsPanel::show(int problem)
     if (shown.line >= 0)
         Q_EMIT lineActivated(shown.line);
     else
-        Q_EMIT placeActivated(QString::fromStdString(shown.error.where));
+        Q_EMIT placeActivated(placeOf(shown.error));
 }
 
 /// Buttons of the selected problem; of the first one if none is.

@@ -1,5 +1,6 @@
 // What the cells of the constraint table say.
 
+#include "engine/base/place.h"
 #include "widgets/common/format.h"
 #include "widgets/design/row_sentences.h"
 #include "widgets/table/constraint_table_model.h"
@@ -77,7 +78,9 @@ QString ConstraintTableModel::problemText(const Entry &entry, TableColumn column
         return problem->column == column ? qt(problem->message) : QString();
     const auto conflict = m_conflicts.find(entry.line);
     if (const Error *error = entry.error()) {
-        const bool selector = error->where.find("/selector") != std::string::npos;
+        const Place place = placeOf(*error);
+        const auto *row = std::get_if<RowPlace>(&place);
+        const bool selector = row && row->field.starts_with("selector");
         if (column != (selector ? TableColumn::Selector : TableColumn::Value))
             return {};
         return conflict != m_conflicts.end() ? conflict->second : engineSentence(*error);
