@@ -10,7 +10,7 @@ target_compile_options(planloom_options INTERFACE -Wall -Wextra -Wpedantic -Wnon
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # GCC 12 warns wrongly inside libstdc++ once strings are inlined there (GCC bugs 105329, 105651).
     target_compile_options(planloom_options INTERFACE
-        -Wno-restrict -Wno-stringop-overflow -Wno-array-bounds -Wno-missing-field-initializers)
+        -Wno-restrict -Wno-stringop-overflow -Wno-stringop-overread -Wno-array-bounds -Wno-missing-field-initializers)
 else()
     target_compile_options(planloom_options INTERFACE -Wno-missing-field-initializers)
 endif()

@@ -273,7 +273,7 @@ private:
         QCOMPARE(at.workspace().tableText(), rows);
         QVERIFY(at.workspace().editTable(QStringLiteral("a remark"), insertText(at.workspace().table(), 0, "# still here")));
         QTRY_VERIFY_WITH_TIMEOUT(!at.workspace().isPlanning() && !at.workspace().isStale(), kPatience);
-        QVERIFY(at.workspace().latest()->tableText == at.workspace().tableText());
+        QVERIFY(at.workspace().latest()->table == at.workspace().table());
         at.workspace().undo();
         QCOMPARE(at.workspace().tableText(), rows);
         QVERIFY(!at.window->grab().isNull());

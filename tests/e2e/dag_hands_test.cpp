@@ -354,7 +354,7 @@ private:
     {
         m_at.workspace().openWith({kSmallGpt, {}, {}}, "dgx-a100", devices, gallery ? gallery : "", rows);
         QTRY_VERIFY_WITH_TIMEOUT(m_at.workspace().model() && m_at.settled() && m_at.workspace().lastGood(), kPatience);
-        QVERIFY(m_at.workspace().lastGood()->tableText == m_at.workspace().tableText());
+        QVERIFY(m_at.workspace().lastGood()->table == m_at.workspace().table());
         openOneLayer(m_at);
     }
 

@@ -198,7 +198,7 @@ int day(const QString &folder)
     must(waitFor([&] {
         const CompareSnapshot &result = compare->result();
         return !compare->isComparing() && result && result->a && result->b
-            && result->a->tableText == *tableTextAt(history, left) && result->b->tableText == at.workspace().tableText();
+            && result->a->table.text() == *tableTextAt(history, left) && result->b->table == at.workspace().table();
     }), "the branches are not compared");
     must(!compare->result()->isEmpty(), "the branches are the same");
     must(compare->result()->waterfall.has_value(), "it is not said where the time goes");

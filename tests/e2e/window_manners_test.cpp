@@ -379,7 +379,7 @@ private Q_SLOTS:
         };
         const Dropped rows = readDroppedFile(file("rows.json", QByteArray::fromStdString(toJson(m_at->workspace().table().table()).dump(2))));
         QVERIFY2(rows.kind == DropKind::Rows, qPrintable(rows.reason));
-        QCOMPARE(readTable(rows.text.toStdString()).table.rows.size(), m_at->workspace().table().table().rows.size());
+        QCOMPARE(TableDocument(rows.text.toStdString()).table().rows.size(), m_at->workspace().table().table().rows.size());
         const Dropped plan = readDroppedFile(file("plan.json", "{\"format\": \"planloom-execution-plan\"}"));
         QVERIFY(plan.kind == DropKind::Unsupported);
         QVERIFY2(plan.reason.contains(QStringLiteral("an execution plan of Planloom")), qPrintable(plan.reason));
@@ -417,7 +417,7 @@ private Q_SLOTS:
     void clausesOfTheEngineBecomeSentences()
     {
         PlanUpdate update;
-        update.rows = {{1, "mesh dp=2", {}}, {4, "micro-batches 2", {}}}; // on the second and the fifth line
+        update.rows = {{RowId{0}, 1, "mesh dp=2", {}, {}}, {RowId{1}, 4, "micro-batches 2", {}, {}}}; // on the second and the fifth line
         QCOMPARE(withLineNumbers("given already, by row 2", update), std::string("given already, by row 5"));
         QCOMPARE(withLineNumbers("row 1 and row 2 (must); row 3, arrow 1", update), std::string("row 2 and row 5 (must); row 3, arrow 1"));
         QCOMPARE(sentences({"the mesh needs 6 devices", "make an axis smaller"}), QStringLiteral("The mesh needs 6 devices. Make an axis smaller."));

@@ -145,9 +145,11 @@ std::string roomOf(const Rooms &rooms, const std::string &file)
     std::string best;
     std::size_t most = 0;
     for (const auto &[name, room] : rooms) {
-        if (path.parent_path().generic_string() != room.folder)
+        // A room may have folders within.
+        if (!startsWith(path.generic_string(), room.folder + "/"))
             continue;
-        if (room.sources.count(path.stem().string() + ".cpp"))
+        const std::string within = path.generic_string().substr(room.folder.size() + 1);
+        if (room.sources.count(fs::path(within).replace_extension(".cpp").generic_string()))
             return name;
         if (best.empty() || room.sources.size() > most) {
             best = name;

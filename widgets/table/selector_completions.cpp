@@ -148,8 +148,8 @@ ValueChoices valueChoices(const OpenedModel &model, const Selector &selector, co
     ValueChoices choices;
     choices.mesh = mesh;
     choices.deviceCount = deviceCount;
-    for (std::int64_t count = 1; count <= std::min<std::int64_t>(model.batch.mostMicroBatches, 4096); ++count) {
-        if (model.batch.size > 0 && model.batch.size % count == 0)
+    for (std::int64_t count = 1; count <= std::min<std::int64_t>(model.batch->mostMicroBatches, 4096); ++count) {
+        if (model.batch->size > 0 && model.batch->size % count == 0)
             choices.microBatches.push_back(static_cast<std::int32_t>(count));
     }
     const Graph &graph = *model.graph;
@@ -181,9 +181,9 @@ ValueChoices valueChoices(const OpenedModel &model, const Selector &selector, co
         if (itself.direction != Direction::Forward)
             continue;
         choices.valueSplit = choices.valueSplit || !itself.annotation.linearInputs.empty();
-        const std::int32_t batch = model.batch.operatorDimension.empty()
+        const std::int32_t batch = model.batch->operatorDimension.empty()
             ? -1
-            : model.batch.operatorDimension[static_cast<std::size_t>(op.index)];
+            : model.batch->operatorDimension[static_cast<std::size_t>(op.index)];
         for (const std::int32_t dimension : splittableDimensions(itself.annotation)) {
             const Dimension &it = itself.annotation.dimensions[static_cast<std::size_t>(dimension)];
             if (dimension == batch)

@@ -3,8 +3,8 @@
 #include "engine/verify/instruction_rules.h"
 #include "engine/verify/verify.h"
 
-#include "engine/runtime/reference.h"
 
+#include "tests/engine/verify/unpartitioned.h"
 #include "tests/engine/lowering/models_for_tests.h"
 
 #include <gtest/gtest.h>

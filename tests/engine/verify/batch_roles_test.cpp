@@ -5,9 +5,9 @@
 
 #include "engine/lowering/execution_plan_json.h"
 #include "engine/runtime/check.h"
-#include "engine/runtime/reference.h"
 #include "engine/runtime/run.h"
 
+#include "tests/engine/verify/unpartitioned.h"
 #include "tests/engine/lowering/models_for_tests.h"
 
 #include <nlohmann/json.hpp>
