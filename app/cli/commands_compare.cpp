@@ -2,6 +2,8 @@
 #include "app/cli/model.h"
 
 #include "engine/analyse/plan_difference.h"
+#include "engine/base/words.h"
+#include "engine/analyse/plan_difference.h"
 #include "engine/simulate/simulate.h"
 #include "engine/analyse/steady_state.h"
 #include "engine/analyse/waterfall.h"
@@ -55,7 +57,7 @@ std::string valueText(const MetricDifference &metric, double value)
     case MetricDifference::Unit::Seconds:
         return secondsText(value);
     case MetricDifference::Unit::Bytes:
-        return bytesText(value);
+        return formatBytes({static_cast<std::int64_t>(value)});
     case MetricDifference::Unit::Ratio:
         break;
     }

@@ -3,6 +3,7 @@
 
 #include "engine/base/files.h"
 #include "engine/design/remembered.h"
+#include "engine/base/words.h"
 #include "engine/frontend/zoo.h"
 #include "engine/graph/catalogue.h"
 #include "engine/kernels/kernel.h"
@@ -50,9 +51,9 @@ void printDevices(const TimelineSummary &summary)
     for (std::size_t d = 0; d < summary.devices.size(); ++d) {
         const DeviceSummary &device = summary.devices[d];
         std::printf("  %-8zu %12s %12s %8.1f%% %14s\n", d,
-            bytesText(static_cast<double>(device.peak.count)).c_str(),
+            formatBytes(device.peak).c_str(),
             secondsText(device.busySeconds).c_str(), device.bubble * 100,
-            bytesText(static_cast<double>(device.sent.count)).c_str());
+            formatBytes(device.sent).c_str());
     }
 }
 
@@ -136,7 +137,7 @@ Result<int> runSolve(const Arguments &arguments)
     const double gap = summary.stepSeconds > 0 ? 1 - bound / summary.stepSeconds : 0;
     std::vector<std::string> warnings;
     for (const RowWarning &warning : solved->warnings)
-        warnings.push_back("row:" + std::to_string(warning.row.index) + ": " + warning.sentence);
+        warnings.push_back(rowWords(warning.row.index) + ": " + warning.sentence);
     if (arguments.has("out"))
         TRY_VOID(writeFile(arguments.text("out"), toJson(execution)));
     if (arguments.has("json")) {
@@ -156,7 +157,7 @@ Result<int> runSolve(const Arguments &arguments)
     std::printf("  solved in      %s\n", secondsText(solved->solveSeconds).c_str());
     for (const RowLine &row : solved->rows)
         if (!row.remark.empty())
-            std::printf("  limit          row:%d holds: %s\n", row.row.index, row.remark.c_str());
+            std::printf("  limit          row %d holds: %s\n", row.row.index + 1, row.remark.c_str());
     for (const std::string &warning : warnings)
         std::printf("  warning        %s\n", warning.c_str());
     printDevices(summary);

@@ -1,5 +1,7 @@
 #include "app/cli/commands.h"
 
+#include "engine/base/place.h"
+
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -25,22 +27,22 @@ int exitStatusOf(ErrorCode code)
     }
 }
 
-/// "row:5/rule" -> 5; -1 if it names no row. Rows count from 0.
-int rowOf(const std::string &where)
-{
-    return where.rfind("row:", 0) == 0 ? std::atoi(where.c_str() + 4) : -1;
-}
 
 int report(const Error &error, bool asJson)
 {
-    std::cerr << "planloom-cli: " << describe(error) << "\n";
+    Error shown = error;
+    shown.where = placeWords(placeOf(error));
+    std::cerr << "planloom-cli: " << describe(shown) << "\n";
     const int status = exitStatusOf(error.code);
     if (asJson) {
         nlohmann::json object{
             {"error", {{"message", error.message}, {"advice", error.advice}, {"where", error.where}}}};
-        if (status == 3)
-            object["conflict"] =
-                rowOf(error.where) >= 0 ? nlohmann::json{rowOf(error.where)} : nlohmann::json::array();
+        if (status == 3) {
+            object["conflict"] = nlohmann::json::array();
+            const Place place = placeOf(error);
+            if (const auto *row = std::get_if<RowPlace>(&place))
+                object["conflict"].push_back(row->row.index); // from 0
+        }
         std::cout << object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
     }
     return status;

@@ -3,6 +3,7 @@
 #include "engine/base/files.h"
 #include "engine/design/remembered.h"
 #include "engine/design/table_file.h"
+#include "engine/frontend/file_kind.h"
 #include "engine/lowering/execution_plan_json.h"
 
 #include <cstdio>
@@ -73,6 +74,10 @@ Result<ExecutionPlan> readPlan(const std::string &path)
     TRY(const auto text, readFile(path, {.pipes = true}));
     auto plan = executionPlanFromJson(text);
     if (!plan) {
+        if (const auto kind = findFileKind(text); kind && kind != FileKind::ExecutionPlan && kind != FileKind::Json)
+            return Error{ErrorCode::InvalidInput,
+                std::string("this is ") + nameOf(*kind) + ", where an execution plan was expected",
+                "planloom-cli solve MODEL --out FILE writes one", path};
         Error error = std::move(plan).error();
         error.where = path + ":" + error.where;
         return error;
@@ -89,17 +94,6 @@ Result<Cluster> clusterOf(const Arguments &arguments, const ExecutionPlan &plan)
                 + std::to_string(cluster.deviceCount),
             "name a larger cluster", "--cluster"};
     return cluster;
-}
-
-std::string bytesText(double bytes)
-{
-    static const char *const kUnits[]{"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
-    std::size_t unit = 0;
-    for (; bytes >= 1024 && unit < 5; ++unit)
-        bytes /= 1024;
-    char text[32];
-    std::snprintf(text, sizeof text, unit == 0 ? "%.0f %s" : "%.2f %s", bytes, kUnits[unit]);
-    return text;
 }
 
 std::string secondsText(double seconds)

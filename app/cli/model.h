@@ -26,7 +26,6 @@ Result<ExecutionPlan> readPlan(const std::string &path);
 /// @return InvalidInput if it has fewer devices than the plan
 Result<Cluster> clusterOf(const Arguments &arguments, const ExecutionPlan &plan);
 
-std::string bytesText(double bytes); ///< "1.50 GiB"
 std::string secondsText(double seconds); ///< "1.234 ms"
 
 } // namespace planloom::cli

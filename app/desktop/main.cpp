@@ -187,7 +187,10 @@ int main(int argc, char **argv)
         QObject::connect(&window.workspace(), &Workspace::sessionChanged, &window,
             [&window, wanted = options->perspective] { window.docks().apply(wanted); });
     }
-    window.show();
+    if (options->size.isValid() || !options->screenshot.isEmpty())
+        window.show(); // as asked for, on whatever screen
+    else
+        window.showOnScreen();
     if (const auto opened = openAsked(window, *options); !opened)
         return usageError(opened.error());
     if (!options->screenshot.isEmpty())

@@ -1,44 +1,16 @@
 #include "engine/analyse/limits.h"
 
-#include <algorithm>
-#include <cstdio>
-#include <iterator>
+#include "engine/base/words.h"
+
 
 namespace planloom {
 
 namespace {
 
-/// `value` with as many significant digits, without trailing zeros.
-std::string inDigits(double value, int digits)
-{
-    char text[48];
-    std::snprintf(text, sizeof text, "%.*g", digits, value);
-    return text;
-}
-
-std::string bytesText(std::int64_t bytes, int digits)
-{
-    static constexpr const char *kUnits[]{"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
-    auto value = static_cast<double>(bytes);
-    std::size_t unit = 0;
-    for (; value >= 1024 && unit + 1 < std::size(kUnits); ++unit)
-        value /= 1024;
-    return inDigits(value, value >= 1000 ? std::max(digits, 4) : digits) + ' ' + kUnits[unit];
-}
-
-std::string timeText(std::int64_t nanoseconds, int digits)
-{
-    static constexpr const char *kUnits[]{"ns", "us", "ms", "s"};
-    auto value = static_cast<double>(nanoseconds);
-    std::size_t unit = 0;
-    for (; value >= 1000 && unit + 1 < std::size(kUnits); ++unit)
-        value /= 1000;
-    return inDigits(value, value >= 1000 ? 9 : digits) + ' ' + kUnits[unit];
-}
-
 std::string textOf(LimitRule::Kind kind, std::int64_t value, int digits)
 {
-    return kind == LimitRule::Kind::Memory ? bytesText(value, digits) : timeText(value, digits);
+    return kind == LimitRule::Kind::Memory ? formatBytes({value}, digits)
+                                           : formatSeconds(static_cast<double>(value) * 1e-9, digits);
 }
 
 /// Both amounts with enough digits to tell them apart.
@@ -110,16 +82,6 @@ std::vector<std::string> limitRemarks(const ConstraintTable &table, const Timeli
         remarks[i] = (limit.kind == LimitRule::Kind::Memory ? "peak " : "step ") + needs + " of " + allows;
     });
     return remarks;
-}
-
-std::string describeBytes(std::int64_t bytes)
-{
-    return bytesText(bytes, 3);
-}
-
-std::string describeNanoseconds(std::int64_t nanoseconds)
-{
-    return timeText(nanoseconds, 3);
 }
 
 } // namespace planloom

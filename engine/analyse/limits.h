@@ -11,16 +11,12 @@
 namespace planloom {
 
 /// The limit rows of `table` that are on and that `timeline` breaks, in order, with an error for the row:
-/// "GPU 0 needs 63.2 GiB at its peak, the row allows 40 GiB". The device is the one that needs the most.
+/// "GPU 0 needs 63.2 GiB at its peak, the row allows 40.0 GiB". The device is the one that needs the most.
 /// O(rows + devices).
 std::vector<std::pair<RowId, Error>> brokenLimits(const ConstraintTable &table, const Timeline &timeline);
 
-/// By row: what a limit row that holds was measured at, "peak 31 GiB of 40 GiB" or "step 41 ms of 50 ms";
+/// By row: what a limit row that holds was measured at, "peak 31.0 GiB of 40.0 GiB" or "step 41.0 ms of 50.0 ms";
 /// empty for other rows, rows that are off, and limits that are broken.
 std::vector<std::string> limitRemarks(const ConstraintTable &table, const Timeline &timeline);
-
-/// "63.2 GiB", "41.3 ms": to three digits.
-std::string describeBytes(std::int64_t bytes);
-std::string describeNanoseconds(std::int64_t nanoseconds);
 
 } // namespace planloom

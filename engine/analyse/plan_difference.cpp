@@ -242,12 +242,6 @@ std::vector<MetricDifference> metricsOf(const Timeline &a, const Timeline &b)
 {
     const TimelineSummary summaryA = summaryOf(a);
     const TimelineSummary summaryB = summaryOf(b);
-    const auto exposed = [](const TimelineSummary &summary) {
-        double most = 0;
-        for (const DeviceSummary &device : summary.devices)
-            most = std::max(most, device.exposedCommunicationSeconds);
-        return most;
-    };
     std::vector<MetricDifference> metrics;
     const auto add = [&](const char *name, MetricDifference::Unit unit, double from, double to) {
         MetricDifference metric{.name = name, .unit = unit, .a = from, .b = to, .delta = to - from};
@@ -262,7 +256,8 @@ std::vector<MetricDifference> metricsOf(const Timeline &a, const Timeline &b)
     add("bubble", Unit::Ratio, summaryA.bubble, summaryB.bubble);
     add("sent", Unit::Bytes, static_cast<double>(summaryA.sent.count),
         static_cast<double>(summaryB.sent.count));
-    add("exposed communication", Unit::Seconds, exposed(summaryA), exposed(summaryB));
+    add("exposed communication", Unit::Seconds, summaryA.exposedCommunicationSeconds,
+        summaryB.exposedCommunicationSeconds);
     return metrics;
 }
 

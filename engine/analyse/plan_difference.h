@@ -66,7 +66,7 @@ std::optional<PlanDifference> differenceOf(
 /// log rows).
 std::vector<RowDifference> differenceOf(const ConstraintTable &a, const ConstraintTable &b);
 
-/// Step, largest peak, bubble, bytes sent by all, and exposed communication of the device with most of it.
+/// Step, largest peak, bubble, bytes sent by all, and exposed communication, the mean over devices as in a waterfall.
 std::vector<MetricDifference> metricsOf(const Timeline &a, const Timeline &b);
 
 } // namespace planloom

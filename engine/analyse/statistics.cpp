@@ -68,21 +68,27 @@ const char *nameOf(OperatorCategory category)
     return "";
 }
 
-Direction directionOf(const ExecutionPlan &plan, const Segment &segment, const Instruction &instruction)
+Direction directionOf(SegmentKind kind)
 {
-    switch (segment.kind) {
-    case SegmentKind::Prologue:
-    case SegmentKind::Forward:
-        return Direction::Forward;
+    switch (kind) {
     case SegmentKind::Backward:
         return Direction::Backward;
-    case SegmentKind::Transfer:
-        break;
     case SegmentKind::Reduce:
     case SegmentKind::Optimizer:
         return Direction::Optimizer;
+    case SegmentKind::Prologue:
+    case SegmentKind::Forward:
+    case SegmentKind::Transfer:
+        break;
     }
-    return instruction.op.valid() ? plan.graph->at(instruction.op).direction : Direction::Forward;
+    return Direction::Forward;
+}
+
+Direction directionOf(const ExecutionPlan &plan, const Segment &segment, const Instruction &instruction)
+{
+    if (segment.kind == SegmentKind::Transfer && instruction.op.valid())
+        return plan.graph->at(instruction.op).direction;
+    return directionOf(segment.kind);
 }
 
 TimeBox wholeOf(const Timeline &timeline)

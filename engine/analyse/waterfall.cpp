@@ -27,8 +27,8 @@ const char *nameOf(StepPart part)
         return "compute";
     case StepPart::ExposedCommunication:
         return "exposed communication";
-    case StepPart::Bubble:
-        return "bubble";
+    case StepPart::Idle:
+        return "idle";
     case StepPart::Recompute:
         return "recompute";
     case StepPart::Optimizer:
@@ -52,7 +52,7 @@ StepParts partsOf(const ExecutionPlan &plan, const Timeline &timeline)
     const std::size_t devices =
         std::min(plan.devices.size(), std::max<std::size_t>(timeline.deviceBegin.size(), 1) - 1);
     if (devices == 0) {
-        sums[static_cast<std::size_t>(StepPart::Bubble)] = step;
+        sums[static_cast<std::size_t>(StepPart::Idle)] = step;
         return parts;
     }
     const SpanColumns &spans = timeline.spans;
@@ -77,7 +77,7 @@ StepParts partsOf(const ExecutionPlan &plan, const Timeline &timeline)
             d < timeline.exposedCommunication.size() ? timeline.exposedCommunication[d].count() : 0, 0,
             step - busy);
         sums[static_cast<std::size_t>(StepPart::ExposedCommunication)] += exposed;
-        sums[static_cast<std::size_t>(StepPart::Bubble)] += step - busy - exposed;
+        sums[static_cast<std::size_t>(StepPart::Idle)] += step - busy - exposed;
     }
     for (std::int64_t &sum : sums)
         sum /= static_cast<std::int64_t>(devices);

@@ -12,13 +12,13 @@ namespace planloom {
 enum class StepPart : std::uint8_t {
     Compute, ///< Kernels of the forward and backward pass, run once.
     ExposedCommunication, ///< Communication while nothing is computed.
-    Bubble, ///< Neither.
+    Idle, ///< Neither. With exposed communication it makes up the bubble (`bubbleRatio`).
     Recompute, ///< Kernels of the forward pass run a second time.
     Optimizer, ///< Compute of the optimizer and of the reduction before it, apart from communication.
     Other, ///< Loads, slices, sums and copies of the passes.
 };
 constexpr std::size_t kStepPartCount = 6;
-const char *nameOf(StepPart part); ///< "compute", "exposed communication", "bubble", ...
+const char *nameOf(StepPart part); ///< "compute", "exposed communication", "idle", ...
 
 /// A step cut into its parts, in nanoseconds, averaged over devices: every device's parts add up to the step,
 /// and so do their averages. What rounding leaves over (less than a nanosecond a part) is in Other.
@@ -30,7 +30,7 @@ struct StepParts {
     friend bool operator==(const StepParts &, const StepParts &) = default;
 };
 
-/// Of a predicted or measured timeline of `plan`, with spans. A timeline without devices is all bubble.
+/// Of a predicted or measured timeline of `plan`, with spans. A timeline without devices is all idle.
 /// O(spans).
 StepParts partsOf(const ExecutionPlan &plan, const Timeline &timeline);
 

@@ -1,5 +1,6 @@
 #include "engine/binding/bound_table.h"
 
+#include "engine/base/words.h"
 #include "engine/table/table_text.h"
 
 #include <algorithm>
@@ -58,6 +59,15 @@ void joinSplits(OperatorBinding &binding, OperatorMeaning both, std::int32_t row
     binding.allowed.within = std::move(both.within);
 }
 
+/// Operators that an order row speaks of.
+std::int32_t countOf(const RuleMeaning<OpOrderRule>::Sides &sides)
+{
+    std::vector<OperatorId> both;
+    std::set_union(sides.first.begin(), sides.first.end(), sides.second.begin(), sides.second.end(),
+        std::back_inserter(both));
+    return static_cast<std::int32_t>(both.size());
+}
+
 class Binder
 {
 public:
@@ -95,7 +105,9 @@ private:
         if (report.bound == 0 && !report.error) {
             report.warning = selected.empty()
                 ? "the selector names no operator of this model"
-                : "none of the " + std::to_string(selected.size()) + " selected operators can take this rule";
+                : selected.size() == 1
+                ? "the operator it selects cannot take this rule"
+                : "none of the " + std::to_string(selected.size()) + " operators it selects can take this rule";
         }
     }
 
@@ -142,12 +154,10 @@ private:
         auto sides = RuleMeaning<OpOrderRule>::of(m_bound.setting, rule, selected, m_bound.plan.microBatches);
         if (!sides)
             return refuse(row, std::move(sides).error());
-        std::vector<OperatorId> both;
-        std::set_union(sides->first.begin(), sides->first.end(), sides->second.begin(), sides->second.end(),
-            std::back_inserter(both));
-        if (!both.empty())
+        const std::int32_t bound = countOf(*sides);
+        if (bound > 0)
             m_bound.orders.push_back({row, *std::move(sides)});
-        return static_cast<std::int32_t>(both.size());
+        return bound;
     }
 
     /// False where the row cannot hold with another.
@@ -255,7 +265,7 @@ void BoundTable::failBoth(const ConstraintTable &table, std::int32_t row, std::i
     const std::string &what, const std::string &advice)
 {
     const auto message = [&](std::int32_t with) {
-        return "this row and row:" + std::to_string(with) + " ('"
+        return "this row and " + rowWords(with) + " ('"
             + print(table.rows[static_cast<std::size_t>(with)]).substr(0, 120) + "') " + what;
     };
     for (const auto &[one, another] : {std::pair {row, other}, std::pair {other, row}}) {
@@ -264,6 +274,39 @@ void BoundTable::failBoth(const ConstraintTable &table, std::int32_t row, std::i
         if (isNew)
             reports[static_cast<std::size_t>(one)].error->code = ErrorCode::Conflict;
     }
+}
+
+std::int32_t boundAlone(const RowSetting &setting, std::int32_t microBatches, const Row &row)
+{
+    if (!hasSelector(row.rule) || !setting.index().check(row.selector))
+        return 0;
+    const auto selected = setting.index().select(row.selector);
+    if (const auto *order = std::get_if<OpOrderRule>(&row.rule)) {
+        const auto sides = RuleMeaning<OpOrderRule>::of(setting, *order, selected, microBatches);
+        return sides && setting.index().check(order->second) ? countOf(*sides) : 0;
+    }
+    return std::visit(
+        [&]<typename RuleType>(const RuleType &rule) -> std::int32_t {
+            if constexpr (MeansOfOperators<RuleType>) {
+                using Meaning = RuleMeaning<RuleType>;
+                const auto acted = Meaning::actsOn(setting, rule, selected);
+                if (!acted || !Meaning::check(setting, rule))
+                    return 0;
+                std::int32_t bound = 0;
+                for (const OperatorId op : *acted) {
+                    if (Meaning::sameForAll)
+                        return static_cast<std::int32_t>(acted->size());
+                    const auto meaning = Meaning::of(setting, rule, op);
+                    if (!meaning)
+                        return 0;
+                    bound += meaning->has_value() ? 1 : 0;
+                }
+                return bound;
+            } else {
+                return 0;
+            }
+        },
+        row.rule);
 }
 
 BoundTable bindTable(const Model &model, std::int32_t deviceCount, const ConstraintTable &table)

@@ -13,7 +13,8 @@ namespace planloom {
 /// What became of one row.
 struct RowReport {
     std::int32_t selected = 0; ///< Operators that the selector names, of all directions.
-    std::int32_t bound = 0; ///< Operators that the rule acts on.
+    /// Operators that the rule acts on. `bindTable` leaves it at 0 for rows that are off; see `boundAlone`.
+    std::int32_t bound = 0;
     std::optional<Error> error {}; ///< Why the row can't hold; `where` is "row:5/rule".
     std::string warning {}; ///< "binds to no operator"; may be empty.
     bool leftOut = false; ///< A preference that does not hold with other rows: `warning` says with which.
@@ -74,6 +75,11 @@ struct BoundTable {
 /// cost their names.
 /// @param deviceCount  at least 1
 BoundTable bindTable(const Model &model, std::int32_t deviceCount, const ConstraintTable &table);
+
+/// How many operators a row would act on if it were on, with nothing beside it but the rows about the whole plan; 0 if it
+/// could not hold then. O(operators). Thread-safe.
+/// @param setting  as the table's other rows are read against; @param microBatches  of the plan
+std::int32_t boundAlone(const RowSetting &setting, std::int32_t microBatches, const Row &row);
 
 /// `print` with the words that two rows about the same aspect are blamed with: "place in different ways".
 const char *clashWords(Aspect aspect);

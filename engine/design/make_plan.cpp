@@ -18,6 +18,9 @@ namespace planloom {
 
 namespace {
 
+/// Operators that rows that are off are bound to, one by one; further such rows are not counted: a plan is waited for.
+constexpr std::int64_t kMostLookedAt = 2'000'000;
+
 Error cancelled()
 {
     return {ErrorCode::Cancelled, "stopped"};
@@ -126,6 +129,7 @@ private:
             if (!completion.rows[row].warning.empty())
                 m_answer.warnings.push_back({m_answer.rows.back().row, completion.rows[row].warning});
         }
+        countRowsOff(table);
         if (m_answer.errorCount() > 0 || !completion.plan.graph) {
             GestureContext context = gestureContextOf(*m_request.model, m_answer.table, m_answer.deviceCount);
             context.cluster = m_answer.cluster;
@@ -138,6 +142,26 @@ private:
             publish(PlanGrade::Planned);
         m_answer.grade = PlanGrade::Planned;
         return true;
+    }
+
+    /// What rows that are off would act on, so that they say the same switched on and off.
+    void countRowsOff(const ConstraintTable &table)
+    {
+        const auto isOff = [](const Row &row) { return !row.enabled && hasSelector(row.rule); };
+        if (std::none_of(table.rows.begin(), table.rows.end(), isOff))
+            return;
+        const Model &model = *m_request.model;
+        const PlanMeaning plan = planMeaning(model, m_answer.deviceCount, table);
+        const RowSetting setting {model, m_answer.deviceCount, plan.mesh};
+        const auto operators = static_cast<std::int64_t>(model.graph->operators.size());
+        std::int64_t looked = 0;
+        for (std::size_t row = 0; row < table.rows.size(); ++row) {
+            if (!isOff(table.rows[row]))
+                continue;
+            looked += operators;
+            const bool known = looked <= std::max(kMostLookedAt, operators) && !m_stop.stop_requested();
+            m_answer.rows[row].report.bound = known ? boundAlone(setting, plan.microBatches, table.rows[row]) : -1;
+        }
     }
 
     Result<void> lowerPlan()

@@ -54,8 +54,8 @@ struct RowLine {
     RowId row {}; ///< In `PlanAnswer::table`, switched-off rows counted.
     std::int32_t line = 0; ///< 0-based, in the document.
     std::string text {}; ///< The row without its note, as printed.
-    RowReport report {};
-    std::string remark {}; ///< What a limit that holds was measured at: "peak 31 GiB of 40 GiB"; empty for other rows.
+    RowReport report {}; ///< `bound` of a row that is off is what it would act on if it were on; -1 if not counted.
+    std::string remark {}; ///< What a limit that holds was measured at: "peak 31.0 GiB of 40.0 GiB"; empty for other rows.
     friend bool operator==(const RowLine &, const RowLine &) = default;
 };
 

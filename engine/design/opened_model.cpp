@@ -36,7 +36,7 @@ Result<Graph> forwardOf(const ModelSource &source, const std::stop_token &stop)
     const std::filesystem::path path(source.source);
     if (source.content.empty())
         return importOnnxFile(path, options);
-    return importOnnxBytes(source.content, path.parent_path(), options);
+    return importOnnxBytes(source.content, path.parent_path(), options, path.filename().string());
 }
 
 Error cancelled()
@@ -91,6 +91,7 @@ Result<ModelSnapshot> openModel(const ModelSource &source, std::stop_token stop,
     if (stop.stop_requested())
         return cancelled();
     static_cast<Model &>(model) = Model(std::move(graph));
+    static_cast<void>(model.index->dimensions()); // found here, where nobody waits for it at the next frame
     return std::make_shared<const OpenedModel>(std::move(model));
 }
 

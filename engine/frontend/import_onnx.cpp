@@ -560,9 +560,9 @@ Result<Graph> importOnnxFile(const std::filesystem::path &path, const ImportOpti
 }
 
 Result<Graph> importOnnxBytes(
-    std::string_view bytes, const std::filesystem::path &folder, const ImportOptions &options)
+    std::string_view bytes, const std::filesystem::path &folder, const ImportOptions &options, const std::string &name)
 {
-    return importNamed(bytes, folder, options, "model.onnx", {});
+    return importNamed(bytes, folder, options, name, {});
 }
 
 } // namespace planloom

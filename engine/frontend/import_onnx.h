@@ -68,8 +68,9 @@ Result<Graph> importOnnxFile(const std::filesystem::path &path, const ImportOpti
 
 /// The same from memory.
 /// @param folder  where external data may lie; empty takes all of it as missing
-Result<Graph> importOnnxBytes(
-    std::string_view bytes, const std::filesystem::path &folder, const ImportOptions &options = {});
+/// @param name  of the file they came from, which errors give as their place
+Result<Graph> importOnnxBytes(std::string_view bytes, const std::filesystem::path &folder,
+    const ImportOptions &options = {}, const std::string &name = "model.onnx");
 
 /// The values of a weight or buffer, from the model or from its file beside it.
 /// @return NotFound if there are none, InvalidInput if the file is too short, Io

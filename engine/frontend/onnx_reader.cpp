@@ -1,5 +1,6 @@
 #include "engine/frontend/onnx_reader.h"
 
+#include "engine/frontend/file_kind.h"
 #include "engine/frontend/onnx_external.h"
 #include "engine/frontend/onnx_wire.h"
 
@@ -402,6 +403,20 @@ Result<OnnxModel> Reader::model(onnx::ModelProto &proto)
     return model;
 }
 
+/// Why bytes that can't be read as a model are none: what they are instead, or where they are damaged.
+/// @param problem  "a number is cut off"
+/// @param position  of the problem, in bytes
+Error noModel(std::string_view bytes, const std::string &file, const std::string &problem, std::size_t position)
+{
+    const auto kind = findFileKind(bytes);
+    if (kind && kind != FileKind::OnnxModel)
+        return {ErrorCode::InvalidInput, std::string("this is ") + nameOf(*kind) + ", where an ONNX model was expected",
+            adviceFor(*kind), file};
+    return {ErrorCode::InvalidInput,
+        "this is no ONNX model, or one that is cut off or damaged: " + problem + ", at byte " + std::to_string(position),
+        "copy or export it again, and give a .onnx file", file};
+}
+
 } // namespace
 
 Result<OnnxModel> readOnnx(std::string_view bytes, const std::filesystem::path &folder, std::string_view name)
@@ -416,8 +431,7 @@ Result<OnnxModel> readOnnx(std::string_view bytes, const std::filesystem::path &
             "store the weights as external data", file};
     const OnnxWireScan scan = scanOnnxWire(bytes);
     if (!scan.problem.empty())
-        return Error{ErrorCode::InvalidInput, "not an ONNX model: " + scan.problem,
-            "the file is damaged or of another kind", file + "@" + std::to_string(scan.position)};
+        return noModel(bytes, file, scan.problem, scan.position);
     if (scan.records > kFreeRecords + bytes.size() / 8)
         return Error{ErrorCode::ResourceLimit,
             "the file consists of " + std::to_string(scan.records) + " records in "
@@ -430,9 +444,8 @@ Result<OnnxModel> readOnnx(std::string_view bytes, const std::filesystem::path &
     google::protobuf::io::CodedInputStream input(reinterpret_cast<const std::uint8_t *>(bytes.data()),
         static_cast<int>(bytes.size())); // bytes as protobuf has them
     if (!proto->ParseFromCodedStream(&input))
-        return Error{ErrorCode::InvalidInput, "not an ONNX model: protobuf stops reading here",
-            "the file is damaged or of another kind",
-            file + "@" + std::to_string(std::max(0, input.CurrentPosition()))};
+        return noModel(bytes, file, "protobuf can't read on",
+            static_cast<std::size_t>(std::max(0, input.CurrentPosition())));
     return Reader(folder, file).model(*proto);
 }
 

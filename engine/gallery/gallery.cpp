@@ -1,5 +1,6 @@
 #include "engine/gallery/gallery.h"
 
+#include "engine/base/words.h"
 #include "engine/plan/complete.h"
 #include "engine/gallery/gallery_pipeline.h"
 #include "engine/gallery/gallery_rows.h"
@@ -113,8 +114,7 @@ Result<Recipe> readSpec(std::string_view spec, std::int32_t deviceCount)
     }
     const std::int64_t needed = std::int64_t {recipe.dp} * recipe.tp * recipe.pp;
     if (recipe.name != "single" && needed != deviceCount) {
-        return wrongSpec(recipe.name + " needs " + std::to_string(needed)
-                + " devices (dp=" + std::to_string(recipe.dp) + " x pp=" + std::to_string(recipe.pp)
+        return wrongSpec(recipe.name + " needs " + counted(needed, "device") + " (dp=" + std::to_string(recipe.dp) + " x pp=" + std::to_string(recipe.pp)
                 + " x tp=" + std::to_string(recipe.tp) + "), the cluster has " + std::to_string(deviceCount),
             "make the product of dp, pp and tp the number of devices");
     }
@@ -129,8 +129,8 @@ Result<void> checkBatch(const Graph &graph, const BatchInfo &batch, std::int64_t
             + (batch.limitedBy.empty() ? "" : ": " + batch.limitedBy));
     }
     if (batch.size % parts != 0) {
-        return wrongSpec(std::string(what) + ": the mini-batch has " + std::to_string(batch.size)
-                + " samples, which " + std::to_string(parts) + " does not divide",
+        return wrongSpec(std::string(what) + ": the mini-batch has " + counted(batch.size, "sample")
+                + ", which " + std::to_string(parts) + " does not divide",
             "use a number of replicas and micro-batches whose product divides the batch");
     }
     for (std::size_t i = 0; i < graph.operators.size(); ++i) {
@@ -157,8 +157,8 @@ Result<std::int32_t> microBatchesOf(const Graph &graph, const BatchInfo &batch, 
         if (batch.size <= 1)
             return recipe.microBatches; // nothing to cut: every micro-batch is a whole batch
         if (recipe.microBatches > batch.mostMicroBatches) {
-            return wrongSpec("at most " + std::to_string(batch.mostMicroBatches)
-                + " micro-batches are possible" + (batch.limitedBy.empty() ? "" : ": " + batch.limitedBy));
+            return wrongSpec("no more than " + counted(batch.mostMicroBatches, "micro-batch")
+                + " can be made" + (batch.limitedBy.empty() ? "" : ": " + batch.limitedBy));
         }
         TRY_VOID(checkBatch(graph, batch, std::int64_t {recipe.microBatches} * recipe.dp, "micro-batches"));
         return recipe.microBatches;

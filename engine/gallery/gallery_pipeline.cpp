@@ -1,5 +1,6 @@
 #include "engine/gallery/gallery_pipeline.h"
 
+#include "engine/base/words.h"
 #include "engine/graph/catalogue.h"
 #include "engine/gallery/gallery_rows.h"
 
@@ -187,8 +188,8 @@ Result<std::vector<std::vector<OperatorId>>> pipelineStages(const SelectorIndex 
     auto cuts = balancedCuts(cost, crossing, anywhere, stages);
     if (stages > 1 && cuts.empty()) {
         return Error {ErrorCode::InvalidInput,
-            "the model has " + std::to_string(order.size()) + " operators that use weights, too few for "
-                + std::to_string(stages) + " stages",
+            "the model has " + counted(static_cast<std::int64_t>(order.size()), "operator")
+                + " with weights, too few for " + counted(stages, "stage"),
             "use fewer stages", ""};
     }
     const auto layerCuts = balancedCuts(cost, crossing, betweenLayers, stages);

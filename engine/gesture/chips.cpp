@@ -64,7 +64,7 @@ std::vector<DimensionChip> chipsOf(const GestureContext &context, OperatorId id)
                     chip.output = output;
                     chip.slot = static_cast<std::int32_t>(slot);
                     chip.label = labelOf(annotation, d);
-                    chip.meaning = displayName(context.index->dimensions(), id, d);
+                    chip.meaning = displayName(context.index().dimensions(), id, d);
                     chip.size = dimension.size;
                     chip.mark = dimension.mark;
                     chip.locked = lockOf(op, d);
@@ -76,7 +76,9 @@ std::vector<DimensionChip> chipsOf(const GestureContext &context, OperatorId id)
                             context.mesh);
                         if (chip.counts.empty())
                             chip.locked =
-                                "its " + std::to_string(dimension.size) + " samples are the micro-batches";
+                                dimension.size == 1 ? "its only sample is the micro-batch"
+                                                    : "its " + std::to_string(dimension.size)
+                                    + " samples are the micro-batches";
                     }
                     chips.push_back(std::move(chip));
                 }

@@ -1,7 +1,10 @@
 #include "engine/gesture/row_edits.h"
 
+#include "engine/base/words.h"
 #include "engine/gesture/narrow.h"
 #include "engine/table/kinds/meaning.h"
+#include "engine/table/table_text.h"
+#include "engine/hardware/device_word.h"
 #include "engine/table/table_text.h"
 
 #include <algorithm>
@@ -230,20 +233,7 @@ std::string wordsFor(const GestureContext &context, const OpAssignRule &rule)
 {
     if (rule.devices.empty())
         return rule.coordinates.empty() ? std::string("the mesh") : print(Rule{rule});
-    const std::string device =
-        context.cluster.links.architecture == LinkArchitecture::SharedMemory ? "CPU" : "GPU";
-    const auto &devices = rule.devices;
-    std::string text = device + (devices.size() > 1 ? "s " : " ");
-    for (std::size_t first = 0; first < devices.size();) {
-        std::size_t last = first;
-        while (last + 1 < devices.size() && devices[last + 1].index == devices[last].index + 1)
-            ++last;
-        text += (first > 0 ? ", " : "") + std::to_string(devices[first].index);
-        if (last > first)
-            text += (last == first + 1 ? ", " : "-") + std::to_string(devices[last].index);
-        first = last + 1;
-    }
-    return text;
+    return deviceWord(context.cluster) + (rule.devices.size() > 1 ? "s " : " ") + rangesOf(rule.devices);
 }
 
 std::string placeOf(const Graph &graph, OperatorId op, const std::string &part)
@@ -258,7 +248,7 @@ Error refusalOf(std::string sentence, std::string where, std::string advice)
 
 std::string countWords(std::size_t count, const char *what)
 {
-    return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+    return counted(static_cast<std::int64_t>(count), what);
 }
 
 } // namespace planloom

@@ -1,5 +1,7 @@
 #include "engine/gesture/split_refusal.h"
 
+#include "engine/base/words.h"
+
 #include <algorithm>
 
 namespace planloom {
@@ -141,11 +143,12 @@ std::optional<Error> checkSteps(
             if (sofar.splits[i].kind == SplitKind::Dimension && sofar.splits[i].dimension == split.dimension)
                 before *= sofar.splits[i].parts;
         }
-        const char *what = split.dimension == batch ? " samples" : "";
         return refusalOf(dimension.name + " can't be split by " + std::to_string(split.parts) + ": "
                 + (before > 1 ? "it is in " + std::to_string(before) + " parts of "
                               : std::string("its size is "))
-                + std::to_string(dimension.size / before) + what + " in " + op.name,
+                + (split.dimension == batch ? counted(dimension.size / before, "sample")
+                                            : std::to_string(dimension.size / before))
+                + " in " + op.name,
             where, "choose a number that divides it");
     }
     if (micro && batch >= 0 && batchParts != 1) {

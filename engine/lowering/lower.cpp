@@ -1,5 +1,6 @@
 #include "engine/lowering/lower.h"
 
+#include "engine/base/words.h"
 #include "engine/graph/catalogue.h"
 #include "engine/hardware/cost.h"
 #include "engine/lowering/materialize.h"
@@ -470,7 +471,7 @@ Result<void> Lowering::emitOptimizer(OperatorId id)
         for (std::size_t b = a + 1; b < parts.size(); ++b)
             if (parts[a].device == parts[b].device && parts[a].inputs[0].index == parts[b].inputs[0].index)
                 return Error{ErrorCode::InvalidInput,
-                    op.name + " would update the same weight twice on device "
+                    "operator '" + op.name + "' would update the same weight twice on device "
                         + std::to_string(parts[a].device.index),
                     "place its replicas on different devices", "operator:" + op.name};
 
@@ -656,7 +657,7 @@ Result<ExecutionPlan> lower(const Plan &plan, const Cluster &cluster, std::stop_
 {
     if (plan.deviceCount > cluster.deviceCount)
         return Error{ErrorCode::InvalidInput,
-            "the plan uses " + std::to_string(plan.deviceCount) + " devices, the cluster has "
+            "the plan uses " + counted(plan.deviceCount, "device") + ", the cluster has "
                 + std::to_string(cluster.deviceCount),
             "choose a larger cluster", "cluster"};
     TRY_VOID(validate(plan));

@@ -84,8 +84,8 @@ Result<std::vector<OperatorId>> orderInBlock(const Graph &graph, const Uses &use
             [&](const OrderConstraint &row) { return isLeft(row.first) && isLeft(row.second); });
         const OrderConstraint &row = left == rows.end() ? rows.front() : *left;
         return Error{ErrorCode::InvalidInput,
-            graph.at(row.first).name + " cannot run before " + graph.at(row.second).name
-                + ": the data flow or another order row runs the other way",
+            "operator '" + graph.at(row.first).name + "' cannot run before '" + graph.at(row.second).name
+                + "': the data flow or another order row runs the other way",
             "remove the row, or turn it around", placeOf(row.row, "rule")};
     }
     return ordered;

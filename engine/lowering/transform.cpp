@@ -1,5 +1,7 @@
 #include "engine/lowering/transform.h"
 
+#include "engine/base/words.h"
+
 #include <algorithm>
 
 namespace planloom {
@@ -65,15 +67,15 @@ Result<TransformedGraph> transform(const Plan &plan)
     if (plan.microBatches > 1 && !plan.wholeBatches) {
         if (result.batch.mostMicroBatches < plan.microBatches)
             return Error{ErrorCode::InvalidInput,
-                "the mini-batch cannot be cut in " + std::to_string(plan.microBatches) + " micro-batches: "
+                "the mini-batch cannot be cut into " + counted(plan.microBatches, "micro-batch") + ": "
                     + (result.batch.limitedBy.empty()
-                            ? "it holds " + std::to_string(result.batch.size) + " samples"
+                            ? "it holds " + counted(result.batch.size, "sample")
                             : result.batch.limitedBy),
                 "use at most " + std::to_string(result.batch.mostMicroBatches), "micro-batches"};
         if (result.batch.size % plan.microBatches != 0)
             return Error{ErrorCode::InvalidInput,
                 std::to_string(plan.microBatches) + " micro-batches do not divide the mini-batch of "
-                    + std::to_string(result.batch.size) + " samples",
+                    + counted(result.batch.size, "sample"),
                 "use a divisor of " + std::to_string(result.batch.size), "micro-batches"};
     }
 
@@ -106,8 +108,8 @@ Result<TransformedGraph> transform(const Plan &plan)
         }
         if (static_cast<std::int32_t>(decision.devices.size()) != parts)
             return Error{ErrorCode::InvalidInput,
-                op.name + " has " + std::to_string(parts) + " parts but "
-                    + std::to_string(decision.devices.size()) + " devices",
+                "operator '" + op.name + "' has " + counted(parts, "part") + " but "
+                    + counted(static_cast<std::int64_t>(decision.devices.size()), "device"),
                 "give every part a device", where()};
         auto &base = result.summandBase[o];
         for (std::size_t slot = 0; slot < op.outputs.size(); ++slot) {

@@ -1,5 +1,6 @@
 #include "engine/plan/default_rule.h"
 
+#include "engine/base/words.h"
 #include "engine/binding/followers.h"
 
 #include <algorithm>
@@ -84,7 +85,7 @@ std::int32_t coshardParts(const OperatorBinding &binding)
 
 std::string partsText(std::int64_t parts, std::size_t devices)
 {
-    return std::to_string(parts) + " parts on " + std::to_string(devices) + " devices";
+    return counted(parts, "part") + " on " + counted(static_cast<std::int64_t>(devices), "device");
 }
 
 /// Decides operators one after the other, producers first.
@@ -227,7 +228,7 @@ void DefaultRule::onMesh(OperatorId op, const Domain &domain, std::vector<Device
     for (const ChosenSplit &step : m_chosen) {
         const auto has = [&](const auto &axis) { return axis.name == step.split.axis; };
         if (!step.split.axis.empty() && std::none_of(domain.axes.begin(), domain.axes.end(), has)) {
-            const std::string by = binding.placeRow >= 0 ? " by row:" + std::to_string(binding.placeRow) : "";
+            const std::string by = binding.placeRow >= 0 ? " by " + rowWords(binding.placeRow) : "";
             m_draft.fail(step.row,
                 "operator '" + m_graph.at(op).name + "' cannot be split over mesh axis '" + step.split.axis
                     + "': it is placed at one point of that axis" + by,
@@ -358,8 +359,8 @@ void DefaultRule::checkResult(OperatorId op)
         return;
     m_draft.fail(m_draft.bound.plan.microBatchesRow.index,
         "operator '" + itself.name + "' has a batch of " + std::to_string(size) + ", which "
-            + (parts == 0 ? "is cut unevenly by row:" + std::to_string(row) + ": "
-                          : "row:" + std::to_string(row) + " cuts into " + std::to_string(parts) + " parts: ")
+            + (parts == 0 ? "is cut unevenly by " + rowWords(row) + ": "
+                          : rowWords(row) + " cuts into " + counted(parts, "part") + ": ")
             + std::to_string(m_draft.plan.microBatches) + " micro-batches of equal parts are not possible",
         "use fewer micro-batches, or fewer parts");
 }

@@ -1,5 +1,7 @@
 #include "engine/plan/plan.h"
 
+#include "engine/base/words.h"
+
 #include <string>
 
 namespace planloom {
@@ -24,14 +26,14 @@ Result<void> checkDecision(const Plan &plan, const Operator &op, const OperatorD
         if (device.index < 0 || device.index >= plan.deviceCount) {
             return broken(op,
                 "placed on device " + std::to_string(device.index) + ", but the plan has "
-                    + std::to_string(plan.deviceCount) + " devices, numbered from 0");
+                    + counted(plan.deviceCount, "device") + ", numbered from 0");
         }
     }
     if (op.direction != Direction::Optimizer
         && (decision.stage.index < 0 || decision.stage.index >= plan.stageCount)) {
         return broken(op,
             "in stage " + std::to_string(decision.stage.index) + ", but the plan has "
-                + std::to_string(plan.stageCount) + " stages, numbered from 0");
+                + counted(plan.stageCount, "stage") + ", numbered from 0");
     }
     if (op.direction != Direction::Forward && decision.recomputeGroup >= 0)
         return broken(op, "only forward operators can be recomputed");
@@ -133,7 +135,7 @@ Result<void> validate(const Plan &plan)
             return wrong("an order between operators that the model does not have");
         if (order.microBatch >= plan.microBatches)
             return wrong("an order of micro-batch " + std::to_string(order.microBatch) + ", but the plan has "
-                + std::to_string(plan.microBatches) + " micro-batches, numbered from 0");
+                + counted(plan.microBatches, "micro-batch") + ", numbered from 0");
     }
     if (plan.inFlight.size() != plan.inFlightRows.size()
         || (!plan.inFlight.empty() && plan.inFlight.size() != static_cast<std::size_t>(plan.stageCount)))

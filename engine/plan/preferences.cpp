@@ -1,5 +1,7 @@
 #include "engine/plan/preferences.h"
 
+#include "engine/base/words.h"
+
 #include <algorithm>
 #include <optional>
 
@@ -93,7 +95,7 @@ private:
         std::string reason = "left out: ";
         if (other >= 0) {
             const std::int32_t heavier = weight(other);
-            reason += "row:" + std::to_string(other) + " ("
+            reason += rowWords(other) + " ("
                 + (heavier > 0 ? "prefer " + std::to_string(heavier) : std::string("must")) + ") says otherwise";
         } else {
             reason += own ? own->message : firstError(tried)->message;

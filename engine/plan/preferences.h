@@ -15,7 +15,7 @@ struct AppliedRows {
     ConstraintTable table {};
     struct LeftOut {
         std::int32_t row = 0;
-        std::string reason {}; ///< "left out: row:3 (must) says otherwise"
+        std::string reason {}; ///< "left out: row 4 (must) says otherwise"
     };
     std::vector<LeftOut> leftOut {}; ///< Ascending.
     Completion completion {}; ///< Of `table`.

@@ -30,6 +30,7 @@ struct KindTraffic {
 struct TimelineSummary {
     double stepSeconds = 0;
     double bubble = 0; ///< As `bubbleRatio`.
+    double exposedCommunicationSeconds = 0; ///< Mean over the devices, as in a waterfall (`StepParts`).
     Bytes largestPeak{};
     Bytes sent{}; ///< By all devices.
     std::int32_t classes = 0; ///< Devices with timelines of their own.

@@ -1,5 +1,6 @@
 #include "engine/table/row_setting.h"
 
+#include "engine/base/words.h"
 #include "engine/table/table_text.h"
 
 #include <algorithm>
@@ -119,8 +120,8 @@ Result<Split> splitOf(const RowSetting &setting, OperatorId op, const SplitStep 
             split.parts = axis->size;
         if (split.parts != axis->size) {
             return Error {ErrorCode::InvalidInput,
-                std::to_string(split.parts) + " parts over mesh axis '" + step.axis + "', which has "
-                    + std::to_string(axis->size) + " devices",
+                counted(split.parts, "part") + " over mesh axis '" + step.axis + "', which has "
+                    + counted(axis->size, "device"),
                 "leave the number of parts out", "mesh"};
         }
     }

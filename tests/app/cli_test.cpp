@@ -8,10 +8,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
+#include <cctype>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <sys/wait.h>
 
 namespace planloom {
@@ -37,10 +40,13 @@ protected:
     }
     void TearDown() override { std::filesystem::remove_all(m_folder); }
 
-    static Outcome run(const std::string &words)
+    static Outcome run(const std::string &words) { return outcomeOf(words, "2>/dev/null"); }
+    /// What it says on standard error, for people.
+    static Outcome said(const std::string &words) { return outcomeOf(words, "2>&1 >/dev/null"); }
+    static Outcome outcomeOf(const std::string &words, const std::string &streams)
     {
         Outcome outcome;
-        FILE *pipe = popen(("'" PLANLOOM_BINARY_DIR "/bin/planloom-cli' " + words + " 2>/dev/null").c_str(), "r");
+        FILE *pipe = popen(("'" PLANLOOM_BINARY_DIR "/bin/planloom-cli' " + words + " " + streams).c_str(), "r");
         if (!pipe)
             return outcome;
         std::array<char, 4096> chunk{};
@@ -141,17 +147,62 @@ TEST_F(Cli, BadUsageAndBadInputAreStatusTwo)
     EXPECT_EQ(run("verify " + path("broken.onnx")).status, 2);
 }
 
+TEST_F(Cli, AFileOfAnotherKindIsNamedForWhatItIs)
+{
+    ASSERT_EQ(run(std::string("solve ") + kModel + " --out " + path("plan.json")).status, 0);
+    std::ofstream(m_folder / "README.md") << "# A heading\n\nand its text\n";
+    std::ofstream(m_folder / "empty.onnx");
+    std::ofstream(m_folder / "rows.txt") << "# of today\nplace all : devices 0\n";
+    std::ofstream(m_folder / "cut.onnx", std::ios::binary) << "\x08\x07\x3a\x7fxyz";
+    const std::pair<std::string, std::string> cases[] = {{"plan.json", "plan.json: this is an execution plan of Planloom"},
+        {"README.md", "README.md: this is plain text"}, {"empty.onnx", "empty.onnx: the file is empty"},
+        {"rows.txt", "rows.txt: this is a table of rows"},
+        {"cut.onnx", "cut.onnx: this is no ONNX model, or one that is cut off or damaged"}};
+    for (const auto &[file, words] : cases) {
+        const Outcome outcome = said("info " + path(file));
+        EXPECT_EQ(outcome.status, 2);
+        EXPECT_NE(outcome.output.find(words), std::string::npos) << outcome.output;
+        EXPECT_EQ(outcome.output.find("model.onnx"), std::string::npos) << outcome.output;
+    }
+    const Outcome text = said("verify " + path("README.md"));
+    EXPECT_NE(text.output.find("this is plain text, where an execution plan was expected"), std::string::npos) << text.output;
+}
+
+/// The importer, which lies below the table, knows the words that rows begin with: all that the table's reader knows.
+TEST_F(Cli, EveryRowIsRecognisedAsARow)
+{
+    std::ofstream(m_folder / "nonsense.txt") << "nonsense\n";
+    const std::string expected = said(std::string("solve ") + kModel + " --table " + path("nonsense.txt")).output;
+    const std::size_t begin = expected.find("a row: ");
+    const std::size_t end = expected.find(", found", begin);
+    ASSERT_NE(end, std::string::npos) << expected;
+    std::istringstream words(expected.substr(begin + 7, end - begin - 7)); // "mesh, micro-batches, ... in-flight or limit"
+    int count = 0;
+    for (std::string word; words >> word;) {
+        word.erase(std::remove(word.begin(), word.end(), ','), word.end());
+        if (word == "or")
+            continue;
+        std::ofstream(m_folder / "row.txt") << word << " all\n";
+        const Outcome outcome = said("info " + path("row.txt"));
+        EXPECT_NE(outcome.output.find("a table of rows"), std::string::npos) << word << ": " << outcome.output;
+        ++count;
+    }
+    EXPECT_EQ(count, 13) << expected;
+}
+
 TEST_F(Cli, ALimitThatIsBrokenIsStatusTwoAndNamesItsRow)
 {
     std::ofstream(m_folder / "rows.txt") << "micro-batches 2\nlimit memory 1KiB\n";
     const Outcome broken = run(std::string("solve ") + kModel + " --json --table " + path("rows.txt"));
     EXPECT_EQ(broken.status, 2);
     EXPECT_EQ(broken.json()["error"]["where"], "row:1/rule");
-    EXPECT_NE(broken.output.find("the row allows 1 KiB"), std::string::npos) << broken.output;
+    const Outcome words = said(std::string("solve ") + kModel + " --table " + path("rows.txt"));
+    EXPECT_NE(words.output.find("planloom-cli: row 2: "), std::string::npos) << words.output;
+    EXPECT_NE(broken.output.find("the row allows 1.00 KiB"), std::string::npos) << broken.output;
     std::ofstream(m_folder / "rows.txt") << "limit memory 1GiB\nlimit time 60s\n";
     const Outcome held = run(std::string("solve ") + kModel + " --table " + path("rows.txt"));
     EXPECT_EQ(held.status, 0);
-    EXPECT_NE(held.output.find("row:0 holds: peak "), std::string::npos) << held.output;
+    EXPECT_NE(held.output.find("row 1 holds: peak "), std::string::npos) << held.output;
 }
 
 TEST_F(Cli, PlansAreComparedAndASlowerOneIsStatusOne)

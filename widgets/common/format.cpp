@@ -4,64 +4,8 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 
 namespace planloom {
-
-namespace {
-
-/// `value` with three significant digits, but no exponent: "0.125", "4.20", "63.2", "768".
-std::string threeDigits(double value)
-{
-    const double size = std::abs(value);
-    int decimals = 0;
-    if (size < 0.9995)
-        decimals = 3;
-    else if (size < 9.995)
-        decimals = 2;
-    else if (size < 99.95)
-        decimals = 1;
-    std::array<char, 64> buffer {};
-    std::snprintf(buffer.data(), buffer.size(), "%.*f", decimals, value);
-    return buffer.data();
-}
-
-struct Prefix {
-    double size;
-    const char *name;
-};
-
-/// The largest prefix whose unit is not above the value as it would be printed.
-template<std::size_t n> std::string withPrefix(double value, const std::array<Prefix, n> &descending)
-{
-    for (const auto &prefix : descending) {
-        if (std::abs(value) >= prefix.size * 0.9995)
-            return threeDigits(value / prefix.size) + prefix.name;
-    }
-    return threeDigits(value / descending.back().size) + descending.back().name;
-}
-
-} // namespace
-
-std::string formatBytes(Bytes bytes)
-{
-    static constexpr std::array<Prefix, 5> kPrefixes {{{1125899906842624.0, " PiB"},
-        {1099511627776.0, " TiB"}, {1073741824.0, " GiB"}, {1048576.0, " MiB"}, {1024.0, " KiB"}}};
-    if (std::abs(bytes.count) < 1024)
-        return std::to_string(bytes.count) + " B";
-    return withPrefix(static_cast<double>(bytes.count), kPrefixes);
-}
-
-std::string formatSeconds(double seconds)
-{
-    static constexpr std::array<Prefix, 4> kPrefixes {
-        {{1.0, " s"}, {1e-3, " ms"}, {1e-6, " µs"}, {1e-9, " ns"}}};
-    if (!std::isfinite(seconds))
-        return "-";
-    if (seconds == 0)
-        return "0 s";
-    return withPrefix(seconds, kPrefixes);
-}
 
 TimeUnit timeUnitFor(double extentSeconds)
 {
@@ -84,30 +28,6 @@ std::string formatInUnit(double seconds, TimeUnit unit, double stepSeconds)
     std::array<char, 64> buffer {};
     std::snprintf(buffer.data(), buffer.size(), "%.*f", decimals, seconds / unit.seconds);
     return buffer.data();
-}
-
-std::string formatCount(std::int64_t count)
-{
-    std::string digits = std::to_string(count);
-    const std::size_t first = count < 0 ? 1 : 0;
-    for (std::size_t at = digits.size(); at > first + 3;) {
-        at -= 3;
-        digits.insert(at, ",");
-    }
-    return digits;
-}
-
-std::string formatQuantity(double quantity)
-{
-    static constexpr std::array<Prefix, 4> kPrefixes {{{1e12, " T"}, {1e9, " B"}, {1e6, " M"}, {1e3, " k"}}};
-    if (!std::isfinite(quantity))
-        return "-";
-    if (std::abs(quantity) < 999.5) {
-        if (quantity == std::floor(quantity))
-            return std::to_string(static_cast<long long>(quantity));
-        return threeDigits(quantity);
-    }
-    return withPrefix(quantity, kPrefixes);
 }
 
 std::string formatShape(const Shape &shape)

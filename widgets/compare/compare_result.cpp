@@ -1,5 +1,6 @@
 #include "widgets/compare/compare_result.h"
 
+#include "engine/table/table_text.h"
 #include "engine/analyse/plan_difference.h"
 #include "widgets/common/delta.h"
 

@@ -200,8 +200,7 @@ void CompareView::showResult(const CompareSnapshot &result)
     m_result = result;
     const TimelineSceneSnapshot &a = result->a->scene;
     const TimelineSceneSnapshot &b = result->b->scene;
-    m_waterfall->setWaterfall(result->waterfall, a && b ? noiseOf(*a->timeline, *b->timeline) : 0, titleOfPlan(0),
-        m_choice->isPair() ? titleOfPlan(1) : QString());
+    m_waterfall->setWaterfall(result->waterfall, titleOfPlan(0), m_choice->isPair() ? titleOfPlan(1) : QString());
     if (!fresh)
         return;
     m_rows->setRows(result->rows);

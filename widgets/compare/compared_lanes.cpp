@@ -1,6 +1,7 @@
 #include "widgets/compare/compared_lanes.h"
 
-#include "widgets/timeline/timeline_layout.h"
+#include "engine/base/words.h"
+#include "engine/hardware/device_word.h"
 
 #include <algorithm>
 #include <map>
@@ -37,7 +38,7 @@ std::vector<ComparedLane> comparedLanes(const TimelineScene *a, const TimelineSc
         lanes[place->second].devices.push_back(DeviceId{static_cast<std::int32_t>(d)});
     }
     for (ComparedLane &lane : lanes)
-        lane.title = deviceWord(a ? a->cluster : b->cluster) + " " + rangesOf(lane.devices);
+        lane.title = deviceWord(a ? a->cluster : b->cluster) + " " + rangesOf(lane.devices, kFewRuns);
     return lanes;
 }
 

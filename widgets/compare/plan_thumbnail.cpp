@@ -2,6 +2,8 @@
 
 #include <QtGui/QPainter>
 
+#include "engine/analyse/statistics.h"
+
 #include <algorithm>
 #include <set>
 #include <vector>
@@ -9,22 +11,6 @@
 namespace planloom {
 
 namespace {
-
-Direction directionOfSegment(SegmentKind kind)
-{
-    switch (kind) {
-    case SegmentKind::Backward:
-    case SegmentKind::Reduce:
-        return Direction::Backward;
-    case SegmentKind::Optimizer:
-        return Direction::Optimizer;
-    case SegmentKind::Prologue:
-    case SegmentKind::Forward:
-    case SegmentKind::Transfer:
-        break;
-    }
-    return Direction::Forward;
-}
 
 /// One device of each class; where there are more than fit, as many spread over all.
 std::vector<const DeviceLane *> shownLanes(const TimelineScene &scene, int most)
@@ -71,7 +57,7 @@ QImage thumbnailOf(const TimelineScene &scene, const Palette &palette, QSize siz
                 const Segment *segment
                     = scene.findSegment(record.row + static_cast<std::size_t>(record.count) / 2);
                 const QColor full = communication ? palette.text
-                    : segment ? directionColour(palette, directionOfSegment(segment->kind))
+                    : segment ? directionColour(palette, directionOf(segment->kind))
                               : palette.neutral;
                 painter.fillRect(QRectF(record.x0, y, std::max(record.x1 - record.x0, 0.5), tall),
                     mixed(idle, full, 0.15 + 0.85 * record.busy));

@@ -2,6 +2,7 @@
 
 #include <QtGui/QPainter>
 
+#include "widgets/common/delta.h"
 #include "widgets/common/format.h"
 #include "widgets/common/palette.h"
 
@@ -25,8 +26,8 @@ QString nameOfPart(StepPart part)
         return WaterfallView::tr("compute");
     case StepPart::ExposedCommunication:
         return WaterfallView::tr("exposed communication");
-    case StepPart::Bubble:
-        return WaterfallView::tr("bubble");
+    case StepPart::Idle:
+        return WaterfallView::tr("idle");
     case StepPart::Recompute:
         return WaterfallView::tr("recompute");
     case StepPart::Optimizer:
@@ -39,14 +40,17 @@ QString nameOfPart(StepPart part)
 
 } // namespace
 
-std::vector<WaterfallBar> barsOf(const Waterfall &waterfall, std::int64_t noise)
+std::vector<WaterfallBar> barsOf(const Waterfall &waterfall)
 {
     std::vector<WaterfallBar> bars;
     std::int64_t at = waterfall.from.step();
     bars.push_back({WaterfallBar::Kind::From, StepPart::Compute, 0, at, false});
     for (std::size_t i = 0; i < kStepPartCount; ++i) {
         const std::int64_t delta = waterfall.delta.nanoseconds[i];
-        bars.push_back({WaterfallBar::Kind::Part, static_cast<StepPart>(i), at, at + delta, std::abs(delta) <= noise});
+        const bool noise = judged(static_cast<double>(waterfall.from.nanoseconds[i]),
+                               static_cast<double>(waterfall.to.nanoseconds[i]), 1)
+            == Change::Same;
+        bars.push_back({WaterfallBar::Kind::Part, static_cast<StepPart>(i), at, at + delta, noise});
         at += delta;
     }
     bars.push_back({WaterfallBar::Kind::To, StepPart::Compute, 0, waterfall.to.step(), false});
@@ -69,16 +73,17 @@ QSize WaterfallView::minimumSizeHint() const
 }
 
 void WaterfallView::setWaterfall(
-    const std::optional<Waterfall> &waterfall, std::int64_t noise, const QString &nameOfA, const QString &nameOfB)
+    const std::optional<Waterfall> &waterfall, const QString &nameOfA, const QString &nameOfB)
 {
-    m_bars = waterfall ? barsOf(*waterfall, noise) : std::vector<WaterfallBar>{};
+    m_bars = waterfall ? barsOf(*waterfall) : std::vector<WaterfallBar>{};
     m_nameOfA = nameOfA;
     m_nameOfB = nameOfB;
     QStringList sentences;
     for (const WaterfallBar &bar : m_bars)
         sentences << labelOf(bar) + QLatin1Char(' ') + valueOf(bar);
     setAccessibleDescription(sentences.join(QStringLiteral(", ")));
-    setToolTip(tr("Averages over devices; the parts add up to the difference of the two steps exactly."));
+    setToolTip(tr("Averages over devices; the parts add up to the difference of the two steps exactly. Idle and exposed "
+                  "communication together are the bubble."));
     update();
 }
 

@@ -400,7 +400,7 @@ private:
                 }
             }
             if (!own.empty()) {
-                const QString ranges = rangesOf({own.begin(), own.end()});
+                const QString ranges = QString::fromStdString(rangesOf(std::vector<std::int32_t>(own.begin(), own.end())));
                 m_result.boxes[box].badge =
                     m_colourBy == ColourBy::Stage ? tr("stage %1").arg(ranges) : ranges;
             }
@@ -499,39 +499,6 @@ std::vector<double> valuesOf(const Graph &graph, const OperatorFacts &facts, Col
         }
     }
     return bytes;
-}
-
-QString rangesOf(std::vector<std::int32_t> indices)
-{
-    std::sort(indices.begin(), indices.end());
-    indices.erase(std::unique(indices.begin(), indices.end()), indices.end());
-    QString text;
-    for (std::size_t i = 0; i < indices.size();) {
-        std::size_t last = i;
-        while (last + 1 < indices.size() && indices[last + 1] == indices[last] + 1)
-            ++last;
-        if (!text.isEmpty())
-            text += QStringLiteral(", ");
-        text += QString::number(indices[i]);
-        if (last == i + 1)
-            text += QStringLiteral(", ") + QString::number(indices[last]);
-        else if (last > i)
-            text += QStringLiteral("–") + QString::number(indices[last]);
-        i = last + 1;
-    }
-    return text;
-}
-
-std::vector<std::int32_t> devicesOf(const Plan &plan, OperatorId op)
-{
-    std::vector<std::int32_t> result;
-    if (!op.valid() || at(op.index) >= plan.decisions.size())
-        return result;
-    for (const auto device : plan.decisions[at(op.index)].devices)
-        result.push_back(device.index);
-    std::sort(result.begin(), result.end());
-    result.erase(std::unique(result.begin(), result.end()), result.end());
-    return result;
 }
 
 DagColours coloursOf(const DagOutline &outline, const VisibleGraph &visible, const OperatorFacts &facts,

@@ -75,12 +75,6 @@ struct DagColours {
     bool scale = false; ///< The legend is a scale from its first entry to its last.
 };
 
-/// "0–3, 6": ascending indices with runs joined.
-QString rangesOf(std::vector<std::int32_t> indices);
-
-/// Devices of all parts of an operator, ascending, each once; empty without a decision.
-std::vector<std::int32_t> devicesOf(const Plan &plan, OperatorId op);
-
 /// Colours of everything in sight. O(units + boxes).
 DagColours coloursOf(const DagOutline &outline, const VisibleGraph &visible, const OperatorFacts &facts,
     ColourBy colourBy, const Palette &palette);

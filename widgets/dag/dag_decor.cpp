@@ -1,6 +1,7 @@
 #include "widgets/dag/dag_decor.h"
 
 #include "engine/base/background_disposal.h"
+#include "engine/base/words.h"
 #include "widgets/dag/device_shelf.h"
 
 #include <QtConcurrent/QtConcurrentRun>
@@ -29,6 +30,10 @@ std::vector<OrderArrow> ordersOf(const DagPicture &picture, const Plan &plan)
         return unit < 0 ? -1 : picture.visible.boxOfUnit[at(unit)];
     };
     for (const auto &order : plan.orders) {
+        // What runs before something of another micro-batch, as every order of two blocks does, has no place here: the graph
+        // shows one micro-batch, in which the arrows would point backwards. The timeline shows it.
+        if (order.microBatchOffset != 0)
+            continue;
         const OrderArrow arrow {boxOf(order.first), boxOf(order.second), order.row};
         if (arrow.from >= 0 && arrow.to >= 0 && arrow.from != arrow.to)
             arrows.push_back(arrow);
@@ -91,8 +96,9 @@ BoxFacts factsOf(
     }
     tidy(rows);
     result.rows = static_cast<std::int32_t>(rows.size());
+    tidy(devices);
     if (result.planned)
-        result.devices = rangesOf(std::move(devices));
+        result.devices = QString::fromStdString(rangesOf(devices));
     return result;
 }
 

@@ -13,7 +13,7 @@
 
 namespace planloom {
 
-/// An order between two boxes that rows ask for.
+/// An order between two boxes that rows ask for, of operators in the same micro-batch.
 struct OrderArrow {
     std::int32_t from = 0; ///< Box.
     std::int32_t to = 0; ///< Box.
@@ -26,7 +26,7 @@ struct BoxFacts {
     std::int32_t operators = 0; ///< With the backward and optimizer ones folded into them.
     double seconds = -1; ///< Of one training step; negative if unknown.
     bool planned = false; ///< There is a plan, so that the next two say something.
-    QString devices {}; ///< "0–3".
+    QString devices {}; ///< "0-3".
     std::int32_t rows = 0; ///< That act on some of its operators.
 };
 /// O(operators of the box).

@@ -144,13 +144,8 @@ OperatorId DagGestureLayer::representative(std::int32_t box) const
 
 PlaceWorld DagGestureLayer::world() const
 {
-    PlaceWorld world;
-    if (const auto context = m_gestures.context()) {
-        world.deviceCount = context->deviceCount;
-        world.devicesPerHost = context->cluster.links.devicesPerNode;
-        world.mesh = context->mesh;
-    }
-    return world;
+    const auto context = m_gestures.context();
+    return context ? placeWorldOf(*context) : PlaceWorld {};
 }
 
 void DagGestureLayer::pictureChanged()

@@ -2,32 +2,17 @@
 
 #include "widgets/dag/dag_gesture_layer.h"
 
+#include "widgets/common/drag_types.h"
 #include "widgets/dag/dag_view.h"
-
-#include <QtCore/QMimeData>
 
 #include <algorithm>
 
 namespace planloom {
 
-namespace {
-
-constexpr const char *kAxisFormat = "application/x-planloom-axis";
-constexpr const char *kDeviceFormat = "application/x-planloom-device";
-
-/// "tp:4" names the axis tp and its size; the size is known from the mesh.
-std::string axisIn(const QMimeData &data)
-{
-    const auto text = QString::fromUtf8(data.data(QLatin1String(kAxisFormat))).trimmed();
-    return text.section(QLatin1Char(':'), 0, 0).toStdString();
-}
-
-} // namespace
-
 bool DagGestureLayer::dragOver(const QMimeData &data, QPointF view)
 {
-    const bool axis = data.hasFormat(QLatin1String(kAxisFormat));
-    if (!m_gestures.context() || (!axis && !data.hasFormat(QLatin1String(kDeviceFormat))))
+    const bool axis = data.hasFormat(QLatin1String(kAxisMimeType));
+    if (!m_gestures.context() || (!axis && !data.hasFormat(QLatin1String(kDeviceMimeType))))
         return false;
     if (m_drag != Drag::Foreign)
         cancel();
@@ -48,8 +33,8 @@ bool DagGestureLayer::dragOver(const QMimeData &data, QPointF view)
         refreshChips(box);
     }
     if (!axis) {
-        const auto text = QString::fromUtf8(data.data(QLatin1String(kDeviceFormat))).toStdString();
-        const auto target = parsePlace(text, world());
+        const auto text = QString::fromUtf8(data.data(QLatin1String(kDeviceMimeType))).toStdString();
+        const auto target = placeFromText(text, world());
         if (!target)
             return false;
         const auto operators = operatorsFor(box);

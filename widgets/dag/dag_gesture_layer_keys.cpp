@@ -2,6 +2,7 @@
 
 #include "widgets/dag/dag_gesture_layer.h"
 
+#include "engine/gesture/selection.h"
 #include "widgets/dag/dag_ghost_painter.h"
 #include "widgets/dag/dag_line_editors.h"
 #include "widgets/dag/dag_painter.h"
@@ -195,7 +196,7 @@ void DagGestureLayer::editPlace()
             editor->setProblem({});
             return;
         }
-        const auto target = parsePlace(editor->text().toStdString(), world());
+        const auto target = placeFromText(editor->text().toStdString(), world());
         m_gestures.aimAt(target ? std::optional(*target) : std::nullopt);
         editor->setProblem(target ? QString()
                                   : QString::fromStdString(target.error().message
@@ -268,11 +269,10 @@ std::vector<OperatorId> DagGestureLayer::copiesInSight(OperatorId op, std::int32
         return {op};
     const auto picture = m_view.picture();
     const auto &outline = *picture->outline;
-    auto similar = similarTo(outline, outline.unitOfOperator[at(op.index)]);
-    std::sort(similar.begin(), similar.end());
+    const auto similar = similarOperators(*outline.graph, {op});
     std::vector<OperatorId> result;
     for (const OperatorId each : forwardOf(planloom::operatorsOf(outline, picture->visible, box, false))) {
-        if (std::binary_search(similar.begin(), similar.end(), outline.unitOfOperator[at(each.index)]))
+        if (std::binary_search(similar.begin(), similar.end(), each))
             result.push_back(each);
     }
     return result.empty() ? std::vector {op} : result;

@@ -284,10 +284,7 @@ Proposal DagGestures::make(const GestureContext &context) const
         return proposeSplit(context, gesture);
     }
     case Kind::Place: {
-        PlaceGesture gesture;
-        gesture.operators = m_operators;
-        gesture.devices = m_target->devices;
-        gesture.coordinates = m_target->coordinates;
+        PlaceGesture gesture = placeGesture(*m_target, m_operators);
         gesture.replicate = m_replicate;
         return proposePlace(context, gesture);
     }

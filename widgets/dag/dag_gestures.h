@@ -1,7 +1,7 @@
 #pragma once
 
 #include "widgets/dag/dag_chips.h"
-#include "widgets/dag/dag_places.h"
+#include "engine/gesture/place_text.h"
 #include "widgets/design/gesture_host.h"
 #include "widgets/design/rows_in_the_way.h"
 

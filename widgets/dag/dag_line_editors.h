@@ -5,7 +5,7 @@
 #include <QtWidgets/QSpinBox>
 
 #include "engine/gesture/gesture.h"
-#include "widgets/dag/dag_places.h"
+#include "engine/gesture/place_text.h"
 
 #include <vector>
 

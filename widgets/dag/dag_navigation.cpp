@@ -8,7 +8,6 @@
 #include <cmath>
 #include <set>
 #include <string_view>
-#include <tuple>
 #include <unordered_map>
 #include <utility>
 
@@ -181,76 +180,6 @@ std::vector<std::int32_t> DagCone::within(std::int32_t depth) const
     result.reserve(ends[last]);
     for (std::size_t unit = 0; unit < chosen.size(); ++unit) {
         if (chosen[unit] != 0)
-            result.push_back(static_cast<std::int32_t>(unit));
-    }
-    return result;
-}
-
-std::vector<std::int32_t> similarTo(const DagOutline &outline, std::int32_t unit)
-{
-    std::vector<std::int32_t> result {unit};
-    for (const auto item : outline.pathTo(outline.units[at(unit)].item)) { // outer stacks first
-        const auto &stack = outline.at(item);
-        if (stack.kind != OutlineItem::Kind::Stack)
-            continue;
-        const auto copies = static_cast<std::int32_t>(stack.children.size());
-        const std::int32_t stride = (stack.end - stack.begin) / copies;
-        std::vector<std::int32_t> wider;
-        for (const auto known : result) {
-            // The same stack in another copy of an outer one begins elsewhere, but at a whole number of its own lengths
-            // from there; the offset within it is what counts.
-            const std::int32_t offset = (unit - stack.begin) % stride;
-            const std::int32_t own = known - (unit - stack.begin);
-            for (std::int32_t copy = 0; copy < copies; ++copy)
-                wider.push_back(own + copy * stride + offset);
-        }
-        result = std::move(wider);
-    }
-    if (result.size() == 1) {
-        const auto &graph = *outline.graph;
-        const auto &wanted = graph.at(outline.units[at(unit)].op);
-        const auto &label = outline.at(outline.units[at(unit)].item).label;
-        result.clear();
-        for (std::size_t other = 0; other < outline.units.size(); ++other) {
-            const auto &op = graph.at(outline.units[other].op);
-            if (op.kind == wanted.kind && op.direction == wanted.direction
-                && outline.at(outline.units[other].item).label == label)
-                result.push_back(static_cast<std::int32_t>(other));
-        }
-    }
-    std::sort(result.begin(), result.end());
-    result.erase(std::unique(result.begin(), result.end()), result.end());
-    return result;
-}
-
-std::vector<std::int32_t> similarToAll(
-    const DagOutline &outline, const std::vector<std::int32_t> &units, const std::stop_token &stop)
-{
-    std::vector<char> known(outline.units.size(), 0);
-    std::set<std::tuple<OperatorKind, Direction, std::string>> alike; // of those in no stack
-    for (const auto unit : units) {
-        if (stop.stop_requested())
-            return {};
-        if (known[at(unit)] != 0)
-            continue; // a copy of what was already looked at
-        const auto path = outline.pathTo(outline.units[at(unit)].item);
-        const bool stacked = std::any_of(path.begin(), path.end(),
-            [&outline](std::int32_t item) { return outline.at(item).kind == OutlineItem::Kind::Stack; });
-        if (!stacked) {
-            known[at(unit)] = 1;
-            const auto &op = outline.graph->at(outline.units[at(unit)].op);
-            alike.emplace(op.kind, op.direction, outline.at(outline.units[at(unit)].item).label);
-            continue;
-        }
-        for (const auto other : similarTo(outline, unit))
-            known[at(other)] = 1;
-    }
-    std::vector<std::int32_t> result;
-    for (std::size_t unit = 0; unit < known.size(); ++unit) {
-        const auto &op = outline.graph->at(outline.units[unit].op);
-        if (known[unit] != 0
-            || (!alike.empty()
-                && alike.contains({op.kind, op.direction, outline.at(outline.units[unit].item).label})))
             result.push_back(static_cast<std::int32_t>(unit));
     }
     return result;

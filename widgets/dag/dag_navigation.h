@@ -62,14 +62,6 @@ struct DagCone {
 DagCone wholeCone(const DagOutline &outline, const std::vector<std::int32_t> &units, bool forwards,
     const std::stop_token &stop = {});
 
-/// The units in the same place of all copies of the stacks around `unit`, ascending; where there are none, those of the
-/// same kind, name and neighbourhood: equal kinds and equal last names. O(copies), else O(units)
-std::vector<std::int32_t> similarTo(const DagOutline &outline, std::int32_t unit);
-
-/// All that are similar to one of `units`, and they themselves, ascending. O(units of the outline x log)
-std::vector<std::int32_t> similarToAll(
-    const DagOutline &outline, const std::vector<std::int32_t> &units, const std::stop_token &stop = {});
-
 /// "h/h.3/attn": labels from the model down to the item, the n-th of equally named siblings with "#n". The model itself is
 /// empty.
 std::string pathOfItem(const DagOutline &outline, std::int32_t item);

@@ -290,6 +290,8 @@ private:
     void goTo(const DagPlace &place);
     void applyRestore();
     // dag_view_select.cpp
+    /// What is selected, or where nothing is, what the focused box stands for.
+    std::vector<OperatorId> selectedOrFocused() const;
     std::vector<std::int32_t> selectedUnits() const;
     void selectUnits(const std::vector<std::int32_t> &units);
     void choose(std::function<DagChoice(const DagOutline &, const std::stop_token &)> find);

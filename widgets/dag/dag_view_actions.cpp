@@ -2,6 +2,8 @@
 
 #include "widgets/dag/dag_view.h"
 
+#include "engine/gesture/selection.h"
+
 #include "widgets/dag/dag_cone_bar.h"
 #include "widgets/dag/dag_gesture_layer.h"
 
@@ -78,7 +80,7 @@ void DagView::createViewActions()
     });
     keyed(Qt::CTRL | Qt::Key_A, "dag.selectAll", tr("Select All"), [this] {
         if (m_picture)
-            m_selection->select(operatorsOf(*m_outline, m_picture->visible, 0));
+            m_selection->select(allOperators(*m_graph));
     });
     keyed(Qt::CTRL | Qt::SHIFT | Qt::Key_A, "dag.selectSimilar", tr("Select Similar"), [this] { selectSimilar(); });
     add("dag.sameDevice", tr("Select Same Device"), {}, [this] { selectSameDevice(); });

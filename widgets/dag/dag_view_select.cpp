@@ -4,12 +4,12 @@
 #include "widgets/dag/dag_view.h"
 
 #include "engine/base/background_disposal.h"
+#include "engine/gesture/selection.h"
 #include "widgets/dag/dag_cone_bar.h"
 
 #include <QtConcurrent/QtConcurrentRun>
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 namespace planloom {
@@ -25,6 +25,15 @@ std::size_t at(std::int32_t index)
 }
 
 } // namespace
+
+std::vector<OperatorId> DagView::selectedOrFocused() const
+{
+    if (!m_selection->selected().empty() || m_focused <= 0)
+        return m_selection->selected();
+    auto operators = planloom::operatorsOf(*m_outline, m_picture->visible, m_focused, true);
+    std::sort(operators.begin(), operators.end());
+    return operators;
+}
 
 std::vector<std::int32_t> DagView::selectedUnits() const
 {
@@ -68,6 +77,7 @@ void DagView::selectUnits(const std::vector<std::int32_t> &units)
 struct DagChoice {
     std::shared_ptr<const DagOutline> outline{};
     std::vector<std::int32_t> units{};
+    std::vector<OperatorId> operators{}; ///< Instead of units.
     std::optional<DagCone> cone{}; ///< Where it is one: what is selected is within it.
     bool forwards = true;
 };
@@ -102,6 +112,8 @@ void DagView::take(const std::shared_ptr<const DagChoice> &choice)
         return; // of a model that has gone
     if (!choice->units.empty())
         selectUnits(choice->units);
+    else if (!choice->operators.empty())
+        m_selection->select(choice->operators);
     if (choice->cone && choice->cone->depth() > 0) {
         m_cone = choice; // the selection reports first, which would close the bar
         m_coneBar->open(choice->forwards, choice->cone->depth());
@@ -136,8 +148,8 @@ void DagView::selectSimilar()
 {
     if (!m_picture)
         return;
-    choose([units = selectedUnits()](const DagOutline &outline, const std::stop_token &stop) {
-        return DagChoice{.units = similarToAll(outline, units, stop)};
+    choose([operators = selectedOrFocused()](const DagOutline &outline, const std::stop_token &stop) {
+        return DagChoice{.operators = similarOperators(*outline.graph, operators, stop)};
     });
 }
 
@@ -156,19 +168,8 @@ void DagView::selectCone(bool forwards)
 
 void DagView::invertSelection()
 {
-    if (!m_picture)
-        return;
-    std::vector<char> chosen(m_outline->units.size(), 0);
-    for (const auto op : m_selection->selected()) {
-        if (at(op.index) < m_outline->unitOfOperator.size() && m_outline->unitOfOperator[at(op.index)] >= 0)
-            chosen[at(m_outline->unitOfOperator[at(op.index)])] = 1;
-    }
-    std::vector<std::int32_t> rest;
-    for (std::size_t unit = 0; unit < chosen.size(); ++unit) {
-        if (chosen[unit] == 0)
-            rest.push_back(static_cast<std::int32_t>(unit));
-    }
-    selectUnits(rest);
+    if (m_picture)
+        m_selection->select(invertedSelection(*m_graph, m_selection->selected()));
 }
 
 void DagView::selectSameKind(std::int32_t item)
@@ -193,20 +194,9 @@ void DagView::selectSame(bool device)
         Q_EMIT noted(tr("There is no plan yet."));
         return;
     }
-    choose([plan, device, chosen = selectedUnits()](const DagOutline &outline, const std::stop_token &stop) {
-        const auto keysOf = [&](std::int32_t unit) {
-            const OperatorId op = outline.units[at(unit)].op;
-            return device ? devicesOf(*plan, op) : std::vector{plan->decisions[at(op.index)].stage.index};
-        };
-        std::set<std::vector<std::int32_t>> wanted;
-        for (const auto unit : chosen)
-            wanted.insert(keysOf(unit));
-        DagChoice choice;
-        for (std::size_t unit = 0; unit < outline.units.size() && !stop.stop_requested(); ++unit) {
-            if (wanted.contains(keysOf(static_cast<std::int32_t>(unit))))
-                choice.units.push_back(static_cast<std::int32_t>(unit));
-        }
-        return choice;
+    choose([plan, device, operators = selectedOrFocused()](const DagOutline &, const std::stop_token &) {
+        return DagChoice{
+            .operators = device ? operatorsOnSameDevices(*plan, operators) : operatorsOfSameStages(*plan, operators)};
     });
 }
 

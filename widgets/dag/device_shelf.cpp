@@ -1,5 +1,7 @@
 #include "widgets/dag/device_shelf.h"
 
+#include "engine/base/words.h"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -15,18 +17,6 @@ std::size_t at(std::int32_t index)
 }
 
 constexpr double kTight = 0.9; ///< Share of the memory from which a device is called nearly full.
-
-std::string spanOf(const std::vector<DeviceId> &devices)
-{
-    if (devices.empty())
-        return {};
-    const auto first = devices.front().index;
-    const auto last = devices.back().index;
-    if (first == last)
-        return std::to_string(first);
-    const bool run = last - first + 1 == static_cast<std::int32_t>(devices.size());
-    return std::to_string(first) + (run ? "–" : " … ") + std::to_string(last);
-}
 
 /// Three digits at most, no zeros at the end.
 std::string shortNumber(double value)
@@ -58,14 +48,14 @@ std::vector<ShelfTile> shelfTiles(const PlaceWorld &world)
         tile.target = std::move(target);
         tile.label = std::move(label);
         if (tile.devices.size() > 1)
-            tile.detail = spanOf(tile.devices);
+            tile.detail = rangesOf(tile.devices, 1);
         tiles.push_back(std::move(tile));
     };
     if (world.deviceCount <= kMostSingleTiles) {
         for (std::int32_t device = 0; device < world.deviceCount; ++device) {
             PlaceTarget target;
             target.devices = {DeviceId {device}};
-            add(std::move(target), "GPU " + std::to_string(device));
+            add(std::move(target), world.device + " " + std::to_string(device));
         }
         return tiles;
     }
@@ -76,12 +66,10 @@ std::vector<ShelfTile> shelfTiles(const PlaceWorld &world)
             add(std::move(target), axis.name + " " + std::to_string(index));
         }
     }
-    const std::int32_t perHost = std::max(1, world.devicesPerHost);
-    for (std::int32_t first = 0; first < world.deviceCount; first += perHost) {
+    for (std::int32_t host = 0; host < world.hostCount(); ++host) {
         PlaceTarget target;
-        for (std::int32_t device = first; device < std::min(first + perHost, world.deviceCount); ++device)
-            target.devices.push_back(DeviceId {device});
-        add(std::move(target), "host " + std::to_string(first / perHost));
+        target.devices = world.devicesOfHost(host);
+        add(std::move(target), "host " + std::to_string(host));
     }
     return tiles;
 }

@@ -1,8 +1,9 @@
 #pragma once
 
 #include "engine/hardware/cluster.h"
+#include "engine/plan/plan.h"
 #include "engine/simulate/summary.h"
-#include "widgets/dag/dag_places.h"
+#include "engine/gesture/place_text.h"
 #include "widgets/dag/dag_scene.h"
 
 #include <cstdint>
@@ -19,7 +20,7 @@ namespace planloom {
 struct ShelfTile {
     PlaceTarget target {};
     std::string label {}; ///< "GPU 3", "host 0", "tp 2", "Free".
-    std::string detail {}; ///< "0–7" for what stands for several devices; may be empty.
+    std::string detail {}; ///< "0-7" for what stands for several devices; may be empty.
     std::vector<DeviceId> devices {}; ///< It stands for; none for Free.
 };
 

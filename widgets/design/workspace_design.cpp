@@ -8,6 +8,7 @@
 
 #include "widgets/design/cluster_values.h"
 #include "widgets/design/model_values.h"
+#include "widgets/design/row_sentences.h"
 #include "widgets/design/workspace.h"
 
 #include <algorithm>
@@ -102,7 +103,8 @@ bool Workspace::setValue(
 
 void Workspace::setTableText(const std::string &text)
 {
-    record(tr("edit the rows as text"), {editTo(table(), text), {}}, QStringLiteral("text"), true);
+    const TableEdit edit = editTo(table(), text);
+    record(wordsOfTextEdit(edit), {edit, {}}, QStringLiteral("text"), true);
 }
 
 void Workspace::setCluster(const std::string &nameOrPath, const std::string &json, std::int32_t devices)

@@ -100,9 +100,16 @@ void Workspace::onGalleryUpdated(const PlanUpdateSnapshot &update)
     // A person may have begun to work before the rows came: a branch begun then is kept, and the rows are a step.
     const bool isUntouched = m_galleryIsRoot && !m_writer && m_history.steps().empty() && m_history.branches().size() == 1;
     if (update->error && update->rows.empty()) {
-        // The plan does not fit this model: the rows stay as they are, and it is said why.
+        // The plan does not fit this model: the rows stay as they are with what is known of them, and it is said why. What was
+        // being planned of them gave way to the question: it is taken up again.
         if (isUntouched)
             beginSession(m_history.state());
+        m_revision = 0; // no answer of theirs
+        if (m_live && (!m_latest || m_cache.find(PlanCache::keyOf(requestFor(m_history.state()))) != m_latest))
+            request(false);
+        Error refused = *update->error;
+        refused.where = "gallery";
+        Q_EMIT problem(refused);
         return;
     }
     const TableDocument &rows = update->table;

@@ -5,14 +5,12 @@
 
 #include "engine/table/table.h"
 #include "widgets/design/plan_update.h"
+#include "engine/table/table.h"
+#include "widgets/common/drag_types.h"
 
 #include <vector>
 
 namespace planloom {
-
-/// What drags of axes and devices carry.
-constexpr const char *kAxisMimeType = "application/x-planloom-axis"; ///< "tp"
-constexpr const char *kDeviceMimeType = "application/x-planloom-device"; ///< "3"
 
 /// The cluster as a tree: the axes of the mesh, then hosts with their devices, what each one's memory and time are used for. Axes and
 /// devices can be dragged onto the canvases.

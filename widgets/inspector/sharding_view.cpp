@@ -30,21 +30,6 @@ std::pair<double, double> shareOf(const ShardCell &cell, const Shape &shape, std
     return {static_cast<double>(cell.index.ranges[d].begin) / size, static_cast<double>(cell.index.ranges[d].end) / size};
 }
 
-QString deviceList(const std::vector<DeviceId> &devices)
-{
-    QString text;
-    for (std::size_t i = 0; i < devices.size(); ++i) {
-        std::size_t last = i;
-        while (last + 1 < devices.size() && devices[last + 1].index == devices[last].index + 1)
-            ++last;
-        text += (text.isEmpty() ? QString() : QStringLiteral(", ")) + QString::number(devices[i].index);
-        if (last > i)
-            text += (last == i + 1 ? QStringLiteral(", ") : QStringLiteral("–")) + QString::number(devices[last].index);
-        i = last;
-    }
-    return text;
-}
-
 } // namespace
 
 std::vector<ShardFace> facesOf(const ShardedTensor &tensor, const Shape &shape, const QRectF &area)
@@ -291,7 +276,7 @@ void ShardingView::paintEvent(QPaintEvent *)
             painter.setPen(QPen(palette.text, 1));
             painter.setBrush(Qt::NoBrush);
             painter.drawRect(box);
-            QString label = deviceList(cell.devices);
+            QString label = QString::fromStdString(rangesOf(cell.devices));
             if (!cell.value.complete())
                 label = tr("Σ %1/%2 · ").arg(cell.value.index + 1).arg(cell.value.count) + label;
             if (cell.value.index > 0 || box.height() < line || metrics.horizontalAdvance(label) + 6 > box.width()) {

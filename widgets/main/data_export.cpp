@@ -34,7 +34,7 @@ std::string rowsCsv(const TableDocument &table, const PlanUpdate *update)
             report = found == update->rows.end() ? nullptr : &*found;
         }
         csv += ',' + (report ? std::to_string(report->report.selected) : std::string())
-            + ',' + (report ? std::to_string(report->report.bound) : std::string()) + ',';
+            + ',' + (report && report->report.bound >= 0 ? std::to_string(report->report.bound) : std::string()) + ',';
         if (said.error)
             csv += csvCell(said.error->message);
         else if (report && report->report.error)

@@ -1,6 +1,9 @@
 #include "widgets/main/dock_board.h"
 
 #include <QtCore/QEvent>
+#include <QtCore/QPointer>
+#include <QtCore/QTimer>
+#include <QtWidgets/QApplication>
 #include <QtWidgets/QDockWidget>
 #include <QtWidgets/QStatusBar>
 #include <QtWidgets/QStyle>
@@ -16,6 +19,7 @@ namespace planloom {
 namespace {
 
 constexpr int kGather = 300; ///< ms
+constexpr QSize kMostLeastSize{300, 60};
 constexpr double kLeftShare = 0.18;
 constexpr double kRightShare = 0.22;
 const QString kOwnKey = QStringLiteral("perspectives/");
@@ -34,7 +38,8 @@ public:
     QSize sizeHint() const override { return m_panel->sizeHint(); }
     QSize minimumSizeHint() const override
     {
-        return m_panel->minimumSizeHint().expandedTo(m_panel->minimumSize());
+        // No more of a large panel: those behind tabs count too, and would make the window larger than a small screen.
+        return m_panel->minimumSizeHint().expandedTo(m_panel->minimumSize()).boundedTo(kMostLeastSize);
     }
 
 private:
@@ -83,7 +88,12 @@ QDockWidget *DockBoard::add(
         changed();
     });
     // What is behind another tab is out of sight, but visible to Qt: Tab would lead into it, and it would go on painting.
-    connect(dock, &QDockWidget::visibilityChanged, widget, &QWidget::setVisible);
+    connect(dock, &QDockWidget::visibilityChanged, widget, [this, dock, widget](bool visible) {
+        const bool hadFocus = !visible && widget->isAncestorOf(QApplication::focusWidget());
+        widget->setVisible(visible);
+        if (hadFocus)
+            passFocusOn(dock);
+    });
     connect(dock, &QDockWidget::visibilityChanged, this, changed);
     return dock;
 }
@@ -106,6 +116,21 @@ void DockBoard::reveal(const QString &name, bool focus)
     place->panel->show();
     if (focus && place->focus)
         place->focus->setFocus(Qt::ShortcutFocusReason);
+}
+
+/// To the dock whose tab came to the front in the place of `gone`; not before both know of it.
+void DockBoard::passFocusOn(QDockWidget *gone)
+{
+    const QPointer<QWidget> interim = QApplication::focusWidget();
+    QTimer::singleShot(0, gone, [this, gone, interim] {
+        if (QApplication::focusWidget() != interim)
+            return; // somebody knew better
+        const auto beside = m_window->tabifiedDockWidgets(gone);
+        for (const Place &place : m_places) {
+            if (beside.contains(place.dock) && place.panel->isVisible() && place.focus)
+                place.focus->setFocus(Qt::OtherFocusReason);
+        }
+    });
 }
 
 void DockBoard::revealHolderOf(const QWidget *widget)

@@ -82,6 +82,7 @@ private:
     /// One of the docks at the bottom that can be seen; null if there is none.
     QDockWidget *lowerDock() const;
     void rememberLowerHeight();
+    void passFocusOn(QDockWidget *gone);
 
     static constexpr int kVersion = 2; ///< Of what is remembered.
 

@@ -7,6 +7,8 @@
 #include <QtCore/QUrl>
 
 #include "engine/table/table_document.h"
+#include "engine/design/table_file.h"
+#include "engine/frontend/file_kind.h"
 #include "sessions/session_file.h"
 
 namespace planloom {
@@ -72,7 +74,19 @@ Dropped readDroppedFile(const QString &path)
     }
     if (file.size() > kMostText)
         return unsupported(words("%1 is too long to be a table of rows.").arg(name));
-    dropped = rowsFrom(QString::fromUtf8(head + file.readAll()), name);
+    const QByteArray content = head + file.readAll();
+    const std::string_view bytes(content.constData(), static_cast<std::size_t>(content.size()));
+    const auto kind = findFileKind(bytes);
+    if (kind == FileKind::ExecutionPlan || kind == FileKind::Trace)
+        return unsupported(words("%1: this is %2 (%3).").arg(name, QLatin1String(nameOf(*kind)), QLatin1String(adviceFor(*kind))));
+    if (kind == FileKind::Table) {
+        const auto table = readTableFile(path.toStdString());
+        if (!table)
+            return unsupported(words("%1 holds rows that can't be read: %2.").arg(name, QString::fromStdString(describe(table.error()))));
+        dropped = rowsFrom(QString::fromStdString(table->text()), name);
+    } else {
+        dropped = rowsFrom(QString::fromUtf8(content), name);
+    }
     dropped.path = path;
     return dropped;
 }

@@ -3,6 +3,7 @@
 #include <QtGui/QAction>
 #include <QtGui/QPainter>
 #include <QtWidgets/QHBoxLayout>
+#include <QtWidgets/QLabel>
 #include <QtWidgets/QLineEdit>
 #include <QtWidgets/QListWidget>
 #include <QtWidgets/QPushButton>
@@ -76,7 +77,7 @@ std::string gallerySpecFor(const std::string &name, int devices)
 
 GalleryPanel::GalleryPanel(QWidget *parent)
     : QWidget(parent), m_list(new QListWidget(this)), m_line(new QLineEdit(this)), m_apply(new QPushButton(tr("Apply"), this)),
-      m_action(new QAction(tr("Apply Gallery Plan"), this))
+      m_refusal(new QLabel(this)), m_action(new QAction(tr("Apply Gallery Plan"), this))
 {
     setObjectName(QStringLiteral("galleryPanel"));
     m_list->setFrameShape(QFrame::NoFrame);
@@ -97,6 +98,12 @@ GalleryPanel::GalleryPanel(QWidget *parent)
     layout->setSpacing(0);
     layout->addWidget(m_list, 1);
     layout->addLayout(row);
+    layout->addWidget(m_refusal);
+    m_refusal->setTextFormat(Qt::PlainText);
+    m_refusal->setWordWrap(true);
+    m_refusal->setContentsMargins(6, 0, 6, 6);
+    m_refusal->setTextInteractionFlags(Qt::TextSelectableByMouse);
+    m_refusal->hide();
     m_action->setObjectName(QStringLiteral("gallery.apply"));
     addAction(m_action);
     fill();
@@ -106,6 +113,7 @@ GalleryPanel::GalleryPanel(QWidget *parent)
     });
     connect(m_list, &QListWidget::itemActivated, this, [this] { apply(); });
     connect(m_line, &QLineEdit::returnPressed, this, &GalleryPanel::apply);
+    connect(m_line, &QLineEdit::textChanged, this, [this] { setRefusal({}); });
     connect(m_line, &QLineEdit::textChanged, this, [this](const QString &text) { m_apply->setEnabled(isEnabled() && !text.trimmed().isEmpty()); });
     connect(m_apply, &QPushButton::clicked, this, &GalleryPanel::apply);
     connect(m_action, &QAction::triggered, this, &GalleryPanel::apply);
@@ -133,6 +141,7 @@ void GalleryPanel::apply()
 {
     if (spec().isEmpty() && m_list->currentItem())
         m_line->setText(m_list->currentItem()->data(Qt::UserRole).toString());
+    setRefusal({});
     if (!spec().isEmpty() && m_action->isEnabled())
         Q_EMIT chosen(spec());
     else if (spec().isEmpty())
@@ -157,6 +166,21 @@ void GalleryPanel::setSpec(const QString &spec)
 {
     m_line->setText(spec);
     m_line->setCursorPosition(0); // its beginning says what it is
+}
+
+void GalleryPanel::setRefusal(const QString &reason)
+{
+    m_refusal->setText(reason);
+    m_refusal->setAccessibleName(reason);
+    QPalette colours = m_refusal->palette();
+    colours.setColor(QPalette::WindowText, paletteFor(*this).error);
+    m_refusal->setPalette(colours);
+    m_refusal->setVisible(!reason.isEmpty());
+}
+
+QString GalleryPanel::refusal() const
+{
+    return m_refusal->text();
 }
 
 QString GalleryPanel::spec() const

@@ -4,6 +4,7 @@
 
 #include <string>
 
+class QLabel;
 class QLineEdit;
 class QListWidget;
 class QPushButton;
@@ -25,6 +26,9 @@ public:
     /// A plan can be applied: a model is open.
     void setUsable(bool usable);
     void setSpec(const QString &spec);
+    /// Says at the button why the plan was not applied; until another is chosen or applied. Empty takes it away.
+    void setRefusal(const QString &reason);
+    QString refusal() const;
     QString spec() const;
     QListWidget *list() const { return m_list; }
     QLineEdit *line() const { return m_line; }
@@ -39,6 +43,7 @@ private:
     QListWidget *m_list;
     QLineEdit *m_line;
     QPushButton *m_apply;
+    QLabel *m_refusal;
     QAction *m_action;
     int m_devices = 1;
 };

@@ -1,8 +1,8 @@
 #include "widgets/main/inspector_text.h"
 
 #include "engine/graph/catalogue.h"
+#include "engine/hardware/device_word.h"
 #include "widgets/common/format.h"
-#include "widgets/timeline/timeline_layout.h"
 
 #include <QtCore/QCoreApplication>
 
@@ -147,7 +147,7 @@ void decision(Sheet &sheet, const PlanUpdate &update, OperatorId id)
     const std::set<DeviceId> devices(decision.devices.begin(), decision.devices.end());
     sheet.row(tr("op-assign"),
         QStringLiteral("%1 %2 (%3)")
-            .arg(escaped(deviceWord(update.cluster)), escaped(rangesOf(std::vector(devices.begin(), devices.end()))),
+            .arg(escaped(deviceWord(update.cluster)), escaped(rangesOf(std::vector(devices.begin(), devices.end()), kFewRuns)),
                 decision.devices.size() == 1 ? tr("1 part") : tr("%1 parts").arg(decision.devices.size())));
     if (decision.stage.valid() && update.plan->stageCount > 1)
         sheet.row(tr("Stage"), QString::number(decision.stage.index));
@@ -157,7 +157,7 @@ void decision(Sheet &sheet, const PlanUpdate &update, OperatorId id)
     for (const RowId row : decision.rows) {
         const auto index = static_cast<std::size_t>(row.index);
         if (index < update.rows.size())
-            sheet.row(tr("Line %1").arg(update.rows[index].line + 1), sheet.mono(escaped(update.rows[index].text)));
+            sheet.row(tr("Row %1").arg(update.rows[index].line + 1), sheet.mono(escaped(update.rows[index].text)));
     }
     if (!decision.why.empty())
         sheet.wide(escaped(decision.why));
@@ -320,7 +320,7 @@ QString severalOperators(
         for (const auto &[device, count] : devices)
             used.push_back(device);
         sheet.row(tr("Devices"),
-            QStringLiteral("%1 %2").arg(escaped(deviceWord(update->cluster)), escaped(rangesOf(used))));
+            QStringLiteral("%1 %2").arg(escaped(deviceWord(update->cluster)), escaped(rangesOf(used, kFewRuns))));
     }
     sheet.section(tr("Kinds"));
     for (const auto &[kind, count] : kinds)

@@ -4,9 +4,11 @@
 
 #include "engine/table/selector.h"
 #include "engine/table/selector_index.h"
+#include "engine/hardware/device_word.h"
+#include "engine/table/selector.h"
+#include "engine/table/selector_index.h"
 #include "widgets/common/format.h"
 #include "widgets/main/fuzzy_match.h"
-#include "widgets/timeline/timeline_layout.h"
 
 #include <algorithm>
 #include <array>

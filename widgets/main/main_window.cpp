@@ -3,6 +3,7 @@
 #include <QtCore/QSignalBlocker>
 #include <QtGui/QActionGroup>
 #include <QtGui/QCloseEvent>
+#include <QtGui/QScreen>
 #include <QtWidgets/QApplication>
 #include <QtWidgets/QComboBox>
 #include <QtWidgets/QDockWidget>
@@ -32,6 +33,7 @@
 #include "widgets/main/start_page.h"
 #include "widgets/main/status_pill.h"
 #include "widgets/main/tool_keys.h"
+#include "widgets/main/window_place.h"
 
 #include <utility>
 
@@ -43,6 +45,7 @@ constexpr int kBusyRefresh = 200; ///< ms
 constexpr int kViewMilliseconds = 500;
 constexpr int kThumbnailMilliseconds = 3000;
 constexpr std::chrono::milliseconds kClosingPatience{3000}; ///< For the last edits to reach the disk.
+constexpr QSize kPreferredSize{1600, 1000};
 
 ColourBy dagColour(TimelineColouring colouring)
 {
@@ -78,7 +81,7 @@ MainWindow::MainWindow(WindowServices services, QWidget *parent) : QMainWindow(p
     m_docks = std::make_unique<DockBoard>(this, m_services.settings);
     m_tools = new ToolKeys(this);
     setAcceptDrops(true);
-    resize(1600, 1000);
+    resize(kPreferredSize);
     m_busyTimer.setParent(this);
     m_viewTimer.setParent(this);
     m_thumbnailTimer.setParent(this);
@@ -215,6 +218,8 @@ void MainWindow::buildCentre()
             m_canvas = m_timeline;
         else if (now && (now == m_dag || m_dag->isAncestorOf(now)))
             m_canvas = m_dag;
+        else if (!now && isActiveWindow()) // what had the keyboard was deleted
+            QTimer::singleShot(0, this, &MainWindow::keepFocus);
         m_chores.add("zoom", [this] { refreshZoom(); });
     });
 }
@@ -226,6 +231,7 @@ void MainWindow::buildStatusBar()
         auto *label = new QLabel(this);
         label->setTextFormat(Qt::PlainText);
         label->setContentsMargins(6, 1, 10, 1);
+        label->setMinimumWidth(1); // what has no room is hidden (fitStatusBar): words keep no window from being narrow
         m_status.push_back(label);
         if (part == kSavePart || part == kZoomPart)
             statusBar()->addPermanentWidget(label);
@@ -276,10 +282,26 @@ MainWindow *MainWindow::openWindow()
 {
     auto *window = new MainWindow(m_services);
     window->setAttribute(Qt::WA_DeleteOnClose);
-    window->resize(size());
+    window->resize(isMaximized() || isFullScreen() ? kPreferredSize : size());
     window->move(pos() + QPoint(32, 32));
-    window->show();
+    window->showOnScreen();
     return window;
+}
+
+void MainWindow::showOnScreen()
+{
+    const QRect available = screen()->availableGeometry();
+    const QMargins frame = frameAround(*this);
+    const QRect wanted(pos(), size());
+    const QRect place = placeWithin(wanted, available, frame);
+    resize(place.size());
+    if (testAttribute(Qt::WA_Moved))
+        move(place.topLeft());
+    // Too large: all there is, which the desktop knows better than an estimate of its frames.
+    if (place.size() != wanted.size())
+        showMaximized();
+    else
+        show();
 }
 
 void MainWindow::setColouring(TimelineColouring colouring)
@@ -320,8 +342,37 @@ bool MainWindow::trigger(const QString &id)
     return true;
 }
 
+/// Tab leads to the next control. But where what has the keyboard is hidden or disabled, Qt moves on as Tab would: that led from a
+/// dock's tab to the number of devices, and the next digit changed the plan. It goes to the canvas instead, and from there to what
+/// came in its place (DockBoard).
+bool MainWindow::focusNextPrevChild(bool next)
+{
+    const QWidget *focus = focusWidget();
+    if (focus && focus->isVisible() && focus->isEnabled())
+        return QMainWindow::focusNextPrevChild(next);
+    focusCanvas();
+    return true;
+}
+
+void MainWindow::focusCanvas()
+{
+    QWidget *target = m_stack->currentWidget();
+    if (target == m_splitter)
+        target = m_canvas && m_canvas->isVisible() ? m_canvas.data() : m_dag;
+    target->setFocus(Qt::OtherFocusReason);
+}
+
+void MainWindow::keepFocus()
+{
+    const QWidget *focus = focusWidget();
+    if (isActiveWindow() && !QApplication::activePopupWidget() && (!focus || !focus->isVisible()))
+        focusCanvas();
+}
+
 bool MainWindow::event(QEvent *event)
 {
+    if (event->type() == QEvent::WindowActivate)
+        keepFocus(); // or Qt would give it to the first control there is
     const bool result = QMainWindow::event(event);
     if (event->type() == QEvent::PaletteChange)
         onState(); // marks are painted in the theme's colours

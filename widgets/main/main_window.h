@@ -81,6 +81,9 @@ public:
     explicit MainWindow(WindowServices services, QWidget *parent = nullptr);
     ~MainWindow() override;
 
+    /// Shows the window where all of it is seen, frame and status bar included: in its present size, or as large as the screen.
+    void showOnScreen();
+
     Workspace &workspace() { return m_workspace; }
     SelectionModel &selection() { return m_selection; }
     CommandRegistry &commands() { return *m_commands; }
@@ -126,6 +129,7 @@ Q_SIGNALS:
 
 protected:
     bool event(QEvent *event) override;
+    bool focusNextPrevChild(bool next) override;
     void resizeEvent(QResizeEvent *event) override;
     void closeEvent(QCloseEvent *event) override;
     void dragEnterEvent(QDragEnterEvent *event) override;
@@ -136,6 +140,8 @@ private:
     void buildCentre();
     void buildStatusBar();
     void connectWorkspace();
+    void focusCanvas();
+    void keepFocus();
     QWidget *titled(const QString &title, QLabel *detail, QWidget *content);
     // main_window_docks.cpp: docks, perspectives, what the session remembers of them
     void buildDocks();
@@ -205,6 +211,7 @@ private:
     /// unless the timeline's is called otherwise.
     QAction *canvasDelegate(
         QMenu *menu, const char *id, const QString &text, const char *action, const char *timelineAction = nullptr);
+    void shareCanvasKeys();
     // main_window_files.cpp: files in and out
     void openDialog();
     void importModelDialog();

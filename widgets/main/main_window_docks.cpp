@@ -125,13 +125,17 @@ void MainWindow::connectDocks()
         m_docks->reveal(QStringLiteral("constraints"), false);
         m_constraints->focusRow(line);
     });
-    connect(m_problems, &ProblemsPanel::placeActivated, this, [this](const QString &where) {
-        if (where == QLatin1String("memory")) {
+    connect(m_problems, &ProblemsPanel::placeActivated, this, [this](const Place &place) {
+        const auto *op = std::get_if<OperatorPlace>(&place);
+        if (place == Place{NamedPlace{"memory"}}) {
             m_docks->reveal(QStringLiteral("memory"), false);
-        } else if (where.startsWith(QLatin1String("operator:")) && m_workspace.model()) {
-            const std::string name = where.mid(9).section(QLatin1Char('/'), 0, 0).toStdString();
-            if (const OperatorId op = m_workspace.model()->index->findOperator(name); op.valid())
-                m_dag->showOperator(op);
+        } else if (op && m_workspace.model()) {
+            const SelectorIndex &index = *m_workspace.model()->index;
+            OperatorId found = index.findOperator(op->name);
+            if (!found.valid() && !op->part.empty())
+                found = index.findOperator(op->name + '/' + op->part); // a name with a '/' of its own
+            if (found.valid())
+                m_dag->showOperator(found);
         }
     });
     connect(m_problems, &ProblemsPanel::operatorsActivated, this, [this](const std::vector<OperatorId> &operators) {

@@ -36,6 +36,7 @@ void MainWindow::buildMenus()
     buildRunMenu();
     buildWindowMenu();
     buildHelpMenu();
+    shareCanvasKeys();
 }
 
 void MainWindow::addCommands(QMenu *menu, const QStringList &ids)
@@ -112,6 +113,8 @@ void MainWindow::buildEditMenu()
     m_commands->enableWhile(m_undo, [this] { return m_workspace.canUndo(); });
     m_commands->enableWhile(m_redo, [this] { return m_workspace.canRedo(); });
     menu->addActions({m_undo, m_redo});
+    for (const QAction *action : {m_undo, m_redo}) // what was asked about belongs to what is left, even where the plan stays
+        connect(action, &QAction::triggered, m_timeline, &TimelineView::hidePanel);
     if (m_docks->find(QStringLiteral("history")))
         menu->addAction(m_commands->add("edit.history", tr("&History"), {QKeySequence(Qt::CTRL | Qt::ALT | Qt::Key_Z)}, nullptr, this,
             [this] { m_docks->reveal(QStringLiteral("history")); }));

@@ -94,6 +94,19 @@ void MainWindow::buildSolveMenu()
             m_docks->reveal(QStringLiteral("inspector"));
     });
     m_commands->enableWhile(why, [this] { return !m_selection.selected().empty(); });
+    // On the timeline the key asks about idle time first, which has an action of its own.
+    auto *here = new QAction(why->text(), this);
+    here->setShortcutContext(Qt::WidgetWithChildrenShortcut);
+    m_timeline->addAction(here);
+    connect(here, &QAction::triggered, why, &QAction::trigger);
+    const auto *whyIdle = m_timeline->findChild<QAction *>(QStringLiteral("timeline.whyIdle"));
+    const auto follow = [here, why, whyIdle] {
+        here->setShortcuts(why->shortcuts());
+        here->setEnabled(why->isEnabled() && !whyIdle->isEnabled());
+    };
+    connect(why, &QAction::changed, here, follow);
+    connect(whyIdle, &QAction::changed, here, follow);
+    follow();
 }
 
 void MainWindow::buildCompareMenu()

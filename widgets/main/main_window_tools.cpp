@@ -90,6 +90,22 @@ QAction *MainWindow::canvasDelegate(QMenu *menu, const char *id, const QString &
     return command;
 }
 
+/// A key that a menu shows acts on both canvases: each takes up what only the other one has.
+void MainWindow::shareCanvasKeys()
+{
+    m_commands->rescan();
+    const auto share = [this](QWidget *with, const QString &id) {
+        if (QAction *action = m_commands->find(id))
+            with->addAction(action);
+    };
+    share(m_dag, QStringLiteral("timeline.communication"));
+    share(m_dag, QStringLiteral("timeline.criticalPath"));
+    for (const char *id : {"dag.back", "dag.forward", "dag.bookmark", "dag.stage"})
+        share(m_timeline, QLatin1String(id));
+    for (int number = 1; number <= 9; ++number)
+        share(m_timeline, QStringLiteral("dag.bookmark%1").arg(number));
+}
+
 /// What is chosen in the tool bar, before there are commands.
 void MainWindow::buildToolBar()
 {

@@ -15,6 +15,7 @@
 
 #include "engine/analyse/bound.h"
 #include "widgets/common/format.h"
+#include "widgets/design/row_sentences.h"
 #include "widgets/inspector/sharding_view.h"
 #include "widgets/main/command_registry.h"
 #include "widgets/main/dock_board.h"
@@ -192,6 +193,14 @@ void MainWindow::onMinorProblem(const Error &error)
 
 void MainWindow::onProblem(const Error &error)
 {
+    if (error.where == "gallery") { // a plan that does not fit is no problem of the one that stands: it is said where it was asked for
+        const QString reason = sentences({error.message, error.advice});
+        m_gallery->setRefusal(tr("Not applied. %1").arg(reason));
+        m_log->model()->add(LogKind::Problem, tr("Gallery plan not applied. %1").arg(reason));
+        m_docks->reveal(QStringLiteral("gallery"), false);
+        onState();
+        return;
+    }
     const QString text = QString::fromStdString(describe(error));
     m_log->model()->add(LogKind::Problem, text);
     m_problems->addProblem(error);

@@ -13,7 +13,7 @@
 #include "widgets/main/command_registry.h"
 #include "widgets/main/dock_board.h"
 #include "widgets/main/locator.h"
-#include "widgets/main/selection_commands.h"
+#include "engine/gesture/selection.h"
 
 namespace planloom {
 
@@ -239,7 +239,7 @@ void MainWindow::buildSelectMenu()
         menu->addAction(action);
     };
     add("select.all", tr("&All"), {QKeySequence(Qt::CTRL | Qt::Key_A)}, "dag.selectAll", hasModel,
-        [this, graph] { m_selection.select(allForwardOperators(graph())); });
+        [this, graph] { m_selection.select(allOperators(graph())); });
     add("select.similar", tr("&Similar"), {QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_A)}, "dag.selectSimilar", some,
         [this, graph] { m_selection.select(similarOperators(graph(), m_selection.selected())); });
     add("select.sameDevice", tr("Same &Device"), {}, "dag.sameDevice", planned,

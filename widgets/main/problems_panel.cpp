@@ -1,13 +1,14 @@
 #include "widgets/main/problems_panel.h"
 
-#include "engine/base/place.h"
-
 #include <QtWidgets/QHBoxLayout>
 #include <QtWidgets/QHeaderView>
 #include <QtWidgets/QLabel>
 #include <QtWidgets/QPushButton>
 #include <QtWidgets/QTableView>
 #include <QtWidgets/QVBoxLayout>
+
+#include "engine/base/words.h"
+#include "widgets/design/row_sentences.h"
 
 #include <algorithm>
 #include <set>
@@ -41,14 +42,14 @@ QVariant ProblemsModel::data(const QModelIndex &index, int role) const
         return {};
     const Problem &problem = m_problems[static_cast<std::size_t>(index.row())];
     if (role == Qt::ToolTipRole)
-        return QString::fromStdString(describe(problem.error));
+        return sentences({problem.error.message, problem.error.advice});
     switch (index.column()) {
     case Where:
-        return problem.line >= 0 ? tr("Line %1").arg(problem.line + 1) : QString::fromStdString(problem.error.where);
+        return problem.line >= 0 ? tr("Row %1").arg(problem.line + 1) : QString::fromStdString(placeWords(placeOf(problem.error)));
     case What:
-        return QString::fromStdString(problem.error.message);
+        return sentences({problem.error.message});
     case Advice:
-        return QString::fromStdString(problem.error.advice);
+        return sentences({problem.error.advice});
     default:
         return {};
     }
@@ -61,12 +62,27 @@ QVariant ProblemsModel::headerData(int section, Qt::Orientation orientation, int
     return section == Where ? tr("Where") : section == What ? tr("What") : tr("What helps");
 }
 
+namespace {
+
+/// The line of the row that an error names as its place; -1 if it names none.
+std::int32_t lineOf(const Error &error, const PlanUpdate &update)
+{
+    for (std::size_t row = 0; row < update.rows.size(); ++row) {
+        if (error.where.starts_with(placeOf(RowId{static_cast<std::int32_t>(row)}, {})))
+            return update.rows[row].line;
+    }
+    return -1;
+}
+
+} // namespace
+
 std::vector<ProblemsModel::Problem> problemsOf(const PlanUpdate &update)
 {
     std::vector<ProblemsModel::Problem> problems;
     for (const Error &error : update.textErrors) {
-        const auto place = textPlaceOf(error);
-        problems.push_back({error, place ? place->line - 1 : -1, {}, {}});
+        const Place place = placeOf(error);
+        const auto *text = std::get_if<TextPlace>(&place);
+        problems.push_back({error, text ? text->line - 1 : -1, {}, {}});
     }
     // Rows that can't hold together are one problem, and not one more a row.
     std::set<std::int32_t> told;
@@ -77,7 +93,7 @@ std::vector<ProblemsModel::Problem> problemsOf(const PlanUpdate &update)
             told.insert(line);
             lines += (lines.empty() ? "" : ", ") + std::to_string(line + 1);
         }
-        problem.error = {ErrorCode::InvalidInput, conflict.words, {}, "lines " + lines};
+        problem.error = {ErrorCode::InvalidInput, conflict.words, {}, "rows " + lines};
         for (const auto &[words, edit] : conflict.waysOut)
             problem.error.advice += (problem.error.advice.empty() ? "" : "; or ") + words;
         problem.line = conflict.lines.empty() ? -1 : conflict.lines.back();
@@ -85,12 +101,17 @@ std::vector<ProblemsModel::Problem> problemsOf(const PlanUpdate &update)
         problem.waysOut = conflict.waysOut;
         problems.push_back(std::move(problem));
     }
+    const auto add = [&](Error error, std::int32_t line) {
+        error.message = withLineNumbers(error.message, update);
+        error.advice = withLineNumbers(error.advice, update);
+        problems.push_back({std::move(error), line, {}, {}});
+    };
     for (const RowLine &row : update.rows) {
         if (row.report.error && !told.contains(row.line))
-            problems.push_back({*row.report.error, row.line, {}, {}});
+            add(*row.report.error, row.line);
     }
     if (update.error)
-        problems.push_back({*update.error, -1, {}, {}});
+        add(*update.error, lineOf(*update.error, update));
     if (update.verdict && !update.verdict->ok()) {
         const VerifyFailure &failure = *update.verdict->failure;
         std::string where = "device:" + std::to_string(failure.device.index);
@@ -157,7 +178,7 @@ void ProblemsPanel::show(int problem)
     if (shown.line >= 0)
         Q_EMIT lineActivated(shown.line);
     else
-        Q_EMIT placeActivated(QString::fromStdString(shown.error.where));
+        Q_EMIT placeActivated(placeOf(shown.error));
 }
 
 /// Buttons of the selected problem; of the first one if none is.

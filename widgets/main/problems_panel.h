@@ -3,6 +3,7 @@
 #include <QtCore/QAbstractTableModel>
 #include <QtWidgets/QWidget>
 
+#include "engine/base/place.h"
 #include "widgets/design/plan_update.h"
 
 #include <string>
@@ -64,7 +65,7 @@ public:
 Q_SIGNALS:
     void lineActivated(int line);
     /// A problem that is not about a line; `where` as in `Error`.
-    void placeActivated(const QString &where);
+    void placeActivated(const planloom::Place &place);
     /// Where rows in conflict meet; never empty.
     void operatorsActivated(const std::vector<planloom::OperatorId> &operators);
     /// The person wants this edit, which ends a conflict.

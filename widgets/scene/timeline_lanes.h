@@ -19,8 +19,8 @@ struct LaneRows {
 /// Sums over the spans before a row, so that the busy time of any run of rows is one subtraction.
 struct BusyBefore {
     std::int64_t busy = 0; ///< Nanoseconds.
-    std::int64_t backward = 0; ///< Of it, in backward segments.
-    std::int64_t other = 0; ///< Of it, in segments that run once per step.
+    std::int64_t backward = 0; ///< Of it, in what counts as backward.
+    std::int64_t optimizer = 0; ///< Of it, in what counts as the optimizer (`directionOf`).
 };
 
 /// One rectangle to draw: a single span, or a stretch of pixels in which spans are too small to draw one by one.

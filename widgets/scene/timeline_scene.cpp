@@ -1,9 +1,11 @@
 #include "widgets/scene/timeline_scene.h"
 
 #include "engine/base/background_disposal.h"
+#include "engine/analyse/statistics.h"
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 namespace planloom {
 
@@ -89,20 +91,19 @@ LaneRows rowsOfDevice(const Timeline &timeline, std::size_t device)
 }
 
 /// Which sum of `BusyBefore` the spans of a segment count in, besides `busy`.
-enum class BusyShare : std::uint8_t { None, Backward, Other };
+enum class BusyShare : std::uint8_t { None, Backward, Optimizer };
 
 BusyShare shareOf(SegmentKind kind)
 {
-    switch (kind) {
-    case SegmentKind::Backward:
+    switch (directionOf(kind)) {
+    case Direction::Backward:
         return BusyShare::Backward;
-    case SegmentKind::Reduce:
-    case SegmentKind::Optimizer:
-    case SegmentKind::Prologue:
-        return BusyShare::Other;
-    default:
-        return BusyShare::None;
+    case Direction::Optimizer:
+        return BusyShare::Optimizer;
+    case Direction::Forward:
+        break;
     }
+    return BusyShare::None;
 }
 
 /// Sums up durations over all rows. Device by device, since what a row belongs to is looked up in small tables then.
@@ -125,8 +126,8 @@ void sumUpBusyTime(TimelineScene &scene)
             const BusyShare share = segment < shares.size() ? shares[segment] : BusyShare::None;
             if (share == BusyShare::Backward)
                 sum.backward += duration;
-            else if (share == BusyShare::Other)
-                sum.other += duration;
+            else if (share == BusyShare::Optimizer)
+                sum.optimizer += duration;
             if (spans.stream[row] == StreamKind::Compute)
                 scene.longestSpan = std::max(scene.longestSpan, duration);
         }
@@ -216,7 +217,7 @@ DeviceLane laneOf(const TimelineScene &scene, std::int32_t device)
     if (d < timeline.memory.size())
         lane.memory = PeakIndex(timeline.memory[d]);
     lane.symmetryClass = d < timeline.symmetryClass.size() ? timeline.symmetryClass[d] : -1;
-    lane.node = scene.cluster.nodeOf(lane.device);
+    lane.host = scene.cluster.nodeOf(lane.device);
     lane.replica = replicaOf(*scene.plan, d);
     for (const Segment &segment : scene.plan->devices[d].segments) {
         if (segment.stage.valid() && !segment.instructions.empty()
@@ -239,6 +240,33 @@ std::int32_t DeviceLane::blockOf(std::size_t row) const
     if (found == blocks.end() || row < found->rows.begin)
         return -1;
     return static_cast<std::int32_t>(found - blocks.begin());
+}
+
+std::vector<FoldedRun> foldedRuns(const DeviceLane &lane, const std::vector<DrawRecord> &records)
+{
+    std::vector<FoldedRun> runs;
+    std::int32_t block = -1; // of the last run
+    const DrawRecord *last = nullptr; // the stretch before, if it is one
+    for (const DrawRecord &record : records) {
+        const DrawRecord *before = std::exchange(last, record.folded ? &record : nullptr);
+        if (!record.folded)
+            continue;
+        LaneRows rows{record.row, record.row + static_cast<std::size_t>(record.count)};
+        const std::int32_t of = lane.blockOf(record.row);
+        if (of >= 0) {
+            const LaneRows &own = lane.blocks[static_cast<std::size_t>(of)].rows;
+            rows.end = std::min(rows.end, own.end);
+            // Its first spans may lie in the pixel that the block before it ends in.
+            if (before && before->row < own.begin && before->row + static_cast<std::size_t>(before->count) > own.begin)
+                rows.begin = own.begin;
+        }
+        if (!before || of != block || record.x0 > runs.back().x1 + 1)
+            runs.push_back({record.x0, record.x0, rows});
+        block = of;
+        runs.back().x1 = record.x1;
+        runs.back().rows.end = rows.end;
+    }
+    return runs;
 }
 
 std::size_t DeviceLane::firstBlockEndingAfter(double nanoseconds) const

@@ -48,7 +48,7 @@ struct DeviceLane {
     PeakIndex memory{};
     std::int32_t symmetryClass = -1; ///< Devices of one class have equal lanes.
     std::int32_t stage = -1; ///< The first stage it works for; -1 if none.
-    std::int32_t node = 0;
+    std::int32_t host = 0;
     std::int32_t replica = -1; ///< Its place among the devices with which it sums gradients; -1 if there are none.
     WarmUp warmUp{}; ///< Of `stage`, in plans with several stages and micro-batches.
 
@@ -57,6 +57,15 @@ struct DeviceLane {
     /// Index of the first block that ends after `nanoseconds`; the number of blocks if there is none. O(log blocks)
     std::size_t firstBlockEndingAfter(double nanoseconds) const;
 };
+
+/// Stretches that follow one another in one block of a lane, for a label over all of them.
+struct FoldedRun {
+    double x0 = 0; ///< Pixels.
+    double x1 = 0;
+    LaneRows rows{}; ///< The block's own spans among theirs: a pixel on a border has spans of both blocks.
+};
+/// Of what `foldSpans` made of the lane's compute rows, in order of x.
+std::vector<FoldedRun> foldedRuns(const DeviceLane &lane, const std::vector<DrawRecord> &records);
 
 /// A timeline prepared for drawing. Immutable, made off the GUI thread; shared as `TimelineSceneSnapshot`.
 struct TimelineScene {

@@ -1,8 +1,8 @@
 // What the cells of the constraint table say.
 
-#include <QtCore/QRegularExpression>
-
+#include "engine/base/place.h"
 #include "widgets/common/format.h"
+#include "widgets/design/row_sentences.h"
 #include "widgets/table/constraint_table_model.h"
 
 #include <algorithm>
@@ -63,28 +63,12 @@ QString ConstraintTableModel::noteOf(const Entry &entry) const
 
 QString ConstraintTableModel::engineSentence(const Error &error) const
 {
-    QString text = qt(error.message);
-    if (!error.advice.empty())
-        text += QStringLiteral(". ") + qt(error.advice);
-    return withRowNumbers(text);
+    return withRowNumbers(sentences({error.message, error.advice}));
 }
 
 QString ConstraintTableModel::withRowNumbers(const QString &text) const
 {
-    // The engine numbers rows, people read line numbers.
-    static const QRegularExpression kRow(QStringLiteral("row:(\\d+)"));
-    auto matches = kRow.globalMatch(text);
-    QString result;
-    qsizetype end = 0;
-    while (matches.hasNext()) {
-        const auto match = matches.next();
-        result += text.mid(end, match.capturedStart() - end);
-        const auto number = static_cast<std::size_t>(match.captured(1).toULongLong());
-        result += m_update && number < m_update->rows.size() ? tr("row %1").arg(m_update->rows[number].line + 1)
-                                                             : match.captured();
-        end = match.capturedEnd();
-    }
-    return result + text.mid(end);
+    return m_update ? QString::fromStdString(withLineNumbers(text.toStdString(), *m_update)) : text;
 }
 
 QString ConstraintTableModel::problemText(const Entry &entry, TableColumn column) const
@@ -94,7 +78,9 @@ QString ConstraintTableModel::problemText(const Entry &entry, TableColumn column
         return problem->column == column ? qt(problem->message) : QString();
     const auto conflict = m_conflicts.find(entry.line);
     if (const Error *error = entry.error()) {
-        const bool selector = error->where.find("/selector") != std::string::npos;
+        const Place place = placeOf(*error);
+        const auto *row = std::get_if<RowPlace>(&place);
+        const bool selector = row && row->field.starts_with("selector");
         if (column != (selector ? TableColumn::Selector : TableColumn::Value))
             return {};
         return conflict != m_conflicts.end() ? conflict->second : engineSentence(*error);

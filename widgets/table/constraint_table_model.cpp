@@ -295,8 +295,8 @@ void ConstraintTableModel::adoptReports()
         if (report)
             complaint = {report->report.error, report->report.warning, report->report.leftOut};
         RowReach reach = entry.reach;
-        reach.operators = report ? (entry.text->row->enabled ? report->report.bound : report->report.selected) : -1;
-        if (reach.operators != entry.reach.operators)
+        reach.operators = report ? report->report.bound : -1;
+        if (reach.operators != entry.reach.operators || !report || !entry.text->row->enabled)
             reach.devices = -1;
         const bool complains = complaint.error || !complaint.warning.empty();
         if ((complains ? entry.complaint && *entry.complaint == complaint : !entry.complaint) && reach == entry.reach)

@@ -7,6 +7,7 @@
 #include <QtWidgets/QStackedWidget>
 
 #include "widgets/common/selection_model.h"
+#include "widgets/design/row_sentences.h"
 #include "widgets/design/workspace.h"
 #include "widgets/table/paste_preview.h"
 #include "widgets/table/price_service.h"
@@ -40,7 +41,7 @@ void TablePanel::connectWorkspace()
                 return;
             }
         }
-        m_workspace->editTable(tr("edit the rows as text"), change, QStringLiteral("text"));
+        m_workspace->editTable(wordsOfTextEdit(change), change, QStringLiteral("text"));
     });
     connect(m_text, &TableTextEditor::undoAsked, m_workspace, &Workspace::undo);
     connect(m_text, &TableTextEditor::redoAsked, m_workspace, &Workspace::redo);
@@ -106,7 +107,7 @@ void TablePanel::connectLinks()
     connect(m_links, &TableLinks::reachFound, m_rows, &ConstraintTableModel::setReach);
     connect(m_links, &TableLinks::conflictsFound, this, [this](quint64 revision, std::map<std::int32_t, QString> sentences) {
         const PlanUpdateSnapshot &latest = m_workspace->latest();
-        if (latest && latest->revision == revision && latest->tableText == m_workspace->tableText()) {
+        if (latest && latest->revision == revision && latest->table == m_workspace->table()) {
             m_rows->setConflicts(std::move(sentences));
             refreshMessage();
         }
@@ -189,7 +190,7 @@ void TablePanel::takeUpdate()
         return;
     }
     // Answers about older rows say nothing about these.
-    if (update->tableText != m_workspace->tableText())
+    if (!(update->table == m_workspace->table()))
         return;
     m_rows->setUpdate(update);
     if (const auto context = update->errorCount() > 0 ? m_workspace->gestureContext() : nullptr)

@@ -333,8 +333,9 @@ int TableTextEditor::errorColumnAt(int line) const
     const TableLine &text = m_rows->tableLineAt(row);
     if (!text.error) // a row that can't hold: all of it
         return static_cast<int>(std::min(text.text.find_first_not_of(" \t"), text.text.size()));
-    const auto place = textPlaceOf(*text.error);
-    const auto bytes = static_cast<std::size_t>(place ? std::max(place->column - 1, 0) : 0);
+    const Place place = placeOf(*text.error);
+    const auto *at = std::get_if<TextPlace>(&place);
+    const auto bytes = static_cast<std::size_t>(at ? std::max(at->column - 1, 0) : 0);
     return static_cast<int>(QString::fromStdString(text.text.substr(0, bytes)).size());
 }
 

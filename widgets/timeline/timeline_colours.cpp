@@ -1,5 +1,7 @@
 #include "widgets/timeline/timeline_colours.h"
 
+#include "engine/analyse/statistics.h"
+
 #include <algorithm>
 
 namespace planloom {
@@ -41,22 +43,6 @@ QColor mixedOf(
 
 } // namespace
 
-Direction directionOf(SegmentKind kind)
-{
-    switch (kind) {
-    case SegmentKind::Backward:
-        return Direction::Backward;
-    case SegmentKind::Reduce:
-    case SegmentKind::Optimizer:
-        return Direction::Optimizer;
-    case SegmentKind::Prologue:
-    case SegmentKind::Forward:
-    case SegmentKind::Transfer:
-        break;
-    }
-    return Direction::Forward;
-}
-
 QColor computeColour(const Palette &palette, const TimelineScene &scene, TimelineColouring colouring, std::size_t row)
 {
     const SpanColumns &spans = scene.timeline->spans;
@@ -97,12 +83,12 @@ QColor runColour(
     const BusyBefore &b = scene.before[end];
     const auto busy = static_cast<double>(std::max<std::int64_t>(b.busy - a.busy, 1));
     const double backward = static_cast<double>(b.backward - a.backward) / busy;
-    const double other = static_cast<double>(b.other - a.other) / busy;
+    const double optimizer = static_cast<double>(b.optimizer - a.optimizer) / busy;
     QColor colour = directionColour(palette, Direction::Forward);
     if (backward > 0)
-        colour = mixed(colour, directionColour(palette, Direction::Backward), backward / std::max(1 - other, 1e-9));
-    if (other > 0)
-        colour = mixed(colour, directionColour(palette, Direction::Optimizer), other);
+        colour = mixed(colour, directionColour(palette, Direction::Backward), backward / std::max(1 - optimizer, 1e-9));
+    if (optimizer > 0)
+        colour = mixed(colour, directionColour(palette, Direction::Optimizer), optimizer);
     return shaded(palette, colour, scene.timeline->spans.microBatch[middle]);
 }
 

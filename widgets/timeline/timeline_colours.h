@@ -35,6 +35,5 @@ QColor blockColour(const Palette &palette, const DeviceLane &lane, TimelineColou
     const TimelineBlock &block);
 
 QColor communicationColour(const Palette &palette, InstructionKind kind);
-Direction directionOf(SegmentKind kind);
 
 } // namespace planloom

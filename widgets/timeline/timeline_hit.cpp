@@ -138,29 +138,29 @@ LaneTarget laneTargetAt(const TimelineCanvas &canvas, int y)
     target.top = row.y;
     target.bottom = row.y + row.height;
     target.words = row.title;
-    // The border between two lanes of one node stands for that node.
+    // The border between two lanes of one host stands for that host.
     const std::int32_t other = y - row.y < kBorderPixels ? target.row - 1
         : row.y + row.height - y <= kBorderPixels        ? target.row + 1
                                                          : -1;
     if (other < 0 || static_cast<std::size_t>(other) >= rows.size() || row.kind != TimelineRow::Kind::Device
         || rows[static_cast<std::size_t>(other)].kind != TimelineRow::Kind::Device)
         return target;
-    const std::int32_t node = canvas.laneOf(row).node;
-    if (canvas.laneOf(rows[static_cast<std::size_t>(other)]).node != node
-        || canvas.scene->lanes.back().node == canvas.scene->lanes.front().node)
+    const std::int32_t host = canvas.laneOf(row).host;
+    if (canvas.laneOf(rows[static_cast<std::size_t>(other)]).host != host
+        || canvas.scene->lanes.back().host == canvas.scene->lanes.front().host)
         return target;
     target.devices.clear();
     for (const DeviceLane &lane : canvas.scene->lanes) {
-        if (lane.node == node)
+        if (lane.host == host)
             target.devices.push_back(lane.device);
     }
     for (const TimelineRow &each : rows) {
-        if (each.kind == TimelineRow::Kind::Device && canvas.laneOf(each).node == node) {
+        if (each.kind == TimelineRow::Kind::Device && canvas.laneOf(each).host == host) {
             target.top = std::min(target.top, each.y);
             target.bottom = std::max(target.bottom, each.y + each.height);
         }
     }
-    target.words = "Node " + std::to_string(node);
+    target.words = "Host " + std::to_string(host);
     return target;
 }
 

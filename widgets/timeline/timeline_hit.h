@@ -74,12 +74,12 @@ struct LaneTarget {
     std::vector<DeviceId> devices{}; ///< Ascending.
     int top = 0; ///< Content, of what lights up.
     int bottom = 0;
-    std::string words{}; ///< "GPU 1", "Stage 1", "Node 0".
+    std::string words{}; ///< "GPU 1", "Stage 1", "Host 0".
     bool valid() const { return row >= 0; }
     friend bool operator==(const LaneTarget &, const LaneTarget &) = default;
 };
 /// A lane (for a lane that stands for several devices: those), a group's header (all of its devices), or, at the border
-/// between two lanes of one node in a cluster of several, that node.
+/// between two lanes of one host in a cluster of several, that host.
 LaneTarget laneTargetAt(const TimelineCanvas &canvas, int y);
 
 /// Device rows from `first` to `last`, headers between them left out; either may be the larger.

@@ -1,5 +1,8 @@
 #include "widgets/timeline/timeline_layout.h"
 
+#include "engine/base/words.h"
+#include "engine/hardware/device_word.h"
+
 #include <algorithm>
 #include <cstdint>
 #include <map>
@@ -7,8 +10,6 @@
 namespace planloom {
 
 namespace {
-
-constexpr std::size_t kMostRuns = 4;
 
 /// What a scene's devices are grouped by: the group's number of each device, and its word.
 struct Grouping {
@@ -34,12 +35,12 @@ Grouping groupedBy(const TimelineScene &scene, const char *word, std::int32_t De
 
 Grouping groupingOf(const TimelineScene &scene, LaneGrouping wanted)
 {
-    constexpr std::int32_t kMostAlikeNodes = 32;
+    constexpr std::int32_t kMostAlikeHosts = 32;
     switch (wanted) {
     case LaneGrouping::Stage:
         return groupedBy(scene, "Stage", &DeviceLane::stage);
-    case LaneGrouping::Node:
-        return groupedBy(scene, "Node", &DeviceLane::node);
+    case LaneGrouping::Host:
+        return groupedBy(scene, "Host", &DeviceLane::host);
     case LaneGrouping::Replica:
         return groupedBy(scene, "Replica", &DeviceLane::replica);
     case LaneGrouping::None:
@@ -50,13 +51,13 @@ Grouping groupingOf(const TimelineScene &scene, LaneGrouping wanted)
     Grouping byStage = groupedBy(scene, "Stage", &DeviceLane::stage);
     if (!byStage.word.empty())
         return byStage;
-    // Hundreds of nodes that are all alike are one lane, shown once.
+    // Hundreds of hosts that are all alike are one lane, shown once.
     const bool alike = std::all_of(scene.lanes.begin(), scene.lanes.end(), [&](const DeviceLane &lane) {
         return lane.symmetryClass >= 0 && lane.symmetryClass == scene.lanes.front().symmetryClass;
     });
-    if (alike && !scene.lanes.empty() && scene.lanes.back().node - scene.lanes.front().node >= kMostAlikeNodes)
+    if (alike && !scene.lanes.empty() && scene.lanes.back().host - scene.lanes.front().host >= kMostAlikeHosts)
         return byStage;
-    return groupedBy(scene, "Node", &DeviceLane::node);
+    return groupedBy(scene, "Host", &DeviceLane::host);
 }
 
 TimelineRow deviceRow(const TimelineScene &scene, std::vector<DeviceId> devices, bool foldable, bool expanded,
@@ -74,7 +75,7 @@ TimelineRow deviceRow(const TimelineScene &scene, std::vector<DeviceId> devices,
     row.communication = communication ? metrics.communication : 0;
     row.memory = metrics.memory;
     row.gap = metrics.gap;
-    row.title = deviceWord(scene.cluster) + " " + rangesOf(devices);
+    row.title = deviceWord(scene.cluster) + " " + rangesOf(devices, kFewRuns);
     row.detail = devices.size() > 1 ? "×" + std::to_string(devices.size()) : std::string{};
     row.devices = std::move(devices);
     row.foldable = foldable;
@@ -308,31 +309,6 @@ LaneArrangement withRowMoved(
     }
     arrangement.order = std::move(order);
     return arrangement;
-}
-
-std::string rangesOf(const std::vector<DeviceId> &devices)
-{
-    std::string text;
-    std::size_t runs = 0;
-    for (std::size_t begin = 0; begin < devices.size();) {
-        std::size_t end = begin + 1;
-        while (end < devices.size() && devices[end].index == devices[end - 1].index + 1)
-            ++end;
-        if (++runs > kMostRuns)
-            return text + ", ...";
-        if (!text.empty())
-            text += ", ";
-        text += std::to_string(devices[begin].index);
-        if (end - begin > 1)
-            text += "-" + std::to_string(devices[end - 1].index);
-        begin = end;
-    }
-    return text;
-}
-
-std::string deviceWord(const Cluster &cluster)
-{
-    return cluster.links.architecture == LinkArchitecture::SharedMemory ? "CPU" : "GPU";
 }
 
 std::int32_t rowAt(const std::vector<TimelineRow> &rows, int y)

@@ -37,9 +37,9 @@ struct TimelineMetrics {
 
 /// What lanes stand together under one header.
 enum class LaneGrouping : std::uint8_t {
-    Automatic, ///< Stages if there are several, else nodes if they differ or are few.
+    Automatic, ///< Stages if there are several, else hosts if they differ or are few.
     Stage,
-    Node,
+    Host,
     Replica, ///< Devices that sum their gradients: one of each such group.
     None,
 };
@@ -105,12 +105,6 @@ int pinnedHeight(const std::vector<TimelineRow> &rows);
 /// `arrangement` with the lane of `row` moved before that of row `before` (behind the last for the number of rows).
 LaneArrangement withRowMoved(
     LaneArrangement arrangement, const std::vector<TimelineRow> &rows, std::size_t row, std::size_t before);
-
-/// "0", "0-3", "0, 2, 4-6"; shortened by "..." behind the fourth run.
-std::string rangesOf(const std::vector<DeviceId> &devices);
-
-/// "GPU" for accelerators, "CPU" for CPU devices.
-std::string deviceWord(const Cluster &cluster);
 
 /// Index of the row at height `y`; -1 if none. O(log rows)
 std::int32_t rowAt(const std::vector<TimelineRow> &rows, int y);

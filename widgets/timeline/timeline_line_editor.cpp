@@ -10,6 +10,7 @@
 #include <QtWidgets/QLabel>
 #include <QtWidgets/QLineEdit>
 
+#include "engine/gesture/place_text.h"
 #include "widgets/timeline/timeline_proposals.h"
 
 #include <algorithm>
@@ -289,15 +290,14 @@ Proposal TimelineLineEditor::proposal() const
     case TimelineLine::Replicate:
         return splitProposal();
     case TimelineLine::Place: {
-        auto place = placeFromText(*m_context, m_text->text().toStdString());
+        auto place = placeFromText(m_text->text().toStdString(), placeWorldOf(*m_context));
         if (!place) {
             Proposal proposal;
             proposal.words = "place";
             proposal.refusal = std::move(place).error();
             return proposal;
         }
-        place->operators = m_operators;
-        return proposePlace(*m_context, *place);
+        return proposePlace(*m_context, placeGesture(*place, m_operators));
     }
     case TimelineLine::Order:
         return orderProposal();

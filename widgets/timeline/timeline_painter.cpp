@@ -1,6 +1,7 @@
 #include "widgets/timeline/timeline_painter.h"
 
 #include "widgets/common/format.h"
+#include "widgets/scene/busy_stretches.h"
 #include "widgets/timeline/timeline_canvas_painter.h"
 
 #include <QtGui/QFontMetrics>
@@ -21,6 +22,8 @@ constexpr double kRunLabelPixels = 64; ///< Folded stretches narrower than this 
 constexpr double kPinnedPixels = 46; ///< Blocks narrower than this have no pin.
 constexpr int kPinWidth = 9;
 constexpr int kPinHeight = 13;
+constexpr double kLinkedPixels = 16; ///< A block's header is cut where the block is idle for longer than this.
+constexpr int kLinkHeight = 2; ///< Of the line that joins its parts.
 constexpr double kBodyShade = 0.18; ///< Operators are this much paler than the blocks above them.
 
 /// Draws the lanes.
@@ -227,8 +230,7 @@ private:
             }
             drawn = x1;
             const QColor colour = faded(blockColour(m_palette, lane, m_picture.colouring, block));
-            const QRectF rect = separated(box(x0, x1, y, height), x1 - x0);
-            m_painter.fillRect(rect, colour);
+            const QRectF rect = paintHeader(block, separated(box(x0, x1, y, height), x1 - x0), colour);
             if (m_picture.behindGhost)
                 continue;
             label(rect, labelOf(block), readable(colour), Qt::AlignCenter, 10);
@@ -236,25 +238,42 @@ private:
         }
     }
 
-    /// Paints the label of a stretch of folded spans once it is over.
-    struct RunLabel {
-        double x0 = 0;
-        double x1 = 0;
-        std::size_t begin = 0;
-        std::size_t end = 0;
-        bool open = false;
-    };
-
-    void finishRun(RunLabel &run, int y, int height)
+    /// Fills a block's header where the block works, and joins the parts by a thin line where it waits for long.
+    /// @return the widest part, which has room for its label
+    QRectF paintHeader(const TimelineBlock &block, const QRectF &whole, const QColor &colour)
     {
-        if (run.open && !m_picture.behindGhost && run.x1 - run.x0 >= kZigzagPixels && run.end - run.begin > 1) {
-            const QRectF rect = box(run.x0, run.x1, y, height);
+        if (whole.width() < kLinkedPixels) {
+            m_painter.fillRect(whole, colour);
+            return whole;
+        }
+        const auto parts = busyStretches(
+            m_scene.timeline->spans, m_scene.before, block.rows, m_picture.axis, m_canvas.width(), kLinkedPixels);
+        if (parts.size() < 2) {
+            m_painter.fillRect(whole, colour);
+            return whole;
+        }
+        const double middle = whole.center().y() - kLinkHeight / 2.0;
+        m_painter.fillRect(QRectF(whole.left(), middle, whole.width(), kLinkHeight), colour);
+        QRectF widest;
+        for (const BusyStretch &part : parts) {
+            const QRectF rect = box(part.x0, part.x1, static_cast<int>(whole.top()), static_cast<int>(whole.height()));
+            m_painter.fillRect(rect, colour);
+            if (rect.width() > widest.width())
+                widest = rect;
+        }
+        return widest;
+    }
+
+    /// What stands over a run of folded spans, where there is room.
+    void paintRun(const FoldedRun &run, int y, int height)
+    {
+        const QRectF rect = box(run.x0, run.x1, y, height);
+        if (run.x1 - run.x0 >= kZigzagPixels) {
             m_painter.drawTiledPixmap(QRectF(rect.left(), rect.bottom() - kZigzagHeight, rect.width(), kZigzagHeight), m_zigzag,
                 QPointF(std::fmod(rect.left(), kHatchTile), 0));
         }
-        if (run.open && !m_picture.behindGhost && run.x1 - run.x0 >= kRunLabelPixels && run.end - run.begin > 1) {
-            const std::string text = labelOfRun(m_scene, run.begin, run.end);
-            const QRectF rect = box(run.x0, run.x1, y, height);
+        if (run.x1 - run.x0 >= kRunLabelPixels) {
+            const std::string text = labelOfRun(m_scene, run.rows);
             const QFontMetrics metrics(m_small);
             const int width = metrics.horizontalAdvance(words(text)) + 8;
             if (width < rect.width()) {
@@ -265,7 +284,6 @@ private:
                 m_painter.drawText(plate, Qt::AlignCenter | Qt::TextSingleLine, words(text));
             }
         }
-        run.open = false;
     }
 
     void paintCompute(const DeviceLane &lane, int y, int height)
@@ -273,8 +291,6 @@ private:
         m_records.clear();
         foldSpans(m_scene.timeline->spans, m_scene.before, lane.compute, m_picture.axis, m_canvas.width(), m_records);
         m_painter.setFont(m_small);
-        RunLabel run;
-        std::int32_t runBlock = -1;
         for (const DrawRecord &record : m_records) {
             if (record.folded) {
                 if (m_picture.exposes(record.x0, record.x1)) {
@@ -283,19 +299,9 @@ private:
                     // Paler where part of it is idle: the ink of a stretch is its busy time.
                     fillStretch(record, y, height, mixed(m_palette.surface, colour, record.busy));
                 }
-                const std::int32_t block = lane.blockOf(record.row);
-                if (!run.open || block != runBlock || record.x0 > run.x1 + 1) {
-                    finishStretch();
-                    finishRun(run, y, height);
-                    run = {record.x0, record.x1, record.row, record.row, true};
-                    runBlock = block;
-                }
-                run.x1 = record.x1;
-                run.end = record.row + static_cast<std::size_t>(record.count);
                 continue;
             }
             finishStretch();
-            finishRun(run, y, height);
             if (!m_picture.exposes(record.x0, record.x1))
                 continue;
             const QColor colour = mixed(
@@ -310,7 +316,12 @@ private:
                 label(rect, labelOf(m_scene, record.row), readable(colour), Qt::AlignCenter, kLabelPixels);
         }
         finishStretch();
-        finishRun(run, y, height);
+        if (m_picture.behindGhost)
+            return;
+        for (const FoldedRun &run : foldedRuns(lane, m_records)) {
+            if (run.rows.end - run.rows.begin > 1)
+                paintRun(run, y, height);
+        }
     }
 
     /// What was predicted, behind what was measured.

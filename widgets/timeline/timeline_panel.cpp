@@ -15,12 +15,13 @@ namespace planloom {
 
 namespace {
 
+constexpr int kLeastNameLetters = 20; ///< Of a line's name that are shown, however narrow the panel.
 constexpr std::size_t kMostLines = 250; ///< Shown; all are copied. More than anybody reads would keep the window waiting.
 
 } // namespace
 
-TimelinePanel::TimelinePanel(QWidget *canvas)
-    : QFrame(canvas), m_title(new QLabel(this)), m_tree(new QTreeWidget(this)), m_copy(new QToolButton(this)),
+TimelinePanel::TimelinePanel(QWidget *timeline)
+    : QFrame(timeline), m_title(new QLabel(this)), m_tree(new QTreeWidget(this)), m_copy(new QToolButton(this)),
       m_close(new QToolButton(this))
 {
     setObjectName(QStringLiteral("timeline.panel"));
@@ -73,7 +74,7 @@ void TimelinePanel::open(PanelTable table)
         columns << QString::fromStdString(column);
     m_tree->setColumnCount(static_cast<int>(columns.size()));
     m_tree->setHeaderLabels(columns);
-    m_tree->header()->setSectionResizeMode(0, QHeaderView::Stretch);
+    m_tree->header()->setSectionResizeMode(0, QHeaderView::Interactive);
     QFont bold = font();
     bold.setBold(true);
     const QFontMetrics metrics(bold);
@@ -121,20 +122,30 @@ void TimelinePanel::open(PanelTable table)
         m_tree->header()->setSectionResizeMode(static_cast<int>(column), QHeaderView::Interactive);
         m_tree->header()->resizeSection(static_cast<int>(column), widths[column] + 2 * metrics.averageCharWidth());
     }
-    place();
+    fitColumns();
     show();
     raise();
 }
 
-void TimelinePanel::place()
+/// What a line is about has what the figures leave, and never too little to be read: rather are the last figures scrolled to.
+void TimelinePanel::fitColumns()
 {
-    const QSize room = parentWidget()->size();
-    const int line = fontMetrics().height() + 6;
-    const int lines = static_cast<int>(std::min<std::size_t>(m_table.lines.size(), 200)) + 5;
-    const int wanted = fontMetrics().averageCharWidth() * (m_table.columns.size() > 3 ? 100 : 90);
-    const int width = std::clamp(room.width() * 6 / 10, std::min(240, room.width()), std::max(wanted, 240));
-    const int height = std::min(lines * line, room.height() * 8 / 10);
-    setGeometry(room.width() - width - 8, std::max(room.height() - height - 28, 0), width, height);
+    int figures = 0;
+    for (int column = 1; column < m_tree->columnCount(); ++column)
+        figures += m_tree->header()->sectionSize(column);
+    m_tree->header()->resizeSection(0, std::max(m_tree->viewport()->width() - figures, kLeastNameLetters * fontMetrics().averageCharWidth()));
+}
+
+void TimelinePanel::resizeEvent(QResizeEvent *event)
+{
+    QFrame::resizeEvent(event);
+    fitColumns();
+}
+
+int TimelinePanel::widthBeside(int timeline) const
+{
+    const int wanted = fontMetrics().averageCharWidth() * (m_table.columns.size() > 3 ? 80 : 60);
+    return std::min(wanted, timeline / 2);
 }
 
 void TimelinePanel::keyPressEvent(QKeyEvent *event)

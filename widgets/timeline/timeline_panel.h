@@ -10,18 +10,17 @@ class QTreeWidget;
 
 namespace planloom {
 
-/// A table over a corner of the timeline: the figures of a box, or why a device is idle. Escape or its button closes
-/// it.
+/// A table beside the timeline's lanes: the figures of a box, or why a device is idle. Escape or its button closes it.
 class TimelinePanel : public QFrame
 {
     Q_OBJECT
 public:
-    explicit TimelinePanel(QWidget *canvas);
+    explicit TimelinePanel(QWidget *timeline);
 
     void open(PanelTable table);
     const PanelTable &table() const { return m_table; }
-    /// Moves it to its corner of the canvas.
-    void place();
+    /// How much of a timeline of this width it takes: as its columns need, never more than half.
+    int widthBeside(int timeline) const;
 
 Q_SIGNALS:
     /// A line about a span was chosen.
@@ -31,8 +30,11 @@ Q_SIGNALS:
 
 protected:
     void keyPressEvent(QKeyEvent *event) override;
+    void resizeEvent(QResizeEvent *event) override;
 
 private:
+    void fitColumns();
+
     PanelTable m_table;
     QLabel *m_title;
     QTreeWidget *m_tree;

@@ -1,5 +1,6 @@
 #include "widgets/timeline/timeline_panel_text.h"
 
+#include "engine/hardware/device_word.h"
 #include "widgets/common/format.h"
 #include "widgets/timeline/timeline_layout.h"
 #include "widgets/timeline/timeline_text.h"

@@ -3,13 +3,10 @@
 #include "engine/table/table_text.h"
 
 #include <algorithm>
-#include <charconv>
 
 namespace planloom {
 
 namespace {
-
-constexpr std::size_t kMostDevices = 1u << 20;
 
 Proposal refused(std::string words, std::string sentence, std::string advice = {})
 {
@@ -22,30 +19,6 @@ Proposal refused(std::string words, std::string sentence, std::string advice = {
 std::string nameOf(const GestureContext &context, OperatorId op)
 {
     return context.graph().at(op).name;
-}
-
-Error notAPlace(std::string_view text)
-{
-    return {ErrorCode::InvalidInput, "\"" + std::string(text) + "\" names no device",
-        "write a device (3), several (0-3, 5), a node (h0), a part of the mesh (tp:2), or free", {}};
-}
-
-std::optional<std::int32_t> numberIn(std::string_view text)
-{
-    std::int32_t number = 0;
-    const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (failure != std::errc{} || end != text.data() + text.size() || number < 0)
-        return {};
-    return number;
-}
-
-std::string_view trimmed(std::string_view text)
-{
-    while (!text.empty() && (text.front() == ' ' || text.front() == '\t'))
-        text.remove_prefix(1);
-    while (!text.empty() && (text.back() == ' ' || text.back() == '\t'))
-        text.remove_suffix(1);
-    return text;
 }
 
 } // namespace
@@ -256,65 +229,6 @@ Proposal proposeRemovingRows(const GestureContext &context, const std::vector<Op
         + wordsFor(context.index(), operators);
     proposal.edit = removeLines(context.document, lines);
     return proposal;
-}
-
-Result<PlaceGesture> placeFromText(const GestureContext &context, std::string_view text)
-{
-    PlaceGesture gesture;
-    text = trimmed(text);
-    if (text.empty())
-        return notAPlace(text);
-    if (text == "free")
-        return gesture;
-    const auto addDevices = [&](std::int32_t first, std::int32_t last) -> Result<void> {
-        if (first > last || last >= context.deviceCount) {
-            return Error{ErrorCode::InvalidInput,
-                "there is no device " + std::to_string(std::max(first, last)) + ": devices are 0 to "
-                    + std::to_string(context.deviceCount - 1)};
-        }
-        for (std::int32_t device = first; device <= last && gesture.devices.size() < kMostDevices; ++device)
-            gesture.devices.push_back(DeviceId{device});
-        return {};
-    };
-    std::size_t begin = 0;
-    while (begin <= text.size()) {
-        const std::size_t end = std::min(text.find(',', begin), text.size());
-        const std::string_view part = trimmed(text.substr(begin, end - begin));
-        begin = end + 1;
-        if (const std::size_t colon = part.find_first_of(":="); colon != std::string_view::npos) {
-            const std::string axis(trimmed(part.substr(0, colon)));
-            const auto index = numberIn(trimmed(part.substr(colon + 1)));
-            const auto found = std::find_if(context.mesh.begin(), context.mesh.end(),
-                [&axis](const MeshAxis &each) { return each.name == axis; });
-            if (found == context.mesh.end())
-                return Error{ErrorCode::InvalidInput, "the mesh has no axis \"" + axis + "\""};
-            if (!index || *index >= found->size) {
-                return Error{ErrorCode::InvalidInput,
-                    "places along " + axis + " are 0 to " + std::to_string(found->size - 1)};
-            }
-            gesture.coordinates.push_back({axis, *index});
-        } else if (!part.empty() && part.front() == 'h') {
-            const auto node = numberIn(part.substr(1));
-            const std::int32_t perNode = std::max(context.cluster.links.devicesPerNode, 1);
-            if (!node)
-                return notAPlace(part);
-            if (*node > (context.deviceCount - 1) / perNode)
-                return Error{ErrorCode::InvalidInput, "there is no node " + std::to_string(*node)};
-            TRY_VOID(addDevices(*node * perNode, std::min((*node + 1) * perNode, context.deviceCount) - 1));
-        } else {
-            const std::size_t dash = part.find('-');
-            const auto first = numberIn(trimmed(part.substr(0, dash)));
-            const auto last = dash == std::string_view::npos ? first : numberIn(trimmed(part.substr(dash + 1)));
-            if (!first || !last)
-                return notAPlace(part);
-            TRY_VOID(addDevices(*first, *last));
-        }
-        if (end == text.size())
-            break;
-    }
-    if (!gesture.devices.empty() && !gesture.coordinates.empty())
-        return Error{ErrorCode::InvalidInput, "name devices or a part of the mesh, not both"};
-    return gesture;
 }
 
 } // namespace planloom

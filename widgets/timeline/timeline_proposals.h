@@ -42,9 +42,4 @@ Proposal proposeAxis(const GestureContext &context, const std::vector<OperatorId
 /// Removes whole rows that act on one of `operators`, apart from those that select everything.
 Proposal proposeRemovingRows(const GestureContext &context, const std::vector<OperatorId> &operators);
 
-/// What a line says of where operators run: "3", "0-3", "0, 2", "h0" (all devices of node 0), "tp:2" (a part of the
-/// mesh), "free".
-/// @return the gesture without its operators; InvalidInput saying what is wrong and what may stand there
-Result<PlaceGesture> placeFromText(const GestureContext &context, std::string_view text);
-
 } // namespace planloom

@@ -1,5 +1,6 @@
 #include "widgets/timeline/timeline_text.h"
 
+#include "engine/hardware/device_word.h"
 #include "widgets/common/format.h"
 #include "widgets/timeline/timeline_layout.h"
 
@@ -73,10 +74,10 @@ std::string labelOf(const TimelineScene &scene, std::size_t row)
     return nameOf(instruction->kind);
 }
 
-std::string labelOfRun(const TimelineScene &scene, std::size_t begin, std::size_t end)
+std::string labelOfRun(const TimelineScene &scene, LaneRows rows)
 {
-    return "×" + formatCount(static_cast<std::int64_t>(end - begin)) + " · "
-        + seconds(scene.before[end].busy - scene.before[begin].busy);
+    return "×" + formatCount(static_cast<std::int64_t>(rows.end - rows.begin)) + " · "
+        + seconds(scene.before[rows.end].busy - scene.before[rows.begin].busy);
 }
 
 std::optional<double> busyErrorOf(const TimelineScene &predicted, const TimelineScene &measured, std::size_t device)
@@ -134,7 +135,7 @@ std::vector<FactLine> factsOfSpan(const TimelineScene &scene, std::size_t row)
         && (segment->kind == SegmentKind::Forward || segment->kind == SegmentKind::Backward
             || segment->kind == SegmentKind::Transfer)) {
         facts.push_back({"Micro-batch",
-            std::to_string(spans.microBatch[row]) + " of " + std::to_string(scene.plan->microBatches), -1});
+            indexAmong(spans.microBatch[row], scene.plan->microBatches), -1});
     }
     if (segment->stage.valid() && scene.plan->stageCount > 1)
         facts.push_back({"Stage", std::to_string(segment->stage.index), -1});
@@ -143,7 +144,7 @@ std::vector<FactLine> factsOfSpan(const TimelineScene &scene, std::size_t row)
     if (instruction->group >= 0 && static_cast<std::size_t>(instruction->group) < scene.plan->groups.size()) {
         facts.push_back({"Group",
             deviceWord(scene.cluster) + " "
-                + rangesOf(scene.plan->groups[static_cast<std::size_t>(instruction->group)]),
+                + rangesOf(scene.plan->groups[static_cast<std::size_t>(instruction->group)], kFewRuns),
             -1});
     }
     facts.push_back({"Start", seconds(spans.start[row]), -1});
@@ -151,18 +152,6 @@ std::vector<FactLine> factsOfSpan(const TimelineScene &scene, std::size_t row)
     if (const Bytes bytes = bytesOf(scene, row); bytes.count > 0)
         facts.push_back({kernel ? "Writes" : "Moves", formatBytes(bytes), -1});
     return facts;
-}
-
-std::vector<FactLine> factsOfRun(const TimelineScene &scene, const DrawRecord &record)
-{
-    const SpanColumns &spans = scene.timeline->spans;
-    const std::size_t last = record.row + static_cast<std::size_t>(record.count) - 1;
-    return {{{}, formatCount(record.count) + " spans", -1},
-        {"From", labelOf(scene, record.row), -1},
-        {"To", labelOf(scene, last), -1},
-        {"Start", seconds(spans.start[record.row]), -1},
-        {"Busy", seconds(scene.before[last + 1].busy - scene.before[record.row].busy), -1},
-        {{}, "Zoom in to see them", -1}};
 }
 
 std::vector<FactLine> factsOfMemory(const TimelineScene &scene, const DeviceLane &lane, std::size_t entry)
@@ -229,7 +218,7 @@ std::vector<FactLine> factsOfBlock(const TimelineScene &scene, const DeviceLane 
     std::vector<FactLine> facts{{{}, labelOf(of), -1}, {"Runs", wordOf(of.kind), -1}};
     if (of.isOrdered() && scene.plan->microBatches > 1) {
         facts.push_back({"Micro-batch",
-            std::to_string(of.microBatch) + " of " + std::to_string(scene.plan->microBatches), -1});
+            indexAmong(of.microBatch, scene.plan->microBatches), -1});
     }
     if (of.stage.valid() && scene.plan->stageCount > 1)
         facts.push_back({"Stage", std::to_string(of.stage.index), -1});

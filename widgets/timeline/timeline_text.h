@@ -27,7 +27,7 @@ std::string labelOf(const TimelineScene &scene, std::size_t row);
 std::vector<FactLine> factsOfSpan(const TimelineScene &scene, std::size_t row);
 
 /// "×312 · 4.1 ms": what is written on a stretch of spans too small to draw.
-std::string labelOfRun(const TimelineScene &scene, std::size_t begin, std::size_t end);
+std::string labelOfRun(const TimelineScene &scene, LaneRows rows);
 
 /// By how many percent a device's measured busy time differs from the predicted one; nothing where either is missing.
 std::optional<double> busyErrorOf(const TimelineScene &predicted, const TimelineScene &measured, std::size_t device);
@@ -49,9 +49,6 @@ std::string sentenceOf(const TimelineScene &scene, const DeviceLane &lane, std::
 
 /// "c_attn, forward of micro-batch 3, stage 0 on GPU 1, 2.3 ms".
 std::string sentenceOf(const TimelineScene &scene, std::size_t row);
-
-/// What is known of a run of spans too small to draw.
-std::vector<FactLine> factsOfRun(const TimelineScene &scene, const DrawRecord &record);
 
 /// What lies in the memory of a lane at a time (the entry of its curve).
 std::vector<FactLine> factsOfMemory(const TimelineScene &scene, const DeviceLane &lane, std::size_t entry);

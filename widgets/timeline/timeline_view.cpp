@@ -25,7 +25,7 @@ constexpr std::size_t kMostRowsAtOnce = 20'000; ///< Rows of a selection that ma
 
 TimelineView::TimelineView(SelectionModel *selection, QWidget *parent)
     : QAbstractScrollArea(parent), m_selection(selection), m_line(new TimelineLineEditor(viewport())),
-      m_analyst(new TimelineAnalyst(this)), m_panel(new TimelinePanel(viewport()))
+      m_analyst(new TimelineAnalyst(this)), m_panel(new TimelinePanel(this))
 {
     setFocusPolicy(Qt::StrongFocus);
     setFrameShape(QFrame::NoFrame);

@@ -32,6 +32,7 @@ namespace planloom {
 class TimelineAnalyst;
 class TimelineLineEditor;
 class TimelinePanel;
+struct PanelTable;
 enum class TimelineLine : std::uint8_t;
 
 /// The timeline of one training step, and a canvas to shape its plan on: a lane for each device (symmetric ones share one), with
@@ -91,6 +92,7 @@ public:
     const TimelineGestures &gestures() const { return m_gestures; }
     /// The table over the canvas: figures of the box that was drawn, or why a device is idle.
     const TimelinePanel &panel() const { return *m_panel; }
+    void hidePanel();
     /// Selects what is in a box of the viewport and shows its figures.
     void selectBox(const QRect &box, bool enclosed, Qt::KeyboardModifiers modifiers);
     /// Draws the critical path.
@@ -272,7 +274,8 @@ private:
 
     // timeline_view_analysis.cpp
     void takeBox();
-    void hidePanel();
+    void showPanel(PanelTable table);
+    void placePanel();
     void copyPanel();
     void explainIdle();
     void onAnalysed();

@@ -123,7 +123,7 @@ void TimelineView::makeActions()
     for (const auto &[name, text, grouping] :
         {std::tuple{"timeline.groupAutomatic", tr("Group Lanes as Fits"), LaneGrouping::Automatic},
             {"timeline.groupByStage", tr("Group Lanes by Stage"), LaneGrouping::Stage},
-            {"timeline.groupByNode", tr("Group Lanes by Node"), LaneGrouping::Node},
+            {"timeline.groupByHost", tr("Group Lanes by Host"), LaneGrouping::Host},
             {"timeline.groupByReplica", tr("Group Lanes by Replica"), LaneGrouping::Replica},
             {"timeline.groupNone", tr("Lanes without Groups"), LaneGrouping::None}}) {
         QAction *action = addViewAction(name, text, {}, [this, wanted = grouping] {
@@ -176,7 +176,7 @@ void TimelineView::updateActions()
     m_actions.at("timeline.listUnder")->setEnabled(m_scene && m_focus.valid());
     m_actions.at("timeline.copy")->setEnabled(m_panel->isVisible());
     for (const char *name : {"timeline.filter", "timeline.showAllLanes", "timeline.groupAutomatic", "timeline.groupByStage",
-             "timeline.groupByNode", "timeline.groupByReplica", "timeline.groupNone"})
+             "timeline.groupByHost", "timeline.groupByReplica", "timeline.groupNone"})
         m_actions.at(name)->setEnabled(m_scene != nullptr);
 }
 
@@ -273,7 +273,7 @@ void TimelineView::contextMenuEvent(QContextMenuEvent *event)
         const int group = action->isEnabled() && name.contains(QLatin1String("Only")) ? 1
             : m_actions.at("timeline.communication") == action                        ? 2
                                                                                       : 0;
-        if (!action->isEnabled())
+        if (!action->isEnabled() || name.startsWith(QLatin1String("dag."))) // here for its key alone
             continue;
         if (name.startsWith(QLatin1String(kGrouping))) {
             if (!groups)

@@ -4,7 +4,11 @@
 #include <QtGui/QAccessible>
 #include <QtGui/QClipboard>
 #include <QtGui/QGuiApplication>
+#include <QtWidgets/QApplication>
 
+#include "engine/table/table_text.h"
+#include "engine/analyse/statistics.h"
+#include "engine/hardware/device_word.h"
 #include "engine/table/table_text.h"
 #include "engine/analyse/statistics.h"
 #include "widgets/common/format.h"
@@ -53,7 +57,9 @@ void TimelineView::selectBox(const QRect &box, bool enclosed, Qt::KeyboardModifi
         if (!area.devices.empty()) {
             const TimeBox times{static_cast<std::int64_t>(std::llround(std::max(area.begin, 0.0))),
                 std::min(static_cast<std::int64_t>(std::llround(area.end)), scene->timeline->step.count()), area.devices};
-            if (const auto figures = statisticsOf(*scene->plan, *scene->timeline, times, stop))
+            const auto figures
+                = times.begin < times.end ? statisticsOf(*scene->plan, *scene->timeline, times, stop) : std::nullopt;
+            if (figures)
                 contents->figures = statisticsTable(*scene, *figures);
         }
         return std::shared_ptr<const BoxContents>(std::move(contents));
@@ -71,17 +77,33 @@ void TimelineView::takeBox()
         m_selection->select(contents->operators);
     m_wouldEnd.reset();
     if (contents->figures)
-        m_panel->open(*contents->figures);
+        showPanel(*contents->figures);
     updateActions();
+}
+
+void TimelineView::showPanel(PanelTable table)
+{
+    m_panel->open(std::move(table));
+    placePanel();
+}
+
+/// Beside the lanes: it never lies over what it explains.
+void TimelineView::placePanel()
+{
+    const int width = m_panel->isHidden() ? 0 : m_panel->widthBeside(this->width());
+    setViewportMargins(0, 0, width, 0);
+    const QRect lanes = viewport()->geometry();
+    m_panel->setGeometry(lanes.right() + 1, lanes.top(), width, lanes.height());
 }
 
 void TimelineView::hidePanel()
 {
     m_wouldEnd.reset();
-    if (!m_panel->isVisible())
+    if (m_panel->isHidden())
         return;
-    const bool hadFocus = m_panel->isAncestorOf(focusWidget()) || m_panel->hasFocus();
+    const bool hadFocus = m_panel->isAncestorOf(QApplication::focusWidget());
     m_panel->hide();
+    placePanel();
     if (hadFocus)
         setFocus(Qt::OtherFocusReason);
     updateActions();
@@ -133,7 +155,7 @@ void TimelineView::explainIdle()
     if (!bubble)
         return;
     m_wouldEnd.reset();
-    m_panel->open(bubbleTable(*shown(), *bubble, [&context](RowId row) {
+    showPanel(bubbleTable(*shown(), *bubble, [&context](RowId row) {
         // Few rows are asked for, of the many that there may be.
         const std::vector<std::int32_t> lines = context ? context->document.rowLines() : std::vector<std::int32_t>{};
         const auto index = static_cast<std::size_t>(row.index);

@@ -212,7 +212,7 @@ void TimelineView::resizeEvent(QResizeEvent *event)
     if (m_fitted)
         fitAll();
     m_line->place();
-    m_panel->place();
+    placePanel();
 }
 
 void TimelineView::changeEvent(QEvent *event)

@@ -2,27 +2,15 @@
 
 #include "widgets/timeline/timeline_view.h"
 
-#include <QtCore/QMimeData>
+#include "widgets/common/drag_types.h"
+
 #include <QtGui/QDragEnterEvent>
 
 namespace planloom {
 
-namespace {
-
-constexpr const char *kAxisMime = "application/x-planloom-axis";
-
-/// "tp:4" and "tp" name the axis tp.
-std::string axisOf(const QMimeData *data)
-{
-    const QString text = QString::fromUtf8(data->data(QLatin1String(kAxisMime)));
-    return text.section(QLatin1Char(':'), 0, 0).trimmed().toStdString();
-}
-
-} // namespace
-
 void TimelineView::dragEnterEvent(QDragEnterEvent *event)
 {
-    if (m_gestures.host() && m_scene && event->mimeData()->hasFormat(QLatin1String(kAxisMime)))
+    if (m_gestures.host() && m_scene && event->mimeData()->hasFormat(QLatin1String(kAxisMimeType)))
         event->acceptProposedAction();
     else
         event->ignore();
@@ -34,8 +22,8 @@ void TimelineView::dragMoveEvent(QDragMoveEvent *event)
     const QPoint position = event->position().toPoint();
     const auto content = contentAt(position);
     m_dragged = position;
-    const bool may = content && event->mimeData()->hasFormat(QLatin1String(kAxisMime))
-        && m_gestures.hoverAxis(canvas(), content->second, axisOf(event->mimeData()), m_selection->selected());
+    const bool may = content && event->mimeData()->hasFormat(QLatin1String(kAxisMimeType))
+        && m_gestures.hoverAxis(canvas(), content->second, axisIn(*event->mimeData()), m_selection->selected());
     if (may)
         event->acceptProposedAction();
     else
@@ -53,8 +41,8 @@ void TimelineView::dragLeaveEvent(QDragLeaveEvent *)
 void TimelineView::dropEvent(QDropEvent *event)
 {
     const auto content = contentAt(event->position().toPoint());
-    if (content && event->mimeData()->hasFormat(QLatin1String(kAxisMime))
-        && m_gestures.hoverAxis(canvas(), content->second, axisOf(event->mimeData()), m_selection->selected())
+    if (content && event->mimeData()->hasFormat(QLatin1String(kAxisMimeType))
+        && m_gestures.hoverAxis(canvas(), content->second, axisIn(*event->mimeData()), m_selection->selected())
         && m_gestures.drop())
         event->acceptProposedAction();
     else

@@ -406,7 +406,9 @@ void TimelineView::finishHand(QPoint position, Qt::KeyboardModifiers modifiers)
                 clickOn(m_pressedHit, position, modifiers);
             break;
         case Hand::Box:
-            selectBox(handBox(), position.x() >= m_pressed.x(), modifiers);
+            // No time lies in a box that is no wider than a hand that trembles: nothing was meant by it.
+            if (handBox().width() >= kDragPixels)
+                selectBox(handBox(), position.x() >= m_pressed.x(), modifiers);
             break;
         case Hand::ZoomBox: {
             const QRect box = handBox();
@@ -452,7 +454,6 @@ void TimelineView::dropLane(QPoint position)
 
 void TimelineView::clickOn(const TimelineHit &hit, QPoint, Qt::KeyboardModifiers modifiers)
 {
-    hidePanel();
     if (hit.row < 0) {
         selectSpan(-1, modifiers);
         return;

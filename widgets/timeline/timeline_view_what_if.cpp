@@ -70,7 +70,7 @@ void TimelineView::takeWhatIf()
     const auto answer = m_whatIfWatcher.result();
     if (answer->scene != shown() || answer->answer.before == 0)
         return;
-    m_panel->open(whatIfTable(*shown(), answer->answer, answer->what));
+    showPanel(whatIfTable(*shown(), answer->answer, answer->what));
     m_wouldEnd = answer->answer.after;
     updateActions();
     viewport()->update();

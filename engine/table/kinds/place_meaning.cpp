@@ -1,5 +1,7 @@
 #include "engine/table/kinds/meaning.h"
 
+#include "engine/base/words.h"
+
 #include <algorithm>
 
 namespace planloom {
@@ -14,7 +16,7 @@ Result<Domain> RuleMeaning<OpAssignRule>::domainOf(const RowSetting &setting, co
             if (device.index < 0 || device.index >= setting.deviceCount) {
                 return Error {ErrorCode::InvalidInput,
                     "there is no device " + std::to_string(device.index) + ": the plan has "
-                        + std::to_string(setting.deviceCount) + " devices, numbered from 0",
+                        + counted(setting.deviceCount, "device") + ", numbered from 0",
                     "", "devices"};
             }
         }
@@ -27,8 +29,8 @@ Result<Domain> RuleMeaning<OpAssignRule>::domainOf(const RowSetting &setting, co
         if (!axis)
             return wrong("the mesh has no axis '" + c->axis + "'", "add it to the mesh row");
         if (c->index < 0 || c->index >= axis->size) {
-            return wrong("mesh axis '" + c->axis + "' has " + std::to_string(axis->size)
-                + " places, numbered from 0, not " + std::to_string(c->index));
+            return wrong("mesh axis '" + c->axis + "' has " + counted(axis->size, "place")
+                + ", numbered from 0, not " + std::to_string(c->index));
         }
         const auto same = [&](const AxisCoordinate &other) { return other.axis == c->axis; };
         if (std::any_of(rule.coordinates.begin(), c, same))

@@ -1,4 +1,5 @@
 // Rows about the whole plan: mesh, micro-batches, schedule, in-flight.
+#include "engine/base/words.h"
 #include "engine/table/kinds/meaning.h"
 
 #include <algorithm>
@@ -18,7 +19,7 @@ Result<void> RuleMeaning<MeshRule>::apply(
     const Model &, std::int32_t deviceCount, const MeshRule &rule, RowId row, PlanMeaning &plan)
 {
     if (!plan.mesh.empty())
-        return wrong("there is a mesh already, in row:" + std::to_string(plan.meshRow.index), "switch one of the rows off");
+        return wrong("there is a mesh already, in " + rowWords(plan.meshRow.index), "switch one of the rows off");
     std::int64_t devices = 1;
     std::string text;
     for (const MeshAxis &axis : rule.axes) {
@@ -31,9 +32,11 @@ Result<void> RuleMeaning<MeshRule>::apply(
         devices = std::min<std::int64_t>(devices * axis.size, std::int64_t {1} << 40);
         text += (text.empty() ? "" : " x ") + std::to_string(axis.size);
     }
-    if (rule.axes.empty() || devices > deviceCount) {
-        return wrong("the mesh needs " + text + " = " + std::to_string(devices) + " devices, the plan has "
-                + std::to_string(deviceCount),
+    if (rule.axes.empty())
+        return wrong("a mesh needs at least one axis", "write it as: mesh dp=2");
+    if (devices > deviceCount) {
+        return wrong("the mesh needs " + (rule.axes.size() > 1 ? text + " = " : "") + counted(devices, "device")
+                + ", the plan has " + std::to_string(deviceCount),
             "make an axis smaller, or plan for more devices");
     }
     plan.mesh = rule.axes;
@@ -45,8 +48,7 @@ Result<void> RuleMeaning<MicroBatchesRule>::apply(
     const Model &model, std::int32_t, const MicroBatchesRule &rule, RowId row, PlanMeaning &plan)
 {
     if (plan.microBatchesRow.valid()) {
-        return wrong("the number of micro-batches is given already, by row:"
-            + std::to_string(plan.microBatchesRow.index));
+        return wrong("the number of micro-batches is given already, by " + rowWords(plan.microBatchesRow.index));
     }
     plan.microBatchesRow = row;
     const BatchInfo &batch = *model.batch;
@@ -59,12 +61,12 @@ Result<void> RuleMeaning<MicroBatchesRule>::apply(
     }
     if (batch.size % std::max(rule.count, 1) != 0 || rule.count < 1) {
         return wrong(std::to_string(rule.count) + " micro-batches do not divide the mini-batch of "
-                + std::to_string(batch.size) + " samples",
+                + counted(batch.size, "sample"),
             "choose a divisor of " + std::to_string(batch.size));
     }
     if (rule.count > batch.mostMicroBatches) {
-        return wrong("at most " + std::to_string(batch.mostMicroBatches)
-            + " micro-batches compute the same step: " + batch.limitedBy);
+        return wrong("at most " + counted(batch.mostMicroBatches, "micro-batch")
+            + " can compute the same step: " + batch.limitedBy);
     }
     plan.microBatches = rule.count;
     return {};
@@ -74,7 +76,7 @@ Result<void> RuleMeaning<ScheduleRule>::apply(
     const Model &, std::int32_t, const ScheduleRule &rule, RowId row, PlanMeaning &plan)
 {
     if (plan.scheduleRow.valid())
-        return wrong("the schedule is given already, by row:" + std::to_string(plan.scheduleRow.index));
+        return wrong("the schedule is given already, by " + rowWords(plan.scheduleRow.index));
     plan.scheduleRow = row;
     plan.schedule = rule.kind;
     return {};
@@ -87,7 +89,7 @@ Result<std::vector<std::int32_t>> RuleMeaning<InFlightRule>::stagesOf(
         return wrong("a stage holds at least one micro-batch in flight");
     if (rule.stage >= stageCount) {
         return wrong("there is no stage " + std::to_string(rule.stage) + ": the plan has "
-            + std::to_string(stageCount) + (stageCount == 1 ? " stage" : " stages") + ", numbered from 0");
+            + counted(stageCount, "stage") + ", numbered from 0");
     }
     std::vector<std::int32_t> stages;
     for (std::int32_t s = std::max(rule.stage, 0); s < (rule.stage < 0 ? stageCount : rule.stage + 1); ++s)

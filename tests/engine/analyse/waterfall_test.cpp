@@ -64,7 +64,7 @@ TEST(Waterfall, RecomputationAndDevicesShowWhereTheyBelong)
     const auto parallel =
         simulated("parallel", galleryPlan(graph, "pipeline:schedule=gpipe,micro-batches=4", 2));
     EXPECT_GT(
-        waterfallOf(plain.plan, plain.timeline, parallel.plan, parallel.timeline).delta[StepPart::Bubble], 0);
+        waterfallOf(plain.plan, plain.timeline, parallel.plan, parallel.timeline).delta[StepPart::Idle], 0);
 }
 
 TEST(Waterfall, OfMeasuredSpansThatOverlapStillAddsUp)
@@ -81,7 +81,7 @@ TEST(Waterfall, OfMeasuredSpansThatOverlapStillAddsUp)
     }
     Timeline empty;
     empty.step = Nanoseconds{5};
-    EXPECT_EQ(partsOf(ExecutionPlan{}, empty)[StepPart::Bubble], 5);
+    EXPECT_EQ(partsOf(ExecutionPlan{}, empty)[StepPart::Idle], 5);
 }
 
 } // namespace

@@ -245,7 +245,7 @@ TEST(PlaceGesture, ReplicatesOnEachDeviceAndFrees)
 {
     const GestureContext context = gallery("single", 4);
     const Proposal all = proposePlace(context, {{one(context, "h.1.ln_1")}, {{1}, {2}}, {}, true});
-    EXPECT_EQ(all.words, "replicate h.1.ln_1 on GPUs 1, 2");
+    EXPECT_EQ(all.words, "replicate h.1.ln_1 on GPUs 1-2");
     EXPECT_EQ(decisionText(planAfter(context, all), "h.1.ln_1"), "replicate:2 @ 1,2 stage 1");
     const Proposal back = proposePlace(context, {forward(context, "layer:0")});
     EXPECT_EQ(back.words, "free the place of layer 0");

@@ -68,7 +68,7 @@ TEST(Preferences, GiveWayToRowsThatMustHold)
     const Completion completion = completed(tinyMlp(), "prefer place all : devices 0\nplace name:a : devices 1\n");
     EXPECT_FALSE(firstError(completion));
     ASSERT_EQ(leftOut(completion), (std::vector<std::int32_t> {0}));
-    EXPECT_EQ(completion.rows[0].warning, "left out: row:1 (must) says otherwise");
+    EXPECT_EQ(completion.rows[0].warning, "left out: row 2 (must) says otherwise");
     EXPECT_FALSE(completion.rows[1].leftOut);
     EXPECT_EQ(devicesOf(completion, "a"), (std::vector<DeviceId> {{1}}));
 }
@@ -79,7 +79,7 @@ TEST(Preferences, HeavierOnesComeFirstThenThoseAbove)
         "prefer place name:a : devices 0\nprefer 5 place name:a : devices 1\nprefer 5 place name:a : devices 2\n"
         "prefer 2 place name:b : devices 3\n");
     EXPECT_EQ(leftOut(completion), (std::vector<std::int32_t> {0, 2}));
-    EXPECT_EQ(completion.rows[2].warning, "left out: row:1 (prefer 5) says otherwise");
+    EXPECT_EQ(completion.rows[2].warning, "left out: row 2 (prefer 5) says otherwise");
     EXPECT_EQ(devicesOf(completion, "a"), (std::vector<DeviceId> {{1}}));
     EXPECT_EQ(devicesOf(completion, "b"), (std::vector<DeviceId> {{3}}));
 }

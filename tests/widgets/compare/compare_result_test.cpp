@@ -1,13 +1,19 @@
 #include "widgets/compare/compare_result.h"
 
 #include "engine/table/table_text.h"
+#include "engine/table/table_text.h"
+#include "engine/analyse/statistics.h"
+#include "tests/widgets/timeline/scene_for_tests.h"
 #include "widgets/compare/compare_export.h"
 #include "widgets/compare/compared_lanes.h"
 #include "widgets/compare/metric_table.h"
+#include "widgets/compare/plan_thumbnail.h"
+#include "widgets/compare/waterfall_view.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace planloom {
 namespace {
@@ -207,6 +213,43 @@ TEST(MetricTable, SaysWhatIsBetter)
         if (there == Change::Better || there == Change::Worse) {
             EXPECT_NE(there, back) << each.name; // swap negates
         }
+    }
+}
+
+/// The table of figures and the waterfall below it are about the same plans, and say the same of them.
+TEST(MetricTable, SaysOfExposedCommunicationWhatTheWaterfallSays)
+{
+    const PlanUpdateSnapshot gpipe = planOf("3d:dp=2,pp=2,tp=1,schedule=gpipe,micro-batches=4");
+    int different = 0;
+    for (const auto &[a, b] : {std::pair {dataParallel(), pipeline()}, std::pair {gpipe, pipeline()},
+             std::pair {pipeline(), gpipe}, std::pair {gpipe, gpipe}}) {
+        const auto table = metricTable({a, b});
+        const auto metric = std::find_if(
+            table.begin(), table.end(), [](const PlanMetric &each) { return each.name == "exposed communication"; });
+        ASSERT_NE(metric, table.end());
+        const auto compared = comparePlans(a, b);
+        ASSERT_TRUE(compared->waterfall);
+        const auto bars = barsOf(*compared->waterfall);
+        const auto bar = std::find_if(bars.begin(), bars.end(), [](const WaterfallBar &each) {
+            return each.kind == WaterfallBar::Kind::Part && each.part == StepPart::ExposedCommunication;
+        });
+        ASSERT_NE(bar, bars.end());
+        EXPECT_NEAR((*metric->values[1] - *metric->values[0]) * 1e9, static_cast<double>(bar->delta()), 2);
+        EXPECT_EQ(changeOf(*metric, 0, 1) == Change::Same, bar->noise);
+        different += bar->noise ? 0 : 1;
+    }
+    EXPECT_GE(different, 1) << "or nothing was compared";
+}
+
+TEST(Thumbnails, PaintPassesAsTheTimelineDoes)
+{
+    for (const SegmentKind kind : {SegmentKind::Forward, SegmentKind::Backward, SegmentKind::Reduce, SegmentKind::Optimizer}) {
+        const QImage image = thumbnailOf(*sceneOfOneKind(kind), lightPalette(), {64, 12});
+        const QColor painted = image.pixelColor(20, 2);
+        const QColor expected = directionColour(lightPalette(), directionOf(kind));
+        EXPECT_LE(std::abs(painted.red() - expected.red()) + std::abs(painted.green() - expected.green())
+                + std::abs(painted.blue() - expected.blue()), 6)
+            << nameOf(kind);
     }
 }
 

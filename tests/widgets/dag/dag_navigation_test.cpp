@@ -75,20 +75,6 @@ TEST(Cone, FollowsDataBothWays)
     EXPECT_TRUE(coneOf(outline, {}, true).empty());
 }
 
-TEST(Similar, AreTheSamePlaceInEveryCopy)
-{
-    const auto outline = gpt();
-    const auto similar = similarTo(outline, unitCalled(outline, "h.2.mlp.c_fc"));
-    std::set<std::string> names;
-    for (const auto unit : similar)
-        names.insert(outline.graph->at(outline.units[static_cast<std::size_t>(unit)].op).name);
-    EXPECT_EQ(names, (std::set<std::string> {"h.0.mlp.c_fc", "h.1.mlp.c_fc", "h.2.mlp.c_fc", "h.3.mlp.c_fc"}));
-    for (std::size_t unit = 0; unit < outline.units.size(); ++unit) {
-        const auto others = similarTo(outline, static_cast<std::int32_t>(unit));
-        EXPECT_TRUE(std::binary_search(others.begin(), others.end(), static_cast<std::int32_t>(unit)));
-    }
-}
-
 TEST(ItemPaths, LeadBackToTheirItems)
 {
     const auto outline = gpt();

@@ -24,40 +24,6 @@ std::vector<DeviceId> devices(std::initializer_list<std::int32_t> indices)
     return made;
 }
 
-TEST(Places, AreReadAsPeopleWriteThem)
-{
-    const auto sixteen = world(16, {{"dp", 2}, {"tp", 8}});
-    EXPECT_EQ(parsePlace("3", sixteen)->devices, devices({3}));
-    EXPECT_EQ(parsePlace(" 0-3 ", sixteen)->devices, devices({0, 1, 2, 3}));
-    EXPECT_EQ(parsePlace("0, 2,5", sixteen)->devices, devices({0, 2, 5}));
-    EXPECT_EQ(parsePlace("h1", sixteen)->devices, devices({8, 9, 10, 11, 12, 13, 14, 15}));
-    EXPECT_EQ(parsePlace("tp:2", sixteen)->coordinates, (std::vector<AxisCoordinate> {{"tp", 2}}));
-    EXPECT_EQ(parsePlace("dp=1,tp=0", sixteen)->coordinates, (std::vector<AxisCoordinate> {{"dp", 1}, {"tp", 0}}));
-    EXPECT_TRUE(parsePlace("free", sixteen)->free);
-    EXPECT_EQ(parsePlace("all", world(2))->devices, devices({0, 1}));
-    EXPECT_EQ(devicesOf(*parsePlace("tp:2", sixteen), sixteen), devices({2, 10}));
-}
-
-TEST(Places, ThatAreNotThereSayWhatIs)
-{
-    const auto eight = world(8, {{"tp", 8}});
-    const auto message = [&](const char *text) {
-        const auto place = parsePlace(text, eight);
-        return place ? std::string("accepted") : place.error().message;
-    };
-    EXPECT_EQ(message("9"), "there is no device 9: they are 0 to 7");
-    EXPECT_EQ(message("3-1"), "a range of devices runs upwards: 1-3");
-    EXPECT_EQ(message("h4"), "there is no host 4: they are 0");
-    EXPECT_EQ(message("dp:0"), "the mesh has no axis dp");
-    EXPECT_EQ(message("tp:8"), "axis tp has the places 0 to 7");
-    EXPECT_EQ(message("gpu"), "expected devices, found \"gpu\"");
-    EXPECT_EQ(message(""), "no device is named");
-    EXPECT_EQ(message("1,,2"), "a comma stands between two devices");
-    EXPECT_EQ(message("1,tp:0"), "devices and places on the mesh do not mix");
-    EXPECT_EQ(message("99999999999"), "expected devices, found \"99999999999\"");
-    EXPECT_EQ(message("-1"), "expected devices, found \"-1\"");
-}
-
 TEST(Shelf, HasATileForEachOfAFewDevices)
 {
     const auto tiles = shelfTiles(world(8));
@@ -68,6 +34,9 @@ TEST(Shelf, HasATileForEachOfAFewDevices)
         EXPECT_EQ(tile.devices, devices({device}));
         EXPECT_EQ(tile.label, "GPU " + std::to_string(device));
     }
+    PlaceWorld processors = world(2);
+    processors.device = "CPU";
+    EXPECT_EQ(shelfTiles(processors).back().label, "CPU 1") << "as the lanes of the timeline are called";
 }
 
 TEST(Shelf, OfManyDevicesHasHostsAndPlacesOnTheMesh)
@@ -80,6 +49,7 @@ TEST(Shelf, OfManyDevicesHasHostsAndPlacesOnTheMesh)
     EXPECT_TRUE(labels.contains("pp 3"));
     EXPECT_TRUE(labels.contains("host 7"));
     EXPECT_EQ(tiles.back().devices.size(), 8U);
+    EXPECT_EQ(tiles.back().detail, "56-63") << "as it can be typed";
 }
 
 TEST(Shelf, FindsEveryTileWhereItIsDrawnAndScrollsToTheLast)

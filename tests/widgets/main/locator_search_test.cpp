@@ -1,6 +1,5 @@
 #include "widgets/main/fuzzy_match.h"
 #include "widgets/main/locator_search.h"
-#include "widgets/main/selection_commands.h"
 
 #include <gtest/gtest.h>
 
@@ -162,67 +161,6 @@ TEST(LocatorSearch, StopsWhenAsked)
     std::stop_source stop;
     stop.request_stop();
     EXPECT_TRUE(searchLocator(sources(), "@ mlp", stop.get_token()).entries.empty());
-}
-
-TEST(SelectionCommands, SimilarAreTheCopiesInOtherLayers)
-{
-    const Graph &graph = *model()->graph;
-    OperatorId one;
-    for (std::size_t i = 0; i < graph.operators.size(); ++i) {
-        if (graph.operators[i].direction == Direction::Forward && graph.operators[i].name.find("h.1.mlp") != std::string::npos) {
-            one = OperatorId {static_cast<std::int32_t>(i)};
-            break;
-        }
-    }
-    ASSERT_TRUE(one.valid());
-    const auto similar = similarOperators(graph, {one});
-    EXPECT_GE(similar.size(), 3U); // one a layer
-    EXPECT_TRUE(std::binary_search(similar.begin(), similar.end(), one));
-    for (const OperatorId op : similar) {
-        EXPECT_EQ(graph.at(op).kind, graph.at(one).kind);
-        EXPECT_EQ(graph.at(op).direction, Direction::Forward);
-    }
-}
-
-TEST(SelectionCommands, ConesFollowTheDataAndStayInTheForwardPass)
-{
-    const auto all = allForwardOperators(*model()->graph);
-    const auto down = successorsOf(*model()->index, {all.front()});
-    const auto up = predecessorsOf(*model()->index, {all.back()});
-    EXPECT_TRUE(std::binary_search(down.begin(), down.end(), all.back()));
-    EXPECT_GT(up.size(), all.size() / 2);
-    for (const auto &cone : {down, up}) {
-        for (const OperatorId op : cone)
-            EXPECT_EQ(model()->graph->at(op).direction, Direction::Forward);
-    }
-    // What comes before and what comes after meet only in the operator itself.
-    const OperatorId middle = all[all.size() / 2];
-    const auto before = predecessorsOf(*model()->index, {middle});
-    const auto after = successorsOf(*model()->index, {middle});
-    std::vector<OperatorId> both;
-    std::set_intersection(before.begin(), before.end(), after.begin(), after.end(), std::back_inserter(both));
-    EXPECT_EQ(both, (std::vector<OperatorId> {middle}));
-}
-
-TEST(SelectionCommands, InvertingTwiceIsTheSelection)
-{
-    const Graph &graph = *model()->graph;
-    const auto all = allForwardOperators(graph);
-    const std::vector<OperatorId> some {all[1], all[3]};
-    EXPECT_EQ(invertedSelection(graph, invertedSelection(graph, some)), some);
-    EXPECT_EQ(invertedSelection(graph, all), std::vector<OperatorId> {});
-}
-
-TEST(SelectionCommands, DevicesAndStagesComeFromThePlan)
-{
-    const auto update = planOf("mesh pp=2\nstage layer:0-1 : 0\nstage layer:2 : 1\nplace layer:0-1 : devices 0\nplace layer:2 : devices 1\n");
-    ASSERT_TRUE(update->plan) << (update->error ? update->error->message : "rows in error");
-    const auto first = operatorsOnDevice(*update->plan, DeviceId {0});
-    ASSERT_FALSE(first.empty());
-    EXPECT_EQ(operatorsOnSameDevices(*update->plan, {first.front()}).size() >= first.size(), true);
-    for (const OperatorId op : operatorsOfSameStages(*update->plan, {first.front()}))
-        EXPECT_EQ(update->plan->decisions[static_cast<std::size_t>(op.index)].stage,
-            update->plan->decisions[static_cast<std::size_t>(first.front().index)].stage);
 }
 
 } // namespace

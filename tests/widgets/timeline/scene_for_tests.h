@@ -15,6 +15,7 @@ struct SceneShape {
     std::int32_t operators = 3; ///< In each segment.
     std::int64_t span = 1000; ///< Nanoseconds of a kernel.
     std::int64_t gap = 0; ///< Idle nanoseconds between blocks.
+    std::int64_t pause = 0; ///< Idle nanoseconds in each block, behind its first operator.
     bool symmetric = true; ///< All devices alike; else each a class and a stage of its own.
     std::vector<DecidedBy> decidedBy{}; ///< By operator: `operators` forward ones, then as many backward ones.
 };
@@ -87,7 +88,7 @@ inline TimelineSceneSnapshot sceneForTests(const SceneShape &shape)
                     bytes[static_cast<std::size_t>(MemoryKind::Activation)]
                         = static_cast<std::int64_t>(curve.time.size()) << 20;
                     curve.bytes.push_back(bytes);
-                    now += shape.span;
+                    now += shape.span + (i == 0 ? shape.pause : 0);
                 }
                 if (segment == 1)
                     backwardEnds.push_back(now);
@@ -112,6 +113,18 @@ inline TimelineSceneSnapshot sceneForTests(const SceneShape &shape)
     cluster.device.memory.value = 80.0 * (1 << 30);
     cluster.deviceCount = shape.devices;
     return makeTimelineScene(timeline, plan, cluster, shape.decidedBy);
+}
+
+/// A scene all of whose segments are of one kind.
+inline TimelineSceneSnapshot sceneOfOneKind(SegmentKind kind)
+{
+    const TimelineSceneSnapshot scene = sceneForTests({.devices = 1, .microBatches = 1, .operators = 8});
+    auto plan = std::make_shared<ExecutionPlan>(*scene->plan);
+    for (DeviceProgram &program : plan->devices) {
+        for (Segment &segment : program.segments)
+            segment.kind = kind;
+    }
+    return makeTimelineScene(scene->timeline, plan, scene->cluster, {});
 }
 
 } // namespace planloom

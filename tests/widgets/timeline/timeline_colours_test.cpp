@@ -1,5 +1,6 @@
 #include "widgets/timeline/timeline_colours.h"
 
+#include "engine/analyse/statistics.h"
 #include "tests/widgets/timeline/scene_for_tests.h"
 
 #include <gtest/gtest.h>
@@ -47,6 +48,25 @@ TEST(TimelineColours, OfDirectionsAreExactHoweverManySpansThereAre)
     const TimelineSceneSnapshot scene = sceneForTests({.devices = 1, .microBatches = 1, .operators = 5000});
     const QColor all = runColour(palette, *scene, TimelineColouring::Direction, stretch(0, 10'000));
     EXPECT_LE(distance(all, mixed(directionColour(palette, Direction::Forward), directionColour(palette, Direction::Backward), 0.5)), 6);
+}
+
+/// A block, its spans, and a stretch of many of them are painted as one pass, of whatever kind their segment is.
+TEST(TimelineColours, OfAPassAreTheSameNearAndFar)
+{
+    const Palette &palette = lightPalette();
+    for (const auto &[kind, direction] : {std::pair{SegmentKind::Prologue, Direction::Forward},
+             std::pair{SegmentKind::Forward, Direction::Forward}, std::pair{SegmentKind::Backward, Direction::Backward},
+             std::pair{SegmentKind::Reduce, Direction::Optimizer}, std::pair{SegmentKind::Optimizer, Direction::Optimizer}}) {
+        const TimelineSceneSnapshot scene = sceneOfOneKind(kind);
+        const QColor expected = directionColour(palette, direction);
+        EXPECT_EQ(directionOf(kind), direction);
+        EXPECT_LE(distance(computeColour(palette, *scene, TimelineColouring::Direction, 0), expected), 3) << nameOf(kind);
+        EXPECT_LE(distance(runColour(palette, *scene, TimelineColouring::Direction, stretch(0, 8)), expected), 3)
+            << nameOf(kind);
+        EXPECT_LE(distance(blockColour(palette, scene->lanes.front(), TimelineColouring::Direction,
+                               scene->lanes.front().blocks.front()), expected), 3)
+            << nameOf(kind);
+    }
 }
 
 TEST(TimelineColours, DecidedByIsTheLeastOfABlocksOperators)

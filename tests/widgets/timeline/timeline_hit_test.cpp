@@ -71,18 +71,18 @@ TEST(LaneTarget, IsALaneWithAllItsDevices)
     EXPECT_EQ(laneTargetAt(of.canvas, of.rows[2].y + 20).devices, std::vector<DeviceId>{DeviceId{2}});
 }
 
-TEST(LaneTarget, AtABorderWithinANodeIsTheNode)
+TEST(LaneTarget, AtABorderWithinAHostIsTheHost)
 {
     auto scene = std::make_shared<TimelineScene>(*sceneForTests({.devices = 4, .symmetric = false}));
     for (DeviceLane &lane : scene->lanes)
-        lane.node = lane.device.index / 2;
+        lane.host = lane.device.index / 2;
     const auto rows = layoutRows(*scene, {});
     const TimelineCanvas canvas{scene.get(), &rows, {0, 20}, 1000};
     const LaneTarget border = laneTargetAt(canvas, rows[3].y + 1);
-    EXPECT_EQ(border.words, "Node 1");
+    EXPECT_EQ(border.words, "Host 1");
     EXPECT_EQ(border.devices, (std::vector<DeviceId>{DeviceId{2}, DeviceId{3}}));
     EXPECT_EQ(border.top, rows[2].y);
-    // Between two nodes there is no one node.
+    // Between two hosts there is no one host.
     EXPECT_EQ(laneTargetAt(canvas, rows[2].y + 1).devices, std::vector<DeviceId>{DeviceId{2}});
 }
 

@@ -97,6 +97,29 @@ private Q_SLOTS:
 
     /// Where spans are too small to be told apart nothing is in another colour than those of the palette: not even where two
     /// micro-batches meet.
+    void aHeaderIsWhereItsOperatorsAreAndJoinedByALine()
+    {
+        m_view->setScene(sceneForTests({.devices = 1, .microBatches = 1, .operators = 2, .span = 10'000, .pause = 60'000}));
+        m_view->fitAll();
+        const QImage image = m_view->viewport()->grab().toImage();
+        const QRect block = *m_view->rectOfBlock(0, 0);
+        const QPoint works(block.left() + 3, block.top() + 2);
+        const QPoint waits(block.center().x(), block.top() + 2);
+        const QColor header = image.pixelColor(works);
+        QVERIFY(image.pixelColor(waits) != header);
+        int joined = 0; // pixels of the line, from the header's top to its bottom
+        for (int y = block.top(); y <= block.bottom(); ++y)
+            joined += image.pixelColor(waits.x(), y) == header ? 1 : 0;
+        QVERIFY2(joined >= 1 && joined <= 3, qPrintable(QString::number(joined)));
+        // A pause too short to be seen cuts nothing.
+        m_view->setScene(sceneForTests({.devices = 1, .microBatches = 1, .operators = 2, .span = 60'000, .pause = 1'000}));
+        m_view->fitAll();
+        const QRect whole = *m_view->rectOfBlock(0, 0);
+        const QImage shut = m_view->viewport()->grab().toImage();
+        for (int x = whole.left() + 1; x < whole.right(); ++x)
+            QCOMPARE(shut.pixelColor(x, whole.top() + 2), shut.pixelColor(whole.left() + 3, whole.top() + 2));
+    }
+
     void foldedSpansAreInTheirColours()
     {
         m_view->setPalette(applicationPalette(darkPalette()));

@@ -43,34 +43,6 @@ protected:
     static inline PlanUpdateSnapshot s_update;
 };
 
-TEST_F(TimelineProposals, ReadPlaces)
-{
-    const auto of = context();
-    const auto devices = [&](const char *text) {
-        const auto place = placeFromText(*of, text);
-        EXPECT_TRUE(place) << text;
-        std::vector<std::int32_t> indices;
-        if (place) {
-            for (const DeviceId device : place->devices)
-                indices.push_back(device.index);
-        }
-        return indices;
-    };
-    using Devices = std::vector<std::int32_t>;
-    EXPECT_EQ(devices("3"), (Devices{3}));
-    EXPECT_EQ(devices(" 0-2 "), (Devices{0, 1, 2}));
-    EXPECT_EQ(devices("0, 2"), (Devices{0, 2}));
-    EXPECT_EQ(devices("h0"), (Devices{0, 1, 2, 3}));
-    EXPECT_EQ(devices("free"), Devices{});
-    const auto part = placeFromText(*of, "tp:1");
-    ASSERT_TRUE(part);
-    EXPECT_EQ(part->coordinates, (std::vector<AxisCoordinate>{{"tp", 1}}));
-    for (const char *wrong : {"", "x", "4", "2-1", "h1", "tp:2", "zz:0", "0, tp:1", "1,,2", "-1", "99999999999"}) {
-        const auto place = placeFromText(*of, wrong);
-        EXPECT_FALSE(place) << wrong;
-    }
-}
-
 TEST_F(TimelineProposals, BackwardOperatorsStandForTheirForwardOnes)
 {
     const OperatorId op = linear();

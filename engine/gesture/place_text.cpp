@@ -1,11 +1,14 @@
-#include "widgets/dag/dag_places.h"
+#include "engine/gesture/place_text.h"
 
+#include "engine/table/domain.h"
+#include "engine/hardware/device_word.h"
 #include "engine/table/domain.h"
 
 #include <algorithm>
 #include <cctype>
 #include <charconv>
 #include <optional>
+#include <utility>
 
 namespace planloom {
 
@@ -25,7 +28,7 @@ std::optional<std::int32_t> numberIn(std::string_view text)
     std::int32_t value = 0;
     const auto *end = text.data() + text.size();
     const auto read = std::from_chars(text.data(), end, value);
-    if (text.empty() || read.ec != std::errc {} || read.ptr != end || value < 0)
+    if (text.empty() || read.ec != std::errc{} || read.ptr != end || value < 0)
         return std::nullopt;
     return value;
 }
@@ -35,19 +38,29 @@ Error wrong(std::string message, std::string advice = {})
     return {ErrorCode::InvalidInput, std::move(message), std::move(advice), "place"};
 }
 
-std::string rangeOf(std::int32_t count)
+/// "0", "0-7": what there is to name.
+std::string allOf(std::int32_t count)
 {
-    return count == 1 ? "0" : "0 to " + std::to_string(count - 1);
+    return count > 1 ? "0-" + std::to_string(count - 1) : "0";
 }
+
+bool isWord(std::string_view text, std::string_view word)
+{
+    return std::equal(text.begin(), text.end(), word.begin(), word.end(),
+        [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == b; });
+}
+
+constexpr const char *kAdvice = "Write 3, 0-3, h0 (a host), tp:2 (a place on the mesh), all or free.";
 
 Result<void> addDevices(PlaceTarget &target, std::int32_t first, std::int32_t last, const PlaceWorld &world)
 {
     if (first > last)
-        return wrong("a range of devices runs upwards: " + std::to_string(last) + "-" + std::to_string(first));
+        return wrong(
+            "a range of devices runs upwards: " + std::to_string(last) + "-" + std::to_string(first));
     if (last >= world.deviceCount)
-        return wrong("there is no device " + std::to_string(last) + ": they are " + rangeOf(world.deviceCount));
+        return wrong("there is no device " + std::to_string(last) + ": they are " + allOf(world.deviceCount));
     for (std::int32_t device = first; device <= last; ++device)
-        target.devices.push_back(DeviceId {device});
+        target.devices.push_back(DeviceId{device});
     return {};
 }
 
@@ -74,37 +87,58 @@ Result<void> addPart(PlaceTarget &target, std::string_view part, const PlaceWorl
                 known.empty() ? "A row like \"mesh dp=2 tp=4\" makes one." : "Its axes are " + known + ".");
         }
         if (!index || *index >= axis->size)
-            return wrong("axis " + name + " has the places " + rangeOf(axis->size));
+            return wrong("axis " + name + " has the places " + allOf(axis->size));
+        const bool again = std::any_of(target.coordinates.begin(), target.coordinates.end(),
+            [&](const AxisCoordinate &each) { return each.axis == name; });
+        if (again)
+            return wrong("axis " + name + " is named twice");
         target.coordinates.push_back({name, *index});
         return {};
     }
     if (part.front() == 'h' || part.front() == 'H') {
-        const std::int32_t perHost = std::max(1, world.devicesPerHost);
-        const std::int32_t hosts = (world.deviceCount + perHost - 1) / perHost;
-        const auto host = numberIn(part.substr(1));
-        if (host && *host < hosts)
-            return addDevices(
-                target, *host * perHost, std::min((*host + 1) * perHost, world.deviceCount) - 1, world);
+        const auto host = numberIn(trimmed(part.substr(1)));
+        if (host && *host < world.hostCount()) {
+            const auto devices = world.devicesOfHost(*host);
+            target.devices.insert(target.devices.end(), devices.begin(), devices.end());
+            return {};
+        }
         if (host)
-            return wrong("there is no host " + std::to_string(*host) + ": they are " + rangeOf(hosts));
+            return wrong(
+                "there is no host " + std::to_string(*host) + ": they are " + allOf(world.hostCount()));
     }
-    return wrong("expected devices, found \"" + std::string(part) + "\"",
-        "Write 3, 0-3, h0 (a host), tp:2 (a place on the mesh) or free.");
+    return wrong("expected devices, found \"" + std::string(part) + "\"", kAdvice);
 }
 
 } // namespace
 
-Result<PlaceTarget> parsePlace(std::string_view text, const PlaceWorld &world)
+std::vector<DeviceId> PlaceWorld::devicesOfHost(std::int32_t host) const
+{
+    std::vector<DeviceId> devices;
+    for (std::int32_t device = host * devicesPerHost;
+         device < std::min((host + 1) * devicesPerHost, deviceCount); ++device)
+        devices.push_back(DeviceId{device});
+    return devices;
+}
+
+PlaceWorld placeWorldOf(const GestureContext &context)
+{
+    return {.deviceCount = context.deviceCount,
+        .devicesPerHost = std::max(context.cluster.links.devicesPerNode, 1),
+        .mesh = context.mesh,
+        .device = deviceWord(context.cluster)};
+}
+
+Result<PlaceTarget> placeFromText(std::string_view text, const PlaceWorld &world)
 {
     text = trimmed(text);
     PlaceTarget target;
     if (text.empty())
-        return wrong("no device is named", "Write 3, 0-3, h0 (a host), tp:2 (a place on the mesh) or free.");
-    if (text == "free") {
+        return wrong("no device is named", kAdvice);
+    if (isWord(text, "free")) {
         target.free = true;
         return target;
     }
-    if (text == "all") {
+    if (isWord(text, "all")) {
         TRY_VOID(addDevices(target, 0, world.deviceCount - 1, world));
         return target;
     }
@@ -121,6 +155,11 @@ Result<PlaceTarget> parsePlace(std::string_view text, const PlaceWorld &world)
     if (!target.devices.empty() && !target.coordinates.empty())
         return wrong("devices and places on the mesh do not mix");
     return target;
+}
+
+PlaceGesture placeGesture(const PlaceTarget &target, std::vector<OperatorId> operators)
+{
+    return {.operators = std::move(operators), .devices = target.devices, .coordinates = target.coordinates};
 }
 
 std::vector<DeviceId> devicesOf(const PlaceTarget &target, const PlaceWorld &world)

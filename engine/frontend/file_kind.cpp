@@ -1,0 +1,188 @@
+#include "engine/frontend/file_kind.h"
+
+#include "engine/frontend/onnx_wire.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+
+namespace planloom {
+
+namespace {
+
+constexpr std::size_t kHead = 4096; ///< Bytes that tell text from other data.
+constexpr char kIrVersion = '\x08'; ///< Tag of a model's first field: exporters write the fields in order.
+
+bool begins(std::string_view bytes, std::string_view magic)
+{
+    return bytes.substr(0, magic.size()) == magic;
+}
+
+bool contains(std::string_view bytes, std::string_view part)
+{
+    return bytes.find(part) != std::string_view::npos;
+}
+
+/// Without spaces and ends of lines in front, and without the byte order mark of some editors.
+std::string_view trimmed(std::string_view text)
+{
+    if (begins(text, "\xef\xbb\xbf"))
+        text.remove_prefix(3);
+    const std::size_t first = text.find_first_not_of(" \t\r\n");
+    return first == std::string_view::npos ? std::string_view{} : text.substr(first);
+}
+
+/// No control characters but those of text. Bytes of other languages' letters pass: who wrote it need not be asked.
+bool isText(std::string_view head)
+{
+    return std::none_of(head.begin(), head.end(), [](char c) {
+        const auto byte = static_cast<unsigned char>(c);
+        return (byte < 0x20U && c != '\t' && c != '\n' && c != '\r' && c != '\f') || byte == 0x7fU;
+    });
+}
+
+std::string_view takeWord(std::string_view &line)
+{
+    const std::string_view word = line.substr(0, std::min(line.find_first_of(" \t\r\n"), line.size()));
+    line = trimmed(line.substr(word.size()));
+    return word;
+}
+
+/// The words that rows begin with are those of engine/plan/table_text.cpp, which lies above this room; a test holds them
+/// together.
+bool isRow(std::string_view line)
+{
+    static constexpr std::string_view kRules[] = {"mesh", "micro-batches", "split", "replicate", "coshard", "place", "order",
+        "schedule", "stage", "recompute", "zero1", "in-flight", "limit"};
+    std::string_view word = takeWord(line);
+    if (word == "off")
+        word = takeWord(line);
+    if (word == "prefer") {
+        word = takeWord(line);
+        if (!word.empty() && word.find_first_not_of("0123456789") == std::string_view::npos)
+            word = takeWord(line);
+    }
+    return std::find(std::begin(kRules), std::end(kRules), word) != std::end(kRules);
+}
+
+FileKind kindOfText(std::string_view text)
+{
+    while (begins(text, "#")) // a remark
+        text = trimmed(text.substr(std::min(text.find('\n'), text.size())));
+    return isRow(text) ? FileKind::Rows : FileKind::Text;
+}
+
+FileKind kindOfJson(std::string_view text)
+{
+    // Members are written in the order of their names: the format may stand behind all that is long.
+    if (contains(text, "\"planloom-execution-plan\""))
+        return FileKind::ExecutionPlan;
+    if (contains(text, "\"planloom-table\""))
+        return FileKind::Table;
+    if (contains(text, "\"planloom-cluster\""))
+        return FileKind::Cluster;
+    return contains(text.substr(0, kHead), "\"traceEvents\"") ? FileKind::Trace : FileKind::Json;
+}
+
+/// Eight bytes of length, then a JSON header.
+bool isSafetensors(std::string_view bytes)
+{
+    return bytes.size() > 9 && bytes[8] == '{' && bytes[7] == '\0' && bytes[6] == '\0' && contains(bytes.substr(0, kHead), "\"dtype\"");
+}
+
+} // namespace
+
+std::optional<FileKind> findFileKind(std::string_view bytes)
+{
+    using namespace std::string_view_literals;
+    if (begins(bytes, "SQLite format 3\0"sv))
+        return FileKind::Session;
+    if (begins(bytes, "\x93NUMPY"))
+        return FileKind::Npy;
+    if (begins(bytes, "PK\x03\x04")) // the name of its first entry stands 30 bytes behind
+        return contains(bytes.substr(0, 512), ".npy") ? FileKind::Npz : FileKind::Archive;
+    if (begins(bytes, "\x89HDF\r\n"))
+        return FileKind::Hdf5;
+    for (const std::string_view packed : {"\x1f\x8b"sv, "\xfd\x37zXZ"sv, "\x28\xb5\x2f\xfd"sv, "BZh"sv}) {
+        if (begins(bytes, packed))
+            return FileKind::Compressed;
+    }
+    if (isSafetensors(bytes))
+        return FileKind::Safetensors;
+    if (const std::string_view text = trimmed(bytes); !text.empty() && isText(bytes.substr(0, kHead)))
+        return begins(text, "{") || begins(text, "[") ? kindOfJson(text) : kindOfText(text);
+    if (!bytes.empty() && bytes.front() == kIrVersion && scanOnnxWire(bytes).problem.empty())
+        return FileKind::OnnxModel;
+    return {};
+}
+
+const char *nameOf(FileKind kind)
+{
+    switch (kind) {
+    case FileKind::OnnxModel:
+        return "an ONNX model";
+    case FileKind::ExecutionPlan:
+        return "an execution plan of Planloom";
+    case FileKind::Table:
+    case FileKind::Rows:
+        return "a table of rows";
+    case FileKind::Cluster:
+        return "the description of a cluster";
+    case FileKind::Session:
+        return "a session of Planloom, or another SQLite database";
+    case FileKind::Trace:
+        return "a timeline for Perfetto";
+    case FileKind::Npy:
+        return "a NumPy array";
+    case FileKind::Npz:
+        return "an archive of NumPy arrays";
+    case FileKind::Archive:
+        return "a zip archive, such as a PyTorch checkpoint";
+    case FileKind::Safetensors:
+        return "a file of weights alone (safetensors)";
+    case FileKind::Hdf5:
+        return "an HDF5 file, as Keras writes them";
+    case FileKind::Compressed:
+        return "a compressed file";
+    case FileKind::Json:
+        return "a JSON file that is none of Planloom's";
+    case FileKind::Text:
+        return "plain text";
+    }
+    return "";
+}
+
+const char *adviceFor(FileKind kind)
+{
+    switch (kind) {
+    case FileKind::OnnxModel:
+        return "open it in the window, or make a plan of it with planloom-cli solve --out";
+    case FileKind::ExecutionPlan:
+        return "open the model that it was made of; planloom-cli simulate, verify and run take the plan itself";
+    case FileKind::Table:
+    case FileKind::Rows:
+        return "open a model, then take the rows with File > Import Rows, or with planloom-cli solve --table";
+    case FileKind::Cluster:
+        return "open a model, then take it with File > Cluster from a File, or with planloom-cli solve --cluster";
+    case FileKind::Session:
+        return "the window opens sessions, planloom-cli session lists and checks them";
+    case FileKind::Trace:
+        return "look at it on ui.perfetto.dev; here, open the model that it was made of";
+    case FileKind::Npy:
+    case FileKind::Npz:
+        return "open the model; planloom-cli run --inputs takes arrays as its inputs";
+    case FileKind::Archive:
+    case FileKind::Hdf5:
+        return "export the model to ONNX, as torch.onnx.export and tf2onnx do, and open that file";
+    case FileKind::Safetensors:
+        return "export the model to ONNX, with its operators, and open that file";
+    case FileKind::Compressed:
+        return "unpack it, and open the .onnx file in it";
+    case FileKind::Json:
+    case FileKind::Text:
+        return "open an .onnx file, a session (.planloom), or a model of the zoo such as zoo:mlp";
+    }
+    return "";
+}
+
+} // namespace planloom
