@@ -214,9 +214,12 @@ int day(const QString &folder)
     must(run->service().record().check && run->service().record().check->ok, run->service().record().sentence().c_str());
     must(waitFor([&] { return at.workspace().runs().size() == 1 && at.workspace().runs().front().state == "done"; }), "the run is not kept");
     must(waitFor([&] { return at.workspace().isAcknowledged(); }), "not all of it is in the file");
-    QSignalSpy saves(&at.workspace(), &Workspace::saveStateChanged);
+    const std::string path = at.workspace().path().toStdString();
     at.window->setColouring(TimelineColouring::Stage);
-    must(waitFor([&] { return saves.count() >= 2 && at.workspace().isAcknowledged(); }), "the view is not in the file");
+    must(waitFor([&] {
+        const auto kept = SessionStore::openToLook(path);
+        return kept && !at.workspace().view().empty() && kept->contents.view == at.workspace().view();
+    }), "the view is not in the file");
     QFile digest(folder + QStringLiteral("/digest"));
     must(digest.open(QIODevice::WriteOnly), "no digest");
     digest.write(at.workspace().path().toUtf8() + '\n' + digestOf(at.workspace()));

@@ -30,6 +30,8 @@ inline void writeBytes(const std::filesystem::path &path, const std::string &byt
     std::ofstream(path, std::ios::binary) << bytes;
 }
 
+inline void expectSame(const SessionContents &left, const SessionContents &right);
+
 /// A folder for one test, and sessions to put in it.
 class SessionFixture : public testing::Test
 {
@@ -90,6 +92,14 @@ protected:
             editor.change(history.state()), 1700000000000);
         EXPECT_TRUE(id) << describe(id.error());
         return id.value_or(0);
+    }
+
+    /// Opens what was closed before, and expects `contents` there.
+    void expectStored(const SessionContents &contents)
+    {
+        const auto opened = SessionStore::open(path);
+        ASSERT_TRUE(opened) << describe(opened.error());
+        expectSame(opened->contents, contents);
     }
 
     /// Runs SQL on the file as another program would.

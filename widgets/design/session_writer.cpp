@@ -82,7 +82,7 @@ void SessionWriter::dropDerived(const std::string &key)
         m_derivedInWork.clear();
 }
 
-bool SessionWriter::waitForEdits(std::chrono::milliseconds patience)
+bool SessionWriter::waitForEdits(std::chrono::nanoseconds patience)
 {
     std::unique_lock lock(m_mutex);
     m_change.wait_for(lock, patience, [this] { return m_edits.empty() || m_editFails; });

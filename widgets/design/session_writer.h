@@ -64,7 +64,7 @@ public:
     /// How many edits the store has refused since the beginning.
     std::uint64_t refusals() const { return m_refusals; }
     /// Waits until all edits are on the disk or one fails. @return whether they are
-    bool waitForEdits(std::chrono::milliseconds patience);
+    bool waitForEdits(std::chrono::nanoseconds patience);
 
 Q_SIGNALS:
     void opened(QString path); ///< The store was opened or made; `path` is where.

@@ -190,8 +190,6 @@ Q_SIGNALS:
     void planOfStepReady(planloom::StepId step, planloom::PlanUpdateSnapshot update);
     void stateChanged(); ///< Opening, planning, live, path.
     void saveStateChanged();
-    /// Everything is in the file: edits, and what follows from them (figures, views, the thumbnail).
-    void saveSettled();
     void runsChanged();
     void runTimelineLoaded(std::int64_t run, QByteArray timeline);
     void copySaved(QString path);
@@ -244,8 +242,8 @@ private:
     void retireWriter();
     void markInterruptedRuns();
     void setSaveState(SaveState state, const QString &remark = {});
-    SessionContents contents() const;
-    SessionWriter::Write wholeWrite() const;
+    /// All that is in memory, for a worker: the model's bytes are copied there.
+    std::function<SessionContents()> contents() const;
     void copyTo(const QString &path, std::function<void(const Result<void> &)> done);
     // workspace_plans.cpp: plans and previews
     PlanRequest requestFor(const DesignState &state) const;

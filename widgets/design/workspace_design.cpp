@@ -324,7 +324,7 @@ void Workspace::namesChanged()
     Q_EMIT historyChanged();
 }
 
-SessionContents Workspace::contents() const
+std::function<SessionContents()> Workspace::contents() const
 {
     SessionContents contents;
     contents.model = {m_model->source.source, {}, {}, valuesOf(m_openedOptions)};
@@ -332,15 +332,10 @@ SessionContents Workspace::contents() const
     contents.history = m_history;
     contents.view = m_view;
     contents.runs = m_runs;
-    return contents;
-}
-
-SessionWriter::Write Workspace::wholeWrite() const
-{
-    return [begin = contents(), model = m_model](SessionStore &store) {
+    return [begin = std::move(contents), model = m_model] {
         SessionContents whole = begin;
         whole.model.content = model->source.content;
-        return store.rewrite(whole);
+        return whole;
     };
 }
 
@@ -356,12 +351,11 @@ bool Workspace::startFile()
     }
     stem = stem.left(60) + QDateTime::currentDateTime().toString(QStringLiteral(" yyyy-MM-dd hhmmss"));
     m_path = folder.filePath(stem + QStringLiteral(".planloom"));
-    const auto make = [folder = m_sessionFolder.toStdString(), stem = stem.toStdString(), begin = contents(),
-                          model = m_model]() -> Result<SessionStore> {
+    const auto make = [folder = m_sessionFolder.toStdString(), stem = stem.toStdString(),
+                          contents = contents()]() -> Result<SessionStore> {
         std::error_code failure;
         std::filesystem::create_directories(folder, failure); // create() says it
-        SessionContents whole = begin;
-        whole.model.content = model->source.content;
+        const SessionContents whole = contents();
         for (int i = 2;; ++i) {
             const std::string name = i == 2 ? stem : stem + ' ' + std::to_string(i - 1);
             const std::filesystem::path target = std::filesystem::path(folder) / (name + ".planloom");
@@ -407,7 +401,9 @@ void Workspace::markInterruptedRuns()
 
 void Workspace::connectWriter(SessionWriter::Make make)
 {
-    m_writer = std::make_unique<SessionWriter>(std::move(make), [this] { return wholeWrite(); });
+    m_writer = std::make_unique<SessionWriter>(std::move(make), [this]() -> SessionWriter::Write {
+        return [whole = contents()](SessionStore &store) { return store.rewrite(whole()); };
+    });
     SessionWriter *writer = m_writer.get();
     connect(writer, &SessionWriter::opened, this, [this](const QString &path) {
         if (std::exchange(m_path, path) != path)
@@ -417,7 +413,6 @@ void Workspace::connectWriter(SessionWriter::Make make)
         if (!m_readOnly) // there, only reading is acknowledged
             setSaveState(SaveState::Saved);
     });
-    connect(writer, &SessionWriter::settled, this, &Workspace::saveSettled);
     connect(writer, &SessionWriter::failed, this, [this](const Error &error) {
         setSaveState(SaveState::Failed, QString::fromStdString(error.message));
         Q_EMIT problem(error);
@@ -436,8 +431,7 @@ bool Workspace::finishSaving(std::chrono::milliseconds patience)
 {
     const auto until = std::chrono::steady_clock::now() + patience;
     const auto finish = [until](SessionWriter &writer) {
-        const auto left = until - std::chrono::steady_clock::now();
-        return writer.waitForEdits(std::max(std::chrono::duration_cast<std::chrono::milliseconds>(left), std::chrono::milliseconds{0}));
+        return writer.waitForEdits(until - std::chrono::steady_clock::now());
     };
     bool isDone = m_readOnly || !m_writer || finish(*m_writer);
     for (const auto &writer : m_retired)
@@ -514,10 +508,9 @@ void Workspace::copyTo(const QString &path, std::function<void(const Result<void
         return;
     }
     // Without a writer, or where it can't write any more, the copy is made of what is in memory.
-    m_openPool.start([target = path.toStdString(), whole = contents(), model = m_model, answer]() mutable {
-        whole.model.content = model->source.content;
+    m_openPool.start([target = path.toStdString(), whole = contents(), answer] {
         Result<void> outcome{};
-        if (const auto store = SessionStore::create(target, whole); !store)
+        if (const auto store = SessionStore::create(target, whole()); !store)
             outcome = store.error();
         answer(std::move(outcome)); // once the file is let go of
     });
