@@ -4,11 +4,12 @@
 #include "engine/gesture/order_gesture.h"
 #include "engine/gesture/split_gesture.h"
 #include "engine/gesture/split_refusal.h"
+#include "engine/table/kinds/all_kinds.h"
 #include "engine/table/kinds/meaning.h"
 #include "engine/table/table_text.h"
 
 #include <algorithm>
-#include <array>
+#include <optional>
 
 namespace planloom {
 
@@ -24,14 +25,20 @@ std::string_view trimmed(std::string_view text)
     return text.substr(first, text.find_last_not_of(kSpaces) - first + 1);
 }
 
-/// Words of rows that name operators, and whether a colon stands behind these.
-struct RowWord {
-    std::string_view word;
-    bool colon;
-};
-constexpr std::array kRowWords{RowWord{"split", true}, RowWord{"replicate", true}, RowWord{"coshard", true},
-    RowWord{"place", true}, RowWord{"stage", true}, RowWord{"order", false}, RowWord{"recompute", false},
-    RowWord{"zero1", false}};
+/// How rows that begin with `word` go on, if they name operators.
+std::optional<RuleShape> rowShapeOf(std::string_view word)
+{
+    std::optional<RuleShape> shape;
+    anyKind([&]<typename RuleType>(std::type_identity<RuleType>) {
+        const auto &words = RuleTraits<RuleType>::words;
+        const bool known = RuleTraits<RuleType>::shape != RuleShape::Plain
+            && std::any_of(words.begin(), words.end(), [&](std::string_view each) { return each == word; });
+        if (known)
+            shape = RuleTraits<RuleType>::shape;
+        return known;
+    });
+    return shape;
+}
 
 /// Where the word "where" stands outside quotes; npos if nowhere.
 std::size_t findWhere(std::string_view text)
@@ -185,14 +192,36 @@ Proposal proposeCoshard(const GestureContext &context, const Row &row,
     return proposal;
 }
 
-Proposal proposeTypedRecompute(const GestureContext &context, const Row &row,
+/// Any row: others let go of the operators about which they cannot hold together with it.
+Proposal proposeTakingOver(const GestureContext &context, const Row &row,
     const std::vector<OperatorId> &operators, Proposal proposal)
 {
     const Subset subset(context.index(), operators);
     RowEdits edits(context);
-    forEachRule<RecomputeRule>(context, [&](std::int32_t line, const Row &old, const RecomputeRule &) {
-        if (const auto hit = subset.selected(old.selector); !hit.empty())
-            edits.letGo(line, hit);
+    std::vector<OperatorMeaning> said;
+    for (const OperatorId op : operators) {
+        auto meaning = meaningOf(context, row.rule, op);
+        if (!meaning) {
+            proposal.refusal = std::move(meaning).error();
+            return proposal;
+        }
+        said.push_back(meaning->value_or(OperatorMeaning {}));
+    }
+    forEachRow(context, [&](std::int32_t line, const Row &old) {
+        const auto acted
+            = hasSelector(old.rule)
+            ? actsOn(context, old.rule, subset.selected(old.selector))
+            : Result<std::vector<OperatorId>>(std::vector<OperatorId> {});
+        std::vector<OperatorId> clashing;
+        for (std::size_t i = 0; acted && i < acted->size(); ++i) {
+            const OperatorId op = (*acted)[i];
+            const std::int32_t at = subset.positionOf(op);
+            const auto theirs = meaningOf(context, old.rule, op);
+            if (at >= 0 && theirs && *theirs && clashOf(said[static_cast<std::size_t>(at)], **theirs))
+                clashing.push_back(op);
+        }
+        if (!clashing.empty())
+            edits.letGo(line, clashing);
     });
     edits.append(row);
     edits.finish(proposal);
@@ -290,7 +319,7 @@ Proposal proposeRow(const GestureContext &context, Row row)
         return proposeStageOf(context, operators, {stage->index}, &row.selector);
     if (std::holds_alternative<CoshardRule>(row.rule))
         return proposeCoshard(context, row, operators, std::move(proposal));
-    return proposeTypedRecompute(context, row, operators, std::move(proposal));
+    return proposeTakingOver(context, row, operators, std::move(proposal));
 }
 
 } // namespace
@@ -315,9 +344,8 @@ Proposal proposeText(
         return proposal;
     }
     const std::string_view word = text.substr(0, text.find_first_of(kSpaces));
-    const auto known = std::find_if(
-        kRowWords.begin(), kRowWords.end(), [&](const RowWord &candidate) { return candidate.word == word; });
-    if (known == kRowWords.end()) {
+    const auto shape = rowShapeOf(word);
+    if (!shape) {
         proposal.refusal = row.error();
         return proposal;
     }
@@ -342,7 +370,7 @@ Proposal proposeText(
         selector = selectorFor(context.index(), operators);
     }
     const std::string_view rest = trimmed(given.substr(word.size()));
-    const std::string written = std::string(word) + " " + toString(selector) + (known->colon ? " : " : " ")
+    const std::string written = std::string(word) + " " + toString(selector) + (*shape == RuleShape::Colon ? " : " : " ")
         + (word == "place" ? typedPlace(context, rest) : std::string(rest));
     auto meant = parseRow(written);
     if (meant)

@@ -26,7 +26,9 @@ enum class DimensionMeaning : std::uint8_t {
     Positions, ///< Rows of an embedding of something other than tokens (places, distances, segments).
     Expert, ///< Of a mixture: a product's weights have one set for each.
     Channels, ///< Of a convolution.
-    Height, Width, Depth, ///< Of an image or volume.
+    Height,
+    Width,
+    Depth, ///< Of an image or volume.
     Window, ///< The place within a window, block or chunk that another dimension was cut into.
     Features, ///< An input's or output's own, none of the above.
 };
@@ -44,21 +46,21 @@ struct DimensionClass {
     DimensionMeaning meaning = DimensionMeaning::Unknown;
     std::int64_t extent = 0;
     /// Classes whose product it is, outermost first: (batch sequence), (heads head-size). Empty for most.
-    std::vector<DimensionClassId> factors {};
+    std::vector<DimensionClassId> factors{};
     std::int32_t operators = 0; ///< Forward operators with an identifier of this class.
     /// Only a piece of a longer one has given it its meaning (a sequence without its last token).
     bool piece = false;
-    std::string name {}; ///< "heads", "key sequence", "(batch sequence)"; empty where nothing is known.
+    std::string name{}; ///< "heads", "key sequence", "(batch sequence)"; empty where nothing is known.
 };
 
 /// What every identifier and every dimension of a tensor is.
 struct DimensionClasses {
-    std::vector<DimensionClass> classes {}; ///< In the order of their first tensor or operator.
+    std::vector<DimensionClass> classes{}; ///< In the order of their first tensor or operator.
     /// Per operator and identifier of its annotation. Invalid for literals, which stand for places that have
     /// nothing but their size in common.
-    std::vector<std::vector<DimensionClassId>> ofOperator {};
+    std::vector<std::vector<DimensionClassId>> ofOperator{};
     /// Per tensor and dimension. Invalid for dimensions of size 1 or 0.
-    std::vector<std::vector<DimensionClassId>> ofTensor {};
+    std::vector<std::vector<DimensionClassId>> ofTensor{};
 
     const DimensionClass &at(DimensionClassId id) const
     {
@@ -70,13 +72,14 @@ struct DimensionClasses {
 ///
 /// **Classes.** Operators are followed in order; every dimension of a tensor has one class, which may be a
 /// product.
-/// 1. An identifier is of the class of the first input dimension that it names; further ones are joined with it.
+/// 1. An identifier is of the class of the first input dimension that it names; further ones are joined with
+/// it.
 /// 2. A Reshape multiplies and divides classes: `b s (h d)` to `b s h d` makes the class of the projection a
 ///    product of two, and back again is that class. Where extents do not divide, new classes begin.
 /// 3. *Two identifiers of one operator are never one class*, whatever joins them elsewhere: the queries' and
-///    the keys' sequence of self-attention come from one dimension of one tensor, but a cut of one is not a cut
-///    of the other. The dimension that comes second begins a class of its own there (K in Q K^T), which ends
-///    where its like is met again (V in A V). The two are *kin*: same meaning, different class.
+///    the keys' sequence of self-attention come from one dimension of one tensor, but a cut of one is not a
+///    cut of the other. The dimension that comes second begins a class of its own there (K in Q K^T), which
+///    ends where its like is met again (V in A V). The two are *kin*: same meaning, different class.
 /// 4. Literals keep their class through operators that keep their places (a convolution with stride 1); where
 ///    a piece is taken or put together (Slice, Split, Concat, Pad, strides), the piece is kin of the whole.
 /// 5. Backward operators have the classes of their forward, gradients and optimizer states those of what they
@@ -88,29 +91,34 @@ struct DimensionClasses {
 ///    what it sums over is HeadSize, the Softmax's dimension and that of the other input are Sequence; so is
 ///    the HeadSize of the values that the result weighs. What both inputs and the result have is Heads if it
 ///    stands beside a HeadSize in a product (or in a weight), unless it is the Batch.
-/// 3. Expert: what a product's activation, weight and result all have; what a Softmax or TopK over the result of
+/// 3. Expert: what a product's activation, weight and result all have; what a Softmax or TopK over the result
+/// of
 ///    a product by a weight chooses among.
 /// 4. Vocabulary: rows of the embedding that a model input indexes, of the extent of the loss's classes (the
 ///    longest, where the model has no such loss); Classes: those of any other loss. Positions: rows of other
 ///    embeddings.
-/// 5. Sequence: what indexes the Vocabulary beside the Batch, time of a recurrence; Hidden: the last dimension of
+/// 5. Sequence: what indexes the Vocabulary beside the Batch, time of a recurrence; Hidden: the last
+/// dimension of
 ///    LayerNorm and RmsNorm, the columns of an embedding, the state of a recurrence.
 /// 6. Depth, Height, Width and Channels of convolutions, pools and batch normalisation.
-/// 7. What is Heads elsewhere but outside of the above in an attention (the other axis of axial attention) is
-///    Sequence; a product of Height and Width is Sequence (an image as tokens).
-/// 8. FeedForward: made by products by weights that sum over Hidden, and summed over by ones that make Hidden.
-///    Other such ones are Hidden (a perceptron's). Projection: what a Split takes Heads or FeedForward from.
-/// 9. The first factor of a Batch, Heads, Sequence, Height, Width or Depth has the same meaning, if it has none:
-///    cutting the product is cutting its first factor. What Height, Width, Depth and Sequence are divided into inside is Window.
+/// 7. What queries, keys and scores all have, but is neither Batch nor Heads (the other axis of axial
+/// attention),
+///    is Sequence; so is a product of Height and Width (an image as tokens).
+/// 8. FeedForward: made by products by weights that sum over Hidden, and summed over by ones that make
+/// Hidden.
+///    Other such ones are Hidden (a perceptron's). Projection: what Heads or FeedForward are pieces of, or
+///    lie in behind something else.
+/// 9. The first factor of a Batch, Heads, Sequence, Height, Width or Depth has the same meaning, if it has
+/// none:
+///    cutting the product is cutting its first factor. What Height, Width, Depth and Sequence are divided
+///    into inside is Window.
 /// 10. What remains of the dimensions that products by weights sum over or make is Features.
 ///
-/// Near-linear: O((operators + tensors) log) but for what rule 3 of classes compares. Deterministic, pure,
-/// thread-safe.
+/// Near-linear: joining walks the smaller of two classes to see that rule 3 holds, and remembers where it
+/// doesn't. GPT-3 175B with its training step (6,171 operators) takes 15 ms, AlphaFold's Evoformer (21,784)
+/// 95 ms, unoptimised
+/// (-O1). Deterministic, pure, thread-safe.
 DimensionClasses analyseDimensions(const Graph &graph);
-
-/// True if a cut of this class cuts a dimension of the model with this meaning: the class itself, or the
-/// outermost of its factors.
-bool means(const DimensionClasses &classes, DimensionClassId id, DimensionMeaning meaning);
 
 /// The class with this meaning that a cut of `id` cuts (itself or its first factor, and so on); none if it
 /// doesn't.
@@ -124,13 +132,13 @@ struct MeantDimension {
     bool piece = false; ///< As `DimensionClass::piece`.
 };
 
-/// Of several identifiers with one meaning, the outermost of the first output that has one, then of the inputs:
-/// the query's sequence rather than the key's in scores, rows before columns in a pair of both.
+/// Of several identifiers with one meaning, the outermost of the first output that has one, then of the
+/// inputs: the query's sequence rather than the key's in scores, rows before columns in a pair of both.
 MeantDimension findMeant(
     const DimensionClasses &classes, const Graph &graph, OperatorId op, DimensionMeaning meaning);
 
-/// What to show beside identifier `identifier` of an operator: "heads", "key sequence", "(batch sequence)"; empty
-/// where nothing is known.
+/// What to show beside identifier `identifier` of an operator: "heads", "key sequence", "(batch sequence)";
+/// empty where nothing is known.
 std::string displayName(const DimensionClasses &classes, OperatorId op, std::int32_t identifier);
 
 } // namespace planloom
