@@ -553,6 +553,8 @@ Result<Graph> importOnnxFile(const std::filesystem::path &path, const ImportOpti
         error.where = place;
         if (error.code == ErrorCode::ResourceLimit)
             error.advice = "store the weights as external data";
+        else if (error.code == ErrorCode::NotFound || error.code == ErrorCode::InvalidInput)
+            error.advice = "give the path of a .onnx file";
         return error;
     }
     const auto folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
