@@ -198,7 +198,9 @@ std::vector<OperatorId> similarOperators(
     }
     for (std::size_t i = 0; i < graph.operators.size() && !shapes.empty(); ++i) {
         const Operator &op = graph.operators[i];
-        if (kinds.contains(kindOf(op)) && shapes.contains({op.kind, op.direction, shapesOf(graph, op)}))
+        // Those that their place or name tells are like their own.
+        if (kinds.contains(kindOf(op)) && alike[keyOf(op)].size() == 1
+            && shapes.contains({op.kind, op.direction, shapesOf(graph, op)}))
             marks[i] = 1;
     }
     return marked(marks);

@@ -151,8 +151,12 @@ std::vector<OperatorId> ofOneDirection(const Graph &graph, const std::vector<Ope
 {
     for (const Direction direction : {Direction::Forward, Direction::Backward, Direction::Optimizer}) {
         std::vector<OperatorId> some;
-        std::copy_if(operators.begin(), operators.end(), std::back_inserter(some),
-            [&](OperatorId op) { return graph.at(op).direction == direction; });
+        std::copy_if(operators.begin(), operators.end(), std::back_inserter(some), [&](OperatorId op) {
+            return op.valid() && static_cast<std::size_t>(op.index) < graph.operators.size()
+                && graph.at(op).direction == direction;
+        });
+        std::sort(some.begin(), some.end());
+        some.erase(std::unique(some.begin(), some.end()), some.end());
         if (!some.empty())
             return some;
     }

@@ -57,7 +57,8 @@ Result<Split> splitOf(const RowSetting &setting, OperatorId op, const SplitStep 
 /// The operators of `selected` that a rule about forward operators acts on: the forward ones; if there are none, the
 /// optimizer ones; if there are only backward ones, none.
 std::vector<OperatorId> actedOn(const Graph &graph, const std::vector<OperatorId> &selected);
-/// The operators of the first direction that occurs: forward, backward, optimizer.
+/// The operators of the first direction that occurs (forward, backward, optimizer), ascending, each once; those that the
+/// graph does not have are left out.
 std::vector<OperatorId> ofOneDirection(const Graph &graph, const std::vector<OperatorId> &operators);
 /// Optimizer operators of the weights that forward operators among `operators` read, ascending.
 std::vector<OperatorId> optimizersOf(const SelectorIndex &index, const std::vector<OperatorId> &operators);

@@ -174,7 +174,7 @@ TEST(SplitGesture, IsRefusedInASentence)
     EXPECT_EQ(third.words, "split k+ by 3");
     EXPECT_EQ(refusal(split(single, "h.1.attn.softmax", "d^", 2)),
         "softmax reduces over this dimension: it can't be split");
-    EXPECT_EQ(refusal(split(single, "h.1.mlp.c_fc", "n", 0, "tp")), "there is no mesh axis tp");
+    EXPECT_EQ(refusal(split(single, "h.1.mlp.c_fc", "n", 0, "tp")), "there is no mesh with an axis 'tp'");
     const GestureContext three = gpt(3, "");
     EXPECT_EQ(refusal(split(three, "h.1.mlp.c_fc", "n", 2)),
         "2 parts of h.1.mlp.c_fc can't be dealt out to 3 devices: neither number divides the other");
@@ -251,9 +251,9 @@ TEST(PlaceGesture, ReplicatesOnEachDeviceAndFrees)
     EXPECT_EQ(back.words, "free the place of layer 0");
     EXPECT_EQ(after(context, back), "place !layer:0 : devices 0  @template\n");
     EXPECT_EQ(refusal(proposePlace(context, {forward(context, "layer:0"), {{9}}})),
-        "there is no device 9: there are 4");
+        "there is no device 9: the plan has 4 devices, numbered from 0");
     EXPECT_EQ(refusal(proposePlace(context, {forward(context, "layer:0"), {}, {{"tp", 0}}})),
-        "there is no mesh axis tp");
+        "there is no mesh to place on");
     const GestureContext four = gpt(4, "place all : devices 0\nsplit layer:0 : out0.0 by 4\n");
     EXPECT_NE(refusal(proposePlace(four, {forward(four, "layer:0"), {{0}, {1}, {2}}}))
                   .find("can't be dealt out to 3 devices"),

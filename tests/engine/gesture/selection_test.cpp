@@ -68,7 +68,7 @@ TEST(Similar, AreThemselvesAmongThose)
             EXPECT_EQ(graph.at(other).kind, graph.at(op).kind);
             EXPECT_EQ(graph.at(other).direction, graph.at(op).direction);
         }
-        // What is similar to one is similar to the other, unless only its shapes told.
+        // What is similar to one is similar to the other.
         if (similar.size() > 1) {
             EXPECT_EQ(similarOperators(graph, {similar.front()}), similarOperators(graph, {similar.back()}));
         }
@@ -104,7 +104,7 @@ TEST(Similar, AreNoneWhereTheSearchIsStopped)
 TEST(SameDevices, AreExactlyThose)
 {
     const GestureContext context = contextOf(gpt(), 3,
-        "place all : devices 0\nplace layer:1 : devices 1\nsplit name:h.2.mlp.c_fc : n by 2\n"
+        "place !layer:1 & !name:h.2.mlp.c_fc : devices 0\nplace layer:1 : devices 1\nsplit name:h.2.mlp.c_fc : n by 2\n"
         "place name:h.2.mlp.c_fc : devices 0,1\n");
     ASSERT_TRUE(context.plan);
     const auto same = [&](const char *name) {
