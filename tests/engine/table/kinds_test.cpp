@@ -67,9 +67,11 @@ TEST(Kinds, AreAllExpectedWhereNoRowBegins)
 {
     const auto row = parseRow("dance all");
     ASSERT_FALSE(row);
-    EXPECT_EQ(row.error().message,
-        "expected a row: mesh, micro-batches, split, replicate, coshard, place, order, schedule, stage, recompute, "
-        "zero1, in-flight or limit, found 'dance'");
+    const std::string &said = row.error().message;
+    EXPECT_EQ(said.find("expected a row: mesh, micro-batches, split, replicate, coshard, place, "), 0u) << said;
+    EXPECT_NE(said.find(" or " + std::string(ruleNames().back()) + ", found 'dance'"), said.npos) << said;
+    for (const std::string_view name : ruleNames())
+        EXPECT_NE(said.find(name), said.npos) << name;
 }
 
 TEST(Kinds, PrintRowsThatBeginWithTheirWordAndReadBack)
