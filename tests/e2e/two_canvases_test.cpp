@@ -37,7 +37,7 @@ private Q_SLOTS:
     {
         QTest::addColumn<QString>("text");
         QTest::addColumn<bool>("taken");
-        for (const char *text : {"3", "0-3", "0, 2", "all", "h0", "H1", "tp:2", "pp=1", "free"})
+        for (const char *text : {"3", "4-7", "0, 2", "all", "h0", "H1", "tp:2", "pp=1", "free"})
             QTest::addRow("%s", text) << QString::fromLatin1(text) << true;
         for (const char *text : {"12", "3-1", "h2", "dp:0", "tp:4", "gpu", "1,,2", "1, tp:0"})
             QTest::addRow("%s", text) << QString::fromLatin1(text) << false;
@@ -67,7 +67,7 @@ private Q_SLOTS:
     void selectingMeansTheSameOnBoth()
     {
         openRows(4,
-            "mesh pp=2 tp=2\nstage layer:0-1 : 0\nstage layer:2-3 : 1\nplace layer:0-1 : pp=0\nplace "
+            "mesh pp=2 tp=2\nstage layer:0-1 : 0\nstage layer:2-3 : 1\nplace layer:0-1 & !name:h.1.mlp.c_proj : pp=0\nplace "
             "layer:2-3 : pp=1\n"
             "place name:h.1.mlp.c_proj : devices 0\n");
         if (QTest::currentTestFailed())
@@ -85,7 +85,7 @@ private Q_SLOTS:
                     QVERIFY2(onGraph.size() > 1, command);
                     QCOMPARE(onGraph.size() == m_at.graph().operators.size(),
                         command == std::string("select.all"));
-                    QCOMPARE(onGraph, onTimeline);
+                    QVERIFY2(onGraph == onTimeline, command);
                     QCOMPARE(onGraph, byMenu);
                 }
             }
@@ -122,11 +122,11 @@ private Q_SLOTS:
     /// A row says that it binds as many operators switched off as switched on.
     void aRowCountsTheSameOnAndOff()
     {
-        openRows(4, "mesh dp=2 tp=2\nsplit all : batch over dp\nsplit layer:* : h over tp\n");
+        openRows(4, "mesh dp=2 tp=2\nsplit all : batch over dp\nsplit layer:* : heads over tp\n");
         if (QTest::currentTestFailed())
             return;
         for (int row = 1; row < 3; ++row) {
-            QTRY_VERIFY_WITH_TIMEOUT(binds(row).contains(QStringLiteral(" device")), kPatience);
+            QVERIFY2(QTest::qWaitFor([&] { return binds(row).contains(QStringLiteral(" device")); }, kPatience), qPrintable(binds(row)));
             const QString on = binds(row).section(QStringLiteral(" · "), 0, 0);
             QVERIFY2(on.endsWith(QStringLiteral(" ops")), qPrintable(on));
             toggle(row, Qt::Unchecked);
@@ -158,7 +158,8 @@ private:
                                 : m_view->findChild<TimelineLineEditor *>();
         if (!line || !line->isVisible())
             return std::nullopt;
-        QTest::keyClicks(line->findChild<QLineEdit *>(), text);
+        // The last: fields of an earlier opening may still wait for their end.
+        QTest::keyClicks(line->findChildren<QLineEdit *>().back(), text);
         Placed result;
         if (onGraph) {
             result.refusal = m_at.dag()->gestures().editor()->problem();
@@ -190,7 +191,7 @@ private:
             const QStringList carriers = action->property("carriedOutBy").toStringList();
             action = m_at.dag()->findChild<QAction *>(carriers.front());
         }
-        [&] { QVERIFY(action && action->isEnabled()); }();
+        [&] { QTRY_VERIFY2_WITH_TIMEOUT(action && action->isEnabled(), command, kPatience); }();
         action->trigger();
         return m_at.window->selection().selected();
     }

@@ -35,6 +35,7 @@
 #include "widgets/main/tool_keys.h"
 #include "widgets/main/window_place.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace planloom {
@@ -350,8 +351,26 @@ bool MainWindow::focusNextPrevChild(bool next)
     const QWidget *focus = focusWidget();
     if (focus && focus->isVisible() && focus->isEnabled())
         return QMainWindow::focusNextPrevChild(next);
-    focusCanvas();
+    if (QWidget *beside = focus ? besideOnCanvas(*focus) : nullptr)
+        beside->setFocus(Qt::OtherFocusReason);
+    else
+        focusCanvas();
     return true;
+}
+
+/// Another field of the line editor on a canvas that `hidden` is a part of; null if it is in none.
+QWidget *MainWindow::besideOnCanvas(const QWidget &hidden) const
+{
+    QWidget *editor = hidden.parentWidget();
+    while (editor && !editor->isVisible())
+        editor = editor->parentWidget();
+    if (!editor || editor == m_dag || editor == m_canvas || !m_splitter->isAncestorOf(editor))
+        return nullptr;
+    const auto fields = editor->findChildren<QWidget *>();
+    const auto field = std::find_if(fields.begin(), fields.end(), [](const QWidget *each) {
+        return each->isVisible() && each->isEnabled() && (each->focusPolicy() & Qt::TabFocus) != 0;
+    });
+    return field == fields.end() ? nullptr : *field;
 }
 
 void MainWindow::focusCanvas()

@@ -140,6 +140,7 @@ private:
     void buildCentre();
     void buildStatusBar();
     void connectWorkspace();
+    QWidget *besideOnCanvas(const QWidget &hidden) const;
     void focusCanvas();
     void keepFocus();
     QWidget *titled(const QString &title, QLabel *detail, QWidget *content);

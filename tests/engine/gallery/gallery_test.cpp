@@ -154,7 +154,7 @@ TEST(Gallery, WhatDoesNotFitIsRefusedWithTheReason)
         {"tensor-parallel", 5, "5 ways"},
         {"zero1", 8, "does not divide"},
         {"pipeline:micro-batches=3", 2, "does not divide"},
-        {"pipeline:micro-batches=8", 2, "at most 4"},
+        {"pipeline:micro-batches=8", 2, "no more than 4"},
         {"pipeline:stages=3", 2, "3 devices"},
         {"pipeline:schedule=zigzag", 2, "zigzag"},
         {"pipeline:depth=3", 2, "no parameter"},

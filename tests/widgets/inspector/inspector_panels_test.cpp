@@ -62,8 +62,11 @@ private Q_SLOTS:
         QVERIFY(!chips.buttons().empty());
         // What a dimension is in the model stands beside its letter.
         const std::vector<QToolButton *> shown(chips.buttons().begin(), chips.buttons().end());
-        QVERIFY(std::any_of(shown.begin(), shown.end(),
-            [](const QToolButton *button) { return button->text().startsWith(QStringLiteral("k+ hidden ")); }));
+        QStringList texts;
+        for (const QToolButton *button : shown)
+            texts << button->text();
+        QVERIFY2(std::any_of(texts.begin(), texts.end(), [](const QString &text) { return text.startsWith(QStringLiteral("n hidden ")); }),
+            qPrintable(texts.join(QStringLiteral(" | "))));
         const std::string before = stage.workspace.tableText();
         QToolButton *splittable = nullptr;
         for (QToolButton *button : chips.buttons()) {
