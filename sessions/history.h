@@ -11,11 +11,12 @@
 
 namespace planloom {
 
-/// Everything a person decides in a session, and so everything undo covers: the rows, and named values. Views, plans and
-/// runs follow from it or stand beside it.
+/// Everything a person decides in a session, and so everything undo covers: the rows, and named values.
+/// Views, plans and runs follow from it or stand beside it.
 struct DesignState {
     TableDocument table{};
-    /// By name: "cluster", "devices" (a number), "nudge/<group path>" ("x y"), "bookmark/<1..9>", "note/<id>" (JSON) ...
+    /// By name: "cluster", "devices" (a number), "nudge/<group path>" ("x y"), "bookmark/<1..9>", "note/<id>"
+    /// (JSON) ...
     std::map<std::string, std::string> values{};
     friend bool operator==(const DesignState &, const DesignState &) = default;
 };
@@ -45,8 +46,8 @@ Result<void> apply(DesignState &state, const DesignChange &change);
 /// Number of a step in its session, from 1; `kRootStep` is the state the session began with.
 using StepId = std::int64_t;
 
-/// The step nothing leads to. A step like any other wherever one is gone to, planned, run or given figures; it has no edit, no
-/// parent and no name of its own ("the beginning").
+/// The step nothing leads to. A step like any other wherever one is gone to, planned, run or given figures;
+/// it has no edit, no parent and no name of its own ("the beginning").
 constexpr StepId kRootStep = 0;
 
 /// Figures of a step's plan, once known.
@@ -76,8 +77,8 @@ struct Branch {
     friend bool operator==(const Branch &, const Branch &) = default;
 };
 
-/// All states a session has been in: a tree of steps, never cut. Undo and redo move along the current branch; an edit behind
-/// its head begins a new branch, so nothing is lost. In memory; `SessionStore` keeps it.
+/// All states a session has been in: a tree of steps, never cut. Undo and redo move along the current branch;
+/// an edit behind its head begins a new branch, so nothing is lost. In memory; `SessionStore` keeps it.
 class History
 {
 public:
@@ -98,11 +99,12 @@ public:
     /// Named plans: checkpoints and snapshots. Name -> step.
     const std::map<std::string, StepId> &names() const { return m_names; }
 
-    /// Adds a step behind the current one and goes there. Behind the head of the current branch it begins a new branch.
+    /// Adds a step behind the current one and goes there. Behind the head of the current branch it begins a
+    /// new branch.
     /// @return the step; InvalidInput if the change does not start from the current state
     Result<StepId> record(std::string words, DesignChange change, std::int64_t created);
-    /// Joins `change` into the current step, which must be its branch's head without children or names: repeated presses of a
-    /// key. @return false if it can't be joined (then `record` it)
+    /// Joins `change` into the current step, which must be its branch's head without children or names:
+    /// repeated presses of a key. @return false if it can't be joined (then `record` it)
     Result<bool> amend(std::string words, const DesignChange &change);
 
     bool canUndo() const;
@@ -111,7 +113,8 @@ public:
     std::string redoWords() const;
     void undo();
     void redo();
-    /// Goes to any step, over whatever steps lie between; on a branch that holds it, the current one if possible.
+    /// Goes to any step, over whatever steps lie between; on a branch that holds it, the current one if
+    /// possible.
     /// @return NotFound
     Result<void> goTo(StepId id);
     /// Steps from the root to `id`, without the root.
@@ -128,10 +131,11 @@ public:
     void removeName(const std::string &name);
     void setFigures(StepId id, const StepFigures &figures); ///< Of any step, the root too.
 
-    /// Puts a stored history back together. @return InvalidInput naming the first thing that does not fit (a step whose parent is
-    /// missing or whose change does not apply, a branch without its head)
-    static Result<History> restore(DesignState root, std::vector<HistoryStep> steps, std::vector<Branch> branches,
-        std::map<std::string, StepId> names, StepId current, std::int32_t branch);
+    /// Puts a stored history back together. @return InvalidInput naming the first thing that does not fit (a
+    /// step whose parent is missing or whose change does not apply, a branch without its head)
+    static Result<History> restore(DesignState root, std::vector<HistoryStep> steps,
+        std::vector<Branch> branches, std::map<std::string, StepId> names, StepId current,
+        std::int32_t branch);
 
 private:
     DesignState m_root{};

@@ -9,8 +9,8 @@
 
 namespace planloom {
 
-/// A session that was open lately. What its plan is like, its own file says (`readSummary`): the list never knows better than
-/// what was saved.
+/// A session that was open lately. What its plan is like, its own file says (`readSummary`): the list never
+/// knows better than what was saved.
 struct RecentSession {
     std::filesystem::path path{}; ///< Absolute.
     std::string model{};

@@ -184,8 +184,8 @@ void removeMeta(SQLite::Database &database, const std::string &name)
 
 std::string packedFigures(const StepFigures &figures)
 {
-    return nlohmann::json{
-        {"step_seconds", figures.stepSeconds}, {"peak_bytes", figures.peakBytes}, {"verified", figures.verified}}
+    return nlohmann::json{{"step_seconds", figures.stepSeconds}, {"peak_bytes", figures.peakBytes},
+        {"verified", figures.verified}}
         .dump();
 }
 
@@ -198,8 +198,8 @@ std::optional<StepFigures> unpackedFigures(const std::string &text)
     const auto peak = figures.find("peak_bytes");
     const auto verified = figures.find("verified");
     const auto end = figures.end();
-    if (seconds == end || !seconds->is_number() || peak == end || !peak->is_number_integer() || verified == end
-        || !verified->is_boolean())
+    if (seconds == end || !seconds->is_number() || peak == end || !peak->is_number_integer()
+        || verified == end || !verified->is_boolean())
         return std::nullopt;
     return StepFigures{seconds->get<double>(), peak->get<std::int64_t>(), verified->get<bool>()};
 }

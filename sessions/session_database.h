@@ -34,8 +34,8 @@ Error sessionFailure(
     const std::filesystem::path &path, const SQLite::Exception &failure, const std::string &doing);
 
 /// Reads the first 100 bytes. @return NotFound; InvalidInput if it is no session; Io
-/// Opens and closes the file, which lets go of the locks that this process holds on it through SQLite: not for files it may
-/// have open (sqlite.org/howtocorrupt.html, section 2.2).
+/// Opens and closes the file, which lets go of the locks that this process holds on it through SQLite: not
+/// for files it may have open (sqlite.org/howtocorrupt.html, section 2.2).
 Result<void> checkSessionHeader(const std::filesystem::path &path);
 
 /// The same, of a file that was opened. @return InvalidInput if it is no session
@@ -58,7 +58,8 @@ std::map<std::string, std::string> readMap(SQLite::Database &database, const std
 /// Replaces all of `table`, which has the columns name and value.
 /// Single values of the table "meta".
 constexpr const char *kClusterJson = "cluster_json"; ///< `SessionContents::clusterJson`
-constexpr const char *kRootFigures = "root_figures"; ///< Figures of the first state, which has no row in "step".
+constexpr const char *kRootFigures =
+    "root_figures"; ///< Figures of the first state, which has no row in "step".
 constexpr const char *kThumbnailStep = "thumbnail_step"; ///< Whose plan the thumbnail shows.
 std::optional<std::string> metaAt(SQLite::Database &database, const std::string &name);
 void writeMeta(SQLite::Database &database, const std::string &name, const std::string &value);

@@ -512,7 +512,8 @@ SessionSummary readSessionSummary(SQLite::Database &database, const std::filesys
         const auto figures = unpackedFigures(metaAt(database, kRootFigures).value_or(""));
         seconds = figures ? figures->stepSeconds : 0;
     } else {
-        SQLite::Statement figures(database, "SELECT step_seconds FROM step WHERE id = ? AND peak_bytes NOT NULL");
+        SQLite::Statement figures(
+            database, "SELECT step_seconds FROM step WHERE id = ? AND peak_bytes NOT NULL");
         figures.bind(1, current);
         if (figures.executeStep())
             seconds = figures.getColumn(0).getDouble();

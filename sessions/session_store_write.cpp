@@ -24,7 +24,8 @@ Error unknownStep(StepId id)
     return {ErrorCode::InvalidInput, "the session has no step " + std::to_string(id)};
 }
 
-/// Whether `id` is a step of the session. The root is one, though only the others have a row in the table "step".
+/// Whether `id` is a step of the session. The root is one, though only the others have a row in the table
+/// "step".
 bool holdsStep(SQLite::Database &database, StepId id)
 {
     if (id == kRootStep)

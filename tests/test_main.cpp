@@ -29,8 +29,7 @@ std::string nameOf(const std::string &path)
 }
 
 /// Calls `visit(file, full name)` for each of GoogleTest's tests.
-template<typename Visit>
-void forEachTest(Visit visit)
+template<typename Visit> void forEachTest(Visit visit)
 {
     const auto &all = *testing::UnitTest::GetInstance();
     for (int s = 0; s < all.total_test_suite_count(); ++s) {
@@ -113,7 +112,8 @@ int runTests(int argc, char **argv)
     if (const std::string name = valueOf("--class="); !name.empty())
         return runClass(name, rest(), argv);
     if (argc > 1) {
-        std::fprintf(stderr, "unknown argument %s; expected --file=, --class=, --files, --classes or GoogleTest's\n", argv[1]);
+        std::fprintf(stderr,
+            "unknown argument %s; expected --file=, --class=, --files, --classes or GoogleTest's\n", argv[1]);
         return 2;
     }
     return RUN_ALL_TESTS();

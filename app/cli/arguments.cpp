@@ -24,8 +24,8 @@ Result<Arguments> Arguments::parse(const VerbSpec &verb, const std::vector<std::
         const std::string &word = words[i];
         if (word.rfind("--", 0) != 0 || word.size() == 2) {
             if (arguments.m_positional.size() == wanted)
-                return usage(std::string("expected ") + (wanted == 1 ? "one " : "") + verb.positional + ", found \""
-                        + word + "\" too",
+                return usage(std::string("expected ") + (wanted == 1 ? "one " : "") + verb.positional
+                        + ", found \"" + word + "\" too",
                     verb);
             arguments.m_positional.push_back(word);
             continue;
@@ -159,7 +159,8 @@ const std::vector<VerbSpec> &verbs()
         {"export", "PLAN", "writes a plan for another tool",
             {{"format", "perfetto", "the format"}, {"out", "FILE", "where to (default: standard output)"},
                 {"cluster", "C", "another cluster than the plan was made for"}, kJson, kHelp}},
-        {"session", "FILE", "shows a session file (rows, history, branches, names, runs), checks and repairs it",
+        {"session", "FILE",
+            "shows a session file (rows, history, branches, names, runs), checks and repairs it",
             {{"table", "", "print its constraint table"},
                 {"check", "", "read everything in it and say what is wrong"},
                 {"repair", "NEW", "write what can be read of a damaged session to a new file"}, kJson,

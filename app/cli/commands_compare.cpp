@@ -2,11 +2,10 @@
 #include "app/cli/model.h"
 
 #include "engine/analyse/plan_difference.h"
-#include "engine/base/words.h"
-#include "engine/analyse/plan_difference.h"
-#include "engine/simulate/simulate.h"
 #include "engine/analyse/steady_state.h"
 #include "engine/analyse/waterfall.h"
+#include "engine/base/words.h"
+#include "engine/simulate/simulate.h"
 
 #include <nlohmann/json.hpp>
 

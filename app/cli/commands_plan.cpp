@@ -1,18 +1,18 @@
 #include "app/cli/commands.h"
 #include "app/cli/model.h"
 
+#include "engine/analyse/bound.h"
 #include "engine/base/files.h"
-#include "engine/design/remembered.h"
 #include "engine/base/words.h"
+#include "engine/design/remembered.h"
 #include "engine/frontend/zoo.h"
 #include "engine/graph/catalogue.h"
+#include "engine/interop/perfetto.h"
 #include "engine/kernels/kernel.h"
 #include "engine/lowering/execution_plan_json.h"
-#include "engine/table/layers.h"
-#include "engine/analyse/bound.h"
-#include "engine/interop/perfetto.h"
 #include "engine/simulate/simulate.h"
 #include "engine/simulate/summary.h"
+#include "engine/table/layers.h"
 #include "engine/verify/same_model.h"
 #include "engine/verify/verify.h"
 
@@ -50,10 +50,8 @@ void printDevices(const TimelineSummary &summary)
     std::printf("  %-8s %12s %12s %9s %14s\n", "device", "peak", "busy", "bubble", "sent");
     for (std::size_t d = 0; d < summary.devices.size(); ++d) {
         const DeviceSummary &device = summary.devices[d];
-        std::printf("  %-8zu %12s %12s %8.1f%% %14s\n", d,
-            formatBytes(device.peak).c_str(),
-            secondsText(device.busySeconds).c_str(), device.bubble * 100,
-            formatBytes(device.sent).c_str());
+        std::printf("  %-8zu %12s %12s %8.1f%% %14s\n", d, formatBytes(device.peak).c_str(),
+            secondsText(device.busySeconds).c_str(), device.bubble * 100, formatBytes(device.sent).c_str());
     }
 }
 

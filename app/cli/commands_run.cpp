@@ -3,11 +3,11 @@
 
 #include "engine/design/reference.h"
 #include "engine/design/remembered.h"
-#include "engine/runtime/check.h"
 #include "engine/interop/npz.h"
+#include "engine/interop/perfetto.h"
+#include "engine/runtime/check.h"
 #include "engine/runtime/run_folder.h"
 #include "engine/runtime/supervisor.h"
-#include "engine/interop/perfetto.h"
 #include "engine/simulate/simulate.h"
 
 #include <nlohmann/json.hpp>

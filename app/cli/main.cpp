@@ -27,7 +27,6 @@ int exitStatusOf(ErrorCode code)
     }
 }
 
-
 int report(const Error &error, bool asJson)
 {
     Error shown = error;
@@ -73,8 +72,8 @@ int main(int argc, char **argv)
     }
     using Command = Result<int> (*)(const Arguments &);
     const std::pair<const char *, Command> commands[]{{"info", runInfo}, {"solve", runSolve},
-        {"simulate", runSimulate}, {"compare", runCompare}, {"verify", runVerify}, {"run", runRun}, {"export", runExport},
-        {"session", runSession}};
+        {"simulate", runSimulate}, {"compare", runCompare}, {"verify", runVerify}, {"run", runRun},
+        {"export", runExport}, {"session", runSession}};
     for (const auto &[name, command] : commands) {
         if (verb->name != name)
             continue;

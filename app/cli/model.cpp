@@ -74,7 +74,8 @@ Result<ExecutionPlan> readPlan(const std::string &path)
     TRY(const auto text, readFile(path, {.pipes = true}));
     auto plan = executionPlanFromJson(text);
     if (!plan) {
-        if (const auto kind = findFileKind(text); kind && kind != FileKind::ExecutionPlan && kind != FileKind::Json)
+        if (const auto kind = findFileKind(text);
+            kind && kind != FileKind::ExecutionPlan && kind != FileKind::Json)
             return Error{ErrorCode::InvalidInput,
                 std::string("this is ") + nameOf(*kind) + ", where an execution plan was expected",
                 "planloom-cli solve MODEL --out FILE writes one", path};

@@ -13,7 +13,8 @@ namespace planloom::cli {
 /// A model as the options ask for it.
 Result<ModelSource> modelSource(const Arguments &arguments, const std::string &model);
 
-/// Opens a model whose plans are held against it: without its training step, if it has a loss, it would be another one.
+/// Opens a model whose plans are held against it: without its training step, if it has a loss, it would be
+/// another one.
 Result<ModelSnapshot> openToTrain(const ModelSource &source);
 
 /// What the options ask to be planned, with the model opened. How far is left to the verb.

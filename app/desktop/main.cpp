@@ -1,8 +1,8 @@
 // planloom: opens the designer's window on what the command line names.
 
 #include <QtCore/QCoreApplication>
-#include <QtCore/QElapsedTimer>
 #include <QtCore/QDir>
+#include <QtCore/QElapsedTimer>
 #include <QtCore/QFileInfo>
 #include <QtCore/QStandardPaths>
 #include <QtCore/QTimer>
@@ -66,8 +66,8 @@ Result<void> openAsked(MainWindow &window, const DesktopOptions &options)
     return {};
 }
 
-/// PLANLOOM_WATCHDOG is "off", "warn" or "assert". Unless it is set, builds for debugging end with the name of an event that keeps
-/// the GUI thread too long, and all others don't look.
+/// PLANLOOM_WATCHDOG is "off", "warn" or "assert". Unless it is set, builds for debugging end with the name
+/// of an event that keeps the GUI thread too long, and all others don't look.
 void watchOverEvents(GuiWatchdog &application)
 {
     const QByteArray wanted = qgetenv("PLANLOOM_WATCHDOG");
@@ -142,10 +142,12 @@ int main(int argc, char **argv)
     WindowServices services;
     if (keep) {
         const QString data = QStandardPaths::writableLocation(QStandardPaths::AppLocalDataLocation);
-        services.sessionFolder = options->sessions.isEmpty() ? data + QStringLiteral("/sessions") : QDir(options->sessions).absolutePath();
+        services.sessionFolder = options->sessions.isEmpty() ? data + QStringLiteral("/sessions")
+                                                             : QDir(options->sessions).absolutePath();
         services.recentFolder = services.sessionFolder;
         services.settings = std::make_shared<Settings>(
-            (options->sessions.isEmpty() ? QStandardPaths::writableLocation(QStandardPaths::AppConfigLocation) : services.sessionFolder)
+            (options->sessions.isEmpty() ? QStandardPaths::writableLocation(QStandardPaths::AppConfigLocation)
+                                         : services.sessionFolder)
             + QStringLiteral("/planloom.ini"));
     } else {
         services.settings = std::make_shared<Settings>();

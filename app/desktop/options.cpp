@@ -15,7 +15,8 @@ Result<QSize> sizeFrom(const QString &text)
     bool wide = false;
     bool high = false;
     const QSize size = parts.size() == 2 ? QSize(parts[0].toInt(&wide), parts[1].toInt(&high)) : QSize();
-    if (!wide || !high || size.width() < 200 || size.height() < 200 || size.width() > 16384 || size.height() > 16384)
+    if (!wide || !high || size.width() < 200 || size.height() < 200 || size.width() > 16384
+        || size.height() > 16384)
         return wrong(QStringLiteral("--size takes WIDTHxHEIGHT from 200 to 16384, not \"%1\"").arg(text));
     return size;
 }
@@ -34,10 +35,12 @@ QString desktopUsage()
         "  --gallery SPEC      start from the rows of a gallery plan: 3d:dp=1,tp=2,pp=2\n"
         "  --devices N         number of devices\n"
         "  --cluster NAME      profile of the devices: dgx-a100\n"
-        "  --theme NAME        light, dark, high-contrast or high-contrast-dark; default: as in the preferences\n"
+        "  --theme NAME        light, dark, high-contrast or high-contrast-dark; default: as in the "
+        "preferences\n"
         "  --colour-by WHAT    direction, micro-batch, stage, device, kind, time or decided-by\n"
         "  --perspective NAME  design, compare or run\n"
-        "  --sessions DIR      where sessions without a name are kept; default: the desktop's place for data\n"
+        "  --sessions DIR      where sessions without a name are kept; default: the desktop's place for "
+        "data\n"
         "  --no-session        keep nothing: no session, no recent list, no preferences\n"
         "  --screenshot PNG    open, wait for the plan, save a picture of the window, and quit\n"
         "  --size WxH          size of the window\n"
@@ -77,14 +80,17 @@ Result<DesktopOptions> desktopOptions(const QStringList &arguments)
         } else if (name == QLatin1String("--cluster")) {
             options.cluster = value;
         } else if (name == QLatin1String("--theme")) {
-            static const QStringList kThemes {QStringLiteral("light"), QStringLiteral("dark"), QStringLiteral("high-contrast"),
-                QStringLiteral("high-contrast-dark")};
+            static const QStringList kThemes{QStringLiteral("light"), QStringLiteral("dark"),
+                QStringLiteral("high-contrast"), QStringLiteral("high-contrast-dark")};
             if (!kThemes.contains(value))
-                return wrong(QStringLiteral("--theme takes %1, not \"%2\"").arg(kThemes.join(QStringLiteral(", ")), value));
+                return wrong(QStringLiteral("--theme takes %1, not \"%2\"")
+                                 .arg(kThemes.join(QStringLiteral(", ")), value));
             options.theme = value;
         } else if (name == QLatin1String("--perspective")) {
-            if (value != QLatin1String("design") && value != QLatin1String("compare") && value != QLatin1String("run"))
-                return wrong(QStringLiteral("--perspective takes design, compare or run, not \"%1\"").arg(value));
+            if (value != QLatin1String("design") && value != QLatin1String("compare")
+                && value != QLatin1String("run"))
+                return wrong(
+                    QStringLiteral("--perspective takes design, compare or run, not \"%1\"").arg(value));
             options.perspective = value;
         } else if (name == QLatin1String("--sessions")) {
             options.sessions = value;
@@ -98,7 +104,8 @@ Result<DesktopOptions> desktopOptions(const QStringList &arguments)
             bool ok = false;
             options.devices = value.toInt(&ok);
             if (!ok || options.devices < 1 || options.devices > 16384)
-                return wrong(QStringLiteral("--devices takes a number from 1 to 16384, not \"%1\"").arg(value));
+                return wrong(
+                    QStringLiteral("--devices takes a number from 1 to 16384, not \"%1\"").arg(value));
         } else {
             return wrong(QStringLiteral("unknown option %1").arg(name));
         }

@@ -15,12 +15,13 @@ using namespace planloom;
 
 namespace {
 
-constexpr const char *kUsage = "planloom-exec run --plan FILE --options FILE\n"
-                               "\n"
-                               "Runs an execution plan on CPU devices in a process of its own. Events are written to\n"
-                               "standard output, one JSON object a line. A line \"cancel\" on standard input, SIGINT or\n"
-                               "SIGTERM end the run.\n"
-                               "Exit status: 0 done, 1 the run failed, 2 wrong usage or bad input.\n";
+constexpr const char *kUsage =
+    "planloom-exec run --plan FILE --options FILE\n"
+    "\n"
+    "Runs an execution plan on CPU devices in a process of its own. Events are written to\n"
+    "standard output, one JSON object a line. A line \"cancel\" on standard input, SIGINT or\n"
+    "SIGTERM end the run.\n"
+    "Exit status: 0 done, 1 the run failed, 2 wrong usage or bad input.\n";
 
 bool writeLine(const std::string &line)
 {

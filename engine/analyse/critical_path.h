@@ -1,7 +1,7 @@
 #pragma once
 
-#include "engine/plan/plan.h"
 #include "engine/analyse/dependencies.h"
+#include "engine/plan/plan.h"
 
 #include <cstdint>
 #include <optional>

@@ -2,7 +2,6 @@
 
 #include "engine/base/words.h"
 
-
 namespace planloom {
 
 namespace {

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "engine/base/result.h"
-#include "engine/table/table.h"
 #include "engine/simulate/timeline.h"
+#include "engine/table/table.h"
 
 #include <string>
 #include <utility>
@@ -15,8 +15,8 @@ namespace planloom {
 /// O(rows + devices).
 std::vector<std::pair<RowId, Error>> brokenLimits(const ConstraintTable &table, const Timeline &timeline);
 
-/// By row: what a limit row that holds was measured at, "peak 31.0 GiB of 40.0 GiB" or "step 41.0 ms of 50.0 ms";
-/// empty for other rows, rows that are off, and limits that are broken.
+/// By row: what a limit row that holds was measured at, "peak 31.0 GiB of 40.0 GiB" or "step 41.0 ms of 50.0
+/// ms"; empty for other rows, rows that are off, and limits that are broken.
 std::vector<std::string> limitRemarks(const ConstraintTable &table, const Timeline &timeline);
 
 } // namespace planloom

@@ -1,8 +1,8 @@
 #include "engine/analyse/plan_difference.h"
 
+#include "engine/simulate/summary.h"
 #include "engine/table/selector.h"
 #include "engine/table/table_text.h"
-#include "engine/simulate/summary.h"
 
 #include <algorithm>
 #include <map>

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "engine/lowering/execution_plan.h"
-#include "engine/table/table.h"
 #include "engine/simulate/timeline.h"
+#include "engine/table/table.h"
 
 #include <cstdint>
 #include <optional>
@@ -66,7 +66,8 @@ std::optional<PlanDifference> differenceOf(
 /// log rows).
 std::vector<RowDifference> differenceOf(const ConstraintTable &a, const ConstraintTable &b);
 
-/// Step, largest peak, bubble, bytes sent by all, and exposed communication, the mean over devices as in a waterfall.
+/// Step, largest peak, bubble, bytes sent by all, and exposed communication, the mean over devices as in a
+/// waterfall.
 std::vector<MetricDifference> metricsOf(const Timeline &a, const Timeline &b);
 
 } // namespace planloom

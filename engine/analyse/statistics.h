@@ -69,8 +69,8 @@ std::optional<BoxStatistics> statisticsOf(
 /// The whole step on all devices.
 TimeBox wholeOf(const Timeline &timeline);
 
-/// The pass that a segment counts as wherever passes are added up or painted: what runs first in the step as forward, reduction as
-/// optimizer; transfers as forward, unless it is known what they serve (below).
+/// The pass that a segment counts as wherever passes are added up or painted: what runs first in the step as
+/// forward, reduction as optimizer; transfers as forward, unless it is known what they serve (below).
 Direction directionOf(SegmentKind kind);
 /// The pass that compute of this instruction belongs to (see `BoxStatistics::byDirection`).
 Direction directionOf(const ExecutionPlan &plan, const Segment &segment, const Instruction &instruction);

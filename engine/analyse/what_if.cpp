@@ -4,8 +4,8 @@
 
 namespace planloom {
 
-WhatIf stepWithout(const Timeline &timeline, const TimelineDependencies &dependencies, const std::vector<std::size_t> &rows,
-    std::stop_token stop)
+WhatIf stepWithout(const Timeline &timeline, const TimelineDependencies &dependencies,
+    const std::vector<std::size_t> &rows, std::stop_token stop)
 {
     const SpanColumns &spans = timeline.spans;
     if (dependencies.size() != spans.size() || dependencies.order.size() != spans.size())
@@ -29,7 +29,8 @@ WhatIf stepWithout(const Timeline &timeline, const TimelineDependencies &depende
         // The members of a communication stand together, start together and end together.
         const std::int32_t meeting = dependencies.meeting[static_cast<std::size_t>(order[first])];
         std::size_t behind = first + 1;
-        while (meeting >= 0 && behind < order.size() && dependencies.meeting[static_cast<std::size_t>(order[behind])] == meeting)
+        while (meeting >= 0 && behind < order.size()
+            && dependencies.meeting[static_cast<std::size_t>(order[behind])] == meeting)
             ++behind;
         std::int64_t ready = 0; // as it would be
         std::int64_t wasReady = 0;
@@ -42,7 +43,8 @@ WhatIf stepWithout(const Timeline &timeline, const TimelineDependencies &depende
             duration = std::max(duration, spans.duration[s]);
             begun = std::max(begun, spans.start[s]);
             for (std::int32_t e = dependencies.needBegin[s]; e < dependencies.needBegin[s + 1]; ++e) {
-                const auto need = static_cast<std::size_t>(dependencies.needs[static_cast<std::size_t>(e)].span);
+                const auto need =
+                    static_cast<std::size_t>(dependencies.needs[static_cast<std::size_t>(e)].span);
                 ready = std::max(ready, end[need]);
                 wasReady = std::max(wasReady, spans.start[need] + spans.duration[need]);
             }

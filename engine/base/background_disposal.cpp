@@ -16,7 +16,10 @@ std::atomic<bool> ended = false; ///< The thread is gone: the program is about t
 class Disposer
 {
 public:
-    Disposer() : m_thread([this] { run(); }) { }
+    Disposer()
+        : m_thread([this] { run(); })
+    {
+    }
     ~Disposer()
     {
         {

@@ -11,8 +11,8 @@ namespace {
 Error tooLarge(const std::filesystem::path &path, const ReadOptions &options, const std::string &found)
 {
     return {ErrorCode::ResourceLimit,
-        "a " + (options.what.empty() ? "file" : options.what) + " may have " + std::to_string(options.mostBytes)
-            + " bytes at most, this one has " + found,
+        "a " + (options.what.empty() ? "file" : options.what) + " may have "
+            + std::to_string(options.mostBytes) + " bytes at most, this one has " + found,
         {}, path.string()};
 }
 
@@ -22,12 +22,14 @@ Result<std::string> readFile(const std::filesystem::path &path, const ReadOption
 {
     const std::string where = path.string();
     const auto sentence = [&](const char *unnamed, const std::string &before, const char *behind) {
-        return options.what.empty() ? std::string(unnamed) : before + options.what + " \"" + where + "\"" + behind;
+        return options.what.empty() ? std::string(unnamed)
+                                    : before + options.what + " \"" + where + "\"" + behind;
     };
     std::error_code failure;
     const auto status = std::filesystem::status(path, failure);
     if (!std::filesystem::exists(status))
-        return Error{ErrorCode::NotFound, sentence("there is no such file", "there is no ", ""), "check the path", where};
+        return Error{ErrorCode::NotFound, sentence("there is no such file", "there is no ", ""),
+            "check the path", where};
     if (std::filesystem::is_directory(status))
         return Error{ErrorCode::InvalidInput,
             sentence("expected a file, found a folder", "the ", " is a folder"), {}, where};

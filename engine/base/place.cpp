@@ -19,7 +19,7 @@ std::optional<std::int32_t> takeNumber(std::string_view &text)
     std::int32_t number = 0;
     const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
     const auto length = static_cast<std::size_t>(end - text.data());
-    if (failure != std::errc {} || number < 0 || std::to_string(number).size() != length)
+    if (failure != std::errc{} || number < 0 || std::to_string(number).size() != length)
         return std::nullopt;
     text.remove_prefix(length);
     return number;
@@ -29,14 +29,14 @@ std::optional<TextPlace> textPlace(std::string_view text)
 {
     const auto line = takeNumber(text);
     if (!line || text.empty())
-        return line ? std::optional(TextPlace {*line, 0}) : std::nullopt;
+        return line ? std::optional(TextPlace{*line, 0}) : std::nullopt;
     if (text.front() != ':')
         return std::nullopt;
     text.remove_prefix(1);
     const auto column = takeNumber(text);
     if (!column || *column == 0 || !text.empty())
         return std::nullopt;
-    return TextPlace {*line, *column};
+    return TextPlace{*line, *column};
 }
 
 std::optional<RowPlace> rowPlace(std::string_view text)
@@ -45,10 +45,10 @@ std::optional<RowPlace> rowPlace(std::string_view text)
     if (!row)
         return std::nullopt;
     if (text.empty())
-        return RowPlace {{*row}, {}};
+        return RowPlace{{*row}, {}};
     if (text.front() != '/' || text.size() == 1)
         return std::nullopt;
-    return RowPlace {{*row}, std::string(text.substr(1))};
+    return RowPlace{{*row}, std::string(text.substr(1))};
 }
 
 } // namespace
@@ -68,11 +68,11 @@ Place placeOf(const Error &error)
         const std::string_view rest = where.substr(kOperator.size());
         const std::size_t slash = rest.rfind('/');
         if (slash != std::string_view::npos && slash > 0 && slash + 1 < rest.size())
-            return OperatorPlace {std::string(rest.substr(0, slash)), std::string(rest.substr(slash + 1))};
+            return OperatorPlace{std::string(rest.substr(0, slash)), std::string(rest.substr(slash + 1))};
         if (!rest.empty())
-            return OperatorPlace {std::string(rest), {}};
+            return OperatorPlace{std::string(rest), {}};
     }
-    return NamedPlace {error.where};
+    return NamedPlace{error.where};
 }
 
 std::string toString(const Place &place)
@@ -86,7 +86,8 @@ std::string toString(const Place &place)
         }
         std::string operator()(const RowPlace &row) const
         {
-            return std::string(kRow) + std::to_string(row.row.index) + (row.field.empty() ? "" : "/" + row.field);
+            return std::string(kRow) + std::to_string(row.row.index)
+                + (row.field.empty() ? "" : "/" + row.field);
         }
         std::string operator()(const OperatorPlace &op) const
         {
@@ -94,7 +95,7 @@ std::string toString(const Place &place)
         }
         std::string operator()(const NamedPlace &named) const { return named.name; }
     };
-    return std::visit(Writer {}, place);
+    return std::visit(Writer{}, place);
 }
 
 std::string placeWords(const Place &place)

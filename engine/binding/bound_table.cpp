@@ -101,13 +101,13 @@ private:
             return;
         if (auto check = m_bound.setting.index().check(itself.selector); !check)
             return m_bound.fail(row, std::move(check).error(), "selector");
-        report.bound = std::visit([&](const auto &rule) { return bindRule(row, rule, selected); }, itself.rule);
+        report.bound =
+            std::visit([&](const auto &rule) { return bindRule(row, rule, selected); }, itself.rule);
         if (report.bound == 0 && !report.error) {
-            report.warning = selected.empty()
-                ? "the selector names no operator of this model"
-                : selected.size() == 1
-                ? "the operator it selects cannot take this rule"
-                : "none of the " + std::to_string(selected.size()) + " operators it selects can take this rule";
+            report.warning = selected.empty() ? "the selector names no operator of this model"
+                : selected.size() == 1        ? "the operator it selects cannot take this rule"
+                                              : "none of the " + std::to_string(selected.size())
+                    + " operators it selects can take this rule";
         }
     }
 
@@ -163,12 +163,13 @@ private:
     /// False where the row cannot hold with another.
     bool joinRow(OperatorId op, const OperatorMeaning &meaning, std::int32_t row)
     {
-        const auto clash
-            = join(m_bound.bindings[static_cast<std::size_t>(op.index)], meaning, row, m_bound.setting.mesh);
+        const auto clash =
+            join(m_bound.bindings[static_cast<std::size_t>(op.index)], meaning, row, m_bound.setting.mesh);
         if (!clash)
             return true;
         m_bound.failBoth(m_table, row, clash->other,
-            std::string(clashWords(clash->aspect)) + " operator '" + m_bound.setting.graph().at(op).name + "'",
+            std::string(clashWords(clash->aspect)) + " operator '" + m_bound.setting.graph().at(op).name
+                + "'",
             "switch one of the rows off, or narrow its selector");
         return false;
     }
@@ -190,7 +191,7 @@ private:
     }
 
     const ConstraintTable &m_table;
-    BoundTable m_bound {};
+    BoundTable m_bound{};
 };
 
 } // namespace
@@ -219,7 +220,8 @@ std::optional<RowClash> join(OperatorBinding &binding, const OperatorMeaning &me
 {
     OperatorMeaning &now = binding.allowed;
     if (const auto aspect = clashOf(now, meaning))
-        return RowClash {*aspect, *aspect == Aspect::Split ? rowOfSplit(binding, meaning) : rowOf(binding, *aspect)};
+        return RowClash{
+            *aspect, *aspect == Aspect::Split ? rowOfSplit(binding, meaning) : rowOf(binding, *aspect)};
     if (meaning.splits())
         joinSplits(binding, *composedSplits(now, meaning, mesh), row);
     if (meaning.place) {
@@ -252,13 +254,13 @@ void BoundTable::fail(std::int32_t row, Error error, const char *field)
     if (report.error)
         return;
     error.code = ErrorCode::InvalidInput;
-    error.where = placeOf(RowId {row}, field);
+    error.where = placeOf(RowId{row}, field);
     report.error = std::move(error);
 }
 
 void BoundTable::fail(std::int32_t row, std::string message, std::string advice, const char *field)
 {
-    fail(row, Error {ErrorCode::InvalidInput, std::move(message), std::move(advice), ""}, field);
+    fail(row, Error{ErrorCode::InvalidInput, std::move(message), std::move(advice), ""}, field);
 }
 
 void BoundTable::failBoth(const ConstraintTable &table, std::int32_t row, std::int32_t other,
@@ -268,7 +270,7 @@ void BoundTable::failBoth(const ConstraintTable &table, std::int32_t row, std::i
         return "this row and " + rowWords(with) + " ('"
             + print(table.rows[static_cast<std::size_t>(with)]).substr(0, 120) + "') " + what;
     };
-    for (const auto &[one, another] : {std::pair {row, other}, std::pair {other, row}}) {
+    for (const auto &[one, another] : {std::pair{row, other}, std::pair{other, row}}) {
         const bool isNew = !reports[static_cast<std::size_t>(one)].error;
         fail(one, message(another), advice);
         if (isNew)

@@ -15,16 +15,17 @@ struct RowReport {
     std::int32_t selected = 0; ///< Operators that the selector names, of all directions.
     /// Operators that the rule acts on. `bindTable` leaves it at 0 for rows that are off; see `boundAlone`.
     std::int32_t bound = 0;
-    std::optional<Error> error {}; ///< Why the row can't hold; `where` is "row:5/rule".
-    std::string warning {}; ///< "binds to no operator"; may be empty.
+    std::optional<Error> error{}; ///< Why the row can't hold; `where` is "row:5/rule".
+    std::string warning{}; ///< "binds to no operator"; may be empty.
     bool leftOut = false; ///< A preference that does not hold with other rows: `warning` says with which.
     friend bool operator==(const RowReport &, const RowReport &) = default;
 };
 
-/// What all rows together allow of one operator, and which of them say so; row indices are -1 where none does.
+/// What all rows together allow of one operator, and which of them say so; row indices are -1 where none
+/// does.
 struct OperatorBinding {
-    OperatorMeaning allowed {};
-    std::vector<std::int32_t> axisRows {}; ///< By position in `allowed.axes`: the first row that speaks of it.
+    OperatorMeaning allowed{};
+    std::vector<std::int32_t> axisRows{}; ///< By position in `allowed.axes`: the first row that speaks of it.
     std::int32_t withinRow = -1;
     std::int32_t placeRow = -1; ///< The last, as those below.
     std::int32_t coshardRow = -1;
@@ -33,7 +34,10 @@ struct OperatorBinding {
     std::int32_t shardingRow = -1;
 
     /// The last row about how it is split; -1 if there is none.
-    std::int32_t splitRow() const { return withinRow >= 0 ? withinRow : axisRows.empty() ? -1 : axisRows.back(); }
+    std::int32_t splitRow() const
+    {
+        return withinRow >= 0 ? withinRow : axisRows.empty() ? -1 : axisRows.back();
+    }
 };
 
 /// Two rows that cannot both hold for one operator.
@@ -46,38 +50,39 @@ struct RowClash {
 std::optional<RowClash> join(OperatorBinding &binding, const OperatorMeaning &meaning, std::int32_t row,
     const std::vector<MeshAxis> &mesh);
 
-/// A table read against a model: what its rows mean, row by row and operator by operator. Whoever completes it to a plan
-/// decides within that, and reports what cannot hold.
+/// A table read against a model: what its rows mean, row by row and operator by operator. Whoever completes
+/// it to a plan decides within that, and reports what cannot hold.
 struct BoundTable {
-    RowSetting setting {};
-    PlanMeaning plan {};
-    std::vector<RowReport> reports {}; ///< By row.
+    RowSetting setting{};
+    PlanMeaning plan{};
+    std::vector<RowReport> reports{}; ///< By row.
     bool failed = false; ///< Some row has an error.
-    std::vector<OperatorBinding> bindings {}; ///< By operator; backward ones are bound by their forwards.
-    std::vector<std::string> batchAxes {}; ///< Mesh axes over which a row splits the batch.
+    std::vector<OperatorBinding> bindings{}; ///< By operator; backward ones are bound by their forwards.
+    std::vector<std::string> batchAxes{}; ///< Mesh axes over which a row splits the batch.
     struct Order {
         std::int32_t row = -1;
-        RuleMeaning<OpOrderRule>::Sides sides {};
+        RuleMeaning<OpOrderRule>::Sides sides{};
     };
-    std::vector<Order> orders {};
+    std::vector<Order> orders{};
 
     const OperatorBinding &of(OperatorId op) const { return bindings[static_cast<std::size_t>(op.index)]; }
 
     /// Keeps the first error of each row.
     void fail(std::int32_t row, Error error, const char *field = "rule");
     void fail(std::int32_t row, std::string message, std::string advice = {}, const char *field = "rule");
-    /// For two rows that contradict each other: "this row and row:3 ('...') `what`". @param advice  what would help
+    /// For two rows that contradict each other: "this row and row:3 ('...') `what`". @param advice  what
+    /// would help
     void failBoth(const ConstraintTable &table, std::int32_t row, std::int32_t other, const std::string &what,
         const std::string &advice);
 };
 
-/// Reads every enabled row; those switched off are only counted. O(rows x operators) at most; rows that name operators
-/// cost their names.
+/// Reads every enabled row; those switched off are only counted. O(rows x operators) at most; rows that name
+/// operators cost their names.
 /// @param deviceCount  at least 1
 BoundTable bindTable(const Model &model, std::int32_t deviceCount, const ConstraintTable &table);
 
-/// How many operators a row would act on if it were on, with nothing beside it but the rows about the whole plan; 0 if it
-/// could not hold then. O(operators). Thread-safe.
+/// How many operators a row would act on if it were on, with nothing beside it but the rows about the whole
+/// plan; 0 if it could not hold then. O(operators). Thread-safe.
 /// @param setting  as the table's other rows are read against; @param microBatches  of the plan
 std::int32_t boundAlone(const RowSetting &setting, std::int32_t microBatches, const Row &row);
 

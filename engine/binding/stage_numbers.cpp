@@ -6,8 +6,7 @@
 
 namespace planloom {
 
-std::vector<bool> freeOperators(
-    const SelectorIndex &index, const std::vector<bool> &named, bool weightsCount)
+std::vector<bool> freeOperators(const SelectorIndex &index, const std::vector<bool> &named, bool weightsCount)
 {
     const Graph &graph = index.graph();
     std::vector<bool> isFree(graph.operators.size(), false);
@@ -21,14 +20,16 @@ std::vector<bool> freeOperators(
             if (weightsCount && graph.at(input).role == TensorRole::Weight)
                 return false;
             const auto &makers = index.uses().producers[static_cast<std::size_t>(input.index)];
-            return std::all_of(makers.begin(), makers.end(),
-                [&](OperatorId maker) { return static_cast<bool>(isFree[static_cast<std::size_t>(maker.index)]); });
+            return std::all_of(makers.begin(), makers.end(), [&](OperatorId maker) {
+                return static_cast<bool>(isFree[static_cast<std::size_t>(maker.index)]);
+            });
         });
     }
     return isFree;
 }
 
-void joinConsumers(const SelectorIndex &index, const std::vector<bool> &isFree, std::vector<std::int32_t> &stage)
+void joinConsumers(
+    const SelectorIndex &index, const std::vector<bool> &isFree, std::vector<std::int32_t> &stage)
 {
     for (std::size_t i = isFree.size(); i-- > 0;) {
         if (!isFree[i])
@@ -53,7 +54,7 @@ StageNumbers numberStages(const SelectorIndex &index, const std::vector<std::int
     for (std::size_t i = 0; i < graph.operators.size(); ++i) {
         if (graph.operators[i].direction != Direction::Forward || isFree[i])
             continue;
-        const OperatorId op {static_cast<std::int32_t>(i)};
+        const OperatorId op{static_cast<std::int32_t>(i)};
         std::int32_t last = 0;
         OperatorId from;
         for (const OperatorId maker : forwardProducers(index, op)) {

@@ -18,7 +18,8 @@ namespace planloom {
 
 namespace {
 
-/// Operators that rows that are off are bound to, one by one; further such rows are not counted: a plan is waited for.
+/// Operators that rows that are off are bound to, one by one; further such rows are not counted: a plan is
+/// waited for.
 constexpr std::int64_t kMostLookedAt = 2'000'000;
 
 Error cancelled()
@@ -108,7 +109,8 @@ private:
     {
         if (m_request.gallery.empty())
             return {};
-        TRY(const ConstraintTable rows, galleryTable(m_request.gallery, *m_request.model, m_answer.deviceCount));
+        TRY(const ConstraintTable rows,
+            galleryTable(m_request.gallery, *m_request.model, m_answer.deviceCount));
         if (m_answer.table.lineCount() == 0)
             m_answer.table = TableDocument(print(rows));
         else
@@ -124,8 +126,8 @@ private:
         TRY(Completion completion, completePlan(*m_request.model, m_answer.deviceCount, table));
         const std::vector<std::int32_t> lines = m_answer.table.rowLines();
         for (std::size_t row = 0; row < table.rows.size(); ++row) {
-            m_answer.rows.push_back(
-                {RowId {static_cast<std::int32_t>(row)}, lines[row], print(table.rows[row]), completion.rows[row]});
+            m_answer.rows.push_back({RowId{static_cast<std::int32_t>(row)}, lines[row],
+                print(table.rows[row]), completion.rows[row]});
             if (!completion.rows[row].warning.empty())
                 m_answer.warnings.push_back({m_answer.rows.back().row, completion.rows[row].warning});
         }
@@ -152,7 +154,7 @@ private:
             return;
         const Model &model = *m_request.model;
         const PlanMeaning plan = planMeaning(model, m_answer.deviceCount, table);
-        const RowSetting setting {model, m_answer.deviceCount, plan.mesh};
+        const RowSetting setting{model, m_answer.deviceCount, plan.mesh};
         const auto operators = static_cast<std::int64_t>(model.graph->operators.size());
         std::int64_t looked = 0;
         for (std::size_t row = 0; row < table.rows.size(); ++row) {
@@ -160,7 +162,8 @@ private:
                 continue;
             looked += operators;
             const bool known = looked <= std::max(kMostLookedAt, operators) && !m_stop.stop_requested();
-            m_answer.rows[row].report.bound = known ? boundAlone(setting, plan.microBatches, table.rows[row]) : -1;
+            m_answer.rows[row].report.bound =
+                known ? boundAlone(setting, plan.microBatches, table.rows[row]) : -1;
         }
     }
 
@@ -201,7 +204,8 @@ private:
         return {};
     }
 
-    /// Limits are rows about the plan's figures: what is broken is an error of its row, what holds is said beside it.
+    /// Limits are rows about the plan's figures: what is broken is an error of its row, what holds is said
+    /// beside it.
     void holdAgainstLimits(const Timeline &timeline)
     {
         const ConstraintTable table = m_answer.table.table();
@@ -236,8 +240,8 @@ private:
 std::size_t PlanAnswer::errorCount() const
 {
     return textErrors.size()
-        + static_cast<std::size_t>(
-            std::count_if(rows.begin(), rows.end(), [](const RowLine &row) { return row.report.error.has_value(); }));
+        + static_cast<std::size_t>(std::count_if(
+            rows.begin(), rows.end(), [](const RowLine &row) { return row.report.error.has_value(); }));
 }
 
 std::optional<Error> PlanAnswer::firstError() const
@@ -246,15 +250,15 @@ std::optional<Error> PlanAnswer::firstError() const
         return textErrors.front();
     if (error)
         return error;
-    const auto failed =
-        std::find_if(rows.begin(), rows.end(), [](const RowLine &row) { return row.report.error.has_value(); });
+    const auto failed = std::find_if(
+        rows.begin(), rows.end(), [](const RowLine &row) { return row.report.error.has_value(); });
     if (failed != rows.end())
         return failed->report.error;
     return std::nullopt;
 }
 
-void makePlan(
-    const PlanRequest &request, const std::stop_token &stop, const std::function<void(const PlanAnswer &)> &report)
+void makePlan(const PlanRequest &request, const std::stop_token &stop,
+    const std::function<void(const PlanAnswer &)> &report)
 {
     Planner(request, stop, report).run();
 }

@@ -39,30 +39,34 @@ struct PlanAnswer;
 /// What to plan: a snapshot of everything a plan follows from.
 struct PlanRequest {
     std::uint64_t revision = 0; ///< Given back in every answer.
-    ModelSnapshot model {}; ///< Not null.
-    TableDocument table {};
-    std::string gallery {}; ///< If not empty, its rows come before those of `table` ("3d:dp=2,tp=2,pp=2").
-    TargetChoice target {};
-    PlanGrade upTo = PlanGrade::Verified; ///< The last grade: previews need no proof, the command line no spans.
-    bool needsTraining = false; ///< A model whose training step cannot be made is an error: see `requireTrainingStep`.
+    ModelSnapshot model{}; ///< Not null.
+    TableDocument table{};
+    std::string gallery{}; ///< If not empty, its rows come before those of `table` ("3d:dp=2,tp=2,pp=2").
+    TargetChoice target{};
+    PlanGrade upTo =
+        PlanGrade::Verified; ///< The last grade: previews need no proof, the command line no spans.
+    bool needsTraining =
+        false; ///< A model whose training step cannot be made is an error: see `requireTrainingStep`.
     /// An earlier answer for the same model, rows and target, to go on from where it has a plan; may be null.
-    std::shared_ptr<const PlanAnswer> begin {};
+    std::shared_ptr<const PlanAnswer> begin{};
 };
 
 /// What is known of one row.
 struct RowLine {
-    RowId row {}; ///< In `PlanAnswer::table`, switched-off rows counted.
+    RowId row{}; ///< In `PlanAnswer::table`, switched-off rows counted.
     std::int32_t line = 0; ///< 0-based, in the document.
-    std::string text {}; ///< The row without its note, as printed.
-    RowReport report {}; ///< `bound` of a row that is off is what it would act on if it were on; -1 if not counted.
-    std::string remark {}; ///< What a limit that holds was measured at: "peak 31.0 GiB of 40.0 GiB"; empty for other rows.
+    std::string text{}; ///< The row without its note, as printed.
+    RowReport
+        report{}; ///< `bound` of a row that is off is what it would act on if it were on; -1 if not counted.
+    std::string remark{}; ///< What a limit that holds was measured at: "peak 31.0 GiB of 40.0 GiB"; empty for
+                          ///< other rows.
     friend bool operator==(const RowLine &, const RowLine &) = default;
 };
 
 /// A row that does not do all it says.
 struct RowWarning {
-    RowId row {};
-    std::string sentence {};
+    RowId row{};
+    std::string sentence{};
     friend bool operator==(const RowWarning &, const RowWarning &) = default;
 };
 
@@ -71,49 +75,52 @@ struct PlanAnswer {
     std::uint64_t revision = 0;
     PlanGrade grade = PlanGrade::Checked;
     bool final = false; ///< No better answer follows.
-    ModelSnapshot model {};
-    TableDocument table {}; ///< As requested, behind the gallery's rows.
-    std::vector<RowLine> rows {}; ///< By row of `table`.
-    std::vector<Error> textErrors {}; ///< Lines that are no rows; `where` is "line:LINE:COLUMN", from 1.
-    std::vector<RowConflict> conflicts {}; ///< Rows that can't hold together, with ways out.
-    /// Preferences that do not hold, rows that bind to nothing, in the order of rows; then in-flight rows that could not
-    /// be kept. Also in the reports of `rows`.
-    std::vector<RowWarning> warnings {};
-    std::optional<Error> error {}; ///< Why there is no plan, apart from errors of rows.
-    Cluster cluster {};
+    ModelSnapshot model{};
+    TableDocument table{}; ///< As requested, behind the gallery's rows.
+    std::vector<RowLine> rows{}; ///< By row of `table`.
+    std::vector<Error> textErrors{}; ///< Lines that are no rows; `where` is "line:LINE:COLUMN", from 1.
+    std::vector<RowConflict> conflicts{}; ///< Rows that can't hold together, with ways out.
+    /// Preferences that do not hold, rows that bind to nothing, in the order of rows; then in-flight rows
+    /// that could not be kept. Also in the reports of `rows`.
+    std::vector<RowWarning> warnings{};
+    std::optional<Error> error{}; ///< Why there is no plan, apart from errors of rows.
+    Cluster cluster{};
     std::int32_t deviceCount = 0; ///< Of `cluster`'s, those that the plan is for.
-    std::shared_ptr<const Plan> plan {}; ///< From `PlanGrade::Planned` on.
+    std::shared_ptr<const Plan> plan{}; ///< From `PlanGrade::Planned` on.
     /// From `PlanGrade::Lowered` on, and with where it comes from: see remembered.h.
-    std::shared_ptr<const ExecutionPlan> execution {};
+    std::shared_ptr<const ExecutionPlan> execution{};
     double solveSeconds = 0; ///< From the request to the execution plan.
-    TimelineSummary summary {}; ///< From `PlanGrade::Timed` on.
-    TimelineSnapshot timeline {}; ///< From `PlanGrade::Simulated` on.
-    std::vector<std::int64_t> operatorNanoseconds {}; ///< With `timeline`, by operator: compute time of all devices in one step.
-    std::optional<VerifyReport> verdict {};
+    TimelineSummary summary{}; ///< From `PlanGrade::Timed` on.
+    TimelineSnapshot timeline{}; ///< From `PlanGrade::Simulated` on.
+    std::vector<std::int64_t>
+        operatorNanoseconds{}; ///< With `timeline`, by operator: compute time of all devices in one step.
+    std::optional<VerifyReport> verdict{};
 
     bool isTimed() const { return grade >= PlanGrade::Timed; }
     /// Lines and rows that keep the table from being carried out.
     std::size_t errorCount() const;
-    /// The first reason why there is no plan, or why it does not hold: lines, then `error`, then rows; limits included.
+    /// The first reason why there is no plan, or why it does not hold: lines, then `error`, then rows; limits
+    /// included.
     std::optional<Error> firstError() const;
 };
 using PlanAnswerSnapshot = std::shared_ptr<const PlanAnswer>;
 
-/// From a request to a plan: the one way there. Completes, lowers, simulates and verifies as far as `request.upTo`, and
-/// reports an answer at every grade; the last report is final, unless `stop` is requested. What fails is part of the
-/// answer, never lost: `PlanAnswer::error`, or the reports of rows.
+/// From a request to a plan: the one way there. Completes, lowers, simulates and verifies as far as
+/// `request.upTo`, and reports an answer at every grade; the last report is final, unless `stop` is
+/// requested. What fails is part of the answer, never lost: `PlanAnswer::error`, or the reports of rows.
 ///
 /// Rows are bound anew each time; what follows from the model alone was worked out by `openModel`.
 /// @param report  called on the calling thread; its argument lives as long as the call
 /// O(rows x operators + instructions). Thread-safe.
-void makePlan(const PlanRequest &request, const std::stop_token &stop, const std::function<void(const PlanAnswer &)> &report);
+void makePlan(const PlanRequest &request, const std::stop_token &stop,
+    const std::function<void(const PlanAnswer &)> &report);
 
 /// The last answer, for those who wait for it anyway.
 /// @return `PlanAnswer::firstError`; Cancelled if stopped
 Result<PlanAnswerSnapshot> planOf(const PlanRequest &request, const std::stop_token &stop = {});
 
-/// What gestures and conflicts act on, without a plan: `plan` and `cluster` are left to the caller. The mesh is that of
-/// the first row that gives one and is on, as for the plan.
+/// What gestures and conflicts act on, without a plan: `plan` and `cluster` are left to the caller. The mesh
+/// is that of the first row that gives one and is on, as for the plan.
 GestureContext gestureContextOf(const Model &model, const TableDocument &table, std::int32_t deviceCount);
 
 } // namespace planloom

@@ -21,15 +21,15 @@ std::string textOf(double number)
 {
     std::array<char, 32> text;
     const auto [end, failure] = std::to_chars(text.data(), text.data() + text.size(), number);
-    return failure == std::errc {} ? std::string(text.data(), end) : std::string {};
+    return failure == std::errc{} ? std::string(text.data(), end) : std::string{};
 }
 
 template<typename Number> std::optional<Number> numberOf(const std::string &text)
 {
-    Number number {};
+    Number number{};
     const char *end = text.data() + text.size();
     const auto [last, failure] = std::from_chars(text.data(), end, number);
-    return failure == std::errc {} && last == end ? std::optional(number) : std::nullopt;
+    return failure == std::errc{} && last == end ? std::optional(number) : std::nullopt;
 }
 
 Result<double> rateOf(const std::string &option, const std::string &text)
@@ -96,7 +96,8 @@ Result<ModelOptions> modelOptionsOf(const std::map<std::string, std::string> &va
             const auto size = numberOf<std::int64_t>(value);
             if (!size || *size < 1)
                 return wrong("dim",
-                    "the size of dimension \"" + dimension + "\" is \"" + value + "\", not a positive number");
+                    "the size of dimension \"" + dimension + "\" is \"" + value
+                        + "\", not a positive number");
             options.dimensions[dimension] = *size;
         } else {
             return wrong(name, "\"" + name + "\" is no option of a model that this version knows");

@@ -17,12 +17,13 @@ const char *nameOf(Optimizer optimizer);
 /// @return InvalidInput, `where` "--optimizer"
 Result<Optimizer> optimizerNamed(std::string_view name);
 
-/// All that a person may choose about a model when it is opened; window, command line, sessions and plan files mean the
-/// same by it. Each has a name, the one of the command line's option.
+/// All that a person may choose about a model when it is opened; window, command line, sessions and plan
+/// files mean the same by it. Each has a name, the one of the command line's option.
 struct ModelOptions {
-    std::string lossOutput {}; ///< "loss": the output to train on; empty takes the scalar output "loss", if any.
+    std::string
+        lossOutput{}; ///< "loss": the output to train on; empty takes the scalar output "loss", if any.
     /// "dim.NAME": sizes of symbolic dimensions; at least 1.
-    std::map<std::string, std::int64_t> dimensions {};
+    std::map<std::string, std::int64_t> dimensions{};
     bool inference = false; ///< "inference": the forward pass alone, also for a model with a loss.
     Optimizer optimizer = Optimizer::AdamW; ///< "optimizer"
     double learningRate = 1e-3; ///< "learning-rate": at least 0.
@@ -35,11 +36,13 @@ enum class WrittenOptions : std::uint8_t {
     Unusual, ///< Those that are not as in `ModelOptions{}`.
     All, ///< Every one: to be laid over others.
 };
-/// As sessions keep them (`SessionModel::options`), by name. `modelOptionsOf(valuesOf(o))` is `o`, also for numbers.
+/// As sessions keep them (`SessionModel::options`), by name. `modelOptionsOf(valuesOf(o))` is `o`, also for
+/// numbers.
 std::map<std::string, std::string> valuesOf(
     const ModelOptions &options, WrittenOptions written = WrittenOptions::Unusual);
 /// Names that are missing stay as in `ModelOptions{}`.
-/// @return InvalidInput for values that are none, and for names nobody knows: a model that is silently another one than
+/// @return InvalidInput for values that are none, and for names nobody knows: a model that is silently
+/// another one than
 ///   was asked for helps nobody; `where` is "--NAME"
 Result<ModelOptions> modelOptionsOf(const std::map<std::string, std::string> &values);
 

@@ -14,7 +14,7 @@ namespace planloom {
 namespace {
 
 /// What a window holds in memory and writes into its session.
-constexpr std::uintmax_t kMostKeptBytes = std::uintmax_t {1} << 30;
+constexpr std::uintmax_t kMostKeptBytes = std::uintmax_t{1} << 30;
 
 /// Exporters call every graph alike ("torch_jit"): the file's name says more.
 std::string nameOfSource(const std::string &source)

@@ -15,37 +15,38 @@ namespace planloom {
 
 /// Where a model comes from.
 struct ModelSource {
-    std::string source {}; ///< Path of an .onnx file, or "zoo:...".
-    std::string content {}; ///< Bytes of the file, where a session holds them; empty reads `source`.
-    ModelOptions options {}; ///< Zoo models have no dimensions and no choice of losses: these are passed by.
+    std::string source{}; ///< Path of an .onnx file, or "zoo:...".
+    std::string content{}; ///< Bytes of the file, where a session holds them; empty reads `source`.
+    ModelOptions options{}; ///< Zoo models have no dimensions and no choice of losses: these are passed by.
     friend bool operator==(const ModelSource &, const ModelSource &) = default;
 };
 
-/// A model ready to be planned: the engine's `Model` of what is planned (its training step, or the forward pass where
-/// there is none or none is wanted), and what people are told of it. Immutable.
+/// A model ready to be planned: the engine's `Model` of what is planned (its training step, or the forward
+/// pass where there is none or none is wanted), and what people are told of it. Immutable.
 struct OpenedModel : Model {
-    ModelSource source {}; ///< `content` is filled in for files, if it was asked for.
+    ModelSource source{}; ///< `content` is filled in for files, if it was asked for.
     std::int64_t forwardOperators = 0;
     std::int64_t parameters = 0; ///< Elements of all weights.
-    std::string remark {}; ///< Why it has no training step; empty if it has, or if none is wanted.
-    /// The model has a loss, but no training step can be made of it (an operator without a gradient). It is open all the
-    /// same, as its forward pass: see `requireTrainingStep`.
-    std::optional<Error> trainingProblem {};
-    std::string name {}; ///< For people: "gpt2_small_full", or "gpt" for a zoo model.
+    std::string remark{}; ///< Why it has no training step; empty if it has, or if none is wanted.
+    /// The model has a loss, but no training step can be made of it (an operator without a gradient). It is
+    /// open all the same, as its forward pass: see `requireTrainingStep`.
+    std::optional<Error> trainingProblem{};
+    std::string name{}; ///< For people: "gpt2_small_full", or "gpt" for a zoo model.
 };
 using ModelSnapshot = std::shared_ptr<const OpenedModel>;
 
-/// Whether `OpenedModel::source.content` holds the file: sessions keep it, the command line has no use for it.
+/// Whether `OpenedModel::source.content` holds the file: sessions keep it, the command line has no use for
+/// it.
 enum class KeepContent : bool { No, Yes };
 
 /// Reads, imports and differentiates a model, once for all that is asked of it.
 ///
-/// A model whose training step cannot be made opens with a remark rather than not at all: its forward pass can be looked
-/// at, planned and priced. Who can't do with that asks `requireTrainingStep` (as the command line does, where a plan
-/// that silently leaves the training out would pass for one of training).
+/// A model whose training step cannot be made opens with a remark rather than not at all: its forward pass
+/// can be looked at, planned and priced. Who can't do with that asks `requireTrainingStep` (as the command
+/// line does, where a plan that silently leaves the training out would pass for one of training).
 ///
-/// @return the importer's errors; NotFound for a missing file; InvalidInput for options out of range; Cancelled
-/// O(operators). Waits for the disk.
+/// @return the importer's errors; NotFound for a missing file; InvalidInput for options out of range;
+/// Cancelled O(operators). Waits for the disk.
 Result<ModelSnapshot> openModel(
     const ModelSource &source, std::stop_token stop = {}, KeepContent keep = KeepContent::Yes);
 

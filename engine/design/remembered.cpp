@@ -48,8 +48,9 @@ Result<ModelSource> rememberedModel(const ExecutionPlan &plan)
                 const std::string one = value.substr(begin, end - begin);
                 const std::size_t equals = one.find('=');
                 if (equals == std::string::npos || equals == 0)
-                    return Error {ErrorCode::InvalidInput,
-                        "expected NAME=SIZE with a size of at least 1, found \"" + one + "\"", {}, "/origin/dim"};
+                    return Error{ErrorCode::InvalidInput,
+                        "expected NAME=SIZE with a size of at least 1, found \"" + one + "\"", {},
+                        "/origin/dim"};
                 values[std::string(kDimension) + one.substr(0, equals)] = one.substr(equals + 1);
                 begin = end + 1;
             }
@@ -59,7 +60,7 @@ Result<ModelSource> rememberedModel(const ExecutionPlan &plan)
         }
     }
     if (model.source.empty())
-        return Error {ErrorCode::InvalidInput, "the plan does not say which model it is for",
+        return Error{ErrorCode::InvalidInput, "the plan does not say which model it is for",
             "solve the model again", "/origin/model"};
     auto options = modelOptionsOf(values);
     if (!options) {

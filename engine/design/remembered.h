@@ -9,8 +9,9 @@
 
 namespace planloom {
 
-/// What a plan file remembers of how it was made (`ExecutionPlan::origin`): "model", "cluster" and the model's options,
-/// "dim" as "batch=8,length=64". Paths of models are absolute, so that a plan file can be read from anywhere.
+/// What a plan file remembers of how it was made (`ExecutionPlan::origin`): "model", "cluster" and the
+/// model's options, "dim" as "batch=8,length=64". Paths of models are absolute, so that a plan file can be
+/// read from anywhere.
 std::map<std::string, std::string> originOf(const ModelSource &model, const std::string &cluster);
 
 /// The model that `plan` was made for.

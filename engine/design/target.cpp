@@ -36,7 +36,7 @@ Result<Target> resolve(const TargetChoice &choice)
     TRY(target.cluster, clusterOf(choice));
     target.deviceCount = choice.deviceCount > 0 ? choice.deviceCount : target.cluster.deviceCount;
     if (target.deviceCount > target.cluster.deviceCount)
-        return Error {ErrorCode::InvalidInput,
+        return Error{ErrorCode::InvalidInput,
             "the cluster " + target.cluster.name + " has " + std::to_string(target.cluster.deviceCount)
                 + " devices, asked for were " + std::to_string(target.deviceCount),
             "ask for fewer, or name a larger cluster", "--devices"};

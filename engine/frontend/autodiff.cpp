@@ -16,9 +16,9 @@ std::size_t at(TensorId id)
 
 /// What differentiation needs to know of a forward graph.
 struct Reach {
-    std::vector<GradientRule> rules {}; ///< By operator; empty where no input is varied.
-    std::vector<bool> varied {}; ///< By tensor: floating, and depends on a weight.
-    std::vector<bool> wanted {}; ///< By tensor: varied, and the loss depends on it.
+    std::vector<GradientRule> rules{}; ///< By operator; empty where no input is varied.
+    std::vector<bool> varied{}; ///< By tensor: floating, and depends on a weight.
+    std::vector<bool> wanted{}; ///< By tensor: varied, and the loss depends on it.
 };
 
 /// True for kinds whose outputs are constant almost everywhere: their derivative is zero, so nothing flows
@@ -159,7 +159,7 @@ bool separateSlots(Graph &graph, const Reach &reach)
             Tensor tensor;
             tensor.name = tensorNames.take(copy.name + ".out");
             tensor.type = type;
-            slot = TensorId {static_cast<std::int32_t>(graph.tensors.size())};
+            slot = TensorId{static_cast<std::int32_t>(graph.tensors.size())};
             copy.outputs = {slot};
             graph.tensors.push_back(std::move(tensor));
             operators.push_back(std::move(copy));
@@ -180,10 +180,10 @@ std::vector<std::byte> oneOf(DataType type)
         write(1.0);
         break;
     case DataType::Float16:
-        write(std::uint16_t {0x3C00});
+        write(std::uint16_t{0x3C00});
         break;
     case DataType::BFloat16:
-        write(std::uint16_t {0x3F80});
+        write(std::uint16_t{0x3F80});
         break;
     default:
         write(1.0F);
@@ -211,7 +211,7 @@ public:
         m_gradients[at(m_graph.loss)] = addLossGradient();
         for (std::size_t i = forwards; i-- > 0;) {
             if (isOnPath(m_reach, m_graph.operators[i]))
-                addBackward(OperatorId {static_cast<std::int32_t>(i)});
+                addBackward(OperatorId{static_cast<std::int32_t>(i)});
         }
     }
 
@@ -219,7 +219,7 @@ private:
     TensorId addTensor(Tensor tensor)
     {
         m_graph.tensors.push_back(std::move(tensor));
-        return TensorId {static_cast<std::int32_t>(m_graph.tensors.size()) - 1};
+        return TensorId{static_cast<std::int32_t>(m_graph.tensors.size()) - 1};
     }
 
     TensorId addLossGradient()
@@ -272,16 +272,16 @@ private:
         backward.sources = forward.sources;
         backward.inputs.reserve(forward.inputs.size() + 2 * forward.outputs.size());
         for (const TensorId id : forward.outputs)
-            backward.inputs.push_back(id && m_reach.wanted[at(id)] ? m_gradients[at(id)] : TensorId {});
+            backward.inputs.push_back(id && m_reach.wanted[at(id)] ? m_gradients[at(id)] : TensorId{});
         for (std::size_t slot = 0; slot < forward.inputs.size(); ++slot)
-            backward.inputs.push_back(rule.needsInput[slot] ? forward.inputs[slot] : TensorId {});
+            backward.inputs.push_back(rule.needsInput[slot] ? forward.inputs[slot] : TensorId{});
         for (std::size_t slot = 0; slot < forward.outputs.size(); ++slot)
-            backward.inputs.push_back(rule.needsOutput[slot] ? forward.outputs[slot] : TensorId {});
+            backward.inputs.push_back(rule.needsOutput[slot] ? forward.outputs[slot] : TensorId{});
         for (std::size_t slot = 0; slot < forward.inputs.size(); ++slot) {
-            backward.outputs.push_back(flows[slot] ? gradientOf(forward.inputs[slot]) : TensorId {});
+            backward.outputs.push_back(flows[slot] ? gradientOf(forward.inputs[slot]) : TensorId{});
         }
         m_graph.operators.push_back(std::move(backward));
-        m_graph.at(forwardId).mirror = OperatorId {static_cast<std::int32_t>(m_graph.operators.size()) - 1};
+        m_graph.at(forwardId).mirror = OperatorId{static_cast<std::int32_t>(m_graph.operators.size()) - 1};
     }
 
     Graph &m_graph;
@@ -296,19 +296,19 @@ private:
 Result<void> appendBackward(Graph &graph)
 {
     if (!graph.loss) {
-        return Error {ErrorCode::NotSupported, "The model has no loss, so there is nothing to differentiate.",
+        return Error{ErrorCode::NotSupported, "The model has no loss, so there is nothing to differentiate.",
             "Name a scalar output with --loss, or plan the model for inference.", ""};
     }
     for (const Operator &op : graph.operators) {
         if (op.direction != Direction::Forward)
-            return Error {
+            return Error{
                 ErrorCode::InvalidInput, "The graph already has a backward pass.", "", "operator:" + op.name};
     }
     Reach reach = reachOf(graph);
     if (separateSlots(graph, reach))
         reach = reachOf(graph);
     if (!reach.wanted[at(graph.loss)]) {
-        return Error {ErrorCode::InvalidInput,
+        return Error{ErrorCode::InvalidInput,
             "The loss " + graph.at(graph.loss).name + " does not depend on any weight.",
             "Choose another output with --loss, or plan the model for inference.",
             "tensor:" + graph.at(graph.loss).name};
@@ -319,7 +319,7 @@ Result<void> appendBackward(Graph &graph)
             const std::string kind = op.kind == OperatorKind::Unknown
                 ? op.attributes.text("onnx_type", "Unknown")
                 : nameOf(op.kind);
-            return Error {ErrorCode::NotSupported,
+            return Error{ErrorCode::NotSupported,
                 "The loss depends on weights through " + op.name + ", and " + kind
                     + " has no derivative here.",
                 "Plan the model for inference, or export it without this operator.", "operator:" + op.name};

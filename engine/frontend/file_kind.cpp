@@ -32,7 +32,8 @@ std::string_view trimmed(std::string_view text)
     return first == std::string_view::npos ? std::string_view{} : text.substr(first);
 }
 
-/// No control characters but those of text. Bytes of other languages' letters pass: who wrote it need not be asked.
+/// No control characters but those of text. Bytes of other languages' letters pass: who wrote it need not be
+/// asked.
 bool isText(std::string_view head)
 {
     return std::none_of(head.begin(), head.end(), [](char c) {
@@ -48,12 +49,12 @@ std::string_view takeWord(std::string_view &line)
     return word;
 }
 
-/// The words that rows begin with are those of engine/plan/table_text.cpp, which lies above this room; a test holds them
-/// together.
+/// The words that rows begin with are those of engine/plan/table_text.cpp, which lies above this room; a test
+/// holds them together.
 bool isRow(std::string_view line)
 {
-    static constexpr std::string_view kRules[] = {"mesh", "micro-batches", "split", "replicate", "coshard", "place", "order",
-        "schedule", "stage", "recompute", "zero1", "in-flight", "limit"};
+    static constexpr std::string_view kRules[] = {"mesh", "micro-batches", "split", "replicate", "coshard",
+        "place", "order", "schedule", "stage", "recompute", "zero1", "in-flight", "limit"};
     std::string_view word = takeWord(line);
     if (word == "off")
         word = takeWord(line);
@@ -87,7 +88,8 @@ FileKind kindOfJson(std::string_view text)
 /// Eight bytes of length, then a JSON header.
 bool isSafetensors(std::string_view bytes)
 {
-    return bytes.size() > 9 && bytes[8] == '{' && bytes[7] == '\0' && bytes[6] == '\0' && contains(bytes.substr(0, kHead), "\"dtype\"");
+    return bytes.size() > 9 && bytes[8] == '{' && bytes[7] == '\0' && bytes[6] == '\0'
+        && contains(bytes.substr(0, kHead), "\"dtype\"");
 }
 
 } // namespace
@@ -158,12 +160,14 @@ const char *adviceFor(FileKind kind)
     case FileKind::OnnxModel:
         return "open it in the window, or make a plan of it with planloom-cli solve --out";
     case FileKind::ExecutionPlan:
-        return "open the model that it was made of; planloom-cli simulate, verify and run take the plan itself";
+        return "open the model that it was made of; planloom-cli simulate, verify and run take the plan "
+               "itself";
     case FileKind::Table:
     case FileKind::Rows:
         return "open a model, then take the rows with File > Import Rows, or with planloom-cli solve --table";
     case FileKind::Cluster:
-        return "open a model, then take it with File > Cluster from a File, or with planloom-cli solve --cluster";
+        return "open a model, then take it with File > Cluster from a File, or with planloom-cli solve "
+               "--cluster";
     case FileKind::Session:
         return "the window opens sessions, planloom-cli session lists and checks them";
     case FileKind::Trace:

@@ -25,14 +25,15 @@ enum class FileKind : std::uint8_t {
     Text,
 };
 
-/// Recognises a file by its bytes, never by its name. A file is taken for text if its first 4 KiB are; for rows if its
-/// first line that holds something begins as a row does.
+/// Recognises a file by its bytes, never by its name. A file is taken for text if its first 4 KiB are; for
+/// rows if its first line that holds something begins as a row does.
 /// @return nothing if it is none of these, an empty one too. O(bytes), no allocation; thread-safe
 std::optional<FileKind> findFileKind(std::string_view bytes);
 
 /// "an execution plan of Planloom", "plain text": what follows "this is".
 const char *nameOf(FileKind kind);
-/// What a person can do who has such a file and wants to see a model: "open a model, then import the rows: ...".
+/// What a person can do who has such a file and wants to see a model: "open a model, then import the rows:
+/// ...".
 const char *adviceFor(FileKind kind);
 
 } // namespace planloom

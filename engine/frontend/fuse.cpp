@@ -13,7 +13,7 @@ std::vector<TensorType> typesOf(
     std::vector<TensorType> types;
     types.reserve(ids.size());
     for (const TensorId id : ids) {
-        types.push_back(id ? graph.at(id).type : TensorType {});
+        types.push_back(id ? graph.at(id).type : TensorType{});
         if (present)
             present->push_back(id.valid());
     }

@@ -55,7 +55,7 @@ std::string commonPrefix(const std::vector<SourceNode> &sources)
 
 template<typename T> double read(const TensorData &data)
 {
-    T value {};
+    T value{};
     std::memcpy(&value, data.bytes.data(), sizeof value);
     return static_cast<double>(value);
 }
@@ -303,7 +303,7 @@ void FuseEditor::compact()
         const bool droppable = role == TensorRole::Activation || role == TensorRole::Buffer;
         if (droppable && !used[i])
             continue;
-        now[i] = TensorId {static_cast<std::int32_t>(tensors.size())};
+        now[i] = TensorId{static_cast<std::int32_t>(tensors.size())};
         tensors.push_back(std::move(m_graph.tensors[i]));
     }
     m_graph.tensors = std::move(tensors);

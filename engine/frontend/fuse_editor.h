@@ -61,12 +61,12 @@ private:
     void compact();
 
     Graph m_graph;
-    std::vector<bool> m_alive {};
-    std::vector<bool> m_fused {};
-    std::vector<bool> m_isOutput {};
-    std::vector<std::int32_t> m_maker {}; ///< Position by tensor; -1 where none.
+    std::vector<bool> m_alive{};
+    std::vector<bool> m_fused{};
+    std::vector<bool> m_isOutput{};
+    std::vector<std::int32_t> m_maker{}; ///< Position by tensor; -1 where none.
     std::vector<std::vector<std::int32_t>>
-        m_users {}; ///< Positions by activation, each once; empty for other roles.
+        m_users{}; ///< Positions by activation, each once; empty for other roles.
 };
 
 /// Each pass looks for one family of patterns; O(operators).

@@ -31,14 +31,14 @@ std::optional<TrailingMean> trailingMean(const FuseEditor &editor, TensorId id)
     const Shape normalised(in.end() - static_cast<std::ptrdiff_t>(axes.size()), in.end());
     if (mean->attributes.integer("count", elementCount(normalised)) != elementCount(normalised))
         return std::nullopt;
-    return TrailingMean {mean, last.front()};
+    return TrailingMean{mean, last.front()};
 }
 
 /// If `id` is 1 / sqrt(radicand) or sqrt(radicand): the radicand and the operators that make it.
 struct Root {
-    TensorId radicand {};
+    TensorId radicand{};
     bool inverse = false;
-    Members members {};
+    Members members{};
 };
 
 std::optional<Root> plainRootOf(const FuseEditor &editor, TensorId id)
@@ -47,7 +47,7 @@ std::optional<Root> plainRootOf(const FuseEditor &editor, TensorId id)
     const bool root = made != nullptr
         && (made->kind == OperatorKind::Sqrt
             || (made->kind == OperatorKind::Pow && editor.isConstant(made->inputs[1], 0.5)));
-    return root ? std::optional(Root {made->inputs[0], false, {made}}) : std::nullopt;
+    return root ? std::optional(Root{made->inputs[0], false, {made}}) : std::nullopt;
 }
 
 std::optional<Root> rootOf(const FuseEditor &editor, TensorId id)
@@ -56,7 +56,7 @@ std::optional<Root> rootOf(const FuseEditor &editor, TensorId id)
     if (made == nullptr)
         return std::nullopt;
     if (made->kind == OperatorKind::Pow && editor.isConstant(made->inputs[1], -0.5))
-        return Root {made->inputs[0], true, {made}};
+        return Root{made->inputs[0], true, {made}};
     TensorId inner;
     if (made->kind == OperatorKind::Reciprocal)
         inner = made->inputs[0];
@@ -74,10 +74,10 @@ std::optional<Root> rootOf(const FuseEditor &editor, TensorId id)
 
 /// s / sqrt(mean(s^2) + epsilon)
 struct Normalised {
-    TensorId s {};
+    TensorId s{};
     std::int64_t axis = 0;
     double epsilon = 0;
-    Members members {}; ///< The last one makes the result.
+    Members members{}; ///< The last one makes the result.
     const Operator *square = nullptr;
     const Operator *twin =
         nullptr; ///< Another Sub that makes the same s for the square; old exporters write it.
@@ -112,7 +112,7 @@ std::optional<Normalised> normalisedBy(
                 || !editor.usedOnlyBy(twin->outputs[0], {square}))
                 return std::nullopt;
         }
-        Normalised found {.s = s, .axis = mean->axis, .epsilon = *epsilon, .square = square, .twin = twin};
+        Normalised found{.s = s, .axis = mean->axis, .epsilon = *epsilon, .square = square, .twin = twin};
         found.members = {square, mean->op, sum};
         found.members.insert(found.members.end(), root->members.begin(), root->members.end());
         found.members.push_back(&last);
@@ -208,7 +208,7 @@ void fuseSoftmax(FuseEditor &editor, const Operator &quotient)
         || editor.onlyUser(quotient.inputs[1]) != &quotient
         || !editor.usedOnlyBy(quotient.inputs[0], {sum, &quotient}))
         return;
-    Members members {exponential, sum, &quotient};
+    Members members{exponential, sum, &quotient};
     TensorId x = exponential->inputs[0];
     if (const Operator *lowered = editor.madeBy(x, OperatorKind::Sub)) {
         const Operator *most = editor.madeBy(lowered->inputs[1], OperatorKind::ReduceMax);

@@ -20,7 +20,7 @@ TensorId otherOperand(const Operator &op, TensorId id)
 /// If `id` is made by Mul or Div by a constant: the constant factor and the other operand.
 struct Scaled {
     const Operator *op = nullptr;
-    TensorId of {};
+    TensorId of{};
     double factor = 1;
 };
 std::optional<Scaled> scaledBy(const FuseEditor &editor, TensorId id)
@@ -28,12 +28,12 @@ std::optional<Scaled> scaledBy(const FuseEditor &editor, TensorId id)
     if (const Operator *product = editor.madeBy(id, OperatorKind::Mul)) {
         for (const std::size_t slot : {0U, 1U}) {
             if (const auto factor = editor.constant(product->inputs[slot]))
-                return Scaled {product, product->inputs[1 - slot], *factor};
+                return Scaled{product, product->inputs[1 - slot], *factor};
         }
     }
     if (const Operator *quotient = editor.madeBy(id, OperatorKind::Div)) {
         if (const auto divisor = editor.constant(quotient->inputs[1]); divisor && *divisor != 0)
-            return Scaled {quotient, quotient->inputs[0], 1 / *divisor};
+            return Scaled{quotient, quotient->inputs[0], 1 / *divisor};
     }
     return std::nullopt;
 }
@@ -77,7 +77,7 @@ TensorId halfTimes(const FuseEditor &editor, TensorId x, TensorId y, Members &me
         members.push_back(next);
         y = next->outputs[0];
     }
-    return half && times ? y : TensorId {};
+    return half && times ? y : TensorId{};
 }
 
 /// The shared end of both forms: `inner` (Erf or Tanh) of something of x, plus 1, times x, halved.
@@ -150,7 +150,7 @@ void fuseGeluTanh(FuseEditor &editor, const Operator &tanh)
         if (!part || !isNear(part->factor, 0.044715) || editor.onlyUser(sum->inputs[1 - slot]) != sum
             || editor.onlyUser(part->of) != part->op)
             continue;
-        Members members {scaled->op, sum, part->op};
+        Members members{scaled->op, sum, part->op};
         if (cubeOf(editor, part->of, members) == x) {
             finishGelu(editor, tanh, x, "tanh", std::move(members));
             return;
@@ -207,7 +207,7 @@ Members halfRotation(const FuseEditor &editor, TensorId id, TensorId x)
     if (back == front && back->kind == OperatorKind::Split && back->inputs[0] == x
         && back->outputs.size() == 2 && back->outputs[1] == negative->inputs[0]
         && back->attributes.integer("axis") == static_cast<std::int64_t>(in.size()) - 1
-        && back->attributes.integers("sizes") == std::vector<std::int64_t> {half, half})
+        && back->attributes.integers("sizes") == std::vector<std::int64_t>{half, half})
         return {back, negative, concat};
     if (back->kind == OperatorKind::Slice && front->kind == OperatorKind::Slice
         && takesLast(editor, *back, x, half, in.back()) && takesLast(editor, *front, x, 0, half))
@@ -234,7 +234,7 @@ void fuseRotary(FuseEditor &editor, const Operator &sum)
                 members.insert(members.end(), {straight, rotated, &sum});
                 Operator fused;
                 fused.kind = OperatorKind::Rotary;
-                fused.attributes.set("interleaved", std::int64_t {0});
+                fused.attributes.set("interleaved", std::int64_t{0});
                 fused.inputs = {x, straight->inputs[1 - a], rotated->inputs[1 - b]};
                 fused.outputs = sum.outputs;
                 editor.replace(members, std::move(fused));

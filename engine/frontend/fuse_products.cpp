@@ -13,7 +13,7 @@ Operator linear(TensorId x, TensorId weight, TensorId bias, bool transposed, Ten
 {
     Operator fused;
     fused.kind = OperatorKind::Linear;
-    fused.attributes.set("transposed", std::int64_t {transposed ? 1 : 0});
+    fused.attributes.set("transposed", std::int64_t{transposed ? 1 : 0});
     fused.inputs = {x, weight};
     if (bias)
         fused.inputs.push_back(bias);
@@ -36,7 +36,7 @@ void fuseMatMul(FuseEditor &editor, const Operator &op)
     }
     const Operator *turn = editor.madeBy(right, OperatorKind::Transpose);
     if (turn == nullptr || !editor.isParameter(turn->inputs[0]) || editor.shape(turn->inputs[0]).size() != 2
-        || turn->attributes.integers("permutation") != std::vector<std::int64_t> {1, 0})
+        || turn->attributes.integers("permutation") != std::vector<std::int64_t>{1, 0})
         return;
     Operator fused = linear(x, turn->inputs[0], {}, true, op.outputs[0]);
     // A transpose with further users stays for them.
@@ -54,7 +54,7 @@ void fuseBias(FuseEditor &editor, const Operator &op)
         const TensorId bias = op.inputs[1 - slot];
         const Operator *made = editor.madeBy(product, OperatorKind::Linear);
         if (made == nullptr || (made->inputs.size() > 2 && made->inputs[2]) || editor.onlyUser(product) != &op
-            || !editor.isParameter(bias) || editor.shape(bias) != Shape {editor.shape(product).back()})
+            || !editor.isParameter(bias) || editor.shape(bias) != Shape{editor.shape(product).back()})
             continue;
         const bool transposed = made->attributes.integer("transposed") == 1;
         editor.replace(
@@ -100,7 +100,7 @@ bool mayIndexTable(const Tensor &indices)
     const auto width = static_cast<std::size_t>(sizeOf(indices.type.dataType));
     for (std::size_t end = width; end <= bytes.size(); end += width) {
         // Little-endian: the last byte holds the sign.
-        if ((bytes[end - 1] & std::byte {0x80}) != std::byte {0})
+        if ((bytes[end - 1] & std::byte{0x80}) != std::byte{0})
             return false;
     }
     return true;

@@ -53,7 +53,7 @@ GraphBuilder::ScopedScope GraphBuilder::scope(std::string_view name)
     const ScopeId outer = m_scope;
     auto [found, inserted] = m_scopes.try_emplace({outer, std::string(name)});
     if (inserted) {
-        found->second = ScopeId {static_cast<std::int32_t>(m_graph.scopes.size())};
+        found->second = ScopeId{static_cast<std::int32_t>(m_graph.scopes.size())};
         m_graph.scopes.push_back({.name = std::string(name), .parent = outer});
         m_prefixes.push_back(prefix() + std::string(name) + ".");
     }
@@ -91,7 +91,7 @@ TensorId GraphBuilder::addTensor(
     tensor.role = role;
     tensor.data = std::move(data);
     m_graph.tensors.push_back(std::move(tensor));
-    return TensorId {static_cast<std::int32_t>(m_graph.tensors.size()) - 1};
+    return TensorId{static_cast<std::int32_t>(m_graph.tensors.size()) - 1};
 }
 
 TensorId GraphBuilder::input(std::string name, TensorType type)
@@ -142,7 +142,7 @@ std::vector<TensorId> GraphBuilder::add(OperatorKind kind, std::vector<TensorId>
         std::vector<TensorType> types;
         std::vector<bool> present;
         for (const TensorId id : inputs) {
-            types.push_back(id ? m_graph.at(id).type : TensorType {});
+            types.push_back(id ? m_graph.at(id).type : TensorType{});
             present.push_back(id.valid());
         }
         if (auto inferred = inferTypes(kind, attributes, types, present, declared)) {
@@ -184,15 +184,15 @@ TensorId GraphBuilder::reshape(TensorId x, Shape shape, std::string_view name)
 
 Shape GraphBuilder::shape(TensorId id) const
 {
-    return id ? m_graph.at(id).type.shape : Shape {};
+    return id ? m_graph.at(id).type.shape : Shape{};
 }
 
 Result<Graph> GraphBuilder::finish(std::vector<TensorId> outputs, TensorId loss)
 {
-    Graph graph = std::exchange(m_graph, Graph {});
+    Graph graph = std::exchange(m_graph, Graph{});
     const std::optional<Error> failure = std::exchange(m_failure, std::nullopt);
-    m_scope = ScopeId {0};
-    m_prefixes.assign(1, std::string {});
+    m_scope = ScopeId{0};
+    m_prefixes.assign(1, std::string{});
     m_scopes.clear();
     m_names.clear();
     m_scalars.clear();
@@ -200,14 +200,14 @@ Result<Graph> GraphBuilder::finish(std::vector<TensorId> outputs, TensorId loss)
         return *failure;
     if (loss) {
         if (elementCount(graph.at(loss).type.shape) != 1)
-            return Error {ErrorCode::InvalidInput,
+            return Error{ErrorCode::InvalidInput,
                 "The loss must be a scalar; " + graph.at(loss).name + " has shape "
                     + toString(graph.at(loss).type.shape) + "."};
         if (std::find(outputs.begin(), outputs.end(), loss) == outputs.end())
             outputs.push_back(loss);
     }
-    if (std::find(outputs.begin(), outputs.end(), TensorId {}) != outputs.end())
-        return Error {ErrorCode::InvalidInput, "An output of the model is not a tensor."};
+    if (std::find(outputs.begin(), outputs.end(), TensorId{}) != outputs.end())
+        return Error{ErrorCode::InvalidInput, "An output of the model is not a tensor."};
     graph.outputs = std::move(outputs);
     graph.loss = loss;
     annotateOperators(graph);

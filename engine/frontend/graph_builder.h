@@ -110,13 +110,13 @@ private:
     std::string uniqueName(std::string name);
     void fail(Error error);
 
-    Graph m_graph {};
-    ScopeId m_scope {0};
-    std::vector<std::string> m_prefixes {std::string {}}; ///< By scope.
-    std::map<std::pair<ScopeId, std::string>, ScopeId> m_scopes {};
-    std::unordered_map<std::string, std::int32_t> m_names {}; ///< How often a name was asked for.
-    std::map<float, TensorId> m_scalars {};
-    std::optional<Error> m_failure {};
+    Graph m_graph{};
+    ScopeId m_scope{0};
+    std::vector<std::string> m_prefixes{std::string{}}; ///< By scope.
+    std::map<std::pair<ScopeId, std::string>, ScopeId> m_scopes{};
+    std::unordered_map<std::string, std::int32_t> m_names{}; ///< How often a name was asked for.
+    std::map<float, TensorId> m_scalars{};
+    std::optional<Error> m_failure{};
 };
 
 } // namespace planloom

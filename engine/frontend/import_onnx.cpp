@@ -561,8 +561,8 @@ Result<Graph> importOnnxFile(const std::filesystem::path &path, const ImportOpti
     return importNamed(*bytes, folder, options, place, path.stem().string());
 }
 
-Result<Graph> importOnnxBytes(
-    std::string_view bytes, const std::filesystem::path &folder, const ImportOptions &options, const std::string &name)
+Result<Graph> importOnnxBytes(std::string_view bytes, const std::filesystem::path &folder,
+    const ImportOptions &options, const std::string &name)
 {
     return importNamed(bytes, folder, options, name, {});
 }

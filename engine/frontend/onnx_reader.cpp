@@ -406,14 +406,17 @@ Result<OnnxModel> Reader::model(onnx::ModelProto &proto)
 /// Why bytes that can't be read as a model are none: what they are instead, or where they are damaged.
 /// @param problem  "a number is cut off"
 /// @param position  of the problem, in bytes
-Error noModel(std::string_view bytes, const std::string &file, const std::string &problem, std::size_t position)
+Error noModel(
+    std::string_view bytes, const std::string &file, const std::string &problem, std::size_t position)
 {
     const auto kind = findFileKind(bytes);
     if (kind && kind != FileKind::OnnxModel)
-        return {ErrorCode::InvalidInput, std::string("this is ") + nameOf(*kind) + ", where an ONNX model was expected",
-            adviceFor(*kind), file};
+        return {ErrorCode::InvalidInput,
+            std::string("this is ") + nameOf(*kind) + ", where an ONNX model was expected", adviceFor(*kind),
+            file};
     return {ErrorCode::InvalidInput,
-        "this is no ONNX model, or one that is cut off or damaged: " + problem + ", at byte " + std::to_string(position),
+        "this is no ONNX model, or one that is cut off or damaged: " + problem + ", at byte "
+            + std::to_string(position),
         "copy or export it again, and give a .onnx file", file};
 }
 

@@ -57,16 +57,16 @@ Path commonPath(const std::vector<SourceNode> &sources)
 /// Scopes and operators' scopes straight from the names.
 void scopesFromNames(Graph &graph)
 {
-    graph.scopes.assign(1, Scope {});
+    graph.scopes.assign(1, Scope{});
     std::map<std::pair<ScopeId, std::string_view>, ScopeId> known; // names live in the sources
     for (Operator &op : graph.operators) {
         if (op.direction != Direction::Forward)
             continue;
-        op.scope = ScopeId {0};
+        op.scope = ScopeId{0};
         for (const std::string_view part : commonPath(op.sources)) {
             auto [found, inserted] = known.try_emplace({op.scope, part});
             if (inserted) {
-                found->second = ScopeId {static_cast<std::int32_t>(graph.scopes.size())};
+                found->second = ScopeId{static_cast<std::int32_t>(graph.scopes.size())};
                 graph.scopes.push_back({.name = std::string(part), .parent = op.scope});
             }
             op.scope = found->second;
@@ -100,15 +100,15 @@ void dissolveSingles(Graph &graph)
             hasInner[parent] = true;
         }
     }
-    std::vector<ScopeId> now(graph.scopes.size(), ScopeId {0});
-    std::vector<Scope> scopes {Scope {}};
+    std::vector<ScopeId> now(graph.scopes.size(), ScopeId{0});
+    std::vector<Scope> scopes{Scope{}};
     for (std::size_t i = 1; i < graph.scopes.size(); ++i) {
         const ScopeId parent = now[at(graph.scopes[i].parent)];
         if (dissolved[i]) {
             now[i] = parent;
             continue;
         }
-        now[i] = ScopeId {static_cast<std::int32_t>(scopes.size())};
+        now[i] = ScopeId{static_cast<std::int32_t>(scopes.size())};
         scopes.push_back({.name = std::move(graph.scopes[i].name), .parent = parent});
     }
     graph.scopes = std::move(scopes);
@@ -130,7 +130,7 @@ void placeTraining(Graph &graph)
             op.scope = graph.at(op.mirror).scope;
         } else {
             const auto found = op.inputs.empty() ? firstUse.end() : firstUse.find(op.inputs.front());
-            op.scope = found == firstUse.end() ? ScopeId {0} : found->second;
+            op.scope = found == firstUse.end() ? ScopeId{0} : found->second;
         }
     }
 }
@@ -145,7 +145,7 @@ public:
     }
 
 private:
-    std::map<Key, std::int32_t> m_numbers {};
+    std::map<Key, std::int32_t> m_numbers{};
 };
 
 /// What makes two operators alike when seen alone: kind, attributes but for seeds, types.
@@ -161,7 +161,7 @@ public:
     {
         Attributes attributes = op.attributes;
         attributes.erase("seed");
-        std::vector<std::int32_t> key {static_cast<std::int32_t>(op.kind), attributesNumber(attributes)};
+        std::vector<std::int32_t> key{static_cast<std::int32_t>(op.kind), attributesNumber(attributes)};
         for (const TensorId id : op.outputs)
             key.push_back(id ? typeNumber(m_graph.at(id).type) : -1);
         return m_operators.of(key);
@@ -177,9 +177,9 @@ private:
     }
 
     const Graph &m_graph;
-    Numbering<std::vector<std::int32_t>> m_operators {};
-    Numbering<std::pair<DataType, Shape>> m_types {};
-    Numbering<std::vector<std::pair<std::string, Attribute>>> m_attributes {};
+    Numbering<std::vector<std::int32_t>> m_operators{};
+    Numbering<std::pair<DataType, Shape>> m_types{};
+    Numbering<std::vector<std::pair<std::string, Attribute>>> m_attributes{};
 };
 
 struct SignatureHash {
@@ -288,7 +288,7 @@ private:
     std::int32_t m_owner = -1;
     std::int32_t m_tensors = 0;
     std::int32_t m_scopes = 0;
-    std::vector<std::int32_t> m_signature {};
+    std::vector<std::int32_t> m_signature{};
 };
 
 } // namespace
@@ -309,10 +309,10 @@ void findCopies(Graph &graph)
             continue;
         for (ScopeId scope = graph.operators[i].scope; scope && scope.index != 0;
              scope = graph.at(scope).parent)
-            members[at(scope)].push_back(OperatorId {static_cast<std::int32_t>(i)});
+            members[at(scope)].push_back(OperatorId{static_cast<std::int32_t>(i)});
     }
     struct Found {
-        ScopeId first {};
+        ScopeId first{};
         std::int32_t copyClass = -1;
     };
     SignatureWriter writer(graph);
@@ -322,9 +322,9 @@ void findCopies(Graph &graph)
         graph.scopes[i].copyClass = -1;
         if (i == 0 || members[i].empty())
             continue;
-        const ScopeId scope {static_cast<std::int32_t>(i)};
+        const ScopeId scope{static_cast<std::int32_t>(i)};
         const auto [found, inserted] =
-            known.try_emplace(writer.write(scope, members[i]), Found {.first = scope});
+            known.try_emplace(writer.write(scope, members[i]), Found{.first = scope});
         foundBy[i] = &found->second;
         if (!inserted)
             found->second.copyClass = 0; // has a copy; numbered below

@@ -13,11 +13,11 @@ namespace {
 Result<void> checkOptions(const TrainingOptions &options)
 {
     const auto wrong = [](const char *name, double value, const char *expected) {
-        return Error {ErrorCode::InvalidInput,
+        return Error{ErrorCode::InvalidInput,
             std::string(name) + " must be " + expected + ", not " + std::to_string(value) + ".", "", name};
     };
     if (options.optimizer != OperatorKind::SgdStep && options.optimizer != OperatorKind::AdamWStep) {
-        return Error {ErrorCode::InvalidInput,
+        return Error{ErrorCode::InvalidInput,
             std::string("The optimizer must be SgdStep or AdamWStep, not ") + nameOf(options.optimizer) + ".",
             "", "optimizer"};
     }
@@ -51,7 +51,7 @@ TensorId addTensor(Graph &graph, Names &names, const std::string &name, TensorId
     tensor.role = role;
     tensor.of = weight;
     graph.tensors.push_back(std::move(tensor));
-    return TensorId {static_cast<std::int32_t>(graph.tensors.size()) - 1};
+    return TensorId{static_cast<std::int32_t>(graph.tensors.size()) - 1};
 }
 
 void addOptimizer(Graph &graph, Names &names, TensorId weight, TensorId gradient, ScopeId scope,
@@ -81,8 +81,7 @@ void addOptimizer(Graph &graph, Names &names, TensorId weight, TensorId gradient
         op.inputs.push_back(addTensor(graph, names, state, weight, TensorRole::OptimizerState));
     op.outputs = {addTensor(graph, names, name + ".new", weight, TensorRole::Weight)};
     for (const std::string &state : states)
-        op.outputs.push_back(
-            addTensor(graph, names, state + ".new", weight, TensorRole::OptimizerState));
+        op.outputs.push_back(addTensor(graph, names, state + ".new", weight, TensorRole::OptimizerState));
     const std::vector<TensorType> inputs(op.inputs.size(), graph.at(weight).type);
     const std::vector<TensorType> outputs(op.outputs.size(), graph.at(weight).type);
     AnnotationOutcome outcome =
@@ -106,7 +105,7 @@ Result<Graph> buildTrainingStep(const Graph &forward, const TrainingOptions &opt
     for (std::size_t i = 0; i < graph.tensors.size(); ++i) {
         if (graph.tensors[i].role == TensorRole::Gradient)
             gradients[static_cast<std::size_t>(graph.tensors[i].of.index)] =
-                TensorId {static_cast<std::int32_t>(i)};
+                TensorId{static_cast<std::int32_t>(i)};
     }
     for (const Operator &op : graph.operators) {
         for (const TensorId id : op.inputs) {
@@ -114,14 +113,14 @@ Result<Graph> buildTrainingStep(const Graph &forward, const TrainingOptions &opt
                 scopes[static_cast<std::size_t>(id.index)] = op.scope;
         }
     }
-    Names names {UniqueNames::ofTensors(graph), UniqueNames::ofOperators(graph)};
+    Names names{UniqueNames::ofTensors(graph), UniqueNames::ofOperators(graph)};
     std::int64_t untrained = 0;
     for (std::size_t i = 0; i < gradients.size(); ++i) {
         if (graph.tensors[i].role != TensorRole::Weight)
             continue;
         if (gradients[i])
             addOptimizer(
-                graph, names, TensorId {static_cast<std::int32_t>(i)}, gradients[i], scopes[i], options);
+                graph, names, TensorId{static_cast<std::int32_t>(i)}, gradients[i], scopes[i], options);
         else
             ++untrained;
     }

@@ -31,7 +31,7 @@ private:
             m_names.insert(item.name);
     }
 
-    std::unordered_set<std::string> m_names {};
+    std::unordered_set<std::string> m_names{};
 };
 
 } // namespace planloom

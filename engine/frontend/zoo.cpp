@@ -197,7 +197,7 @@ Result<ZooValues> parseValues(const ZooFamily &family, std::string_view query)
             return error;
         }
         const std::string_view text =
-            equals == std::string_view::npos ? std::string_view {} : item.substr(equals + 1);
+            equals == std::string_view::npos ? std::string_view{} : item.substr(equals + 1);
         TRY(const double value, parseValue(*known, text, values));
         values.set(known->name, value);
     }
@@ -222,11 +222,11 @@ Result<Graph> buildZooModel(std::string_view spec)
     const std::string_view rest = isZooSpec(spec) ? spec.substr(kPrefix.size()) : spec;
     const std::size_t mark = std::min(rest.find('?'), rest.size());
     const std::string_view name = rest.substr(0, mark);
-    const std::string_view query = mark < rest.size() ? rest.substr(mark + 1) : std::string_view {};
+    const std::string_view query = mark < rest.size() ? rest.substr(mark + 1) : std::string_view{};
     const auto builder = std::find_if(std::begin(kBuilders), std::end(kBuilders),
         [name](const auto &known) { return known.first == name; });
     if (!isZooSpec(spec) || builder == std::end(kBuilders)) {
-        return Error {ErrorCode::InvalidInput, "There is no model \"" + std::string(name) + "\" in the zoo.",
+        return Error{ErrorCode::InvalidInput, "There is no model \"" + std::string(name) + "\" in the zoo.",
             "A zoo model is written zoo:NAME?parameter=value&..., NAME one of " + namesOf(zooFamilies())
                 + ".",
             std::string(spec)};

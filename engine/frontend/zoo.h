@@ -11,19 +11,19 @@ namespace planloom {
 
 /// One parameter of a family of models.
 struct ZooParameter {
-    std::string name {}; ///< "layers"
+    std::string name{}; ///< "layers"
     double fallback = 0; ///< Its value where the name does not give one.
     double least = 0;
     double most = 0;
     bool integral = true;
-    std::string meaning {}; ///< One line for a person; says what 0 means where 0 means something.
+    std::string meaning{}; ///< One line for a person; says what 0 means where 0 means something.
 };
 
 /// One family of models, "gpt".
 struct ZooFamily {
-    std::string name {};
-    std::string meaning {}; ///< One line for a person.
-    std::vector<ZooParameter> parameters {};
+    std::string name{};
+    std::string meaning{}; ///< One line for a person.
+    std::vector<ZooParameter> parameters{};
 };
 
 /// All families and their parameters, in the order they are listed to people.

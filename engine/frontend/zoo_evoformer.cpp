@@ -46,7 +46,7 @@ TensorId gatedAttention(ZooBuilder &b, TensorId x, TensorId bias, std::int64_t h
     const auto apart = [&](const std::string &name, bool key) {
         TensorId t = b.linear(x, heads * width, "linear_" + name, false);
         t = b.reshape(t, {in[0], in[1], in[2], heads, width}, name + ".heads");
-        return b.transpose(t, key ? Integers {0, 1, 3, 4, 2} : Integers {0, 1, 3, 2, 4}, name + ".transpose");
+        return b.transpose(t, key ? Integers{0, 1, 3, 4, 2} : Integers{0, 1, 3, 2, 4}, name + ".transpose");
     };
     const TensorId query = b.scaled(apart("q", false), 1 / std::sqrt(static_cast<double>(width)), "scale");
     const TensorId key = apart("k", true);
@@ -157,7 +157,7 @@ Result<Graph> buildEvoformer(const ZooValues &values)
 {
     const std::int64_t batch = values.integer("batch");
     const std::int64_t residues = values.integer("residues");
-    const Form form {.heads = values.integer("heads"),
+    const Form form{.heads = values.integer("heads"),
         .pairHeads = values.integer("pair_heads"),
         .width = values.integer("head_width"),
         .triangle = values.integer("triangle")};
@@ -179,7 +179,7 @@ Result<Graph> buildEvoformer(const ZooValues &values)
     }
     // The first sequence of the MSA is the protein itself.
     TensorId single = b.one(OperatorKind::Slice, {msa},
-        attributesOf({{"starts", Integers {0, 0, 0, 0}}, {"steps", Integers {1, 1, 1, 1}}}), "first_row",
+        attributesOf({{"starts", Integers{0, 0, 0, 0}}, {"steps", Integers{1, 1, 1, 1}}}), "first_row",
         {{DataType::Float32, {batch, 1, residues, values.integer("msa")}}});
     single = b.linear(b.reshape(single, {batch, residues, values.integer("msa")}, "single.input"),
         values.integer("single"), "linear");

@@ -58,7 +58,7 @@ TensorId mixture(ZooBuilder &b, TensorId x, const Form &form)
     const std::int64_t length = in[1];
     const std::int64_t hidden = in[2];
     const auto axes = [](std::int64_t axis, std::int64_t keep) {
-        return attributesOf({{"axes", std::vector<std::int64_t> {axis}}, {"keepdims", keep}});
+        return attributesOf({{"axes", std::vector<std::int64_t>{axis}}, {"keepdims", keep}});
     };
     const auto oneHot = [](std::int64_t depth) {
         return attributesOf({{"axis", 3}, {"depth", depth}, {"on", 1.0}, {"off", 0.0}});
@@ -114,7 +114,7 @@ Result<Graph> buildMixture(const ZooValues &values)
     const std::int64_t hidden = values.integer("hidden");
     const std::int64_t length = values.integer("seq");
     const std::int64_t batch = values.integer("batch");
-    Form form {.heads = values.integer("heads"),
+    Form form{.heads = values.integer("heads"),
         .inner = values.integer("ffn") > 0 ? values.integer("ffn") : 4 * hidden,
         .experts = values.integer("experts"),
         .choices = values.integer("top_k")};

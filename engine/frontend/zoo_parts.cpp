@@ -27,15 +27,14 @@ double ZooValues::real(std::string_view name) const
 
 Error ZooValues::wrong(std::string_view name, std::string message) const
 {
-    return Error {ErrorCode::InvalidInput, std::move(message), "", joined("zoo:" + m_family + "/", name)};
+    return Error{ErrorCode::InvalidInput, std::move(message), "", joined("zoo:" + m_family + "/", name)};
 }
 
 TensorId ZooBuilder::linear(TensorId x, std::int64_t n, std::string_view name, bool bias, bool transposed)
 {
     const Shape in = shape(x);
     const std::int64_t k = in.empty() ? 1 : in.back();
-    std::vector<TensorId> inputs {
-        x, weight(joined(name, ".weight"), transposed ? Shape {n, k} : Shape {k, n})};
+    std::vector<TensorId> inputs{x, weight(joined(name, ".weight"), transposed ? Shape{n, k} : Shape{k, n})};
     if (bias)
         inputs.push_back(weight(joined(name, ".bias"), {n}));
     return one(
@@ -45,7 +44,7 @@ TensorId ZooBuilder::linear(TensorId x, std::int64_t n, std::string_view name, b
 TensorId ZooBuilder::layerNorm(TensorId x, std::string_view name, double epsilon)
 {
     const Shape in = shape(x);
-    const Shape last {in.empty() ? 1 : in.back()};
+    const Shape last{in.empty() ? 1 : in.back()};
     const auto axis = static_cast<std::int64_t>(in.size()) - 1;
     return one(OperatorKind::LayerNorm,
         {x, weight(joined(name, ".weight"), last), weight(joined(name, ".bias"), last)},
@@ -110,7 +109,7 @@ TensorId ZooBuilder::splitHeads(TensorId x, std::int64_t heads, std::string_view
     if (in.size() != 3)
         return x; // an earlier failure, which finish() reports
     const TensorId apart = reshape(x, {in[0], in[1], heads, in[2] / heads}, joined(name, ".heads"));
-    return transpose(apart, key ? Integers {0, 2, 3, 1} : Integers {0, 2, 1, 3}, joined(name, ".transpose"));
+    return transpose(apart, key ? Integers{0, 2, 3, 1} : Integers{0, 2, 1, 3}, joined(name, ".transpose"));
 }
 
 TensorId ZooBuilder::mergeHeads(TensorId x, std::string_view name)

@@ -25,8 +25,8 @@ public:
     Error wrong(std::string_view name, std::string message) const;
 
 private:
-    std::string m_family {};
-    std::map<std::string, double, std::less<>> m_values {};
+    std::string m_family{};
+    std::map<std::string, double, std::less<>> m_values{};
 };
 
 /// A GraphBuilder with the parts that models of the zoo share. Dropouts get numbers 1, 2, ... as seeds.

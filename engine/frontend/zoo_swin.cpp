@@ -15,9 +15,9 @@ struct Stage {
     std::int64_t size = 0;
     std::int64_t window = 0;
     std::int64_t heads = 0;
-    TensorId index {}; ///< Which entry of the bias table belongs to a pair of places, [w*w w*w].
-    TensorId mask {}; ///< Bias that keeps regions of shifted windows apart, [n 1 w*w w*w]; invalid if there
-                      ///< is one window.
+    TensorId index{}; ///< Which entry of the bias table belongs to a pair of places, [w*w w*w].
+    TensorId mask{}; ///< Bias that keeps regions of shifted windows apart, [n 1 w*w w*w]; invalid if there
+                     ///< is one window.
 };
 
 TensorId biasIndex(ZooBuilder &b, std::int64_t window)
@@ -193,15 +193,15 @@ Result<Graph> buildSwin(const ZooValues &values)
         const std::int64_t size = image / patch;
         x = b.one(OperatorKind::Conv,
             {x, b.weight("proj.weight", {hidden, 3, patch, patch}), b.weight("proj.bias", {hidden})},
-            attributesOf({{"strides", Integers {patch, patch}}, {"pads", Integers {0, 0, 0, 0}},
-                {"dilations", Integers {1, 1}}, {"group", 1}}),
+            attributesOf({{"strides", Integers{patch, patch}}, {"pads", Integers{0, 0, 0, 0}},
+                {"dilations", Integers{1, 1}}, {"group", 1}}),
             "proj");
         x = b.transpose(b.reshape(x, {batch, hidden, size * size}, "flatten"), {0, 2, 1}, "tokens");
         x = b.dropout(b.layerNorm(x, "norm"), "drop");
     }
     for (std::int64_t number = 0; number < 4; ++number) {
         const auto inside = b.scope("layers." + std::to_string(number));
-        Stage stage {.size = image / patch >> number, .heads = heads << number};
+        Stage stage{.size = image / patch >> number, .heads = heads << number};
         stage.window = std::min(window, stage.size);
         stage.index = biasIndex(b, stage.window);
         const bool shifts = stage.size > stage.window && stage.window > 1;
@@ -218,7 +218,7 @@ Result<Graph> buildSwin(const ZooValues &values)
     x = b.layerNorm(x, "norm");
     const std::int64_t tokens = b.shape(x).size() == 3 ? b.shape(x)[1] : 1;
     x = b.one(OperatorKind::ReduceMean, {x},
-        attributesOf({{"axes", Integers {1}}, {"keepdims", 0}, {"count", tokens}}), "avgpool");
+        attributesOf({{"axes", Integers{1}}, {"keepdims", 0}, {"count", tokens}}), "avgpool");
     const TensorId loss = b.meanLoss(b.linear(x, values.integer("classes"), "head"), labels);
     return b.finish({loss}, loss);
 }

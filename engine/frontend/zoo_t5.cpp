@@ -97,7 +97,7 @@ TensorId stack(ZooBuilder &b, TensorId x, TensorId memory, std::int64_t layers, 
     const bool decoder = memory.valid();
     const std::int64_t length = b.shape(x).size() == 3 ? b.shape(x)[1] : 1;
     TensorId bias;
-    const TensorId mask = decoder ? b.causalMask(length) : TensorId {};
+    const TensorId mask = decoder ? b.causalMask(length) : TensorId{};
     for (std::int64_t layer = 0; layer < layers; ++layer) {
         const auto block = b.scope("block." + std::to_string(layer));
         const auto add = [&b](TensorId to, TensorId what, std::string_view name) {
@@ -126,7 +126,7 @@ Result<Graph> buildT5(const ZooValues &values)
 {
     const std::int64_t hidden = values.integer("hidden");
     const std::int64_t batch = values.integer("batch");
-    const Form form {.heads = values.integer("heads"),
+    const Form form{.heads = values.integer("heads"),
         .width = values.integer("d_kv"),
         .inner = values.integer("ffn"),
         .buckets = values.integer("buckets")};

@@ -17,12 +17,12 @@ TensorId convolution(ZooBuilder &b, TensorId x, std::int64_t channels, std::int6
     const std::int64_t inChannels = in.size() == 4 ? in[1] : 1;
     const std::int64_t pad = kernel / 2;
     const std::string own(name);
-    std::vector<TensorId> inputs {x, b.weight(own + ".weight", {channels, inChannels, kernel, kernel})};
+    std::vector<TensorId> inputs{x, b.weight(own + ".weight", {channels, inChannels, kernel, kernel})};
     if (bias)
         inputs.push_back(b.weight(own + ".bias", {channels}));
     return b.one(OperatorKind::Conv, std::move(inputs),
-        attributesOf({{"strides", Integers {stride, stride}}, {"pads", Integers {pad, pad, pad, pad}},
-            {"dilations", Integers {1, 1}}, {"group", 1}}),
+        attributesOf({{"strides", Integers{stride, stride}}, {"pads", Integers{pad, pad, pad, pad}},
+            {"dilations", Integers{1, 1}}, {"group", 1}}),
         name);
 }
 
@@ -50,8 +50,8 @@ TensorId maxPool(ZooBuilder &b, TensorId x, std::int64_t kernel, std::int64_t st
     std::string_view name)
 {
     return b.one(OperatorKind::MaxPool, {x},
-        attributesOf({{"kernel_shape", Integers {kernel, kernel}}, {"strides", Integers {stride, stride}},
-            {"pads", Integers {pad, pad, pad, pad}}, {"dilations", Integers {1, 1}}, {"ceil_mode", 0}}),
+        attributesOf({{"kernel_shape", Integers{kernel, kernel}}, {"strides", Integers{stride, stride}},
+            {"pads", Integers{pad, pad, pad, pad}}, {"dilations", Integers{1, 1}}, {"ceil_mode", 0}}),
         name);
 }
 
@@ -61,12 +61,12 @@ TensorId globalAverage(ZooBuilder &b, TensorId x, std::string_view name)
     const Shape in = b.shape(x);
     const std::int64_t count = in.size() == 4 ? in[2] * in[3] : 1;
     return b.one(OperatorKind::ReduceMean, {x},
-        attributesOf({{"axes", Integers {2, 3}}, {"keepdims", 0}, {"count", count}}), name);
+        attributesOf({{"axes", Integers{2, 3}}, {"keepdims", 0}, {"count", count}}), name);
 }
 
 struct ResNetForm {
     std::int64_t depth = 0;
-    std::array<std::int64_t, 4> blocks {};
+    std::array<std::int64_t, 4> blocks{};
     bool bottleneck = false;
 };
 constexpr ResNetForm kResNets[] = {{18, {2, 2, 2, 2}, false}, {34, {3, 4, 6, 3}, false},
@@ -95,11 +95,11 @@ TensorId residualBlock(ZooBuilder &b, TensorId x, std::int64_t width, std::int64
 /// Channels of each stage in units of the first's, and convolutions per stage.
 struct VggForm {
     std::int64_t depth = 0;
-    std::array<std::int64_t, 5> convolutions {};
+    std::array<std::int64_t, 5> convolutions{};
 };
 constexpr VggForm kVggs[] = {
     {11, {1, 1, 2, 2, 2}}, {13, {2, 2, 2, 2, 2}}, {16, {2, 2, 3, 3, 3}}, {19, {2, 2, 4, 4, 4}}};
-constexpr std::array<std::int64_t, 5> kVggWidths {1, 2, 4, 8, 8};
+constexpr std::array<std::int64_t, 5> kVggWidths{1, 2, 4, 8, 8};
 
 template<typename Form, std::size_t n> const Form *formOf(const Form (&forms)[n], std::int64_t depth)
 {

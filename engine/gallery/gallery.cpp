@@ -1,10 +1,10 @@
 #include "engine/gallery/gallery.h"
 
 #include "engine/base/words.h"
-#include "engine/plan/complete.h"
 #include "engine/gallery/gallery_pipeline.h"
 #include "engine/gallery/gallery_rows.h"
 #include "engine/gallery/gallery_tensor_parallel.h"
+#include "engine/plan/complete.h"
 #include "engine/table/selector_index.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace {
 
 /// A gallery plan as numbers.
 struct Recipe {
-    std::string name {};
+    std::string name{};
     std::int32_t dp = 1;
     std::int32_t tp = 1;
     std::int32_t pp = 1;
@@ -36,7 +36,7 @@ Result<std::int32_t> numberOf(const std::string &key, std::string_view text)
 {
     std::int32_t value = 0;
     const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (text.empty() || failure != std::errc {} || end != text.data() + text.size() || value < 0
+    if (text.empty() || failure != std::errc{} || end != text.data() + text.size() || value < 0
         || value > 65536)
         return wrongSpec("expected a number from 0 to 65536 for '" + key + "', found '"
             + std::string(text.substr(0, 40)) + "'");
@@ -48,7 +48,7 @@ Result<Recipe> readSpec(std::string_view spec, std::int32_t deviceCount)
     Recipe recipe;
     const std::size_t colon = spec.find(':');
     recipe.name = std::string(spec.substr(0, colon));
-    static const std::map<std::string, std::set<std::string>, std::less<>> kParameters {
+    static const std::map<std::string, std::set<std::string>, std::less<>> kParameters{
         {"single", {"micro-batches"}},
         {"data-parallel", {"micro-batches"}},
         {"tensor-parallel", {"micro-batches"}},
@@ -58,7 +58,7 @@ Result<Recipe> readSpec(std::string_view spec, std::int32_t deviceCount)
     };
     const auto known = kParameters.find(recipe.name);
     if (known == kParameters.end()) {
-        return Error {ErrorCode::NotFound, "there is no gallery plan '" + recipe.name.substr(0, 60) + "'",
+        return Error{ErrorCode::NotFound, "there is no gallery plan '" + recipe.name.substr(0, 60) + "'",
             "single, data-parallel, tensor-parallel, pipeline, zero1 or 3d", "gallery"};
     }
     if (recipe.name == "data-parallel" || recipe.name == "zero1")
@@ -69,7 +69,7 @@ Result<Recipe> readSpec(std::string_view spec, std::int32_t deviceCount)
         recipe.pp = deviceCount;
     recipe.zero1 = recipe.name == "zero1";
 
-    std::string_view rest = colon == std::string_view::npos ? std::string_view {} : spec.substr(colon + 1);
+    std::string_view rest = colon == std::string_view::npos ? std::string_view{} : spec.substr(colon + 1);
     while (!rest.empty()) {
         const std::size_t comma = rest.find(',');
         const std::string_view item = rest.substr(0, comma);
@@ -112,9 +112,10 @@ Result<Recipe> readSpec(std::string_view spec, std::int32_t deviceCount)
         else // pp of 3d, stages of pipeline
             recipe.pp = number;
     }
-    const std::int64_t needed = std::int64_t {recipe.dp} * recipe.tp * recipe.pp;
+    const std::int64_t needed = std::int64_t{recipe.dp} * recipe.tp * recipe.pp;
     if (recipe.name != "single" && needed != deviceCount) {
-        return wrongSpec(recipe.name + " needs " + counted(needed, "device") + " (dp=" + std::to_string(recipe.dp) + " x pp=" + std::to_string(recipe.pp)
+        return wrongSpec(recipe.name + " needs " + counted(needed, "device")
+                + " (dp=" + std::to_string(recipe.dp) + " x pp=" + std::to_string(recipe.pp)
                 + " x tp=" + std::to_string(recipe.tp) + "), the cluster has " + std::to_string(deviceCount),
             "make the product of dp, pp and tp the number of devices");
     }
@@ -157,15 +158,15 @@ Result<std::int32_t> microBatchesOf(const Graph &graph, const BatchInfo &batch, 
         if (batch.size <= 1)
             return recipe.microBatches; // nothing to cut: every micro-batch is a whole batch
         if (recipe.microBatches > batch.mostMicroBatches) {
-            return wrongSpec("no more than " + counted(batch.mostMicroBatches, "micro-batch")
-                + " can be made" + (batch.limitedBy.empty() ? "" : ": " + batch.limitedBy));
+            return wrongSpec("no more than " + counted(batch.mostMicroBatches, "micro-batch") + " can be made"
+                + (batch.limitedBy.empty() ? "" : ": " + batch.limitedBy));
         }
-        TRY_VOID(checkBatch(graph, batch, std::int64_t {recipe.microBatches} * recipe.dp, "micro-batches"));
+        TRY_VOID(checkBatch(graph, batch, std::int64_t{recipe.microBatches} * recipe.dp, "micro-batches"));
         return recipe.microBatches;
     }
     if (recipe.pp == 1)
         return 1;
-    const std::int64_t most = std::min<std::int64_t>(batch.mostMicroBatches, std::int64_t {4} * recipe.pp);
+    const std::int64_t most = std::min<std::int64_t>(batch.mostMicroBatches, std::int64_t{4} * recipe.pp);
     for (std::int64_t count = most; count > 1; --count) {
         if (batch.size % count == 0 && checkBatch(graph, batch, count * recipe.dp, "micro-batches"))
             return static_cast<std::int32_t>(count);
@@ -179,10 +180,10 @@ Result<void> appendPipeline(const SelectorIndex &index, const Recipe &recipe, Co
     for (std::size_t s = 0; s < stages.size(); ++s) {
         const Selector selector = stageSelector(index, stages[s]);
         const auto number = static_cast<std::int32_t>(s);
-        table.rows.push_back(templateRow(selector, OpAssignRule {{}, {{"pp", number}}}));
-        table.rows.push_back(templateRow(selector, StageRule {number}));
+        table.rows.push_back(templateRow(selector, OpAssignRule{{}, {{"pp", number}}}));
+        table.rows.push_back(templateRow(selector, StageRule{number}));
     }
-    table.rows.push_back(templateRow({}, ScheduleRule {recipe.schedule}));
+    table.rows.push_back(templateRow({}, ScheduleRule{recipe.schedule}));
     return {};
 }
 
@@ -190,7 +191,7 @@ Result<void> appendPipeline(const SelectorIndex &index, const Recipe &recipe, Co
 
 const std::vector<GalleryEntry> &galleryEntries()
 {
-    static const std::vector<GalleryEntry> kEntries {
+    static const std::vector<GalleryEntry> kEntries{
         {"single", "everything on one device", {"micro-batches=N"}},
         {"data-parallel", "every device has the whole model and a part of the batch", {"micro-batches=N"}},
         {"tensor-parallel", "weights cut into columns and rows, as in Megatron-LM", {"micro-batches=N"}},
@@ -203,8 +204,7 @@ const std::vector<GalleryEntry> &galleryEntries()
     return kEntries;
 }
 
-Result<ConstraintTable> galleryTable(
-    std::string_view spec, const Model &model, std::int32_t deviceCount)
+Result<ConstraintTable> galleryTable(std::string_view spec, const Model &model, std::int32_t deviceCount)
 {
     if (!model || deviceCount < 1)
         return wrongSpec("a gallery plan needs a model and at least one device");
@@ -214,25 +214,25 @@ Result<ConstraintTable> galleryTable(
 
     ConstraintTable table;
     MeshRule mesh;
-    for (const auto &[name, size] : {std::pair {"dp", recipe.dp}, {"pp", recipe.pp}, {"tp", recipe.tp}}) {
+    for (const auto &[name, size] : {std::pair{"dp", recipe.dp}, {"pp", recipe.pp}, {"tp", recipe.tp}}) {
         if (size > 1)
             mesh.axes.push_back({name, size});
     }
     if (!mesh.axes.empty())
         table.rows.push_back(templateRow({}, std::move(mesh)));
     if (recipe.name == "single" && deviceCount > 1)
-        table.rows.push_back(templateRow({}, OpAssignRule {{DeviceId {0}}, {}}));
+        table.rows.push_back(templateRow({}, OpAssignRule{{DeviceId{0}}, {}}));
     TRY(const std::int32_t microBatches, microBatchesOf(graph, batch, recipe));
     if (microBatches > 1)
-        table.rows.push_back(templateRow({}, MicroBatchesRule {microBatches}));
+        table.rows.push_back(templateRow({}, MicroBatchesRule{microBatches}));
     if (recipe.dp > 1) {
         TRY_VOID(checkBatch(graph, batch, recipe.dp, "data parallelism"));
-        SplitStep step {.kind = SplitKind::Dimension,
+        SplitStep step{.kind = SplitKind::Dimension,
             .dimension = {.kind = DimensionRef::Kind::Meaning, .name = {}},
             .parts = 0,
             .sizes = {},
             .axis = "dp"};
-        table.rows.push_back(templateRow({}, OpTransRule {{std::move(step)}}));
+        table.rows.push_back(templateRow({}, OpTransRule{{std::move(step)}}));
     }
     if (recipe.pp > 1)
         TRY_VOID(appendPipeline(*model.index, recipe, table));
@@ -240,12 +240,12 @@ Result<ConstraintTable> galleryTable(
         TRY_VOID(appendTensorParallel(model, deviceCount, "tp", recipe.tp, table));
     if (recipe.zero1 && recipe.dp > 1) {
         table.rows.push_back(templateRow(
-            {.kind = SelectorKind::Weight, .text = "*"}, OptimizerShardingRule {.axis = "dp", .parts = 0}));
+            {.kind = SelectorKind::Weight, .text = "*"}, OptimizerShardingRule{.axis = "dp", .parts = 0}));
     }
 
     TRY(const Completion completion, completePlan(model, deviceCount, table));
     if (const auto error = firstError(completion))
-        return Error {ErrorCode::InvalidInput, recipe.name + ": " + error->message, error->advice, "gallery"};
+        return Error{ErrorCode::InvalidInput, recipe.name + ": " + error->message, error->advice, "gallery"};
     return table;
 }
 

@@ -13,9 +13,9 @@ namespace planloom {
 
 /// One plan of the gallery, as shown to people.
 struct GalleryEntry {
-    std::string name {}; ///< "tensor-parallel"
-    std::string meaning {}; ///< One line for a person.
-    std::vector<std::string> parameters {}; ///< "schedule=gpipe|1f1b|sequential"
+    std::string name{}; ///< "tensor-parallel"
+    std::string meaning{}; ///< One line for a person.
+    std::vector<std::string> parameters{}; ///< "schedule=gpipe|1f1b|sequential"
 };
 
 const std::vector<GalleryEntry> &galleryEntries();
@@ -29,7 +29,6 @@ const std::vector<GalleryEntry> &galleryEntries();
 /// The rows are checked: `completePlan` accepts them.
 /// @return NotFound for unknown names, InvalidInput with the reason where the model can't be planned so (the
 ///   batch does not divide: by which operator; nothing can be split in so many parts: why; too few operators)
-Result<ConstraintTable> galleryTable(
-    std::string_view spec, const Model &model, std::int32_t deviceCount);
+Result<ConstraintTable> galleryTable(std::string_view spec, const Model &model, std::int32_t deviceCount);
 
 } // namespace planloom

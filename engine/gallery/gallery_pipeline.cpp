@@ -1,8 +1,8 @@
 #include "engine/gallery/gallery_pipeline.h"
 
 #include "engine/base/words.h"
-#include "engine/graph/catalogue.h"
 #include "engine/gallery/gallery_rows.h"
+#include "engine/graph/catalogue.h"
 
 #include <algorithm>
 #include <cmath>
@@ -24,7 +24,7 @@ std::vector<TensorType> typesOf(const Graph &graph, const std::vector<TensorId> 
 {
     std::vector<TensorType> types;
     for (const TensorId tensor : tensors)
-        types.push_back(tensor.valid() ? graph.at(tensor).type : TensorType {});
+        types.push_back(tensor.valid() ? graph.at(tensor).type : TensorType{});
     return types;
 }
 
@@ -88,7 +88,7 @@ std::int64_t largestRun(const std::vector<std::int64_t> &cost, const std::vector
         const std::size_t end = i < cuts.size() ? cuts[i] : cost.size();
         largest = std::max(largest,
             std::accumulate(cost.begin() + static_cast<std::ptrdiff_t>(begin),
-                cost.begin() + static_cast<std::ptrdiff_t>(end), std::int64_t {0}));
+                cost.begin() + static_cast<std::ptrdiff_t>(end), std::int64_t{0}));
         begin = end;
     }
     return largest;
@@ -116,7 +116,7 @@ std::vector<std::size_t> balancedCuts(const std::vector<std::int64_t> &cost,
         return {};
 
     std::int64_t least = *std::max_element(pieces.begin(), pieces.end());
-    std::int64_t most = std::accumulate(pieces.begin(), pieces.end(), std::int64_t {0});
+    std::int64_t most = std::accumulate(pieces.begin(), pieces.end(), std::int64_t{0});
     while (least < most) {
         const std::int64_t middle = least + (most - least) / 2;
         if (runsNeeded(pieces, middle) <= count)
@@ -187,7 +187,7 @@ Result<std::vector<std::vector<OperatorId>>> pipelineStages(const SelectorIndex 
     const auto crossing = crossingBytes(index, order);
     auto cuts = balancedCuts(cost, crossing, anywhere, stages);
     if (stages > 1 && cuts.empty()) {
-        return Error {ErrorCode::InvalidInput,
+        return Error{ErrorCode::InvalidInput,
             "the model has " + counted(static_cast<std::int64_t>(order.size()), "operator")
                 + " with weights, too few for " + counted(stages, "stage"),
             "use fewer stages", ""};

@@ -1,9 +1,9 @@
 #include "engine/gallery/gallery_tensor_parallel.h"
 
-#include "engine/plan/complete.h"
 #include "engine/gallery/gallery_rows.h"
-#include "engine/table/table_text.h"
 #include "engine/gallery/tensor_parallel_region.h"
+#include "engine/plan/complete.h"
+#include "engine/table/table_text.h"
 
 #include <algorithm>
 #include <map>
@@ -31,7 +31,7 @@ DimensionRef positionOf(const Operator &op, std::int32_t identifier)
         }
         return false;
     };
-    DimensionRef ref {.kind = DimensionRef::Kind::Output, .name = {}};
+    DimensionRef ref{.kind = DimensionRef::Kind::Output, .name = {}};
     if (find(op.annotation.outputs, ref))
         return ref;
     ref.kind = DimensionRef::Kind::Input;
@@ -55,9 +55,9 @@ void appendRows(const SelectorIndex &index, const std::vector<OperatorId> &opera
     }
     for (const DimensionRef &ref : order) {
         for (Selector &selector : selectorsByName(index, groups[print(ref)])) {
-            SplitStep step {
+            SplitStep step{
                 .kind = SplitKind::Dimension, .dimension = ref, .parts = 0, .sizes = {}, .axis = axis};
-            table.rows.push_back(templateRow(std::move(selector), OpTransRule {{std::move(step)}}));
+            table.rows.push_back(templateRow(std::move(selector), OpTransRule{{std::move(step)}}));
         }
     }
 }
@@ -76,14 +76,14 @@ bool readsAny(const SelectorIndex &index, const Operator &op, const std::vector<
 
 } // namespace
 
-Result<void> appendTensorParallel(const Model &model, std::int32_t deviceCount,
-    const std::string &axis, std::int32_t parts, ConstraintTable &table)
+Result<void> appendTensorParallel(const Model &model, std::int32_t deviceCount, const std::string &axis,
+    std::int32_t parts, ConstraintTable &table)
 {
     const SelectorIndex &index = *model.index;
     const Graph &graph = *model.graph;
     const TensorParallelCut cut = findTensorParallel(index, parts);
     if (cut.regions == 0) {
-        return Error {ErrorCode::InvalidInput,
+        return Error{ErrorCode::InvalidInput,
             "no pair of operators can be split " + std::to_string(parts) + " ways for tensor parallelism"
                 + (cut.obstacle.empty() ? "" : ": " + cut.obstacle),
             "use another number of devices, or another gallery plan", "gallery/tensor-parallel"};

@@ -12,7 +12,7 @@ namespace planloom {
 /// Appends to `table` (which has the mesh, with axis `axis` of size `parts`) the op-trans rows of tensor
 /// parallelism: products by similar name; other operators only where the default rule would not follow them.
 /// @return InvalidInput with the reason if nothing can be split
-Result<void> appendTensorParallel(const Model &model, std::int32_t deviceCount,
-    const std::string &axis, std::int32_t parts, ConstraintTable &table);
+Result<void> appendTensorParallel(const Model &model, std::int32_t deviceCount, const std::string &axis,
+    std::int32_t parts, ConstraintTable &table);
 
 } // namespace planloom

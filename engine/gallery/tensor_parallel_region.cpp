@@ -39,10 +39,10 @@ struct Search {
     const SelectorIndex &index;
     const Graph &graph;
     std::int32_t parts = 1;
-    std::vector<bool> trained {}; ///< By tensor: depends on a weight, so that its gradient matters.
-    std::vector<bool> isOutput {}; ///< By tensor: the model returns it.
-    std::vector<std::int32_t> identifier {}; ///< By operator: decided by earlier regions.
-    std::vector<std::int32_t> cut {}; ///< By tensor: its dimension cut by earlier regions; -1 if whole.
+    std::vector<bool> trained{}; ///< By tensor: depends on a weight, so that its gradient matters.
+    std::vector<bool> isOutput{}; ///< By tensor: the model returns it.
+    std::vector<std::int32_t> identifier{}; ///< By operator: decided by earlier regions.
+    std::vector<std::int32_t> cut{}; ///< By tensor: its dimension cut by earlier regions; -1 if whole.
 
     bool hasWeight(const Operator &op) const
     {
@@ -105,16 +105,16 @@ private:
     const Search &m_search;
     bool m_maySlice = false;
     const std::set<TensorId> &m_whole; ///< Tensors that must not be cut.
-    std::map<OperatorId, std::int32_t> m_identifier {};
-    std::map<TensorId, std::int32_t> m_cut {};
-    std::deque<TensorId> m_open {}; ///< Cut, but users not yet looked at.
-    std::deque<std::pair<OperatorId, std::int32_t>> m_undecidedInputs {};
-    TensorId m_followed {};
-    TensorId m_blamed {};
+    std::map<OperatorId, std::int32_t> m_identifier{};
+    std::map<TensorId, std::int32_t> m_cut{};
+    std::deque<TensorId> m_open{}; ///< Cut, but users not yet looked at.
+    std::deque<std::pair<OperatorId, std::int32_t>> m_undecidedInputs{};
+    TensorId m_followed{};
+    TensorId m_blamed{};
     int m_rows = 0;
     int m_columns = 0;
     int m_products = 0;
-    std::string m_obstacle {};
+    std::string m_obstacle{};
 };
 
 bool Region::grow(OperatorId op, std::int32_t identifier)
@@ -347,7 +347,7 @@ void findRows(Search &search, TensorParallelCut &result)
 TensorParallelCut findTensorParallel(const SelectorIndex &index, std::int32_t parts)
 {
     const Graph &graph = index.graph();
-    Search search {index, graph, parts};
+    Search search{index, graph, parts};
     search.trained.assign(graph.tensors.size(), false);
     search.isOutput.assign(graph.tensors.size(), false);
     search.identifier.assign(graph.operators.size(), -1);

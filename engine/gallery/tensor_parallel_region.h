@@ -10,9 +10,9 @@ namespace planloom {
 
 /// Which identifier each operator is split on under tensor parallelism.
 struct TensorParallelCut {
-    std::vector<std::int32_t> identifier {}; ///< By operator; -1 where it is not split.
+    std::vector<std::int32_t> identifier{}; ///< By operator; -1 where it is not split.
     std::int32_t regions = 0; ///< Parts of the model that are split, each between two synchronisations.
-    std::string obstacle {}; ///< Why something could not be split; may be empty.
+    std::string obstacle{}; ///< Why something could not be split; may be empty.
 };
 
 /// Finds what can be split `parts` ways between operators with weights, from annotations and data flow alone

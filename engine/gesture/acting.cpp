@@ -1,7 +1,7 @@
 #include "engine/gesture/acting.h"
 
-#include "engine/table/selector_matcher.h"
 #include "engine/gesture/row_edits.h"
+#include "engine/table/selector_matcher.h"
 
 #include <algorithm>
 

@@ -75,10 +75,9 @@ std::vector<DimensionChip> chipsOf(const GestureContext &context, OperatorId id)
                             cutAlready ? dimension.size / context.plan->microBatches : dimension.size,
                             context.mesh);
                         if (chip.counts.empty())
-                            chip.locked =
-                                dimension.size == 1 ? "its only sample is the micro-batch"
-                                                    : "its " + std::to_string(dimension.size)
-                                    + " samples are the micro-batches";
+                            chip.locked = dimension.size == 1
+                                ? "its only sample is the micro-batch"
+                                : "its " + std::to_string(dimension.size) + " samples are the micro-batches";
                     }
                     chips.push_back(std::move(chip));
                 }

@@ -60,7 +60,8 @@ private:
                     using Meaning = RuleMeaning<RuleType>;
                     if (!m_context.index().check(row.selector) || !Meaning::check(m_context, rule))
                         return;
-                    const auto acted = Meaning::actsOn(m_context, rule, m_context.index().select(row.selector));
+                    const auto acted =
+                        Meaning::actsOn(m_context, rule, m_context.index().select(row.selector));
                     std::shared_ptr<const OperatorMeaning> same;
                     for (std::size_t i = 0; acted && i < acted->size(); ++i) {
                         if (!Meaning::sameForAll || !same) {
@@ -151,7 +152,9 @@ private:
     /// True if all axes reach over the place and, where nobody else splits, the parts can be dealt out to it.
     static bool fits(const Domain &domain, const OperatorMeaning &meaning, bool alone)
     {
-        const auto isInDomain = [&](const AxisMeaning &each) { return findAxis(domain.axes, each.axis) != nullptr; };
+        const auto isInDomain = [&](const AxisMeaning &each) {
+            return findAxis(domain.axes, each.axis) != nullptr;
+        };
         if (domain.onMesh && !std::all_of(meaning.axes.begin(), meaning.axes.end(), isInDomain))
             return false;
         if (!alone || (domain.onMesh && !meaning.axes.empty()))

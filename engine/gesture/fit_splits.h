@@ -7,8 +7,8 @@
 
 namespace planloom {
 
-/// Takes operators out of split rows over axes along which they run no more once `edits` are made, and of those whose
-/// parts could not be dealt out. For edits that give choices back.
+/// Takes operators out of split rows over axes along which they run no more once `edits` are made, and of
+/// those whose parts could not be dealt out. For edits that give choices back.
 void fitFollowers(const GestureContext &context, RowEdits &edits);
 
 /// Takes operators that are to run in `domain` out of split rows over axes along which they will not run.

@@ -156,8 +156,8 @@ std::vector<OperatorId> PathFinder::find(
     const auto reach = [&](OperatorId here, OperatorId next, std::int32_t add) {
         Visit &visit = visitOf(next);
         const std::int32_t total = visitOf(here).offset + add;
-        if (found.valid() || next.index > furthest || (m_onlyLater && total > mostOffset) || (visit.times > 0 && total >= visit.offset)
-            || visit.times >= kMostVisits)
+        if (found.valid() || next.index > furthest || (m_onlyLater && total > mostOffset)
+            || (visit.times > 0 && total >= visit.offset) || visit.times >= kMostVisits)
             return;
         visit.offset = total;
         visit.before = here;

@@ -19,8 +19,8 @@ public:
     explicit PathFinder(const GestureContext &context, const std::vector<std::int32_t> &without = {});
 
     /// A path from one of `from` to one of `to` on which micro-batches are at most `mostOffset` later; empty
-    /// if there is none. O(operators + edges) between them; stops at the first. Free where no row leads to an earlier
-    /// micro-batch and `mostOffset` is below 0.
+    /// if there is none. O(operators + edges) between them; stops at the first. Free where no row leads to an
+    /// earlier micro-batch and `mostOffset` is below 0.
     std::vector<OperatorId> find(
         const std::vector<OperatorId> &from, const std::vector<OperatorId> &to, std::int32_t mostOffset);
 

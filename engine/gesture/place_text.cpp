@@ -1,6 +1,5 @@
 #include "engine/gesture/place_text.h"
 
-#include "engine/table/domain.h"
 #include "engine/hardware/device_word.h"
 #include "engine/table/domain.h"
 

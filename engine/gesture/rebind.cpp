@@ -1,8 +1,8 @@
 #include "engine/gesture/rebind.h"
 
 #include "engine/gesture/gesture.h"
-#include "engine/table/selector_matcher.h"
 #include "engine/gesture/narrow.h"
+#include "engine/table/selector_matcher.h"
 
 #include <algorithm>
 #include <map>
@@ -24,13 +24,14 @@ Operators ofDirection(const Graph &graph, const Operators &operators, Direction 
     return some;
 }
 
-/// Which of the selected operators decide what a row does: those of the first of these directions there are any of.
+/// Which of the selected operators decide what a row does: those of the first of these directions there are
+/// any of.
 using Directions = std::vector<Direction>;
 
 /// The operators of a selector that count, and their direction.
 struct Meant {
     Direction direction = Direction::Forward;
-    Operators operators {};
+    Operators operators{};
 };
 
 Meant meantBy(const SelectorIndex &index, const Selector &selector, const Directions &directions)
@@ -70,12 +71,12 @@ public:
     }
 
 private:
-    std::map<T, std::map<T, std::int32_t>> m_votes {};
+    std::map<T, std::map<T, std::int32_t>> m_votes{};
 };
 
 /// What became of a selector.
 struct Rewritten {
-    std::optional<Selector> selector {}; ///< Nothing if it stays.
+    std::optional<Selector> selector{}; ///< Nothing if it stays.
     bool bound = false; ///< It selected something before.
     bool fewer = false;
     bool lost = false;
@@ -94,7 +95,7 @@ public:
             const OperatorId b = m_match.after[a];
             if (!b.valid())
                 continue;
-            const OperatorId op {static_cast<std::int32_t>(a)};
+            const OperatorId op{static_cast<std::int32_t>(a)};
             if (before.layerOf(op) >= 0 && after.layerOf(b) >= 0)
                 m_layers.add(before.layerOf(op), after.layerOf(b));
             ScopeId from = before.graph().at(op).scope;
@@ -106,7 +107,8 @@ public:
             }
         }
         for (std::size_t s = 0; s < before.graph().scopes.size(); ++s)
-            m_scopeNamed.emplace(before.pathOf({static_cast<std::int32_t>(s)}), ScopeId {static_cast<std::int32_t>(s)});
+            m_scopeNamed.emplace(
+                before.pathOf({static_cast<std::int32_t>(s)}), ScopeId{static_cast<std::int32_t>(s)});
     }
 
     const GraphMatch &match() const { return m_match; }
@@ -187,8 +189,8 @@ private:
         }
         const Operators selected = selectedOf(m_after, base, direction);
         Operators extra = subtracted(selected, wanted);
-        std::erase_if(
-            extra, [&](OperatorId op) { return !m_match.before[static_cast<std::size_t>(op.index)].valid(); });
+        std::erase_if(extra,
+            [&](OperatorId op) { return !m_match.before[static_cast<std::size_t>(op.index)].valid(); });
         if (!extra.empty()) {
             if (direction != Direction::Forward)
                 return std::nullopt;
@@ -284,7 +286,7 @@ private:
     std::optional<std::string> nameNow(std::string_view name) const
     {
         const OperatorId op = m_before.findOperator(name);
-        const OperatorId now = op.valid() ? counterpart(op) : OperatorId {};
+        const OperatorId now = op.valid() ? counterpart(op) : OperatorId{};
         if (!now.valid())
             return std::nullopt;
         return m_after.graph().at(now).name;
@@ -304,13 +306,14 @@ private:
 
     const SelectorIndex &m_before;
     const SelectorIndex &m_after;
-    GraphMatch m_match {};
+    GraphMatch m_match{};
     SelectorWriter m_writer;
-    Votes<std::int32_t> m_layers {};
-    Votes<ScopeId> m_scopes {};
-    std::map<std::string, ScopeId, std::less<>> m_scopeNamed {};
-    mutable std::map<std::string, TensorId> m_weightNamed {}; ///< Counterparts of weights; made when asked for.
-    std::map<std::pair<Directions, std::string>, Rewritten> m_known {};
+    Votes<std::int32_t> m_layers{};
+    Votes<ScopeId> m_scopes{};
+    std::map<std::string, ScopeId, std::less<>> m_scopeNamed{};
+    mutable std::map<std::string, TensorId>
+        m_weightNamed{}; ///< Counterparts of weights; made when asked for.
+    std::map<std::pair<Directions, std::string>, Rewritten> m_known{};
 };
 
 Directions directionsOf(const Rule &rule)
@@ -324,8 +327,8 @@ Directions directionsOf(const Rule &rule)
 
 } // namespace
 
-Rebinding rebind(
-    const SelectorIndex &before, const SelectorIndex &after, const TableDocument &document, std::stop_token stop)
+Rebinding rebind(const SelectorIndex &before, const SelectorIndex &after, const TableDocument &document,
+    std::stop_token stop)
 {
     Rebinder rebinder(before, after, stop);
     Rebinding outcome;
@@ -340,7 +343,7 @@ Rebinding rebind(
         if (!row || !hasSelector(row->rule))
             continue;
         const Directions directions = directionsOf(row->rule);
-        std::vector<Rewritten> parts {rebinder.rewrite(row->selector, directions)};
+        std::vector<Rewritten> parts{rebinder.rewrite(row->selector, directions)};
         Row written = *row;
         if (parts.front().selector)
             written.selector = *parts.front().selector;
@@ -350,7 +353,8 @@ Rebinding rebind(
                 order->second = *parts.back().selector;
         }
         const auto any = [&parts](bool Rewritten::*flag) {
-            return std::any_of(parts.begin(), parts.end(), [flag](const Rewritten &part) { return part.*flag; });
+            return std::any_of(
+                parts.begin(), parts.end(), [flag](const Rewritten &part) { return part.*flag; });
         };
         if (!std::all_of(parts.begin(), parts.end(), [](const Rewritten &part) { return part.bound; }))
             continue; // it did not bind before
@@ -364,7 +368,8 @@ Rebinding rebind(
         if (written == *row)
             continue;
         outcome.rewritten.push_back(line);
-        const TableEdit edit = replaceRow(document, line, written); // one line for one line: the others keep their numbers
+        const TableEdit edit =
+            replaceRow(document, line, written); // one line for one line: the others keep their numbers
         outcome.edit.splices.insert(outcome.edit.splices.end(), edit.splices.begin(), edit.splices.end());
     }
     return outcome;

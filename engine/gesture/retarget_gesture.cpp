@@ -11,7 +11,8 @@ namespace {
 const OpOrderRule *orderAt(const GestureContext &context, std::int32_t line)
 {
     const auto &lines = context.document.lines();
-    if (line < 0 || static_cast<std::size_t>(line) >= lines.size() || !lines[static_cast<std::size_t>(line)]->row)
+    if (line < 0 || static_cast<std::size_t>(line) >= lines.size()
+        || !lines[static_cast<std::size_t>(line)]->row)
         return nullptr;
     return std::get_if<OpOrderRule>(&lines[static_cast<std::size_t>(line)]->row->rule);
 }
@@ -61,7 +62,8 @@ Proposal proposeOrderRow(
     const auto before = ofOneDirection(graph, context.index().select(first));
     const auto after = ofOneDirection(graph, context.index().select(second));
     if (before.empty() || after.empty()) {
-        proposal.refusal = refusalOf(toString(before.empty() ? first : second) + " selects no operator", "order");
+        proposal.refusal =
+            refusalOf(toString(before.empty() ? first : second) + " selects no operator", "order");
         return proposal;
     }
     const auto words = [&](const std::vector<OperatorId> &operators) {
@@ -119,8 +121,9 @@ Proposal proposeRetarget(
     std::sort(wanted.begin(), wanted.end());
     wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());
     if (wanted.empty()) {
-        refused.refusal = direction == Direction::Forward ? nothingSelected()
-                                                          : refusalOf("there is no operator of this order's direction here", "order");
+        refused.refusal = direction == Direction::Forward
+            ? nothingSelected()
+            : refusalOf("there is no operator of this order's direction here", "order");
         return refused;
     }
     const Selector selector = directedSelector(context.index(), wanted);

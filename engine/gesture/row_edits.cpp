@@ -2,9 +2,8 @@
 
 #include "engine/base/words.h"
 #include "engine/gesture/narrow.h"
-#include "engine/table/kinds/meaning.h"
-#include "engine/table/table_text.h"
 #include "engine/hardware/device_word.h"
+#include "engine/table/kinds/meaning.h"
 #include "engine/table/table_text.h"
 
 #include <algorithm>

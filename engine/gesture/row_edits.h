@@ -1,9 +1,9 @@
 #pragma once
 
 #include "engine/gesture/gesture.h"
-#include "engine/table/selector_matcher.h"
 #include "engine/gesture/narrow.h"
 #include "engine/table/domain.h"
+#include "engine/table/selector_matcher.h"
 
 #include <map>
 #include <optional>

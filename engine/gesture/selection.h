@@ -9,20 +9,23 @@
 
 namespace planloom {
 
-// What the Select menu selects, whichever canvas has the focus. All take and give operators of any direction, ascending;
-// O(operators + edges), or with text compared O(operators x length of a name). Thread-safe.
+// What the Select menu selects, whichever canvas has the focus. All take and give operators of any direction,
+// ascending; O(operators + edges), or with text compared O(operators x length of a name). Thread-safe.
 
 /// What plays the part of one of `selected`, and these themselves: operators of the same kind and direction
-///  1. in the same place of other copies of the repeated modules around it ("h.3.mlp.c_fc" for "h.0.mlp.c_fc"; the copies of a
+///  1. in the same place of other copies of the repeated modules around it ("h.3.mlp.c_fc" for
+///  "h.0.mlp.c_fc"; the copies of a
 ///     module are siblings whose names differ by a number);
 ///  2. for one that is in none, those of the same name in theirs ("conv1");
 ///  3. where this finds it alone, those of the same shapes.
-/// Operators that merely look alike (the two normalizations of a layer) are not similar while a place tells them apart.
+/// Operators that merely look alike (the two normalizations of a layer) are not similar while a place tells
+/// them apart.
 /// @return nothing if stopped
 std::vector<OperatorId> similarOperators(
     const Graph &graph, const std::vector<OperatorId> &selected, std::stop_token stop = {});
-/// All operators that run on exactly the devices that one of `selected` runs on: what may be moved together with it. (What runs
-/// on a device among others is `operatorsOnDevice`.) None if the plan is not of this graph.
+/// All operators that run on exactly the devices that one of `selected` runs on: what may be moved together
+/// with it. (What runs on a device among others is `operatorsOnDevice`.) None if the plan is not of this
+/// graph.
 std::vector<OperatorId> operatorsOnSameDevices(const Plan &plan, const std::vector<OperatorId> &selected);
 /// All operators that have a part on the device.
 std::vector<OperatorId> operatorsOnDevice(const Plan &plan, DeviceId device);

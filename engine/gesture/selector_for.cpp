@@ -1,6 +1,6 @@
 #include "engine/gesture/gesture.h"
-#include "engine/table/selector_matcher.h"
 #include "engine/gesture/narrow.h"
+#include "engine/table/selector_matcher.h"
 
 #include <algorithm>
 #include <map>

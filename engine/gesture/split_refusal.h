@@ -8,7 +8,8 @@
 
 namespace planloom {
 
-// Why an operator may not be split so, in words for people. What may be is for `checkPartition` and `canDealOut` to say.
+// Why an operator may not be split so, in words for people. What may be is for `checkPartition` and
+// `canDealOut` to say.
 
 /// Why `steps`, sorted, may not be; nothing if they may. @param coshard  dimension -1 for none
 std::optional<Error> checkSteps(

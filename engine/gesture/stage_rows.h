@@ -7,7 +7,8 @@
 
 namespace planloom {
 
-/// By operator: the pipeline stage that rows which are on give it; -1 where none does. Empty without stage rows.
+/// By operator: the pipeline stage that rows which are on give it; -1 where none does. Empty without stage
+/// rows.
 std::vector<std::int32_t> stagesByRow(const GestureContext &context);
 
 /// The stage whose operators run on (some of) these devices most, in the plan; invalid without a plan.

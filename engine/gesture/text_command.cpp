@@ -205,13 +205,11 @@ Proposal proposeTakingOver(const GestureContext &context, const Row &row,
             proposal.refusal = std::move(meaning).error();
             return proposal;
         }
-        said.push_back(meaning->value_or(OperatorMeaning {}));
+        said.push_back(meaning->value_or(OperatorMeaning{}));
     }
     forEachRow(context, [&](std::int32_t line, const Row &old) {
-        const auto acted
-            = hasSelector(old.rule)
-            ? actsOn(context, old.rule, subset.selected(old.selector))
-            : Result<std::vector<OperatorId>>(std::vector<OperatorId> {});
+        const auto acted = hasSelector(old.rule) ? actsOn(context, old.rule, subset.selected(old.selector))
+                                                 : Result<std::vector<OperatorId>>(std::vector<OperatorId>{});
         std::vector<OperatorId> clashing;
         for (std::size_t i = 0; acted && i < acted->size(); ++i) {
             const OperatorId op = (*acted)[i];
@@ -370,7 +368,8 @@ Proposal proposeText(
         selector = selectorFor(context.index(), operators);
     }
     const std::string_view rest = trimmed(given.substr(word.size()));
-    const std::string written = std::string(word) + " " + toString(selector) + (*shape == RuleShape::Colon ? " : " : " ")
+    const std::string written = std::string(word) + " " + toString(selector)
+        + (*shape == RuleShape::Colon ? " : " : " ")
         + (word == "place" ? typedPlace(context, rest) : std::string(rest));
     auto meant = parseRow(written);
     if (meant)

@@ -13,8 +13,8 @@ namespace planloom {
 AnnotationBuilder::AnnotationBuilder(const AnnotateCall &call, std::string_view reserved)
     : m_reserved(reserved)
 {
-    m_annotation.inputs.resize(call.inputs.size(), TensorTerms {{}, true});
-    m_annotation.outputs.resize(call.outputs.size(), TensorTerms {{}, true});
+    m_annotation.inputs.resize(call.inputs.size(), TensorTerms{{}, true});
+    m_annotation.outputs.resize(call.outputs.size(), TensorTerms{{}, true});
     m_annotation.dimensions.reserve(8);
 }
 
@@ -26,7 +26,7 @@ bool AnnotationBuilder::nameUsed(std::string_view name) const
 
 std::int32_t AnnotationBuilder::add(std::string name, std::int64_t size, DimensionMark mark)
 {
-    m_annotation.dimensions.push_back(Dimension {std::move(name), size, mark});
+    m_annotation.dimensions.push_back(Dimension{std::move(name), size, mark});
     return static_cast<std::int32_t>(m_annotation.dimensions.size()) - 1;
 }
 
@@ -119,7 +119,7 @@ std::vector<Term> termsOf(const DimensionList &dimensions)
     std::vector<Term> terms;
     terms.reserve(dimensions.size());
     for (const std::int32_t dimension : dimensions)
-        terms.push_back(Term {{dimension}});
+        terms.push_back(Term{{dimension}});
     return terms;
 }
 
@@ -133,7 +133,7 @@ void AnnotationBuilder::input(std::size_t slot, const DimensionList &dimensions)
 void AnnotationBuilder::input(std::size_t slot, std::vector<Term> terms)
 {
     assert(slot < m_annotation.inputs.size());
-    m_annotation.inputs[slot] = TensorTerms {std::move(terms), false};
+    m_annotation.inputs[slot] = TensorTerms{std::move(terms), false};
 }
 
 void AnnotationBuilder::output(std::size_t slot, const DimensionList &dimensions)
@@ -144,7 +144,7 @@ void AnnotationBuilder::output(std::size_t slot, const DimensionList &dimensions
 void AnnotationBuilder::output(std::size_t slot, std::vector<Term> terms)
 {
     assert(slot < m_annotation.outputs.size());
-    m_annotation.outputs[slot] = TensorTerms {std::move(terms), false};
+    m_annotation.outputs[slot] = TensorTerms{std::move(terms), false};
 }
 
 Annotation AnnotationBuilder::finish(const AnnotateCall &call, std::string &problem)
@@ -309,9 +309,9 @@ std::string annotateChannelNorm(const AnnotateCall &call, AnnotationBuilder &bui
     builder.input(0, x);
     for (std::size_t slot = 1; slot < call.inputs.size(); ++slot) {
         if (call.has(slot))
-            builder.input(slot, DimensionList {x[1]});
+            builder.input(slot, DimensionList{x[1]});
     }
-    builder.output(0, statistic ? DimensionList {x[1]} : x);
+    builder.output(0, statistic ? DimensionList{x[1]} : x);
     if (call.kind == BatchMean)
         builder.linear({0});
     return {};
@@ -345,9 +345,9 @@ std::string annotateLoss(const AnnotateCall &call, AnnotationBuilder &builder)
     if (call.has(labelSlot + 1)) {
         if (call.inRank(labelSlot + 1) != 1)
             return std::string(nameOf(call.kind)) + "'s class weights must have one dimension";
-        builder.input(labelSlot + 1, DimensionList {builder.named("c", call.in(labelSlot + 1)[0], kFrozen)});
+        builder.input(labelSlot + 1, DimensionList{builder.named("c", call.in(labelSlot + 1)[0], kFrozen)});
     }
-    builder.output(0, sum ? DimensionList {} : labels);
+    builder.output(0, sum ? DimensionList{} : labels);
     // A log-likelihood is a sum of its inputs' elements; its labels and weights are held fixed.
     if (call.kind == NegativeLogLikelihood)
         builder.linear({0});
@@ -362,7 +362,7 @@ std::string annotateReduction(const AnnotateCall &call, AnnotationBuilder &build
         || call.kind == ReduceSumSquare;
     const bool arg = call.kind == ArgMax || call.kind == ArgMin;
     std::vector<std::int64_t> axes =
-        arg ? std::vector<std::int64_t> {call.attributes.integer("axis")} : call.attributes.integers("axes");
+        arg ? std::vector<std::int64_t>{call.attributes.integer("axis")} : call.attributes.integers("axes");
     const bool all = !arg && !call.attributes.has("axes");
     const auto reduced = [&](std::size_t i) {
         return all || std::find(axes.begin(), axes.end(), static_cast<std::int64_t>(i)) != axes.end();
@@ -544,7 +544,7 @@ AnnotationOutcome annotate(OperatorKind kind, const Attributes &attributes,
     const std::vector<TensorType> &inputs, const std::vector<bool> &present,
     const std::vector<TensorType> &outputs)
 {
-    const AnnotateCall call {kind, attributes, inputs, present, outputs};
+    const AnnotateCall call{kind, attributes, inputs, present, outputs};
     AnnotationBuilder builder(call, reservedLetters(kind));
     AnnotationOutcome outcome;
     const auto sane = [](const TensorType &type) { return hasCountableElements(type.shape); };

@@ -32,14 +32,14 @@ bool isFloatingCall(const AnnotateCall &call)
 /// of a regrouped run, and 1 where it has no extent.
 struct ReshapeSide {
     const Shape &shape;
-    std::vector<Term> terms {};
-    std::vector<std::size_t> dimensions {}; ///< Those of extent other than 1.
+    std::vector<Term> terms{};
+    std::vector<std::size_t> dimensions{}; ///< Those of extent other than 1.
 
     ReshapeSide(AnnotationBuilder &builder, const Shape &extents)
         : shape(extents)
     {
         for (std::size_t i = 0; i < shape.size(); ++i) {
-            terms.push_back(Term {{builder.literal(shape[i])}});
+            terms.push_back(Term{{builder.literal(shape[i])}});
             if (shape[i] != 1)
                 dimensions.push_back(i);
         }
@@ -123,7 +123,7 @@ std::string annotateTile(const AnnotateCall &call, AnnotationBuilder &builder)
     for (std::size_t i = 0; i < repeats.size(); ++i) {
         if (repeats[i] == 1) {
             x.push_back(builder.fresh(call.in(0)[i]));
-            y.push_back(Term {{x.back()}});
+            y.push_back(Term{{x.back()}});
         } else {
             x.push_back(builder.fresh(call.in(0)[i], kFrozen));
             y.push_back(builder.compound({builder.fresh(repeats[i]), x.back()}));
@@ -245,7 +245,7 @@ std::string annotateEmbedding(const AnnotateCall &call, AnnotationBuilder &build
         return missing(call);
     if (call.inRank(0) != 2)
         return misshapen(call);
-    const DimensionList table {
+    const DimensionList table{
         builder.named("v", call.in(0)[0], DimensionMark::Reduce), builder.named("e", call.in(0)[1])};
     const DimensionList indices = builder.freshAll(call.in(1));
     DimensionList y = indices;
@@ -384,27 +384,27 @@ std::string annotateTrilu(const AnnotateCall &call, AnnotationBuilder &builder)
 std::string annotateBlocks(const AnnotateCall &call, AnnotationBuilder &builder)
 {
     const std::int64_t size = call.attributes.integer("blocksize", 1);
-    if (call.inRank(0) != 4 || call.outRank(0) != 4 || size < 1 || size > (std::int64_t {1} << 15))
+    if (call.inRank(0) != 4 || call.outRank(0) != 4 || size < 1 || size > (std::int64_t{1} << 15))
         return misshapen(call);
     const bool toSpace = call.kind == DepthToSpace;
     const Shape &deep = toSpace ? call.in(0) : call.out(0);
     const Shape &wide = toSpace ? call.out(0) : call.in(0);
     const std::int32_t n = builder.fresh(deep[0]);
     const std::int32_t block = builder.literal(size);
-    std::vector<Term> deepTerms {Term {{n}}};
-    std::vector<Term> wideTerms {Term {{n}}};
+    std::vector<Term> deepTerms{Term{{n}}};
+    std::vector<Term> wideTerms{Term{{n}}};
     if (toSpace && call.attributes.text("mode", "DCR") == "CRD") {
         // Depth is (channel, row in block, column in block): whole channels stay together.
         const std::int32_t channel = builder.fresh(wide[1]);
         deepTerms.push_back(builder.compound({channel, builder.literal(size * size)}));
-        wideTerms.push_back(Term {{channel}});
+        wideTerms.push_back(Term{{channel}});
     } else {
-        deepTerms.push_back(Term {{builder.literal(deep[1])}});
-        wideTerms.push_back(Term {{builder.literal(wide[1])}});
+        deepTerms.push_back(Term{{builder.literal(deep[1])}});
+        wideTerms.push_back(Term{{builder.literal(wide[1])}});
     }
     for (std::size_t i = 2; i < 4; ++i) {
         const std::int32_t extent = builder.fresh(deep[i]);
-        deepTerms.push_back(Term {{extent}});
+        deepTerms.push_back(Term{{extent}});
         wideTerms.push_back(builder.compound({extent, block}));
     }
     builder.input(0, toSpace ? deepTerms : wideTerms);
@@ -424,7 +424,7 @@ std::string annotateReverseSequence(const AnnotateCall &call, AnnotationBuilder 
     for (std::size_t i = 0; i < call.inRank(0); ++i)
         x.push_back(builder.fresh(call.in(0)[i], i == time ? kFrozen : DimensionMark::Spatial));
     builder.input(0, x);
-    builder.input(1, DimensionList {x[batch]});
+    builder.input(1, DimensionList{x[batch]});
     builder.output(0, x);
     return {};
 }

@@ -56,15 +56,15 @@ std::pair<std::vector<Term>, std::vector<Term>> windowTerms(
         const std::int64_t narrow = transposed ? extent : made;
         const std::int64_t stride = tileOf(call.attributes, i, count, valueAt(kernel, i, 0), wide, narrow);
         if (stride == 0) {
-            in.push_back(Term {{builder.literal(extent)}});
-            out.push_back(Term {{builder.literal(made)}});
+            in.push_back(Term{{builder.literal(extent)}});
+            out.push_back(Term{{builder.literal(made)}});
             continue;
         }
         const std::int32_t windows =
             count <= 3 ? builder.named(kSpatialNames[count][i], narrow) : builder.fresh(narrow);
         const Term tiled = builder.compound({windows, builder.literal(stride)});
-        in.push_back(transposed ? Term {{windows}} : tiled);
-        out.push_back(transposed ? tiled : Term {{windows}});
+        in.push_back(transposed ? Term{{windows}} : tiled);
+        out.push_back(transposed ? tiled : Term{{windows}});
     }
     return {std::move(in), std::move(out)};
 }
@@ -72,7 +72,7 @@ std::pair<std::vector<Term>, std::vector<Term>> windowTerms(
 void append(std::vector<Term> &terms, const DimensionList &dimensions)
 {
     for (const std::int32_t dimension : dimensions)
-        terms.push_back(Term {{dimension}});
+        terms.push_back(Term{{dimension}});
 }
 
 } // namespace
@@ -132,7 +132,7 @@ std::string annotateLinear(const AnnotateCall &call, AnnotationBuilder &builder)
     x.push_back(k);
     y.push_back(n);
     builder.input(0, x);
-    builder.input(1, transposed ? DimensionList {n, k} : DimensionList {k, n});
+    builder.input(1, transposed ? DimensionList{n, k} : DimensionList{k, n});
     if (call.has(2))
         builder.input(2, builder.broadcast({n}, call.in(2)));
     builder.output(0, y);
@@ -152,7 +152,7 @@ std::string annotateEinsum(const AnnotateCall &call, AnnotationBuilder &builder)
     const std::size_t arrow = equation.find("->");
     if (arrow == std::string::npos)
         return "Einsum's equation '" + equation + "' has no '->'";
-    std::vector<std::string> operands {""};
+    std::vector<std::string> operands{""};
     for (const char c : equation.substr(0, arrow)) {
         if (c == ',')
             operands.emplace_back();
@@ -230,17 +230,17 @@ std::string annotateConvolution(const AnnotateCall &call, AnnotationBuilder &bui
     const Term channelsIn = builder.compound({g, c});
     const Term channelsOut = builder.compound({g, o});
 
-    std::vector<Term> input {Term {{n}}, channelsIn};
+    std::vector<Term> input{Term{{n}}, channelsIn};
     input.insert(input.end(), spatialIn.begin(), spatialIn.end());
-    std::vector<Term> weight = call.kind == OperatorKind::Conv ? std::vector<Term> {channelsOut, Term {{c}}}
-                                                               : std::vector<Term> {channelsIn, Term {{o}}};
+    std::vector<Term> weight = call.kind == OperatorKind::Conv ? std::vector<Term>{channelsOut, Term{{c}}}
+                                                               : std::vector<Term>{channelsIn, Term{{o}}};
     append(weight, builder.literals(kernel));
-    std::vector<Term> output {Term {{n}}, channelsOut};
+    std::vector<Term> output{Term{{n}}, channelsOut};
     output.insert(output.end(), spatialOut.begin(), spatialOut.end());
     builder.input(0, std::move(input));
     builder.input(1, std::move(weight));
     if (call.has(2))
-        builder.input(2, std::vector<Term> {channelsOut});
+        builder.input(2, std::vector<Term>{channelsOut});
     builder.output(0, std::move(output));
     builder.linear({0});
     return {};
@@ -286,7 +286,7 @@ std::string annotateRecurrent(const AnnotateCall &call, AnnotationBuilder &build
         if (!call.has(slot))
             continue;
         if (slot == 4)
-            builder.input(slot, DimensionList {b}); // lengths of the sequences
+            builder.input(slot, DimensionList{b}); // lengths of the sequences
         else if (slot == 5 || slot == 6)
             builder.input(slot, withBatchAt(call.in(slot), batchAxis)); // first states
         else

@@ -20,7 +20,7 @@ enum class DimensionMark : std::uint8_t {
 
 /// One identifier of an annotation.
 struct Dimension {
-    std::string name {}; ///< An identifier, or the decimal size of a literal.
+    std::string name{}; ///< An identifier, or the decimal size of a literal.
     std::int64_t size = 0; ///< In the whole operator.
     DimensionMark mark = DimensionMark::Spatial;
     friend bool operator==(const Dimension &, const Dimension &) = default;
@@ -29,7 +29,7 @@ struct Dimension {
 /// One dimension of a tensor as the product of identifiers (indices into `Annotation::dimensions`), outermost
 /// first: "(b s)". Only the first factor of size other than 1 may be split, so that a part stays a box.
 struct Term {
-    std::vector<std::int32_t> factors {};
+    std::vector<std::int32_t> factors{};
     friend bool operator==(const Term &, const Term &) = default;
 };
 
@@ -37,7 +37,7 @@ struct Term {
 /// whole
 /// ("?"), have `opaque` set and no terms.
 struct TensorTerms {
-    std::vector<Term> terms {};
+    std::vector<Term> terms{};
     bool opaque = false;
     friend bool operator==(const TensorTerms &, const TensorTerms &) = default;
 };
@@ -46,12 +46,12 @@ struct TensorTerms {
 /// be split. Text form: `b m k+, k+ n -> b m n`; compounds in brackets, literal sizes as numbers, opaque as
 /// `?`.
 struct Annotation {
-    std::vector<Dimension> dimensions {};
-    std::vector<TensorTerms> inputs {};
-    std::vector<TensorTerms> outputs {};
+    std::vector<Dimension> dimensions{};
+    std::vector<TensorTerms> inputs{};
+    std::vector<TensorTerms> outputs{};
     /// Inputs in which the outputs are jointly linear, the others held fixed: what a value split may divide,
     /// and what lets a sum over micro-batches pass through an operator.
-    std::vector<std::int32_t> linearInputs {};
+    std::vector<std::int32_t> linearInputs{};
     friend bool operator==(const Annotation &, const Annotation &) = default;
 };
 

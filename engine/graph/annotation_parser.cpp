@@ -18,13 +18,13 @@ struct Atom {
 
 /// One dimension as written: an atom, or several in brackets.
 struct WrittenTerm {
-    std::vector<Atom> atoms {};
+    std::vector<Atom> atoms{};
     bool ellipsis = false; ///< '*', alone in its term.
     std::size_t position = 0;
 };
 
 struct WrittenTensor {
-    std::vector<WrittenTerm> terms {};
+    std::vector<WrittenTerm> terms{};
     bool opaque = false;
     std::size_t position = 0;
 };
@@ -174,7 +174,7 @@ private:
             std::int64_t size = 0;
             for (; m_at < m_text.size() && isDigit(m_text[m_at]); ++m_at) {
                 size = size * 10 + (m_text[m_at] - '0');
-                if (size > std::int64_t {1} << 48)
+                if (size > std::int64_t{1} << 48)
                     return fail(atom.position, "this size is too large");
             }
             TRY(const auto mark, readMark());

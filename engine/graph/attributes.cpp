@@ -42,7 +42,7 @@ std::string Attributes::text(std::string_view name, std::string_view fallback) c
 std::vector<std::int64_t> Attributes::integers(std::string_view name) const
 {
     const auto *value = find<std::vector<std::int64_t>>(m_values, name);
-    return value ? *value : std::vector<std::int64_t> {};
+    return value ? *value : std::vector<std::int64_t>{};
 }
 
 void Attributes::set(std::string_view name, Attribute value)

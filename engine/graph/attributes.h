@@ -10,8 +10,8 @@
 namespace planloom {
 
 /// Value of an operator's attribute.
-using Attribute = std::variant<std::int64_t, double, std::string, std::vector<std::int64_t>, std::vector<double>,
-    std::vector<std::string>>;
+using Attribute = std::variant<std::int64_t, double, std::string, std::vector<std::int64_t>,
+    std::vector<double>, std::vector<std::string>>;
 
 /// An operator's attributes by name, in order of name so that equal operators print alike.
 class Attributes

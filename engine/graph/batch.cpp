@@ -92,7 +92,7 @@ public:
                 trained = trained || (id && m_trained[at(id)]);
             for (const TensorId id : op.outputs) {
                 if (id) {
-                    m_producer[at(id)] = OperatorId {static_cast<std::int32_t>(i)};
+                    m_producer[at(id)] = OperatorId{static_cast<std::int32_t>(i)};
                     m_trained[at(id)] = trained;
                 }
             }
@@ -131,7 +131,7 @@ private:
                 setSplit(m_graph.inputs[i], 0);
         }
         for (std::size_t i = 0; i < m_graph.operators.size(); ++i) {
-            const OperatorId id {static_cast<std::int32_t>(i)};
+            const OperatorId id{static_cast<std::int32_t>(i)};
             const Direction direction = m_graph.operators[i].direction;
             const bool held = direction == Direction::Forward ? forward(id)
                 : direction == Direction::Backward            ? backward(id)
@@ -170,7 +170,7 @@ private:
     /// Makes the operators that `tensor` comes from run once per step, from this pass on, if they may.
     bool runOnce(TensorId tensor)
     {
-        std::vector<OperatorId> open {m_producer[at(tensor)]};
+        std::vector<OperatorId> open{m_producer[at(tensor)]};
         std::vector<OperatorId> cone;
         std::vector<bool> seen(m_graph.operators.size());
         while (!open.empty()) {
@@ -536,16 +536,17 @@ BatchInfo wholeBatchInfo(const Graph &graph)
                     info.tensorRole[at(output)] = BatchRole::Step;
             continue;
         }
-        const bool local = std::any_of(op.inputs.begin(), op.inputs.end(), [&](TensorId id) {
-            return id && info.tensorRole[at(id)] != BatchRole::Same;
-        });
+        const bool local = std::any_of(op.inputs.begin(), op.inputs.end(),
+            [&](TensorId id) { return id && info.tensorRole[at(id)] != BatchRole::Same; });
         for (const TensorId output : op.outputs) {
             if (!output)
                 continue;
             const bool collects = op.direction == Direction::Backward
                 && graph.at(output).role == TensorRole::Gradient
                 && info.tensorRole[at(graph.at(output).of)] == BatchRole::Same;
-            info.tensorRole[at(output)] = collects ? BatchRole::Summand : local ? BatchRole::Local : BatchRole::Same;
+            info.tensorRole[at(output)] = collects ? BatchRole::Summand
+                : local                            ? BatchRole::Local
+                                                   : BatchRole::Same;
         }
     }
     if (graph.loss)

@@ -23,16 +23,16 @@ enum class BatchRole : std::uint8_t {
 /// annotations. Independent of the number of micro-batches; positions are by tensor and operator index.
 struct BatchInfo {
     std::int64_t size = 0; ///< Samples in a mini-batch; 0 if the model has no batch dimension.
-    std::vector<BatchRole> tensorRole {};
-    std::vector<std::int32_t> tensorDimension {}; ///< The dimension that is cut; -1 unless Split.
-    std::vector<std::int32_t> operatorDimension {}; ///< Identifier of the annotation; -1 where none.
+    std::vector<BatchRole> tensorRole{};
+    std::vector<std::int32_t> tensorDimension{}; ///< The dimension that is cut; -1 unless Split.
+    std::vector<std::int32_t> operatorDimension{}; ///< Identifier of the annotation; -1 where none.
     /// Operators that run once per step, on the whole batch, before the first micro-batch (forward) or after
     /// the last (optimizer).
-    std::vector<bool> oncePerStep {};
+    std::vector<bool> oncePerStep{};
     /// Largest number of micro-batches possible; 1 if micro-batching would change the result.
     std::int64_t mostMicroBatches = 1;
     bool wholeBatches = false; ///< Every micro-batch is a whole batch of the model (`wholeBatchInfo`).
-    std::string limitedBy {}; ///< The operator and reason behind `mostMicroBatches` where it is below `size`.
+    std::string limitedBy{}; ///< The operator and reason behind `mostMicroBatches` where it is below `size`.
 };
 
 /// O(operators + tensors) per pass; one or two passes for most models. Works on forward graphs and on graphs
@@ -46,9 +46,9 @@ struct BatchInfo {
 /// training framework.
 BatchInfo analyseBatch(const Graph &graph);
 
-/// Micro-batches that are whole batches of the model (gradient accumulation): nothing is cut, every micro-batch
-/// feeds the inputs anew, what depends on them is Local, and the loss and its gradients are means over the
-/// micro-batches: each micro-batch's backward pass begins with 1 / their number.
+/// Micro-batches that are whole batches of the model (gradient accumulation): nothing is cut, every
+/// micro-batch feeds the inputs anew, what depends on them is Local, and the loss and its gradients are means
+/// over the micro-batches: each micro-batch's backward pass begins with 1 / their number.
 BatchInfo wholeBatchInfo(const Graph &graph);
 
 /// Ranges per identifier that micro-batch `microBatch` of `microBatches` gives an operator: the outer ranges

@@ -11,20 +11,24 @@ namespace planloom {
 /// not a function of those (Reshape, Expand, Resize, Fill, Range, Slice, Unknown) are given theirs by whoever
 /// builds the graph; for them this checks `declared` and returns it.
 ///
-/// @param inputs    one per slot; an absent optional input has data type Float32, an empty shape, and present[i] false
+/// @param inputs    one per slot; an absent optional input has data type Float32, an empty shape, and
+/// present[i] false
 /// @param declared  output types already known; may be empty where they can be inferred
 /// @return InvalidInput that says which input does not fit and what was expected
 Result<std::vector<TensorType>> inferTypes(OperatorKind kind, const Attributes &attributes,
-    const std::vector<TensorType> &inputs, const std::vector<bool> &present, const std::vector<TensorType> &declared);
+    const std::vector<TensorType> &inputs, const std::vector<bool> &present,
+    const std::vector<TensorType> &declared);
 
-/// The dimension annotation of a forward or optimizer operator, computed from shapes (reference-systems.md 1.3,
-/// 1.5, appendix A). Never guesses: where the kind cannot be described, `wholeAnnotation` and the reason.
+/// The dimension annotation of a forward or optimizer operator, computed from shapes
+/// (reference-systems.md 1.3, 1.5, appendix A). Never guesses: where the kind cannot be described,
+/// `wholeAnnotation` and the reason.
 struct AnnotationOutcome {
     Annotation annotation{};
     std::string problem{}; ///< Empty if annotated.
 };
-AnnotationOutcome annotate(OperatorKind kind, const Attributes &attributes, const std::vector<TensorType> &inputs,
-    const std::vector<bool> &present, const std::vector<TensorType> &outputs);
+AnnotationOutcome annotate(OperatorKind kind, const Attributes &attributes,
+    const std::vector<TensorType> &inputs, const std::vector<bool> &present,
+    const std::vector<TensorType> &outputs);
 
 /// What the backward operator of a kind needs and makes.
 struct GradientRule {
@@ -35,14 +39,14 @@ struct GradientRule {
 };
 GradientRule gradientRule(const Graph &graph, const Operator &forward);
 
-/// The same where only some inputs' gradients are wanted (`wanted[i]`, per forward input; missing entries mean
-/// yes): what only the others need is not saved. `gradientOf` does not depend on `wanted`.
+/// The same where only some inputs' gradients are wanted (`wanted[i]`, per forward input; missing entries
+/// mean yes): what only the others need is not saved. `gradientOf` does not depend on `wanted`.
 GradientRule gradientRule(const Graph &graph, const Operator &forward, const std::vector<bool> &wanted);
 
 /// The annotation of a backward operator, in the slots of `Operator`: identifiers and their sizes are the
 /// forward's; every Spatial one becomes Reduce, since the gradient of an input that lacks an identifier is a
-/// sum over it. Its linearInputs are the saved linear inputs of the forward; under a Value split the gradients
-/// of those same inputs are complete in every part, and all other gradients are summands.
+/// sum over it. Its linearInputs are the saved linear inputs of the forward; under a Value split the
+/// gradients of those same inputs are complete in every part, and all other gradients are summands.
 Annotation backwardAnnotation(const Annotation &forward);
 
 /// Floating-point operations and bytes of one operator, or of the part of it given by local shapes.
@@ -50,7 +54,8 @@ struct Work {
     double flops = 0; ///< Multiply and add count as two.
     double bytes = 0; ///< Read and written once each.
 };
-Work workOf(const Operator &op, const std::vector<TensorType> &inputs, const std::vector<TensorType> &outputs);
+Work workOf(
+    const Operator &op, const std::vector<TensorType> &inputs, const std::vector<TensorType> &outputs);
 
 /// True if an output may lie in the memory of input 0 without copying (Reshape, Identity).
 bool isView(const Operator &op);

@@ -12,8 +12,8 @@ using enum OperatorKind;
 /// What the gradient of one input is made from, besides the gradients of the outputs: forward inputs and
 /// outputs by slot.
 struct Need {
-    std::vector<int> inputs {};
-    std::vector<int> outputs {};
+    std::vector<int> inputs{};
+    std::vector<int> outputs{};
 };
 
 bool isFloatingSlot(const Graph &graph, const std::vector<TensorId> &slots, std::size_t slot)
@@ -120,9 +120,9 @@ Need needOf(const Operator &op, int slot)
     case MatMul:
         return {{1 - slot}, {}};
     case Div:
-        return slot == 0 ? Need {{1}, {}} : Need {{0, 1}, {}};
+        return slot == 0 ? Need{{1}, {}} : Need{{0, 1}, {}};
     case Mod:
-        return slot == 0 ? Need {} : Need {{0, 1}, {}};
+        return slot == 0 ? Need{} : Need{{0, 1}, {}};
     case Pow:
     case Min:
     case Max:
@@ -134,7 +134,7 @@ Need needOf(const Operator &op, int slot)
     case Linear:
     case Conv:
     case ConvTranspose:
-        return slot == 2 ? Need {} : Need {{1 - slot}, {}};
+        return slot == 2 ? Need{} : Need{{1 - slot}, {}};
     case Einsum: {
         Need need;
         for (int other = 0; other < static_cast<int>(op.inputs.size()); ++other) {
@@ -192,11 +192,11 @@ Need needOf(const Operator &op, int slot)
         return {{1}, {}};
     case ScatterElements:
     case ScatterND: // an added update leaves the gradient of what it is added to as it is
-        return slot == 0 && op.attributes.text("reduction", "none") == "add" ? Need {} : Need {{1}, {}};
+        return slot == 0 && op.attributes.text("reduction", "none") == "add" ? Need{} : Need{{1}, {}};
     case TopK:
         return {{}, {1}};
     case Rotary: // (x, cos, sin)
-        return slot == 0 ? Need {{1, 2}, {}} : Need {{0}, {}};
+        return slot == 0 ? Need{{1, 2}, {}} : Need{{0}, {}};
 
     default: // element by element, from the input
         return {{0}, {}};

@@ -21,7 +21,7 @@ std::vector<Shape> shapesOf(const Graph &graph, const std::vector<TensorId> &slo
     std::vector<Shape> shapes;
     shapes.reserve(slots.size());
     for (const TensorId tensor : slots)
-        shapes.push_back(tensor.valid() ? graph.at(tensor).type.shape : Shape {});
+        shapes.push_back(tensor.valid() ? graph.at(tensor).type.shape : Shape{});
     return shapes;
 }
 
@@ -33,7 +33,7 @@ Uses usesOf(const Graph &graph)
     uses.producers.resize(graph.tensors.size());
     uses.consumers.resize(graph.tensors.size());
     for (std::size_t i = 0; i < graph.operators.size(); ++i) {
-        const OperatorId op {static_cast<std::int32_t>(i)};
+        const OperatorId op{static_cast<std::int32_t>(i)};
         record(uses.consumers, graph.operators[i].inputs, op);
         record(uses.producers, graph.operators[i].outputs, op);
     }

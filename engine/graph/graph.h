@@ -21,9 +21,9 @@ struct Scope {
 
 /// A model, or a model with its training step. Immutable once built; shared as `GraphSnapshot`.
 ///
-/// Operators stand in a topological order: forward, then backward, then optimizer. Backward operators run over
-/// the forward ones in reverse. A Gradient tensor may have several producers, one per consumer of the tensor it
-/// belongs to; its value is the sum of what they produce.
+/// Operators stand in a topological order: forward, then backward, then optimizer. Backward operators run
+/// over the forward ones in reverse. A Gradient tensor may have several producers, one per consumer of the
+/// tensor it belongs to; its value is the sum of what they produce.
 struct Graph {
     std::string name{};
     std::vector<Tensor> tensors{};
@@ -54,7 +54,8 @@ Uses usesOf(const Graph &graph);
 std::string pathOf(const Graph &graph, ScopeId scope);
 
 /// Checks every invariant stated above: ids in range, topological order, unique names, annotations that fit
-/// the shapes, slots of backward operators. @return Internal naming the first operator or tensor that breaks one
+/// the shapes, slots of backward operators. @return Internal naming the first operator or tensor that breaks
+/// one
 Result<void> validate(const Graph &graph);
 
 std::vector<Shape> inputShapes(const Graph &graph, const Operator &op);

@@ -14,8 +14,8 @@ namespace {
 using enum OperatorKind;
 
 /// Extents and attributes beyond this are no model's; products of two still fit 64 bits.
-constexpr std::int64_t kLargestExtent = std::int64_t {1} << 31;
-constexpr std::int64_t kMostElements = std::int64_t {1} << 48;
+constexpr std::int64_t kLargestExtent = std::int64_t{1} << 31;
+constexpr std::int64_t kMostElements = std::int64_t{1} << 48;
 
 bool isSane(const Shape &shape)
 {
@@ -240,7 +240,7 @@ TypesOutcome inferMatMul(const InferCall &call)
             1, std::to_string(a.back()) + " rows, as many as input 0, " + toString(a) + ", has columns");
     }
     const auto batchOf = [](const Shape &shape) {
-        return shape.size() > 2 ? Shape(shape.begin(), shape.end() - 2) : Shape {};
+        return shape.size() > 2 ? Shape(shape.begin(), shape.end() - 2) : Shape{};
     };
     auto y = broadcast(batchOf(a), batchOf(b));
     if (!y)
@@ -267,8 +267,8 @@ TypesOutcome inferLinear(const InferCall &call)
     }
     Shape y = x;
     y.back() = w[transposed ? 0 : 1];
-    if (call.has(2) && call.in(2) != Shape {y.back()})
-        return call.misfit(2, toString(Shape {y.back()}));
+    if (call.has(2) && call.in(2) != Shape{y.back()})
+        return call.misfit(2, toString(Shape{y.back()}));
     return one(call.type(0).dataType, std::move(y));
 }
 
@@ -328,9 +328,9 @@ TypesOutcome inferEinsum(const InferCall &call)
 
 /// Attributes of a sliding window, with their defaults, checked.
 struct Window {
-    std::vector<std::int64_t> strides {};
-    std::vector<std::int64_t> pads {};
-    std::vector<std::int64_t> dilations {};
+    std::vector<std::int64_t> strides{};
+    std::vector<std::int64_t> pads{};
+    std::vector<std::int64_t> dilations{};
 };
 
 Result<Window> windowOf(const InferCall &call, std::size_t count)
@@ -401,7 +401,7 @@ TypesOutcome inferConvolution(const InferCall &call)
     if (padding.size() != count
         || std::any_of(padding.begin(), padding.end(), [](auto p) { return p < 0 || p >= kLargestExtent; }))
         return call.badAttribute("output_padding", "one number per spatial dimension");
-    Shape y {x[0], transposed ? w[1] * groups : w[0]};
+    Shape y{x[0], transposed ? w[1] * groups : w[0]};
     for (std::size_t i = 0; i < count; ++i) {
         if (!transposed) {
             y.push_back(placesOf(window, i, count, x[i + 2], w[i + 2], false));
@@ -416,8 +416,8 @@ TypesOutcome inferConvolution(const InferCall &call)
     }
     if (std::any_of(y.begin() + 2, y.end(), [](std::int64_t extent) { return extent < 1; }))
         return call.misfit(1, "a kernel that fits into the padded input " + toString(x));
-    if (call.has(2) && call.in(2) != Shape {y[1]})
-        return call.misfit(2, toString(Shape {y[1]}));
+    if (call.has(2) && call.in(2) != Shape{y[1]})
+        return call.misfit(2, toString(Shape{y[1]}));
     return one(call.type(0).dataType, std::move(y));
 }
 
@@ -433,7 +433,7 @@ TypesOutcome inferPooling(const InferCall &call)
     if (kernel.size() != count
         || std::any_of(kernel.begin(), kernel.end(), [](auto k) { return k < 1 || k >= kLargestExtent; }))
         return call.badAttribute("kernel_shape", std::to_string(count) + " positive numbers");
-    Shape y {x[0], x[1]};
+    Shape y{x[0], x[1]};
     for (std::size_t i = 0; i < count; ++i)
         y.push_back(
             placesOf(window, i, count, x[i + 2], kernel[i], call.attributes.integer("ceil_mode") != 0));
@@ -475,11 +475,11 @@ TypesOutcome inferNormalization(const InferCall &call)
     if (x.size() < 2)
         return call.misfit(0, "at least two dimensions");
     for (std::size_t slot = 1; slot < call.inputs.size(); ++slot) {
-        if (call.has(slot) && call.in(slot) != Shape {x[1]})
-            return call.misfit(slot, "one element per channel, " + toString(Shape {x[1]}));
+        if (call.has(slot) && call.in(slot) != Shape{x[1]})
+            return call.misfit(slot, "one element per channel, " + toString(Shape{x[1]}));
     }
     const bool statistic = call.kind == BatchMean || call.kind == BatchVariance;
-    return one(call.type(0).dataType, statistic ? Shape {x[1]} : x);
+    return one(call.type(0).dataType, statistic ? Shape{x[1]} : x);
 }
 
 TypesOutcome inferLoss(const InferCall &call)
@@ -499,12 +499,12 @@ TypesOutcome inferLoss(const InferCall &call)
     items.erase(items.begin() + static_cast<std::ptrdiff_t>(axis));
     if (call.in(1) != items)
         return call.misfit(1, toString(items) + ", the shape of the logits without their classes");
-    if (call.has(2) && call.in(2) != Shape {logits[axis]})
-        return call.misfit(2, "one weight per class, " + toString(Shape {logits[axis]}));
+    if (call.has(2) && call.in(2) != Shape{logits[axis]})
+        return call.misfit(2, "one weight per class, " + toString(Shape{logits[axis]}));
     const std::string reduction = call.attributes.text("reduction", "sum");
     if (reduction != "sum" && reduction != "none")
         return call.badAttribute("reduction", "\"sum\" or \"none\", found \"" + reduction + "\"");
-    return one(call.type(0).dataType, reduction == "sum" ? Shape {} : items);
+    return one(call.type(0).dataType, reduction == "sum" ? Shape{} : items);
 }
 
 TypesOutcome inferReduction(const InferCall &call)
@@ -539,7 +539,7 @@ TypesOutcome inferReduction(const InferCall &call)
 
 TypesOutcome inferOptimizer(const InferCall &call)
 {
-    std::vector<TensorType> types {call.type(0)};
+    std::vector<TensorType> types{call.type(0)};
     for (std::size_t slot = 1; slot < call.inputs.size(); ++slot) {
         if (!call.has(slot))
             continue;
@@ -607,13 +607,13 @@ Result<void> checkSane(const InferCall &call)
 {
     const Arity arity = arityOf(call.kind);
     if (call.inputs.size() > arity.most) {
-        return Error {ErrorCode::InvalidInput,
+        return Error{ErrorCode::InvalidInput,
             std::string(nameOf(call.kind)) + " takes at most " + std::to_string(arity.most)
                 + " inputs, found " + std::to_string(call.inputs.size())};
     }
     for (std::size_t slot = 0; slot < arity.required; ++slot) {
         if (!call.has(slot)) {
-            return Error {ErrorCode::InvalidInput,
+            return Error{ErrorCode::InvalidInput,
                 std::string(nameOf(call.kind)) + " lacks its input " + std::to_string(slot), {},
                 "input:" + std::to_string(slot)};
         }
@@ -639,12 +639,12 @@ Result<std::vector<TensorType>> inferTypes(OperatorKind kind, const Attributes &
     const std::vector<TensorType> &inputs, const std::vector<bool> &present,
     const std::vector<TensorType> &declared)
 {
-    const InferCall call {kind, attributes, inputs, present, declared};
+    const InferCall call{kind, attributes, inputs, present, declared};
     TRY_VOID(checkSane(call));
     TRY(auto types, inferKind(call));
     for (const TensorType &type : types) {
         if (!isSane(type.shape)) {
-            return Error {ErrorCode::ResourceLimit,
+            return Error{ErrorCode::ResourceLimit,
                 std::string(nameOf(kind)) + " would make a tensor of shape " + toString(type.shape)
                     + "; expected fewer than 2^48 elements",
                 {}, "output:0"};

@@ -249,8 +249,8 @@ TypesOutcome inferTopK(const InferCall &call)
             "k", "at most " + std::to_string(call.in(0)[axis]) + ", found " + std::to_string(k));
     TensorType values = call.type(0);
     values.shape[axis] = k;
-    TensorType indices {DataType::Int64, values.shape};
-    return std::vector<TensorType> {std::move(values), std::move(indices)};
+    TensorType indices{DataType::Int64, values.shape};
+    return std::vector<TensorType>{std::move(values), std::move(indices)};
 }
 
 TypesOutcome inferResize(const InferCall &call)
@@ -268,7 +268,7 @@ TypesOutcome inferBlocks(const InferCall &call)
     const Shape &x = call.in(0);
     if (x.size() != 4)
         return call.misfit(0, "four dimensions");
-    if (size < 1 || size > (std::int64_t {1} << 15))
+    if (size < 1 || size > (std::int64_t{1} << 15))
         return call.badAttribute("blocksize", "a small positive number");
     if (call.kind == DepthToSpace) {
         if (x[1] % (size * size) != 0)
@@ -286,8 +286,8 @@ TypesOutcome inferReverseSequence(const InferCall &call)
     TRY(const std::size_t time, call.axis(call.rank(0), "time_axis"));
     if (batch == time)
         return call.badAttribute("time_axis", "another dimension than 'batch_axis'");
-    if (!isIndexType(call.type(1).dataType) || call.in(1) != Shape {call.in(0)[batch]})
-        return call.misfit(1, "one integer per sequence, " + toString(Shape {call.in(0)[batch]}));
+    if (!isIndexType(call.type(1).dataType) || call.in(1) != Shape{call.in(0)[batch]})
+        return call.misfit(1, "one integer per sequence, " + toString(Shape{call.in(0)[batch]}));
     return one(call.type(0).dataType, call.in(0));
 }
 
@@ -352,7 +352,7 @@ TypesOutcome inferMoving(const InferCall &call)
             return call.badOutput("a declared type");
         return one(call.declared[0].dataType, call.declared[0].shape);
     default:
-        return Error {ErrorCode::Internal, std::string(nameOf(call.kind)) + " has no type rule"};
+        return Error{ErrorCode::Internal, std::string(nameOf(call.kind)) + " has no type rule"};
     }
 }
 
@@ -375,22 +375,22 @@ TypesOutcome inferRecurrent(const InferCall &call)
     const std::string direction = call.attributes.text("direction", "forward");
     if (directions != (direction == "bidirectional" ? 2 : 1) || call.in(2)[1] != gates * hidden)
         return call.misfit(2, "[directions " + std::to_string(gates) + "*hidden hidden]");
-    if (call.in(1) != Shape {directions, gates * hidden, x[2]})
-        return call.misfit(1, toString(Shape {directions, gates * hidden, x[2]}));
-    if (call.has(3) && call.in(3) != Shape {directions, 2 * gates * hidden})
-        return call.misfit(3, toString(Shape {directions, 2 * gates * hidden}));
-    if (call.has(4) && (call.in(4) != Shape {batch} || !isIndexType(call.type(4).dataType)))
-        return call.misfit(4, "one int32 length per sequence, " + toString(Shape {batch}));
-    const Shape state = batchFirst ? Shape {batch, directions, hidden} : Shape {directions, batch, hidden};
+    if (call.in(1) != Shape{directions, gates * hidden, x[2]})
+        return call.misfit(1, toString(Shape{directions, gates * hidden, x[2]}));
+    if (call.has(3) && call.in(3) != Shape{directions, 2 * gates * hidden})
+        return call.misfit(3, toString(Shape{directions, 2 * gates * hidden}));
+    if (call.has(4) && (call.in(4) != Shape{batch} || !isIndexType(call.type(4).dataType)))
+        return call.misfit(4, "one int32 length per sequence, " + toString(Shape{batch}));
+    const Shape state = batchFirst ? Shape{batch, directions, hidden} : Shape{directions, batch, hidden};
     for (const std::size_t slot : {5, 6}) {
         if (call.has(slot) && call.in(slot) != state)
             return call.misfit(slot, toString(state));
     }
-    if (call.has(7) && call.in(7) != Shape {directions, 3 * hidden})
-        return call.misfit(7, toString(Shape {directions, 3 * hidden}));
+    if (call.has(7) && call.in(7) != Shape{directions, 3 * hidden})
+        return call.misfit(7, toString(Shape{directions, 3 * hidden}));
     std::vector<TensorType> types;
-    types.push_back({type,
-        batchFirst ? Shape {batch, time, directions, hidden} : Shape {time, directions, batch, hidden}});
+    types.push_back(
+        {type, batchFirst ? Shape{batch, time, directions, hidden} : Shape{time, directions, batch, hidden}});
     types.push_back({type, state});
     if (call.kind == Lstm)
         types.push_back({type, state});

@@ -23,8 +23,8 @@ struct SourceNode {
 
 /// One operator of the model.
 ///
-/// A backward operator has its forward's kind and attributes, and fixed slots: inputs are the gradients of the
-/// forward's outputs, then the forward's inputs, then the forward's outputs, each an invalid id where not
+/// A backward operator has its forward's kind and attributes, and fixed slots: inputs are the gradients of
+/// the forward's outputs, then the forward's inputs, then the forward's outputs, each an invalid id where not
 /// needed; outputs are the gradients of the forward's inputs, invalid where none is wanted.
 struct Operator {
     std::string name{}; ///< Unique in the graph: "transformer.h.3.attn.c_attn"; backward ones end in "'".

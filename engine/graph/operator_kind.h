@@ -10,23 +10,73 @@ namespace planloom {
 /// What an operator computes. Inputs are listed as (a, b, [optional]), attributes as `name`; shapes in [ ].
 ///
 /// Conventions that hold for every kind: axes are counted from 0 and never negative; optional inputs that are
-/// absent are invalid TensorIds in their place; an output's shape is that of its `Tensor`, never re-derived by
-/// a kernel, so that a kernel works alike on a whole operator and on one part of it.
+/// absent are invalid TensorIds in their place; an output's shape is that of its `Tensor`, never re-derived
+/// by a kernel, so that a kernel works alike on a whole operator and on one part of it.
 enum class OperatorKind : std::uint8_t {
     // Element by element, (x) -> y.
-    Abs, Acos, Acosh, Asin, Asinh, Atan, Atanh, Ceil, Cos, Cosh, Erf, Exp, Floor, Identity, IsInf, IsNaN, Log, Neg,
-    Not, Reciprocal, Relu, Round, Sigmoid, Sign, Sin, Sinh, Softplus, Softsign, Sqrt, Tan, Tanh, Mish, HardSwish,
+    Abs,
+    Acos,
+    Acosh,
+    Asin,
+    Asinh,
+    Atan,
+    Atanh,
+    Ceil,
+    Cos,
+    Cosh,
+    Erf,
+    Exp,
+    Floor,
+    Identity,
+    IsInf,
+    IsNaN,
+    Log,
+    Neg,
+    Not,
+    Reciprocal,
+    Relu,
+    Round,
+    Sigmoid,
+    Sign,
+    Sin,
+    Sinh,
+    Softplus,
+    Softsign,
+    Sqrt,
+    Tan,
+    Tanh,
+    Mish,
+    HardSwish,
     Silu,
     Gelu, ///< `approximate` "none" (erf) or "tanh".
-    Elu, Celu, LeakyRelu, ThresholdedRelu, ///< `alpha`.
+    Elu,
+    Celu,
+    LeakyRelu,
+    ThresholdedRelu, ///< `alpha`.
     Selu, ///< `alpha`, `gamma`.
     HardSigmoid, ///< `alpha`, `beta`.
     Clip, ///< `min`, `max` (each may be missing).
     Cast, ///< to the data type of its output.
-    Dropout, ///< `ratio`, `seed`. (x) -> y. Element i of the whole pTensor is kept iff draw(seed, i) >= ratio.
+    Dropout, ///< `ratio`, `seed`. (x) -> y. Element i of the whole pTensor is kept iff draw(seed, i) >=
+    ///< ratio.
 
     // Element by element with NumPy broadcasting, (a, b) -> y.
-    Add, Sub, Mul, Div, Pow, Mod, Min, Max, And, Or, Xor, Equal, Greater, GreaterOrEqual, Less, LessOrEqual,
+    Add,
+    Sub,
+    Mul,
+    Div,
+    Pow,
+    Mod,
+    Min,
+    Max,
+    And,
+    Or,
+    Xor,
+    Equal,
+    Greater,
+    GreaterOrEqual,
+    Less,
+    LessOrEqual,
     BitShift, ///< `direction` "LEFT" or "RIGHT".
     PRelu, ///< (x, slope)
     Where, ///< (condition, a, b)
@@ -51,19 +101,30 @@ enum class OperatorKind : std::uint8_t {
     LayerNorm, ///< (x, [scale], [bias]); `axis` = first normalised dimension, `epsilon`.
     RmsNorm, ///< (x, [scale]); `axis`, `epsilon`.
     LocalResponseNorm, ///< `size`, `alpha`, `beta`, `bias`.
-    Softmax, LogSoftmax, ///< `axis`.
+    Softmax,
+    LogSoftmax, ///< `axis`.
     LpNormalize, ///< `axis`, `p`.
 
     // Losses. A mean is Div(CrossEntropy, CountValid), so that both split over the items exactly.
-    CrossEntropy, ///< (logits [n c ..], labels [n ..], [class weights [c]]); `reduction` "sum" -> [], "none" -> [n ..]; `ignore_index` if any.
+    CrossEntropy, ///< (logits [n c ..], labels [n ..], [class weights [c]]); `reduction` "sum" -> [], "none"
+    ///< -> [n ..]; `ignore_index` if any.
     NegativeLogLikelihood, ///< as CrossEntropy with log-probabilities in place of logits.
-    CountValid, ///< (labels, [class weights]) -> []: float number (or weight) of labels other than `ignore_index`.
+    CountValid, ///< (labels, [class weights]) -> []: float number (or weight) of labels other than
+    ///< `ignore_index`.
 
     // Reductions over `axes`, `keepdims`.
     ReduceSum,
     ReduceMean, ///< sum divided by `count`, the number of elements averaged in the whole pTensor.
-    ReduceMax, ReduceMin, ReduceProd, ReduceL1, ReduceL2, ReduceLogSum, ReduceLogSumExp, ReduceSumSquare,
-    ArgMax, ArgMin, ///< `axis`, `keepdims`, `select_last_index`.
+    ReduceMax,
+    ReduceMin,
+    ReduceProd,
+    ReduceL1,
+    ReduceL2,
+    ReduceLogSum,
+    ReduceLogSumExp,
+    ReduceSumSquare,
+    ArgMax,
+    ArgMin, ///< `axis`, `keepdims`, `select_last_index`.
 
     // Moving elements.
     Reshape, ///< (x) -> the shape of its output. Also Flatten, Squeeze, Unsqueeze.
@@ -76,13 +137,16 @@ enum class OperatorKind : std::uint8_t {
     Pad, ///< `pads` (begins, ends), `mode` "constant" | "reflect" | "edge", `value`.
     Gather, ///< (x, indices); `axis`.
     Embedding, ///< (table [v e], indices) -> [.. e].
-    GatherElements, GatherND, ///< `axis`; `batch_dims`.
-    ScatterElements, ScatterND, ///< (x, indices, updates); `axis`, `reduction` "none" | "add" | "mul".
+    GatherElements,
+    GatherND, ///< `axis`; `batch_dims`.
+    ScatterElements,
+    ScatterND, ///< (x, indices, updates); `axis`, `reduction` "none" | "add" | "mul".
     OneHot, ///< (indices) `axis`, `depth`, `on`, `off`.
     TopK, ///< (x) -> (values, indices); `axis`, `k`, `largest`, `sorted`.
     CumSum, ///< `axis`, `exclusive`, `reverse`.
     Trilu, ///< `upper`, `k`.
-    Resize, ///< `mode`, `coordinate_transformation_mode`, `nearest_mode`, `cubic_coeff_a`, `scales`; sizes are its output's.
+    Resize, ///< `mode`, `coordinate_transformation_mode`, `nearest_mode`, `cubic_coeff_a`, `scales`; sizes
+    ///< are its output's.
     DepthToSpace, ///< `blocksize`, `mode`.
     SpaceToDepth, ///< `blocksize`.
     ReverseSequence, ///< (x, lengths) `batch_axis`, `time_axis`.
@@ -92,13 +156,16 @@ enum class OperatorKind : std::uint8_t {
 
     // Composites.
     Rotary, ///< (x, cos, sin) -> y; `interleaved`. cos and sin broadcast against x.
-    Lstm, Gru, Rnn, ///< ONNX's inputs, outputs and attributes.
+    Lstm,
+    Gru,
+    Rnn, ///< ONNX's inputs, outputs and attributes.
 
     // Optimizer steps; direction Optimizer. `learning_rate`, `weight_decay`, and as named.
     SgdStep, ///< (weight, gradient, [momentum]) -> (weight, [momentum]); `momentum`.
     AdamWStep, ///< (weight, gradient, m, v) -> (weight, m, v); `beta1`, `beta2`, `epsilon`.
 
-    Unknown, ///< An operator Planloom can show, plan (whole) and simulate but not run; `onnx_type` is its name.
+    Unknown, ///< An operator Planloom can show, plan (whole) and simulate but not run; `onnx_type` is its
+    ///< name.
 };
 
 constexpr int kOperatorKindCount = static_cast<int>(OperatorKind::Unknown) + 1;
@@ -106,7 +173,15 @@ constexpr int kOperatorKindCount = static_cast<int>(OperatorKind::Unknown) + 1;
 /// Broad class of an operator: decides its colour, and which part of the hardware bounds it.
 enum class OperatorCategory : std::uint8_t {
     Product, ///< Matrix units: matmul, linear, convolution, einsum.
-    Normalization, Activation, Elementwise, Reduction, Movement, Loss, Recurrent, Optimizer, Other,
+    Normalization,
+    Activation,
+    Elementwise,
+    Reduction,
+    Movement,
+    Loss,
+    Recurrent,
+    Optimizer,
+    Other,
 };
 
 const char *nameOf(OperatorKind kind); ///< "LayerNorm"

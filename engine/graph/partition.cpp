@@ -10,7 +10,7 @@ namespace planloom {
 namespace {
 
 /// A partition beyond this many parts is a mistake, and would overflow the part numbers.
-constexpr std::int64_t kMostParts = std::int64_t {1} << 24;
+constexpr std::int64_t kMostParts = std::int64_t{1} << 24;
 
 /// Ranges per identifier without touching the heap for annotations of usual size.
 class RangeBuffer
@@ -29,9 +29,9 @@ public:
     std::span<Range> ranges() { return m_ranges; }
 
 private:
-    std::array<Range, 24> m_inline {};
-    std::vector<Range> m_heap {};
-    std::span<Range> m_ranges {};
+    std::array<Range, 24> m_inline{};
+    std::vector<Range> m_heap{};
+    std::span<Range> m_ranges{};
 };
 
 /// Calls `visit(split, digit)` for every split, outermost first; `digit` is part's index within the split.

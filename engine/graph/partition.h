@@ -27,8 +27,8 @@ struct Split {
     friend auto operator<=>(const Split &, const Split &) = default;
 };
 
-/// Nested splits, outermost first. Part p is a mixed-radix number with the last split varying fastest. An empty
-/// list is the whole operator in one part.
+/// Nested splits, outermost first. Part p is a mixed-radix number with the last split varying fastest. An
+/// empty list is the whole operator in one part.
 struct Partition {
     std::vector<Split> splits{};
     friend auto operator<=>(const Partition &, const Partition &) = default;
@@ -43,15 +43,15 @@ Result<void> checkPartition(const Operator &op, const Partition &partition);
 /// What one part of a partitioned operator works on.
 struct PartBox {
     std::vector<Range> ranges{}; ///< Per identifier of the annotation, in the whole operator's coordinates.
-    /// Which summand of its outputs' value this part makes, for an output that lacks all cut Reduce identifiers
-    /// is given by `summand()`; the digits here are (index, count) of Value splits alone.
+    /// Which summand of its outputs' value this part makes, for an output that lacks all cut Reduce
+    /// identifiers is given by `summand()`; the digits here are (index, count) of Value splits alone.
     ValueMask value{};
     std::int32_t replica = 0; ///< Which replica, in mixed-radix order of the Replicate splits.
     friend bool operator==(const PartBox &, const PartBox &) = default;
 };
 
-/// The box of part `part`, within `outer` (ranges per identifier; empty means the whole operator). Micro-batches
-/// are such outer ranges. The partition must be legal for `op`.
+/// The box of part `part`, within `outer` (ranges per identifier; empty means the whole operator).
+/// Micro-batches are such outer ranges. The partition must be legal for `op`.
 PartBox partBox(const Annotation &annotation, const Partition &partition, std::int32_t part,
     const std::vector<Range> &outer = {});
 
@@ -59,8 +59,8 @@ PartBox partBox(const Annotation &annotation, const Partition &partition, std::i
 IndexMask maskOf(const Annotation &annotation, const TensorTerms &terms, const Shape &shape,
     const std::vector<Range> &ranges);
 
-/// The view that part `part` reads of input slot `slot`: complete, except a summand of the linear inputs under
-/// a Value split. Absent inputs give an invalid tensor.
+/// The view that part `part` reads of input slot `slot`: complete, except a summand of the linear inputs
+/// under a Value split. Absent inputs give an invalid tensor.
 TensorView inputView(const Graph &graph, const Operator &op, const Partition &partition, std::int32_t part,
     std::size_t slot, const std::vector<Range> &outer = {});
 

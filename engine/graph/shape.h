@@ -10,7 +10,18 @@ namespace planloom {
 using Shape = std::vector<std::int64_t>;
 
 /// Element types Planloom computes or plans with.
-enum class DataType : std::uint8_t { Float32, Float16, BFloat16, Float64, Int64, Int32, Int16, Int8, UInt8, Bool };
+enum class DataType : std::uint8_t {
+    Float32,
+    Float16,
+    BFloat16,
+    Float64,
+    Int64,
+    Int32,
+    Int16,
+    Int8,
+    UInt8,
+    Bool
+};
 
 /// Product of the extents; 1 for a scalar.
 std::int64_t elementCount(const Shape &shape);

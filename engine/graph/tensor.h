@@ -41,8 +41,8 @@ struct Tensor {
     std::string name{};
     TensorType type{};
     TensorRole role = TensorRole::Activation;
-    /// Weight -> nothing; Gradient -> the tensor it is the gradient of; OptimizerState -> its weight; the Buffer that
-    /// the backward pass begins with (the loss's gradient, 1) -> the loss.
+    /// Weight -> nothing; Gradient -> the tensor it is the gradient of; OptimizerState -> its weight; the
+    /// Buffer that the backward pass begins with (the loss's gradient, 1) -> the loss.
     TensorId of{};
     std::shared_ptr<const TensorData> data{}; ///< Values of a weight or buffer, where the model has them.
     std::optional<ExternalData> external{};

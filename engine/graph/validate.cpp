@@ -26,7 +26,7 @@ template<typename T> bool slotsInRange(const std::vector<TensorId> &slots, const
 
 Error broken(std::string where, const std::string &message)
 {
-    Error error {ErrorCode::Internal, where + ": " + message, "", ""};
+    Error error{ErrorCode::Internal, where + ": " + message, "", ""};
     error.where = std::move(where);
     return error;
 }
@@ -51,7 +51,7 @@ public:
             const Operator &op = m_graph.operators[i];
             TRY_VOID(checkAnnotation(op));
             TRY_VOID(checkRoles(op));
-            TRY_VOID(checkMirror(OperatorId {static_cast<std::int32_t>(i)}));
+            TRY_VOID(checkMirror(OperatorId{static_cast<std::int32_t>(i)}));
         }
         return {};
     }
@@ -419,7 +419,7 @@ private:
     }
 
     const Graph &m_graph;
-    OperatorId m_lastMirror {}; ///< Forward of the backward operator before.
+    OperatorId m_lastMirror{}; ///< Forward of the backward operator before.
 };
 
 } // namespace

@@ -9,19 +9,29 @@
 namespace planloom {
 
 /// Communication that a group of devices does together.
-enum class CollectiveKind : std::uint8_t { AllReduce, AllGather, ReduceScatter, AllToAll, Broadcast, SendRecv };
+enum class CollectiveKind : std::uint8_t {
+    AllReduce,
+    AllGather,
+    ReduceScatter,
+    AllToAll,
+    Broadcast,
+    SendRecv
+};
 
-/// Seconds one operator (or part) takes: max(FLOPs / achievable, bytes / achievable bandwidth) + launch. Products run
-/// at the rate of `dataType`'s matrix units; everything else at the memory's.
-double operatorSeconds(const DeviceModel &device, OperatorCategory category, const Work &work, DataType dataType);
+/// Seconds one operator (or part) takes: max(FLOPs / achievable, bytes / achievable bandwidth) + launch.
+/// Products run at the rate of `dataType`'s matrix units; everything else at the memory's.
+double operatorSeconds(
+    const DeviceModel &device, OperatorCategory category, const Work &work, DataType dataType);
 
-/// Seconds of a collective by NCCL 2.28's own tuning model (runtime-facts.md, section 5): the best over algorithm
-/// and protocol of latency + bytes / bandwidth.
+/// Seconds of a collective by NCCL 2.28's own tuning model (runtime-facts.md, section 5): the best over
+/// algorithm and protocol of latency + bytes / bandwidth.
 ///
-/// @param bytes    AllReduce, Broadcast, SendRecv: of the tensor on one device. AllGather: of the gathered output.
+/// @param bytes    AllReduce, Broadcast, SendRecv: of the tensor on one device. AllGather: of the gathered
+/// output.
 ///                 ReduceScatter: of the input on one device. AllToAll: of the input on one device.
 /// @param members  devices of the group; a group of one takes no time
-double collectiveSeconds(const Cluster &cluster, CollectiveKind kind, Bytes bytes, const std::vector<DeviceId> &members);
+double collectiveSeconds(
+    const Cluster &cluster, CollectiveKind kind, Bytes bytes, const std::vector<DeviceId> &members);
 
 /// Seconds to copy `bytes` within a device.
 double copySeconds(const DeviceModel &device, Bytes bytes);

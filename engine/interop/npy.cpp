@@ -20,8 +20,9 @@ struct TypeName {
 
 // Byte order, kind and size as NumPy spells them; one-byte types have no byte order.
 constexpr std::array<TypeName, 10> kTypeNames{{{DataType::Float32, "<f4"}, {DataType::Float16, "<f2"},
-    {DataType::BFloat16, "|V2"}, {DataType::Float64, "<f8"}, {DataType::Int64, "<i8"}, {DataType::Int32, "<i4"},
-    {DataType::Int16, "<i2"}, {DataType::Int8, "|i1"}, {DataType::UInt8, "|u1"}, {DataType::Bool, "|b1"}}};
+    {DataType::BFloat16, "|V2"}, {DataType::Float64, "<f8"}, {DataType::Int64, "<i8"},
+    {DataType::Int32, "<i4"}, {DataType::Int16, "<i2"}, {DataType::Int8, "|i1"}, {DataType::UInt8, "|u1"},
+    {DataType::Bool, "|b1"}}};
 
 std::optional<DataType> dataTypeNamed(std::string_view text)
 {
@@ -53,7 +54,10 @@ struct Header {
 class HeaderReader
 {
 public:
-    explicit HeaderReader(std::string_view text) : m_text(text) { }
+    explicit HeaderReader(std::string_view text)
+        : m_text(text)
+    {
+    }
 
     std::optional<Header> read()
     {
@@ -163,7 +167,8 @@ private:
     std::size_t m_at = 0;
 };
 
-/// Elements x size, or nothing if that exceeds `limit`, or extents overflow when multiplied in whatever order.
+/// Elements x size, or nothing if that exceeds `limit`, or extents overflow when multiplied in whatever
+/// order.
 std::optional<std::size_t> byteCount(const Shape &shape, DataType type, std::size_t limit)
 {
     std::int64_t product = sizeOf(type); // of extents other than zero
@@ -182,7 +187,8 @@ std::optional<std::size_t> byteCount(const Shape &shape, DataType type, std::siz
 }
 
 /// Column-major to row-major.
-std::vector<std::byte> transposed(std::span<const std::byte> from, const Shape &shape, std::size_t elementSize)
+std::vector<std::byte> transposed(
+    std::span<const std::byte> from, const Shape &shape, std::size_t elementSize)
 {
     std::vector<std::byte> to(from.size());
     const std::size_t rank = shape.size();
@@ -213,7 +219,8 @@ Result<TensorData> parseNpy(std::span<const std::byte> bytes, std::string_view w
         return invalid(where, "expected a NumPy array, found no \\x93NUMPY at its beginning");
     const std::size_t version = byteAt(6);
     if (version < 1 || version > 3)
-        return Error{ErrorCode::NotSupported, "version " + std::to_string(version) + " of the .npy format is unknown",
+        return Error{ErrorCode::NotSupported,
+            "version " + std::to_string(version) + " of the .npy format is unknown",
             "versions 1 to 3 are read", std::string{where}};
     const std::size_t start = version == 1 ? 10 : 12;
     if (bytes.size() < start)
@@ -234,8 +241,9 @@ Result<TensorData> parseNpy(std::span<const std::byte> bytes, std::string_view w
     const std::span<const std::byte> content = bytes.subspan(start + length);
     const auto expected = byteCount(header->shape, *type, content.size());
     if (!expected || *expected != content.size())
-        return invalid(where, "an array of shape " + toString(header->shape) + " of " + nameOf(*type)
-                + " does not take the " + std::to_string(content.size()) + " bytes that follow its header");
+        return invalid(where,
+            "an array of shape " + toString(header->shape) + " of " + nameOf(*type) + " does not take the "
+                + std::to_string(content.size()) + " bytes that follow its header");
     TensorData array{{*type, header->shape}, {}};
     if (header->fortran && header->shape.size() > 1)
         array.bytes = transposed(content, header->shape, static_cast<std::size_t>(sizeOf(*type)));
@@ -297,7 +305,8 @@ Result<void> writeBytes(const std::string &path, std::span<const std::byte> byte
         file.write(reinterpret_cast<const char *>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
     file.close();
     if (!file)
-        return Error{ErrorCode::Io, "cannot write " + path, "check that the folder can be written and has room", path};
+        return Error{
+            ErrorCode::Io, "cannot write " + path, "check that the folder can be written and has room", path};
     return {};
 }
 

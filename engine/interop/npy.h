@@ -15,12 +15,14 @@ namespace planloom {
 /// Values by tensor name.
 using NamedArrays = std::map<std::string, TensorData>;
 
-/// Reads one array in NumPy's `.npy` format (versions 1 to 3): little-endian, of one of our data types; Fortran order is
-/// turned into row-major order. `|V2` is read as bfloat16, which is what the ml_dtypes package writes.
+/// Reads one array in NumPy's `.npy` format (versions 1 to 3): little-endian, of one of our data types;
+/// Fortran order is turned into row-major order. `|V2` is read as bfloat16, which is what the ml_dtypes
+/// package writes.
 ///
 /// Safe for any bytes: nothing is allocated beyond the size of `bytes`.
 /// @param where  named in errors: a path or "file.npz/member"
-/// @return InvalidInput saying what is wrong with the header or the number of bytes; NotSupported for other types
+/// @return InvalidInput saying what is wrong with the header or the number of bytes; NotSupported for other
+/// types
 Result<TensorData> parseNpy(std::span<const std::byte> bytes, std::string_view where);
 
 /// `array` in `.npy` format, version 1, row-major.

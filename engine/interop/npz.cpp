@@ -56,12 +56,18 @@ std::uint32_t crcOf(std::span<const std::byte> bytes)
 class Archive
 {
 public:
-    explicit Archive(std::span<const std::byte> bytes) : m_bytes(bytes) { }
+    explicit Archive(std::span<const std::byte> bytes)
+        : m_bytes(bytes)
+    {
+    }
     std::size_t size() const { return m_bytes.size(); }
     bool holds(std::size_t at, std::size_t length) const { return at <= size() && length <= size() - at; }
     std::uint32_t u16(std::size_t at) const { return byteAt(at) | byteAt(at + 1) << 8U; }
     std::uint32_t u32(std::size_t at) const { return u16(at) | u16(at + 2) << 16U; }
-    std::span<const std::byte> part(std::size_t at, std::size_t length) const { return m_bytes.subspan(at, length); }
+    std::span<const std::byte> part(std::size_t at, std::size_t length) const
+    {
+        return m_bytes.subspan(at, length);
+    }
     std::string text(std::size_t at, std::size_t length) const
     {
         return {reinterpret_cast<const char *>(m_bytes.data()) + at, length};
@@ -72,7 +78,8 @@ private:
     std::span<const std::byte> m_bytes;
 };
 
-Result<std::vector<std::byte>> inflated(std::span<const std::byte> bytes, std::size_t size, std::string_view where)
+Result<std::vector<std::byte>> inflated(
+    std::span<const std::byte> bytes, std::size_t size, std::string_view where)
 {
 #ifdef PLANLOOM_HAVE_ZLIB
     if (size / 1032 > bytes.size()) // deflate's highest ratio
@@ -82,7 +89,8 @@ Result<std::vector<std::byte>> inflated(std::span<const std::byte> bytes, std::s
     if (inflateInit2(&stream, -MAX_WBITS) != Z_OK)
         return Error{ErrorCode::ResourceLimit, "no memory for unpacking", {}, std::string{where}};
     std::byte none{};
-    stream.next_in = reinterpret_cast<Bytef *>(const_cast<std::byte *>(bytes.data())); // zlib's interface, not written
+    stream.next_in =
+        reinterpret_cast<Bytef *>(const_cast<std::byte *>(bytes.data())); // zlib's interface, not written
     stream.avail_in = static_cast<uInt>(bytes.size());
     stream.next_out = reinterpret_cast<Bytef *>(out.empty() ? &none : out.data());
     stream.avail_out = static_cast<uInt>(out.size());
@@ -135,8 +143,8 @@ Result<std::vector<Member>> membersOf(const Archive &zip, std::string_view where
         const std::size_t rest = nameLength + zip.u16(at + 30) + zip.u16(at + 32);
         if (!zip.holds(at + kCentralSize, rest))
             return invalid(where, "entry " + std::to_string(i) + " of the directory is cut off");
-        Member member{zip.text(at + kCentralSize, nameLength), zip.u16(at + 8), zip.u16(at + 10), zip.u32(at + 16),
-            zip.u32(at + 20), zip.u32(at + 24), zip.u32(at + 42)};
+        Member member{zip.text(at + kCentralSize, nameLength), zip.u16(at + 8), zip.u16(at + 10),
+            zip.u32(at + 16), zip.u32(at + 20), zip.u32(at + 24), zip.u32(at + 42)};
         if (member.packed == kZip64Marker || member.size == kZip64Marker || member.localAt == kZip64Marker)
             return notSupported(where, "member " + member.name + " needs zip64, which cannot be read");
         members.push_back(std::move(member));
@@ -147,13 +155,14 @@ Result<std::vector<Member>> membersOf(const Archive &zip, std::string_view where
 
 Result<std::vector<std::byte>> contentOf(const Archive &zip, const Member &member, std::string_view where)
 {
-    // Sizes and checksum are the directory's: writers of streams (numpy among them) leave the local ones open.
+    // Sizes and checksum are the directory's: writers of streams (numpy among them) leave the local ones
+    // open.
     if (!zip.holds(member.localAt, kLocalSize) || zip.u32(member.localAt) != kLocalHeader)
         return invalid(where, "the member's header is damaged");
     if ((member.flags & 1U) != 0)
         return notSupported(where, "the member is encrypted");
-    const std::size_t begin
-        = member.localAt + kLocalSize + zip.u16(member.localAt + 26) + zip.u16(member.localAt + 28);
+    const std::size_t begin =
+        member.localAt + kLocalSize + zip.u16(member.localAt + 26) + zip.u16(member.localAt + 28);
     if (!zip.holds(begin, member.packed))
         return invalid(where, "the member is cut off");
     const auto packed = zip.part(begin, member.packed);
@@ -190,8 +199,10 @@ void appendText(std::vector<std::byte> &bytes, const std::string &text)
         bytes.push_back(static_cast<std::byte>(c));
 }
 
-/// What local and central headers have in common, from "version needed" to the lengths of name and extra field.
-void appendFields(std::vector<std::byte> &bytes, std::uint32_t crc, std::uint32_t size, std::uint32_t nameLength)
+/// What local and central headers have in common, from "version needed" to the lengths of name and extra
+/// field.
+void appendFields(
+    std::vector<std::byte> &bytes, std::uint32_t crc, std::uint32_t size, std::uint32_t nameLength)
 {
     append16(bytes, 20);
     append16(bytes, 0x800); // names are UTF-8
@@ -220,8 +231,9 @@ Result<NamedArrays> parseNpz(std::span<const std::byte> bytes, std::string_view 
         const std::string place = std::string{where} + "/" + member.name;
         total += member.size;
         if (total > limit)
-            return Error{ErrorCode::ResourceLimit, "the members unpack to more than "
-                    + std::to_string(limit >> 20U) + " MiB", "split the archive, or store it uncompressed", place};
+            return Error{ErrorCode::ResourceLimit,
+                "the members unpack to more than " + std::to_string(limit >> 20U) + " MiB",
+                "split the archive, or store it uncompressed", place};
         TRY(const auto content, contentOf(zip, member, place));
         TRY(auto array, parseNpy(content, place));
         const std::string name = member.name.substr(0, member.name.size() - kSuffix.size());
@@ -247,8 +259,10 @@ Result<std::vector<std::byte>> formatNpz(const NamedArrays &arrays)
     for (const auto &[name, array] : arrays) {
         const std::string file = name + ".npy";
         const std::vector<std::byte> content = formatNpy(array);
-        if (file.size() > 0xFFFF || content.size() > kLimit - std::min(kLimit, bytes.size() + 1024 + file.size()))
-            return Error{ErrorCode::NotSupported, "an .npz archive holds less than 4 GiB", "write a folder", name};
+        if (file.size() > 0xFFFF
+            || content.size() > kLimit - std::min(kLimit, bytes.size() + 1024 + file.size()))
+            return Error{
+                ErrorCode::NotSupported, "an .npz archive holds less than 4 GiB", "write a folder", name};
         const auto at = static_cast<std::uint32_t>(bytes.size());
         const std::uint32_t crc = crcOf(content);
         const auto size = static_cast<std::uint32_t>(content.size());
@@ -294,7 +308,8 @@ Result<NamedArrays> readInputs(const std::string &path)
     NamedArrays inputs;
     if (std::filesystem::is_directory(path, failure)) {
         std::filesystem::recursive_directory_iterator entry{path, failure};
-        for (const std::filesystem::recursive_directory_iterator end; !failure && entry != end; entry.increment(failure)) {
+        for (const std::filesystem::recursive_directory_iterator end; !failure && entry != end;
+             entry.increment(failure)) {
             if (entry->path().extension() != ".npy" || !entry->is_regular_file(failure))
                 continue;
             TRY(auto array, readNpy(entry->path().string()));
@@ -307,8 +322,8 @@ Result<NamedArrays> readInputs(const std::string &path)
     } else {
         TRY(auto members, readNpz(path));
         constexpr std::string_view kPrefix = "in.";
-        const bool prefixed = std::any_of(
-            members.begin(), members.end(), [&](const auto &member) { return member.first.starts_with(kPrefix); });
+        const bool prefixed = std::any_of(members.begin(), members.end(),
+            [&](const auto &member) { return member.first.starts_with(kPrefix); });
         for (auto &[name, array] : members) {
             if (!prefixed)
                 inputs.emplace(name, std::move(array));

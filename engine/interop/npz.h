@@ -10,8 +10,8 @@
 
 namespace planloom {
 
-/// Reads every `.npy` member of an `.npz` archive (a zip), by name without ".npy". Members may be stored or, where
-/// Planloom was built with zlib, deflated; checksums are verified.
+/// Reads every `.npy` member of an `.npz` archive (a zip), by name without ".npy". Members may be stored or,
+/// where Planloom was built with zlib, deflated; checksums are verified.
 ///
 /// Safe for any bytes: members together may take at most 256 MiB or 20 times the archive, whichever is more.
 /// @param where  named in errors
@@ -28,8 +28,8 @@ Result<std::vector<std::byte>> formatNpz(const NamedArrays &arrays);
 /// Writes `formatNpz` to a file. @return as it; Io
 Result<void> writeNpz(const std::string &path, const NamedArrays &arrays);
 
-/// Inputs of a run: an `.npz` whose members are called `in.<name>` (if any is, others are left out) or `<name>`, or a
-/// folder of `<name>.npy`, in subfolders where names have slashes.
+/// Inputs of a run: an `.npz` whose members are called `in.<name>` (if any is, others are left out) or
+/// `<name>`, or a folder of `<name>.npy`, in subfolders where names have slashes.
 /// @return InvalidInput if there are none; errors of the readers
 Result<NamedArrays> readInputs(const std::string &path);
 

@@ -366,7 +366,7 @@ Result<void> whereBackward(const KernelCall &call)
         return missingSlot(call, "a gradient or its condition");
     return withFloat(call, dy->dataType, [&](auto zero) -> Result<void> {
         using T = decltype(zero);
-        for (const std::size_t side : {std::size_t {1}, std::size_t {2}}) {
+        for (const std::size_t side : {std::size_t{1}, std::size_t{2}}) {
             const Buffer *target = back.wanted(side);
             if (target == nullptr)
                 continue;

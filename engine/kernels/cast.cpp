@@ -129,7 +129,7 @@ Result<void> castForward(const KernelCall &call)
     if (y == nullptr)
         return {};
     if (x == nullptr)
-        return elementCount(*y) == 0 ? Result<void> {} : missingSlot(call, "its input");
+        return elementCount(*y) == 0 ? Result<void>{} : missingSlot(call, "its input");
     return cast(call, *x, *y);
 }
 

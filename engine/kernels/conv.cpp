@@ -15,7 +15,7 @@ namespace {
 /// A convolution from x [n c ..] to y [n o ..] with weights [o c/g ..]. A transposed convolution is the same
 /// with the parts of x and y exchanged.
 struct Convolution {
-    WindowGeometry window {};
+    WindowGeometry window{};
     std::int64_t n = 1;
     std::int64_t groups = 1; ///< In this part.
     std::int64_t c = 1; ///< Per group.
@@ -98,7 +98,7 @@ void foldBack(const Convolution &conv, const std::vector<std::int32_t> &offsets,
 template<typename T> void convolve(const Convolution &conv, const T *x, const T *w, T *y)
 {
     const bool pointwise = conv.isPointwise();
-    const auto offsets = pointwise ? std::vector<std::int32_t> {} : unfoldedOffsets(conv.window);
+    const auto offsets = pointwise ? std::vector<std::int32_t>{} : unfoldedOffsets(conv.window);
     std::vector<T> columns(pointwise ? 0 : static_cast<std::size_t>(conv.rows() * conv.window.outCount()));
     for (std::int64_t i = 0; i < conv.n * conv.groups; ++i) {
         const T *image = x + i * conv.xGroup();
@@ -122,7 +122,7 @@ template<typename T> void convolve(const Convolution &conv, const T *x, const T 
 template<typename T> void convolveData(const Convolution &conv, const T *dy, const T *w, T *dx)
 {
     const bool pointwise = conv.isPointwise();
-    const auto offsets = pointwise ? std::vector<std::int32_t> {} : unfoldedOffsets(conv.window);
+    const auto offsets = pointwise ? std::vector<std::int32_t>{} : unfoldedOffsets(conv.window);
     std::vector<T> columns(pointwise ? 0 : static_cast<std::size_t>(conv.rows() * conv.window.outCount()));
     if (!pointwise)
         std::fill_n(dx, conv.n * conv.groups * conv.xGroup(), T(0));
@@ -148,7 +148,7 @@ template<typename T> void convolveData(const Convolution &conv, const T *dy, con
 template<typename T> void convolveWeights(const Convolution &conv, const T *x, const T *dy, T *dw)
 {
     const bool pointwise = conv.isPointwise();
-    const auto offsets = pointwise ? std::vector<std::int32_t> {} : unfoldedOffsets(conv.window);
+    const auto offsets = pointwise ? std::vector<std::int32_t>{} : unfoldedOffsets(conv.window);
     std::vector<T> columns(pointwise ? 0 : static_cast<std::size_t>(conv.rows() * conv.window.outCount()));
     const std::int64_t size = conv.o * conv.rows();
     std::vector<T> summand(static_cast<std::size_t>(size));

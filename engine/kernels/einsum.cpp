@@ -15,8 +15,8 @@ namespace planloom {
 namespace {
 
 struct Equation {
-    std::vector<std::string> operands {};
-    std::string result {};
+    std::vector<std::string> operands{};
+    std::string result{};
 };
 
 Equation equationOf(const Operator &op)
@@ -51,8 +51,8 @@ bool repeats(const std::string &labels)
 
 /// A tensor whose dimensions have names.
 template<typename T> struct Labelled {
-    std::string labels {};
-    Shape shape {};
+    std::string labels{};
+    Shape shape{};
     T *data = nullptr;
 };
 
@@ -306,7 +306,7 @@ Result<void> einsumForward(const KernelCall &call)
         for (std::size_t i = 0; i < equation.operands.size(); ++i)
             operands.push_back(
                 {equation.operands[i], call.inputs[i].shape, elements<const T>(call.inputs[i])});
-        contract(operands, Labelled<T> {equation.result, y->shape, elements<T>(*y)});
+        contract(operands, Labelled<T>{equation.result, y->shape, elements<T>(*y)});
         return {};
     });
 }
@@ -325,7 +325,7 @@ Result<void> einsumBackward(const KernelCall &call)
             const Buffer *dx = back.wanted(i);
             if (dx == nullptr)
                 continue;
-            std::vector<Labelled<const T>> operands {{equation.result, dy->shape, elements<const T>(*dy)}};
+            std::vector<Labelled<const T>> operands{{equation.result, dy->shape, elements<const T>(*dy)}};
             for (std::size_t other = 0; other < equation.operands.size(); ++other) {
                 if (other == i)
                     continue;
@@ -334,7 +334,7 @@ Result<void> einsumBackward(const KernelCall &call)
                     return missingSlot(call, "a saved input");
                 operands.push_back({equation.operands[other], x->shape, elements<const T>(*x)});
             }
-            contract(operands, Labelled<T> {equation.operands[i], dx->shape, elements<T>(*dx)});
+            contract(operands, Labelled<T>{equation.operands[i], dx->shape, elements<T>(*dx)});
         }
         return {};
     });

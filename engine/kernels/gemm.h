@@ -30,7 +30,7 @@ template<typename T> struct MatrixProduct {
     std::int64_t cRow = 0;
     std::int64_t cColumn = 1;
     const T *bias = nullptr; ///< Added to every row of c; only without batch loops that sum.
-    std::vector<BatchLoop> batch {}; ///< Outermost first.
+    std::vector<BatchLoop> batch{}; ///< Outermost first.
 };
 
 /// Computes the product on the calling thread, with oneDNN where the build has it, T is float and the strides
@@ -43,7 +43,7 @@ extern template void multiply<double>(MatrixProduct<double> product);
 
 /// One product, or several with the same strides between them: what the two implementations compute.
 template<typename T> struct ProductStep {
-    MatrixProduct<T> product {}; ///< Without batch loops, cColumn 1.
+    MatrixProduct<T> product{}; ///< Without batch loops, cColumn 1.
     std::int64_t repeats = 1;
     std::int64_t aStep = 0;
     std::int64_t bStep = 0;

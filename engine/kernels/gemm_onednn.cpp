@@ -34,18 +34,18 @@ using ProductKey = std::array<std::int64_t, 13>;
 
 /// A compiled product and the descriptions of its arguments, whose memory is set at each call.
 struct CompiledProduct {
-    dnnl::matmul primitive {};
-    dnnl::memory a {};
-    dnnl::memory b {};
-    dnnl::memory c {};
-    dnnl::memory bias {};
+    dnnl::matmul primitive{};
+    dnnl::memory a{};
+    dnnl::memory b{};
+    dnnl::memory c{};
+    dnnl::memory bias{};
 };
 
 /// One engine, stream and store of compiled products per thread, so that threads never wait for one another.
 struct OneDnn {
-    dnnl::engine engine {dnnl::engine::kind::cpu, 0};
-    dnnl::stream stream {engine};
-    std::map<ProductKey, CompiledProduct> products {};
+    dnnl::engine engine{dnnl::engine::kind::cpu, 0};
+    dnnl::stream stream{engine};
+    std::map<ProductKey, CompiledProduct> products{};
 };
 
 constexpr std::size_t kMostProducts = 512; ///< Of a thread; beyond, its store starts afresh.
@@ -145,7 +145,7 @@ bool multiplyWithOneDnn(const ProductStep<float> &given)
         return multiplyOne(step);
     try {
         static thread_local OneDnn dnn;
-        const ProductKey key {p.m, p.n, p.k, p.aRow, p.aColumn, p.bRow, p.bColumn, p.cRow, step.repeats,
+        const ProductKey key{p.m, p.n, p.k, p.aRow, p.aColumn, p.bRow, p.bColumn, p.cRow, step.repeats,
             step.aStep, step.bStep, step.cStep, (step.accumulate ? 1 : 0) + (p.bias != nullptr ? 2 : 0)};
         auto found = dnn.products.find(key);
         if (found == dnn.products.end()) {

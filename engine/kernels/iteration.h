@@ -68,7 +68,7 @@ public:
             return;
         const Loop &inner = m_loops.back();
         const std::size_t outer = m_loops.size() - 1;
-        std::array<std::int64_t, N> offsets {};
+        std::array<std::int64_t, N> offsets{};
         Shape counter(outer, 0);
         for (;;) {
             body(offsets, inner.extent, inner.strides);
@@ -91,7 +91,7 @@ public:
 private:
     struct Loop {
         std::int64_t extent = 1;
-        std::array<std::int64_t, N> strides {};
+        std::array<std::int64_t, N> strides{};
     };
     std::vector<Loop> m_loops;
     bool m_empty = false;

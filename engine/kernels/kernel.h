@@ -26,7 +26,8 @@ struct KernelCall {
     std::vector<Buffer> inputs{}; ///< By slot, as in `Operator`.
     std::vector<Buffer> outputs{}; ///< By slot; an output without data is not wanted. Never alias inputs,
                                    ///< except optimizer operators, whose state outputs alias state inputs.
-    std::vector<Range> ranges{}; ///< Per identifier of the annotation: what this part covers (`PartBox::ranges`).
+    std::vector<Range>
+        ranges{}; ///< Per identifier of the annotation: what this part covers (`PartBox::ranges`).
     ValueMask value{}; ///< `PartBox::value`: only part 0 of a Value split adds terms without linear inputs.
     std::uint64_t seed = 0; ///< Of the run; mixed with a Dropout's own.
     std::int64_t step = 1; ///< 1-based training step, for bias correction.
@@ -34,11 +35,12 @@ struct KernelCall {
 
 /// Runs `call` on the calling thread and no other (oneDNN is held to one thread).
 ///
-/// Rules for parts: terms that do not contain a cut Reduce identifier (the bias of a Linear split along k) are
-/// added, and their gradients made, only by the part whose range of that identifier begins at 0, others write
-/// zeros; an Embedding whose vocabulary is cut writes zeros for indices outside its range; Dropout draws by an
-/// element's index in its whole pTensor, so that every plan draws the same mask.
-/// @return NotSupported naming the operator if it has no kernel; InvalidInput for values it cannot take (an index
+/// Rules for parts: terms that do not contain a cut Reduce identifier (the bias of a Linear split along k)
+/// are added, and their gradients made, only by the part whose range of that identifier begins at 0, others
+/// write zeros; an Embedding whose vocabulary is cut writes zeros for indices outside its range; Dropout
+/// draws by an element's index in its whole pTensor, so that every plan draws the same mask.
+/// @return NotSupported naming the operator if it has no kernel; InvalidInput for values it cannot take (an
+/// index
 ///   out of range, naming it)
 Result<void> runKernel(const KernelCall &call);
 

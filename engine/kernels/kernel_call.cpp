@@ -9,7 +9,7 @@ namespace {
 
 Error errorOf(const KernelCall &call, ErrorCode code, std::string message, std::string advice)
 {
-    return Error {code, std::move(message), std::move(advice), "operator:" + call.op->name};
+    return Error{code, std::move(message), std::move(advice), "operator:" + call.op->name};
 }
 
 bool mentions(const TensorTerms &terms, std::int32_t dimension)

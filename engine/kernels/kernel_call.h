@@ -116,9 +116,9 @@ template<typename Work> Result<void> withFloat(const KernelCall &call, DataType 
 {
     switch (type) {
     case DataType::Float32:
-        return work(float {});
+        return work(float{});
     case DataType::Float64:
-        return work(double {});
+        return work(double{});
     default:
         return unsupportedType(call, type);
     }
@@ -129,16 +129,16 @@ template<typename Work> Result<void> withNumber(const KernelCall &call, DataType
 {
     switch (type) {
     case DataType::Int64:
-        return work(std::int64_t {});
+        return work(std::int64_t{});
     case DataType::Int32:
-        return work(std::int32_t {});
+        return work(std::int32_t{});
     case DataType::Int16:
-        return work(std::int16_t {});
+        return work(std::int16_t{});
     case DataType::Int8:
-        return work(std::int8_t {});
+        return work(std::int8_t{});
     case DataType::UInt8:
     case DataType::Bool:
-        return work(std::uint8_t {});
+        return work(std::uint8_t{});
     default:
         return withFloat(call, type, std::forward<Work>(work));
     }
@@ -149,13 +149,13 @@ template<typename Work> Result<void> withElement(DataType type, Work &&work)
 {
     switch (sizeOf(type)) {
     case 1:
-        return work(std::uint8_t {});
+        return work(std::uint8_t{});
     case 2:
-        return work(std::uint16_t {});
+        return work(std::uint16_t{});
     case 4:
-        return work(std::uint32_t {});
+        return work(std::uint32_t{});
     default:
-        return work(std::uint64_t {});
+        return work(std::uint64_t{});
     }
 }
 

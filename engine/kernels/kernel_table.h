@@ -24,7 +24,7 @@ public:
     }
 
 private:
-    std::array<std::array<Kernel, kOperatorKindCount>, 3> m_kernels {};
+    std::array<std::array<Kernel, kOperatorKindCount>, 3> m_kernels{};
 };
 
 // Each family adds its own kinds.

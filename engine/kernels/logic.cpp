@@ -46,7 +46,7 @@ template<typename Function> Result<void> predicate(const KernelCall &call)
     if (sizeOf(y->dataType) != 1)
         return unsupportedType(call, y->dataType);
     return withNumber(call, call.inputs[0].dataType, [&](auto zero) -> Result<void> {
-        broadcastLoop<decltype(zero), std::uint8_t>(call.inputs[0], call.inputs[1], *y, Function {});
+        broadcastLoop<decltype(zero), std::uint8_t>(call.inputs[0], call.inputs[1], *y, Function{});
         return {};
     });
 }

@@ -31,7 +31,7 @@ public:
             return unsupportedType(m_call, m_labels.dataType);
         const std::int64_t label = integerAt(m_labels, i);
         if (m_ignored && label == *m_ignored)
-            return std::int64_t {-1};
+            return std::int64_t{-1};
         if (label < 0 || label >= classes) {
             return invalidInput(m_call,
                 "operator " + m_call.op->name + " got label " + std::to_string(label)
@@ -55,12 +55,12 @@ private:
     const KernelCall &m_call;
     const Buffer &m_labels;
     const Buffer *m_weights;
-    std::optional<std::int64_t> m_ignored {};
+    std::optional<std::int64_t> m_ignored{};
 };
 
 /// Largest logit and sum of the exponentials of their distances from it.
 template<typename T> struct Normaliser {
-    T largest {};
+    T largest{};
     double sum = 0;
 };
 

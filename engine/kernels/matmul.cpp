@@ -17,12 +17,12 @@ struct MatMulPlan {
     std::int64_t m = 1;
     std::int64_t n = 1;
     std::int64_t k = 1;
-    std::vector<BatchLoop> batch {};
+    std::vector<BatchLoop> batch{};
 };
 
 Shape batchOf(const Shape &shape)
 {
-    return shape.size() <= 2 ? Shape {} : Shape(shape.begin(), shape.end() - 2);
+    return shape.size() <= 2 ? Shape{} : Shape(shape.begin(), shape.end() - 2);
 }
 
 /// Strides per batch dimension of matrices of `size` elements each.

@@ -70,8 +70,8 @@ Result<void> transposeBackward(const KernelCall &call)
 
 /// Extents of y and, for each, the stride with which x is read.
 struct ReadPlan {
-    Shape extents {};
-    Shape strides {};
+    Shape extents{};
+    Shape strides{};
 };
 
 ReadPlan planExpand(const Shape &x, const Shape &y)
@@ -413,7 +413,7 @@ Result<void> copyBlocks(const KernelCall &call, const Buffer *from, const Buffer
     const std::int64_t c = wide.shape[1];
     const std::int64_t h = wide.shape[2] / block;
     const std::int64_t w = wide.shape[3] / block;
-    const Shape extents {n, c, h, block, w, block};
+    const Shape extents{n, c, h, block, w, block};
     const Shape wideStrides = denseStrides(extents);
     Shape deepStrides;
     if (call.op->kind == OperatorKind::DepthToSpace && call.op->attributes.text("mode", "DCR") == "CRD") {

@@ -38,8 +38,8 @@ template<typename T>
 PLANLOOM_INLINE void normRowOf(
     const T *x, T *y, std::int64_t count, const Affine<T> &affine, bool centred, double epsilon)
 {
-    T mean {};
-    T inverse {};
+    T mean{};
+    T inverse{};
     statisticsOf(x, count, centred, epsilon, mean, inverse);
     if (affine.step == 1 && affine.scale != nullptr && affine.bias != nullptr) {
         for (std::int64_t i = 0; i < count; ++i)
@@ -59,8 +59,8 @@ template<typename T>
 PLANLOOM_INLINE void normSlopeRowOf(const T *dy, const T *x, T *dx, std::int64_t count,
     const Affine<T> &affine, double *scaleSums, double *biasSums, bool centred, double epsilon)
 {
-    T mean {};
-    T inverse {};
+    T mean{};
+    T inverse{};
     statisticsOf(x, count, centred, epsilon, mean, inverse);
     if (dx != nullptr) {
         double sumG = 0;
@@ -190,7 +190,7 @@ Result<void> normForward(const KernelCall &call)
         using T = decltype(zero);
         for (std::int64_t r = 0; r < plan.rows; ++r) {
             const std::int64_t offset = plan.affineOffset(r);
-            const Affine<T> affine {scale == nullptr ? nullptr : elements<const T>(*scale) + offset,
+            const Affine<T> affine{scale == nullptr ? nullptr : elements<const T>(*scale) + offset,
                 bias == nullptr ? nullptr : elements<const T>(*bias) + offset, plan.affineStep()};
             normRow(elements<const T>(*x) + r * plan.width, elements<T>(*y) + r * plan.width, plan.width,
                 affine, plan.centred, plan.epsilon);
@@ -225,7 +225,7 @@ Result<void> normBackward(const KernelCall &call)
             const T *gradient = elements<const T>(*dy) + r * plan.width;
             // Without x only the bias is asked for, which does not depend on it.
             const T *value = x == nullptr ? gradient : elements<const T>(*x) + r * plan.width;
-            const Affine<T> affine {
+            const Affine<T> affine{
                 scale == nullptr ? nullptr : elements<const T>(*scale) + offset, nullptr, plan.affineStep()};
             normSlopeRow(gradient, value, dx == nullptr ? nullptr : elements<T>(*dx) + r * plan.width,
                 plan.width, affine, dscale == nullptr ? nullptr : scaleSums.data() + offset,

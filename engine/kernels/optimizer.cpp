@@ -9,14 +9,14 @@ namespace planloom {
 namespace {
 
 template<typename T> struct AdamW {
-    T keep {}; ///< 1 - learning rate * weight decay
-    T beta1 {};
-    T beta2 {};
-    T rest1 {}; ///< 1 - beta1, rounded once.
-    T rest2 {};
-    T rate {}; ///< Learning rate, corrected for the bias of m.
-    T scale {}; ///< Of sqrt(v), corrected for the bias of v.
-    T epsilon {};
+    T keep{}; ///< 1 - learning rate * weight decay
+    T beta1{};
+    T beta2{};
+    T rest1{}; ///< 1 - beta1, rounded once.
+    T rest2{};
+    T rate{}; ///< Learning rate, corrected for the bias of m.
+    T scale{}; ///< Of sqrt(v), corrected for the bias of v.
+    T epsilon{};
 };
 
 template<typename T> struct AdamWState {
@@ -79,7 +79,7 @@ Result<void> adamW(const KernelCall &call)
         p.rate = static_cast<T>(rate / (1 - std::pow(beta1, step)));
         p.scale = static_cast<T>(1 / std::sqrt(1 - std::pow(beta2, step)));
         p.epsilon = static_cast<T>(a.real("epsilon", 1e-8));
-        const AdamWState<T> state {elements<const T>(call.inputs[0]), elements<const T>(call.inputs[1]),
+        const AdamWState<T> state{elements<const T>(call.inputs[0]), elements<const T>(call.inputs[1]),
             elements<const T>(call.inputs[2]), elements<const T>(call.inputs[3]),
             elements<T>(call.outputs[0]), elements<T>(call.outputs[1]), elements<T>(call.outputs[2])};
         adamWStep(state, elementCount(call.outputs[0]), p);

@@ -31,9 +31,9 @@ double averagedElements(const WindowGeometry &g, const Shape &position, bool cou
 
 /// The taps of every window, found once for all images and channels.
 struct WindowTaps {
-    std::vector<std::int64_t> offsets {};
-    std::vector<std::size_t> firsts {0}; ///< Of every window, and one past the last.
-    std::vector<double> divisors {};
+    std::vector<std::int64_t> offsets{};
+    std::vector<std::size_t> firsts{0}; ///< Of every window, and one past the last.
+    std::vector<double> divisors{};
 };
 
 WindowTaps windowTaps(const Operator &op, const WindowGeometry &g)

@@ -44,7 +44,7 @@ struct Recurrence {
     bool linearBeforeReset = false;
     bool coupled = false; ///< LSTM: the forget gate is 1 - the input gate.
     double clip = 0; ///< 0: none.
-    std::vector<Activation> activations {};
+    std::vector<Activation> activations{};
 
     std::int64_t inputAt(std::int64_t t, std::int64_t b) const
     {
@@ -83,9 +83,9 @@ Result<Recurrence> recurrenceOf(const KernelCall &call)
             names = *given;
     }
     const std::vector<std::string> usual = r.kind == OperatorKind::Lstm
-        ? std::vector<std::string> {"Sigmoid", "Tanh", "Tanh"}
-        : r.kind == OperatorKind::Gru ? std::vector<std::string> {"Sigmoid", "Tanh"}
-                                      : std::vector<std::string> {"Tanh"};
+        ? std::vector<std::string>{"Sigmoid", "Tanh", "Tanh"}
+        : r.kind == OperatorKind::Gru ? std::vector<std::string>{"Sigmoid", "Tanh"}
+                                      : std::vector<std::string>{"Tanh"};
     const std::size_t needed = usual.size() * static_cast<std::size_t>(r.directions);
     for (std::size_t i = 0; i < needed; ++i) {
         const std::string &name = names.size() >= needed ? names[i] : usual[i % usual.size()];

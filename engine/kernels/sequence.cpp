@@ -74,7 +74,7 @@ Result<void> topKForward(const KernelCall &call)
         const T *from = elements<const T>(*x);
         std::vector<std::int64_t> order(static_cast<std::size_t>(view.extent));
         forEachLine(view, [&](std::int64_t line, std::int64_t first, std::int64_t step) {
-            std::iota(order.begin(), order.end(), std::int64_t {0});
+            std::iota(order.begin(), order.end(), std::int64_t{0});
             // Of equal elements the one with the lower index comes first, as ONNX has it.
             std::partial_sort(
                 order.begin(), order.begin() + k, order.end(), [&](std::int64_t a, std::int64_t b) {

@@ -13,11 +13,11 @@ namespace {
 
 /// Attributes of the activations that have some, as numbers of the type computed in.
 template<typename T> struct Parameters {
-    T alpha {};
-    T beta {};
-    T gamma {};
-    T least {};
-    T most {};
+    T alpha{};
+    T beta{};
+    T gamma{};
+    T least{};
+    T most{};
 };
 
 template<typename T> Parameters<T> parametersOf(const Operator &op)

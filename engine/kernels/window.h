@@ -10,13 +10,13 @@ namespace planloom {
 
 /// How windows lie over the dimensions of a tensor behind its first two (convolution and pooling).
 struct WindowGeometry {
-    Shape in {}; ///< Extents the windows lie over.
-    Shape out {}; ///< Number of windows along each.
-    Shape kernel {};
-    Shape strides {};
-    Shape dilations {};
-    Shape pads {}; ///< At the beginning of each.
-    Shape padsAfter {};
+    Shape in{}; ///< Extents the windows lie over.
+    Shape out{}; ///< Number of windows along each.
+    Shape kernel{};
+    Shape strides{};
+    Shape dilations{};
+    Shape pads{}; ///< At the beginning of each.
+    Shape padsAfter{};
 
     std::size_t rank() const { return in.size(); }
     std::int64_t inCount() const { return elementCount(in); }

@@ -87,8 +87,10 @@ public:
     {
         if (!m_document.is_object() || at(m_document, "format", "") != "planloom-execution-plan")
             fail("/format", "expected \"planloom-execution-plan\"");
-        if (const json &version = at(m_document, "version", ""); !version.is_number_integer() || version != kVersion)
-            fail("/version", "expected 1, found " + version.dump(-1, ' ', false, json::error_handler_t::replace));
+        if (const json &version = at(m_document, "version", "");
+            !version.is_number_integer() || version != kVersion)
+            fail("/version",
+                "expected 1, found " + version.dump(-1, ' ', false, json::error_handler_t::replace));
         ExecutionPlan plan;
         auto graph = graphFromJson(at(m_document, "graph", ""));
         if (!graph)

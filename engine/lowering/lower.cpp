@@ -634,9 +634,8 @@ Result<ExecutionPlan> Lowering::run()
         if (const BlockInfo &block = m_builder.blocks()[b]; block.kind == SegmentKind::Transfer)
             m_dependencies.push_back({block.source, block.target, 0, RowId{}});
     TRY(const auto order,
-        orderBlocks(
-            m_builder.blocks(), m_dependencies, m_plan.microBatches, m_plan.stageCount, m_plan.schedule,
-            m_plan.inFlight));
+        orderBlocks(m_builder.blocks(), m_dependencies, m_plan.microBatches, m_plan.stageCount,
+            m_plan.schedule, m_plan.inFlight));
 
     ExecutionPlan result;
     result.graph = m_plan.graph;

@@ -31,8 +31,8 @@ Result<std::vector<OperatorId>> orderInBlock(const Graph &graph, const Uses &use
     std::map<OperatorId, std::size_t> position;
     for (std::size_t i = 0; i < operators.size(); ++i)
         position[operators[i]] = i;
-    // Behind the operators stand the joints of rows that order all with all: every first before the joint, it before
-    // every second.
+    // Behind the operators stand the joints of rows that order all with all: every first before the joint, it
+    // before every second.
     std::map<RowId, std::size_t> joint;
     for (const OrderConstraint &row : rows)
         if (row.allWithAll)
@@ -148,8 +148,8 @@ Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
     std::vector<bool> hasBackward(stages, false);
     for (std::size_t p = 0; p < repeated.size(); ++p)
         if (isBackward(static_cast<std::int32_t>(p)))
-            hasBackward[static_cast<std::size_t>(
-                blocks[static_cast<std::size_t>(repeated[p])].stage.index)] = true;
+            hasBackward[static_cast<std::size_t>(blocks[static_cast<std::size_t>(repeated[p])].stage.index)] =
+                true;
     // Backward blocks that need nothing of their forward block may run before it: those hold nothing.
     std::vector<bool> ranForward(stages * m, false);
     std::vector<bool> ranBackward(stages * m, false);
@@ -205,8 +205,8 @@ Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
     for (std::size_t done = 0; done < items.size(); ++done) {
         std::size_t best = ready.size();
         double bestStart = std::numeric_limits<double>::infinity();
-        // First of all rules hold; then GPipe's, that backward blocks wait for all forward blocks, gives way to limits
-        // of what is in flight; then they do.
+        // First of all rules hold; then GPipe's, that backward blocks wait for all forward blocks, gives way
+        // to limits of what is in flight; then they do.
         for (const int lifted : {0, 1, 2}) {
             for (std::size_t r = 0; r < ready.size(); ++r) {
                 const auto p = static_cast<std::int32_t>(ready[r] / m);
@@ -235,8 +235,7 @@ Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
                 if (dependency.row && isLeft(dependency))
                     return Error{ErrorCode::InvalidInput,
                         "this order runs against the data flow or against another order row",
-                        "remove the row, or turn it around",
-                        placeOf(dependency.row, "rule")};
+                        "remove the row, or turn it around", placeOf(dependency.row, "rule")};
             return Error{ErrorCode::Internal, "the blocks of this plan wait for each other", {}, "plan"};
         }
         const std::size_t item = ready[best];

@@ -98,8 +98,8 @@ private:
         } else if (before.rank > behind.rank) {
             const Graph &graph = *m_plan.graph;
             return Error{ErrorCode::InvalidInput,
-                "operator '" + graph.at(order.first).name + "' cannot run before '" + graph.at(order.second).name
-                    + "': one of them runs once per step, at its other end",
+                "operator '" + graph.at(order.first).name + "' cannot run before '"
+                    + graph.at(order.second).name + "': one of them runs once per step, at its other end",
                 "remove the row, or turn it around", placeOf(order.row, "rule")};
         }
         return {};

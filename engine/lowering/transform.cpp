@@ -68,9 +68,8 @@ Result<TransformedGraph> transform(const Plan &plan)
         if (result.batch.mostMicroBatches < plan.microBatches)
             return Error{ErrorCode::InvalidInput,
                 "the mini-batch cannot be cut into " + counted(plan.microBatches, "micro-batch") + ": "
-                    + (result.batch.limitedBy.empty()
-                            ? "it holds " + counted(result.batch.size, "sample")
-                            : result.batch.limitedBy),
+                    + (result.batch.limitedBy.empty() ? "it holds " + counted(result.batch.size, "sample")
+                                                      : result.batch.limitedBy),
                 "use at most " + std::to_string(result.batch.mostMicroBatches), "micro-batches"};
         if (result.batch.size % plan.microBatches != 0)
             return Error{ErrorCode::InvalidInput,

@@ -36,11 +36,12 @@ void addOrders(PlanDraft &draft)
     for (const BoundTable::Order &order : draft.bound.orders) {
         const auto &rule = std::get<OpOrderRule>(draft.table.rows[static_cast<std::size_t>(order.row)].rule);
         const auto &[firsts, seconds] = order.sides;
-        // All with all takes as many constraints as the larger selection has operators, each named at least once.
+        // All with all takes as many constraints as the larger selection has operators, each named at least
+        // once.
         for (std::size_t i = 0; i < std::max(firsts.size(), seconds.size()); ++i) {
-            draft.plan.orders.push_back({firsts[std::min(i, firsts.size() - 1)],
-                seconds[std::min(i, seconds.size() - 1)], rule.microBatchOffset, RowId {order.row},
-                rule.microBatch, !order.sides.paired()});
+            draft.plan.orders.push_back(
+                {firsts[std::min(i, firsts.size() - 1)], seconds[std::min(i, seconds.size() - 1)],
+                    rule.microBatchOffset, RowId{order.row}, rule.microBatch, !order.sides.paired()});
         }
     }
 }
@@ -50,7 +51,7 @@ void limitStages(PlanDraft &draft)
 {
     const auto stages = static_cast<std::size_t>(draft.plan.stageCount);
     std::vector<std::int32_t> limits(stages, 0);
-    std::vector<RowId> rows(stages, RowId {});
+    std::vector<RowId> rows(stages, RowId{});
     bool any = false;
     const bool trains = std::any_of(draft.graph().operators.begin(), draft.graph().operators.end(),
         [](const Operator &op) { return op.direction == Direction::Backward; });
@@ -77,7 +78,7 @@ void limitStages(PlanDraft &draft)
                 break;
             }
             limits[stage] = rule->count;
-            rows[stage] = RowId {row};
+            rows[stage] = RowId{row};
             any = true;
         }
     }
@@ -89,7 +90,7 @@ void limitStages(PlanDraft &draft)
 
 PlanDraft draftOf(const Model &model, std::int32_t deviceCount, const ConstraintTable &table)
 {
-    PlanDraft draft {table, bindTable(model, deviceCount, table)};
+    PlanDraft draft{table, bindTable(model, deviceCount, table)};
     draft.plan.graph = model.graph;
     draft.plan.batch = model.batch;
     draft.plan.deviceCount = deviceCount;
@@ -108,9 +109,9 @@ Result<Completion> completePlan(
     const Model &model, std::int32_t deviceCount, const ConstraintTable &table, const Decider *decider)
 {
     if (!model)
-        return Error {ErrorCode::InvalidInput, "there is no model to plan", "", "plan"};
+        return Error{ErrorCode::InvalidInput, "there is no model to plan", "", "plan"};
     if (deviceCount < 1 || deviceCount > kMostDevices) {
-        return Error {ErrorCode::InvalidInput,
+        return Error{ErrorCode::InvalidInput,
             "expected 1 to " + std::to_string(kMostDevices) + " devices, found "
                 + std::to_string(deviceCount),
             "", "devices"};

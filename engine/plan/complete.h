@@ -17,8 +17,8 @@ class Decider;
 
 /// A table carried out as far as it goes.
 struct Completion {
-    Plan plan {}; ///< Its `graph` is null if a row has an error.
-    std::vector<RowReport> rows {}; ///< By row; those switched off are only counted.
+    Plan plan{}; ///< Its `graph` is null if a row has an error.
+    std::vector<RowReport> rows{}; ///< By row; those switched off are only counted.
 };
 
 /// Completes the rows of `table` to a plan of `model` on `deviceCount` devices.
@@ -33,8 +33,8 @@ struct Completion {
 /// axes that no row mentions are left to the default rule. With P parts and a list of D devices: D = P; P = c
 /// x D puts c consecutive parts on each device; D = r x P makes r replicas, innermost.
 ///
-/// What no row decides is decided by `decider`, or the default rule (default_rule.h) without one, the optimizer rule (optimizer_rule.h)
-/// and the stage rule (stages.h).
+/// What no row decides is decided by `decider`, or the default rule (default_rule.h) without one, the
+/// optimizer rule (optimizer_rule.h) and the stage rule (stages.h).
 ///
 /// @return reports with or without a plan; InvalidInput if the model is missing or `deviceCount` is not in
 /// [1, 65536] O(rows x operators + operators x parts). Thread-safe.

@@ -10,13 +10,16 @@ namespace {
 class Defaults
 {
 public:
-    explicit Defaults(std::int32_t deviceCount) : m_lastSeen(static_cast<std::size_t>(deviceCount), -1) { }
+    explicit Defaults(std::int32_t deviceCount)
+        : m_lastSeen(static_cast<std::size_t>(deviceCount), -1)
+    {
+    }
 
     bool include(const OperatorDecision &decision)
     {
         const auto &splits = decision.partition.splits;
-        const bool whole = std::all_of(
-            splits.begin(), splits.end(), [](const Split &split) { return split.kind == SplitKind::Replicate; });
+        const bool whole = std::all_of(splits.begin(), splits.end(),
+            [](const Split &split) { return split.kind == SplitKind::Replicate; });
         return whole && decision.recomputeGroup < 0 && isOnEveryDevice(decision.devices);
     }
 

@@ -14,7 +14,8 @@ enum class DecidedBy : std::uint8_t {
     Row, ///< A row that selects it: it is held, whatever a solver does with the rest.
 };
 
-/// By operator index. A row that orders an operator holds it as much as one that places it. O(parts of all operators + orders)
+/// By operator index. A row that orders an operator holds it as much as one that places it. O(parts of all
+/// operators + orders)
 /// @param plan  complete
 std::vector<DecidedBy> decidedBy(const Plan &plan);
 

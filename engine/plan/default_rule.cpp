@@ -51,7 +51,7 @@ std::optional<Split> followed(const Graph &graph, const Leader &leader, const Op
         const auto mark = producer.annotation.dimensions[static_cast<std::size_t>(split.dimension)].mark;
         if (mentioned || mark != DimensionMark::Spatial)
             return std::nullopt; // summands
-        return Split {.kind = SplitKind::Replicate, .parts = split.parts, .axis = split.axis};
+        return Split{.kind = SplitKind::Replicate, .parts = split.parts, .axis = split.axis};
     }
     if (in.opaque || t >= in.terms.size())
         return std::nullopt;
@@ -120,10 +120,10 @@ private:
     PlanDraft &m_draft;
     const Graph &m_graph;
     bool m_follow = true;
-    std::vector<std::int32_t> m_domainOf {};
-    Leader m_leader {}; ///< Of the operator at hand.
-    std::vector<ChosenSplit> m_chosen {}; ///< What rows decide for the operator at hand.
-    std::vector<Split> m_splits {}; ///< Of the operator at hand.
+    std::vector<std::int32_t> m_domainOf{};
+    Leader m_leader{}; ///< Of the operator at hand.
+    std::vector<ChosenSplit> m_chosen{}; ///< What rows decide for the operator at hand.
+    std::vector<Split> m_splits{}; ///< Of the operator at hand.
 };
 
 void DefaultRule::chooseDomains()
@@ -168,8 +168,8 @@ std::optional<Split> DefaultRule::leadersSplit(
     if (!m_leader.op.valid())
         return std::nullopt;
     const auto &theirs = m_draft.decisionOf(m_leader.op).partition.splits;
-    const auto split
-        = std::find_if(theirs.begin(), theirs.end(), [&](const Split &s) { return s.axis == axis.name; });
+    const auto split =
+        std::find_if(theirs.begin(), theirs.end(), [&](const Split &s) { return s.axis == axis.name; });
     return split == theirs.end() ? std::nullopt : followed(m_graph, m_leader, m_graph.at(op), *split, taken);
 }
 
@@ -186,13 +186,13 @@ std::optional<Split> DefaultRule::batchSplit(
     if (dimension.mark == DimensionMark::Frozen || before <= 0 || dimension.size <= 1
         || dimension.size % (before * axis.size) != 0)
         return std::nullopt;
-    return Split {.kind = SplitKind::Dimension, .dimension = batch, .parts = axis.size, .axis = axis.name};
+    return Split{.kind = SplitKind::Dimension, .dimension = batch, .parts = axis.size, .axis = axis.name};
 }
 
 Split DefaultRule::byDefault(
     OperatorId op, const MeshAxis &axis, const std::vector<Split> &taken, std::string &why)
 {
-    const Split whole {.kind = SplitKind::Replicate, .parts = axis.size, .axis = axis.name};
+    const Split whole{.kind = SplitKind::Replicate, .parts = axis.size, .axis = axis.name};
     if (!m_follow)
         return whole;
     const OperatorBinding &binding = m_draft.bindingOf(op);
@@ -210,8 +210,8 @@ Split DefaultRule::byDefault(
         return *std::move(batch);
     }
     if (!isAllowed(whole)) {
-        const std::int32_t row
-            = binding.axisRows[static_cast<std::size_t>(said - binding.allowed.axes.begin())];
+        const std::int32_t row =
+            binding.axisRows[static_cast<std::size_t>(said - binding.allowed.axes.begin())];
         m_draft.fail(row,
             "operator '" + m_graph.at(op).name + "' may not be replicated over " + axis.name
                 + ", and there is nothing else to follow",
@@ -303,7 +303,7 @@ bool DefaultRule::followList(OperatorId op, const Domain &domain, std::vector<De
         if (!mine && repeats)
             return false;
         splits.push_back(
-            mine.value_or(Split {.kind = SplitKind::Replicate, .parts = split.parts, .axis = split.axis}));
+            mine.value_or(Split{.kind = SplitKind::Replicate, .parts = split.parts, .axis = split.axis}));
     }
     m_splits = std::move(splits);
     for (std::size_t i = 0; i < theirs.devices.size(); i += static_cast<std::size_t>(inner))
@@ -372,7 +372,7 @@ void DefaultRule::decide(OperatorId op, std::int32_t domainNumber)
     OperatorDecision &decision = m_draft.decisionOf(op);
     m_splits.clear();
     m_chosen = chosenSplits(m_graph.at(op), binding);
-    m_leader = m_follow ? leaderOf(m_draft.index(), op) : Leader {};
+    m_leader = m_follow ? leaderOf(m_draft.index(), op) : Leader{};
     std::vector<DeviceId> devices;
     const auto isOverAxis = [](const ChosenSplit &step) { return !step.split.axis.empty(); };
     const bool overAxes = std::any_of(m_chosen.begin(), m_chosen.end(), isOverAxis);
@@ -385,8 +385,8 @@ void DefaultRule::decide(OperatorId op, std::int32_t domainNumber)
         if (row >= 0)
             decision.rows.push_back({row});
     };
-    for (const std::int32_t row : {binding.placeRow, binding.coshardRow, binding.stageRow, binding.recomputeRow,
-             binding.withinRow})
+    for (const std::int32_t row :
+        {binding.placeRow, binding.coshardRow, binding.stageRow, binding.recomputeRow, binding.withinRow})
         follow(row);
     for (const std::int32_t row : binding.axisRows)
         follow(row);

@@ -81,8 +81,9 @@ struct Side {
         if (!tensor.valid())
             return {};
         const auto &producers = index.uses().producers[static_cast<std::size_t>(tensor.index)];
-        return !producers.empty() && static_cast<std::size_t>(producers.front().index) < count ? producers.front()
-                                                                                                : OperatorId {};
+        return !producers.empty() && static_cast<std::size_t>(producers.front().index) < count
+            ? producers.front()
+            : OperatorId{};
     }
 
     /// What an operator is on its own: with shapes and attributes, or (`weak`) without.
@@ -95,7 +96,7 @@ struct Side {
             return hash;
         for (const auto &[name, value] : op.attributes.all()) {
             if (name != "seed") // numbered through the model
-                hash = mixed(mixed(hash, hashOf(name)), std::visit(HashAttribute {}, value));
+                hash = mixed(mixed(hash, hashOf(name)), std::visit(HashAttribute{}, value));
         }
         for (const auto *slots : {&op.inputs, &op.outputs}) {
             for (const TensorId tensor : *slots)
@@ -179,13 +180,13 @@ struct Side {
     const SelectorIndex &index;
     const Graph &graph;
     std::size_t count = 0; ///< Forward operators.
-    Keys own {}; ///< The operator alone.
-    Keys up {}; ///< With all it is computed from.
-    Keys down {}; ///< With all it becomes.
-    Keys both {};
-    Keys in {}; ///< With what makes its inputs.
-    Keys out {}; ///< With what reads its outputs.
-    Keys weights {}; ///< Names of the weights it reads; 0 for none.
+    Keys own{}; ///< The operator alone.
+    Keys up{}; ///< With all it is computed from.
+    Keys down{}; ///< With all it becomes.
+    Keys both{};
+    Keys in{}; ///< With what makes its inputs.
+    Keys out{}; ///< With what reads its outputs.
+    Keys weights{}; ///< Names of the weights it reads; 0 for none.
 };
 
 class Matching
@@ -216,7 +217,8 @@ public:
                 keepNames();
             if (!isSimilar() || (weak && m_stop.stop_requested()))
                 continue;
-            if (weak && !m_guessedStrong) { // shapes have changed throughout: those that agree come first all the same
+            if (weak && !m_guessedStrong) { // shapes have changed throughout: those that agree come first all
+                                            // the same
                 m_before.computeKeys(false);
                 m_after.computeKeys(false);
                 findRest();
@@ -246,10 +248,11 @@ private:
     static OperatorId namesake(const Side &from, std::size_t op, const Side &to)
     {
         const OperatorId found = to.index.findOperator(from.graph.operators[op].name);
-        return found.valid() && static_cast<std::size_t>(found.index) < to.count ? found : OperatorId {};
+        return found.valid() && static_cast<std::size_t>(found.index) < to.count ? found : OperatorId{};
     }
 
-    /// False where operators that are certain by structure mostly bear names that others had: numbers moved on.
+    /// False where operators that are certain by structure mostly bear names that others had: numbers moved
+    /// on.
     bool namesHold() const
     {
         std::unordered_map<Key, std::int32_t> unique; // -1: several
@@ -338,7 +341,8 @@ private:
             const auto leftEnd = std::find_if(l, left.end(), endsGroup);
             const auto rightEnd = std::find_if(r, right.end(), endsGroup);
             const auto size = leftEnd - l;
-            const bool fits = among == Among::Any || (size == rightEnd - r && (among == Among::Equals || size == 1));
+            const bool fits =
+                among == Among::Any || (size == rightEnd - r && (among == Among::Equals || size == 1));
             for (; fits && l != leftEnd && r != rightEnd; ++l, ++r) {
                 if (among == Among::Certain || mayPair(l->second, r->second))
                     pair(l->second, r->second);
@@ -348,7 +352,8 @@ private:
         }
     }
 
-    /// What stands at the same place beside operators found: makers of their inputs, readers of their outputs.
+    /// What stands at the same place beside operators found: makers of their inputs, readers of their
+    /// outputs.
     void propagate()
     {
         while (!m_fresh.empty()) {
@@ -452,8 +457,8 @@ private:
     /// This is another model: operators that happen to be called alike, and nothing else.
     void keepNames()
     {
-        std::fill(m_match.after.begin(), m_match.after.end(), OperatorId {});
-        std::fill(m_match.before.begin(), m_match.before.end(), OperatorId {});
+        std::fill(m_match.after.begin(), m_match.after.end(), OperatorId{});
+        std::fill(m_match.before.begin(), m_match.before.end(), OperatorId{});
         m_matched = 0;
         matchNames(m_before.own, m_after.own);
         m_fresh.clear();
@@ -517,7 +522,8 @@ private:
             const TensorId weight = m_match.weights[static_cast<std::size_t>(op.inputs.front().index)];
             if (!weight.valid())
                 continue;
-            for (const OperatorId reader : m_after.index.uses().consumers[static_cast<std::size_t>(weight.index)]) {
+            for (const OperatorId reader :
+                m_after.index.uses().consumers[static_cast<std::size_t>(weight.index)]) {
                 if (m_after.graph.at(reader).direction == Direction::Optimizer)
                     follow({static_cast<std::int32_t>(i)}, reader);
             }
@@ -526,7 +532,8 @@ private:
 
     void follow(OperatorId before, OperatorId after)
     {
-        if (!isOpen(static_cast<std::size_t>(before.index)) || !isOpenAfter(static_cast<std::size_t>(after.index)))
+        if (!isOpen(static_cast<std::size_t>(before.index))
+            || !isOpenAfter(static_cast<std::size_t>(after.index)))
             return;
         m_match.after[static_cast<std::size_t>(before.index)] = after;
         m_match.before[static_cast<std::size_t>(after.index)] = before;
@@ -534,9 +541,9 @@ private:
 
     Side m_before;
     Side m_after;
-    std::stop_token m_stop {};
-    GraphMatch m_match {};
-    std::vector<std::size_t> m_fresh {}; ///< Found, and their neighbours not looked at yet.
+    std::stop_token m_stop{};
+    GraphMatch m_match{};
+    std::vector<std::size_t> m_fresh{}; ///< Found, and their neighbours not looked at yet.
     std::size_t m_matched = 0; ///< Forward operators.
     std::size_t m_familiar = 0;
     bool m_trusted = true; ///< Names mean what they meant.

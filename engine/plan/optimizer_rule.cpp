@@ -98,14 +98,14 @@ bool isGrid(const Cells &cells, const Shape &shape, std::vector<std::vector<Rang
 /// number of shards; 1 where they can't be told apart along the axis.
 struct Sharding {
     std::int32_t parts = 1;
-    std::vector<std::vector<DeviceId>> cells {};
+    std::vector<std::vector<DeviceId>> cells{};
 };
 
 Sharding shardingOf(const PlanDraft &draft, const OptimizerShardingRule &rule, const Cells &cells)
 {
     Sharding sharding;
-    const auto axis = std::find_if(
-        draft.bound.setting.mesh.begin(), draft.bound.setting.mesh.end(), [&](const MeshAxis &a) { return a.name == rule.axis; });
+    const auto axis = std::find_if(draft.bound.setting.mesh.begin(), draft.bound.setting.mesh.end(),
+        [&](const MeshAxis &a) { return a.name == rule.axis; });
     for (const auto &[box, devices] : cells) {
         if (axis == draft.bound.setting.mesh.end()) {
             const auto replicas = static_cast<std::int32_t>(devices.size());
@@ -152,7 +152,7 @@ std::optional<std::int32_t> identifierAt(const Operator &step, std::size_t d)
 std::optional<Split> shardSplit(const Operator &step, const Shape &shape,
     const std::vector<std::vector<Range>> &cuts, std::int32_t parts, const std::string &axis)
 {
-    Split split {.kind = SplitKind::Dimension, .parts = parts, .axis = axis};
+    Split split{.kind = SplitKind::Dimension, .parts = parts, .axis = axis};
     for (std::size_t d = 0; d < shape.size(); ++d) {
         const bool divides = std::all_of(cuts[d].begin(), cuts[d].end(),
             [&](const Range &r) { return r.size() > 0 && r.size() % parts == 0; });
@@ -186,7 +186,7 @@ bool gridSplits(const Operator &step, const std::vector<std::vector<Range>> &cut
         const auto identifier = identifierAt(step, d);
         if (!identifier)
             return false;
-        Split split {.kind = SplitKind::Dimension,
+        Split split{.kind = SplitKind::Dimension,
             .dimension = *identifier,
             .parts = static_cast<std::int32_t>(cuts[d].size())};
         const bool even = std::all_of(cuts[d].begin(), cuts[d].end(),
@@ -257,7 +257,7 @@ void decideOne(PlanDraft &draft, OperatorId id)
         const OptimizerShardingRule &rule = *binding.allowed.sharding;
         Sharding sharding = shardingOf(draft, rule, cells);
         const auto split = sharding.parts > 1 ? shardSplit(step, shape, cuts, sharding.parts, rule.axis)
-                                              : std::optional<Split> {};
+                                              : std::optional<Split>{};
         if (split) {
             splits.push_back(*split);
             replicas /= sharding.parts;

@@ -90,7 +90,7 @@ std::shared_ptr<const BatchInfo> batchOf(const Plan &plan)
 Result<void> validate(const Plan &plan)
 {
     const auto wrong = [](std::string message) {
-        return Error {ErrorCode::InvalidInput, std::move(message), "", "plan"};
+        return Error{ErrorCode::InvalidInput, std::move(message), "", "plan"};
     };
     if (!plan.graph)
         return wrong("a plan without a model");

@@ -15,50 +15,52 @@ namespace planloom {
 
 /// What was decided for one operator: its op-trans and op-assign, and the rows behind them.
 struct OperatorDecision {
-    Partition partition {};
-    std::vector<DeviceId> devices {}; ///< Of each part; several parts may share a device (coshard).
-    StageId stage {}; ///< Valid for forward and backward operators.
+    Partition partition{};
+    std::vector<DeviceId> devices{}; ///< Of each part; several parts may share a device (coshard).
+    StageId stage{}; ///< Valid for forward and backward operators.
     /// Forward operators with the same group >= 0 drop their outputs and are run again just before the
     /// group's first backward operator; -1 keeps outputs.
     std::int32_t recomputeGroup = -1;
-    std::vector<RowId> rows {}; ///< Rows it follows from, ascending; empty if only defaults decided.
-    std::string why {}; ///< The default rule that decided what no row did, as a sentence; may be empty.
+    std::vector<RowId> rows{}; ///< Rows it follows from, ascending; empty if only defaults decided.
+    std::string why{}; ///< The default rule that decided what no row did, as a sentence; may be empty.
     friend bool operator==(const OperatorDecision &, const OperatorDecision &) = default;
 };
 
 /// op-order: `first` of micro-batch i runs before `second` of micro-batch i + `microBatchOffset`, on every
 /// device that runs both, and across devices.
 struct OrderConstraint {
-    OperatorId first {};
-    OperatorId second {};
+    OperatorId first{};
+    OperatorId second{};
     std::int32_t microBatchOffset = 0;
-    RowId row {};
+    RowId row{};
     std::int32_t microBatch = -1; ///< Only this i; -1 for every one.
-    /// Every `first` of the constraints of this row with `allWithAll` runs before every `second` of them, so that
-    /// two large selections take as many constraints as the larger has operators.
+    /// Every `first` of the constraints of this row with `allWithAll` runs before every `second` of them, so
+    /// that two large selections take as many constraints as the larger has operators.
     bool allWithAll = false;
     friend bool operator==(const OrderConstraint &, const OrderConstraint &) = default;
 };
 
 /// One explicit decision per operator, forward, backward and optimizer alike: what `lower` carries out.
 struct Plan {
-    GraphSnapshot graph {};
+    GraphSnapshot graph{};
     /// `analyseBatch(*graph)`, where whoever made the plan had it at hand; null else. See `batchOf`.
-    std::shared_ptr<const BatchInfo> batch {};
+    std::shared_ptr<const BatchInfo> batch{};
     std::int32_t deviceCount = 1;
     std::int32_t microBatches = 1;
     bool wholeBatches = false; ///< Every micro-batch is a whole batch of the model, not a part of one.
     std::int32_t stageCount = 1;
     ScheduleKind schedule = ScheduleKind::Sequential;
-    std::vector<OperatorDecision> decisions {}; ///< By operator index. Backward ones mirror their forwards.
-    std::vector<OrderConstraint> orders {};
-    /// By stage: the most micro-batches it holds whose backward pass has not run; 0 leaves it to the schedule. Empty
-    /// means 0 for all.
-    std::vector<std::int32_t> inFlight {};
-    std::vector<RowId> inFlightRows {}; ///< By stage: the row that says so; invalid if none does. As long as `inFlight`.
+    std::vector<OperatorDecision> decisions{}; ///< By operator index. Backward ones mirror their forwards.
+    std::vector<OrderConstraint> orders{};
+    /// By stage: the most micro-batches it holds whose backward pass has not run; 0 leaves it to the
+    /// schedule. Empty means 0 for all.
+    std::vector<std::int32_t> inFlight{};
+    std::vector<RowId>
+        inFlightRows{}; ///< By stage: the row that says so; invalid if none does. As long as `inFlight`.
 };
 
-/// How micro-batches cut the plan's graph (`analyseBatch`): what the plan carries, or else worked out anew. Not null.
+/// How micro-batches cut the plan's graph (`analyseBatch`): what the plan carries, or else worked out anew.
+/// Not null.
 std::shared_ptr<const BatchInfo> batchOf(const Plan &plan);
 
 /// Every decision legal, devices in range, backward mirrors forward, stages along the data flow.

@@ -42,8 +42,8 @@ std::vector<ChosenSplit> chosenSplits(const Operator &op, const OperatorBinding 
     }
     if (const auto &within = binding.allowed.within; within.isListed()) {
         const auto &members = within.members();
-        const auto legal
-            = members.size() == 1 ? members.begin() : std::find_if(members.begin(), members.end(), isLegal);
+        const auto legal =
+            members.size() == 1 ? members.begin() : std::find_if(members.begin(), members.end(), isLegal);
         add(legal == members.end() ? members.front() : *legal, binding.withinRow);
     }
     return chosen;

@@ -9,13 +9,14 @@
 
 namespace planloom {
 
-/// A plan on its way from bound rows to decisions: rules of completion fill in `plan` one after the other, within what
-/// `bound` allows, and report rows that cannot hold.
+/// A plan on its way from bound rows to decisions: rules of completion fill in `plan` one after the other,
+/// within what `bound` allows, and report rows that cannot hold.
 struct PlanDraft {
     const ConstraintTable &table;
-    BoundTable bound {};
-    Plan plan {};
-    std::vector<Domain> domains {}; ///< Places in use, by number; 0: where operators without any placement run.
+    BoundTable bound{};
+    Plan plan{};
+    std::vector<Domain>
+        domains{}; ///< Places in use, by number; 0: where operators without any placement run.
 
     const Graph &graph() const { return bound.setting.graph(); }
     const SelectorIndex &index() const { return bound.setting.index(); }
@@ -34,21 +35,22 @@ struct PlanDraft {
 
 /// A split that rows ask of an operator, and the first row that does.
 struct ChosenSplit {
-    Split split {};
+    Split split{};
     std::int32_t row = -1;
 };
 
-/// The splits of an operator that rows decide, over axes in mesh order, then those within a device: of a set of several
-/// the preferred one that is legal with those before it. Sets that only exclude decide nothing.
+/// The splits of an operator that rows decide, over axes in mesh order, then those within a device: of a set
+/// of several the preferred one that is legal with those before it. Sets that only exclude decide nothing.
 std::vector<ChosenSplit> chosenSplits(const Operator &op, const OperatorBinding &binding);
 
-/// Decides partition and devices of every forward operator within what rows allow. The seam for searches: whoever has a
-/// better way than the default rule passes it to `completePlan`.
+/// Decides partition and devices of every forward operator within what rows allow. The seam for searches:
+/// whoever has a better way than the default rule passes it to `completePlan`.
 class Decider
 {
 public:
     virtual ~Decider() = default;
-    /// Fills in partition, devices, rows and why of the forward operators' decisions, or fails rows of the draft.
+    /// Fills in partition, devices, rows and why of the forward operators' decisions, or fails rows of the
+    /// draft.
     virtual void decide(PlanDraft &draft) const = 0;
 };
 

@@ -57,7 +57,10 @@ public:
     }
 
 private:
-    std::int32_t weight(std::int32_t row) const { return m_table.rows[static_cast<std::size_t>(row)].preference; }
+    std::int32_t weight(std::int32_t row) const
+    {
+        return m_table.rows[static_cast<std::size_t>(row)].preference;
+    }
     Row &rowAt(std::int32_t row) { return m_applied.table.rows[static_cast<std::size_t>(row)]; }
 
     /// Applies those of `m_order` in [begin, end) that can hold; all at once where all can.
@@ -96,7 +99,8 @@ private:
         if (other >= 0) {
             const std::int32_t heavier = weight(other);
             reason += rowWords(other) + " ("
-                + (heavier > 0 ? "prefer " + std::to_string(heavier) : std::string("must")) + ") says otherwise";
+                + (heavier > 0 ? "prefer " + std::to_string(heavier) : std::string("must"))
+                + ") says otherwise";
         } else {
             reason += own ? own->message : firstError(tried)->message;
         }
@@ -105,16 +109,16 @@ private:
 
     const ConstraintTable &m_table;
     const Complete &m_complete;
-    AppliedRows m_applied {};
-    std::vector<std::int32_t> m_order {}; ///< Preferences that are on, the first to apply first.
+    AppliedRows m_applied{};
+    std::vector<std::int32_t> m_order{}; ///< Preferences that are on, the first to apply first.
 };
 
 } // namespace
 
 bool hasPreferences(const ConstraintTable &table)
 {
-    return std::any_of(
-        table.rows.begin(), table.rows.end(), [](const Row &row) { return row.enabled && row.preference > 0; });
+    return std::any_of(table.rows.begin(), table.rows.end(),
+        [](const Row &row) { return row.enabled && row.preference > 0; });
 }
 
 Result<AppliedRows> appliedRows(

@@ -56,8 +56,7 @@ void forEachRun(const IndexMask &fromBox, const IndexMask &toBox, const IndexMas
     }
 }
 
-template<typename T>
-void add(std::byte *to, const std::byte *from, std::size_t count)
+template<typename T> void add(std::byte *to, const std::byte *from, std::size_t count)
 {
     auto *a = reinterpret_cast<T *>(to);
     const auto *b = reinterpret_cast<const T *>(from);
@@ -65,8 +64,7 @@ void add(std::byte *to, const std::byte *from, std::size_t count)
         a[i] = static_cast<T>(a[i] + b[i]);
 }
 
-template<typename T>
-void sum(std::byte *to, std::span<const std::byte *const> from, std::size_t count)
+template<typename T> void sum(std::byte *to, std::span<const std::byte *const> from, std::size_t count)
 {
     constexpr std::size_t kBlock = 2048; // stays in the first cache while all sources are added to it
     T block[kBlock];
@@ -83,8 +81,7 @@ void sum(std::byte *to, std::span<const std::byte *const> from, std::size_t coun
 }
 
 /// Calls visit with a value of the C++ type of `type`; false where there is none.
-template<typename Visit>
-bool withType(DataType type, Visit visit)
+template<typename Visit> bool withType(DataType type, Visit visit)
 {
     switch (type) {
     case DataType::Float32:
@@ -130,7 +127,8 @@ void copyBox(const std::byte *from, const IndexMask &fromBox, std::byte *to, con
     const IndexMask &region, std::int64_t elementSize)
 {
     forEachRun(fromBox, toBox, region, [&](std::int64_t fromAt, std::int64_t toAt, std::int64_t run) {
-        std::memcpy(to + toAt * elementSize, from + fromAt * elementSize, static_cast<std::size_t>(run * elementSize));
+        std::memcpy(to + toAt * elementSize, from + fromAt * elementSize,
+            static_cast<std::size_t>(run * elementSize));
     });
 }
 

@@ -9,9 +9,8 @@
 
 namespace planloom {
 
-/// Copies `region` from a dense row-major box to another. All masks are in the coordinates of one pTensor; both boxes
-/// contain `region`, and do not overlap in memory.
-/// O(elements of `region`).
+/// Copies `region` from a dense row-major box to another. All masks are in the coordinates of one pTensor;
+/// both boxes contain `region`, and do not overlap in memory. O(elements of `region`).
 void copyBox(const std::byte *from, const IndexMask &fromBox, std::byte *to, const IndexMask &toBox,
     const IndexMask &region, std::int64_t elementSize);
 
@@ -19,8 +18,8 @@ void copyBox(const std::byte *from, const IndexMask &fromBox, std::byte *to, con
 bool addBox(const std::byte *from, const IndexMask &fromBox, std::byte *to, const IndexMask &toBox,
     const IndexMask &region, DataType type);
 
-/// to[i] = sum over `from` of from[k][i], added in the order of `from`, for `count` elements. `to` may be one of
-/// `from`. False for types that cannot be added.
+/// to[i] = sum over `from` of from[k][i], added in the order of `from`, for `count` elements. `to` may be one
+/// of `from`. False for types that cannot be added.
 bool sumInto(std::byte *to, std::span<const std::byte *const> from, std::size_t count, DataType type);
 
 /// to[i] += from[i]. False for types that cannot be added.

@@ -65,7 +65,8 @@ double largestOf(const NamedArrays &arrays)
     return most;
 }
 
-/// max|a - b| / scale, leaving out elements for which `skip` is true. Infinite where one is NaN and the other is not.
+/// max|a - b| / scale, leaving out elements for which `skip` is true. Infinite where one is NaN and the other
+/// is not.
 template<typename Skip>
 double difference(const TensorData &got, const TensorData &reference, double scale, Skip skip)
 {
@@ -96,7 +97,8 @@ void note(CheckReport &report, double &worstShare, const std::string &name, doub
 
 Error mismatch(const std::string &name, const std::string &what)
 {
-    return {ErrorCode::InvalidInput, "the two runs cannot be compared: " + what, "run the same model twice", name};
+    return {ErrorCode::InvalidInput, "the two runs cannot be compared: " + what, "run the same model twice",
+        name};
 }
 
 } // namespace
@@ -116,7 +118,8 @@ Result<CheckReport> compareOutcomes(
         double error = std::abs(a - b) / std::max(std::abs(b), std::numeric_limits<double>::min());
         if (std::isnan(error))
             error = std::numeric_limits<double>::infinity();
-        note(report, worstShare, "loss", a == b ? 0 : error, i == 0 ? tolerances.loss : tolerances.laterLosses);
+        note(report, worstShare, "loss", a == b ? 0 : error,
+            i == 0 ? tolerances.loss : tolerances.laterLosses);
     }
     const double gradientScale = largestOf(reference.gradients);
     const auto compare = [&](const NamedArrays &a, const NamedArrays &b, const std::string &group,
@@ -135,8 +138,10 @@ Result<CheckReport> compareOutcomes(
             const double noise = gradient == nullptr
                 ? 0
                 : 10 * tolerances.gradients * std::max(largest(*gradient), 1e-3 * gradientScale);
-            const double error = difference(found->second, expected, std::max(largest(expected), scale),
-                [&](std::size_t i) { return gradient != nullptr && std::abs(elementAt(*gradient, i)) <= noise; });
+            const double error =
+                difference(found->second, expected, std::max(largest(expected), scale), [&](std::size_t i) {
+                    return gradient != nullptr && std::abs(elementAt(*gradient, i)) <= noise;
+                });
             note(report, worstShare, group + name, error, tolerance);
         }
         return {};
@@ -160,8 +165,8 @@ std::string firstDifference(
             if (a == got.tensors.end() || b == reference.tensors.end()
                 || a->second.bytes.size() != b->second.bytes.size())
                 continue;
-            const double error
-                = difference(a->second, b->second, std::max(largest(b->second), scale), [](std::size_t) { return false; });
+            const double error = difference(
+                a->second, b->second, std::max(largest(b->second), scale), [](std::size_t) { return false; });
             if (error > tolerance)
                 return op.name;
         }
@@ -169,8 +174,8 @@ std::string firstDifference(
     return {};
 }
 
-Result<CheckReport> checkAgainst(const ExecutionPlan &reference, const ExecutionPlan &plan, const RunOutcome &got,
-    const RunOptions &options, const CheckTolerances &tolerances, std::stop_token stop)
+Result<CheckReport> checkAgainst(const ExecutionPlan &reference, const ExecutionPlan &plan,
+    const RunOutcome &got, const RunOptions &options, const CheckTolerances &tolerances, std::stop_token stop)
 {
     RunOptions again{options};
     again.keepGradients = true;

@@ -53,7 +53,9 @@ void Collector::claim(std::vector<Claim> &claims, Kind kind, TensorId tensor, co
 std::vector<Collector::Claim> Collector::claimsOf(std::int32_t device, const Instruction &instruction)
 {
     const DeviceProgram &program = m_plan.devices[static_cast<std::size_t>(device)];
-    const auto tensorOf = [&](std::int32_t buffer) { return program.buffers[static_cast<std::size_t>(buffer)].tensor; };
+    const auto tensorOf = [&](std::int32_t buffer) {
+        return program.buffers[static_cast<std::size_t>(buffer)].tensor;
+    };
     std::vector<Claim> claims;
     if (instruction.kind == InstructionKind::Store) {
         for (const std::int32_t buffer : instruction.inputs)
@@ -66,7 +68,8 @@ std::vector<Collector::Claim> Collector::claimsOf(std::int32_t device, const Ins
     const Maker maker{instruction.op, instruction.part};
     if (op.direction == Direction::Optimizer) {
         // Inputs (weight, gradient, ...), outputs (weight, ...): operator_kind.h.
-        if (m_keepGradients && op.inputs.size() > 1 && instruction.inputs.size() > 1 && !instruction.outputs.empty()) {
+        if (m_keepGradients && op.inputs.size() > 1 && instruction.inputs.size() > 1
+            && !instruction.outputs.empty()) {
             const TensorId weight = op.inputs[0];
             claim(claims, Kind::Gradient, weight, maker, program, instruction.inputs[1]);
             claim(claims, Kind::Weight, weight, maker, program, instruction.outputs[0]);
@@ -93,7 +96,8 @@ void Collector::put(const Claim &claim, const IndexMask &box, const std::byte *d
     const IndexMask whole = wholeMask(type.shape);
     const std::lock_guard lock{array.mutex};
     if (array.sum)
-        (void)addBox(data, box, array.data.bytes.data(), whole, box, type.dataType); // only types that can be added
+        (void)addBox(
+            data, box, array.data.bytes.data(), whole, box, type.dataType); // only types that can be added
     else
         copyBox(data, box, array.data.bytes.data(), whole, box, sizeOf(type.dataType));
 }

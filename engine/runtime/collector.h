@@ -31,8 +31,8 @@ public:
         bool lastStepOnly = false;
     };
 
-    /// What to put once `instruction` of `device` has run. To be called once for each instruction, device by device in
-    /// ascending order.
+    /// What to put once `instruction` of `device` has run. To be called once for each instruction, device by
+    /// device in ascending order.
     std::vector<Claim> claimsOf(std::int32_t device, const Instruction &instruction);
 
     /// Clears the arrays that are sums. Called by one thread between steps.

@@ -3,13 +3,13 @@
 #include "engine/graph/catalogue.h"
 #include "engine/runtime/box_copy.h"
 
-#include <utility>
 #include <algorithm>
 #include <cassert>
 #include <cmath>
 #include <cstring>
 #include <exception>
 #include <new>
+#include <utility>
 
 namespace planloom {
 
@@ -36,8 +36,8 @@ bool hasNaN(const Buffer &buffer)
     return false;
 }
 
-/// True if output 0 is input 0 under another shape: forward views, and their backward operators, which do the same to the
-/// gradient.
+/// True if output 0 is input 0 under another shape: forward views, and their backward operators, which do the
+/// same to the gradient.
 bool passesMemoryOn(const Operator &op)
 {
     return isView(op)
@@ -104,7 +104,8 @@ DeviceExecutor::Prepared DeviceExecutor::prepare(const Instruction &instruction)
     const bool sameBox = alike && info(input).index == info(output).index;
     switch (instruction.kind) {
     case InstructionKind::Kernel:
-        prepared.takesInput = alike && passesMemoryOn(m_plan.graph->at(instruction.op)) && instruction.outputs.size() == 1
+        prepared.takesInput = alike && passesMemoryOn(m_plan.graph->at(instruction.op))
+            && instruction.outputs.size() == 1
             && std::count(instruction.inputs.begin(), instruction.inputs.end(), input) == 1;
         break;
     case InstructionKind::Select:
@@ -116,8 +117,8 @@ DeviceExecutor::Prepared DeviceExecutor::prepare(const Instruction &instruction)
         prepared.takesInput = sameBox && instruction.inputs.size() == 1;
         break;
     case InstructionKind::Sum:
-        prepared.takesInput
-            = sameBox && std::count(instruction.inputs.begin(), instruction.inputs.end(), input) == 1;
+        prepared.takesInput =
+            sameBox && std::count(instruction.inputs.begin(), instruction.inputs.end(), input) == 1;
         break;
     case InstructionKind::ValueSelect:
         prepared.takesInput = sameBox && info(output).valuePart.index == 0;
@@ -136,11 +137,10 @@ void DeviceExecutor::prepareKernel(const Instruction &instruction, Prepared &pre
     KernelCall &call = prepared.call;
     call.op = &op;
     call.seed = m_shared.options.seed;
-    const Operator &forward
-        = op.direction == Direction::Backward && op.mirror.valid() ? graph.at(op.mirror) : op;
+    const Operator &forward =
+        op.direction == Direction::Backward && op.mirror.valid() ? graph.at(op.mirror) : op;
     if (m_plan.microBatches > 1 && op.attributes.has("count") && !forward.outputs.empty()
-        && forward.outputs[0].valid()
-        && m_plan.batch.operatorDimension[index] >= 0
+        && forward.outputs[0].valid() && m_plan.batch.operatorDimension[index] >= 0
         && m_plan.batch.tensorRole[static_cast<std::size_t>(forward.outputs[0].index)] == BatchRole::Local) {
         // Each micro-batch has statistics of its own: its mean divides by its own number of elements.
         prepared.adapted = std::make_unique<Operator>(op);
@@ -200,7 +200,8 @@ CollectiveBuffer DeviceExecutor::collectiveBuffer(std::int32_t buffer, std::int3
 bool DeviceExecutor::diesIn(const Instruction &instruction, std::int32_t buffer) const
 {
     return !info(buffer).persistent
-        && std::find(instruction.deaths.begin(), instruction.deaths.end(), buffer) != instruction.deaths.end();
+        && std::find(instruction.deaths.begin(), instruction.deaths.end(), buffer)
+        != instruction.deaths.end();
 }
 
 void DeviceExecutor::account(std::int32_t buffer, std::int64_t sign)
@@ -218,8 +219,10 @@ Result<std::byte *> DeviceExecutor::acquire(std::int32_t buffer, std::int32_t mi
         return memory.data();
     memory = m_shared.pool.allocate(slot(buffer).bytes);
     if (!memory)
-        return Error{ErrorCode::ResourceLimit, "device " + std::to_string(m_device) + " found no memory for "
-                + std::to_string(slot(buffer).bytes) + " bytes of " + m_plan.graph->at(info(buffer).tensor).name,
+        return Error{ErrorCode::ResourceLimit,
+            "device " + std::to_string(m_device) + " found no memory for "
+                + std::to_string(slot(buffer).bytes) + " bytes of "
+                + m_plan.graph->at(info(buffer).tensor).name,
             "use a smaller batch, more micro-batches or recomputation", {}};
     account(buffer, 1);
     if (m_shared.options.poison)
@@ -274,7 +277,8 @@ Result<void> DeviceExecutor::kernel(Prepared &prepared, std::int32_t microBatch,
     }
     call.step = step + 1;
     if (prepared.batchIdentifier >= 0) {
-        // Ranges were made for micro-batch 0, or moved since: the micro-batch is told by the mask of the part itself.
+        // Ranges were made for micro-batch 0, or moved since: the micro-batch is told by the mask of the part
+        // itself.
         const auto d = static_cast<std::size_t>(prepared.batchIdentifier);
         const std::int64_t shift = prepared.batchShift * microBatch;
         const Range base = call.ranges[d];
@@ -315,8 +319,8 @@ Result<void> DeviceExecutor::accumulate(const Prepared &prepared, std::int32_t m
     } else if (first) {
         TRY(std::byte *const to, acquire(out, microBatch));
         std::memcpy(to, block(in, microBatch).data(), slot(out).bytes);
-    } else if (!addInto(target.data(), block(in, microBatch).data(), static_cast<std::size_t>(slot(out).elements),
-                   slot(out).type)) {
+    } else if (!addInto(target.data(), block(in, microBatch).data(),
+                   static_cast<std::size_t>(slot(out).elements), slot(out).type)) {
         return Error{ErrorCode::NotSupported,
             std::string{"values of type "} + nameOf(slot(out).type) + " cannot be added", {}, {}};
     }
@@ -396,7 +400,8 @@ Result<void> DeviceExecutor::collective(
     }
 }
 
-Result<void> DeviceExecutor::message(const Prepared &prepared, std::int32_t microBatch, Communicator &communicator)
+Result<void> DeviceExecutor::message(
+    const Prepared &prepared, std::int32_t microBatch, Communicator &communicator)
 {
     const Instruction &instruction = *prepared.source;
     const MessageKey key{instruction.peer, instruction.tag, microBatch};
@@ -409,7 +414,8 @@ Result<void> DeviceExecutor::message(const Prepared &prepared, std::int32_t micr
         } else {
             packet = m_shared.pool.allocate(slot(in).bytes);
             if (!packet)
-                return Error{ErrorCode::ResourceLimit, "no memory for a message", "use more micro-batches", {}};
+                return Error{
+                    ErrorCode::ResourceLimit, "no memory for a message", "use more micro-batches", {}};
             std::memcpy(packet.data(), block(in, microBatch).data(), slot(in).bytes);
         }
         return communicator.send(key, std::move(packet));
@@ -417,7 +423,8 @@ Result<void> DeviceExecutor::message(const Prepared &prepared, std::int32_t micr
     const std::int32_t out = instruction.outputs[0];
     TRY(auto packet, communicator.receive(key));
     if (packet.size() != slot(out).bytes)
-        return Error{ErrorCode::InvalidInput, "expected " + std::to_string(slot(out).bytes) + " bytes from device "
+        return Error{ErrorCode::InvalidInput,
+            "expected " + std::to_string(slot(out).bytes) + " bytes from device "
                 + std::to_string(instruction.peer.index) + ", got " + std::to_string(packet.size()),
             "this plan was not made by Planloom, or is damaged", {}};
     release(out, microBatch);
@@ -432,8 +439,9 @@ Result<void> DeviceExecutor::execute(
     const Instruction &instruction = *prepared.source;
     for (const std::int32_t input : instruction.inputs)
         if (input >= 0 && !block(input, microBatch))
-            return Error{ErrorCode::InvalidInput, "the plan reads " + m_plan.graph->at(info(input).tensor).name
-                    + " on device " + std::to_string(m_device) + " before it is there",
+            return Error{ErrorCode::InvalidInput,
+                "the plan reads " + m_plan.graph->at(info(input).tensor).name + " on device "
+                    + std::to_string(m_device) + " before it is there",
                 "verify the plan", {}};
     switch (instruction.kind) {
     case InstructionKind::Load:
@@ -488,7 +496,8 @@ Result<void> DeviceExecutor::run(
     try {
         outcome = execute(prepared, microBatch, step, communicator);
     } catch (const std::bad_alloc &) {
-        outcome = Error{ErrorCode::ResourceLimit, "memory is exhausted", "use a smaller batch or recomputation", {}};
+        outcome = Error{
+            ErrorCode::ResourceLimit, "memory is exhausted", "use a smaller batch or recomputation", {}};
     } catch (const std::exception &failure) { // of libraries behind the kernels
         outcome = Error{ErrorCode::Internal, failure.what(), {}, {}};
     }
@@ -499,14 +508,15 @@ Result<void> DeviceExecutor::run(
             error.where = "operator:" + std::to_string(instruction.op.index);
         if (error.code != ErrorCode::Cancelled)
             error.message = "device " + std::to_string(m_device) + ", " + nameOf(instruction.kind)
-                + (instruction.op.valid() ? " of " + m_plan.graph->at(instruction.op).name : std::string{}) + ": "
-                + error.message;
+                + (instruction.op.valid() ? " of " + m_plan.graph->at(instruction.op).name : std::string{})
+                + ": " + error.message;
         return error;
     }
     const bool lastStep = step + 1 == m_shared.options.steps;
     for (const Collector::Claim &claim : prepared.claims)
         if (lastStep || !claim.lastStepOnly)
-            m_shared.collector.put(claim, boxOf(claim.buffer, microBatch), block(claim.buffer, microBatch).data());
+            m_shared.collector.put(
+                claim, boxOf(claim.buffer, microBatch), block(claim.buffer, microBatch).data());
     if (m_measure)
         recordMemory();
     for (const std::int32_t buffer : instruction.deaths)

@@ -36,14 +36,15 @@ struct MeasuredSpan {
     std::int64_t duration = 0;
 };
 
-/// One device: its memory, and the thread's work of running its program in order. One thread at a time uses it.
+/// One device: its memory, and the thread's work of running its program in order. One thread at a time uses
+/// it.
 class DeviceExecutor
 {
 public:
     using Clock = std::chrono::steady_clock;
 
-    /// Reads the program once, so that running an instruction needs no search. Devices must be made in ascending
-    /// order (see `Collector::claimsOf`).
+    /// Reads the program once, so that running an instruction needs no search. Devices must be made in
+    /// ascending order (see `Collector::claimsOf`).
     DeviceExecutor(RunShared &shared, std::int32_t device, DeviceProgress &progress);
 
     /// Runs the setup: fills the persistent buffers. @return Cancelled, ResourceLimit, errors of loading
@@ -54,7 +55,8 @@ public:
     /// @param origin   start of the step, common to all devices
     /// @param measure  keep spans and the memory curve
     /// @return Cancelled; ResourceLimit; errors of kernels and collectives, with the instruction in `where`
-    Result<void> runStep(Communicator &communicator, std::int32_t step, Clock::time_point origin, bool measure);
+    Result<void> runStep(
+        Communicator &communicator, std::int32_t step, Clock::time_point origin, bool measure);
 
     Bytes peak() const { return {m_peak}; }
     const std::vector<MeasuredSpan> &spans() const { return m_spans; }
@@ -68,7 +70,8 @@ private:
     /// An instruction with all that can be known about it before it runs.
     struct Prepared {
         const Instruction *source = nullptr;
-        std::unique_ptr<Operator> adapted{}; ///< The operator with its `count` of one micro-batch, where that differs.
+        std::unique_ptr<Operator>
+            adapted{}; ///< The operator with its `count` of one micro-batch, where that differs.
         KernelCall call{}; ///< Kernel: all but data pointers and what depends on the micro-batch.
         std::int32_t batchIdentifier = -1; ///< Range that moves with the micro-batch,
         std::int64_t batchShift = 0; ///< and by how much.
@@ -90,14 +93,19 @@ private:
     Prepared prepare(const Instruction &instruction);
     void prepareKernel(const Instruction &instruction, Prepared &prepared);
 
-    const BufferInfo &info(std::int32_t buffer) const { return m_program.buffers[static_cast<std::size_t>(buffer)]; }
+    const BufferInfo &info(std::int32_t buffer) const
+    {
+        return m_program.buffers[static_cast<std::size_t>(buffer)];
+    }
     const Slot &slot(std::int32_t buffer) const { return m_slots[static_cast<std::size_t>(buffer)]; }
     MemoryBlock &block(std::int32_t buffer, std::int32_t microBatch);
     IndexMask boxOf(std::int32_t buffer, std::int32_t microBatch) const;
     CollectiveBuffer collectiveBuffer(std::int32_t buffer, std::int32_t microBatch);
 
-    Result<void> run(Prepared &prepared, std::int32_t microBatch, std::int32_t step, Communicator &communicator);
-    Result<void> execute(Prepared &prepared, std::int32_t microBatch, std::int32_t step, Communicator &communicator);
+    Result<void> run(
+        Prepared &prepared, std::int32_t microBatch, std::int32_t step, Communicator &communicator);
+    Result<void> execute(
+        Prepared &prepared, std::int32_t microBatch, std::int32_t step, Communicator &communicator);
     Result<void> kernel(Prepared &prepared, std::int32_t microBatch, std::int32_t step);
     Result<void> accumulate(const Prepared &prepared, std::int32_t microBatch);
     Result<void> copyPieces(const Prepared &prepared, std::int32_t microBatch);

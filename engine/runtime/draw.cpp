@@ -206,8 +206,8 @@ void draw(const Tensor &tensor, const DrawRule &rule, std::uint64_t seed, const 
         return fillBox<std::uint8_t>(
             shape, box, to, [&](std::uint64_t i) { return static_cast<std::uint8_t>(integer(i) & 0x7F); });
     case DataType::Bool:
-        return fillBox<std::uint8_t>(
-            shape, box, to, [&](std::uint64_t i) { return static_cast<std::uint8_t>(integer(i) != 0 ? 1 : 0); });
+        return fillBox<std::uint8_t>(shape, box, to,
+            [&](std::uint64_t i) { return static_cast<std::uint8_t>(integer(i) != 0 ? 1 : 0); });
     case DataType::Float16: // no kernel computes with these; zero is the same bits in both
     case DataType::BFloat16:
         return fillBox<std::uint16_t>(shape, box, to, [](std::uint64_t) { return std::uint16_t{0}; });

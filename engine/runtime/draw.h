@@ -17,15 +17,16 @@ struct DrawRule {
     std::int64_t first = 0;
 };
 
-/// A rule under which the model computes something sensible: scales and variances of norms are 1, other weights are uniform
-/// in [-0.05, 0.05), float inputs in [-1, 1); integers that index a table, or name a class, stay below its extent; other
-/// integers (masks) are 1.
+/// A rule under which the model computes something sensible: scales and variances of norms are 1, other
+/// weights are uniform in [-0.05, 0.05), float inputs in [-1, 1); integers that index a table, or name a
+/// class, stay below its extent; other integers (masks) are 1.
 /// @param uses  of `graph`
 /// O(operators that the tensor reaches through movements).
 DrawRule drawRule(const Graph &graph, const Uses &uses, TensorId tensor);
 
-/// Fills `box` of `tensor` with values that depend on seed, tensor name and index in the whole tensor alone, so that
-/// every plan draws the same.
-void draw(const Tensor &tensor, const DrawRule &rule, std::uint64_t seed, const IndexMask &box, std::byte *to);
+/// Fills `box` of `tensor` with values that depend on seed, tensor name and index in the whole tensor alone,
+/// so that every plan draws the same.
+void draw(
+    const Tensor &tensor, const DrawRule &rule, std::uint64_t seed, const IndexMask &box, std::byte *to);
 
 } // namespace planloom

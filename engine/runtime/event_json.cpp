@@ -14,8 +14,7 @@ using Json = nlohmann::json;
 constexpr std::array<const char *, 9> kCodeNames{"invalid-input", "not-supported", "not-found", "conflict",
     "resource-limit", "cancelled", "io", "check-failed", "internal"};
 
-template<typename T>
-Json slice(const std::vector<T> &values, std::size_t begin, std::size_t end)
+template<typename T> Json slice(const std::vector<T> &values, std::size_t begin, std::size_t end)
 {
     Json array = Json::array();
     for (std::size_t i = begin; i < end; ++i)

@@ -12,8 +12,9 @@
 
 namespace planloom {
 
-/// Events of a run are JSON objects, one a line, with "v":1 and a type "t": "hello", "load", "ready", "step", "progress",
-/// "live", "spans", "check", "warn", "error", "stalled", "cancelling", "done". Readers ignore fields they don't know.
+/// Events of a run are JSON objects, one a line, with "v":1 and a type "t": "hello", "load", "ready", "step",
+/// "progress", "live", "spans", "check", "warn", "error", "stalled", "cancelling", "done". Readers ignore
+/// fields they don't know.
 
 /// An event of type `type` without more fields.
 nlohmann::json event(std::string_view type);
@@ -27,13 +28,14 @@ nlohmann::json checkEvent(const CheckReport &report);
 /// "spans": columns of one device's spans (nanoseconds from the start of the step) and its memory curve.
 nlohmann::json spansEvent(const Timeline &timeline, std::int32_t device);
 
-/// "live": spans of one device that have just ended, as columns: device, step, segment, instruction, micro_batch, start,
-/// duration.
+/// "live": spans of one device that have just ended, as columns: device, step, segment, instruction,
+/// micro_batch, start, duration.
 nlohmann::json liveEvent(std::int32_t device, const std::vector<LiveSpan> &spans);
 
-/// How far one device is: device, issued, finished and, once it has issued any, step, segment, instruction, micro_batch, kind,
-/// operator.
-nlohmann::json deviceState(const ExecutionPlan &plan, std::int32_t device, std::int64_t issued, std::int64_t finished);
+/// How far one device is: device, issued, finished and, once it has issued any, step, segment, instruction,
+/// micro_batch, kind, operator.
+nlohmann::json deviceState(
+    const ExecutionPlan &plan, std::int32_t device, std::int64_t issued, std::int64_t finished);
 
 /// "invalid-input", "cancelled", ...
 const char *nameOf(ErrorCode code);

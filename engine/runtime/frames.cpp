@@ -18,7 +18,8 @@ Result<void> sendAll(int socket, const char *data, std::size_t size)
         if (sent < 0 && errno == EINTR)
             continue;
         if (sent <= 0)
-            return Error{ErrorCode::Io, std::string{"the other process is gone: "} + std::strerror(errno), {}, {}};
+            return Error{
+                ErrorCode::Io, std::string{"the other process is gone: "} + std::strerror(errno), {}, {}};
         data += sent;
         size -= static_cast<std::size_t>(sent);
     }

@@ -29,8 +29,9 @@ std::set<TensorId> loadedTensors(const ExecutionPlan &plan)
 
 Error wrongType(const Tensor &tensor, const TensorData &found)
 {
-    return {ErrorCode::InvalidInput, "input " + tensor.name + " is " + nameOf(tensor.type.dataType) + " "
-            + toString(tensor.type.shape) + " in the model, the array given is " + nameOf(found.type.dataType) + " "
+    return {ErrorCode::InvalidInput,
+        "input " + tensor.name + " is " + nameOf(tensor.type.dataType) + " " + toString(tensor.type.shape)
+            + " in the model, the array given is " + nameOf(found.type.dataType) + " "
             + toString(found.type.shape),
         "give an array of the model's type and shape", "input:" + tensor.name};
 }
@@ -47,7 +48,8 @@ Result<TensorData> loadExternal(const Tensor &tensor)
     const ExternalData &external = *tensor.external;
     const std::size_t size = bytesOf(tensor.type);
     if (external.offset < 0 || external.length != static_cast<std::int64_t>(size))
-        return Error{ErrorCode::InvalidInput, "weight " + tensor.name + " takes " + std::to_string(size)
+        return Error{ErrorCode::InvalidInput,
+            "weight " + tensor.name + " takes " + std::to_string(size)
                 + " bytes, the model says its file holds " + std::to_string(external.length),
             "export the model again", external.path};
     std::ifstream file(external.path, std::ios::binary);
@@ -81,8 +83,8 @@ TensorData shareOf(const TensorType &type, std::int32_t count)
 
 } // namespace
 
-Result<HostValues> HostValues::prepare(
-    const ExecutionPlan &plan, const RunOptions &options, const std::function<void(const std::string &)> &warning)
+Result<HostValues> HostValues::prepare(const ExecutionPlan &plan, const RunOptions &options,
+    const std::function<void(const std::string &)> &warning)
 {
     const Graph &graph = *plan.graph;
     const auto warn = [&](const std::string &text) {
@@ -114,12 +116,14 @@ Result<HostValues> HostValues::prepare(
         } else if (plan.batch.wholeBatches && tensor.role == TensorRole::Buffer && tensor.of.valid()
             && tensor.of == graph.loss) {
             // The loss is a mean over micro-batches, and so are its gradients.
-            values.m_kept.push_back(std::make_shared<const TensorData>(shareOf(tensor.type, plan.microBatches)));
+            values.m_kept.push_back(
+                std::make_shared<const TensorData>(shareOf(tensor.type, plan.microBatches)));
             entry = {Source::Array, values.m_kept.back().get(), {}};
         } else if (tensor.data) {
             if (tensor.data->bytes.size() != bytesOf(tensor.type))
-                return Error{ErrorCode::InvalidInput, "the values of " + tensor.name + " do not fit its shape "
-                        + toString(tensor.type.shape), {}, "tensor:" + tensor.name};
+                return Error{ErrorCode::InvalidInput,
+                    "the values of " + tensor.name + " do not fit its shape " + toString(tensor.type.shape),
+                    {}, "tensor:" + tensor.name};
             values.m_kept.push_back(tensor.data);
             entry = {Source::Array, tensor.data.get(), {}};
         } else if (tensor.external && tensor.external->present) {
@@ -131,7 +135,8 @@ Result<HostValues> HostValues::prepare(
             if (tensor.role == TensorRole::Input)
                 drawn += (drawn.empty() ? "" : ", ") + tensor.name;
         } else {
-            return Error{ErrorCode::InvalidInput, "weight " + tensor.name + " has no values"
+            return Error{ErrorCode::InvalidInput,
+                "weight " + tensor.name + " has no values"
                     + (tensor.external ? ": there is no file " + tensor.external->path : std::string{}),
                 "put the weights beside the model, or use --random-weights SEED", "tensor:" + tensor.name};
         }
@@ -164,7 +169,8 @@ Result<void> HostValues::load(TensorId id, const IndexMask &box, std::byte *to) 
     case Source::None:
         break;
     }
-    return Error{ErrorCode::Internal, "no source was prepared for " + tensor.name, {}, "tensor:" + tensor.name};
+    return Error{
+        ErrorCode::Internal, "no source was prepared for " + tensor.name, {}, "tensor:" + tensor.name};
 }
 
 } // namespace planloom

@@ -11,18 +11,19 @@
 
 namespace planloom {
 
-/// Where the Load instructions of a run take their values from. Immutable after `prepare`, so that device threads share it.
+/// Where the Load instructions of a run take their values from. Immutable after `prepare`, so that device
+/// threads share it.
 class HostValues
 {
 public:
-    /// Finds a source for every tensor that `plan` loads: `options.inputs`, the model's own values, a file beside the
-    /// model, zeros for optimizer states, or drawn ones.
+    /// Finds a source for every tensor that `plan` loads: `options.inputs`, the model's own values, a file
+    /// beside the model, zeros for optimizer states, or drawn ones.
     ///
     /// @param warning  told, once, which inputs are drawn and which arrays are of no use; may be empty
     /// @return InvalidInput for an array of the wrong type or shape, and for weights without values unless
     ///   `options.randomWeights`
-    static Result<HostValues> prepare(
-        const ExecutionPlan &plan, const RunOptions &options, const std::function<void(const std::string &)> &warning);
+    static Result<HostValues> prepare(const ExecutionPlan &plan, const RunOptions &options,
+        const std::function<void(const std::string &)> &warning);
 
     /// Writes the values of `box` of `tensor` to `to`, dense. The tensor must be one that the plan loads.
     /// @return Io or InvalidInput if a file beside the model cannot be read
@@ -42,7 +43,8 @@ private:
     std::uint64_t m_seed = 0;
 };
 
-/// Reads all values of a tensor from the file beside its model. The file, offset and length must fit its type.
+/// Reads all values of a tensor from the file beside its model. The file, offset and length must fit its
+/// type.
 /// @return NotFound, Io; InvalidInput if sizes do not match
 Result<TensorData> loadExternal(const Tensor &tensor);
 

@@ -26,10 +26,12 @@ Timeline timelineOfSpans(
                 if (span.segment < 0 || static_cast<std::size_t>(span.segment) >= program.segments.size()
                     || span.start < 0 || span.duration < 0)
                     continue;
-                const auto &instructions = program.segments[static_cast<std::size_t>(span.segment)].instructions;
+                const auto &instructions =
+                    program.segments[static_cast<std::size_t>(span.segment)].instructions;
                 if (span.instruction < 0 || static_cast<std::size_t>(span.instruction) >= instructions.size())
                     continue;
-                placed.push_back({streamOf(instructions[static_cast<std::size_t>(span.instruction)].kind), span});
+                placed.push_back(
+                    {streamOf(instructions[static_cast<std::size_t>(span.instruction)].kind), span});
             }
         }
         std::stable_sort(placed.begin(), placed.end(), [](const Placed &a, const Placed &b) {

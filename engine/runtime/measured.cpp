@@ -9,8 +9,10 @@ namespace planloom {
 
 namespace {
 
-/// Bytes one member sends (NCCL's and the MPI literature's ring counts). `in` and `out` are its buffers' bytes.
-std::int64_t sentBytes(InstructionKind kind, std::int64_t in, std::int64_t out, std::int64_t members, bool first)
+/// Bytes one member sends (NCCL's and the MPI literature's ring counts). `in` and `out` are its buffers'
+/// bytes.
+std::int64_t sentBytes(
+    InstructionKind kind, std::int64_t in, std::int64_t out, std::int64_t members, bool first)
 {
     if (members <= 1)
         return 0;
@@ -43,7 +45,8 @@ std::vector<Traffic> trafficOf(const ExecutionPlan &plan)
             return sizeOf(*plan.graph, program.buffers[static_cast<std::size_t>(buffers[0])]).count;
         };
         for (const ScheduleEntry &entry : program.schedule) {
-            for (const Instruction &instruction : program.segments[static_cast<std::size_t>(entry.segment)].instructions) {
+            for (const Instruction &instruction :
+                program.segments[static_cast<std::size_t>(entry.segment)].instructions) {
                 if (!isCommunication(instruction.kind) || instruction.kind == InstructionKind::Recv)
                     continue;
                 std::int64_t members = 2;
@@ -61,8 +64,8 @@ std::vector<Traffic> trafficOf(const ExecutionPlan &plan)
                 traffic.group = instruction.kind == InstructionKind::Send ? -1 : instruction.group;
                 traffic.from = from;
                 traffic.to = to;
-                traffic.bytes += {sentBytes(
-                    instruction.kind, bytesOf(instruction.inputs), bytesOf(instruction.outputs), members, first)};
+                traffic.bytes += {sentBytes(instruction.kind, bytesOf(instruction.inputs),
+                    bytesOf(instruction.outputs), members, first)};
                 ++traffic.count;
             }
         }
@@ -89,9 +92,8 @@ Timeline measuredTimeline(
                                 .kind);
         };
         std::vector<MeasuredSpan> spans = devices[d]->spans();
-        std::stable_sort(spans.begin(), spans.end(), [&](const MeasuredSpan &a, const MeasuredSpan &b) {
-            return streamOfSpan(a) < streamOfSpan(b);
-        });
+        std::stable_sort(spans.begin(), spans.end(),
+            [&](const MeasuredSpan &a, const MeasuredSpan &b) { return streamOfSpan(a) < streamOfSpan(b); });
         std::int64_t busy = 0;
         std::int64_t communication = 0;
         for (const MeasuredSpan &span : spans) {

@@ -8,8 +8,8 @@
 
 namespace planloom {
 
-/// Puts what the devices measured together as one timeline. Communication spans include waiting for the peers: a
-/// device's thread runs both of its streams.
+/// Puts what the devices measured together as one timeline. Communication spans include waiting for the
+/// peers: a device's thread runs both of its streams.
 Timeline measuredTimeline(
     const ExecutionPlan &plan, const std::vector<std::unique_ptr<DeviceExecutor>> &devices, Nanoseconds step);
 

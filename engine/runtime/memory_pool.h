@@ -37,9 +37,9 @@ private:
     std::size_t m_capacity = 0;
 };
 
-/// Keeps freed blocks for reuse until it dies: a page touched for the first time costs as much as copying it, and
-/// training steps need the same sizes over and over. Thread-safe, so that a block can be handed from device to device.
-/// Must outlive its blocks.
+/// Keeps freed blocks for reuse until it dies: a page touched for the first time costs as much as copying it,
+/// and training steps need the same sizes over and over. Thread-safe, so that a block can be handed from
+/// device to device. Must outlive its blocks.
 class MemoryPool
 {
 public:
@@ -48,7 +48,8 @@ public:
     MemoryPool &operator=(const MemoryPool &) = delete;
     ~MemoryPool();
 
-    /// A block of `size` bytes (at least 64 are kept), uninitialised. @return an empty block if memory is exhausted
+    /// A block of `size` bytes (at least 64 are kept), uninitialised. @return an empty block if memory is
+    /// exhausted
     MemoryBlock allocate(std::size_t size);
 
     /// Bytes asked of the operating system and not given back.

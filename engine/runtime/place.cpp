@@ -31,7 +31,8 @@ std::string describe(const ExecutionPlan &plan, std::int32_t device, const Instr
     std::string text = nameOf(instruction.kind);
     if (instruction.op.valid())
         text += " of " + plan.graph->at(instruction.op).name;
-    return text + ", micro-batch " + std::to_string(place.microBatch) + ", step " + std::to_string(place.step);
+    return text + ", micro-batch " + std::to_string(place.microBatch) + ", step "
+        + std::to_string(place.step);
 }
 
 } // namespace planloom

@@ -17,8 +17,8 @@ struct InstructionPlace {
     friend bool operator==(const InstructionPlace &, const InstructionPlace &) = default;
 };
 
-/// The instruction that `DeviceProgress::issued` = `count` says was issued last; nothing for 0 (still loading) or a
-/// device without instructions. O(schedule).
+/// The instruction that `DeviceProgress::issued` = `count` says was issued last; nothing for 0 (still
+/// loading) or a device without instructions. O(schedule).
 std::optional<InstructionPlace> placeOf(const ExecutionPlan &plan, std::int32_t device, std::int64_t count);
 
 /// "all-reduce of h.0.attn, micro-batch 2, step 0".

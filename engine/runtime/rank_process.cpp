@@ -1,9 +1,9 @@
 #include "engine/runtime/rank_process.h"
 
+#include "engine/interop/npz.h"
 #include "engine/runtime/check.h"
 #include "engine/runtime/event_json.h"
 #include "engine/runtime/frames.h"
-#include "engine/interop/npz.h"
 
 #include <algorithm>
 #include <array>

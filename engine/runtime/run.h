@@ -24,8 +24,10 @@ struct RunOptions {
     bool randomWeights = false; ///< Draw weights that have no values, from `seed`.
     bool keepGradients = false; ///< Collect weight gradients and updated weights into the outcome.
     bool poison = true; ///< Fill fresh buffers with NaN before they are written.
-    bool keepAll = false; ///< Collect every tensor that forward and backward operators make, of the last step.
-    bool findNaN = false; ///< Stop at the first operator that makes NaN out of numbers, with CheckFailed naming it.
+    bool keepAll =
+        false; ///< Collect every tensor that forward and backward operators make, of the last step.
+    bool findNaN =
+        false; ///< Stop at the first operator that makes NaN out of numbers, with CheckFailed naming it.
 };
 
 /// A span that has just ended, told while the run goes on. Nanoseconds from the start of its step.
@@ -39,7 +41,8 @@ struct LiveSpan {
     friend bool operator==(const LiveSpan &, const LiveSpan &) = default;
 };
 
-/// How far one device is. Instructions of all its steps are counted, from 0 in schedule order; its setup is not.
+/// How far one device is. Instructions of all its steps are counted, from 0 in schedule order; its setup is
+/// not.
 struct DeviceProgress {
     std::atomic<std::int64_t> issued{0};
     std::atomic<std::int64_t> finished{0};
@@ -50,11 +53,12 @@ struct RunEvents {
     std::function<void(std::int32_t step, double loss, double seconds)> stepDone{};
     std::function<void(DeviceId, std::int64_t issued, std::int64_t finished)> progress{};
     std::function<void(const std::string &text)> warning{};
-    /// Spans that have ended since the last call, in their order, at least five times a second while there are any and once
-    /// more at the end. Setting it measures every step.
+    /// Spans that have ended since the last call, in their order, at least five times a second while there
+    /// are any and once more at the end. Setting it measures every step.
     std::function<void(DeviceId, const std::vector<LiveSpan> &)> spans{};
     std::function<void()> loaded{}; ///< Weights are in place, the first step begins.
-    /// Written by the device threads, one a device; may lie in memory shared with another process. May be null.
+    /// Written by the device threads, one a device; may lie in memory shared with another process. May be
+    /// null.
     DeviceProgress *counters = nullptr;
 };
 
@@ -69,11 +73,13 @@ struct RunOutcome {
     std::vector<Bytes> peak{}; ///< By device.
 };
 
-/// Runs `plan` on CPU devices: one thread and one memory per device, communicating through the thread communicator.
-/// @return NotSupported naming an operator without a kernel; InvalidInput for inputs or weights that are missing or of the
+/// Runs `plan` on CPU devices: one thread and one memory per device, communicating through the thread
+/// communicator.
+/// @return NotSupported naming an operator without a kernel; InvalidInput for inputs or weights that are
+/// missing or of the
 ///   wrong type; ResourceLimit without memory; CheckFailed with `findNaN`; Cancelled
-Result<RunOutcome> runOnCpu(const ExecutionPlan &plan, const RunOptions &options, const RunEvents &events = {},
-    std::stop_token stop = {});
+Result<RunOutcome> runOnCpu(const ExecutionPlan &plan, const RunOptions &options,
+    const RunEvents &events = {}, std::stop_token stop = {});
 
 /// Comparison of a plan's outcome with the unpartitioned model's.
 struct CheckReport {

@@ -1,7 +1,7 @@
 #include "engine/runtime/run_folder.h"
 
-#include "engine/lowering/execution_plan_json.h"
 #include "engine/interop/npz.h"
+#include "engine/lowering/execution_plan_json.h"
 
 #include <cstring>
 #include <filesystem>
@@ -46,7 +46,8 @@ void attach(ExecutionPlan &plan, const std::map<std::string, std::shared_ptr<con
 {
     auto graph = std::make_shared<Graph>(*plan.graph);
     for (Tensor &tensor : graph->tensors) {
-        if (const auto found = weights.find(tensor.name); found != weights.end() && found->second->type == tensor.type)
+        if (const auto found = weights.find(tensor.name);
+            found != weights.end() && found->second->type == tensor.type)
             tensor.data = found->second;
         if (const auto found = external.find(tensor.name); found != external.end())
             tensor.external = found->second;
@@ -126,7 +127,8 @@ Result<RunRequest> readRunFolder(const std::string &planPath, const std::string 
     try {
         const Json document = Json::parse(text);
         if (document.at("version").get<int>() != 1)
-            return Error{ErrorCode::NotSupported, "these options are of another version of Planloom", {}, optionsPath};
+            return Error{
+                ErrorCode::NotSupported, "these options are of another version of Planloom", {}, optionsPath};
         RunOptions &options = request.options;
         options.steps = document.value("steps", options.steps);
         options.seed = document.value("seed", options.seed);

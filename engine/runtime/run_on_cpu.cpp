@@ -29,8 +29,9 @@ Result<void> checkRunnable(const ExecutionPlan &plan)
                     continue;
                 const Operator &op = plan.graph->at(instruction.op);
                 if (!hasKernel(op))
-                    return Error{ErrorCode::NotSupported, "operator " + op.name + " ("
-                            + op.attributes.text("onnx_type", nameOf(op.kind)) + ") has no implementation to run",
+                    return Error{ErrorCode::NotSupported,
+                        "operator " + op.name + " (" + op.attributes.text("onnx_type", nameOf(op.kind))
+                            + ") has no implementation to run",
                         "it can be planned and simulated, but not run",
                         "operator:" + std::to_string(instruction.op.index)};
             }
@@ -43,7 +44,8 @@ Result<void> checkRunnable(const ExecutionPlan &plan)
 class Run
 {
 public:
-    Run(const ExecutionPlan &plan, const RunOptions &options, const RunEvents &events, const HostValues &values)
+    Run(const ExecutionPlan &plan, const RunOptions &options, const RunEvents &events,
+        const HostValues &values)
         : m_plan(plan)
         , m_options(options)
         , m_events(events)
@@ -63,7 +65,9 @@ public:
 
     Result<RunOutcome> execute(std::stop_token stop)
     {
-        const std::stop_callback onStop{stop, [this] { fail({ErrorCode::Cancelled, "the run was stopped", {}, {}}); }};
+        const std::stop_callback onStop{stop, [this] {
+                                            fail({ErrorCode::Cancelled, "the run was stopped", {}, {}});
+                                        }};
         std::vector<std::thread> threads;
         for (std::size_t d = 0; d < m_devices.size(); ++d)
             threads.emplace_back([this, d] { deviceMain(d); });
@@ -73,8 +77,9 @@ public:
         tellSpans();
         if (m_error)
             return *std::move(m_error);
-        m_outcome.measured = measuredTimeline(
-            m_plan, m_devices, Nanoseconds{m_outcome.stepSeconds.empty() ? 0 : std::llround(m_outcome.stepSeconds.back() * 1e9)});
+        m_outcome.measured = measuredTimeline(m_plan, m_devices,
+            Nanoseconds{
+                m_outcome.stepSeconds.empty() ? 0 : std::llround(m_outcome.stepSeconds.back() * 1e9)});
         for (const auto &device : m_devices)
             m_outcome.peak.push_back(device->peak());
         m_collector.finish(m_outcome);
@@ -162,8 +167,8 @@ private:
             if (m_events.progress) {
                 const std::lock_guard eventLock{m_eventMutex};
                 for (std::size_t d = 0; d < m_devices.size(); ++d)
-                    m_events.progress(
-                        DeviceId{static_cast<std::int32_t>(d)}, m_progress[d].issued.load(), m_progress[d].finished.load());
+                    m_events.progress(DeviceId{static_cast<std::int32_t>(d)}, m_progress[d].issued.load(),
+                        m_progress[d].finished.load());
             }
             lock.lock();
         }
@@ -210,7 +215,8 @@ Result<RunOutcome> runOnCpu(
     TRY_VOID(checkRunnable(plan));
     TRY(auto outcome, runOnce(plan, options, events, stop));
     const TensorId loss = plan.graph->loss;
-    if (!loss.valid() || !outcome.outputs.contains(plan.graph->at(loss).name) || options.findNaN || !events.warning)
+    if (!loss.valid() || !outcome.outputs.contains(plan.graph->at(loss).name) || options.findNaN
+        || !events.warning)
         return outcome;
     const auto broken = std::find_if(
         outcome.losses.begin(), outcome.losses.end(), [](double loss) { return std::isnan(loss); });

@@ -43,7 +43,10 @@ Error systemError(const std::string &what)
 class Descriptor
 {
 public:
-    explicit Descriptor(int number = -1) : m_number(number) { }
+    explicit Descriptor(int number = -1)
+        : m_number(number)
+    {
+    }
     Descriptor(const Descriptor &) = delete;
     Descriptor &operator=(const Descriptor &) = delete;
     ~Descriptor() { close(); }
@@ -128,7 +131,8 @@ private:
 class Supervisor
 {
 public:
-    Supervisor(const RunRequest &request, const SuperviseOptions &options, const EventSink &sink, std::stop_token stop)
+    Supervisor(const RunRequest &request, const SuperviseOptions &options, const EventSink &sink,
+        std::stop_token stop)
         : m_request(request)
         , m_options(options)
         , m_sink(sink)
@@ -247,7 +251,8 @@ private:
             try {
                 take(**frame);
             } catch (const Json::exception &failure) {
-                m_error = Error{ErrorCode::Internal, std::string{"a damaged event: "} + failure.what(), {}, {}};
+                m_error =
+                    Error{ErrorCode::Internal, std::string{"a damaged event: "} + failure.what(), {}, {}};
                 return false;
             }
         }
@@ -271,8 +276,9 @@ private:
         if (type == "ready") {
             m_ready = true;
         } else if (type == "error") {
-            m_error = Error{errorCodeNamed(frame.value("code", std::string{})), frame.value("message", std::string{}),
-                frame.value("advice", std::string{}), frame.value("where", std::string{})};
+            m_error = Error{errorCodeNamed(frame.value("code", std::string{})),
+                frame.value("message", std::string{}), frame.value("advice", std::string{}),
+                frame.value("where", std::string{})};
         } else if (type == "check") {
             CheckReport report;
             report.ok = frame.value("ok", false);
@@ -302,8 +308,10 @@ private:
             return;
         }
         m_controlText.append(bytes.data(), static_cast<std::size_t>(got));
-        for (std::size_t end = m_controlText.find('\n'); end != std::string::npos; end = m_controlText.find('\n')) {
-            if (m_controlText.compare(0, end, "cancel") == 0 || m_controlText.compare(0, end, "cancel\r") == 0)
+        for (std::size_t end = m_controlText.find('\n'); end != std::string::npos;
+             end = m_controlText.find('\n')) {
+            if (m_controlText.compare(0, end, "cancel") == 0
+                || m_controlText.compare(0, end, "cancel\r") == 0)
                 cancel("asked to");
             m_controlText.erase(0, end + 1);
         }
@@ -383,11 +391,12 @@ private:
             return *m_error;
         if (m_done)
             return m_outcome;
-        Error error{ErrorCode::Internal, "the rank process ended without a word", "see its last instructions", {}};
+        Error error{
+            ErrorCode::Internal, "the rank process ended without a word", "see its last instructions", {}};
         Json died = errorEvent(error);
         if (WIFSIGNALED(m_status)) {
-            error.message = "the rank process was killed by signal " + std::to_string(WTERMSIG(m_status)) + " ("
-                + ::strsignal(WTERMSIG(m_status)) + ")";
+            error.message = "the rank process was killed by signal " + std::to_string(WTERMSIG(m_status))
+                + " (" + ::strsignal(WTERMSIG(m_status)) + ")";
             died["signal"] = WTERMSIG(m_status);
         } else if (WIFEXITED(m_status)) {
             error.message = "the rank process ended with status " + std::to_string(WEXITSTATUS(m_status));
@@ -396,7 +405,8 @@ private:
         for (std::size_t d = 0; d < m_issued.size(); ++d) {
             const auto device = static_cast<std::int32_t>(d);
             if (const auto place = placeOf(m_request.plan, device, m_counters.data()[d].issued.load()))
-                error.message += "; device " + std::to_string(d) + " was at " + describe(m_request.plan, device, *place);
+                error.message +=
+                    "; device " + std::to_string(d) + " was at " + describe(m_request.plan, device, *place);
         }
         died["message"] = error.message;
         died["rank"] = 0;
@@ -433,8 +443,8 @@ private:
 
 } // namespace
 
-Result<SuperviseOutcome> superviseRun(const RunRequest &request, const SuperviseOptions &options, const EventSink &sink,
-    std::stop_token stop)
+Result<SuperviseOutcome> superviseRun(
+    const RunRequest &request, const SuperviseOptions &options, const EventSink &sink, std::stop_token stop)
 {
     if (!request.plan.graph || request.plan.devices.empty())
         return Error{ErrorCode::InvalidInput, "the plan has no devices", {}, {}};

@@ -30,22 +30,23 @@ struct SuperviseOutcome {
     std::optional<CheckReport> check{}; ///< If the request had a reference.
 };
 
-/// Takes one event (see event_json.h) as a line of JSON without its newline; false if nobody reads it any more, which
-/// cancels the run.
+/// Takes one event (see event_json.h) as a line of JSON without its newline; false if nobody reads it any
+/// more, which cancels the run.
 using EventSink = std::function<bool(const std::string &line)>;
 
-/// Runs `request` in a process of its own, forked from this one, and reports its events until it has ended. The two are
-/// joined by a socket pair that carries length-prefixed frames: nothing to authenticate, no port to find; ranks on other machines will
-/// use the same frames over TCP.
+/// Runs `request` in a process of its own, forked from this one, and reports its events until it has ended.
+/// The two are joined by a socket pair that carries length-prefixed frames: nothing to authenticate, no port
+/// to find; ranks on other machines will use the same frames over TCP.
 ///
 /// - Progress of the devices, read from shared memory, is reported 5 times a second while it changes.
 /// - A rank that dies is reported within a second with the last issued instruction of every device.
 /// - Silence is reported as "stalled", once, with the same.
-/// - Cancel works in stages: ask; after 1 s SIGTERM; after another 0.5 s SIGKILL. The rank dies with its supervisor.
+/// - Cancel works in stages: ask; after 1 s SIGTERM; after another 0.5 s SIGKILL. The rank dies with its
+/// supervisor.
 ///
 /// The calling process must have no other threads that hold locks (the rank is a fork without exec).
 /// @return the rank's error, also sent as an event; Cancelled; Internal if the rank died; Io
-Result<SuperviseOutcome> superviseRun(const RunRequest &request, const SuperviseOptions &options, const EventSink &sink,
-    std::stop_token stop = {});
+Result<SuperviseOutcome> superviseRun(const RunRequest &request, const SuperviseOptions &options,
+    const EventSink &sink, std::stop_token stop = {});
 
 } // namespace planloom

@@ -55,7 +55,10 @@ Error cancelled()
 class Meeting
 {
 public:
-    explicit Meeting(std::size_t size) : slots(size) { }
+    explicit Meeting(std::size_t size)
+        : slots(size)
+    {
+    }
 
     /// Waits until all have entered. False if aborted before that.
     bool enter()
@@ -226,8 +229,10 @@ std::string misfit(const std::vector<Published> &slots)
         const bool sums = first.kind == Collective::AllReduce || first.kind == Collective::ReduceScatter;
         const bool reads = first.kind != Collective::Broadcast || &slot == &first;
         if (!ok)
-            return "members' shapes do not fit: " + toString(slot.in.shape) + " to " + toString(slot.out.shape);
-        if ((reads && slot.in.type != first.in.type) || (slot.out.data != nullptr && slot.out.type != first.in.type))
+            return "members' shapes do not fit: " + toString(slot.in.shape) + " to "
+                + toString(slot.out.shape);
+        if ((reads && slot.in.type != first.in.type)
+            || (slot.out.data != nullptr && slot.out.type != first.in.type))
             return "members' data types differ";
         if (sums && !canAdd(first.in.type))
             return std::string{"values of type "} + planloom::nameOf(first.in.type) + " cannot be added";
@@ -241,7 +246,8 @@ void allReduceChunk(const std::vector<Published> &slots, std::size_t member)
     const auto size = static_cast<std::size_t>(sizeOf(type));
     const auto count = static_cast<std::size_t>(elementCount(slots[0].in.shape));
     // Each member adds its own chunk and hands the result to all; short tensors are left to the first few.
-    const std::size_t chunk = std::max<std::size_t>(1024, ((count + slots.size() - 1) / slots.size() + 63) / 64 * 64);
+    const std::size_t chunk =
+        std::max<std::size_t>(1024, ((count + slots.size() - 1) / slots.size() + 63) / 64 * 64);
     const std::size_t begin = std::min(count, member * chunk);
     const std::size_t end = std::min(count, begin + chunk);
     std::vector<const std::byte *> from(slots.size());
@@ -347,8 +353,9 @@ public:
         const std::vector<DeviceId> &members = m_groups[g];
         const auto found = std::find(members.begin(), members.end(), device);
         if (found == members.end())
-            return Error{ErrorCode::InvalidInput, "device " + std::to_string(device.index) + " is not in group "
-                    + std::to_string(group), {}, {}};
+            return Error{ErrorCode::InvalidInput,
+                "device " + std::to_string(device.index) + " is not in group " + std::to_string(group), {},
+                {}};
         const auto member = static_cast<std::size_t>(found - members.begin());
         Meeting &meeting = m_meetings[g];
         const Collective kind = published.kind;
@@ -360,8 +367,9 @@ public:
             work(kind, meeting.slots, member);
         meeting.leave();
         if (!problem.empty())
-            return Error{ErrorCode::InvalidInput, std::string{nameOf(kind)} + " in group " + std::to_string(group)
-                    + ": " + problem, "this plan was not made by Planloom, or is damaged", {}};
+            return Error{ErrorCode::InvalidInput,
+                std::string{nameOf(kind)} + " in group " + std::to_string(group) + ": " + problem,
+                "this plan was not made by Planloom, or is damaged", {}};
         return {};
     }
 
@@ -413,16 +421,20 @@ private:
 
 namespace {
 
-template<typename World>
-class ThreadCommunicator final : public Communicator
+template<typename World> class ThreadCommunicator final : public Communicator
 {
 public:
-    ThreadCommunicator(World &world, DeviceId device) : m_world(world), m_device(device) { }
+    ThreadCommunicator(World &world, DeviceId device)
+        : m_world(world)
+        , m_device(device)
+    {
+    }
 
     DeviceId device() const override { return m_device; }
     Result<void> barrier() override { return m_world.everyone(); }
 
-    Result<void> allReduce(std::int32_t group, const CollectiveBuffer &in, const CollectiveBuffer &out) override
+    Result<void> allReduce(
+        std::int32_t group, const CollectiveBuffer &in, const CollectiveBuffer &out) override
     {
         return m_world.meet(m_device, group, {Collective::AllReduce, in, out});
     }
@@ -445,7 +457,8 @@ public:
         return m_world.meet(m_device, group, {Collective::AllToAll, in, out, dimension, gatherDimension});
     }
 
-    Result<void> broadcast(std::int32_t group, const CollectiveBuffer &in, const CollectiveBuffer &out) override
+    Result<void> broadcast(
+        std::int32_t group, const CollectiveBuffer &in, const CollectiveBuffer &out) override
     {
         return m_world.meet(m_device, group, {Collective::Broadcast, in, out});
     }
@@ -453,7 +466,8 @@ public:
     Result<void> send(const MessageKey &key, MemoryBlock block) override
     {
         if (!m_world.holds(key.peer))
-            return Error{ErrorCode::InvalidInput, "there is no device " + std::to_string(key.peer.index), {}, {}};
+            return Error{
+                ErrorCode::InvalidInput, "there is no device " + std::to_string(key.peer.index), {}, {}};
         if (!m_world.inbox(key.peer).put({m_device.index, key.tag, key.microBatch}, std::move(block)))
             return cancelled();
         return {};

@@ -7,8 +7,8 @@
 
 namespace planloom {
 
-/// Communication between device threads of one process. Members of a collective publish where their buffers lie and then
-/// read each other's memory directly: an all-reduce moves no byte that is not added.
+/// Communication between device threads of one process. Members of a collective publish where their buffers
+/// lie and then read each other's memory directly: an all-reduce moves no byte that is not added.
 ///
 /// The world outlives its communicators, and the pools of the blocks sent through it outlive the world.
 class ThreadWorld

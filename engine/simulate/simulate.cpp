@@ -281,8 +281,8 @@ Result<Timeline> simulate(const ExecutionPlan &plan, const Cluster &cluster, con
         if (stop.stop_requested())
             return Error{ErrorCode::Cancelled, "the simulation was stopped"};
         if (options.spans) {
-            appendSpans(timeline.spans, traces[static_cast<std::size_t>(symmetry.deviceClass[d])], plan.devices[d],
-                static_cast<std::int32_t>(d));
+            appendSpans(timeline.spans, traces[static_cast<std::size_t>(symmetry.deviceClass[d])],
+                plan.devices[d], static_cast<std::int32_t>(d));
         }
         timeline.deviceBegin.push_back(timeline.spans.size());
     }

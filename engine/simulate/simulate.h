@@ -12,20 +12,23 @@ namespace planloom {
 
 struct SimulateOptions {
     bool spans = true; ///< Off: only totals, memory peaks and traffic.
-    DataType precision = DataType::Float32; ///< Float16/BFloat16: floating tensors of the model count as 2 bytes in
-                                            ///< compute, traffic and activations, weights keep their own.
+    DataType precision =
+        DataType::Float32; ///< Float16/BFloat16: floating tensors of the model count as 2 bytes in
+                           ///< compute, traffic and activations, weights keep their own.
     bool mergeSymmetric = true; ///< Off: every device on its own; for tests, the result is the same.
-    /// If set, called with all but the spans before these are written out, which takes longer than the simulation itself: for
-    /// those who wait for the step time and the peaks.
+    /// If set, called with all but the spans before these are written out, which takes longer than the
+    /// simulation itself: for those who wait for the step time and the peaks.
     std::function<void(const Timeline &)> onFigures{};
 };
 
-/// Discrete-event simulation of one training step: each device has a compute and a communication stream, each in
-/// order; an instruction starts when it heads its stream, its inputs are there and, for communication, all members
-/// have reached it. Devices whose programs are equal up to renaming are simulated once.
+/// Discrete-event simulation of one training step: each device has a compute and a communication stream, each
+/// in order; an instruction starts when it heads its stream, its inputs are there and, for communication, all
+/// members have reached it. Devices whose programs are equal up to renaming are simulated once.
 ///
-/// @return InvalidInput if the plan cannot make progress (a deadlock; `verify` says where); Cancelled if stopped
-Result<Timeline> simulate(const ExecutionPlan &plan, const Cluster &cluster, const SimulateOptions &options = {}, std::stop_token stop = {});
+/// @return InvalidInput if the plan cannot make progress (a deadlock; `verify` says where); Cancelled if
+/// stopped
+Result<Timeline> simulate(const ExecutionPlan &plan, const Cluster &cluster,
+    const SimulateOptions &options = {}, std::stop_token stop = {});
 
 /// The same with durations from elsewhere (measured, or made up by a test); `cluster` gives nodes alone.
 Result<Timeline> simulate(const ExecutionPlan &plan, const Cluster &cluster, const CostModel &costs,

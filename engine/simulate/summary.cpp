@@ -30,8 +30,8 @@ TimelineSummary summaryOf(const Timeline &timeline)
         summary.largestPeak = std::max(summary.largestPeak, device.peak);
     }
     for (const DeviceSummary &device : summary.devices)
-        summary.exposedCommunicationSeconds
-            += device.exposedCommunicationSeconds / static_cast<double>(summary.devices.size());
+        summary.exposedCommunicationSeconds +=
+            device.exposedCommunicationSeconds / static_cast<double>(summary.devices.size());
     for (const Traffic &traffic : timeline.traffic) {
         summary.sent += traffic.bytes;
         const auto kind = std::lower_bound(summary.kinds.begin(), summary.kinds.end(), traffic.kind,

@@ -11,8 +11,8 @@
 
 namespace planloom {
 
-/// Spans of one training step, predicted or measured, as columns: row i of every vector is one span. Sorted by
-/// (device, stream, start).
+/// Spans of one training step, predicted or measured, as columns: row i of every vector is one span. Sorted
+/// by (device, stream, start).
 struct SpanColumns {
     std::vector<std::int32_t> device{};
     std::vector<StreamKind> stream{};
@@ -58,8 +58,9 @@ using TimelineSnapshot = std::shared_ptr<const Timeline>;
 
 /// Share of the devices' time that is idle: 1 - busy / (devices x makespan).
 ///
-/// With p equal stages and m micro-batches, GPipe and 1F1B give (p - 1) / (m + p - 1) (GPipe, arXiv:1811.06965,
-/// section 2.3). Megatron-LM's (p - 1) / m divides by the ideal time instead; do not compare the two.
+/// With p equal stages and m micro-batches, GPipe and 1F1B give (p - 1) / (m + p - 1) (GPipe,
+/// arXiv:1811.06965, section 2.3). Megatron-LM's (p - 1) / m divides by the ideal time instead; do not
+/// compare the two.
 /// @return 0 for an empty timeline
 double bubbleRatio(const Timeline &timeline);
 

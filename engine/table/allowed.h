@@ -8,8 +8,8 @@
 
 namespace planloom {
 
-/// A set of choices that rows allow: anything, one of a few, or anything but a few. An exact choice is the set with one
-/// member. Sets of several rows are intersected; an empty set is a conflict.
+/// A set of choices that rows allow: anything, one of a few, or anything but a few. An exact choice is the
+/// set with one member. Sets of several rows are intersected; an empty set is a conflict.
 ///
 /// @tparam Agrees  when two values say the same; of two that agree the intersection keeps the first set's
 template<typename T, typename Agrees = std::equal_to<T>> class Allowed
@@ -62,10 +62,10 @@ private:
     static bool isAmong(const std::vector<T> &values, const T &value)
     {
         return std::any_of(
-            values.begin(), values.end(), [&](const T &each) { return Agrees {}(each, value); });
+            values.begin(), values.end(), [&](const T &each) { return Agrees{}(each, value); });
     }
 
-    std::vector<T> m_values {};
+    std::vector<T> m_values{};
     bool m_excludes = true; ///< `m_values` are what is not allowed.
 };
 

@@ -9,7 +9,7 @@ Domain domainOnMesh(const std::vector<MeshAxis> &mesh, const std::vector<AxisCoo
 {
     Domain domain;
     domain.onMesh = true;
-    std::vector<std::int32_t> numbers {0}; // of devices, as far as the axes so far decide
+    std::vector<std::int32_t> numbers{0}; // of devices, as far as the axes so far decide
     for (const MeshAxis &axis : mesh) {
         const auto at = std::find_if(
             fixed.begin(), fixed.end(), [&](const AxisCoordinate &c) { return c.axis == axis.name; });

@@ -13,9 +13,9 @@ namespace planloom {
 struct Domain {
     bool onMesh = false;
     std::vector<MeshAxis>
-        axes {}; ///< On the mesh: the axes that are not fixed and larger than 1, outermost first.
-    std::vector<AxisCoordinate> fixed {}; ///< On the mesh: the others' coordinates, in mesh order.
-    std::vector<DeviceId> devices {}; ///< In part order; a list may repeat devices.
+        axes{}; ///< On the mesh: the axes that are not fixed and larger than 1, outermost first.
+    std::vector<AxisCoordinate> fixed{}; ///< On the mesh: the others' coordinates, in mesh order.
+    std::vector<DeviceId> devices{}; ///< In part order; a list may repeat devices.
     friend bool operator==(const Domain &, const Domain &) = default;
 };
 
@@ -27,7 +27,8 @@ Domain domainOfList(std::vector<DeviceId> devices);
 /// All of the mesh, or all devices where there is none.
 Domain everywhere(const std::vector<MeshAxis> &mesh, std::int32_t deviceCount);
 
-/// Whether so many parts can be dealt out to so many devices: as many, several parts on each, or replicas of each part.
+/// Whether so many parts can be dealt out to so many devices: as many, several parts on each, or replicas of
+/// each part.
 bool canDealOut(std::int64_t parts, std::int64_t devices);
 
 /// Coordinate of `device` along each axis of `mesh`; nothing if the mesh does not reach it.

@@ -41,7 +41,7 @@ Result<Selector> selectorAt(const nlohmann::json &object, const char *key, const
 Result<void> requireObject(const nlohmann::json &value, const std::string &where);
 
 /// Refuses members that no reader here knows, which would otherwise be dropped silently.
-Result<void> requireMembers(const nlohmann::json &object, std::initializer_list<std::string_view> known,
-    const std::string &where);
+Result<void> requireMembers(
+    const nlohmann::json &object, std::initializer_list<std::string_view> known, const std::string &where);
 
 } // namespace planloom

@@ -137,8 +137,8 @@ Layers findLayers(const Graph &graph)
             found->second = std::min(found->second, start);
     }
     std::stable_sort(layers.scopes.begin(), layers.scopes.end(), [&](ScopeId a, ScopeId b) {
-        const std::pair left {stackStart[parentOf(a)], first[static_cast<std::size_t>(a.index)]};
-        const std::pair right {stackStart[parentOf(b)], first[static_cast<std::size_t>(b.index)]};
+        const std::pair left{stackStart[parentOf(a)], first[static_cast<std::size_t>(a.index)]};
+        const std::pair right{stackStart[parentOf(b)], first[static_cast<std::size_t>(b.index)]};
         return left < right;
     });
 

@@ -10,8 +10,8 @@ namespace planloom {
 /// The repeated layers of a model: what `layer:N` selects, and what pipelines are cut at.
 struct Layers {
     std::vector<ScopeId>
-        scopes {}; ///< In order of first appearance; encoder and decoder layers follow each other.
-    std::vector<std::int32_t> ofScope {}; ///< Layer in which a scope lies, by scope index; -1 if in none.
+        scopes{}; ///< In order of first appearance; encoder and decoder layers follow each other.
+    std::vector<std::int32_t> ofScope{}; ///< Layer in which a scope lies, by scope index; -1 if in none.
 };
 
 /// Finds layers from module scopes.

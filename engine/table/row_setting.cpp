@@ -32,7 +32,7 @@ Result<std::int32_t> leadingAt(const Operator &op, const std::vector<TensorTerms
             ? "it has size 1"
             : "the operator needs it whole: " + toString(op.annotation);
     }
-    return Error {ErrorCode::InvalidInput,
+    return Error{ErrorCode::InvalidInput,
         "operator '" + op.name + "' cannot be split at " + print(ref) + ": " + reason, "",
         "operator:" + op.name};
 }
@@ -47,8 +47,8 @@ const MeshAxis *findAxis(const std::vector<MeshAxis> &mesh, std::string_view nam
 
 std::size_t meshPosition(const std::vector<MeshAxis> &mesh, std::string_view axis)
 {
-    const auto found
-        = std::find_if(mesh.begin(), mesh.end(), [&](const MeshAxis &each) { return each.name == axis; });
+    const auto found =
+        std::find_if(mesh.begin(), mesh.end(), [&](const MeshAxis &each) { return each.name == axis; });
     return static_cast<std::size_t>(found - mesh.begin());
 }
 
@@ -87,13 +87,13 @@ Result<bool> bindDimension(const RowSetting &setting, OperatorId id, const Dimen
     const MeantDimension found = findMeant(setting.index().dimensions(), setting.graph(), id, ref.meaning);
     const std::int64_t meant = found.extent;
     const Dimension &dimension = op.annotation.dimensions[static_cast<std::size_t>(split.dimension)];
-    const std::int64_t sum = std::accumulate(split.sizes.begin(), split.sizes.end(), std::int64_t {0});
+    const std::int64_t sum = std::accumulate(split.sizes.begin(), split.sizes.end(), std::int64_t{0});
     if (split.sizes.empty() ? meant % split.parts != 0 : sum != meant) {
         if (found.piece)
             return false; // the whole may still be cut
-        return Error {ErrorCode::InvalidInput,
-            "operator '" + op.name + "' has a dimension of " + std::to_string(meant) + " (" + nameOf(ref.meaning)
-                + "), which cannot be cut into "
+        return Error{ErrorCode::InvalidInput,
+            "operator '" + op.name + "' has a dimension of " + std::to_string(meant) + " ("
+                + nameOf(ref.meaning) + "), which cannot be cut into "
                 + (split.sizes.empty() ? std::to_string(split.parts) + " equal parts"
                                        : "parts of " + std::to_string(sum) + " in all"),
             "use a number of parts that divides it", "operator:" + op.name + "/" + dimension.name};
@@ -105,13 +105,13 @@ Result<bool> bindDimension(const RowSetting &setting, OperatorId id, const Dimen
 
 Result<Split> splitOf(const RowSetting &setting, OperatorId op, const SplitStep &step)
 {
-    Split split {.kind = step.kind, .parts = step.parts, .sizes = step.sizes, .axis = step.axis};
+    Split split{.kind = step.kind, .parts = step.parts, .sizes = step.sizes, .axis = step.axis};
     if (!step.sizes.empty())
         split.parts = static_cast<std::int32_t>(step.sizes.size());
     if (!step.axis.empty()) {
         const MeshAxis *axis = findAxis(setting.mesh, step.axis);
         if (!axis) {
-            return Error {ErrorCode::InvalidInput,
+            return Error{ErrorCode::InvalidInput,
                 setting.mesh.empty() ? "there is no mesh with an axis '" + step.axis + "'"
                                      : "the mesh has no axis '" + step.axis + "'",
                 "add it to the mesh row", "mesh"};
@@ -119,14 +119,14 @@ Result<Split> splitOf(const RowSetting &setting, OperatorId op, const SplitStep 
         if (split.parts == 0)
             split.parts = axis->size;
         if (split.parts != axis->size) {
-            return Error {ErrorCode::InvalidInput,
+            return Error{ErrorCode::InvalidInput,
                 counted(split.parts, "part") + " over mesh axis '" + step.axis + "', which has "
                     + counted(axis->size, "device"),
                 "leave the number of parts out", "mesh"};
         }
     }
     if (split.parts < 1)
-        return Error {ErrorCode::InvalidInput, "expected a number of parts or a mesh axis", "", ""};
+        return Error{ErrorCode::InvalidInput, "expected a number of parts or a mesh axis", "", ""};
     if (step.kind == SplitKind::Dimension && op.valid()) {
         TRY(const bool has, bindDimension(setting, op, step.dimension, split));
         if (!has)

@@ -33,11 +33,11 @@ Result<Selector> parseLayers(TextCursor &cursor)
     cursor.skipSpaces();
     const std::size_t start = cursor.position();
     const std::string text(cursor.peekWord());
-    Selector selector {.kind = SelectorKind::Layer, .text = {}};
+    Selector selector{.kind = SelectorKind::Layer, .text = {}};
     const auto number = [](std::string_view digits, std::int32_t &value) {
         const auto [end, failure] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-        return !digits.empty() && failure == std::errc {} && end == digits.data() + digits.size()
-            && value >= 0 && value <= kMostLayers;
+        return !digits.empty() && failure == std::errc{} && end == digits.data() + digits.size() && value >= 0
+            && value <= kMostLayers;
     };
     bool good = false;
     if (text == "*") {
@@ -65,7 +65,7 @@ Result<Selector> parseAtom(TextCursor &cursor, int depth)
         return cursor.at(cursor.position(), "expected at most 100 nested brackets and negations");
     if (cursor.take('!')) {
         TRY(Selector child, parseAtom(cursor, depth + 1));
-        Selector selector {.kind = SelectorKind::Not};
+        Selector selector{.kind = SelectorKind::Not};
         selector.children.push_back(std::move(child));
         return selector;
     }
@@ -80,7 +80,7 @@ Result<Selector> parseAtom(TextCursor &cursor, int depth)
     const auto skip = [&] { cursor.rewind(start + word.size()); };
     if (word == "all") {
         skip();
-        return Selector {};
+        return Selector{};
     }
     for (const Direction direction : {Direction::Forward, Direction::Backward, Direction::Optimizer}) {
         if (word == wordOf(direction)) {
@@ -91,7 +91,7 @@ Result<Selector> parseAtom(TextCursor &cursor, int depth)
     if (word == "set") {
         skip();
         TRY_VOID(cursor.require('{', "and the operators' names"));
-        Selector selector {.kind = SelectorKind::Set};
+        Selector selector{.kind = SelectorKind::Set};
         do {
             TRY(std::string name, cursor.word("an operator's name"));
             selector.names.push_back(std::move(name));
@@ -112,7 +112,7 @@ Result<Selector> parseAtom(TextCursor &cursor, int depth)
         TRY_VOID(cursor.require(':', "behind '" + word + "'"));
         if (prefix.kind == SelectorKind::Layer)
             return parseLayers(cursor);
-        Selector selector {.kind = prefix.kind};
+        Selector selector{.kind = prefix.kind};
         TRY(selector.text, cursor.word("a name or pattern behind '" + word + ":'"));
         return selector;
     }
@@ -127,7 +127,7 @@ Result<Selector> parseJoined(TextCursor &cursor, char symbol, SelectorKind kind,
     TRY(Selector first, parse());
     if (cursor.peek() != symbol)
         return first;
-    Selector joined {.kind = kind};
+    Selector joined{.kind = kind};
     joined.children.push_back(std::move(first));
     while (cursor.take(symbol)) {
         TRY(Selector next, parse());

@@ -32,12 +32,12 @@ enum class SelectorKind : std::uint8_t {
 /// follows literally. Names with other characters than those of a word are quoted: name:"a b".
 struct Selector {
     SelectorKind kind = SelectorKind::All;
-    std::string text {}; ///< The glob of Name, Kind, In and Weight.
-    std::vector<std::string> names {}; ///< Of Set, at least one.
+    std::string text{}; ///< The glob of Name, Kind, In and Weight.
+    std::vector<std::string> names{}; ///< Of Set, at least one.
     std::int32_t firstLayer = 0; ///< Of Layer, inclusive.
     std::int32_t lastLayer = -1; ///< Of Layer, inclusive; -1 is the last one.
     Direction direction = Direction::Forward;
-    std::vector<Selector> children {};
+    std::vector<Selector> children{};
     friend bool operator==(const Selector &, const Selector &) = default;
 };
 

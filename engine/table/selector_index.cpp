@@ -9,8 +9,8 @@
 namespace planloom {
 
 struct SelectorIndex::Dimensions {
-    std::once_flag once {};
-    DimensionClasses classes {};
+    std::once_flag once{};
+    DimensionClasses classes{};
 };
 
 const DimensionClasses &SelectorIndex::dimensions() const
@@ -48,13 +48,13 @@ SelectorIndex::SelectorIndex(GraphSnapshot graph)
             m_forwardBelow[static_cast<std::size_t>(parent.index)] += m_forwardBelow[s];
     }
     for (std::size_t i = 0; i < m_graph->operators.size(); ++i)
-        m_byName.emplace(m_graph->operators[i].name, OperatorId {static_cast<std::int32_t>(i)});
+        m_byName.emplace(m_graph->operators[i].name, OperatorId{static_cast<std::int32_t>(i)});
 }
 
 OperatorId SelectorIndex::findOperator(std::string_view name) const
 {
     const auto found = m_byName.find(name);
-    return found == m_byName.end() ? OperatorId {} : found->second;
+    return found == m_byName.end() ? OperatorId{} : found->second;
 }
 
 std::vector<OperatorId> SelectorIndex::select(const Selector &selector) const
@@ -67,7 +67,7 @@ std::vector<OperatorId> SelectorIndex::select(const Selector &selector) const
         return selected;
     }
     for (std::size_t i = 0; i < m_graph->operators.size(); ++i) {
-        const OperatorId op {static_cast<std::int32_t>(i)};
+        const OperatorId op{static_cast<std::int32_t>(i)};
         if (matcher.matches(op))
             selected.push_back(op);
     }
@@ -77,7 +77,7 @@ std::vector<OperatorId> SelectorIndex::select(const Selector &selector) const
 Result<void> SelectorIndex::check(const Selector &selector) const
 {
     const auto missing = [](std::string message, std::string advice = {}) {
-        return Error {ErrorCode::NotFound, std::move(message), std::move(advice), ""};
+        return Error{ErrorCode::NotFound, std::move(message), std::move(advice), ""};
     };
     const auto plain = plainName(selector.text);
     switch (selector.kind) {
@@ -94,8 +94,7 @@ Result<void> SelectorIndex::check(const Selector &selector) const
     case SelectorKind::Kind:
         if (plain && !operatorKindNamed(*plain)) {
             const auto isType = [&](const Operator &op) {
-                return op.kind == OperatorKind::Unknown
-                    && op.attributes.text("onnx_type") == *plain;
+                return op.kind == OperatorKind::Unknown && op.attributes.text("onnx_type") == *plain;
             };
             if (std::none_of(m_graph->operators.begin(), m_graph->operators.end(), isType)) {
                 return missing("there is no operator kind '" + *plain + "'",
@@ -105,8 +104,8 @@ Result<void> SelectorIndex::check(const Selector &selector) const
         break;
     case SelectorKind::In:
         if (plain && std::find(m_paths.begin(), m_paths.end(), *plain) == m_paths.end())
-            return missing("the model has no module '" + *plain + "'",
-                "give the whole path, or * for any text");
+            return missing(
+                "the model has no module '" + *plain + "'", "give the whole path, or * for any text");
         break;
     case SelectorKind::Layer: {
         const auto count = static_cast<std::int32_t>(m_layers.scopes.size());

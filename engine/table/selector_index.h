@@ -35,9 +35,15 @@ public:
     /// Forward operators stand first: this many.
     std::size_t forwardCount() const { return m_forwardCount; }
     /// Forward operators of a layer.
-    std::int32_t forwardInLayer(std::int32_t layer) const { return m_forwardInLayer[static_cast<std::size_t>(layer)]; }
+    std::int32_t forwardInLayer(std::int32_t layer) const
+    {
+        return m_forwardInLayer[static_cast<std::size_t>(layer)];
+    }
     /// Forward operators in a module and those below it.
-    std::int32_t forwardBelow(ScopeId scope) const { return m_forwardBelow[static_cast<std::size_t>(scope.index)]; }
+    std::int32_t forwardBelow(ScopeId scope) const
+    {
+        return m_forwardBelow[static_cast<std::size_t>(scope.index)];
+    }
     const std::string &pathOf(ScopeId scope) const { return m_paths[static_cast<std::size_t>(scope.index)]; }
     /// The operator with this name; an invalid id if there is none.
     OperatorId findOperator(std::string_view name) const;
@@ -53,16 +59,16 @@ public:
 private:
     struct Dimensions;
 
-    GraphSnapshot m_graph {};
-    std::shared_ptr<Dimensions> m_dimensions {}; ///< Not null.
-    Uses m_uses {};
-    Layers m_layers {};
-    std::vector<std::int32_t> m_layerOf {}; ///< By operator.
+    GraphSnapshot m_graph{};
+    std::shared_ptr<Dimensions> m_dimensions{}; ///< Not null.
+    Uses m_uses{};
+    Layers m_layers{};
+    std::vector<std::int32_t> m_layerOf{}; ///< By operator.
     std::size_t m_forwardCount = 0;
-    std::vector<std::int32_t> m_forwardInLayer {};
-    std::vector<std::int32_t> m_forwardBelow {}; ///< By scope.
-    std::vector<std::string> m_paths {};
-    std::unordered_map<std::string_view, OperatorId> m_byName {}; ///< Views into the graph's names.
+    std::vector<std::int32_t> m_forwardInLayer{};
+    std::vector<std::int32_t> m_forwardBelow{}; ///< By scope.
+    std::vector<std::string> m_paths{};
+    std::unordered_map<std::string_view, OperatorId> m_byName{}; ///< Views into the graph's names.
 };
 
 /// `SelectorIndex(graph).select(selector)`, for a single use.

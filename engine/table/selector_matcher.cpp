@@ -168,7 +168,8 @@ Subset::Subset(const SelectorIndex &index, std::vector<OperatorId> operators)
 std::int32_t Subset::positionOf(OperatorId op) const
 {
     const auto found = std::lower_bound(m_operators.begin(), m_operators.end(), op);
-    return found != m_operators.end() && *found == op ? static_cast<std::int32_t>(found - m_operators.begin()) : -1;
+    return found != m_operators.end() && *found == op ? static_cast<std::int32_t>(found - m_operators.begin())
+                                                      : -1;
 }
 
 std::vector<OperatorId> Subset::selected(const Selector &selector) const
@@ -178,7 +179,8 @@ std::vector<OperatorId> Subset::selected(const Selector &selector) const
     SelectorMatcher matcher(m_index, selector);
     std::vector<OperatorId> found;
     // Whichever are fewer are looked at one by one.
-    if (const auto *candidates = matcher.candidates(); candidates && candidates->size() < m_operators.size()) {
+    if (const auto *candidates = matcher.candidates();
+        candidates && candidates->size() < m_operators.size()) {
         for (const OperatorId op : *candidates) {
             if (positionOf(op) >= 0 && matcher.matches(op))
                 found.push_back(op);
@@ -206,7 +208,7 @@ void forEachForward(const SelectorIndex &index, const Selector &selector, Visit 
         return;
     }
     for (std::size_t i = 0; i < index.forwardCount(); ++i) {
-        const OperatorId op {static_cast<std::int32_t>(i)};
+        const OperatorId op{static_cast<std::int32_t>(i)};
         if (matcher.matches(op) && !visit(op))
             return;
     }

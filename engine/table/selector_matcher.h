@@ -27,14 +27,14 @@ public:
     }
 
 private:
-    std::string_view m_glob {};
+    std::string_view m_glob{};
     bool m_simple = false; ///< A single wildcard, `*`: text between a head and a tail.
-    std::string_view m_head {};
-    std::string_view m_tail {};
+    std::string_view m_head{};
+    std::string_view m_tail{};
 };
 
-/// A selector made ready for asking about one operator after the other: the one place that says what a selector
-/// selects. Index and selector must outlive it. Not thread-safe: remembers what it was asked.
+/// A selector made ready for asking about one operator after the other: the one place that says what a
+/// selector selects. Index and selector must outlive it. Not thread-safe: remembers what it was asked.
 class SelectorMatcher
 {
 public:
@@ -54,14 +54,14 @@ private:
 
     const SelectorIndex &m_index;
     const Selector &m_selector;
-    std::optional<std::vector<OperatorId>> m_names {}; ///< Of sets and plain names, ascending.
+    std::optional<std::vector<OperatorId>> m_names{}; ///< Of sets and plain names, ascending.
     Glob m_glob;
-    std::vector<Known> m_known {}; ///< By scope, kind or tensor.
-    std::vector<SelectorMatcher> m_children {};
+    std::vector<Known> m_known{}; ///< By scope, kind or tensor.
+    std::vector<SelectorMatcher> m_children{};
 };
 
-/// A few operators among which selectors are evaluated, where `SelectorIndex::select` would look at all of the graph.
-/// The index must outlive it. Thread-safe to read.
+/// A few operators among which selectors are evaluated, where `SelectorIndex::select` would look at all of
+/// the graph. The index must outlive it. Thread-safe to read.
 class Subset
 {
 public:
@@ -76,7 +76,7 @@ public:
 
 private:
     const SelectorIndex &m_index;
-    std::vector<OperatorId> m_operators {};
+    std::vector<OperatorId> m_operators{};
 };
 
 /// Forward operators that `selector` selects, ascending. O(operators x size of the selector) at most.

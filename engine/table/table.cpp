@@ -48,8 +48,7 @@ std::optional<RuleShape> shapeOf(std::string_view name)
 
 bool hasSelector(const Rule &rule)
 {
-    return std::visit(
-        []<typename R>(const R &) { return RuleTraits<R>::shape != RuleShape::Plain; }, rule);
+    return std::visit([]<typename R>(const R &) { return RuleTraits<R>::shape != RuleShape::Plain; }, rule);
 }
 
 const char *nameOf(const Rule &rule)

@@ -37,10 +37,10 @@ enum class RowOrigin : std::uint8_t { Text, Gesture, Template, Import };
 /// One decision: which operators, and what of them.
 struct Row {
     bool enabled = true;
-    Selector selector {}; ///< `all` for rules about the whole plan (`hasSelector` is false).
-    Rule rule {};
+    Selector selector{}; ///< `all` for rules about the whole plan (`hasSelector` is false).
+    Rule rule{};
     RowOrigin origin = RowOrigin::Text;
-    std::string note {}; ///< For people; may have several lines.
+    std::string note{}; ///< For people; may have several lines.
     /// 0: the row must hold. Else it is a preference of this weight: it holds if it can (see preferences.h).
     std::int32_t preference = 0;
     friend bool operator==(const Row &, const Row &) = default;
@@ -48,8 +48,8 @@ struct Row {
 
 /// The constraint table: everything that was decided, whatever the order of its rows.
 struct ConstraintTable {
-    std::vector<Row> rows {};
-    std::string note {}; ///< Comment lines behind the last row.
+    std::vector<Row> rows{};
+    std::string note{}; ///< Comment lines behind the last row.
     friend bool operator==(const ConstraintTable &, const ConstraintTable &) = default;
 };
 

@@ -57,7 +57,7 @@ Result<Row> readRow(const Json &json, const std::string &where)
     TRY(row.rule, readRule(*rule, where + "/rule"));
     if (json.contains("selector") || hasSelector(row.rule)) {
         TRY(row.selector, selectorAt(json, "selector", where));
-        if (!hasSelector(row.rule) && row.selector != Selector {})
+        if (!hasSelector(row.rule) && row.selector != Selector{})
             return wrong(where + "/selector", "a rule about the whole plan takes no selector");
     }
     TRY(row.note, textAt(json, "note", where, ""));
@@ -78,7 +78,7 @@ nlohmann::json toJson(const ConstraintTable &table)
 {
     Json rows = Json::array();
     for (const Row &row : table.rows) {
-        Json json {{"rule", writeRule(row.rule)}};
+        Json json{{"rule", writeRule(row.rule)}};
         if (hasSelector(row.rule))
             json["selector"] = toString(row.selector);
         if (!row.enabled)
@@ -91,7 +91,7 @@ nlohmann::json toJson(const ConstraintTable &table)
             json["note"] = row.note;
         rows.push_back(std::move(json));
     }
-    Json json {{"format", "planloom-table"}, {"version", kVersion}, {"rows", std::move(rows)}};
+    Json json{{"format", "planloom-table"}, {"version", kVersion}, {"rows", std::move(rows)}};
     if (!table.note.empty())
         json["note"] = table.note;
     return json;
@@ -111,7 +111,7 @@ Result<ConstraintTable> tableFromJson(const nlohmann::json &document)
         return wrong("table/format", "expected \"planloom-table\"");
     TRY(const auto version, integerAt(document, "version", "table", 1, kMostExtent));
     if (version > kVersion) {
-        return Error {ErrorCode::NotSupported,
+        return Error{ErrorCode::NotSupported,
             "this is version " + std::to_string(version) + " of the table format, the newest known one is "
                 + std::to_string(kVersion),
             "update Planloom", "table/version"};
@@ -134,10 +134,10 @@ Result<ConstraintTable> tableFromJson(std::string_view text)
     try {
         document = Json::parse(text);
     } catch (const Json::parse_error &error) {
-        return Error {ErrorCode::InvalidInput, "this is not JSON: " + std::string(error.what()), "",
+        return Error{ErrorCode::InvalidInput, "this is not JSON: " + std::string(error.what()), "",
             "table@" + std::to_string(error.byte)};
     } catch (const Json::exception &error) { // A number beyond what a double holds.
-        return Error {ErrorCode::InvalidInput, "this is not JSON: " + std::string(error.what()), "", "table"};
+        return Error{ErrorCode::InvalidInput, "this is not JSON: " + std::string(error.what()), "", "table"};
     }
     return tableFromJson(document);
 }

@@ -29,7 +29,8 @@ std::string print(const Row &row)
 {
     std::string text = row.enabled ? "" : "off ";
     if (row.preference > 0)
-        text += row.preference == 1 ? std::string("prefer ") : "prefer " + std::to_string(row.preference) + ' ';
+        text +=
+            row.preference == 1 ? std::string("prefer ") : "prefer " + std::to_string(row.preference) + ' ';
     const char *word = nameOf(row.rule);
     text += word;
     if (hasSelector(row.rule)) {

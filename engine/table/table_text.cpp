@@ -59,8 +59,10 @@ Result<Row> parseRowAt(std::string_view line, std::int32_t number)
     row.enabled = !cursor.takeWord("off");
     if (cursor.takeWord("prefer")) {
         row.preference = 1;
-        if (const std::string_view next = cursor.peekWord(); !next.empty() && next.find_first_not_of("+-0123456789") == std::string_view::npos) {
-            TRY(const auto weight, cursor.integer("the weight of a preference, as in prefer 2", 1, kMostWeight));
+        if (const std::string_view next = cursor.peekWord();
+            !next.empty() && next.find_first_not_of("+-0123456789") == std::string_view::npos) {
+            TRY(const auto weight,
+                cursor.integer("the weight of a preference, as in prefer 2", 1, kMostWeight));
             row.preference = static_cast<std::int32_t>(weight);
         }
     }

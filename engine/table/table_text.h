@@ -15,9 +15,8 @@ namespace planloom {
 //     micro-batches 4                                     # "4 whole": each a whole batch of the model
 //     split all : batch over dp
 //     split name:*.attn.c_attn : out0.-1 by 2 over tp
-//     split all : heads over tp                           # by meaning: what heads are, see dimension_classes.h
-//     split set{x} : m into 3,5 then value by 2
-//     replicate kind:LayerNorm : by 2 over tp
+//     split all : heads over tp                           # by meaning: what heads are, see
+//     dimension_classes.h split set{x} : m into 3,5 then value by 2 replicate kind:LayerNorm : by 2 over tp
 //     coshard in:h.0.mlp : n by 4
 //     place layer:0-5 : pp=0                              # or: devices 0,1,1,2; or: mesh
 //     order name:a before name:b at +1
@@ -32,18 +31,18 @@ namespace planloom {
 //     prefer 2 split kind:Linear : k by 4                 # held if it can be; without a number: of weight 1
 //     off split all : batch by 2  @gesture                # switched off, with an origin other than text
 //
-// A meaning (batch, sequence, heads, head-size, hidden, feed-forward, vocabulary, expert, height, width, ...) cuts
-// every selected operator that has such a dimension to cut, by the model's heads, not by what they lie in; others
-// are passed by. Scores are cut along the query's sequence; the key's has its identifier as name. A number of parts
-// that does not divide is refused, and so is a row that finds no such dimension.
+// A meaning (batch, sequence, heads, head-size, hidden, feed-forward, vocabulary, expert, height, width, ...)
+// cuts every selected operator that has such a dimension to cut, by the model's heads, not by what they lie
+// in; others are passed by. Scores are cut along the query's sequence; the key's has its identifier as name.
+// A number of parts that does not divide is refused, and so is a row that finds no such dimension.
 //
 // `#` begins a note; lines of notes alone belong to the row below them. Identifiers called as a word of the
 // language are quoted: `heads` is the meaning, `"heads"` an identifier of that name.
 
 /// What a text holds: the rows that parse, and an error for each line that does not.
 struct TableText {
-    ConstraintTable table {};
-    std::vector<Error> errors {}; ///< `where` is "line:LINE:COLUMN", both from 1.
+    ConstraintTable table{};
+    std::vector<Error> errors{}; ///< `where` is "line:LINE:COLUMN", both from 1.
 };
 
 /// Reads every line; never gives up. O(length).

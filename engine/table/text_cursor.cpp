@@ -160,7 +160,7 @@ Result<std::int64_t> TextCursor::integer(std::string_view what, std::int64_t lea
         digits.remove_prefix(1);
     std::int64_t value = 0;
     const auto [end, failure] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    if (digits.empty() || failure != std::errc {} || end != digits.data() + digits.size())
+    if (digits.empty() || failure != std::errc{} || end != digits.data() + digits.size())
         return expected(what);
     if (value < least || value > most) {
         return at(start,

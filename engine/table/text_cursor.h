@@ -50,7 +50,7 @@ public:
     void rewind(std::size_t position) { m_position = position; }
 
 private:
-    std::string_view m_text {};
+    std::string_view m_text{};
     std::size_t m_position = 0;
     std::int32_t m_line = 1;
     std::size_t m_firstColumn = 0;

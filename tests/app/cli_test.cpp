@@ -46,7 +46,8 @@ protected:
     static Outcome outcomeOf(const std::string &words, const std::string &streams)
     {
         Outcome outcome;
-        FILE *pipe = popen(("'" PLANLOOM_BINARY_DIR "/bin/planloom-cli' " + words + " " + streams).c_str(), "r");
+        FILE *pipe =
+            popen(("'" PLANLOOM_BINARY_DIR "/bin/planloom-cli' " + words + " " + streams).c_str(), "r");
         if (!pipe)
             return outcome;
         std::array<char, 4096> chunk{};
@@ -154,7 +155,8 @@ TEST_F(Cli, AFileOfAnotherKindIsNamedForWhatItIs)
     std::ofstream(m_folder / "empty.onnx");
     std::ofstream(m_folder / "rows.txt") << "# of today\nplace all : devices 0\n";
     std::ofstream(m_folder / "cut.onnx", std::ios::binary) << "\x08\x07\x3a\x7fxyz";
-    const std::pair<std::string, std::string> cases[] = {{"plan.json", "plan.json: this is an execution plan of Planloom"},
+    const std::pair<std::string, std::string> cases[] = {
+        {"plan.json", "plan.json: this is an execution plan of Planloom"},
         {"README.md", "README.md: this is plain text"}, {"empty.onnx", "empty.onnx: the file is empty"},
         {"rows.txt", "rows.txt: this is a table of rows"},
         {"cut.onnx", "cut.onnx: this is no ONNX model, or one that is cut off or damaged"}};
@@ -165,18 +167,22 @@ TEST_F(Cli, AFileOfAnotherKindIsNamedForWhatItIs)
         EXPECT_EQ(outcome.output.find("model.onnx"), std::string::npos) << outcome.output;
     }
     const Outcome text = said("verify " + path("README.md"));
-    EXPECT_NE(text.output.find("this is plain text, where an execution plan was expected"), std::string::npos) << text.output;
+    EXPECT_NE(text.output.find("this is plain text, where an execution plan was expected"), std::string::npos)
+        << text.output;
 }
 
-/// The importer, which lies below the table, knows the words that rows begin with: all that the table's reader knows.
+/// The importer, which lies below the table, knows the words that rows begin with: all that the table's
+/// reader knows.
 TEST_F(Cli, EveryRowIsRecognisedAsARow)
 {
     std::ofstream(m_folder / "nonsense.txt") << "nonsense\n";
-    const std::string expected = said(std::string("solve ") + kModel + " --table " + path("nonsense.txt")).output;
+    const std::string expected =
+        said(std::string("solve ") + kModel + " --table " + path("nonsense.txt")).output;
     const std::size_t begin = expected.find("a row: ");
     const std::size_t end = expected.find(", found", begin);
     ASSERT_NE(end, std::string::npos) << expected;
-    std::istringstream words(expected.substr(begin + 7, end - begin - 7)); // "mesh, micro-batches, ... in-flight or limit"
+    std::istringstream words(
+        expected.substr(begin + 7, end - begin - 7)); // "mesh, micro-batches, ... in-flight or limit"
     int count = 0;
     for (std::string word; words >> word;) {
         word.erase(std::remove(word.begin(), word.end(), ','), word.end());
@@ -184,7 +190,8 @@ TEST_F(Cli, EveryRowIsRecognisedAsARow)
             continue;
         std::ofstream(m_folder / "row.txt") << word << " all\n";
         const Outcome outcome = said("info " + path("row.txt"));
-        EXPECT_NE(outcome.output.find("a table of rows"), std::string::npos) << word << ": " << outcome.output;
+        EXPECT_NE(outcome.output.find("a table of rows"), std::string::npos)
+            << word << ": " << outcome.output;
         ++count;
     }
     EXPECT_EQ(count, 13) << expected;
@@ -208,8 +215,8 @@ TEST_F(Cli, ALimitThatIsBrokenIsStatusTwoAndNamesItsRow)
 TEST_F(Cli, PlansAreComparedAndASlowerOneIsStatusOne)
 {
     const auto solveTo = [&](const std::string &gallery, const std::string &file) {
-        ASSERT_EQ(run(std::string("solve ") + kModel + " --cluster dgx-a100:2 --gallery " + gallery + " --out "
-                      + path(file))
+        ASSERT_EQ(run(std::string("solve ") + kModel + " --cluster dgx-a100:2 --gallery " + gallery
+                      + " --out " + path(file))
                       .status,
             0);
     };
@@ -227,7 +234,8 @@ TEST_F(Cli, PlansAreComparedAndASlowerOneIsStatusOne)
 
     const double ratio = json["ratio"];
     const auto atMost = [&](double value) {
-        return run("compare " + path("a.json") + " " + path("b.json") + " --at-most " + std::to_string(value)).status;
+        return run("compare " + path("a.json") + " " + path("b.json") + " --at-most " + std::to_string(value))
+            .status;
     };
     EXPECT_EQ(atMost(ratio * 1.01), 0);
     EXPECT_EQ(atMost(ratio * 0.99), 1);
@@ -288,8 +296,10 @@ TEST_F(Cli, SessionsAreShownCheckedAndRepaired)
     auto copied = run("session --json " + path("b.planloom")).json();
     EXPECT_EQ(copied["steps"], json["steps"]);
     EXPECT_EQ(copied["runs"], json["runs"]);
-    EXPECT_EQ(SessionStore::openToLook(m_folder / "b.planloom")->store.loadRunTimeline(3).value_or("?"), "[]");
-    EXPECT_EQ(run("session --repair " + path("b.planloom") + " " + path("a.planloom")).status, 2); // it is there already
+    EXPECT_EQ(
+        SessionStore::openToLook(m_folder / "b.planloom")->store.loadRunTimeline(3).value_or("?"), "[]");
+    EXPECT_EQ(run("session --repair " + path("b.planloom") + " " + path("a.planloom")).status,
+        2); // it is there already
 }
 
 TEST_F(Cli, DamagedSessionsAreSaidToBeAndRepairedAsFarAsTheyGo)

@@ -31,8 +31,8 @@ inline Result<ModelSnapshot> opened(const std::string &model)
 }
 
 /// The rows of a gallery plan on `devices` devices of `cluster`, a profile without a size.
-inline PlanRequest galleryRequest(const ModelSnapshot &model, const std::string &gallery, const std::string &cluster,
-    std::int32_t devices, PlanGrade upTo)
+inline PlanRequest galleryRequest(const ModelSnapshot &model, const std::string &gallery,
+    const std::string &cluster, std::int32_t devices, PlanGrade upTo)
 {
     PlanRequest request;
     request.model = model;

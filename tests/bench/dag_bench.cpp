@@ -1,5 +1,6 @@
-// The DAG canvas: flat layout of 50,000 boxes, outline and first picture, expanding, frames while panning and zooming
-// with everything open. PLANLOOM_MODELS names the folder of the models; without it zoo models of like size are taken.
+// The DAG canvas: flat layout of 50,000 boxes, outline and first picture, expanding, frames while panning and
+// zooming with everything open. PLANLOOM_MODELS names the folder of the models; without it zoo models of like
+// size are taken.
 
 #include <QtCore/QElapsedTimer>
 #include <QtCore/QThread>
@@ -49,8 +50,10 @@ BENCHMARK(flatLayout)->Arg(1000)->Arg(10000)->Arg(50000)->Unit(benchmark::kMilli
 /// Budget: 150 ms each, that of 50,000 boxes laid out flat.
 void nastyGraphs(benchmark::State &state)
 {
-    const LayeredGraph graphs[] = {starOf(5000), parallelChains(200, 50), edgeAcross(40'000), trainingChain(1024), allToAll(60)};
-    const char *const names[] = {"star of 5,000", "200 chains of 50", "edge across 40,000 ranks", "training chain of 1,024", "all to all of 60"};
+    const LayeredGraph graphs[] = {
+        starOf(5000), parallelChains(200, 50), edgeAcross(40'000), trainingChain(1024), allToAll(60)};
+    const char *const names[] = {"star of 5,000", "200 chains of 50", "edge across 40,000 ranks",
+        "training chain of 1,024", "all to all of 60"};
     const auto which = static_cast<std::size_t>(state.range(0));
     state.SetLabel(names[which]);
     for (auto _ : state)
@@ -100,7 +103,8 @@ void expandGroup(benchmark::State &state)
     std::int32_t stack = 0;
     for (std::size_t i = 0; i < made->items.size(); ++i) {
         const auto &item = made->items[i];
-        if (item.kind == OutlineItem::Kind::Stack && item.end - item.begin > made->at(stack).end - made->at(stack).begin)
+        if (item.kind == OutlineItem::Kind::Stack
+            && item.end - item.begin > made->at(stack).end - made->at(stack).begin)
             stack = static_cast<std::int32_t>(i);
         if (stack == 0 && item.kind == OutlineItem::Kind::Stack)
             stack = static_cast<std::int32_t>(i);
@@ -279,8 +283,8 @@ void flatFrames(benchmark::State &state)
 }
 BENCHMARK(flatFrames)->Arg(0)->Arg(1)->Unit(benchmark::kMillisecond);
 
-/// Opening and closing groups of 50,000 operators, at first all closed (0) or all open (1): until the new picture is there, and how far what is at the
-/// pointer moved.
+/// Opening and closing groups of 50,000 operators, at first all closed (0) or all open (1): until the new
+/// picture is there, and how far what is at the pointer moved.
 void toggleGroups(benchmark::State &state)
 {
     DagView view;
@@ -312,20 +316,25 @@ void toggleGroups(benchmark::State &state)
             }
             if (view.picture()->visible.boxOfItem(item) <= 0)
                 continue; // within one that is closed again
-            for (int time = state.range(0) == 0 ? 0 : 1; time < 3; ++time) { // open at the end: what is within is in sight
+            for (int time = state.range(0) == 0 ? 0 : 1; time < 3;
+                 ++time) { // open at the end: what is within is in sight
                 ++toggles;
                 const std::int32_t before = view.picture()->visible.boxOfItem(item);
                 while (view.viewRect(before).width() < 40) // as near as one that is pointed at
                     view.zoomBy(2);
-                // A group grows on all sides of the pointer: what stays is the share of its width, and its upper border.
-                const auto pointerIn = [](const QRectF &box) { return QPointF(box.left() + 0.3 * box.width(), box.top() + 0.1); };
+                // A group grows on all sides of the pointer: what stays is the share of its width, and its
+                // upper border.
+                const auto pointerIn = [](const QRectF &box) {
+                    return QPointF(box.left() + 0.3 * box.width(), box.top() + 0.1);
+                };
                 const QPointF pointer = pointerIn(view.viewRect(before));
                 QElapsedTimer timer;
                 timer.start();
                 view.toggleItem(item, pointer);
                 settle(view);
                 slowest = std::max(slowest, static_cast<double>(timer.nsecsElapsed()) / 1e6);
-                const QPointF moved = pointerIn(view.viewRect(view.picture()->visible.boxOfItem(item))) - pointer;
+                const QPointF moved =
+                    pointerIn(view.viewRect(view.picture()->visible.boxOfItem(item))) - pointer;
                 drift = std::max({drift, std::abs(moved.x()), std::abs(moved.y())});
             }
         }
@@ -338,7 +347,8 @@ void toggleGroups(benchmark::State &state)
 }
 BENCHMARK(toggleGroups)->Arg(0)->Arg(1)->Unit(benchmark::kMillisecond)->Iterations(1);
 
-/// What keeps the GUI thread: the longest of each kind of thing done to 50,000 operators, apart from painting.
+/// What keeps the GUI thread: the longest of each kind of thing done to 50,000 operators, apart from
+/// painting.
 void longestEvents(benchmark::State &state)
 {
     DagView view;
@@ -370,7 +380,9 @@ void longestEvents(benchmark::State &state)
         view.selectionModel()->select({all.front()});
         measured("cone", [&] { view.selectCone(true); });
         measured("similar", [&] { view.selectSimilar(); });
-        measured("colours", [&] { view.setColourBy(view.colourBy() == ColourBy::Memory ? ColourBy::Kind : ColourBy::Memory); });
+        measured("colours", [&] {
+            view.setColourBy(view.colourBy() == ColourBy::Memory ? ColourBy::Kind : ColourBy::Memory);
+        });
         measured("camera_state", [&] { benchmark::DoNotOptimize(view.cameraState()); });
         measured("describe", [&] { benchmark::DoNotOptimize(view.describe(1)); });
         measured("hover", [&] { benchmark::DoNotOptimize(view.boxAt(QPointF(800, 450))); });

@@ -1,7 +1,9 @@
-// How long a person waits while shaping a plan by hand, in the real window with synthetic events: a frame while dragging, the
-// ghost's numbers and its timeline, the new timeline after the release; and which events kept the GUI thread longer than 5 ms.
+// How long a person waits while shaping a plan by hand, in the real window with synthetic events: a frame
+// while dragging, the ghost's numbers and its timeline, the new timeline after the release; and which events
+// kept the GUI thread longer than 5 ms.
 //
-// Each benchmark makes 200 random gestures on DAG and timeline, each taken back afterwards. Figures are counters in ms.
+// Each benchmark makes 200 random gestures on DAG and timeline, each taken back afterwards. Figures are
+// counters in ms.
 
 #include <QtCore/QElapsedTimer>
 #include <QtGui/QMouseEvent>
@@ -42,7 +44,8 @@ double percentile(std::vector<double> values, double share)
     if (values.empty())
         return 0;
     std::sort(values.begin(), values.end());
-    return values[std::min(values.size() - 1, static_cast<std::size_t>(share * static_cast<double>(values.size())))];
+    return values[std::min(
+        values.size() - 1, static_cast<std::size_t>(share * static_cast<double>(values.size())))];
 }
 
 /// Processes events until `done` or patience ends. @return false for the latter
@@ -63,7 +66,11 @@ bool waitUntil(const std::function<bool()> &done, const char *what)
 class Drags
 {
 public:
-    explicit Drags(MainWindow &window) : m_window(window), m_workspace(window.workspace()) { }
+    explicit Drags(MainWindow &window)
+        : m_window(window)
+        , m_workspace(window.workspace())
+    {
+    }
 
     void run()
     {
@@ -72,7 +79,8 @@ public:
             m_random() % 2 == 0 ? dragOnDag() : dragOnTimeline();
             while (m_workspace.history().current() != before && m_workspace.canUndo())
                 m_workspace.undo();
-            waitUntil([this] { return m_window.isSettled() && !m_workspace.isStale(); }, "the window to settle");
+            waitUntil(
+                [this] { return m_window.isSettled() && !m_workspace.isStale(); }, "the window to settle");
         }
     }
 
@@ -83,7 +91,10 @@ public:
     int refused = 0;
 
 private:
-    static double since(const QElapsedTimer &clock) { return static_cast<double>(clock.nsecsElapsed()) * 1e-6; }
+    static double since(const QElapsedTimer &clock)
+    {
+        return static_cast<double>(clock.nsecsElapsed()) * 1e-6;
+    }
 
     /// Sends a mouse event and paints what follows from it: one frame.
     void send(QWidget *widget, QEvent::Type type, QPointF at, Qt::MouseButtons buttons)
@@ -125,19 +136,28 @@ private:
                 std::cerr << ghosts.back() << " ms: " << preview->proposal.words << '\n';
         }
         // Some let go as soon as they know the figures, others look at the would-be timeline first.
-        if (accepted && m_random() % 2 == 0 && waitUntil([&] { return known(true); }, "the would-be timeline"))
+        if (accepted && m_random() % 2 == 0
+            && waitUntil([&] { return known(true); }, "the would-be timeline"))
             ghostTimelines.push_back(since(ghost));
         const PlanUpdateSnapshot old = m_workspace.lastGood();
-        const bool feasible = accepted && m_workspace.currentPreview() && m_workspace.currentPreview()->feasible();
+        const bool feasible =
+            accepted && m_workspace.currentPreview() && m_workspace.currentPreview()->feasible();
         refused += feasible ? 0 : 1;
         if (!feasible && preview && qEnvironmentVariableIsSet("PLANLOOM_SAY"))
-            std::cerr << tagOf(m_workspace.currentPreview() ? *m_workspace.currentPreview() : *preview).toStdString() << '\n';
+            std::cerr << tagOf(m_workspace.currentPreview() ? *m_workspace.currentPreview() : *preview)
+                             .toStdString()
+                      << '\n';
         QElapsedTimer release;
         release.start();
         send(widget, QEvent::MouseButtonRelease, at, Qt::NoButton);
         if (!feasible)
             return;
-        if (!waitUntil([&] { return m_workspace.lastGood() != old && m_window.timeline()->scene() == m_workspace.lastGood()->scene; }, "the new timeline"))
+        if (!waitUntil(
+                [&] {
+                    return m_workspace.lastGood() != old
+                        && m_window.timeline()->scene() == m_workspace.lastGood()->scene;
+                },
+                "the new timeline"))
             return;
         m_window.timeline()->viewport()->repaint();
         releases.push_back(since(release));
@@ -186,8 +206,9 @@ private:
         const Candidate from = candidates[m_random() % candidates.size()];
         const Candidate to = candidates[m_random() % candidates.size()];
         const QPointF begin = from.rect.center();
-        const QPointF end = m_random() % 2 == 0 ? QPointF(begin.x(), to.rect.center().y()) // another lane
-                                                : QPointF(to.rect.left() + 1, begin.y()); // another place in the order
+        const QPointF end = m_random() % 2 == 0
+            ? QPointF(begin.x(), to.rect.center().y()) // another lane
+            : QPointF(to.rect.left() + 1, begin.y()); // another place in the order
         drag(timeline->viewport(), begin, [end] { return end; });
     }
 
@@ -203,7 +224,12 @@ void shape(benchmark::State &state, const std::string &model, int devices, const
         window.resize(1600, 1000);
         window.show();
         window.workspace().openWith({model, {}, {}}, "dgx-h100", devices, gallery);
-        if (!waitUntil([&] { return window.isSettled() && window.workspace().lastGood() && window.workspace().latest()->final; }, "the plan")) {
+        if (!waitUntil(
+                [&] {
+                    return window.isSettled() && window.workspace().lastGood()
+                        && window.workspace().latest()->final;
+                },
+                "the plan")) {
             state.SkipWithError("the model was not planned in time");
             return;
         }
@@ -226,12 +252,14 @@ void shape(benchmark::State &state, const std::string &model, int devices, const
         state.counters["slow_events"] = static_cast<double>(watchdog->slowEvents().size());
         std::map<std::string, std::pair<int, std::int64_t>> slow;
         for (const SlowEvent &event : watchdog->slowEvents()) {
-            auto &[count, worst] = slow[event.receiver.toStdString() + " event " + std::to_string(static_cast<int>(event.type))];
+            auto &[count, worst] =
+                slow[event.receiver.toStdString() + " event " + std::to_string(static_cast<int>(event.type))];
             ++count;
             worst = std::max(worst, event.microseconds);
         }
         for (const auto &[what, figures] : slow)
-            std::cerr << "over 5 ms: " << what << ": " << figures.first << " times, at most " << figures.second / 1000.0 << " ms\n";
+            std::cerr << "over 5 ms: " << what << ": " << figures.first << " times, at most "
+                      << figures.second / 1000.0 << " ms\n";
     }
 }
 

@@ -42,8 +42,7 @@ PlanAnswerSnapshot carryOn(benchmark::State &state, const Case &that, PlanGrade 
         state.SkipWithError(describe(start.error()).c_str());
         return nullptr;
     }
-    PlanRequest request =
-        galleryRequest((*start)->model, that.gallery, that.cluster, that.devices, to);
+    PlanRequest request = galleryRequest((*start)->model, that.gallery, that.cluster, that.devices, to);
     if (from > PlanGrade::Checked)
         request.begin = *start;
     PlanAnswerSnapshot last;

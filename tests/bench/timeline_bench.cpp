@@ -1,8 +1,9 @@
-// Painting a million spans: a frame of the timeline takes at most 16 ms at the 95th percentile (ux.md, section 2.2).
+// Painting a million spans: a frame of the timeline takes at most 16 ms at the 95th percentile (ux.md,
+// section 2.2).
 
 #include <QtGui/QImage>
-#include <QtGui/QPainter>
 #include <QtGui/QMouseEvent>
+#include <QtGui/QPainter>
 #include <QtWidgets/QApplication>
 
 #include "tests/widgets/timeline/gesture_host_for_tests.h"
@@ -152,7 +153,8 @@ void paintMillionSpans(benchmark::State &state)
     int frame = 0;
     for (auto _ : state) {
         const double depth = static_cast<double>(frame % 120) / 12; // ten doublings, again and again
-        picture.axis = zoomed(fitted(extent, width), std::pow(2.0, depth), width * (frame % 7) / 7, extent, width);
+        picture.axis =
+            zoomed(fitted(extent, width), std::pow(2.0, depth), width * (frame % 7) / 7, extent, width);
         times.begin();
         QPainter painter(&image);
         paintTimeline(painter, lightPalette(), picture);
@@ -180,7 +182,8 @@ void foldMillionSpans(benchmark::State &state)
 }
 BENCHMARK(foldMillionSpans)->Unit(benchmark::kMicrosecond);
 
-/// The same frames with a ghost over them: a stage on its way to another lane, the would-be plan of a million spans too.
+/// The same frames with a ghost over them: a stage on its way to another lane, the would-be plan of a million
+/// spans too.
 void paintGhostOfMillionSpans(benchmark::State &state)
 {
     static const TimelineSceneSnapshot kScene = millionSpans();
@@ -206,7 +209,8 @@ void paintGhostOfMillionSpans(benchmark::State &state)
         picture.axis = zoomed(fitted(extent, width), std::pow(2.0, static_cast<double>(frame % 120) / 12),
             width * (frame % 7) / 7, extent, width);
         const TimelineRow &target = rows[1 + static_cast<std::size_t>(frame) % 6];
-        ghost.target = {static_cast<std::int32_t>(&target - rows.data()), target.devices, target.y, target.y + target.height, target.title};
+        ghost.target = {static_cast<std::int32_t>(&target - rows.data()), target.devices, target.y,
+            target.y + target.height, target.title};
         times.begin();
         QPainter painter(&image);
         paintLanes(painter, lightPalette(), picture);
@@ -269,7 +273,8 @@ TimelineSceneSnapshot manyDevices()
     return makeTimelineScene(timeline, plan, cluster);
 }
 
-/// What opening such a step costs the window: laying its lanes out and the first frame, symmetric devices once.
+/// What opening such a step costs the window: laying its lanes out and the first frame, symmetric devices
+/// once.
 void openManyDevices(benchmark::State &state)
 {
     static const TimelineSceneSnapshot kScene = manyDevices();
@@ -318,12 +323,14 @@ double processorTime()
     return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) * 1e-6;
 }
 
-/// What a person's hand costs the window on a large plan, event by event: nothing but paints may take over 5 ms.
+/// What a person's hand costs the window on a large plan, event by event: nothing but paints may take over 5
+/// ms.
 class HandOnPlan
 {
 public:
     HandOnPlan(ModelSnapshot model, PlanUpdateSnapshot update, std::int32_t devices)
-        : m_host(std::move(model), update, devices), m_view(&m_selection)
+        : m_host(std::move(model), update, devices)
+        , m_view(&m_selection)
     {
         m_view.resize(1600, 1400);
         m_view.setGestureHost(&m_host);
@@ -353,7 +360,8 @@ public:
         constexpr int kMoves = 16;
         send(QEvent::MouseButtonPress, from, Qt::LeftButton, name + " press", modifiers);
         for (int move = 1; move <= kMoves; ++move) {
-            send(QEvent::MouseMove, from + (to - from) * move / kMoves, Qt::LeftButton, name + " move", modifiers);
+            send(QEvent::MouseMove, from + (to - from) * move / kMoves, Qt::LeftButton, name + " move",
+                modifiers);
             const double begin = processorTime();
             m_view.viewport()->grab();
             note("frame", processorTime() - begin);
@@ -391,8 +399,8 @@ public:
             state.counters[name + "_max"] = times.back();
         }
         state.counters["proposals"] = static_cast<double>(m_host.previews.size());
-        state.counters["refused"] = static_cast<double>(std::count_if(m_host.previews.begin(), m_host.previews.end(),
-            [](const Proposal &proposal) { return proposal.refusal.has_value(); }));
+        state.counters["refused"] = static_cast<double>(std::count_if(m_host.previews.begin(),
+            m_host.previews.end(), [](const Proposal &proposal) { return proposal.refusal.has_value(); }));
         std::sort(m_times["frame"].begin(), m_times["frame"].end());
         state.counters["frame_p95"] = m_times["frame"][m_times["frame"].size() * 95 / 100];
     }
@@ -423,12 +431,14 @@ private:
 void handOnGpt3(benchmark::State &state)
 {
     const std::string layers = std::to_string(state.range(0));
-    auto model = openModel({"zoo:gpt?layers=" + layers + "&hidden=12288&heads=96&seq=2048&batch=64&vocab=51200", {}, {}}, {});
+    auto model = openModel(
+        {"zoo:gpt?layers=" + layers + "&hidden=12288&heads=96&seq=2048&batch=64&vocab=51200", {}, {}}, {});
     if (!model) {
         state.SkipWithError("the model could not be made");
         return;
     }
-    const auto update = planned(*model, {}, std::string("3d:dp=1,tp=8,pp=8,schedule=1f1b,micro-batches=32"), 64);
+    const auto update =
+        planned(*model, {}, std::string("3d:dp=1,tp=8,pp=8,schedule=1f1b,micro-batches=32"), 64);
     if (!update) {
         state.SkipWithError("there is no plan");
         return;
@@ -466,8 +476,10 @@ void handOnGpt3(benchmark::State &state)
             hand.drag("spanOrder", rect.center(), QPointF(200, rect.center().y()));
             hand.drag("spread", QPointF(rect.center().x(), rect.bottom() - 1),
                 QPointF(rect.center().x(), view.viewport()->height() - 60));
-            hand.select({all.begin(), all.begin() + static_cast<std::ptrdiff_t>(all.size() / 3)}, "selectThird");
-            hand.drag("selectionPlace", rect.center(), QPointF(rect.center().x(), view.viewport()->height() - 60));
+            hand.select(
+                {all.begin(), all.begin() + static_cast<std::ptrdiff_t>(all.size() / 3)}, "selectThird");
+            hand.drag(
+                "selectionPlace", rect.center(), QPointF(rect.center().x(), view.viewport()->height() - 60));
         } else {
             state.SkipWithError("no span is in sight");
         }

@@ -1,5 +1,5 @@
-// What goes wrong around a person's work: wrong files, models that vanish, folders that can't be written, helpers that die, a
-// clipboard full of nonsense. A sentence at the place, nothing lost, the window alive.
+// What goes wrong around a person's work: wrong files, models that vanish, folders that can't be written,
+// helpers that die, a clipboard full of nonsense. A sentence at the place, nothing lost, the window alive.
 
 #include <QtCore/QDir>
 #include <QtCore/QFile>
@@ -45,9 +45,11 @@ private Q_SLOTS:
         QTest::addColumn<QByteArray>("content");
         QTest::addColumn<QString>("name");
         QTest::newRow("folder") << QByteArray() << QStringLiteral(".");
-        QTest::newRow("picture") << QByteArray("\x89PNG\r\n\x1a\n\0\0\0\rIHDR", 16) << QStringLiteral("a.png");
+        QTest::newRow("picture") << QByteArray("\x89PNG\r\n\x1a\n\0\0\0\rIHDR", 16)
+                                 << QStringLiteral("a.png");
         QTest::newRow("empty model") << QByteArray() << QStringLiteral("a.onnx");
-        QTest::newRow("nonsense as a model") << QByteArray("\xff\xff\xff\xff nonsense \0\1\2", 17) << QStringLiteral("b.onnx");
+        QTest::newRow("nonsense as a model")
+            << QByteArray("\xff\xff\xff\xff nonsense \0\1\2", 17) << QStringLiteral("b.onnx");
         QTest::newRow("empty session") << QByteArray() << QStringLiteral("a.planloom");
         QTest::newRow("nonsense as a session") << QByteArray(5000, 'x') << QStringLiteral("b.planloom");
     }
@@ -57,14 +59,15 @@ private Q_SLOTS:
         QFETCH(QByteArray, content);
         QFETCH(QString, name);
         const QTemporaryDir folder;
-        const QString path
-            = name == QLatin1String(".") ? folder.path() : write(folder, name.toLatin1().constData(), content);
+        const QString path =
+            name == QLatin1String(".") ? folder.path() : write(folder, name.toLatin1().constData(), content);
         WindowForTests at;
         openTiny(at);
         const std::string rows = at.workspace().tableText();
         const ModelSnapshot model = at.workspace().model();
         dropFile(at.window.get(), path);
-        if (QPushButton *open = at.window->notices().button(QStringLiteral("drop"), QStringLiteral("Open Here")))
+        if (QPushButton *open =
+                at.window->notices().button(QStringLiteral("drop"), QStringLiteral("Open Here")))
             QTest::mouseClick(open, Qt::LeftButton);
         QTRY_VERIFY_WITH_TIMEOUT(!at.workspace().isOpening() && !said(at).isEmpty(), kPatience);
         QVERIFY2(said(at).size() > 15, qPrintable(said(at)));
@@ -104,23 +107,27 @@ private Q_SLOTS:
             if (at.graph().operators[i].kind == OperatorKind::Linear)
                 named = OperatorId{static_cast<std::int32_t>(i)};
         }
-        at.workspace().setTableText("recompute name:" + at.graph().at(named).name + " per operator\nplace all : devices 0\n");
+        at.workspace().setTableText(
+            "recompute name:" + at.graph().at(named).name + " per operator\nplace all : devices 0\n");
         const std::string rows = at.workspace().tableText();
         QTRY_VERIFY_WITH_TIMEOUT(at.settled(), kPatience);
         // Another model takes its place: it is said, the rows stay, and what binds no more is named.
         QVERIFY(QFile::remove(path));
         QVERIFY(QFile::copy(kModels + QStringLiteral("bert_tiny.onnx"), path));
-        QTRY_VERIFY_WITH_TIMEOUT(at.window->notices().button(QStringLiteral("model"), QStringLiteral("Reload")), kPatience);
+        QTRY_VERIFY_WITH_TIMEOUT(
+            at.window->notices().button(QStringLiteral("model"), QStringLiteral("Reload")), kPatience);
         QCOMPARE(at.workspace().tableText(), rows);
         const ModelSnapshot before = at.workspace().model();
-        QTest::mouseClick(at.window->notices().button(QStringLiteral("model"), QStringLiteral("Reload")), Qt::LeftButton);
+        QTest::mouseClick(
+            at.window->notices().button(QStringLiteral("model"), QStringLiteral("Reload")), Qt::LeftButton);
         QTRY_VERIFY_WITH_TIMEOUT(at.workspace().model() != before && !at.workspace().isOpening(), kPatience);
         QTRY_VERIFY_WITH_TIMEOUT(at.workspace().latest() && !at.workspace().isPlanning(), kPatience);
         QCOMPARE(at.workspace().tableText(), rows);
         QVERIFY2(!at.workspace().remark().isEmpty(), "what changed is not said");
         // It vanishes: the model in memory stays.
         QVERIFY(QFile::remove(path));
-        QTRY_VERIFY_WITH_TIMEOUT(at.window->notices().textOf(QStringLiteral("model")).contains(QStringLiteral("gone")), kPatience);
+        QTRY_VERIFY_WITH_TIMEOUT(
+            at.window->notices().textOf(QStringLiteral("model")).contains(QStringLiteral("gone")), kPatience);
         alive(at, rows);
     }
 
@@ -132,7 +139,8 @@ private Q_SLOTS:
         openTiny(at);
         at.workspace().setTableText("place all : devices 1\n");
         QTRY_VERIFY_WITH_TIMEOUT(
-            at.workspace().saveState() == SaveState::Failed || at.workspace().saveState() == SaveState::None, kPatience);
+            at.workspace().saveState() == SaveState::Failed || at.workspace().saveState() == SaveState::None,
+            kPatience);
         QTRY_VERIFY_WITH_TIMEOUT(!at.workspace().saveRemark().isEmpty(), kPatience);
         alive(at, "place all : devices 1\n");
         // A place that can be written takes all of it.
@@ -150,7 +158,8 @@ private Q_SLOTS:
             openTiny(at);
             at.workspace().setTableText("place all : devices 1\n");
             at.workspace().saveAs(path);
-            QTRY_VERIFY_WITH_TIMEOUT(at.workspace().isAcknowledged() && at.workspace().path() == path, kPatience);
+            QTRY_VERIFY_WITH_TIMEOUT(
+                at.workspace().isAcknowledged() && at.workspace().path() == path, kPatience);
         }
         {
             QFile file(path); // the format's number stands at byte 60 of the file
@@ -174,8 +183,9 @@ private Q_SLOTS:
         const std::string before = at.workspace().tableText();
         at.window->docks().reveal(QStringLiteral("constraints"));
         TablePanel *table = at.window->constraints();
-        for (const QString &text : {QStringLiteral("\x01\x02 nonsense\t\t\t\n\n<html>&nbsp;</html>\tplace\tdevices"), QString(100'000, QLatin1Char('x')),
-                 QStringLiteral("{\"rows\": [1, 2"), QString()}) {
+        for (const QString &text :
+            {QStringLiteral("\x01\x02 nonsense\t\t\t\n\n<html>&nbsp;</html>\tplace\tdevices"),
+                QString(100'000, QLatin1Char('x')), QStringLiteral("{\"rows\": [1, 2"), QString()}) {
             QApplication::clipboard()->setText(text);
             table->grid()->setFocus();
             table->pasteRows();
@@ -238,9 +248,11 @@ private Q_SLOTS:
             QTRY_VERIFY_WITH_TIMEOUT(run->runAction()->isEnabled(), kPatience);
             at.dag()->setFocus();
             QTest::keyClick(at.dag(), Qt::Key_F9);
-            QTRY_VERIFY_WITH_TIMEOUT(at.workspace().runs().size() == 1 && !run->service().isRunning(), kPatience);
+            QTRY_VERIFY_WITH_TIMEOUT(
+                at.workspace().runs().size() == 1 && !run->service().isRunning(), kPatience);
             QVERIFY(run->service().record().state == RunState::Failed);
-            QVERIFY2(run->service().record().sentence().size() > 15, run->service().record().sentence().c_str());
+            QVERIFY2(
+                run->service().record().sentence().size() > 15, run->service().record().sentence().c_str());
             QTRY_COMPARE_WITH_TIMEOUT(at.workspace().runs().front().state, std::string("failed"), kPatience);
             alive(at, rows);
         }
@@ -250,13 +262,15 @@ private:
     static void openTiny(WindowForTests &at)
     {
         at.workspace().openWith({kTiny, {}, {}}, "dgx-a100", 2, "data-parallel");
-        QTRY_VERIFY_WITH_TIMEOUT(at.workspace().model() && at.settled() && !at.workspace().tableText().empty(), kPatience);
+        QTRY_VERIFY_WITH_TIMEOUT(
+            at.workspace().model() && at.settled() && !at.workspace().tableText().empty(), kPatience);
     }
 
     /// Whatever the window says, wherever it says it.
     static QString said(const WindowForTests &at)
     {
-        return at.window->notices().textOf(QStringLiteral("drop")) + at.window->notices().textOf(QStringLiteral("open"));
+        return at.window->notices().textOf(QStringLiteral("drop"))
+            + at.window->notices().textOf(QStringLiteral("open"));
     }
 
     /// A program that is killed as soon as it runs.
@@ -271,7 +285,8 @@ private:
     static void alive(WindowForTests &at, const std::string &rows)
     {
         QCOMPARE(at.workspace().tableText(), rows);
-        QVERIFY(at.workspace().editTable(QStringLiteral("a remark"), insertText(at.workspace().table(), 0, "# still here")));
+        QVERIFY(at.workspace().editTable(
+            QStringLiteral("a remark"), insertText(at.workspace().table(), 0, "# still here")));
         QTRY_VERIFY_WITH_TIMEOUT(!at.workspace().isPlanning() && !at.workspace().isStale(), kPatience);
         QVERIFY(at.workspace().latest()->table == at.workspace().table());
         at.workspace().undo();

@@ -1,5 +1,5 @@
-// Every gesture of the DAG, by mouse and by keyboard, in the whole window with its engine: the row it writes, the plan that
-// follows, Esc at every stage, undo and redo.
+// Every gesture of the DAG, by mouse and by keyboard, in the whole window with its engine: the row it writes,
+// the plan that follows, Esc at every stage, undo and redo.
 
 #include <QtCore/QObject>
 #include <QtGui/QWheelEvent>
@@ -28,15 +28,21 @@ class DagHandsTest : public QObject
 
 private Q_SLOTS:
     void aChipIsPulled() { pulling({}, Qt::NoModifier, SplitKind::Dimension, QStringLiteral("split ")); }
-    void aChipIsPulledWithShift() { pulling({}, Qt::ShiftModifier, SplitKind::Replicate, QStringLiteral("replicate ")); }
-    void aChipIsPulledWithControl() { pulling({}, Qt::ControlModifier, SplitKind::Value, QStringLiteral("value by")); }
+    void aChipIsPulledWithShift()
+    {
+        pulling({}, Qt::ShiftModifier, SplitKind::Replicate, QStringLiteral("replicate "));
+    }
+    void aChipIsPulledWithControl()
+    {
+        pulling({}, Qt::ControlModifier, SplitKind::Value, QStringLiteral("value by"));
+    }
 
     void aChipIsPulledAndTheWheelCounts()
     {
         pulling(
             [this](QPoint place) {
-                QWheelEvent wheel(QPointF(place), m_at.dag()->mapToGlobal(QPointF(place)), {}, QPoint(0, 120), Qt::LeftButton, {},
-                    Qt::NoScrollPhase, false);
+                QWheelEvent wheel(QPointF(place), m_at.dag()->mapToGlobal(QPointF(place)), {}, QPoint(0, 120),
+                    Qt::LeftButton, {}, Qt::NoScrollPhase, false);
                 QApplication::sendEvent(m_at.dag(), &wheel);
             },
             {}, SplitKind::Dimension, QStringLiteral("split "));
@@ -44,7 +50,8 @@ private Q_SLOTS:
 
     void aChipIsPulledAndADigitCounts()
     {
-        pulling([this](QPoint) { QTest::keyClick(m_at.dag(), Qt::Key_8); }, {}, SplitKind::Dimension, QStringLiteral("by 8"));
+        pulling([this](QPoint) { QTest::keyClick(m_at.dag(), Qt::Key_8); }, {}, SplitKind::Dimension,
+            QStringLiteral("by 8"));
     }
 
     void aChipIsPushedInAndThePartsAreOneAgain()
@@ -181,8 +188,11 @@ private Q_SLOTS:
             HandGesture hand = base(kName);
             const QPoint start = middleOf(m_at, boxOf(m_at, kName));
             QWidget *dag = m_at.dag();
-            const auto on = [this] { return m_at.dag()->gestures().tileRect(1).center().toPoint(); }; // behind Free
-            hand.steps = {[=] { pressAt(dag, start); }, [=] { moveTo(dag, start + QPoint(0, 20)); }, [=] { moveTo(dag, on()); },
+            const auto on = [this] {
+                return m_at.dag()->gestures().tileRect(1).center().toPoint();
+            }; // behind Free
+            hand.steps = {[=] { pressAt(dag, start); }, [=] { moveTo(dag, start + QPoint(0, 20)); },
+                [=] { moveTo(dag, on()); },
                 [this, dag] {
                     waitForTag(QStringLiteral("in the way: row 2, limit time"));
                     QVERIFY(m_at.dag()->gestures().tag().contains(QStringLiteral("O switches it off too")));
@@ -205,7 +215,8 @@ private Q_SLOTS:
             hand.steps = {[this] { QTest::keyClick(m_at.dag(), Qt::Key_G); },
                 [this] {
                     QVERIFY(m_at.dag()->gestures().editor());
-                    QTest::keyClicks(m_at.dag()->gestures().editor()->findChild<QLineEdit *>(), QStringLiteral("0"));
+                    QTest::keyClicks(
+                        m_at.dag()->gestures().editor()->findChild<QLineEdit *>(), QStringLiteral("0"));
                 },
                 [this] {
                     waitForTag(QStringLiteral("Alt+O switches it off too"));
@@ -227,7 +238,8 @@ private Q_SLOTS:
             hand.steps = {[this] { QTest::keyClick(m_at.dag(), Qt::Key_G); },
                 [this] {
                     QVERIFY(m_at.dag()->gestures().editor());
-                    QTest::keyClicks(m_at.dag()->gestures().editor()->findChild<QLineEdit *>(), QStringLiteral("1"));
+                    QTest::keyClicks(
+                        m_at.dag()->gestures().editor()->findChild<QLineEdit *>(), QStringLiteral("1"));
                 }};
             hand.finish = [this] { key(m_at.dag(), Qt::Key_Return); };
             hand.rows = {QStringLiteral(": devices 1")};
@@ -266,7 +278,8 @@ private Q_SLOTS:
             hand.steps = {[this] { QTest::keyClick(m_at.dag(), Qt::Key_B); },
                 [this] {
                     QVERIFY(m_at.dag()->gestures().editor());
-                    QTest::keyClicks(m_at.dag()->gestures().editor()->findChild<QLineEdit *>(), QStringLiteral("h.0.mlp.c_fc"));
+                    QTest::keyClicks(m_at.dag()->gestures().editor()->findChild<QLineEdit *>(),
+                        QStringLiteral("h.0.mlp.c_fc"));
                 }};
             hand.finish = [this] { key(m_at.dag(), Qt::Key_Return); };
             hand.rows = {QStringLiteral("order ")};
@@ -321,7 +334,8 @@ private Q_SLOTS:
                 [this] {
                     auto *editor = m_at.dag()->gestures().editor();
                     QVERIFY(editor);
-                    editor->findChildren<QLineEdit *>().back()->setText(QStringLiteral("name:h.0.attn.v_attn"));
+                    editor->findChildren<QLineEdit *>().back()->setText(
+                        QStringLiteral("name:h.0.attn.v_attn"));
                 }};
             hand.finish = [this] { key(m_at.dag(), Qt::Key_Return); };
             hand.rows = {QStringLiteral("before name:h.0.attn.v_attn")};
@@ -333,7 +347,8 @@ private Q_SLOTS:
     void rRecomputes()
     {
         open(4, "single");
-        pressing(Qt::Key_R, {}, QStringLiteral("recompute "), [this] { QVERIFY(m_at.decision(m_at.named(kName)).recomputeGroup >= 0); });
+        pressing(Qt::Key_R, {}, QStringLiteral("recompute "),
+            [this] { QVERIFY(m_at.decision(m_at.named(kName)).recomputeGroup >= 0); });
     }
 
     void pHolds()
@@ -353,7 +368,8 @@ private:
     void open(int devices, const char *gallery, const char *rows = "")
     {
         m_at.workspace().openWith({kSmallGpt, {}, {}}, "dgx-a100", devices, gallery ? gallery : "", rows);
-        QTRY_VERIFY_WITH_TIMEOUT(m_at.workspace().model() && m_at.settled() && m_at.workspace().lastGood(), kPatience);
+        QTRY_VERIFY_WITH_TIMEOUT(
+            m_at.workspace().model() && m_at.settled() && m_at.workspace().lastGood(), kPatience);
         QVERIFY(m_at.workspace().lastGood()->table == m_at.workspace().table());
         openOneLayer(m_at);
     }
@@ -363,9 +379,11 @@ private:
     {
         open(2, {}, "place name:*.mlp.c_fc : devices 1\n");
         Workspace &workspace = m_at.workspace();
-        const auto microseconds = static_cast<std::int64_t>(workspace.lastGood()->summary.stepSeconds * 1.01e6);
+        const auto microseconds =
+            static_cast<std::int64_t>(workspace.lastGood()->summary.stepSeconds * 1.01e6);
         workspace.editTable(QStringLiteral("limit time"),
-            insertText(workspace.table(), workspace.table().lineCount(), "limit time " + std::to_string(microseconds) + "us"));
+            insertText(workspace.table(), workspace.table().lineCount(),
+                "limit time " + std::to_string(microseconds) + "us"));
         QTRY_VERIFY_WITH_TIMEOUT(m_at.settled(), kPatience);
         QCOMPARE(workspace.latest()->errorCount(), std::size_t{0});
     }
@@ -390,7 +408,8 @@ private:
     void byMouse(HandGesture &hand, QPoint from, QPoint first, QPoint to, Qt::KeyboardModifiers held = {})
     {
         QWidget *dag = m_at.dag();
-        hand.steps = {[=] { pressAt(dag, from); }, [=] { moveTo(dag, first, held); }, [=] { moveTo(dag, to, held); }};
+        hand.steps = {
+            [=] { pressAt(dag, from); }, [=] { moveTo(dag, first, held); }, [=] { moveTo(dag, to, held); }};
         hand.letGo = [=] {
             moveTo(dag, to + QPoint(3, 3));
             releaseAt(dag, to + QPoint(3, 3));
@@ -398,7 +417,8 @@ private:
         hand.finish = [=] { releaseAt(dag, to, held); };
     }
 
-    void pulling(const std::function<void(QPoint)> &more, Qt::KeyboardModifiers held, SplitKind kind, const QString &row)
+    void pulling(const std::function<void(QPoint)> &more, Qt::KeyboardModifiers held, SplitKind kind,
+        const QString &row)
     {
         open(4, "single");
         walk(m_at, [&] {
@@ -424,7 +444,8 @@ private:
         });
     }
 
-    void dropping(std::int32_t tile, Qt::KeyboardModifiers held, const QString &row, const std::function<void()> &follows)
+    void dropping(std::int32_t tile, Qt::KeyboardModifiers held, const QString &row,
+        const std::function<void()> &follows)
     {
         walk(m_at, [&] {
             HandGesture hand = base(kName);
@@ -442,7 +463,8 @@ private:
         });
     }
 
-    void pressing(Qt::Key pressed, Qt::KeyboardModifiers held, const QString &row, const std::function<void()> &follows)
+    void pressing(
+        Qt::Key pressed, Qt::KeyboardModifiers held, const QString &row, const std::function<void()> &follows)
     {
         press(m_at, [&] {
             HandGesture hand = base(kName);
@@ -475,8 +497,14 @@ private:
         }
         return result;
     }
-    const std::vector<Split> &splitsOf(const char *name) const { return m_at.decision(m_at.named(name)).partition.splits; }
-    std::vector<DeviceId> devicesOf(const char *name) const { return m_at.decision(m_at.named(name)).devices; }
+    const std::vector<Split> &splitsOf(const char *name) const
+    {
+        return m_at.decision(m_at.named(name)).partition.splits;
+    }
+    std::vector<DeviceId> devicesOf(const char *name) const
+    {
+        return m_at.decision(m_at.named(name)).devices;
+    }
     void hasOrder(const char *first, const char *second) const
     {
         for (const OrderConstraint &order : m_at.workspace().lastGood()->plan->orders) {

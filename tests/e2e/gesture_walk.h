@@ -33,8 +33,9 @@ struct DesignMark {
 /// What a plan decides, apart from what it was made of.
 inline bool sameDecisions(const Plan &a, const Plan &b)
 {
-    return a.decisions == b.decisions && a.orders == b.orders && a.inFlight == b.inFlight && a.stageCount == b.stageCount
-        && a.microBatches == b.microBatches && a.schedule == b.schedule && a.deviceCount == b.deviceCount;
+    return a.decisions == b.decisions && a.orders == b.orders && a.inFlight == b.inFlight
+        && a.stageCount == b.stageCount && a.microBatches == b.microBatches && a.schedule == b.schedule
+        && a.deviceCount == b.deviceCount;
 }
 
 inline void untouched(WindowForTests &at, const DesignMark &mark)
@@ -121,7 +122,8 @@ inline void writesItsRows(WindowForTests &at, const HandGesture &gesture, const 
     for (const QString &line : QString::fromStdString(before.text).split(QLatin1Char('\n')))
         added.removeOne(line);
     for (const QString &row : gesture.rows)
-        QVERIFY2(added.join(QLatin1Char('\n')).contains(row), qPrintable(row + QStringLiteral(" was not written:\n") + now));
+        QVERIFY2(added.join(QLatin1Char('\n')).contains(row),
+            qPrintable(row + QStringLiteral(" was not written:\n") + now));
     QTRY_VERIFY_WITH_TIMEOUT(at.settled(), kPatience);
     QVERIFY2(at.workspace().latest()->plan && at.workspace().latest()->scene, qPrintable(now));
     QCOMPARE(at.workspace().latest()->errorCount(), std::size_t{0});
@@ -129,7 +131,8 @@ inline void writesItsRows(WindowForTests &at, const HandGesture &gesture, const 
         gesture.follows();
 }
 
-/// Makes a gesture: given up at every stage, then wholly, with what leads to its numbers before; undone and done again.
+/// Makes a gesture: given up at every stage, then wholly, with what leads to its numbers before; undone and
+/// done again.
 inline void walk(WindowForTests &at, const std::function<HandGesture()> &prepare)
 {
     QTRY_VERIFY_WITH_TIMEOUT(at.settled(), kPatience);
@@ -162,7 +165,8 @@ inline void walk(WindowForTests &at, const std::function<HandGesture()> &prepare
         return;
     // What was promised is what came.
     QCOMPARE(at.workspace().lastGood()->summary.stepSeconds, promised->update->summary.stepSeconds);
-    QCOMPARE(at.workspace().lastGood()->summary.largestPeak.count, promised->update->summary.largestPeak.count);
+    QCOMPARE(
+        at.workspace().lastGood()->summary.largestPeak.count, promised->update->summary.largestPeak.count);
     undoAndRedo(at, gesture.canvas, before);
 }
 

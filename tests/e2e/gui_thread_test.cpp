@@ -1,10 +1,12 @@
-// Nothing but painting keeps the GUI thread for more than 5 ms: GPT-2 small on eight devices, worked on with mouse and keyboard
-// while the watchdog measures every event.
+// Nothing but painting keeps the GUI thread for more than 5 ms: GPT-2 small on eight devices, worked on with
+// mouse and keyboard while the watchdog measures every event.
 //
-// What counts is processor time of the GUI thread, so that a busy machine makes nothing slow. The bound is that of an optimised
-// build; without optimisation, or with sanitisers, GuiWatchdog::buildFactor() multiplies it.
+// What counts is processor time of the GUI thread, so that a busy machine makes nothing slow. The bound is
+// that of an optimised build; without optimisation, or with sanitisers, GuiWatchdog::buildFactor() multiplies
+// it.
 //
-// Other sizes, by hand: PLANLOOM_GUI_MODEL, a gpt of the zoo with at least 12 layers, PLANLOOM_GUI_PLAN and PLANLOOM_GUI_DEVICES.
+// Other sizes, by hand: PLANLOOM_GUI_MODEL, a gpt of the zoo with at least 12 layers, PLANLOOM_GUI_PLAN and
+// PLANLOOM_GUI_DEVICES.
 
 #include <QtCore/QObject>
 #include <QtTest/QSignalSpy>
@@ -54,23 +56,62 @@ private Q_SLOTS:
     }
     void cleanupTestCase() { watchdog().watch(false); }
 
-    void openingAModelAndPlanningIt() { measured([this] { doOpeningAModelAndPlanningIt(); }); }
-    void lookingAround() { measured([this] { doLookingAround(); }); }
-    void selecting() { measured([this] { doSelecting(); }); }
-    void dragsOnTheDag() { measured([this] { doDragsOnTheDag(); }); }
-    void dragsOnTheTimeline() { measured([this] { doDragsOnTheTimeline(); }); }
-    void undoAndRedo() { measured([this] { doUndoAndRedo(); }); }
-    void editingTheTable() { measured([this] { doEditingTheTable(); }); }
-    void everyDock() { measured([this] { doEveryDock(); }); }
-    void findingAndGoing() { measured([this] { doFindingAndGoing(); }); }
-    void anotherPlan() { measured([this] { doAnotherPlan(); }); }
-    void pictures() { measured([this] { doPictures(); }); }
-    void comparing() { measured([this] { doComparing(); }); }
+    void openingAModelAndPlanningIt()
+    {
+        measured([this] { doOpeningAModelAndPlanningIt(); });
+    }
+    void lookingAround()
+    {
+        measured([this] { doLookingAround(); });
+    }
+    void selecting()
+    {
+        measured([this] { doSelecting(); });
+    }
+    void dragsOnTheDag()
+    {
+        measured([this] { doDragsOnTheDag(); });
+    }
+    void dragsOnTheTimeline()
+    {
+        measured([this] { doDragsOnTheTimeline(); });
+    }
+    void undoAndRedo()
+    {
+        measured([this] { doUndoAndRedo(); });
+    }
+    void editingTheTable()
+    {
+        measured([this] { doEditingTheTable(); });
+    }
+    void everyDock()
+    {
+        measured([this] { doEveryDock(); });
+    }
+    void findingAndGoing()
+    {
+        measured([this] { doFindingAndGoing(); });
+    }
+    void anotherPlan()
+    {
+        measured([this] { doAnotherPlan(); });
+    }
+    void pictures()
+    {
+        measured([this] { doPictures(); });
+    }
+    void comparing()
+    {
+        measured([this] { doComparing(); });
+    }
+
 private:
     void doOpeningAModelAndPlanningIt()
     {
-        later([this] { m_at.workspace().openWith({givenOr("PLANLOOM_GUI_MODEL", kGpt2Small), {}, {}}, "dgx-a100",
-            std::stoi(givenOr("PLANLOOM_GUI_DEVICES", "8")), givenOr("PLANLOOM_GUI_PLAN", kPlan)); });
+        later([this] {
+            m_at.workspace().openWith({givenOr("PLANLOOM_GUI_MODEL", kGpt2Small), {}, {}}, "dgx-a100",
+                std::stoi(givenOr("PLANLOOM_GUI_DEVICES", "8")), givenOr("PLANLOOM_GUI_PLAN", kPlan));
+        });
         QTRY_VERIFY_WITH_TIMEOUT(rests(), 2 * kPatience);
         QVERIFY(m_at.graph().operators.size() > 300);
     }
@@ -80,12 +121,14 @@ private:
         for (QWidget *canvas : {static_cast<QWidget *>(m_at.dag()), m_at.timeline()->viewport()}) {
             for (int i = 1; i < 40; ++i) {
                 hover(canvas, QPoint(canvas->width() * i / 40, canvas->height() * (i % 7 + 1) / 9));
-                wheel(canvas, canvas->rect().center(), i % 2 == 0 ? 120 : -120, i % 3 == 0 ? Qt::ControlModifier : Qt::NoModifier);
+                wheel(canvas, canvas->rect().center(), i % 2 == 0 ? 120 : -120,
+                    i % 3 == 0 ? Qt::ControlModifier : Qt::NoModifier);
                 QCoreApplication::processEvents();
             }
         }
         m_at.dag()->setFocus();
-        for (const char *id : {"view.expandAll", "view.collapseAll", "view.fitAll", "view.zoomIn", "view.unrolled", "view.forwardOnly", "view.folded"}) {
+        for (const char *id : {"view.expandAll", "view.collapseAll", "view.fitAll", "view.zoomIn",
+                 "view.unrolled", "view.forwardOnly", "view.folded"}) {
             run(id);
             QTRY_VERIFY_WITH_TIMEOUT(m_at.dag()->isSettled(), kPatience);
         }
@@ -97,7 +140,8 @@ private:
             later([this, name] { m_at.window->selection().select({m_at.named(name)}); });
             QTest::qWait(50);
         }
-        for (const char *id : {"select.similar", "select.successors", "select.sameDevice", "select.all", "select.none", "select.invert"}) {
+        for (const char *id : {"select.similar", "select.successors", "select.sameDevice", "select.all",
+                 "select.none", "select.invert"}) {
             run(id);
             QTest::qWait(50);
         }
@@ -150,7 +194,9 @@ private:
             ++drags;
             pressAt(canvas, late->center());
             for (int i = 1; i <= 10; ++i) {
-                moveTo(canvas, late->center() + (QPoint(early->left() + 1, late->center().y()) - late->center()) * i / 10);
+                moveTo(canvas,
+                    late->center()
+                        + (QPoint(early->left() + 1, late->center().y()) - late->center()) * i / 10);
                 QTest::qWait(20);
             }
             QTest::qWait(200);
@@ -163,7 +209,8 @@ private:
             }
         }
         QVERIFY(isGiven() || drags > 0);
-        for (const int each : {Qt::Key_Right, Qt::Key_Down, Qt::Key_W, Qt::Key_D, Qt::Key_S, Qt::Key_K, Qt::Key_X, Qt::Key_X, Qt::Key_Home})
+        for (const int each : {Qt::Key_Right, Qt::Key_Down, Qt::Key_W, Qt::Key_D, Qt::Key_S, Qt::Key_K,
+                 Qt::Key_X, Qt::Key_X, Qt::Key_Home})
             QTest::keyClick(m_at.timeline(), static_cast<Qt::Key>(each));
         QTest::qWait(200);
     }
@@ -198,7 +245,11 @@ private:
         QCoreApplication::processEvents();
         if (QWidget *editor = QApplication::focusWidget(); editor && editor != grid)
             QTest::keyClick(editor, Qt::Key_Escape);
-        later([this] { m_at.workspace().editTable(QStringLiteral("a row"), insertText(m_at.workspace().table(), m_at.workspace().table().lineCount(), "recompute layer:0-3 per layer")); });
+        later([this] {
+            m_at.workspace().editTable(QStringLiteral("a row"),
+                insertText(m_at.workspace().table(), m_at.workspace().table().lineCount(),
+                    "recompute layer:0-3 per layer"));
+        });
         QTest::qWait(50);
         QTRY_VERIFY_WITH_TIMEOUT(rests(), kPatience);
     }
@@ -207,7 +258,8 @@ private:
     {
         later([this] { m_at.window->selection().select({m_at.named("h.0.mlp.c_fc")}); });
         QTest::qWait(50);
-        for (const char *dock : {"model", "devices", "gallery", "inspector", "constraints", "problems", "memory", "communication", "history", "plans", "run", "log"}) {
+        for (const char *dock : {"model", "devices", "gallery", "inspector", "constraints", "problems",
+                 "memory", "communication", "history", "plans", "run", "log"}) {
             later([this, dock] { m_at.window->docks().reveal(QLatin1String(dock)); });
             QTest::qWait(100);
         }
@@ -240,7 +292,8 @@ private:
         later([this] { m_at.workspace().applyGallery("3d:dp=1,tp=4,pp=2,schedule=1f1b,micro-batches=8"); });
         QTest::qWait(50);
         QTRY_VERIFY_WITH_TIMEOUT(rests(), kPatience);
-        for (const TimelineColouring colouring : {TimelineColouring::Device, TimelineColouring::Time, TimelineColouring::Direction}) {
+        for (const TimelineColouring colouring :
+            {TimelineColouring::Device, TimelineColouring::Time, TimelineColouring::Direction}) {
             later([this, colouring] { m_at.window->setColouring(colouring); });
             QTest::qWait(100);
         }
@@ -256,7 +309,10 @@ private:
                 choice.timeline = timeline;
                 choice.suffix = suffix;
                 QSignalSpy saved(m_at.window.get(), &MainWindow::pictureSaved);
-                later([&] { m_at.window->savePicture(choice, folder.filePath(QStringLiteral("p.%1").arg(choice.suffix))); });
+                later([&] {
+                    m_at.window->savePicture(
+                        choice, folder.filePath(QStringLiteral("p.%1").arg(choice.suffix)));
+                });
                 QTRY_COMPARE_WITH_TIMEOUT(saved.count(), 1, kPatience);
                 QVERIFY(saved.at(0).at(1).toBool());
             }
@@ -267,7 +323,9 @@ private:
     {
         run("plans.compareWithPrevious");
         CompareView *compare = nullptr;
-        QTRY_VERIFY_WITH_TIMEOUT((compare = m_at.window->compare()) && compare->isVisible() && !compare->isComparing() && compare->result(), kPatience);
+        QTRY_VERIFY_WITH_TIMEOUT((compare = m_at.window->compare()) && compare->isVisible()
+                && !compare->isComparing() && compare->result(),
+            kPatience);
         QTest::qWait(500);
         for (const char *id : {"compare.difference", "compare.butterfly", "compare.sideBySide"}) {
             run(id);
@@ -277,8 +335,8 @@ private:
         QTest::qWait(200);
     }
 
-    /// Fails if something is slow, and names it. What else the machine does costs an event its caches, and with them time: what is
-    /// slow is done again, and has to be slow each time.
+    /// Fails if something is slow, and names it. What else the machine does costs an event its caches, and
+    /// with them time: what is slow is done again, and has to be slow each time.
     void measured(const std::function<void()> &work)
     {
         for (int attempt = 1; attempt <= kAttempts; ++attempt) {
@@ -299,10 +357,14 @@ private:
     }
     static GuiWatchdog &watchdog() { return *qobject_cast<GuiWatchdog *>(QCoreApplication::instance()); }
     /// Nothing is under way, down to the last picture.
-    bool rests() const { return m_at.settled() && m_at.dag()->isSettled() && m_at.dag()->picture() && m_at.timeline()->scene(); }
+    bool rests() const
+    {
+        return m_at.settled() && m_at.dag()->isSettled() && m_at.dag()->picture() && m_at.timeline()->scene();
+    }
     bool answered() const
     {
-        return !m_at.workspace().isPlanning() && m_at.workspace().latest() && m_at.workspace().latest()->final;
+        return !m_at.workspace().isPlanning() && m_at.workspace().latest()
+            && m_at.workspace().latest()->final;
     }
     /// Within an event, so that it is measured.
     void later(std::function<void()> act)
@@ -319,12 +381,14 @@ private:
     }
     static void hover(QWidget *canvas, QPoint at)
     {
-        QMouseEvent event(QEvent::MouseMove, QPointF(at), canvas->mapToGlobal(QPointF(at)), Qt::NoButton, Qt::NoButton, {});
+        QMouseEvent event(
+            QEvent::MouseMove, QPointF(at), canvas->mapToGlobal(QPointF(at)), Qt::NoButton, Qt::NoButton, {});
         QApplication::sendEvent(canvas, &event);
     }
     static void wheel(QWidget *canvas, QPoint at, int angle, Qt::KeyboardModifiers held)
     {
-        QWheelEvent event(QPointF(at), canvas->mapToGlobal(QPointF(at)), {}, {0, angle}, Qt::NoButton, held, Qt::NoScrollPhase, false);
+        QWheelEvent event(QPointF(at), canvas->mapToGlobal(QPointF(at)), {}, {0, angle}, Qt::NoButton, held,
+            Qt::NoScrollPhase, false);
         QApplication::sendEvent(canvas, &event);
     }
     static void type(QWidget *line, const char *text)

@@ -1,5 +1,5 @@
-// The whole window by keyboard and for screen readers: Tab comes to every control of every dock and leaves it again, and whatever
-// takes the keyboard says its name.
+// The whole window by keyboard and for screen readers: Tab comes to every control of every dock and leaves it
+// again, and whatever takes the keyboard says its name.
 
 #include <QtCore/QObject>
 #include <QtCore/QSet>
@@ -33,7 +33,8 @@ QString placeOf(const QWidget *widget)
 
 bool takesTab(const QWidget *widget)
 {
-    return widget->isVisible() && widget->isEnabled() && (widget->focusPolicy() & Qt::TabFocus) != 0 && widget->focusProxy() == nullptr;
+    return widget->isVisible() && widget->isEnabled() && (widget->focusPolicy() & Qt::TabFocus) != 0
+        && widget->focusProxy() == nullptr;
 }
 
 /// The part of another control that takes the keyboard for it.
@@ -52,8 +53,10 @@ class KeyboardTest : public QObject
 private Q_SLOTS:
     void initTestCase()
     {
-        m_at.workspace().openWith({kSmallGpt, {}, {}}, "dgx-a100", 4, "3d:dp=1,tp=2,pp=2,schedule=1f1b,micro-batches=4");
-        QTRY_VERIFY_WITH_TIMEOUT(m_at.workspace().model() && m_at.settled() && m_at.dag()->isSettled(), kPatience);
+        m_at.workspace().openWith(
+            {kSmallGpt, {}, {}}, "dgx-a100", 4, "3d:dp=1,tp=2,pp=2,schedule=1f1b,micro-batches=4");
+        QTRY_VERIFY_WITH_TIMEOUT(
+            m_at.workspace().model() && m_at.settled() && m_at.dag()->isSettled(), kPatience);
         m_at.workspace().nameCheckpoint(QStringLiteral("first"));
         m_at.window->selection().select({m_at.named("h.0.mlp.c_fc")});
     }

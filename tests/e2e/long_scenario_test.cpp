@@ -1,7 +1,7 @@
 // A working day in one go, and a crash at its end: what was done is there afterwards.
 //
-// The day is a process of its own (this program with --class=LongScenarioTest --day FOLDER), which ends by SIGKILL;
-// the test opens what it left.
+// The day is a process of its own (this program with --class=LongScenarioTest --day FOLDER), which ends by
+// SIGKILL; the test opens what it left.
 
 #include <QtCore/QDir>
 #include <QtCore/QFile>
@@ -34,9 +34,11 @@ QByteArray digestOf(Workspace &workspace)
     text += "current " + QByteArray::number(qlonglong(workspace.history().current())) + " of "
         + QByteArray::number(qulonglong(workspace.history().steps().size())) + '\n';
     for (const HistoryStep &step : workspace.history().steps())
-        text += QByteArray::number(qlonglong(step.parent)) + ' ' + QByteArray::fromStdString(step.words) + '\n';
+        text +=
+            QByteArray::number(qlonglong(step.parent)) + ' ' + QByteArray::fromStdString(step.words) + '\n';
     for (const Branch &branch : workspace.history().branches())
-        text += "branch " + QByteArray::fromStdString(branch.name) + ' ' + QByteArray::number(qlonglong(branch.head)) + '\n';
+        text += "branch " + QByteArray::fromStdString(branch.name) + ' '
+            + QByteArray::number(qlonglong(branch.head)) + '\n';
     for (const auto &[name, step] : workspace.history().names())
         text += "name " + QByteArray::fromStdString(name) + ' ' + QByteArray::number(qlonglong(step)) + '\n';
     for (const SessionRun &run : workspace.runs())
@@ -78,7 +80,8 @@ int day(const QString &folder)
     must(waitFor([&] { return at.settled() && at.dag()->isSettled(); }), "the model is not planned");
     at.workspace().setDeviceCount(4);
     at.workspace().applyGallery("pipeline:micro-batches=2,schedule=1f1b");
-    must(waitFor([&] { return at.settled() && at.workspace().lastGood()->plan->stageCount > 1; }), "the pipeline is not planned");
+    must(waitFor([&] { return at.settled() && at.workspace().lastGood()->plan->stageCount > 1; }),
+        "the pipeline is not planned");
 
     // A layer on device 1, dragged to the shelf; of a model without layers, its first group.
     must(waitFor([&] { return at.dag()->isSettled() && at.dag()->picture(); }), "the DAG is not there");
@@ -90,7 +93,8 @@ int day(const QString &folder)
         const auto &tiles = at.dag()->gestures().tiles();
         for (std::size_t i = 0; i < tiles.size(); ++i) {
             if (tiles[i].devices == std::vector<DeviceId>{{1}}) {
-                const QPoint tile = at.dag()->gestures().tileRect(static_cast<std::int32_t>(i)).center().toPoint();
+                const QPoint tile =
+                    at.dag()->gestures().tileRect(static_cast<std::int32_t>(i)).center().toPoint();
                 moveTo(at.dag(), tile);
                 releaseAt(at.dag(), tile);
                 break;
@@ -100,8 +104,10 @@ int day(const QString &folder)
     };
     bool placed = false;
     const auto picture = at.dag()->picture();
-    for (std::int32_t box = static_cast<std::int32_t>(picture->scene.rects.size()) - 1; box > 0 && !placed; --box) {
-        if (picture->visible.boxes[static_cast<std::size_t>(box)].item > 0 && at.dag()->rect().contains(middleOf(at, box)))
+    for (std::int32_t box = static_cast<std::int32_t>(picture->scene.rects.size()) - 1; box > 0 && !placed;
+         --box) {
+        if (picture->visible.boxes[static_cast<std::size_t>(box)].item > 0
+            && at.dag()->rect().contains(middleOf(at, box)))
             placed = drag(box);
     }
     must(placed, "nothing could be placed on device 1");
@@ -110,7 +116,8 @@ int day(const QString &folder)
     // An operator of an MLP split in two by its chip.
     std::string mlp;
     for (const Operator &op : at.graph().operators) {
-        if (op.kind == OperatorKind::Linear && op.direction == Direction::Forward && op.name.find("mlp") != std::string::npos)
+        if (op.kind == OperatorKind::Linear && op.direction == Direction::Forward
+            && op.name.find("mlp") != std::string::npos)
             mlp = op.name;
     }
     must(!mlp.empty(), "the model has no MLP");
@@ -147,7 +154,8 @@ int day(const QString &folder)
         }
     }
     must(moved, "no block could be moved earlier");
-    must(waitFor([&] { return at.settled() || at.workspace().latest()->errorCount() > 0; }), "the order is not answered");
+    must(waitFor([&] { return at.settled() || at.workspace().latest()->errorCount() > 0; }),
+        "the order is not answered");
 
     // Undo twice, redo once, with the keys.
     const std::string ordered = at.workspace().tableText();
@@ -192,14 +200,19 @@ int day(const QString &folder)
     }
     must(left != 0, "the branch with the order is gone");
     int index = -1;
-    must(waitFor([&] { return (index = plans->findData(QVariant::fromValue(static_cast<qlonglong>(left)))) >= 0; }), "the other branch is not among the plans");
+    must(waitFor([&] {
+        return (index = plans->findData(QVariant::fromValue(static_cast<qlonglong>(left)))) >= 0;
+    }),
+        "the other branch is not among the plans");
     plans->setCurrentIndex(index);
     Q_EMIT plans->activated(index);
     must(waitFor([&] {
         const CompareSnapshot &result = compare->result();
         return !compare->isComparing() && result && result->a && result->b
-            && result->a->table.text() == *tableTextAt(history, left) && result->b->table == at.workspace().table();
-    }), "the branches are not compared");
+            && result->a->table.text() == *tableTextAt(history, left)
+            && result->b->table == at.workspace().table();
+    }),
+        "the branches are not compared");
     must(!compare->result()->isEmpty(), "the branches are the same");
     must(compare->result()->waterfall.has_value(), "it is not said where the time goes");
     at.window->docks().apply(QStringLiteral("run"));
@@ -211,15 +224,20 @@ int day(const QString &folder)
     must(waitFor([&] { return at.settled() && run->runAction()->isEnabled(); }), "the plan may not run");
     run->runAction()->trigger();
     must(QTest::qWaitFor([&] { return !run->service().isRunning(); }, kDay / 2), "the run does not end");
-    must(run->service().record().check && run->service().record().check->ok, run->service().record().sentence().c_str());
-    must(waitFor([&] { return at.workspace().runs().size() == 1 && at.workspace().runs().front().state == "done"; }), "the run is not kept");
+    must(run->service().record().check && run->service().record().check->ok,
+        run->service().record().sentence().c_str());
+    must(waitFor([&] {
+        return at.workspace().runs().size() == 1 && at.workspace().runs().front().state == "done";
+    }),
+        "the run is not kept");
     must(waitFor([&] { return at.workspace().isAcknowledged(); }), "not all of it is in the file");
     const std::string path = at.workspace().path().toStdString();
     at.window->setColouring(TimelineColouring::Stage);
     must(waitFor([&] {
         const auto kept = SessionStore::openToLook(path);
         return kept && !at.workspace().view().empty() && kept->contents.view == at.workspace().view();
-    }), "the view is not in the file");
+    }),
+        "the view is not in the file");
     QFile digest(folder + QStringLiteral("/digest"));
     must(digest.open(QIODevice::WriteOnly), "no digest");
     digest.write(at.workspace().path().toUtf8() + '\n' + digestOf(at.workspace()));

@@ -9,8 +9,8 @@
 
 namespace planloom {
 
-/// Edits a design at random, as a person might: rows right and wrong, text, values, gestures. The same seed gives the same edits
-/// of the same states.
+/// Edits a design at random, as a person might: rows right and wrong, text, values, gestures. The same seed
+/// gives the same edits of the same states.
 class RandomPerson
 {
 public:
@@ -23,7 +23,9 @@ public:
     void edit()
     {
         const TableDocument table = m_workspace.table();
-        const auto line = [&] { return static_cast<std::int32_t>(below(static_cast<std::size_t>(table.lineCount()) + 1)); };
+        const auto line = [&] {
+            return static_cast<std::int32_t>(below(static_cast<std::size_t>(table.lineCount()) + 1));
+        };
         switch (below(14)) {
         case 0:
         case 1:
@@ -65,13 +67,18 @@ public:
 private:
     const std::string &row()
     {
-        static const std::vector<std::string> kRows{"place layer:0 : devices 1", "split name:*.mlp.c_fc : out0.-1 by 2", "recompute layer:* per layer",
-        "off recompute layer:1 per operator  # later", "# a remark", "", "   ", "split nonsense", "place : :", "stage layer:2-3 : 1",
-        "order name:h.0.attn.softmax before name:h.0.mlp.c_fc", "in-flight 2", "micro-batches 2", "schedule gpipe", "\xc3\xa4\xe2\x82\xac \x01",
-        "place layer:3 : devices 0,1,2,3\nrecompute layer:3 per layer", "memory <= 40 GiB"};
+        static const std::vector<std::string> kRows{"place layer:0 : devices 1",
+            "split name:*.mlp.c_fc : out0.-1 by 2", "recompute layer:* per layer",
+            "off recompute layer:1 per operator  # later", "# a remark", "", "   ", "split nonsense",
+            "place : :", "stage layer:2-3 : 1", "order name:h.0.attn.softmax before name:h.0.mlp.c_fc",
+            "in-flight 2", "micro-batches 2", "schedule gpipe", "\xc3\xa4\xe2\x82\xac \x01",
+            "place layer:3 : devices 0,1,2,3\nrecompute layer:3 per layer", "memory <= 40 GiB"};
         return kRows[below(kRows.size())];
     }
-    void change(const char *words, const TableEdit &edit) { m_workspace.editTable(QString::fromLatin1(words), edit); }
+    void change(const char *words, const TableEdit &edit)
+    {
+        m_workspace.editTable(QString::fromLatin1(words), edit);
+    }
 
     void type()
     {
@@ -91,9 +98,11 @@ private:
             return;
         const auto forward = static_cast<std::size_t>(m_workspace.model()->forwardOperators);
         std::vector<OperatorId> operators;
-        for (std::size_t i = 0, first = below(forward), count = 1 + below(4); i < count && first + i < forward; ++i)
+        for (std::size_t i = 0, first = below(forward), count = 1 + below(4);
+             i < count && first + i < forward; ++i)
             operators.push_back(OperatorId{static_cast<std::int32_t>(first + i)});
-        const auto device = DeviceId{static_cast<std::int32_t>(below(static_cast<std::size_t>(context->deviceCount)))};
+        const auto device =
+            DeviceId{static_cast<std::int32_t>(below(static_cast<std::size_t>(context->deviceCount)))};
         Proposal proposal;
         switch (below(7)) {
         case 0: {
@@ -101,15 +110,20 @@ private:
             if (chips.empty())
                 return;
             const DimensionChip &chip = chips[below(chips.size())];
-            proposal = proposeSplit(*context, {.operators = {operators.front()}, .on = operators.front(), .dimension = chip.dimension,
-                .parts = static_cast<std::int32_t>(1 + below(4))});
+            proposal = proposeSplit(*context,
+                {.operators = {operators.front()},
+                    .on = operators.front(),
+                    .dimension = chip.dimension,
+                    .parts = static_cast<std::int32_t>(1 + below(4))});
             break;
         }
         case 1:
-            proposal = proposePlace(*context, {.operators = operators, .devices = {device}, .replicate = below(3) == 0});
+            proposal = proposePlace(
+                *context, {.operators = operators, .devices = {device}, .replicate = below(3) == 0});
             break;
         case 2:
-            proposal = proposeOrder(*context, {.first = operators, .second = {OperatorId{static_cast<std::int32_t>(below(forward))}}});
+            proposal = proposeOrder(*context,
+                {.first = operators, .second = {OperatorId{static_cast<std::int32_t>(below(forward))}}});
             break;
         case 3:
             proposal = proposeStage(*context, operators, StageId{static_cast<std::int32_t>(below(2))});

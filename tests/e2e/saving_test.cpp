@@ -1,4 +1,5 @@
-// What the window shows as saved is saved: undo to the beginning, kills, disks that refuse, writes that can't succeed.
+// What the window shows as saved is saved: undo to the beginning, kills, disks that refuse, writes that can't
+// succeed.
 
 #include <QtCore/QProcess>
 #include <QtTest/QSignalSpy>
@@ -39,7 +40,8 @@ std::string digestOfFile(const QString &path)
 QString shown(const WindowForTests &at)
 {
     for (const auto *label : at.window->statusBar()->findChildren<QLabel *>()) {
-        for (const char *state : {"● saved", "◌ saving…", "✖ not saved", "▣ read-only", "○ nothing to save yet"}) {
+        for (const char *state :
+            {"● saved", "◌ saving…", "✖ not saved", "▣ read-only", "○ nothing to save yet"}) {
             if (label->text() == QString::fromUtf8(state))
                 return label->text();
         }
@@ -100,7 +102,8 @@ std::vector<std::string> readNote(const QString &path)
     return lines;
 }
 
-// --- what children do until they are killed ----------------------------------------------------------------------------
+// --- what children do until they are killed
+// ----------------------------------------------------------------------------
 
 /// Undoes its first edit, goes on, and dies once all is shown as saved.
 [[noreturn]] void undoTheFirstEdit(const QString &folder)
@@ -109,7 +112,9 @@ std::vector<std::string> readNote(const QString &path)
     Workspace &workspace = at.workspace();
     openModel(at);
     must(waitFor([&] { return at.settled(); }), "the model does not open");
-    const auto settle = [&](const char *what) { must(waitFor([&] { return at.settled() && isShownAsSaved(at); }), what); };
+    const auto settle = [&](const char *what) {
+        must(waitFor([&] { return at.settled() && isShownAsSaved(at); }), what);
+    };
     edit(at, QStringLiteral("first"), "micro-batches 2");
     settle("the first edit is not saved");
     undoAll(at);
@@ -142,13 +147,17 @@ std::vector<std::string> readNote(const QString &path)
     must(waitFor([&] {
         const auto summary = readSummary(path);
         return summary && !summary->thumbnail.empty() && summary->stepSeconds > 0;
-    }), "there is no picture of the plan");
+    }),
+        "there is no picture of the plan");
     const double kept = workspace.lastGood()->summary.stepSeconds;
-    must(QFile::rename(workspace.path(), workspace.path() + QStringLiteral("-aside")), "the file cannot be moved");
+    must(QFile::rename(workspace.path(), workspace.path() + QStringLiteral("-aside")),
+        "the file cannot be moved");
     workspace.setDeviceCount(8);
     workspace.setTableText("mesh dp=8\nsplit all : batch over dp\n");
-    must(waitFor([&] { return at.settled() && shown(at) == QStringLiteral("✖ not saved"); }), "it is shown as saved without a disk");
-    must(workspace.lastGood()->summary.stepSeconds != kept, "both plans take the same time: the test shows nothing");
+    must(waitFor([&] { return at.settled() && shown(at) == QStringLiteral("✖ not saved"); }),
+        "it is shown as saved without a disk");
+    must(workspace.lastGood()->summary.stepSeconds != kept,
+        "both plans take the same time: the test shows nothing");
     QTest::qWait(4000); // longer than the window waits with a picture
     writeNote(folder + QStringLiteral("/note"), path + '\n');
     ::raise(SIGKILL);
@@ -187,7 +196,8 @@ private Q_SLOTS:
     {
         const QTemporaryDir folder;
         QVERIFY(dies(QStringLiteral("--without-disk"), folder.path()));
-        const QString path = QString::fromStdString(readNote(folder.filePath(QStringLiteral("note"))).front());
+        const QString path =
+            QString::fromStdString(readNote(folder.filePath(QStringLiteral("note"))).front());
         QVERIFY(QFile::rename(path + QStringLiteral("-aside"), path));
         SessionSummary card;
         {
@@ -203,7 +213,8 @@ private Q_SLOTS:
         QCOMPARE(card.stepSeconds, at.workspace().lastGood()->summary.stepSeconds);
         QCOMPARE(card.devices, at.workspace().deviceCount());
         QPixmap picture;
-        QVERIFY(picture.loadFromData(reinterpret_cast<const uchar *>(card.thumbnail.data()), static_cast<uint>(card.thumbnail.size())));
+        QVERIFY(picture.loadFromData(reinterpret_cast<const uchar *>(card.thumbnail.data()),
+            static_cast<uint>(card.thumbnail.size())));
     }
 
     void aWriteTheFileRefusesIsReportedAndNothingIsLost()
@@ -228,7 +239,9 @@ private Q_SLOTS:
         WindowForTests at(folder.path());
         Workspace &workspace = at.workspace();
         begin(at);
-        sql(at, "CREATE TRIGGER no BEFORE INSERT ON step WHEN NEW.words = 'never' BEGIN SELECT RAISE(ABORT, 'never'); END");
+        sql(at,
+            "CREATE TRIGGER no BEFORE INSERT ON step WHEN NEW.words = 'never' BEGIN SELECT RAISE(ABORT, "
+            "'never'); END");
         edit(at, QStringLiteral("never"));
         QTRY_COMPARE_WITH_TIMEOUT(shown(at), QStringLiteral("✖ not saved"), kPatience);
         workspace.undo();
@@ -270,8 +283,10 @@ private Q_SLOTS:
         WindowForTests at(folder.path());
         Workspace &workspace = at.workspace();
         begin(at);
-        sql(at, "DROP TABLE view_state; DROP TABLE thumbnail; CREATE TRIGGER no BEFORE UPDATE OF step_seconds ON step "
-                "BEGIN SELECT RAISE(ABORT, 'no figures'); END");
+        sql(at,
+            "DROP TABLE view_state; DROP TABLE thumbnail; CREATE TRIGGER no BEFORE UPDATE OF step_seconds ON "
+            "step "
+            "BEGIN SELECT RAISE(ABORT, 'no figures'); END");
         const QSignalSpy minor(&workspace, &Workspace::minorProblem);
         const QSignalSpy problems(&workspace, &Workspace::problem);
         workspace.setThumbnail("picture");
@@ -322,8 +337,9 @@ private Q_SLOTS:
         auto *box = at.window->findChild<QMessageBox *>(QStringLiteral("unsavedBox"));
         QVERIFY(box);
         const auto buttons = box->buttons();
-        const auto lose = std::find_if(buttons.begin(), buttons.end(),
-            [box](QAbstractButton *button) { return box->buttonRole(button) == QMessageBox::DestructiveRole; });
+        const auto lose = std::find_if(buttons.begin(), buttons.end(), [box](QAbstractButton *button) {
+            return box->buttonRole(button) == QMessageBox::DestructiveRole;
+        });
         QVERIFY(lose != buttons.end());
         (*lose)->click();
         QTRY_VERIFY(!at.window->isVisible());
@@ -356,7 +372,8 @@ private Q_SLOTS:
         const QTemporaryDir folder;
         WindowForTests at(folder.path());
         Workspace &workspace = at.workspace();
-        const auto once = connect(&workspace, &Workspace::modelChanged, &workspace, [&] { workspace.addBranch(QStringLiteral("early")); });
+        const auto once = connect(&workspace, &Workspace::modelChanged, &workspace,
+            [&] { workspace.addBranch(QStringLiteral("early")); });
         workspace.openWith({kModel, {}, {}}, "dgx-a100", 4, "data-parallel");
         QTRY_VERIFY_WITH_TIMEOUT(at.settled() && !workspace.tableText().empty(), kPatience);
         disconnect(once);
@@ -401,7 +418,8 @@ private:
     {
         try {
             SQLite::Database database(path.toStdString(), SQLite::OPEN_READONLY);
-            return database.execAndGet("SELECT count(*) FROM step WHERE words = '" + words + "'").getInt() > 0;
+            return database.execAndGet("SELECT count(*) FROM step WHERE words = '" + words + "'").getInt()
+                > 0;
         } catch (const SQLite::Exception &) {
             return false;
         }
@@ -420,7 +438,8 @@ private:
     {
         QProcess process;
         process.setProcessChannelMode(QProcess::ForwardedErrorChannel);
-        process.start(QCoreApplication::applicationFilePath(), {QStringLiteral("--file=saving_test.cpp"), what, folder});
+        process.start(QCoreApplication::applicationFilePath(),
+            {QStringLiteral("--file=saving_test.cpp"), what, folder});
         return process.waitForFinished(4 * kPatience) && process.exitStatus() == QProcess::CrashExit;
     }
 };

@@ -1,7 +1,7 @@
 #pragma once
 
-// What a program that edits a session until it is killed was promised, and whether the promise was kept. For the writers of
-// kill_sessions.sh. The log is text, a line each:
+// What a program that edits a session until it is killed was promised, and whether the promise was kept. For
+// the writers of kill_sessions.sh. The log is text, a line each:
 //
 //   found 0 DIGEST    the session as the checker found it after the last kill
 //   open 0 DIGEST     the session as the program read it
@@ -9,7 +9,8 @@
 //   ack N DIGEST      what was acknowledged: it is in the file
 //   plan DESIGN SECONDS    the step time of a design's plan
 //
-// After a kill the file holds what the last "ack" says, or one of the "try"s after it: each edit is one transaction, in order.
+// After a kill the file holds what the last "ack" says, or one of the "try"s after it: each edit is one
+// transaction, in order.
 
 #include "sessions/digest.h"
 #include "sessions/session_store.h"
@@ -66,8 +67,9 @@ inline std::string digestOf(const DesignState &state)
     return pieces.digest();
 }
 
-/// All that people did in a session: rows and values at each step, where it stands, branches, names, runs. Without what follows
-/// from that: figures, pictures, views. A run that was under way is one that was interrupted: that is what opening makes of it.
+/// All that people did in a session: rows and values at each step, where it stands, branches, names, runs.
+/// Without what follows from that: figures, pictures, views. A run that was under way is one that was
+/// interrupted: that is what opening makes of it.
 inline std::string digestOf(const History &history, const std::vector<SessionRun> &runs)
 {
     Pieces pieces;
@@ -134,7 +136,8 @@ private:
     int m_descriptor;
 };
 
-/// While it lives, kill_sessions.sh waits with its kill: what happens meanwhile is in the log before the program can be killed.
+/// While it lives, kill_sessions.sh waits with its kill: what happens meanwhile is in the log before the
+/// program can be killed.
 class NoKill
 {
 public:
@@ -224,8 +227,9 @@ inline int checkPromise(const std::string &folder, const std::string &logPath)
             fail("the start page shows the step time of another plan");
     }
     PromiseLog(logPath).line("found", "0", found);
-    std::printf("%zu acknowledged, %zu steps, %zu branches, %zu runs%s%s\n", count, history.steps().size(), history.branches().size(),
-        opened->contents.runs.size(), found == acknowledged ? "" : ", and more than was acknowledged",
+    std::printf("%zu acknowledged, %zu steps, %zu branches, %zu runs%s%s\n", count, history.steps().size(),
+        history.branches().size(), opened->contents.runs.size(),
+        found == acknowledged ? "" : ", and more than was acknowledged",
         summary->stepSeconds > 0 ? ", planned" : "");
     return 0;
 }

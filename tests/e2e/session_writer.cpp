@@ -1,8 +1,9 @@
-// Edits a session file as fast as it can until it is killed, below the window; or checks that what it was promised was kept. For
-// kill_sessions.sh; session_promise.h says what is in the log.
+// Edits a session file as fast as it can until it is killed, below the window; or checks that what it was
+// promised was kept. For kill_sessions.sh; session_promise.h says what is in the log.
 //
-//   session_writer write FOLDER LOG SEED    makes FOLDER's session or opens it, and edits it at random without end
-//   session_writer check FOLDER LOG         status 0 if it is sound and as the log says; 1 and a sentence otherwise
+//   session_writer write FOLDER LOG SEED    makes FOLDER's session or opens it, and edits it at random
+//   without end session_writer check FOLDER LOG         status 0 if it is sound and as the log says; 1 and a
+//   sentence otherwise
 
 #include "tests/e2e/session_promise.h"
 #include "tests/sessions/history_walk.h"

@@ -25,8 +25,10 @@ protected:
     {
         m_view = m_at.timeline();
         m_at.workspace().openWith({kSmallGpt, {}, {}}, "dgx-a100", 2, gallery ? gallery : "", rows);
-        QTRY_VERIFY_WITH_TIMEOUT(m_at.workspace().model() && m_at.settled() && m_at.workspace().lastGood(), kPatience);
-        QTRY_VERIFY_WITH_TIMEOUT(m_view->scene() && !scene().lanes.empty() && m_at.dag()->isSettled(), kPatience);
+        QTRY_VERIFY_WITH_TIMEOUT(
+            m_at.workspace().model() && m_at.settled() && m_at.workspace().lastGood(), kPatience);
+        QTRY_VERIFY_WITH_TIMEOUT(
+            m_view->scene() && !scene().lanes.empty() && m_at.dag()->isSettled(), kPatience);
     }
 
     /// The whole step in sight, every device with a lane of its own, nothing selected.
@@ -60,7 +62,8 @@ protected:
         QStringList words;
         for (const TimelineBlock &block : scene.lanes.front().blocks) {
             if (block.isOrdered())
-                words << (block.kind == SegmentKind::Backward ? QStringLiteral("B%1") : QStringLiteral("F%1")).arg(block.microBatch);
+                words << (block.kind == SegmentKind::Backward ? QStringLiteral("B%1") : QStringLiteral("F%1"))
+                             .arg(block.microBatch);
         }
         return words.join(QLatin1Char(' '));
     }
@@ -68,7 +71,8 @@ protected:
     void byMouse(HandGesture &hand, QPoint from, QPoint first, QPoint to, Qt::KeyboardModifiers held = {})
     {
         QWidget *on = m_view->viewport();
-        hand.steps = {[=] { pressAt(on, from, held); }, [=] { moveTo(on, first, held); }, [=] { moveTo(on, to, held); }};
+        hand.steps = {[=] { pressAt(on, from, held); }, [=] { moveTo(on, first, held); },
+            [=] { moveTo(on, to, held); }};
         hand.letGo = [=] {
             moveTo(on, to + QPoint(1, 1));
             releaseAt(on, to + QPoint(1, 1));
@@ -109,7 +113,8 @@ protected:
             const auto &blocks = m_at.workspace().lastGood()->scene->lanes[0].blocks;
             const auto place = [&](const TimelineBlock &block) {
                 return std::find_if(blocks.begin(), blocks.end(), [&](const TimelineBlock &other) {
-                    return other.kind == block.kind && other.microBatch == block.microBatch && other.stage == block.stage;
+                    return other.kind == block.kind && other.microBatch == block.microBatch
+                        && other.stage == block.stage;
                 }) - blocks.begin();
             };
             QVERIFY(place(moved) < place(passed));
@@ -136,7 +141,8 @@ protected:
         open(kPipeline);
         press(m_at, [&] {
             HandGesture hand = base();
-            QTest::mouseClick(m_view->viewport(), Qt::LeftButton, {}, m_view->rectOfBlock(0, firstBackward())->center());
+            QTest::mouseClick(
+                m_view->viewport(), Qt::LeftButton, {}, m_view->rectOfBlock(0, firstBackward())->center());
             hand.finish = [this, pressed, held] { QTest::keyClick(m_view, pressed, held); };
             comesBefore(hand, (held & Qt::AltModifier) != 0);
             return hand;
@@ -154,7 +160,8 @@ protected:
                 zoomTo(row);
                 const auto rect = m_view->rectOf(row);
                 const auto next = m_view->rectOf(row + 1);
-                if (!rect || !next || !scene().operatorOf(row).valid() || !scene().operatorOf(row + 1).valid())
+                if (!rect || !next || !scene().operatorOf(row).valid()
+                    || !scene().operatorOf(row + 1).valid())
                     continue;
                 const QPoint from = rect->center();
                 const QPoint to(std::min(next->right() - 1, m_view->viewport()->width() - 60), from.y());
@@ -204,14 +211,16 @@ protected:
                 });
             hand.rows = {QStringLiteral("split "), QStringLiteral("place ")};
             hand.follows = [this] {
-                QCOMPARE(m_at.decision(m_operator).devices, (std::vector<DeviceId>{DeviceId{0}, DeviceId{1}}));
+                QCOMPARE(
+                    m_at.decision(m_operator).devices, (std::vector<DeviceId>{DeviceId{0}, DeviceId{1}}));
                 QCOMPARE(m_at.decision(m_operator).partition.splits.back().parts, 2);
             };
             return hand;
         });
     }
 
-    void pressing(Qt::Key pressed, Qt::KeyboardModifiers held, const QString &row, const std::function<void()> &follows)
+    void pressing(
+        Qt::Key pressed, Qt::KeyboardModifiers held, const QString &row, const std::function<void()> &follows)
     {
         press(m_at, [&] {
             HandGesture hand = base();

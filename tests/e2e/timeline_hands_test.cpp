@@ -1,5 +1,5 @@
-// Every gesture of the timeline by mouse, in the whole window with its engine: the row it writes, the plan that follows, Esc at
-// every stage, undo and redo.
+// Every gesture of the timeline by mouse, in the whole window with its engine: the row it writes, the plan
+// that follows, Esc at every stage, undo and redo.
 
 #include "tests/e2e/timeline_hands.h"
 #include "tests/qt_test.h"
@@ -50,11 +50,13 @@ private Q_SLOTS:
         });
     }
 
-    /// Both stages need more memory on one device than a row allows: O switches that row off in the same step.
+    /// Both stages need more memory on one device than a row allows: O switches that row off in the same
+    /// step.
     void aBlockIsMovedWhereARowIsInTheWay()
     {
         open(kPipeline);
-        const std::int64_t kibibytes = m_at.workspace().lastGood()->summary.largestPeak.count / 1024 * 21 / 20;
+        const std::int64_t kibibytes =
+            m_at.workspace().lastGood()->summary.largestPeak.count / 1024 * 21 / 20;
         const std::string limit = "limit memory " + std::to_string(kibibytes) + "KiB";
         const std::string text = m_at.workspace().tableText();
         m_at.workspace().setTableText(text + (text.ends_with('\n') ? "" : "\n") + limit + "\n");
@@ -82,19 +84,24 @@ private Q_SLOTS:
 
     void aBlockIsSwappedWithShift() { movingBlock(Qt::ShiftModifier, 0); }
 
-    /// B0 goes before F1, once: what follows keeps its order by one row more, with the mouse and with the keys.
+    /// B0 goes before F1, once: what follows keeps its order by one row more, with the mouse and with the
+    /// keys.
     void aBlockIsMovedAndWhatFollowsKeepsItsOrder()
     {
         open(kPipeline);
         keepOrder(true);
         QCOMPARE(blocks(scene()), QStringLiteral("F0 F1 B0 F2 B1 F3 B2 B3"));
-        const auto kept = [this] { QCOMPARE(blocks(*m_at.workspace().lastGood()->scene), QStringLiteral("F0 B0 F1 F2 B1 F3 B2 B3")); };
+        const auto kept = [this] {
+            QCOMPARE(blocks(*m_at.workspace().lastGood()->scene), QStringLiteral("F0 B0 F1 F2 B1 F3 B2 B3"));
+        };
         walk(m_at, [&] {
             HandGesture hand = base();
             const QPoint from = m_view->rectOfBlock(0, 2)->center();
-            byMouse(hand, from, from - QPoint(8, 0), QPoint(m_view->rectOfBlock(0, 1)->left() + 2, from.y()), Qt::AltModifier);
+            byMouse(hand, from, from - QPoint(8, 0), QPoint(m_view->rectOfBlock(0, 1)->left() + 2, from.y()),
+                Qt::AltModifier);
             hand.steps.push_back([this] {
-                QTRY_VERIFY_WITH_TIMEOUT(m_view->gestures().ghost().kept && m_view->gestures().ghost().kept->known, kPatience);
+                QTRY_VERIFY_WITH_TIMEOUT(
+                    m_view->gestures().ghost().kept && m_view->gestures().ghost().kept->known, kPatience);
                 QCOMPARE(m_view->gestures().ghost().kept->rows, 1);
             });
             hand.rows = {QStringLiteral("order ")};
@@ -107,9 +114,12 @@ private Q_SLOTS:
         const DesignMark before(m_at.workspace());
         QTest::mouseClick(m_view->viewport(), Qt::LeftButton, {}, m_view->rectOfBlock(0, 2)->center());
         QTest::keyClick(m_view, Qt::Key_Left, Qt::ShiftModifier | Qt::AltModifier);
-        QTRY_VERIFY_WITH_TIMEOUT(m_at.settled() && blocks(*m_at.workspace().lastGood()->scene).startsWith(QStringLiteral("F0 B0 F1 F2")), kPatience);
+        QTRY_VERIFY_WITH_TIMEOUT(m_at.settled()
+                && blocks(*m_at.workspace().lastGood()->scene).startsWith(QStringLiteral("F0 B0 F1 F2")),
+            kPatience);
         kept();
-        while (m_at.workspace().history().steps().size() > before.steps && m_at.workspace().tableText() != before.text)
+        while (m_at.workspace().history().steps().size() > before.steps
+            && m_at.workspace().tableText() != before.text)
             QTest::keyClick(m_view, Qt::Key_Z, Qt::ControlModifier);
         QCOMPARE(m_at.workspace().tableText(), before.text);
         QTRY_VERIFY_WITH_TIMEOUT(m_at.settled(), kPatience);
@@ -140,7 +150,8 @@ private Q_SLOTS:
             byMouse(hand, from, from + QPoint(0, 8), QPoint(from.x(), laneMiddle(1)));
             hand.rows = {QStringLiteral("split "), QStringLiteral("place ")};
             hand.follows = [this] {
-                QCOMPARE(m_at.decision(m_operator).devices, (std::vector<DeviceId>{DeviceId{0}, DeviceId{1}}));
+                QCOMPARE(
+                    m_at.decision(m_operator).devices, (std::vector<DeviceId>{DeviceId{0}, DeviceId{1}}));
                 QCOMPARE(m_at.decision(m_operator).partition.splits.back().parts, 2);
             };
             return hand;
@@ -156,7 +167,9 @@ private Q_SLOTS:
             const QPoint grip = m_view->rectOfBracketEnd(0)->center();
             byMouse(hand, grip, grip - QPoint(8, 0), grip - QPoint(m_view->rectOfBlock(0, 0)->width(), 0));
             hand.rows = {QStringLiteral("in-flight %1").arg(m_count - 1)};
-            hand.follows = [this] { QCOMPARE(m_at.workspace().lastGood()->plan->inFlight.at(0), m_count - 1); };
+            hand.follows = [this] {
+                QCOMPARE(m_at.workspace().lastGood()->plan->inFlight.at(0), m_count - 1);
+            };
             return hand;
         });
     }
@@ -188,7 +201,9 @@ private Q_SLOTS:
                 QApplication::sendEvent(m_view->viewport(), &drop);
             };
             hand.rows = {QStringLiteral("over tp")};
-            hand.follows = [this] { QCOMPARE(m_at.decision(m_operator).partition.splits.back().axis, std::string("tp")); };
+            hand.follows = [this] {
+                QCOMPARE(m_at.decision(m_operator).partition.splits.back().axis, std::string("tp"));
+            };
             return hand;
         });
     }

@@ -1,5 +1,5 @@
-// Every gesture of the timeline by keyboard, in the whole window with its engine: the row it writes, the plan that follows, Esc
-// at every stage, undo and redo.
+// Every gesture of the timeline by keyboard, in the whole window with its engine: the row it writes, the plan
+// that follows, Esc at every stage, undo and redo.
 
 #include <QtWidgets/QLineEdit>
 
@@ -22,7 +22,9 @@ private Q_SLOTS:
             QTest::mouseClick(m_view->viewport(), Qt::LeftButton, {}, m_view->rectOfBracketEnd(0)->center());
             hand.finish = [this] { QTest::keyClick(m_view, Qt::Key_Minus); };
             hand.rows = {QStringLiteral("in-flight %1").arg(m_count - 1)};
-            hand.follows = [this] { QCOMPARE(m_at.workspace().lastGood()->plan->inFlight.at(0), m_count - 1); };
+            hand.follows = [this] {
+                QCOMPARE(m_at.workspace().lastGood()->plan->inFlight.at(0), m_count - 1);
+            };
             return hand;
         });
     }
@@ -57,7 +59,10 @@ private Q_SLOTS:
 
     void shiftAndLeftMovesABlock() { pressingBlock(Qt::Key_Left, Qt::ShiftModifier); }
 
-    void altShiftAndLeftMovesThisBlockAlone() { pressingBlock(Qt::Key_Left, Qt::ShiftModifier | Qt::AltModifier); }
+    void altShiftAndLeftMovesThisBlockAlone()
+    {
+        pressingBlock(Qt::Key_Left, Qt::ShiftModifier | Qt::AltModifier);
+    }
 
     /// Behind the next one, and before the one after that.
     void controlShiftAndRightHoldsAnOperatorBetweenItsNeighbours()
@@ -81,9 +86,11 @@ private Q_SLOTS:
                 continue; // the data flows that way
             ++tried;
             QTRY_VERIFY_WITH_TIMEOUT(m_at.settled(), kPatience);
-            const bool two = m_at.workspace().lastGood()->plan->orders.size() >= before.plan->plan->orders.size() + 2;
+            const bool two =
+                m_at.workspace().lastGood()->plan->orders.size() >= before.plan->plan->orders.size() + 2;
             if (two) {
-                QCOMPARE(m_at.workspace().history().steps().size(), before.steps + static_cast<std::size_t>(tried));
+                QCOMPARE(m_at.workspace().history().steps().size(),
+                    before.steps + static_cast<std::size_t>(tried));
                 hasOrder(other, own);
                 hasOrder(own, behind);
             }
@@ -105,12 +112,15 @@ private Q_SLOTS:
             hand.steps = {[this] { QTest::keyClick(m_view, Qt::Key_T); },
                 [this] {
                     QLineEdit *count = nullptr;
-                    for (QLineEdit *each : m_view->findChildren<QLineEdit *>(QStringLiteral("timeline.line.count.edit")))
+                    for (QLineEdit *each :
+                        m_view->findChildren<QLineEdit *>(QStringLiteral("timeline.line.count.edit")))
                         count = each->isVisible() ? each : count;
                     QVERIFY(count);
-                    auto *dimension = count->parentWidget()->parentWidget()->findChild<QComboBox *>(QStringLiteral("timeline.line.dimension"));
+                    auto *dimension = count->parentWidget()->parentWidget()->findChild<QComboBox *>(
+                        QStringLiteral("timeline.line.dimension"));
                     QVERIFY(dimension);
-                    dimension->setCurrentIndex(dimension->count() - 1); // the batch is already cut in micro-batches
+                    dimension->setCurrentIndex(
+                        dimension->count() - 1); // the batch is already cut in micro-batches
                     count->setFocus();
                     count->selectAll();
                     QTest::keyClicks(count, QStringLiteral("4"));
@@ -131,7 +141,9 @@ private Q_SLOTS:
             hand.steps = {[this] { QTest::keyClick(m_view, Qt::Key_T, Qt::ShiftModifier); }};
             hand.finish = [this] { key(m_view, Qt::Key_Return); };
             hand.rows = {QStringLiteral("replicate ")};
-            hand.follows = [this] { QVERIFY(m_at.decision(m_operator).partition.splits.back().kind == SplitKind::Replicate); };
+            hand.follows = [this] {
+                QVERIFY(m_at.decision(m_operator).partition.splits.back().kind == SplitKind::Replicate);
+            };
             return hand;
         });
     }
@@ -169,13 +181,15 @@ private Q_SLOTS:
     void rRecomputes()
     {
         open(kPipeline);
-        pressing(Qt::Key_R, {}, QStringLiteral("recompute "), [this] { QVERIFY(m_at.decision(m_operator).recomputeGroup >= 0); });
+        pressing(Qt::Key_R, {}, QStringLiteral("recompute "),
+            [this] { QVERIFY(m_at.decision(m_operator).recomputeGroup >= 0); });
     }
 
     void pHoldsAndShiftPAndDeleteFree()
     {
         open(nullptr);
-        pressing(Qt::Key_P, {}, QStringLiteral("place "), [this] { QVERIFY(!m_at.decision(m_operator).rows.empty()); });
+        pressing(Qt::Key_P, {}, QStringLiteral("place "),
+            [this] { QVERIFY(!m_at.decision(m_operator).rows.empty()); });
         if (QTest::currentTestFailed())
             return;
         for (const auto &[pressed, held] : {std::pair{Qt::Key_P, Qt::KeyboardModifiers(Qt::ShiftModifier)},

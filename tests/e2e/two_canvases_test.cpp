@@ -5,8 +5,8 @@
 #include <QtTest/QTest>
 #include <QtWidgets/QLineEdit>
 
-#include "tests/qt_test.h"
 #include "tests/e2e/timeline_hands.h"
+#include "tests/qt_test.h"
 #include "widgets/dag/dag_line_editors.h"
 #include "widgets/table/constraint_table_model.h"
 #include "widgets/timeline/timeline_line_editor.h"
@@ -67,7 +67,8 @@ private Q_SLOTS:
     void selectingMeansTheSameOnBoth()
     {
         openRows(4,
-            "mesh pp=2 tp=2\nstage layer:0-1 : 0\nstage layer:2-3 : 1\nplace layer:0-1 & !name:h.1.mlp.c_proj : pp=0\nplace "
+            "mesh pp=2 tp=2\nstage layer:0-1 : 0\nstage layer:2-3 : 1\nplace layer:0-1 & "
+            "!name:h.1.mlp.c_proj : pp=0\nplace "
             "layer:2-3 : pp=1\n"
             "place name:h.1.mlp.c_proj : devices 0\n");
         if (QTest::currentTestFailed())
@@ -126,7 +127,9 @@ private Q_SLOTS:
         if (QTest::currentTestFailed())
             return;
         for (int row = 1; row < 3; ++row) {
-            QVERIFY2(QTest::qWaitFor([&] { return binds(row).contains(QStringLiteral(" device")); }, kPatience), qPrintable(binds(row)));
+            QVERIFY2(
+                QTest::qWaitFor([&] { return binds(row).contains(QStringLiteral(" device")); }, kPatience),
+                qPrintable(binds(row)));
             const QString on = binds(row).section(QStringLiteral(" · "), 0, 0);
             QVERIFY2(on.endsWith(QStringLiteral(" ops")), qPrintable(on));
             toggle(row, Qt::Unchecked);

@@ -1,5 +1,5 @@
-// A thousand random edits through the window's workspace: undo leads back through every state, byte for byte; so does a window
-// that opened the session's file anew.
+// A thousand random edits through the window's workspace: undo leads back through every state, byte for byte;
+// so does a window that opened the session's file anew.
 
 #include <QtCore/QObject>
 #include <QtTest/QTest>
@@ -15,7 +15,8 @@ using namespace planloom;
 namespace {
 
 constexpr int kEdits = 1000;
-constexpr const char *kRoot = "# the first line, with two  spaces \n\nmesh dp=2 tp=2\nplace layer:0-1 : devices 0\t\nsplit all : batch by 2 over dp # mine\nno row at all";
+constexpr const char *kRoot = "# the first line, with two  spaces \n\nmesh dp=2 tp=2\nplace layer:0-1 : "
+                              "devices 0\t\nsplit all : batch by 2 over dp # mine\nno row at all";
 
 using Design = std::pair<std::string, std::map<std::string, std::string>>;
 
@@ -36,7 +37,8 @@ private Q_SLOTS:
         const QTemporaryDir folder;
         WindowForTests at(folder.path());
         Workspace &workspace = at.workspace();
-        workspace.openWith({"zoo:gpt?layers=4&hidden=32&heads=4&seq=16&vocab=64&batch=8", {}, {}}, "dgx-a100", 4, {}, kRoot);
+        workspace.openWith(
+            {"zoo:gpt?layers=4&hidden=32&heads=4&seq=16&vocab=64&batch=8", {}, {}}, "dgx-a100", 4, {}, kRoot);
         QTRY_VERIFY_WITH_TIMEOUT(at.settled(), kPatience);
         QCOMPARE(workspace.tableText(), std::string(kRoot));
         const Design root = designOf(workspace);

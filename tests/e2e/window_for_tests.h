@@ -46,7 +46,8 @@ struct WindowForTests {
     /// Nothing is under way, and the plan is that of the rows.
     bool settled() const
     {
-        return window->isSettled() && workspace().latest() && workspace().latest()->final && !workspace().isStale();
+        return window->isSettled() && workspace().latest() && workspace().latest()->final
+            && !workspace().isStale();
     }
     const Graph &graph() const { return *workspace().model()->graph; }
     OperatorId named(const std::string &name) const
@@ -72,7 +73,8 @@ inline void pressAt(QWidget *on, QPoint at, Qt::KeyboardModifiers held = {})
 }
 inline void moveTo(QWidget *on, QPoint at, Qt::KeyboardModifiers held = {})
 {
-    QMouseEvent event(QEvent::MouseMove, QPointF(at), on->mapToGlobal(QPointF(at)), Qt::NoButton, Qt::LeftButton, held);
+    QMouseEvent event(
+        QEvent::MouseMove, QPointF(at), on->mapToGlobal(QPointF(at)), Qt::NoButton, Qt::LeftButton, held);
     QApplication::sendEvent(on, &event);
 }
 inline void releaseAt(QWidget *on, QPoint at, Qt::KeyboardModifiers held = {})
@@ -102,7 +104,8 @@ inline void dropFile(QWidget *on, const QString &path)
     QApplication::sendEvent(on, &drop);
 }
 
-// --- the DAG ---------------------------------------------------------------------------------------------------------
+// --- the DAG
+// ---------------------------------------------------------------------------------------------------------
 
 /// One copy of the layers stands for all, everything inside is open.
 inline void openOneLayer(const WindowForTests &at)

@@ -1,5 +1,6 @@
-// How the window behaves towards a person: it fits the screen, its keys act where they are shown, the keyboard never falls into a
-// control that changes the plan, and what can't be done is said where it was asked for and changes nothing.
+// How the window behaves towards a person: it fits the screen, its keys act where they are shown, the
+// keyboard never falls into a control that changes the plan, and what can't be done is said where it was
+// asked for and changes nothing.
 
 #include <QtCore/QFile>
 #include <QtCore/QObject>
@@ -17,9 +18,9 @@
 #include <QtWidgets/QTabBar>
 #include <QtWidgets/QToolBar>
 
-#include "tests/qt_test.h"
-#include "tests/e2e/window_for_tests.h"
 #include "engine/table/table_json.h"
+#include "tests/e2e/window_for_tests.h"
+#include "tests/qt_test.h"
 #include "widgets/design/row_sentences.h"
 #include "widgets/main/command_registry.h"
 #include "widgets/main/drop_reader.h"
@@ -44,15 +45,17 @@ constexpr const char *kPipeline = "3d:dp=1,tp=2,pp=2,schedule=1f1b,micro-batches
 
 QString nameOf(const QWidget *widget)
 {
-    return widget ? QStringLiteral("%1 %2").arg(QLatin1String(widget->metaObject()->className()), widget->objectName())
-                  : QStringLiteral("nothing");
+    return widget
+        ? QStringLiteral("%1 %2").arg(QLatin1String(widget->metaObject()->className()), widget->objectName())
+        : QStringLiteral("nothing");
 }
 
 /// Where a digit typed without looking would change the plan.
 bool changesThePlan(const QWidget *widget)
 {
     for (; widget; widget = widget->parentWidget()) {
-        if (qobject_cast<const QSpinBox *>(widget) || qobject_cast<const QComboBox *>(widget) || qobject_cast<const QToolBar *>(widget))
+        if (qobject_cast<const QSpinBox *>(widget) || qobject_cast<const QComboBox *>(widget)
+            || qobject_cast<const QToolBar *>(widget))
             return true;
     }
     return false;
@@ -82,7 +85,8 @@ private Q_SLOTS:
     }
     void cleanup() { m_at.reset(); }
 
-    // --- the screen --------------------------------------------------------------------------------------------------------
+    // --- the screen
+    // --------------------------------------------------------------------------------------------------------
 
     void aPlaceIsMovedAndMadeSmallerAsLittleAsThatTakes()
     {
@@ -91,7 +95,8 @@ private Q_SLOTS:
         QCOMPARE(placeWithin({100, 100, 800, 600}, screen, frame), QRect(100, 100, 800, 600));
         QCOMPARE(placeWithin({0, 0, 1600, 1000}, screen, frame), QRect(4, 28, 1592, 968));
         QCOMPARE(placeWithin({1200, 700, 800, 600}, screen, frame), QRect(796, 396, 800, 600));
-        QCOMPARE(placeWithin({0, 0, 1600, 1000}, {1600, 40, 1024, 660}, frame), QRect(1604, 68, 1016, 628)); // a second screen
+        QCOMPARE(placeWithin({0, 0, 1600, 1000}, {1600, 40, 1024, 660}, frame),
+            QRect(1604, 68, 1016, 628)); // a second screen
     }
 
     void theWindowOpensInsideItsScreen()
@@ -110,7 +115,8 @@ private Q_SLOTS:
         QVERIFY(window.minimumSizeHint().width() <= screen.width());
     }
 
-    // --- the keyboard ------------------------------------------------------------------------------------------------------
+    // --- the keyboard
+    // ------------------------------------------------------------------------------------------------------
 
     void aTabThatIsClickedTakesTheKeyboardAlong()
     {
@@ -125,9 +131,12 @@ private Q_SLOTS:
             const QDockWidget *dock = frontOf(tabs);
             QVERIFY2(dock, qPrintable(tabs->tabText(tab)));
             if (tab > 0) // the canvas keeps what it has; from a dock the keyboard goes along
-                QTRY_VERIFY2(dock->isAncestorOf(QApplication::focusWidget()) || isCanvas(QApplication::focusWidget()),
-                    qPrintable(tabs->tabText(tab) + QStringLiteral(": ") + nameOf(QApplication::focusWidget())));
-            QVERIFY2(!inToolBar(QApplication::focusWidget()), qPrintable(nameOf(QApplication::focusWidget())));
+                QTRY_VERIFY2(
+                    dock->isAncestorOf(QApplication::focusWidget()) || isCanvas(QApplication::focusWidget()),
+                    qPrintable(
+                        tabs->tabText(tab) + QStringLiteral(": ") + nameOf(QApplication::focusWidget())));
+            QVERIFY2(
+                !inToolBar(QApplication::focusWidget()), qPrintable(nameOf(QApplication::focusWidget())));
             if (QWidget *line = dock->findChild<QPlainTextEdit *>(); line && line->isVisible())
                 line->setFocus();
             else
@@ -140,7 +149,8 @@ private Q_SLOTS:
         const int history = indexOf(tabs, QStringLiteral("History"));
         QTest::mouseClick(tabs, Qt::LeftButton, {}, tabs->tabRect(history).center());
         QCoreApplication::processEvents();
-        QVERIFY2(m_at->window->docks().find(QStringLiteral("history"))->isAncestorOf(QApplication::focusWidget()),
+        QVERIFY2(
+            m_at->window->docks().find(QStringLiteral("history"))->isAncestorOf(QApplication::focusWidget()),
             qPrintable(nameOf(QApplication::focusWidget())));
         QTest::keyClick(QApplication::focusWidget(), Qt::Key_6);
         QTest::keyClick(QApplication::focusWidget(), Qt::Key_Return);
@@ -157,7 +167,8 @@ private Q_SLOTS:
             QVERIFY2(dock->isAncestorOf(QApplication::focusWidget()), name);
             dock->close();
             QCoreApplication::processEvents();
-            QVERIFY2(QApplication::focusWidget() && !changesThePlan(QApplication::focusWidget()), qPrintable(nameOf(QApplication::focusWidget())));
+            QVERIFY2(QApplication::focusWidget() && !changesThePlan(QApplication::focusWidget()),
+                qPrintable(nameOf(QApplication::focusWidget())));
         }
     }
 
@@ -208,12 +219,14 @@ private Q_SLOTS:
         QAction *path = m_at->window->commands().find(QStringLiteral("timeline.criticalPath"));
         QAction *communication = m_at->window->commands().find(QStringLiteral("timeline.communication"));
         QVERIFY(path && communication);
-        for (QWidget *canvas : {static_cast<QWidget *>(m_at->dag()), static_cast<QWidget *>(m_at->timeline())}) {
+        for (QWidget *canvas :
+            {static_cast<QWidget *>(m_at->dag()), static_cast<QWidget *>(m_at->timeline())}) {
             canvas->setFocus();
             for (const auto &[key, action] : {std::pair{Qt::Key_K, path}, {Qt::Key_X, communication}}) {
                 const bool before = action->isChecked();
                 QTest::keyClick(canvas, key);
-                QVERIFY2(action->isChecked() != before, qPrintable(action->text() + QLatin1Char(' ') + nameOf(canvas)));
+                QVERIFY2(action->isChecked() != before,
+                    qPrintable(action->text() + QLatin1Char(' ') + nameOf(canvas)));
                 QTest::keyClick(canvas, key);
                 QCOMPARE(action->isChecked(), before);
             }
@@ -226,35 +239,42 @@ private Q_SLOTS:
         const auto has = [](const QWidget *canvas, const QKeySequence &keys) {
             const auto actions = canvas->actions();
             return std::any_of(actions.begin(), actions.end(), [&keys](const QAction *action) {
-                return action->shortcuts().contains(keys) || action->property("planloom.keys").value<QKeySequence>() == keys;
+                return action->shortcuts().contains(keys)
+                    || action->property("planloom.keys").value<QKeySequence>() == keys;
             });
         };
         // These are about what only one of them, or a dock, has.
-        const QStringList own{QStringLiteral("rows."), QStringLiteral("history."), QStringLiteral("plans."), QStringLiteral("compare.")};
+        const QStringList own{QStringLiteral("rows."), QStringLiteral("history."), QStringLiteral("plans."),
+            QStringLiteral("compare.")};
         QStringList dead;
         for (const QAction *top : m_at->window->menuBar()->actions()) {
             std::vector<QAction *> actions;
             leaves(top->menu(), actions);
             for (const QAction *action : actions) {
                 const QString id = action->objectName();
-                if (std::any_of(own.begin(), own.end(), [&id](const QString &prefix) { return id.startsWith(prefix); }))
+                if (std::any_of(own.begin(), own.end(),
+                        [&id](const QString &prefix) { return id.startsWith(prefix); }))
                     continue;
                 QKeySequence keys = action->shortcut();
-                const QString shown = action->text().section(QLatin1Char('\t'), 1); // of both canvases, shown in words
+                const QString shown =
+                    action->text().section(QLatin1Char('\t'), 1); // of both canvases, shown in words
                 if (keys.isEmpty() && !shown.isEmpty())
                     keys = QKeySequence(shown, QKeySequence::NativeText);
                 if (keys.isEmpty() || (action->shortcutContext() == Qt::WindowShortcut && shown.isEmpty()))
                     continue;
-                for (const QWidget *canvas : {static_cast<QWidget *>(m_at->dag()), static_cast<QWidget *>(m_at->timeline())}) {
+                for (const QWidget *canvas :
+                    {static_cast<QWidget *>(m_at->dag()), static_cast<QWidget *>(m_at->timeline())}) {
                     if (!has(canvas, keys))
-                        dead.append(QStringLiteral("%1 (%2) on %3").arg(id, keys.toString(), canvas->objectName()));
+                        dead.append(
+                            QStringLiteral("%1 (%2) on %3").arg(id, keys.toString(), canvas->objectName()));
                 }
             }
         }
         QVERIFY2(dead.isEmpty(), qPrintable(dead.join(QLatin1Char('\n'))));
     }
 
-    // --- the timeline ------------------------------------------------------------------------------------------------------
+    // --- the timeline
+    // ------------------------------------------------------------------------------------------------------
 
     void aBoxWithoutWidthIsNothing()
     {
@@ -262,7 +282,8 @@ private Q_SLOTS:
         QWidget *on = timeline->viewport();
         m_at->window->selection().select({m_at->named("h.0.mlp.c_fc")});
         const auto selected = m_at->window->selection().selected();
-        const QPoint below(on->width() - 40, on->height() - 40); // behind the step, or idle: on nothing that can be taken
+        const QPoint below(
+            on->width() - 40, on->height() - 40); // behind the step, or idle: on nothing that can be taken
         pressAt(on, below);
         moveTo(on, below - QPoint(0, 40));
         moveTo(on, below - QPoint(0, 120));
@@ -298,7 +319,8 @@ private Q_SLOTS:
         QTRY_COMPARE(on->width(), wide);
     }
 
-    // --- what can't be done ------------------------------------------------------------------------------------------------
+    // --- what can't be done
+    // ------------------------------------------------------------------------------------------------
 
     void aGalleryPlanThatDoesNotFitLeavesEverythingAsItIs()
     {
@@ -338,15 +360,23 @@ private Q_SLOTS:
         QTest::addColumn<QString>("name");
         QTest::addColumn<QByteArray>("content");
         QTest::addColumn<QString>("said");
-        QTest::newRow("text") << "README.md" << QByteArray("# A heading\n\nand text\n") << "README.md: this is plain text";
+        QTest::newRow("text") << "README.md" << QByteArray("# A heading\n\nand text\n")
+                              << "README.md: this is plain text";
         QTest::newRow("empty") << "empty.onnx" << QByteArray() << "empty.onnx: the file is empty";
-        QTest::newRow("plan") << "plan.json" << QByteArray("{\"devices\":[],\"format\":\"planloom-execution-plan\"}")
+        QTest::newRow("plan") << "plan.json"
+                              << QByteArray("{\"devices\":[],\"format\":\"planloom-execution-plan\"}")
                               << "plan.json: this is an execution plan of Planloom";
-        QTest::newRow("rows") << "rows.txt" << QByteArray("place all : devices 0\n") << "rows.txt: this is a table of rows";
-        QTest::newRow("cluster") << "cluster.json" << QByteArray("{\"format\": \"planloom-cluster\"}") << "cluster.json: this is the description of a cluster";
-        QTest::newRow("arrays") << "inputs.npz" << QByteArray("PK\x03\x04\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0x.npy", 35)
+        QTest::newRow("rows") << "rows.txt" << QByteArray("place all : devices 0\n")
+                              << "rows.txt: this is a table of rows";
+        QTest::newRow("cluster") << "cluster.json" << QByteArray("{\"format\": \"planloom-cluster\"}")
+                                 << "cluster.json: this is the description of a cluster";
+        QTest::newRow("arrays") << "inputs.npz"
+                                << QByteArray(
+                                       "PK\x03\x04\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0x.npy",
+                                       35)
                                 << "inputs.npz: this is an archive of NumPy arrays";
-        QTest::newRow("cut") << "cut.onnx" << QByteArray("\x08\x07\x3a\x7fxyz", 7) << "cut.onnx: this is no ONNX model, or one that is cut off or damaged";
+        QTest::newRow("cut") << "cut.onnx" << QByteArray("\x08\x07\x3a\x7fxyz", 7)
+                             << "cut.onnx: this is no ONNX model, or one that is cut off or damaged";
     }
 
     void aFileOfAnotherKindIsNamedForWhatItIs()
@@ -361,7 +391,8 @@ private Q_SLOTS:
         MainWindow window;
         window.show();
         window.openHere(file.fileName());
-        QTRY_VERIFY_WITH_TIMEOUT(!window.workspace().isOpening() && window.notices().isShown(QStringLiteral("open")), kPatience);
+        QTRY_VERIFY_WITH_TIMEOUT(
+            !window.workspace().isOpening() && window.notices().isShown(QStringLiteral("open")), kPatience);
         const QString text = window.notices().textOf(QStringLiteral("open"));
         QVERIFY2(text.startsWith(said), qPrintable(text));
         QVERIFY2(!text.contains(QStringLiteral("model.onnx")), qPrintable(text));
@@ -377,12 +408,15 @@ private Q_SLOTS:
                 qFatal("%s can't be written", name);
             return written.fileName();
         };
-        const Dropped rows = readDroppedFile(file("rows.json", QByteArray::fromStdString(toJson(m_at->workspace().table().table()).dump(2))));
+        const Dropped rows = readDroppedFile(
+            file("rows.json", QByteArray::fromStdString(toJson(m_at->workspace().table().table()).dump(2))));
         QVERIFY2(rows.kind == DropKind::Rows, qPrintable(rows.reason));
-        QCOMPARE(TableDocument(rows.text.toStdString()).table().rows.size(), m_at->workspace().table().table().rows.size());
+        QCOMPARE(TableDocument(rows.text.toStdString()).table().rows.size(),
+            m_at->workspace().table().table().rows.size());
         const Dropped plan = readDroppedFile(file("plan.json", "{\"format\": \"planloom-execution-plan\"}"));
         QVERIFY(plan.kind == DropKind::Unsupported);
-        QVERIFY2(plan.reason.contains(QStringLiteral("an execution plan of Planloom")), qPrintable(plan.reason));
+        QVERIFY2(
+            plan.reason.contains(QStringLiteral("an execution plan of Planloom")), qPrintable(plan.reason));
     }
 
     void aSessionUnderAnotherNameOpens()
@@ -390,7 +424,8 @@ private Q_SLOTS:
         const QTemporaryDir folder;
         const QString path = folder.filePath(QStringLiteral("work.onnx"));
         m_at->workspace().saveAs(path);
-        QTRY_VERIFY_WITH_TIMEOUT(m_at->workspace().path() == path && m_at->workspace().isAcknowledged(), kPatience);
+        QTRY_VERIFY_WITH_TIMEOUT(
+            m_at->workspace().path() == path && m_at->workspace().isAcknowledged(), kPatience);
         const std::string rows = m_at->workspace().tableText();
         m_at.reset();
         MainWindow window;
@@ -407,28 +442,38 @@ private Q_SLOTS:
         const auto *model = m_at->window->problems()->list()->model();
         QTRY_COMPARE_WITH_TIMEOUT(model->rowCount(), 1, kPatience);
         QCOMPARE(model->index(0, ProblemsModel::Where).data().toString(), QStringLiteral("Row 3"));
-        QCOMPARE(model->index(0, ProblemsModel::What).data().toString(), QStringLiteral("The mesh needs 3 x 2 = 6 devices, the plan has 4."));
-        QCOMPARE(model->index(0, ProblemsModel::Advice).data().toString(), QStringLiteral("Make an axis smaller, or plan for more devices."));
+        QCOMPARE(model->index(0, ProblemsModel::What).data().toString(),
+            QStringLiteral("The mesh needs 3 x 2 = 6 devices, the plan has 4."));
+        QCOMPARE(model->index(0, ProblemsModel::Advice).data().toString(),
+            QStringLiteral("Make an axis smaller, or plan for more devices."));
         // The history says which rows were written.
-        QCOMPARE(QString::fromStdString(m_at->workspace().history().undoWords()).left(5), QStringLiteral("edit "));
+        QCOMPARE(
+            QString::fromStdString(m_at->workspace().history().undoWords()).left(5), QStringLiteral("edit "));
         m_at->workspace().setTableText("# a remark\nmicro-batches 2\nmesh dp=2 tp=2\n");
     }
 
     void clausesOfTheEngineBecomeSentences()
     {
         PlanUpdate update;
-        update.rows = {{RowId{0}, 1, "mesh dp=2", {}, {}}, {RowId{1}, 4, "micro-batches 2", {}, {}}}; // on the second and the fifth line
+        update.rows = {{RowId{0}, 1, "mesh dp=2", {}, {}},
+            {RowId{1}, 4, "micro-batches 2", {}, {}}}; // on the second and the fifth line
         QCOMPARE(withLineNumbers("given already, by row 2", update), std::string("given already, by row 5"));
-        QCOMPARE(withLineNumbers("row 1 and row 2 (must); row 3, arrow 1", update), std::string("row 2 and row 5 (must); row 3, arrow 1"));
-        QCOMPARE(sentences({"the mesh needs 6 devices", "make an axis smaller"}), QStringLiteral("The mesh needs 6 devices. Make an axis smaller."));
-        QCOMPARE(sentences({"a plan needs at least one micro-batch", {}}), QStringLiteral("A plan needs at least one micro-batch."));
-        QCOMPARE(sentences({"k can't be split", "dp=2 is too much", "3 parts."}), QStringLiteral("k can't be split. dp=2 is too much. 3 parts."));
+        QCOMPARE(withLineNumbers("row 1 and row 2 (must); row 3, arrow 1", update),
+            std::string("row 2 and row 5 (must); row 3, arrow 1"));
+        QCOMPARE(sentences({"the mesh needs 6 devices", "make an axis smaller"}),
+            QStringLiteral("The mesh needs 6 devices. Make an axis smaller."));
+        QCOMPARE(sentences({"a plan needs at least one micro-batch", {}}),
+            QStringLiteral("A plan needs at least one micro-batch."));
+        QCOMPARE(sentences({"k can't be split", "dp=2 is too much", "3 parts."}),
+            QStringLiteral("k can't be split. dp=2 is too much. 3 parts."));
         QCOMPARE(sentences({}), QString());
     }
 
     void theHistorySaysWhichRowsWereWritten()
     {
-        const auto words = [](std::vector<TableSplice> splices) { return wordsOfTextEdit({std::move(splices)}); };
+        const auto words = [](std::vector<TableSplice> splices) {
+            return wordsOfTextEdit({std::move(splices)});
+        };
         QCOMPARE(words({{2, {"mesh dp=2"}, {"mesh dp=4"}}}), QStringLiteral("edit row 3"));
         QCOMPARE(words({{2, {}, {"a", "b", "c"}}}), QStringLiteral("write rows 3-5"));
         QCOMPARE(words({{0, {"a", "b"}, {}}}), QStringLiteral("remove rows 1-2"));
@@ -439,16 +484,23 @@ private:
     void open(const char *model, const char *gallery)
     {
         m_at->workspace().openWith({model, {}, {}}, "dgx-a100", 4, gallery);
-        QTRY_VERIFY_WITH_TIMEOUT(m_at->workspace().model() && m_at->workspace().model()->source.source == model && m_at->settled()
-                && m_at->dag()->isSettled(), kPatience);
+        QTRY_VERIFY_WITH_TIMEOUT(m_at->workspace().model()
+                && m_at->workspace().model()->source.source == model && m_at->settled()
+                && m_at->dag()->isSettled(),
+            kPatience);
         QVERIFY(QTest::qWaitForWindowActive(m_at->window.get()));
     }
 
     bool isCanvas(const QWidget *widget) const
     {
-        return widget && (widget == m_at->dag() || widget == m_at->timeline() || m_at->dag()->isAncestorOf(widget) || m_at->timeline()->isAncestorOf(widget));
+        return widget
+            && (widget == m_at->dag() || widget == m_at->timeline() || m_at->dag()->isAncestorOf(widget)
+                || m_at->timeline()->isAncestorOf(widget));
     }
-    bool inToolBar(const QWidget *widget) const { return widget && m_at->window->findChild<QToolBar *>()->isAncestorOf(widget); }
+    bool inToolBar(const QWidget *widget) const
+    {
+        return widget && m_at->window->findChild<QToolBar *>()->isAncestorOf(widget);
+    }
 
     static int indexOf(const QTabBar *tabs, const QString &text)
     {
@@ -461,7 +513,8 @@ private:
     QTabBar *tabsWith(const QString &text) const
     {
         for (QTabBar *tabs : m_at->window->findChildren<QTabBar *>()) {
-            if (tabs->isVisible() && indexOf(tabs, text) >= 0 && indexOf(tabs, QStringLiteral("History")) >= 0)
+            if (tabs->isVisible() && indexOf(tabs, text) >= 0
+                && indexOf(tabs, QStringLiteral("History")) >= 0)
                 return tabs;
         }
         return nullptr;

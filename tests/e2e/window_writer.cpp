@@ -1,5 +1,6 @@
-// A person at the window until it is killed: opens a session in the real window and works on it at random, as fast as it goes.
-// For kill_sessions.sh; session_promise.h says what is in the log. What counts as acknowledged is what the status bar shows.
+// A person at the window until it is killed: opens a session in the real window and works on it at random, as
+// fast as it goes. For kill_sessions.sh; session_promise.h says what is in the log. What counts as
+// acknowledged is what the status bar shows.
 //
 //   window_writer write FOLDER LOG SEED    opens FOLDER's session, or begins one there, and works without end
 //   window_writer check FOLDER LOG         as session_writer
@@ -79,7 +80,9 @@ private:
     {
         Workspace &workspace = m_at.workspace();
         const auto below = [this](std::size_t count) { return m_editor.below(count); };
-        const auto press = [this](int key, Qt::KeyboardModifiers held) { QTest::keyClick(m_at.dag(), static_cast<Qt::Key>(key), held); };
+        const auto press = [this](int key, Qt::KeyboardModifiers held) {
+            QTest::keyClick(m_at.dag(), static_cast<Qt::Key>(key), held);
+        };
         switch (below(24)) {
         case 0:
         case 1:
@@ -136,7 +139,8 @@ private:
             workspace.setThumbnail(QByteArray(2000, 'p'));
             return;
         case 15:
-            if (auto *panel = below(4) == 0 ? m_at.window->findChild<RunPanel *>() : nullptr; panel && panel->runAction()->isEnabled())
+            if (auto *panel = below(4) == 0 ? m_at.window->findChild<RunPanel *>() : nullptr;
+                panel && panel->runAction()->isEnabled())
                 panel->runAction()->trigger();
             return;
         default:
@@ -166,7 +170,8 @@ private:
     void notePlan() const
     {
         const Workspace &workspace = m_at.workspace();
-        if (!workspace.latest() || !workspace.latest()->final || !workspace.latest()->scene || workspace.isStale())
+        if (!workspace.latest() || !workspace.latest()->final || !workspace.latest()->scene
+            || workspace.isStale())
             return;
         char seconds[64];
         std::snprintf(seconds, sizeof seconds, "%.17g", workspace.latest()->summary.stepSeconds);
@@ -212,7 +217,8 @@ int main(int argc, char **argv)
     if (argc == 4 && std::strcmp(argv[1], "check") == 0)
         return checkPromise(argv[2], argv[3]);
     if (argc == 5 && std::strcmp(argv[1], "write") == 0) {
-        qInstallMessageHandler([](QtMsgType, const QMessageLogContext &, const QString &) {}); // errors are what `fail` says
+        qInstallMessageHandler(
+            [](QtMsgType, const QMessageLogContext &, const QString &) {}); // errors are what `fail` says
         QApplication application(argc, argv);
         return write(argv[2], argv[3], static_cast<unsigned>(std::strtoul(argv[4], nullptr, 10)));
     }

@@ -2,10 +2,10 @@
 // target.
 
 #include "engine/design/make_plan.h"
+#include "engine/interop/npz.h"
 #include "engine/lowering/execution_plan_json.h"
 #include "engine/table/table_json.h"
 #include "engine/table/table_text.h"
-#include "engine/interop/npz.h"
 #include "sessions/session_store.h"
 
 #include "tests/engine/frontend/onnx_file.h"
@@ -109,7 +109,8 @@ Result<void> writePlansAndTables(const fs::path &root)
         "split set{a b} : m into 3,5 then value by 2\nreplicate kind:LayerNorm | kind:Gelu : by 2 over tp\n"
         "coshard in:h.0.mlp : n by 4\nplace layer:0-5 : pp=0\nplace name:\"a b\" : devices 0,1,1,2\n"
         "order name:a before name:b at -2\nschedule 1f1b\nstage layer:0-5 : 0\nrecompute layer:* per layer\n"
-        "order name:a before name:b at +1 of 3\nin-flight 3 stage 0\nin-flight 2\nlimit memory 40GiB\nlimit time 1.5ms\n"
+        "order name:a before name:b at +1 of 3\nin-flight 3 stage 0\nin-flight 2\nlimit memory 40GiB\nlimit "
+        "time 1.5ms\n"
         "zero1 weight:* over dp\noff split all : \"batch\" by 2  @gesture\n");
     return {};
 }
@@ -135,7 +136,8 @@ Result<void> writeSession(const fs::path &folder)
     contents.model.source = "zoo:mlp?layers=2";
     contents.model.options["loss"] = "loss";
     contents.view["theme"] = "dark";
-    contents.history = History({TableDocument("split all : batch by 2\n"), {{"cluster", "cpu"}, {"devices", "2"}}});
+    contents.history =
+        History({TableDocument("split all : batch by 2\n"), {{"cluster", "cpu"}, {"devices", "2"}}});
     History &history = contents.history;
     TRY_VOID(history.record("add a row", {insertText(history.state().table, 1, "micro-batches 2"), {}}, 1));
     TRY_VOID(history.record("4 devices", {{}, {{"devices", "2", "4"}}}, 2));

@@ -1,4 +1,5 @@
-// libFuzzer target: any bytes as an archive and as an array. What is read must hold together and survive being written.
+// libFuzzer target: any bytes as an archive and as an array. What is read must hold together and survive
+// being written.
 
 #include "engine/interop/npz.h"
 

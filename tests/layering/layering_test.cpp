@@ -137,8 +137,8 @@ std::set<std::string> withAllBelow(const Rooms &rooms, const std::string &name)
     return all;
 }
 
-/// The room of a file, or "". Where a folder has several rooms, a header is in that of the source of its name; one
-/// without such a source is in the room with the most sources.
+/// The room of a file, or "". Where a folder has several rooms, a header is in that of the source of its
+/// name; one without such a source is in the room with the most sources.
 std::string roomOf(const Rooms &rooms, const std::string &file)
 {
     const fs::path path(file);
@@ -213,9 +213,9 @@ TEST(Layering, RoomsStandInFloors)
     const Rooms rooms = readRooms();
     const std::vector<std::string> floors{"engine/", "sessions", "widgets/"};
     const auto floorOf = [&](const Room &room) {
-        return std::find_if(floors.begin(), floors.end(),
-                   [&](const std::string &floor) { return startsWith(room.folder, floor); })
-            - floors.begin();
+        return std::find_if(floors.begin(), floors.end(), [&](const std::string &floor) {
+            return startsWith(room.folder, floor);
+        }) - floors.begin();
     };
     EXPECT_GT(rooms.size(), 25u);
     for (const auto &[name, room] : rooms) {
@@ -223,7 +223,8 @@ TEST(Layering, RoomsStandInFloors)
         for (const std::string &used : room.uses) {
             ASSERT_TRUE(rooms.count(used)) << name << " uses " << used << ", which is no room";
             EXPECT_LE(floorOf(rooms.at(used)), floorOf(room)) << name << " uses " << used;
-            EXPECT_FALSE(withAllBelow(rooms, used).count(name)) << name << " and " << used << " use each other";
+            EXPECT_FALSE(withAllBelow(rooms, used).count(name))
+                << name << " and " << used << " use each other";
         }
     }
 }
@@ -239,9 +240,11 @@ TEST(Layering, RoomsUseOnlyTheRoomsBelowThem)
         ASSERT_FALSE(room.empty()) << include.file << " is in the folder of no room";
         const std::string used = roomOf(rooms, include.target);
         if (!used.empty()) {
-            EXPECT_TRUE(withAllBelow(rooms, room).count(used)) << include.where() << ", but " << room << " does not use " << used;
+            EXPECT_TRUE(withAllBelow(rooms, room).count(used))
+                << include.where() << ", but " << room << " does not use " << used;
         } else {
-            EXPECT_FALSE(startsWith(include.target, "app/") || startsWith(include.target, "tests/")) << include.where();
+            EXPECT_FALSE(startsWith(include.target, "app/") || startsWith(include.target, "tests/"))
+                << include.where();
         }
     }
     for (const Include &include : allIncludes())
@@ -252,14 +255,16 @@ TEST(Layering, ViewsStandSideBySide)
 {
     // On what they share; only comparing puts two of them together, and the window all.
     const Rooms rooms = readRooms();
-    const std::set<std::string> shared{
-        "widgets_common", "widgets_scene", "widgets_design", "widgets_layout"}; // layout: of the DAG and its helper
-    const std::set<std::string> compared{"widgets_dag", "widgets_timeline", "widgets_memory"}; // shown twice, beside each other
+    const std::set<std::string> shared{"widgets_common", "widgets_scene", "widgets_design",
+        "widgets_layout"}; // layout: of the DAG and its helper
+    const std::set<std::string> compared{
+        "widgets_dag", "widgets_timeline", "widgets_memory"}; // shown twice, beside each other
     for (const auto &[name, room] : rooms) {
         if (!startsWith(name, "widgets_") || name == "widgets_main")
             continue;
         for (const std::string &used : room.uses) {
-            const bool allowed = shared.count(used) > 0 || (name == "widgets_compare" && compared.count(used) > 0);
+            const bool allowed =
+                shared.count(used) > 0 || (name == "widgets_compare" && compared.count(used) > 0);
             EXPECT_TRUE(allowed || !startsWith(used, "widgets_")) << name << " uses " << used;
         }
     }
@@ -281,7 +286,8 @@ TEST(Layering, EverySourceIsCompiled)
         }
 }
 
-/// Everything between the quotes, comments and preprocessor lines of a source, as far as a search for calls needs it.
+/// Everything between the quotes, comments and preprocessor lines of a source, as far as a search for calls
+/// needs it.
 std::string codeOf(const fs::path &path)
 {
     std::ifstream stream(path);
@@ -294,9 +300,11 @@ std::string codeOf(const fs::path &path)
 /// True if `code` calls the free function `name`.
 bool calls(const std::string &code, const std::string &name)
 {
-    for (std::size_t at = code.find(name + "("); at != std::string::npos; at = code.find(name + "(", at + 1)) {
+    for (std::size_t at = code.find(name + "("); at != std::string::npos;
+         at = code.find(name + "(", at + 1)) {
         const char before = at > 0 ? code[at - 1] : ' ';
-        if (std::isalnum(static_cast<unsigned char>(before)) == 0 && before != '_' && before != '.' && before != '>')
+        if (std::isalnum(static_cast<unsigned char>(before)) == 0 && before != '_' && before != '.'
+            && before != '>')
             return true;
     }
     return false;
@@ -328,10 +336,11 @@ TEST(Layering, TheCorridorIsTheOneWayFromRowsToAPlan)
             if (entry.path().extension() != ".cpp" && entry.path().extension() != ".h")
                 continue;
             const std::string code = codeOf(entry.path());
-            for (const char *function : {"completePlan", "galleryTable", "readTable", "parseTable", "analyseBatch",
-                     "buildTrainingStep"})
+            for (const char *function : {"completePlan", "galleryTable", "readTable", "parseTable",
+                     "analyseBatch", "buildTrainingStep"})
                 EXPECT_FALSE(calls(code, function)) << entry.path() << " calls " << function;
-            for (const char *header : {"engine/plan/complete.h", "engine/lowering/lower.h", "engine/frontend/training.h"})
+            for (const char *header :
+                {"engine/plan/complete.h", "engine/lowering/lower.h", "engine/frontend/training.h"})
                 EXPECT_EQ(code.find(header), std::string::npos) << entry.path() << " includes " << header;
         }
     }

@@ -244,7 +244,8 @@ TEST(History, AnEditBehindTheHeadBeginsABranchAndLosesNothing)
 
 TEST(History, AmendingDownToAnEmptyTableLosesNothing)
 {
-    // Typed without a line end, then removed: the step says nothing any more, and what follows must fit its parent.
+    // Typed without a line end, then removed: the step says nothing any more, and what follows must fit its
+    // parent.
     History history(stateOf(""));
     ASSERT_TRUE(history.record("type", {difference(history.state().table, TableDocument("# a")), {}}, 1));
     ASSERT_TRUE(*history.amend("remove", {removeLines(history.state().table, {0}), {}}));
@@ -256,7 +257,8 @@ TEST(History, AmendingDownToAnEmptyTableLosesNothing)
     history.redo();
     history.redo();
     EXPECT_EQ(history.state().table.text(), last);
-    const auto restored = History::restore(history.root(), history.steps(), history.branches(), {}, history.current(), 0);
+    const auto restored =
+        History::restore(history.root(), history.steps(), history.branches(), {}, history.current(), 0);
     ASSERT_TRUE(restored) << describe(restored.error());
     EXPECT_EQ(restored->state().table.text(), last);
 }

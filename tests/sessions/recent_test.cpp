@@ -82,8 +82,7 @@ TEST_F(RecentTest, HostileListsGiveWhatIsUsable)
     writeBytes(lists() / "recent.json",
         R"({"sessions":[{"path":"/s","devices":1e300,"step_seconds":-4,"opened":"x","thumbnail":"../../etc/passwd","model":[]},)"
         R"({"path":"/s","devices":2}, {"path":"/t","devices":2,"unknown":{}}]})");
-    EXPECT_EQ(loadRecent(lists()),
-        (std::vector<RecentSession>{{"/s", {}, 0, true}, {"/t", {}, 0, true}}));
+    EXPECT_EQ(loadRecent(lists()), (std::vector<RecentSession>{{"/s", {}, 0, true}, {"/t", {}, 0, true}}));
     ASSERT_TRUE(addRecent(lists(), entry("a"))); // and it goes on from there
     EXPECT_EQ(names(), (std::vector<std::string>{"a", "s", "t"}));
     RecentSession odd = entry("\xff\xfe");

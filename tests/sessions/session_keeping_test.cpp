@@ -1,5 +1,5 @@
-// What keeps a session whole whatever is written to it: the root as a step, amended steps, writing all of it anew, and telling a
-// wrong write from a bad disk.
+// What keeps a session whole whatever is written to it: the root as a step, amended steps, writing all of it
+// anew, and telling a wrong write from a bad disk.
 
 #include "tests/sessions/session_fixture.h"
 

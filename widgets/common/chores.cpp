@@ -4,7 +4,9 @@
 
 namespace planloom {
 
-Chores::Chores(QObject *parent) : QObject(parent), m_timer(this)
+Chores::Chores(QObject *parent)
+    : QObject(parent)
+    , m_timer(this)
 {
     m_timer.setSingleShot(true);
     m_timer.setInterval(0);
@@ -13,7 +15,8 @@ Chores::Chores(QObject *parent) : QObject(parent), m_timer(this)
 
 void Chores::add(const char *name, std::function<void()> work)
 {
-    const auto same = std::find_if(m_waiting.begin(), m_waiting.end(), [name](const auto &piece) { return piece.first == name; });
+    const auto same = std::find_if(
+        m_waiting.begin(), m_waiting.end(), [name](const auto &piece) { return piece.first == name; });
     if (same != m_waiting.end())
         same->second = std::move(work);
     else
@@ -29,7 +32,8 @@ void Chores::drop(const char *name)
 
 void Chores::finish(const char *name)
 {
-    const auto found = std::find_if(m_waiting.begin(), m_waiting.end(), [name](const auto &piece) { return piece.first == name; });
+    const auto found = std::find_if(
+        m_waiting.begin(), m_waiting.end(), [name](const auto &piece) { return piece.first == name; });
     if (found == m_waiting.end())
         return;
     const auto work = std::move(found->second);

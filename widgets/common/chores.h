@@ -10,8 +10,8 @@
 
 namespace planloom {
 
-/// Work for the GUI thread in small pieces: one an event, so that keys and pointer come in between. Of pieces with the same name
-/// the newest is done, in the place of the first.
+/// Work for the GUI thread in small pieces: one an event, so that keys and pointer come in between. Of pieces
+/// with the same name the newest is done, in the place of the first.
 class Chores : public QObject
 {
     Q_OBJECT

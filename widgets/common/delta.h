@@ -18,8 +18,8 @@ enum class Change : std::uint8_t {
 /// Differences below this share of the first value are noise.
 constexpr double kNoiseShare = 0.005;
 
-/// What it means that `before` became `after`. `tick` is the smallest difference that can be told (a nanosecond in
-/// the values' unit, a byte); differences up to it are noise.
+/// What it means that `before` became `after`. `tick` is the smallest difference that can be told (a
+/// nanosecond in the values' unit, a byte); differences up to it are noise.
 inline Change judged(double before, double after, double tick, bool lessIsBetter = true)
 {
     const double difference = after - before;

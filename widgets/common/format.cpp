@@ -25,7 +25,7 @@ std::string formatInUnit(double seconds, TimeUnit unit, double stepSeconds)
     int decimals = 0;
     if (step > 0 && step < 1)
         decimals = std::min(9, static_cast<int>(std::ceil(-std::log10(step) - 1e-9)));
-    std::array<char, 64> buffer {};
+    std::array<char, 64> buffer{};
     std::snprintf(buffer.data(), buffer.size(), "%.*f", decimals, seconds / unit.seconds);
     return buffer.data();
 }

@@ -18,7 +18,7 @@ constexpr double kSanitised = 8;
 /// Processor time of this thread.
 std::int64_t threadNanoseconds()
 {
-    timespec now {};
+    timespec now{};
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
     return now.tv_sec * kNanosecondsPerSecond + now.tv_nsec;
 }
@@ -46,7 +46,8 @@ QString describe(const SlowEvent &event)
         .arg(type ? QString::fromLatin1(type) : QString::number(event.type));
 }
 
-GuiWatchdog::GuiWatchdog(int &argc, char **argv) : QApplication(argc, argv)
+GuiWatchdog::GuiWatchdog(int &argc, char **argv)
+    : QApplication(argc, argv)
 {
 }
 

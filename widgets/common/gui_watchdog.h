@@ -11,7 +11,8 @@ namespace planloom {
 
 /// One delivery of an event that kept the GUI thread longer than it may.
 struct SlowEvent {
-    QString receiver{}; ///< Its class, and its name if it has one: "planloom::DagView dag", "QTimer of planloom::DagView dag".
+    QString receiver{}; ///< Its class, and its name if it has one: "planloom::DagView dag", "QTimer of
+                        ///< planloom::DagView dag".
     QEvent::Type type = QEvent::None;
     std::int64_t microseconds = 0; ///< Of processor time.
 };
@@ -28,15 +29,16 @@ enum class WatchdogReply : std::uint8_t {
 
 /// The application object of the desktop: measures how long each event keeps the GUI thread when asked to.
 ///
-/// Measured is the thread's processor time, not the clock on the wall: a machine that is busy with other things, or was
-/// asleep, makes no event slow. Painting has a budget of its own (a frame); time spent in events delivered within an event is
-/// counted once, at the innermost receiver, but a frame is counted whole. Idle unless `watch` is on, which costs two readings
-/// of the processor's clock an event.
+/// Measured is the thread's processor time, not the clock on the wall: a machine that is busy with other
+/// things, or was asleep, makes no event slow. Painting has a budget of its own (a frame); time spent in
+/// events delivered within an event is counted once, at the innermost receiver, but a frame is counted whole.
+/// Idle unless `watch` is on, which costs two readings of the processor's clock an event.
 class GuiWatchdog : public QApplication
 {
     Q_OBJECT
 public:
-    static constexpr std::int64_t kMostMicroseconds = 5000; ///< That an event may take, in an optimised build.
+    static constexpr std::int64_t kMostMicroseconds =
+        5000; ///< That an event may take, in an optimised build.
     static constexpr std::int64_t kMostFrameMicroseconds = 16000; ///< That painting may take.
 
     GuiWatchdog(int &argc, char **argv);

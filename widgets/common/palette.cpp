@@ -12,12 +12,13 @@ namespace planloom {
 
 namespace {
 
-/// Okabe and Ito, "Color Universal Design" (2008), in an order that keeps neighbours far apart, each moved to where it
-/// stands out from the surfaces (light themes: darker, dark themes: lighter) and stays apart from the others in simulated
-/// colour blindness. Black, their eighth, cannot be told from text and borders; a slate takes its place.
-constexpr std::array<QRgb, 8> kOnLight {
+/// Okabe and Ito, "Color Universal Design" (2008), in an order that keeps neighbours far apart, each moved to
+/// where it stands out from the surfaces (light themes: darker, dark themes: lighter) and stays apart from
+/// the others in simulated colour blindness. Black, their eighth, cannot be told from text and borders; a
+/// slate takes its place.
+constexpr std::array<QRgb, 8> kOnLight{
     0xff115e9a, 0xffb17e00, 0xff008352, 0xffc76798, 0xff1c90ce, 0xffab4000, 0xff94893f, 0xff61666d};
-constexpr std::array<QRgb, 8> kOnDark {
+constexpr std::array<QRgb, 8> kOnDark{
     0xff0e81d5, 0xffe8a000, 0xff00a275, 0xffdc83b9, 0xff3ab7ee, 0xffd65d01, 0xfff2e643, 0xff767f8a};
 
 Palette makeLight()
@@ -171,7 +172,8 @@ QPalette applicationPalette(const Palette &palette)
     result.setColor(QPalette::Dark, mixed(palette.surfaceRaised, Qt::black, 0.35));
     result.setColor(QPalette::Shadow, mixed(palette.surfaceRaised, Qt::black, 0.7));
     for (const auto role : {QPalette::WindowText, QPalette::Text, QPalette::ButtonText})
-        result.setColor(QPalette::Disabled, role, mixed(palette.surfaceRaised, palette.text, palette.highContrast ? 0.65 : 0.45));
+        result.setColor(QPalette::Disabled, role,
+            mixed(palette.surfaceRaised, palette.text, palette.highContrast ? 0.65 : 0.45));
     return result;
 }
 
@@ -183,7 +185,7 @@ QColor categoricalColour(const Palette &palette, int index)
     const auto count = static_cast<int>(bases.size());
     const QColor base = QColor::fromRgb(bases[static_cast<std::size_t>(index % count)]);
     // Away from the surface, so that every round stands out from it at least as well as the first.
-    static constexpr std::array<double, 5> kShares {0, 0.2, 0.35, 0.48, 0.6};
+    static constexpr std::array<double, 5> kShares{0, 0.2, 0.35, 0.48, 0.6};
     const double share = kShares[static_cast<std::size_t>(index / count) % kShares.size()];
     return share == 0 ? base : mixed(base, palette.dark ? QColor(Qt::white) : QColor(Qt::black), share);
 }
@@ -251,8 +253,8 @@ QColor decidedByColour(const Palette &palette, DecidedBy decidedBy)
 QColor heatColour(const Palette &palette, double share)
 {
     // Five stops of one warm scale, lightness falling (light theme) or rising (dark theme) throughout.
-    static constexpr std::array<QRgb, 5> kLight {0xffb58026, 0xffb6621c, 0xffab4419, 0xff84261c, 0xff56101c};
-    static constexpr std::array<QRgb, 5> kDark {0xffb5586b, 0xffd5644f, 0xfff08345, 0xfffbb45c, 0xfffdeaa0};
+    static constexpr std::array<QRgb, 5> kLight{0xffb58026, 0xffb6621c, 0xffab4419, 0xff84261c, 0xff56101c};
+    static constexpr std::array<QRgb, 5> kDark{0xffb5586b, 0xffd5644f, 0xfff08345, 0xfffbb45c, 0xfffdeaa0};
     const auto &stops = palette.dark ? kDark : kLight;
     if (!std::isfinite(share))
         return palette.neutral;

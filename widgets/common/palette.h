@@ -18,13 +18,13 @@ namespace planloom {
 
 /// What a window can look like.
 enum class Theme : std::uint8_t { Light, Dark, HighContrastLight, HighContrastDark };
-constexpr std::array<Theme, 4> kThemes {
+constexpr std::array<Theme, 4> kThemes{
     Theme::Light, Theme::Dark, Theme::HighContrastLight, Theme::HighContrastDark};
 
 /// Every colour the canvases draw with; no view has a colour literal of its own.
 ///
-/// Texts reach a contrast of 4.5:1 on the surfaces they are drawn on (7:1 in high contrast), marks 3:1, in all themes
-/// (checked by a test).
+/// Texts reach a contrast of 4.5:1 on the surfaces they are drawn on (7:1 in high contrast), marks 3:1, in
+/// all themes (checked by a test).
 struct Palette {
     Theme theme = Theme::Light;
     bool dark = false;
@@ -56,9 +56,10 @@ const Palette &paletteFor(const QWidget &widget);
 /// The QPalette that makes Qt's own widgets agree with `palette`.
 QPalette applicationPalette(const Palette &palette);
 
-/// Colours of things that are told apart: Okabe and Ito's eight, moved as little as it takes to stand out from the
-/// theme's surfaces (3:1) and from one another for protan, deutan and tritan eyes too. From the ninth on they repeat,
-/// further from the surface each round, so draw the number beside the colour. Negative: neutral.
+/// Colours of things that are told apart: Okabe and Ito's eight, moved as little as it takes to stand out
+/// from the theme's surfaces (3:1) and from one another for protan, deutan and tritan eyes too. From the
+/// ninth on they repeat, further from the surface each round, so draw the number beside the colour. Negative:
+/// neutral.
 QColor categoricalColour(const Palette &palette, int index);
 QColor deviceColour(const Palette &palette, DeviceId device);
 QColor stageColour(const Palette &palette, StageId stage);
@@ -68,7 +69,8 @@ QColor categoryColour(const Palette &palette, OperatorCategory category);
 QColor directionColour(const Palette &palette, Direction direction);
 /// Default: neutral.
 QColor decidedByColour(const Palette &palette, DecidedBy decidedBy);
-/// Sequential scale from `share` 0 (near the surface, still 3:1) to 1 (strong), monotone in lightness; for times and sizes.
+/// Sequential scale from `share` 0 (near the surface, still 3:1) to 1 (strong), monotone in lightness; for
+/// times and sizes.
 QColor heatColour(const Palette &palette, double share);
 
 /// `share` of `over` on `under`, opaque.

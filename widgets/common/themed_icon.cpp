@@ -21,7 +21,8 @@ QString fileOf(const QString &name)
 class SvgEngine : public QIconEngine
 {
 public:
-    explicit SvgEngine(const QString &name) : m_name(name)
+    explicit SvgEngine(const QString &name)
+        : m_name(name)
     {
         QFile file(fileOf(name));
         if (file.open(QIODevice::ReadOnly))
@@ -34,9 +35,10 @@ public:
     void paint(QPainter *painter, const QRect &rect, QIcon::Mode mode, QIcon::State) override
     {
         const QPalette palette = QGuiApplication::palette();
-        const QColor colour = mode == QIcon::Disabled ? palette.color(QPalette::Disabled, QPalette::ButtonText)
-            : mode == QIcon::Selected                 ? palette.color(QPalette::HighlightedText)
-                                                      : palette.color(QPalette::ButtonText);
+        const QColor colour = mode == QIcon::Disabled
+            ? palette.color(QPalette::Disabled, QPalette::ButtonText)
+            : mode == QIcon::Selected ? palette.color(QPalette::HighlightedText)
+                                      : palette.color(QPalette::ButtonText);
         QByteArray svg = m_source;
         svg.replace("currentColor", colour.name().toLatin1());
         QSvgRenderer renderer(svg);
@@ -69,7 +71,8 @@ QIcon themedIcon(const QString &name)
 QStringList iconNames()
 {
     QStringList names;
-    for (const QString &file : QDir(QStringLiteral(":/planloom/icons")).entryList({QStringLiteral("*.svg")}, QDir::Files, QDir::Name))
+    for (const QString &file : QDir(QStringLiteral(":/planloom/icons"))
+                                   .entryList({QStringLiteral("*.svg")}, QDir::Files, QDir::Name))
         names.append(file.section(QLatin1Char('.'), 0, 0));
     return names;
 }

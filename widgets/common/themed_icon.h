@@ -4,8 +4,8 @@
 
 namespace planloom {
 
-/// A vector icon of resources/icons, drawn in the text colour of the theme at whatever size is asked for; follows a change
-/// of the theme by itself.
+/// A vector icon of resources/icons, drawn in the text colour of the theme at whatever size is asked for;
+/// follows a change of the theme by itself.
 /// @param name  the file's name without ".svg": "split"
 QIcon themedIcon(const QString &name);
 

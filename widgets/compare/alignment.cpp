@@ -32,7 +32,8 @@ std::optional<std::int64_t> timeOf(AlignAt event, const TimelineScene &scene, Op
     case AlignAt::FirstBackward:
         return firstBlock(scene, [](SegmentKind kind) { return kind == SegmentKind::Backward; });
     case AlignAt::Gradients:
-        return firstBlock(scene, [](SegmentKind kind) { return kind == SegmentKind::Reduce || kind == SegmentKind::Optimizer; });
+        return firstBlock(scene,
+            [](SegmentKind kind) { return kind == SegmentKind::Reduce || kind == SegmentKind::Optimizer; });
     case AlignAt::Operator:
         break;
     }

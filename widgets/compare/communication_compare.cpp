@@ -45,10 +45,11 @@ CommunicationCompare::CommunicationCompare(QWidget *parent)
         column->addWidget(label);
         column->addWidget(view, 1);
         matrices->addLayout(column, 1);
-        connect(view, &MatrixView::cellChosen, this, [this](int from, int to) { // one pair of devices in all three
-            for (MatrixView *each : {m_a, m_b, m_difference})
-                each->setCurrent({from, to});
-        });
+        connect(view, &MatrixView::cellChosen, this,
+            [this](int from, int to) { // one pair of devices in all three
+                for (MatrixView *each : {m_a, m_b, m_difference})
+                    each->setCurrent({from, to});
+            });
     };
     addMatrix(m_a, tr("A"), tr("What devices send in A"));
     addMatrix(m_b, tr("B"), tr("What devices send in B"));
@@ -111,11 +112,13 @@ void CommunicationCompare::workOut()
     m_stop.request_stop();
     m_stop = std::stop_source{};
     m_watcher.setFuture(QtConcurrent::run([result = m_result, stop = m_stop.get_token()] {
-        const auto matrixOf = [&stop](const PlanUpdateSnapshot &plan) -> std::shared_ptr<const CommunicationMatrix> {
+        const auto matrixOf =
+            [&stop](const PlanUpdateSnapshot &plan) -> std::shared_ptr<const CommunicationMatrix> {
             if (!plan || !plan->scene)
                 return nullptr;
             const TimelineScene &scene = *plan->scene;
-            auto matrix = communicationMatrix(*scene.plan, *scene.timeline, scene.cluster, DataType::Float32, stop);
+            auto matrix =
+                communicationMatrix(*scene.plan, *scene.timeline, scene.cluster, DataType::Float32, stop);
             return matrix ? std::make_shared<const CommunicationMatrix>(*std::move(matrix)) : nullptr;
         };
         return result ? Matrices{matrixOf(result->a), matrixOf(result->b)} : Matrices{};
@@ -146,7 +149,8 @@ void CommunicationCompare::refresh()
             bytes += flow.bytes;
             time += flow.time;
         }
-        return QString::fromStdString(byTime ? formatSeconds(static_cast<double>(time.count()) * 1e-9) : formatBytes(bytes));
+        return QString::fromStdString(
+            byTime ? formatSeconds(static_cast<double>(time.count()) * 1e-9) : formatBytes(bytes));
     };
     m_sum->setText(tr("%1 → %2 in one step, all devices").arg(sumOf(*m_matrices.a), sumOf(*m_matrices.b)));
 }

@@ -16,8 +16,8 @@ namespace planloom {
 
 class MatrixView;
 
-/// Who sends what to whom in two plans: the matrices of A, of B, and what B has more or less (ux.md, section 4.6, point 6). Worked
-/// out on a worker, once it is looked at.
+/// Who sends what to whom in two plans: the matrices of A, of B, and what B has more or less (ux.md,
+/// section 4.6, point 6). Worked out on a worker, once it is looked at.
 class CommunicationCompare : public QWidget
 {
     Q_OBJECT

@@ -5,7 +5,10 @@
 
 namespace planloom {
 
-CompareChoice::CompareChoice(QObject *parent) : QObject(parent) { }
+CompareChoice::CompareChoice(QObject *parent)
+    : QObject(parent)
+{
+}
 
 int CompareChoice::indexOf(StepId step) const
 {

@@ -11,8 +11,8 @@ namespace planloom {
 /// Stands for the design as it is now, whatever step that is: a comparison with it follows every edit.
 constexpr StepId kCurrentPlan = -1;
 
-/// Which plans are compared: A, what all are measured against, then B, and up to four more. Shared by the Plans dock and the
-/// comparison.
+/// Which plans are compared: A, what all are measured against, then B, and up to four more. Shared by the
+/// Plans dock and the comparison.
 class CompareChoice : public QObject
 {
     Q_OBJECT

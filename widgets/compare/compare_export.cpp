@@ -92,14 +92,16 @@ std::string metricsAsCsv(const std::vector<PlanMetric> &metrics, const std::vect
 std::string metricsAsJson(const std::vector<PlanMetric> &metrics, const std::vector<std::string> &titles)
 {
     using Json = nlohmann::ordered_json;
-    const auto jsonOf = [](const std::optional<double> &value) { return value ? Json(*value) : Json(nullptr); };
+    const auto jsonOf = [](const std::optional<double> &value) {
+        return value ? Json(*value) : Json(nullptr);
+    };
     Json figures = Json::array();
     for (const PlanMetric &metric : metrics) {
         Json figure{{"name", metric.name}, {"unit", unitOf(metric.unit)}, {"values", Json::array()},
             {"delta", Json::array()}, {"percent", Json::array()}};
         for (std::size_t plan = 0; plan < titles.size(); ++plan) {
-            figure["values"].push_back(
-                metric.unit == PlanMetric::Unit::Word ? Json(metric.texts[plan]) : jsonOf(metric.values[plan]));
+            figure["values"].push_back(metric.unit == PlanMetric::Unit::Word ? Json(metric.texts[plan])
+                                                                             : jsonOf(metric.values[plan]));
             if (plan == 0)
                 continue;
             figure["delta"].push_back(jsonOf(deltaOf(metric, plan)));

@@ -53,7 +53,10 @@ bool isSideB(int column)
 
 } // namespace
 
-MetricModel::MetricModel(QObject *parent) : QAbstractTableModel(parent) { }
+MetricModel::MetricModel(QObject *parent)
+    : QAbstractTableModel(parent)
+{
+}
 
 void MetricModel::setMetrics(std::vector<PlanMetric> metrics, QStringList titles)
 {
@@ -95,7 +98,8 @@ QVariant MetricModel::data(const QModelIndex &index, int role) const
         const Change change = changeOf(metric, 0, plan);
         if (change == Change::Other) // neither better nor worse
             return text;
-        return QString::fromUtf8(arrowOf(*metric.values[0], *metric.values[plan], change)) + QLatin1Char(' ') + text;
+        return QString::fromUtf8(arrowOf(*metric.values[0], *metric.values[plan], change)) + QLatin1Char(' ')
+            + text;
     }
     case Qt::ToolTipRole: {
         if (part == 0)
@@ -143,7 +147,10 @@ QVariant MetricModel::headerData(int section, Qt::Orientation orientation, int r
     return part == 1 ? tr("%1 − A").arg(letter) : tr("%");
 }
 
-RowDiffModel::RowDiffModel(QObject *parent) : QAbstractTableModel(parent) { }
+RowDiffModel::RowDiffModel(QObject *parent)
+    : QAbstractTableModel(parent)
+{
+}
 
 void RowDiffModel::setRows(std::vector<ComparedRow> rows)
 {
@@ -176,8 +183,8 @@ void RowDiffModel::reshow()
 
 int RowDiffModel::differences() const
 {
-    return static_cast<int>(std::count_if(
-        m_rows.begin(), m_rows.end(), [](const ComparedRow &row) { return row.kind != ComparedRow::Kind::Same; }));
+    return static_cast<int>(std::count_if(m_rows.begin(), m_rows.end(),
+        [](const ComparedRow &row) { return row.kind != ComparedRow::Kind::Same; }));
 }
 
 int RowDiffModel::rowCount(const QModelIndex &parent) const
@@ -225,7 +232,8 @@ QVariant RowDiffModel::data(const QModelIndex &index, int role) const
         }
     case Qt::ToolTipRole:
         if (index.column() == State)
-            return tr("Drag a row to the other side, or press \"Take into Current\", to try it in the design.");
+            return tr(
+                "Drag a row to the other side, or press \"Take into Current\", to try it in the design.");
         return words(cells.text);
     case DiffersRole:
         if (row.kind == ComparedRow::Kind::Same || index.column() == State)

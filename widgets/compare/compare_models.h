@@ -10,7 +10,8 @@
 
 namespace planloom {
 
-/// Figures by plan: the first plan's values, and for each other one its values, the difference and the share of the first.
+/// Figures by plan: the first plan's values, and for each other one its values, the difference and the share
+/// of the first.
 class MetricModel : public QAbstractTableModel
 {
     Q_OBJECT
@@ -36,7 +37,8 @@ private:
     QStringList m_titles;
 };
 
-/// Rows of two tables beside each other. Rows can be dragged from one side to the other, which asks to take them over.
+/// Rows of two tables beside each other. Rows can be dragged from one side to the other, which asks to take
+/// them over.
 class RowDiffModel : public QAbstractTableModel
 {
     Q_OBJECT
@@ -64,8 +66,10 @@ public:
     Qt::ItemFlags flags(const QModelIndex &index) const override;
     QStringList mimeTypes() const override;
     QMimeData *mimeData(const QModelIndexList &indexes) const override;
-    bool canDropMimeData(const QMimeData *data, Qt::DropAction action, int row, int column, const QModelIndex &parent) const override;
-    bool dropMimeData(const QMimeData *data, Qt::DropAction action, int row, int column, const QModelIndex &parent) override;
+    bool canDropMimeData(const QMimeData *data, Qt::DropAction action, int row, int column,
+        const QModelIndex &parent) const override;
+    bool dropMimeData(const QMimeData *data, Qt::DropAction action, int row, int column,
+        const QModelIndex &parent) override;
     Qt::DropActions supportedDropActions() const override { return Qt::CopyAction; }
 
 Q_SIGNALS:

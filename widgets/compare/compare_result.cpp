@@ -1,7 +1,7 @@
 #include "widgets/compare/compare_result.h"
 
-#include "engine/table/table_text.h"
 #include "engine/analyse/plan_difference.h"
+#include "engine/table/table_text.h"
 #include "widgets/common/delta.h"
 
 #include <algorithm>
@@ -26,8 +26,8 @@ ComparedRow::Cells cellsOf(const Row &row)
     return cells;
 }
 
-/// Two rows that say different things about one subject, where the engine sees two single ones: a rule that moved to another
-/// selector.
+/// Two rows that say different things about one subject, where the engine sees two single ones: a rule that
+/// moved to another selector.
 void pairBySameRule(std::vector<ComparedRow> &rows)
 {
     std::map<std::string, std::vector<std::size_t>> onlyB;
@@ -49,7 +49,8 @@ void pairBySameRule(std::vector<ComparedRow> &rows)
         taken.insert(other);
     }
     std::size_t at = 0;
-    rows.erase(std::remove_if(rows.begin(), rows.end(), [&](const ComparedRow &) { return taken.count(at++) != 0; }),
+    rows.erase(
+        std::remove_if(rows.begin(), rows.end(), [&](const ComparedRow &) { return taken.count(at++) != 0; }),
         rows.end());
 }
 
@@ -124,7 +125,8 @@ bool CompareResult::isEmpty() const
         rows.begin(), rows.end(), [](const ComparedRow &row) { return row.kind == ComparedRow::Kind::Same; });
     const bool sameTime = !waterfall || waterfall->from == waterfall->to;
     return sameRows && sameTime && moves.empty()
-        && counts[static_cast<std::size_t>(OperatorChange::Same)] == static_cast<std::int32_t>(operators.size());
+        && counts[static_cast<std::size_t>(OperatorChange::Same)]
+        == static_cast<std::int32_t>(operators.size());
 }
 
 std::int64_t noiseOf(const Timeline &a, const Timeline &b)
@@ -157,8 +159,8 @@ CompareSnapshot comparePlans(PlanUpdateSnapshot a, PlanUpdateSnapshot b, std::st
         const bool isNew = !difference.a.valid();
         const OperatorChange change = isNew || (difference.split && difference.placed) ? OperatorChange::Both
             : difference.split                                                         ? OperatorChange::Split
-            : difference.placed                                                        ? OperatorChange::Placed
-                                                                                       : OperatorChange::Ordered;
+            : difference.placed ? OperatorChange::Placed
+                                : OperatorChange::Ordered;
         result->operators[static_cast<std::size_t>(difference.b.index)] = static_cast<std::uint8_t>(change);
     }
     for (const std::uint8_t change : result->operators)

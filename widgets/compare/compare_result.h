@@ -1,7 +1,7 @@
 #pragma once
 
-#include "engine/table/table_document.h"
 #include "engine/analyse/waterfall.h"
+#include "engine/table/table_document.h"
 #include "widgets/common/operator_change.h"
 #include "widgets/compare/span_moves.h"
 #include "widgets/design/plan_update.h"
@@ -37,9 +37,9 @@ struct ComparedRow {
 /// O(rows log rows)
 std::vector<ComparedRow> compareRows(const ConstraintTable &a, const ConstraintTable &b);
 
-/// What takes one side of a compared row over into `table`: its text in place of the other side's, or in place of a row about the
-/// same thing, or behind the last row; where that side has no such row, the other side's is taken out. Empty if it is so
-/// already. O(rows log rows)
+/// What takes one side of a compared row over into `table`: its text in place of the other side's, or in
+/// place of a row about the same thing, or behind the last row; where that side has no such row, the other
+/// side's is taken out. Empty if it is so already. O(rows log rows)
 TableEdit takeOver(const TableDocument &table, const ComparedRow &row, bool fromA);
 
 /// Two plans held against each other. Immutable.

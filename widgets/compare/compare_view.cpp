@@ -16,9 +16,9 @@
 
 #include "widgets/common/format.h"
 #include "widgets/common/palette.h"
+#include "widgets/compare/communication_compare.h"
 #include "widgets/compare/compare_export.h"
 #include "widgets/compare/compare_models.h"
-#include "widgets/compare/communication_compare.h"
 #include "widgets/compare/compared_timeline.h"
 #include "widgets/compare/memory_overlay.h"
 #include "widgets/compare/plans_model.h"
@@ -42,8 +42,12 @@ QString words(const std::string &text)
 
 } // namespace
 
-CompareView::CompareView(Workspace *workspace, SelectionModel *selection, CompareChoice *choice, QWidget *parent)
-    : QWidget(parent), m_workspace(workspace), m_selection(selection), m_choice(choice)
+CompareView::CompareView(
+    Workspace *workspace, SelectionModel *selection, CompareChoice *choice, QWidget *parent)
+    : QWidget(parent)
+    , m_workspace(workspace)
+    , m_selection(selection)
+    , m_choice(choice)
 {
     setObjectName(QStringLiteral("compareView"));
     setAccessibleName(tr("Comparison of plans"));
@@ -78,12 +82,13 @@ CompareView::CompareView(Workspace *workspace, SelectionModel *selection, Compar
         m_plans.clear();
         later();
     });
-    connect(m_workspace, &Workspace::planOfStepReady, this, [this, later](StepId step, const PlanUpdateSnapshot &update) {
-        if (m_choice->indexOf(step) < 0)
-            return;
-        m_plans[step] = update;
-        later();
-    });
+    connect(m_workspace, &Workspace::planOfStepReady, this,
+        [this, later](StepId step, const PlanUpdateSnapshot &update) {
+            if (m_choice->indexOf(step) < 0)
+                return;
+            m_plans[step] = update;
+            later();
+        });
     connect(&m_watcher, &QFutureWatcherBase::finished, this, [this] {
         m_comparing = false;
         if (const CompareSnapshot result = m_watcher.result())
@@ -191,7 +196,8 @@ void CompareView::compareNow()
     m_stop.request_stop();
     m_stop = std::stop_source{};
     m_comparing = true;
-    m_watcher.setFuture(QtConcurrent::run([a, b, stop = m_stop.get_token()] { return comparePlans(a, b, stop); }));
+    m_watcher.setFuture(
+        QtConcurrent::run([a, b, stop = m_stop.get_token()] { return comparePlans(a, b, stop); }));
 }
 
 void CompareView::showResult(const CompareSnapshot &result)
@@ -200,7 +206,8 @@ void CompareView::showResult(const CompareSnapshot &result)
     m_result = result;
     const TimelineSceneSnapshot &a = result->a->scene;
     const TimelineSceneSnapshot &b = result->b->scene;
-    m_waterfall->setWaterfall(result->waterfall, titleOfPlan(0), m_choice->isPair() ? titleOfPlan(1) : QString());
+    m_waterfall->setWaterfall(
+        result->waterfall, titleOfPlan(0), m_choice->isPair() ? titleOfPlan(1) : QString());
     if (!fresh)
         return;
     m_rows->setRows(result->rows);
@@ -227,11 +234,13 @@ void CompareView::showResult(const CompareSnapshot &result)
     m_dagCounts->setText(result->operators.empty()
             ? tr("Operators are compared once both plans have a timeline.")
             : tr("%1 same · %2 split differently · %3 placed elsewhere · %4 ordered differently · %5 both")
-                  .arg(count(OperatorChange::Same), count(OperatorChange::Split), count(OperatorChange::Placed),
-                      count(OperatorChange::Ordered), count(OperatorChange::Both)));
+                  .arg(count(OperatorChange::Same), count(OperatorChange::Split),
+                      count(OperatorChange::Placed), count(OperatorChange::Ordered),
+                      count(OperatorChange::Both)));
     m_tabs->setTabText(0,
-        result->operators.empty() ? tr("Operators")
-                                  : tr("Operators (%1)").arg(static_cast<int>(result->operators.size()) - result->counts[0]));
+        result->operators.empty()
+            ? tr("Operators")
+            : tr("Operators (%1)").arg(static_cast<int>(result->operators.size()) - result->counts[0]));
     Q_EMIT resultChanged();
 }
 
@@ -254,7 +263,8 @@ void CompareView::fillChoosers()
             box->addItem(titleOf(history, step), QVariant::fromValue(static_cast<qlonglong>(step)));
         const std::size_t place = box == m_chooseA ? 0 : 1;
         if (place < m_choice->plans().size())
-            box->setCurrentIndex(box->findData(QVariant::fromValue(static_cast<qlonglong>(m_choice->plans()[place]))));
+            box->setCurrentIndex(
+                box->findData(QVariant::fromValue(static_cast<qlonglong>(m_choice->plans()[place]))));
         else
             box->setCurrentIndex(-1);
     }
@@ -281,8 +291,9 @@ void CompareView::takeIntoCurrent(const std::vector<int> &rows, bool fromA)
         return;
     }
     const QString side = fromA ? tr("A") : tr("B");
-    const QString what = taken == 1 ? tr("take \"%1\" as in %2").arg(words(elided(last.toStdString(), 60)), side)
-                                    : tr("take %1 rows as in %2").arg(taken).arg(side);
+    const QString what = taken == 1
+        ? tr("take \"%1\" as in %2").arg(words(elided(last.toStdString(), 60)), side)
+        : tr("take %1 rows as in %2").arg(taken).arg(side);
     if (m_workspace->editTable(what, edit))
         say({});
 }
@@ -314,8 +325,8 @@ void CompareView::copyFigures(bool json)
         titles.push_back(title.toStdString());
     if (titles.empty())
         return;
-    QGuiApplication::clipboard()->setText(
-        words(json ? metricsAsJson(m_metrics->metrics(), titles) : metricsAsCsv(m_metrics->metrics(), titles)));
+    QGuiApplication::clipboard()->setText(words(
+        json ? metricsAsJson(m_metrics->metrics(), titles) : metricsAsCsv(m_metrics->metrics(), titles)));
 }
 
 void CompareView::setMode(CompareMode mode)
@@ -327,8 +338,8 @@ void CompareView::setMode(CompareMode mode)
         m_pages->setCurrentIndex(0);
         return;
     }
-    m_compared->setMode(
-        mode == CompareMode::Difference ? ComparedTimeline::Mode::Difference : ComparedTimeline::Mode::Butterfly);
+    m_compared->setMode(mode == CompareMode::Difference ? ComparedTimeline::Mode::Difference
+                                                        : ComparedTimeline::Mode::Butterfly);
     m_pages->setCurrentIndex(1);
 }
 
@@ -407,7 +418,8 @@ void CompareView::fitAxis()
     const double begin = std::min(0.0, -m_shift); // where B begins, if that is before A
     for (const TimelineView *view : {m_timelineA, m_timelineB}) {
         if (view->scene()) {
-            const double end = static_cast<double>(view->scene()->timeline->step.count()) - (view == m_timelineB ? m_shift : 0);
+            const double end = static_cast<double>(view->scene()->timeline->step.count())
+                - (view == m_timelineB ? m_shift : 0);
             extent = std::max(extent, end - begin);
         }
     }

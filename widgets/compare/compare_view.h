@@ -39,17 +39,20 @@ class Workspace;
 /// How two timelines are shown.
 enum class CompareMode : std::uint8_t { SideBySide, Difference, Butterfly };
 
-/// Two plans held against each other: figures, where the time goes, timelines on one axis, operators, rows and memory. Everything is
-/// worked out on a worker; the newest choice wins. If one of them is the current design, the comparison follows every edit.
+/// Two plans held against each other: figures, where the time goes, timelines on one axis, operators, rows
+/// and memory. Everything is worked out on a worker; the newest choice wins. If one of them is the current
+/// design, the comparison follows every edit.
 ///
-/// Actions (added to the widget): compare.sideBySide, compare.difference, compare.butterfly, compare.blink (also while holding `),
-/// compare.takeIntoCurrent, compare.onlyDifferences, compare.copyTable, compare.copyJson.
+/// Actions (added to the widget): compare.sideBySide, compare.difference, compare.butterfly, compare.blink
+/// (also while holding `), compare.takeIntoCurrent, compare.onlyDifferences, compare.copyTable,
+/// compare.copyJson.
 class CompareView : public QWidget
 {
     Q_OBJECT
 public:
     /// All must outlive the view.
-    CompareView(Workspace *workspace, SelectionModel *selection, CompareChoice *choice, QWidget *parent = nullptr);
+    CompareView(
+        Workspace *workspace, SelectionModel *selection, CompareChoice *choice, QWidget *parent = nullptr);
     ~CompareView() override;
 
     void setMode(CompareMode mode);
@@ -112,7 +115,8 @@ private:
     void makeActions();
     void layOut();
     void fitFonts();
-    QAction *addNewAction(const char *name, const QString &text, const QString &tip, std::function<void()> act);
+    QAction *addNewAction(
+        const char *name, const QString &text, const QString &tip, std::function<void()> act);
 
     Workspace *m_workspace;
     SelectionModel *m_selection;

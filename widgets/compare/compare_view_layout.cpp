@@ -18,8 +18,8 @@
 
 #include "widgets/common/delta.h"
 #include "widgets/common/palette.h"
-#include "widgets/compare/compare_models.h"
 #include "widgets/compare/communication_compare.h"
+#include "widgets/compare/compare_models.h"
 #include "widgets/compare/compared_timeline.h"
 #include "widgets/compare/memory_overlay.h"
 #include "widgets/compare/waterfall_view.h"
@@ -101,23 +101,34 @@ QAction *CompareView::addNewAction(
 void CompareView::makeActions()
 {
     auto *group = new QActionGroup(this);
-    const auto addMode = [this, group](CompareMode mode, const char *name, const QString &text, const QString &tip) {
+    const auto addMode = [this, group](
+                             CompareMode mode, const char *name, const QString &text, const QString &tip) {
         QAction *action = addNewAction(name, text, tip, [this, mode] { setMode(mode); });
         action->setCheckable(true);
         group->addAction(action);
         m_modes[mode] = action;
     };
-    addMode(CompareMode::SideBySide, "compare.sideBySide", tr("Side by Side"), tr("A's timeline above B's, on one axis"));
-    addMode(CompareMode::Difference, "compare.difference", tr("Difference"), tr("Only what moved, with arrows from the old place to the new one"));
+    addMode(CompareMode::SideBySide, "compare.sideBySide", tr("Side by Side"),
+        tr("A's timeline above B's, on one axis"));
+    addMode(CompareMode::Difference, "compare.difference", tr("Difference"),
+        tr("Only what moved, with arrows from the old place to the new one"));
     addMode(CompareMode::Butterfly, "compare.butterfly", tr("Butterfly"), tr("A above B in every lane"));
-    m_blink = addNewAction("compare.blink", tr("Blink"), tr("A and B take turns at the same place (hold `)"), [this] { setBlinking(m_blink->isChecked()); });
+    m_blink = addNewAction("compare.blink", tr("Blink"), tr("A and B take turns at the same place (hold `)"),
+        [this] { setBlinking(m_blink->isChecked()); });
     m_blink->setCheckable(true);
-    m_swap = addNewAction("compare.swap", tr("Swap A and B"), tr("Exchanges A and B"), [this] { m_choice->swap(); });
-    m_take = addNewAction("compare.takeIntoCurrent", tr("Take into Current"), tr("Puts the selected cells' rows into the current design, to see what would be"), [this] { takeSelected(); });
-    m_only = addNewAction("compare.onlyDifferences", tr("Only Differences"), tr("Leaves out rows that are the same on both sides"), [this] { m_rows->setOnlyDifferences(m_only->isChecked()); });
+    m_swap = addNewAction(
+        "compare.swap", tr("Swap A and B"), tr("Exchanges A and B"), [this] { m_choice->swap(); });
+    m_take = addNewAction("compare.takeIntoCurrent", tr("Take into Current"),
+        tr("Puts the selected cells' rows into the current design, to see what would be"),
+        [this] { takeSelected(); });
+    m_only = addNewAction("compare.onlyDifferences", tr("Only Differences"),
+        tr("Leaves out rows that are the same on both sides"),
+        [this] { m_rows->setOnlyDifferences(m_only->isChecked()); });
     m_only->setCheckable(true);
-    m_copy = addNewAction("compare.copyTable", tr("Copy Figures"), tr("Copies the table of figures as comma-separated text"), [this] { copyFigures(false); });
-    m_copyJson = addNewAction("compare.copyJson", tr("Copy Figures as JSON"), tr("Copies the table of figures as JSON"), [this] { copyFigures(true); });
+    m_copy = addNewAction("compare.copyTable", tr("Copy Figures"),
+        tr("Copies the table of figures as comma-separated text"), [this] { copyFigures(false); });
+    m_copyJson = addNewAction("compare.copyJson", tr("Copy Figures as JSON"),
+        tr("Copies the table of figures as JSON"), [this] { copyFigures(true); });
 }
 
 void CompareView::buildBar()
@@ -160,8 +171,9 @@ void CompareView::buildBar()
     m_align->setObjectName(QStringLiteral("compare.align"));
     m_align->setAccessibleName(tr("Event at which the timelines are aligned"));
     m_align->setToolTip(tr("Event at which the timelines lie over each other; the ruler shows A's times"));
-    for (const auto &[event, text] : {std::pair{AlignAt::Start, tr("from the start")}, {AlignAt::End, tr("at the end")},
-             {AlignAt::FirstBackward, tr("at the first backward pass")}, {AlignAt::Gradients, tr("at the gradients' reduction")},
+    for (const auto &[event, text] : {std::pair{AlignAt::Start, tr("from the start")},
+             {AlignAt::End, tr("at the end")}, {AlignAt::FirstBackward, tr("at the first backward pass")},
+             {AlignAt::Gradients, tr("at the gradients' reduction")},
              {AlignAt::Operator, tr("at the selected operator")}})
         m_align->addItem(text, static_cast<int>(event));
     auto *alignLabel = new QLabel(tr("Aligned"), m_bar);
@@ -206,7 +218,8 @@ void CompareView::buildTimelines()
     m_pages->addWidget(m_compared);
     for (TimelineView *view : {m_timelineA, m_timelineB}) {
         view->viewport()->installEventFilter(this);
-        connect(view, &TimelineView::axisChanged, this, [this, view](const TimeAxis &axis) { linkAxis(axis, view); });
+        connect(view, &TimelineView::axisChanged, this,
+            [this, view](const TimeAxis &axis) { linkAxis(axis, view); });
         connect(view, &TimelineView::operatorActivated, this, &CompareView::operatorActivated);
     }
     connect(m_compared, &ComparedTimeline::axisChanged, this,
@@ -242,7 +255,8 @@ void CompareView::buildTabs()
     m_rowList->setDragDropMode(QAbstractItemView::DragDrop);
     m_rowList->setDefaultDropAction(Qt::CopyAction);
     m_rowList->setDragDropOverwriteMode(true);
-    m_rowList->setAccessibleDescription(tr("Select cells of one side and take them into the current design."));
+    m_rowList->setAccessibleDescription(
+        tr("Select cells of one side and take them into the current design."));
     m_rowList->setContextMenuPolicy(Qt::ActionsContextMenu);
     m_rowList->QWidget::addAction(m_take);
     connect(m_rows, &RowDiffModel::takeOverRequested, this, &CompareView::takeIntoCurrent);
@@ -310,7 +324,8 @@ void CompareView::fitFonts()
     for (int column = 0; column < m_metrics->columnCount(); ++column)
         m_metricList->setColumnWidth(column, m_metricList->columnWidth(column) + em * 2);
     m_rowList->setColumnWidth(RowDiffModel::State, em * 14);
-    for (const int column : {RowDiffModel::SelectorA, RowDiffModel::RuleA, RowDiffModel::SelectorB, RowDiffModel::RuleB})
+    for (const int column :
+        {RowDiffModel::SelectorA, RowDiffModel::RuleA, RowDiffModel::SelectorB, RowDiffModel::RuleB})
         m_rowList->horizontalHeader()->setSectionResizeMode(column, QHeaderView::Stretch);
 }
 

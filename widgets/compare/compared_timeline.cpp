@@ -33,7 +33,8 @@ QString words(const std::string &text)
 } // namespace
 
 ComparedTimeline::ComparedTimeline(SelectionModel *selection, QWidget *parent)
-    : QAbstractScrollArea(parent), m_selection(selection)
+    : QAbstractScrollArea(parent)
+    , m_selection(selection)
 {
     setFocusPolicy(Qt::StrongFocus);
     setFrameShape(QFrame::NoFrame);
@@ -104,7 +105,8 @@ void ComparedTimeline::setResult(CompareSnapshot result)
     m_laneOfDevice.clear();
     for (std::size_t i = 0; i < m_lanes.size(); ++i) {
         for (const DeviceId device : m_lanes[i].devices) {
-            m_laneOfDevice.resize(std::max(m_laneOfDevice.size(), static_cast<std::size_t>(device.index) + 1), -1);
+            m_laneOfDevice.resize(
+                std::max(m_laneOfDevice.size(), static_cast<std::size_t>(device.index) + 1), -1);
             m_laneOfDevice[static_cast<std::size_t>(device.index)] = static_cast<std::int32_t>(i);
         }
     }
@@ -200,16 +202,21 @@ void ComparedTimeline::paintHalf(
     const TimeAxis axis = axisOf(ofB);
     const double end = axis.xOf(static_cast<double>(scene->timeline->step.count()));
     const double begin = std::max(axis.xOf(0), 0.0);
-    painter.fillRect(QRectF(header() + begin, computeTop, std::max(0.0, std::min(end, canvasWidth()) - begin), half()), idle);
+    painter.fillRect(
+        QRectF(header() + begin, computeTop, std::max(0.0, std::min(end, canvasWidth()) - begin), half()),
+        idle);
     const SpanSubset &subset = ofB ? m_result->moves.toB : m_result->moves.fromA;
     const bool all = m_mode == Mode::Butterfly;
     const SpanColumns &spans = all ? scene->timeline->spans : subset.spans;
     const std::vector<BusyBefore> &before = all ? scene->before : subset.before;
     const DeviceLane &device = scene->lanes[static_cast<std::size_t>(index)];
     const auto d = static_cast<std::size_t>(device.device.index);
-    const LaneRows compute = all ? device.compute : d < subset.compute.size() ? subset.compute[d] : LaneRows{};
-    const LaneRows communication
-        = all ? device.communication : d < subset.communication.size() ? subset.communication[d] : LaneRows{};
+    const LaneRows compute = all    ? device.compute
+        : d < subset.compute.size() ? subset.compute[d]
+                                    : LaneRows{};
+    const LaneRows communication = all    ? device.communication
+        : d < subset.communication.size() ? subset.communication[d]
+                                          : LaneRows{};
     std::vector<DrawRecord> records;
     const auto draw = [&](LaneRows rows, double top, double height, bool isCommunication) {
         records.clear();
@@ -241,7 +248,8 @@ void ComparedTimeline::paintHalf(
             if (record.count == 1 && box.width() > fontMetrics().averageCharWidth() * 5 && !isCommunication) {
                 painter.setPen(old ? palette.text : readableOn(colour));
                 painter.drawText(box.adjusted(2, 0, -2, 0), Qt::AlignCenter,
-                    fontMetrics().elidedText(words(labelOf(*scene, row)), Qt::ElideRight, static_cast<int>(box.width()) - 4));
+                    fontMetrics().elidedText(
+                        words(labelOf(*scene, row)), Qt::ElideRight, static_cast<int>(box.width()) - 4));
             }
         }
     };
@@ -275,7 +283,8 @@ void ComparedTimeline::paintArrows(QPainter &painter, const Palette &palette)
         painter.drawPath(path);
         painter.setBrush(palette.text);
         painter.setPen(Qt::NoPen);
-        painter.drawPolygon(QPolygonF{end, end + QPointF(-head * 0.6, -head), end + QPointF(head * 0.6, -head)});
+        painter.drawPolygon(
+            QPolygonF{end, end + QPointF(-head * 0.6, -head), end + QPointF(head * 0.6, -head)});
         ++m_arrows;
     }
     painter.setRenderHint(QPainter::Antialiasing, false);
@@ -298,7 +307,8 @@ void ComparedTimeline::paintEvent(QPaintEvent *)
     QFont small = font();
     small.setPointSizeF(std::max(font().pointSizeF() * 0.85, 6.5));
     const QFontMetrics metrics(small);
-    painter.setClipRect(QRect(header(), ruler(), viewport()->width() - header(), viewport()->height() - ruler()));
+    painter.setClipRect(
+        QRect(header(), ruler(), viewport()->width() - header(), viewport()->height() - ruler()));
     const TimeTicks ticks = ticksOf(m_axis, canvasWidth());
     painter.setPen(palette.grid);
     for (const TimeTick &tick : ticks.ticks) {
@@ -317,11 +327,13 @@ void ComparedTimeline::paintEvent(QPaintEvent *)
         paintHalf(painter, palette, m_lanes[i], true, top + 4 + strip + half() + gap());
         if (gap() == 0) {
             painter.setPen(palette.border);
-            painter.drawLine(header(), top + 4 + strip + half(), viewport()->width(), top + 4 + strip + half());
+            painter.drawLine(
+                header(), top + 4 + strip + half(), viewport()->width(), top + 4 + strip + half());
         }
     }
     for (const bool ofB : {false, true}) { // where each step ends
-        const double end = axisOf(ofB).xOf(static_cast<double>((ofB ? m_result->b : m_result->a)->scene->timeline->step.count()));
+        const double end = axisOf(ofB).xOf(
+            static_cast<double>((ofB ? m_result->b : m_result->a)->scene->timeline->step.count()));
         painter.setPen(QPen(palette.text, 1, ofB ? Qt::SolidLine : Qt::DashLine));
         painter.drawLine(QPointF(header() + end, ruler()), QPointF(header() + end, viewport()->height()));
     }
@@ -340,11 +352,13 @@ void ComparedTimeline::paintEvent(QPaintEvent *)
         painter.setFont(font());
         painter.setPen(palette.text);
         const int letter = fontMetrics().averageCharWidth() * 3;
-        painter.drawText(QRect(8, top, header() - letter - 12, laneHeight()), Qt::AlignVCenter | Qt::AlignLeft,
+        painter.drawText(QRect(8, top, header() - letter - 12, laneHeight()),
+            Qt::AlignVCenter | Qt::AlignLeft,
             fontMetrics().elidedText(words(m_lanes[i].title), Qt::ElideRight, header() - letter - 14));
-        painter.drawText(QRect(header() - letter, top + 4 + strip, letter, half()), Qt::AlignCenter, QStringLiteral("A"));
         painter.drawText(
-            QRect(header() - letter, top + 4 + strip + half() + gap(), letter, half()), Qt::AlignCenter, QStringLiteral("B"));
+            QRect(header() - letter, top + 4 + strip, letter, half()), Qt::AlignCenter, QStringLiteral("A"));
+        painter.drawText(QRect(header() - letter, top + 4 + strip + half() + gap(), letter, half()),
+            Qt::AlignCenter, QStringLiteral("B"));
         painter.setPen(palette.grid);
         painter.drawLine(0, top + laneHeight() - 1, viewport()->width(), top + laneHeight() - 1);
         painter.setClipping(false);
@@ -359,11 +373,13 @@ void ComparedTimeline::paintEvent(QPaintEvent *)
         if (x < header() - 1)
             continue;
         const double half = metrics.horizontalAdvance(words(tick.label)) / 2.0 + 2;
-        painter.drawText(QRectF(std::max(x - half, header() + 2.0), 0, 2 * half, ruler()), Qt::AlignCenter, words(tick.label));
+        painter.drawText(QRectF(std::max(x - half, header() + 2.0), 0, 2 * half, ruler()), Qt::AlignCenter,
+            words(tick.label));
     }
     painter.drawText(QRect(8, 0, header() - 16, ruler()), Qt::AlignVCenter | Qt::AlignLeft,
-        m_mode == Mode::Difference ? tr("%1 moved (%2)").arg(m_result->moves.moved.size()).arg(words(ticks.unit))
-                                   : tr("A above B (%1)").arg(words(ticks.unit)));
+        m_mode == Mode::Difference
+            ? tr("%1 moved (%2)").arg(m_result->moves.moved.size()).arg(words(ticks.unit))
+            : tr("A above B (%1)").arg(words(ticks.unit)));
     if (hasFocus()) {
         painter.setPen(QPen(palette.accent, 1, Qt::DotLine));
         painter.drawRect(viewport()->rect().adjusted(0, 0, -1, -1));
@@ -413,8 +429,8 @@ QString ComparedTimeline::tooltipOf(const Found &found) const
     const auto pair = std::find_if(moved.begin(), moved.end(),
         [&](const SpanMove &move) { return (found.ofB ? move.b : move.a) == found.row; });
     if (pair != moved.end()) {
-        return text + QLatin1Char('\n') + tr("A: %1").arg(place(*m_result->a->scene, pair->a)) + QLatin1Char('\n')
-            + tr("B: %1").arg(place(*m_result->b->scene, pair->b));
+        return text + QLatin1Char('\n') + tr("A: %1").arg(place(*m_result->a->scene, pair->a))
+            + QLatin1Char('\n') + tr("B: %1").arg(place(*m_result->b->scene, pair->b));
     }
     text += QLatin1Char('\n') + place(scene, found.row);
     const auto &only = found.ofB ? m_result->moves.onlyB : m_result->moves.onlyA;
@@ -466,8 +482,8 @@ void ComparedTimeline::mouseReleaseEvent(QMouseEvent *event)
     if (!click)
         return;
     const auto found = findAt(event->pos());
-    const OperatorId op
-        = found ? (found->ofB ? m_result->b : m_result->a)->scene->operatorOf(found->row) : OperatorId{};
+    const OperatorId op =
+        found ? (found->ofB ? m_result->b : m_result->a)->scene->operatorOf(found->row) : OperatorId{};
     if (!op.valid())
         m_selection->clear();
     else if (event->modifiers().testFlag(Qt::ControlModifier))
@@ -481,7 +497,8 @@ void ComparedTimeline::wheelEvent(QWheelEvent *event)
     const QPoint delta = event->angleDelta();
     if (event->modifiers().testFlag(Qt::ControlModifier)) {
         m_fitted = false;
-        moveAxis(zoomed(m_axis, std::pow(kZoomStep, delta.y() / 120.0), event->position().x() - header(), extent(), canvasWidth()));
+        moveAxis(zoomed(m_axis, std::pow(kZoomStep, delta.y() / 120.0), event->position().x() - header(),
+            extent(), canvasWidth()));
     } else if (event->modifiers().testFlag(Qt::ShiftModifier) || delta.x() != 0) {
         m_fitted = false;
         TimeAxis axis = m_axis;

@@ -15,8 +15,8 @@ namespace planloom {
 
 struct Palette;
 
-/// Two timelines in one picture, lane by lane: A in the upper half, B in the lower one. Either all of them (butterfly), or only what
-/// is not at its place, with arrows from the old place to the new one (difference).
+/// Two timelines in one picture, lane by lane: A in the upper half, B in the lower one. Either all of them
+/// (butterfly), or only what is not at its place, with arrows from the old place to the new one (difference).
 ///
 /// Ctrl+wheel, W and S zoom; wheel, A and D move in time with Shift; Home fits; a click selects the operator.
 class ComparedTimeline : public QAbstractScrollArea

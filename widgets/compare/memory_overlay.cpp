@@ -29,7 +29,8 @@ const MemoryCurve *curveOf(const TimelineSceneSnapshot &scene, std::int32_t lane
 
 } // namespace
 
-MemoryOverlay::MemoryOverlay(QWidget *parent) : QAbstractScrollArea(parent)
+MemoryOverlay::MemoryOverlay(QWidget *parent)
+    : QAbstractScrollArea(parent)
 {
     setFocusPolicy(Qt::StrongFocus);
     setFrameShape(QFrame::NoFrame);
@@ -45,7 +46,8 @@ int MemoryOverlay::laneHeight() const
 void MemoryOverlay::relayout()
 {
     const int height = static_cast<int>(m_lanes.size()) * laneHeight();
-    verticalScrollBar()->setRange(0, std::max(0, height - viewport()->height() + fontMetrics().height() * 3 / 2));
+    verticalScrollBar()->setRange(
+        0, std::max(0, height - viewport()->height() + fontMetrics().height() * 3 / 2));
     verticalScrollBar()->setPageStep(viewport()->height());
     verticalScrollBar()->setSingleStep(laneHeight() / 3);
     viewport()->update();
@@ -70,7 +72,8 @@ QString MemoryOverlay::peakText(const ComparedLane &lane) const
     const MemoryCurve *b = curveOf(m_result->b->scene, lane.b);
     if (!a || !b) {
         const MemoryCurve *one = a ? a : b;
-        return one ? tr("peak %1, only in %2").arg(words(formatBytes(one->peak)), a ? tr("A") : tr("B")) : QString();
+        return one ? tr("peak %1, only in %2").arg(words(formatBytes(one->peak)), a ? tr("A") : tr("B"))
+                   : QString();
     }
     return tr("peak %1 → %2 (%3)")
         .arg(words(formatBytes(a->peak)), words(formatBytes(b->peak)),
@@ -123,8 +126,8 @@ void MemoryOverlay::paintEvent(QPaintEvent *)
         painter.drawText(QRect(8, top, header - 12, laneHeight() / 2), Qt::AlignBottom | Qt::AlignLeft,
             metrics.elidedText(words(lane.title), Qt::ElideRight, header - 14));
         painter.setPen(palette.textMuted);
-        painter.drawText(QRect(8, top + laneHeight() / 2, header - 12, laneHeight() / 2), Qt::AlignTop | Qt::AlignLeft,
-            metrics.elidedText(peakText(lane), Qt::ElideRight, header - 14));
+        painter.drawText(QRect(8, top + laneHeight() / 2, header - 12, laneHeight() / 2),
+            Qt::AlignTop | Qt::AlignLeft, metrics.elidedText(peakText(lane), Qt::ElideRight, header - 14));
         painter.fillRect(QRectF(header, top + 6, width, height), palette.surface);
         if (cap <= scale) {
             painter.setPen(QPen(palette.error, 1, Qt::DotLine));
@@ -142,8 +145,10 @@ void MemoryOverlay::paintEvent(QPaintEvent *)
                 static_cast<int>(axis.xOf(static_cast<double>(scene->timeline->step.count()))));
             QPolygonF line;
             for (int column = 0; column <= columns; ++column) {
-                const std::int64_t entry = peaks.largestIn(*curve, axis.timeAt(column), axis.timeAt(column + 1));
-                const double bytes = entry < 0 ? 0 : static_cast<double>(peaks.total(static_cast<std::size_t>(entry)));
+                const std::int64_t entry =
+                    peaks.largestIn(*curve, axis.timeAt(column), axis.timeAt(column + 1));
+                const double bytes =
+                    entry < 0 ? 0 : static_cast<double>(peaks.total(static_cast<std::size_t>(entry)));
                 const double y = bottom - bytes / scale * height;
                 if (line.isEmpty() || line.back().y() != y) {
                     if (!line.isEmpty())
@@ -173,9 +178,11 @@ void MemoryOverlay::paintEvent(QPaintEvent *)
     entry(penB, tr("B"));
     painter.setPen(palette.textMuted);
     painter.drawText(QRect(0, 0, viewport()->width() - 12, legend), Qt::AlignVCenter | Qt::AlignRight,
-        tr("0 to %1, up to %2").arg(words(formatSeconds(step * 1e-9)), words(formatBytes({static_cast<std::int64_t>(scale)}))));
+        tr("0 to %1, up to %2")
+            .arg(words(formatSeconds(step * 1e-9)), words(formatBytes({static_cast<std::int64_t>(scale)}))));
     if (cap <= scale)
-        entry(QPen(palette.error, 1, Qt::DotLine), tr("a device's memory, %1").arg(words(formatBytes({static_cast<std::int64_t>(cap)}))));
+        entry(QPen(palette.error, 1, Qt::DotLine),
+            tr("a device's memory, %1").arg(words(formatBytes({static_cast<std::int64_t>(cap)}))));
 }
 
 void MemoryOverlay::resizeEvent(QResizeEvent *event)

@@ -9,7 +9,8 @@
 
 namespace planloom {
 
-/// The memory of every device over the step, A's curve dashed and B's solid, on one axis of time and one of bytes.
+/// The memory of every device over the step, A's curve dashed and B's solid, on one axis of time and one of
+/// bytes.
 class MemoryOverlay : public QAbstractScrollArea
 {
     Q_OBJECT

@@ -75,11 +75,13 @@ std::vector<PlanMetric> metricTable(const std::vector<PlanUpdateSnapshot> &plans
             return plan.plan ? std::optional<double>(value(*plan.plan)) : std::nullopt;
         };
     };
-    add("step time", Unit::Seconds, Better::Less, timed([](const TimelineSummary &s) { return s.stepSeconds; }));
+    add("step time", Unit::Seconds, Better::Less,
+        timed([](const TimelineSummary &s) { return s.stepSeconds; }));
     add("peak memory", Unit::Bytes, Better::Less,
         timed([](const TimelineSummary &s) { return static_cast<double>(s.largestPeak.count); }));
     add("bubble", Unit::Share, Better::Less, timed([](const TimelineSummary &s) { return s.bubble; }));
-    add("exposed communication", Unit::Seconds, Better::Less, timed([](const TimelineSummary &s) { return s.exposedCommunicationSeconds; }));
+    add("exposed communication", Unit::Seconds, Better::Less,
+        timed([](const TimelineSummary &s) { return s.exposedCommunicationSeconds; }));
     add("sent", Unit::Bytes, Better::Less,
         timed([](const TimelineSummary &s) { return static_cast<double>(s.sent.count); }));
     add("devices", Unit::Count, Better::Neither, planned([](const Plan &p) { return p.deviceCount; }));

@@ -35,7 +35,8 @@ double byteStep(double extent, int most)
 
 } // namespace
 
-ParetoView::ParetoView(QWidget *parent) : QWidget(parent)
+ParetoView::ParetoView(QWidget *parent)
+    : QWidget(parent)
 {
     setMouseTracking(true);
     setFocusPolicy(Qt::StrongFocus);
@@ -184,7 +185,8 @@ void ParetoView::paintEvent(QPaintEvent *)
     const QFontMetricsF metrics(small);
 
     const TimeAxis axis{m_fromX, (m_toX - m_fromX) / std::max(area.width(), 1.0)};
-    const TimeTicks ticks = ticksOf(axis, area.width(), metrics.horizontalAdvance(QStringLiteral("888.88")) * 2);
+    const TimeTicks ticks =
+        ticksOf(axis, area.width(), metrics.horizontalAdvance(QStringLiteral("888.88")) * 2);
     for (const TimeTick &tick : ticks.ticks) {
         if (tick.label.empty())
             continue;
@@ -192,11 +194,14 @@ void ParetoView::paintEvent(QPaintEvent *)
         painter.setPen(palette.grid);
         painter.drawLine(QPointF(x, area.top()), QPointF(x, area.bottom()));
         painter.setPen(palette.textMuted);
-        painter.drawText(QRectF(x - 60, area.bottom() + 2, 120, metrics.height()), Qt::AlignCenter, words(tick.label));
+        painter.drawText(
+            QRectF(x - 60, area.bottom() + 2, 120, metrics.height()), Qt::AlignCenter, words(tick.label));
     }
-    painter.drawText(QRectF(area.left(), area.bottom() + metrics.height() + 3, area.width(), metrics.height()),
+    painter.drawText(
+        QRectF(area.left(), area.bottom() + metrics.height() + 3, area.width(), metrics.height()),
         Qt::AlignCenter, tr("step time, %1").arg(words(ticks.unit)));
-    const double step = byteStep(m_toY - m_fromY, std::max(2, static_cast<int>(area.height() / (metrics.height() * 2.4))));
+    const double step =
+        byteStep(m_toY - m_fromY, std::max(2, static_cast<int>(area.height() / (metrics.height() * 2.4))));
     for (double bytes = std::ceil(m_fromY / step) * step; bytes <= m_toY; bytes += step) {
         const double y = area.bottom() - (bytes - m_fromY) / (m_toY - m_fromY) * area.height();
         painter.setPen(palette.grid);
@@ -213,11 +218,13 @@ void ParetoView::paintEvent(QPaintEvent *)
         const double y = area.bottom() - (cap - m_fromY) / (m_toY - m_fromY) * area.height();
         painter.setPen(QPen(palette.error, 1.2, Qt::DashLine));
         painter.drawLine(QPointF(area.left(), y), QPointF(area.right(), y));
-        painter.drawText(QRectF(area.left() + 6, y - metrics.height() - 1, area.width() - 12, metrics.height()),
+        painter.drawText(
+            QRectF(area.left() + 6, y - metrics.height() - 1, area.width() - 12, metrics.height()),
             Qt::AlignLeft, tr("a device's memory"));
     }
 
-    // The front as the staircase it is: between two of its plans there is nothing better than the worse of both.
+    // The front as the staircase it is: between two of its plans there is nothing better than the worse of
+    // both.
     painter.setPen(QPen(palette.accent, 1.6));
     for (std::size_t i = 0; i + 1 < m_front.size(); ++i) {
         const QPointF from = positionOf(m_front[i]);
@@ -231,8 +238,7 @@ void ParetoView::paintEvent(QPaintEvent *)
         const ScatterPoint &p = m_points[i];
         const QPointF at = positionOf(i);
         const bool plain = p.label.isEmpty() && p.letter.isEmpty() && !m_onFront[i] && p.step != m_current;
-        if (plain
-            && !taken.emplace(static_cast<int>(at.x() / 2), static_cast<int>(at.y() / 2)).second)
+        if (plain && !taken.emplace(static_cast<int>(at.x() / 2), static_cast<int>(at.y() / 2)).second)
             continue;
         const QColor colour = m_onFront[i] ? palette.accent : palette.edge;
         painter.setPen(QPen(colour, 1.4));
@@ -255,16 +261,19 @@ void ParetoView::paintEvent(QPaintEvent *)
         QString text = p.letter;
         const QString name = p.label.isEmpty() && p.step == m_current ? tr("current") : p.label;
         if (!name.isEmpty())
-            text += (text.isEmpty() ? QString() : QStringLiteral(": ")) + metrics.elidedText(name, Qt::ElideMiddle, 160);
+            text += (text.isEmpty() ? QString() : QStringLiteral(": "))
+                + metrics.elidedText(name, Qt::ElideMiddle, 160);
         if (text.isEmpty())
             continue;
         const QSizeF size(metrics.horizontalAdvance(text) + 4, metrics.height());
         const QPointF at = positionOf(i);
         for (const QPointF offset : {QPointF(radius + 5, -size.height() - 1), QPointF(radius + 5, 2.0),
-                 QPointF(-radius - 5 - size.width(), -size.height() - 1), QPointF(-radius - 5 - size.width(), 2.0)}) {
+                 QPointF(-radius - 5 - size.width(), -size.height() - 1),
+                 QPointF(-radius - 5 - size.width(), 2.0)}) {
             const QRectF box(at + offset, size);
             if (!area.adjusted(0, -metrics.height(), 8, 0).contains(box)
-                || std::any_of(labels.begin(), labels.end(), [&box](const QRectF &other) { return other.intersects(box); }))
+                || std::any_of(labels.begin(), labels.end(),
+                    [&box](const QRectF &other) { return other.intersects(box); }))
                 continue;
             labels.push_back(box);
             painter.setPen(palette.text);

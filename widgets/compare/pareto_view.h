@@ -22,15 +22,16 @@ struct ScatterPoint {
     friend bool operator==(const ScatterPoint &, const ScatterPoint &) = default;
 };
 
-/// Every plan of the session by step time and peak memory, with those that no other beats joined by a line. A click opens a plan;
-/// the arrow keys go from plan to plan by step time, Enter opens.
+/// Every plan of the session by step time and peak memory, with those that no other beats joined by a line. A
+/// click opens a plan; the arrow keys go from plan to plan by step time, Enter opens.
 class ParetoView : public QWidget
 {
     Q_OBJECT
 public:
     explicit ParetoView(QWidget *parent = nullptr);
 
-    /// Plans with equal figures are one point: the one with a name, else the latest. `cap` is a device's memory; 0 if unknown.
+    /// Plans with equal figures are one point: the one with a name, else the latest. `cap` is a device's
+    /// memory; 0 if unknown.
     void setPoints(std::vector<ScatterPoint> points, StepId current, std::int64_t cap);
     const std::vector<ScatterPoint> &points() const { return m_points; } ///< Ascending in step time.
     const std::vector<std::size_t> &front() const { return m_front; } ///< Indices of points on the front.

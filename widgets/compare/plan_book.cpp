@@ -24,8 +24,8 @@ PlanFacts factsOf(const PlanUpdate &update)
         facts.devices = static_cast<std::int32_t>(update.summary.devices.size());
         return facts;
     }
-    const auto wrong = std::find_if(
-        update.rows.begin(), update.rows.end(), [](const RowLine &row) { return row.report.error.has_value(); });
+    const auto wrong = std::find_if(update.rows.begin(), update.rows.end(),
+        [](const RowLine &row) { return row.report.error.has_value(); });
     if (update.error)
         facts.why = QString::fromStdString(update.error->message);
     else if (wrong != update.rows.end())
@@ -39,19 +39,23 @@ PlanFacts factsOf(const PlanUpdate &update)
 
 } // namespace
 
-PlanBook::PlanBook(Workspace *workspace, QObject *parent) : QObject(parent), m_workspace(workspace)
+PlanBook::PlanBook(Workspace *workspace, QObject *parent)
+    : QObject(parent)
+    , m_workspace(workspace)
 {
     connect(workspace, &Workspace::sessionChanged, this, &PlanBook::forget);
     connect(workspace, &Workspace::modelChanged, this, &PlanBook::forget);
     connect(workspace, &Workspace::planChanged, this, &PlanBook::followCurrent);
-    connect(workspace, &Workspace::planOfStepReady, this, [this](StepId step, const PlanUpdateSnapshot &update) {
-        if (std::find(m_wanted.begin(), m_wanted.end(), step) != m_wanted.end() || m_facts.count(step) != 0)
-            learn(step, update);
-        if (m_asked == step) {
-            m_asked.reset();
-            askNext();
-        }
-    });
+    connect(
+        workspace, &Workspace::planOfStepReady, this, [this](StepId step, const PlanUpdateSnapshot &update) {
+            if (std::find(m_wanted.begin(), m_wanted.end(), step) != m_wanted.end()
+                || m_facts.count(step) != 0)
+                learn(step, update);
+            if (m_asked == step) {
+                m_asked.reset();
+                askNext();
+            }
+        });
     connect(&m_painter, &QFutureWatcherBase::finished, this, [this] {
         const Painted painted = m_painter.result();
         const auto facts = m_facts.find(painted.step);
@@ -156,9 +160,10 @@ void PlanBook::paintNext()
     const StepId step = first->first;
     const TimelineSceneSnapshot scene = first->second;
     m_unpainted.erase(first);
-    m_painter.setFuture(QtConcurrent::run([step, scene, generation = m_generation, theme = m_theme, size = m_size, ratio = m_ratio] {
-        return Painted{step, generation, thumbnailOf(*scene, paletteOf(theme), size, ratio)};
-    }));
+    m_painter.setFuture(QtConcurrent::run(
+        [step, scene, generation = m_generation, theme = m_theme, size = m_size, ratio = m_ratio] {
+            return Painted{step, generation, thumbnailOf(*scene, paletteOf(theme), size, ratio)};
+        }));
 }
 
 } // namespace planloom

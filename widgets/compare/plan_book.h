@@ -30,7 +30,8 @@ struct PlanFacts {
     friend bool operator==(const PlanFacts &, const PlanFacts &) = default;
 };
 
-/// Gathers the facts of plans as they are asked for, one plan at a time, painted on a worker; keeps facts, not plans.
+/// Gathers the facts of plans as they are asked for, one plan at a time, painted on a worker; keeps facts,
+/// not plans.
 class PlanBook : public QObject
 {
     Q_OBJECT

@@ -54,11 +54,11 @@ QImage thumbnailOf(const TimelineScene &scene, const Palette &palette, QSize siz
             records.clear();
             foldSpans(scene.timeline->spans, scene.before, rows, axis, size.width(), records);
             for (const DrawRecord &record : records) {
-                const Segment *segment
-                    = scene.findSegment(record.row + static_cast<std::size_t>(record.count) / 2);
+                const Segment *segment =
+                    scene.findSegment(record.row + static_cast<std::size_t>(record.count) / 2);
                 const QColor full = communication ? palette.text
-                    : segment ? directionColour(palette, directionOf(segment->kind))
-                              : palette.neutral;
+                    : segment                     ? directionColour(palette, directionOf(segment->kind))
+                                                  : palette.neutral;
                 painter.fillRect(QRectF(record.x0, y, std::max(record.x1 - record.x0, 0.5), tall),
                     mixed(idle, full, 0.15 + 0.85 * record.busy));
             }

@@ -34,7 +34,8 @@ std::vector<ListedPlan> listPlans(const History &history)
     for (const auto &[name, step] : history.names())
         plans.push_back({ListedPlan::Kind::Named, step, name, -1});
     for (const Branch &branch : history.branches()) {
-        // The head of the branch one works on is the current design, mostly; it is listed once there is another.
+        // The head of the branch one works on is the current design, mostly; it is listed once there is
+        // another.
         if (branch.head != 0 && (history.branches().size() > 1 || branch.head != history.current()))
             plans.push_back({ListedPlan::Kind::BranchHead, branch.head, branch.name, branch.id});
     }
@@ -62,7 +63,10 @@ QString titleOf(const History &history, StepId step)
 }
 
 PlansModel::PlansModel(Workspace *workspace, PlanBook *book, CompareChoice *choice, QObject *parent)
-    : QAbstractTableModel(parent), m_workspace(workspace), m_book(book), m_choice(choice)
+    : QAbstractTableModel(parent)
+    , m_workspace(workspace)
+    , m_book(book)
+    , m_choice(choice)
 {
     m_plans = listPlans(workspace->history());
     connect(workspace, &Workspace::historyChanged, this, &PlansModel::relist);

@@ -41,7 +41,8 @@ public:
         const QRect box = option.widget->style()->subElementRect(
             QStyle::SE_ItemViewItemCheckIndicator, &styled, option.widget);
         const bool selected = option.state.testFlag(QStyle::State_Selected);
-        painter->setPen(selected ? option.palette.color(QPalette::HighlightedText) : paletteFor(*option.widget).border);
+        painter->setPen(
+            selected ? option.palette.color(QPalette::HighlightedText) : paletteFor(*option.widget).border);
         painter->setBrush(Qt::NoBrush);
         painter->drawRect(box.adjusted(0, 0, -1, -1));
     }
@@ -50,9 +51,14 @@ public:
 } // namespace
 
 PlansPanel::PlansPanel(Workspace *workspace, CompareChoice *choice, QWidget *parent)
-    : QWidget(parent), m_workspace(workspace), m_choice(choice), m_book(new PlanBook(workspace, this)),
-      m_model(new PlansModel(workspace, m_book, choice, this)), m_list(new QTableView(this)),
-      m_scatter(new ParetoView(this)), m_remark(new QLabel(this))
+    : QWidget(parent)
+    , m_workspace(workspace)
+    , m_choice(choice)
+    , m_book(new PlanBook(workspace, this))
+    , m_model(new PlansModel(workspace, m_book, choice, this))
+    , m_list(new QTableView(this))
+    , m_scatter(new ParetoView(this))
+    , m_remark(new QLabel(this))
 {
     setObjectName(QStringLiteral("plansPanel"));
     makeActions();
@@ -67,12 +73,14 @@ PlansPanel::PlansPanel(Workspace *workspace, CompareChoice *choice, QWidget *par
     m_list->setSelectionMode(QAbstractItemView::SingleSelection);
     m_list->setEditTriggers(QAbstractItemView::NoEditTriggers); // F2 is the action "Rename"
     m_list->setAccessibleName(tr("Plans"));
-    m_list->setAccessibleDescription(tr("Space compares the selected plan, Enter goes to it, F2 renames it."));
+    m_list->setAccessibleDescription(
+        tr("Space compares the selected plan, Enter goes to it, F2 renames it."));
     m_list->setContextMenuPolicy(Qt::ActionsContextMenu);
     m_list->verticalHeader()->hide();
     m_list->horizontalHeader()->setHighlightSections(false);
     m_list->horizontalHeader()->setSectionResizeMode(PlansModel::Name, QHeaderView::Stretch);
-    m_list->QWidget::addActions({m_name, m_rename, m_removeName, m_goTo, m_setA, m_setB, m_compare, m_previous, m_swap});
+    m_list->QWidget::addActions(
+        {m_name, m_rename, m_removeName, m_goTo, m_setA, m_setB, m_compare, m_previous, m_swap});
 
     auto *tools = new QHBoxLayout;
     tools->setContentsMargins(6, 3, 6, 3);
@@ -143,7 +151,8 @@ QAction *PlansPanel::addNewAction(const char *name, const QString &text, const Q
 
 void PlansPanel::makeActions()
 {
-    m_name = addNewAction("plans.name", tr("Name This Plan…"), tr("Gives the current design a name, so that it stays in this list"));
+    m_name = addNewAction("plans.name", tr("Name This Plan…"),
+        tr("Gives the current design a name, so that it stays in this list"));
     connect(m_name, &QAction::triggered, this, &PlansPanel::namePlan);
     m_rename = addNewAction("plans.rename", tr("Rename"), tr("Renames the selected plan or branch (F2)"));
     m_rename->setShortcut(Qt::Key_F2);
@@ -153,13 +162,16 @@ void PlansPanel::makeActions()
         m_list->setCurrentIndex(index);
         m_list->edit(index);
     });
-    m_removeName = addNewAction("plans.removeName", tr("Remove Name"), tr("Takes the selected plan off the list; its step stays in the history"));
+    m_removeName = addNewAction("plans.removeName", tr("Remove Name"),
+        tr("Takes the selected plan off the list; its step stays in the history"));
     connect(m_removeName, &QAction::triggered, this, [this] {
         const int row = m_list->currentIndex().row();
         if (row >= 0)
-            m_workspace->removeName(QString::fromStdString(m_model->plans()[static_cast<std::size_t>(row)].name));
+            m_workspace->removeName(
+                QString::fromStdString(m_model->plans()[static_cast<std::size_t>(row)].name));
     });
-    m_goTo = addNewAction("plans.goTo", tr("Go to This Plan"), tr("Makes the design what it was in this plan (Enter)"));
+    m_goTo = addNewAction(
+        "plans.goTo", tr("Go to This Plan"), tr("Makes the design what it was in this plan (Enter)"));
     connect(m_goTo, &QAction::triggered, this, [this] {
         if (selectedStep() != kCurrentPlan)
             m_workspace->goTo(selectedStep());
@@ -168,7 +180,8 @@ void PlansPanel::makeActions()
         auto *enter = new QShortcut(key, m_list, nullptr, nullptr, Qt::WidgetShortcut);
         connect(enter, &QShortcut::activated, m_goTo, &QAction::trigger);
     }
-    m_setA = addNewAction("plans.setA", tr("Set as A"), tr("Measures the other plans against the selected one"));
+    m_setA =
+        addNewAction("plans.setA", tr("Set as A"), tr("Measures the other plans against the selected one"));
     m_setA->setShortcut(Qt::CTRL | Qt::SHIFT | Qt::Key_1);
     connect(m_setA, &QAction::triggered, this, [this] { m_choice->setA(selectedStep()); });
     m_setB = addNewAction("plans.setB", tr("Set as B"), tr("Compares the selected plan with A"));
@@ -176,7 +189,8 @@ void PlansPanel::makeActions()
     connect(m_setB, &QAction::triggered, this, [this] { m_choice->setB(selectedStep()); });
     m_compare = addNewAction("plans.compare", tr("Compare"), tr("Shows the chosen plans beside each other"));
     connect(m_compare, &QAction::triggered, this, &PlansPanel::compareRequested);
-    m_previous = addNewAction("plans.compareWithPrevious", tr("Compare with Previous"), tr("Compares the design with what it was before the last step"));
+    m_previous = addNewAction("plans.compareWithPrevious", tr("Compare with Previous"),
+        tr("Compares the design with what it was before the last step"));
     m_previous->setShortcut(Qt::CTRL | Qt::SHIFT | Qt::Key_D);
     connect(m_previous, &QAction::triggered, this, &PlansPanel::compareWithPrevious);
     m_swap = addNewAction("plans.swap", tr("Swap A and B"), tr("Exchanges A and B"));

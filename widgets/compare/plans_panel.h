@@ -16,12 +16,12 @@ class PlanBook;
 class PlansModel;
 class Workspace;
 
-/// The Plans dock: every named plan, end of a branch, the beginning and the current design, with their figures; which of them
-/// are compared; and all plans of the session by step time and peak memory.
+/// The Plans dock: every named plan, end of a branch, the beginning and the current design, with their
+/// figures; which of them are compared; and all plans of the session by step time and peak memory.
 ///
-/// Actions (added to the widget): plans.name, plans.rename, plans.removeName, plans.goTo, plans.setA (Ctrl+Shift+1), plans.setB
-/// (Ctrl+Shift+2), plans.compare, plans.compareWithPrevious (Ctrl+Shift+D), plans.swap. The shortcuts hold in the
-/// whole window.
+/// Actions (added to the widget): plans.name, plans.rename, plans.removeName, plans.goTo, plans.setA
+/// (Ctrl+Shift+1), plans.setB (Ctrl+Shift+2), plans.compare, plans.compareWithPrevious (Ctrl+Shift+D),
+/// plans.swap. The shortcuts hold in the whole window.
 class PlansPanel : public QWidget
 {
     Q_OBJECT

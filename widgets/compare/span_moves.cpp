@@ -54,7 +54,9 @@ std::vector<SpanKey> keysOf(const TimelineScene &scene, const std::vector<std::i
         if (const Instruction *instruction = scene.findInstruction(row)) {
             key.op = instruction->op.index;
             if (likes && instruction->op.valid()) // what only one plan has never matches
-                key.op = (*likes)[static_cast<std::size_t>(key.op)] >= 0 ? (*likes)[static_cast<std::size_t>(key.op)] : -2 - key.op;
+                key.op = (*likes)[static_cast<std::size_t>(key.op)] >= 0
+                    ? (*likes)[static_cast<std::size_t>(key.op)]
+                    : -2 - key.op;
             key.part = instruction->kind == InstructionKind::Kernel ? instruction->part : 0;
             key.kind = static_cast<std::int32_t>(instruction->kind) * 2 + (instruction->recompute ? 1 : 0);
         }
@@ -100,7 +102,8 @@ std::optional<SpanMoves> movesOf(
     const TimelineScene &a, const TimelineScene &b, std::int64_t tick, std::stop_token stop)
 {
     const bool oneModel = a.plan->graph == b.plan->graph;
-    const std::vector<std::int32_t> likes = oneModel ? std::vector<std::int32_t>{} : likesOf(a.graph(), b.graph());
+    const std::vector<std::int32_t> likes =
+        oneModel ? std::vector<std::int32_t>{} : likesOf(a.graph(), b.graph());
     const std::vector<SpanKey> keysA = keysOf(a, oneModel ? nullptr : &likes);
     if (stop.stop_requested())
         return std::nullopt;
@@ -140,7 +143,9 @@ std::optional<SpanMoves> movesOf(
     }
     if (stop.stop_requested())
         return std::nullopt;
-    const auto length = [&](const SpanMove &move) { return std::max(spansA.duration[move.a], spansB.duration[move.b]); };
+    const auto length = [&](const SpanMove &move) {
+        return std::max(spansA.duration[move.a], spansB.duration[move.b]);
+    };
     std::sort(moves.moved.begin(), moves.moved.end(), [&](const SpanMove &x, const SpanMove &y) {
         return length(x) != length(y) ? length(x) > length(y) : x.b < y.b;
     });

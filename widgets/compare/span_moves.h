@@ -37,8 +37,8 @@ struct SpanMoves {
     bool empty() const { return moved.empty() && onlyA.empty() && onlyB.empty(); }
 };
 
-/// Spans on another device, or whose start or length changed by more than `tick`, count as moved. Operators are those of one
-/// model, or matched by name. @return nothing if stopped. O(spans log spans)
+/// Spans on another device, or whose start or length changed by more than `tick`, count as moved. Operators
+/// are those of one model, or matched by name. @return nothing if stopped. O(spans log spans)
 std::optional<SpanMoves> movesOf(
     const TimelineScene &a, const TimelineScene &b, std::int64_t tick, std::stop_token stop = {});
 

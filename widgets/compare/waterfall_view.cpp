@@ -57,7 +57,8 @@ std::vector<WaterfallBar> barsOf(const Waterfall &waterfall)
     return bars;
 }
 
-WaterfallView::WaterfallView(QWidget *parent) : QWidget(parent)
+WaterfallView::WaterfallView(QWidget *parent)
+    : QWidget(parent)
 {
     setAccessibleName(tr("Why the steps differ"));
 }
@@ -82,7 +83,8 @@ void WaterfallView::setWaterfall(
     for (const WaterfallBar &bar : m_bars)
         sentences << labelOf(bar) + QLatin1Char(' ') + valueOf(bar);
     setAccessibleDescription(sentences.join(QStringLiteral(", ")));
-    setToolTip(tr("Averages over devices; the parts add up to the difference of the two steps exactly. Idle and exposed "
+    setToolTip(tr("Averages over devices; the parts add up to the difference of the two steps exactly. Idle "
+                  "and exposed "
                   "communication together are the bubble."));
     update();
 }
@@ -107,7 +109,9 @@ QString WaterfallView::valueOf(const WaterfallBar &bar) const
         return words(formatSeconds(seconds));
     if (bar.delta() == 0)
         return QStringLiteral("= 0 s");
-    return (bar.noise ? QStringLiteral("= ") : bar.delta() < 0 ? QStringLiteral("▼ ") : QStringLiteral("▲ "))
+    return (bar.noise                ? QStringLiteral("= ")
+                   : bar.delta() < 0 ? QStringLiteral("▼ ")
+                                     : QStringLiteral("▲ "))
         + (bar.delta() < 0 ? QStringLiteral("−") : QStringLiteral("+")) + words(formatSeconds(seconds));
 }
 
@@ -140,12 +144,15 @@ void WaterfallView::paintEvent(QPaintEvent *)
     // From zero, unless what differs would be too small to see.
     const double span = static_cast<double>(high - low);
     const bool torn = static_cast<double>(low) > 0.75 * static_cast<double>(high);
-    const double from = torn ? std::max(0.0, static_cast<double>(low) - std::max(span * 0.5, static_cast<double>(high) * 0.01)) : 0;
+    const double from = torn
+        ? std::max(0.0, static_cast<double>(low) - std::max(span * 0.5, static_cast<double>(high) * 0.01))
+        : 0;
     const double to = std::max(static_cast<double>(high), from + 1);
     const QRectF area(labels, 6, std::max(width() - labels - values, 20.0), height() - 12);
     const double row = area.height() / static_cast<double>(m_bars.size());
     const auto x = [&](std::int64_t time) {
-        return area.left() + std::clamp((static_cast<double>(time) - from) / (to - from), 0.0, 1.0) * area.width();
+        return area.left()
+            + std::clamp((static_cast<double>(time) - from) / (to - from), 0.0, 1.0) * area.width();
     };
     painter.setPen(palette.grid);
     painter.drawLine(area.topLeft(), area.bottomLeft());
@@ -164,7 +171,8 @@ void WaterfallView::paintEvent(QPaintEvent *)
         if (torn && !isPart) { // the bar begins further left than what is shown
             painter.setPen(QPen(palette.canvas, 2));
             for (int tear = 0; tear < 2; ++tear)
-                painter.drawLine(QPointF(area.left() + 8 + tear * 5, box.bottom() + 1), QPointF(area.left() + 13 + tear * 5, box.top() - 1));
+                painter.drawLine(QPointF(area.left() + 8 + tear * 5, box.bottom() + 1),
+                    QPointF(area.left() + 13 + tear * 5, box.top() - 1));
         }
         if (i + 1 < m_bars.size()) { // to where the next one hangs
             painter.setPen(QPen(palette.border, 1, Qt::DotLine));
@@ -174,7 +182,8 @@ void WaterfallView::paintEvent(QPaintEvent *)
         painter.drawText(QRectF(8, y, labels - 14, row), Qt::AlignVCenter | Qt::AlignRight,
             metrics.elidedText(labelOf(bar), Qt::ElideMiddle, labels - 14));
         painter.setPen(!isPart ? palette.text : bar.noise ? palette.textMuted : colour);
-        painter.drawText(QRectF(area.right() + 6, y, values, row), Qt::AlignVCenter | Qt::AlignLeft, valueOf(bar));
+        painter.drawText(
+            QRectF(area.right() + 6, y, values, row), Qt::AlignVCenter | Qt::AlignLeft, valueOf(bar));
     }
 }
 

@@ -36,7 +36,10 @@ public:
     QWindow *window() const override { return isValid() ? m_view->window()->windowHandle() : nullptr; }
     std::int32_t box() const { return m_box; }
 
-    QAccessibleInterface *parent() const override { return isValid() ? QAccessible::queryAccessibleInterface(m_view) : nullptr; }
+    QAccessibleInterface *parent() const override
+    {
+        return isValid() ? QAccessible::queryAccessibleInterface(m_view) : nullptr;
+    }
     QAccessibleInterface *child(int /*index*/) const override { return nullptr; }
     QAccessibleInterface *childAt(int /*x*/, int /*y*/) const override { return nullptr; }
     int childCount() const override { return 0; }
@@ -102,7 +105,8 @@ public:
 
     void *interface_cast(QAccessible::InterfaceType type) override
     {
-        return type == QAccessible::ActionInterface ? static_cast<QAccessibleActionInterface *>(this) : nullptr;
+        return type == QAccessible::ActionInterface ? static_cast<QAccessibleActionInterface *>(this)
+                                                    : nullptr;
     }
     QStringList actionNames() const override
     {
@@ -116,7 +120,8 @@ public:
         if (!isValid())
             return;
         if (name == pressAction())
-            m_view->selectionModel()->select(planloom::operatorsOf(*m_picture->outline, m_picture->visible, m_box));
+            m_view->selectionModel()->select(
+                planloom::operatorsOf(*m_picture->outline, m_picture->visible, m_box));
         else if (name == setFocusAction())
             m_view->focusBox(m_box);
         else if (name == toggleAction())
@@ -215,12 +220,14 @@ QString DagView::describe(std::int32_t box) const
     QStringList parts{QString::fromStdString(text.title), QString::fromStdString(text.subtitle)};
     if (const BoxFacts facts = boxFacts(box); facts.planned) {
         parts.append(tr("devices %1").arg(facts.devices));
-        parts.append(facts.rows == 0 ? tr("no row acts here") : tr("%n row(s) act here", nullptr, facts.rows));
+        parts.append(
+            facts.rows == 0 ? tr("no row acts here") : tr("%n row(s) act here", nullptr, facts.rows));
     }
     if (item.kind == OutlineItem::Kind::Operator && m_picture->visible.at(box).copies > 1)
         parts.append(tr("stands for %1 copies").arg(m_picture->visible.at(box).copies));
     if (m_decor && m_decor->colours.boxes[at(box)].deviating > 0)
-        parts.append(tr("%n of them planned differently", nullptr, m_decor->colours.boxes[at(box)].deviating));
+        parts.append(
+            tr("%n of them planned differently", nullptr, m_decor->colours.boxes[at(box)].deviating));
     return parts.join(QStringLiteral(", "));
 }
 

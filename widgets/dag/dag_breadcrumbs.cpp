@@ -54,7 +54,8 @@ void DagBreadcrumbs::rebuild(const QStringList &labels)
         button->setText(QString(shown[i]).replace(QLatin1Char('&'), QLatin1String("&&")));
         button->setAccessibleName(tr("Show %1 whole").arg(shown[i]));
         button->setToolTip(button->accessibleName());
-        connect(button, &QToolButton::clicked, m_view, [view = m_view, i] { view->showBreadcrumb(static_cast<int>(i)); });
+        connect(button, &QToolButton::clicked, m_view,
+            [view = m_view, i] { view->showBreadcrumb(static_cast<int>(i)); });
         m_row->insertWidget(place++, button);
     }
 }

@@ -7,7 +7,8 @@ namespace planloom {
 
 namespace {
 
-/// `from` moved as little as possible so that `size` of it lies in [0, room]; the start wins if it does not fit.
+/// `from` moved as little as possible so that `size` of it lies in [0, room]; the start wins if it does not
+/// fit.
 double within(double from, double size, double room)
 {
     return std::max(0.0, std::min(from, room - size));
@@ -46,7 +47,8 @@ std::vector<PlacedChip> placeChips(const std::vector<DimensionChip> &chips, cons
             lastSlot = slot;
             total += widths[i] + 2 * metrics.padding + metrics.gap;
         }
-        // Left on the node while it is wide enough, for devices are written at its right; else around its middle.
+        // Left on the node while it is wide enough, for devices are written at its right; else around its
+        // middle.
         const bool fits = total + slots <= node.width - 8;
         double x = fits ? node.x + 8 : node.x + (node.width - total - slots) / 2;
         x = within(x, total + slots, windowWidth);
@@ -143,15 +145,14 @@ std::vector<SceneRect> placeSlices(const SceneRect &node, std::int32_t count, bo
         return cells;
     constexpr double kGap = 4;
     const double room = std::max(node.width, std::min(windowWidth * 0.6, 4 * (cellWidth + kGap)));
-    const auto columns = std::clamp(
-        static_cast<std::int32_t>(std::floor((room + kGap) / (cellWidth + kGap))), 1, count);
+    const auto columns =
+        std::clamp(static_cast<std::int32_t>(std::floor((room + kGap) / (cellWidth + kGap))), 1, count);
     const std::int32_t rows = (count + columns - 1) / columns;
     const double width = columns * (cellWidth + kGap) - kGap;
     const double height = rows * (cellHeight + kGap) - kGap;
     const double x = within(node.x + (node.width - width) / 2, width, windowWidth);
     constexpr double kAway = 22; // behind the chips
-    const double y =
-        within(below ? node.bottom() + kAway : node.y - kAway - height, height, windowHeight);
+    const double y = within(below ? node.bottom() + kAway : node.y - kAway - height, height, windowHeight);
     for (std::int32_t i = 0; i < count; ++i)
         cells.push_back({x + (i % columns) * (cellWidth + kGap), y + (i / columns) * (cellHeight + kGap),
             cellWidth, cellHeight});
@@ -161,7 +162,7 @@ std::vector<SceneRect> placeSlices(const SceneRect &node, std::int32_t count, bo
 SceneRect placeTag(double x, double y, double width, double height, double windowWidth, double windowHeight)
 {
     constexpr double kAway = 16;
-    SceneRect rect {x + kAway, y + kAway, width, height};
+    SceneRect rect{x + kAway, y + kAway, width, height};
     if (rect.right() > windowWidth)
         rect.x = x - kAway - width;
     if (rect.bottom() > windowHeight)

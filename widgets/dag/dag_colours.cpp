@@ -136,8 +136,8 @@ private:
                 tally.add(static_cast<std::int32_t>(m_decidedBy[at(unit.op.index)]), 1);
             break;
         case ColourBy::Difference:
-            if (const auto found = m_facts.values.find(ColourBy::Difference); found != m_facts.values.end()
-                && found->second.size() == m_outline.graph->operators.size())
+            if (const auto found = m_facts.values.find(ColourBy::Difference);
+                found != m_facts.values.end() && found->second.size() == m_outline.graph->operators.size())
                 tally.add(static_cast<std::int32_t>(found->second[at(unit.op.index)]), 1);
             break;
         case ColourBy::Time:
@@ -189,8 +189,8 @@ private:
             m_result.legend.push_back(
                 {QColor::fromRgb(colourOfKey(keys[i].first)), wordFor(keys[i].first), keys[i].first});
         if (keys.size() > kMostLegend)
-            m_result.legend.push_back(
-                {m_palette.neutral, tr("%1 more").arg(static_cast<qsizetype>(keys.size() - kMostLegend)), -1});
+            m_result.legend.push_back({m_palette.neutral,
+                tr("%1 more").arg(static_cast<qsizetype>(keys.size() - kMostLegend)), -1});
         if (keys.empty())
             m_result.legend.push_back({m_palette.neutral,
                 m_colourBy == ColourBy::Difference ? tr("nothing to compare") : tr("no plan yet"), -1});
@@ -241,7 +241,9 @@ private:
         {
             if (m_count == 0)
                 return std::numeric_limits<double>::quiet_NaN();
-            return colourBy == ColourBy::Slack ? m_least : colourBy == ColourBy::Error ? m_sum / m_count : m_sum;
+            return colourBy == ColourBy::Slack ? m_least
+                : colourBy == ColourBy::Error  ? m_sum / m_count
+                                               : m_sum;
         }
 
     private:
@@ -278,8 +280,8 @@ private:
                 least = std::min(least, value);
             }
         }
-        // The root spreads the small ones: a few products dwarf everything else. Errors go by their logarithm, from
-        // half to twice what was predicted; slack from none (critical) down to much.
+        // The root spreads the small ones: a few products dwarf everything else. Errors go by their
+        // logarithm, from half to twice what was predicted; slack from none (critical) down to much.
         const auto shareOf = [&](double value) {
             switch (m_colourBy) {
             case ColourBy::Error:
@@ -298,8 +300,8 @@ private:
                 continue;
             }
             const double share = shareOf(value);
-            m_result.boxes[box].shares = {
-                {heatColour(m_palette, share).rgb(), 1, static_cast<std::int32_t>(std::lround(share * kScaleSteps))}};
+            m_result.boxes[box].shares = {{heatColour(m_palette, share).rgb(), 1,
+                static_cast<std::int32_t>(std::lround(share * kScaleSteps))}};
             if (m_colourBy != ColourBy::Time)
                 m_result.boxes[box].badge = valueText(m_colourBy, value);
         }
@@ -334,8 +336,8 @@ private:
         }
     }
 
-    /// Of boxes that stand for copies: how many are planned unlike most of the others. A plan that treats the copies in
-    /// halves or quarters has no odd ones out.
+    /// Of boxes that stand for copies: how many are planned unlike most of the others. A plan that treats the
+    /// copies in halves or quarters has no odd ones out.
     void countDeviating()
     {
         if (m_plan == nullptr)
@@ -400,7 +402,8 @@ private:
                 }
             }
             if (!own.empty()) {
-                const QString ranges = QString::fromStdString(rangesOf(std::vector<std::int32_t>(own.begin(), own.end())));
+                const QString ranges =
+                    QString::fromStdString(rangesOf(std::vector<std::int32_t>(own.begin(), own.end())));
                 m_result.boxes[box].badge =
                     m_colourBy == ColourBy::Stage ? tr("stage %1").arg(ranges) : ranges;
             }

@@ -25,7 +25,8 @@ DagConeBar::DagConeBar(QWidget *canvas)
     m_depth->setMinimumWidth(fontMetrics().averageCharWidth() * 24);
     m_depth->setPageStep(5);
     m_depth->installEventFilter(this);
-    m_text->setMinimumWidth(fontMetrics().horizontalAdvance(tr("%1 of %2 steps · %3 operators").arg(888).arg(888).arg(88888)));
+    m_text->setMinimumWidth(
+        fontMetrics().horizontalAdvance(tr("%1 of %2 steps · %3 operators").arg(888).arg(888).arg(88888)));
     auto *close = new QToolButton(this);
     close->setText(QStringLiteral("✕"));
     close->setAutoRaise(true);
@@ -89,7 +90,10 @@ void DagConeBar::place()
 void DagConeBar::describe()
 {
     m_text->setText(isWhole() ? tr("all %1 steps · %2 operators").arg(m_depth->maximum()).arg(m_operators)
-                              : tr("%1 of %2 steps · %3 operators").arg(m_depth->value()).arg(m_depth->maximum()).arg(m_operators));
+                              : tr("%1 of %2 steps · %3 operators")
+                                    .arg(m_depth->value())
+                                    .arg(m_depth->maximum())
+                                    .arg(m_operators));
     m_depth->setAccessibleDescription(m_text->text());
 }
 

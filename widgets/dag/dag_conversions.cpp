@@ -31,7 +31,8 @@ std::optional<Conversion> conversionOf(InstructionKind kind)
 }
 
 /// The tensor an instruction is about and the bytes it takes in.
-std::pair<TensorId, std::int64_t> subjectOf(const Graph &graph, const DeviceProgram &program, const Instruction &instruction)
+std::pair<TensorId, std::int64_t> subjectOf(
+    const Graph &graph, const DeviceProgram &program, const Instruction &instruction)
 {
     for (const auto *side : {&instruction.inputs, &instruction.outputs}) {
         for (const auto buffer : *side) {
@@ -46,7 +47,8 @@ std::pair<TensorId, std::int64_t> subjectOf(const Graph &graph, const DeviceProg
 
 } // namespace
 
-std::vector<TensorConversion> conversionsAround(const ExecutionPlan &plan, OperatorId op, const std::stop_token &stop)
+std::vector<TensorConversion> conversionsAround(
+    const ExecutionPlan &plan, OperatorId op, const std::stop_token &stop)
 {
     std::vector<TensorConversion> result;
     const Graph &graph = *plan.graph;
@@ -78,10 +80,12 @@ std::vector<TensorConversion> conversionsAround(const ExecutionPlan &plan, Opera
                     continue;
                 const auto [tensor, bytes] = subjectOf(graph, program, instruction);
                 for (auto &each : result) {
-                    if (each.tensor != tensor || !concerns(each, instruction) || *conversion < each.conversion)
+                    if (each.tensor != tensor || !concerns(each, instruction)
+                        || *conversion < each.conversion)
                         continue;
                     const bool stronger = *conversion > each.conversion;
-                    if (stronger || bytes > each.bytes.count || (bytes == each.bytes.count && instruction.kind < each.kind)) {
+                    if (stronger || bytes > each.bytes.count
+                        || (bytes == each.bytes.count && instruction.kind < each.kind)) {
                         each.conversion = *conversion;
                         each.kind = instruction.kind;
                         each.bytes.count = bytes;

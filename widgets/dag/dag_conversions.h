@@ -20,17 +20,17 @@ enum class Conversion : std::uint8_t {
 
 /// What a plan does to one tensor of an operator.
 struct TensorConversion {
-    TensorId tensor {};
+    TensorId tensor{};
     bool input = false; ///< The operator uses it; else it makes it.
     Conversion conversion = Conversion::None;
-    InstructionKind kind = InstructionKind::Kernel; ///< The communication, or the local step; of several the first in the list of kinds
-                                                    ///< that moves the most.
-    Bytes bytes {}; ///< Of the largest buffer that it takes in, on one device.
+    InstructionKind kind = InstructionKind::Kernel; ///< The communication, or the local step; of several the
+                                                    ///< first in the list of kinds that moves the most.
+    Bytes bytes{}; ///< Of the largest buffer that it takes in, on one device.
     friend bool operator==(const TensorConversion &, const TensorConversion &) = default;
 };
 
-/// Inputs, then outputs of `op`, each once, in the order of its slots; what the plan's instructions do to them between its
-/// producer and it, and between it and its users. O(instructions); empty if stopped.
+/// Inputs, then outputs of `op`, each once, in the order of its slots; what the plan's instructions do to
+/// them between its producer and it, and between it and its users. O(instructions); empty if stopped.
 std::vector<TensorConversion> conversionsAround(
     const ExecutionPlan &plan, OperatorId op, const std::stop_token &stop = {});
 

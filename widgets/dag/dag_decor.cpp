@@ -30,11 +30,12 @@ std::vector<OrderArrow> ordersOf(const DagPicture &picture, const Plan &plan)
         return unit < 0 ? -1 : picture.visible.boxOfUnit[at(unit)];
     };
     for (const auto &order : plan.orders) {
-        // What runs before something of another micro-batch, as every order of two blocks does, has no place here: the graph
-        // shows one micro-batch, in which the arrows would point backwards. The timeline shows it.
+        // What runs before something of another micro-batch, as every order of two blocks does, has no place
+        // here: the graph shows one micro-batch, in which the arrows would point backwards. The timeline
+        // shows it.
         if (order.microBatchOffset != 0)
             continue;
-        const OrderArrow arrow {boxOf(order.first), boxOf(order.second), order.row};
+        const OrderArrow arrow{boxOf(order.first), boxOf(order.second), order.row};
         if (arrow.from >= 0 && arrow.to >= 0 && arrow.from != arrow.to)
             arrows.push_back(arrow);
     }

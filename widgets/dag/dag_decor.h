@@ -17,7 +17,7 @@ namespace planloom {
 struct OrderArrow {
     std::int32_t from = 0; ///< Box.
     std::int32_t to = 0; ///< Box.
-    RowId row {};
+    RowId row{};
     friend auto operator<=>(const OrderArrow &, const OrderArrow &) = default;
 };
 
@@ -26,7 +26,7 @@ struct BoxFacts {
     std::int32_t operators = 0; ///< With the backward and optimizer ones folded into them.
     double seconds = -1; ///< Of one training step; negative if unknown.
     bool planned = false; ///< There is a plan, so that the next two say something.
-    QString devices {}; ///< "0-3".
+    QString devices{}; ///< "0-3".
     std::int32_t rows = 0; ///< That act on some of its operators.
 };
 /// O(operators of the box).
@@ -35,26 +35,27 @@ BoxFacts factsOf(
 
 /// What a picture is shown with.
 struct DagDecor {
-    DagPictureSnapshot picture {};
-    DagLabels labels {};
-    DagColours colours {};
-    std::vector<OrderArrow> orders {}; ///< Ascending, each pair of boxes once a row; the first `kMostOrders`.
+    DagPictureSnapshot picture{};
+    DagLabels labels{};
+    DagColours colours{};
+    std::vector<OrderArrow> orders{}; ///< Ascending, each pair of boxes once a row; the first `kMostOrders`.
     static constexpr std::size_t kMostOrders = 500;
     /// Of boxes that stand for more than `kManyUnits` units, by box; of others, `factsOf` tells at once.
-    std::map<std::int32_t, BoxFacts> facts {};
+    std::map<std::int32_t, BoxFacts> facts{};
     static constexpr std::int32_t kManyUnits = 64;
-    std::vector<std::int32_t> operatorsOnDevice {}; ///< By device: forward operators with a part there; empty without a plan.
+    std::vector<std::int32_t>
+        operatorsOnDevice{}; ///< By device: forward operators with a part there; empty without a plan.
 };
 using DagDecorSnapshot = std::shared_ptr<const DagDecor>;
 
 /// What decor follows from.
 struct DagDecorRequest {
-    DagPictureSnapshot picture {};
-    std::shared_ptr<const FontTable> font {};
-    std::shared_ptr<const OperatorFacts> facts {};
+    DagPictureSnapshot picture{};
+    std::shared_ptr<const FontTable> font{};
+    std::shared_ptr<const OperatorFacts> facts{};
     ColourBy colourBy = ColourBy::Kind;
-    Palette palette {};
-    DagDecorSnapshot last {}; ///< Its labels are taken over where they are of the same picture and font.
+    Palette palette{};
+    DagDecorSnapshot last{}; ///< Its labels are taken over where they are of the same picture and font.
 };
 /// O(boxes + operators).
 DagDecorSnapshot decorate(const DagDecorRequest &request);

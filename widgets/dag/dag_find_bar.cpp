@@ -47,9 +47,9 @@ DagFindBar::DagFindBar(QWidget *parent)
     auto *row = new QHBoxLayout(this);
     row->setContentsMargins(6, 4, 6, 4);
     row->setSpacing(4);
-    for (QWidget *part :
-        {static_cast<QWidget *>(m_edit), static_cast<QWidget *>(m_count), static_cast<QWidget *>(m_previous),
-            static_cast<QWidget *>(m_next), static_cast<QWidget *>(m_all), static_cast<QWidget *>(m_row), static_cast<QWidget *>(close)})
+    for (QWidget *part : {static_cast<QWidget *>(m_edit), static_cast<QWidget *>(m_count),
+             static_cast<QWidget *>(m_previous), static_cast<QWidget *>(m_next),
+             static_cast<QWidget *>(m_all), static_cast<QWidget *>(m_row), static_cast<QWidget *>(close)})
         row->addWidget(part);
     connect(m_edit, &QLineEdit::textChanged, this, &DagFindBar::textChanged);
     connect(m_previous, &QToolButton::clicked, this, &DagFindBar::previousAsked);

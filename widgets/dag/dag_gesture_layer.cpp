@@ -122,7 +122,8 @@ std::vector<OperatorId> DagGestureLayer::onlyThese(const std::vector<OperatorId>
         const std::int32_t unit = picture->outline->unitOfOperator[at(op.index)];
         if (unit < 0)
             continue;
-        const auto &item = picture->outline->at(picture->visible.at(picture->visible.boxOfUnit[at(unit)]).item);
+        const auto &item =
+            picture->outline->at(picture->visible.at(picture->visible.boxOfUnit[at(unit)]).item);
         if (unit >= item.begin && unit < item.end)
             result.push_back(op);
     }
@@ -139,13 +140,13 @@ OperatorId DagGestureLayer::representative(std::int32_t box) const
     if (item.kind != OutlineItem::Kind::Operator)
         return {};
     const OperatorId op = picture->outline->units[at(item.begin)].op;
-    return picture->outline->graph->at(op).direction == Direction::Forward ? op : OperatorId {};
+    return picture->outline->graph->at(op).direction == Direction::Forward ? op : OperatorId{};
 }
 
 PlaceWorld DagGestureLayer::world() const
 {
     const auto context = m_gestures.context();
-    return context ? placeWorldOf(*context) : PlaceWorld {};
+    return context ? placeWorldOf(*context) : PlaceWorld{};
 }
 
 void DagGestureLayer::pictureChanged()
@@ -193,7 +194,8 @@ void DagGestureLayer::refreshChips(std::int32_t box)
     m_hoveredChip = -1;
     m_chips.clear();
     m_chipWidths.clear();
-    if (context && op.valid() && context->graph().operators.size() == m_view.picture()->outline->graph->operators.size()) {
+    if (context && op.valid()
+        && context->graph().operators.size() == m_view.picture()->outline->graph->operators.size()) {
         m_chipBox = box;
         m_chips = chipsOf(*context, op);
         for (const auto &chip : m_chips)
@@ -317,7 +319,7 @@ bool DagGestureLayer::mouseMove(const QMouseEvent &event)
     const QPointF now = event.position();
     if (m_drag == Drag::None) {
         const std::int32_t chip = chipAt(placedChips(), now.x(), now.y());
-        const OrderGrip grip = chip < 0 ? gripUnder(now) : OrderGrip {};
+        const OrderGrip grip = chip < 0 ? gripUnder(now) : OrderGrip{};
         const std::int32_t handle = chip < 0 && grip.arrow < 0 && m_gestures.context() ? handleAt(now) : -1;
         if (chip != m_hoveredChip || handle != m_handleBox || grip != m_grip) {
             const bool was = m_hoveredChip >= 0 || m_handleBox > 0 || m_grip.arrow >= 0;
@@ -363,7 +365,8 @@ bool DagGestureLayer::startBody(QPointF pressed, QPointF now, Qt::KeyboardModifi
         return false;
     const auto picture = m_view.picture();
     const QRectF rect = m_view.viewRect(box);
-    const bool header = pressed.y() <= rect.top() + DagMetrics::kFrameHeader * std::max(m_view.camera().scale, 0.5);
+    const bool header =
+        pressed.y() <= rect.top() + DagMetrics::kFrameHeader * std::max(m_view.camera().scale, 0.5);
     if (picture->visible.at(box).frame && !header)
         return false;
     auto operators = operatorsFor(box);
@@ -390,13 +393,14 @@ bool DagGestureLayer::startBody(QPointF pressed, QPointF now, Qt::KeyboardModifi
     return true;
 }
 
-/// Chips sit on their node's border: one that is pushed well inside is not pulled away. One that was outside and comes back is
-/// given up.
+/// Chips sit on their node's border: one that is pushed well inside is not pulled away. One that was outside
+/// and comes back is given up.
 bool DagGestureLayer::pushedIn(QPointF view) const
 {
     const QRectF node = m_view.viewRect(m_chipBox);
     const double margin = std::min(chipRect(m_gestures.chip()).height() / 2, node.height() / 4);
-    return !m_pulledOut && QLineF(m_pressed, view).length() > kPullStart && node.adjusted(0, margin, 0, -margin).contains(view);
+    return !m_pulledOut && QLineF(m_pressed, view).length() > kPullStart
+        && node.adjusted(0, margin, 0, -margin).contains(view);
 }
 
 void DagGestureLayer::step(QPointF view, Qt::KeyboardModifiers modifiers)
@@ -417,7 +421,7 @@ void DagGestureLayer::step(QPointF view, Qt::KeyboardModifiers modifiers)
         m_gestures.setReplicate(modifiers.testFlag(Qt::AltModifier));
         m_gestures.setOnlyThis(modifiers.testFlag(Qt::ShiftModifier));
         const std::int32_t tile = m_shelf.tileAt(view.x(), view.y());
-        m_gestures.aimAt(tile < 0 ? std::optional<PlaceTarget> {} : m_tiles[at(tile)].target);
+        m_gestures.aimAt(tile < 0 ? std::optional<PlaceTarget>{} : m_tiles[at(tile)].target);
         break;
     }
     case Drag::Handle: {
@@ -427,7 +431,7 @@ void DagGestureLayer::step(QPointF view, Qt::KeyboardModifiers modifiers)
         const auto picture = m_view.picture();
         m_gestures.aimAtOperators(node
                 ? forwardOf(planloom::operatorsOf(*picture->outline, picture->visible, box, false))
-                : std::vector<OperatorId> {});
+                : std::vector<OperatorId>{});
         break;
     }
     case Drag::OrderEnd:

@@ -27,8 +27,8 @@ namespace planloom {
 class DagLineEditor;
 class DagView;
 
-/// What of the canvas shapes plans: chips, order handles, the device shelf, ghosts, the tag at the pointer, and the line
-/// editors that do the same by keyboard. Hands to `DagGestures` what pointer and keys do to it.
+/// What of the canvas shapes plans: chips, order handles, the device shelf, ghosts, the tag at the pointer,
+/// and the line editors that do the same by keyboard. Hands to `DagGestures` what pointer and keys do to it.
 class DagGestureLayer : public QObject
 {
     Q_OBJECT
@@ -69,7 +69,10 @@ public:
     void editStage();
     /// Goes to the next (1) or the one before (-1) of the orders' arrows in sight.
     void focusOrder(std::int32_t by);
-    std::int32_t focusedOrder() const { return m_focusedOrder; } ///< Index into the canvas' orders; -1 for none.
+    std::int32_t focusedOrder() const
+    {
+        return m_focusedOrder;
+    } ///< Index into the canvas' orders; -1 for none.
     /// @return false if no arrow had the focus
     bool leaveOrder();
     /// The row of the arrow that has the focus, in one line.
@@ -100,7 +103,17 @@ Q_SIGNALS:
     void noted(const QString &sentence);
 
 private:
-    enum class Drag : std::uint8_t { None, ChipPress, Chip, Body, HandlePress, Handle, Foreign, OrderPress, OrderEnd };
+    enum class Drag : std::uint8_t {
+        None,
+        ChipPress,
+        Chip,
+        Body,
+        HandlePress,
+        Handle,
+        Foreign,
+        OrderPress,
+        OrderEnd
+    };
 
     SceneRect nodeRect(std::int32_t box) const;
     std::vector<OperatorId> forwardOf(const std::vector<OperatorId> &operators) const;
@@ -148,7 +161,8 @@ private:
     std::int32_t m_targetBox = -1; ///< What an order would be before, or what something is dropped on.
     bool m_refuseMenu = false;
     OrderArrow m_arrow; ///< Whose end is in the hand.
-    /// Which of the copies that the end's box stands for the row is about; it stays about those of another box.
+    /// Which of the copies that the end's box stands for the row is about; it stays about those of another
+    /// box.
     std::vector<bool> m_orderedCopies;
     OrderGrip m_grip; ///< The arrow's end under the pointer, or in the hand.
     std::int32_t m_focusedOrder = -1;

@@ -1,5 +1,5 @@
-// What the split in the hand needs on the edges of its node: none, a local step or a communication, as the engine's would-be plan
-// has it.
+// What the split in the hand needs on the edges of its node: none, a local step or a communication, as the
+// engine's would-be plan has it.
 
 #include "widgets/dag/dag_gesture_layer.h"
 
@@ -21,7 +21,9 @@ namespace planloom {
 void DagGestureLayer::lookUpConversions()
 {
     const auto preview = m_gestures.host() != nullptr ? m_gestures.host()->currentPreview() : nullptr;
-    const auto scene = m_gestures.kind() == DagGestures::Kind::Split && preview && preview->update ? preview->update->scene : nullptr;
+    const auto scene = m_gestures.kind() == DagGestures::Kind::Split && preview && preview->update
+        ? preview->update->scene
+        : nullptr;
     const OperatorId op = representative(m_chipBox);
     if (!scene || !op.valid()) {
         m_conversionStop.request_stop();
@@ -34,9 +36,10 @@ void DagGestureLayer::lookUpConversions()
     m_conversionsOf = scene;
     m_conversions.clear();
     m_conversionStop.request_stop();
-    m_conversionStop = std::stop_source {};
-    m_conversionWatcher.setFuture(QtConcurrent::run(
-        [scene, op, stop = m_conversionStop.get_token()] { return conversionsAround(*scene->plan, op, stop); }));
+    m_conversionStop = std::stop_source{};
+    m_conversionWatcher.setFuture(QtConcurrent::run([scene, op, stop = m_conversionStop.get_token()] {
+        return conversionsAround(*scene->plan, op, stop);
+    }));
 }
 
 void DagGestureLayer::takeConversions()
@@ -75,7 +78,8 @@ void DagGestureLayer::paintConversions(QPainter &painter)
             const auto &edge = picture->visible.edges[i];
             if (edge.to != m_chipBox)
                 continue;
-            for (const auto op : planloom::operatorsOf(*picture->outline, picture->visible, edge.from, false)) {
+            for (const auto op :
+                planloom::operatorsOf(*picture->outline, picture->visible, edge.from, false)) {
                 const auto &made = picture->outline->graph->at(op).outputs;
                 if (std::find(made.begin(), made.end(), each.tensor) != made.end())
                     source = edge.from;

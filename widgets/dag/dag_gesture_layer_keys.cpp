@@ -84,7 +84,8 @@ std::vector<OperatorId> DagGestureLayer::subject() const
     auto operators = forwardOf(m_view.selectionModel()->selected());
     const auto picture = m_view.picture();
     if (operators.empty() && picture && m_view.focusedBox() > 0)
-        operators = forwardOf(planloom::operatorsOf(*picture->outline, picture->visible, m_view.focusedBox(), false));
+        operators =
+            forwardOf(planloom::operatorsOf(*picture->outline, picture->visible, m_view.focusedBox(), false));
     return operators;
 }
 
@@ -235,7 +236,7 @@ void DagGestureLayer::editOrder()
                 const auto &op = graph.operators[i];
                 if (op.direction != Direction::Forward)
                     break; // forward operators come first
-                const OperatorId id {static_cast<std::int32_t>(i)};
+                const OperatorId id{static_cast<std::int32_t>(i)};
                 if (!containsLetters(op.name, needle)
                     || std::binary_search(m_gestures.operators().begin(), m_gestures.operators().end(), id))
                     continue;
@@ -255,14 +256,17 @@ void DagGestureLayer::editOrder()
             const std::int32_t unit = picture->outline->unitOfOperator[at((*found)[at(choice)].index)];
             m_targetBox = unit < 0 ? -1 : picture->visible.boxOfUnit[at(unit)];
         }
-        m_gestures.aimAtOperators(any ? copiesInSight((*found)[at(choice)], m_targetBox) : std::vector<OperatorId> {});
+        m_gestures.aimAtOperators(
+            any ? copiesInSight((*found)[at(choice)], m_targetBox) : std::vector<OperatorId>{});
         if (!any)
-            editor->setProblem(shown->trimmed().isEmpty() ? QString() : tr("No operator has this in its name."));
+            editor->setProblem(
+                shown->trimmed().isEmpty() ? QString() : tr("No operator has this in its name."));
     });
     open(editor);
 }
 
-/// Several operators run before the copies of `op` that its box stands for, each before its own; one before `op` alone.
+/// Several operators run before the copies of `op` that its box stands for, each before its own; one before
+/// `op` alone.
 std::vector<OperatorId> DagGestureLayer::copiesInSight(OperatorId op, std::int32_t box) const
 {
     if (box <= 0 || m_gestures.operators().size() < 2)
@@ -275,7 +279,7 @@ std::vector<OperatorId> DagGestureLayer::copiesInSight(OperatorId op, std::int32
         if (std::binary_search(similar.begin(), similar.end(), each))
             result.push_back(each);
     }
-    return result.empty() ? std::vector {op} : result;
+    return result.empty() ? std::vector{op} : result;
 }
 
 void DagGestureLayer::editStage()

@@ -1,4 +1,5 @@
-// Orders that rows ask for: their arrows' ends can be dragged to other nodes, and their rows edited in one line.
+// Orders that rows ask for: their arrows' ends can be dragged to other nodes, and their rows edited in one
+// line.
 
 #include "widgets/dag/dag_gesture_layer.h"
 
@@ -27,7 +28,7 @@ std::size_t at(std::int32_t index)
 std::vector<OperatorId> operatorsOfUnit(const DagOutline &outline, OperatorId op)
 {
     const auto &unit = outline.units[at(outline.unitOfOperator[at(op.index)])];
-    std::vector<OperatorId> all {unit.op};
+    std::vector<OperatorId> all{unit.op};
     if (unit.backward.valid())
         all.push_back(unit.backward);
     all.insert(all.end(), unit.optimizers.begin(), unit.optimizers.end());
@@ -48,7 +49,9 @@ OrderGrip DagGestureLayer::gripUnder(QPointF view) const
 {
     if (!m_gestures.context() || m_view.orders().empty())
         return {};
-    return gripAt(m_view.orders(), [this](std::int32_t box) { return m_view.viewRect(box); }, view, kGripReach, m_focusedOrder);
+    return gripAt(
+        m_view.orders(), [this](std::int32_t box) { return m_view.viewRect(box); }, view, kGripReach,
+        m_focusedOrder);
 }
 
 /// The line of the row behind an arrow; -1 if the table has it no more.
@@ -59,8 +62,11 @@ std::int32_t DagGestureLayer::lineOfOrder(std::int32_t arrow) const
     const auto &orders = m_view.orders();
     if (!context || !picture || arrow < 0 || at(arrow) >= orders.size())
         return -1;
-    const auto all = [&](std::int32_t box) { return planloom::operatorsOf(*picture->outline, picture->visible, box); };
-    return orderLineOf(*context, orders[at(arrow)].row, all(orders[at(arrow)].from), all(orders[at(arrow)].to));
+    const auto all = [&](std::int32_t box) {
+        return planloom::operatorsOf(*picture->outline, picture->visible, box);
+    };
+    return orderLineOf(
+        *context, orders[at(arrow)].row, all(orders[at(arrow)].from), all(orders[at(arrow)].to));
 }
 
 bool DagGestureLayer::beginOrderEnd()
@@ -74,10 +80,12 @@ bool DagGestureLayer::beginOrderEnd()
     const auto context = m_gestures.context();
     const Row &row = *context->document.lines()[at(line)]->row;
     const bool first = m_grip.end == OrderEnd::First;
-    const auto selected = context->index().select(first ? row.selector : std::get<OpOrderRule>(row.rule).second);
+    const auto selected =
+        context->index().select(first ? row.selector : std::get<OpOrderRule>(row.rule).second);
     const auto picture = m_view.picture();
     m_orderedCopies.clear();
-    for (const auto op : planloom::operatorsOf(*picture->outline, picture->visible, first ? m_arrow.from : m_arrow.to, false)) {
+    for (const auto op : planloom::operatorsOf(
+             *picture->outline, picture->visible, first ? m_arrow.from : m_arrow.to, false)) {
         const auto all = operatorsOfUnit(*picture->outline, op);
         m_orderedCopies.push_back(std::any_of(all.begin(), all.end(),
             [&](OperatorId each) { return std::binary_search(selected.begin(), selected.end(), each); }));
@@ -123,7 +131,9 @@ void DagGestureLayer::focusOrder(std::int32_t by)
         m_view.panBy(off.x(), off.y());
     }
     const auto picture = m_view.picture();
-    const auto name = [&](std::int32_t box) { return QString::fromStdString(picture->scene.texts[at(box)].title); };
+    const auto name = [&](std::int32_t box) {
+        return QString::fromStdString(picture->scene.texts[at(box)].title);
+    };
     Q_EMIT noted(tr("Order %1 of %2: %3 before %4. F2 edits it.")
                      .arg(m_focusedOrder + 1)
                      .arg(count)

@@ -28,7 +28,10 @@ void DagGestureLayer::paint(QPainter &painter)
     const Palette &palette = paletteFor(m_view);
     const auto placed = placedChips();
     if (!placed.empty())
-        paintChips(painter, {.chips = m_chips, .placed = placed, .lit = m_drag == Drag::Foreign ? m_gestures.chip() : m_hoveredChip},
+        paintChips(painter,
+            {.chips = m_chips,
+                .placed = placed,
+                .lit = m_drag == Drag::Foreign ? m_gestures.chip() : m_hoveredChip},
             m_view.font(), palette);
     if ((!busy() || m_drag == Drag::HandlePress) && m_drag != Drag::OrderPress && m_grip.arrow < 0) {
         std::int32_t last = -1;
@@ -80,7 +83,7 @@ void DagGestureLayer::paintGhost(QPainter &painter)
         std::int32_t parts = m_gestures.isPushed() ? 1 : m_gestures.parts();
         if (!m_gestures.isPushed() && !m_gestures.axis().empty()) {
             const auto context = m_gestures.context();
-            for (const auto &axis : context ? context->mesh : std::vector<MeshAxis> {}) {
+            for (const auto &axis : context ? context->mesh : std::vector<MeshAxis>{}) {
                 if (axis.name == m_gestures.axis())
                     parts = axis.size;
             }
@@ -89,11 +92,13 @@ void DagGestureLayer::paintGhost(QPainter &painter)
         std::vector<QString> texts;
         if (dimension) {
             for (const auto &range : sliceRanges(m_gestures.chips()[at(chip)].size, parts, shown))
-                texts.push_back(QStringLiteral("%1–%2").arg(range.begin).arg(std::max(range.begin, range.end - 1)));
+                texts.push_back(
+                    QStringLiteral("%1–%2").arg(range.begin).arg(std::max(range.begin, range.end - 1)));
         }
         for (std::int32_t i = static_cast<std::int32_t>(texts.size()); i < shown; ++i) {
-            texts.push_back(m_gestures.splitKind() == SplitKind::Value ? QStringLiteral("Σ %1/%2").arg(i + 1).arg(parts)
-                                                                       : QStringLiteral("= %1").arg(i + 1));
+            texts.push_back(m_gestures.splitKind() == SplitKind::Value
+                    ? QStringLiteral("Σ %1/%2").arg(i + 1).arg(parts)
+                    : QStringLiteral("= %1").arg(i + 1));
         }
         if (parts > shown)
             texts.back() = QStringLiteral("… %1").arg(parts);
@@ -101,8 +106,8 @@ void DagGestureLayer::paintGhost(QPainter &painter)
         const bool below = chip < 0 || m_gestures.chips()[at(chip)].output;
         // Where a line editor stands below the node, slices are above it.
         paintSlices(painter,
-            placeSlices(nodeRect(m_chipBox), shown, below && m_editor == nullptr, metrics.cellWidth, metrics.cellHeight,
-                m_view.width(), m_view.height()),
+            placeSlices(nodeRect(m_chipBox), shown, below && m_editor == nullptr, metrics.cellWidth,
+                metrics.cellHeight, m_view.width(), m_view.height()),
             texts, refused, m_view.font(), palette);
         break;
     }
@@ -146,12 +151,14 @@ void DagGestureLayer::paintShelf(QPainter &painter)
     const auto context = m_gestures.context();
     // As the device would be, as far as it is known; else as it is.
     const TimelineSummary *would = preview && preview->feasible() ? &preview->update->summary : nullptr;
-    const TimelineSummary *is = preview && preview->baseline && preview->baseline->scene ? &preview->baseline->summary
-                                                                                        : m_view.summary();
+    const TimelineSummary *is = preview && preview->baseline && preview->baseline->scene
+        ? &preview->baseline->summary
+        : m_view.summary();
     const std::int32_t lit = m_shelf.tileAt(m_last.x(), m_last.y());
     std::vector<ShelfLoad> loads;
     for (const auto &tile : m_tiles)
-        loads.push_back(context ? loadOf(tile, would != nullptr ? would : is, context->cluster) : ShelfLoad {});
+        loads.push_back(
+            context ? loadOf(tile, would != nullptr ? would : is, context->cluster) : ShelfLoad{});
     const auto &proposal = m_gestures.proposal();
     planloom::paintShelf(painter,
         {.tiles = m_tiles,
@@ -177,9 +184,9 @@ void DagGestureLayer::paintTag(QPainter &painter)
     if (m_gestures.active() && m_gestures.proposal()) {
         const auto &proposal = *m_gestures.proposal();
         text = m_gestures.tag(tagKey());
-        mark = proposal.refusal                                      ? TagMark::Refused
+        mark = proposal.refusal                                    ? TagMark::Refused
             : !proposal.yielding.empty() || m_gestures.isBlocked() ? TagMark::Yielding
-                                                                    : TagMark::Legal;
+                                                                   : TagMark::Legal;
         if (m_editor != nullptr)
             place = QPointF(m_editor->geometry().bottomLeft()) + QPointF(-10, -8);
     } else if (!m_note.isEmpty()) {
@@ -189,9 +196,11 @@ void DagGestureLayer::paintTag(QPainter &painter)
     } else if (m_drag == Drag::Handle) {
         text = tr("before …");
     } else if (m_drag == Drag::OrderEnd) {
-        text = m_grip.end == OrderEnd::First ? tr("which operator runs first?") : tr("before which operator?");
+        text =
+            m_grip.end == OrderEnd::First ? tr("which operator runs first?") : tr("before which operator?");
     } else if (m_drag == Drag::Body) {
-        text = tr("%n operator(s): drop on a device", nullptr, static_cast<int>(m_gestures.operators().size()));
+        text =
+            tr("%n operator(s): drop on a device", nullptr, static_cast<int>(m_gestures.operators().size()));
     } else if (m_drag == Drag::None && m_editor == nullptr && m_hoveredChip >= 0
         && at(m_hoveredChip) < m_chips.size()) {
         const auto &chip = m_chips[at(m_hoveredChip)];
@@ -204,8 +213,12 @@ void DagGestureLayer::paintTag(QPainter &painter)
                 counts.append(QString::number(chip.counts[i]));
             if (chip.counts.size() > 8)
                 counts.append(QStringLiteral("…"));
-            const QString label = QString::fromStdString(chip.meaning.empty() ? chip.label : chip.label + " " + chip.meaning);
-            text = tr("%1: %2. Pull to split by %3").arg(label).arg(chip.size).arg(counts.join(QStringLiteral(", ")));
+            const QString label =
+                QString::fromStdString(chip.meaning.empty() ? chip.label : chip.label + " " + chip.meaning);
+            text = tr("%1: %2. Pull to split by %3")
+                       .arg(label)
+                       .arg(chip.size)
+                       .arg(counts.join(QStringLiteral(", ")));
         }
     }
     m_tagRect = {};

@@ -20,7 +20,8 @@ GestureContextSnapshot DagGestures::context() const
 PreviewSnapshot DagGestures::preview() const
 {
     const auto preview = m_host && m_proposal ? m_host->currentPreview() : nullptr;
-    const bool current = preview && preview->proposal.words == m_proposal->words && preview->proposal.edit == m_proposal->edit;
+    const bool current =
+        preview && preview->proposal.words == m_proposal->words && preview->proposal.edit == m_proposal->edit;
     return current ? preview : nullptr;
 }
 
@@ -101,7 +102,7 @@ std::vector<std::int32_t> DagGestures::counts() const
     if (m_splitKind == SplitKind::Dimension && m_chip >= 0)
         return m_chips[static_cast<std::size_t>(m_chip)].counts;
     const auto now = context();
-    return now ? replicaCounts(now->deviceCount, now->mesh) : std::vector<std::int32_t> {};
+    return now ? replicaCounts(now->deviceCount, now->mesh) : std::vector<std::int32_t>{};
 }
 
 void DagGestures::push()
@@ -119,9 +120,7 @@ void DagGestures::pull(double distance)
     if (m_partsFixed && m_proposal)
         return;
     const auto now = context();
-    const std::int32_t parts = m_partsFixed ? m_parts
-        : now ? snapParts(distance, counts(), now->mesh)
-              : 1;
+    const std::int32_t parts = m_partsFixed ? m_parts : now ? snapParts(distance, counts(), now->mesh) : 1;
     // What can't be cut at all is refused for two parts, so that the reason is told.
     const std::int32_t wanted = parts == 1 && distance > kPullStart ? 2 : parts;
     if (wanted == m_parts && m_proposal)
@@ -295,7 +294,7 @@ Proposal DagGestures::make(const GestureContext &context) const
         return proposeOrder(context, gesture);
     }
     case Kind::Stage:
-        return proposeStage(context, m_operators, StageId {m_stage});
+        return proposeStage(context, m_operators, StageId{m_stage});
     case Kind::Retarget:
         return m_selectors ? proposeOrderRow(context, m_line, m_selectors->first, m_selectors->second)
                            : proposeRetarget(context, m_line, m_end, m_second);
@@ -310,7 +309,8 @@ void DagGestures::propose()
     const auto now = context();
     const bool aimed = (m_kind == Kind::Split && (m_parts > 1 || !m_axis.empty() || m_partsFixed || m_pushed))
         || (m_kind == Kind::Place && m_target) || (m_kind == Kind::Order && !m_second.empty())
-        || (m_kind == Kind::Stage && m_stage >= 0) || (m_kind == Kind::Retarget && (m_selectors || !m_second.empty()));
+        || (m_kind == Kind::Stage && m_stage >= 0)
+        || (m_kind == Kind::Retarget && (m_selectors || !m_second.empty()));
     if (!now || !aimed) {
         nothing();
         return;

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "widgets/dag/dag_chips.h"
 #include "engine/gesture/place_text.h"
+#include "widgets/dag/dag_chips.h"
 #include "widgets/design/gesture_host.h"
 #include "widgets/design/rows_in_the_way.h"
 
@@ -14,9 +14,9 @@
 
 namespace planloom {
 
-/// Shaping a plan by hand on the canvas: which gesture is under way, what it would write, and how it ends. Knows
-/// nothing of windows, places or events; pointer and line editors drive the same one. Between `begin...` and
-/// `commit` or `abandon` every change is put before the host as a preview.
+/// Shaping a plan by hand on the canvas: which gesture is under way, what it would write, and how it ends.
+/// Knows nothing of windows, places or events; pointer and line editors drive the same one. Between
+/// `begin...` and `commit` or `abandon` every change is put before the host as a preview.
 class DagGestures
 {
 public:
@@ -33,8 +33,8 @@ public:
     const std::vector<OperatorId> &operators() const { return m_operators; }
     /// What a release would do; none before the first step.
     const std::optional<Proposal> &proposal() const { return m_proposal; }
-    /// What the tag says: the host's tag for this proposal where it has one, why it may not be where it may not, and which rows
-    /// are in its way.
+    /// What the tag says: the host's tag for this proposal where it has one, why it may not be where it may
+    /// not, and which rows are in its way.
     /// @param key  what turns `toggleRowsInTheWay` on and off
     QString tag(const QString &key) const;
     /// It may be written, but rows can't hold then.

@@ -43,10 +43,12 @@ QColor veiled(QColor colour, int alpha)
 void drawLock(QPainter &painter, const QRectF &place, const QColor &colour)
 {
     const double size = std::min(place.width(), place.height());
-    const QRectF body(place.center().x() - size * 0.32, place.center().y() - size * 0.04, size * 0.64, size * 0.42);
+    const QRectF body(
+        place.center().x() - size * 0.32, place.center().y() - size * 0.04, size * 0.64, size * 0.42);
     painter.setPen(QPen(colour, std::max(1.0, size * 0.1)));
     painter.setBrush(Qt::NoBrush);
-    painter.drawArc(QRectF(body.center().x() - size * 0.2, body.top() - size * 0.34, size * 0.4, size * 0.6), 0, 180 * 16);
+    painter.drawArc(QRectF(body.center().x() - size * 0.2, body.top() - size * 0.34, size * 0.4, size * 0.6),
+        0, 180 * 16);
     painter.setPen(Qt::NoPen);
     painter.setBrush(colour);
     painter.drawRoundedRect(body, size * 0.06, size * 0.06);
@@ -61,8 +63,8 @@ void drawMark(QPainter &painter, TagMark mark, const QRectF &place, const Palett
     switch (mark) {
     case TagMark::Legal: {
         painter.setPen(QPen(palette.success, 2, Qt::SolidLine, Qt::RoundCap, Qt::RoundJoin));
-        painter.drawPolyline(QPolygonF({middle + QPointF(-0.7 * r, 0.05 * r), middle + QPointF(-0.15 * r, 0.6 * r),
-            middle + QPointF(0.75 * r, -0.6 * r)}));
+        painter.drawPolyline(QPolygonF({middle + QPointF(-0.7 * r, 0.05 * r),
+            middle + QPointF(-0.15 * r, 0.6 * r), middle + QPointF(0.75 * r, -0.6 * r)}));
         break;
     }
     case TagMark::Yielding: {
@@ -90,7 +92,8 @@ void drawArrowHead(QPainter &painter, QPointF tip, QPointF from, double size)
         return;
     const QPointF along = (tip - from) / line.length();
     const QPointF across(-along.y(), along.x());
-    painter.drawPolygon(QPolygonF({tip, tip - along * size + across * size * 0.5, tip - along * size - across * size * 0.5}));
+    painter.drawPolygon(
+        QPolygonF({tip, tip - along * size + across * size * 0.5, tip - along * size - across * size * 0.5}));
 }
 
 } // namespace
@@ -301,7 +304,8 @@ QRectF paintTag(QPainter &painter, const QString &text, TagMark mark, QPointF po
         metrics.boundingRect(QRectF(0, 0, most, 10000), Qt::AlignLeft | Qt::TextWordWrap, text);
     const double width = std::ceil(needed.width()) + icon + 18;
     const double height = std::ceil(needed.height()) + 10;
-    const QRectF rect = rectOf(placeTag(pointer.x(), pointer.y(), width, height, window.width(), window.height()));
+    const QRectF rect =
+        rectOf(placeTag(pointer.x(), pointer.y(), width, height, window.width(), window.height()));
     const QColor frame = mark == TagMark::Refused ? palette.error
         : mark == TagMark::Yielding               ? palette.warning
         : mark == TagMark::Legal                  ? palette.success

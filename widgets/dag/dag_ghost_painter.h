@@ -11,12 +11,13 @@
 
 namespace planloom {
 
-// Painting of what gestures show over the canvas. Holds no logic: where things are was decided before. All in pixels.
+// Painting of what gestures show over the canvas. Holds no logic: where things are was decided before. All in
+// pixels.
 
 /// Sizes that follow the font.
 struct GhostMetrics {
     explicit GhostMetrics(const QFont &font);
-    ChipMetrics chips {};
+    ChipMetrics chips{};
     double lockWidth = 0;
     double cellWidth = 0; ///< Of a slice's ghost.
     double cellHeight = 0;

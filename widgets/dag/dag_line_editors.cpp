@@ -84,7 +84,8 @@ void DagLineEditor::open(QPointF place)
     raise();
     // The first field may not be meant for this kind of line: the next one that takes the keyboard.
     QWidget *field = m_first;
-    while (field != nullptr && !(field->isEnabled() && field->focusPolicy() != Qt::NoFocus) && isInside(field, this)) {
+    while (field != nullptr && !(field->isEnabled() && field->focusPolicy() != Qt::NoFocus)
+        && isInside(field, this)) {
         field = field->nextInFocusChain();
         if (field == m_first)
             break;
@@ -184,8 +185,8 @@ void CountBox::stepBy(int steps)
     selectAll();
 }
 
-SplitEditor::SplitEditor(const std::vector<DimensionChip> &chips, const std::vector<MeshAxis> &mesh, bool value,
-    SplitKind kind, QWidget *canvas)
+SplitEditor::SplitEditor(const std::vector<DimensionChip> &chips, const std::vector<MeshAxis> &mesh,
+    bool value, SplitKind kind, QWidget *canvas)
     : DagLineEditor(canvas)
     , m_dimension(new QComboBox(this))
     , m_parts(new CountBox(this))
@@ -209,8 +210,8 @@ SplitEditor::SplitEditor(const std::vector<DimensionChip> &chips, const std::vec
     m_axis->addItem(tr("no axis"), QString());
     for (const auto &axis : mesh) {
         if (axis.size > 1)
-            m_axis->addItem(
-                QStringLiteral("%1 (%2)").arg(QString::fromStdString(axis.name)).arg(axis.size), QString::fromStdString(axis.name));
+            m_axis->addItem(QStringLiteral("%1 (%2)").arg(QString::fromStdString(axis.name)).arg(axis.size),
+                QString::fromStdString(axis.name));
     }
     m_value->setEnabled(value);
     if (!value)
@@ -369,7 +370,8 @@ OrderRowEditor::OrderRowEditor(const QString &first, const QString &second, QWid
     m_first->setAccessibleName(tr("Operators that run first"));
     m_second->setAccessibleName(tr("Operators they run before"));
     for (QLineEdit *line : {m_first, m_second})
-        line->setMinimumWidth(std::min(fontMetrics().horizontalAdvance(line->text()) + 24, fontMetrics().averageCharWidth() * 40));
+        line->setMinimumWidth(std::min(
+            fontMetrics().horizontalAdvance(line->text()) + 24, fontMetrics().averageCharWidth() * 40));
     setParts({word(tr("order"), this), m_first, word(tr("before"), this), m_second});
     connect(m_first, &QLineEdit::textChanged, this, &DagLineEditor::changed);
     connect(m_second, &QLineEdit::textChanged, this, &DagLineEditor::changed);

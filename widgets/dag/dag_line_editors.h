@@ -17,8 +17,8 @@ class QListWidget;
 
 namespace planloom {
 
-/// One line on the canvas that says what a drag would do: changes show at once, Enter does it, Esc gives it up. So does
-/// leaving it for somewhere else.
+/// One line on the canvas that says what a drag would do: changes show at once, Enter does it, Esc gives it
+/// up. So does leaving it for somewhere else.
 class DagLineEditor : public QFrame
 {
     Q_OBJECT
@@ -74,8 +74,8 @@ class SplitEditor : public DagLineEditor
     Q_OBJECT
 public:
     /// @param mesh  axes to split over; @param value  a value split is possible
-    SplitEditor(const std::vector<DimensionChip> &chips, const std::vector<MeshAxis> &mesh, bool value, SplitKind kind,
-        QWidget *canvas);
+    SplitEditor(const std::vector<DimensionChip> &chips, const std::vector<MeshAxis> &mesh, bool value,
+        SplitKind kind, QWidget *canvas);
 
     std::int32_t chip() const; ///< Index into the chips given; -1 if there is none.
     std::int32_t parts() const;

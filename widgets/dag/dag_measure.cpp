@@ -111,8 +111,8 @@ void addCosts(DagMeasure &measure, const DagOutline &outline, const TimelineScen
 
 } // namespace
 
-DagMeasure measurePath(const DagOutline &outline, const TimelineScene *scene, const std::vector<std::int32_t> &from,
-    const std::vector<std::int32_t> &to, const std::stop_token &stop)
+DagMeasure measurePath(const DagOutline &outline, const TimelineScene *scene,
+    const std::vector<std::int32_t> &from, const std::vector<std::int32_t> &to, const std::stop_token &stop)
 {
     DagMeasure measure;
     measure.path = shortestPath(outline, from, to, stop);
@@ -120,22 +120,27 @@ DagMeasure measurePath(const DagOutline &outline, const TimelineScene *scene, co
         measure.path = shortestPath(outline, to, from, stop);
         measure.backwards = !measure.path.empty();
     }
-    if (!measure.path.empty() && scene != nullptr && scene->plan->graph == outline.graph && !stop.stop_requested())
+    if (!measure.path.empty() && scene != nullptr && scene->plan->graph == outline.graph
+        && !stop.stop_requested())
         addCosts(measure, outline, *scene);
     return measure;
 }
 
 QString textOf(const DagMeasure &measure)
 {
-    const auto tr = [](const char *text, int count = -1) { return QCoreApplication::translate("DagView", text, nullptr, count); };
+    const auto tr = [](const char *text, int count = -1) {
+        return QCoreApplication::translate("DagView", text, nullptr, count);
+    };
     if (measure.path.empty())
         return tr("no data flows between them");
     QString text = measure.hops() == 1 ? tr("1 hop") : tr("%1 hops").arg(measure.hops());
     if (measure.backwards)
         text += QStringLiteral(" ") + tr("the other way");
     if (measure.planned) {
-        text += QStringLiteral(" · ") + tr("%1 moved").arg(QString::fromStdString(formatBytes(measure.moved)));
-        text += QStringLiteral(" · ") + tr("%1 a step").arg(QString::fromStdString(formatSeconds(measure.seconds)));
+        text +=
+            QStringLiteral(" · ") + tr("%1 moved").arg(QString::fromStdString(formatBytes(measure.moved)));
+        text += QStringLiteral(" · ")
+            + tr("%1 a step").arg(QString::fromStdString(formatSeconds(measure.seconds)));
     }
     return text;
 }

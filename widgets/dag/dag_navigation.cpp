@@ -62,9 +62,10 @@ std::size_t namedBy(const OutlineItem &item, std::string_view rest)
     return rest.size() == length || rest[length] == '/' ? length : 0;
 }
 
-/// The child of `item` that `rest` begins with, and how much of it names the child. Labels may hold slashes of their own: the
-/// longest one that fits is taken.
-std::pair<std::int32_t, std::size_t> childNamed(const DagOutline &outline, std::int32_t item, std::string_view rest)
+/// The child of `item` that `rest` begins with, and how much of it names the child. Labels may hold slashes
+/// of their own: the longest one that fits is taken.
+std::pair<std::int32_t, std::size_t> childNamed(
+    const DagOutline &outline, std::int32_t item, std::string_view rest)
 {
     std::pair<std::int32_t, std::size_t> found{-1, 0};
     for (const auto child : outline.at(item).children) {
@@ -78,17 +79,22 @@ std::pair<std::int32_t, std::size_t> childNamed(const DagOutline &outline, std::
 class ItemFinder
 {
 public:
-    explicit ItemFinder(const DagOutline &outline) : m_outline(outline) { }
+    explicit ItemFinder(const DagOutline &outline)
+        : m_outline(outline)
+    {
+    }
 
     std::int32_t find(const std::string &path)
     {
         // What lies around it was most often asked for just before.
-        for (std::size_t end = path.rfind('/'); end != std::string::npos && end > 0; end = path.rfind('/', end - 1)) {
+        for (std::size_t end = path.rfind('/'); end != std::string::npos && end > 0;
+             end = path.rfind('/', end - 1)) {
             const auto known = m_known.find(path.substr(0, end));
             if (known == m_known.end())
                 continue;
             const std::string_view rest = std::string_view(path).substr(end + 1);
-            if (const auto [child, length] = childNamed(m_outline, known->second, rest); child >= 0 && length == rest.size())
+            if (const auto [child, length] = childNamed(m_outline, known->second, rest);
+                child >= 0 && length == rest.size())
                 return m_known[path] = child;
             break;
         }
@@ -135,13 +141,13 @@ std::vector<std::int32_t> coneOf(
     return wholeCone(outline, units, forwards).within(depth);
 }
 
-DagCone wholeCone(
-    const DagOutline &outline, const std::vector<std::int32_t> &units, bool forwards, const std::stop_token &stop)
+DagCone wholeCone(const DagOutline &outline, const std::vector<std::int32_t> &units, bool forwards,
+    const std::stop_token &stop)
 {
     DagCone cone;
     std::vector<char> seen(outline.units.size(), 0);
     const auto visit = [&](std::int32_t unit) {
-        if (std::exchange(seen[at(unit)], char {1}) == 0)
+        if (std::exchange(seen[at(unit)], char{1}) == 0)
             cone.units.push_back(unit);
     };
     for (const auto unit : units)
@@ -157,8 +163,9 @@ DagCone wholeCone(
                 for (auto edge = first; edge != outline.edges.end() && edge->from == unit; ++edge)
                     visit(edge->to);
             } else {
-                const auto first = std::lower_bound(outline.edgesByTarget.begin(), outline.edgesByTarget.end(), unit,
-                    [](const OutlineEdge &edge, std::int32_t wanted) { return edge.to < wanted; });
+                const auto first =
+                    std::lower_bound(outline.edgesByTarget.begin(), outline.edgesByTarget.end(), unit,
+                        [](const OutlineEdge &edge, std::int32_t wanted) { return edge.to < wanted; });
                 for (auto edge = first; edge != outline.edgesByTarget.end() && edge->to == unit; ++edge)
                     visit(edge->from);
             }
@@ -236,7 +243,7 @@ QString writeViewState(const DagOutline &outline, const DagViewState &state)
     }
     QJsonObject nudges;
     for (const auto &[item, offset] : state.place.state.nudges)
-        nudges[QString::fromStdString(pathOfItem(outline, item))] = QJsonArray {offset.first, offset.second};
+        nudges[QString::fromStdString(pathOfItem(outline, item))] = QJsonArray{offset.first, offset.second};
     if (!nudges.isEmpty())
         object[QStringLiteral("nudges")] = nudges;
     return QString::fromUtf8(QJsonDocument(object).toJson(QJsonDocument::Compact));

@@ -18,7 +18,7 @@ namespace planloom {
 
 /// What the canvas shows and from where.
 struct DagPlace {
-    DagState state {};
+    DagState state{};
     double centreX = 0; ///< Of the window, in scene coordinates.
     double centreY = 0;
     double scale = 1;
@@ -40,14 +40,14 @@ public:
     void clear();
 
 private:
-    std::vector<DagPlace> m_behind {};
-    std::vector<DagPlace> m_ahead {};
+    std::vector<DagPlace> m_behind{};
+    std::vector<DagPlace> m_ahead{};
 };
 
-/// Units that data of `units` reaches, or comes from, in at most `depth` steps (-1: however many), with `units`
-/// themselves; ascending. O(units + edges)
-std::vector<std::int32_t> coneOf(
-    const DagOutline &outline, const std::vector<std::int32_t> &units, bool forwards, std::int32_t depth = -1);
+/// Units that data of `units` reaches, or comes from, in at most `depth` steps (-1: however many), with
+/// `units` themselves; ascending. O(units + edges)
+std::vector<std::int32_t> coneOf(const DagOutline &outline, const std::vector<std::int32_t> &units,
+    bool forwards, std::int32_t depth = -1);
 
 /// What data of some units reaches, or comes from, by distance.
 struct DagCone {
@@ -62,17 +62,18 @@ struct DagCone {
 DagCone wholeCone(const DagOutline &outline, const std::vector<std::int32_t> &units, bool forwards,
     const std::stop_token &stop = {});
 
-/// "h/h.3/attn": labels from the model down to the item, the n-th of equally named siblings with "#n". The model itself is
-/// empty.
+/// "h/h.3/attn": labels from the model down to the item, the n-th of equally named siblings with "#n". The
+/// model itself is empty.
 std::string pathOfItem(const DagOutline &outline, std::int32_t item);
 /// -1 if there is none.
 std::int32_t findItem(const DagOutline &outline, const std::string &path);
 
-/// A place with mode, flow and what was moved by hand as text, for the session; items are named by their paths.
+/// A place with mode, flow and what was moved by hand as text, for the session; items are named by their
+/// paths.
 struct DagViewState {
     DagMode mode = DagMode::Folded;
     int flow = -1; ///< -1: by the window's shape; 0 down, 1 right.
-    DagPlace place {};
+    DagPlace place{};
 };
 QString writeViewState(const DagOutline &outline, const DagViewState &state);
 /// Which mode a text was written for; none if it is no such text.

@@ -73,7 +73,8 @@ void nudge(DagScene &scene, const VisibleGraph &visible, const DagState &state)
         scene.rects[box].y += offsets[box].second;
     }
     for (auto &path : scene.paths) {
-        // Between two children the points are drawn along; ends at the frame's own border stay with the frame.
+        // Between two children the points are drawn along; ends at the frame's own border stay with the
+        // frame.
         const Offset frame = offsets[at(path.frame)];
         const std::int32_t source = childOf(visible, path.frame, path.source);
         const Offset from = source > 0 ? offsets[at(source)] : frame;
@@ -92,7 +93,8 @@ void nudge(DagScene &scene, const VisibleGraph &visible, const DagState &state)
         stub.y += offsets[at(stub.box)].second;
     }
     for (std::size_t box = visible.boxes.size(); box-- > 1;)
-        grow(scene.rects[at(visible.boxes[box].parent)], scene.rects[box], visible.boxes[box].parent == 0 ? 0 : 4);
+        grow(scene.rects[at(visible.boxes[box].parent)], scene.rects[box],
+            visible.boxes[box].parent == 0 ? 0 : 4);
     scene.bounds = scene.rects.front();
 }
 

@@ -5,8 +5,8 @@
 
 namespace planloom {
 
-/// Moves the boxes that were moved by hand, with all that is in them; data flow to and from them follows, and frames around
-/// them grow as needed. O(boxes + paths) if anything was moved.
+/// Moves the boxes that were moved by hand, with all that is in them; data flow to and from them follows, and
+/// frames around them grow as needed. O(boxes + paths) if anything was moved.
 void nudge(DagScene &scene, const VisibleGraph &visible, const DagState &state);
 
 } // namespace planloom

@@ -10,8 +10,8 @@ namespace {
 QPointF borderOf(const QRectF &rect, QPointF towards)
 {
     const QPointF off = towards - rect.center();
-    const double scale = std::min(
-        rect.width() / 2 / std::max(1e-6, std::abs(off.x())), rect.height() / 2 / std::max(1e-6, std::abs(off.y())));
+    const double scale = std::min(rect.width() / 2 / std::max(1e-6, std::abs(off.x())),
+        rect.height() / 2 / std::max(1e-6, std::abs(off.y())));
     return rect.center() + off * std::min(1.0, scale);
 }
 
@@ -22,8 +22,8 @@ QLineF orderLine(const QRectF &from, const QRectF &to)
     return {borderOf(from, to.center()), borderOf(to, from.center())};
 }
 
-OrderGrip gripAt(const std::vector<OrderArrow> &arrows, const std::function<QRectF(std::int32_t)> &rectOf, QPointF place,
-    double reach, std::int32_t preferred)
+OrderGrip gripAt(const std::vector<OrderArrow> &arrows, const std::function<QRectF(std::int32_t)> &rectOf,
+    QPointF place, double reach, std::int32_t preferred)
 {
     OrderGrip nearest;
     double best = reach;

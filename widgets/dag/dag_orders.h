@@ -12,9 +12,11 @@
 
 namespace planloom {
 
-// The arrows of order rows on the canvas: where they run, and which end the pointer is at. In pixels of the canvas.
+// The arrows of order rows on the canvas: where they run, and which end the pointer is at. In pixels of the
+// canvas.
 
-/// From border to border of two boxes along the line between their middles; of no length where the middles are one.
+/// From border to border of two boxes along the line between their middles; of no length where the middles
+/// are one.
 QLineF orderLine(const QRectF &from, const QRectF &to);
 
 /// An end of an arrow.
@@ -23,9 +25,10 @@ struct OrderGrip {
     OrderEnd end = OrderEnd::Second;
     friend bool operator==(const OrderGrip &, const OrderGrip &) = default;
 };
-/// The end nearest to a place and within `reach` of it. Where arrows share an end the first one, or `preferred`, has it.
+/// The end nearest to a place and within `reach` of it. Where arrows share an end the first one, or
+/// `preferred`, has it.
 /// @param rectOf  where a box is
-OrderGrip gripAt(const std::vector<OrderArrow> &arrows, const std::function<QRectF(std::int32_t)> &rectOf, QPointF place,
-    double reach, std::int32_t preferred = -1);
+OrderGrip gripAt(const std::vector<OrderArrow> &arrows, const std::function<QRectF(std::int32_t)> &rectOf,
+    QPointF place, double reach, std::int32_t preferred = -1);
 
 } // namespace planloom

@@ -6,8 +6,8 @@
 #include <array>
 #include <cctype>
 #include <map>
-#include <utility>
 #include <unordered_map>
+#include <utility>
 
 namespace planloom {
 

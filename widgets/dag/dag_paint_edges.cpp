@@ -54,8 +54,7 @@ void DagPainting::paintPaths()
     arrows.setFillRule(Qt::WindingFill);
     const double shortest = (m_scale < 0.12 ? 5 : 1.5) / m_scale;
     for (const auto &path : m_scene.paths) {
-        if (!path.bounds.intersects(m_window)
-            || std::max(path.bounds.width, path.bounds.height) < shortest)
+        if (!path.bounds.intersects(m_window) || std::max(path.bounds.width, path.bounds.height) < shortest)
             continue;
         if (lit >= 0 && isStrong(path, lit)) {
             strong.push_back(&path);

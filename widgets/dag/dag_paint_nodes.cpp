@@ -19,8 +19,8 @@ std::size_t at(std::int32_t index)
 
 } // namespace
 
-/// Far away a mark is a border of pixels around a block: one rectangle behind it, which is all that there is time for when
-/// everything is marked.
+/// Far away a mark is a border of pixels around a block: one rectangle behind it, which is all that there is
+/// time for when everything is marked.
 void DagPainting::paintMarksBehindBlocks()
 {
     m_painter.setRenderHint(QPainter::Antialiasing, false);
@@ -32,8 +32,8 @@ void DagPainting::paintMarksBehindBlocks()
         if (!matches && !chosen)
             continue;
         const QRectF rect = mapped(m_scene.rects[at(box)]);
-        const QRect block(static_cast<int>(rect.x()), static_cast<int>(rect.y()), std::max(1, static_cast<int>(rect.width())),
-            std::max(1, static_cast<int>(rect.height())));
+        const QRect block(static_cast<int>(rect.x()), static_cast<int>(rect.y()),
+            std::max(1, static_cast<int>(rect.width())), std::max(1, static_cast<int>(rect.height())));
         if (matches) {
             const int border = (mark & kMarkCurrent) != 0 ? 4 : 3;
             m_painter.fillRect(block.adjusted(-border, -border, border, border), m_palette.match);
@@ -174,8 +174,8 @@ void DagPainting::paintTwin(std::int32_t box, const SceneRect &card, const QColo
         const QRectF rect = mapped(place);
         const QColor tint = mixed(main, directionColour(m_palette, direction), 0.5);
         m_painter.setPen(QPen(mixed(m_palette.border, tint, 0.4), m_scale >= kRoundFrom ? 1 : 0));
-        m_painter.drawLine(QPointF(rect.left() - gap * m_scale, rect.center().y()),
-            QPointF(rect.left(), rect.center().y()));
+        m_painter.drawLine(
+            QPointF(rect.left() - gap * m_scale, rect.center().y()), QPointF(rect.left(), rect.center().y()));
         m_painter.setBrush(mixed(m_palette.surface, tint, m_palette.dark ? 0.22 : 0.16));
         if (radius > 0)
             m_painter.drawRoundedRect(rect, radius * 0.7, radius * 0.7);
@@ -205,8 +205,8 @@ void DagPainting::paintTexts()
         const auto &rect = m_scene.rects[at(box)];
         if (scale)
             m_painter.setPen(textOn(box));
-        m_painter.drawText(QPointF(m_paint.camera.viewX(rect.x) + left,
-                               m_paint.camera.viewY(rect.y + rect.height / 2 - 3)),
+        m_painter.drawText(
+            QPointF(m_paint.camera.viewX(rect.x) + left, m_paint.camera.viewY(rect.y + rect.height / 2 - 3)),
             m_paint.labels.titles[at(box)]);
     }
     m_painter.setFont(font(DagMetrics::kSubtitleSize, false));
@@ -215,8 +215,8 @@ void DagPainting::paintTexts()
         const auto &rect = m_scene.rects[at(box)];
         if (scale)
             m_painter.setPen(textOn(box));
-        m_painter.drawText(QPointF(m_paint.camera.viewX(rect.x) + left,
-                               m_paint.camera.viewY(rect.y + rect.height / 2 + 12)),
+        m_painter.drawText(
+            QPointF(m_paint.camera.viewX(rect.x) + left, m_paint.camera.viewY(rect.y + rect.height / 2 + 12)),
             m_paint.labels.subtitles[at(box)]);
     }
 }
@@ -270,7 +270,8 @@ void DagPainting::paintBadges()
     }
 }
 
-/// What rows decided carries a pin, what follows from them a hollow one; a copy that is planned unlike the others is counted.
+/// What rows decided carries a pin, what follows from them a hollow one; a copy that is planned unlike the
+/// others is counted.
 void DagPainting::paintPins()
 {
     const QFont small = font(9, true, 7);
@@ -288,7 +289,8 @@ void DagPainting::paintPins()
         }
         if (colours.deviating == 0 || m_scale < kBadgesFrom)
             continue;
-        const QString text = QCoreApplication::translate("DagView", "≠ %1 of %2").arg(colours.deviating).arg(colours.copies);
+        const QString text =
+            QCoreApplication::translate("DagView", "≠ %1 of %2").arg(colours.deviating).arg(colours.copies);
         const double height = metrics.height() + 1;
         const double width = metrics.horizontalAdvance(text) + 10;
         const QRectF pill(card.left() + 4 * m_scale, card.bottom() - height * 0.3, width, height);
@@ -320,10 +322,9 @@ void DagPainting::paintStubs()
             m_painter.drawEllipse(QPointF(x, y) + 8.5 * along, 2 * m_scale, 2 * m_scale);
             continue;
         }
-        const QString text = stub.others.size() == 1
-            ? m_paint.labels.titles[at(stub.others.front())]
-            : QCoreApplication::translate("DagView", "%1 inputs")
-                  .arg(static_cast<qsizetype>(stub.others.size()));
+        const QString text = stub.others.size() == 1 ? m_paint.labels.titles[at(stub.others.front())]
+                                                     : QCoreApplication::translate("DagView", "%1 inputs")
+                                                           .arg(static_cast<qsizetype>(stub.others.size()));
         const QString shown = metrics.elidedText(text, Qt::ElideMiddle, 96 * m_scale);
         const double height = metrics.height();
         const double width = metrics.horizontalAdvance(shown) + 10;

@@ -23,7 +23,8 @@ std::size_t at(std::int32_t index)
 
 void DagPainting::run()
 {
-    m_painter.fillRect(m_paint.part.isNull() ? QRectF(0, 0, m_paint.width, m_paint.height) : m_paint.part, m_palette.canvas);
+    m_painter.fillRect(
+        m_paint.part.isNull() ? QRectF(0, 0, m_paint.width, m_paint.height) : m_paint.part, m_palette.canvas);
     collect();
     m_painter.setFont(font(DagMetrics::kTitleSize, true));
     for (const auto frame : m_frames)
@@ -166,8 +167,8 @@ void DagPainting::paintFrameTitles()
         const bool withNote =
             m_scale >= kDetailFrom && width + noteWidth + 12 < room - (isStack(box) ? 70 : 0);
         const QRectF ground(left - 3, top + 2, width + 6 + (withNote ? noteWidth + 8 : 0), header - 4);
-        if (std::any_of(taken.begin(), taken.end(),
-                [&](const QRectF &other) { return other.intersects(ground); }))
+        if (std::any_of(
+                taken.begin(), taken.end(), [&](const QRectF &other) { return other.intersects(ground); }))
             continue;
         taken.push_back(ground);
         m_painter.setPen(Qt::NoPen);
@@ -227,7 +228,8 @@ void DagPainting::paintMarks()
     m_painter.setRenderHint(QPainter::Antialiasing, false);
     for (const auto box : m_nodes) {
         if (at(box) < m_paint.marks.size() && (m_paint.marks[at(box)] & kMarkDimmed) != 0)
-            m_painter.fillRect(mapped(m_scene.rects[at(box)]).adjusted(-3, -3 - 9 * std::min(1.0, m_scale), 3, 3), veil);
+            m_painter.fillRect(
+                mapped(m_scene.rects[at(box)]).adjusted(-3, -3 - 9 * std::min(1.0, m_scale), 3, 3), veil);
     }
     m_painter.setRenderHint(QPainter::Antialiasing, true);
     m_painter.setBrush(Qt::NoBrush);
@@ -254,7 +256,8 @@ void DagPainting::paintMarks()
         ring(m_paint.focused, m_palette.text, 1.2, Qt::DotLine, 4.5);
 }
 
-/// Thousands of frames may be marked at once where they are small: plain lines, and none around what is a line itself.
+/// Thousands of frames may be marked at once where they are small: plain lines, and none around what is a
+/// line itself.
 void DagPainting::paintFarFrameMarks()
 {
     m_painter.setRenderHint(QPainter::Antialiasing, false);
@@ -269,7 +272,8 @@ void DagPainting::paintFarFrameMarks()
     m_painter.setRenderHint(QPainter::Antialiasing, true);
 }
 
-void DagPainting::ring(std::int32_t box, const QColor &colour, double width, Qt::PenStyle style, double distance)
+void DagPainting::ring(
+    std::int32_t box, const QColor &colour, double width, Qt::PenStyle style, double distance)
 {
     const QRectF rect = mapped(m_scene.rects[at(box)]);
     const double off = m_scale >= kCardsFrom ? distance : std::min(distance, 1.0);

@@ -37,8 +37,10 @@ struct DagPaint {
     std::int32_t hovered = -1; ///< Box, or -1.
     std::int32_t focused = -1; ///< Box with the keyboard focus, or -1.
     bool hasFocus = false; ///< The canvas itself has it.
-    const DagScene *scene = nullptr; ///< Takes the place of the picture's own, on the way from one layout to the next.
-    QRectF part{}; ///< Of the canvas: only what meets it need be painted; null paints all. Places do not depend on it.
+    const DagScene *scene =
+        nullptr; ///< Takes the place of the picture's own, on the way from one layout to the next.
+    QRectF part{}; ///< Of the canvas: only what meets it need be painted; null paints all. Places do not
+                   ///< depend on it.
 };
 
 /// Places on frames and nodes that can be clicked, in scene coordinates; empty where a box has none.

@@ -31,9 +31,10 @@ public:
         , m_scale(paint.camera.scale)
         , m_right(paint.picture.scene.flow == DagFlow::Right)
         , m_canvas(paint.camera.visible(paint.width, paint.height))
-        , m_window(paint.part.isNull() ? m_canvas
-                                       : SceneRect{paint.camera.sceneX(paint.part.x()), paint.camera.sceneY(paint.part.y()),
-                                             paint.part.width() / paint.camera.scale, paint.part.height() / paint.camera.scale})
+        , m_window(paint.part.isNull()
+                  ? m_canvas
+                  : SceneRect{paint.camera.sceneX(paint.part.x()), paint.camera.sceneY(paint.part.y()),
+                      paint.part.width() / paint.camera.scale, paint.part.height() / paint.camera.scale})
     {
     }
     void run();

@@ -25,14 +25,15 @@ constexpr int kMostDepth = 100;
 
 char lower(char c)
 {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; // ASCII alone; other letters as they are
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a')
+                                : c; // ASCII alone; other letters as they are
 }
 
 bool containsLetters(std::string_view hay, std::string_view needle)
 {
-    return std::search(hay.begin(), hay.end(), needle.begin(), needle.end(),
-               [](char a, char b) { return lower(a) == lower(b); })
-        != hay.end();
+    return std::search(hay.begin(), hay.end(), needle.begin(), needle.end(), [](char a, char b) {
+        return lower(a) == lower(b);
+    }) != hay.end();
 }
 
 std::string_view trimmed(std::string_view text)
@@ -56,7 +57,7 @@ public:
     {
         skip();
         if (m_place == m_text.size())
-            return DagQuery {};
+            return DagQuery{};
         TRY(auto query, either(0));
         if (m_place < m_text.size())
             return wrong("expected & or |, found \"" + std::string(m_text.substr(m_place, 12)) + "\"");
@@ -79,7 +80,8 @@ private:
     }
     Error wrong(std::string message) const
     {
-        return {ErrorCode::InvalidInput, std::move(message), "Examples: softmax, kind:Linear & layer:0-3, bytes>64MiB, /fc[12]$/",
+        return {ErrorCode::InvalidInput, std::move(message),
+            "Examples: softmax, kind:Linear & layer:0-3, bytes>64MiB, /fc[12]$/",
             "line:1:" + std::to_string(m_place + 1)};
     }
 
@@ -178,7 +180,8 @@ private:
         TRY(auto comparison, compare(text));
         if (comparison)
             return *std::move(comparison);
-        // A word stands for what contains it; with a colon or braces, or one of their keywords, it is a row's selector.
+        // A word stands for what contains it; with a colon or braces, or one of their keywords, it is a row's
+        // selector.
         const bool keyword = text == "all" || text == "forward" || text == "backward" || text == "optimizer";
         if (keyword || text.find(':') != std::string_view::npos || text.find('{') != std::string_view::npos) {
             TRY(auto selector, parseSelector(text));
@@ -197,22 +200,24 @@ private:
     {
         const auto sign = text.find_first_of("<>=");
         if (sign == std::string_view::npos || sign == 0)
-            return std::optional<DagQuery> {};
-        static constexpr std::array<std::pair<const char *, DagQuery::Field>, 5> kFields {
-            {{"bytes", DagQuery::Field::Bytes}, {"time", DagQuery::Field::Time}, {"device", DagQuery::Field::Device},
-                {"stage", DagQuery::Field::Stage}, {"layer", DagQuery::Field::Layer}}};
+            return std::optional<DagQuery>{};
+        static constexpr std::array<std::pair<const char *, DagQuery::Field>, 5> kFields{
+            {{"bytes", DagQuery::Field::Bytes}, {"time", DagQuery::Field::Time},
+                {"device", DagQuery::Field::Device}, {"stage", DagQuery::Field::Stage},
+                {"layer", DagQuery::Field::Layer}}};
         const auto name = trimmed(text.substr(0, sign));
-        const auto field =
-            std::find_if(kFields.begin(), kFields.end(), [&](const auto &each) { return name == each.first; });
+        const auto field = std::find_if(
+            kFields.begin(), kFields.end(), [&](const auto &each) { return name == each.first; });
         if (field == kFields.end())
-            return wrong("\"" + std::string(name) + "\" can't be compared; bytes, time, device, stage and layer can");
+            return wrong(
+                "\"" + std::string(name) + "\" can't be compared; bytes, time, device, stage and layer can");
         DagQuery query;
         query.kind = DagQuery::Kind::Compare;
         query.field = field->second;
         const bool equal = sign + 1 < text.size() && text[sign + 1] == '=';
         query.relation = text[sign] == '=' ? DagQuery::Relation::Equal
-            : text[sign] == '<'            ? (equal ? DagQuery::Relation::LessEqual : DagQuery::Relation::Less)
-                                           : (equal ? DagQuery::Relation::GreaterEqual : DagQuery::Relation::Greater);
+            : text[sign] == '<' ? (equal ? DagQuery::Relation::LessEqual : DagQuery::Relation::Less)
+                                : (equal ? DagQuery::Relation::GreaterEqual : DagQuery::Relation::Greater);
         TRY(query.value, number(trimmed(text.substr(sign + (equal ? 2 : 1))), query.field));
         return std::optional(std::move(query));
     }
@@ -221,7 +226,7 @@ private:
     {
         double value = 0;
         const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
-        if (read.ec != std::errc {})
+        if (read.ec != std::errc{})
             return wrong("expected a number, found \"" + std::string(text) + "\"");
         const auto unit = trimmed(text.substr(static_cast<std::size_t>(read.ptr - text.data())));
         if (unit.empty())
@@ -230,9 +235,10 @@ private:
             const char *name;
             double factor;
         };
-        static constexpr std::array<Unit, 8> kBytes {{{"B", 1}, {"KiB", 1024.0}, {"MiB", 1048576.0},
+        static constexpr std::array<Unit, 8> kBytes{{{"B", 1}, {"KiB", 1024.0}, {"MiB", 1048576.0},
             {"GiB", 1073741824.0}, {"kB", 1e3}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}}};
-        static constexpr std::array<Unit, 5> kTimes {{{"s", 1}, {"ms", 1e-3}, {"us", 1e-6}, {"µs", 1e-6}, {"ns", 1e-9}}};
+        static constexpr std::array<Unit, 5> kTimes{
+            {{"s", 1}, {"ms", 1e-3}, {"us", 1e-6}, {"µs", 1e-6}, {"ns", 1e-9}}};
         const auto find = [&](const auto &units) -> double {
             for (const auto &each : units) {
                 if (unit == each.name)
@@ -272,7 +278,7 @@ public:
             return result;
         switch (query.kind) {
         case DagQuery::Kind::All:
-            std::fill(result.begin(), result.end(), char {1});
+            std::fill(result.begin(), result.end(), char{1});
             break;
         case DagQuery::Kind::Words:
             for (std::size_t i = 0; i < count; ++i)
@@ -358,7 +364,7 @@ private:
                     && holds(m_world.plan->decisions[i].stage.index, query.relation, query.value);
                 break;
             case DagQuery::Field::Layer: {
-                const auto layer = m_world.index->layerOf(OperatorId {static_cast<std::int32_t>(i)});
+                const auto layer = m_world.index->layerOf(OperatorId{static_cast<std::int32_t>(i)});
                 result[i] = layer >= 0 && holds(layer, query.relation, query.value);
                 break;
             }
@@ -384,7 +390,7 @@ std::vector<OperatorId> askDagQuery(const DagQuery &query, const DagQueryWorld &
     std::vector<OperatorId> result;
     for (std::size_t i = 0; i < marks.size(); ++i) {
         if (marks[i] != 0)
-            result.push_back(OperatorId {static_cast<std::int32_t>(i)});
+            result.push_back(OperatorId{static_cast<std::int32_t>(i)});
     }
     return result;
 }

@@ -10,8 +10,8 @@ namespace planloom {
 const DagColours &DagStill::colours() const
 {
     std::call_once(m_coloured, [this] {
-        m_colours = coloursOf(
-            *m_parts.picture->outline, m_parts.picture->visible, *m_parts.facts, m_parts.colourBy, m_parts.palette);
+        m_colours = coloursOf(*m_parts.picture->outline, m_parts.picture->visible, *m_parts.facts,
+            m_parts.colourBy, m_parts.palette);
     });
     return m_colours;
 }
@@ -51,7 +51,8 @@ void DagStill::paintTile(QPainter &painter, const QRectF &tile) const
         const auto mapped = [this](std::int32_t box) {
             const auto &rect = m_parts.picture->scene.rects[static_cast<std::size_t>(box)];
             const auto &camera = m_parts.camera;
-            return QRectF(camera.viewX(rect.x), camera.viewY(rect.y), rect.width * camera.scale, rect.height * camera.scale);
+            return QRectF(camera.viewX(rect.x), camera.viewY(rect.y), rect.width * camera.scale,
+                rect.height * camera.scale);
         };
         for (const auto &order : m_parts.orders ? *m_parts.orders : std::vector<OrderArrow>{})
             paintOrderArrow(painter, mapped(order.from), mapped(order.to), m_parts.palette);

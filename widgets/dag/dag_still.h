@@ -34,20 +34,24 @@ struct DagStillParts {
     std::vector<std::uint8_t> marks{}; ///< By box; may be empty.
 };
 
-/// The canvas at one moment, to be painted elsewhere at any size: whole, or in tiles, so that no picture is too large. Shares
-/// what it shows; making one costs next to nothing. Immutable; may be painted by any thread, one at a time each painter.
+/// The canvas at one moment, to be painted elsewhere at any size: whole, or in tiles, so that no picture is
+/// too large. Shares what it shows; making one costs next to nothing. Immutable; may be painted by any
+/// thread, one at a time each painter.
 class DagStill
 {
 public:
-    explicit DagStill(DagStillParts parts) : m_parts(std::move(parts)) { }
+    explicit DagStill(DagStillParts parts)
+        : m_parts(std::move(parts))
+    {
+    }
 
     /// In device-independent pixels, texts at the size they are read at; empty if there is nothing to show.
     QSizeF size() const { return m_parts.size; }
     bool isEmpty() const { return m_parts.size.isEmpty(); }
     /// All of it, as large as fits into `target`, in its middle.
     void paint(QPainter &painter, const QRectF &target) const;
-    /// `tile` of (0, 0, size) alone, its top left corner at (0, 0) of the painter; scale the painter for more pixels. Tiles
-    /// side by side are the same picture as one. O(boxes + what is in the tile)
+    /// `tile` of (0, 0, size) alone, its top left corner at (0, 0) of the painter; scale the painter for more
+    /// pixels. Tiles side by side are the same picture as one. O(boxes + what is in the tile)
     void paintTile(QPainter &painter, const QRectF &tile) const;
 
 private:

@@ -324,8 +324,8 @@ void DagView::refreshMarks()
     }
     for (std::size_t box = 0; box < boxes && !m_filter.empty(); ++box) {
         const auto &shares = m_decor->colours.boxes[box].shares;
-        const bool shown = std::any_of(
-            shares.begin(), shares.end(), [this](const ColourShare &share) { return m_filter.contains(share.key); });
+        const bool shown = std::any_of(shares.begin(), shares.end(),
+            [this](const ColourShare &share) { return m_filter.contains(share.key); });
         if (!shown && !visible.boxes[box].frame)
             m_marks[box] |= kMarkDimmed;
     }
@@ -584,7 +584,8 @@ void DagView::paintEvent(QPaintEvent * /*event*/)
             const auto &from = m_morphFrom[box];
             const auto &to = m_picture->scene.rects[box];
             m_morphScene.rects[box] = {from.x + (to.x - from.x) * share, from.y + (to.y - from.y) * share,
-                from.width + (to.width - from.width) * share, from.height + (to.height - from.height) * share};
+                from.width + (to.width - from.width) * share,
+                from.height + (to.height - from.height) * share};
         }
     }
     paintDag(painter, paint);

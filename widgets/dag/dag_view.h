@@ -68,7 +68,8 @@ public:
     /// Direction of data flow; none chooses it by the window's shape when a model is opened.
     void setFlow(std::optional<DagFlow> flow);
     DagFlow flow() const { return m_flow; }
-    /// Only boxes with these of the legend's keys are shown in full; none shows all. Changes with the colouring.
+    /// Only boxes with these of the legend's keys are shown in full; none shows all. Changes with the
+    /// colouring.
     void setLegendFilter(std::set<std::int32_t> keys);
     const std::set<std::int32_t> &legendFilter() const { return m_filter; }
     /// Where the legend's entries are, as last painted; empty for those that found no room.
@@ -88,10 +89,11 @@ public:
     using QWidget::render;
     /// Pixels the whole model takes at zoom 1, with a margin.
     QSizeF wholeSize() const;
-    /// Paints what is in sight, or the whole model with all its details, into `target`: for pictures of any size, texts as
-    /// texts.
+    /// Paints what is in sight, or the whole model with all its details, into `target`: for pictures of any
+    /// size, texts as texts.
     void render(QPainter &painter, const QRectF &target, bool wholeModel, const Palette &palette);
-    /// What `extent` is now, to be painted later, elsewhere, in tiles, by any thread (dag_still.h); empty if nothing is selected.
+    /// What `extent` is now, to be painted later, elsewhere, in tiles, by any thread (dag_still.h); empty if
+    /// nothing is selected.
     std::shared_ptr<const DagStill> still(DagExtent extent, const Palette &palette) const;
     /// Shared with other views; the view has one of its own until then. Not owned.
     void setSelectionModel(SelectionModel *selection);
@@ -189,7 +191,8 @@ Q_SIGNALS:
     void modeChanged(planloom::DagMode mode);
     /// A new picture has taken the place of the last one.
     void pictureChanged();
-    /// A group was moved by hand: by how much in all, from where the layout has it, in scene units; 0, 0 takes it back.
+    /// A group was moved by hand: by how much in all, from where the layout has it, in scene units; 0, 0
+    /// takes it back.
     void nudged(const QString &path, double dx, double dy);
     void bookmarksChanged(const QStringList &bookmarks);
     /// Someone wants a row that begins with this selector.
@@ -320,8 +323,10 @@ private:
     DagMode m_mode = DagMode::Folded;
     std::optional<DagFlow> m_wantedFlow;
     DagFlow m_flow = DagFlow::Down;
-    std::shared_ptr<const DagOutline> m_outline; ///< Of the picture in sight, or of the one that is laid out first.
-    std::shared_ptr<const DagOutline> m_nextOutline; ///< Laid out, while the picture in sight is still of another.
+    std::shared_ptr<const DagOutline>
+        m_outline; ///< Of the picture in sight, or of the one that is laid out first.
+    std::shared_ptr<const DagOutline>
+        m_nextOutline; ///< Laid out, while the picture in sight is still of another.
     QFutureWatcher<std::shared_ptr<const DagOutline>> m_outlineWatcher;
     bool m_outlineBusy = false;
     DagState m_state;

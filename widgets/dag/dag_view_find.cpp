@@ -157,8 +157,8 @@ struct DagSearch {
 
 namespace {
 
-std::shared_ptr<const DagSearch> carryOut(const std::shared_ptr<const DagOutline> &outline, const std::string &text,
-    DagQueryWorld world, const std::stop_token &stop)
+std::shared_ptr<const DagSearch> carryOut(const std::shared_ptr<const DagOutline> &outline,
+    const std::string &text, DagQueryWorld world, const std::stop_token &stop)
 {
     auto search = std::make_shared<DagSearch>();
     search->outline = outline;
@@ -171,7 +171,8 @@ std::shared_ptr<const DagSearch> carryOut(const std::shared_ptr<const DagOutline
         world.index = std::make_shared<const SelectorIndex>(outline->graph);
     search->operators = askDagQuery(*query, world, stop);
     for (const auto op : search->operators) {
-        // A folded backward operator is found where it is shown only if its forward one is not what was asked for.
+        // A folded backward operator is found where it is shown only if its forward one is not what was asked
+        // for.
         const std::int32_t unit = outline->unitOfOperator[at(op.index)];
         if (unit >= 0)
             search->units.push_back(unit);
@@ -204,7 +205,8 @@ void DagView::search(const QString &text)
         return;
     }
     DagQueryWorld world;
-    if (const auto context = m_gestures->gestures().context(); context && context->index().snapshot() == m_graph)
+    if (const auto context = m_gestures->gestures().context();
+        context && context->index().snapshot() == m_graph)
         world.index = context->model.index;
     world.plan = m_facts->plan;
     world.seconds = m_facts->seconds;

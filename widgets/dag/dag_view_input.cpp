@@ -95,7 +95,8 @@ void DagView::click(QPointF view, Qt::KeyboardModifiers modifiers)
     const std::int32_t box = boxAt(view);
     const bool onNode = box > 0 && !m_picture->visible.at(box).frame;
     if (!onNode && modifiers == Qt::NoModifier
-        && (box < 0 || m_camera.sceneY(view.y()) > m_picture->scene.rects[at(box)].y + DagMetrics::kFrameHeader)
+        && (box < 0
+            || m_camera.sceneY(view.y()) > m_picture->scene.rects[at(box)].y + DagMetrics::kFrameHeader)
         && jumpAlongEdge(view))
         return;
     if (box < 0) {
@@ -183,7 +184,8 @@ void DagView::mousePressEvent(QMouseEvent *event)
         }
         if (event->modifiers() == (Qt::ControlModifier | Qt::ShiftModifier)) { // moves a group by hand
             std::int32_t box = boxAt(event->position());
-            while (box > 0 && m_outline->at(m_picture->visible.at(box).item).kind == OutlineItem::Kind::Operator)
+            while (
+                box > 0 && m_outline->at(m_picture->visible.at(box).item).kind == OutlineItem::Kind::Operator)
                 box = m_picture->visible.at(box).parent;
             if (box > 0) {
                 m_nudgedItem = m_picture->visible.at(box).item;
@@ -240,7 +242,8 @@ void DagView::mouseMoveEvent(QMouseEvent *event)
         jumpOverview(now);
         break;
     case Gesture::Nudge:
-        nudgeBy(m_nudgedItem, (now.x() - m_last.x()) / m_camera.scale, (now.y() - m_last.y()) / m_camera.scale);
+        nudgeBy(
+            m_nudgedItem, (now.x() - m_last.x()) / m_camera.scale, (now.y() - m_last.y()) / m_camera.scale);
         break;
     case Gesture::Measure:
         measureTo(now);
@@ -374,7 +377,8 @@ void DagView::contextMenuEvent(QContextMenuEvent *event)
                 menu->addAction(action);
         }
         menu->addSeparator();
-        for (const char *name : {"dag.selectSimilar", "dag.predecessors", "dag.successors", "dag.sameDevice", "dag.sameStage", "dag.relayout"}) {
+        for (const char *name : {"dag.selectSimilar", "dag.predecessors", "dag.successors", "dag.sameDevice",
+                 "dag.sameStage", "dag.relayout"}) {
             if (auto *action = findChild<QAction *>(QLatin1String(name)))
                 menu->addAction(action);
         }

@@ -1,5 +1,5 @@
-// From a model to a picture in sight: outline, layout and decor made off the GUI thread, and the way from one picture to
-// the next.
+// From a model to a picture in sight: outline, layout and decor made off the GUI thread, and the way from one
+// picture to the next.
 
 #include "widgets/dag/dag_view.h"
 
@@ -34,9 +34,8 @@ std::size_t at(std::int32_t index)
 void DagView::startOutline()
 {
     m_outlineBusy = true;
-    m_outlineWatcher.setFuture(QtConcurrent::run([graph = m_graph, mode = m_mode] {
-        return sharedInBackground(buildOutline(graph, mode));
-    }));
+    m_outlineWatcher.setFuture(QtConcurrent::run(
+        [graph = m_graph, mode = m_mode] { return sharedInBackground(buildOutline(graph, mode)); }));
 }
 
 void DagView::takeOutline()
@@ -66,8 +65,8 @@ void DagView::takeOutline()
 
 bool DagView::isSettled() const
 {
-    return !m_outlineBusy && !m_layout.isBusy() && !m_decorator.isBusy() && !m_searching && !m_choosing && !m_measureBusy
-        && !m_morph.isActive();
+    return !m_outlineBusy && !m_layout.isBusy() && !m_decorator.isBusy() && !m_searching && !m_choosing
+        && !m_measureBusy && !m_morph.isActive();
 }
 
 void DagView::requestLayout()
@@ -183,9 +182,11 @@ void DagView::startMorph(const std::map<std::int32_t, QRectF> &before)
         SceneRect rect{m_camera.sceneX(old.x()), m_camera.sceneY(old.y()), old.width() / m_camera.scale,
             old.height() / m_camera.scale};
         if (from != static_cast<std::int32_t>(box)) // out of the middle of what it lies in
-            rect = {rect.x + rect.width / 2 - to.width / 2, rect.y + rect.height / 2 - to.height / 2, to.width, to.height};
+            rect = {rect.x + rect.width / 2 - to.width / 2, rect.y + rect.height / 2 - to.height / 2,
+                to.width, to.height};
         m_morphFrom[box] = rect;
-        farthest = std::max({farthest, std::abs(rect.x - to.x), std::abs(rect.y - to.y), std::abs(rect.width - to.width)});
+        farthest = std::max(
+            {farthest, std::abs(rect.x - to.x), std::abs(rect.y - to.y), std::abs(rect.width - to.width)});
     }
     if (farthest * m_camera.scale < 1)
         return;

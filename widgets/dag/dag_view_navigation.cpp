@@ -26,7 +26,8 @@ double distanceTo(QPointF point, QPointF from, QPointF to)
 {
     const QPointF along = to - from;
     const double length = QPointF::dotProduct(along, along);
-    const double share = length > 0 ? std::clamp(QPointF::dotProduct(point - from, along) / length, 0.0, 1.0) : 0;
+    const double share =
+        length > 0 ? std::clamp(QPointF::dotProduct(point - from, along) / length, 0.0, 1.0) : 0;
     const QPointF off = point - from - along * share;
     return std::sqrt(QPointF::dotProduct(off, off));
 }
@@ -129,7 +130,8 @@ void DagView::applyRestore()
     const auto state = readViewState(*outline, std::exchange(m_restore, {}));
     if (!state)
         return;
-    m_wantedFlow = state->flow < 0 ? std::optional<DagFlow>{} : std::optional(static_cast<DagFlow>(state->flow));
+    m_wantedFlow =
+        state->flow < 0 ? std::optional<DagFlow>{} : std::optional(static_cast<DagFlow>(state->flow));
     chooseFlow();
     m_state = state->place.state;
     m_goTo = state->place;
@@ -193,7 +195,8 @@ void DagView::toggleFlow()
 bool DagView::jumpAlongEdge(QPointF view)
 {
     const double reach = kEdgeReach / m_camera.scale;
-    const SceneRect around{m_camera.sceneX(view.x()) - reach, m_camera.sceneY(view.y()) - reach, 2 * reach, 2 * reach};
+    const SceneRect around{
+        m_camera.sceneX(view.x()) - reach, m_camera.sceneY(view.y()) - reach, 2 * reach, 2 * reach};
     const auto &scene = m_picture->scene;
     const ScenePath *nearest = nullptr;
     double best = kEdgeReach;
@@ -229,7 +232,8 @@ bool DagView::jumpAlongEdge(QPointF view)
         if (onTheWay && (target < 0 || farness(edge.to) < farness(target)))
             target = edge.to;
     }
-    const std::int32_t end = target >= 0 && farness(target) > farness(nearest->source) ? target : nearest->source;
+    const std::int32_t end =
+        target >= 0 && farness(target) > farness(nearest->source) ? target : nearest->source;
     remember();
     setFocused(end, true);
     selectBox(end, Qt::NoModifier);
@@ -318,7 +322,8 @@ std::shared_ptr<const DagStill> DagView::still(DagExtent extent, const Palette &
         return std::make_shared<const DagStill>(std::move(parts));
     }
     // In full detail whatever the size: what is too small to read can be enlarged.
-    const auto around = extent == DagExtent::WholeModel ? std::optional(m_picture->scene.bounds) : selectionBounds();
+    const auto around =
+        extent == DagExtent::WholeModel ? std::optional(m_picture->scene.bounds) : selectionBounds();
     parts.size = around ? QSizeF(around->width + 2 * kFitMargin, around->height + 2 * kFitMargin) : QSizeF();
     if (around) {
         parts.camera.scale = 1;

@@ -165,8 +165,9 @@ void DagView::paintOverviewMap(QPainter &painter)
         if ((mark & (kMarkSelected | kMarkPartly | kMarkMatch)) == 0 || m_picture->visible.boxes[box].frame)
             continue;
         const auto &rect = m_picture->scene.rects[box];
-        painter.fillRect(QRectF(place.x() + camera.viewX(rect.x), place.y() + camera.viewY(rect.y),
-                             std::max(2.0, rect.width * camera.scale), std::max(2.0, rect.height * camera.scale)),
+        painter.fillRect(
+            QRectF(place.x() + camera.viewX(rect.x), place.y() + camera.viewY(rect.y),
+                std::max(2.0, rect.width * camera.scale), std::max(2.0, rect.height * camera.scale)),
             (mark & (kMarkSelected | kMarkPartly)) != 0 ? palette.accent : palette.match);
     }
     painter.setPen(QPen(palette.border, 1));

@@ -1,5 +1,5 @@
-// What belongs together on the canvas: selecting what is similar, what data reaches, what shares devices. Large models are
-// looked through by a worker.
+// What belongs together on the canvas: selecting what is similar, what data reaches, what shares devices.
+// Large models are looked through by a worker.
 
 #include "widgets/dag/dag_view.h"
 
@@ -195,8 +195,8 @@ void DagView::selectSame(bool device)
         return;
     }
     choose([plan, device, operators = selectedOrFocused()](const DagOutline &, const std::stop_token &) {
-        return DagChoice{
-            .operators = device ? operatorsOnSameDevices(*plan, operators) : operatorsOfSameStages(*plan, operators)};
+        return DagChoice{.operators = device ? operatorsOnSameDevices(*plan, operators)
+                                             : operatorsOfSameStages(*plan, operators)};
     });
 }
 

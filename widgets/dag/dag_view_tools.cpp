@@ -89,11 +89,12 @@ void DagView::measureTo(QPointF view)
             units.push_back(m_outline->unitOfOperator[at(op.index)]);
         return units;
     };
-    m_measureWatcher.setFuture(QtConcurrent::run([outline = m_outline, update = m_update, from = unitsOf(m_measureFrom),
-                                                     to = unitsOf(m_measureTo), stop = m_measureStop.get_token()] {
-        return sharedInBackground(
-            measurePath(*outline, update && update->scene ? update->scene.get() : nullptr, from, to, stop));
-    }));
+    m_measureWatcher.setFuture(
+        QtConcurrent::run([outline = m_outline, update = m_update, from = unitsOf(m_measureFrom),
+                              to = unitsOf(m_measureTo), stop = m_measureStop.get_token()] {
+            return sharedInBackground(measurePath(
+                *outline, update && update->scene ? update->scene.get() : nullptr, from, to, stop));
+        }));
 }
 
 void DagView::takeMeasure()
@@ -141,8 +142,11 @@ void DagView::paintMeasure(QPainter &painter)
     for (const auto box : boxes)
         painter.drawRoundedRect(viewRect(box).adjusted(-4, -4, 4, 4), 6, 6);
     painter.setPen(QPen(palette.accent, 1.6, Qt::DashLine));
-    painter.drawLine(viewRect(m_measureFrom).center(), m_measureTo > 0 ? viewRect(m_measureTo).center() : m_measureEnd);
-    const QString text = m_measure ? textOf(*m_measure) : m_measureTo > 0 ? tr("measuring …") : tr("to which operator?");
+    painter.drawLine(
+        viewRect(m_measureFrom).center(), m_measureTo > 0 ? viewRect(m_measureTo).center() : m_measureEnd);
+    const QString text = m_measure ? textOf(*m_measure)
+        : m_measureTo > 0          ? tr("measuring …")
+                                   : tr("to which operator?");
     paintTag(painter, text, TagMark::None, m_measureEnd, QSizeF(size()), font(), palette);
 }
 

@@ -21,7 +21,7 @@ constexpr double kTight = 0.9; ///< Share of the memory from which a device is c
 /// Three digits at most, no zeros at the end.
 std::string shortNumber(double value)
 {
-    std::array<char, 32> text {};
+    std::array<char, 32> text{};
     const int decimals = value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
     std::snprintf(text.data(), text.size(), "%.*f", decimals, value);
     std::string result(text.data());
@@ -54,7 +54,7 @@ std::vector<ShelfTile> shelfTiles(const PlaceWorld &world)
     if (world.deviceCount <= kMostSingleTiles) {
         for (std::int32_t device = 0; device < world.deviceCount; ++device) {
             PlaceTarget target;
-            target.devices = {DeviceId {device}};
+            target.devices = {DeviceId{device}};
             add(std::move(target), world.device + " " + std::to_string(device));
         }
         return tiles;
@@ -130,7 +130,7 @@ ShelfLoad loadOf(const ShelfTile &tile, const TimelineSummary *summary, const Cl
 
 std::string loadText(double used, double capacity)
 {
-    static constexpr std::array<const char *, 6> kUnits {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+    static constexpr std::array<const char *, 6> kUnits{"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
     double unit = 1;
     std::size_t name = 0;
     while (name + 1 < kUnits.size() && std::max(used, capacity) / unit >= 1024) {

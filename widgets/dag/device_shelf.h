@@ -1,9 +1,9 @@
 #pragma once
 
+#include "engine/gesture/place_text.h"
 #include "engine/hardware/cluster.h"
 #include "engine/plan/plan.h"
 #include "engine/simulate/summary.h"
-#include "engine/gesture/place_text.h"
 #include "widgets/dag/dag_scene.h"
 
 #include <cstdint>
@@ -13,25 +13,25 @@
 
 namespace planloom {
 
-// The device shelf that slides in along the bottom of the canvas while something is dragged to a device: what stands on it
-// and where, without a window.
+// The device shelf that slides in along the bottom of the canvas while something is dragged to a device: what
+// stands on it and where, without a window.
 
 /// One place on the shelf.
 struct ShelfTile {
-    PlaceTarget target {};
-    std::string label {}; ///< "GPU 3", "host 0", "tp 2", "Free".
-    std::string detail {}; ///< "0-7" for what stands for several devices; may be empty.
-    std::vector<DeviceId> devices {}; ///< It stands for; none for Free.
+    PlaceTarget target{};
+    std::string label{}; ///< "GPU 3", "host 0", "tp 2", "Free".
+    std::string detail{}; ///< "0-7" for what stands for several devices; may be empty.
+    std::vector<DeviceId> devices{}; ///< It stands for; none for Free.
 };
 
-/// Tiles of a design: Free, then each device; beyond `kMostSingleTiles` devices the hosts, and the places of each mesh
-/// axis, instead.
+/// Tiles of a design: Free, then each device; beyond `kMostSingleTiles` devices the hosts, and the places of
+/// each mesh axis, instead.
 constexpr std::int32_t kMostSingleTiles = 16;
 std::vector<ShelfTile> shelfTiles(const PlaceWorld &world);
 
 /// Where tiles lie. All in pixels of the canvas.
 struct ShelfLayout {
-    SceneRect band {}; ///< The whole shelf.
+    SceneRect band{}; ///< The whole shelf.
     double tileWidth = 96;
     double gap = 8;
     double scroll = 0; ///< Pixels that the tiles are moved to the left.
@@ -52,7 +52,7 @@ enum class LoadState : std::uint8_t { Unknown, Fits, Tight, Over };
 struct ShelfLoad {
     LoadState state = LoadState::Unknown;
     double share = 0; ///< Of the memory; may exceed 1.
-    std::string text {}; ///< "63/80 GiB"; empty if unknown.
+    std::string text{}; ///< "63/80 GiB"; empty if unknown.
     friend bool operator==(const ShelfLoad &, const ShelfLoad &) = default;
 };
 /// The fullest of a tile's devices.

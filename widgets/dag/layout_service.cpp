@@ -88,42 +88,42 @@ void LayoutService::startJob()
     m_busy = true;
     std::erase_if(m_placed, [this](const auto &each) { return m_cache->find(each.first) != nullptr; });
     const bool useHelper = !m_helperProgram.isEmpty() && m_failuresInRow < kMostFailures;
-    m_watcher.setFuture(
-        QtConcurrent::run([outline = m_outline, state = m_state, flow = m_flow, measure = m_measure,
-                              cache = m_cache, own = m_own, placed = m_placed, useHelper,
-                              stop = m_stop.get_token()] {
-            auto job = std::make_shared<Job>();
-            DagPicture picture;
-            picture.visible = visibleGraph(*outline, state);
-            const auto layered = layeredEngine(*cache, stop);
-            const auto engine = [&](const LayeredGraph &graph) -> std::shared_ptr<const LayeredLayout> {
-                const bool small = graph.nodes.size() >= 3 && graph.nodes.size() <= kMostHelperNodes
-                    && graph.edges.size() <= kMostHelperEdges;
-                if (!useHelper || !small)
-                    return layered(graph);
-                const LayoutKey key = keyOf(graph);
-                if (auto known = cache->find(key))
-                    return known;
-                if (const auto found = placed.find(key); found != placed.end()) {
-                    auto layout = std::make_shared<const LayeredLayout>(wrapped(graph, routedLayout(graph, found->second)));
-                    cache->insert(key, layout);
-                    return layout;
-                }
-                if (own.contains(key))
-                    return layered(graph);
-                job->missing.emplace(key, graph);
-                return nullptr;
-            };
-            auto scene = composeScene(*outline, picture.visible, measure, engine, flow);
-            if (scene) {
-                picture.scene = std::move(*scene);
-                nudge(picture.scene, picture.visible, state);
-                picture.outline = outline;
-                picture.state = state;
-                job->picture = sharedInBackground(std::move(picture));
+    m_watcher.setFuture(QtConcurrent::run([outline = m_outline, state = m_state, flow = m_flow,
+                                              measure = m_measure, cache = m_cache, own = m_own,
+                                              placed = m_placed, useHelper, stop = m_stop.get_token()] {
+        auto job = std::make_shared<Job>();
+        DagPicture picture;
+        picture.visible = visibleGraph(*outline, state);
+        const auto layered = layeredEngine(*cache, stop);
+        const auto engine = [&](const LayeredGraph &graph) -> std::shared_ptr<const LayeredLayout> {
+            const bool small = graph.nodes.size() >= 3 && graph.nodes.size() <= kMostHelperNodes
+                && graph.edges.size() <= kMostHelperEdges;
+            if (!useHelper || !small)
+                return layered(graph);
+            const LayoutKey key = keyOf(graph);
+            if (auto known = cache->find(key))
+                return known;
+            if (const auto found = placed.find(key); found != placed.end()) {
+                auto layout =
+                    std::make_shared<const LayeredLayout>(wrapped(graph, routedLayout(graph, found->second)));
+                cache->insert(key, layout);
+                return layout;
             }
-            return job;
-        }));
+            if (own.contains(key))
+                return layered(graph);
+            job->missing.emplace(key, graph);
+            return nullptr;
+        };
+        auto scene = composeScene(*outline, picture.visible, measure, engine, flow);
+        if (scene) {
+            picture.scene = std::move(*scene);
+            nudge(picture.scene, picture.visible, state);
+            picture.outline = outline;
+            picture.state = state;
+            job->picture = sharedInBackground(std::move(picture));
+        }
+        return job;
+    }));
 }
 
 void LayoutService::takeJob()

@@ -196,9 +196,15 @@ private:
 
     /// Edges come by source: whether a frame has met the present one is a matter of which it met last.
     struct LastMet {
-        explicit LastMet(std::size_t boxes) : source(boxes, -1) {}
+        explicit LastMet(std::size_t boxes)
+            : source(boxes, -1)
+        {
+        }
         /// True the first time for each source.
-        bool meets(std::int32_t box, std::int32_t other) { return std::exchange(source[at(box)], other) != other; }
+        bool meets(std::int32_t box, std::int32_t other)
+        {
+            return std::exchange(source[at(box)], other) != other;
+        }
         std::vector<std::int32_t> source;
     };
 
@@ -260,7 +266,8 @@ private:
             edge,
             [&](std::int32_t frame) {
                 const std::int32_t port = portOf(frame, edge.from, false);
-                // One link for each way data of one source takes through a frame. Within a frame it leaves from one place ...
+                // One link for each way data of one source takes through a frame. Within a frame it leaves
+                // from one place ...
                 if (m_left.meets(frame, edge.from))
                     addLink(frame, {m_place[at(fromBox)], countOf(frame) + port, fromPort, -1, edge.from});
                 fromBox = frame;

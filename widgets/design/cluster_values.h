@@ -19,10 +19,12 @@ struct ClusterFile {
 /// @return as clusterFileText and clusterFromJson; `where` begins with the path
 Result<ClusterFile> readClusterFile(const std::string &path);
 
-/// The named values that say what cluster a design is for: "cluster", its name, and for one that is no profile "cluster-json",
-/// all that its file held, so that a session can be opened where that file is not (ux.md, F58).
+/// The named values that say what cluster a design is for: "cluster", its name, and for one that is no
+/// profile "cluster-json", all that its file held, so that a session can be opened where that file is not
+/// (ux.md, F58).
 ///
-/// @param nameOrPath  of a profile, or a path; a file that is no cluster is passed on by its path, and the engine says why
+/// @param nameOrPath  of a profile, or a path; a file that is no cluster is passed on by its path, and the
+/// engine says why
 /// @param json  what is known of the file already; empty reads it
 std::map<std::string, std::string> clusterValues(const std::string &nameOrPath, const std::string &json);
 

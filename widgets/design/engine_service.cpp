@@ -6,7 +6,9 @@
 
 namespace planloom {
 
-EngineService::EngineService(QObject *parent, int leastMilliseconds) : QObject(parent), m_leastMilliseconds(leastMilliseconds)
+EngineService::EngineService(QObject *parent, int leastMilliseconds)
+    : QObject(parent)
+    , m_leastMilliseconds(leastMilliseconds)
 {
     m_pool.setMaxThreadCount(1);
     m_pool.setStackSize(8u << 20); // as a main thread's: importers recurse over what files nest
@@ -53,9 +55,10 @@ void EngineService::open(const ModelSource &source)
     m_openStop = std::stop_source{};
     m_source = source;
     m_opening = true;
-    m_openWatcher.setFuture(QtConcurrent::run(&m_pool, [source, token = m_openStop.get_token()]() -> OpenOutcome {
-        return std::make_shared<const Result<ModelSnapshot>>(openModel(source, token));
-    }));
+    m_openWatcher.setFuture(
+        QtConcurrent::run(&m_pool, [source, token = m_openStop.get_token()]() -> OpenOutcome {
+            return std::make_shared<const Result<ModelSnapshot>>(openModel(source, token));
+        }));
     Q_EMIT stateChanged();
 }
 
@@ -82,7 +85,8 @@ std::uint64_t EngineService::plan(PlanRequest request, PlanUpdateSnapshot begin)
     m_planWatcher.setFuture(QtConcurrent::run(&m_pool,
         [request = std::move(request), begin = std::move(begin), token = m_planStop.get_token()](
             QPromise<PlanUpdateSnapshot> &promise) {
-            makeUpdates(request, begin, token, [&promise](PlanUpdateSnapshot update) { promise.addResult(std::move(update)); });
+            makeUpdates(request, begin, token,
+                [&promise](PlanUpdateSnapshot update) { promise.addResult(std::move(update)); });
         }));
     Q_EMIT stateChanged();
     return m_revision;

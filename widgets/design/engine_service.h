@@ -15,8 +15,8 @@ namespace planloom {
 
 /// Runs the engine off the GUI thread: one worker, immutable snapshots in and out, the newest request wins.
 ///
-/// Lives on the GUI thread and never waits there. Answers arrive in grades, at most ten a second; what is replaced by
-/// a newer request is stopped through its token and never heard of again.
+/// Lives on the GUI thread and never waits there. Answers arrive in grades, at most ten a second; what is
+/// replaced by a newer request is stopped through its token and never heard of again.
 class EngineService : public QObject
 {
     Q_OBJECT

@@ -20,7 +20,8 @@ QString words(const char *text)
 
 const KindTraffic *find(const std::vector<KindTraffic> &kinds, InstructionKind kind)
 {
-    const auto found = std::find_if(kinds.begin(), kinds.end(), [kind](const KindTraffic &each) { return each.kind == kind; });
+    const auto found = std::find_if(
+        kinds.begin(), kinds.end(), [kind](const KindTraffic &each) { return each.kind == kind; });
     return found == kinds.end() ? nullptr : &*found;
 }
 
@@ -69,7 +70,8 @@ QString tagOf(const Preview &preview)
     if (!proposal.accepted())
         return parts.join(QStringLiteral(" · "));
     const PlanUpdate *update = preview.update.get();
-    const PlanUpdate *base = preview.baseline && preview.baseline->isTimed() ? preview.baseline.get() : nullptr;
+    const PlanUpdate *base =
+        preview.baseline && preview.baseline->isTimed() ? preview.baseline.get() : nullptr;
     if (!preview.feasible()) {
         if (update && preview.final) {
             QString reason = update->error ? QString::fromStdString(update->error->message) : QString();
@@ -90,21 +92,25 @@ QString tagOf(const Preview &preview)
     };
     parts << words("step %1").arg(arrow(base ? formatSeconds(base->summary.stepSeconds) : std::string{},
         formatSeconds(update->summary.stepSeconds)));
-    parts << words("peak %1").arg(arrow(
-        base ? formatBytes(base->summary.largestPeak) : std::string{}, formatBytes(update->summary.largestPeak)));
+    parts << words("peak %1").arg(arrow(base ? formatBytes(base->summary.largestPeak) : std::string{},
+        formatBytes(update->summary.largestPeak)));
     if (base) {
         for (const auto &[kind, wouldCount, wouldBytes] : update->summary.kinds) {
             const KindTraffic *before = find(base->summary.kinds, kind);
             const std::int64_t count = wouldCount - (before ? before->count : 0);
             const std::int64_t bytes = wouldBytes.count - (before ? before->bytes.count : 0);
             if (count > 0 && bytes > 0)
-                parts << words("adds %1 × %2, %3").arg(count).arg(QLatin1String(nameOf(kind)),
-                    QString::fromStdString(formatBytes(Bytes{bytes})));
+                parts << words("adds %1 × %2, %3")
+                             .arg(count)
+                             .arg(QLatin1String(nameOf(kind)),
+                                 QString::fromStdString(formatBytes(Bytes{bytes})));
         }
     }
     for (const RowLine &row : update->rows) {
         if (row.report.error) {
-            parts << words("breaks row %1: %2").arg(row.line + 1).arg(QString::fromStdString(row.report.error->message));
+            parts << words("breaks row %1: %2")
+                         .arg(row.line + 1)
+                         .arg(QString::fromStdString(row.report.error->message));
             return parts.join(QStringLiteral(" · "));
         }
     }

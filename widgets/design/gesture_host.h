@@ -13,8 +13,8 @@ namespace planloom {
 struct Preview {
     Proposal proposal{};
     std::int32_t linesBefore = 0; ///< Of the table that the proposal changes.
-    /// The would-be plan as far as it is known: null at first, then with its timeline. Its `rows` tell which rows could
-    /// not hold.
+    /// The would-be plan as far as it is known: null at first, then with its timeline. Its `rows` tell which
+    /// rows could not hold.
     PlanUpdateSnapshot update{};
     PlanUpdateSnapshot baseline{}; ///< The plan on screen when the gesture began; may be null.
     bool final = false; ///< No more is coming.
@@ -32,19 +32,19 @@ enum class GhostMood : std::uint8_t {
     Refused, ///< Letting go writes nothing.
 };
 GhostMood moodOf(const Preview &preview);
-/// Rows, other than those the gesture writes, that keep its plan from holding: lines of the table as the proposal leaves it,
-/// ascending.
+/// Rows, other than those the gesture writes, that keep its plan from holding: lines of the table as the
+/// proposal leaves it, ascending.
 std::vector<std::int32_t> blockingLines(const Preview &preview);
 
-/// The tag at the pointer: "split k+ by 4 · 24 operators · step 43.9 → 41.2 ms · peak 71 → 63 GiB · adds 24 × all-reduce
-/// 32 MiB · feasible". Numbers not yet known are "…". One line of plain text.
+/// The tag at the pointer: "split k+ by 4 · 24 operators · step 43.9 → 41.2 ms · peak 71 → 63 GiB · adds 24 ×
+/// all-reduce 32 MiB · feasible". Numbers not yet known are "…". One line of plain text.
 QString tagOf(const Preview &preview);
 
 /// What the canvases talk to while a person shapes a plan by hand. GUI thread only.
 ///
-/// A canvas asks for the context, makes a `Proposal` from it (engine/gesture/gesture.h) for every step of the gesture, shows it
-/// at once, and passes it to `preview`; the engine's answer follows by `previewChanged` (newest wins). Releasing
-/// calls `commit`, giving up calls `endPreview`. Nothing is written before `commit`.
+/// A canvas asks for the context, makes a `Proposal` from it (engine/gesture/gesture.h) for every step of the
+/// gesture, shows it at once, and passes it to `preview`; the engine's answer follows by `previewChanged`
+/// (newest wins). Releasing calls `commit`, giving up calls `endPreview`. Nothing is written before `commit`.
 class GestureHost : public QObject
 {
     Q_OBJECT
@@ -58,8 +58,9 @@ public:
     /// The ghost to draw; null when no gesture is under way.
     virtual PreviewSnapshot currentPreview() const = 0;
     virtual void endPreview() = 0;
-    /// Writes the proposal's rows: one step of the history. Ends the preview. A refused or empty one writes nothing. Steps with the
-    /// same `mergeKey` (not empty) within a second are one step: repeated presses of a key.
+    /// Writes the proposal's rows: one step of the history. Ends the preview. A refused or empty one writes
+    /// nothing. Steps with the same `mergeKey` (not empty) within a second are one step: repeated presses of
+    /// a key.
     /// @return true if rows were written
     virtual bool commit(const Proposal &proposal, const QString &mergeKey = {}) = 0;
 

@@ -20,7 +20,8 @@ Result<ModelOptions> modelOptionsIn(const DesignState &state, const ModelOptions
     return modelOptionsOf(values);
 }
 
-std::vector<ValueChange> changeOfOptions(const DesignState &state, const ModelOptions &before, const ModelOptions &after)
+std::vector<ValueChange> changeOfOptions(
+    const DesignState &state, const ModelOptions &before, const ModelOptions &after)
 {
     const auto now = valuesOf(before, WrittenOptions::All);
     std::vector<ValueChange> changes;

@@ -4,10 +4,12 @@ namespace planloom {
 
 std::string PlanCache::keyOf(const PlanRequest &request)
 {
-    // The model by identity: an answer holds its model, so the address is not given out again while it is kept.
-    return std::to_string(reinterpret_cast<std::uintptr_t>(request.model.get())) + '\n' + request.target.cluster + '\n'
-        + std::to_string(request.target.deviceCount) + '\n' + std::to_string(request.target.clusterJson.size()) + '\n'
-        + request.target.clusterJson + '\n' + request.table.text();
+    // The model by identity: an answer holds its model, so the address is not given out again while it is
+    // kept.
+    return std::to_string(reinterpret_cast<std::uintptr_t>(request.model.get())) + '\n'
+        + request.target.cluster + '\n' + std::to_string(request.target.deviceCount) + '\n'
+        + std::to_string(request.target.clusterJson.size()) + '\n' + request.target.clusterJson + '\n'
+        + request.table.text();
 }
 
 PlanUpdateSnapshot PlanCache::find(const std::string &key)

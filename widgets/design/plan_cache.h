@@ -11,7 +11,8 @@
 
 namespace planloom {
 
-/// Finished answers by what they follow from, the latest used ones: undo shows a plan at once. GUI thread only.
+/// Finished answers by what they follow from, the latest used ones: undo shows a plan at once. GUI thread
+/// only.
 class PlanCache
 {
 public:

@@ -14,8 +14,9 @@ void makeUpdates(PlanRequest request, const PlanUpdateSnapshot &begin, const std
     TimelineSceneSnapshot scene = begin ? begin->scene : nullptr;
     makePlan(request, stop, [&](const PlanAnswer &answer) {
         if (answer.timeline && !scene)
-            scene = makeTimelineScene(answer.timeline, answer.execution, answer.cluster, decidedBy(*answer.plan));
-        report(sharedInBackground(PlanUpdate {answer, scene}));
+            scene =
+                makeTimelineScene(answer.timeline, answer.execution, answer.cluster, decidedBy(*answer.plan));
+        report(sharedInBackground(PlanUpdate{answer, scene}));
     });
 }
 

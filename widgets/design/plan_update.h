@@ -11,7 +11,7 @@ namespace planloom {
 
 /// An answer of the engine with its timeline prepared for drawing. Immutable.
 struct PlanUpdate : PlanAnswer {
-    TimelineSceneSnapshot scene {}; ///< Of `timeline`; null before `PlanGrade::Simulated`.
+    TimelineSceneSnapshot scene{}; ///< Of `timeline`; null before `PlanGrade::Simulated`.
 };
 using PlanUpdateSnapshot = std::shared_ptr<const PlanUpdate>;
 

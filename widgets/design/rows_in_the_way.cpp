@@ -28,7 +28,8 @@ void RowsInTheWay::reset()
 
 void RowsInTheWay::setBase(Proposal base)
 {
-    if (base.edit == m_base.edit && base.words == m_base.words && base.refusal.has_value() == m_base.refusal.has_value())
+    if (base.edit == m_base.edit && base.words == m_base.words
+        && base.refusal.has_value() == m_base.refusal.has_value())
         return;
     m_base = std::move(base);
     m_proposal = m_base;
@@ -68,12 +69,14 @@ QStringList wordsOfRowsInTheWay(const Preview &preview, const RowsInTheWay &rows
 {
     QStringList lines;
     const bool current = preview.proposal.edit == rows.proposal().edit;
-    const std::vector<std::int32_t> blocking
-        = current && moodOf(preview) == GhostMood::Blocked ? blockingLines(preview) : std::vector<std::int32_t>{};
+    const std::vector<std::int32_t> blocking = current && moodOf(preview) == GhostMood::Blocked
+        ? blockingLines(preview)
+        : std::vector<std::int32_t>{};
     for (std::size_t i = 0; i < blocking.size() && i < kMostNamed; ++i) {
         const auto row = std::find_if(preview.update->rows.begin(), preview.update->rows.end(),
             [&](const RowLine &each) { return each.line == blocking[i]; });
-        const QString text = row == preview.update->rows.end() ? QString() : QString::fromStdString(row->text);
+        const QString text =
+            row == preview.update->rows.end() ? QString() : QString::fromStdString(row->text);
         lines << (text.isEmpty() ? words("in the way: row %1").arg(blocking[i] + 1)
                                  : words("in the way: row %1, %2").arg(blocking[i] + 1).arg(text));
     }
@@ -87,7 +90,8 @@ QStringList wordsOfRowsInTheWay(const Preview &preview, const RowsInTheWay &rows
     else if (rows.wished())
         lines << (off == 1 ? words("%1 leaves it on") : words("%1 leaves them on")).arg(key);
     else if (!blocking.empty())
-        lines << (blocking.size() == 1 ? words("%1 switches it off too") : words("%1 switches them off too")).arg(key);
+        lines << (blocking.size() == 1 ? words("%1 switches it off too") : words("%1 switches them off too"))
+                     .arg(key);
     return lines;
 }
 

@@ -17,7 +17,9 @@ bool mayWorkLater(const Error &error)
 } // namespace
 
 SessionWriter::SessionWriter(Make make, Whole whole, QObject *parent)
-    : QObject(parent), m_make(std::move(make)), m_whole(std::move(whole))
+    : QObject(parent)
+    , m_make(std::move(make))
+    , m_whole(std::move(whole))
 {
     // The thread ends before this object's signals do: `m_thread` is joined first in the destructor.
     m_ended = m_end.get_future().share();
@@ -89,7 +91,8 @@ bool SessionWriter::waitForEdits(std::chrono::nanoseconds patience)
     return m_edits.empty() && !m_editFails;
 }
 
-bool SessionWriter::takeNext(const std::stop_token &stop, std::optional<Edit> &edit, std::optional<Derived> &derived)
+bool SessionWriter::takeNext(
+    const std::stop_token &stop, std::optional<Edit> &edit, std::optional<Derived> &derived)
 {
     std::unique_lock lock(m_mutex);
     const auto isEnding = [&] { return stop.stop_requested() || m_isFinishing; };
@@ -120,7 +123,8 @@ Result<void> SessionWriter::makeStore()
     TRY(SessionStore made, m_make());
     m_store.emplace(std::move(made));
     QMetaObject::invokeMethod(
-        this, [this, path = QString::fromStdString(m_store->path().string())] { Q_EMIT opened(path); }, Qt::QueuedConnection);
+        this, [this, path = QString::fromStdString(m_store->path().string())] { Q_EMIT opened(path); },
+        Qt::QueuedConnection);
     return {};
 }
 
@@ -141,7 +145,8 @@ void SessionWriter::work(const std::stop_token &stop)
             return; // a last try failed: there is nobody left to wait for a better disk
         std::unique_lock lock(m_mutex);
         const std::size_t waiting = m_edits.size();
-        m_wake.wait_for(lock, stop, std::chrono::milliseconds(kRetryMilliseconds), [&] { return m_edits.size() != waiting; });
+        m_wake.wait_for(lock, stop, std::chrono::milliseconds(kRetryMilliseconds),
+            [&] { return m_edits.size() != waiting; });
     }
 }
 
@@ -176,7 +181,8 @@ bool SessionWriter::writeEdit(const Edit &edit)
         tell(outcome.error());
     } else if (!outcome) {
         QMetaObject::invokeMethod(
-            this, [this, number = edit.number, error = outcome.error()] { onRefused(number, error); }, Qt::QueuedConnection);
+            this, [this, number = edit.number, error = outcome.error()] { onRefused(number, error); },
+            Qt::QueuedConnection);
     } else if (isLast) {
         tell({});
     }
@@ -192,8 +198,10 @@ void SessionWriter::writeDerived(const std::stop_token &stop, Derived derived)
     bool isIdle = false;
     {
         const std::lock_guard lock(m_mutex);
-        const bool isWanted = std::exchange(m_derivedInWork, {}) == derived.key; // else an edit has made it wrong
-        if (!outcome && isWanted && (!isMade || mayWorkLater(outcome.error())) && !stop.stop_requested() && !m_isFinishing)
+        const bool isWanted =
+            std::exchange(m_derivedInWork, {}) == derived.key; // else an edit has made it wrong
+        if (!outcome && isWanted && (!isMade || mayWorkLater(outcome.error())) && !stop.stop_requested()
+            && !m_isFinishing)
             m_derived.try_emplace(derived.key, std::move(derived.write));
         isIdle = m_edits.empty() && m_derived.empty();
     }
@@ -201,7 +209,8 @@ void SessionWriter::writeDerived(const std::stop_token &stop, Derived derived)
         m_derivedFrom = Clock::now() + std::chrono::milliseconds(kRetryMilliseconds);
         if (!mayWorkLater(outcome.error())) {
             m_derivedFrom = {};
-            QMetaObject::invokeMethod(this, [this, error = outcome.error()] { Q_EMIT derivedFailed(error); }, Qt::QueuedConnection);
+            QMetaObject::invokeMethod(
+                this, [this, error = outcome.error()] { Q_EMIT derivedFailed(error); }, Qt::QueuedConnection);
         }
     }
     if (isIdle)
@@ -211,7 +220,8 @@ void SessionWriter::writeDerived(const std::stop_token &stop, Derived derived)
 void SessionWriter::tell(std::optional<Error> failure)
 {
     QMetaObject::invokeMethod(
-        this, [this, told = Report{m_written, m_isLacking, std::move(failure)}] { report(told); }, Qt::QueuedConnection);
+        this, [this, told = Report{m_written, m_isLacking, std::move(failure)}] { report(told); },
+        Qt::QueuedConnection);
 }
 
 void SessionWriter::report(const Report &told)

@@ -22,11 +22,14 @@ namespace planloom {
 /// Writes a session on a thread of its own, and tells when what was asked for is on the disk.
 ///
 ///     edits    ──► in order, one transaction each ────────► acknowledged: all of them are on the disk
-///                    │ the disk refuses (Io)   stays first in line, is tried again, and all edits behind it wait
-///                    │ the store refuses it    `refused`; set aside: those behind it are written, and then all of the
-///                    ▼                         session anew (`Whole`), which brings back what was set aside
-///     derived  ──► figures, pictures, views: what follows from edits, or can be made again. Written when no edit waits, the
-///                  newest of each key; one that fails never holds anything back and never counts as unsaved work
+///                    │ the disk refuses (Io)   stays first in line, is tried again, and all edits behind it
+///                    wait │ the store refuses it    `refused`; set aside: those behind it are written, and
+///                    then all of the ▼                         session anew (`Whole`), which brings back
+///                    what was set aside
+///     derived  ──► figures, pictures, views: what follows from edits, or can be made again. Written when no
+///     edit waits, the
+///                  newest of each key; one that fails never holds anything back and never counts as unsaved
+///                  work
 ///
 /// Lives on the GUI thread, never waits there unless asked to (`waitForEdits`).
 class SessionWriter : public QObject
@@ -38,13 +41,16 @@ public:
     /// Asked on the GUI thread: what writes all of the session as it is by then.
     using Whole = std::function<Write()>;
 
-    /// @param make  opens or creates the store, on the worker, before the first write; tried again until it works
-    /// @param whole  may be empty: then what the store refuses stays missing, and nothing is acknowledged any more
+    /// @param make  opens or creates the store, on the worker, before the first write; tried again until it
+    /// works
+    /// @param whole  may be empty: then what the store refuses stays missing, and nothing is acknowledged any
+    /// more
     explicit SessionWriter(Make make, Whole whole = {}, QObject *parent = nullptr);
     /// Writes what can be written, with one try for each write, and closes the file.
     ~SessionWriter() override;
 
-    /// Closes the file once all is written, however long the disk refuses it; `finished` follows. Nothing may be posted any more.
+    /// Closes the file once all is written, however long the disk refuses it; `finished` follows. Nothing may
+    /// be posted any more.
     void finish();
     /// Ready once the file is closed, for whoever waits on another thread.
     const std::shared_future<void> &ended() const { return m_ended; }
@@ -58,8 +64,8 @@ public:
 
     /// All edits posted so far are on the disk.
     bool isAcknowledged() const { return m_posted == m_done && !hasFailed(); }
-    /// Edits are not on the disk, and will not be by waiting a moment: the disk refuses, or the store refused one and all of the
-    /// session could not be written anew.
+    /// Edits are not on the disk, and will not be by waiting a moment: the disk refuses, or the store refused
+    /// one and all of the session could not be written anew.
     bool hasFailed() const { return m_failed || m_lacking; }
     /// How many edits the store has refused since the beginning.
     std::uint64_t refusals() const { return m_refusals; }

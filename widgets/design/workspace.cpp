@@ -26,7 +26,9 @@ struct Workspace::OpenedSession {
     SessionContents contents;
 };
 
-Workspace::Workspace(QObject *parent) : GestureHost(parent), m_ghostEngine(nullptr, kGhostMilliseconds)
+Workspace::Workspace(QObject *parent)
+    : GestureHost(parent)
+    , m_ghostEngine(nullptr, kGhostMilliseconds)
 {
     m_openPool.setMaxThreadCount(1);
     m_editTimer.setSingleShot(true);
@@ -323,8 +325,10 @@ void Workspace::compareModels(const ModelSnapshot &after)
     m_rebinding = true;
     m_rebindStop = std::stop_source{};
     m_rebindWatcher.setFuture(QtConcurrent::run(&m_openPool,
-        [before = m_model, after, rows = table(), stop = m_rebindStop.get_token()]() -> std::shared_ptr<const Rebound> {
-            return std::make_shared<const Rebound>(Rebound{after, rows, rebind(*before->index, *after->index, rows, stop)});
+        [before = m_model, after, rows = table(),
+            stop = m_rebindStop.get_token()]() -> std::shared_ptr<const Rebound> {
+            return std::make_shared<const Rebound>(
+                Rebound{after, rows, rebind(*before->index, *after->index, rows, stop)});
         }));
     Q_EMIT stateChanged();
 }
@@ -347,15 +351,20 @@ void Workspace::takeRebinding()
     if (outcome.fresh == 0 && outcome.gone == 0 && outcome.rewritten.empty()) {
         m_remark = tr("The model was read again: its operators are the same.");
     } else {
-        m_remark = tr("The model changed: %1, %2 gone, %3.")
-                       .arg(count(static_cast<std::size_t>(outcome.fresh), tr("1 operator new"), tr("%1 operators new")))
-                       .arg(outcome.gone)
-                       .arg(count(outcome.lost.size(), tr("1 row no longer binds"), tr("%1 rows no longer bind")));
+        m_remark =
+            tr("The model changed: %1, %2 gone, %3.")
+                .arg(count(
+                    static_cast<std::size_t>(outcome.fresh), tr("1 operator new"), tr("%1 operators new")))
+                .arg(outcome.gone)
+                .arg(count(outcome.lost.size(), tr("1 row no longer binds"), tr("%1 rows no longer bind")));
         if (!outcome.rewritten.empty())
-            m_remark += QLatin1Char(' ') + count(outcome.rewritten.size(), tr("1 row was bound anew."), tr("%1 rows were bound anew."));
+            m_remark += QLatin1Char(' ')
+                + count(
+                    outcome.rewritten.size(), tr("1 row was bound anew."), tr("%1 rows were bound anew."));
         if (!outcome.fewer.empty())
             m_remark += QLatin1Char(' ')
-                + count(outcome.fewer.size(), tr("1 row acts on fewer operators."), tr("%1 rows act on fewer operators."));
+                + count(outcome.fewer.size(), tr("1 row acts on fewer operators."),
+                    tr("%1 rows act on fewer operators."));
     }
     endPreview();
     // Steps back to before somebody chose how to train lead to what was opened then.

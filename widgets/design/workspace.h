@@ -39,9 +39,9 @@ enum class SaveState : std::uint8_t {
     Failed, ///< Disk full, folder gone ...: `saveRemark` says it; it is tried again with all that is missing.
 };
 
-/// What a window works on: model, rows with their history, the plan that follows from them, and the session file all of it is
-/// kept in while people work. Views read here and write here; every change is a step of the history, goes to the file, and asks the
-/// engine for a new plan. GUI thread only; nothing here waits.
+/// What a window works on: model, rows with their history, the plan that follows from them, and the session
+/// file all of it is kept in while people work. Views read here and write here; every change is a step of the
+/// history, goes to the file, and asks the engine for a new plan. GUI thread only; nothing here waits.
 class Workspace : public GestureHost
 {
     Q_OBJECT
@@ -49,13 +49,15 @@ public:
     explicit Workspace(QObject *parent = nullptr);
     ~Workspace() override; ///< Finishes what was begun to be written.
 
-    // --- opening -----------------------------------------------------------------------------------------------------
+    // --- opening
+    // -----------------------------------------------------------------------------------------------------
 
-    /// Where sessions without a name are kept (they are saved from the first edit on); empty keeps them in memory alone, as
-    /// tests and screenshots want.
+    /// Where sessions without a name are kept (they are saved from the first edit on); empty keeps them in
+    /// memory alone, as tests and screenshots want.
     void setSessionFolder(const QString &folder);
-    /// Opens a model as a new session, or in the present one if `keepRows` (its rows are bound anew, by structure
-    /// and by name; those that change are one step of the history, and `remark` says what became of operators and rows).
+    /// Opens a model as a new session, or in the present one if `keepRows` (its rows are bound anew, by
+    /// structure and by name; those that change are one step of the history, and `remark` says what became of
+    /// operators and rows).
     void openModel(const ModelSource &source, bool keepRows = false);
     /// Opens a session file, read on a worker.
     void openSession(const QString &path);
@@ -76,24 +78,27 @@ public:
     /// What opening had to say (recovered, read-only, model changed), in sentences; empty mostly.
     const QString &remark() const { return m_remark; }
 
-    // --- the design and its history ------------------------------------------------------------------------------------
+    // --- the design and its history
+    // ------------------------------------------------------------------------------------
 
     const History &history() const { return m_history; }
     const TableDocument &table() const { return m_history.state().table; }
     std::string tableText() const { return table().text(); }
     const std::string &cluster() const { return m_cluster; }
-    /// What the cluster's file held; empty for profiles. In the design itself, so that sessions need no files beside them.
+    /// What the cluster's file held; empty for profiles. In the design itself, so that sessions need no files
+    /// beside them.
     const std::string &clusterJson() const { return m_clusterJson; }
     std::int32_t deviceCount() const { return m_deviceCount; }
     /// A named value of the design; empty if there is none.
     std::string value(const std::string &name) const;
 
-    /// One step of the history. Steps with the same `mergeKey` (not empty) within a second are one. Nothing happens for empty
-    /// changes. @return false, and `problem`, if the change does not fit the present state
+    /// One step of the history. Steps with the same `mergeKey` (not empty) within a second are one. Nothing
+    /// happens for empty changes. @return false, and `problem`, if the change does not fit the present state
     bool edit(const QString &words, const DesignChange &change, const QString &mergeKey = {});
     bool editTable(const QString &words, const TableEdit &edit, const QString &mergeKey = {});
     /// A null value removes it.
-    bool setValue(const QString &words, const std::string &name, std::optional<std::string> value, const QString &mergeKey = {});
+    bool setValue(const QString &words, const std::string &name, std::optional<std::string> value,
+        const QString &mergeKey = {});
     /// As typed in the text mode: keystrokes within a second are one step, and the engine waits for a pause.
     void setTableText(const std::string &text);
     /// A profile's name, or the path of a cluster file, whose content is taken into the design.
@@ -102,7 +107,8 @@ public:
     /// @param devices  the number of devices from now on; 0 leaves it
     void setCluster(const std::string &nameOrPath, const std::string &json = {}, std::int32_t devices = 0);
     void setDeviceCount(std::int32_t count);
-    /// How the model is to be trained, or whether at all: a step of the history; the model is opened anew with them
+    /// How the model is to be trained, or whether at all: a step of the history; the model is opened anew
+    /// with them
     /// (`isOpening` meanwhile), also when the step is undone. Rows stay as they are.
     void setModelOptions(const ModelOptions &options);
     /// As the design asks for; those of `model()` once it is open with them.
@@ -124,7 +130,8 @@ public:
     void nameStep(const QString &name, StepId step); ///< The root takes no name: nothing happens.
     void removeName(const QString &name);
 
-    // --- plans -----------------------------------------------------------------------------------------------------------
+    // --- plans
+    // -----------------------------------------------------------------------------------------------------------
 
     void replan();
     void stopPlanning();
@@ -142,7 +149,8 @@ public:
     /// The plan of any step: from the cache at once, or null and `planOfStepReady` later.
     PlanUpdateSnapshot planOfStep(StepId step);
 
-    // --- gestures (GestureHost) ------------------------------------------------------------------------------------------
+    // --- gestures (GestureHost)
+    // ------------------------------------------------------------------------------------------
 
     GestureContextSnapshot gestureContext() const override;
     void preview(const Proposal &proposal) override;
@@ -150,7 +158,8 @@ public:
     void endPreview() override;
     bool commit(const Proposal &proposal, const QString &mergeKey = {}) override;
 
-    // --- the session file --------------------------------------------------------------------------------------------------
+    // --- the session file
+    // --------------------------------------------------------------------------------------------------
 
     SaveState saveState() const { return m_saveState; }
     const QString &saveRemark() const { return m_saveRemark; }
@@ -158,9 +167,11 @@ public:
     bool isAcknowledged() const { return m_saveState == SaveState::Saved; }
     /// No edit waits for a disk that refuses it: neither of this session nor of those that were open before.
     bool isEverythingSaved() const;
-    /// Waits until every edit is in its file, or can't be written, or `patience` is over. For the end of a window alone: it blocks.
+    /// Waits until every edit is in its file, or can't be written, or `patience` is over. For the end of a
+    /// window alone: it blocks.
     bool finishSaving(std::chrono::milliseconds patience);
-    void saveCopyAs(const QString &path); ///< `copySaved` or `problem` follows; the session stays where it is.
+    void saveCopyAs(
+        const QString &path); ///< `copySaved` or `problem` follows; the session stays where it is.
     /// Moves the session to `path`: from now on it is kept there.
     void saveAs(const QString &path);
 
@@ -175,7 +186,8 @@ public:
     void setView(const std::string &name, const std::string &value);
     /// A picture of the present design's plan, small; kept with the step it shows.
     void setThumbnail(const QByteArray &png);
-    /// Grows with every change of the design, by whatever: to tell later whether something is still of the same one.
+    /// Grows with every change of the design, by whatever: to tell later whether something is still of the
+    /// same one.
     std::uint64_t designRevision() const { return m_designRevision; }
 
 Q_SIGNALS:
@@ -227,7 +239,8 @@ private:
     void takeRebinding();
     void watchModel();
     // workspace_design.cpp: edits and the file they go to
-    bool record(const QString &words, const DesignChange &change, const QString &mergeKey, bool gather, PlanUpdateSnapshot begin = {});
+    bool record(const QString &words, const DesignChange &change, const QString &mergeKey, bool gather,
+        PlanUpdateSnapshot begin = {});
     void stateReplaced(const DesignChange &change, bool gather, PlanUpdateSnapshot begin = {});
     void moved(const DesignState &before);
     void readValues();
@@ -280,7 +293,8 @@ private:
     std::string m_cluster = "dgx-a100"; ///< The state's values, kept beside it for quick reading.
     std::int32_t m_deviceCount = 4;
     std::string m_clusterJson; ///< Of a cluster from a file.
-    std::string m_storedCluster; ///< As the session's file was opened: old ones hold a path, and beside the design what it led to.
+    std::string m_storedCluster; ///< As the session's file was opened: old ones hold a path, and beside the
+                                 ///< design what it led to.
     std::string m_storedClusterJson;
     std::uint64_t m_designRevision = 0;
     QString m_mergeKey;
@@ -310,7 +324,8 @@ private:
     std::uint64_t m_stepRevision = 0; ///< Of the first one.
 
     std::unique_ptr<SessionWriter> m_writer;
-    std::vector<std::unique_ptr<SessionWriter>> m_retired; ///< Of sessions that were open before, until all of them is written.
+    std::vector<std::unique_ptr<SessionWriter>>
+        m_retired; ///< Of sessions that were open before, until all of them is written.
     QTimer m_viewTimer; ///< Gathers changes of views.
     QString m_sessionFolder;
     QString m_path;

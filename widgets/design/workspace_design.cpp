@@ -44,8 +44,8 @@ TableEdit editTo(const TableDocument &document, const std::string &text)
     splice.line = static_cast<std::int32_t>(same);
     for (std::size_t i = same; i < lines.size() - tail; ++i)
         splice.removed.push_back(lines[i]->text);
-    splice.inserted.assign(wanted.begin() + static_cast<std::ptrdiff_t>(same),
-        wanted.end() - static_cast<std::ptrdiff_t>(tail));
+    splice.inserted.assign(
+        wanted.begin() + static_cast<std::ptrdiff_t>(same), wanted.end() - static_cast<std::ptrdiff_t>(tail));
     TableEdit edit;
     if (!splice.removed.empty() || !splice.inserted.empty())
         edit.splices.push_back(std::move(splice));
@@ -94,8 +94,8 @@ bool Workspace::setValue(
 {
     const auto &values = m_history.state().values;
     const auto found = values.find(name);
-    const std::optional<std::string> before
-        = found == values.end() ? std::nullopt : std::optional<std::string>(found->second);
+    const std::optional<std::string> before =
+        found == values.end() ? std::nullopt : std::optional<std::string>(found->second);
     if (before == value)
         return true;
     return record(words, {{}, {{name, before, std::move(value)}}}, mergeKey, false);
@@ -143,8 +143,8 @@ void Workspace::setModelOptions(const ModelOptions &options)
 void Workspace::setDeviceCount(std::int32_t count)
 {
     if (count >= 1)
-        setValue(count == 1 ? tr("plan for 1 device") : tr("plan for %1 devices").arg(count), "devices", std::to_string(count),
-            QStringLiteral("devices"));
+        setValue(count == 1 ? tr("plan for 1 device") : tr("plan for %1 devices").arg(count), "devices",
+            std::to_string(count), QStringLiteral("devices"));
 }
 
 bool Workspace::record(const QString &words, const DesignChange &change, const QString &mergeKey, bool gather,
@@ -153,8 +153,8 @@ bool Workspace::record(const QString &words, const DesignChange &change, const Q
     if (!m_model || change.empty())
         return true;
     m_galleryAsked.clear(); // what a person does now is newer
-    const bool merge
-        = !mergeKey.isEmpty() && mergeKey == m_mergeKey && m_sinceEdit.isValid() && m_sinceEdit.elapsed() < kMergeMilliseconds;
+    const bool merge = !mergeKey.isEmpty() && mergeKey == m_mergeKey && m_sinceEdit.isValid()
+        && m_sinceEdit.elapsed() < kMergeMilliseconds;
     m_mergeKey = mergeKey;
     m_sinceEdit.start();
     if (merge) {
@@ -184,9 +184,8 @@ bool Workspace::record(const QString &words, const DesignChange &change, const Q
     }
     if (!startFile()) {
         post([stored = *m_history.find(*step), current = m_history.current(), branches = m_history.branches(),
-                 branch = m_history.branch()](SessionStore &store) {
-            return store.addStep(stored, current, branches, branch);
-        });
+                 branch = m_history.branch()](
+                 SessionStore &store) { return store.addStep(stored, current, branches, branch); });
     }
     stateReplaced(change, gather, std::move(begin));
     return true;
@@ -392,7 +391,8 @@ void Workspace::retireWriter()
 void Workspace::markInterruptedRuns()
 {
     for (SessionRun &run : m_runs) {
-        if (run.state == "done" || run.state == "failed" || run.state == "stopped" || run.state == "interrupted")
+        if (run.state == "done" || run.state == "failed" || run.state == "stopped"
+            || run.state == "interrupted")
             continue;
         run.state = "interrupted";
         post([stored = run](SessionStore &store) { return store.updateRun(stored); });
@@ -424,7 +424,8 @@ void Workspace::connectWriter(SessionWriter::Make make)
 bool Workspace::isEverythingSaved() const
 {
     return !(m_writer && m_writer->hasFailed())
-        && std::none_of(m_retired.begin(), m_retired.end(), [](const auto &writer) { return writer->hasFailed(); });
+        && std::none_of(
+            m_retired.begin(), m_retired.end(), [](const auto &writer) { return writer->hasFailed(); });
 }
 
 bool Workspace::finishSaving(std::chrono::milliseconds patience)
@@ -519,8 +520,8 @@ void Workspace::copyTo(const QString &path, std::function<void(const Result<void
 void Workspace::saveAs(const QString &path)
 {
     const auto mark = [this] {
-        return std::tuple(m_model, m_history.steps(), m_history.current(), m_history.branches(), m_history.names(), m_runs,
-            m_writer ? m_writer->refusals() : 0);
+        return std::tuple(m_model, m_history.steps(), m_history.current(), m_history.branches(),
+            m_history.names(), m_runs, m_writer ? m_writer->refusals() : 0);
     };
     copyTo(path, [this, path, mark, before = mark()](const Result<void> &outcome) {
         if (!outcome) {
@@ -587,7 +588,8 @@ void Workspace::removeRun(std::int64_t id)
 void Workspace::loadRunTimeline(std::int64_t id)
 {
     if (!m_writer) { // kept in memory alone: spans are not
-        QMetaObject::invokeMethod(this, [this, id] { Q_EMIT runTimelineLoaded(id, {}); }, Qt::QueuedConnection);
+        QMetaObject::invokeMethod(
+            this, [this, id] { Q_EMIT runTimelineLoaded(id, {}); }, Qt::QueuedConnection);
         return;
     }
     m_writer->post([this, id](SessionStore &store) {

@@ -97,15 +97,18 @@ void Workspace::applyGallery(const std::string &spec)
 void Workspace::onGalleryUpdated(const PlanUpdateSnapshot &update)
 {
     const std::string spec = std::exchange(m_galleryAsked, {});
-    // A person may have begun to work before the rows came: a branch begun then is kept, and the rows are a step.
-    const bool isUntouched = m_galleryIsRoot && !m_writer && m_history.steps().empty() && m_history.branches().size() == 1;
+    // A person may have begun to work before the rows came: a branch begun then is kept, and the rows are a
+    // step.
+    const bool isUntouched =
+        m_galleryIsRoot && !m_writer && m_history.steps().empty() && m_history.branches().size() == 1;
     if (update->error && update->rows.empty()) {
-        // The plan does not fit this model: the rows stay as they are with what is known of them, and it is said why. What was
-        // being planned of them gave way to the question: it is taken up again.
+        // The plan does not fit this model: the rows stay as they are with what is known of them, and it is
+        // said why. What was being planned of them gave way to the question: it is taken up again.
         if (isUntouched)
             beginSession(m_history.state());
         m_revision = 0; // no answer of theirs
-        if (m_live && (!m_latest || m_cache.find(PlanCache::keyOf(requestFor(m_history.state()))) != m_latest))
+        if (m_live
+            && (!m_latest || m_cache.find(PlanCache::keyOf(requestFor(m_history.state()))) != m_latest))
             request(false);
         Error refused = *update->error;
         refused.where = "gallery";
@@ -157,7 +160,8 @@ void Workspace::publishPlan(const PlanUpdateSnapshot &update)
             const StepFigures *known = m_history.figuresOf(step);
             if (!known || *known != figures) {
                 m_history.setFigures(step, figures);
-                postDerived(figuresKey(step), [step, figures](SessionStore &store) { return store.setFigures(step, figures); });
+                postDerived(figuresKey(step),
+                    [step, figures](SessionStore &store) { return store.setFigures(step, figures); });
                 Q_EMIT historyChanged();
             }
         }
@@ -183,16 +187,17 @@ PlanUpdateSnapshot Workspace::planOfStep(StepId step)
     const auto state = m_history.stateAt(step);
     if (!state)
         return nullptr;
-    if (const auto options = modelOptionsIn(*state, m_openedOptions); !options || *options != m_model->source.options) {
+    if (const auto options = modelOptionsIn(*state, m_openedOptions);
+        !options || *options != m_model->source.options) {
         // Operators of the one model are not those of the other: such plans cannot stand beside each other.
         auto none = std::make_shared<PlanUpdate>();
         none->model = m_model;
         none->table = state->table;
         none->final = true;
-        none->error = options ? Error{ErrorCode::NotSupported,
-                                    tr("this step plans the model with other options").toStdString(),
-                                    tr("go to the step to see its plan").toStdString(), {}}
-                              : options.error();
+        none->error = options
+            ? Error{ErrorCode::NotSupported, tr("this step plans the model with other options").toStdString(),
+                tr("go to the step to see its plan").toStdString(), {}}
+            : options.error();
         QMetaObject::invokeMethod(
             this, [this, step, none] { Q_EMIT planOfStepReady(step, none); }, Qt::QueuedConnection);
         return nullptr;
@@ -317,7 +322,8 @@ bool Workspace::commit(const Proposal &proposal, const QString &mergeKey)
     endPreview();
     if (!proposal.accepted())
         return false;
-    return record(QString::fromStdString(proposal.words), {proposal.edit, {}}, mergeKey, false, std::move(begin));
+    return record(
+        QString::fromStdString(proposal.words), {proposal.edit, {}}, mergeKey, false, std::move(begin));
 }
 
 } // namespace planloom

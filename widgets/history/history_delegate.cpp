@@ -28,7 +28,9 @@ int laneWidth(const QFontMetrics &metrics)
 } // namespace
 
 HistoryDelegate::HistoryDelegate(const HistoryModel *model, const HistoryFilter *filter, QObject *parent)
-    : QStyledItemDelegate(parent), m_model(model), m_filter(filter)
+    : QStyledItemDelegate(parent)
+    , m_model(model)
+    , m_filter(filter)
 {
 }
 
@@ -56,7 +58,8 @@ void HistoryDelegate::initStyleOption(QStyleOptionViewItem *option, const QModel
     const StepPlace place = placeOf(index);
     if (place == StepPlace::Current)
         option->font.setBold(true);
-    QColor text = place == StepPlace::Redo || place == StepPlace::Elsewhere ? palette.textMuted : palette.text;
+    QColor text =
+        place == StepPlace::Redo || place == StepPlace::Elsewhere ? palette.textMuted : palette.text;
     const QVariant change = index.data(HistoryModel::ChangeRole);
     if (change.isValid()) {
         switch (static_cast<Change>(change.toInt())) {
@@ -75,7 +78,8 @@ void HistoryDelegate::initStyleOption(QStyleOptionViewItem *option, const QModel
     option->palette.setColor(QPalette::Text, text);
 }
 
-void HistoryDelegate::paint(QPainter *painter, const QStyleOptionViewItem &option, const QModelIndex &index) const
+void HistoryDelegate::paint(
+    QPainter *painter, const QStyleOptionViewItem &option, const QModelIndex &index) const
 {
     if (index.column() != HistoryModel::Tree && index.column() != HistoryModel::Words) {
         QStyledItemDelegate::paint(painter, option, index);
@@ -125,8 +129,8 @@ void HistoryDelegate::paintTree(QPainter &painter, const QStyleOptionViewItem &o
         for (const BranchLine &line : lanes.forks) {
             painter.setPen(penOf(line.branch));
             QPainterPath path(QPointF(x(lanes.lane), middle));
-            path.cubicTo(QPointF(x(line.lane), middle), QPointF(x(line.lane), middle),
-                QPointF(x(line.lane), bottom));
+            path.cubicTo(
+                QPointF(x(line.lane), middle), QPointF(x(line.lane), middle), QPointF(x(line.lane), bottom));
             painter.drawPath(path);
         }
         painter.setPen(penOf(lanes.branch));
@@ -169,7 +173,8 @@ void HistoryDelegate::paintWords(
     const auto tag = [&](const QString &name, bool isName) {
         const QString shown = metrics.elidedText(name, Qt::ElideMiddle, metrics.averageCharWidth() * 22);
         const int icon = height / 2;
-        QRect box(rest.left(), rest.center().y() - height / 2, metrics.horizontalAdvance(shown) + icon + 14, height);
+        QRect box(rest.left(), rest.center().y() - height / 2, metrics.horizontalAdvance(shown) + icon + 14,
+            height);
         if (box.right() > rest.right() - metrics.averageCharWidth() * 6)
             return; // the words come first
         painter.setRenderHint(QPainter::Antialiasing);
@@ -185,7 +190,7 @@ void HistoryDelegate::paintWords(
         if (isName) {
             painter.drawLine(mark.bottomLeft(), mark.topLeft());
             painter.setBrush(ink);
-            painter.drawPolygon(QPolygonF {mark.topLeft(), QPointF(mark.right(), mark.top() + icon * 0.28),
+            painter.drawPolygon(QPolygonF{mark.topLeft(), QPointF(mark.right(), mark.top() + icon * 0.28),
                 QPointF(mark.left(), mark.top() + icon * 0.56)});
         } else {
             painter.setBrush(Qt::NoBrush);

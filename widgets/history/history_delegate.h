@@ -7,8 +7,8 @@ namespace planloom {
 class HistoryModel;
 class HistoryFilter;
 
-/// Draws the rows of the history: the tree of branches, names as tags, changes in their colour. Holds no logic: what is drawn is
-/// what the model says.
+/// Draws the rows of the history: the tree of branches, names as tags, changes in their colour. Holds no
+/// logic: what is drawn is what the model says.
 class HistoryDelegate : public QStyledItemDelegate
 {
     Q_OBJECT
@@ -16,7 +16,8 @@ public:
     /// Neither is owned; `filter` shows `model`.
     HistoryDelegate(const HistoryModel *model, const HistoryFilter *filter, QObject *parent = nullptr);
 
-    void paint(QPainter *painter, const QStyleOptionViewItem &option, const QModelIndex &index) const override;
+    void paint(
+        QPainter *painter, const QStyleOptionViewItem &option, const QModelIndex &index) const override;
     QSize sizeHint(const QStyleOptionViewItem &option, const QModelIndex &index) const override;
     /// Width of the tree's column, for the font of `widget`.
     int treeWidth(const QWidget &widget) const;

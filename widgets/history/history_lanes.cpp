@@ -29,8 +29,8 @@ HistoryLanes::HistoryLanes(const History &history)
             m_branch[rowOf(id)] = branch.id;
     }
     m_place.assign(rows, StepPlace::Elsewhere);
-    for (StepId id = history.branches()[static_cast<std::size_t>(history.branch())].head; id > history.current();
-         id = parentOf(history, id))
+    for (StepId id = history.branches()[static_cast<std::size_t>(history.branch())].head;
+         id > history.current(); id = parentOf(history, id))
         m_place[rowOf(id)] = StepPlace::Redo;
     for (StepId id = history.current(); id != 0; id = parentOf(history, id))
         m_place[rowOf(id)] = StepPlace::Past;
@@ -43,14 +43,13 @@ HistoryLanes::HistoryLanes(const History &history)
         std::int32_t &line = m_lineOf[static_cast<std::size_t>(branch)];
         if (line < 0) {
             line = static_cast<std::int32_t>(m_lines.size());
-            const std::size_t fork
-                = row == 0 ? 0 : rowOf(parentOf(history, static_cast<StepId>(row)));
+            const std::size_t fork = row == 0 ? 0 : rowOf(parentOf(history, static_cast<StepId>(row)));
             m_lines.push_back({branch, 0, fork, row, row});
         }
         m_lines[static_cast<std::size_t>(line)].last = row;
     }
-    // Each takes the leftmost lane that is free from its fork on. Lines are placed in the order of their forks, so a
-    // lane is free once its last line ended above.
+    // Each takes the leftmost lane that is free from its fork on. Lines are placed in the order of their
+    // forks, so a lane is free once its last line ended above.
     std::vector<std::size_t> order(m_lines.size());
     for (std::size_t i = 0; i < order.size(); ++i)
         order[i] = i;
@@ -75,8 +74,8 @@ LaneRow HistoryLanes::row(std::size_t row) const
 {
     LaneRow result;
     result.branch = m_branch[row];
-    const BranchLine &own
-        = m_lines[static_cast<std::size_t>(m_lineOf[static_cast<std::size_t>(result.branch)])];
+    const BranchLine &own =
+        m_lines[static_cast<std::size_t>(m_lineOf[static_cast<std::size_t>(result.branch)])];
     result.lane = own.lane;
     // A branch's line runs in its own lane from below the fork on, so its first step has it above, too.
     result.above = row > 0;

@@ -16,8 +16,8 @@ enum class StepPlace : std::uint8_t {
     Elsewhere, ///< On another branch.
 };
 
-/// A branch's line in the drawn tree: from the row it forks off, down to its last own step. Other branches' rows may lie
-/// between: rows are in the order of time.
+/// A branch's line in the drawn tree: from the row it forks off, down to its last own step. Other branches'
+/// rows may lie between: rows are in the order of time.
 struct BranchLine {
     std::int32_t branch = 0; ///< Id.
     std::int32_t lane = 0; ///< Column, from 0.
@@ -33,13 +33,13 @@ struct LaneRow {
     std::int32_t branch = 0; ///< That the step was made on.
     bool above = false; ///< Its line comes from above, in its own lane.
     bool below = false; ///< Its line goes on below, in its own lane.
-    std::vector<BranchLine> through {}; ///< Lines that pass by.
-    std::vector<BranchLine> forks {}; ///< Lines that leave this step for lanes of their own.
+    std::vector<BranchLine> through{}; ///< Lines that pass by.
+    std::vector<BranchLine> forks{}; ///< Lines that leave this step for lanes of their own.
     friend bool operator==(const LaneRow &, const LaneRow &) = default;
 };
 
-/// A history laid out as rows with lane numbers: row i is step i, row 0 the state the session began with. Branches share a lane where
-/// their lines do not meet.
+/// A history laid out as rows with lane numbers: row i is step i, row 0 the state the session began with.
+/// Branches share a lane where their lines do not meet.
 class HistoryLanes
 {
 public:

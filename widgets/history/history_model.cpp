@@ -85,7 +85,8 @@ std::pair<int, int> differentRows(const HistoryLanes &before, const HistoryLanes
 
 } // namespace
 
-HistoryModel::HistoryModel(QObject *parent) : QAbstractTableModel(parent)
+HistoryModel::HistoryModel(QObject *parent)
+    : QAbstractTableModel(parent)
 {
     reset(History());
 }
@@ -98,18 +99,19 @@ struct HistoryModel::Marks {
         for (const Branch &branch : history.branches())
             heads[branch.head].push_back(branch.name);
     }
-    static const std::vector<std::string> &at(const std::map<StepId, std::vector<std::string>> &marks, std::size_t row)
+    static const std::vector<std::string> &at(
+        const std::map<StepId, std::vector<std::string>> &marks, std::size_t row)
     {
         static const std::vector<std::string> kNone;
         const auto found = marks.find(static_cast<StepId>(row));
         return found == marks.end() ? kNone : found->second;
     }
-    std::map<StepId, std::vector<std::string>> names {};
-    std::map<StepId, std::vector<std::string>> heads {};
+    std::map<StepId, std::vector<std::string>> names{};
+    std::map<StepId, std::vector<std::string>> heads{};
 };
 
-bool HistoryModel::takeOver(std::size_t row, const History &history, const HistoryLanes &lanes, const Marks &marks,
-    const std::optional<StepFigures> &root)
+bool HistoryModel::takeOver(std::size_t row, const History &history, const HistoryLanes &lanes,
+    const Marks &marks, const std::optional<StepFigures> &root)
 {
     Entry &entry = m_entries[row];
     bool changed = false;
@@ -124,7 +126,7 @@ bool HistoryModel::takeOver(std::size_t row, const History &history, const Histo
     take(entry.names, Marks::at(marks.names, row));
     take(entry.heads, Marks::at(marks.heads, row));
     if (row == 0) {
-        take(entry.parent, StepId {-1});
+        take(entry.parent, StepId{-1});
         take(entry.figures, root);
         return changed;
     }
@@ -255,7 +257,8 @@ QVariant HistoryModel::data(const QModelIndex &index, int role) const
             if (!compares)
                 return {};
             return QString::fromUtf8(arrowOf(static_cast<double>(entry.before->peakBytes),
-                       static_cast<double>(entry.figures->peakBytes), peakChange(*entry.before, *entry.figures)))
+                       static_cast<double>(entry.figures->peakBytes),
+                       peakChange(*entry.before, *entry.figures)))
                 + QLatin1Char(' ') + words(signedBytes(entry.figures->peakBytes - entry.before->peakBytes));
         case When:
             return timeOf(entry.created);
@@ -265,8 +268,9 @@ QVariant HistoryModel::data(const QModelIndex &index, int role) const
     case Qt::ToolTipRole: {
         QString text = spoken(entry);
         if (entry.figures) {
-            text += tr("\nstep %1, peak %2").arg(words(formatSeconds(entry.figures->stepSeconds)),
-                words(formatBytes({entry.figures->peakBytes})));
+            text += tr("\nstep %1, peak %2")
+                        .arg(words(formatSeconds(entry.figures->stepSeconds)),
+                            words(formatBytes({entry.figures->peakBytes})));
             text += entry.figures->verified ? tr(", verified") : tr(", not verified");
         } else if (entry.parent >= 0) {
             text += tr("\nits plan is not known: it was not waited for, or its rows could not hold");

@@ -15,7 +15,8 @@ namespace planloom {
 
 /// The steps of a session's history, one a row in the order of time; row 0 is where the session began.
 ///
-/// Keeps what it shows, so a changed history is taken in as few rows as it changed: a new step is one inserted row.
+/// Keeps what it shows, so a changed history is taken in as few rows as it changed: a new step is one
+/// inserted row.
 class HistoryModel : public QAbstractTableModel
 {
     Q_OBJECT
@@ -39,7 +40,8 @@ public:
     StepId stepAt(int row) const { return row; }
     std::int32_t branchAt(int row) const { return m_lanes.branchOf(static_cast<std::size_t>(row)); }
     int currentRow() const { return m_current; }
-    /// The figures a step is compared with: those of its nearest ancestor that has some; null if there is none.
+    /// The figures a step is compared with: those of its nearest ancestor that has some; null if there is
+    /// none.
     const StepFigures *figuresBefore(int row) const;
 
     int rowCount(const QModelIndex &parent = {}) const override;
@@ -50,14 +52,14 @@ public:
 private:
     struct Entry {
         StepId parent = 0;
-        std::string words {};
+        std::string words{};
         std::int64_t created = 0;
-        std::optional<StepFigures> figures {};
-        std::optional<StepFigures> before {}; ///< What the figures are compared with.
+        std::optional<StepFigures> figures{};
+        std::optional<StepFigures> before{}; ///< What the figures are compared with.
         StepPlace place = StepPlace::Past;
         std::int32_t branch = 0;
-        std::vector<std::string> names {};
-        std::vector<std::string> heads {}; ///< Branches that end here.
+        std::vector<std::string> names{};
+        std::vector<std::string> heads{}; ///< Branches that end here.
     };
     struct Marks; ///< Names and heads by step.
     /// Brings an entry up to date. @return whether it was not

@@ -31,9 +31,15 @@ QString words(const std::string &text)
 } // namespace
 
 HistoryPanel::HistoryPanel(Workspace *workspace, QWidget *parent)
-    : QWidget(parent), m_workspace(workspace), m_model(new HistoryModel(this)), m_filter(new HistoryFilter(this)),
-      m_delegate(new HistoryDelegate(m_model, m_filter, this)), m_list(new QTableView(this)),
-      m_branches(new QComboBox(this)), m_search(new QLineEdit(this)), m_nameBar(new NameBar(this))
+    : QWidget(parent)
+    , m_workspace(workspace)
+    , m_model(new HistoryModel(this))
+    , m_filter(new HistoryFilter(this))
+    , m_delegate(new HistoryDelegate(m_model, m_filter, this))
+    , m_list(new QTableView(this))
+    , m_branches(new QComboBox(this))
+    , m_search(new QLineEdit(this))
+    , m_nameBar(new NameBar(this))
 {
     setObjectName(QStringLiteral("historyPanel"));
     makeActions();
@@ -106,10 +112,11 @@ HistoryPanel::HistoryPanel(Workspace *workspace, QWidget *parent)
         refresh(true);
     });
     connect(m_workspace, &Workspace::planChanged, this, &HistoryPanel::learnRootFigures);
-    connect(m_workspace, &Workspace::planOfStepReady, this, [this](StepId step, const PlanUpdateSnapshot &update) {
-        if (step == kRootStep)
-            takeRootFigures(*update);
-    });
+    connect(m_workspace, &Workspace::planOfStepReady, this,
+        [this](StepId step, const PlanUpdateSnapshot &update) {
+            if (step == kRootStep)
+                takeRootFigures(*update);
+        });
     refresh(true);
 }
 
@@ -125,26 +132,32 @@ QAction *HistoryPanel::addNewAction(const char *name, const QString &text, const
 
 void HistoryPanel::makeActions()
 {
-    m_goTo = addNewAction("history.goTo", tr("Go to This Step"), tr("Makes the design what it was after this step (Enter)"));
+    m_goTo = addNewAction(
+        "history.goTo", tr("Go to This Step"), tr("Makes the design what it was after this step (Enter)"));
     // A shortcut of the list alone: Enter in the lines of this panel means something else.
     for (const Qt::Key key : {Qt::Key_Return, Qt::Key_Enter}) {
         auto *enter = new QShortcut(key, m_list, nullptr, nullptr, Qt::WidgetShortcut);
         connect(enter, &QShortcut::activated, m_goTo, &QAction::trigger);
     }
     connect(m_goTo, &QAction::triggered, this, [this] { goTo(m_list->currentIndex()); });
-    m_newBranch = addNewAction("history.newBranch", tr("New Branch"), tr("Begins a branch at the step you are at"));
+    m_newBranch =
+        addNewAction("history.newBranch", tr("New Branch"), tr("Begins a branch at the step you are at"));
     connect(m_newBranch, &QAction::triggered, this, &HistoryPanel::addBranch);
-    m_renameBranch = addNewAction("history.renameBranch", tr("Rename Branch"), tr("Renames the branch of the selected step (F2)"));
+    m_renameBranch = addNewAction(
+        "history.renameBranch", tr("Rename Branch"), tr("Renames the branch of the selected step (F2)"));
     m_renameBranch->setShortcut(Qt::Key_F2);
     connect(m_renameBranch, &QAction::triggered, this, &HistoryPanel::renameBranch);
-    m_switchBranch = addNewAction("history.switchBranch", tr("Switch Branch…"), tr("Chooses the branch to go to"));
+    m_switchBranch =
+        addNewAction("history.switchBranch", tr("Switch Branch…"), tr("Chooses the branch to go to"));
     connect(m_switchBranch, &QAction::triggered, this, [this] {
         m_branches->setFocus(Qt::ShortcutFocusReason);
         m_branches->showPopup();
     });
-    m_nameCheckpoint = addNewAction("history.nameCheckpoint", tr("Name Checkpoint…"), tr("Names the step you are at, so that it is listed under Plans"));
+    m_nameCheckpoint = addNewAction("history.nameCheckpoint", tr("Name Checkpoint…"),
+        tr("Names the step you are at, so that it is listed under Plans"));
     connect(m_nameCheckpoint, &QAction::triggered, this, &HistoryPanel::nameCheckpoint);
-    m_removeName = addNewAction("history.removeName", tr("Remove Name"), tr("Takes the selected step's names away; the step stays"));
+    m_removeName = addNewAction(
+        "history.removeName", tr("Remove Name"), tr("Takes the selected step's names away; the step stays"));
     connect(m_removeName, &QAction::triggered, this, [this] {
         const StepId step = selectedStep();
         const auto names = m_workspace->history().names();
@@ -153,7 +166,8 @@ void HistoryPanel::makeActions()
                 m_workspace->removeName(words(name));
         }
     });
-    m_find = addNewAction("history.filter", tr("Filter History"), tr("Shows only steps whose words hold a text"));
+    m_find =
+        addNewAction("history.filter", tr("Filter History"), tr("Shows only steps whose words hold a text"));
     connect(m_find, &QAction::triggered, this, [this] {
         m_search->setFocus(Qt::ShortcutFocusReason);
         m_search->selectAll();
@@ -189,7 +203,8 @@ void HistoryPanel::refresh(bool everything)
 
 void HistoryPanel::learnRootFigures()
 {
-    // The history knows them once the beginning was planned. Else it is asked for once, when there is nothing else to do.
+    // The history knows them once the beginning was planned. Else it is asked for once, when there is nothing
+    // else to do.
     const PlanUpdateSnapshot &update = m_workspace->latest();
     const History &history = m_workspace->history();
     if (history.current() == kRootStep || history.figuresOf(kRootStep))
@@ -205,8 +220,8 @@ void HistoryPanel::takeRootFigures(const PlanUpdate &update)
 {
     if (!update.scene)
         return;
-    const StepFigures figures{update.summary.stepSeconds, update.summary.largestPeak.count,
-        update.verdict && update.verdict->ok()};
+    const StepFigures figures{
+        update.summary.stepSeconds, update.summary.largestPeak.count, update.verdict && update.verdict->ok()};
     if (m_root == figures)
         return;
     m_root = figures;
@@ -226,11 +241,15 @@ void HistoryPanel::fitColumns()
     m_list->verticalHeader()->setMinimumSectionSize(metrics.height());
     m_list->setColumnWidth(HistoryModel::Tree, m_delegate->treeWidth(*m_list));
     const int pad = metrics.averageCharWidth() * 2;
-    m_list->setColumnWidth(HistoryModel::StepTime, metrics.horizontalAdvance(QStringLiteral("Step time")) + 2 * pad);
-    m_list->setColumnWidth(HistoryModel::TimeChange, metrics.horizontalAdvance(QStringLiteral("▼ −100.0%")) + pad);
+    m_list->setColumnWidth(
+        HistoryModel::StepTime, metrics.horizontalAdvance(QStringLiteral("Step time")) + 2 * pad);
+    m_list->setColumnWidth(
+        HistoryModel::TimeChange, metrics.horizontalAdvance(QStringLiteral("▼ −100.0%")) + pad);
     m_list->setColumnWidth(HistoryModel::Peak, metrics.horizontalAdvance(QStringLiteral("88.88 MiB")) + pad);
-    m_list->setColumnWidth(HistoryModel::PeakChange, metrics.horizontalAdvance(QStringLiteral("▼ −88.88 MiB")) + pad);
-    m_list->setColumnWidth(HistoryModel::When, metrics.horizontalAdvance(QStringLiteral("28 Nov 88:88")) + pad);
+    m_list->setColumnWidth(
+        HistoryModel::PeakChange, metrics.horizontalAdvance(QStringLiteral("▼ −88.88 MiB")) + pad);
+    m_list->setColumnWidth(
+        HistoryModel::When, metrics.horizontalAdvance(QStringLiteral("28 Nov 88:88")) + pad);
 }
 
 void HistoryPanel::changeEvent(QEvent *event)
@@ -243,7 +262,8 @@ void HistoryPanel::changeEvent(QEvent *event)
 void HistoryPanel::showCurrent()
 {
     m_shown = m_workspace->history().current();
-    const QModelIndex current = m_filter->mapFromSource(m_model->index(m_model->currentRow(), HistoryModel::Words));
+    const QModelIndex current =
+        m_filter->mapFromSource(m_model->index(m_model->currentRow(), HistoryModel::Words));
     if (!current.isValid())
         return;
     m_list->setCurrentIndex(current);
@@ -268,7 +288,8 @@ void HistoryPanel::goTo(const QModelIndex &index)
 StepId HistoryPanel::selectedStep() const
 {
     const QModelIndex index = m_list->currentIndex();
-    return index.isValid() ? m_model->stepAt(m_filter->mapToSource(index).row()) : m_workspace->history().current();
+    return index.isValid() ? m_model->stepAt(m_filter->mapToSource(index).row())
+                           : m_workspace->history().current();
 }
 
 std::int32_t HistoryPanel::selectedBranch() const
@@ -312,11 +333,13 @@ void HistoryPanel::nameCheckpoint()
         if (id == step)
             name = words(each);
     }
-    m_nameBar->ask(tr("Name of the step you are at:"), name,
+    m_nameBar->ask(
+        tr("Name of the step you are at:"), name,
         [this, step](const QString &wish) {
             const auto &names = m_workspace->history().names();
             const auto found = names.find(wish.toStdString());
-            return found != names.end() && found->second != step ? tr("⚠ another step has this name") : QString();
+            return found != names.end() && found->second != step ? tr("⚠ another step has this name")
+                                                                 : QString();
         },
         [this, step](const QString &wish) { m_workspace->nameStep(wish, step); });
 }

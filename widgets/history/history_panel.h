@@ -21,11 +21,11 @@ class NameBar;
 class Workspace;
 struct PlanUpdate;
 
-/// The History dock: every step of the session in words, with what it changed in step time and memory, and the tree of
-/// branches beside it. A click or Enter goes to a step; nothing is ever lost by that.
+/// The History dock: every step of the session in words, with what it changed in step time and memory, and
+/// the tree of branches beside it. A click or Enter goes to a step; nothing is ever lost by that.
 ///
-/// Actions (added to the widget): history.goTo, history.newBranch, history.renameBranch (F2), history.switchBranch,
-/// history.nameCheckpoint, history.removeName, history.filter.
+/// Actions (added to the widget): history.goTo, history.newBranch, history.renameBranch (F2),
+/// history.switchBranch, history.nameCheckpoint, history.removeName, history.filter.
 class HistoryPanel : public QWidget
 {
     Q_OBJECT

@@ -13,8 +13,11 @@
 namespace planloom {
 
 NameBar::NameBar(QWidget *parent)
-    : QWidget(parent), m_label(new QLabel(this)), m_edit(new QLineEdit(this)), m_remark(new QLabel(this)),
-      m_take(new QToolButton(this))
+    : QWidget(parent)
+    , m_label(new QLabel(this))
+    , m_edit(new QLineEdit(this))
+    , m_remark(new QLabel(this))
+    , m_take(new QToolButton(this))
 {
     m_label->setBuddy(m_edit);
     m_edit->setMaxLength(80);

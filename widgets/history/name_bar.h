@@ -11,7 +11,8 @@ class QToolButton;
 
 namespace planloom {
 
-/// Asks for a name in a line of its own inside a panel, where a dialog would stand in the way. Enter takes it, Escape gives up.
+/// Asks for a name in a line of its own inside a panel, where a dialog would stand in the way. Enter takes
+/// it, Escape gives up.
 class NameBar : public QWidget
 {
     Q_OBJECT
@@ -21,9 +22,10 @@ public:
 
     explicit NameBar(QWidget *parent = nullptr);
 
-    /// Shows itself with `label` before the line and `name` in it, and the keyboard in the line. `taken` is called once, with
-    /// a name that `check` agrees to.
-    void ask(const QString &label, const QString &name, Check check, std::function<void(const QString &)> taken);
+    /// Shows itself with `label` before the line and `name` in it, and the keyboard in the line. `taken` is
+    /// called once, with a name that `check` agrees to.
+    void ask(
+        const QString &label, const QString &name, Check check, std::function<void(const QString &)> taken);
     QLineEdit *lineEdit() const { return m_edit; }
     QString remark() const; ///< Why what is typed can't be had.
 

@@ -112,7 +112,8 @@ void ChipBar::showGhost()
     else if (preview->feasible()) {
         says = QString::fromStdString(formatSeconds(preview->update->summary.stepSeconds));
         if (preview->baseline && preview->baseline->scene)
-            says = QString::fromStdString(formatSeconds(preview->baseline->summary.stepSeconds)) + QStringLiteral(" → ") + says;
+            says = QString::fromStdString(formatSeconds(preview->baseline->summary.stepSeconds))
+                + QStringLiteral(" → ") + says;
     }
     m_hovered->setText(m_hoveredText + QLatin1Char('\t') + says);
     // The menu has grown by the figures: all of it stays on the screen.
@@ -149,21 +150,25 @@ void ChipBar::refresh()
         if (std::find(seen.begin(), seen.end(), chip.dimension) != seen.end())
             continue; // once, whatever edges it is on
         seen.push_back(chip.dimension);
-        const QString label = QString::fromStdString(chip.meaning.empty() ? chip.label : chip.label + " " + chip.meaning);
+        const QString label =
+            QString::fromStdString(chip.meaning.empty() ? chip.label : chip.label + " " + chip.meaning);
         QToolButton *button = addButton(
             tr("%1 %2").arg(label).arg(chip.size), tr("dimension %1 of size %2").arg(label).arg(chip.size));
         if (chip.counts.empty()) {
             button->setEnabled(false);
-            button->setToolTip(chip.locked.empty() ? tr("%1 can't be split").arg(label) : QString::fromStdString(chip.locked));
+            button->setToolTip(chip.locked.empty() ? tr("%1 can't be split").arg(label)
+                                                   : QString::fromStdString(chip.locked));
             button->setIcon(themedIcon(QStringLiteral("lock")));
             button->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
             continue;
         }
         for (std::size_t i = 0; i < chip.counts.size() && i < kMostCounts; ++i)
-            addChoice(button, tr("split by %1").arg(chip.counts[i]), gestureFor(SplitKind::Dimension, chip.dimension, chip.counts[i], {}));
+            addChoice(button, tr("split by %1").arg(chip.counts[i]),
+                gestureFor(SplitKind::Dimension, chip.dimension, chip.counts[i], {}));
         for (const MeshAxis &axis : context->mesh) {
             if (axis.size > 1)
-                addChoice(button, tr("split over %1 (%2)").arg(QString::fromStdString(axis.name)).arg(axis.size),
+                addChoice(button,
+                    tr("split over %1 (%2)").arg(QString::fromStdString(axis.name)).arg(axis.size),
                     gestureFor(SplitKind::Dimension, chip.dimension, axis.size, axis.name));
         }
     }

@@ -15,8 +15,9 @@ class QToolButton;
 
 namespace planloom {
 
-/// The annotation of the selected operator as chips: a button for each dimension that opens the numbers it can be split by.
-/// Going over a number shows its ghost, choosing one writes the row. What may not be split says why.
+/// The annotation of the selected operator as chips: a button for each dimension that opens the numbers it
+/// can be split by. Going over a number shows its ghost, choosing one writes the row. What may not be split
+/// says why.
 class ChipBar : public QWidget
 {
     Q_OBJECT
@@ -29,7 +30,8 @@ private:
     void refresh();
     void clear();
     QToolButton *addButton(const QString &text, const QString &name);
-    SplitGesture gestureFor(SplitKind kind, std::int32_t dimension, std::int32_t parts, const std::string &axis) const;
+    SplitGesture gestureFor(
+        SplitKind kind, std::int32_t dimension, std::int32_t parts, const std::string &axis) const;
     void addChoice(QToolButton *button, const QString &text, const SplitGesture &gesture);
 
     void showGhost();

@@ -84,7 +84,8 @@ QVariant DevicesModel::data(const QModelIndex &index, int role) const
         return {};
     }
     const int device = m_hosts[static_cast<std::size_t>(host)].first + index.row();
-    const DeviceSummary *summary = m_update && m_update->scene && static_cast<std::size_t>(device) < m_update->summary.devices.size()
+    const DeviceSummary *summary =
+        m_update && m_update->scene && static_cast<std::size_t>(device) < m_update->summary.devices.size()
         ? &m_update->summary.devices[static_cast<std::size_t>(device)]
         : nullptr;
     const double capacity = m_update ? m_update->cluster.device.memory.value : 0;
@@ -93,7 +94,8 @@ QVariant DevicesModel::data(const QModelIndex &index, int role) const
     if (role == ShareRole) {
         if (!summary)
             return 0.0;
-        return index.column() == Memory && capacity > 0 ? static_cast<double>(summary->peak.count) / capacity : 1 - summary->bubble;
+        return index.column() == Memory && capacity > 0 ? static_cast<double>(summary->peak.count) / capacity
+                                                        : 1 - summary->bubble;
     }
     if (role == Qt::TextAlignmentRole && index.column() != Name)
         return QVariant(Qt::AlignRight | Qt::AlignVCenter);
@@ -104,7 +106,9 @@ QVariant DevicesModel::data(const QModelIndex &index, int role) const
         return tr("Device %1").arg(device);
     case Memory:
         return summary ? QString::fromStdString(formatBytes(summary->peak))
-                + (capacity > 0 ? QStringLiteral(" / ") + QString::fromStdString(formatBytes({static_cast<std::int64_t>(capacity)})) : QString())
+                + (capacity > 0 ? QStringLiteral(" / ")
+                            + QString::fromStdString(formatBytes({static_cast<std::int64_t>(capacity)}))
+                                : QString())
                        : QString();
     default:
         return summary ? QString::number(100 * (1 - summary->bubble), 'f', 0) + QLatin1Char('%') : QString();

@@ -4,22 +4,25 @@
 #include <QtCore/QString>
 
 #include "engine/table/table.h"
-#include "widgets/design/plan_update.h"
-#include "engine/table/table.h"
 #include "widgets/common/drag_types.h"
+#include "widgets/design/plan_update.h"
 
 #include <vector>
 
 namespace planloom {
 
-/// The cluster as a tree: the axes of the mesh, then hosts with their devices, what each one's memory and time are used for. Axes and
-/// devices can be dragged onto the canvases.
+/// The cluster as a tree: the axes of the mesh, then hosts with their devices, what each one's memory and
+/// time are used for. Axes and devices can be dragged onto the canvases.
 class DevicesModel : public QAbstractItemModel
 {
     Q_OBJECT
 public:
     enum Column { Name, Memory, Busy, ColumnCount };
-    enum Role { DeviceRole = Qt::UserRole, AxisRole, ShareRole }; ///< int (-1: none), QString, double in [0, ...).
+    enum Role {
+        DeviceRole = Qt::UserRole,
+        AxisRole,
+        ShareRole
+    }; ///< int (-1: none), QString, double in [0, ...).
 
     using QAbstractItemModel::QAbstractItemModel;
 

@@ -80,7 +80,8 @@ DevicesPanel::DevicesPanel(Workspace *workspace, SelectionModel *selection, QWid
             m_workspace->commit(proposePlace(*context, {m_selection->selected(), devices, {}, false}));
     });
     connect(m_freeAction, &QAction::triggered, this, [this] {
-        if (const GestureContextSnapshot context = m_workspace->gestureContext(); context && !m_selection->selected().empty())
+        if (const GestureContextSnapshot context = m_workspace->gestureContext();
+            context && !m_selection->selected().empty())
             m_workspace->commit(proposeFree(*context, m_selection->selected()));
     });
     connect(m_selectAction, &QAction::triggered, this, [this] {
@@ -91,8 +92,9 @@ DevicesPanel::DevicesPanel(Workspace *workspace, SelectionModel *selection, QWid
         std::vector<OperatorId> operators;
         for (std::size_t i = 0; i < good->plan->decisions.size(); ++i) {
             const auto &placed = good->plan->decisions[i].devices;
-            const bool here = std::any_of(placed.begin(), placed.end(),
-                [&devices](DeviceId device) { return std::find(devices.begin(), devices.end(), device) != devices.end(); });
+            const bool here = std::any_of(placed.begin(), placed.end(), [&devices](DeviceId device) {
+                return std::find(devices.begin(), devices.end(), device) != devices.end();
+            });
             if (here && good->plan->graph->operators[i].direction == Direction::Forward)
                 operators.push_back(OperatorId{static_cast<std::int32_t>(i)});
         }
@@ -110,7 +112,8 @@ std::vector<DeviceId> DevicesPanel::chosenDevices() const
 {
     std::vector<DeviceId> devices;
     for (const QModelIndex &index : selectionModel()->selectedRows()) {
-        if (const int device = index.data(DevicesModel::DeviceRole).toInt(); device >= 0 && index.parent().isValid())
+        if (const int device = index.data(DevicesModel::DeviceRole).toInt();
+            device >= 0 && index.parent().isValid())
             devices.push_back(DeviceId{device});
     }
     if (devices.empty() && currentIndex().parent().isValid()) {

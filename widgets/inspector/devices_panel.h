@@ -11,8 +11,8 @@ namespace planloom {
 
 class DevicesModel;
 
-/// The *Devices* dock: hosts, devices and mesh axes. Devices and axes are dragged from here onto operators; Enter places what is
-/// selected on the device; a device's operators can be selected.
+/// The *Devices* dock: hosts, devices and mesh axes. Devices and axes are dragged from here onto operators;
+/// Enter places what is selected on the device; a device's operators can be selected.
 class DevicesPanel : public QTreeView
 {
     Q_OBJECT

@@ -4,7 +4,8 @@
 
 namespace planloom {
 
-FlowLayout::FlowLayout(QWidget *parent) : QLayout(parent)
+FlowLayout::FlowLayout(QWidget *parent)
+    : QLayout(parent)
 {
     setContentsMargins(0, 0, 0, 0);
 }

@@ -43,8 +43,9 @@ const OperatorDecision &decisionOf(const Plan &plan, OperatorId op)
 
 DeviceId deviceOf(const OperatorDecision &decision, std::int32_t part)
 {
-    return decision.devices.empty() ? DeviceId{0}
-                                    : decision.devices[static_cast<std::size_t>(part) % decision.devices.size()];
+    return decision.devices.empty()
+        ? DeviceId{0}
+        : decision.devices[static_cast<std::size_t>(part) % decision.devices.size()];
 }
 
 /// What `op` makes in slots that hold `tensor`. Several producers (of a gradient) each make summands.
@@ -79,7 +80,8 @@ void addUsed(Cells &cells, const Plan &plan, OperatorId id, TensorId tensor)
 }
 
 /// Collectives and messages that carry `tensor`; those that serve `op` if any do.
-std::vector<ShardingJoin> joinsOf(const ExecutionPlan &execution, TensorId tensor, OperatorId op, const std::stop_token &stop)
+std::vector<ShardingJoin> joinsOf(
+    const ExecutionPlan &execution, TensorId tensor, OperatorId op, const std::stop_token &stop)
 {
     std::map<InstructionKind, ShardingJoin> all;
     std::map<InstructionKind, ShardingJoin> serving;
@@ -99,17 +101,20 @@ std::vector<ShardingJoin> joinsOf(const ExecutionPlan &execution, TensorId tenso
                     : (instruction.outputs.empty() ? -1 : instruction.outputs[0]);
                 if (buffer < 0 || program.buffers[static_cast<std::size_t>(buffer)].tensor != tensor)
                     continue;
-                const std::vector<DeviceId> *group
-                    = instruction.group >= 0 ? &execution.groups[static_cast<std::size_t>(instruction.group)] : nullptr;
+                const std::vector<DeviceId> *group = instruction.group >= 0
+                    ? &execution.groups[static_cast<std::size_t>(instruction.group)]
+                    : nullptr;
                 if (group && (group->empty() || group->front().index != static_cast<std::int32_t>(d)))
                     continue; // counted at its first member
                 const auto members = group ? static_cast<std::int32_t>(group->size()) : 2;
-                const Bytes bytes = sizeOf(*execution.graph, program.buffers[static_cast<std::size_t>(buffer)]);
+                const Bytes bytes =
+                    sizeOf(*execution.graph, program.buffers[static_cast<std::size_t>(buffer)]);
                 const auto add = [&](ShardingJoin &join) {
                     join.kind = instruction.kind;
                     join.count += runs[s];
                     if (!std::binary_search(join.members.begin(), join.members.end(), members))
-                        join.members.insert(std::lower_bound(join.members.begin(), join.members.end(), members), members);
+                        join.members.insert(
+                            std::lower_bound(join.members.begin(), join.members.end(), members), members);
                     join.bytes.count = std::max(join.bytes.count, bytes.count);
                 };
                 add(all[instruction.kind]);
@@ -203,7 +208,8 @@ std::string wordsOf(const ShardCell &cell, const Shape &shape)
     }
     words += "]";
     if (!cell.value.complete())
-        words += " summand " + std::to_string(cell.value.index + 1) + " of " + std::to_string(cell.value.count);
+        words +=
+            " summand " + std::to_string(cell.value.index + 1) + " of " + std::to_string(cell.value.count);
     words += cell.devices.size() == 1 ? " on device " : " on devices ";
     for (std::size_t i = 0; i < cell.devices.size(); ++i)
         words += (i > 0 ? ", " : "") + std::to_string(cell.devices[i].index);

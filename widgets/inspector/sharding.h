@@ -23,13 +23,15 @@ struct ShardCell {
 /// How a pTensor lies over the devices on one side of an operator.
 struct ShardedTensor {
     std::vector<ShardCell> cells{}; ///< By (index, value).
-    std::vector<std::int32_t> cutDimensions{}; ///< Dimensions of the tensor that some cell does not span, ascending.
+    std::vector<std::int32_t>
+        cutDimensions{}; ///< Dimensions of the tensor that some cell does not span, ascending.
     std::int32_t valueParts = 1; ///< Largest number of summands.
     std::int32_t leftOut = 0; ///< Cells beyond the limit of a picture.
     friend bool operator==(const ShardedTensor &, const ShardedTensor &) = default;
 };
 
-/// What stands between the two sides: "all-reduce", how often in a step, and how many bytes all devices send for it.
+/// What stands between the two sides: "all-reduce", how often in a step, and how many bytes all devices send
+/// for it.
 struct ShardingJoin {
     InstructionKind kind{};
     std::int64_t count = 0; ///< Groups or pairs of devices, each once a micro-batch.
@@ -45,15 +47,17 @@ struct ShardingPicture {
     Shape shape{};
     bool output = false; ///< Made here; else used here.
     std::int32_t slot = 0;
-    std::optional<ShardedTensor> before{}; ///< As its producers make it; none for inputs and weights, which are loaded as used.
-    std::optional<ShardedTensor> after{}; ///< As this operator (an input) or its consumers (an output) use it.
+    std::optional<ShardedTensor>
+        before{}; ///< As its producers make it; none for inputs and weights, which are loaded as used.
+    std::optional<ShardedTensor>
+        after{}; ///< As this operator (an input) or its consumers (an output) use it.
     std::vector<ShardingJoin> joins{};
     friend bool operator==(const ShardingPicture &, const ShardingPicture &) = default;
 };
 
-/// Pictures of all tensors that `op` reads and makes, in the coordinates of the whole mini-batch (micro-batches cut each cell
-/// further along the batch). Index masks and value masks of every vTensor are those that lowering works with (SuperScaler,
-/// arXiv:2301.08984, section 3).
+/// Pictures of all tensors that `op` reads and makes, in the coordinates of the whole mini-batch
+/// (micro-batches cut each cell further along the batch). Index masks and value masks of every vTensor are
+/// those that lowering works with (SuperScaler, arXiv:2301.08984, section 3).
 ///
 /// At most 4096 cells a tensor are given. O(parts of the operators around + instructions); for a worker.
 /// @param execution  the lowered plan, for the joins; may be null

@@ -27,7 +27,8 @@ std::pair<double, double> shareOf(const ShardCell &cell, const Shape &shape, std
         return {0, 1};
     const auto d = static_cast<std::size_t>(dimension);
     const double size = static_cast<double>(std::max<std::int64_t>(shape[d], 1));
-    return {static_cast<double>(cell.index.ranges[d].begin) / size, static_cast<double>(cell.index.ranges[d].end) / size};
+    return {static_cast<double>(cell.index.ranges[d].begin) / size,
+        static_cast<double>(cell.index.ranges[d].end) / size};
 }
 
 } // namespace
@@ -59,22 +60,27 @@ std::vector<ShardFace> facesOf(const ShardedTensor &tensor, const Shape &shape, 
         const auto [top, bottom] = shareOf(cell, shape, down);
         std::int32_t slab = 0;
         if (deep >= 0)
-            slab = static_cast<std::int32_t>(
-                std::lower_bound(slabs.begin(), slabs.end(), cell.index.ranges[static_cast<std::size_t>(deep)].begin) - slabs.begin());
+            slab = static_cast<std::int32_t>(std::lower_bound(slabs.begin(), slabs.end(),
+                                                 cell.index.ranges[static_cast<std::size_t>(deep)].begin)
+                - slabs.begin());
         const std::int32_t layer = slab * tensor.valueParts + cell.value.index;
         if (!taken.try_emplace({left, top, layer}, true).second)
             continue; // a fourth dimension: behind the first cell's face
         const double offset = (kSlabStep * slab + kCardStep * cell.value.index) * scale;
         // The nearest slab stands lowest and leftmost.
-        faces.push_back({QRectF(area.left() + offset + left * face.width(), area.bottom() - offset - face.height() + top * face.height(),
+        faces.push_back({QRectF(area.left() + offset + left * face.width(),
+                             area.bottom() - offset - face.height() + top * face.height(),
                              (right - left) * face.width(), (bottom - top) * face.height()),
             c, layer});
     }
-    std::stable_sort(faces.begin(), faces.end(), [](const ShardFace &a, const ShardFace &b) { return a.layer > b.layer; });
+    std::stable_sort(
+        faces.begin(), faces.end(), [](const ShardFace &a, const ShardFace &b) { return a.layer > b.layer; });
     return faces;
 }
 
-ShardingView::ShardingView(SelectionModel *selection, QWidget *parent) : QWidget(parent), m_selection(selection)
+ShardingView::ShardingView(SelectionModel *selection, QWidget *parent)
+    : QWidget(parent)
+    , m_selection(selection)
 {
     setAccessibleName(tr("Sharding picture"));
     setFocusPolicy(Qt::StrongFocus);
@@ -143,12 +149,14 @@ QSize ShardingView::sizeHint() const
 
 QSize ShardingView::minimumSizeHint() const
 {
-    return {fontMetrics().averageCharWidth() * 24, m_pictures.empty() ? fontMetrics().height() * 4 : blockHeight()};
+    return {fontMetrics().averageCharWidth() * 24,
+        m_pictures.empty() ? fontMetrics().height() * 4 : blockHeight()};
 }
 
 int ShardingView::heightForWidth(int) const
 {
-    return m_pictures.empty() ? fontMetrics().height() * 4 : blockHeight() * static_cast<int>(m_pictures.size()) + fontMetrics().height();
+    return m_pictures.empty() ? fontMetrics().height() * 4
+                              : blockHeight() * static_cast<int>(m_pictures.size()) + fontMetrics().height();
 }
 
 const ShardedTensor *ShardingView::tensorOf(const Side &side) const
@@ -168,7 +176,8 @@ std::vector<ShardingView::Side> ShardingView::sides() const
         const ShardingPicture &picture = m_pictures[p];
         const double top = blockHeight() * static_cast<double>(p) + line * 2.4;
         const bool both = picture.before && picture.after && *picture.before != *picture.after;
-        const double width = both ? (this->width() - gap - 2 * margin) / 2 : std::min(widestSide(), this->width() - 2 * margin);
+        const double width = both ? (this->width() - gap - 2 * margin) / 2
+                                  : std::min(widestSide(), this->width() - 2 * margin);
         const double height = blockHeight() - line * 4.2;
         const QRectF first(margin, top, width, height);
         if (both) {
@@ -177,7 +186,8 @@ std::vector<ShardingView::Side> ShardingView::sides() const
             all.push_back({second, facesOf(*picture.after, picture.shape, second), p, true});
         } else {
             const bool after = !picture.before;
-            const ShardedTensor *tensor = after ? (picture.after ? &*picture.after : nullptr) : &*picture.before;
+            const ShardedTensor *tensor =
+                after ? (picture.after ? &*picture.after : nullptr) : &*picture.before;
             if (tensor)
                 all.push_back({first, facesOf(*tensor, picture.shape, first), p, after});
         }
@@ -212,7 +222,8 @@ void ShardingView::paintEvent(QPaintEvent *)
         bold.setBold(true);
         painter.setFont(bold);
         painter.setPen(palette.text);
-        const QString role = picture.output ? tr("Output %1").arg(picture.slot) : tr("Input %1").arg(picture.slot);
+        const QString role =
+            picture.output ? tr("Output %1").arg(picture.slot) : tr("Input %1").arg(picture.slot);
         painter.drawText(QPointF(margin, top + line), role);
         const double titleWidth = QFontMetrics(bold).horizontalAdvance(role) + margin;
         painter.setFont(font());
@@ -229,10 +240,13 @@ void ShardingView::paintEvent(QPaintEvent *)
         }
         QString joins;
         for (const ShardingJoin &join : picture.joins)
-            joins += (joins.isEmpty() ? QString() : QStringLiteral(" · ")) + QString::fromStdString(wordsOf(join));
+            joins +=
+                (joins.isEmpty() ? QString() : QStringLiteral(" · ")) + QString::fromStdString(wordsOf(join));
         painter.setPen(palette.text);
-        painter.drawText(QRectF(margin, top + blockHeight() - line * 1.6, width() - 2 * margin, line), Qt::AlignLeft | Qt::AlignVCenter,
-            metrics.elidedText(joins.isEmpty() ? tr("no communication") : joins, Qt::ElideRight, static_cast<int>(width() - 2 * margin)));
+        painter.drawText(QRectF(margin, top + blockHeight() - line * 1.6, width() - 2 * margin, line),
+            Qt::AlignLeft | Qt::AlignVCenter,
+            metrics.elidedText(joins.isEmpty() ? tr("no communication") : joins, Qt::ElideRight,
+                static_cast<int>(width() - 2 * margin)));
     }
     const std::vector<Side> all = sides();
     for (std::size_t s = 0; s < all.size(); ++s) {
@@ -259,19 +273,24 @@ void ShardingView::paintEvent(QPaintEvent *)
             cutAlong = cut.join(QStringLiteral(", "));
         }
         // What there is room for: a picture that is alone has the whole line.
-        const double room = pair || second ? side.area.width() + (second ? margin : line) : width() - 2 * margin;
+        const double room =
+            pair || second ? side.area.width() + (second ? margin : line) : width() - 2 * margin;
         QString words = cutAlong.isEmpty() ? caption : caption + tr(", cut along dimension %1").arg(cutAlong);
         if (metrics.horizontalAdvance(words) > room && !cutAlong.isEmpty())
             words = tr("%1, cut: %2").arg(caption, cutAlong);
-        painter.drawText(QRectF(side.area.left(), side.area.top() - line * 1.2, room, line), Qt::AlignLeft | Qt::AlignVCenter,
+        painter.drawText(QRectF(side.area.left(), side.area.top() - line * 1.2, room, line),
+            Qt::AlignLeft | Qt::AlignVCenter,
             metrics.elidedText(words, Qt::ElideRight, static_cast<int>(room)));
         for (const ShardFace &face : side.faces) {
             const ShardCell &cell = tensor->cells[face.cell];
             const QRectF box = face.rect;
             const int count = static_cast<int>(std::min<std::size_t>(cell.devices.size(), 8));
             for (int i = 0; i < count; ++i) { // replicas: a stripe for each device
-                const QRectF stripe(box.left() + box.width() * i / count, box.top(), box.width() / count, box.height());
-                painter.fillRect(stripe, mixed(palette.surface, deviceColour(palette, cell.devices[static_cast<std::size_t>(i)]), 0.8));
+                const QRectF stripe(
+                    box.left() + box.width() * i / count, box.top(), box.width() / count, box.height());
+                painter.fillRect(stripe,
+                    mixed(palette.surface, deviceColour(palette, cell.devices[static_cast<std::size_t>(i)]),
+                        0.8));
             }
             painter.setPen(QPen(palette.text, 1));
             painter.setBrush(Qt::NoBrush);
@@ -279,13 +298,16 @@ void ShardingView::paintEvent(QPaintEvent *)
             QString label = QString::fromStdString(rangesOf(cell.devices));
             if (!cell.value.complete())
                 label = tr("Σ %1/%2 · ").arg(cell.value.index + 1).arg(cell.value.count) + label;
-            if (cell.value.index > 0 || box.height() < line || metrics.horizontalAdvance(label) + 6 > box.width()) {
+            if (cell.value.index > 0 || box.height() < line
+                || metrics.horizontalAdvance(label) + 6 > box.width()) {
                 if (box.height() < line || metrics.horizontalAdvance(QStringLiteral("00")) > box.width())
                     continue;
                 label = metrics.elidedText(label, Qt::ElideRight, static_cast<int>(box.width() - 4));
             }
-            const QColor under = mixed(palette.surface, deviceColour(palette, cell.devices[static_cast<std::size_t>(count / 2)]), 0.8);
-            const QRectF plate(box.center().x() - metrics.horizontalAdvance(label) / 2.0 - 3, box.center().y() - line / 2, metrics.horizontalAdvance(label) + 6, line);
+            const QColor under = mixed(palette.surface,
+                deviceColour(palette, cell.devices[static_cast<std::size_t>(count / 2)]), 0.8);
+            const QRectF plate(box.center().x() - metrics.horizontalAdvance(label) / 2.0 - 3,
+                box.center().y() - line / 2, metrics.horizontalAdvance(label) + 6, line);
             if (count > 1)
                 painter.fillRect(plate, under);
             painter.setPen(readableOn(under));
@@ -308,7 +330,8 @@ QString ShardingView::factAt(QPointF at) const
     for (const Side &side : sides()) {
         for (auto face = side.faces.rbegin(); face != side.faces.rend(); ++face) {
             if (face->rect.contains(at))
-                return QString::fromStdString(wordsOf(tensorOf(side)->cells[face->cell], m_pictures[side.picture].shape));
+                return QString::fromStdString(
+                    wordsOf(tensorOf(side)->cells[face->cell], m_pictures[side.picture].shape));
         }
     }
     return {};
@@ -332,7 +355,8 @@ void ShardingView::keyPressEvent(QKeyEvent *event)
         QWidget::keyPressEvent(event);
         return;
     }
-    m_current = event->key() == Qt::Key_Down ? std::min(m_current + 1, count - 1) : std::max(m_current - 1, 0);
+    m_current =
+        event->key() == Qt::Key_Down ? std::min(m_current + 1, count - 1) : std::max(m_current - 1, 0);
     describe();
     update();
 }
@@ -344,8 +368,11 @@ void ShardingView::describe()
         return;
     }
     const ShardingPicture &picture = m_pictures[static_cast<std::size_t>(std::max(m_current, 0))];
-    QString words = (picture.output ? tr("output %1, %2") : tr("input %1, %2")).arg(picture.slot).arg(QString::fromStdString(picture.name));
-    for (const auto &[side, name] : {std::pair{&picture.before, tr("made as")}, std::pair{&picture.after, tr("used as")}}) {
+    QString words = (picture.output ? tr("output %1, %2") : tr("input %1, %2"))
+                        .arg(picture.slot)
+                        .arg(QString::fromStdString(picture.name));
+    for (const auto &[side, name] :
+        {std::pair{&picture.before, tr("made as")}, std::pair{&picture.after, tr("used as")}}) {
         if (!*side)
             continue;
         words += QStringLiteral("; ") + name;

@@ -22,12 +22,13 @@ struct ShardFace {
     std::int32_t layer = 0; ///< Painted from the largest to 0: slabs of a third dimension, cards of summands.
 };
 
-/// Places the cells of a tensor in `area`: the last two cut dimensions across and down, a third one as slabs behind one another,
-/// summands as cards shifted over one another. Further dimensions share the face of their first cell.
-/// Widget-free; faces lie inside `area` and cells of one slab and summand do not overlap.
+/// Places the cells of a tensor in `area`: the last two cut dimensions across and down, a third one as slabs
+/// behind one another, summands as cards shifted over one another. Further dimensions share the face of their
+/// first cell. Widget-free; faces lie inside `area` and cells of one slab and summand do not overlap.
 std::vector<ShardFace> facesOf(const ShardedTensor &tensor, const Shape &shape, const QRectF &area);
 
-/// The picture of how an operator's tensors lie over the devices, before and after, with what joins them (ux.md, F46).
+/// The picture of how an operator's tensors lie over the devices, before and after, with what joins them
+/// (ux.md, F46).
 ///
 /// Made on a worker for the selected operator; several or none selected give a hint.
 class ShardingView : public QWidget

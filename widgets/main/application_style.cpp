@@ -19,7 +19,8 @@ QString sheetOf(const Palette &palette)
 {
     const QString line = (palette.highContrast ? palette.border : palette.grid).name();
     return QStringLiteral(
-        "QToolBar { border: none; border-bottom: 1px solid %1; padding: 0.2em 0.4em; spacing: 0.35em; background: %2; }"
+        "QToolBar { border: none; border-bottom: 1px solid %1; padding: 0.2em 0.4em; spacing: 0.35em; "
+        "background: %2; }"
         "QToolButton:checked { background: %4; border: 1px solid %5; border-radius: 3px; }"
         "QStatusBar { border-top: 1px solid %1; background: %2; }"
         "QStatusBar::item { border: none; }"
@@ -28,7 +29,8 @@ QString sheetOf(const Palette &palette)
         "QDockWidget::title { background: %2; padding: 0.3em 0.5em; border-bottom: 1px solid %1; }"
         "QMainWindow::separator { background: %1; width: 3px; height: 3px; }"
         "QSplitter::handle { background: %1; }"
-        "QHeaderView::section { background: %2; border: none; border-bottom: 1px solid %1; padding: 0.2em 0.4em; }"
+        "QHeaderView::section { background: %2; border: none; border-bottom: 1px solid %1; padding: 0.2em "
+        "0.4em; }"
         "QToolTip { border: 1px solid %3; padding: 3px; }"
         "#locator, #shortcutSheet { background: %2; border: 1px solid %3; }")
         .arg(line, palette.surfaceRaised.name(), palette.border.name(),
@@ -65,7 +67,8 @@ Theme desktopTheme(QApplication &application)
     const QColor text = desktop.color(QPalette::WindowText);
     const bool dark = window.lightnessF() < 0.5;
     // Desktops in high contrast have nothing but black and white.
-    const bool strong = contrastRatio(window, text) > 19.5 && (window == QColor(Qt::black) || window == QColor(Qt::white))
+    const bool strong = contrastRatio(window, text) > 19.5
+        && (window == QColor(Qt::black) || window == QColor(Qt::white))
         && desktop.color(QPalette::Button) == window && desktop.color(QPalette::Base) == window;
     if (strong)
         return dark ? Theme::HighContrastDark : Theme::HighContrastLight;
@@ -97,7 +100,9 @@ std::optional<Theme> themeFromName(const QString &name)
 }
 
 ThemeKeeper::ThemeKeeper(QApplication *application, std::shared_ptr<Settings> settings, QObject *parent)
-    : QObject(parent), m_application(application), m_settings(std::move(settings))
+    : QObject(parent)
+    , m_application(application)
+    , m_settings(std::move(settings))
 {
     m_application->installEventFilter(this);
     connect(m_settings.get(), &Settings::changed, this, [this](const QString &key) {

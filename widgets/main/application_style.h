@@ -26,7 +26,8 @@ Theme desktopTheme(QApplication &application);
 std::optional<Theme> themeFromName(const QString &name);
 QString nameForTheme(Theme theme);
 
-/// Keeps the application in the theme that the settings ask for: a given one, or the desktop's, followed live.
+/// Keeps the application in the theme that the settings ask for: a given one, or the desktop's, followed
+/// live.
 class ThemeKeeper : public QObject
 {
     Q_OBJECT

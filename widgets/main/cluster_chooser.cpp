@@ -66,7 +66,8 @@ void ClusterChooser::onActivated(int index)
         return;
     }
     m_shown = index;
-    Q_EMIT chosen(itemData(index, NameRole).toString().toStdString(), itemData(index, JsonRole).toByteArray().toStdString());
+    Q_EMIT chosen(itemData(index, NameRole).toString().toStdString(),
+        itemData(index, JsonRole).toByteArray().toStdString());
 }
 
 } // namespace planloom

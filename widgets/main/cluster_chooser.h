@@ -6,7 +6,8 @@
 
 namespace planloom {
 
-/// What a design is planned for: one of the profiles, or a cluster of a file. Those of files that were shown stay in the list.
+/// What a design is planned for: one of the profiles, or a cluster of a file. Those of files that were shown
+/// stay in the list.
 class ClusterChooser : public QComboBox
 {
     Q_OBJECT

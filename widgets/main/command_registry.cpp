@@ -22,7 +22,8 @@ constexpr int kMostRecent = 12;
 const QString kShortcutKey = QStringLiteral("shortcuts/");
 const QString kRecentKey = QStringLiteral("commands/recent");
 
-/// Where an action's shortcut counts: the widgets that hold it, without menus and tool bars, which only show it.
+/// Where an action's shortcut counts: the widgets that hold it, without menus and tool bars, which only show
+/// it.
 std::vector<const QWidget *> holdersOf(const QAction &action)
 {
     std::vector<const QWidget *> holders;
@@ -37,7 +38,8 @@ std::vector<const QWidget *> holdersOf(const QAction &action)
 
 bool isLocal(const QAction &action)
 {
-    return action.shortcutContext() == Qt::WidgetShortcut || action.shortcutContext() == Qt::WidgetWithChildrenShortcut;
+    return action.shortcutContext() == Qt::WidgetShortcut
+        || action.shortcutContext() == Qt::WidgetWithChildrenShortcut;
 }
 
 /// True if the widget lies in the window itself, or in a menu of it, but not in a dialog of its own.
@@ -57,17 +59,23 @@ bool belongsTo(const QWidget *widget, const QWidget *window)
 QString categoryName(const QString &id)
 {
     const QString first = id.section(QLatin1Char('.'), 0, 0);
-    static const std::pair<const char *, const char *> kNames[] = {{"file", QT_TRANSLATE_NOOP("Commands", "File")},
-        {"edit", QT_TRANSLATE_NOOP("Commands", "Edit")}, {"view", QT_TRANSLATE_NOOP("Commands", "View")},
-        {"select", QT_TRANSLATE_NOOP("Commands", "Select")}, {"plan", QT_TRANSLATE_NOOP("Commands", "Plan")},
-        {"solve", QT_TRANSLATE_NOOP("Commands", "Solve")}, {"compare", QT_TRANSLATE_NOOP("Commands", "Compare")},
-        {"run", QT_TRANSLATE_NOOP("Commands", "Run")}, {"help", QT_TRANSLATE_NOOP("Commands", "Help")},
-        {"dag", QT_TRANSLATE_NOOP("Commands", "DAG")}, {"timeline", QT_TRANSLATE_NOOP("Commands", "Timeline")},
-        {"rows", QT_TRANSLATE_NOOP("Commands", "Constraints")}, {"history", QT_TRANSLATE_NOOP("Commands", "History")},
-        {"plans", QT_TRANSLATE_NOOP("Commands", "Plans")}, {"inspector", QT_TRANSLATE_NOOP("Commands", "Inspector")},
-        {"memory", QT_TRANSLATE_NOOP("Commands", "Memory")}, {"devices", QT_TRANSLATE_NOOP("Commands", "Devices")},
-        {"communication", QT_TRANSLATE_NOOP("Commands", "Communication")}, {"log", QT_TRANSLATE_NOOP("Commands", "Log")},
-        {"problems", QT_TRANSLATE_NOOP("Commands", "Problems")}, {"gallery", QT_TRANSLATE_NOOP("Commands", "Gallery")},
+    static const std::pair<const char *, const char *> kNames[] = {
+        {"file", QT_TRANSLATE_NOOP("Commands", "File")}, {"edit", QT_TRANSLATE_NOOP("Commands", "Edit")},
+        {"view", QT_TRANSLATE_NOOP("Commands", "View")}, {"select", QT_TRANSLATE_NOOP("Commands", "Select")},
+        {"plan", QT_TRANSLATE_NOOP("Commands", "Plan")}, {"solve", QT_TRANSLATE_NOOP("Commands", "Solve")},
+        {"compare", QT_TRANSLATE_NOOP("Commands", "Compare")}, {"run", QT_TRANSLATE_NOOP("Commands", "Run")},
+        {"help", QT_TRANSLATE_NOOP("Commands", "Help")}, {"dag", QT_TRANSLATE_NOOP("Commands", "DAG")},
+        {"timeline", QT_TRANSLATE_NOOP("Commands", "Timeline")},
+        {"rows", QT_TRANSLATE_NOOP("Commands", "Constraints")},
+        {"history", QT_TRANSLATE_NOOP("Commands", "History")},
+        {"plans", QT_TRANSLATE_NOOP("Commands", "Plans")},
+        {"inspector", QT_TRANSLATE_NOOP("Commands", "Inspector")},
+        {"memory", QT_TRANSLATE_NOOP("Commands", "Memory")},
+        {"devices", QT_TRANSLATE_NOOP("Commands", "Devices")},
+        {"communication", QT_TRANSLATE_NOOP("Commands", "Communication")},
+        {"log", QT_TRANSLATE_NOOP("Commands", "Log")},
+        {"problems", QT_TRANSLATE_NOOP("Commands", "Problems")},
+        {"gallery", QT_TRANSLATE_NOOP("Commands", "Gallery")},
         {"model", QT_TRANSLATE_NOOP("Commands", "Model")}, {"tool", QT_TRANSLATE_NOOP("Commands", "Tools")}};
     for (const auto &[key, words] : kNames) {
         if (first == QLatin1String(key))
@@ -77,7 +85,9 @@ QString categoryName(const QString &id)
 }
 
 CommandRegistry::CommandRegistry(QWidget *window, std::shared_ptr<Settings> settings, QObject *parent)
-    : QObject(parent), m_window(window), m_settings(std::move(settings))
+    : QObject(parent)
+    , m_window(window)
+    , m_settings(std::move(settings))
 {
     connect(m_settings.get(), &Settings::changed, this, [this](const QString &key) {
         if (!key.startsWith(kShortcutKey))
@@ -93,7 +103,8 @@ CommandRegistry::CommandRegistry(QWidget *window, std::shared_ptr<Settings> sett
     });
 }
 
-QAction *CommandRegistry::add(const char *id, const QString &text, const QList<QKeySequence> &shortcuts, const char *icon)
+QAction *CommandRegistry::add(
+    const char *id, const QString &text, const QList<QKeySequence> &shortcuts, const char *icon)
 {
     auto *action = new QAction(text, m_window);
     action->setObjectName(QLatin1String(id));
@@ -135,7 +146,8 @@ bool CommandRegistry::isReachable(const QAction &action) const
         const auto *widget = qobject_cast<QWidget *>(object);
         if (const auto *menu = qobject_cast<const QMenu *>(widget); menu && belongsTo(menu, m_window))
             return true; // a menu's keys act while it is closed
-        if (widget && !qobject_cast<const QMenu *>(widget) && widget->isVisible() && belongsTo(widget, m_window))
+        if (widget && !qobject_cast<const QMenu *>(widget) && widget->isVisible()
+            && belongsTo(widget, m_window))
             return true;
     }
     return false;
@@ -144,7 +156,8 @@ bool CommandRegistry::isReachable(const QAction &action) const
 void CommandRegistry::take(QAction *action)
 {
     // A key that acts everywhere does so too while its dock is closed or behind another.
-    if (action->shortcutContext() == Qt::WindowShortcut && !action->shortcuts().isEmpty() && !m_window->actions().contains(action))
+    if (action->shortcutContext() == Qt::WindowShortcut && !action->shortcuts().isEmpty()
+        && !m_window->actions().contains(action))
         m_window->addAction(action);
     Command command{action->objectName(), categoryName(action->objectName()), action, action->shortcuts()};
     connect(action, &QAction::triggered, this, [this, id = command.id] { noteUse(id); });
@@ -190,8 +203,8 @@ void CommandRegistry::rescan()
 
 const Command *CommandRegistry::findCommand(const QString &id) const
 {
-    const auto found = std::find_if(
-        m_commands.begin(), m_commands.end(), [&id](const Command &command) { return command.id == id && command.action; });
+    const auto found = std::find_if(m_commands.begin(), m_commands.end(),
+        [&id](const Command &command) { return command.id == id && command.action; });
     return found == m_commands.end() ? nullptr : &*found;
 }
 
@@ -250,7 +263,8 @@ QStringList CommandRegistry::clashesOf(const QString &id, const QKeySequence &ke
     if (!action || keys.isEmpty())
         return others;
     for (const Command &other : m_commands) {
-        if (other.id != id && other.action && other.action->shortcuts().contains(keys) && overlap(*action, *other.action))
+        if (other.id != id && other.action && other.action->shortcuts().contains(keys)
+            && overlap(*action, *other.action))
             others.append(other.id);
     }
     return others;

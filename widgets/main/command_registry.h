@@ -32,8 +32,9 @@ struct ShortcutClash {
     QKeySequence keys{};
 };
 
-/// Every command of a window: its own, and those of all the widgets in it (menus, canvases, docks), known by the object
-/// names of their actions. Keeps what a person changed of their shortcuts, and which were used lately.
+/// Every command of a window: its own, and those of all the widgets in it (menus, canvases, docks), known by
+/// the object names of their actions. Keeps what a person changed of their shortcuts, and which were used
+/// lately.
 class CommandRegistry : public QObject
 {
     Q_OBJECT
@@ -44,11 +45,12 @@ public:
     /// Makes an action of the window, reachable everywhere in it.
     /// @param id  "category.name", unique
     /// @param icon  of resources/icons; empty for none
-    QAction *add(const char *id, const QString &text, const QList<QKeySequence> &shortcuts = {}, const char *icon = nullptr);
+    QAction *add(const char *id, const QString &text, const QList<QKeySequence> &shortcuts = {},
+        const char *icon = nullptr);
     /// As above, with what it does.
     template<typename Context, typename Function>
-    QAction *add(const char *id, const QString &text, const QList<QKeySequence> &shortcuts, const char *icon, Context *context,
-        Function &&function)
+    QAction *add(const char *id, const QString &text, const QList<QKeySequence> &shortcuts, const char *icon,
+        Context *context, Function &&function)
     {
         QAction *action = add(id, text, shortcuts, icon);
         connect(action, &QAction::triggered, context, std::forward<Function>(function));

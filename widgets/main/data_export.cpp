@@ -30,11 +30,13 @@ std::string rowsCsv(const TableDocument &table, const PlanUpdate *update)
             + csvCell(said.row ? print(*said.row) : said.text);
         const RowLine *report = nullptr;
         if (update) {
-            const auto found = std::find_if(update->rows.begin(), update->rows.end(), [line](const RowLine &row) { return row.line == line; });
+            const auto found = std::find_if(update->rows.begin(), update->rows.end(),
+                [line](const RowLine &row) { return row.line == line; });
             report = found == update->rows.end() ? nullptr : &*found;
         }
-        csv += ',' + (report ? std::to_string(report->report.selected) : std::string())
-            + ',' + (report && report->report.bound >= 0 ? std::to_string(report->report.bound) : std::string()) + ',';
+        csv += ',' + (report ? std::to_string(report->report.selected) : std::string()) + ','
+            + (report && report->report.bound >= 0 ? std::to_string(report->report.bound) : std::string())
+            + ',';
         if (said.error)
             csv += csvCell(said.error->message);
         else if (report && report->report.error)
@@ -52,10 +54,12 @@ std::string spansCsv(const TimelineScene &scene)
         const Instruction *instruction = scene.findInstruction(row);
         const Segment *segment = scene.findSegment(row);
         const OperatorId op = scene.operatorOf(row);
-        csv += std::to_string(spans.device[row]) + ',' + (spans.stream[row] == StreamKind::Compute ? "compute" : "communication") + ','
+        csv += std::to_string(spans.device[row]) + ','
+            + (spans.stream[row] == StreamKind::Compute ? "compute" : "communication") + ','
             + (segment ? nameOf(segment->kind) : "") + ',' + std::to_string(spans.microBatch[row]) + ','
-            + (op.valid() ? csvCell(scene.graph().at(op).name) : "") + ',' + (instruction ? nameOf(instruction->kind) : "") + ','
-            + std::to_string(spans.start[row]) + ',' + std::to_string(spans.duration[row]) + "\r\n";
+            + (op.valid() ? csvCell(scene.graph().at(op).name) : "") + ','
+            + (instruction ? nameOf(instruction->kind) : "") + ',' + std::to_string(spans.start[row]) + ','
+            + std::to_string(spans.duration[row]) + "\r\n";
     }
     return csv;
 }
@@ -82,8 +86,10 @@ std::string trafficCsv(const Timeline &timeline)
 {
     std::string csv = "from,to,kind,bytes,count\r\n";
     for (const Traffic &traffic : timeline.traffic) {
-        csv += std::to_string(traffic.from.index) + ',' + (traffic.to.valid() ? std::to_string(traffic.to.index) : std::string()) + ','
-            + nameOf(traffic.kind) + ',' + std::to_string(traffic.bytes.count) + ',' + std::to_string(traffic.count) + "\r\n";
+        csv += std::to_string(traffic.from.index) + ','
+            + (traffic.to.valid() ? std::to_string(traffic.to.index) : std::string()) + ','
+            + nameOf(traffic.kind) + ',' + std::to_string(traffic.bytes.count) + ','
+            + std::to_string(traffic.count) + "\r\n";
     }
     return csv;
 }

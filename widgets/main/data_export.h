@@ -1,7 +1,7 @@
 #pragma once
 
-#include "engine/table/table_document.h"
 #include "engine/simulate/timeline.h"
+#include "engine/table/table_document.h"
 #include "widgets/design/plan_update.h"
 #include "widgets/scene/timeline_scene.h"
 
@@ -9,8 +9,8 @@
 
 namespace planloom {
 
-// A plan as tables for spreadsheets: CSV (RFC 4180) with a line of headings, numbers in base units with all digits. For
-// workers: O(rows written).
+// A plan as tables for spreadsheets: CSV (RFC 4180) with a line of headings, numbers in base units with all
+// digits. For workers: O(rows written).
 
 /// One cell, quoted where it must be.
 std::string csvCell(const std::string &text);

@@ -28,7 +28,8 @@ const QString kOwnKey = QStringLiteral("perspectives/");
 class DockContent : public QWidget
 {
 public:
-    explicit DockContent(QWidget *panel) : m_panel(panel)
+    explicit DockContent(QWidget *panel)
+        : m_panel(panel)
     {
         auto *layout = new QVBoxLayout(this);
         layout->setContentsMargins(0, 0, 0, 0);
@@ -38,7 +39,8 @@ public:
     QSize sizeHint() const override { return m_panel->sizeHint(); }
     QSize minimumSizeHint() const override
     {
-        // No more of a large panel: those behind tabs count too, and would make the window larger than a small screen.
+        // No more of a large panel: those behind tabs count too, and would make the window larger than a
+        // small screen.
         return m_panel->minimumSizeHint().expandedTo(m_panel->minimumSize()).boundedTo(kMostLeastSize);
     }
 
@@ -49,7 +51,9 @@ private:
 } // namespace
 
 DockBoard::DockBoard(QMainWindow *window, std::shared_ptr<Settings> settings, QObject *parent)
-    : QObject(parent), m_window(window), m_settings(std::move(settings))
+    : QObject(parent)
+    , m_window(window)
+    , m_settings(std::move(settings))
 {
     m_window->setDockNestingEnabled(true);
     m_window->setTabPosition(Qt::BottomDockWidgetArea, QTabWidget::North);
@@ -65,8 +69,8 @@ DockBoard::DockBoard(QMainWindow *window, std::shared_ptr<Settings> settings, QO
     });
 }
 
-QDockWidget *DockBoard::add(
-    const QString &title, const char *name, QWidget *widget, Qt::DockWidgetArea area, QWidget *focus, bool below)
+QDockWidget *DockBoard::add(const QString &title, const char *name, QWidget *widget, Qt::DockWidgetArea area,
+    QWidget *focus, bool below)
 {
     auto *dock = new QDockWidget(title, m_window);
     dock->setObjectName(QLatin1String(name));
@@ -87,7 +91,8 @@ QDockWidget *DockBoard::add(
         limitSizes();
         changed();
     });
-    // What is behind another tab is out of sight, but visible to Qt: Tab would lead into it, and it would go on painting.
+    // What is behind another tab is out of sight, but visible to Qt: Tab would lead into it, and it would go
+    // on painting.
     connect(dock, &QDockWidget::visibilityChanged, widget, [this, dock, widget](bool visible) {
         const bool hadFocus = !visible && widget->isAncestorOf(QApplication::focusWidget());
         widget->setVisible(visible);
@@ -100,15 +105,15 @@ QDockWidget *DockBoard::add(
 
 QDockWidget *DockBoard::find(const QString &name) const
 {
-    const auto found
-        = std::find_if(m_docks.begin(), m_docks.end(), [&name](const QDockWidget *dock) { return dock->objectName() == name; });
+    const auto found = std::find_if(m_docks.begin(), m_docks.end(),
+        [&name](const QDockWidget *dock) { return dock->objectName() == name; });
     return found == m_docks.end() ? nullptr : *found;
 }
 
 void DockBoard::reveal(const QString &name, bool focus)
 {
-    const auto place = std::find_if(
-        m_places.begin(), m_places.end(), [&name](const Place &candidate) { return candidate.dock->objectName() == name; });
+    const auto place = std::find_if(m_places.begin(), m_places.end(),
+        [&name](const Place &candidate) { return candidate.dock->objectName() == name; });
     if (place == m_places.end() || !m_shown)
         return;
     place->dock->show();
@@ -187,7 +192,9 @@ void DockBoard::arrange()
     QDockWidget *last[3] = {nullptr, nullptr, nullptr};
     for (const Place &place : m_places) {
         place.dock->setFloating(false);
-        const std::size_t side = place.area == Qt::LeftDockWidgetArea ? 0 : place.area == Qt::RightDockWidgetArea ? 1 : 2;
+        const std::size_t side = place.area == Qt::LeftDockWidgetArea ? 0
+            : place.area == Qt::RightDockWidgetArea                   ? 1
+                                                                      : 2;
         m_window->addDockWidget(place.area, place.dock);
         if (last[side] && place.below)
             m_window->splitDockWidget(last[side], place.dock, Qt::Vertical);
@@ -200,14 +207,17 @@ void DockBoard::arrange()
     const int width = m_window->width();
     if (first[0] && first[1]) {
         m_window->resizeDocks({first[0], first[1]},
-            {std::min(260, static_cast<int>(width * kLeftShare)), std::min(360, static_cast<int>(width * kRightShare))}, Qt::Horizontal);
+            {std::min(260, static_cast<int>(width * kLeftShare)),
+                std::min(360, static_cast<int>(width * kRightShare))},
+            Qt::Horizontal);
     }
     QList<QDockWidget *> left;
     QList<int> heights;
     for (const Place &place : m_places) {
         if (place.area == Qt::LeftDockWidgetArea && (place.below || place.dock == first[0])) {
             left.append(place.dock);
-            heights.append(place.dock == first[0] ? m_window->height() * 5 / 10 : m_window->height() * 3 / 10);
+            heights.append(
+                place.dock == first[0] ? m_window->height() * 5 / 10 : m_window->height() * 3 / 10);
         }
     }
     m_window->resizeDocks(left, heights, Qt::Vertical);
@@ -223,7 +233,9 @@ void DockBoard::show(const Perspective &perspective)
     }
     if (QDockWidget *lower = lowerDock()) {
         const auto known = m_lowerHeights.find(perspective.id);
-        const int height = known != m_lowerHeights.end() ? known->second : static_cast<int>(m_window->height() * perspective.lowerShare);
+        const int height = known != m_lowerHeights.end()
+            ? known->second
+            : static_cast<int>(m_window->height() * perspective.lowerShare);
         m_window->resizeDocks({lower}, {height}, Qt::Vertical);
     }
 }
@@ -231,7 +243,8 @@ void DockBoard::show(const Perspective &perspective)
 QDockWidget *DockBoard::lowerDock() const
 {
     const auto found = std::find_if(m_places.begin(), m_places.end(), [this](const Place &place) {
-        return !place.dock->isHidden() && !place.dock->isFloating() && m_window->dockWidgetArea(place.dock) == Qt::BottomDockWidgetArea;
+        return !place.dock->isHidden() && !place.dock->isFloating()
+            && m_window->dockWidgetArea(place.dock) == Qt::BottomDockWidgetArea;
     });
     return found == m_places.end() ? nullptr : found->dock;
 }
@@ -242,7 +255,8 @@ void DockBoard::rememberLowerHeight()
         return;
     // From the centre to the status bar: a dock itself does not count the tabs above it.
     const int bottom = m_window->statusBar()->isVisible() ? m_window->statusBar()->y() : m_window->height();
-    const int separator = m_window->style()->pixelMetric(QStyle::PM_DockWidgetSeparatorExtent, nullptr, m_window);
+    const int separator =
+        m_window->style()->pixelMetric(QStyle::PM_DockWidgetSeparatorExtent, nullptr, m_window);
     const int height = bottom - m_window->centralWidget()->geometry().bottom() - 1 - separator;
     if (height > 0)
         m_lowerHeights[m_current] = height;
@@ -326,7 +340,8 @@ void DockBoard::limitSizes()
         const Qt::DockWidgetArea area = m_window->dockWidgetArea(place.dock);
         const double share = area == Qt::LeftDockWidgetArea ? kLeftShare : kRightShare;
         if (area == Qt::BottomDockWidgetArea)
-            place.dock->setMaximumSize(QWIDGETSIZE_MAX, std::max(120, static_cast<int>(high * (1 - kCentreShare))));
+            place.dock->setMaximumSize(
+                QWIDGETSIZE_MAX, std::max(120, static_cast<int>(high * (1 - kCentreShare))));
         else
             place.dock->setMaximumSize(std::max(160, static_cast<int>(wide * share)), QWIDGETSIZE_MAX);
     }

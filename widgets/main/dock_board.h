@@ -16,8 +16,8 @@ namespace planloom {
 
 class Settings;
 
-/// The docks of a window and how they lie: perspectives (built in and own ones), what is remembered, and the rule that the
-/// centre keeps most of the window. A dock is added by one call.
+/// The docks of a window and how they lie: perspectives (built in and own ones), what is remembered, and the
+/// rule that the centre keeps most of the window. A dock is added by one call.
 class DockBoard : public QObject
 {
     Q_OBJECT
@@ -29,8 +29,8 @@ public:
     /// Adds a dock behind those of its side: below each other at the left (`below`), as tabs elsewhere.
     /// @param name  "constraints": for perspectives and what is remembered
     /// @param focus  what takes the keyboard when the dock is asked for; null for `widget`
-    QDockWidget *add(const QString &title, const char *name, QWidget *widget, Qt::DockWidgetArea area, QWidget *focus = nullptr,
-        bool below = false);
+    QDockWidget *add(const QString &title, const char *name, QWidget *widget, Qt::DockWidgetArea area,
+        QWidget *focus = nullptr, bool below = false);
     QDockWidget *find(const QString &name) const;
     const std::vector<QDockWidget *> &docks() const { return m_docks; }
     /// Opens it, brings it to the front and gives it the keyboard.
@@ -45,7 +45,8 @@ public:
         QString title{};
         QStringList docks{};
         QStringList front{};
-        double lowerShare = 0.24; ///< Of the window's height, for the docks at the bottom, until a person says otherwise.
+        double lowerShare =
+            0.24; ///< Of the window's height, for the docks at the bottom, until a person says otherwise.
     };
     void addPerspective(Perspective perspective);
     const std::vector<Perspective> &perspectives() const { return m_perspectives; }

@@ -6,9 +6,9 @@
 #include <QtCore/QMimeData>
 #include <QtCore/QUrl>
 
-#include "engine/table/table_document.h"
 #include "engine/design/table_file.h"
 #include "engine/frontend/file_kind.h"
+#include "engine/table/table_document.h"
 #include "sessions/session_file.h"
 
 namespace planloom {
@@ -34,7 +34,8 @@ Dropped rowsFrom(const QString &text, const QString &name)
 {
     const TableDocument document(text.toStdString());
     if (document.rowLines().empty())
-        return unsupported(words("%1 holds no row of a constraint table, such as \"split all : batch over dp\".").arg(name));
+        return unsupported(
+            words("%1 holds no row of a constraint table, such as \"split all : batch over dp\".").arg(name));
     Dropped dropped;
     dropped.kind = DropKind::Rows;
     dropped.text = text;
@@ -50,7 +51,8 @@ Dropped readDroppedFile(const QString &path)
     if (!info.exists())
         return unsupported(words("%1 is not there any more.").arg(name));
     if (info.isDir())
-        return unsupported(words("%1 is a folder; drop one .onnx file, one session, or a text file with rows.").arg(name));
+        return unsupported(
+            words("%1 is a folder; drop one .onnx file, one session, or a text file with rows.").arg(name));
     Dropped dropped;
     dropped.path = path;
     if (looksLikeSession(path.toStdString())) {
@@ -78,11 +80,13 @@ Dropped readDroppedFile(const QString &path)
     const std::string_view bytes(content.constData(), static_cast<std::size_t>(content.size()));
     const auto kind = findFileKind(bytes);
     if (kind == FileKind::ExecutionPlan || kind == FileKind::Trace)
-        return unsupported(words("%1: this is %2 (%3).").arg(name, QLatin1String(nameOf(*kind)), QLatin1String(adviceFor(*kind))));
+        return unsupported(words("%1: this is %2 (%3).")
+                               .arg(name, QLatin1String(nameOf(*kind)), QLatin1String(adviceFor(*kind))));
     if (kind == FileKind::Table) {
         const auto table = readTableFile(path.toStdString());
         if (!table)
-            return unsupported(words("%1 holds rows that can't be read: %2.").arg(name, QString::fromStdString(describe(table.error()))));
+            return unsupported(words("%1 holds rows that can't be read: %2.")
+                                   .arg(name, QString::fromStdString(describe(table.error()))));
         dropped = rowsFrom(QString::fromStdString(table->text()), name);
     } else {
         dropped = rowsFrom(QString::fromUtf8(content), name);

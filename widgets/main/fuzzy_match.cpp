@@ -31,7 +31,8 @@ int wordScore(QStringView word, QStringView text)
         if (found < 0)
             return 0;
         if (found != last + 1) {
-            for (qsizetype later = found; later >= 0 && later < text.size(); later = text.indexOf(letter, later + 1)) {
+            for (qsizetype later = found; later >= 0 && later < text.size();
+                 later = text.indexOf(letter, later + 1)) {
                 if (beginsWord(text, later)) {
                     found = later;
                     break;

@@ -25,8 +25,10 @@ public:
 
     QSize sizeHint(const QStyleOptionViewItem &option, const QModelIndex &index) const override
     {
-        const int width = qobject_cast<const QListView *>(option.widget)->viewport()->width() - 2 * margin(option);
-        const QRect about = option.fontMetrics.boundingRect(QRect(0, 0, width, 1000), Qt::TextWordWrap, aboutOf(index));
+        const int width =
+            qobject_cast<const QListView *>(option.widget)->viewport()->width() - 2 * margin(option);
+        const QRect about =
+            option.fontMetrics.boundingRect(QRect(0, 0, width, 1000), Qt::TextWordWrap, aboutOf(index));
         return {width, option.fontMetrics.height() + about.height() + 2 * margin(option)};
     }
 
@@ -36,20 +38,26 @@ public:
         const bool selected = option.state & QStyle::State_Selected;
         painter->fillRect(option.rect, selected ? palette.accent : palette.surface);
         const QColor ink = selected ? readableOn(palette.accent) : palette.text;
-        const QRect inside = option.rect.adjusted(margin(option), margin(option), -margin(option), -margin(option));
+        const QRect inside =
+            option.rect.adjusted(margin(option), margin(option), -margin(option), -margin(option));
         QFont bold = option.font;
         bold.setBold(true);
         painter->setFont(bold);
         painter->setPen(ink);
-        painter->drawText(inside, Qt::AlignLeft | Qt::AlignTop, index.data().toString().section(QLatin1Char('\n'), 0, 0));
+        painter->drawText(
+            inside, Qt::AlignLeft | Qt::AlignTop, index.data().toString().section(QLatin1Char('\n'), 0, 0));
         painter->setFont(option.font);
         painter->setPen(selected ? ink : palette.textMuted);
-        painter->drawText(inside.adjusted(0, option.fontMetrics.height(), 0, 0), Qt::AlignLeft | Qt::AlignTop | Qt::TextWordWrap, aboutOf(index));
+        painter->drawText(inside.adjusted(0, option.fontMetrics.height(), 0, 0),
+            Qt::AlignLeft | Qt::AlignTop | Qt::TextWordWrap, aboutOf(index));
     }
 
 private:
     static int margin(const QStyleOptionViewItem &option) { return option.fontMetrics.height() / 3; }
-    static QString aboutOf(const QModelIndex &index) { return index.data().toString().section(QLatin1Char('\n'), 1); }
+    static QString aboutOf(const QModelIndex &index)
+    {
+        return index.data().toString().section(QLatin1Char('\n'), 1);
+    }
 };
 
 } // namespace
@@ -72,12 +80,17 @@ std::string gallerySpecFor(const std::string &name, int devices)
         pp = 2;
         dp /= 2;
     }
-    return "3d:dp=" + std::to_string(dp) + ",tp=" + std::to_string(tp) + ",pp=" + std::to_string(pp) + ",schedule=1f1b";
+    return "3d:dp=" + std::to_string(dp) + ",tp=" + std::to_string(tp) + ",pp=" + std::to_string(pp)
+        + ",schedule=1f1b";
 }
 
 GalleryPanel::GalleryPanel(QWidget *parent)
-    : QWidget(parent), m_list(new QListWidget(this)), m_line(new QLineEdit(this)), m_apply(new QPushButton(tr("Apply"), this)),
-      m_refusal(new QLabel(this)), m_action(new QAction(tr("Apply Gallery Plan"), this))
+    : QWidget(parent)
+    , m_list(new QListWidget(this))
+    , m_line(new QLineEdit(this))
+    , m_apply(new QPushButton(tr("Apply"), this))
+    , m_refusal(new QLabel(this))
+    , m_action(new QAction(tr("Apply Gallery Plan"), this))
 {
     setObjectName(QStringLiteral("galleryPanel"));
     m_list->setFrameShape(QFrame::NoFrame);
@@ -87,7 +100,8 @@ GalleryPanel::GalleryPanel(QWidget *parent)
     m_list->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     m_line->setPlaceholderText(tr("Choose a plan above"));
     m_line->setAccessibleName(tr("Gallery plan and its parameters"));
-    m_line->setToolTip(tr("The plan and its parameters; Enter replaces the rows by the plan's.\nUndo brings the old rows back."));
+    m_line->setToolTip(tr("The plan and its parameters; Enter replaces the rows by the plan's.\nUndo brings "
+                          "the old rows back."));
     m_apply->setAccessibleName(tr("Apply Gallery Plan"));
     auto *row = new QHBoxLayout;
     row->setContentsMargins(6, 4, 6, 6);
@@ -114,7 +128,8 @@ GalleryPanel::GalleryPanel(QWidget *parent)
     connect(m_list, &QListWidget::itemActivated, this, [this] { apply(); });
     connect(m_line, &QLineEdit::returnPressed, this, &GalleryPanel::apply);
     connect(m_line, &QLineEdit::textChanged, this, [this] { setRefusal({}); });
-    connect(m_line, &QLineEdit::textChanged, this, [this](const QString &text) { m_apply->setEnabled(isEnabled() && !text.trimmed().isEmpty()); });
+    connect(m_line, &QLineEdit::textChanged, this,
+        [this](const QString &text) { m_apply->setEnabled(isEnabled() && !text.trimmed().isEmpty()); });
     connect(m_apply, &QPushButton::clicked, this, &GalleryPanel::apply);
     connect(m_action, &QAction::triggered, this, &GalleryPanel::apply);
     m_apply->setEnabled(false);

@@ -11,9 +11,9 @@ class QPushButton;
 
 namespace planloom {
 
-/// The Gallery dock: named plans, each with what it is and a line for its parameters ("3d:dp=2,tp=2,pp=2,schedule=1f1b").
-/// Choosing one fills the line in with parameters that suit the devices; Enter, a double click or *Apply* replaces the rows by
-/// the plan's, as one step of the history.
+/// The Gallery dock: named plans, each with what it is and a line for its parameters
+/// ("3d:dp=2,tp=2,pp=2,schedule=1f1b"). Choosing one fills the line in with parameters that suit the devices;
+/// Enter, a double click or *Apply* replaces the rows by the plan's, as one step of the history.
 ///
 /// Actions (added to the widget): gallery.apply.
 class GalleryPanel : public QWidget
@@ -26,7 +26,8 @@ public:
     /// A plan can be applied: a model is open.
     void setUsable(bool usable);
     void setSpec(const QString &spec);
-    /// Says at the button why the plan was not applied; until another is chosen or applied. Empty takes it away.
+    /// Says at the button why the plan was not applied; until another is chosen or applied. Empty takes it
+    /// away.
     void setRefusal(const QString &reason);
     QString refusal() const;
     QString spec() const;

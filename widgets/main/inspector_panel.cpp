@@ -11,7 +11,8 @@
 namespace planloom {
 
 InspectorPanel::InspectorPanel(SelectionModel *selection, QWidget *parent)
-    : QTextBrowser(parent), m_selection(selection)
+    : QTextBrowser(parent)
+    , m_selection(selection)
 {
     setFrameShape(QFrame::NoFrame);
     setOpenLinks(false);
@@ -62,8 +63,9 @@ void InspectorPanel::refresh()
         return;
     m_outdated = false;
     PlanUpdateSnapshot update = m_update && m_update->model == m_model ? m_update : nullptr;
-    m_watcher.setFuture(QtConcurrent::run(
-        [palette = paletteFor(*this), model = m_model, update = std::move(update), selected = m_selection->selected()] {
+    m_watcher.setFuture(
+        QtConcurrent::run([palette = paletteFor(*this), model = m_model, update = std::move(update),
+                              selected = m_selection->selected()] {
             return inspectorText(palette, *model, update.get(), selected);
         }));
 }

@@ -8,8 +8,8 @@
 
 namespace planloom {
 
-/// Says what is known of the selection: kind, dimensions, decision and why, tensors, cost. Written on a worker, and only while
-/// it is in sight.
+/// Says what is known of the selection: kind, dimensions, decision and why, tensors, cost. Written on a
+/// worker, and only while it is in sight.
 class InspectorPanel : public QTextBrowser
 {
     Q_OBJECT
@@ -32,7 +32,8 @@ private:
     ModelSnapshot m_model;
     PlanUpdateSnapshot m_update;
     QFutureWatcher<QString> m_watcher;
-    bool m_outdated = false; ///< Something has changed out of sight, or while the last text was being written.
+    bool m_outdated =
+        false; ///< Something has changed out of sight, or while the last text was being written.
 };
 
 } // namespace planloom

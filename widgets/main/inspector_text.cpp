@@ -29,8 +29,10 @@ class Sheet
 {
 public:
     explicit Sheet(const Palette &palette)
-        : m_muted(palette.textMuted.name()), m_line(palette.grid.name()), m_accent(palette.accent.name()),
-          m_error(palette.error.name())
+        : m_muted(palette.textMuted.name())
+        , m_line(palette.grid.name())
+        , m_accent(palette.accent.name())
+        , m_error(palette.error.name())
     {
     }
 
@@ -52,7 +54,8 @@ public:
 
     void row(const QString &name, const QString &value)
     {
-        m_text += QStringLiteral("<tr><td style='color:%3' width='92'>%1</td><td>%2</td></tr>").arg(name, value, m_muted);
+        m_text += QStringLiteral("<tr><td style='color:%3' width='92'>%1</td><td>%2</td></tr>")
+                      .arg(name, value, m_muted);
     }
 
     void wide(const QString &value)
@@ -106,7 +109,8 @@ void tensors(Sheet &sheet, const Graph &graph, const QString &name, const std::v
         if (!id.valid())
             continue;
         sheet.row(label,
-            QStringLiteral("%1<br>%2").arg(typeOf(graph, id), sheet.muted(escaped(elided(graph.at(id).name, 44)))));
+            QStringLiteral("%1<br>%2")
+                .arg(typeOf(graph, id), sheet.muted(escaped(elided(graph.at(id).name, 44)))));
     }
 }
 
@@ -129,8 +133,8 @@ void dimensions(Sheet &sheet, const OpenedModel &model, OperatorId id)
         const Dimension &dimension = op.annotation.dimensions[i];
         const std::string name = displayName(model.index->dimensions(), id, static_cast<std::int32_t>(i));
         const QString meaning = dimension.mark == DimensionMark::Frozen ? tr("%1, can't be split")
-            : dimension.mark == DimensionMark::Reduce                   ? tr("%1, a split leaves partial sums")
-                                                                        : tr("%1, may be split");
+            : dimension.mark == DimensionMark::Reduce ? tr("%1, a split leaves partial sums")
+                                                      : tr("%1, may be split");
         const QString label = sheet.mono(escaped(dimension.name));
         sheet.row(name.empty() ? label : tr("%1 %2").arg(label, escaped(name)), meaning.arg(dimension.size));
     }
@@ -147,17 +151,20 @@ void decision(Sheet &sheet, const PlanUpdate &update, OperatorId id)
     const std::set<DeviceId> devices(decision.devices.begin(), decision.devices.end());
     sheet.row(tr("op-assign"),
         QStringLiteral("%1 %2 (%3)")
-            .arg(escaped(deviceWord(update.cluster)), escaped(rangesOf(std::vector(devices.begin(), devices.end()), kFewRuns)),
+            .arg(escaped(deviceWord(update.cluster)),
+                escaped(rangesOf(std::vector(devices.begin(), devices.end()), kFewRuns)),
                 decision.devices.size() == 1 ? tr("1 part") : tr("%1 parts").arg(decision.devices.size())));
     if (decision.stage.valid() && update.plan->stageCount > 1)
         sheet.row(tr("Stage"), QString::number(decision.stage.index));
     if (decision.recomputeGroup >= 0)
-        sheet.row(tr("Recompute"), tr("outputs are dropped and made again, group %1").arg(decision.recomputeGroup));
+        sheet.row(
+            tr("Recompute"), tr("outputs are dropped and made again, group %1").arg(decision.recomputeGroup));
     sheet.section(tr("Why?"));
     for (const RowId row : decision.rows) {
         const auto index = static_cast<std::size_t>(row.index);
         if (index < update.rows.size())
-            sheet.row(tr("Row %1").arg(update.rows[index].line + 1), sheet.mono(escaped(update.rows[index].text)));
+            sheet.row(
+                tr("Row %1").arg(update.rows[index].line + 1), sheet.mono(escaped(update.rows[index].text)));
     }
     if (!decision.why.empty())
         sheet.wide(escaped(decision.why));
@@ -196,7 +203,8 @@ void cost(Sheet &sheet, const Graph &graph, const PlanUpdate *update, OperatorId
         const auto nanoseconds = update->operatorNanoseconds[static_cast<std::size_t>(one.index)];
         const auto &placed = update->plan->decisions[static_cast<std::size_t>(one.index)].devices;
         const std::set<DeviceId> devices(placed.begin(), placed.end());
-        const double each = static_cast<double>(nanoseconds) * 1e-9 / static_cast<double>(std::max<std::size_t>(devices.size(), 1));
+        const double each = static_cast<double>(nanoseconds) * 1e-9
+            / static_cast<double>(std::max<std::size_t>(devices.size(), 1));
         return tr("%1 a step on each device").arg(escaped(formatSeconds(each)));
     };
     sheet.row(tr("Time"), time(id));
@@ -231,33 +239,41 @@ void memory(Sheet &sheet, const ExecutionPlan &plan, const Operator &op)
     if (!weights.empty())
         sheet.row(tr("Weights"), escaped(formatBytes(most(weights))));
     sheet.row(tr("Outputs"),
-        plan.microBatches > 1 ? tr("%1 for each micro-batch in flight").arg(escaped(formatBytes(most(op.outputs))))
-                              : escaped(formatBytes(most(op.outputs))));
+        plan.microBatches > 1
+            ? tr("%1 for each micro-batch in flight").arg(escaped(formatBytes(most(op.outputs))))
+            : escaped(formatBytes(most(op.outputs))));
 }
 
 /// Where the figures come from that time is made of.
 void origins(Sheet &sheet, const Graph &graph, const Operator &op, const Cluster &cluster)
 {
     const auto say = [&sheet](const QString &name, const QString &value, const std::string &source) {
-        sheet.row(name, source.empty() ? value : QStringLiteral("%1<br>%2").arg(value, sheet.muted(escaped(source))));
+        sheet.row(name,
+            source.empty() ? value : QStringLiteral("%1<br>%2").arg(value, sheet.muted(escaped(source))));
     };
     const auto percent = [](double share) { return QString::number(100 * share, 'f', 0) + QLatin1Char('%'); };
     const DeviceModel &device = cluster.device;
     const OperatorCategory category = categoryOf(op.kind);
     const bool product = category == OperatorCategory::Product || category == OperatorCategory::Recurrent;
-    const auto typed = std::find_if(op.outputs.begin(), op.outputs.end(), [](TensorId id) { return id.valid(); });
+    const auto typed =
+        std::find_if(op.outputs.begin(), op.outputs.end(), [](TensorId id) { return id.valid(); });
     const DataType type = typed == op.outputs.end() ? DataType::Float32 : graph.at(*typed).type.dataType;
-    const bool half = product && (type == DataType::Float16 || type == DataType::BFloat16) && device.float16Flops.value > 0;
+    const bool half =
+        product && (type == DataType::Float16 || type == DataType::BFloat16) && device.float16Flops.value > 0;
     const bool twice = type == DataType::Float64 && device.float64Flops.value > 0;
     const Sourced &rate = half ? device.float16Flops : twice ? device.float64Flops : device.float32Flops;
     sheet.section(tr("Where the time comes from"));
-    sheet.wide(tr("The longer of computing and of moving bytes, and a launch, on %1:").arg(escaped(device.name)));
+    sheet.wide(
+        tr("The longer of computing and of moving bytes, and a launch, on %1:").arg(escaped(device.name)));
     say(tr("Computing"), tr("%1FLOP/s").arg(escaped(formatQuantity(rate.value))), rate.source);
     if (product)
-        say(tr("of which"), tr("%1 are reached").arg(percent(device.productEfficiency.value)), device.productEfficiency.source);
-    say(tr("Moving"), tr("%1/s").arg(escaped(formatBytes(Bytes{static_cast<std::int64_t>(device.memoryBandwidth.value)}))),
+        say(tr("of which"), tr("%1 are reached").arg(percent(device.productEfficiency.value)),
+            device.productEfficiency.source);
+    say(tr("Moving"),
+        tr("%1/s").arg(escaped(formatBytes(Bytes{static_cast<std::int64_t>(device.memoryBandwidth.value)}))),
         device.memoryBandwidth.source);
-    say(tr("of which"), tr("%1 are reached").arg(percent(device.memoryEfficiency.value)), device.memoryEfficiency.source);
+    say(tr("of which"), tr("%1 are reached").arg(percent(device.memoryEfficiency.value)),
+        device.memoryEfficiency.source);
     say(tr("Launch"), escaped(formatSeconds(device.launchLatency.value)), device.launchLatency.source);
 }
 
@@ -289,8 +305,8 @@ QString oneOperator(const Palette &palette, const OpenedModel &model, const Plan
     return sheet.done();
 }
 
-QString severalOperators(
-    const Palette &palette, const OpenedModel &model, const PlanUpdate *update, const std::vector<OperatorId> &selected)
+QString severalOperators(const Palette &palette, const OpenedModel &model, const PlanUpdate *update,
+    const std::vector<OperatorId> &selected)
 {
     const Graph &graph = *model.graph;
     Sheet sheet(palette);
@@ -315,12 +331,14 @@ QString severalOperators(
     sheet.row(tr("Work"), tr("%1FLOP, whole batch").arg(escaped(formatQuantity(flops))));
     if (update && update->plan) {
         sheet.row(tr("Time"),
-            tr("%1 a step, all devices").arg(escaped(formatSeconds(static_cast<double>(nanoseconds) * 1e-9))));
+            tr("%1 a step, all devices")
+                .arg(escaped(formatSeconds(static_cast<double>(nanoseconds) * 1e-9))));
         std::vector<DeviceId> used;
         for (const auto &[device, count] : devices)
             used.push_back(device);
         sheet.row(tr("Devices"),
-            QStringLiteral("%1 %2").arg(escaped(deviceWord(update->cluster)), escaped(rangesOf(used, kFewRuns))));
+            QStringLiteral("%1 %2").arg(
+                escaped(deviceWord(update->cluster)), escaped(rangesOf(used, kFewRuns))));
     }
     sheet.section(tr("Kinds"));
     for (const auto &[kind, count] : kinds)
@@ -341,7 +359,8 @@ QString wholeModel(const Palette &palette, const OpenedModel &model, const PlanU
                 escaped(formatCount(static_cast<std::int64_t>(graph.operators.size())))));
     sheet.row(tr("Parameters"), escaped(formatQuantity(static_cast<double>(model.parameters))));
     for (const TensorId input : graph.inputs)
-        sheet.row(tr("Input"), QStringLiteral("%1<br>%2").arg(typeOf(graph, input), sheet.muted(escaped(graph.at(input).name))));
+        sheet.row(tr("Input"),
+            QStringLiteral("%1<br>%2").arg(typeOf(graph, input), sheet.muted(escaped(graph.at(input).name))));
     if (!model.remark.empty())
         sheet.row(tr("Training"), escaped(model.remark));
     if (update && update->scene) {
@@ -349,9 +368,8 @@ QString wholeModel(const Palette &palette, const OpenedModel &model, const PlanU
         sheet.section(tr("Plan"));
         sheet.row(tr("Step"), escaped(formatSeconds(summary.stepSeconds)));
         sheet.row(tr("Peak memory"),
-            QStringLiteral("%1 / %2")
-                .arg(escaped(formatBytes(summary.largestPeak)),
-                    escaped(formatBytes({static_cast<std::int64_t>(update->cluster.device.memory.value)}))));
+            QStringLiteral("%1 / %2").arg(escaped(formatBytes(summary.largestPeak)),
+                escaped(formatBytes({static_cast<std::int64_t>(update->cluster.device.memory.value)}))));
         sheet.row(tr("Bubble"), QStringLiteral("%1%").arg(100 * summary.bubble, 0, 'f', 1));
         sheet.row(tr("Sent"), tr("%1 a step, all devices").arg(escaped(formatBytes(summary.sent))));
         sheet.row(tr("Micro-batches"), QString::number(update->plan->microBatches));

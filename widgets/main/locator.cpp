@@ -67,15 +67,17 @@ public:
         const QColor muted = current ? ink : palette.textMuted;
         QRect rest = option.rect.adjusted(space, 0, -space, 0);
         const int icon = metrics.height();
-        index.data(Qt::DecorationRole).value<QIcon>().paint(painter,
-            QRect(rest.left(), rest.center().y() - icon / 2, icon, icon), Qt::AlignCenter,
-            current ? QIcon::Selected : QIcon::Normal);
+        index.data(Qt::DecorationRole)
+            .value<QIcon>()
+            .paint(painter, QRect(rest.left(), rest.center().y() - icon / 2, icon, icon), Qt::AlignCenter,
+                current ? QIcon::Selected : QIcon::Normal);
         rest.setLeft(rest.left() + icon + space);
         painter->setFont(option.font);
         if (const QString keys = index.data(LocatorModel::KeysRole).toString(); !keys.isEmpty()) {
             const int width = metrics.horizontalAdvance(keys);
             painter->setPen(muted);
-            painter->drawText(QRect(rest.right() - width + 1, rest.top(), width, rest.height()), Qt::AlignVCenter | Qt::AlignRight, keys);
+            painter->drawText(QRect(rest.right() - width + 1, rest.top(), width, rest.height()),
+                Qt::AlignVCenter | Qt::AlignRight, keys);
             rest.setRight(rest.right() - width - 2 * space);
         }
         const QString title = metrics.elidedText(index.data().toString(), Qt::ElideMiddle, rest.width());
@@ -85,7 +87,8 @@ public:
         if (rest.width() > 3 * space) {
             painter->setPen(muted);
             painter->drawText(rest, Qt::AlignVCenter | Qt::AlignLeft,
-                metrics.elidedText(index.data(LocatorModel::DetailRole).toString(), Qt::ElideRight, rest.width()));
+                metrics.elidedText(
+                    index.data(LocatorModel::DetailRole).toString(), Qt::ElideRight, rest.width()));
         }
     }
 };
@@ -138,8 +141,13 @@ Qt::ItemFlags LocatorModel::flags(const QModelIndex &index) const
 }
 
 Locator::Locator(GestureHost *host, std::function<LocatorSources()> sources, QWidget *parent)
-    : QFrame(parent), m_host(host), m_collect(std::move(sources)), m_line(new QLineEdit(this)), m_list(new QListView(this)),
-      m_hint(new QLabel(this)), m_model(new LocatorModel(this))
+    : QFrame(parent)
+    , m_host(host)
+    , m_collect(std::move(sources))
+    , m_line(new QLineEdit(this))
+    , m_list(new QListView(this))
+    , m_hint(new QLabel(this))
+    , m_model(new LocatorModel(this))
 {
     setObjectName(QStringLiteral("locator"));
     setFrameShape(QFrame::StyledPanel);
@@ -154,7 +162,8 @@ Locator::Locator(GestureHost *host, std::function<LocatorSources()> sources, QWi
     m_list->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     m_list->setAccessibleName(tr("Results"));
     m_hint->setForegroundRole(QPalette::PlaceholderText);
-    m_hint->setText(tr("@ operator   = selector   # row   : time   d device   > command   or type a row: split k by 4 where fc1"));
+    m_hint->setText(tr("@ operator   = selector   # row   : time   d device   > command   or type a row: "
+                       "split k by 4 where fc1"));
     auto *layout = new QVBoxLayout(this);
     layout->setContentsMargins(8, 8, 8, 8);
     layout->addWidget(m_line);
@@ -182,11 +191,13 @@ void Locator::open(bool commandsOnly, const QString &text, int selectFrom, int s
     m_sources = m_collect();
     m_sources.names = names;
     m_sources.commandsOnly = commandsOnly;
-    m_line->setPlaceholderText(commandsOnly ? tr("Type a command, or a row") : tr("Go to an operator, a row, a time, a device, a command"));
+    m_line->setPlaceholderText(commandsOnly ? tr("Type a command, or a row")
+                                            : tr("Go to an operator, a row, a time, a device, a command"));
     m_line->setAccessibleName(commandsOnly ? tr("Command Palette") : tr("Go to Anything"));
     m_line->setText(text);
     if (selectFrom >= 0)
-        m_line->setSelection(selectFrom, selectLength < 0 ? static_cast<int>(text.size()) - selectFrom : selectLength);
+        m_line->setSelection(
+            selectFrom, selectLength < 0 ? static_cast<int>(text.size()) - selectFrom : selectLength);
     m_model->setEntries({});
     place();
     show();
@@ -217,7 +228,8 @@ void Locator::place()
     const int shown = std::clamp(m_model->rowCount(), 3, kVisibleRows);
     const int rows = fontMetrics().height() * 8 / 5 * shown;
     const int height = rows + m_line->sizeHint().height() + m_hint->sizeHint().height() + 40;
-    setGeometry((window->width() - width) / 2, std::min(48, window->height() / 12), width, std::min(height, window->height() - 60));
+    setGeometry((window->width() - width) / 2, std::min(48, window->height() / 12), width,
+        std::min(height, window->height() - 60));
 }
 
 void Locator::search()
@@ -225,8 +237,10 @@ void Locator::search()
     m_stop.request_stop();
     m_stop = std::stop_source{};
     m_busy = true;
-    m_watcher.setFuture(QtConcurrent::run(&m_pool,
-        [sources = m_sources, text = m_line->text(), stop = m_stop.get_token()] { return searchLocator(sources, text, stop); }));
+    m_watcher.setFuture(
+        QtConcurrent::run(&m_pool, [sources = m_sources, text = m_line->text(), stop = m_stop.get_token()] {
+            return searchLocator(sources, text, stop);
+        }));
 }
 
 void Locator::take()
@@ -255,7 +269,8 @@ void Locator::take()
 void Locator::onCurrent()
 {
     const QModelIndex index = m_list->currentIndex();
-    const LocatorEntry *entry = index.isValid() ? &m_model->entries()[static_cast<std::size_t>(index.row())] : nullptr;
+    const LocatorEntry *entry =
+        index.isValid() ? &m_model->entries()[static_cast<std::size_t>(index.row())] : nullptr;
     if (entry && entry->kind == LocatorKind::Write && entry->proposal && entry->enabled) {
         m_previewing = true;
         m_host->preview(*entry->proposal);
@@ -286,7 +301,8 @@ void Locator::move(int rows)
     if (count == 0)
         return;
     const int now = std::max(0, m_list->currentIndex().row());
-    const int next = std::abs(rows) == 1 ? (now + rows + count) % count : std::clamp(now + rows, 0, count - 1);
+    const int next =
+        std::abs(rows) == 1 ? (now + rows + count) % count : std::clamp(now + rows, 0, count - 1);
     m_list->setCurrentIndex(m_model->index(next));
     m_list->scrollTo(m_model->index(next));
 }
@@ -304,7 +320,8 @@ bool Locator::eventFilter(QObject *watched, QEvent *event)
         close();
         return false;
     }
-    if (event->type() == QEvent::ShortcutOverride && static_cast<QKeyEvent *>(event)->key() == Qt::Key_Escape) {
+    if (event->type() == QEvent::ShortcutOverride
+        && static_cast<QKeyEvent *>(event)->key() == Qt::Key_Escape) {
         event->accept();
         return true;
     }

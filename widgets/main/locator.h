@@ -36,9 +36,9 @@ private:
     std::vector<LocatorEntry> m_entries;
 };
 
-/// The line that everything can be reached from: *Command Palette* (commands, and rows typed in full, shown as a ghost while
-/// they are typed) and *Go to Anything*. Lies over the top of the window, takes the keyboard, and goes with Escape or a
-/// click elsewhere. Searches off the GUI thread; the newest text wins.
+/// The line that everything can be reached from: *Command Palette* (commands, and rows typed in full, shown
+/// as a ghost while they are typed) and *Go to Anything*. Lies over the top of the window, takes the
+/// keyboard, and goes with Escape or a click elsewhere. Searches off the GUI thread; the newest text wins.
 class Locator : public QFrame
 {
     Q_OBJECT
@@ -47,7 +47,8 @@ public:
     Locator(GestureHost *host, std::function<LocatorSources()> sources, QWidget *parent);
     ~Locator() override;
 
-    /// Opens with `text`; `selectFrom` and what is behind it is selected, so that typing replaces it (-1: nothing).
+    /// Opens with `text`; `selectFrom` and what is behind it is selected, so that typing replaces it (-1:
+    /// nothing).
     void open(bool commandsOnly, const QString &text = {}, int selectFrom = -1, int selectLength = -1);
     void close();
     QLineEdit *line() const { return m_line; }

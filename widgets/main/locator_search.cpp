@@ -2,8 +2,6 @@
 
 #include <QtCore/QCoreApplication>
 
-#include "engine/table/selector.h"
-#include "engine/table/selector_index.h"
 #include "engine/hardware/device_word.h"
 #include "engine/table/selector.h"
 #include "engine/table/selector_index.h"
@@ -27,11 +25,12 @@ QString words(const char *text)
 /// Words that rows begin with (table_text.h): a text that begins so may be a row.
 bool readsLikeRow(const QString &text)
 {
-    static constexpr std::array<const char *, 14> kBeginnings {"split", "replicate", "value", "place", "order", "before",
-        "stage", "recompute", "mesh", "limit", "in-flight", "micro-batches", "free", "schedule"};
+    static constexpr std::array<const char *, 14> kBeginnings{"split", "replicate", "value", "place", "order",
+        "before", "stage", "recompute", "mesh", "limit", "in-flight", "micro-batches", "free", "schedule"};
     const QString first = text.section(QLatin1Char(' '), 0, 0).toLower();
     return text.contains(QLatin1Char(' '))
-        && std::any_of(kBeginnings.begin(), kBeginnings.end(), [&](const char *word) { return first == QLatin1String(word); });
+        && std::any_of(kBeginnings.begin(), kBeginnings.end(),
+            [&](const char *word) { return first == QLatin1String(word); });
 }
 
 void addCommands(const LocatorSources &sources, const QString &query, std::vector<LocatorEntry> &entries)
@@ -48,7 +47,8 @@ void addCommands(const LocatorSources &sources, const QString &query, std::vecto
         LocatorEntry entry;
         entry.kind = LocatorKind::Command;
         entry.title = command.text;
-        entry.detail = command.enabled ? command.category : words("%1 · not possible now").arg(command.category);
+        entry.detail =
+            command.enabled ? command.category : words("%1 · not possible now").arg(command.category);
         entry.keys = command.keys;
         entry.enabled = command.enabled;
         entry.score = std::max(score, 1);
@@ -61,8 +61,8 @@ void addRowToWrite(const LocatorSources &sources, const QString &text, std::vect
 {
     if (!sources.context || !readsLikeRow(text))
         return;
-    auto proposal = std::make_shared<const Proposal>(
-        proposeText(*sources.context, text.toStdString(), sources.selected));
+    auto proposal =
+        std::make_shared<const Proposal>(proposeText(*sources.context, text.toStdString(), sources.selected));
     LocatorEntry entry;
     entry.kind = LocatorKind::Write;
     entry.score = 100'000;
@@ -87,8 +87,8 @@ void addRowToWrite(const LocatorSources &sources, const QString &text, std::vect
     entries.push_back(std::move(entry));
 }
 
-void addOperators(const LocatorSources &sources, const LocatorNames &names, const QString &query, std::stop_token stop,
-    std::vector<LocatorEntry> &entries)
+void addOperators(const LocatorSources &sources, const LocatorNames &names, const QString &query,
+    std::stop_token stop, std::vector<LocatorEntry> &entries)
 {
     if (query.isEmpty())
         return;
@@ -100,11 +100,14 @@ void addOperators(const LocatorSources &sources, const LocatorNames &names, cons
         // Forward operators first: the others carry their names.
         const Operator &op = graph.operators[i];
         if (const int score = fuzzyScore(query, names.names[i]))
-            found.emplace_back(score + (op.direction == Direction::Forward ? 40 : 0), static_cast<std::int32_t>(i));
+            found.emplace_back(
+                score + (op.direction == Direction::Forward ? 40 : 0), static_cast<std::int32_t>(i));
     }
     const std::size_t most = std::min(found.size(), kMostLocatorEntries);
     std::partial_sort(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(most), found.end(),
-        [](const auto &a, const auto &b) { return a.first != b.first ? a.first > b.first : a.second < b.second; });
+        [](const auto &a, const auto &b) {
+            return a.first != b.first ? a.first > b.first : a.second < b.second;
+        });
     for (std::size_t i = 0; i < most; ++i) {
         const Operator &op = graph.operators[static_cast<std::size_t>(found[i].second)];
         LocatorEntry entry;
@@ -134,7 +137,8 @@ void addSelection(const LocatorSources &sources, const QString &query, std::vect
         entry.operators = sources.model->index->select(*selector);
         entry.enabled = !entry.operators.empty();
         entry.title = words("Select %1").arg(query);
-        entry.detail = entry.operators.size() == 1 ? words("1 operator") : words("%1 operators").arg(entry.operators.size());
+        entry.detail = entry.operators.size() == 1 ? words("1 operator")
+                                                   : words("%1 operators").arg(entry.operators.size());
     }
     entries.push_back(std::move(entry));
 }
@@ -151,8 +155,9 @@ void addRows(const LocatorSources &sources, const QString &query, std::vector<Lo
             continue;
         ++number;
         const QString text = QString::fromStdString(row.text).trimmed();
-        const int score = query == QString::number(number) ? 2000
-                                                           : fuzzyScore(query, QStringLiteral("%1 %2").arg(number).arg(text.toLower()));
+        const int score = query == QString::number(number)
+            ? 2000
+            : fuzzyScore(query, QStringLiteral("%1 %2").arg(number).arg(text.toLower()));
         if (score == 0)
             continue;
         LocatorEntry entry;
@@ -167,7 +172,8 @@ void addRows(const LocatorSources &sources, const QString &query, std::vector<Lo
 
 void addDevices(const LocatorSources &sources, const QString &query, std::vector<LocatorEntry> &entries)
 {
-    const QString kind = sources.plan ? QString::fromStdString(deviceWord(sources.plan->cluster)) : words("device");
+    const QString kind =
+        sources.plan ? QString::fromStdString(deviceWord(sources.plan->cluster)) : words("device");
     for (std::int32_t device = 0; device < sources.deviceCount; ++device) {
         const QString name = QStringLiteral("%1 %2").arg(kind).arg(device);
         const int score = query == QString::number(device) ? 2000 : fuzzyScore(query, name.toLower());
@@ -217,7 +223,8 @@ std::optional<double> timeFromText(const QString &text)
     if (!ok)
         return std::nullopt;
     const QString unit = trimmed.mid(digits).trimmed();
-    for (const auto &[name, nanoseconds] : {std::pair{"", 1e6}, {"ns", 1.0}, {"us", 1e3}, {"µs", 1e3}, {"ms", 1e6}, {"s", 1e9}}) {
+    for (const auto &[name, nanoseconds] :
+        {std::pair{"", 1e6}, {"ns", 1.0}, {"us", 1e3}, {"µs", 1e3}, {"ms", 1e6}, {"s", 1e9}}) {
         if (unit == QString::fromUtf8(name))
             return number * nanoseconds;
     }

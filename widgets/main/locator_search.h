@@ -46,7 +46,8 @@ struct LocatorSources {
     PlanUpdateSnapshot plan{}; ///< The last with a timeline; may be null.
     std::int32_t deviceCount = 0;
     std::vector<OperatorId> selected{}; ///< What a row typed without a selector speaks of.
-    bool commandsOnly = false; ///< The palette: no prefix is needed for commands, and nothing else is looked for.
+    bool commandsOnly =
+        false; ///< The palette: no prefix is needed for commands, and nothing else is looked for.
 };
 
 /// One line of the list.
@@ -75,8 +76,9 @@ struct LocatorResults {
 
 constexpr std::size_t kMostLocatorEntries = 60;
 
-/// Answers `text`: `@` operators, `=` what a selector selects, `#` rows, `:` times, `d` and a number devices, `>` commands, else all of them; what
-/// reads like a row is offered to be written. O(operators), and stops soon when asked to: for a worker.
+/// Answers `text`: `@` operators, `=` what a selector selects, `#` rows, `:` times, `d` and a number devices,
+/// `>` commands, else all of them; what reads like a row is offered to be written. O(operators), and stops
+/// soon when asked to: for a worker.
 LocatorResults searchLocator(const LocatorSources &sources, const QString &text, std::stop_token stop);
 
 /// "12.5 ms", "800us", "3" (in the plan's own unit: ms) -> nanoseconds; nothing for other texts.

@@ -40,7 +40,8 @@ QString LogModel::text() const
     QString text;
     for (int row = 0; row < rowCount(); ++row) {
         for (int column = 0; column < ColumnCount; ++column)
-            text += data(index(row, column), Qt::DisplayRole).toString() + QLatin1Char(column + 1 < ColumnCount ? '\t' : '\n');
+            text += data(index(row, column), Qt::DisplayRole).toString()
+                + QLatin1Char(column + 1 < ColumnCount ? '\t' : '\n');
     }
     return text;
 }
@@ -98,7 +99,10 @@ QVariant LogModel::headerData(int section, Qt::Orientation orientation, int role
     }
 }
 
-LogPanel::LogPanel(QWidget *parent) : QWidget(parent), m_model(new LogModel(this)), m_list(new QTableView(this))
+LogPanel::LogPanel(QWidget *parent)
+    : QWidget(parent)
+    , m_model(new LogModel(this))
+    , m_list(new QTableView(this))
 {
     m_list->setModel(m_model);
     m_list->setFrameShape(QFrame::NoFrame);
@@ -127,7 +131,8 @@ LogPanel::LogPanel(QWidget *parent) : QWidget(parent), m_model(new LogModel(this
     });
     auto *copy = new QAction(tr("Copy Log"), this);
     copy->setObjectName(QStringLiteral("log.copy"));
-    connect(copy, &QAction::triggered, this, [this] { QGuiApplication::clipboard()->setText(m_model->text()); });
+    connect(
+        copy, &QAction::triggered, this, [this] { QGuiApplication::clipboard()->setText(m_model->text()); });
     auto *clear = new QAction(tr("Clear Log"), this);
     clear->setObjectName(QStringLiteral("log.clear"));
     connect(clear, &QAction::triggered, m_model, &LogModel::clear);

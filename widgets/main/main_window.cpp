@@ -69,11 +69,14 @@ ColourBy dagColour(TimelineColouring colouring)
 
 } // namespace
 
-MainWindow::MainWindow(QWidget *parent) : MainWindow(WindowServices{}, parent)
+MainWindow::MainWindow(QWidget *parent)
+    : MainWindow(WindowServices{}, parent)
 {
 }
 
-MainWindow::MainWindow(WindowServices services, QWidget *parent) : QMainWindow(parent), m_services(std::move(services))
+MainWindow::MainWindow(WindowServices services, QWidget *parent)
+    : QMainWindow(parent)
+    , m_services(std::move(services))
 {
     if (!m_services.settings)
         m_services.settings = std::make_shared<Settings>();
@@ -106,7 +109,8 @@ MainWindow::MainWindow(WindowServices services, QWidget *parent) : QMainWindow(p
         refreshStatusBar();
     });
     connect(&m_thumbnailWatcher, &QFutureWatcherBase::finished, this, [this] {
-        if (const QByteArray png = m_thumbnailWatcher.result(); !png.isEmpty() && m_pictured == m_workspace.designRevision())
+        if (const QByteArray png = m_thumbnailWatcher.result();
+            !png.isEmpty() && m_pictured == m_workspace.designRevision())
             m_workspace.setThumbnail(png);
     });
     buildCentre();
@@ -232,7 +236,8 @@ void MainWindow::buildStatusBar()
         auto *label = new QLabel(this);
         label->setTextFormat(Qt::PlainText);
         label->setContentsMargins(6, 1, 10, 1);
-        label->setMinimumWidth(1); // what has no room is hidden (fitStatusBar): words keep no window from being narrow
+        label->setMinimumWidth(
+            1); // what has no room is hidden (fitStatusBar): words keep no window from being narrow
         m_status.push_back(label);
         if (part == kSavePart || part == kZoomPart)
             statusBar()->addPermanentWidget(label);
@@ -343,9 +348,9 @@ bool MainWindow::trigger(const QString &id)
     return true;
 }
 
-/// Tab leads to the next control. But where what has the keyboard is hidden or disabled, Qt moves on as Tab would: that led from a
-/// dock's tab to the number of devices, and the next digit changed the plan. It goes to the canvas instead, and from there to what
-/// came in its place (DockBoard).
+/// Tab leads to the next control. But where what has the keyboard is hidden or disabled, Qt moves on as Tab
+/// would: that led from a dock's tab to the number of devices, and the next digit changed the plan. It goes
+/// to the canvas instead, and from there to what came in its place (DockBoard).
 bool MainWindow::focusNextPrevChild(bool next)
 {
     const QWidget *focus = focusWidget();

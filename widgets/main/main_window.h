@@ -65,14 +65,15 @@ struct LocatorSources;
 /// What the windows of a process share, and where they keep things.
 struct WindowServices {
     std::shared_ptr<Settings> settings{}; ///< Null: preferences in memory.
-    ThemeKeeper *themes = nullptr; ///< May be null: then the theme is not this window's to choose. Must outlive the windows.
+    ThemeKeeper *themes =
+        nullptr; ///< May be null: then the theme is not this window's to choose. Must outlive the windows.
     QString sessionFolder{}; ///< For sessions without a name; empty keeps them in memory.
     QString recentFolder{}; ///< Of the recent list; empty keeps it in memory.
     QString layoutHelper{}; ///< Program that lays out groups of the DAG; may be empty.
 };
 
-/// The designer's window: the DAG over the timeline, and docks around them. All views share one selection, one
-/// workspace, one colouring; everything that can be done is a command of the registry.
+/// The designer's window: the DAG over the timeline, and docks around them. All views share one selection,
+/// one workspace, one colouring; everything that can be done is a command of the registry.
 class MainWindow : public QMainWindow
 {
     Q_OBJECT
@@ -81,7 +82,8 @@ public:
     explicit MainWindow(WindowServices services, QWidget *parent = nullptr);
     ~MainWindow() override;
 
-    /// Shows the window where all of it is seen, frame and status bar included: in its present size, or as large as the screen.
+    /// Shows the window where all of it is seen, frame and status bar included: in its present size, or as
+    /// large as the screen.
     void showOnScreen();
 
     Workspace &workspace() { return m_workspace; }
@@ -205,13 +207,14 @@ private:
     QComboBox *followersChoice();
     void fillToolBar();
     void fitToolBar();
-    /// A command that acts only while a canvas has the keyboard; for the timeline alone where the DAG has one of its own.
-    QAction *canvasCommand(const char *id, const QString &text, const QList<QKeySequence> &shortcuts, std::function<void()> act,
-        const char *dagAction = nullptr);
-    /// A command of the Plan menu that the canvas last used carries out: `action` is "split" for dag.split and timeline.split,
-    /// unless the timeline's is called otherwise.
-    QAction *canvasDelegate(
-        QMenu *menu, const char *id, const QString &text, const char *action, const char *timelineAction = nullptr);
+    /// A command that acts only while a canvas has the keyboard; for the timeline alone where the DAG has one
+    /// of its own.
+    QAction *canvasCommand(const char *id, const QString &text, const QList<QKeySequence> &shortcuts,
+        std::function<void()> act, const char *dagAction = nullptr);
+    /// A command of the Plan menu that the canvas last used carries out: `action` is "split" for dag.split
+    /// and timeline.split, unless the timeline's is called otherwise.
+    QAction *canvasDelegate(QMenu *menu, const char *id, const QString &text, const char *action,
+        const char *timelineAction = nullptr);
     void shareCanvasKeys();
     // main_window_files.cpp: files in and out
     void openDialog();
@@ -224,9 +227,11 @@ private:
     void saveCopyAs();
     void moveSession();
     void locate(const QString &missing);
-    void askFile(const QString &title, const QString &filter, const QString &suggestion, bool save, std::function<void(QString)> use);
+    void askFile(const QString &title, const QString &filter, const QString &suggestion, bool save,
+        std::function<void(QString)> use);
     void exportPerfetto();
-    void exportText(const QString &title, const QString &suffix, const QString &filter, std::function<std::string()> make);
+    void exportText(const QString &title, const QString &suffix, const QString &filter,
+        std::function<std::string()> make);
     void exportPlanJson();
     void exportRowsJson();
     void exportCluster();
@@ -239,7 +244,8 @@ private:
     PictureSource timelinePicture(const PictureChoice &choice, const Palette &palette);
     PictureSource dagPicture(const PictureChoice &choice, const Palette &palette);
     void makeThumbnail();
-    bool showsPresentPlan() const; ///< The timeline shows the plan of the rows as they are, in a session that is kept.
+    bool showsPresentPlan()
+        const; ///< The timeline shows the plan of the rows as they are, in a session that is kept.
     static QByteArray packedThumbnail(const QImage &whole);
     // main_window_go.cpp: palette and Go to Anything
     void buildLocator();

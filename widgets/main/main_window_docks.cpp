@@ -66,7 +66,8 @@ void MainWindow::buildDocks()
     m_log = new LogPanel(this);
 
     m_docks->add(tr("Model"), "model", m_outline, Qt::LeftDockWidgetArea, m_outline->tree());
-    m_docks->add(tr("Devices"), "devices", new DevicesPanel(&m_workspace, &m_selection, this), Qt::LeftDockWidgetArea, nullptr, true);
+    m_docks->add(tr("Devices"), "devices", new DevicesPanel(&m_workspace, &m_selection, this),
+        Qt::LeftDockWidgetArea, nullptr, true);
     m_docks->add(tr("Gallery"), "gallery", m_gallery, Qt::LeftDockWidgetArea, m_gallery->list());
     m_docks->add(tr("Inspector"), "inspector", buildInspector(), Qt::RightDockWidgetArea, m_inspector);
     m_docks->add(tr("Constraints"), "constraints", m_constraints, Qt::BottomDockWidgetArea);
@@ -138,27 +139,30 @@ void MainWindow::connectDocks()
                 m_dag->showOperator(found);
         }
     });
-    connect(m_problems, &ProblemsPanel::operatorsActivated, this, [this](const std::vector<OperatorId> &operators) {
-        m_selection.select(operators);
-        m_dag->fitSelection();
-    });
+    connect(m_problems, &ProblemsPanel::operatorsActivated, this,
+        [this](const std::vector<OperatorId> &operators) {
+            m_selection.select(operators);
+            m_dag->fitSelection();
+        });
     connect(m_problems, &ProblemsPanel::wayOutChosen, this,
         [this](const QString &words, const TableEdit &edit) { m_workspace.editTable(words, edit); });
     connect(m_problems, &ProblemsPanel::countChanged, this, [this](int count) {
-        m_docks->setTitle(QStringLiteral("problems"), count > 0 ? tr("Problems (%1)").arg(count) : tr("Problems"));
+        m_docks->setTitle(
+            QStringLiteral("problems"), count > 0 ? tr("Problems (%1)").arg(count) : tr("Problems"));
         refreshCommands();
     });
     connect(m_gallery, &GalleryPanel::chosen, this,
         [this](const QString &spec) { m_workspace.applyGallery(spec.toStdString()); });
-    connect(m_run, &RunPanel::overlayChanged, this, [this](const RunOverlaySnapshot &overlay) {
-        showOverlay(overlay);
-    });
+    connect(m_run, &RunPanel::overlayChanged, this,
+        [this](const RunOverlaySnapshot &overlay) { showOverlay(overlay); });
     connect(m_run, &RunPanel::runShown, this, [this] { m_docks->reveal(QStringLiteral("run"), false); });
     connect(m_run, &RunPanel::errorsChanged, this,
         [this](std::vector<double> ratios) { m_dag->setValues(ColourBy::Error, std::move(ratios)); });
     // A moment chosen in a memory curve is shown on the timeline too.
-    connect(m_memory, &MemoryPanel::timeChosen, this, [this](qint64 nanoseconds) { m_timeline->showTime(Nanoseconds(nanoseconds)); });
-    connect(m_plans, &PlansPanel::compareRequested, this, [this] { m_docks->apply(QStringLiteral("compare")); });
+    connect(m_memory, &MemoryPanel::timeChosen, this,
+        [this](qint64 nanoseconds) { m_timeline->showTime(Nanoseconds(nanoseconds)); });
+    connect(
+        m_plans, &PlansPanel::compareRequested, this, [this] { m_docks->apply(QStringLiteral("compare")); });
     connect(m_docks.get(), &DockBoard::layoutChanged, this, &MainWindow::storeView);
     connect(m_docks.get(), &DockBoard::currentChanged, this, &MainWindow::showPerspective);
 }
@@ -225,7 +229,8 @@ void MainWindow::showPerspective(const QString &perspective)
     if (comparing && !m_compare) {
         m_compare = new CompareView(&m_workspace, &m_selection, m_choice.get(), this);
         m_stack->addWidget(m_compare);
-        connect(m_compare, &CompareView::operatorActivated, this, [this](OperatorId op) { m_selection.select({op}); });
+        connect(m_compare, &CompareView::operatorActivated, this,
+            [this](OperatorId op) { m_selection.select({op}); });
         m_commands->rescan();
     }
     m_stack->setCurrentWidget(comparing ? static_cast<QWidget *>(m_compare) : m_splitter);
@@ -242,7 +247,8 @@ void MainWindow::buildPerspectives()
     for (const char *name : {"model", "devices", "gallery"})
         narrow.removeAll(QLatin1String(name));
     m_docks->addPerspective({QStringLiteral("design"), tr("Design"), all, {QStringLiteral("constraints")}});
-    m_docks->addPerspective({QStringLiteral("compare"), tr("Compare"), narrow, {QStringLiteral("plans")}, 0.17});
+    m_docks->addPerspective(
+        {QStringLiteral("compare"), tr("Compare"), narrow, {QStringLiteral("plans")}, 0.17});
     m_docks->addPerspective({QStringLiteral("run"), tr("Run"), narrow, {QStringLiteral("run")}, 0.28});
 }
 
@@ -272,10 +278,12 @@ void MainWindow::restoreView()
     const auto &view = m_workspace.view();
     const auto bytes = [&view](const char *name) {
         const auto found = view.find(name);
-        return found == view.end() ? QByteArray() : QByteArray::fromBase64(QByteArray::fromStdString(found->second));
+        return found == view.end() ? QByteArray()
+                                   : QByteArray::fromBase64(QByteArray::fromStdString(found->second));
     };
     m_restoring = true;
-    if (const QByteArray geometry = bytes("window.geometry"); !geometry.isEmpty() && !isMaximized() && !isFullScreen()) {
+    if (const QByteArray geometry = bytes("window.geometry");
+        !geometry.isEmpty() && !isMaximized() && !isFullScreen()) {
         const QRect before = this->geometry();
         restoreGeometry(geometry);
         // Only where it can be seen: screens go and come.

@@ -14,16 +14,16 @@
 #include <QtWidgets/QPushButton>
 
 #include "engine/hardware/cluster_json.h"
+#include "engine/interop/perfetto.h"
 #include "engine/lowering/execution_plan_json.h"
 #include "engine/table/table_json.h"
-#include "engine/interop/perfetto.h"
 #include "widgets/design/cluster_values.h"
 #include "widgets/main/command_registry.h"
 #include "widgets/main/data_export.h"
 #include "widgets/main/log_panel.h"
+#include "widgets/main/model_options_dialog.h"
 #include "widgets/main/notice_bar.h"
 #include "widgets/main/recent_list.h"
-#include "widgets/main/model_options_dialog.h"
 
 #include <nlohmann/json.hpp>
 
@@ -37,7 +37,8 @@ constexpr const char *kSessionSuffix = "planloom";
 
 Error writeFailed(const QString &path, const QString &why)
 {
-    return {ErrorCode::Io, "\"" + QFileInfo(path).fileName().toStdString() + "\" could not be written: " + why.toStdString(),
+    return {ErrorCode::Io,
+        "\"" + QFileInfo(path).fileName().toStdString() + "\" could not be written: " + why.toStdString(),
         "choose a folder you may write to, with room on its disk", path.toStdString()};
 }
 
@@ -47,14 +48,16 @@ Result<void> writeWhole(const QString &path, const std::string &bytes)
     QSaveFile file(path);
     if (!file.open(QIODevice::WriteOnly))
         return writeFailed(path, file.errorString());
-    if (file.write(bytes.data(), static_cast<qint64>(bytes.size())) != static_cast<qint64>(bytes.size()) || !file.commit())
+    if (file.write(bytes.data(), static_cast<qint64>(bytes.size())) != static_cast<qint64>(bytes.size())
+        || !file.commit())
         return writeFailed(path, file.errorString());
     return {};
 }
 
 } // namespace
 
-void MainWindow::askFile(const QString &title, const QString &filter, const QString &suggestion, bool save, std::function<void(QString)> use)
+void MainWindow::askFile(const QString &title, const QString &filter, const QString &suggestion, bool save,
+    std::function<void(QString)> use)
 {
     auto *dialog = new QFileDialog(this, title);
     dialog->setAttribute(Qt::WA_DeleteOnClose);
@@ -65,19 +68,22 @@ void MainWindow::askFile(const QString &title, const QString &filter, const QStr
         dialog->setDefaultSuffix(QFileInfo(suggestion).suffix());
         dialog->selectFile(suggestion);
     }
-    connect(dialog, &QFileDialog::fileSelected, this, [use = std::move(use)](const QString &path) { use(path); });
+    connect(
+        dialog, &QFileDialog::fileSelected, this, [use = std::move(use)](const QString &path) { use(path); });
     dialog->open();
 }
 
 void MainWindow::openDialog()
 {
-    askFile(tr("Open a model or a session"), tr("Models and sessions (*.onnx *.%1);;All files (*)").arg(QLatin1String(kSessionSuffix)), {}, false,
+    askFile(tr("Open a model or a session"),
+        tr("Models and sessions (*.onnx *.%1);;All files (*)").arg(QLatin1String(kSessionSuffix)), {}, false,
         [this](const QString &path) { openHere(path); });
 }
 
 void MainWindow::locate(const QString &missing)
 {
-    askFile(tr("Where is %1 now?").arg(QFileInfo(missing).fileName()), tr("Sessions (*.%1);;All files (*)").arg(QLatin1String(kSessionSuffix)), {}, false,
+    askFile(tr("Where is %1 now?").arg(QFileInfo(missing).fileName()),
+        tr("Sessions (*.%1);;All files (*)").arg(QLatin1String(kSessionSuffix)), {}, false,
         [this, missing](const QString &path) {
             m_recent->remove(missing);
             openHere(path);
@@ -86,26 +92,31 @@ void MainWindow::locate(const QString &missing)
 
 void MainWindow::importModelDialog()
 {
-    askFile(tr("Import a model; rows are bound to it by name"), tr("Models (*.onnx);;All files (*)"), {}, false, [this](const QString &path) {
-        m_openingName = QFileInfo(path).fileName();
-        m_workspace.openModel({path.toStdString(), {}, {}}, m_workspace.model() != nullptr);
-    });
+    askFile(tr("Import a model; rows are bound to it by name"), tr("Models (*.onnx);;All files (*)"), {},
+        false, [this](const QString &path) {
+            m_openingName = QFileInfo(path).fileName();
+            m_workspace.openModel({path.toStdString(), {}, {}}, m_workspace.model() != nullptr);
+        });
 }
 
 void MainWindow::importRowsDialog()
 {
-    askFile(tr("Import rows"), tr("Texts with rows (*.txt *.rows);;All files (*)"), {}, false, [this](const QString &path) {
-        const Dropped rows = readDroppedFile(path);
-        if (rows.kind == DropKind::Rows)
-            importRows(rows.text, QFileInfo(path).fileName());
-        else
-            m_notices->show({QStringLiteral("drop"), NoticeKind::Error, rows.kind == DropKind::Unsupported ? rows.reason : tr("That is no text with rows."), {}, true});
-    });
+    askFile(tr("Import rows"), tr("Texts with rows (*.txt *.rows);;All files (*)"), {}, false,
+        [this](const QString &path) {
+            const Dropped rows = readDroppedFile(path);
+            if (rows.kind == DropKind::Rows)
+                importRows(rows.text, QFileInfo(path).fileName());
+            else
+                m_notices->show({QStringLiteral("drop"), NoticeKind::Error,
+                    rows.kind == DropKind::Unsupported ? rows.reason : tr("That is no text with rows."), {},
+                    true});
+        });
 }
 
 void MainWindow::clusterDialog()
 {
-    askFile(tr("Plan for the cluster of a file"), tr("Clusters (*.json);;All files (*)"), {}, false, [this](const QString &path) { openCluster(path); });
+    askFile(tr("Plan for the cluster of a file"), tr("Clusters (*.json);;All files (*)"), {}, false,
+        [this](const QString &path) { openCluster(path); });
 }
 
 void MainWindow::modelOptionsDialog()
@@ -123,19 +134,21 @@ void MainWindow::openCluster(const QString &path)
         watcher->deleteLater();
         const Result<ClusterFile> file = *watcher->result();
         if (!file)
-            m_notices->show({QStringLiteral("cluster"), NoticeKind::Error, QString::fromStdString(describe(file.error())), {}, true});
+            m_notices->show({QStringLiteral("cluster"), NoticeKind::Error,
+                QString::fromStdString(describe(file.error())), {}, true});
         else
             m_workspace.setCluster(file->name, file->json, file->deviceCount);
     });
-    watcher->setFuture(QtConcurrent::run(
-        [name = path.toStdString()] { return std::make_shared<Result<ClusterFile>>(readClusterFile(name)); }));
+    watcher->setFuture(QtConcurrent::run([name = path.toStdString()] {
+        return std::make_shared<Result<ClusterFile>>(readClusterFile(name));
+    }));
 }
 
 void MainWindow::exportCluster()
 {
     if (const PlanUpdateSnapshot good = m_workspace.lastGood())
-        exportText(tr("Export the cluster, as a file to change"), QStringLiteral("json"), tr("Clusters (*.json)"),
-            [good] { return toJson(good->cluster) + "\n"; });
+        exportText(tr("Export the cluster, as a file to change"), QStringLiteral("json"),
+            tr("Clusters (*.json)"), [good] { return toJson(good->cluster) + "\n"; });
 }
 
 void MainWindow::importRows(const QString &text, const QString &name)
@@ -150,7 +163,8 @@ void MainWindow::saveCopyAs()
     if (!m_workspace.model())
         return;
     askFile(tr("Save a copy of the session"), tr("Sessions (*.%1)").arg(QLatin1String(kSessionSuffix)),
-        m_workspace.title() + QLatin1Char('.') + QLatin1String(kSessionSuffix), true, [this](const QString &path) {
+        m_workspace.title() + QLatin1Char('.') + QLatin1String(kSessionSuffix), true,
+        [this](const QString &path) {
             auto *once = new QObject(this);
             connect(&m_workspace, &Workspace::copySaved, once, [this, once](const QString &copy) {
                 once->deleteLater();
@@ -167,7 +181,9 @@ void MainWindow::askBeforeLosingWork()
         return;
     auto *box = new QMessageBox(QMessageBox::Warning, tr("Not everything is saved"),
         tr("What you did last is not in a file: %1.")
-            .arg(m_workspace.saveRemark().isEmpty() ? tr("a session that was open before could not be written") : m_workspace.saveRemark()),
+            .arg(m_workspace.saveRemark().isEmpty()
+                    ? tr("a session that was open before could not be written")
+                    : m_workspace.saveRemark()),
         QMessageBox::Cancel, this);
     box->setObjectName(QStringLiteral("unsavedBox"));
     box->setAttribute(Qt::WA_DeleteOnClose);
@@ -189,24 +205,29 @@ void MainWindow::moveSession()
 {
     if (!m_workspace.model())
         return;
-    askFile(tr("Keep the session in another file from now on"), tr("Sessions (*.%1)").arg(QLatin1String(kSessionSuffix)),
-        m_workspace.title() + QLatin1Char('.') + QLatin1String(kSessionSuffix), true, [this](const QString &path) { m_workspace.saveAs(path); });
+    askFile(tr("Keep the session in another file from now on"),
+        tr("Sessions (*.%1)").arg(QLatin1String(kSessionSuffix)),
+        m_workspace.title() + QLatin1Char('.') + QLatin1String(kSessionSuffix), true,
+        [this](const QString &path) { m_workspace.saveAs(path); });
 }
 
-void MainWindow::exportText(const QString &title, const QString &suffix, const QString &filter, std::function<std::string()> make)
+void MainWindow::exportText(
+    const QString &title, const QString &suffix, const QString &filter, std::function<std::string()> make)
 {
-    askFile(title, filter, m_workspace.title() + QLatin1Char('.') + suffix, true, [this, make = std::move(make)](const QString &path) {
-        auto *watcher = new QFutureWatcher<std::shared_ptr<Result<void>>>(this);
-        connect(watcher, &QFutureWatcherBase::finished, this, [this, watcher, path] {
-            watcher->deleteLater();
-            const Result<void> outcome = *watcher->result();
-            if (!outcome)
-                onProblem(outcome.error());
-            else
-                m_log->model()->add(LogKind::Session, tr("Wrote %1").arg(path));
+    askFile(title, filter, m_workspace.title() + QLatin1Char('.') + suffix, true,
+        [this, make = std::move(make)](const QString &path) {
+            auto *watcher = new QFutureWatcher<std::shared_ptr<Result<void>>>(this);
+            connect(watcher, &QFutureWatcherBase::finished, this, [this, watcher, path] {
+                watcher->deleteLater();
+                const Result<void> outcome = *watcher->result();
+                if (!outcome)
+                    onProblem(outcome.error());
+                else
+                    m_log->model()->add(LogKind::Session, tr("Wrote %1").arg(path));
+            });
+            watcher->setFuture(QtConcurrent::run(
+                [make, path] { return std::make_shared<Result<void>>(writeWhole(path, make())); }));
         });
-        watcher->setFuture(QtConcurrent::run([make, path] { return std::make_shared<Result<void>>(writeWhole(path, make())); }));
-    });
 }
 
 void MainWindow::exportPerfetto()
@@ -214,18 +235,20 @@ void MainWindow::exportPerfetto()
     const PlanUpdateSnapshot good = m_workspace.lastGood();
     if (!good)
         return;
-    exportText(tr("Export the timeline for ui.perfetto.dev"), QStringLiteral("json"), tr("Traces (*.json)"), [good] {
-        std::ostringstream stream;
-        writePerfetto(stream, *good->scene->plan, *good->scene->timeline);
-        return std::move(stream).str();
-    });
+    exportText(
+        tr("Export the timeline for ui.perfetto.dev"), QStringLiteral("json"), tr("Traces (*.json)"), [good] {
+            std::ostringstream stream;
+            writePerfetto(stream, *good->scene->plan, *good->scene->timeline);
+            return std::move(stream).str();
+        });
 }
 
 void MainWindow::exportPlanJson()
 {
     const PlanUpdateSnapshot good = m_workspace.lastGood();
     if (good)
-        exportText(tr("Export the execution plan"), QStringLiteral("json"), tr("Plans (*.json)"), [good] { return toJson(*good->scene->plan); });
+        exportText(tr("Export the execution plan"), QStringLiteral("json"), tr("Plans (*.json)"),
+            [good] { return toJson(*good->scene->plan); });
 }
 
 void MainWindow::exportRowsJson()
@@ -239,11 +262,13 @@ void MainWindow::exportTables()
     const PlanUpdateSnapshot good = m_workspace.lastGood();
     if (!good)
         return;
-    auto *dialog = new QFileDialog(this, tr("Folder for rows.csv, spans.csv, memory.csv and communication.csv"));
+    auto *dialog =
+        new QFileDialog(this, tr("Folder for rows.csv, spans.csv, memory.csv and communication.csv"));
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     dialog->setFileMode(QFileDialog::Directory);
     dialog->setOption(QFileDialog::ShowDirsOnly);
-    connect(dialog, &QFileDialog::fileSelected, this, [this, good](const QString &folder) { writeTables(good, folder); });
+    connect(dialog, &QFileDialog::fileSelected, this,
+        [this, good](const QString &folder) { writeTables(good, folder); });
     dialog->open();
 }
 
@@ -294,20 +319,25 @@ void MainWindow::takeDrop(const Dropped &dropped)
         return;
     case DropKind::Rows:
         if (!m_workspace.model()) {
-            m_notices->show({id, NoticeKind::Warning, tr("Rows need a model: open one first, then drop the rows on it."), {}, true});
+            m_notices->show({id, NoticeKind::Warning,
+                tr("Rows need a model: open one first, then drop the rows on it."), {}, true});
             return;
         }
         m_notices->show({id, NoticeKind::Info,
             name.isEmpty() ? tr("The dropped text holds rows.") : tr("\"%1\" holds rows.").arg(name),
-            {{tr("Import Rows"), [this, text = dropped.text, name] { importRows(text, name); }}, {tr("Cancel"), {}}}, true});
+            {{tr("Import Rows"), [this, text = dropped.text, name] { importRows(text, name); }},
+                {tr("Cancel"), {}}},
+            true});
         return;
     case DropKind::Cluster:
         if (!m_workspace.model()) {
-            m_notices->show({id, NoticeKind::Warning, tr("A cluster needs a model: open one first, then drop the cluster on it."), {}, true});
+            m_notices->show({id, NoticeKind::Warning,
+                tr("A cluster needs a model: open one first, then drop the cluster on it."), {}, true});
             return;
         }
         m_notices->show({id, NoticeKind::Info, tr("\"%1\" describes a cluster.").arg(name),
-            {{tr("Plan for It"), [this, path = dropped.path] { openCluster(path); }}, {tr("Cancel"), {}}}, true});
+            {{tr("Plan for It"), [this, path = dropped.path] { openCluster(path); }}, {tr("Cancel"), {}}},
+            true});
         return;
     case DropKind::Model:
     case DropKind::Session:
@@ -326,14 +356,16 @@ void MainWindow::takeDrop(const Dropped &dropped)
                            }});
     }
     actions.push_back({tr("Cancel"), {}});
-    m_notices->show({id, NoticeKind::Info, tr("\"%1\" was dropped: open it here, or beside this session?").arg(name), std::move(actions), true});
+    m_notices->show({id, NoticeKind::Info,
+        tr("\"%1\" was dropped: open it here, or beside this session?").arg(name), std::move(actions), true});
 }
 
 void MainWindow::about()
 {
     auto *box = new QMessageBox(QMessageBox::NoIcon, tr("About Planloom"),
         tr("<h3>Planloom %1</h3><p>A designer for parallelization plans of deep-neural-network training.</p>"
-           "<p>Its ideas are those of nnScaler (OSDI '24), SuperScaler (arXiv 2301.08984) and Tessel (HPCA '24).</p>")
+           "<p>Its ideas are those of nnScaler (OSDI '24), SuperScaler (arXiv 2301.08984) and Tessel (HPCA "
+           "'24).</p>")
             .arg(QApplication::applicationVersion()),
         QMessageBox::Ok, this);
     box->setAttribute(Qt::WA_DeleteOnClose);

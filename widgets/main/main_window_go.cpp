@@ -4,10 +4,10 @@
 
 #include <QtCore/QSet>
 
+#include "engine/gesture/selection.h"
 #include "widgets/main/command_registry.h"
 #include "widgets/main/dock_board.h"
 #include "widgets/main/locator.h"
-#include "engine/gesture/selection.h"
 #include "widgets/main/shortcut_sheet.h"
 #include "widgets/table/table_panel.h"
 
@@ -17,7 +17,8 @@ namespace planloom {
 
 void MainWindow::buildLocator()
 {
-    m_locator = new Locator(&m_workspace, [this] { return locatorSources(); }, this);
+    m_locator = new Locator(
+        &m_workspace, [this] { return locatorSources(); }, this);
     m_sheet = new ShortcutSheet(m_commands.get(), this);
     connect(m_locator, &Locator::chosen, this, &MainWindow::goTo);
 }
@@ -44,8 +45,9 @@ LocatorSources MainWindow::locatorSources()
         const QString text = CommandRegistry::plainText(*command.action);
         entry.text = text.section(QLatin1Char('\t'), 0, 0);
         entry.category = command.category;
-        entry.keys = text.contains(QLatin1Char('\t')) ? text.section(QLatin1Char('\t'), 1)
-                                                      : command.action->shortcut().toString(QKeySequence::NativeText);
+        entry.keys = text.contains(QLatin1Char('\t'))
+            ? text.section(QLatin1Char('\t'), 1)
+            : command.action->shortcut().toString(QKeySequence::NativeText);
         entry.enabled = command.action->isEnabled();
         entry.recent = static_cast<int>(recent.indexOf(command.id));
         sources.commands.push_back(std::move(entry));
@@ -63,7 +65,8 @@ void MainWindow::goTo(const LocatorEntry &entry)
     switch (entry.kind) {
     case LocatorKind::Command:
         // After the line is gone and the keyboard back where it was.
-        QMetaObject::invokeMethod(this, [this, id = entry.command] { trigger(id); }, Qt::QueuedConnection);
+        QMetaObject::invokeMethod(
+            this, [this, id = entry.command] { trigger(id); }, Qt::QueuedConnection);
         return;
     case LocatorKind::Write:
         return; // committed already
@@ -78,8 +81,11 @@ void MainWindow::goTo(const LocatorEntry &entry)
         m_constraints->focusRow(entry.line);
         return;
     case LocatorKind::Time:
-        m_timeline->setAxis({std::max(0.0, entry.nanoseconds - m_timeline->axis().nanosecondsPerPixel * m_timeline->viewport()->width() / 2),
-            m_timeline->axis().nanosecondsPerPixel});
+        m_timeline->setAxis(
+            {std::max(0.0,
+                 entry.nanoseconds
+                     - m_timeline->axis().nanosecondsPerPixel * m_timeline->viewport()->width() / 2),
+                m_timeline->axis().nanosecondsPerPixel});
         m_timeline->setFocus(Qt::OtherFocusReason);
         return;
     case LocatorKind::Device:

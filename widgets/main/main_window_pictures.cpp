@@ -24,8 +24,10 @@ namespace {
 constexpr int kThumbnailWidth = 320;
 constexpr int kThumbnailHeight = 120;
 
-/// Something that only the GUI thread can paint, for a worker: vectors are recorded now, tiles are asked for one by one.
-PictureSource paintedHere(QWidget *view, const QSizeF &size, const QColor &ground, bool vectors, std::function<void(QPainter &)> paint)
+/// Something that only the GUI thread can paint, for a worker: vectors are recorded now, tiles are asked for
+/// one by one.
+PictureSource paintedHere(QWidget *view, const QSizeF &size, const QColor &ground, bool vectors,
+    std::function<void(QPainter &)> paint)
 {
     PictureSource source;
     source.size = size;
@@ -39,7 +41,8 @@ PictureSource paintedHere(QWidget *view, const QSizeF &size, const QColor &groun
         source.paint = [recorded](QPainter &into) mutable { recorded.play(&into); };
         return source;
     }
-    source.pixels = [view = QPointer<QWidget>(view), ground, paint = std::move(paint)](const QRectF &tile, double scale) {
+    source.pixels = [view = QPointer<QWidget>(view), ground, paint = std::move(paint)](
+                        const QRectF &tile, double scale) {
         QImage image;
         // If the view goes meanwhile, the call does, and the image stays empty.
         if (QWidget *still = view.data()) {
@@ -62,7 +65,8 @@ void MainWindow::exportPicture()
     choice.theme = paletteFor(*this).dark ? PictureTheme::Dark : PictureTheme::Light;
     dialog->setChoice(choice);
     connect(dialog, &PictureDialog::chosen, this, [this](const PictureChoice &made) {
-        askFile(tr("Export the picture"), tr("Pictures (*.%1)").arg(made.suffix), m_workspace.title() + QLatin1Char('.') + made.suffix, true,
+        askFile(tr("Export the picture"), tr("Pictures (*.%1)").arg(made.suffix),
+            m_workspace.title() + QLatin1Char('.') + made.suffix, true,
             [this, made](const QString &path) { savePicture(made, path); });
     });
     dialog->open();
@@ -78,7 +82,8 @@ PictureSource MainWindow::timelinePicture(const PictureChoice &choice, const Pal
     const QSize seen = m_timeline->viewport()->size();
     const QSize size = part ? m_timeline->pictureSize(seen.width(), &*part) : seen;
     return paintedHere(m_timeline, size, palette.canvas, choice.suffix != QLatin1String("png"),
-        [timeline = m_timeline, size, palette, part](QPainter &painter) { timeline->render(painter, size, palette, part ? &*part : nullptr); });
+        [timeline = m_timeline, size, palette, part](
+            QPainter &painter) { timeline->render(painter, size, palette, part ? &*part : nullptr); });
 }
 
 PictureSource MainWindow::dagPicture(const PictureChoice &choice, const Palette &palette)
@@ -92,7 +97,8 @@ PictureSource MainWindow::dagPicture(const PictureChoice &choice, const Palette 
     source.ground = palette.canvas;
     source.paint = [still](QPainter &painter) { still->paint(painter, QRectF(QPointF(), still->size())); };
     source.pixels = [still, ground = palette.canvas](const QRectF &tile, double scale) {
-        return pixelsOf(QRectF(QPointF(), tile.size()), scale, ground, [&](QPainter &painter) { still->paintTile(painter, tile); });
+        return pixelsOf(QRectF(QPointF(), tile.size()), scale, ground,
+            [&](QPainter &painter) { still->paintTile(painter, tile); });
     };
     return source;
 }
@@ -100,7 +106,8 @@ PictureSource MainWindow::dagPicture(const PictureChoice &choice, const Palette 
 void MainWindow::savePicture(const PictureChoice &choice, const QString &path)
 {
     if (choice.timeline && !m_timeline->scene()) {
-        const Error error{ErrorCode::InvalidInput, "there is no timeline to make a picture of", "solve first: F5", {}};
+        const Error error{
+            ErrorCode::InvalidInput, "there is no timeline to make a picture of", "solve first: F5", {}};
         onProblem(error);
         Q_EMIT pictureSaved(path, false);
         return;
@@ -123,16 +130,17 @@ void MainWindow::savePicture(const PictureChoice &choice, const QString &path)
             onProblem(outcome.error());
         Q_EMIT pictureSaved(path, static_cast<bool>(outcome));
     });
-    watcher->setFuture(QtConcurrent::run([path, source = std::move(source), scale = choice.scale, token = stop.get_token()] {
-        return std::make_shared<Result<void>>(writePicture(path, source, scale, token));
-    }));
+    watcher->setFuture(
+        QtConcurrent::run([path, source = std::move(source), scale = choice.scale, token = stop.get_token()] {
+            return std::make_shared<Result<void>>(writePicture(path, source, scale, token));
+        }));
 }
 
 bool MainWindow::showsPresentPlan() const
 {
     const PlanUpdateSnapshot &good = m_workspace.lastGood();
-    return good && good->scene && m_timeline->scene() == good->scene && m_timeline->isVisible() && !m_workspace.isStale()
-        && !m_workspace.isReadOnly();
+    return good && good->scene && m_timeline->scene() == good->scene && m_timeline->isVisible()
+        && !m_workspace.isStale() && !m_workspace.isReadOnly();
 }
 
 /// What the timeline shows, small: painted here, shrunk and packed on a worker.
@@ -142,13 +150,15 @@ void MainWindow::makeThumbnail()
     if (m_thumbnailWatcher.isRunning() || !showsPresentPlan())
         return;
     m_pictured = m_workspace.designRevision();
-    m_thumbnailWatcher.setFuture(
-        QtConcurrent::run([whole = m_timeline->viewport()->grab().toImage()] { return packedThumbnail(whole); }));
+    m_thumbnailWatcher.setFuture(QtConcurrent::run(
+        [whole = m_timeline->viewport()->grab().toImage()] { return packedThumbnail(whole); }));
 }
 
 QByteArray MainWindow::packedThumbnail(const QImage &whole)
 {
-    const QImage small = whole.scaled(kThumbnailWidth, kThumbnailHeight, Qt::KeepAspectRatioByExpanding, Qt::SmoothTransformation)
+    const QImage small = whole
+                             .scaled(kThumbnailWidth, kThumbnailHeight, Qt::KeepAspectRatioByExpanding,
+                                 Qt::SmoothTransformation)
                              .copy(0, 0, kThumbnailWidth, kThumbnailHeight);
     QByteArray png;
     QBuffer buffer(&png);

@@ -33,7 +33,8 @@ void MainWindow::buildPlanMenu()
     const auto editable = [this] { return m_workspace.model() && !m_workspace.isReadOnly(); };
     QMenu *limits = menu->addMenu(tr("Add &Limit"));
     const auto limit = [&](const char *id, const QString &text, const QString &row, int from, int length) {
-        QAction *action = m_commands->add(id, text, {}, nullptr, this, [this, row, from, length] { writeRow(row, from, length); });
+        QAction *action = m_commands->add(
+            id, text, {}, nullptr, this, [this, row, from, length] { writeRow(row, from, length); });
         m_commands->enableWhile(action, editable);
         limits->addAction(action);
     };
@@ -57,15 +58,19 @@ void MainWindow::buildSolveMenu()
 {
     QMenu *menu = menuBar()->addMenu(tr("S&olve"));
     const auto hasModel = [this] { return m_workspace.model() != nullptr; };
-    const auto add = [&](const char *id, const QString &text, const Keys &keys, auto &&act, std::function<bool()> possible, const char *icon = nullptr) {
+    const auto add = [&](const char *id, const QString &text, const Keys &keys, auto &&act,
+                         std::function<bool()> possible, const char *icon = nullptr) {
         QAction *action = m_commands->add(id, text, keys, icon, this, act);
         m_commands->enableWhile(action, std::move(possible));
         menu->addAction(action);
         return action;
     };
-    add("solve.now", tr("Solve &Now"), {QKeySequence(Qt::Key_F5)}, [this] { m_workspace.replan(); }, hasModel);
-    add("solve.stop", tr("&Stop"), {QKeySequence(Qt::SHIFT | Qt::Key_F5)}, [this] { m_workspace.stopPlanning(); },
-        [this] { return m_workspace.isPlanning(); });
+    add(
+        "solve.now", tr("Solve &Now"), {QKeySequence(Qt::Key_F5)}, [this] { m_workspace.replan(); },
+        hasModel);
+    add(
+        "solve.stop", tr("&Stop"), {QKeySequence(Qt::SHIFT | Qt::Key_F5)},
+        [this] { m_workspace.stopPlanning(); }, [this] { return m_workspace.isPlanning(); });
     m_live = m_commands->add("solve.live", tr("&Live"), {QKeySequence(Qt::Key_F6)}, "live");
     m_live->setCheckable(true);
     m_live->setChecked(true);
@@ -73,15 +78,22 @@ void MainWindow::buildSolveMenu()
     connect(m_live, &QAction::toggled, &m_workspace, &Workspace::setLive);
     m_commands->enableWhile(m_live, hasModel);
     menu->addAction(m_live);
-    add("solve.verify", tr("&Verify Plan"), {QKeySequence(Qt::Key_F7)}, [this] {
-        // Every answer is proven as far as it gets; asking again begins anew and tells the outcome.
-        m_docks->reveal(QStringLiteral("log"), false);
-        m_workspace.replan();
-    }, [this] { return m_workspace.lastGood() != nullptr; });
+    add(
+        "solve.verify", tr("&Verify Plan"), {QKeySequence(Qt::Key_F7)},
+        [this] {
+            // Every answer is proven as far as it gets; asking again begins anew and tells the outcome.
+            m_docks->reveal(QStringLiteral("log"), false);
+            m_workspace.replan();
+        },
+        [this] { return m_workspace.lastGood() != nullptr; });
     menu->addSeparator();
     const auto problems = [this] { return m_problems->count() > 0; };
-    add("solve.nextProblem", tr("Next &Problem"), {QKeySequence(Qt::Key_F8)}, [this] { showProblem(1); }, problems);
-    add("solve.previousProblem", tr("Previous P&roblem"), {QKeySequence(Qt::SHIFT | Qt::Key_F8)}, [this] { showProblem(-1); }, problems);
+    add(
+        "solve.nextProblem", tr("Next &Problem"), {QKeySequence(Qt::Key_F8)}, [this] { showProblem(1); },
+        problems);
+    add(
+        "solve.previousProblem", tr("Previous P&roblem"), {QKeySequence(Qt::SHIFT | Qt::Key_F8)},
+        [this] { showProblem(-1); }, problems);
     // The timeline explains what is under its focus with the same key; elsewhere the inspector says why.
     auto *why = new QAction(tr("&Explain This (Why?)"), this);
     why->setObjectName(QStringLiteral("solve.why"));
@@ -114,16 +126,20 @@ void MainWindow::buildCompareMenu()
     if (!m_docks->find(QStringLiteral("plans")))
         return;
     QMenu *menu = menuBar()->addMenu(tr("&Compare"));
-    addCommands(menu, {QStringLiteral("plans.setA"), QStringLiteral("plans.setB"), QStringLiteral("plans.compare"),
-                          QStringLiteral("plans.compareWithPrevious"), QStringLiteral("plans.swap"), QStringLiteral("plans.name")});
+    addCommands(menu,
+        {QStringLiteral("plans.setA"), QStringLiteral("plans.setB"), QStringLiteral("plans.compare"),
+            QStringLiteral("plans.compareWithPrevious"), QStringLiteral("plans.swap"),
+            QStringLiteral("plans.name")});
     menu->addSeparator();
     // The comparison has the same; one of the two is enough to be found.
     if (QAction *swap = m_commands->find(QStringLiteral("plans.swap")))
         swap->setProperty("carriedOutBy", QStringList{QStringLiteral("compare.swap")});
     // The comparison's own come with it.
     connect(menu, &QMenu::aboutToShow, this, [this, menu] {
-        addCommands(menu, {QStringLiteral("compare.sideBySide"), QStringLiteral("compare.difference"), QStringLiteral("compare.butterfly"),
-                              QStringLiteral("compare.blink"), QStringLiteral("compare.takeIntoCurrent"), QStringLiteral("compare.copyTable")});
+        addCommands(menu,
+            {QStringLiteral("compare.sideBySide"), QStringLiteral("compare.difference"),
+                QStringLiteral("compare.butterfly"), QStringLiteral("compare.blink"),
+                QStringLiteral("compare.takeIntoCurrent"), QStringLiteral("compare.copyTable")});
     });
 }
 
@@ -132,8 +148,11 @@ void MainWindow::buildRunMenu()
     if (!m_docks->find(QStringLiteral("run")))
         return;
     QMenu *menu = menuBar()->addMenu(tr("&Run"));
-    addCommands(menu, {QStringLiteral("run.run"), QStringLiteral("run.stop"), QStringLiteral("run.again"), QStringLiteral("run.pauseView"), QStringLiteral("run.overlay"), QStringLiteral("run.remove")});
-    QAction *setup = m_commands->add("run.setup", tr("Set-&up…"), {}, nullptr, this, [this] { m_docks->reveal(QStringLiteral("run")); });
+    addCommands(menu,
+        {QStringLiteral("run.run"), QStringLiteral("run.stop"), QStringLiteral("run.again"),
+            QStringLiteral("run.pauseView"), QStringLiteral("run.overlay"), QStringLiteral("run.remove")});
+    QAction *setup = m_commands->add(
+        "run.setup", tr("Set-&up…"), {}, nullptr, this, [this] { m_docks->reveal(QStringLiteral("run")); });
     m_commands->enableWhile(setup, [this] { return m_workspace.model() != nullptr; });
     menu->addAction(setup);
 }
@@ -143,7 +162,8 @@ void MainWindow::showProblem(int step)
     const int count = m_problems->count();
     if (count == 0)
         return;
-    m_problemShown = m_problemShown < 0 ? (step > 0 ? 0 : count - 1) : ((m_problemShown + step) % count + count) % count;
+    m_problemShown =
+        m_problemShown < 0 ? (step > 0 ? 0 : count - 1) : ((m_problemShown + step) % count + count) % count;
     m_docks->reveal(QStringLiteral("problems"), false);
     m_problems->show(m_problemShown);
 }

@@ -36,8 +36,8 @@ template<typename View> void giveTool(View *view, CanvasTool tool)
 
 } // namespace
 
-QAction *MainWindow::canvasCommand(
-    const char *id, const QString &text, const Keys &shortcuts, std::function<void()> act, const char *dagAction)
+QAction *MainWindow::canvasCommand(const char *id, const QString &text, const Keys &shortcuts,
+    std::function<void()> act, const char *dagAction)
 {
     auto *action = new QAction(text, this);
     action->setObjectName(QLatin1String(id));
@@ -52,11 +52,13 @@ QAction *MainWindow::canvasCommand(
     return action;
 }
 
-QAction *MainWindow::canvasDelegate(QMenu *menu, const char *id, const QString &text, const char *action, const char *timelineAction)
+QAction *MainWindow::canvasDelegate(
+    QMenu *menu, const char *id, const QString &text, const char *action, const char *timelineAction)
 {
     m_commands->rescan();
     const QString dag = QStringLiteral("dag.%1").arg(QLatin1String(action));
-    const QString timeline = QStringLiteral("timeline.%1").arg(QLatin1String(timelineAction ? timelineAction : action));
+    const QString timeline =
+        QStringLiteral("timeline.%1").arg(QLatin1String(timelineAction ? timelineAction : action));
     QAction *first = m_commands->find(dag) ? m_commands->find(dag) : m_commands->find(timeline);
     if (!first)
         return nullptr;
@@ -69,14 +71,16 @@ QAction *MainWindow::canvasDelegate(QMenu *menu, const char *id, const QString &
         const QString keys = first->shortcut().toString(QKeySequence::NativeText);
         command->setText(keys.isEmpty() ? text : text + QLatin1Char('\t') + keys);
         command->setIconText(QString(text).remove(QLatin1Char('&')));
-        command->setToolTip(QString(text).remove(QLatin1Char('&')) + (keys.isEmpty() ? QString() : QStringLiteral(" (%1)").arg(keys)));
+        command->setToolTip(QString(text).remove(QLatin1Char('&'))
+            + (keys.isEmpty() ? QString() : QStringLiteral(" (%1)").arg(keys)));
     };
     connect(m_commands.get(), &CommandRegistry::shortcutsChanged, command, showKey);
     showKey();
     connect(command, &QAction::triggered, this, [this, dag, timeline] {
         const bool there = m_canvas == m_timeline && m_commands->find(timeline);
         QAction *chosen = m_commands->find(there || !m_commands->find(dag) ? timeline : dag);
-        (there || !m_commands->find(dag) ? static_cast<QWidget *>(m_timeline) : m_dag)->setFocus(Qt::OtherFocusReason);
+        (there || !m_commands->find(dag) ? static_cast<QWidget *>(m_timeline) : m_dag)
+            ->setFocus(Qt::OtherFocusReason);
         if (chosen)
             chosen->trigger();
     });
@@ -141,7 +145,8 @@ void MainWindow::buildToolBar()
 /// The three ways a drag can be meant, for both canvases at once.
 void MainWindow::buildTools(QMenu *menu)
 {
-    const auto add = [&](CanvasTool tool, const char *id, const QString &text, Qt::Key key, const char *icon, const QString &tip) {
+    const auto add = [&](CanvasTool tool, const char *id, const QString &text, Qt::Key key, const char *icon,
+                         const QString &tip) {
         QAction *action = canvasCommand(id, text, {QKeySequence(key)}, [] {});
         action->setIcon(themedIcon(QLatin1String(icon)));
         m_tools->setAction(tool, action);
@@ -161,7 +166,8 @@ void MainWindow::buildTools(QMenu *menu)
         tr("Measure: drags measure times and paths; hold the key for one drag alone"));
     add(CanvasTool::Pan, "tool.pan", tr("&Pan"), Qt::Key_H, "pan",
         tr("Pan: drags move the view; hold the key for one drag alone"));
-    for (QWidget *canvas : {static_cast<QWidget *>(m_dag), static_cast<QWidget *>(m_timeline), m_timeline->viewport()})
+    for (QWidget *canvas :
+        {static_cast<QWidget *>(m_dag), static_cast<QWidget *>(m_timeline), m_timeline->viewport()})
         m_tools->watch(canvas);
     connect(m_tools, &ToolKeys::toolChanged, this, [this](CanvasTool tool) {
         giveTool(m_dag, tool);
@@ -175,15 +181,19 @@ QComboBox *MainWindow::followersChoice()
     auto *choice = new QComboBox(m_toolBar);
     choice->setObjectName(QStringLiteral("followers"));
     choice->setAccessibleName(tr("Followers of what is moved on the timeline"));
-    choice->setToolTip(tr("When something is moved in time on the timeline, what follows it closes the gaps, or keeps its order: then rows "
+    choice->setToolTip(tr("When something is moved in time on the timeline, what follows it closes the gaps, "
+                          "or keeps its order: then rows "
                           "are added for what would not"));
     choice->addItem(tr("Close gaps"), static_cast<int>(FollowersPolicy::CloseGaps));
     choice->addItem(tr("Keep order"), static_cast<int>(FollowersPolicy::KeepOrder));
-    const auto show = [choice](FollowersPolicy policy) { choice->setCurrentIndex(choice->findData(static_cast<int>(policy))); };
+    const auto show = [choice](FollowersPolicy policy) {
+        choice->setCurrentIndex(choice->findData(static_cast<int>(policy)));
+    };
     show(m_timeline->followersPolicy());
     connect(m_timeline, &TimelineView::followersPolicyChanged, choice, show);
-    connect(choice, &QComboBox::activated, this,
-        [this, choice](int index) { m_timeline->setFollowersPolicy(static_cast<FollowersPolicy>(choice->itemData(index).toInt())); });
+    connect(choice, &QComboBox::activated, this, [this, choice](int index) {
+        m_timeline->setFollowersPolicy(static_cast<FollowersPolicy>(choice->itemData(index).toInt()));
+    });
     return choice;
 }
 
@@ -194,7 +204,8 @@ void MainWindow::fillToolBar()
         auto *label = new QLabel(text, m_toolBar);
         label->setBuddy(widget);
         label->setContentsMargins(fontMetrics().height() / 2, 0, 2, 0);
-        m_toolLabels.push_back(m_toolBar->addWidget(label)); // a tool bar's widgets are hidden by their actions alone
+        m_toolLabels.push_back(
+            m_toolBar->addWidget(label)); // a tool bar's widgets are hidden by their actions alone
         m_toolBar->addWidget(widget);
     };
     m_toolBar->addAction(m_undo);
@@ -204,7 +215,8 @@ void MainWindow::fillToolBar()
             button->setToolButtonStyle(Qt::ToolButtonIconOnly);
     }
     m_toolBar->addSeparator();
-    for (const char *id : {"tool.select", "plan.split", "plan.place", "plan.order", "tool.measure", "tool.pan"}) {
+    for (const char *id :
+        {"tool.select", "plan.split", "plan.place", "plan.order", "tool.measure", "tool.pan"}) {
         QAction *action = m_commands->find(QLatin1String(id));
         if (!action)
             continue;
@@ -227,7 +239,8 @@ void MainWindow::fillToolBar()
         m_toolBar->addAction(run);
 }
 
-/// Where there is no room for the words of the tools, their icons do; their names stay in tool tips and for screen readers.
+/// Where there is no room for the words of the tools, their icons do; their names stay in tool tips and for
+/// screen readers.
 void MainWindow::fitToolBar()
 {
     if (m_toolButtons.empty())
@@ -240,7 +253,8 @@ void MainWindow::fitToolBar()
         m_toolBar->layout()->invalidate();
         // The state's words come and go: the others do not step aside for each of them.
         const int state = m_pill->sizeHint().width();
-        return m_toolBar->sizeHint().width() - state + std::max(state, m_pill->fontMetrics().averageCharWidth() * kStateLetters);
+        return m_toolBar->sizeHint().width() - state
+            + std::max(state, m_pill->fontMetrics().averageCharWidth() * kStateLetters);
     };
     if (need(Qt::ToolButtonTextBesideIcon, true) > width() && need(Qt::ToolButtonIconOnly, true) > width())
         need(Qt::ToolButtonIconOnly, false);

@@ -66,7 +66,8 @@ void MainWindow::onModelChanged()
     }
     QString said = tr("%1: %2 operators, %3 parameters")
                        .arg(QString::fromStdString(model->name),
-                           QString::fromStdString(formatCount(static_cast<std::int64_t>(model->graph->operators.size()))),
+                           QString::fromStdString(
+                               formatCount(static_cast<std::int64_t>(model->graph->operators.size()))),
                            QString::fromStdString(formatQuantity(static_cast<double>(model->parameters))));
     if (!model->remark.empty())
         said += QStringLiteral("; ") + QString::fromStdString(model->remark);
@@ -133,11 +134,16 @@ void MainWindow::logPlan()
     m_logged = latest;
     const auto wrong = static_cast<int>(latest->errorCount());
     if (latest->error) {
-        m_log->model()->add(LogKind::Plan, tr("No plan: %1").arg(QString::fromStdString(latest->error->message)));
+        m_log->model()->add(
+            LogKind::Plan, tr("No plan: %1").arg(QString::fromStdString(latest->error->message)));
     } else if (wrong > 0) {
-        m_log->model()->add(LogKind::Plan, wrong == 1 ? tr("1 row in conflict: the last plan stays") : tr("%1 rows in conflict: the last plan stays").arg(wrong));
+        m_log->model()->add(LogKind::Plan,
+            wrong == 1 ? tr("1 row in conflict: the last plan stays")
+                       : tr("%1 rows in conflict: the last plan stays").arg(wrong));
     } else if (latest->scene) {
-        const QString proof = !latest->verdict ? tr("not verified") : latest->verdict->ok() ? tr("verified") : tr("refuted");
+        const QString proof = !latest->verdict ? tr("not verified")
+            : latest->verdict->ok()            ? tr("verified")
+                                               : tr("refuted");
         m_log->model()->add(LogKind::Plan,
             tr("%1 devices, step %2, peak %3, %4")
                 .arg(m_workspace.deviceCount())
@@ -156,7 +162,8 @@ void MainWindow::onState()
         m_busyTimer.stop();
     }
     m_timeline->setStale(m_workspace.isStale() && !m_workspace.isPlanning());
-    // The keys of the next moment are right at once; words may come a little later, and once for many changes.
+    // The keys of the next moment are right at once; words may come a little later, and once for many
+    // changes.
     m_undo->setEnabled(m_workspace.canUndo());
     m_redo->setEnabled(m_workspace.canRedo());
     refreshPill();
@@ -173,12 +180,14 @@ void MainWindow::onSaveState()
     const QString id = QStringLiteral("save");
     if (m_workspace.saveState() == SaveState::Failed) {
         m_notices->show({id, NoticeKind::Error,
-            tr("What you do is not saved: %1. It is tried again by itself; nothing is lost while this window is open.")
+            tr("What you do is not saved: %1. It is tried again by itself; nothing is lost while this window "
+               "is open.")
                 .arg(m_workspace.saveRemark()),
             {{tr("Save Copy As…"), [this] { saveCopyAs(); }, true}}, true});
     } else if (m_workspace.saveState() == SaveState::Saved && m_notices->isShown(id)) {
         m_notices->dismiss(id);
-        m_log->model()->add(LogKind::Session, tr("Saving works again: everything is in %1").arg(m_workspace.path()));
+        m_log->model()->add(
+            LogKind::Session, tr("Saving works again: everything is in %1").arg(m_workspace.path()));
     }
     if (m_workspace.saveState() == SaveState::Saved && m_recentPath != m_workspace.path())
         noteRecent();
@@ -193,7 +202,8 @@ void MainWindow::onMinorProblem(const Error &error)
 
 void MainWindow::onProblem(const Error &error)
 {
-    if (error.where == "gallery") { // a plan that does not fit is no problem of the one that stands: it is said where it was asked for
+    if (error.where == "gallery") { // a plan that does not fit is no problem of the one that stands: it is
+                                    // said where it was asked for
         const QString reason = sentences({error.message, error.advice});
         m_gallery->setRefusal(tr("Not applied. %1").arg(reason));
         m_log->model()->add(LogKind::Problem, tr("Gallery plan not applied. %1").arg(reason));
@@ -215,20 +225,26 @@ void MainWindow::onModelFileChanged(const QString &path)
 {
     m_notices->show({QStringLiteral("model"), NoticeKind::Warning,
         QFileInfo::exists(path) ? tr("The model's file has changed: %1").arg(QFileInfo(path).fileName())
-                                : tr("The model's file is gone: %1. The session keeps the model.").arg(QFileInfo(path).fileName()),
+                                : tr("The model's file is gone: %1. The session keeps the model.")
+                                      .arg(QFileInfo(path).fileName()),
         QFileInfo::exists(path)
             ? std::vector<NoticeAction>{{tr("Reload"),
                                             [this] {
-                                                // Rows are bound anew by name; what that meant is said when it is done.
+                                                // Rows are bound anew by name; what that meant is said when
+                                                // it is done.
                                                 ModelSource source = m_workspace.model()->source;
                                                 source.content.clear();
                                                 auto *once = new QObject(this);
-                                                connect(&m_workspace, &Workspace::planChanged, once, [this, once] {
-                                                    if (!m_workspace.latest() || !m_workspace.latest()->final)
-                                                        return;
-                                                    once->deleteLater();
-                                                    m_notices->show({QStringLiteral("remark"), NoticeKind::Info, m_workspace.remark(), {}, true});
-                                                });
+                                                connect(&m_workspace, &Workspace::planChanged, once,
+                                                    [this, once] {
+                                                        if (!m_workspace.latest()
+                                                            || !m_workspace.latest()->final)
+                                                            return;
+                                                        once->deleteLater();
+                                                        m_notices->show(
+                                                            {QStringLiteral("remark"), NoticeKind::Info,
+                                                                m_workspace.remark(), {}, true});
+                                                    });
                                                 m_workspace.openModel(source, true);
                                             }},
                 {tr("Keep"), {}}}
@@ -247,7 +263,8 @@ void MainWindow::refreshOpeningNotice()
         return;
     const QString clock = tr("%1 s").arg(static_cast<double>(m_busySince.elapsed()) / 1000, 0, 'f', 1);
     m_notices->show({id, NoticeKind::Info,
-        m_openingName.isEmpty() ? tr("Opening… %1").arg(clock) : tr("Opening %1 … %2").arg(m_openingName, clock),
+        m_openingName.isEmpty() ? tr("Opening… %1").arg(clock)
+                                : tr("Opening %1 … %2").arg(m_openingName, clock),
         {{tr("Cancel"), [this] { m_workspace.cancelOpening(); }}}, false});
 }
 
@@ -272,7 +289,8 @@ void MainWindow::refreshStatusBar()
 /// Where there is no room for all of it, what can be read elsewhere steps aside; nothing is cut off.
 void MainWindow::fitStatusBar()
 {
-    constexpr StatusPart kFirstToGo[] = {kProofPart, kBubblePart, kGapPart, kFreePart, kZoomPart, kPeakPart, kRowsPart, kStepPart};
+    constexpr StatusPart kFirstToGo[] = {
+        kProofPart, kBubblePart, kGapPart, kFreePart, kZoomPart, kPeakPart, kRowsPart, kStepPart};
     const int between = statusBar()->layout() ? std::max(statusBar()->layout()->spacing(), 0) : 0;
     std::array<bool, kStatusParts> shown{};
     int needed = statusBar()->fontMetrics().averageCharWidth();
@@ -316,7 +334,8 @@ void MainWindow::findBound()
     m_facts.freeDecisions = freeDecisions(good->scene->graph(), good->scene->decidedBy);
     if (m_boundWatcher.isRunning())
         return; // it is asked for again when that one is known
-    m_boundWatcher.setFuture(QtConcurrent::run([good] { return std::pair(good, stepBound(*good->scene->plan, good->cluster)); }));
+    m_boundWatcher.setFuture(
+        QtConcurrent::run([good] { return std::pair(good, stepBound(*good->scene->plan, good->cluster)); }));
 }
 
 void MainWindow::say(const QString &sentence)

@@ -9,11 +9,11 @@
 #include <QtWidgets/QMenuBar>
 #include <QtWidgets/QSplitter>
 
+#include "engine/gesture/selection.h"
 #include "widgets/main/application_style.h"
 #include "widgets/main/command_registry.h"
 #include "widgets/main/dock_board.h"
 #include "widgets/main/locator.h"
-#include "engine/gesture/selection.h"
 
 namespace planloom {
 
@@ -35,11 +35,16 @@ void MainWindow::buildViewMenu()
     };
     const auto hasModel = [this] { return m_workspace.model() != nullptr; };
     const auto ctrl = [](Qt::Key key) { return Keys{QKeySequence(Qt::CTRL | key)}; };
-    m_commands->enableWhile(add("view.dag", tr("&DAG"), ctrl(Qt::Key_1), [this] { m_dag->setFocus(Qt::ShortcutFocusReason); }), hasModel);
-    m_commands->enableWhile(add("view.timeline", tr("&Timeline"), ctrl(Qt::Key_2), [this] { m_timeline->setFocus(Qt::ShortcutFocusReason); }), hasModel);
+    m_commands->enableWhile(
+        add("view.dag", tr("&DAG"), ctrl(Qt::Key_1), [this] { m_dag->setFocus(Qt::ShortcutFocusReason); }),
+        hasModel);
+    m_commands->enableWhile(add("view.timeline", tr("&Timeline"), ctrl(Qt::Key_2),
+                                [this] { m_timeline->setFocus(Qt::ShortcutFocusReason); }),
+        hasModel);
     int further = 0;
-    for (const auto &[dock, key] : {std::pair{"constraints", Qt::Key_3}, {"inspector", Qt::Key_4}, {"memory", Qt::Key_5}, {"problems", Qt::Key_6},
-             {"model", Qt::Key_7}, {"plans", Qt::Key_8}, {"run", Qt::Key_9}}) {
+    for (const auto &[dock, key] :
+        {std::pair{"constraints", Qt::Key_3}, {"inspector", Qt::Key_4}, {"memory", Qt::Key_5},
+            {"problems", Qt::Key_6}, {"model", Qt::Key_7}, {"plans", Qt::Key_8}, {"run", Qt::Key_9}}) {
         const QDockWidget *found = m_docks->find(QLatin1String(dock));
         if (!found)
             continue;
@@ -47,7 +52,8 @@ void MainWindow::buildViewMenu()
         QAction *action = add((std::string("view.") + dock).c_str(), found->windowTitle(), ctrl(key),
             [this, name = QLatin1String(dock)] { m_docks->reveal(name); });
         m_commands->enableWhile(action, hasModel);
-        action->setProperty("carriedOutBy", QStringList{found->toggleViewAction()->objectName()}); // listed once
+        action->setProperty(
+            "carriedOutBy", QStringList{found->toggleViewAction()->objectName()}); // listed once
     }
     QMenu *docks = menu->addMenu(tr("D&ocks"));
     for (const QDockWidget *dock : m_docks->docks()) {
@@ -56,41 +62,61 @@ void MainWindow::buildViewMenu()
         docks->addAction(toggle);
     }
     buildPerspectiveMenu(menu->addMenu(tr("&Perspective")));
-    m_commands->enableWhile(add("view.resetLayout", tr("Reset La&yout"), {}, [this] {
-        m_beside->setChecked(false);
-        m_splitter->setSizes({500, 500});
-        m_docks->reset();
-    }), hasModel);
-    m_commands->enableWhile(m_beside = add("view.beside", tr("DAG Be&side Timeline"), ctrl(Qt::Key_Backslash), [] {}), hasModel);
+    m_commands->enableWhile(add("view.resetLayout", tr("Reset La&yout"), {},
+                                [this] {
+                                    m_beside->setChecked(false);
+                                    m_splitter->setSizes({500, 500});
+                                    m_docks->reset();
+                                }),
+        hasModel);
+    m_commands->enableWhile(
+        m_beside = add("view.beside", tr("DAG Be&side Timeline"), ctrl(Qt::Key_Backslash), [] {}), hasModel);
     m_beside->setCheckable(true);
     connect(m_beside, &QAction::toggled, this, &MainWindow::showDagBeside);
     menu->addSeparator();
-    m_commands->enableWhile(add("view.zoomIn", tr("Zoom I&n"), {QKeySequence(Qt::CTRL | Qt::Key_Plus), QKeySequence(Qt::CTRL | Qt::Key_Equal)},
-        [this] { zoom(kZoomStep); }), hasModel);
-    m_commands->enableWhile(add("view.zoomOut", tr("Zoom &Out"), ctrl(Qt::Key_Minus), [this] { zoom(1 / kZoomStep); }), hasModel);
-    m_commands->enableWhile(add("view.fitAll", tr("&Fit All"), ctrl(Qt::Key_0), [this] {
-        m_dag->fitAll();
-        m_timeline->fitAll();
-    }), hasModel);
-    m_commands->enableWhile(add("view.focusSelection", tr("Focus Sele&ction"), {}, [this] {
-        const std::vector<OperatorId> selected = m_selection.selected();
-        if (selected.size() == 1) {
-            m_dag->showOperator(selected.front());
-            m_selection.select(selected); // the box shown may stand for its backward operators too
-        } else {
-            m_dag->fitSelection();
-        }
-        m_timeline->focusSelection();
-    }), [this] { return !m_selection.selected().empty(); });
+    m_commands->enableWhile(
+        add("view.zoomIn", tr("Zoom I&n"),
+            {QKeySequence(Qt::CTRL | Qt::Key_Plus), QKeySequence(Qt::CTRL | Qt::Key_Equal)},
+            [this] { zoom(kZoomStep); }),
+        hasModel);
+    m_commands->enableWhile(
+        add("view.zoomOut", tr("Zoom &Out"), ctrl(Qt::Key_Minus), [this] { zoom(1 / kZoomStep); }), hasModel);
+    m_commands->enableWhile(add("view.fitAll", tr("&Fit All"), ctrl(Qt::Key_0),
+                                [this] {
+                                    m_dag->fitAll();
+                                    m_timeline->fitAll();
+                                }),
+        hasModel);
+    m_commands->enableWhile(
+        add("view.focusSelection", tr("Focus Sele&ction"), {},
+            [this] {
+                const std::vector<OperatorId> selected = m_selection.selected();
+                if (selected.size() == 1) {
+                    m_dag->showOperator(selected.front());
+                    m_selection.select(selected); // the box shown may stand for its backward operators too
+                } else {
+                    m_dag->fitSelection();
+                }
+                m_timeline->focusSelection();
+            }),
+        [this] { return !m_selection.selected().empty(); });
     addCommands(menu, {QStringLiteral("dag.back"), QStringLiteral("dag.forward")});
     menu->addSeparator();
-    m_commands->enableWhile(add("view.expandLevel", tr("Expand One &Level"), {}, [this] { m_dag->expandOneLevel(); }), hasModel);
-    m_commands->enableWhile(add("view.expandAll", tr("&Expand All"), {QKeySequence(Qt::CTRL | Qt::ALT | Qt::Key_E)}, [this] { m_dag->expandAll(); }), hasModel);
-    m_commands->enableWhile(add("view.collapseAll", tr("Coll&apse All"), {QKeySequence(Qt::CTRL | Qt::ALT | Qt::Key_C)}, [this] { m_dag->collapseAll(); }), hasModel);
-    for (const auto &[id, twin] : {std::pair{"view.expandLevel", "dag.expandOneLevel"}, {"view.expandAll", "dag.expandAll"},
-             {"view.collapseAll", "dag.collapseAll"}, {"view.fitAll", "dag.fitAll"}, {"view.zoomIn", "dag.zoomIn"}, {"view.zoomOut", "dag.zoomOut"},
-             {"view.focusSelection", "dag.focusSelection"}, {"edit.find", "dag.find"}, {"edit.findNext", "dag.findNext"},
-             {"edit.findPrevious", "dag.findPrevious"}})
+    m_commands->enableWhile(
+        add("view.expandLevel", tr("Expand One &Level"), {}, [this] { m_dag->expandOneLevel(); }), hasModel);
+    m_commands->enableWhile(
+        add("view.expandAll", tr("&Expand All"), {QKeySequence(Qt::CTRL | Qt::ALT | Qt::Key_E)},
+            [this] { m_dag->expandAll(); }),
+        hasModel);
+    m_commands->enableWhile(
+        add("view.collapseAll", tr("Coll&apse All"), {QKeySequence(Qt::CTRL | Qt::ALT | Qt::Key_C)},
+            [this] { m_dag->collapseAll(); }),
+        hasModel);
+    for (const auto &[id, twin] : {std::pair{"view.expandLevel", "dag.expandOneLevel"},
+             {"view.expandAll", "dag.expandAll"}, {"view.collapseAll", "dag.collapseAll"},
+             {"view.fitAll", "dag.fitAll"}, {"view.zoomIn", "dag.zoomIn"}, {"view.zoomOut", "dag.zoomOut"},
+             {"view.focusSelection", "dag.focusSelection"}, {"edit.find", "dag.find"},
+             {"edit.findNext", "dag.findNext"}, {"edit.findPrevious", "dag.findPrevious"}})
         m_commands->find(QLatin1String(id))->setProperty("carriedOutBy", QStringList{QLatin1String(twin)});
     addCommands(menu, {QStringLiteral("dag.toggle"), QStringLiteral("dag.relayout")});
     buildTools(menu->addMenu(tr("&Tools")));
@@ -100,9 +126,12 @@ void MainWindow::buildViewMenu()
         addCommands(bookmarks, {QStringLiteral("dag.bookmark%1").arg(number)});
     QMenu *modes = menu->addMenu(tr("&Backward Pass"));
     m_modeActions = new QActionGroup(this);
-    for (const auto &[id, text, mode] : {std::tuple{"view.forwardOnly", tr("Forward &Only"), DagMode::ForwardOnly},
-             {"view.folded", tr("&Folded"), DagMode::Folded}, {"view.unrolled", tr("&Unrolled"), DagMode::Unrolled}}) {
-        QAction *action = m_commands->add(id, text, {}, nullptr, this, [this, chosen = mode] { m_dag->setMode(chosen); });
+    for (const auto &[id, text, mode] :
+        {std::tuple{"view.forwardOnly", tr("Forward &Only"), DagMode::ForwardOnly},
+            {"view.folded", tr("&Folded"), DagMode::Folded},
+            {"view.unrolled", tr("&Unrolled"), DagMode::Unrolled}}) {
+        QAction *action =
+            m_commands->add(id, text, {}, nullptr, this, [this, chosen = mode] { m_dag->setMode(chosen); });
         action->setCheckable(true);
         action->setChecked(mode == m_dag->mode());
         action->setData(static_cast<int>(mode));
@@ -113,7 +142,9 @@ void MainWindow::buildViewMenu()
         for (QAction *action : m_modeActions->actions())
             action->setChecked(action->data().toInt() == static_cast<int>(mode));
     });
-    addCommands(menu, {QStringLiteral("dag.flow"), QStringLiteral("timeline.communication"), QStringLiteral("timeline.criticalPath")});
+    addCommands(menu,
+        {QStringLiteral("dag.flow"), QStringLiteral("timeline.communication"),
+            QStringLiteral("timeline.criticalPath")});
     QAction *each = add("view.symmetric", tr("Sy&mmetric Devices One by One"), {}, [] {});
     each->setCheckable(true);
     connect(each, &QAction::toggled, m_timeline, &TimelineView::expandAll);
@@ -130,13 +161,16 @@ void MainWindow::buildViewMenu()
 void MainWindow::buildColourMenu(QMenu *menu)
 {
     m_colourActions = new QActionGroup(this);
-    for (const auto &[id, text, value] : {std::tuple{"view.colourDirection", tr("&Direction"), TimelineColouring::Direction},
-             {"view.colourMicroBatch", tr("&Micro-batch"), TimelineColouring::MicroBatch}, {"view.colourStage", tr("&Stage"), TimelineColouring::Stage},
-             {"view.colourDevice", tr("D&evice"), TimelineColouring::Device}, {"view.colourKind", tr("&Kind"), TimelineColouring::Kind},
-             {"view.colourTime", tr("&Time"), TimelineColouring::Time},
-             {"view.colourDecidedBy", tr("Decided &By"), TimelineColouring::DecidedBy}}) {
-        QAction *action = m_commands->add(id, tr("Colour by %1").arg(QString(text).remove(QLatin1Char('&'))), {}, nullptr, this,
-            [this, chosen = value] { setColouring(chosen); });
+    for (const auto &[id, text, value] :
+        {std::tuple{"view.colourDirection", tr("&Direction"), TimelineColouring::Direction},
+            {"view.colourMicroBatch", tr("&Micro-batch"), TimelineColouring::MicroBatch},
+            {"view.colourStage", tr("&Stage"), TimelineColouring::Stage},
+            {"view.colourDevice", tr("D&evice"), TimelineColouring::Device},
+            {"view.colourKind", tr("&Kind"), TimelineColouring::Kind},
+            {"view.colourTime", tr("&Time"), TimelineColouring::Time},
+            {"view.colourDecidedBy", tr("Decided &By"), TimelineColouring::DecidedBy}}) {
+        QAction *action = m_commands->add(id, tr("Colour by %1").arg(QString(text).remove(QLatin1Char('&'))),
+            {}, nullptr, this, [this, chosen = value] { setColouring(chosen); });
         action->setCheckable(true);
         action->setData(static_cast<int>(value));
         m_colourActions->addAction(action);
@@ -144,20 +178,25 @@ void MainWindow::buildColourMenu(QMenu *menu)
     }
     // What only the DAG can show.
     QMenu *more = menu->addMenu(tr("&Operators in the DAG By"));
-    for (const auto &[id, value] : {std::pair{"view.colourMemory", ColourBy::Memory}, {"view.colourCommunication", ColourBy::Communication},
-             {"view.colourSlack", ColourBy::Slack}, {"view.colourError", ColourBy::Error}}) {
-        QAction *action = m_commands->add(id, tr("Colour Operators by %1").arg(nameOf(value)), {}, nullptr, this,
-            [this, chosen = value] { m_dag->setColourBy(chosen); });
+    for (const auto &[id, value] : {std::pair{"view.colourMemory", ColourBy::Memory},
+             {"view.colourCommunication", ColourBy::Communication}, {"view.colourSlack", ColourBy::Slack},
+             {"view.colourError", ColourBy::Error}}) {
+        QAction *action = m_commands->add(id, tr("Colour Operators by %1").arg(nameOf(value)), {}, nullptr,
+            this, [this, chosen = value] { m_dag->setColourBy(chosen); });
         action->setCheckable(true);
-        connect(m_dag, &DagView::colourByChanged, action, [action, own = value](ColourBy now) { action->setChecked(now == own); });
+        connect(m_dag, &DagView::colourByChanged, action,
+            [action, own = value](ColourBy now) { action->setChecked(now == own); });
         more->addAction(action);
     }
     menu->addSeparator();
-    menu->addAction(canvasCommand("view.nextColour", tr("&Next Colouring"), {QKeySequence(Qt::Key_C)}, [this] {
-        const auto actions = m_colourActions->actions();
-        const auto now = actions.indexOf(m_colourActions->checkedAction());
-        setColouring(static_cast<TimelineColouring>(actions[(now + 1) % actions.size()]->data().toInt()));
-    }, "dag.nextColour"));
+    menu->addAction(canvasCommand(
+        "view.nextColour", tr("&Next Colouring"), {QKeySequence(Qt::Key_C)},
+        [this] {
+            const auto actions = m_colourActions->actions();
+            const auto now = actions.indexOf(m_colourActions->checkedAction());
+            setColouring(static_cast<TimelineColouring>(actions[(now + 1) % actions.size()]->data().toInt()));
+        },
+        "dag.nextColour"));
 }
 
 void MainWindow::buildPerspectiveMenu(QMenu *menu)
@@ -170,18 +209,22 @@ void MainWindow::buildPerspectiveMenu(QMenu *menu)
         return action;
     };
     const auto alt = [](Qt::Key key) { return Keys{QKeySequence(Qt::CTRL | Qt::ALT | key)}; };
-    add("view.perspectiveDesign", tr("&Design Perspective"), alt(Qt::Key_1), [this] { m_docks->apply(QStringLiteral("design")); });
+    add("view.perspectiveDesign", tr("&Design Perspective"), alt(Qt::Key_1),
+        [this] { m_docks->apply(QStringLiteral("design")); });
     if (m_docks->find(QStringLiteral("plans")))
-        add("view.perspectiveCompare", tr("&Compare Perspective"), alt(Qt::Key_2), [this] { m_docks->apply(QStringLiteral("compare")); });
+        add("view.perspectiveCompare", tr("&Compare Perspective"), alt(Qt::Key_2),
+            [this] { m_docks->apply(QStringLiteral("compare")); });
     if (m_docks->find(QStringLiteral("run")))
-        add("view.perspectiveRun", tr("&Run Perspective"), alt(Qt::Key_3), [this] { m_docks->apply(QStringLiteral("run")); });
+        add("view.perspectiveRun", tr("&Run Perspective"), alt(Qt::Key_3),
+            [this] { m_docks->apply(QStringLiteral("run")); });
     menu->addSeparator();
     add("view.savePerspective", tr("&Save Perspective…"), {}, [this] {
         auto *dialog = new QInputDialog(this);
         dialog->setAttribute(Qt::WA_DeleteOnClose);
         dialog->setWindowTitle(tr("Save Perspective"));
         dialog->setLabelText(tr("Name of this arrangement of docks"));
-        connect(dialog, &QInputDialog::textValueSelected, this, [this](const QString &name) { m_docks->saveOwn(name); });
+        connect(dialog, &QInputDialog::textValueSelected, this,
+            [this](const QString &name) { m_docks->saveOwn(name); });
         dialog->open();
     });
     // Own ones come and go.
@@ -203,7 +246,8 @@ void MainWindow::buildThemeMenu(QMenu *menu)
 {
     auto *group = new QActionGroup(this);
     const auto add = [&](const char *id, const QString &text, const QString &name) {
-        QAction *action = m_commands->add(id, text, {}, nullptr, this, [this, name] { m_services.themes->choose(name); });
+        QAction *action =
+            m_commands->add(id, text, {}, nullptr, this, [this, name] { m_services.themes->choose(name); });
         action->setCheckable(true);
         action->setData(name);
         group->addAction(action);
@@ -213,9 +257,11 @@ void MainWindow::buildThemeMenu(QMenu *menu)
     add("view.themeLight", tr("Theme: &Light"), nameForTheme(Theme::Light));
     add("view.themeDark", tr("Theme: Dar&k"), nameForTheme(Theme::Dark));
     add("view.themeHighContrast", tr("Theme: High &Contrast Light"), nameForTheme(Theme::HighContrastLight));
-    add("view.themeHighContrastDark", tr("Theme: High C&ontrast Dark"), nameForTheme(Theme::HighContrastDark));
+    add("view.themeHighContrastDark", tr("Theme: High C&ontrast Dark"),
+        nameForTheme(Theme::HighContrastDark));
     const auto check = [this, group] {
-        const QString now = m_services.themes->followsDesktop() ? QStringLiteral("system") : nameForTheme(m_services.themes->theme());
+        const QString now = m_services.themes->followsDesktop() ? QStringLiteral("system")
+                                                                : nameForTheme(m_services.themes->theme());
         for (QAction *action : group->actions())
             action->setChecked(action->data().toString() == now);
     };
@@ -230,28 +276,36 @@ void MainWindow::buildSelectMenu()
     const auto graph = [this]() -> const Graph & { return *m_workspace.model()->graph; };
     const auto hasModel = [this] { return m_workspace.model() != nullptr; };
     const auto some = [this] { return m_workspace.model() && !m_selection.selected().empty(); };
-    const auto planned = [this, some] { return some() && m_workspace.lastGood() && m_workspace.lastGood()->plan; };
+    const auto planned = [this, some] {
+        return some() && m_workspace.lastGood() && m_workspace.lastGood()->plan;
+    };
     // The DAG has these of its own, with the same keys; here they are for the timeline, and for the menu.
-    const auto add = [&](const char *id, const QString &text, const Keys &keys, const char *dagAction, std::function<bool()> possible,
-                         std::function<void()> act) {
+    const auto add = [&](const char *id, const QString &text, const Keys &keys, const char *dagAction,
+                         std::function<bool()> possible, std::function<void()> act) {
         QAction *action = canvasCommand(id, text, keys, std::move(act), dagAction);
         m_commands->enableWhile(action, std::move(possible));
         menu->addAction(action);
     };
     add("select.all", tr("&All"), {QKeySequence(Qt::CTRL | Qt::Key_A)}, "dag.selectAll", hasModel,
         [this, graph] { m_selection.select(allOperators(graph())); });
-    add("select.similar", tr("&Similar"), {QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_A)}, "dag.selectSimilar", some,
+    add("select.similar", tr("&Similar"), {QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_A)},
+        "dag.selectSimilar", some,
         [this, graph] { m_selection.select(similarOperators(graph(), m_selection.selected())); });
-    add("select.sameDevice", tr("Same &Device"), {}, "dag.sameDevice", planned,
-        [this] { m_selection.select(operatorsOnSameDevices(*m_workspace.lastGood()->plan, m_selection.selected())); });
-    add("select.sameStage", tr("Same S&tage"), {}, "dag.sameStage", planned,
-        [this] { m_selection.select(operatorsOfSameStages(*m_workspace.lastGood()->plan, m_selection.selected())); });
-    add("select.predecessors", tr("&Predecessors"), {QKeySequence(Qt::SHIFT | Qt::Key_BracketLeft)}, "dag.predecessors", some,
+    add("select.sameDevice", tr("Same &Device"), {}, "dag.sameDevice", planned, [this] {
+        m_selection.select(operatorsOnSameDevices(*m_workspace.lastGood()->plan, m_selection.selected()));
+    });
+    add("select.sameStage", tr("Same S&tage"), {}, "dag.sameStage", planned, [this] {
+        m_selection.select(operatorsOfSameStages(*m_workspace.lastGood()->plan, m_selection.selected()));
+    });
+    add("select.predecessors", tr("&Predecessors"), {QKeySequence(Qt::SHIFT | Qt::Key_BracketLeft)},
+        "dag.predecessors", some,
         [this] { m_selection.select(predecessorsOf(*m_workspace.model()->index, m_selection.selected())); });
-    add("select.successors", tr("S&uccessors"), {QKeySequence(Qt::SHIFT | Qt::Key_BracketRight)}, "dag.successors", some,
+    add("select.successors", tr("S&uccessors"), {QKeySequence(Qt::SHIFT | Qt::Key_BracketRight)},
+        "dag.successors", some,
         [this] { m_selection.select(successorsOf(*m_workspace.model()->index, m_selection.selected())); });
-    QAction *query = m_commands->add("select.byQuery", tr("By &Query…"), {QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_F)}, nullptr, this,
-        [this] { m_locator->open(false, QStringLiteral("=")); });
+    QAction *query =
+        m_commands->add("select.byQuery", tr("By &Query…"), {QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_F)},
+            nullptr, this, [this] { m_locator->open(false, QStringLiteral("=")); });
     m_commands->enableWhile(query, hasModel);
     menu->addAction(query);
     add("select.invert", tr("&Invert"), {QKeySequence(Qt::CTRL | Qt::Key_I)}, "dag.invert", hasModel,

@@ -13,9 +13,14 @@
 namespace planloom {
 
 ModelOptionsDialog::ModelOptionsDialog(const ModelOptions &options, QWidget *parent)
-    : QDialog(parent), m_before(options), m_training(new QCheckBox(tr("&Plan a training step"), this)),
-      m_optimizer(new QComboBox(this)), m_learningRate(new QLineEdit(this)), m_weightDecay(new QLineEdit(this)),
-      m_wrong(new QLabel(this)), m_buttons(new QDialogButtonBox(QDialogButtonBox::Cancel, this))
+    : QDialog(parent)
+    , m_before(options)
+    , m_training(new QCheckBox(tr("&Plan a training step"), this))
+    , m_optimizer(new QComboBox(this))
+    , m_learningRate(new QLineEdit(this))
+    , m_weightDecay(new QLineEdit(this))
+    , m_wrong(new QLabel(this))
+    , m_buttons(new QDialogButtonBox(QDialogButtonBox::Cancel, this))
 {
     setWindowTitle(tr("Model Options"));
     m_training->setChecked(!options.inference);

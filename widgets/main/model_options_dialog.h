@@ -12,8 +12,8 @@ class QLineEdit;
 
 namespace planloom {
 
-/// Asks how the model is to be trained, or whether it is planned for inference. Sizes of dimensions and the loss are
-/// shown, not changed: they were chosen for a file.
+/// Asks how the model is to be trained, or whether it is planned for inference. Sizes of dimensions and the
+/// loss are shown, not changed: they were chosen for a file.
 class ModelOptionsDialog : public QDialog
 {
     Q_OBJECT

@@ -46,7 +46,10 @@ QColor colourOf(const Palette &palette, NoticeKind kind)
 class NoticeBar::Strip : public QWidget
 {
 public:
-    Strip(const Notice &notice, NoticeBar *bar) : QWidget(bar), m_kind(notice.kind), m_actions(notice.actions)
+    Strip(const Notice &notice, NoticeBar *bar)
+        : QWidget(bar)
+        , m_kind(notice.kind)
+        , m_actions(notice.actions)
     {
         auto *row = new QHBoxLayout(this);
         const int space = fontMetrics().height() / 2;
@@ -111,7 +114,8 @@ protected:
         QPainter painter(this);
         const Palette &palette = paletteFor(*this);
         const QColor colour = colourOf(palette, m_kind);
-        painter.fillRect(rect(), palette.highContrast ? palette.surface : mixed(palette.surface, colour, 0.08));
+        painter.fillRect(
+            rect(), palette.highContrast ? palette.surface : mixed(palette.surface, colour, 0.08));
         painter.fillRect(QRect(0, 0, 4, height()), colour);
         painter.fillRect(QRect(0, height() - 1, width(), 1), palette.grid);
     }
@@ -123,7 +127,9 @@ private:
     std::vector<QPushButton *> m_buttons;
 };
 
-NoticeBar::NoticeBar(QWidget *parent) : QWidget(parent), m_layout(new QVBoxLayout(this))
+NoticeBar::NoticeBar(QWidget *parent)
+    : QWidget(parent)
+    , m_layout(new QVBoxLayout(this))
 {
     setObjectName(QStringLiteral("noticeBar"));
     m_layout->setContentsMargins(0, 0, 0, 0);

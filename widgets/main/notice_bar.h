@@ -31,8 +31,8 @@ struct Notice {
     bool closable = true;
 };
 
-/// Strips along the top of the window, one a notice, that wait without stopping anybody: the model's file changed, the
-/// session is read-only, what a dropped file is for.
+/// Strips along the top of the window, one a notice, that wait without stopping anybody: the model's file
+/// changed, the session is read-only, what a dropped file is for.
 class NoticeBar : public QWidget
 {
     Q_OBJECT

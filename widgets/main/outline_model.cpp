@@ -22,7 +22,11 @@ OutlineTreeSnapshot nothing()
 
 } // namespace
 
-OutlineModel::OutlineModel(QObject *parent) : QAbstractItemModel(parent), m_tree(nothing()) { }
+OutlineModel::OutlineModel(QObject *parent)
+    : QAbstractItemModel(parent)
+    , m_tree(nothing())
+{
+}
 
 void OutlineModel::setTree(OutlineTreeSnapshot tree)
 {
@@ -33,7 +37,8 @@ void OutlineModel::setTree(OutlineTreeSnapshot tree)
 
 const OutlineTree::Node &OutlineModel::nodeAt(const QModelIndex &index) const
 {
-    return index.isValid() ? m_tree->nodes[static_cast<std::size_t>(index.internalId())] : m_tree->nodes.front();
+    return index.isValid() ? m_tree->nodes[static_cast<std::size_t>(index.internalId())]
+                           : m_tree->nodes.front();
 }
 
 OperatorId OutlineModel::operatorAt(const QModelIndex &index) const
@@ -52,7 +57,8 @@ std::vector<OperatorId> OutlineModel::operatorsIn(const QModelIndex &index) cons
         open.pop_back();
         if (next.op.valid())
             operators.push_back(next.op);
-        open.insert(open.end(), m_tree->children.begin() + next.childrenBegin, m_tree->children.begin() + next.childrenEnd);
+        open.insert(open.end(), m_tree->children.begin() + next.childrenBegin,
+            m_tree->children.begin() + next.childrenEnd);
     }
     return operators;
 }
@@ -73,7 +79,8 @@ QModelIndex OutlineModel::indexOf(OperatorId op) const
 QModelIndex OutlineModel::index(int row, int column, const QModelIndex &parent) const
 {
     const OutlineTree::Node &node = nodeAt(parent);
-    if (row < 0 || row >= node.childrenEnd - node.childrenBegin || column < 0 || column >= ColumnCount || parent.column() > 0)
+    if (row < 0 || row >= node.childrenEnd - node.childrenBegin || column < 0 || column >= ColumnCount
+        || parent.column() > 0)
         return {};
     return createIndex(row, column, static_cast<quintptr>(m_tree->children[at(node.childrenBegin + row)]));
 }
@@ -83,7 +90,8 @@ QModelIndex OutlineModel::parent(const QModelIndex &child) const
     if (!child.isValid())
         return {};
     const std::int32_t parent = nodeAt(child).parent;
-    return parent <= 0 ? QModelIndex() : createIndex(m_tree->nodes[at(parent)].row, 0, static_cast<quintptr>(parent));
+    return parent <= 0 ? QModelIndex()
+                       : createIndex(m_tree->nodes[at(parent)].row, 0, static_cast<quintptr>(parent));
 }
 
 int OutlineModel::rowCount(const QModelIndex &parent) const
@@ -116,7 +124,8 @@ QVariant OutlineModel::data(const QModelIndex &index, int role) const
         return QString::fromStdString(index.column() == Name ? scope.name : formatCount(node.operators));
     if (role == Qt::ToolTipRole)
         return tr("%1: operators %2")
-            .arg(QString::fromStdString(pathOf(graph, node.scope)), QString::fromStdString(formatCount(node.operators)));
+            .arg(QString::fromStdString(pathOf(graph, node.scope)),
+                QString::fromStdString(formatCount(node.operators)));
     return {};
 }
 

@@ -19,7 +19,11 @@ constexpr int kMostRoots = 5;
 } // namespace
 
 OutlinePanel::OutlinePanel(SelectionModel *selection, QWidget *parent)
-    : QWidget(parent), m_selection(selection), m_model(new OutlineModel(this)), m_find(new QLineEdit(this)), m_tree(new QTreeView(this))
+    : QWidget(parent)
+    , m_selection(selection)
+    , m_model(new OutlineModel(this))
+    , m_find(new QLineEdit(this))
+    , m_tree(new QTreeView(this))
 {
     m_find->setPlaceholderText(tr("Find operators and modules"));
     m_find->setClearButtonEnabled(true);
@@ -39,7 +43,8 @@ OutlinePanel::OutlinePanel(SelectionModel *selection, QWidget *parent)
     layout->addWidget(m_tree, 1);
 
     connect(m_find, &QLineEdit::textChanged, this, &OutlinePanel::make);
-    connect(m_tree->selectionModel(), &QItemSelectionModel::selectionChanged, this, &OutlinePanel::pushSelection);
+    connect(
+        m_tree->selectionModel(), &QItemSelectionModel::selectionChanged, this, &OutlinePanel::pushSelection);
     connect(m_selection, &SelectionModel::selectionChanged, this, &OutlinePanel::pullSelection);
     connect(&m_watcher, &QFutureWatcherBase::finished, this, &OutlinePanel::take);
 }
@@ -61,9 +66,9 @@ void OutlinePanel::make()
     m_stop.request_stop();
     m_stop = {};
     m_making = true;
-    m_watcher.setFuture(QtConcurrent::run([graph = m_graph, filter = m_find->text().trimmed().toStdString(), stop = m_stop.get_token()] {
-        return makeOutlineTree(graph, filter, stop);
-    }));
+    m_watcher.setFuture(
+        QtConcurrent::run([graph = m_graph, filter = m_find->text().trimmed().toStdString(),
+                              stop = m_stop.get_token()] { return makeOutlineTree(graph, filter, stop); }));
 }
 
 void OutlinePanel::take()
@@ -79,7 +84,8 @@ void OutlinePanel::take()
     pullSelection();
 }
 
-/// A model of a few modules opens, a long list of layers stays a list of layers; of what was found opens what fits a few screens.
+/// A model of a few modules opens, a long list of layers stays a list of layers; of what was found opens what
+/// fits a few screens.
 void OutlinePanel::openSome()
 {
     if (m_model->tree()->filter.empty()) {
@@ -88,7 +94,8 @@ void OutlinePanel::openSome()
         return;
     }
     int open = 0;
-    for (QModelIndex index = m_model->index(0, 0); index.isValid() && open < kMostExpanded; index = m_tree->indexBelow(index), ++open)
+    for (QModelIndex index = m_model->index(0, 0); index.isValid() && open < kMostExpanded;
+         index = m_tree->indexBelow(index), ++open)
         m_tree->expand(index);
 }
 
@@ -118,7 +125,8 @@ void OutlinePanel::pullSelection()
         const QModelIndex index = m_model->indexOf(m_selection->selected().front());
         if (index.isValid()) {
             m_tree->scrollTo(index);
-            m_tree->selectionModel()->select(index, QItemSelectionModel::ClearAndSelect | QItemSelectionModel::Rows);
+            m_tree->selectionModel()->select(
+                index, QItemSelectionModel::ClearAndSelect | QItemSelectionModel::Rows);
         }
     }
     m_syncing = false;

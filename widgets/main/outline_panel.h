@@ -13,8 +13,8 @@ class QTreeView;
 
 namespace planloom {
 
-/// The outline of the model with a line to find operators and modules in it; selecting there selects everywhere. Outlines are
-/// made on a worker; until one is there the last one stays.
+/// The outline of the model with a line to find operators and modules in it; selecting there selects
+/// everywhere. Outlines are made on a worker; until one is there the last one stays.
 class OutlinePanel : public QWidget
 {
     Q_OBJECT

@@ -19,7 +19,8 @@ std::size_t at(std::int32_t index)
 
 std::string lowered(std::string text)
 {
-    std::transform(text.begin(), text.end(), text.begin(), [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
+    std::transform(text.begin(), text.end(), text.begin(),
+        [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
     return text;
 }
 
@@ -27,8 +28,11 @@ class Builder
 {
 public:
     Builder(const GraphSnapshot &graph, const std::string &filter)
-        : m_tree(std::make_shared<OutlineTree>()), m_graph(*graph), m_filter(lowered(filter)), m_scopeNode(graph->scopes.size(), -1),
-          m_scopeHit(graph->scopes.size(), kUnknown)
+        : m_tree(std::make_shared<OutlineTree>())
+        , m_graph(*graph)
+        , m_filter(lowered(filter))
+        , m_scopeNode(graph->scopes.size(), -1)
+        , m_scopeHit(graph->scopes.size(), kUnknown)
     {
         m_tree->graph = graph;
         m_tree->filter = filter;
@@ -82,7 +86,8 @@ private:
 
     bool isHit(const Operator &op)
     {
-        return m_filter.empty() || isHit(op.scope) || has(shortName(m_graph, op)) || has(std::string(nameOf(op.kind)));
+        return m_filter.empty() || isHit(op.scope) || has(shortName(m_graph, op))
+            || has(std::string(nameOf(op.kind)));
     }
 
     std::int32_t addNode(std::int32_t parent, ScopeId scope, OperatorId op)
@@ -125,7 +130,8 @@ private:
         m_tree->children.resize(m_tree->nodes.size() - 1);
         for (std::size_t i = 1; i < m_tree->nodes.size(); ++i) {
             const OutlineTree::Node &node = m_tree->nodes[i];
-            m_tree->children[at(m_tree->nodes[at(node.parent)].childrenBegin + node.row)] = static_cast<std::int32_t>(i);
+            m_tree->children[at(m_tree->nodes[at(node.parent)].childrenBegin + node.row)] =
+                static_cast<std::int32_t>(i);
         }
     }
 
@@ -138,7 +144,8 @@ private:
 
 } // namespace
 
-OutlineTreeSnapshot makeOutlineTree(const GraphSnapshot &graph, const std::string &filter, std::stop_token stop)
+OutlineTreeSnapshot makeOutlineTree(
+    const GraphSnapshot &graph, const std::string &filter, std::stop_token stop)
 {
     return graph ? Builder(graph, filter).build(stop) : std::make_shared<const OutlineTree>();
 }

@@ -10,8 +10,8 @@
 
 namespace planloom {
 
-/// The modules of a model and, in them, its forward operators, in order of first appearance; all, or those a word leads to.
-/// Immutable: made on a worker, shown by an OutlineModel.
+/// The modules of a model and, in them, its forward operators, in order of first appearance; all, or those a
+/// word leads to. Immutable: made on a worker, shown by an OutlineModel.
 struct OutlineTree {
     struct Node {
         std::int32_t parent = -1; ///< -1 for the root, which is not shown.
@@ -24,7 +24,8 @@ struct OutlineTree {
     };
 
     GraphSnapshot graph{};
-    std::string filter{}; ///< What had to be in the name or kind of an operator, or in the name of a module around it.
+    std::string filter{}; ///< What had to be in the name or kind of an operator, or in the name of a module
+                          ///< around it.
     std::vector<Node> nodes{}; ///< 0 is the root.
     std::vector<std::int32_t> children{}; ///< Nodes, by parent.
     std::vector<std::int32_t> nodeOfOperator{}; ///< -1 if not shown.
@@ -35,6 +36,7 @@ using OutlineTreeSnapshot = std::shared_ptr<const OutlineTree>;
 /// @param filter  upper and lower case are the same; empty for all
 /// @return null if `stop` was asked for
 /// O(operators + scopes).
-OutlineTreeSnapshot makeOutlineTree(const GraphSnapshot &graph, const std::string &filter = {}, std::stop_token stop = {});
+OutlineTreeSnapshot makeOutlineTree(
+    const GraphSnapshot &graph, const std::string &filter = {}, std::stop_token stop = {});
 
 } // namespace planloom

@@ -11,8 +11,12 @@
 namespace planloom {
 
 PictureDialog::PictureDialog(bool selection, QWidget *parent)
-    : QDialog(parent), m_what(new QComboBox(this)), m_part(new QComboBox(this)), m_theme(new QComboBox(this)),
-      m_format(new QComboBox(this)), m_scale(new QDoubleSpinBox(this))
+    : QDialog(parent)
+    , m_what(new QComboBox(this))
+    , m_part(new QComboBox(this))
+    , m_theme(new QComboBox(this))
+    , m_format(new QComboBox(this))
+    , m_scale(new QDoubleSpinBox(this))
 {
     setWindowTitle(tr("Export Picture"));
     m_what->addItems({tr("DAG"), tr("Timeline")});
@@ -31,8 +35,9 @@ PictureDialog::PictureDialog(bool selection, QWidget *parent)
     m_scale->setValue(2);
     m_scale->setSuffix(QStringLiteral("×"));
     auto *form = new QFormLayout(this);
-    for (const auto &[text, widget] : {std::pair<QString, QWidget *>{tr("&Picture of"), m_what}, {tr("P&art"), m_part},
-             {tr("&Theme"), m_theme}, {tr("&Format"), m_format}, {tr("&Scale"), m_scale}}) {
+    for (const auto &[text, widget] :
+        {std::pair<QString, QWidget *>{tr("&Picture of"), m_what}, {tr("P&art"), m_part},
+            {tr("&Theme"), m_theme}, {tr("&Format"), m_format}, {tr("&Scale"), m_scale}}) {
         form->addRow(text, widget);
         widget->setAccessibleName(QString(text).remove(QLatin1Char('&')));
     }
@@ -40,9 +45,7 @@ PictureDialog::PictureDialog(bool selection, QWidget *parent)
     auto *save = buttons->addButton(tr("&Export…"), QDialogButtonBox::AcceptRole);
     save->setDefault(true);
     form->addRow(buttons);
-    const auto refresh = [this] {
-        m_scale->setEnabled(m_format->currentIndex() == 0);
-    };
+    const auto refresh = [this] { m_scale->setEnabled(m_format->currentIndex() == 0); };
     connect(m_format, &QComboBox::currentIndexChanged, this, refresh);
     connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
     connect(buttons, &QDialogButtonBox::accepted, this, [this] {

@@ -50,18 +50,21 @@ std::optional<PillState> pillStateOf(const Workspace &workspace, qint64 busyMill
         return PillState{Mood::Quiet, words("No model")};
     if (!workspace.isLive() && workspace.unsolvedEdits() > 0 && !workspace.isPlanning()) {
         return PillState{Mood::Paused,
-            workspace.unsolvedEdits() == 1 ? words("Paused: 1 edit not solved")
-                                           : words("Paused: %1 edits not solved").arg(workspace.unsolvedEdits())};
+            workspace.unsolvedEdits() == 1
+                ? words("Paused: 1 edit not solved")
+                : words("Paused: %1 edits not solved").arg(workspace.unsolvedEdits())};
     }
     if (workspace.isPlanning() && (!latest || latest->grade < PlanGrade::Simulated || workspace.isStale())) {
         if (busyMilliseconds < kQuietMilliseconds && latest)
             return std::nullopt;
         return PillState{Mood::Busy,
-            latest && latest->grade >= PlanGrade::Planned ? words("Solving %1").arg(clock) : words("Checking %1").arg(clock)};
+            latest && latest->grade >= PlanGrade::Planned ? words("Solving %1").arg(clock)
+                                                          : words("Checking %1").arg(clock)};
     }
     const std::size_t wrong = latest ? latest->errorCount() : 0;
     if (wrong > 0)
-        return PillState{Mood::Wrong, wrong == 1 ? words("1 row in conflict") : words("%1 rows in conflict").arg(wrong)};
+        return PillState{
+            Mood::Wrong, wrong == 1 ? words("1 row in conflict") : words("%1 rows in conflict").arg(wrong)};
     if (latest && latest->error)
         return PillState{Mood::Wrong, words("No plan")};
     if (!latest || !latest->scene)
@@ -74,7 +77,9 @@ std::optional<PillState> pillStateOf(const Workspace &workspace, qint64 busyMill
     const QString figures = words("%1 · %2").arg(step, bytes(latest->summary.largestPeak.count));
     if (latest->verdict)
         return PillState{Mood::Proven, words("Good %1 · verified").arg(figures)};
-    return PillState{Mood::Good, workspace.isPlanning() ? words("Feasible %1 · verifying").arg(figures) : words("Feasible %1").arg(figures)};
+    return PillState{Mood::Good,
+        workspace.isPlanning() ? words("Feasible %1 · verifying").arg(figures)
+                               : words("Feasible %1").arg(figures)};
 }
 
 QString statusText(const Workspace &workspace, const StatusFacts &facts, StatusPart part)
@@ -87,8 +92,10 @@ QString statusText(const Workspace &workspace, const StatusFacts &facts, StatusP
     case kModelPart:
         return words("%1 · %2 operators · %3 × %4")
             .arg(QString::fromStdString(elided(model->name, 36)),
-                QString::fromStdString(formatCount(static_cast<std::int64_t>(model->graph->operators.size()))),
-                QString::fromStdString(formatCount(workspace.deviceCount())), QString::fromStdString(workspace.cluster()));
+                QString::fromStdString(
+                    formatCount(static_cast<std::int64_t>(model->graph->operators.size()))),
+                QString::fromStdString(formatCount(workspace.deviceCount())),
+                QString::fromStdString(workspace.cluster()));
     case kRowsPart: {
         int rows = 0;
         int on = 0;
@@ -111,24 +118,28 @@ QString statusText(const Workspace &workspace, const StatusFacts &facts, StatusP
         QString text = words("step %1").arg(seconds(good->summary.stepSeconds));
         const StepFigures *before = figuresBefore(workspace.history());
         if (before && before->stepSeconds > 0 && !workspace.isStale())
-            text += words(" (%1)").arg(QString::fromStdString(percentText(before->stepSeconds, good->summary.stepSeconds)));
+            text += words(" (%1)").arg(
+                QString::fromStdString(percentText(before->stepSeconds, good->summary.stepSeconds)));
         return text;
     }
     case kFreePart:
-        return good && facts.freeDecisions && !workspace.isStale()
-            ? (*facts.freeDecisions == 1 ? words("1 free decision")
-                                         : words("%1 free decisions").arg(QString::fromStdString(formatCount(*facts.freeDecisions))))
-            : QString();
+        return good && facts.freeDecisions && !workspace.isStale() ? (*facts.freeDecisions == 1
+                       ? words("1 free decision")
+                       : words("%1 free decisions")
+                             .arg(QString::fromStdString(formatCount(*facts.freeDecisions))))
+                                                                   : QString();
     case kGapPart: {
         if (!good || !facts.bound || workspace.isStale() || good->summary.stepSeconds <= 0)
             return {};
         return words("gap ≤ %1%").arg(100 * (1 - *facts.bound / good->summary.stepSeconds), 0, 'f', 0);
     }
     case kZoomPart:
-        return facts.zoom > 0 ? words("%1%").arg(100 * facts.zoom, 0, 'f', facts.zoom < 0.1 ? 1 : 0) : QString();
+        return facts.zoom > 0 ? words("%1%").arg(100 * facts.zoom, 0, 'f', facts.zoom < 0.1 ? 1 : 0)
+                              : QString();
     case kPeakPart:
         return good ? words("peak %1 / %2")
-                          .arg(bytes(good->summary.largestPeak.count), bytes(static_cast<std::int64_t>(good->cluster.device.memory.value)))
+                          .arg(bytes(good->summary.largestPeak.count),
+                              bytes(static_cast<std::int64_t>(good->cluster.device.memory.value)))
                     : QString();
     case kBubblePart:
         return good ? words("bubble %1%").arg(100 * good->summary.bubble, 0, 'f', 1) : QString();
@@ -138,7 +149,8 @@ QString statusText(const Workspace &workspace, const StatusFacts &facts, StatusP
         if (!good || !good->verdict)
             return {};
         return good->verdict->ok()
-            ? words("verified, %1 instructions").arg(QString::fromStdString(formatCount(good->verdict->instructions)))
+            ? words("verified, %1 instructions")
+                  .arg(QString::fromStdString(formatCount(good->verdict->instructions)))
             : words("refuted");
     case kSavePart:
         switch (workspace.saveState()) {
@@ -169,13 +181,16 @@ QString statusTipOf(const Workspace &workspace, StatusPart part)
         return tip;
     }
     if (part == kStepPart)
-        return words("Predicted time of one training step; in brackets against the step of the history before");
+        return words(
+            "Predicted time of one training step; in brackets against the step of the history before");
     if (part == kPeakPart)
         return words("Largest memory of any device, and what a device has");
     if (part == kFreePart)
-        return words("Operators that no row decides: the engine's defaults do; Hold (P) turns them into rows");
+        return words(
+            "Operators that no row decides: the engine's defaults do; Hold (P) turns them into rows");
     if (part == kGapPart)
-        return words("No plan of this step on these devices can be shorter than by this share: they can't compute or move its data faster");
+        return words("No plan of this step on these devices can be shorter than by this share: they can't "
+                     "compute or move its data faster");
     if (part == kZoomPart)
         return words("Zoom of the canvas used last; on the timeline 100% is the whole step");
     if (part == kBubblePart)

@@ -18,18 +18,31 @@ struct PillState {
     QString text{};
 };
 
-/// The state of the workspace in the words of ux.md 4.5; `busyMilliseconds` is how long it has been at work. Nothing while
-/// work is too short to be announced: then what was said stays.
+/// The state of the workspace in the words of ux.md 4.5; `busyMilliseconds` is how long it has been at work.
+/// Nothing while work is too short to be announced: then what was said stays.
 std::optional<PillState> pillStateOf(const Workspace &workspace, qint64 busyMilliseconds);
 
 /// One part of the status bar each; empty ones are not shown.
-enum StatusPart { kModelPart, kRowsPart, kFreePart, kStepPart, kGapPart, kPeakPart, kBubblePart, kProofPart, kZoomPart, kSavePart, kStatusParts };
+enum StatusPart {
+    kModelPart,
+    kRowsPart,
+    kFreePart,
+    kStepPart,
+    kGapPart,
+    kPeakPart,
+    kBubblePart,
+    kProofPart,
+    kZoomPart,
+    kSavePart,
+    kStatusParts
+};
 
 /// What the status bar says that takes time to find out, or is not the workspace's.
 struct StatusFacts {
     std::optional<std::int32_t> freeDecisions{}; ///< Forward operators that no row of their own holds.
     std::optional<double> bound{}; ///< Seconds no plan of this step can be below.
-    double zoom = 0; ///< Of the canvas used last; 1 is one to one on the DAG, the whole step on the timeline. 0 if there is nothing.
+    double zoom = 0; ///< Of the canvas used last; 1 is one to one on the DAG, the whole step on the timeline.
+                     ///< 0 if there is nothing.
 };
 
 QString statusText(const Workspace &workspace, const StatusFacts &facts, StatusPart part);

@@ -33,11 +33,17 @@ struct PngWriter::Stream {
 };
 
 PngWriter::PngWriter(QIODevice *device, std::uint32_t width, std::uint32_t height)
-    : m_device(device), m_width(width), m_height(height), m_stream(std::make_unique<Stream>()),
-      m_last(width * kBytesPerPixel), m_filtered(width * kBytesPerPixel + 1), m_packed(kPacked)
+    : m_device(device)
+    , m_width(width)
+    , m_height(height)
+    , m_stream(std::make_unique<Stream>())
+    , m_last(width * kBytesPerPixel)
+    , m_filtered(width * kBytesPerPixel + 1)
+    , m_packed(kPacked)
 {
     m_failed = deflateInit(&m_stream->z, kCompression) != Z_OK
-        || m_device->write(reinterpret_cast<const char *>(kSignature.data()), kSignature.size()) != static_cast<qint64>(kSignature.size());
+        || m_device->write(reinterpret_cast<const char *>(kSignature.data()), kSignature.size())
+            != static_cast<qint64>(kSignature.size());
     m_stream->z.next_out = m_packed.data();
     m_stream->z.avail_out = static_cast<uInt>(kPacked);
     std::array<std::uint8_t, 13> head{};
@@ -64,9 +70,11 @@ bool PngWriter::writeChunk(const char *kind, const std::uint8_t *bytes, std::siz
     std::array<std::uint8_t, 4> tail{};
     put(tail.data(), static_cast<std::uint32_t>(sum));
     const auto write = [this](const std::uint8_t *from, std::size_t size) {
-        return m_device->write(reinterpret_cast<const char *>(from), static_cast<qint64>(size)) == static_cast<qint64>(size);
+        return m_device->write(reinterpret_cast<const char *>(from), static_cast<qint64>(size))
+            == static_cast<qint64>(size);
     };
-    return write(head.data(), head.size()) && (count == 0 || write(bytes, count)) && write(tail.data(), tail.size());
+    return write(head.data(), head.size()) && (count == 0 || write(bytes, count))
+        && write(tail.data(), tail.size());
 }
 
 bool PngWriter::compress(const std::uint8_t *bytes, std::size_t count, bool last)

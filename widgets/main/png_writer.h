@@ -9,7 +9,8 @@ class QIODevice;
 
 namespace planloom {
 
-/// Writes a PNG row by row (8 bits of red, green and blue each), so that pictures of any size need the memory of a few rows.
+/// Writes a PNG row by row (8 bits of red, green and blue each), so that pictures of any size need the memory
+/// of a few rows.
 class PngWriter
 {
 public:

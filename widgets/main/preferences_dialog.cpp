@@ -41,19 +41,26 @@ public:
     }
     void setEditorData(QWidget *editor, const QModelIndex &index) const override
     {
-        static_cast<QKeySequenceEdit *>(editor)->setKeySequence(index.data(Qt::EditRole).value<QKeySequence>());
+        static_cast<QKeySequenceEdit *>(editor)->setKeySequence(
+            index.data(Qt::EditRole).value<QKeySequence>());
     }
     void setModelData(QWidget *editor, QAbstractItemModel *model, const QModelIndex &index) const override
     {
-        model->setData(index, QVariant::fromValue(static_cast<QKeySequenceEdit *>(editor)->keySequence()), Qt::EditRole);
+        model->setData(
+            index, QVariant::fromValue(static_cast<QKeySequenceEdit *>(editor)->keySequence()), Qt::EditRole);
     }
 };
 
 } // namespace
 
 PreferencesDialog::PreferencesDialog(CommandRegistry *registry, ThemeKeeper *keeper, QWidget *parent)
-    : QDialog(parent), m_registry(registry), m_model(new ShortcutModel(registry, this)), m_proxy(new QSortFilterProxyModel(this)),
-      m_filter(new QLineEdit(this)), m_shortcuts(new QTableView(this)), m_reset(new QPushButton(tr("&Reset Shortcut"), this))
+    : QDialog(parent)
+    , m_registry(registry)
+    , m_model(new ShortcutModel(registry, this))
+    , m_proxy(new QSortFilterProxyModel(this))
+    , m_filter(new QLineEdit(this))
+    , m_shortcuts(new QTableView(this))
+    , m_reset(new QPushButton(tr("&Reset Shortcut"), this))
 {
     setWindowTitle(tr("Preferences"));
     auto *layout = new QVBoxLayout(this);
@@ -84,7 +91,8 @@ PreferencesDialog::PreferencesDialog(CommandRegistry *registry, ThemeKeeper *kee
     m_shortcuts->setModel(m_proxy);
     m_shortcuts->setAccessibleName(tr("Shortcuts"));
     m_shortcuts->setItemDelegateForColumn(ShortcutModel::Keys, new KeysDelegate(m_shortcuts));
-    m_shortcuts->setEditTriggers(QAbstractItemView::DoubleClicked | QAbstractItemView::EditKeyPressed | QAbstractItemView::SelectedClicked);
+    m_shortcuts->setEditTriggers(QAbstractItemView::DoubleClicked | QAbstractItemView::EditKeyPressed
+        | QAbstractItemView::SelectedClicked);
     m_shortcuts->setSelectionBehavior(QAbstractItemView::SelectRows);
     m_shortcuts->setSelectionMode(QAbstractItemView::SingleSelection);
     m_shortcuts->setTabKeyNavigation(false);
@@ -107,11 +115,14 @@ PreferencesDialog::PreferencesDialog(CommandRegistry *registry, ThemeKeeper *kee
     resize(letter * 120, fontMetrics().height() * 34);
     connect(m_filter, &QLineEdit::textChanged, m_proxy, &QSortFilterProxyModel::setFilterFixedString);
     connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::close);
-    const auto selected = [this] { return m_proxy->mapToSource(m_shortcuts->currentIndex()).data(ShortcutModel::IdRole).toString(); };
+    const auto selected = [this] {
+        return m_proxy->mapToSource(m_shortcuts->currentIndex()).data(ShortcutModel::IdRole).toString();
+    };
     const auto refresh = [this, selected] { m_reset->setEnabled(m_registry->isCustom(selected())); };
     connect(m_shortcuts->selectionModel(), &QItemSelectionModel::currentChanged, this, refresh);
     connect(registry, &CommandRegistry::shortcutsChanged, this, refresh);
-    connect(m_reset, &QPushButton::clicked, this, [this, selected] { m_registry->resetShortcut(selected()); });
+    connect(
+        m_reset, &QPushButton::clicked, this, [this, selected] { m_registry->resetShortcut(selected()); });
     refresh();
 }
 

@@ -15,7 +15,10 @@
 
 namespace planloom {
 
-ProblemsModel::ProblemsModel(QObject *parent) : QAbstractTableModel(parent) { }
+ProblemsModel::ProblemsModel(QObject *parent)
+    : QAbstractTableModel(parent)
+{
+}
 
 void ProblemsModel::setProblems(std::vector<Problem> problems)
 {
@@ -45,7 +48,8 @@ QVariant ProblemsModel::data(const QModelIndex &index, int role) const
         return sentences({problem.error.message, problem.error.advice});
     switch (index.column()) {
     case Where:
-        return problem.line >= 0 ? tr("Row %1").arg(problem.line + 1) : QString::fromStdString(placeWords(placeOf(problem.error)));
+        return problem.line >= 0 ? tr("Row %1").arg(problem.line + 1)
+                                 : QString::fromStdString(placeWords(placeOf(problem.error)));
     case What:
         return sentences({problem.error.message});
     case Advice:
@@ -128,18 +132,22 @@ std::vector<ProblemsModel::Problem> problemsOf(const PlanUpdate &update)
         std::int32_t over = 0;
         for (const DeviceSummary &device : update.summary.devices)
             over += device.peak.count > cap ? 1 : 0;
-        problems.push_back({{ErrorCode::ResourceLimit,
-                                std::to_string(over) + " of " + std::to_string(update.summary.devices.size())
-                                    + " devices need more memory than they have",
-                                "split weights over more devices (tp, pp), recompute layers, or take more micro-batches",
-                                "memory"},
-            -1, {}, {}});
+        problems.push_back(
+            {{ErrorCode::ResourceLimit,
+                 std::to_string(over) + " of " + std::to_string(update.summary.devices.size())
+                     + " devices need more memory than they have",
+                 "split weights over more devices (tp, pp), recompute layers, or take more micro-batches",
+                 "memory"},
+                -1, {}, {}});
     }
     return problems;
 }
 
 ProblemsPanel::ProblemsPanel(QWidget *parent)
-    : QWidget(parent), m_model(new ProblemsModel(this)), m_table(new QTableView(this)), m_waysOut(new QWidget(this))
+    : QWidget(parent)
+    , m_model(new ProblemsModel(this))
+    , m_table(new QTableView(this))
+    , m_waysOut(new QWidget(this))
 {
     m_table->setModel(m_model);
     m_table->setFrameShape(QFrame::NoFrame);
@@ -162,7 +170,8 @@ ProblemsPanel::ProblemsPanel(QWidget *parent)
     layout->addWidget(m_waysOut);
     new QHBoxLayout(m_waysOut);
     m_waysOut->hide();
-    connect(m_table->selectionModel(), &QItemSelectionModel::currentRowChanged, this, &ProblemsPanel::showWaysOut);
+    connect(m_table->selectionModel(), &QItemSelectionModel::currentRowChanged, this,
+        &ProblemsPanel::showWaysOut);
     connect(m_table, &QTableView::clicked, this, [this](const QModelIndex &index) { show(index.row()); });
     connect(m_table, &QTableView::activated, this, [this](const QModelIndex &index) { show(index.row()); });
 }
@@ -199,7 +208,8 @@ void ProblemsPanel::showWaysOut()
     for (const auto &wayOut : m_model->problems()[static_cast<std::size_t>(row)].waysOut) {
         const QString words = QString::fromStdString(wayOut.first);
         auto *button = new QPushButton(words, m_waysOut);
-        connect(button, &QPushButton::clicked, this, [this, words, edit = wayOut.second] { Q_EMIT wayOutChosen(words, edit); });
+        connect(button, &QPushButton::clicked, this,
+            [this, words, edit = wayOut.second] { Q_EMIT wayOutChosen(words, edit); });
         layout->addWidget(button);
     }
     layout->addStretch(1);

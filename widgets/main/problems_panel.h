@@ -24,7 +24,8 @@ public:
         Error error{};
         int line = -1; ///< Line of the table's text, 0-based; -1 if it is not about one.
         std::vector<OperatorId> operators{}; ///< Where rows in conflict meet.
-        std::vector<std::pair<std::string, TableEdit>> waysOut{}; ///< What would end it, in words and as an edit.
+        std::vector<std::pair<std::string, TableEdit>>
+            waysOut{}; ///< What would end it, in words and as an edit.
         friend bool operator==(const Problem &, const Problem &) = default;
     };
 
@@ -44,7 +45,8 @@ private:
 /// Everything that keeps a plan from being made, or that is wrong with it, with ways out.
 std::vector<ProblemsModel::Problem> problemsOf(const PlanUpdate &update);
 
-/// The list of problems; a click leads to the place. Conflicts between rows come with ways out, a button each.
+/// The list of problems; a click leads to the place. Conflicts between rows come with ways out, a button
+/// each.
 class ProblemsPanel : public QWidget
 {
     Q_OBJECT

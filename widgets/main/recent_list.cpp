@@ -11,8 +11,8 @@ namespace planloom {
 
 bool wasCutOff(const std::filesystem::path &session)
 {
-    // A lock file that nobody holds was left by a process that ended without closing: taking and letting go of it tells, and
-    // removes it.
+    // A lock file that nobody holds was left by a process that ended without closing: taking and letting go
+    // of it tells, and removes it.
     std::error_code failure;
     if (!std::filesystem::exists(SessionLock::pathFor(session), failure))
         return false;
@@ -20,7 +20,9 @@ bool wasCutOff(const std::filesystem::path &session)
     return outcome.lock.has_value();
 }
 
-RecentList::RecentList(const QString &folder, QObject *parent) : QObject(parent), m_folder(folder)
+RecentList::RecentList(const QString &folder, QObject *parent)
+    : QObject(parent)
+    , m_folder(folder)
 {
     m_pool.setMaxThreadCount(1); // changes come one after the other
     connect(&m_watcher, &QFutureWatcherBase::finished, this, [this] {
@@ -31,7 +33,9 @@ RecentList::RecentList(const QString &folder, QObject *parent) : QObject(parent)
         for (RecentEntry &entry : entries) {
             const auto known = std::find_if(m_entries.begin(), m_entries.end(),
                 [&entry](const RecentEntry &old) { return old.session.path == entry.session.path; });
-            entry.cutOff = entry.cutOff || (known != m_entries.end() && known->cutOff && known->session.opened == entry.session.opened);
+            entry.cutOff = entry.cutOff
+                || (known != m_entries.end() && known->cutOff
+                    && known->session.opened == entry.session.opened);
         }
         m_entries = std::move(entries);
         Q_EMIT changed();
@@ -49,18 +53,19 @@ void RecentList::run(std::function<void()> change)
     std::vector<RecentSession> held;
     for (const RecentEntry &entry : m_entries)
         held.push_back(entry.session);
-    m_watcher.setFuture(QtConcurrent::run(&m_pool, [folder = m_folder.toStdString(), held = std::move(held), change = std::move(change)] {
-        if (change)
-            change();
-        Entries entries;
-        for (const RecentSession &session : folder.empty() ? held : loadRecent(folder)) {
-            RecentEntry entry{session, {}, !session.missing && wasCutOff(session.path)};
-            if (auto summary = session.missing ? SessionSummary{} : readSummary(session.path))
-                entry.summary = *std::move(summary);
-            entries.push_back(std::move(entry));
-        }
-        return entries;
-    }));
+    m_watcher.setFuture(QtConcurrent::run(
+        &m_pool, [folder = m_folder.toStdString(), held = std::move(held), change = std::move(change)] {
+            if (change)
+                change();
+            Entries entries;
+            for (const RecentSession &session : folder.empty() ? held : loadRecent(folder)) {
+                RecentEntry entry{session, {}, !session.missing && wasCutOff(session.path)};
+                if (auto summary = session.missing ? SessionSummary{} : readSummary(session.path))
+                    entry.summary = *std::move(summary);
+                entries.push_back(std::move(entry));
+            }
+            return entries;
+        }));
 }
 
 void RecentList::refresh()
@@ -71,7 +76,8 @@ void RecentList::refresh()
 void RecentList::add(const RecentSession &session)
 {
     if (m_folder.isEmpty()) {
-        std::erase_if(m_entries, [&session](const RecentEntry &entry) { return entry.session.path == session.path; });
+        std::erase_if(
+            m_entries, [&session](const RecentEntry &entry) { return entry.session.path == session.path; });
         m_entries.insert(m_entries.begin(), {session, {}, false});
         run({});
         return;
@@ -84,12 +90,15 @@ void RecentList::add(const RecentSession &session)
 
 void RecentList::remove(const QString &path)
 {
-    std::erase_if(m_entries, [&path](const RecentEntry &entry) { return entry.session.path == path.toStdString(); });
+    std::erase_if(
+        m_entries, [&path](const RecentEntry &entry) { return entry.session.path == path.toStdString(); });
     if (m_folder.isEmpty()) {
         run({});
         return;
     }
-    run([folder = m_folder.toStdString(), path] { static_cast<void>(removeRecent(folder, path.toStdString()).has_value()); });
+    run([folder = m_folder.toStdString(), path] {
+        static_cast<void>(removeRecent(folder, path.toStdString()).has_value());
+    });
 }
 
 } // namespace planloom

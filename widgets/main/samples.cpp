@@ -18,7 +18,8 @@ Result<Sample> sampleFromJson(const std::string &name, const std::string &text)
              {"model", &Sample::model}, {"cluster", &Sample::cluster}, {"gallery", &Sample::gallery}}) {
         const auto found = document.find(key);
         if (found == document.end() || !found->is_string())
-            return Error{ErrorCode::InvalidInput, std::string("a sample needs the text \"") + key + "\"", {}, std::string("/") + key};
+            return Error{ErrorCode::InvalidInput, std::string("a sample needs the text \"") + key + "\"", {},
+                std::string("/") + key};
         sample.*field = found->get<std::string>();
     }
     const auto devices = document.find("devices");

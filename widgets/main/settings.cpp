@@ -5,7 +5,8 @@
 
 namespace planloom {
 
-Settings::Settings(const QString &file, QObject *parent) : QObject(parent)
+Settings::Settings(const QString &file, QObject *parent)
+    : QObject(parent)
 {
     if (!file.isEmpty())
         m_file = std::make_unique<QSettings>(file, QSettings::IniFormat);

@@ -11,8 +11,8 @@ class QSettings;
 
 namespace planloom {
 
-/// What a person prefers, beyond sessions: theme, shortcuts, own perspectives, recent commands. Kept in an INI file, or in
-/// memory alone. All windows of a process share one, so that a change shows everywhere.
+/// What a person prefers, beyond sessions: theme, shortcuts, own perspectives, recent commands. Kept in an
+/// INI file, or in memory alone. All windows of a process share one, so that a change shows everywhere.
 class Settings : public QObject
 {
     Q_OBJECT

@@ -8,7 +8,9 @@
 
 namespace planloom {
 
-ShortcutModel::ShortcutModel(CommandRegistry *registry, QObject *parent) : QAbstractTableModel(parent), m_registry(registry)
+ShortcutModel::ShortcutModel(CommandRegistry *registry, QObject *parent)
+    : QAbstractTableModel(parent)
+    , m_registry(registry)
 {
     connect(registry, &CommandRegistry::shortcutsChanged, this, [this] {
         if (!m_lines.empty())
@@ -24,9 +26,11 @@ void ShortcutModel::refresh()
     m_lines.clear();
     for (const Command &command : m_registry->commands()) {
         if (command.action)
-            m_lines.push_back({command.id, command.category, CommandRegistry::plainText(*command.action).section(QLatin1Char('\t'), 0, 0)});
+            m_lines.push_back({command.id, command.category,
+                CommandRegistry::plainText(*command.action).section(QLatin1Char('\t'), 0, 0)});
     }
-    std::stable_sort(m_lines.begin(), m_lines.end(), [](const Line &a, const Line &b) { return a.category < b.category; });
+    std::stable_sort(
+        m_lines.begin(), m_lines.end(), [](const Line &a, const Line &b) { return a.category < b.category; });
     endResetModel();
 }
 

@@ -17,7 +17,10 @@
 namespace planloom {
 
 ShortcutSheet::ShortcutSheet(CommandRegistry *registry, QWidget *parent)
-    : QFrame(parent), m_registry(registry), m_filter(new QLineEdit(this)), m_area(new QScrollArea(this))
+    : QFrame(parent)
+    , m_registry(registry)
+    , m_filter(new QLineEdit(this))
+    , m_area(new QScrollArea(this))
 {
     setObjectName(QStringLiteral("shortcutSheet"));
     setFrameShape(QFrame::StyledPanel);
@@ -77,14 +80,17 @@ void ShortcutSheet::fill()
         for (const QKeySequence &sequence : command.action->shortcuts())
             keys.append(sequence.toString(QKeySequence::NativeText));
         const QString all = keys.join(QStringLiteral(", "));
-        if (!wanted.isEmpty() && !name.contains(wanted, Qt::CaseInsensitive) && !all.contains(wanted, Qt::CaseInsensitive)
+        if (!wanted.isEmpty() && !name.contains(wanted, Qt::CaseInsensitive)
+            && !all.contains(wanted, Qt::CaseInsensitive)
             && !command.category.contains(wanted, Qt::CaseInsensitive))
             continue;
-        auto group = std::find_if(groups.begin(), groups.end(), [&](const auto &known) { return known.first == command.category; });
+        auto group = std::find_if(
+            groups.begin(), groups.end(), [&](const auto &known) { return known.first == command.category; });
         if (group == groups.end())
             group = groups.insert(groups.end(), {command.category, {}});
         group->second.emplace_back(name, all);
-        m_text += command.category + QStringLiteral(": ") + name + QLatin1Char('\t') + all + QLatin1Char('\n');
+        m_text +=
+            command.category + QStringLiteral(": ") + name + QLatin1Char('\t') + all + QLatin1Char('\n');
     }
     const int columns = std::max(1, width() / (fontMetrics().averageCharWidth() * 52));
     auto *page = new QWidget(m_area);
@@ -103,7 +109,8 @@ void ShortcutSheet::fill()
         auto *label = new QLabel(html + QStringLiteral("</table>"), page);
         label->setTextFormat(Qt::RichText);
         label->setAlignment(Qt::AlignTop);
-        const auto least = static_cast<std::size_t>(std::min_element(filled.begin(), filled.end()) - filled.begin());
+        const auto least =
+            static_cast<std::size_t>(std::min_element(filled.begin(), filled.end()) - filled.begin());
         down[least]->addWidget(label);
         filled[least] += lines.size() + 2;
     }
@@ -125,7 +132,8 @@ bool ShortcutSheet::eventFilter(QObject *watched, QEvent *event)
             close();
         return false;
     }
-    if (event->type() == QEvent::ShortcutOverride && static_cast<QKeyEvent *>(event)->key() == Qt::Key_Escape) {
+    if (event->type() == QEvent::ShortcutOverride
+        && static_cast<QKeyEvent *>(event)->key() == Qt::Key_Escape) {
         event->accept();
         return true;
     }

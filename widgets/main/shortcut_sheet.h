@@ -10,7 +10,8 @@ namespace planloom {
 
 class CommandRegistry;
 
-/// All shortcuts at a glance, by menu and view, over the window; a letter filters, Escape or a click on the window leaves.
+/// All shortcuts at a glance, by menu and view, over the window; a letter filters, Escape or a click on the
+/// window leaves.
 class ShortcutSheet : public QFrame
 {
     Q_OBJECT

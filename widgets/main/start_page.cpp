@@ -42,7 +42,8 @@ QLabel *label(const QString &text, double size, bool muted, QWidget *parent)
 
 } // namespace
 
-StartCard::StartCard(QWidget *parent) : QAbstractButton(parent)
+StartCard::StartCard(QWidget *parent)
+    : QAbstractButton(parent)
 {
     setCursor(Qt::PointingHandCursor);
     setFocusPolicy(Qt::StrongFocus);
@@ -110,7 +111,10 @@ void StartCard::paintEvent(QPaintEvent *)
         painter.restore();
         inside.setTop(height + line / 2);
     }
-    painter.setPen(QPen(lifted ? palette.accent : palette.highContrast ? palette.border : palette.grid, lifted ? 2 : 1));
+    painter.setPen(QPen(lifted     ? palette.accent
+            : palette.highContrast ? palette.border
+                                   : palette.grid,
+        lifted ? 2 : 1));
     painter.setBrush(Qt::NoBrush);
     painter.drawPath(outline);
 
@@ -119,16 +123,18 @@ void StartCard::paintEvent(QPaintEvent *)
     painter.setFont(bold);
     painter.setPen(palette.text);
     const int title = line * 5 / 4;
-    painter.drawText(QRect(inside.left(), inside.top(), inside.width(), title), Qt::AlignLeft | Qt::AlignVCenter,
+    painter.drawText(QRect(inside.left(), inside.top(), inside.width(), title),
+        Qt::AlignLeft | Qt::AlignVCenter,
         QFontMetrics(bold).elidedText(text(), Qt::ElideRight, inside.width()));
     painter.setFont(font());
     painter.setPen(palette.textMuted);
-    painter.drawText(QRect(inside.left(), inside.top() + title, inside.width(), inside.height() - title - line * 5 / 4),
+    painter.drawText(
+        QRect(inside.left(), inside.top() + title, inside.width(), inside.height() - title - line * 5 / 4),
         Qt::AlignLeft | Qt::AlignTop | Qt::TextWordWrap, m_about);
     const QString footer = m_warning.isEmpty() ? m_footer : QStringLiteral("⚠ ") + m_warning;
     painter.setPen(m_warning.isEmpty() ? palette.accent : palette.warning);
-    painter.drawText(QRect(inside.left(), inside.bottom() - line, inside.width(), line + 1), Qt::AlignLeft | Qt::AlignVCenter,
-        fontMetrics().elidedText(footer, Qt::ElideRight, inside.width()));
+    painter.drawText(QRect(inside.left(), inside.bottom() - line, inside.width(), line + 1),
+        Qt::AlignLeft | Qt::AlignVCenter, fontMetrics().elidedText(footer, Qt::ElideRight, inside.width()));
 }
 
 void StartCard::enterEvent(QEnterEvent *event)
@@ -143,31 +149,40 @@ void StartCard::leaveEvent(QEvent *event)
     update();
 }
 
-SampleCard::SampleCard(Sample sample, QWidget *parent) : StartCard(parent), m_sample(std::move(sample))
+SampleCard::SampleCard(Sample sample, QWidget *parent)
+    : StartCard(parent)
+    , m_sample(std::move(sample))
 {
     setTexts(QString::fromStdString(m_sample.title), QString::fromStdString(m_sample.about),
         tr("%1 × %2 · %3")
             .arg(m_sample.devices)
-            .arg(QString::fromStdString(m_sample.cluster), QString::fromStdString(m_sample.gallery.substr(0, m_sample.gallery.find(':')))));
-    const QString file = QStringLiteral(":/planloom/samples/%1-%2.png").arg(QString::fromStdString(m_sample.name));
+            .arg(QString::fromStdString(m_sample.cluster),
+                QString::fromStdString(m_sample.gallery.substr(0, m_sample.gallery.find(':')))));
+    const QString file =
+        QStringLiteral(":/planloom/samples/%1-%2.png").arg(QString::fromStdString(m_sample.name));
     setPictures(QPixmap(file.arg(QStringLiteral("light"))), QPixmap(file.arg(QStringLiteral("dark"))));
 }
 
 RecentCard::RecentCard(const RecentEntry &entry, QWidget *parent)
-    : StartCard(parent), m_path(QString::fromStdString(entry.session.path.string())), m_missing(entry.session.missing)
+    : StartCard(parent)
+    , m_path(QString::fromStdString(entry.session.path.string()))
+    , m_missing(entry.session.missing)
 {
     const RecentSession &session = entry.session;
     const SessionSummary &summary = entry.summary;
     QString facts = QString::fromStdString(session.model);
     if (summary.devices > 0)
-        facts += (facts.isEmpty() ? QString() : QStringLiteral(" · ")) + (summary.devices == 1 ? tr("1 device") : tr("%1 devices").arg(summary.devices));
+        facts += (facts.isEmpty() ? QString() : QStringLiteral(" · "))
+            + (summary.devices == 1 ? tr("1 device") : tr("%1 devices").arg(summary.devices));
     if (summary.stepSeconds > 0)
         facts += tr(" · step %1").arg(QString::fromStdString(formatSeconds(summary.stepSeconds)));
     const QDateTime opened = QDateTime::fromMSecsSinceEpoch(session.opened);
-    setTexts(QFileInfo(m_path).completeBaseName(), facts, opened.isValid() ? QLocale().toString(opened, QLocale::ShortFormat) : QString());
+    setTexts(QFileInfo(m_path).completeBaseName(), facts,
+        opened.isValid() ? QLocale().toString(opened, QLocale::ShortFormat) : QString());
     QPixmap picture;
     const std::string &png = summary.thumbnail;
-    if (!png.empty() && picture.loadFromData(reinterpret_cast<const uchar *>(png.data()), static_cast<uint>(png.size())))
+    if (!png.empty()
+        && picture.loadFromData(reinterpret_cast<const uchar *>(png.data()), static_cast<uint>(png.size())))
         setPictures(picture, picture);
     if (m_missing)
         setWarning(tr("not there any more: click to locate it"));
@@ -177,8 +192,13 @@ RecentCard::RecentCard(const RecentEntry &entry, QWidget *parent)
 }
 
 StartPage::StartPage(RecentList *recent, QWidget *parent)
-    : QScrollArea(parent), m_recent(recent), m_recentPart(new QWidget(this)), m_recentGrid(new QGridLayout),
-      m_continuePart(new QWidget(this)), m_continueLayout(new QVBoxLayout(m_continuePart)), m_spec(new QLineEdit(this))
+    : QScrollArea(parent)
+    , m_recent(recent)
+    , m_recentPart(new QWidget(this))
+    , m_recentGrid(new QGridLayout)
+    , m_continuePart(new QWidget(this))
+    , m_continueLayout(new QVBoxLayout(m_continuePart))
+    , m_spec(new QLineEdit(this))
 {
     setWidgetResizable(true);
     setFrameShape(QFrame::NoFrame);
@@ -189,8 +209,9 @@ StartPage::StartPage(RecentList *recent, QWidget *parent)
     layout->setSpacing(10);
     layout->addStretch(1);
     layout->addWidget(label(QStringLiteral("Planloom"), 2.2, false, column));
-    layout->addWidget(label(tr("Design how a neural network is trained on many devices: what is split, where it runs, and in "
-                               "what order."),
+    layout->addWidget(label(
+        tr("Design how a neural network is trained on many devices: what is split, where it runs, and in "
+           "what order."),
         1.1, true, column));
     m_continuePart->setParent(column);
     m_continueLayout->setContentsMargins(0, 8, 0, 0);
@@ -211,7 +232,8 @@ StartPage::StartPage(RecentList *recent, QWidget *parent)
         for (const ZooParameter &parameter : family.parameters) {
             if (parameter.name != "layers" && parameter.name != "hidden" && parameter.name != "batch")
                 continue;
-            spec += between + QString::fromStdString(parameter.name) + QLatin1Char('=') + QString::number(parameter.fallback);
+            spec += between + QString::fromStdString(parameter.name) + QLatin1Char('=')
+                + QString::number(parameter.fallback);
             between = QLatin1Char('&');
         }
         specs.append(spec);
@@ -225,7 +247,8 @@ StartPage::StartPage(RecentList *recent, QWidget *parent)
     make->setAccessibleName(tr("Create from the zoo"));
     row->addWidget(make);
     layout->addLayout(row);
-    layout->addWidget(label(tr("You can also drop an .onnx file or a session anywhere on this window."), 0.95, true, column));
+    layout->addWidget(label(
+        tr("You can also drop an .onnx file or a session anywhere on this window."), 0.95, true, column));
 
     m_recentPart->setParent(column);
     auto *recentLayout = new QVBoxLayout(m_recentPart);
@@ -318,9 +341,10 @@ void StartPage::refreshRecent()
     m_continuePart->setVisible(cutOff != nullptr);
     if (cutOff) {
         const QString path = QString::fromStdString(cutOff->session.path.string());
-        m_continueLayout->addWidget(label(
-            tr("Planloom did not close properly. \"%1\" has every edit that was acknowledged.").arg(QFileInfo(path).completeBaseName()), 1.0,
-            false, m_continuePart));
+        m_continueLayout->addWidget(
+            label(tr("Planloom did not close properly. \"%1\" has every edit that was acknowledged.")
+                      .arg(QFileInfo(path).completeBaseName()),
+                1.0, false, m_continuePart));
         auto *button = new QPushButton(tr("Continue &where you were"), m_continuePart);
         button->setObjectName(QStringLiteral("continueButton"));
         button->setSizePolicy(QSizePolicy::Fixed, QSizePolicy::Fixed);

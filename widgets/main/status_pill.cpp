@@ -29,7 +29,8 @@ QColor colourOf(const Palette &palette, StatusPill::Mood mood)
 
 } // namespace
 
-StatusPill::StatusPill(QWidget *parent) : QAbstractButton(parent)
+StatusPill::StatusPill(QWidget *parent)
+    : QAbstractButton(parent)
 {
     setCursor(Qt::PointingHandCursor);
     setFocusPolicy(Qt::TabFocus);
@@ -50,7 +51,8 @@ void StatusPill::setState(Mood mood, const QString &text)
 
 QSize StatusPill::sizeHint() const
 {
-    return {fontMetrics().horizontalAdvance(text()) + 2 * margin() + static_cast<int>(mark() * 1.6), fontMetrics().height() * 8 / 5};
+    return {fontMetrics().horizontalAdvance(text()) + 2 * margin() + static_cast<int>(mark() * 1.6),
+        fontMetrics().height() * 8 / 5};
 }
 
 int StatusPill::margin() const
@@ -88,16 +90,20 @@ void StatusPill::paintMark(QPainter &painter, const QRectF &box, const QColor &c
         break;
     case Mood::Proven:
         painter.drawPolyline(QPolygonF({inner.topLeft() + QPointF(0, inner.height() * 0.55),
-            inner.topLeft() + QPointF(inner.width() * 0.38, inner.height() * 0.95), inner.topRight() + QPointF(0, inner.height() * 0.1)}));
+            inner.topLeft() + QPointF(inner.width() * 0.38, inner.height() * 0.95),
+            inner.topRight() + QPointF(0, inner.height() * 0.1)}));
         break;
     case Mood::Wrong:
-        painter.drawPolygon(QPolygonF({QPointF(inner.center().x(), inner.top()), inner.bottomRight(), inner.bottomLeft()}));
+        painter.drawPolygon(
+            QPolygonF({QPointF(inner.center().x(), inner.top()), inner.bottomRight(), inner.bottomLeft()}));
         painter.drawLine(QPointF(inner.center().x(), inner.top() + inner.height() * 0.4),
             QPointF(inner.center().x(), inner.top() + inner.height() * 0.65));
         break;
     case Mood::Paused:
-        painter.drawLine(inner.topLeft() + QPointF(inner.width() * 0.25, 0), inner.bottomLeft() + QPointF(inner.width() * 0.25, 0));
-        painter.drawLine(inner.topRight() - QPointF(inner.width() * 0.25, 0), inner.bottomRight() - QPointF(inner.width() * 0.25, 0));
+        painter.drawLine(inner.topLeft() + QPointF(inner.width() * 0.25, 0),
+            inner.bottomLeft() + QPointF(inner.width() * 0.25, 0));
+        painter.drawLine(inner.topRight() - QPointF(inner.width() * 0.25, 0),
+            inner.bottomRight() - QPointF(inner.width() * 0.25, 0));
         break;
     }
 }
@@ -109,7 +115,8 @@ void StatusPill::paintEvent(QPaintEvent *)
     const Palette &palette = paletteFor(*this);
     const QColor colour = colourOf(palette, m_mood);
     const QRectF box = QRectF(rect()).adjusted(1, 1, -1, -1);
-    painter.setPen(QPen(hasFocus() ? palette.accent : mixed(palette.surface, colour, 0.6), hasFocus() ? 2 : 1));
+    painter.setPen(
+        QPen(hasFocus() ? palette.accent : mixed(palette.surface, colour, 0.6), hasFocus() ? 2 : 1));
     painter.setBrush(mixed(palette.surface, colour, underMouse() ? 0.16 : 0.09));
     painter.drawRoundedRect(box, box.height() / 2, box.height() / 2);
     paintMark(painter, QRectF(margin(), (height() - mark()) / 2.0, mark(), mark()), colour);

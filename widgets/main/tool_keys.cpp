@@ -9,7 +9,9 @@
 
 namespace planloom {
 
-ToolKeys::ToolKeys(QObject *parent) : QObject(parent), m_group(new QActionGroup(this))
+ToolKeys::ToolKeys(QObject *parent)
+    : QObject(parent)
+    , m_group(new QActionGroup(this))
 {
 }
 
@@ -23,7 +25,8 @@ void ToolKeys::setAction(CanvasTool tool, QAction *action)
     connect(action, &QAction::triggered, this, [this, tool, action] {
         const auto keys = action->shortcuts();
         const bool byKey = m_pressed != 0
-            && std::any_of(keys.begin(), keys.end(), [this](const QKeySequence &each) { return each.count() == 1 && each[0].key() == m_pressed; });
+            && std::any_of(keys.begin(), keys.end(),
+                [this](const QKeySequence &each) { return each.count() == 1 && each[0].key() == m_pressed; });
         if (byKey && m_held == 0) {
             m_held = m_pressed;
             m_before = m_tool;

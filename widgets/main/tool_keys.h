@@ -14,8 +14,9 @@ class QWidget;
 
 namespace planloom {
 
-/// Which tool the canvases have: one of three checkable actions. A tap on a tool's key stays with it; a key that is held while
-/// something is dragged lends the tool for that drag, and the one before comes back when the key is let go.
+/// Which tool the canvases have: one of three checkable actions. A tap on a tool's key stays with it; a key
+/// that is held while something is dragged lends the tool for that drag, and the one before comes back when
+/// the key is let go.
 class ToolKeys : public QObject
 {
     Q_OBJECT

@@ -55,8 +55,8 @@ QVariant FlowsModel::headerData(int section, Qt::Orientation orientation, int ro
 {
     if (orientation != Qt::Horizontal || role != Qt::DisplayRole)
         return {};
-    static const std::array<const char *, ColumnCount> kNames{
-        QT_TR_NOOP("Kind"), QT_TR_NOOP("From"), QT_TR_NOOP("To"), QT_TR_NOOP("Sent"), QT_TR_NOOP("Time"), QT_TR_NOOP("Count")};
+    static const std::array<const char *, ColumnCount> kNames{QT_TR_NOOP("Kind"), QT_TR_NOOP("From"),
+        QT_TR_NOOP("To"), QT_TR_NOOP("Sent"), QT_TR_NOOP("Time"), QT_TR_NOOP("Count")};
     return tr(kNames[static_cast<std::size_t>(section)]);
 }
 
@@ -64,7 +64,8 @@ void LinksModel::set(std::vector<LinkLoad> links)
 {
     beginResetModel();
     m_links = std::move(links);
-    std::stable_sort(m_links.begin(), m_links.end(), [](const LinkLoad &a, const LinkLoad &b) { return a.share > b.share; });
+    std::stable_sort(m_links.begin(), m_links.end(),
+        [](const LinkLoad &a, const LinkLoad &b) { return a.share > b.share; });
     endResetModel();
 }
 
@@ -89,7 +90,8 @@ QVariant LinksModel::data(const QModelIndex &index, int role) const
     const LinkLoad &link = m_links[static_cast<std::size_t>(index.row())];
     switch (index.column()) {
     case Link:
-        return link.betweenNodes ? tr("host %1 to other hosts").arg(link.index) : tr("device %1 inside its host").arg(link.index);
+        return link.betweenNodes ? tr("host %1 to other hosts").arg(link.index)
+                                 : tr("device %1 inside its host").arg(link.index);
     case Sent:
         return bytesText(link.bytes);
     default:

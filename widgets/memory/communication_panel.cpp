@@ -165,7 +165,8 @@ void CommunicationPanel::refresh()
     }
     m_stop = std::stop_source{};
     m_watcher.setFuture(QtConcurrent::run([scene, stop = m_stop.get_token()]() -> MatrixSnapshot {
-        auto matrix = communicationMatrix(*scene->plan, *scene->timeline, scene->cluster, DataType::Float32, stop);
+        auto matrix =
+            communicationMatrix(*scene->plan, *scene->timeline, scene->cluster, DataType::Float32, stop);
         return matrix ? std::make_shared<const CommunicationMatrix>(*std::move(matrix)) : nullptr;
     }));
 }
@@ -179,7 +180,8 @@ void CommunicationPanel::showMatrix()
         Bytes sent;
         for (const Flow &flow : m_matrix->flows)
             sent += !chosen || flow.kind == *chosen ? flow.bytes : Bytes{};
-        m_sum->setText(m_matrix->flows.empty() ? tr("Devices send nothing to one another.") : tr("%1 in one step, all devices").arg(bytesText(sent)));
+        m_sum->setText(m_matrix->flows.empty() ? tr("Devices send nothing to one another.")
+                                               : tr("%1 in one step, all devices").arg(bytesText(sent)));
     } else {
         m_sum->setText(tr("There is no plan yet."));
     }
@@ -213,13 +215,15 @@ void CommunicationPanel::showFlows()
             sum.time += flow.time;
             sum.count += flow.count;
             std::vector<OperatorId> both;
-            std::set_union(sum.operators.begin(), sum.operators.end(), flow.operators.begin(), flow.operators.end(), std::back_inserter(both));
+            std::set_union(sum.operators.begin(), sum.operators.end(), flow.operators.begin(),
+                flow.operators.end(), std::back_inserter(both));
             sum.operators = std::move(both);
         }
         for (auto &[key, sum] : sums)
             flows.push_back(std::move(sum));
     }
-    std::stable_sort(flows.begin(), flows.end(), [](const Flow &a, const Flow &b) { return a.bytes.count > b.bytes.count; });
+    std::stable_sort(flows.begin(), flows.end(),
+        [](const Flow &a, const Flow &b) { return a.bytes.count > b.bytes.count; });
     m_flows->set(std::move(flows));
 }
 
@@ -232,7 +236,8 @@ void CommunicationPanel::chooseLink(const LinkLoad *link)
     std::vector<OperatorId> operators;
     for (int row = 0; const Flow *flow = m_flows->flowAt(row); ++row) {
         std::vector<OperatorId> both;
-        std::set_union(operators.begin(), operators.end(), flow->operators.begin(), flow->operators.end(), std::back_inserter(both));
+        std::set_union(operators.begin(), operators.end(), flow->operators.begin(), flow->operators.end(),
+            std::back_inserter(both));
         operators = std::move(both);
     }
     m_selection->select(operators);
@@ -250,12 +255,15 @@ void CommunicationPanel::chooseFlow(int row)
         const auto index = static_cast<std::size_t>(behind.row.index);
         if (behind.row.valid() && index < m_update->rows.size()) {
             lines.push_back(m_update->rows[index].line);
-            words << tr("line %1 (%2): %3").arg(m_update->rows[index].line + 1).arg(bytesText(behind.bytes), QString::fromStdString(m_update->rows[index].text));
+            words << tr("line %1 (%2): %3")
+                         .arg(m_update->rows[index].line + 1)
+                         .arg(bytesText(behind.bytes), QString::fromStdString(m_update->rows[index].text));
         } else if (!behind.row.valid()) {
             words << tr("defaults: %1").arg(bytesText(behind.bytes));
         }
     }
-    m_rows->setText(words.isEmpty() ? QString() : tr("Behind it: %1").arg(words.mid(0, 4).join(QStringLiteral("; "))));
+    m_rows->setText(
+        words.isEmpty() ? QString() : tr("Behind it: %1").arg(words.mid(0, 4).join(QStringLiteral("; "))));
     Q_EMIT linesChosen(std::move(lines));
 }
 

@@ -24,8 +24,8 @@ class LinksModel;
 class MatrixView;
 class TopologyView;
 
-/// The *Communication* dock: the matrix, the flows behind a cell with the operators and rows they serve, the load of links
-/// (ux.md, F51).
+/// The *Communication* dock: the matrix, the flows behind a cell with the operators and rows they serve, the
+/// load of links (ux.md, F51).
 class CommunicationPanel : public QWidget
 {
     Q_OBJECT

@@ -14,7 +14,8 @@
 
 namespace planloom {
 
-MatrixView::MatrixView(QWidget *parent) : QWidget(parent)
+MatrixView::MatrixView(QWidget *parent)
+    : QWidget(parent)
 {
     setAccessibleName(tr("Bytes from device to device"));
     setFocusPolicy(Qt::StrongFocus);
@@ -31,20 +32,21 @@ QSize MatrixView::minimumSizeHint() const
     return {fontMetrics().height() * 6, fontMetrics().height() * 5};
 }
 
-void MatrixView::setMatrix(std::shared_ptr<const CommunicationMatrix> matrix, std::optional<InstructionKind> kind, bool byTime)
+void MatrixView::setMatrix(
+    std::shared_ptr<const CommunicationMatrix> matrix, std::optional<InstructionKind> kind, bool byTime)
 {
     show(std::move(matrix), nullptr, kind, byTime);
 }
 
-void MatrixView::setDifference(std::shared_ptr<const CommunicationMatrix> a, std::shared_ptr<const CommunicationMatrix> b,
-    std::optional<InstructionKind> kind, bool byTime)
+void MatrixView::setDifference(std::shared_ptr<const CommunicationMatrix> a,
+    std::shared_ptr<const CommunicationMatrix> b, std::optional<InstructionKind> kind, bool byTime)
 {
     const bool both = a && b;
     show(both ? std::move(b) : nullptr, both ? std::move(a) : nullptr, kind, byTime);
 }
 
-void MatrixView::show(std::shared_ptr<const CommunicationMatrix> matrix, std::shared_ptr<const CommunicationMatrix> takenOff,
-    std::optional<InstructionKind> kind, bool byTime)
+void MatrixView::show(std::shared_ptr<const CommunicationMatrix> matrix,
+    std::shared_ptr<const CommunicationMatrix> takenOff, std::optional<InstructionKind> kind, bool byTime)
 {
     m_matrix = std::move(matrix);
     m_takenOff = std::move(takenOff);
@@ -75,8 +77,10 @@ void MatrixView::sumUp(const CommunicationMatrix &matrix, double sign)
     for (const Flow &flow : matrix.flows) {
         if (m_kind && flow.kind != *m_kind)
             continue;
-        m_values[static_cast<std::size_t>(flow.from.index) * static_cast<std::size_t>(m_count) + static_cast<std::size_t>(flow.to.index)]
-            += sign * (m_byTime ? static_cast<double>(flow.time.count()) * 1e-9 : static_cast<double>(flow.bytes.count));
+        m_values[static_cast<std::size_t>(flow.from.index) * static_cast<std::size_t>(m_count)
+            + static_cast<std::size_t>(flow.to.index)] += sign
+            * (m_byTime ? static_cast<double>(flow.time.count()) * 1e-9
+                        : static_cast<double>(flow.bytes.count));
     }
 }
 
@@ -91,7 +95,8 @@ double MatrixView::valueOf(int from, int to) const
 {
     if (from < 0 || to < 0 || from >= m_count || to >= m_count)
         return 0;
-    return m_values[static_cast<std::size_t>(from) * static_cast<std::size_t>(m_count) + static_cast<std::size_t>(to)];
+    return m_values[static_cast<std::size_t>(from) * static_cast<std::size_t>(m_count)
+        + static_cast<std::size_t>(to)];
 }
 
 QRectF MatrixView::plot() const
@@ -107,7 +112,8 @@ QRectF MatrixView::cellRect(int from, int to) const
 {
     const QRectF area = plot();
     const double count = std::max(m_count, 1);
-    return {area.left() + to * area.width() / count, area.top() + from * area.height() / count, area.width() / count, area.height() / count};
+    return {area.left() + to * area.width() / count, area.top() + from * area.height() / count,
+        area.width() / count, area.height() / count};
 }
 
 std::pair<int, int> MatrixView::cellAt(QPointF at) const
@@ -124,12 +130,16 @@ QString MatrixView::factOf(int from, int to) const
 {
     if (m_takenOff) {
         const auto of = [&](const CommunicationMatrix &matrix) {
-            return m_byTime ? timeText(matrix.timeBetween({from}, {to}, m_kind)) : bytesText(matrix.bytesBetween({from}, {to}, m_kind));
+            return m_byTime ? timeText(matrix.timeBetween({from}, {to}, m_kind))
+                            : bytesText(matrix.bytesBetween({from}, {to}, m_kind));
         };
         return tr("device %1 to %2: %3 → %4").arg(from).arg(to).arg(of(*m_takenOff), of(*m_matrix));
     }
-    return tr("device %1 to %2: %3 in %4").arg(from).arg(to).arg(bytesText(m_matrix->bytesBetween({from}, {to}, m_kind)),
-        timeText(m_matrix->timeBetween({from}, {to}, m_kind)));
+    return tr("device %1 to %2: %3 in %4")
+        .arg(from)
+        .arg(to)
+        .arg(bytesText(m_matrix->bytesBetween({from}, {to}, m_kind)),
+            timeText(m_matrix->timeBetween({from}, {to}, m_kind)));
 }
 
 void MatrixView::choose(std::pair<int, int> cell)
@@ -193,29 +203,38 @@ void MatrixView::paintEvent(QPaintEvent *)
     const QFontMetrics metrics = fontMetrics();
     if (!m_matrix || m_count < 1) {
         painter.setPen(palette.textMuted);
-        painter.drawText(rect(), Qt::AlignCenter | Qt::TextWordWrap, tr("What devices send to one another appears here."));
+        painter.drawText(
+            rect(), Qt::AlignCenter | Qt::TextWordWrap, tr("What devices send to one another appears here."));
         return;
     }
     const QRectF area = plot();
     const int count = m_count;
     const double cellWidth = area.width() / count;
     const double cellHeight = area.height() / count;
-    const int everyColumn = std::max(1, static_cast<int>(std::ceil(metrics.horizontalAdvance(QStringLiteral("000 ")) / std::max(cellWidth, 0.01))));
-    const int everyRow = std::max(1, static_cast<int>(std::ceil(metrics.height() / std::max(cellHeight, 0.01))));
+    const int everyColumn = std::max(1,
+        static_cast<int>(
+            std::ceil(metrics.horizontalAdvance(QStringLiteral("000 ")) / std::max(cellWidth, 0.01))));
+    const int everyRow =
+        std::max(1, static_cast<int>(std::ceil(metrics.height() / std::max(cellHeight, 0.01))));
     painter.setPen(palette.textMuted);
     painter.drawText(QRectF(area.left(), 0, area.width(), metrics.height()), Qt::AlignHCenter, tr("to"));
     painter.save();
     painter.translate(2, area.center().y());
     painter.rotate(-90);
-    painter.drawText(QRectF(-area.height() / 2, 0, area.height(), metrics.height()), Qt::AlignHCenter, tr("from"));
+    painter.drawText(
+        QRectF(-area.height() / 2, 0, area.height(), metrics.height()), Qt::AlignHCenter, tr("from"));
     painter.restore();
     for (int i = 0; i < count; ++i) {
         if (i % everyColumn == 0)
-            painter.drawText(QRectF(area.left() + i * cellWidth, area.top() - metrics.height() - 1, std::max(cellWidth, metrics.averageCharWidth() * 4.0), metrics.height()),
-                cellWidth > metrics.averageCharWidth() * 3 ? Qt::AlignHCenter : Qt::AlignLeft, QString::number(i));
+            painter.drawText(QRectF(area.left() + i * cellWidth, area.top() - metrics.height() - 1,
+                                 std::max(cellWidth, metrics.averageCharWidth() * 4.0), metrics.height()),
+                cellWidth > metrics.averageCharWidth() * 3 ? Qt::AlignHCenter : Qt::AlignLeft,
+                QString::number(i));
         if (i % everyRow == 0)
-            painter.drawText(QRectF(0, area.top() + i * cellHeight, area.left() - 4, std::max(cellHeight, static_cast<double>(metrics.height()))),
-                Qt::AlignRight | (cellHeight > metrics.height() ? Qt::AlignVCenter : Qt::AlignTop), QString::number(i));
+            painter.drawText(QRectF(0, area.top() + i * cellHeight, area.left() - 4,
+                                 std::max(cellHeight, static_cast<double>(metrics.height()))),
+                Qt::AlignRight | (cellHeight > metrics.height() ? Qt::AlignVCenter : Qt::AlignTop),
+                QString::number(i));
     }
     for (int from = 0; from < count; ++from) {
         for (int to = 0; to < count; ++to) {
@@ -223,13 +242,15 @@ void MatrixView::paintEvent(QPaintEvent *)
             const double value = valueOf(from, to);
             const double share = m_most > 0 ? std::abs(value) / m_most : 0;
             const QColor colour = value == 0 ? palette.canvas
-                : m_takenOff ? mixed(palette.surface, value > 0 ? palette.error : palette.success, 0.35 + 0.65 * share) // more is worse
+                : m_takenOff ? mixed(palette.surface, value > 0 ? palette.error : palette.success,
+                      0.35 + 0.65 * share) // more is worse
                              : heatColour(palette, share);
             painter.fillRect(cell.adjusted(0.5, 0.5, -0.5, -0.5), colour);
             if (value == 0 || cell.height() < metrics.height())
                 continue;
             const double size = std::abs(value);
-            QString text = m_byTime ? QString::fromStdString(formatSeconds(size)) : bytesText({static_cast<std::int64_t>(size)});
+            QString text = m_byTime ? QString::fromStdString(formatSeconds(size))
+                                    : bytesText({static_cast<std::int64_t>(size)});
             if (m_takenOff)
                 text.prepend(value > 0 ? QLatin1Char('+') : QChar(0x2212));
             if (metrics.horizontalAdvance(text) + 4 <= cell.width()) {

@@ -12,17 +12,20 @@
 
 namespace planloom {
 
-/// Device x device as a picture: rows send, columns receive, colour by bytes or time with the number in the cell where there is room.
+/// Device x device as a picture: rows send, columns receive, colour by bytes or time with the number in the
+/// cell where there is room.
 class MatrixView : public QWidget
 {
     Q_OBJECT
 public:
     explicit MatrixView(QWidget *parent = nullptr);
     /// Null shows nothing. @param kind  none means all
-    void setMatrix(std::shared_ptr<const CommunicationMatrix> matrix, std::optional<InstructionKind> kind, bool byTime);
-    /// What `b` has more than `a`, or less: for comparing plans. Either may have more devices. Null shows nothing.
-    void setDifference(std::shared_ptr<const CommunicationMatrix> a, std::shared_ptr<const CommunicationMatrix> b,
-        std::optional<InstructionKind> kind, bool byTime);
+    void setMatrix(
+        std::shared_ptr<const CommunicationMatrix> matrix, std::optional<InstructionKind> kind, bool byTime);
+    /// What `b` has more than `a`, or less: for comparing plans. Either may have more devices. Null shows
+    /// nothing.
+    void setDifference(std::shared_ptr<const CommunicationMatrix> a,
+        std::shared_ptr<const CommunicationMatrix> b, std::optional<InstructionKind> kind, bool byTime);
     /// (-1, -1) is no cell.
     std::pair<int, int> current() const { return m_current; }
     /// Marks a cell without saying so.
@@ -51,8 +54,9 @@ private:
     void choose(std::pair<int, int> cell);
     QString factOf(int from, int to) const;
     void sumUp(const CommunicationMatrix &matrix, double sign);
-    void show(std::shared_ptr<const CommunicationMatrix> matrix, std::shared_ptr<const CommunicationMatrix> takenOff,
-        std::optional<InstructionKind> kind, bool byTime);
+    void show(std::shared_ptr<const CommunicationMatrix> matrix,
+        std::shared_ptr<const CommunicationMatrix> takenOff, std::optional<InstructionKind> kind,
+        bool byTime);
 
     std::shared_ptr<const CommunicationMatrix> m_matrix;
     std::shared_ptr<const CommunicationMatrix> m_takenOff; ///< Of a difference; else null.

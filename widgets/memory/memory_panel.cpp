@@ -22,8 +22,8 @@ namespace {
 
 } // namespace
 
-void MemoryKindsModel::set(
-    const std::array<std::int64_t, kMemoryKindCount> &now, const std::array<std::int64_t, kMemoryKindCount> &peak)
+void MemoryKindsModel::set(const std::array<std::int64_t, kMemoryKindCount> &now,
+    const std::array<std::int64_t, kMemoryKindCount> &peak)
 {
     if (now == m_now && peak == m_peak)
         return;
@@ -59,8 +59,11 @@ QVariant MemoryKindsModel::data(const QModelIndex &index, int role) const
     case Now:
         return bytesText(sum ? total : m_now[kind]);
     case Share:
-        return total > 0 ? QString::number(100.0 * static_cast<double>(sum ? total : m_now[kind]) / static_cast<double>(total), 'f', 1) + QLatin1Char('%')
-                         : QString();
+        return total > 0
+            ? QString::number(
+                  100.0 * static_cast<double>(sum ? total : m_now[kind]) / static_cast<double>(total), 'f', 1)
+                + QLatin1Char('%')
+            : QString();
     default:
         return bytesText(sum ? std::accumulate(m_peak.begin(), m_peak.end(), std::int64_t{0}) : m_peak[kind]);
     }
@@ -104,7 +107,8 @@ MemoryPanel::MemoryPanel(Workspace *workspace, SelectionModel *selection, QWidge
     m_kindsView->verticalHeader()->hide();
     m_kindsView->verticalHeader()->setDefaultSectionSize(fontMetrics().height() + 5);
     m_kindsView->horizontalHeader()->setSectionResizeMode(QHeaderView::Stretch);
-    m_kindsView->horizontalHeader()->setSectionResizeMode(MemoryKindsModel::Kind, QHeaderView::ResizeToContents);
+    m_kindsView->horizontalHeader()->setSectionResizeMode(
+        MemoryKindsModel::Kind, QHeaderView::ResizeToContents);
     m_kindsView->setMinimumWidth(fontMetrics().averageCharWidth() * 52);
     auto *head = new QHBoxLayout;
     head->setContentsMargins(6, 3, 6, 3);
@@ -192,10 +196,11 @@ void MemoryPanel::refresh()
         return;
     }
     m_stop = std::stop_source{};
-    m_watcher.setFuture(QtConcurrent::run([scene, shown = device(), stop = m_stop.get_token()]() -> Lifetimes {
-        return std::make_shared<const std::vector<BufferLifetime>>(
-            lifetimesOf(*scene->plan, *scene->timeline, DeviceId{shown}, DataType::Float32, stop));
-    }));
+    m_watcher.setFuture(
+        QtConcurrent::run([scene, shown = device(), stop = m_stop.get_token()]() -> Lifetimes {
+            return std::make_shared<const std::vector<BufferLifetime>>(
+                lifetimesOf(*scene->plan, *scene->timeline, DeviceId{shown}, DataType::Float32, stop));
+        }));
     showMoment();
 }
 
@@ -216,7 +221,8 @@ void MemoryPanel::showMoment()
         time = 0;
         std::int64_t most = -1;
         for (std::size_t i = 0; i < curve.time.size(); ++i) {
-            const std::int64_t sum = std::accumulate(curve.bytes[i].begin(), curve.bytes[i].end(), std::int64_t{0});
+            const std::int64_t sum =
+                std::accumulate(curve.bytes[i].begin(), curve.bytes[i].end(), std::int64_t{0});
             if (sum > most) {
                 most = sum;
                 time = curve.time[i];
@@ -227,8 +233,10 @@ void MemoryPanel::showMoment()
     const auto now = bytesAt(curve, Nanoseconds{time});
     m_kinds->set(now, curve.atPeak);
     const std::int64_t total = std::accumulate(now.begin(), now.end(), std::int64_t{0});
-    m_moment->setText(tr("at %1: %2, peak %3 of %4").arg(QString::fromStdString(formatSeconds(static_cast<double>(time) * 1e-9)), bytesText(total), bytesText(curve.peak.count),
-        bytesText(static_cast<std::int64_t>(m_scene->cluster.device.memory.value))));
+    m_moment->setText(tr("at %1: %2, peak %3 of %4")
+                          .arg(QString::fromStdString(formatSeconds(static_cast<double>(time) * 1e-9)),
+                              bytesText(total), bytesText(curve.peak.count),
+                              bytesText(static_cast<std::int64_t>(m_scene->cluster.device.memory.value))));
     m_live = m_lifetimes ? aliveAt(*m_lifetimes, Nanoseconds{time}) : std::vector<BufferLifetime>{};
     m_treemap->setLive(m_live, m_scene->plan->graph);
     Q_EMIT liveChanged();

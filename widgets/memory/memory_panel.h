@@ -28,7 +28,8 @@ class MemoryKindsModel : public QAbstractTableModel
 public:
     enum Column { Kind, Now, Share, AtPeak, ColumnCount };
     using QAbstractTableModel::QAbstractTableModel;
-    void set(const std::array<std::int64_t, kMemoryKindCount> &now, const std::array<std::int64_t, kMemoryKindCount> &peak);
+    void set(const std::array<std::int64_t, kMemoryKindCount> &now,
+        const std::array<std::int64_t, kMemoryKindCount> &peak);
     int rowCount(const QModelIndex &parent = {}) const override;
     int columnCount(const QModelIndex &parent = {}) const override;
     QVariant data(const QModelIndex &index, int role = Qt::DisplayRole) const override;
@@ -39,8 +40,8 @@ private:
     std::array<std::int64_t, kMemoryKindCount> m_peak{};
 };
 
-/// The *Memory* dock: one device's memory over the step with the cap, and at a chosen moment every live tensor, down to its operator
-/// (ux.md, F49, F50).
+/// The *Memory* dock: one device's memory over the step with the cap, and at a chosen moment every live
+/// tensor, down to its operator (ux.md, F49, F50).
 class MemoryPanel : public QWidget
 {
     Q_OBJECT

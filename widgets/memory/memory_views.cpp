@@ -19,7 +19,8 @@ namespace {
 
 } // namespace
 
-MemoryCurveView::MemoryCurveView(QWidget *parent) : QWidget(parent)
+MemoryCurveView::MemoryCurveView(QWidget *parent)
+    : QWidget(parent)
 {
     setAccessibleName(tr("Memory over the step"));
     setFocusPolicy(Qt::StrongFocus);
@@ -59,7 +60,8 @@ const MemoryCurve *MemoryCurveView::curve() const
 QRectF MemoryCurveView::plot() const
 {
     const QFontMetrics metrics = fontMetrics();
-    return QRectF(rect()).adjusted(metrics.horizontalAdvance(QStringLiteral("0000 GiB")) + metrics.averageCharWidth(),
+    return QRectF(rect()).adjusted(
+        metrics.horizontalAdvance(QStringLiteral("0000 GiB")) + metrics.averageCharWidth(),
         metrics.height() * 0.8, -metrics.averageCharWidth() * 2, -metrics.height() * 1.3);
 }
 
@@ -131,7 +133,8 @@ void MemoryCurveView::paintEvent(QPaintEvent *)
             continue;
         double below = 0;
         for (int kind = 0; kind < kMemoryKindCount; ++kind) {
-            const double bytes = static_cast<double>(known->bytes[static_cast<std::size_t>(entry)][static_cast<std::size_t>(kind)]);
+            const double bytes = static_cast<double>(
+                known->bytes[static_cast<std::size_t>(entry)][static_cast<std::size_t>(kind)]);
             if (bytes <= 0)
                 continue;
             painter.fillRect(QRectF(area.left() + x, y(below + bytes), 1, y(below) - y(below + bytes)),
@@ -143,25 +146,30 @@ void MemoryCurveView::paintEvent(QPaintEvent *)
     painter.drawLine(area.bottomLeft(), area.bottomRight());
     painter.setPen(palette.text);
     const auto label = [&](double bytes, const QString &text) {
-        painter.drawText(QRectF(0, y(bytes) - metrics.height() / 2.0, area.left() - metrics.averageCharWidth(), metrics.height()),
+        painter.drawText(QRectF(0, y(bytes) - metrics.height() / 2.0,
+                             area.left() - metrics.averageCharWidth(), metrics.height()),
             Qt::AlignRight | Qt::AlignVCenter, text);
     };
     label(static_cast<double>(peak), bytesText(peak));
     painter.setPen(QPen(palette.textMuted, 1, Qt::DotLine));
-    painter.drawLine(QPointF(area.left(), y(static_cast<double>(peak))), QPointF(area.right(), y(static_cast<double>(peak))));
+    painter.drawLine(QPointF(area.left(), y(static_cast<double>(peak))),
+        QPointF(area.right(), y(static_cast<double>(peak))));
     if (capShown) {
         painter.setPen(QPen(palette.error, 2));
-        painter.drawLine(QPointF(area.left(), y(static_cast<double>(capacity))), QPointF(area.right(), y(static_cast<double>(capacity))));
+        painter.drawLine(QPointF(area.left(), y(static_cast<double>(capacity))),
+            QPointF(area.right(), y(static_cast<double>(capacity))));
         painter.setPen(palette.text);
-        painter.drawText(QRectF(area.left() + 4, y(static_cast<double>(capacity)) + 2, area.width(), metrics.height()), Qt::AlignLeft,
-            tr("capacity %1").arg(bytesText(capacity)));
+        painter.drawText(
+            QRectF(area.left() + 4, y(static_cast<double>(capacity)) + 2, area.width(), metrics.height()),
+            Qt::AlignLeft, tr("capacity %1").arg(bytesText(capacity)));
     } else if (capacity > 0) {
         painter.setPen(palette.textMuted);
-        painter.drawText(QRectF(area.left(), 0, area.width(), metrics.height()), Qt::AlignRight | Qt::AlignVCenter,
-            tr("capacity %1, far above").arg(bytesText(capacity)));
+        painter.drawText(QRectF(area.left(), 0, area.width(), metrics.height()),
+            Qt::AlignRight | Qt::AlignVCenter, tr("capacity %1, far above").arg(bytesText(capacity)));
     }
     painter.setPen(palette.textMuted);
-    painter.drawText(QRectF(area.left(), area.bottom() + 2, area.width(), metrics.height()), Qt::AlignLeft, QStringLiteral("0"));
+    painter.drawText(QRectF(area.left(), area.bottom() + 2, area.width(), metrics.height()), Qt::AlignLeft,
+        QStringLiteral("0"));
     painter.drawText(QRectF(area.left(), area.bottom() + 2, area.width(), metrics.height()), Qt::AlignRight,
         QString::fromStdString(formatSeconds(step * 1e-9)));
     const double at = area.left() + static_cast<double>(m_time) / step * area.width();
@@ -173,7 +181,8 @@ void MemoryCurveView::paintEvent(QPaintEvent *)
     }
 }
 
-MemoryTreemap::MemoryTreemap(QWidget *parent) : QWidget(parent)
+MemoryTreemap::MemoryTreemap(QWidget *parent)
+    : QWidget(parent)
 {
     setAccessibleName(tr("Live tensors"));
     setFocusPolicy(Qt::StrongFocus);
@@ -214,7 +223,8 @@ void MemoryTreemap::layOut()
         for (std::size_t i = rest.first; i < m_live.size(); ++i)
             rest.bytes += m_live[i].bytes.count;
         m_tiles.push_back(rest);
-        std::stable_sort(m_tiles.begin(), m_tiles.end(), [](const Tile &a, const Tile &b) { return a.bytes > b.bytes; });
+        std::stable_sort(
+            m_tiles.begin(), m_tiles.end(), [](const Tile &a, const Tile &b) { return a.bytes > b.bytes; });
     }
     for (const Tile &tile : m_tiles)
         weights.push_back(static_cast<double>(tile.bytes));
@@ -245,17 +255,23 @@ QString MemoryTreemap::factOf(std::size_t number) const
         return tr("%1 smaller buffers, %2").arg(tile.count).arg(bytesText(tile.bytes));
     const BufferLifetime &buffer = m_live[tile.first];
     QString text = QString::fromStdString(m_graph->at(buffer.tensor).name);
-    text += QLatin1Char('\n') + tr("%1, %2").arg(QLatin1String(nameOf(buffer.kind)), bytesText(buffer.bytes.count));
+    text += QLatin1Char('\n')
+        + tr("%1, %2").arg(QLatin1String(nameOf(buffer.kind)), bytesText(buffer.bytes.count));
     if (m_total > 0)
-        text += tr(" (%1% of what lives now)").arg(100.0 * static_cast<double>(buffer.bytes.count) / static_cast<double>(m_total), 0, 'f', 1);
+        text += tr(" (%1% of what lives now)")
+                    .arg(100.0 * static_cast<double>(buffer.bytes.count) / static_cast<double>(m_total), 0,
+                        'f', 1);
     if (buffer.microBatch >= 0)
         text += QLatin1Char('\n') + tr("micro-batch %1").arg(buffer.microBatch);
     if (buffer.maker.valid())
-        text += QLatin1Char('\n') + tr("made by %1").arg(QString::fromStdString(m_graph->at(buffer.maker).name));
+        text +=
+            QLatin1Char('\n') + tr("made by %1").arg(QString::fromStdString(m_graph->at(buffer.maker).name));
     text += QLatin1Char('\n')
-        + (buffer.death == kNeverDies ? tr("lives on after the step")
-                                      : tr("from %1 to %2").arg(QString::fromStdString(formatSeconds(static_cast<double>(buffer.birth) * 1e-9)),
-                                            QString::fromStdString(formatSeconds(static_cast<double>(buffer.death) * 1e-9))));
+        + (buffer.death == kNeverDies
+                ? tr("lives on after the step")
+                : tr("from %1 to %2")
+                      .arg(QString::fromStdString(formatSeconds(static_cast<double>(buffer.birth) * 1e-9)),
+                          QString::fromStdString(formatSeconds(static_cast<double>(buffer.death) * 1e-9))));
     return text;
 }
 
@@ -293,7 +309,8 @@ bool MemoryTreemap::event(QEvent *event)
     if (event->type() == QEvent::ToolTip) {
         const auto *help = static_cast<QHelpEvent *>(event); // the type says so
         const int tile = tileAt(help->pos());
-        tile < 0 ? QToolTip::hideText() : QToolTip::showText(help->globalPos(), factOf(static_cast<std::size_t>(tile)), this);
+        tile < 0 ? QToolTip::hideText()
+                 : QToolTip::showText(help->globalPos(), factOf(static_cast<std::size_t>(tile)), this);
         return true;
     }
     return QWidget::event(event);
@@ -307,23 +324,27 @@ void MemoryTreemap::paintEvent(QPaintEvent *)
     const QFontMetrics metrics = fontMetrics();
     if (m_tiles.empty()) {
         painter.setPen(palette.textMuted);
-        painter.drawText(rect(), Qt::AlignCenter | Qt::TextWordWrap, tr("The tensors that live at the chosen moment appear here."));
+        painter.drawText(rect(), Qt::AlignCenter | Qt::TextWordWrap,
+            tr("The tensors that live at the chosen moment appear here."));
         return;
     }
     for (std::size_t i = 0; i < m_tiles.size(); ++i) {
         const Tile &tile = m_tiles[i];
-        const QColor colour = tile.count > 1 ? palette.neutral : memoryColour(palette, m_live[tile.first].kind);
+        const QColor colour =
+            tile.count > 1 ? palette.neutral : memoryColour(palette, m_live[tile.first].kind);
         const QRectF box = tile.rect.adjusted(0.5, 0.5, -0.5, -0.5);
         painter.fillRect(box, colour);
         if (box.height() > metrics.height() * 1.1 && box.width() > metrics.averageCharWidth() * 6) {
             painter.setPen(readableOn(colour));
-            const QString name = tile.count > 1 ? tr("%1 smaller").arg(tile.count)
-                                                : QString::fromStdString(m_graph->at(m_live[tile.first].tensor).name);
+            const QString name = tile.count > 1
+                ? tr("%1 smaller").arg(tile.count)
+                : QString::fromStdString(m_graph->at(m_live[tile.first].tensor).name);
             painter.drawText(box.adjusted(3, 1, -3, 0), Qt::AlignLeft | Qt::AlignTop,
                 metrics.elidedText(name, Qt::ElideLeft, static_cast<int>(box.width() - 6)));
             if (box.height() > metrics.height() * 2.2)
                 painter.drawText(box.adjusted(3, 1 + metrics.height(), -3, 0), Qt::AlignLeft | Qt::AlignTop,
-                    metrics.elidedText(bytesText(tile.bytes), Qt::ElideRight, static_cast<int>(box.width() - 6)));
+                    metrics.elidedText(
+                        bytesText(tile.bytes), Qt::ElideRight, static_cast<int>(box.width() - 6)));
         }
         if (static_cast<int>(i) == m_current) {
             painter.setPen(QPen(palette.text, 2));

@@ -10,7 +10,8 @@
 
 namespace planloom {
 
-/// One device's memory over the step, stacked by kind, with the device's capacity. A click or the arrow keys choose a moment.
+/// One device's memory over the step, stacked by kind, with the device's capacity. A click or the arrow keys
+/// choose a moment.
 class MemoryCurveView : public QWidget
 {
     Q_OBJECT

@@ -26,7 +26,8 @@ TopologyLayout::TopologyLayout(
     const std::int32_t most = std::min(m_perNode, m_devices);
     const std::int32_t rows = std::max(1, (most + m_columns - 1) / m_columns);
     m_nodeWidth = m_columns * (m_metrics.tileWidth + kGap) + kGap;
-    m_nodeHeight = m_metrics.lineHeight + kSwitchHeight + rows * (m_metrics.linkHeight + m_metrics.tileHeight + kGap) + kGap;
+    m_nodeHeight = m_metrics.lineHeight + kSwitchHeight
+        + rows * (m_metrics.linkHeight + m_metrics.tileHeight + kGap) + kGap;
     m_perRow = std::max(1, static_cast<std::int32_t>((width - kNodeGap) / (m_nodeWidth + kNodeGap)));
     m_rowHeight = m_nodeHeight + kNodeGap + (hasNetwork() ? m_metrics.linkHeight + kSwitchHeight : 0);
 }
@@ -43,7 +44,8 @@ std::int32_t TopologyLayout::devicesOf(std::int32_t node) const
 
 TopologyBox TopologyLayout::node(std::int32_t node) const
 {
-    const double top = node / m_perRow * m_rowHeight + kNodeGap + (hasNetwork() ? m_metrics.linkHeight + kSwitchHeight : 0);
+    const double top =
+        node / m_perRow * m_rowHeight + kNodeGap + (hasNetwork() ? m_metrics.linkHeight + kSwitchHeight : 0);
     return {kNodeGap + node % m_perRow * (m_nodeWidth + kNodeGap), top, m_nodeWidth, m_nodeHeight};
 }
 
@@ -73,12 +75,15 @@ TopologyBox TopologyLayout::device(std::int32_t device) const
     const std::int32_t place = device % m_perNode;
     const double step = m_metrics.linkHeight + m_metrics.tileHeight + kGap;
     return {bar.x + place % m_columns * (m_metrics.tileWidth + kGap),
-        bar.y + bar.height + place / m_columns * step + m_metrics.linkHeight, m_metrics.tileWidth, m_metrics.tileHeight};
+        bar.y + bar.height + place / m_columns * step + m_metrics.linkHeight, m_metrics.tileWidth,
+        m_metrics.tileHeight};
 }
 
 std::pair<std::int32_t, std::int32_t> TopologyLayout::nodesBetween(double top, double bottom) const
 {
-    const auto rowAt = [this](double y) { return static_cast<std::int32_t>(std::floor((y - kNodeGap) / m_rowHeight)); };
+    const auto rowAt = [this](double y) {
+        return static_cast<std::int32_t>(std::floor((y - kNodeGap) / m_rowHeight));
+    };
     const std::int32_t first = std::max(rowAt(top), 0) * m_perRow;
     const std::int32_t last = (rowAt(bottom) + 1) * m_perRow;
     return {std::min(first, m_nodes), std::clamp(last, 0, m_nodes)};
@@ -102,7 +107,8 @@ std::int32_t TopologyLayout::deviceAt(double x, double y) const
         return -1;
     for (std::int32_t place = 0; place < devicesOf(node); ++place) {
         const TopologyBox tile = device(node * m_perNode + place);
-        const TopologyBox both{tile.x, tile.y - m_metrics.linkHeight, tile.width, tile.height + m_metrics.linkHeight};
+        const TopologyBox both{
+            tile.x, tile.y - m_metrics.linkHeight, tile.width, tile.height + m_metrics.linkHeight};
         if (both.contains(x, y))
             return node * m_perNode + place;
     }
@@ -115,7 +121,8 @@ std::int32_t TopologyLayout::nodeHeadAt(double x, double y) const
     if (node < 0)
         return -1;
     const TopologyBox box = this->node(node);
-    const TopologyBox head{box.x, box.y - m_metrics.linkHeight, box.width, m_metrics.linkHeight + m_metrics.lineHeight + kSwitchHeight};
+    const TopologyBox head{box.x, box.y - m_metrics.linkHeight, box.width,
+        m_metrics.linkHeight + m_metrics.lineHeight + kSwitchHeight};
     return head.contains(x, y) ? node : -1;
 }
 

@@ -24,17 +24,20 @@ struct TopologyMetrics {
     double tileWidth = 40; ///< Of a device.
     double tileHeight = 32;
     double lineHeight = 16; ///< Of text.
-    double linkHeight = 18; ///< Of the gauge between a device and its node's switch, and of that between node and network.
+    double linkHeight =
+        18; ///< Of the gauge between a device and its node's switch, and of that between node and network.
 };
 
-/// Where devices, their links, the nodes and their links to the network are drawn: nodes in rows as wide as there is room, each
-/// hanging by its link from the network line of its row, devices in a node by theirs from its switch.
+/// Where devices, their links, the nodes and their links to the network are drawn: nodes in rows as wide as
+/// there is room, each hanging by its link from the network line of its row, devices in a node by theirs from
+/// its switch.
 class TopologyLayout
 {
 public:
     TopologyLayout() = default;
     /// Devices 0 to `deviceCount` - 1, `devicesPerNode` to a node (both at least 1), in `width` pixels. O(1).
-    TopologyLayout(std::int32_t deviceCount, std::int32_t devicesPerNode, double width, const TopologyMetrics &metrics);
+    TopologyLayout(
+        std::int32_t deviceCount, std::int32_t devicesPerNode, double width, const TopologyMetrics &metrics);
 
     std::int32_t deviceCount() const { return m_devices; }
     std::int32_t nodeCount() const { return m_nodes; }

@@ -24,12 +24,14 @@ QRectF rectOf(const TopologyBox &box)
 
 QString percent(double share)
 {
-    return share > 0 && share < 0.01 ? QStringLiteral("<1%") : QString::number(std::lround(share * 100)) + QLatin1Char('%');
+    return share > 0 && share < 0.01 ? QStringLiteral("<1%")
+                                     : QString::number(std::lround(share * 100)) + QLatin1Char('%');
 }
 
 } // namespace
 
-TopologyView::TopologyView(QWidget *parent) : QWidget(parent)
+TopologyView::TopologyView(QWidget *parent)
+    : QWidget(parent)
 {
     setFocusPolicy(Qt::StrongFocus);
     setAccessibleName(tr("Map of the cluster with the load of its links"));
@@ -84,7 +86,8 @@ const LinkLoad *TopologyView::current() const
 std::int32_t TopologyView::linkOf(bool betweenNodes, std::int32_t index) const
 {
     const auto &list = betweenNodes ? m_ofNode : m_ofDevice;
-    return index >= 0 && static_cast<std::size_t>(index) < list.size() ? list[static_cast<std::size_t>(index)] : -1;
+    return index >= 0 && static_cast<std::size_t>(index) < list.size() ? list[static_cast<std::size_t>(index)]
+                                                                       : -1;
 }
 
 std::int32_t TopologyView::linkAt(QPointF at) const
@@ -97,8 +100,13 @@ std::int32_t TopologyView::linkAt(QPointF at) const
 QString TopologyView::factOf(const LinkLoad &link) const
 {
     const QString bytes = QString::fromStdString(formatBytes(link.bytes));
-    return link.betweenNodes ? tr("host %1 sends %2 to other hosts in a step: %3 of what its link could carry").arg(link.index).arg(bytes, percent(link.share))
-                             : tr("device %1 sends %2 inside its host in a step: %3 of what its link could carry").arg(link.index).arg(bytes, percent(link.share));
+    return link.betweenNodes
+        ? tr("host %1 sends %2 to other hosts in a step: %3 of what its link could carry")
+              .arg(link.index)
+              .arg(bytes, percent(link.share))
+        : tr("device %1 sends %2 inside its host in a step: %3 of what its link could carry")
+              .arg(link.index)
+              .arg(bytes, percent(link.share));
 }
 
 void TopologyView::choose(std::int32_t link)
@@ -158,7 +166,9 @@ bool TopologyView::event(QEvent *event)
     if (event->type() == QEvent::ToolTip) {
         const auto *help = static_cast<QHelpEvent *>(event); // the type says so
         const std::int32_t link = m_matrix ? linkAt(help->pos()) : -1;
-        link < 0 ? QToolTip::hideText() : QToolTip::showText(help->globalPos(), factOf(m_matrix->links[static_cast<std::size_t>(link)]), this);
+        link < 0 ? QToolTip::hideText()
+                 : QToolTip::showText(
+                     help->globalPos(), factOf(m_matrix->links[static_cast<std::size_t>(link)]), this);
         return true;
     }
     if (event->type() == QEvent::FontChange)
@@ -173,7 +183,8 @@ void TopologyView::paintEvent(QPaintEvent *event)
     painter.fillRect(event->rect(), palette.surface);
     if (!m_matrix || m_matrix->deviceCount < 1) {
         painter.setPen(palette.textMuted);
-        painter.drawText(rect(), Qt::AlignCenter | Qt::TextWordWrap, tr("The load of the cluster's links appears here."));
+        painter.drawText(
+            rect(), Qt::AlignCenter | Qt::TextWordWrap, tr("The load of the cluster's links appears here."));
         return;
     }
     const auto gauge = [&](const TopologyBox &box, std::int32_t link) {
@@ -187,7 +198,9 @@ void TopologyView::paintEvent(QPaintEvent *event)
         const double share = std::clamp(load.share, 0.0, 1.0);
         if (load.bytes.count > 0) { // at least a hairline where anything is sent
             const double high = std::max(1.0, share * (outline.height() - 2));
-            painter.fillRect(QRectF(outline.left() + 1, outline.bottom() - 1 - high, outline.width() - 2, high), heatColour(palette, share));
+            painter.fillRect(
+                QRectF(outline.left() + 1, outline.bottom() - 1 - high, outline.width() - 2, high),
+                heatColour(palette, share));
         }
     };
     const auto [first, last] = m_layout.nodesBetween(event->rect().top(), event->rect().bottom() + 1);
@@ -199,7 +212,8 @@ void TopologyView::paintEvent(QPaintEvent *event)
         const std::int32_t link = linkOf(true, node);
         if (m_layout.hasNetwork()) {
             const QRectF pipe = rectOf(m_layout.nodeLink(node));
-            painter.fillRect(QRectF(box.left() - 6, pipe.top() - 4, box.width() + 12, 4), palette.textMuted); // the network's line
+            painter.fillRect(QRectF(box.left() - 6, pipe.top() - 4, box.width() + 12, 4),
+                palette.textMuted); // the network's line
             gauge(m_layout.nodeLink(node), link);
         }
         painter.setPen(palette.text);
@@ -207,9 +221,11 @@ void TopologyView::paintEvent(QPaintEvent *event)
         if (link >= 0)
             title += QStringLiteral(" · ") + percent(m_matrix->links[static_cast<std::size_t>(link)].share);
         const QRectF head(box.left() + 6, box.top(), box.width() - 12, fontMetrics().height() + 2);
-        painter.drawText(head, Qt::AlignLeft | Qt::AlignVCenter, fontMetrics().elidedText(title, Qt::ElideRight, static_cast<int>(head.width())));
+        painter.drawText(head, Qt::AlignLeft | Qt::AlignVCenter,
+            fontMetrics().elidedText(title, Qt::ElideRight, static_cast<int>(head.width())));
         painter.fillRect(rectOf(m_layout.nodeSwitch(node)), palette.textMuted);
-        for (std::int32_t device = node * m_perNode; device < std::min((node + 1) * m_perNode, m_layout.deviceCount()); ++device) {
+        for (std::int32_t device = node * m_perNode;
+             device < std::min((node + 1) * m_perNode, m_layout.deviceCount()); ++device) {
             const QRectF tile = rectOf(m_layout.device(device));
             const std::int32_t own = linkOf(false, device);
             gauge(m_layout.deviceLink(device), own);
@@ -217,10 +233,12 @@ void TopologyView::paintEvent(QPaintEvent *event)
             painter.setBrush(palette.canvas);
             painter.drawRoundedRect(tile, 3, 3);
             painter.setPen(palette.text);
-            painter.drawText(tile.adjusted(0, 1, 0, -tile.height() / 2), Qt::AlignCenter, QString::number(device));
+            painter.drawText(
+                tile.adjusted(0, 1, 0, -tile.height() / 2), Qt::AlignCenter, QString::number(device));
             if (own >= 0) {
                 painter.setPen(palette.textMuted);
-                painter.drawText(tile.adjusted(0, tile.height() / 2 - 1, 0, -1), Qt::AlignCenter, percent(m_matrix->links[static_cast<std::size_t>(own)].share));
+                painter.drawText(tile.adjusted(0, tile.height() / 2 - 1, 0, -1), Qt::AlignCenter,
+                    percent(m_matrix->links[static_cast<std::size_t>(own)].share));
             }
         }
     }

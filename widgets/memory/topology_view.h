@@ -2,8 +2,8 @@
 
 #include <QtWidgets/QWidget>
 
-#include "engine/hardware/cluster.h"
 #include "engine/analyse/communication.h"
+#include "engine/hardware/cluster.h"
 #include "widgets/memory/topology_layout.h"
 
 #include <memory>
@@ -12,8 +12,8 @@
 
 namespace planloom {
 
-/// The cluster as a map: nodes with their devices, and on every link a gauge of how much of what it could carry in the step it
-/// does (ux.md, F51). As high as the map: put it in a scroll area.
+/// The cluster as a map: nodes with their devices, and on every link a gauge of how much of what it could
+/// carry in the step it does (ux.md, F51). As high as the map: put it in a scroll area.
 class TopologyView : public QWidget
 {
     Q_OBJECT

@@ -8,7 +8,8 @@ namespace planloom {
 
 namespace {
 
-/// The longest of length over width and width over length in a row of surfaces that sum to `sum` along `side`.
+/// The longest of length over width and width over length in a row of surfaces that sum to `sum` along
+/// `side`.
 double worstRatio(double largest, double smallest, double sum, double side)
 {
     const double square = side * side;
@@ -43,7 +44,8 @@ std::vector<QRectF> treemapOf(const std::vector<double> &weights, const QRectF &
             sum += surface;
             ++end;
         }
-        const bool across = rest.width() >= rest.height(); // the row stands at the left, its members below one another
+        const bool across =
+            rest.width() >= rest.height(); // the row stands at the left, its members below one another
         const double thickness = end == weights.size() ? (across ? rest.width() : rest.height()) : sum / side;
         double at = 0;
         for (std::size_t i = begin; i < end; ++i) {

@@ -22,7 +22,8 @@ const Instruction &instructionOf(const ExecutionPlan &plan, const SpanColumns &s
         .instructions[static_cast<std::size_t>(spans.instruction[row])];
 }
 
-std::int64_t bytesOf(const ExecutionPlan &plan, const SpanColumns &spans, std::size_t row, const Instruction &instruction)
+std::int64_t bytesOf(
+    const ExecutionPlan &plan, const SpanColumns &spans, std::size_t row, const Instruction &instruction)
 {
     const auto &buffers = plan.devices[static_cast<std::size_t>(spans.device[row])].buffers;
     std::int64_t most = 0;
@@ -53,7 +54,8 @@ std::int64_t movedBy(InstructionKind kind, std::int64_t members, std::int64_t by
 
 } // namespace
 
-std::vector<CollectiveFigures> collectivesBySize(const ExecutionPlan &plan, const Timeline &predicted, const Timeline &measured)
+std::vector<CollectiveFigures> collectivesBySize(
+    const ExecutionPlan &plan, const Timeline &predicted, const Timeline &measured)
 {
     using Key = std::tuple<InstructionKind, std::int64_t, std::int32_t>; // kind, minus bytes, members
     struct Sums {
@@ -90,10 +92,12 @@ std::vector<CollectiveFigures> collectivesBySize(const ExecutionPlan &plan, cons
     std::vector<CollectiveFigures> figures;
     for (const auto &[key, of] : sums) {
         const auto &[kind, minusBytes, members] = key;
-        CollectiveFigures each{kind, members, -minusBytes, 0, of.count, 0, 0, static_cast<double>(of.best) * 1e-9};
+        CollectiveFigures each{
+            kind, members, -minusBytes, 0, of.count, 0, 0, static_cast<double>(of.best) * 1e-9};
         each.moved = kind == InstructionKind::Send ? each.bytes : movedBy(kind, members, each.bytes);
         if (of.predictedCount > 0)
-            each.predicted = static_cast<double>(of.predicted) * 1e-9 / static_cast<double>(of.predictedCount);
+            each.predicted =
+                static_cast<double>(of.predicted) * 1e-9 / static_cast<double>(of.predictedCount);
         if (of.count > 0)
             each.measured = static_cast<double>(of.measured) * 1e-9 / static_cast<double>(of.count);
         figures.push_back(each);
@@ -104,7 +108,8 @@ std::vector<CollectiveFigures> collectivesBySize(const ExecutionPlan &plan, cons
 std::string stragglerOf(const ExecutionPlan &plan, const Timeline &predicted, const Timeline &measured)
 {
     // Predicted time of every kernel, to hold those that have been measured against.
-    std::vector<std::map<std::pair<std::int32_t, std::int32_t>, std::pair<std::int64_t, std::int64_t>>> known(plan.devices.size());
+    std::vector<std::map<std::pair<std::int32_t, std::int32_t>, std::pair<std::int64_t, std::int64_t>>> known(
+        plan.devices.size());
     for (std::size_t row = 0; row < predicted.spans.size(); ++row) {
         if (instructionOf(plan, predicted.spans, row).kind != InstructionKind::Kernel)
             continue;
@@ -120,7 +125,8 @@ std::string stragglerOf(const ExecutionPlan &plan, const Timeline &predicted, co
         const auto found = known[device].find({measured.spans.segment[row], measured.spans.instruction[row]});
         if (found == known[device].end())
             continue;
-        expected[device] += static_cast<double>(found->second.first) * 1e-9 / static_cast<double>(found->second.second);
+        expected[device] +=
+            static_cast<double>(found->second.first) * 1e-9 / static_cast<double>(found->second.second);
         taken[device] += static_cast<double>(measured.spans.duration[row]) * 1e-9;
     }
     std::vector<std::pair<double, std::size_t>> ratios;
@@ -137,7 +143,8 @@ std::string stragglerOf(const ExecutionPlan &plan, const Timeline &predicted, co
         return {};
     char text[160];
     std::snprintf(text, sizeof text,
-        "device %zu holds the others up: its operators take %.1f times as long as predicted, those of the device in the middle "
+        "device %zu holds the others up: its operators take %.1f times as long as predicted, those of the "
+        "device in the middle "
         "%.1f times",
         device, worst, middle);
     return text;
@@ -156,7 +163,8 @@ StepSpans meanOf(const std::vector<const StepSpans *> &steps)
         std::int64_t count = 0;
     };
     for (std::size_t d = 0; d < devices; ++d) {
-        std::map<std::tuple<std::int32_t, std::int32_t, std::int32_t>, Sum> sums; // segment, instruction, micro-batch
+        std::map<std::tuple<std::int32_t, std::int32_t, std::int32_t>, Sum>
+            sums; // segment, instruction, micro-batch
         for (const StepSpans *step : steps) {
             if (d >= step->size())
                 continue;
@@ -169,9 +177,11 @@ StepSpans meanOf(const std::vector<const StepSpans *> &steps)
         }
         for (const auto &[key, sum] : sums) {
             const auto &[segment, instruction, microBatch] = key;
-            mean[d].push_back({0, segment, instruction, microBatch, sum.start / sum.count, sum.duration / sum.count});
+            mean[d].push_back(
+                {0, segment, instruction, microBatch, sum.start / sum.count, sum.duration / sum.count});
         }
-        std::sort(mean[d].begin(), mean[d].end(), [](const LiveSpan &a, const LiveSpan &b) { return a.start < b.start; });
+        std::sort(mean[d].begin(), mean[d].end(),
+            [](const LiveSpan &a, const LiveSpan &b) { return a.start < b.start; });
     }
     return mean;
 }
@@ -180,7 +190,8 @@ std::size_t worstStep(const std::vector<double> &stepSeconds)
 {
     if (stepSeconds.size() < 2)
         return 0;
-    return static_cast<std::size_t>(std::max_element(stepSeconds.begin() + 1, stepSeconds.end()) - stepSeconds.begin());
+    return static_cast<std::size_t>(
+        std::max_element(stepSeconds.begin() + 1, stepSeconds.end()) - stepSeconds.begin());
 }
 
 } // namespace planloom

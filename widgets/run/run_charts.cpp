@@ -29,7 +29,8 @@ double placeBetween(double value, double least, double most, double extent)
     return most > least ? (value - least) / (most - least) * extent : extent / 2;
 }
 
-LossCurve::LossCurve(QWidget *parent) : QWidget(parent)
+LossCurve::LossCurve(QWidget *parent)
+    : QWidget(parent)
 {
     setAccessibleName(tr("Loss curve"));
     setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Expanding);
@@ -77,12 +78,16 @@ void LossCurve::paintEvent(QPaintEvent *)
     }
     const QString top = QString::number(most, 'g', 4);
     const QString bottom = QString::number(least, 'g', 4);
-    const int left = std::max(metrics.horizontalAdvance(top), metrics.horizontalAdvance(bottom)) + metrics.averageCharWidth() * 2;
-    const QRectF plot = QRectF(rect()).adjusted(left, metrics.height(), -metrics.averageCharWidth() * 2, -metrics.height() * 1.4);
-    painter.drawText(QRectF(0, plot.top() - metrics.height() / 2.0, left - metrics.averageCharWidth(), metrics.height()),
+    const int left = std::max(metrics.horizontalAdvance(top), metrics.horizontalAdvance(bottom))
+        + metrics.averageCharWidth() * 2;
+    const QRectF plot = QRectF(rect()).adjusted(
+        left, metrics.height(), -metrics.averageCharWidth() * 2, -metrics.height() * 1.4);
+    painter.drawText(
+        QRectF(0, plot.top() - metrics.height() / 2.0, left - metrics.averageCharWidth(), metrics.height()),
         Qt::AlignRight | Qt::AlignVCenter, top);
     if (most > least)
-        painter.drawText(QRectF(0, plot.bottom() - metrics.height() / 2.0, left - metrics.averageCharWidth(), metrics.height()),
+        painter.drawText(QRectF(0, plot.bottom() - metrics.height() / 2.0, left - metrics.averageCharWidth(),
+                             metrics.height()),
             Qt::AlignRight | Qt::AlignVCenter, bottom);
     painter.drawText(QRectF(plot.left(), plot.bottom() + 2, plot.width(), metrics.height()), Qt::AlignRight,
         tr("step %1 of %2").arg(m_losses.size()).arg(m_steps));
@@ -98,7 +103,8 @@ void LossCurve::paintEvent(QPaintEvent *)
             drawing = false;
             continue;
         }
-        const QPointF at(plot.left() + placeBetween(static_cast<double>(i), 0, std::max(m_steps - 1, 1), plot.width()),
+        const QPointF at(
+            plot.left() + placeBetween(static_cast<double>(i), 0, std::max(m_steps - 1, 1), plot.width()),
             plot.bottom() - placeBetween(m_losses[i], least, most, plot.height()));
         drawing ? path.lineTo(at) : path.moveTo(at);
         drawing = true;
@@ -108,7 +114,8 @@ void LossCurve::paintEvent(QPaintEvent *)
     painter.drawPath(path);
 }
 
-OperatorScatter::OperatorScatter(QWidget *parent) : QWidget(parent)
+OperatorScatter::OperatorScatter(QWidget *parent)
+    : QWidget(parent)
 {
     setAccessibleName(tr("Operators, predicted and measured time"));
     setFocusPolicy(Qt::StrongFocus);
@@ -127,7 +134,8 @@ QSize OperatorScatter::minimumSizeHint() const
 
 void OperatorScatter::setPoints(std::vector<ScatterPoint> points)
 {
-    std::erase_if(points, [](const ScatterPoint &point) { return !(point.predicted > 0) || !(point.measured > 0); });
+    std::erase_if(
+        points, [](const ScatterPoint &point) { return !(point.predicted > 0) || !(point.measured > 0); });
     m_points = std::move(points);
     m_current = -1;
     m_least = 1e-6;
@@ -151,10 +159,14 @@ std::vector<std::size_t> OperatorScatter::outliers(const std::vector<ScatterPoin
     std::vector<std::size_t> order(points.size());
     for (std::size_t i = 0; i < order.size(); ++i)
         order[i] = i;
-    const auto distance = [&points](std::size_t i) { return std::abs(std::log(points[i].measured / points[i].predicted)); };
+    const auto distance = [&points](std::size_t i) {
+        return std::abs(std::log(points[i].measured / points[i].predicted));
+    };
     const std::size_t count = std::min(most, order.size());
     std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), order.end(),
-        [&](std::size_t a, std::size_t b) { return distance(a) != distance(b) ? distance(a) > distance(b) : a < b; });
+        [&](std::size_t a, std::size_t b) {
+            return distance(a) != distance(b) ? distance(a) > distance(b) : a < b;
+        });
     order.resize(count);
     return order;
 }
@@ -163,7 +175,8 @@ QRectF OperatorScatter::plot() const
 {
     const QFontMetrics metrics = fontMetrics();
     return QRectF(rect()).adjusted(
-        metrics.horizontalAdvance(QStringLiteral("0000 ms")) + metrics.height() * 1.3, metrics.height() * 0.7, -metrics.averageCharWidth() * 2, -metrics.height() * 2.4);
+        metrics.horizontalAdvance(QStringLiteral("0000 ms")) + metrics.height() * 1.3, metrics.height() * 0.7,
+        -metrics.averageCharWidth() * 2, -metrics.height() * 2.4);
 }
 
 QPointF OperatorScatter::placeOf(const ScatterPoint &point) const
@@ -197,8 +210,10 @@ void OperatorScatter::choose(int point)
     if (point < 0)
         return;
     const ScatterPoint &chosenPoint = m_points[static_cast<std::size_t>(point)];
-    setAccessibleDescription(tr("%1: predicted %2, measured %3").arg(QString::fromStdString(chosenPoint.name),
-        QString::fromStdString(formatSeconds(chosenPoint.predicted)), QString::fromStdString(formatSeconds(chosenPoint.measured))));
+    setAccessibleDescription(tr("%1: predicted %2, measured %3")
+                                 .arg(QString::fromStdString(chosenPoint.name),
+                                     QString::fromStdString(formatSeconds(chosenPoint.predicted)),
+                                     QString::fromStdString(formatSeconds(chosenPoint.measured))));
     Q_EMIT chosen(chosenPoint.op);
 }
 
@@ -225,8 +240,12 @@ bool OperatorScatter::event(QEvent *event)
         const auto *help = static_cast<QHelpEvent *>(event); // the type says so
         if (const int point = pointAt(help->pos()); point >= 0) {
             const ScatterPoint &shown = m_points[static_cast<std::size_t>(point)];
-            QToolTip::showText(help->globalPos(), tr("%1\npredicted %2\nmeasured %3").arg(QString::fromStdString(shown.name),
-                QString::fromStdString(formatSeconds(shown.predicted)), QString::fromStdString(formatSeconds(shown.measured))), this);
+            QToolTip::showText(help->globalPos(),
+                tr("%1\npredicted %2\nmeasured %3")
+                    .arg(QString::fromStdString(shown.name),
+                        QString::fromStdString(formatSeconds(shown.predicted)),
+                        QString::fromStdString(formatSeconds(shown.measured))),
+                this);
         } else {
             QToolTip::hideText();
         }
@@ -244,7 +263,8 @@ void OperatorScatter::paintEvent(QPaintEvent *)
     const QFontMetrics metrics = fontMetrics();
     painter.setPen(palette.textMuted);
     if (m_points.empty()) {
-        painter.drawText(rect(), Qt::AlignCenter | Qt::TextWordWrap, tr("After a run every operator's predicted and measured time appears here."));
+        painter.drawText(rect(), Qt::AlignCenter | Qt::TextWordWrap,
+            tr("After a run every operator's predicted and measured time appears here."));
         return;
     }
     const QRectF area = plot();
@@ -255,14 +275,19 @@ void OperatorScatter::paintEvent(QPaintEvent *)
         painter.drawLine(QPointF(area.left(), at.y()), QPointF(area.right(), at.y()));
         painter.setPen(palette.textMuted);
         const QString label = QString::fromStdString(formatSeconds(decade));
-        painter.drawText(QRectF(at.x() - 60, area.bottom() + 2, 120, metrics.height()), Qt::AlignHCenter, label);
-        painter.drawText(QRectF(0, at.y() - metrics.height() / 2.0, area.left() - 4, metrics.height()), Qt::AlignRight | Qt::AlignVCenter, label);
+        painter.drawText(
+            QRectF(at.x() - 60, area.bottom() + 2, 120, metrics.height()), Qt::AlignHCenter, label);
+        painter.drawText(QRectF(0, at.y() - metrics.height() / 2.0, area.left() - 4, metrics.height()),
+            Qt::AlignRight | Qt::AlignVCenter, label);
     }
-    painter.drawText(QRectF(area.left(), area.bottom() + metrics.height() * 1.1, area.width(), metrics.height()), Qt::AlignHCenter, tr("predicted"));
+    painter.drawText(
+        QRectF(area.left(), area.bottom() + metrics.height() * 1.1, area.width(), metrics.height()),
+        Qt::AlignHCenter, tr("predicted"));
     painter.save();
     painter.translate(metrics.height() * 0.2, area.center().y());
     painter.rotate(-90);
-    painter.drawText(QRectF(-area.height() / 2, 0, area.height(), metrics.height()), Qt::AlignHCenter, tr("measured"));
+    painter.drawText(
+        QRectF(-area.height() / 2, 0, area.height(), metrics.height()), Qt::AlignHCenter, tr("measured"));
     painter.restore();
     painter.setPen(QPen(palette.edgeStrong, 1, Qt::DashLine));
     painter.drawLine(area.bottomLeft(), area.topRight());
@@ -281,7 +306,8 @@ void OperatorScatter::paintEvent(QPaintEvent *)
         const QString name = QString::fromStdString(elided(point.name, 28));
         const double width = metrics.horizontalAdvance(name);
         const bool left = at.x() + 6 + width > area.right();
-        painter.drawText(QPointF(left ? at.x() - 6 - width : at.x() + 6, at.y() + metrics.ascent() / 2.0), name);
+        painter.drawText(
+            QPointF(left ? at.x() - 6 - width : at.x() + 6, at.y() + metrics.ascent() / 2.0), name);
     }
     if (m_current >= 0) {
         painter.setPen(QPen(palette.text, 2));

@@ -41,8 +41,8 @@ struct ScatterPoint {
     double measured = 0;
 };
 
-/// Operators by predicted and measured time, on logarithmic axes, with the diagonal of a perfect prediction. The worst ones are
-/// named; a click chooses one, arrows go from one to the next.
+/// Operators by predicted and measured time, on logarithmic axes, with the diagonal of a perfect prediction.
+/// The worst ones are named; a click chooses one, arrows go from one to the next.
 class OperatorScatter : public QWidget
 {
     Q_OBJECT

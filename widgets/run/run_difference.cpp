@@ -15,7 +15,8 @@ namespace {
 
 QString timeText(std::int64_t nanoseconds, bool signedText)
 {
-    const QString text = QString::fromStdString(formatSeconds(static_cast<double>(std::abs(nanoseconds)) * 1e-9));
+    const QString text =
+        QString::fromStdString(formatSeconds(static_cast<double>(std::abs(nanoseconds)) * 1e-9));
     if (!signedText || nanoseconds == 0)
         return text;
     return (nanoseconds < 0 ? QStringLiteral("−") : QStringLiteral("+")) + text;
@@ -30,7 +31,8 @@ QString capitalised(QString text)
 
 } // namespace
 
-RunDifference::RunDifference(QWidget *parent) : QWidget(parent)
+RunDifference::RunDifference(QWidget *parent)
+    : QWidget(parent)
 {
     setAccessibleName(tr("From the predicted step to the measured one"));
     setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Expanding);
@@ -41,10 +43,12 @@ void RunDifference::setWaterfall(std::optional<Waterfall> waterfall)
     m_waterfall = waterfall;
     QString said;
     if (m_waterfall) {
-        said = tr("predicted %1, measured %2").arg(timeText(m_waterfall->from.step(), false), timeText(m_waterfall->to.step(), false));
+        said = tr("predicted %1, measured %2")
+                   .arg(timeText(m_waterfall->from.step(), false), timeText(m_waterfall->to.step(), false));
         for (std::size_t i = 0; i < kStepPartCount; ++i) {
             const auto part = static_cast<StepPart>(i);
-            said += QStringLiteral(", %1 %2").arg(QString::fromLatin1(nameOf(part)), timeText(m_waterfall->delta[part], true));
+            said += QStringLiteral(", %1 %2").arg(
+                QString::fromLatin1(nameOf(part)), timeText(m_waterfall->delta[part], true));
         }
     }
     setAccessibleDescription(said);
@@ -70,7 +74,8 @@ void RunDifference::paintEvent(QPaintEvent *)
     if (!m_waterfall) {
         painter.setPen(palette.textMuted);
         painter.drawText(rect(), Qt::AlignCenter | Qt::TextWordWrap,
-            tr("After a run, what makes the measured step longer or shorter than the predicted one appears here."));
+            tr("After a run, what makes the measured step longer or shorter than the predicted one appears "
+               "here."));
         return;
     }
     struct Line {
@@ -98,26 +103,36 @@ void RunDifference::paintEvent(QPaintEvent *)
         texts = std::max(texts, metrics.horizontalAdvance(timeText(line.end - line.begin, !line.isStep)));
     }
     const int gap = metrics.averageCharWidth();
-    const QRectF area(names + 2 * gap, gap / 2.0, std::max(width() - names - texts - 5 * gap, 1), height() - gap);
+    const QRectF area(
+        names + 2 * gap, gap / 2.0, std::max(width() - names - texts - 5 * gap, 1), height() - gap);
     const double high = area.height() / static_cast<double>(lines.size());
     const double bar = std::min(high * 0.7, metrics.height() * 1.1);
-    const auto x = [&](std::int64_t value) { return area.left() + static_cast<double>(value) / static_cast<double>(most) * area.width(); };
+    const auto x = [&](std::int64_t value) {
+        return area.left() + static_cast<double>(value) / static_cast<double>(most) * area.width();
+    };
     for (std::size_t i = 0; i < lines.size(); ++i) {
         const Line &line = lines[i];
         const double middle = area.top() + (static_cast<double>(i) + 0.5) * high;
         const auto [left, right] = std::minmax(line.begin, line.end);
         const QRectF box(x(left), middle - bar / 2, std::max(x(right) - x(left), 1.0), bar);
         const std::int64_t change = line.end - line.begin;
-        painter.fillRect(box, line.isStep ? palette.accent : change > 0 ? palette.error : change < 0 ? palette.success : palette.edgeStrong);
+        painter.fillRect(box,
+            line.isStep      ? palette.accent
+                : change > 0 ? palette.error
+                : change < 0 ? palette.success
+                             : palette.edgeStrong);
         if (i + 1 < lines.size()) {
             painter.setPen(palette.edgeStrong);
-            painter.drawLine(QPointF(x(line.end), box.bottom()), QPointF(x(line.end), middle + high - bar / 2));
+            painter.drawLine(
+                QPointF(x(line.end), box.bottom()), QPointF(x(line.end), middle + high - bar / 2));
         }
         painter.setPen(line.isStep ? palette.text : palette.textMuted);
-        painter.drawText(QRectF(0, middle - metrics.height(), names + gap, 2 * metrics.height()), Qt::AlignRight | Qt::AlignVCenter, line.name);
+        painter.drawText(QRectF(0, middle - metrics.height(), names + gap, 2 * metrics.height()),
+            Qt::AlignRight | Qt::AlignVCenter, line.name);
         // The sign says what the colour says.
         painter.setPen(palette.text);
-        painter.drawText(QRectF(box.right() + gap, middle - metrics.height(), texts + 2 * gap, 2 * metrics.height()),
+        painter.drawText(
+            QRectF(box.right() + gap, middle - metrics.height(), texts + 2 * gap, 2 * metrics.height()),
             Qt::AlignLeft | Qt::AlignVCenter, timeText(change, !line.isStep));
     }
 }
@@ -146,11 +161,14 @@ QVariant CollectivesModel::data(const QModelIndex &index, int role) const
     if (!index.isValid())
         return {};
     if (role == Qt::TextAlignmentRole)
-        return index.column() == Kind ? QVariant(Qt::AlignLeft | Qt::AlignVCenter) : QVariant(Qt::AlignRight | Qt::AlignVCenter);
+        return index.column() == Kind ? QVariant(Qt::AlignLeft | Qt::AlignVCenter)
+                                      : QVariant(Qt::AlignRight | Qt::AlignVCenter);
     if (role != Qt::DisplayRole && role != Qt::AccessibleTextRole)
         return {};
     const CollectiveFigures &each = m_figures[static_cast<std::size_t>(index.row())];
-    const auto seconds = [](double value) { return value > 0 ? QString::fromStdString(formatSeconds(value)) : QString(); };
+    const auto seconds = [](double value) {
+        return value > 0 ? QString::fromStdString(formatSeconds(value)) : QString();
+    };
     switch (index.column()) {
     case Kind:
         return QString::fromLatin1(nameOf(each.kind));
@@ -165,9 +183,9 @@ QVariant CollectivesModel::data(const QModelIndex &index, int role) const
     case Measured:
         return seconds(each.measured);
     case Bandwidth:
-        return each.bandwidth() > 0
-            ? tr("%1/s").arg(QString::fromStdString(formatBytes(Bytes{static_cast<std::int64_t>(each.bandwidth())})))
-            : QString();
+        return each.bandwidth() > 0 ? tr("%1/s").arg(
+                   QString::fromStdString(formatBytes(Bytes{static_cast<std::int64_t>(each.bandwidth())})))
+                                    : QString();
     default:
         return {};
     }
@@ -183,8 +201,8 @@ QVariant CollectivesModel::headerData(int section, Qt::Orientation orientation, 
         return tr("Mean of one, with the time it waits for the others");
     if (role != Qt::DisplayRole)
         return {};
-    const std::array<QString, ColumnCount> titles{
-        tr("Collective"), tr("Size"), tr("Devices"), tr("Spans"), tr("Predicted"), tr("Measured"), tr("Bandwidth")};
+    const std::array<QString, ColumnCount> titles{tr("Collective"), tr("Size"), tr("Devices"), tr("Spans"),
+        tr("Predicted"), tr("Measured"), tr("Bandwidth")};
     return section >= 0 && section < ColumnCount ? titles[static_cast<std::size_t>(section)] : QVariant();
 }
 

@@ -11,8 +11,8 @@
 
 namespace planloom {
 
-/// From the predicted step to the measured one: what each part of a step adds or saves, as bars that hang on one another and
-/// sum exactly.
+/// From the predicted step to the measured one: what each part of a step adds or saves, as bars that hang on
+/// one another and sum exactly.
 class RunDifference : public QWidget
 {
     Q_OBJECT

@@ -27,8 +27,8 @@ QString percentText(double predicted, double measured)
     if (!(predicted > 0) || !(measured > 0))
         return {};
     const double percent = 100 * (measured / predicted - 1);
-    return (percent < 0 ? QStringLiteral("−") : QStringLiteral("+")) + QString::number(std::abs(percent), 'f', std::abs(percent) < 10 ? 1 : 0)
-        + QLatin1Char('%');
+    return (percent < 0 ? QStringLiteral("−") : QStringLiteral("+"))
+        + QString::number(std::abs(percent), 'f', std::abs(percent) < 10 ? 1 : 0) + QLatin1Char('%');
 }
 
 } // namespace
@@ -37,8 +37,10 @@ void RunFiguresModel::setRun(const RunRecord &record, const Timeline *predicted,
 {
     std::vector<Line> lines;
     const double measuredStep = record.measuredStepSeconds();
-    lines.push_back({tr("Step"), record.predictedStepSeconds > 0 ? secondsText(record.predictedStepSeconds) : QString(),
-        measuredStep > 0 ? secondsText(measuredStep) : QString(), percentText(record.predictedStepSeconds, measuredStep)});
+    lines.push_back(
+        {tr("Step"), record.predictedStepSeconds > 0 ? secondsText(record.predictedStepSeconds) : QString(),
+            measuredStep > 0 ? secondsText(measuredStep) : QString(),
+            percentText(record.predictedStepSeconds, measuredStep)});
     const Timeline *measured = record.measured().get();
     for (std::size_t d = 0; d < record.devices.size(); ++d) {
         const bool knowsPrediction = predicted && d < predicted->busy.size();
@@ -49,10 +51,11 @@ void RunFiguresModel::setRun(const RunRecord &record, const Timeline *predicted,
             knowsMeasure ? secondsText(after) : QString(), percentText(before, after)});
         const std::int64_t peakBefore = knowsPrediction ? predicted->memory[d].peak.count : 0;
         const std::int64_t peakAfter = d < record.peakBytes.size() ? record.peakBytes[d] : 0;
-        lines.push_back({tr("Device %1, peak memory").arg(d), peakBefore > 0 ? bytesText(peakBefore) : QString(),
-            peakAfter > 0 ? bytesText(peakAfter) : QString(),
-            percentText(static_cast<double>(peakBefore), static_cast<double>(peakAfter)),
-            memoryCap > 0 ? bytesText(static_cast<std::int64_t>(memoryCap)) : QString()});
+        lines.push_back(
+            {tr("Device %1, peak memory").arg(d), peakBefore > 0 ? bytesText(peakBefore) : QString(),
+                peakAfter > 0 ? bytesText(peakAfter) : QString(),
+                percentText(static_cast<double>(peakBefore), static_cast<double>(peakAfter)),
+                memoryCap > 0 ? bytesText(static_cast<std::int64_t>(memoryCap)) : QString()});
     }
     if (lines.size() != m_lines.size()) {
         beginResetModel();
@@ -83,7 +86,8 @@ QVariant RunFiguresModel::data(const QModelIndex &index, int role) const
     if (!index.isValid())
         return {};
     if (role == Qt::TextAlignmentRole)
-        return index.column() == Figure ? QVariant(Qt::AlignLeft | Qt::AlignVCenter) : QVariant(Qt::AlignRight | Qt::AlignVCenter);
+        return index.column() == Figure ? QVariant(Qt::AlignLeft | Qt::AlignVCenter)
+                                        : QVariant(Qt::AlignRight | Qt::AlignVCenter);
     if (role != Qt::DisplayRole && role != Qt::AccessibleTextRole)
         return {};
     const Line &line = m_lines[static_cast<std::size_t>(index.row())];
@@ -123,7 +127,8 @@ void RunListModel::setRuns(const std::vector<SessionRun> &runs)
 {
     std::vector<Entry> entries;
     for (auto run = runs.rbegin(); run != runs.rend(); ++run) {
-        Entry entry{run->id, QLocale().toString(QDateTime::fromMSecsSinceEpoch(run->created), QLocale::ShortFormat),
+        Entry entry{run->id,
+            QLocale().toString(QDateTime::fromMSecsSinceEpoch(run->created), QLocale::ShortFormat),
             QString::fromStdString(run->title), QString::fromStdString(run->state), {}, {}};
         if (const auto record = RunRecord::fromJson(run->details)) {
             if (const double step = record->measuredStepSeconds(); step > 0)

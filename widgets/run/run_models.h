@@ -18,7 +18,8 @@ public:
     enum Column { Figure, Predicted, Measured, Difference, Cap, ColumnCount };
     using QAbstractTableModel::QAbstractTableModel;
 
-    /// `predicted` may be null. `memoryCap` is what the devices that are planned for have, in bytes; 0 if unknown.
+    /// `predicted` may be null. `memoryCap` is what the devices that are planned for have, in bytes; 0 if
+    /// unknown.
     void setRun(const RunRecord &record, const Timeline *predicted, double memoryCap = 0);
 
     int rowCount(const QModelIndex &parent = {}) const override;

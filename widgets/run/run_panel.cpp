@@ -84,11 +84,13 @@ QToolButton *buttonFor(QAction *action, QWidget *parent)
     return button;
 }
 
-/// A column as wide as it must be, of which less can be seen than it is high: a dock is as low as a person makes it.
+/// A column as wide as it must be, of which less can be seen than it is high: a dock is as low as a person
+/// makes it.
 class ScrolledColumn : public QScrollArea
 {
 public:
-    explicit ScrolledColumn(QWidget *content) : QScrollArea(content->parentWidget())
+    explicit ScrolledColumn(QWidget *content)
+        : QScrollArea(content->parentWidget())
     {
         setFrameShape(QFrame::NoFrame);
         setWidgetResizable(true);
@@ -99,7 +101,8 @@ public:
 
     QSize minimumSizeHint() const override
     {
-        return {widget()->minimumSizeHint().width() + verticalScrollBar()->sizeHint().width(), fontMetrics().height() * 4};
+        return {widget()->minimumSizeHint().width() + verticalScrollBar()->sizeHint().width(),
+            fontMetrics().height() * 4};
     }
 
 protected:
@@ -136,12 +139,13 @@ RunPanel::RunPanel(Workspace *workspace, SelectionModel *selection, QWidget *par
         m_list->setRuns(m_workspace->runs());
     });
     connect(m_workspace, &Workspace::runTimelineLoaded, this, &RunPanel::takeStored);
-    connect(m_workspace, &Workspace::planOfStepReady, this, [this](StepId step, const PlanUpdateSnapshot &update) {
-        if (m_awaited == 0 || step != m_step)
-            return;
-        m_awaitedPlan = update;
-        showAwaited();
-    });
+    connect(m_workspace, &Workspace::planOfStepReady, this,
+        [this](StepId step, const PlanUpdateSnapshot &update) {
+            if (m_awaited == 0 || step != m_step)
+                return;
+            m_awaitedPlan = update;
+            showAwaited();
+        });
     connect(&m_preflightWatcher, &QFutureWatcherBase::finished, this, [this] {
         if (m_preflightWatcher.future().resultCount() == 0)
             return;
@@ -149,7 +153,8 @@ RunPanel::RunPanel(Workspace *workspace, SelectionModel *selection, QWidget *par
         m_mayRun = planloom::mayRun(items);
         m_preflight->clear();
         for (const PreflightItem &item : items)
-            m_preflight->addItem(markOf(item.level) + QStringLiteral("  ") + QString::fromStdString(item.text));
+            m_preflight->addItem(
+                markOf(item.level) + QStringLiteral("  ") + QString::fromStdString(item.text));
         refreshRecord();
     });
     m_list->setRuns(m_workspace->runs());
@@ -166,7 +171,8 @@ QString RunPanel::badge()
 
 void RunPanel::build()
 {
-    const auto action = [this](const char *id, const QString &text, const QKeySequence &shortcut, const char *icon) {
+    const auto action = [this](const char *id, const QString &text, const QKeySequence &shortcut,
+                            const char *icon) {
         auto *made = new QAction(themedIcon(QLatin1String(icon)), text, this);
         made->setObjectName(QLatin1String(id));
         made->setShortcut(shortcut);
@@ -274,7 +280,8 @@ void RunPanel::build()
     m_listView = tableFor(m_list, tr("Runs of this session"), m_tabs);
     m_listView->addAction(m_removeAction);
     m_listView->setContextMenuPolicy(Qt::ActionsContextMenu);
-    connect(m_listView, &QTableView::activated, this, [this](const QModelIndex &index) { showStored(m_list->runAt(index.row())); });
+    connect(m_listView, &QTableView::activated, this,
+        [this](const QModelIndex &index) { showStored(m_list->runAt(index.row())); });
     m_tabs->addTab(m_figuresView, tr("Figures"));
     m_tabs->addTab(m_scatter, tr("Operators"));
     m_difference = new RunDifference(m_tabs);
@@ -320,16 +327,17 @@ void RunPanel::refreshSetup()
     if (!good || m_workspace->isStale()) {
         m_mayRun = false;
         m_preflight->clear();
-        m_preflight->addItem(good ? tr("The rows have changed: a plan is awaited.") : tr("There is no plan to run yet."));
+        m_preflight->addItem(
+            good ? tr("The rows have changed: a plan is awaited.") : tr("There is no plan to run yet."));
         refreshRecord();
         return;
     }
     const bool verified = good->verdict && good->verdict->ok();
     // A pool thread: the plan's instructions are looked through.
-    m_preflightWatcher.setFuture(QtConcurrent::run(
-        [good, verified, chosen = setup(), memory = freeMemory(), processors = QThread::idealThreadCount()] {
-            return preflight(*good->scene->plan, *good->scene->timeline, verified, chosen, memory, processors);
-        }));
+    m_preflightWatcher.setFuture(QtConcurrent::run([good, verified, chosen = setup(), memory = freeMemory(),
+                                                       processors = QThread::idealThreadCount()] {
+        return preflight(*good->scene->plan, *good->scene->timeline, verified, chosen, memory, processors);
+    }));
 }
 
 void RunPanel::startCurrent()
@@ -406,18 +414,22 @@ void RunPanel::refreshRecord()
     m_losses->setLosses(record.losses, record.setup.steps);
     const RunOverlaySnapshot overlay = m_service.overlay();
     m_figures->setRun(record, overlay && overlay->predicted ? overlay->predicted->timeline.get() : nullptr,
-        m_service.update() && m_service.update()->scene ? m_service.update()->scene->cluster.device.memory.value : 0);
+        m_service.update() && m_service.update()->scene
+            ? m_service.update()->scene->cluster.device.memory.value
+            : 0);
     m_figuresView->resizeColumnsToContents();
     QStringList details;
     if (!m_straggler.isEmpty())
         details << QStringLiteral("⚠ ") + m_straggler;
     if (record.check)
-        details << (record.check->ok ? tr("Equal to the unpartitioned model; the largest difference is %1 in %2.")
-                                     : tr("Differs from the unpartitioned model by %1 in %2."))
+        details << (record.check->ok
+                ? tr("Equal to the unpartitioned model; the largest difference is %1 in %2.")
+                : tr("Differs from the unpartitioned model by %1 in %2."))
                        .arg(record.check->worstError, 0, 'g', 2)
                        .arg(QString::fromStdString(record.check->worstTensor));
     if (record.check && !record.check->firstDifference.empty())
-        details << tr("The first operator that differs is %1.").arg(QString::fromStdString(record.check->firstDifference));
+        details << tr("The first operator that differs is %1.")
+                       .arg(QString::fromStdString(record.check->firstDifference));
     if (record.error) {
         details << QString::fromStdString(record.error->message);
         if (!record.error->advice.empty())
@@ -426,8 +438,12 @@ void RunPanel::refreshRecord()
             for (std::size_t d = 0; d < record.devices.size() && d < 8; ++d) {
                 const RunDevice &device = record.devices[d];
                 if (!device.kind.empty())
-                    details << tr("Device %1: step %2, micro-batch %3, last at %4 %5").arg(d).arg(device.step + 1).arg(device.microBatch)
-                                   .arg(QString::fromStdString(device.kind), QString::fromStdString(device.operatorName));
+                    details << tr("Device %1: step %2, micro-batch %3, last at %4 %5")
+                                   .arg(d)
+                                   .arg(device.step + 1)
+                                   .arg(device.microBatch)
+                                   .arg(QString::fromStdString(device.kind),
+                                       QString::fromStdString(device.operatorName));
             }
         }
     }
@@ -459,7 +475,8 @@ void RunPanel::finished()
             m_workspace->updateRun(run);
             watcher->deleteLater();
         });
-        watcher->setFuture(QtConcurrent::run([measured = record.measured()] { return measuredJson(*measured); }));
+        watcher->setFuture(
+            QtConcurrent::run([measured = record.measured()] { return measuredJson(*measured); }));
         break;
     }
 }

@@ -29,8 +29,8 @@ class RunDifference;
 class RunFiguresModel;
 class RunListModel;
 
-/// The *Run* dock: set-up with what can be said before, the run while it goes, and what it measured against what was predicted.
-/// Runs are kept in the session.
+/// The *Run* dock: set-up with what can be said before, the run while it goes, and what it measured against
+/// what was predicted. Runs are kept in the session.
 class RunPanel : public QWidget
 {
     Q_OBJECT
@@ -54,7 +54,8 @@ public:
 Q_SIGNALS:
     /// A run begins or is shown: its timeline wants to be seen.
     void runShown();
-    /// Measured over predicted for the timeline; null when there is nothing to show any more (the plan has changed).
+    /// Measured over predicted for the timeline; null when there is nothing to show any more (the plan has
+    /// changed).
     void overlayChanged(planloom::RunOverlaySnapshot overlay);
     /// Measured over predicted time of operators, 1 is a perfect prediction; empty without a run.
     void errorsChanged(std::vector<double> ratioByOperator);

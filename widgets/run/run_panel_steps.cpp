@@ -68,7 +68,8 @@ void RunPanel::refreshSteps()
     const bool several = known > 1;
     for (QWidget *widget : std::initializer_list<QWidget *>{m_choice, m_stepSlider})
         widget->setEnabled(several);
-    m_stepSlider->setToolTip(several ? QString()
+    m_stepSlider->setToolTip(several
+            ? QString()
             : tr("Spans of every step are kept while the program is open, if they are shown while it runs"));
     const QSignalBlocker sliderBlocker(m_stepSlider);
     const QSignalBlocker choiceBlocker(m_choice);
@@ -83,7 +84,8 @@ void RunPanel::refreshSteps()
     else if (shown >= 0)
         text = tr("step %1 of %2").arg(shown + 1).arg(record.setup.steps);
     if (shown >= 0 && static_cast<std::size_t>(shown) < record.stepSeconds.size())
-        text += QStringLiteral(" · ") + QString::fromStdString(formatSeconds(record.stepSeconds[static_cast<std::size_t>(shown)]));
+        text += QStringLiteral(" · ")
+            + QString::fromStdString(formatSeconds(record.stepSeconds[static_cast<std::size_t>(shown)]));
     m_stepLabel->setText(text);
     m_stepLabel->setVisible(!text.isEmpty());
 }
@@ -107,7 +109,8 @@ void RunPanel::compare(const RunOverlaySnapshot &overlay)
     connect(watcher, &QFutureWatcherBase::finished, this, [this, watcher, overlay] {
         watcher->deleteLater();
         m_comparing = m_comparing && overlay->complete;
-        if (m_service.overlay() != overlay && (overlay->complete || m_service.overlay() == nullptr || m_service.overlay()->complete))
+        if (m_service.overlay() != overlay
+            && (overlay->complete || m_service.overlay() == nullptr || m_service.overlay()->complete))
             return; // another run, or another step, is shown by now
         const Made made = watcher->result();
         m_straggler = QString::fromStdString(made->straggler);
@@ -126,8 +129,8 @@ void RunPanel::compare(const RunOverlaySnapshot &overlay)
         for (std::size_t i = 0; i < graph.operators.size(); ++i) {
             if (!(made->times.predicted[i] > 0) || !(made->times.measured[i] > 0))
                 continue;
-            points.push_back({OperatorId{static_cast<std::int32_t>(i)}, graph.operators[i].name, made->times.predicted[i],
-                made->times.measured[i]});
+            points.push_back({OperatorId{static_cast<std::int32_t>(i)}, graph.operators[i].name,
+                made->times.predicted[i], made->times.measured[i]});
             ratios[i] = made->times.measured[i] / made->times.predicted[i];
         }
         m_scatter->setPoints(std::move(points));

@@ -39,7 +39,8 @@ std::vector<LiveSpan> spansOf(const Json &event)
     const std::size_t count = starts.size();
     for (const char *name : {"segment", "instruction", "micro_batch", "duration"}) {
         if (column(name).size() != count)
-            throw Json::other_error::create(500, std::string("columns of different length: ") + name, nullptr);
+            throw Json::other_error::create(
+                500, std::string("columns of different length: ") + name, nullptr);
     }
     std::vector<LiveSpan> spans(count);
     for (std::size_t i = 0; i < count; ++i) {
@@ -77,7 +78,8 @@ MemoryCurve curveOf(const Json &memory)
 
 Json jsonOf(const Error &error)
 {
-    return {{"code", nameOf(error.code)}, {"message", error.message}, {"advice", error.advice}, {"where", error.where}};
+    return {{"code", nameOf(error.code)}, {"message", error.message}, {"advice", error.advice},
+        {"where", error.where}};
 }
 
 Error errorOf(const Json &json)
@@ -113,8 +115,8 @@ RunEvent readRunEvent(std::string_view line)
                 if (device >= 0)
                     read.devices.push_back({static_cast<std::size_t>(device),
                         {from.value("issued", std::int64_t{0}), from.value("finished", std::int64_t{0}),
-                            from.value("step", 0), from.value("micro_batch", 0), from.value("kind", std::string{}),
-                            from.value("operator", std::string{})}});
+                            from.value("step", 0), from.value("micro_batch", 0),
+                            from.value("kind", std::string{}), from.value("operator", std::string{})}});
             }
         };
         const std::string type = event.value("t", std::string{});
@@ -132,9 +134,10 @@ RunEvent readRunEvent(std::string_view line)
                 read.stepNanoseconds = event.value("step_nanoseconds", std::int64_t{0});
             }
         } else if (type == "check") {
-            read.check = CheckReport{event.value("ok", false), event.at("worst").value("tensor", std::string{}),
-                numberOf(event.at("worst").value("error", Json(nullptr))),
-                event.value("first_difference", std::string{})};
+            read.check =
+                CheckReport{event.value("ok", false), event.at("worst").value("tensor", std::string{}),
+                    numberOf(event.at("worst").value("error", Json(nullptr))),
+                    event.value("first_difference", std::string{})};
         } else if (type == "warn") {
             read.text = event.value("text", std::string{});
         } else if (type == "error") {
@@ -166,7 +169,8 @@ RunRecord::RunRecord(std::shared_ptr<const ExecutionPlan> plan, RunSetup chosen,
     , devices(plan ? plan->devices.size() : 0)
     , m_plan(std::move(plan))
     , m_live(devices.size())
-    , m_reported{std::vector<std::vector<LiveSpan>>(devices.size()), std::vector<MemoryCurve>(devices.size()), 0}
+    , m_reported{
+          std::vector<std::vector<LiveSpan>>(devices.size()), std::vector<MemoryCurve>(devices.size()), 0}
 {
 }
 
@@ -298,7 +302,8 @@ std::string RunRecord::sentence() const
             return "stopping";
         if (!stalled.empty())
             return stalled;
-        return "step " + std::to_string(std::min<std::size_t>(losses.size() + 1, static_cast<std::size_t>(setup.steps)))
+        return "step "
+            + std::to_string(std::min<std::size_t>(losses.size() + 1, static_cast<std::size_t>(setup.steps)))
             + " of " + std::to_string(setup.steps);
     case RunState::Verifying:
         return cancelling ? "stopping" : "comparing with the unpartitioned model";
@@ -319,15 +324,16 @@ std::string RunRecord::sentence() const
 
 std::string RunRecord::toJson() const
 {
-    Json all{{"state", nameOf(state)}, {"steps", setup.steps}, {"check_wanted", setup.check}, {"live", setup.live},
-        {"seed", setup.seed}, {"predicted_step_seconds", predictedStepSeconds}, {"step_seconds", stepSeconds},
-        {"peak_bytes", peakBytes}, {"warnings", warnings}, {"devices", devices.size()}};
+    Json all{{"state", nameOf(state)}, {"steps", setup.steps}, {"check_wanted", setup.check},
+        {"live", setup.live}, {"seed", setup.seed}, {"predicted_step_seconds", predictedStepSeconds},
+        {"step_seconds", stepSeconds}, {"peak_bytes", peakBytes}, {"warnings", warnings},
+        {"devices", devices.size()}};
     all["losses"] = Json::array();
     for (const double loss : losses)
         all["losses"].push_back(numberOrNull(loss));
     if (check) {
-        all["check"] = {{"ok", check->ok}, {"tensor", check->worstTensor}, {"error", numberOrNull(check->worstError)},
-            {"first_difference", check->firstDifference}};
+        all["check"] = {{"ok", check->ok}, {"tensor", check->worstTensor},
+            {"error", numberOrNull(check->worstError)}, {"first_difference", check->firstDifference}};
     }
     if (error)
         all["error"] = jsonOf(*error);
@@ -338,13 +344,15 @@ Result<RunRecord> RunRecord::fromJson(std::string_view text)
 {
     const Json all = Json::parse(text, nullptr, false);
     if (!all.is_object())
-        return Error{ErrorCode::InvalidInput, "the record of this run is damaged: it is no JSON object", {}, "run"};
+        return Error{
+            ErrorCode::InvalidInput, "the record of this run is damaged: it is no JSON object", {}, "run"};
     try {
         RunRecord record;
         const std::string name = all.at("state").get<std::string>();
         const auto found = std::find(kStates.begin(), kStates.end(), name);
         if (found == kStates.end())
-            return Error{ErrorCode::InvalidInput, "the record of this run has an unknown state \"" + name + "\"", {}, "run"};
+            return Error{ErrorCode::InvalidInput,
+                "the record of this run has an unknown state \"" + name + "\"", {}, "run"};
         record.state = static_cast<RunState>(found - kStates.begin());
         record.setup = {all.value("steps", 1), all.value("check_wanted", false), all.value("live", true),
             all.value("seed", std::int64_t{1})};
@@ -354,19 +362,22 @@ Result<RunRecord> RunRecord::fromJson(std::string_view text)
         record.warnings = all.at("warnings").get<std::vector<std::string>>();
         const auto devices = all.value("devices", std::int64_t{0});
         if (devices < 0 || devices > 65536)
-            return Error{ErrorCode::InvalidInput, "the record of this run has an impossible number of devices", {}, "run"};
+            return Error{ErrorCode::InvalidInput,
+                "the record of this run has an impossible number of devices", {}, "run"};
         record.devices.resize(static_cast<std::size_t>(devices));
         for (const Json &loss : all.at("losses"))
             record.losses.push_back(numberOf(loss));
         if (const auto check = all.find("check"); check != all.end()) {
             record.check = CheckReport{check->value("ok", false), check->value("tensor", std::string{}),
-                numberOf(check->value("error", Json(nullptr))), check->value("first_difference", std::string{})};
+                numberOf(check->value("error", Json(nullptr))),
+                check->value("first_difference", std::string{})};
         }
         if (const auto error = all.find("error"); error != all.end())
             record.error = errorOf(*error);
         return record;
     } catch (const Json::exception &failure) {
-        return Error{ErrorCode::InvalidInput, std::string("the record of this run is damaged: ") + failure.what(), {}, "run"};
+        return Error{ErrorCode::InvalidInput,
+            std::string("the record of this run is damaged: ") + failure.what(), {}, "run"};
     }
 }
 
@@ -382,12 +393,15 @@ Result<Timeline> measuredFromJson(std::string_view json, const ExecutionPlan &pl
 {
     const Json all = Json::parse(json, nullptr, false);
     if (!all.is_array() || all.size() != plan.devices.size())
-        return Error{ErrorCode::InvalidInput, "the spans of this run do not belong to the plan of its rows", {}, "run"};
-    ReportedStep reported{std::vector<std::vector<LiveSpan>>(all.size()), std::vector<MemoryCurve>(all.size()), 0};
+        return Error{ErrorCode::InvalidInput, "the spans of this run do not belong to the plan of its rows",
+            {}, "run"};
+    ReportedStep reported{
+        std::vector<std::vector<LiveSpan>>(all.size()), std::vector<MemoryCurve>(all.size()), 0};
     for (const Json &one : all) {
         RunEvent event = readRunEvent(one.dump());
         if (event.type != "spans" || event.device >= all.size())
-            return Error{ErrorCode::InvalidInput, "the spans of this run are damaged: " + event.text, {}, "run"};
+            return Error{
+                ErrorCode::InvalidInput, "the spans of this run are damaged: " + event.text, {}, "run"};
         reported.stepNanoseconds = event.stepNanoseconds;
         reported.spans[event.device] = std::move(event.spans);
         reported.memory[event.device] = std::move(event.memory);
@@ -407,9 +421,10 @@ std::vector<PreflightItem> preflight(const ExecutionPlan &plan, const Timeline &
     else
         add(Level::Note, "The plan is not proven yet; the check at the end compares its results.");
     add(count > processors ? Level::Note : Level::Good,
-        std::to_string(count) + (count == 1 ? " CPU device" : " CPU devices") + " on " + std::to_string(processors)
-            + (processors == 1 ? " processor" : " processors")
-            + (count > processors ? ": they take turns, so steps are slower than the plan, results the same." : "."));
+        std::to_string(count) + (count == 1 ? " CPU device" : " CPU devices") + " on "
+            + std::to_string(processors) + (processors == 1 ? " processor" : " processors")
+            + (count > processors ? ": they take turns, so steps are slower than the plan, results the same."
+                                  : "."));
     const Operator *missing = nullptr;
     for (const DeviceProgram &device : plan.devices) {
         for (const Segment &segment : device.segments) {
@@ -423,30 +438,42 @@ std::vector<PreflightItem> preflight(const ExecutionPlan &plan, const Timeline &
         }
     }
     if (missing)
-        add(Level::Blocked, "Operator " + missing->name + " (" + nameOf(missing->kind)
+        add(Level::Blocked,
+            "Operator " + missing->name + " (" + nameOf(missing->kind)
                 + ") can be planned but has no implementation to run.");
     std::int64_t needed = 0;
     for (const MemoryCurve &curve : predicted.memory)
         needed += curve.peak.count;
     std::int64_t whole = 0; // of the reference, roughly: weights and their states once more
     for (const Tensor &tensor : plan.graph->tensors)
-        whole += tensor.role == TensorRole::Weight ? elementCount(tensor.type.shape) * sizeOf(tensor.type.dataType) : 0;
+        whole += tensor.role == TensorRole::Weight
+            ? elementCount(tensor.type.shape) * sizeOf(tensor.type.dataType)
+            : 0;
     if (setup.check)
         needed += 4 * whole;
     const auto sized = [](std::int64_t bytes) { return formatBytes(Bytes{bytes}); };
     if (memoryBytes > 0 && needed > memoryBytes)
-        add(Level::Blocked, "All devices together need about " + sized(needed) + "; this machine has " + sized(memoryBytes) + " free.");
+        add(Level::Blocked,
+            "All devices together need about " + sized(needed) + "; this machine has " + sized(memoryBytes)
+                + " free.");
     else
-        add(Level::Good, "All devices together need about " + sized(needed) + (memoryBytes > 0 ? " of the " + sized(memoryBytes) + " that are free." : "."));
+        add(Level::Good,
+            "All devices together need about " + sized(needed)
+                + (memoryBytes > 0 ? " of the " + sized(memoryBytes) + " that are free." : "."));
     std::int64_t unset = 0;
     for (const Tensor &tensor : plan.graph->tensors)
-        unset += tensor.role == TensorRole::Weight && !tensor.data && !(tensor.external && tensor.external->present) ? 1 : 0;
+        unset += tensor.role == TensorRole::Weight && !tensor.data
+                && !(tensor.external && tensor.external->present)
+            ? 1
+            : 0;
     if (unset > 0)
-        add(Level::Note, std::to_string(unset) + " weights have no values in the model: they are drawn from seed "
+        add(Level::Note,
+            std::to_string(unset) + " weights have no values in the model: they are drawn from seed "
                 + std::to_string(setup.seed) + ".");
     add(Level::Good, "Inputs are drawn from seed " + std::to_string(setup.seed) + ", the same in every run.");
     if (setup.check)
-        add(Level::Good, "Loss, outputs, gradients and updated weights are compared with the unpartitioned model.");
+        add(Level::Good,
+            "Loss, outputs, gradients and updated weights are compared with the unpartitioned model.");
     else
         add(Level::Note, "Results are not compared with the unpartitioned model.");
     return items;
@@ -466,10 +493,12 @@ OperatorTimes operatorTimes(const ExecutionPlan &plan, const Timeline &predicted
         const SpanColumns &spans = timeline.spans;
         for (std::size_t row = 0; row < spans.size(); ++row) {
             const DeviceProgram &program = plan.devices[static_cast<std::size_t>(spans.device[row])];
-            const Instruction &instruction = program.segments[static_cast<std::size_t>(spans.segment[row])]
-                                                 .instructions[static_cast<std::size_t>(spans.instruction[row])];
+            const Instruction &instruction =
+                program.segments[static_cast<std::size_t>(spans.segment[row])]
+                    .instructions[static_cast<std::size_t>(spans.instruction[row])];
             if (instruction.kind == InstructionKind::Kernel && instruction.op.valid())
-                seconds[static_cast<std::size_t>(instruction.op.index)] += static_cast<double>(spans.duration[row]) * 1e-9;
+                seconds[static_cast<std::size_t>(instruction.op.index)] +=
+                    static_cast<double>(spans.duration[row]) * 1e-9;
         }
         return seconds;
     };

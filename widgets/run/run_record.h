@@ -25,8 +25,18 @@ struct RunSetup {
     friend bool operator==(const RunSetup &, const RunSetup &) = default;
 };
 
-/// Where a run stands. In this order, but for the last four; interrupted ones were under way when the program ended.
-enum class RunState : std::uint8_t { Preparing, Loading, Running, Verifying, Done, Failed, Stopped, Interrupted };
+/// Where a run stands. In this order, but for the last four; interrupted ones were under way when the program
+/// ended.
+enum class RunState : std::uint8_t {
+    Preparing,
+    Loading,
+    Running,
+    Verifying,
+    Done,
+    Failed,
+    Stopped,
+    Interrupted
+};
 const char *nameOf(RunState state); ///< "preparing" ...; stored in sessions.
 bool isOver(RunState state);
 
@@ -41,8 +51,8 @@ struct RunDevice {
     friend bool operator==(const RunDevice &, const RunDevice &) = default;
 };
 
-/// One event of a run, read: what `RunRecord::apply` takes. Reading may take long (spans of a whole step), so it is done on a
-/// worker.
+/// One event of a run, read: what `RunRecord::apply` takes. Reading may take long (spans of a whole step), so
+/// it is done on a worker.
 struct RunEvent {
     std::string type{}; ///< "live", "step" ...; empty for a line that was no event.
     std::string text{}; ///< Of warnings; why the line was no event.
@@ -146,8 +156,8 @@ struct PreflightItem {
     friend bool operator==(const PreflightItem &, const PreflightItem &) = default;
 };
 
-/// What can be said before a run, in words: is the plan proven, can every operator run, is there memory, how many
-/// processors share the devices, are there weights.
+/// What can be said before a run, in words: is the plan proven, can every operator run, is there memory, how
+/// many processors share the devices, are there weights.
 /// @param memoryBytes  free memory of this machine; @param processors  its cores
 std::vector<PreflightItem> preflight(const ExecutionPlan &plan, const Timeline &predicted, bool verified,
     const RunSetup &setup, std::int64_t memoryBytes, int processors);

@@ -1,8 +1,8 @@
 #include "widgets/run/run_service.h"
 
+#include "engine/design/reference.h"
 #include "engine/hardware/cluster.h"
 #include "engine/runtime/live_timeline.h"
-#include "engine/design/reference.h"
 #include "engine/runtime/run_folder.h"
 #include "engine/simulate/simulate.h"
 
@@ -28,12 +28,13 @@ Result<Prediction> predict(const std::shared_ptr<const ExecutionPlan> &plan, std
     TRY(Timeline timeline, simulate(*plan, cluster, {}, std::move(stop)));
     Prediction prediction;
     prediction.seconds = std::chrono::duration<double>(timeline.step).count();
-    prediction.scene = makeTimelineScene(std::make_shared<const Timeline>(std::move(timeline)), plan, cluster);
+    prediction.scene =
+        makeTimelineScene(std::make_shared<const Timeline>(std::move(timeline)), plan, cluster);
     return prediction;
 }
 
-Result<void> writeRun(const std::string &folder, const std::shared_ptr<const ExecutionPlan> &plan, const RunSetup &setup,
-    double predictedStepSeconds)
+Result<void> writeRun(const std::string &folder, const std::shared_ptr<const ExecutionPlan> &plan,
+    const RunSetup &setup, double predictedStepSeconds)
 {
     RunRequest request;
     request.plan = *plan;
@@ -50,7 +51,8 @@ Result<void> writeRun(const std::string &folder, const std::shared_ptr<const Exe
     return writeRunFolder(folder, request);
 }
 
-RunOverlaySnapshot overlayOf(TimelineSceneSnapshot predicted, std::shared_ptr<const Timeline> measured, bool complete)
+RunOverlaySnapshot overlayOf(
+    TimelineSceneSnapshot predicted, std::shared_ptr<const Timeline> measured, bool complete)
 {
     auto overlay = std::make_shared<RunOverlay>();
     overlay->complete = complete;
@@ -131,11 +133,14 @@ bool RunService::start(const PlanUpdateSnapshot &update, const RunSetup &setup)
             ready->predictedStepSeconds = prediction->seconds;
             ready->folder = std::make_shared<QTemporaryDir>();
             if (!ready->folder->isValid()) {
-                ready->error = Error{ErrorCode::Io, "no folder for the run can be made: " + ready->folder->errorString().toStdString(),
+                ready->error = Error{ErrorCode::Io,
+                    "no folder for the run can be made: " + ready->folder->errorString().toStdString(),
                     "make room on the disk of temporary files", {}};
                 return ready;
             }
-            if (const auto written = writeRun(ready->folder->path().toStdString(), plan, setup, prediction->seconds); !written)
+            if (const auto written =
+                    writeRun(ready->folder->path().toStdString(), plan, setup, prediction->seconds);
+                !written)
                 ready->error = written.error();
             return ready;
         }));
@@ -179,15 +184,18 @@ void RunService::launch(const PreparedSnapshot &ready)
     m_lines.clear();
     m_process = std::make_unique<QProcess>();
     m_process->setProgram(m_program);
-    m_process->setArguments({QStringLiteral("run"), QStringLiteral("--plan"), m_folder->filePath(QStringLiteral("plan.json")),
-        QStringLiteral("--options"), m_folder->filePath(QStringLiteral("options.json"))});
+    m_process->setArguments(
+        {QStringLiteral("run"), QStringLiteral("--plan"), m_folder->filePath(QStringLiteral("plan.json")),
+            QStringLiteral("--options"), m_folder->filePath(QStringLiteral("options.json"))});
     connect(m_process.get(), &QProcess::readyReadStandardOutput, this, [this] { readLines(false); });
     connect(m_process.get(), &QProcess::finished, this, &RunService::processEnded);
     connect(m_process.get(), &QProcess::errorOccurred, this, [this](QProcess::ProcessError error) {
         if (error != QProcess::FailedToStart)
             return; // others end in `finished`
-        finish(Error{ErrorCode::NotFound, "the runner " + m_program.toStdString() + " cannot be started: "
-                + m_process->errorString().toStdString(), "install planloom-exec beside planloom", {}});
+        finish(Error{ErrorCode::NotFound,
+            "the runner " + m_program.toStdString()
+                + " cannot be started: " + m_process->errorString().toStdString(),
+            "install planloom-exec beside planloom", {}});
     });
     m_process->start(QIODevice::ReadWrite);
     requestOverlay();
@@ -218,7 +226,8 @@ void RunService::readLines(bool last)
 
 void RunService::parse(QByteArray lines)
 {
-    // Events of a whole step's spans have megabytes: they are read on the worker, in order (it is one thread).
+    // Events of a whole step's spans have megabytes: they are read on the worker, in order (it is one
+    // thread).
     using Batch = std::shared_ptr<std::vector<RunEvent>>;
     auto *watcher = new QFutureWatcher<Batch>(this);
     ++m_parsing;
@@ -239,7 +248,8 @@ void RunService::parse(QByteArray lines)
             if (end < 0)
                 end = lines.size();
             if (end > begin)
-                batch->push_back(readRunEvent({lines.constData() + begin, static_cast<std::size_t>(end - begin)}));
+                batch->push_back(
+                    readRunEvent({lines.constData() + begin, static_cast<std::size_t>(end - begin)}));
             begin = end + 1;
         }
         return batch;
@@ -257,8 +267,8 @@ void RunService::makeMeasured(ReportedStep reported)
         m_record.setMeasured(watcher->result());
         endIfRead();
     });
-    watcher->setFuture(QtConcurrent::run(
-        &m_pool, [plan = m_record.plan(), kept = std::make_shared<const ReportedStep>(std::move(reported))]() -> Made {
+    watcher->setFuture(QtConcurrent::run(&m_pool,
+        [plan = m_record.plan(), kept = std::make_shared<const ReportedStep>(std::move(reported))]() -> Made {
             return std::make_shared<const Timeline>(measuredTimelineOf(*plan, *kept));
         }));
 }
@@ -277,8 +287,11 @@ void RunService::processEnded()
         error = Error{ErrorCode::Internal, "the runner crashed", "run again; the plan is unchanged", {}};
     else if (m_process->exitCode() != 0) {
         const QString text = QString::fromUtf8(m_process->readAllStandardError()).trimmed();
-        error = Error{ErrorCode::Internal, "the runner ended with status " + std::to_string(m_process->exitCode())
-                + (text.isEmpty() ? std::string{} : ": " + text.section(QLatin1Char('\n'), 0, 0).toStdString()), {}, {}};
+        error = Error{ErrorCode::Internal,
+            "the runner ended with status " + std::to_string(m_process->exitCode())
+                + (text.isEmpty() ? std::string{}
+                                  : ": " + text.section(QLatin1Char('\n'), 0, 0).toStdString()),
+            {}, {}};
     }
     m_ended = true;
     m_endError = error;
@@ -325,7 +338,8 @@ void RunService::requestOverlay()
         std::vector<std::shared_ptr<const StepSpans>> steps;
         if (m_choice == StepChoice::Mean) {
             const auto &all = m_record.steps();
-            const std::size_t finished = m_running ? std::min(all.size(), m_record.losses.size()) : all.size();
+            const std::size_t finished =
+                m_running ? std::min(all.size(), m_record.losses.size()) : all.size();
             for (std::size_t i = finished > 1 ? 1 : 0; i < finished; ++i)
                 steps.push_back(all[i]);
         } else if (const int step = shownStep(); step >= 0) {
@@ -333,29 +347,36 @@ void RunService::requestOverlay()
         }
         steps.erase(std::remove(steps.begin(), steps.end(), nullptr), steps.end());
         if (!steps.empty()) {
-            m_overlayWatcher.setFuture(QtConcurrent::run(
-                &m_pool, [predicted = m_predicted, steps = std::move(steps), measured = m_record.measured(), complete = !m_running] {
+            m_overlayWatcher.setFuture(QtConcurrent::run(&m_pool,
+                [predicted = m_predicted, steps = std::move(steps), measured = m_record.measured(),
+                    complete = !m_running] {
                     std::vector<const StepSpans *> each;
                     for (const auto &step : steps)
                         each.push_back(step.get());
-                    Timeline timeline
-                        = timelineOfSpans(*predicted->plan, steps.size() == 1 ? *steps.front() : meanOf(each), Nanoseconds{0});
+                    Timeline timeline = timelineOfSpans(
+                        *predicted->plan, steps.size() == 1 ? *steps.front() : meanOf(each), Nanoseconds{0});
                     if (measured) // memory is that of the last step: it is reported alone
                         timeline.memory = measured->memory;
-                    return overlayOf(predicted, std::make_shared<const Timeline>(std::move(timeline)), complete);
+                    return overlayOf(
+                        predicted, std::make_shared<const Timeline>(std::move(timeline)), complete);
                 }));
             return;
         }
     }
     if (m_record.measured()) {
-        m_overlayWatcher.setFuture(QtConcurrent::run(&m_pool,
-            [predicted = m_predicted, measured = m_record.measured()] { return overlayOf(predicted, measured, true); }));
+        m_overlayWatcher.setFuture(
+            QtConcurrent::run(&m_pool, [predicted = m_predicted, measured = m_record.measured()] {
+                return overlayOf(predicted, measured, true);
+            }));
         return;
     }
     m_overlayWatcher.setFuture(QtConcurrent::run(
         &m_pool, [predicted = m_predicted, live = m_record.live(), any = m_record.liveSpans() > 0] {
             return overlayOf(predicted,
-                any ? std::make_shared<const Timeline>(timelineOfSpans(*predicted->plan, live, Nanoseconds{0})) : nullptr, false);
+                any ? std::make_shared<const Timeline>(
+                    timelineOfSpans(*predicted->plan, live, Nanoseconds{0}))
+                    : nullptr,
+                false);
         }));
 }
 
@@ -404,7 +425,8 @@ void RunService::show(const RunRecord &record, const QByteArray &measured, const
     m_update = update;
     m_choice = StepChoice::Last;
     m_prepareWatcher.setFuture(QtConcurrent::run(&m_pool,
-        [record, bytes = measured.toStdString(), plan = update->scene->plan, stop = m_stop.get_token()]() -> PreparedSnapshot {
+        [record, bytes = measured.toStdString(), plan = update->scene->plan,
+            stop = m_stop.get_token()]() -> PreparedSnapshot {
             auto ready = std::make_shared<Prepared>();
             ready->record = record;
             auto prediction = predict(plan, stop);

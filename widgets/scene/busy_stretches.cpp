@@ -2,8 +2,8 @@
 
 namespace planloom {
 
-std::vector<BusyStretch> busyStretches(const SpanColumns &spans, const std::vector<BusyBefore> &before, LaneRows rows,
-    const TimeAxis &axis, double width, double gap)
+std::vector<BusyStretch> busyStretches(const SpanColumns &spans, const std::vector<BusyBefore> &before,
+    LaneRows rows, const TimeAxis &axis, double width, double gap)
 {
     if (rows.begin >= rows.end)
         return {};

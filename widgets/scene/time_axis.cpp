@@ -58,11 +58,12 @@ TimeAxis fitted(double extentNanoseconds, double width)
 
 TimeAxis zoomed(const TimeAxis &axis, double factor, double x, double extentNanoseconds, double width)
 {
-    const double most
-        = std::max(extentNanoseconds, 1.0) / (kLeastShareOfWidth * std::max(width, 1.0)) + kLeastNanosecondsPerPixel;
+    const double most = std::max(extentNanoseconds, 1.0) / (kLeastShareOfWidth * std::max(width, 1.0))
+        + kLeastNanosecondsPerPixel;
     const double fixed = axis.timeAt(x);
     TimeAxis result;
-    result.nanosecondsPerPixel = std::clamp(axis.nanosecondsPerPixel / factor, kLeastNanosecondsPerPixel, most);
+    result.nanosecondsPerPixel =
+        std::clamp(axis.nanosecondsPerPixel / factor, kLeastNanosecondsPerPixel, most);
     result.origin = fixed - x * result.nanosecondsPerPixel;
     return clamped(result, extentNanoseconds, width);
 }
@@ -71,7 +72,8 @@ TimeAxis clamped(const TimeAxis &axis, double extentNanoseconds, double width)
 {
     const double visible = width * axis.nanosecondsPerPixel;
     TimeAxis result = axis;
-    result.origin = std::clamp(axis.origin, std::min(0.0, -0.25 * visible), std::max(extentNanoseconds - 0.25 * visible, 0.0));
+    result.origin = std::clamp(
+        axis.origin, std::min(0.0, -0.25 * visible), std::max(extentNanoseconds - 0.25 * visible, 0.0));
     return result;
 }
 

@@ -29,15 +29,15 @@ struct TimeTicks {
     std::vector<TimeTick> ticks{}; ///< Ascending.
 };
 
-/// Ticks at multiples of 1, 2 or 5 times a power of ten, labels at least `labelPixels` apart, four or five minor
-/// ticks between two labels. The unit is that of the visible end, so that labels of one axis compare.
+/// Ticks at multiples of 1, 2 or 5 times a power of ten, labels at least `labelPixels` apart, four or five
+/// minor ticks between two labels. The unit is that of the visible end, so that labels of one axis compare.
 TimeTicks ticksOf(const TimeAxis &axis, double width, double labelPixels = 90);
 
 /// The whole of [0, extent] on `width` pixels, with a margin at the end.
 TimeAxis fitted(double extentNanoseconds, double width);
 
-/// `axis` scaled by `factor` (above 1 is closer) with the time at `x` staying there; limited so that a pixel is
-/// at least half a nanosecond and the extent at least an eighth of the width.
+/// `axis` scaled by `factor` (above 1 is closer) with the time at `x` staying there; limited so that a pixel
+/// is at least half a nanosecond and the extent at least an eighth of the width.
 TimeAxis zoomed(const TimeAxis &axis, double factor, double x, double extentNanoseconds, double width);
 
 /// `axis` moved so that some of [0, extent] stays in view.

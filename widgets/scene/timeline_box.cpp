@@ -16,8 +16,9 @@ std::vector<OperatorId> operatorsIn(const TimelineScene &scene, const TimelineBo
         if (box.enclosed) {
             if (rows.begin < rows.end && static_cast<double>(spans.start[rows.begin]) < box.begin)
                 ++rows.begin;
-            if (rows.begin < rows.end
-                && static_cast<double>(spans.start[rows.end - 1] + spans.duration[rows.end - 1]) > box.end)
+            if (rows.begin<rows.end &&static_cast<double>(
+                    spans.start[rows.end - 1] + spans.duration[rows.end - 1])>
+                    box.end)
                 --rows.end;
         }
         for (std::size_t row = rows.begin; row < rows.end; ++row) {

@@ -17,8 +17,10 @@ struct TimelineBox {
     friend bool operator==(const TimelineBox &, const TimelineBox &) = default;
 };
 
-/// The operators of the compute spans in a box, ascending, each once. O(spans in the box): not for the GUI thread.
+/// The operators of the compute spans in a box, ascending, each once. O(spans in the box): not for the GUI
+/// thread.
 /// @return nothing once `stop` is requested
-std::vector<OperatorId> operatorsIn(const TimelineScene &scene, const TimelineBox &box, std::stop_token stop = {});
+std::vector<OperatorId> operatorsIn(
+    const TimelineScene &scene, const TimelineBox &box, std::stop_token stop = {});
 
 } // namespace planloom

@@ -61,7 +61,8 @@ LaneRows rowsIn(const SpanColumns &spans, LaneRows rows, double begin, double en
 namespace {
 
 /// Busy time of `rows`, which run in [begin, end) and may reach out of it at both ends.
-double busyOf(const SpanColumns &spans, const std::vector<BusyBefore> &before, LaneRows rows, double begin, double end)
+double busyOf(
+    const SpanColumns &spans, const std::vector<BusyBefore> &before, LaneRows rows, double begin, double end)
 {
     if (rows.begin >= rows.end || end <= begin)
         return 0;
@@ -73,13 +74,14 @@ double busyOf(const SpanColumns &spans, const std::vector<BusyBefore> &before, L
 
 } // namespace
 
-double busyIn(const SpanColumns &spans, const std::vector<BusyBefore> &before, LaneRows rows, double begin, double end)
+double busyIn(
+    const SpanColumns &spans, const std::vector<BusyBefore> &before, LaneRows rows, double begin, double end)
 {
     return busyOf(spans, before, rowsIn(spans, rows, begin, end), begin, end);
 }
 
-void foldSpans(const SpanColumns &spans, const std::vector<BusyBefore> &before, LaneRows rows, const TimeAxis &axis,
-    double width, std::vector<DrawRecord> &records)
+void foldSpans(const SpanColumns &spans, const std::vector<BusyBefore> &before, LaneRows rows,
+    const TimeAxis &axis, double width, std::vector<DrawRecord> &records)
 {
     constexpr double kMostStretch = 4; // pixels: a longer one would hide changes of colour
     constexpr double kAlike = 0.004; // of a pixel: far below the hundredth that a column may be wrong by
@@ -115,11 +117,13 @@ void foldSpans(const SpanColumns &spans, const std::vector<BusyBefore> &before, 
             }
         }
         const double columnBegin = std::max(axis.timeAt(column), start(row));
-        const double share = busyOf(spans, before, {row, last}, std::max(columnBegin, axis.timeAt(column)), columnEnd)
+        const double share =
+            busyOf(spans, before, {row, last}, std::max(columnBegin, axis.timeAt(column)), columnEnd)
             / axis.nanosecondsPerPixel / (next - column);
         if (share > 0) {
-            const bool joins = !records.empty() && records.back().folded && std::abs(records.back().busy - share) <= kAlike
-                && records.back().x1 == column && next - records.back().x0 <= kMostStretch;
+            const bool joins = !records.empty() && records.back().folded
+                && std::abs(records.back().busy - share) <= kAlike && records.back().x1 == column
+                && next - records.back().x0 <= kMostStretch;
             if (joins) {
                 records.back().x1 = next;
                 records.back().count = static_cast<std::int32_t>(last - records.back().row);
@@ -158,7 +162,8 @@ PeakIndex::PeakIndex(const MemoryCurve &curve)
         m_total.push_back(std::accumulate(kinds.begin(), kinds.end(), std::int64_t{0}));
     for (std::size_t begin = 0; begin < m_total.size(); begin += kBlock) {
         const auto first = m_total.begin() + static_cast<std::ptrdiff_t>(begin);
-        const auto last = m_total.begin() + static_cast<std::ptrdiff_t>(std::min(begin + kBlock, m_total.size()));
+        const auto last =
+            m_total.begin() + static_cast<std::ptrdiff_t>(std::min(begin + kBlock, m_total.size()));
         m_largest.push_back(static_cast<std::uint32_t>(std::max_element(first, last) - m_total.begin()));
     }
 }
@@ -166,7 +171,8 @@ PeakIndex::PeakIndex(const MemoryCurve &curve)
 namespace {
 
 /// The first entry from `from` on for which `before` does not hold, found in steps that double.
-template<typename Before> std::size_t gallop(const std::vector<std::int64_t> &time, std::size_t from, const Before &before)
+template<typename Before>
+std::size_t gallop(const std::vector<std::int64_t> &time, std::size_t from, const Before &before)
 {
     std::size_t step = 1;
     std::size_t low = from;
@@ -191,10 +197,10 @@ std::int64_t PeakIndex::largestIn(const MemoryCurve &curve, double begin, double
 {
     if (from > curve.time.size() || (from > 0 && static_cast<double>(curve.time[from - 1]) > begin))
         from = 0;
-    std::size_t first = gallop(
-        curve.time, from, [begin](std::int64_t time) { return static_cast<double>(time) <= begin; });
-    const std::size_t last
-        = gallop(curve.time, first, [end](std::int64_t time) { return static_cast<double>(time) < end; });
+    std::size_t first =
+        gallop(curve.time, from, [begin](std::int64_t time) { return static_cast<double>(time) <= begin; });
+    const std::size_t last =
+        gallop(curve.time, first, [end](std::int64_t time) { return static_cast<double>(time) < end; });
     from = first;
     if (first > 0)
         --first; // what holds at `begin` began before it

@@ -23,7 +23,8 @@ struct BusyBefore {
     std::int64_t optimizer = 0; ///< Of it, in what counts as the optimizer (`directionOf`).
 };
 
-/// One rectangle to draw: a single span, or a stretch of pixels in which spans are too small to draw one by one.
+/// One rectangle to draw: a single span, or a stretch of pixels in which spans are too small to draw one by
+/// one.
 struct DrawRecord {
     double x0 = 0; ///< Pixels; may lie outside the window. Whole pixels for stretches.
     double x1 = 0; ///< Above x0.
@@ -37,16 +38,17 @@ struct DrawRecord {
 /// Spans narrower than this are folded with their neighbours (Tracy's rule).
 constexpr double kFoldPixels = 3;
 
-/// What to draw of a lane between x = 0 and `width`: spans of at least `kFoldPixels` alone, and those smaller ones that
-/// share no pixel with others; the rest as stretches of whole pixels. No time is lost, at no pixel: the sum over
-/// records of their part of a pixel column x busy is the busy share of that column.
+/// What to draw of a lane between x = 0 and `width`: spans of at least `kFoldPixels` alone, and those smaller
+/// ones that share no pixel with others; the rest as stretches of whole pixels. No time is lost, at no pixel:
+/// the sum over records of their part of a pixel column x busy is the busy share of that column.
 ///
 /// O(width x log rows), whatever the number of spans. Appends to `records`, in order of x.
-void foldSpans(const SpanColumns &spans, const std::vector<BusyBefore> &before, LaneRows rows, const TimeAxis &axis,
-    double width, std::vector<DrawRecord> &records);
+void foldSpans(const SpanColumns &spans, const std::vector<BusyBefore> &before, LaneRows rows,
+    const TimeAxis &axis, double width, std::vector<DrawRecord> &records);
 
 /// Nanoseconds in [begin, end) during which one of the lane's spans runs. O(log rows)
-double busyIn(const SpanColumns &spans, const std::vector<BusyBefore> &before, LaneRows rows, double begin, double end);
+double busyIn(
+    const SpanColumns &spans, const std::vector<BusyBefore> &before, LaneRows rows, double begin, double end);
 
 /// Rows of the lane that run at some time in [begin, end). O(log rows)
 LaneRows rowsIn(const SpanColumns &spans, LaneRows rows, double begin, double end);
@@ -62,11 +64,11 @@ public:
     PeakIndex() = default;
     explicit PeakIndex(const MemoryCurve &curve);
 
-    /// Index of the entry with the largest total that holds at some time in [begin, end); -1 if the curve is empty
-    /// or starts later. O(log + 16 + entries / 16)
+    /// Index of the entry with the largest total that holds at some time in [begin, end); -1 if the curve is
+    /// empty or starts later. O(log + 16 + entries / 16)
     std::int64_t largestIn(const MemoryCurve &curve, double begin, double end) const;
-    /// The same for one stretch after the other, from left to right: `from` is where the last one ended (0 at first), which makes
-    /// each O(log of what lies between).
+    /// The same for one stretch after the other, from left to right: `from` is where the last one ended (0 at
+    /// first), which makes each O(log of what lies between).
     std::int64_t largestIn(const MemoryCurve &curve, double begin, double end, std::size_t &from) const;
     std::int64_t total(std::size_t entry) const { return m_total[entry]; }
 

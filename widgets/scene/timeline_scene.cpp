@@ -1,7 +1,7 @@
 #include "widgets/scene/timeline_scene.h"
 
-#include "engine/base/background_disposal.h"
 #include "engine/analyse/statistics.h"
+#include "engine/base/background_disposal.h"
 
 #include <algorithm>
 #include <map>
@@ -11,11 +11,15 @@ namespace planloom {
 
 namespace {
 
-/// What decides a segment: the least of what decides its operators. Looked at once, however many micro-batches run it.
+/// What decides a segment: the least of what decides its operators. Looked at once, however many
+/// micro-batches run it.
 class LeastDecided
 {
 public:
-    explicit LeastDecided(const std::vector<DecidedBy> &decidedBy) : m_decidedBy(decidedBy) { }
+    explicit LeastDecided(const std::vector<DecidedBy> &decidedBy)
+        : m_decidedBy(decidedBy)
+    {
+    }
 
     DecidedBy of(std::int32_t number, const Segment &segment)
     {
@@ -28,7 +32,8 @@ public:
                 || static_cast<std::size_t>(instruction.op.index) >= m_decidedBy.size())
                 continue;
             any = true;
-            known->second = std::min(known->second, m_decidedBy[static_cast<std::size_t>(instruction.op.index)]);
+            known->second =
+                std::min(known->second, m_decidedBy[static_cast<std::size_t>(instruction.op.index)]);
         }
         if (!any)
             known->second = DecidedBy::Default;
@@ -48,7 +53,8 @@ std::vector<TimelineBlock> blocksOf(const TimelineScene &scene, LaneRows rows)
     std::int32_t segment = -1;
     for (std::size_t row = rows.begin; row < rows.end; ++row) {
         const std::int64_t end = spans.start[row] + spans.duration[row];
-        if (!blocks.empty() && spans.segment[row] == segment && spans.microBatch[row] == blocks.back().microBatch) {
+        if (!blocks.empty() && spans.segment[row] == segment
+            && spans.microBatch[row] == blocks.back().microBatch) {
             blocks.back().end = end;
             blocks.back().rows.end = row + 1;
             continue;
@@ -106,7 +112,8 @@ BusyShare shareOf(SegmentKind kind)
     return BusyShare::None;
 }
 
-/// Sums up durations over all rows. Device by device, since what a row belongs to is looked up in small tables then.
+/// Sums up durations over all rows. Device by device, since what a row belongs to is looked up in small
+/// tables then.
 void sumUpBusyTime(TimelineScene &scene)
 {
     const SpanColumns &spans = scene.timeline->spans;
@@ -154,7 +161,8 @@ std::vector<std::int32_t> operatorOfRows(const TimelineScene &scene)
         for (std::size_t row = rows.begin; row < rows.end; ++row) {
             const auto segment = static_cast<std::size_t>(spans.segment[row]);
             const auto instruction = static_cast<std::size_t>(spans.instruction[row]);
-            if (segment + 1 < segmentBegin.size() && instruction < segmentBegin[segment + 1] - segmentBegin[segment])
+            if (segment + 1 < segmentBegin.size()
+                && instruction < segmentBegin[segment + 1] - segmentBegin[segment])
                 result[row] = operators[segmentBegin[segment] + instruction];
         }
     }
@@ -175,7 +183,8 @@ void indexOperators(TimelineScene &scene)
     std::vector<std::uint32_t> next = scene.operatorBegin;
     for (std::size_t row = 0; row < operators.size(); ++row) {
         if (operators[row] >= 0)
-            scene.operatorRows[next[static_cast<std::size_t>(operators[row])]++] = static_cast<std::uint32_t>(row);
+            scene.operatorRows[next[static_cast<std::size_t>(operators[row])]++] =
+                static_cast<std::uint32_t>(row);
     }
 }
 
@@ -187,8 +196,10 @@ std::int32_t replicaOf(const ExecutionPlan &plan, std::size_t device)
         if (segment.kind != SegmentKind::Reduce)
             continue;
         for (const Instruction &instruction : segment.instructions) {
-            const bool sums = instruction.kind == InstructionKind::AllReduce || instruction.kind == InstructionKind::ReduceScatter;
-            if (sums && instruction.group >= 0 && static_cast<std::size_t>(instruction.group) < plan.groups.size())
+            const bool sums = instruction.kind == InstructionKind::AllReduce
+                || instruction.kind == InstructionKind::ReduceScatter;
+            if (sums && instruction.group >= 0
+                && static_cast<std::size_t>(instruction.group) < plan.groups.size())
                 ++uses[instruction.group];
         }
     }
@@ -210,7 +221,8 @@ DeviceLane laneOf(const TimelineScene &scene, std::int32_t device)
     const auto [begin, end] = rowsOfDevice(timeline, d);
     const auto streams = timeline.spans.stream.begin();
     const auto middle = std::partition_point(streams + static_cast<std::ptrdiff_t>(begin),
-        streams + static_cast<std::ptrdiff_t>(end), [](StreamKind kind) { return kind == StreamKind::Compute; });
+        streams + static_cast<std::ptrdiff_t>(end),
+        [](StreamKind kind) { return kind == StreamKind::Compute; });
     lane.compute = {begin, static_cast<std::size_t>(middle - streams)};
     lane.communication = {lane.compute.end, end};
     lane.blocks = blocksOf(scene, lane.compute);
@@ -257,7 +269,8 @@ std::vector<FoldedRun> foldedRuns(const DeviceLane &lane, const std::vector<Draw
             const LaneRows &own = lane.blocks[static_cast<std::size_t>(of)].rows;
             rows.end = std::min(rows.end, own.end);
             // Its first spans may lie in the pixel that the block before it ends in.
-            if (before && before->row < own.begin && before->row + static_cast<std::size_t>(before->count) > own.begin)
+            if (before && before->row < own.begin
+                && before->row + static_cast<std::size_t>(before->count) > own.begin)
                 rows.begin = own.begin;
         }
         if (!before || of != block || record.x0 > runs.back().x1 + 1)
@@ -304,8 +317,9 @@ OperatorId TimelineScene::operatorOf(std::size_t row) const
 DecidedBy TimelineScene::decidedByOf(std::size_t row) const
 {
     const OperatorId op = operatorOf(row);
-    return op.valid() && static_cast<std::size_t>(op.index) < decidedBy.size() ? decidedBy[static_cast<std::size_t>(op.index)]
-                                                                               : DecidedBy::Default;
+    return op.valid() && static_cast<std::size_t>(op.index) < decidedBy.size()
+        ? decidedBy[static_cast<std::size_t>(op.index)]
+        : DecidedBy::Default;
 }
 
 TimelineSceneSnapshot makeTimelineScene(TimelineSnapshot timeline, std::shared_ptr<const ExecutionPlan> plan,

@@ -29,7 +29,8 @@ struct TimelineBlock {
     bool isOrdered() const { return kind == SegmentKind::Forward || kind == SegmentKind::Backward; }
 };
 
-/// The forward blocks of a pipeline stage before its first backward block: as many micro-batches are in flight.
+/// The forward blocks of a pipeline stage before its first backward block: as many micro-batches are in
+/// flight.
 struct WarmUp {
     StageId stage{};
     std::int32_t count = 0; ///< 0 where the lane has none.
@@ -49,12 +50,14 @@ struct DeviceLane {
     std::int32_t symmetryClass = -1; ///< Devices of one class have equal lanes.
     std::int32_t stage = -1; ///< The first stage it works for; -1 if none.
     std::int32_t host = 0;
-    std::int32_t replica = -1; ///< Its place among the devices with which it sums gradients; -1 if there are none.
+    std::int32_t replica =
+        -1; ///< Its place among the devices with which it sums gradients; -1 if there are none.
     WarmUp warmUp{}; ///< Of `stage`, in plans with several stages and micro-batches.
 
     /// Index of the block that holds compute row `row`; -1 if none. O(log blocks)
     std::int32_t blockOf(std::size_t row) const;
-    /// Index of the first block that ends after `nanoseconds`; the number of blocks if there is none. O(log blocks)
+    /// Index of the first block that ends after `nanoseconds`; the number of blocks if there is none. O(log
+    /// blocks)
     std::size_t firstBlockEndingAfter(double nanoseconds) const;
 };
 
@@ -77,7 +80,8 @@ struct TimelineScene {
     std::int64_t longestSpan = 0; ///< Nanoseconds, of the compute streams: the end of the scale "by time".
     std::int64_t largestPeak = 0; ///< Bytes, over all devices.
     std::array<bool, kMemoryKindCount> memoryKinds{}; ///< Kinds that some device has at its peak.
-    /// Rows by operator: those of operator i are `operatorRows[operatorBegin[i]]` up to `operatorBegin[i + 1]`, ascending.
+    /// Rows by operator: those of operator i are `operatorRows[operatorBegin[i]]` up to `operatorBegin[i +
+    /// 1]`, ascending.
     std::vector<std::uint32_t> operatorBegin{};
     std::vector<std::uint32_t> operatorRows{};
     std::vector<DecidedBy> decidedBy{}; ///< By operator; empty where it is not known (measured steps).

@@ -26,19 +26,24 @@ constexpr std::size_t kMostSuggestions = 40;
 
 } // namespace
 
-CellEditor::CellEditor(QWidget *parent) : QWidget(parent), m_layout(new QHBoxLayout(this))
+CellEditor::CellEditor(QWidget *parent)
+    : QWidget(parent)
+    , m_layout(new QHBoxLayout(this))
 {
     m_layout->setContentsMargins(0, 0, 0, 0);
     m_layout->setSpacing(2);
     setAutoFillBackground(true);
     setFocusPolicy(Qt::StrongFocus);
     connect(qApp, &QApplication::focusChanged, this, [this](QWidget *old, QWidget *now) {
-        const auto isOurs = [this](const QWidget *widget) { return widget && (widget == this || isAncestorOf(widget)); };
+        const auto isOurs = [this](const QWidget *widget) {
+            return widget && (widget == this || isAncestorOf(widget));
+        };
         if (!isOurs(old) || isOurs(now) || !now)
             return;
         // Later, and not among this editor's own events: one that is being closed (Esc) loses the focus too.
         QTimer::singleShot(0, parentWidget(), [this, isOurs, self = QPointer<CellEditor>(this)] {
-            if (self && !m_finished && isVisible() && !isOurs(QApplication::focusWidget()) && !QApplication::activePopupWidget())
+            if (self && !m_finished && isVisible() && !isOurs(QApplication::focusWidget())
+                && !QApplication::activePopupWidget())
                 Q_EMIT accepted();
         });
     });
@@ -120,7 +125,8 @@ void CellEditor::placeHint()
     int y = geometry().bottom() + 2;
     if (y + m_hint->height() > parentWidget()->height() && geometry().top() - m_hint->height() - 2 >= 0)
         y = geometry().top() - m_hint->height() - 2;
-    const int x = std::clamp(geometry().left(), 0, std::max(0, parentWidget()->width() - m_hint->width() - 4));
+    const int x =
+        std::clamp(geometry().left(), 0, std::max(0, parentWidget()->width() - m_hint->width() - 4));
     m_hint->move(x, y);
 }
 
@@ -142,7 +148,8 @@ bool CellEditor::focusNextPrevChild(bool next)
         }
     }
     // Past the ends: the next cell, as everywhere in the grid.
-    QKeyEvent key(QEvent::KeyPress, next ? Qt::Key_Tab : Qt::Key_Backtab, next ? Qt::NoModifier : Qt::ShiftModifier);
+    QKeyEvent key(
+        QEvent::KeyPress, next ? Qt::Key_Tab : Qt::Key_Backtab, next ? Qt::NoModifier : Qt::ShiftModifier);
     const QPointer<CellEditor> self(this);
     m_leaving = true;
     QApplication::sendEvent(this, &key);
@@ -167,7 +174,10 @@ void CellEditor::paintEvent(QPaintEvent *)
 }
 
 TextCellEditor::TextCellEditor(QWidget *parent)
-    : CellEditor(parent), m_line(new QLineEdit(this)), m_completer(new QCompleter(this)), m_list(new QStringListModel(this))
+    : CellEditor(parent)
+    , m_line(new QLineEdit(this))
+    , m_completer(new QCompleter(this))
+    , m_list(new QStringListModel(this))
 {
     m_line->setFrame(false);
     m_completer->setModel(m_list);
@@ -218,7 +228,8 @@ void TextCellEditor::suggest(bool asked)
     if (!m_suggest)
         return;
     const std::string all = m_line->text().toStdString();
-    const std::size_t cursor = static_cast<std::size_t>(m_line->text().left(m_line->cursorPosition()).toStdString().size());
+    const std::size_t cursor =
+        static_cast<std::size_t>(m_line->text().left(m_line->cursorPosition()).toStdString().size());
     const TypedWord word = m_byWord ? wordAt(all, cursor) : TypedWord{0, all.size()};
     const std::string typed = all.substr(word.begin, std::max(cursor, word.begin) - word.begin);
     QStringList texts;
@@ -226,7 +237,9 @@ void TextCellEditor::suggest(bool asked)
         for (const std::string &text : m_suggest(typed))
             texts << QString::fromStdString(text);
     }
-    if (texts.isEmpty() || (texts.size() == 1 && texts.constFirst().toStdString() == all.substr(word.begin, word.end - word.begin))) {
+    if (texts.isEmpty()
+        || (texts.size() == 1
+            && texts.constFirst().toStdString() == all.substr(word.begin, word.end - word.begin))) {
         m_completer->popup()->hide();
         return;
     }
@@ -238,7 +251,8 @@ void TextCellEditor::suggest(bool asked)
 void TextCellEditor::insert(const QString &completion)
 {
     const std::string all = m_line->text().toStdString();
-    const std::size_t cursor = static_cast<std::size_t>(m_line->text().left(m_line->cursorPosition()).toStdString().size());
+    const std::size_t cursor =
+        static_cast<std::size_t>(m_line->text().left(m_line->cursorPosition()).toStdString().size());
     const TypedWord word = m_byWord ? wordAt(all, cursor) : TypedWord{0, all.size()};
     const std::string before = all.substr(0, word.begin) + completion.toStdString();
     m_line->setText(QString::fromStdString(before + all.substr(word.end)));
@@ -248,7 +262,9 @@ void TextCellEditor::insert(const QString &completion)
         suggest(true);
 }
 
-ChoiceCellEditor::ChoiceCellEditor(QWidget *parent) : CellEditor(parent), m_box(new QComboBox(this))
+ChoiceCellEditor::ChoiceCellEditor(QWidget *parent)
+    : CellEditor(parent)
+    , m_box(new QComboBox(this))
 {
     m_box->setFrame(false);
     m_box->setMaxVisibleItems(20);
@@ -260,11 +276,14 @@ ChoiceCellEditor::ChoiceCellEditor(QWidget *parent) : CellEditor(parent), m_box(
 
 void ChoiceCellEditor::addChoice(const QString &text, const QString &meaning)
 {
-    const QString shown = text.isEmpty() ? meaning : meaning.isEmpty() ? text : text + QStringLiteral(" – ") + meaning;
+    const QString shown = text.isEmpty() ? meaning
+        : meaning.isEmpty()              ? text
+                                         : text + QStringLiteral(" – ") + meaning;
     const bool wasTouched = isTouched();
     m_box->addItem(shown, text);
     m_box->setItemData(m_box->count() - 1, meaning, Qt::ToolTipRole);
-    m_box->view()->setMinimumWidth(m_box->view()->sizeHintForColumn(0) + fontMetrics().averageCharWidth() * 4);
+    m_box->view()->setMinimumWidth(
+        m_box->view()->sizeHintForColumn(0) + fontMetrics().averageCharWidth() * 4);
     if (!wasTouched)
         setUntouched();
 }
@@ -284,7 +303,9 @@ void ChoiceCellEditor::setText(const QString &text)
     setUntouched();
 }
 
-NoteCellEditor::NoteCellEditor(QWidget *parent) : CellEditor(parent), m_edit(new QPlainTextEdit(this))
+NoteCellEditor::NoteCellEditor(QWidget *parent)
+    : CellEditor(parent)
+    , m_edit(new QPlainTextEdit(this))
 {
     m_edit->setTabChangesFocus(true);
     m_edit->setAccessibleName(tr("Note"));
@@ -315,7 +336,8 @@ bool NoteCellEditor::eventFilter(QObject *watched, QEvent *event)
 {
     if (event->type() == QEvent::KeyPress) {
         const auto *key = static_cast<QKeyEvent *>(event); // by its type
-        if ((key->key() == Qt::Key_Return || key->key() == Qt::Key_Enter) && !(key->modifiers() & Qt::ShiftModifier)) {
+        if ((key->key() == Qt::Key_Return || key->key() == Qt::Key_Enter)
+            && !(key->modifiers() & Qt::ShiftModifier)) {
             Q_EMIT accepted();
             return true;
         }

@@ -21,8 +21,8 @@ class QStringListModel;
 
 namespace planloom {
 
-/// What a cell is edited with: any number of fields that make one text. While typing the text is checked, and what is wrong
-/// is said below the cell; nothing is written before the editor is left.
+/// What a cell is edited with: any number of fields that make one text. While typing the text is checked, and
+/// what is wrong is said below the cell; nothing is written before the editor is left.
 class CellEditor : public QWidget
 {
     Q_OBJECT

@@ -148,7 +148,8 @@ QString ConstraintTableModel::displayText(const Entry &entry, TableColumn column
         if (entry.reach.devices < 0)
             return operators;
         return operators + QStringLiteral(" · ")
-            + (entry.reach.devices == 1 ? tr("1 device") : tr("%1 devices").arg(qt(formatCount(entry.reach.devices))));
+            + (entry.reach.devices == 1 ? tr("1 device")
+                                        : tr("%1 devices").arg(qt(formatCount(entry.reach.devices))));
     }
     case TableColumn::Price: {
         if (!entry.text->row || !entry.text->row->enabled)
@@ -228,10 +229,10 @@ QVariant ConstraintTableModel::data(const QModelIndex &index, int role) const
         if (column == TableColumn::Price) {
             if (entry.price.state == RowPrice::State::Needed || entry.price.state == RowPrice::State::Failed)
                 return tr("Without it there is no plan: %1").arg(qt(entry.price.remark));
-            return entry.price.state == RowPrice::State::Known
-                ? entry.price.seconds >= 0 ? tr("The step would be so much faster with this row off")
-                                           : tr("The step would be so much slower with this row off")
-                : tr("Not known yet: found while you pause");
+            return entry.price.state == RowPrice::State::Known ? entry.price.seconds >= 0
+                    ? tr("The step would be so much faster with this row off")
+                    : tr("The step would be so much slower with this row off")
+                                                               : tr("Not known yet: found while you pause");
         }
         return displayText(entry, column);
     }
@@ -254,7 +255,8 @@ QVariant ConstraintTableModel::data(const QModelIndex &index, int role) const
     case RuleRole:
         return qt(cellsAt(index.row()).rule);
     case OldRole:
-        return column == TableColumn::Price ? entry.price.editsAgo > 0 : column == TableColumn::Binds && m_old;
+        return column == TableColumn::Price ? entry.price.editsAgo > 0
+                                            : column == TableColumn::Binds && m_old;
     case SortRole:
         switch (column) {
         case TableColumn::On:

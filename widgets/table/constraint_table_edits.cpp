@@ -56,7 +56,8 @@ std::string withCell(RowCells cells, TableColumn column, const std::string &text
 
 } // namespace
 
-TableEdit ConstraintTableModel::cellEdit(const std::vector<int> &rows, TableColumn column, const QString &text) const
+TableEdit ConstraintTableModel::cellEdit(
+    const std::vector<int> &rows, TableColumn column, const QString &text) const
 {
     TableEdit edit;
     std::int32_t shift = 0;
@@ -68,7 +69,8 @@ TableEdit ConstraintTableModel::cellEdit(const std::vector<int> &rows, TableColu
         TableSplice splice{entry.line, {}, {}};
         std::string written = text.toStdString();
         if (column == TableColumn::Note) {
-            // A note of several lines stands above its row, one of one line behind it; remarks above are part of it.
+            // A note of several lines stands above its row, one of one line behind it; remarks above are part
+            // of it.
             const QString plain = text.trimmed();
             if (plain == noteAt(row))
                 continue;
@@ -98,21 +100,23 @@ TableEdit ConstraintTableModel::cellEdit(const std::vector<int> &rows, TableColu
         if (splice.removed == splice.inserted)
             continue;
         splice.line += shift;
-        shift += static_cast<std::int32_t>(splice.inserted.size()) - static_cast<std::int32_t>(splice.removed.size());
+        shift += static_cast<std::int32_t>(splice.inserted.size())
+            - static_cast<std::int32_t>(splice.removed.size());
         edit.splices.push_back(std::move(splice));
     }
     return edit;
 }
 
-QString ConstraintTableModel::wordsFor(const std::vector<int> &rows, TableColumn column, const QString &text) const
+QString ConstraintTableModel::wordsFor(
+    const std::vector<int> &rows, TableColumn column, const QString &text) const
 {
     if (column == TableColumn::Strength) {
         const std::int32_t weight = weightOf(text.toStdString()).value_or(1);
         const QString who = rows.size() == 1 ? tr("row %1").arg(at(rows.front()).line + 1)
                                              : tr("%1 rows").arg(static_cast<int>(rows.size()));
-        return weight == 0  ? tr("must: %1").arg(who)
-            : weight == 1 ? tr("prefer: %1").arg(who)
-                          : tr("prefer with weight %1: %2").arg(weight).arg(who);
+        return weight == 0 ? tr("must: %1").arg(who)
+            : weight == 1  ? tr("prefer: %1").arg(who)
+                           : tr("prefer with weight %1: %2").arg(weight).arg(who);
     }
     if (rows.size() != 1) {
         return text.isEmpty() ? tr("clear the %1 of %2 rows").arg(titleOf(column).toLower()).arg(rows.size())
@@ -123,7 +127,8 @@ QString ConstraintTableModel::wordsFor(const std::vector<int> &rows, TableColumn
     }
     const int number = at(rows.front()).line + 1;
     if (column == TableColumn::Note)
-        return text.isEmpty() ? tr("remove the note of row %1").arg(number) : tr("note on row %1").arg(number);
+        return text.isEmpty() ? tr("remove the note of row %1").arg(number)
+                              : tr("note on row %1").arg(number);
     const auto read = cellsOf(withCell(cellsAt(rows.front()), column, oneLine(text.toStdString())));
     QString row = qt(read.rule);
     if (!read.selector.empty())
@@ -164,7 +169,8 @@ bool ConstraintTableModel::setRowsEnabled(const std::vector<int> &rows, bool ena
         edit.splices.push_back({entry.line, {entry.text->text}, {lineOf(cells)}});
     }
     // In ascending order, all splices are carried out (and undone) in one pass; none moves another.
-    std::sort(edit.splices.begin(), edit.splices.end(), [](const TableSplice &a, const TableSplice &b) { return a.line < b.line; });
+    std::sort(edit.splices.begin(), edit.splices.end(),
+        [](const TableSplice &a, const TableSplice &b) { return a.line < b.line; });
     const QString what = rows.size() == 1 ? tr("row %1").arg(at(rows.front()).line + 1)
                                           : tr("%1 rows").arg(static_cast<int>(rows.size()));
     return apply(enabled ? tr("switch on %1").arg(what) : tr("switch off %1").arg(what), edit);

@@ -39,7 +39,8 @@ std::vector<bool> risingMembers(const std::vector<int> &values)
 
 } // namespace
 
-ConstraintTableModel::ConstraintTableModel(QObject *parent) : QAbstractTableModel(parent)
+ConstraintTableModel::ConstraintTableModel(QObject *parent)
+    : QAbstractTableModel(parent)
 {
     m_idle.setInterval(0);
     connect(&m_idle, &QTimer::timeout, this, &ConstraintTableModel::prepareSome);
@@ -51,9 +52,12 @@ void ConstraintTableModel::setDocument(const TableDocument &document)
     // What both documents begin and end with stays as it is: lines are shared, so that is quickly seen.
     const auto &before = m_document.lines();
     const auto &lines = document.lines();
-    const auto sameLine = [](const TableLineSnapshot &a, const TableLineSnapshot &b) { return a == b || a->text == b->text; };
+    const auto sameLine = [](const TableLineSnapshot &a, const TableLineSnapshot &b) {
+        return a == b || a->text == b->text;
+    };
     std::size_t headLines = 0;
-    while (headLines < before.size() && headLines < lines.size() && sameLine(before[headLines], lines[headLines]))
+    while (headLines < before.size() && headLines < lines.size()
+        && sameLine(before[headLines], lines[headLines]))
         ++headLines;
     std::size_t tailLines = 0;
     while (tailLines < before.size() - headLines && tailLines < lines.size() - headLines
@@ -65,9 +69,12 @@ void ConstraintTableModel::setDocument(const TableDocument &document)
     if (tailLines > 0)
         --tailLines;
     const int oldCount = static_cast<int>(m_entries.size());
-    const auto byLine = [](const std::unique_ptr<Entry> &entry, std::int32_t line) { return entry->line < line; };
+    const auto byLine = [](const std::unique_ptr<Entry> &entry, std::int32_t line) {
+        return entry->line < line;
+    };
     const int head = static_cast<int>(
-        std::lower_bound(m_entries.begin(), m_entries.end(), static_cast<std::int32_t>(headLines), byLine) - m_entries.begin());
+        std::lower_bound(m_entries.begin(), m_entries.end(), static_cast<std::int32_t>(headLines), byLine)
+        - m_entries.begin());
     const int oldEnd = static_cast<int>(std::lower_bound(m_entries.begin(), m_entries.end(),
                                             static_cast<std::int32_t>(before.size() - tailLines), byLine)
         - m_entries.begin());
@@ -94,7 +101,8 @@ void ConstraintTableModel::setDocument(const TableDocument &document)
     const int newEnd = head + static_cast<int>(middle.size());
     const auto madeAt = [&](int row) -> Entry & { return *middle[static_cast<std::size_t>(row - head)]; };
 
-    // Which old row a new one of the middle is; rows that moved are taken out and put in, but stay themselves.
+    // Which old row a new one of the middle is; rows that moved are taken out and put in, but stay
+    // themselves.
     std::unordered_map<std::string_view, std::vector<int>> oldRows; // the first one last
     for (int row = oldEnd; row-- > head && !middle.empty();)
         oldRows[at(row).text->text].push_back(row);
@@ -204,7 +212,8 @@ void ConstraintTableModel::setDocument(const TableDocument &document)
     for (std::size_t i = 0; i < rewritten.size(); ++i)
         runs += i == 0 || rewritten[i] != rewritten[i - 1] + 1 ? 1 : 0;
     if (runs > kMostSplices) { // each costs the views something
-        changed(*std::min_element(rewritten.begin(), rewritten.end()), *std::max_element(rewritten.begin(), rewritten.end()));
+        changed(*std::min_element(rewritten.begin(), rewritten.end()),
+            *std::max_element(rewritten.begin(), rewritten.end()));
         rewritten.clear();
     }
     for (std::size_t i = 0; i < rewritten.size();) {
@@ -299,7 +308,8 @@ void ConstraintTableModel::adoptReports()
         if (reach.operators != entry.reach.operators || !report || !entry.text->row->enabled)
             reach.devices = -1;
         const bool complains = complaint.error || !complaint.warning.empty();
-        if ((complains ? entry.complaint && *entry.complaint == complaint : !entry.complaint) && reach == entry.reach)
+        if ((complains ? entry.complaint && *entry.complaint == complaint : !entry.complaint)
+            && reach == entry.reach)
             continue;
         entry.complaint = complains ? std::make_shared<const Complaint>(std::move(complaint)) : nullptr;
         entry.reach = reach;
@@ -326,8 +336,8 @@ void ConstraintTableModel::setReach(
         last = std::max(last, row);
     }
     if (first >= 0)
-        Q_EMIT dataChanged(
-            index(first, static_cast<int>(TableColumn::Binds)), index(last, static_cast<int>(TableColumn::Binds)));
+        Q_EMIT dataChanged(index(first, static_cast<int>(TableColumn::Binds)),
+            index(last, static_cast<int>(TableColumn::Binds)));
 }
 
 void ConstraintTableModel::setPrice(RowKey key, const RowPrice &price)
@@ -393,7 +403,8 @@ int ConstraintTableModel::rowOfLine(int line) const
 {
     const auto found = std::lower_bound(m_entries.begin(), m_entries.end(), line,
         [](const std::unique_ptr<Entry> &entry, int wanted) { return entry->line < wanted; });
-    return found == m_entries.end() || (*found)->line != line ? -1 : static_cast<int>(found - m_entries.begin());
+    return found == m_entries.end() || (*found)->line != line ? -1
+                                                              : static_cast<int>(found - m_entries.begin());
 }
 
 ConstraintTableModel::RowKey ConstraintTableModel::keyAt(int row) const

@@ -36,11 +36,12 @@ struct RowPrice {
     friend bool operator==(const RowPrice &, const RowPrice &) = default;
 };
 
-/// The constraint table as a grid: one model row for each line that holds a row or should; remarks belong to the note of the
-/// row below them.
+/// The constraint table as a grid: one model row for each line that holds a row or should; remarks belong to
+/// the note of the row below them.
 ///
-/// Changes of the document are told as rows inserted, removed and changed; rows keep an identity while they stay. Edits go out
-/// through the function given, as steps of the history with words for people; the model changes when the document does.
+/// Changes of the document are told as rows inserted, removed and changed; rows keep an identity while they
+/// stay. Edits go out through the function given, as steps of the history with words for people; the model
+/// changes when the document does.
 class ConstraintTableModel : public QAbstractTableModel
 {
     Q_OBJECT
@@ -89,7 +90,8 @@ public:
     QString problemAt(int row) const; ///< Its sentence; empty if it has none.
     QString noteAt(int row) const; ///< With the remarks above.
     std::string noteKeyAt(int row) const; ///< The same to search in and to sort by: in lower case (ASCII).
-    double sortNumberAt(int row, TableColumn column) const; ///< What columns of numbers and switches are sorted by.
+    double sortNumberAt(
+        int row, TableColumn column) const; ///< What columns of numbers and switches are sorted by.
     int firstLineAt(int row) const; ///< Of the row and the remarks that stand directly above it.
     /// "row 4, value: by 2 over tp, error: ..." for screen readers.
     QString accessibleText(int row, int column) const;
@@ -141,7 +143,8 @@ private:
         const RowCells &cells() const { return prepared->cells; }
         const Error *error() const { return complaint && complaint->error ? &*complaint->error : nullptr; }
     };
-    /// A run of rows to take out at `row`, and of new rows (by number) to put there, in the numbering of that moment.
+    /// A run of rows to take out at `row`, and of new rows (by number) to put there, in the numbering of that
+    /// moment.
     struct Splice {
         int row = 0;
         int removed = 0;
@@ -153,7 +156,8 @@ private:
     void prepare(const Entry &entry) const;
     void prepareSome();
     /// Takes what is put in out of `made`.
-    void carryOut(const std::vector<Splice> &splices, std::vector<std::unique_ptr<Entry>> &made, int firstMade);
+    void carryOut(
+        const std::vector<Splice> &splices, std::vector<std::unique_ptr<Entry>> &made, int firstMade);
     void adoptReports();
     void changed(int first, int last);
     QString noteOf(const Entry &entry) const;

@@ -17,7 +17,8 @@ IdIndex::IdIndex(const std::vector<std::uint64_t> &ids)
 {
     if (ids.empty())
         return;
-    // A few ids may lie far off the others (headings, the new row): the array begins at the smallest but zero.
+    // A few ids may lie far off the others (headings, the new row): the array begins at the smallest but
+    // zero.
     m_base = ~std::uint64_t{0};
     for (const std::uint64_t id : ids)
         m_base = id == 0 ? m_base : std::min(m_base, id);

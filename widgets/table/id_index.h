@@ -6,8 +6,8 @@
 
 namespace planloom {
 
-/// Finds places of ids. Made for ids that were given out one after the other: those are found in an array, others in a
-/// hash table, so that making one for 10,000 ids takes some 20 µs.
+/// Finds places of ids. Made for ids that were given out one after the other: those are found in an array,
+/// others in a hash table, so that making one for 10,000 ids takes some 20 µs.
 class IdIndex
 {
 public:

@@ -35,8 +35,9 @@ std::string folded(std::string text)
 
 bool containsFolded(std::string_view text, std::string_view word)
 {
-    return std::search(text.begin(), text.end(), word.begin(), word.end(), [](char a, char b) { return folded(a) == b; })
-        != text.end();
+    return std::search(text.begin(), text.end(), word.begin(), word.end(), [](char a, char b) {
+        return folded(a) == b;
+    }) != text.end();
 }
 
 bool shows(const ConstraintTableModel &rows, const ListArrangement &wanted, int row)
@@ -100,7 +101,8 @@ template<typename Key> void sortBy(std::vector<int> &shown, bool falling, const 
     std::transform(keyed.begin(), keyed.end(), shown.begin(), [](const auto &pair) { return pair.second; });
 }
 
-/// The place of each text among all of them in lower case. Rows have few different texts: those are sorted, not all.
+/// The place of each text among all of them in lower case. Rows have few different texts: those are sorted,
+/// not all.
 template<typename TextOf> std::vector<int> ranks(const std::vector<int> &rows, const TextOf &textOfRow)
 {
     std::unordered_map<std::string, int> known;
@@ -156,10 +158,11 @@ ArrangedRows arranged(const ConstraintTableModel &rows, const ListArrangement &a
             shown.push_back(row);
     }
     if (arrangement.sortColumn >= 0)
-        sortRows(shown, rows, static_cast<TableColumn>(arrangement.sortColumn), arrangement.sortOrder == Qt::DescendingOrder);
+        sortRows(shown, rows, static_cast<TableColumn>(arrangement.sortColumn),
+            arrangement.sortOrder == Qt::DescendingOrder);
     if (arrangement.chosenFirst && !arrangement.chosen.empty())
-        std::stable_partition(
-            shown.begin(), shown.end(), [&](int row) { return arrangement.chosen.count(rows.keyAt(row)) != 0; });
+        std::stable_partition(shown.begin(), shown.end(),
+            [&](int row) { return arrangement.chosen.count(rows.keyAt(row)) != 0; });
     ArrangedRows result;
     result.ids.reserve(shown.size() + 16);
     if (arrangement.grouping == RowGrouping::None) {
@@ -203,8 +206,9 @@ QString titleOfGroup(RowGrouping grouping, int group)
             ? QString::fromUtf8(ruleWords()[static_cast<std::size_t>(group)].word.data())
             : Words::tr("not yet rows");
     }
-    return group < static_cast<int>(kOrigins.size()) ? QString::fromLatin1(kOrigins[static_cast<std::size_t>(group)])
-                                                     : Words::tr("other origin");
+    return group < static_cast<int>(kOrigins.size())
+        ? QString::fromLatin1(kOrigins[static_cast<std::size_t>(group)])
+        : Words::tr("other origin");
 }
 
 } // namespace planloom

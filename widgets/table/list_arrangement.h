@@ -40,7 +40,8 @@ struct ArrangedRows {
     std::vector<int> groupSizes{}; ///< Rows of each group, shown or collapsed; empty without groups.
 };
 
-/// The rows of `rows` as `arrangement` wants them, with the row that is not there yet at the end. O(rows log rows).
+/// The rows of `rows` as `arrangement` wants them, with the row that is not there yet at the end. O(rows log
+/// rows).
 ArrangedRows arranged(const ConstraintTableModel &rows, const ListArrangement &arrangement);
 
 /// The words of `text`, as a filter takes them.

@@ -63,8 +63,11 @@ PasteReach reachOf(const OpenedModel &model, const std::vector<std::string> &lin
 }
 
 PastePreview::PastePreview(QWidget *parent)
-    : QFrame(parent), m_summary(new QLabel(this)), m_list(new QListWidget(this)), m_apply(new QToolButton(this)),
-      m_cancel(new QToolButton(this))
+    : QFrame(parent)
+    , m_summary(new QLabel(this))
+    , m_list(new QListWidget(this))
+    , m_apply(new QToolButton(this))
+    , m_cancel(new QToolButton(this))
 {
     setFrameShape(QFrame::StyledPanel);
     setFocusPolicy(Qt::StrongFocus);
@@ -110,8 +113,10 @@ void PastePreview::show(const PastedRows &pasted, const ModelSnapshot &model)
     if (pasted.lines.size() > kMostShown)
         m_list->addItem(tr("… and %1 lines more").arg(pasted.lines.size() - kMostShown));
     const int shown = std::clamp(m_list->count(), 1, kLinesHigh);
-    m_list->setFixedHeight(shown * std::max(m_list->sizeHintForRow(0), m_list->fontMetrics().height()) + 2 * m_list->frameWidth() + 2);
-    m_summary->setText((pasted.rows == 1 ? tr("1 row to paste") : tr("%1 rows to paste").arg(pasted.rows)) + QStringLiteral(" …"));
+    m_list->setFixedHeight(shown * std::max(m_list->sizeHintForRow(0), m_list->fontMetrics().height())
+        + 2 * m_list->frameWidth() + 2);
+    m_summary->setText((pasted.rows == 1 ? tr("1 row to paste") : tr("%1 rows to paste").arg(pasted.rows))
+        + QStringLiteral(" …"));
     QFrame::show();
     setFocus();
     m_stop.request_stop();
@@ -127,7 +132,9 @@ void PastePreview::take()
         return;
     const std::shared_ptr<const PasteReach> reach = m_watcher.result();
     const Palette &palette = paletteFor(*this);
-    for (int i = 0; i < m_list->count() && static_cast<std::size_t>(i) < std::min(reach->operators.size(), kMostShown); ++i) {
+    for (int i = 0;
+         i < m_list->count() && static_cast<std::size_t>(i) < std::min(reach->operators.size(), kMostShown);
+         ++i) {
         const std::int64_t operators = reach->operators[static_cast<std::size_t>(i)];
         QString mark;
         QString binds;
@@ -148,16 +155,19 @@ void PastePreview::take()
             colour = palette.textMuted;
         }
         const std::string &line = m_pasted.lines[static_cast<std::size_t>(i)];
-        m_list->item(i)->setText(mark + qt(line) + (binds.isEmpty() ? QString() : QStringLiteral("   →  ") + binds));
+        m_list->item(i)->setText(
+            mark + qt(line) + (binds.isEmpty() ? QString() : QStringLiteral("   →  ") + binds));
         m_list->item(i)->setForeground(colour);
     }
     QString text = reach->bound == 1 ? tr("1 row will bind") : tr("%1 rows will bind").arg(reach->bound);
     text += QLatin1Char(' ')
-        + (reach->reached == 1 ? tr("(1 operator)") : tr("(%1 operators)").arg(qt(formatCount(reach->reached))));
+        + (reach->reached == 1 ? tr("(1 operator)")
+                               : tr("(%1 operators)").arg(qt(formatCount(reach->reached))));
     if (reach->unbound > 0)
         text += reach->unbound == 1 ? tr(", 1 binds nothing") : tr(", %1 bind nothing").arg(reach->unbound);
     if (reach->unreadable > 0)
-        text += reach->unreadable == 1 ? tr(", 1 line can't be read") : tr(", %1 lines can't be read").arg(reach->unreadable);
+        text += reach->unreadable == 1 ? tr(", 1 line can't be read")
+                                       : tr(", %1 lines can't be read").arg(reach->unreadable);
     m_summary->setText(text + tr(". Enter pastes, Esc leaves the table as it is."));
 }
 

@@ -33,10 +33,11 @@ struct PasteReach {
 };
 
 /// Binds the lines of a paste to a model. O(selectors x operators). Thread-safe; stops early if asked to.
-PasteReach reachOf(const OpenedModel &model, const std::vector<std::string> &lines, std::stop_token stop = {});
+PasteReach reachOf(
+    const OpenedModel &model, const std::vector<std::string> &lines, std::stop_token stop = {});
 
-/// Rows about to be pasted: what each will bind, before anything is written. Enter or *Paste* writes them, Escape or
-/// *Cancel* leaves the table as it is.
+/// Rows about to be pasted: what each will bind, before anything is written. Enter or *Paste* writes them,
+/// Escape or *Cancel* leaves the table as it is.
 class PastePreview : public QFrame
 {
     Q_OBJECT

@@ -13,7 +13,9 @@ constexpr int kIdleMilliseconds = 1000;
 
 } // namespace
 
-PriceService::PriceService(ConstraintTableModel *rows, QObject *parent) : QObject(parent), m_rows(rows)
+PriceService::PriceService(ConstraintTableModel *rows, QObject *parent)
+    : QObject(parent)
+    , m_rows(rows)
 {
     m_idle.setSingleShot(true);
     m_idle.setInterval(kIdleMilliseconds);
@@ -48,8 +50,8 @@ void PriceService::interrupt()
     }
 }
 
-void PriceService::setBaseline(const PlanUpdateSnapshot &update, const std::string &cluster, std::int32_t deviceCount,
-    const std::string &clusterJson)
+void PriceService::setBaseline(const PlanUpdateSnapshot &update, const std::string &cluster,
+    std::int32_t deviceCount, const std::string &clusterJson)
 {
     interrupt();
     m_baseline = update;

@@ -10,8 +10,9 @@
 
 namespace planloom {
 
-/// Finds what each row costs while nothing else is to be done: the plan is made again with the row off, one row after another,
-/// on a worker of its own. Waits until the last plan is final and the person has been idle for a second; the newest table wins.
+/// Finds what each row costs while nothing else is to be done: the plan is made again with the row off, one
+/// row after another, on a worker of its own. Waits until the last plan is final and the person has been idle
+/// for a second; the newest table wins.
 class PriceService : public QObject
 {
     Q_OBJECT
@@ -21,7 +22,10 @@ public:
     /// Off, nothing is computed and prices go.
     void setEnabled(bool enabled);
     bool isEnabled() const { return m_enabled; }
-    void setIdleMilliseconds(int milliseconds) { m_idle.setInterval(milliseconds); } ///< 1000 if nothing else is said.
+    void setIdleMilliseconds(int milliseconds)
+    {
+        m_idle.setInterval(milliseconds);
+    } ///< 1000 if nothing else is said.
 
     /// The table was edited, or the model or devices are others: what is under way is dropped.
     void interrupt();

@@ -39,9 +39,8 @@ template<typename Test> std::size_t findOutsideQuotes(std::string_view text, Tes
 std::size_t findColon(std::string_view text)
 {
     const auto isGap = [&](std::size_t i) { return i >= text.size() || text[i] == ' ' || text[i] == '\t'; };
-    return findOutsideQuotes(text, [&](std::size_t i) {
-        return text[i] == ':' && (isGap(i + 1) || (i > 0 && isGap(i - 1)));
-    });
+    return findOutsideQuotes(
+        text, [&](std::size_t i) { return text[i] == ':' && (isGap(i + 1) || (i > 0 && isGap(i - 1))); });
 }
 
 /// Where an unquoted word of `words` ("by|over") begins; npos if none does.
@@ -77,9 +76,8 @@ void splitRest(const RuleWord &rule, std::string_view rest, RowCells &cells)
     if (const auto selector = parseSelector(cursor)) {
         const std::size_t end = cursor.position();
         const std::string_view behind = trimmed(rest.substr(end));
-        if (rule.shape == RuleShape::Open
-                ? behind.empty() || findWord(behind, rule.valueStart) == 0
-                : !behind.empty() && behind.front() == ':') {
+        if (rule.shape == RuleShape::Open ? behind.empty() || findWord(behind, rule.valueStart) == 0
+                                          : !behind.empty() && behind.front() == ':') {
             cells.selector = trimmed(rest.substr(0, end));
             cells.value = rule.shape == RuleShape::Colon ? trimmed(behind.substr(1)) : behind;
             return;
@@ -103,7 +101,8 @@ std::string_view wordAt(std::string_view text)
     return text.substr(0, std::min(text.find_first_of(" \t:"), text.size()));
 }
 
-/// Takes "prefer 2" off the front of `content`; with it whatever stands there in place of a weight, if a rule follows.
+/// Takes "prefer 2" off the front of `content`; with it whatever stands there in place of a weight, if a rule
+/// follows.
 std::string_view takeStrength(std::string_view content, RowCells &cells)
 {
     constexpr std::string_view kPrefer = "prefer";
@@ -132,11 +131,13 @@ std::int32_t positionOf(const Error &error)
     return std::max(column - 1, 0);
 }
 
-CellProblem problemOf(TableColumn column, std::string_view said, std::string_view example, std::int64_t position)
+CellProblem problemOf(
+    TableColumn column, std::string_view said, std::string_view example, std::int64_t position)
 {
     std::string message = std::string(nameOf(column)) + ": ";
-    message += said.find("expected") == std::string_view::npos ? "expected something else: " + std::string(said)
-                                                               : std::string(said);
+    message += said.find("expected") == std::string_view::npos
+        ? "expected something else: " + std::string(said)
+        : std::string(said);
     message += ". For example: ";
     message += example;
     return {column, std::move(message), static_cast<std::int32_t>(std::max<std::int64_t>(position, 0))};
@@ -153,14 +154,14 @@ std::string listOfRules()
 /// '#' and '@' begin other cells, wherever a person types them.
 std::optional<CellProblem> checkMarks(TableColumn column, std::string_view text, std::string_view example)
 {
-    const std::size_t mark
-        = findOutsideQuotes(text, [&](std::size_t i) { return text[i] == '#' || text[i] == '@'; });
+    const std::size_t mark =
+        findOutsideQuotes(text, [&](std::size_t i) { return text[i] == '#' || text[i] == '@'; });
     if (mark == std::string_view::npos)
         return {};
     const bool note = text[mark] == '#';
     return problemOf(column,
-        std::string("expected no '") + text[mark] + "' outside quotes: "
-            + (note ? "notes have their own column" : "the origin has its own column"),
+        std::string("expected no '") + text[mark]
+            + "' outside quotes: " + (note ? "notes have their own column" : "the origin has its own column"),
         example, static_cast<std::int64_t>(mark));
 }
 
@@ -187,7 +188,8 @@ const std::vector<RuleWord> &ruleWords()
 const RuleWord *findRuleWord(std::string_view word)
 {
     const auto &words = ruleWords();
-    const auto found = std::find_if(words.begin(), words.end(), [&](const RuleWord &rule) { return rule.word == word; });
+    const auto found =
+        std::find_if(words.begin(), words.end(), [&](const RuleWord &rule) { return rule.word == word; });
     return found == words.end() ? nullptr : &*found;
 }
 
@@ -199,7 +201,8 @@ std::size_t noteBegin(std::string_view line)
 std::string oneLine(std::string_view text)
 {
     std::string result(trimmed(text));
-    std::replace_if(result.begin(), result.end(), [](char c) { return c == '\n' || c == '\r' || c == '\t'; }, ' ');
+    std::replace_if(
+        result.begin(), result.end(), [](char c) { return c == '\n' || c == '\r' || c == '\t'; }, ' ');
     return result;
 }
 
@@ -253,13 +256,14 @@ RowCells cellsOf(std::string_view line)
 std::string lineOf(const RowCells &cells)
 {
     const RuleWord *rule = findRuleWord(cells.rule);
-    const RuleShape shape = rule ? rule->shape
-        : cells.selector.empty() ? RuleShape::Plain
-                                 : RuleShape::Colon;
+    const RuleShape shape = rule ? rule->shape : cells.selector.empty() ? RuleShape::Plain : RuleShape::Colon;
     std::string line = cells.enabled ? "" : "off ";
     if (const std::string strength = oneLine(cells.strength); !strength.empty() && strength != "must") {
         const auto weight = weightOf(strength);
-        line += (weight == 1 ? std::string("prefer") : strength.rfind("prefer", 0) == 0 ? strength : "prefer " + strength) + ' ';
+        line += (weight == 1                               ? std::string("prefer")
+                        : strength.rfind("prefer", 0) == 0 ? strength
+                                                           : "prefer " + strength)
+            + ' ';
     }
     line += oneLine(cells.rule);
     const std::string selector = oneLine(cells.selector);
@@ -269,7 +273,8 @@ std::string lineOf(const RowCells &cells)
         line += " :";
     if (const std::string value = oneLine(cells.value); !value.empty())
         line += " " + value;
-    if (const std::string origin = oneLine(cells.origin); !origin.empty() && origin != nameOf(RowOrigin::Text))
+    if (const std::string origin = oneLine(cells.origin);
+        !origin.empty() && origin != nameOf(RowOrigin::Text))
         line += "  @" + origin;
     if (!cells.note.empty())
         line += "  # " + cells.note;
@@ -287,7 +292,8 @@ std::optional<CellProblem> checkSelector(std::string_view text)
     std::string said = selector.error().message;
     // The end of a cell is not that of a row.
     if (const std::size_t at = said.find("the end of the row"); at != std::string::npos)
-        said.replace(at, std::string_view("the end of the row").size(), trimmed(text).empty() ? "an empty cell" : "the end");
+        said.replace(at, std::string_view("the end of the row").size(),
+            trimmed(text).empty() ? "an empty cell" : "the end");
     return problemOf(TableColumn::Selector, said, kExample, positionOf(selector.error()));
 }
 
@@ -318,7 +324,8 @@ std::optional<CellProblem> checkValue(std::string_view rule, std::string_view te
     if (row)
         return {};
     std::string said = row.error().message;
-    if (const std::size_t at = said.find("the end of the row, found"); at == 9) // "expected the end of the row, found 'x'"
+    if (const std::size_t at = said.find("the end of the row, found");
+        at == 9) // "expected the end of the row, found 'x'"
         said.replace(at, std::string_view("the end of the row").size(), "the end of the value");
     else if (const std::size_t end = said.find("the end of the row"); end != std::string::npos)
         said.replace(end, std::string_view("the end of the row").size(),
@@ -358,7 +365,8 @@ std::optional<CellProblem> checkOrigin(std::string_view text)
     const std::string_view origin = trimmed(text);
     if (origin.empty())
         return {};
-    for (const RowOrigin known : {RowOrigin::Text, RowOrigin::Gesture, RowOrigin::Template, RowOrigin::Import}) {
+    for (const RowOrigin known :
+        {RowOrigin::Text, RowOrigin::Gesture, RowOrigin::Template, RowOrigin::Import}) {
         if (origin == nameOf(known))
             return {};
     }

@@ -12,7 +12,18 @@
 namespace planloom {
 
 /// Columns of the constraint table's grid, in their order on the screen.
-enum class TableColumn : std::uint8_t { On, Number, Selector, Rule, Value, Strength, Binds, Price, Origin, Note };
+enum class TableColumn : std::uint8_t {
+    On,
+    Number,
+    Selector,
+    Rule,
+    Value,
+    Strength,
+    Binds,
+    Price,
+    Origin,
+    Note
+};
 constexpr int kTableColumns = 10;
 
 /// "Selector", "Value": the column's name in messages, as its header has it in English.
@@ -24,7 +35,8 @@ struct RuleWord {
     RuleShape shape = RuleShape::Plain;
     bool needsValue = true; ///< False where "recompute layer:*" is a row already.
     std::string_view value{}; ///< An example of a value: "batch by 2 over tp".
-    std::string_view valueStart{}; ///< In an `Open` row that can't be read: words the value may begin with, with '|' between.
+    std::string_view valueStart{}; ///< In an `Open` row that can't be read: words the value may begin with,
+                                   ///< with '|' between.
 };
 
 /// All rules, in the order people meet them; each is written in its file of kinds/.
@@ -44,8 +56,8 @@ struct RowCells {
     friend bool operator==(const RowCells &, const RowCells &) = default;
 };
 
-/// Takes a line apart: as the row it is, or else by what its words look like, so that every part of what was written is in
-/// some cell. O(length).
+/// Takes a line apart: as the row it is, or else by what its words look like, so that every part of what was
+/// written is in some cell. O(length).
 RowCells cellsOf(std::string_view line);
 /// Puts cells together. `cellsOf(lineOf(c))` equals `c` where the cells are good ones, in one line each.
 std::string lineOf(const RowCells &cells);
@@ -67,7 +79,8 @@ std::optional<CellProblem> checkValue(std::string_view rule, std::string_view te
 std::optional<CellProblem> checkStrength(std::string_view text);
 std::optional<CellProblem> checkOrigin(std::string_view text);
 
-/// The weight that "prefer 2", or a plain "2", gives; 0 for "must" and an empty text; nothing if it is neither.
+/// The weight that "prefer 2", or a plain "2", gives; 0 for "must" and an empty text; nothing if it is
+/// neither.
 std::optional<std::int32_t> weightOf(std::string_view strength);
 
 /// Where the note of a line begins: a '#' outside quotes; npos if it has none.

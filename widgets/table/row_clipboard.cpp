@@ -13,13 +13,15 @@ namespace {
 
 using Fields = std::vector<std::string>;
 
-/// Cells of one spreadsheet line; a quoted cell may hold tabs, and "" stands for a quote, as spreadsheets write them.
+/// Cells of one spreadsheet line; a quoted cell may hold tabs, and "" stands for a quote, as spreadsheets
+/// write them.
 Fields fieldsOf(std::string_view line)
 {
     Fields fields;
     while (true) {
         std::string field;
-        // A cell is quoted by the spreadsheet only if the quotes enclose all of it; other quotes are those of a row.
+        // A cell is quoted by the spreadsheet only if the quotes enclose all of it; other quotes are those of
+        // a row.
         const bool isQuoted = !line.empty() && line.front() == '"';
         std::size_t end = isQuoted ? 1 : 0;
         bool closed = false;
@@ -92,7 +94,8 @@ std::optional<Layout> layoutOfHeader(const Fields &fields)
     return layout;
 }
 
-/// Without headers: the rule is where most lines have a rule's word, and what stands around it follows the grid's order.
+/// Without headers: the rule is where most lines have a rule's word, and what stands around it follows the
+/// grid's order.
 std::optional<Layout> layoutOfBody(const std::vector<Fields> &lines)
 {
     std::vector<int> votes;
@@ -123,8 +126,9 @@ std::optional<Layout> layoutOfBody(const std::vector<Fields> &lines)
 RowCells cellsOfFields(const Layout &layout, const Fields &fields)
 {
     const auto at = [&](int column) {
-        return column >= 0 && column < static_cast<int>(fields.size()) ? fields[static_cast<std::size_t>(column)]
-                                                                       : std::string{};
+        return column >= 0 && column < static_cast<int>(fields.size())
+            ? fields[static_cast<std::size_t>(column)]
+            : std::string{};
     };
     RowCells cells;
     const std::string on = lower(at(layout.on));
@@ -194,7 +198,8 @@ Result<PastedRows> readPastedRows(std::string_view text)
             const Fields &fields = table[next++];
             if (hasHeader && next == 1)
                 continue;
-            if (std::all_of(fields.begin(), fields.end(), [](const std::string &field) { return field.empty(); }))
+            if (std::all_of(
+                    fields.begin(), fields.end(), [](const std::string &field) { return field.empty(); }))
                 continue;
             const RowCells cells = cellsOfFields(*layout, fields);
             const auto wrong = checkCells(cells);
@@ -212,7 +217,8 @@ Result<PastedRows> readPastedRows(std::string_view text)
         }
         read->row ? ++pasted.rows : ++pasted.unreadable;
         // Tabs around the cells of a row are no part of it; those inside quotes are.
-        const bool hasTabs = line.find('\t') != std::string_view::npos && line.find('"') == std::string_view::npos;
+        const bool hasTabs =
+            line.find('\t') != std::string_view::npos && line.find('"') == std::string_view::npos;
         if (read->row)
             pasted.lines.push_back(hasTabs ? lineOf(cellsOf(line)) : std::string(line));
         else
@@ -220,8 +226,10 @@ Result<PastedRows> readPastedRows(std::string_view text)
     }
     if (pasted.rows == 0) {
         return Error{ErrorCode::InvalidInput,
-            lines.empty() ? "there is no text to paste" : "what is to be pasted holds no row: nothing was changed",
-            "rows look like this: split layer:0-5 : batch by 2. From a spreadsheet: columns Selector, Rule and Value"};
+            lines.empty() ? "there is no text to paste"
+                          : "what is to be pasted holds no row: nothing was changed",
+            "rows look like this: split layer:0-5 : batch by 2. From a spreadsheet: columns Selector, Rule "
+            "and Value"};
     }
     return pasted;
 }

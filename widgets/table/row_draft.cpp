@@ -114,12 +114,13 @@ QVariant RowDraft::data(TableColumn column, int role) const
         }
         return QString();
     case Qt::TextAlignmentRole:
-        return QVariant::fromValue(
-            Qt::Alignment((column == TableColumn::Number ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter));
+        return QVariant::fromValue(Qt::Alignment(
+            (column == TableColumn::Number ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter));
     case Qt::ToolTipRole:
         return Words::tr("Type here to add a row");
     case Qt::AccessibleTextRole:
-        return Words::tr("new row, %1: %2").arg(titleOf(column).toLower(), text.isEmpty() ? Words::tr("empty") : text);
+        return Words::tr("new row, %1: %2")
+            .arg(titleOf(column).toLower(), text.isEmpty() ? Words::tr("empty") : text);
     default:
         return {};
     }

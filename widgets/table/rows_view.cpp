@@ -12,7 +12,9 @@
 
 namespace planloom {
 
-RowsView::RowsView(TableListModel *rows, QWidget *parent) : QTableView(parent), m_rows(rows)
+RowsView::RowsView(TableListModel *rows, QWidget *parent)
+    : QTableView(parent)
+    , m_rows(rows)
 {
     setModel(rows);
     setFrameShape(QFrame::NoFrame);
@@ -23,8 +25,8 @@ RowsView::RowsView(TableListModel *rows, QWidget *parent) : QTableView(parent), 
     setTabKeyNavigation(false); // Tab leaves; arrows go from cell to cell
     setSelectionBehavior(QAbstractItemView::SelectRows);
     setSelectionMode(QAbstractItemView::ExtendedSelection);
-    setEditTriggers(
-        QAbstractItemView::DoubleClicked | QAbstractItemView::EditKeyPressed | QAbstractItemView::AnyKeyPressed);
+    setEditTriggers(QAbstractItemView::DoubleClicked | QAbstractItemView::EditKeyPressed
+        | QAbstractItemView::AnyKeyPressed);
     setDragEnabled(true);
     setAcceptDrops(true);
     setDropIndicatorShown(true);
@@ -89,7 +91,8 @@ void RowsView::mousePressEvent(QMouseEvent *event)
     }
     QTableView::mousePressEvent(event);
     // The new row is there to be typed into: one click is enough.
-    if (index.isValid() && event->button() == Qt::LeftButton && m_rows->kindOf(index.row()) == TableListModel::Kind::NewRow
+    if (index.isValid() && event->button() == Qt::LeftButton
+        && m_rows->kindOf(index.row()) == TableListModel::Kind::NewRow
         && (index.flags() & Qt::ItemIsEditable))
         edit(index);
 }
@@ -127,7 +130,8 @@ void RowsView::paintEvent(QPaintEvent *event)
     painter.drawText(viewport()->rect().adjusted(fontMetrics().height(), top, -fontMetrics().height(), 0),
         Qt::AlignHCenter | Qt::AlignTop | Qt::TextWordWrap,
         filtered ? tr("No row fits the filter.")
-                 : tr("No rows yet: the defaults decide everything.\nPress Insert, type into the row above, paste rows, or "
+                 : tr("No rows yet: the defaults decide everything.\nPress Insert, type into the row above, "
+                      "paste rows, or "
                       "shape the plan on the canvases."));
 }
 

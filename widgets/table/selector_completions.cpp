@@ -59,13 +59,14 @@ SelectorCompletions::SelectorCompletions(const OpenedModel &model, const std::st
         tokens.insert("name:" + asWord(globOf(op.name)));
         tokens.insert(std::string("kind:") + nameOf(op.kind));
         // The same operator of all layers: "h.3.attn" is "h.*.attn".
-        const std::int32_t layer
-            = op.scope.valid() ? index.layers().ofScope[static_cast<std::size_t>(op.scope.index)] : -1;
+        const std::int32_t layer =
+            op.scope.valid() ? index.layers().ofScope[static_cast<std::size_t>(op.scope.index)] : -1;
         if (layer < 0)
             continue;
         const std::string &path = index.pathOf(index.layers().scopes[static_cast<std::size_t>(layer)]);
         const std::size_t dot = path.rfind('.');
-        if (dot != std::string::npos && op.name.size() > path.size() && startsWith(op.name, path) && op.name[path.size()] == '.')
+        if (dot != std::string::npos && op.name.size() > path.size() && startsWith(op.name, path)
+            && op.name[path.size()] == '.')
             tokens.insert("name:" + asWord(path.substr(0, dot) + ".*" + op.name.substr(path.size())));
     }
     for (const Tensor &tensor : graph.tensors) {
@@ -91,11 +92,11 @@ SelectorCompletions::SelectorCompletions(const OpenedModel &model, const std::st
     std::sort(m_tails.begin(), m_tails.end(), byText);
 }
 
-void SelectorCompletions::collect(
-    const std::vector<Key> &keys, std::string_view typed, std::size_t most, std::vector<std::int32_t> &found) const
+void SelectorCompletions::collect(const std::vector<Key> &keys, std::string_view typed, std::size_t most,
+    std::vector<std::int32_t> &found) const
 {
-    auto key = std::lower_bound(
-        keys.begin(), keys.end(), typed, [](const Key &a, std::string_view wanted) { return a.text < wanted; });
+    auto key = std::lower_bound(keys.begin(), keys.end(), typed,
+        [](const Key &a, std::string_view wanted) { return a.text < wanted; });
     for (; key != keys.end() && startsWith(key->text, typed) && found.size() < most; ++key) {
         if (std::find(found.begin(), found.end(), key->token) == found.end())
             found.push_back(key->token);
@@ -107,7 +108,8 @@ std::vector<std::string> SelectorCompletions::find(std::string_view typed, std::
     const std::string wanted = lower(typed);
     std::vector<std::int32_t> found;
     if (wanted.empty()) {
-        static constexpr std::string_view kStarts[] = {"all", "layer:", "in:", "kind:", "name:", "weight:", "forward", "optimizer"};
+        static constexpr std::string_view kStarts[] = {
+            "all", "layer:", "in:", "kind:", "name:", "weight:", "forward", "optimizer"};
         return {std::begin(kStarts), std::end(kStarts)};
     }
     collect(m_whole, wanted, most, found);
@@ -119,7 +121,8 @@ std::vector<std::string> SelectorCompletions::find(std::string_view typed, std::
         std::vector<std::int32_t> tails;
         collect(m_tails, std::string_view(wanted).substr(colon + 1), most * 4, tails);
         for (const std::int32_t token : tails) {
-            if (found.size() < most && startsWith(lower(m_tokens[static_cast<std::size_t>(token)]), wanted.substr(0, colon + 1))
+            if (found.size() < most
+                && startsWith(lower(m_tokens[static_cast<std::size_t>(token)]), wanted.substr(0, colon + 1))
                 && std::find(found.begin(), found.end(), token) == found.end())
                 found.push_back(token);
         }
@@ -142,13 +145,14 @@ TypedWord wordAt(std::string_view text, std::size_t cursor)
     return word;
 }
 
-ValueChoices valueChoices(const OpenedModel &model, const Selector &selector, const std::vector<MeshAxis> &mesh,
-    std::int32_t deviceCount, const std::stop_token &stop)
+ValueChoices valueChoices(const OpenedModel &model, const Selector &selector,
+    const std::vector<MeshAxis> &mesh, std::int32_t deviceCount, const std::stop_token &stop)
 {
     ValueChoices choices;
     choices.mesh = mesh;
     choices.deviceCount = deviceCount;
-    for (std::int64_t count = 1; count <= std::min<std::int64_t>(model.batch->mostMicroBatches, 4096); ++count) {
+    for (std::int64_t count = 1; count <= std::min<std::int64_t>(model.batch->mostMicroBatches, 4096);
+         ++count) {
         if (model.batch->size > 0 && model.batch->size % count == 0)
             choices.microBatches.push_back(static_cast<std::int32_t>(count));
     }
@@ -160,7 +164,8 @@ ValueChoices valueChoices(const OpenedModel &model, const Selector &selector, co
         std::int64_t &size = sizes[name];
         if (choice.operators++ == 0) {
             choice.name = name;
-            choice.marked = name + (dimension.mark == DimensionMark::Reduce ? "+" : "") + " (" + std::to_string(dimension.size) + ")";
+            choice.marked = name + (dimension.mark == DimensionMark::Reduce ? "+" : "") + " ("
+                + std::to_string(dimension.size) + ")";
             choice.counts = divisorsOf(dimension.size);
             size = dimension.size;
             return;
@@ -170,7 +175,8 @@ ValueChoices valueChoices(const OpenedModel &model, const Selector &selector, co
         size = dimension.size;
         const auto divides = divisorsOf(dimension.size);
         std::vector<std::int32_t> both;
-        std::set_intersection(choice.counts.begin(), choice.counts.end(), divides.begin(), divides.end(), std::back_inserter(both));
+        std::set_intersection(choice.counts.begin(), choice.counts.end(), divides.begin(), divides.end(),
+            std::back_inserter(both));
         choice.counts = std::move(both);
         choice.marked = name + (dimension.mark == DimensionMark::Reduce ? "+" : "");
     };
@@ -203,11 +209,12 @@ ValueChoices valueChoices(const OpenedModel &model, const Selector &selector, co
     }
     for (auto &[name, choice] : byName)
         choices.dimensions.push_back(std::move(choice));
-    std::stable_sort(choices.dimensions.begin(), choices.dimensions.end(), [](const DimensionChoice &a, const DimensionChoice &b) {
-        const bool firstIsBatch = a.name == "batch";
-        const bool secondIsBatch = b.name == "batch";
-        return firstIsBatch != secondIsBatch ? firstIsBatch : a.operators > b.operators;
-    });
+    std::stable_sort(choices.dimensions.begin(), choices.dimensions.end(),
+        [](const DimensionChoice &a, const DimensionChoice &b) {
+            const bool firstIsBatch = a.name == "batch";
+            const bool secondIsBatch = b.name == "batch";
+            return firstIsBatch != secondIsBatch ? firstIsBatch : a.operators > b.operators;
+        });
     return choices;
 }
 

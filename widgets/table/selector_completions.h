@@ -14,16 +14,17 @@
 
 namespace planloom {
 
-/// What selectors of a model may say, for completion while typing. Immutable; made off the GUI thread, asked on it.
+/// What selectors of a model may say, for completion while typing. Immutable; made off the GUI thread, asked
+/// on it.
 class SelectorCompletions
 {
 public:
-    /// Layers, modules, operators (and patterns over repeated layers), kinds, weights and keywords of a model.
-    /// O(names x log names).
+    /// Layers, modules, operators (and patterns over repeated layers), kinds, weights and keywords of a
+    /// model. O(names x log names).
     SelectorCompletions(const OpenedModel &model, const std::stop_token &stop);
 
-    /// At most `most` continuations of what is being typed, best first: those that begin with it, then those whose name or
-    /// last part of a name does. O(log names + most).
+    /// At most `most` continuations of what is being typed, best first: those that begin with it, then those
+    /// whose name or last part of a name does. O(log names + most).
     std::vector<std::string> find(std::string_view typed, std::size_t most) const;
     std::size_t size() const { return m_tokens.size(); }
 
@@ -32,7 +33,8 @@ private:
         std::string text{}; ///< Lower case, by which it is found.
         std::int32_t token = 0;
     };
-    void collect(const std::vector<Key> &keys, std::string_view typed, std::size_t most, std::vector<std::int32_t> &found) const;
+    void collect(const std::vector<Key> &keys, std::string_view typed, std::size_t most,
+        std::vector<std::int32_t> &found) const;
 
     std::vector<std::string> m_tokens;
     std::vector<Key> m_whole; ///< Sorted.
@@ -52,7 +54,8 @@ TypedWord wordAt(std::string_view text, std::size_t cursor);
 struct DimensionChoice {
     std::string name{}; ///< As rows name it: "batch", "m", "out0.-1".
     std::string marked{}; ///< As people read it: "k+ (768)".
-    std::vector<std::int32_t> counts{}; ///< Into how many equal parts, for all operators that have it; from 2.
+    std::vector<std::int32_t>
+        counts{}; ///< Into how many equal parts, for all operators that have it; from 2.
     std::int32_t operators = 0; ///< That have it.
 };
 
@@ -65,8 +68,8 @@ struct ValueChoices {
     std::int32_t deviceCount = 1;
 };
 /// Facts for rows that select `selector`. O(operators).
-ValueChoices valueChoices(const OpenedModel &model, const Selector &selector, const std::vector<MeshAxis> &mesh,
-    std::int32_t deviceCount, const std::stop_token &stop);
+ValueChoices valueChoices(const OpenedModel &model, const Selector &selector,
+    const std::vector<MeshAxis> &mesh, std::int32_t deviceCount, const std::stop_token &stop);
 
 /// The axes of the rows' mesh: the first that is on.
 std::vector<MeshAxis> meshOf(const TableDocument &document);

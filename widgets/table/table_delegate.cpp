@@ -33,7 +33,9 @@ QRectF boxOf(const QStyleOptionViewItem &option)
 
 } // namespace
 
-TableDelegate::TableDelegate(TableListModel *rows, QObject *parent) : QStyledItemDelegate(parent), m_rows(rows)
+TableDelegate::TableDelegate(TableListModel *rows, QObject *parent)
+    : QStyledItemDelegate(parent)
+    , m_rows(rows)
 {
     connect(&m_watcher, &QFutureWatcherBase::finished, this, [this] { m_completions = m_watcher.result(); });
 }
@@ -53,11 +55,13 @@ void TableDelegate::setModel(const ModelSnapshot &model)
     m_stop = std::stop_source{};
     m_completions = nullptr;
     m_watcher.setFuture(QtConcurrent::run([model, stop = m_stop.get_token()] {
-        return model ? std::make_shared<const SelectorCompletions>(*model, stop) : SelectorCompletionsSnapshot{};
+        return model ? std::make_shared<const SelectorCompletions>(*model, stop)
+                     : SelectorCompletionsSnapshot{};
     }));
 }
 
-CellEditor *TableDelegate::valueEditor(QWidget *parent, const std::string &rule, const std::string &value) const
+CellEditor *TableDelegate::valueEditor(
+    QWidget *parent, const std::string &rule, const std::string &value) const
 {
     if (const RuleCells *cells = findRuleCells(rule); cells && cells->newEditor) {
         if (CellEditor *editor = cells->newEditor(value, m_completions, parent))
@@ -68,7 +72,8 @@ CellEditor *TableDelegate::valueEditor(QWidget *parent, const std::string &rule,
     return editor;
 }
 
-QWidget *TableDelegate::createEditor(QWidget *parent, const QStyleOptionViewItem &, const QModelIndex &index) const
+QWidget *TableDelegate::createEditor(
+    QWidget *parent, const QStyleOptionViewItem &, const QModelIndex &index) const
 {
     const std::string rule = index.data(ConstraintTableModel::RuleRole).toString().toStdString();
     CellEditor *editor = nullptr;
@@ -83,7 +88,8 @@ QWidget *TableDelegate::createEditor(QWidget *parent, const QStyleOptionViewItem
         const bool isNew = m_rows->kindOf(index.row()) == TableListModel::Kind::NewRow;
         text->setCheck([isNew](const QString &typed) -> std::optional<CellProblem> {
             const std::string typedText = typed.toStdString();
-            if (isNew && (typedText.empty() || readLine(typedText)->row
+            if (isNew
+                && (typedText.empty() || readLine(typedText)->row
                     || findRuleWord(typedText.substr(0, typedText.find(' ')))))
                 return {};
             return checkSelector(typedText);
@@ -129,7 +135,8 @@ QWidget *TableDelegate::createEditor(QWidget *parent, const QStyleOptionViewItem
         return nullptr;
     }
     editor->setAccessibleName(index.data(Qt::AccessibleTextRole).toString());
-    auto *self = const_cast<TableDelegate *>(this); // editors report to the delegate, whose factory is const in Qt
+    auto *self =
+        const_cast<TableDelegate *>(this); // editors report to the delegate, whose factory is const in Qt
     connect(editor, &CellEditor::accepted, self, [self, editor] {
         Q_EMIT self->commitData(editor);
         Q_EMIT self->closeEditor(editor, QAbstractItemDelegate::NoHint);
@@ -150,15 +157,18 @@ void TableDelegate::askChoices(CellEditor *editor, const QModelIndex &index) con
         return;
     m_choicesStop.request_stop();
     m_choicesStop = std::stop_source{};
-    const QString selector = m_rows->index(index.row(), static_cast<int>(TableColumn::Selector)).data(Qt::EditRole).toString();
+    const QString selector =
+        m_rows->index(index.row(), static_cast<int>(TableColumn::Selector)).data(Qt::EditRole).toString();
     auto *watcher = new QFutureWatcher<std::shared_ptr<const ValueChoices>>(editor);
-    connect(watcher, &QFutureWatcherBase::finished, editor, [watcher, editor] { editor->setChoices(*watcher->result()); });
-    watcher->setFuture(QtConcurrent::run([model = m_model, text = selector.toStdString(), devices = m_deviceCount,
-                                             document = m_rows->rows()->document(), stop = m_choicesStop.get_token()] {
-        const auto read = parseSelector(text);
-        return std::make_shared<const ValueChoices>(
-            valueChoices(*model, read ? *read : Selector{}, meshOf(document), devices, stop));
-    }));
+    connect(watcher, &QFutureWatcherBase::finished, editor,
+        [watcher, editor] { editor->setChoices(*watcher->result()); });
+    watcher->setFuture(
+        QtConcurrent::run([model = m_model, text = selector.toStdString(), devices = m_deviceCount,
+                              document = m_rows->rows()->document(), stop = m_choicesStop.get_token()] {
+            const auto read = parseSelector(text);
+            return std::make_shared<const ValueChoices>(
+                valueChoices(*model, read ? *read : Selector{}, meshOf(document), devices, stop));
+        }));
 }
 
 void TableDelegate::setEditorData(QWidget *editor, const QModelIndex &index) const
@@ -180,13 +190,15 @@ void TableDelegate::setModelData(QWidget *editor, QAbstractItemModel *model, con
         model->setData(index, cell->text(), Qt::EditRole);
 }
 
-void TableDelegate::updateEditorGeometry(QWidget *editor, const QStyleOptionViewItem &option, const QModelIndex &) const
+void TableDelegate::updateEditorGeometry(
+    QWidget *editor, const QStyleOptionViewItem &option, const QModelIndex &) const
 {
     QRect box = option.rect;
     const QSize wanted = editor->sizeHint();
     box.setHeight(std::max(box.height(), wanted.height()));
-    const int least = qobject_cast<ChoiceCellEditor *>(editor) ? std::min(wanted.width(), box.width() + option.fontMetrics.averageCharWidth() * 16)
-                                                               : wanted.width();
+    const int least = qobject_cast<ChoiceCellEditor *>(editor)
+        ? std::min(wanted.width(), box.width() + option.fontMetrics.averageCharWidth() * 16)
+        : wanted.width();
     box.setWidth(std::max(box.width(), least));
     if (const QWidget *area = editor->parentWidget()) {
         if (box.right() > area->width() - 1)
@@ -212,7 +224,8 @@ void TableDelegate::initStyleOption(QStyleOptionViewItem *option, const QModelIn
         option->font.setBold(true);
         option->backgroundBrush = palette.surfaceRaised;
         if (columnOf(index) == TableColumn::Selector)
-            option->text.prepend(index.data(TableListModel::CollapsedRole).toBool() ? QStringLiteral("▸ ") : QStringLiteral("▾ "));
+            option->text.prepend(index.data(TableListModel::CollapsedRole).toBool() ? QStringLiteral("▸ ")
+                                                                                    : QStringLiteral("▾ "));
         return;
     }
     const QString problem = index.data(ConstraintTableModel::ProblemRole).toString();
@@ -224,8 +237,8 @@ void TableDelegate::initStyleOption(QStyleOptionViewItem *option, const QModelIn
         ink(palette.textMuted);
     } else if (!index.data(ConstraintTableModel::EnabledRole).toBool()) {
         ink(palette.textMuted);
-        option->font.setStrikeOut(columnOf(index) != TableColumn::Note && columnOf(index) != TableColumn::Number
-            && columnOf(index) != TableColumn::Binds);
+        option->font.setStrikeOut(columnOf(index) != TableColumn::Note
+            && columnOf(index) != TableColumn::Number && columnOf(index) != TableColumn::Binds);
     } else if (columnOf(index) == TableColumn::Rule) {
         ink(palette.accent);
     } else if (columnOf(index) == TableColumn::Origin || columnOf(index) == TableColumn::Note
@@ -251,7 +264,8 @@ void TableDelegate::initStyleOption(QStyleOptionViewItem *option, const QModelIn
     }
 }
 
-void TableDelegate::paint(QPainter *painter, const QStyleOptionViewItem &option, const QModelIndex &index) const
+void TableDelegate::paint(
+    QPainter *painter, const QStyleOptionViewItem &option, const QModelIndex &index) const
 {
     QStyledItemDelegate::paint(painter, option, index);
     const auto column = columnOf(index);
@@ -259,7 +273,8 @@ void TableDelegate::paint(QPainter *painter, const QStyleOptionViewItem &option,
     if (column == TableColumn::On && index.data(TableListModel::ActingRole).toBool()) {
         // Acts on the selection: a bar, and a bold number beside it.
         const int width = std::max(3, option.fontMetrics.height() / 6);
-        painter->fillRect(QRect(option.rect.left(), option.rect.top(), width, option.rect.height()), palette.accent);
+        painter->fillRect(
+            QRect(option.rect.left(), option.rect.top(), width, option.rect.height()), palette.accent);
     }
     if (column == TableColumn::On && index.data(Qt::CheckStateRole).isValid()) {
         // A box that is seen in every theme, on or off.
@@ -271,7 +286,8 @@ void TableDelegate::paint(QPainter *painter, const QStyleOptionViewItem &option,
         painter->setPen(QPen(selected ? ink : palette.textMuted, 1.2));
         painter->drawRoundedRect(box, 2, 2);
         if (index.data(Qt::CheckStateRole).toInt() == Qt::Checked) {
-            painter->setPen(QPen(ink, std::max(1.6, box.width() / 7), Qt::SolidLine, Qt::RoundCap, Qt::RoundJoin));
+            painter->setPen(
+                QPen(ink, std::max(1.6, box.width() / 7), Qt::SolidLine, Qt::RoundCap, Qt::RoundJoin));
             painter->drawPolyline(QPolygonF({box.topLeft() + QPointF(box.width() * 0.22, box.height() * 0.52),
                 box.topLeft() + QPointF(box.width() * 0.43, box.height() * 0.74),
                 box.topLeft() + QPointF(box.width() * 0.80, box.height() * 0.28)}));
@@ -291,7 +307,8 @@ bool TableDelegate::editorEvent(
         return false;
     const auto *mouse = static_cast<QMouseEvent *>(event); // by its type
     const qreal reach = option.fontMetrics.height() / 2.0;
-    if (mouse->button() != Qt::LeftButton || !boxOf(option).adjusted(-reach, -reach, reach, reach).contains(mouse->position()))
+    if (mouse->button() != Qt::LeftButton
+        || !boxOf(option).adjusted(-reach, -reach, reach, reach).contains(mouse->position()))
         return false;
     if (event->type() == QEvent::MouseButtonDblClick)
         return true;

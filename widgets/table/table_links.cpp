@@ -39,7 +39,8 @@ SelectionCache::Operators SelectionCache::select(const Selector &selector)
     return operators;
 }
 
-std::vector<OperatorId> operatorsOfRows(SelectionCache &cache, const std::vector<LinkedRow> &rows, const std::stop_token &stop)
+std::vector<OperatorId> operatorsOfRows(
+    SelectionCache &cache, const std::vector<LinkedRow> &rows, const std::stop_token &stop)
 {
     const Graph &graph = cache.index().graph();
     std::vector<char> marked(graph.operators.size(), 0);
@@ -103,7 +104,8 @@ std::vector<std::uint64_t> rowsActingOn(SelectionCache &cache, const std::vector
     return keys;
 }
 
-std::vector<std::pair<std::int32_t, RowReach>> reachOfRows(const PlanUpdate &update, const std::stop_token &stop)
+std::vector<std::pair<std::int32_t, RowReach>> reachOfRows(
+    const PlanUpdate &update, const std::stop_token &stop)
 {
     std::vector<std::pair<std::int32_t, RowReach>> reach;
     if (!update.plan)
@@ -123,13 +125,14 @@ std::vector<std::pair<std::int32_t, RowReach>> reachOfRows(const PlanUpdate &upd
     for (std::size_t i = 0; i < update.rows.size(); ++i) {
         if (devices[i].empty())
             continue;
-        reach.push_back(
-            {update.rows[i].line, {update.rows[i].report.bound, static_cast<std::int32_t>(devices[i].size())}});
+        reach.push_back({update.rows[i].line,
+            {update.rows[i].report.bound, static_cast<std::int32_t>(devices[i].size())}});
     }
     return reach;
 }
 
-TableLinks::TableLinks(QObject *parent) : QObject(parent)
+TableLinks::TableLinks(QObject *parent)
+    : QObject(parent)
 {
     m_pool.setMaxThreadCount(1);
 }
@@ -150,7 +153,8 @@ void TableLinks::setModel(const ModelSnapshot &model)
     m_cache = model && model->index ? std::make_shared<SelectionCache>(model->index) : nullptr;
 }
 
-void TableLinks::ask(Question &question, std::function<Answer(SelectionCache *, const std::stop_token &)> work)
+void TableLinks::ask(
+    Question &question, std::function<Answer(SelectionCache *, const std::stop_token &)> work)
 {
     question.stop.request_stop();
     question.stop = std::stop_source{};
@@ -162,25 +166,28 @@ void TableLinks::ask(Question &question, std::function<Answer(SelectionCache *, 
         if (question.number == number && *answer)
             (*answer)();
     });
-    watcher->setFuture(QtConcurrent::run(&m_pool, [work = std::move(work), cache = m_cache, stop = question.stop.get_token()] {
-        return std::make_shared<Answer>(stop.stop_requested() ? Answer{} : work(cache.get(), stop));
-    }));
+    watcher->setFuture(QtConcurrent::run(
+        &m_pool, [work = std::move(work), cache = m_cache, stop = question.stop.get_token()] {
+            return std::make_shared<Answer>(stop.stop_requested() ? Answer{} : work(cache.get(), stop));
+        }));
 }
 
 void TableLinks::findOperators(std::vector<LinkedRow> rows)
 {
-    ask(m_operators, [this, rows = std::move(rows)](SelectionCache *cache, const std::stop_token &stop) -> Answer {
-        auto operators = cache ? operatorsOfRows(*cache, rows, stop) : std::vector<OperatorId>{};
-        return [this, operators = std::move(operators)] { Q_EMIT operatorsFound(operators); };
-    });
+    ask(m_operators,
+        [this, rows = std::move(rows)](SelectionCache *cache, const std::stop_token &stop) -> Answer {
+            auto operators = cache ? operatorsOfRows(*cache, rows, stop) : std::vector<OperatorId>{};
+            return [this, operators = std::move(operators)] { Q_EMIT operatorsFound(operators); };
+        });
 }
 
 void TableLinks::findPreview(std::vector<LinkedRow> rows)
 {
-    ask(m_preview, [this, rows = std::move(rows)](SelectionCache *cache, const std::stop_token &stop) -> Answer {
-        auto operators = cache ? operatorsOfRows(*cache, rows, stop) : std::vector<OperatorId>{};
-        return [this, operators = std::move(operators)] { Q_EMIT previewFound(operators); };
-    });
+    ask(m_preview,
+        [this, rows = std::move(rows)](SelectionCache *cache, const std::stop_token &stop) -> Answer {
+            auto operators = cache ? operatorsOfRows(*cache, rows, stop) : std::vector<OperatorId>{};
+            return [this, operators = std::move(operators)] { Q_EMIT previewFound(operators); };
+        });
 }
 
 void TableLinks::findActing(std::vector<LinkedRow> rows, std::vector<OperatorId> operators)
@@ -195,17 +202,21 @@ void TableLinks::findActing(std::vector<LinkedRow> rows, std::vector<OperatorId>
 
 void TableLinks::findHover(std::vector<LinkedRow> rows, OperatorId op)
 {
-    ask(m_hover, [this, rows = std::move(rows), op](SelectionCache *cache, const std::stop_token &stop) -> Answer {
-        auto keys = cache && op.valid() ? rowsActingOn(*cache, rows, {op}, stop) : std::vector<std::uint64_t>{};
-        return [this, keys = std::move(keys)] { Q_EMIT hoverFound(keys); };
-    });
+    ask(m_hover,
+        [this, rows = std::move(rows), op](SelectionCache *cache, const std::stop_token &stop) -> Answer {
+            auto keys =
+                cache && op.valid() ? rowsActingOn(*cache, rows, {op}, stop) : std::vector<std::uint64_t>{};
+            return [this, keys = std::move(keys)] { Q_EMIT hoverFound(keys); };
+        });
 }
 
 void TableLinks::findReach(const PlanUpdateSnapshot &update)
 {
     ask(m_reach, [this, update](SelectionCache *, const std::stop_token &stop) -> Answer {
         auto reach = reachOfRows(*update, stop);
-        return [this, revision = update->revision, reach = std::move(reach)] { Q_EMIT reachFound(revision, reach); };
+        return [this, revision = update->revision, reach = std::move(reach)] {
+            Q_EMIT reachFound(revision, reach);
+        };
     });
 }
 
@@ -220,7 +231,8 @@ void TableLinks::findConflicts(const GestureContextSnapshot &context, const Plan
         for (const RowConflict &conflict : planloom::findConflicts(*context, completion)) {
             for (const std::int32_t line : conflict.lines) {
                 QString &sentence = sentences[line];
-                sentence += (sentence.isEmpty() ? QString() : QStringLiteral(". ")) + QString::fromStdString(conflict.words);
+                sentence += (sentence.isEmpty() ? QString() : QStringLiteral(". "))
+                    + QString::fromStdString(conflict.words);
             }
         }
         return [this, revision = update->revision, sentences = std::move(sentences)] {

@@ -25,14 +25,18 @@ namespace planloom {
 class SelectionCache
 {
 public:
-    explicit SelectionCache(std::shared_ptr<const SelectorIndex> index) : m_index(std::move(index)) { }
+    explicit SelectionCache(std::shared_ptr<const SelectorIndex> index)
+        : m_index(std::move(index))
+    {
+    }
 
     using Operators = std::shared_ptr<const std::vector<OperatorId>>;
     Operators select(const Selector &selector);
     const SelectorIndex &index() const { return *m_index; }
 
 private:
-    static constexpr std::size_t kMostOperators = 16'000'000; ///< Together; beyond it nothing more is remembered.
+    static constexpr std::size_t kMostOperators =
+        16'000'000; ///< Together; beyond it nothing more is remembered.
 
     std::shared_ptr<const SelectorIndex> m_index;
     std::unordered_map<std::string, Operators> m_known;
@@ -45,18 +49,22 @@ struct LinkedRow {
     TableLineSnapshot line{};
 };
 
-/// The operators that rows act on: the forward ones that their selectors name, or where there are none the optimizer's;
-/// ascending, each once. Rows about the whole plan act on none in particular.
-std::vector<OperatorId> operatorsOfRows(SelectionCache &cache, const std::vector<LinkedRow> &rows, const std::stop_token &stop);
+/// The operators that rows act on: the forward ones that their selectors name, or where there are none the
+/// optimizer's; ascending, each once. Rows about the whole plan act on none in particular.
+std::vector<OperatorId> operatorsOfRows(
+    SelectionCache &cache, const std::vector<LinkedRow> &rows, const std::stop_token &stop);
 
-/// Keys of the rows whose selectors name one of `operators`, or the forward operator that one of them belongs to.
+/// Keys of the rows whose selectors name one of `operators`, or the forward operator that one of them belongs
+/// to.
 std::vector<std::uint64_t> rowsActingOn(SelectionCache &cache, const std::vector<LinkedRow> &rows,
     const std::vector<OperatorId> &operators, const std::stop_token &stop);
 
 /// On how many devices the operators of each row run, by line. O(operators x rows of each).
-std::vector<std::pair<std::int32_t, RowReach>> reachOfRows(const PlanUpdate &update, const std::stop_token &stop);
+std::vector<std::pair<std::int32_t, RowReach>> reachOfRows(
+    const PlanUpdate &update, const std::stop_token &stop);
 
-/// Finds what rows and operators have to do with each other, off the GUI thread; the newest question of each kind wins.
+/// Finds what rows and operators have to do with each other, off the GUI thread; the newest question of each
+/// kind wins.
 class TableLinks : public QObject
 {
     Q_OBJECT

@@ -16,7 +16,8 @@ constexpr const char *kRowsType = "application/x-planloom-rows";
 } // namespace
 
 TableListModel::TableListModel(ConstraintTableModel *rows, QObject *parent)
-    : QAbstractTableModel(parent), m_source(rows)
+    : QAbstractTableModel(parent)
+    , m_source(rows)
 {
     connect(rows, &QAbstractItemModel::rowsAboutToBeRemoved, this,
         [this](const QModelIndex &, int first, int last) { removeSource(first, last); });
@@ -41,7 +42,8 @@ void TableListModel::rebuild()
     if (sizesDiffer) {
         for (std::size_t i = 0; i < m_ids.size(); ++i) {
             if ((m_ids[i] & kHeading) != 0)
-                Q_EMIT dataChanged(index(static_cast<int>(i), 0), index(static_cast<int>(i), kTableColumns - 1));
+                Q_EMIT dataChanged(
+                    index(static_cast<int>(i), 0), index(static_cast<int>(i), kTableColumns - 1));
         }
     }
 }
@@ -56,8 +58,8 @@ void TableListModel::adopt(std::vector<Id> wanted)
         && m_ids[m_ids.size() - 1 - tail] == wanted[wanted.size() - 1 - tail])
         ++tail;
     const auto middle = [&](const std::vector<Id> &ids) {
-        return std::vector<Id>(ids.begin() + static_cast<std::ptrdiff_t>(head),
-            ids.end() - static_cast<std::ptrdiff_t>(tail));
+        return std::vector<Id>(
+            ids.begin() + static_cast<std::ptrdiff_t>(head), ids.end() - static_cast<std::ptrdiff_t>(tail));
     };
     const std::vector<Id> before = middle(m_ids);
     const std::vector<Id> after = middle(wanted);
@@ -88,7 +90,8 @@ void TableListModel::adopt(std::vector<Id> wanted)
         while (i > head && !afterSet.contains(m_ids[i - 1]))
             --i;
         beginRemoveRows({}, static_cast<int>(i), static_cast<int>(last));
-        m_ids.erase(m_ids.begin() + static_cast<std::ptrdiff_t>(i), m_ids.begin() + static_cast<std::ptrdiff_t>(last + 1));
+        m_ids.erase(m_ids.begin() + static_cast<std::ptrdiff_t>(i),
+            m_ids.begin() + static_cast<std::ptrdiff_t>(last + 1));
         m_positionsValid = false;
         endRemoveRows();
     }
@@ -120,7 +123,8 @@ void TableListModel::adopt(std::vector<Id> wanted)
         while (end < wanted.size() - tail && !beforeSet.contains(wanted[end]))
             ++end;
         beginInsertRows({}, static_cast<int>(i), static_cast<int>(end - 1));
-        m_ids.insert(m_ids.begin() + static_cast<std::ptrdiff_t>(i), wanted.begin() + static_cast<std::ptrdiff_t>(i),
+        m_ids.insert(m_ids.begin() + static_cast<std::ptrdiff_t>(i),
+            wanted.begin() + static_cast<std::ptrdiff_t>(i),
             wanted.begin() + static_cast<std::ptrdiff_t>(end));
         m_positionsValid = false;
         endInsertRows();
@@ -140,7 +144,8 @@ void TableListModel::removeSource(int first, int last)
         runs += gone.contains(m_ids[i]) && (i == 0 || !gone.contains(m_ids[i - 1])) ? 1 : 0;
     if (runs > kMostRuns) {
         beginResetModel();
-        m_ids.erase(std::remove_if(m_ids.begin(), m_ids.end(), [&](Id id) { return gone.contains(id); }), m_ids.end());
+        m_ids.erase(std::remove_if(m_ids.begin(), m_ids.end(), [&](Id id) { return gone.contains(id); }),
+            m_ids.end());
         m_positionsValid = false;
         endResetModel();
         return;
@@ -152,7 +157,8 @@ void TableListModel::removeSource(int first, int last)
         while (i > 0 && gone.contains(m_ids[i - 1]))
             --i;
         beginRemoveRows({}, static_cast<int>(i), static_cast<int>(end));
-        m_ids.erase(m_ids.begin() + static_cast<std::ptrdiff_t>(i), m_ids.begin() + static_cast<std::ptrdiff_t>(end + 1));
+        m_ids.erase(m_ids.begin() + static_cast<std::ptrdiff_t>(i),
+            m_ids.begin() + static_cast<std::ptrdiff_t>(end + 1));
         m_positionsValid = false;
         endRemoveRows();
     }
@@ -212,7 +218,9 @@ int TableListModel::groupAt(int row) const
 
 int TableListModel::sizeOfGroup(int group) const
 {
-    return static_cast<std::size_t>(group) < m_groupSizes.size() ? m_groupSizes[static_cast<std::size_t>(group)] : 0;
+    return static_cast<std::size_t>(group) < m_groupSizes.size()
+        ? m_groupSizes[static_cast<std::size_t>(group)]
+        : 0;
 }
 
 bool TableListModel::isCollapsed(int row) const
@@ -327,7 +335,10 @@ QVariant TableListModel::headingData(int row, int column, int role) const
     if (role == CollapsedRole)
         return isCollapsed(row);
     if (role == Qt::AccessibleTextRole)
-        return tr("group %1, %2 rows, %3").arg(title).arg(size).arg(isCollapsed(row) ? tr("collapsed") : tr("expanded"));
+        return tr("group %1, %2 rows, %3")
+            .arg(title)
+            .arg(size)
+            .arg(isCollapsed(row) ? tr("collapsed") : tr("expanded"));
     if (role == Qt::DisplayRole && column == static_cast<int>(TableColumn::Selector))
         return size == 1 ? tr("%1 · 1 row").arg(title) : tr("%1 · %2 rows").arg(title).arg(size);
     return {};
@@ -394,7 +405,8 @@ bool TableListModel::commitDraft()
     const std::int32_t at = rows == 0 ? document.lineCount() : m_source->lineAt(rows - 1) + 1;
     m_draft.clear();
     draftChanged();
-    if (!m_source->apply(tr("add row %1: %2").arg(at + 1).arg(QString::fromStdString(line)), insertText(document, at, line)))
+    if (!m_source->apply(tr("add row %1: %2").arg(at + 1).arg(QString::fromStdString(line)),
+            insertText(document, at, line)))
         return false;
     Q_EMIT rowAdded(at);
     return true;
@@ -423,7 +435,8 @@ QMimeData *TableListModel::mimeData(const QModelIndexList &indexes) const
     }
     auto *data = new QMimeData;
     // Lines mean something in this table alone.
-    data->setData(QString::fromLatin1(kRowsType), QByteArray::number(reinterpret_cast<quintptr>(this)) + ' ' + lines);
+    data->setData(
+        QString::fromLatin1(kRowsType), QByteArray::number(reinterpret_cast<quintptr>(this)) + ' ' + lines);
     data->setText(text);
     return data;
 }
@@ -432,7 +445,8 @@ bool TableListModel::canDropMimeData(
     const QMimeData *data, Qt::DropAction action, int, int, const QModelIndex &) const
 {
     return action == Qt::MoveAction && isInTextOrder()
-        && data->data(QString::fromLatin1(kRowsType)).startsWith(QByteArray::number(reinterpret_cast<quintptr>(this)) + ' ');
+        && data->data(QString::fromLatin1(kRowsType))
+               .startsWith(QByteArray::number(reinterpret_cast<quintptr>(this)) + ' ');
 }
 
 bool TableListModel::dropMimeData(
@@ -462,7 +476,8 @@ Qt::ItemFlags TableListModel::flags(const QModelIndex &index) const
     case Kind::Heading:
         return basic;
     case Kind::NewRow:
-        return RowDraft::takesText(static_cast<TableColumn>(index.column())) ? basic | Qt::ItemIsEditable : basic;
+        return RowDraft::takesText(static_cast<TableColumn>(index.column())) ? basic | Qt::ItemIsEditable
+                                                                             : basic;
     case Kind::Row:
         break;
     }
@@ -483,7 +498,8 @@ QItemSelection wholeRows(const TableListModel &list, std::vector<int> rows)
         std::size_t end = i + 1;
         while (end < rows.size() && rows[end] <= rows[end - 1] + 1)
             ++end;
-        selection.append(QItemSelectionRange(list.index(rows[i], 0), list.index(rows[end - 1], kTableColumns - 1)));
+        selection.append(
+            QItemSelectionRange(list.index(rows[i], 0), list.index(rows[end - 1], kTableColumns - 1)));
         i = end;
     }
     return selection;

@@ -14,8 +14,8 @@
 
 namespace planloom {
 
-/// The rows as the grid shows them: sorted, filtered, under headings that collapse, and at the end a row that is not there
-/// yet and becomes one when something is typed into it.
+/// The rows as the grid shows them: sorted, filtered, under headings that collapse, and at the end a row that
+/// is not there yet and becomes one when something is typed into it.
 class TableListModel : public QAbstractTableModel
 {
     Q_OBJECT
@@ -74,8 +74,10 @@ public:
     // Rows are dragged as their text, and moved within the table.
     QStringList mimeTypes() const override;
     QMimeData *mimeData(const QModelIndexList &indexes) const override;
-    bool canDropMimeData(const QMimeData *data, Qt::DropAction action, int row, int column, const QModelIndex &parent) const override;
-    bool dropMimeData(const QMimeData *data, Qt::DropAction action, int row, int column, const QModelIndex &parent) override;
+    bool canDropMimeData(const QMimeData *data, Qt::DropAction action, int row, int column,
+        const QModelIndex &parent) const override;
+    bool dropMimeData(const QMimeData *data, Qt::DropAction action, int row, int column,
+        const QModelIndex &parent) override;
     Qt::DropActions supportedDropActions() const override { return Qt::MoveAction; }
     Qt::DropActions supportedDragActions() const override { return Qt::MoveAction | Qt::CopyAction; }
 

@@ -32,12 +32,23 @@ constexpr int kTextTab = 1;
 } // namespace
 
 TablePanel::TablePanel(Workspace *workspace, SelectionModel *selection, QWidget *parent)
-    : QWidget(parent), m_workspace(workspace), m_selection(selection), m_rows(new ConstraintTableModel(this)),
-      m_list(new TableListModel(m_rows, this)), m_delegate(new TableDelegate(m_list, this)), m_links(new TableLinks(this)),
-      m_prices(new PriceService(m_rows, this)), m_view(new RowsView(m_list, this)),
-      m_pastePreview(new PastePreview(this)), m_text(new TableTextEditor(m_rows, this)),
-      m_stack(new QStackedWidget(this)), m_tabs(new QTabBar(this)), m_filter(new QLineEdit(this)), m_message(new QLabel(this)),
-      m_menu(new QToolButton(this)), m_grouping(new QToolButton(this))
+    : QWidget(parent)
+    , m_workspace(workspace)
+    , m_selection(selection)
+    , m_rows(new ConstraintTableModel(this))
+    , m_list(new TableListModel(m_rows, this))
+    , m_delegate(new TableDelegate(m_list, this))
+    , m_links(new TableLinks(this))
+    , m_prices(new PriceService(m_rows, this))
+    , m_view(new RowsView(m_list, this))
+    , m_pastePreview(new PastePreview(this))
+    , m_text(new TableTextEditor(m_rows, this))
+    , m_stack(new QStackedWidget(this))
+    , m_tabs(new QTabBar(this))
+    , m_filter(new QLineEdit(this))
+    , m_message(new QLabel(this))
+    , m_menu(new QToolButton(this))
+    , m_grouping(new QToolButton(this))
 {
     setObjectName(QStringLiteral("constraints"));
     m_view->setItemDelegate(m_delegate);
@@ -51,7 +62,8 @@ TablePanel::TablePanel(Workspace *workspace, SelectionModel *selection, QWidget 
     m_delegate->setWrite([this](const QModelIndex &index, const QString &text) {
         const auto selected = selectedRows();
         const int row = m_list->sourceRow(index.row());
-        const bool several = selected.size() > 1 && std::find(selected.begin(), selected.end(), row) != selected.end();
+        const bool several =
+            selected.size() > 1 && std::find(selected.begin(), selected.end(), row) != selected.end();
         if (several)
             m_rows->writeCells(selected, static_cast<TableColumn>(index.column()), text);
         else
@@ -143,7 +155,8 @@ void TablePanel::buildBar()
     layout->addWidget(m_pastePreview);
     layout->addWidget(m_message);
     QWidget *before = m_tabs;
-    for (QWidget *widget : std::initializer_list<QWidget *>{add, m_filter, acting, m_grouping, m_menu, m_view, m_text}) {
+    for (QWidget *widget :
+        std::initializer_list<QWidget *>{add, m_filter, acting, m_grouping, m_menu, m_view, m_text}) {
         setTabOrder(before, widget);
         before = widget;
     }
@@ -197,8 +210,9 @@ void TablePanel::selectLines(const std::vector<std::int32_t> &lines, int column)
         if (shown >= 0)
             rows.push_back(shown);
     }
-    const QModelIndex first
-        = rows.empty() ? QModelIndex() : m_list->index(rows.front(), column >= 0 ? column : std::max(m_view->currentIndex().column(), 0));
+    const QModelIndex first = rows.empty()
+        ? QModelIndex()
+        : m_list->index(rows.front(), column >= 0 ? column : std::max(m_view->currentIndex().column(), 0));
     const QItemSelection selection = wholeRows(*m_list, std::move(rows));
     if (!first.isValid())
         return;

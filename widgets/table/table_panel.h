@@ -27,8 +27,8 @@ class TableLinks;
 class TableTextEditor;
 class Workspace;
 
-/// The *Constraints* dock: the workspace's rows as a grid with typed editors, and as text; linked both ways with what is
-/// selected in the views. Every edit is a step of the workspace's history.
+/// The *Constraints* dock: the workspace's rows as a grid with typed editors, and as text; linked both ways
+/// with what is selected in the views. Every edit is a step of the workspace's history.
 class TablePanel : public QWidget
 {
     Q_OBJECT
@@ -40,7 +40,8 @@ public:
     void focusRow(std::int32_t line);
     /// Lines of the selected rows, ascending.
     std::vector<std::int32_t> selectedLines() const;
-    /// *Acting on Selection* (Ctrl+L): only rows that act on what is selected. All actions are among `actions()`.
+    /// *Acting on Selection* (Ctrl+L): only rows that act on what is selected. All actions are among
+    /// `actions()`.
     QAction *actingOnSelectionAction() const { return m_acting; }
     /// Mode, order, grouping, filter, widths; a text to be given to `restoreViewState`.
     std::string viewState() const;
@@ -77,7 +78,8 @@ protected:
 private:
     void buildBar();
     void buildActions();
-    QAction *addRowAction(const char *name, const QString &text, const QKeySequence &shortcut, const QString &tip);
+    QAction *addRowAction(
+        const char *name, const QString &text, const QKeySequence &shortcut, const QString &tip);
     void connectWorkspace();
     void connectLinks();
 

@@ -39,14 +39,17 @@ QString textOf(const TableDocument &document, const std::vector<std::int32_t> &l
 
 } // namespace
 
-QAction *TablePanel::addRowAction(const char *name, const QString &text, const QKeySequence &shortcut, const QString &tip)
+QAction *TablePanel::addRowAction(
+    const char *name, const QString &text, const QKeySequence &shortcut, const QString &tip)
 {
     auto *action = new QAction(text, this);
     action->setObjectName(QString::fromLatin1(name));
     action->setShortcut(shortcut);
     // Letters and Space belong to the grid alone: in a text or an editor they are typed.
     action->setShortcutContext(Qt::WidgetShortcut);
-    action->setToolTip(shortcut.isEmpty() ? tip : tip + QStringLiteral(" (") + shortcut.toString(QKeySequence::NativeText) + QLatin1Char(')'));
+    action->setToolTip(shortcut.isEmpty()
+            ? tip
+            : tip + QStringLiteral(" (") + shortcut.toString(QKeySequence::NativeText) + QLatin1Char(')'));
     addAction(action);
     m_view->addAction(action);
     return action;
@@ -54,24 +57,33 @@ QAction *TablePanel::addRowAction(const char *name, const QString &text, const Q
 
 void TablePanel::buildActions()
 {
-    m_cut = addRowAction("rows.cut", tr("Cut Rows"), QKeySequence::Cut, tr("Take rows out and keep their text"));
+    m_cut =
+        addRowAction("rows.cut", tr("Cut Rows"), QKeySequence::Cut, tr("Take rows out and keep their text"));
     m_copy = addRowAction("rows.copy", tr("Copy Rows"), QKeySequence::Copy, tr("Copy rows as text"));
-    m_paste = addRowAction("rows.paste", tr("Paste Rows"), QKeySequence::Paste, tr("Insert rows from text or a spreadsheet"));
-    m_duplicate = addRowAction("rows.duplicate", tr("Duplicate Row"), Qt::CTRL | Qt::Key_D, tr("Write the rows a second time"));
+    m_paste = addRowAction(
+        "rows.paste", tr("Paste Rows"), QKeySequence::Paste, tr("Insert rows from text or a spreadsheet"));
+    m_duplicate = addRowAction(
+        "rows.duplicate", tr("Duplicate Row"), Qt::CTRL | Qt::Key_D, tr("Write the rows a second time"));
     m_remove = addRowAction("rows.remove", tr("Remove Rows"), Qt::Key_Delete, tr("Take rows out"));
-    m_switch = addRowAction("rows.switch", tr("Switch Rows On/Off"), Qt::Key_Space, tr("Rows that are off are kept, but do nothing"));
+    m_switch = addRowAction("rows.switch", tr("Switch Rows On/Off"), Qt::Key_Space,
+        tr("Rows that are off are kept, but do nothing"));
     m_prefer = addRowAction("rows.prefer", tr("Switch Rows Must/Prefer"), Qt::SHIFT | Qt::Key_Space,
         tr("Preferred rows hold as far as they can; with what they don't is said at the row"));
-    m_up = addRowAction("rows.moveUp", tr("Move Rows Up"), Qt::ALT | Qt::Key_Up, tr("Order has no meaning; it is for reading"));
-    m_down = addRowAction("rows.moveDown", tr("Move Rows Down"), Qt::ALT | Qt::Key_Down, tr("Order has no meaning; it is for reading"));
+    m_up = addRowAction("rows.moveUp", tr("Move Rows Up"), Qt::ALT | Qt::Key_Up,
+        tr("Order has no meaning; it is for reading"));
+    m_down = addRowAction("rows.moveDown", tr("Move Rows Down"), Qt::ALT | Qt::Key_Down,
+        tr("Order has no meaning; it is for reading"));
     m_fill = addRowAction("rows.fillDown", tr("Fill Down"), Qt::CTRL | Qt::SHIFT | Qt::Key_Down,
         tr("Give the cell of the first selected row to the others"));
     m_new = addRowAction("rows.new", tr("New Row"), Qt::Key_Insert, tr("Add a row"));
-    m_edit = addRowAction("rows.edit", tr("Edit Cell"), Qt::Key_F2, tr("Change the cell; with several rows selected, in all of them"));
-    m_operators = addRowAction("rows.selectOperators", tr("Select Operators of Rows"), Qt::CTRL | Qt::SHIFT | Qt::Key_L,
-        tr("Select what the rows act on, in every view"));
-    m_copyPlan = addRowAction("rows.copyPlan", tr("Copy Plan as Text"), {}, tr("Copy all rows, to paste into another window or a message"));
-    m_textOrder = addRowAction("rows.textOrder", tr("Order as in Text"), {}, tr("Show rows as they stand in the text"));
+    m_edit = addRowAction("rows.edit", tr("Edit Cell"), Qt::Key_F2,
+        tr("Change the cell; with several rows selected, in all of them"));
+    m_operators = addRowAction("rows.selectOperators", tr("Select Operators of Rows"),
+        Qt::CTRL | Qt::SHIFT | Qt::Key_L, tr("Select what the rows act on, in every view"));
+    m_copyPlan = addRowAction("rows.copyPlan", tr("Copy Plan as Text"), {},
+        tr("Copy all rows, to paste into another window or a message"));
+    m_textOrder =
+        addRowAction("rows.textOrder", tr("Order as in Text"), {}, tr("Show rows as they stand in the text"));
     m_textMode = addRowAction("rows.textMode", tr("Edit Rows as Text"), {}, tr("The same rows as text"));
     m_textMode->setCheckable(true);
     m_acting = addRowAction("rows.actingOnSelection", tr("Acting on Selection"), Qt::CTRL | Qt::Key_L,
@@ -247,8 +259,9 @@ void TablePanel::pasteRows()
         take(*watcher->result());
         watcher->deleteLater();
     });
-    watcher->setFuture(QtConcurrent::run(
-        [text]() -> Outcome { return std::make_shared<const Result<PastedRows>>(readPastedRows(text.toStdString())); }));
+    watcher->setFuture(QtConcurrent::run([text]() -> Outcome {
+        return std::make_shared<const Result<PastedRows>>(readPastedRows(text.toStdString()));
+    }));
 }
 
 void TablePanel::insertPasted(const PastedRows &pasted)
@@ -269,8 +282,9 @@ void TablePanel::insertPasted(const PastedRows &pasted)
     if (pasted.fromSpreadsheet)
         said += tr(" from a spreadsheet");
     if (pasted.unreadable > 0) {
-        said += pasted.unreadable == 1 ? tr("; 1 line could not be read and is kept in red")
-                                       : tr("; %1 lines could not be read and are kept in red").arg(pasted.unreadable);
+        said += pasted.unreadable == 1
+            ? tr("; 1 line could not be read and is kept in red")
+            : tr("; %1 lines could not be read and are kept in red").arg(pasted.unreadable);
     }
     say(said + QLatin1Char('.'), pasted.unreadable > 0);
 }
@@ -318,8 +332,8 @@ void TablePanel::switchRows()
     const auto rows = selectedRows();
     if (rows.empty())
         return;
-    const bool anyOff
-        = std::any_of(rows.begin(), rows.end(), [this](int row) { return !m_rows->cellsAt(row).enabled; });
+    const bool anyOff =
+        std::any_of(rows.begin(), rows.end(), [this](int row) { return !m_rows->cellsAt(row).enabled; });
     m_rows->setRowsEnabled(rows, anyOff);
 }
 
@@ -328,8 +342,8 @@ void TablePanel::switchStrength()
     const auto rows = selectedRows();
     if (rows.empty())
         return;
-    const bool anyMust
-        = std::any_of(rows.begin(), rows.end(), [this](int row) { return weightOf(m_rows->cellsAt(row).strength) == 0; });
+    const bool anyMust = std::any_of(
+        rows.begin(), rows.end(), [this](int row) { return weightOf(m_rows->cellsAt(row).strength) == 0; });
     m_rows->writeCells(rows, TableColumn::Strength, anyMust ? QStringLiteral("prefer") : QString());
 }
 
@@ -370,7 +384,8 @@ void TablePanel::fillDown()
     if (rows.empty())
         return;
     // Top to bottom as shown.
-    std::sort(rows.begin(), rows.end(), [this](int a, int b) { return m_list->rowOfSource(a) < m_list->rowOfSource(b); });
+    std::sort(rows.begin(), rows.end(),
+        [this](int a, int b) { return m_list->rowOfSource(a) < m_list->rowOfSource(b); });
     int from = rows.front();
     if (rows.size() == 1) {
         const int above = m_list->sourceRow(m_list->rowOfSource(rows.front()) - 1);
@@ -392,7 +407,8 @@ void TablePanel::fillDown()
         return;
     }
     const QString text = source.data(Qt::EditRole).toString();
-    m_rows->apply(tr("fill the %1 of %2 with %3").arg(titleOf(column).toLower(), nameOfRows(rows), text.simplified()),
+    m_rows->apply(
+        tr("fill the %1 of %2 with %3").arg(titleOf(column).toLower(), nameOfRows(rows), text.simplified()),
         m_rows->cellEdit(rows, column, text));
 }
 

@@ -1,4 +1,5 @@
-// The Constraints dock and the rest of the window: news from the workspace, and what rows and operators have to do with each other.
+// The Constraints dock and the rest of the window: news from the workspace, and what rows and operators have
+// to do with each other.
 
 #include "widgets/table/table_panel.h"
 
@@ -49,7 +50,8 @@ void TablePanel::connectWorkspace()
 
 void TablePanel::connectLinks()
 {
-    connect(m_view->selectionModel(), &QItemSelectionModel::selectionChanged, this, &TablePanel::rowsSelected);
+    connect(
+        m_view->selectionModel(), &QItemSelectionModel::selectionChanged, this, &TablePanel::rowsSelected);
     connect(m_view->selectionModel(), &QItemSelectionModel::currentChanged, this, [this] {
         m_lastMessageIsProblem = false;
         refreshMessage();
@@ -102,16 +104,18 @@ void TablePanel::connectLinks()
             all[i] = static_cast<int>(i);
         m_links->findHover(linkedRows(all), m_selection->hovered());
     });
-    connect(m_links, &TableLinks::hoverFound, this,
-        [this](const std::vector<std::uint64_t> &keys) { m_list->setHovered({keys.begin(), keys.end()}); });
-    connect(m_links, &TableLinks::reachFound, m_rows, &ConstraintTableModel::setReach);
-    connect(m_links, &TableLinks::conflictsFound, this, [this](quint64 revision, std::map<std::int32_t, QString> sentences) {
-        const PlanUpdateSnapshot &latest = m_workspace->latest();
-        if (latest && latest->revision == revision && latest->table == m_workspace->table()) {
-            m_rows->setConflicts(std::move(sentences));
-            refreshMessage();
-        }
+    connect(m_links, &TableLinks::hoverFound, this, [this](const std::vector<std::uint64_t> &keys) {
+        m_list->setHovered({keys.begin(), keys.end()});
     });
+    connect(m_links, &TableLinks::reachFound, m_rows, &ConstraintTableModel::setReach);
+    connect(m_links, &TableLinks::conflictsFound, this,
+        [this](quint64 revision, std::map<std::int32_t, QString> sentences) {
+            const PlanUpdateSnapshot &latest = m_workspace->latest();
+            if (latest && latest->revision == revision && latest->table == m_workspace->table()) {
+                m_rows->setConflicts(std::move(sentences));
+                refreshMessage();
+            }
+        });
     connect(m_pastePreview, &PastePreview::accepted, this, [this] {
         m_stack->currentWidget()->setFocus();
         insertPasted(m_pastePreview->pasted());
@@ -121,23 +125,24 @@ void TablePanel::connectLinks()
         say(tr("Nothing was pasted."));
     });
     connect(m_list, &TableListModel::rowAdded, this, [this](int line) { selectLines({line}); });
-    connect(m_list, &TableListModel::rowsDropped, this, [this](const std::vector<std::int32_t> &lines, std::int32_t before) {
-        std::vector<int> rows;
-        for (const std::int32_t line : lines) {
-            if (m_rows->rowOfLine(line) >= 0)
-                rows.push_back(m_rows->rowOfLine(line));
-        }
-        std::vector<ConstraintTableModel::RowKey> keys;
-        for (const int row : rows)
-            keys.push_back(m_rows->keyAt(row));
-        const int target = m_rows->rowOfLine(before);
-        const std::int32_t to = target >= 0 ? m_rows->firstLineAt(target) : before;
-        edit(tr("move %1").arg(nameOfRows(rows)), moveLines(m_rows->document(), blockLines(rows), to));
-        std::vector<std::int32_t> moved;
-        for (const auto key : keys)
-            moved.push_back(m_rows->lineAt(m_rows->rowOfKey(key)));
-        selectLines(moved);
-    });
+    connect(m_list, &TableListModel::rowsDropped, this,
+        [this](const std::vector<std::int32_t> &lines, std::int32_t before) {
+            std::vector<int> rows;
+            for (const std::int32_t line : lines) {
+                if (m_rows->rowOfLine(line) >= 0)
+                    rows.push_back(m_rows->rowOfLine(line));
+            }
+            std::vector<ConstraintTableModel::RowKey> keys;
+            for (const int row : rows)
+                keys.push_back(m_rows->keyAt(row));
+            const int target = m_rows->rowOfLine(before);
+            const std::int32_t to = target >= 0 ? m_rows->firstLineAt(target) : before;
+            edit(tr("move %1").arg(nameOfRows(rows)), moveLines(m_rows->document(), blockLines(rows), to));
+            std::vector<std::int32_t> moved;
+            for (const auto key : keys)
+                moved.push_back(m_rows->lineAt(m_rows->rowOfKey(key)));
+            selectLines(moved);
+        });
     connect(m_list, &QAbstractItemModel::modelAboutToBeReset, this, [this] {
         m_keptSelection.clear();
         for (const int row : selectedRows())
@@ -200,7 +205,8 @@ void TablePanel::takeUpdate()
     if (update->plan)
         m_links->findReach(update);
     if (update->final && update->scene)
-        m_prices->setBaseline(update, m_workspace->cluster(), m_workspace->deviceCount(), m_workspace->clusterJson());
+        m_prices->setBaseline(
+            update, m_workspace->cluster(), m_workspace->deviceCount(), m_workspace->clusterJson());
     refreshMessage();
 }
 

@@ -1,4 +1,5 @@
-// How the Constraints dock shows the rows: as a grid or as text, sorted, grouped; and the state of that, to come back to.
+// How the Constraints dock shows the rows: as a grid or as text, sorted, grouped; and the state of that, to
+// come back to.
 
 #include "widgets/table/table_panel.h"
 
@@ -151,7 +152,8 @@ void TablePanel::restoreViewState(const std::string &text)
     const QJsonArray widths = state[QStringLiteral("widths")].toArray();
     for (int column = 0; column < kTableColumns && column < widths.size(); ++column) {
         const double letters = std::clamp(widths[column].toDouble(), 2.0, 400.0);
-        m_view->setColumnWidth(column, static_cast<int>(letters * m_view->fontMetrics().averageCharWidth() + 0.5));
+        m_view->setColumnWidth(
+            column, static_cast<int>(letters * m_view->fontMetrics().averageCharWidth() + 0.5));
     }
     setTextMode(state[QStringLiteral("text")].toBool());
     refreshActions();

@@ -32,7 +32,11 @@ constexpr std::size_t kLinesAtOnce = 400;
 class Gutter : public QWidget
 {
 public:
-    explicit Gutter(TableTextEditor *editor) : QWidget(editor), m_editor(editor) { }
+    explicit Gutter(TableTextEditor *editor)
+        : QWidget(editor)
+        , m_editor(editor)
+    {
+    }
     QSize sizeHint() const override { return {m_editor->gutterWidth(), 0}; }
 
 protected:
@@ -49,8 +53,8 @@ QString shown(const std::string &piece)
     while (text.endsWith(QLatin1Char('\r')))
         text.chop(1);
     for (QChar &c : text) {
-        if (c == QLatin1Char('\r') || c == QChar::ParagraphSeparator || c == QChar::LineSeparator || c == QChar(0xfdd0)
-            || c == QChar(0xfdd1))
+        if (c == QLatin1Char('\r') || c == QChar::ParagraphSeparator || c == QChar::LineSeparator
+            || c == QChar(0xfdd0) || c == QChar(0xfdd1))
             c = QLatin1Char(' ');
     }
     return text;
@@ -64,7 +68,10 @@ int padding(const QWidget *widget)
 } // namespace
 
 TableTextEditor::TableTextEditor(ConstraintTableModel *rows, QWidget *parent)
-    : QPlainTextEdit(parent), m_rows(rows), m_gutter(new Gutter(this)), m_pieces{readLine({})}
+    : QPlainTextEdit(parent)
+    , m_rows(rows)
+    , m_gutter(new Gutter(this))
+    , m_pieces{readLine({})}
 {
     setFont(QFontDatabase::systemFont(QFontDatabase::FixedFont));
     setFrameShape(QFrame::NoFrame);
@@ -136,7 +143,9 @@ void TableTextEditor::fill()
 /// @return whether all lines are there
 bool TableTextEditor::fillSome()
 {
-    const auto same = [](const TableLineSnapshot &a, const TableLineSnapshot &b) { return a == b || a->text == b->text; };
+    const auto same = [](const TableLineSnapshot &a, const TableLineSnapshot &b) {
+        return a == b || a->text == b->text;
+    };
     std::size_t head = 0;
     while (head < m_wanted.size() && head < m_pieces.size() && same(m_wanted[head], m_pieces[head]))
         ++head;
@@ -178,8 +187,10 @@ bool TableTextEditor::fillSome()
         cursor.insertText(text);
         m_setting = false;
         if (!all) {
-            m_pieces.erase(m_pieces.begin() + static_cast<std::ptrdiff_t>(begin), m_pieces.begin() + static_cast<std::ptrdiff_t>(end));
-            m_pieces.insert(m_pieces.begin() + static_cast<std::ptrdiff_t>(begin), lines.begin(), lines.end());
+            m_pieces.erase(m_pieces.begin() + static_cast<std::ptrdiff_t>(begin),
+                m_pieces.begin() + static_cast<std::ptrdiff_t>(end));
+            m_pieces.insert(
+                m_pieces.begin() + static_cast<std::ptrdiff_t>(begin), lines.begin(), lines.end());
         }
     }
     if (all)
@@ -204,9 +215,10 @@ void TableTextEditor::takeChange(int from, int removed, int added)
     const auto end = m_pieces.end() - stays;
     if (end < begin)
         return;
-    std::transform(begin, end, std::back_inserter(splice.removed), [](const TableLineSnapshot &piece) { return piece->text; });
-    for (QTextBlock block = document()->findBlockByNumber(first); block.isValid() && block.blockNumber() <= last;
-         block = block.next()) {
+    std::transform(begin, end, std::back_inserter(splice.removed),
+        [](const TableLineSnapshot &piece) { return piece->text; });
+    for (QTextBlock block = document()->findBlockByNumber(first);
+         block.isValid() && block.blockNumber() <= last; block = block.next()) {
         std::string text = block.text().toStdString();
         const bool isLastPiece = block.blockNumber() == document()->blockCount() - 1;
         if (m_returns && !isLastPiece)
@@ -214,15 +226,18 @@ void TableTextEditor::takeChange(int from, int removed, int added)
         splice.inserted.push_back(std::move(text));
     }
     // What the change touched without changing it is no part of it.
-    while (!splice.removed.empty() && !splice.inserted.empty() && splice.removed.back() == splice.inserted.back()) {
+    while (!splice.removed.empty() && !splice.inserted.empty()
+        && splice.removed.back() == splice.inserted.back()) {
         splice.removed.pop_back();
         splice.inserted.pop_back();
     }
     std::size_t same = 0;
-    while (same < splice.removed.size() && same < splice.inserted.size() && splice.removed[same] == splice.inserted[same])
+    while (same < splice.removed.size() && same < splice.inserted.size()
+        && splice.removed[same] == splice.inserted[same])
         ++same;
     splice.removed.erase(splice.removed.begin(), splice.removed.begin() + static_cast<std::ptrdiff_t>(same));
-    splice.inserted.erase(splice.inserted.begin(), splice.inserted.begin() + static_cast<std::ptrdiff_t>(same));
+    splice.inserted.erase(
+        splice.inserted.begin(), splice.inserted.begin() + static_cast<std::ptrdiff_t>(same));
     splice.line += static_cast<std::int32_t>(same);
     if (splice.removed.empty() && splice.inserted.empty())
         return;
@@ -268,12 +283,13 @@ void TableTextEditor::markSyntax(const QTextBlock &block, QList<QTextEdit::Extra
         QTextEdit::ExtraSelection selection;
         selection.cursor = QTextCursor(block);
         selection.cursor.setPosition(block.position() + static_cast<int>(begin));
-        selection.cursor.setPosition(block.position() + static_cast<int>(begin + length), QTextCursor::KeepAnchor);
+        selection.cursor.setPosition(
+            block.position() + static_cast<int>(begin + length), QTextCursor::KeepAnchor);
         selection.format.setForeground(colour);
         selections.append(selection);
     };
-    static constexpr std::array<const char *, 16> kWords{"by", "over", "then", "into", "before", "at", "per", "devices", "all",
-        "forward", "backward", "optimizer", "set", "of", "memory", "time"};
+    static constexpr std::array<const char *, 16> kWords{"by", "over", "then", "into", "before", "at", "per",
+        "devices", "all", "forward", "backward", "optimizer", "set", "of", "memory", "time"};
     static constexpr std::array<const char *, 5> kKinds{"name", "kind", "in", "layer", "weight"};
     bool atStart = true;
     bool quotes = false;
@@ -291,7 +307,9 @@ void TableTextEditor::markSyntax(const QTextBlock &block, QList<QTextEdit::Extra
             mark(i, text.size() - i, palette.textMuted);
             return;
         }
-        const auto isWord = [](QChar w) { return w.unicode() < 128 && isWordCharacter(static_cast<char>(w.unicode())); };
+        const auto isWord = [](QChar w) {
+            return w.unicode() < 128 && isWordCharacter(static_cast<char>(w.unicode()));
+        };
         if (!isWord(c)) {
             ++i;
             continue;
@@ -302,7 +320,8 @@ void TableTextEditor::markSyntax(const QTextBlock &block, QList<QTextEdit::Extra
         const std::string word = text.mid(i, end - i).toStdString();
         if (atStart && word == "off") {
             const auto hash = noteBegin(text.toStdString());
-            mark(0, hash == std::string::npos ? text.size() : static_cast<qsizetype>(i) + 3, palette.textMuted);
+            mark(0, hash == std::string::npos ? text.size() : static_cast<qsizetype>(i) + 3,
+                palette.textMuted);
             if (hash == std::string::npos)
                 return;
         } else if (atStart && word == "prefer") {
@@ -389,8 +408,8 @@ QString TableTextEditor::messageAt(int line) const
 int TableTextEditor::gutterWidth() const
 {
     const QString widest = QString::number(std::max(blockCount(), 10));
-    return fontMetrics().horizontalAdvance(widest) + fontMetrics().horizontalAdvance(QStringLiteral("99,999 ops"))
-        + 3 * padding(this);
+    return fontMetrics().horizontalAdvance(widest)
+        + fontMetrics().horizontalAdvance(QStringLiteral("99,999 ops")) + 3 * padding(this);
 }
 
 void TableTextEditor::paintGutter(QPaintEvent *event)
@@ -420,13 +439,15 @@ void TableTextEditor::paintGutter(QPaintEvent *event)
             continue;
         }
         QString binds = m_rows->index(row, static_cast<int>(TableColumn::Binds)).data().toString();
-        binds.truncate(binds.indexOf(QStringLiteral(" · ")) < 0 ? binds.size() : binds.indexOf(QStringLiteral(" · ")));
+        binds.truncate(
+            binds.indexOf(QStringLiteral(" · ")) < 0 ? binds.size() : binds.indexOf(QStringLiteral(" · ")));
         const bool warning = !messageAt(line).isEmpty();
         painter.setPen(warning ? palette.warning : palette.textMuted);
         painter.drawText(right, Qt::AlignRight, warning ? QStringLiteral("⚠ ") + binds : binds);
     }
     painter.setPen(palette.grid);
-    painter.drawLine(m_gutter->width() - 1, event->rect().top(), m_gutter->width() - 1, event->rect().bottom());
+    painter.drawLine(
+        m_gutter->width() - 1, event->rect().top(), m_gutter->width() - 1, event->rect().bottom());
 }
 
 void TableTextEditor::placeGutter()

@@ -12,19 +12,19 @@ namespace planloom {
 
 class ConstraintTableModel;
 
-/// The constraint table as text: the same document as the grid's, with line numbers, how many operators each row binds, and a
-/// mark on the character where a line stops being a row.
+/// The constraint table as text: the same document as the grid's, with line numbers, how many operators each
+/// row binds, and a mark on the character where a line stops being a row.
 ///
-/// It has no undo of its own: every change goes to the design's history, and undo asks for that. Marks are made for the lines
-/// on the screen alone, so that 10,000 rows are as quick as ten.
+/// It has no undo of its own: every change goes to the design's history, and undo asks for that. Marks are
+/// made for the lines on the screen alone, so that 10,000 rows are as quick as ten.
 class TableTextEditor : public QPlainTextEdit
 {
     Q_OBJECT
 public:
     explicit TableTextEditor(ConstraintTableModel *rows, QWidget *parent = nullptr);
 
-    /// Shows `document`; what is the same stays where it is, cursor included. Many new lines come in pieces, one an event;
-    /// until all are there nothing can be typed.
+    /// Shows `document`; what is the same stays where it is, cursor included. Many new lines come in pieces,
+    /// one an event; until all are there nothing can be typed.
     void setDocumentText(const TableDocument &document);
     bool isFilling() const { return m_fill.isActive(); }
     /// Puts the cursor on line `line` (0-based) and shows it, as soon as it is there.

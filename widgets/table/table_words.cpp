@@ -47,7 +47,8 @@ QString meaningOf(TableColumn column)
 {
     switch (column) {
     case TableColumn::On:
-        return Words::tr("Whether the row takes part (Space). Order has no meaning: rows hold together wherever they stand.");
+        return Words::tr("Whether the row takes part (Space). Order has no meaning: rows hold together "
+                         "wherever they stand.");
     case TableColumn::Number:
         return Words::tr("The row's line in the text. Order has no meaning.");
     case TableColumn::Selector:
@@ -57,7 +58,8 @@ QString meaningOf(TableColumn column)
     case TableColumn::Value:
         return Words::tr("How: \"batch by 2 over dp\", \"devices 0,1\" ...");
     case TableColumn::Strength:
-        return Words::tr("Rows must hold, or are preferred with a weight: those hold as far as they can, heavier ones first.");
+        return Words::tr("Rows must hold, or are preferred with a weight: those hold as far as they can, "
+                         "heavier ones first.");
     case TableColumn::Binds:
         return Words::tr("How many operators the rule acts on, on how many devices. None is a warning.");
     case TableColumn::Price:

@@ -39,7 +39,9 @@ bool StrengthCellEditor::canShow(const std::string &text)
 }
 
 StrengthCellEditor::StrengthCellEditor(QWidget *parent)
-    : CellEditor(parent), m_kind(new QComboBox(this)), m_weight(new QSpinBox(this))
+    : CellEditor(parent)
+    , m_kind(new QComboBox(this))
+    , m_weight(new QSpinBox(this))
 {
     m_kind->addItem(tr("must"));
     m_kind->addItem(tr("prefer"));
@@ -64,7 +66,8 @@ QString StrengthCellEditor::text() const
 {
     if (m_kind->currentIndex() == 0)
         return {};
-    return m_weight->value() == 1 ? QStringLiteral("prefer") : QStringLiteral("prefer %1").arg(m_weight->value());
+    return m_weight->value() == 1 ? QStringLiteral("prefer")
+                                  : QStringLiteral("prefer %1").arg(m_weight->value());
 }
 
 void StrengthCellEditor::setText(const QString &text)
@@ -77,7 +80,8 @@ void StrengthCellEditor::setText(const QString &text)
 }
 
 CountCellEditor::CountCellEditor(int least, const QString &name, QWidget *parent)
-    : CellEditor(parent), m_count(new FittingSpinBox(this))
+    : CellEditor(parent)
+    , m_count(new FittingSpinBox(this))
 {
     m_count->setFrame(false);
     m_count->setRange(least, static_cast<int>(kMostCount));

@@ -19,7 +19,9 @@ class LaneAccessible : public QAccessibleInterface
 {
 public:
     LaneAccessible(const TimelineAccessible *timeline, std::int32_t lane, const LaneAccessible *itemOf)
-        : m_timeline(timeline), m_lane(lane), m_itemOf(itemOf)
+        : m_timeline(timeline)
+        , m_lane(lane)
+        , m_itemOf(itemOf)
     {
     }
 
@@ -50,7 +52,10 @@ private:
 class TimelineAccessible : public QAccessibleWidget
 {
 public:
-    explicit TimelineAccessible(TimelineView *view) : QAccessibleWidget(view, QAccessible::Chart) { }
+    explicit TimelineAccessible(TimelineView *view)
+        : QAccessibleWidget(view, QAccessible::Chart)
+    {
+    }
     ~TimelineAccessible() override
     {
         for (const auto &[lane, each] : m_lanes) {
@@ -61,7 +66,10 @@ public:
 
     TimelineView *view() const { return static_cast<TimelineView *>(object()); }
 
-    int childCount() const override { return static_cast<int>(lanes().size()) + QAccessibleWidget::childCount(); }
+    int childCount() const override
+    {
+        return static_cast<int>(lanes().size()) + QAccessibleWidget::childCount();
+    }
     QAccessibleInterface *child(int index) const override
     {
         const auto all = lanes();
@@ -173,9 +181,9 @@ QString LaneAccessible::text(QAccessible::Text kind) const
 
 QRect LaneAccessible::rect() const
 {
-    const QRect inside
-        = m_itemOf ? m_timeline->view()->focusRect() : m_timeline->view()->laneRect(m_lane);
-    return inside.isEmpty() ? QRect() : inside.translated(m_timeline->view()->viewport()->mapToGlobal(QPoint()));
+    const QRect inside = m_itemOf ? m_timeline->view()->focusRect() : m_timeline->view()->laneRect(m_lane);
+    return inside.isEmpty() ? QRect()
+                            : inside.translated(m_timeline->view()->viewport()->mapToGlobal(QPoint()));
 }
 
 QAccessible::State LaneAccessible::state() const

@@ -15,7 +15,8 @@ LaneRows TimelineAnalysis::pathIn(double begin, double end) const
     });
     const auto last = std::partition_point(
         first, path.span.end(), [&](std::int32_t row) { return static_cast<double>(startOf(row)) < end; });
-    return {static_cast<std::size_t>(first - path.span.begin()), static_cast<std::size_t>(last - path.span.begin())};
+    return {static_cast<std::size_t>(first - path.span.begin()),
+        static_cast<std::size_t>(last - path.span.begin())};
 }
 
 TimelineAnalysisSnapshot analyse(TimelineSceneSnapshot scene, bool deep, std::stop_token stop)
@@ -38,7 +39,8 @@ TimelineAnalysisSnapshot analyse(TimelineSceneSnapshot scene, bool deep, std::st
     return stop.stop_requested() ? nullptr : TimelineAnalysisSnapshot(std::move(analysis));
 }
 
-TimelineAnalyst::TimelineAnalyst(QObject *parent) : QObject(parent)
+TimelineAnalyst::TimelineAnalyst(QObject *parent)
+    : QObject(parent)
 {
     m_pool.setMaxThreadCount(1);
     connect(&m_watcher, &QFutureWatcherBase::finished, this, &TimelineAnalyst::take);

@@ -33,8 +33,8 @@ using TimelineAnalysisSnapshot = std::shared_ptr<const TimelineAnalysis>;
 /// @return null once `stop` is requested
 TimelineAnalysisSnapshot analyse(TimelineSceneSnapshot scene, bool deep, std::stop_token stop = {});
 
-/// Analyses the newest timeline on a worker: at once how its pipeline is filled, and, from the first time that someone asks
-/// for it, what its spans wait for.
+/// Analyses the newest timeline on a worker: at once how its pipeline is filled, and, from the first time
+/// that someone asks for it, what its spans wait for.
 class TimelineAnalyst : public QObject
 {
     Q_OBJECT
@@ -48,7 +48,10 @@ public:
     /// Of the present scene; null while nothing is known.
     const TimelineAnalysisSnapshot &analysis() const { return m_analysis; }
     /// `analysis()` with all that `needDeep` asks for; null otherwise.
-    const TimelineAnalysis *deep() const { return m_analysis && m_analysis->deep ? m_analysis.get() : nullptr; }
+    const TimelineAnalysis *deep() const
+    {
+        return m_analysis && m_analysis->deep ? m_analysis.get() : nullptr;
+    }
 
 Q_SIGNALS:
     void ready();

@@ -21,8 +21,13 @@ constexpr double kGhostShade = 0.74;
 
 TimelineCanvasPainter::TimelineCanvasPainter(
     QPainter &painter, const Palette &palette, const TimelinePicture &picture)
-    : m_painter(painter), m_palette(palette), m_picture(picture), m_scene(*picture.scene), m_canvas(picture.canvas()),
-      m_sticky(picture.stickyHeight()), m_small(picture.font)
+    : m_painter(painter)
+    , m_palette(palette)
+    , m_picture(picture)
+    , m_scene(*picture.scene)
+    , m_canvas(picture.canvas())
+    , m_sticky(picture.stickyHeight())
+    , m_small(picture.font)
 {
     if (picture.font.pixelSize() > 0)
         m_small.setPixelSize(std::max(static_cast<int>(picture.font.pixelSize() * kSmall), 9));
@@ -37,14 +42,16 @@ QString TimelineCanvasPainter::translated(const char *text)
 
 bool TimelineCanvasPainter::visible(const TimelineRow &row) const
 {
-    return m_picture.top(row, row.y + row.height) > m_canvas.top() && m_picture.top(row, row.y) < m_canvas.bottom();
+    return m_picture.top(row, row.y + row.height) > m_canvas.top()
+        && m_picture.top(row, row.y) < m_canvas.bottom();
 }
 
 QRectF TimelineCanvasPainter::box(double x0, double x1, int y, int height) const
 {
     const double left = std::max(x0, -2.0);
     const double right = std::min(std::max(x1, x0 + 1), m_canvas.width() + 2.0);
-    return {m_canvas.left() + left, static_cast<double>(y), std::max(right - left, 1.0), static_cast<double>(height)};
+    return {m_canvas.left() + left, static_cast<double>(y), std::max(right - left, 1.0),
+        static_cast<double>(height)};
 }
 
 QRectF TimelineCanvasPainter::boxOfTimes(double begin, double end, int y, int height) const

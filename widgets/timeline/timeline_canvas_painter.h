@@ -52,10 +52,11 @@ protected:
     QColor faded(const QColor &colour) const;
     /// With a hairline to the next, where it is wide enough for that.
     static QRectF separated(const QRectF &rect, double width);
-    void label(const QRectF &rect, const std::string &text, const QColor &colour, int alignment, double least);
+    void label(
+        const QRectF &rect, const std::string &text, const QColor &colour, int alignment, double least);
     void outline(const QRectF &rect, const QColor &colour);
-    /// A stretch of small spans, filled together with those that go on in the same colour; in order of x, `finishStretch`
-    /// behind the last.
+    /// A stretch of small spans, filled together with those that go on in the same colour; in order of x,
+    /// `finishStretch` behind the last.
     void fillStretch(const DrawRecord &record, int y, int height, const QColor &colour);
     void finishStretch();
     /// `readableOn`, remembered.

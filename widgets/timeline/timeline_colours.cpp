@@ -16,11 +16,13 @@ QColor shaded(const Palette &palette, QColor colour, std::int32_t microBatch)
     return microBatch % 2 == 0 ? colour : mixed(colour, palette.surface, kOddShade);
 }
 
-/// The colours of rows [begin, end) in proportion to their time: of all of them, or of some evenly among them where they are many.
-QColor mixedOf(
-    const Palette &palette, const TimelineScene &scene, TimelineColouring colouring, std::size_t begin, std::size_t end)
+/// The colours of rows [begin, end) in proportion to their time: of all of them, or of some evenly among them
+/// where they are many.
+QColor mixedOf(const Palette &palette, const TimelineScene &scene, TimelineColouring colouring,
+    std::size_t begin, std::size_t end)
 {
-    constexpr std::size_t kMostLooked = 6; // a stretch is a few pixels, of which there are thousands in a frame
+    constexpr std::size_t kMostLooked =
+        6; // a stretch is a few pixels, of which there are thousands in a frame
     const std::size_t count = end - begin;
     const std::size_t looked = std::min(count, kMostLooked);
     double red = 0;
@@ -38,19 +40,22 @@ QColor mixedOf(
     }
     if (sum <= 0)
         return computeColour(palette, scene, colouring, begin + count / 2);
-    return QColor::fromRgbF(static_cast<float>(red / sum), static_cast<float>(green / sum), static_cast<float>(blue / sum));
+    return QColor::fromRgbF(
+        static_cast<float>(red / sum), static_cast<float>(green / sum), static_cast<float>(blue / sum));
 }
 
 } // namespace
 
-QColor computeColour(const Palette &palette, const TimelineScene &scene, TimelineColouring colouring, std::size_t row)
+QColor computeColour(
+    const Palette &palette, const TimelineScene &scene, TimelineColouring colouring, std::size_t row)
 {
     const SpanColumns &spans = scene.timeline->spans;
     const Segment *segment = scene.findSegment(row);
     switch (colouring) {
     case TimelineColouring::Direction:
         return shaded(palette,
-            directionColour(palette, directionOf(segment ? segment->kind : SegmentKind::Forward)), spans.microBatch[row]);
+            directionColour(palette, directionOf(segment ? segment->kind : SegmentKind::Forward)),
+            spans.microBatch[row]);
     case TimelineColouring::MicroBatch:
         return microBatchColour(palette, spans.microBatch[row]);
     case TimelineColouring::Stage:
@@ -65,7 +70,8 @@ QColor computeColour(const Palette &palette, const TimelineScene &scene, Timelin
     }
     case TimelineColouring::Time:
         return heatColour(palette,
-            static_cast<double>(spans.duration[row]) / static_cast<double>(std::max<std::int64_t>(scene.longestSpan, 1)));
+            static_cast<double>(spans.duration[row])
+                / static_cast<double>(std::max<std::int64_t>(scene.longestSpan, 1)));
     case TimelineColouring::DecidedBy:
         return decidedByColour(palette, scene.decidedByOf(row));
     }
@@ -86,7 +92,8 @@ QColor runColour(
     const double optimizer = static_cast<double>(b.optimizer - a.optimizer) / busy;
     QColor colour = directionColour(palette, Direction::Forward);
     if (backward > 0)
-        colour = mixed(colour, directionColour(palette, Direction::Backward), backward / std::max(1 - optimizer, 1e-9));
+        colour = mixed(
+            colour, directionColour(palette, Direction::Backward), backward / std::max(1 - optimizer, 1e-9));
     if (optimizer > 0)
         colour = mixed(colour, directionColour(palette, Direction::Optimizer), optimizer);
     return shaded(palette, colour, scene.timeline->spans.microBatch[middle]);

@@ -2,8 +2,8 @@
 
 #include <QtGui/QColor>
 
-#include "widgets/scene/memory_colours.h"
 #include "widgets/common/palette.h"
+#include "widgets/scene/memory_colours.h"
 #include "widgets/scene/timeline_scene.h"
 
 #include <cstdint>
@@ -23,16 +23,17 @@ enum class TimelineColouring : std::uint8_t {
 constexpr int kTimelineColouringCount = 7;
 
 /// The colour of one compute span.
-QColor computeColour(const Palette &palette, const TimelineScene &scene, TimelineColouring colouring, std::size_t row);
+QColor computeColour(
+    const Palette &palette, const TimelineScene &scene, TimelineColouring colouring, std::size_t row);
 
-/// The colour of a run of compute spans too small to draw: a mixture of directions by their time where the colouring
-/// is by direction, else that of the span in its middle.
-QColor runColour(
-    const Palette &palette, const TimelineScene &scene, TimelineColouring colouring, const DrawRecord &record);
+/// The colour of a run of compute spans too small to draw: a mixture of directions by their time where the
+/// colouring is by direction, else that of the span in its middle.
+QColor runColour(const Palette &palette, const TimelineScene &scene, TimelineColouring colouring,
+    const DrawRecord &record);
 
 /// The colour of a block.
-QColor blockColour(const Palette &palette, const DeviceLane &lane, TimelineColouring colouring,
-    const TimelineBlock &block);
+QColor blockColour(
+    const Palette &palette, const DeviceLane &lane, TimelineColouring colouring, const TimelineBlock &block);
 
 QColor communicationColour(const Palette &palette, InstructionKind kind);
 

@@ -28,11 +28,13 @@ bool sameKind(const BlockRef &a, const BlockRef &b)
 std::vector<OperatorId> sequenceOf(const TimelineScene &scene, const TimelineBlock &block)
 {
     std::vector<OperatorId> sequence;
-    const Direction direction = block.kind == SegmentKind::Backward ? Direction::Backward : Direction::Forward;
+    const Direction direction =
+        block.kind == SegmentKind::Backward ? Direction::Backward : Direction::Forward;
     std::vector<bool> seen(scene.graph().operators.size(), false);
     for (std::size_t row = block.rows.begin; row < block.rows.end; ++row) {
         const Instruction *instruction = scene.findInstruction(row);
-        if (!instruction || instruction->kind != InstructionKind::Kernel || !instruction->op.valid() || instruction->recompute)
+        if (!instruction || instruction->kind != InstructionKind::Kernel || !instruction->op.valid()
+            || instruction->recompute)
             continue;
         const auto index = static_cast<std::size_t>(instruction->op.index);
         if (seen[index] || scene.graph().at(instruction->op).direction != direction)
@@ -59,8 +61,8 @@ struct Overtaken {
     std::vector<std::size_t> by{}; ///< Later ones of them that run before it.
 };
 
-/// By follower, in their order: those that others overtake. `place` is where each runs in the would-be timeline, -1 if it does
-/// not. O(followers), and the number of pairs that is found.
+/// By follower, in their order: those that others overtake. `place` is where each runs in the would-be
+/// timeline, -1 if it does not. O(followers), and the number of pairs that is found.
 std::vector<Overtaken> overtaken(const std::vector<std::int64_t> &place)
 {
     constexpr std::size_t kMostPairs = 200'000; // of a whole that is turned around, the first say enough
@@ -82,13 +84,14 @@ std::vector<Overtaken> overtaken(const std::vector<std::int64_t> &place)
     return found;
 }
 
-/// True if `x` comes before `y` for every micro-batch, as far apart as these, and none of them is the moved one.
+/// True if `x` comes before `y` for every micro-batch, as far apart as these, and none of them is the moved
+/// one.
 bool holdsForAll(const Followers &followers, const BlockRef &x, const BlockRef &y)
 {
     const std::vector<BlockRef> &all = followers.all;
-    if (followers.onlyThis && std::any_of(followers.moved.begin(), followers.moved.end(), [&](const BlockRef &moved) {
-            return sameKind(x, moved) || sameKind(y, moved);
-        }))
+    if (followers.onlyThis
+        && std::any_of(followers.moved.begin(), followers.moved.end(),
+            [&](const BlockRef &moved) { return sameKind(x, moved) || sameKind(y, moved); }))
         return false;
     std::map<std::int32_t, std::size_t> placeOfX;
     std::map<std::int32_t, std::size_t> placeOfY;
@@ -106,8 +109,8 @@ bool holdsForAll(const Followers &followers, const BlockRef &x, const BlockRef &
     return true;
 }
 
-KeptOrder keepingBlocks(
-    const GestureContext &context, const Proposal &base, const Followers &followers, const TimelineScene &would)
+KeptOrder keepingBlocks(const GestureContext &context, const Proposal &base, const Followers &followers,
+    const TimelineScene &would)
 {
     KeptOrder kept{base, 0, 0};
     std::map<decltype(keyOf(BlockRef{})), std::int64_t> placeOf;
@@ -127,15 +130,16 @@ KeptOrder keepingBlocks(
         std::vector<BlockRef> kinds;
         for (const std::size_t other : one.by) {
             const BlockRef &y = followers.blocks[other];
-            if (std::none_of(kinds.begin(), kinds.end(), [&](const BlockRef &known) { return sameKind(known, y); }))
+            if (std::none_of(
+                    kinds.begin(), kinds.end(), [&](const BlockRef &known) { return sameKind(known, y); }))
                 kinds.push_back(y);
         }
         for (const BlockRef &y : kinds) {
             if (++tries > kMostTries)
                 break;
             const bool onlyThis = !holdsForAll(followers, x, y);
-            Proposal next = joinedProposal(
-                context, kept.proposal, [&](const GestureContext &after) { return blockBefore(after, x, y, onlyThis); });
+            Proposal next = joinedProposal(context, kept.proposal,
+                [&](const GestureContext &after) { return blockBefore(after, x, y, onlyThis); });
             if (next.refusal || next.edit == kept.proposal.edit) {
                 ++kept.lost;
                 continue;
@@ -149,8 +153,8 @@ KeptOrder keepingBlocks(
     return kept;
 }
 
-/// Operators of a block (those with a place) from which data flows to `op`, or to which it flows from there; `op` among them.
-/// O(edges of the block)
+/// Operators of a block (those with a place) from which data flows to `op`, or to which it flows from there;
+/// `op` among them. O(edges of the block)
 std::vector<bool> reached(
     const GestureContext &context, OperatorId op, const std::vector<std::int64_t> &placeOf, bool forwards)
 {
@@ -178,8 +182,8 @@ std::vector<bool> reached(
     return found;
 }
 
-KeptOrder keepingOperators(
-    const GestureContext &context, const Proposal &base, const Followers &followers, const TimelineScene &would)
+KeptOrder keepingOperators(const GestureContext &context, const Proposal &base, const Followers &followers,
+    const TimelineScene &would)
 {
     KeptOrder kept{base, 0, 0};
     const TimelineBlock *block = findBlock(would, followers.lane, followers.within);
@@ -195,7 +199,9 @@ KeptOrder keepingOperators(
     // What `first` needs runs before it, and so before all that needs `second`.
     const std::vector<bool> needed = reached(context, followers.first, placeOf, false);
     const std::vector<bool> needing = reached(context, followers.second, placeOf, true);
-    const auto isOf = [](const std::vector<bool> &set, OperatorId op) { return set[static_cast<std::size_t>(op.index)]; };
+    const auto isOf = [](const std::vector<bool> &set, OperatorId op) {
+        return set[static_cast<std::size_t>(op.index)];
+    };
     int tries = 0;
     for (const Overtaken &one : overtaken(place)) {
         const OperatorId x = followers.operators[one.at];
@@ -255,7 +261,8 @@ Proposal blockBefore(const GestureContext &context, const BlockRef &x, const Blo
                                        : proposeBlockOrder(context, x, y, onlyThis);
     const bool replaces = std::any_of(proposal.edit.splices.begin(), proposal.edit.splices.end(),
         [](const TableSplice &splice) { return !splice.removed.empty(); });
-    if (!proposal.refusal && replaces) { // another distance for the same pair is for a person to replace, not for its followers
+    if (!proposal.refusal
+        && replaces) { // another distance for the same pair is for a person to replace, not for its followers
         std::string text;
         for (const std::string &row : proposal.rows)
             text += row + "\n";
@@ -266,8 +273,8 @@ Proposal blockBefore(const GestureContext &context, const BlockRef &x, const Blo
     return proposal;
 }
 
-Followers followersOfBlock(const DeviceLane &lane, std::size_t own, std::size_t caret, std::size_t first, std::size_t second,
-    bool onlyThis, bool swaps)
+Followers followersOfBlock(const DeviceLane &lane, std::size_t own, std::size_t caret, std::size_t first,
+    std::size_t second, bool onlyThis, bool swaps)
 {
     Followers followers;
     followers.lane = lane.device.index;
@@ -293,8 +300,8 @@ Followers followersOfBlock(const DeviceLane &lane, std::size_t own, std::size_t 
     return followers;
 }
 
-Followers followersOfSpan(const TimelineScene &scene, const DeviceLane &lane, std::size_t block, std::size_t own, std::size_t caret,
-    OperatorId first, OperatorId second)
+Followers followersOfSpan(const TimelineScene &scene, const DeviceLane &lane, std::size_t block,
+    std::size_t own, std::size_t caret, OperatorId first, OperatorId second)
 {
     Followers followers;
     followers.lane = lane.device.index;
@@ -326,10 +333,11 @@ bool showsMove(const TimelineScene &scene, const Followers &followers)
     return first != sequence.end() && second != sequence.end() && first < second;
 }
 
-KeptOrder keepingOrder(
-    const GestureContext &context, const Proposal &base, const Followers &followers, const TimelineScene &would)
+KeptOrder keepingOrder(const GestureContext &context, const Proposal &base, const Followers &followers,
+    const TimelineScene &would)
 {
-    if (followers.empty() || base.refusal || followers.lane < 0 || static_cast<std::size_t>(followers.lane) >= would.lanes.size()
+    if (followers.empty() || base.refusal || followers.lane < 0
+        || static_cast<std::size_t>(followers.lane) >= would.lanes.size()
         || would.graph().operators.size() != context.graph().operators.size())
         return {base, 0, 0};
     KeptOrder kept = followers.amongSpans ? keepingOperators(context, base, followers, would)

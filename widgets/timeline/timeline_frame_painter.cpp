@@ -47,7 +47,8 @@ private:
         m_painter.setPen(m_palette.border);
         m_painter.drawLine(column.right(), column.top(), column.right(), column.bottom());
         if (m_sticky > 0)
-            m_painter.drawLine(0, m_canvas.top() + m_sticky - 1, m_canvas.right(), m_canvas.top() + m_sticky - 1);
+            m_painter.drawLine(
+                0, m_canvas.top() + m_sticky - 1, m_canvas.right(), m_canvas.top() + m_sticky - 1);
         m_painter.restore();
     }
 
@@ -77,7 +78,8 @@ private:
         const int width = QFontMetrics(bold).horizontalAdvance(title);
         m_painter.setFont(m_small);
         m_painter.setPen(m_palette.textMuted);
-        m_painter.drawText(strip.adjusted(left + 10 + width, 0, 0, 0), Qt::AlignVCenter | Qt::AlignLeft, words(row.detail));
+        m_painter.drawText(
+            strip.adjusted(left + 10 + width, 0, 0, 0), Qt::AlignVCenter | Qt::AlignLeft, words(row.detail));
     }
 
     void paintDevice(const TimelineRow &row)
@@ -96,13 +98,15 @@ private:
         const QRect title(left, m_picture.top(row, row.bracketTop()) - 1, right - left, sizes.line + 1);
         if (row.foldable)
             paintTriangle(QPointF(left - sizes.line / 2.0, title.center().y() + 1), row.expanded);
-        const int detail = QFontMetrics(m_picture.font).horizontalAdvance(words(row.detail)) + (row.pinned ? 18 : 4);
-        const QString name = QFontMetrics(bold).elidedText(words(row.title), Qt::ElideRight, title.width() - detail);
+        const int detail =
+            QFontMetrics(m_picture.font).horizontalAdvance(words(row.detail)) + (row.pinned ? 18 : 4);
+        const QString name =
+            QFontMetrics(bold).elidedText(words(row.title), Qt::ElideRight, title.width() - detail);
         m_painter.drawText(title, Qt::AlignLeft | Qt::AlignVCenter, name);
         m_painter.setFont(m_picture.font);
         m_painter.setPen(m_palette.textMuted);
-        m_painter.drawText(
-            title.adjusted(0, 0, row.pinned ? -14 : 0, 0), Qt::AlignRight | Qt::AlignVCenter, words(row.detail));
+        m_painter.drawText(title.adjusted(0, 0, row.pinned ? -14 : 0, 0), Qt::AlignRight | Qt::AlignVCenter,
+            words(row.detail));
         if (row.pinned)
             paintPin(QPointF(right - 4, title.center().y()));
         m_painter.setFont(m_small);
@@ -123,8 +127,8 @@ private:
         const QRect memory(left, m_picture.top(row, row.memoryTop()), right - left, row.memory);
         m_painter.drawText(memory, Qt::AlignLeft | Qt::AlignTop,
             peak.count > cap ? translated("memory peak: too much") : translated("memory peak"));
-        m_painter.drawText(memory.adjusted(0, QFontMetrics(m_small).height(), 0, 6), Qt::AlignLeft | Qt::AlignTop,
-            words(formatBytes(peak) + " / " + formatBytes({cap})));
+        m_painter.drawText(memory.adjusted(0, QFontMetrics(m_small).height(), 0, 6),
+            Qt::AlignLeft | Qt::AlignTop, words(formatBytes(peak) + " / " + formatBytes({cap})));
     }
 
     /// "Stage 0 · busy 82%", or of measured spans "busy 79% · error +3.1%".
@@ -132,14 +136,17 @@ private:
     {
         const Timeline &timeline = *m_scene.timeline;
         const double step = std::max(static_cast<double>(timeline.step.count()), 1.0);
-        const double busy
-            = device < timeline.busy.size() ? 100 * static_cast<double>(timeline.busy[device].count()) / step : 0;
+        const double busy = device < timeline.busy.size()
+            ? 100 * static_cast<double>(timeline.busy[device].count()) / step
+            : 0;
         QString text = row.subtitle.empty() ? QString() : words(row.subtitle) + QStringLiteral(" · ");
         text += translated("busy %1%").arg(busy, 0, 'f', busy < 10 ? 1 : 0);
         if (!m_picture.outlines)
             return text;
         if (const auto error = busyErrorOf(*m_picture.outlines, m_scene, device))
-            text += translated(" · error %1%2%").arg(*error < 0 ? QStringLiteral("−") : QStringLiteral("+")).arg(std::abs(*error), 0, 'f', 1);
+            text += translated(" · error %1%2%")
+                        .arg(*error < 0 ? QStringLiteral("−") : QStringLiteral("+"))
+                        .arg(std::abs(*error), 0, 'f', 1);
         return text;
     }
 
@@ -192,7 +199,8 @@ private:
             if (at + 4 + metrics.horizontalAdvance(label) > strip.right())
                 continue; // half a number is worse than none
             m_painter.setPen(m_palette.text);
-            m_painter.drawText(QRect(at + 4, 1, 120, strip.height() - 4), Qt::AlignLeft | Qt::AlignVCenter, label);
+            m_painter.drawText(
+                QRect(at + 4, 1, 120, strip.height() - 4), Qt::AlignLeft | Qt::AlignVCenter, label);
         }
         paintStepFlag();
         if (m_picture.marked >= 0)
@@ -202,7 +210,8 @@ private:
         m_painter.restore();
         m_painter.setPen(m_palette.textMuted);
         m_painter.drawText(strip.adjusted(10, 0, 0, -2), Qt::AlignVCenter | Qt::AlignLeft,
-            m_picture.filter.isEmpty() ? translated("Device") : translated("Only \"%1\"").arg(m_picture.filter));
+            m_picture.filter.isEmpty() ? translated("Device")
+                                       : translated("Only \"%1\"").arg(m_picture.filter));
         m_painter.setPen(m_palette.border);
         m_painter.drawLine(strip.bottomLeft(), strip.bottomRight());
         if (m_picture.pointer >= 0) {
@@ -228,10 +237,15 @@ private:
         if (at < m_canvas.left() || at > m_canvas.right())
             return;
         m_painter.setClipRect(QRect(m_canvas.left(), 0, m_canvas.width(), m_canvas.bottom() + 1));
-        m_painter.fillRect(QRectF(at - 2, m_picture.metrics.ruler, 4, m_canvas.bottom() - m_picture.metrics.ruler), m_palette.surface);
-        m_painter.fillRect(QRectF(at - 1, m_picture.metrics.ruler - 5, 2, m_canvas.bottom() - m_picture.metrics.ruler + 5), m_palette.text);
+        m_painter.fillRect(
+            QRectF(at - 2, m_picture.metrics.ruler, 4, m_canvas.bottom() - m_picture.metrics.ruler),
+            m_palette.surface);
+        m_painter.fillRect(
+            QRectF(at - 1, m_picture.metrics.ruler - 5, 2, m_canvas.bottom() - m_picture.metrics.ruler + 5),
+            m_palette.text);
         flag(at, words(formatSeconds(m_picture.marked * 1e-9)), m_palette.text, at > m_canvas.right() - 90);
-        m_painter.setClipRect(QRect(m_picture.metrics.header, 0, m_picture.size.width() - m_picture.metrics.header, m_picture.metrics.ruler));
+        m_painter.setClipRect(QRect(m_picture.metrics.header, 0,
+            m_picture.size.width() - m_picture.metrics.header, m_picture.metrics.ruler));
     }
 
     void paintPointer()
@@ -264,7 +278,8 @@ private:
         } else if (m_picture.colouring == TimelineColouring::Time) {
             swatch(strip, left, heatColour(m_palette, 0), translated("short"));
             swatch(strip, left, heatColour(m_palette, 1),
-                translated("longest: %1").arg(words(formatSeconds(static_cast<double>(m_scene.longestSpan) * 1e-9))));
+                translated("longest: %1")
+                    .arg(words(formatSeconds(static_cast<double>(m_scene.longestSpan) * 1e-9))));
         } else if (m_picture.colouring == TimelineColouring::DecidedBy) {
             for (const DecidedBy decidedBy : {DecidedBy::Default, DecidedBy::Implied, DecidedBy::Row})
                 swatch(strip, left, decidedByColour(m_palette, decidedBy), nameOfDecidedBy(decidedBy));
@@ -279,7 +294,8 @@ private:
     {
         m_painter.setPen(m_palette.textMuted);
         const QString title = translated("Memory:");
-        m_painter.drawText(QRect(left, strip.top(), 80, strip.height()), Qt::AlignVCenter | Qt::AlignLeft, title);
+        m_painter.drawText(
+            QRect(left, strip.top(), 80, strip.height()), Qt::AlignVCenter | Qt::AlignLeft, title);
         left += QFontMetrics(m_small).horizontalAdvance(title) + 8;
         for (int kind = 0; kind < kMemoryKindCount; ++kind) {
             if (m_scene.memoryKinds[static_cast<std::size_t>(kind)])
@@ -296,7 +312,8 @@ private:
         m_painter.drawRect(QRect(left, strip.top() + strip.height() / 2 - 4, 9, 9));
         m_painter.setPen(m_palette.textMuted);
         const int width = QFontMetrics(m_small).horizontalAdvance(text);
-        m_painter.drawText(QRect(left + 14, strip.top(), width + 4, strip.height()), Qt::AlignVCenter | Qt::AlignLeft, text);
+        m_painter.drawText(
+            QRect(left + 14, strip.top(), width + 4, strip.height()), Qt::AlignVCenter | Qt::AlignLeft, text);
         left += width + 28;
     }
 
@@ -307,11 +324,13 @@ private:
             m_painter.fillRect(box, colour);
         } else {
             m_painter.fillRect(box, m_palette.surface);
-            m_painter.fillRect(box, QBrush(mixed(m_palette.surface, m_palette.textMuted, 0.5), Qt::BDiagPattern));
+            m_painter.fillRect(
+                box, QBrush(mixed(m_palette.surface, m_palette.textMuted, 0.5), Qt::BDiagPattern));
         }
         m_painter.setPen(m_palette.textMuted);
         const int width = QFontMetrics(m_small).horizontalAdvance(text);
-        m_painter.drawText(QRect(left + 14, strip.top(), width + 4, strip.height()), Qt::AlignVCenter | Qt::AlignLeft, text);
+        m_painter.drawText(
+            QRect(left + 14, strip.top(), width + 4, strip.height()), Qt::AlignVCenter | Qt::AlignLeft, text);
         left += width + 28;
     }
 

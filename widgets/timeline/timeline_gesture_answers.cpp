@@ -1,4 +1,5 @@
-// What the host's answers change of a gesture: rows that are in its way, and rows that keep its followers in order.
+// What the host's answers change of a gesture: rows that are in its way, and rows that keep its followers in
+// order.
 
 #include "widgets/timeline/timeline_gestures.h"
 
@@ -49,7 +50,8 @@ void TimelineGestures::setFollowersPolicy(FollowersPolicy policy)
     m_key.reset(); // a drag proposes anew with its next step
 }
 
-Followers TimelineGestures::followersAt(const TimelineCanvas &canvas, std::size_t own, GestureModifiers modifiers) const
+Followers TimelineGestures::followersAt(
+    const TimelineCanvas &canvas, std::size_t own, GestureModifiers modifiers) const
 {
     const DeviceLane &lane = canvas.laneOf((*canvas.rows)[static_cast<std::size_t>(m_hit.row)]);
     const std::size_t caret = m_ghost.caret->before;
@@ -60,17 +62,19 @@ Followers TimelineGestures::followersAt(const TimelineCanvas &canvas, std::size_
             earlier ? m_operator : neighbour, earlier ? neighbour : m_operator);
     }
     if (modifiers.shift)
-        return followersOfBlock(lane, own, caret, std::max(own, caret), std::min(own, caret), modifiers.alt, true);
+        return followersOfBlock(
+            lane, own, caret, std::max(own, caret), std::min(own, caret), modifiers.alt, true);
     const BlockMove move = blockMoveTo(lane, own, caret);
     if (!move.changes())
         return {};
-    return followersOfBlock(lane, own, caret, static_cast<std::size_t>(move.first), static_cast<std::size_t>(move.second),
-        modifiers.alt, false);
+    return followersOfBlock(lane, own, caret, static_cast<std::size_t>(move.first),
+        static_cast<std::size_t>(move.second), modifiers.alt, false);
 }
 
 bool TimelineGestures::keepOrder(const GestureContext &context, const Preview &preview)
 {
-    if (!m_ghost.kept || !preview.update || !preview.update->scene || preview.proposal.edit != m_way.proposal().edit)
+    if (!m_ghost.kept || !preview.update || !preview.update->scene
+        || preview.proposal.edit != m_way.proposal().edit)
         return false;
     KeptOrder kept = keepingOrder(context, m_way.base(), m_followers, *preview.update->scene);
     m_ghost.kept->known = kept.rows == 0 || m_rounds >= kMostRounds;
@@ -82,7 +86,8 @@ bool TimelineGestures::keepOrder(const GestureContext &context, const Preview &p
     return true;
 }
 
-bool TimelineGestures::commitOrder(const Proposal &proposal, const Followers &followers, const QString &mergeKey)
+bool TimelineGestures::commitOrder(
+    const Proposal &proposal, const Followers &followers, const QString &mergeKey)
 {
     m_written.reset();
     if (!m_host->commit(proposal, mergeKey))

@@ -71,8 +71,8 @@ bool TimelineGestures::moveLane(
     return true;
 }
 
-bool TimelineGestures::moveBlock(
-    const TimelineCanvas &canvas, std::int32_t lane, std::size_t block, std::int32_t by, bool onlyThis, bool held)
+bool TimelineGestures::moveBlock(const TimelineCanvas &canvas, std::int32_t lane, std::size_t block,
+    std::int32_t by, bool onlyThis, bool held)
 {
     m_refusal.clear();
     const GestureContextSnapshot context = m_host ? m_host->gestureContext() : nullptr;
@@ -91,7 +91,8 @@ bool TimelineGestures::moveBlock(
     std::size_t other = block;
     for (std::int32_t left = std::abs(slots); left > 0;) {
         if (slots < 0 ? other == 0 : other + 1 >= of.blocks.size()) {
-            m_refusal = slots < 0 ? "it is the first block of its device" : "it is the last block of its device";
+            m_refusal =
+                slots < 0 ? "it is the first block of its device" : "it is the last block of its device";
             return false;
         }
         other = slots < 0 ? other - 1 : other + 1;
@@ -120,7 +121,8 @@ bool TimelineGestures::moveBlock(
     return true;
 }
 
-bool TimelineGestures::moveSpan(const TimelineCanvas &canvas, std::size_t span, std::int32_t by, bool onlyThis, bool held)
+bool TimelineGestures::moveSpan(
+    const TimelineCanvas &canvas, std::size_t span, std::int32_t by, bool onlyThis, bool held)
 {
     m_refusal.clear();
     const GestureContextSnapshot context = m_host ? m_host->gestureContext() : nullptr;
@@ -142,7 +144,8 @@ bool TimelineGestures::moveSpan(const TimelineCanvas &canvas, std::size_t span, 
     for (std::int32_t left = std::abs(target); left > 0;) {
         other += target < 0 ? -1 : 1;
         if (other < static_cast<std::int64_t>(rows.begin) || other >= static_cast<std::int64_t>(rows.end)) {
-            m_refusal = by < 0 ? "it is the first operator of its block" : "it is the last operator of its block";
+            m_refusal =
+                by < 0 ? "it is the first operator of its block" : "it is the last operator of its block";
             return false;
         }
         const OperatorId next = canvas.scene->operatorOf(static_cast<std::size_t>(other));
@@ -159,11 +162,12 @@ bool TimelineGestures::moveSpan(const TimelineCanvas &canvas, std::size_t span, 
     const bool keeps = m_policy == FollowersPolicy::KeepOrder && slots != 0;
     Proposal proposal = proposeOrder(*context, gesture);
     if (held && slots != 0)
-        proposal = holdingSpan(
-            *context, *canvas.scene, rows, span, static_cast<std::size_t>(slots < 0 ? other : other + 1), onlyThis, proposal);
+        proposal = holdingSpan(*context, *canvas.scene, rows, span,
+            static_cast<std::size_t>(slots < 0 ? other : other + 1), onlyThis, proposal);
     if (!commit(proposal, keyOf("order", {own}),
             keeps ? followersOfSpan(*canvas.scene, lane, static_cast<std::size_t>(block), span,
-                static_cast<std::size_t>(slots < 0 ? other : other + 1), gesture.first.front(), gesture.second.front())
+                static_cast<std::size_t>(slots < 0 ? other : other + 1), gesture.first.front(),
+                gesture.second.front())
                   : Followers{}))
         return false;
     moved = slots;
@@ -184,8 +188,9 @@ bool TimelineGestures::changeInFlight(const TimelineCanvas &canvas, std::int32_t
     const auto known = m_keyInFlight.find(warmUp.stage.index);
     const std::int32_t count = (known == m_keyInFlight.end() ? warmUp.count : known->second) + by;
     if (count < 1 || count > canvas.scene->plan->microBatches) {
-        m_refusal = count < 1 ? "at least one micro-batch is in flight"
-                              : "there are only " + std::to_string(canvas.scene->plan->microBatches) + " micro-batches";
+        m_refusal = count < 1
+            ? "at least one micro-batch is in flight"
+            : "there are only " + std::to_string(canvas.scene->plan->microBatches) + " micro-batches";
         return false;
     }
     if (!commit(proposeInFlight(*context, warmUp.stage, count),

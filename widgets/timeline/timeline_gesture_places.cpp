@@ -27,16 +27,16 @@ void TimelineGestures::beginProbe(const DeviceLane &lane, std::size_t own, Gestu
 void TimelineGestures::beginRefused(const TimelineCanvas &canvas, GestureModifiers modifiers)
 {
     const std::size_t caret = m_ghost.caret->before;
-    const bool known = m_refused && m_refused->amongSpans == m_ghost.amongSpans && m_refused->modifiers == modifiers
-        && caret >= m_refused->low && caret <= m_refused->high;
+    const bool known = m_refused && m_refused->amongSpans == m_ghost.amongSpans
+        && m_refused->modifiers == modifiers && caret >= m_refused->low && caret <= m_refused->high;
     if (known)
         return;
     m_refused = Refused{m_ghost.amongSpans, modifiers, caret, caret, false, false};
     showRefused(canvas);
 }
 
-/// Where the pointer would mean one of the carets that are refused: from the middle of what stands before the first of them to the
-/// middle of what stands behind the last.
+/// Where the pointer would mean one of the carets that are refused: from the middle of what stands before the
+/// first of them to the middle of what stands behind the last.
 void TimelineGestures::showRefused(const TimelineCanvas &canvas)
 {
     const DeviceLane &lane = canvas.laneOf((*canvas.rows)[static_cast<std::size_t>(m_hit.row)]);
@@ -46,10 +46,13 @@ void TimelineGestures::showRefused(const TimelineCanvas &canvas)
     const std::size_t first = among ? block.rows.begin : 0;
     const std::size_t end = among ? block.rows.end : lane.blocks.size();
     const auto middle = [&](std::size_t at) {
-        return among ? static_cast<double>(spans.start[at]) + static_cast<double>(spans.duration[at]) / 2
-                     : (static_cast<double>(lane.blocks[at].begin) + static_cast<double>(lane.blocks[at].end)) / 2;
+        return among
+            ? static_cast<double>(spans.start[at]) + static_cast<double>(spans.duration[at]) / 2
+            : (static_cast<double>(lane.blocks[at].begin) + static_cast<double>(lane.blocks[at].end)) / 2;
     };
-    m_ghost.illegalBegin = m_refused->low > first ? middle(m_refused->low - 1) : among ? static_cast<double>(block.begin) : 0.0;
+    m_ghost.illegalBegin = m_refused->low > first ? middle(m_refused->low - 1)
+        : among                                   ? static_cast<double>(block.begin)
+                                                  : 0.0;
     m_ghost.illegalEnd = m_refused->high < end ? middle(m_refused->high)
         : among                                ? static_cast<double>(block.end)
                                                : static_cast<double>(canvas.scene->timeline->step.count());
@@ -58,7 +61,8 @@ void TimelineGestures::showRefused(const TimelineCanvas &canvas)
 bool TimelineGestures::probe(const TimelineCanvas &canvas)
 {
     constexpr std::int64_t kMilliseconds = 2; // of a frame; large plans take several
-    constexpr std::int64_t kMostNanoseconds = 60'000'000; // of a drag: where each answer takes long, the nearest places must do
+    constexpr std::int64_t kMostNanoseconds =
+        60'000'000; // of a drag: where each answer takes long, the nearest places must do
     if (m_ghost.drag != TimelineDrag::Order || !m_context || m_probed > kMostNanoseconds)
         return false;
     QElapsedTimer spent;

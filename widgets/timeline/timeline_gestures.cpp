@@ -19,7 +19,8 @@ Proposal refusedBy(std::string words, std::string sentence)
 /// Why something that runs once per step can't be moved.
 Proposal fixedProposal(const TimelineBlock *block)
 {
-    const bool optimizer = block && (block->kind == SegmentKind::Optimizer || block->kind == SegmentKind::Reduce);
+    const bool optimizer =
+        block && (block->kind == SegmentKind::Optimizer || block->kind == SegmentKind::Reduce);
     return refusedBy("move",
         optimizer ? "the optimizer step follows the operators whose weights it updates: move those"
                   : "this runs once per step: only forward and backward blocks can be moved");
@@ -31,8 +32,9 @@ const TimelineBlock *blockOf(const TimelineCanvas &canvas, const TimelineHit &hi
         return nullptr;
     const TimelineRow &row = (*canvas.rows)[static_cast<std::size_t>(hit.row)];
     const DeviceLane &lane = canvas.laneOf(row);
-    return static_cast<std::size_t>(hit.block) < lane.blocks.size() ? &lane.blocks[static_cast<std::size_t>(hit.block)]
-                                                                    : nullptr;
+    return static_cast<std::size_t>(hit.block) < lane.blocks.size()
+        ? &lane.blocks[static_cast<std::size_t>(hit.block)]
+        : nullptr;
 }
 
 } // namespace
@@ -123,7 +125,8 @@ void TimelineGestures::take(const TimelineCanvas &canvas, GestureModifiers modif
     if (m_ghost.drag == TimelineDrag::InFlight)
         return;
     if (m_ghost.drag == TimelineDrag::Order) {
-        // What is taken along is marked in `orderTo`: it depends on whether the caret is among blocks or spans.
+        // What is taken along is marked in `orderTo`: it depends on whether the caret is among blocks or
+        // spans.
         m_ghost.operators = m_operator.valid() ? forwardOperators(m_context->graph(), {m_operator})
                                                : std::vector<OperatorId>{};
         return;
@@ -209,7 +212,9 @@ Proposal TimelineGestures::orderProposal(
                 .second = {caret <= own ? neighbour : m_operator},
                 .microBatch = microBatch});
         const LaneRows rows = lane.blocks[static_cast<std::size_t>(m_hit.block)].rows;
-        return modifiers.control ? holdingSpan(*m_context, *canvas.scene, rows, own, caret, modifiers.alt, proposal) : proposal;
+        return modifiers.control
+            ? holdingSpan(*m_context, *canvas.scene, rows, own, caret, modifiers.alt, proposal)
+            : proposal;
     }
     const auto own = static_cast<std::size_t>(m_hit.block);
     if (modifiers.shift) {
@@ -223,8 +228,9 @@ Proposal TimelineGestures::orderProposal(
     const BlockMove move = blockMoveTo(lane, own, caret);
     if (!move.changes())
         return {};
-    const Proposal proposal = proposeBlockOrder(*m_context, refOf(lane.blocks[static_cast<std::size_t>(move.first)]),
-        refOf(lane.blocks[static_cast<std::size_t>(move.second)]), modifiers.alt);
+    const Proposal proposal =
+        proposeBlockOrder(*m_context, refOf(lane.blocks[static_cast<std::size_t>(move.first)]),
+            refOf(lane.blocks[static_cast<std::size_t>(move.second)]), modifiers.alt);
     return modifiers.control ? holdingBlock(*m_context, lane, own, caret, modifiers.alt, proposal) : proposal;
 }
 
@@ -263,7 +269,8 @@ void TimelineGestures::orderTo(const TimelineCanvas &canvas, double x, GestureMo
         m_ghost.caret = spanCaretAt(canvas.scene->timeline->spans, block->rows, time);
         home = m_ghost.caret->before == own || m_ghost.caret->before == own + 1;
         // Parts of one operator have no order of their own.
-        const std::size_t other = m_ghost.caret->before <= own ? m_ghost.caret->before : m_ghost.caret->before - 1;
+        const std::size_t other =
+            m_ghost.caret->before <= own ? m_ghost.caret->before : m_ghost.caret->before - 1;
         home = home || canvas.scene->operatorOf(other) == m_operator;
     } else if (modifiers.shift) {
         own = static_cast<std::size_t>(m_hit.block);
@@ -339,11 +346,14 @@ void TimelineGestures::spreadTo(const TimelineCanvas &canvas, int y)
     }
     show(key,
         proposeSpread(*m_context,
-            {.operators = m_ghost.operators, .on = on, .devices = std::move(devices), .choice = m_ghost.choice}));
+            {.operators = m_ghost.operators,
+                .on = on,
+                .devices = std::move(devices),
+                .choice = m_ghost.choice}));
 }
 
-/// Whose dimensions a spread over `devices` offers: those of the operator that was pulled; of all that a lane works on, the first
-/// operator by whose first dimension all of them can be split.
+/// Whose dimensions a spread over `devices` offers: those of the operator that was pulled; of all that a lane
+/// works on, the first operator by whose first dimension all of them can be split.
 OperatorId TimelineGestures::splitOn(const std::vector<DeviceId> &devices)
 {
     constexpr int kMostTries = 8; // proposals: a few milliseconds at worst
@@ -352,14 +362,16 @@ OperatorId TimelineGestures::splitOn(const std::vector<DeviceId> &devices)
     const auto parts = static_cast<std::int32_t>(devices.size());
     const auto offers = [&](OperatorId op) {
         return !splitChoices(*m_context, op, parts).empty()
-            && !proposeSpread(*m_context, {.operators = m_ghost.operators, .on = op, .devices = devices}).refusal;
+            && !proposeSpread(*m_context, {.operators = m_ghost.operators, .on = op, .devices = devices})
+                    .refusal;
     };
     if (m_splitOn.valid() && offers(m_splitOn))
         return m_splitOn;
     int tries = 0;
     for (const OperatorId op : m_ghost.operators) {
         // Data of every micro-batch, not a table of positions or a mask: those are the same for all.
-        if (m_context->batch().oncePerStep[static_cast<std::size_t>(op.index)] || splitChoices(*m_context, op, parts).empty())
+        if (m_context->batch().oncePerStep[static_cast<std::size_t>(op.index)]
+            || splitChoices(*m_context, op, parts).empty())
             continue;
         if (offers(op)) {
             m_splitOn = op;
@@ -402,8 +414,8 @@ void TimelineGestures::bracketTo(const TimelineCanvas &canvas, double x)
         show(key, proposeInFlight(*m_context, warmUp.stage, m_ghost.inFlight));
 }
 
-bool TimelineGestures::hoverAxis(const TimelineCanvas &canvas, int y, const std::string &axis,
-    const std::vector<OperatorId> &selected)
+bool TimelineGestures::hoverAxis(
+    const TimelineCanvas &canvas, int y, const std::string &axis, const std::vector<OperatorId> &selected)
 {
     if (!m_host)
         return false;

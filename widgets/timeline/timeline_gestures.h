@@ -36,7 +36,8 @@ struct GestureModifiers {
 struct TimelineGhost {
     TimelineDrag drag = TimelineDrag::None;
     std::vector<OperatorId> operators{}; ///< Forward ones that the gesture acts on, ascending.
-    /// Rows of the spans taken along: all micro-batches, forward and backward, or those of one block; ascending.
+    /// Rows of the spans taken along: all micro-batches, forward and backward, or those of one block;
+    /// ascending.
     std::vector<std::size_t> spans{};
     StageId stage{}; ///< Valid if its whole blocks are taken along instead.
     std::int32_t sourceRow = -1; ///< Index into the rows.
@@ -46,7 +47,8 @@ struct TimelineGhost {
     bool amongSpans = false; ///< The caret is between spans, not between blocks.
     double illegalBegin = 0; ///< Where the caret may not be; nanoseconds, empty if not before `illegalEnd`.
     double illegalEnd = 0;
-    /// Of Order among blocks: carets at pauses into which the block may go, as far as is known; they light up.
+    /// Of Order among blocks: carets at pauses into which the block may go, as far as is known; they light
+    /// up.
     std::vector<std::size_t> candidates{};
     std::int32_t inFlight = 0; ///< Of InFlight.
     double bracketEnd = 0; ///< Nanoseconds.
@@ -62,10 +64,11 @@ struct TimelineGhost {
     bool atHome = true; ///< Releasing here would change nothing.
 };
 
-/// A gesture on the timeline from the press to the release: which rows it would write at every step. Draws nothing.
+/// A gesture on the timeline from the press to the release: which rows it would write at every step. Draws
+/// nothing.
 ///
-/// Everything it learns of the design comes from the host; everything it wants goes there. Refusals, ghosts and
-/// numbers are in the host's preview.
+/// Everything it learns of the design comes from the host; everything it wants goes there. Refusals, ghosts
+/// and numbers are in the host's preview.
 class TimelineGestures
 {
 public:
@@ -80,11 +83,13 @@ public:
         const std::vector<OperatorId> &selected);
     /// It moved, or a modifier changed. @return true if what is drawn may have changed
     bool move(const TimelineCanvas &canvas, double x, int y, GestureModifiers modifiers);
-    /// Looks on, for a few milliseconds, for the pauses into which a block may go. @return true if some were found
+    /// Looks on, for a few milliseconds, for the pauses into which a block may go. @return true if some were
+    /// found
     bool probe(const TimelineCanvas &canvas);
     /// A digit during a spread picks its dimension, from 1. @return true if the drag took it
     bool digit(const TimelineCanvas &canvas, int digit);
-    /// O during a gesture, and again: the rows in its way are to be switched off with it. @return true if it took the key
+    /// O during a gesture, and again: the rows in its way are to be switched off with it. @return true if it
+    /// took the key
     bool toggleRowsInTheWay();
     /// The host knows more of what is proposed.
     void answered();
@@ -103,20 +108,25 @@ public:
     const std::optional<Proposal> &proposal() const { return m_proposal; }
 
     /// A mesh axis hovers over content at `y`. @return true if it may be dropped there
-    bool hoverAxis(const TimelineCanvas &canvas, int y, const std::string &axis, const std::vector<OperatorId> &selected);
+    bool hoverAxis(const TimelineCanvas &canvas, int y, const std::string &axis,
+        const std::vector<OperatorId> &selected);
 
     /// What a line editor would write now; shown like a drag.
     void type(const TimelineCanvas &canvas, const Proposal &proposal);
 
-    // By keyboard, written at once. Steps with the same key within a second are one (see GestureHost::commit).
+    // By keyboard, written at once. Steps with the same key within a second are one (see
+    // GestureHost::commit).
 
-    /// The operators go to the device row `by` rows below where they are. @return false if there is none or it was refused
+    /// The operators go to the device row `by` rows below where they are. @return false if there is none or
+    /// it was refused
     bool moveLane(const TimelineCanvas &canvas, const std::vector<OperatorId> &operators, std::int32_t by);
     /// A block of `lane` goes one slot earlier (-1) or later (1).
     /// @param held  it stays between its new neighbours: see holdingBlock
-    bool moveBlock(const TimelineCanvas &canvas, std::int32_t lane, std::size_t block, std::int32_t by, bool onlyThis, bool held = false);
+    bool moveBlock(const TimelineCanvas &canvas, std::int32_t lane, std::size_t block, std::int32_t by,
+        bool onlyThis, bool held = false);
     /// A span goes before (or behind) its neighbour in its block.
-    bool moveSpan(const TimelineCanvas &canvas, std::size_t span, std::int32_t by, bool onlyThis, bool held = false);
+    bool moveSpan(
+        const TimelineCanvas &canvas, std::size_t span, std::int32_t by, bool onlyThis, bool held = false);
     bool changeInFlight(const TimelineCanvas &canvas, std::int32_t lane, std::int32_t by);
     /// @param followers  that are to keep their order, if this is an order; else empty
     bool commit(const Proposal &proposal, const QString &mergeKey = {}, const Followers &followers = {});
@@ -124,8 +134,9 @@ public:
     const std::string &refusal() const { return m_refusal; }
     /// The plan on screen is another one: where keys have moved things is seen there.
     void forgetKeys();
-    /// `scene` is shown now. Where it is that of rows written while what follows was to keep its order, and it could not yet be known
-    /// which would not, rows for those are written now: within the same step, if the plan came within a second.
+    /// `scene` is shown now. Where it is that of rows written while what follows was to keep its order, and
+    /// it could not yet be known which would not, rows for those are written now: within the same step, if
+    /// the plan came within a second.
     void planArrived(const TimelineScene &scene);
 
 private:
@@ -201,7 +212,8 @@ private:
     std::string m_refusal;
     /// Where keys have sent operators or blocks since the plan on screen was made.
     std::optional<std::pair<std::vector<OperatorId>, std::int32_t>> m_keyLane;
-    std::map<std::pair<std::int32_t, std::size_t>, std::int32_t> m_keySlots; ///< By lane and block or span: slots moved.
+    std::map<std::pair<std::int32_t, std::size_t>, std::int32_t>
+        m_keySlots; ///< By lane and block or span: slots moved.
     std::map<std::int32_t, std::int32_t> m_keyInFlight; ///< By stage.
 };
 

@@ -22,9 +22,14 @@ constexpr int kLit = 40; ///< Alpha of a lane that light up, of 255.
 class GhostPainter : public TimelineCanvasPainter
 {
 public:
-    GhostPainter(QPainter &painter, const Palette &palette, const TimelinePicture &picture, const TimelineGhost &ghost,
-        const TimelineScene *would, const std::string &refusal, bool blocked = false)
-        : TimelineCanvasPainter(painter, palette, picture), m_ghost(ghost), m_would(would), m_refusal(refusal), m_blocked(blocked)
+    GhostPainter(QPainter &painter, const Palette &palette, const TimelinePicture &picture,
+        const TimelineGhost &ghost, const TimelineScene *would, const std::string &refusal,
+        bool blocked = false)
+        : TimelineCanvasPainter(painter, palette, picture)
+        , m_ghost(ghost)
+        , m_would(would)
+        , m_refusal(refusal)
+        , m_blocked(blocked)
     {
     }
 
@@ -117,7 +122,8 @@ private:
             });
             if (m_ghost.target.valid() && !m_ghost.atHome) {
                 const TimelineRow &row = (*m_picture.rows)[static_cast<std::size_t>(m_ghost.target.row)];
-                light(m_picture.top(row, m_ghost.target.top), m_picture.top(row, m_ghost.target.bottom), true);
+                light(
+                    m_picture.top(row, m_ghost.target.top), m_picture.top(row, m_ghost.target.bottom), true);
             }
         }
         if (m_ghost.drag == TimelineDrag::Spread) {
@@ -148,13 +154,15 @@ private:
             drawn = x1;
             const QColor colour = blockColour(m_palette, lane, m_picture.colouring, block);
             const double x0 = m_picture.axis.xOf(static_cast<double>(block.begin));
-            const QRectF rect = separated(box(x0, x1, m_picture.top(row, row.computeTop()), row.blocks), x1 - x0);
+            const QRectF rect =
+                separated(box(x0, x1, m_picture.top(row, row.computeTop()), row.blocks), x1 - x0);
             m_painter.fillRect(rect, colour);
             label(rect, labelOf(block), readable(colour), Qt::AlignCenter, 10);
         }
         paintStream(lane.compute, m_picture.top(row, row.operatorsTop()), row.operators, false);
         if (row.communication > 0)
-            paintStream(lane.communication, m_picture.top(row, row.communicationTop()), row.communication, true);
+            paintStream(
+                lane.communication, m_picture.top(row, row.communicationTop()), row.communication, true);
     }
 
     /// Paler than what is there: mixed rather than blended, which costs less.
@@ -167,9 +175,10 @@ private:
         foldSpans(would.timeline->spans, would.before, rows, m_picture.axis, m_canvas.width(), m_records);
         for (const DrawRecord &record : m_records) {
             const Instruction *instruction = would.findInstruction(record.row);
-            QColor colour = communication ? (instruction ? communicationColour(m_palette, instruction->kind) : m_palette.neutral)
-                : record.folded            ? runColour(m_palette, would, m_picture.colouring, record)
-                                           : computeColour(m_palette, would, m_picture.colouring, record.row);
+            QColor colour = communication
+                ? (instruction ? communicationColour(m_palette, instruction->kind) : m_palette.neutral)
+                : record.folded ? runColour(m_palette, would, m_picture.colouring, record)
+                                : computeColour(m_palette, would, m_picture.colouring, record.row);
             colour = ghostly(colour);
             if (record.folded) {
                 fillStretch(record, y, height, mixed(m_palette.surface, colour, record.busy));
@@ -195,7 +204,8 @@ private:
         return std::binary_search(m_ghost.operators.begin(), m_ghost.operators.end(), op);
     }
 
-    /// Before the engine has said when: what is taken along, on the lane it would go to, at its present times.
+    /// Before the engine has said when: what is taken along, on the lane it would go to, at its present
+    /// times.
     void paintTaken()
     {
         const TimelineRow &row = (*m_picture.rows)[static_cast<std::size_t>(m_ghost.target.row)];
@@ -206,7 +216,8 @@ private:
             const TimelineRow &source = (*m_picture.rows)[static_cast<std::size_t>(m_ghost.sourceRow)];
             const DeviceLane &lane = m_scene.lanes[static_cast<std::size_t>(source.lane)];
             double drawn = -1e9;
-            for (std::size_t i = lane.firstBlockEndingAfter(m_picture.axis.timeAt(0)); i < lane.blocks.size(); ++i) {
+            for (std::size_t i = lane.firstBlockEndingAfter(m_picture.axis.timeAt(0)); i < lane.blocks.size();
+                 ++i) {
                 const TimelineBlock &block = lane.blocks[i];
                 const double x1 = m_picture.axis.xOf(static_cast<double>(block.end));
                 if (m_picture.axis.xOf(static_cast<double>(block.begin)) > m_canvas.width())
@@ -214,8 +225,9 @@ private:
                 if (block.stage != m_ghost.stage || x1 < drawn + 1)
                     continue;
                 drawn = x1;
-                m_painter.fillRect(boxOfTimes(static_cast<double>(block.begin), static_cast<double>(block.end),
-                                       m_picture.top(row, row.computeTop()), row.blocks + row.operators),
+                m_painter.fillRect(
+                    boxOfTimes(static_cast<double>(block.begin), static_cast<double>(block.end),
+                        m_picture.top(row, row.computeTop()), row.blocks + row.operators),
                     blockColour(m_palette, lane, m_picture.colouring, block));
             }
         } else {
@@ -229,8 +241,8 @@ private:
     void paintTakenOf(const DeviceLane &lane, const TimelineRow &row)
     {
         const SpanColumns &spans = m_scene.timeline->spans;
-        const LaneRows inSight
-            = rowsIn(spans, lane.compute, m_picture.axis.timeAt(0), m_picture.axis.timeAt(m_canvas.width()));
+        const LaneRows inSight =
+            rowsIn(spans, lane.compute, m_picture.axis.timeAt(0), m_picture.axis.timeAt(m_canvas.width()));
         auto at = std::lower_bound(m_ghost.spans.begin(), m_ghost.spans.end(), inSight.begin);
         while (at != m_ghost.spans.end() && *at < inSight.end) {
             const double begin = static_cast<double>(spans.start[*at]);
@@ -238,7 +250,8 @@ private:
             m_painter.fillRect(boxOfTimes(begin, end, m_picture.top(row, row.operatorsTop()), row.operators),
                 computeColour(m_palette, m_scene, m_picture.colouring, *at));
             const double next = std::max(m_picture.axis.xOf(end), m_picture.axis.xOf(begin) + 1);
-            const LaneRows behind = rowsIn(spans, inSight, m_picture.axis.timeAt(next), m_picture.axis.timeAt(next + 1));
+            const LaneRows behind =
+                rowsIn(spans, inSight, m_picture.axis.timeAt(next), m_picture.axis.timeAt(next + 1));
             at = std::lower_bound(at + 1, m_ghost.spans.end(), behind.begin);
         }
     }
@@ -276,8 +289,8 @@ private:
                 && m_ghost.spans.front() < lane.compute.end) {
                 const std::size_t back = m_ghost.spans.back();
                 dotted(static_cast<double>(spans.start[m_ghost.spans.front()]),
-                    static_cast<double>(spans.start[back] + spans.duration[back]), m_picture.top(row, row.computeTop()),
-                    row.blocks + row.operators);
+                    static_cast<double>(spans.start[back] + spans.duration[back]),
+                    m_picture.top(row, row.computeTop()), row.blocks + row.operators);
             }
             return;
         }
@@ -314,13 +327,15 @@ private:
             if ((to - from) / m_picture.axis.nanosecondsPerPixel < kLeastCandidate)
                 continue;
             const bool chosen = m_ghost.caret && m_ghost.caret->before == caret && !m_ghost.atHome;
-            const QRectF rect = boxOfTimes(from, to, m_picture.top(*row, row->computeTop()), row->blocks + row->operators);
+            const QRectF rect =
+                boxOfTimes(from, to, m_picture.top(*row, row->computeTop()), row->blocks + row->operators);
             QColor wash = chosen ? mood() : m_palette.accent;
             wash.setAlpha(chosen ? 2 * kLit : kLit);
             if (!m_would) // else their frames alone, over what would be there
                 m_painter.fillRect(rect, wash);
             m_painter.setBrush(Qt::NoBrush);
-            m_painter.setPen(QPen(chosen ? mood() : m_palette.accent, chosen ? 2 : 1, chosen ? Qt::SolidLine : Qt::DashLine));
+            m_painter.setPen(QPen(
+                chosen ? mood() : m_palette.accent, chosen ? 2 : 1, chosen ? Qt::SolidLine : Qt::DashLine));
             m_painter.drawRect(rect.adjusted(0.5, 0.5, -0.5, -0.5));
         }
     }
@@ -337,8 +352,8 @@ private:
         if (!row || m_ghost.drag != TimelineDrag::Order || m_refusal.empty()
             || m_ghost.illegalBegin >= m_ghost.illegalEnd)
             return;
-        const QRectF rect = boxOfTimes(m_ghost.illegalBegin, m_ghost.illegalEnd, m_picture.top(*row, row->computeTop()),
-            row->blocks + row->operators);
+        const QRectF rect = boxOfTimes(m_ghost.illegalBegin, m_ghost.illegalEnd,
+            m_picture.top(*row, row->computeTop()), row->blocks + row->operators);
         QColor wash = m_palette.error;
         wash.setAlpha(36);
         m_painter.fillRect(rect, wash);
@@ -351,7 +366,8 @@ private:
         if (metrics.horizontalAdvance(reason) + 12 > rect.width())
             return; // the tag says it
         const QRectF plate(rect.center().x() - metrics.horizontalAdvance(reason) / 2.0 - 6,
-            rect.center().y() - metrics.height() / 2.0, metrics.horizontalAdvance(reason) + 12, metrics.height());
+            rect.center().y() - metrics.height() / 2.0, metrics.horizontalAdvance(reason) + 12,
+            metrics.height());
         m_painter.fillRect(plate, m_palette.surface);
         m_painter.setPen(m_palette.error);
         m_painter.drawText(plate, Qt::AlignCenter, reason);
@@ -389,7 +405,8 @@ private:
         const WarmUp &warmUp = m_scene.lanes[static_cast<std::size_t>(row->lane)].warmUp;
         const QColor colour = mood();
         const int y = m_picture.top(*row, row->bracketTop());
-        const QRectF rect = boxOfTimes(static_cast<double>(warmUp.begin), m_ghost.bracketEnd, y, row->bracket);
+        const QRectF rect =
+            boxOfTimes(static_cast<double>(warmUp.begin), m_ghost.bracketEnd, y, row->bracket);
         m_painter.fillRect(rect, colour);
         m_painter.setFont(m_small);
         const QString text = translated("%1 in flight").arg(m_ghost.inFlight);
@@ -414,24 +431,27 @@ private:
 
 } // namespace
 
-void paintGhost(QPainter &painter, const Palette &palette, const TimelinePicture &picture, const TimelineGhost &ghost,
-    const std::string &refusal, bool blocked)
+void paintGhost(QPainter &painter, const Palette &palette, const TimelinePicture &picture,
+    const TimelineGhost &ghost, const std::string &refusal, bool blocked)
 {
     GhostPainter(painter, palette, picture, ghost, picture.would, refusal, blocked).paint();
 }
 
-void paintWouldLanes(QPainter &painter, const Palette &palette, const TimelinePicture &picture, const TimelineGhost &ghost)
+void paintWouldLanes(
+    QPainter &painter, const Palette &palette, const TimelinePicture &picture, const TimelineGhost &ghost)
 {
     if (picture.would)
         GhostPainter(painter, palette, picture, ghost, picture.would, {}).paintWouldLanes();
 }
 
-void paintGhostEnd(QPainter &painter, const Palette &palette, const TimelinePicture &picture, const TimelineGhost &ghost)
+void paintGhostEnd(
+    QPainter &painter, const Palette &palette, const TimelinePicture &picture, const TimelineGhost &ghost)
 {
     GhostPainter(painter, palette, picture, ghost, picture.would, {}).paintEnd();
 }
 
-void paintWouldEnd(QPainter &painter, const Palette &palette, const TimelinePicture &picture, std::int64_t step)
+void paintWouldEnd(
+    QPainter &painter, const Palette &palette, const TimelinePicture &picture, std::int64_t step)
 {
     GhostPainter(painter, palette, picture, {}, nullptr, {}).paintEnd(static_cast<double>(step));
 }

@@ -54,7 +54,9 @@ TimelineHit hitAt(const TimelineCanvas &canvas, double x, int y)
     const TimelineRow &row = (*canvas.rows)[static_cast<std::size_t>(hit.row)];
     if (row.kind == TimelineRow::Kind::Group || x < 0) {
         const bool edge = y >= row.y + row.height - kLaneEdgePixels;
-        hit.part = edge ? HitPart::LaneEdge : row.kind == TimelineRow::Kind::Group ? HitPart::Group : HitPart::Header;
+        hit.part = edge                            ? HitPart::LaneEdge
+            : row.kind == TimelineRow::Kind::Group ? HitPart::Group
+                                                   : HitPart::Header;
         return hit;
     }
     const DeviceLane &lane = canvas.laneOf(row);
@@ -82,9 +84,10 @@ TimelineHit hitAt(const TimelineCanvas &canvas, double x, int y)
         hitCompute(canvas, lane, y >= row.operatorsTop() + row.operators - edge, hit);
         return hit;
     }
-    if (row.communication > 0 && y >= row.communicationTop() && y < row.communicationTop() + row.communication) {
-        const std::size_t found
-            = spanAt(spans, lane.communication, hit.time, kSlackPixels * canvas.axis.nanosecondsPerPixel);
+    if (row.communication > 0 && y >= row.communicationTop()
+        && y < row.communicationTop() + row.communication) {
+        const std::size_t found =
+            spanAt(spans, lane.communication, hit.time, kSlackPixels * canvas.axis.nanosecondsPerPixel);
         if (found != lane.communication.end) {
             hit.span = static_cast<std::int64_t>(found);
             hit.part = HitPart::Communication;
@@ -164,12 +167,14 @@ LaneTarget laneTargetAt(const TimelineCanvas &canvas, int y)
     return target;
 }
 
-std::vector<std::int32_t> deviceRowsBetween(const std::vector<TimelineRow> &rows, std::int32_t first, std::int32_t last)
+std::vector<std::int32_t> deviceRowsBetween(
+    const std::vector<TimelineRow> &rows, std::int32_t first, std::int32_t last)
 {
     std::vector<std::int32_t> between;
     if (first > last)
         std::swap(first, last);
-    for (std::int32_t row = std::max(first, 0); row <= last && static_cast<std::size_t>(row) < rows.size(); ++row) {
+    for (std::int32_t row = std::max(first, 0); row <= last && static_cast<std::size_t>(row) < rows.size();
+         ++row) {
         if (rows[static_cast<std::size_t>(row)].kind == TimelineRow::Kind::Device)
             between.push_back(row);
     }
@@ -209,9 +214,10 @@ std::int32_t rowOfOperators(const TimelineCanvas &canvas, const std::vector<Oper
 
 Caret blockCaretAt(const DeviceLane &lane, double time)
 {
-    const auto found = std::partition_point(lane.blocks.begin(), lane.blocks.end(), [time](const TimelineBlock &block) {
-        return (static_cast<double>(block.begin) + static_cast<double>(block.end)) / 2 <= time;
-    });
+    const auto found =
+        std::partition_point(lane.blocks.begin(), lane.blocks.end(), [time](const TimelineBlock &block) {
+            return (static_cast<double>(block.begin) + static_cast<double>(block.end)) / 2 <= time;
+        });
     Caret caret;
     caret.before = static_cast<std::size_t>(found - lane.blocks.begin());
     if (found != lane.blocks.end())

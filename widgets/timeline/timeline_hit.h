@@ -10,16 +10,22 @@
 
 namespace planloom {
 
-/// What lies where on a timeline: all that hit-testing follows from. Positions are from the axis' zero to the right and
-/// from the top of the content down.
+/// What lies where on a timeline: all that hit-testing follows from. Positions are from the axis' zero to the
+/// right and from the top of the content down.
 struct TimelineCanvas {
     const TimelineScene *scene = nullptr; ///< Not null.
     const std::vector<TimelineRow> *rows = nullptr; ///< Not null.
     TimeAxis axis{};
     double width = 0;
 
-    const DeviceLane &laneOf(const TimelineRow &row) const { return scene->lanes[static_cast<std::size_t>(row.lane)]; }
-    double pixels(std::int64_t nanoseconds) const { return static_cast<double>(nanoseconds) / axis.nanosecondsPerPixel; }
+    const DeviceLane &laneOf(const TimelineRow &row) const
+    {
+        return scene->lanes[static_cast<std::size_t>(row.lane)];
+    }
+    double pixels(std::int64_t nanoseconds) const
+    {
+        return static_cast<double>(nanoseconds) / axis.nanosecondsPerPixel;
+    }
 };
 
 enum class HitPart : std::uint8_t {
@@ -51,12 +57,13 @@ struct TimelineHit {
     /// A hand can take hold of it: it is compute, or a grip.
     bool movable() const
     {
-        return part == HitPart::Block || part == HitPart::Span || part == HitPart::SpanEdge || part == HitPart::Folded
-            || part == HitPart::BracketEnd || part == HitPart::LaneEdge;
+        return part == HitPart::Block || part == HitPart::Span || part == HitPart::SpanEdge
+            || part == HitPart::Folded || part == HitPart::BracketEnd || part == HitPart::LaneEdge;
     }
 };
 
-/// The operators that the devices of a row work on, forward ones, ascending. O(spans of the first micro-batch)
+/// The operators that the devices of a row work on, forward ones, ascending. O(spans of the first
+/// micro-batch)
 std::vector<OperatorId> operatorsOfRow(const TimelineCanvas &canvas, std::int32_t row);
 
 /// What lies at (x, y); x below 0 is the column of names. O(log spans + log rows)
@@ -78,12 +85,13 @@ struct LaneTarget {
     bool valid() const { return row >= 0; }
     friend bool operator==(const LaneTarget &, const LaneTarget &) = default;
 };
-/// A lane (for a lane that stands for several devices: those), a group's header (all of its devices), or, at the border
-/// between two lanes of one host in a cluster of several, that host.
+/// A lane (for a lane that stands for several devices: those), a group's header (all of its devices), or, at
+/// the border between two lanes of one host in a cluster of several, that host.
 LaneTarget laneTargetAt(const TimelineCanvas &canvas, int y);
 
 /// Device rows from `first` to `last`, headers between them left out; either may be the larger.
-std::vector<std::int32_t> deviceRowsBetween(const std::vector<TimelineRow> &rows, std::int32_t first, std::int32_t last);
+std::vector<std::int32_t> deviceRowsBetween(
+    const std::vector<TimelineRow> &rows, std::int32_t first, std::int32_t last);
 /// The device row `by` device rows below `row` (above for negative ones); -1 if there is none.
 std::int32_t deviceRowBeside(const std::vector<TimelineRow> &rows, std::int32_t row, std::int32_t by);
 /// Index of the first device row on which one of `operators`' spans runs; -1 if none is shown.
@@ -91,7 +99,8 @@ std::int32_t rowOfOperators(const TimelineCanvas &canvas, const std::vector<Oper
 
 /// A place between two things of a lane.
 struct Caret {
-    std::size_t before = 0; ///< Index of the block, or row of the span, it stands before; one behind the last at the end.
+    std::size_t before =
+        0; ///< Index of the block, or row of the span, it stands before; one behind the last at the end.
     double time = 0; ///< Nanoseconds, where it is drawn.
     friend bool operator==(const Caret &, const Caret &) = default;
 };
@@ -107,8 +116,8 @@ struct BlockMove {
     bool changes() const { return first >= 0 && second >= 0; }
     friend bool operator==(const BlockMove &, const BlockMove &) = default;
 };
-/// Blocks that run once per step have no order: the nearest ordered one on the way counts. Nothing changes where the
-/// block is already.
+/// Blocks that run once per step have no order: the nearest ordered one on the way counts. Nothing changes
+/// where the block is already.
 BlockMove blockMoveTo(const DeviceLane &lane, std::size_t block, std::size_t caret);
 
 /// How many micro-batches in flight a bracket dragged to `time` says: at least 1, at most `microBatches`.

@@ -12,8 +12,8 @@ namespace planloom {
 namespace {
 
 /// `base` with one row more; what only says what holds anyway adds nothing.
-Proposal withOther(const GestureContext &context, const Proposal &base, bool earlier, const std::string &neighbour,
-    const std::function<Proposal(const GestureContext &)> &other)
+Proposal withOther(const GestureContext &context, const Proposal &base, bool earlier,
+    const std::string &neighbour, const std::function<Proposal(const GestureContext &)> &other)
 {
     Proposal both = joinedProposal(context, base, other);
     if (!both.refusal && both.edit == base.edit)
@@ -24,8 +24,8 @@ Proposal withOther(const GestureContext &context, const Proposal &base, bool ear
 
 } // namespace
 
-Proposal holdingBlock(const GestureContext &context, const DeviceLane &lane, std::size_t own, std::size_t caret, bool onlyThis,
-    const Proposal &base)
+Proposal holdingBlock(const GestureContext &context, const DeviceLane &lane, std::size_t own,
+    std::size_t caret, bool onlyThis, const Proposal &base)
 {
     if (!base.accepted() || own >= lane.blocks.size())
         return base;
@@ -45,12 +45,13 @@ Proposal holdingBlock(const GestureContext &context, const DeviceLane &lane, std
     if (moved.stage == other.stage && moved.direction == other.direction)
         return base; // the micro-batches of a block run in their order
     return withOther(context, base, earlier, labelOf(*neighbour), [&](const GestureContext &after) {
-        return earlier ? blockBefore(after, other, moved, onlyThis) : blockBefore(after, moved, other, onlyThis);
+        return earlier ? blockBefore(after, other, moved, onlyThis)
+                       : blockBefore(after, moved, other, onlyThis);
     });
 }
 
-Proposal holdingSpan(const GestureContext &context, const TimelineScene &scene, LaneRows rows, std::size_t own, std::size_t caret,
-    bool onlyThis, const Proposal &base)
+Proposal holdingSpan(const GestureContext &context, const TimelineScene &scene, LaneRows rows,
+    std::size_t own, std::size_t caret, bool onlyThis, const Proposal &base)
 {
     if (!base.accepted() || own < rows.begin || own >= rows.end)
         return base;
@@ -71,12 +72,13 @@ Proposal holdingSpan(const GestureContext &context, const TimelineScene &scene, 
     }
     if (!other.valid())
         return base;
-    return withOther(context, base, earlier, context.graph().at(other).name, [&](const GestureContext &after) {
-        return proposeOrder(after,
-            {.first = {earlier ? other : moved},
-                .second = {earlier ? moved : other},
-                .microBatch = onlyThis ? scene.timeline->spans.microBatch[own] : -1});
-    });
+    return withOther(
+        context, base, earlier, context.graph().at(other).name, [&](const GestureContext &after) {
+            return proposeOrder(after,
+                {.first = {earlier ? other : moved},
+                    .second = {earlier ? moved : other},
+                    .microBatch = onlyThis ? scene.timeline->spans.microBatch[own] : -1});
+        });
 }
 
 } // namespace planloom

@@ -17,10 +17,11 @@ bool isSame(const std::weak_ptr<const void> &a, const std::weak_ptr<const void> 
 
 bool operator==(const TimelineLanesKey &a, const TimelineLanesKey &b)
 {
-    return isSame(a.scene, b.scene) && isSame(a.outlines, b.outlines) && isSame(a.would, b.would) && a.rows == b.rows
-        && a.selected == b.selected && a.taken == b.taken && a.axis == b.axis && a.size == b.size && a.scroll == b.scroll
-        && a.phases == b.phases && a.font == b.font && a.colouring == b.colouring && a.focus == b.focus
-        && a.focused == b.focused && a.stale == b.stale && a.ghost == b.ghost && a.palette == b.palette && a.ratio == b.ratio;
+    return isSame(a.scene, b.scene) && isSame(a.outlines, b.outlines) && isSame(a.would, b.would)
+        && a.rows == b.rows && a.selected == b.selected && a.taken == b.taken && a.axis == b.axis
+        && a.size == b.size && a.scroll == b.scroll && a.phases == b.phases && a.font == b.font
+        && a.colouring == b.colouring && a.focus == b.focus && a.focused == b.focused && a.stale == b.stale
+        && a.ghost == b.ghost && a.palette == b.palette && a.ratio == b.ratio;
 }
 
 void TimelineLaneCache::paint(
@@ -33,8 +34,8 @@ void TimelineLaneCache::paint(
         return;
     }
     if (m_picture.isNull()) {
-        m_picture = QPixmap(
-            static_cast<int>(std::ceil(key.size.width() * key.ratio)), static_cast<int>(std::ceil(key.size.height() * key.ratio)));
+        m_picture = QPixmap(static_cast<int>(std::ceil(key.size.width() * key.ratio)),
+            static_cast<int>(std::ceil(key.size.height() * key.ratio)));
         m_picture.setDevicePixelRatio(key.ratio);
         m_picture.fill(key.palette->canvas); // opaque: copied without blending
         QPainter inner(&m_picture);

@@ -16,8 +16,8 @@ class QPainter;
 
 namespace planloom {
 
-/// What the picture of the lanes follows from, short enough to compare for every frame. Things that are long count by how
-/// often they have changed.
+/// What the picture of the lanes follows from, short enough to compare for every frame. Things that are long
+/// count by how often they have changed.
 struct TimelineLanesKey {
     std::weak_ptr<const void> scene{}; ///< Weak: what is remembered must not keep old plans alive.
     std::weak_ptr<const void> outlines{};
@@ -41,12 +41,13 @@ struct TimelineLanesKey {
     friend bool operator==(const TimelineLanesKey &a, const TimelineLanesKey &b);
 };
 
-/// Remembers the lanes as they were painted, so that a frame in which only the pointer or a ghost has moved costs a copy of them.
+/// Remembers the lanes as they were painted, so that a frame in which only the pointer or a ghost has moved
+/// costs a copy of them.
 class TimelineLaneCache
 {
 public:
-    /// Paints what `paint` would, which must follow from `key` alone: by `paint` where the key is a new one (a zoom goes
-    /// on and on), into memory the second time, from memory afterwards.
+    /// Paints what `paint` would, which must follow from `key` alone: by `paint` where the key is a new one
+    /// (a zoom goes on and on), into memory the second time, from memory afterwards.
     void paint(QPainter &painter, const TimelineLanesKey &key, const std::function<void(QPainter &)> &paint);
 
 private:

@@ -55,7 +55,8 @@ Grouping groupingOf(const TimelineScene &scene, LaneGrouping wanted)
     const bool alike = std::all_of(scene.lanes.begin(), scene.lanes.end(), [&](const DeviceLane &lane) {
         return lane.symmetryClass >= 0 && lane.symmetryClass == scene.lanes.front().symmetryClass;
     });
-    if (alike && !scene.lanes.empty() && scene.lanes.back().host - scene.lanes.front().host >= kMostAlikeHosts)
+    if (alike && !scene.lanes.empty()
+        && scene.lanes.back().host - scene.lanes.front().host >= kMostAlikeHosts)
         return byStage;
     return groupedBy(scene, "Host", &DeviceLane::host);
 }
@@ -90,7 +91,8 @@ std::string lowered(std::string text)
     return text;
 }
 
-bool shows(const TimelineScene &scene, const std::string &group, const TimelineRow &row, const std::string &filter)
+bool shows(
+    const TimelineScene &scene, const std::string &group, const TimelineRow &row, const std::string &filter)
 {
     if (filter.empty())
         return true;
@@ -186,8 +188,8 @@ TimelineMetrics TimelineMetrics::forFont(int height)
     return metrics;
 }
 
-std::vector<TimelineRow> layoutRows(const TimelineScene &scene, const LaneArrangement &arrangement, int height,
-    const TimelineMetrics &metrics)
+std::vector<TimelineRow> layoutRows(const TimelineScene &scene, const LaneArrangement &arrangement,
+    int height, const TimelineMetrics &metrics)
 {
     const Grouping grouping = groupingOf(scene, arrangement.grouping);
     constexpr std::int32_t kNoGroup = INT32_MAX; // what belongs to none comes last
@@ -199,8 +201,8 @@ std::vector<TimelineRow> layoutRows(const TimelineScene &scene, const LaneArrang
     std::vector<TimelineRow> pinned;
     for (const auto &[group, devices] : groups) {
         const std::string name = grouping.word.empty() ? std::string{}
-            : group == kNoGroup     ? "No " + lowered(grouping.word)
-                                    : grouping.word + " " + std::to_string(group);
+            : group == kNoGroup                        ? "No " + lowered(grouping.word)
+                                                       : grouping.word + " " + std::to_string(group);
         std::map<std::int32_t, std::vector<DeviceId>> classes;
         for (const DeviceId device : devices) {
             const std::int32_t symmetry = scene.lanes[static_cast<std::size_t>(device.index)].symmetryClass;
@@ -209,8 +211,8 @@ std::vector<TimelineRow> layoutRows(const TimelineScene &scene, const LaneArrang
         }
         std::vector<TimelineRow> lanes;
         const auto add = [&](std::vector<DeviceId> members, bool foldable, bool expanded) {
-            TimelineRow row
-                = deviceRow(scene, std::move(members), foldable, expanded, arrangement.communication, metrics);
+            TimelineRow row =
+                deviceRow(scene, std::move(members), foldable, expanded, arrangement.communication, metrics);
             if (!shows(scene, name, row, arrangement.filter))
                 return;
             if (!arrangement.pinned.contains(row.lane)) {
@@ -262,13 +264,14 @@ std::vector<TimelineRow> layoutRows(const TimelineScene &scene, const LaneArrang
     return rows;
 }
 
-std::vector<TimelineRow> rowsOfDevices(
-    std::vector<TimelineRow> rows, const std::vector<DeviceId> &devices, int height, const TimelineMetrics &metrics)
+std::vector<TimelineRow> rowsOfDevices(std::vector<TimelineRow> rows, const std::vector<DeviceId> &devices,
+    int height, const TimelineMetrics &metrics)
 {
     std::vector<TimelineRow> kept;
     for (TimelineRow &row : rows) {
-        const bool shows = std::any_of(row.devices.begin(), row.devices.end(),
-            [&devices](DeviceId device) { return std::binary_search(devices.begin(), devices.end(), device); });
+        const bool shows = std::any_of(row.devices.begin(), row.devices.end(), [&devices](DeviceId device) {
+            return std::binary_search(devices.begin(), devices.end(), device);
+        });
         if (!shows)
             continue;
         row.pinned = false;
@@ -313,8 +316,8 @@ LaneArrangement withRowMoved(
 
 std::int32_t rowAt(const std::vector<TimelineRow> &rows, int y)
 {
-    const auto found
-        = std::upper_bound(rows.begin(), rows.end(), y, [](int top, const TimelineRow &row) { return top < row.y; });
+    const auto found = std::upper_bound(
+        rows.begin(), rows.end(), y, [](int top, const TimelineRow &row) { return top < row.y; });
     if (found == rows.begin())
         return -1;
     const auto row = std::prev(found);

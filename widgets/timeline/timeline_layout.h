@@ -86,15 +86,16 @@ struct TimelineRow {
 };
 
 /// The rows of a scene from top to bottom: grouped as the arrangement says;
-/// devices of one symmetry class (within a group) are one row unless their class is expanded. Groups of a single
-/// row each have no headers. Where the rows leave some of `height` pixels free, devices grow. Pinned rows come first.
-std::vector<TimelineRow> layoutRows(const TimelineScene &scene, const LaneArrangement &arrangement, int height = 0,
-    const TimelineMetrics &metrics = {});
+/// devices of one symmetry class (within a group) are one row unless their class is expanded. Groups of a
+/// single row each have no headers. Where the rows leave some of `height` pixels free, devices grow. Pinned
+/// rows come first.
+std::vector<TimelineRow> layoutRows(const TimelineScene &scene, const LaneArrangement &arrangement,
+    int height = 0, const TimelineMetrics &metrics = {});
 
-/// Of `rows` those that show one of `devices` (ascending), below the headers of their groups, stacked anew; none is pinned.
-/// They grow as in `layoutRows`.
-std::vector<TimelineRow> rowsOfDevices(std::vector<TimelineRow> rows, const std::vector<DeviceId> &devices, int height = 0,
-    const TimelineMetrics &metrics = {});
+/// Of `rows` those that show one of `devices` (ascending), below the headers of their groups, stacked anew;
+/// none is pinned. They grow as in `layoutRows`.
+std::vector<TimelineRow> rowsOfDevices(std::vector<TimelineRow> rows, const std::vector<DeviceId> &devices,
+    int height = 0, const TimelineMetrics &metrics = {});
 
 /// Height of all rows, one below the other.
 int heightOf(const std::vector<TimelineRow> &rows);
@@ -102,7 +103,8 @@ int heightOf(const std::vector<TimelineRow> &rows);
 /// Height of the pinned rows at the top.
 int pinnedHeight(const std::vector<TimelineRow> &rows);
 
-/// `arrangement` with the lane of `row` moved before that of row `before` (behind the last for the number of rows).
+/// `arrangement` with the lane of `row` moved before that of row `before` (behind the last for the number of
+/// rows).
 LaneArrangement withRowMoved(
     LaneArrangement arrangement, const std::vector<TimelineRow> &rows, std::size_t row, std::size_t before);
 

@@ -24,7 +24,8 @@ class OperatorNames : public QAbstractListModel
 {
 public:
     OperatorNames(GestureContextSnapshot context, QObject *parent)
-        : QAbstractListModel(parent), m_context(std::move(context))
+        : QAbstractListModel(parent)
+        , m_context(std::move(context))
     {
         const auto &operators = m_context->graph().operators;
         m_count = static_cast<int>(std::find_if(operators.begin(), operators.end(), [](const Operator &op) {
@@ -36,7 +37,8 @@ public:
     {
         if (!index.isValid() || (role != Qt::DisplayRole && role != Qt::EditRole))
             return {};
-        return QString::fromStdString(m_context->graph().operators[static_cast<std::size_t>(index.row())].name);
+        return QString::fromStdString(
+            m_context->graph().operators[static_cast<std::size_t>(index.row())].name);
     }
 
 private:
@@ -54,7 +56,9 @@ Proposal refusedLine(std::string words, std::string sentence, std::string advice
 
 } // namespace
 
-TimelineLineEditor::TimelineLineEditor(QWidget *canvas) : QFrame(canvas), m_layout(new QHBoxLayout(this))
+TimelineLineEditor::TimelineLineEditor(QWidget *canvas)
+    : QFrame(canvas)
+    , m_layout(new QHBoxLayout(this))
 {
     setObjectName(QStringLiteral("timeline.line"));
     setFrameShape(QFrame::StyledPanel);
@@ -109,7 +113,8 @@ QLineEdit *TimelineLineEditor::field(const char *name, const QString &accessible
     return edit;
 }
 
-void TimelineLineEditor::open(TimelineLine line, GestureContextSnapshot context, std::vector<OperatorId> operators)
+void TimelineLineEditor::open(
+    TimelineLine line, GestureContextSnapshot context, std::vector<OperatorId> operators)
 {
     m_kind = line;
     m_context = std::move(context);
@@ -198,8 +203,9 @@ void TimelineLineEditor::buildSplit(bool replicate)
     m_value = new QCheckBox(tr("value"), this);
     m_value->setObjectName(QStringLiteral("timeline.line.value"));
     m_value->setEnabled(hasValueSplit(*m_context, m_operators.front()));
-    m_value->setToolTip(m_value->isEnabled() ? tr("Each part computes a summand of the result")
-                                             : tr("This operator is not linear in its inputs: its value can't be split"));
+    m_value->setToolTip(m_value->isEnabled()
+            ? tr("Each part computes a summand of the result")
+            : tr("This operator is not linear in its inputs: its value can't be split"));
     for (QCheckBox *box : {m_replicate, m_value}) {
         box->installEventFilter(this);
         m_layout->addWidget(box);
@@ -322,8 +328,9 @@ void TimelineLineEditor::place()
     const QSize room = parentWidget()->size();
     const QSize wanted = sizeHint();
     const int width = std::min(wanted.width(), room.width() - 8);
-    setGeometry(std::max((room.width() - width) / 2, 4), std::min(fontMetrics().height() * 2 + 4, std::max(room.height() - wanted.height(), 0)),
-        width, wanted.height());
+    setGeometry(std::max((room.width() - width) / 2, 4),
+        std::min(fontMetrics().height() * 2 + 4, std::max(room.height() - wanted.height(), 0)), width,
+        wanted.height());
 }
 
 bool TimelineLineEditor::eventFilter(QObject *watched, QEvent *event)
@@ -332,7 +339,8 @@ bool TimelineLineEditor::eventFilter(QObject *watched, QEvent *event)
         return QFrame::eventFilter(watched, event);
     const auto *key = static_cast<QKeyEvent *>(event);
     const bool enter = key->key() == Qt::Key_Return || key->key() == Qt::Key_Enter;
-    const bool rowsOff = key->key() == Qt::Key_O && key->modifiers() == Qt::AltModifier && m_kind != TimelineLine::Filter;
+    const bool rowsOff =
+        key->key() == Qt::Key_O && key->modifiers() == Qt::AltModifier && m_kind != TimelineLine::Filter;
     if (!enter && !rowsOff && key->key() != Qt::Key_Escape)
         return QFrame::eventFilter(watched, event);
     auto *box = qobject_cast<QComboBox *>(watched);

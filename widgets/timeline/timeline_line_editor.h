@@ -25,8 +25,8 @@ enum class TimelineLine : std::uint8_t {
     Filter, ///< "show lanes with [gpu 3]"
 };
 
-/// A one-line editor on the timeline: what the gesture of the same name does, by keyboard. Every change is proposed at
-/// once, for its ghost; Enter accepts, Esc abandons.
+/// A one-line editor on the timeline: what the gesture of the same name does, by keyboard. Every change is
+/// proposed at once, for its ghost; Enter accepts, Esc abandons.
 class TimelineLineEditor : public QFrame
 {
     Q_OBJECT

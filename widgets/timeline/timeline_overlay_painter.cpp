@@ -23,7 +23,8 @@ class OverlayPainter : public TimelineCanvasPainter
         const auto device = static_cast<std::size_t>(spans.device[span]);
         if (device >= m_picture.rowOfDevice->size() || (*m_picture.rowOfDevice)[device] < 0)
             return {};
-        const TimelineRow &row = (*m_picture.rows)[static_cast<std::size_t>((*m_picture.rowOfDevice)[device])];
+        const TimelineRow &row =
+            (*m_picture.rows)[static_cast<std::size_t>((*m_picture.rowOfDevice)[device])];
         if (spans.stream[span] == StreamKind::Compute)
             return m_picture.top(row, row.operatorsTop()) + row.operators / 2.0;
         if (row.communication == 0)
@@ -79,7 +80,8 @@ public:
         if (!m_picture.rowOfDevice || (end - start) / m_picture.axis.nanosecondsPerPixel < kFoldPixels
             || device >= m_picture.rowOfDevice->size() || (*m_picture.rowOfDevice)[device] < 0)
             return;
-        const TimelineRow &row = (*m_picture.rows)[static_cast<std::size_t>((*m_picture.rowOfDevice)[device])];
+        const TimelineRow &row =
+            (*m_picture.rows)[static_cast<std::size_t>((*m_picture.rowOfDevice)[device])];
         const bool compute = spans.stream[span] == StreamKind::Compute;
         const int height = compute ? row.operators : row.communication;
         if (height == 0)
@@ -87,7 +89,10 @@ public:
         m_painter.save();
         m_painter.setClipRect(row.pinned && m_sticky > 0 ? m_canvas : scrolledArea());
         const double width = (end - start) / m_picture.axis.nanosecondsPerPixel;
-        outline(separated(boxOfTimes(start, end, m_picture.top(row, compute ? row.operatorsTop() : row.communicationTop()), height), width),
+        outline(
+            separated(boxOfTimes(start, end,
+                          m_picture.top(row, compute ? row.operatorsTop() : row.communicationTop()), height),
+                width),
             m_palette.hover);
         m_painter.restore();
     }
@@ -126,9 +131,10 @@ public:
         const QString text = words(formatSeconds((std::max(begin, end) - std::min(begin, end)) * 1e-9));
         const QFontMetrics metrics(m_picture.font);
         const int width = metrics.horizontalAdvance(text) + 12;
-        const double centre
-            = std::clamp((left + right) / 2, m_canvas.left() + width / 2.0, m_canvas.right() - width / 2.0);
-        const QRectF plate(centre - width / 2.0, middle - metrics.height() / 2.0 - 3, width, metrics.height() + 6);
+        const double centre =
+            std::clamp((left + right) / 2, m_canvas.left() + width / 2.0, m_canvas.right() - width / 2.0);
+        const QRectF plate(
+            centre - width / 2.0, middle - metrics.height() / 2.0 - 3, width, metrics.height() + 6);
         m_painter.fillRect(plate, m_palette.accent);
         m_painter.setPen(readableOn(m_palette.accent));
         m_painter.drawText(plate, Qt::AlignCenter, text);
@@ -143,12 +149,14 @@ public:
         m_painter.drawLine(strip.bottomLeft(), strip.bottomRight());
         m_painter.setFont(m_small);
         m_painter.setPen(m_palette.textMuted);
-        m_painter.drawText(strip.adjusted(10, 0, 0, 0), Qt::AlignVCenter | Qt::AlignLeft, translated("Phases"));
+        m_painter.drawText(
+            strip.adjusted(10, 0, 0, 0), Qt::AlignVCenter | Qt::AlignLeft, translated("Phases"));
         if (!steady)
             return;
         m_painter.save();
         m_painter.setClipRect(strip.adjusted(m_picture.metrics.header, 0, 0, 0));
-        phase(0, steady->steadyBegin, translated("warm-up"), mixed(m_palette.surface, m_palette.accent, 0.22));
+        phase(
+            0, steady->steadyBegin, translated("warm-up"), mixed(m_palette.surface, m_palette.accent, 0.22));
         const bool repeats = steady->repeats > 1 && steady->period > 0;
         phase(steady->steadyBegin, steady->steadyEnd, repeats ? QString() : translated("steady"),
             mixed(m_palette.surface, m_palette.success, 0.30));
@@ -163,8 +171,8 @@ public:
     {
         if (end <= begin)
             return;
-        const QRectF rect = boxOfTimes(static_cast<double>(begin), static_cast<double>(end), m_picture.metrics.ruler,
-            m_picture.phases - 1);
+        const QRectF rect = boxOfTimes(static_cast<double>(begin), static_cast<double>(end),
+            m_picture.metrics.ruler, m_picture.phases - 1);
         m_painter.fillRect(rect.adjusted(0, 0, -1, 0), colour);
         // In the part of it that is in sight.
         const QRectF inSight = rect & QRectF(m_canvas.left(), rect.top(), m_canvas.width(), rect.height());
@@ -180,7 +188,9 @@ public:
         const double begin = static_cast<double>(steady.periodBegin);
         const double left = x(begin);
         const double right = x(begin + static_cast<double>(steady.period));
-        QString text = translated("steady: %1 ×%2").arg(words(formatSeconds(static_cast<double>(steady.period) * 1e-9))).arg(steady.repeats);
+        QString text = translated("steady: %1 ×%2")
+                           .arg(words(formatSeconds(static_cast<double>(steady.period) * 1e-9)))
+                           .arg(steady.repeats);
         if (steady.microBatchesPerPeriod > 1)
             text += translated(" (%1 micro-batches)").arg(steady.microBatchesPerPeriod);
         const int y = strip.top() + 2;
@@ -190,7 +200,8 @@ public:
         m_painter.drawLine(QPointF(right, y), QPointF(right, strip.bottom() - 2));
         const int width = QFontMetrics(m_small).horizontalAdvance(text);
         const bool inside = width + 8 < right - left;
-        m_painter.drawText(QRectF(inside ? left : right + 5, y, inside ? right - left : width + 4, strip.height() - 3),
+        m_painter.drawText(
+            QRectF(inside ? left : right + 5, y, inside ? right - left : width + 4, strip.height() - 3),
             Qt::AlignCenter, text);
     }
 
@@ -201,7 +212,8 @@ public:
         m_painter.save();
         m_painter.setClipRect(m_canvas);
         const SpanColumns &spans = m_scene.timeline->spans;
-        const LaneRows inSight = analysis.pathIn(m_picture.axis.timeAt(0), m_picture.axis.timeAt(m_canvas.width()));
+        const LaneRows inSight =
+            analysis.pathIn(m_picture.axis.timeAt(0), m_picture.axis.timeAt(m_canvas.width()));
         const QColor colour = m_palette.error;
         double before = -1e9;
         double beforeY = 0;
@@ -256,8 +268,8 @@ public:
         m_painter.setFont(m_small);
         const QFontMetrics metrics(m_small);
         const int room = m_canvas.width() - 24;
-        const QRect needed
-            = metrics.boundingRect(QRect(0, 0, room, 1000), Qt::AlignCenter | Qt::TextWordWrap, text);
+        const QRect needed =
+            metrics.boundingRect(QRect(0, 0, room, 1000), Qt::AlignCenter | Qt::TextWordWrap, text);
         const QRectF plate(m_canvas.right() - needed.width() - 20, m_canvas.top() + 6, needed.width() + 14,
             needed.height() + 6);
         m_painter.setRenderHint(QPainter::Antialiasing, true);
@@ -272,13 +284,14 @@ public:
 
 } // namespace
 
-void paintPhases(QPainter &painter, const Palette &palette, const TimelinePicture &picture, const SteadyState *steady)
+void paintPhases(
+    QPainter &painter, const Palette &palette, const TimelinePicture &picture, const SteadyState *steady)
 {
     OverlayPainter(painter, palette, picture).phases(steady);
 }
 
-void paintCriticalPath(
-    QPainter &painter, const Palette &palette, const TimelinePicture &picture, const TimelineAnalysis &analysis)
+void paintCriticalPath(QPainter &painter, const Palette &palette, const TimelinePicture &picture,
+    const TimelineAnalysis &analysis)
 {
     OverlayPainter(painter, palette, picture).criticalPath(analysis);
 }
@@ -289,7 +302,8 @@ void paintArrows(QPainter &painter, const Palette &palette, const TimelinePictur
     OverlayPainter(painter, palette, picture).arrows(analysis, span);
 }
 
-void paintBox(QPainter &painter, const Palette &palette, const TimelinePicture &picture, const QRect &box, bool zoom)
+void paintBox(
+    QPainter &painter, const Palette &palette, const TimelinePicture &picture, const QRect &box, bool zoom)
 {
     OverlayPainter(painter, palette, picture).box(box, zoom);
 }
@@ -299,17 +313,20 @@ void paintHovered(QPainter &painter, const Palette &palette, const TimelinePictu
     OverlayPainter(painter, palette, picture).hovered(span);
 }
 
-void paintLaneEdge(QPainter &painter, const Palette &palette, const TimelinePicture &picture, std::int32_t row)
+void paintLaneEdge(
+    QPainter &painter, const Palette &palette, const TimelinePicture &picture, std::int32_t row)
 {
     OverlayPainter(painter, palette, picture).laneEdge(row);
 }
 
-void paintMeasure(QPainter &painter, const Palette &palette, const TimelinePicture &picture, double begin, double end)
+void paintMeasure(
+    QPainter &painter, const Palette &palette, const TimelinePicture &picture, double begin, double end)
 {
     OverlayPainter(painter, palette, picture).measure(begin, end);
 }
 
-void paintBadge(QPainter &painter, const Palette &palette, const TimelinePicture &picture, const QString &text)
+void paintBadge(
+    QPainter &painter, const Palette &palette, const TimelinePicture &picture, const QString &text)
 {
     OverlayPainter(painter, palette, picture).badge(text);
 }

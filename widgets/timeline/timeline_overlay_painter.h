@@ -12,27 +12,31 @@ void paintPhases(
     QPainter &painter, const Palette &palette, const TimelinePicture &picture, const SteadyState *steady);
 
 /// The critical path through the lanes. O(spans of the path in sight)
-void paintCriticalPath(
-    QPainter &painter, const Palette &palette, const TimelinePicture &picture, const TimelineAnalysis &analysis);
+void paintCriticalPath(QPainter &painter, const Palette &palette, const TimelinePicture &picture,
+    const TimelineAnalysis &analysis);
 
 /// Arrows from what a span needs (solid) and to what it unblocks (dashed).
 void paintArrows(QPainter &painter, const Palette &palette, const TimelinePicture &picture,
     const TimelineAnalysis &analysis, std::size_t span);
 
 /// The box being drawn, in the picture's coordinates.
-void paintBox(QPainter &painter, const Palette &palette, const TimelinePicture &picture, const QRect &box, bool zoom);
+void paintBox(
+    QPainter &painter, const Palette &palette, const TimelinePicture &picture, const QRect &box, bool zoom);
 
 /// Outlines the span under the pointer.
-void paintHovered(QPainter &painter, const Palette &palette, const TimelinePicture &picture, std::size_t span);
+void paintHovered(
+    QPainter &painter, const Palette &palette, const TimelinePicture &picture, std::size_t span);
 
 /// The lower edge of a row's name, by which all that runs there is pulled.
-void paintLaneEdge(QPainter &painter, const Palette &palette, const TimelinePicture &picture, std::int32_t row);
+void paintLaneEdge(
+    QPainter &painter, const Palette &palette, const TimelinePicture &picture, std::int32_t row);
 
 /// A distance in time between two moments, with its length.
 void paintMeasure(
     QPainter &painter, const Palette &palette, const TimelinePicture &picture, double begin, double end);
 
 /// A sentence that stays in the upper right corner of the lanes.
-void paintBadge(QPainter &painter, const Palette &palette, const TimelinePicture &picture, const QString &text);
+void paintBadge(
+    QPainter &painter, const Palette &palette, const TimelinePicture &picture, const QString &text);
 
 } // namespace planloom

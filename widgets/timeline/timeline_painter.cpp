@@ -22,7 +22,8 @@ constexpr double kRunLabelPixels = 64; ///< Folded stretches narrower than this 
 constexpr double kPinnedPixels = 46; ///< Blocks narrower than this have no pin.
 constexpr int kPinWidth = 9;
 constexpr int kPinHeight = 13;
-constexpr double kLinkedPixels = 16; ///< A block's header is cut where the block is idle for longer than this.
+constexpr double kLinkedPixels =
+    16; ///< A block's header is cut where the block is idle for longer than this.
 constexpr int kLinkHeight = 2; ///< Of the line that joins its parts.
 constexpr double kBodyShade = 0.18; ///< Operators are this much paler than the blocks above them.
 
@@ -44,7 +45,8 @@ public:
         eachVisible([this](const TimelineRow &row) { paintLaneOf(row); });
         m_painter.setClipRect(m_canvas);
         eachSticky([this](const TimelineRow &row) {
-            m_painter.fillRect(QRect(m_canvas.left(), m_picture.top(row, row.y), m_canvas.width(), row.height),
+            m_painter.fillRect(
+                QRect(m_canvas.left(), m_picture.top(row, row.y), m_canvas.width(), row.height),
                 m_palette.canvas);
             paintLaneOf(row);
         });
@@ -59,7 +61,8 @@ private:
             paintLane(row);
     }
 
-    /// Idle time as an opaque tile: copying it is several times faster than a pattern blended anew for every lane.
+    /// Idle time as an opaque tile: copying it is several times faster than a pattern blended anew for every
+    /// lane.
     void makeHatch()
     {
         const qreal ratio = m_painter.device()->devicePixelRatioF();
@@ -152,7 +155,8 @@ private:
             m_painter.fillRect(box(begin, end, m_picture.top(row, row.communicationTop()), row.communication),
                 mixed(m_palette.surface, m_palette.canvas, 0.5));
         }
-        const DeviceLane *predicted = m_picture.outlines && static_cast<std::size_t>(row.lane) < m_picture.outlines->lanes.size()
+        const DeviceLane *predicted =
+            m_picture.outlines && static_cast<std::size_t>(row.lane) < m_picture.outlines->lanes.size()
             ? &m_picture.outlines->lanes[static_cast<std::size_t>(row.lane)]
             : nullptr;
         if (row.bracket > 0)
@@ -178,9 +182,11 @@ private:
                     row.communication + 2);
             }
         }
-        const bool wouldHave = m_picture.would && static_cast<std::size_t>(row.lane) < m_picture.would->lanes.size();
+        const bool wouldHave =
+            m_picture.would && static_cast<std::size_t>(row.lane) < m_picture.would->lanes.size();
         const TimelineScene &holder = wouldHave ? *m_picture.would : m_scene;
-        paintMemory(holder, holder.lanes[static_cast<std::size_t>(row.lane)], m_picture.top(row, row.memoryTop()), row.memory);
+        paintMemory(holder, holder.lanes[static_cast<std::size_t>(row.lane)],
+            m_picture.top(row, row.memoryTop()), row.memory);
         paintSelected(lane, row);
         paintFocus(lane, row);
         m_painter.fillRect(
@@ -223,8 +229,8 @@ private:
             const double x0 = m_picture.axis.xOf(static_cast<double>(block.begin));
             const double x1 = m_picture.axis.xOf(static_cast<double>(block.end));
             if (x1 < drawn + 0.5) {
-                // The pixel is taken: on to the first block that reaches the next one, so that thousands of blocks cost
-                // no more than there are pixels.
+                // The pixel is taken: on to the first block that reaches the next one, so that thousands of
+                // blocks cost no more than there are pixels.
                 i = std::max(i, lane.firstBlockEndingAfter(m_picture.axis.timeAt(drawn + 0.5)) - 1);
                 continue;
             }
@@ -238,7 +244,8 @@ private:
         }
     }
 
-    /// Fills a block's header where the block works, and joins the parts by a thin line where it waits for long.
+    /// Fills a block's header where the block works, and joins the parts by a thin line where it waits for
+    /// long.
     /// @return the widest part, which has room for its label
     QRectF paintHeader(const TimelineBlock &block, const QRectF &whole, const QColor &colour)
     {
@@ -246,8 +253,8 @@ private:
             m_painter.fillRect(whole, colour);
             return whole;
         }
-        const auto parts = busyStretches(
-            m_scene.timeline->spans, m_scene.before, block.rows, m_picture.axis, m_canvas.width(), kLinkedPixels);
+        const auto parts = busyStretches(m_scene.timeline->spans, m_scene.before, block.rows, m_picture.axis,
+            m_canvas.width(), kLinkedPixels);
         if (parts.size() < 2) {
             m_painter.fillRect(whole, colour);
             return whole;
@@ -256,7 +263,8 @@ private:
         m_painter.fillRect(QRectF(whole.left(), middle, whole.width(), kLinkHeight), colour);
         QRectF widest;
         for (const BusyStretch &part : parts) {
-            const QRectF rect = box(part.x0, part.x1, static_cast<int>(whole.top()), static_cast<int>(whole.height()));
+            const QRectF rect =
+                box(part.x0, part.x1, static_cast<int>(whole.top()), static_cast<int>(whole.height()));
             m_painter.fillRect(rect, colour);
             if (rect.width() > widest.width())
                 widest = rect;
@@ -269,7 +277,8 @@ private:
     {
         const QRectF rect = box(run.x0, run.x1, y, height);
         if (run.x1 - run.x0 >= kZigzagPixels) {
-            m_painter.drawTiledPixmap(QRectF(rect.left(), rect.bottom() - kZigzagHeight, rect.width(), kZigzagHeight), m_zigzag,
+            m_painter.drawTiledPixmap(
+                QRectF(rect.left(), rect.bottom() - kZigzagHeight, rect.width(), kZigzagHeight), m_zigzag,
                 QPointF(std::fmod(rect.left(), kHatchTile), 0));
         }
         if (run.x1 - run.x0 >= kRunLabelPixels) {
@@ -277,8 +286,8 @@ private:
             const QFontMetrics metrics(m_small);
             const int width = metrics.horizontalAdvance(words(text)) + 8;
             if (width < rect.width()) {
-                const QRectF plate(rect.center().x() - width / 2.0, rect.center().y() - metrics.height() / 2.0, width,
-                    metrics.height());
+                const QRectF plate(rect.center().x() - width / 2.0,
+                    rect.center().y() - metrics.height() / 2.0, width, metrics.height());
                 m_painter.fillRect(plate & rect, mixed(m_palette.surface, m_palette.canvas, 0.5));
                 m_painter.setPen(faded(m_palette.text));
                 m_painter.drawText(plate, Qt::AlignCenter | Qt::TextSingleLine, words(text));
@@ -289,13 +298,15 @@ private:
     void paintCompute(const DeviceLane &lane, int y, int height)
     {
         m_records.clear();
-        foldSpans(m_scene.timeline->spans, m_scene.before, lane.compute, m_picture.axis, m_canvas.width(), m_records);
+        foldSpans(m_scene.timeline->spans, m_scene.before, lane.compute, m_picture.axis, m_canvas.width(),
+            m_records);
         m_painter.setFont(m_small);
         for (const DrawRecord &record : m_records) {
             if (record.folded) {
                 if (m_picture.exposes(record.x0, record.x1)) {
-                    const QColor colour = mixed(faded(runColour(m_palette, m_scene, m_picture.colouring, record)),
-                        m_palette.surface, kBodyShade);
+                    const QColor colour =
+                        mixed(faded(runColour(m_palette, m_scene, m_picture.colouring, record)),
+                            m_palette.surface, kBodyShade);
                     // Paler where part of it is idle: the ink of a stretch is its busy time.
                     fillStretch(record, y, height, mixed(m_palette.surface, colour, record.busy));
                 }
@@ -304,8 +315,9 @@ private:
             finishStretch();
             if (!m_picture.exposes(record.x0, record.x1))
                 continue;
-            const QColor colour = mixed(
-                faded(computeColour(m_palette, m_scene, m_picture.colouring, record.row)), m_palette.surface, kBodyShade);
+            const QColor colour =
+                mixed(faded(computeColour(m_palette, m_scene, m_picture.colouring, record.row)),
+                    m_palette.surface, kBodyShade);
             const double width = record.x1 - record.x0;
             const Instruction *instruction = m_scene.findInstruction(record.row);
             const QRectF rect = separated(box(record.x0, record.x1, y, height), width);
@@ -350,8 +362,8 @@ private:
     void paintCommunication(const DeviceLane &lane, int y, int height)
     {
         m_records.clear();
-        foldSpans(
-            m_scene.timeline->spans, m_scene.before, lane.communication, m_picture.axis, m_canvas.width(), m_records);
+        foldSpans(m_scene.timeline->spans, m_scene.before, lane.communication, m_picture.axis,
+            m_canvas.width(), m_records);
         m_painter.setFont(m_small);
         const QColor idle = mixed(m_palette.surface, m_palette.canvas, 0.5);
         for (const DrawRecord &record : m_records) {
@@ -359,8 +371,8 @@ private:
                 continue;
             const std::size_t middle = record.row + static_cast<std::size_t>(record.count) / 2;
             const Instruction *instruction = m_scene.findInstruction(middle);
-            const QColor colour
-                = faded(instruction ? communicationColour(m_palette, instruction->kind) : m_palette.neutral);
+            const QColor colour =
+                faded(instruction ? communicationColour(m_palette, instruction->kind) : m_palette.neutral);
             const QRectF rect = box(record.x0, record.x1, y, height);
             if (record.folded) {
                 fillStretch(record, y, height, mixed(idle, colour, record.busy));
@@ -377,11 +389,12 @@ private:
         finishStretch();
     }
 
-    /// Bytes at the upper edge of a memory strip: of the largest peak, or of the device's memory once that is near.
+    /// Bytes at the upper edge of a memory strip: of the largest peak, or of the device's memory once that is
+    /// near.
     double memoryScale() const
     {
-        const std::int64_t largest
-            = std::max(m_scene.largestPeak, m_picture.would ? m_picture.would->largestPeak : std::int64_t{0});
+        const std::int64_t largest =
+            std::max(m_scene.largestPeak, m_picture.would ? m_picture.would->largestPeak : std::int64_t{0});
         const double peak = std::max(static_cast<double>(largest), 1.0) * 1.08;
         const double cap = m_scene.cluster.device.memory.value;
         return peak > 0.6 * cap ? std::max(peak, cap * 1.05) : peak;
@@ -406,26 +419,30 @@ private:
         const double step = static_cast<double>(holder.timeline->step.count());
         const int from = std::max(0, static_cast<int>(std::floor(m_picture.axis.xOf(0))));
         const int to = std::min(m_canvas.width(), static_cast<int>(std::ceil(m_picture.axis.xOf(step))));
-        // Heights in whole pixels of the device: neighbours that look alike are one rectangle, which is far fewer.
+        // Heights in whole pixels of the device: neighbours that look alike are one rectangle, which is far
+        // fewer.
         const double ratio = m_painter.device()->devicePixelRatioF();
-        const auto pixels = [&](double bytes) { return std::round(std::min(bytes / scale, 1.0) * height * ratio) / ratio; };
+        const auto pixels = [&](double bytes) {
+            return std::round(std::min(bytes / scale, 1.0) * height * ratio) / ratio;
+        };
         std::array<MemoryRun, kMemoryKindCount + 1> runs;
         const auto change = [&](std::size_t kind, int column, double bottom, double top) {
             MemoryRun &run = runs[kind];
             if (run.top == top && run.bottom == bottom)
                 return;
             if (run.top > run.bottom && m_picture.exposes(run.begin, column)) {
-                m_memory[kind].append(QRectF(
-                    m_canvas.left() + run.begin, y + height - run.top, column - run.begin, run.top - run.bottom));
+                m_memory[kind].append(QRectF(m_canvas.left() + run.begin, y + height - run.top,
+                    column - run.begin, run.top - run.bottom));
             }
             run = {column, top, bottom};
         };
-        // Which entries first, their bytes then: these lie far from each other, and the wait for one is used for the next.
+        // Which entries first, their bytes then: these lie far from each other, and the wait for one is used
+        // for the next.
         m_entries.clear();
         std::size_t place = 0;
         for (int column = from; column < to; ++column) {
-            const std::int64_t entry
-                = lane.memory.largestIn(curve, m_picture.axis.timeAt(column), m_picture.axis.timeAt(column + 1), place);
+            const std::int64_t entry = lane.memory.largestIn(
+                curve, m_picture.axis.timeAt(column), m_picture.axis.timeAt(column + 1), place);
             if (entry >= 0)
                 __builtin_prefetch(&curve.bytes[static_cast<std::size_t>(entry)]);
             m_entries.push_back(entry);
@@ -439,20 +456,23 @@ private:
             double sum = 0;
             double bottom = 0;
             for (std::size_t kind = 0; kind < kMemoryKindCount; ++kind) {
-                sum += entry < 0 ? 0 : static_cast<double>(curve.bytes[static_cast<std::size_t>(entry)][kind]);
+                sum +=
+                    entry < 0 ? 0 : static_cast<double>(curve.bytes[static_cast<std::size_t>(entry)][kind]);
                 const double top = pixels(sum);
                 change(kind, column, bottom, top);
                 bottom = top;
             }
             change(kMemoryKindCount, column, sum > cap ? pixels(cap) : 0, sum > cap ? pixels(sum) : 0);
         }
-        // All of one colour at once: a state of the painter for each rectangle would cost more than the rectangle.
+        // All of one colour at once: a state of the painter for each rectangle would cost more than the
+        // rectangle.
         m_painter.setPen(Qt::NoPen);
         for (std::size_t kind = 0; kind < m_memory.size(); ++kind) {
             if (m_memory[kind].isEmpty())
                 continue;
             const bool tooMuch = kind == kMemoryKindCount;
-            const QColor colour = tooMuch ? m_palette.error : memoryColour(m_palette, static_cast<MemoryKind>(kind));
+            const QColor colour =
+                tooMuch ? m_palette.error : memoryColour(m_palette, static_cast<MemoryKind>(kind));
             const QColor shown = m_picture.would ? colour : faded(colour);
             m_painter.setBrush(tooMuch ? m_palette.error : mixed(m_palette.surface, shown, 0.78));
             m_painter.drawRects(m_memory[kind]);
@@ -480,14 +500,16 @@ private:
     {
         const SpanColumns &spans = m_scene.timeline->spans;
         const std::vector<std::size_t> &all = *m_picture.selected;
-        // Within a stream rows are in order of time: only those in sight are looked at, and one for each pixel.
-        const LaneRows inSight
-            = rowsIn(spans, rows, m_picture.axis.timeAt(0), m_picture.axis.timeAt(m_canvas.width()));
+        // Within a stream rows are in order of time: only those in sight are looked at, and one for each
+        // pixel.
+        const LaneRows inSight =
+            rowsIn(spans, rows, m_picture.axis.timeAt(0), m_picture.axis.timeAt(m_canvas.width()));
         auto at = std::lower_bound(all.begin(), all.end(), inSight.begin);
         while (at != all.end() && *at < inSight.end) {
             const double start = static_cast<double>(spans.start[*at]);
             const double x0 = m_picture.axis.xOf(start);
-            const double x1 = std::max(m_picture.axis.xOf(start + static_cast<double>(spans.duration[*at])), x0 + 2);
+            const double x1 =
+                std::max(m_picture.axis.xOf(start + static_cast<double>(spans.duration[*at])), x0 + 2);
             const QRectF rect = box(x0, x1, y, height);
             if (rect.width() < 5) {
                 // Above and below: a whole block of them is framed, and what it says can still be read.
@@ -496,7 +518,8 @@ private:
             } else {
                 outline(rect, m_palette.accent);
             }
-            const LaneRows behind = rowsIn(spans, inSight, m_picture.axis.timeAt(x1 + 1), m_picture.axis.timeAt(x1 + 2));
+            const LaneRows behind =
+                rowsIn(spans, inSight, m_picture.axis.timeAt(x1 + 1), m_picture.axis.timeAt(x1 + 2));
             at = std::lower_bound(at + 1, all.end(), behind.begin);
         }
     }
@@ -517,15 +540,17 @@ private:
         case LanePart::Block:
             if (block >= lane.blocks.size())
                 return;
-            rect = boxOfTimes(static_cast<double>(lane.blocks[block].begin), static_cast<double>(lane.blocks[block].end),
-                m_picture.top(row, row.computeTop()), row.blocks);
+            rect = boxOfTimes(static_cast<double>(lane.blocks[block].begin),
+                static_cast<double>(lane.blocks[block].end), m_picture.top(row, row.computeTop()),
+                row.blocks);
             break;
         case LanePart::Idle: {
             const double begin = block > 0 && block <= lane.blocks.size()
                 ? static_cast<double>(lane.blocks[block - 1].end)
                 : 0.0;
-            const double end = block < lane.blocks.size() ? static_cast<double>(lane.blocks[block].begin)
-                                                          : static_cast<double>(m_scene.timeline->step.count());
+            const double end = block < lane.blocks.size()
+                ? static_cast<double>(lane.blocks[block].begin)
+                : static_cast<double>(m_scene.timeline->step.count());
             rect = boxOfTimes(begin, end, m_picture.top(row, row.computeTop()), row.blocks + row.operators);
             break;
         }

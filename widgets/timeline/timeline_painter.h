@@ -20,7 +20,7 @@ void paintLanes(QPainter &painter, const Palette &palette, const TimelinePicture
 void paintFrame(QPainter &painter, const Palette &palette, const TimelinePicture &picture);
 
 /// Draws facts in a box beside `at`, inside `bounds`.
-void paintFacts(QPainter &painter, const Palette &palette, const std::vector<FactLine> &facts, const QFont &font,
-    QPoint at, const QRect &bounds);
+void paintFacts(QPainter &painter, const Palette &palette, const std::vector<FactLine> &facts,
+    const QFont &font, QPoint at, const QRect &bounds);
 
 } // namespace planloom

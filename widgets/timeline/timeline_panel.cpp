@@ -16,13 +16,17 @@ namespace planloom {
 namespace {
 
 constexpr int kLeastNameLetters = 20; ///< Of a line's name that are shown, however narrow the panel.
-constexpr std::size_t kMostLines = 250; ///< Shown; all are copied. More than anybody reads would keep the window waiting.
+constexpr std::size_t kMostLines =
+    250; ///< Shown; all are copied. More than anybody reads would keep the window waiting.
 
 } // namespace
 
 TimelinePanel::TimelinePanel(QWidget *timeline)
-    : QFrame(timeline), m_title(new QLabel(this)), m_tree(new QTreeWidget(this)), m_copy(new QToolButton(this)),
-      m_close(new QToolButton(this))
+    : QFrame(timeline)
+    , m_title(new QLabel(this))
+    , m_tree(new QTreeWidget(this))
+    , m_copy(new QToolButton(this))
+    , m_close(new QToolButton(this))
 {
     setObjectName(QStringLiteral("timeline.panel"));
     setFrameShape(QFrame::StyledPanel);
@@ -78,7 +82,8 @@ void TimelinePanel::open(PanelTable table)
     QFont bold = font();
     bold.setBold(true);
     const QFontMetrics metrics(bold);
-    // Columns are measured here, once: a header that follows its contents measures them anew for every line that opens.
+    // Columns are measured here, once: a header that follows its contents measures them anew for every line
+    // that opens.
     std::vector<int> widths;
     for (const QString &column : columns)
         widths.push_back(metrics.horizontalAdvance(column));
@@ -109,8 +114,8 @@ void TimelinePanel::open(PanelTable table)
         }
     }
     if (m_table.lines.size() > shown) {
-        auto *more = new QTreeWidgetItem(
-            {tr("and %1 more lines: Copy has them all").arg(static_cast<qulonglong>(m_table.lines.size() - shown))});
+        auto *more = new QTreeWidgetItem({tr("and %1 more lines: Copy has them all")
+                                              .arg(static_cast<qulonglong>(m_table.lines.size() - shown))});
         more->setData(0, Qt::UserRole, qlonglong{-1});
         items << more;
     }
@@ -120,20 +125,24 @@ void TimelinePanel::open(PanelTable table)
         item->setFirstColumnSpanned(item->childCount() > 0 || item->text(1).isEmpty());
     for (std::size_t column = 1; column < widths.size(); ++column) {
         m_tree->header()->setSectionResizeMode(static_cast<int>(column), QHeaderView::Interactive);
-        m_tree->header()->resizeSection(static_cast<int>(column), widths[column] + 2 * metrics.averageCharWidth());
+        m_tree->header()->resizeSection(
+            static_cast<int>(column), widths[column] + 2 * metrics.averageCharWidth());
     }
     fitColumns();
     show();
     raise();
 }
 
-/// What a line is about has what the figures leave, and never too little to be read: rather are the last figures scrolled to.
+/// What a line is about has what the figures leave, and never too little to be read: rather are the last
+/// figures scrolled to.
 void TimelinePanel::fitColumns()
 {
     int figures = 0;
     for (int column = 1; column < m_tree->columnCount(); ++column)
         figures += m_tree->header()->sectionSize(column);
-    m_tree->header()->resizeSection(0, std::max(m_tree->viewport()->width() - figures, kLeastNameLetters * fontMetrics().averageCharWidth()));
+    m_tree->header()->resizeSection(0,
+        std::max(
+            m_tree->viewport()->width() - figures, kLeastNameLetters * fontMetrics().averageCharWidth()));
 }
 
 void TimelinePanel::resizeEvent(QResizeEvent *event)

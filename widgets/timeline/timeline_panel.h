@@ -10,7 +10,8 @@ class QTreeWidget;
 
 namespace planloom {
 
-/// A table beside the timeline's lanes: the figures of a box, or why a device is idle. Escape or its button closes it.
+/// A table beside the timeline's lanes: the figures of a box, or why a device is idle. Escape or its button
+/// closes it.
 class TimelinePanel : public QFrame
 {
     Q_OBJECT

@@ -11,7 +11,8 @@ namespace planloom {
 
 namespace {
 
-constexpr std::size_t kMostLines = 256; ///< Of one section: a table for reading, not for thousands of devices.
+constexpr std::size_t kMostLines =
+    256; ///< Of one section: a table for reading, not for thousands of devices.
 
 std::string seconds(std::int64_t nanoseconds)
 {
@@ -21,18 +22,23 @@ std::string seconds(std::int64_t nanoseconds)
 std::string percent(std::int64_t part, std::int64_t whole)
 {
     char text[32];
-    std::snprintf(text, sizeof text, "%.1f%%", whole > 0 ? 100.0 * static_cast<double>(part) / static_cast<double>(whole) : 0.0);
+    std::snprintf(text, sizeof text, "%.1f%%",
+        whole > 0 ? 100.0 * static_cast<double>(part) / static_cast<double>(whole) : 0.0);
     return text;
 }
 
 PanelLine deviceLine(const std::string &name, const DeviceStatistics &of, std::int64_t length)
 {
-    return {1, {name, seconds(of.compute), seconds(of.communication), seconds(of.exposed), seconds(of.idle), percent(of.idle, length)}};
+    return {1,
+        {name, seconds(of.compute), seconds(of.communication), seconds(of.exposed), seconds(of.idle),
+            percent(of.idle, length)}};
 }
 
 PanelLine amountLine(const std::string &name, const SpanAmount &amount, std::int64_t all)
 {
-    return {1, {name, seconds(amount.nanoseconds), {}, {}, {}, percent(amount.nanoseconds, all), formatCount(amount.spans)}};
+    return {1,
+        {name, seconds(amount.nanoseconds), {}, {}, {}, percent(amount.nanoseconds, all),
+            formatCount(amount.spans)}};
 }
 
 std::string wordOf(WaitKind kind)
@@ -98,14 +104,15 @@ PanelTable statisticsTable(const TimelineScene &scene, const BoxStatistics &stat
             table.lines.push_back({1, {"… and more"}});
             break;
         }
-        table.lines.push_back(deviceLine(
-            deviceWord(scene.cluster) + " " + std::to_string(device.device.index), device, statistics.length));
+        table.lines.push_back(
+            deviceLine(deviceWord(scene.cluster) + " " + std::to_string(device.device.index), device,
+                statistics.length));
     }
     table.lines.push_back({0, {"Compute by kind (share of busy time)"}});
     for (std::size_t kind = 0; kind < statistics.byCategory.size(); ++kind) {
         if (statistics.byCategory[kind].spans > 0)
-            table.lines.push_back(
-                amountLine(nameOf(static_cast<OperatorCategory>(kind)), statistics.byCategory[kind], compute));
+            table.lines.push_back(amountLine(
+                nameOf(static_cast<OperatorCategory>(kind)), statistics.byCategory[kind], compute));
     }
     if (statistics.copies.spans > 0)
         table.lines.push_back(amountLine("copies and sums", statistics.copies, compute));
@@ -138,7 +145,8 @@ PanelTable statisticsTable(const TimelineScene &scene, const BoxStatistics &stat
         if (!heading)
             table.lines.push_back({0, {"Communication (share of its time)"}});
         heading = true;
-        PanelLine line = amountLine(nameOf(static_cast<InstructionKind>(kind)), amount, statistics.total.communication);
+        PanelLine line =
+            amountLine(nameOf(static_cast<InstructionKind>(kind)), amount, statistics.total.communication);
         std::swap(line.cells[1], line.cells[2]);
         table.lines.push_back(std::move(line));
     }
@@ -149,7 +157,8 @@ PanelTable bubbleTable(
     const TimelineScene &scene, const Bubble &bubble, const std::function<std::string(RowId)> &textOfRow)
 {
     PanelTable table;
-    table.title = "Why is this idle? " + seconds(bubble.end - bubble.begin) + " from " + seconds(bubble.begin);
+    table.title =
+        "Why is this idle? " + seconds(bubble.end - bubble.begin) + " from " + seconds(bubble.begin);
     table.columns = {"Chain of waits", "Length"};
     const SpanColumns &spans = scene.timeline->spans;
     const auto byRow = [&](RowId row) {
@@ -158,16 +167,19 @@ PanelTable bubbleTable(
     };
     for (const Wait &wait : bubble.waits) {
         if (wait.on < 0) {
-            table.lines.push_back({1, {nameOfSpan(scene, wait.span) + " waits for nothing: it runs here"}, wait.span});
+            table.lines.push_back(
+                {1, {nameOfSpan(scene, wait.span) + " waits for nothing: it runs here"}, wait.span});
             continue;
         }
         table.lines.push_back({1,
-            {nameOfSpan(scene, wait.span) + " " + wordOf(wait.kind) + " " + nameOfSpan(scene, wait.on) + byRow(wait.row),
+            {nameOfSpan(scene, wait.span) + " " + wordOf(wait.kind) + " " + nameOfSpan(scene, wait.on)
+                    + byRow(wait.row),
                 seconds(spans.duration[static_cast<std::size_t>(wait.on)])},
             wait.on});
     }
     if (table.lines.empty())
-        table.lines.push_back({1, {bubble.begin == 0 ? "the step begins with it" : "nothing follows on this device"}});
+        table.lines.push_back(
+            {1, {bubble.begin == 0 ? "the step begins with it" : "nothing follows on this device"}});
     if (bubble.heldBack >= 0) {
         table.lines.push_back({1,
             {nameOfSpan(scene, bubble.heldBack) + " could run here, but for the order"
@@ -190,13 +202,14 @@ PanelTable whatIfTable(const TimelineScene &scene, const WhatIf &answer, const s
     table.lines.push_back({1, {"Step then", seconds(answer.after)}});
     table.lines.push_back({1, {"Saved at most", seconds(saved) + share}});
     table.lines.push_back({1,
-        {"Its own time, " + formatCount(static_cast<std::int64_t>(answer.spans)) + (answer.spans == 1 ? " span" : " spans")
-                + " on all devices",
+        {"Its own time, " + formatCount(static_cast<std::int64_t>(answer.spans))
+                + (answer.spans == 1 ? " span" : " spans") + " on all devices",
             seconds(answer.own)}});
     if (saved == 0)
         table.lines.push_back({1, {"Others take as long beside it"}});
     if (answer.lastDevice >= 0)
-        table.lines.push_back({1, {"The last to end then", deviceWord(scene.cluster) + " " + std::to_string(answer.lastDevice)}});
+        table.lines.push_back({1,
+            {"The last to end then", deviceWord(scene.cluster) + " " + std::to_string(answer.lastDevice)}});
     return table;
 }
 

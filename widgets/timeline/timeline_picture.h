@@ -45,7 +45,8 @@ struct TimelinePart {
 /// Everything a picture of a timeline's lanes follows from.
 struct TimelinePicture {
     const TimelineScene *scene = nullptr; ///< Not null.
-    const TimelineScene *outlines = nullptr; ///< Drawn as outlines behind the spans: what was predicted; may be null.
+    const TimelineScene *outlines =
+        nullptr; ///< Drawn as outlines behind the spans: what was predicted; may be null.
     const std::vector<TimelineRow> *rows = nullptr; ///< Not null.
     TimelineMetrics metrics{};
     TimeAxis axis{}; ///< x = 0 is the right end of the header column.
@@ -53,18 +54,23 @@ struct TimelinePicture {
     int scroll = 0; ///< Pixels of content above the first visible one, below the pinned rows.
     QFont font{};
     TimelineColouring colouring = TimelineColouring::Direction;
-    const std::vector<std::size_t> *selected = nullptr; ///< Rows of the spans to outline, ascending; may be null.
+    const std::vector<std::size_t> *selected =
+        nullptr; ///< Rows of the spans to outline, ascending; may be null.
     TimelineFocus focus{};
     bool focused = false; ///< The view has the keyboard.
     double pointer = -1; ///< x of the time line under the pointer, from the axis' zero; negative for none.
     double marked = -1; ///< Nanoseconds: a time that is marked; negative for none.
     bool stale = false; ///< The rows have changed since: drawn pale.
     bool behindGhost = false; ///< A ghost is drawn over it: drawn paler still.
-    const TimelineScene *would = nullptr; ///< What the ghost's rows would lead to, whose memory is shown; may be null.
-    int phases = 0; ///< Height of the strip below the ruler that says how a pipeline is filled; 0 without one.
-    const std::vector<std::int32_t> *rowOfDevice = nullptr; ///< Index of the row that shows a device, -1 for none; may be null.
+    const TimelineScene *would =
+        nullptr; ///< What the ghost's rows would lead to, whose memory is shown; may be null.
+    int phases =
+        0; ///< Height of the strip below the ruler that says how a pipeline is filled; 0 without one.
+    const std::vector<std::int32_t> *rowOfDevice =
+        nullptr; ///< Index of the row that shows a device, -1 for none; may be null.
     QString filter{}; ///< Which lanes are shown; empty for all.
-    QRect exposed{}; ///< All that is asked for, of a picture that is painted in tiles; empty for the whole picture.
+    QRect exposed{}; ///< All that is asked for, of a picture that is painted in tiles; empty for the whole
+                     ///< picture.
 
     QRect canvas() const ///< Where lanes are drawn.
     {
@@ -86,11 +92,13 @@ struct TimelinePicture {
     /// Something between these places, from x = 0 of the canvas, is asked for.
     bool exposes(double x0, double x1) const
     {
-        return exposed.isEmpty() || (canvas().left() + x1 >= exposed.left() - 1 && canvas().left() + x0 <= exposed.right() + 1);
+        return exposed.isEmpty()
+            || (canvas().left() + x1 >= exposed.left() - 1 && canvas().left() + x0 <= exposed.right() + 1);
     }
     bool exposes(const TimelineRow &row) const
     {
-        return exposed.isEmpty() || (top(row, row.y + row.height) >= exposed.top() && top(row, row.y) <= exposed.bottom());
+        return exposed.isEmpty()
+            || (top(row, row.y + row.height) >= exposed.top() && top(row, row.y) <= exposed.bottom());
     }
     /// The content under a height of the picture.
     int contentAt(int y) const

@@ -61,12 +61,14 @@ Proposal joinedProposal(const GestureContext &context, const Proposal &first,
     both.operators.insert(both.operators.end(), last.operators.begin(), last.operators.end());
     std::sort(both.operators.begin(), both.operators.end());
     both.operators.erase(std::unique(both.operators.begin(), both.operators.end()), both.operators.end());
-    // Lines of the second count in the document that the first leaves: only those before it changed it are known by number.
+    // Lines of the second count in the document that the first leaves: only those before it changed it are
+    // known by number.
     both.yielding.insert(both.yielding.end(), last.yielding.begin(), last.yielding.end());
     std::sort(both.yielding.begin(), both.yielding.end());
     both.yielding.erase(std::unique(both.yielding.begin(), both.yielding.end()), both.yielding.end());
     for (std::string &sentence : last.yieldingWords) {
-        if (std::find(both.yieldingWords.begin(), both.yieldingWords.end(), sentence) == both.yieldingWords.end())
+        if (std::find(both.yieldingWords.begin(), both.yieldingWords.end(), sentence)
+            == both.yieldingWords.end())
             both.yieldingWords.push_back(std::move(sentence));
     }
     return both;
@@ -144,13 +146,14 @@ Proposal proposeSpread(const GestureContext &context, const SpreadGesture &gestu
         split.dimension = (open == chips.end() ? chips.front() : *open).dimension;
         return proposeSplit(context, split);
     }
-    split.dimension
-        = choices[static_cast<std::size_t>(std::clamp<std::int32_t>(
-                      gesture.choice, 0, static_cast<std::int32_t>(choices.size()) - 1))]
-              .dimension;
-    // The devices are named one by one and nothing else splits the operators, so that there is a part for each device.
+    split.dimension = choices[static_cast<std::size_t>(std::clamp<std::int32_t>(
+                                  gesture.choice, 0, static_cast<std::int32_t>(choices.size()) - 1))]
+                          .dimension;
+    // The devices are named one by one and nothing else splits the operators, so that there is a part for
+    // each device.
     const auto spread = [&gesture, &split](const GestureContext &freed) {
-        const Proposal placed = proposePlace(freed, {.operators = gesture.operators, .devices = gesture.devices});
+        const Proposal placed =
+            proposePlace(freed, {.operators = gesture.operators, .devices = gesture.devices});
         return joinedProposal(freed, placed, [&gesture, &split](const GestureContext &after) {
             return joinedProposal(after, devicesByName(after, gesture),
                 [&split](const GestureContext &named) { return proposeSplit(named, split); });
@@ -179,10 +182,11 @@ Proposal proposeSwap(const GestureContext &context, const std::vector<BlockRef> 
     });
 }
 
-Proposal proposeAxis(const GestureContext &context, const std::vector<OperatorId> &operators, const std::string &axis)
+Proposal proposeAxis(
+    const GestureContext &context, const std::vector<OperatorId> &operators, const std::string &axis)
 {
-    const auto found = std::find_if(
-        context.mesh.begin(), context.mesh.end(), [&axis](const MeshAxis &each) { return each.name == axis; });
+    const auto found = std::find_if(context.mesh.begin(), context.mesh.end(),
+        [&axis](const MeshAxis &each) { return each.name == axis; });
     if (operators.empty())
         return refused("split over " + axis, "there is no operator here to split over " + axis);
     if (found == context.mesh.end()) {
@@ -203,10 +207,10 @@ Proposal proposeAxis(const GestureContext &context, const std::vector<OperatorId
         }
     }
     return refused("split over " + axis,
-        operators.size() == 1 ? nameOf(context, operators.front()) + " has no dimension that can be split by "
+        operators.size() == 1
+            ? nameOf(context, operators.front()) + " has no dimension that can be split by "
                 + std::to_string(found->size)
-                              : "none of these operators has a dimension that can be split by "
-                + std::to_string(found->size));
+            : "none of these operators has a dimension that can be split by " + std::to_string(found->size));
 }
 
 Proposal proposeRemovingRows(const GestureContext &context, const std::vector<OperatorId> &operators)
@@ -225,8 +229,8 @@ Proposal proposeRemovingRows(const GestureContext &context, const std::vector<Op
     proposal.operators = operators;
     if (lines.empty())
         return refused("remove rows", "no row acts on " + wordsFor(context.index(), operators));
-    proposal.words = "remove " + std::to_string(lines.size()) + (lines.size() == 1 ? " row" : " rows") + " acting on "
-        + wordsFor(context.index(), operators);
+    proposal.words = "remove " + std::to_string(lines.size()) + (lines.size() == 1 ? " row" : " rows")
+        + " acting on " + wordsFor(context.index(), operators);
     proposal.edit = removeLines(context.document, lines);
     return proposal;
 }

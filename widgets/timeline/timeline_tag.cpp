@@ -40,7 +40,8 @@ QColor colourOf(const Palette &palette, TimelineTag::State state)
     return palette.error;
 }
 
-/// A tick in a circle, an exclamation mark in a triangle, a bar in a circle: told apart without their colours.
+/// A tick in a circle, an exclamation mark in a triangle, a bar in a circle: told apart without their
+/// colours.
 void paintIcon(QPainter &painter, const Palette &palette, TimelineTag::State state, const QRectF &box)
 {
     const QColor colour = colourOf(palette, state);
@@ -78,7 +79,8 @@ bool isBlocked(const std::optional<Proposal> &proposal, const Preview *preview)
         && moodOf(*preview) == GhostMood::Blocked;
 }
 
-TimelineTag tagFor(const TimelineGhost &ghost, const std::optional<Proposal> &proposal, const Preview *preview, const RowsInTheWay *way)
+TimelineTag tagFor(const TimelineGhost &ghost, const std::optional<Proposal> &proposal,
+    const Preview *preview, const RowsInTheWay *way)
 {
     TimelineTag tag;
     if (ghost.drag == TimelineDrag::None)
@@ -109,12 +111,14 @@ TimelineTag tagFor(const TimelineGhost &ghost, const std::optional<Proposal> &pr
             }
         }
         if (ghost.kept && ghost.kept->rows > 0)
-            tag.lines << (ghost.kept->rows == 1 ? translated("one row more keeps what follows in its order")
-                                                : translated("%1 rows more keep what follows in its order").arg(ghost.kept->rows));
+            tag.lines << (ghost.kept->rows == 1
+                    ? translated("one row more keeps what follows in its order")
+                    : translated("%1 rows more keep what follows in its order").arg(ghost.kept->rows));
         else if (ghost.kept && ghost.kept->known)
             tag.lines << translated("what follows keeps its order: no row is needed for it");
         if (ghost.kept && ghost.kept->known && ghost.kept->lost > 0)
-            tag.lines << translated("%1 of what follows go along: they need what runs later now").arg(ghost.kept->lost);
+            tag.lines << translated("%1 of what follows go along: they need what runs later now")
+                             .arg(ghost.kept->lost);
         if (isBlocked(proposal, preview))
             tag.state = TimelineTag::State::Yielding;
         if (preview && way) {
@@ -126,15 +130,16 @@ TimelineTag tagFor(const TimelineGhost &ghost, const std::optional<Proposal> &pr
         QStringList keys;
         for (std::size_t i = 0; i < ghost.choices.size() && i < 9; ++i) {
             const QString entry = QStringLiteral("%1 %2").arg(i + 1).arg(words(ghost.choices[i]));
-            keys << (static_cast<std::int32_t>(i) == ghost.choice ? QStringLiteral("[%1]").arg(entry) : entry);
+            keys << (static_cast<std::int32_t>(i) == ghost.choice ? QStringLiteral("[%1]").arg(entry)
+                                                                  : entry);
         }
         tag.lines << translated("by dimension, keys: %1").arg(keys.join(QStringLiteral("  ")));
     }
     return tag;
 }
 
-QRect paintTag(QPainter &painter, const Palette &palette, const TimelineTag &tag, const QFont &font, QPoint at,
-    const QRect &bounds)
+QRect paintTag(QPainter &painter, const Palette &palette, const TimelineTag &tag, const QFont &font,
+    QPoint at, const QRect &bounds)
 {
     if (tag.lines.isEmpty())
         return {};
@@ -181,8 +186,9 @@ QRect paintTag(QPainter &painter, const Palette &palette, const TimelineTag &tag
         painter.setPen(i == 0 ? palette.text : palette.textMuted);
         const QRect place(box.left() + kPadding + icon + 6, y, width, heights[static_cast<std::size_t>(i)]);
         const QString &line = tag.lines[i];
-        const bool anywhere
-            = metrics.boundingRect(QRect(0, 0, widest, 10'000), flags & ~Qt::TextWrapAnywhere, line).width() > widest;
+        const bool anywhere =
+            metrics.boundingRect(QRect(0, 0, widest, 10'000), flags & ~Qt::TextWrapAnywhere, line).width()
+            > widest;
         painter.drawText(place, anywhere ? flags : flags & ~Qt::TextWrapAnywhere, line);
         y += heights[static_cast<std::size_t>(i)];
     }

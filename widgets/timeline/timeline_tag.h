@@ -26,14 +26,14 @@ struct TimelineTag {
 };
 
 /// What to say of a gesture; `preview` and `way` may be null.
-TimelineTag tagFor(const TimelineGhost &ghost, const std::optional<Proposal> &proposal, const Preview *preview,
-    const RowsInTheWay *way = nullptr);
+TimelineTag tagFor(const TimelineGhost &ghost, const std::optional<Proposal> &proposal,
+    const Preview *preview, const RowsInTheWay *way = nullptr);
 /// The preview is of what is proposed, and other rows keep it from holding.
 bool isBlocked(const std::optional<Proposal> &proposal, const Preview *preview);
 
 /// Draws the tag beside `at`, inside `bounds`: lines too long for it are wrapped, never cut.
 /// @return where it was drawn
-QRect paintTag(QPainter &painter, const Palette &palette, const TimelineTag &tag, const QFont &font, QPoint at,
-    const QRect &bounds);
+QRect paintTag(QPainter &painter, const Palette &palette, const TimelineTag &tag, const QFont &font,
+    QPoint at, const QRect &bounds);
 
 } // namespace planloom

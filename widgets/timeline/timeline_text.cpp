@@ -80,11 +80,13 @@ std::string labelOfRun(const TimelineScene &scene, LaneRows rows)
         + seconds(scene.before[rows.end].busy - scene.before[rows.begin].busy);
 }
 
-std::optional<double> busyErrorOf(const TimelineScene &predicted, const TimelineScene &measured, std::size_t device)
+std::optional<double> busyErrorOf(
+    const TimelineScene &predicted, const TimelineScene &measured, std::size_t device)
 {
     const auto &before = predicted.timeline->busy;
     const auto &after = measured.timeline->busy;
-    if (device >= before.size() || device >= after.size() || before[device].count() <= 0 || after[device].count() <= 0)
+    if (device >= before.size() || device >= after.size() || before[device].count() <= 0
+        || after[device].count() <= 0)
         return {};
     const auto expected = static_cast<double>(before[device].count());
     return 100 * (static_cast<double>(after[device].count()) - expected) / expected;
@@ -126,7 +128,8 @@ std::vector<FactLine> factsOfSpan(const TimelineScene &scene, std::size_t row)
         const auto &placed = scene.plan->placement[static_cast<std::size_t>(instruction->op.index)];
         std::string what = instruction->recompute ? "runs again (recompute)" : wordOf(segment->kind);
         if (placed.size() > 1)
-            what += ", part " + std::to_string(instruction->part + 1) + " of " + std::to_string(placed.size());
+            what +=
+                ", part " + std::to_string(instruction->part + 1) + " of " + std::to_string(placed.size());
         facts.push_back({"Runs", what, -1});
     } else {
         facts.push_back({"Part of", wordOf(segment->kind), -1});
@@ -134,13 +137,13 @@ std::vector<FactLine> factsOfSpan(const TimelineScene &scene, std::size_t row)
     if (scene.plan->microBatches > 1
         && (segment->kind == SegmentKind::Forward || segment->kind == SegmentKind::Backward
             || segment->kind == SegmentKind::Transfer)) {
-        facts.push_back({"Micro-batch",
-            indexAmong(spans.microBatch[row], scene.plan->microBatches), -1});
+        facts.push_back({"Micro-batch", indexAmong(spans.microBatch[row], scene.plan->microBatches), -1});
     }
     if (segment->stage.valid() && scene.plan->stageCount > 1)
         facts.push_back({"Stage", std::to_string(segment->stage.index), -1});
     if (instruction->peer.valid())
-        facts.push_back({"Peer", deviceWord(scene.cluster) + " " + std::to_string(instruction->peer.index), -1});
+        facts.push_back(
+            {"Peer", deviceWord(scene.cluster) + " " + std::to_string(instruction->peer.index), -1});
     if (instruction->group >= 0 && static_cast<std::size_t>(instruction->group) < scene.plan->groups.size()) {
         facts.push_back({"Group",
             deviceWord(scene.cluster) + " "
@@ -157,15 +160,16 @@ std::vector<FactLine> factsOfSpan(const TimelineScene &scene, std::size_t row)
 std::vector<FactLine> factsOfMemory(const TimelineScene &scene, const DeviceLane &lane, std::size_t entry)
 {
     const MemoryCurve &curve = scene.timeline->memory[static_cast<std::size_t>(lane.device.index)];
-    std::vector<FactLine> facts{
-        {{}, "Memory at " + seconds(curve.time[entry]), -1}, {"In use", formatBytes({lane.memory.total(entry)}), -1}};
+    std::vector<FactLine> facts{{{}, "Memory at " + seconds(curve.time[entry]), -1},
+        {"In use", formatBytes({lane.memory.total(entry)}), -1}};
     for (std::int32_t kind = kMemoryKindCount - 1; kind >= 0; --kind) {
         const std::int64_t bytes = curve.bytes[entry][static_cast<std::size_t>(kind)];
         if (bytes > 0)
             facts.push_back({nameOf(static_cast<MemoryKind>(kind)), formatBytes({bytes}), kind});
     }
     facts.push_back({"Peak of the step", formatBytes(curve.peak), -1});
-    facts.push_back({"Capacity", formatBytes({static_cast<std::int64_t>(scene.cluster.device.memory.value)}), -1});
+    facts.push_back(
+        {"Capacity", formatBytes({static_cast<std::int64_t>(scene.cluster.device.memory.value)}), -1});
     return facts;
 }
 
@@ -179,7 +183,8 @@ std::vector<FactLine> factsOfBubble(const TimelineScene &scene, std::int64_t beg
         {"Of the step", percent + "%", -1}};
 }
 
-std::vector<FactLine> factsOfMeasured(const TimelineScene &predicted, const TimelineScene &measured, std::size_t row)
+std::vector<FactLine> factsOfMeasured(
+    const TimelineScene &predicted, const TimelineScene &measured, std::size_t row)
 {
     std::vector<FactLine> facts = factsOfSpan(measured, row);
     for (FactLine &fact : facts) {
@@ -201,8 +206,7 @@ std::vector<FactLine> factsOfMeasured(const TimelineScene &predicted, const Time
             continue;
         facts.push_back({"Predicted", seconds(other.duration[each]), -1});
         if (other.duration[each] > 0) {
-            const double error = 100.0
-                * static_cast<double>(spans.duration[row] - other.duration[each])
+            const double error = 100.0 * static_cast<double>(spans.duration[row] - other.duration[each])
                 / static_cast<double>(other.duration[each]);
             facts.push_back({"Difference",
                 (error < 0 ? "−" : "+") + formatInUnit(std::abs(error), {1, "%"}, 0.1) + "%", -1});
@@ -217,8 +221,7 @@ std::vector<FactLine> factsOfBlock(const TimelineScene &scene, const DeviceLane 
     const TimelineBlock &of = lane.blocks[block];
     std::vector<FactLine> facts{{{}, labelOf(of), -1}, {"Runs", wordOf(of.kind), -1}};
     if (of.isOrdered() && scene.plan->microBatches > 1) {
-        facts.push_back({"Micro-batch",
-            indexAmong(of.microBatch, scene.plan->microBatches), -1});
+        facts.push_back({"Micro-batch", indexAmong(of.microBatch, scene.plan->microBatches), -1});
     }
     if (of.stage.valid() && scene.plan->stageCount > 1)
         facts.push_back({"Stage", std::to_string(of.stage.index), -1});
@@ -232,7 +235,8 @@ std::vector<FactLine> factsOfBlock(const TimelineScene &scene, const DeviceLane 
 std::vector<FactLine> factsOfWarmUp(const WarmUp &warmUp, bool editable)
 {
     std::vector<FactLine> facts{{{}, "Warm-up of stage " + std::to_string(warmUp.stage.index), -1},
-        {"In flight", std::to_string(warmUp.count) + (warmUp.count == 1 ? " micro-batch" : " micro-batches"), -1},
+        {"In flight", std::to_string(warmUp.count) + (warmUp.count == 1 ? " micro-batch" : " micro-batches"),
+            -1},
         {"Until", seconds(warmUp.end), -1}};
     if (editable)
         facts.push_back({{}, "Drag its right end, or press + and -", -1});

@@ -29,11 +29,14 @@ std::vector<FactLine> factsOfSpan(const TimelineScene &scene, std::size_t row);
 /// "×312 · 4.1 ms": what is written on a stretch of spans too small to draw.
 std::string labelOfRun(const TimelineScene &scene, LaneRows rows);
 
-/// By how many percent a device's measured busy time differs from the predicted one; nothing where either is missing.
-std::optional<double> busyErrorOf(const TimelineScene &predicted, const TimelineScene &measured, std::size_t device);
+/// By how many percent a device's measured busy time differs from the predicted one; nothing where either is
+/// missing.
+std::optional<double> busyErrorOf(
+    const TimelineScene &predicted, const TimelineScene &measured, std::size_t device);
 
 /// A measured span beside what was predicted for it; `row` is of the measured scene.
-std::vector<FactLine> factsOfMeasured(const TimelineScene &predicted, const TimelineScene &measured, std::size_t row);
+std::vector<FactLine> factsOfMeasured(
+    const TimelineScene &predicted, const TimelineScene &measured, std::size_t row);
 
 /// What is known of a block: stage, micro-batch, spans, times.
 std::vector<FactLine> factsOfBlock(const TimelineScene &scene, const DeviceLane &lane, std::size_t block);

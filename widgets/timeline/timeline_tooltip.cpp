@@ -17,8 +17,8 @@ constexpr int kSwatch = 14;
 
 } // namespace
 
-void paintFacts(QPainter &painter, const Palette &palette, const std::vector<FactLine> &facts, const QFont &font,
-    QPoint at, const QRect &bounds)
+void paintFacts(QPainter &painter, const Palette &palette, const std::vector<FactLine> &facts,
+    const QFont &font, QPoint at, const QRect &bounds)
 {
     if (facts.empty())
         return;
@@ -76,7 +76,8 @@ void paintFacts(QPainter &painter, const Palette &palette, const std::vector<Fac
             painter.drawText(row.adjusted(swatch ? kSwatch : 0, 0, 0, 0), Qt::AlignLeft | Qt::AlignVCenter,
                 QString::fromStdString(fact.name));
             painter.setPen(palette.text);
-            painter.drawText(row.adjusted(names + kColumnGap, 0, 0, 0), Qt::AlignLeft | Qt::AlignVCenter, value);
+            painter.drawText(
+                row.adjusted(names + kColumnGap, 0, 0, 0), Qt::AlignLeft | Qt::AlignVCenter, value);
         }
         first = false;
         y += line;

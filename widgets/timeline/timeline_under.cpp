@@ -36,47 +36,59 @@ std::vector<ThingUnder> thingsUnder(const TimelineCanvas &canvas, double x, int 
     const double begin = canvas.axis.timeAt(x - 1);
     const double end = canvas.axis.timeAt(x + 2);
     const double time = canvas.axis.timeAt(x + 0.5);
-    if (row.bracket > 0 && static_cast<double>(lane.warmUp.begin) <= end && begin <= static_cast<double>(lane.warmUp.end)) {
+    if (row.bracket > 0 && static_cast<double>(lane.warmUp.begin) <= end
+        && begin <= static_cast<double>(lane.warmUp.end)) {
         things.push_back({ThingUnder::Kind::Bracket, {row.lane, LanePart::Bracket, -1, -1}, 0,
             "warm-up, " + std::to_string(lane.warmUp.count) + " in flight"});
     }
     std::size_t count = 0;
-    for (std::size_t block = lane.firstBlockEndingAfter(begin);
-         block < lane.blocks.size() && static_cast<double>(lane.blocks[block].begin) < end && count < kMostOfAKind; ++block, ++count) {
-        things.push_back({ThingUnder::Kind::Block, {row.lane, LanePart::Block, static_cast<std::int32_t>(block), -1}, 0,
-            "block " + labelOf(lane.blocks[block]) + ", "
-                + seconds(static_cast<double>(lane.blocks[block].end - lane.blocks[block].begin))});
+    for (std::size_t block = lane.firstBlockEndingAfter(begin); block < lane.blocks.size()
+         && static_cast<double>(lane.blocks[block].begin) < end && count < kMostOfAKind;
+         ++block, ++count) {
+        things.push_back(
+            {ThingUnder::Kind::Block, {row.lane, LanePart::Block, static_cast<std::int32_t>(block), -1}, 0,
+                "block " + labelOf(lane.blocks[block]) + ", "
+                    + seconds(static_cast<double>(lane.blocks[block].end - lane.blocks[block].begin))});
     }
     const auto add = [&](ThingUnder::Kind kind, LanePart part, LaneRows rows) {
         const LaneRows here = rowsIn(spans, rows, begin, end);
         for (std::size_t span = here.begin; span < here.end && span - here.begin < kMostOfAKind; ++span) {
             const bool compute = part == LanePart::Span;
-            std::string words = labelOf(scene, span) + ", " + seconds(static_cast<double>(spans.duration[span]));
+            std::string words =
+                labelOf(scene, span) + ", " + seconds(static_cast<double>(spans.duration[span]));
             if (!compute)
                 words += ", " + formatBytes(bytesOf(scene, span));
-            things.push_back({kind,
-                {row.lane, part, compute ? lane.blockOf(span) : -1, static_cast<std::int64_t>(span)}, 0, std::move(words)});
+            things.push_back(
+                {kind, {row.lane, part, compute ? lane.blockOf(span) : -1, static_cast<std::int64_t>(span)},
+                    0, std::move(words)});
         }
         if (here.end - here.begin > kMostOfAKind)
-            things.back().words += " … and " + formatCount(static_cast<std::int64_t>(here.end - here.begin - kMostOfAKind)) + " more";
+            things.back().words += " … and "
+                + formatCount(static_cast<std::int64_t>(here.end - here.begin - kMostOfAKind)) + " more";
         return here.end > here.begin;
     };
     if (!add(ThingUnder::Kind::Span, LanePart::Span, lane.compute) && time >= 0
         && time < static_cast<double>(scene.timeline->step.count())) {
-        const LaneRows behind = rowsIn(spans, lane.compute, time, static_cast<double>(scene.timeline->step.count()) + 1);
-        const std::int64_t idleEnd = behind.begin < lane.compute.end ? spans.start[behind.begin] : scene.timeline->step.count();
-        const std::int64_t idleBegin
-            = behind.begin > lane.compute.begin ? spans.start[behind.begin - 1] + spans.duration[behind.begin - 1] : 0;
-        const std::int32_t block = behind.begin < lane.compute.end ? lane.blockOf(behind.begin)
-                                                                   : static_cast<std::int32_t>(lane.blocks.size());
+        const LaneRows behind =
+            rowsIn(spans, lane.compute, time, static_cast<double>(scene.timeline->step.count()) + 1);
+        const std::int64_t idleEnd =
+            behind.begin < lane.compute.end ? spans.start[behind.begin] : scene.timeline->step.count();
+        const std::int64_t idleBegin = behind.begin > lane.compute.begin
+            ? spans.start[behind.begin - 1] + spans.duration[behind.begin - 1]
+            : 0;
+        const std::int32_t block = behind.begin < lane.compute.end
+            ? lane.blockOf(behind.begin)
+            : static_cast<std::int32_t>(lane.blocks.size());
         things.push_back({ThingUnder::Kind::Idle, {row.lane, LanePart::Idle, block, -1}, time,
             "idle, " + seconds(static_cast<double>(idleEnd - idleBegin))});
     }
     if (row.communication > 0)
         add(ThingUnder::Kind::Communication, LanePart::Communication, lane.communication);
     const auto device = static_cast<std::size_t>(lane.device.index);
-    if (device < scene.timeline->memory.size() && time >= 0 && time < static_cast<double>(scene.timeline->step.count())) {
-        const std::int64_t entry = lane.memory.largestIn(scene.timeline->memory[device], time, time + canvas.axis.nanosecondsPerPixel);
+    if (device < scene.timeline->memory.size() && time >= 0
+        && time < static_cast<double>(scene.timeline->step.count())) {
+        const std::int64_t entry = lane.memory.largestIn(
+            scene.timeline->memory[device], time, time + canvas.axis.nanosecondsPerPixel);
         if (entry >= 0) {
             things.push_back({ThingUnder::Kind::Memory, {row.lane, LanePart::Block, -1, -1}, time,
                 "memory, " + formatBytes({lane.memory.total(static_cast<std::size_t>(entry))}) + " in use"});

@@ -19,8 +19,9 @@ struct ThingUnder {
     friend bool operator==(const ThingUnder &, const ThingUnder &) = default;
 };
 
-/// Everything a lane has at `x`, from the top down: itself, its bracket, the block, operators (all of them that share the pixel
-/// with `x`, however small), the pause, communication, and what its memory holds. Empty off the lanes. O(log spans + things)
+/// Everything a lane has at `x`, from the top down: itself, its bracket, the block, operators (all of them
+/// that share the pixel with `x`, however small), the pause, communication, and what its memory holds. Empty
+/// off the lanes. O(log spans + things)
 std::vector<ThingUnder> thingsUnder(const TimelineCanvas &canvas, double x, int y);
 
 } // namespace planloom

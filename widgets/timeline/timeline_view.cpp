@@ -24,8 +24,11 @@ constexpr std::size_t kMostRowsAtOnce = 20'000; ///< Rows of a selection that ma
 } // namespace
 
 TimelineView::TimelineView(SelectionModel *selection, QWidget *parent)
-    : QAbstractScrollArea(parent), m_selection(selection), m_line(new TimelineLineEditor(viewport())),
-      m_analyst(new TimelineAnalyst(this)), m_panel(new TimelinePanel(this))
+    : QAbstractScrollArea(parent)
+    , m_selection(selection)
+    , m_line(new TimelineLineEditor(viewport()))
+    , m_analyst(new TimelineAnalyst(this))
+    , m_panel(new TimelinePanel(this))
 {
     setFocusPolicy(Qt::StrongFocus);
     setFrameShape(QFrame::NoFrame);
@@ -56,7 +59,8 @@ TimelineView::TimelineView(SelectionModel *selection, QWidget *parent)
     connect(m_line, &TimelineLineEditor::accepted, this, [this] {
         const auto &proposal = m_gestures.proposal();
         if (proposal && proposal->refusal) {
-            Q_EMIT refused(QString::fromStdString(proposal->refusal->message)); // the line stays, to be put right
+            Q_EMIT refused(
+                QString::fromStdString(proposal->refusal->message)); // the line stays, to be put right
             return;
         }
         m_gestures.drop();
@@ -144,10 +148,13 @@ void TimelineView::takeScene(TimelineSceneSnapshot scene)
     onSelectionChanged();
     updateActions();
     // Later, as it may write rows, which leads to the next plan.
-    QMetaObject::invokeMethod(this, [this, arrived = m_scene] {
-        if (arrived && arrived == m_scene)
-            m_gestures.planArrived(*arrived);
-    }, Qt::QueuedConnection);
+    QMetaObject::invokeMethod(
+        this,
+        [this, arrived = m_scene] {
+            if (arrived && arrived == m_scene)
+                m_gestures.planArrived(*arrived);
+        },
+        Qt::QueuedConnection);
 }
 
 /// The same block or span in the present scene, where the keyboard goes on; nowhere if it is gone.
@@ -166,7 +173,8 @@ TimelineFocus TimelineView::refocused(const TimelineScene &before, const Timelin
     if (focus.part == LanePart::Span || focus.part == LanePart::Communication) {
         row = static_cast<std::size_t>(std::max<std::int64_t>(focus.span, 0));
     } else {
-        if (focus.part == LanePart::Idle || focus.block < 0 || static_cast<std::size_t>(focus.block) >= lane.blocks.size())
+        if (focus.part == LanePart::Idle || focus.block < 0
+            || static_cast<std::size_t>(focus.block) >= lane.blocks.size())
             return {};
         row = lane.blocks[static_cast<std::size_t>(focus.block)].rows.begin;
     }
@@ -303,7 +311,7 @@ void TimelineView::takeSelected()
     if (future.isCanceled() || future.resultCount() == 0 || m_selectedStop.stop_requested())
         return;
     // Millions of rows in a large plan: neither copied nor given back here.
-    disposeInBackground([old = std::exchange(m_selected, future.takeResult())] { });
+    disposeInBackground([old = std::exchange(m_selected, future.takeResult())] {});
     ++m_selectedVersion;
     viewport()->update();
 }

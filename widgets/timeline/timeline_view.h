@@ -35,16 +35,18 @@ class TimelinePanel;
 struct PanelTable;
 enum class TimelineLine : std::uint8_t;
 
-/// The timeline of one training step, and a canvas to shape its plan on: a lane for each device (symmetric ones share one), with
-/// blocks of micro-batches, operators, communication and memory.
+/// The timeline of one training step, and a canvas to shape its plan on: a lane for each device (symmetric
+/// ones share one), with blocks of micro-batches, operators, communication and memory.
 ///
-/// With a gesture host, spans and blocks are dragged: vertically to another lane (op-assign), horizontally to a caret
-/// (op-order), by the bottom edge over further lanes (op-trans), and the warm-up's bracket by its end. Everything has a
-/// key and an action.
+/// With a gesture host, spans and blocks are dragged: vertically to another lane (op-assign), horizontally to
+/// a caret (op-order), by the bottom edge over further lanes (op-trans), and the warm-up's bracket by its
+/// end. Everything has a key and an action.
 ///
-/// Wheel scrolls, Ctrl+wheel zooms at the pointer, Shift+wheel, middle and Space drag pan, dragging on empty space
-/// selects a box, with Alt zooms to it, Alt+click and a long press list all that is under the pointer, with M held measures (`setTool` gives the left button one of these alone); W and S zoom, A and D pan, Home fits the step, F fits the
-/// selection, double-click fits a span, Escape clears the selection; arrows move the focus.
+/// Wheel scrolls, Ctrl+wheel zooms at the pointer, Shift+wheel, middle and Space drag pan, dragging on empty
+/// space selects a box, with Alt zooms to it, Alt+click and a long press list all that is under the pointer,
+/// with M held measures (`setTool` gives the left button one of these alone); W and S zoom, A and D pan, Home
+/// fits the step, F fits the selection, double-click fits a span, Escape clears the selection; arrows move
+/// the focus.
 class TimelineView : public QAbstractScrollArea
 {
     Q_OBJECT
@@ -53,13 +55,13 @@ public:
     explicit TimelineView(SelectionModel *selection, QWidget *parent = nullptr);
     ~TimelineView() override;
 
-    /// Shows `scene`; null empties the view. The zoom is kept if the step is about as long as before. During a drag it waits
-    /// for its end.
+    /// Shows `scene`; null empties the view. The zoom is kept if the step is about as long as before. During
+    /// a drag it waits for its end.
     void setScene(TimelineSceneSnapshot scene);
     const TimelineSceneSnapshot &scene() const { return m_scene; }
 
-    /// What a run measured, drawn over what was predicted: spans filled, predicted ones as outlines. Null takes it away. May
-    /// be called many times a second. Must be of the same execution plan.
+    /// What a run measured, drawn over what was predicted: spans filled, predicted ones as outlines. Null
+    /// takes it away. May be called many times a second. Must be of the same execution plan.
     void setMeasured(TimelineSceneSnapshot measured);
     const TimelineSceneSnapshot &measured() const { return m_measured; }
     /// Words that stay in the corner: "CPU emulation: times are not GPU times"; empty for none.
@@ -109,14 +111,15 @@ public:
     void setTool(CanvasTool tool);
     CanvasTool tool() const { return m_tool; }
 
-    /// Marks a time of the step with a line and its flag, and scrolls it into view: where the curve of another panel was clicked.
-    /// Escape takes it away, as does a step that is over before it.
+    /// Marks a time of the step with a line and its flag, and scrolls it into view: where the curve of
+    /// another panel was clicked. Escape takes it away, as does a step that is over before it.
     void showTime(Nanoseconds time);
     /// The time that is marked.
     std::optional<Nanoseconds> shownTime() const { return m_shownTime; }
     void clearTime();
 
-    /// Where a span is drawn, in the viewport's coordinates; nothing if its lane is folded away or it is off the screen.
+    /// Where a span is drawn, in the viewport's coordinates; nothing if its lane is folded away or it is off
+    /// the screen.
     std::optional<QRect> rectOf(std::size_t row) const;
     /// The same of a block of a lane.
     std::optional<QRect> rectOfBlock(std::int32_t lane, std::size_t block) const;
@@ -125,7 +128,8 @@ public:
 
     // For screen readers.
 
-    /// What the keyboard is at: "forward of micro-batch 3, stage 0 on GPU 1, 2.30 ms"; empty if nothing has the focus.
+    /// What the keyboard is at: "forward of micro-batch 3, stage 0 on GPU 1, 2.30 ms"; empty if nothing has
+    /// the focus.
     QString focusText() const;
     /// "GPU 0-3, four symmetric devices, stage 0, busy 71%, memory peak 276 MiB".
     QString laneText(std::int32_t lane) const;
@@ -135,16 +139,18 @@ public:
 
     // For export.
 
-    /// Where the selected operators' spans are: their lanes, from the first to the last; nothing without a selection.
+    /// Where the selected operators' spans are: their lanes, from the first to the last; nothing without a
+    /// selection.
     std::optional<TimelinePart> partOfSelection() const;
     /// The whole step on all lanes that are shown.
     TimelinePart wholePart() const;
     /// The size of a picture of this width in which all lanes of `part` (null: all that are shown) have room.
     QSize pictureSize(int width, const TimelinePart *part = nullptr) const;
-    /// Draws a picture without pointer and focus: any size, any palette. Null is the present stretch of time on all lanes that
-    /// are shown. Painted in tiles (a device smaller than the picture, `painter` translated), it costs each tile
-    /// only what lies in it.
-    void render(QPainter &painter, const QSize &size, const Palette &palette, const TimelinePart *part = nullptr) const;
+    /// Draws a picture without pointer and focus: any size, any palette. Null is the present stretch of time
+    /// on all lanes that are shown. Painted in tiles (a device smaller than the picture, `painter`
+    /// translated), it costs each tile only what lies in it.
+    void render(QPainter &painter, const QSize &size, const Palette &palette,
+        const TimelinePart *part = nullptr) const;
     using QWidget::render;
 
     /// Zoom, scroll, lanes' order, pins and folds, as text for the session.
@@ -214,7 +220,8 @@ private:
     double canvasWidth() const;
     int canvasHeight() const;
     TimelinePicture picture() const;
-    TimelineLanesKey lanesKey(const TimelinePicture &picture, const Palette &palette, const PlanUpdateSnapshot &would) const;
+    TimelineLanesKey lanesKey(
+        const TimelinePicture &picture, const Palette &palette, const PlanUpdateSnapshot &would) const;
     std::vector<TimelineRow> rowsOfPart(const TimelinePart *part, int height) const;
     TimelineCanvas canvas() const;
     void takeScene(TimelineSceneSnapshot scene);
@@ -261,7 +268,8 @@ private:
 
     // timeline_view_actions.cpp
     void makeActions();
-    QAction *addViewAction(const char *name, const QString &text, const QKeySequence &key, std::function<void()> act);
+    QAction *addViewAction(
+        const char *name, const QString &text, const QKeySequence &key, std::function<void()> act);
     void syncActions();
     void updateActions();
     std::vector<OperatorId> selectedForward() const;
@@ -348,7 +356,8 @@ private:
     TimelineAnalyst *m_analyst;
     TimelinePanel *m_panel;
     bool m_criticalPath = false;
-    double m_idleTime = -1; ///< Nanoseconds: where the pause was clicked that has the focus; negative if by key.
+    double m_idleTime =
+        -1; ///< Nanoseconds: where the pause was clicked that has the focus; negative if by key.
     bool m_explains = false; ///< A bubble waits for the analysis.
     std::vector<std::int32_t> m_rowOfDevice; ///< Index into m_rows; -1 for none.
     std::map<std::string, QAction *> m_actions;

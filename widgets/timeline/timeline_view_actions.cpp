@@ -44,7 +44,8 @@ constexpr const char *kGrouping = "timeline.group"; ///< What the names of these
 
 } // namespace
 
-QAction *TimelineView::addViewAction(const char *name, const QString &text, const QKeySequence &key, std::function<void()> act)
+QAction *TimelineView::addViewAction(
+    const char *name, const QString &text, const QKeySequence &key, std::function<void()> act)
 {
     auto *action = new QAction(text, this);
     action->setObjectName(QLatin1String(name));
@@ -60,7 +61,8 @@ void TimelineView::makeActions()
 {
     const auto opens = [this](TimelineLine line) { return [this, line] { openLine(line); }; };
     addViewAction("timeline.split", tr("Split…"), Qt::Key_T, opens(TimelineLine::Split));
-    addViewAction("timeline.replicate", tr("Replicate…"), Qt::SHIFT | Qt::Key_T, opens(TimelineLine::Replicate));
+    addViewAction(
+        "timeline.replicate", tr("Replicate…"), Qt::SHIFT | Qt::Key_T, opens(TimelineLine::Replicate));
     addViewAction("timeline.place", tr("Place…"), Qt::Key_G, opens(TimelineLine::Place));
     addViewAction("timeline.order", tr("Order…"), Qt::Key_B, opens(TimelineLine::Order));
     addViewAction("timeline.recompute", tr("Recompute On/Off"), Qt::Key_R, [this] {
@@ -79,21 +81,28 @@ void TimelineView::makeActions()
         if (const auto context = m_gestures.host()->gestureContext())
             commitProposal(proposeRemovingRows(*context, selectedForward()));
     });
-    addViewAction("timeline.laneUp", tr("Move to the Lane Above"), Qt::SHIFT | Qt::Key_Up, [this] { moveLaneByKey(-1); });
-    addViewAction("timeline.laneDown", tr("Move to the Lane Below"), Qt::SHIFT | Qt::Key_Down, [this] { moveLaneByKey(1); });
-    addViewAction("timeline.earlier", tr("One Slot Earlier"), Qt::SHIFT | Qt::Key_Left, [this] { moveByKey(-1, false); });
-    addViewAction("timeline.later", tr("One Slot Later"), Qt::SHIFT | Qt::Key_Right, [this] { moveByKey(1, false); });
+    addViewAction("timeline.laneUp", tr("Move to the Lane Above"), Qt::SHIFT | Qt::Key_Up,
+        [this] { moveLaneByKey(-1); });
+    addViewAction("timeline.laneDown", tr("Move to the Lane Below"), Qt::SHIFT | Qt::Key_Down,
+        [this] { moveLaneByKey(1); });
+    addViewAction("timeline.earlier", tr("One Slot Earlier"), Qt::SHIFT | Qt::Key_Left,
+        [this] { moveByKey(-1, false); });
+    addViewAction(
+        "timeline.later", tr("One Slot Later"), Qt::SHIFT | Qt::Key_Right, [this] { moveByKey(1, false); });
     addViewAction("timeline.earlierOnly", tr("One Slot Earlier, This Micro-batch Only"),
         Qt::ALT | Qt::SHIFT | Qt::Key_Left, [this] { moveByKey(-1, true); });
-    addViewAction("timeline.laterOnly", tr("One Slot Later, This Micro-batch Only"), Qt::ALT | Qt::SHIFT | Qt::Key_Right,
-        [this] { moveByKey(1, true); });
-    addViewAction("timeline.earlierHeld", tr("One Slot Earlier, and Not Before That"), Qt::CTRL | Qt::SHIFT | Qt::Key_Left,
-        [this] { moveByKey(-1, false, true); });
-    addViewAction("timeline.laterHeld", tr("One Slot Later, and Not Behind That"), Qt::CTRL | Qt::SHIFT | Qt::Key_Right,
-        [this] { moveByKey(1, false, true); });
-    addViewAction("timeline.moreInFlight", tr("One Micro-batch More in Flight"), {}, [this] { changeBracketByKey(1); });
-    addViewAction("timeline.lessInFlight", tr("One Micro-batch Less in Flight"), {}, [this] { changeBracketByKey(-1); });
-    QAction *communication = addViewAction("timeline.communication", tr("Show Communication"), Qt::Key_X, [] {});
+    addViewAction("timeline.laterOnly", tr("One Slot Later, This Micro-batch Only"),
+        Qt::ALT | Qt::SHIFT | Qt::Key_Right, [this] { moveByKey(1, true); });
+    addViewAction("timeline.earlierHeld", tr("One Slot Earlier, and Not Before That"),
+        Qt::CTRL | Qt::SHIFT | Qt::Key_Left, [this] { moveByKey(-1, false, true); });
+    addViewAction("timeline.laterHeld", tr("One Slot Later, and Not Behind That"),
+        Qt::CTRL | Qt::SHIFT | Qt::Key_Right, [this] { moveByKey(1, false, true); });
+    addViewAction(
+        "timeline.moreInFlight", tr("One Micro-batch More in Flight"), {}, [this] { changeBracketByKey(1); });
+    addViewAction("timeline.lessInFlight", tr("One Micro-batch Less in Flight"), {},
+        [this] { changeBracketByKey(-1); });
+    QAction *communication =
+        addViewAction("timeline.communication", tr("Show Communication"), Qt::Key_X, [] {});
     communication->setCheckable(true);
     communication->setChecked(true);
     connect(communication, &QAction::toggled, this, [this](bool on) {
@@ -108,17 +117,22 @@ void TimelineView::makeActions()
     connect(path, &QAction::toggled, this, &TimelineView::setCriticalPath);
     QAction *keep = addViewAction("timeline.keepOrder", tr("Keep Order of What Follows"), {}, [] {});
     keep->setCheckable(true);
-    keep->setToolTip(tr("What follows a block or operator that is moved keeps its order: rows are added for what would not. Otherwise it "
+    keep->setToolTip(tr("What follows a block or operator that is moved keeps its order: rows are added for "
+                        "what would not. Otherwise it "
                         "closes the gaps"));
-    connect(keep, &QAction::toggled, this,
-        [this](bool on) { setFollowersPolicy(on ? FollowersPolicy::KeepOrder : FollowersPolicy::CloseGaps); });
-    addViewAction("timeline.whyIdle", tr("Why Is This Idle?"), Qt::CTRL | Qt::Key_E, [this] { explainIdle(); });
+    connect(keep, &QAction::toggled, this, [this](bool on) {
+        setFollowersPolicy(on ? FollowersPolicy::KeepOrder : FollowersPolicy::CloseGaps);
+    });
+    addViewAction(
+        "timeline.whyIdle", tr("Why Is This Idle?"), Qt::CTRL | Qt::Key_E, [this] { explainIdle(); });
     addViewAction("timeline.whatIf", tr("What If This Took No Time?"), Qt::Key_0, [this] { askWhatIf(); });
     addViewAction("timeline.listUnder", tr("List What Is Here"), Qt::Key_L, [this] { listFocus(); });
     addViewAction("timeline.copy", tr("Copy Figures as Text"), QKeySequence::Copy, [this] { copyPanel(); });
     addViewAction("timeline.pin", tr("Pin Lane"), Qt::SHIFT | Qt::Key_F2, [this] { pinLane(); });
-    addViewAction("timeline.laneEarlier", tr("Show Lane Higher"), Qt::ALT | Qt::SHIFT | Qt::Key_Up, [this] { shiftLane(-1); });
-    addViewAction("timeline.laneLater", tr("Show Lane Lower"), Qt::ALT | Qt::SHIFT | Qt::Key_Down, [this] { shiftLane(1); });
+    addViewAction("timeline.laneEarlier", tr("Show Lane Higher"), Qt::ALT | Qt::SHIFT | Qt::Key_Up,
+        [this] { shiftLane(-1); });
+    addViewAction("timeline.laneLater", tr("Show Lane Lower"), Qt::ALT | Qt::SHIFT | Qt::Key_Down,
+        [this] { shiftLane(1); });
     addViewAction("timeline.unfold", tr("Expand/Collapse Lane"), Qt::Key_E, [this] { unfoldLane(); });
     for (const auto &[name, text, grouping] :
         {std::tuple{"timeline.groupAutomatic", tr("Group Lanes as Fits"), LaneGrouping::Automatic},
@@ -134,9 +148,8 @@ void TimelineView::makeActions()
         action->setCheckable(true);
         action->setData(static_cast<int>(grouping));
     }
-    addViewAction("timeline.filter", tr("Filter Lanes…"), Qt::Key_Slash, [this] {
-        m_line->openFilter(QString::fromStdString(m_arrangement.filter));
-    });
+    addViewAction("timeline.filter", tr("Filter Lanes…"), Qt::Key_Slash,
+        [this] { m_line->openFilter(QString::fromStdString(m_arrangement.filter)); });
     addViewAction("timeline.showAllLanes", tr("Show All Lanes"), {}, [this] {
         LaneArrangement arrangement = m_arrangement;
         arrangement.filter.clear();
@@ -167,16 +180,19 @@ void TimelineView::updateActions()
     const bool bracket = m_focus.valid() && m_focus.part == LanePart::Bracket;
     for (const char *name : {"timeline.moreInFlight", "timeline.lessInFlight"})
         m_actions.at(name)->setEnabled(host && bracket);
-    for (const char *name : {"timeline.earlier", "timeline.later", "timeline.earlierOnly", "timeline.laterOnly"})
+    for (const char *name :
+        {"timeline.earlier", "timeline.later", "timeline.earlierOnly", "timeline.laterOnly"})
         m_actions.at(name)->setEnabled(host && (m_focus.valid() || selected));
     for (const char *name : {"timeline.pin", "timeline.unfold", "timeline.laneEarlier", "timeline.laneLater"})
         m_actions.at(name)->setEnabled(m_scene && m_focus.valid());
-    m_actions.at("timeline.whyIdle")->setEnabled(m_scene && m_focus.valid() && m_focus.part == LanePart::Idle);
+    m_actions.at("timeline.whyIdle")
+        ->setEnabled(m_scene && m_focus.valid() && m_focus.part == LanePart::Idle);
     m_actions.at("timeline.whatIf")->setEnabled(canAskWhatIf());
     m_actions.at("timeline.listUnder")->setEnabled(m_scene && m_focus.valid());
     m_actions.at("timeline.copy")->setEnabled(m_panel->isVisible());
-    for (const char *name : {"timeline.filter", "timeline.showAllLanes", "timeline.groupAutomatic", "timeline.groupByStage",
-             "timeline.groupByHost", "timeline.groupByReplica", "timeline.groupNone"})
+    for (const char *name :
+        {"timeline.filter", "timeline.showAllLanes", "timeline.groupAutomatic", "timeline.groupByStage",
+            "timeline.groupByHost", "timeline.groupByReplica", "timeline.groupNone"})
         m_actions.at(name)->setEnabled(m_scene != nullptr);
 }
 
@@ -253,9 +269,11 @@ void TimelineView::contextMenuEvent(QContextMenuEvent *event)
     if (event->reason() == QContextMenuEvent::Mouse) {
         // The menu is about what it is opened on.
         const TimelineHit hit = hitTest(position);
-        const bool other = hit.span >= 0
-            && !m_selection->contains(shown()->operatorOf(static_cast<std::size_t>(hit.span)));
-        if (hit.row >= 0 && (other || hit.part == HitPart::Block || hit.part == HitPart::Idle || hit.part == HitPart::Bracket)) {
+        const bool other =
+            hit.span >= 0 && !m_selection->contains(shown()->operatorOf(static_cast<std::size_t>(hit.span)));
+        if (hit.row >= 0
+            && (other || hit.part == HitPart::Block || hit.part == HitPart::Idle
+                || hit.part == HitPart::Bracket)) {
             if (hit.part != HitPart::Group && hit.part != HitPart::Header && hit.part != HitPart::LaneEdge)
                 clickOn(hit, position, Qt::NoModifier);
         } else if (hit.row >= 0 && m_rows[static_cast<std::size_t>(hit.row)].kind == TimelineRow::Kind::Device

@@ -6,11 +6,9 @@
 #include <QtGui/QGuiApplication>
 #include <QtWidgets/QApplication>
 
-#include "engine/table/table_text.h"
 #include "engine/analyse/statistics.h"
 #include "engine/hardware/device_word.h"
 #include "engine/table/table_text.h"
-#include "engine/analyse/statistics.h"
 #include "widgets/common/format.h"
 #include "widgets/timeline/timeline_analysis.h"
 #include "widgets/timeline/timeline_panel.h"
@@ -27,7 +25,8 @@ struct TimelineView::BoxContents {
 
 int TimelineView::phasesHeight() const
 {
-    return m_scene && m_scene->plan->stageCount > 1 && m_scene->plan->microBatches > 1 ? m_metrics.bracket : 0;
+    return m_scene && m_scene->plan->stageCount > 1 && m_scene->plan->microBatches > 1 ? m_metrics.bracket
+                                                                                       : 0;
 }
 
 void TimelineView::selectBox(const QRect &box, bool enclosed, Qt::KeyboardModifiers modifiers)
@@ -44,7 +43,8 @@ void TimelineView::selectBox(const QRect &box, bool enclosed, Qt::KeyboardModifi
             continue;
         const int top = shownPicture.top(row, row.operatorsTop());
         const int bottom = top + row.operators - 1;
-        if (enclosed ? top >= box.top() && bottom <= box.bottom() : top <= box.bottom() && bottom >= box.top())
+        if (enclosed ? top >= box.top() && bottom <= box.bottom()
+                     : top <= box.bottom() && bottom >= box.top())
             area.devices.insert(area.devices.end(), row.devices.begin(), row.devices.end());
     }
     std::sort(area.devices.begin(), area.devices.end());
@@ -56,9 +56,11 @@ void TimelineView::selectBox(const QRect &box, bool enclosed, Qt::KeyboardModifi
         contents->operators = operatorsIn(*scene, area, stop);
         if (!area.devices.empty()) {
             const TimeBox times{static_cast<std::int64_t>(std::llround(std::max(area.begin, 0.0))),
-                std::min(static_cast<std::int64_t>(std::llround(area.end)), scene->timeline->step.count()), area.devices};
-            const auto figures
-                = times.begin < times.end ? statisticsOf(*scene->plan, *scene->timeline, times, stop) : std::nullopt;
+                std::min(static_cast<std::int64_t>(std::llround(area.end)), scene->timeline->step.count()),
+                area.devices};
+            const auto figures = times.begin < times.end
+                ? statisticsOf(*scene->plan, *scene->timeline, times, stop)
+                : std::nullopt;
             if (figures)
                 contents->figures = statisticsTable(*scene, *figures);
         }
@@ -144,10 +146,12 @@ void TimelineView::explainIdle()
     const DeviceLane &lane = shown()->lanes[static_cast<std::size_t>(m_focus.lane)];
     const auto block = static_cast<std::size_t>(std::max(m_focus.block, 0));
     const std::int64_t begin = block > 0 && block <= lane.blocks.size() ? lane.blocks[block - 1].end : 0;
-    const std::int64_t end
-        = block < lane.blocks.size() ? lane.blocks[block].begin : shown()->timeline->step.count();
+    const std::int64_t end =
+        block < lane.blocks.size() ? lane.blocks[block].begin : shown()->timeline->step.count();
     std::int64_t time = (begin + end) / 2;
-    if (m_idleTime >= 0 && lane.blockOf(rowsIn(shown()->timeline->spans, lane.compute, m_idleTime, m_idleTime + 1).begin) == m_focus.block)
+    if (m_idleTime >= 0
+        && lane.blockOf(rowsIn(shown()->timeline->spans, lane.compute, m_idleTime, m_idleTime + 1).begin)
+            == m_focus.block)
         time = static_cast<std::int64_t>(m_idleTime);
     const auto context = m_gestures.host() ? m_gestures.host()->gestureContext() : nullptr;
     const auto bubble = whyIdle(*shown()->plan, context ? context->plan.get() : nullptr, *shown()->timeline,
@@ -157,7 +161,8 @@ void TimelineView::explainIdle()
     m_wouldEnd.reset();
     showPanel(bubbleTable(*shown(), *bubble, [&context](RowId row) {
         // Few rows are asked for, of the many that there may be.
-        const std::vector<std::int32_t> lines = context ? context->document.rowLines() : std::vector<std::int32_t>{};
+        const std::vector<std::int32_t> lines =
+            context ? context->document.rowLines() : std::vector<std::int32_t>{};
         const auto index = static_cast<std::size_t>(row.index);
         if (!row.valid() || index >= lines.size())
             return std::string{};
@@ -195,21 +200,28 @@ QString TimelineView::focusText() const
         return {};
     const DeviceLane &lane = shown()->lanes[static_cast<std::size_t>(m_focus.lane)];
     const auto block = static_cast<std::size_t>(std::max(m_focus.block, 0));
-    const QString device = QString::fromStdString(deviceWord(shown()->cluster)) + QStringLiteral(" %1").arg(m_focus.lane);
+    const QString device =
+        QString::fromStdString(deviceWord(shown()->cluster)) + QStringLiteral(" %1").arg(m_focus.lane);
     switch (m_focus.part) {
     case LanePart::Bracket:
-        return tr("warm-up of stage %1 on %2, %3 in flight").arg(lane.warmUp.stage.index).arg(device).arg(lane.warmUp.count);
+        return tr("warm-up of stage %1 on %2, %3 in flight")
+            .arg(lane.warmUp.stage.index)
+            .arg(device)
+            .arg(lane.warmUp.count);
     case LanePart::Block:
-        return block < lane.blocks.size() ? QString::fromStdString(sentenceOf(*shown(), lane, block)) : QString();
+        return block < lane.blocks.size() ? QString::fromStdString(sentenceOf(*shown(), lane, block))
+                                          : QString();
     case LanePart::Span:
     case LanePart::Communication:
-        return m_focus.span >= 0 ? QString::fromStdString(sentenceOf(*shown(), static_cast<std::size_t>(m_focus.span)))
-                                 : QString();
+        return m_focus.span >= 0
+            ? QString::fromStdString(sentenceOf(*shown(), static_cast<std::size_t>(m_focus.span)))
+            : QString();
     case LanePart::Idle: {
         const std::int64_t begin = block > 0 && block <= lane.blocks.size() ? lane.blocks[block - 1].end : 0;
-        const std::int64_t end
-            = block < lane.blocks.size() ? lane.blocks[block].begin : shown()->timeline->step.count();
-        return tr("idle on %1, %2").arg(device, QString::fromStdString(formatSeconds(static_cast<double>(end - begin) * 1e-9)));
+        const std::int64_t end =
+            block < lane.blocks.size() ? lane.blocks[block].begin : shown()->timeline->step.count();
+        return tr("idle on %1, %2")
+            .arg(device, QString::fromStdString(formatSeconds(static_cast<double>(end - begin) * 1e-9)));
     }
     }
     return {};
@@ -229,8 +241,10 @@ QString TimelineView::laneText(std::int32_t lane) const
     if (shown()->lanes[device].stage >= 0 && shown()->plan->stageCount > 1)
         parts << tr("stage %1").arg(shown()->lanes[device].stage);
     if (device < timeline.busy.size() && timeline.step.count() > 0) {
-        parts << tr("busy %1%").arg(100.0 * static_cast<double>(timeline.busy[device].count())
-                / static_cast<double>(timeline.step.count()), 0, 'f', 0);
+        parts << tr("busy %1%")
+                     .arg(100.0 * static_cast<double>(timeline.busy[device].count())
+                             / static_cast<double>(timeline.step.count()),
+                         0, 'f', 0);
     }
     if (device < timeline.memory.size())
         parts << tr("memory peak %1").arg(QString::fromStdString(formatBytes(timeline.memory[device].peak)));
@@ -254,7 +268,8 @@ QRect TimelineView::focusRect() const
         return {};
     switch (m_focus.part) {
     case LanePart::Block:
-        return rectOfBlock(m_focus.lane, static_cast<std::size_t>(std::max(m_focus.block, 0))).value_or(QRect());
+        return rectOfBlock(m_focus.lane, static_cast<std::size_t>(std::max(m_focus.block, 0)))
+            .value_or(QRect());
     case LanePart::Span:
     case LanePart::Communication:
         return m_focus.span >= 0 ? rectOf(static_cast<std::size_t>(m_focus.span)).value_or(QRect()) : QRect();

@@ -21,7 +21,8 @@ constexpr double kMostScroll = 1e6; ///< Steps of the horizontal scroll bar: it 
 double TimelineView::extent() const
 {
     const double predicted = m_scene ? static_cast<double>(m_scene->timeline->step.count()) : 0;
-    return m_measured ? std::max(predicted, static_cast<double>(m_measured->timeline->step.count())) : predicted;
+    return m_measured ? std::max(predicted, static_cast<double>(m_measured->timeline->step.count()))
+                      : predicted;
 }
 
 double TimelineView::canvasWidth() const
@@ -37,7 +38,8 @@ int TimelineView::canvasHeight() const
 void TimelineView::relayout()
 {
     ++m_rowsVersion;
-    m_rows = shown() ? layoutRows(*shown(), m_arrangement, canvasHeight(), m_metrics) : std::vector<TimelineRow>{};
+    m_rows =
+        shown() ? layoutRows(*shown(), m_arrangement, canvasHeight(), m_metrics) : std::vector<TimelineRow>{};
     m_rowOfDevice.assign(shown() ? shown()->lanes.size() : 0, -1);
     for (std::size_t row = 0; row < m_rows.size(); ++row) {
         if (m_rows[row].kind != TimelineRow::Kind::Device)
@@ -62,8 +64,8 @@ void TimelineView::updateScrollBars()
     const double first = std::min(0.0, m_axis.origin);
     const double unit = std::max(m_axis.nanosecondsPerPixel, (last - first + visible) / kMostScroll);
     const bool whole = !shown() || (m_axis.origin <= 0 && visible >= extent());
-    horizontalScrollBar()->setRange(
-        whole ? 0 : static_cast<int>(std::floor(first / unit)), whole ? 0 : static_cast<int>(std::ceil(last / unit)));
+    horizontalScrollBar()->setRange(whole ? 0 : static_cast<int>(std::floor(first / unit)),
+        whole ? 0 : static_cast<int>(std::ceil(last / unit)));
     horizontalScrollBar()->setPageStep(std::max(static_cast<int>(visible / unit), 1));
     horizontalScrollBar()->setSingleStep(std::max(static_cast<int>(0.05 * visible / unit), 1));
     horizontalScrollBar()->setValue(static_cast<int>(std::lround(m_axis.origin / unit)));

@@ -23,7 +23,8 @@ void TimelineView::dragMoveEvent(QDragMoveEvent *event)
     const auto content = contentAt(position);
     m_dragged = position;
     const bool may = content && event->mimeData()->hasFormat(QLatin1String(kAxisMimeType))
-        && m_gestures.hoverAxis(canvas(), content->second, axisIn(*event->mimeData()), m_selection->selected());
+        && m_gestures.hoverAxis(
+            canvas(), content->second, axisIn(*event->mimeData()), m_selection->selected());
     if (may)
         event->acceptProposedAction();
     else
@@ -42,7 +43,8 @@ void TimelineView::dropEvent(QDropEvent *event)
 {
     const auto content = contentAt(event->position().toPoint());
     if (content && event->mimeData()->hasFormat(QLatin1String(kAxisMimeType))
-        && m_gestures.hoverAxis(canvas(), content->second, axisIn(*event->mimeData()), m_selection->selected())
+        && m_gestures.hoverAxis(
+            canvas(), content->second, axisIn(*event->mimeData()), m_selection->selected())
         && m_gestures.drop())
         event->acceptProposedAction();
     else

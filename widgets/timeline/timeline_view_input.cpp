@@ -33,9 +33,11 @@ GestureModifiers modifiersOf(Qt::KeyboardModifiers modifiers)
 std::optional<std::pair<double, int>> TimelineView::contentAt(QPoint position) const
 {
     const TimelinePicture shownPicture = picture();
-    if (!m_scene || position.y() < shownPicture.canvas().top() || position.y() > shownPicture.canvas().bottom())
+    if (!m_scene || position.y() < shownPicture.canvas().top()
+        || position.y() > shownPicture.canvas().bottom())
         return {};
-    return std::pair(position.x() - static_cast<double>(m_metrics.header), shownPicture.contentAt(position.y()));
+    return std::pair(
+        position.x() - static_cast<double>(m_metrics.header), shownPicture.contentAt(position.y()));
 }
 
 TimelineHit TimelineView::hitTest(QPoint position) const
@@ -50,7 +52,8 @@ std::vector<FactLine> TimelineView::factsOf(const TimelineHit &hit) const
         return {{{}, tr("Pull down to spread all of it over more lanes").toStdString(), -1}};
     if (hit.row < 0 || m_rows[static_cast<std::size_t>(hit.row)].kind != TimelineRow::Kind::Device)
         return {};
-    const DeviceLane &lane = shown()->lanes[static_cast<std::size_t>(m_rows[static_cast<std::size_t>(hit.row)].lane)];
+    const DeviceLane &lane =
+        shown()->lanes[static_cast<std::size_t>(m_rows[static_cast<std::size_t>(hit.row)].lane)];
     switch (hit.part) {
     case HitPart::Span:
     case HitPart::SpanEdge:
@@ -75,7 +78,8 @@ std::vector<FactLine> TimelineView::factsOf(const TimelineHit &hit) const
             return {};
         const std::int64_t entry = lane.memory.largestIn(
             shown()->timeline->memory[device], hit.time, hit.time + m_axis.nanosecondsPerPixel);
-        return entry < 0 ? std::vector<FactLine>{} : factsOfMemory(*shown(), lane, static_cast<std::size_t>(entry));
+        return entry < 0 ? std::vector<FactLine>{}
+                         : factsOfMemory(*shown(), lane, static_cast<std::size_t>(entry));
     }
     case HitPart::None:
     case HitPart::Group:
@@ -144,8 +148,9 @@ void TimelineView::hover(QPoint position)
     if (m_hover.hit.span >= 0)
         m_analyst->needDeep(); // for its arrows and slack
     m_hover.facts = factsOf(m_hover.hit);
-    m_selection->setHovered(
-        m_hover.hit.span >= 0 ? shown()->operatorOf(static_cast<std::size_t>(m_hover.hit.span)) : OperatorId{});
+    m_selection->setHovered(m_hover.hit.span >= 0
+            ? shown()->operatorOf(static_cast<std::size_t>(m_hover.hit.span))
+            : OperatorId{});
     updateCursor(m_hover.hit);
     viewport()->update();
 }
@@ -171,7 +176,8 @@ bool TimelineView::viewportEvent(QEvent *event)
     }
     if (event->type() == QEvent::Gesture) {
         auto *gestures = static_cast<QGestureEvent *>(event);
-        if (auto *pinch = static_cast<QPinchGesture *>(gestures->gesture(Qt::PinchGesture))) { // two fingers on a screen
+        if (auto *pinch = static_cast<QPinchGesture *>(
+                gestures->gesture(Qt::PinchGesture))) { // two fingers on a screen
             pinchTo(*pinch);
             gestures->accept(pinch);
             return true;
@@ -193,9 +199,11 @@ void TimelineView::pinchTo(const QPinchGesture &pinch)
     axis.origin -= (now.x() - before.x()) * axis.nanosecondsPerPixel;
     m_fitted = false;
     if (pinch.scaleFactor() > 0)
-        axis = zoomed(axis, pinch.scaleFactor(), std::max(now.x() - m_metrics.header, 0.0), extent(), canvasWidth());
+        axis = zoomed(
+            axis, pinch.scaleFactor(), std::max(now.x() - m_metrics.header, 0.0), extent(), canvasWidth());
     moveAxis(clamped(axis, extent(), canvasWidth()));
-    verticalScrollBar()->setValue(verticalScrollBar()->value() - static_cast<int>(std::lround(now.y() - before.y())));
+    verticalScrollBar()->setValue(
+        verticalScrollBar()->value() - static_cast<int>(std::lround(now.y() - before.y())));
 }
 
 void TimelineView::wheelEvent(QWheelEvent *event)
@@ -292,7 +300,8 @@ void TimelineView::dragTo(QPoint position, Qt::KeyboardModifiers modifiers)
     const QPoint moved = position - m_pressed;
     if (m_hand == Hand::Pressed && std::hypot(moved.x(), moved.y()) >= kDragPixels && m_scene) {
         if (m_pressedHit.part == HitPart::Header
-            || (m_pressedHit.part == HitPart::LaneEdge && m_rows[static_cast<std::size_t>(m_pressedHit.row)].kind == TimelineRow::Kind::Device))
+            || (m_pressedHit.part == HitPart::LaneEdge
+                && m_rows[static_cast<std::size_t>(m_pressedHit.row)].kind == TimelineRow::Kind::Device))
             m_hand = Hand::Lane;
         else if (m_pressed.x() < m_metrics.header)
             m_hand = Hand::Pan;
@@ -315,7 +324,8 @@ void TimelineView::dragTo(QPoint position, Qt::KeyboardModifiers modifiers)
 
 void TimelineView::scrollAtEdges()
 {
-    const bool moving = m_gestures.dragging() || m_hand == Hand::Box || m_hand == Hand::ZoomBox || m_hand == Hand::Lane;
+    const bool moving =
+        m_gestures.dragging() || m_hand == Hand::Box || m_hand == Hand::ZoomBox || m_hand == Hand::Lane;
     if (!moving || m_hand == Hand::None) {
         m_edgeTimer.stop();
         return;
@@ -350,13 +360,13 @@ QRect TimelineView::handBox() const
     // Fixed to the content where it began, so that scrolling makes the box larger.
     const TimelinePicture shownPicture = picture();
     const int left = m_metrics.header + static_cast<int>(std::lround(m_axis.xOf(m_pressedTime)));
-    const int top = m_pressed.y() < lanesTop()
-        ? shownPicture.canvas().top()
-        : shownPicture.canvas().top() + m_pressedContent
+    const int top = m_pressed.y() < lanesTop() ? shownPicture.canvas().top()
+                                               : shownPicture.canvas().top() + m_pressedContent
             - (m_pressedContent < shownPicture.stickyHeight() ? 0 : shownPicture.scroll);
     const bool all = m_pressed.y() < lanesTop(); // drawn on the ruler: the time of all lanes
     return QRect(QPoint(std::min(left, m_dragged.x()), all ? top : std::min(top, m_dragged.y())),
-        QPoint(std::max(left, m_dragged.x()), all ? shownPicture.canvas().bottom() : std::max(top, m_dragged.y())));
+        QPoint(std::max(left, m_dragged.x()),
+            all ? shownPicture.canvas().bottom() : std::max(top, m_dragged.y())));
 }
 
 void TimelineView::abandonHand()
@@ -459,9 +469,9 @@ void TimelineView::clickOn(const TimelineHit &hit, QPoint, Qt::KeyboardModifiers
         return;
     }
     const TimelineRow row = m_rows[static_cast<std::size_t>(hit.row)];
-    const HitPart part = hit.part != HitPart::LaneEdge     ? hit.part
-        : row.kind == TimelineRow::Kind::Group ? HitPart::Group
-                                               : HitPart::Header;
+    const HitPart part = hit.part != HitPart::LaneEdge ? hit.part
+        : row.kind == TimelineRow::Kind::Group         ? HitPart::Group
+                                                       : HitPart::Header;
     switch (part) {
     case HitPart::Group:
         if (m_arrangement.collapsed.erase(row.title) == 0)
@@ -514,8 +524,8 @@ void TimelineView::mouseDoubleClickEvent(QMouseEvent *event)
     const TimelineHit hit = hitTest(event->position().toPoint());
     if (hit.part == HitPart::Block) {
         const auto &row = m_rows[static_cast<std::size_t>(hit.row)];
-        const auto &block
-            = shown()->lanes[static_cast<std::size_t>(row.lane)].blocks[static_cast<std::size_t>(hit.block)];
+        const auto &block =
+            shown()->lanes[static_cast<std::size_t>(row.lane)].blocks[static_cast<std::size_t>(hit.block)];
         fitTimes(static_cast<double>(block.begin), static_cast<double>(block.end));
         return;
     }
@@ -523,7 +533,8 @@ void TimelineView::mouseDoubleClickEvent(QMouseEvent *event)
         return;
     const SpanColumns &spans = shown()->timeline->spans;
     const auto row = static_cast<std::size_t>(hit.span);
-    fitTimes(static_cast<double>(spans.start[row]), static_cast<double>(spans.start[row] + spans.duration[row]));
+    fitTimes(
+        static_cast<double>(spans.start[row]), static_cast<double>(spans.start[row] + spans.duration[row]));
 }
 
 } // namespace planloom

@@ -34,7 +34,8 @@ bool TimelineView::keyDuringGesture(QKeyEvent *event)
         dragTo(m_dragged, modifiers);
         return true;
     }
-    if (event->key() >= Qt::Key_1 && event->key() <= Qt::Key_9 && m_gestures.digit(canvas(), event->key() - Qt::Key_0)) {
+    if (event->key() >= Qt::Key_1 && event->key() <= Qt::Key_9
+        && m_gestures.digit(canvas(), event->key() - Qt::Key_0)) {
         dragTo(m_dragged, m_dragModifiers);
         return true;
     }
@@ -60,8 +61,8 @@ void TimelineView::keyPressEvent(QKeyEvent *event)
     if (keyDuringGesture(event))
         return;
     const double pan = kPanShare * canvasWidth() * m_axis.nanosecondsPerPixel;
-    const double middle
-        = m_pointer.x() >= m_metrics.header ? m_pointer.x() - m_metrics.header : canvasWidth() / 2;
+    const double middle =
+        m_pointer.x() >= m_metrics.header ? m_pointer.x() - m_metrics.header : canvasWidth() / 2;
     const bool plain = !(event->modifiers() & (Qt::ControlModifier | Qt::AltModifier | Qt::MetaModifier));
     TimeAxis axis = m_axis;
     if (!plain) {
@@ -150,7 +151,8 @@ void TimelineView::keyReleaseEvent(QKeyEvent *event)
         m_spaceHeld = false;
     if (event->key() == Qt::Key_M && !event->isAutoRepeat())
         m_measureHeld = false;
-    if (m_hand != Hand::None && m_gestures.dragging() && (event->key() == Qt::Key_Shift || event->key() == Qt::Key_Alt)) {
+    if (m_hand != Hand::None && m_gestures.dragging()
+        && (event->key() == Qt::Key_Shift || event->key() == Qt::Key_Alt)) {
         keyDuringGesture(event);
         return;
     }
@@ -231,11 +233,14 @@ void TimelineView::stepFocus(int direction)
         if (row < 0)
             return;
         const std::int32_t lane = m_rows[static_cast<std::size_t>(row)].lane;
-        std::int64_t span = static_cast<std::int64_t>(shown()->lanes[static_cast<std::size_t>(lane)].compute.begin);
+        std::int64_t span =
+            static_cast<std::int64_t>(shown()->lanes[static_cast<std::size_t>(lane)].compute.begin);
         if (!m_selected.empty())
             span = static_cast<std::int64_t>(m_selected.front());
         const std::int32_t of = shown()->timeline->spans.device[static_cast<std::size_t>(span)];
-        focusOn({of, LanePart::Span, shown()->lanes[static_cast<std::size_t>(of)].blockOf(static_cast<std::size_t>(span)), span},
+        focusOn(
+            {of, LanePart::Span,
+                shown()->lanes[static_cast<std::size_t>(of)].blockOf(static_cast<std::size_t>(span)), span},
             true);
         return;
     }
@@ -409,7 +414,8 @@ void TimelineView::moveByKey(int slots, bool onlyThis, bool held)
         return;
     }
     if (focus.part == LanePart::Block)
-        m_gestures.moveBlock(canvas(), focus.lane, static_cast<std::size_t>(focus.block), slots, onlyThis, held);
+        m_gestures.moveBlock(
+            canvas(), focus.lane, static_cast<std::size_t>(focus.block), slots, onlyThis, held);
     else if (focus.part == LanePart::Span)
         m_gestures.moveSpan(canvas(), static_cast<std::size_t>(focus.span), slots, onlyThis, held);
     reportRefusal();

@@ -34,7 +34,8 @@ TimelinePicture TimelineView::picture() const
     picture.selected = &m_selected;
     picture.focus = m_focus;
     picture.focused = hasFocus();
-    picture.pointer = m_pointer.x() >= m_metrics.header && m_hand != Hand::Pan ? m_pointer.x() - m_metrics.header : -1;
+    picture.pointer =
+        m_pointer.x() >= m_metrics.header && m_hand != Hand::Pan ? m_pointer.x() - m_metrics.header : -1;
     picture.marked = m_shownTime ? static_cast<double>(m_shownTime->count()) : -1;
     picture.stale = m_stale;
     picture.phases = phasesHeight();
@@ -48,8 +49,8 @@ TimelineCanvas TimelineView::canvas() const
     return {shown().get(), &m_rows, m_axis, canvasWidth()};
 }
 
-std::optional<QRect> TimelineView::onScreen(std::int32_t device, double begin, double end, int TimelineRow::*height,
-    int (TimelineRow::*top)() const) const
+std::optional<QRect> TimelineView::onScreen(std::int32_t device, double begin, double end,
+    int TimelineRow::*height, int (TimelineRow::*top)() const) const
 {
     const TimelinePicture shownPicture = picture();
     for (const TimelineRow &row : m_rows) {
@@ -58,7 +59,8 @@ std::optional<QRect> TimelineView::onScreen(std::int32_t device, double begin, d
         const double x0 = m_axis.xOf(begin);
         const double x1 = m_axis.xOf(end);
         const QRect area = shownPicture.canvas();
-        const QRectF rect(area.left() + x0, shownPicture.top(row, (row.*top)()), std::max(x1 - x0, 1.0), row.*height);
+        const QRectF rect(
+            area.left() + x0, shownPicture.top(row, (row.*top)()), std::max(x1 - x0, 1.0), row.*height);
         const QRect visible = rect.toAlignedRect() & area;
         return visible.isEmpty() ? std::nullopt : std::optional(visible);
     }
@@ -130,25 +132,30 @@ void TimelineView::paintEvent(QPaintEvent *)
         painter.fillRect(viewport()->rect(), palette.canvas);
         painter.setPen(palette.textMuted);
         painter.drawText(viewport()->rect().adjusted(40, 20, -40, -20), Qt::AlignCenter | Qt::TextWordWrap,
-            m_emptyText.isEmpty() ? tr("The timeline of a step appears here once there is a plan.") : m_emptyText);
+            m_emptyText.isEmpty() ? tr("The timeline of a step appears here once there is a plan.")
+                                  : m_emptyText);
         return;
     }
     TimelinePicture shownPicture = picture();
     const bool dragging = m_gestures.dragging();
-    const PreviewSnapshot preview = dragging && m_gestures.host() ? m_gestures.host()->currentPreview() : nullptr;
+    const PreviewSnapshot preview =
+        dragging && m_gestures.host() ? m_gestures.host()->currentPreview() : nullptr;
     const auto &proposal = m_gestures.proposal();
     // A preview of another step of the gesture says nothing of this one.
-    const bool current = preview && proposal && preview->proposal.edit == proposal->edit && !proposal->refusal;
+    const bool current =
+        preview && proposal && preview->proposal.edit == proposal->edit && !proposal->refusal;
     const TimelineScene *would = current && preview->update ? preview->update->scene.get() : nullptr;
     shownPicture.behindGhost = would != nullptr;
     shownPicture.would = would;
-    m_lanes.paint(painter, lanesKey(shownPicture, palette, would ? preview->update : nullptr), [&](QPainter &lanes) {
-        paintLanes(lanes, palette, shownPicture);
-        paintWouldLanes(lanes, palette, shownPicture, m_gestures.ghost());
-    });
+    m_lanes.paint(
+        painter, lanesKey(shownPicture, palette, would ? preview->update : nullptr), [&](QPainter &lanes) {
+            paintLanes(lanes, palette, shownPicture);
+            paintWouldLanes(lanes, palette, shownPicture, m_gestures.ghost());
+        });
     // What is selected has its outline already.
     if (m_hover.hit.span >= 0 && m_hand == Hand::None
-        && !std::binary_search(m_selected.begin(), m_selected.end(), static_cast<std::size_t>(m_hover.hit.span)))
+        && !std::binary_search(
+            m_selected.begin(), m_selected.end(), static_cast<std::size_t>(m_hover.hit.span)))
         paintHovered(painter, palette, shownPicture, static_cast<std::size_t>(m_hover.hit.span));
     if (m_criticalPath && m_analyst->deep() && !would)
         paintCriticalPath(painter, palette, shownPicture, *m_analyst->deep());
@@ -157,11 +164,13 @@ void TimelineView::paintEvent(QPaintEvent *)
         paintArrows(painter, palette, shownPicture, *m_analyst->deep(), static_cast<std::size_t>(explained));
     const std::string refusal = proposal && proposal->refusal ? proposal->refusal->message : std::string{};
     if (dragging)
-        paintGhost(painter, palette, shownPicture, m_gestures.ghost(), refusal, isBlocked(proposal, preview.get()));
+        paintGhost(
+            painter, palette, shownPicture, m_gestures.ghost(), refusal, isBlocked(proposal, preview.get()));
     paintFrame(painter, palette, shownPicture);
     if (shownPicture.phases > 0) {
         const auto &analysis = m_analyst->analysis();
-        paintPhases(painter, palette, shownPicture, analysis && analysis->steady ? &*analysis->steady : nullptr);
+        paintPhases(
+            painter, palette, shownPicture, analysis && analysis->steady ? &*analysis->steady : nullptr);
     }
     if (m_hover.hit.part == HitPart::LaneEdge && m_hand == Hand::None && m_gestures.host())
         paintLaneEdge(painter, palette, shownPicture, m_hover.hit.row);
@@ -177,7 +186,8 @@ void TimelineView::paintEvent(QPaintEvent *)
         paintBadge(painter, palette, shownPicture, m_badge);
     if (dragging) {
         const bool typed = m_gestures.ghost().drag == TimelineDrag::Line;
-        paintTag(painter, palette, tagFor(m_gestures.ghost(), proposal, preview.get(), &m_gestures.rowsInTheWay()), font(),
+        paintTag(painter, palette,
+            tagFor(m_gestures.ghost(), proposal, preview.get(), &m_gestures.rowsInTheWay()), font(),
             typed ? m_line->geometry().bottomLeft() - QPoint(18, 12) : m_dragged, viewport()->rect());
     } else if (!m_hover.facts.empty() && m_hand == Hand::None) {
         paintFacts(painter, palette, m_hover.facts, font(), m_pointer, viewport()->rect());
@@ -201,8 +211,8 @@ std::optional<TimelinePart> TimelineView::partOfSelection() const
         return {};
     // A large selection is gathered on a worker, which may not be done yet.
     const bool pending = m_selected.empty() && rowCountOf(*shown(), m_selection->selected()) > 0;
-    const std::vector<std::size_t> gathered
-        = pending ? rowsOf(*shown(), m_selection->selected()) : std::vector<std::size_t>{};
+    const std::vector<std::size_t> gathered =
+        pending ? rowsOf(*shown(), m_selection->selected()) : std::vector<std::size_t>{};
     const std::vector<std::size_t> &rows = pending ? gathered : m_selected;
     const SpanColumns &spans = shown()->timeline->spans;
     TimelinePart part;
@@ -251,7 +261,8 @@ QSize TimelineView::pictureSize(int width, const TimelinePart *part) const
     return {width, frame + (m_scene ? heightOf(rowsOfPart(part, 0)) : 0)};
 }
 
-void TimelineView::render(QPainter &painter, const QSize &size, const Palette &palette, const TimelinePart *part) const
+void TimelineView::render(
+    QPainter &painter, const QSize &size, const Palette &palette, const TimelinePart *part) const
 {
     if (!m_scene) {
         painter.fillRect(QRect(QPoint(), size), palette.canvas);
@@ -268,11 +279,13 @@ void TimelineView::render(QPainter &painter, const QSize &size, const Palette &p
     whole.exposed = exposedBy(painter);
     const double width = std::max(size.width() - m_metrics.header, 1);
     if (part) {
-        const double margin = part->begin <= 0 && part->end >= extent() ? 0 : kPartMargin * (part->end - part->begin);
+        const double margin =
+            part->begin <= 0 && part->end >= extent() ? 0 : kPartMargin * (part->end - part->begin);
         whole.axis.origin = part->begin - margin;
         whole.axis.nanosecondsPerPixel = std::max(part->end - part->begin + 2 * margin, 1.0) / width;
     } else {
-        whole.axis.nanosecondsPerPixel = m_axis.nanosecondsPerPixel * canvasWidth() / width; // the same stretch of time
+        whole.axis.nanosecondsPerPixel =
+            m_axis.nanosecondsPerPixel * canvasWidth() / width; // the same stretch of time
     }
     std::vector<std::int32_t> rowOfDevice(shown()->lanes.size(), -1);
     for (std::size_t row = 0; row < rows.size(); ++row) {

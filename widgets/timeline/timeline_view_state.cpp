@@ -47,7 +47,8 @@ std::string TimelineView::viewState() const
     state[QLatin1String("grouping")] = static_cast<int>(m_arrangement.grouping);
     state[QLatin1String("filter")] = QString::fromStdString(m_arrangement.filter);
     state[QLatin1String("communication")] = m_arrangement.communication;
-    state[QLatin1String("followers")] = QLatin1String(followersPolicy() == FollowersPolicy::KeepOrder ? "keep" : "close");
+    state[QLatin1String("followers")] =
+        QLatin1String(followersPolicy() == FollowersPolicy::KeepOrder ? "keep" : "close");
     return QJsonDocument(state).toJson(QJsonDocument::Compact).toStdString();
 }
 
@@ -70,12 +71,14 @@ void TimelineView::restoreViewState(const std::string &text)
     for (const auto &value : state[QLatin1String("collapsed")].toArray())
         m_arrangement.collapsed.insert(value.toString().toStdString());
     const int grouping = state[QLatin1String("grouping")].toInt(0);
-    m_arrangement.grouping = grouping >= 0 && grouping <= static_cast<int>(LaneGrouping::None) ? static_cast<LaneGrouping>(grouping)
-                                                                                             : LaneGrouping::Automatic;
+    m_arrangement.grouping = grouping >= 0 && grouping <= static_cast<int>(LaneGrouping::None)
+        ? static_cast<LaneGrouping>(grouping)
+        : LaneGrouping::Automatic;
     m_arrangement.filter = state[QLatin1String("filter")].toString().toStdString();
     m_arrangement.communication = state[QLatin1String("communication")].toBool(true);
-    setFollowersPolicy(state[QLatin1String("followers")].toString() == QLatin1String("keep") ? FollowersPolicy::KeepOrder
-                                                                                            : FollowersPolicy::CloseGaps);
+    setFollowersPolicy(state[QLatin1String("followers")].toString() == QLatin1String("keep")
+            ? FollowersPolicy::KeepOrder
+            : FollowersPolicy::CloseGaps);
     syncActions();
     const int colouring = state[QLatin1String("colouring")].toInt(0);
     if (colouring >= 0 && colouring < kTimelineColouringCount)

@@ -14,7 +14,8 @@ namespace planloom {
 void TimelineView::listUnder(QPoint position)
 {
     const auto content = contentAt(position);
-    const auto things = content ? thingsUnder(canvas(), content->first, content->second) : std::vector<ThingUnder>{};
+    const auto things =
+        content ? thingsUnder(canvas(), content->first, content->second) : std::vector<ThingUnder>{};
     if (things.empty())
         return;
     leave(); // no tooltip over the list
@@ -23,7 +24,8 @@ void TimelineView::listUnder(QPoint position)
     menu->setAccessibleName(tr("What is here"));
     menu->setAttribute(Qt::WA_DeleteOnClose);
     for (const ThingUnder &thing : things) {
-        QAction *entry = menu->addAction(QString::fromStdString(thing.words).replace(QLatin1Char('&'), QStringLiteral("&&")));
+        QAction *entry = menu->addAction(
+            QString::fromStdString(thing.words).replace(QLatin1Char('&'), QStringLiteral("&&")));
         connect(entry, &QAction::triggered, this, [this, thing, of = shown()] {
             if (of != shown())
                 return; // a new plan came meanwhile: what was listed is no more

@@ -20,7 +20,8 @@ struct TimelineView::WhatIfAnswer {
 
 bool TimelineView::canAskWhatIf() const
 {
-    return m_scene && (!m_selection->selected().empty() || (m_focus.valid() && m_focus.part == LanePart::Communication));
+    return m_scene
+        && (!m_selection->selected().empty() || (m_focus.valid() && m_focus.part == LanePart::Communication));
 }
 
 void TimelineView::askWhatIf()
@@ -42,25 +43,29 @@ void TimelineView::askWhatIf()
     if (alone) {
         const OperatorId served = shown()->operatorOf(span);
         operators = served.valid() ? std::vector<OperatorId>{served} : std::vector<OperatorId>{};
-        what = labelOf(*shown(), span) + (served.valid() ? " of " + shown()->graph().at(served).name : std::string{});
+        what = labelOf(*shown(), span)
+            + (served.valid() ? " of " + shown()->graph().at(served).name : std::string{});
     }
     m_whatIfStop.request_stop();
     m_whatIfStop = {};
-    m_whatIfWatcher.setFuture(QtConcurrent::run([scene = shown(), analysis, operators, what, alone, span, stop = m_whatIfStop.get_token()] {
-        const SpanColumns &spans = scene->timeline->spans;
-        std::vector<std::size_t> rows = operators.empty() ? std::vector<std::size_t>{span} : rowsOf(*scene, operators);
-        const Instruction *wanted = scene->findInstruction(span);
-        std::erase_if(rows, [&](std::size_t row) {
-            const bool communicates = spans.stream[row] == StreamKind::Communication;
-            const Instruction *instruction = scene->findInstruction(row);
-            return communicates != alone || (alone && wanted && instruction && instruction->kind != wanted->kind);
-        });
-        auto answer = std::make_shared<WhatIfAnswer>();
-        answer->scene = scene;
-        answer->what = what;
-        answer->answer = stepWithout(*scene->timeline, analysis->dependencies, rows, stop);
-        return std::shared_ptr<const WhatIfAnswer>(std::move(answer));
-    }));
+    m_whatIfWatcher.setFuture(QtConcurrent::run(
+        [scene = shown(), analysis, operators, what, alone, span, stop = m_whatIfStop.get_token()] {
+            const SpanColumns &spans = scene->timeline->spans;
+            std::vector<std::size_t> rows =
+                operators.empty() ? std::vector<std::size_t>{span} : rowsOf(*scene, operators);
+            const Instruction *wanted = scene->findInstruction(span);
+            std::erase_if(rows, [&](std::size_t row) {
+                const bool communicates = spans.stream[row] == StreamKind::Communication;
+                const Instruction *instruction = scene->findInstruction(row);
+                return communicates != alone
+                    || (alone && wanted && instruction && instruction->kind != wanted->kind);
+            });
+            auto answer = std::make_shared<WhatIfAnswer>();
+            answer->scene = scene;
+            answer->what = what;
+            answer->answer = stepWithout(*scene->timeline, analysis->dependencies, rows, stop);
+            return std::shared_ptr<const WhatIfAnswer>(std::move(answer));
+        }));
 }
 
 void TimelineView::takeWhatIf()

@@ -8,7 +8,7 @@ namespace planloom {
 /// Cuts further into parts that stay on the same device, one after the other, and recomputes them in the
 /// backward pass (nnScaler's coshard, OSDI '24, section 6).
 struct CoshardRule {
-    DimensionRef dimension {};
+    DimensionRef dimension{};
     std::int32_t parts = 2;
     friend bool operator==(const CoshardRule &, const CoshardRule &) = default;
 };

@@ -18,10 +18,10 @@ Result<std::vector<OperatorId>> RuleMeaning<CoshardRule>::actsOn(
 Result<std::optional<OperatorMeaning>> RuleMeaning<CoshardRule>::of(
     const RowSetting &setting, const CoshardRule &rule, OperatorId op)
 {
-    Split split {.kind = SplitKind::Dimension, .parts = rule.parts};
+    Split split{.kind = SplitKind::Dimension, .parts = rule.parts};
     TRY(const bool has, bindDimension(setting, op, rule.dimension, split));
     if (!has)
-        return std::optional<OperatorMeaning> {};
+        return std::optional<OperatorMeaning>{};
     TRY_VOID(checkPartition(setting.graph().at(op), {{split}}));
     OperatorMeaning meaning;
     meaning.coshard = Allowed<Split>::only(std::move(split));

@@ -28,10 +28,10 @@ std::optional<DimensionRef> positionOf(std::string_view word)
     }
     const char *end = word.data() + word.size();
     const auto [dot, slotFailure] = std::from_chars(word.data(), end, ref.slot);
-    if (slotFailure != std::errc {} || ref.slot < 0 || dot == end || *dot != '.')
+    if (slotFailure != std::errc{} || ref.slot < 0 || dot == end || *dot != '.')
         return std::nullopt;
     const auto [last, failure] = std::from_chars(dot + 1, end, ref.dimension);
-    if (failure != std::errc {} || last != end)
+    if (failure != std::errc{} || last != end)
         return std::nullopt;
     return ref;
 }
@@ -48,14 +48,15 @@ Result<DimensionRef> parseDimension(TextCursor &cursor)
     bool wasQuoted = false;
     TRY(std::string word,
         cursor.word(
-            "a dimension: an identifier, a meaning as batch or heads, or a position as in0.1 or out0.-1", wasQuoted));
+            "a dimension: an identifier, a meaning as batch or heads, or a position as in0.1 or out0.-1",
+            wasQuoted));
     if (!wasQuoted) {
         if (const auto meaning = dimensionMeaningNamed(word))
-            return DimensionRef {.kind = DimensionRef::Kind::Meaning, .meaning = *meaning, .name = {}};
+            return DimensionRef{.kind = DimensionRef::Kind::Meaning, .meaning = *meaning, .name = {}};
         if (const auto position = positionOf(word))
             return *position;
     }
-    return DimensionRef {.kind = DimensionRef::Kind::Identifier, .name = std::move(word)};
+    return DimensionRef{.kind = DimensionRef::Kind::Identifier, .name = std::move(word)};
 }
 
 std::string print(const DimensionRef &dimension)
@@ -96,10 +97,11 @@ Result<DimensionRef> dimensionAt(const nlohmann::json &object, const std::string
         return wrong(where, "expected a dimension");
     if (found->is_string()) {
         if (const auto meaning = dimensionMeaningNamed(found->get_ref<const std::string &>()))
-            return DimensionRef {.kind = DimensionRef::Kind::Meaning, .meaning = *meaning, .name = {}};
+            return DimensionRef{.kind = DimensionRef::Kind::Meaning, .meaning = *meaning, .name = {}};
     }
     if (!found->is_object())
-        return wrong(where, "expected a meaning such as \"batch\" or an object with identifier, input or output");
+        return wrong(
+            where, "expected a meaning such as \"batch\" or an object with identifier, input or output");
     TRY_VOID(requireMembers(*found, {"identifier", "input", "output", "dimension"}, where));
     DimensionRef ref;
     if (found->contains("identifier")) {

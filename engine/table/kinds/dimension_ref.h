@@ -22,10 +22,11 @@ struct DimensionRef {
         Meaning, ///< `batch`, `sequence`, `heads`: what the identifier is in the model.
     };
     Kind kind = Kind::Identifier;
-    /// Of Meaning. Batch is what `analyseBatch` cuts, the others are found by `analyseDimensions`; where an operator has
-    /// several, `findMeant` says which (the query's sequence; the key's has its identifier as name).
+    /// Of Meaning. Batch is what `analyseBatch` cuts, the others are found by `analyseDimensions`; where an
+    /// operator has several, `findMeant` says which (the query's sequence; the key's has its identifier as
+    /// name).
     DimensionMeaning meaning = DimensionMeaning::Batch;
-    std::string name {}; ///< Of Identifier.
+    std::string name{}; ///< Of Identifier.
     std::int32_t slot = 0; ///< Of Input and Output.
     std::int32_t dimension = 0; ///< Of Input and Output.
     friend bool operator==(const DimensionRef &, const DimensionRef &) = default;

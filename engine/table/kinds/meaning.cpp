@@ -79,7 +79,7 @@ Result<std::optional<OperatorMeaning>> meaningOf(const RowSetting &setting, cons
             if constexpr (MeansOfOperators<RuleType>)
                 return RuleMeaning<RuleType>::of(setting, own, op);
             else
-                return std::optional<OperatorMeaning> {};
+                return std::optional<OperatorMeaning>{};
         },
         rule);
 }
@@ -92,7 +92,7 @@ Result<std::vector<OperatorId>> actsOn(
             if constexpr (MeansOfOperators<RuleType>)
                 return RuleMeaning<RuleType>::actsOn(setting, own, selected);
             else
-                return std::vector<OperatorId> {};
+                return std::vector<OperatorId>{};
         },
         rule);
 }
@@ -104,7 +104,7 @@ PlanMeaning planMeaning(const Model &model, std::int32_t deviceCount, const Cons
     for (std::size_t i = 0; i < table.rows.size(); ++i) {
         if (!table.rows[i].enabled)
             continue;
-        const RowId row {static_cast<std::int32_t>(i)};
+        const RowId row{static_cast<std::int32_t>(i)};
         const auto applied = std::visit(
             [&]<typename RuleType>(const RuleType &own) -> Result<void> {
                 if constexpr (requires { RuleMeaning<RuleType>::apply(model, deviceCount, own, row, plan); })

@@ -14,19 +14,21 @@
 
 namespace planloom {
 
-// What a row means, kind by kind: `RuleMeaning<RuleType>`, each in a file of its own beside its grammar. Everybody who
-// wants to know what a row says of an operator asks here: completing a plan, conflicts, gestures, prices.
+// What a row means, kind by kind: `RuleMeaning<RuleType>`, each in a file of its own beside its grammar.
+// Everybody who wants to know what a row says of an operator asks here: completing a plan, conflicts,
+// gestures, prices.
 //
 // Kinds about operators have
 //     check(setting, rule)    what is wrong with it whatever it selects
-//     actsOn(setting, rule, selected)    those of the selected operators (all directions, ascending) it acts on
-//     of(setting, rule, op)   what it says of one of those; nothing if it passes the operator by
+//     actsOn(setting, rule, selected)    those of the selected operators (all directions, ascending) it acts
+//     on of(setting, rule, op)   what it says of one of those; nothing if it passes the operator by
 //     sameForAll              if that is the same for every operator, so that it is worked out once
 // kinds about the whole plan
 //     apply(model, deviceCount, rule, row, plan)    adds to what they say together
 // A new kind adds its file with one of the two, and nobody else changes.
 
-/// Two places that are the same devices in the same order, whether a row lists them or names a part of the mesh.
+/// Two places that are the same devices in the same order, whether a row lists them or names a part of the
+/// mesh.
 struct SamePlace {
     bool operator()(const Domain &a, const Domain &b) const { return a.devices == b.devices; }
 };
@@ -38,28 +40,29 @@ enum class Aspect : std::uint8_t { Split, Place, Coshard, Stage, Recompute, Shar
 
 /// The splits allowed along one axis of the mesh.
 struct AxisMeaning {
-    std::string axis {};
-    Allowed<Split> allowed {};
+    std::string axis{};
+    Allowed<Split> allowed{};
     friend bool operator==(const AxisMeaning &, const AxisMeaning &) = default;
 };
 
-/// What a row says of one operator: for each aspect the set of what it allows. What it does not speak of stays free.
+/// What a row says of one operator: for each aspect the set of what it allows. What it does not speak of
+/// stays free.
 struct OperatorMeaning {
-    std::vector<AxisMeaning> axes {}; ///< op-trans over the mesh: axes it speaks of, in mesh order.
-    /// op-trans within what one device has: lists of nested splits over no axis. A row that speaks of this says all
-    /// there is to say of how the operator is split: rows about other axes do not compose with it.
-    Allowed<std::vector<Split>> within {};
-    AllowedPlaceSnapshot place {}; ///< op-assign; null is anywhere. Shared: the devices may be many thousands.
-    Allowed<Split> coshard {}; ///< Parts on one device, one after the other.
-    Allowed<std::int32_t> stage {};
-    std::optional<RecomputePer> recompute {};
-    std::optional<OptimizerShardingRule> sharding {};
+    std::vector<AxisMeaning> axes{}; ///< op-trans over the mesh: axes it speaks of, in mesh order.
+    /// op-trans within what one device has: lists of nested splits over no axis. A row that speaks of this
+    /// says all there is to say of how the operator is split: rows about other axes do not compose with it.
+    Allowed<std::vector<Split>> within{};
+    AllowedPlaceSnapshot place{}; ///< op-assign; null is anywhere. Shared: the devices may be many thousands.
+    Allowed<Split> coshard{}; ///< Parts on one device, one after the other.
+    Allowed<std::int32_t> stage{};
+    std::optional<RecomputePer> recompute{};
+    std::optional<OptimizerShardingRule> sharding{};
 
     bool splits() const { return !axes.empty() || !within.isAnything(); }
 };
 
-/// What both allow; null is anywhere, an empty set a clash. Where both say the same, the part of the mesh stands before
-/// the list of its devices: splits over its axes go on.
+/// What both allow; null is anywhere, an empty set a clash. Where both say the same, the part of the mesh
+/// stands before the list of its devices: splits over its axes go on.
 AllowedPlaceSnapshot intersection(const AllowedPlaceSnapshot &a, const AllowedPlaceSnapshot &b);
 
 /// Where two meanings of one operator cannot both hold; nothing if they can.
@@ -70,13 +73,13 @@ std::optional<OperatorMeaning> composedSplits(
 
 /// What the rows about the whole plan say together. Of each kind the first row that holds counts.
 struct PlanMeaning {
-    std::vector<MeshAxis> mesh {}; ///< Empty if no row makes one.
-    RowId meshRow {}; ///< Invalid without one, as those below.
+    std::vector<MeshAxis> mesh{}; ///< Empty if no row makes one.
+    RowId meshRow{}; ///< Invalid without one, as those below.
     std::int32_t microBatches = 1;
     bool wholeBatches = false; ///< Every micro-batch is a whole batch.
-    RowId microBatchesRow {};
+    RowId microBatchesRow{};
     ScheduleKind schedule = ScheduleKind::Sequential;
-    RowId scheduleRow {};
+    RowId scheduleRow{};
 };
 
 template<typename RuleType> struct RuleMeaning;
@@ -86,8 +89,8 @@ template<> struct RuleMeaning<MeshRule> {
         const Model &model, std::int32_t deviceCount, const MeshRule &rule, RowId row, PlanMeaning &plan);
 };
 template<> struct RuleMeaning<MicroBatchesRule> {
-    static Result<void> apply(
-        const Model &model, std::int32_t deviceCount, const MicroBatchesRule &rule, RowId row, PlanMeaning &plan);
+    static Result<void> apply(const Model &model, std::int32_t deviceCount, const MicroBatchesRule &rule,
+        RowId row, PlanMeaning &plan);
 };
 template<> struct RuleMeaning<ScheduleRule> {
     static Result<void> apply(
@@ -148,8 +151,8 @@ template<> struct RuleMeaning<OptimizerShardingRule> {
     static constexpr bool sameForAll = true;
     static Result<void> check(const RowSetting &setting, const OptimizerShardingRule &rule);
     /// The optimizer operators selected, or those of the weights that selected forward operators read.
-    static Result<std::vector<OperatorId>> actsOn(
-        const RowSetting &setting, const OptimizerShardingRule &rule, const std::vector<OperatorId> &selected);
+    static Result<std::vector<OperatorId>> actsOn(const RowSetting &setting,
+        const OptimizerShardingRule &rule, const std::vector<OperatorId> &selected);
     static Result<std::optional<OperatorMeaning>> of(
         const RowSetting &setting, const OptimizerShardingRule &rule, OperatorId op);
 };
@@ -157,8 +160,8 @@ template<> struct RuleMeaning<OptimizerShardingRule> {
 /// Order rows are about pairs of operators, and about micro-batches.
 template<> struct RuleMeaning<OpOrderRule> {
     struct Sides {
-        std::vector<OperatorId> first {}; ///< Of one direction, ascending.
-        std::vector<OperatorId> second {};
+        std::vector<OperatorId> first{}; ///< Of one direction, ascending.
+        std::vector<OperatorId> second{};
         /// Selections of equal size are paired in order, others all with all.
         bool paired() const { return first.size() == second.size(); }
     };
@@ -169,13 +172,14 @@ template<> struct RuleMeaning<OpOrderRule> {
 
 /// True for kinds that say something of single operators.
 template<typename RuleType>
-concept MeansOfOperators = requires(const RowSetting &setting, const RuleType &rule, OperatorId op) {
+concept MeansOfOperators = requires(const RowSetting &setting, const RuleType &rule, OperatorId op)
+{
     RuleMeaning<RuleType>::check(setting, rule);
     RuleMeaning<RuleType>::of(setting, rule, op);
 };
 
-/// What the rule of a row says of `op`, one of those it acts on; nothing where it passes the operator by, or for rules
-/// about other things than single operators.
+/// What the rule of a row says of `op`, one of those it acts on; nothing where it passes the operator by, or
+/// for rules about other things than single operators.
 Result<std::optional<OperatorMeaning>> meaningOf(const RowSetting &setting, const Rule &rule, OperatorId op);
 /// The operators that a rule about single operators acts on; none for others.
 Result<std::vector<OperatorId>> actsOn(

@@ -8,14 +8,14 @@ namespace planloom {
 
 /// One axis of a device mesh.
 struct MeshAxis {
-    std::string name {};
+    std::string name{};
     std::int32_t size = 1;
     friend bool operator==(const MeshAxis &, const MeshAxis &) = default;
 };
 
 /// Arranges devices 0, 1, ... as a mesh; the last axis varies fastest.
 struct MeshRule {
-    std::vector<MeshAxis> axes {}; ///< Outermost first, at least one.
+    std::vector<MeshAxis> axes{}; ///< Outermost first, at least one.
     friend bool operator==(const MeshRule &, const MeshRule &) = default;
 };
 

@@ -25,7 +25,8 @@ void RuleTraits<MicroBatchesRule>::write(const MicroBatchesRule &rule, nlohmann:
         json["whole"] = true;
 }
 
-Result<MicroBatchesRule> RuleTraits<MicroBatchesRule>::read(const nlohmann::json &json, const std::string &where)
+Result<MicroBatchesRule> RuleTraits<MicroBatchesRule>::read(
+    const nlohmann::json &json, const std::string &where)
 {
     TRY_VOID(requireMembers(json, {"type", "count", "whole"}, where));
     TRY(const auto count, countAt(json, "count", where, 1));

@@ -4,8 +4,8 @@
 
 namespace planloom {
 
-/// Runs the mini-batch in `count` micro-batches: parts of the model's batch, or, where `whole` is set or the model's
-/// batch has nothing to cut (it holds one sample), whole batches of their own.
+/// Runs the mini-batch in `count` micro-batches: parts of the model's batch, or, where `whole` is set or the
+/// model's batch has nothing to cut (it holds one sample), whole batches of their own.
 struct MicroBatchesRule {
     std::int32_t count = 1;
     bool whole = false;

@@ -8,10 +8,10 @@ namespace planloom {
 /// op-order: the row's selection runs before `second` of the micro-batch `microBatchOffset` later. Selections
 /// of equal size are paired in order, others all with all.
 struct OpOrderRule {
-    Selector second {};
+    Selector second{};
     std::int32_t microBatchOffset = 0;
-    /// Of the row's selection: only this one, from 0; -1 means all. Operators of one block (stage and direction)
-    /// run in one order for every micro-batch, which such a row then decides for all of them.
+    /// Of the row's selection: only this one, from 0; -1 means all. Operators of one block (stage and
+    /// direction) run in one order for every micro-batch, which such a row then decides for all of them.
     std::int32_t microBatch = -1;
     friend bool operator==(const OpOrderRule &, const OpOrderRule &) = default;
 };

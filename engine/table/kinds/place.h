@@ -10,7 +10,7 @@ namespace planloom {
 
 /// A place along one axis of the mesh.
 struct AxisCoordinate {
-    std::string axis {};
+    std::string axis{};
     std::int32_t index = 0;
     friend auto operator<=>(const AxisCoordinate &, const AxisCoordinate &) = default;
 };
@@ -18,8 +18,8 @@ struct AxisCoordinate {
 /// op-assign: where the parts run: on a list of devices, or on the part of the mesh with the given
 /// coordinates (all of it if there are none).
 struct OpAssignRule {
-    std::vector<DeviceId> devices {}; ///< Of parts 0, 1, ...; may repeat; empty if by coordinates.
-    std::vector<AxisCoordinate> coordinates {};
+    std::vector<DeviceId> devices{}; ///< Of parts 0, 1, ...; may repeat; empty if by coordinates.
+    std::vector<AxisCoordinate> coordinates{};
     friend bool operator==(const OpAssignRule &, const OpAssignRule &) = default;
 };
 

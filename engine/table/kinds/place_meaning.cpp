@@ -9,12 +9,12 @@ namespace planloom {
 Result<Domain> RuleMeaning<OpAssignRule>::domainOf(const RowSetting &setting, const OpAssignRule &rule)
 {
     const auto wrong = [](std::string message, std::string advice = {}) {
-        return Error {ErrorCode::InvalidInput, std::move(message), std::move(advice), "mesh"};
+        return Error{ErrorCode::InvalidInput, std::move(message), std::move(advice), "mesh"};
     };
     if (!rule.devices.empty()) {
         for (const DeviceId device : rule.devices) {
             if (device.index < 0 || device.index >= setting.deviceCount) {
-                return Error {ErrorCode::InvalidInput,
+                return Error{ErrorCode::InvalidInput,
                     "there is no device " + std::to_string(device.index) + ": the plan has "
                         + counted(setting.deviceCount, "device") + ", numbered from 0",
                     "", "devices"};
@@ -50,7 +50,7 @@ Result<std::vector<OperatorId>> RuleMeaning<OpAssignRule>::actsOn(
 {
     auto acted = actedOn(setting.graph(), selected);
     if (acted.empty() && !selected.empty()) {
-        return Error {ErrorCode::InvalidInput, "backward operators run where their forward operators run",
+        return Error{ErrorCode::InvalidInput, "backward operators run where their forward operators run",
             "select forward operators", ""};
     }
     return acted;

@@ -19,7 +19,8 @@ Result<void> RuleMeaning<MeshRule>::apply(
     const Model &, std::int32_t deviceCount, const MeshRule &rule, RowId row, PlanMeaning &plan)
 {
     if (!plan.mesh.empty())
-        return wrong("there is a mesh already, in " + rowWords(plan.meshRow.index), "switch one of the rows off");
+        return wrong(
+            "there is a mesh already, in " + rowWords(plan.meshRow.index), "switch one of the rows off");
     std::int64_t devices = 1;
     std::string text;
     for (const MeshAxis &axis : rule.axes) {
@@ -29,14 +30,14 @@ Result<void> RuleMeaning<MeshRule>::apply(
         }
         if (axis.size < 1 || axis.name.empty())
             return wrong("expected mesh axes with a name and at least one device");
-        devices = std::min<std::int64_t>(devices * axis.size, std::int64_t {1} << 40);
+        devices = std::min<std::int64_t>(devices * axis.size, std::int64_t{1} << 40);
         text += (text.empty() ? "" : " x ") + std::to_string(axis.size);
     }
     if (rule.axes.empty())
         return wrong("a mesh needs at least one axis", "write it as: mesh dp=2");
     if (devices > deviceCount) {
-        return wrong("the mesh needs " + (rule.axes.size() > 1 ? text + " = " : "") + counted(devices, "device")
-                + ", the plan has " + std::to_string(deviceCount),
+        return wrong("the mesh needs " + (rule.axes.size() > 1 ? text + " = " : "")
+                + counted(devices, "device") + ", the plan has " + std::to_string(deviceCount),
             "make an axis smaller, or plan for more devices");
     }
     plan.mesh = rule.axes;
@@ -48,7 +49,8 @@ Result<void> RuleMeaning<MicroBatchesRule>::apply(
     const Model &model, std::int32_t, const MicroBatchesRule &rule, RowId row, PlanMeaning &plan)
 {
     if (plan.microBatchesRow.valid()) {
-        return wrong("the number of micro-batches is given already, by " + rowWords(plan.microBatchesRow.index));
+        return wrong(
+            "the number of micro-batches is given already, by " + rowWords(plan.microBatchesRow.index));
     }
     plan.microBatchesRow = row;
     const BatchInfo &batch = *model.batch;

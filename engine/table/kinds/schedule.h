@@ -8,8 +8,8 @@ namespace planloom {
 enum class ScheduleKind : std::uint8_t {
     Sequential, ///< Every micro-batch forward then backward before the next (gradient accumulation).
     GPipe, ///< All forward blocks before any backward block (arXiv:1811.06965).
-    OneFOneB, ///< Unless a row says otherwise, stage s holds at most S - s micro-batches, then alternates (PipeDream-Flush,
-              ///< arXiv:2104.04473).
+    OneFOneB, ///< Unless a row says otherwise, stage s holds at most S - s micro-batches, then alternates
+              ///< (PipeDream-Flush, arXiv:2104.04473).
 };
 
 const char *nameOf(ScheduleKind kind); ///< "gpipe", "1f1b", "sequential"

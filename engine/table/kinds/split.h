@@ -11,17 +11,17 @@ namespace planloom {
 /// One of an op-trans row's nested splits.
 struct SplitStep {
     SplitKind kind = SplitKind::Dimension;
-    DimensionRef dimension {}; ///< Of SplitKind::Dimension.
+    DimensionRef dimension{}; ///< Of SplitKind::Dimension.
     std::int32_t parts = 0; ///< 0 takes the size of `axis`, or the number of `sizes`.
-    std::vector<std::int64_t> sizes {}; ///< Of uneven parts; empty means equal parts. Dimension only.
-    std::string axis {}; ///< The mesh axis it runs over; may be empty.
+    std::vector<std::int64_t> sizes{}; ///< Of uneven parts; empty means equal parts. Dimension only.
+    std::string axis{}; ///< The mesh axis it runs over; may be empty.
     friend bool operator==(const SplitStep &, const SplitStep &) = default;
 };
 
 /// op-trans: how the selected operators are split, outermost first. Steps over mesh axes are put in the order
 /// of the mesh; steps over none cut what one device has.
 struct OpTransRule {
-    std::vector<SplitStep> steps {}; ///< At least one.
+    std::vector<SplitStep> steps{}; ///< At least one.
     friend bool operator==(const OpTransRule &, const OpTransRule &) = default;
 };
 

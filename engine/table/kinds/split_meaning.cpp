@@ -11,7 +11,8 @@ namespace {
 /// A step by a meaning other than the batch, which not every model has.
 bool isByMeaning(const SplitStep &step)
 {
-    return step.kind == SplitKind::Dimension && step.dimension.kind == DimensionRef::Kind::Meaning && !isBatch(step);
+    return step.kind == SplitKind::Dimension && step.dimension.kind == DimensionRef::Kind::Meaning
+        && !isBatch(step);
 }
 
 /// What the operators can be cut by: "batch (8), heads (4, 16)".
@@ -37,7 +38,8 @@ std::string meaningsOf(const SelectorIndex &index, const std::vector<OperatorId>
 }
 
 /// For a meaning that none of the operators can be cut by.
-Error noSuchMeaning(const RowSetting &setting, const DimensionRef &ref, const std::vector<OperatorId> &operators)
+Error noSuchMeaning(
+    const RowSetting &setting, const DimensionRef &ref, const std::vector<OperatorId> &operators)
 {
     const std::string name = nameOf(ref.meaning);
     bool frozen = false;
@@ -48,7 +50,8 @@ Error noSuchMeaning(const RowSetting &setting, const DimensionRef &ref, const st
     }
     const std::string others = meaningsOf(setting.index(), operators);
     return {ErrorCode::InvalidInput,
-        frozen ? "what is selected needs " + name + " whole" : "nothing selected has a dimension that is " + name,
+        frozen ? "what is selected needs " + name + " whole"
+               : "nothing selected has a dimension that is " + name,
         (called ? "write \"" + name + "\" in quotes for the identifier of that name; " : "")
             + (others.empty() ? "nothing selected has a dimension that is known" : "there is " + others),
         ""};
@@ -64,11 +67,12 @@ Result<void> RuleMeaning<OpTransRule>::check(const RowSetting &setting, const Op
         const auto same = [&](const SplitStep &other) { return other.axis == step.axis; };
         const auto before = rule.steps.begin() + static_cast<std::ptrdiff_t>(i);
         if (!step.axis.empty() && std::any_of(rule.steps.begin(), before, same)) {
-            return Error {ErrorCode::InvalidInput, "two steps run over mesh axis '" + step.axis + "'",
+            return Error{ErrorCode::InvalidInput, "two steps run over mesh axis '" + step.axis + "'",
                 "give each step an axis of its own", ""};
         }
         if (isBatch(step) && setting.batch().size == 0)
-            return Error {ErrorCode::InvalidInput, "the model has no batch dimension", setting.batch().limitedBy, ""};
+            return Error{
+                ErrorCode::InvalidInput, "the model has no batch dimension", setting.batch().limitedBy, ""};
     }
     return {};
 }
@@ -78,7 +82,7 @@ Result<std::vector<OperatorId>> RuleMeaning<OpTransRule>::actsOn(
 {
     auto acted = actedOn(setting.graph(), selected);
     if (acted.empty() && !selected.empty()) {
-        return Error {ErrorCode::InvalidInput, "backward operators are split as their forward operators",
+        return Error{ErrorCode::InvalidInput, "backward operators are split as their forward operators",
             "select forward operators", ""};
     }
     for (const SplitStep &step : rule.steps) {
@@ -118,12 +122,13 @@ Result<std::optional<OperatorMeaning>> RuleMeaning<OpTransRule>::of(
         }
     }
     if (hasDimension && !foundDimension)
-        return std::optional<OperatorMeaning> {};
+        return std::optional<OperatorMeaning>{};
     if (!within.empty())
         meaning.within = Allowed<std::vector<Split>>::only(std::move(within));
-    std::stable_sort(meaning.axes.begin(), meaning.axes.end(), [&](const AxisMeaning &a, const AxisMeaning &b) {
-        return meshPosition(setting.mesh, a.axis) < meshPosition(setting.mesh, b.axis);
-    });
+    std::stable_sort(
+        meaning.axes.begin(), meaning.axes.end(), [&](const AxisMeaning &a, const AxisMeaning &b) {
+            return meshPosition(setting.mesh, a.axis) < meshPosition(setting.mesh, b.axis);
+        });
     return std::optional(std::move(meaning));
 }
 

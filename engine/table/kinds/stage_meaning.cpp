@@ -17,8 +17,9 @@ Result<std::vector<OperatorId>> RuleMeaning<StageRule>::actsOn(
     const auto other = std::find_if(acted.begin(), acted.end(),
         [&](OperatorId op) { return graph.at(op).direction != Direction::Forward; });
     if (other != acted.end()) {
-        return Error {ErrorCode::InvalidInput,
-            "only forward operators have a stage of their own, '" + graph.at(*other).name + "' is none", "", ""};
+        return Error{ErrorCode::InvalidInput,
+            "only forward operators have a stage of their own, '" + graph.at(*other).name + "' is none", "",
+            ""};
     }
     return acted;
 }

@@ -6,7 +6,7 @@ namespace planloom {
 
 /// Cuts the optimizer step and state of the selected operators' weights over replicas (ZeRO stage 1).
 struct OptimizerShardingRule {
-    std::string axis {}; ///< The replicas along this mesh axis; empty takes all of them.
+    std::string axis{}; ///< The replicas along this mesh axis; empty takes all of them.
     std::int32_t parts = 0; ///< Without an axis: into how many; 0 is the number of replicas.
     friend bool operator==(const OptimizerShardingRule &, const OptimizerShardingRule &) = default;
 };

@@ -9,7 +9,8 @@ Result<void> RuleMeaning<OptimizerShardingRule>::check(
     const RowSetting &setting, const OptimizerShardingRule &rule)
 {
     if (!rule.axis.empty() && !findAxis(setting.mesh, rule.axis)) {
-        return Error {ErrorCode::InvalidInput, "the mesh has no axis '" + rule.axis + "'", "add it to the mesh row", ""};
+        return Error{ErrorCode::InvalidInput, "the mesh has no axis '" + rule.axis + "'",
+            "add it to the mesh row", ""};
     }
     return {};
 }

@@ -2,8 +2,8 @@
 
 #include "engine/table/table_text.h"
 
-#include "tests/engine/table/random_table.h"
 #include "tests/engine/simulate/gallery_plans.h"
+#include "tests/engine/table/random_table.h"
 
 #include <map>
 

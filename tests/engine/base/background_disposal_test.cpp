@@ -15,8 +15,16 @@ namespace {
 class Witness
 {
 public:
-    explicit Witness(std::atomic<int> *gone, std::thread::id *where = nullptr) : m_gone(gone), m_where(where) { }
-    Witness(Witness &&other) noexcept : m_gone(std::exchange(other.m_gone, nullptr)), m_where(other.m_where) { }
+    explicit Witness(std::atomic<int> *gone, std::thread::id *where = nullptr)
+        : m_gone(gone)
+        , m_where(where)
+    {
+    }
+    Witness(Witness &&other) noexcept
+        : m_gone(std::exchange(other.m_gone, nullptr))
+        , m_where(other.m_where)
+    {
+    }
     Witness(const Witness &) = delete;
     Witness &operator=(const Witness &) = delete;
     Witness &operator=(Witness &&) = delete;

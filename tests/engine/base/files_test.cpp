@@ -17,7 +17,7 @@ class Files : public testing::Test
 protected:
     Files()
         : folder(fs::path(testing::TempDir())
-              / (std::string("files_") + testing::UnitTest::GetInstance()->current_test_info()->name()))
+            / (std::string("files_") + testing::UnitTest::GetInstance()->current_test_info()->name()))
     {
         fs::remove_all(folder);
         fs::create_directories(folder);
@@ -44,7 +44,7 @@ TEST_F(Files, SayWhatIsMissing)
     const std::string path = (folder / "none").string();
     const auto plain = readFile(path);
     ASSERT_FALSE(plain);
-    EXPECT_EQ(plain.error(), (Error {ErrorCode::NotFound, "there is no such file", "check the path", path}));
+    EXPECT_EQ(plain.error(), (Error{ErrorCode::NotFound, "there is no such file", "check the path", path}));
     const auto named = readFile(path, {.what = "cluster file"});
     ASSERT_FALSE(named);
     EXPECT_EQ(named.error().message, "there is no cluster file \"" + path + "\"");

@@ -30,7 +30,8 @@ TEST(BoundAlone, IsWhatARowActsOnOnceItIsOn)
         ASSERT_FALSE(firstError(*bound)) << firstError(*bound)->message;
         ConstraintTable off = *on;
         off.rows[row].enabled = false;
-        EXPECT_EQ(boundAlone(settingOf(model, 4, off), 2, off.rows[row]), bound->rows.back().bound) << print(on->rows[row]);
+        EXPECT_EQ(boundAlone(settingOf(model, 4, off), 2, off.rows[row]), bound->rows.back().bound)
+            << print(on->rows[row]);
         EXPECT_GT(bound->rows.back().bound, 0) << print(on->rows[row]);
         ++counted;
         fewer += bound->rows.back().bound < bound->rows.back().selected ? 1 : 0;

@@ -33,7 +33,8 @@ const std::vector<MeshAxis> kMesh{{"dp", 2}, {"tp", 2}};
 TEST(BoundTable, AnExactRowIsASetWithOneMember)
 {
     const auto graph = tinyMlp();
-    const BoundTable table = bound(graph, 4, "mesh dp=2 tp=2\nsplit name:a : n over tp\nplace name:b : dp=1\n");
+    const BoundTable table =
+        bound(graph, 4, "mesh dp=2 tp=2\nsplit name:a : n over tp\nplace name:b : dp=1\n");
     EXPECT_FALSE(table.failed);
     const OperatorBinding &a = table.of(operatorNamed(*graph, "a"));
     ASSERT_EQ(a.allowed.axes.size(), 1u);
@@ -116,11 +117,16 @@ TEST(Join, IntersectsSetsAndNamesTheRowItClashesWith)
     EXPECT_EQ(join(binding, stages, 10, kMesh)->other, 9);
 }
 
-/// Narrows what rows allow of one operator before the default rule decides: as a kind of row that is a set would.
+/// Narrows what rows allow of one operator before the default rule decides: as a kind of row that is a set
+/// would.
 class Narrowing : public Decider
 {
 public:
-    Narrowing(OperatorId op, OperatorMeaning meaning) : m_op(op), m_meaning(std::move(meaning)) { }
+    Narrowing(OperatorId op, OperatorMeaning meaning)
+        : m_op(op)
+        , m_meaning(std::move(meaning))
+    {
+    }
     void decide(PlanDraft &draft) const override
     {
         EXPECT_FALSE(join(draft.bound.bindings[static_cast<std::size_t>(m_op.index)], m_meaning, 0,
@@ -142,7 +148,9 @@ TEST(Decider, TakesThePreferredMemberThatIsLegal)
     const auto table = parseTable("mesh tp=8\n");
     ASSERT_TRUE(table);
     // 12 does not divide by 8, the 8 of k does.
-    const Narrowing wide(a, axisMeaning("tp", Allowed<Split>::oneOf({over("tp", dimension("n"), 8), over("tp", dimension("k"), 8)})));
+    const Narrowing wide(a,
+        axisMeaning(
+            "tp", Allowed<Split>::oneOf({over("tp", dimension("n"), 8), over("tp", dimension("k"), 8)})));
     const auto completion = completePlan(graph, 8, *table, &wide);
     ASSERT_TRUE(completion);
     ASSERT_FALSE(firstError(*completion)) << describe(*firstError(*completion));
@@ -165,8 +173,10 @@ TEST(Decider, KeepsToWhatIsExcluded)
     const Narrowing apart(r, axisMeaning("tp", Allowed<Split>::anythingBut({followed.splits.front()})));
     const auto replicated = completePlan(graph, 2, *table, &apart);
     ASSERT_TRUE(replicated && replicated->plan.graph);
-    EXPECT_EQ(replicated->plan.decisions[static_cast<std::size_t>(r.index)].partition.splits, std::vector<Split>{whole});
-    const Narrowing neither(r, axisMeaning("tp", Allowed<Split>::anythingBut({followed.splits.front(), whole})));
+    EXPECT_EQ(replicated->plan.decisions[static_cast<std::size_t>(r.index)].partition.splits,
+        std::vector<Split>{whole});
+    const Narrowing neither(
+        r, axisMeaning("tp", Allowed<Split>::anythingBut({followed.splits.front(), whole})));
     const auto refused = completePlan(graph, 2, *table, &neither);
     ASSERT_TRUE(refused);
     EXPECT_TRUE(firstError(*refused));

@@ -57,7 +57,8 @@ TEST(Followers, AgreeWithTheDefinitionOnRandomPlaces)
                 for (OperatorId up = leader; up.valid(); up = leaderOf(index, up).op)
                     placedAbove = placedAbove || given[static_cast<std::size_t>(up.index)] >= 0;
                 if (placedAbove) {
-                    EXPECT_EQ(place[i], place[static_cast<std::size_t>(leader.index)]) << graph->operators[i].name;
+                    EXPECT_EQ(place[i], place[static_cast<std::size_t>(leader.index)])
+                        << graph->operators[i].name;
                 }
             }
         }
@@ -69,7 +70,9 @@ TEST(StageNumbers, FollowTheDataFlowAndNameWhatRunsAgainstIt)
     const auto graph = tinyMlp();
     const SelectorIndex index(graph);
     std::vector<std::int32_t> byRow(graph->operators.size(), -1);
-    const auto at = [&](const char *name) { return static_cast<std::size_t>(operatorNamed(*graph, name).index); };
+    const auto at = [&](const char *name) {
+        return static_cast<std::size_t>(operatorNamed(*graph, name).index);
+    };
     byRow[at("r")] = 1;
     StageNumbers numbers = numberStages(index, byRow);
     EXPECT_TRUE(numbers.violations.empty());

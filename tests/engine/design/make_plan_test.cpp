@@ -41,8 +41,8 @@ std::vector<PlanAnswer> answersTo(const PlanRequest &request, std::stop_token st
 TEST(MakePlan, ComesInGradesAndEndsVerified)
 {
     const auto answers = answersTo(requestFor(kDataParallel));
-    const std::vector<PlanGrade> grades {PlanGrade::Checked, PlanGrade::Planned, PlanGrade::Timed,
-        PlanGrade::Simulated, PlanGrade::Verified};
+    const std::vector<PlanGrade> grades{
+        PlanGrade::Checked, PlanGrade::Planned, PlanGrade::Timed, PlanGrade::Simulated, PlanGrade::Verified};
     ASSERT_EQ(answers.size(), grades.size());
     for (std::size_t i = 0; i < answers.size(); ++i) {
         EXPECT_EQ(answers[i].revision, 7u);
@@ -78,7 +78,8 @@ TEST(MakePlan, ComesInGradesAndEndsVerified)
 
 TEST(MakePlan, GoesAsFarAsAsked)
 {
-    for (const PlanGrade grade : {PlanGrade::Planned, PlanGrade::Lowered, PlanGrade::Timed, PlanGrade::Simulated}) {
+    for (const PlanGrade grade :
+        {PlanGrade::Planned, PlanGrade::Lowered, PlanGrade::Timed, PlanGrade::Simulated}) {
         PlanRequest request = requestFor(kDataParallel);
         request.upTo = grade;
         const auto answers = answersTo(request);
@@ -90,7 +91,8 @@ TEST(MakePlan, GoesAsFarAsAsked)
         EXPECT_EQ(last.summary.stepSeconds > 0, grade >= PlanGrade::Timed);
         EXPECT_EQ(last.timeline != nullptr, grade >= PlanGrade::Simulated);
         EXPECT_FALSE(last.verdict);
-        EXPECT_EQ(std::count_if(answers.begin(), answers.end(), [](const PlanAnswer &a) { return a.final; }), 1);
+        EXPECT_EQ(
+            std::count_if(answers.begin(), answers.end(), [](const PlanAnswer &a) { return a.final; }), 1);
     }
 }
 
@@ -166,9 +168,9 @@ TEST(MakePlan, ReportsLinesAndRowsInErrorAndMakesNoPlan)
     EXPECT_EQ(answer.textErrors[0].where.rfind("line:4:", 0), 0u);
     EXPECT_EQ(answer.firstError(), answer.textErrors[0]);
     ASSERT_EQ(answer.rows.size(), 3u);
-    const std::int32_t lines[] {1, 4, 5};
+    const std::int32_t lines[]{1, 4, 5};
     for (std::size_t row = 0; row < 3; ++row) {
-        EXPECT_EQ(answer.rows[row].row, RowId {static_cast<std::int32_t>(row)});
+        EXPECT_EQ(answer.rows[row].row, RowId{static_cast<std::int32_t>(row)});
         EXPECT_EQ(answer.rows[row].line, lines[row]);
     }
     EXPECT_EQ(answer.rows[2].text, "split all : batch over nowhere");
@@ -180,7 +182,7 @@ TEST(MakePlan, NamesConflicts)
     const auto answers = answersTo(requestFor("mesh dp=2\nplace all : devices 0\nplace all : devices 1\n"));
     ASSERT_EQ(answers.size(), 1u);
     ASSERT_FALSE(answers[0].conflicts.empty());
-    EXPECT_EQ(answers[0].conflicts[0].lines, (std::vector<std::int32_t> {1, 2}));
+    EXPECT_EQ(answers[0].conflicts[0].lines, (std::vector<std::int32_t>{1, 2}));
     ASSERT_TRUE(answers[0].firstError());
     EXPECT_EQ(answers[0].firstError(), answers[0].rows[1].report.error);
     EXPECT_EQ(answers[0].firstError()->code, ErrorCode::Conflict);
@@ -203,7 +205,7 @@ TEST(MakePlan, WarnsOfPreferencesThatDoNotHold)
     const auto answer = planOf(requestFor("place all : devices 0\nprefer place all : devices 1\n"));
     ASSERT_TRUE(answer) << describe(answer.error());
     ASSERT_EQ((*answer)->warnings.size(), 1u);
-    EXPECT_EQ((*answer)->warnings[0].row, RowId {1});
+    EXPECT_EQ((*answer)->warnings[0].row, RowId{1});
     EXPECT_EQ((*answer)->warnings[0].sentence, (*answer)->rows[1].report.warning);
 }
 
@@ -225,7 +227,7 @@ TEST(MakePlan, SaysWhyThereIsNone)
 TEST(MakePlan, RefusesWhatNeedsTrainingWithoutIt)
 {
     OpenedModel untrained = *smallModel();
-    untrained.trainingProblem = Error {ErrorCode::NotSupported, "no gradient of TopK", {}, "operator:top"};
+    untrained.trainingProblem = Error{ErrorCode::NotSupported, "no gradient of TopK", {}, "operator:top"};
     PlanRequest request = requestFor("");
     request.model = std::make_shared<const OpenedModel>(untrained);
     EXPECT_TRUE(planOf(request)) << "its forward pass can be planned";

@@ -22,18 +22,18 @@ ModelOptions unusual()
 TEST(ModelOptions, GoToASessionAndBack)
 {
     EXPECT_EQ(valuesOf(unusual()),
-        (Values {{"loss", "total"}, {"dim.batch", "8"}, {"dim.image.0", "3"}, {"inference", "1"}, {"optimizer", "sgd"},
-            {"learning-rate", "0.1"}, {"weight-decay", "1e-30"}}));
+        (Values{{"loss", "total"}, {"dim.batch", "8"}, {"dim.image.0", "3"}, {"inference", "1"},
+            {"optimizer", "sgd"}, {"learning-rate", "0.1"}, {"weight-decay", "1e-30"}}));
     EXPECT_TRUE(valuesOf({}).empty());
-    for (const ModelOptions &options : {ModelOptions {}, unusual()}) {
+    for (const ModelOptions &options : {ModelOptions{}, unusual()}) {
         const auto back = modelOptionsOf(valuesOf(options));
         ASSERT_TRUE(back) << describe(back.error());
         EXPECT_EQ(*back, options);
     }
     EXPECT_EQ(valuesOf({}, WrittenOptions::All),
-        (Values {{"loss", ""}, {"inference", "0"}, {"optimizer", "adamw"}, {"learning-rate", "0.001"},
+        (Values{{"loss", ""}, {"inference", "0"}, {"optimizer", "adamw"}, {"learning-rate", "0.001"},
             {"weight-decay", "0"}}));
-    EXPECT_EQ(*modelOptionsOf(valuesOf({}, WrittenOptions::All)), ModelOptions {});
+    EXPECT_EQ(*modelOptionsOf(valuesOf({}, WrittenOptions::All)), ModelOptions{});
     for (const double rate : {1.0 / 3, 5e-324, 0.1 + 0.2}) {
         ModelOptions options;
         options.learningRate = rate;
@@ -47,13 +47,13 @@ TEST(ModelOptions, ReadWhatSessionsHoldToday)
     const auto options = modelOptionsOf({{"loss", "loss"}, {"dim.batch", "4"}});
     ASSERT_TRUE(options);
     EXPECT_EQ(options->lossOutput, "loss");
-    EXPECT_EQ(options->dimensions, (std::map<std::string, std::int64_t> {{"batch", 4}}));
+    EXPECT_EQ(options->dimensions, (std::map<std::string, std::int64_t>{{"batch", 4}}));
     EXPECT_EQ(options->optimizer, Optimizer::AdamW);
 }
 
 TEST(ModelOptions, SayWhatIsWrong)
 {
-    const std::pair<Values, const char *> cases[] {
+    const std::pair<Values, const char *> cases[]{
         {{{"dim.batch", "many"}}, "--dim"},
         {{{"dim.batch", "0"}}, "--dim"},
         {{{"dim.batch", "4x"}}, "--dim"},
@@ -76,7 +76,7 @@ TEST(ModelOptions, SayWhatIsWrong)
 
 TEST(ModelOptions, DescribeWhatIsUnusual)
 {
-    EXPECT_EQ(describe(ModelOptions {}), "");
+    EXPECT_EQ(describe(ModelOptions{}), "");
     ModelOptions options;
     options.optimizer = Optimizer::Sgd;
     options.learningRate = 0.01;

@@ -36,7 +36,7 @@ TEST(OpenModel, MakesATrainingStepOfAZooModel)
 
 TEST(OpenModel, TrainsAsItsOptionsSay)
 {
-    ModelSource source {kSmall, {}, {}};
+    ModelSource source{kSmall, {}, {}};
     source.options.optimizer = Optimizer::Sgd;
     source.options.learningRate = 0.25;
     source.options.weightDecay = 0.5;
@@ -58,7 +58,7 @@ TEST(OpenModel, TrainsAsItsOptionsSay)
 
 TEST(OpenModel, LeavesTrainingOutForInference)
 {
-    ModelSource source {kSmall, {}, {}};
+    ModelSource source{kSmall, {}, {}};
     source.options.inference = true;
     const auto opened = openModel(source);
     ASSERT_TRUE(opened);
@@ -72,7 +72,7 @@ TEST(OpenModel, OpensAModelThatCannotBeTrainedWithARemark)
     testing_support::OnnxFile file;
     file.input("x", {4, 4}).output("loss");
     file.node("ReduceSum", {"x"}, {"loss"}).set("keepdims", 0); // no weights: nothing to train
-    ModelSource source {"sum.onnx", file.bytes(), {}};
+    ModelSource source{"sum.onnx", file.bytes(), {}};
     const auto opened = openModel(source);
     ASSERT_TRUE(opened) << describe(opened.error());
     EXPECT_FALSE((*opened)->remark.empty());

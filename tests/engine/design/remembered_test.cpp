@@ -11,7 +11,7 @@ using Origin = std::map<std::string, std::string>;
 
 TEST(Remembered, IsWhatThePlanWasMadeOf)
 {
-    ModelSource source {"models/bert.onnx", "bytes", {}};
+    ModelSource source{"models/bert.onnx", "bytes", {}};
     source.options.dimensions = {{"batch", 8}, {"length", 64}};
     source.options.inference = true;
     source.options.learningRate = 0.1;
@@ -19,27 +19,28 @@ TEST(Remembered, IsWhatThePlanWasMadeOf)
     plan.origin = originOf(source, "cpu:2");
     const std::string absolute = std::filesystem::absolute("models/bert.onnx").string();
     EXPECT_EQ(plan.origin,
-        (Origin {{"model", absolute}, {"cluster", "cpu:2"}, {"dim", "batch=8,length=64"}, {"inference", "1"},
+        (Origin{{"model", absolute}, {"cluster", "cpu:2"}, {"dim", "batch=8,length=64"}, {"inference", "1"},
             {"learning-rate", "0.1"}}));
     const auto back = rememberedModel(plan);
     ASSERT_TRUE(back) << describe(back.error());
-    EXPECT_EQ(*back, (ModelSource {absolute, {}, source.options}));
+    EXPECT_EQ(*back, (ModelSource{absolute, {}, source.options}));
     EXPECT_EQ(rememberedCluster(plan), "cpu:2");
 }
 
 TEST(Remembered, LeavesZooModelsAsTheyAre)
 {
     EXPECT_EQ(originOf({"zoo:gpt?layers=2", {}, {}}, "cpu:1"),
-        (Origin {{"model", "zoo:gpt?layers=2"}, {"cluster", "cpu:1"}}));
+        (Origin{{"model", "zoo:gpt?layers=2"}, {"cluster", "cpu:1"}}));
 }
 
 TEST(Remembered, ReadsPlansThatNameEveryOption)
 {
     ExecutionPlan plan;
-    plan.origin = {{"model", "zoo:mlp"}, {"optimizer", "adamw"}, {"weight-decay", "0"}, {"made by", "somebody"}};
+    plan.origin = {
+        {"model", "zoo:mlp"}, {"optimizer", "adamw"}, {"weight-decay", "0"}, {"made by", "somebody"}};
     const auto back = rememberedModel(plan);
     ASSERT_TRUE(back) << describe(back.error());
-    EXPECT_EQ(*back, (ModelSource {"zoo:mlp", {}, {}}));
+    EXPECT_EQ(*back, (ModelSource{"zoo:mlp", {}, {}}));
     plan.devices.resize(3);
     EXPECT_EQ(rememberedCluster(plan), "cpu:3");
 }

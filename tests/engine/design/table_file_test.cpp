@@ -12,7 +12,8 @@ namespace {
 
 std::string fileWith(const std::string &bytes)
 {
-    std::string path = testing::TempDir() + testing::UnitTest::GetInstance()->current_test_info()->name() + ".rows";
+    std::string path =
+        testing::TempDir() + testing::UnitTest::GetInstance()->current_test_info()->name() + ".rows";
     EXPECT_TRUE(writeFile(path, bytes));
     return path;
 }

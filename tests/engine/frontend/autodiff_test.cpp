@@ -30,7 +30,7 @@ Graph finished(GraphBuilder &b, TensorId loss, std::vector<TensorId> outputs = {
 {
     auto graph = b.finish(std::move(outputs), loss);
     EXPECT_TRUE(graph) << describe(graph.error());
-    return graph ? *graph : Graph {};
+    return graph ? *graph : Graph{};
 }
 
 Graph trained(const Graph &forward, const TrainingOptions &options = {})
@@ -73,7 +73,7 @@ TEST(Autodiff, MirrorsOperatorsInReverseAndWantsOnlyGradientsOnTheWayFromWeights
     b.one(Exp, {y}, {}, "aside"); // not on the way to the loss
     const Graph graph = trained(finished(b, total(b, z)));
     EXPECT_EQ(listing(graph, Direction::Backward),
-        (Lines {"ReduceSum'(ReduceSum.out.grad - -) -> after.out.grad",
+        (Lines{"ReduceSum'(ReduceSum.out.grad - -) -> after.out.grad",
             "after'(after.out.grad - after.out) -> product.out.grad",
             "product'(product.out.grad before.out - -) -> - w.grad"}));
     for (std::size_t i = 0; i < graph.operators.size(); ++i) {
@@ -137,7 +137,7 @@ TEST(Autodiff, GivesRepeatedSlotsTensorsOfTheirOwn)
         std::sort(wanted.begin(), wanted.end());
         EXPECT_EQ(std::adjacent_find(wanted.begin(), wanted.end()), wanted.end()) << op.name;
     }
-    EXPECT_EQ(copies, (Lines {"square.copy", "triple.copy", "triple.copy2"}));
+    EXPECT_EQ(copies, (Lines{"square.copy", "triple.copy", "triple.copy2"}));
 }
 
 TEST(Autodiff, RefusesWhatHasNoDerivativeAndNamesIt)
@@ -173,7 +173,7 @@ TEST(Autodiff, NothingFlowsThroughSteps)
     const TensorId y = b.one(Mul, {x, b.weight("w", {3})}, {}, "scaled");
     const TensorId z = b.one(Mul, {y, b.one(Sign, {y}, {}, "sign")}, {}, "absolute");
     EXPECT_EQ(listing(trained(finished(b, total(b, z))), Direction::Backward),
-        (Lines {"ReduceSum'(ReduceSum.out.grad - -) -> absolute.out.grad",
+        (Lines{"ReduceSum'(ReduceSum.out.grad - -) -> absolute.out.grad",
             "absolute'(absolute.out.grad - sign.out -) -> scaled.out.grad -",
             "scaled'(scaled.out.grad x - -) -> - w.grad"}));
 }
@@ -207,14 +207,14 @@ Graph oneWeight()
 TEST(Training, AddsAnOptimizerPerWeightWithAGradient)
 {
     const Graph plain = trained(oneWeight(), {.learningRate = 0.5});
-    EXPECT_EQ(listing(plain, Direction::Optimizer), (Lines {"w.step(w w.grad) -> w.new"}));
+    EXPECT_EQ(listing(plain, Direction::Optimizer), (Lines{"w.step(w w.grad) -> w.new"}));
     EXPECT_EQ(plain.operators.back().attributes.real("learning_rate"), 0.5);
     ASSERT_EQ(plain.notes.size(), 1U); // the unused weight
     EXPECT_EQ(listing(trained(oneWeight(), {.momentum = 0.9}), Direction::Optimizer),
-        (Lines {"w.step(w w.grad w.momentum) -> w.new w.momentum.new"}));
+        (Lines{"w.step(w w.grad w.momentum) -> w.new w.momentum.new"}));
     const Graph adam = trained(oneWeight(), {.optimizer = AdamWStep});
     EXPECT_EQ(
-        listing(adam, Direction::Optimizer), (Lines {"w.step(w w.grad w.m w.v) -> w.new w.m.new w.v.new"}));
+        listing(adam, Direction::Optimizer), (Lines{"w.step(w w.grad w.m w.v) -> w.new w.m.new w.v.new"}));
     for (const Tensor &tensor : adam.tensors) {
         if (tensor.name == "w.new") {
             EXPECT_EQ(tensor.role, TensorRole::Weight);
@@ -240,10 +240,10 @@ TEST(Training, NamesStayUniqueWhereTheModelHasThemAlready)
 
 TEST(Training, ChecksItsOptions)
 {
-    for (const TrainingOptions &options : {TrainingOptions {.learningRate = -1},
-             TrainingOptions {.learningRate = NAN}, TrainingOptions {.momentum = 1},
-             TrainingOptions {.beta1 = -0.1}, TrainingOptions {.beta2 = 1.5}, TrainingOptions {.epsilon = 0},
-             TrainingOptions {.weightDecay = -1}, TrainingOptions {.optimizer = Add}}) {
+    for (const TrainingOptions &options : {TrainingOptions{.learningRate = -1},
+             TrainingOptions{.learningRate = NAN}, TrainingOptions{.momentum = 1},
+             TrainingOptions{.beta1 = -0.1}, TrainingOptions{.beta2 = 1.5}, TrainingOptions{.epsilon = 0},
+             TrainingOptions{.weightDecay = -1}, TrainingOptions{.optimizer = Add}}) {
         const auto graph = buildTrainingStep(oneWeight(), options);
         ASSERT_FALSE(graph);
         EXPECT_EQ(graph.error().code, ErrorCode::InvalidInput);
@@ -271,7 +271,7 @@ void checkGradients(const Graph &forward, std::uint32_t seed)
                 losses[side] = moved.get(graph.loss);
             }
             const double difference = (losses[1] - losses[0]) / (2 * kStep);
-            EXPECT_NEAR(runner.get(TensorId {static_cast<std::int32_t>(i)}, k), difference,
+            EXPECT_NEAR(runner.get(TensorId{static_cast<std::int32_t>(i)}, k), difference,
                 1e-6 * std::max(1.0, std::abs(difference)))
                 << gradient.name << " element " << k;
         }
@@ -286,10 +286,10 @@ Graph randomModel(std::uint32_t seed)
         return std::uniform_int_distribution<std::size_t>(0, n - 1)(random);
     };
     GraphBuilder b;
-    const Shape shape {3, 4};
-    std::vector<TensorId> values {b.input("x", {DataType::Float32, shape})};
-    std::vector<TensorId> squares {b.weight("w0", {4, 4}), b.weight("w1", {4, 4})};
-    std::vector<TensorId> rows {b.weight("r0", {4}), b.weight("r1", {4})};
+    const Shape shape{3, 4};
+    std::vector<TensorId> values{b.input("x", {DataType::Float32, shape})};
+    std::vector<TensorId> squares{b.weight("w0", {4, 4}), b.weight("w1", {4, 4})};
+    std::vector<TensorId> rows{b.weight("r0", {4}), b.weight("r1", {4})};
     const auto value = [&] { return values[pick(values.size())]; };
     const auto square = [&] { return squares[pick(squares.size())]; };
     const auto row = [&] { return rows[pick(rows.size())]; };
@@ -328,19 +328,19 @@ Graph randomModel(std::uint32_t seed)
             break;
         case 9: {
             const TensorId turned =
-                b.one(Transpose, {value()}, attributesOf({{"permutation", Integers {1, 0}}}));
+                b.one(Transpose, {value()}, attributesOf({{"permutation", Integers{1, 0}}}));
             y = b.reshape(turned, shape);
             break;
         }
         case 10: {
             const TensorId both = b.one(Concat, {value(), value()}, attributesOf({{"axis", 1}}));
-            y = b.add(Split, {both},
-                attributesOf({{"axis", 1}, {"sizes", Integers {3, 4, 1}}}))[1]; // others unused
+            y = b.add(
+                Split, {both}, attributesOf({{"axis", 1}, {"sizes", Integers{3, 4, 1}}}))[1]; // others unused
             break;
         }
         default: {
             const TensorId mean = b.one(
-                ReduceMean, {value()}, attributesOf({{"axes", Integers {0}}, {"keepdims", 1}, {"count", 3}}));
+                ReduceMean, {value()}, attributesOf({{"axes", Integers{0}}, {"keepdims", 1}, {"count", 3}}));
             y = b.one(Mul, {value(), mean});
         }
         }

@@ -20,7 +20,8 @@ TEST(FileKind, IsToldByContent)
         {"\x1f\x8b\x08\0"s, FileKind::Compressed},
         {"\x40\0\0\0\0\0\0\0{\"w\":{\"dtype\":\"F32\"}}"s, FileKind::Safetensors},
         // Members come by name: the format stands behind all programs.
-        {"{\"devices\":[" + std::string(100'000, ' ') + "],\"format\":\"planloom-execution-plan\"}", FileKind::ExecutionPlan},
+        {"{\"devices\":[" + std::string(100'000, ' ') + "],\"format\":\"planloom-execution-plan\"}",
+            FileKind::ExecutionPlan},
         {"{\"format\": \"planloom-table\", \"rows\": []}", FileKind::Table},
         {"\xef\xbb\xbf\n{\"format\": \"planloom-cluster\"}", FileKind::Cluster},
         {"{\"traceEvents\": [", FileKind::Trace},
@@ -42,7 +43,8 @@ TEST(FileKind, IsToldByContent)
 
 TEST(FileKind, IsLeftOpenWhereTheBytesTellNothing)
 {
-    for (const std::string &bytes : {""s, "\n \t\n"s, "\0\0\0\0"s, "\xff\xff\x01"s, "\x89PNG\r\n\x1a\n\0"s, "\x08"s})
+    for (const std::string &bytes :
+        {""s, "\n \t\n"s, "\0\0\0\0"s, "\xff\xff\x01"s, "\x89PNG\r\n\x1a\n\0"s, "\x08"s})
         EXPECT_FALSE(findFileKind(bytes)) << bytes;
 }
 

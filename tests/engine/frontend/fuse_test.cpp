@@ -21,9 +21,9 @@ using Integers = std::vector<std::int64_t>;
 using Kinds = std::vector<OperatorKind>;
 
 struct Pattern {
-    std::string name {};
-    std::function<TensorId(GraphBuilder &, TensorId)> build {}; ///< From x [2 3 4].
-    Kinds fused {};
+    std::string name{};
+    std::function<TensorId(GraphBuilder &, TensorId)> build{}; ///< From x [2 3 4].
+    Kinds fused{};
 };
 
 std::ostream &operator<<(std::ostream &out, const Pattern &pattern)
@@ -54,7 +54,7 @@ Attributes over(const Integers &axes, std::int64_t count)
 
 Attributes sumOver(std::int64_t axis)
 {
-    return attributesOf({{"axes", Integers {axis}}, {"keepdims", 1}});
+    return attributesOf({{"axes", Integers{axis}}, {"keepdims", 1}});
 }
 
 TensorId transposed(GraphBuilder &b, TensorId x, Integers permutation)
@@ -115,7 +115,7 @@ TensorId rotated(GraphBuilder &b, TensorId x, bool split)
     TensorId front;
     TensorId back;
     if (split) {
-        const auto halves = b.add(Split, {x}, attributesOf({{"axis", 2}, {"sizes", Integers {2, 2}}}));
+        const auto halves = b.add(Split, {x}, attributesOf({{"axis", 2}, {"sizes", Integers{2, 2}}}));
         front = halves[0];
         back = halves[1];
     } else {
@@ -127,7 +127,7 @@ TensorId rotated(GraphBuilder &b, TensorId x, bool split)
 
 const std::vector<Pattern> &patterns()
 {
-    static const std::vector<Pattern> all {
+    static const std::vector<Pattern> all{
         {"matmul",
             [](GraphBuilder &b, TensorId x) {
                 return b.one(MatMul, {x, b.weight("w", {4, 5})});
@@ -380,12 +380,12 @@ INSTANTIATE_TEST_SUITE_P(Patterns, Fuse, testing::ValuesIn(patterns()), [](const
 
 TEST(FuseGraph, KeepsTheValuesOfRandomStacksOfPatterns)
 {
-    const Shape shape {2, 3, 4};
+    const Shape shape{2, 3, 4};
     for (std::uint32_t seed = 0; seed < 100; ++seed) {
         SCOPED_TRACE(seed);
         std::mt19937 random(seed);
         GraphBuilder b;
-        std::vector<TensorId> values {b.input("x", {DataType::Float32, shape})};
+        std::vector<TensorId> values{b.input("x", {DataType::Float32, shape})};
         std::vector<TensorId> outputs;
         for (int i = 0; i < 8; ++i) {
             const TensorId y =
@@ -441,7 +441,7 @@ TEST(FuseGraph, KeepsWeightsAndSourcesAndNamesByModule)
     EXPECT_EQ(fused.operators[0].sources[0].name, names[0]);
     EXPECT_EQ(fused.operators[0].sources[2].name, names[2]);
     EXPECT_EQ(fused.operators[0].attributes.integer("transposed"), 1);
-    EXPECT_EQ(fused.at(fused.operators[0].inputs[1]).type.shape, (Shape {5, 4}));
+    EXPECT_EQ(fused.at(fused.operators[0].inputs[1]).type.shape, (Shape{5, 4}));
 }
 
 TEST(FuseGraph, ManyOperatorsOfOneModuleGetDistinctNames)

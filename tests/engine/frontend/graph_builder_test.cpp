@@ -27,9 +27,9 @@ TEST(GraphBuilder, InfersTypesAndNamesByScope)
     EXPECT_EQ(graph->operators[0].name, "h.0.mlp.product");
     EXPECT_EQ(pathOf(*graph, graph->operators[0].scope), "h.0.mlp");
     EXPECT_EQ(graph->operators[1].name, "Tanh");
-    EXPECT_EQ(graph->operators[1].scope, ScopeId {0});
+    EXPECT_EQ(graph->operators[1].scope, ScopeId{0});
     EXPECT_EQ(graph->at(graph->operators[0].inputs[1]).name, "h.0.mlp.w");
-    EXPECT_EQ(graph->at(y).type, (TensorType {DataType::Float32, {2, 6}}));
+    EXPECT_EQ(graph->at(y).type, (TensorType{DataType::Float32, {2, 6}}));
     EXPECT_FALSE(graph->operators[0].annotation.dimensions.empty());
 }
 

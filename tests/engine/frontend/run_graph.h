@@ -153,7 +153,7 @@ public:
             for (const Dimension &dimension : op.annotation.dimensions)
                 call.ranges.push_back({0, dimension.size});
             for (const TensorId tensor : op.inputs)
-                call.inputs.push_back(tensor ? buffer(tensor, m_values[index(tensor)]) : Buffer {});
+                call.inputs.push_back(tensor ? buffer(tensor, m_values[index(tensor)]) : Buffer{});
             std::vector<std::vector<std::byte>> results(op.outputs.size());
             for (std::size_t slot = 0; slot < op.outputs.size(); ++slot) {
                 const TensorId tensor = op.outputs[slot];
@@ -162,7 +162,7 @@ public:
                     continue;
                 }
                 // One byte more, so that an empty tensor still has an address.
-                results[slot].resize(byteCount(m_graph.at(tensor).type) + 1, std::byte {0xA5});
+                results[slot].resize(byteCount(m_graph.at(tensor).type) + 1, std::byte{0xA5});
                 call.outputs.push_back(buffer(tensor, results[slot]));
             }
             if (const auto done = runKernel(call); !done)
@@ -190,7 +190,7 @@ public:
 
 private:
     static std::size_t index(TensorId tensor) { return static_cast<std::size_t>(tensor.index); }
-    static TensorId id(std::size_t i) { return TensorId {static_cast<std::int32_t>(i)}; }
+    static TensorId id(std::size_t i) { return TensorId{static_cast<std::int32_t>(i)}; }
     static std::size_t byteCount(const TensorType &type)
     {
         return static_cast<std::size_t>(elementCount(type.shape) * sizeOf(type.dataType));
@@ -198,7 +198,7 @@ private:
 
     template<typename T> static T read(const std::vector<std::byte> &bytes, std::int64_t element)
     {
-        T value {};
+        T value{};
         std::memcpy(&value, bytes.data() + static_cast<std::size_t>(element) * sizeof(T), sizeof(T));
         return value;
     }

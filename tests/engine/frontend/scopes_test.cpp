@@ -49,17 +49,17 @@ TEST(Scopes, FollowTheModulePathOfNodeNames)
     const Graph graph = chain({{"/transformer/h.3/attn/MatMul", kTanh}, {"/transformer/h.3/attn/Add", kAbs},
         {"/transformer/h.3/Add", kAbs}, {"/transformer/Last", kTanh}, {"/Loss", kTanh}});
     EXPECT_EQ(paths(graph),
-        (Paths {"transformer.h.3.attn", "transformer.h.3.attn", "transformer.h.3", "transformer", ""}));
+        (Paths{"transformer.h.3.attn", "transformer.h.3.attn", "transformer.h.3", "transformer", ""}));
     ASSERT_EQ(graph.scopes.size(), 4U);
     EXPECT_EQ(graph.scopes[2].name, "h.3");
-    EXPECT_EQ(graph.scopes[2].parent, ScopeId {1});
+    EXPECT_EQ(graph.scopes[2].parent, ScopeId{1});
 }
 
 TEST(Scopes, OfOneOperatorDissolve)
 {
     const Graph graph = chain({{"/h.3/attn/c_attn/Gemm", kTanh}, {"/h.3/attn/c_proj/Gemm", kAbs},
         {"/h.3/mlp/fc/dense/Gemm", kAbs}, {"/h.3/Add", kAbs}});
-    EXPECT_EQ(paths(graph), (Paths {"h.3.attn", "h.3.attn", "h.3", "h.3"}));
+    EXPECT_EQ(paths(graph), (Paths{"h.3.attn", "h.3.attn", "h.3", "h.3"}));
 }
 
 TEST(Scopes, OfOneNodeThatBecameSeveralOperatorsDissolve)
@@ -67,20 +67,20 @@ TEST(Scopes, OfOneNodeThatBecameSeveralOperatorsDissolve)
     const Graph graph =
         chain({{"/layer1/bn1/BatchNormalization", kTanh}, {"/layer1/bn1/BatchNormalization", kAbs},
             {"/layer1/relu/Relu", kAbs}, {"/head/a/X", kTanh}, {"/head/a/Y", kTanh}});
-    EXPECT_EQ(paths(graph), (Paths {"layer1", "layer1", "layer1", "head.a", "head.a"}));
+    EXPECT_EQ(paths(graph), (Paths{"layer1", "layer1", "layer1", "head.a", "head.a"}));
 }
 
 TEST(Scopes, OfFusedOperatorsAreWhatTheirNodesShare)
 {
     const Graph graph =
         chain({{"/a/b/c/X /a/b/d/Y", kTanh}, {"/a/b/Z", kAbs}, {"/a/bc/X /a/b/Y", kAbs}, {"/a/Q", kAbs}});
-    EXPECT_EQ(paths(graph), (Paths {"a.b", "a.b", "a", "a"}));
+    EXPECT_EQ(paths(graph), (Paths{"a.b", "a.b", "a", "a"}));
 }
 
 TEST(Scopes, NodesWithoutAPathLieInTheModel)
 {
     const Graph graph = chain({{"", kTanh}, {"Conv_0", kAbs}, {"/Add", kAbs}});
-    EXPECT_EQ(paths(graph), (Paths {"", "", ""}));
+    EXPECT_EQ(paths(graph), (Paths{"", "", ""}));
     EXPECT_EQ(graph.scopes.size(), 1U);
 }
 
@@ -105,7 +105,7 @@ TEST(Copies, AreFoundByStructure)
 {
     const Graph graph = chain({{"/h.0/A", kTanh}, {"/h.0/B", kAbs}, {"/h.1/A", kTanh}, {"/h.1/B", kAbs},
         {"/h.2/A", kAbs}, {"/h.2/B", kTanh}});
-    EXPECT_EQ(classes(graph), (std::vector<std::int32_t> {-1, 0, 0, -1}));
+    EXPECT_EQ(classes(graph), (std::vector<std::int32_t>{-1, 0, 0, -1}));
 }
 
 TEST(Copies, DifferInAttributesShapesAndWiring)
@@ -127,8 +127,7 @@ TEST(Copies, DifferInAttributesShapesAndWiring)
                 const auto innermost = b.scope("innermost");
                 x = b.one(OperatorKind::Add, {x, y});
             } else {
-                x = b.one(
-                    OperatorKind::Add, changed && variant == 5 ? std::vector {y, y} : std::vector {x, y});
+                x = b.one(OperatorKind::Add, changed && variant == 5 ? std::vector{y, y} : std::vector{x, y});
             }
         }
         auto graph = b.finish({x});
@@ -140,7 +139,7 @@ TEST(Copies, DifferInAttributesShapesAndWiring)
             }
             return -2;
         };
-        return std::pair {of("h.0"), of("h.1")};
+        return std::pair{of("h.0"), of("h.1")};
     };
     for (int variant = 0; variant <= 5; ++variant) {
         SCOPED_TRACE(variant);
@@ -165,12 +164,12 @@ TEST(Scopes, OfBackwardAndOptimizerOperatorsFollowTheForward)
         y = b.one(OperatorKind::Linear, {x, b.weight("w", {4, 3})}, attributesOf({{"transposed", 0}}));
     }
     const TensorId loss = b.one(OperatorKind::ReduceSum, {y},
-        attributesOf({{"axes", std::vector<std::int64_t> {0, 1}}, {"keepdims", 0}}));
+        attributesOf({{"axes", std::vector<std::int64_t>{0, 1}}, {"keepdims", 0}}));
     const auto forward = b.finish({}, loss);
     ASSERT_TRUE(forward) << describe(forward.error());
     const auto training = buildTrainingStep(*forward, {});
     ASSERT_TRUE(training) << describe(training.error());
-    EXPECT_EQ(paths(*training), (Paths {"h.0", "", "", "h.0", "h.0"}));
+    EXPECT_EQ(paths(*training), (Paths{"h.0", "", "", "h.0", "h.0"}));
 }
 
 } // namespace

@@ -64,7 +64,7 @@ TEST(Zoo, MixtureParametersAreThoseOfItsExperts)
     }
 }
 
-const std::vector<std::string> kSmallModels {
+const std::vector<std::string> kSmallModels{
     "zoo:gpt?layers=2&hidden=16&heads=2&seq=8&batch=2&vocab=20&dropout=0.1",
     "zoo:llama?layers=2&hidden=16&heads=4&kv_heads=2&ffn=24&seq=8&batch=2&vocab=20",
     "zoo:t5?layers=2&hidden=16&heads=2&d_kv=8&ffn=32&src=8&tgt=6&batch=2&vocab=20&dropout=0.1",
@@ -96,7 +96,7 @@ TEST(Zoo, SmallModelsAreValidAndTrainEveryWeight)
         }
         for (std::size_t i = 0; i < graph->tensors.size(); ++i) {
             if (graph->tensors[i].role == TensorRole::Weight) {
-                EXPECT_TRUE(updated.contains(TensorId {static_cast<std::int32_t>(i)}))
+                EXPECT_TRUE(updated.contains(TensorId{static_cast<std::int32_t>(i)}))
                     << graph->tensors[i].name;
             }
         }
@@ -130,7 +130,7 @@ TEST(Zoo, SmallModelsRunAndTheirGradientsAreDifferencesOfTheLoss)
         for (std::size_t i = 0; i < graph.tensors.size(); ++i) {
             const Tensor &tensor = graph.tensors[i];
             if (tensor.role == TensorRole::Gradient && graph.at(tensor.of).role == TensorRole::Weight)
-                gradients.emplace_back(TensorId {static_cast<std::int32_t>(i)}, tensor.of);
+                gradients.emplace_back(TensorId{static_cast<std::int32_t>(i)}, tensor.of);
         }
         ASSERT_FALSE(gradients.empty());
         std::mt19937 random(7);

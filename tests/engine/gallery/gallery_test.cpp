@@ -1,7 +1,7 @@
 #include "engine/frontend/import_onnx.h"
 #include "engine/gallery/gallery.h"
-#include "engine/table/selector_index.h"
 #include "engine/gallery/tensor_parallel_region.h"
+#include "engine/table/selector_index.h"
 #include "planloom_paths.h"
 #include "tests/engine/table/models.h"
 
@@ -50,8 +50,8 @@ Plan galleryPlan(const GraphSnapshot &graph, std::string_view spec, std::int32_t
     return completion->plan;
 }
 
-const std::set<DimensionMark> kColumn {DimensionMark::Spatial};
-const std::set<DimensionMark> kRow {DimensionMark::Reduce};
+const std::set<DimensionMark> kColumn{DimensionMark::Spatial};
+const std::set<DimensionMark> kRow{DimensionMark::Reduce};
 
 TEST(Gallery, TensorParallelFindsColumnAndRowPairsOfGpt)
 {
@@ -119,8 +119,8 @@ TEST(Gallery, ThreeDimensionsUseEveryDeviceAndTwoStages)
             devices[static_cast<std::size_t>(decision.stage.index)].insert(
                 decision.devices.begin(), decision.devices.end());
     }
-    EXPECT_EQ(devices[0], (std::set<DeviceId> {{0}, {1}, {4}, {5}}));
-    EXPECT_EQ(devices[1], (std::set<DeviceId> {{2}, {3}, {6}, {7}}));
+    EXPECT_EQ(devices[0], (std::set<DeviceId>{{0}, {1}, {4}, {5}}));
+    EXPECT_EQ(devices[1], (std::set<DeviceId>{{2}, {3}, {6}, {7}}));
 }
 
 TEST(Gallery, EveryPlanOfEveryFamilyIsCompleteOrRefusedWithAReason)

@@ -50,7 +50,7 @@ TEST(BalancedCuts, EqualsBruteForceOnShortChains)
             crossing.push_back(pick(0, 9));
             allowed.push_back(pick(0, 3) > 0);
         }
-        std::pair<std::int64_t, std::int64_t> best {std::numeric_limits<std::int64_t>::max(), 0};
+        std::pair<std::int64_t, std::int64_t> best{std::numeric_limits<std::int64_t>::max(), 0};
         bool possible = false;
         for (unsigned mask = 0; mask < (1u << n); mask += 2) { // bit i: cut before link i
             std::vector<std::size_t> cuts;

@@ -18,7 +18,8 @@ TEST(LinesWrittenBy, AreThoseThatSplicesInsert)
     EXPECT_TRUE(linesWrittenBy({}, 3).empty());
     EXPECT_EQ(linesWrittenBy({{{1, {"b"}, {"x", "y"}}}}, 3), (std::vector<std::int32_t>{1, 2}));
     // A later splice moves what an earlier one wrote, and may take some of it away.
-    EXPECT_EQ(linesWrittenBy({{{2, {}, {"x", "y"}}, {0, {"a"}, {}}, {1, {"x"}, {}}}}, 3), (std::vector<std::int32_t>{1}));
+    EXPECT_EQ(linesWrittenBy({{{2, {}, {"x", "y"}}, {0, {"a"}, {}}, {1, {"x"}, {}}}}, 3),
+        (std::vector<std::int32_t>{1}));
 }
 
 TEST(LinesWrittenBy, AgreesWithTheTextsOfRandomEdits)
@@ -90,7 +91,8 @@ TEST(SwitchingOff, LeavesAloneWhatHasNothingInTheWay)
     const GestureContext context = contextOf(index, 4, "mesh tp=4\n");
     Proposal proposal;
     proposal.words = "split";
-    proposal.edit = appendRows(context.document, readTable("split name:h.1.mlp.c_fc : n over tp\n").table.rows);
+    proposal.edit =
+        appendRows(context.document, readTable("split name:h.1.mlp.c_fc : n over tp\n").table.rows);
     EXPECT_EQ(switchingOff(context, proposal, {}).edit, proposal.edit);
     EXPECT_EQ(switchingOff(context, proposal, {-1, 99}).edit, proposal.edit);
     proposal.refusal = Error{ErrorCode::InvalidInput, "no"};

@@ -1,9 +1,9 @@
 #pragma once
 
+#include "engine/gallery/gallery.h"
 #include "engine/gesture/gesture.h"
 #include "engine/table/kinds/meaning.h"
 #include "engine/table/selector_matcher.h"
-#include "engine/gallery/gallery.h"
 #include "tests/engine/table/models.h"
 
 #include <map>

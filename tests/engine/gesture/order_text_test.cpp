@@ -121,8 +121,8 @@ void comparePaths(const std::vector<OrderedPair> &rows)
 {
     std::string text;
     for (const OrderedPair &row : rows)
-        text += "order name:" + row.first + " before name:" + row.second + " at " + (row.offset < 0 ? "" : "+")
-            + std::to_string(row.offset) + "\n";
+        text += "order name:" + row.first + " before name:" + row.second + " at "
+            + (row.offset < 0 ? "" : "+") + std::to_string(row.offset) + "\n";
     const GestureContext context = gpt(2, text);
     const Graph &graph = context.graph();
     RandomTable random(8);
@@ -183,8 +183,8 @@ void comparePaths(const std::vector<OrderedPair> &rows)
         const std::int32_t most = random.number(-2, 2);
         const auto path = finder.find(from, to, most);
         const auto least = leastFrom(from);
-        const bool expected = std::any_of(
-            to.begin(), to.end(), [&](OperatorId op) { return least[static_cast<std::size_t>(op.index)] <= most; });
+        const bool expected = std::any_of(to.begin(), to.end(),
+            [&](OperatorId op) { return least[static_cast<std::size_t>(op.index)] <= most; });
         ASSERT_EQ(!path.empty(), expected)
             << graph.at(from.front()).name << " to " << graph.at(to.front()).name << " " << most;
         if (path.empty())
@@ -210,7 +210,8 @@ TEST(PathFinder, FindsPathsWhereThereAreSome)
 
 TEST(PathFinder, FindsPathsToEarlierMicroBatches)
 {
-    comparePaths({{"h.0.ln_1", "h.2.mlp.c_fc", -1}, {"h.2.attn.k_attn", "h.3.attn.q_attn", -1}, {"h.3.mlp.c_fc", "h.0.ln_1", 3}});
+    comparePaths({{"h.0.ln_1", "h.2.mlp.c_fc", -1}, {"h.2.attn.k_attn", "h.3.attn.q_attn", -1},
+        {"h.3.mlp.c_fc", "h.0.ln_1", 3}});
 }
 
 TEST(BlockOrder, IsThePatternForAllMicroBatchesOrThisOne)

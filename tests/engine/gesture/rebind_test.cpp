@@ -13,13 +13,13 @@ namespace {
 
 /// A changed model, and where the operators of the first one are in it.
 struct Changed {
-    Graph forward {};
-    std::vector<std::int32_t> after {}; ///< By forward operator of the first; -1 if it was taken out.
+    Graph forward{};
+    std::vector<std::int32_t> after{}; ///< By forward operator of the first; -1 if it was taken out.
 };
 
 Changed unchanged(const Graph &forward)
 {
-    Changed changed {forward, std::vector<std::int32_t>(forward.operators.size())};
+    Changed changed{forward, std::vector<std::int32_t>(forward.operators.size())};
     std::iota(changed.after.begin(), changed.after.end(), 0);
     return changed;
 }
@@ -27,11 +27,12 @@ Changed unchanged(const Graph &forward)
 void rename(Changed &changed, double share, std::mt19937 &random)
 {
     std::vector<std::size_t> order(changed.forward.operators.size());
-    std::iota(order.begin(), order.end(), std::size_t {0});
+    std::iota(order.begin(), order.end(), std::size_t{0});
     std::shuffle(order.begin(), order.end(), random);
     const auto count = static_cast<std::size_t>(share * static_cast<double>(order.size()));
     for (std::size_t i = 0; i < count; ++i)
-        changed.forward.operators[order[i]].name = "renamed." + std::to_string(i * 7919 % 100003) + "." + std::to_string(i);
+        changed.forward.operators[order[i]].name =
+            "renamed." + std::to_string(i * 7919 % 100003) + "." + std::to_string(i);
 }
 
 /// An operator that keeps shapes behind the first output of operator `at`.
@@ -41,7 +42,7 @@ void insertBehind(Changed &changed, std::size_t at, const std::string &name)
     const TensorId from = graph.operators[at].outputs.front();
     Tensor made = graph.at(from);
     made.name = name + ".out";
-    const TensorId to {static_cast<std::int32_t>(graph.tensors.size())};
+    const TensorId to{static_cast<std::int32_t>(graph.tensors.size())};
     graph.tensors.push_back(made);
     for (std::size_t i = at + 1; i < graph.operators.size(); ++i)
         std::replace(graph.operators[i].inputs.begin(), graph.operators[i].inputs.end(), from, to);
@@ -68,7 +69,8 @@ bool takeOut(Changed &changed, std::size_t at)
 {
     Graph &graph = changed.forward;
     const Operator op = graph.operators[at];
-    if (op.inputs.size() != 1 || op.outputs.size() != 1 || graph.at(op.inputs[0]).type != graph.at(op.outputs[0]).type
+    if (op.inputs.size() != 1 || op.outputs.size() != 1
+        || graph.at(op.inputs[0]).type != graph.at(op.outputs[0]).type
         || graph.at(op.inputs[0]).role != TensorRole::Activation || op.outputs[0] == graph.loss)
         return false;
     for (Operator &other : graph.operators)
@@ -100,7 +102,8 @@ TableDocument rowsFor(const SelectorIndex &index, std::mt19937 &random)
     for (int i = 0; i < 40; ++i)
         text += "place name:" + name(pick()) + " : devices 0\n";
     for (int i = 0; i < 10; ++i)
-        text += "place " + toString(selectSet({pick().name, pick().name, pick().name})) + " : devices 1  # a set\n";
+        text += "place " + toString(selectSet({pick().name, pick().name, pick().name}))
+            + " : devices 1  # a set\n";
     for (int i = 0; i < 10; ++i) {
         const Operator op = pick();
         const std::string &path = index.pathOf(op.scope);
@@ -109,17 +112,19 @@ TableDocument rowsFor(const SelectorIndex &index, std::mt19937 &random)
     }
     for (int i = 0; i < 10; ++i)
         text += "order name:" + name(pick()) + " before name:" + name(pick()) + "\n";
-    text += "split kind:Linear : batch by 2\nrecompute name:*mlp* per layer\nzero1 weight:* by 2\nplace all : devices 0,1\n";
+    text += "split kind:Linear : batch by 2\nrecompute name:*mlp* per layer\nzero1 weight:* by 2\nplace all "
+            ": devices 0,1\n";
     if (!index.layers().scopes.empty())
         text += "stage layer:0 : 0\nstage !layer:0 : 1\noff place layer:0 & kind:Linear : devices 3\n";
     return TableDocument(text);
 }
 
-/// Rows that select the counterparts of what they selected, and what is new at most; of those that selected any.
+/// Rows that select the counterparts of what they selected, and what is new at most; of those that selected
+/// any.
 struct Bound {
     int all = 0;
     int right = 0;
-    std::string wrong {};
+    std::string wrong{};
 };
 
 Bound checkRows(const SelectorIndex &before, const SelectorIndex &after, const TableDocument &old,
@@ -170,7 +175,7 @@ Graph forwardOf(const char *spec)
 {
     auto forward = buildZooModel(spec);
     EXPECT_TRUE(forward) << spec << describe(forward.error());
-    return forward ? *std::move(forward) : Graph {};
+    return forward ? *std::move(forward) : Graph{};
 }
 
 } // namespace
@@ -246,12 +251,14 @@ TEST(Rebind, OperatorsPutInAndTakenOut)
             const std::size_t at = random() % changed.forward.operators.size();
             const TensorId out = changed.forward.operators[at].outputs.front();
             const Tensor &tensor = changed.forward.at(out);
-            if (tensor.type.dataType != DataType::Float32 || tensor.type.shape.empty() || out == changed.forward.loss)
+            if (tensor.type.dataType != DataType::Float32 || tensor.type.shape.empty()
+                || out == changed.forward.loss)
                 continue;
             insertBehind(changed, at, "put.in." + std::to_string(fresh++));
         }
         const bool one = [&] {
-            for (std::size_t at = changed.forward.operators.size() / 2; at < changed.forward.operators.size(); ++at) {
+            for (std::size_t at = changed.forward.operators.size() / 2; at < changed.forward.operators.size();
+                 ++at) {
                 if (changed.forward.operators[at].name.rfind("put.in", 0) != 0 && takeOut(changed, at))
                     return true;
             }
@@ -331,7 +338,7 @@ TEST(Rebind, RowsKeepTheirFormNotesAndOrigin)
         "off split name:\"a b\" : batch by 2\nsplit kind:Linear : batch by 2\n"
         "place name:no.such : devices 1\nthis is no row\n");
     EXPECT_EQ(rebinding.bound, 3);
-    EXPECT_EQ(rebinding.rewritten, (std::vector<std::int32_t> {1, 2}));
+    EXPECT_EQ(rebinding.rewritten, (std::vector<std::int32_t>{1, 2}));
     EXPECT_TRUE(rebinding.lost.empty());
 }
 
@@ -346,12 +353,14 @@ TEST(Rebind, RowsOfWhatIsGoneAreNamed)
     ASSERT_LT(gone, forward.operators.size());
     const std::string name = forward.operators[gone].name;
     const std::string other = forward.operators[gone == 0 ? 1 : 0].name;
-    const TableDocument rows("place name:" + name + " : devices 0\nplace set{" + name + ", " + other + "} : devices 1\n");
+    const TableDocument rows(
+        "place name:" + name + " : devices 0\nplace set{" + name + ", " + other + "} : devices 1\n");
     const Rebinding rebinding = rebind(before, indexOf(changed.forward), rows);
     EXPECT_EQ(rebinding.gone, 1);
-    EXPECT_EQ(rebinding.lost, (std::vector<std::int32_t> {0}));
-    EXPECT_EQ(rebinding.fewer, (std::vector<std::int32_t> {1}));
-    EXPECT_EQ(rebound(rows, rebinding).text(), "place name:" + name + " : devices 0\nplace name:" + other + " : devices 1\n");
+    EXPECT_EQ(rebinding.lost, (std::vector<std::int32_t>{0}));
+    EXPECT_EQ(rebinding.fewer, (std::vector<std::int32_t>{1}));
+    EXPECT_EQ(rebound(rows, rebinding).text(),
+        "place name:" + name + " : devices 0\nplace name:" + other + " : devices 1\n");
 }
 
 TEST(MatchOperators, FollowsBackwardAndOptimizerOperatorsAndIsOneToOne)
@@ -367,7 +376,8 @@ TEST(MatchOperators, FollowsBackwardAndOptimizerOperatorsAndIsOneToOne)
     for (std::size_t i = 0; i < match.after.size(); ++i) {
         ASSERT_TRUE(match.after[i].valid()) << before.graph().operators[i].name;
         EXPECT_EQ(match.after[i].index, static_cast<std::int32_t>(i));
-        EXPECT_EQ(match.before[static_cast<std::size_t>(match.after[i].index)].index, static_cast<std::int32_t>(i));
+        EXPECT_EQ(
+            match.before[static_cast<std::size_t>(match.after[i].index)].index, static_cast<std::int32_t>(i));
     }
 }
 
@@ -395,7 +405,8 @@ TEST(MatchOperators, StopsWhenAskedTo)
     const SelectorIndex before = indexOf(forwardOf(kModels[0]));
     std::stop_source stop;
     stop.request_stop();
-    EXPECT_TRUE(rebind(before, before, TableDocument("place all : devices 0\n"), stop.get_token()).edit.empty());
+    EXPECT_TRUE(
+        rebind(before, before, TableDocument("place all : devices 0\n"), stop.get_token()).edit.empty());
 }
 
 } // namespace planloom

@@ -13,7 +13,8 @@ GestureContext gpt(std::string_view text)
     return contextOf(index, 2, text);
 }
 
-constexpr const char *kRows = "micro-batches 4\n# why\norder name:h.1.attn.k_attn before name:h.1.attn.q_attn  @gesture\n";
+constexpr const char *kRows =
+    "micro-batches 4\n# why\norder name:h.1.attn.k_attn before name:h.1.attn.q_attn  @gesture\n";
 
 TEST(Retarget, AnEndIsMovedInItsOwnRow)
 {
@@ -37,7 +38,8 @@ TEST(Retarget, AnEndIsMovedInItsOwnRow)
 TEST(Retarget, ARowIsNotInItsOwnWay)
 {
     const GestureContext context = gpt(kRows);
-    const auto swapped = proposeOrderRow(context, 2, *parseSelector("name:h.1.attn.q_attn"), *parseSelector("name:h.1.attn.k_attn"));
+    const auto swapped = proposeOrderRow(
+        context, 2, *parseSelector("name:h.1.attn.q_attn"), *parseSelector("name:h.1.attn.k_attn"));
     EXPECT_EQ(after(context, swapped),
         "micro-batches 4\n# why\norder name:h.1.attn.q_attn before name:h.1.attn.k_attn  @gesture\n");
 }
@@ -48,7 +50,8 @@ TEST(Retarget, ACycleIsRefusedWithItsPath)
     const OperatorId k = one(context, "h.1.attn.k_attn");
     const OperatorId before = one(context, "h.0.mlp.c_fc");
     const Proposal refused = proposeRetarget(context, 2, OrderEnd::Second, {before});
-    EXPECT_EQ(refusal(refused), "h.1.attn.k_attn can't run before h.0.mlp.c_fc: it needs what comes out of it");
+    EXPECT_EQ(
+        refusal(refused), "h.1.attn.k_attn can't run before h.0.mlp.c_fc: it needs what comes out of it");
     ASSERT_GE(refused.cycle.size(), 2U);
     EXPECT_EQ(refused.cycle.front(), k);
     EXPECT_NE(std::find(refused.cycle.begin(), refused.cycle.end(), before), refused.cycle.end());
@@ -62,7 +65,8 @@ TEST(Retarget, WhatCanNotBeIsRefusedInWords)
     EXPECT_EQ(refusal(proposeRetarget(context, 99, OrderEnd::First, {one(context, "h.0.mlp.c_fc")})),
         "there is no such order any more");
     EXPECT_FALSE(refusal(proposeRetarget(context, 2, OrderEnd::First, {})).empty());
-    EXPECT_EQ(refusal(proposeOrderRow(context, 2, *parseSelector("name:nobody"), *parseSelector("name:h.1.attn.q_attn"))),
+    EXPECT_EQ(refusal(proposeOrderRow(
+                  context, 2, *parseSelector("name:nobody"), *parseSelector("name:h.1.attn.q_attn"))),
         "name:nobody selects no operator");
 }
 
@@ -85,7 +89,8 @@ TEST(Retarget, BackwardOrdersStayBackward)
     const GestureContext context = gpt(after(empty, proposeOrder(empty, {{k}, {q}})));
     const std::int32_t line = orderLineOf(context, RowId{}, {k}, {q});
     ASSERT_GE(line, 0);
-    const Proposal moved = proposeRetarget(context, line, OrderEnd::Second, {one(context, "h.1.attn.v_attn"), v});
+    const Proposal moved =
+        proposeRetarget(context, line, OrderEnd::Second, {one(context, "h.1.attn.v_attn"), v});
     const GestureContext then = gpt(after(context, moved));
     EXPECT_EQ(orderLineOf(then, RowId{}, {k}, {v}), line);
     EXPECT_EQ(orderLineOf(then, RowId{}, {k}, {q}), -1);

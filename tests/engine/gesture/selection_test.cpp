@@ -104,7 +104,8 @@ TEST(Similar, AreNoneWhereTheSearchIsStopped)
 TEST(SameDevices, AreExactlyThose)
 {
     const GestureContext context = contextOf(gpt(), 3,
-        "place !layer:1 & !name:h.2.mlp.c_fc : devices 0\nplace layer:1 : devices 1\nsplit name:h.2.mlp.c_fc : n by 2\n"
+        "place !layer:1 & !name:h.2.mlp.c_fc : devices 0\nplace layer:1 : devices 1\nsplit name:h.2.mlp.c_fc "
+        ": n by 2\n"
         "place name:h.2.mlp.c_fc : devices 0,1\n");
     ASSERT_TRUE(context.plan);
     const auto same = [&](const char *name) {

@@ -1,6 +1,6 @@
 #include "engine/gesture/gesture.h"
-#include "engine/table/selector_matcher.h"
 #include "engine/gesture/narrow.h"
+#include "engine/table/selector_matcher.h"
 #include "tests/engine/table/models.h"
 #include "tests/engine/table/random_table.h"
 

@@ -39,7 +39,8 @@ GestureContext pipeline()
     const auto index = indexOf(kSpec);
     const auto table = galleryTable("3d:dp=1,tp=1,pp=2,micro-batches=4,schedule=1f1b", index->snapshot(), 2);
     EXPECT_TRUE(table);
-    return contextOf(index, 2, table ? print(*table) + "in-flight 1 stage 1  # little memory there\n" : std::string());
+    return contextOf(
+        index, 2, table ? print(*table) + "in-flight 1 stage 1  # little memory there\n" : std::string());
 }
 
 } // namespace
@@ -49,9 +50,11 @@ TEST(StageRows, OfADissolvedStageAreReportedAtTheirRow)
     const GestureContext context = pipeline();
     ASSERT_TRUE(context.plan) << context.document.text();
     ASSERT_EQ(context.plan->stageCount, 2) << context.document.text();
-    const TableDocument document = documentAfter(context, proposeStage(context, forward(context, "forward"), StageId{0}));
+    const TableDocument document =
+        documentAfter(context, proposeStage(context, forward(context, "forward"), StageId{0}));
     const std::string text = document.text();
-    // The limit stays, with its note, and says what is wrong; no row of the table is in the way of the others.
+    // The limit stays, with its note, and says what is wrong; no row of the table is in the way of the
+    // others.
     EXPECT_NE(text.find("in-flight 1 stage 1  # little memory there"), std::string::npos) << text;
     const ConstraintTable table = document.table();
     const auto reports = reportsOf(context, document);
@@ -62,7 +65,8 @@ TEST(StageRows, OfADissolvedStageAreReportedAtTheirRow)
             ASSERT_TRUE(reports[i].error) << text;
             told = reports[i].error->message.find("there is no stage 1") != std::string::npos;
         } else {
-            EXPECT_FALSE(reports[i].error) << text << print(table.rows[i]) << ": " << reports[i].error->message;
+            EXPECT_FALSE(reports[i].error)
+                << text << print(table.rows[i]) << ": " << reports[i].error->message;
         }
     }
     EXPECT_TRUE(told) << text;

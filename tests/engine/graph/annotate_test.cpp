@@ -22,10 +22,10 @@ constexpr auto kInt = DataType::Int64;
 /// An operator to annotate, its attributes written as a list.
 struct Case {
     OperatorKind kind;
-    std::vector<std::pair<std::string, Attribute>> attributes {};
-    std::vector<TensorType> inputs {};
-    std::vector<TensorType> declared {}; ///< Output types, where they cannot be inferred.
-    std::vector<bool> present {};
+    std::vector<std::pair<std::string, Attribute>> attributes{};
+    std::vector<TensorType> inputs{};
+    std::vector<TensorType> declared{}; ///< Output types, where they cannot be inferred.
+    std::vector<bool> present{};
 };
 
 TensorType floats(Shape shape)
@@ -38,9 +38,9 @@ TensorType integers(Shape shape)
 }
 
 struct Annotated {
-    Attributes attributes {};
-    std::vector<TensorType> outputs {};
-    AnnotationOutcome outcome {};
+    Attributes attributes{};
+    std::vector<TensorType> outputs{};
+    AnnotationOutcome outcome{};
 };
 
 Annotated annotated(const Case &item)
@@ -86,11 +86,11 @@ std::string textOf(const Case &item)
 
 Attribute list(Integers values)
 {
-    return Attribute {std::move(values)};
+    return Attribute{std::move(values)};
 }
 Attribute number(std::int64_t value)
 {
-    return Attribute {value};
+    return Attribute{value};
 }
 
 } // namespace
@@ -301,16 +301,16 @@ TEST(Annotate, LinearInputsAreThoseTheOutputIsJointlyLinearIn)
 {
     const auto linear = [](const Case &item) { return annotated(item).outcome.annotation.linearInputs; };
     using Slots = std::vector<std::int32_t>;
-    EXPECT_EQ(linear({Add, {}, {floats({2}), floats({2})}}), (Slots {0, 1}));
-    EXPECT_EQ(linear({Add, {}, {integers({2}), integers({2})}}), Slots {});
-    EXPECT_EQ(linear({Mul, {}, {floats({2}), floats({2})}}), Slots {0});
-    EXPECT_EQ(linear({Relu, {}, {floats({2})}}), Slots {});
-    EXPECT_EQ(linear({Cast, {}, {floats({2})}, {integers({2})}}), Slots {});
-    EXPECT_EQ(linear({Where, {}, {{DataType::Bool, {2}}, floats({2}), floats({2})}}), (Slots {1, 2}));
-    EXPECT_EQ(linear({Pad, {{"pads", list({1, 0})}, {"value", 2.0}}, {floats({2})}}), Slots {});
-    EXPECT_EQ(linear({Concat, {{"axis", number(0)}}, {floats({2}), floats({2})}}), (Slots {0, 1}));
-    EXPECT_EQ(linear({Embedding, {}, {floats({9, 4}), integers({2})}}), Slots {0});
-    EXPECT_EQ(linear({Softmax, {{"axis", number(0)}}, {floats({2})}}), Slots {});
+    EXPECT_EQ(linear({Add, {}, {floats({2}), floats({2})}}), (Slots{0, 1}));
+    EXPECT_EQ(linear({Add, {}, {integers({2}), integers({2})}}), Slots{});
+    EXPECT_EQ(linear({Mul, {}, {floats({2}), floats({2})}}), Slots{0});
+    EXPECT_EQ(linear({Relu, {}, {floats({2})}}), Slots{});
+    EXPECT_EQ(linear({Cast, {}, {floats({2})}, {integers({2})}}), Slots{});
+    EXPECT_EQ(linear({Where, {}, {{DataType::Bool, {2}}, floats({2}), floats({2})}}), (Slots{1, 2}));
+    EXPECT_EQ(linear({Pad, {{"pads", list({1, 0})}, {"value", 2.0}}, {floats({2})}}), Slots{});
+    EXPECT_EQ(linear({Concat, {{"axis", number(0)}}, {floats({2}), floats({2})}}), (Slots{0, 1}));
+    EXPECT_EQ(linear({Embedding, {}, {floats({9, 4}), integers({2})}}), Slots{0});
+    EXPECT_EQ(linear({Softmax, {{"axis", number(0)}}, {floats({2})}}), Slots{});
 }
 
 TEST(BackwardAnnotation, SharesIdentifiersAndSumsOverThoseAnInputLacks)
@@ -319,7 +319,7 @@ TEST(BackwardAnnotation, SharesIdentifiersAndSumsOverThoseAnInputLacks)
         annotated({Linear, {}, {floats({4, 8}), floats({8, 16}), floats({16})}}).outcome.annotation;
     const Annotation backward = backwardAnnotation(forward);
     EXPECT_EQ(toString(backward), "a+ n+, a+ k+, k+ n+, n+, a+ n+ -> a+ k+, k+ n+, n+");
-    EXPECT_EQ(backward.linearInputs, std::vector<std::int32_t> {1});
+    EXPECT_EQ(backward.linearInputs, std::vector<std::int32_t>{1});
     for (std::size_t i = 0; i < forward.dimensions.size(); ++i) {
         EXPECT_EQ(backward.dimensions[i].name, forward.dimensions[i].name);
         EXPECT_EQ(backward.dimensions[i].size, forward.dimensions[i].size);
@@ -335,8 +335,8 @@ TEST(BackwardAnnotation, SharesIdentifiersAndSumsOverThoseAnInputLacks)
 namespace {
 
 struct Array {
-    Shape shape {};
-    Integers values {};
+    Shape shape{};
+    Integers values{};
     explicit Array(Shape extents)
         : shape(std::move(extents))
         , values(static_cast<std::size_t>(elementCount(shape)), 0)
@@ -504,7 +504,7 @@ void expectSplitsAgree(const Case &item)
     for (const std::int32_t dimension : splittableDimensions(annotation)) {
         const std::int64_t size = annotation.dimensions[static_cast<std::size_t>(dimension)].size;
         for (std::int32_t parts = 2; parts <= size; ++parts) {
-            const Partition partition {{planloom::Split {SplitKind::Dimension, dimension, parts}}};
+            const Partition partition{{planloom::Split{SplitKind::Dimension, dimension, parts}}};
             Array sum(whole.shape);
             for (std::int32_t part = 0; part < parts; ++part) {
                 const PartBox box = partBox(annotation, partition, part);
@@ -540,9 +540,9 @@ TEST(Annotate, EverySplitOfARandomReshapeMovesTheSameElements)
         // The same prime factors, cut into dimensions in two ways.
         std::vector<std::int64_t> factors;
         for (int i = 0; i < 6; ++i)
-            factors.push_back(std::array<std::int64_t, 4> {1, 2, 3, 2}[random() % 4]);
+            factors.push_back(std::array<std::int64_t, 4>{1, 2, 3, 2}[random() % 4]);
         const auto cut = [&] {
-            Shape shape {1};
+            Shape shape{1};
             for (const std::int64_t factor : factors) {
                 if (random() % 2 == 0)
                     shape.push_back(1);
@@ -553,7 +553,7 @@ TEST(Annotate, EverySplitOfARandomReshapeMovesTheSameElements)
         const Shape from = cut();
         if (trial % 3 == 0)
             std::shuffle(factors.begin(), factors.end(), random);
-        const Case item {Reshape, {}, {floats(from)}, {floats(cut())}};
+        const Case item{Reshape, {}, {floats(from)}, {floats(cut())}};
         splittable += splittableDimensions(annotated(item).outcome.annotation).empty() ? 0 : 1;
         expectSplitsAgree(item);
         if (HasFatalFailure())
@@ -564,7 +564,7 @@ TEST(Annotate, EverySplitOfARandomReshapeMovesTheSameElements)
 
 TEST(Annotate, EverySplitOfMovesSumsAndProductsAgreesWithTheWhole)
 {
-    const std::vector<Case> cases {
+    const std::vector<Case> cases{
         {Transpose, {{"permutation", list({2, 0, 1})}}, {floats({2, 3, 4})}},
         {Tile, {{"repeats", list({3, 1, 2})}}, {floats({2, 3, 1})}},
         {Tile, {{"repeats", list({4, 2})}}, {floats({3, 2})}},

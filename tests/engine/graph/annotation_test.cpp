@@ -62,7 +62,7 @@ TEST(Annotation, OfTheReferenceAreReadAndPrinted)
         std::vector<Shape> outputs;
         Names splittable;
     };
-    const std::vector<Case> cases {
+    const std::vector<Case> cases{
         {"a b k+, n k+ -> a b n", {{2, 4, 8}, {16, 8}}, {{2, 4, 16}}, {"a", "b", "k", "n"}},
         {"k+, k+ -> 1", {{8}, {8}}, {{}}, {"k"}},
         {"m k+, k+ -> m", {{4, 8}, {8}}, {{4}}, {"m", "k"}},
@@ -108,16 +108,16 @@ TEST(Annotation, FreezesWhatStandsBehindTheFirstFactorEverywhere)
     const Annotation view = parsed("a (b 64) -> a b 64", {{2048, 1024}}, {{2048, 16, 64}});
     EXPECT_EQ(toString(view), "a (b 64) -> a b 64");
     EXPECT_EQ(view.dimensions[1].size, 16);
-    EXPECT_EQ(splittableNames(view), (Names {"a", "b"}));
+    EXPECT_EQ(splittableNames(view), (Names{"a", "b"}));
 
     const Annotation joined = parsed("b s e -> (b s) e", {{2, 3, 4}}, {{6, 4}});
     EXPECT_EQ(toString(joined), "b s^ e -> (b s^) e");
-    EXPECT_EQ(splittableNames(joined), (Names {"b", "e"}));
+    EXPECT_EQ(splittableNames(joined), (Names{"b", "e"}));
 
     // A leading factor of size 1 does not count as the first.
     const Annotation one = parsed("b s e -> (b s) e", {{1, 3, 4}}, {{3, 4}});
     EXPECT_EQ(toString(one), "b s e -> (b s) e");
-    EXPECT_EQ(splittableNames(one), (Names {"s", "e"}));
+    EXPECT_EQ(splittableNames(one), (Names{"s", "e"}));
     EXPECT_EQ(splittableFactor(one, one.outputs[0].terms[0]), findDimension(one, "s"));
 
     const Annotation frozen = parsed("(8 b) -> 8 b", {{24}}, {{8, 3}});
@@ -136,7 +136,7 @@ TEST(Annotation, OfGroupedQueriesKeepsTheGroupsSplittable)
         {{2, 5, 12, 8}, {2, 7, 4, 8}, {2, 7, 4, 6}}, {{2, 5, 12, 6}});
     EXPECT_EQ(toString(annotation), "b l^ (g r^) hd^, b s^ g hd^, b s^ g vd^ -> b l^ (g r^) vd^");
     EXPECT_EQ(annotation.dimensions[static_cast<std::size_t>(*findDimension(annotation, "r"))].size, 3);
-    EXPECT_EQ(splittableNames(annotation), (Names {"b", "g"}));
+    EXPECT_EQ(splittableNames(annotation), (Names{"b", "g"}));
 }
 
 TEST(Annotation, ErrorsSayWhere)
@@ -161,8 +161,8 @@ TEST(Annotation, ErrorsSayWhere)
 
 TEST(Annotation, OfTheWholeHasNothingToSplit)
 {
-    const std::vector<Shape> inputs {{2, 8}, {}};
-    const std::vector<Shape> outputs {{8, 8, 1}};
+    const std::vector<Shape> inputs{{2, 8}, {}};
+    const std::vector<Shape> outputs{{8, 8, 1}};
     const Annotation annotation = wholeAnnotation(inputs, outputs);
     EXPECT_EQ(toString(annotation), "2 8, 1 -> 8 8 1");
     EXPECT_TRUE(splittableDimensions(annotation).empty());

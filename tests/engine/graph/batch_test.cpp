@@ -20,7 +20,7 @@ public:
         tensor.name = name;
         tensor.type = {type, std::move(shape)};
         tensor.role = role;
-        m_ids[name] = TensorId {static_cast<std::int32_t>(graph.tensors.size())};
+        m_ids[name] = TensorId{static_cast<std::int32_t>(graph.tensors.size())};
         if (role == TensorRole::Input)
             graph.inputs.push_back(m_ids[name]);
         graph.tensors.push_back(std::move(tensor));
@@ -35,7 +35,7 @@ public:
         Operator op;
         op.name = output;
         op.kind = kind;
-        op.scope = ScopeId {0};
+        op.scope = ScopeId{0};
         for (const std::string &input : inputs)
             op.inputs.push_back(m_ids.at(input));
         op.outputs = {m_ids.at(output)};
@@ -76,14 +76,14 @@ public:
             backward.name += "'";
             backward.direction = Direction::Backward;
             backward.annotation = backwardAnnotation(forward.annotation);
-            backward.mirror = OperatorId {static_cast<std::int32_t>(i)};
+            backward.mirror = OperatorId{static_cast<std::int32_t>(i)};
             backward.inputs = {id(graph.at(forward.outputs[0]).name + ".grad")};
             backward.inputs.insert(backward.inputs.end(), forward.inputs.begin(), forward.inputs.end());
             backward.inputs.push_back(forward.outputs[0]);
             backward.outputs.clear();
             for (const TensorId input : forward.inputs)
-                backward.outputs.push_back(isTrained(input) ? gradientOf(input) : TensorId {});
-            graph.operators[i].mirror = OperatorId {static_cast<std::int32_t>(graph.operators.size())};
+                backward.outputs.push_back(isTrained(input) ? gradientOf(input) : TensorId{});
+            graph.operators[i].mirror = OperatorId{static_cast<std::int32_t>(graph.operators.size())};
             graph.operators.push_back(std::move(backward));
         }
         for (std::size_t i = 0; i < trained.size(); ++i) {
@@ -95,7 +95,7 @@ public:
             step.name = weight.name + ".step";
             step.kind = OperatorKind::SgdStep;
             step.direction = Direction::Optimizer;
-            step.scope = ScopeId {0};
+            step.scope = ScopeId{0};
             step.inputs = {id(weight.name), id(weight.name + ".grad")};
             step.outputs = {id(weight.name + ".new")};
             step.annotation =
@@ -171,7 +171,7 @@ void expectSlicesMeet(const BatchInfo &batch, const Graph &graph)
                 continue;
             for (std::int32_t microBatch = 0; microBatch < count; ++microBatch) {
                 const auto outer = microBatchRanges(
-                    batch, graph, OperatorId {static_cast<std::int32_t>(i)}, microBatch, count);
+                    batch, graph, OperatorId{static_cast<std::int32_t>(i)}, microBatch, count);
                 const auto check = [&](const TensorView &view) {
                     if (!view.tensor)
                         return;
@@ -228,7 +228,7 @@ TEST(Batch, OfALanguageModelIsFollowedThroughItsStep)
     EXPECT_EQ(batch.limitedBy, "");
     EXPECT_EQ(batch.size, 8);
     EXPECT_EQ(batch.mostMicroBatches, 8);
-    const std::map<std::string, std::string> roles {{"tokens", "split:0"}, {"positions", "same"},
+    const std::map<std::string, std::string> roles{{"tokens", "split:0"}, {"positions", "same"},
         {"labels", "split:0"}, {"table", "same"}, {"x", "split:0"}, {"p", "same"}, {"h", "split:0"},
         {"logits", "split:0"}, {"flat", "split:0"}, {"flat labels", "step"}, {"sum", "summand"},
         {"count", "step"}, {"loss", "summand"}, {"loss.grad", "same"}, {"sum.grad", "same"},
@@ -237,7 +237,7 @@ TEST(Batch, OfALanguageModelIsFollowedThroughItsStep)
         {"w.new", "same"}};
     for (const auto &[name, role] : roles)
         EXPECT_EQ(roleOf(batch, model, name), role) << name;
-    const std::map<std::string, std::string> identifiers {{"x", "b"}, {"p", ""}, {"h", "b"}, {"flat", "b"},
+    const std::map<std::string, std::string> identifiers{{"x", "b"}, {"p", ""}, {"h", "b"}, {"flat", "b"},
         {"flat labels", "once"}, {"sum", "n"}, {"count", "once"}, {"loss", ""}, {"loss'", ""}, {"sum'", "n"},
         {"h'", "b"}, {"p'", ""}, {"x'", "b"}, {"w.step", "once"}};
     for (const auto &[name, identifier] : identifiers)
@@ -263,8 +263,8 @@ TEST(Batch, RangesAreProportionalSlices)
     const BatchInfo batch = analyseBatch(model.graph);
     // Operator 6 is the cross-entropy over (b s) = 48 items and 20 classes, operator 1 the positions.
     EXPECT_EQ(
-        microBatchRanges(batch, model.graph, OperatorId {6}, 1, 4), (std::vector<Range> {{12, 24}, {0, 20}}));
-    EXPECT_TRUE(microBatchRanges(batch, model.graph, OperatorId {1}, 1, 4).empty());
+        microBatchRanges(batch, model.graph, OperatorId{6}, 1, 4), (std::vector<Range>{{12, 24}, {0, 20}}));
+    EXPECT_TRUE(microBatchRanges(batch, model.graph, OperatorId{1}, 1, 4).empty());
 }
 
 TEST(Batch, NormalisationUsesTheMicroBatchStatistics)
@@ -283,9 +283,9 @@ TEST(Batch, NormalisationUsesTheMicroBatchStatistics)
         .train("loss");
     const BatchInfo batch = analyseBatch(model.graph);
     EXPECT_EQ(batch.mostMicroBatches, 8) << batch.limitedBy;
-    const std::map<std::string, std::string> roles {{"mean", "local"}, {"variance", "local"},
-        {"y", "split:0"}, {"mean.grad", "local"}, {"variance.grad", "local"}, {"scale.grad", "summand"},
-        {"h.grad", "split:0"}, {"w.grad", "summand"}};
+    const std::map<std::string, std::string> roles{{"mean", "local"}, {"variance", "local"}, {"y", "split:0"},
+        {"mean.grad", "local"}, {"variance.grad", "local"}, {"scale.grad", "summand"}, {"h.grad", "split:0"},
+        {"w.grad", "summand"}};
     for (const auto &[name, role] : roles)
         EXPECT_EQ(roleOf(batch, model, name), role) << name;
     EXPECT_EQ(identifierOf(batch, model, "variance'"), "n");

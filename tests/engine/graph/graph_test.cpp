@@ -17,7 +17,7 @@ TensorId addTensor(Graph &graph, std::string name, Shape shape, TensorRole role,
     tensor.role = role;
     tensor.of = of;
     graph.tensors.push_back(std::move(tensor));
-    return TensorId {static_cast<std::int32_t>(graph.tensors.size()) - 1};
+    return TensorId{static_cast<std::int32_t>(graph.tensors.size()) - 1};
 }
 
 OperatorId addOperator(Graph &graph, std::string name, OperatorKind kind, std::string_view annotation,
@@ -28,12 +28,12 @@ OperatorId addOperator(Graph &graph, std::string name, OperatorKind kind, std::s
     op.kind = kind;
     op.inputs = std::move(inputs);
     op.outputs = std::move(outputs);
-    op.scope = ScopeId {0};
+    op.scope = ScopeId{0};
     auto parsed = parseAnnotation(annotation, inputShapes(graph, op), outputShapes(graph, op));
     EXPECT_TRUE(parsed) << parsed.error().message;
     op.annotation = *parsed;
     graph.operators.push_back(std::move(op));
-    return OperatorId {static_cast<std::int32_t>(graph.operators.size()) - 1};
+    return OperatorId{static_cast<std::int32_t>(graph.operators.size()) - 1};
 }
 
 /// loss = sum(x w), its gradient and one step: x is read by `linear` and saved for its backward operator.
@@ -44,8 +44,8 @@ Graph trainedLinear()
 {
     Graph graph;
     graph.name = "linear";
-    graph.scopes.push_back({"layers", ScopeId {0}, -1});
-    graph.scopes.push_back({"3", ScopeId {1}, 0});
+    graph.scopes.push_back({"layers", ScopeId{0}, -1});
+    graph.scopes.push_back({"3", ScopeId{1}, 0});
     const auto x = addTensor(graph, "x", {8, 4}, TensorRole::Input);
     const auto w = addTensor(graph, "w", {4, 2}, TensorRole::Weight);
     const auto y = addTensor(graph, "y", {8, 2}, TensorRole::Activation);
@@ -62,7 +62,7 @@ Graph trainedLinear()
     addOperator(graph, "sum", OperatorKind::ReduceSum, "m+ n+ -> 1", {y}, {loss});
     const auto addBackward = [&](OperatorId forward, std::vector<TensorId> inputs,
                                  std::vector<TensorId> outputs) {
-        const OperatorId id {static_cast<std::int32_t>(graph.operators.size())};
+        const OperatorId id{static_cast<std::int32_t>(graph.operators.size())};
         Operator op = graph.at(forward);
         op.name += "'";
         op.direction = Direction::Backward;
@@ -73,12 +73,12 @@ Graph trainedLinear()
         graph.at(forward).mirror = id;
         graph.operators.push_back(std::move(op));
     };
-    addBackward(OperatorId {1}, {lossGradient, {}, {}}, {yGradient});
-    addBackward(OperatorId {0}, {yGradient, x, w, {}}, {{}, wGradient});
+    addBackward(OperatorId{1}, {lossGradient, {}, {}}, {yGradient});
+    addBackward(OperatorId{0}, {yGradient, x, w, {}}, {{}, wGradient});
     const auto step =
         addOperator(graph, "w.step", OperatorKind::SgdStep, "a b, a b -> a b", {w, wGradient}, {wNew});
     graph.at(step).direction = Direction::Optimizer;
-    graph.operators[0].scope = ScopeId {2};
+    graph.operators[0].scope = ScopeId{2};
     return graph;
 }
 
@@ -91,7 +91,7 @@ TEST(Graph, UsesListProducersAndConsumersInOrder)
     const auto ids = [](std::vector<std::int32_t> indices) {
         std::vector<OperatorId> result;
         for (const std::int32_t index : indices)
-            result.push_back(OperatorId {index});
+            result.push_back(OperatorId{index});
         return result;
     };
     EXPECT_EQ(uses.producers[0], ids({}));
@@ -118,17 +118,17 @@ TEST(Graph, UsesNameAnOperatorOnceHoweverOftenItReads)
 TEST(Graph, PathsJoinTheScopes)
 {
     const Graph graph = trainedLinear();
-    EXPECT_EQ(pathOf(graph, ScopeId {0}), "");
-    EXPECT_EQ(pathOf(graph, ScopeId {1}), "layers");
-    EXPECT_EQ(pathOf(graph, ScopeId {2}), "layers.3");
-    EXPECT_EQ(pathOf(graph, ScopeId {}), "");
+    EXPECT_EQ(pathOf(graph, ScopeId{0}), "");
+    EXPECT_EQ(pathOf(graph, ScopeId{1}), "layers");
+    EXPECT_EQ(pathOf(graph, ScopeId{2}), "layers.3");
+    EXPECT_EQ(pathOf(graph, ScopeId{}), "");
 }
 
 TEST(Graph, ShapesOfAbsentTensorsAreEmpty)
 {
     const Graph graph = trainedLinear();
-    EXPECT_EQ(inputShapes(graph, graph.operators[2]), (std::vector<Shape> {{}, {}, {}}));
-    EXPECT_EQ(outputShapes(graph, graph.operators[3]), (std::vector<Shape> {{}, {4, 2}}));
+    EXPECT_EQ(inputShapes(graph, graph.operators[2]), (std::vector<Shape>{{}, {}, {}}));
+    EXPECT_EQ(outputShapes(graph, graph.operators[3]), (std::vector<Shape>{{}, {4, 2}}));
 }
 
 TEST(Graph, AStepWithoutFaultsIsValid)
@@ -144,21 +144,21 @@ TEST(Graph, ValidationNamesWhatIsBroken)
         std::function<void(Graph &)> make;
         const char *expected; ///< Part of the error's place and message.
     };
-    const std::vector<Fault> faults {
+    const std::vector<Fault> faults{
         {"no model scope", [](Graph &g) { g.scopes.clear(); }, "scope:0"},
-        {"scope cycle", [](Graph &g) { g.scopes[1].parent = ScopeId {2}; }, "ancestor"},
+        {"scope cycle", [](Graph &g) { g.scopes[1].parent = ScopeId{2}; }, "ancestor"},
         {"scope without name", [](Graph &g) { g.scopes[1].name.clear(); }, "scope:1"},
-        {"scope without parent", [](Graph &g) { g.scopes[2].parent = ScopeId {9}; }, "scope:2"},
+        {"scope without parent", [](Graph &g) { g.scopes[2].parent = ScopeId{9}; }, "scope:2"},
         {"tensor without name", [](Graph &g) { g.tensors[2].name.clear(); }, "name"},
         {"two tensors of one name", [](Graph &g) { g.tensors[2].name = "x"; }, "tensor:x"},
         {"negative extent", [](Graph &g) { g.tensors[2].type.shape[0] = -8; }, "negative"},
         {"gradient of nothing", [](Graph &g) { g.tensors[5].of = {}; }, "y.grad"},
-        {"gradient of a missing tensor", [](Graph &g) { g.tensors[5].of = TensorId {99}; }, "y.grad"},
-        {"gradient of another shape", [](Graph &g) { g.tensors[5].of = TensorId {1}; }, "[4 2]"},
+        {"gradient of a missing tensor", [](Graph &g) { g.tensors[5].of = TensorId{99}; }, "y.grad"},
+        {"gradient of another shape", [](Graph &g) { g.tensors[5].of = TensorId{1}; }, "[4 2]"},
         {"state of no weight",
             [](Graph &g) {
                 g.tensors[7].role = TensorRole::OptimizerState;
-                g.tensors[7].of = TensorId {6};
+                g.tensors[7].of = TensorId{6};
             },
             "not a weight"},
         {"values of another size",
@@ -171,13 +171,13 @@ TEST(Graph, ValidationNamesWhatIsBroken)
             "expected 32 bytes"},
         {"input not listed", [](Graph &g) { g.inputs.clear(); }, "not listed"},
         {"input listed twice", [](Graph &g) { g.inputs.push_back(g.inputs[0]); }, "twice"},
-        {"weight listed as input", [](Graph &g) { g.inputs.push_back(TensorId {1}); }, "another role"},
-        {"missing output", [](Graph &g) { g.outputs.push_back(TensorId {50}); }, "graph:outputs"},
+        {"weight listed as input", [](Graph &g) { g.inputs.push_back(TensorId{1}); }, "another role"},
+        {"missing output", [](Graph &g) { g.outputs.push_back(TensorId{50}); }, "graph:outputs"},
         {"loss is no output", [](Graph &g) { g.outputs.clear(); }, "tensor:loss"},
-        {"loss is no scalar", [](Graph &g) { g.loss = TensorId {2}; }, "scalar"},
+        {"loss is no scalar", [](Graph &g) { g.loss = TensorId{2}; }, "scalar"},
         {"operator without name", [](Graph &g) { g.operators[0].name.clear(); }, "name"},
         {"two operators of one name", [](Graph &g) { g.operators[0].name = "sum"; }, "not unique"},
-        {"missing tensor", [](Graph &g) { g.operators[0].inputs[0] = TensorId {77}; }, "operator:linear"},
+        {"missing tensor", [](Graph &g) { g.operators[0].inputs[0] = TensorId{77}; }, "operator:linear"},
         {"makes nothing", [](Graph &g) { g.operators[0].outputs[0] = {}; }, "makes nothing"},
         {"missing scope", [](Graph &g) { g.operators[0].scope = {}; }, "scope"},
         {"wrong part of the step", [](Graph &g) { g.operators[0].direction = Direction::Optimizer; },
@@ -186,10 +186,10 @@ TEST(Graph, ValidationNamesWhatIsBroken)
         {"nothing makes it",
             [](Graph &g) {
                 addTensor(g, "ghost", {8, 4}, TensorRole::Activation);
-                g.operators[0].inputs[0] = TensorId {8};
+                g.operators[0].inputs[0] = TensorId{8};
             },
             "nothing makes"},
-        {"two producers", [](Graph &g) { g.operators[1].outputs[0] = TensorId {2}; }, "two producers"},
+        {"two producers", [](Graph &g) { g.operators[1].outputs[0] = TensorId{2}; }, "two producers"},
         {"annotation of other slots", [](Graph &g) { g.operators[0].annotation.inputs.pop_back(); },
             "2 inputs"},
         {"annotation of another size", [](Graph &g) { g.operators[0].annotation.dimensions[0].size = 6; },
@@ -218,7 +218,7 @@ TEST(Graph, ValidationNamesWhatIsBroken)
                 g.operators[0].mirror = {};
             },
             "without its forward"},
-        {"mirror of another", [](Graph &g) { g.operators[3].mirror = OperatorId {1}; }, "mirror"},
+        {"mirror of another", [](Graph &g) { g.operators[3].mirror = OperatorId{1}; }, "mirror"},
         {"backward of another kind", [](Graph &g) { g.operators[3].kind = OperatorKind::MatMul; }, "kind"},
         {"backward without its forward's slots",
             [](Graph &g) {
@@ -226,16 +226,16 @@ TEST(Graph, ValidationNamesWhatIsBroken)
                 g.operators[3].annotation.inputs.pop_back();
             },
             "expected 4 inputs"},
-        {"gradient of another tensor", [](Graph &g) { g.operators[3].inputs[0] = TensorId {2}; }, "gradient"},
+        {"gradient of another tensor", [](Graph &g) { g.operators[3].inputs[0] = TensorId{2}; }, "gradient"},
         {"backward reads another weight",
             [](Graph &g) {
                 addTensor(g, "other", {4, 2}, TensorRole::Weight);
-                g.operators[3].inputs[2] = TensorId {8};
+                g.operators[3].inputs[2] = TensorId{8};
             },
             "not its forward's input"},
         {"backward of other dimensions", [](Graph &g) { g.operators[3].annotation.dimensions[0].name = "q"; },
             "other dimensions"},
-        {"optimizer with mirror", [](Graph &g) { g.operators[4].mirror = OperatorId {0}; }, "optimizer"},
+        {"optimizer with mirror", [](Graph &g) { g.operators[4].mirror = OperatorId{0}; }, "optimizer"},
     };
     for (const Fault &fault : faults) {
         SCOPED_TRACE(fault.what);

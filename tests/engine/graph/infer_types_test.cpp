@@ -48,11 +48,11 @@ std::string text(const Result<std::vector<TensorType>> &types)
 
 Attribute list(Integers values)
 {
-    return Attribute {std::move(values)};
+    return Attribute{std::move(values)};
 }
 Attribute number(std::int64_t value)
 {
-    return Attribute {value};
+    return Attribute{value};
 }
 
 } // namespace
@@ -170,7 +170,7 @@ TEST(InferTypes, Moves)
         "float32[2 3 1], float32[2 3 3]");
     EXPECT_EQ(
         text(infer(Split, {{"axis", number(2)}, {"sizes", list({1, 2})}}, {x})), "error at attribute:sizes");
-    const Pairs slice {{"starts", list({0, 2, 1})}, {"steps", list({1, -1, 2})}};
+    const Pairs slice{{"starts", list({0, 2, 1})}, {"steps", list({1, -1, 2})}};
     EXPECT_EQ(text(infer(Slice, slice, {x}, {floats({2, 3, 2})})), "float32[2 3 2]");
     EXPECT_EQ(text(infer(Slice, slice, {x}, {floats({2, 3, 3})})), "error at output:0");
     EXPECT_EQ(text(infer(Pad, {{"pads", list({0, 1, -1, 0, 0, 0})}}, {x})), "float32[2 4 3]");
@@ -226,8 +226,8 @@ TEST(InferTypes, MessagesNameTheInputAndTheExpectation)
 TEST(InferTypes, HostileArgumentsAreRefused)
 {
     std::mt19937_64 random(11);
-    const std::vector<std::int64_t> numbers {0, 1, 1, 2, 2, 3, 4, 6, -1, std::int64_t {1} << 31,
-        std::int64_t {1} << 47, std::numeric_limits<std::int64_t>::max(),
+    const std::vector<std::int64_t> numbers{0, 1, 1, 2, 2, 3, 4, 6, -1, std::int64_t{1} << 31,
+        std::int64_t{1} << 47, std::numeric_limits<std::int64_t>::max(),
         std::numeric_limits<std::int64_t>::min()};
     const auto pick = [&] { return numbers[random() % (random() % 4 == 0 ? numbers.size() : 8)]; };
     const auto shape = [&] {

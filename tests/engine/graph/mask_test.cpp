@@ -13,7 +13,7 @@ namespace {
 
 IndexMask box(std::vector<Range> ranges)
 {
-    return IndexMask {std::move(ranges)};
+    return IndexMask{std::move(ranges)};
 }
 
 /// The elements of a box of rank 2, one by one.
@@ -34,8 +34,8 @@ TEST(Shape, CountsAndPrints)
     EXPECT_EQ(elementCount({}), 1);
     EXPECT_EQ(elementCount({2, 16, 64}), 2048);
     EXPECT_EQ(elementCount({2, 0, 64}), 0);
-    EXPECT_EQ(toString(Shape {}), "[]");
-    EXPECT_EQ(toString(Shape {2, 16, 64}), "[2 16 64]");
+    EXPECT_EQ(toString(Shape{}), "[]");
+    EXPECT_EQ(toString(Shape{2, 16, 64}), "[2 16 64]");
 }
 
 TEST(Shape, KnowsItsDataTypes)
@@ -54,23 +54,23 @@ TEST(Mask, OfAWholeTensorHasItsShape)
 {
     const IndexMask mask = wholeMask({2, 3});
     EXPECT_EQ(mask, box({{0, 2}, {0, 3}}));
-    EXPECT_EQ(shapeOf(mask), (Shape {2, 3}));
-    EXPECT_EQ(wholeMask({}), IndexMask {});
+    EXPECT_EQ(shapeOf(mask), (Shape{2, 3}));
+    EXPECT_EQ(wholeMask({}), IndexMask{});
 }
 
 TEST(Mask, OfAScalarMeetsItself)
 {
-    EXPECT_EQ(intersection(IndexMask {}, IndexMask {}), IndexMask {});
-    EXPECT_TRUE(contains(IndexMask {}, IndexMask {}));
+    EXPECT_EQ(intersection(IndexMask{}, IndexMask{}), IndexMask{});
+    EXPECT_TRUE(contains(IndexMask{}, IndexMask{}));
 }
 
 TEST(Mask, PrintsTheValueMaskOnlyIfNotComplete)
 {
-    TensorView view {TensorId {3}, box({{0, 8}, {0, 64}}), {}};
+    TensorView view{TensorId{3}, box({{0, 8}, {0, 64}}), {}};
     EXPECT_EQ(toString(view), "[0:8 0:64]");
     view.value = {1, 2};
     EXPECT_EQ(toString(view), "[0:8 0:64] 1/2");
-    EXPECT_EQ(toString(IndexMask {}), "[]");
+    EXPECT_EQ(toString(IndexMask{}), "[]");
 }
 
 TEST(Mask, IntersectionAndContainmentAreThoseOfElements)
@@ -104,10 +104,10 @@ TEST(Mask, IntersectionAndContainmentAreThoseOfElements)
 TEST(Attributes, FallBackWhereMissingOrOfAnotherType)
 {
     Attributes attributes;
-    attributes.set("axis", std::int64_t {2});
+    attributes.set("axis", std::int64_t{2});
     attributes.set("epsilon", 1e-5);
     attributes.set("mode", std::string("edge"));
-    attributes.set("pads", std::vector<std::int64_t> {1, 2});
+    attributes.set("pads", std::vector<std::int64_t>{1, 2});
     EXPECT_EQ(attributes.integer("axis"), 2);
     EXPECT_EQ(attributes.integer("epsilon", 7), 7);
     EXPECT_EQ(attributes.integer("missing", -1), -1);
@@ -115,20 +115,20 @@ TEST(Attributes, FallBackWhereMissingOrOfAnotherType)
     EXPECT_DOUBLE_EQ(attributes.real("axis", 0.5), 0.5);
     EXPECT_EQ(attributes.text("mode"), "edge");
     EXPECT_EQ(attributes.text("axis", "none"), "none");
-    EXPECT_EQ(attributes.integers("pads"), (std::vector<std::int64_t> {1, 2}));
+    EXPECT_EQ(attributes.integers("pads"), (std::vector<std::int64_t>{1, 2}));
     EXPECT_TRUE(attributes.integers("axis").empty());
 }
 
 TEST(Attributes, SetReplacesAndEraseRemoves)
 {
     Attributes attributes;
-    attributes.set("axis", std::int64_t {2});
-    attributes.set("axis", std::int64_t {3});
+    attributes.set("axis", std::int64_t{2});
+    attributes.set("axis", std::int64_t{3});
     EXPECT_EQ(attributes.integer("axis"), 3);
     attributes.erase("axis");
     attributes.erase("never there");
     EXPECT_FALSE(attributes.has("axis"));
-    EXPECT_EQ(attributes, Attributes {});
+    EXPECT_EQ(attributes, Attributes{});
 }
 
 } // namespace planloom

@@ -29,7 +29,7 @@ Graph oneOperator(std::string_view text, const std::vector<Shape> &inputs, const
     op.name = "op";
     op.annotation = parsed(text, inputs, outputs);
     const auto add = [&](const Shape &shape, TensorRole role) {
-        const TensorId id {static_cast<std::int32_t>(graph.tensors.size())};
+        const TensorId id{static_cast<std::int32_t>(graph.tensors.size())};
         Tensor tensor;
         tensor.name = "t" + std::to_string(id.index);
         tensor.type.shape = shape;
@@ -66,7 +66,7 @@ std::string errorOf(const Operator &op, const Partition &partition)
 /// The elements of a box, as row-major offsets.
 std::vector<std::int64_t> offsets(const IndexMask &mask, const Shape &shape)
 {
-    std::vector<std::int64_t> result {0};
+    std::vector<std::int64_t> result{0};
     for (std::size_t i = 0; i < shape.size(); ++i) {
         std::vector<std::int64_t> next;
         for (const std::int64_t offset : result) {
@@ -78,8 +78,8 @@ std::vector<std::int64_t> offsets(const IndexMask &mask, const Shape &shape)
     return result;
 }
 
-const std::vector<Shape> kMatMulInputs {{4, 6, 8}, {8, 10}};
-const std::vector<Shape> kMatMulOutputs {{4, 6, 10}};
+const std::vector<Shape> kMatMulInputs{{4, 6, 8}, {8, 10}};
+const std::vector<Shape> kMatMulOutputs{{4, 6, 10}};
 
 Graph matMul()
 {
@@ -94,7 +94,7 @@ TEST(Partition, OfASpatialDimensionCutsInputAndOutput)
 {
     const Graph graph = matMul();
     const Operator &op = graph.operators[0];
-    const Partition partition {{cut(op.annotation, "m", 2)}};
+    const Partition partition{{cut(op.annotation, "m", 2)}};
     ASSERT_TRUE(checkPartition(op, partition));
     EXPECT_EQ(partCount(partition), 2);
     EXPECT_EQ(toString(inputView(graph, op, partition, 1, 0)), "[0:4 3:6 0:8]");
@@ -106,7 +106,7 @@ TEST(Partition, OfAReducedDimensionMakesSummands)
 {
     const Graph graph = matMul();
     const Operator &op = graph.operators[0];
-    const Partition partition {
+    const Partition partition{
         {cut(op.annotation, "k", 2), cut(op.annotation, "n", 5), cut(op.annotation, "k", 2)}};
     ASSERT_TRUE(checkPartition(op, partition));
     // Part 13 = (1, 1, 1): k's second half's second half, n's second fifth.
@@ -120,17 +120,17 @@ TEST(Partition, OfTheValueDividesLinearInputsAndOutputs)
 {
     const Graph graph = matMul();
     const Operator &op = graph.operators[0];
-    const Partition partition {{Split {.kind = SplitKind::Replicate, .parts = 3},
-        Split {.kind = SplitKind::Value, .parts = 2}, cut(op.annotation, "k", 4)}};
+    const Partition partition{{Split{.kind = SplitKind::Replicate, .parts = 3},
+        Split{.kind = SplitKind::Value, .parts = 2}, cut(op.annotation, "k", 4)}};
     ASSERT_TRUE(checkPartition(op, partition));
     // Part 14 = (1, 1, 2).
     EXPECT_EQ(toString(inputView(graph, op, partition, 14, 0)), "[0:4 0:6 4:6] 1/2");
     EXPECT_EQ(toString(inputView(graph, op, partition, 14, 1)), "[4:6 0:10]");
     EXPECT_EQ(toString(outputView(graph, op, partition, 14, 0)), "[0:4 0:6 0:10] 6/8");
     const PartBox box = partBox(op.annotation, partition, 14);
-    EXPECT_EQ(box.value, (ValueMask {1, 2}));
+    EXPECT_EQ(box.value, (ValueMask{1, 2}));
     EXPECT_EQ(box.replica, 1);
-    EXPECT_EQ(box.ranges, (std::vector<Range> {{0, 4}, {0, 6}, {4, 6}, {0, 10}}));
+    EXPECT_EQ(box.ranges, (std::vector<Range>{{0, 4}, {0, 6}, {4, 6}, {0, 10}}));
     EXPECT_EQ(toString(op.annotation, partition), "replicate:3 value:2 k+:4");
 }
 
@@ -140,13 +140,13 @@ TEST(Partition, NestedSplitsDivideWhatIsLeft)
     const Operator &op = graph.operators[0];
     Split uneven = cut(op.annotation, "m", 2);
     uneven.sizes = {4, 2};
-    const Partition partition {{uneven, cut(op.annotation, "m", 2)}};
+    const Partition partition{{uneven, cut(op.annotation, "m", 2)}};
     ASSERT_TRUE(checkPartition(op, partition));
     std::vector<std::string> rows;
     for (std::int32_t part = 0; part < partCount(partition); ++part)
         rows.push_back(toString(outputView(graph, op, partition, part, 0)));
     EXPECT_EQ(rows,
-        (std::vector<std::string> {"[0:4 0:2 0:10]", "[0:4 2:4 0:10]", "[0:4 4:5 0:10]", "[0:4 5:6 0:10]"}));
+        (std::vector<std::string>{"[0:4 0:2 0:10]", "[0:4 2:4 0:10]", "[0:4 4:5 0:10]", "[0:4 5:6 0:10]"}));
     EXPECT_EQ(toString(op.annotation, partition), "m:(4 2) m:2");
 }
 
@@ -154,18 +154,18 @@ TEST(Partition, StaysWithinTheMicroBatch)
 {
     const Graph graph = matMul();
     const Operator &op = graph.operators[0];
-    const Partition partition {{cut(op.annotation, "b", 2)}};
-    const std::vector<Range> outer {{2, 4}, {0, 6}, {0, 8}, {0, 10}};
+    const Partition partition{{cut(op.annotation, "b", 2)}};
+    const std::vector<Range> outer{{2, 4}, {0, 6}, {0, 8}, {0, 10}};
     EXPECT_EQ(toString(outputView(graph, op, partition, 0, 0, outer)), "[2:3 0:6 0:10]");
     EXPECT_EQ(toString(outputView(graph, op, partition, 1, 0, outer)), "[3:4 0:6 0:10]");
-    EXPECT_EQ(toString(outputView(graph, op, Partition {}, 0, 0, outer)), "[2:4 0:6 0:10]");
+    EXPECT_EQ(toString(outputView(graph, op, Partition{}, 0, 0, outer)), "[2:4 0:6 0:10]");
 }
 
 TEST(Partition, OfACompoundCutsWholeBlocks)
 {
     const Graph graph = oneOperator("a (b 64) -> a b 64", {{8, 1024}}, {{8, 16, 64}});
     const Operator &op = graph.operators[0];
-    const Partition partition {{cut(op.annotation, "b", 4)}};
+    const Partition partition{{cut(op.annotation, "b", 4)}};
     ASSERT_TRUE(checkPartition(op, partition));
     EXPECT_EQ(toString(inputView(graph, op, partition, 2, 0)), "[0:8 512:768]");
     EXPECT_EQ(toString(outputView(graph, op, partition, 2, 0)), "[0:8 8:12 0:64]");
@@ -176,7 +176,7 @@ TEST(Partition, LeavesOpaqueTensorsWholeAndAbsentOnesAbsent)
     Graph graph = oneOperator("?, a, ? -> a", {{3, 5}, {4}, {}}, {{4}});
     graph.operators[0].inputs[2] = {};
     const Operator &op = graph.operators[0];
-    const Partition partition {{cut(op.annotation, "a", 2)}};
+    const Partition partition{{cut(op.annotation, "a", 2)}};
     EXPECT_EQ(toString(inputView(graph, op, partition, 1, 0)), "[0:3 0:5]");
     EXPECT_FALSE(inputView(graph, op, partition, 1, 2).tensor);
 }
@@ -197,13 +197,12 @@ TEST(Partition, ChecksNameTheIdentifierAndTheSizes)
     EXPECT_NE(errorOf(op, {{uneven}}).find("1 sizes"), std::string::npos);
     uneven.sizes = {6, 0};
     EXPECT_NE(errorOf(op, {{uneven}}).find("size 0"), std::string::npos);
-    EXPECT_NE(errorOf(op, {{Split {.parts = 0}}}).find("0 parts"), std::string::npos);
+    EXPECT_NE(errorOf(op, {{Split{.parts = 0}}}).find("0 parts"), std::string::npos);
     EXPECT_NE(errorOf(op, {{cut(op.annotation, "zz", 2)}}).find("-1"), std::string::npos);
     EXPECT_NE(
-        errorOf(op, {{Split {.parts = 1 << 20}, Split {.parts = 1 << 20}}}).find("fewer"), std::string::npos);
+        errorOf(op, {{Split{.parts = 1 << 20}, Split{.parts = 1 << 20}}}).find("fewer"), std::string::npos);
     op.annotation.linearInputs.clear();
-    EXPECT_NE(
-        errorOf(op, {{Split {.kind = SplitKind::Value, .parts = 2}}}).find("linear"), std::string::npos);
+    EXPECT_NE(errorOf(op, {{Split{.kind = SplitKind::Value, .parts = 2}}}).find("linear"), std::string::npos);
     op.annotation.dimensions[1].mark = DimensionMark::Frozen;
     EXPECT_NE(errorOf(op, {{cut(op.annotation, "m", 2)}}).find("may not be split"), std::string::npos);
 }
@@ -221,16 +220,16 @@ TEST(Partition, OfTheBackwardIsThatOfTheForward)
     op.annotation = backward;
     op.inputs.clear();
     op.outputs.clear();
-    const std::vector<Shape> shapes {kMatMulOutputs[0], kMatMulInputs[0], kMatMulInputs[1], kMatMulOutputs[0],
+    const std::vector<Shape> shapes{kMatMulOutputs[0], kMatMulInputs[0], kMatMulInputs[1], kMatMulOutputs[0],
         kMatMulInputs[0], kMatMulInputs[1]};
     for (std::size_t i = 0; i < shapes.size(); ++i) {
         Tensor tensor;
         tensor.type.shape = shapes[i];
         graph.tensors.push_back(tensor);
-        (i < 4 ? op.inputs : op.outputs).push_back(TensorId {static_cast<std::int32_t>(i)});
+        (i < 4 ? op.inputs : op.outputs).push_back(TensorId{static_cast<std::int32_t>(i)});
     }
     const Partition partition = mirrored(op,
-        {{cut(forward.annotation, "m", 2), Split {.kind = SplitKind::Value, .parts = 3},
+        {{cut(forward.annotation, "m", 2), Split{.kind = SplitKind::Value, .parts = 3},
             cut(forward.annotation, "k", 2)}});
     ASSERT_TRUE(checkPartition(op, partition));
     // Part 9 = (1, 1, 1).
@@ -284,7 +283,7 @@ TEST(Partition, PartsTileTheirTensors)
 {
     std::mt19937 random(5);
     const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random()) % n; };
-    const std::vector<std::pair<std::string, std::pair<std::vector<Shape>, std::vector<Shape>>>> operators {
+    const std::vector<std::pair<std::string, std::pair<std::vector<Shape>, std::vector<Shape>>>> operators{
         {"b m k+, k+ n -> b m n", {{{4, 6, 8}, {8, 4}}, {{4, 6, 4}}}},
         {"a (b 3) c+ -> a b 3", {{{4, 12, 6}}, {{4, 4, 3}}}},
         {"n c+ h+ -> c+, 1", {{{6, 4, 4}}, {{4}, {}}}},
@@ -301,7 +300,7 @@ TEST(Partition, PartsTileTheirTensors)
         const auto splittable = splittableDimensions(op.annotation);
         Partition partition;
         for (std::size_t i = 0, n = 1 + below(4); i < n; ++i) {
-            Split split {
+            Split split{
                 .kind = static_cast<SplitKind>(below(3)), .parts = 1 + static_cast<std::int32_t>(below(3))};
             if (split.kind == SplitKind::Dimension) {
                 if (splittable.empty())
@@ -377,7 +376,7 @@ TEST(Partition, MatMulOfThePartsAddsUpToTheWhole)
     const Operator &op = graph.operators[0];
     const auto a = [](std::int64_t i, std::int64_t k) { return static_cast<double>(3 * i + 7 * k + 1); };
     const auto b = [](std::int64_t k, std::int64_t j) { return static_cast<double>(5 * k - 2 * j + 2); };
-    const Partition partition {
+    const Partition partition{
         {cut(op.annotation, "k", 3), cut(op.annotation, "m", 2), cut(op.annotation, "n", 2)}};
     ASSERT_TRUE(checkPartition(op, partition));
     double sum[4][2] = {};
@@ -386,7 +385,7 @@ TEST(Partition, MatMulOfThePartsAddsUpToTheWhole)
         const auto right = inputView(graph, op, partition, part, 1).index.ranges;
         const auto out = outputView(graph, op, partition, part, 0).index.ranges;
         ASSERT_EQ(left[1], right[0]);
-        ASSERT_EQ(out, (std::vector<Range> {left[0], right[1]}));
+        ASSERT_EQ(out, (std::vector<Range>{left[0], right[1]}));
         for (std::int64_t i = out[0].begin; i < out[0].end; ++i) {
             for (std::int64_t j = out[1].begin; j < out[1].end; ++j) {
                 for (std::int64_t k = left[1].begin; k < left[1].end; ++k)

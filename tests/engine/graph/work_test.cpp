@@ -17,8 +17,8 @@ Work work(Operator op, const Slots &inputs, const Slots &outputs)
     const auto fill = [&next](const Slots &slots, std::vector<TensorId> &ids) {
         std::vector<TensorType> types;
         for (const auto &slot : slots) {
-            ids.push_back(slot ? TensorId {next++} : TensorId {});
-            types.push_back({DataType::Float32, slot.value_or(Shape {})});
+            ids.push_back(slot ? TensorId{next++} : TensorId{});
+            types.push_back({DataType::Float32, slot.value_or(Shape{})});
         }
         return types;
     };
@@ -47,21 +47,20 @@ const std::nullopt_t none = std::nullopt;
 
 TEST(WorkOf, ProductsCountMultiplicationsAndAdditions)
 {
-    const Work matmul = work(forward(MatMul), {Shape {2, 3, 5}, Shape {5, 7}}, {Shape {2, 3, 7}});
+    const Work matmul = work(forward(MatMul), {Shape{2, 3, 5}, Shape{5, 7}}, {Shape{2, 3, 7}});
     EXPECT_EQ(matmul.flops, 2 * 2 * 3 * 5 * 7);
     EXPECT_EQ(matmul.bytes, 4 * (30 + 35 + 42));
     Operator linear = forward(Linear);
-    linear.attributes.set("transposed", std::int64_t {1});
-    EXPECT_EQ(work(linear, {Shape {4, 8}, Shape {16, 8}, Shape {16}}, {Shape {4, 16}}).flops,
-        2 * 4 * 8 * 16 + 4 * 16);
+    linear.attributes.set("transposed", std::int64_t{1});
+    EXPECT_EQ(
+        work(linear, {Shape{4, 8}, Shape{16, 8}, Shape{16}}, {Shape{4, 16}}).flops, 2 * 4 * 8 * 16 + 4 * 16);
     Operator einsum = forward(Einsum);
     einsum.attributes.set("equation", std::string("bid,bjd->bij"));
-    EXPECT_EQ(work(einsum, {Shape {2, 3, 4}, Shape {2, 5, 4}}, {Shape {2, 3, 5}}).flops, 2 * 2 * 3 * 4 * 5);
+    EXPECT_EQ(work(einsum, {Shape{2, 3, 4}, Shape{2, 5, 4}}, {Shape{2, 3, 5}}).flops, 2 * 2 * 3 * 4 * 5);
     // A grouped convolution joins c / g channels.
-    EXPECT_EQ(work(forward(Conv), {Shape {2, 4, 8, 8}, Shape {6, 2, 3, 3}, none}, {Shape {2, 6, 6, 6}}).flops,
+    EXPECT_EQ(work(forward(Conv), {Shape{2, 4, 8, 8}, Shape{6, 2, 3, 3}, none}, {Shape{2, 6, 6, 6}}).flops,
         2.0 * (2 * 6 * 6 * 6) * (2 * 3 * 3));
-    EXPECT_EQ(
-        work(forward(ConvTranspose), {Shape {2, 4, 8, 8}, Shape {4, 6, 2, 2}}, {Shape {2, 6, 9, 9}}).flops,
+    EXPECT_EQ(work(forward(ConvTranspose), {Shape{2, 4, 8, 8}, Shape{4, 6, 2, 2}}, {Shape{2, 6, 9, 9}}).flops,
         2.0 * (2 * 4 * 8 * 8) * (6 * 2 * 2));
 }
 
@@ -70,15 +69,13 @@ TEST(WorkOf, BackwardOfAProductIsOneProductPerWantedGradient)
     const double one = 2 * 3 * 5 * 7;
     // Slots: gradient of y; a, b, y; gradients of a and b.
     EXPECT_EQ(
-        work(backward(MatMul), {Shape {3, 7}, Shape {3, 5}, Shape {5, 7}, none}, {Shape {3, 5}, Shape {5, 7}})
+        work(backward(MatMul), {Shape{3, 7}, Shape{3, 5}, Shape{5, 7}, none}, {Shape{3, 5}, Shape{5, 7}})
             .flops,
         2 * one);
-    EXPECT_EQ(
-        work(backward(MatMul), {Shape {3, 7}, Shape {3, 5}, none, none}, {none, Shape {5, 7}}).flops, one);
-    EXPECT_EQ(
-        work(backward(MatMul), {Shape {3, 7}, none, Shape {5, 7}, none}, {Shape {3, 5}, none}).flops, one);
-    const Work linear = work(
-        backward(Linear), {Shape {3, 7}, Shape {3, 5}, none, none, none}, {none, Shape {5, 7}, Shape {7}});
+    EXPECT_EQ(work(backward(MatMul), {Shape{3, 7}, Shape{3, 5}, none, none}, {none, Shape{5, 7}}).flops, one);
+    EXPECT_EQ(work(backward(MatMul), {Shape{3, 7}, none, Shape{5, 7}, none}, {Shape{3, 5}, none}).flops, one);
+    const Work linear =
+        work(backward(Linear), {Shape{3, 7}, Shape{3, 5}, none, none, none}, {none, Shape{5, 7}, Shape{7}});
     EXPECT_EQ(linear.flops, one + 3 * 7);
     EXPECT_EQ(linear.bytes, 4 * (21 + 15 + 35 + 7));
 }
@@ -86,26 +83,25 @@ TEST(WorkOf, BackwardOfAProductIsOneProductPerWantedGradient)
 TEST(WorkOf, BytesAreThoseOfWhatIsThere)
 {
     EXPECT_EQ(
-        work(forward(LayerNorm), {Shape {4, 8}, none, Shape {8}}, {Shape {4, 8}}).bytes, 4 * (32 + 8 + 32));
+        work(forward(LayerNorm), {Shape{4, 8}, none, Shape{8}}, {Shape{4, 8}}).bytes, 4 * (32 + 8 + 32));
     // An embedding reads the rows it is asked for.
-    EXPECT_EQ(
-        work(forward(Embedding), {Shape {50000, 8}, Shape {3}}, {Shape {3, 8}}).bytes, 4 * (3 + 24 + 24));
-    EXPECT_EQ(work(forward(Reshape), {Shape {4, 8}}, {Shape {32}}).flops, 0);
-    EXPECT_EQ(work(forward(Add), {Shape {4, 8}, Shape {8}}, {Shape {4, 8}}).flops, 32);
-    EXPECT_GT(work(forward(Gelu), {Shape {4, 8}}, {Shape {4, 8}}).flops, 32);
-    EXPECT_EQ(work(backward(Relu), {Shape {4, 8}, none, Shape {4, 8}}, {none}).flops, 0);
+    EXPECT_EQ(work(forward(Embedding), {Shape{50000, 8}, Shape{3}}, {Shape{3, 8}}).bytes, 4 * (3 + 24 + 24));
+    EXPECT_EQ(work(forward(Reshape), {Shape{4, 8}}, {Shape{32}}).flops, 0);
+    EXPECT_EQ(work(forward(Add), {Shape{4, 8}, Shape{8}}, {Shape{4, 8}}).flops, 32);
+    EXPECT_GT(work(forward(Gelu), {Shape{4, 8}}, {Shape{4, 8}}).flops, 32);
+    EXPECT_EQ(work(backward(Relu), {Shape{4, 8}, none, Shape{4, 8}}, {none}).flops, 0);
 }
 
 TEST(WorkOf, AHalfOfAnOperatorIsHalfTheWork)
 {
-    const Work whole = work(forward(Softmax), {Shape {4, 8}}, {Shape {4, 8}});
-    const Work half = work(forward(Softmax), {Shape {2, 8}}, {Shape {2, 8}});
+    const Work whole = work(forward(Softmax), {Shape{4, 8}}, {Shape{4, 8}});
+    const Work half = work(forward(Softmax), {Shape{2, 8}}, {Shape{2, 8}});
     EXPECT_EQ(half.flops * 2, whole.flops);
     EXPECT_EQ(half.bytes * 2, whole.bytes);
     Operator adam = forward(AdamWStep);
     adam.direction = Direction::Optimizer;
-    const Slots four(4, Shape {8});
-    const Slots three(3, Shape {8});
+    const Slots four(4, Shape{8});
+    const Slots three(3, Shape{8});
     EXPECT_EQ(work(adam, four, three).bytes, 4 * 8 * 7);
     EXPECT_GT(work(adam, four, three).flops, 0);
 }

@@ -84,7 +84,8 @@ TEST(Npy, ContentStartsAtAMultipleOf64)
 TEST(Npy, FortranOrderIsTurnedIntoRowMajorOrder)
 {
     const auto read = parseNpy(
-        npy("{'descr': '|u1', 'fortran_order': True, 'shape': (2, 3), }", {"\x00\x03\x01\x04\x02\x05", 6}), "test");
+        npy("{'descr': '|u1', 'fortran_order': True, 'shape': (2, 3), }", {"\x00\x03\x01\x04\x02\x05", 6}),
+        "test");
     ASSERT_TRUE(read) << describe(read.error());
     for (std::size_t i = 0; i < 6; ++i)
         EXPECT_EQ(std::to_integer<std::size_t>(read->bytes[i]), i);
@@ -98,7 +99,8 @@ TEST(Npy, KeysMayStandInAnyOrder)
 TEST(Npy, DamagedHeadersAreRefused)
 {
     const std::vector<std::string> headers{"", "{}", "{'descr': '<f4'}",
-        "{'descr': '<f4', 'fortran_order': False, 'shape': (2)", "{'descr': '<f4', 'fortran_order': Maybe, 'shape': (1,)}",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (2)",
+        "{'descr': '<f4', 'fortran_order': Maybe, 'shape': (1,)}",
         "{'descr': '<f4', 'fortran_order': False, 'shape': (-1,)}",
         "{'descr': '<f4', 'fortran_order': False, 'shape': (1,), 'x': (1,)}",
         "{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': (1,)}",
@@ -109,23 +111,27 @@ TEST(Npy, DamagedHeadersAreRefused)
 
 TEST(Npy, SizesThatDoNotMatchTheContentAreRefused)
 {
-    for (const char *shape : {"(2,)", "(0,)", "(1, 3)", "(4294967296, 4294967296)", "(9223372036854775807, 2)"}) {
-        const auto read
-            = parseNpy(npy(std::string{"{'descr': '<f4', 'fortran_order': False, 'shape': "} + shape + "}", "abcd"), "x");
+    for (const char *shape :
+        {"(2,)", "(0,)", "(1, 3)", "(4294967296, 4294967296)", "(9223372036854775807, 2)"}) {
+        const auto read = parseNpy(
+            npy(std::string{"{'descr': '<f4', 'fortran_order': False, 'shape': "} + shape + "}", "abcd"),
+            "x");
         ASSERT_FALSE(read) << shape;
         EXPECT_EQ(read.error().code, ErrorCode::InvalidInput);
     }
     // No bytes are needed where an extent is 0, but extents must still have a product.
     EXPECT_FALSE(parseNpy(
         npy("{'descr': '|i1', 'fortran_order': False, 'shape': (99999999999, 99999999999, 0)}", ""), "x"));
-    EXPECT_TRUE(parseNpy(npy("{'descr': '|i1', 'fortran_order': False, 'shape': (99999999999, 0)}", ""), "x"));
+    EXPECT_TRUE(
+        parseNpy(npy("{'descr': '|i1', 'fortran_order': False, 'shape': (99999999999, 0)}", ""), "x"));
 }
 
 TEST(Npy, TypesThatCannotBeReadAreNamed)
 {
     for (const char *type : {">f4", "<u4", "|O", "<U3", "<c8", "", "f"}) {
         const auto read = parseNpy(
-            npy(std::string{"{'descr': '"} + type + "', 'fortran_order': False, 'shape': (1,)}", "abcd"), "x");
+            npy(std::string{"{'descr': '"} + type + "', 'fortran_order': False, 'shape': (1,)}", "abcd"),
+            "x");
         ASSERT_FALSE(read) << type;
         EXPECT_NE(read.error().message.find(type), std::string::npos);
     }
@@ -140,8 +146,8 @@ TEST(Npy, NoTruncationIsRead)
 
 TEST(Npz, ArraysSurviveTheArchive)
 {
-    const NamedArrays arrays{{"in.x", arrayOf(DataType::Float32, {2, 3})}, {"a/b", arrayOf(DataType::Int64, {})},
-        {"empty", arrayOf(DataType::Bool, {0})}};
+    const NamedArrays arrays{{"in.x", arrayOf(DataType::Float32, {2, 3})},
+        {"a/b", arrayOf(DataType::Int64, {})}, {"empty", arrayOf(DataType::Bool, {0})}};
     const auto bytes = formatNpz(arrays);
     ASSERT_TRUE(bytes);
     const auto read = parseNpz(*bytes, "test");
@@ -161,7 +167,8 @@ TEST(Npz, NoTruncationIsRead)
 
 TEST(Npz, DamageIsAnErrorOrHarmless)
 {
-    const auto bytes = formatNpz({{"x", arrayOf(DataType::Float32, {4})}, {"y", arrayOf(DataType::Int32, {2, 2})}});
+    const auto bytes =
+        formatNpz({{"x", arrayOf(DataType::Float32, {4})}, {"y", arrayOf(DataType::Int32, {2, 2})}});
     ASSERT_TRUE(bytes);
     std::mt19937 random(7);
     int refused = 0;
@@ -186,7 +193,8 @@ TEST(Npz, ContentThatChangedFailsItsChecksum)
     const TensorData array = arrayOf(DataType::Float32, {16});
     auto bytes = formatNpz({{"x", array}});
     ASSERT_TRUE(bytes);
-    const std::size_t inside = 30 + 5 + formatNpy(array).size() - 3; // in the values: local header, name, array
+    const std::size_t inside =
+        30 + 5 + formatNpy(array).size() - 3; // in the values: local header, name, array
     (*bytes)[inside] ^= std::byte{1};
     const auto read = parseNpz(*bytes, "test");
     ASSERT_FALSE(read);
@@ -196,7 +204,8 @@ TEST(Npz, ContentThatChangedFailsItsChecksum)
 TEST(Npz, DeflatedMembersAreReadOrRefusedCleanly)
 {
     const TensorData zeros{{DataType::UInt8, {8}}, std::vector<std::byte>(8)};
-    // A deflate stream of one stored block: final block, no compression, length and its complement, the bytes.
+    // A deflate stream of one stored block: final block, no compression, length and its complement, the
+    // bytes.
     const std::vector<std::byte> content = formatNpy(zeros);
     std::vector<std::byte> packed{std::byte{1}};
     const auto length = static_cast<std::uint16_t>(content.size());
@@ -211,7 +220,8 @@ TEST(Npz, DeflatedMembersAreReadOrRefusedCleanly)
     std::vector<std::byte> bytes(archive->begin(), archive->begin() + 35);
     bytes.insert(bytes.end(), packed.begin(), packed.end());
     const auto directory = static_cast<std::uint32_t>(bytes.size());
-    bytes.insert(bytes.end(), archive->begin() + 35 + static_cast<std::ptrdiff_t>(content.size()), archive->end());
+    bytes.insert(
+        bytes.end(), archive->begin() + 35 + static_cast<std::ptrdiff_t>(content.size()), archive->end());
     const auto put = [&](std::size_t at, std::uint32_t value, int width) {
         for (int i = 0; i < width; ++i)
             bytes[at + static_cast<std::size_t>(i)] = static_cast<std::byte>(value >> (8 * i) & 0xFF);

@@ -12,7 +12,7 @@ using enum OperatorKind;
 
 /// Attributes written one after another.
 struct With {
-    Attributes made {};
+    Attributes made{};
 
     With &&integer(std::string_view name, std::int64_t value) &&
     {
@@ -90,7 +90,7 @@ private:
 
 void addElementwise(Collector &c)
 {
-    const Shape s {2, 4, 6};
+    const Shape s{2, 4, 6};
     for (const OperatorKind kind : {Abs, Asinh, Atan, Ceil, Cos, Cosh, Erf, Exp, Floor, Identity, Neg, Relu,
              Round, Sigmoid, Sign, Sin, Sinh, Softplus, Softsign, Tan, Tanh, Mish, HardSwish, Silu, Elu, Celu,
              LeakyRelu, Selu, HardSigmoid, IsInf, IsNaN})
@@ -102,19 +102,19 @@ void addElementwise(Collector &c)
         c.add(kind, {}, {c.x(s, 0.3, 2)});
     c.add(Tan, {}, {c.x(s, -1, 1)});
     c.add(Not, {}, {Collector::b(s)});
-    c.add(Gelu, With {}.text("approximate", "none"), {c.x(s, -4, 4)});
-    c.add(Gelu, With {}.text("approximate", "tanh"), {c.x(s, -4, 4)});
-    c.add(ThresholdedRelu, With {}.real("alpha", 0.4), {c.x(s)});
-    c.add(LeakyRelu, With {}.real("alpha", 0.2), {c.x(s)});
-    c.add(Celu, With {}.real("alpha", 0.7), {c.x(s)});
-    c.add(Clip, With {}.real("min", -0.5), {c.x(s)});
-    c.add(Clip, With {}.real("min", -0.5).real("max", 0.25), {c.x(s)});
+    c.add(Gelu, With{}.text("approximate", "none"), {c.x(s, -4, 4)});
+    c.add(Gelu, With{}.text("approximate", "tanh"), {c.x(s, -4, 4)});
+    c.add(ThresholdedRelu, With{}.real("alpha", 0.4), {c.x(s)});
+    c.add(LeakyRelu, With{}.real("alpha", 0.2), {c.x(s)});
+    c.add(Celu, With{}.real("alpha", 0.7), {c.x(s)});
+    c.add(Clip, With{}.real("min", -0.5), {c.x(s)});
+    c.add(Clip, With{}.real("min", -0.5).real("max", 0.25), {c.x(s)});
     c.add(Cast, {}, {c.x(s)}, {c.real(s)});
     c.add(Cast, {}, {Collector::i(s, -5, 5)}, {c.real(s)});
-    c.add(Dropout, With {}.real("ratio", 0.4).integer("seed", 7), {c.x(s)});
-    c.add(Dropout, With {}.real("ratio", 0), {c.x(s)});
+    c.add(Dropout, With{}.real("ratio", 0.4).integer("seed", 7), {c.x(s)});
+    c.add(Dropout, With{}.real("ratio", 0), {c.x(s)});
 
-    const std::vector<std::pair<Shape, Shape>> pairs {{{4, 6}, {4, 6}}, {{2, 4, 6}, {6}}, {{2, 4, 6}, {4, 1}},
+    const std::vector<std::pair<Shape, Shape>> pairs{{{4, 6}, {4, 6}}, {{2, 4, 6}, {6}}, {{2, 4, 6}, {4, 1}},
         {{4, 6}, {}}, {{2, 1, 6}, {4, 6}}, {{6}, {2, 4, 6}}};
     for (const auto &[a, b] : pairs) {
         for (const OperatorKind kind : {Add, Sub, Mul, Min, Max})
@@ -130,10 +130,9 @@ void addElementwise(Collector &c)
         c.add(Where, {}, {Collector::b(a), c.x(b), c.x(a)});
     }
     c.add(Pow, {}, {c.x({4, 6}), Collector::given(DataType::Int64, {}, {2})});
-    c.add(Mod, With {}.integer("fmod", 1), {c.x({4, 6}, -3, 3), c.x({6}, 0.7, 2)});
-    c.add(
-        BitShift, With {}.text("direction", "LEFT"), {Collector::i({4, 6}, 0, 99), Collector::i({6}, 0, 5)});
-    c.add(BitShift, With {}.text("direction", "RIGHT"),
+    c.add(Mod, With{}.integer("fmod", 1), {c.x({4, 6}, -3, 3), c.x({6}, 0.7, 2)});
+    c.add(BitShift, With{}.text("direction", "LEFT"), {Collector::i({4, 6}, 0, 99), Collector::i({6}, 0, 5)});
+    c.add(BitShift, With{}.text("direction", "RIGHT"),
         {Collector::i({4, 6}, 0, 99), Collector::i({4, 1}, 0, 5)});
     c.add(PRelu, {}, {c.x({2, 4, 6}), c.x({4, 1})});
     c.add(Where, {}, {Collector::b({4, 1}), c.x({4, 6}), c.x({})});
@@ -150,80 +149,80 @@ void addProducts(Collector &c)
     c.add(MatMul, {}, {c.x({2, 4, 6}), c.x({6})});
     c.add(MatMul, {}, {c.x({6}), c.x({2, 6, 4})});
     for (const std::int64_t transposed : {0, 1}) {
-        const Shape w = transposed != 0 ? Shape {8, 6} : Shape {6, 8};
-        c.add(Linear, With {}.integer("transposed", transposed), {c.x({2, 4, 6}), c.x(w), c.x({8})});
-        c.add(Linear, With {}.integer("transposed", transposed), {c.x({4, 6}), c.x(w)});
-        c.add(Linear, With {}.integer("transposed", transposed), {c.x({6}), c.x(w), Collector::none()});
+        const Shape w = transposed != 0 ? Shape{8, 6} : Shape{6, 8};
+        c.add(Linear, With{}.integer("transposed", transposed), {c.x({2, 4, 6}), c.x(w), c.x({8})});
+        c.add(Linear, With{}.integer("transposed", transposed), {c.x({4, 6}), c.x(w)});
+        c.add(Linear, With{}.integer("transposed", transposed), {c.x({6}), c.x(w), Collector::none()});
     }
-    for (const auto &[equation, a, b] : std::vector<std::tuple<const char *, Shape, Shape>> {
+    for (const auto &[equation, a, b] : std::vector<std::tuple<const char *, Shape, Shape>>{
              {"ij,jk->ik", {4, 6}, {6, 3}}, {"bij,bkj->bik", {2, 4, 6}, {2, 3, 6}},
              {"abc, ade -> bdce", {4, 2, 3}, {4, 2, 4}}, {"bhid,bhjd->bijh", {2, 2, 3, 4}, {2, 2, 4, 4}},
              {"i,j->ij", {4}, {3}}, {"ij,ij->", {4, 6}, {4, 6}}, {"ij,k->i", {4, 3}, {2}},
              {"ii,ij->j", {4, 4}, {4, 2}}, {"aij,bjk->kab", {2, 3, 4}, {3, 4, 2}}})
-        c.add(Einsum, With {}.text("equation", equation), {c.x(a), c.x(b)});
-    c.add(Einsum, With {}.text("equation", "ij->ji"), {c.x({4, 6})});
-    c.add(Einsum, With {}.text("equation", "ii->i"), {c.x({4, 4})});
-    c.add(Einsum, With {}.text("equation", "ij->i"), {c.x({4, 6})});
-    c.add(Einsum, With {}.text("equation", "ij,jk,kl->il"), {c.x({4, 2}), c.x({2, 3}), c.x({3, 2})});
+        c.add(Einsum, With{}.text("equation", equation), {c.x(a), c.x(b)});
+    c.add(Einsum, With{}.text("equation", "ij->ji"), {c.x({4, 6})});
+    c.add(Einsum, With{}.text("equation", "ii->i"), {c.x({4, 4})});
+    c.add(Einsum, With{}.text("equation", "ij->i"), {c.x({4, 6})});
+    c.add(Einsum, With{}.text("equation", "ij,jk,kl->il"), {c.x({4, 2}), c.x({2, 3}), c.x({3, 2})});
 
     c.add(Conv, {}, {c.x({2, 4, 5, 6}), c.x({6, 4, 3, 2}), c.x({6})});
-    c.add(Conv, With {}.list("strides", {2, 1}).list("pads", {1, 0, 2, 1}).list("dilations", {1, 2}),
+    c.add(Conv, With{}.list("strides", {2, 1}).list("pads", {1, 0, 2, 1}).list("dilations", {1, 2}),
         {c.x({2, 4, 5, 6}), c.x({4, 4, 3, 2})});
-    c.add(Conv, With {}.integer("group", 2), {c.x({2, 4, 6}), c.x({6, 2, 3}), c.x({6})});
-    c.add(Conv, With {}.integer("group", 4).list("pads", {1, 1}), {c.x({2, 4, 6}), c.x({4, 1, 3}), c.x({4})});
+    c.add(Conv, With{}.integer("group", 2), {c.x({2, 4, 6}), c.x({6, 2, 3}), c.x({6})});
+    c.add(Conv, With{}.integer("group", 4).list("pads", {1, 1}), {c.x({2, 4, 6}), c.x({4, 1, 3}), c.x({4})});
     c.add(Conv, {}, {c.x({2, 4, 3, 4}), c.x({6, 4, 1, 1}), c.x({6})});
-    c.add(Conv, With {}.list("pads", {0, 1, 1, 0, 1, 1}),
+    c.add(Conv, With{}.list("pads", {0, 1, 1, 0, 1, 1}),
         {c.x({1, 2, 3, 3, 4}), c.x({4, 2, 2, 3, 3}), c.x({4})});
     c.add(ConvTranspose, {}, {c.x({2, 4, 3}), c.x({4, 2, 3}), c.x({2})});
     c.add(ConvTranspose,
-        With {}.list("strides", {2, 2}).list("pads", {1, 0, 1, 1}).list("output_padding", {1, 0}),
+        With{}.list("strides", {2, 2}).list("pads", {1, 0, 1, 1}).list("output_padding", {1, 0}),
         {c.x({2, 4, 3, 4}), c.x({4, 2, 3, 2}), c.x({2})});
-    c.add(ConvTranspose, With {}.integer("group", 2).list("dilations", {2}),
+    c.add(ConvTranspose, With{}.integer("group", 2).list("dilations", {2}),
         {c.x({2, 4, 5}), c.x({4, 3, 2}), c.x({6})});
 }
 
 void addNorms(Collector &c)
 {
     for (const OperatorKind kind : {MaxPool, AveragePool, LpPool}) {
-        c.add(kind, With {}.list("kernel_shape", {2, 2}).list("strides", {2, 2}), {c.x({2, 4, 4, 6})});
-        c.add(kind, With {}.list("kernel_shape", {3, 2}).list("strides", {1, 2}).list("pads", {1, 0, 1, 1}),
+        c.add(kind, With{}.list("kernel_shape", {2, 2}).list("strides", {2, 2}), {c.x({2, 4, 4, 6})});
+        c.add(kind, With{}.list("kernel_shape", {3, 2}).list("strides", {1, 2}).list("pads", {1, 0, 1, 1}),
             {c.x({2, 4, 4, 5})});
-        c.add(kind, With {}.list("kernel_shape", {3}).list("strides", {2}), {c.x({2, 4, 7})});
+        c.add(kind, With{}.list("kernel_shape", {3}).list("strides", {2}), {c.x({2, 4, 7})});
     }
-    c.add(AveragePool, With {}.list("kernel_shape", {3}).list("pads", {1, 1}).integer("count_include_pad", 1),
+    c.add(AveragePool, With{}.list("kernel_shape", {3}).list("pads", {1, 1}).integer("count_include_pad", 1),
         {c.x({2, 4, 6})});
-    c.add(MaxPool, With {}.list("kernel_shape", {2}).list("strides", {2}).integer("ceil_mode", 1),
+    c.add(MaxPool, With{}.list("kernel_shape", {2}).list("strides", {2}).integer("ceil_mode", 1),
         {c.x({2, 4, 7})});
-    c.add(LpPool, With {}.list("kernel_shape", {3}).integer("p", 3), {c.x({2, 4, 6})});
-    c.add(BatchMean, With {}.integer("count", 24), {c.x({4, 6, 2, 3})});
-    c.add(BatchVariance, With {}.integer("count", 24), {c.x({4, 6, 2, 3}), c.x({6})});
-    c.add(BatchNormalize, With {}.real("epsilon", 1e-3),
+    c.add(LpPool, With{}.list("kernel_shape", {3}).integer("p", 3), {c.x({2, 4, 6})});
+    c.add(BatchMean, With{}.integer("count", 24), {c.x({4, 6, 2, 3})});
+    c.add(BatchVariance, With{}.integer("count", 24), {c.x({4, 6, 2, 3}), c.x({6})});
+    c.add(BatchNormalize, With{}.real("epsilon", 1e-3),
         {c.x({4, 6, 2, 3}), c.x({6}), c.x({6}, 0.5, 2), c.x({6}), c.x({6})});
-    c.add(InstanceNorm, With {}.real("epsilon", 1e-3), {c.x({4, 2, 3, 2}), c.x({2}), c.x({2})});
-    c.add(LayerNorm, With {}.integer("axis", 2).real("epsilon", 1e-3), {c.x({2, 4, 6}), c.x({6}), c.x({6})});
-    c.add(LayerNorm, With {}.integer("axis", 1).real("epsilon", 1e-3), {c.x({4, 3, 2}), c.x({3, 2})});
-    c.add(LayerNorm, With {}.integer("axis", 1).real("epsilon", 1e-3), {c.x({4, 6})});
-    c.add(RmsNorm, With {}.integer("axis", 2).real("epsilon", 1e-3), {c.x({2, 4, 6}), c.x({6})});
-    c.add(RmsNorm, With {}.integer("axis", 1).real("epsilon", 1e-3), {c.x({4, 6})});
+    c.add(InstanceNorm, With{}.real("epsilon", 1e-3), {c.x({4, 2, 3, 2}), c.x({2}), c.x({2})});
+    c.add(LayerNorm, With{}.integer("axis", 2).real("epsilon", 1e-3), {c.x({2, 4, 6}), c.x({6}), c.x({6})});
+    c.add(LayerNorm, With{}.integer("axis", 1).real("epsilon", 1e-3), {c.x({4, 3, 2}), c.x({3, 2})});
+    c.add(LayerNorm, With{}.integer("axis", 1).real("epsilon", 1e-3), {c.x({4, 6})});
+    c.add(RmsNorm, With{}.integer("axis", 2).real("epsilon", 1e-3), {c.x({2, 4, 6}), c.x({6})});
+    c.add(RmsNorm, With{}.integer("axis", 1).real("epsilon", 1e-3), {c.x({4, 6})});
     c.add(
-        LocalResponseNorm, With {}.integer("size", 3).real("alpha", 0.5).real("beta", 0.6), {c.x({2, 5, 4})});
-    c.add(LocalResponseNorm, With {}.integer("size", 4).real("alpha", 0.5).real("bias", 2),
-        {c.x({2, 6, 3, 2})});
+        LocalResponseNorm, With{}.integer("size", 3).real("alpha", 0.5).real("beta", 0.6), {c.x({2, 5, 4})});
+    c.add(
+        LocalResponseNorm, With{}.integer("size", 4).real("alpha", 0.5).real("bias", 2), {c.x({2, 6, 3, 2})});
     for (const OperatorKind kind : {Softmax, LogSoftmax}) {
-        c.add(kind, With {}.integer("axis", 2), {c.x({2, 4, 6}, -3, 3)});
-        c.add(kind, With {}.integer("axis", 1), {c.x({2, 4, 6}, -3, 3)});
+        c.add(kind, With{}.integer("axis", 2), {c.x({2, 4, 6}, -3, 3)});
+        c.add(kind, With{}.integer("axis", 1), {c.x({2, 4, 6}, -3, 3)});
     }
-    c.add(LpNormalize, With {}.integer("axis", 1).integer("p", 2), {c.x({4, 3, 2})});
-    c.add(LpNormalize, With {}.integer("axis", 1).integer("p", 1), {c.x({4, 6})});
+    c.add(LpNormalize, With{}.integer("axis", 1).integer("p", 2), {c.x({4, 3, 2})});
+    c.add(LpNormalize, With{}.integer("axis", 1).integer("p", 1), {c.x({4, 6})});
     const auto labels = [](Shape shape) { return Collector::i(std::move(shape), 0, 5); };
     for (const OperatorKind kind : {CrossEntropy, NegativeLogLikelihood}) {
         for (const char *reduction : {"sum", "none"}) {
-            c.add(kind, With {}.text("reduction", reduction), {c.x({4, 5}, -3, 3), labels({4})});
-            c.add(kind, With {}.text("reduction", reduction).integer("ignore_index", 2),
+            c.add(kind, With{}.text("reduction", reduction), {c.x({4, 5}, -3, 3), labels({4})});
+            c.add(kind, With{}.text("reduction", reduction).integer("ignore_index", 2),
                 {c.x({4, 5, 3}, -3, 3), labels({4, 3}), c.x({5}, 0.5, 2)});
         }
     }
-    c.add(CountValid, With {}.integer("ignore_index", 2), {labels({4, 6})}, {c.real({})});
+    c.add(CountValid, With{}.integer("ignore_index", 2), {labels({4, 6})}, {c.real({})});
     c.add(CountValid, {}, {labels({4, 6}), c.x({5}, 0.5, 2)}, {c.real({})});
 }
 
@@ -233,18 +232,18 @@ void addReductions(Collector &c)
              ReduceL2, ReduceLogSum, ReduceLogSumExp, ReduceSumSquare}) {
         const double low = kind == ReduceLogSum ? 0.2 : -1;
         const auto with = [kind](std::vector<std::int64_t> axes, std::int64_t keep, std::int64_t count) {
-            With made = With {}.list("axes", std::move(axes)).integer("keepdims", keep);
+            With made = With{}.list("axes", std::move(axes)).integer("keepdims", keep);
             return kind == ReduceMean ? std::move(made).integer("count", count) : std::move(made);
         };
         c.add(kind, with({1}, 1, 4), {c.x({2, 4, 6}, low, 1)});
         c.add(kind, with({0, 2}, 0, 12), {c.x({2, 4, 6}, low, 1)});
         c.add(kind, with({0, 1}, 0, 24), {c.x({4, 6}, low, 1)});
     }
-    c.add(ReduceProd, With {}.list("axes", {1}),
+    c.add(ReduceProd, With{}.list("axes", {1}),
         {Collector::given(DataType::Float64, {2, 3}, {1, 0, 2, 0, 3, 0})});
-    c.add(ReduceSum, With {}.list("axes", {0}).integer("keepdims", 0), {Collector::i({4, 6}, -9, 9)});
-    c.add(ArgMax, With {}.integer("axis", 1).integer("keepdims", 1), {c.x({4, 6, 2})});
-    c.add(ArgMin, With {}.integer("axis", 1).integer("keepdims", 0), {c.x({4, 6, 2})});
+    c.add(ReduceSum, With{}.list("axes", {0}).integer("keepdims", 0), {Collector::i({4, 6}, -9, 9)});
+    c.add(ArgMax, With{}.integer("axis", 1).integer("keepdims", 1), {c.x({4, 6, 2})});
+    c.add(ArgMin, With{}.integer("axis", 1).integer("keepdims", 0), {c.x({4, 6, 2})});
 }
 
 void addMovement(Collector &c)
@@ -253,54 +252,54 @@ void addMovement(Collector &c)
     c.add(Reshape, {}, {c.x({4, 6})}, {c.real({2, 2, 3, 2})});
     c.add(Reshape, {}, {c.x({4, 1, 6})}, {c.real({4, 6})});
     c.add(Reshape, {}, {c.x({4, 6})}, {c.real({8, 3})});
-    c.add(Transpose, With {}.list("permutation", {1, 0}), {c.x({4, 6})});
-    c.add(Transpose, With {}.list("permutation", {0, 2, 1, 3}), {c.x({2, 3, 4, 6})});
-    c.add(Transpose, With {}.list("permutation", {2, 0, 1}), {c.x({2, 18, 20})});
+    c.add(Transpose, With{}.list("permutation", {1, 0}), {c.x({4, 6})});
+    c.add(Transpose, With{}.list("permutation", {0, 2, 1, 3}), {c.x({2, 3, 4, 6})});
+    c.add(Transpose, With{}.list("permutation", {2, 0, 1}), {c.x({2, 18, 20})});
     c.add(Expand, {}, {c.x({4, 1, 6})}, {c.real({2, 4, 3, 6})});
     c.add(Expand, {}, {c.x({})}, {c.real({4})});
-    c.add(Tile, With {}.list("repeats", {2, 1, 3}), {c.x({3, 4, 2})});
-    c.add(Concat, With {}.integer("axis", 1), {c.x({4, 2, 3}), c.x({4, 5, 3}), c.x({4, 1, 3})});
-    c.add(Split, With {}.integer("axis", 1).list("sizes", {2, 1, 3}), {c.x({4, 6, 2})},
+    c.add(Tile, With{}.list("repeats", {2, 1, 3}), {c.x({3, 4, 2})});
+    c.add(Concat, With{}.integer("axis", 1), {c.x({4, 2, 3}), c.x({4, 5, 3}), c.x({4, 1, 3})});
+    c.add(Split, With{}.integer("axis", 1).list("sizes", {2, 1, 3}), {c.x({4, 6, 2})},
         {c.real({4, 2, 2}), c.real({4, 1, 2}), c.real({4, 3, 2})});
-    c.add(Slice, With {}.list("starts", {0, 1}).list("steps", {1, 2}), {c.x({4, 6})}, {c.real({4, 3})});
-    c.add(Slice, With {}.list("starts", {3, 5}).list("steps", {-1, -2}), {c.x({4, 6})}, {c.real({4, 2})});
-    c.add(Pad, With {}.list("pads", {0, 1, 0, 2}).real("value", 0.5), {c.x({4, 6})});
-    c.add(Pad, With {}.list("pads", {0, 1, 0, 2}), {c.x({4, 6})});
-    c.add(Pad, With {}.list("pads", {0, 2, 0, 1}).text("mode", "reflect"), {c.x({4, 6})});
-    c.add(Pad, With {}.list("pads", {0, 2, 0, 3}).text("mode", "edge"), {c.x({4, 6})});
-    c.add(Gather, With {}.integer("axis", 1), {c.x({4, 5, 2}), Collector::i({2, 3}, -5, 5)});
-    c.add(Gather, With {}.integer("axis", 0), {c.x({5, 4}), Collector::i({}, 0, 5)});
+    c.add(Slice, With{}.list("starts", {0, 1}).list("steps", {1, 2}), {c.x({4, 6})}, {c.real({4, 3})});
+    c.add(Slice, With{}.list("starts", {3, 5}).list("steps", {-1, -2}), {c.x({4, 6})}, {c.real({4, 2})});
+    c.add(Pad, With{}.list("pads", {0, 1, 0, 2}).real("value", 0.5), {c.x({4, 6})});
+    c.add(Pad, With{}.list("pads", {0, 1, 0, 2}), {c.x({4, 6})});
+    c.add(Pad, With{}.list("pads", {0, 2, 0, 1}).text("mode", "reflect"), {c.x({4, 6})});
+    c.add(Pad, With{}.list("pads", {0, 2, 0, 3}).text("mode", "edge"), {c.x({4, 6})});
+    c.add(Gather, With{}.integer("axis", 1), {c.x({4, 5, 2}), Collector::i({2, 3}, -5, 5)});
+    c.add(Gather, With{}.integer("axis", 0), {c.x({5, 4}), Collector::i({}, 0, 5)});
     c.add(Embedding, {}, {c.x({8, 6}), Collector::i({2, 4}, 0, 8)});
-    c.add(GatherElements, With {}.integer("axis", 1), {c.x({4, 6, 2}), Collector::i({4, 3, 2}, -6, 6)});
-    c.add(GatherND, With {}.integer("batch_dims", 0), {c.x({3, 4, 6}), Collector::i({2, 4, 2}, 0, 3)});
-    c.add(GatherND, With {}.integer("batch_dims", 1), {c.x({2, 4, 6}), Collector::i({2, 3, 1}, -4, 4)});
+    c.add(GatherElements, With{}.integer("axis", 1), {c.x({4, 6, 2}), Collector::i({4, 3, 2}, -6, 6)});
+    c.add(GatherND, With{}.integer("batch_dims", 0), {c.x({3, 4, 6}), Collector::i({2, 4, 2}, 0, 3)});
+    c.add(GatherND, With{}.integer("batch_dims", 1), {c.x({2, 4, 6}), Collector::i({2, 3, 1}, -4, 4)});
     for (const char *reduction : {"none", "add", "mul"}) {
-        c.add(ScatterElements, With {}.integer("axis", 1).text("reduction", reduction),
+        c.add(ScatterElements, With{}.integer("axis", 1).text("reduction", reduction),
             {c.x({2, 5, 4}),
                 Collector::given(
                     DataType::Int64, {2, 2, 4}, {0, 1, 2, 3, 4, 0, 1, 2, 4, 3, 2, 1, -5, 1, -4, 0}),
                 c.x({2, 2, 4})});
-        c.add(ScatterND, With {}.text("reduction", reduction),
+        c.add(ScatterND, With{}.text("reduction", reduction),
             {c.x({5, 4}), Collector::given(DataType::Int64, {2, 1}, {3, -5}), c.x({2, 4})});
     }
-    c.add(OneHot, With {}.integer("axis", 1).integer("depth", 5).real("on", 2).real("off", -1),
+    c.add(OneHot, With{}.integer("axis", 1).integer("depth", 5).real("on", 2).real("off", -1),
         {Collector::i({4, 6}, -5, 5)}, {c.real({4, 5, 6})});
-    c.add(TopK, With {}.integer("axis", 1).integer("k", 3).integer("largest", 1).integer("sorted", 1),
+    c.add(TopK, With{}.integer("axis", 1).integer("k", 3).integer("largest", 1).integer("sorted", 1),
         {c.x({4, 6, 2})});
-    c.add(TopK, With {}.integer("axis", 1).integer("k", 2).integer("largest", 0).integer("sorted", 1),
+    c.add(TopK, With{}.integer("axis", 1).integer("k", 2).integer("largest", 0).integer("sorted", 1),
         {c.x({4, 6})});
     for (const std::int64_t exclusive : {0, 1}) {
         for (const std::int64_t reverse : {0, 1})
             c.add(CumSum,
-                With {}.integer("axis", 1).integer("exclusive", exclusive).integer("reverse", reverse),
+                With{}.integer("axis", 1).integer("exclusive", exclusive).integer("reverse", reverse),
                 {c.x({4, 6})});
     }
-    c.add(Trilu, With {}.integer("upper", 1).integer("k", 1), {c.x({4, 5, 6})});
-    c.add(Trilu, With {}.integer("upper", 0).integer("k", 0), {c.x({4, 5, 6})});
+    c.add(Trilu, With{}.integer("upper", 1).integer("k", 1), {c.x({4, 5, 6})});
+    c.add(Trilu, With{}.integer("upper", 0).integer("k", 0), {c.x({4, 5, 6})});
     for (const char *mode : {"nearest", "linear", "cubic"}) {
         for (const char *coordinates : {"half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel"})
             c.add(Resize,
-                With {}
+                With{}
                     .text("mode", mode)
                     .text("coordinate_transformation_mode", coordinates)
                     .reals("scales", {1, 1, 2, 1.5}),
@@ -308,40 +307,40 @@ void addMovement(Collector &c)
     }
     for (const char *nearest : {"floor", "ceil", "round_prefer_ceil", "round_prefer_floor"})
         c.add(Resize,
-            With {}
+            With{}
                 .text("mode", "nearest")
                 .text("nearest_mode", nearest)
                 .text("coordinate_transformation_mode", "asymmetric"),
             {c.x({2, 4, 5})}, {c.real({2, 4, 3})});
-    c.add(DepthToSpace, With {}.integer("blocksize", 2).text("mode", "DCR"), {c.x({2, 8, 2, 4})});
-    c.add(DepthToSpace, With {}.integer("blocksize", 2).text("mode", "CRD"), {c.x({2, 8, 2, 4})});
-    c.add(SpaceToDepth, With {}.integer("blocksize", 2), {c.x({2, 3, 4, 8})});
-    c.add(ReverseSequence, With {}.integer("batch_axis", 1).integer("time_axis", 0),
+    c.add(DepthToSpace, With{}.integer("blocksize", 2).text("mode", "DCR"), {c.x({2, 8, 2, 4})});
+    c.add(DepthToSpace, With{}.integer("blocksize", 2).text("mode", "CRD"), {c.x({2, 8, 2, 4})});
+    c.add(SpaceToDepth, With{}.integer("blocksize", 2), {c.x({2, 3, 4, 8})});
+    c.add(ReverseSequence, With{}.integer("batch_axis", 1).integer("time_axis", 0),
         {c.x({5, 4, 2}), Collector::i({4}, 1, 6)});
-    c.add(EyeLike, With {}.integer("k", 1), {c.x({4, 6})});
-    c.add(OperatorKind::Range, With {}.real("start", 2).real("delta", 0.5), {}, {c.real({6})});
-    c.add(Fill, With {}.real("value", 1.5), {}, {c.real({4, 6})});
+    c.add(EyeLike, With{}.integer("k", 1), {c.x({4, 6})});
+    c.add(OperatorKind::Range, With{}.real("start", 2).real("delta", 0.5), {}, {c.real({6})});
+    c.add(Fill, With{}.real("value", 1.5), {}, {c.real({4, 6})});
 }
 
 void addComposites(Collector &c)
 {
-    c.add(Rotary, With {}.integer("interleaved", 0), {c.x({2, 3, 4, 6}), c.x({4, 6}), c.x({4, 6})});
-    c.add(Rotary, With {}.integer("interleaved", 1), {c.x({2, 4, 6}), c.x({4, 6}), c.x({1, 4, 6})});
-    for (const auto &[kind, gates] : {std::pair {Lstm, 4}, std::pair {Gru, 3}, std::pair {Rnn, 1}}) {
+    c.add(Rotary, With{}.integer("interleaved", 0), {c.x({2, 3, 4, 6}), c.x({4, 6}), c.x({4, 6})});
+    c.add(Rotary, With{}.integer("interleaved", 1), {c.x({2, 4, 6}), c.x({4, 6}), c.x({1, 4, 6})});
+    for (const auto &[kind, gates] : {std::pair{Lstm, 4}, std::pair{Gru, 3}, std::pair{Rnn, 1}}) {
         const std::int64_t rows = gates * 3;
-        std::vector<ExampleInput> inputs {c.x({5, 4, 2}), c.x({1, rows, 2}), c.x({1, rows, 3}),
+        std::vector<ExampleInput> inputs{c.x({5, 4, 2}), c.x({1, rows, 2}), c.x({1, rows, 3}),
             c.x({1, 2 * rows}), Collector::i({4}, 2, 6), c.x({1, 4, 3})};
-        std::vector<TensorType> outputs {c.real({5, 1, 4, 3}), c.real({1, 4, 3})};
+        std::vector<TensorType> outputs{c.real({5, 1, 4, 3}), c.real({1, 4, 3})};
         if (kind == Lstm) {
             inputs.push_back(c.x({1, 4, 3}));
             outputs.push_back(c.real({1, 4, 3}));
         }
-        c.add(kind, With {}.integer("hidden_size", 3).text("direction", "forward"), inputs, outputs);
+        c.add(kind, With{}.integer("hidden_size", 3).text("direction", "forward"), inputs, outputs);
     }
-    c.add(SgdStep, With {}.real("learning_rate", 0.1).real("weight_decay", 0.01).real("momentum", 0.9),
+    c.add(SgdStep, With{}.real("learning_rate", 0.1).real("weight_decay", 0.01).real("momentum", 0.9),
         {c.x({4, 6}), c.x({4, 6}), c.x({4, 6})}, {c.real({4, 6}), c.real({4, 6})});
     c.add(AdamWStep,
-        With {}
+        With{}
             .real("learning_rate", 0.1)
             .real("weight_decay", 0.01)
             .real("beta1", 0.9)
@@ -359,7 +358,7 @@ TensorId addTensor(Graph &graph, std::string name, TensorType type, TensorRole r
     tensor.role = role;
     tensor.of = of;
     graph.tensors.push_back(std::move(tensor));
-    return TensorId {static_cast<std::int32_t>(graph.tensors.size()) - 1};
+    return TensorId{static_cast<std::int32_t>(graph.tensors.size()) - 1};
 }
 
 Operator backwardOf(Graph &graph, const Operator &forward, const GradientRule &rule)
@@ -369,17 +368,17 @@ Operator backwardOf(Graph &graph, const Operator &forward, const GradientRule &r
     backward.kind = forward.kind;
     backward.attributes = forward.attributes;
     backward.direction = Direction::Backward;
-    backward.mirror = OperatorId {0};
+    backward.mirror = OperatorId{0};
     for (const TensorId output : forward.outputs) {
         const Tensor of = graph.at(output);
         backward.inputs.push_back(isFloating(of.type.dataType)
                 ? addTensor(graph, "d " + of.name, of.type, TensorRole::Gradient, output)
-                : TensorId {});
+                : TensorId{});
     }
     for (std::size_t slot = 0; slot < forward.inputs.size(); ++slot)
-        backward.inputs.push_back(rule.needsInput[slot] ? forward.inputs[slot] : TensorId {});
+        backward.inputs.push_back(rule.needsInput[slot] ? forward.inputs[slot] : TensorId{});
     for (std::size_t slot = 0; slot < forward.outputs.size(); ++slot)
-        backward.inputs.push_back(rule.needsOutput[slot] ? forward.outputs[slot] : TensorId {});
+        backward.inputs.push_back(rule.needsOutput[slot] ? forward.outputs[slot] : TensorId{});
     for (std::size_t slot = 0; slot < forward.inputs.size(); ++slot) {
         if (!rule.gradientOf[slot]) {
             backward.outputs.push_back({});
@@ -425,7 +424,7 @@ Result<Graph> graphOf(const Example &example)
     for (std::size_t slot = 0; slot < inputs.size(); ++slot) {
         op.inputs.push_back(present[slot]
                 ? addTensor(graph, "x" + std::to_string(slot), inputs[slot], TensorRole::Input)
-                : TensorId {});
+                : TensorId{});
     }
     for (std::size_t slot = 0; slot < outputs.size(); ++slot)
         op.outputs.push_back(

@@ -11,20 +11,20 @@ namespace planloom::testing {
 
 /// A value an example operator takes.
 struct ExampleInput {
-    TensorType type {};
+    TensorType type{};
     bool present = true;
     double low = -1; ///< Values are drawn from [low, high); integers from low to high - 1.
     double high = 1;
-    std::vector<double> values {}; ///< Given values in place of drawn ones.
+    std::vector<double> values{}; ///< Given values in place of drawn ones.
 };
 
 /// One operator to be tried out, whole and in parts.
 struct Example {
-    std::string name {};
+    std::string name{};
     OperatorKind kind = OperatorKind::Unknown;
-    Attributes attributes {};
-    std::vector<ExampleInput> inputs {};
-    std::vector<TensorType> outputs {}; ///< Declared where they cannot be inferred.
+    Attributes attributes{};
+    std::vector<ExampleInput> inputs{};
+    std::vector<TensorType> outputs{}; ///< Declared where they cannot be inferred.
     bool optimizer = false;
 };
 

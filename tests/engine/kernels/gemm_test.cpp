@@ -12,11 +12,11 @@ namespace {
 
 /// A random product: extents, operands transposed or not, rows further apart than needed, batch loops.
 struct RandomProduct {
-    MatrixProduct<double> product {};
-    std::vector<double> a {};
-    std::vector<double> b {};
-    std::vector<double> bias {};
-    std::vector<double> c {};
+    MatrixProduct<double> product{};
+    std::vector<double> a{};
+    std::vector<double> b{};
+    std::vector<double> bias{};
+    std::vector<double> c{};
 };
 
 class Dice
@@ -47,7 +47,7 @@ RandomProduct drawProduct(std::uint64_t seed)
     Dice dice(seed);
     RandomProduct made;
     MatrixProduct<double> &p = made.product;
-    const std::vector<std::int64_t> extents {1, 1, 2, 3, 7, 16, 33, 70};
+    const std::vector<std::int64_t> extents{1, 1, 2, 3, 7, 16, 33, 70};
     p.m = extents[static_cast<std::size_t>(dice.below(8))];
     p.n = extents[static_cast<std::size_t>(dice.below(8))];
     p.k = seed % 17 == 0 ? 600 : extents[static_cast<std::size_t>(dice.below(8))];
@@ -142,7 +142,7 @@ template<typename T> void checkMultiply(double tolerance)
         const std::vector<T> bias = as<T>(given.bias);
         std::vector<T> c = as<T>(given.c);
         const MatrixProduct<double> &from = given.product;
-        multiply(MatrixProduct<T> {from.m, from.n, from.k, a.data(), from.aRow, from.aColumn, b.data(),
+        multiply(MatrixProduct<T>{from.m, from.n, from.k, a.data(), from.aRow, from.aColumn, b.data(),
             from.bRow, from.bColumn, c.data(), from.cRow, from.cColumn, bias.empty() ? nullptr : bias.data(),
             from.batch});
         for (std::size_t i = 0; i < c.size(); ++i) {
@@ -207,7 +207,7 @@ TEST(Multiply, IsTheSameWithAndWithoutOneDnn)
 TEST(Multiply, OfNoTermsIsTheBias)
 {
     std::vector<float> c(6, 9.0f);
-    const std::vector<float> bias {1, 2, 3};
+    const std::vector<float> bias{1, 2, 3};
     MatrixProduct<float> product;
     product.m = 2;
     product.n = 3;
@@ -216,7 +216,7 @@ TEST(Multiply, OfNoTermsIsTheBias)
     product.cRow = 3;
     product.bias = bias.data();
     multiply(product);
-    EXPECT_EQ(c, (std::vector<float> {1, 2, 3, 1, 2, 3}));
+    EXPECT_EQ(c, (std::vector<float>{1, 2, 3, 1, 2, 3}));
 }
 
 } // namespace planloom

@@ -52,7 +52,7 @@ Numbers run(const Example &what, std::size_t slot = 0)
 {
     const auto made = outputOf(what, slot);
     EXPECT_TRUE(made) << describe(made.error());
-    return made ? *made : Numbers {};
+    return made ? *made : Numbers{};
 }
 
 /// Gradients of the inputs of an example, all output gradients being 1.
@@ -74,7 +74,7 @@ std::vector<Numbers> gradients(const Example &what)
     }
     std::vector<Numbers> made;
     for (const TensorId id : backward.outputs)
-        made.push_back(id.valid() ? numbersOf(*graph, id, values) : Numbers {});
+        made.push_back(id.valid() ? numbersOf(*graph, id, values) : Numbers{});
     return made;
 }
 
@@ -82,7 +82,7 @@ Error errorOf(const Example &what)
 {
     const auto made = outputOf(what);
     EXPECT_FALSE(made);
-    return made ? Error {} : made.error();
+    return made ? Error{} : made.error();
 }
 
 bool contains(const std::string &text, const std::string &part)
@@ -96,27 +96,27 @@ using enum OperatorKind;
 
 TEST(Integers, FollowTheRulesOfOnnx)
 {
-    EXPECT_EQ(run(example(Add, {integers({1, -2}), integers({3})})), (Numbers {4, 1}));
-    EXPECT_EQ(run(example(Div, {integers({7, -7}), integers({2})})), (Numbers {3, -3}));
+    EXPECT_EQ(run(example(Add, {integers({1, -2}), integers({3})})), (Numbers{4, 1}));
+    EXPECT_EQ(run(example(Div, {integers({7, -7}), integers({2})})), (Numbers{3, -3}));
     EXPECT_EQ(
-        run(example(Mod, {integers({7, -7, 7, -7}), integers({3, 3, -3, -3})})), (Numbers {1, 2, -2, -1}));
+        run(example(Mod, {integers({7, -7, 7, -7}), integers({3, 3, -3, -3})})), (Numbers{1, 2, -2, -1}));
     EXPECT_EQ(run(with(example(Mod, {integers({7, -7, 7, -7}), integers({3, 3, -3, -3})}), "fmod",
-                  std::int64_t {1})),
-        (Numbers {1, -1, 1, -1}));
-    EXPECT_EQ(run(example(Pow, {integers({3, -2, 2}), integers({4, 3, 0})})), (Numbers {81, -8, 1}));
-    EXPECT_EQ(run(example(Max, {integers({3, -2}), integers({1})})), (Numbers {3, 1}));
-    EXPECT_EQ(run(example(Neg, {integers({3, -2})})), (Numbers {-3, 2}));
+                  std::int64_t{1})),
+        (Numbers{1, -1, 1, -1}));
+    EXPECT_EQ(run(example(Pow, {integers({3, -2, 2}), integers({4, 3, 0})})), (Numbers{81, -8, 1}));
+    EXPECT_EQ(run(example(Max, {integers({3, -2}), integers({1})})), (Numbers{3, 1}));
+    EXPECT_EQ(run(example(Neg, {integers({3, -2})})), (Numbers{-3, 2}));
     EXPECT_EQ(
-        run(with(with(example(ReduceProd, {integers({3, -2, 5})}), "axes", std::vector<std::int64_t> {0}),
-            "keepdims", std::int64_t {0})),
-        (Numbers {-30}));
+        run(with(with(example(ReduceProd, {integers({3, -2, 5})}), "axes", std::vector<std::int64_t>{0}),
+            "keepdims", std::int64_t{0})),
+        (Numbers{-30}));
     EXPECT_EQ(run(example(MatMul,
                   {given(DataType::Int64, {2, 2}, {1, 2, 3, 4}), given(DataType::Int64, {2, 1}, {5, 6})})),
-        (Numbers {17, 39}));
+        (Numbers{17, 39}));
     EXPECT_EQ(
-        run(with(with(example(OperatorKind::Range, {}, {{DataType::Int64, {3}}}), "start", std::int64_t {5}),
-            "delta", std::int64_t {-2})),
-        (Numbers {5, 3, 1}));
+        run(with(with(example(OperatorKind::Range, {}, {{DataType::Int64, {3}}}), "start", std::int64_t{5}),
+            "delta", std::int64_t{-2})),
+        (Numbers{5, 3, 1}));
 }
 
 TEST(Integers, RefuseDivisionByZeroNamingTheOperator)
@@ -134,24 +134,24 @@ TEST(Casts, TruncateAndSaturate)
         const auto count = static_cast<std::int64_t>(values.size());
         return run(example(Cast, {given(from, {count}, std::move(values))}, {{to, {count}}}));
     };
-    EXPECT_EQ(cast(DataType::Float32, DataType::Int32, {1.9, -1.9, 1e30}), (Numbers {1, -1, 2147483647}));
-    EXPECT_EQ(cast(DataType::Float32, DataType::Bool, {0, -0.5, 2}), (Numbers {0, 1, 1}));
-    EXPECT_EQ(cast(DataType::Int64, DataType::Float32, {3, -4}), (Numbers {3, -4}));
-    EXPECT_EQ(cast(DataType::Bool, DataType::Int64, {0, 1}), (Numbers {0, 1}));
+    EXPECT_EQ(cast(DataType::Float32, DataType::Int32, {1.9, -1.9, 1e30}), (Numbers{1, -1, 2147483647}));
+    EXPECT_EQ(cast(DataType::Float32, DataType::Bool, {0, -0.5, 2}), (Numbers{0, 1, 1}));
+    EXPECT_EQ(cast(DataType::Int64, DataType::Float32, {3, -4}), (Numbers{3, -4}));
+    EXPECT_EQ(cast(DataType::Bool, DataType::Int64, {0, 1}), (Numbers{0, 1}));
 }
 
 TEST(Casts, ThroughSixteenBitsKeepWhatThoseCanHold)
 {
-    const Numbers numbers {0, 1, -2.5, 65504, 6.103515625e-05, 5.9604644775390625e-08, 0.333251953125};
+    const Numbers numbers{0, 1, -2.5, 65504, 6.103515625e-05, 5.9604644775390625e-08, 0.333251953125};
     for (const auto &[type, exact] :
-        {std::pair {DataType::Float16, true}, std::pair {DataType::BFloat16, false}}) {
+        {std::pair{DataType::Float16, true}, std::pair{DataType::BFloat16, false}}) {
         const auto count = static_cast<std::int64_t>(numbers.size());
-        const Operator op {.name = "cast", .kind = Cast};
+        const Operator op{.name = "cast", .kind = Cast};
         std::vector<float> x(numbers.begin(), numbers.end());
         std::vector<std::uint16_t> half(numbers.size());
         std::vector<float> back(numbers.size());
         const auto buffer = [count](auto &of, DataType dataType) {
-            return Buffer {
+            return Buffer{
                 reinterpret_cast<std::byte *>(of.data()), dataType, {count}, wholeMask({count}), {count}};
         };
         ASSERT_TRUE(runKernel(
@@ -172,14 +172,14 @@ TEST(Indices, OutsideTheTensorAreNamed)
     const ExampleInput table = given(DataType::Float32, {4, 2}, {0, 1, 2, 3, 4, 5, 6, 7});
     for (const double index : {4.0, -5.0}) {
         const Error gather =
-            errorOf(with(example(Gather, {table, integers({1, index})}), "axis", std::int64_t {0}));
+            errorOf(with(example(Gather, {table, integers({1, index})}), "axis", std::int64_t{0}));
         EXPECT_EQ(gather.code, ErrorCode::InvalidInput);
         EXPECT_TRUE(contains(gather.message, std::to_string(static_cast<int>(index)))) << gather.message;
         EXPECT_TRUE(contains(gather.message, "[-4, 4)")) << gather.message;
         EXPECT_TRUE(contains(gather.message, "example")) << gather.message;
         EXPECT_EQ(errorOf(example(Embedding, {table, integers({index})})).code, ErrorCode::InvalidInput);
         const ExampleInput one = given(DataType::Int64, {1, 2}, {0, index});
-        EXPECT_EQ(errorOf(with(example(GatherElements, {table, one}), "axis", std::int64_t {0})).code,
+        EXPECT_EQ(errorOf(with(example(GatherElements, {table, one}), "axis", std::int64_t{0})).code,
             ErrorCode::InvalidInput);
         EXPECT_EQ(errorOf(example(ScatterND,
                               {table, given(DataType::Int64, {1, 1}, {index}),
@@ -187,8 +187,8 @@ TEST(Indices, OutsideTheTensorAreNamed)
                       .code,
             ErrorCode::InvalidInput);
     }
-    EXPECT_EQ(run(with(example(Gather, {table, integers({-1, 0})}), "axis", std::int64_t {0})),
-        (Numbers {6, 7, 0, 1}));
+    EXPECT_EQ(run(with(example(Gather, {table, integers({-1, 0})}), "axis", std::int64_t{0})),
+        (Numbers{6, 7, 0, 1}));
 }
 
 TEST(CrossEntropy, SkipsTheIgnoredLabelAndRefusesUnknownOnes)
@@ -198,7 +198,7 @@ TEST(CrossEntropy, SkipsTheIgnoredLabelAndRefusesUnknownOnes)
             {given(DataType::Float64, {2, 3}, {1, 2, 3, 3, 3, 3}), integers(std::move(labels))});
         made.attributes.set("reduction", std::string("sum"));
         if (ignore)
-            made.attributes.set("ignore_index", std::int64_t {-100});
+            made.attributes.set("ignore_index", std::int64_t{-100});
         return made;
     };
     const double first = std::log(std::exp(1) + std::exp(2) + std::exp(3)) - 2;
@@ -210,27 +210,27 @@ TEST(CrossEntropy, SkipsTheIgnoredLabelAndRefusesUnknownOnes)
     EXPECT_EQ(errorOf(loss({1, -100}, false)).code, ErrorCode::InvalidInput);
     const Numbers gradient = gradients(loss({1, -100}, true))[0];
     EXPECT_NEAR(std::accumulate(gradient.begin(), gradient.begin() + 3, 0.0), 0, 1e-12);
-    EXPECT_EQ(Numbers(gradient.begin() + 3, gradient.end()), (Numbers {0, 0, 0}));
+    EXPECT_EQ(Numbers(gradient.begin() + 3, gradient.end()), (Numbers{0, 0, 0}));
 }
 
 TEST(Gradients, OfTiesAndKinksFollowPyTorch)
 {
     EXPECT_EQ(gradients(example(Max, {floats({1, 2, 3}), floats({1, 5, 0})})),
-        (std::vector<Numbers> {{0.5, 0, 1}, {0.5, 1, 0}}));
+        (std::vector<Numbers>{{0.5, 0, 1}, {0.5, 1, 0}}));
     EXPECT_EQ(
-        gradients(with(with(example(ReduceMax, {floats({4, 1, 4})}), "axes", std::vector<std::int64_t> {0}),
-            "keepdims", std::int64_t {0}))[0],
-        (Numbers {0.5, 0, 0.5}));
-    EXPECT_EQ(gradients(example(Relu, {floats({-1, 0, 2})}))[0], (Numbers {0, 0, 1}));
-    EXPECT_EQ(gradients(example(Abs, {floats({-1, 0, 2})}))[0], (Numbers {-1, 0, 1}));
+        gradients(with(with(example(ReduceMax, {floats({4, 1, 4})}), "axes", std::vector<std::int64_t>{0}),
+            "keepdims", std::int64_t{0}))[0],
+        (Numbers{0.5, 0, 0.5}));
+    EXPECT_EQ(gradients(example(Relu, {floats({-1, 0, 2})}))[0], (Numbers{0, 0, 1}));
+    EXPECT_EQ(gradients(example(Abs, {floats({-1, 0, 2})}))[0], (Numbers{-1, 0, 1}));
     EXPECT_EQ(
-        gradients(with(with(example(ReduceProd, {floats({2, 0, 3})}), "axes", std::vector<std::int64_t> {0}),
-            "keepdims", std::int64_t {0}))[0],
-        (Numbers {0, 6, 0}));
+        gradients(with(with(example(ReduceProd, {floats({2, 0, 3})}), "axes", std::vector<std::int64_t>{0}),
+            "keepdims", std::int64_t{0}))[0],
+        (Numbers{0, 6, 0}));
     EXPECT_EQ(gradients(with(with(example(MaxPool, {given(DataType::Float32, {1, 1, 4}, {1, 1, 0, 2})}),
-                                 "kernel_shape", std::vector<std::int64_t> {2}),
-                  "strides", std::vector<std::int64_t> {2}))[0],
-        (Numbers {1, 0, 0, 1}));
+                                 "kernel_shape", std::vector<std::int64_t>{2}),
+                  "strides", std::vector<std::int64_t>{2}))[0],
+        (Numbers{1, 0, 0, 1}));
 }
 
 TEST(Dropout, KeepsTheGivenShareAndScalesIt)
@@ -246,7 +246,7 @@ TEST(Dropout, KeepsTheGivenShareAndScalesIt)
         kept += value != 0 ? 1 : 0;
     }
     EXPECT_NEAR(static_cast<double>(kept) / static_cast<double>(count), 0.7, 0.01);
-    EXPECT_NE(y, run(with(drop, "seed", std::int64_t {1})));
+    EXPECT_NE(y, run(with(drop, "seed", std::int64_t{1})));
     EXPECT_EQ(y, gradients(drop)[0]); // The gradient of a one is the scaled mask itself.
 }
 
@@ -279,51 +279,51 @@ TEST(Sgd, AddsDecayToTheGradientBeforeTheMomentum)
 TEST(TopK, OrdersEqualElementsByIndex)
 {
     Example top = with(
-        with(with(example(TopK, {floats({3, 5, 5, 1, 4})}), "axis", std::int64_t {0}), "k", std::int64_t {3}),
-        "largest", std::int64_t {1});
-    EXPECT_EQ(run(top, 0), (Numbers {5, 5, 4}));
-    EXPECT_EQ(run(top, 1), (Numbers {1, 2, 4}));
-    EXPECT_EQ(run(with(example(ArgMax, {floats({3, 5, 5})}), "axis", std::int64_t {0})), (Numbers {1}));
-    EXPECT_EQ(run(with(with(example(ArgMax, {floats({3, 5, 5})}), "axis", std::int64_t {0}),
-                  "select_last_index", std::int64_t {1})),
-        (Numbers {2}));
+        with(with(example(TopK, {floats({3, 5, 5, 1, 4})}), "axis", std::int64_t{0}), "k", std::int64_t{3}),
+        "largest", std::int64_t{1});
+    EXPECT_EQ(run(top, 0), (Numbers{5, 5, 4}));
+    EXPECT_EQ(run(top, 1), (Numbers{1, 2, 4}));
+    EXPECT_EQ(run(with(example(ArgMax, {floats({3, 5, 5})}), "axis", std::int64_t{0})), (Numbers{1}));
+    EXPECT_EQ(run(with(with(example(ArgMax, {floats({3, 5, 5})}), "axis", std::int64_t{0}),
+                  "select_last_index", std::int64_t{1})),
+        (Numbers{2}));
 }
 
 TEST(Where, SelectsIntegersToo)
 {
     EXPECT_EQ(run(example(Where, {given(DataType::Bool, {2}, {1, 0}), integers({7, 8}), integers({9})})),
-        (Numbers {7, 9}));
+        (Numbers{7, 9}));
 }
 
 TEST(Slice, RunsBackwardsWithNegativeSteps)
 {
     Example slice = example(Slice, {integers({0, 1, 2, 3, 4, 5})}, {{DataType::Int64, {3}}});
-    slice = with(with(std::move(slice), "starts", std::vector<std::int64_t> {5}), "steps",
-        std::vector<std::int64_t> {-2});
-    EXPECT_EQ(run(slice), (Numbers {5, 3, 1}));
+    slice = with(with(std::move(slice), "starts", std::vector<std::int64_t>{5}), "steps",
+        std::vector<std::int64_t>{-2});
+    EXPECT_EQ(run(slice), (Numbers{5, 3, 1}));
 }
 
 TEST(Pad, ReflectsAndRepeatsTheEdge)
 {
     const auto pad = [](const char *mode) {
-        return with(with(example(Pad, {floats({1, 2, 3})}), "pads", std::vector<std::int64_t> {2, 2}), "mode",
+        return with(with(example(Pad, {floats({1, 2, 3})}), "pads", std::vector<std::int64_t>{2, 2}), "mode",
             std::string(mode));
     };
-    EXPECT_EQ(run(pad("constant")), (Numbers {0, 0, 1, 2, 3, 0, 0}));
-    EXPECT_EQ(run(pad("reflect")), (Numbers {3, 2, 1, 2, 3, 2, 1}));
-    EXPECT_EQ(run(pad("edge")), (Numbers {1, 1, 1, 2, 3, 3, 3}));
+    EXPECT_EQ(run(pad("constant")), (Numbers{0, 0, 1, 2, 3, 0, 0}));
+    EXPECT_EQ(run(pad("reflect")), (Numbers{3, 2, 1, 2, 3, 2, 1}));
+    EXPECT_EQ(run(pad("edge")), (Numbers{1, 1, 1, 2, 3, 3, 3}));
 }
 
 TEST(Pooling, CountsPaddingOnlyWhereAsked)
 {
     const auto pool = [](std::int64_t countPadding) {
         Example made = example(AveragePool, {given(DataType::Float32, {1, 1, 3}, {3, 6, 9})});
-        made = with(with(std::move(made), "kernel_shape", std::vector<std::int64_t> {3}), "pads",
-            std::vector<std::int64_t> {1, 1});
+        made = with(with(std::move(made), "kernel_shape", std::vector<std::int64_t>{3}), "pads",
+            std::vector<std::int64_t>{1, 1});
         return with(std::move(made), "count_include_pad", countPadding);
     };
-    EXPECT_EQ(run(pool(0)), (Numbers {4.5, 6, 7.5}));
-    EXPECT_EQ(run(pool(1)), (Numbers {3, 6, 5}));
+    EXPECT_EQ(run(pool(0)), (Numbers{4.5, 6, 7.5}));
+    EXPECT_EQ(run(pool(1)), (Numbers{3, 6, 5}));
 }
 
 TEST(Unknown, IsRefusedByItsName)

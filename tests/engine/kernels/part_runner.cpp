@@ -15,7 +15,7 @@ namespace {
 /// A part's place in its tensor, as offsets of its elements.
 std::vector<std::int64_t> offsetsOf(const Shape &whole, const IndexMask &mask)
 {
-    std::vector<std::int64_t> offsets {0};
+    std::vector<std::int64_t> offsets{0};
     for (std::size_t d = 0; d < whole.size(); ++d) {
         std::vector<std::int64_t> next;
         for (const std::int64_t offset : offsets) {
@@ -43,10 +43,10 @@ double summandOf(double value, std::int64_t element, ValueMask mask)
 
 /// What the parts have made of one output so far.
 struct Assembly {
-    std::vector<double> sum {};
-    std::vector<std::int32_t> summands {}; ///< Per element, how many summands are in.
+    std::vector<double> sum{};
+    std::vector<std::int32_t> summands{}; ///< Per element, how many summands are in.
     std::int32_t expected = 1;
-    std::map<std::pair<IndexMask, std::int32_t>, std::vector<double>> seen {};
+    std::map<std::pair<IndexMask, std::int32_t>, std::vector<double>> seen{};
 };
 
 Buffer bufferOf(const Tensor &tensor, const IndexMask &mask, std::vector<std::byte> &bytes)
@@ -75,7 +75,7 @@ Result<void> merge(
     std::vector<double> numbers;
     for (std::size_t i = 0; i < offsets.size(); ++i)
         numbers.push_back(numberAt(bytes, tensor.type.dataType, static_cast<std::int64_t>(i)));
-    const auto [found, isNew] = assembly.seen.emplace(std::pair {view.index, view.value.index}, numbers);
+    const auto [found, isNew] = assembly.seen.emplace(std::pair{view.index, view.value.index}, numbers);
     if (!isNew) {
         for (std::size_t i = 0; i < numbers.size(); ++i) {
             if (std::fabs(found->second[i] - numbers[i]) > 1e-12 * (1 + std::fabs(numbers[i])))
@@ -102,15 +102,15 @@ double numberAt(const std::vector<std::byte> &bytes, DataType type, std::int64_t
     };
     switch (type) {
     case DataType::Float32:
-        return read(float {});
+        return read(float{});
     case DataType::Float64:
-        return read(double {});
+        return read(double{});
     case DataType::Int64:
-        return read(std::int64_t {});
+        return read(std::int64_t{});
     case DataType::Int32:
-        return read(std::int32_t {});
+        return read(std::int32_t{});
     default:
-        return read(std::uint8_t {});
+        return read(std::uint8_t{});
     }
 }
 
@@ -206,7 +206,7 @@ Result<void> runParts(const Graph &graph, const Operator &op, const Partition &p
             const TensorView view = outputView(graph, op, partition, part, slot);
             auto &bytes = storage[op.inputs.size() + slot];
             call.outputs.back() = bufferOf(graph.at(view.tensor), view.index, bytes);
-            std::fill(bytes.begin(), bytes.end(), std::byte {0x7f}); // So that what is not written shows.
+            std::fill(bytes.begin(), bytes.end(), std::byte{0x7f}); // So that what is not written shows.
         }
         TRY_VOID(runKernel(call));
         for (std::size_t slot = 0; slot < op.outputs.size(); ++slot) {
@@ -279,7 +279,7 @@ std::vector<Partition> partitionsOf(const Operator &op)
         partitions.push_back({{split}});
     // Pairs, of which every split is the outer one once.
     for (std::size_t i = 0; i < singles.size(); ++i) {
-        const Partition pair {{singles[i], singles[(i * 5 + 3) % singles.size()]}};
+        const Partition pair{{singles[i], singles[(i * 5 + 3) % singles.size()]}};
         if (checkPartition(op, pair))
             partitions.push_back(pair);
     }

@@ -51,7 +51,7 @@ Conv2d drawConv(std::mt19937_64 &random)
     const auto pick = [&random](std::int64_t from, std::int64_t to) {
         return std::uniform_int_distribution<std::int64_t>(from, to)(random);
     };
-    Conv2d conv {};
+    Conv2d conv{};
     conv.n = pick(1, 2);
     conv.groups = pick(1, 3);
     conv.c = pick(1, 3);
@@ -76,8 +76,8 @@ Example exampleOf(const Conv2d &conv, bool transposed)
     example.attributes.set(
         "dilations", std::vector<std::int64_t>(conv.dilations.begin(), conv.dilations.end()));
     example.attributes.set("pads", std::vector<std::int64_t>(conv.pads.begin(), conv.pads.end()));
-    const Shape y {conv.n, conv.groups * conv.o, conv.outExtent(0), conv.outExtent(1)};
-    const Shape x {conv.n, conv.groups * conv.c, conv.h, conv.w};
+    const Shape y{conv.n, conv.groups * conv.o, conv.outExtent(0), conv.outExtent(1)};
+    const Shape x{conv.n, conv.groups * conv.c, conv.h, conv.w};
     if (transposed) {
         // What is left over where strides do not meet the end.
         std::vector<std::int64_t> padding;
@@ -183,7 +183,7 @@ TEST(Einsum, EqualsItsDefinition)
     const auto pick = [&random](
                           int bound) { return std::uniform_int_distribution<int>(0, bound - 1)(random); };
     const std::string letters = "abcde";
-    const std::array<std::int64_t, 5> extents {2, 3, 4, 1, 2};
+    const std::array<std::int64_t, 5> extents{2, 3, 4, 1, 2};
     for (int round = 0; round < 300; ++round) {
         std::vector<std::string> operands(static_cast<std::size_t>(1 + pick(3)));
         std::string result;
@@ -216,13 +216,13 @@ TEST(Einsum, EqualsItsDefinition)
         ASSERT_TRUE(found) << describe(found.error());
         std::vector<double> expected(found->size(), 0.0);
         // Letters that no operand has are not summed over.
-        std::array<std::int64_t, 5> bound {1, 1, 1, 1, 1};
+        std::array<std::int64_t, 5> bound{1, 1, 1, 1, 1};
         for (const std::string &operand : operands) {
             for (const char letter : operand)
                 bound[static_cast<std::size_t>(letter - 'a')] =
                     extents[static_cast<std::size_t>(letter - 'a')];
         }
-        std::array<std::int64_t, 5> at {};
+        std::array<std::int64_t, 5> at{};
         const auto offset = [&](const std::string &labels) {
             std::int64_t index = 0;
             for (const char letter : labels)
@@ -255,14 +255,14 @@ std::vector<double> resized(std::vector<double> x, std::int64_t out, const char 
     example.attributes.set("mode", std::string(mode));
     example.attributes.set("coordinate_transformation_mode", std::string(coordinates));
     example.attributes.set("nearest_mode", std::string(rounding));
-    example.attributes.set("scales", std::vector<double> {1, 1, scale});
+    example.attributes.set("scales", std::vector<double>{1, 1, scale});
     const auto count = static_cast<std::int64_t>(x.size());
-    ExampleInput input {{DataType::Float64, {1, 1, count}}, true, 0, 1, std::move(x)};
+    ExampleInput input{{DataType::Float64, {1, 1, count}}, true, 0, 1, std::move(x)};
     example.inputs = {input};
     example.outputs = {{DataType::Float64, {1, 1, out}}};
     const auto made = outputOf(example);
     EXPECT_TRUE(made) << describe(made.error());
-    return made ? *made : std::vector<double> {};
+    return made ? *made : std::vector<double>{};
 }
 
 } // namespace
@@ -287,7 +287,7 @@ TEST(Lstm, EqualsTheEquationsOfOnnx)
     Example example;
     example.name = "lstm";
     example.kind = OperatorKind::Lstm;
-    example.attributes.set("hidden_size", std::int64_t {1});
+    example.attributes.set("hidden_size", std::int64_t{1});
     example.attributes.set("direction", std::string("bidirectional"));
     example.inputs = {real({3, 1, 1}), real({2, 4, 1}), real({2, 4, 1}), real({2, 8})};
     example.outputs = {

@@ -30,7 +30,7 @@ void expectClose(
 /// Runs `op` whole into `values`, then under every partition, and compares.
 void checkParts(const Graph &graph, const Operator &op, Values &values)
 {
-    const auto ran = runParts(graph, op, Partition {}, values);
+    const auto ran = runParts(graph, op, Partition{}, values);
     ASSERT_TRUE(ran) << describe(ran.error());
     for (const Partition &partition : partitionsOf(op)) {
         SCOPED_TRACE(::testing::Message()

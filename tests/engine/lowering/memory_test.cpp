@@ -1,4 +1,5 @@
-// Tensor lifetimes of a transformer layer, counted by hand: the simulator's memory is the sum of the buffers alive.
+// Tensor lifetimes of a transformer layer, counted by hand: the simulator's memory is the sum of the buffers
+// alive.
 
 #include "engine/simulate/simulate.h"
 
@@ -33,15 +34,18 @@ TEST(Memory, OfATransformerLayerByKind)
 {
     const GraphSnapshot graph = trainingStep("zoo:gpt?layers=1&hidden=16&heads=4&seq=8&batch=4&vocab=32");
     const std::int64_t parameters = parametersOf(*graph);
-    // One layer: 2 layer norms (2 h each), q, k, v and projection (h x h + h), 2 products of the MLP (h x 4h); the
-    // embeddings (vocabulary and 8 positions) and the last layer norm. The output layer is tied to the embedding.
+    // One layer: 2 layer norms (2 h each), q, k, v and projection (h x h + h), 2 products of the MLP (h x
+    // 4h); the embeddings (vocabulary and 8 positions) and the last layer norm. The output layer is tied to
+    // the embedding.
     constexpr std::int64_t h = 16;
-    EXPECT_EQ(parameters, 2 * 2 * h + 4 * (h * h + h) + (h * 4 * h + 4 * h) + (4 * h * h + h) + 32 * h + 8 * h + 2 * h);
+    EXPECT_EQ(parameters,
+        2 * 2 * h + 4 * (h * h + h) + (h * 4 * h + 4 * h) + (4 * h * h + h) + 32 * h + 8 * h + 2 * h);
 
     const ExecutionPlan plan = galleryPlan(graph, "single", 1);
     EXPECT_EQ(bytesOf(plan, 0, MemoryKind::OptimizerState, true), 2 * 4 * parameters);
     EXPECT_EQ(bytesOf(plan, 0, MemoryKind::Gradient, false), [&] {
-        // Every gradient is made once by its operator and lives on in its accumulator; the tied one is made twice.
+        // Every gradient is made once by its operator and lives on in its accumulator; the tied one is made
+        // twice.
         return 4 * (2 * parameters + 32 * h);
     }());
     const auto timeline = simulate(plan, *clusterNamed("dgx-a100:1"));
@@ -67,7 +71,8 @@ TEST(Memory, OfTensorParallelAndZero1IsShared)
     for (std::size_t d = 0; d < 2; ++d)
         both += bytesOf(zero, d, MemoryKind::OptimizerState, true);
     EXPECT_EQ(both, 2 * 4 * parameters);
-    EXPECT_LT(bytesOf(zero, 0, MemoryKind::OptimizerState, true), bytesOf(whole, 0, MemoryKind::OptimizerState, true) * 3 / 4);
+    EXPECT_LT(bytesOf(zero, 0, MemoryKind::OptimizerState, true),
+        bytesOf(whole, 0, MemoryKind::OptimizerState, true) * 3 / 4);
 }
 
 } // namespace

@@ -169,7 +169,9 @@ TEST(OrderBlocks, LimitsThatTheScheduleKeepsAnywayChangeNothing)
 TEST(OrderBlocks, NoStageOfARandomPipelineHoldsMoreThanItsLimit)
 {
     std::mt19937 random(11);
-    const auto below = [&](std::int32_t n) { return std::uniform_int_distribution<std::int32_t>(0, n - 1)(random); };
+    const auto below = [&](std::int32_t n) {
+        return std::uniform_int_distribution<std::int32_t>(0, n - 1)(random);
+    };
     std::int32_t reached = 0;
     for (int trial = 0; trial < 400; ++trial) {
         const std::int32_t stages = 1 + below(6);

@@ -49,7 +49,7 @@ TEST(CompletePlan, RowsOverDifferentAxesComposeInMeshOrder)
     ASSERT_EQ(a.partition.splits.size(), 2u);
     EXPECT_EQ(a.partition.splits[0].axis, "dp");
     EXPECT_EQ(a.partition.splits[1].axis, "tp");
-    EXPECT_EQ(a.rows, (std::vector<RowId> {{1}, {2}}));
+    EXPECT_EQ(a.rows, (std::vector<RowId>{{1}, {2}}));
     // After the row-split Linear the batch stays cut over dp, and replicas run over tp.
     const auto &sum = plan.decisions[static_cast<std::size_t>(operatorNamed(*graph, "sum").index)];
     ASSERT_EQ(sum.partition.splits.size(), 2u);
@@ -80,7 +80,7 @@ TEST(CompletePlan, CoshardPartsStayOnTheirDeviceAndAreRecomputed)
     EXPECT_GE(plan.decisions[a].recomputeGroup, 0);
     // Followers follow the cut between devices, not the one inside them.
     const auto &relu = plan.decisions[static_cast<std::size_t>(operatorNamed(*graph, "r").index)];
-    EXPECT_EQ(relu.devices, (std::vector<DeviceId> {{0}, {1}}));
+    EXPECT_EQ(relu.devices, (std::vector<DeviceId>{{0}, {1}}));
     EXPECT_LT(relu.recomputeGroup, 0);
 }
 
@@ -188,7 +188,8 @@ TEST(CompletePlan, InFlightRowsSpeakOfStages)
     EXPECT_EQ(one.inFlight, (std::vector<std::int32_t>{0, 3}));
     EXPECT_FALSE(one.inFlightRows[0].valid());
     EXPECT_EQ(one.inFlightRows[1], RowId{1});
-    EXPECT_EQ(planOf(graph, 2, "off in-flight 2\nstage name:b : 1\nin-flight 3\nin-flight 3 stage 0").inFlight,
+    EXPECT_EQ(
+        planOf(graph, 2, "off in-flight 2\nstage name:b : 1\nin-flight 3\nin-flight 3 stage 0").inFlight,
         (std::vector<std::int32_t>{3, 3}));
 }
 
@@ -203,7 +204,7 @@ GraphSnapshot randomGraph(std::mt19937 &random)
 {
     const auto pick = [&](int most) { return std::uniform_int_distribution<int>(0, most)(random); };
     GraphBuilder builder("random");
-    std::vector<TensorId> values {builder.input("x", {DataType::Float32, {4, 6, 8}})};
+    std::vector<TensorId> values{builder.input("x", {DataType::Float32, {4, 6, 8}})};
     for (int i = 0; i < 8; ++i) {
         const TensorId x = values[static_cast<std::size_t>(pick(static_cast<int>(values.size()) - 1))];
         const TensorId y = values.back();
@@ -219,7 +220,7 @@ GraphSnapshot randomGraph(std::mt19937 &random)
             break;
         case 3:
             values.push_back(
-                builder.one(OperatorKind::Softmax, {x}, attributesOf({{"axis", std::int64_t {2}}})));
+                builder.one(OperatorKind::Softmax, {x}, attributesOf({{"axis", std::int64_t{2}}})));
             break;
         default:
             values.push_back(builder.one(OperatorKind::Mul, {x, builder.weight("s", {8})}));
@@ -228,7 +229,7 @@ GraphSnapshot randomGraph(std::mt19937 &random)
     }
     values.push_back(builder.one(OperatorKind::Linear, {values.back(), builder.weight("last", {8, 8}), {}}));
     const TensorId loss = builder.one(OperatorKind::ReduceSum, {values.back()},
-        attributesOf({{"axes", std::vector<std::int64_t> {0, 1, 2}}, {"keepdims", std::int64_t {0}}}));
+        attributesOf({{"axes", std::vector<std::int64_t>{0, 1, 2}}, {"keepdims", std::int64_t{0}}}));
     auto forward = builder.finish({}, loss);
     EXPECT_TRUE(forward) << describe(forward.error());
     auto graph = buildTrainingStep(*forward, {.optimizer = OperatorKind::AdamWStep});

@@ -17,7 +17,8 @@ TEST(DecidedBy, WithoutRowsEverythingIsDefault)
 {
     for (const int devices : {1, 3}) {
         const auto decided = decidedBy(planOf(tinyGpt(), devices, ""));
-        EXPECT_TRUE(std::all_of(decided.begin(), decided.end(), [](DecidedBy by) { return by == DecidedBy::Default; }));
+        EXPECT_TRUE(std::all_of(
+            decided.begin(), decided.end(), [](DecidedBy by) { return by == DecidedBy::Default; }));
     }
     EXPECT_TRUE(decidedBy({}).empty());
 }
@@ -48,9 +49,11 @@ TEST(DecidedBy, AnotherPlaceIsImpliedToo)
 TEST(DecidedBy, FreeDecisionsAreForwardOperatorsWithoutARowOfTheirOwn)
 {
     const auto graph = tinyMlp();
-    const auto forward = static_cast<std::int32_t>(std::count_if(graph->operators.begin(), graph->operators.end(),
-        [](const Operator &op) { return op.direction == Direction::Forward; }));
-    const auto left = [&](const char *rows) { return freeDecisions(*graph, decidedBy(planOf(graph, 2, rows))); };
+    const auto forward = static_cast<std::int32_t>(std::count_if(graph->operators.begin(),
+        graph->operators.end(), [](const Operator &op) { return op.direction == Direction::Forward; }));
+    const auto left = [&](const char *rows) {
+        return freeDecisions(*graph, decidedBy(planOf(graph, 2, rows)));
+    };
     EXPECT_EQ(left(""), forward);
     EXPECT_EQ(left("place name:a : devices 1"), forward - 1); // the implied ones are still to be decided
     EXPECT_EQ(left("order name:r before name:b"), forward - 2);

@@ -92,7 +92,7 @@ TEST(OptimizerRule, TiedWeightsOfTwoStagesAreUpdatedOnBoth)
     const auto graph = tinyGpt();
     const Plan plan =
         planOf(graph, 2, "mesh pp=2\nplace layer:0 | name:wte : pp=0\nplace layer:1 | name:lm_head : pp=1");
-    OperatorId step {};
+    OperatorId step{};
     for (std::size_t i = 0; i < graph->operators.size(); ++i) {
         const Operator &op = graph->operators[i];
         if (op.direction == Direction::Optimizer
@@ -101,7 +101,7 @@ TEST(OptimizerRule, TiedWeightsOfTwoStagesAreUpdatedOnBoth)
     }
     ASSERT_TRUE(step.valid());
     const auto &decision = plan.decisions[static_cast<std::size_t>(step.index)];
-    EXPECT_EQ(decision.devices, (std::vector<DeviceId> {{0}, {1}}));
+    EXPECT_EQ(decision.devices, (std::vector<DeviceId>{{0}, {1}}));
     ASSERT_EQ(decision.partition.splits.size(), 1u);
     EXPECT_EQ(decision.partition.splits[0].kind, SplitKind::Replicate);
 }

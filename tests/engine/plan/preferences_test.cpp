@@ -10,14 +10,14 @@ ConstraintTable tableOf(std::string_view text)
 {
     auto table = parseTable(text);
     EXPECT_TRUE(table) << describe(table.error());
-    return table ? *std::move(table) : ConstraintTable {};
+    return table ? *std::move(table) : ConstraintTable{};
 }
 
 Completion completed(const GraphSnapshot &graph, std::string_view text, std::int32_t devices = 4)
 {
     auto completion = completePlan(graph, devices, tableOf(text));
     EXPECT_TRUE(completion) << describe(completion.error());
-    return completion ? *std::move(completion) : Completion {};
+    return completion ? *std::move(completion) : Completion{};
 }
 
 std::vector<std::int32_t> leftOut(const Completion &completion)
@@ -40,12 +40,14 @@ std::vector<DeviceId> devicesOf(const Completion &completion, std::string_view n
 
 TEST(Preferences, AreWrittenBeforeTheRule)
 {
-    const ConstraintTable table = tableOf("prefer split all : batch by 2\noff prefer 7 place all : devices 0\nplace all : devices 0\n");
+    const ConstraintTable table =
+        tableOf("prefer split all : batch by 2\noff prefer 7 place all : devices 0\nplace all : devices 0\n");
     EXPECT_EQ(table.rows[0].preference, 1);
     EXPECT_EQ(table.rows[1].preference, 7);
     EXPECT_FALSE(table.rows[1].enabled);
     EXPECT_EQ(table.rows[2].preference, 0);
-    EXPECT_EQ(print(table), "prefer split all : batch by 2\noff prefer 7 place all : devices 0\nplace all : devices 0\n");
+    EXPECT_EQ(print(table),
+        "prefer split all : batch by 2\noff prefer 7 place all : devices 0\nplace all : devices 0\n");
     const auto wrong = parseRow("prefer 0 place all : devices 0");
     ASSERT_FALSE(wrong);
     EXPECT_NE(wrong.error().message.find("weight"), std::string::npos) << wrong.error().message;
@@ -56,7 +58,8 @@ TEST(Preferences, AreWrittenBeforeTheRule)
 TEST(Preferences, HoldLikeOtherRowsWhereTheyCan)
 {
     const GraphSnapshot graph = tinyMlp();
-    const Completion soft = completed(graph, "prefer place name:a : devices 1\nprefer 3 place name:b : devices 2\n");
+    const Completion soft =
+        completed(graph, "prefer place name:a : devices 1\nprefer 3 place name:b : devices 2\n");
     const Completion hard = completed(graph, "place name:a : devices 1\nplace name:b : devices 2\n");
     EXPECT_TRUE(leftOut(soft).empty());
     EXPECT_EQ(soft.plan.decisions, hard.plan.decisions);
@@ -65,32 +68,36 @@ TEST(Preferences, HoldLikeOtherRowsWhereTheyCan)
 
 TEST(Preferences, GiveWayToRowsThatMustHold)
 {
-    const Completion completion = completed(tinyMlp(), "prefer place all : devices 0\nplace name:a : devices 1\n");
+    const Completion completion =
+        completed(tinyMlp(), "prefer place all : devices 0\nplace name:a : devices 1\n");
     EXPECT_FALSE(firstError(completion));
-    ASSERT_EQ(leftOut(completion), (std::vector<std::int32_t> {0}));
+    ASSERT_EQ(leftOut(completion), (std::vector<std::int32_t>{0}));
     EXPECT_EQ(completion.rows[0].warning, "left out: row 2 (must) says otherwise");
     EXPECT_FALSE(completion.rows[1].leftOut);
-    EXPECT_EQ(devicesOf(completion, "a"), (std::vector<DeviceId> {{1}}));
+    EXPECT_EQ(devicesOf(completion, "a"), (std::vector<DeviceId>{{1}}));
 }
 
 TEST(Preferences, HeavierOnesComeFirstThenThoseAbove)
 {
     const Completion completion = completed(tinyMlp(),
-        "prefer place name:a : devices 0\nprefer 5 place name:a : devices 1\nprefer 5 place name:a : devices 2\n"
+        "prefer place name:a : devices 0\nprefer 5 place name:a : devices 1\nprefer 5 place name:a : devices "
+        "2\n"
         "prefer 2 place name:b : devices 3\n");
-    EXPECT_EQ(leftOut(completion), (std::vector<std::int32_t> {0, 2}));
+    EXPECT_EQ(leftOut(completion), (std::vector<std::int32_t>{0, 2}));
     EXPECT_EQ(completion.rows[2].warning, "left out: row 2 (prefer 5) says otherwise");
-    EXPECT_EQ(devicesOf(completion, "a"), (std::vector<DeviceId> {{1}}));
-    EXPECT_EQ(devicesOf(completion, "b"), (std::vector<DeviceId> {{3}}));
+    EXPECT_EQ(devicesOf(completion, "a"), (std::vector<DeviceId>{{1}}));
+    EXPECT_EQ(devicesOf(completion, "b"), (std::vector<DeviceId>{{3}}));
 }
 
 TEST(Preferences, WhatCannotBeAppliedAtAllSaysWhy)
 {
-    const Completion completion = completed(tinyMlp(), "prefer micro-batches 3\nprefer place name:nothing : devices 0\n");
+    const Completion completion =
+        completed(tinyMlp(), "prefer micro-batches 3\nprefer place name:nothing : devices 0\n");
     EXPECT_FALSE(firstError(completion));
     ASSERT_TRUE(completion.plan.graph);
-    EXPECT_EQ(leftOut(completion), (std::vector<std::int32_t> {0, 1}));
-    EXPECT_EQ(completion.rows[0].warning.rfind("left out: 3 micro-batches", 0), 0U) << completion.rows[0].warning;
+    EXPECT_EQ(leftOut(completion), (std::vector<std::int32_t>{0, 1}));
+    EXPECT_EQ(completion.rows[0].warning.rfind("left out: 3 micro-batches", 0), 0U)
+        << completion.rows[0].warning;
     EXPECT_NE(completion.rows[1].warning.find("no operator is called 'nothing'"), std::string::npos);
 }
 
@@ -99,12 +106,13 @@ TEST(Preferences, ErrorsOfOtherRowsStayErrors)
     const Completion completion = completed(tinyMlp(), "prefer place name:a : devices 0\nmicro-batches 3\n");
     ASSERT_TRUE(firstError(completion));
     EXPECT_EQ(firstError(completion)->where, "row:1/rule");
-    EXPECT_EQ(leftOut(completion), (std::vector<std::int32_t> {0}));
+    EXPECT_EQ(leftOut(completion), (std::vector<std::int32_t>{0}));
 }
 
 TEST(Preferences, OnesThatAreOffSayNothing)
 {
-    const Completion completion = completed(tinyMlp(), "off prefer place all : devices 0\nplace all : devices 1\n");
+    const Completion completion =
+        completed(tinyMlp(), "off prefer place all : devices 0\nplace all : devices 1\n");
     EXPECT_TRUE(leftOut(completion).empty());
     EXPECT_TRUE(completion.rows[0].warning.empty());
 }

@@ -16,7 +16,8 @@ namespace {
 
 using Values = std::vector<float>;
 
-/// Makes the devices of one run talk. Another implementation of `Communicator` joins by a class like `Threads`.
+/// Makes the devices of one run talk. Another implementation of `Communicator` joins by a class like
+/// `Threads`.
 class Threads
 {
 public:
@@ -47,8 +48,7 @@ private:
     ThreadWorld m_world;
 };
 
-template<typename World>
-class CommunicatorTest : public testing::Test
+template<typename World> class CommunicatorTest : public testing::Test
 {
 };
 using Worlds = testing::Types<Threads>;
@@ -113,11 +113,12 @@ TYPED_TEST(CommunicatorTest, AllReduceIsTheSumOnEveryMember)
     std::mt19937 random(1);
     for (std::int32_t n = 1; n <= 5; ++n) {
         TypeParam world{n, {everyone(n)}};
-        for (const std::int64_t count : {std::int64_t{0}, std::int64_t{1}, std::int64_t{7}, std::int64_t{1023},
-                 std::int64_t{5000}, std::int64_t{20001}}) {
+        for (const std::int64_t count : {std::int64_t{0}, std::int64_t{1}, std::int64_t{7},
+                 std::int64_t{1023}, std::int64_t{5000}, std::int64_t{20001}}) {
             for (const bool inPlace : {false, true}) {
                 std::vector<Values> in;
-                std::vector<Values> out(static_cast<std::size_t>(n), Values(static_cast<std::size_t>(count), -1.0F));
+                std::vector<Values> out(
+                    static_cast<std::size_t>(n), Values(static_cast<std::size_t>(count), -1.0F));
                 Values sum(static_cast<std::size_t>(count));
                 for (std::int32_t d = 0; d < n; ++d) {
                     in.push_back(drawn(random, count));
@@ -127,7 +128,8 @@ TYPED_TEST(CommunicatorTest, AllReduceIsTheSumOnEveryMember)
                 world.run([&](Communicator &end) {
                     const auto d = static_cast<std::size_t>(end.device().index);
                     const auto source = bufferOf(in[d], {count});
-                    const auto outcome = end.allReduce(0, source, inPlace ? source : bufferOf(out[d], {count}));
+                    const auto outcome =
+                        end.allReduce(0, source, inPlace ? source : bufferOf(out[d], {count}));
                     EXPECT_TRUE(outcome);
                 });
                 for (std::size_t d = 0; d < in.size(); ++d)
@@ -266,7 +268,8 @@ TYPED_TEST(CommunicatorTest, AllToAllMovesTheCutToAnotherDimension)
             inShape[join] /= n;
             Shape outShape = whole;
             outShape[cut] /= n;
-            std::vector<Values> in(static_cast<std::size_t>(n), Values(static_cast<std::size_t>(elementCount(inShape))));
+            std::vector<Values> in(
+                static_cast<std::size_t>(n), Values(static_cast<std::size_t>(elementCount(inShape))));
             std::vector<Values> out(
                 static_cast<std::size_t>(n), Values(static_cast<std::size_t>(elementCount(outShape)), -1.0F));
             for (std::size_t k = 0; k < in.size(); ++k) {

@@ -55,13 +55,15 @@ Finished exec(std::vector<std::string> arguments, const std::function<void(const
         pointers.push_back(argument.data());
     pointers.push_back(nullptr);
     pid_t process = -1;
-    const int failed = ::posix_spawn(&process, arguments[0].c_str(), &actions, nullptr, pointers.data(), environ);
+    const int failed =
+        ::posix_spawn(&process, arguments[0].c_str(), &actions, nullptr, pointers.data(), environ);
     posix_spawn_file_actions_destroy(&actions);
     ::close(out[1]);
     EXPECT_EQ(failed, 0) << arguments[0];
     std::string text;
     char bytes[4096];
-    for (ssize_t got = ::read(out[0], bytes, sizeof(bytes)); got > 0; got = ::read(out[0], bytes, sizeof(bytes))) {
+    for (ssize_t got = ::read(out[0], bytes, sizeof(bytes)); got > 0;
+         got = ::read(out[0], bytes, sizeof(bytes))) {
         text.append(bytes, static_cast<std::size_t>(got));
         for (std::size_t end = text.find('\n'); end != std::string::npos; end = text.find('\n')) {
             finished.events.push_back(Json::parse(text.substr(0, end)));
@@ -93,7 +95,8 @@ protected:
     {
         const auto written = writeRunFolder(m_folder.string(), request);
         EXPECT_TRUE(written) << describe(written.error());
-        return {"run", "--plan", (m_folder / "plan.json").string(), "--options", (m_folder / "options.json").string()};
+        return {"run", "--plan", (m_folder / "plan.json").string(), "--options",
+            (m_folder / "options.json").string()};
     }
 
     std::filesystem::path m_folder;
@@ -122,7 +125,8 @@ TEST_F(Exec, RunsAFolderAndWritesTheOutcome)
     EXPECT_EQ(finished.status, 0);
     ASSERT_EQ(finished.of("done").size(), 1U);
     EXPECT_EQ(finished.of("step").size(), 2U);
-    EXPECT_EQ(finished.of("done")[0].at("losses")[0], static_cast<double>(total(product(drawn(16, 2), drawn(8, 1)))));
+    EXPECT_EQ(finished.of("done")[0].at("losses")[0],
+        static_cast<double>(total(product(drawn(16, 2), drawn(8, 1)))));
     EXPECT_TRUE(std::filesystem::exists(m_folder / "outcome" / "loss.npy"));
 }
 
@@ -174,8 +178,9 @@ TEST_F(Exec, BadInputIsStatus2)
     RunRequest request;
     request.plan = oneDevice(1).plan;
     const auto arguments = write(request);
-    for (const char *text : {"", "[", "{}", "{\"version\": 1, \"steps\": 0}", "{\"version\": 1, \"steps\": \"two\"}",
-             "{\"version\": 1, \"inputs\": \"none.npz\"}", "{\"version\": 1, \"external\": [{}]}"}) {
+    for (const char *text :
+        {"", "[", "{}", "{\"version\": 1, \"steps\": 0}", "{\"version\": 1, \"steps\": \"two\"}",
+            "{\"version\": 1, \"inputs\": \"none.npz\"}", "{\"version\": 1, \"external\": [{}]}"}) {
         std::ofstream{m_folder / "options.json"} << text;
         const Finished finished = exec(arguments);
         EXPECT_EQ(finished.status, 2) << text;

@@ -70,17 +70,24 @@ TEST(Executor, PartialProductsAreAllReduced)
         for (std::int32_t d = 0; d < 2; ++d) {
             const auto device = static_cast<std::size_t>(d);
             const auto bx = writer.buffer(device, writer.tensor("x"), box({{0, 4}, {2 * d, 2 * d + 2}}));
-            const auto bw = writer.buffer(device, writer.tensor("w"), box({{2 * d, 2 * d + 2}, {0, 2}}), kPersistent);
+            const auto bw =
+                writer.buffer(device, writer.tensor("w"), box({{2 * d, 2 * d + 2}, {0, 2}}), kPersistent);
             const auto partial = writer.buffer(device, y, {}, {.summands = {d}});
             const auto by = writer.buffer(device, y);
             writer.setup(device, bw);
             writer.emit(device, {.kind = InstructionKind::Load, .outputs = {bx}});
-            writer.emit(device, {.op = matmul, .part = d, .inputs = {bx, bw}, .outputs = {partial}, .deaths = {bx}});
+            writer.emit(
+                device, {.op = matmul, .part = d, .inputs = {bx, bw}, .outputs = {partial}, .deaths = {bx}});
             Instruction &reduce = writer.emit(device,
-                {.kind = InstructionKind::AllReduce, .op = matmul, .group = 0, .inputs = {partial}, .outputs = {by}});
+                {.kind = InstructionKind::AllReduce,
+                    .op = matmul,
+                    .group = 0,
+                    .inputs = {partial},
+                    .outputs = {by}});
             if (dies)
                 reduce.deaths = {partial};
-            writer.emit(device, {.kind = InstructionKind::Store, .op = matmul, .inputs = {by}, .deaths = {by}});
+            writer.emit(
+                device, {.kind = InstructionKind::Store, .op = matmul, .inputs = {by}, .deaths = {by}});
         }
         const auto x = drawn(16, 3);
         RunOptions options;
@@ -105,13 +112,14 @@ TEST(Executor, MicroBatchesGoFromDeviceToDevice)
         writer.setup(0, bw);
         writer.emit(0, {.kind = InstructionKind::Load, .outputs = {bx}});
         writer.emit(0, {.op = matmul, .inputs = {bx, bw}, .outputs = {by}, .deaths = {bx}});
-        Instruction &send = writer.emit(
-            0, {.kind = InstructionKind::Send, .op = sum, .peer = {1}, .tag = 5, .inputs = {by}});
+        Instruction &send =
+            writer.emit(0, {.kind = InstructionKind::Send, .op = sum, .peer = {1}, .tag = 5, .inputs = {by}});
         if (dies)
             send.deaths = {by};
         const auto received = writer.buffer(1, y, box({{0, 2}, {0, 2}}));
         const auto bl = writer.buffer(1, writer.plan.graph->loss);
-        writer.emit(1, {.kind = InstructionKind::Recv, .op = sum, .peer = {0}, .tag = 5, .outputs = {received}});
+        writer.emit(
+            1, {.kind = InstructionKind::Recv, .op = sum, .peer = {0}, .tag = 5, .outputs = {received}});
         writer.emit(1, {.op = sum, .inputs = {received}, .outputs = {bl}, .deaths = {received}});
         writer.emit(1, {.kind = InstructionKind::Store, .op = sum, .inputs = {bl}, .deaths = {bl}});
         const auto x = drawn(16, 4);
@@ -139,8 +147,14 @@ TEST(Executor, EveryMovementBringsTheTensorBack)
         const IndexMask columns = box({{0, 4}, {2 * d, 2 * d + 2}});
         const auto add = [&](InstructionKind kind, std::vector<std::int32_t> inputs, std::int32_t output,
                              std::int32_t dimension = -1, std::int32_t gather = -1) {
-            writer.emit(device, {.kind = kind, .group = isCommunication(kind) ? 0 : -1, .dimension = dimension,
-                                    .gatherDimension = gather, .inputs = inputs, .outputs = {output}, .deaths = inputs});
+            writer.emit(device,
+                {.kind = kind,
+                    .group = isCommunication(kind) ? 0 : -1,
+                    .dimension = dimension,
+                    .gatherDimension = gather,
+                    .inputs = inputs,
+                    .outputs = {output},
+                    .deaths = inputs});
             return output;
         };
         const auto loaded = add(InstructionKind::Load, {}, writer.buffer(device, x));
@@ -148,7 +162,8 @@ TEST(Executor, EveryMovementBringsTheTensorBack)
         const auto gathered = add(InstructionKind::AllGather, {mine}, writer.buffer(device, x), 0);
         const auto summand = add(InstructionKind::ValueSelect, {gathered},
             writer.buffer(device, x, {}, {.summands = {d}, .valuePart = {d, 2}}));
-        const auto scattered = add(InstructionKind::ReduceScatter, {summand}, writer.buffer(device, x, columns), 1);
+        const auto scattered =
+            add(InstructionKind::ReduceScatter, {summand}, writer.buffer(device, x, columns), 1);
         const auto turned = add(InstructionKind::AllToAll, {scattered}, writer.buffer(device, x, rows), 0, 1);
         // turned: rows of all columns; cut in two and joined again.
         const IndexMask left = box({{2 * d, 2 * d + 2}, {0, 1}});
@@ -156,14 +171,18 @@ TEST(Executor, EveryMovementBringsTheTensorBack)
         const auto a = writer.buffer(device, x, left);
         const auto b = writer.buffer(device, x, right);
         writer.emit(device, {.kind = InstructionKind::Select, .inputs = {turned}, .outputs = {a}});
-        writer.emit(device, {.kind = InstructionKind::Select, .inputs = {turned}, .outputs = {b}, .deaths = {turned}});
+        writer.emit(device,
+            {.kind = InstructionKind::Select, .inputs = {turned}, .outputs = {b}, .deaths = {turned}});
         const auto joined = add(InstructionKind::Concat, {b, a}, writer.buffer(device, x, rows));
         // As two summands, added up again.
         const auto part0 = writer.buffer(device, x, rows, {.summands = {0}, .valuePart = {0, 2}});
         const auto part1 = writer.buffer(device, x, rows, {.summands = {1}, .valuePart = {1, 2}});
         writer.emit(device, {.kind = InstructionKind::ValueSelect, .inputs = {joined}, .outputs = {part0}});
-        writer.emit(
-            device, {.kind = InstructionKind::ValueSelect, .inputs = {joined}, .outputs = {part1}, .deaths = {joined}});
+        writer.emit(device,
+            {.kind = InstructionKind::ValueSelect,
+                .inputs = {joined},
+                .outputs = {part1},
+                .deaths = {joined}});
         const auto again = add(InstructionKind::Sum, {part1, part0}, writer.buffer(device, x, rows));
         writer.emit(device, {.kind = InstructionKind::Store, .inputs = {again}, .deaths = {again}});
     }
@@ -188,11 +207,13 @@ TEST(Executor, BroadcastAndAccumulateOverMicroBatches)
     for (const std::size_t device : {std::size_t{0}, std::size_t{1}}) {
         const auto copy = writer.buffer(device, w);
         const auto sum = writer.buffer(device, w, {}, {.perMicroBatch = false});
-        writer.emit(device, {.kind = InstructionKind::Broadcast, .group = 0,
-                                .inputs = device == 1 ? std::vector<std::int32_t>{held} : std::vector<std::int32_t>{},
-                                .outputs = {copy}});
-        writer.emit(
-            device, {.kind = InstructionKind::Accumulate, .inputs = {copy}, .outputs = {sum}, .deaths = {copy}});
+        writer.emit(device,
+            {.kind = InstructionKind::Broadcast,
+                .group = 0,
+                .inputs = device == 1 ? std::vector<std::int32_t>{held} : std::vector<std::int32_t>{},
+                .outputs = {copy}});
+        writer.emit(device,
+            {.kind = InstructionKind::Accumulate, .inputs = {copy}, .outputs = {sum}, .deaths = {copy}});
         Segment end{.kind = SegmentKind::Reduce, .stage = StageId{0}};
         end.instructions.push_back({.kind = InstructionKind::Store, .inputs = {sum}, .deaths = {sum}});
         writer.plan.devices[device].segments.push_back(end);
@@ -217,7 +238,8 @@ TEST(Executor, AWeightThatWasUpdatedIsThereInTheNextStep)
     writer.setup(0, held);
     writer.emit(0, {.kind = InstructionKind::Sum, .inputs = {held, held}, .outputs = {twice}});
     writer.emit(0, {.kind = InstructionKind::Store, .inputs = {twice}});
-    writer.emit(0, {.kind = InstructionKind::Update, .inputs = {twice}, .outputs = {held}, .deaths = {twice}});
+    writer.emit(
+        0, {.kind = InstructionKind::Update, .inputs = {twice}, .outputs = {held}, .deaths = {twice}});
     RunOptions options;
     options.steps = 3;
     const auto outcome = runOnCpu(writer.plan, options);
@@ -284,7 +306,8 @@ TEST(Executor, WeightsWithoutValuesNeedASeed)
 TEST(Executor, InputsOfTheWrongTypeAreRefused)
 {
     const PlanWriter writer = oneDevice(1);
-    for (const TensorData &array : {floats({4, 3}, std::vector<float>(12)), *integerData({4, 4}, std::vector<std::int64_t>(16))}) {
+    for (const TensorData &array :
+        {floats({4, 3}, std::vector<float>(12)), *integerData({4, 4}, std::vector<std::int64_t>(16))}) {
         RunOptions options;
         options.inputs["x"] = array;
         const auto outcome = runOnCpu(writer.plan, options);
@@ -298,7 +321,8 @@ TEST(Executor, DevicesThatWaitForEachOtherCanBeStopped)
 {
     PlanWriter writer{productGraph(), 2};
     const auto never = writer.buffer(1, writer.tensor("x"));
-    writer.emit(1, {.kind = InstructionKind::Recv, .peer = {0}, .tag = 1, .outputs = {never}}); // nobody sends
+    writer.emit(
+        1, {.kind = InstructionKind::Recv, .peer = {0}, .tag = 1, .outputs = {never}}); // nobody sends
     std::stop_source source;
     RunEvents events;
     events.progress = [&](DeviceId device, std::int64_t issued, std::int64_t finished) {
@@ -321,7 +345,8 @@ TEST(Executor, ADeviceThatFailsWakesTheOthers)
         const auto out = writer.buffer(device, writer.tensor("x"));
         writer.emit(device, {.kind = InstructionKind::Load, .outputs = {in}});
         if (device == 0)
-            writer.emit(0, {.kind = InstructionKind::AllReduce, .group = 0, .inputs = {in}, .outputs = {out}});
+            writer.emit(
+                0, {.kind = InstructionKind::AllReduce, .group = 0, .inputs = {in}, .outputs = {out}});
         else
             writer.emit(2, {.kind = InstructionKind::Recv, .peer = {1}, .tag = 0, .outputs = {out}});
     }
@@ -376,8 +401,10 @@ TEST(BoxCopy, MovesEveryElementOfTheRegion)
             const auto begin = static_cast<std::int64_t>(random() % 3);
             const auto end = begin + 1 + static_cast<std::int64_t>(random() % 4);
             region.ranges.push_back({begin, end});
-            from.ranges.push_back({begin - static_cast<std::int64_t>(random() % 2), end + static_cast<std::int64_t>(random() % 2)});
-            to.ranges.push_back({begin - static_cast<std::int64_t>(random() % 2), end + static_cast<std::int64_t>(random() % 2)});
+            from.ranges.push_back({begin - static_cast<std::int64_t>(random() % 2),
+                end + static_cast<std::int64_t>(random() % 2)});
+            to.ranges.push_back({begin - static_cast<std::int64_t>(random() % 2),
+                end + static_cast<std::int64_t>(random() % 2)});
         }
         const auto at = [&](const IndexMask &box, const std::vector<std::int64_t> &index) {
             std::int64_t place = 0;
@@ -405,7 +432,8 @@ TEST(BoxCopy, MovesEveryElementOfTheRegion)
         auto sums = target;
         copyBox(in, from, reinterpret_cast<std::byte *>(target.data()), to, region, 4);
         EXPECT_EQ(target, expected);
-        EXPECT_TRUE(addBox(in, from, reinterpret_cast<std::byte *>(sums.data()), to, region, DataType::Float32));
+        EXPECT_TRUE(
+            addBox(in, from, reinterpret_cast<std::byte *>(sums.data()), to, region, DataType::Float32));
         EXPECT_EQ(sums, added);
     }
 }

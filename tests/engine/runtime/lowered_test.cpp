@@ -4,10 +4,10 @@
 
 #include "engine/frontend/graph_builder.h"
 #include "engine/frontend/training.h"
+#include "engine/gallery/gallery.h"
 #include "engine/hardware/cluster.h"
 #include "engine/lowering/lower.h"
 #include "engine/plan/complete.h"
-#include "engine/gallery/gallery.h"
 
 #include <gtest/gtest.h>
 
@@ -24,15 +24,16 @@ GraphSnapshot perceptron(OperatorKind optimizer)
     GraphBuilder builder{"perceptron"};
     const TensorId x = builder.input("x", {DataType::Float32, {8, 6}});
     const TensorId labels = builder.input("labels", {DataType::Int64, {8}});
-    TensorId h = builder.one(OperatorKind::LayerNorm, {x, builder.weight("norm.weight", {6}), builder.weight("norm.bias", {6})},
+    TensorId h = builder.one(OperatorKind::LayerNorm,
+        {x, builder.weight("norm.weight", {6}), builder.weight("norm.bias", {6})},
         attributesOf({{"axis", std::int64_t{1}}, {"epsilon", 1e-5}}), "norm");
     h = builder.one(OperatorKind::MatMul, {h, builder.weight("first.weight", {6, 8})}, {}, "first");
     h = builder.one(OperatorKind::Add, {h, builder.weight("first.bias", {8})}, {}, "bias");
     h = builder.one(OperatorKind::Relu, {h}, {}, "relu");
-    const TensorId logits
-        = builder.one(OperatorKind::MatMul, {h, builder.weight("second.weight", {8, 4})}, {}, "second");
-    const TensorId sum
-        = builder.one(OperatorKind::CrossEntropy, {logits, labels}, attributesOf({{"reduction", std::string{"sum"}}}));
+    const TensorId logits =
+        builder.one(OperatorKind::MatMul, {h, builder.weight("second.weight", {8, 4})}, {}, "second");
+    const TensorId sum = builder.one(
+        OperatorKind::CrossEntropy, {logits, labels}, attributesOf({{"reduction", std::string{"sum"}}}));
     const TensorId count = builder.one(OperatorKind::CountValid, {labels});
     const TensorId loss = builder.one(OperatorKind::Div, {sum, count}, {}, "mean");
     auto forward = builder.finish({logits}, loss);

@@ -1,8 +1,8 @@
 // Rows that say what they cut by its meaning (`split all : heads over tp`): bound, lowered, proven and run.
 
 #include "engine/frontend/import_onnx.h"
-#include "engine/table/table_text.h"
 #include "engine/runtime/check.h"
+#include "engine/table/table_text.h"
 #include "engine/verify/verify.h"
 #include "tests/engine/lowering/models_for_tests.h"
 

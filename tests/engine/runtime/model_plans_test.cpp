@@ -1,8 +1,8 @@
 // The model set under the gallery's plans, against PyTorch's outputs, loss and gradients.
 
 #include "engine/frontend/import_onnx.h"
-#include "engine/runtime/check.h"
 #include "engine/interop/npz.h"
+#include "engine/runtime/check.h"
 #include "engine/runtime/run.h"
 #include "engine/verify/verify.h"
 #include "planloom_paths.h"
@@ -130,11 +130,10 @@ TEST_P(ModelPlans, GiveWhatPyTorchGives)
         const char *gallery;
         std::int32_t devices;
     };
-    const Case cases[]{{"single", 1}, {"data-parallel", 2}, {"data-parallel", 4},
-        {"tensor-parallel", 2}, {"tensor-parallel", 4},
-        {"pipeline:schedule=gpipe,micro-batches=1", 2}, {"pipeline:schedule=gpipe,micro-batches=2", 4},
-        {"pipeline:schedule=1f1b,micro-batches=2", 2}, {"zero1", 2}, {"3d:dp=2,tp=2,pp=2", 8},
-        {"3d:dp=1,tp=2,pp=4,micro-batches=2", 8}};
+    const Case cases[]{{"single", 1}, {"data-parallel", 2}, {"data-parallel", 4}, {"tensor-parallel", 2},
+        {"tensor-parallel", 4}, {"pipeline:schedule=gpipe,micro-batches=1", 2},
+        {"pipeline:schedule=gpipe,micro-batches=2", 4}, {"pipeline:schedule=1f1b,micro-batches=2", 2},
+        {"zero1", 2}, {"3d:dp=2,tp=2,pp=2", 8}, {"3d:dp=1,tp=2,pp=4,micro-batches=2", 8}};
     int ran = 0;
     for (const Case &plan : cases) {
         SCOPED_TRACE(std::string(plan.gallery) + " on " + std::to_string(plan.devices));

@@ -72,7 +72,8 @@ public:
     IndexMask whole(TensorId id) const { return wholeMask(plan.graph->at(id).type.shape); }
 
     /// A buffer of micro-batch 0.
-    std::int32_t buffer(std::size_t device, TensorId id, std::optional<IndexMask> mask = {}, BufferInfo base = {})
+    std::int32_t buffer(
+        std::size_t device, TensorId id, std::optional<IndexMask> mask = {}, BufferInfo base = {})
     {
         base.tensor = id;
         base.index = mask ? *mask : whole(id);
@@ -149,6 +150,5 @@ inline PlanWriter oneDevice(std::int32_t microBatches)
     writer.emit(0, {.kind = InstructionKind::Store, .op = sum, .inputs = {bl}, .deaths = {bl}});
     return writer;
 }
-
 
 } // namespace planloom

@@ -119,7 +119,8 @@ TEST(Supervisor, TellsEverySpanOfEveryStepOnceWhileItRuns)
             const std::int64_t start = event.at("start").at(i);
             EXPECT_GE(start, last);
             last = start;
-            bySteps[step].push_back({event.at("segment").at(i), event.at("instruction").at(i), event.at("micro_batch").at(i)});
+            bySteps[step].push_back(
+                {event.at("segment").at(i), event.at("instruction").at(i), event.at("micro_batch").at(i)});
         }
     }
     ASSERT_EQ(bySteps.size(), 3U);
@@ -183,7 +184,8 @@ TEST(Supervisor, AKilledRankIsReportedWithItsInstruction)
     EXPECT_EQ(error.at("signal"), SIGKILL);
     EXPECT_EQ(error.at("devices").at(1).at("kind"), "recv");
     EXPECT_EQ(error.at("devices").at(1).at("operator"), request.plan.graph->at(OperatorId{0}).name);
-    EXPECT_NE(outcome.error().message.find("device 1 was at recv of"), std::string::npos) << outcome.error().message;
+    EXPECT_NE(outcome.error().message.find("device 1 was at recv of"), std::string::npos)
+        << outcome.error().message;
 }
 
 TEST(Supervisor, AStopEndsTheRankAtOnce)
@@ -256,8 +258,8 @@ TEST(Supervisor, SilenceIsAStall)
         if (event.at("t") == "stalled")
             source.request_stop();
     };
-    const auto outcome
-        = superviseRun(waitingForEver(), {.stallSeconds = 0.3}, listener.sink(), source.get_token());
+    const auto outcome =
+        superviseRun(waitingForEver(), {.stallSeconds = 0.3}, listener.sink(), source.get_token());
     ASSERT_FALSE(outcome);
     EXPECT_EQ(listener.last("stalled").at("devices").at(1).at("kind"), "recv");
 }

@@ -1,8 +1,8 @@
 #include "engine/frontend/training.h"
 #include "engine/frontend/zoo.h"
+#include "engine/gallery/gallery.h"
 #include "engine/lowering/lower.h"
 #include "engine/plan/complete.h"
-#include "engine/gallery/gallery.h"
 #include "engine/simulate/simulate.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,8 @@ namespace {
 
 /// Two linear layers, 8 -> 16 -> 4: 8 x 16 + 16 + 16 x 4 + 4 parameters.
 constexpr std::int64_t kParameters = 212;
-constexpr std::int64_t kWeightBytes = kParameters * 4 + 4; ///< With the one scalar that begins the backward pass.
+constexpr std::int64_t kWeightBytes =
+    kParameters * 4 + 4; ///< With the one scalar that begins the backward pass.
 
 Result<Timeline> simulateMlp(const std::string &gallery, std::int32_t devices)
 {

@@ -68,7 +68,8 @@ TEST(Kinds, AreAllExpectedWhereNoRowBegins)
     const auto row = parseRow("dance all");
     ASSERT_FALSE(row);
     const std::string &said = row.error().message;
-    EXPECT_EQ(said.find("expected a row: mesh, micro-batches, split, replicate, coshard, place, "), 0u) << said;
+    EXPECT_EQ(said.find("expected a row: mesh, micro-batches, split, replicate, coshard, place, "), 0u)
+        << said;
     EXPECT_NE(said.find(" or " + std::string(ruleNames().back()) + ", found 'dance'"), said.npos) << said;
     for (const std::string_view name : ruleNames())
         EXPECT_NE(said.find(name), said.npos) << name;
@@ -82,7 +83,8 @@ TEST(Kinds, PrintRowsThatBeginWithTheirWordAndReadBack)
         Row row{.rule = rule};
         const std::string text = print(row);
         const std::string word = text.substr(0, text.find(' '));
-        EXPECT_NE(std::find(RuleTraits<R>::words.begin(), RuleTraits<R>::words.end(), word), RuleTraits<R>::words.end())
+        EXPECT_NE(std::find(RuleTraits<R>::words.begin(), RuleTraits<R>::words.end(), word),
+            RuleTraits<R>::words.end())
             << text;
         if (RuleTraits<R>::shape != RuleShape::Plain) {
             const std::string start = word + (RuleTraits<R>::shape == RuleShape::Colon ? " all : " : " all");

@@ -44,7 +44,7 @@ inline GraphSnapshot tinyMlp(std::int64_t batch = 4, std::int64_t inner = 12)
     const TensorId r = builder.one(OperatorKind::Relu, {a}, {}, "r");
     const TensorId b = builder.one(OperatorKind::Linear, {r, w2, {}}, {}, "b");
     const TensorId loss = builder.one(OperatorKind::ReduceSum, {b},
-        attributesOf({{"axes", std::vector<std::int64_t> {0, 1}}, {"keepdims", std::int64_t {0}}}), "sum");
+        attributesOf({{"axes", std::vector<std::int64_t>{0, 1}}, {"keepdims", std::int64_t{0}}}), "sum");
     auto forward = builder.finish({}, loss);
     EXPECT_TRUE(forward) << describe(forward.error());
     auto graph = buildTrainingStep(*forward);

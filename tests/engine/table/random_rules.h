@@ -97,7 +97,10 @@ template<> struct RandomRule<OpOrderRule> {
 };
 
 template<> struct RandomRule<ScheduleRule> {
-    static ScheduleRule make(RandomValues &random) { return {static_cast<ScheduleKind>(random.number(0, 2))}; }
+    static ScheduleRule make(RandomValues &random)
+    {
+        return {static_cast<ScheduleKind>(random.number(0, 2))};
+    }
 };
 
 template<> struct RandomRule<StageRule> {

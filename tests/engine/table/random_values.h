@@ -33,7 +33,7 @@ public:
             "'", "?", "\x01"};
         return kTexts[number(0, static_cast<int>(std::size(kTexts)) - 1)];
     }
-    std::string maybeEmpty() { return chance(20) ? std::string {} : text(); }
+    std::string maybeEmpty() { return chance(20) ? std::string{} : text(); }
 
     Selector selector(int depth = 3)
     {

@@ -23,14 +23,14 @@ TEST(Select, AtomsOfASmallModel)
 {
     const SelectorIndex index(tinyMlp());
     using Names = std::vector<std::string>;
-    EXPECT_EQ(namesOf(index, "name:a"), (Names {"a"}));
-    EXPECT_EQ(namesOf(index, "name:?"), (Names {"a", "r", "b"}));
-    EXPECT_EQ(namesOf(index, "kind:Linear & forward"), (Names {"a", "b"}));
-    EXPECT_EQ(namesOf(index, "kind:R* & forward & !name:sum"), (Names {"r"}));
-    EXPECT_EQ(namesOf(index, "set{b, a}"), (Names {"a", "b"}));
-    EXPECT_EQ(namesOf(index, "weight:w1"), (Names {"a", "w1.step"}));
-    EXPECT_EQ(namesOf(index, "weight:w1 & optimizer | name:r"), (Names {"r", "w1.step"}));
-    EXPECT_EQ(namesOf(index, "layer:*"), Names {});
+    EXPECT_EQ(namesOf(index, "name:a"), (Names{"a"}));
+    EXPECT_EQ(namesOf(index, "name:?"), (Names{"a", "r", "b"}));
+    EXPECT_EQ(namesOf(index, "kind:Linear & forward"), (Names{"a", "b"}));
+    EXPECT_EQ(namesOf(index, "kind:R* & forward & !name:sum"), (Names{"r"}));
+    EXPECT_EQ(namesOf(index, "set{b, a}"), (Names{"a", "b"}));
+    EXPECT_EQ(namesOf(index, "weight:w1"), (Names{"a", "w1.step"}));
+    EXPECT_EQ(namesOf(index, "weight:w1 & optimizer | name:r"), (Names{"r", "w1.step"}));
+    EXPECT_EQ(namesOf(index, "layer:*"), Names{});
     EXPECT_EQ(namesOf(index, "all").size(), index.graph().operators.size());
 }
 
@@ -47,7 +47,7 @@ TEST(Select, LayersAndModulesOfATransformer)
     for (const std::string &name : namesOf(index, "in:h.0.mlp"))
         EXPECT_EQ(pathOf(graph, graph.at(operatorNamed(graph, name)).scope).substr(0, 7), "h.0.mlp");
     EXPECT_EQ(namesOf(index, "in:h.*.mlp & forward & kind:Linear"),
-        (std::vector<std::string> {"h.0.mlp.c_fc", "h.0.mlp.c_proj", "h.1.mlp.c_fc", "h.1.mlp.c_proj"}));
+        (std::vector<std::string>{"h.0.mlp.c_fc", "h.0.mlp.c_proj", "h.1.mlp.c_fc", "h.1.mlp.c_proj"}));
 }
 
 TEST(Select, EncoderAndDecoderLayersAreNumberedOn)

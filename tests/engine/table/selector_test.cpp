@@ -25,7 +25,7 @@ TEST(Selector, AndBindsCloserThanOr)
     EXPECT_EQ(selector->kind, SelectorKind::Or);
     ASSERT_EQ(selector->children.size(), 3u);
     EXPECT_EQ(selector->children[1].kind, SelectorKind::And);
-    EXPECT_EQ(selector->children[2].names, (std::vector<std::string> {"x", "y z"}));
+    EXPECT_EQ(selector->children[2].names, (std::vector<std::string>{"x", "y z"}));
     EXPECT_EQ(toString(*selector), "name:a | kind:Linear & !layer:0-3 | set{x, \"y z\"}");
 }
 

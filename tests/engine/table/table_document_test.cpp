@@ -262,7 +262,8 @@ TEST(TableDocument, AnEmptyTableHasOnePieceHoweverItBecameEmpty)
         ASSERT_TRUE(written.apply(inverse(removal)));
         EXPECT_EQ(written.text(), text);
     }
-    // Edits of older versions left no piece at all; that is not the table the empty text makes, and no edit is lost over it.
+    // Edits of older versions left no piece at all; that is not the table the empty text makes, and no edit
+    // is lost over it.
     TableDocument none("# a");
     ASSERT_TRUE(none.apply({{{0, {"# a"}, {}}}}));
     EXPECT_EQ(none.text(), "");

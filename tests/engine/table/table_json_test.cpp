@@ -73,7 +73,8 @@ TEST(TableJson, ErrorsNameThePathInTheDocument)
 
 TEST(TableJson, NumbersBeyondAllRangesAreRefused)
 {
-    for (const char *text : {"91E9991", "{\"version\": 1e999, \"rows\": []}", "{\"version\": 1, \"rows\": [-1e400]}"}) {
+    for (const char *text :
+        {"91E9991", "{\"version\": 1e999, \"rows\": []}", "{\"version\": 1, \"rows\": [-1e400]}"}) {
         const auto parsed = tableFromJson(std::string_view(text));
         ASSERT_FALSE(parsed) << text;
         EXPECT_EQ(parsed.error().code, ErrorCode::InvalidInput) << text;

@@ -59,7 +59,8 @@ TEST(TableText, CanonicalTextStaysAsItIs)
     EXPECT_FALSE(table->rows.back().enabled);
     EXPECT_EQ(std::get<OpTransRule>(table->rows.back().rule).steps[0].dimension.kind,
         DimensionRef::Kind::Identifier);
-    EXPECT_EQ(std::get<OpTransRule>(table->rows[2].rule).steps[0].dimension.kind, DimensionRef::Kind::Meaning);
+    EXPECT_EQ(
+        std::get<OpTransRule>(table->rows[2].rule).steps[0].dimension.kind, DimensionRef::Kind::Meaning);
 }
 
 TEST(TableText, MeaningsAreWordsAndIdentifiersOfTheSameNameAreQuoted)
@@ -72,11 +73,11 @@ TEST(TableText, MeaningsAreWordsAndIdentifiersOfTheSameNameAreQuoted)
     EXPECT_EQ(print(*table), text);
     const auto &steps = std::get<OpTransRule>(table->rows[0].rule).steps;
     EXPECT_EQ(steps[0].dimension,
-        (DimensionRef {.kind = DimensionRef::Kind::Meaning, .meaning = DimensionMeaning::Sequence}));
+        (DimensionRef{.kind = DimensionRef::Kind::Meaning, .meaning = DimensionMeaning::Sequence}));
     EXPECT_EQ(steps[1].dimension,
-        (DimensionRef {.kind = DimensionRef::Kind::Meaning, .meaning = DimensionMeaning::Heads}));
+        (DimensionRef{.kind = DimensionRef::Kind::Meaning, .meaning = DimensionMeaning::Heads}));
     EXPECT_EQ(std::get<OpTransRule>(table->rows[1].rule).steps[0].dimension,
-        (DimensionRef {.kind = DimensionRef::Kind::Identifier, .name = "heads"}));
+        (DimensionRef{.kind = DimensionRef::Kind::Identifier, .name = "heads"}));
     EXPECT_EQ(std::get<CoshardRule>(table->rows[2].rule).dimension.meaning, DimensionMeaning::FeedForward);
 }
 

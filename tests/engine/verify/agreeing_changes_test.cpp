@@ -3,9 +3,8 @@
 #include "engine/verify/instruction_rules.h"
 #include "engine/verify/verify.h"
 
-
-#include "tests/engine/verify/unpartitioned.h"
 #include "tests/engine/lowering/models_for_tests.h"
+#include "tests/engine/verify/unpartitioned.h"
 
 #include <gtest/gtest.h>
 

@@ -5,14 +5,14 @@
 #include "engine/verify/verify.h"
 
 #include "engine/lowering/execution_plan_json.h"
-#include "engine/table/table_text.h"
 #include "engine/runtime/check.h"
 #include "engine/runtime/run.h"
 #include "engine/simulate/simulate.h"
+#include "engine/table/table_text.h"
 
-#include "tests/engine/verify/unpartitioned.h"
 #include "tests/engine/lowering/models_for_tests.h"
 #include "tests/engine/verify/header_mutations.h"
+#include "tests/engine/verify/unpartitioned.h"
 
 #include <nlohmann/json.hpp>
 

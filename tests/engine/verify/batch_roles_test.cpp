@@ -7,8 +7,8 @@
 #include "engine/runtime/check.h"
 #include "engine/runtime/run.h"
 
-#include "tests/engine/verify/unpartitioned.h"
 #include "tests/engine/lowering/models_for_tests.h"
+#include "tests/engine/verify/unpartitioned.h"
 
 #include <nlohmann/json.hpp>
 

@@ -10,7 +10,7 @@ namespace planloom {
 
 /// Eyes that lack one kind of cones, and eyes that lack none.
 enum class ColourVision { Normal, Protan, Deutan, Tritan };
-constexpr std::array<ColourVision, 4> kColourVisions {
+constexpr std::array<ColourVision, 4> kColourVisions{
     ColourVision::Normal, ColourVision::Protan, ColourVision::Deutan, ColourVision::Tritan};
 
 using LinearColour = std::array<double, 3>;
@@ -24,19 +24,20 @@ inline double linearChannel(double channel)
 inline LinearColour simulated(const QColor &colour, ColourVision vision)
 {
     using Matrix = std::array<std::array<double, 3>, 3>;
-    static constexpr Matrix kNormal {{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}};
-    static constexpr Matrix kProtan {
+    static constexpr Matrix kNormal{{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}};
+    static constexpr Matrix kProtan{
         {{0.152286, 1.052583, -0.204868}, {0.114503, 0.786281, 0.099216}, {-0.003882, -0.048116, 1.051998}}};
-    static constexpr Matrix kDeutan {
+    static constexpr Matrix kDeutan{
         {{0.367322, 0.860646, -0.227968}, {0.280085, 0.672501, 0.047413}, {-0.011820, 0.042940, 0.968881}}};
-    static constexpr Matrix kTritan {
+    static constexpr Matrix kTritan{
         {{1.255528, -0.076749, -0.178779}, {-0.078411, 0.930809, 0.147602}, {0.004733, 0.691367, 0.303900}}};
     const Matrix &matrix = vision == ColourVision::Protan ? kProtan
         : vision == ColourVision::Deutan                  ? kDeutan
         : vision == ColourVision::Tritan                  ? kTritan
                                                           : kNormal;
-    const LinearColour in {linearChannel(colour.redF()), linearChannel(colour.greenF()), linearChannel(colour.blueF())};
-    LinearColour out {};
+    const LinearColour in{
+        linearChannel(colour.redF()), linearChannel(colour.greenF()), linearChannel(colour.blueF())};
+    LinearColour out{};
     for (std::size_t row = 0; row < 3; ++row) {
         for (std::size_t column = 0; column < 3; ++column)
             out[row] += matrix[row][column] * in[column];

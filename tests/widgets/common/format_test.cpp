@@ -13,8 +13,8 @@ TEST(Format, BytesHaveThreeDigitsAndIecUnits)
     EXPECT_EQ(formatBytes({1023}), "1023 B");
     EXPECT_EQ(formatBytes({1024}), "1.00 KiB");
     EXPECT_EQ(formatBytes({1536}), "1.50 KiB");
-    EXPECT_EQ(formatBytes({(std::int64_t {1} << 30) - 1}), "1.00 GiB"); // never "1024 MiB"
-    EXPECT_EQ(formatBytes({std::int64_t {80} << 30}), "80.0 GiB");
+    EXPECT_EQ(formatBytes({(std::int64_t{1} << 30) - 1}), "1.00 GiB"); // never "1024 MiB"
+    EXPECT_EQ(formatBytes({std::int64_t{80} << 30}), "80.0 GiB");
     EXPECT_EQ(formatBytes({-2048}), "-2.00 KiB");
 }
 
@@ -54,10 +54,10 @@ TEST(Format, ShapesAndNames)
     EXPECT_EQ(formatShape({}), "scalar");
     EXPECT_EQ(formatShape({4, 64, 768}), "4 × 64 × 768");
     Graph graph;
-    graph.scopes.push_back({.name = "h.3", .parent = ScopeId {0}});
+    graph.scopes.push_back({.name = "h.3", .parent = ScopeId{0}});
     Operator op;
     op.name = "h.3.c_attn";
-    op.scope = ScopeId {1};
+    op.scope = ScopeId{1};
     EXPECT_EQ(shortName(graph, op), "c_attn");
     op.name = "other";
     EXPECT_EQ(shortName(graph, op), "other");

@@ -20,7 +20,7 @@ const auto kLongWork = static_cast<QEvent::Type>(QEvent::User + 4);
 void work(long milliseconds)
 {
     const auto now = [] {
-        timespec time {};
+        timespec time{};
         clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
         return time.tv_sec * 1'000'000'000L + time.tv_nsec;
     };
@@ -69,7 +69,7 @@ protected:
     int m_count = 1;
     char m_name[5] = "test";
     char *m_arguments[2] = {m_name, nullptr};
-    GuiWatchdog m_application {m_count, m_arguments};
+    GuiWatchdog m_application{m_count, m_arguments};
     Worker m_worker;
 };
 

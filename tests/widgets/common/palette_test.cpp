@@ -28,9 +28,10 @@ TEST_P(EveryTheme, TextsReadOnWhatTheyAreDrawnOn)
 {
     const double least = palette().highContrast ? 7 : 4.5;
     for (const QColor &ground : groundsOf(palette())) {
-        for (const QColor &text : {palette().text, palette().textMuted, palette().accent, palette().warning, palette().error,
-                 palette().success, palette().match})
-            EXPECT_GE(contrastRatio(text, ground), least) << text.name().toStdString() << " on " << ground.name().toStdString();
+        for (const QColor &text : {palette().text, palette().textMuted, palette().accent, palette().warning,
+                 palette().error, palette().success, palette().match})
+            EXPECT_GE(contrastRatio(text, ground), least)
+                << text.name().toStdString() << " on " << ground.name().toStdString();
     }
 }
 
@@ -72,10 +73,11 @@ TEST_P(EveryTheme, TextOnAnyFillReads)
 TEST_P(EveryTheme, WidgetsOfQtReadToo)
 {
     const QPalette widgets = applicationPalette(palette());
-    for (const auto &[text, ground] : {std::pair {QPalette::WindowText, QPalette::Window}, {QPalette::Text, QPalette::Base},
-             {QPalette::Text, QPalette::AlternateBase}, {QPalette::ButtonText, QPalette::Button},
-             {QPalette::PlaceholderText, QPalette::Base}, {QPalette::ToolTipText, QPalette::ToolTipBase},
-             {QPalette::HighlightedText, QPalette::Highlight}, {QPalette::Link, QPalette::Base}})
+    for (const auto &[text, ground] :
+        {std::pair{QPalette::WindowText, QPalette::Window}, {QPalette::Text, QPalette::Base},
+            {QPalette::Text, QPalette::AlternateBase}, {QPalette::ButtonText, QPalette::Button},
+            {QPalette::PlaceholderText, QPalette::Base}, {QPalette::ToolTipText, QPalette::ToolTipBase},
+            {QPalette::HighlightedText, QPalette::Highlight}, {QPalette::Link, QPalette::Base}})
         EXPECT_GE(contrastRatio(widgets.color(text), widgets.color(ground)), 4.5) << text << " on " << ground;
     EXPECT_GE(contrastRatio(widgets.color(QPalette::Highlight), widgets.color(QPalette::Base)), 3.0);
 }
@@ -87,7 +89,9 @@ TEST_P(EveryTheme, CategoriesAreToldApartByAllEyes)
     for (const ColourVision vision : kColourVisions) {
         for (int a = 0; a < kBases; ++a) {
             for (int b = 0; b < a; ++b) {
-                EXPECT_GE(colourDistance(categoricalColour(palette(), a), categoricalColour(palette(), b), vision), kLeast)
+                EXPECT_GE(
+                    colourDistance(categoricalColour(palette(), a), categoricalColour(palette(), b), vision),
+                    kLeast)
                     << a << " and " << b << ", vision " << static_cast<int>(vision);
             }
         }
@@ -105,9 +109,9 @@ TEST_P(EveryTheme, FortyDevicesHaveDifferentColours)
 {
     std::set<QRgb> seen;
     for (int device = 0; device < 40; ++device)
-        seen.insert(deviceColour(palette(), DeviceId {device}).rgb());
+        seen.insert(deviceColour(palette(), DeviceId{device}).rgb());
     EXPECT_EQ(seen.size(), 40U);
-    EXPECT_EQ(deviceColour(palette(), DeviceId {}), palette().neutral);
+    EXPECT_EQ(deviceColour(palette(), DeviceId{}), palette().neutral);
 }
 
 TEST_P(EveryTheme, HeatIsMonotoneInLightness)
@@ -120,9 +124,8 @@ TEST_P(EveryTheme, HeatIsMonotoneInLightness)
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Palette, EveryTheme, testing::ValuesIn(kThemes), [](const auto &info) {
-    return nameOfTheme(info.param).remove(QLatin1Char(' ')).toStdString();
-});
+INSTANTIATE_TEST_SUITE_P(Palette, EveryTheme, testing::ValuesIn(kThemes),
+    [](const auto &info) { return nameOfTheme(info.param).remove(QLatin1Char(' ')).toStdString(); });
 
 TEST(Palette, ThemesAreToldApartByTheWindowsColour)
 {

@@ -1,8 +1,7 @@
 #include "widgets/compare/compare_result.h"
 
-#include "engine/table/table_text.h"
-#include "engine/table/table_text.h"
 #include "engine/analyse/statistics.h"
+#include "engine/table/table_text.h"
 #include "tests/widgets/timeline/scene_for_tests.h"
 #include "widgets/compare/compare_export.h"
 #include "widgets/compare/compared_lanes.h"
@@ -67,7 +66,7 @@ TEST(ComparePlans, OfAPlanWithItselfIsEmpty)
         EXPECT_TRUE(result->isEmpty());
         EXPECT_TRUE(result->moves.empty());
         EXPECT_EQ(result->moves.same, static_cast<std::int64_t>(plan->scene->timeline->spans.size()));
-        EXPECT_EQ(result->waterfall->delta, StepParts {});
+        EXPECT_EQ(result->waterfall->delta, StepParts{});
         EXPECT_EQ(result->counts[0], static_cast<std::int32_t>(result->operators.size()));
     }
 }
@@ -140,8 +139,10 @@ TEST(ComparePlans, WithoutATimelineComparesRows)
 
 TEST(CompareRows, SaysWhatChanged)
 {
-    const auto rows = compareRows(tableOf("mesh dp=4\nsplit all : batch over dp\nplace in:a : devices 0\noff place in:c : devices 1\n"),
-        tableOf("split all : batch over dp\nmesh dp=2\nplace in:b : devices 0\nplace in:c : devices 1\nschedule gpipe\n"));
+    const auto rows = compareRows(
+        tableOf("mesh dp=4\nsplit all : batch over dp\nplace in:a : devices 0\noff place in:c : devices 1\n"),
+        tableOf("split all : batch over dp\nmesh dp=2\nplace in:b : devices 0\nplace in:c : devices "
+                "1\nschedule gpipe\n"));
     EXPECT_EQ(summaryOf(rows),
         "~mesh dp=4 | mesh dp=2\n"
         "~place in:a : devices 0 | place in:b : devices 0\n"
@@ -156,8 +157,7 @@ TEST(TakeOver, MakesARowAsItIsOnOneSide)
     const std::string a = "mesh dp=4\nsplit all : batch over dp\n";
     const std::string b = "mesh dp=2\nschedule gpipe\n";
     const auto rows = compareRows(tableOf(a), tableOf(b));
-    ASSERT_EQ(summaryOf(rows),
-        "~mesh dp=4 | mesh dp=2\n-split all : batch over dp | \n+ | schedule gpipe\n");
+    ASSERT_EQ(summaryOf(rows), "~mesh dp=4 | mesh dp=2\n-split all : batch over dp | \n+ | schedule gpipe\n");
     const auto taken = [&rows](const std::string &text, std::size_t row, bool fromA) {
         TableDocument table(text);
         const TableEdit edit = takeOver(table, rows[row], fromA);
@@ -174,7 +174,8 @@ TEST(TakeOver, MakesARowAsItIsOnOneSide)
     for (const ComparedRow &row : rows)
         ASSERT_TRUE(table.apply(takeOver(table, row, true)));
     const auto left = compareRows(tableOf(a), table.table());
-    EXPECT_TRUE(std::all_of(left.begin(), left.end(), [](const ComparedRow &row) { return row.kind == ComparedRow::Kind::Same; }));
+    EXPECT_TRUE(std::all_of(left.begin(), left.end(),
+        [](const ComparedRow &row) { return row.kind == ComparedRow::Kind::Same; }));
 }
 
 TEST(ComparedLanes, HoldEveryDeviceOnce)
@@ -184,7 +185,7 @@ TEST(ComparedLanes, HoldEveryDeviceOnce)
     for (const ComparedLane &lane : lanes)
         devices.insert(devices.end(), lane.devices.begin(), lane.devices.end());
     std::sort(devices.begin(), devices.end());
-    EXPECT_EQ(devices, (std::vector<DeviceId> {{0}, {1}, {2}, {3}}));
+    EXPECT_EQ(devices, (std::vector<DeviceId>{{0}, {1}, {2}, {3}}));
     EXPECT_GE(lanes.size(), 2U); // stages are not alike
     EXPECT_LT(comparedLanes(dataParallel()->scene.get(), dataParallel()->scene.get()).size(), 4U);
     EXPECT_EQ(comparedLanes(nullptr, pipeline()->scene.get()).front().a, -1);
@@ -192,7 +193,8 @@ TEST(ComparedLanes, HoldEveryDeviceOnce)
 
 TEST(MetricTable, SaysWhatIsBetter)
 {
-    PlanMetric metric {"step time", PlanMetric::Unit::Seconds, PlanMetric::Better::Less, {0.0439, 0.0412, std::nullopt}, {}};
+    PlanMetric metric{
+        "step time", PlanMetric::Unit::Seconds, PlanMetric::Better::Less, {0.0439, 0.0412, std::nullopt}, {}};
     EXPECT_EQ(valueText(metric, 1), "41.2 ms");
     EXPECT_EQ(deltaText(metric, 0, 1), "\u22122.70 ms");
     EXPECT_EQ(percentText(metric, 0, 1), "\u22126.2%");
@@ -221,11 +223,11 @@ TEST(MetricTable, SaysOfExposedCommunicationWhatTheWaterfallSays)
 {
     const PlanUpdateSnapshot gpipe = planOf("3d:dp=2,pp=2,tp=1,schedule=gpipe,micro-batches=4");
     int different = 0;
-    for (const auto &[a, b] : {std::pair {dataParallel(), pipeline()}, std::pair {gpipe, pipeline()},
-             std::pair {pipeline(), gpipe}, std::pair {gpipe, gpipe}}) {
+    for (const auto &[a, b] : {std::pair{dataParallel(), pipeline()}, std::pair{gpipe, pipeline()},
+             std::pair{pipeline(), gpipe}, std::pair{gpipe, gpipe}}) {
         const auto table = metricTable({a, b});
-        const auto metric = std::find_if(
-            table.begin(), table.end(), [](const PlanMetric &each) { return each.name == "exposed communication"; });
+        const auto metric = std::find_if(table.begin(), table.end(),
+            [](const PlanMetric &each) { return each.name == "exposed communication"; });
         ASSERT_NE(metric, table.end());
         const auto compared = comparePlans(a, b);
         ASSERT_TRUE(compared->waterfall);
@@ -243,23 +245,26 @@ TEST(MetricTable, SaysOfExposedCommunicationWhatTheWaterfallSays)
 
 TEST(Thumbnails, PaintPassesAsTheTimelineDoes)
 {
-    for (const SegmentKind kind : {SegmentKind::Forward, SegmentKind::Backward, SegmentKind::Reduce, SegmentKind::Optimizer}) {
+    for (const SegmentKind kind :
+        {SegmentKind::Forward, SegmentKind::Backward, SegmentKind::Reduce, SegmentKind::Optimizer}) {
         const QImage image = thumbnailOf(*sceneOfOneKind(kind), lightPalette(), {64, 12});
         const QColor painted = image.pixelColor(20, 2);
         const QColor expected = directionColour(lightPalette(), directionOf(kind));
         EXPECT_LE(std::abs(painted.red() - expected.red()) + std::abs(painted.green() - expected.green())
-                + std::abs(painted.blue() - expected.blue()), 6)
+                + std::abs(painted.blue() - expected.blue()),
+            6)
             << nameOf(kind);
     }
 }
 
 TEST(MetricExport, WritesNumbersInFull)
 {
-    const std::vector<PlanMetric> metrics {
+    const std::vector<PlanMetric> metrics{
         {"step time", PlanMetric::Unit::Seconds, PlanMetric::Better::Less, {0.5, 0.25}, {}},
         {"schedule", PlanMetric::Unit::Word, PlanMetric::Better::Neither, {0.0, 1.0}, {"gpipe", "1f1b"}}};
     EXPECT_EQ(metricsAsCsv(metrics, {"a, old", "b"}),
-        "figure,unit,\"a, old\",b,\"b - a, old\",b %\nstep time,s,0.5,0.25,-0.25,-50\nschedule,,gpipe,1f1b,,\n");
+        "figure,unit,\"a, old\",b,\"b - a, old\",b %\nstep "
+        "time,s,0.5,0.25,-0.25,-50\nschedule,,gpipe,1f1b,,\n");
     const std::string json = metricsAsJson(metrics, {"a", "b"});
     EXPECT_NE(json.find("\"delta\": [\n        -0.25\n      ]"), std::string::npos) << json;
     EXPECT_NE(json.find("\"1f1b\""), std::string::npos);

@@ -1,5 +1,4 @@
 #include <QtCore/QMimeData>
-#include <QtCore/QMimeData>
 #include <QtCore/QObject>
 #include <QtGui/QAction>
 #include <QtGui/QClipboard>
@@ -14,9 +13,9 @@
 #include <QtWidgets/QToolButton>
 
 #include "tests/qt_test.h"
+#include "widgets/compare/communication_compare.h"
 #include "widgets/compare/compare_models.h"
 #include "widgets/compare/compare_view.h"
-#include "widgets/compare/communication_compare.h"
 #include "widgets/compare/compared_timeline.h"
 #include "widgets/compare/memory_overlay.h"
 #include "widgets/compare/waterfall_view.h"
@@ -102,8 +101,10 @@ private Q_SLOTS:
 
     void modelsAreProperAndSwapNegates()
     {
-        QAbstractItemModelTester metricTester(m_view->metrics(), QAbstractItemModelTester::FailureReportingMode::QtTest);
-        QAbstractItemModelTester rowTester(m_view->rows(), QAbstractItemModelTester::FailureReportingMode::QtTest);
+        QAbstractItemModelTester metricTester(
+            m_view->metrics(), QAbstractItemModelTester::FailureReportingMode::QtTest);
+        QAbstractItemModelTester rowTester(
+            m_view->rows(), QAbstractItemModelTester::FailureReportingMode::QtTest);
         MetricModel &metrics = *m_view->metrics();
         QCOMPARE(metrics.columnCount(), 5);
         const QString there = metrics.index(0, 3).data().toString();
@@ -111,7 +112,8 @@ private Q_SLOTS:
         const int differences = m_view->rows()->differences();
         QVERIFY(differences > 0);
         m_choice->swap();
-        QTRY_VERIFY_WITH_TIMEOUT(m_view->result()->a == m_workspace->lastGood() && !m_view->isComparing(), kLong);
+        QTRY_VERIFY_WITH_TIMEOUT(
+            m_view->result()->a == m_workspace->lastGood() && !m_view->isComparing(), kLong);
         QCOMPARE(m_view->rows()->differences(), differences);
         const QString back = metrics.index(0, 3).data().toString();
         QCOMPARE(there.mid(3), back.mid(3)); // the same size ...
@@ -127,7 +129,8 @@ private Q_SLOTS:
         QVERIFY(m_view->result()->isEmpty());
         QCOMPARE(m_view->rows()->rowCount(), 0);
         for (int row = 0; row < metrics.rowCount(); ++row)
-            QCOMPARE(metrics.index(row, 3).data(MetricModel::ChangeRole).toInt(), static_cast<int>(Change::Same));
+            QCOMPARE(
+                metrics.index(row, 3).data(MetricModel::ChangeRole).toInt(), static_cast<int>(Change::Same));
         QCOMPARE(m_view->comparedTimeline()->lanes().size(), std::size_t{1}); // all devices alike
     }
 
@@ -137,7 +140,9 @@ private Q_SLOTS:
         const TimelineScene &b = *m_view->result()->b->scene;
         TimelineView *ofA = m_view->timeline(false);
         TimelineView *ofB = m_view->timeline(true);
-        const auto at = [](const TimelineView *view, std::int64_t time) { return view->axis().xOf(static_cast<double>(time)); };
+        const auto at = [](const TimelineView *view, std::int64_t time) {
+            return view->axis().xOf(static_cast<double>(time));
+        };
         m_selection->select({OperatorId{2}});
         for (int i = 0; i < kAlignAtCount; ++i) {
             const auto event = static_cast<AlignAt>(i);
@@ -155,7 +160,9 @@ private Q_SLOTS:
         }
         // The event may be another operator's, or none.
         m_selection->select({OperatorId{1}});
-        QCOMPARE(m_view->shift(), static_cast<double>(*timeOf(AlignAt::Operator, b, OperatorId{1}) - *timeOf(AlignAt::Operator, a, OperatorId{1})));
+        QCOMPARE(m_view->shift(),
+            static_cast<double>(
+                *timeOf(AlignAt::Operator, b, OperatorId{1}) - *timeOf(AlignAt::Operator, a, OperatorId{1})));
         m_selection->select({});
         QCOMPARE(m_view->shift(), 0.0);
         QVERIFY(!timeOf(AlignAt::Operator, a, {}));
@@ -185,19 +192,22 @@ private Q_SLOTS:
             for (int to = 0; to < 2; ++to) {
                 a += part->matrixOfA()->valueOf(from, to);
                 b += part->matrixOfB()->valueOf(from, to);
-                QCOMPARE(part->difference()->valueOf(from, to), part->matrixOfB()->valueOf(from, to) - part->matrixOfA()->valueOf(from, to));
+                QCOMPARE(part->difference()->valueOf(from, to),
+                    part->matrixOfB()->valueOf(from, to) - part->matrixOfA()->valueOf(from, to));
             }
             QCOMPARE(a, sent(m_view->result()->a, device)); // the sums of rows are the bytes of the plans
             QCOMPARE(b, sent(m_view->result()->b, device));
         }
         QCOMPARE(part->matrixOfA()->largest(), part->matrixOfB()->largest());
-        QTest::mouseClick(part->difference(), Qt::LeftButton, {}, part->difference()->cellRect(0, 1).center().toPoint());
+        QTest::mouseClick(
+            part->difference(), Qt::LeftButton, {}, part->difference()->cellRect(0, 1).center().toPoint());
         QCOMPARE(part->matrixOfA()->current(), (std::pair{0, 1})); // one pair in all three
         QVERIFY(part->difference()->accessibleDescription().contains(QStringLiteral("→")));
         QVERIFY(!part->grab().isNull());
         // With itself: nothing.
         m_choice->setPlans({m_workspace->history().current(), kCurrentPlan});
-        QTRY_VERIFY_WITH_TIMEOUT(m_view->result()->a == m_view->result()->b && !m_view->isComparing() && part->isSettled(), kLong);
+        QTRY_VERIFY_WITH_TIMEOUT(
+            m_view->result()->a == m_view->result()->b && !m_view->isComparing() && part->isSettled(), kLong);
         QTRY_COMPARE_WITH_TIMEOUT(part->difference()->valueOf(0, 1), 0.0, kLong);
         QVERIFY(part->matrixOfA()->valueOf(0, 1) > 0);
     }
@@ -210,7 +220,11 @@ private Q_SLOTS:
         const std::string before = m_workspace->tableText();
         int row = -1;
         for (int i = 0; i < m_view->rows()->rowCount() && row < 0; ++i) {
-            if (m_view->rows()->index(i, RowDiffModel::RuleA).data().toString().contains(QStringLiteral("batch")))
+            if (m_view->rows()
+                    ->index(i, RowDiffModel::RuleA)
+                    .data()
+                    .toString()
+                    .contains(QStringLiteral("batch")))
                 row = i;
         }
         QVERIFY(row >= 0);
@@ -276,7 +290,8 @@ private Q_SLOTS:
         const std::size_t row = moves.onlyB.empty() ? first.front().b : moves.onlyB.front();
         const auto rect = m_view->comparedTimeline()->rectOf(true, row);
         QVERIFY(rect);
-        QTest::mouseClick(m_view->comparedTimeline()->viewport(), Qt::LeftButton, {}, rect->center().toPoint());
+        QTest::mouseClick(
+            m_view->comparedTimeline()->viewport(), Qt::LeftButton, {}, rect->center().toPoint());
         QCOMPARE(m_selection->selected().size(), std::size_t{1});
         m_view->setMode(CompareMode::Butterfly);
         m_view->comparedTimeline()->grab();
@@ -308,7 +323,8 @@ private Q_SLOTS:
         action("compare.takeIntoCurrent")->trigger(); // nothing selected
         QVERIFY(!m_view->remark().isEmpty());
         QCOMPARE(m_workspace->history().current(), before);
-        m_view->rowList()->selectionModel()->select(rows.index(row, RowDiffModel::RuleA), QItemSelectionModel::ClearAndSelect);
+        m_view->rowList()->selectionModel()->select(
+            rows.index(row, RowDiffModel::RuleA), QItemSelectionModel::ClearAndSelect);
         action("compare.takeIntoCurrent")->trigger();
         QCOMPARE(m_workspace->history().current(), before + 1);
         QVERIFY(m_workspace->tableText().find("mesh dp=2") != std::string::npos);
@@ -322,7 +338,8 @@ private Q_SLOTS:
             ++row;
         const std::unique_ptr<QMimeData> data(rows.mimeData({rows.index(row, RowDiffModel::RuleA)}));
         QCOMPARE(data->text(), QStringLiteral("mesh dp=2\n"));
-        QVERIFY(!rows.canDropMimeData(data.get(), Qt::CopyAction, -1, -1, rows.index(0, RowDiffModel::RuleA)));
+        QVERIFY(
+            !rows.canDropMimeData(data.get(), Qt::CopyAction, -1, -1, rows.index(0, RowDiffModel::RuleA)));
         QVERIFY(rows.dropMimeData(data.get(), Qt::CopyAction, -1, -1, rows.index(0, RowDiffModel::RuleB)));
         QVERIFY(m_workspace->tableText().find("mesh dp=2") != std::string::npos);
         // B is the current design: the comparison follows.
@@ -340,7 +357,8 @@ private Q_SLOTS:
         QVERIFY(m_choice->setChosen(0, true)); // a third plan
         QTRY_COMPARE(m_view->metrics()->columnCount(), 8);
         action("compare.copyTable")->trigger();
-        QVERIFY(QGuiApplication::clipboard()->text().startsWith(QStringLiteral("figure,unit,tensor,Current,Beginning")));
+        QVERIFY(QGuiApplication::clipboard()->text().startsWith(
+            QStringLiteral("figure,unit,tensor,Current,Beginning")));
         action("compare.copyJson")->trigger();
         QVERIFY(QGuiApplication::clipboard()->text().startsWith(QLatin1Char('{')));
     }
@@ -369,7 +387,8 @@ private Q_SLOTS:
             QVERIFY(!each->text().isEmpty());
         }
         for (const QComboBox *box : m_view->findChildren<QComboBox *>())
-            QVERIFY(!box->accessibleName().isEmpty() || box->parentWidget()->inherits("planloom::DagFindBar"));
+            QVERIFY(
+                !box->accessibleName().isEmpty() || box->parentWidget()->inherits("planloom::DagFindBar"));
     }
 };
 

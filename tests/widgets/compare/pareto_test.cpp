@@ -20,12 +20,12 @@ TEST(ParetoFront, OfNothingIsEmpty)
 
 TEST(ParetoFront, LeavesOutWhatIsBeaten)
 {
-    EXPECT_EQ(paretoFront({{3, 1}, {1, 3}, {2, 2}, {2, 3}, {3, 3}}), (std::vector<std::size_t> {1, 2, 0}));
+    EXPECT_EQ(paretoFront({{3, 1}, {1, 3}, {2, 2}, {2, 3}, {3, 3}}), (std::vector<std::size_t>{1, 2, 0}));
 }
 
 TEST(ParetoFront, HasOneOfEqualPoints)
 {
-    EXPECT_EQ(paretoFront({{1, 1}, {1, 1}, {1, 2}}), (std::vector<std::size_t> {0}));
+    EXPECT_EQ(paretoFront({{1, 1}, {1, 1}, {1, 2}}), (std::vector<std::size_t>{0}));
 }
 
 TEST(ParetoFront, IsThatOfTryingEveryPairOnAThousandPoints)

@@ -49,10 +49,7 @@ class PlansPanelTest : public QObject
         QTRY_VERIFY_WITH_TIMEOUT(isPlanned(*m_workspace), kLong);
     }
 
-    QAction *action(const char *name) const
-    {
-        return m_panel->findChild<QAction *>(QLatin1String(name));
-    }
+    QAction *action(const char *name) const { return m_panel->findChild<QAction *>(QLatin1String(name)); }
 
     void selectRow(int row)
     {
@@ -109,7 +106,8 @@ private Q_SLOTS:
 
     void plansAreListedWithTheirFigures()
     {
-        QAbstractItemModelTester tester(m_panel->model(), QAbstractItemModelTester::FailureReportingMode::QtTest);
+        QAbstractItemModelTester tester(
+            m_panel->model(), QAbstractItemModelTester::FailureReportingMode::QtTest);
         edit("mesh dp=2\nsplit all : batch over dp\n");
         m_workspace->nameCheckpoint(QStringLiteral("data-parallel"));
         edit("mesh dp=2\n");
@@ -121,7 +119,8 @@ private Q_SLOTS:
         for (int row = 0; row < 3; ++row) {
             QTRY_VERIFY_WITH_TIMEOUT(text(model, row, PlansModel::Bubble).endsWith(QLatin1Char('%')), kLong);
             QTRY_VERIFY_WITH_TIMEOUT(
-                !model.index(row, PlansModel::Picture).data(Qt::DecorationRole).value<QImage>().isNull(), kLong);
+                !model.index(row, PlansModel::Picture).data(Qt::DecorationRole).value<QImage>().isNull(),
+                kLong);
             QVERIFY(text(model, row, PlansModel::StepTime).endsWith(QLatin1Char('s')));
             QCOMPARE(text(model, row, PlansModel::Run), QStringLiteral("not run"));
         }
@@ -196,7 +195,8 @@ private Q_SLOTS:
         action("plans.compareWithPrevious")->trigger();
         QCOMPARE(compare.count(), 1);
         QCOMPARE(m_choice->plans(), (std::vector<StepId>{named, kCurrentPlan}));
-        QCOMPARE(action("plans.compareWithPrevious")->shortcut(), QKeySequence(QStringLiteral("Ctrl+Shift+D")));
+        QCOMPARE(
+            action("plans.compareWithPrevious")->shortcut(), QKeySequence(QStringLiteral("Ctrl+Shift+D")));
         // Space on the check box of the first column
         m_panel->list()->setFocus();
         m_panel->list()->setCurrentIndex(model.index(row, PlansModel::Chosen));
@@ -212,7 +212,8 @@ private Q_SLOTS:
         const StepId named = m_workspace->history().current();
         edit("mesh dp=1\n");
         ParetoView *scatter = m_panel->scatter();
-        QTRY_COMPARE_WITH_TIMEOUT(scatter->points().size(), std::size_t{2}, kLong); // the last equals the beginning
+        QTRY_COMPARE_WITH_TIMEOUT(
+            scatter->points().size(), std::size_t{2}, kLong); // the last equals the beginning
         QVERIFY(!scatter->front().empty());
         std::size_t point = 0;
         while (scatter->points()[point].step != named)
@@ -233,7 +234,8 @@ private Q_SLOTS:
     void aPlanThatCannotHoldSaysWhy()
     {
         m_workspace->setTableText("split all : nonsense by 2\nplace all : devices 99\n");
-        QTRY_VERIFY_WITH_TIMEOUT(!m_workspace->isPlanning() && m_workspace->latest()->errorCount() > 0, kLong);
+        QTRY_VERIFY_WITH_TIMEOUT(
+            !m_workspace->isPlanning() && m_workspace->latest()->errorCount() > 0, kLong);
         PlansModel &model = *m_panel->model();
         QTRY_COMPARE_WITH_TIMEOUT(text(model, 0, PlansModel::StepTime), QStringLiteral("no plan"), kLong);
         QVERIFY(!model.index(0, PlansModel::StepTime).data(Qt::ToolTipRole).toString().isEmpty());

@@ -40,7 +40,7 @@ struct Canvas {
     {
         for (std::size_t i = 0; i < graph->operators.size(); ++i) {
             if (graph->operators[i].name == name)
-                return OperatorId {static_cast<std::int32_t>(i)};
+                return OperatorId{static_cast<std::int32_t>(i)};
         }
         return {};
     }
@@ -69,12 +69,12 @@ GraphSnapshot graphOf(std::int32_t operators, const std::vector<std::pair<std::i
         Operator op;
         op.name = "op" + std::to_string(i);
         op.kind = OperatorKind::Relu;
-        op.scope = ScopeId {0};
-        op.outputs = {TensorId {i}};
+        op.scope = ScopeId{0};
+        op.outputs = {TensorId{i}};
         graph->operators.push_back(std::move(op));
     }
     for (const auto &[from, to] : edges)
-        graph->operators[static_cast<std::size_t>(to)].inputs.push_back(TensorId {from});
+        graph->operators[static_cast<std::size_t>(to)].inputs.push_back(TensorId{from});
     return graph;
 }
 
@@ -113,11 +113,11 @@ private Q_SLOTS:
         QTRY_VERIFY(canvas.settled());
         canvas.view.expandAll();
         QTRY_VERIFY(canvas.settled());
-        canvas.view.showOperator(OperatorId {0});
+        canvas.view.showOperator(OperatorId{0});
         for (int step = 0; step < 100; ++step)
             QTest::keyClick(&canvas.view, Qt::Key_BracketRight);
         QTest::keyClick(&canvas.view, Qt::Key_Return);
-        QCOMPARE(canvas.view.selectionModel()->selected(), (std::vector {OperatorId {100}}));
+        QCOMPARE(canvas.view.selectionModel()->selected(), (std::vector{OperatorId{100}}));
     }
 
     void backAndForwardComeToWhereOneWas()
@@ -133,7 +133,8 @@ private Q_SLOTS:
         QTest::keyClick(&canvas.view, Qt::Key_Left, Qt::AltModifier);
         QTRY_VERIFY(canvas.settled());
         QVERIFY(canvas.view.picture()->state == open);
-        QVERIFY(std::abs(canvas.view.camera().x - first.x) < 1e-6 && std::abs(canvas.view.camera().y - first.y) < 1e-6);
+        QVERIFY(std::abs(canvas.view.camera().x - first.x) < 1e-6
+            && std::abs(canvas.view.camera().y - first.y) < 1e-6);
         QTest::keyClick(&canvas.view, Qt::Key_Right, Qt::AltModifier);
         QTRY_VERIFY(canvas.settled());
         QVERIFY(canvas.view.picture()->state == there);
@@ -200,8 +201,9 @@ private Q_SLOTS:
         const auto selector = parseSelector(rows.front().front().toString().toStdString());
         QVERIFY(selector);
         auto found = host.context->index().select(*selector);
-        std::erase_if(found, [&](OperatorId op) { return canvas.graph->at(op).direction != Direction::Forward; });
-        QVERIFY(found == (std::vector {canvas.named("h.1.attn.softmax"), canvas.named("h.2.attn.softmax")}));
+        std::erase_if(
+            found, [&](OperatorId op) { return canvas.graph->at(op).direction != Direction::Forward; });
+        QVERIFY(found == (std::vector{canvas.named("h.1.attn.softmax"), canvas.named("h.2.attn.softmax")}));
         canvas.trigger("dag.selectMatches");
         QCOMPARE(canvas.forwardSelected(), 2U);
         edit->setText(QStringLiteral("kind:"));
@@ -215,7 +217,8 @@ private Q_SLOTS:
         Canvas canvas;
         QTRY_VERIFY(canvas.settled());
         const std::size_t count = canvas.graph->operators.size();
-        canvas.view.setPlan(designOf(canvas.graph, 2, "place layer:0-1 : devices 0\nplace layer:2-3 : devices 1\n")->plan);
+        canvas.view.setPlan(
+            designOf(canvas.graph, 2, "place layer:0-1 : devices 0\nplace layer:2-3 : devices 1\n")->plan);
         std::vector<double> values(count);
         for (std::size_t i = 0; i < count; ++i)
             values[i] = i % 7 == 0 ? std::nan("") : 0.5 + 0.01 * static_cast<double>(i % 100);
@@ -260,10 +263,13 @@ private Q_SLOTS:
         OperatorFacts facts;
         facts.values[ColourBy::Communication] = ones;
         const auto &picture = *canvas.view.picture();
-        const auto colours = coloursOf(*picture.outline, picture.visible, facts, ColourBy::Communication, lightPalette());
+        const auto colours =
+            coloursOf(*picture.outline, picture.visible, facts, ColourBy::Communication, lightPalette());
         for (std::size_t box = 1; box < picture.visible.boxes.size(); ++box) {
-            const auto members = operatorsOf(*picture.outline, picture.visible, static_cast<std::int32_t>(box)).size();
-            QCOMPARE(colours.boxes[box].badge, valueText(ColourBy::Communication, static_cast<double>(members)));
+            const auto members =
+                operatorsOf(*picture.outline, picture.visible, static_cast<std::int32_t>(box)).size();
+            QCOMPARE(
+                colours.boxes[box].badge, valueText(ColourBy::Communication, static_cast<double>(members)));
         }
     }
 
@@ -272,7 +278,8 @@ private Q_SLOTS:
         Canvas canvas;
         QTRY_VERIFY(canvas.settled());
         canvas.view.setPlan(designOf(canvas.graph, 2,
-            "place !name:h.2.mlp.c_fc : devices 0\nplace name:h.2.mlp.c_fc : devices 1\norder name:h.*.attn.softmax before name:h.*.mlp.c_fc\n")
+            "place !name:h.2.mlp.c_fc : devices 0\nplace name:h.2.mlp.c_fc : devices 1\norder "
+            "name:h.*.attn.softmax before name:h.*.mlp.c_fc\n")
                                 ->plan);
         canvas.view.expandAll();
         QTRY_VERIFY(canvas.settled());
@@ -302,7 +309,8 @@ private Q_SLOTS:
         QTRY_VERIFY(canvas.settled());
         std::int32_t group = -1;
         for (std::size_t box = 1; box < canvas.view.picture()->visible.boxes.size(); ++box) {
-            if (canvas.view.picture()->outline->at(canvas.view.picture()->visible.boxes[box].item).kind != OutlineItem::Kind::Operator)
+            if (canvas.view.picture()->outline->at(canvas.view.picture()->visible.boxes[box].item).kind
+                != OutlineItem::Kind::Operator)
                 group = static_cast<std::int32_t>(box);
         }
         QVERIFY(group > 0);
@@ -325,7 +333,8 @@ private Q_SLOTS:
         other.setGraph(canvas.graph);
         other.show();
         QTRY_VERIFY(other.isSettled() && other.picture());
-        other.setNudges({{offset[0].toString().toStdString(), QPointF(offset[1].toDouble(), offset[2].toDouble())}});
+        other.setNudges(
+            {{offset[0].toString().toStdString(), QPointF(offset[1].toDouble(), offset[2].toDouble())}});
         QTRY_VERIFY(other.isSettled());
         QVERIFY(other.picture()->state.nudges.contains(item));
         canvas.view.focusBox(-1);
@@ -367,7 +376,7 @@ private Q_SLOTS:
         const QPoint on(static_cast<int>(canvas.view.camera().viewX(a.x + (b.x - a.x) * share)),
             static_cast<int>(canvas.view.camera().viewY(a.y + (b.y - a.y) * share)));
         QTest::mouseClick(&canvas.view, Qt::LeftButton, {}, on);
-        QCOMPARE(canvas.view.selectionModel()->selected(), (std::vector {OperatorId {1}}));
+        QCOMPARE(canvas.view.selectionModel()->selected(), (std::vector{OperatorId{1}}));
     }
 
     void theWholeModelIsPaintedAnywhereAtAnySize()
@@ -402,7 +411,8 @@ private Q_SLOTS:
         QTRY_VERIFY(canvas.settled());
         std::int32_t stack = -1;
         for (std::size_t box = 1; box < canvas.view.picture()->visible.boxes.size(); ++box) {
-            if (canvas.view.picture()->outline->at(canvas.view.picture()->visible.boxes[box].item).kind == OutlineItem::Kind::Stack)
+            if (canvas.view.picture()->outline->at(canvas.view.picture()->visible.boxes[box].item).kind
+                == OutlineItem::Kind::Stack)
                 stack = static_cast<std::int32_t>(box);
         }
         QVERIFY(stack > 0);

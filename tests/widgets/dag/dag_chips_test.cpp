@@ -25,7 +25,7 @@ std::vector<DimensionChip> linearChips()
 TEST(DagChips, InputsStandAtTheTopAndOutputsAtTheBottom)
 {
     const auto chips = linearChips();
-    const SceneRect node {300, 200, 200, 40};
+    const SceneRect node{300, 200, 200, 40};
     const auto placed = placeChips(chips, node, {10, 20, 10, 10, 10}, 1000, 800, {});
     ASSERT_EQ(placed.size(), chips.size());
     for (const auto &chip : placed) {
@@ -48,7 +48,7 @@ TEST(DagChips, KeepTheirSizeWhateverTheNodes)
             placeChips(linearChips(), {100, 100, width, width / 5}, {10, 20, 10, 10, 10}, 9000, 9000, {});
         ASSERT_EQ(placed.size(), 5U);
         for (const auto &chip : placed)
-            EXPECT_EQ(chip.rect.height, ChipMetrics {}.height);
+            EXPECT_EQ(chip.rect.height, ChipMetrics{}.height);
         for (std::size_t i = 1; i < placed.size(); ++i)
             EXPECT_FALSE(placed[i].rect.intersects(placed[i - 1].rect));
     }
@@ -56,7 +56,7 @@ TEST(DagChips, KeepTheirSizeWhateverTheNodes)
 
 TEST(DagChips, OfANarrowNodeStandInOneBarAboveIt)
 {
-    const SceneRect node {300, 200, 30, 8};
+    const SceneRect node{300, 200, 30, 8};
     const auto placed = placeChips(linearChips(), node, {10, 20, 10, 10, 10}, 1000, 800, {});
     ASSERT_EQ(placed.size(), 5U);
     for (const auto &chip : placed) {
@@ -90,7 +90,7 @@ TEST(DagChips, SaySumAndLock)
 
 TEST(Pulling, GoesThroughTheCountsWithTheDistance)
 {
-    const std::vector<std::int32_t> counts {2, 4, 8, 16};
+    const std::vector<std::int32_t> counts{2, 4, 8, 16};
     EXPECT_EQ(snapParts(0, counts, {}), 1);
     EXPECT_EQ(snapParts(kPullStart, counts, {}), 1);
     EXPECT_EQ(snapParts(kPullStart + 1, counts, {}), 2);
@@ -102,8 +102,8 @@ TEST(Pulling, GoesThroughTheCountsWithTheDistance)
 
 TEST(Pulling, RestsLongerAtTheSizeOfAMeshAxis)
 {
-    const std::vector<std::int32_t> counts {2, 4, 8, 16};
-    const std::vector<MeshAxis> mesh {{"tp", 4}};
+    const std::vector<std::int32_t> counts{2, 4, 8, 16};
+    const std::vector<MeshAxis> mesh{{"tp", 4}};
     const auto widthOf = [&](std::int32_t parts, const std::vector<MeshAxis> &axes) {
         int width = 0;
         for (int distance = 0; distance < 400; ++distance)
@@ -116,7 +116,7 @@ TEST(Pulling, RestsLongerAtTheSizeOfAMeshAxis)
 
 TEST(Pulling, NeverGoesBackWithMoreDistance)
 {
-    const std::vector<std::int32_t> counts {2, 3, 4, 6, 8, 12, 24};
+    const std::vector<std::int32_t> counts{2, 3, 4, 6, 8, 12, 24};
     std::int32_t last = 1;
     for (double distance = 0; distance < 500; distance += 0.5) {
         const auto parts = snapParts(distance, counts, {{"tp", 4}, {"dp", 6}});
@@ -128,7 +128,7 @@ TEST(Pulling, NeverGoesBackWithMoreDistance)
 
 TEST(Stepping, FindsTheNextCountFromAnyNumber)
 {
-    const std::vector<std::int32_t> counts {2, 4, 8};
+    const std::vector<std::int32_t> counts{2, 4, 8};
     EXPECT_EQ(stepParts(2, counts, 1), 4);
     EXPECT_EQ(stepParts(3, counts, 1), 4);
     EXPECT_EQ(stepParts(3, counts, -1), 2);
@@ -140,22 +140,22 @@ TEST(Stepping, FindsTheNextCountFromAnyNumber)
 
 TEST(ReplicaCounts, AreDivisorsOfTheDevicesAndAxes)
 {
-    EXPECT_EQ(replicaCounts(8, {{"tp", 4}}), (std::vector<std::int32_t> {2, 4, 8}));
-    EXPECT_EQ(replicaCounts(6, {{"pp", 5}}), (std::vector<std::int32_t> {2, 3, 5, 6}));
-    EXPECT_EQ(replicaCounts(1, {}), (std::vector<std::int32_t> {2, 4, 8}));
+    EXPECT_EQ(replicaCounts(8, {{"tp", 4}}), (std::vector<std::int32_t>{2, 4, 8}));
+    EXPECT_EQ(replicaCounts(6, {{"pp", 5}}), (std::vector<std::int32_t>{2, 3, 5, 6}));
+    EXPECT_EQ(replicaCounts(1, {}), (std::vector<std::int32_t>{2, 4, 8}));
 }
 
 TEST(Slices, CoverTheDimensionInOrder)
 {
-    EXPECT_EQ(sliceRanges(768, 4, 16),
-        (std::vector<SliceRange> {{0, 192}, {192, 384}, {384, 576}, {576, 768}}));
-    EXPECT_EQ(sliceRanges(64, 32, 2), (std::vector<SliceRange> {{0, 2}, {2, 4}}));
+    EXPECT_EQ(
+        sliceRanges(768, 4, 16), (std::vector<SliceRange>{{0, 192}, {192, 384}, {384, 576}, {576, 768}}));
+    EXPECT_EQ(sliceRanges(64, 32, 2), (std::vector<SliceRange>{{0, 2}, {2, 4}}));
 }
 
 TEST(Slices, AreDrawnApartAndInTheWindow)
 {
     for (const bool below : {true, false}) {
-        const SceneRect node {20, below ? 100.0 : 400.0, 120, 30};
+        const SceneRect node{20, below ? 100.0 : 400.0, 120, 30};
         const auto cells = placeSlices(node, 16, below, 50, 20, 600, 500);
         ASSERT_EQ(cells.size(), 16U);
         for (std::size_t i = 0; i < cells.size(); ++i) {

@@ -43,7 +43,7 @@ private Q_SLOTS:
         const Row row = stage.written();
         const auto *rule = std::get_if<OpAssignRule>(&row.rule);
         QVERIFY(rule != nullptr);
-        QVERIFY(rule->devices == std::vector {DeviceId {5}});
+        QVERIFY(rule->devices == std::vector{DeviceId{5}});
         QVERIFY(stage.host.selectedBy(stage.written()) == stage.copiesOf(".mlp.c_fc"));
         expectNothing(stage, 1);
         QVERIFY(stage.view.gestures().tiles().empty());
@@ -60,8 +60,9 @@ private Q_SLOTS:
         const QImage before = stage.view.grab(tile.toAlignedRect()).toImage();
         auto update = std::make_shared<PlanUpdate>();
         update->scene = std::make_shared<const TimelineScene>();
-        update->summary.devices.assign(8, {.peak = Bytes {79LL << 30}});
-        // The tag needs a timeline; what is shown here is memory alone, so it is asked of the view's own update.
+        update->summary.devices.assign(8, {.peak = Bytes{79LL << 30}});
+        // The tag needs a timeline; what is shown here is memory alone, so it is asked of the view's own
+        // update.
         stage.view.setUpdate(update);
         const QImage after = stage.view.grab(tile.toAlignedRect()).toImage();
         QVERIFY(before != after);
@@ -79,7 +80,7 @@ private Q_SLOTS:
         stage.move(tile, Qt::ShiftModifier);
         QCOMPARE(stage.gesture().operators().size(), 1U);
         stage.release(tile, Qt::ShiftModifier);
-        QVERIFY(stage.host.selectedBy(stage.written()) == std::vector {stage.named(kName)});
+        QVERIFY(stage.host.selectedBy(stage.written()) == std::vector{stage.named(kName)});
     }
 
     void altReplicates()
@@ -105,11 +106,13 @@ private Q_SLOTS:
         QTRY_VERIFY(stage.view.isSettled());
         std::int32_t stack = -1;
         for (std::size_t box = 1; box < stage.view.picture()->visible.boxes.size(); ++box) {
-            if (stage.view.picture()->outline->at(stage.view.picture()->visible.boxes[box].item).kind == OutlineItem::Kind::Stack)
+            if (stage.view.picture()->outline->at(stage.view.picture()->visible.boxes[box].item).kind
+                == OutlineItem::Kind::Stack)
                 stack = static_cast<std::int32_t>(box);
         }
         QVERIFY(stack > 0);
-        const auto inside = operatorsOf(*stage.view.picture()->outline, stage.view.picture()->visible, stack, false);
+        const auto inside =
+            operatorsOf(*stage.view.picture()->outline, stage.view.picture()->visible, stack, false);
         const auto drag = [&](QPoint from) {
             stage.press(from);
             stage.move(from + QPoint(0, 12));
@@ -157,7 +160,7 @@ private Q_SLOTS:
             const auto rows = stage.host.rows();
             return std::any_of(rows.begin(), rows.end(), [&](const Row &row) {
                 const auto *rule = std::get_if<OpAssignRule>(&row.rule);
-                return rule != nullptr && rule->devices == std::vector {DeviceId {2}};
+                return rule != nullptr && rule->devices == std::vector{DeviceId{2}};
             });
         };
         QVERIFY(placed());
@@ -182,7 +185,8 @@ private Q_SLOTS:
         const QPointF on = stage.view.gestures().tileRect(1).center();
         stage.move(on.toPoint());
         for (int i = 0; i < 60; ++i) {
-            QWheelEvent wheel(on, stage.view.mapToGlobal(on), {}, QPoint(0, -120), Qt::LeftButton, {}, Qt::NoScrollPhase, false);
+            QWheelEvent wheel(on, stage.view.mapToGlobal(on), {}, QPoint(0, -120), Qt::LeftButton, {},
+                Qt::NoScrollPhase, false);
             QApplication::sendEvent(&stage.view, &wheel);
         }
         QVERIFY(stage.view.gestures().tileRect(last).right() <= stage.view.width());
@@ -211,7 +215,7 @@ private Q_SLOTS:
         QDropEvent drop(place, Qt::CopyAction, &data, Qt::LeftButton, {});
         QApplication::sendEvent(&stage.view, &drop);
         QCOMPARE(stage.host.commits.size(), 1U);
-        QVERIFY(std::get<OpAssignRule>(stage.written().rule).devices == std::vector {DeviceId {3}});
+        QVERIFY(std::get<OpAssignRule>(stage.written().rule).devices == std::vector{DeviceId{3}});
         QVERIFY(stage.host.selectedBy(stage.written()) == stage.copiesOf(".mlp.c_fc"));
         expectNothing(stage, 1);
     }

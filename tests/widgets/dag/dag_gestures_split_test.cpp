@@ -72,7 +72,8 @@ private Q_SLOTS:
         QCOMPARE(stage.gesture().parts(), 4);
         QVERIFY(stage.gesture().proposal()->accepted());
         QVERIFY(!stage.host.previews.empty());
-        QVERIFY(stage.view.gestures().tag().contains(QString::fromStdString(stage.host.previews.back().words)));
+        QVERIFY(
+            stage.view.gestures().tag().contains(QString::fromStdString(stage.host.previews.back().words)));
         QVERIFY(stage.host.commits.empty());
         stage.view.grab();
         QVERIFY(QRectF(stage.view.rect()).contains(stage.view.gestures().tagRect()));
@@ -84,7 +85,9 @@ private Q_SLOTS:
         QCOMPARE(rule->steps.size(), 1U);
         QCOMPARE(rule->steps[0].parts, 4);
         QVERIFY(rule->steps[0].kind == SplitKind::Dimension);
-        const auto &name = stage.graph->at(stage.named(kName)).annotation.dimensions[static_cast<std::size_t>(dimension)].name;
+        const auto &name = stage.graph->at(stage.named(kName))
+                               .annotation.dimensions[static_cast<std::size_t>(dimension)]
+                               .name;
         QCOMPARE(rule->steps[0].dimension.name, name);
         QVERIFY(stage.host.selectedBy(stage.written()) == stage.copiesOf(".mlp.c_fc"));
         QCOMPARE(stage.copiesOf(".mlp.c_fc").size(), 4U);
@@ -102,7 +105,8 @@ private Q_SLOTS:
         stage.move(inside);
         QVERIFY(stage.gesture().isPushed());
         QVERIFY(stage.gesture().proposal() && stage.gesture().proposal()->accepted());
-        QVERIFY2(stage.gesture().proposal()->words.rfind("no longer split", 0) == 0, stage.gesture().proposal()->words.c_str());
+        QVERIFY2(stage.gesture().proposal()->words.rfind("no longer split", 0) == 0,
+            stage.gesture().proposal()->words.c_str());
         stage.move(start + QPoint(0, 40)); // out again: split as far as that is
         QVERIFY(!stage.gesture().isPushed());
         QVERIFY(stage.gesture().parts() > 1);
@@ -120,7 +124,8 @@ private Q_SLOTS:
         stage.move(inside);
         stage.release(inside);
         QCOMPARE(stage.host.commits.size(), 1U);
-        QVERIFY2(stage.host.context->document.table().rows.empty(), stage.host.context->document.text().c_str());
+        QVERIFY2(
+            stage.host.context->document.table().rows.empty(), stage.host.context->document.text().c_str());
         // What is whole already stays so.
         stage.host.context = designOf(stage.graph, 8, "");
         Q_EMIT stage.host.contextChanged();
@@ -136,15 +141,19 @@ private Q_SLOTS:
         Stage stage;
         openOneLayer(stage);
         select(stage, kName);
-        const QPoint start = stage.view.gestures().chipRect(static_cast<std::int32_t>(stage.view.gestures().chips().size()) - 1).center().toPoint();
+        const QPoint start =
+            stage.view.gestures()
+                .chipRect(static_cast<std::int32_t>(stage.view.gestures().chips().size()) - 1)
+                .center()
+                .toPoint();
         const QPoint place = start + QPoint(0, 10);
         stage.press(start);
         stage.move(place);
         QCOMPARE(stage.gesture().parts(), 2);
         const DagCamera before = stage.view.camera();
         for (const int turn : {120, 120, -120}) {
-            QWheelEvent wheel(QPointF(place), stage.view.mapToGlobal(QPointF(place)), {}, QPoint(0, turn), Qt::LeftButton, {},
-                Qt::NoScrollPhase, false);
+            QWheelEvent wheel(QPointF(place), stage.view.mapToGlobal(QPointF(place)), {}, QPoint(0, turn),
+                Qt::LeftButton, {}, Qt::NoScrollPhase, false);
             QApplication::sendEvent(&stage.view, &wheel);
         }
         QCOMPARE(stage.gesture().parts(), 4);
@@ -167,7 +176,11 @@ private Q_SLOTS:
         openOneLayer(stage);
         select(stage, kName);
         QSignalSpy notes(&stage.view, &DagView::noted);
-        const QPoint start = stage.view.gestures().chipRect(static_cast<std::int32_t>(stage.view.gestures().chips().size()) - 1).center().toPoint();
+        const QPoint start =
+            stage.view.gestures()
+                .chipRect(static_cast<std::int32_t>(stage.view.gestures().chips().size()) - 1)
+                .center()
+                .toPoint();
         stage.press(start);
         stage.move(start + QPoint(0, 30));
         QTest::keyClick(&stage.view, Qt::Key_7);
@@ -185,10 +198,14 @@ private Q_SLOTS:
     {
         Stage stage;
         openOneLayer(stage);
-        for (const auto &[held, kind] : {std::pair {Qt::ShiftModifier, SplitKind::Replicate},
-                 std::pair {Qt::ControlModifier, SplitKind::Value}}) {
+        for (const auto &[held, kind] : {std::pair{Qt::ShiftModifier, SplitKind::Replicate},
+                 std::pair{Qt::ControlModifier, SplitKind::Value}}) {
             select(stage, kName);
-            const QPoint start = stage.view.gestures().chipRect(static_cast<std::int32_t>(stage.view.gestures().chips().size()) - 1).center().toPoint();
+            const QPoint start =
+                stage.view.gestures()
+                    .chipRect(static_cast<std::int32_t>(stage.view.gestures().chips().size()) - 1)
+                    .center()
+                    .toPoint();
             stage.press(start);
             stage.move(start + QPoint(0, 20), held);
             QVERIFY(stage.gesture().splitKind() == kind);
@@ -206,7 +223,11 @@ private Q_SLOTS:
         Stage stage;
         openOneLayer(stage);
         const std::int32_t box = select(stage, kName);
-        const QPoint start = stage.view.gestures().chipRect(static_cast<std::int32_t>(stage.view.gestures().chips().size()) - 1).center().toPoint();
+        const QPoint start =
+            stage.view.gestures()
+                .chipRect(static_cast<std::int32_t>(stage.view.gestures().chips().size()) - 1)
+                .center()
+                .toPoint();
         const QPoint far = start + QPoint(30, 60);
         const auto selected = stage.selection.selected();
 
@@ -255,8 +276,12 @@ private Q_SLOTS:
             chips.begin(), chips.end(), [](const DimensionChip &chip) { return !chip.locked.empty(); });
         QVERIFY(locked != chips.end());
         const QString why = QString::fromStdString(locked->locked);
-        const QPoint start = stage.view.gestures().chipRect(static_cast<std::int32_t>(locked - chips.begin())).center().toPoint();
-        QMouseEvent hover(QEvent::MouseMove, QPointF(start), stage.view.mapToGlobal(QPointF(start)), Qt::NoButton, Qt::NoButton, {});
+        const QPoint start = stage.view.gestures()
+                                 .chipRect(static_cast<std::int32_t>(locked - chips.begin()))
+                                 .center()
+                                 .toPoint();
+        QMouseEvent hover(QEvent::MouseMove, QPointF(start), stage.view.mapToGlobal(QPointF(start)),
+            Qt::NoButton, Qt::NoButton, {});
         QApplication::sendEvent(&stage.view, &hover);
         QCOMPARE(stage.view.cursor().shape(), Qt::ForbiddenCursor);
         QSignalSpy notes(&stage.view, &DagView::noted);

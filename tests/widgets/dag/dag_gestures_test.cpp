@@ -151,7 +151,8 @@ private Q_SLOTS:
         QVERIFY(editor->problem().isEmpty());
         QTest::keyClick(line, Qt::Key_Return);
         QCOMPARE(stage.host.commits.size(), 1U);
-        QVERIFY(std::get<OpAssignRule>(stage.written().rule).devices == (std::vector {DeviceId {4}, DeviceId {5}}));
+        QVERIFY(
+            std::get<OpAssignRule>(stage.written().rule).devices == (std::vector{DeviceId{4}, DeviceId{5}}));
     }
 
     void bPicksWhatRunsLaterByName()
@@ -219,8 +220,8 @@ private Q_SLOTS:
     void everyGestureIsAnActionWithANameAndAShortcut()
     {
         Stage stage;
-        for (const char *name : {"dag.split", "dag.replicate", "dag.place", "dag.order", "dag.recompute", "dag.hold",
-                 "dag.free", "dag.stage", "dag.remove"}) {
+        for (const char *name : {"dag.split", "dag.replicate", "dag.place", "dag.order", "dag.recompute",
+                 "dag.hold", "dag.free", "dag.stage", "dag.remove"}) {
             auto *action = stage.view.findChild<QAction *>(QLatin1String(name));
             QVERIFY2(action != nullptr, name);
             QVERIFY(!action->text().isEmpty());

@@ -1,4 +1,5 @@
-// Tools of the canvas, orders moved by their arrows' ends, cones, conversions of a split, and pictures in tiles.
+// Tools of the canvas, orders moved by their arrows' ends, cones, conversions of a split, and pictures in
+// tiles.
 
 #include <QtTest/QtTest>
 
@@ -54,7 +55,8 @@ struct Canvas {
     void press(QPoint at) { QTest::mousePress(&view, Qt::LeftButton, {}, at); }
     void move(QPoint at, Qt::MouseButtons held = Qt::LeftButton)
     {
-        QMouseEvent event(QEvent::MouseMove, QPointF(at), view.mapToGlobal(QPointF(at)), Qt::NoButton, held, {});
+        QMouseEvent event(
+            QEvent::MouseMove, QPointF(at), view.mapToGlobal(QPointF(at)), Qt::NoButton, held, {});
         QApplication::sendEvent(&view, &event);
     }
     void release(QPoint at) { QTest::mouseRelease(&view, Qt::LeftButton, {}, at); }
@@ -107,7 +109,8 @@ private Q_SLOTS:
         canvas.move(canvas.middle("h.1.attn.v_attn"));
         QCOMPARE(canvas.host.previews.size(), 1U);
         canvas.view.grab();
-        QVERIFY(canvas.view.gestures().tag().contains(QStringLiteral("h.1.attn.k_attn before h.1.attn.v_attn")));
+        QVERIFY(
+            canvas.view.gestures().tag().contains(QStringLiteral("h.1.attn.k_attn before h.1.attn.v_attn")));
         canvas.release(canvas.middle("h.1.attn.v_attn"));
         QCOMPARE(canvas.host.commits.size(), 1U);
         QCOMPARE(canvas.host.context->document.text(),
@@ -147,7 +150,8 @@ private Q_SLOTS:
         const QPoint end = canvas.view.gestures().orderArrow(0).p2().toPoint();
         canvas.press(end);
         canvas.move(end + QPoint(30, 30));
-        const QPointF off = QRectF(canvas.view.rect()).center() - canvas.view.viewRect(canvas.boxOf("h.0.mlp.c_fc")).center();
+        const QPointF off =
+            QRectF(canvas.view.rect()).center() - canvas.view.viewRect(canvas.boxOf("h.0.mlp.c_fc")).center();
         canvas.view.panBy(off.x(), off.y());
         canvas.move(canvas.middle("h.0.mlp.c_fc"));
         const auto proposal = canvas.view.gestures().gestures().proposal();
@@ -270,14 +274,19 @@ private Q_SLOTS:
         canvas.release(canvas.middle("h.1.attn.softmax"));
         canvas.view.grab();
         const auto &outline = *canvas.view.picture()->outline;
-        const auto unitOf = [&](const char *name) { return outline.unitOfOperator[static_cast<std::size_t>(canvas.named(name).index)]; };
-        const auto direct = measurePath(outline, nullptr, {unitOf("h.1.attn.k_attn")}, {unitOf("h.1.attn.softmax")});
+        const auto unitOf = [&](const char *name) {
+            return outline.unitOfOperator[static_cast<std::size_t>(canvas.named(name).index)];
+        };
+        const auto direct =
+            measurePath(outline, nullptr, {unitOf("h.1.attn.k_attn")}, {unitOf("h.1.attn.softmax")});
         QVERIFY(direct.hops() > 0 && !direct.backwards && !direct.planned);
         QCOMPARE(canvas.view.measureText(), textOf(direct));
-        const auto back = measurePath(outline, nullptr, {unitOf("h.1.attn.softmax")}, {unitOf("h.1.attn.k_attn")});
+        const auto back =
+            measurePath(outline, nullptr, {unitOf("h.1.attn.softmax")}, {unitOf("h.1.attn.k_attn")});
         QVERIFY(back.backwards);
         QCOMPARE(back.hops(), direct.hops());
-        QVERIFY(measurePath(outline, nullptr, {unitOf("h.1.attn.q_attn")}, {unitOf("h.1.attn.k_attn")}).path.empty());
+        QVERIFY(measurePath(outline, nullptr, {unitOf("h.1.attn.q_attn")}, {unitOf("h.1.attn.k_attn")})
+                    .path.empty());
         QVERIFY(canvas.host.commits.empty());
         QTest::keyClick(&canvas.view, Qt::Key_Escape);
         QVERIFY(canvas.view.measureText().isEmpty());
@@ -304,8 +313,10 @@ private Q_SLOTS:
         for (const auto &each : whole)
             QVERIFY(each.conversion == Conversion::None);
         // Cut along what it sums over: the output is a sum over devices.
-        const auto cut = conversions("place all : devices 0,1\nsplit name:h.0.mlp.c_proj : k by 2\n", "h.0.mlp.c_proj");
-        const auto output = std::find_if(cut.begin(), cut.end(), [](const TensorConversion &each) { return !each.input; });
+        const auto cut =
+            conversions("place all : devices 0,1\nsplit name:h.0.mlp.c_proj : k by 2\n", "h.0.mlp.c_proj");
+        const auto output =
+            std::find_if(cut.begin(), cut.end(), [](const TensorConversion &each) { return !each.input; });
         QVERIFY(output != cut.end());
         QVERIFY(output->conversion == Conversion::Communication);
         QVERIFY(output->bytes.count > 0);
@@ -338,7 +349,8 @@ private Q_SLOTS:
                 some->paintTile(painter, QRectF(QPointF(x, y), QSizeF(part)));
                 painter.end();
                 for (int row = 0; row < part.height(); ++row)
-                    std::memcpy(tiled.scanLine(y + row) + 4 * x, tile.constScanLine(row), static_cast<std::size_t>(4 * part.width()));
+                    std::memcpy(tiled.scanLine(y + row) + 4 * x, tile.constScanLine(row),
+                        static_cast<std::size_t>(4 * part.width()));
             }
         }
         int different = 0;
@@ -346,7 +358,8 @@ private Q_SLOTS:
             for (int x = 0; x < size.width(); ++x)
                 different += one.pixel(x, y) != tiled.pixel(x, y) ? 1 : 0;
         }
-        // Curves are cut into lines by what is in sight of them: single pixels of their edges may be a shade apart.
+        // Curves are cut into lines by what is in sight of them: single pixels of their edges may be a shade
+        // apart.
         QVERIFY2(different <= size.width() * size.height() / 200, qPrintable(QString::number(different)));
         canvas.selection.clear();
         canvas.view.focusBox(-1);

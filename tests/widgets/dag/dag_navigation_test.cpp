@@ -69,9 +69,9 @@ TEST(Cone, FollowsDataBothWays)
     EXPECT_TRUE(std::binary_search(before.begin(), before.end(), unitCalled(outline, "h.0.mlp.c_fc")));
     std::vector<std::int32_t> both;
     std::set_intersection(after.begin(), after.end(), before.begin(), before.end(), std::back_inserter(both));
-    EXPECT_EQ(both, std::vector {softmax});
+    EXPECT_EQ(both, std::vector{softmax});
     EXPECT_LT(coneOf(outline, {softmax}, true, 1).size(), after.size());
-    EXPECT_EQ(coneOf(outline, {softmax}, true, 0), std::vector {softmax});
+    EXPECT_EQ(coneOf(outline, {softmax}, true, 0), std::vector{softmax});
     EXPECT_TRUE(coneOf(outline, {}, true).empty());
 }
 
@@ -115,20 +115,24 @@ TEST(ViewState, IsReadAsItWasWritten)
 TEST(ViewState, OfAnythingElseIsNone)
 {
     const auto outline = gpt();
-    for (const char *text : {"", "{}", "[1,2]", "hello", "{\"format\":\"planloom-dag-1\",\"mode\":7}", "{\"format\":\"other\",\"mode\":1}"})
+    for (const char *text : {"", "{}", "[1,2]", "hello", "{\"format\":\"planloom-dag-1\",\"mode\":7}",
+             "{\"format\":\"other\",\"mode\":1}"})
         EXPECT_FALSE(readViewState(outline, QString::fromLatin1(text))) << text;
     const auto odd = readViewState(outline,
-        QStringLiteral("{\"format\":\"planloom-dag-1\",\"mode\":1,\"scale\":1e300,\"open\":[\"gone\",3],\"nudges\":{\"gone\":[1,2]}}"));
+        QStringLiteral("{\"format\":\"planloom-dag-1\",\"mode\":1,\"scale\":1e300,\"open\":[\"gone\",3],"
+                       "\"nudges\":{\"gone\":[1,2]}}"));
     ASSERT_TRUE(odd);
     EXPECT_EQ(odd->place.scale, DagCamera::kMostScale);
-    EXPECT_EQ(odd->place.state.open, (std::set<std::int32_t> {0}));
+    EXPECT_EQ(odd->place.state.open, (std::set<std::int32_t>{0}));
     EXPECT_TRUE(odd->place.state.nudges.empty());
 }
 
 TEST(Nudges, MoveAGroupWithAllThatIsInIt)
 {
     const auto outline = std::make_shared<const DagOutline>(gpt());
-    const TextMeasure measure = [](const std::string &text, bool) { return 7.0 * static_cast<double>(text.size()); };
+    const TextMeasure measure = [](const std::string &text, bool) {
+        return 7.0 * static_cast<double>(text.size());
+    };
     LayoutCache cache;
     auto state = initialState(*outline, 60);
     const auto before = makePicture(outline, state, measure, cache);
@@ -143,15 +147,15 @@ TEST(Nudges, MoveAGroupWithAllThatIsInIt)
     const auto moved = [&](std::int32_t box) {
         const auto &from = before->scene.rects[static_cast<std::size_t>(box)];
         const auto &to = after->scene.rects[static_cast<std::size_t>(box)];
-        return std::pair {std::lround(to.x - from.x), std::lround(to.y - from.y)};
+        return std::pair{std::lround(to.x - from.x), std::lround(to.y - from.y)};
     };
-    EXPECT_EQ(moved(group), (std::pair {300L, 40L}));
+    EXPECT_EQ(moved(group), (std::pair{300L, 40L}));
     for (std::size_t box = 1; box < before->visible.boxes.size(); ++box) {
         const auto &shown = before->visible.boxes[box];
         if (shown.parent == group) {
-            EXPECT_EQ(moved(static_cast<std::int32_t>(box)), (std::pair {300L, 40L}));
+            EXPECT_EQ(moved(static_cast<std::int32_t>(box)), (std::pair{300L, 40L}));
         } else if (!shown.frame) {
-            EXPECT_EQ(moved(static_cast<std::int32_t>(box)), (std::pair {0L, 0L}));
+            EXPECT_EQ(moved(static_cast<std::int32_t>(box)), (std::pair{0L, 0L}));
         }
         if (shown.parent >= 0) { // frames hold what is in them
             const auto &outer = after->scene.rects[static_cast<std::size_t>(shown.parent)];

@@ -17,8 +17,10 @@ protected:
     {
         graph = trainingStepOf("zoo:gpt?layers=4&hidden=64&heads=4&seq=16&vocab=128");
         world.index = std::make_shared<const SelectorIndex>(graph);
-        auto completion =
-            completePlan(graph, 2, TableDocument("place layer:0-1 : devices 0\nplace layer:2-3 : devices 1\nstage layer:0-1 : 0\nstage layer:2-3 : 1\n").table());
+        auto completion = completePlan(graph, 2,
+            TableDocument("place layer:0-1 : devices 0\nplace layer:2-3 : devices 1\nstage layer:0-1 : "
+                          "0\nstage layer:2-3 : 1\n")
+                .table());
         if (completion && completion->plan.graph)
             world.plan = std::make_shared<const Plan>(std::move(completion->plan));
         for (std::size_t i = 0; i < graph->operators.size(); ++i)
@@ -55,8 +57,9 @@ TEST_F(DagQueries, ABareWordIsInNameOrKind)
 
 TEST_F(DagQueries, SelectorsOfRowsAreUnderstood)
 {
-    for (const char *text : {"kind:Linear & layer:0-1", "in:h.2.mlp", "weight:*c_fc*", "name:h.?.mlp.*", "forward",
-             "set{h.0.attn.softmax, h.1.attn.softmax}", "!forward & layer:0", "(kind:Add | kind:Gelu) & forward"}) {
+    for (const char *text : {"kind:Linear & layer:0-1", "in:h.2.mlp", "weight:*c_fc*", "name:h.?.mlp.*",
+             "forward", "set{h.0.attn.softmax, h.1.attn.softmax}", "!forward & layer:0",
+             "(kind:Add | kind:Gelu) & forward"}) {
         SCOPED_TRACE(text);
         const auto selector = parseSelector(text);
         ASSERT_TRUE(selector);
@@ -70,7 +73,8 @@ TEST_F(DagQueries, SelectorsOfRowsAreUnderstood)
 
 TEST_F(DagQueries, RegularExpressionsLookAtNames)
 {
-    EXPECT_EQ(find("/H\\.[01]\\.mlp\\.c_fc$/ & forward"), (std::set<std::string> {"h.0.mlp.c_fc", "h.1.mlp.c_fc"}));
+    EXPECT_EQ(
+        find("/H\\.[01]\\.mlp\\.c_fc$/ & forward"), (std::set<std::string>{"h.0.mlp.c_fc", "h.1.mlp.c_fc"}));
     EXPECT_EQ(find("/[/").begin()->substr(0, 2), "! ");
     EXPECT_EQ(*find("/abc").begin(), "! the regular expression is not closed by /");
 }
@@ -92,16 +96,18 @@ TEST_F(DagQueries, ComparisonsKnowUnits)
     EXPECT_EQ(find("bytes <= 32 KiB").size(), graph->operators.size() - most);
     EXPECT_EQ(find("time<3us").size(), 3U);
     EXPECT_EQ(find("layer>=2 & kind:Softmax & forward"),
-        (std::set<std::string> {"h.2.attn.softmax", "h.3.attn.softmax"}));
+        (std::set<std::string>{"h.2.attn.softmax", "h.3.attn.softmax"}));
     ASSERT_TRUE(world.plan);
-    EXPECT_EQ(find("stage=1 & softmax & forward"), (std::set<std::string> {"h.2.attn.softmax", "h.3.attn.softmax"}));
+    EXPECT_EQ(
+        find("stage=1 & softmax & forward"), (std::set<std::string>{"h.2.attn.softmax", "h.3.attn.softmax"}));
     EXPECT_FALSE(find("device=1").empty());
     EXPECT_TRUE(find("device>7").empty());
 }
 
 TEST_F(DagQueries, MistakesAreSaid)
 {
-    EXPECT_EQ(*find("size>3").begin(), "! \"size\" can't be compared; bytes, time, device, stage and layer can");
+    EXPECT_EQ(
+        *find("size>3").begin(), "! \"size\" can't be compared; bytes, time, device, stage and layer can");
     EXPECT_EQ(*find("bytes>").begin(), "! expected a number, found \"\"");
     EXPECT_EQ(*find("bytes>3 apples").begin(), "! \"apples\" is no unit here");
     EXPECT_EQ(*find("(softmax").begin(), "! a bracket is not closed");

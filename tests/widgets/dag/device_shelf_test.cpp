@@ -20,7 +20,7 @@ std::vector<DeviceId> devices(std::initializer_list<std::int32_t> indices)
 {
     std::vector<DeviceId> made;
     for (const auto index : indices)
-        made.push_back(DeviceId {index});
+        made.push_back(DeviceId{index});
     return made;
 }
 
@@ -83,9 +83,9 @@ TEST(Shelf, SaysHowFullADeviceWouldBe)
     cluster.device.memory.value = 80 * kGiB;
     TimelineSummary summary;
     for (const double gib : {63.0, 75.0, 90.0})
-        summary.devices.push_back({.peak = Bytes {static_cast<std::int64_t>(gib * kGiB)}});
+        summary.devices.push_back({.peak = Bytes{static_cast<std::int64_t>(gib * kGiB)}});
     const auto tiles = shelfTiles(world(3));
-    EXPECT_EQ(loadOf(tiles[0], &summary, cluster), ShelfLoad {}) << "Free is no device";
+    EXPECT_EQ(loadOf(tiles[0], &summary, cluster), ShelfLoad{}) << "Free is no device";
     EXPECT_EQ(loadOf(tiles[1], &summary, cluster).text, "63/80 GiB");
     EXPECT_EQ(loadOf(tiles[1], &summary, cluster).state, LoadState::Fits);
     EXPECT_EQ(loadOf(tiles[2], &summary, cluster).state, LoadState::Tight);
@@ -104,10 +104,11 @@ TEST(Shelf, CountsEachOperatorOnceADevice)
     plan.graph = graph;
     plan.deviceCount = 2;
     plan.decisions.resize(3);
-    plan.decisions[0].devices = {DeviceId {0}, DeviceId {0}, DeviceId {1}};
-    plan.decisions[1].devices = {DeviceId {1}};
-    plan.decisions[2].devices = {DeviceId {1}};
-    EXPECT_EQ(operatorCounts(shelfTiles(world(2)), operatorsOnDevices(plan)), (std::vector<std::int32_t> {0, 1, 2}));
+    plan.decisions[0].devices = {DeviceId{0}, DeviceId{0}, DeviceId{1}};
+    plan.decisions[1].devices = {DeviceId{1}};
+    plan.decisions[2].devices = {DeviceId{1}};
+    EXPECT_EQ(
+        operatorCounts(shelfTiles(world(2)), operatorsOnDevices(plan)), (std::vector<std::int32_t>{0, 1, 2}));
 }
 
 } // namespace

@@ -50,10 +50,14 @@ struct Stage {
         }
         qFatal("there is no chip %s", label.c_str());
     }
-    void press(QPoint at, Qt::KeyboardModifiers held = {}) { QTest::mousePress(&view, Qt::LeftButton, held, at); }
+    void press(QPoint at, Qt::KeyboardModifiers held = {})
+    {
+        QTest::mousePress(&view, Qt::LeftButton, held, at);
+    }
     void move(QPoint at, Qt::KeyboardModifiers held = {})
     {
-        QMouseEvent event(QEvent::MouseMove, QPointF(at), view.mapToGlobal(QPointF(at)), Qt::NoButton, Qt::LeftButton, held);
+        QMouseEvent event(QEvent::MouseMove, QPointF(at), view.mapToGlobal(QPointF(at)), Qt::NoButton,
+            Qt::LeftButton, held);
         QApplication::sendEvent(&view, &event);
     }
     /// Presses in the middle of a box and drags it as far as it takes to be lifted.
@@ -62,7 +66,10 @@ struct Stage {
         press(middle(box));
         move(middle(box) + QPoint(0, 20));
     }
-    void release(QPoint at, Qt::KeyboardModifiers held = {}) { QTest::mouseRelease(&view, Qt::LeftButton, held, at); }
+    void release(QPoint at, Qt::KeyboardModifiers held = {})
+    {
+        QTest::mouseRelease(&view, Qt::LeftButton, held, at);
+    }
     const DagGestures &gesture() const { return view.gestures().gestures(); }
     std::vector<OperatorId> copiesOf(const std::string &suffix) const
     {
@@ -71,7 +78,7 @@ struct Stage {
             const auto &op = graph->operators[i];
             if (op.direction == Direction::Forward && op.name.size() > suffix.size()
                 && op.name.compare(op.name.size() - suffix.size(), suffix.size(), suffix) == 0)
-                result.push_back(OperatorId {static_cast<std::int32_t>(i)});
+                result.push_back(OperatorId{static_cast<std::int32_t>(i)});
         }
         return result;
     }

@@ -1,4 +1,5 @@
-// The writer with a store that fails on demand: what is written when, in which order, and what is said about it.
+// The writer with a store that fails on demand: what is written when, in which order, and what is said about
+// it.
 
 #include <QtCore/QTemporaryDir>
 #include <QtTest/QSignalSpy>
@@ -114,7 +115,8 @@ private Q_SLOTS:
     {
         FakeDisk disk;
         int wholes = 0;
-        SessionWriter writer([this] { return make(); }, [&] { return disk.write("whole " + std::to_string(++wholes)); });
+        SessionWriter writer(
+            [this] { return make(); }, [&] { return disk.write("whole " + std::to_string(++wholes)); });
         QSignalSpy refused(&writer, &SessionWriter::refused);
         QSignalSpy failed(&writer, &SessionWriter::failed);
         QSignalSpy acknowledged(&writer, &SessionWriter::acknowledged);
@@ -137,14 +139,16 @@ private Q_SLOTS:
     void whereNothingHelpsItIsNeverCalledSavedAndWorkGoesOn()
     {
         FakeDisk disk;
-        SessionWriter writer([this] { return make(); }, [&] { return disk.write("whole", ErrorCode::ResourceLimit); });
+        SessionWriter writer(
+            [this] { return make(); }, [&] { return disk.write("whole", ErrorCode::ResourceLimit); });
         QSignalSpy failed(&writer, &SessionWriter::failed);
         QSignalSpy acknowledged(&writer, &SessionWriter::acknowledged);
         writer.post(disk.write("1", ErrorCode::InvalidInput));
         QTRY_COMPARE_WITH_TIMEOUT(failed.count(), 1, kLong);
         QCOMPARE(failed.front().front().value<Error>().code, ErrorCode::ResourceLimit);
         writer.post(disk.write("2"));
-        QTRY_COMPARE_WITH_TIMEOUT(failed.count(), 2, kLong); // with the next edit all of it is tried again, and only then
+        QTRY_COMPARE_WITH_TIMEOUT(
+            failed.count(), 2, kLong); // with the next edit all of it is tried again, and only then
         QCOMPARE(disk.written(), Names{"2"});
         QCOMPARE(disk.tries(), 4);
         QVERIFY(!writer.isAcknowledged());
@@ -239,7 +243,8 @@ private Q_SLOTS:
             writer.post(disk.write("4"));
             writer.postDerived("view", disk.write("view"));
         }
-        QVERIFY(std::chrono::steady_clock::now() - before < std::chrono::seconds(20)); // it does not wait for a better disk
+        QVERIFY(std::chrono::steady_clock::now() - before
+            < std::chrono::seconds(20)); // it does not wait for a better disk
         QCOMPARE(disk.written(), (Names{"1", "3", "view"}));
     }
 
@@ -268,7 +273,8 @@ private:
     Result<SessionStore> make()
     {
         const int number = ++m_stores;
-        return SessionStore::create(m_folder.filePath(QStringLiteral("%1.planloom").arg(number)).toStdString(), {});
+        return SessionStore::create(
+            m_folder.filePath(QStringLiteral("%1.planloom").arg(number)).toStdString(), {});
     }
 
     QTemporaryDir m_folder;

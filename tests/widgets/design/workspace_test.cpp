@@ -24,7 +24,8 @@ constexpr int kLong = 30'000; ///< ms
 
 bool verified(const Workspace &workspace)
 {
-    return workspace.latest() && workspace.latest()->verdict && !workspace.isStale() && !workspace.isPlanning();
+    return workspace.latest() && workspace.latest()->verdict && !workspace.isStale()
+        && !workspace.isPlanning();
 }
 
 } // namespace
@@ -56,7 +57,8 @@ private Q_SLOTS:
         QVERIFY(workspace.isStale());
         QTRY_VERIFY_WITH_TIMEOUT(verified(workspace), kLong);
         QVERIFY(workspace.latest()->table.text().ends_with("# 19\n"));
-        QCOMPARE(workspace.history().steps().size(), std::size_t{1}); // keystrokes within a second are one step
+        QCOMPARE(
+            workspace.history().steps().size(), std::size_t{1}); // keystrokes within a second are one step
     }
 
     void atMostTenAnswersASecondReachTheViews()
@@ -119,7 +121,8 @@ private Q_SLOTS:
     {
         // Large enough that the rows come well before the proof.
         Workspace workspace;
-        workspace.openWith({"zoo:gpt?layers=8&hidden=64&heads=4&seq=32&vocab=100&batch=8", {}, {}}, "dgx-a100", 4, "single");
+        workspace.openWith(
+            {"zoo:gpt?layers=8&hidden=64&heads=4&seq=32&vocab=100&batch=8", {}, {}}, "dgx-a100", 4, "single");
         QTRY_VERIFY_WITH_TIMEOUT(verified(workspace), kLong);
         workspace.applyGallery("3d:dp=2,tp=1,pp=2,micro-batches=4");
         QTRY_VERIFY_WITH_TIMEOUT(verified(workspace) && workspace.canUndo(), kLong);
@@ -164,7 +167,8 @@ private Q_SLOTS:
     void aGhostSaysWhichRowsAreInTheWayAndTheyCanBeSwitchedOffWithIt()
     {
         Workspace workspace;
-        workspace.openWith({kSmall, {}, {}}, "dgx-a100", 2, {}, "mesh dp=2\nplace all : dp=1\nlimit memory 1KiB\n");
+        workspace.openWith(
+            {kSmall, {}, {}}, "dgx-a100", 2, {}, "mesh dp=2\nplace all : dp=1\nlimit memory 1KiB\n");
         QTRY_VERIFY_WITH_TIMEOUT(workspace.latest() && workspace.latest()->final, kLong);
         const std::string before = workspace.tableText();
         Proposal proposal;
@@ -208,7 +212,8 @@ private Q_SLOTS:
         const std::string before = workspace.tableText();
         Proposal proposal;
         proposal.words = "split everything";
-        proposal.edit = difference(workspace.table(), TableDocument("mesh dp=2\nsplit all : batch over dp\n"));
+        proposal.edit =
+            difference(workspace.table(), TableDocument("mesh dp=2\nsplit all : batch over dp\n"));
         workspace.preview(proposal);
         QVERIFY(workspace.currentPreview());
         QVERIFY(!workspace.currentPreview()->update);
@@ -274,7 +279,9 @@ private Q_SLOTS:
         Proposal proposal;
         for (int i = 0; i < 30; ++i) {
             proposal.words = "try " + std::to_string(i);
-            proposal.edit = difference(workspace.table(), TableDocument("micro-batches " + std::to_string(1 + i % 3) + "\n# " + std::to_string(i) + "\n"));
+            proposal.edit = difference(workspace.table(),
+                TableDocument(
+                    "micro-batches " + std::to_string(1 + i % 3) + "\n# " + std::to_string(i) + "\n"));
             workspace.preview(proposal);
         }
         QTRY_VERIFY_WITH_TIMEOUT(workspace.currentPreview()->final, kLong);
@@ -443,7 +450,8 @@ private Q_SLOTS:
         QTRY_VERIFY_WITH_TIMEOUT(verified(again), kLong);
         QCOMPARE(again.cluster(), std::string("lab"));
         QCOMPARE(again.lastGood()->cluster.device.memory.value, 12e9);
-        QVERIFY(again.value("cluster").find('/') == std::string::npos && again.value("cluster-json").find(folder.path().toStdString()) == std::string::npos);
+        QVERIFY(again.value("cluster").find('/') == std::string::npos
+            && again.value("cluster-json").find(folder.path().toStdString()) == std::string::npos);
         // Another model in this window is planned for the same cluster.
         again.openModel({"zoo:mlp?layers=3&input=8&hidden=16&classes=4&batch=8", {}, {}});
         QTRY_VERIFY_WITH_TIMEOUT(verified(again), kLong);
@@ -459,13 +467,16 @@ private Q_SLOTS:
             workspace.openWith({kSmall, {}, {}}, "dgx-a100", 2, "single");
             QTRY_VERIFY_WITH_TIMEOUT(verified(workspace), kLong);
             for (int i = 0; i < 40; ++i)
-                QVERIFY(workspace.editTable(QStringLiteral("a note"), insertText(workspace.table(), 0, "# " + std::to_string(i))));
+                QVERIFY(workspace.editTable(
+                    QStringLiteral("a note"), insertText(workspace.table(), 0, "# " + std::to_string(i))));
             const std::string text = workspace.tableText();
             const QString path = workspace.path();
-            workspace.openWith({kSmall, {}, {}}, "dgx-a100", 2, "single"); // the last notes may still be on their way
+            workspace.openWith(
+                {kSmall, {}, {}}, "dgx-a100", 2, "single"); // the last notes may still be on their way
             QTRY_VERIFY_WITH_TIMEOUT(workspace.path() != path, kLong);
             workspace.openSession(path); // and the file is wanted back at once
-            QTRY_VERIFY_WITH_TIMEOUT(workspace.path() == path && verified(workspace) && workspace.tableText() == text, kLong);
+            QTRY_VERIFY_WITH_TIMEOUT(
+                workspace.path() == path && verified(workspace) && workspace.tableText() == text, kLong);
             QVERIFY2(!workspace.isReadOnly(), qPrintable(workspace.saveRemark()));
         }
     }
@@ -611,7 +622,8 @@ private Q_SLOTS:
         QTRY_VERIFY_WITH_TIMEOUT(verified(workspace), kLong);
         std::string name;
         for (const Operator &op : workspace.model()->graph->operators) {
-            if (op.direction == Direction::Forward && op.name.find("mlp") != std::string::npos && name.empty())
+            if (op.direction == Direction::Forward && op.name.find("mlp") != std::string::npos
+                && name.empty())
                 name = op.name;
         }
         QVERIFY(!name.empty());
@@ -640,8 +652,11 @@ private Q_SLOTS:
         QCOMPARE(workspace.tableText(), renamed);
         QCOMPARE(workspace.latest()->errorCount(), std::size_t{0});
         QCOMPARE(workspace.history().steps().size(), steps + 1);
-        QCOMPARE(workspace.history().find(workspace.history().current())->words, std::string("Rebind rows to the changed model"));
-        QVERIFY2(workspace.remark().contains(QStringLiteral("0 operators new, 0 gone, 0 rows no longer bind")), qPrintable(workspace.remark()));
+        QCOMPARE(workspace.history().find(workspace.history().current())->words,
+            std::string("Rebind rows to the changed model"));
+        QVERIFY2(
+            workspace.remark().contains(QStringLiteral("0 operators new, 0 gone, 0 rows no longer bind")),
+            qPrintable(workspace.remark()));
         QVERIFY(workspace.remark().contains(QStringLiteral("1 row was bound anew")));
         workspace.undo();
         QCOMPARE(workspace.tableText(), before);
@@ -650,7 +665,8 @@ private Q_SLOTS:
     void rowsOfWhatAChangedModelLacksAreCounted()
     {
         Workspace workspace;
-        workspace.openWith({"zoo:gpt?layers=3&hidden=32&heads=2&seq=8&vocab=32&batch=4", {}, {}}, "dgx-a100", 2, "", "");
+        workspace.openWith(
+            {"zoo:gpt?layers=3&hidden=32&heads=2&seq=8&vocab=32&batch=4", {}, {}}, "dgx-a100", 2, "", "");
         QTRY_VERIFY_WITH_TIMEOUT(verified(workspace), kLong);
         workspace.openModel({"zoo:gpt?layers=2&hidden=32&heads=2&seq=8&vocab=32&batch=4", {}, {}}, true);
         QTRY_VERIFY_WITH_TIMEOUT(!workspace.isOpening() && verified(workspace), kLong);
@@ -660,7 +676,8 @@ private Q_SLOTS:
         QVERIFY(!workspace.canUndo()); // no row had to change
         workspace.openModel({"zoo:gpt?layers=3&hidden=32&heads=2&seq=8&vocab=32&batch=4", {}, {}}, true);
         QTRY_VERIFY_WITH_TIMEOUT(!workspace.isOpening() && verified(workspace), kLong);
-        QVERIFY2(workspace.remark().contains(QStringLiteral("new, 0 gone, 0 rows no longer bind")), qPrintable(workspace.remark()));
+        QVERIFY2(workspace.remark().contains(QStringLiteral("new, 0 gone, 0 rows no longer bind")),
+            qPrintable(workspace.remark()));
         std::string rows;
         for (const Operator &op : workspace.model()->graph->operators) {
             if (op.direction == Direction::Forward && small.count(op.name) == 0)
@@ -670,10 +687,15 @@ private Q_SLOTS:
         const auto count = std::count(rows.begin(), rows.end(), '\n');
         QVERIFY(workspace.editTable(QStringLiteral("rows"), insertText(workspace.table(), 0, rows)));
         workspace.openModel({"zoo:gpt?layers=2&hidden=32&heads=2&seq=8&vocab=32&batch=4", {}, {}}, true);
-        workspace.openModel({"zoo:gpt?layers=2&hidden=32&heads=2&seq=8&vocab=32&batch=4", {}, {}}, true); // the newest counts
-        QTRY_VERIFY_WITH_TIMEOUT(!workspace.isOpening() && workspace.latest() && workspace.latest()->final, kLong);
-        QVERIFY2(workspace.remark().contains(QStringLiteral("0 operators new, %1 gone, ").arg(count)), qPrintable(workspace.remark()));
-        QVERIFY2(workspace.remark().contains(count == 1 ? QStringLiteral("1 row no longer binds") : QStringLiteral("%1 rows no longer bind").arg(count)),
+        workspace.openModel(
+            {"zoo:gpt?layers=2&hidden=32&heads=2&seq=8&vocab=32&batch=4", {}, {}}, true); // the newest counts
+        QTRY_VERIFY_WITH_TIMEOUT(
+            !workspace.isOpening() && workspace.latest() && workspace.latest()->final, kLong);
+        QVERIFY2(workspace.remark().contains(QStringLiteral("0 operators new, %1 gone, ").arg(count)),
+            qPrintable(workspace.remark()));
+        QVERIFY2(
+            workspace.remark().contains(count == 1 ? QStringLiteral("1 row no longer binds")
+                                                   : QStringLiteral("%1 rows no longer bind").arg(count)),
             qPrintable(workspace.remark()));
         QCOMPARE(workspace.tableText(), rows); // left as they are, and wrong at their place
         QCOMPARE(workspace.latest()->errorCount(), static_cast<std::size_t>(count));
@@ -697,7 +719,8 @@ private Q_SLOTS:
         const ModelSnapshot adam = workspace.model();
         const auto has = [&workspace](OperatorKind kind) {
             const auto &operators = workspace.model()->graph->operators;
-            return std::any_of(operators.begin(), operators.end(), [kind](const Operator &op) { return op.kind == kind; });
+            return std::any_of(
+                operators.begin(), operators.end(), [kind](const Operator &op) { return op.kind == kind; });
         };
         QVERIFY(has(OperatorKind::AdamWStep));
 
@@ -759,7 +782,8 @@ private Q_SLOTS:
         again.undo();
         QTRY_VERIFY_WITH_TIMEOUT(verified(again) && !again.isOpening(), kLong);
         QVERIFY(!again.model()->source.options.inference);
-        QVERIFY(again.model()->graph->operators.size() > static_cast<std::size_t>(again.model()->forwardOperators));
+        QVERIFY(again.model()->graph->operators.size()
+            > static_cast<std::size_t>(again.model()->forwardOperators));
     }
 
     void aModelReadAgainKeepsItsOptions()

@@ -15,14 +15,14 @@ namespace {
 StepId add(History &history, const std::string &words)
 {
     const auto before = history.state().values.find("v");
-    ValueChange change {"v", std::nullopt, words};
+    ValueChange change{"v", std::nullopt, words};
     if (before != history.state().values.end())
         change.before = before->second;
     return *history.record(words, {{}, {change}}, 1000);
 }
 
-/// The tree as text, a row a line: lane by lane "*" for the step (">" current, "o" to be redone, "." elsewhere), "|" for lines that
-/// pass, and behind it the lanes of lines that leave.
+/// The tree as text, a row a line: lane by lane "*" for the step (">" current, "o" to be redone, "."
+/// elsewhere), "|" for lines that pass, and behind it the lanes of lines that leave.
 std::string drawn(const HistoryLanes &lanes)
 {
     std::string text;
@@ -41,7 +41,7 @@ std::string drawn(const HistoryLanes &lanes)
 
 TEST(HistoryLanes, OfAnEmptyHistoryAreTheBeginning)
 {
-    const HistoryLanes lanes {History()};
+    const HistoryLanes lanes{History()};
     EXPECT_EQ(drawn(lanes), ">\n");
     EXPECT_EQ(lanes.laneCount(), 1);
 }

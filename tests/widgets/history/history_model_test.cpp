@@ -51,7 +51,8 @@ private Q_SLOTS:
         QCOMPARE(changed.count(), 2); // the beginning is no more the current one, and has a line below
         QCOMPARE(model.rowCount(), 2);
         QCOMPARE(text(model, 1, HistoryModel::Words), QStringLiteral("split k+ by 4 on fc1"));
-        QCOMPARE(model.index(1, 0).data(HistoryModel::PlaceRole).toInt(), static_cast<int>(StepPlace::Current));
+        QCOMPARE(
+            model.index(1, 0).data(HistoryModel::PlaceRole).toInt(), static_cast<int>(StepPlace::Current));
         changed.clear();
         model.update(history);
         QCOMPARE(changed.count(), 0); // nothing changed
@@ -101,13 +102,16 @@ private Q_SLOTS:
         QCOMPARE(changed.front().at(0).toModelIndex().row(), 1);
         QCOMPARE(changed.front().at(1).toModelIndex().row(), 2);
         QCOMPARE(model.index(2, 0).data(HistoryModel::PlaceRole).toInt(), static_cast<int>(StepPlace::Redo));
-        QCOMPARE(model.index(1, 0).data(HistoryModel::NamesRole).toStringList(), QStringList{QStringLiteral("good")});
-        QCOMPARE(model.index(2, 0).data(HistoryModel::BranchesRole).toStringList(), QStringList{QStringLiteral("main")});
+        QCOMPARE(model.index(1, 0).data(HistoryModel::NamesRole).toStringList(),
+            QStringList{QStringLiteral("good")});
+        QCOMPARE(model.index(2, 0).data(HistoryModel::BranchesRole).toStringList(),
+            QStringList{QStringLiteral("main")});
         add(history, "c");
         model.update(history);
         QCOMPARE(model.index(3, 0).data(HistoryModel::BranchesRole).toStringList(),
             QStringList{QStringLiteral("branch 2")});
-        QCOMPARE(model.index(2, 0).data(HistoryModel::PlaceRole).toInt(), static_cast<int>(StepPlace::Elsewhere));
+        QCOMPARE(
+            model.index(2, 0).data(HistoryModel::PlaceRole).toInt(), static_cast<int>(StepPlace::Elsewhere));
         QCOMPARE(model.branchAt(3), 1);
         const QString spoken = model.index(3, HistoryModel::Words).data(Qt::AccessibleTextRole).toString();
         QVERIFY2(spoken.contains(QStringLiteral("end of branch 2")), qPrintable(spoken));
@@ -181,7 +185,8 @@ private Q_SLOTS:
                 history.redo();
                 break;
             case 2:
-                QVERIFY(history.goTo(static_cast<StepId>(next(static_cast<quint32>(history.steps().size()) + 1))));
+                QVERIFY(history.goTo(
+                    static_cast<StepId>(next(static_cast<quint32>(history.steps().size()) + 1))));
                 break;
             case 3:
                 history.setFigures(static_cast<StepId>(next(40)), {1.0 + next(100), next(1000), true});
@@ -194,8 +199,10 @@ private Q_SLOTS:
             fresh.reset(history);
             QCOMPARE(model.rowCount(), fresh.rowCount());
             for (int row = 0; row < model.rowCount(); ++row) {
-                QCOMPARE(text(model, row, HistoryModel::TimeChange), text(fresh, row, HistoryModel::TimeChange));
-                QCOMPARE(model.index(row, 0).data(HistoryModel::PlaceRole), fresh.index(row, 0).data(HistoryModel::PlaceRole));
+                QCOMPARE(
+                    text(model, row, HistoryModel::TimeChange), text(fresh, row, HistoryModel::TimeChange));
+                QCOMPARE(model.index(row, 0).data(HistoryModel::PlaceRole),
+                    fresh.index(row, 0).data(HistoryModel::PlaceRole));
             }
         }
     }

@@ -53,7 +53,8 @@ private Q_SLOTS:
         const StepId last = workspace.history().current();
         QCOMPARE(panel.list()->currentIndex().row(), static_cast<int>(last));
 
-        QTest::mouseClick(panel.list()->viewport(), Qt::LeftButton, {}, rectOf(panel.list(), static_cast<int>(last) - 1).center());
+        QTest::mouseClick(panel.list()->viewport(), Qt::LeftButton, {},
+            rectOf(panel.list(), static_cast<int>(last) - 1).center());
         QCOMPARE(workspace.history().current(), last - 1);
         QVERIFY(workspace.canRedo());
         QTest::keyClick(panel.list(), Qt::Key_Down);
@@ -118,7 +119,8 @@ private Q_SLOTS:
         QTest::keyClick(panel.nameBar()->lineEdit(), Qt::Key_Return);
         const StepId current = workspace.history().current();
         QCOMPARE(workspace.history().names().at("baseline"), current);
-        QCOMPARE(panel.model()->index(static_cast<int>(current), 0).data(HistoryModel::NamesRole).toStringList(),
+        QCOMPARE(
+            panel.model()->index(static_cast<int>(current), 0).data(HistoryModel::NamesRole).toStringList(),
             QStringList{QStringLiteral("baseline")});
         panel.findChild<QAction *>(QStringLiteral("history.removeName"))->trigger();
         QVERIFY(workspace.history().names().empty());

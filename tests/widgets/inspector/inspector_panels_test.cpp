@@ -31,7 +31,8 @@ struct Stage {
     }
     bool settled() const
     {
-        return workspace.latest() && workspace.latest()->verdict && !workspace.isStale() && !workspace.isPlanning();
+        return workspace.latest() && workspace.latest()->verdict && !workspace.isStale()
+            && !workspace.isPlanning();
     }
     OperatorId product() const
     {
@@ -65,7 +66,8 @@ private Q_SLOTS:
         QStringList texts;
         for (const QToolButton *button : shown)
             texts << button->text();
-        QVERIFY2(std::any_of(texts.begin(), texts.end(), [](const QString &text) { return text.startsWith(QStringLiteral("n hidden ")); }),
+        QVERIFY2(std::any_of(texts.begin(), texts.end(),
+                     [](const QString &text) { return text.startsWith(QStringLiteral("n hidden ")); }),
             qPrintable(texts.join(QStringLiteral(" | "))));
         const std::string before = stage.workspace.tableText();
         QToolButton *splittable = nullptr;
@@ -81,15 +83,18 @@ private Q_SLOTS:
         QVERIFY(stage.workspace.currentPreview());
         QVERIFY(stage.workspace.currentPreview()->proposal.accepted());
         QCOMPARE(stage.workspace.tableText(), before);
-        QTRY_VERIFY_WITH_TIMEOUT(stage.workspace.currentPreview() && stage.workspace.currentPreview()->final, kLong);
-        QVERIFY2(stage.workspace.currentPreview()->feasible(), qPrintable(tagOf(*stage.workspace.currentPreview())));
+        QTRY_VERIFY_WITH_TIMEOUT(
+            stage.workspace.currentPreview() && stage.workspace.currentPreview()->final, kLong);
+        QVERIFY2(stage.workspace.currentPreview()->feasible(),
+            qPrintable(tagOf(*stage.workspace.currentPreview())));
         QVERIFY(tagOf(*stage.workspace.currentPreview()).contains(QStringLiteral("feasible")));
         choice->trigger();
         QVERIFY(stage.workspace.tableText() != before);
         QVERIFY(!stage.workspace.currentPreview());
         QVERIFY(stage.workspace.canUndo());
         QTRY_VERIFY_WITH_TIMEOUT(stage.settled(), kLong);
-        const auto &decision = stage.workspace.lastGood()->plan->decisions[static_cast<std::size_t>(stage.product().index)];
+        const auto &decision =
+            stage.workspace.lastGood()->plan->decisions[static_cast<std::size_t>(stage.product().index)];
         QVERIFY(partCount(decision.partition) > 1);
         stage.workspace.undo();
         QCOMPARE(stage.workspace.tableText(), before);
@@ -136,7 +141,8 @@ private Q_SLOTS:
         QTest::keyClick(&panel, Qt::Key_Return);
         QVERIFY(QString::fromStdString(stage.workspace.history().undoWords()) != words);
         QTRY_VERIFY_WITH_TIMEOUT(stage.settled(), kLong);
-        const auto &decision = stage.workspace.lastGood()->plan->decisions[static_cast<std::size_t>(stage.product().index)];
+        const auto &decision =
+            stage.workspace.lastGood()->plan->decisions[static_cast<std::size_t>(stage.product().index)];
         QCOMPARE(decision.devices, (std::vector<DeviceId>{{1}}));
         panel.setCurrentIndex(second);
         stage.selection.clear();

@@ -3,10 +3,10 @@
 
 #include "engine/frontend/training.h"
 #include "engine/frontend/zoo.h"
+#include "engine/gallery/gallery.h"
 #include "engine/hardware/cluster.h"
 #include "engine/lowering/lower.h"
 #include "engine/plan/complete.h"
-#include "engine/gallery/gallery.h"
 #include "engine/table/table_text.h"
 
 #include <gtest/gtest.h>
@@ -80,7 +80,8 @@ TEST(Sharding, AReducedSplitLeavesSummandsOnEveryDevice)
 {
     const Planned plan = planned(kModel, "split kind:Linear : in0.-1 by 2\nplace all : devices 0,1\n", 2);
     const auto pictures = shardingOf(plan.plan, &plan.execution, firstProduct(plan));
-    const auto output = std::find_if(pictures.begin(), pictures.end(), [](const auto &p) { return p.output; });
+    const auto output =
+        std::find_if(pictures.begin(), pictures.end(), [](const auto &p) { return p.output; });
     ASSERT_NE(output, pictures.end());
     ASSERT_TRUE(output->before);
     EXPECT_EQ(output->before->valueParts, 2);
@@ -88,21 +89,25 @@ TEST(Sharding, AReducedSplitLeavesSummandsOnEveryDevice)
     ASSERT_EQ(output->before->cells.size(), 2U);
     EXPECT_EQ(output->before->cells[0].value, (ValueMask{0, 2}));
     EXPECT_EQ(output->before->cells[1].devices, (std::vector<DeviceId>{{1}}));
-    EXPECT_EQ(wordsOf(output->before->cells[1], output->shape).find("summand 2 of 2 on device 1") != std::string::npos, true)
+    EXPECT_EQ(wordsOf(output->before->cells[1], output->shape).find("summand 2 of 2 on device 1")
+            != std::string::npos,
+        true)
         << wordsOf(output->before->cells[1], output->shape);
     ASSERT_FALSE(output->joins.empty()) << "something joins the summands";
 }
 
 TEST(Sharding, EveryTensorOfEveryOperatorIsCovered)
 {
-    for (const char *gallery : {"single", "data-parallel", "tensor-parallel", "pipeline", "zero1", "3d:dp=2,tp=2,pp=1"}) {
+    for (const char *gallery :
+        {"single", "data-parallel", "tensor-parallel", "pipeline", "zero1", "3d:dp=2,tp=2,pp=1"}) {
         SCOPED_TRACE(gallery);
         auto forward = buildZooModel("zoo:gpt?layers=2&hidden=32&heads=4&seq=16&vocab=64&batch=8");
         ASSERT_TRUE(forward);
         const auto graph = std::make_shared<const Graph>(*buildTrainingStep(*forward, {}));
         const auto rows = galleryTable(gallery, graph, 4);
         ASSERT_TRUE(rows) << describe(rows.error());
-        const Planned plan = planned("zoo:gpt?layers=2&hidden=32&heads=4&seq=16&vocab=64&batch=8", print(*rows), 4);
+        const Planned plan =
+            planned("zoo:gpt?layers=2&hidden=32&heads=4&seq=16&vocab=64&batch=8", print(*rows), 4);
         for (std::size_t i = 0; i < plan.graph->operators.size(); ++i) {
             const OperatorId id{static_cast<std::int32_t>(i)};
             SCOPED_TRACE(plan.graph->operators[i].name);
@@ -114,7 +119,8 @@ TEST(Sharding, EveryTensorOfEveryOperatorIsCovered)
                     EXPECT_GT(join.bytes.count, 0);
                 }
                 if (picture.before && picture.after && picture.output && *picture.before == *picture.after
-                    && plan.graph->operators[i].direction == Direction::Forward && picture.before->valueParts == 1
+                    && plan.graph->operators[i].direction == Direction::Forward
+                    && picture.before->valueParts == 1
                     && plan.graph->at(picture.tensor).role == TensorRole::Activation) {
                     // Made as used by everyone: the first consumer at least needs nothing moved.
                     EXPECT_TRUE(picture.after);
@@ -162,7 +168,8 @@ ShardedTensor boxes(const Shape &shape, const std::vector<std::int64_t> &parts, 
 TEST(ShardFaces, LieInsideAndDoNotOverlapWithinALayer)
 {
     const QRectF area(10, 20, 200, 120);
-    for (const auto &parts : {std::vector<std::int64_t>{1, 1, 1}, {1, 1, 4}, {1, 2, 4}, {4, 2, 4}, {8, 8, 8}}) {
+    for (const auto &parts :
+        {std::vector<std::int64_t>{1, 1, 1}, {1, 1, 4}, {1, 2, 4}, {4, 2, 4}, {8, 8, 8}}) {
         for (const std::int32_t values : {1, 2, 4}) {
             const Shape shape{8, 16, 32};
             const ShardedTensor tensor = boxes(shape, parts, values);
@@ -173,7 +180,8 @@ TEST(ShardFaces, LieInsideAndDoNotOverlapWithinALayer)
                 EXPECT_GT(faces[i].rect.width() * faces[i].rect.height(), 0);
                 for (std::size_t j = i + 1; j < faces.size(); ++j) {
                     const QRectF common = faces[i].rect.intersected(faces[j].rect);
-                    EXPECT_FALSE(faces[i].layer == faces[j].layer && common.width() > 1e-6 && common.height() > 1e-6);
+                    EXPECT_FALSE(
+                        faces[i].layer == faces[j].layer && common.width() > 1e-6 && common.height() > 1e-6);
                     EXPECT_GE(faces[i].layer, faces[j].layer) << "the nearest is painted last";
                 }
             }

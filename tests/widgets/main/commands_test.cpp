@@ -1,5 +1,5 @@
-// Every command of the window: named, with words, reachable by keyboard, without two meanings of one key, and possible at
-// some time.
+// Every command of the window: named, with words, reachable by keyboard, without two meanings of one key, and
+// possible at some time.
 
 #include <QtCore/QObject>
 #include <QtCore/QSet>
@@ -67,9 +67,11 @@ private Q_SLOTS:
         m_window->resize(1400, 900);
         m_window->show();
         QVERIFY(QTest::qWaitForWindowExposed(m_window.get()));
-        m_window->openSample({"small", "A small one", "For tests", "zoo:gpt?layers=3&hidden=64&heads=4&seq=16&vocab=100&batch=8",
-            "dgx-a100", 4, "3d:dp=1,tp=2,pp=2,schedule=1f1b,micro-batches=4"});
-        QTRY_VERIFY_WITH_TIMEOUT(m_window->workspace().latest() && m_window->workspace().latest()->verdict, kLong);
+        m_window->openSample({"small", "A small one", "For tests",
+            "zoo:gpt?layers=3&hidden=64&heads=4&seq=16&vocab=100&batch=8", "dgx-a100", 4,
+            "3d:dp=1,tp=2,pp=2,schedule=1f1b,micro-batches=4"});
+        QTRY_VERIFY_WITH_TIMEOUT(
+            m_window->workspace().latest() && m_window->workspace().latest()->verdict, kLong);
         QTRY_VERIFY_WITH_TIMEOUT(m_window->isSettled(), kLong);
     }
 
@@ -88,7 +90,8 @@ private Q_SLOTS:
             QVERIFY(command.action);
             QVERIFY2(!ids.contains(command.id), qPrintable(command.id));
             ids.insert(command.id);
-            QVERIFY2(!CommandRegistry::plainText(*command.action).trimmed().isEmpty(), qPrintable(command.id));
+            QVERIFY2(
+                !CommandRegistry::plainText(*command.action).trimmed().isEmpty(), qPrintable(command.id));
             QVERIFY2(!command.category.isEmpty(), qPrintable(command.id));
         }
     }
@@ -113,7 +116,8 @@ private Q_SLOTS:
         registry().rescan();
         QStringList clashes;
         for (const ShortcutClash &clash : registry().clashes())
-            clashes.append(QStringLiteral("%1 and %2: %3").arg(clash.first, clash.second, clash.keys.toString()));
+            clashes.append(
+                QStringLiteral("%1 and %2: %3").arg(clash.first, clash.second, clash.keys.toString()));
         QVERIFY2(clashes.isEmpty(), qPrintable(joined(clashes)));
     }
 
@@ -125,7 +129,8 @@ private Q_SLOTS:
                     continue;
                 const QKeyCombination first = keys[0];
                 const bool letter = first.key() >= Qt::Key_A && first.key() <= Qt::Key_Z
-                    && !(first.keyboardModifiers() & (Qt::ControlModifier | Qt::AltModifier | Qt::MetaModifier));
+                    && !(first.keyboardModifiers()
+                        & (Qt::ControlModifier | Qt::AltModifier | Qt::MetaModifier));
                 QVERIFY2(!letter || command.action->shortcutContext() == Qt::WidgetShortcut
                         || command.action->shortcutContext() == Qt::WidgetWithChildrenShortcut,
                     qPrintable(command.id));
@@ -182,10 +187,13 @@ private Q_SLOTS:
             const QAction &action = *command.action;
             const QString text = CommandRegistry::plainText(action).section(QLatin1Char('\t'), 0, 0);
             if (!handed.contains(command.id)) {
-                if (const auto [place, isNew] = seen.try_emplace(command.category + QLatin1Char(' ') + text, command.id); !isNew)
+                if (const auto [place, isNew] =
+                        seen.try_emplace(command.category + QLatin1Char(' ') + text, command.id);
+                    !isNew)
                     twice.append(place->second + QStringLiteral(" and ") + command.id);
             }
-            if (action.shortcutContext() == Qt::WindowShortcut && !action.shortcut().isEmpty() && !registry().isReachable(action))
+            if (action.shortcutContext() == Qt::WindowShortcut && !action.shortcut().isEmpty()
+                && !registry().isReachable(action))
                 dead.append(command.id);
         }
         QVERIFY2(twice.isEmpty(), qPrintable(joined(twice)));
@@ -314,7 +322,8 @@ private Q_SLOTS:
         QTest::keyClick(m_window->timeline(), Qt::Key_Right);
         look();
         const TableDocument table = workspace.table();
-        workspace.editTable(QStringLiteral("a row that can't be read"), insertText(table, table.lineCount(), "split nonsense"));
+        workspace.editTable(QStringLiteral("a row that can't be read"),
+            insertText(table, table.lineCount(), "split nonsense"));
         look(); // at work
         QTRY_VERIFY_WITH_TIMEOUT(workspace.latest()->errorCount() > 0 && !workspace.isPlanning(), kLong);
         look();
@@ -327,7 +336,8 @@ private Q_SLOTS:
         look();
         // Lists want something chosen in them.
         for (QAbstractItemView *list : m_window->findChildren<QAbstractItemView *>()) {
-            m_window->selection().clear(); // rows that act on it would be first in the grid, out of the order of the text
+            m_window->selection()
+                .clear(); // rows that act on it would be first in the grid, out of the order of the text
             QCoreApplication::processEvents();
             for (int row = 0; list->model() && row < std::min(list->model()->rowCount(), 8); ++row) {
                 const int column = std::min(3, list->model()->columnCount() - 1);
@@ -336,11 +346,13 @@ private Q_SLOTS:
                 look();
             }
         }
-        // These want a place in the timeline (a bracket, an idle stretch, a box), a sorted grid, a plan with a name, the
-        // clipboard or a run, and have tests of their own with those.
-        static const QSet<QString> kElsewhere {QStringLiteral("timeline.moreInFlight"), QStringLiteral("timeline.lessInFlight"),
-            QStringLiteral("timeline.whyIdle"), QStringLiteral("timeline.copy"), QStringLiteral("rows.textOrder"),
-            QStringLiteral("rows.paste"), QStringLiteral("plans.removeName"), QStringLiteral("run.stop"), QStringLiteral("run.pauseView"), QStringLiteral("run.again"), QStringLiteral("run.remove"), QStringLiteral("run.run")};
+        // These want a place in the timeline (a bracket, an idle stretch, a box), a sorted grid, a plan with
+        // a name, the clipboard or a run, and have tests of their own with those.
+        static const QSet<QString> kElsewhere{QStringLiteral("timeline.moreInFlight"),
+            QStringLiteral("timeline.lessInFlight"), QStringLiteral("timeline.whyIdle"),
+            QStringLiteral("timeline.copy"), QStringLiteral("rows.textOrder"), QStringLiteral("rows.paste"),
+            QStringLiteral("plans.removeName"), QStringLiteral("run.stop"), QStringLiteral("run.pauseView"),
+            QStringLiteral("run.again"), QStringLiteral("run.remove"), QStringLiteral("run.run")};
         QStringList never;
         for (const Command &command : registry().commands()) {
             if (!possible.contains(command.id) && !kElsewhere.contains(command.id))
@@ -373,13 +385,17 @@ private Q_SLOTS:
         QTest::keyClicks(dialog->filter(), QStringLiteral("Solve Now"));
         QAbstractItemModel *model = dialog->shortcuts()->model();
         QVERIFY(model->rowCount() >= 1);
-        QVERIFY(model->setData(model->index(0, ShortcutModel::Keys), QVariant::fromValue(QKeySequence(Qt::Key_F10)), Qt::EditRole));
+        QVERIFY(model->setData(model->index(0, ShortcutModel::Keys),
+            QVariant::fromValue(QKeySequence(Qt::Key_F10)), Qt::EditRole));
         QCOMPARE(registry().find(QStringLiteral("solve.now"))->shortcut(), QKeySequence(Qt::Key_F10));
         registry().resetShortcut(QStringLiteral("solve.now"));
         QCOMPARE(registry().find(QStringLiteral("solve.now"))->shortcut(), QKeySequence(Qt::Key_F5));
         for (const Theme theme : kThemes) {
-            QVERIFY(m_window->trigger(QStringLiteral("view.theme") + (theme == Theme::Light ? QStringLiteral("Light") : theme == Theme::Dark ? QStringLiteral("Dark")
-                        : theme == Theme::HighContrastLight ? QStringLiteral("HighContrast") : QStringLiteral("HighContrastDark"))));
+            QVERIFY(m_window->trigger(QStringLiteral("view.theme")
+                + (theme == Theme::Light                    ? QStringLiteral("Light")
+                        : theme == Theme::Dark              ? QStringLiteral("Dark")
+                        : theme == Theme::HighContrastLight ? QStringLiteral("HighContrast")
+                                                            : QStringLiteral("HighContrastDark"))));
             QCOMPARE(m_themes->theme(), theme);
             QVERIFY(!m_window->grab().isNull());
         }

@@ -22,7 +22,9 @@ PlanUpdateSnapshot plan()
     request.table = TableDocument("mesh dp=2\nsplit all : batch over dp  # a note, with a comma\nnonsense\n");
     request.target = {"dgx-a100", {}, 2};
     PlanUpdateSnapshot last;
-    const auto make = [&] { makeUpdates(request, {}, {}, [&last](PlanUpdateSnapshot update) { last = std::move(update); }); };
+    const auto make = [&] {
+        makeUpdates(request, {}, {}, [&last](PlanUpdateSnapshot update) { last = std::move(update); });
+    };
     make();
     if (!last->scene) {
         request.table = TableDocument("mesh dp=2\nsplit all : batch over dp\n");
@@ -59,7 +61,8 @@ TEST(DataExport, RowsSayWhatBecameOfThem)
     EXPECT_EQ(lines[2].substr(0, 4), "3,0,");
     EXPECT_EQ(lines[3].substr(0, 12), "4,,nonsense,");
     EXPECT_GT(lines[3].size(), 16U); // the error in words
-    const auto known = linesOf(rowsCsv(TableDocument("mesh dp=2\nsplit all : batch over dp\n"), plan().get()));
+    const auto known =
+        linesOf(rowsCsv(TableDocument("mesh dp=2\nsplit all : batch over dp\n"), plan().get()));
     EXPECT_NE(known[2].find(",0,"), 0U);
     EXPECT_EQ(std::count(known[2].begin(), known[2].end(), ','), 5);
 }
@@ -87,8 +90,9 @@ TEST(DataExport, SpansMemoryAndTrafficHoldAllThereIs)
         ASSERT_EQ(cells.size(), 5U);
         bytes += std::stoll(cells[3]);
     }
-    EXPECT_EQ(bytes, std::accumulate(timeline.traffic.begin(), timeline.traffic.end(), std::int64_t {0},
-                         [](std::int64_t sum, const Traffic &one) { return sum + one.bytes.count; }));
+    EXPECT_EQ(bytes,
+        std::accumulate(timeline.traffic.begin(), timeline.traffic.end(), std::int64_t{0},
+            [](std::int64_t sum, const Traffic &one) { return sum + one.bytes.count; }));
 }
 
 class Drop : public testing::Test
@@ -107,7 +111,8 @@ protected:
 TEST_F(Drop, KnowsModelsSessionsAndRows)
 {
     EXPECT_EQ(readDroppedFile(file("a.onnx", "whatever")).kind, DropKind::Model);
-    EXPECT_EQ(readDroppedFile(file("b.dat", QByteArray("SQLite format 3\0rest", 20))).kind, DropKind::Session);
+    EXPECT_EQ(
+        readDroppedFile(file("b.dat", QByteArray("SQLite format 3\0rest", 20))).kind, DropKind::Session);
     const Dropped rows = readDroppedFile(file("c.txt", "mesh dp=2\nsplit all : batch over dp\n"));
     EXPECT_EQ(rows.kind, DropKind::Rows);
     EXPECT_EQ(rows.text, QStringLiteral("mesh dp=2\nsplit all : batch over dp\n"));
@@ -115,11 +120,12 @@ TEST_F(Drop, KnowsModelsSessionsAndRows)
 
 TEST_F(Drop, SaysWhyItCantUseTheRest)
 {
-    for (const QString &path : {file("d.png", QByteArray("\x89PNG\0\0", 6)), file("e.txt", "dear diary\n"), m_folder.path(),
-             m_folder.filePath("gone.onnx")}) {
+    for (const QString &path : {file("d.png", QByteArray("\x89PNG\0\0", 6)), file("e.txt", "dear diary\n"),
+             m_folder.path(), m_folder.filePath("gone.onnx")}) {
         const Dropped dropped = readDroppedFile(path);
         EXPECT_EQ(dropped.kind, DropKind::Unsupported) << path.toStdString();
-        EXPECT_TRUE(dropped.reason.endsWith(QLatin1Char('.')) || dropped.reason.contains("such as")) << dropped.reason.toStdString();
+        EXPECT_TRUE(dropped.reason.endsWith(QLatin1Char('.')) || dropped.reason.contains("such as"))
+            << dropped.reason.toStdString();
     }
     QMimeData several;
     several.setUrls({QUrl::fromLocalFile("/a"), QUrl::fromLocalFile("/b")});

@@ -83,7 +83,8 @@ private Q_SLOTS:
         QVERIFY(reload);
         // The same notice with another text keeps its buttons: one may be held down.
         bar.show({QStringLiteral("model"), NoticeKind::Warning, QStringLiteral("It changed again."),
-            {{QStringLiteral("Reload"), [&reloaded] { reloaded += 10; }}, {QStringLiteral("Keep"), {}}}, true});
+            {{QStringLiteral("Reload"), [&reloaded] { reloaded += 10; }}, {QStringLiteral("Keep"), {}}},
+            true});
         QCOMPARE(bar.button(QStringLiteral("model"), QStringLiteral("Reload")), reload);
         bar.show({QStringLiteral("other"), NoticeKind::Info, QStringLiteral("Something else."), {}, true});
         bar.resize(600, 100);
@@ -107,7 +108,8 @@ private Q_SLOTS:
         auto *other = new QWidget(&window);
         for (QWidget *widget : {canvas, other}) {
             auto *action = new QAction(QStringLiteral("Split"), widget);
-            action->setObjectName(widget == canvas ? QStringLiteral("dag.split") : QStringLiteral("timeline.split"));
+            action->setObjectName(
+                widget == canvas ? QStringLiteral("dag.split") : QStringLiteral("timeline.split"));
             action->setShortcut(QKeySequence(Qt::Key_T));
             action->setShortcutContext(Qt::WidgetWithChildrenShortcut);
             widget->addAction(action);
@@ -121,14 +123,18 @@ private Q_SLOTS:
         int row = 0;
         while (model.idAt(row) != QLatin1String("solve.now"))
             ++row;
-        QVERIFY(model.setData(model.index(row, ShortcutModel::Keys), QVariant::fromValue(QKeySequence(Qt::Key_T)), Qt::EditRole));
+        QVERIFY(model.setData(model.index(row, ShortcutModel::Keys),
+            QVariant::fromValue(QKeySequence(Qt::Key_T)), Qt::EditRole));
         QCOMPARE(now->shortcut(), QKeySequence(Qt::Key_T));
         QCOMPARE(registry.clashes().size(), std::size_t{2});
-        QVERIFY(model.index(row, ShortcutModel::Remark).data().toString().contains(QStringLiteral("neither")));
+        QVERIFY(
+            model.index(row, ShortcutModel::Remark).data().toString().contains(QStringLiteral("neither")));
         // Another window of the same process learns of it.
         QMainWindow second;
         CommandRegistry secondRegistry(&second, settings);
-        QCOMPARE(secondRegistry.add("solve.now", QStringLiteral("Solve Now"), {QKeySequence(Qt::Key_F5)})->shortcut(), QKeySequence(Qt::Key_T));
+        QCOMPARE(secondRegistry.add("solve.now", QStringLiteral("Solve Now"), {QKeySequence(Qt::Key_F5)})
+                     ->shortcut(),
+            QKeySequence(Qt::Key_T));
         registry.resetShortcut(QStringLiteral("solve.now"));
         QCOMPARE(now->shortcut(), QKeySequence(Qt::Key_F5));
         QVERIFY(registry.clashes().empty());
@@ -154,12 +160,15 @@ private Q_SLOTS:
         board.add(QStringLiteral("Rows"), "rows", panel(), Qt::BottomDockWidgetArea);
         board.add(QStringLiteral("Run"), "run", panel(), Qt::BottomDockWidgetArea);
         board.addPerspective({QStringLiteral("design"), QStringLiteral("Design"),
-            {QStringLiteral("model"), QStringLiteral("inspector"), QStringLiteral("rows")}, {QStringLiteral("rows")}});
-        board.addPerspective({QStringLiteral("run"), QStringLiteral("Run"), {QStringLiteral("run")}, {QStringLiteral("run")}});
+            {QStringLiteral("model"), QStringLiteral("inspector"), QStringLiteral("rows")},
+            {QStringLiteral("rows")}});
+        board.addPerspective(
+            {QStringLiteral("run"), QStringLiteral("Run"), {QStringLiteral("run")}, {QStringLiteral("run")}});
         board.reset();
         window.show();
         QVERIFY(QTest::qWaitForWindowExposed(&window));
-        window.resizeDocks({board.find(QStringLiteral("model")), board.find(QStringLiteral("inspector"))}, {900, 900}, Qt::Horizontal);
+        window.resizeDocks({board.find(QStringLiteral("model")), board.find(QStringLiteral("inspector"))},
+            {900, 900}, Qt::Horizontal);
         window.resizeDocks({board.find(QStringLiteral("rows"))}, {700}, Qt::Vertical);
         QTRY_VERIFY(window.centralWidget()->width() >= 0.59 * window.width());
         QTRY_VERIFY(window.centralWidget()->height() >= 0.56 * window.height());
@@ -228,7 +237,8 @@ private Q_SLOTS:
             QVERIFY(!wasCutOff(path.toStdString())); // somebody has it
         }
         QVERIFY(!wasCutOff(path.toStdString())); // closed as it should be
-        std::ofstream(SessionLock::pathFor(path.toStdString())) << "process 1 on elsewhere\n"; // what a killed process leaves
+        std::ofstream(SessionLock::pathFor(path.toStdString()))
+            << "process 1 on elsewhere\n"; // what a killed process leaves
         RecentList list(folder.filePath(QStringLiteral("recent")));
         RecentSession session;
         session.path = path.toStdString();
@@ -254,7 +264,8 @@ private Q_SLOTS:
         QVERIFY(keeper.followsDesktop());
         QWidget widget;
         const QSignalSpy spy(&keeper, &ThemeKeeper::themeChanged);
-        for (const Theme theme : {Theme::Dark, Theme::HighContrastLight, Theme::HighContrastDark, Theme::Light}) {
+        for (const Theme theme :
+            {Theme::Dark, Theme::HighContrastLight, Theme::HighContrastDark, Theme::Light}) {
             keeper.choose(nameForTheme(theme));
             QCOMPARE(keeper.theme(), theme);
             QWidget fresh;

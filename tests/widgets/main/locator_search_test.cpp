@@ -10,7 +10,8 @@ namespace {
 
 ModelSnapshot model()
 {
-    static const ModelSnapshot kModel = *openModel({"zoo:gpt?layers=3&hidden=32&heads=2&seq=8&vocab=64&batch=4", {}, {}}, {});
+    static const ModelSnapshot kModel =
+        *openModel({"zoo:gpt?layers=3&hidden=32&heads=2&seq=8&vocab=64&batch=4", {}, {}}, {});
     return kModel;
 }
 
@@ -28,7 +29,8 @@ PlanUpdateSnapshot planOf(const std::string &rows)
 LocatorSources sources()
 {
     LocatorSources sources;
-    sources.commands = {{"solve.now", "Solve Now", "Solve", "F5", true, -1}, {"solve.stop", "Stop", "Solve", "Shift+F5", false, -1},
+    sources.commands = {{"solve.now", "Solve Now", "Solve", "F5", true, -1},
+        {"solve.stop", "Stop", "Solve", "Shift+F5", false, -1},
         {"view.dag", "DAG", "View", "Ctrl+1", true, 0}, {"plan.split", "Split…", "Plan", "T", true, -1}};
     sources.model = model();
     sources.plan = planOf("mesh dp=2\nsplit all : batch over dp\n");
@@ -107,7 +109,7 @@ TEST(LocatorSearch, RowsDevicesAndTimes)
     EXPECT_EQ(second.front().line, 2);
     const auto device = found("d 1");
     ASSERT_EQ(device.size(), 1U);
-    EXPECT_EQ(device.front().device, DeviceId {1});
+    EXPECT_EQ(device.front().device, DeviceId{1});
     EXPECT_TRUE(device.front().detail.contains("peak"));
     const auto time = found(": 1us");
     ASSERT_EQ(time.size(), 1U);

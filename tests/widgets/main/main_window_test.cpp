@@ -48,8 +48,9 @@ constexpr int kLong = 20'000; ///< ms
 
 Sample small()
 {
-    return {"small", "A small one", "For tests", "zoo:gpt?layers=3&hidden=64&heads=4&seq=16&vocab=100&batch=8",
-        "dgx-a100", 4, "3d:dp=1,tp=2,pp=2,schedule=1f1b,micro-batches=4"};
+    return {"small", "A small one", "For tests",
+        "zoo:gpt?layers=3&hidden=64&heads=4&seq=16&vocab=100&batch=8", "dgx-a100", 4,
+        "3d:dp=1,tp=2,pp=2,schedule=1f1b,micro-batches=4"};
 }
 
 } // namespace
@@ -107,7 +108,8 @@ private Q_SLOTS:
         QVERIFY(CommandRegistry::plainText(*undo).contains(QStringLiteral("gallery plan data-parallel")));
         QTest::keyClick(m_window->dag(), Qt::Key_Z, Qt::ControlModifier);
         QCOMPARE(m_window->workspace().tableText(), before);
-        QVERIFY(CommandRegistry::plainText(*m_window->commands().find(QStringLiteral("edit.redo"))).contains(QStringLiteral("gallery")));
+        QVERIFY(CommandRegistry::plainText(*m_window->commands().find(QStringLiteral("edit.redo")))
+                    .contains(QStringLiteral("gallery")));
         QTest::keyClick(m_window->dag(), Qt::Key_Y, Qt::ControlModifier);
         QVERIFY(m_window->workspace().tableText() != before);
     }
@@ -118,7 +120,8 @@ private Q_SLOTS:
         addRow("split nonsense");
         QTRY_COMPARE_WITH_TIMEOUT(m_window->pill()->mood(), StatusPill::Mood::Wrong, kLong);
         QCOMPARE(m_window->problems()->count(), 1);
-        QCOMPARE(m_window->docks().find(QStringLiteral("problems"))->windowTitle(), QStringLiteral("Problems (1)"));
+        QCOMPARE(m_window->docks().find(QStringLiteral("problems"))->windowTitle(),
+            QStringLiteral("Problems (1)"));
         QVERIFY(m_window->timeline()->scene() != nullptr);
         QTest::keyClick(m_window->dag(), Qt::Key_F8);
         QCOMPARE(m_window->constraints()->selectedLines().size(), std::size_t{1});
@@ -192,7 +195,8 @@ private Q_SLOTS:
         drop(*m_window, session);
         QVERIFY(m_window->notices().isShown(QStringLiteral("drop")));
         QVERIFY(m_window->workspace().path() != session);
-        QTest::mouseClick(m_window->notices().button(QStringLiteral("drop"), QStringLiteral("Cancel")), Qt::LeftButton);
+        QTest::mouseClick(
+            m_window->notices().button(QStringLiteral("drop"), QStringLiteral("Cancel")), Qt::LeftButton);
         QVERIFY(!m_window->notices().isShown(QStringLiteral("drop")));
         // Rows are taken in as one step.
         const QString rows = m_folder->filePath(QStringLiteral("rows.txt"));
@@ -210,10 +214,12 @@ private Q_SLOTS:
         cluster.device.memory.value = 12e9;
         std::ofstream(lab.toStdString()) << toJson(cluster);
         drop(*m_window, lab);
-        QTest::mouseClick(m_window->notices().button(QStringLiteral("drop"), QStringLiteral("Plan for It")), Qt::LeftButton);
+        QTest::mouseClick(m_window->notices().button(QStringLiteral("drop"), QStringLiteral("Plan for It")),
+            Qt::LeftButton);
         QTRY_COMPARE_WITH_TIMEOUT(m_window->workspace().cluster(), std::string("lab"), kLong);
         QCOMPARE(m_window->workspace().deviceCount(), 4);
-        QTRY_VERIFY_WITH_TIMEOUT(proven() && m_window->workspace().lastGood()->cluster.device.memory.value == 12e9, kLong);
+        QTRY_VERIFY_WITH_TIMEOUT(
+            proven() && m_window->workspace().lastGood()->cluster.device.memory.value == 12e9, kLong);
         auto *chooser = m_window->findChild<ClusterChooser *>();
         QCOMPARE(chooser->currentText(), QStringLiteral("lab (file)"));
         chooser->setFocus();
@@ -226,7 +232,8 @@ private Q_SLOTS:
         const QString broken = m_folder->filePath(QStringLiteral("broken.json"));
         std::ofstream(broken.toStdString()) << R"({"format": "planloom-cluster", "version": 1})";
         drop(*m_window, broken);
-        QTest::mouseClick(m_window->notices().button(QStringLiteral("drop"), QStringLiteral("Plan for It")), Qt::LeftButton);
+        QTest::mouseClick(m_window->notices().button(QStringLiteral("drop"), QStringLiteral("Plan for It")),
+            Qt::LeftButton);
         QTRY_VERIFY_WITH_TIMEOUT(m_window->notices().isShown(QStringLiteral("cluster")), kLong);
         QCOMPARE(m_window->workspace().cluster(), std::string("lab"));
         // What can't be used is said in a sentence.
@@ -261,7 +268,8 @@ private Q_SLOTS:
         QTest::mouseClick(anew, Qt::LeftButton);
         QCOMPARE(workspace.modelOptions().optimizer, Optimizer::Sgd);
         QCOMPARE(workspace.modelOptions().learningRate, 0.5);
-        QTRY_VERIFY_WITH_TIMEOUT(proven() && workspace.model()->source.options == workspace.modelOptions(), kLong);
+        QTRY_VERIFY_WITH_TIMEOUT(
+            proven() && workspace.model()->source.options == workspace.modelOptions(), kLong);
         workspace.undo();
         QVERIFY(workspace.modelOptions() == before);
         QTRY_VERIFY_WITH_TIMEOUT(proven() && workspace.model()->source.options == before, kLong);
@@ -272,11 +280,13 @@ private Q_SLOTS:
         open();
         const auto shown = [this] {
             int count = 0;
-            for (const QLabel *label : m_window->statusBar()->findChildren<QLabel *>(Qt::FindDirectChildrenOnly)) {
+            for (const QLabel *label :
+                m_window->statusBar()->findChildren<QLabel *>(Qt::FindDirectChildrenOnly)) {
                 if (!label->isVisible())
                     continue;
                 ++count;
-                if (label->width() < label->sizeHint().width() || label->geometry().right() > m_window->statusBar()->width())
+                if (label->width() < label->sizeHint().width()
+                    || label->geometry().right() > m_window->statusBar()->width())
                     return -1; // cut off
             }
             return count;
@@ -316,7 +326,8 @@ private Q_SLOTS:
         open();
         Q_EMIT m_window->workspace().modelFileChanged(QStringLiteral(PLANLOOM_SOURCE_DIR "/README.md"));
         QVERIFY(m_window->notices().button(QStringLiteral("model"), QStringLiteral("Reload")));
-        QTest::mouseClick(m_window->notices().button(QStringLiteral("model"), QStringLiteral("Keep")), Qt::LeftButton);
+        QTest::mouseClick(
+            m_window->notices().button(QStringLiteral("model"), QStringLiteral("Keep")), Qt::LeftButton);
         QVERIFY(!m_window->notices().isShown(QStringLiteral("model")));
         Q_EMIT m_window->workspace().modelFileChanged(QStringLiteral("/no/such/file.onnx"));
         QVERIFY(m_window->notices().textOf(QStringLiteral("model")).contains(QStringLiteral("gone")));
@@ -388,10 +399,12 @@ private Q_SLOTS:
         m_window = std::make_unique<MainWindow>(services());
         m_window->show();
         m_window->openHere(path);
-        QTRY_VERIFY_WITH_TIMEOUT(m_window->workspace().latest() && m_window->workspace().latest()->verdict, kLong);
+        QTRY_VERIFY_WITH_TIMEOUT(
+            m_window->workspace().latest() && m_window->workspace().latest()->verdict, kLong);
         QCOMPARE(m_window->timeline()->colouring(), TimelineColouring::Stage);
         QVERIFY(!m_window->docks().find(QStringLiteral("model"))->isVisible());
-        QCOMPARE(m_window->findChild<QSplitter *>(QStringLiteral("window.splitter"))->orientation(), Qt::Horizontal);
+        QCOMPARE(m_window->findChild<QSplitter *>(QStringLiteral("window.splitter"))->orientation(),
+            Qt::Horizontal);
         QVERIFY(m_window->workspace().canUndo());
         // And the start page of the next window knows it.
         MainWindow other(services());
@@ -405,7 +418,8 @@ private Q_SLOTS:
         MainWindow *second = m_window->openWindow();
         second->openSample(small());
         QTRY_VERIFY_WITH_TIMEOUT(second->workspace().latest() && second->workspace().latest()->scene, kLong);
-        second->workspace().editTable(QStringLiteral("a row"), insertText(second->workspace().table(), 0, "recompute layer:0 per layer"));
+        second->workspace().editTable(QStringLiteral("a row"),
+            insertText(second->workspace().table(), 0, "recompute layer:0 per layer"));
         QVERIFY(second->workspace().canUndo());
         QVERIFY(!m_window->workspace().canUndo());
         second->close();
@@ -420,7 +434,8 @@ private Q_SLOTS:
         std::set<QByteArray> different;
         for (const bool timeline : {false, true}) {
             for (const PictureTheme theme : {PictureTheme::Light, PictureTheme::Dark, PictureTheme::Print}) {
-                for (const PicturePart part : {PicturePart::Whole, PicturePart::InSight, PicturePart::Selection}) {
+                for (const PicturePart part :
+                    {PicturePart::Whole, PicturePart::InSight, PicturePart::Selection}) {
                     for (const char *suffix : {"png", "svg", "pdf"}) {
                         PictureChoice choice;
                         choice.timeline = timeline;
@@ -428,7 +443,8 @@ private Q_SLOTS:
                         choice.part = part;
                         choice.scale = 1.5;
                         choice.suffix = QLatin1String(suffix);
-                        const QString path = m_folder->filePath(QStringLiteral("picture.%1").arg(choice.suffix));
+                        const QString path =
+                            m_folder->filePath(QStringLiteral("picture.%1").arg(choice.suffix));
                         QVERIFY(saved(choice, path));
                         QFile file(path);
                         QVERIFY(file.open(QIODevice::ReadOnly));
@@ -440,7 +456,8 @@ private Q_SLOTS:
                             QVERIFY(bytes.startsWith("%PDF"));
                             QVERIFY(bytes.contains("/Font"));
                         } else if (part == PicturePart::InSight) {
-                            const QSize size = timeline ? m_window->timeline()->viewport()->size() : m_window->dag()->size();
+                            const QSize size =
+                                timeline ? m_window->timeline()->viewport()->size() : m_window->dag()->size();
                             QCOMPARE(QImage(path).width(), qRound(size.width() * 1.5));
                         }
                     }
@@ -482,7 +499,8 @@ private Q_SLOTS:
         const QString path = m_folder->filePath(QStringLiteral("tiles.png"));
         QVERIFY(writePicture(path, source, 1));
         QVERIFY(tiles > 4);
-        QCOMPARE(QImage(path).convertToFormat(QImage::Format_RGB32), pixelsOf(QRectF(QPointF(), size), 1, Qt::white, paint));
+        QCOMPARE(QImage(path).convertToFormat(QImage::Format_RGB32),
+            pixelsOf(QRectF(QPointF(), size), 1, Qt::white, paint));
         source.size = QSizeF(40'000, 40);
         QVERIFY(writePicture(path, source, 1));
         const QImage wide(path);
@@ -491,7 +509,8 @@ private Q_SLOTS:
         QCOMPARE(wide.pixel(39'999, 39), QColor(Qt::white).rgb());
         std::stop_source stop;
         stop.request_stop();
-        const auto given = writePicture(m_folder->filePath(QStringLiteral("never.png")), source, 1, stop.get_token());
+        const auto given =
+            writePicture(m_folder->filePath(QStringLiteral("never.png")), source, 1, stop.get_token());
         QVERIFY(!given && given.error().code == ErrorCode::Cancelled);
         QVERIFY(!QFile::exists(m_folder->filePath(QStringLiteral("never.png"))));
     }
@@ -532,7 +551,8 @@ private:
     void addRow(const char *row)
     {
         Workspace &workspace = m_window->workspace();
-        workspace.editTable(QString::fromLatin1(row), insertText(workspace.table(), workspace.table().lineCount(), row));
+        workspace.editTable(
+            QString::fromLatin1(row), insertText(workspace.table(), workspace.table().lineCount(), row));
     }
 
     static void drop(MainWindow &window, const QString &path)

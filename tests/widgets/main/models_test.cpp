@@ -159,7 +159,8 @@ private Q_SLOTS:
         QVERIFY(one.contains(QStringLiteral("sequence")));
         QVERIFY(one.contains(QStringLiteral("feed-forward")));
         QVERIFY(one.contains(QStringLiteral("Where the time comes from")));
-        QVERIFY(one.contains(QString::fromStdString(update->cluster.device.memoryBandwidth.source).toHtmlEscaped()));
+        QVERIFY(one.contains(
+            QString::fromStdString(update->cluster.device.memoryBandwidth.source).toHtmlEscaped()));
         const QString two = inspectorText(lightPalette(), *gpt, update.get(), {split, OperatorId{0}});
         QVERIFY(two.contains(QStringLiteral("2 operators")));
         const QString none = inspectorText(darkPalette(), *gpt, nullptr, {});

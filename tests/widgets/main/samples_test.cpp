@@ -42,7 +42,8 @@ TEST(Samples, MalformedOnesSayWhere)
 {
     EXPECT_EQ(sampleFromJson("a", "[]").error().where, "/");
     EXPECT_EQ(sampleFromJson("a", "{").error().where, "/");
-    const std::string texts = R"("title":"t","about":"a","model":"zoo:mlp","cluster":"cpu","gallery":"single")";
+    const std::string texts =
+        R"("title":"t","about":"a","model":"zoo:mlp","cluster":"cpu","gallery":"single")";
     EXPECT_EQ(sampleFromJson("a", "{" + texts + "}").error().where, "/devices");
     EXPECT_EQ(sampleFromJson("a", "{" + texts + R"(,"devices":0})").error().where, "/devices");
     EXPECT_EQ(sampleFromJson("a", R"({"title":3})").error().where, "/title");

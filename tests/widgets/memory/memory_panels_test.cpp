@@ -28,7 +28,8 @@ struct Stage {
     void open(const char *gallery, int devices)
     {
         workspace.openWith({kModel, {}, {}}, "dgx-a100", devices, gallery);
-        QTRY_VERIFY_WITH_TIMEOUT(workspace.latest() && workspace.latest()->verdict && !workspace.isPlanning(), kLong);
+        QTRY_VERIFY_WITH_TIMEOUT(
+            workspace.latest() && workspace.latest()->verdict && !workspace.isPlanning(), kLong);
     }
     const Timeline &timeline() const { return *workspace.lastGood()->scene->timeline; }
 };
@@ -53,12 +54,14 @@ private Q_SLOTS:
             panel.setDevice(device);
             QTRY_VERIFY_WITH_TIMEOUT(panel.isSettled() && !panel.live().empty(), kLong);
             for (const double share : {0.1, 0.4, 0.8}) {
-                QTest::mouseClick(curve, Qt::LeftButton, {}, {static_cast<int>(curve->width() * share), curve->height() / 2});
+                QTest::mouseClick(curve, Qt::LeftButton, {},
+                    {static_cast<int>(curve->width() * share), curve->height() / 2});
                 QVERIFY(panel.time() >= 0);
                 std::int64_t sum = 0;
                 for (const BufferLifetime &buffer : panel.live())
                     sum += buffer.bytes.count;
-                const auto kinds = bytesAt(stage.timeline().memory[static_cast<std::size_t>(device)], Nanoseconds{panel.time()});
+                const auto kinds = bytesAt(
+                    stage.timeline().memory[static_cast<std::size_t>(device)], Nanoseconds{panel.time()});
                 QCOMPARE(sum, std::accumulate(kinds.begin(), kinds.end(), std::int64_t{0}));
             }
         }
@@ -95,7 +98,8 @@ private Q_SLOTS:
         stage.open("data-parallel", 4);
         QTRY_VERIFY_WITH_TIMEOUT(panel.matrix(), kLong);
         for (std::int32_t d = 0; d < 4; ++d)
-            QCOMPARE(panel.matrix()->sentBy({d}).count, stage.workspace.lastGood()->summary.devices[static_cast<std::size_t>(d)].sent.count);
+            QCOMPARE(panel.matrix()->sentBy({d}).count,
+                stage.workspace.lastGood()->summary.devices[static_cast<std::size_t>(d)].sent.count);
         auto *view = panel.findChild<MatrixView *>();
         QSignalSpy chosen(view, &MatrixView::cellChosen);
         QTest::mouseClick(view, Qt::LeftButton, {}, view->cellRect(0, 1).center().toPoint());
@@ -122,8 +126,10 @@ private Q_SLOTS:
         const QAbstractItemModelTester b(&flows, QAbstractItemModelTester::FailureReportingMode::QtTest);
         const QAbstractItemModelTester c(&links, QAbstractItemModelTester::FailureReportingMode::QtTest);
         kinds.set({1, 2, 3, 4, 5, 6}, {6, 5, 4, 3, 2, 1});
-        QCOMPARE(kinds.index(kMemoryKindCount, MemoryKindsModel::Now).data().toString(), QStringLiteral("21 B"));
-        flows.set({Flow{.kind = InstructionKind::AllReduce, .from = {0}, .to = {1}, .bytes = {2048}, .count = 3}});
+        QCOMPARE(
+            kinds.index(kMemoryKindCount, MemoryKindsModel::Now).data().toString(), QStringLiteral("21 B"));
+        flows.set(
+            {Flow{.kind = InstructionKind::AllReduce, .from = {0}, .to = {1}, .bytes = {2048}, .count = 3}});
         QCOMPARE(flows.index(0, FlowsModel::Sent).data().toString(), QStringLiteral("2.00 KiB"));
         QVERIFY(!flows.flowAt(1));
         links.set({{false, 0, {10}, 0.1}, {true, 1, {20}, 0.5}});

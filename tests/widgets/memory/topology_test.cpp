@@ -1,8 +1,8 @@
 #include <QtCore/QObject>
 #include <QtTest/QSignalSpy>
 #include <QtTest/QTest>
-#include <QtWidgets/QTableView>
 #include <QtWidgets/QTabWidget>
+#include <QtWidgets/QTableView>
 
 #include "tests/qt_test.h"
 #include "widgets/memory/communication_models.h"
@@ -86,7 +86,9 @@ private Q_SLOTS:
             QVERIFY(first <= node && node < last);
             QCOMPARE(layout.nodeHeadAt(box.x + 3, box.y + 3), layout.hasNetwork() ? node : -1);
             if (layout.hasNetwork())
-                QCOMPARE(layout.nodeHeadAt(middle(layout.nodeLink(node)).x(), middle(layout.nodeLink(node)).y()), node);
+                QCOMPARE(
+                    layout.nodeHeadAt(middle(layout.nodeLink(node)).x(), middle(layout.nodeLink(node)).y()),
+                    node);
         }
         QCOMPARE(layout.deviceAt(-5, -5), -1);
         QCOMPARE(layout.deviceAt(width * 100.0, layout.height() * 2), -1);
@@ -98,7 +100,8 @@ private Q_SLOTS:
         matrix->deviceCount = 6;
         for (std::int32_t device = 0; device < 6; ++device)
             matrix->links.push_back({false, device, {1000 * device}, 0.15 * device});
-        matrix->links.push_back({true, 0, {5000}, 1.4}); // more than it could carry is shown, not drawn beyond its gauge
+        matrix->links.push_back(
+            {true, 0, {5000}, 1.4}); // more than it could carry is shown, not drawn beyond its gauge
         matrix->links.push_back({true, 1, {0}, 0});
         Cluster cluster;
         cluster.deviceCount = 6;
@@ -113,7 +116,8 @@ private Q_SLOTS:
         const TopologyLayout &layout = view.layoutOfMap();
         QTest::mouseClick(&view, Qt::LeftButton, {}, middle(layout.device(4)));
         QVERIFY(view.current() && !view.current()->betweenNodes && view.current()->index == 4);
-        QVERIFY2(view.accessibleDescription().contains(QStringLiteral("60%")), qPrintable(view.accessibleDescription()));
+        QVERIFY2(view.accessibleDescription().contains(QStringLiteral("60%")),
+            qPrintable(view.accessibleDescription()));
         QTest::keyClick(&view, Qt::Key_Right);
         QCOMPARE(view.current()->index, 5);
         QTest::keyClick(&view, Qt::Key_Right); // the last one stays

@@ -2,10 +2,10 @@
 
 #include "engine/frontend/training.h"
 #include "engine/frontend/zoo.h"
+#include "engine/gallery/gallery.h"
 #include "engine/hardware/cluster.h"
 #include "engine/lowering/lower.h"
 #include "engine/plan/complete.h"
-#include "engine/gallery/gallery.h"
 #include "engine/simulate/simulate.h"
 #include "widgets/run/run_record.h"
 
@@ -91,8 +91,10 @@ TEST(RunAnalysis, CollectivesAreSortedBySizeAndReachABandwidth)
     std::int64_t expected = 0;
     for (const DeviceProgram &program : run.plan->devices) {
         for (const ScheduleEntry &entry : program.schedule) {
-            for (const Instruction &instruction : program.segments[static_cast<std::size_t>(entry.segment)].instructions)
-                expected += isCommunication(instruction.kind) && instruction.kind != InstructionKind::Recv ? 1 : 0;
+            for (const Instruction &instruction :
+                program.segments[static_cast<std::size_t>(entry.segment)].instructions)
+                expected +=
+                    isCommunication(instruction.kind) && instruction.kind != InstructionKind::Recv ? 1 : 0;
         }
     }
     EXPECT_EQ(spans, expected);

@@ -29,7 +29,8 @@ const QString kProgram = QStringLiteral(PLANLOOM_BINARY_DIR "/bin/planloom-exec"
 
 bool settled(const Workspace &workspace)
 {
-    return workspace.latest() && workspace.latest()->verdict && !workspace.isStale() && !workspace.isPlanning();
+    return workspace.latest() && workspace.latest()->verdict && !workspace.isStale()
+        && !workspace.isPlanning();
 }
 
 struct Stage {
@@ -85,9 +86,11 @@ private Q_SLOTS:
 
     void severalStepsOfATransformerAreEqualToTheModel()
     {
-        // AdamW turns rounding noise of the first step into full steps of some weights: that is no difference of the plan.
+        // AdamW turns rounding noise of the first step into full steps of some weights: that is no difference
+        // of the plan.
         Stage stage;
-        stage.open("zoo:gpt?layers=2&hidden=64&heads=4&seq=32&vocab=300&batch=8", 4, "3d:dp=1,tp=2,pp=2,micro-batches=4,schedule=1f1b");
+        stage.open("zoo:gpt?layers=2&hidden=64&heads=4&seq=32&vocab=300&batch=8", 4,
+            "3d:dp=1,tp=2,pp=2,micro-batches=4,schedule=1f1b");
         stage.panel.setSetup({.steps = 3, .check = true, .live = true, .seed = 1});
         QTRY_VERIFY_WITH_TIMEOUT(stage.panel.runAction()->isEnabled(), kLong);
         stage.panel.runAction()->trigger();
@@ -177,7 +180,8 @@ private Q_SLOTS:
         QCOMPARE(service.shownStep(), worst);
         QTRY_VERIFY_WITH_TIMEOUT(shows(*service.record().steps()[static_cast<std::size_t>(worst)]), kLong);
         choice->setCurrentIndex(1);
-        const StepSpans mean = meanOf({service.record().steps()[1].get(), service.record().steps()[2].get(), service.record().steps()[3].get()});
+        const StepSpans mean = meanOf({service.record().steps()[1].get(), service.record().steps()[2].get(),
+            service.record().steps()[3].get()});
         QTRY_VERIFY_WITH_TIMEOUT(shows(mean), kLong);
         choice->setCurrentIndex(0);
         QTRY_VERIFY_WITH_TIMEOUT(service.overlay()->measured->timeline == service.record().measured(), kLong);
@@ -187,7 +191,8 @@ private Q_SLOTS:
     {
         Stage stage;
         stage.open(kSmall, 4, "data-parallel");
-        QAbstractItemModelTester tester(stage.panel.collectives(), QAbstractItemModelTester::FailureReportingMode::QtTest);
+        QAbstractItemModelTester tester(
+            stage.panel.collectives(), QAbstractItemModelTester::FailureReportingMode::QtTest);
         stage.panel.setSetup({.steps = 2, .check = false, .live = false, .seed = 1});
         QTRY_VERIFY_WITH_TIMEOUT(stage.panel.runAction()->isEnabled(), kLong);
         stage.panel.runAction()->trigger();
@@ -197,10 +202,16 @@ private Q_SLOTS:
         for (const std::int64_t delta : waterfall.delta.nanoseconds)
             sum += delta;
         QCOMPARE(sum, waterfall.to.step());
-        QCOMPARE(waterfall.to.step(), static_cast<std::int64_t>(stage.panel.service().overlay()->measured->timeline->step.count()));
+        QCOMPARE(waterfall.to.step(),
+            static_cast<std::int64_t>(stage.panel.service().overlay()->measured->timeline->step.count()));
         QVERIFY(stage.panel.collectives()->rowCount() > 0);
-        QCOMPARE(stage.panel.collectives()->index(0, CollectivesModel::Kind).data().toString(), QStringLiteral("all-reduce"));
-        QVERIFY(stage.panel.collectives()->index(0, CollectivesModel::Bandwidth).data().toString().endsWith(QStringLiteral("B/s")));
+        QCOMPARE(stage.panel.collectives()->index(0, CollectivesModel::Kind).data().toString(),
+            QStringLiteral("all-reduce"));
+        QVERIFY(stage.panel.collectives()
+                    ->index(0, CollectivesModel::Bandwidth)
+                    .data()
+                    .toString()
+                    .endsWith(QStringLiteral("B/s")));
     }
 
     void theViewIsPausedAndTheRunGoesOn()
@@ -212,7 +223,8 @@ private Q_SLOTS:
         QVERIFY(!stage.panel.pauseAction()->isEnabled());
         stage.panel.runAction()->trigger();
         RunService &service = stage.panel.service();
-        QTRY_VERIFY_WITH_TIMEOUT(service.overlay() && service.overlay()->measured && service.record().losses.size() > 1, kLong);
+        QTRY_VERIFY_WITH_TIMEOUT(
+            service.overlay() && service.overlay()->measured && service.record().losses.size() > 1, kLong);
         stage.panel.pauseAction()->trigger();
         QVERIFY(service.isViewPaused());
         // What was on its way may still come; after that nothing does.
@@ -237,7 +249,8 @@ private Q_SLOTS:
         QTRY_VERIFY_WITH_TIMEOUT(stage.panel.runAction()->isEnabled(), kLong);
         stage.panel.runAction()->trigger();
         QTRY_VERIFY_WITH_TIMEOUT(stage.panel.service().record().losses.size() > 2, kLong);
-        QTRY_VERIFY_WITH_TIMEOUT(stage.panel.service().overlay() && stage.panel.service().overlay()->measured, kLong);
+        QTRY_VERIFY_WITH_TIMEOUT(
+            stage.panel.service().overlay() && stage.panel.service().overlay()->measured, kLong);
         stage.panel.stopAction()->trigger();
         QTRY_VERIFY_WITH_TIMEOUT(!stage.panel.service().isRunning(), 5000);
         QCOMPARE(stage.panel.service().record().state, RunState::Stopped);
@@ -294,8 +307,10 @@ private Q_SLOTS:
     {
         RunFiguresModel figures;
         RunListModel list;
-        const QAbstractItemModelTester testFigures(&figures, QAbstractItemModelTester::FailureReportingMode::QtTest);
-        const QAbstractItemModelTester testList(&list, QAbstractItemModelTester::FailureReportingMode::QtTest);
+        const QAbstractItemModelTester testFigures(
+            &figures, QAbstractItemModelTester::FailureReportingMode::QtTest);
+        const QAbstractItemModelTester testList(
+            &list, QAbstractItemModelTester::FailureReportingMode::QtTest);
         RunRecord record;
         record.devices.resize(3);
         figures.setRun(record, nullptr);
@@ -321,7 +336,11 @@ private Q_SLOTS:
     {
         std::vector<ScatterPoint> points;
         for (int i = 0; i < 50; ++i)
-            points.push_back({OperatorId{i}, "op" + std::to_string(i), 1e-3, 1e-3 * (i == 17 ? 9 : i == 30 ? 0.25 : 1.1)});
+            points.push_back({OperatorId{i}, "op" + std::to_string(i), 1e-3,
+                1e-3
+                    * (i == 17        ? 9
+                            : i == 30 ? 0.25
+                                      : 1.1)});
         QCOMPARE(OperatorScatter::outliers(points, 2), (std::vector<std::size_t>{17, 30}));
         OperatorScatter scatter;
         scatter.resize(500, 300);

@@ -3,10 +3,10 @@
 #include "engine/base/result.h"
 #include "engine/frontend/training.h"
 #include "engine/frontend/zoo.h"
+#include "engine/gallery/gallery.h"
 #include "engine/hardware/cluster.h"
 #include "engine/lowering/lower.h"
 #include "engine/plan/complete.h"
-#include "engine/gallery/gallery.h"
 #include "engine/runtime/event_json.h"
 #include "engine/simulate/simulate.h"
 
@@ -61,7 +61,8 @@ RunRecord finishedRun(const Planned &planned)
     record.apply(eventOf(event("load")));
     record.apply(eventOf(event("ready")));
     for (int step = 0; step < 2; ++step)
-        record.apply(eventOf({{"v", 1}, {"t", "step"}, {"n", step}, {"loss", 2.5 - step}, {"seconds", 0.25 * (step + 1)}}));
+        record.apply(eventOf(
+            {{"v", 1}, {"t", "step"}, {"n", step}, {"loss", 2.5 - step}, {"seconds", 0.25 * (step + 1)}}));
     for (std::size_t d = 0; d < planned.plan->devices.size(); ++d)
         record.apply(eventOf(spansEvent(planned.predicted, static_cast<std::int32_t>(d))));
     record.apply(eventOf(checkEvent({.ok = true, .worstTensor = "loss", .worstError = 1e-7})));
@@ -131,7 +132,9 @@ TEST(RunRecord, LiveSpansOfANewStepTakeThePlaceOfTheOldOnes)
 {
     const Planned plan = planned("data-parallel", 2);
     RunRecord record(plan.plan, {.steps = 3}, 0);
-    const auto live = [&](int device, std::vector<LiveSpan> spans) { record.apply(eventOf(liveEvent(device, spans))); };
+    const auto live = [&](int device, std::vector<LiveSpan> spans) {
+        record.apply(eventOf(liveEvent(device, spans)));
+    };
     live(0, {{0, 0, 0, 0, 10, 5}, {0, 0, 1, 0, 15, 5}});
     live(1, {{0, 0, 0, 0, 11, 5}});
     EXPECT_EQ(record.liveSpans(), 3U);
@@ -149,10 +152,13 @@ TEST(RunRecord, FailuresNameTheDeviceAndItsInstruction)
     RunRecord record(plan.plan, {}, 0);
     record.apply(eventOf(event("ready")));
     record.apply(eventOf({{"v", 1}, {"t", "stalled"}, {"seconds", 10},
-        {"devices", {{{"device", 0}, {"issued", 9}, {"finished", 8}, {"kind", "kernel"}},
-                        {{"device", 1}, {"issued", 4}, {"finished", 3}, {"kind", "all-reduce"}, {"operator", "fc1"}}}}}));
+        {"devices",
+            {{{"device", 0}, {"issued", 9}, {"finished", 8}, {"kind", "kernel"}},
+                {{"device", 1}, {"issued", 4}, {"finished", 3}, {"kind", "all-reduce"},
+                    {"operator", "fc1"}}}}}));
     EXPECT_EQ(record.sentence(), "no progress for 10 s: device 1 waits at all-reduce for fc1");
-    nlohmann::json died = errorEvent({ErrorCode::Internal, "the rank process was killed by signal 9", {}, {}});
+    nlohmann::json died =
+        errorEvent({ErrorCode::Internal, "the rank process was killed by signal 9", {}, {}});
     died["devices"] = {{{"device", 1}, {"step", 2}, {"kind", "send"}}};
     record.apply(eventOf(died));
     record.end({});
@@ -187,8 +193,10 @@ TEST(RunRecord, IsKeptAsJson)
     ASSERT_TRUE(again->check);
     EXPECT_EQ(again->check->worstTensor, "loss");
     EXPECT_EQ(again->devices.size(), 2U);
-    for (const char *bad : {"", "[]", "{}", "{\"state\":\"flying\"}", "{\"state\":\"done\",\"step_seconds\":3}",
-             "{\"state\":\"done\",\"step_seconds\":[],\"peak_bytes\":[],\"warnings\":[],\"losses\":[],\"devices\":-4}"})
+    for (const char *bad :
+        {"", "[]", "{}", "{\"state\":\"flying\"}", "{\"state\":\"done\",\"step_seconds\":3}",
+            "{\"state\":\"done\",\"step_seconds\":[],\"peak_bytes\":[],\"warnings\":[],\"losses\":[],"
+            "\"devices\":-4}"})
         EXPECT_FALSE(RunRecord::fromJson(bad)) << bad;
 }
 
@@ -196,7 +204,8 @@ TEST(RunRecord, DamagedLinesAreWarningsAndNeverMore)
 {
     const Planned plan = planned("data-parallel", 2);
     const std::vector<std::string> lines{spansEvent(plan.predicted, 0).dump(), checkEvent({}).dump(),
-        liveEvent(1, {{0, 0, 0, 0, 1, 2}}).dump(), R"({"v":1,"t":"progress","devices":[{"device":0,"issued":3}]})",
+        liveEvent(1, {{0, 0, 0, 0, 1, 2}}).dump(),
+        R"({"v":1,"t":"progress","devices":[{"device":0,"issued":3}]})",
         R"({"v":1,"t":"done","peak_bytes":[1,2]})"};
     std::mt19937 random(7);
     for (int round = 0; round < 3000; ++round) {

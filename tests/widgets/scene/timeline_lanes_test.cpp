@@ -79,7 +79,8 @@ TEST(FoldSpans, KeepsTheBusyTimeOfEveryPixelColumn)
     }
 }
 
-/// Spans of nearly the same density everywhere, far smaller than a pixel: what stretches join over several columns.
+/// Spans of nearly the same density everywhere, far smaller than a pixel: what stretches join over several
+/// columns.
 TEST(FoldSpans, JoinsLikeColumnsWithoutLosingAHundredthOfAny)
 {
     std::mt19937 random(21);
@@ -103,7 +104,8 @@ TEST(FoldSpans, JoinsLikeColumnsWithoutLosingAHundredthOfAny)
     std::vector<DrawRecord> records;
     foldSpans(stream.spans, stream.before, stream.rows, axis, kWidth, records);
     EXPECT_LT(records.size(), 200u); // several columns to a stretch
-    EXPECT_TRUE(std::any_of(records.begin(), records.end(), [](const DrawRecord &record) { return record.x1 - record.x0 > 2; }));
+    EXPECT_TRUE(std::any_of(
+        records.begin(), records.end(), [](const DrawRecord &record) { return record.x1 - record.x0 > 2; }));
     for (double x = 0; x < kWidth; ++x)
         ASSERT_NEAR(painted(records, x), trulyBusy(stream, axis, x), 0.01) << "at pixel " << x;
 }
@@ -213,7 +215,8 @@ TEST(PeakIndex, FindsTheLargestEntryOfAnyStretch)
         const double width = 1 + random() % 20;
         std::size_t from = 0;
         for (double begin = -10; begin < static_cast<double>(now) + 30; begin += width)
-            EXPECT_EQ(index.largestIn(curve, begin, begin + width, from), index.largestIn(curve, begin, begin + width));
+            EXPECT_EQ(index.largestIn(curve, begin, begin + width, from),
+                index.largestIn(curve, begin, begin + width));
         EXPECT_EQ(index.largestIn(curve, 0, width, from), index.largestIn(curve, 0, width)); // and back again
     }
 }

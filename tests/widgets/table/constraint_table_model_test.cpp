@@ -16,26 +16,30 @@ namespace {
 class Mirror : public QObject
 {
 public:
-    explicit Mirror(QAbstractItemModel *model) : m_model(model)
+    explicit Mirror(QAbstractItemModel *model)
+        : m_model(model)
     {
-        connect(model, &QAbstractItemModel::rowsInserted, this, [this](const QModelIndex &, int first, int last) {
-            for (int row = first; row <= last; ++row)
-                m_rows.insert(m_rows.begin() + row, QStringList());
-            m_inserted += last - first + 1;
-            m_dirty = true;
-        });
-        connect(model, &QAbstractItemModel::rowsRemoved, this, [this](const QModelIndex &, int first, int last) {
-            m_rows.erase(m_rows.begin() + first, m_rows.begin() + last + 1);
-        });
-        connect(model, &QAbstractItemModel::dataChanged, this, [this](const QModelIndex &a, const QModelIndex &b) {
-            for (int row = a.row(); row <= b.row(); ++row) {
-                if (m_rows[static_cast<std::size_t>(row)].isEmpty())
-                    continue; // inserted: read whole later
-                for (int column = a.column(); column <= b.column(); ++column)
-                    m_rows[static_cast<std::size_t>(row)][column] = text(row, column);
-            }
-            ++m_changes;
-        });
+        connect(
+            model, &QAbstractItemModel::rowsInserted, this, [this](const QModelIndex &, int first, int last) {
+                for (int row = first; row <= last; ++row)
+                    m_rows.insert(m_rows.begin() + row, QStringList());
+                m_inserted += last - first + 1;
+                m_dirty = true;
+            });
+        connect(
+            model, &QAbstractItemModel::rowsRemoved, this, [this](const QModelIndex &, int first, int last) {
+                m_rows.erase(m_rows.begin() + first, m_rows.begin() + last + 1);
+            });
+        connect(model, &QAbstractItemModel::dataChanged, this,
+            [this](const QModelIndex &a, const QModelIndex &b) {
+                for (int row = a.row(); row <= b.row(); ++row) {
+                    if (m_rows[static_cast<std::size_t>(row)].isEmpty())
+                        continue; // inserted: read whole later
+                    for (int column = a.column(); column <= b.column(); ++column)
+                        m_rows[static_cast<std::size_t>(row)][column] = text(row, column);
+                }
+                ++m_changes;
+            });
         connect(model, &QAbstractItemModel::modelReset, this, [this] {
             ++m_resets;
             readAll();
@@ -151,7 +155,8 @@ private Q_SLOTS:
     {
         ConstraintTableModel model;
         const QAbstractItemModelTester tester(&model);
-        open(model, "# why\n\nsplit layer:0 : batch by 2  @gesture # and so\nnonsense\noff schedule 1f1b\n# end\n");
+        open(model,
+            "# why\n\nsplit layer:0 : batch by 2  @gesture # and so\nnonsense\noff schedule 1f1b\n# end\n");
         QCOMPARE(model.rowCount(), 3);
         QCOMPARE(cell(model, 0, TableColumn::Number), QStringLiteral("3"));
         QCOMPARE(cell(model, 0, TableColumn::Selector), QStringLiteral("layer:0"));
@@ -162,8 +167,10 @@ private Q_SLOTS:
         QVERIFY(model.isError(1));
         QVERIFY(model.problemAt(1).startsWith(QStringLiteral("Rule: expected split, ")));
         QCOMPARE(model.index(2, 0).data(Qt::CheckStateRole).toInt(), static_cast<int>(Qt::Unchecked));
-        QCOMPARE(model.accessibleText(0, static_cast<int>(TableColumn::Value)), QStringLiteral("row 3, value: batch by 2"));
-        QVERIFY(model.accessibleText(1, static_cast<int>(TableColumn::Rule)).contains(QStringLiteral(", error: Rule: expected")));
+        QCOMPARE(model.accessibleText(0, static_cast<int>(TableColumn::Value)),
+            QStringLiteral("row 3, value: batch by 2"));
+        QVERIFY(model.accessibleText(1, static_cast<int>(TableColumn::Rule))
+                    .contains(QStringLiteral(", error: Rule: expected")));
         QCOMPARE(model.rowOfLine(4), 2);
         QCOMPARE(model.rowOfLine(5), -1);
     }
@@ -173,30 +180,38 @@ private Q_SLOTS:
         ConstraintTableModel model;
         const QAbstractItemModelTester tester(&model);
         open(model, "# note\nsplit layer:0   : batch by 2 # mine\nschedule 1f1b\n");
-        QVERIFY(model.setData(model.index(0, static_cast<int>(TableColumn::Value)), QStringLiteral("batch by 4")));
-        QCOMPARE(m_document.text(), std::string("# note\nsplit layer:0 : batch by 4  # mine\nschedule 1f1b\n"));
+        QVERIFY(model.setData(
+            model.index(0, static_cast<int>(TableColumn::Value)), QStringLiteral("batch by 4")));
+        QCOMPARE(
+            m_document.text(), std::string("# note\nsplit layer:0 : batch by 4  # mine\nschedule 1f1b\n"));
         QCOMPARE(m_words.last(), QStringLiteral("change row 2 to split layer:0: batch by 4"));
         // A wrong cell is kept as a line with an error.
-        QVERIFY(model.setData(model.index(0, static_cast<int>(TableColumn::Value)), QStringLiteral("batch by x")));
+        QVERIFY(model.setData(
+            model.index(0, static_cast<int>(TableColumn::Value)), QStringLiteral("batch by x")));
         QVERIFY(model.isError(0));
         QCOMPARE(cell(model, 0, TableColumn::Value), QStringLiteral("batch by x"));
         QVERIFY(model.index(0, static_cast<int>(TableColumn::Value))
                     .data(ConstraintTableModel::ProblemRole)
                     .toString()
-                    .startsWith(QStringLiteral("Value: expected a number of parts, found 'x'. For example: batch by 2")));
+                    .startsWith(QStringLiteral(
+                        "Value: expected a number of parts, found 'x'. For example: batch by 2")));
         QVERIFY(model.setData(model.index(0, static_cast<int>(TableColumn::Rule)), QStringLiteral("place")));
-        QCOMPARE(m_document.text(), std::string("# note\nplace layer:0 : devices 0,1  # mine\nschedule 1f1b\n"));
+        QCOMPARE(
+            m_document.text(), std::string("# note\nplace layer:0 : devices 0,1  # mine\nschedule 1f1b\n"));
         QVERIFY(model.setRowsEnabled({0, 1}, false));
-        QCOMPARE(m_document.text(), std::string("# note\noff place layer:0 : devices 0,1  # mine\noff schedule 1f1b\n"));
+        QCOMPARE(m_document.text(),
+            std::string("# note\noff place layer:0 : devices 0,1  # mine\noff schedule 1f1b\n"));
         QCOMPARE(m_words.last(), QStringLiteral("switch off 2 rows"));
         QVERIFY(model.setData(model.index(0, static_cast<int>(TableColumn::Note)), QStringLiteral("a\nb")));
-        QCOMPARE(m_document.text(), std::string("# a\n# b\noff place layer:0 : devices 0,1\noff schedule 1f1b\n"));
+        QCOMPARE(
+            m_document.text(), std::string("# a\n# b\noff place layer:0 : devices 0,1\noff schedule 1f1b\n"));
         QVERIFY(model.setData(model.index(0, static_cast<int>(TableColumn::Note)), QStringLiteral("c")));
         QCOMPARE(m_document.text(), std::string("off place layer:0 : devices 0,1  # c\noff schedule 1f1b\n"));
         // What changes nothing is no step.
         const auto steps = m_words.size();
         QVERIFY(!model.setData(model.index(0, static_cast<int>(TableColumn::Note)), QStringLiteral("c")));
-        QVERIFY(!model.setData(model.index(0, static_cast<int>(TableColumn::Selector)), QStringLiteral("layer:0")));
+        QVERIFY(!model.setData(
+            model.index(0, static_cast<int>(TableColumn::Selector)), QStringLiteral("layer:0")));
         QCOMPARE(m_words.size(), steps);
     }
 
@@ -205,11 +220,13 @@ private Q_SLOTS:
         ConstraintTableModel model;
         open(model, "split layer:0 : batch by 2\n# n\nsplit layer:1 : m by 2\nschedule 1f1b\n");
         QVERIFY(model.writeCells({0, 1}, TableColumn::Value, QStringLiteral("batch by 4")));
-        QCOMPARE(m_document.text(), std::string("split layer:0 : batch by 4\n# n\nsplit layer:1 : batch by 4\nschedule 1f1b\n"));
+        QCOMPARE(m_document.text(),
+            std::string("split layer:0 : batch by 4\n# n\nsplit layer:1 : batch by 4\nschedule 1f1b\n"));
         QCOMPARE(m_words, QStringList{QStringLiteral("change the value of 2 rows to batch by 4")});
         QVERIFY(model.writeCells({1, 0}, TableColumn::Note, QStringLiteral("x\ny")));
         QCOMPARE(m_document.text(),
-            std::string("# x\n# y\nsplit layer:0 : batch by 4\n# x\n# y\nsplit layer:1 : batch by 4\nschedule 1f1b\n"));
+            std::string("# x\n# y\nsplit layer:0 : batch by 4\n# x\n# y\nsplit layer:1 : batch by "
+                        "4\nschedule 1f1b\n"));
     }
 
     void rowsKeepWhatTheyAreWhileTheyStay()
@@ -224,7 +241,8 @@ private Q_SLOTS:
         QCOMPARE(key(0), third);
         QCOMPARE(key(1), first);
         QCOMPARE(key(2), second);
-        QVERIFY(model.setData(model.index(1, static_cast<int>(TableColumn::Value)), QStringLiteral("batch by 8")));
+        QVERIFY(model.setData(
+            model.index(1, static_cast<int>(TableColumn::Value)), QStringLiteral("batch by 8")));
         QCOMPARE(key(1), first);
         QVERIFY(model.apply(QStringLiteral("remove"), removeLines(m_document, {0})));
         QCOMPARE(key(0), first);
@@ -241,7 +259,10 @@ private Q_SLOTS:
         model.setDocument(m_document);
         Mirror mirror(&model);
         for (int step = 0; step < 1000; ++step) {
-            const auto line = [&] { return static_cast<std::int32_t>(random() % static_cast<unsigned>(m_document.lineCount() + 1)); };
+            const auto line = [&] {
+                return static_cast<std::int32_t>(
+                    random() % static_cast<unsigned>(m_document.lineCount() + 1));
+            };
             TableEdit edit;
             mirror.forgetInserted();
             const unsigned kind = random() % 7;
@@ -265,8 +286,9 @@ private Q_SLOTS:
                 for (int i = 0; i < 5; ++i) {
                     TableDocument now = m_document;
                     QVERIFY(now.apply(edit).has_value());
-                    edit = joined(edit, random() % 2 ? insertText(now, line() % (now.lineCount() + 1), randomLine(random))
-                                                     : removeLines(now, {line()}));
+                    edit = joined(edit,
+                        random() % 2 ? insertText(now, line() % (now.lineCount() + 1), randomLine(random))
+                                     : removeLines(now, {line()}));
                 }
                 break;
             default:
@@ -297,7 +319,9 @@ private Q_SLOTS:
         ConstraintTableModel model;
         TableListModel list(&model);
         const QAbstractItemModelTester tester(&list);
-        open(model, "split layer:2 : batch by 2\nplace layer:0 : devices 1  @gesture # first\nsplit layer:1 : m by 2\nschedule 1f1b\n");
+        open(model,
+            "split layer:2 : batch by 2\nplace layer:0 : devices 1  @gesture # first\nsplit layer:1 : m by "
+            "2\nschedule 1f1b\n");
         QCOMPARE(list.rowCount(), 5);
         QCOMPARE(list.kindOf(4), TableListModel::Kind::NewRow);
         QVERIFY(list.isInTextOrder());
@@ -318,7 +342,8 @@ private Q_SLOTS:
         QCOMPARE(cell(list, 0, TableColumn::Selector), QStringLiteral("split · 2 rows"));
         list.setCollapsed(0, true);
         QCOMPARE(list.rowCount(), 6);
-        QCOMPARE(list.index(0, 0).data(Qt::AccessibleTextRole).toString(), QStringLiteral("group split, 2 rows, collapsed"));
+        QCOMPARE(list.index(0, 0).data(Qt::AccessibleTextRole).toString(),
+            QStringLiteral("group split, 2 rows, collapsed"));
         list.setCollapsed(0, false);
         list.setGrouping(RowGrouping::Origin);
         QCOMPARE(cell(list, 0, TableColumn::Selector), QStringLiteral("text · 3 rows"));
@@ -337,7 +362,8 @@ private Q_SLOTS:
         const QAbstractItemModelTester tester(&list);
         open(model, "schedule 1f1b\n# end\n");
         const auto write = [&](TableColumn column, const char *text) {
-            return list.setData(list.index(list.newRow(), static_cast<int>(column)), QString::fromLatin1(text));
+            return list.setData(
+                list.index(list.newRow(), static_cast<int>(column)), QString::fromLatin1(text));
         };
         QVERIFY(write(TableColumn::Rule, "split"));
         QCOMPARE(cell(list, list.newRow(), TableColumn::Selector), QStringLiteral("all"));
@@ -347,7 +373,8 @@ private Q_SLOTS:
         QCOMPARE(m_document.text(), std::string("schedule 1f1b\nsplit layer:0 : batch by 2\n# end\n"));
         QCOMPARE(list.draft(), RowCells{});
         QVERIFY(write(TableColumn::Selector, "place layer:1 : devices 0"));
-        QCOMPARE(m_document.text(), std::string("schedule 1f1b\nsplit layer:0 : batch by 2\nplace layer:1 : devices 0\n# end\n"));
+        QCOMPARE(m_document.text(),
+            std::string("schedule 1f1b\nsplit layer:0 : batch by 2\nplace layer:1 : devices 0\n# end\n"));
         QVERIFY(write(TableColumn::Rule, "recompute"));
         QCOMPARE(model.rowCount(), 4);
     }
@@ -361,10 +388,14 @@ private Q_SLOTS:
         m_document = randomDocument(120, random);
         model.setDocument(m_document);
         for (int step = 0; step < 300; ++step) {
-            const auto line = [&] { return static_cast<std::int32_t>(random() % static_cast<unsigned>(m_document.lineCount() + 1)); };
+            const auto line = [&] {
+                return static_cast<std::int32_t>(
+                    random() % static_cast<unsigned>(m_document.lineCount() + 1));
+            };
             switch (random() % 8) {
             case 0:
-                list.sort(static_cast<int>(random() % kTableColumns) - 1, random() % 2 ? Qt::AscendingOrder : Qt::DescendingOrder);
+                list.sort(static_cast<int>(random() % kTableColumns) - 1,
+                    random() % 2 ? Qt::AscendingOrder : Qt::DescendingOrder);
                 break;
             case 1:
                 list.setGrouping(static_cast<RowGrouping>(random() % 3));
@@ -373,7 +404,8 @@ private Q_SLOTS:
                 list.setFilter(random() % 2 ? QStringLiteral("layer:1") : QString());
                 break;
             case 3:
-                list.setCollapsed(static_cast<int>(random() % static_cast<unsigned>(list.rowCount())), random() % 2 == 0);
+                list.setCollapsed(
+                    static_cast<int>(random() % static_cast<unsigned>(list.rowCount())), random() % 2 == 0);
                 break;
             default:
                 QVERIFY(m_document

@@ -106,7 +106,8 @@ private Q_SLOTS:
         QFETCH(int, index);
         const RuleWord &word = ruleWords()[static_cast<std::size_t>(index)];
         ValueChoices choices;
-        choices.dimensions = {{"batch", "batch (8)", {2, 4, 8}, 3}, {"m", "m (6)", {2, 3, 6}, 1}, {"odd", "odd (7)", {}, 1}};
+        choices.dimensions = {
+            {"batch", "batch (8)", {2, 4, 8}, 3}, {"m", "m (6)", {2, 3, 6}, 1}, {"odd", "odd (7)", {}, 1}};
         choices.valueSplit = true;
         choices.mesh = {{"dp", 2}, {"two words", 4}};
         choices.deviceCount = 8;

@@ -1,4 +1,5 @@
-// The Constraints dock with 10,000 rows: what is done does what it does with ten. tests/bench/table_bench.cpp has the times.
+// The Constraints dock with 10,000 rows: what is done does what it does with ten. tests/bench/table_bench.cpp
+// has the times.
 
 #include "tests/qt_test.h"
 #include "tests/widgets/table/table_panel_fixture.h"
@@ -58,7 +59,8 @@ class LargeTableTest : public TablePanelFixture
     void selectRange(int first, int last)
     {
         m_panel->grid()->selectionModel()->select(
-            QItemSelection(cell(first, TableColumn::On), cell(last, TableColumn::Note)), QItemSelectionModel::ClearAndSelect);
+            QItemSelection(cell(first, TableColumn::On), cell(last, TableColumn::Note)),
+            QItemSelectionModel::ClearAndSelect);
     }
 
 private Q_SLOTS:
@@ -87,7 +89,8 @@ private Q_SLOTS:
     {
         openMany();
         const auto keys = shown();
-        QVERIFY(m_panel->list()->setData(cell(5000, TableColumn::Note), QStringLiteral("here"), Qt::EditRole));
+        QVERIFY(
+            m_panel->list()->setData(cell(5000, TableColumn::Note), QStringLiteral("here"), Qt::EditRole));
         QVERIFY(shown() == keys);
         QVERIFY(cell(5000, TableColumn::Note).data().toString().contains(QStringLiteral("here")));
         QVERIFY(!cell(4999, TableColumn::Note).data().toString().contains(QStringLiteral("here")));
@@ -123,13 +126,15 @@ private Q_SLOTS:
     {
         openMany();
         const auto keys = shown();
-        QAbstractItemModelTester tester(m_panel->list(), QAbstractItemModelTester::FailureReportingMode::QtTest);
+        QAbstractItemModelTester tester(
+            m_panel->list(), QAbstractItemModelTester::FailureReportingMode::QtTest);
         for (int column = 0; column < kTableColumns; ++column) {
             for (int times = 0; times < 2; ++times) {
                 Q_EMIT m_panel->grid()->horizontalHeader()->sectionClicked(column);
                 QVERIFY(shown() == keys);
                 const QVariant first = m_panel->list()->index(0, column).data(ConstraintTableModel::SortRole);
-                const QVariant last = m_panel->list()->index(kRowCount - 1, column).data(ConstraintTableModel::SortRole);
+                const QVariant last =
+                    m_panel->list()->index(kRowCount - 1, column).data(ConstraintTableModel::SortRole);
                 const auto order = QVariant::compare(first, last);
                 QVERIFY2(order == QPartialOrdering::Equivalent
                         || order == (times == 0 ? QPartialOrdering::Less : QPartialOrdering::Greater),
@@ -165,7 +170,8 @@ private Q_SLOTS:
         m_panel->grid()->clearSelection();
         m_selection->select(selectedBy("layer:1"));
         m_panel->actingOnSelectionAction()->setChecked(true);
-        QTRY_VERIFY_WITH_TIMEOUT(m_panel->list()->rowCount() < kRowCount / 2 + 2 && m_panel->list()->rowCount() > 2, kLong);
+        QTRY_VERIFY_WITH_TIMEOUT(
+            m_panel->list()->rowCount() < kRowCount / 2 + 2 && m_panel->list()->rowCount() > 2, kLong);
         for (int row = 0; row + 1 < m_panel->list()->rowCount(); ++row)
             QCOMPARE(cell(row, TableColumn::Selector).data().toString(), QStringLiteral("layer:1"));
         m_panel->actingOnSelectionAction()->setChecked(false);

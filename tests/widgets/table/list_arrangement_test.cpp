@@ -32,7 +32,10 @@ class Arranging : public testing::Test
 {
 protected:
     Arranging() { m_rows.setDocument(TableDocument(kRows)); }
-    std::vector<int> lines(const ListArrangement &wanted) const { return linesOf(m_rows, arranged(m_rows, wanted)); }
+    std::vector<int> lines(const ListArrangement &wanted) const
+    {
+        return linesOf(m_rows, arranged(m_rows, wanted));
+    }
 
     int m_count = 1;
     char m_name[5] = "test";
@@ -104,7 +107,9 @@ TEST_F(Arranging, PutsGroupsUnderHeadingsAndCountsCollapsedOnes)
     wanted.collapsed = {0};
     const ArrangedRows shown = arranged(m_rows, wanted);
     EXPECT_EQ(linesOf(m_rows, shown), (std::vector<int>{3}));
-    EXPECT_EQ(std::count_if(shown.ids.begin(), shown.ids.end(), [](auto id) { return (id & ListArrangement::kHeading) != 0; }), 2);
+    EXPECT_EQ(std::count_if(shown.ids.begin(), shown.ids.end(),
+                  [](auto id) { return (id & ListArrangement::kHeading) != 0; }),
+        2);
     EXPECT_EQ(shown.groupSizes, (std::vector<int>{4, 1}));
     EXPECT_EQ(titleOfGroup(RowGrouping::Origin, 1), QStringLiteral("gesture"));
 }

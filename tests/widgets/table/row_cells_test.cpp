@@ -57,10 +57,12 @@ TEST(RowCells, KeepEveryPartOfALineThatIsNoRow)
 
 TEST(RowCells, AreTheLineAgain)
 {
-    for (const char *line : {"split layer:0-5 : m by 2 then value by 2", "replicate kind:LayerNorm : by 2 over tp",
-             "coshard in:h.0.mlp : n by 4", "place all : pp=0,tp=1", "place all : mesh", "order name:a before name:b",
-             "schedule 1f1b", "stage layer:0-5 : 0", "recompute layer:*", "zero1 weight:*", "micro-batches 4 whole",
-             "in-flight 3 stage 0", "prefer schedule gpipe", "off prefer 20 place all : mesh", "limit memory 40GiB", "off split all : batch by 2  @gesture  # note"}) {
+    for (const char *line : {"split layer:0-5 : m by 2 then value by 2",
+             "replicate kind:LayerNorm : by 2 over tp", "coshard in:h.0.mlp : n by 4",
+             "place all : pp=0,tp=1", "place all : mesh", "order name:a before name:b", "schedule 1f1b",
+             "stage layer:0-5 : 0", "recompute layer:*", "zero1 weight:*", "micro-batches 4 whole",
+             "in-flight 3 stage 0", "prefer schedule gpipe", "off prefer 20 place all : mesh",
+             "limit memory 40GiB", "off split all : batch by 2  @gesture  # note"}) {
         SCOPED_TRACE(line);
         ASSERT_TRUE(readLine(line)->row) << readLine(line)->error->message;
         EXPECT_FALSE(checkCells(cellsOf(line)));
@@ -76,19 +78,23 @@ TEST(CellProblems, NameColumnExpectationAndExample)
         RowCells cells;
     };
     std::vector<Wrong> wrong;
-    for (const char *selector : {"", "layer:x", "layer:5-2", "layer:", "nme:a", "name:", "name: ", "all all", "set{", "set{a",
-             "set{}", "(all", "all)", "!", "all &", "& all", "|", "kind:", "weight:", "in:", "layer:-1", "name:a b",
-             "layer:0-5 : x", "#", "all @gesture", "name:\"a", "set{a,}", "all |", "\xc3\xbc", "forward backward"})
+    for (const char *selector : {"", "layer:x", "layer:5-2", "layer:", "nme:a", "name:", "name: ", "all all",
+             "set{", "set{a", "set{}", "(all", "all)", "!", "all &", "& all", "|",
+             "kind:", "weight:", "in:", "layer:-1", "name:a b", "layer:0-5 : x", "#", "all @gesture",
+             "name:\"a", "set{a,}", "all |", "\xc3\xbc", "forward backward"})
         wrong.push_back({TableColumn::Selector, cells(selector, "split", "batch by 2")});
-    for (const char *rule : {"", "splitt", "Split", "place!", "spli t", "1", "by", "all", "off", "mesh dp=2", "#", ":",
-             "microbatches", "in flight", "zero", "limits", "\xc3\xbc"})
+    for (const char *rule : {"", "splitt", "Split", "place!", "spli t", "1", "by", "all", "off", "mesh dp=2",
+             "#", ":", "microbatches", "in flight", "zero", "limits", "\xc3\xbc"})
         wrong.push_back({TableColumn::Rule, cells("all", rule, "batch by 2")});
     const std::vector<std::pair<const char *, std::vector<const char *>>> values{
-        {"split", {"", "batch", "by 2", "batch by", "batch by x", "batch by 0", "batch by -1", "batch by 2 over",
-                      "batch into", "batch into 2,", "value into 2", "m by 2 then", "m by 2 n by 2", "batch by 99999999999",
-                      "m by 2 # why", "m by 2 @text"}},
+        {"split",
+            {"", "batch", "by 2", "batch by", "batch by x", "batch by 0", "batch by -1", "batch by 2 over",
+                "batch into", "batch into 2,", "value into 2", "m by 2 then", "m by 2 n by 2",
+                "batch by 99999999999", "m by 2 # why", "m by 2 @text"}},
         {"replicate", {"", "2", "by", "by two", "over", "by 2 over", "batch by 2"}},
-        {"place", {"", "devices", "devices x", "devices 0,", "devices -1", "0", "pp", "pp=", "pp=x", "pp=0,", "mesh 1"}},
+        {"place",
+            {"", "devices", "devices x", "devices 0,", "devices -1", "0", "pp", "pp=", "pp=x", "pp=0,",
+                "mesh 1"}},
         {"order", {"", "name:b", "before", "before x", "before all at", "before all at x", "after all"}},
         {"stage", {"", "x", "-1", "0 1"}},
         {"recompute", {"per", "per stage", "layer"}},
@@ -99,24 +105,27 @@ TEST(CellProblems, NameColumnExpectationAndExample)
         for (const char *text : texts)
             wrong.push_back({TableColumn::Value, cells("all", rule, text)});
     }
-    for (const auto &[rule, text] : std::vector<std::pair<const char *, const char *>>{{"mesh", ""}, {"mesh", "dp"},
-             {"mesh", "dp=0"}, {"mesh", "=2"}, {"micro-batches", ""}, {"micro-batches", "0"}, {"micro-batches", "four"},
-             {"schedule", ""}, {"schedule", "fast"}, {"schedule", "1f1b x"}, {"limit", "memory"}, {"limit", "80GiB"},
-             {"limit", "memory 80"}, {"in-flight", "x"}, {"in-flight", "2 stage"}})
+    for (const auto &[rule, text] :
+        std::vector<std::pair<const char *, const char *>>{{"mesh", ""}, {"mesh", "dp"}, {"mesh", "dp=0"},
+            {"mesh", "=2"}, {"micro-batches", ""}, {"micro-batches", "0"}, {"micro-batches", "four"},
+            {"schedule", ""}, {"schedule", "fast"}, {"schedule", "1f1b x"}, {"limit", "memory"},
+            {"limit", "80GiB"}, {"limit", "memory 80"}, {"in-flight", "x"}, {"in-flight", "2 stage"}})
         wrong.push_back({TableColumn::Value, cells("", rule, text)});
     for (const char *origin : {"me", "gesture text", "@text"}) {
         RowCells made = cells("all", "split", "batch by 2");
         made.origin = origin;
         wrong.push_back({TableColumn::Origin, made});
     }
-    for (const char *strength : {"preferred", "prefer x", "prefer 0", "2.5", "prefer -1", "should", "prefer 2 3"}) {
+    for (const char *strength :
+        {"preferred", "prefer x", "prefer 0", "2.5", "prefer -1", "should", "prefer 2 3"}) {
         RowCells made = cells("all", "split", "batch by 2");
         made.strength = strength;
         wrong.push_back({TableColumn::Strength, made});
     }
     ASSERT_GE(wrong.size(), 100u);
     for (const Wrong &one : wrong) {
-        SCOPED_TRACE(one.cells.selector + " | " + one.cells.rule + " | " + one.cells.value + " | " + one.cells.origin);
+        SCOPED_TRACE(
+            one.cells.selector + " | " + one.cells.rule + " | " + one.cells.value + " | " + one.cells.origin);
         const auto problem = checkCells(one.cells);
         ASSERT_TRUE(problem);
         EXPECT_EQ(problem->column, one.column);
@@ -149,7 +158,8 @@ TEST(PastedRows, AreRowsAsText)
 
 TEST(PastedRows, AreCellsOfASpreadsheet)
 {
-    const auto plain = readPastedRows("layer:0\tsplit\tbatch by 2\tfirst\n\tschedule\t1f1b\nlayer:1\tplace\tdevices x\n");
+    const auto plain =
+        readPastedRows("layer:0\tsplit\tbatch by 2\tfirst\n\tschedule\t1f1b\nlayer:1\tplace\tdevices x\n");
     ASSERT_TRUE(plain) << plain.error().message;
     EXPECT_TRUE(plain->fromSpreadsheet);
     EXPECT_EQ(plain->lines,
@@ -157,7 +167,8 @@ TEST(PastedRows, AreCellsOfASpreadsheet)
             "split layer:0 : batch by 2  # first", "schedule 1f1b", "place layer:1 : devices x"}));
     EXPECT_EQ(plain->rows, 2);
     EXPECT_EQ(plain->unreadable, 1);
-    const auto headed = readPastedRows("Note\tValue\tRule\tOn\tSelector\nn\t\"by \"\"2\"\"\"\treplicate\toff\tall\n\tby 2\tReplicate\tyes\tlayer:1\n");
+    const auto headed = readPastedRows("Note\tValue\tRule\tOn\tSelector\nn\t\"by "
+                                       "\"\"2\"\"\"\treplicate\toff\tall\n\tby 2\tReplicate\tyes\tlayer:1\n");
     ASSERT_TRUE(headed) << headed.error().message;
     EXPECT_EQ(headed->lines,
         (std::vector<std::string>{"off replicate all : by \"2\"  # n", "replicate layer:1 : by 2"}));

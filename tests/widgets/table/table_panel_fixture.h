@@ -1,8 +1,8 @@
 #pragma once
 
 #include <QtCore/QMimeData>
-#include <QtGui/QAction>
 #include <QtCore/QTimer>
+#include <QtGui/QAction>
 #include <QtGui/QClipboard>
 #include <QtGui/QWindow>
 #include <QtTest/QAbstractItemModelTester>
@@ -12,9 +12,9 @@
 #include <QtWidgets/QComboBox>
 #include <QtWidgets/QCompleter>
 #include <QtWidgets/QHeaderView>
+#include <QtWidgets/QLineEdit>
 #include <QtWidgets/QListWidget>
 #include <QtWidgets/QPlainTextEdit>
-#include <QtWidgets/QLineEdit>
 #include <QtWidgets/QSpinBox>
 #include <QtWidgets/QToolButton>
 
@@ -44,7 +44,8 @@ inline const std::string kRows = "# data parallel\n"
                                  "split kind:Linear : m by 2  # wrong by intent\n"
                                  "place layer:0 : devices 0\n";
 
-/// A Constraints dock on a workspace, and hands to use it with. What is tested is in the classes made from it.
+/// A Constraints dock on a workspace, and hands to use it with. What is tested is in the classes made from
+/// it.
 class TablePanelFixture : public QObject
 {
 protected:
@@ -65,10 +66,14 @@ protected:
         m_panel->show();
         m_panel->activateWindow();
         QVERIFY(QTest::qWaitForWindowActive(m_panel.get()));
-        QTRY_COMPARE_WITH_TIMEOUT(QString::fromStdString(m_workspace->tableText()), QString::fromStdString(rows), kLong);
+        QTRY_COMPARE_WITH_TIMEOUT(
+            QString::fromStdString(m_workspace->tableText()), QString::fromStdString(rows), kLong);
     }
     QString text() const { return QString::fromStdString(m_workspace->tableText()); }
-    QModelIndex cell(int row, TableColumn column) const { return m_panel->list()->index(row, static_cast<int>(column)); }
+    QModelIndex cell(int row, TableColumn column) const
+    {
+        return m_panel->list()->index(row, static_cast<int>(column));
+    }
     /// Goes to a cell, as with the arrows.
     void go(int row, TableColumn column)
     {
@@ -105,7 +110,10 @@ protected:
             selection.select(m_panel->list()->index(row, 0), m_panel->list()->index(row, kTableColumns - 1));
         m_panel->grid()->selectionModel()->select(selection, QItemSelectionModel::ClearAndSelect);
     }
-    QAction *action(const char *name) const { return m_panel->findChild<QAction *>(QString::fromLatin1(name)); }
+    QAction *action(const char *name) const
+    {
+        return m_panel->findChild<QAction *>(QString::fromLatin1(name));
+    }
     std::vector<OperatorId> selectedBy(const char *selector) const
     {
         std::vector<OperatorId> forward;
@@ -119,7 +127,8 @@ protected:
     /// What the grid drags when the selected rows are pulled.
     std::unique_ptr<QMimeData> dragged() const
     {
-        return std::unique_ptr<QMimeData>(m_panel->list()->mimeData(m_panel->grid()->selectionModel()->selectedIndexes()));
+        return std::unique_ptr<QMimeData>(
+            m_panel->list()->mimeData(m_panel->grid()->selectionModel()->selectedIndexes()));
     }
     /// Carries `data` over the grid and lets go at `at`. @return whether it was taken
     bool drop(const QMimeData &data, QPoint at)

@@ -17,10 +17,13 @@ private Q_SLOTS:
         const QAbstractItemModelTester tester(m_panel->list());
         QTRY_VERIFY_WITH_TIMEOUT(
             !cell(1, TableColumn::Binds).data().toString().isEmpty() || m_panel->rows()->isError(2), kLong);
-        QTRY_VERIFY_WITH_TIMEOUT(cell(1, TableColumn::Binds).data().toString().contains(QStringLiteral(" ops")), kLong);
+        QTRY_VERIFY_WITH_TIMEOUT(
+            cell(1, TableColumn::Binds).data().toString().contains(QStringLiteral(" ops")), kLong);
         QCOMPARE(cell(0, TableColumn::Note).data(Qt::EditRole).toString(), QStringLiteral("data parallel"));
-        m_workspace->setTableText("mesh dp=2 tp=2\nsplit all : batch over dp\nsplit layer:0 : batch over tp\nplace name:none : devices 0\n");
-        QTRY_VERIFY_WITH_TIMEOUT(cell(2, TableColumn::Binds).data().toString().contains(QStringLiteral(" ops")), kLong);
+        m_workspace->setTableText("mesh dp=2 tp=2\nsplit all : batch over dp\nsplit layer:0 : batch over "
+                                  "tp\nplace name:none : devices 0\n");
+        QTRY_VERIFY_WITH_TIMEOUT(
+            cell(2, TableColumn::Binds).data().toString().contains(QStringLiteral(" ops")), kLong);
     }
 
     void aRowThatCannotHoldIsRedWithTheSentence()
@@ -31,7 +34,8 @@ private Q_SLOTS:
         const auto sentence = [&](int row) {
             return cell(row, TableColumn::Value).data(ConstraintTableModel::ProblemRole).toString();
         };
-        QTRY_VERIFY2_WITH_TIMEOUT(sentence(1).startsWith(QStringLiteral("Rows 1 and 2 ")), qPrintable(sentence(1)), kLong);
+        QTRY_VERIFY2_WITH_TIMEOUT(
+            sentence(1).startsWith(QStringLiteral("Rows 1 and 2 ")), qPrintable(sentence(1)), kLong);
         QCOMPARE(sentence(0), sentence(1));
         go(1, TableColumn::Value);
         QVERIFY(m_panel->message().startsWith(QStringLiteral("✖ Row 2. Rows 1 and 2 ")));
@@ -61,7 +65,8 @@ private Q_SLOTS:
         auto *line = static_cast<TextCellEditor *>(editor())->line();
         line->selectAll();
         type("layer:x");
-        QVERIFY2(editor()->problem().startsWith(QStringLiteral("Selector: expected layers as 3, 0-11, 4-* or *, found 'x'")),
+        QVERIFY2(editor()->problem().startsWith(
+                     QStringLiteral("Selector: expected layers as 3, 0-11, 4-* or *, found 'x'")),
             qPrintable(editor()->problem()));
         QTRY_COMPARE(text(), QStringLiteral("split layer:0 : batch by 2\n"));
         key(Qt::Key_Escape);
@@ -119,7 +124,8 @@ private Q_SLOTS:
 
     void valuesHaveEditorsOfTheirRule()
     {
-        open("mesh dp=2 tp=2\nsplit layer:0 : batch by 2\nmicro-batches 2\nlimit memory 40GiB\nin-flight 2\nschedule gpipe\n");
+        open("mesh dp=2 tp=2\nsplit layer:0 : batch by 2\nmicro-batches 2\nlimit memory 40GiB\nin-flight "
+             "2\nschedule gpipe\n");
         go(1, TableColumn::Value);
         key(Qt::Key_F2);
         auto *split = qobject_cast<SplitCellEditor *>(editor());
@@ -226,7 +232,8 @@ private Q_SLOTS:
         key(Qt::Key_Backspace);
         key(Qt::Key_Return);
         type("schedule 1f1b");
-        QTRY_COMPARE(text(), QStringLiteral("# a\nsplit layer:0 : batch by 2\nsplit layer:1 : batch by 2\nschedule 1f1b"));
+        QTRY_COMPARE(text(),
+            QStringLiteral("# a\nsplit layer:0 : batch by 2\nsplit layer:1 : batch by 2\nschedule 1f1b"));
         // Undo is the design's, and what is undone elsewhere is undone here.
         key(Qt::Key_Z, Qt::ControlModifier);
         QTRY_COMPARE(text(), QStringLiteral("# a\nsplit layer:0 : batch by 2\nsplit layer:1 : batch by 2"));
@@ -254,7 +261,8 @@ private Q_SLOTS:
                 cursor.insertText(QStringLiteral("\nschedule 1f1b\n"));
                 break;
             case 1:
-                cursor.setPosition(static_cast<int>(random() % static_cast<unsigned>(length)), QTextCursor::KeepAnchor);
+                cursor.setPosition(
+                    static_cast<int>(random() % static_cast<unsigned>(length)), QTextCursor::KeepAnchor);
                 cursor.removeSelectedText();
                 break;
             case 2:
@@ -264,7 +272,8 @@ private Q_SLOTS:
                 m_workspace->canUndo() ? m_workspace->undo() : m_workspace->redo();
                 break;
             case 4:
-                m_workspace->editTable(QStringLiteral("x"), insertText(m_workspace->table(), 0, "# \xc3\xbc\nmesh dp=2"));
+                m_workspace->editTable(
+                    QStringLiteral("x"), insertText(m_workspace->table(), 0, "# \xc3\xbc\nmesh dp=2"));
                 break;
             default:
                 cursor.insertText(QStringLiteral("x"));
@@ -278,10 +287,13 @@ private Q_SLOTS:
     {
         open("split layer:0 : batch by 2\nschedule 1f1b\n");
         auto *grid = m_panel->grid();
-        QTest::mouseClick(grid->viewport(), Qt::LeftButton, {}, grid->visualRect(cell(1, TableColumn::On)).center());
+        QTest::mouseClick(
+            grid->viewport(), Qt::LeftButton, {}, grid->visualRect(cell(1, TableColumn::On)).center());
         QCOMPARE(text(), QStringLiteral("split layer:0 : batch by 2\noff schedule 1f1b\n"));
-        QCOMPARE(QString::fromStdString(m_workspace->history().undoWords()), QStringLiteral("switch off row 2"));
-        QTest::mouseClick(grid->viewport(), Qt::LeftButton, {}, grid->visualRect(cell(1, TableColumn::On)).center());
+        QCOMPARE(
+            QString::fromStdString(m_workspace->history().undoWords()), QStringLiteral("switch off row 2"));
+        QTest::mouseClick(
+            grid->viewport(), Qt::LeftButton, {}, grid->visualRect(cell(1, TableColumn::On)).center());
         QCOMPARE(text(), QStringLiteral("split layer:0 : batch by 2\nschedule 1f1b\n"));
     }
 

@@ -20,7 +20,8 @@ private Q_SLOTS:
         QTRY_VERIFY(editor());
         type("both");
         key(Qt::Key_Return);
-        QTRY_COMPARE(text(), QStringLiteral("split layer:0 : batch by 2  # both\nsplit layer:1 : batch by 4  # both\n"));
+        QTRY_COMPARE(text(),
+            QStringLiteral("split layer:0 : batch by 2  # both\nsplit layer:1 : batch by 4  # both\n"));
         m_workspace->undo();
         QTRY_COMPARE(text(), QStringLiteral("split layer:0 : batch by 2\nsplit layer:1 : batch by 4\n"));
     }
@@ -31,24 +32,34 @@ private Q_SLOTS:
         go(0, TableColumn::Value);
         selectRows({0, 1});
         key(Qt::Key_Space);
-        QTRY_COMPARE(text(), QStringLiteral("# a\noff split layer:0 : batch by 2\noff split layer:1 : batch by 4\nschedule 1f1b\n"));
+        QTRY_COMPARE(text(),
+            QStringLiteral(
+                "# a\noff split layer:0 : batch by 2\noff split layer:1 : batch by 4\nschedule 1f1b\n"));
         key(Qt::Key_Space);
-        QTRY_COMPARE(text(), QStringLiteral("# a\nsplit layer:0 : batch by 2\nsplit layer:1 : batch by 4\nschedule 1f1b\n"));
+        QTRY_COMPARE(text(),
+            QStringLiteral("# a\nsplit layer:0 : batch by 2\nsplit layer:1 : batch by 4\nschedule 1f1b\n"));
         selectRows({0});
         key(Qt::Key_Down, Qt::AltModifier);
-        QTRY_COMPARE(text(), QStringLiteral("split layer:1 : batch by 4\n# a\nsplit layer:0 : batch by 2\nschedule 1f1b\n"));
+        QTRY_COMPARE(text(),
+            QStringLiteral("split layer:1 : batch by 4\n# a\nsplit layer:0 : batch by 2\nschedule 1f1b\n"));
         QCOMPARE(m_panel->selectedLines(), std::vector<std::int32_t>{2});
         key(Qt::Key_Up, Qt::AltModifier);
-        QTRY_COMPARE(text(), QStringLiteral("# a\nsplit layer:0 : batch by 2\nsplit layer:1 : batch by 4\nschedule 1f1b\n"));
+        QTRY_COMPARE(text(),
+            QStringLiteral("# a\nsplit layer:0 : batch by 2\nsplit layer:1 : batch by 4\nschedule 1f1b\n"));
         key(Qt::Key_D, Qt::ControlModifier);
-        QTRY_COMPARE(text(), QStringLiteral("# a\nsplit layer:0 : batch by 2\n# a\nsplit layer:0 : batch by 2\nsplit layer:1 : batch by 4\nschedule 1f1b\n"));
+        QTRY_COMPARE(text(),
+            QStringLiteral("# a\nsplit layer:0 : batch by 2\n# a\nsplit layer:0 : batch by 2\nsplit layer:1 "
+                           ": batch by 4\nschedule 1f1b\n"));
         key(Qt::Key_Delete);
-        QTRY_COMPARE(text(), QStringLiteral("# a\nsplit layer:0 : batch by 2\nsplit layer:1 : batch by 4\nschedule 1f1b\n"));
+        QTRY_COMPARE(text(),
+            QStringLiteral("# a\nsplit layer:0 : batch by 2\nsplit layer:1 : batch by 4\nschedule 1f1b\n"));
         go(0, TableColumn::Value);
         selectRows({0, 1});
         key(Qt::Key_Down, Qt::ControlModifier | Qt::ShiftModifier);
-        QTRY_COMPARE(text(), QStringLiteral("# a\nsplit layer:0 : batch by 2\nsplit layer:1 : batch by 2\nschedule 1f1b\n"));
-        QCOMPARE(QString::fromStdString(m_workspace->history().undoWords()), QStringLiteral("fill the value of row 3 with batch by 2"));
+        QTRY_COMPARE(text(),
+            QStringLiteral("# a\nsplit layer:0 : batch by 2\nsplit layer:1 : batch by 2\nschedule 1f1b\n"));
+        QCOMPARE(QString::fromStdString(m_workspace->history().undoWords()),
+            QStringLiteral("fill the value of row 3 with batch by 2"));
     }
 
     void rowsAreMustOrPrefer()
@@ -65,7 +76,8 @@ private Q_SLOTS:
         QCOMPARE(cell(0, TableColumn::Strength).data().toString(), QStringLiteral("prefer"));
         QCOMPARE(cell(1, TableColumn::Strength).data().toString(), QStringLiteral("must"));
         go(0, TableColumn::Strength);
-        QTRY_VERIFY2(m_panel->message().contains(QStringLiteral("left out: row 2")), qPrintable(m_panel->message()));
+        QTRY_VERIFY2(
+            m_panel->message().contains(QStringLiteral("left out: row 2")), qPrintable(m_panel->message()));
         // Must or prefer, and a weight.
         go(1, TableColumn::Strength);
         key(Qt::Key_F2);
@@ -78,25 +90,34 @@ private Q_SLOTS:
         strength->weight()->selectAll();
         type("12");
         key(Qt::Key_Return);
-        QTRY_COMPARE(text(), QStringLiteral("prefer place all : devices 0\nprefer 12 place layer:1 : devices 1\nplace layer:0 : devices 0\n"));
-        QCOMPARE(QString::fromStdString(m_workspace->history().undoWords()), QStringLiteral("prefer with weight 12: row 2"));
+        QTRY_COMPARE(text(),
+            QStringLiteral("prefer place all : devices 0\nprefer 12 place layer:1 : devices 1\nplace layer:0 "
+                           ": devices 0\n"));
+        QCOMPARE(QString::fromStdString(m_workspace->history().undoWords()),
+            QStringLiteral("prefer with weight 12: row 2"));
         m_workspace->undo();
         // The action: all to preferences if one of them must hold, back again; one step each.
         const auto steps = m_workspace->history().steps().size();
         go(0, TableColumn::Strength);
         selectRows({0, 1, 2});
         key(Qt::Key_Space, Qt::ShiftModifier);
-        QTRY_COMPARE(text(), QStringLiteral("prefer place all : devices 0\nprefer place layer:1 : devices 1\nprefer place layer:0 : devices 0\n"));
+        QTRY_COMPARE(text(),
+            QStringLiteral("prefer place all : devices 0\nprefer place layer:1 : devices 1\nprefer place "
+                           "layer:0 : devices 0\n"));
         QCOMPARE(m_workspace->history().steps().size(), steps + 1);
-        QTRY_COMPARE_WITH_TIMEOUT(notice(1), QStringLiteral("left out: row 1 (prefer 1) says otherwise"), kLong);
+        QTRY_COMPARE_WITH_TIMEOUT(
+            notice(1), QStringLiteral("left out: row 1 (prefer 1) says otherwise"), kLong);
         QVERIFY(notice(0).isEmpty());
         selectRows({0, 1, 2});
         action("rows.prefer")->trigger();
-        QTRY_COMPARE(text(), QStringLiteral("place all : devices 0\nplace layer:1 : devices 1\nplace layer:0 : devices 0\n"));
+        QTRY_COMPARE(text(),
+            QStringLiteral("place all : devices 0\nplace layer:1 : devices 1\nplace layer:0 : devices 0\n"));
         QTRY_VERIFY_WITH_TIMEOUT(m_panel->rows()->isError(0), kLong);
         m_workspace->undo();
         m_workspace->undo();
-        QCOMPARE(text(), QStringLiteral("prefer place all : devices 0\nplace layer:1 : devices 1\nplace layer:0 : devices 0\n"));
+        QCOMPARE(text(),
+            QStringLiteral(
+                "prefer place all : devices 0\nplace layer:1 : devices 1\nplace layer:0 : devices 0\n"));
     }
 
     void aPasteShowsWhatItWillBindBeforeItIsWritten()
@@ -104,16 +125,19 @@ private Q_SLOTS:
         open("schedule 1f1b\n");
         const auto steps = m_workspace->history().steps().size();
         go(0, TableColumn::Value);
-        QGuiApplication::clipboard()->setText(QStringLiteral("Selector\tRule\tValue\tMust/Prefer\nlayer:0\tsplit\tbatch by 2\t3\n"
-                                                             "name:nothing.*\tplace\tdevices 0\t\n\tmicro-batches\t2\tmust\nlayer:1\tplace\tdevices x\t\n"));
+        QGuiApplication::clipboard()->setText(QStringLiteral(
+            "Selector\tRule\tValue\tMust/Prefer\nlayer:0\tsplit\tbatch by 2\t3\n"
+            "name:nothing.*\tplace\tdevices 0\t\n\tmicro-batches\t2\tmust\nlayer:1\tplace\tdevices x\t\n"));
         key(Qt::Key_V, Qt::ControlModifier);
         PastePreview *preview = m_panel->pastePreview();
         QTRY_VERIFY(preview->isOpen());
-        QTRY_VERIFY2(preview->summary().startsWith(QStringLiteral("2 rows will bind (%1 operators), 1 binds nothing, 1 line can't be read")
+        QTRY_VERIFY2(preview->summary().startsWith(QStringLiteral(
+                         "2 rows will bind (%1 operators), 1 binds nothing, 1 line can't be read")
                                                        .arg(selectedBy("layer:0").size())),
             qPrintable(preview->summary()));
         QCOMPARE(preview->list()->count(), 4);
-        QVERIFY(preview->list()->item(0)->text().contains(QStringLiteral("prefer 3 split layer:0 : batch by 2   →")));
+        QVERIFY(preview->list()->item(0)->text().contains(
+            QStringLiteral("prefer 3 split layer:0 : batch by 2   →")));
         QVERIFY(preview->list()->item(1)->text().startsWith(QStringLiteral("⚠ ")));
         QVERIFY(preview->list()->item(2)->text().endsWith(QStringLiteral("whole plan")));
         QVERIFY(preview->list()->item(3)->text().startsWith(QStringLiteral("✖ ")));
@@ -129,8 +153,10 @@ private Q_SLOTS:
         key(Qt::Key_V, Qt::ControlModifier);
         QTRY_VERIFY(preview->isOpen());
         key(Qt::Key_Return); // at once: not waiting for what it binds
-        QTRY_COMPARE(text(), QStringLiteral("schedule 1f1b\nprefer 3 split layer:0 : batch by 2\nplace name:nothing.* : devices 0\n"
-                                            "micro-batches 2\nplace layer:1 : devices x\n"));
+        QTRY_COMPARE(text(),
+            QStringLiteral(
+                "schedule 1f1b\nprefer 3 split layer:0 : batch by 2\nplace name:nothing.* : devices 0\n"
+                "micro-batches 2\nplace layer:1 : devices x\n"));
         QCOMPARE(m_workspace->history().steps().size(), steps + 1);
         m_workspace->undo();
         QCOMPARE(text(), QStringLiteral("schedule 1f1b\n"));
@@ -145,17 +171,21 @@ private Q_SLOTS:
         const auto middle = [&](int row) { return grid->visualRect(cell(row, TableColumn::Value)).center(); };
         const QRect last = grid->visualRect(cell(2, TableColumn::Value));
         QVERIFY(drop(*dragged(), QPoint(last.center().x(), last.bottom() - 1)));
-        QTRY_COMPARE(text(), QStringLiteral("place layer:1 : devices 0\nschedule 1f1b\n# a\nsplit layer:0 : batch by 2\n"));
+        QTRY_COMPARE(text(),
+            QStringLiteral("place layer:1 : devices 0\nschedule 1f1b\n# a\nsplit layer:0 : batch by 2\n"));
         QCOMPARE(m_panel->selectedLines(), std::vector<std::int32_t>{3});
-        QCOMPARE(cell(0, TableColumn::Number).data().toString(), QStringLiteral("1")); // numbers follow the place
+        QCOMPARE(
+            cell(0, TableColumn::Number).data().toString(), QStringLiteral("1")); // numbers follow the place
         QCOMPARE(cell(2, TableColumn::Number).data().toString(), QStringLiteral("4"));
         QCOMPARE(QString::fromStdString(m_workspace->history().undoWords()), QStringLiteral("move row 2"));
         m_workspace->undo();
-        QCOMPARE(text(), QStringLiteral("# a\nsplit layer:0 : batch by 2\nplace layer:1 : devices 0\nschedule 1f1b\n"));
+        QCOMPARE(text(),
+            QStringLiteral("# a\nsplit layer:0 : batch by 2\nplace layer:1 : devices 0\nschedule 1f1b\n"));
         // Up, before the first row, with the remark above it.
         selectRows({1, 2});
         QVERIFY(drop(*dragged(), middle(0) - QPoint(0, grid->rowHeight(0) / 2 - 1)));
-        QTRY_COMPARE(text(), QStringLiteral("place layer:1 : devices 0\nschedule 1f1b\n# a\nsplit layer:0 : batch by 2\n"));
+        QTRY_COMPARE(text(),
+            QStringLiteral("place layer:1 : devices 0\nschedule 1f1b\n# a\nsplit layer:0 : batch by 2\n"));
         m_workspace->undo();
         // Out of the window they are text; what others bring is no row of this table.
         selectRows({1, 2});
@@ -166,7 +196,8 @@ private Q_SLOTS:
         // Sorted on the screen, places mean nothing.
         m_panel->list()->sort(static_cast<int>(TableColumn::Rule));
         QVERIFY(!drop(*dragged(), middle(0)));
-        QCOMPARE(text(), QStringLiteral("# a\nsplit layer:0 : batch by 2\nplace layer:1 : devices 0\nschedule 1f1b\n"));
+        QCOMPARE(text(),
+            QStringLiteral("# a\nsplit layer:0 : batch by 2\nplace layer:1 : devices 0\nschedule 1f1b\n"));
     }
 
     void aPressAndAShortMoveAreNoDrag()
@@ -201,19 +232,24 @@ private Q_SLOTS:
         QTRY_COMPARE(text(), QStringLiteral("schedule 1f1b\nsplit layer:0 : batch by 2\n"));
         QCOMPARE(QString::fromStdString(m_workspace->history().undoWords()), QStringLiteral("paste 1 row"));
         QVERIFY(!m_panel->pastePreview()->isOpen());
-        QGuiApplication::clipboard()->setText(QStringLiteral("layer:0\tplace\tdevices 0\nlayer:1\tplace\tdevices x\n"));
+        QGuiApplication::clipboard()->setText(
+            QStringLiteral("layer:0\tplace\tdevices 0\nlayer:1\tplace\tdevices x\n"));
         key(Qt::Key_V, Qt::ControlModifier);
         QTRY_VERIFY(m_panel->pastePreview()->isOpen());
         QTest::mouseClick(m_panel->pastePreview()->applyButton(), Qt::LeftButton);
-        QTRY_COMPARE(text(), QStringLiteral("schedule 1f1b\nsplit layer:0 : batch by 2\nplace layer:0 : devices 0\nplace layer:1 : devices x\n"));
-        QVERIFY(m_panel->message().contains(QStringLiteral("Pasted 1 row from a spreadsheet; 1 line could not be read")));
+        QTRY_COMPARE(text(),
+            QStringLiteral("schedule 1f1b\nsplit layer:0 : batch by 2\nplace layer:0 : devices 0\nplace "
+                           "layer:1 : devices x\n"));
+        QVERIFY(m_panel->message().contains(
+            QStringLiteral("Pasted 1 row from a spreadsheet; 1 line could not be read")));
         m_workspace->undo(); // one step
         const auto steps = m_workspace->history().steps().size();
         QGuiApplication::clipboard()->setText(QStringLiteral("Dear all,\nsee you tomorrow."));
         key(Qt::Key_V, Qt::ControlModifier);
         QTRY_COMPARE(text(), QStringLiteral("schedule 1f1b\nsplit layer:0 : batch by 2\n"));
         QCOMPARE(m_workspace->history().steps().size(), steps);
-        QVERIFY2(m_panel->message().contains(QStringLiteral("nothing was changed")), qPrintable(m_panel->message()));
+        QVERIFY2(m_panel->message().contains(QStringLiteral("nothing was changed")),
+            qPrintable(m_panel->message()));
         QVERIFY(!m_panel->pastePreview()->isOpen());
         m_panel->copyPlan();
         QCOMPARE(QGuiApplication::clipboard()->text(), text());
@@ -291,8 +327,10 @@ private Q_SLOTS:
         QVERIFY(actions.contains(m_panel->actingOnSelectionAction()));
         const auto widgets = m_panel->findChildren<QWidget *>();
         for (const QWidget *widget : widgets) {
-            if (widget->focusPolicy() != Qt::NoFocus && widget->isVisible() && widget->parentWidget() == m_panel.get())
-                QVERIFY2(!widget->accessibleName().isEmpty() || widget->inherits("QToolButton") || widget->inherits("QStackedWidget"),
+            if (widget->focusPolicy() != Qt::NoFocus && widget->isVisible()
+                && widget->parentWidget() == m_panel.get())
+                QVERIFY2(!widget->accessibleName().isEmpty() || widget->inherits("QToolButton")
+                        || widget->inherits("QStackedWidget"),
                     widget->metaObject()->className());
         }
     }

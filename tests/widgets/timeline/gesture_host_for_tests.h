@@ -3,8 +3,8 @@
 #include <QtCore/QString>
 
 #include "engine/graph/batch.h"
-#include "widgets/design/plan_update.h"
 #include "widgets/design/gesture_host.h"
+#include "widgets/design/plan_update.h"
 
 #include <memory>
 #include <string>
@@ -45,7 +45,8 @@ public:
     };
 
     RecordingHost(ModelSnapshot model, PlanUpdateSnapshot update, std::int32_t devices)
-        : m_model(std::move(model)), m_update(std::move(update))
+        : m_model(std::move(model))
+        , m_update(std::move(update))
     {
         m_design = gestureContextOf(*m_model, m_update->table, devices);
         m_design.plan = m_update->plan;

@@ -96,7 +96,8 @@ protected:
     std::size_t rowOf(const TimelineScene &scene, OperatorId op, std::int32_t device) const
     {
         for (const std::size_t row : rowsOf(scene, {op})) {
-            if (scene.timeline->spans.device[row] == device && scene.timeline->spans.stream[row] == StreamKind::Compute)
+            if (scene.timeline->spans.device[row] == device
+                && scene.timeline->spans.stream[row] == StreamKind::Compute)
                 return row;
         }
         return 0;
@@ -111,7 +112,8 @@ protected:
     }
     void moveTo(QPoint at, Qt::KeyboardModifiers modifiers = {})
     {
-        QMouseEvent event(QEvent::MouseMove, at, m_view->viewport()->mapToGlobal(at), Qt::NoButton, Qt::LeftButton, modifiers);
+        QMouseEvent event(QEvent::MouseMove, at, m_view->viewport()->mapToGlobal(at), Qt::NoButton,
+            Qt::LeftButton, modifiers);
         QApplication::sendEvent(m_view->viewport(), &event);
     }
     void release(QPoint at, Qt::KeyboardModifiers modifiers = {})

@@ -17,11 +17,13 @@ struct SceneShape {
     std::int64_t gap = 0; ///< Idle nanoseconds between blocks.
     std::int64_t pause = 0; ///< Idle nanoseconds in each block, behind its first operator.
     bool symmetric = true; ///< All devices alike; else each a class and a stage of its own.
-    std::vector<DecidedBy> decidedBy{}; ///< By operator: `operators` forward ones, then as many backward ones.
+    std::vector<DecidedBy>
+        decidedBy{}; ///< By operator: `operators` forward ones, then as many backward ones.
 };
 
-/// A scene of `shape`: on each device F0, B0, F1, B1 ... one behind the other, an all-reduce beside each backward
-/// block, memory that rises by 1 MiB with each span. Span i of a block runs operator i (forward) or operators + i.
+/// A scene of `shape`: on each device F0, B0, F1, B1 ... one behind the other, an all-reduce beside each
+/// backward block, memory that rises by 1 MiB with each span. Span i of a block runs operator i (forward) or
+/// operators + i.
 inline TimelineSceneSnapshot sceneForTests(const SceneShape &shape)
 {
     auto graph = std::make_shared<Graph>();
@@ -65,8 +67,8 @@ inline TimelineSceneSnapshot sceneForTests(const SceneShape &shape)
         }
         plan->devices.push_back(std::move(program));
         timeline->deviceBegin.push_back(spans.size());
-        const auto add = [&](StreamKind stream, std::int32_t segment, std::int32_t instruction, std::int32_t batch,
-                             std::int64_t start, std::int64_t duration) {
+        const auto add = [&](StreamKind stream, std::int32_t segment, std::int32_t instruction,
+                             std::int32_t batch, std::int64_t start, std::int64_t duration) {
             spans.device.push_back(d);
             spans.stream.push_back(stream);
             spans.segment.push_back(segment);
@@ -85,8 +87,8 @@ inline TimelineSceneSnapshot sceneForTests(const SceneShape &shape)
                     add(StreamKind::Compute, segment, i, batch, now, shape.span);
                     curve.time.push_back(now);
                     std::array<std::int64_t, kMemoryKindCount> bytes{};
-                    bytes[static_cast<std::size_t>(MemoryKind::Activation)]
-                        = static_cast<std::int64_t>(curve.time.size()) << 20;
+                    bytes[static_cast<std::size_t>(MemoryKind::Activation)] =
+                        static_cast<std::int64_t>(curve.time.size()) << 20;
                     curve.bytes.push_back(bytes);
                     now += shape.span + (i == 0 ? shape.pause : 0);
                 }
@@ -96,8 +98,8 @@ inline TimelineSceneSnapshot sceneForTests(const SceneShape &shape)
             }
         }
         for (std::size_t batch = 0; batch < backwardEnds.size(); ++batch)
-            add(StreamKind::Communication, 1, shape.operators, static_cast<std::int32_t>(batch), backwardEnds[batch],
-                shape.span);
+            add(StreamKind::Communication, 1, shape.operators, static_cast<std::int32_t>(batch),
+                backwardEnds[batch], shape.span);
         curve.atPeak = curve.bytes.back();
         curve.peak = {curve.bytes.back()[static_cast<std::size_t>(MemoryKind::Activation)]};
         timeline->memory.push_back(std::move(curve));

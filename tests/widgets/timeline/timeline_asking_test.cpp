@@ -7,8 +7,8 @@
 #include "tests/widgets/timeline/hands_for_tests.h"
 #include "widgets/timeline/timeline_analysis.h"
 #include "widgets/timeline/timeline_panel.h"
-#include "widgets/timeline/timeline_under.h"
 #include "widgets/timeline/timeline_panel_text.h"
+#include "widgets/timeline/timeline_under.h"
 
 using namespace planloom;
 
@@ -20,10 +20,7 @@ class TimelineAskingTest : public TimelineHandsForTests
 private Q_SLOTS:
     void initTestCase() { openModels(); }
     void init() { show(m_pipeline); }
-    void cleanup()
-    {
-        close();
-    }
+    void cleanup() { close(); }
 
     void aStepWithoutNothingIsTheStep()
     {
@@ -67,7 +64,8 @@ private Q_SLOTS:
         const std::string name = m_model->graph->at(m_scene->operatorOf(span)).name;
         QVERIFY2(table.title.find(name) != std::string::npos, table.title.c_str());
         const auto analysis = analyse(m_scene, true);
-        const WhatIf expected = stepWithout(*m_scene->timeline, analysis->dependencies, computeRows(m_scene->operatorOf(span)));
+        const WhatIf expected =
+            stepWithout(*m_scene->timeline, analysis->dependencies, computeRows(m_scene->operatorOf(span)));
         QCOMPARE(expected.spans, std::size_t{4}); // of all micro-batches
         QCOMPARE(table.text(), whatIfTable(*m_scene, expected, name).text());
         // Where the step would end is drawn as long as the table is there.
@@ -89,7 +87,8 @@ private Q_SLOTS:
         QCOMPARE(m_view->focus().part, LanePart::Communication);
         QTest::keyClick(m_view.get(), Qt::Key_0);
         QTRY_VERIFY(m_view->panel().isVisible());
-        QVERIFY2(m_view->panel().table().title.starts_with("What if send") || m_view->panel().table().title.starts_with("What if recv"),
+        QVERIFY2(m_view->panel().table().title.starts_with("What if send")
+                || m_view->panel().table().title.starts_with("What if recv"),
             m_view->panel().table().title.c_str());
     }
 
@@ -102,7 +101,8 @@ private Q_SLOTS:
         const QPoint at = m_view->rectOfBlock(0, 0)->center();
         const auto things = thingsUnder(canvas, at.x() - m_view->axisLeft(), at.y() - m_view->lanesTop());
         const auto count = [&](ThingUnder::Kind kind) {
-            return std::count_if(things.begin(), things.end(), [kind](const ThingUnder &thing) { return thing.kind == kind; });
+            return std::count_if(
+                things.begin(), things.end(), [kind](const ThingUnder &thing) { return thing.kind == kind; });
         };
         QCOMPARE(count(ThingUnder::Kind::Lane), 1);
         QCOMPARE(count(ThingUnder::Kind::Bracket), 1);
@@ -117,9 +117,11 @@ private Q_SLOTS:
         std::size_t behind = 1;
         while (blocks[behind].begin - blocks[behind - 1].end < 50'000)
             ++behind;
-        const double middle = (static_cast<double>(blocks[behind].begin) + static_cast<double>(blocks[behind - 1].end)) / 2;
+        const double middle =
+            (static_cast<double>(blocks[behind].begin) + static_cast<double>(blocks[behind - 1].end)) / 2;
         bool idle = false;
-        for (const ThingUnder &thing : thingsUnder(canvas, m_view->axis().xOf(middle), at.y() - m_view->lanesTop())) {
+        for (const ThingUnder &thing :
+            thingsUnder(canvas, m_view->axis().xOf(middle), at.y() - m_view->lanesTop())) {
             idle = idle || thing.kind == ThingUnder::Kind::Idle;
             if (thing.kind == ThingUnder::Kind::Idle)
                 QCOMPARE(thing.focus.block, static_cast<std::int32_t>(behind));
@@ -185,8 +187,10 @@ private Q_SLOTS:
             const BlockMove move = blockMoveTo(lane, 2, caret);
             if (lane.blocks[caret].begin <= lane.blocks[caret - 1].end || !move.changes())
                 continue;
-            if (!proposeBlockOrder(*m_host->gestureContext(), refOf(lane.blocks[static_cast<std::size_t>(move.first)]),
-                    refOf(lane.blocks[static_cast<std::size_t>(move.second)]), false).refusal)
+            if (!proposeBlockOrder(*m_host->gestureContext(),
+                    refOf(lane.blocks[static_cast<std::size_t>(move.first)]),
+                    refOf(lane.blocks[static_cast<std::size_t>(move.second)]), false)
+                     .refusal)
                 expected.push_back(caret);
         }
         QVERIFY(!expected.empty());
@@ -214,8 +218,10 @@ private Q_SLOTS:
         const auto refused = [&](std::size_t at) {
             const BlockMove move = blockMoveTo(lane, 0, at);
             return move.changes()
-                && proposeBlockOrder(*m_host->gestureContext(), refOf(lane.blocks[static_cast<std::size_t>(move.first)]),
-                    refOf(lane.blocks[static_cast<std::size_t>(move.second)]), false).refusal.has_value();
+                && proposeBlockOrder(*m_host->gestureContext(),
+                    refOf(lane.blocks[static_cast<std::size_t>(move.first)]),
+                    refOf(lane.blocks[static_cast<std::size_t>(move.second)]), false)
+                       .refusal.has_value();
         };
         std::size_t low = caret;
         while (low > 0 && refused(low - 1))
@@ -224,10 +230,13 @@ private Q_SLOTS:
         while (high < lane.blocks.size() && refused(high + 1))
             ++high;
         const auto middle = [&](std::size_t block) {
-            return (static_cast<double>(lane.blocks[block].begin) + static_cast<double>(lane.blocks[block].end)) / 2;
+            return (static_cast<double>(lane.blocks[block].begin)
+                       + static_cast<double>(lane.blocks[block].end))
+                / 2;
         };
         const double begin = low > 0 ? middle(low - 1) : 0;
-        const double end = high < lane.blocks.size() ? middle(high) : static_cast<double>(m_scene->timeline->step.count());
+        const double end =
+            high < lane.blocks.size() ? middle(high) : static_cast<double>(m_scene->timeline->step.count());
         QTRY_COMPARE(ghost.illegalBegin, begin);
         QTRY_COMPARE(ghost.illegalEnd, end);
         if (const QByteArray folder = qgetenv("PLANLOOM_TEST_PICTURES"); !folder.isEmpty())
@@ -242,7 +251,9 @@ private:
     std::vector<std::size_t> computeRows(OperatorId op) const
     {
         std::vector<std::size_t> rows = rowsOf(*m_scene, {op});
-        std::erase_if(rows, [&](std::size_t row) { return m_scene->timeline->spans.stream[row] == StreamKind::Communication; });
+        std::erase_if(rows, [&](std::size_t row) {
+            return m_scene->timeline->spans.stream[row] == StreamKind::Communication;
+        });
         return rows;
     }
 };

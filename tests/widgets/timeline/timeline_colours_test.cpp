@@ -47,24 +47,34 @@ TEST(TimelineColours, OfDirectionsAreExactHoweverManySpansThereAre)
     const Palette &palette = lightPalette();
     const TimelineSceneSnapshot scene = sceneForTests({.devices = 1, .microBatches = 1, .operators = 5000});
     const QColor all = runColour(palette, *scene, TimelineColouring::Direction, stretch(0, 10'000));
-    EXPECT_LE(distance(all, mixed(directionColour(palette, Direction::Forward), directionColour(palette, Direction::Backward), 0.5)), 6);
+    EXPECT_LE(distance(all,
+                  mixed(directionColour(palette, Direction::Forward),
+                      directionColour(palette, Direction::Backward), 0.5)),
+        6);
 }
 
-/// A block, its spans, and a stretch of many of them are painted as one pass, of whatever kind their segment is.
+/// A block, its spans, and a stretch of many of them are painted as one pass, of whatever kind their segment
+/// is.
 TEST(TimelineColours, OfAPassAreTheSameNearAndFar)
 {
     const Palette &palette = lightPalette();
     for (const auto &[kind, direction] : {std::pair{SegmentKind::Prologue, Direction::Forward},
-             std::pair{SegmentKind::Forward, Direction::Forward}, std::pair{SegmentKind::Backward, Direction::Backward},
-             std::pair{SegmentKind::Reduce, Direction::Optimizer}, std::pair{SegmentKind::Optimizer, Direction::Optimizer}}) {
+             std::pair{SegmentKind::Forward, Direction::Forward},
+             std::pair{SegmentKind::Backward, Direction::Backward},
+             std::pair{SegmentKind::Reduce, Direction::Optimizer},
+             std::pair{SegmentKind::Optimizer, Direction::Optimizer}}) {
         const TimelineSceneSnapshot scene = sceneOfOneKind(kind);
         const QColor expected = directionColour(palette, direction);
         EXPECT_EQ(directionOf(kind), direction);
-        EXPECT_LE(distance(computeColour(palette, *scene, TimelineColouring::Direction, 0), expected), 3) << nameOf(kind);
-        EXPECT_LE(distance(runColour(palette, *scene, TimelineColouring::Direction, stretch(0, 8)), expected), 3)
+        EXPECT_LE(distance(computeColour(palette, *scene, TimelineColouring::Direction, 0), expected), 3)
+            << nameOf(kind);
+        EXPECT_LE(
+            distance(runColour(palette, *scene, TimelineColouring::Direction, stretch(0, 8)), expected), 3)
             << nameOf(kind);
         EXPECT_LE(distance(blockColour(palette, scene->lanes.front(), TimelineColouring::Direction,
-                               scene->lanes.front().blocks.front()), expected), 3)
+                               scene->lanes.front().blocks.front()),
+                      expected),
+            3)
             << nameOf(kind);
     }
 }
@@ -75,20 +85,25 @@ TEST(TimelineColours, DecidedByIsTheLeastOfABlocksOperators)
     constexpr auto kImplied = DecidedBy::Implied;
     constexpr auto kRow = DecidedBy::Row;
     const Palette &palette = lightPalette();
-    const TimelineSceneSnapshot scene = sceneForTests({.devices = 1, .microBatches = 2, .operators = 3,
+    const TimelineSceneSnapshot scene = sceneForTests({.devices = 1,
+        .microBatches = 2,
+        .operators = 3,
         .decidedBy = {kRow, kRow, kRow, kRow, kImplied, kRow}});
     const auto &blocks = scene->lanes.front().blocks;
     ASSERT_EQ(blocks.size(), 4u); // F0 B0 F1 B1
     for (const TimelineBlock &block : blocks) {
         const DecidedBy expected = block.kind == SegmentKind::Forward ? kRow : kImplied;
         EXPECT_EQ(block.decidedBy, expected);
-        EXPECT_EQ(blockColour(palette, scene->lanes.front(), TimelineColouring::DecidedBy, block), decidedByColour(palette, expected));
+        EXPECT_EQ(blockColour(palette, scene->lanes.front(), TimelineColouring::DecidedBy, block),
+            decidedByColour(palette, expected));
     }
     EXPECT_EQ(scene->decidedByOf(0), kRow);
     EXPECT_EQ(scene->decidedByOf(4), kImplied);
-    EXPECT_EQ(computeColour(palette, *scene, TimelineColouring::DecidedBy, 4), decidedByColour(palette, kImplied));
+    EXPECT_EQ(
+        computeColour(palette, *scene, TimelineColouring::DecidedBy, 4), decidedByColour(palette, kImplied));
     // One free operator makes its block free; where nothing is known, nothing is held.
-    const auto free = sceneForTests({.devices = 1, .operators = 3, .decidedBy = {kRow, kDefault, kRow, kRow, kRow, kRow}});
+    const auto free =
+        sceneForTests({.devices = 1, .operators = 3, .decidedBy = {kRow, kDefault, kRow, kRow, kRow, kRow}});
     EXPECT_EQ(free->lanes.front().blocks.front().decidedBy, kDefault);
     const auto unknown = sceneForTests({.devices = 1});
     EXPECT_EQ(unknown->lanes.front().blocks.front().decidedBy, kDefault);

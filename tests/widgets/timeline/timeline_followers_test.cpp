@@ -66,7 +66,8 @@ protected:
         std::string text;
         for (const TimelineBlock &block : lane.blocks) {
             if (block.isOrdered())
-                text += (text.empty() ? "" : " ") + std::string(block.kind == SegmentKind::Backward ? "B" : "F")
+                text += (text.empty() ? "" : " ")
+                    + std::string(block.kind == SegmentKind::Backward ? "B" : "F")
                     + std::to_string(block.microBatch);
         }
         return text;
@@ -89,7 +90,8 @@ protected:
         std::string text;
         const LaneRows rows = scene.lanes.front().blocks.front().rows;
         bool found = false;
-        for (std::size_t row = rows.begin; row < rows.end && std::count(text.begin(), text.end(), ' ') < 6; ++row) {
+        for (std::size_t row = rows.begin; row < rows.end && std::count(text.begin(), text.end(), ' ') < 6;
+             ++row) {
             const OperatorId op = scene.operatorOf(row);
             if (!op.valid())
                 continue;
@@ -108,7 +110,8 @@ TEST_F(TimelineFollowers, OfABlockThatIsMovedOnceStayInOrderByOneRow)
 {
     ASSERT_EQ(text(lane()), "F0 F1 B0 F2 B1 F3 B2 B3");
     const BlockMove move = blockMoveTo(lane(), 2, 1);
-    const Proposal base = proposeBlockOrder(*context(), refOf(lane().blocks[2]), refOf(lane().blocks[1]), true);
+    const Proposal base =
+        proposeBlockOrder(*context(), refOf(lane().blocks[2]), refOf(lane().blocks[1]), true);
     ASSERT_TRUE(base.accepted());
     const Followers followers = followersOfBlock(lane(), 2, 1, 2, 1, true, false);
     EXPECT_EQ(move.first, 2);
@@ -126,7 +129,8 @@ TEST_F(TimelineFollowers, OfABlockThatIsMovedOnceStayInOrderByOneRow)
 
 TEST_F(TimelineFollowers, OfAPatternOnItsOwnDeviceNeedNoRow)
 {
-    const Proposal base = proposeBlockOrder(*context(), refOf(lane().blocks[2]), refOf(lane().blocks[1]), false);
+    const Proposal base =
+        proposeBlockOrder(*context(), refOf(lane().blocks[2]), refOf(lane().blocks[1]), false);
     ASSERT_TRUE(base.accepted());
     const Settled settled = settle(base, followersOfBlock(lane(), 2, 1, 2, 1, false, false));
     EXPECT_EQ(settled.rows, 0);
@@ -165,7 +169,8 @@ TEST_F(TimelineFollowers, ThatNeedWhatIsMovedGoAlong)
     const OperatorId second = s_update->scene->operatorOf(own);
     const Proposal base = proposeOrder(*context(), {.first = {first}, .second = {second}});
     ASSERT_TRUE(base.accepted());
-    const Settled settled = settle(base, followersOfSpan(*s_update->scene, lane(), 0, own, caret, first, second));
+    const Settled settled =
+        settle(base, followersOfSpan(*s_update->scene, lane(), 0, own, caret, first, second));
     EXPECT_GT(settled.lost, 0);
     EXPECT_TRUE(settled.plan->scene);
     EXPECT_EQ(settled.plan->errorCount(), 0u);
@@ -190,8 +195,8 @@ TEST_F(TimelineFollowers, OfAnyMoveSettle)
                 continue;
             const auto first = static_cast<std::size_t>(move.first);
             const auto second = static_cast<std::size_t>(move.second);
-            const Proposal base
-                = proposeBlockOrder(*context(), refOf(lane().blocks[first]), refOf(lane().blocks[second]), true);
+            const Proposal base = proposeBlockOrder(
+                *context(), refOf(lane().blocks[first]), refOf(lane().blocks[second]), true);
             if (!base.accepted() || !after(base))
                 continue;
             const Followers followers = followersOfBlock(lane(), own, caret, first, second, true, false);
@@ -204,7 +209,8 @@ TEST_F(TimelineFollowers, OfAnyMoveSettle)
             // The followers are in the order that they had.
             std::vector<BlockRef> now;
             for (const TimelineBlock &block : settled.plan->scene->lanes.front().blocks) {
-                if (std::find(followers.blocks.begin(), followers.blocks.end(), refOf(block)) != followers.blocks.end()
+                if (std::find(followers.blocks.begin(), followers.blocks.end(), refOf(block))
+                        != followers.blocks.end()
                     && block.isOrdered())
                     now.push_back(refOf(block));
             }

@@ -40,7 +40,8 @@ private Q_SLOTS:
         QVERIFY(hasRow("place"));
         const auto after = m_host->replanned();
         QVERIFY(after);
-        QCOMPARE(after->plan->decisions[static_cast<std::size_t>(op.index)].devices, std::vector<DeviceId>{DeviceId{1}});
+        QCOMPARE(after->plan->decisions[static_cast<std::size_t>(op.index)].devices,
+            std::vector<DeviceId>{DeviceId{1}});
     }
 
     void aBlockDraggedToAnotherLaneTakesItsStage()
@@ -55,8 +56,8 @@ private Q_SLOTS:
         const auto after = m_host->replanned();
         QVERIFY(after);
         for (const OperatorId op : m_host->commits.back().proposal.operators) {
-            QCOMPARE(
-                after->plan->decisions[static_cast<std::size_t>(op.index)].devices, std::vector<DeviceId>{DeviceId{1}});
+            QCOMPARE(after->plan->decisions[static_cast<std::size_t>(op.index)].devices,
+                std::vector<DeviceId>{DeviceId{1}});
         }
     }
 
@@ -157,8 +158,8 @@ private Q_SLOTS:
         QVERIFY(m_host->currentPreview()->feasible());
         const QImage answered = m_view->viewport()->grab().toImage();
         QVERIFY(waiting != answered);
-        const TimelineTag tag = tagFor(m_view->gestures().ghost(), m_view->gestures().proposal(),
-            m_host->currentPreview().get());
+        const TimelineTag tag =
+            tagFor(m_view->gestures().ghost(), m_view->gestures().proposal(), m_host->currentPreview().get());
         QVERIFY2(tag.lines.front().contains(QStringLiteral("step")), qPrintable(tag.lines.front()));
         QTest::keyClick(m_view.get(), Qt::Key_Escape);
     }
@@ -183,7 +184,8 @@ private Q_SLOTS:
         QVERIFY(ghost.illegalEnd >= static_cast<double>(blocks[backward].begin));
         const TimelineTag tag = tagFor(ghost, m_view->gestures().proposal(), m_host->currentPreview().get());
         QCOMPARE(tag.state, TimelineTag::State::Refused);
-        QVERIFY(tag.lines.front().contains(QString::fromStdString(m_view->gestures().proposal()->refusal->message)));
+        QVERIFY(tag.lines.front().contains(
+            QString::fromStdString(m_view->gestures().proposal()->refusal->message)));
         QVERIFY(!m_view->viewport()->grab().isNull());
         release(to);
         QVERIFY(m_host->commits.empty());
@@ -192,7 +194,8 @@ private Q_SLOTS:
 
     void aBlockDraggedToACaretIsOrderedBeforeItsNeighbour()
     {
-        // On stage 0 forward blocks stand before the first backward one: bring that forward past the last of them.
+        // On stage 0 forward blocks stand before the first backward one: bring that forward past the last of
+        // them.
         const auto &blocks = m_scene->lanes[0].blocks;
         std::size_t backward = 0;
         while (blocks[backward].kind != SegmentKind::Backward)
@@ -213,7 +216,8 @@ private Q_SLOTS:
         const auto &now = after->scene->lanes[0].blocks;
         const auto place = [&](const TimelineBlock &block) {
             return std::find_if(now.begin(), now.end(), [&](const TimelineBlock &other) {
-                return other.kind == block.kind && other.microBatch == block.microBatch && other.stage == block.stage;
+                return other.kind == block.kind && other.microBatch == block.microBatch
+                    && other.stage == block.stage;
             }) - now.begin();
         };
         QVERIFY(place(blocks[backward]) < place(blocks[backward - 1]));
@@ -253,7 +257,8 @@ private Q_SLOTS:
     void aSpanDraggedWithinItsBlockIsOrderedBeforeItsNeighbour()
     {
         show(m_single);
-        // Two operators of one block with no path between them are rare: whatever is proposed, it is about these two.
+        // Two operators of one block with no path between them are rare: whatever is proposed, it is about
+        // these two.
         const std::size_t span = wideSpan(0, wideSpan(0) + 2);
         zoomTo(span);
         const QRect rect = *m_view->rectOf(span);
@@ -281,7 +286,8 @@ private Q_SLOTS:
         QCOMPARE(m_view->gestures().ghost().targetRows.size(), std::size_t{2});
         QVERIFY(m_view->gestures().proposal().has_value());
         QVERIFY2(!m_view->gestures().proposal()->refusal,
-            m_view->gestures().proposal()->refusal ? m_view->gestures().proposal()->refusal->message.c_str() : "");
+            m_view->gestures().proposal()->refusal ? m_view->gestures().proposal()->refusal->message.c_str()
+                                                   : "");
         const auto choices = m_view->gestures().ghost().choices;
         QVERIFY(choices.size() > 1);
         const auto first = m_view->gestures().proposal()->rows;
@@ -311,7 +317,8 @@ private Q_SLOTS:
         QCOMPARE(m_host->commits.size(), std::size_t{2});
         const auto back = m_host->replanned();
         QVERIFY(back);
-        QCOMPARE(back->plan->decisions[static_cast<std::size_t>(op.index)].devices, std::vector<DeviceId>{DeviceId{0}});
+        QCOMPARE(back->plan->decisions[static_cast<std::size_t>(op.index)].devices,
+            std::vector<DeviceId>{DeviceId{0}});
     }
 
     void theEdgeOfALaneSpreadsAllOfIt()
@@ -323,7 +330,8 @@ private Q_SLOTS:
         QVERIFY(lane && lane->lane == 0);
         const QPoint from(m_view->axisLeft() / 2, m_view->lanesTop() + lane->y + lane->height - 2);
         moveTo(from, {});
-        QMouseEvent hover(QEvent::MouseMove, from, m_view->viewport()->mapToGlobal(from), Qt::NoButton, Qt::NoButton, {});
+        QMouseEvent hover(
+            QEvent::MouseMove, from, m_view->viewport()->mapToGlobal(from), Qt::NoButton, Qt::NoButton, {});
         QApplication::sendEvent(m_view->viewport(), &hover);
         QCOMPARE(m_view->viewport()->cursor().shape(), Qt::SizeVerCursor);
         const QPoint to(from.x(), laneMiddle(1));
@@ -334,7 +342,8 @@ private Q_SLOTS:
         QVERIFY(ghost.operators.size() > 50);
         QVERIFY(m_view->gestures().proposal().has_value());
         QVERIFY2(!m_view->gestures().proposal()->refusal,
-            m_view->gestures().proposal()->refusal ? m_view->gestures().proposal()->refusal->message.c_str() : "");
+            m_view->gestures().proposal()->refusal ? m_view->gestures().proposal()->refusal->message.c_str()
+                                                   : "");
         QTest::keyClick(m_view.get(), Qt::Key_Escape);
         nothingIsLeft();
         release(to);
@@ -354,7 +363,8 @@ private Q_SLOTS:
     {
         const TimelineRow first = m_view->rows().front();
         const QPoint from(40, m_view->lanesTop() + first.y + first.height / 2);
-        drag(from, QPoint(40, m_view->lanesTop() + m_view->rows().back().y + m_view->rows().back().height - 20));
+        drag(from,
+            QPoint(40, m_view->lanesTop() + m_view->rows().back().y + m_view->rows().back().height - 20));
         QVERIFY(!m_view->gestures().dragging());
         release(QPoint(40, m_view->lanesTop() + m_view->rows().back().y + m_view->rows().back().height - 20));
         QCOMPARE(m_view->rows().back().lane, first.lane);
@@ -374,7 +384,8 @@ private Q_SLOTS:
         release(to);
         QCOMPARE(m_host->commits.size(), std::size_t{1});
         QVERIFY2(hasRow(("in-flight <= " + std::to_string(warmUp.count - 1)).c_str())
-                || m_host->commits.back().proposal.words.find(std::to_string(warmUp.count - 1)) != std::string::npos,
+                || m_host->commits.back().proposal.words.find(std::to_string(warmUp.count - 1))
+                    != std::string::npos,
             m_host->text().c_str());
     }
 
@@ -403,7 +414,8 @@ private Q_SLOTS:
         QDropEvent drop(at, Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
         QApplication::sendEvent(m_view->viewport(), &drop);
         QVERIFY(m_host->previews.back().words.find("tp") != std::string::npos);
-        QCOMPARE(m_host->commits.size(), m_host->previews.back().accepted() ? std::size_t{1} : std::size_t{0});
+        QCOMPARE(
+            m_host->commits.size(), m_host->previews.back().accepted() ? std::size_t{1} : std::size_t{0});
         QVERIFY(!m_view->gestures().dragging());
     }
 

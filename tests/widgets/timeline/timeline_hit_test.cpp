@@ -9,8 +9,8 @@ namespace {
 
 /// Three devices, each a stage: F0 B0 F1 B1, three operators of 1,000 ns in each, pauses of 1,000 ns.
 struct Fixture {
-    TimelineSceneSnapshot scene
-        = sceneForTests({.devices = 3, .microBatches = 2, .operators = 3, .span = 1000, .gap = 1000, .symmetric = false});
+    TimelineSceneSnapshot scene = sceneForTests(
+        {.devices = 3, .microBatches = 2, .operators = 3, .span = 1000, .gap = 1000, .symmetric = false});
     std::vector<TimelineRow> rows = layoutRows(*scene, {});
     TimelineCanvas canvas{scene.get(), &rows, {0, 20}, 1000};
 };

@@ -173,15 +173,17 @@ private:
     }
     QString tagText() const
     {
-        return tagFor(m_view->gestures().ghost(), m_view->gestures().proposal(), m_host->currentPreview().get(),
-            &m_view->gestures().rowsInTheWay()).lines.join(QLatin1Char('\n'));
+        return tagFor(m_view->gestures().ghost(), m_view->gestures().proposal(),
+            m_host->currentPreview().get(), &m_view->gestures().rowsInTheWay())
+            .lines.join(QLatin1Char('\n'));
     }
     static QString blocksOf(const TimelineScene &scene)
     {
         QStringList words;
         for (const TimelineBlock &block : scene.lanes.front().blocks) {
             if (block.isOrdered())
-                words << (block.kind == SegmentKind::Backward ? QStringLiteral("B%1") : QStringLiteral("F%1")).arg(block.microBatch);
+                words << (block.kind == SegmentKind::Backward ? QStringLiteral("B%1") : QStringLiteral("F%1"))
+                             .arg(block.microBatch);
         }
         return words.join(QLatin1Char(' '));
     }

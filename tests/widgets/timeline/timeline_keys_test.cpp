@@ -38,12 +38,14 @@ private Q_SLOTS:
         QTest::keyClick(m_view.get(), Qt::Key_Down, Qt::ShiftModifier);
         QCOMPARE(m_host->commits.size(), std::size_t{1});
         QVERIFY(!m_host->commits[0].mergeKey.isEmpty());
-        QTest::keyClick(m_view.get(), Qt::Key_Up, Qt::ShiftModifier); // goes on from where it was sent, not from the old plan
+        QTest::keyClick(m_view.get(), Qt::Key_Up,
+            Qt::ShiftModifier); // goes on from where it was sent, not from the old plan
         QCOMPARE(m_host->commits.size(), std::size_t{2});
         QCOMPARE(m_host->commits[0].mergeKey, m_host->commits[1].mergeKey);
         const auto after = m_host->replanned();
         QVERIFY(after);
-        QCOMPARE(after->plan->decisions[static_cast<std::size_t>(op.index)].devices, std::vector<DeviceId>{DeviceId{0}});
+        QCOMPARE(after->plan->decisions[static_cast<std::size_t>(op.index)].devices,
+            std::vector<DeviceId>{DeviceId{0}});
         const QSignalSpy refused(m_view.get(), &TimelineView::refused);
         QTest::keyClick(m_view.get(), Qt::Key_Up, Qt::ShiftModifier);
         QCOMPARE(m_host->commits.size(), std::size_t{2});
@@ -86,14 +88,16 @@ private Q_SLOTS:
         QCOMPARE(m_host->commits.size(), std::size_t{1});
         const auto after = m_host->replanned();
         QVERIFY(after);
-        QCOMPARE(after->plan->decisions[static_cast<std::size_t>(op.index)].devices, std::vector<DeviceId>{DeviceId{1}});
+        QCOMPARE(after->plan->decisions[static_cast<std::size_t>(op.index)].devices,
+            std::vector<DeviceId>{DeviceId{1}});
         QVERIFY(m_view->hasFocus());
     }
 
     void aTypedLineIsAbandonedByEscape()
     {
         for (const int key : {Qt::Key_T, Qt::Key_G, Qt::Key_B}) {
-            QTest::mouseClick(m_view->viewport(), Qt::LeftButton, {}, m_view->rectOf(productSpan(0))->center());
+            QTest::mouseClick(
+                m_view->viewport(), Qt::LeftButton, {}, m_view->rectOf(productSpan(0))->center());
             QTest::keyClick(m_view.get(), key);
             auto *line = m_view->findChild<TimelineLineEditor *>();
             QVERIFY(line->isVisible());
@@ -131,7 +135,8 @@ private Q_SLOTS:
         QVERIFY(m_view->gestures().proposal()->refusal.has_value());
         edit->clear();
         const auto &operators = m_model->graph->operators;
-        edit->setText(QString::fromStdString(operators[static_cast<std::size_t>(m_model->forwardOperators) - 1].name));
+        edit->setText(
+            QString::fromStdString(operators[static_cast<std::size_t>(m_model->forwardOperators) - 1].name));
         QVERIFY2(!m_view->gestures().proposal()->refusal, "the last operator can come last");
         QTest::keyClick(edit, Qt::Key_Escape);
         nothingIsLeft();

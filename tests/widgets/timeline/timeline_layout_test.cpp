@@ -18,7 +18,8 @@ TEST(TimelineScene, CutsComputeIntoBlocksOfMicroBatches)
     const auto scene = sceneForTests({.devices = 1, .microBatches = 2, .operators = 3, .span = 10, .gap = 5});
     std::vector<std::string> labels;
     for (const TimelineBlock &block : scene->lanes[0].blocks)
-        labels.push_back(labelOf(block) + "@" + std::to_string(block.begin) + "-" + std::to_string(block.end));
+        labels.push_back(
+            labelOf(block) + "@" + std::to_string(block.begin) + "-" + std::to_string(block.end));
     EXPECT_EQ(labels, (std::vector<std::string>{"F0@0-30", "B0@35-65", "F1@70-100", "B1@105-135"}));
     EXPECT_EQ(scene->lanes[0].compute, (LaneRows{0, 12}));
     EXPECT_EQ(scene->lanes[0].communication, (LaneRows{12, 14}));
@@ -75,7 +76,8 @@ TEST(TimelineLayout, RowsFollowOneAnotherAndUseTheRoomThereIs)
 
 TEST(TimelineScene, CountsTheWarmUpOfAStage)
 {
-    const auto scene = sceneForTests({.devices = 2, .microBatches = 2, .operators = 3, .span = 10, .symmetric = false});
+    const auto scene =
+        sceneForTests({.devices = 2, .microBatches = 2, .operators = 3, .span = 10, .symmetric = false});
     EXPECT_EQ(scene->lanes[1].warmUp, (WarmUp{StageId{1}, 1, 0, 30, 30}));
     // Without stages there is nothing to fill.
     EXPECT_EQ(sceneForTests({.devices = 2})->lanes[0].warmUp.count, 0);
@@ -88,7 +90,8 @@ TEST(TimelineScene, FindsTheBlockOfASpan)
     EXPECT_EQ(lane.blockOf(lane.compute.begin), 0);
     EXPECT_EQ(lane.blockOf(lane.compute.begin + 5), 1);
     EXPECT_EQ(lane.blockOf(lane.communication.begin), -1);
-    EXPECT_EQ(operatorsOf(*scene, lane.blocks[1]), (std::vector<OperatorId>{OperatorId{3}, OperatorId{4}, OperatorId{5}}));
+    EXPECT_EQ(operatorsOf(*scene, lane.blocks[1]),
+        (std::vector<OperatorId>{OperatorId{3}, OperatorId{4}, OperatorId{5}}));
 }
 
 TEST(TimelineLayout, PinsMovesHidesAndFindsLanes)

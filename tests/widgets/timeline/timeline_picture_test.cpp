@@ -23,8 +23,12 @@ private Q_SLOTS:
         m_selection = std::make_unique<SelectionModel>();
         m_view = std::make_unique<TimelineView>(m_selection.get());
         m_view->resize(900, 400);
-        m_view->setScene(sceneForTests(
-            {.devices = 4, .microBatches = 3, .operators = 4, .span = 10'000, .gap = 5'000, .symmetric = false}));
+        m_view->setScene(sceneForTests({.devices = 4,
+            .microBatches = 3,
+            .operators = 4,
+            .span = 10'000,
+            .gap = 5'000,
+            .symmetric = false}));
         m_view->show();
         QVERIFY(QTest::qWaitForWindowExposed(m_view.get()));
     }
@@ -95,11 +99,12 @@ private Q_SLOTS:
         QVERIFY(paint(size, nullptr) != before);
     }
 
-    /// Where spans are too small to be told apart nothing is in another colour than those of the palette: not even where two
-    /// micro-batches meet.
+    /// Where spans are too small to be told apart nothing is in another colour than those of the palette: not
+    /// even where two micro-batches meet.
     void aHeaderIsWhereItsOperatorsAreAndJoinedByALine()
     {
-        m_view->setScene(sceneForTests({.devices = 1, .microBatches = 1, .operators = 2, .span = 10'000, .pause = 60'000}));
+        m_view->setScene(sceneForTests(
+            {.devices = 1, .microBatches = 1, .operators = 2, .span = 10'000, .pause = 60'000}));
         m_view->fitAll();
         const QImage image = m_view->viewport()->grab().toImage();
         const QRect block = *m_view->rectOfBlock(0, 0);
@@ -112,12 +117,14 @@ private Q_SLOTS:
             joined += image.pixelColor(waits.x(), y) == header ? 1 : 0;
         QVERIFY2(joined >= 1 && joined <= 3, qPrintable(QString::number(joined)));
         // A pause too short to be seen cuts nothing.
-        m_view->setScene(sceneForTests({.devices = 1, .microBatches = 1, .operators = 2, .span = 60'000, .pause = 1'000}));
+        m_view->setScene(
+            sceneForTests({.devices = 1, .microBatches = 1, .operators = 2, .span = 60'000, .pause = 1'000}));
         m_view->fitAll();
         const QRect whole = *m_view->rectOfBlock(0, 0);
         const QImage shut = m_view->viewport()->grab().toImage();
         for (int x = whole.left() + 1; x < whole.right() - 1; ++x)
-            QVERIFY2(shut.pixelColor(x, whole.top() + 1) == shut.pixelColor(whole.left() + 3, whole.top() + 1),
+            QVERIFY2(
+                shut.pixelColor(x, whole.top() + 1) == shut.pixelColor(whole.left() + 3, whole.top() + 1),
                 qPrintable(QStringLiteral("%1 of %2 to %3").arg(x).arg(whole.left()).arg(whole.right())));
     }
 
@@ -132,7 +139,8 @@ private Q_SLOTS:
             const auto rect = m_view->rectOfBlock(0, block);
             QVERIFY(rect);
             for (int x = rect->left(); x < rect->right(); ++x) {
-                const QRgb pixel = image.pixel(x, rect->bottom() + 4); // below the block's name, above the run's
+                const QRgb pixel =
+                    image.pixel(x, rect->bottom() + 4); // below the block's name, above the run's
                 QVERIFY2(pixel != qRgb(255, 255, 255), qPrintable(QStringLiteral("white at %1").arg(x)));
                 folded += pixel != darkPalette().canvas.rgb() ? 1 : 0;
             }
@@ -184,7 +192,8 @@ private Q_SLOTS:
         const TimelineRow &row = rows.back();
         const int y = m_view->lanesTop() + row.operatorsTop() + row.operators / 2;
         // The last span of the lane ends 5 µs before the step: 200,000 pixels are 375 µs.
-        QVERIFY(image.pixelColor(20, y) != image.pixelColor(399, y) || image.pixelColor(20, y) != lightPalette().canvas);
+        QVERIFY(image.pixelColor(20, y) != image.pixelColor(399, y)
+            || image.pixelColor(20, y) != lightPalette().canvas);
         QVERIFY(image.pixelColor(20, y) != QColor(Qt::black));
     }
 

@@ -55,8 +55,8 @@ TEST_F(TimelineProposals, SpreadSplitsAndPlacesInOne)
 {
     const auto of = context();
     const OperatorId op = linear();
-    const Proposal proposal
-        = proposeSpread(*of, {.operators = {op}, .on = op, .devices = {DeviceId{0}, DeviceId{1}, DeviceId{2}, DeviceId{3}}});
+    const Proposal proposal = proposeSpread(
+        *of, {.operators = {op}, .on = op, .devices = {DeviceId{0}, DeviceId{1}, DeviceId{2}, DeviceId{3}}});
     ASSERT_FALSE(proposal.refusal) << proposal.refusal->message;
     TableDocument document = of->document;
     ASSERT_TRUE(document.apply(proposal.edit));
@@ -71,8 +71,8 @@ TEST_F(TimelineProposals, SpreadOverANumberThatDoesNotDivideIsRefused)
 {
     const auto of = context();
     const OperatorId op = linear();
-    const Proposal proposal
-        = proposeSpread(*of, {.operators = {op}, .on = op, .devices = {DeviceId{0}, DeviceId{1}, DeviceId{2}}});
+    const Proposal proposal =
+        proposeSpread(*of, {.operators = {op}, .on = op, .devices = {DeviceId{0}, DeviceId{1}, DeviceId{2}}});
     ASSERT_TRUE(proposal.refusal);
     EXPECT_NE(proposal.refusal->message.find("3"), std::string::npos);
     EXPECT_TRUE(proposal.edit.empty());
@@ -127,8 +127,8 @@ TEST_F(TimelineProposals, ABubbleIsExplainedInSentences)
     const auto dependencies = dependenciesOf(*scene.plan, *scene.timeline);
     ASSERT_TRUE(dependencies);
     // The second stage waits for the first forward block of the first.
-    const auto bubble = whyIdle(*scene.plan, s_update->plan.get(), *scene.timeline, *dependencies, DeviceId{2},
-        Nanoseconds{scene.lanes[2].warmUp.begin / 2});
+    const auto bubble = whyIdle(*scene.plan, s_update->plan.get(), *scene.timeline, *dependencies,
+        DeviceId{2}, Nanoseconds{scene.lanes[2].warmUp.begin / 2});
     ASSERT_TRUE(bubble);
     const PanelTable table = bubbleTable(scene, *bubble, [](RowId) { return std::string{}; });
     EXPECT_NE(table.title.find("Why is this idle?"), std::string::npos);

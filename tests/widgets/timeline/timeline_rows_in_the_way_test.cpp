@@ -33,7 +33,8 @@ private Q_SLOTS:
     void theTagNamesTheRowBeforeTheRelease()
     {
         dragTheStage();
-        QVERIFY(!tag().lines.join(QLatin1Char('\n')).contains(QStringLiteral("in the way"))); // nothing is known yet
+        QVERIFY(!tag().lines.join(QLatin1Char('\n')).contains(QStringLiteral("in the way"))); // nothing is
+                                                                                              // known yet
         const QImage waiting = m_view->viewport()->grab().toImage();
         m_host->answerPreview();
         const TimelineTag blocked = tag();
@@ -46,7 +47,8 @@ private Q_SLOTS:
             m_view->grab().save(QString::fromLocal8Bit(folder) + QStringLiteral("/in_the_way.png"));
         // Amber, in tag and lane.
         const QImage amber = m_view->viewport()->grab().toImage();
-        QVERIFY(count(waiting, paletteFor(*m_view).warning.rgb()) + 100 < count(amber, paletteFor(*m_view).warning.rgb()));
+        QVERIFY(count(waiting, paletteFor(*m_view).warning.rgb()) + 100
+            < count(amber, paletteFor(*m_view).warning.rgb()));
         // Letting go is allowed all the same.
         release(m_to);
         QCOMPARE(m_host->commits.size(), std::size_t{1});
@@ -61,7 +63,9 @@ private Q_SLOTS:
         m_host->answerPreview();
         QTest::keyClick(m_view.get(), Qt::Key_O);
         QVERIFY(m_view->gestures().rowsInTheWay().wished());
-        QVERIFY2(tag().lines.join(QLatin1Char('\n')).contains(QStringLiteral("row %1 is switched off").arg(m_row + 1)),
+        QVERIFY2(tag()
+                     .lines.join(QLatin1Char('\n'))
+                     .contains(QStringLiteral("row %1 is switched off").arg(m_row + 1)),
             qPrintable(tag().lines.join(QLatin1Char('\n'))));
         QVERIFY(tag().lines.back().contains(QStringLiteral("O leaves it on")));
         m_host->answerPreview();
@@ -151,8 +155,8 @@ private:
     }
     TimelineTag tag() const
     {
-        return tagFor(m_view->gestures().ghost(), m_view->gestures().proposal(), m_host->currentPreview().get(),
-            &m_view->gestures().rowsInTheWay());
+        return tagFor(m_view->gestures().ghost(), m_view->gestures().proposal(),
+            m_host->currentPreview().get(), &m_view->gestures().rowsInTheWay());
     }
     static int count(const QImage &image, QRgb colour)
     {

@@ -31,8 +31,12 @@ private Q_SLOTS:
         m_selection = std::make_unique<SelectionModel>();
         m_view = std::make_unique<TimelineView>(m_selection.get());
         m_view->resize(1000, 420);
-        m_view->setScene(sceneForTests(
-            {.devices = 2, .microBatches = 2, .operators = 3, .span = 10'000, .gap = 20'000, .symmetric = false}));
+        m_view->setScene(sceneForTests({.devices = 2,
+            .microBatches = 2,
+            .operators = 3,
+            .span = 10'000,
+            .gap = 20'000,
+            .symmetric = false}));
         m_view->show();
         QVERIFY(QTest::qWaitForWindowExposed(m_view.get()));
     }
@@ -181,7 +185,8 @@ private Q_SLOTS:
             m_view->viewport()->mapToGlobal(at), 0.5, {});
         QCoreApplication::sendEvent(m_view->viewport(), &event);
         QCOMPARE(m_view->axis().nanosecondsPerPixel, before / 1.5);
-        QVERIFY(std::abs(m_view->axis().timeAt(600 - m_view->axisLeft()) - time) < before); // what is there stays there
+        QVERIFY(std::abs(m_view->axis().timeAt(600 - m_view->axisLeft()) - time)
+            < before); // what is there stays there
     }
 
     void twoFingersOnAScreenZoomAndPan()
@@ -192,17 +197,22 @@ private Q_SLOTS:
         const double time = m_view->axis().timeAt(600 - m_view->axisLeft());
         QTest::touchEvent(on, screen).press(0, QPoint(500, 150), on).press(1, QPoint(700, 150), on);
         for (int step = 1; step <= 10; ++step)
-            QTest::touchEvent(on, screen).move(0, QPoint(500 - 10 * step, 150), on).move(1, QPoint(700 + 10 * step, 150), on);
+            QTest::touchEvent(on, screen)
+                .move(0, QPoint(500 - 10 * step, 150), on)
+                .move(1, QPoint(700 + 10 * step, 150), on);
         QTest::touchEvent(on, screen).release(0, QPoint(400, 150), on).release(1, QPoint(800, 150), on);
         // Twice as far apart, but for what it took to see that it is a pinch.
-        QVERIFY2(m_view->axis().nanosecondsPerPixel < before / 1.4, qPrintable(QString::number(before / m_view->axis().nanosecondsPerPixel)));
+        QVERIFY2(m_view->axis().nanosecondsPerPixel < before / 1.4,
+            qPrintable(QString::number(before / m_view->axis().nanosecondsPerPixel)));
         QVERIFY(std::abs(m_view->axis().timeAt(600 - m_view->axisLeft()) - time) < 3 * before);
         QVERIFY(m_selection->selected().empty());
     }
 
     void lanesAreGroupedByAnAction()
     {
-        const auto checked = [this](const char *name) { return m_view->findChild<QAction *>(QLatin1String(name))->isChecked(); };
+        const auto checked = [this](const char *name) {
+            return m_view->findChild<QAction *>(QLatin1String(name))->isChecked();
+        };
         QVERIFY(checked("timeline.groupAutomatic"));
         m_view->findChild<QAction *>(QStringLiteral("timeline.groupNone"))->trigger();
         QCOMPARE(m_view->arrangement().grouping, LaneGrouping::None);
@@ -213,7 +223,8 @@ private Q_SLOTS:
         m_view->restoreViewState(state);
         QCOMPARE(m_view->arrangement().grouping, LaneGrouping::None);
         QVERIFY(checked("timeline.groupNone"));
-        m_view->findChild<QAction *>(QStringLiteral("timeline.groupNone"))->trigger(); // what is chosen stays so
+        m_view->findChild<QAction *>(QStringLiteral("timeline.groupNone"))
+            ->trigger(); // what is chosen stays so
         QVERIFY(checked("timeline.groupNone"));
     }
 
@@ -286,7 +297,8 @@ private:
 
     void moveTo(QPoint at, Qt::MouseButtons buttons = Qt::NoButton)
     {
-        QMouseEvent event(QEvent::MouseMove, at, m_view->viewport()->mapToGlobal(at), Qt::NoButton, buttons, {});
+        QMouseEvent event(
+            QEvent::MouseMove, at, m_view->viewport()->mapToGlobal(at), Qt::NoButton, buttons, {});
         QCoreApplication::sendEvent(m_view->viewport(), &event);
     }
 

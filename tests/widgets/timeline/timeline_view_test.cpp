@@ -1,5 +1,5 @@
-#include <QtCore/QObject>
 #include <QtCore/QBuffer>
+#include <QtCore/QObject>
 #include <QtGui/QAccessible>
 #include <QtGui/QAction>
 #include <QtGui/QClipboard>
@@ -68,7 +68,8 @@ private Q_SLOTS:
         const QColor accent = paletteFor(*m_view).accent;
         for (const std::size_t row : {std::size_t{1}, std::size_t{7}}) {
             const QRect rect = *m_view->rectOf(row);
-            QCOMPARE(image.pixelColor(QPoint(rect.center().x(), rect.top()) * image.devicePixelRatio()), accent);
+            QCOMPARE(
+                image.pixelColor(QPoint(rect.center().x(), rect.top()) * image.devicePixelRatio()), accent);
         }
     }
 
@@ -78,14 +79,16 @@ private Q_SLOTS:
         const QRect last = *m_view->rectOf(2);
         const QRect next = *m_view->rectOf(3);
         QVERIFY(next.left() - last.right() > 20);
-        QTest::mouseClick(m_view->viewport(), Qt::LeftButton, {}, {(last.right() + next.left()) / 2, last.center().y()});
+        QTest::mouseClick(
+            m_view->viewport(), Qt::LeftButton, {}, {(last.right() + next.left()) / 2, last.center().y()});
         QVERIFY(m_selection->selected().empty());
     }
 
     void controlClickAdds()
     {
         click(0);
-        QTest::mouseClick(m_view->viewport(), Qt::LeftButton, Qt::ControlModifier, m_view->rectOf(2)->center());
+        QTest::mouseClick(
+            m_view->viewport(), Qt::LeftButton, Qt::ControlModifier, m_view->rectOf(2)->center());
         QCOMPARE(m_selection->selected(), (std::vector<OperatorId>{OperatorId{0}, OperatorId{2}}));
     }
 
@@ -104,7 +107,8 @@ private Q_SLOTS:
         QTRY_COMPARE(m_selection->hovered(), OperatorId{4});
         const QImage after = m_view->viewport()->grab().toImage();
         const QPoint beside = m_view->rectOf(4)->center() + QPoint(30, 22);
-        QVERIFY(before.pixelColor(beside * before.devicePixelRatio()) != after.pixelColor(beside * after.devicePixelRatio())
+        QVERIFY(before.pixelColor(beside * before.devicePixelRatio())
+                != after.pixelColor(beside * after.devicePixelRatio())
             || before != after);
     }
 
@@ -209,7 +213,8 @@ private Q_SLOTS:
     {
         std::vector<QImage> corners;
         for (const DecidedBy decidedBy : {DecidedBy::Default, DecidedBy::Implied, DecidedBy::Row}) {
-            m_view->setScene(sceneForTests({.devices = 1, .microBatches = 1, .operators = 3, .decidedBy = std::vector(6, decidedBy)}));
+            m_view->setScene(sceneForTests(
+                {.devices = 1, .microBatches = 1, .operators = 3, .decidedBy = std::vector(6, decidedBy)}));
             m_view->fitAll();
             const auto block = m_view->rectOfBlock(0, 0);
             QVERIFY(block && block->width() > 60);
@@ -272,7 +277,8 @@ private Q_SLOTS:
         TimelinePanel panel(&canvas);
         PanelTable table{"Why it is idle", {"What", "Time"}, {}};
         for (int i = 0; i < 20'000; ++i)
-            table.lines.push_back({i % 100 == 0 ? 0 : 1, {"waits for " + std::to_string(i), std::to_string(i) + " ms"}, i});
+            table.lines.push_back(
+                {i % 100 == 0 ? 0 : 1, {"waits for " + std::to_string(i), std::to_string(i) + " ms"}, i});
         panel.open(table);
         canvas.show();
         const auto *tree = panel.findChild<QTreeWidget *>();
@@ -286,7 +292,8 @@ private Q_SLOTS:
         QVERIFY(tree->topLevelItem(1)->isExpanded());
         QVERIFY(tree->columnWidth(1) > tree->fontMetrics().horizontalAdvance(QStringLiteral("999 ms")));
         QSignalSpy chosen(&panel, &TimelinePanel::spanChosen);
-        Q_EMIT panel.findChild<QTreeWidget *>()->itemClicked(tree->topLevelItem(tree->topLevelItemCount() - 1), 0);
+        Q_EMIT panel.findChild<QTreeWidget *>()->itemClicked(
+            tree->topLevelItem(tree->topLevelItemCount() - 1), 0);
         QCOMPARE(chosen.count(), 0); // what is more is no span
         Q_EMIT panel.findChild<QTreeWidget *>()->itemClicked(tree->topLevelItem(1)->child(4), 0);
         QCOMPARE(chosen.takeFirst().front().toLongLong(), 105);
@@ -328,7 +335,12 @@ private Q_SLOTS:
 
     void arrowsReachEveryPartOfALane()
     {
-        m_view->setScene(sceneForTests({.devices = 2, .microBatches = 2, .operators = 3, .span = 10'000, .gap = 20'000, .symmetric = false}));
+        m_view->setScene(sceneForTests({.devices = 2,
+            .microBatches = 2,
+            .operators = 3,
+            .span = 10'000,
+            .gap = 20'000,
+            .symmetric = false}));
         QTest::keyClick(m_view.get(), Qt::Key_Right);
         QCOMPARE(m_view->focus().part, LanePart::Span);
         QTest::keyClick(m_view.get(), Qt::Key_Up);
@@ -347,7 +359,12 @@ private Q_SLOTS:
 
     void screenReadersHearWhatHasTheFocus()
     {
-        m_view->setScene(sceneForTests({.devices = 2, .microBatches = 2, .operators = 3, .span = 1'150'000, .gap = 20'000, .symmetric = false}));
+        m_view->setScene(sceneForTests({.devices = 2,
+            .microBatches = 2,
+            .operators = 3,
+            .span = 1'150'000,
+            .gap = 20'000,
+            .symmetric = false}));
         m_view->activateWindow();
         QVERIFY(QTest::qWaitForWindowActive(m_view.get()));
         m_view->setFocus();
@@ -365,18 +382,25 @@ private Q_SLOTS:
         QCOMPARE(lane->childCount(), 1);
         QAccessibleInterface *item = timeline->focusChild();
         QCOMPARE(item, lane->child(0));
-        QCOMPARE(item->text(QAccessible::Name), QStringLiteral("forward of micro-batch 1, stage 1 on GPU 1, 3.45 ms"));
+        QCOMPARE(item->text(QAccessible::Name),
+            QStringLiteral("forward of micro-batch 1, stage 1 on GPU 1, 3.45 ms"));
         QVERIFY(item->state().focused);
         QVERIFY(!item->rect().isEmpty());
         QCOMPARE(timeline->childAt(item->rect().center().x(), item->rect().center().y()), lane);
         QTest::keyClick(m_view.get(), Qt::Key_Down);
-        QVERIFY(item->text(QAccessible::Name).startsWith(QStringLiteral("forward_0, forward of micro-batch 1, stage 1 on GPU 1")));
+        QVERIFY(item->text(QAccessible::Name)
+                    .startsWith(QStringLiteral("forward_0, forward of micro-batch 1, stage 1 on GPU 1")));
         QCOMPARE(of.stage, 1);
     }
 
     void lanesArePinnedMovedAndFiltered()
     {
-        m_view->setScene(sceneForTests({.devices = 4, .microBatches = 2, .operators = 3, .span = 10'000, .gap = 20'000, .symmetric = false}));
+        m_view->setScene(sceneForTests({.devices = 4,
+            .microBatches = 2,
+            .operators = 3,
+            .span = 10'000,
+            .gap = 20'000,
+            .symmetric = false}));
         const QSignalSpy changed(m_view.get(), &TimelineView::viewStateChanged);
         // Dragged by its name above the first.
         const auto &rows = m_view->rows();
@@ -386,7 +410,8 @@ private Q_SLOTS:
         QCOMPARE(m_view->rows()[0].lane, 1);
         QVERIFY(changed.count() > 0);
         // Pinned by the keyboard.
-        QTest::mouseClick(m_view->viewport(), Qt::LeftButton, {}, {60, m_view->lanesTop() + m_view->rows()[1].y + 20});
+        QTest::mouseClick(
+            m_view->viewport(), Qt::LeftButton, {}, {60, m_view->lanesTop() + m_view->rows()[1].y + 20});
         QCOMPARE(m_view->focus().lane, 0);
         m_view->findChild<QAction *>(QStringLiteral("timeline.pin"))->trigger();
         QVERIFY(m_view->rows()[0].pinned);
@@ -451,15 +476,17 @@ private Q_SLOTS:
         const QImage predicted = m_view->viewport()->grab().toImage();
         m_view->setBadge(QStringLiteral("CPU emulation: times are not GPU times"));
         for (const std::int64_t span : {9'000, 12'000, 11'000}) { // live: again and again
-            m_view->setMeasured(
-                sceneForTests({.devices = 2, .microBatches = 2, .operators = 3, .span = span, .gap = 20'000}));
+            m_view->setMeasured(sceneForTests(
+                {.devices = 2, .microBatches = 2, .operators = 3, .span = span, .gap = 20'000}));
         }
         QVERIFY(m_view->viewport()->grab().toImage() != predicted);
         const auto error = busyErrorOf(*m_view->scene(), *m_view->measured(), 0);
         QVERIFY(error.has_value());
         QCOMPARE(std::round(*error), 10.0);
         const auto facts = factsOfMeasured(*m_view->scene(), *m_view->measured(), 3);
-        const auto has = [&](const FactLine &line) { return std::find(facts.begin(), facts.end(), line) != facts.end(); };
+        const auto has = [&](const FactLine &line) {
+            return std::find(facts.begin(), facts.end(), line) != facts.end();
+        };
         QVERIFY(has({"Measured", "11.0 µs", -1}));
         QVERIFY(has({"Predicted", "10.0 µs", -1}));
         click(1);
@@ -492,7 +519,8 @@ private Q_SLOTS:
 
     void aBigSelectionIsGatheredBesides()
     {
-        const auto big = sceneForTests({.devices = 8, .microBatches = 64, .operators = 40, .span = 1000, .symmetric = false});
+        const auto big = sceneForTests(
+            {.devices = 8, .microBatches = 64, .operators = 40, .span = 1000, .symmetric = false});
         m_view->setScene(big);
         std::vector<OperatorId> all;
         for (std::int32_t i = 0; i < 80; ++i)
@@ -516,7 +544,8 @@ private Q_SLOTS:
         // Its length is the makespan.
         std::int64_t length = 0;
         for (std::size_t i = 0; i < analysis->path.size(); ++i) {
-            length += update->scene->timeline->spans.duration[static_cast<std::size_t>(analysis->path.span[i])]
+            length +=
+                update->scene->timeline->spans.duration[static_cast<std::size_t>(analysis->path.span[i])]
                 + analysis->path.gap[i];
         }
         QCOMPARE(length, update->scene->timeline->step.count());
@@ -546,8 +575,8 @@ private:
 
     void moved(QPoint at, Qt::KeyboardModifiers modifiers = {})
     {
-        QMouseEvent event(
-            QEvent::MouseMove, at, m_view->viewport()->mapToGlobal(at), Qt::NoButton, Qt::LeftButton, modifiers);
+        QMouseEvent event(QEvent::MouseMove, at, m_view->viewport()->mapToGlobal(at), Qt::NoButton,
+            Qt::LeftButton, modifiers);
         QApplication::sendEvent(m_view->viewport(), &event);
     }
 

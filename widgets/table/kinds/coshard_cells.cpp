@@ -22,8 +22,8 @@ void suggest(const ValueChoices &choices, std::vector<std::string> &texts)
 
 constinit const RuleCells kCoshardCells{
     .word = {.word = "coshard", .shape = RuleTraits<CoshardRule>::shape, .value = "batch by 2"},
-    .meaning
-    = QT_TRANSLATE_NOOP("planloom::ConstraintTable", "cut further, on the same device, one after another"),
+    .meaning =
+        QT_TRANSLATE_NOOP("planloom::ConstraintTable", "cut further, on the same device, one after another"),
     .newEditor = newEditor,
     .suggest = suggest,
 };

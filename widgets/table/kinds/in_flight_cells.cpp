@@ -12,7 +12,8 @@ class InFlightCellEditor : public CountCellEditor
 {
 public:
     explicit InFlightCellEditor(QWidget *parent)
-        : CountCellEditor(1, RuleTexts::tr("Micro-batches in flight"), parent), m_stage(new QSpinBox(this))
+        : CountCellEditor(1, RuleTexts::tr("Micro-batches in flight"), parent)
+        , m_stage(new QSpinBox(this))
     {
         m_stage->setFrame(false);
         m_stage->setRange(-1, static_cast<int>(kMostCount)); // -1 is every stage

@@ -20,7 +20,10 @@ bool LimitCellEditor::canShow(const std::string &text)
 }
 
 LimitCellEditor::LimitCellEditor(QWidget *parent)
-    : CellEditor(parent), m_kind(new QComboBox(this)), m_amount(new QDoubleSpinBox(this)), m_unit(new QComboBox(this))
+    : CellEditor(parent)
+    , m_kind(new QComboBox(this))
+    , m_amount(new QDoubleSpinBox(this))
+    , m_unit(new QComboBox(this))
 {
     m_kind->addItem(tr("memory"), QStringLiteral("memory"));
     m_kind->addItem(tr("time"), QStringLiteral("time"));
@@ -65,7 +68,8 @@ QString LimitCellEditor::text() const
 void LimitCellEditor::setText(const QString &text)
 {
     const auto rule = ruleOf("limit", text.toStdString());
-    const LimitRule limit = rule ? std::get<LimitRule>(*rule) : LimitRule{LimitRule::Kind::Memory, std::int64_t{80} << 30};
+    const LimitRule limit =
+        rule ? std::get<LimitRule>(*rule) : LimitRule{LimitRule::Kind::Memory, std::int64_t{80} << 30};
     m_kind->setCurrentIndex(limit.kind == LimitRule::Kind::Memory ? 0 : 1);
     fillUnits();
     // The largest unit in which the amount is written exactly.
@@ -74,11 +78,13 @@ void LimitCellEditor::setText(const QString &text)
         : std::vector<std::int64_t>{1000, 1'000'000, 1'000'000'000};
     int unit = 0;
     for (int i = 0; i < static_cast<int>(units.size()); ++i) {
-        if (limit.value >= units[static_cast<std::size_t>(i)] && limit.value * 8 % units[static_cast<std::size_t>(i)] == 0)
+        if (limit.value >= units[static_cast<std::size_t>(i)]
+            && limit.value * 8 % units[static_cast<std::size_t>(i)] == 0)
             unit = i;
     }
     m_unit->setCurrentIndex(unit);
-    m_amount->setValue(static_cast<double>(limit.value) / static_cast<double>(units[static_cast<std::size_t>(unit)]));
+    m_amount->setValue(
+        static_cast<double>(limit.value) / static_cast<double>(units[static_cast<std::size_t>(unit)]));
     setUntouched();
 }
 
@@ -91,7 +97,8 @@ CellEditor *newEditor(const std::string &value, const SelectorCompletionsSnapsho
 
 void suggest(const ValueChoices &, std::vector<std::string> &texts)
 {
-    for (const char *limit : {"memory 16GiB", "memory 24GiB", "memory 40GiB", "memory 80GiB", "time 50ms", "time 100ms"})
+    for (const char *limit :
+        {"memory 16GiB", "memory 24GiB", "memory 40GiB", "memory 80GiB", "time 50ms", "time 100ms"})
         texts.emplace_back(limit);
 }
 

@@ -22,7 +22,8 @@ public:
         QStringList counts;
         for (std::size_t i = 0; i < choices.microBatches.size() && i < 16; ++i)
             counts << QString::number(choices.microBatches[i]);
-        count()->setToolTip(RuleTexts::tr("What divides the batch: %1").arg(counts.join(QStringLiteral(", "))));
+        count()->setToolTip(
+            RuleTexts::tr("What divides the batch: %1").arg(counts.join(QStringLiteral(", "))));
     }
 };
 

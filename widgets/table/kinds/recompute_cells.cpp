@@ -22,8 +22,8 @@ constinit const RuleCells kRecomputeCells{
         .needsValue = false,
         .value = "per layer",
         .valueStart = "per"},
-    .meaning
-    = QT_TRANSLATE_NOOP("planloom::ConstraintTable", "drop outputs, compute them again: less memory"),
+    .meaning =
+        QT_TRANSLATE_NOOP("planloom::ConstraintTable", "drop outputs, compute them again: less memory"),
     .newEditor = newEditor,
 };
 

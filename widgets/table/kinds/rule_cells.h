@@ -19,14 +19,15 @@ namespace planloom {
 
 class CellEditor;
 
-/// What the window adds to a word that rows begin with: all that the grid knows of a kind of row beyond its language
-/// (engine/table/kinds). One file a kind defines it, as a constant.
+/// What the window adds to a word that rows begin with: all that the grid knows of a kind of row beyond its
+/// language (engine/table/kinds). One file a kind defines it, as a constant.
 struct RuleCells {
     RuleWord word{};
-    const char *meaning = ""; ///< One line for people who don't know it, marked for translation in `RuleTexts`.
+    const char *meaning =
+        ""; ///< One line for people who don't know it, marked for translation in `RuleTexts`.
     /// The editor of `value`, as far as it can show it; null edits it as text. The text is set by the caller.
-    CellEditor *(*newEditor)(const std::string &value, const SelectorCompletionsSnapshot &completions, QWidget *parent)
-        = nullptr;
+    CellEditor *(*newEditor)(
+        const std::string &value, const SelectorCompletionsSnapshot &completions, QWidget *parent) = nullptr;
     /// Adds values to choose from where they are edited as text.
     void (*suggest)(const ValueChoices &choices, std::vector<std::string> &texts) = nullptr;
 };
@@ -46,9 +47,9 @@ extern const RuleCells kInFlightCells;
 extern const RuleCells kLimitCells;
 
 /// All of them, in the order people meet them.
-inline constexpr std::array kAllRuleCells{&kSplitCells, &kReplicateCells, &kPlaceCells, &kOrderCells, &kStageCells,
-    &kRecomputeCells, &kCoshardCells, &kZero1Cells, &kMeshCells, &kMicroBatchesCells, &kScheduleCells, &kInFlightCells,
-    &kLimitCells};
+inline constexpr std::array kAllRuleCells{&kSplitCells, &kReplicateCells, &kPlaceCells, &kOrderCells,
+    &kStageCells, &kRecomputeCells, &kCoshardCells, &kZero1Cells, &kMeshCells, &kMicroBatchesCells,
+    &kScheduleCells, &kInFlightCells, &kLimitCells};
 
 /// Null for words that no row begins with.
 const RuleCells *findRuleCells(std::string_view word);

@@ -42,7 +42,9 @@ bool SplitCellEditor::canShow(const std::string &text)
 }
 
 SplitCellEditor::SplitCellEditor(bool withAxis, QWidget *parent)
-    : CellEditor(parent), m_dimension(newBox(this, tr("Dimension"), 8)), m_parts(newBox(this, tr("Number of parts"), 4))
+    : CellEditor(parent)
+    , m_dimension(newBox(this, tr("Dimension"), 8))
+    , m_parts(newBox(this, tr("Number of parts"), 4))
 {
     addField(m_dimension, 3);
     addField(m_parts, 2);
@@ -82,8 +84,9 @@ void SplitCellEditor::setText(const QString &text)
         m_axis->setEditText({});
     if (const auto rule = ruleOf("split", text.toStdString())) {
         const SplitStep &step = std::get<OpTransRule>(*rule).steps.front();
-        m_dimension->setEditText(
-            step.kind == SplitKind::Value ? QStringLiteral("value") : QString::fromStdString(print(step.dimension)));
+        m_dimension->setEditText(step.kind == SplitKind::Value
+                ? QStringLiteral("value")
+                : QString::fromStdString(print(step.dimension)));
         if (step.parts > 0)
             m_parts->setEditText(QString::number(step.parts));
         if (m_axis)
@@ -107,7 +110,8 @@ void SplitCellEditor::setChoices(const ValueChoices &choices)
         box->setCurrentIndex(-1);
         box->setEditText(text);
         selected ? box->lineEdit()->selectAll() : box->lineEdit()->setCursorPosition(cursor);
-        box->view()->setMinimumWidth(box->view()->sizeHintForColumn(0) + box->fontMetrics().averageCharWidth() * 4);
+        box->view()->setMinimumWidth(
+            box->view()->sizeHintForColumn(0) + box->fontMetrics().averageCharWidth() * 4);
     };
     QStringList shown;
     QStringList written;
@@ -116,7 +120,9 @@ void SplitCellEditor::setChoices(const ValueChoices &choices)
         QString text = QString::fromStdString(dimension.name);
         if (const auto size = dimension.marked.find(" ("); size != std::string::npos)
             text += QString::fromStdString(dimension.marked.substr(size));
-        shown << text + (dimension.operators == 1 ? tr(" · 1 operator") : tr(" · %1 operators").arg(dimension.operators));
+        shown << text
+                + (dimension.operators == 1 ? tr(" · 1 operator")
+                                            : tr(" · %1 operators").arg(dimension.operators));
     }
     if (choices.valueSplit && m_axis) {
         shown << tr("value · summands");

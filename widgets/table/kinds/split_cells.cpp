@@ -18,7 +18,8 @@ void suggest(const ValueChoices &choices, std::vector<std::string> &texts)
 {
     for (const DimensionChoice &dimension : choices.dimensions) {
         for (const MeshAxis &axis : choices.mesh) {
-            if (std::find(dimension.counts.begin(), dimension.counts.end(), axis.size) != dimension.counts.end())
+            if (std::find(dimension.counts.begin(), dimension.counts.end(), axis.size)
+                != dimension.counts.end())
                 texts.push_back(dimension.name + " over " + asWord(axis.name));
         }
         for (const std::int32_t count : dimension.counts) {
