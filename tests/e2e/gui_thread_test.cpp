@@ -1,9 +1,10 @@
-// Nothing but painting keeps the GUI thread for more than 5 ms: GPT-2 small on eight devices, worked on with
+// Nothing but painting keeps the GUI thread: GPT-2 small on eight devices, worked on with
 // mouse and keyboard while the watchdog measures every event.
 //
 // What counts is processor time of the GUI thread, so that a busy machine makes nothing slow. The bound is
-// that of an optimised build; without optimisation, or with sanitisers, GuiWatchdog::buildFactor() multiplies
-// it.
+// that of an optimised build on a fast machine, times two: the tests are built with -O1, and processors
+// differ. tests/bench/latency_bench holds the bound itself. Without optimisation, or with sanitisers,
+// GuiWatchdog::buildFactor() multiplies it.
 //
 // Other sizes, by hand: PLANLOOM_GUI_MODEL, a gpt of the zoo with at least 12 layers, PLANLOOM_GUI_PLAN and
 // PLANLOOM_GUI_DEVICES.
@@ -29,6 +30,7 @@ namespace {
 
 constexpr const char *kGpt2Small = "zoo:gpt?layers=12&hidden=768&heads=12&seq=1024&batch=16&vocab=50257";
 constexpr int kAttempts = 3;
+constexpr double kAllowance = 2;
 constexpr const char *kPlan = "3d:dp=2,tp=2,pp=2,schedule=1f1b,micro-batches=8";
 
 bool isGiven()
@@ -50,7 +52,7 @@ class GuiThreadTest : public QObject
 private Q_SLOTS:
     void initTestCase()
     {
-        watchdog().setAllowance(GuiWatchdog::buildFactor());
+        watchdog().setAllowance(kAllowance * GuiWatchdog::buildFactor());
         QVERIFY(QTest::qWaitForWindowExposed(m_at.window.get()));
         watchdog().watch(true);
     }

@@ -46,7 +46,7 @@ private:
     bool m_outdated = false; ///< While hidden.
     bool m_busy = false; ///< Until what is worked out is shown.
     Matrices m_matrices;
-    QFutureWatcher<Matrices> m_watcher;
+    QFutureWatcher<Matrices> m_watcher{this};
     std::stop_source m_stop;
     QComboBox *m_kinds;
     QComboBox *m_measure;

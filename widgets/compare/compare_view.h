@@ -123,7 +123,7 @@ private:
     CompareChoice *m_choice;
     std::map<StepId, PlanUpdateSnapshot> m_plans; ///< Of the chosen steps, once known.
     CompareSnapshot m_result;
-    QFutureWatcher<CompareSnapshot> m_watcher;
+    QFutureWatcher<CompareSnapshot> m_watcher{this};
     std::stop_source m_stop;
     bool m_comparing = false;
     bool m_outdated = true; ///< While hidden.

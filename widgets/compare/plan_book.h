@@ -66,7 +66,7 @@ private:
     std::vector<StepId> m_wanted; ///< In order; front is asked for.
     std::optional<StepId> m_asked;
     std::map<StepId, TimelineSceneSnapshot> m_unpainted; ///< Waiting for the painter.
-    QFutureWatcher<Painted> m_painter;
+    QFutureWatcher<Painted> m_painter{this};
     std::uint64_t m_generation = 0; ///< Of session and looks: older pictures are dropped.
     PlanUpdateSnapshot m_current; ///< That facts of kCurrentPlan are of.
     Theme m_theme = Theme::Light;

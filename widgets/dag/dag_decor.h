@@ -76,7 +76,7 @@ Q_SIGNALS:
     void ready(planloom::DagDecorSnapshot decor);
 
 private:
-    QFutureWatcher<DagDecorSnapshot> m_watcher;
+    QFutureWatcher<DagDecorSnapshot> m_watcher{this};
     bool m_busy = false;
 };
 

@@ -181,7 +181,7 @@ private:
 
     std::vector<TensorConversion> m_conversions;
     TimelineSceneSnapshot m_conversionsOf;
-    QFutureWatcher<std::vector<TensorConversion>> m_conversionWatcher;
+    QFutureWatcher<std::vector<TensorConversion>> m_conversionWatcher{this};
     std::stop_source m_conversionStop;
 
     DagLineEditor *m_editor = nullptr;

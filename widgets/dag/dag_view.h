@@ -327,7 +327,7 @@ private:
         m_outline; ///< Of the picture in sight, or of the one that is laid out first.
     std::shared_ptr<const DagOutline>
         m_nextOutline; ///< Laid out, while the picture in sight is still of another.
-    QFutureWatcher<std::shared_ptr<const DagOutline>> m_outlineWatcher;
+    QFutureWatcher<std::shared_ptr<const DagOutline>> m_outlineWatcher{this};
     bool m_outlineBusy = false;
     DagState m_state;
     LayoutService m_layout;
@@ -377,12 +377,12 @@ private:
     QPointF m_measureEnd;
     bool m_measureBusy = false;
     std::shared_ptr<const DagMeasure> m_measure;
-    QFutureWatcher<std::shared_ptr<const DagMeasure>> m_measureWatcher;
+    QFutureWatcher<std::shared_ptr<const DagMeasure>> m_measureWatcher{this};
     std::stop_source m_measureStop;
     DagConeBar *m_coneBar;
     std::shared_ptr<const DagChoice> m_cone; ///< What the bar is about.
     bool m_choosing = false;
-    QFutureWatcher<std::shared_ptr<const DagChoice>> m_choiceWatcher;
+    QFutureWatcher<std::shared_ptr<const DagChoice>> m_choiceWatcher{this};
     std::stop_source m_choiceStop;
     std::int32_t m_hovered = -1;
     std::int32_t m_focused = -1;
@@ -391,7 +391,7 @@ private:
     DagGestureLayer *m_gestures;
     std::shared_ptr<const PlanUpdate> m_update;
     DagFindBar *m_findBar;
-    QFutureWatcher<std::shared_ptr<const DagSearch>> m_searchWatcher;
+    QFutureWatcher<std::shared_ptr<const DagSearch>> m_searchWatcher{this};
     std::stop_source m_searchStop;
     bool m_searching = false;
     int m_stepWhenFound = 0;

@@ -76,7 +76,7 @@ private:
     DagState m_state;
     DagFlow m_flow = DagFlow::Down;
     std::stop_source m_stop;
-    QFutureWatcher<std::shared_ptr<Job>> m_watcher;
+    QFutureWatcher<std::shared_ptr<Job>> m_watcher{this};
     bool m_busy = false;
 
     QString m_helperProgram;

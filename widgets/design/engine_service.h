@@ -56,8 +56,8 @@ private:
     QThreadPool m_pool;
     std::stop_source m_openStop;
     std::stop_source m_planStop;
-    QFutureWatcher<OpenOutcome> m_openWatcher;
-    QFutureWatcher<PlanUpdateSnapshot> m_planWatcher;
+    QFutureWatcher<OpenOutcome> m_openWatcher{this};
+    QFutureWatcher<PlanUpdateSnapshot> m_planWatcher{this};
     ModelSource m_source;
     PlanUpdateSnapshot m_waiting; ///< The newest answer the views have not seen.
     QTimer m_timer;

@@ -274,7 +274,7 @@ private:
     PlanCache m_cache;
 
     QThreadPool m_openPool;
-    QFutureWatcher<OpenOutcome> m_openWatcher;
+    QFutureWatcher<OpenOutcome> m_openWatcher{this};
     bool m_openingSession = false;
     std::optional<Opening> m_opening; ///< For the model that is being opened.
     /// The present rows bound to the model read again.
@@ -283,7 +283,7 @@ private:
         TableDocument rows{}; ///< As they were.
         Rebinding outcome{};
     };
-    QFutureWatcher<std::shared_ptr<const Rebound>> m_rebindWatcher;
+    QFutureWatcher<std::shared_ptr<const Rebound>> m_rebindWatcher{this};
     std::stop_source m_rebindStop;
     bool m_rebinding = false;
 

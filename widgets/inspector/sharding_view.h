@@ -76,7 +76,7 @@ private:
     PlanUpdateSnapshot m_update;
     OperatorId m_op{};
     std::vector<ShardingPicture> m_pictures;
-    QFutureWatcher<std::vector<ShardingPicture>> m_watcher;
+    QFutureWatcher<std::vector<ShardingPicture>> m_watcher{this};
     std::stop_source m_stop;
     int m_current = -1; ///< Picture the keyboard is at.
 };

@@ -2,6 +2,9 @@
 
 #include <QtConcurrent/QtConcurrentRun>
 #include <QtCore/QEvent>
+#include <QtCore/QThread>
+#include <QtGui/QAbstractTextDocumentLayout>
+#include <QtGui/QTextDocument>
 #include <QtWidgets/QScrollBar>
 
 #include "widgets/main/inspector_text.h"
@@ -9,6 +12,39 @@
 #include <utility>
 
 namespace planloom {
+
+namespace {
+
+/// How a text lies in the panel.
+struct Page {
+    QFont font{};
+    QTextOption option{};
+    qreal margin = 0;
+    QSizeF size{};
+};
+
+Page pageOf(const QTextDocument &document)
+{
+    return {
+        document.defaultFont(), document.defaultTextOption(), document.documentMargin(), document.pageSize()};
+}
+
+/// Read and laid out on a worker: that takes longer than the GUI thread has.
+std::shared_ptr<QTextDocument> laidOut(const QString &html, const Page &page, QThread &home)
+{
+    auto document = std::make_shared<QTextDocument>();
+    document->setUndoRedoEnabled(false);
+    document->setDefaultFont(page.font);
+    document->setDefaultTextOption(page.option);
+    document->setDocumentMargin(page.margin);
+    document->setPageSize(page.size);
+    document->setHtml(html);
+    document->documentLayout()->documentSize();
+    document->moveToThread(&home);
+    return document;
+}
+
+} // namespace
 
 InspectorPanel::InspectorPanel(SelectionModel *selection, QWidget *parent)
     : QTextBrowser(parent)
@@ -22,6 +58,11 @@ InspectorPanel::InspectorPanel(SelectionModel *selection, QWidget *parent)
     document()->setDocumentMargin(10);
     connect(m_selection, &SelectionModel::selectionChanged, this, &InspectorPanel::refresh);
     connect(&m_watcher, &QFutureWatcherBase::finished, this, &InspectorPanel::take);
+}
+
+InspectorPanel::~InspectorPanel()
+{
+    setDocument(nullptr); // the browser looks at it until its own end
 }
 
 void InspectorPanel::setModel(ModelSnapshot model)
@@ -63,10 +104,10 @@ void InspectorPanel::refresh()
         return;
     m_outdated = false;
     PlanUpdateSnapshot update = m_update && m_update->model == m_model ? m_update : nullptr;
-    m_watcher.setFuture(
-        QtConcurrent::run([palette = paletteFor(*this), model = m_model, update = std::move(update),
-                              selected = m_selection->selected()] {
-            return inspectorText(palette, *model, update.get(), selected);
+    m_watcher.setFuture(QtConcurrent::run(
+        [palette = paletteFor(*this), model = m_model, update = std::move(update),
+            selected = m_selection->selected(), page = pageOf(*document()), home = thread()] {
+            return laidOut(inspectorText(palette, *model, update.get(), selected), page, *home);
         }));
 }
 
@@ -77,7 +118,9 @@ void InspectorPanel::take()
         return;
     }
     const int scroll = verticalScrollBar()->value();
-    setHtml(m_watcher.result());
+    const std::shared_ptr<QTextDocument> text = m_watcher.result();
+    setDocument(text.get());
+    m_text = text; // not before: the one that goes was shown until now
     verticalScrollBar()->setValue(scroll);
 }
 

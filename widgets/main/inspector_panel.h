@@ -3,6 +3,8 @@
 #include <QtCore/QFutureWatcher>
 #include <QtWidgets/QTextBrowser>
 
+#include <memory>
+
 #include "widgets/common/selection_model.h"
 #include "widgets/design/plan_update.h"
 
@@ -15,6 +17,7 @@ class InspectorPanel : public QTextBrowser
     Q_OBJECT
 public:
     explicit InspectorPanel(SelectionModel *selection, QWidget *parent = nullptr);
+    ~InspectorPanel() override;
 
     void setModel(ModelSnapshot model);
     /// @param update  the plan that is shown; null for none
@@ -31,7 +34,8 @@ private:
     SelectionModel *m_selection;
     ModelSnapshot m_model;
     PlanUpdateSnapshot m_update;
-    QFutureWatcher<QString> m_watcher;
+    QFutureWatcher<std::shared_ptr<QTextDocument>> m_watcher{this};
+    std::shared_ptr<QTextDocument> m_text; ///< What is shown; null before the first text.
     bool m_outdated =
         false; ///< Something has changed out of sight, or while the last text was being written.
 };

@@ -81,7 +81,7 @@ private:
     QLabel *m_hint;
     LocatorModel *m_model;
     QThreadPool m_pool;
-    QFutureWatcher<LocatorResults> m_watcher;
+    QFutureWatcher<LocatorResults> m_watcher{this};
     std::stop_source m_stop;
     QPointer<QWidget> m_before; ///< Had the keyboard when the line opened.
     bool m_busy = false;

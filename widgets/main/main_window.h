@@ -298,13 +298,14 @@ private:
     QAction *m_beside = nullptr;
     std::vector<QLabel *> m_status; ///< Parts of the status bar, left to right.
     StatusFacts m_facts;
-    QFutureWatcher<std::pair<PlanUpdateSnapshot, double>> m_boundWatcher; ///< Of which plan, and its bound.
+    QFutureWatcher<std::pair<PlanUpdateSnapshot, double>> m_boundWatcher{
+        this}; ///< Of which plan, and its bound.
     QPointer<QWidget> m_canvas; ///< Last used: the DAG or the timeline.
     Chores m_chores; ///< What follows from a new plan, piece by piece.
     QTimer m_busyTimer; ///< While planning: keeps the pill's clock going.
     QElapsedTimer m_busySince;
     QTimer m_viewTimer; ///< Gathers changes of the view.
-    QFutureWatcher<QByteArray> m_thumbnailWatcher;
+    QFutureWatcher<QByteArray> m_thumbnailWatcher{this};
     std::uint64_t m_pictured = 0; ///< Revision of the design that is being shrunk.
     bool m_mayLoseWork = false; ///< Asked, and answered.
     QTimer m_thumbnailTimer; ///< Once nothing has changed for a while.

@@ -44,7 +44,7 @@ private:
     QLineEdit *m_find;
     QTreeView *m_tree;
     GraphSnapshot m_graph;
-    QFutureWatcher<OutlineTreeSnapshot> m_watcher;
+    QFutureWatcher<OutlineTreeSnapshot> m_watcher{this};
     std::stop_source m_stop;
     bool m_making = false;
     bool m_syncing = false; ///< One of the two selections is following the other.

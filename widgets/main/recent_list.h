@@ -45,7 +45,7 @@ private:
 
     QString m_folder;
     QThreadPool m_pool;
-    QFutureWatcher<Entries> m_watcher;
+    QFutureWatcher<Entries> m_watcher{this};
     Entries m_entries;
 };
 

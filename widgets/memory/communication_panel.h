@@ -65,7 +65,7 @@ private:
     TopologyView *m_map;
     std::optional<LinkLoad> m_link; ///< Whose flows are shown alone.
     QTableView *m_flowsView;
-    QFutureWatcher<MatrixSnapshot> m_watcher;
+    QFutureWatcher<MatrixSnapshot> m_watcher{this};
     std::stop_source m_stop;
 };
 

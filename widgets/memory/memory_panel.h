@@ -76,7 +76,7 @@ private:
     MemoryTreemap *m_treemap;
     MemoryKindsModel *m_kinds;
     QTableView *m_kindsView;
-    QFutureWatcher<Lifetimes> m_watcher;
+    QFutureWatcher<Lifetimes> m_watcher{this};
     std::stop_source m_stop;
     Lifetimes m_lifetimes;
     std::vector<BufferLifetime> m_live;

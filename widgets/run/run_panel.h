@@ -107,7 +107,7 @@ private:
     QAction *m_pauseAction = nullptr;
     QAction *m_removeAction = nullptr;
     QAction *m_overlayAction = nullptr;
-    QFutureWatcher<std::vector<PreflightItem>> m_preflightWatcher;
+    QFutureWatcher<std::vector<PreflightItem>> m_preflightWatcher{this};
     bool m_mayRun = false;
     StepId m_step = 0; ///< Whose plan runs, or ran last.
     std::int64_t m_run = 0; ///< Its number in the session.

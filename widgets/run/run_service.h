@@ -102,8 +102,8 @@ private:
 
     QString m_program;
     QThreadPool m_pool;
-    QFutureWatcher<PreparedSnapshot> m_prepareWatcher;
-    QFutureWatcher<RunOverlaySnapshot> m_overlayWatcher;
+    QFutureWatcher<PreparedSnapshot> m_prepareWatcher{this};
+    QFutureWatcher<RunOverlaySnapshot> m_overlayWatcher{this};
     std::stop_source m_stop;
     std::unique_ptr<QProcess> m_process;
     std::shared_ptr<QTemporaryDir> m_folder;

@@ -68,7 +68,7 @@ private:
 
     PastedRows m_pasted;
     std::stop_source m_stop;
-    QFutureWatcher<std::shared_ptr<const PasteReach>> m_watcher;
+    QFutureWatcher<std::shared_ptr<const PasteReach>> m_watcher{this};
     QLabel *m_summary;
     QListWidget *m_list;
     QToolButton *m_apply;

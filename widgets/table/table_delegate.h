@@ -54,7 +54,7 @@ private:
     ModelSnapshot m_model;
     std::int32_t m_deviceCount = 1;
     SelectorCompletionsSnapshot m_completions;
-    QFutureWatcher<SelectorCompletionsSnapshot> m_watcher;
+    QFutureWatcher<SelectorCompletionsSnapshot> m_watcher{this};
     std::stop_source m_stop;
     mutable std::stop_source m_choicesStop;
     Write m_write;

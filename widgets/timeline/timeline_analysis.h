@@ -61,7 +61,7 @@ private:
     void take();
 
     QThreadPool m_pool;
-    QFutureWatcher<TimelineAnalysisSnapshot> m_watcher;
+    QFutureWatcher<TimelineAnalysisSnapshot> m_watcher{this};
     std::stop_source m_stop;
     TimelineSceneSnapshot m_scene;
     TimelineAnalysisSnapshot m_analysis;

@@ -319,14 +319,14 @@ private:
     std::string m_pendingState; ///< View state that waits for a scene.
     TimelineColouring m_colouring = TimelineColouring::Direction;
     std::vector<std::size_t> m_selected; ///< Rows of the selected operators' spans.
-    QFutureWatcher<std::vector<std::size_t>> m_selectedWatcher;
+    QFutureWatcher<std::vector<std::size_t>> m_selectedWatcher{this};
     std::stop_source m_selectedStop;
 
-    QFutureWatcher<std::shared_ptr<const BoxContents>> m_boxWatcher;
+    QFutureWatcher<std::shared_ptr<const BoxContents>> m_boxWatcher{this};
     std::stop_source m_boxStop;
     bool m_boxAdds = false;
 
-    QFutureWatcher<std::shared_ptr<const WhatIfAnswer>> m_whatIfWatcher;
+    QFutureWatcher<std::shared_ptr<const WhatIfAnswer>> m_whatIfWatcher{this};
     std::stop_source m_whatIfStop;
     bool m_asksWhatIf = false; ///< The question waits for the analysis.
     std::optional<std::int64_t> m_wouldEnd; ///< Nanoseconds: the answer, while its table is open.
