@@ -27,16 +27,30 @@ Error cancelled()
     return {ErrorCode::Cancelled, "stopped"};
 }
 
-/// By operator: how long kernels of its own run, on all devices together.
-std::vector<std::int64_t> operatorTimes(const ExecutionPlan &plan, const SpanColumns &spans)
+/// By operator: how long kernels of its own run, on all devices together. Devices of one class run the same
+/// kernels.
+std::vector<std::int64_t> operatorTimes(const ExecutionPlan &plan, const Timeline &timeline)
 {
     std::vector<std::int64_t> times(plan.graph->operators.size(), 0);
-    for (std::size_t row = 0; row < spans.size(); ++row) {
-        const auto &segments = plan.devices[static_cast<std::size_t>(spans.device[row])].segments;
-        const auto &instructions = segments[static_cast<std::size_t>(spans.segment[row])].instructions;
-        const Instruction &instruction = instructions[static_cast<std::size_t>(spans.instruction[row])];
-        if (instruction.kind == InstructionKind::Kernel && instruction.op.valid())
-            times[static_cast<std::size_t>(instruction.op.index)] += spans.duration[row];
+    const SpanColumns &spans = timeline.spans;
+    std::vector<std::int64_t> alike; // by class: devices
+    for (const std::int32_t its : timeline.symmetryClass) {
+        alike.resize(std::max(alike.size(), static_cast<std::size_t>(its) + 1), 0);
+        ++alike[static_cast<std::size_t>(its)];
+    }
+    for (std::size_t d = 0; d < plan.devices.size(); ++d) {
+        // Its first device stands for a class.
+        const std::int64_t count =
+            std::exchange(alike[static_cast<std::size_t>(timeline.symmetryClass[d])], std::int64_t{0});
+        if (count == 0)
+            continue;
+        for (std::size_t row = timeline.deviceBegin[d]; row < timeline.deviceBegin[d + 1]; ++row) {
+            const auto &instructions =
+                plan.devices[d].segments[static_cast<std::size_t>(spans.segment[row])].instructions;
+            const Instruction &instruction = instructions[static_cast<std::size_t>(spans.instruction[row])];
+            if (instruction.kind == InstructionKind::Kernel && instruction.op.valid())
+                times[static_cast<std::size_t>(instruction.op.index)] += count * spans.duration[row];
+        }
     }
     return times;
 }
@@ -196,7 +210,7 @@ private:
         TRY(Timeline timeline, simulate(*m_answer.execution, m_answer.cluster, options, m_stop));
         if (m_request.upTo <= PlanGrade::Timed)
             return {};
-        m_answer.operatorNanoseconds = operatorTimes(*m_answer.execution, timeline.spans);
+        m_answer.operatorNanoseconds = operatorTimes(*m_answer.execution, timeline);
         m_answer.timeline = sharedInBackground(std::move(timeline));
         if (m_request.upTo > PlanGrade::Simulated)
             publish(PlanGrade::Simulated);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "engine/base/ids.h"
+#include "engine/base/inline_vector.h"
 #include "engine/graph/shape.h"
 
 #include <compare>
@@ -22,7 +23,7 @@ struct Range {
 /// Index mask of a vTensor: which box of its pTensor it is, one range per dimension, in the pTensor's
 /// coordinates. Empty for a scalar. (nnScaler, OSDI '24, section 3.1)
 struct IndexMask {
-    std::vector<Range> ranges{};
+    InlineVector<Range, 4> ranges{};
 
     friend auto operator<=>(const IndexMask &, const IndexMask &) = default;
 };

@@ -126,15 +126,50 @@ void append(ValueMask &value, const Split &split, std::int32_t digit)
     value.count *= split.parts;
 }
 
-/// The views of one slot: masks from the partition, but for the value mask.
-TensorView placedView(const Graph &graph, const Operator &op, const Partition &partition, std::int32_t part,
-    TensorId tensor, const TensorTerms &terms, const std::vector<Range> &outer)
+/// `inputView` of the part whose identifiers have `ranges`.
+TensorView inputViewOver(const Graph &graph, const Operator &op, const Partition &partition,
+    std::int32_t part, std::size_t slot, std::span<const Range> ranges)
 {
-    TensorView view;
-    view.tensor = tensor;
-    RangeBuffer buffer(op.annotation.dimensions.size());
-    fillRanges(op.annotation, partition, part, outer, buffer.ranges());
-    view.index = maskFrom(op.annotation, terms, graph.at(tensor).type.shape, buffer.ranges());
+    const TensorId tensor = op.inputs[slot];
+    if (!tensor.valid())
+        return {};
+    const Annotation &annotation = op.annotation;
+    TensorView view{
+        tensor, maskFrom(annotation, annotation.inputs[slot], graph.at(tensor).type.shape, ranges), {}};
+    if (isLinear(annotation, slot)) {
+        forEachDigit(partition, part, [&](const Split &split, std::int32_t digit) {
+            if (split.kind == SplitKind::Value)
+                append(view.value, split, digit);
+        });
+    }
+    return view;
+}
+
+/// `outputView` of the part whose identifiers have `ranges`.
+TensorView outputViewOver(const Graph &graph, const Operator &op, const Partition &partition,
+    std::int32_t part, std::size_t slot, std::span<const Range> ranges)
+{
+    const TensorId tensor = op.outputs[slot];
+    if (!tensor.valid())
+        return {};
+    const Annotation &annotation = op.annotation;
+    const TensorTerms &terms = annotation.outputs[slot];
+    TensorView view{tensor, maskFrom(annotation, terms, graph.at(tensor).type.shape, ranges), {}};
+    bool summands = true; // under a Value split
+    if (op.direction == Direction::Backward) {
+        // Slots: gradients of the forward's outputs, then its inputs, then its outputs. The gradient of a
+        // linear input does not depend on that input, so every part makes all of it.
+        const std::size_t forwardOutputs = (op.inputs.size() - op.outputs.size()) / 2;
+        summands = !isLinear(annotation, forwardOutputs + slot);
+    }
+    forEachDigit(partition, part, [&](const Split &split, std::int32_t digit) {
+        if (split.kind == SplitKind::Value ? summands
+                                           : split.kind == SplitKind::Dimension
+                    && annotation.dimensions[static_cast<std::size_t>(split.dimension)].mark
+                        == DimensionMark::Reduce
+                    && !mentions(terms, split.dimension))
+            append(view.value, split, digit);
+    });
     return view;
 }
 
@@ -152,8 +187,10 @@ std::string sumText(const std::vector<std::int64_t> &sizes)
     return text;
 }
 
-/// Checks one cut of an identifier whose parts so far have `extents`, and replaces these by those after it.
-Result<void> checkCut(const Operator &op, const Split &split, std::vector<std::int64_t> &extents)
+/// Checks one cut of an identifier of `whole` elements whose parts so far have `extents`, and replaces these
+/// by those after it.
+Result<void> checkCut(
+    const Operator &op, const Split &split, std::int64_t whole, std::vector<std::int64_t> &extents)
 {
     const Dimension &dimension = op.annotation.dimensions[static_cast<std::size_t>(split.dimension)];
     if (split.sizes.empty()) {
@@ -177,10 +214,10 @@ Result<void> checkCut(const Operator &op, const Split &split, std::vector<std::i
     }
     std::int64_t total = 0;
     for (const std::int64_t size : split.sizes) {
-        if (size < 1 || size > dimension.size) {
+        if (size < 1 || size > whole) {
             return illegal(op, dimension.name,
                 "a part of '" + dimension.name + "' has size " + std::to_string(size) + ", expected 1 to "
-                    + std::to_string(dimension.size),
+                    + std::to_string(whole),
                 "");
         }
         total += size;
@@ -209,9 +246,12 @@ std::int32_t partCount(const Partition &partition)
     return count;
 }
 
-Result<void> checkPartition(const Operator &op, const Partition &partition)
+Result<void> checkPartition(const Operator &op, const Partition &partition, const std::vector<Range> &outer)
 {
     const Annotation &annotation = op.annotation;
+    assert(outer.empty() || outer.size() == annotation.dimensions.size());
+    if (partition.splits.empty())
+        return {};
     std::vector<std::vector<std::int64_t>> extents(annotation.dimensions.size());
     std::int64_t count = 1;
     for (const Split &split : partition.splits) {
@@ -238,16 +278,18 @@ Result<void> checkPartition(const Operator &op, const Partition &partition)
                 "");
         }
         const Dimension &dimension = annotation.dimensions[static_cast<std::size_t>(split.dimension)];
+        const std::int64_t whole =
+            outer.empty() ? dimension.size : outer[static_cast<std::size_t>(split.dimension)].size();
         if (dimension.mark == DimensionMark::Frozen && split.parts > 1) {
             return illegal(op, dimension.name,
-                "'" + dimension.name + "' of size " + std::to_string(dimension.size)
-                    + " may not be split (asked for " + std::to_string(split.parts) + " parts)",
+                "'" + dimension.name + "' of size " + std::to_string(whole) + " may not be split (asked for "
+                    + std::to_string(split.parts) + " parts)",
                 op.annotationProblem);
         }
         auto &parts = extents[static_cast<std::size_t>(split.dimension)];
         if (parts.empty())
-            parts.push_back(dimension.size);
-        TRY_VOID(checkCut(op, split, parts));
+            parts.push_back(whole);
+        TRY_VOID(checkCut(op, split, whole, parts));
         if (parts.front() < 1)
             return illegal(op, dimension.name, "'" + dimension.name + "' has no elements to cut", "");
     }
@@ -278,44 +320,32 @@ IndexMask maskOf(const Annotation &annotation, const TensorTerms &terms, const S
 TensorView inputView(const Graph &graph, const Operator &op, const Partition &partition, std::int32_t part,
     std::size_t slot, const std::vector<Range> &outer)
 {
-    const TensorId tensor = op.inputs[slot];
-    if (!tensor.valid())
-        return {};
-    TensorView view = placedView(graph, op, partition, part, tensor, op.annotation.inputs[slot], outer);
-    if (isLinear(op.annotation, slot)) {
-        forEachDigit(partition, part, [&](const Split &split, std::int32_t digit) {
-            if (split.kind == SplitKind::Value)
-                append(view.value, split, digit);
-        });
-    }
-    return view;
+    RangeBuffer buffer(op.annotation.dimensions.size());
+    fillRanges(op.annotation, partition, part, outer, buffer.ranges());
+    return inputViewOver(graph, op, partition, part, slot, buffer.ranges());
 }
 
 TensorView outputView(const Graph &graph, const Operator &op, const Partition &partition, std::int32_t part,
     std::size_t slot, const std::vector<Range> &outer)
 {
-    const TensorId tensor = op.outputs[slot];
-    if (!tensor.valid())
-        return {};
-    const Annotation &annotation = op.annotation;
-    const TensorTerms &terms = annotation.outputs[slot];
-    TensorView view = placedView(graph, op, partition, part, tensor, terms, outer);
-    bool summands = true; // under a Value split
-    if (op.direction == Direction::Backward) {
-        // Slots: gradients of the forward's outputs, then its inputs, then its outputs. The gradient of a
-        // linear input does not depend on that input, so every part makes all of it.
-        const std::size_t forwardOutputs = (op.inputs.size() - op.outputs.size()) / 2;
-        summands = !isLinear(annotation, forwardOutputs + slot);
-    }
-    forEachDigit(partition, part, [&](const Split &split, std::int32_t digit) {
-        if (split.kind == SplitKind::Value ? summands
-                                           : split.kind == SplitKind::Dimension
-                    && annotation.dimensions[static_cast<std::size_t>(split.dimension)].mark
-                        == DimensionMark::Reduce
-                    && !mentions(terms, split.dimension))
-            append(view.value, split, digit);
-    });
-    return view;
+    RangeBuffer buffer(op.annotation.dimensions.size());
+    fillRanges(op.annotation, partition, part, outer, buffer.ranges());
+    return outputViewOver(graph, op, partition, part, slot, buffer.ranges());
+}
+
+PartViews partViews(const Graph &graph, const Operator &op, const Partition &partition, std::int32_t part,
+    const std::vector<Range> &outer)
+{
+    RangeBuffer buffer(op.annotation.dimensions.size());
+    fillRanges(op.annotation, partition, part, outer, buffer.ranges());
+    PartViews views;
+    views.inputs.reserve(op.inputs.size());
+    for (std::size_t slot = 0; slot < op.inputs.size(); ++slot)
+        views.inputs.push_back(inputViewOver(graph, op, partition, part, slot, buffer.ranges()));
+    views.outputs.reserve(op.outputs.size());
+    for (std::size_t slot = 0; slot < op.outputs.size(); ++slot)
+        views.outputs.push_back(outputViewOver(graph, op, partition, part, slot, buffer.ranges()));
+    return views;
 }
 
 Partition mirrored(const Operator &backward, const Partition &forward)

@@ -37,8 +37,11 @@ struct Partition {
 std::int32_t partCount(const Partition &partition);
 
 /// Checks that `partition` is legal for `op`: identifiers splittable, sizes divide (or add up), Value splits
-/// only with linear inputs. @return InvalidInput whose message names the identifier and both sizes
-Result<void> checkPartition(const Operator &op, const Partition &partition);
+/// only with linear inputs. @param outer  what there is to cut of every identifier; empty means the whole
+/// operator
+/// @return InvalidInput whose message names the identifier and both sizes
+Result<void> checkPartition(
+    const Operator &op, const Partition &partition, const std::vector<Range> &outer = {});
 
 /// What one part of a partitioned operator works on.
 struct PartBox {
@@ -68,6 +71,14 @@ TensorView inputView(const Graph &graph, const Operator &op, const Partition &pa
 /// Reduce identifiers the output lacks and the Value splits, in part order, outermost first.
 TensorView outputView(const Graph &graph, const Operator &op, const Partition &partition, std::int32_t part,
     std::size_t slot, const std::vector<Range> &outer = {});
+
+/// All that one part reads and makes, by slot: `inputView` and `outputView`, worked out together.
+struct PartViews {
+    std::vector<TensorView> inputs{};
+    std::vector<TensorView> outputs{};
+};
+PartViews partViews(const Graph &graph, const Operator &op, const Partition &partition, std::int32_t part,
+    const std::vector<Range> &outer = {});
 
 /// The partition that a backward operator takes from its forward's (annotations share their identifiers).
 Partition mirrored(const Operator &backward, const Partition &forward);

@@ -19,7 +19,7 @@ IndexMask boundsOf(const IndexMask &a, const IndexMask &b)
 
 } // namespace
 
-bool disjointSets(const std::vector<std::int32_t> &a, const std::vector<std::int32_t> &b)
+bool disjointSets(const SummandSet &a, const SummandSet &b)
 {
     for (std::size_t i = 0, j = 0; i < a.size() && j < b.size();) {
         if (a[i] == b[j])
@@ -29,9 +29,9 @@ bool disjointSets(const std::vector<std::int32_t> &a, const std::vector<std::int
     return true;
 }
 
-std::vector<std::int32_t> unionOf(const std::vector<std::int32_t> &a, const std::vector<std::int32_t> &b)
+SummandSet unionOf(const SummandSet &a, const SummandSet &b)
 {
-    std::vector<std::int32_t> both;
+    SummandSet both;
     both.reserve(a.size() + b.size());
     std::set_union(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(both));
     return both;

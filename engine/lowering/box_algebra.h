@@ -10,10 +10,10 @@
 namespace planloom {
 
 /// True if two ascending sets of summands have none in common.
-bool disjointSets(const std::vector<std::int32_t> &a, const std::vector<std::int32_t> &b);
+bool disjointSets(const SummandSet &a, const SummandSet &b);
 
 /// Union of two ascending sets of summands, ascending.
-std::vector<std::int32_t> unionOf(const std::vector<std::int32_t> &a, const std::vector<std::int32_t> &b);
+SummandSet unionOf(const SummandSet &a, const SummandSet &b);
 
 /// Number of elements in a box.
 std::int64_t volumeOf(const IndexMask &box);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "engine/base/ids.h"
+#include "engine/base/inline_vector.h"
 #include "engine/base/units.h"
 #include "engine/graph/batch.h"
 #include "engine/graph/graph.h"
@@ -52,6 +53,9 @@ enum class MemoryKind : std::uint8_t { Weight, Gradient, OptimizerState, Activat
 constexpr int kMemoryKindCount = 6;
 const char *nameOf(MemoryKind kind);
 
+/// Summands of a pTensor's value, ascending; empty means the complete value.
+using SummandSet = InlineVector<std::int32_t, 4>;
+
 /// A vTensor in a device's memory.
 ///
 /// Summands of a pTensor are numbered so: its producers in operator order each contribute as many numbers as
@@ -59,13 +63,16 @@ const char *nameOf(MemoryKind kind);
 struct BufferInfo {
     TensorId tensor{};
     IndexMask index{}; ///< For micro-batch 0; that of micro-batch i is shifted by `ExecutionPlan::boxOf`.
-    std::vector<std::int32_t> summands{}; ///< Ascending; empty means the complete value.
+    SummandSet summands{};
     ValueMask valuePart{}; ///< Not {0, 1} only for the output of a ValueSelect.
     bool perMicroBatch = true; ///< One instance for each micro-batch; else one for the step (or for ever).
     bool persistent = false; ///< Lives across steps: weights, buffers, optimizer state.
     MemoryKind memory = MemoryKind::Activation;
     friend bool operator==(const BufferInfo &, const BufferInfo &) = default;
 };
+
+/// Indices into `DeviceProgram::buffers`.
+using BufferList = InlineVector<std::int32_t, 4>;
 
 /// One instruction of one device. Indices into `DeviceProgram::buffers`.
 struct Instruction {
@@ -79,10 +86,9 @@ struct Instruction {
     std::int32_t tag = -1; ///< Send, Recv: unique in the plan for one pair.
     std::int32_t dimension = -1;
     std::int32_t gatherDimension = -1;
-    std::vector<std::int32_t> inputs{};
-    std::vector<std::int32_t> outputs{};
-    std::vector<std::int32_t>
-        deaths{}; ///< Buffers nobody needs after this instruction (of this micro-batch).
+    BufferList inputs{};
+    BufferList outputs{};
+    BufferList deaths{}; ///< Buffers nobody needs after this instruction (of this micro-batch).
     friend bool operator==(const Instruction &, const Instruction &) = default;
 };
 

@@ -270,10 +270,9 @@ private:
             for (const Split &split : partition.splits)
                 if ((parts *= split.parts) > (1 << 20))
                     fail(where + "/splits", "expected at most 1048576 parts");
-            Operator local = m_graph->operators[o];
-            if (const auto d = plan.batch.operatorDimension[o]; d >= 0)
-                local.annotation.dimensions[static_cast<std::size_t>(d)].size /= plan.microBatches;
-            if (const auto legal = checkPartition(local, partition); !legal)
+            const OperatorId op{static_cast<std::int32_t>(o)};
+            const std::vector<Range> outer = microBatchRanges(plan.batch, *m_graph, op, 0, plan.microBatches);
+            if (const auto legal = checkPartition(m_graph->at(op), partition, outer); !legal)
                 fail(where + "/splits", legal.error().message);
             std::vector<DeviceId> devices;
             for (const auto d : integers<std::int32_t>(

@@ -117,7 +117,7 @@ std::optional<Layout> recogniseLayout(
     for (std::size_t d = 0; d < radices.size(); ++d)
         if (holdings[static_cast<std::size_t>(weights[d])].summands != holdings[0].summands)
             layout.summandDigits.push_back(static_cast<std::int8_t>(d));
-    std::vector<const std::vector<std::int32_t> *> sets(
+    std::vector<const SummandSet *> sets(
         static_cast<std::size_t>(partsOf(layout.summandDigits, radices)), nullptr);
     for (std::size_t i = 0; i < n; ++i) {
         auto &set = sets[static_cast<std::size_t>(

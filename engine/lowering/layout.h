@@ -2,6 +2,7 @@
 
 #include "engine/graph/mask.h"
 #include "engine/hardware/cost.h"
+#include "engine/lowering/execution_plan.h"
 
 #include <cstdint>
 #include <map>
@@ -10,11 +11,11 @@
 
 namespace planloom {
 
-/// What one device holds of a pTensor: a box, and which of its summands (empty means the complete value).
+/// What one device holds of a pTensor: a box, and which of its summands.
 struct Holding {
     DeviceId device{};
     IndexMask box{};
-    std::vector<std::int32_t> summands{};
+    SummandSet summands{};
     std::int32_t buffer = -1; ///< Index into the device's buffers.
 };
 

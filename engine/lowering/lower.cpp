@@ -1,5 +1,6 @@
 #include "engine/lowering/lower.h"
 
+#include "engine/base/background_disposal.h"
 #include "engine/base/words.h"
 #include "engine/graph/catalogue.h"
 #include "engine/hardware/cost.h"
@@ -14,6 +15,7 @@
 #include <cassert>
 #include <map>
 #include <set>
+#include <tuple>
 
 namespace planloom {
 
@@ -43,6 +45,7 @@ public:
         , m_persistent(m_graph.tensors.size())
         , m_persistentBoxes(m_graph.tensors.size())
         , m_blockOf(m_graph.operators.size(), -1)
+        , m_accumulators(m_graph.tensors.size())
     {
     }
 
@@ -55,13 +58,14 @@ private:
     void estimateBlocks();
 
     Result<void> emitOperator(OperatorId id, std::int32_t block, bool recompute);
-    Result<std::vector<std::vector<std::int32_t>>> gatherInputs(OperatorId id, std::int32_t block);
+    Result<std::vector<BufferList>> gatherInputs(OperatorId id, std::int32_t block);
     Result<std::vector<std::int32_t>> inputBuffers(
         TensorId tensor, const std::vector<Need> &needs, std::int32_t block, OperatorId op);
     std::int32_t persistentBuffer(TensorId tensor, DeviceId device, const IndexMask &box);
     void accumulate(TensorId tensor, DeviceId device, std::int32_t block, OperatorId op, const IndexMask &box,
         std::int32_t summand, std::int32_t buffer);
     bool joinsAccumulators(TensorId tensor);
+    void reduceAccumulators();
     Result<void> recomputeFor(OperatorId backward, std::int32_t block);
     Result<void> emitOptimizer(OperatorId id);
     Result<void> storeOutputs();
@@ -93,12 +97,15 @@ private:
     std::vector<std::vector<Persistent>>
         m_persistentBoxes; ///< By tensor: every box that is read, per device.
     std::vector<std::int32_t> m_blockOf; ///< By operator.
-    /// Accumulators of weight gradients by (tensor, device, box, and summand or -1 where one holds them all).
+    /// Where a device adds a weight's gradient up.
     struct Accumulator {
+        DeviceId device{};
+        IndexMask box{};
+        std::int32_t summand = -1; ///< The only one it holds; -1 where it holds them all.
         std::int32_t buffer = -1;
-        std::vector<std::int32_t> summands{};
+        SummandSet summands{};
     };
-    std::map<std::tuple<std::int32_t, std::int32_t, IndexMask, std::int32_t>, Accumulator> m_accumulators{};
+    std::vector<std::vector<Accumulator>> m_accumulators; ///< By tensor.
     std::map<std::int32_t, bool> m_joinsAccumulators{}; ///< By tensor, once asked.
     std::set<std::pair<std::int32_t, std::int32_t>> m_recomputed{}; ///< (group, stage)
     std::vector<BlockDependency> m_dependencies{};
@@ -189,40 +196,50 @@ Result<void> Lowering::sequenceOperators()
 
 void Lowering::collectPersistentBoxes()
 {
-    for (std::size_t o = 0; o < m_graph.operators.size(); ++o)
-        for (const TransformedPart &part : m_transformed.operators[o])
-            for (const TensorView &view : part.inputs) {
-                if (!view.tensor || !isPersistent(view.tensor))
-                    continue;
-                auto &boxes = m_persistentBoxes[static_cast<std::size_t>(view.tensor.index)];
+    for (std::size_t o = 0; o < m_graph.operators.size(); ++o) {
+        const auto &inputs = m_graph.operators[o].inputs;
+        const auto &parts = m_transformed.operators[o];
+        for (std::size_t slot = 0; slot < inputs.size(); ++slot) {
+            if (!inputs[slot] || !isPersistent(inputs[slot]))
+                continue;
+            auto &boxes = m_persistentBoxes[static_cast<std::size_t>(inputs[slot].index)];
+            boxes.reserve(parts.size());
+            for (const TransformedPart &part : parts) {
+                const IndexMask &box = part.inputs[slot].index;
                 if (std::none_of(boxes.begin(), boxes.end(),
-                        [&](const Persistent &p) { return p.device == part.device && p.box == view.index; }))
-                    boxes.push_back({part.device, view.index, -1});
+                        [&](const Persistent &p) { return p.device == part.device && p.box == box; }))
+                    boxes.push_back({part.device, box, -1});
             }
+        }
+    }
 }
 
 void Lowering::estimateBlocks()
 {
+    std::vector<TensorType> inputs;
+    std::vector<TensorType> outputs;
+    const auto typeInto = [this](TensorType &type, const TensorView &view) {
+        type.shape.clear();
+        type.dataType = view.tensor ? m_graph.at(view.tensor).type.dataType : TensorType{}.dataType;
+        for (const Range &range : view.index.ranges)
+            type.shape.push_back(range.size());
+    };
     for (std::size_t block = 0; block < m_sequence.size(); ++block) {
         std::vector<double> busy(static_cast<std::size_t>(m_plan.deviceCount), 0);
         for (const OperatorId id : m_sequence[block]) {
             const Operator &op = m_graph.at(id);
             const auto &parts = m_transformed.operators[static_cast<std::size_t>(id.index)];
-            std::vector<TensorType> inputs;
-            std::vector<TensorType> outputs;
             // One part stands for all: they are equal, or nearly so.
             const TransformedPart &part = parts.front();
             DataType dataType = DataType::Float32;
-            for (const TensorView &view : part.inputs)
-                inputs.push_back(view.tensor
-                        ? TensorType{m_graph.at(view.tensor).type.dataType, shapeOf(view.index)}
-                        : TensorType{});
-            for (const TensorView &view : part.outputs) {
-                outputs.push_back(view.tensor
-                        ? TensorType{m_graph.at(view.tensor).type.dataType, shapeOf(view.index)}
-                        : TensorType{});
-                if (view.tensor)
-                    dataType = m_graph.at(view.tensor).type.dataType;
+            inputs.resize(part.inputs.size());
+            for (std::size_t slot = 0; slot < inputs.size(); ++slot)
+                typeInto(inputs[slot], part.inputs[slot]);
+            outputs.resize(part.outputs.size());
+            for (std::size_t slot = 0; slot < outputs.size(); ++slot) {
+                typeInto(outputs[slot], part.outputs[slot]);
+                if (part.outputs[slot].tensor)
+                    dataType = outputs[slot].dataType;
             }
             const double seconds =
                 operatorSeconds(m_cluster.device, categoryOf(op.kind), workOf(op, inputs, outputs), dataType);
@@ -289,16 +306,20 @@ Result<std::vector<std::int32_t>> Lowering::inputBuffers(
 }
 
 /// Buffers of every part by slot; -1 where absent.
-Result<std::vector<std::vector<std::int32_t>>> Lowering::gatherInputs(OperatorId id, std::int32_t block)
+Result<std::vector<BufferList>> Lowering::gatherInputs(OperatorId id, std::int32_t block)
 {
     const auto &parts = m_transformed.operators[static_cast<std::size_t>(id.index)];
     const std::size_t slots = m_graph.at(id).inputs.size();
-    std::vector<std::vector<std::int32_t>> inputs(parts.size(), std::vector<std::int32_t>(slots, -1));
+    std::vector<BufferList> inputs(parts.size());
+    for (BufferList &list : inputs)
+        list.resize(slots, -1);
+    std::vector<Need> needs;
     for (std::size_t slot = 0; slot < slots; ++slot) {
         const TensorId tensor = m_graph.at(id).inputs[slot];
         if (!tensor)
             continue;
-        std::vector<Need> needs;
+        needs.clear();
+        needs.reserve(parts.size());
         for (const TransformedPart &part : parts)
             needs.push_back({part.device, part.inputs[slot].index});
         TRY(const auto buffers, inputBuffers(tensor, needs, block, id));
@@ -325,6 +346,8 @@ Result<std::vector<std::vector<std::int32_t>>> Lowering::gatherInputs(OperatorId
 /// that result would overlap without being equal, since such sums cannot be added to a whole any more.
 bool Lowering::joinsAccumulators(TensorId tensor)
 {
+    if (m_transformed.summandCount[static_cast<std::size_t>(tensor.index)] <= 1)
+        return true; // all make the same one
     const auto [it, fresh] = m_joinsAccumulators.try_emplace(tensor.index, true);
     if (!fresh)
         return it->second;
@@ -351,8 +374,15 @@ bool Lowering::joinsAccumulators(TensorId tensor)
 void Lowering::accumulate(TensorId tensor, DeviceId device, std::int32_t block, OperatorId op,
     const IndexMask &box, std::int32_t summand, std::int32_t buffer)
 {
-    Accumulator &accumulator =
-        m_accumulators[{tensor.index, device.index, box, joinsAccumulators(tensor) ? -1 : summand}];
+    auto &accumulators = m_accumulators[static_cast<std::size_t>(tensor.index)];
+    const std::int32_t alone = joinsAccumulators(tensor) ? -1 : summand;
+    auto found = std::find_if(accumulators.begin(), accumulators.end(),
+        [&](const Accumulator &a) { return a.device == device && a.summand == alone && a.box == box; });
+    if (found == accumulators.end()) {
+        accumulators.push_back({.device = device, .box = box, .summand = alone});
+        found = accumulators.end() - 1;
+    }
+    Accumulator &accumulator = *found;
     const auto at = std::lower_bound(accumulator.summands.begin(), accumulator.summands.end(), summand);
     if (at != accumulator.summands.end() && *at == summand)
         return; // a replica on the same device made the same summand already
@@ -372,8 +402,9 @@ Result<void> Lowering::emitOperator(OperatorId id, std::int32_t block, bool reco
     const bool noneWanted = std::none_of(
         op.outputs.begin(), op.outputs.end(), [this](TensorId tensor) { return tensor && isWanted(tensor); });
     const SegmentKind kind = m_builder.block(block).kind;
-    for (std::size_t p = 0; p < m_transformed.operators[o].size(); ++p) {
-        const TransformedPart &part = m_transformed.operators[o][p];
+    const auto &parts = m_transformed.operators[o];
+    for (std::size_t p = 0; p < parts.size(); ++p) {
+        const TransformedPart &part = parts[p];
         Instruction kernel{.kind = InstructionKind::Kernel,
             .op = id,
             .part = static_cast<std::int32_t>(p),
@@ -391,7 +422,7 @@ Result<void> Lowering::emitOperator(OperatorId id, std::int32_t block, bool reco
                 info.summands = {m_transformed.summandBase[o][slot] + view.value.index};
             kernel.outputs.push_back(m_builder.addBuffer(part.device, std::move(info)));
         }
-        const std::vector<std::int32_t> outputs = kernel.outputs;
+        const BufferList outputs = kernel.outputs;
         m_builder.emit(part.device, block, std::move(kernel));
         for (std::size_t slot = 0; slot < op.outputs.size(); ++slot) {
             if (outputs[slot] < 0)
@@ -401,7 +432,8 @@ Result<void> Lowering::emitOperator(OperatorId id, std::int32_t block, bool reco
             if (isWeightGradient(view.tensor))
                 accumulate(view.tensor, part.device, block, id, view.index, summand, outputs[slot]);
             else
-                m_materializer.made(view.tensor, block, {part.device, view.index, {summand}, outputs[slot]});
+                m_materializer.made(
+                    view.tensor, block, {part.device, view.index, {summand}, outputs[slot]}, parts.size());
         }
     }
     return {};
@@ -475,12 +507,14 @@ Result<void> Lowering::emitOptimizer(OperatorId id)
                         + std::to_string(parts[a].device.index),
                     "place its replicas on different devices", "operator:" + op.name};
 
-    std::vector<std::vector<std::int32_t>> inputs(
-        parts.size(), std::vector<std::int32_t>(op.inputs.size(), -1));
+    std::vector<BufferList> inputs(parts.size());
+    for (BufferList &list : inputs)
+        list.resize(op.inputs.size(), -1);
     for (std::size_t slot = 0; slot < op.inputs.size(); ++slot) {
         if (!op.inputs[slot])
             continue;
         std::vector<Need> needs;
+        needs.reserve(parts.size());
         for (const TransformedPart &part : parts)
             needs.push_back({part.device, part.inputs[slot].index});
         const bool gradient = isWeightGradient(op.inputs[slot]);
@@ -512,8 +546,8 @@ Result<void> Lowering::emitOptimizer(OperatorId id)
                         .perMicroBatch = false,
                         .memory = memoryOf(op.outputs[slot])});
             kernel.outputs.push_back(buffer);
-            m_materializer.made(
-                op.outputs[slot], m_optimizer, {part.device, part.outputs[slot].index, {}, buffer});
+            m_materializer.made(op.outputs[slot], m_optimizer,
+                {part.device, part.outputs[slot].index, {}, buffer}, parts.size());
         }
         m_builder.emit(part.device, m_optimizer, std::move(kernel));
     }
@@ -586,6 +620,23 @@ Result<void> Lowering::storeOutputs()
     return {};
 }
 
+/// Hands what was added up to the reductions of the step.
+void Lowering::reduceAccumulators()
+{
+    for (std::size_t tensor = 0; tensor < m_accumulators.size(); ++tensor) {
+        auto &accumulators = m_accumulators[tensor];
+        std::sort(accumulators.begin(), accumulators.end(), [](const Accumulator &a, const Accumulator &b) {
+            return std::tie(a.device, a.box, a.summand) < std::tie(b.device, b.box, b.summand);
+        });
+        for (const auto &[device, box, alone, buffer, summands] : accumulators) {
+            const bool all = static_cast<std::int32_t>(summands.size()) == m_transformed.summandCount[tensor];
+            m_builder.setSummands(device, buffer, all ? SummandSet{} : summands);
+            m_materializer.made(
+                TensorId{static_cast<std::int32_t>(tensor)}, m_reduce, {device, box, summands, buffer});
+        }
+    }
+}
+
 Result<ExecutionPlan> Lowering::run()
 {
     makeBlocks();
@@ -593,11 +644,14 @@ Result<ExecutionPlan> Lowering::run()
     collectPersistentBoxes();
     estimateBlocks();
 
-    const auto emitBlock = [this](std::int32_t block) -> Result<void> {
+    std::vector<std::size_t> fed; // from the host, tensors
+    for (std::size_t t = 0; t < m_graph.tensors.size(); ++t)
+        if (m_uses.producers[t].empty() && !isPersistent(TensorId{static_cast<std::int32_t>(t)}))
+            fed.push_back(t);
+    const auto emitBlock = [this, &fed](std::int32_t block) -> Result<void> {
         // What the host fed to other blocks is not at hand in this one.
-        for (std::size_t t = 0; t < m_graph.tensors.size(); ++t)
-            if (m_uses.producers[t].empty() && !isPersistent(TensorId{static_cast<std::int32_t>(t)}))
-                m_persistent[t].clear();
+        for (const std::size_t tensor : fed)
+            m_persistent[tensor].clear();
         for (const OperatorId id : m_sequence[static_cast<std::size_t>(block)]) {
             if (m_stop.stop_requested())
                 return Error{ErrorCode::Cancelled, "lowering was stopped", {}, {}};
@@ -613,15 +667,7 @@ Result<ExecutionPlan> Lowering::run()
     TRY_VOID(storeOutputs());
     for (std::size_t s = m_backward.size(); s-- > 0;)
         TRY_VOID(emitBlock(m_backward[s]));
-    for (auto &[key, accumulator] : m_accumulators) {
-        const auto &[tensor, device, box, joined] = key;
-        const bool all = static_cast<std::int32_t>(accumulator.summands.size())
-            == m_transformed.summandCount[static_cast<std::size_t>(tensor)];
-        m_builder.setSummands(
-            DeviceId{device}, accumulator.buffer, all ? std::vector<std::int32_t>{} : accumulator.summands);
-        m_materializer.made(
-            TensorId{tensor}, m_reduce, {DeviceId{device}, box, accumulator.summands, accumulator.buffer});
-    }
+    reduceAccumulators();
     for (const OperatorId id : m_sequence[static_cast<std::size_t>(m_optimizer)]) {
         if (m_stop.stop_requested())
             return Error{ErrorCode::Cancelled, "lowering was stopped", {}, {}};
@@ -641,6 +687,8 @@ Result<ExecutionPlan> Lowering::run()
     result.graph = m_plan.graph;
     result.microBatches = m_plan.microBatches;
     result.stageCount = m_plan.stageCount;
+    result.partitions.reserve(m_plan.decisions.size());
+    result.placement.reserve(m_plan.decisions.size());
     for (const OperatorDecision &decision : m_plan.decisions) {
         result.partitions.push_back(decision.partition);
         result.placement.push_back(decision.devices);
@@ -661,7 +709,10 @@ Result<ExecutionPlan> lower(const Plan &plan, const Cluster &cluster, std::stop_
             "choose a larger cluster", "cluster"};
     TRY_VOID(validate(plan));
     TRY(auto transformed, transform(plan));
-    return Lowering(plan, cluster, std::move(transformed), std::move(stop)).run();
+    auto lowering = std::make_shared<Lowering>(plan, cluster, std::move(transformed), std::move(stop));
+    auto lowered = lowering->run();
+    disposeInBackground([lowering = std::move(lowering)] {}); // millions of small parts
+    return lowered;
 }
 
 } // namespace planloom

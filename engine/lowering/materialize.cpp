@@ -21,7 +21,7 @@ Materializer::Materializer(const Graph &graph, const BatchInfo &batch,
 {
 }
 
-bool Materializer::complete(TensorId tensor, const std::vector<std::int32_t> &summands) const
+bool Materializer::complete(TensorId tensor, const SummandSet &summands) const
 {
     return summands.empty()
         || static_cast<std::int32_t>(summands.size())
@@ -68,8 +68,8 @@ MemoryKind Materializer::memoryOf(TensorId tensor) const
     return MemoryKind::Activation;
 }
 
-std::int32_t Materializer::newBuffer(const Task &task, DeviceId device, const IndexMask &box,
-    const std::vector<std::int32_t> &summands, MemoryKind memory)
+std::int32_t Materializer::newBuffer(
+    const Task &task, DeviceId device, const IndexMask &box, const SummandSet &summands, MemoryKind memory)
 {
     BufferInfo buffer{.tensor = task.tensor, .index = box, .summands = summands, .memory = memory};
     if (complete(task.tensor, summands))
@@ -78,7 +78,7 @@ std::int32_t Materializer::newBuffer(const Task &task, DeviceId device, const In
     return m_builder.addBuffer(device, std::move(buffer));
 }
 
-void Materializer::made(TensorId tensor, std::int32_t block, Holding holding)
+void Materializer::made(TensorId tensor, std::int32_t block, Holding holding, std::size_t expected)
 {
     TensorState &state = m_tensors[static_cast<std::size_t>(tensor.index)];
     auto it = std::find_if(
@@ -87,8 +87,12 @@ void Materializer::made(TensorId tensor, std::int32_t block, Holding holding)
         state.made.push_back(Made{.block = block});
         it = state.made.end() - 1;
     }
+    if (it->raw.empty())
+        it->raw.reserve(expected);
     if (complete(tensor, holding.summands)) {
         holding.summands.clear();
+        if (state.available.empty())
+            state.available.reserve(expected);
         state.available.push_back({holding, block});
     }
     it->raw.push_back(std::move(holding));
@@ -293,15 +297,11 @@ Result<std::vector<std::int32_t>> Materializer::ensure(
     TensorId tensor, const std::vector<Need> &needs, std::int32_t block, OperatorId op)
 {
     TensorState &state = m_tensors[static_cast<std::size_t>(tensor.index)];
-    Task task{.tensor = tensor,
-        .op = op,
-        .block = block,
-        .dataType = m_graph.at(tensor).type.dataType,
-        .whole = wholeBox(tensor)};
     std::vector<std::int32_t> buffers(needs.size(), -1);
     if (perMicroBatch(block) && m_batch.tensorRole[static_cast<std::size_t>(tensor.index)] == BatchRole::Step
         && m_batch.tensorDimension[static_cast<std::size_t>(tensor.index)] >= 0)
         return ensureSlices(tensor, needs, block, op);
+    Task task{.tensor = tensor, .op = op, .block = block, .dataType = m_graph.at(tensor).type.dataType};
     const double rank = m_builder.block(block).rank;
     const auto meetLocally = [&] {
         bool all = true;
@@ -328,10 +328,13 @@ Result<std::vector<std::int32_t>> Materializer::ensure(
                 all = false;
                 continue;
             }
-            const Holding source = containing->holding;
+            if (containing->holding.box == needs[i].box) {
+                buffers[i] = containing->holding.buffer;
+                continue;
+            }
+            const Holding source = containing->holding; // what it lies in grows
             const Holding found = select(source, needs[i].box, task);
-            if (found.buffer != source.buffer)
-                state.available.push_back({found, block});
+            state.available.push_back({found, block});
             buffers[i] = found.buffer;
         }
         return all;
@@ -342,6 +345,7 @@ Result<std::vector<std::int32_t>> Materializer::ensure(
         return Error{ErrorCode::Internal, "nothing makes " + m_graph.at(tensor).name + " before it is read",
             {}, "operator:" + m_graph.at(op).name};
     std::fill(buffers.begin(), buffers.end(), -1);
+    task.whole = wholeBox(tensor);
 
     // Every block's contributions are brought over on their own, then added up.
     std::vector<std::vector<Holding>> brought;

@@ -36,7 +36,8 @@ public:
         const Cluster &cluster, std::int32_t microBatches, ProgramBuilder &builder);
 
     /// Registers that `block` makes `holding` of `tensor` (its summands numbered as in `BufferInfo`).
-    void made(TensorId tensor, std::int32_t block, Holding holding);
+    /// @param expected  how many `block` makes in all, as far as is known
+    void made(TensorId tensor, std::int32_t block, Holding holding, std::size_t expected = 1);
 
     /// Buffers of `tensor`, complete, one per need in their order, usable in `block`. Emits what is missing.
     /// @param op  the operator that needs them, for display
@@ -76,8 +77,7 @@ private:
         std::int32_t block = -1; ///< Where instructions go.
         DataType dataType{};
         IndexMask whole{}; ///< Of the tensor, in micro-batch 0.
-        std::vector<std::int32_t>
-            summands{}; ///< All that this conversion brings; empty means the value is complete.
+        SummandSet summands{}; ///< All that this conversion brings.
     };
     struct CrossingChoice {
         LayoutPath before{};
@@ -89,7 +89,7 @@ private:
     IndexMask wholeBox(TensorId tensor) const;
     bool perMicroBatch(std::int32_t block) const;
     std::int32_t newBuffer(const Task &task, DeviceId device, const IndexMask &box,
-        const std::vector<std::int32_t> &summands, MemoryKind memory);
+        const SummandSet &summands, MemoryKind memory);
     MemoryKind memoryOf(TensorId tensor) const;
 
     const std::vector<Holding> &merge(Made &made, Task task);
@@ -100,8 +100,6 @@ private:
         const std::vector<Holding> &from, const std::vector<Need> &needs, const Task &task);
     std::optional<CrossingChoice> chooseCrossing(const Layout &from, const Layout &to,
         const std::vector<DeviceId> &producers, const std::vector<DeviceId> &consumers, const Task &task);
-    double crossingSeconds(const Layout &from, const Layout &to, const std::vector<DeviceId> &producers,
-        const std::vector<DeviceId> &consumers, const Task &task) const;
     void walk(const LayoutPath &path, std::vector<Holding> &holdings, const std::vector<DeviceId> &group,
         const Task &task);
     Holding fetch(const std::vector<const Holding *> &sources, const Need &need, const Task &task);
@@ -113,7 +111,7 @@ private:
     Result<std::vector<std::int32_t>> ensureSlices(
         TensorId tensor, const std::vector<Need> &needs, std::int32_t block, OperatorId op);
     std::int32_t transferBlock(std::int32_t from, std::int32_t to);
-    bool complete(TensorId tensor, const std::vector<std::int32_t> &summands) const;
+    bool complete(TensorId tensor, const SummandSet &summands) const;
 
     const Graph &m_graph;
     const BatchInfo &m_batch;

@@ -154,7 +154,7 @@ Holding Materializer::fetchGeneral(const std::vector<Holding> &sources, const Ne
             };
             return cost(a) < cost(b);
         });
-        std::vector<std::int32_t> covered;
+        SummandSet covered;
         std::vector<Holding> summands;
         for (const Holding *h : candidates) {
             if (!summands.empty() && (h->summands.empty() || !disjointSets(covered, h->summands)))

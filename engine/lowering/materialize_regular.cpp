@@ -2,6 +2,8 @@
 
 #include "engine/lowering/materialize.h"
 
+#include "engine/hardware/cost.h"
+#include "engine/hardware/nccl_model.h"
 #include "engine/lowering/box_algebra.h"
 
 #include <algorithm>
@@ -40,7 +42,7 @@ void Materializer::walk(const LayoutPath &path, std::vector<Holding> &holdings,
                 continue;
             }
             std::vector<DeviceId> members;
-            std::vector<std::int32_t> all;
+            SummandSet all;
             for (const std::int32_t position : positions) {
                 members.push_back(group[static_cast<std::size_t>(position)]);
                 if (hop.kind == HopKind::AllReduce || hop.kind == HopKind::ReduceScatter)
@@ -93,6 +95,76 @@ void Materializer::walk(const LayoutPath &path, std::vector<Holding> &holdings,
     }
 }
 
+namespace {
+
+/// What a crossing takes, for many layouts on either side of it.
+class CrossingClock
+{
+public:
+    CrossingClock(const Cluster &cluster, const std::vector<DeviceId> &producers,
+        const std::vector<DeviceId> &consumers, DataType dataType)
+        : m_links(cluster.links)
+        , m_elementBytes(sizeOf(dataType))
+        , m_producers(producers.size())
+    {
+        m_shapes.reserve(producers.size() * consumers.size());
+        for (const DeviceId consumer : consumers)
+            for (const DeviceId producer : producers)
+                m_shapes.push_back(groupShape(cluster, {producer, consumer}));
+    }
+
+    /// Seconds until every consumer has its box of `wanted` from those that hold it, by position in `held`.
+    double seconds(const std::vector<IndexMask> &held, const std::vector<IndexMask> &wanted)
+    {
+        m_sending.assign(m_producers, 0);
+        double worst = 0;
+        for (std::size_t c = 0; c < wanted.size(); ++c) {
+            double receiving = 0;
+            m_taken.clear();
+            // The same rule as `fetch`: the least busy producer among replicas.
+            m_byLoad.resize(m_producers);
+            std::iota(m_byLoad.begin(), m_byLoad.end(), std::size_t{0});
+            std::sort(m_byLoad.begin(), m_byLoad.end(), [this](std::size_t a, std::size_t b) {
+                return m_sending[a] != m_sending[b] ? m_sending[a] < m_sending[b] : a < b;
+            });
+            for (const std::size_t p : m_byLoad) {
+                const auto piece = intersection(held[p], wanted[c]);
+                if (!piece || std::find(m_taken.begin(), m_taken.end(), *piece) != m_taken.end())
+                    continue;
+                m_taken.push_back(*piece);
+                const double seconds = collectiveSeconds(m_links, CollectiveKind::SendRecv,
+                    Bytes{volumeOf(*piece) * m_elementBytes}, m_shapes[c * m_producers + p]);
+                m_sending[p] += seconds;
+                receiving += seconds;
+            }
+            worst = std::max(worst, receiving);
+        }
+        return std::max(worst, *std::max_element(m_sending.begin(), m_sending.end()));
+    }
+
+private:
+    const Interconnect &m_links;
+    std::int64_t m_elementBytes;
+    std::size_t m_producers;
+    std::vector<GroupShape> m_shapes{}; ///< By consumer and producer.
+    std::vector<double> m_sending{}; ///< By producer.
+    std::vector<std::size_t> m_byLoad{};
+    std::vector<IndexMask> m_taken{};
+};
+
+/// What each of `count` devices holds of `whole` under `layout`.
+std::vector<IndexMask> boxesUnder(const Layout &layout, const IndexMask &whole, std::size_t count)
+{
+    const auto radices = radicesOf(static_cast<std::int32_t>(count));
+    std::vector<IndexMask> boxes;
+    boxes.reserve(count);
+    for (std::size_t position = 0; position < count; ++position)
+        boxes.push_back(boxUnder(layout, whole, radices, static_cast<std::int32_t>(position)));
+    return boxes;
+}
+
+} // namespace
+
 std::optional<std::vector<Holding>> Materializer::convertWithin(
     const std::vector<Holding> &from, const std::vector<Need> &needs, const Task &task)
 {
@@ -131,40 +203,6 @@ std::optional<std::vector<Holding>> Materializer::convertWithin(
     return holdings;
 }
 
-double Materializer::crossingSeconds(const Layout &from, const Layout &to,
-    const std::vector<DeviceId> &producers, const std::vector<DeviceId> &consumers, const Task &task) const
-{
-    const auto fromRadices = radicesOf(static_cast<std::int32_t>(producers.size()));
-    const auto toRadices = radicesOf(static_cast<std::int32_t>(consumers.size()));
-    std::vector<IndexMask> held;
-    for (std::size_t p = 0; p < producers.size(); ++p)
-        held.push_back(boxUnder(from, task.whole, fromRadices, static_cast<std::int32_t>(p)));
-    std::vector<double> sending(producers.size(), 0);
-    double worst = 0;
-    for (std::size_t c = 0; c < consumers.size(); ++c) {
-        const IndexMask box = boxUnder(to, task.whole, toRadices, static_cast<std::int32_t>(c));
-        double receiving = 0;
-        std::vector<IndexMask> taken;
-        // The same rule as `fetch`: the least busy producer among replicas.
-        std::vector<std::size_t> byLoad(producers.size());
-        std::iota(byLoad.begin(), byLoad.end(), std::size_t{0});
-        std::stable_sort(byLoad.begin(), byLoad.end(),
-            [&](std::size_t a, std::size_t b) { return sending[a] < sending[b]; });
-        for (const std::size_t p : byLoad) {
-            const auto piece = intersection(held[p], box);
-            if (!piece || std::find(taken.begin(), taken.end(), *piece) != taken.end())
-                continue;
-            taken.push_back(*piece);
-            const double seconds = collectiveSeconds(m_cluster, CollectiveKind::SendRecv,
-                Bytes{volumeOf(*piece) * sizeOf(task.dataType)}, {producers[p], consumers[c]});
-            sending[p] += seconds;
-            receiving += seconds;
-        }
-        worst = std::max(worst, receiving);
-    }
-    return std::max(worst, *std::max_element(sending.begin(), sending.end()));
-}
-
 std::optional<Materializer::CrossingChoice> Materializer::chooseCrossing(const Layout &from, const Layout &to,
     const std::vector<DeviceId> &producers, const std::vector<DeviceId> &consumers, const Task &task)
 {
@@ -178,8 +216,9 @@ std::optional<Materializer::CrossingChoice> Materializer::chooseCrossing(const L
     struct Landing {
         Layout layout;
         LayoutPath after;
+        std::vector<IndexMask> boxes{}; ///< By consumer.
     };
-    std::vector<Landing> landings{{to, {}}};
+    std::vector<Landing> landings{{to, {}, {}}};
     const auto radices = radicesOf(static_cast<std::int32_t>(consumers.size()));
     std::vector<std::int8_t> replicas;
     for (std::size_t d = 0; d < radices.size(); ++d) {
@@ -203,7 +242,7 @@ std::optional<Materializer::CrossingChoice> Materializer::chooseCrossing(const L
             if (task.whole.ranges[dimension].size() % parts != 0)
                 continue;
             if (auto path = cheapestPath(layout, to, task.whole, task.dataType, consumers, m_cluster))
-                landings.push_back({std::move(layout), std::move(*path)});
+                landings.push_back({std::move(layout), std::move(*path), {}});
         }
 
     std::vector<std::pair<Layout, LayoutPath>> starts;
@@ -213,16 +252,20 @@ std::optional<Materializer::CrossingChoice> Materializer::chooseCrossing(const L
         return a.second.seconds != b.second.seconds ? a.second.seconds < b.second.seconds
                                                     : a.second.hops.size() < b.second.hops.size();
     });
+    for (Landing &landing : landings)
+        landing.boxes = boxesUnder(landing.layout, task.whole, consumers.size());
+    CrossingClock clock(m_cluster, producers, consumers, task.dataType);
     std::optional<CrossingChoice> best;
     double bestSeconds = 0;
     for (const auto &[layout, before] : starts) {
         if (best && before.seconds >= bestSeconds)
             break;
+        const std::vector<IndexMask> held = boxesUnder(layout, task.whole, producers.size());
         for (const Landing &landing : landings) {
             if (best && before.seconds + landing.after.seconds >= bestSeconds)
                 continue;
-            const double seconds = before.seconds + landing.after.seconds
-                + crossingSeconds(layout, landing.layout, producers, consumers, task);
+            const double seconds =
+                before.seconds + landing.after.seconds + clock.seconds(held, landing.boxes);
             if (!best || seconds < bestSeconds) {
                 best = CrossingChoice{before, layout, landing.layout, landing.after};
                 bestSeconds = seconds;

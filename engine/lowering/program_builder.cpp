@@ -29,7 +29,7 @@ const BufferInfo &ProgramBuilder::buffer(DeviceId device, std::int32_t index) co
     return m_devices[static_cast<std::size_t>(device.index)].program.buffers[static_cast<std::size_t>(index)];
 }
 
-void ProgramBuilder::setSummands(DeviceId device, std::int32_t index, std::vector<std::int32_t> summands)
+void ProgramBuilder::setSummands(DeviceId device, std::int32_t index, SummandSet summands)
 {
     m_devices[static_cast<std::size_t>(device.index)]
         .program.buffers[static_cast<std::size_t>(index)]

@@ -23,7 +23,7 @@ public:
 
     std::int32_t addBuffer(DeviceId device, BufferInfo buffer);
     const BufferInfo &buffer(DeviceId device, std::int32_t index) const;
-    void setSummands(DeviceId device, std::int32_t index, std::vector<std::int32_t> summands);
+    void setSummands(DeviceId device, std::int32_t index, SummandSet summands);
 
     void emit(DeviceId device, std::int32_t block, Instruction instruction);
     void emitSetup(DeviceId device, Instruction instruction);

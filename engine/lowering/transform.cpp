@@ -1,5 +1,6 @@
 #include "engine/lowering/transform.h"
 
+#include "engine/base/in_parallel.h"
 #include "engine/base/words.h"
 
 #include <algorithm>
@@ -7,6 +8,8 @@
 namespace planloom {
 
 namespace {
+
+constexpr std::size_t kOperatorsPerThread = 64; ///< Some 50 microseconds.
 
 /// Constants of the batch's extent, and values computed once per step, are read in slices by operators that
 /// run per micro-batch: gives those tensors the dimension that is cut, so that their views move with the
@@ -93,10 +96,7 @@ Result<TransformedGraph> transform(const Plan &plan)
         const std::vector<Range> outer = microBatchRanges(result.batch, graph, id, 0, plan.microBatches);
         if (!outer.empty() || parts > 1) {
             // The partition applies to what a micro-batch leaves of every identifier.
-            Operator local = op;
-            for (std::size_t d = 0; d < outer.size(); ++d)
-                local.annotation.dimensions[d].size = outer[d].size();
-            if (auto legal = checkPartition(local, decision.partition); !legal) {
+            if (auto legal = checkPartition(op, decision.partition, outer); !legal) {
                 Error error = std::move(legal).error();
                 error.where = where();
                 if (plan.microBatches > 1 && !outer.empty())
@@ -110,7 +110,26 @@ Result<TransformedGraph> transform(const Plan &plan)
                 "operator '" + op.name + "' has " + counted(parts, "part") + " but "
                     + counted(static_cast<std::int64_t>(decision.devices.size()), "device"),
                 "give every part a device", where()};
+    }
+    inParallel(graph.operators.size(), kOperatorsPerThread, [&](std::size_t begin, std::size_t end) {
+        for (std::size_t o = begin; o < end; ++o) {
+            const OperatorDecision &decision = plan.decisions[o];
+            const std::vector<Range> outer = microBatchRanges(
+                result.batch, graph, OperatorId{static_cast<std::int32_t>(o)}, 0, plan.microBatches);
+            auto &transformed = result.operators[o];
+            transformed.reserve(decision.devices.size());
+            for (std::size_t p = 0; p < decision.devices.size(); ++p) {
+                PartViews views = partViews(
+                    graph, graph.operators[o], decision.partition, static_cast<std::int32_t>(p), outer);
+                transformed.push_back(
+                    {decision.devices[p], std::move(views.inputs), std::move(views.outputs)});
+            }
+        }
+    });
+    for (std::size_t o = 0; o < graph.operators.size(); ++o) {
+        const Operator &op = graph.operators[o];
         auto &base = result.summandBase[o];
+        base.reserve(op.outputs.size());
         for (std::size_t slot = 0; slot < op.outputs.size(); ++slot) {
             if (!op.outputs[slot]) {
                 base.push_back(0);
@@ -118,26 +137,7 @@ Result<TransformedGraph> transform(const Plan &plan)
             }
             auto &count = result.summandCount[static_cast<std::size_t>(op.outputs[slot].index)];
             base.push_back(count);
-            count += outputView(graph, op, decision.partition, 0, slot, outer).value.count;
-        }
-        auto &transformed = result.operators[o];
-        transformed.resize(static_cast<std::size_t>(parts));
-        for (std::int32_t p = 0; p < parts; ++p) {
-            TransformedPart &part = transformed[static_cast<std::size_t>(p)];
-            part.device = decision.devices[static_cast<std::size_t>(p)];
-            PartBox box = partBox(op.annotation, decision.partition, p, outer);
-            part.ranges = std::move(box.ranges);
-            part.value = box.value;
-            part.inputs.reserve(op.inputs.size());
-            for (std::size_t slot = 0; slot < op.inputs.size(); ++slot)
-                part.inputs.push_back(op.inputs[slot]
-                        ? inputView(graph, op, decision.partition, p, slot, outer)
-                        : TensorView{});
-            part.outputs.reserve(op.outputs.size());
-            for (std::size_t slot = 0; slot < op.outputs.size(); ++slot)
-                part.outputs.push_back(op.outputs[slot]
-                        ? outputView(graph, op, decision.partition, p, slot, outer)
-                        : TensorView{});
+            count += result.operators[o].front().outputs[slot].value.count;
         }
     }
     return result;

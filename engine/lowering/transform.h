@@ -13,8 +13,6 @@ namespace planloom {
 /// One part of an operator, in micro-batch 0: where it runs and which views it reads and makes.
 struct TransformedPart {
     DeviceId device{};
-    std::vector<Range> ranges{}; ///< Per identifier of the annotation.
-    ValueMask value{}; ///< Digits of Value splits.
     std::vector<TensorView> inputs{}; ///< By slot; invalid tensors where absent.
     std::vector<TensorView> outputs{};
 };

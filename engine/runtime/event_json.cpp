@@ -80,7 +80,8 @@ Json spansEvent(const Timeline &timeline, std::int32_t device)
     made["start"] = slice(spans.start, begin, end);
     made["duration"] = slice(spans.duration, begin, end);
     const MemoryCurve &memory = timeline.memory[d];
-    made["memory"] = {{"time", memory.time}, {"bytes", memory.bytes}, {"peak", memory.peak.count}};
+    made["memory"] = {
+        {"time", memory.time.values()}, {"bytes", memory.bytes.values()}, {"peak", memory.peak.count}};
     return made;
 }
 

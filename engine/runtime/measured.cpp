@@ -39,7 +39,7 @@ std::vector<Traffic> trafficOf(const ExecutionPlan &plan)
     for (std::size_t d = 0; d < plan.devices.size(); ++d) {
         const DeviceProgram &program = plan.devices[d];
         const DeviceId from{static_cast<std::int32_t>(d)};
-        const auto bytesOf = [&](const std::vector<std::int32_t> &buffers) {
+        const auto bytesOf = [&](const BufferList &buffers) {
             if (buffers.empty() || buffers[0] < 0)
                 return std::int64_t{0};
             return sizeOf(*plan.graph, program.buffers[static_cast<std::size_t>(buffers[0])]).count;

@@ -13,9 +13,9 @@ void append(std::string &key, std::int64_t value)
 }
 
 /// All that the duration of a local instruction depends on.
-std::string keyOf(const DeviceProgram &program, const Instruction &instruction)
+void writeKey(const DeviceProgram &program, const Instruction &instruction, std::string &key)
 {
-    std::string key;
+    key.clear();
     append(key, static_cast<std::int64_t>(instruction.kind));
     append(key, instruction.kind == InstructionKind::Kernel ? instruction.op.index : -1);
     for (const auto *list : {&instruction.inputs, &instruction.outputs}) {
@@ -38,7 +38,6 @@ std::string keyOf(const DeviceProgram &program, const Instruction &instruction)
     for (const std::int32_t buffer : instruction.deaths)
         renames = renames || (!instruction.inputs.empty() && buffer == instruction.inputs.front());
     append(key, renames ? 1 : 0);
-    return key;
 }
 
 } // namespace
@@ -66,6 +65,18 @@ CompiledProgram ProgramCompiler::compile(const Symmetry &symmetry, std::int32_t 
     CompiledProgram compiled;
     compiled.schedule = program.schedule;
 
+    compiled.buffers.reserve(program.buffers.size());
+    compiled.bufferBytes.reserve(program.buffers.size());
+    compiled.bufferKind.reserve(program.buffers.size());
+    std::size_t instructions = 0;
+    std::size_t operands = 0;
+    for (const Segment &segment : program.segments) {
+        instructions += segment.instructions.size();
+        for (const Instruction &instruction : segment.instructions)
+            operands += instruction.inputs.size() + instruction.outputs.size() + instruction.deaths.size();
+    }
+    compiled.instructions.reserve(instructions);
+    compiled.operands.reserve(operands);
     for (std::size_t b = 0; b < program.buffers.size(); ++b) {
         const BufferInfo &buffer = program.buffers[b];
         const bool perMicroBatch = buffer.perMicroBatch && !buffer.persistent;
@@ -85,13 +96,14 @@ CompiledProgram ProgramCompiler::compile(const Symmetry &symmetry, std::int32_t 
             static_cast<std::int32_t>(s);
     }
 
-    const auto appendOperands = [&](const std::vector<std::int32_t> &buffers) {
+    const auto appendOperands = [&](const BufferList &buffers) {
         for (const std::int32_t buffer : buffers) {
             if (buffer >= 0)
                 compiled.operands.push_back(buffer);
         }
     };
     std::vector<std::int64_t> communications;
+    std::string key; // of the instruction at hand
     compiled.segmentBegin.push_back(0);
     for (const Segment &segment : program.segments) {
         communications.push_back(0);
@@ -128,13 +140,12 @@ CompiledProgram ProgramCompiler::compile(const Symmetry &symmetry, std::int32_t 
                 entry.duration = collectiveNanoseconds(*kind, bytes, symmetry.channels[channel]);
                 continue;
             }
-            std::string key = keyOf(program, instruction);
+            writeKey(program, instruction, key);
             auto found = m_local.find(key);
             if (found == m_local.end())
-                found = m_local
-                            .emplace(std::move(key),
-                                localDuration(m_plan, program, instruction, m_costs, m_precision))
-                            .first;
+                found =
+                    m_local.emplace(key, localDuration(m_plan, program, instruction, m_costs, m_precision))
+                        .first;
             entry.duration = found->second.usual.count();
             entry.firstDuration = found->second.first.count();
         }

@@ -44,8 +44,8 @@ bool dies(const Instruction &instruction, std::int32_t buffer)
 
 /// Local shape of slot `slot`: its buffer's, or what the partition gives it where no buffer is kept.
 TensorType slotType(const ExecutionPlan &plan, const DeviceProgram &program, const Instruction &instruction,
-    const std::vector<TensorId> &tensors, const std::vector<std::int32_t> &buffers, std::size_t slot,
-    bool output, DataType precision)
+    const std::vector<TensorId> &tensors, const BufferList &buffers, std::size_t slot, bool output,
+    DataType precision)
 {
     const Graph &graph = *plan.graph;
     const TensorId tensor = tensors[slot];
@@ -151,7 +151,7 @@ std::optional<CollectiveKind> collectiveOf(InstructionKind kind)
 Bytes collectiveBytes(
     const Graph &graph, const DeviceProgram &program, const Instruction &instruction, DataType precision)
 {
-    const auto bytesOf = [&](const std::vector<std::int32_t> &buffers) {
+    const auto bytesOf = [&](const BufferList &buffers) {
         if (buffers.empty() || buffers.front() < 0)
             return Bytes{};
         return trafficOf(graph, bufferAt(program, buffers.front()), precision);
@@ -189,7 +189,7 @@ Bytes ringBytesSent(CollectiveKind kind, Bytes bytes, std::int32_t ranks, std::i
 LocalDuration localDuration(const ExecutionPlan &plan, const DeviceProgram &program,
     const Instruction &instruction, const CostModel &costs, DataType precision)
 {
-    const auto bytesAt = [&](const std::vector<std::int32_t> &buffers, std::size_t slot) {
+    const auto bytesAt = [&](const BufferList &buffers, std::size_t slot) {
         const bool there = slot < buffers.size() && buffers[slot] >= 0;
         return there ? trafficOf(*plan.graph, bufferAt(program, buffers[slot]), precision) : Bytes{};
     };

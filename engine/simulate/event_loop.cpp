@@ -93,6 +93,20 @@ private:
             state.single[static_cast<std::size_t>(program.buffers[b].index)].there = 0;
             trace.memory[0].push_back({0, program.bufferBytes[b], program.bufferKind[b]});
         }
+        std::vector<std::int64_t> runs(program.segmentBegin.size() - 1, 0);
+        for (const ScheduleEntry &entry : program.schedule)
+            ++runs[static_cast<std::size_t>(entry.segment)];
+        std::array<std::int64_t, 4> events{};
+        for (std::size_t s = 0; s < runs.size(); ++s) {
+            for (std::int32_t i = program.segmentBegin[s]; i < program.segmentBegin[s + 1]; ++i) {
+                const CompiledInstruction &instruction = program.instructions[static_cast<std::size_t>(i)];
+                const std::size_t list = 2 * static_cast<std::size_t>(instruction.stream);
+                events[list] += runs[s] * (instruction.deathBegin - instruction.outputBegin);
+                events[list + 1] += runs[s] * (instruction.deathEnd - instruction.deathBegin);
+            }
+        }
+        for (std::size_t list = 0; list < events.size(); ++list)
+            trace.memory[list].reserve(trace.memory[list].size() + static_cast<std::size_t>(events[list]));
         const std::array<std::int64_t, 2> counts{program.computeCount, program.communicationCount};
         for (std::size_t s = 0; s < 2; ++s) {
             const auto count = static_cast<std::size_t>(counts[s]);

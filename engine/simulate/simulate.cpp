@@ -1,11 +1,13 @@
 #include "engine/simulate/simulate.h"
 
+#include "engine/base/in_parallel.h"
 #include "engine/simulate/compiled_program.h"
 #include "engine/simulate/event_loop.h"
 #include "engine/simulate/symmetry.h"
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <map>
 #include <numeric>
 #include <string>
@@ -35,6 +37,12 @@ std::vector<MemoryEvent> inOrderOfTime(std::array<std::vector<MemoryEvent>, 4> l
 MemoryCurve memoryCurve(const std::vector<MemoryEvent> &events, bool points)
 {
     MemoryCurve curve;
+    std::vector<std::int64_t> times;
+    std::vector<std::array<std::int64_t, kMemoryKindCount>> bytes;
+    if (points) {
+        times.reserve(events.size());
+        bytes.reserve(events.size());
+    }
     std::array<std::int64_t, kMemoryKindCount> now{};
     std::int64_t total = 0;
     for (std::size_t i = 0; i < events.size();) {
@@ -48,14 +56,16 @@ MemoryCurve memoryCurve(const std::vector<MemoryEvent> &events, bool points)
             continue;
         now = next;
         if (points) {
-            curve.time.push_back(time);
-            curve.bytes.push_back(now);
+            times.push_back(time);
+            bytes.push_back(now);
         }
         if (total > curve.peak.count) {
             curve.peak = {total};
             curve.atPeak = now;
         }
     }
+    curve.time = std::move(times);
+    curve.bytes = std::move(bytes);
     return curve;
 }
 
@@ -77,16 +87,6 @@ std::int64_t exposedTime(const StreamTrace &compute, const StreamTrace &communic
     return exposed;
 }
 
-void append(std::vector<std::int32_t> &to, const std::vector<std::int32_t> &from)
-{
-    to.insert(to.end(), from.begin(), from.end());
-}
-
-void append(std::vector<std::int64_t> &to, const std::vector<std::int64_t> &from)
-{
-    to.insert(to.end(), from.begin(), from.end());
-}
-
 /// Where the instructions of a class's trace stand in the program of one of its devices.
 struct InstructionMap {
     struct Hidden {
@@ -95,7 +95,6 @@ struct InstructionMap {
     };
     std::vector<std::vector<std::int32_t>> kept{}; ///< By segment and instruction of the trace.
     std::vector<std::vector<Hidden>> hidden{}; ///< By segment.
-    bool plain = true; ///< Nothing is hidden: indices are equal.
 };
 
 InstructionMap instructionMap(const DeviceProgram &program)
@@ -103,7 +102,6 @@ InstructionMap instructionMap(const DeviceProgram &program)
     InstructionMap map;
     for (const Segment &segment : program.segments) {
         const std::vector<std::int32_t> hidden = hiddenStores(segment);
-        map.plain = map.plain && hidden.empty();
         auto &kept = map.kept.emplace_back();
         auto &stores = map.hidden.emplace_back();
         for (std::int32_t i = 0; i < static_cast<std::int32_t>(segment.instructions.size()); ++i) {
@@ -116,58 +114,138 @@ InstructionMap instructionMap(const DeviceProgram &program)
     return map;
 }
 
-void appendSpan(SpanColumns &spans, std::int32_t device, StreamKind kind, const StreamTrace &stream,
-    std::size_t row, std::int32_t instruction, bool hidden)
-{
-    spans.device.push_back(device);
-    spans.stream.push_back(kind);
-    spans.segment.push_back(stream.segment[row]);
-    spans.instruction.push_back(instruction);
-    spans.microBatch.push_back(stream.microBatch[row]);
-    spans.start.push_back(hidden ? stream.start[row] + stream.duration[row] : stream.start[row]);
-    spans.duration.push_back(hidden ? 0 : stream.duration[row]);
-}
+/// A row of a device with hidden stores: one of its class's trace, or a store hidden behind it.
+struct MappedRow {
+    StreamKind stream{};
+    bool hidden = false;
+    std::int32_t instruction = 0; ///< In the device's own program.
+    std::size_t row = 0; ///< In the trace of its stream.
+};
 
-void appendSpans(
-    SpanColumns &spans, const DeviceTrace &trace, const DeviceProgram &program, std::int32_t device)
+std::vector<MappedRow> mappedRows(const DeviceTrace &trace, const DeviceProgram &program)
 {
     const InstructionMap map = instructionMap(program);
+    std::vector<MappedRow> rows;
     for (const StreamKind kind : {StreamKind::Compute, StreamKind::Communication}) {
         const StreamTrace &stream = trace.streams[static_cast<std::size_t>(kind)];
-        if (map.plain) {
-            const std::size_t size = spans.size() + stream.start.size();
-            spans.device.resize(size, device);
-            spans.stream.resize(size, kind);
-            append(spans.segment, stream.segment);
-            append(spans.instruction, stream.instruction);
-            append(spans.microBatch, stream.microBatch);
-            append(spans.start, stream.start);
-            append(spans.duration, stream.duration);
-            continue;
-        }
         for (std::size_t row = 0; row < stream.start.size(); ++row) {
             const auto segment = static_cast<std::size_t>(stream.segment[row]);
             const std::int32_t instruction = stream.instruction[row];
-            appendSpan(spans, device, kind, stream, row,
-                map.kept[segment][static_cast<std::size_t>(instruction)], false);
+            rows.push_back({kind, false, map.kept[segment][static_cast<std::size_t>(instruction)], row});
             for (const InstructionMap::Hidden &store : map.hidden[segment]) {
                 if (store.behind == instruction)
-                    appendSpan(spans, device, kind, stream, row, store.index, true);
+                    rows.push_back({kind, true, store.index, row});
             }
         }
     }
+    return rows;
 }
 
-void reserveSpans(SpanColumns &spans, std::size_t size)
+/// Spells the traces of classes out for every device. Column by column, so that each is written on a thread
+/// of its own: they are long, and what they wait for is memory.
+class SpanWriter
 {
-    spans.device.reserve(size);
-    spans.stream.reserve(size);
-    spans.segment.reserve(size);
-    spans.instruction.reserve(size);
-    spans.microBatch.reserve(size);
-    spans.start.reserve(size);
-    spans.duration.reserve(size);
-}
+public:
+    SpanWriter(const ExecutionPlan &plan, const Symmetry &symmetry, const std::vector<DeviceTrace> &traces)
+        : m_symmetry(symmetry)
+        , m_traces(traces)
+        , m_mapped(plan.devices.size())
+    {
+        m_begin.push_back(0);
+        for (std::size_t d = 0; d < plan.devices.size(); ++d) {
+            if (symmetry.hidesStores[d])
+                m_mapped[d] = mappedRows(traceOf(d), plan.devices[d]);
+            const std::size_t rows = symmetry.hidesStores[d]
+                ? m_mapped[d].size()
+                : traceOf(d).streams[0].start.size() + traceOf(d).streams[1].start.size();
+            m_begin.push_back(m_begin.back() + rows);
+        }
+    }
+
+    const std::vector<std::size_t> &deviceBegin() const { return m_begin; }
+
+    void write(SpanColumns &spans) const
+    {
+        const std::array<std::function<void()>, 7> columns{
+            [&] {
+                spans.device.reserve(m_begin.back());
+                for (std::size_t d = 0; d < m_mapped.size(); ++d)
+                    spans.device.resize(m_begin[d + 1], static_cast<std::int32_t>(d));
+            },
+            [&] { writeStreams(spans.stream); },
+            [&] { writeColumn(spans.segment, &StreamTrace::segment); },
+            [&] {
+                writeColumn(spans.instruction, &StreamTrace::instruction,
+                    [](const MappedRow &row, const StreamTrace &) { return row.instruction; });
+            },
+            [&] { writeColumn(spans.microBatch, &StreamTrace::microBatch); },
+            [&] {
+                writeColumn(
+                    spans.start, &StreamTrace::start, [](const MappedRow &row, const StreamTrace &stream) {
+                        return stream.start[row.row] + (row.hidden ? stream.duration[row.row] : 0);
+                    });
+            },
+            [&] {
+                writeColumn(spans.duration, &StreamTrace::duration,
+                    [](const MappedRow &row, const StreamTrace &stream) {
+                        return row.hidden ? 0 : stream.duration[row.row];
+                    });
+            },
+        };
+        const std::size_t least = m_begin.back() < kFewRows ? columns.size() : 1;
+        inParallel(columns.size(), least, [&columns](std::size_t begin, std::size_t end) {
+            for (std::size_t column = begin; column < end; ++column)
+                columns[column]();
+        });
+    }
+
+private:
+    static constexpr std::size_t kFewRows = 10'000; ///< Not worth other threads.
+
+    const DeviceTrace &traceOf(std::size_t device) const
+    {
+        return m_traces[static_cast<std::size_t>(m_symmetry.deviceClass[device])];
+    }
+
+    void writeStreams(std::vector<StreamKind> &column) const
+    {
+        column.reserve(m_begin.back());
+        for (std::size_t d = 0; d < m_mapped.size(); ++d) {
+            for (const MappedRow &row : m_mapped[d])
+                column.push_back(row.stream);
+            if (!m_symmetry.hidesStores[d])
+                column.resize(m_begin[d] + traceOf(d).streams[0].start.size(), StreamKind::Compute);
+            column.resize(m_begin[d + 1], StreamKind::Communication);
+        }
+    }
+
+    /// @param mapped  the value of a row of a device with hidden stores
+    template<typename T, typename Mapped>
+    void writeColumn(std::vector<T> &column, std::vector<T> StreamTrace::*values, const Mapped &mapped) const
+    {
+        column.reserve(m_begin.back());
+        for (std::size_t d = 0; d < m_mapped.size(); ++d) {
+            const auto &streams = traceOf(d).streams;
+            for (const MappedRow &row : m_mapped[d])
+                column.push_back(mapped(row, streams[static_cast<std::size_t>(row.stream)]));
+            if (m_symmetry.hidesStores[d])
+                continue;
+            for (const StreamTrace &stream : streams)
+                column.insert(column.end(), (stream.*values).begin(), (stream.*values).end());
+        }
+    }
+
+    template<typename T> void writeColumn(std::vector<T> &column, std::vector<T> StreamTrace::*values) const
+    {
+        writeColumn(column, values,
+            [values](const MappedRow &row, const StreamTrace &stream) { return (stream.*values)[row.row]; });
+    }
+
+    const Symmetry &m_symmetry;
+    const std::vector<DeviceTrace> &m_traces;
+    std::vector<std::vector<MappedRow>> m_mapped; ///< By device; empty without hidden stores.
+    std::vector<std::size_t> m_begin{}; ///< By device, and one more.
+};
 
 /// What one device class sends, by kind, channel slot and size.
 using ClassTraffic = std::map<std::tuple<InstructionKind, std::int32_t, std::int64_t>, std::int64_t>;
@@ -251,9 +329,12 @@ Result<Timeline> simulate(const ExecutionPlan &plan, const Cluster &cluster, con
     std::vector<Nanoseconds> busy(classes), exposed(classes);
     std::vector<ClassTraffic> traffic(classes);
     Timeline timeline;
+    inParallel(classes, 1, [&](std::size_t begin, std::size_t end) {
+        for (std::size_t c = begin; c < end; ++c)
+            curves[c] = memoryCurve(inOrderOfTime(std::move(traces[c].memory)), options.spans);
+    });
     for (std::size_t c = 0; c < classes; ++c) {
-        DeviceTrace &trace = traces[c];
-        curves[c] = memoryCurve(inOrderOfTime(std::move(trace.memory)), options.spans);
+        const DeviceTrace &trace = traces[c];
         const StreamTrace &compute = trace.streams[static_cast<std::size_t>(StreamKind::Compute)];
         const StreamTrace &communication = trace.streams[static_cast<std::size_t>(StreamKind::Communication)];
         busy[c] =
@@ -274,17 +355,14 @@ Result<Timeline> simulate(const ExecutionPlan &plan, const Cluster &cluster, con
     if (options.onFigures)
         options.onFigures(timeline);
 
-    timeline.deviceBegin.push_back(0);
-    if (options.spans)
-        reserveSpans(timeline.spans, static_cast<std::size_t>(instructionCount(plan)));
-    for (std::size_t d = 0; d < plan.devices.size(); ++d) {
-        if (stop.stop_requested())
-            return Error{ErrorCode::Cancelled, "the simulation was stopped"};
-        if (options.spans) {
-            appendSpans(timeline.spans, traces[static_cast<std::size_t>(symmetry.deviceClass[d])],
-                plan.devices[d], static_cast<std::int32_t>(d));
-        }
-        timeline.deviceBegin.push_back(timeline.spans.size());
+    if (stop.stop_requested())
+        return Error{ErrorCode::Cancelled, "the simulation was stopped"};
+    if (options.spans) {
+        const SpanWriter writer(plan, symmetry, traces);
+        timeline.deviceBegin = writer.deviceBegin();
+        writer.write(timeline.spans);
+    } else {
+        timeline.deviceBegin.assign(plan.devices.size() + 1, 0);
     }
     return timeline;
 }

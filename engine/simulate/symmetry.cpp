@@ -29,7 +29,7 @@ struct Colour {
         add(other.a);
         add(other.b);
     }
-    void add(const std::vector<std::int32_t> &values)
+    void add(const BufferList &values)
     {
         add(static_cast<std::uint64_t>(values.size()));
         for (const std::int32_t value : values)
@@ -55,7 +55,7 @@ bool inRange(std::int32_t index, std::size_t size)
     return index >= 0 && static_cast<std::size_t>(index) < size;
 }
 
-bool buffersInRange(const std::vector<std::int32_t> &buffers, std::size_t count, bool absentAllowed)
+bool buffersInRange(const BufferList &buffers, std::size_t count, bool absentAllowed)
 {
     return std::all_of(buffers.begin(), buffers.end(),
         [&](std::int32_t buffer) { return inRange(buffer, count) || (absentAllowed && buffer == -1); });
@@ -83,6 +83,8 @@ public:
             const Segment &segment = program.segments[s];
             colour.add(static_cast<std::int32_t>(segment.kind));
             const std::vector<std::int32_t> hidden = hiddenStores(segment);
+            if (!hidden.empty())
+                m_symmetry.hidesStores[static_cast<std::size_t>(device)] = true;
             std::size_t nextHidden = 0;
             std::uint64_t deaths = 0; // Of one instruction and the stores hidden behind it, in any order.
             for (std::size_t i = 0; i < segment.instructions.size(); ++i) {
@@ -337,6 +339,7 @@ Result<Symmetry> findSymmetry(const ExecutionPlan &plan, const Cluster &cluster,
     Symmetry symmetry;
     TRY(symmetry.channels, channelsOfGroups(plan, cluster));
     symmetry.slots.resize(plan.devices.size());
+    symmetry.hidesStores.resize(plan.devices.size(), false);
     ProgramReader reader(plan, cluster, symmetry);
     std::vector<Colour> colours;
     for (std::size_t d = 0; d < plan.devices.size(); ++d) {

@@ -43,6 +43,7 @@ struct Symmetry {
     /// By device. Classes are numbered in the order of their first devices.
     std::vector<std::int32_t> deviceClass{};
     std::vector<std::int32_t> representative{}; ///< By class: its first device.
+    std::vector<bool> hidesStores{}; ///< By device: some segment has hidden stores.
 };
 
 /// Colour refinement over devices and channels. Also checks that every index in `plan` is in range, that

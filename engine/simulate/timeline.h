@@ -1,6 +1,7 @@
 #pragma once
 
 #include "engine/base/ids.h"
+#include "engine/base/shared_vector.h"
 #include "engine/base/units.h"
 #include "engine/lowering/execution_plan.h"
 
@@ -27,8 +28,8 @@ struct SpanColumns {
 
 /// Memory of one device by kind over one step: a step function. Sorted by time.
 struct MemoryCurve {
-    std::vector<std::int64_t> time{}; ///< Nanoseconds.
-    std::vector<std::array<std::int64_t, kMemoryKindCount>> bytes{}; ///< From `time[i]` on.
+    SharedVector<std::int64_t> time{}; ///< Nanoseconds.
+    SharedVector<std::array<std::int64_t, kMemoryKindCount>> bytes{}; ///< From `time[i]` on.
     Bytes peak{}; ///< Of the sum over kinds.
     std::array<std::int64_t, kMemoryKindCount> atPeak{};
 };

@@ -8,6 +8,18 @@
 
 namespace planloom {
 
+namespace {
+
+constexpr std::size_t kMostSelected = std::size_t{1} << 22; ///< Operators kept of all selectors together.
+
+} // namespace
+
+struct SelectorIndex::Selected {
+    std::mutex mutex{};
+    std::unordered_map<std::string, std::vector<OperatorId>> byText{};
+    std::size_t size = 0; ///< Operators, and one for each selector.
+};
+
 struct SelectorIndex::Dimensions {
     std::once_flag once{};
     DimensionClasses classes{};
@@ -22,6 +34,7 @@ const DimensionClasses &SelectorIndex::dimensions() const
 SelectorIndex::SelectorIndex(GraphSnapshot graph)
     : m_graph(std::move(graph))
     , m_dimensions(std::make_shared<Dimensions>())
+    , m_selected(std::make_shared<Selected>())
     , m_uses(usesOf(*m_graph))
     , m_layers(findLayers(*m_graph))
 {
@@ -58,6 +71,25 @@ OperatorId SelectorIndex::findOperator(std::string_view name) const
 }
 
 std::vector<OperatorId> SelectorIndex::select(const Selector &selector) const
+{
+    const std::string text = toString(selector);
+    {
+        const std::scoped_lock lock(m_selected->mutex);
+        if (const auto known = m_selected->byText.find(text); known != m_selected->byText.end())
+            return known->second;
+    }
+    std::vector<OperatorId> operators = evaluate(selector);
+    const std::scoped_lock lock(m_selected->mutex);
+    m_selected->size += operators.size() + 1;
+    if (m_selected->size > kMostSelected) {
+        m_selected->byText.clear();
+        m_selected->size = operators.size() + 1;
+    }
+    m_selected->byText.emplace(text, operators);
+    return operators;
+}
+
+std::vector<OperatorId> SelectorIndex::evaluate(const Selector &selector) const
 {
     SelectorMatcher matcher(*this, selector);
     std::vector<OperatorId> selected;

@@ -17,7 +17,7 @@ namespace planloom {
 
 /// What selectors ask of a graph, looked up once: make it per graph and use it for many selectors. Holds the
 /// graph. Thread-safe: never changes after construction, but for what
-/// `dimensions` keeps.
+/// `dimensions` and `select` keep.
 class SelectorIndex
 {
 public:
@@ -48,7 +48,8 @@ public:
     /// The operator with this name; an invalid id if there is none.
     OperatorId findOperator(std::string_view name) const;
 
-    /// The selected operators, of all directions, ascending. O(operators x size of the selector).
+    /// The selected operators, of all directions, ascending. Kept: rows are bound again after every edit, and
+    /// most have not changed. O(operators x size of the selector), later O(selected)
     std::vector<OperatorId> select(const Selector &selector) const;
 
     /// What in `selector` this graph does not have (a name, kind, module, layer or weight that is not a
@@ -58,9 +59,13 @@ public:
 
 private:
     struct Dimensions;
+    struct Selected;
+
+    std::vector<OperatorId> evaluate(const Selector &selector) const;
 
     GraphSnapshot m_graph{};
     std::shared_ptr<Dimensions> m_dimensions{}; ///< Not null.
+    std::shared_ptr<Selected> m_selected{}; ///< Not null.
     Uses m_uses{};
     Layers m_layers{};
     std::vector<std::int32_t> m_layerOf{}; ///< By operator.

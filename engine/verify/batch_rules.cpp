@@ -126,12 +126,12 @@ std::string differenceOf(const BatchInfo &said, const BatchInfo &asked, const Gr
         return "the plan's batch does not have one entry per tensor and per operator";
     const auto dimension = [](std::int32_t d) { return d < 0 ? std::string("none") : std::to_string(d); };
     for (std::size_t t = 0; t < asked.tensorRole.size(); ++t) {
-        const std::string of = " of the batch's tensor " + quoted(graph.tensors[t].name);
+        const auto of = [&] { return " of the batch's tensor " + quoted(graph.tensors[t].name); };
         if (said.tensorRole[t] != asked.tensorRole[t])
-            return "the role" + of + " is '" + nameOf(asked.tensorRole[t]) + "', the plan says '"
+            return "the role" + of() + " is '" + nameOf(asked.tensorRole[t]) + "', the plan says '"
                 + nameOf(said.tensorRole[t]) + "'";
         if (said.tensorDimension[t] != asked.tensorDimension[t])
-            return "the dimension" + of + " is " + dimension(asked.tensorDimension[t]) + ", the plan says "
+            return "the dimension" + of() + " is " + dimension(asked.tensorDimension[t]) + ", the plan says "
                 + dimension(said.tensorDimension[t]);
     }
     for (std::size_t o = 0; o < asked.operatorDimension.size(); ++o) {

@@ -41,10 +41,9 @@ bool alike(const Content &a, const Content &b)
 }
 
 /// The union of disjoint summand sets, in the form of `BufferInfo::summands`; nothing if they overlap.
-std::optional<std::vector<std::int32_t>> unionOf(
-    const std::vector<const std::vector<std::int32_t> *> &sets, std::int32_t count)
+std::optional<SummandSet> unionOf(const std::vector<const SummandSet *> &sets, std::int32_t count)
 {
-    std::vector<std::int32_t> all;
+    SummandSet all;
     for (const auto *set : sets) {
         if (set->empty())
             return std::nullopt; // a complete value and anything else would count twice
@@ -184,7 +183,7 @@ std::string checkKernel(const ExecutionPlan &plan, const Specification &specific
             return "output " + std::to_string(slot) + " of " + op.name + " should be absent";
         const TensorView &view = part.outputs[slot];
         const std::int32_t count = specification.summandCount(view.tensor);
-        std::vector<std::int32_t> summands;
+        SummandSet summands;
         if (count > 1)
             summands.push_back(specification.summandBase(instruction.op, slot) + view.value.index);
         const bool inPlace = output.persistent && op.direction == Direction::Optimizer
@@ -266,7 +265,7 @@ std::string checkLocal(const ExecutionPlan &plan, const Specification &specifica
             return nameOfTensor(plan, input.tensor)
                 + " is not a sum over micro-batches, and cannot be accumulated";
         // The accumulator's set must name every summand that is added to it.
-        std::vector<std::int32_t> added = *input.summands;
+        SummandSet added = *input.summands;
         if (added.empty() && specification.summandCount(input.tensor) > 1)
             return wrong();
         if (!output.summands->empty()
@@ -302,7 +301,7 @@ std::string checkLocal(const ExecutionPlan &plan, const Specification &specifica
                                          : "concat's pieces do not tile " + textOf(plan, output);
     }
     case InstructionKind::Sum: {
-        std::vector<const std::vector<std::int32_t> *> sets;
+        std::vector<const SummandSet *> sets;
         for (const Content &piece : side.inputs) {
             sets.push_back(piece.summands);
             if (*piece.box != *output.box || piece.perMicroBatch != output.perMicroBatch)
@@ -348,7 +347,7 @@ std::string checkCommunication(
 
     const std::size_t n = sides.size();
     const auto hasBuffer = [](const Content &content) { return content.box != nullptr; };
-    std::vector<const std::vector<std::int32_t> *> sets;
+    std::vector<const SummandSet *> sets;
     for (const Side &side : sides) {
         const Instruction &own = *side.instruction;
         if (own.kind != first.kind || own.dimension != first.dimension

@@ -13,7 +13,7 @@ namespace planloom {
 struct Content {
     TensorId tensor{}; ///< A persistent buffer holds the new tensor once it was updated.
     const IndexMask *box = nullptr; ///< In micro-batch 0.
-    const std::vector<std::int32_t> *summands = nullptr;
+    const SummandSet *summands = nullptr;
     ValueMask valuePart{};
     bool perMicroBatch = true;
     bool persistent = false;

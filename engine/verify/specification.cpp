@@ -46,15 +46,12 @@ Specification::Specification(const ExecutionPlan &plan)
             last = microBatchRanges(plan.batch, graph, id, plan.microBatches - 1, plan.microBatches);
         }
         const auto parts = static_cast<std::int32_t>(plan.placement[o].size());
+        m_parts[o].reserve(static_cast<std::size_t>(parts));
         for (std::int32_t p = 0; p < parts; ++p) {
-            PartSpecification &part = m_parts[o].emplace_back();
-            for (std::size_t slot = 0; slot < op.inputs.size(); ++slot)
-                part.inputs.push_back(
-                    op.inputs[slot] ? inputView(graph, op, partition, p, slot, first) : TensorView{});
-            for (std::size_t slot = 0; slot < op.outputs.size(); ++slot)
-                part.outputs.push_back(
-                    op.outputs[slot] ? outputView(graph, op, partition, p, slot, first) : TensorView{});
+            PartViews views = partViews(graph, op, partition, p, first);
+            m_parts[o].push_back({std::move(views.inputs), std::move(views.outputs)});
         }
+        const PartViews later = partViews(graph, op, partition, 0, last);
         const auto check = [&](TensorId tensor, const TensorView &a, const TensorView &b,
                                std::vector<bool> &list) {
             bool moves = false;
@@ -63,13 +60,9 @@ Specification::Specification(const ExecutionPlan &plan)
             list.push_back(moves);
         };
         for (std::size_t slot = 0; slot < op.inputs.size(); ++slot)
-            check(op.inputs[slot], m_parts[o][0].inputs[slot],
-                op.inputs[slot] ? inputView(graph, op, partition, 0, slot, last) : TensorView{},
-                m_inputMoves[o]);
+            check(op.inputs[slot], m_parts[o][0].inputs[slot], later.inputs[slot], m_inputMoves[o]);
         for (std::size_t slot = 0; slot < op.outputs.size(); ++slot) {
-            check(op.outputs[slot], m_parts[o][0].outputs[slot],
-                op.outputs[slot] ? outputView(graph, op, partition, 0, slot, last) : TensorView{},
-                m_outputMoves[o]);
+            check(op.outputs[slot], m_parts[o][0].outputs[slot], later.outputs[slot], m_outputMoves[o]);
             m_summandBase[o].push_back(0);
             if (!op.outputs[slot])
                 continue;

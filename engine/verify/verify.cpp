@@ -297,7 +297,7 @@ bool Interpreter::accumulate(std::int32_t device, const Instruction &instruction
         state.added[at(index)].assign(count * microBatches, false);
         state.missing[at(index)] = static_cast<std::int64_t>(count * microBatches);
     }
-    std::vector<std::int32_t> summands = input.summands;
+    SummandSet summands = input.summands;
     if (summands.empty())
         summands.push_back(0);
     for (const std::int32_t summand : summands) {

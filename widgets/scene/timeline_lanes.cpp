@@ -156,16 +156,21 @@ std::size_t spanAt(const SpanColumns &spans, LaneRows rows, double nanoseconds, 
 }
 
 PeakIndex::PeakIndex(const MemoryCurve &curve)
+    : m_bytes(curve.bytes)
 {
-    m_total.reserve(curve.bytes.size());
+    std::vector<std::int64_t> totals;
+    totals.reserve(curve.bytes.size());
     for (const auto &kinds : curve.bytes)
-        m_total.push_back(std::accumulate(kinds.begin(), kinds.end(), std::int64_t{0}));
-    for (std::size_t begin = 0; begin < m_total.size(); begin += kBlock) {
-        const auto first = m_total.begin() + static_cast<std::ptrdiff_t>(begin);
+        totals.push_back(std::accumulate(kinds.begin(), kinds.end(), std::int64_t{0}));
+    std::vector<std::uint32_t> largest;
+    for (std::size_t begin = 0; begin < totals.size(); begin += kBlock) {
+        const auto first = totals.begin() + static_cast<std::ptrdiff_t>(begin);
         const auto last =
-            m_total.begin() + static_cast<std::ptrdiff_t>(std::min(begin + kBlock, m_total.size()));
-        m_largest.push_back(static_cast<std::uint32_t>(std::max_element(first, last) - m_total.begin()));
+            totals.begin() + static_cast<std::ptrdiff_t>(std::min(begin + kBlock, totals.size()));
+        largest.push_back(static_cast<std::uint32_t>(std::max_element(first, last) - totals.begin()));
     }
+    m_total = std::move(totals);
+    m_largest = std::move(largest);
 }
 
 namespace {
@@ -197,10 +202,10 @@ std::int64_t PeakIndex::largestIn(const MemoryCurve &curve, double begin, double
 {
     if (from > curve.time.size() || (from > 0 && static_cast<double>(curve.time[from - 1]) > begin))
         from = 0;
-    std::size_t first =
-        gallop(curve.time, from, [begin](std::int64_t time) { return static_cast<double>(time) <= begin; });
-    const std::size_t last =
-        gallop(curve.time, first, [end](std::int64_t time) { return static_cast<double>(time) < end; });
+    std::size_t first = gallop(
+        curve.time.values(), from, [begin](std::int64_t time) { return static_cast<double>(time) <= begin; });
+    const std::size_t last = gallop(
+        curve.time.values(), first, [end](std::int64_t time) { return static_cast<double>(time) < end; });
     from = first;
     if (first > 0)
         --first; // what holds at `begin` began before it

@@ -71,11 +71,15 @@ public:
     /// first), which makes each O(log of what lies between).
     std::int64_t largestIn(const MemoryCurve &curve, double begin, double end, std::size_t &from) const;
     std::int64_t total(std::size_t entry) const { return m_total[entry]; }
+    /// Whether this is the index of `curve`, or of one that shares its values: it need not be made again.
+    /// O(1)
+    bool isOf(const MemoryCurve &curve) const { return m_bytes.sharesWith(curve.bytes); }
 
 private:
     static constexpr std::size_t kBlock = 16;
-    std::vector<std::int64_t> m_total; ///< By entry: bytes of all kinds.
-    std::vector<std::uint32_t> m_largest; ///< By block of kBlock entries: which one.
+    SharedVector<std::array<std::int64_t, kMemoryKindCount>> m_bytes; ///< The curve's.
+    SharedVector<std::int64_t> m_total; ///< By entry: bytes of all kinds.
+    SharedVector<std::uint32_t> m_largest; ///< By block of kBlock entries: which one.
 };
 
 } // namespace planloom

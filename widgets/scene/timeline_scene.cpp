@@ -2,14 +2,19 @@
 
 #include "engine/analyse/statistics.h"
 #include "engine/base/background_disposal.h"
+#include "engine/base/in_parallel.h"
 
 #include <algorithm>
+#include <array>
+#include <functional>
 #include <map>
 #include <utility>
 
 namespace planloom {
 
 namespace {
+
+constexpr std::size_t kFewRows = 10'000; ///< Not worth other threads.
 
 /// What decides a segment: the least of what decides its operators. Looked at once, however many
 /// micro-batches run it.
@@ -226,8 +231,12 @@ DeviceLane laneOf(const TimelineScene &scene, std::int32_t device)
     lane.compute = {begin, static_cast<std::size_t>(middle - streams)};
     lane.communication = {lane.compute.end, end};
     lane.blocks = blocksOf(scene, lane.compute);
-    if (d < timeline.memory.size())
-        lane.memory = PeakIndex(timeline.memory[d]);
+    if (d < timeline.memory.size()) {
+        // Devices of one class share their curve.
+        const auto same = std::find_if(scene.lanes.begin(), scene.lanes.end(),
+            [&](const DeviceLane &other) { return other.memory.isOf(timeline.memory[d]); });
+        lane.memory = same == scene.lanes.end() ? PeakIndex(timeline.memory[d]) : same->memory;
+    }
     lane.symmetryClass = d < timeline.symmetryClass.size() ? timeline.symmetryClass[d] : -1;
     lane.host = scene.cluster.nodeOf(lane.device);
     lane.replica = replicaOf(*scene.plan, d);
@@ -241,6 +250,13 @@ DeviceLane laneOf(const TimelineScene &scene, std::int32_t device)
     if (scene.plan->stageCount > 1 && scene.plan->microBatches > 1)
         lane.warmUp = warmUpOf(lane);
     return lane;
+}
+
+void makeLanes(TimelineScene &scene)
+{
+    scene.lanes.reserve(scene.plan->devices.size());
+    for (std::size_t device = 0; device < scene.plan->devices.size(); ++device)
+        scene.lanes.push_back(laneOf(scene, static_cast<std::int32_t>(device)));
 }
 
 } // namespace
@@ -330,15 +346,22 @@ TimelineSceneSnapshot makeTimelineScene(TimelineSnapshot timeline, std::shared_p
     scene.plan = std::move(plan);
     scene.cluster = std::move(cluster);
     scene.decidedBy = std::move(decidedBy);
-    sumUpBusyTime(scene);
-    for (std::size_t device = 0; device < scene.plan->devices.size(); ++device)
-        scene.lanes.push_back(laneOf(scene, static_cast<std::int32_t>(device)));
+    // Each writes members of its own.
+    const std::array<std::function<void()>, 3> parts{
+        [&scene] { sumUpBusyTime(scene); },
+        [&scene] { makeLanes(scene); },
+        [&scene] { indexOperators(scene); },
+    };
+    const std::size_t least = scene.timeline->spans.size() < kFewRows ? parts.size() : 1;
+    inParallel(parts.size(), least, [&parts](std::size_t begin, std::size_t end) {
+        for (std::size_t part = begin; part < end; ++part)
+            parts[part]();
+    });
     for (const MemoryCurve &curve : scene.timeline->memory) {
         scene.largestPeak = std::max(scene.largestPeak, curve.peak.count);
         for (std::size_t kind = 0; kind < kMemoryKindCount; ++kind)
             scene.memoryKinds[kind] = scene.memoryKinds[kind] || curve.atPeak[kind] > 0;
     }
-    indexOperators(scene);
     return sharedInBackground(std::move(scene));
 }
 
