@@ -8,8 +8,8 @@
 
 namespace planloom {
 
-/// A vector whose copies share their values until one of them is changed: for long lists that many hold and few
-/// write, such as one curve of a whole class of devices. Each copy may be used on a thread of its own.
+/// A vector whose copies share their values until one of them is changed: for long lists that many hold and
+/// few write, such as one curve of a whole class of devices. Each copy may be used on a thread of its own.
 template<typename T> class SharedVector
 {
 public:

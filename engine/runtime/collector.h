@@ -59,7 +59,7 @@ private:
         bool sum = false; ///< Boxes are summands, of devices or of micro-batches.
         std::mutex mutex{};
     };
-    using Key = std::tuple<std::size_t, std::int32_t, IndexMask, std::vector<std::int32_t>>;
+    using Key = std::tuple<std::size_t, std::int32_t, IndexMask, SummandSet>;
 
     std::size_t arrayOf(Kind kind, TensorId tensor, bool sum);
     /// The part of an operator that an instruction runs.

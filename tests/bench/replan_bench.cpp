@@ -1,5 +1,5 @@
-// Planning anew after an edit of one row, as the window does it: the rows are read and bound, and all that follows
-// from them is worked out, as far as a plan, a timeline with its picture's data, or a proof.
+// Planning anew after an edit of one row, as the window does it: the rows are read and bound, and all that
+// follows from them is worked out, as far as a plan, a timeline with its picture's data, or a proof.
 
 #include "tests/bench/bench_models.h"
 #include "widgets/design/plan_update.h"

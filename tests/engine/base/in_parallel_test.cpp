@@ -47,8 +47,7 @@ TEST(InParallel, SeveralThreadsMayAskAtOnce)
             threads.emplace_back([&sum] {
                 for (int round = 0; round < 50; ++round) {
                     std::atomic<std::size_t> mine = 0;
-                    inParallel(
-                        kCount, 1, [&](std::size_t begin, std::size_t end) { mine += end - begin; });
+                    inParallel(kCount, 1, [&](std::size_t begin, std::size_t end) { mine += end - begin; });
                     sum += mine.load(); // all of it is done by now
                 }
             });

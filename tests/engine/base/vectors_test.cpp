@@ -91,7 +91,8 @@ TEST(InlineVector, RandomStepsMeanWhatTheyMeanForAVector)
 
 TEST(InlineVector, ComparesAsVectorsDo)
 {
-    const std::vector<std::vector<std::int32_t>> lists{{}, {1}, {1, 2, 3, 4, 5, 6}, {1, 2}, {2}, {1, 2, 3, 4, 5}};
+    const std::vector<std::vector<std::int32_t>> lists{
+        {}, {1}, {1, 2, 3, 4, 5, 6}, {1, 2}, {2}, {1, 2, 3, 4, 5}};
     for (const auto &a : lists) {
         for (const auto &b : lists) {
             EXPECT_EQ(Short(a) == Short(b), a == b);

@@ -94,7 +94,9 @@ TEST(AgreeingChanges, CollectivesThatMeetOthersInALaterMicroBatchAreRejected)
                         auto &own = device.segments[s].instructions;
                         Instruction again = own[a];
                         again.outputs[0] = addBuffer(device, at(device, again.outputs[0]));
-                        std::erase(own[a].deaths, again.inputs[0]);
+                        own[a].deaths.erase(
+                            std::remove(own[a].deaths.begin(), own[a].deaths.end(), again.inputs[0]),
+                            own[a].deaths.end());
                         again.deaths = {again.inputs[0], again.outputs[0]};
                         // Before: up to `again`; then it; then the second; then the rest.
                         Segment repeated = device.segments[s];
@@ -168,7 +170,7 @@ protected:
     ExecutionPlan m_plan;
     Specification m_specification;
     std::vector<std::unique_ptr<IndexMask>> m_boxes{};
-    std::vector<std::int32_t> m_complete{};
+    SummandSet m_complete{};
 };
 
 TEST_F(Rules, WhatIsNoSumOverMicroBatchesIsNotAccumulated)

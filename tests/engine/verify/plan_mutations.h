@@ -29,7 +29,7 @@ public:
         return n == 0 ? 0 : std::uniform_int_distribution<std::size_t>(0, n - 1)(m_random);
     }
     bool coin() { return below(2) == 0; }
-    template<typename T> T &of(std::vector<T> &list) { return list[below(list.size())]; }
+    template<typename List> auto &of(List &list) { return list[below(list.size())]; }
     /// Another number near `value`, or a far one.
     template<typename T> T near(T value)
     {
@@ -65,7 +65,7 @@ namespace mutations {
 
 using Edit = std::function<bool(ExecutionPlan &, Dice &)>;
 
-template<typename T> bool eraseOne(std::vector<T> &list, Dice &dice)
+template<typename List> bool eraseOne(List &list, Dice &dice)
 {
     if (list.empty())
         return false;
@@ -73,16 +73,16 @@ template<typename T> bool eraseOne(std::vector<T> &list, Dice &dice)
     return true;
 }
 
-template<typename T> bool repeatOne(std::vector<T> &list, Dice &dice)
+template<typename List> bool repeatOne(List &list, Dice &dice)
 {
     if (list.empty())
         return false;
-    const T copy = list[dice.below(list.size())];
+    const typename List::value_type copy = list[dice.below(list.size())];
     list.insert(list.begin() + static_cast<std::ptrdiff_t>(dice.below(list.size() + 1)), copy);
     return true;
 }
 
-template<typename T> bool swapTwo(std::vector<T> &list, Dice &dice)
+template<typename List> bool swapTwo(List &list, Dice &dice)
 {
     if (list.size() < 2)
         return false;
@@ -161,7 +161,7 @@ inline Edit onTensor(const std::function<bool(Graph &, Tensor &, Dice &)> &edit)
 }
 
 /// One index of a list changed to another that exists, or to none.
-inline bool redirect(std::vector<std::int32_t> &list, std::size_t count, Dice &dice)
+inline bool redirect(BufferList &list, std::size_t count, Dice &dice)
 {
     if (list.empty())
         return false;
@@ -327,7 +327,7 @@ inline std::vector<Mutation> programMutations()
         return swapTwo(i.outputs, dice);
     }));
     add("number of buffers", onInstruction([](ExecutionPlan &, DeviceProgram &, Instruction &i, Dice &dice) {
-        std::vector<std::int32_t> &l = dice.coin() ? i.inputs : i.outputs;
+        BufferList &l = dice.coin() ? i.inputs : i.outputs;
         return dice.coin() ? eraseOne(l, dice) : repeatOne(l, dice);
     }));
     add("death dropped", onInstruction([](ExecutionPlan &, DeviceProgram &, Instruction &i, Dice &dice) {
