@@ -1,5 +1,7 @@
 #include "engine/gesture/selection.h"
 
+#include "engine/base/ids.h"
+
 #include <algorithm>
 #include <cctype>
 #include <map>
@@ -12,11 +14,6 @@
 namespace planloom {
 
 namespace {
-
-std::size_t at(OperatorId op)
-{
-    return static_cast<std::size_t>(op.index);
-}
 
 OperatorId idOf(std::size_t index)
 {
@@ -104,8 +101,6 @@ public:
     }
 
 private:
-    static std::size_t at(ScopeId scope) { return static_cast<std::size_t>(scope.index); }
-
     std::vector<std::string> m_paths; ///< By scope: "transformer.h.3.attn."
     std::vector<std::string> m_places; ///< By scope: the same with one name for all copies.
     std::vector<char> m_repeated; ///< By scope: it or one around it has copies.

@@ -1,5 +1,7 @@
 #include "engine/graph/batch.h"
 
+#include "engine/base/ids.h"
+
 #include <algorithm>
 #include <limits>
 #include <map>
@@ -9,16 +11,6 @@
 namespace planloom {
 
 namespace {
-
-std::size_t at(TensorId id)
-{
-    return static_cast<std::size_t>(id.index);
-}
-
-std::size_t at(OperatorId id)
-{
-    return static_cast<std::size_t>(id.index);
-}
 
 bool mentions(const TensorTerms &terms, std::int32_t dimension)
 {

@@ -1,5 +1,6 @@
 #include "widgets/dag/dag_outline.h"
 
+#include "engine/base/ids.h"
 #include "widgets/common/format.h"
 
 #include <algorithm>
@@ -12,11 +13,6 @@
 namespace planloom {
 
 namespace {
-
-std::size_t at(std::int32_t index)
-{
-    return static_cast<std::size_t>(index);
-}
 
 /// A tree under construction: children are added in order, then rewritten bottom-up.
 struct Draft {

@@ -1,5 +1,6 @@
 #include "widgets/dag/dag_query.h"
 
+#include "engine/base/ids.h"
 #include "widgets/dag/dag_colours.h"
 
 #include <QtCore/QRegularExpression>
@@ -15,11 +16,6 @@
 namespace planloom {
 
 namespace {
-
-std::size_t at(std::int32_t index)
-{
-    return static_cast<std::size_t>(index);
-}
 
 constexpr int kMostDepth = 100;
 

@@ -1,5 +1,7 @@
 #include "widgets/dag/visible_graph.h"
 
+#include "engine/base/ids.h"
+
 #include <algorithm>
 #include <deque>
 #include <numeric>
@@ -8,11 +10,6 @@
 namespace planloom {
 
 namespace {
-
-std::size_t at(std::int32_t index)
-{
-    return static_cast<std::size_t>(index);
-}
 
 class Builder
 {

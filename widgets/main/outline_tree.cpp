@@ -1,5 +1,6 @@
 #include "widgets/main/outline_tree.h"
 
+#include "engine/base/ids.h"
 #include "widgets/common/format.h"
 
 #include <algorithm>
@@ -11,11 +12,6 @@ namespace planloom {
 namespace {
 
 constexpr std::size_t kStopEvery = 4096;
-
-std::size_t at(std::int32_t index)
-{
-    return static_cast<std::size_t>(index);
-}
 
 std::string lowered(std::string text)
 {
