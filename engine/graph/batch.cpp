@@ -12,15 +12,6 @@ namespace planloom {
 
 namespace {
 
-bool mentions(const TensorTerms &terms, std::int32_t dimension)
-{
-    for (const Term &term : terms.terms) {
-        if (std::find(term.factors.begin(), term.factors.end(), dimension) != term.factors.end())
-            return true;
-    }
-    return false;
-}
-
 /// The dimension of the tensor that is cut when the identifier is, or -1.
 std::int32_t cutDimension(const Annotation &annotation, const TensorTerms &terms, std::int32_t identifier)
 {
