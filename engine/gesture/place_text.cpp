@@ -1,5 +1,6 @@
 #include "engine/gesture/place_text.h"
 
+#include "engine/base/text.h"
 #include "engine/hardware/device_word.h"
 #include "engine/table/domain.h"
 
@@ -12,15 +13,6 @@
 namespace planloom {
 
 namespace {
-
-std::string_view trimmed(std::string_view text)
-{
-    while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front())) != 0)
-        text.remove_prefix(1);
-    while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back())) != 0)
-        text.remove_suffix(1);
-    return text;
-}
 
 std::optional<std::int32_t> numberIn(std::string_view text)
 {

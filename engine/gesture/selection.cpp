@@ -56,10 +56,10 @@ std::string withoutNumbers(const std::string &name)
 }
 
 /// Places in the model, in which the copies of a module are one.
-class Places
+class ModulePlaces
 {
 public:
-    explicit Places(const Graph &graph)
+    explicit ModulePlaces(const Graph &graph)
         : m_paths(graph.scopes.size())
         , m_places(graph.scopes.size())
         , m_repeated(graph.scopes.size(), 0)
@@ -167,7 +167,7 @@ std::vector<OperatorId> similarOperators(
     std::set<Kind> kinds; // only operators of these kinds are looked at closely
     for (const OperatorId op : selected)
         kinds.insert(kindOf(graph.at(op)));
-    const Places places(graph);
+    const ModulePlaces places(graph);
     const auto keyOf = [&](const Operator &op) {
         return std::tuple{op.kind, op.direction,
             places.isRepeated(op) ? places.of(op) : std::string(places.shortNameOf(op)),

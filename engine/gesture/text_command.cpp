@@ -1,3 +1,4 @@
+#include "engine/base/text.h"
 #include "engine/gesture/acting.h"
 #include "engine/gesture/hold_free.h"
 #include "engine/gesture/narrow.h"
@@ -16,14 +17,6 @@ namespace planloom {
 namespace {
 
 constexpr std::string_view kSpaces = " \t\r\n";
-
-std::string_view trimmed(std::string_view text)
-{
-    const std::size_t first = text.find_first_not_of(kSpaces);
-    if (first == std::string_view::npos)
-        return {};
-    return text.substr(first, text.find_last_not_of(kSpaces) - first + 1);
-}
 
 /// How rows that begin with `word` go on, if they name operators.
 std::optional<RuleShape> rowShapeOf(std::string_view word)

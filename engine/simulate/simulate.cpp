@@ -238,7 +238,7 @@ Result<Timeline> simulate(const ExecutionPlan &plan, const Cluster &cluster, con
 
     TRY(const Symmetry symmetry, findSymmetry(plan, cluster, options.mergeSymmetric));
     if (stop.stop_requested())
-        return Error{ErrorCode::Cancelled, "the simulation was stopped"};
+        return cancelled("the simulation was stopped");
     ProgramCompiler compiler(plan, costs, options.precision);
     std::vector<CompiledProgram> programs;
     programs.reserve(symmetry.representative.size());
@@ -279,7 +279,7 @@ Result<Timeline> simulate(const ExecutionPlan &plan, const Cluster &cluster, con
         reserveSpans(timeline.spans, static_cast<std::size_t>(instructionCount(plan)));
     for (std::size_t d = 0; d < plan.devices.size(); ++d) {
         if (stop.stop_requested())
-            return Error{ErrorCode::Cancelled, "the simulation was stopped"};
+            return cancelled("the simulation was stopped");
         if (options.spans) {
             appendSpans(timeline.spans, traces[static_cast<std::size_t>(symmetry.deviceClass[d])],
                 plan.devices[d], static_cast<std::int32_t>(d));

@@ -549,7 +549,7 @@ Result<VerifyReport> Interpreter::run()
         runnable.pop_back();
         if (!advance(device, runnable)) {
             if (m_cancelled)
-                return Error{ErrorCode::Cancelled, "verification was stopped", {}, {}};
+                return cancelled("verification was stopped");
             return m_report;
         }
     }
