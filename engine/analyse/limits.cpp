@@ -8,8 +8,7 @@ namespace {
 
 std::string formatLimit(LimitRule::Kind kind, std::int64_t value, int digits)
 {
-    return kind == LimitRule::Kind::Memory ? formatBytes({value}, digits)
-                                           : formatSeconds(static_cast<double>(value) * 1e-9, digits);
+    return kind == LimitRule::Kind::Memory ? formatBytes({value}, digits) : formatNanoseconds(value, digits);
 }
 
 /// Both amounts with enough digits to tell them apart.

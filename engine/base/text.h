@@ -30,9 +30,17 @@ inline std::string lowerCase(std::string_view text)
 /// True if `part` stands in `text`, in letters of either case.
 inline bool containsLetters(std::string_view text, std::string_view part)
 {
-    return std::search(text.begin(), text.end(), part.begin(), part.end(),
+    return part.empty()
+        || std::search(text.begin(), text.end(), part.begin(), part.end(),
                [](char a, char b) { return lowerCase(a) == lowerCase(b); })
         != text.end();
+}
+
+/// True for the same letters, in either case.
+inline bool sameLetters(std::string_view a, std::string_view b)
+{
+    return std::equal(
+        a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) { return lowerCase(x) == lowerCase(y); });
 }
 
 /// Without the spaces, tabs and ends of lines around it.

@@ -35,12 +35,6 @@ std::string allOf(std::int32_t count)
     return count > 1 ? "0-" + std::to_string(count - 1) : "0";
 }
 
-bool isWord(std::string_view text, std::string_view word)
-{
-    return std::equal(text.begin(), text.end(), word.begin(), word.end(),
-        [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == b; });
-}
-
 constexpr const char *kAdvice = "Write 3, 0-3, h0 (a host), tp:2 (a place on the mesh), all or free.";
 
 Result<void> addDevices(PlaceTarget &target, std::int32_t first, std::int32_t last, const PlaceWorld &world)
@@ -125,11 +119,11 @@ Result<PlaceTarget> placeFromText(std::string_view text, const PlaceWorld &world
     PlaceTarget target;
     if (text.empty())
         return wrong("no device is named", kAdvice);
-    if (isWord(text, "free")) {
+    if (sameLetters(text, "free")) {
         target.free = true;
         return target;
     }
-    if (isWord(text, "all")) {
+    if (sameLetters(text, "all")) {
         TRY_VOID(addDevices(target, 0, world.deviceCount - 1, world));
         return target;
     }

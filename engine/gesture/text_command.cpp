@@ -50,13 +50,6 @@ std::size_t findWhere(std::string_view text)
     return std::string_view::npos;
 }
 
-bool sameLetters(std::string_view a, std::string_view b)
-{
-    const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
-    return std::equal(
-        a.begin(), a.end(), b.begin(), b.end(), [&](char x, char y) { return lower(x) == lower(y); });
-}
-
 /// A selector as typed: one of the language, or a single word for a name, a module, a kind or a part of
 /// names.
 Result<Selector> typedSelector(const GestureContext &context, std::string_view text)

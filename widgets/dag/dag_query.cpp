@@ -18,7 +18,7 @@ namespace planloom {
 
 namespace {
 
-constexpr int kMostDepth = 100;
+constexpr int kMostQueryDepth = 100;
 
 class Parser
 {
@@ -81,7 +81,7 @@ private:
 
     Result<DagQuery> single(int depth)
     {
-        if (depth > kMostDepth)
+        if (depth > kMostQueryDepth)
             return wrong("too many brackets");
         if (take('!')) {
             TRY(auto inner, single(depth + 1));

@@ -24,10 +24,8 @@ namespace planloom {
 
 namespace {
 
-constexpr double kFitMargin = 24;
 constexpr int kMorphMilliseconds = 150;
 constexpr int kFrameMilliseconds = 16;
-constexpr double kMostFitScale = 1.25; ///< A small model is not blown up to fill the window.
 
 } // namespace
 

@@ -18,11 +18,9 @@ namespace planloom {
 
 namespace {
 
-constexpr double kFitMargin = 24;
 constexpr std::size_t kMostInitialBoxes = 32;
 constexpr double kLeastFirstScale = 0.45;
 constexpr std::size_t kMostMorphBoxes = 600; ///< More than these change place at once.
-constexpr double kMostFitScale = 1.25; ///< A small model is not blown up to fill the window.
 
 } // namespace
 

@@ -15,7 +15,6 @@ namespace planloom {
 namespace {
 
 constexpr int kBookmarks = 9;
-constexpr double kFitMargin = 24;
 constexpr double kEdgeReach = 5; ///< Pixels from an edge that still hit it.
 
 double distanceTo(QPointF point, QPointF from, QPointF to)
@@ -177,7 +176,7 @@ void DagView::showBreadcrumb(int index)
     if (box < 0)
         return;
     remember();
-    m_camera.fit(m_picture->scene.rects[at(box)], width(), height(), kFitMargin, 1.25);
+    m_camera.fit(m_picture->scene.rects[at(box)], width(), height(), kFitMargin, kMostFitScale);
     m_fitted = false;
     cameraMoved();
 }

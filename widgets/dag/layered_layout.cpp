@@ -19,11 +19,6 @@ constexpr int kPositionSweeps = 8;
 /// Below this size the order is also improved by exchanging neighbours, and the best of all sweeps is kept.
 constexpr std::size_t kSmall = 1500;
 
-bool isLoop(const LayeredEdge &edge)
-{
-    return edge.from == edge.to;
-}
-
 /// A link between neighbouring ranks, with the ends' offsets.
 struct Link {
     std::int32_t other;

@@ -11,15 +11,6 @@
 
 namespace planloom {
 
-namespace {
-
-bool isLoop(const LayeredEdge &edge)
-{
-    return edge.from == edge.to;
-}
-
-} // namespace
-
 LayeredLayout routedLayout(const LayeredGraph &graph, std::vector<LayoutPoint> centres)
 {
     const std::size_t n = graph.nodes.size();

@@ -41,11 +41,6 @@ struct Adjacency {
     }
 };
 
-bool isLoop(const LayeredEdge &edge)
-{
-    return edge.from == edge.to;
-}
-
 } // namespace
 
 std::vector<bool> backEdges(const LayeredGraph &graph)

@@ -11,10 +11,10 @@ namespace planloom {
 
 namespace {
 
-class Builder
+class VisibleGraphBuilder
 {
 public:
-    Builder(const DagOutline &outline, const DagState &state)
+    VisibleGraphBuilder(const DagOutline &outline, const DagState &state)
         : m_outline(outline)
         , m_state(state)
     {
@@ -358,7 +358,7 @@ std::int32_t VisibleGraph::boxOfItem(std::int32_t item) const
 
 VisibleGraph visibleGraph(const DagOutline &outline, const DagState &state)
 {
-    return Builder(outline, state).build();
+    return VisibleGraphBuilder(outline, state).build();
 }
 
 std::vector<OperatorId> operatorsOf(
