@@ -121,7 +121,7 @@ Result<int> runCompare(const Arguments &arguments)
     TRY(const Side b, simulated(arguments, arguments.positional(1)));
     const auto difference = differenceOf(a.plan, b.plan);
     if (!difference)
-        return Error{ErrorCode::Cancelled, "the comparison was stopped", {}, {}};
+        return cancelled("the comparison was stopped");
     const std::vector<MetricDifference> metrics = metricsOf(a.timeline, b.timeline);
     const Waterfall waterfall = waterfallOf(a.plan, a.timeline, b.plan, b.timeline);
     const auto stepA = static_cast<double>(a.timeline.step.count());

@@ -20,7 +20,7 @@ struct Share {
 };
 
 /// `whole` in `parts` parts that differ by one at most; they add up to it.
-std::int64_t partOf(std::int64_t whole, std::size_t parts, std::size_t part)
+std::int64_t evenShare(std::int64_t whole, std::size_t parts, std::size_t part)
 {
     const auto count = static_cast<std::int64_t>(parts);
     return whole / count + (static_cast<std::int64_t>(part) < whole % count ? 1 : 0);
@@ -46,7 +46,7 @@ public:
         for (std::size_t i = 0; i < shares.size(); ++i) {
             Flow &flow = m_flows[shares[i].flow];
             flow.bytes += Bytes{shares[i].bytes};
-            flow.time += Nanoseconds{partOf(duration, shares.size(), i)};
+            flow.time += Nanoseconds{evenShare(duration, shares.size(), i)};
             ++flow.count;
         }
     }
@@ -85,7 +85,7 @@ private:
         if (instruction.kind == InstructionKind::AllToAll) {
             for (std::size_t i = 1; i < members.size(); ++i)
                 shares.push_back(shareOf(from, members[(position + i) % members.size()], instruction,
-                    partOf(sent, members.size() - 1, i - 1)));
+                    evenShare(sent, members.size() - 1, i - 1)));
         } else if (instruction.kind != InstructionKind::Broadcast || position + 1 < members.size()) {
             shares.push_back(shareOf(from, members[(position + 1) % members.size()], instruction, sent));
         }

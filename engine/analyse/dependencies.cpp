@@ -35,13 +35,13 @@ public:
     {
         for (std::size_t d = 0; d < m_plan.devices.size(); ++d) {
             if (stop.stop_requested())
-                return cancelled();
+                return cancelled("the search for dependencies was stopped");
             addDevice(d);
         }
         sortMembers();
         sortEdges();
         if (stop.stop_requested())
-            return cancelled();
+            return cancelled("the search for dependencies was stopped");
         if (!sortSpans())
             return Error{ErrorCode::InvalidInput,
                 "the timeline does not belong to this plan: its spans wait for each other", {}, "timeline"};
@@ -57,11 +57,6 @@ private:
         std::int32_t span = -1;
         std::int32_t next = -1;
     };
-
-    static Error cancelled()
-    {
-        return {ErrorCode::Cancelled, "the search for dependencies was stopped", {}, {}};
-    }
 
     void addDevice(std::size_t d)
     {

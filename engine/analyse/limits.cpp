@@ -6,19 +6,18 @@ namespace planloom {
 
 namespace {
 
-std::string textOf(LimitRule::Kind kind, std::int64_t value, int digits)
+std::string formatLimit(LimitRule::Kind kind, std::int64_t value, int digits)
 {
-    return kind == LimitRule::Kind::Memory ? formatBytes({value}, digits)
-                                           : formatSeconds(static_cast<double>(value) * 1e-9, digits);
+    return kind == LimitRule::Kind::Memory ? formatBytes({value}, digits) : formatNanoseconds(value, digits);
 }
 
 /// Both amounts with enough digits to tell them apart.
 std::pair<std::string, std::string> apart(LimitRule::Kind kind, std::int64_t one, std::int64_t other)
 {
     int digits = 3;
-    while (digits < 17 && one != other && textOf(kind, one, digits) == textOf(kind, other, digits))
+    while (digits < 17 && one != other && formatLimit(kind, one, digits) == formatLimit(kind, other, digits))
         ++digits;
-    return {textOf(kind, one, digits), textOf(kind, other, digits)};
+    return {formatLimit(kind, one, digits), formatLimit(kind, other, digits)};
 }
 
 /// What a limit row is held against, and on which device.

@@ -124,12 +124,6 @@ void markOrder(const Graph &graph, const DeviceProgram &a, const DeviceProgram &
         ordered[static_cast<std::size_t>(std::get<0>(common[fromA ? i : inverse[i]]))] = true;
 }
 
-/// The part of a row that makes it the same decision.
-std::string textOf(const Row &row)
-{
-    return print(row);
-}
-
 /// What two rows have in common that speak of the same thing.
 std::pair<std::size_t, std::string> subjectOf(const Row &row)
 {
@@ -224,7 +218,7 @@ std::vector<RowDifference> differenceOf(const ConstraintTable &a, const Constrai
         leftA.push_back(static_cast<std::int32_t>(i));
     for (std::size_t i = 0; i < b.rows.size(); ++i)
         leftB.push_back(static_cast<std::int32_t>(i));
-    pairUp(a, b, leftA, leftB, textOf);
+    pairUp(a, b, leftA, leftB, [](const Row &row) { return print(row); }); // the same decision
     const auto changed = pairUp(a, b, leftA, leftB, subjectOf);
     std::vector<RowDifference> differences;
     for (const auto &[rowA, rowB] : changed)

@@ -27,7 +27,7 @@ Rows rowsIn(
 }
 
 /// The part of span `s` in [begin, end) that is not before `from`.
-std::int64_t partOf(const SpanColumns &spans, std::size_t s, std::int64_t begin, std::int64_t end)
+std::int64_t overlapOf(const SpanColumns &spans, std::size_t s, std::int64_t begin, std::int64_t end)
 {
     return std::max<std::int64_t>(
         std::min(end, spans.start[s] + spans.duration[s]) - std::max(begin, spans.start[s]), 0);
@@ -133,7 +133,7 @@ std::optional<BoxStatistics> statisticsOf(
             - streams);
         const Rows compute = rowsIn(spans, first, middle, begin, end);
         for (std::size_t s = compute.begin; s < compute.end; ++s) {
-            const std::int64_t part = partOf(spans, s, begin, end);
+            const std::int64_t part = overlapOf(spans, s, begin, end);
             const Segment &segment = program.segments[static_cast<std::size_t>(spans.segment[s])];
             const Instruction &instruction = instructionOf(program, s);
             device.compute += part;
@@ -157,7 +157,7 @@ std::optional<BoxStatistics> statisticsOf(
         const Rows communication = rowsIn(spans, middle, last, begin, end);
         std::size_t k = compute.begin;
         for (std::size_t s = communication.begin; s < communication.end; ++s) {
-            const std::int64_t part = partOf(spans, s, begin, end);
+            const std::int64_t part = overlapOf(spans, s, begin, end);
             device.communication += part;
             const InstructionKind kind = instructionOf(program, s).kind;
             if (isCommunication(kind))
@@ -169,7 +169,7 @@ std::optional<BoxStatistics> statisticsOf(
             while (k < compute.end && spans.start[k] + spans.duration[k] <= from)
                 ++k;
             for (std::size_t j = k; j < compute.end && spans.start[j] < to; ++j)
-                device.exposed -= partOf(spans, j, from, to);
+                device.exposed -= overlapOf(spans, j, from, to);
         }
         device.idle = result.length - device.compute - device.exposed;
         result.total.compute += device.compute;

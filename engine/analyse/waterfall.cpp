@@ -9,7 +9,7 @@ namespace planloom {
 
 namespace {
 
-StepPart partOf(const ExecutionPlan &plan, const Segment &segment, const Instruction &instruction)
+StepPart stepPartOf(const ExecutionPlan &plan, const Segment &segment, const Instruction &instruction)
 {
     if (directionOf(plan, segment, instruction) == Direction::Optimizer)
         return StepPart::Optimizer;
@@ -70,7 +70,7 @@ StepParts partsOf(const ExecutionPlan &plan, const Timeline &timeline)
                 std::max<std::int64_t>(end - std::max(spans.start[s], computeEnd), 0);
             computeEnd = std::max(computeEnd, end);
             busy += duration;
-            sums[static_cast<std::size_t>(partOf(plan, segment,
+            sums[static_cast<std::size_t>(stepPartOf(plan, segment,
                 segment.instructions[static_cast<std::size_t>(spans.instruction[s])]))] += duration;
         }
         const std::int64_t exposed = std::clamp<std::int64_t>(

@@ -23,6 +23,17 @@ using ScopeId = Id<struct ScopeTag>; ///< Index into `Graph::scopes`; 0 is the m
 using DeviceId = Id<struct DeviceTag>; ///< A device of the cluster, 0-based.
 using StageId = Id<struct StageTag>; ///< A pipeline stage; stage 0 holds the model's first operators.
 
+/// Where the element with this index stands in a container; an index is signed, with -1 for "none", which
+/// this must not be.
+constexpr std::size_t at(std::int32_t index)
+{
+    return static_cast<std::size_t>(index);
+}
+template<typename Tag> constexpr std::size_t at(Id<Tag> id)
+{
+    return at(id.index);
+}
+
 } // namespace planloom
 
 template<typename Tag> struct std::hash<planloom::Id<Tag>> {

@@ -30,6 +30,12 @@ struct Error {
     friend bool operator==(const Error &, const Error &) = default;
 };
 
+/// What stopped work returns where its stop token was asked for.
+inline Error cancelled(std::string message = "stopped")
+{
+    return {ErrorCode::Cancelled, std::move(message)};
+}
+
 /// "where: message (advice)", for logs and the command line.
 inline std::string describe(const Error &error)
 {

@@ -59,6 +59,11 @@ std::string formatSeconds(double seconds, int digits)
     return withPrefix(seconds, kPrefixes, digits);
 }
 
+std::string formatNanoseconds(std::int64_t nanoseconds, int digits)
+{
+    return formatSeconds(static_cast<double>(nanoseconds) * 1e-9, digits);
+}
+
 std::string formatCount(std::int64_t count)
 {
     std::string digits = std::to_string(count);

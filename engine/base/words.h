@@ -20,6 +20,9 @@ std::string formatBytes(Bytes bytes, int digits = 3);
 /// "0 s", "850 ns", "41.2 ms", "1.25 s", "312 s". `seconds` may be negative or not finite ("-").
 std::string formatSeconds(double seconds, int digits = 3);
 
+/// As `formatSeconds`.
+std::string formatNanoseconds(std::int64_t nanoseconds, int digits = 3);
+
 /// "12", "1,538", "16,956": every digit, grouped by thousands.
 std::string formatCount(std::int64_t count);
 

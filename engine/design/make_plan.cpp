@@ -22,11 +22,6 @@ namespace {
 /// waited for.
 constexpr std::int64_t kMostLookedAt = 2'000'000;
 
-Error cancelled()
-{
-    return {ErrorCode::Cancelled, "stopped"};
-}
-
 /// By operator: how long kernels of its own run, on all devices together. Devices of one class run the same
 /// kernels.
 std::vector<std::int64_t> operatorTimes(const ExecutionPlan &plan, const Timeline &timeline)

@@ -9,8 +9,6 @@ namespace planloom {
 
 namespace {
 
-constexpr std::string_view kDimension = "dim.";
-
 Error wrong(const std::string &option, std::string message)
 {
     return {ErrorCode::InvalidInput, std::move(message), {}, "--" + option};
@@ -63,7 +61,7 @@ std::map<std::string, std::string> valuesOf(const ModelOptions &options, Written
     if (all || !options.lossOutput.empty())
         values["loss"] = options.lossOutput;
     for (const auto &[name, size] : options.dimensions)
-        values[std::string(kDimension) + name] = std::to_string(size);
+        values[std::string(kDimensionOption) + name] = std::to_string(size);
     if (all || options.inference)
         values["inference"] = options.inference ? "1" : "0";
     if (all || options.optimizer != usual.optimizer)
@@ -91,8 +89,8 @@ Result<ModelOptions> modelOptionsOf(const std::map<std::string, std::string> &va
             TRY(options.learningRate, rateOf(name, value));
         } else if (name == "weight-decay") {
             TRY(options.weightDecay, rateOf(name, value));
-        } else if (name.starts_with(kDimension) && name.size() > kDimension.size()) {
-            const std::string dimension = name.substr(kDimension.size());
+        } else if (name.starts_with(kDimensionOption) && name.size() > kDimensionOption.size()) {
+            const std::string dimension = name.substr(kDimensionOption.size());
             const auto size = numberOf<std::int64_t>(value);
             if (!size || *size < 1)
                 return wrong("dim",
@@ -123,7 +121,7 @@ std::string describe(const ModelOptions &options)
         else if (name == "loss")
             text += "loss " + value;
         else
-            text += name.substr(kDimension.size()) + " = " + value;
+            text += name.substr(kDimensionOption.size()) + " = " + value;
     }
     return text;
 }

@@ -17,6 +17,9 @@ const char *nameOf(Optimizer optimizer);
 /// @return InvalidInput, `where` "--optimizer"
 Result<Optimizer> optimizerNamed(std::string_view name);
 
+/// Before the name of a symbolic dimension in the name of its option.
+constexpr std::string_view kDimensionOption = "dim.";
+
 /// All that a person may choose about a model when it is opened; window, command line, sessions and plan
 /// files mean the same by it. Each has a name, the one of the command line's option.
 struct ModelOptions {

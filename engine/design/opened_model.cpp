@@ -39,11 +39,6 @@ Result<Graph> forwardOf(const ModelSource &source, const std::stop_token &stop)
     return importOnnxBytes(source.content, path.parent_path(), options, path.filename().string());
 }
 
-Error cancelled()
-{
-    return {ErrorCode::Cancelled, "stopped"};
-}
-
 } // namespace
 
 Result<ModelSnapshot> openModel(const ModelSource &source, std::stop_token stop, KeepContent keep)

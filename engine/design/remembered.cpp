@@ -9,19 +9,14 @@
 
 namespace planloom {
 
-namespace {
-
-constexpr std::string_view kDimension = "dim.";
-
-} // namespace
-
 std::map<std::string, std::string> originOf(const ModelSource &model, const std::string &cluster)
 {
     std::map<std::string, std::string> origin;
     std::string dimensions;
     for (const auto &[name, value] : valuesOf(model.options)) {
-        if (name.starts_with(kDimension))
-            dimensions += (dimensions.empty() ? "" : ",") + name.substr(kDimension.size()) + "=" + value;
+        if (name.starts_with(kDimensionOption))
+            dimensions +=
+                (dimensions.empty() ? "" : ",") + name.substr(kDimensionOption.size()) + "=" + value;
         else
             origin[name] = value;
     }
@@ -51,7 +46,7 @@ Result<ModelSource> rememberedModel(const ExecutionPlan &plan)
                     return Error{ErrorCode::InvalidInput,
                         "expected NAME=SIZE with a size of at least 1, found \"" + one + "\"", {},
                         "/origin/dim"};
-                values[std::string(kDimension) + one.substr(0, equals)] = one.substr(equals + 1);
+                values[std::string(kDimensionOption) + one.substr(0, equals)] = one.substr(equals + 1);
                 begin = end + 1;
             }
         } else if (name == "loss" || name == "inference" || name == "optimizer" || name == "learning-rate"

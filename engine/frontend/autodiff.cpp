@@ -1,5 +1,6 @@
 #include "engine/frontend/autodiff.h"
 
+#include "engine/base/ids.h"
 #include "engine/frontend/unique_names.h"
 #include "engine/graph/catalogue.h"
 
@@ -8,11 +9,6 @@
 namespace planloom {
 
 namespace {
-
-std::size_t at(TensorId id)
-{
-    return static_cast<std::size_t>(id.index);
-}
 
 /// What differentiation needs to know of a forward graph.
 struct Reach {

@@ -1,5 +1,7 @@
 #include "engine/frontend/scopes.h"
 
+#include "engine/base/ids.h"
+
 #include <algorithm>
 #include <map>
 #include <string>
@@ -10,11 +12,6 @@
 namespace planloom {
 
 namespace {
-
-std::size_t at(ScopeId id)
-{
-    return static_cast<std::size_t>(id.index);
-}
 
 using Path = std::vector<std::string_view>;
 

@@ -146,7 +146,7 @@ template<typename Items> std::string namesOf(const Items &items)
 }
 
 /// A number without a trailing ".000000".
-std::string plain(double value)
+std::string withoutZeros(double value)
 {
     std::string text = std::to_string(value);
     text.erase(text.find_last_not_of('0') + 1);
@@ -167,7 +167,8 @@ Result<double> parseValue(const ZooParameter &parameter, std::string_view text, 
         return value;
     Error error = values.wrong(parameter.name,
         parameter.name + " must be " + (parameter.integral ? "a whole number" : "a number") + " from "
-            + plain(parameter.least) + " to " + plain(parameter.most) + ", not \"" + copy + "\".");
+            + withoutZeros(parameter.least) + " to " + withoutZeros(parameter.most) + ", not \"" + copy
+            + "\".");
     error.advice = parameter.name + ": " + parameter.meaning + ".";
     return error;
 }

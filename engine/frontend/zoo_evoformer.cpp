@@ -9,7 +9,7 @@ namespace {
 
 using Integers = std::vector<std::int64_t>;
 
-struct Form {
+struct EvoformerForm {
     std::int64_t heads = 0; ///< Of MSA attention.
     std::int64_t pairHeads = 0; ///< Of triangle attention.
     std::int64_t width = 0; ///< Of a head, and of the factors of the outer product.
@@ -72,7 +72,7 @@ TensorId pairBias(ZooBuilder &b, TensorId pair, std::int64_t heads)
     return b.reshape(turned, {in[0], 1, heads, in[1], in[2]}, "bias");
 }
 
-TensorId rowAttention(ZooBuilder &b, TensorId msa, TensorId pair, const Form &form)
+TensorId rowAttention(ZooBuilder &b, TensorId msa, TensorId pair, const EvoformerForm &form)
 {
     const auto inside = b.scope("msa_att_row");
     const TensorId x = b.layerNorm(msa, "layer_norm_m");
@@ -80,7 +80,7 @@ TensorId rowAttention(ZooBuilder &b, TensorId msa, TensorId pair, const Form &fo
     return b.dropout(gatedAttention(b, x, bias, form.heads, form.width), "dropout");
 }
 
-TensorId columnAttention(ZooBuilder &b, TensorId msa, const Form &form)
+TensorId columnAttention(ZooBuilder &b, TensorId msa, const EvoformerForm &form)
 {
     const auto inside = b.scope("msa_att_col");
     const TensorId x = b.layerNorm(b.transpose(msa, {0, 2, 1, 3}, "columns"), "layer_norm_m");
@@ -97,7 +97,7 @@ TensorId transition(ZooBuilder &b, TensorId x, const std::string &name)
 }
 
 /// Mean over sequences of the outer products of residues: [b s i m] -> [b i j z].
-TensorId outerProductMean(ZooBuilder &b, TensorId msa, std::int64_t pairWidth, const Form &form)
+TensorId outerProductMean(ZooBuilder &b, TensorId msa, std::int64_t pairWidth, const EvoformerForm &form)
 {
     const auto inside = b.scope("outer_product_mean");
     const Shape in = b.shape(msa);
@@ -112,7 +112,7 @@ TensorId outerProductMean(ZooBuilder &b, TensorId msa, std::int64_t pairWidth, c
     return b.linear(b.scaled(outer, 1 / static_cast<double>(in[1]), "mean"), pairWidth, "linear_out");
 }
 
-TensorId triangleProduct(ZooBuilder &b, TensorId pair, bool outgoing, const Form &form)
+TensorId triangleProduct(ZooBuilder &b, TensorId pair, bool outgoing, const EvoformerForm &form)
 {
     const auto inside = b.scope(outgoing ? "tri_mul_out" : "tri_mul_in");
     const std::int64_t width = lastOf(b, pair);
@@ -130,7 +130,7 @@ TensorId triangleProduct(ZooBuilder &b, TensorId pair, bool outgoing, const Form
     return b.dropout(product(b, y, gate, "gated"), "dropout");
 }
 
-TensorId triangleAttention(ZooBuilder &b, TensorId pair, bool starting, const Form &form)
+TensorId triangleAttention(ZooBuilder &b, TensorId pair, bool starting, const EvoformerForm &form)
 {
     const auto inside = b.scope(starting ? "tri_att_start" : "tri_att_end");
     TensorId x = starting ? pair : b.transpose(pair, {0, 2, 1, 3}, "columns");
@@ -157,7 +157,7 @@ Result<Graph> buildEvoformer(const ZooValues &values)
 {
     const std::int64_t batch = values.integer("batch");
     const std::int64_t residues = values.integer("residues");
-    const Form form{.heads = values.integer("heads"),
+    const EvoformerForm form{.heads = values.integer("heads"),
         .pairHeads = values.integer("pair_heads"),
         .width = values.integer("head_width"),
         .triangle = values.integer("triangle")};

@@ -9,7 +9,7 @@ namespace planloom {
 
 namespace {
 
-struct Form {
+struct MixtureForm {
     std::int64_t heads = 0;
     std::int64_t inner = 0;
     std::int64_t experts = 0;
@@ -22,7 +22,7 @@ TensorId einsum(ZooBuilder &b, const char *equation, TensorId x, TensorId y, std
     return b.one(OperatorKind::Einsum, {x, y}, attributesOf({{"equation", equation}}), name);
 }
 
-TensorId attention(ZooBuilder &b, TensorId x, TensorId mask, std::int64_t heads)
+TensorId maskedAttention(ZooBuilder &b, TensorId x, TensorId mask, std::int64_t heads)
 {
     const auto inside = b.scope("attn");
     const std::int64_t hidden = b.shape(x).empty() ? 1 : b.shape(x).back();
@@ -37,7 +37,7 @@ TensorId attention(ZooBuilder &b, TensorId x, TensorId mask, std::int64_t heads)
     return b.dropout(b.linear(context, hidden, "out_proj"), "dropout");
 }
 
-TensorId feedForward(ZooBuilder &b, TensorId x, std::int64_t inner)
+TensorId denseFeedForward(ZooBuilder &b, TensorId x, std::int64_t inner)
 {
     const auto inside = b.scope("mlp");
     const std::int64_t hidden = b.shape(x).empty() ? 1 : b.shape(x).back();
@@ -48,7 +48,7 @@ TensorId feedForward(ZooBuilder &b, TensorId x, std::int64_t inner)
 
 /// x [b s h] -> [b s h]. Letters of the einsums: b samples, s tokens, k choices, e experts, c places, h, f
 /// widths.
-TensorId mixture(ZooBuilder &b, TensorId x, const Form &form)
+TensorId mixture(ZooBuilder &b, TensorId x, const MixtureForm &form)
 {
     const auto inside = b.scope("moe");
     const Shape in = b.shape(x);
@@ -114,7 +114,7 @@ Result<Graph> buildMixture(const ZooValues &values)
     const std::int64_t hidden = values.integer("hidden");
     const std::int64_t length = values.integer("seq");
     const std::int64_t batch = values.integer("batch");
-    Form form{.heads = values.integer("heads"),
+    MixtureForm form{.heads = values.integer("heads"),
         .inner = values.integer("ffn") > 0 ? values.integer("ffn") : 4 * hidden,
         .experts = values.integer("experts"),
         .choices = values.integer("top_k")};
@@ -137,12 +137,12 @@ Result<Graph> buildMixture(const ZooValues &values)
     const TensorId mask = b.causalMask(length);
     for (std::int64_t layer = 0; layer < values.integer("layers"); ++layer) {
         const auto inside = b.scope("h." + std::to_string(layer));
-        x = b.one(
-            OperatorKind::Add, {x, attention(b, b.layerNorm(x, "ln_1"), mask, form.heads)}, {}, "residual_1");
+        x = b.one(OperatorKind::Add, {x, maskedAttention(b, b.layerNorm(x, "ln_1"), mask, form.heads)}, {},
+            "residual_1");
         const TensorId y = b.layerNorm(x, "ln_2");
         const bool mixed = (layer + 1) % values.integer("every") == 0;
-        x = b.one(OperatorKind::Add, {x, mixed ? mixture(b, y, form) : feedForward(b, y, form.inner)}, {},
-            "residual_2");
+        x = b.one(OperatorKind::Add, {x, mixed ? mixture(b, y, form) : denseFeedForward(b, y, form.inner)},
+            {}, "residual_2");
     }
     const TensorId logits = b.one(
         OperatorKind::Linear, {b.layerNorm(x, "ln_f"), table}, attributesOf({{"transposed", 1}}), "lm_head");

@@ -10,7 +10,7 @@ namespace {
 /// Relative positions from this distance on share a bucket.
 constexpr double kFarthest = 128;
 
-struct Form {
+struct T5Form {
     std::int64_t heads = 0;
     std::int64_t width = 0; ///< Of a head.
     std::int64_t inner = 0; ///< Of the feed-forward layer.
@@ -57,8 +57,8 @@ TensorId positionBuckets(ZooBuilder &b, std::int64_t n, std::int64_t buckets, bo
     return offset ? b.one(OperatorKind::Add, {bucket, offset}, {}, "both_ways") : bucket;
 }
 
-/// Bias of attention scores, [1 h n n].
-TensorId positionBias(ZooBuilder &b, std::int64_t n, const Form &form, bool bothWays)
+/// Bias of unscaledAttention scores, [1 h n n].
+TensorId positionBias(ZooBuilder &b, std::int64_t n, const T5Form &form, bool bothWays)
 {
     const TensorId table = b.weight("relative_attention_bias.weight", {form.buckets, form.heads});
     const TensorId rows =
@@ -67,7 +67,8 @@ TensorId positionBias(ZooBuilder &b, std::int64_t n, const Form &form, bool both
 }
 
 /// x [b s h] attends to `memory` [b t h]; `bias` and `mask` may be invalid. T5 does not scale its scores.
-TensorId attention(ZooBuilder &b, TensorId x, TensorId memory, TensorId bias, TensorId mask, const Form &form)
+TensorId unscaledAttention(
+    ZooBuilder &b, TensorId x, TensorId memory, TensorId bias, TensorId mask, const T5Form &form)
 {
     const std::int64_t all = form.heads * form.width;
     const std::int64_t hidden = b.shape(x).empty() ? 1 : b.shape(x).back();
@@ -85,14 +86,14 @@ TensorId attention(ZooBuilder &b, TensorId x, TensorId memory, TensorId bias, Te
     return b.dropout(b.linear(context, hidden, "o", false), "dropout");
 }
 
-TensorId feedForward(ZooBuilder &b, TensorId x, std::int64_t inner)
+TensorId reluFeedForward(ZooBuilder &b, TensorId x, std::int64_t inner)
 {
     const std::int64_t hidden = b.shape(x).empty() ? 1 : b.shape(x).back();
     const TensorId y = b.one(OperatorKind::Relu, {b.linear(x, inner, "wi", false)}, {}, "act");
     return b.dropout(b.linear(b.dropout(y, "inner_dropout"), hidden, "wo", false), "dropout");
 }
 
-TensorId stack(ZooBuilder &b, TensorId x, TensorId memory, std::int64_t layers, const Form &form)
+TensorId stack(ZooBuilder &b, TensorId x, TensorId memory, std::int64_t layers, const T5Form &form)
 {
     const bool decoder = memory.valid();
     const std::int64_t length = b.shape(x).size() == 3 ? b.shape(x)[1] : 1;
@@ -108,14 +109,14 @@ TensorId stack(ZooBuilder &b, TensorId x, TensorId memory, std::int64_t layers, 
             const TensorId y = b.rmsNorm(x, "layer_norm");
             if (layer == 0) // the first layer's bias serves all
                 bias = positionBias(b, length, form, !decoder);
-            x = add(x, attention(b, y, y, bias, mask, form), "residual");
+            x = add(x, unscaledAttention(b, y, y, bias, mask, form), "residual");
         }
         if (decoder) {
             const auto inside = b.scope("cross_attention");
-            x = add(x, attention(b, b.rmsNorm(x, "layer_norm"), memory, {}, {}, form), "residual");
+            x = add(x, unscaledAttention(b, b.rmsNorm(x, "layer_norm"), memory, {}, {}, form), "residual");
         }
         const auto inside = b.scope("feed_forward");
-        x = add(x, feedForward(b, b.rmsNorm(x, "layer_norm"), form.inner), "residual");
+        x = add(x, reluFeedForward(b, b.rmsNorm(x, "layer_norm"), form.inner), "residual");
     }
     return b.dropout(b.rmsNorm(x, "final_layer_norm"), "final_dropout");
 }
@@ -126,7 +127,7 @@ Result<Graph> buildT5(const ZooValues &values)
 {
     const std::int64_t hidden = values.integer("hidden");
     const std::int64_t batch = values.integer("batch");
-    const Form form{.heads = values.integer("heads"),
+    const T5Form form{.heads = values.integer("heads"),
         .width = values.integer("d_kv"),
         .inner = values.integer("ffn"),
         .buckets = values.integer("buckets")};

@@ -1,5 +1,7 @@
 #include "engine/gallery/tensor_parallel_region.h"
 
+#include "engine/graph/annotation.h"
+
 #include <algorithm>
 #include <deque>
 #include <map>
@@ -20,13 +22,6 @@ std::optional<std::size_t> leadingPosition(
             return t;
     }
     return std::nullopt;
-}
-
-bool mentions(const TensorTerms &terms, std::int32_t identifier)
-{
-    return std::any_of(terms.terms.begin(), terms.terms.end(), [&](const Term &term) {
-        return std::find(term.factors.begin(), term.factors.end(), identifier) != term.factors.end();
-    });
 }
 
 bool isProduct(const Operator &op)

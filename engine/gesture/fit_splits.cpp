@@ -14,7 +14,7 @@ namespace planloom {
 namespace {
 
 /// Where every forward operator runs, by place rows and what follows from them.
-struct Places {
+struct ForwardPlaces {
     std::vector<Domain> domains{};
     std::vector<std::int32_t> number{}; ///< By operator; -1 for others than forward ones.
 
@@ -26,10 +26,10 @@ struct Places {
 
 /// @param edits  changes of rows that count as made; null for the document as it is
 /// O(place rows x operators) at most; rows that name operators cost their names.
-Places placesOf(const GestureContext &context, RowEdits *edits)
+ForwardPlaces placesOf(const GestureContext &context, RowEdits *edits)
 {
     const SelectorIndex &index = context.index();
-    Places places;
+    ForwardPlaces places;
     places.domains.push_back(everywhere(context.mesh, context.deviceCount));
     places.number.assign(context.graph().operators.size(), -1);
     const auto place = [&](const OpAssignRule &rule, const std::vector<OperatorId> &operators) {
@@ -114,8 +114,8 @@ void fitFollowers(const GestureContext &context, RowEdits &edits)
         context, [&](std::int32_t, const Row &, const OpTransRule &) { anySplit = true; });
     if (!anySplit)
         return;
-    const Places before = placesOf(context, nullptr);
-    const Places after = placesOf(context, &edits);
+    const ForwardPlaces before = placesOf(context, nullptr);
+    const ForwardPlaces after = placesOf(context, &edits);
     std::map<std::int32_t, std::vector<OperatorId>> moved; // by where they are now
     for (std::size_t i = 0; i < after.number.size(); ++i) {
         if (after.number[i] < 0)

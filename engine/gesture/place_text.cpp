@@ -1,5 +1,6 @@
 #include "engine/gesture/place_text.h"
 
+#include "engine/base/text.h"
 #include "engine/hardware/device_word.h"
 #include "engine/table/domain.h"
 
@@ -12,15 +13,6 @@
 namespace planloom {
 
 namespace {
-
-std::string_view trimmed(std::string_view text)
-{
-    while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front())) != 0)
-        text.remove_prefix(1);
-    while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back())) != 0)
-        text.remove_suffix(1);
-    return text;
-}
 
 std::optional<std::int32_t> numberIn(std::string_view text)
 {
@@ -41,12 +33,6 @@ Error wrong(std::string message, std::string advice = {})
 std::string allOf(std::int32_t count)
 {
     return count > 1 ? "0-" + std::to_string(count - 1) : "0";
-}
-
-bool isWord(std::string_view text, std::string_view word)
-{
-    return std::equal(text.begin(), text.end(), word.begin(), word.end(),
-        [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == b; });
 }
 
 constexpr const char *kAdvice = "Write 3, 0-3, h0 (a host), tp:2 (a place on the mesh), all or free.";
@@ -133,11 +119,11 @@ Result<PlaceTarget> placeFromText(std::string_view text, const PlaceWorld &world
     PlaceTarget target;
     if (text.empty())
         return wrong("no device is named", kAdvice);
-    if (isWord(text, "free")) {
+    if (sameLetters(text, "free")) {
         target.free = true;
         return target;
     }
-    if (isWord(text, "all")) {
+    if (sameLetters(text, "all")) {
         TRY_VOID(addDevices(target, 0, world.deviceCount - 1, world));
         return target;
     }

@@ -1,5 +1,7 @@
 #include "engine/gesture/selection.h"
 
+#include "engine/base/ids.h"
+
 #include <algorithm>
 #include <cctype>
 #include <map>
@@ -12,11 +14,6 @@
 namespace planloom {
 
 namespace {
-
-std::size_t at(OperatorId op)
-{
-    return static_cast<std::size_t>(op.index);
-}
 
 OperatorId idOf(std::size_t index)
 {
@@ -59,10 +56,10 @@ std::string withoutNumbers(const std::string &name)
 }
 
 /// Places in the model, in which the copies of a module are one.
-class Places
+class ModulePlaces
 {
 public:
-    explicit Places(const Graph &graph)
+    explicit ModulePlaces(const Graph &graph)
         : m_paths(graph.scopes.size())
         , m_places(graph.scopes.size())
         , m_repeated(graph.scopes.size(), 0)
@@ -104,8 +101,6 @@ public:
     }
 
 private:
-    static std::size_t at(ScopeId scope) { return static_cast<std::size_t>(scope.index); }
-
     std::vector<std::string> m_paths; ///< By scope: "transformer.h.3.attn."
     std::vector<std::string> m_places; ///< By scope: the same with one name for all copies.
     std::vector<char> m_repeated; ///< By scope: it or one around it has copies.
@@ -172,7 +167,7 @@ std::vector<OperatorId> similarOperators(
     std::set<Kind> kinds; // only operators of these kinds are looked at closely
     for (const OperatorId op : selected)
         kinds.insert(kindOf(graph.at(op)));
-    const Places places(graph);
+    const ModulePlaces places(graph);
     const auto keyOf = [&](const Operator &op) {
         return std::tuple{op.kind, op.direction,
             places.isRepeated(op) ? places.of(op) : std::string(places.shortNameOf(op)),

@@ -1,3 +1,4 @@
+#include "engine/base/ids.h"
 #include "engine/gesture/gesture.h"
 #include "engine/gesture/narrow.h"
 #include "engine/table/selector_matcher.h"
@@ -38,8 +39,6 @@ public:
     }
 
 private:
-    std::size_t at(ScopeId scope) const { return static_cast<std::size_t>(scope.index); }
-
     void takeLayers()
     {
         std::vector<std::int32_t> wanted(m_index.layers().scopes.size(), 0);

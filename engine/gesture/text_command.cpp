@@ -1,3 +1,4 @@
+#include "engine/base/text.h"
 #include "engine/gesture/acting.h"
 #include "engine/gesture/hold_free.h"
 #include "engine/gesture/narrow.h"
@@ -16,14 +17,6 @@ namespace planloom {
 namespace {
 
 constexpr std::string_view kSpaces = " \t\r\n";
-
-std::string_view trimmed(std::string_view text)
-{
-    const std::size_t first = text.find_first_not_of(kSpaces);
-    if (first == std::string_view::npos)
-        return {};
-    return text.substr(first, text.find_last_not_of(kSpaces) - first + 1);
-}
 
 /// How rows that begin with `word` go on, if they name operators.
 std::optional<RuleShape> rowShapeOf(std::string_view word)
@@ -55,13 +48,6 @@ std::size_t findWhere(std::string_view text)
             return i;
     }
     return std::string_view::npos;
-}
-
-bool sameLetters(std::string_view a, std::string_view b)
-{
-    const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
-    return std::equal(
-        a.begin(), a.end(), b.begin(), b.end(), [&](char x, char y) { return lower(x) == lower(y); });
 }
 
 /// A selector as typed: one of the language, or a single word for a name, a module, a kind or a part of

@@ -189,15 +189,6 @@ Annotation AnnotationBuilder::finish(const AnnotateCall &call, std::string &prob
 
 namespace {
 
-using enum OperatorKind;
-constexpr auto kReduce = DimensionMark::Reduce;
-constexpr auto kFrozen = DimensionMark::Frozen;
-
-std::string missing(const AnnotateCall &call)
-{
-    return std::string(nameOf(call.kind)) + " lacks an input or an output that it needs";
-}
-
 bool takes(const AnnotateCall &call, std::size_t inputs, std::size_t outputs)
 {
     if (call.outputs.size() < outputs)
@@ -211,6 +202,7 @@ bool takes(const AnnotateCall &call, std::size_t inputs, std::size_t outputs)
 
 std::string annotateElementwise(const AnnotateCall &call, AnnotationBuilder &builder)
 {
+    using enum OperatorKind;
     if (!takes(call, 1, 1))
         return missing(call);
     const DimensionList dimensions = builder.freshAll(call.out(0));
@@ -277,7 +269,6 @@ std::string annotateAlongAxis(const AnnotateCall &call, AnnotationBuilder &build
 DimensionList channelDimensions(AnnotationBuilder &builder, const Shape &shape, DimensionMark batch,
     DimensionMark channels, DimensionMark rest)
 {
-    static constexpr std::string_view kNames[4][3] = {{}, {"l"}, {"h", "w"}, {"d", "h", "w"}};
     DimensionList list;
     const std::size_t spatial = shape.size() - 2;
     for (std::size_t i = 0; i < shape.size(); ++i) {
@@ -286,7 +277,7 @@ DimensionList channelDimensions(AnnotationBuilder &builder, const Shape &shape, 
         else if (i == 1)
             list.push_back(builder.named("c", shape[i], channels));
         else if (spatial <= 3)
-            list.push_back(builder.named(kNames[spatial][i - 2], shape[i], rest));
+            list.push_back(builder.named(kSpatialNames[spatial][i - 2], shape[i], rest));
         else
             list.push_back(builder.fresh(shape[i], rest));
     }
@@ -295,6 +286,7 @@ DimensionList channelDimensions(AnnotationBuilder &builder, const Shape &shape, 
 
 std::string annotateChannelNorm(const AnnotateCall &call, AnnotationBuilder &builder)
 {
+    using enum OperatorKind;
     if (!takes(call, 1, 1))
         return missing(call);
     if (call.inRank(0) < 2)
@@ -319,6 +311,7 @@ std::string annotateChannelNorm(const AnnotateCall &call, AnnotationBuilder &bui
 
 std::string annotateLoss(const AnnotateCall &call, AnnotationBuilder &builder)
 {
+    using enum OperatorKind;
     const bool count = call.kind == CountValid;
     if (!takes(call, count ? 1 : 2, 1))
         return missing(call);
@@ -356,6 +349,7 @@ std::string annotateLoss(const AnnotateCall &call, AnnotationBuilder &builder)
 
 std::string annotateReduction(const AnnotateCall &call, AnnotationBuilder &builder)
 {
+    using enum OperatorKind;
     if (!takes(call, 1, 1))
         return missing(call);
     const bool sums = call.kind == ReduceSum || call.kind == ReduceMean || call.kind == ReduceL1
@@ -417,6 +411,7 @@ std::string annotateOptimizer(const AnnotateCall &call, AnnotationBuilder &build
 
 std::string annotateKind(const AnnotateCall &call, AnnotationBuilder &builder)
 {
+    using enum OperatorKind;
     if (isElementwise(call.kind))
         return annotateElementwise(call, builder);
     switch (call.kind) {
@@ -485,6 +480,7 @@ std::string annotateKind(const AnnotateCall &call, AnnotationBuilder &builder)
 
 std::string_view reservedLetters(OperatorKind kind)
 {
+    using enum OperatorKind;
     switch (kind) {
     case MatMul:
         return "kmn";

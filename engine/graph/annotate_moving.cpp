@@ -10,14 +10,6 @@ namespace planloom {
 
 namespace {
 
-using enum OperatorKind;
-constexpr auto kFrozen = DimensionMark::Frozen;
-
-std::string missing(const AnnotateCall &call)
-{
-    return std::string(nameOf(call.kind)) + " lacks an input or an output that it needs";
-}
-
 std::string misshapen(const AnnotateCall &call)
 {
     return std::string(nameOf(call.kind)) + "'s tensors do not have the ranks it needs";
@@ -259,6 +251,7 @@ std::string annotateEmbedding(const AnnotateCall &call, AnnotationBuilder &build
 /// GatherElements and ScatterElements address the same place in every dimension but `axis`.
 std::string annotateElements(const AnnotateCall &call, AnnotationBuilder &builder)
 {
+    using enum OperatorKind;
     const std::size_t inputs = call.kind == GatherElements ? 2 : 3;
     for (std::size_t slot = 1; slot < inputs; ++slot) {
         if (!call.has(slot))
@@ -369,6 +362,7 @@ std::string annotateAxisFrozen(const AnnotateCall &call, AnnotationBuilder &buil
 
 std::string annotateTrilu(const AnnotateCall &call, AnnotationBuilder &builder)
 {
+    using enum OperatorKind;
     DimensionList x;
     const std::size_t rank = call.inRank(0);
     for (std::size_t i = 0; i < rank; ++i) {
@@ -383,6 +377,7 @@ std::string annotateTrilu(const AnnotateCall &call, AnnotationBuilder &builder)
 
 std::string annotateBlocks(const AnnotateCall &call, AnnotationBuilder &builder)
 {
+    using enum OperatorKind;
     const std::int64_t size = call.attributes.integer("blocksize", 1);
     if (call.inRank(0) != 4 || call.outRank(0) != 4 || size < 1 || size > (std::int64_t{1} << 15))
         return misshapen(call);
@@ -432,6 +427,7 @@ std::string annotateReverseSequence(const AnnotateCall &call, AnnotationBuilder 
 /// True for kinds whose output is linear in input 0 whatever their attributes.
 bool isLinearMove(OperatorKind kind)
 {
+    using enum OperatorKind;
     switch (kind) {
     case Transpose:
     case Expand:
@@ -455,6 +451,7 @@ bool isLinearMove(OperatorKind kind)
 
 std::string annotateMove(const AnnotateCall &call, AnnotationBuilder &builder)
 {
+    using enum OperatorKind;
     switch (call.kind) {
     case Transpose:
         return annotateTranspose(call, builder);

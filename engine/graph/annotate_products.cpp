@@ -8,15 +8,6 @@ namespace planloom {
 
 namespace {
 
-constexpr auto kReduce = DimensionMark::Reduce;
-constexpr auto kFrozen = DimensionMark::Frozen;
-constexpr std::string_view kSpatialNames[4][3] = {{}, {"l"}, {"h", "w"}, {"d", "h", "w"}};
-
-std::string missing(const AnnotateCall &call)
-{
-    return std::string(nameOf(call.kind)) + " lacks an input or an output that it needs";
-}
-
 std::int64_t valueAt(const std::vector<std::int64_t> &values, std::size_t position, std::int64_t fallback)
 {
     return position < values.size() ? values[position] : fallback;
@@ -69,7 +60,7 @@ std::pair<std::vector<Term>, std::vector<Term>> windowTerms(
     return {std::move(in), std::move(out)};
 }
 
-void append(std::vector<Term> &terms, const DimensionList &dimensions)
+void appendTerms(std::vector<Term> &terms, const DimensionList &dimensions)
 {
     for (const std::int32_t dimension : dimensions)
         terms.push_back(Term{{dimension}});
@@ -234,7 +225,7 @@ std::string annotateConvolution(const AnnotateCall &call, AnnotationBuilder &bui
     input.insert(input.end(), spatialIn.begin(), spatialIn.end());
     std::vector<Term> weight = call.kind == OperatorKind::Conv ? std::vector<Term>{channelsOut, Term{{c}}}
                                                                : std::vector<Term>{channelsIn, Term{{o}}};
-    append(weight, builder.literals(kernel));
+    appendTerms(weight, builder.literals(kernel));
     std::vector<Term> output{Term{{n}}, channelsOut};
     output.insert(output.end(), spatialOut.begin(), spatialOut.end());
     builder.input(0, std::move(input));
@@ -255,7 +246,7 @@ std::string annotatePooling(const AnnotateCall &call, AnnotationBuilder &builder
         return std::string(nameOf(call.kind)) + " needs input and output of equal rank, at least 3";
     const auto [spatialIn, spatialOut] = windowTerms(call, builder, call.attributes.integers("kernel_shape"));
     std::vector<Term> in;
-    append(in, {builder.named("n", x[0]), builder.named("c", x[1])});
+    appendTerms(in, {builder.named("n", x[0]), builder.named("c", x[1])});
     std::vector<Term> out = in;
     in.insert(in.end(), spatialIn.begin(), spatialIn.end());
     out.insert(out.end(), spatialOut.begin(), spatialOut.end());

@@ -122,6 +122,15 @@ std::optional<std::int32_t> findDimension(const Annotation &annotation, std::str
     return std::nullopt;
 }
 
+bool mentions(const TensorTerms &terms, std::int32_t dimension)
+{
+    for (const Term &term : terms.terms) {
+        if (std::find(term.factors.begin(), term.factors.end(), dimension) != term.factors.end())
+            return true;
+    }
+    return false;
+}
+
 std::optional<std::int32_t> splittableFactor(const Annotation &annotation, const Term &term)
 {
     for (const std::int32_t factor : term.factors) {

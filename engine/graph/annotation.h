@@ -78,6 +78,9 @@ std::string toString(const Annotation &annotation, const TensorTerms &terms);
 /// Index of the identifier called `name`, if any.
 std::optional<std::int32_t> findDimension(const Annotation &annotation, std::string_view name);
 
+/// True if an identifier (an index into `Annotation::dimensions`) stands in a tensor's terms.
+bool mentions(const TensorTerms &terms, std::int32_t dimension);
+
 /// The identifier that a split of `term` cuts: its first factor of size other than 1, if not Frozen.
 std::optional<std::int32_t> splittableFactor(const Annotation &annotation, const Term &term);
 

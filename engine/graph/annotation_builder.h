@@ -36,6 +36,18 @@ struct AnnotateCall {
     std::size_t outRank(std::size_t slot) const { return outputs[slot].shape.size(); }
 };
 
+/// Why nothing is annotated where a tensor is absent.
+inline std::string missing(const AnnotateCall &call)
+{
+    return std::string(nameOf(call.kind)) + " lacks an input or an output that it needs";
+}
+
+constexpr auto kReduce = DimensionMark::Reduce;
+constexpr auto kFrozen = DimensionMark::Frozen;
+
+/// Of the dimensions that windows move along, by how many there are.
+constexpr std::string_view kSpatialNames[4][3] = {{}, {"l"}, {"h", "w"}, {"d", "h", "w"}};
+
 /// Identifiers of consecutive dimensions, by index into the builder's.
 using DimensionList = std::vector<std::int32_t>;
 

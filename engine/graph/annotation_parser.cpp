@@ -1,3 +1,4 @@
+#include "engine/base/text.h"
 #include "engine/graph/annotation.h"
 
 #include <algorithm>
@@ -32,11 +33,6 @@ struct WrittenTensor {
 bool isNameStart(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-}
-
-bool isDigit(char c)
-{
-    return c >= '0' && c <= '9';
 }
 
 /// Reads the text, then binds it to shapes. One use per annotation.

@@ -1,5 +1,7 @@
 #include "engine/graph/batch.h"
 
+#include "engine/base/ids.h"
+
 #include <algorithm>
 #include <limits>
 #include <map>
@@ -9,25 +11,6 @@
 namespace planloom {
 
 namespace {
-
-std::size_t at(TensorId id)
-{
-    return static_cast<std::size_t>(id.index);
-}
-
-std::size_t at(OperatorId id)
-{
-    return static_cast<std::size_t>(id.index);
-}
-
-bool mentions(const TensorTerms &terms, std::int32_t dimension)
-{
-    for (const Term &term : terms.terms) {
-        if (std::find(term.factors.begin(), term.factors.end(), dimension) != term.factors.end())
-            return true;
-    }
-    return false;
-}
 
 /// The dimension of the tensor that is cut when the identifier is, or -1.
 std::int32_t cutDimension(const Annotation &annotation, const TensorTerms &terms, std::int32_t identifier)

@@ -9,9 +9,9 @@ namespace planloom {
 
 namespace {
 
-constexpr std::array<const char *, kDimensionMeaningCount> kNames{"unknown", "batch", "sequence", "heads",
-    "head-size", "hidden", "feed-forward", "projection", "vocabulary", "classes", "positions", "expert",
-    "channels", "height", "width", "depth", "window", "features"};
+constexpr std::array<const char *, kDimensionMeaningCount> kMeaningNames{"unknown", "batch", "sequence",
+    "heads", "head-size", "hidden", "feed-forward", "projection", "vocabulary", "classes", "positions",
+    "expert", "channels", "height", "width", "depth", "window", "features"};
 
 /// Numbers the classes in the order in which they are met, their factors behind them.
 class Numbering
@@ -74,13 +74,13 @@ private:
 
 const char *nameOf(DimensionMeaning meaning)
 {
-    return kNames[static_cast<std::size_t>(meaning)];
+    return kMeaningNames[static_cast<std::size_t>(meaning)];
 }
 
 std::optional<DimensionMeaning> dimensionMeaningNamed(std::string_view name)
 {
     for (int i = 1; i < kDimensionMeaningCount; ++i) {
-        if (name == kNames[static_cast<std::size_t>(i)])
+        if (name == kMeaningNames[static_cast<std::size_t>(i)])
             return static_cast<DimensionMeaning>(i);
     }
     return std::nullopt;

@@ -10,9 +10,6 @@ namespace planloom {
 
 namespace {
 
-using Node = DimensionUnifier::Node;
-using enum DimensionMeaning;
-
 bool holds(const std::vector<std::int32_t> &list, std::int32_t value)
 {
     return std::find(list.begin(), list.end(), value) != list.end();

@@ -28,6 +28,8 @@ public:
     bool isPiece(Node node);
 
 private:
+    using enum DimensionMeaning;
+
     struct Scores { ///< One product of queries and keys.
         OperatorId op{};
         Node query = -1;

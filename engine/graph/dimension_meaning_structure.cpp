@@ -8,13 +8,6 @@
 
 namespace planloom {
 
-namespace {
-
-using Node = DimensionUnifier::Node;
-using enum DimensionMeaning;
-
-} // namespace
-
 void DimensionNamer::nameFeedForward()
 {
     const auto any = [&](const std::vector<Node> &nodes, DimensionMeaning meaning) {

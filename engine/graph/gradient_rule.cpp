@@ -7,8 +7,6 @@ namespace planloom {
 
 namespace {
 
-using enum OperatorKind;
-
 /// What the gradient of one input is made from, besides the gradients of the outputs: forward inputs and
 /// outputs by slot.
 struct Need {
@@ -24,6 +22,7 @@ bool isFloatingSlot(const Graph &graph, const std::vector<TensorId> &slots, std:
 /// True if the outputs depend continuously on input `slot`, given that it is floating.
 bool isContinuous(const Operator &op, std::size_t slot)
 {
+    using enum OperatorKind;
     switch (op.kind) {
     case Ceil:
     case Floor:
@@ -76,6 +75,7 @@ bool isContinuous(const Operator &op, std::size_t slot)
 /// For the gradient of input `slot`; only asked where `isContinuous`.
 Need needOf(const Operator &op, int slot)
 {
+    using enum OperatorKind;
     switch (op.kind) {
     // From the output alone.
     case Exp:

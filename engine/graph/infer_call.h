@@ -72,6 +72,14 @@ inline bool isIndexType(DataType type)
     return type == DataType::Int64 || type == DataType::Int32;
 }
 
+/// The types of an operator with one output.
+inline std::vector<TensorType> one(DataType type, Shape shape)
+{
+    std::vector<TensorType> types;
+    types.push_back({type, std::move(shape)});
+    return types;
+}
+
 /// Transpose to Fill.
 TypesOutcome inferMoving(const InferCall &call);
 TypesOutcome inferRecurrent(const InferCall &call);

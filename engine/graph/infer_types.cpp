@@ -11,8 +11,6 @@ namespace planloom {
 
 namespace {
 
-using enum OperatorKind;
-
 /// Extents and attributes beyond this are no model's; products of two still fit 64 bits.
 constexpr std::int64_t kLargestExtent = std::int64_t{1} << 31;
 constexpr std::int64_t kMostElements = std::int64_t{1} << 48;
@@ -37,6 +35,7 @@ struct Arity {
 
 Arity arityOf(OperatorKind kind)
 {
+    using enum OperatorKind;
     constexpr std::size_t kAny = std::numeric_limits<std::size_t>::max();
     switch (kind) {
     case Where:
@@ -105,16 +104,10 @@ std::optional<Shape> broadcast(const Shape &a, const Shape &b)
     return result;
 }
 
-std::vector<TensorType> one(DataType type, Shape shape)
-{
-    std::vector<TensorType> types;
-    types.push_back({type, std::move(shape)});
-    return types;
-}
-
 /// `a` in rows and columns must be floating, unless the kind is meaningful for integers as well.
 bool takesIntegers(OperatorKind kind)
 {
+    using enum OperatorKind;
     switch (kind) {
     case Abs:
     case Identity:
@@ -140,6 +133,7 @@ bool takesIntegers(OperatorKind kind)
 
 TypesOutcome inferElementwise(const InferCall &call)
 {
+    using enum OperatorKind;
     const TensorType &x = call.type(0);
     if (call.kind == Where) {
         if (x.dataType != DataType::Bool)
@@ -214,6 +208,7 @@ TypesOutcome inferElementwise(const InferCall &call)
 /// All present inputs have input 0's element type, which must be floating where the kind takes no integers.
 Result<void> checkElementTypes(const InferCall &call, std::size_t count)
 {
+    using enum OperatorKind;
     if (!isFloating(call.type(0).dataType) && !takesIntegers(call.kind) && call.kind != MatMul
         && call.kind != Einsum)
         return call.misfit(0, "a floating element type");
@@ -374,6 +369,7 @@ std::int64_t placesOf(const Window &window, std::size_t i, std::size_t count, st
 
 TypesOutcome inferConvolution(const InferCall &call)
 {
+    using enum OperatorKind;
     TRY_VOID(checkElementTypes(call, 3));
     const Shape &x = call.in(0);
     const Shape &w = call.in(1);
@@ -444,6 +440,7 @@ TypesOutcome inferPooling(const InferCall &call)
 
 TypesOutcome inferNormalization(const InferCall &call)
 {
+    using enum OperatorKind;
     // Statistics and affine parameters may be float32 beside a half-precision input.
     if (!isFloating(call.type(0).dataType))
         return call.misfit(0, "a floating element type");
@@ -484,6 +481,7 @@ TypesOutcome inferNormalization(const InferCall &call)
 
 TypesOutcome inferLoss(const InferCall &call)
 {
+    using enum OperatorKind;
     if (call.kind == CountValid) {
         if (!isIndexType(call.type(0).dataType))
             return call.misfit(0, "int32 or int64 labels");
@@ -509,6 +507,7 @@ TypesOutcome inferLoss(const InferCall &call)
 
 TypesOutcome inferReduction(const InferCall &call)
 {
+    using enum OperatorKind;
     const Shape &x = call.in(0);
     const bool arg = call.kind == ArgMax || call.kind == ArgMin;
     if (!arg && !isFloating(call.type(0).dataType)
@@ -553,6 +552,7 @@ TypesOutcome inferOptimizer(const InferCall &call)
 
 TypesOutcome inferKind(const InferCall &call)
 {
+    using enum OperatorKind;
     if (isElementwise(call.kind))
         return inferElementwise(call);
     switch (call.kind) {

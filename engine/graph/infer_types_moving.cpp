@@ -7,15 +7,6 @@ namespace planloom {
 
 namespace {
 
-using enum OperatorKind;
-
-std::vector<TensorType> one(DataType type, Shape shape)
-{
-    std::vector<TensorType> types;
-    types.push_back({type, std::move(shape)});
-    return types;
-}
-
 TypesOutcome inferReshape(const InferCall &call)
 {
     if (call.declared.empty())
@@ -176,6 +167,7 @@ Result<void> checkIndices(const InferCall &call)
 
 TypesOutcome inferGather(const InferCall &call)
 {
+    using enum OperatorKind;
     TRY_VOID(checkIndices(call));
     const Shape &x = call.in(0);
     if (call.kind == Embedding && x.size() != 2)
@@ -193,6 +185,7 @@ TypesOutcome inferGather(const InferCall &call)
 
 TypesOutcome inferElements(const InferCall &call)
 {
+    using enum OperatorKind;
     TRY_VOID(checkIndices(call));
     TRY(const std::size_t axis, call.axis(call.rank(0)));
     bool fits = call.rank(1) == call.rank(0);
@@ -210,6 +203,7 @@ TypesOutcome inferElements(const InferCall &call)
 
 TypesOutcome inferND(const InferCall &call)
 {
+    using enum OperatorKind;
     TRY_VOID(checkIndices(call));
     const Shape &x = call.in(0);
     const Shape &indices = call.in(1);
@@ -264,6 +258,7 @@ TypesOutcome inferResize(const InferCall &call)
 
 TypesOutcome inferBlocks(const InferCall &call)
 {
+    using enum OperatorKind;
     const std::int64_t size = call.attributes.integer("blocksize");
     const Shape &x = call.in(0);
     if (x.size() != 4)
@@ -295,6 +290,7 @@ TypesOutcome inferReverseSequence(const InferCall &call)
 
 TypesOutcome inferMoving(const InferCall &call)
 {
+    using enum OperatorKind;
     switch (call.kind) {
     case Reshape:
         return inferReshape(call);
@@ -358,6 +354,7 @@ TypesOutcome inferMoving(const InferCall &call)
 
 TypesOutcome inferRecurrent(const InferCall &call)
 {
+    using enum OperatorKind;
     // Per ONNX: x [t b i], w [d g*h i], r [d g*h h], bias [d 2*g*h], lengths [b], first states [d b h], and
     // for Lstm the peephole weights [d 3*h]; with `layout` 1 the batch comes first in x, states and outputs.
     const std::int64_t gates = call.kind == Lstm ? 4 : call.kind == Gru ? 3 : 1;

@@ -11,11 +11,11 @@ namespace planloom {
 namespace {
 
 /// In the order of the enumeration.
-constexpr std::array kNames{"Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Ceil", "Cos", "Cosh",
-    "Erf", "Exp", "Floor", "Identity", "IsInf", "IsNaN", "Log", "Neg", "Not", "Reciprocal", "Relu", "Round",
-    "Sigmoid", "Sign", "Sin", "Sinh", "Softplus", "Softsign", "Sqrt", "Tan", "Tanh", "Mish", "HardSwish",
-    "Silu", "Gelu", "Elu", "Celu", "LeakyRelu", "ThresholdedRelu", "Selu", "HardSigmoid", "Clip", "Cast",
-    "Dropout",
+constexpr std::array kKindNames{"Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Ceil", "Cos",
+    "Cosh", "Erf", "Exp", "Floor", "Identity", "IsInf", "IsNaN", "Log", "Neg", "Not", "Reciprocal", "Relu",
+    "Round", "Sigmoid", "Sign", "Sin", "Sinh", "Softplus", "Softsign", "Sqrt", "Tan", "Tanh", "Mish",
+    "HardSwish", "Silu", "Gelu", "Elu", "Celu", "LeakyRelu", "ThresholdedRelu", "Selu", "HardSigmoid", "Clip",
+    "Cast", "Dropout",
     // Broadcasting
     "Add", "Sub", "Mul", "Div", "Pow", "Mod", "Min", "Max", "And", "Or", "Xor", "Equal", "Greater",
     "GreaterOrEqual", "Less", "LessOrEqual", "BitShift", "PRelu", "Where",
@@ -39,7 +39,7 @@ constexpr std::array kNames{"Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan", "At
     "Rotary", "Lstm", "Gru", "Rnn",
     // Optimizer steps
     "SgdStep", "AdamWStep", "Unknown"};
-static_assert(kNames.size() == kOperatorKindCount);
+static_assert(kKindNames.size() == kOperatorKindCount);
 
 using KindIndex = std::pair<std::string_view, OperatorKind>;
 
@@ -48,7 +48,7 @@ std::array<KindIndex, kOperatorKindCount> sortedNames()
 {
     std::array<KindIndex, kOperatorKindCount> sorted;
     for (std::size_t i = 0; i < sorted.size(); ++i)
-        sorted[i] = {kNames[i], static_cast<OperatorKind>(i)};
+        sorted[i] = {kKindNames[i], static_cast<OperatorKind>(i)};
     std::sort(sorted.begin(), sorted.end());
     return sorted;
 }
@@ -62,7 +62,7 @@ bool within(OperatorKind kind, OperatorKind first, OperatorKind last)
 
 const char *nameOf(OperatorKind kind)
 {
-    return kNames[static_cast<std::size_t>(kind)];
+    return kKindNames[static_cast<std::size_t>(kind)];
 }
 
 std::optional<OperatorKind> operatorKindNamed(std::string_view name)

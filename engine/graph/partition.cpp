@@ -105,22 +105,13 @@ IndexMask maskFrom(
     return mask;
 }
 
-bool mentions(const TensorTerms &terms, std::int32_t dimension)
-{
-    for (const Term &term : terms.terms) {
-        if (std::find(term.factors.begin(), term.factors.end(), dimension) != term.factors.end())
-            return true;
-    }
-    return false;
-}
-
 bool isLinear(const Annotation &annotation, std::size_t slot)
 {
     const auto &linear = annotation.linearInputs;
     return std::find(linear.begin(), linear.end(), static_cast<std::int32_t>(slot)) != linear.end();
 }
 
-void append(ValueMask &value, const Split &split, std::int32_t digit)
+void appendDigit(ValueMask &value, const Split &split, std::int32_t digit)
 {
     value.index = value.index * split.parts + digit;
     value.count *= split.parts;
@@ -139,7 +130,7 @@ TensorView inputViewOver(const Graph &graph, const Operator &op, const Partition
     if (isLinear(annotation, slot)) {
         forEachDigit(partition, part, [&](const Split &split, std::int32_t digit) {
             if (split.kind == SplitKind::Value)
-                append(view.value, split, digit);
+                appendDigit(view.value, split, digit);
         });
     }
     return view;
@@ -168,7 +159,7 @@ TensorView outputViewOver(const Graph &graph, const Operator &op, const Partitio
                     && annotation.dimensions[static_cast<std::size_t>(split.dimension)].mark
                         == DimensionMark::Reduce
                     && !mentions(terms, split.dimension))
-            append(view.value, split, digit);
+            appendDigit(view.value, split, digit);
     });
     return view;
 }
@@ -304,7 +295,7 @@ PartBox partBox(const Annotation &annotation, const Partition &partition, std::i
     fillRanges(annotation, partition, part, outer, box.ranges);
     forEachDigit(partition, part, [&](const Split &split, std::int32_t digit) {
         if (split.kind == SplitKind::Value)
-            append(box.value, split, digit);
+            appendDigit(box.value, split, digit);
         else if (split.kind == SplitKind::Replicate)
             box.replica = box.replica * split.parts + digit;
     });

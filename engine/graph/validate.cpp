@@ -1,3 +1,4 @@
+#include "engine/base/ids.h"
 #include "engine/graph/graph.h"
 
 #include <algorithm>
@@ -7,11 +8,6 @@
 namespace planloom {
 
 namespace {
-
-std::size_t at(TensorId id)
-{
-    return static_cast<std::size_t>(id.index);
-}
 
 template<typename Tag, typename T> bool inRange(Id<Tag> id, const std::vector<T> &of)
 {

@@ -7,8 +7,6 @@ namespace planloom {
 
 namespace {
 
-using enum OperatorKind;
-
 double count(const Shape &shape)
 {
     double product = 1;
@@ -80,6 +78,7 @@ private:
 /// number of polynomial steps that vector libraries take.
 double operationsPerElement(OperatorKind kind)
 {
+    using enum OperatorKind;
     switch (kind) {
     case Identity:
     case Cast:
@@ -142,6 +141,7 @@ double kernelElements(const Shape *weight)
 /// Multiplications and additions of one product with the forward's extents; each gradient costs the same.
 double productFlops(const Operator &op, const Shapes &shapes)
 {
+    using enum OperatorKind;
     switch (op.kind) {
     case MatMul: {
         const Shape *b = shapes.in(1);
@@ -215,6 +215,7 @@ double windowElements(const Operator &op)
 
 double recurrentFlops(const Operator &op, const Shapes &shapes)
 {
+    using enum OperatorKind;
     const Shape *x = shapes.in(0);
     const Shape *w = shapes.in(1);
     const Shape *r = shapes.in(2);
@@ -228,6 +229,7 @@ double recurrentFlops(const Operator &op, const Shapes &shapes)
 /// Of a forward or optimizer operator, or of the forward that a backward operator mirrors.
 double forwardFlops(const Operator &op, const Shapes &shapes)
 {
+    using enum OperatorKind;
     switch (categoryOf(op.kind)) {
     case OperatorCategory::Product: {
         const bool bias = op.kind != MatMul && op.kind != Einsum && shapes.in(2) != nullptr;
@@ -291,6 +293,7 @@ double forwardFlops(const Operator &op, const Shapes &shapes)
 
 double backwardFlops(const Operator &op, const Shapes &shapes)
 {
+    using enum OperatorKind;
     double wanted = 0;
     for (std::size_t slot = 0; slot < shapes.inCount(); ++slot)
         wanted += shapes.isWanted(slot) ? 1 : 0;
@@ -332,6 +335,7 @@ double bytesOf(const TensorType &type)
 
 Work workOf(const Operator &op, const std::vector<TensorType> &inputs, const std::vector<TensorType> &outputs)
 {
+    using enum OperatorKind;
     const Shapes shapes(op, inputs, outputs);
     Work work;
     work.flops = shapes.isBackward() ? backwardFlops(op, shapes) : forwardFlops(op, shapes);
@@ -350,6 +354,7 @@ Work workOf(const Operator &op, const std::vector<TensorType> &inputs, const std
 
 bool isView(const Operator &op)
 {
+    using enum OperatorKind;
     return op.direction == Direction::Forward && (op.kind == Reshape || op.kind == Identity);
 }
 

@@ -39,7 +39,7 @@ std::optional<DataType> dataTypeNamed(std::string_view text)
     return std::nullopt;
 }
 
-Error invalid(std::string_view where, std::string message)
+Error invalidArray(std::string_view where, std::string message)
 {
     return {ErrorCode::InvalidInput, std::move(message), "write it with numpy.save", std::string{where}};
 }
@@ -216,7 +216,7 @@ Result<TensorData> parseNpy(std::span<const std::byte> bytes, std::string_view w
 {
     const auto byteAt = [&](std::size_t i) { return std::to_integer<std::size_t>(bytes[i]); };
     if (bytes.size() < 10 || std::memcmp(bytes.data(), kMagic.data(), kMagic.size()) != 0)
-        return invalid(where, "expected a NumPy array, found no \\x93NUMPY at its beginning");
+        return invalidArray(where, "expected a NumPy array, found no \\x93NUMPY at its beginning");
     const std::size_t version = byteAt(6);
     if (version < 1 || version > 3)
         return Error{ErrorCode::NotSupported,
@@ -224,16 +224,16 @@ Result<TensorData> parseNpy(std::span<const std::byte> bytes, std::string_view w
             "versions 1 to 3 are read", std::string{where}};
     const std::size_t start = version == 1 ? 10 : 12;
     if (bytes.size() < start)
-        return invalid(where, "the header is cut off");
+        return invalidArray(where, "the header is cut off");
     std::size_t length = byteAt(8) | byteAt(9) << 8U;
     if (version > 1)
         length |= byteAt(10) << 16U | byteAt(11) << 24U;
     if (length > bytes.size() - start)
-        return invalid(where, "the header is cut off");
+        return invalidArray(where, "the header is cut off");
     const std::string_view text{reinterpret_cast<const char *>(bytes.data()) + start, length};
     const auto header = HeaderReader{text}.read();
     if (!header)
-        return invalid(where, "the header is not a dictionary of descr, fortran_order and shape");
+        return invalidArray(where, "the header is not a dictionary of descr, fortran_order and shape");
     const auto type = dataTypeNamed(header->descr);
     if (!type)
         return Error{ErrorCode::NotSupported, "elements of type \"" + header->descr + "\" cannot be read",
@@ -241,7 +241,7 @@ Result<TensorData> parseNpy(std::span<const std::byte> bytes, std::string_view w
     const std::span<const std::byte> content = bytes.subspan(start + length);
     const auto expected = byteCount(header->shape, *type, content.size());
     if (!expected || *expected != content.size())
-        return invalid(where,
+        return invalidArray(where,
             "an array of shape " + toString(header->shape) + " of " + nameOf(*type) + " does not take the "
                 + std::to_string(content.size()) + " bytes that follow its header");
     TensorData array{{*type, header->shape}, {}};

@@ -24,7 +24,7 @@ constexpr std::size_t kEndSize = 22;
 constexpr std::uint32_t kZip64Marker = 0xFFFFFFFF;
 constexpr std::size_t kLeastLimit = std::size_t{256} << 20U;
 
-Error invalid(std::string_view where, std::string message)
+Error invalidArchive(std::string_view where, std::string message)
 {
     return {ErrorCode::InvalidInput, std::move(message), "write it with numpy.savez", std::string{where}};
 }
@@ -83,7 +83,7 @@ Result<std::vector<std::byte>> inflated(
 {
 #ifdef PLANLOOM_HAVE_ZLIB
     if (size / 1032 > bytes.size()) // deflate's highest ratio
-        return invalid(where, "the member claims more bytes than it can hold");
+        return invalidArchive(where, "the member claims more bytes than it can hold");
     std::vector<std::byte> out(size);
     z_stream stream{};
     if (inflateInit2(&stream, -MAX_WBITS) != Z_OK)
@@ -98,7 +98,7 @@ Result<std::vector<std::byte>> inflated(
     const bool complete = status == Z_STREAM_END && stream.total_out == size;
     inflateEnd(&stream);
     if (!complete)
-        return invalid(where, "the deflated data is damaged");
+        return invalidArchive(where, "the deflated data is damaged");
     return out;
 #else
     (void)bytes;
@@ -120,12 +120,12 @@ struct Member {
 Result<std::vector<Member>> membersOf(const Archive &zip, std::string_view where)
 {
     if (zip.size() < kEndSize)
-        return invalid(where, "expected a zip archive, found too few bytes");
+        return invalidArchive(where, "expected a zip archive, found too few bytes");
     std::size_t end = zip.size() - kEndSize;
     const std::size_t lowest = end > 0xFFFF ? end - 0xFFFF : 0; // a comment may follow the record
     while (zip.u32(end) != kEndRecord) {
         if (end == lowest)
-            return invalid(where, "expected a zip archive, found no directory at its end");
+            return invalidArchive(where, "expected a zip archive, found no directory at its end");
         --end;
     }
     const std::size_t count = zip.u16(end + 10);
@@ -138,11 +138,11 @@ Result<std::vector<Member>> membersOf(const Archive &zip, std::string_view where
     std::size_t at = directory;
     for (std::size_t i = 0; i < count; ++i) {
         if (!zip.holds(at, kCentralSize) || zip.u32(at) != kCentralHeader)
-            return invalid(where, "entry " + std::to_string(i) + " of the directory is damaged");
+            return invalidArchive(where, "entry " + std::to_string(i) + " of the directory is damaged");
         const std::size_t nameLength = zip.u16(at + 28);
         const std::size_t rest = nameLength + zip.u16(at + 30) + zip.u16(at + 32);
         if (!zip.holds(at + kCentralSize, rest))
-            return invalid(where, "entry " + std::to_string(i) + " of the directory is cut off");
+            return invalidArchive(where, "entry " + std::to_string(i) + " of the directory is cut off");
         Member member{zip.text(at + kCentralSize, nameLength), zip.u16(at + 8), zip.u16(at + 10),
             zip.u32(at + 16), zip.u32(at + 20), zip.u32(at + 24), zip.u32(at + 42)};
         if (member.packed == kZip64Marker || member.size == kZip64Marker || member.localAt == kZip64Marker)
@@ -158,18 +158,18 @@ Result<std::vector<std::byte>> contentOf(const Archive &zip, const Member &membe
     // Sizes and checksum are the directory's: writers of streams (numpy among them) leave the local ones
     // open.
     if (!zip.holds(member.localAt, kLocalSize) || zip.u32(member.localAt) != kLocalHeader)
-        return invalid(where, "the member's header is damaged");
+        return invalidArchive(where, "the member's header is damaged");
     if ((member.flags & 1U) != 0)
         return notSupported(where, "the member is encrypted");
     const std::size_t begin =
         member.localAt + kLocalSize + zip.u16(member.localAt + 26) + zip.u16(member.localAt + 28);
     if (!zip.holds(begin, member.packed))
-        return invalid(where, "the member is cut off");
+        return invalidArchive(where, "the member is cut off");
     const auto packed = zip.part(begin, member.packed);
     std::vector<std::byte> content;
     if (member.method == 0) {
         if (member.packed != member.size)
-            return invalid(where, "a stored member has two sizes");
+            return invalidArchive(where, "a stored member has two sizes");
         content.assign(packed.begin(), packed.end());
     } else if (member.method == 8) {
         TRY(content, inflated(packed, member.size, where));
@@ -177,7 +177,7 @@ Result<std::vector<std::byte>> contentOf(const Archive &zip, const Member &membe
         return notSupported(where, "compression method " + std::to_string(member.method) + " is unknown");
     }
     if (crcOf(content) != member.crc)
-        return invalid(where, "the checksum does not match");
+        return invalidArchive(where, "the checksum does not match");
     return content;
 }
 
@@ -238,7 +238,7 @@ Result<NamedArrays> parseNpz(std::span<const std::byte> bytes, std::string_view 
         TRY(auto array, parseNpy(content, place));
         const std::string name = member.name.substr(0, member.name.size() - kSuffix.size());
         if (!arrays.emplace(name, std::move(array)).second)
-            return invalid(place, "two members have this name");
+            return invalidArchive(place, "two members have this name");
     }
     return arrays;
 }

@@ -13,7 +13,7 @@ namespace planloom {
 namespace {
 
 // Each function gives its value and its slopes in a and in b, and says which operands each slope needs.
-#define PLANLOOM_FUNCTION(Name, valueOfAB, slopeInA, needsA, slopeInB, needsB)                               \
+#define PLANLOOM_BINARY_FUNCTION(Name, valueOfAB, slopeInA, needsA, slopeInB, needsB)                        \
     struct Name {                                                                                            \
         static constexpr int kSlopeNeeds[2] = {needsA, needsB};                                              \
         template<typename T> PLANLOOM_INLINE static T value(T a, T b) { return static_cast<T>(valueOfAB); }  \
@@ -62,13 +62,13 @@ template<typename T> T powerSlopeB(T a, T b)
     return a == T(0) ? T(0) : power(a, b) * static_cast<T>(std::log(a));
 }
 
-PLANLOOM_FUNCTION(Add, a + b, T(1), kNone, T(1), kNone)
-PLANLOOM_FUNCTION(Sub, a - b, T(1), kNone, T(-1), kNone)
-PLANLOOM_FUNCTION(Mul, a *b, b, kOnlyB, a, kOnlyA)
-PLANLOOM_FUNCTION(Div, a / b, T(1) / b, kOnlyB, -a / (b * b), kBoth)
-PLANLOOM_FUNCTION(Pow, power(a, b), powerSlopeA(a, b), kBoth, powerSlopeB(a, b), kBoth)
+PLANLOOM_BINARY_FUNCTION(Add, a + b, T(1), kNone, T(1), kNone)
+PLANLOOM_BINARY_FUNCTION(Sub, a - b, T(1), kNone, T(-1), kNone)
+PLANLOOM_BINARY_FUNCTION(Mul, a *b, b, kOnlyB, a, kOnlyA)
+PLANLOOM_BINARY_FUNCTION(Div, a / b, T(1) / b, kOnlyB, -a / (b * b), kBoth)
+PLANLOOM_BINARY_FUNCTION(Pow, power(a, b), powerSlopeA(a, b), kBoth, powerSlopeB(a, b), kBoth)
 // Equal operands share the gradient.
-PLANLOOM_FUNCTION(Min, b < a || b != b ? b : a,
+PLANLOOM_BINARY_FUNCTION(Min, b < a || b != b ? b : a,
     a < b        ? T(1)
         : a == b ? T(0.5)
                  : T(0),
@@ -77,7 +77,7 @@ PLANLOOM_FUNCTION(Min, b < a || b != b ? b : a,
         : a == b ? T(0.5)
                  : T(0),
     kBoth)
-PLANLOOM_FUNCTION(Max, b > a || b != b ? b : a,
+PLANLOOM_BINARY_FUNCTION(Max, b > a || b != b ? b : a,
     a > b        ? T(1)
         : a == b ? T(0.5)
                  : T(0),
@@ -86,12 +86,12 @@ PLANLOOM_FUNCTION(Max, b > a || b != b ? b : a,
         : a == b ? T(0.5)
                  : T(0),
     kBoth)
-PLANLOOM_FUNCTION(PRelu, a<T(0) ? b * a : a, a> T(0) ? T(1) : b, kBoth, a > T(0) ? T(0) : a, kOnlyA)
+PLANLOOM_BINARY_FUNCTION(PRelu, a<T(0) ? b * a : a, a> T(0) ? T(1) : b, kBoth, a > T(0) ? T(0) : a, kOnlyA)
 
 // The remainder's quotient is constant between its jumps: rounded down, or towards zero where `fmod` is 1.
 // Its values are in logic.cpp, with those of integers.
-PLANLOOM_FUNCTION(FloorMod, a - b * std::floor(a / b), T(1), kNone, -std::floor(a / b), kBoth)
-PLANLOOM_FUNCTION(TruncatedMod, std::fmod(a, b), T(1), kNone, -std::trunc(a / b), kBoth)
+PLANLOOM_BINARY_FUNCTION(FloorMod, a - b * std::floor(a / b), T(1), kNone, -std::floor(a / b), kBoth)
+PLANLOOM_BINARY_FUNCTION(TruncatedMod, std::fmod(a, b), T(1), kNone, -std::trunc(a / b), kBoth)
 
 template<typename Function, typename T>
 PLANLOOM_INLINE void valueLoop(
@@ -141,7 +141,7 @@ PLANLOOM_INLINE void slopeLoop(const T *dy, const T *a, std::int64_t stepA, cons
 }
 
 /// The loops of one function; those of the frequent ones on float are specialised below.
-template<typename Function> struct Loops {
+template<typename Function> struct BinaryLoops {
     template<typename T>
     static void value(
         const T *a, std::int64_t stepA, const T *b, std::int64_t stepB, T *y, std::int64_t count)
@@ -156,7 +156,7 @@ template<typename Function> struct Loops {
     }
 };
 
-#define PLANLOOM_HOT_FUNCTION(Name)                                                                          \
+#define PLANLOOM_HOT_BINARY_FUNCTION(Name)                                                                   \
     PLANLOOM_HOT void value##Name(const float *a, std::int64_t stepA, const float *b, std::int64_t stepB,    \
         float *y, std::int64_t count)                                                                        \
     {                                                                                                        \
@@ -172,7 +172,7 @@ template<typename Function> struct Loops {
     {                                                                                                        \
         slopeLoop<1, Name>(dy, a, stepA, b, stepB, direct, sums, stepD, count);                              \
     }                                                                                                        \
-    template<> struct Loops<Name> {                                                                          \
+    template<> struct BinaryLoops<Name> {                                                                    \
         template<typename T>                                                                                 \
         static void value(                                                                                   \
             const T *a, std::int64_t stepA, const T *b, std::int64_t stepB, T *y, std::int64_t count)        \
@@ -194,10 +194,10 @@ template<typename Function> struct Loops {
         }                                                                                                    \
     };
 
-PLANLOOM_HOT_FUNCTION(Add)
-PLANLOOM_HOT_FUNCTION(Sub)
-PLANLOOM_HOT_FUNCTION(Mul)
-PLANLOOM_HOT_FUNCTION(Div)
+PLANLOOM_HOT_BINARY_FUNCTION(Add)
+PLANLOOM_HOT_BINARY_FUNCTION(Sub)
+PLANLOOM_HOT_BINARY_FUNCTION(Mul)
+PLANLOOM_HOT_BINARY_FUNCTION(Div)
 
 /// `buffer` as values of T, converted into `storage` where it has another type (the exponent of an ONNX Pow).
 template<typename T> const T *valuesAs(const Buffer &buffer, DataType type, std::vector<T> &storage)
@@ -261,7 +261,8 @@ template<typename Function> Result<void> binaryForward(const KernelCall &call)
             {broadcastStrides(a->shape, y->shape), broadcastStrides(b->shape, y->shape),
                 denseStrides(y->shape)});
         nest.forEachRow([&](const auto &at, std::int64_t count, const auto &steps) {
-            Loops<Function>::value(dataA + at[0], steps[0], dataB + at[1], steps[1], dataY + at[2], count);
+            BinaryLoops<Function>::value(
+                dataA + at[0], steps[0], dataB + at[1], steps[1], dataY + at[2], count);
         });
         return {};
     });
@@ -300,7 +301,7 @@ Result<void> gradientOf(const KernelCall &call, const BackwardCall &back)
         {denseStrides(dy.shape), useA ? broadcastStrides(a->shape, dy.shape) : still,
             useB ? broadcastStrides(b->shape, dy.shape) : still, broadcastStrides(target->shape, dy.shape)});
     nest.forEachRow([&](const auto &at, std::int64_t count, const auto &steps) {
-        Loops<Function>::template slope<Side>(elements<const T>(dy) + at[0], dataA + at[1], steps[1],
+        BinaryLoops<Function>::template slope<Side>(elements<const T>(dy) + at[0], dataA + at[1], steps[1],
             dataB + at[2], steps[2], direct ? elements<T>(*target) + at[3] : nullptr,
             direct ? nullptr : sums.data() + at[3], steps[3], count);
     });

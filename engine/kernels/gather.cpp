@@ -201,7 +201,7 @@ Result<std::vector<std::int64_t>> sliceOffsets(
 namespace {
 
 /// Offsets in x for both kinds, with the length of the runs they begin.
-Result<std::vector<std::int64_t>> offsetsOf(
+Result<std::vector<std::int64_t>> pickedOffsets(
     const KernelCall &call, const Buffer &indices, const Shape &x, std::int64_t &run)
 {
     run = 1;
@@ -220,7 +220,7 @@ Result<void> pickForward(const KernelCall &call)
     if (x == nullptr || indices == nullptr)
         return missingSlot(call, "its input or its indices");
     std::int64_t run = 1;
-    TRY(const auto offsets, offsetsOf(call, *indices, x->shape, run));
+    TRY(const auto offsets, pickedOffsets(call, *indices, x->shape, run));
     const std::int64_t size = sizeOf(x->dataType);
     std::byte *to = y->data;
     for (const std::int64_t offset : offsets) {
@@ -241,7 +241,7 @@ Result<void> pickBackward(const KernelCall &call)
     if (dy == nullptr || indices == nullptr)
         return missingSlot(call, "a gradient or its indices");
     std::int64_t run = 1;
-    TRY(const auto offsets, offsetsOf(call, *indices, dx->shape, run));
+    TRY(const auto offsets, pickedOffsets(call, *indices, dx->shape, run));
     fillZero(*dx);
     return withFloat(call, dx->dataType, [&](auto zero) -> Result<void> {
         using T = decltype(zero);

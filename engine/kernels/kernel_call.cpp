@@ -1,5 +1,7 @@
 #include "engine/kernels/kernel_call.h"
 
+#include "engine/graph/annotation.h"
+
 #include <algorithm>
 #include <cstring>
 
@@ -10,13 +12,6 @@ namespace {
 Error errorOf(const KernelCall &call, ErrorCode code, std::string message, std::string advice)
 {
     return Error{code, std::move(message), std::move(advice), "operator:" + call.op->name};
-}
-
-bool mentions(const TensorTerms &terms, std::int32_t dimension)
-{
-    return std::any_of(terms.terms.begin(), terms.terms.end(), [dimension](const Term &term) {
-        return std::find(term.factors.begin(), term.factors.end(), dimension) != term.factors.end();
-    });
 }
 
 } // namespace

@@ -10,7 +10,7 @@ namespace planloom {
 
 namespace {
 
-Result<std::vector<std::int64_t>> offsetsOf(
+Result<std::vector<std::int64_t>> scatteredOffsets(
     const KernelCall &call, const Buffer &indices, const Shape &x, std::int64_t &run)
 {
     run = 1;
@@ -30,7 +30,7 @@ Result<void> scatterForward(const KernelCall &call)
     if (x == nullptr || indices == nullptr || updates == nullptr)
         return missingSlot(call, "its three inputs");
     std::int64_t run = 1;
-    TRY(const auto offsets, offsetsOf(call, *indices, x->shape, run));
+    TRY(const auto offsets, scatteredOffsets(call, *indices, x->shape, run));
     std::memcpy(y->data, x->data, byteCount(*y));
     const std::string reduction = call.op->attributes.text("reduction", "none");
     return withNumber(call, x->dataType, [&](auto zero) -> Result<void> {
@@ -71,7 +71,7 @@ Result<void> scatterBackward(const KernelCall &call)
     if (indices == nullptr)
         return missingSlot(call, "its indices");
     std::int64_t run = 1;
-    TRY(const auto offsets, offsetsOf(call, *indices, dy->shape, run));
+    TRY(const auto offsets, scatteredOffsets(call, *indices, dy->shape, run));
     return withFloat(call, dy->dataType, [&](auto zero) -> Result<void> {
         using T = decltype(zero);
         std::int64_t at = 0;

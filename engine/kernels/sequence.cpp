@@ -125,7 +125,7 @@ Result<void> topKBackward(const KernelCall &call)
 }
 
 /// Running sums along the axis, from the front or from the back.
-Result<void> accumulate(const KernelCall &call, const Buffer &x, const Buffer &y, bool fromBack)
+Result<void> runningSums(const KernelCall &call, const Buffer &x, const Buffer &y, bool fromBack)
 {
     const bool exclusive = call.op->attributes.integer("exclusive") != 0;
     const AxisView view = axisView(x.shape, call.op->attributes.integer("axis"));
@@ -155,7 +155,7 @@ Result<void> cumSumForward(const KernelCall &call)
         return {};
     if (x == nullptr)
         return missingSlot(call, "its input");
-    return accumulate(call, *x, *y, call.op->attributes.integer("reverse") != 0);
+    return runningSums(call, *x, *y, call.op->attributes.integer("reverse") != 0);
 }
 
 Result<void> cumSumBackward(const KernelCall &call)
@@ -166,7 +166,7 @@ Result<void> cumSumBackward(const KernelCall &call)
         return {};
     if (back.gradient() == nullptr)
         return missingSlot(call, "a gradient");
-    return accumulate(call, *back.gradient(), *dx, call.op->attributes.integer("reverse") == 0);
+    return runningSums(call, *back.gradient(), *dx, call.op->attributes.integer("reverse") == 0);
 }
 
 /// Reverses the first lengths[b] steps of batch entry b. It is its own inverse, hence its own gradient.

@@ -52,7 +52,7 @@ template<typename T> Parameters<T> parametersOf(const Operator &op)
 
 // Each function gives its value and its slope, both from x. Where the slope follows from the value y alone,
 // slopeOfValue says so: the operator may then save its output in place of its input.
-#define PLANLOOM_FUNCTION(Name, valueOfX, slopeOfX)                                                          \
+#define PLANLOOM_UNARY_FUNCTION(Name, valueOfX, slopeOfX)                                                    \
     struct Name {                                                                                            \
         [[maybe_unused]] static constexpr bool kFromValue = false;                                           \
         template<typename T> PLANLOOM_INLINE static T value(T x, [[maybe_unused]] const Parameters<T> &p)    \
@@ -65,8 +65,8 @@ template<typename T> Parameters<T> parametersOf(const Operator &op)
             return static_cast<T>(slopeOfX);                                                                 \
         }                                                                                                    \
     };
-#define PLANLOOM_FUNCTION_OF_VALUE(Name, valueOfX, slopeOfX, slopeOfY)                                       \
-    PLANLOOM_FUNCTION(Name##OfInput, valueOfX, slopeOfX)                                                     \
+#define PLANLOOM_UNARY_FUNCTION_OF_VALUE(Name, valueOfX, slopeOfX, slopeOfY)                                 \
+    PLANLOOM_UNARY_FUNCTION(Name##OfInput, valueOfX, slopeOfX)                                               \
     struct Name : Name##OfInput {                                                                            \
         static constexpr bool kFromValue = true;                                                             \
         template<typename T>                                                                                 \
@@ -76,42 +76,45 @@ template<typename T> Parameters<T> parametersOf(const Operator &op)
         }                                                                                                    \
     };
 
-PLANLOOM_FUNCTION(Abs, x<T(0) ? -x : x, x> T(0) ? T(1) : x < T(0) ? T(-1) : T(0))
-PLANLOOM_FUNCTION(Acos, std::acos(x), T(-1) / std::sqrt(T(1) - x * x))
-PLANLOOM_FUNCTION(Acosh, std::acosh(x), T(1) / std::sqrt(x * x - T(1)))
-PLANLOOM_FUNCTION(Asin, std::asin(x), T(1) / std::sqrt(T(1) - x * x))
-PLANLOOM_FUNCTION(Asinh, std::asinh(x), T(1) / std::sqrt(x * x + T(1)))
-PLANLOOM_FUNCTION(Atan, std::atan(x), T(1) / (T(1) + x * x))
-PLANLOOM_FUNCTION(Atanh, std::atanh(x), T(1) / (T(1) - x * x))
-PLANLOOM_FUNCTION(Ceil, std::ceil(x), T(0))
-PLANLOOM_FUNCTION(Cos, std::cos(x), -std::sin(x))
-PLANLOOM_FUNCTION(Cosh, std::cosh(x), std::sinh(x))
-PLANLOOM_FUNCTION(Erf, erfOf(x), T(2) * std::numbers::inv_sqrtpi_v<T> * expOf(-x * x))
-PLANLOOM_FUNCTION_OF_VALUE(Exp, expOf(x), expOf(x), y)
-PLANLOOM_FUNCTION(Floor, std::floor(x), T(0))
-PLANLOOM_FUNCTION(Log, std::log(x), T(1) / x)
-PLANLOOM_FUNCTION(Neg, -x, T(-1))
-PLANLOOM_FUNCTION_OF_VALUE(Reciprocal, T(1) / x, T(-1) / (x * x), -y *y)
-PLANLOOM_FUNCTION_OF_VALUE(Relu, x<T(0) ? T(0) : x, x> T(0) ? T(1) : T(0), y > T(0) ? T(1) : T(0))
-PLANLOOM_FUNCTION(Round, std::nearbyint(x), T(0))
-PLANLOOM_FUNCTION_OF_VALUE(Sigmoid, sigmoidOf(x), sigmoidOf(x) * (T(1) - sigmoidOf(x)), y *(T(1) - y))
-PLANLOOM_FUNCTION(Sign, x > T(0) ? T(1) : x < T(0) ? T(-1) : T(0), T(0))
-PLANLOOM_FUNCTION(Sin, std::sin(x), std::cos(x))
-PLANLOOM_FUNCTION(Sinh, std::sinh(x), std::cosh(x))
-PLANLOOM_FUNCTION(Softplus, x > T(0) ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x)), sigmoidOf(x))
-PLANLOOM_FUNCTION(Softsign, x / (T(1) + std::fabs(x)), T(1) / ((T(1) + std::fabs(x)) * (T(1) + std::fabs(x))))
-PLANLOOM_FUNCTION_OF_VALUE(Sqrt, std::sqrt(x), T(0.5) / std::sqrt(x), T(0.5) / y)
-PLANLOOM_FUNCTION_OF_VALUE(Tan, std::tan(x), T(1) + std::tan(x) * std::tan(x), T(1) + y * y)
-PLANLOOM_FUNCTION_OF_VALUE(Tanh, tanhOf(x), T(1) - tanhOf(x) * tanhOf(x), T(1) - y * y)
-PLANLOOM_FUNCTION(Silu, x *sigmoidOf(x), sigmoidOf(x) * (T(1) + x * (T(1) - sigmoidOf(x))))
-PLANLOOM_FUNCTION(Elu, x > T(0) ? x : p.alpha * (std::exp(x) - T(1)), x > T(0) ? T(1) : p.alpha * std::exp(x))
-PLANLOOM_FUNCTION(
+PLANLOOM_UNARY_FUNCTION(Abs, x<T(0) ? -x : x, x> T(0) ? T(1) : x < T(0) ? T(-1) : T(0))
+PLANLOOM_UNARY_FUNCTION(Acos, std::acos(x), T(-1) / std::sqrt(T(1) - x * x))
+PLANLOOM_UNARY_FUNCTION(Acosh, std::acosh(x), T(1) / std::sqrt(x * x - T(1)))
+PLANLOOM_UNARY_FUNCTION(Asin, std::asin(x), T(1) / std::sqrt(T(1) - x * x))
+PLANLOOM_UNARY_FUNCTION(Asinh, std::asinh(x), T(1) / std::sqrt(x * x + T(1)))
+PLANLOOM_UNARY_FUNCTION(Atan, std::atan(x), T(1) / (T(1) + x * x))
+PLANLOOM_UNARY_FUNCTION(Atanh, std::atanh(x), T(1) / (T(1) - x * x))
+PLANLOOM_UNARY_FUNCTION(Ceil, std::ceil(x), T(0))
+PLANLOOM_UNARY_FUNCTION(Cos, std::cos(x), -std::sin(x))
+PLANLOOM_UNARY_FUNCTION(Cosh, std::cosh(x), std::sinh(x))
+PLANLOOM_UNARY_FUNCTION(Erf, erfOf(x), T(2) * std::numbers::inv_sqrtpi_v<T> * expOf(-x * x))
+PLANLOOM_UNARY_FUNCTION_OF_VALUE(Exp, expOf(x), expOf(x), y)
+PLANLOOM_UNARY_FUNCTION(Floor, std::floor(x), T(0))
+PLANLOOM_UNARY_FUNCTION(Log, std::log(x), T(1) / x)
+PLANLOOM_UNARY_FUNCTION(Neg, -x, T(-1))
+PLANLOOM_UNARY_FUNCTION_OF_VALUE(Reciprocal, T(1) / x, T(-1) / (x * x), -y *y)
+PLANLOOM_UNARY_FUNCTION_OF_VALUE(Relu, x<T(0) ? T(0) : x, x> T(0) ? T(1) : T(0), y > T(0) ? T(1) : T(0))
+PLANLOOM_UNARY_FUNCTION(Round, std::nearbyint(x), T(0))
+PLANLOOM_UNARY_FUNCTION_OF_VALUE(Sigmoid, sigmoidOf(x), sigmoidOf(x) * (T(1) - sigmoidOf(x)), y *(T(1) - y))
+PLANLOOM_UNARY_FUNCTION(Sign, x > T(0) ? T(1) : x < T(0) ? T(-1) : T(0), T(0))
+PLANLOOM_UNARY_FUNCTION(Sin, std::sin(x), std::cos(x))
+PLANLOOM_UNARY_FUNCTION(Sinh, std::sinh(x), std::cosh(x))
+PLANLOOM_UNARY_FUNCTION(
+    Softplus, x > T(0) ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x)), sigmoidOf(x))
+PLANLOOM_UNARY_FUNCTION(
+    Softsign, x / (T(1) + std::fabs(x)), T(1) / ((T(1) + std::fabs(x)) * (T(1) + std::fabs(x))))
+PLANLOOM_UNARY_FUNCTION_OF_VALUE(Sqrt, std::sqrt(x), T(0.5) / std::sqrt(x), T(0.5) / y)
+PLANLOOM_UNARY_FUNCTION_OF_VALUE(Tan, std::tan(x), T(1) + std::tan(x) * std::tan(x), T(1) + y * y)
+PLANLOOM_UNARY_FUNCTION_OF_VALUE(Tanh, tanhOf(x), T(1) - tanhOf(x) * tanhOf(x), T(1) - y * y)
+PLANLOOM_UNARY_FUNCTION(Silu, x *sigmoidOf(x), sigmoidOf(x) * (T(1) + x * (T(1) - sigmoidOf(x))))
+PLANLOOM_UNARY_FUNCTION(
+    Elu, x > T(0) ? x : p.alpha * (std::exp(x) - T(1)), x > T(0) ? T(1) : p.alpha * std::exp(x))
+PLANLOOM_UNARY_FUNCTION(
     Celu, x > T(0) ? x : p.alpha * (std::exp(x / p.alpha) - T(1)), x > T(0) ? T(1) : std::exp(x / p.alpha))
-PLANLOOM_FUNCTION(LeakyRelu, x > T(0) ? x : p.alpha * x, x > T(0) ? T(1) : p.alpha)
-PLANLOOM_FUNCTION(ThresholdedRelu, x > p.alpha ? x : T(0), x > p.alpha ? T(1) : T(0))
-PLANLOOM_FUNCTION(Selu, p.gamma *(x > T(0) ? x : p.alpha * (std::exp(x) - T(1))),
+PLANLOOM_UNARY_FUNCTION(LeakyRelu, x > T(0) ? x : p.alpha * x, x > T(0) ? T(1) : p.alpha)
+PLANLOOM_UNARY_FUNCTION(ThresholdedRelu, x > p.alpha ? x : T(0), x > p.alpha ? T(1) : T(0))
+PLANLOOM_UNARY_FUNCTION(Selu, p.gamma *(x > T(0) ? x : p.alpha * (std::exp(x) - T(1))),
     p.gamma *(x > T(0) ? T(1) : p.alpha * std::exp(x)))
-PLANLOOM_FUNCTION(
+PLANLOOM_UNARY_FUNCTION(
     Clip, x<p.least ? p.least : x> p.most ? p.most : x, x >= p.least && x <= p.most ? T(1) : T(0))
 
 struct HardSigmoid {
@@ -206,7 +209,7 @@ PLANLOOM_INLINE void valueSlopeLoop(
 }
 
 /// The loops of one function; those of the frequent ones on float are specialised below.
-template<typename Function> struct Loops {
+template<typename Function> struct UnaryLoops {
     template<typename T> static void apply(const T *x, T *y, std::int64_t count, const Parameters<T> &p)
     {
         applyLoop<Function>(x, y, count, p);
@@ -218,7 +221,7 @@ template<typename Function> struct Loops {
     }
 };
 
-#define PLANLOOM_HOT_FUNCTION(Name)                                                                          \
+#define PLANLOOM_HOT_UNARY_FUNCTION(Name)                                                                    \
     PLANLOOM_HOT void apply##Name(const float *x, float *y, std::int64_t count, const Parameters<float> &p)  \
     {                                                                                                        \
         applyLoop<Name>(x, y, count, p);                                                                     \
@@ -228,7 +231,7 @@ template<typename Function> struct Loops {
     {                                                                                                        \
         slopeLoop<Name>(dy, x, dx, count, p);                                                                \
     }                                                                                                        \
-    template<> struct Loops<Name> {                                                                          \
+    template<> struct UnaryLoops<Name> {                                                                     \
         static void apply(const float *x, float *y, std::int64_t count, const Parameters<float> &p)          \
         {                                                                                                    \
             apply##Name(x, y, count, p);                                                                     \
@@ -249,15 +252,15 @@ template<typename Function> struct Loops {
         }                                                                                                    \
     };
 
-PLANLOOM_HOT_FUNCTION(Erf)
-PLANLOOM_HOT_FUNCTION(Exp)
-PLANLOOM_HOT_FUNCTION(Relu)
-PLANLOOM_HOT_FUNCTION(Sigmoid)
-PLANLOOM_HOT_FUNCTION(Sqrt)
-PLANLOOM_HOT_FUNCTION(Tanh)
-PLANLOOM_HOT_FUNCTION(Silu)
-PLANLOOM_HOT_FUNCTION(GeluErf)
-PLANLOOM_HOT_FUNCTION(GeluTanh)
+PLANLOOM_HOT_UNARY_FUNCTION(Erf)
+PLANLOOM_HOT_UNARY_FUNCTION(Exp)
+PLANLOOM_HOT_UNARY_FUNCTION(Relu)
+PLANLOOM_HOT_UNARY_FUNCTION(Sigmoid)
+PLANLOOM_HOT_UNARY_FUNCTION(Sqrt)
+PLANLOOM_HOT_UNARY_FUNCTION(Tanh)
+PLANLOOM_HOT_UNARY_FUNCTION(Silu)
+PLANLOOM_HOT_UNARY_FUNCTION(GeluErf)
+PLANLOOM_HOT_UNARY_FUNCTION(GeluTanh)
 
 template<typename Function> Result<void> unaryForward(const KernelCall &call)
 {
@@ -269,7 +272,7 @@ template<typename Function> Result<void> unaryForward(const KernelCall &call)
         return missingSlot(call, "its input");
     return withFloat(call, x->dataType, [&](auto zero) -> Result<void> {
         using T = decltype(zero);
-        Loops<Function>::apply(
+        UnaryLoops<Function>::apply(
             elements<const T>(*x), elements<T>(*y), elementCount(*y), parametersOf<T>(*call.op));
         return {};
     });
@@ -290,7 +293,7 @@ template<typename Function> Result<void> unaryBackward(const KernelCall &call)
         using T = decltype(zero);
         const Parameters<T> p = parametersOf<T>(*call.op);
         if (x != nullptr) {
-            Loops<Function>::slope(
+            UnaryLoops<Function>::slope(
                 elements<const T>(*dy), elements<const T>(*x), elements<T>(*dx), elementCount(*dx), p);
             return {};
         }

@@ -654,7 +654,7 @@ Result<ExecutionPlan> Lowering::run()
             m_persistent[tensor].clear();
         for (const OperatorId id : m_sequence[static_cast<std::size_t>(block)]) {
             if (m_stop.stop_requested())
-                return Error{ErrorCode::Cancelled, "lowering was stopped", {}, {}};
+                return cancelled("lowering was stopped");
             if (m_graph.at(id).direction == Direction::Backward)
                 TRY_VOID(recomputeFor(id, block));
             TRY_VOID(emitOperator(id, block, false));
@@ -670,7 +670,7 @@ Result<ExecutionPlan> Lowering::run()
     reduceAccumulators();
     for (const OperatorId id : m_sequence[static_cast<std::size_t>(m_optimizer)]) {
         if (m_stop.stop_requested())
-            return Error{ErrorCode::Cancelled, "lowering was stopped", {}, {}};
+            return cancelled("lowering was stopped");
         TRY_VOID(emitOptimizer(id));
     }
 

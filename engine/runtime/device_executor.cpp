@@ -15,11 +15,6 @@ namespace planloom {
 
 namespace {
 
-Error cancelled()
-{
-    return {ErrorCode::Cancelled, "the run was stopped", {}, {}};
-}
-
 /// True if any element is NaN. Integers never are.
 bool hasNaN(const Buffer &buffer)
 {
@@ -491,7 +486,7 @@ Result<void> DeviceExecutor::run(
     Prepared &prepared, std::int32_t microBatch, std::int32_t step, Communicator &communicator)
 {
     if (m_shared.stopped.load(std::memory_order_relaxed))
-        return cancelled();
+        return cancelled("the run was stopped");
     Result<void> outcome;
     try {
         outcome = execute(prepared, microBatch, step, communicator);

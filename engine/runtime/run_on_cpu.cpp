@@ -18,7 +18,7 @@ namespace planloom {
 namespace {
 
 using Clock = DeviceExecutor::Clock;
-constexpr auto kProgressInterval = std::chrono::milliseconds{150}; // more than 5 a second
+constexpr auto kProgressEvery = std::chrono::milliseconds{150}; // more than 5 a second
 
 Result<void> checkRunnable(const ExecutionPlan &plan)
 {
@@ -65,9 +65,7 @@ public:
 
     Result<RunOutcome> execute(std::stop_token stop)
     {
-        const std::stop_callback onStop{stop, [this] {
-                                            fail({ErrorCode::Cancelled, "the run was stopped", {}, {}});
-                                        }};
+        const std::stop_callback onStop{stop, [this] { fail(cancelled("the run was stopped")); }};
         std::vector<std::thread> threads;
         for (std::size_t d = 0; d < m_devices.size(); ++d)
             threads.emplace_back([this, d] { deviceMain(d); });
@@ -159,7 +157,7 @@ private:
     void report()
     {
         std::unique_lock lock{m_mutex};
-        while (!m_changed.wait_for(lock, kProgressInterval, [this] { return m_running == 0; })) {
+        while (!m_changed.wait_for(lock, kProgressEvery, [this] { return m_running == 0; })) {
             if (!m_events.progress && !m_events.spans)
                 continue;
             lock.unlock();

@@ -30,7 +30,7 @@ namespace {
 using Json = nlohmann::json;
 using Clock = std::chrono::steady_clock;
 constexpr int kPollMilliseconds = 50;
-constexpr auto kProgressInterval = std::chrono::milliseconds{200};
+constexpr auto kReportInterval = std::chrono::milliseconds{200};
 constexpr auto kTerminateAfter = std::chrono::milliseconds{1000};
 constexpr auto kKillAfter = std::chrono::milliseconds{1500};
 
@@ -360,7 +360,7 @@ private:
             m_lastChange = now;
             m_stalled = false;
         }
-        if (changed && now - m_lastReport >= kProgressInterval) {
+        if (changed && now - m_lastReport >= kReportInterval) {
             m_lastReport = now;
             for (std::size_t d = 0; d < m_issued.size(); ++d)
                 m_issued[d] = m_counters.data()[d].issued.load();

@@ -16,29 +16,12 @@
 
 namespace planloom {
 
-namespace {
+// What the world of threads, which has a name outside this file, is made of has names, too.
 
 enum class Collective : std::uint8_t { AllReduce, AllGather, ReduceScatter, AllToAll, Broadcast };
 
-const char *nameOf(Collective kind)
-{
-    switch (kind) {
-    case Collective::AllReduce:
-        return "all-reduce";
-    case Collective::AllGather:
-        return "all-gather";
-    case Collective::ReduceScatter:
-        return "reduce-scatter";
-    case Collective::AllToAll:
-        return "all-to-all";
-    case Collective::Broadcast:
-        return "broadcast";
-    }
-    return "collective";
-}
-
 /// What a member shows the others while they work on a collective.
-struct Published {
+struct PublishedBuffers {
     Collective kind{};
     CollectiveBuffer in{};
     CollectiveBuffer out{};
@@ -46,16 +29,11 @@ struct Published {
     std::int32_t gatherDimension = -1;
 };
 
-Error cancelled()
-{
-    return {ErrorCode::Cancelled, "the run was stopped", {}, {}};
-}
-
 /// Where the members of a group meet. Between `enter` and `leave` all members' `slots` may be read.
-class Meeting
+class GroupMeeting
 {
 public:
-    explicit Meeting(std::size_t size)
+    explicit GroupMeeting(std::size_t size)
         : slots(size)
     {
     }
@@ -89,7 +67,7 @@ public:
         m_changed.notify_all();
     }
 
-    std::vector<Published> slots; ///< By member; each writes its own before it enters.
+    std::vector<PublishedBuffers> slots; ///< By member; each writes its own before it enters.
 
 private:
     bool arrived() // needs the lock
@@ -110,7 +88,7 @@ private:
 };
 
 /// Messages for one device.
-class Inbox
+class DeviceInbox
 {
 public:
     using Key = std::tuple<std::int32_t, std::int32_t, std::int32_t>; ///< Sender, tag, micro-batch.
@@ -156,12 +134,31 @@ private:
     bool m_aborted = false;
 };
 
-/// What is wrong with the members' buffers; empty if they fit. Reads all slots, so that all members agree.
-std::string misfit(const std::vector<Published> &slots)
+namespace {
+
+const char *nameOf(Collective kind)
 {
-    const Published &first = slots.front();
+    switch (kind) {
+    case Collective::AllReduce:
+        return "all-reduce";
+    case Collective::AllGather:
+        return "all-gather";
+    case Collective::ReduceScatter:
+        return "reduce-scatter";
+    case Collective::AllToAll:
+        return "all-to-all";
+    case Collective::Broadcast:
+        return "broadcast";
+    }
+    return "collective";
+}
+
+/// What is wrong with the members' buffers; empty if they fit. Reads all slots, so that all members agree.
+std::string misfit(const std::vector<PublishedBuffers> &slots)
+{
+    const PublishedBuffers &first = slots.front();
     for (std::size_t i = 0; i < slots.size(); ++i) {
-        const Published &slot = slots[i];
+        const PublishedBuffers &slot = slots[i];
         if (slot.kind != first.kind)
             return std::string{nameOf(first.kind)} + " meets " + nameOf(slot.kind);
         if (slot.dimension != first.dimension || slot.gatherDimension != first.gatherDimension)
@@ -170,7 +167,7 @@ std::string misfit(const std::vector<Published> &slots)
     // Along `along`, `whole` is as long as the members' parts together; elsewhere extents agree.
     const auto fits = [&](const Shape &whole, const auto &partOf, std::int32_t along) {
         std::int64_t total = 0;
-        for (const Published &slot : slots) {
+        for (const PublishedBuffers &slot : slots) {
             Shape part = partOf(slot);
             if (along < 0)
                 return part == whole;
@@ -184,9 +181,9 @@ std::string misfit(const std::vector<Published> &slots)
         }
         return total == whole[static_cast<std::size_t>(along)];
     };
-    const auto in = [](const Published &slot) { return slot.in.shape; };
-    const auto out = [](const Published &slot) { return slot.out.shape; };
-    for (const Published &slot : slots) {
+    const auto in = [](const PublishedBuffers &slot) { return slot.in.shape; };
+    const auto out = [](const PublishedBuffers &slot) { return slot.out.shape; };
+    for (const PublishedBuffers &slot : slots) {
         bool ok = true;
         switch (first.kind) {
         case Collective::AllReduce:
@@ -208,7 +205,7 @@ std::string misfit(const std::vector<Published> &slots)
             if (ok) {
                 std::int64_t cuts = 0;
                 std::int64_t joins = 0;
-                for (const Published &other : slots) {
+                for (const PublishedBuffers &other : slots) {
                     if (other.in.shape.size() != rank || other.out.shape.size() != rank)
                         return "members' shapes do not fit";
                     cuts += other.out.shape[cut];
@@ -240,7 +237,7 @@ std::string misfit(const std::vector<Published> &slots)
     return {};
 }
 
-void allReduceChunk(const std::vector<Published> &slots, std::size_t member)
+void allReduceChunk(const std::vector<PublishedBuffers> &slots, std::size_t member)
 {
     const DataType type = slots[0].in.type;
     const auto size = static_cast<std::size_t>(sizeOf(type));
@@ -264,12 +261,12 @@ void allReduceChunk(const std::vector<Published> &slots, std::size_t member)
     }
 }
 
-void gatherInto(const std::vector<Published> &slots, std::size_t member)
+void gatherInto(const std::vector<PublishedBuffers> &slots, std::size_t member)
 {
     const CollectiveBuffer &out = slots[member].out;
     const auto d = static_cast<std::size_t>(slots[member].dimension);
     std::int64_t offset = 0;
-    for (const Published &slot : slots) {
+    for (const PublishedBuffers &slot : slots) {
         const IndexMask piece = wholeMask(slot.in.shape);
         IndexMask target = wholeMask(out.shape); // in the piece's coordinates
         target.ranges[d] = {-offset, out.shape[d] - offset};
@@ -278,7 +275,7 @@ void gatherInto(const std::vector<Published> &slots, std::size_t member)
     }
 }
 
-void reduceInto(const std::vector<Published> &slots, std::size_t member)
+void reduceInto(const std::vector<PublishedBuffers> &slots, std::size_t member)
 {
     const CollectiveBuffer &in = slots[member].in;
     const CollectiveBuffer &out = slots[member].out;
@@ -301,7 +298,7 @@ void reduceInto(const std::vector<Published> &slots, std::size_t member)
     }
 }
 
-void exchangeInto(const std::vector<Published> &slots, std::size_t member)
+void exchangeInto(const std::vector<PublishedBuffers> &slots, std::size_t member)
 {
     const CollectiveBuffer &out = slots[member].out;
     const auto cut = static_cast<std::size_t>(slots[member].dimension);
@@ -310,7 +307,7 @@ void exchangeInto(const std::vector<Published> &slots, std::size_t member)
     for (std::size_t k = 0; k < member; ++k)
         cutBegin += slots[k].out.shape[cut];
     std::int64_t joined = 0;
-    for (const Published &slot : slots) {
+    for (const PublishedBuffers &slot : slots) {
         const IndexMask whole = wholeMask(slot.in.shape);
         IndexMask region = whole;
         region.ranges[cut] = {cutBegin, cutBegin + out.shape[cut]};
@@ -322,7 +319,7 @@ void exchangeInto(const std::vector<Published> &slots, std::size_t member)
     }
 }
 
-void copyFirst(const std::vector<Published> &slots, std::size_t member)
+void copyFirst(const std::vector<PublishedBuffers> &slots, std::size_t member)
 {
     const CollectiveBuffer &in = slots.front().in;
     const CollectiveBuffer &out = slots[member].out;
@@ -345,7 +342,7 @@ public:
             m_inboxes.emplace_back();
     }
 
-    Result<void> meet(DeviceId device, std::int32_t group, Published published)
+    Result<void> meet(DeviceId device, std::int32_t group, PublishedBuffers published)
     {
         const auto g = static_cast<std::size_t>(group);
         if (group < 0 || g >= m_groups.size())
@@ -357,11 +354,11 @@ public:
                 "device " + std::to_string(device.index) + " is not in group " + std::to_string(group), {},
                 {}};
         const auto member = static_cast<std::size_t>(found - members.begin());
-        Meeting &meeting = m_meetings[g];
+        GroupMeeting &meeting = m_meetings[g];
         const Collective kind = published.kind;
         meeting.slots[member] = std::move(published);
         if (!meeting.enter())
-            return cancelled();
+            return cancelled("the run was stopped");
         const std::string problem = misfit(meeting.slots);
         if (problem.empty())
             work(kind, meeting.slots, member);
@@ -376,12 +373,12 @@ public:
     Result<void> everyone()
     {
         if (!m_everyone.enter())
-            return cancelled();
+            return cancelled("the run was stopped");
         m_everyone.leave();
         return {};
     }
 
-    Inbox &inbox(DeviceId device) { return m_inboxes[static_cast<std::size_t>(device.index)]; }
+    DeviceInbox &inbox(DeviceId device) { return m_inboxes[static_cast<std::size_t>(device.index)]; }
     bool holds(DeviceId device) const
     {
         return device.valid() && static_cast<std::size_t>(device.index) < m_inboxes.size();
@@ -389,15 +386,15 @@ public:
 
     void abort()
     {
-        for (Meeting &meeting : m_meetings)
+        for (GroupMeeting &meeting : m_meetings)
             meeting.abort();
-        for (Inbox &inbox : m_inboxes)
+        for (DeviceInbox &inbox : m_inboxes)
             inbox.abort();
         m_everyone.abort();
     }
 
 private:
-    static void work(Collective kind, const std::vector<Published> &slots, std::size_t member)
+    static void work(Collective kind, const std::vector<PublishedBuffers> &slots, std::size_t member)
     {
         switch (kind) {
         case Collective::AllReduce:
@@ -414,9 +411,9 @@ private:
     }
 
     std::vector<std::vector<DeviceId>> m_groups;
-    std::deque<Meeting> m_meetings; ///< By group. A deque: they cannot move.
-    std::deque<Inbox> m_inboxes; ///< By device.
-    Meeting m_everyone;
+    std::deque<GroupMeeting> m_meetings; ///< By group. A deque: they cannot move.
+    std::deque<DeviceInbox> m_inboxes; ///< By device.
+    GroupMeeting m_everyone;
 };
 
 namespace {
@@ -469,7 +466,7 @@ public:
             return Error{
                 ErrorCode::InvalidInput, "there is no device " + std::to_string(key.peer.index), {}, {}};
         if (!m_world.inbox(key.peer).put({m_device.index, key.tag, key.microBatch}, std::move(block)))
-            return cancelled();
+            return cancelled("the run was stopped");
         return {};
     }
 
@@ -477,7 +474,7 @@ public:
     {
         MemoryBlock block;
         if (!m_world.inbox(m_device).take({key.peer.index, key.tag, key.microBatch}, block))
-            return cancelled();
+            return cancelled("the run was stopped");
         return block;
     }
 

@@ -172,7 +172,7 @@ private:
             if (state.instruction < 0) {
                 state.instruction = program.segmentBegin[static_cast<std::size_t>(entry.segment)];
                 if (stop.stop_requested())
-                    return Error{ErrorCode::Cancelled, "the simulation was stopped"};
+                    return cancelled("the simulation was stopped");
             }
             for (; state.instruction < end; ++state.instruction) {
                 const CompiledInstruction &instruction =

@@ -316,7 +316,7 @@ Result<Timeline> simulate(const ExecutionPlan &plan, const Cluster &cluster, con
 
     TRY(const Symmetry symmetry, findSymmetry(plan, cluster, options.mergeSymmetric));
     if (stop.stop_requested())
-        return Error{ErrorCode::Cancelled, "the simulation was stopped"};
+        return cancelled("the simulation was stopped");
     ProgramCompiler compiler(plan, costs, options.precision);
     std::vector<CompiledProgram> programs;
     programs.reserve(symmetry.representative.size());
@@ -356,7 +356,7 @@ Result<Timeline> simulate(const ExecutionPlan &plan, const Cluster &cluster, con
         options.onFigures(timeline);
 
     if (stop.stop_requested())
-        return Error{ErrorCode::Cancelled, "the simulation was stopped"};
+        return cancelled("the simulation was stopped");
     if (options.spans) {
         const SpanWriter writer(plan, symmetry, traces);
         timeline.deviceBegin = writer.deviceBegin();

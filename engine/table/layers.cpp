@@ -1,5 +1,7 @@
 #include "engine/table/layers.h"
 
+#include "engine/base/text.h"
+
 #include <algorithm>
 #include <map>
 #include <string>
@@ -9,11 +11,6 @@
 namespace planloom {
 
 namespace {
-
-bool isDigit(char c)
-{
-    return c >= '0' && c <= '9';
-}
 
 /// "h" of "h.12", "" of "12"; nothing if `name` does not end in a number of its own.
 bool stemOf(std::string_view name, std::string_view &stem)

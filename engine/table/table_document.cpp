@@ -131,7 +131,7 @@ std::vector<std::int32_t> usable(const TableDocument &document, std::vector<std:
     return lines;
 }
 
-const std::string &textAt(const TableDocument &document, std::int32_t line)
+const std::string &lineText(const TableDocument &document, std::int32_t line)
 {
     return document.lines()[static_cast<std::size_t>(line)]->text;
 }
@@ -152,7 +152,7 @@ void removeRuns(const TableDocument &document, const std::vector<std::int32_t> &
         TableSplice splice{lines[i] + shift, {}, {}};
         const std::int32_t first = lines[i];
         for (; i < lines.size() && lines[i] == first + static_cast<std::int32_t>(splice.removed.size()); ++i)
-            splice.removed.push_back(textAt(document, lines[i]));
+            splice.removed.push_back(lineText(document, lines[i]));
         shift -= static_cast<std::int32_t>(splice.removed.size());
         edit.splices.push_back(std::move(splice));
     }
@@ -414,7 +414,7 @@ TableEdit replaceRow(const TableDocument &document, std::int32_t line, const Row
     std::vector<std::string> removed;
     std::vector<std::string> inserted;
     for (std::int32_t i = first; i < line; ++i) {
-        removed.push_back(textAt(document, i));
+        removed.push_back(lineText(document, i));
         if (!noteOfRemark(*document.lines()[static_cast<std::size_t>(i)]))
             inserted.push_back(removed.back());
     }
@@ -431,7 +431,7 @@ TableEdit replaceLine(const TableDocument &document, std::int32_t line, std::str
     auto lines = piecesOf(text);
     if (lines.size() > 1 && lines.back().empty())
         lines.pop_back();
-    return single(line, {textAt(document, line)}, std::move(lines));
+    return single(line, {lineText(document, line)}, std::move(lines));
 }
 
 TableEdit insertText(const TableDocument &document, std::int32_t line, std::string_view text)
@@ -493,7 +493,7 @@ TableEdit moveLines(const TableDocument &document, std::vector<std::int32_t> lin
     removeRuns(document, {lines.begin(), middle}, 0, edit);
     TableSplice moved{to - above, {}, {}};
     for (const std::int32_t line : lines)
-        moved.inserted.push_back(textAt(document, line));
+        moved.inserted.push_back(lineText(document, line));
     edit.splices.push_back(std::move(moved));
     removeRuns(document, {middle, lines.end()}, count - above, edit);
     return edit;

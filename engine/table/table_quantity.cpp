@@ -1,5 +1,7 @@
 #include "engine/table/table_quantity.h"
 
+#include "engine/base/text.h"
+
 #include <algorithm>
 #include <array>
 
@@ -26,11 +28,6 @@ std::pair<const Unit *, const Unit *> unitsOf(LimitRule::Kind kind)
     return {kTimeUnits.data(), kTimeUnits.data() + kTimeUnits.size()};
 }
 
-bool isDigit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 bool isUnitCharacter(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || static_cast<unsigned char>(c) >= 0x80;
@@ -48,7 +45,7 @@ std::string foundAt(std::string_view text)
     return found.empty() ? "nothing" : "'" + found + "'";
 }
 
-Error wrong(LimitRule::Kind kind, const std::string &message)
+Error invalidQuantity(LimitRule::Kind kind, const std::string &message)
 {
     return {ErrorCode::InvalidInput, message,
         kind == LimitRule::Kind::Memory
@@ -62,7 +59,7 @@ Result<Quantity> readQuantity(LimitRule::Kind kind, std::string_view text)
 {
     const char *what = kind == LimitRule::Kind::Memory ? "an amount of memory as 40GiB" : "a time as 50ms";
     const auto expected = [&] {
-        return wrong(kind, std::string("expected ") + what + ", found " + foundAt(text));
+        return invalidQuantity(kind, std::string("expected ") + what + ", found " + foundAt(text));
     };
     const std::string tooLarge = kind == LimitRule::Kind::Memory ? "expected at most 1024TiB, found "
                                                                  : "expected at most 13 days, found ";
@@ -71,7 +68,7 @@ Result<Quantity> readQuantity(LimitRule::Kind kind, std::string_view text)
     for (; i < text.size() && isDigit(text[i]); ++i) {
         whole = whole * 10 + (text[i] - '0');
         if (whole > kMostQuantity)
-            return wrong(kind, tooLarge + foundAt(text));
+            return invalidQuantity(kind, tooLarge + foundAt(text));
     }
     if (i == 0)
         return expected();
@@ -87,7 +84,7 @@ Result<Quantity> readQuantity(LimitRule::Kind kind, std::string_view text)
         while (!digits.empty() && digits.back() == '0')
             digits.remove_suffix(1);
         if (digits.size() > kMostDecimals)
-            return wrong(kind, "expected at most 6 decimals, found " + foundAt(text));
+            return invalidQuantity(kind, "expected at most 6 decimals, found " + foundAt(text));
         for (const char digit : digits) {
             decimals = decimals * 10 + (digit - '0');
             scale *= 10;
@@ -106,16 +103,16 @@ Result<Quantity> readQuantity(LimitRule::Kind kind, std::string_view text)
     if (unit == end)
         return expected();
     if (whole > kMostQuantity / unit->size)
-        return wrong(kind, tooLarge + foundAt(text));
+        return invalidQuantity(kind, tooLarge + foundAt(text));
     if (decimals * unit->size % scale != 0)
-        return wrong(kind,
+        return invalidQuantity(kind,
             std::string("expected a whole number of ")
                 + (kind == LimitRule::Kind::Memory ? "bytes" : "nanoseconds") + ", found " + foundAt(text));
     const std::int64_t value = whole * unit->size + decimals * unit->size / scale;
     if (value > kMostQuantity)
-        return wrong(kind, tooLarge + foundAt(text));
+        return invalidQuantity(kind, tooLarge + foundAt(text));
     if (value < 1)
-        return wrong(kind, "expected more than nothing, found " + foundAt(text));
+        return invalidQuantity(kind, "expected more than nothing, found " + foundAt(text));
     return Quantity{value, i};
 }
 

@@ -1,5 +1,7 @@
 #include "engine/verify/structure_rules.h"
 
+#include "engine/base/ids.h"
+
 #include <algorithm>
 #include <functional>
 #include <set>
@@ -10,11 +12,6 @@
 namespace planloom {
 
 namespace {
-
-std::size_t at(std::int32_t index)
-{
-    return static_cast<std::size_t>(index);
-}
 
 bool isWithin(std::int32_t index, std::size_t count)
 {

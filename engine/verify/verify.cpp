@@ -1,5 +1,6 @@
 #include "engine/verify/verify.h"
 
+#include "engine/base/ids.h"
 #include "engine/verify/batch_rules.h"
 #include "engine/verify/graph_rules.h"
 #include "engine/verify/instruction_rules.h"
@@ -13,11 +14,6 @@
 namespace planloom {
 
 namespace {
-
-std::size_t at(std::int32_t index)
-{
-    return static_cast<std::size_t>(index);
-}
 
 /// Life of one instance of a buffer.
 enum class Life : std::uint8_t { Unwritten, Alive, Dead };
@@ -553,7 +549,7 @@ Result<VerifyReport> Interpreter::run()
         runnable.pop_back();
         if (!advance(device, runnable)) {
             if (m_cancelled)
-                return Error{ErrorCode::Cancelled, "verification was stopped", {}, {}};
+                return cancelled("verification was stopped");
             return m_report;
         }
     }

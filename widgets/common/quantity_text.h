@@ -3,6 +3,7 @@
 #include <QtCore/QString>
 
 #include "engine/base/units.h"
+#include "engine/base/words.h"
 #include "widgets/common/format.h"
 
 #include <cstdint>
@@ -22,7 +23,7 @@ inline QString bytesText(std::int64_t bytes)
 
 inline QString timeText(Nanoseconds time)
 {
-    return QString::fromStdString(formatSeconds(static_cast<double>(time.count()) * 1e-9));
+    return QString::fromStdString(formatNanoseconds(time.count()));
 }
 
 } // namespace planloom

@@ -7,6 +7,7 @@
 #include <QtWidgets/QLabel>
 #include <QtWidgets/QVBoxLayout>
 
+#include "engine/base/words.h"
 #include "widgets/common/format.h"
 #include "widgets/memory/matrix_view.h"
 
@@ -149,8 +150,7 @@ void CommunicationCompare::refresh()
             bytes += flow.bytes;
             time += flow.time;
         }
-        return QString::fromStdString(
-            byTime ? formatSeconds(static_cast<double>(time.count()) * 1e-9) : formatBytes(bytes));
+        return QString::fromStdString(byTime ? formatNanoseconds(time.count()) : formatBytes(bytes));
     };
     m_sum->setText(tr("%1 → %2 in one step, all devices").arg(sumOf(*m_matrices.a), sumOf(*m_matrices.b)));
 }

@@ -1,5 +1,7 @@
 #include "widgets/compare/compare_models.h"
 
+#include "widgets/common/qt_text.h"
+
 #include <QtCore/QDataStream>
 #include <QtCore/QIODevice>
 #include <QtCore/QMimeData>
@@ -11,11 +13,6 @@ namespace planloom {
 namespace {
 
 constexpr const char *kRowsType = "application/x-planloom-compared-rows";
-
-QString words(const std::string &text)
-{
-    return QString::fromStdString(text);
-}
 
 /// Side of a drag, and indices of rows.
 struct Dragged {
@@ -91,8 +88,8 @@ QVariant MetricModel::data(const QModelIndex &index, int role) const
         if (column == 0)
             return tr(metric.name.c_str());
         if (part == 0)
-            return words(valueText(metric, plan));
-        const QString text = words(part == 1 ? deltaText(metric, 0, plan) : percentText(metric, 0, plan));
+            return toQString(valueText(metric, plan));
+        const QString text = toQString(part == 1 ? deltaText(metric, 0, plan) : percentText(metric, 0, plan));
         if (part == 2 || text.isEmpty())
             return text;
         const Change change = changeOf(metric, 0, plan);
@@ -204,7 +201,7 @@ QVariant RowDiffModel::data(const QModelIndex &index, int role) const
     const ComparedRow &row = rowAt(index.row());
     const ComparedRow::Cells &cells = isSideA(index.column()) ? row.a : row.b;
     const auto ruleOf = [](const ComparedRow::Cells &side) {
-        return side.enabled ? words(side.rule) : tr("off · %1").arg(words(side.rule));
+        return side.enabled ? toQString(side.rule) : tr("off · %1").arg(toQString(side.rule));
     };
     switch (role) {
     case Qt::DisplayRole:
@@ -226,7 +223,7 @@ QVariant RowDiffModel::data(const QModelIndex &index, int role) const
         case SelectorB:
             if (cells.text.empty())
                 return {};
-            return cells.selector.empty() ? tr("whole plan") : words(cells.selector);
+            return cells.selector.empty() ? tr("whole plan") : toQString(cells.selector);
         default:
             return cells.text.empty() ? QString() : ruleOf(cells);
         }
@@ -234,7 +231,7 @@ QVariant RowDiffModel::data(const QModelIndex &index, int role) const
         if (index.column() == State)
             return tr(
                 "Drag a row to the other side, or press \"Take into Current\", to try it in the design.");
-        return words(cells.text);
+        return toQString(cells.text);
     case DiffersRole:
         if (row.kind == ComparedRow::Kind::Same || index.column() == State)
             return false;
@@ -309,7 +306,7 @@ QMimeData *RowDiffModel::mimeData(const QModelIndexList &indexes) const
     for (const qint32 row : rows) {
         stream << row;
         const ComparedRow &compared = m_rows[static_cast<std::size_t>(row)];
-        text += words(fromA ? compared.a.text : compared.b.text) + QLatin1Char('\n');
+        text += toQString(fromA ? compared.a.text : compared.b.text) + QLatin1Char('\n');
     }
     auto *data = new QMimeData;
     data->setData(QLatin1String(kRowsType), bytes);

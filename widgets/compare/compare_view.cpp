@@ -16,6 +16,7 @@
 
 #include "widgets/common/format.h"
 #include "widgets/common/palette.h"
+#include "widgets/common/qt_text.h"
 #include "widgets/compare/communication_compare.h"
 #include "widgets/compare/compare_export.h"
 #include "widgets/compare/compare_models.h"
@@ -34,11 +35,6 @@ namespace planloom {
 namespace {
 
 constexpr int kBlinkMilliseconds = 450; ///< Slower than three flashes a second.
-
-QString words(const std::string &text)
-{
-    return QString::fromStdString(text);
-}
 
 } // namespace
 
@@ -229,7 +225,7 @@ void CompareView::showResult(const CompareSnapshot &result)
     m_dag->setDifference(result->operators);
     m_dag->setColourBy(ColourBy::Difference);
     const auto count = [&result](OperatorChange change) {
-        return words(formatCount(result->counts[static_cast<std::size_t>(change)]));
+        return toQString(formatCount(result->counts[static_cast<std::size_t>(change)]));
     };
     m_dagCounts->setText(result->operators.empty()
             ? tr("Operators are compared once both plans have a timeline.")
@@ -283,7 +279,7 @@ void CompareView::takeIntoCurrent(const std::vector<int> &rows, bool fromA)
             continue;
         edit = joined(std::move(edit), one);
         const std::string &text = fromA ? compared.a.text : compared.b.text;
-        last = words(text.empty() ? (fromA ? compared.b.text : compared.a.text) : text);
+        last = toQString(text.empty() ? (fromA ? compared.b.text : compared.a.text) : text);
         ++taken;
     }
     if (edit.empty()) {
@@ -292,7 +288,7 @@ void CompareView::takeIntoCurrent(const std::vector<int> &rows, bool fromA)
     }
     const QString side = fromA ? tr("A") : tr("B");
     const QString what = taken == 1
-        ? tr("take \"%1\" as in %2").arg(words(elided(last.toStdString(), 60)), side)
+        ? tr("take \"%1\" as in %2").arg(toQString(elided(last.toStdString(), 60)), side)
         : tr("take %1 rows as in %2").arg(taken).arg(side);
     if (m_workspace->editTable(what, edit))
         say({});
@@ -325,7 +321,7 @@ void CompareView::copyFigures(bool json)
         titles.push_back(title.toStdString());
     if (titles.empty())
         return;
-    QGuiApplication::clipboard()->setText(words(
+    QGuiApplication::clipboard()->setText(toQString(
         json ? metricsAsJson(m_metrics->metrics(), titles) : metricsAsCsv(m_metrics->metrics(), titles)));
 }
 

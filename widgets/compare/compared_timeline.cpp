@@ -9,8 +9,10 @@
 #include <QtWidgets/QScrollBar>
 #include <QtWidgets/QToolTip>
 
+#include "engine/base/words.h"
 #include "widgets/common/format.h"
 #include "widgets/common/palette.h"
+#include "widgets/common/qt_text.h"
 #include "widgets/timeline/timeline_colours.h"
 #include "widgets/timeline/timeline_text.h"
 
@@ -24,11 +26,6 @@ namespace {
 constexpr double kZoomStep = 1.4;
 constexpr int kMostArrows = 160;
 constexpr std::size_t kMostTried = 20'000; ///< Moves looked at to find those arrows.
-
-QString words(const std::string &text)
-{
-    return QString::fromStdString(text);
-}
 
 } // namespace
 
@@ -249,7 +246,7 @@ void ComparedTimeline::paintHalf(
                 painter.setPen(old ? palette.text : readableOn(colour));
                 painter.drawText(box.adjusted(2, 0, -2, 0), Qt::AlignCenter,
                     fontMetrics().elidedText(
-                        words(labelOf(*scene, row)), Qt::ElideRight, static_cast<int>(box.width()) - 4));
+                        toQString(labelOf(*scene, row)), Qt::ElideRight, static_cast<int>(box.width()) - 4));
             }
         }
     };
@@ -354,7 +351,7 @@ void ComparedTimeline::paintEvent(QPaintEvent *)
         const int letter = fontMetrics().averageCharWidth() * 3;
         painter.drawText(QRect(8, top, header() - letter - 12, laneHeight()),
             Qt::AlignVCenter | Qt::AlignLeft,
-            fontMetrics().elidedText(words(m_lanes[i].title), Qt::ElideRight, header() - letter - 14));
+            fontMetrics().elidedText(toQString(m_lanes[i].title), Qt::ElideRight, header() - letter - 14));
         painter.drawText(
             QRect(header() - letter, top + 4 + strip, letter, half()), Qt::AlignCenter, QStringLiteral("A"));
         painter.drawText(QRect(header() - letter, top + 4 + strip + half() + gap(), letter, half()),
@@ -372,14 +369,14 @@ void ComparedTimeline::paintEvent(QPaintEvent *)
         const double x = header() + m_axis.xOf(tick.nanoseconds);
         if (x < header() - 1)
             continue;
-        const double half = metrics.horizontalAdvance(words(tick.label)) / 2.0 + 2;
+        const double half = metrics.horizontalAdvance(toQString(tick.label)) / 2.0 + 2;
         painter.drawText(QRectF(std::max(x - half, header() + 2.0), 0, 2 * half, ruler()), Qt::AlignCenter,
-            words(tick.label));
+            toQString(tick.label));
     }
     painter.drawText(QRect(8, 0, header() - 16, ruler()), Qt::AlignVCenter | Qt::AlignLeft,
         m_mode == Mode::Difference
-            ? tr("%1 moved (%2)").arg(m_result->moves.moved.size()).arg(words(ticks.unit))
-            : tr("A above B (%1)").arg(words(ticks.unit)));
+            ? tr("%1 moved (%2)").arg(m_result->moves.moved.size()).arg(toQString(ticks.unit))
+            : tr("A above B (%1)").arg(toQString(ticks.unit)));
     if (hasFocus()) {
         painter.setPen(QPen(palette.accent, 1, Qt::DotLine));
         painter.drawRect(viewport()->rect().adjusted(0, 0, -1, -1));
@@ -420,10 +417,10 @@ QString ComparedTimeline::tooltipOf(const Found &found) const
         const SpanColumns &spans = of.timeline->spans;
         return tr("device %1 at %2 for %3")
             .arg(spans.device[row])
-            .arg(words(formatSeconds(static_cast<double>(spans.start[row]) * 1e-9)),
-                words(formatSeconds(static_cast<double>(spans.duration[row]) * 1e-9)));
+            .arg(toQString(formatNanoseconds(spans.start[row])),
+                toQString(formatNanoseconds(spans.duration[row])));
     };
-    QString text = words(labelOf(scene, found.row))
+    QString text = toQString(labelOf(scene, found.row))
         + tr(", micro-batch %1").arg(scene.timeline->spans.microBatch[found.row]);
     const auto &moved = m_result->moves.moved;
     const auto pair = std::find_if(moved.begin(), moved.end(),

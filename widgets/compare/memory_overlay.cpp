@@ -6,6 +6,7 @@
 #include "widgets/common/delta.h"
 #include "widgets/common/format.h"
 #include "widgets/common/palette.h"
+#include "widgets/common/qt_text.h"
 
 #include <algorithm>
 #include <cmath>
@@ -13,11 +14,6 @@
 namespace planloom {
 
 namespace {
-
-QString words(const std::string &text)
-{
-    return QString::fromStdString(text);
-}
 
 const MemoryCurve *curveOf(const TimelineSceneSnapshot &scene, std::int32_t lane)
 {
@@ -61,7 +57,7 @@ void MemoryOverlay::setResult(CompareSnapshot result)
         m_lanes = comparedLanes(m_result->a->scene.get(), m_result->b->scene.get());
     QStringList sentences;
     for (const ComparedLane &lane : m_lanes)
-        sentences << words(lane.title) + QStringLiteral(": ") + peakText(lane);
+        sentences << toQString(lane.title) + QStringLiteral(": ") + peakText(lane);
     setAccessibleDescription(sentences.join(QStringLiteral("; ")));
     relayout();
 }
@@ -72,12 +68,12 @@ QString MemoryOverlay::peakText(const ComparedLane &lane) const
     const MemoryCurve *b = curveOf(m_result->b->scene, lane.b);
     if (!a || !b) {
         const MemoryCurve *one = a ? a : b;
-        return one ? tr("peak %1, only in %2").arg(words(formatBytes(one->peak)), a ? tr("A") : tr("B"))
+        return one ? tr("peak %1, only in %2").arg(toQString(formatBytes(one->peak)), a ? tr("A") : tr("B"))
                    : QString();
     }
     return tr("peak %1 → %2 (%3)")
-        .arg(words(formatBytes(a->peak)), words(formatBytes(b->peak)),
-            words(percentText(static_cast<double>(a->peak.count), static_cast<double>(b->peak.count))));
+        .arg(toQString(formatBytes(a->peak)), toQString(formatBytes(b->peak)),
+            toQString(percentText(static_cast<double>(a->peak.count), static_cast<double>(b->peak.count))));
 }
 
 void MemoryOverlay::paintEvent(QPaintEvent *)
@@ -124,7 +120,7 @@ void MemoryOverlay::paintEvent(QPaintEvent *)
         const double height = laneHeight() - 12;
         painter.setPen(palette.text);
         painter.drawText(QRect(8, top, header - 12, laneHeight() / 2), Qt::AlignBottom | Qt::AlignLeft,
-            metrics.elidedText(words(lane.title), Qt::ElideRight, header - 14));
+            metrics.elidedText(toQString(lane.title), Qt::ElideRight, header - 14));
         painter.setPen(palette.textMuted);
         painter.drawText(QRect(8, top + laneHeight() / 2, header - 12, laneHeight() / 2),
             Qt::AlignTop | Qt::AlignLeft, metrics.elidedText(peakText(lane), Qt::ElideRight, header - 14));
@@ -179,10 +175,11 @@ void MemoryOverlay::paintEvent(QPaintEvent *)
     painter.setPen(palette.textMuted);
     painter.drawText(QRect(0, 0, viewport()->width() - 12, legend), Qt::AlignVCenter | Qt::AlignRight,
         tr("0 to %1, up to %2")
-            .arg(words(formatSeconds(step * 1e-9)), words(formatBytes({static_cast<std::int64_t>(scale)}))));
+            .arg(toQString(formatSeconds(step * 1e-9)),
+                toQString(formatBytes({static_cast<std::int64_t>(scale)}))));
     if (cap <= scale)
         entry(QPen(palette.error, 1, Qt::DotLine),
-            tr("a device's memory, %1").arg(words(formatBytes({static_cast<std::int64_t>(cap)}))));
+            tr("a device's memory, %1").arg(toQString(formatBytes({static_cast<std::int64_t>(cap)}))));
 }
 
 void MemoryOverlay::resizeEvent(QResizeEvent *event)

@@ -8,6 +8,7 @@
 
 #include "widgets/common/format.h"
 #include "widgets/common/palette.h"
+#include "widgets/common/qt_text.h"
 #include "widgets/compare/pareto.h"
 #include "widgets/scene/time_axis.h"
 
@@ -18,11 +19,6 @@
 namespace planloom {
 
 namespace {
-
-QString words(const std::string &text)
-{
-    return QString::fromStdString(text);
-}
 
 /// A step of 1, 2 or 4 times a power of two, so that labels of bytes are round in their own units.
 double byteStep(double extent, int most)
@@ -149,7 +145,8 @@ QString ParetoView::tooltipOf(std::size_t point) const
 {
     const ScatterPoint &p = m_points[point];
     QString text = p.label.isEmpty() ? p.words : p.label;
-    text += tr("\nstep %1, peak %2").arg(words(formatSeconds(p.seconds)), words(formatBytes({p.bytes})));
+    text +=
+        tr("\nstep %1, peak %2").arg(toQString(formatSeconds(p.seconds)), toQString(formatBytes({p.bytes})));
     text += m_onFront[point] ? tr("\non the front: no plan is better in both") : QString();
     return text;
 }
@@ -195,11 +192,11 @@ void ParetoView::paintEvent(QPaintEvent *)
         painter.drawLine(QPointF(x, area.top()), QPointF(x, area.bottom()));
         painter.setPen(palette.textMuted);
         painter.drawText(
-            QRectF(x - 60, area.bottom() + 2, 120, metrics.height()), Qt::AlignCenter, words(tick.label));
+            QRectF(x - 60, area.bottom() + 2, 120, metrics.height()), Qt::AlignCenter, toQString(tick.label));
     }
     painter.drawText(
         QRectF(area.left(), area.bottom() + metrics.height() + 3, area.width(), metrics.height()),
-        Qt::AlignCenter, tr("step time, %1").arg(words(ticks.unit)));
+        Qt::AlignCenter, tr("step time, %1").arg(toQString(ticks.unit)));
     const double step =
         byteStep(m_toY - m_fromY, std::max(2, static_cast<int>(area.height() / (metrics.height() * 2.4))));
     for (double bytes = std::ceil(m_fromY / step) * step; bytes <= m_toY; bytes += step) {
@@ -208,7 +205,7 @@ void ParetoView::paintEvent(QPaintEvent *)
         painter.drawLine(QPointF(area.left(), y), QPointF(area.right(), y));
         painter.setPen(palette.textMuted);
         painter.drawText(QRectF(0, y - metrics.height() / 2, area.left() - 6, metrics.height()),
-            Qt::AlignRight | Qt::AlignVCenter, words(formatBytes({static_cast<std::int64_t>(bytes)})));
+            Qt::AlignRight | Qt::AlignVCenter, toQString(formatBytes({static_cast<std::int64_t>(bytes)})));
     }
     painter.setPen(palette.border);
     painter.drawLine(area.bottomLeft(), area.bottomRight());

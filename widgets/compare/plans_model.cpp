@@ -1,6 +1,7 @@
 #include "widgets/compare/plans_model.h"
 
 #include "widgets/common/format.h"
+#include "widgets/common/qt_text.h"
 #include "widgets/compare/plan_book.h"
 #include "widgets/design/workspace.h"
 
@@ -11,11 +12,6 @@
 namespace planloom {
 
 namespace {
-
-QString words(const std::string &text)
-{
-    return QString::fromStdString(text);
-}
 
 QString percent(double share)
 {
@@ -53,11 +49,11 @@ QString titleOf(const History &history, StepId step)
         return PlansModel::tr("Beginning");
     for (const auto &[name, id] : history.names()) {
         if (id == step)
-            return words(name);
+            return toQString(name);
     }
     for (const Branch &branch : history.branches()) {
         if (branch.head == step)
-            return PlansModel::tr("end of %1").arg(words(branch.name));
+            return PlansModel::tr("end of %1").arg(toQString(branch.name));
     }
     return PlansModel::tr("step %1").arg(step);
 }
@@ -135,7 +131,7 @@ QString PlansModel::runOf(const ListedPlan &plan) const
     QString text;
     for (const SessionRun &run : m_workspace->runs()) {
         if (run.step == step)
-            text = words(run.state); // the newest counts
+            text = toQString(run.state); // the newest counts
     }
     return text.isEmpty() ? tr("not run") : text;
 }
@@ -161,24 +157,24 @@ QVariant PlansModel::textOf(const ListedPlan &plan, int column) const
             const StepId current = m_workspace->history().current();
             for (const auto &[name, id] : m_workspace->history().names()) {
                 if (id == current)
-                    return tr("Current (%1)").arg(words(name));
+                    return tr("Current (%1)").arg(toQString(name));
             }
             return tr("Current");
         }
         case ListedPlan::Kind::Beginning:
             return tr("Beginning");
         case ListedPlan::Kind::Named:
-            return words(plan.name);
+            return toQString(plan.name);
         case ListedPlan::Kind::BranchHead:
-            return tr("end of %1").arg(words(plan.name));
+            return tr("end of %1").arg(toQString(plan.name));
         }
         return {};
     case Rows:
-        return facts ? words(formatCount(facts->rows)) : QStringLiteral("…");
+        return facts ? toQString(formatCount(facts->rows)) : QStringLiteral("…");
     case StepTime:
-        return figures ? words(formatSeconds(figures->stepSeconds)) : unknown;
+        return figures ? toQString(formatSeconds(figures->stepSeconds)) : unknown;
     case Peak:
-        return figures ? words(formatBytes({figures->peakBytes})) : unknown;
+        return figures ? toQString(formatBytes({figures->peakBytes})) : unknown;
     case Bubble:
         return facts && facts->why.isEmpty() ? percent(facts->bubble) : unknown;
     case Run:
@@ -198,7 +194,7 @@ QVariant PlansModel::data(const QModelIndex &index, int role) const
         return textOf(plan, index.column());
     case Qt::EditRole:
         if (index.column() == Name)
-            return words(plan.name);
+            return toQString(plan.name);
         return textOf(plan, index.column());
     case Qt::CheckStateRole:
         if (index.column() == Chosen)
@@ -227,7 +223,7 @@ QVariant PlansModel::data(const QModelIndex &index, int role) const
             return tr("Compare this plan: the first is A, the second B, at most six");
         const HistoryStep *step = m_workspace->history().find(
             plan.step == kCurrentPlan ? m_workspace->history().current() : plan.step);
-        return step ? words(step->words) : tr("Where the session began");
+        return step ? toQString(step->words) : tr("Where the session began");
     }
     case Qt::TextAlignmentRole:
         if (index.column() >= Rows && index.column() <= Bubble)
@@ -260,11 +256,11 @@ Qt::ItemFlags PlansModel::flags(const QModelIndex &index) const
 bool PlansModel::rename(const ListedPlan &plan, const QString &name)
 {
     const History &history = m_workspace->history();
-    if (name.isEmpty() || name == words(plan.name))
+    if (name.isEmpty() || name == toQString(plan.name))
         return false;
     if (plan.kind == ListedPlan::Kind::BranchHead) {
         const bool taken = std::any_of(history.branches().begin(), history.branches().end(),
-            [&](const Branch &branch) { return branch.id != plan.branch && words(branch.name) == name; });
+            [&](const Branch &branch) { return branch.id != plan.branch && toQString(branch.name) == name; });
         if (taken) {
             Q_EMIT refused(tr("Another branch is called \"%1\".").arg(name));
             return false;
@@ -287,7 +283,7 @@ bool PlansModel::rename(const ListedPlan &plan, const QString &name)
     // Not while the editor is open: renaming moves the row it stands in.
     QMetaObject::invokeMethod(
         this,
-        [this, name, step, old = words(plan.name)] {
+        [this, name, step, old = toQString(plan.name)] {
             m_workspace->nameStep(name, step);
             if (!old.isEmpty() && old != name)
                 m_workspace->removeName(old);

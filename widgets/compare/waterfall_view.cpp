@@ -5,6 +5,7 @@
 #include "widgets/common/delta.h"
 #include "widgets/common/format.h"
 #include "widgets/common/palette.h"
+#include "widgets/common/qt_text.h"
 
 #include <algorithm>
 #include <cmath>
@@ -13,11 +14,6 @@
 namespace planloom {
 
 namespace {
-
-QString words(const std::string &text)
-{
-    return QString::fromStdString(text);
-}
 
 QString nameOfPart(StepPart part)
 {
@@ -106,13 +102,13 @@ QString WaterfallView::valueOf(const WaterfallBar &bar) const
 {
     const double seconds = static_cast<double>(std::abs(bar.delta())) * 1e-9;
     if (bar.kind != WaterfallBar::Kind::Part)
-        return words(formatSeconds(seconds));
+        return toQString(formatSeconds(seconds));
     if (bar.delta() == 0)
         return QStringLiteral("= 0 s");
     return (bar.noise                ? QStringLiteral("= ")
                    : bar.delta() < 0 ? QStringLiteral("▼ ")
                                      : QStringLiteral("▲ "))
-        + (bar.delta() < 0 ? QStringLiteral("−") : QStringLiteral("+")) + words(formatSeconds(seconds));
+        + (bar.delta() < 0 ? QStringLiteral("−") : QStringLiteral("+")) + toQString(formatSeconds(seconds));
 }
 
 void WaterfallView::paintEvent(QPaintEvent *)

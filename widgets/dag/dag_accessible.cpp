@@ -1,5 +1,6 @@
 #include "widgets/dag/dag_accessible.h"
 
+#include "engine/base/ids.h"
 #include "widgets/dag/dag_painter.h"
 #include "widgets/dag/dag_view.h"
 
@@ -14,11 +15,6 @@ namespace planloom {
 namespace {
 
 class CanvasInterface;
-
-std::size_t at(std::int32_t index)
-{
-    return static_cast<std::size_t>(index);
-}
 
 /// One box in sight. Lives as long as the picture it is of; then it is invalid.
 class BoxInterface : public QAccessibleInterface, public QAccessibleActionInterface

@@ -1,5 +1,6 @@
 #include "widgets/dag/dag_colours.h"
 
+#include "engine/base/ids.h"
 #include "widgets/common/format.h"
 
 #include <QtCore/QCoreApplication>
@@ -13,11 +14,6 @@
 namespace planloom {
 
 namespace {
-
-std::size_t at(std::int32_t index)
-{
-    return static_cast<std::size_t>(index);
-}
 
 QString tr(const char *text)
 {

@@ -1,6 +1,7 @@
 #include "widgets/dag/dag_decor.h"
 
 #include "engine/base/background_disposal.h"
+#include "engine/base/ids.h"
 #include "engine/base/words.h"
 #include "widgets/dag/device_shelf.h"
 
@@ -15,11 +16,6 @@ namespace {
 
 /// Pictures up to this many boxes and units are decorated at once: well below a millisecond.
 constexpr std::size_t kSmall = 250;
-
-std::size_t at(std::int32_t index)
-{
-    return static_cast<std::size_t>(index);
-}
 
 std::vector<OrderArrow> ordersOf(const DagPicture &picture, const Plan &plan)
 {

@@ -3,6 +3,7 @@
 
 #include "widgets/dag/dag_gesture_layer.h"
 
+#include "engine/base/ids.h"
 #include "widgets/dag/dag_ghost_painter.h"
 #include "widgets/dag/dag_line_editors.h"
 #include "widgets/dag/dag_painter.h"
@@ -26,11 +27,6 @@ constexpr int kScrollInterval = 16;
 constexpr double kScrollMargin = 28; ///< Pixels at the window's edges where a drag scrolls.
 constexpr double kScrollMost = 18; ///< Pixels a step at the very edge.
 constexpr double kLeastHandleNode = 24; ///< Pixels of width below which nodes have no handle.
-
-std::size_t at(std::int32_t index)
-{
-    return static_cast<std::size_t>(index);
-}
 
 } // namespace
 

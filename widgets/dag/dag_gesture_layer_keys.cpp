@@ -1,5 +1,7 @@
 // Shaping plans by keyboard: keys during a drag, the line editors, and what needs no line.
 
+#include "engine/base/ids.h"
+#include "engine/base/text.h"
 #include "widgets/dag/dag_gesture_layer.h"
 
 #include "engine/gesture/selection.h"
@@ -20,18 +22,6 @@ namespace planloom {
 namespace {
 
 constexpr int kMostChoices = 40;
-
-std::size_t at(std::int32_t index)
-{
-    return static_cast<std::size_t>(index);
-}
-
-bool containsLetters(const std::string &hay, const std::string &needle)
-{
-    return std::search(hay.begin(), hay.end(), needle.begin(), needle.end(), [](char a, char b) {
-        return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
-    }) != hay.end();
-}
 
 } // namespace
 

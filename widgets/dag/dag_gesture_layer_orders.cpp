@@ -1,6 +1,7 @@
 // Orders that rows ask for: their arrows' ends can be dragged to other nodes, and their rows edited in one
 // line.
 
+#include "engine/base/ids.h"
 #include "widgets/dag/dag_gesture_layer.h"
 
 #include "widgets/dag/dag_ghost_painter.h"
@@ -18,11 +19,6 @@ namespace {
 
 constexpr double kGripReach = 9; ///< Pixels from an arrow's end that still hold it.
 constexpr double kGripSize = 5;
-
-std::size_t at(std::int32_t index)
-{
-    return static_cast<std::size_t>(index);
-}
 
 /// What is folded into one box with a unit's own operator, which is the first.
 std::vector<OperatorId> operatorsOfUnit(const DagOutline &outline, OperatorId op)

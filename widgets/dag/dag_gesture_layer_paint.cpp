@@ -1,5 +1,6 @@
 // What gestures show over the canvas.
 
+#include "engine/base/ids.h"
 #include "widgets/dag/dag_gesture_layer.h"
 
 #include "widgets/dag/dag_ghost_painter.h"
@@ -15,11 +16,6 @@ namespace planloom {
 namespace {
 
 constexpr std::int32_t kMostSlices = 16;
-
-std::size_t at(std::int32_t index)
-{
-    return static_cast<std::size_t>(index);
-}
 
 } // namespace
 

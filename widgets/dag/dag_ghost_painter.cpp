@@ -1,5 +1,6 @@
 #include "widgets/dag/dag_ghost_painter.h"
 
+#include "engine/base/ids.h"
 #include "widgets/dag/dag_orders.h"
 
 #include <QtCore/QCoreApplication>
@@ -13,11 +14,6 @@
 namespace planloom {
 
 namespace {
-
-std::size_t at(std::int32_t index)
-{
-    return static_cast<std::size_t>(index);
-}
 
 QRectF rectOf(const SceneRect &rect)
 {

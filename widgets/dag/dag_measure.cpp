@@ -1,5 +1,6 @@
 #include "widgets/dag/dag_measure.h"
 
+#include "engine/base/ids.h"
 #include "widgets/common/format.h"
 #include "widgets/scene/timeline_scene.h"
 
@@ -13,11 +14,6 @@
 namespace planloom {
 
 namespace {
-
-std::size_t at(std::int32_t index)
-{
-    return static_cast<std::size_t>(index);
-}
 
 std::vector<std::int32_t> shortestPath(const DagOutline &outline, const std::vector<std::int32_t> &from,
     const std::vector<std::int32_t> &to, const std::stop_token &stop)

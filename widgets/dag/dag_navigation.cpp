@@ -1,5 +1,7 @@
 #include "widgets/dag/dag_navigation.h"
 
+#include "engine/base/ids.h"
+
 #include <QtCore/QJsonArray>
 #include <QtCore/QJsonDocument>
 #include <QtCore/QJsonObject>
@@ -14,11 +16,6 @@
 namespace planloom {
 
 namespace {
-
-std::size_t at(std::int32_t index)
-{
-    return static_cast<std::size_t>(index);
-}
 
 void push(std::vector<DagPlace> &places, DagPlace place)
 {

@@ -1,5 +1,7 @@
 #include "widgets/dag/dag_nudges.h"
 
+#include "engine/base/ids.h"
+
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -9,11 +11,6 @@ namespace planloom {
 namespace {
 
 using Offset = std::pair<double, double>;
-
-std::size_t at(std::int32_t index)
-{
-    return static_cast<std::size_t>(index);
-}
 
 /// The child of `frame` that `box` is or lies in; -1 if it lies elsewhere.
 std::int32_t childOf(const VisibleGraph &visible, std::int32_t frame, std::int32_t box)

@@ -1,5 +1,6 @@
 #include "widgets/dag/dag_outline.h"
 
+#include "engine/base/ids.h"
 #include "widgets/common/format.h"
 
 #include <algorithm>
@@ -12,11 +13,6 @@
 namespace planloom {
 
 namespace {
-
-std::size_t at(std::int32_t index)
-{
-    return static_cast<std::size_t>(index);
-}
 
 /// A tree under construction: children are added in order, then rewritten bottom-up.
 struct Draft {
@@ -57,12 +53,12 @@ std::string stackLabel(const std::string &pattern)
     return label.empty() ? "layer" : label;
 }
 
-constexpr std::int32_t kMostDepth = 48;
+constexpr std::int32_t kMostScopeDepth = 48;
 
-class Builder
+class OutlineBuilder
 {
 public:
-    Builder(GraphSnapshot graph, DagMode mode)
+    OutlineBuilder(GraphSnapshot graph, DagMode mode)
         : m_graph(*graph)
         , m_mode(mode)
     {
@@ -200,7 +196,7 @@ private:
                 m_scopeDepth.push_back(
                     described.parent.valid() ? m_scopeDepth[at(described.parent.index)] + 1 : 0);
         }
-        while (m_scopeDepth[at(scope.index)] > kMostDepth)
+        while (m_scopeDepth[at(scope.index)] > kMostScopeDepth)
             scope = m_graph.at(scope).parent;
         return scope;
     }
@@ -449,7 +445,7 @@ std::vector<std::int32_t> DagOutline::pathTo(std::int32_t item) const
 
 DagOutline buildOutline(GraphSnapshot graph, DagMode mode)
 {
-    return Builder(std::move(graph), mode).build();
+    return OutlineBuilder(std::move(graph), mode).build();
 }
 
 } // namespace planloom

@@ -1,5 +1,6 @@
 // Nodes of the canvas: blocks, cards, their texts and badges.
 
+#include "engine/base/ids.h"
 #include "widgets/dag/dag_painting.h"
 
 #include <QtCore/QCoreApplication>
@@ -9,15 +10,6 @@
 #include <cmath>
 
 namespace planloom {
-
-namespace {
-
-std::size_t at(std::int32_t index)
-{
-    return static_cast<std::size_t>(index);
-}
-
-} // namespace
 
 /// Far away a mark is a border of pixels around a block: one rectangle behind it, which is all that there is
 /// time for when everything is marked.

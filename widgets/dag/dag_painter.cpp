@@ -1,5 +1,6 @@
 #include "widgets/dag/dag_painter.h"
 
+#include "engine/base/ids.h"
 #include "widgets/dag/dag_painting.h"
 
 #include <QtCore/QCoreApplication>
@@ -11,15 +12,6 @@
 #include <iterator>
 
 namespace planloom {
-
-namespace {
-
-std::size_t at(std::int32_t index)
-{
-    return static_cast<std::size_t>(index);
-}
-
-} // namespace
 
 void DagPainting::run()
 {

@@ -1,5 +1,7 @@
 #include "widgets/dag/dag_query.h"
 
+#include "engine/base/ids.h"
+#include "engine/base/text.h"
 #include "widgets/dag/dag_colours.h"
 
 #include <QtCore/QRegularExpression>
@@ -16,34 +18,7 @@ namespace planloom {
 
 namespace {
 
-std::size_t at(std::int32_t index)
-{
-    return static_cast<std::size_t>(index);
-}
-
-constexpr int kMostDepth = 100;
-
-char lower(char c)
-{
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a')
-                                : c; // ASCII alone; other letters as they are
-}
-
-bool containsLetters(std::string_view hay, std::string_view needle)
-{
-    return std::search(hay.begin(), hay.end(), needle.begin(), needle.end(), [](char a, char b) {
-        return lower(a) == lower(b);
-    }) != hay.end();
-}
-
-std::string_view trimmed(std::string_view text)
-{
-    while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front())) != 0)
-        text.remove_prefix(1);
-    while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back())) != 0)
-        text.remove_suffix(1);
-    return text;
-}
+constexpr int kMostQueryDepth = 100;
 
 class Parser
 {
@@ -106,7 +81,7 @@ private:
 
     Result<DagQuery> single(int depth)
     {
-        if (depth > kMostDepth)
+        if (depth > kMostQueryDepth)
             return wrong("too many brackets");
         if (take('!')) {
             TRY(auto inner, single(depth + 1));

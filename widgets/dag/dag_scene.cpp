@@ -1,5 +1,6 @@
 #include "widgets/dag/dag_scene.h"
 
+#include "engine/base/ids.h"
 #include "widgets/common/format.h"
 
 #include <algorithm>
@@ -10,11 +11,6 @@
 namespace planloom {
 
 namespace {
-
-std::size_t at(std::int32_t index)
-{
-    return static_cast<std::size_t>(index);
-}
 
 std::string countOf(std::size_t count, const char *one, const char *many)
 {

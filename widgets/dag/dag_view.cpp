@@ -1,6 +1,7 @@
 #include "widgets/dag/dag_view.h"
 
 #include "engine/base/background_disposal.h"
+#include "engine/base/ids.h"
 #include "widgets/common/format.h"
 #include "widgets/dag/dag_accessible.h"
 #include "widgets/dag/dag_cone_bar.h"
@@ -23,15 +24,8 @@ namespace planloom {
 
 namespace {
 
-constexpr double kFitMargin = 24;
 constexpr int kMorphMilliseconds = 150;
 constexpr int kFrameMilliseconds = 16;
-constexpr double kMostFitScale = 1.25; ///< A small model is not blown up to fill the window.
-
-std::size_t at(std::int32_t index)
-{
-    return static_cast<std::size_t>(index);
-}
 
 } // namespace
 

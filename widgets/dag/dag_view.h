@@ -229,6 +229,9 @@ protected:
     void focusOutEvent(QFocusEvent *event) override;
 
 private:
+    static constexpr double kFitMargin = 24;
+    static constexpr double kMostFitScale = 1.25; ///< A small model is not blown up to fill the window.
+
     enum class Gesture : std::uint8_t { None, Press, Pan, Box, Overview, Nudge, Measure };
 
     /// Where something must stay when the next picture comes.

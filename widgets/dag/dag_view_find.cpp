@@ -1,5 +1,6 @@
 // What the canvas tells of its boxes, and how it finds them: tooltips and find.
 
+#include "engine/base/ids.h"
 #include "widgets/dag/dag_view.h"
 
 #include "engine/graph/annotation.h"
@@ -19,15 +20,6 @@
 #include <utility>
 
 namespace planloom {
-
-namespace {
-
-std::size_t at(std::int32_t index)
-{
-    return static_cast<std::size_t>(index);
-}
-
-} // namespace
 
 bool DagView::event(QEvent *event)
 {

@@ -1,5 +1,6 @@
 // The pointer on the canvas; what they do to data and camera is in dag_view.cpp.
 
+#include "engine/base/ids.h"
 #include "widgets/dag/dag_view.h"
 
 #include "widgets/dag/dag_gesture_layer.h"
@@ -24,11 +25,6 @@ namespace planloom {
 namespace {
 
 constexpr double kDragStart = 6; ///< Pixels before a press becomes a drag.
-
-std::size_t at(std::int32_t index)
-{
-    return static_cast<std::size_t>(index);
-}
 
 bool holds(const SceneRect &rect, double x, double y)
 {

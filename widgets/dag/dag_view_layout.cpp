@@ -1,6 +1,7 @@
 // From a model to a picture in sight: outline, layout and decor made off the GUI thread, and the way from one
 // picture to the next.
 
+#include "engine/base/ids.h"
 #include "widgets/dag/dag_view.h"
 
 #include "engine/base/background_disposal.h"
@@ -17,16 +18,9 @@ namespace planloom {
 
 namespace {
 
-constexpr double kFitMargin = 24;
 constexpr std::size_t kMostInitialBoxes = 32;
 constexpr double kLeastFirstScale = 0.45;
 constexpr std::size_t kMostMorphBoxes = 600; ///< More than these change place at once.
-constexpr double kMostFitScale = 1.25; ///< A small model is not blown up to fill the window.
-
-std::size_t at(std::int32_t index)
-{
-    return static_cast<std::size_t>(index);
-}
 
 } // namespace
 

@@ -1,5 +1,6 @@
 // Finding one's way on the canvas: back and forward, bookmarks, the view's state, what belongs together.
 
+#include "engine/base/ids.h"
 #include "widgets/dag/dag_view.h"
 
 #include "widgets/dag/dag_gesture_layer.h"
@@ -14,13 +15,7 @@ namespace planloom {
 namespace {
 
 constexpr int kBookmarks = 9;
-constexpr double kFitMargin = 24;
 constexpr double kEdgeReach = 5; ///< Pixels from an edge that still hit it.
-
-std::size_t at(std::int32_t index)
-{
-    return static_cast<std::size_t>(index);
-}
 
 double distanceTo(QPointF point, QPointF from, QPointF to)
 {
@@ -181,7 +176,7 @@ void DagView::showBreadcrumb(int index)
     if (box < 0)
         return;
     remember();
-    m_camera.fit(m_picture->scene.rects[at(box)], width(), height(), kFitMargin, 1.25);
+    m_camera.fit(m_picture->scene.rects[at(box)], width(), height(), kFitMargin, kMostFitScale);
     m_fitted = false;
     cameraMoved();
 }

@@ -1,6 +1,7 @@
 // What belongs together on the canvas: selecting what is similar, what data reaches, what shares devices.
 // Large models are looked through by a worker.
 
+#include "engine/base/ids.h"
 #include "widgets/dag/dag_view.h"
 
 #include "engine/base/background_disposal.h"
@@ -18,11 +19,6 @@ namespace {
 
 /// Models up to this many units are looked through at once: well below a millisecond.
 constexpr std::size_t kSmallOutline = 1000;
-
-std::size_t at(std::int32_t index)
-{
-    return static_cast<std::size_t>(index);
-}
 
 } // namespace
 

@@ -1,5 +1,6 @@
 // The tools of the canvas: what a drag with the left button does, and the measured path.
 
+#include "engine/base/ids.h"
 #include "widgets/dag/dag_view.h"
 
 #include "engine/base/background_disposal.h"
@@ -14,15 +15,6 @@
 #include <utility>
 
 namespace planloom {
-
-namespace {
-
-std::size_t at(std::int32_t index)
-{
-    return static_cast<std::size_t>(index);
-}
-
-} // namespace
 
 void DagView::setTool(CanvasTool tool)
 {

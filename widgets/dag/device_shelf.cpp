@@ -1,5 +1,6 @@
 #include "widgets/dag/device_shelf.h"
 
+#include "engine/base/ids.h"
 #include "engine/base/words.h"
 
 #include <algorithm>
@@ -10,11 +11,6 @@
 namespace planloom {
 
 namespace {
-
-std::size_t at(std::int32_t index)
-{
-    return static_cast<std::size_t>(index);
-}
 
 constexpr double kTight = 0.9; ///< Share of the memory from which a device is called nearly full.
 

@@ -1,19 +1,11 @@
 #include "widgets/dag/layered_crossings.h"
 
+#include "engine/base/ids.h"
 #include "widgets/dag/layered_layout.h"
 
 #include <algorithm>
 
 namespace planloom {
-
-namespace {
-
-std::size_t at(std::int32_t index)
-{
-    return static_cast<std::size_t>(index);
-}
-
-} // namespace
 
 /// Counts with a binary indexed tree.
 std::int64_t inversions(std::vector<std::pair<double, double>> &ends)

@@ -1,5 +1,6 @@
 #include "widgets/dag/layered_layout.h"
 
+#include "engine/base/ids.h"
 #include "widgets/dag/layered_crossings.h"
 #include "widgets/dag/layered_ranks.h"
 
@@ -17,16 +18,6 @@ constexpr int kOrderSweeps = 8;
 constexpr int kPositionSweeps = 8;
 /// Below this size the order is also improved by exchanging neighbours, and the best of all sweeps is kept.
 constexpr std::size_t kSmall = 1500;
-
-std::size_t at(std::int32_t index)
-{
-    return static_cast<std::size_t>(index);
-}
-
-bool isLoop(const LayeredEdge &edge)
-{
-    return edge.from == edge.to;
-}
 
 /// A link between neighbouring ranks, with the ends' offsets.
 struct Link {

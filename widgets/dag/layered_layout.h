@@ -25,6 +25,11 @@ struct LayeredEdge {
     friend bool operator==(const LayeredEdge &, const LayeredEdge &) = default;
 };
 
+inline bool isLoop(const LayeredEdge &edge)
+{
+    return edge.from == edge.to;
+}
+
 /// A graph to lay out. Cycles, self loops, parallel edges and several components are all allowed.
 struct LayeredGraph {
     std::vector<LayeredNode> nodes{};

@@ -1,5 +1,6 @@
 // What is done to positions that are given: ranks and routes for another engine's, columns for long chains.
 
+#include "engine/base/ids.h"
 #include "widgets/dag/layered_layout.h"
 
 #include <algorithm>
@@ -9,20 +10,6 @@
 #include <utility>
 
 namespace planloom {
-
-namespace {
-
-std::size_t at(std::int32_t index)
-{
-    return static_cast<std::size_t>(index);
-}
-
-bool isLoop(const LayeredEdge &edge)
-{
-    return edge.from == edge.to;
-}
-
-} // namespace
 
 LayeredLayout routedLayout(const LayeredGraph &graph, std::vector<LayoutPoint> centres)
 {

@@ -1,5 +1,7 @@
 #include "widgets/dag/layered_ranks.h"
 
+#include "engine/base/ids.h"
+
 #include <algorithm>
 #include <limits>
 #include <numeric>
@@ -38,16 +40,6 @@ struct Adjacency {
         return static_cast<std::int32_t>(last(node) - first(node));
     }
 };
-
-std::size_t at(std::int32_t index)
-{
-    return static_cast<std::size_t>(index);
-}
-
-bool isLoop(const LayeredEdge &edge)
-{
-    return edge.from == edge.to;
-}
 
 } // namespace
 

@@ -1,5 +1,7 @@
 #include "widgets/dag/visible_graph.h"
 
+#include "engine/base/ids.h"
+
 #include <algorithm>
 #include <deque>
 #include <numeric>
@@ -9,15 +11,10 @@ namespace planloom {
 
 namespace {
 
-std::size_t at(std::int32_t index)
-{
-    return static_cast<std::size_t>(index);
-}
-
-class Builder
+class VisibleGraphBuilder
 {
 public:
-    Builder(const DagOutline &outline, const DagState &state)
+    VisibleGraphBuilder(const DagOutline &outline, const DagState &state)
         : m_outline(outline)
         , m_state(state)
     {
@@ -361,7 +358,7 @@ std::int32_t VisibleGraph::boxOfItem(std::int32_t item) const
 
 VisibleGraph visibleGraph(const DagOutline &outline, const DagState &state)
 {
-    return Builder(outline, state).build();
+    return VisibleGraphBuilder(outline, state).build();
 }
 
 std::vector<OperatorId> operatorsOf(

@@ -13,11 +13,6 @@ namespace planloom {
 
 namespace {
 
-QString words(const char *text)
-{
-    return QCoreApplication::translate("planloom::GestureHost", text);
-}
-
 const KindTraffic *find(const std::vector<KindTraffic> &kinds, InstructionKind kind)
 {
     const auto found = std::find_if(
@@ -63,8 +58,9 @@ QString tagOf(const Preview &preview)
         return parts.join(QStringLiteral(" · "));
     }
     if (!proposal.operators.empty())
-        parts << (proposal.operators.size() == 1 ? words("1 operator")
-                                                 : words("%1 operators").arg(proposal.operators.size()));
+        parts << (proposal.operators.size() == 1
+                ? GestureHost::tr("1 operator")
+                : GestureHost::tr("%1 operators").arg(proposal.operators.size()));
     for (const std::string &yielding : proposal.yieldingWords)
         parts << QString::fromStdString(yielding);
     if (!proposal.accepted())
@@ -79,9 +75,9 @@ QString tagOf(const Preview &preview)
                 if (row.report.error && reason.isEmpty())
                     reason = QString::fromStdString(row.report.error->message);
             }
-            parts << words("would not hold: %1").arg(reason);
+            parts << GestureHost::tr("would not hold: %1").arg(reason);
         } else {
-            parts << words("step %1").arg(QStringLiteral("…"));
+            parts << GestureHost::tr("step %1").arg(QStringLiteral("…"));
         }
         return parts.join(QStringLiteral(" · "));
     }
@@ -90,17 +86,19 @@ QString tagOf(const Preview &preview)
             ? QString::fromStdString(after)
             : QString::fromStdString(before) + QStringLiteral(" → ") + QString::fromStdString(after);
     };
-    parts << words("step %1").arg(arrow(base ? formatSeconds(base->summary.stepSeconds) : std::string{},
-        formatSeconds(update->summary.stepSeconds)));
-    parts << words("peak %1").arg(arrow(base ? formatBytes(base->summary.largestPeak) : std::string{},
-        formatBytes(update->summary.largestPeak)));
+    parts << GestureHost::tr("step %1").arg(
+        arrow(base ? formatSeconds(base->summary.stepSeconds) : std::string{},
+            formatSeconds(update->summary.stepSeconds)));
+    parts << GestureHost::tr("peak %1").arg(
+        arrow(base ? formatBytes(base->summary.largestPeak) : std::string{},
+            formatBytes(update->summary.largestPeak)));
     if (base) {
         for (const auto &[kind, wouldCount, wouldBytes] : update->summary.kinds) {
             const KindTraffic *before = find(base->summary.kinds, kind);
             const std::int64_t count = wouldCount - (before ? before->count : 0);
             const std::int64_t bytes = wouldBytes.count - (before ? before->bytes.count : 0);
             if (count > 0 && bytes > 0)
-                parts << words("adds %1 × %2, %3")
+                parts << GestureHost::tr("adds %1 × %2, %3")
                              .arg(count)
                              .arg(QLatin1String(nameOf(kind)),
                                  QString::fromStdString(formatBytes(Bytes{bytes})));
@@ -108,13 +106,13 @@ QString tagOf(const Preview &preview)
     }
     for (const RowLine &row : update->rows) {
         if (row.report.error) {
-            parts << words("breaks row %1: %2")
+            parts << GestureHost::tr("breaks row %1: %2")
                          .arg(row.line + 1)
                          .arg(QString::fromStdString(row.report.error->message));
             return parts.join(QStringLiteral(" · "));
         }
     }
-    parts << words("feasible");
+    parts << GestureHost::tr("feasible");
     return parts.join(QStringLiteral(" · "));
 }
 

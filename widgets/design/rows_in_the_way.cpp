@@ -14,11 +14,6 @@ namespace {
 
 constexpr std::size_t kMostNamed = 3; ///< Rows; a tag is no table.
 
-QString words(const char *text)
-{
-    return QCoreApplication::translate("planloom::GestureHost", text);
-}
-
 } // namespace
 
 void RowsInTheWay::reset()
@@ -77,20 +72,22 @@ QStringList wordsOfRowsInTheWay(const Preview &preview, const RowsInTheWay &rows
             [&](const RowLine &each) { return each.line == blocking[i]; });
         const QString text =
             row == preview.update->rows.end() ? QString() : QString::fromStdString(row->text);
-        lines << (text.isEmpty() ? words("in the way: row %1").arg(blocking[i] + 1)
-                                 : words("in the way: row %1, %2").arg(blocking[i] + 1).arg(text));
+        lines << (text.isEmpty() ? GestureHost::tr("in the way: row %1").arg(blocking[i] + 1)
+                                 : GestureHost::tr("in the way: row %1, %2").arg(blocking[i] + 1).arg(text));
     }
     if (blocking.size() > kMostNamed)
-        lines << words("and %1 more").arg(blocking.size() - kMostNamed);
+        lines << GestureHost::tr("and %1 more").arg(blocking.size() - kMostNamed);
     if (key.isEmpty())
         return lines;
     const std::size_t off = rows.lines().size();
     if (rows.wished() && off == 0)
-        lines << words("%1: rows in the way are switched off too").arg(key);
+        lines << GestureHost::tr("%1: rows in the way are switched off too").arg(key);
     else if (rows.wished())
-        lines << (off == 1 ? words("%1 leaves it on") : words("%1 leaves them on")).arg(key);
+        lines << (off == 1 ? GestureHost::tr("%1 leaves it on") : GestureHost::tr("%1 leaves them on"))
+                     .arg(key);
     else if (!blocking.empty())
-        lines << (blocking.size() == 1 ? words("%1 switches it off too") : words("%1 switches them off too"))
+        lines << (blocking.size() == 1 ? GestureHost::tr("%1 switches it off too")
+                                       : GestureHost::tr("%1 switches them off too"))
                      .arg(key);
     return lines;
 }

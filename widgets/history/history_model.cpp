@@ -4,6 +4,7 @@
 #include <QtCore/QLocale>
 
 #include "widgets/common/format.h"
+#include "widgets/common/qt_text.h"
 
 #include <algorithm>
 #include <map>
@@ -16,16 +17,11 @@ namespace {
 constexpr double kTick = 1e-9; ///< Seconds: one tick of simulated time.
 constexpr int kMostRuns = 16; ///< Changed runs of rows reported one by one.
 
-QString words(const std::string &text)
-{
-    return QString::fromStdString(text);
-}
-
 QStringList listOf(const std::vector<std::string> &texts)
 {
     QStringList list;
     for (const std::string &text : texts)
-        list << words(text);
+        list << toQString(text);
     return list;
 }
 
@@ -213,11 +209,11 @@ int HistoryModel::columnCount(const QModelIndex &parent) const
 
 QString HistoryModel::spoken(const Entry &entry) const
 {
-    QString text = entry.parent < 0 ? tr("Beginning") : words(entry.words);
+    QString text = entry.parent < 0 ? tr("Beginning") : toQString(entry.words);
     for (const std::string &name : entry.names)
-        text += tr(", named %1").arg(words(name));
+        text += tr(", named %1").arg(toQString(name));
     for (const std::string &head : entry.heads)
-        text += tr(", end of %1").arg(words(head));
+        text += tr(", end of %1").arg(toQString(head));
     switch (entry.place) {
     case StepPlace::Current:
         return text + tr(", you are here");
@@ -241,25 +237,26 @@ QVariant HistoryModel::data(const QModelIndex &index, int role) const
     case Qt::DisplayRole:
         switch (index.column()) {
         case Words:
-            return entry.parent < 0 ? tr("Beginning") : words(entry.words);
+            return entry.parent < 0 ? tr("Beginning") : toQString(entry.words);
         case StepTime:
-            return entry.figures ? words(formatSeconds(entry.figures->stepSeconds)) : QStringLiteral("–");
+            return entry.figures ? toQString(formatSeconds(entry.figures->stepSeconds)) : QStringLiteral("–");
         case TimeChange:
             if (!compares)
                 return {};
             return QString::fromUtf8(arrowOf(entry.before->stepSeconds, entry.figures->stepSeconds,
                        timeChange(*entry.before, *entry.figures)))
                 + QLatin1Char(' ')
-                + words(percentText(entry.before->stepSeconds, entry.figures->stepSeconds));
+                + toQString(percentText(entry.before->stepSeconds, entry.figures->stepSeconds));
         case Peak:
-            return entry.figures ? words(formatBytes({entry.figures->peakBytes})) : QStringLiteral("–");
+            return entry.figures ? toQString(formatBytes({entry.figures->peakBytes})) : QStringLiteral("–");
         case PeakChange:
             if (!compares)
                 return {};
             return QString::fromUtf8(arrowOf(static_cast<double>(entry.before->peakBytes),
                        static_cast<double>(entry.figures->peakBytes),
                        peakChange(*entry.before, *entry.figures)))
-                + QLatin1Char(' ') + words(signedBytes(entry.figures->peakBytes - entry.before->peakBytes));
+                + QLatin1Char(' ')
+                + toQString(signedBytes(entry.figures->peakBytes - entry.before->peakBytes));
         case When:
             return timeOf(entry.created);
         default:
@@ -269,8 +266,8 @@ QVariant HistoryModel::data(const QModelIndex &index, int role) const
         QString text = spoken(entry);
         if (entry.figures) {
             text += tr("\nstep %1, peak %2")
-                        .arg(words(formatSeconds(entry.figures->stepSeconds)),
-                            words(formatBytes({entry.figures->peakBytes})));
+                        .arg(toQString(formatSeconds(entry.figures->stepSeconds)),
+                            toQString(formatBytes({entry.figures->peakBytes})));
             text += entry.figures->verified ? tr(", verified") : tr(", not verified");
         } else if (entry.parent >= 0) {
             text += tr("\nits plan is not known: it was not waited for, or its rows could not hold");

@@ -12,6 +12,7 @@
 #include <QtWidgets/QToolButton>
 #include <QtWidgets/QVBoxLayout>
 
+#include "widgets/common/qt_text.h"
 #include "widgets/design/workspace.h"
 #include "widgets/history/history_delegate.h"
 #include "widgets/history/history_model.h"
@@ -20,15 +21,6 @@
 #include <algorithm>
 
 namespace planloom {
-
-namespace {
-
-QString words(const std::string &text)
-{
-    return QString::fromStdString(text);
-}
-
-} // namespace
 
 HistoryPanel::HistoryPanel(Workspace *workspace, QWidget *parent)
     : QWidget(parent)
@@ -163,7 +155,7 @@ void HistoryPanel::makeActions()
         const auto names = m_workspace->history().names();
         for (const auto &[name, id] : names) {
             if (id == step)
-                m_workspace->removeName(words(name));
+                m_workspace->removeName(toQString(name));
         }
     });
     m_find =
@@ -190,9 +182,9 @@ void HistoryPanel::refresh(bool everything)
     for (int i = 0; i < count; ++i) {
         const Branch &branch = history.branches()[static_cast<std::size_t>(i)];
         if (i < m_branches->count())
-            m_branches->setItemText(i, words(branch.name));
+            m_branches->setItemText(i, toQString(branch.name));
         else
-            m_branches->addItem(words(branch.name), branch.id);
+            m_branches->addItem(toQString(branch.name), branch.id);
     }
     m_branches->setCurrentIndex(history.branch());
     m_nameCheckpoint->setEnabled(history.current() != kRootStep); // the beginning is called that
@@ -311,11 +303,11 @@ void HistoryPanel::addBranch()
 void HistoryPanel::renameBranch()
 {
     const std::int32_t branch = selectedBranch();
-    const QString name = words(m_workspace->history().branches()[static_cast<std::size_t>(branch)].name);
+    const QString name = toQString(m_workspace->history().branches()[static_cast<std::size_t>(branch)].name);
     const auto check = [this, branch](const QString &wish) {
         const auto &branches = m_workspace->history().branches();
         const bool taken = std::any_of(branches.begin(), branches.end(),
-            [&](const Branch &each) { return each.id != branch && words(each.name) == wish; });
+            [&](const Branch &each) { return each.id != branch && toQString(each.name) == wish; });
         return taken ? tr("⚠ another branch has this name") : QString();
     };
     m_nameBar->ask(tr("Name of the branch:"), name, check, [this, branch, name](const QString &wish) {
@@ -331,7 +323,7 @@ void HistoryPanel::nameCheckpoint()
     QString name;
     for (const auto &[each, id] : history.names()) {
         if (id == step)
-            name = words(each);
+            name = toQString(each);
     }
     m_nameBar->ask(
         tr("Name of the step you are at:"), name,

@@ -15,12 +15,12 @@ namespace planloom {
 
 namespace {
 
-constexpr qint64 kMostText = 4 << 20; ///< Bytes of a file of rows.
+/// Translates what belongs to no object.
+struct DropTexts {
+    Q_DECLARE_TR_FUNCTIONS(Drop)
+};
 
-QString words(const char *text)
-{
-    return QCoreApplication::translate("Drop", text);
-}
+constexpr qint64 kMostText = 4 << 20; ///< Bytes of a file of rows.
 
 Dropped unsupported(const QString &reason)
 {
@@ -35,7 +35,8 @@ Dropped rowsFrom(const QString &text, const QString &name)
     const TableDocument document(text.toStdString());
     if (document.rowLines().empty())
         return unsupported(
-            words("%1 holds no row of a constraint table, such as \"split all : batch over dp\".").arg(name));
+            DropTexts::tr("%1 holds no row of a constraint table, such as \"split all : batch over dp\".")
+                .arg(name));
     Dropped dropped;
     dropped.kind = DropKind::Rows;
     dropped.text = text;
@@ -49,10 +50,11 @@ Dropped readDroppedFile(const QString &path)
     const QFileInfo info(path);
     const QString name = QLatin1Char('"') + info.fileName() + QLatin1Char('"');
     if (!info.exists())
-        return unsupported(words("%1 is not there any more.").arg(name));
+        return unsupported(DropTexts::tr("%1 is not there any more.").arg(name));
     if (info.isDir())
         return unsupported(
-            words("%1 is a folder; drop one .onnx file, one session, or a text file with rows.").arg(name));
+            DropTexts::tr("%1 is a folder; drop one .onnx file, one session, or a text file with rows.")
+                .arg(name));
     Dropped dropped;
     dropped.path = path;
     if (looksLikeSession(path.toStdString())) {
@@ -65,27 +67,27 @@ Dropped readDroppedFile(const QString &path)
     }
     QFile file(path);
     if (!file.open(QIODevice::ReadOnly))
-        return unsupported(words("%1 can't be read: %2.").arg(name, file.errorString()));
+        return unsupported(DropTexts::tr("%1 can't be read: %2.").arg(name, file.errorString()));
     const QByteArray head = file.read(4096);
     if (head.contains('\0'))
         return unsupported(
-            words("%1 is neither an .onnx model, nor a session, nor a text with rows.").arg(name));
+            DropTexts::tr("%1 is neither an .onnx model, nor a session, nor a text with rows.").arg(name));
     if (head.trimmed().startsWith('{') && head.contains("\"planloom-cluster\"")) {
         dropped.kind = DropKind::Cluster;
         return dropped;
     }
     if (file.size() > kMostText)
-        return unsupported(words("%1 is too long to be a table of rows.").arg(name));
+        return unsupported(DropTexts::tr("%1 is too long to be a table of rows.").arg(name));
     const QByteArray content = head + file.readAll();
     const std::string_view bytes(content.constData(), static_cast<std::size_t>(content.size()));
     const auto kind = findFileKind(bytes);
     if (kind == FileKind::ExecutionPlan || kind == FileKind::Trace)
-        return unsupported(words("%1: this is %2 (%3).")
+        return unsupported(DropTexts::tr("%1: this is %2 (%3).")
                                .arg(name, QLatin1String(nameOf(*kind)), QLatin1String(adviceFor(*kind))));
     if (kind == FileKind::Table) {
         const auto table = readTableFile(path.toStdString());
         if (!table)
-            return unsupported(words("%1 holds rows that can't be read: %2.")
+            return unsupported(DropTexts::tr("%1 holds rows that can't be read: %2.")
                                    .arg(name, QString::fromStdString(describe(table.error()))));
         dropped = rowsFrom(QString::fromStdString(table->text()), name);
     } else {
@@ -100,14 +102,14 @@ Dropped readDrop(const QMimeData &data)
     if (data.hasUrls()) {
         const auto urls = data.urls();
         if (urls.size() > 1)
-            return unsupported(words("Several files were dropped; drop one at a time."));
+            return unsupported(DropTexts::tr("Several files were dropped; drop one at a time."));
         if (urls.size() == 1 && urls.front().isLocalFile())
             return readDroppedFile(urls.front().toLocalFile());
-        return unsupported(words("Only files on this machine can be dropped here."));
+        return unsupported(DropTexts::tr("Only files on this machine can be dropped here."));
     }
     if (data.hasText() && !data.text().trimmed().isEmpty())
-        return rowsFrom(data.text(), words("The dropped text"));
-    return unsupported(words("Drop an .onnx file, a session, or rows as text."));
+        return rowsFrom(data.text(), DropTexts::tr("The dropped text"));
+    return unsupported(DropTexts::tr("Drop an .onnx file, a session, or rows as text."));
 }
 
 } // namespace planloom

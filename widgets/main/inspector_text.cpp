@@ -1,5 +1,6 @@
 #include "widgets/main/inspector_text.h"
 
+#include "engine/base/words.h"
 #include "engine/graph/catalogue.h"
 #include "engine/hardware/device_word.h"
 #include "widgets/common/format.h"
@@ -330,9 +331,7 @@ QString severalOperators(const Palette &palette, const OpenedModel &model, const
     sheet.section(tr("Together"));
     sheet.row(tr("Work"), tr("%1FLOP, whole batch").arg(escaped(formatQuantity(flops))));
     if (update && update->plan) {
-        sheet.row(tr("Time"),
-            tr("%1 a step, all devices")
-                .arg(escaped(formatSeconds(static_cast<double>(nanoseconds) * 1e-9))));
+        sheet.row(tr("Time"), tr("%1 a step, all devices").arg(escaped(formatNanoseconds(nanoseconds))));
         std::vector<DeviceId> used;
         for (const auto &[device, count] : devices)
             used.push_back(device);

@@ -15,12 +15,12 @@ namespace planloom {
 
 namespace {
 
-constexpr std::size_t kStopEvery = 1024; ///< Operators between two looks at the stop token.
+/// Translates what belongs to no object.
+struct LocatorTexts {
+    Q_DECLARE_TR_FUNCTIONS(Locator)
+};
 
-QString words(const char *text)
-{
-    return QCoreApplication::translate("Locator", text);
-}
+constexpr std::size_t kOperatorsBetweenLooks = 1024; ///< At the stop token.
 
 /// Words that rows begin with (table_text.h): a text that begins so may be a row.
 bool readsLikeRow(const QString &text)
@@ -47,8 +47,8 @@ void addCommands(const LocatorSources &sources, const QString &query, std::vecto
         LocatorEntry entry;
         entry.kind = LocatorKind::Command;
         entry.title = command.text;
-        entry.detail =
-            command.enabled ? command.category : words("%1 · not possible now").arg(command.category);
+        entry.detail = command.enabled ? command.category
+                                       : LocatorTexts::tr("%1 · not possible now").arg(command.category);
         entry.keys = command.keys;
         entry.enabled = command.enabled;
         entry.score = std::max(score, 1);
@@ -68,16 +68,16 @@ void addRowToWrite(const LocatorSources &sources, const QString &text, std::vect
     entry.score = 100'000;
     entry.enabled = proposal->accepted();
     if (proposal->refusal) {
-        entry.title = words("Not a row that can be written: %1").arg(text);
+        entry.title = LocatorTexts::tr("Not a row that can be written: %1").arg(text);
         entry.detail = QString::fromStdString(proposal->refusal->message);
     } else if (proposal->edit.empty()) {
-        entry.title = words("Nothing to write: %1").arg(text);
-        entry.detail = words("the rows say so already");
+        entry.title = LocatorTexts::tr("Nothing to write: %1").arg(text);
+        entry.detail = LocatorTexts::tr("the rows say so already");
     } else {
         QStringList rows;
         for (const std::string &row : proposal->rows)
             rows.append(QString::fromStdString(row));
-        entry.title = words("Write row: %1").arg(rows.join(QStringLiteral("; ")));
+        entry.title = LocatorTexts::tr("Write row: %1").arg(rows.join(QStringLiteral("; ")));
         QString detail = QString::fromStdString(proposal->words);
         for (const std::string &yielding : proposal->yieldingWords)
             detail += QStringLiteral(" · ") + QString::fromStdString(yielding);
@@ -95,7 +95,7 @@ void addOperators(const LocatorSources &sources, const LocatorNames &names, cons
     const Graph &graph = *sources.model->graph;
     std::vector<std::pair<int, std::int32_t>> found;
     for (std::size_t i = 0; i < names.names.size(); ++i) {
-        if (i % kStopEvery == 0 && stop.stop_requested())
+        if (i % kOperatorsBetweenLooks == 0 && stop.stop_requested())
             return;
         // Forward operators first: the others carry their names.
         const Operator &op = graph.operators[i];
@@ -131,14 +131,15 @@ void addSelection(const LocatorSources &sources, const QString &query, std::vect
     const auto fits = selector ? sources.model->index->check(*selector) : Result<void>(selector.error());
     if (!fits) {
         entry.enabled = false;
-        entry.title = words("No selection: %1").arg(query);
+        entry.title = LocatorTexts::tr("No selection: %1").arg(query);
         entry.detail = QString::fromStdString(fits.error().message);
     } else {
         entry.operators = sources.model->index->select(*selector);
         entry.enabled = !entry.operators.empty();
-        entry.title = words("Select %1").arg(query);
-        entry.detail = entry.operators.size() == 1 ? words("1 operator")
-                                                   : words("%1 operators").arg(entry.operators.size());
+        entry.title = LocatorTexts::tr("Select %1").arg(query);
+        entry.detail = entry.operators.size() == 1
+            ? LocatorTexts::tr("1 operator")
+            : LocatorTexts::tr("%1 operators").arg(entry.operators.size());
     }
     entries.push_back(std::move(entry));
 }
@@ -163,7 +164,7 @@ void addRows(const LocatorSources &sources, const QString &query, std::vector<Lo
         LocatorEntry entry;
         entry.kind = LocatorKind::Row;
         entry.title = text;
-        entry.detail = words("row %1").arg(number);
+        entry.detail = LocatorTexts::tr("row %1").arg(number);
         entry.score = score - (query.isEmpty() ? number : 0);
         entry.line = line;
         entries.push_back(std::move(entry));
@@ -173,7 +174,7 @@ void addRows(const LocatorSources &sources, const QString &query, std::vector<Lo
 void addDevices(const LocatorSources &sources, const QString &query, std::vector<LocatorEntry> &entries)
 {
     const QString kind =
-        sources.plan ? QString::fromStdString(deviceWord(sources.plan->cluster)) : words("device");
+        sources.plan ? QString::fromStdString(deviceWord(sources.plan->cluster)) : LocatorTexts::tr("device");
     for (std::int32_t device = 0; device < sources.deviceCount; ++device) {
         const QString name = QStringLiteral("%1 %2").arg(kind).arg(device);
         const int score = query == QString::number(device) ? 2000 : fuzzyScore(query, name.toLower());
@@ -184,7 +185,7 @@ void addDevices(const LocatorSources &sources, const QString &query, std::vector
         entry.title = name;
         if (sources.plan && static_cast<std::size_t>(device) < sources.plan->summary.devices.size()) {
             const DeviceSummary &figures = sources.plan->summary.devices[static_cast<std::size_t>(device)];
-            entry.detail = words("peak %1, busy %2")
+            entry.detail = LocatorTexts::tr("peak %1, busy %2")
                                .arg(QString::fromStdString(formatBytes(figures.peak)),
                                    QString::fromStdString(formatSeconds(figures.busySeconds)));
         }
@@ -203,8 +204,8 @@ void addTime(const LocatorSources &sources, const QString &query, std::vector<Lo
     LocatorEntry entry;
     entry.kind = LocatorKind::Time;
     entry.nanoseconds = *time;
-    entry.title = words("Time %1").arg(QString::fromStdString(formatSeconds(*time * 1e-9)));
-    entry.detail = words("of a step of %1").arg(QString::fromStdString(formatSeconds(step)));
+    entry.title = LocatorTexts::tr("Time %1").arg(QString::fromStdString(formatSeconds(*time * 1e-9)));
+    entry.detail = LocatorTexts::tr("of a step of %1").arg(QString::fromStdString(formatSeconds(step)));
     entry.enabled = *time * 1e-9 <= step;
     entry.score = 3000;
     entries.push_back(std::move(entry));

@@ -1,5 +1,6 @@
 #include "widgets/main/outline_model.h"
 
+#include "engine/base/ids.h"
 #include "widgets/common/format.h"
 
 #include <utility>
@@ -7,11 +8,6 @@
 namespace planloom {
 
 namespace {
-
-std::size_t at(std::int32_t index)
-{
-    return static_cast<std::size_t>(index);
-}
 
 OutlineTreeSnapshot nothing()
 {

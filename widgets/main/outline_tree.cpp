@@ -1,5 +1,7 @@
 #include "widgets/main/outline_tree.h"
 
+#include "engine/base/ids.h"
+#include "engine/base/text.h"
 #include "widgets/common/format.h"
 
 #include <algorithm>
@@ -10,19 +12,7 @@ namespace planloom {
 
 namespace {
 
-constexpr std::size_t kStopEvery = 4096;
-
-std::size_t at(std::int32_t index)
-{
-    return static_cast<std::size_t>(index);
-}
-
-std::string lowered(std::string text)
-{
-    std::transform(text.begin(), text.end(), text.begin(),
-        [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
-    return text;
-}
+constexpr std::size_t kNodesBetweenLooks = 4096; ///< At the stop token.
 
 class Builder
 {
@@ -30,7 +20,7 @@ public:
     Builder(const GraphSnapshot &graph, const std::string &filter)
         : m_tree(std::make_shared<OutlineTree>())
         , m_graph(*graph)
-        , m_filter(lowered(filter))
+        , m_filter(filter)
         , m_scopeNode(graph->scopes.size(), -1)
         , m_scopeHit(graph->scopes.size(), kUnknown)
     {
@@ -45,7 +35,7 @@ public:
     OutlineTreeSnapshot build(const std::stop_token &stop)
     {
         for (std::size_t i = 0; i < m_graph.operators.size(); ++i) {
-            if (i % kStopEvery == 0 && stop.stop_requested())
+            if (i % kNodesBetweenLooks == 0 && stop.stop_requested())
                 return nullptr;
             const Operator &op = m_graph.operators[i];
             if (op.direction != Direction::Forward || !isHit(op))
@@ -62,7 +52,7 @@ public:
 private:
     enum : std::int8_t { kUnknown = -1, kMiss, kHit };
 
-    bool has(const std::string &text) const { return lowered(text).find(m_filter) != std::string::npos; }
+    bool has(const std::string &text) const { return containsLetters(text, m_filter); }
 
     /// The scope, or one around it, is named so. Without recursion: scopes nest as deep as files say.
     bool isHit(ScopeId scope)

@@ -33,7 +33,7 @@ Error failed(const QString &path, const QString &why)
         "choose a folder you may write to, with room on its disk", path.toStdString()};
 }
 
-Error cancelled(const QString &path)
+Error givenUp(const QString &path)
 {
     return {ErrorCode::Cancelled, "the picture was given up", {}, path.toStdString()};
 }
@@ -57,13 +57,13 @@ Result<void> writePng(QSaveFile &file, const QString &path, const PictureSource 
         const std::int64_t high = std::min(kTileHeight, height - top);
         for (std::int64_t left = 0; left < width; left += kTileWidth) {
             if (stop.stop_requested())
-                return cancelled(path);
+                return givenUp(path);
             const std::int64_t wide = std::min(kTileWidth, width - left);
             const QRectF tile(static_cast<double>(left) / scale, static_cast<double>(top) / scale,
                 static_cast<double>(wide) / scale, static_cast<double>(high) / scale);
             const QImage image = source.pixels(tile, scale).convertToFormat(QImage::Format_RGB888);
             if (image.width() < wide || image.height() < high)
-                return cancelled(path); // what was painted is gone: its window is closed
+                return givenUp(path); // what was painted is gone: its window is closed
             for (std::int64_t row = 0; row < high; ++row) {
                 const std::uint8_t *from = image.constScanLine(static_cast<int>(row));
                 std::copy(from, from + static_cast<std::size_t>(wide) * kChannels,
@@ -159,7 +159,7 @@ Result<void> writePicture(
         writePdf(file, source);
     }
     if (stop.stop_requested())
-        return cancelled(path);
+        return givenUp(path);
     if (!file.commit())
         return failed(path, file.errorString());
     return {};

@@ -10,12 +10,12 @@ namespace planloom {
 
 namespace {
 
-constexpr qint64 kQuietMilliseconds = 100; ///< Work shorter than this is not announced.
+/// Translates what belongs to no object.
+struct StatusTexts {
+    Q_DECLARE_TR_FUNCTIONS(Status)
+};
 
-QString words(const char *text)
-{
-    return QCoreApplication::translate("Status", text);
-}
+constexpr qint64 kQuietMilliseconds = 100; ///< Work shorter than this is not announced.
 
 QString seconds(double value)
 {
@@ -43,43 +43,45 @@ std::optional<PillState> pillStateOf(const Workspace &workspace, qint64 busyMill
 {
     using Mood = StatusPill::Mood;
     const PlanUpdateSnapshot &latest = workspace.latest();
-    const QString clock = words("%1 s").arg(static_cast<double>(busyMilliseconds) / 1000, 0, 'f', 1);
+    const QString clock =
+        StatusTexts::tr("%1 s").arg(static_cast<double>(busyMilliseconds) / 1000, 0, 'f', 1);
     if (workspace.isOpening())
-        return PillState{Mood::Busy, words("Opening %1").arg(clock)};
+        return PillState{Mood::Busy, StatusTexts::tr("Opening %1").arg(clock)};
     if (!workspace.model())
-        return PillState{Mood::Quiet, words("No model")};
+        return PillState{Mood::Quiet, StatusTexts::tr("No model")};
     if (!workspace.isLive() && workspace.unsolvedEdits() > 0 && !workspace.isPlanning()) {
         return PillState{Mood::Paused,
             workspace.unsolvedEdits() == 1
-                ? words("Paused: 1 edit not solved")
-                : words("Paused: %1 edits not solved").arg(workspace.unsolvedEdits())};
+                ? StatusTexts::tr("Paused: 1 edit not solved")
+                : StatusTexts::tr("Paused: %1 edits not solved").arg(workspace.unsolvedEdits())};
     }
     if (workspace.isPlanning() && (!latest || latest->grade < PlanGrade::Simulated || workspace.isStale())) {
         if (busyMilliseconds < kQuietMilliseconds && latest)
             return std::nullopt;
         return PillState{Mood::Busy,
-            latest && latest->grade >= PlanGrade::Planned ? words("Solving %1").arg(clock)
-                                                          : words("Checking %1").arg(clock)};
+            latest && latest->grade >= PlanGrade::Planned ? StatusTexts::tr("Solving %1").arg(clock)
+                                                          : StatusTexts::tr("Checking %1").arg(clock)};
     }
     const std::size_t wrong = latest ? latest->errorCount() : 0;
     if (wrong > 0)
-        return PillState{
-            Mood::Wrong, wrong == 1 ? words("1 row in conflict") : words("%1 rows in conflict").arg(wrong)};
+        return PillState{Mood::Wrong,
+            wrong == 1 ? StatusTexts::tr("1 row in conflict")
+                       : StatusTexts::tr("%1 rows in conflict").arg(wrong)};
     if (latest && latest->error)
-        return PillState{Mood::Wrong, words("No plan")};
+        return PillState{Mood::Wrong, StatusTexts::tr("No plan")};
     if (!latest || !latest->scene)
-        return PillState{Mood::Quiet, words("Stopped")};
+        return PillState{Mood::Quiet, StatusTexts::tr("Stopped")};
     const QString step = seconds(latest->summary.stepSeconds);
     if (latest->verdict && !latest->verdict->ok())
-        return PillState{Mood::Wrong, words("Plan refuted")};
+        return PillState{Mood::Wrong, StatusTexts::tr("Plan refuted")};
     if (latest->summary.largestPeak.count > static_cast<std::int64_t>(latest->cluster.device.memory.value))
-        return PillState{Mood::Wrong, words("Out of memory · %1").arg(step)};
-    const QString figures = words("%1 · %2").arg(step, bytes(latest->summary.largestPeak.count));
+        return PillState{Mood::Wrong, StatusTexts::tr("Out of memory · %1").arg(step)};
+    const QString figures = StatusTexts::tr("%1 · %2").arg(step, bytes(latest->summary.largestPeak.count));
     if (latest->verdict)
-        return PillState{Mood::Proven, words("Good %1 · verified").arg(figures)};
+        return PillState{Mood::Proven, StatusTexts::tr("Good %1 · verified").arg(figures)};
     return PillState{Mood::Good,
-        workspace.isPlanning() ? words("Feasible %1 · verifying").arg(figures)
-                               : words("Feasible %1").arg(figures)};
+        workspace.isPlanning() ? StatusTexts::tr("Feasible %1 · verifying").arg(figures)
+                               : StatusTexts::tr("Feasible %1").arg(figures)};
 }
 
 QString statusText(const Workspace &workspace, const StatusFacts &facts, StatusPart part)
@@ -90,7 +92,7 @@ QString statusText(const Workspace &workspace, const StatusFacts &facts, StatusP
     const PlanUpdateSnapshot &good = workspace.lastGood();
     switch (part) {
     case kModelPart:
-        return words("%1 · %2 operators · %3 × %4")
+        return StatusTexts::tr("%1 · %2 operators · %3 × %4")
             .arg(QString::fromStdString(elided(model->name, 36)),
                 QString::fromStdString(
                     formatCount(static_cast<std::int64_t>(model->graph->operators.size()))),
@@ -105,65 +107,66 @@ QString statusText(const Workspace &workspace, const StatusFacts &facts, StatusP
             on += line->row && line->row->enabled ? 1 : 0;
             wrong += line->error ? 1 : 0;
         }
-        QString text = rows == 1 ? words("1 row") : words("%1 rows").arg(rows);
+        QString text = rows == 1 ? StatusTexts::tr("1 row") : StatusTexts::tr("%1 rows").arg(rows);
         if (on != rows)
-            text += words(", %1 on").arg(on);
+            text += StatusTexts::tr(", %1 on").arg(on);
         if (wrong > 0)
-            text += words(", %1 unreadable").arg(wrong);
+            text += StatusTexts::tr(", %1 unreadable").arg(wrong);
         return text;
     }
     case kStepPart: {
         if (!good)
             return {};
-        QString text = words("step %1").arg(seconds(good->summary.stepSeconds));
+        QString text = StatusTexts::tr("step %1").arg(seconds(good->summary.stepSeconds));
         const StepFigures *before = figuresBefore(workspace.history());
         if (before && before->stepSeconds > 0 && !workspace.isStale())
-            text += words(" (%1)").arg(
+            text += StatusTexts::tr(" (%1)").arg(
                 QString::fromStdString(percentText(before->stepSeconds, good->summary.stepSeconds)));
         return text;
     }
     case kFreePart:
         return good && facts.freeDecisions && !workspace.isStale() ? (*facts.freeDecisions == 1
-                       ? words("1 free decision")
-                       : words("%1 free decisions")
+                       ? StatusTexts::tr("1 free decision")
+                       : StatusTexts::tr("%1 free decisions")
                              .arg(QString::fromStdString(formatCount(*facts.freeDecisions))))
                                                                    : QString();
     case kGapPart: {
         if (!good || !facts.bound || workspace.isStale() || good->summary.stepSeconds <= 0)
             return {};
-        return words("gap ≤ %1%").arg(100 * (1 - *facts.bound / good->summary.stepSeconds), 0, 'f', 0);
+        return StatusTexts::tr("gap ≤ %1%")
+            .arg(100 * (1 - *facts.bound / good->summary.stepSeconds), 0, 'f', 0);
     }
     case kZoomPart:
-        return facts.zoom > 0 ? words("%1%").arg(100 * facts.zoom, 0, 'f', facts.zoom < 0.1 ? 1 : 0)
+        return facts.zoom > 0 ? StatusTexts::tr("%1%").arg(100 * facts.zoom, 0, 'f', facts.zoom < 0.1 ? 1 : 0)
                               : QString();
     case kPeakPart:
-        return good ? words("peak %1 / %2")
+        return good ? StatusTexts::tr("peak %1 / %2")
                           .arg(bytes(good->summary.largestPeak.count),
                               bytes(static_cast<std::int64_t>(good->cluster.device.memory.value)))
                     : QString();
     case kBubblePart:
-        return good ? words("bubble %1%").arg(100 * good->summary.bubble, 0, 'f', 1) : QString();
+        return good ? StatusTexts::tr("bubble %1%").arg(100 * good->summary.bubble, 0, 'f', 1) : QString();
     case kProofPart:
         if (workspace.isStale() && !workspace.isPlanning())
-            return words("figures are of the last plan");
+            return StatusTexts::tr("figures are of the last plan");
         if (!good || !good->verdict)
             return {};
         return good->verdict->ok()
-            ? words("verified, %1 instructions")
+            ? StatusTexts::tr("verified, %1 instructions")
                   .arg(QString::fromStdString(formatCount(good->verdict->instructions)))
-            : words("refuted");
+            : StatusTexts::tr("refuted");
     case kSavePart:
         switch (workspace.saveState()) {
         case SaveState::None:
-            return words("○ nothing to save yet");
+            return StatusTexts::tr("○ nothing to save yet");
         case SaveState::Saving:
-            return words("◌ saving…");
+            return StatusTexts::tr("◌ saving…");
         case SaveState::Saved:
-            return words("● saved");
+            return StatusTexts::tr("● saved");
         case SaveState::ReadOnly:
-            return words("▣ read-only");
+            return StatusTexts::tr("▣ read-only");
         case SaveState::Failed:
-            return words("✖ not saved");
+            return StatusTexts::tr("✖ not saved");
         }
         return {};
     case kStatusParts:
@@ -181,20 +184,21 @@ QString statusTipOf(const Workspace &workspace, StatusPart part)
         return tip;
     }
     if (part == kStepPart)
-        return words(
+        return StatusTexts::tr(
             "Predicted time of one training step; in brackets against the step of the history before");
     if (part == kPeakPart)
-        return words("Largest memory of any device, and what a device has");
+        return StatusTexts::tr("Largest memory of any device, and what a device has");
     if (part == kFreePart)
-        return words(
+        return StatusTexts::tr(
             "Operators that no row decides: the engine's defaults do; Hold (P) turns them into rows");
     if (part == kGapPart)
-        return words("No plan of this step on these devices can be shorter than by this share: they can't "
-                     "compute or move its data faster");
+        return StatusTexts::tr(
+            "No plan of this step on these devices can be shorter than by this share: they can't "
+            "compute or move its data faster");
     if (part == kZoomPart)
-        return words("Zoom of the canvas used last; on the timeline 100% is the whole step");
+        return StatusTexts::tr("Zoom of the canvas used last; on the timeline 100% is the whole step");
     if (part == kBubblePart)
-        return words("Share of the devices' time in which they compute nothing");
+        return StatusTexts::tr("Share of the devices' time in which they compute nothing");
     return {};
 }
 

@@ -1,5 +1,6 @@
 #include "widgets/memory/memory_panel.h"
 
+#include "engine/base/words.h"
 #include "widgets/common/quantity_text.h"
 #include "widgets/memory/memory_views.h"
 
@@ -234,8 +235,8 @@ void MemoryPanel::showMoment()
     m_kinds->set(now, curve.atPeak);
     const std::int64_t total = std::accumulate(now.begin(), now.end(), std::int64_t{0});
     m_moment->setText(tr("at %1: %2, peak %3 of %4")
-                          .arg(QString::fromStdString(formatSeconds(static_cast<double>(time) * 1e-9)),
-                              bytesText(total), bytesText(curve.peak.count),
+                          .arg(QString::fromStdString(formatNanoseconds(time)), bytesText(total),
+                              bytesText(curve.peak.count),
                               bytesText(static_cast<std::int64_t>(m_scene->cluster.device.memory.value))));
     m_live = m_lifetimes ? aliveAt(*m_lifetimes, Nanoseconds{time}) : std::vector<BufferLifetime>{};
     m_treemap->setLive(m_live, m_scene->plan->graph);

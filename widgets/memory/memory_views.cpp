@@ -1,5 +1,6 @@
 #include "widgets/memory/memory_views.h"
 
+#include "engine/base/words.h"
 #include "widgets/common/quantity_text.h"
 #include "widgets/memory/treemap.h"
 #include "widgets/scene/time_axis.h"
@@ -267,11 +268,10 @@ QString MemoryTreemap::factOf(std::size_t number) const
         text +=
             QLatin1Char('\n') + tr("made by %1").arg(QString::fromStdString(m_graph->at(buffer.maker).name));
     text += QLatin1Char('\n')
-        + (buffer.death == kNeverDies
-                ? tr("lives on after the step")
-                : tr("from %1 to %2")
-                      .arg(QString::fromStdString(formatSeconds(static_cast<double>(buffer.birth) * 1e-9)),
-                          QString::fromStdString(formatSeconds(static_cast<double>(buffer.death) * 1e-9))));
+        + (buffer.death == kNeverDies ? tr("lives on after the step")
+                                      : tr("from %1 to %2")
+                                            .arg(QString::fromStdString(formatNanoseconds(buffer.birth)),
+                                                QString::fromStdString(formatNanoseconds(buffer.death))));
     return text;
 }
 

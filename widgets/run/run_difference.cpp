@@ -1,5 +1,6 @@
 #include "widgets/run/run_difference.h"
 
+#include "engine/base/words.h"
 #include "widgets/common/format.h"
 #include "widgets/common/palette.h"
 
@@ -15,8 +16,7 @@ namespace {
 
 QString timeText(std::int64_t nanoseconds, bool signedText)
 {
-    const QString text =
-        QString::fromStdString(formatSeconds(static_cast<double>(std::abs(nanoseconds)) * 1e-9));
+    const QString text = QString::fromStdString(formatNanoseconds(std::abs(nanoseconds)));
     if (!signedText || nanoseconds == 0)
         return text;
     return (nanoseconds < 0 ? QStringLiteral("−") : QStringLiteral("+")) + text;

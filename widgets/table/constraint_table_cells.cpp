@@ -1,7 +1,9 @@
 // What the cells of the constraint table say.
 
 #include "engine/base/place.h"
+#include "engine/base/text.h"
 #include "widgets/common/format.h"
+#include "widgets/common/qt_text.h"
 #include "widgets/design/row_sentences.h"
 #include "widgets/table/constraint_table_model.h"
 
@@ -11,15 +13,10 @@ namespace planloom {
 
 namespace {
 
-QString qt(std::string_view text)
-{
-    return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()));
-}
-
 /// The note of a remark's line: "# text" -> "text".
 QString remarkText(const std::string &line)
 {
-    QString text = qt(line).trimmed();
+    QString text = toQString(line).trimmed();
     if (text.startsWith(QLatin1Char('#')))
         text.remove(0, 1);
     return text.startsWith(QLatin1Char(' ')) ? text.mid(1) : text;
@@ -43,9 +40,7 @@ std::string ConstraintTableModel::noteKeyAt(int row) const
             key += remark->text.substr(begin) + '\n';
     }
     key += entry.cells().note;
-    std::transform(key.begin(), key.end(), key.begin(),
-        [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-    return key;
+    return lowerCase(key);
 }
 
 QString ConstraintTableModel::noteOf(const Entry &entry) const
@@ -53,11 +48,11 @@ QString ConstraintTableModel::noteOf(const Entry &entry) const
     prepare(entry);
     QStringList parts;
     for (const TableLineSnapshot &remark : entry.remarks) {
-        if (!remark->text.empty() && qt(remark->text).trimmed().size() > 0)
+        if (!remark->text.empty() && toQString(remark->text).trimmed().size() > 0)
             parts << remarkText(remark->text);
     }
     if (!entry.cells().note.empty())
-        parts << qt(entry.cells().note);
+        parts << toQString(entry.cells().note);
     return parts.join(QLatin1Char('\n'));
 }
 
@@ -75,7 +70,7 @@ QString ConstraintTableModel::problemText(const Entry &entry, TableColumn column
 {
     prepare(entry);
     if (const auto &problem = entry.prepared->problem)
-        return problem->column == column ? qt(problem->message) : QString();
+        return problem->column == column ? toQString(problem->message) : QString();
     const auto conflict = m_conflicts.find(entry.line);
     if (const Error *error = entry.error()) {
         const Place place = placeOf(*error);
@@ -97,7 +92,7 @@ QString ConstraintTableModel::warningText(const Entry &entry, TableColumn column
     if (!complaint || complaint->warning.empty()
         || column != (complaint->leftOut ? TableColumn::Strength : TableColumn::Binds))
         return {};
-    return withRowNumbers(qt(complaint->warning));
+    return withRowNumbers(toQString(complaint->warning));
 }
 
 QString ConstraintTableModel::problemAt(int row) const
@@ -126,15 +121,15 @@ QString ConstraintTableModel::displayText(const Entry &entry, TableColumn column
     case TableColumn::Number:
         return QString::number(entry.line + 1);
     case TableColumn::Selector:
-        return qt(cells.selector);
+        return toQString(cells.selector);
     case TableColumn::Rule:
-        return qt(cells.rule);
+        return toQString(cells.rule);
     case TableColumn::Value:
-        return qt(cells.value);
+        return toQString(cells.value);
     case TableColumn::Strength: {
         const auto weight = weightOf(cells.strength);
         if (!weight)
-            return qt(cells.strength);
+            return toQString(cells.strength);
         return *weight == 0 ? tr("must") : *weight == 1 ? tr("prefer") : tr("prefer %1").arg(*weight);
     }
     case TableColumn::Binds: {
@@ -144,19 +139,19 @@ QString ConstraintTableModel::displayText(const Entry &entry, TableColumn column
             return tr("whole plan");
         const QString operators = entry.reach.operators == 1
             ? tr("1 op")
-            : tr("%1 ops").arg(qt(formatCount(entry.reach.operators)));
+            : tr("%1 ops").arg(toQString(formatCount(entry.reach.operators)));
         if (entry.reach.devices < 0)
             return operators;
         return operators + QStringLiteral(" · ")
             + (entry.reach.devices == 1 ? tr("1 device")
-                                        : tr("%1 devices").arg(qt(formatCount(entry.reach.devices))));
+                                        : tr("%1 devices").arg(toQString(formatCount(entry.reach.devices))));
     }
     case TableColumn::Price: {
         if (!entry.text->row || !entry.text->row->enabled)
             return {};
         QString text;
         if (entry.price.state == RowPrice::State::Known) {
-            text = qt(formatSeconds(entry.price.seconds));
+            text = toQString(formatSeconds(entry.price.seconds));
             if (entry.price.seconds > 0)
                 text.prepend(QLatin1Char('+'));
         } else if (entry.price.state == RowPrice::State::Needed) {
@@ -171,7 +166,7 @@ QString ConstraintTableModel::displayText(const Entry &entry, TableColumn column
         return text;
     }
     case TableColumn::Origin:
-        return cells.origin.empty() ? tr("text") : qt(cells.origin);
+        return cells.origin.empty() ? tr("text") : toQString(cells.origin);
     case TableColumn::Note:
         return noteOf(entry).replace(QLatin1Char('\n'), QStringLiteral(" · "));
     }
@@ -210,9 +205,9 @@ QVariant ConstraintTableModel::data(const QModelIndex &index, int role) const
     case Qt::EditRole:
         prepare(entry);
         if (column == TableColumn::Origin)
-            return qt(entry.cells().origin);
+            return toQString(entry.cells().origin);
         if (column == TableColumn::Strength)
-            return qt(entry.cells().strength);
+            return toQString(entry.cells().strength);
         return column == TableColumn::Note ? noteAt(index.row()) : displayText(entry, column);
     case Qt::CheckStateRole:
         if (column != TableColumn::On)
@@ -225,10 +220,10 @@ QVariant ConstraintTableModel::data(const QModelIndex &index, int role) const
         if (!text.isEmpty())
             return text;
         if (column == TableColumn::Rule)
-            return meaningOfRule(qt(cellsAt(index.row()).rule));
+            return meaningOfRule(toQString(cellsAt(index.row()).rule));
         if (column == TableColumn::Price) {
             if (entry.price.state == RowPrice::State::Needed || entry.price.state == RowPrice::State::Failed)
-                return tr("Without it there is no plan: %1").arg(qt(entry.price.remark));
+                return tr("Without it there is no plan: %1").arg(toQString(entry.price.remark));
             return entry.price.state == RowPrice::State::Known ? entry.price.seconds >= 0
                     ? tr("The step would be so much faster with this row off")
                     : tr("The step would be so much slower with this row off")
@@ -253,7 +248,7 @@ QVariant ConstraintTableModel::data(const QModelIndex &index, int role) const
     case EnabledRole:
         return cellsAt(index.row()).enabled;
     case RuleRole:
-        return qt(cellsAt(index.row()).rule);
+        return toQString(cellsAt(index.row()).rule);
     case OldRole:
         return column == TableColumn::Price ? entry.price.editsAgo > 0
                                             : column == TableColumn::Binds && m_old;

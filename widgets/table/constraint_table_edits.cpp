@@ -1,5 +1,6 @@
 // The edits that writing into cells of the constraint table makes, and the words for them.
 
+#include "widgets/common/qt_text.h"
 #include "widgets/table/constraint_table_model.h"
 
 #include <algorithm>
@@ -7,11 +8,6 @@
 namespace planloom {
 
 namespace {
-
-QString qt(std::string_view text)
-{
-    return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()));
-}
 
 std::string withCell(RowCells cells, TableColumn column, const std::string &text)
 {
@@ -76,7 +72,7 @@ TableEdit ConstraintTableModel::cellEdit(
                 continue;
             std::int32_t first = entry.line;
             for (std::size_t i = entry.remarks.size(); i-- > 0;) {
-                if (!qt(entry.remarks[i]->text).trimmed().isEmpty())
+                if (!toQString(entry.remarks[i]->text).trimmed().isEmpty())
                     first = entry.line - static_cast<std::int32_t>(entry.remarks.size() - i);
             }
             for (std::int32_t line = first; line < entry.line; ++line)
@@ -130,11 +126,11 @@ QString ConstraintTableModel::wordsFor(
         return text.isEmpty() ? tr("remove the note of row %1").arg(number)
                               : tr("note on row %1").arg(number);
     const auto read = cellsOf(withCell(cellsAt(rows.front()), column, oneLine(text.toStdString())));
-    QString row = qt(read.rule);
+    QString row = toQString(read.rule);
     if (!read.selector.empty())
-        row += QLatin1Char(' ') + qt(read.selector);
+        row += QLatin1Char(' ') + toQString(read.selector);
     if (!read.value.empty())
-        row += QStringLiteral(": ") + qt(read.value);
+        row += QStringLiteral(": ") + toQString(read.value);
     return tr("change row %1 to %2").arg(number).arg(row);
 }
 

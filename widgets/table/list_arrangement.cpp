@@ -1,5 +1,7 @@
 #include "widgets/table/list_arrangement.h"
 
+#include "engine/base/text.h"
+
 #include <QtCore/QCoreApplication>
 #include <QtCore/QStringList>
 
@@ -18,27 +20,9 @@ using Id = ListArrangement::Id;
 constexpr std::array<const char *, 4> kOrigins{"text", "gesture", "template", "import"};
 
 /// Translates what belongs to no object.
-struct Words {
+struct ListTexts {
     Q_DECLARE_TR_FUNCTIONS(planloom::ListArrangement)
 };
-
-char folded(char c)
-{
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
-
-std::string folded(std::string text)
-{
-    std::transform(text.begin(), text.end(), text.begin(), [](char c) { return folded(c); });
-    return text;
-}
-
-bool containsFolded(std::string_view text, std::string_view word)
-{
-    return std::search(text.begin(), text.end(), word.begin(), word.end(), [](char a, char b) {
-        return folded(a) == b;
-    }) != text.end();
-}
 
 bool shows(const ConstraintTableModel &rows, const ListArrangement &wanted, int row)
 {
@@ -50,7 +34,7 @@ bool shows(const ConstraintTableModel &rows, const ListArrangement &wanted, int 
     std::string note; // with the remarks above the row; made when the row's own line lacks a word
     bool hasNote = false;
     return std::all_of(wanted.words.begin(), wanted.words.end(), [&](const std::string &word) {
-        if (containsFolded(text, word))
+        if (containsLetters(text, word))
             return true;
         if (!hasNote) {
             note = rows.noteKeyAt(row);
@@ -113,7 +97,7 @@ template<typename TextOf> std::vector<int> ranks(const std::vector<int> &rows, c
     std::vector<std::pair<std::string, int>> texts;
     texts.reserve(known.size());
     for (const auto &[text, number] : known)
-        texts.emplace_back(folded(text), number);
+        texts.emplace_back(lowerCase(text), number);
     std::sort(texts.begin(), texts.end());
     std::vector<int> places(texts.size());
     int place = -1;
@@ -195,7 +179,7 @@ std::vector<std::string> filterWords(const QString &text)
     std::vector<std::string> words;
     const QStringList parts = text.split(QLatin1Char(' '), Qt::SkipEmptyParts);
     for (const QString &word : parts)
-        words.push_back(folded(word.toStdString()));
+        words.push_back(lowerCase(word.toStdString()));
     return words;
 }
 
@@ -204,11 +188,11 @@ QString titleOfGroup(RowGrouping grouping, int group)
     if (grouping == RowGrouping::Rule) {
         return group < static_cast<int>(ruleWords().size())
             ? QString::fromUtf8(ruleWords()[static_cast<std::size_t>(group)].word.data())
-            : Words::tr("not yet rows");
+            : ListTexts::tr("not yet rows");
     }
     return group < static_cast<int>(kOrigins.size())
         ? QString::fromLatin1(kOrigins[static_cast<std::size_t>(group)])
-        : Words::tr("other origin");
+        : ListTexts::tr("other origin");
 }
 
 } // namespace planloom

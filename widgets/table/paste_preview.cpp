@@ -10,6 +10,7 @@
 
 #include "widgets/common/format.h"
 #include "widgets/common/palette.h"
+#include "widgets/common/qt_text.h"
 
 #include <algorithm>
 #include <unordered_map>
@@ -20,11 +21,6 @@ namespace {
 
 constexpr std::size_t kMostShown = 100; ///< Lines of a preview; the sentence above speaks of all of them.
 constexpr int kLinesHigh = 6;
-
-QString qt(const std::string &text)
-{
-    return QString::fromStdString(text);
-}
 
 } // namespace
 
@@ -109,7 +105,7 @@ void PastePreview::show(const PastedRows &pasted, const ModelSnapshot &model)
     m_pasted = pasted;
     m_list->clear();
     for (std::size_t i = 0; i < std::min(pasted.lines.size(), kMostShown); ++i)
-        m_list->addItem(qt(pasted.lines[i]));
+        m_list->addItem(toQString(pasted.lines[i]));
     if (pasted.lines.size() > kMostShown)
         m_list->addItem(tr("… and %1 lines more").arg(pasted.lines.size() - kMostShown));
     const int shown = std::clamp(m_list->count(), 1, kLinesHigh);
@@ -150,19 +146,20 @@ void PastePreview::take()
         } else if (operators == PasteReach::kWholePlan) {
             binds = tr("whole plan");
         } else if (operators > 0) {
-            binds = operators == 1 ? tr("1 operator") : tr("%1 operators").arg(qt(formatCount(operators)));
+            binds =
+                operators == 1 ? tr("1 operator") : tr("%1 operators").arg(toQString(formatCount(operators)));
         } else {
             colour = palette.textMuted;
         }
         const std::string &line = m_pasted.lines[static_cast<std::size_t>(i)];
         m_list->item(i)->setText(
-            mark + qt(line) + (binds.isEmpty() ? QString() : QStringLiteral("   →  ") + binds));
+            mark + toQString(line) + (binds.isEmpty() ? QString() : QStringLiteral("   →  ") + binds));
         m_list->item(i)->setForeground(colour);
     }
     QString text = reach->bound == 1 ? tr("1 row will bind") : tr("%1 rows will bind").arg(reach->bound);
     text += QLatin1Char(' ')
         + (reach->reached == 1 ? tr("(1 operator)")
-                               : tr("(%1 operators)").arg(qt(formatCount(reach->reached))));
+                               : tr("(%1 operators)").arg(toQString(formatCount(reach->reached))));
     if (reach->unbound > 0)
         text += reach->unbound == 1 ? tr(", 1 binds nothing") : tr(", %1 bind nothing").arg(reach->unbound);
     if (reach->unreadable > 0)

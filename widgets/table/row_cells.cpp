@@ -1,5 +1,6 @@
 #include "widgets/table/row_cells.h"
 
+#include "engine/base/text.h"
 #include "engine/table/table_text.h"
 #include "engine/table/text_cursor.h"
 #include "widgets/table/kinds/rule_cells.h"
@@ -10,16 +11,6 @@
 namespace planloom {
 
 namespace {
-
-std::string_view trimmed(std::string_view text)
-{
-    const auto isSpace = [](char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; };
-    while (!text.empty() && isSpace(text.front()))
-        text.remove_prefix(1);
-    while (!text.empty() && isSpace(text.back()))
-        text.remove_suffix(1);
-    return text;
-}
 
 /// The first place outside quotes for which `test(place)` holds; npos if there is none.
 template<typename Test> std::size_t findOutsideQuotes(std::string_view text, Test test)

@@ -1,5 +1,6 @@
 #include "widgets/table/row_clipboard.h"
 
+#include "engine/base/text.h"
 #include "engine/table/table_document.h"
 #include "widgets/table/row_cells.h"
 
@@ -50,14 +51,6 @@ Fields fieldsOf(std::string_view line)
     }
 }
 
-std::string lower(std::string_view text)
-{
-    std::string result(text);
-    std::transform(result.begin(), result.end(), result.begin(),
-        [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-    return result;
-}
-
 /// Which field holds which cell; -1 where none does.
 struct Layout {
     int on = -1;
@@ -73,7 +66,7 @@ std::optional<Layout> layoutOfHeader(const Fields &fields)
 {
     Layout layout;
     for (int i = 0; i < static_cast<int>(fields.size()); ++i) {
-        const std::string name = lower(fields[static_cast<std::size_t>(i)]);
+        const std::string name = lowerCase(fields[static_cast<std::size_t>(i)]);
         if (name == "on" || name == "enabled")
             layout.on = i;
         else if (name == "selector" || name == "operators")
@@ -131,16 +124,16 @@ RowCells cellsOfFields(const Layout &layout, const Fields &fields)
             : std::string{};
     };
     RowCells cells;
-    const std::string on = lower(at(layout.on));
+    const std::string on = lowerCase(at(layout.on));
     static constexpr std::array<std::string_view, 5> kOff{"off", "no", "false", "0", "n"};
     cells.enabled = std::find(kOff.begin(), kOff.end(), on) == kOff.end();
     cells.selector = at(layout.selector);
-    cells.rule = lower(at(layout.rule));
+    cells.rule = lowerCase(at(layout.rule));
     cells.value = at(layout.value);
-    cells.strength = lower(at(layout.strength));
+    cells.strength = lowerCase(at(layout.strength));
     if (!cells.strength.empty() && cells.strength.find_first_not_of("0123456789") == std::string::npos)
         cells.strength = cells.strength == "0" ? "must" : "prefer " + cells.strength; // a column of weights
-    cells.origin = lower(at(layout.origin));
+    cells.origin = lowerCase(at(layout.origin));
     cells.note = at(layout.note);
     const RuleWord *rule = findRuleWord(cells.rule);
     if (rule && rule->shape == RuleShape::Plain) {

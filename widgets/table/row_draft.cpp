@@ -9,7 +9,7 @@ namespace planloom {
 namespace {
 
 /// Translates what belongs to no object.
-struct Words {
+struct DraftTexts {
     Q_DECLARE_TR_FUNCTIONS(planloom::RowDraft)
 };
 
@@ -98,7 +98,7 @@ QVariant RowDraft::data(TableColumn column, int role) const
         if (column == TableColumn::Number)
             return QStringLiteral("+");
         if (isEmpty() && column == TableColumn::Selector)
-            return Words::tr("new row: choose a rule, or type it whole");
+            return DraftTexts::tr("new row: choose a rule, or type it whole");
         return text;
     case Qt::EditRole:
         return text;
@@ -117,10 +117,10 @@ QVariant RowDraft::data(TableColumn column, int role) const
         return QVariant::fromValue(Qt::Alignment(
             (column == TableColumn::Number ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter));
     case Qt::ToolTipRole:
-        return Words::tr("Type here to add a row");
+        return DraftTexts::tr("Type here to add a row");
     case Qt::AccessibleTextRole:
-        return Words::tr("new row, %1: %2")
-            .arg(titleOf(column).toLower(), text.isEmpty() ? Words::tr("empty") : text);
+        return DraftTexts::tr("new row, %1: %2")
+            .arg(titleOf(column).toLower(), text.isEmpty() ? DraftTexts::tr("empty") : text);
     default:
         return {};
     }

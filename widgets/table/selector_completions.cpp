@@ -1,5 +1,6 @@
 #include "widgets/table/selector_completions.h"
 
+#include "engine/base/text.h"
 #include "engine/table/text_cursor.h"
 #include "widgets/table/kinds/rule_cells.h"
 
@@ -9,14 +10,6 @@
 namespace planloom {
 
 namespace {
-
-std::string lower(std::string_view text)
-{
-    std::string result(text);
-    std::transform(result.begin(), result.end(), result.begin(),
-        [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-    return result;
-}
 
 bool startsWith(std::string_view text, std::string_view start)
 {
@@ -75,7 +68,7 @@ SelectorCompletions::SelectorCompletions(const OpenedModel &model, const std::st
     }
     m_tokens.assign(tokens.begin(), tokens.end());
     for (std::size_t i = 0; i < m_tokens.size(); ++i) {
-        const std::string text = lower(m_tokens[i]);
+        const std::string text = lowerCase(m_tokens[i]);
         const auto token = static_cast<std::int32_t>(i);
         m_whole.push_back({text, token});
         const std::size_t colon = text.find(':');
@@ -105,7 +98,7 @@ void SelectorCompletions::collect(const std::vector<Key> &keys, std::string_view
 
 std::vector<std::string> SelectorCompletions::find(std::string_view typed, std::size_t most) const
 {
-    const std::string wanted = lower(typed);
+    const std::string wanted = lowerCase(typed);
     std::vector<std::int32_t> found;
     if (wanted.empty()) {
         static constexpr std::string_view kStarts[] = {
@@ -122,7 +115,8 @@ std::vector<std::string> SelectorCompletions::find(std::string_view typed, std::
         collect(m_tails, std::string_view(wanted).substr(colon + 1), most * 4, tails);
         for (const std::int32_t token : tails) {
             if (found.size() < most
-                && startsWith(lower(m_tokens[static_cast<std::size_t>(token)]), wanted.substr(0, colon + 1))
+                && startsWith(
+                    lowerCase(m_tokens[static_cast<std::size_t>(token)]), wanted.substr(0, colon + 1))
                 && std::find(found.begin(), found.end(), token) == found.end())
                 found.push_back(token);
         }
@@ -235,10 +229,10 @@ std::vector<std::string> valueSuggestions(
     std::vector<std::string> all;
     if (const RuleCells *cells = findRuleCells(rule); cells && cells->suggest)
         cells->suggest(choices, all);
-    const std::string wanted = lower(typed);
+    const std::string wanted = lowerCase(typed);
     std::vector<std::string> fitting;
     for (std::string &text : all) {
-        if (fitting.size() < most && startsWith(lower(text), wanted) && text != typed)
+        if (fitting.size() < most && startsWith(lowerCase(text), wanted) && text != typed)
             fitting.push_back(std::move(text));
     }
     return fitting;

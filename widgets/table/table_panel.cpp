@@ -25,12 +25,6 @@
 
 namespace planloom {
 
-namespace {
-
-constexpr int kTextTab = 1;
-
-} // namespace
-
 TablePanel::TablePanel(Workspace *workspace, SelectionModel *selection, QWidget *parent)
     : QWidget(parent)
     , m_workspace(workspace)

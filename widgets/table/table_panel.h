@@ -76,6 +76,9 @@ protected:
     void focusInEvent(QFocusEvent *event) override; ///< The grid or the text takes it.
 
 private:
+    static constexpr int kGridTab = 0;
+    static constexpr int kTextTab = 1;
+
     void buildBar();
     void buildActions();
     QAction *addRowAction(

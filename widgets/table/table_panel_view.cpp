@@ -21,13 +21,6 @@
 
 namespace planloom {
 
-namespace {
-
-constexpr int kGridTab = 0;
-constexpr int kTextTab = 1;
-
-} // namespace
-
 void TablePanel::focusRow(std::int32_t line)
 {
     if (isTextMode()) {

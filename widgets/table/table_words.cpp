@@ -10,7 +10,7 @@ namespace planloom {
 namespace {
 
 /// Translates what belongs to no object.
-struct Words {
+struct ColumnTexts {
     Q_DECLARE_TR_FUNCTIONS(planloom::ConstraintTable)
 };
 
@@ -20,25 +20,25 @@ QString titleOf(TableColumn column)
 {
     switch (column) {
     case TableColumn::On:
-        return Words::tr("On");
+        return ColumnTexts::tr("On");
     case TableColumn::Number:
         return QStringLiteral("#");
     case TableColumn::Selector:
-        return Words::tr("Selector");
+        return ColumnTexts::tr("Selector");
     case TableColumn::Rule:
-        return Words::tr("Rule");
+        return ColumnTexts::tr("Rule");
     case TableColumn::Value:
-        return Words::tr("Value");
+        return ColumnTexts::tr("Value");
     case TableColumn::Strength:
-        return Words::tr("Must/Prefer");
+        return ColumnTexts::tr("Must/Prefer");
     case TableColumn::Binds:
-        return Words::tr("Binds");
+        return ColumnTexts::tr("Binds");
     case TableColumn::Price:
-        return Words::tr("Price");
+        return ColumnTexts::tr("Price");
     case TableColumn::Origin:
-        return Words::tr("Origin");
+        return ColumnTexts::tr("Origin");
     case TableColumn::Note:
-        return Words::tr("Note");
+        return ColumnTexts::tr("Note");
     }
     return {};
 }
@@ -47,27 +47,30 @@ QString meaningOf(TableColumn column)
 {
     switch (column) {
     case TableColumn::On:
-        return Words::tr("Whether the row takes part (Space). Order has no meaning: rows hold together "
-                         "wherever they stand.");
+        return ColumnTexts::tr("Whether the row takes part (Space). Order has no meaning: rows hold together "
+                               "wherever they stand.");
     case TableColumn::Number:
-        return Words::tr("The row's line in the text. Order has no meaning.");
+        return ColumnTexts::tr("The row's line in the text. Order has no meaning.");
     case TableColumn::Selector:
-        return Words::tr("Which operators the row speaks of: layer:0-5, name:*.attn.*, kind:Linear, all ...");
+        return ColumnTexts::tr(
+            "Which operators the row speaks of: layer:0-5, name:*.attn.*, kind:Linear, all ...");
     case TableColumn::Rule:
-        return Words::tr("What is decided: split, place, order ...");
+        return ColumnTexts::tr("What is decided: split, place, order ...");
     case TableColumn::Value:
-        return Words::tr("How: \"batch by 2 over dp\", \"devices 0,1\" ...");
+        return ColumnTexts::tr("How: \"batch by 2 over dp\", \"devices 0,1\" ...");
     case TableColumn::Strength:
-        return Words::tr("Rows must hold, or are preferred with a weight: those hold as far as they can, "
-                         "heavier ones first.");
+        return ColumnTexts::tr(
+            "Rows must hold, or are preferred with a weight: those hold as far as they can, "
+            "heavier ones first.");
     case TableColumn::Binds:
-        return Words::tr("How many operators the rule acts on, on how many devices. None is a warning.");
+        return ColumnTexts::tr(
+            "How many operators the rule acts on, on how many devices. None is a warning.");
     case TableColumn::Price:
-        return Words::tr("Step time gained if the row were off; found while you pause.");
+        return ColumnTexts::tr("Step time gained if the row were off; found while you pause.");
     case TableColumn::Origin:
-        return Words::tr("Who wrote the row: a person's text, a gesture, a gallery plan, an import.");
+        return ColumnTexts::tr("Who wrote the row: a person's text, a gesture, a gallery plan, an import.");
     case TableColumn::Note:
-        return Words::tr("For people.");
+        return ColumnTexts::tr("For people.");
     }
     return {};
 }

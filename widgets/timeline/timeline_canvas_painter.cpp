@@ -1,5 +1,7 @@
 #include "widgets/timeline/timeline_canvas_painter.h"
 
+#include "widgets/common/qt_text.h"
+
 #include <QtCore/QCoreApplication>
 #include <QtGui/QFontMetrics>
 #include <QtGui/QPainterPath>
@@ -77,7 +79,7 @@ void TimelineCanvasPainter::label(
     if (rect.width() < least)
         return;
     const QFontMetrics metrics(m_small);
-    const QString whole = words(text);
+    const QString whole = toQString(text);
     const int width = static_cast<int>(rect.width());
     // Two or three characters ("F0") may touch the edges; a cut name may not.
     const QString fits = metrics.horizontalAdvance(whole) <= width

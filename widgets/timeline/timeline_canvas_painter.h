@@ -19,7 +19,6 @@ public:
     TimelineCanvasPainter(QPainter &painter, const Palette &palette, const TimelinePicture &picture);
 
 protected:
-    static QString words(const std::string &text) { return QString::fromStdString(text); }
     static QString translated(const char *text);
 
     bool visible(const TimelineRow &row) const;

@@ -1,3 +1,5 @@
+#include "engine/base/words.h"
+#include "widgets/common/qt_text.h"
 #include "widgets/timeline/timeline_painter.h"
 
 #include "widgets/common/format.h"
@@ -70,7 +72,7 @@ private:
         bold.setBold(true);
         m_painter.setFont(bold);
         m_painter.setPen(m_palette.text);
-        const QString title = words(row.title);
+        const QString title = toQString(row.title);
         const int left = m_picture.metrics.header / 8 + 1;
         if (row.foldable)
             paintTriangle(QPointF(left - m_picture.metrics.line / 2.0, strip.center().y()), row.expanded);
@@ -78,8 +80,8 @@ private:
         const int width = QFontMetrics(bold).horizontalAdvance(title);
         m_painter.setFont(m_small);
         m_painter.setPen(m_palette.textMuted);
-        m_painter.drawText(
-            strip.adjusted(left + 10 + width, 0, 0, 0), Qt::AlignVCenter | Qt::AlignLeft, words(row.detail));
+        m_painter.drawText(strip.adjusted(left + 10 + width, 0, 0, 0), Qt::AlignVCenter | Qt::AlignLeft,
+            toQString(row.detail));
     }
 
     void paintDevice(const TimelineRow &row)
@@ -99,14 +101,14 @@ private:
         if (row.foldable)
             paintTriangle(QPointF(left - sizes.line / 2.0, title.center().y() + 1), row.expanded);
         const int detail =
-            QFontMetrics(m_picture.font).horizontalAdvance(words(row.detail)) + (row.pinned ? 18 : 4);
+            QFontMetrics(m_picture.font).horizontalAdvance(toQString(row.detail)) + (row.pinned ? 18 : 4);
         const QString name =
-            QFontMetrics(bold).elidedText(words(row.title), Qt::ElideRight, title.width() - detail);
+            QFontMetrics(bold).elidedText(toQString(row.title), Qt::ElideRight, title.width() - detail);
         m_painter.drawText(title, Qt::AlignLeft | Qt::AlignVCenter, name);
         m_painter.setFont(m_picture.font);
         m_painter.setPen(m_palette.textMuted);
         m_painter.drawText(title.adjusted(0, 0, row.pinned ? -14 : 0, 0), Qt::AlignRight | Qt::AlignVCenter,
-            words(row.detail));
+            toQString(row.detail));
         if (row.pinned)
             paintPin(QPointF(right - 4, title.center().y()));
         m_painter.setFont(m_small);
@@ -128,7 +130,7 @@ private:
         m_painter.drawText(memory, Qt::AlignLeft | Qt::AlignTop,
             peak.count > cap ? translated("memory peak: too much") : translated("memory peak"));
         m_painter.drawText(memory.adjusted(0, QFontMetrics(m_small).height(), 0, 6),
-            Qt::AlignLeft | Qt::AlignTop, words(formatBytes(peak) + " / " + formatBytes({cap})));
+            Qt::AlignLeft | Qt::AlignTop, toQString(formatBytes(peak) + " / " + formatBytes({cap})));
     }
 
     /// "Stage 0 · busy 82%", or of measured spans "busy 79% · error +3.1%".
@@ -139,7 +141,7 @@ private:
         const double busy = device < timeline.busy.size()
             ? 100 * static_cast<double>(timeline.busy[device].count()) / step
             : 0;
-        QString text = row.subtitle.empty() ? QString() : words(row.subtitle) + QStringLiteral(" · ");
+        QString text = row.subtitle.empty() ? QString() : toQString(row.subtitle) + QStringLiteral(" · ");
         text += translated("busy %1%").arg(busy, 0, 'f', busy < 10 ? 1 : 0);
         if (!m_picture.outlines)
             return text;
@@ -195,7 +197,7 @@ private:
             m_painter.drawLine(at, strip.bottom() - (tick.label.empty() ? 3 : 7), at, strip.bottom());
             if (tick.label.empty() || (at + 4 < flagRight && at + 60 > flagLeft))
                 continue; // the flag would cover it
-            const QString label = words(tick.label + " " + m_ticks.unit);
+            const QString label = toQString(tick.label + " " + m_ticks.unit);
             if (at + 4 + metrics.horizontalAdvance(label) > strip.right())
                 continue; // half a number is worse than none
             m_painter.setPen(m_palette.text);
@@ -227,7 +229,8 @@ private:
         const double end = x(step);
         if (end < m_canvas.left() || end > m_canvas.right() + 1)
             return;
-        flag(end, translated("step %1").arg(words(formatSeconds(step * 1e-9))), m_palette.textMuted, true);
+        flag(
+            end, translated("step %1").arg(toQString(formatSeconds(step * 1e-9))), m_palette.textMuted, true);
     }
 
     /// A marked time: a line through all lanes, with its flag on the ruler.
@@ -243,7 +246,8 @@ private:
         m_painter.fillRect(
             QRectF(at - 1, m_picture.metrics.ruler - 5, 2, m_canvas.bottom() - m_picture.metrics.ruler + 5),
             m_palette.text);
-        flag(at, words(formatSeconds(m_picture.marked * 1e-9)), m_palette.text, at > m_canvas.right() - 90);
+        flag(at, toQString(formatSeconds(m_picture.marked * 1e-9)), m_palette.text,
+            at > m_canvas.right() - 90);
         m_painter.setClipRect(QRect(m_picture.metrics.header, 0,
             m_picture.size.width() - m_picture.metrics.header, m_picture.metrics.ruler));
     }
@@ -254,7 +258,7 @@ private:
         if (time < 0)
             return;
         const double at = m_canvas.left() + m_picture.pointer;
-        flag(at, words(formatSeconds(time * 1e-9)), m_palette.accent, at > m_canvas.right() - 90);
+        flag(at, toQString(formatSeconds(time * 1e-9)), m_palette.accent, at > m_canvas.right() - 90);
     }
 
     void paintLegend()
@@ -278,8 +282,7 @@ private:
         } else if (m_picture.colouring == TimelineColouring::Time) {
             swatch(strip, left, heatColour(m_palette, 0), translated("short"));
             swatch(strip, left, heatColour(m_palette, 1),
-                translated("longest: %1")
-                    .arg(words(formatSeconds(static_cast<double>(m_scene.longestSpan) * 1e-9))));
+                translated("longest: %1").arg(toQString(formatNanoseconds(m_scene.longestSpan))));
         } else if (m_picture.colouring == TimelineColouring::DecidedBy) {
             for (const DecidedBy decidedBy : {DecidedBy::Default, DecidedBy::Implied, DecidedBy::Row})
                 swatch(strip, left, decidedByColour(m_palette, decidedBy), nameOfDecidedBy(decidedBy));
@@ -300,7 +303,7 @@ private:
         for (int kind = 0; kind < kMemoryKindCount; ++kind) {
             if (m_scene.memoryKinds[static_cast<std::size_t>(kind)])
                 swatch(strip, left, memoryColour(m_palette, static_cast<MemoryKind>(kind)),
-                    words(nameOf(static_cast<MemoryKind>(kind))));
+                    toQString(nameOf(static_cast<MemoryKind>(kind))));
         }
     }
 

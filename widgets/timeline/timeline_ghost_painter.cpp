@@ -1,6 +1,7 @@
 #include "widgets/timeline/timeline_ghost_painter.h"
 
 #include "widgets/common/format.h"
+#include "widgets/common/qt_text.h"
 #include "widgets/timeline/timeline_canvas_painter.h"
 #include "widgets/timeline/timeline_text.h"
 
@@ -74,7 +75,7 @@ public:
             m_painter.setPen(QPen(colour, 2));
             m_painter.drawLine(QPointF(at, m_canvas.top()), QPointF(at, m_canvas.bottom()));
         }
-        QString text = translated("would be %1").arg(words(formatSeconds(step * 1e-9)));
+        QString text = translated("would be %1").arg(toQString(formatSeconds(step * 1e-9)));
         if (at > m_canvas.right())
             text += QStringLiteral(" →");
         flag(std::min(at, static_cast<double>(m_canvas.right())), text, colour, true);
@@ -360,7 +361,7 @@ private:
         QColor lines = m_palette.error;
         lines.setAlpha(130);
         m_painter.fillRect(rect, QBrush(lines, Qt::BDiagPattern));
-        const QString reason = words(m_refusal);
+        const QString reason = toQString(m_refusal);
         m_painter.setFont(m_small);
         const QFontMetrics metrics(m_small);
         if (metrics.horizontalAdvance(reason) + 12 > rect.width())

@@ -1,5 +1,6 @@
 #include "widgets/timeline/timeline_layout.h"
 
+#include "engine/base/text.h"
 #include "engine/base/words.h"
 #include "engine/hardware/device_word.h"
 
@@ -84,13 +85,6 @@ TimelineRow deviceRow(const TimelineScene &scene, std::vector<DeviceId> devices,
     return row;
 }
 
-std::string lowered(std::string text)
-{
-    std::transform(text.begin(), text.end(), text.begin(),
-        [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-    return text;
-}
-
 bool shows(
     const TimelineScene &scene, const std::string &group, const TimelineRow &row, const std::string &filter)
 {
@@ -101,7 +95,7 @@ bool shows(
     const std::string word = deviceWord(scene.cluster);
     for (const DeviceId device : row.devices)
         words += "\n" + word + " " + std::to_string(device.index);
-    return lowered(words).find(lowered(filter)) != std::string::npos;
+    return containsLetters(words, filter);
 }
 
 /// Headers of groups with one row each only repeat what the row can say itself.
@@ -201,7 +195,7 @@ std::vector<TimelineRow> layoutRows(const TimelineScene &scene, const LaneArrang
     std::vector<TimelineRow> pinned;
     for (const auto &[group, devices] : groups) {
         const std::string name = grouping.word.empty() ? std::string{}
-            : group == kNoGroup                        ? "No " + lowered(grouping.word)
+            : group == kNoGroup                        ? "No " + lowerCase(grouping.word)
                                                        : grouping.word + " " + std::to_string(group);
         std::map<std::int32_t, std::vector<DeviceId>> classes;
         for (const DeviceId device : devices) {

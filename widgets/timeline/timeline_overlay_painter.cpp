@@ -1,6 +1,8 @@
 #include "widgets/timeline/timeline_overlay_painter.h"
 
+#include "engine/base/words.h"
 #include "widgets/common/format.h"
+#include "widgets/common/qt_text.h"
 #include "widgets/timeline/timeline_canvas_painter.h"
 
 #include <QtGui/QFontMetrics>
@@ -128,7 +130,7 @@ public:
             m_painter.drawLine(QPointF(at, m_canvas.top()), QPointF(at, m_canvas.bottom()));
         m_painter.drawLine(QPointF(left, middle), QPointF(right, middle));
         m_painter.setFont(m_picture.font);
-        const QString text = words(formatSeconds((std::max(begin, end) - std::min(begin, end)) * 1e-9));
+        const QString text = toQString(formatSeconds((std::max(begin, end) - std::min(begin, end)) * 1e-9));
         const QFontMetrics metrics(m_picture.font);
         const int width = metrics.horizontalAdvance(text) + 12;
         const double centre =
@@ -188,9 +190,8 @@ public:
         const double begin = static_cast<double>(steady.periodBegin);
         const double left = x(begin);
         const double right = x(begin + static_cast<double>(steady.period));
-        QString text = translated("steady: %1 ×%2")
-                           .arg(words(formatSeconds(static_cast<double>(steady.period) * 1e-9)))
-                           .arg(steady.repeats);
+        QString text =
+            translated("steady: %1 ×%2").arg(toQString(formatNanoseconds(steady.period))).arg(steady.repeats);
         if (steady.microBatchesPerPeriod > 1)
             text += translated(" (%1 micro-batches)").arg(steady.microBatchesPerPeriod);
         const int y = strip.top() + 2;

@@ -1,6 +1,7 @@
 #include "widgets/timeline/timeline_painter.h"
 
 #include "widgets/common/format.h"
+#include "widgets/common/qt_text.h"
 #include "widgets/scene/busy_stretches.h"
 #include "widgets/timeline/timeline_canvas_painter.h"
 
@@ -284,13 +285,13 @@ private:
         if (run.x1 - run.x0 >= kRunLabelPixels) {
             const std::string text = labelOfRun(m_scene, run.rows);
             const QFontMetrics metrics(m_small);
-            const int width = metrics.horizontalAdvance(words(text)) + 8;
+            const int width = metrics.horizontalAdvance(toQString(text)) + 8;
             if (width < rect.width()) {
                 const QRectF plate(rect.center().x() - width / 2.0,
                     rect.center().y() - metrics.height() / 2.0, width, metrics.height());
                 m_painter.fillRect(plate & rect, mixed(m_palette.surface, m_palette.canvas, 0.5));
                 m_painter.setPen(faded(m_palette.text));
-                m_painter.drawText(plate, Qt::AlignCenter | Qt::TextSingleLine, words(text));
+                m_painter.drawText(plate, Qt::AlignCenter | Qt::TextSingleLine, toQString(text));
             }
         }
     }

@@ -16,7 +16,7 @@ namespace planloom {
 namespace {
 
 constexpr int kLeastNameLetters = 20; ///< Of a line's name that are shown, however narrow the panel.
-constexpr std::size_t kMostLines =
+constexpr std::size_t kMostShownLines =
     250; ///< Shown; all are copied. More than anybody reads would keep the window waiting.
 
 } // namespace
@@ -89,7 +89,7 @@ void TimelinePanel::open(PanelTable table)
         widths.push_back(metrics.horizontalAdvance(column));
     QList<QTreeWidgetItem *> items;
     QTreeWidgetItem *section = nullptr;
-    const std::size_t shown = std::min(m_table.lines.size(), kMostLines);
+    const std::size_t shown = std::min(m_table.lines.size(), kMostShownLines);
     for (std::size_t i = 0; i < shown; ++i) {
         const PanelLine &line = m_table.lines[i];
         QStringList cells;

@@ -11,13 +11,8 @@ namespace planloom {
 
 namespace {
 
-constexpr std::size_t kMostLines =
+constexpr std::size_t kMostSectionLines =
     256; ///< Of one section: a table for reading, not for thousands of devices.
-
-std::string seconds(std::int64_t nanoseconds)
-{
-    return formatSeconds(static_cast<double>(nanoseconds) * 1e-9);
-}
 
 std::string percent(std::int64_t part, std::int64_t whole)
 {
@@ -30,14 +25,14 @@ std::string percent(std::int64_t part, std::int64_t whole)
 PanelLine deviceLine(const std::string &name, const DeviceStatistics &of, std::int64_t length)
 {
     return {1,
-        {name, seconds(of.compute), seconds(of.communication), seconds(of.exposed), seconds(of.idle),
-            percent(of.idle, length)}};
+        {name, formatNanoseconds(of.compute), formatNanoseconds(of.communication),
+            formatNanoseconds(of.exposed), formatNanoseconds(of.idle), percent(of.idle, length)}};
 }
 
 PanelLine amountLine(const std::string &name, const SpanAmount &amount, std::int64_t all)
 {
     return {1,
-        {name, seconds(amount.nanoseconds), {}, {}, {}, percent(amount.nanoseconds, all),
+        {name, formatNanoseconds(amount.nanoseconds), {}, {}, {}, percent(amount.nanoseconds, all),
             formatCount(amount.spans)}};
 }
 
@@ -90,7 +85,7 @@ std::string PanelTable::text() const
 PanelTable statisticsTable(const TimelineScene &scene, const BoxStatistics &statistics)
 {
     PanelTable table;
-    table.title = seconds(statistics.length) + " on "
+    table.title = formatNanoseconds(statistics.length) + " on "
         + (statistics.devices.size() == 1
                 ? deviceWord(scene.cluster) + " " + std::to_string(statistics.devices.front().device.index)
                 : formatCount(static_cast<std::int64_t>(statistics.devices.size())) + " devices");
@@ -100,7 +95,7 @@ PanelTable statisticsTable(const TimelineScene &scene, const BoxStatistics &stat
     table.lines.push_back({0, {"Devices (share: idle)"}});
     table.lines.push_back(deviceLine("all", statistics.total, statistics.length * count));
     for (const DeviceStatistics &device : statistics.devices) {
-        if (table.lines.size() > kMostLines) {
+        if (table.lines.size() > kMostSectionLines) {
             table.lines.push_back({1, {"… and more"}});
             break;
         }
@@ -129,7 +124,7 @@ PanelTable statisticsTable(const TimelineScene &scene, const BoxStatistics &stat
     for (std::size_t batch = 0; batch < statistics.byMicroBatch.size(); ++batch) {
         if (statistics.byMicroBatch[batch].spans == 0)
             continue;
-        if (++shown > kMostLines) {
+        if (++shown > kMostSectionLines) {
             table.lines.push_back({1, {"… and more"}});
             break;
         }
@@ -157,8 +152,8 @@ PanelTable bubbleTable(
     const TimelineScene &scene, const Bubble &bubble, const std::function<std::string(RowId)> &textOfRow)
 {
     PanelTable table;
-    table.title =
-        "Why is this idle? " + seconds(bubble.end - bubble.begin) + " from " + seconds(bubble.begin);
+    table.title = "Why is this idle? " + formatNanoseconds(bubble.end - bubble.begin) + " from "
+        + formatNanoseconds(bubble.begin);
     table.columns = {"Chain of waits", "Length"};
     const SpanColumns &spans = scene.timeline->spans;
     const auto byRow = [&](RowId row) {
@@ -174,7 +169,7 @@ PanelTable bubbleTable(
         table.lines.push_back({1,
             {nameOfSpan(scene, wait.span) + " " + wordOf(wait.kind) + " " + nameOfSpan(scene, wait.on)
                     + byRow(wait.row),
-                seconds(spans.duration[static_cast<std::size_t>(wait.on)])},
+                formatNanoseconds(spans.duration[static_cast<std::size_t>(wait.on)])},
             wait.on});
     }
     if (table.lines.empty())
@@ -198,13 +193,13 @@ PanelTable whatIfTable(const TimelineScene &scene, const WhatIf &answer, const s
     PanelTable table;
     table.title = "What if " + what + " took no time?";
     table.columns = {"", "Time"};
-    table.lines.push_back({1, {"Step now", seconds(answer.before)}});
-    table.lines.push_back({1, {"Step then", seconds(answer.after)}});
-    table.lines.push_back({1, {"Saved at most", seconds(saved) + share}});
+    table.lines.push_back({1, {"Step now", formatNanoseconds(answer.before)}});
+    table.lines.push_back({1, {"Step then", formatNanoseconds(answer.after)}});
+    table.lines.push_back({1, {"Saved at most", formatNanoseconds(saved) + share}});
     table.lines.push_back({1,
         {"Its own time, " + formatCount(static_cast<std::int64_t>(answer.spans))
                 + (answer.spans == 1 ? " span" : " spans") + " on all devices",
-            seconds(answer.own)}});
+            formatNanoseconds(answer.own)}});
     if (saved == 0)
         table.lines.push_back({1, {"Others take as long beside it"}});
     if (answer.lastDevice >= 0)

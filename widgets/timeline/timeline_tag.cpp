@@ -1,5 +1,7 @@
 #include "widgets/timeline/timeline_tag.h"
 
+#include "widgets/common/qt_text.h"
+
 #include <QtCore/QCoreApplication>
 #include <QtGui/QFontMetrics>
 #include <QtGui/QPainter>
@@ -12,19 +14,14 @@ namespace planloom {
 
 namespace {
 
-constexpr int kPadding = 8;
-constexpr int kOffset = 18; ///< From the pointer.
+constexpr int kTagPadding = 8;
+constexpr int kTagOffset = 18; ///< From the pointer.
 constexpr int kIcon = 14;
 constexpr int kWidestCharacters = 70;
 
 QString translated(const char *text)
 {
     return QCoreApplication::translate("planloom::TimelineView", text);
-}
-
-QString words(const std::string &text)
-{
-    return QString::fromStdString(text);
 }
 
 QColor colourOf(const Palette &palette, TimelineTag::State state)
@@ -91,23 +88,24 @@ TimelineTag tagFor(const TimelineGhost &ghost, const std::optional<Proposal> &pr
     }
     if (proposal->refusal) {
         tag.state = TimelineTag::State::Refused;
-        const QString what = words(proposal->words);
-        const QString why = words(proposal->refusal->message);
+        const QString what = toQString(proposal->words);
+        const QString why = toQString(proposal->refusal->message);
         tag.lines << (what.isEmpty() ? translated("not possible: %1").arg(why)
                                      : translated("%1 is not possible: %2").arg(what, why));
         if (!proposal->refusal->advice.empty())
-            tag.lines << words(proposal->refusal->advice);
+            tag.lines << toQString(proposal->refusal->advice);
     } else {
         // A preview of the step before this one says nothing of this one.
         const bool current = preview && preview->proposal.edit == proposal->edit;
-        tag.lines << (current ? tagOf(*preview) : words(proposal->words) + translated(" · step … · peak …"));
+        tag.lines << (current ? tagOf(*preview)
+                              : toQString(proposal->words) + translated(" · step … · peak …"));
         if (proposal->edit.empty())
             tag.lines << translated("this changes nothing");
         if (!proposal->yieldingWords.empty()) {
             tag.state = TimelineTag::State::Yielding;
             for (const std::string &sentence : proposal->yieldingWords) {
-                if (!tag.lines.front().contains(words(sentence)))
-                    tag.lines << words(sentence);
+                if (!tag.lines.front().contains(toQString(sentence)))
+                    tag.lines << toQString(sentence);
             }
         }
         if (ghost.kept && ghost.kept->rows > 0)
@@ -129,7 +127,7 @@ TimelineTag tagFor(const TimelineGhost &ghost, const std::optional<Proposal> &pr
     if (ghost.drag == TimelineDrag::Spread && ghost.choices.size() > 1) {
         QStringList keys;
         for (std::size_t i = 0; i < ghost.choices.size() && i < 9; ++i) {
-            const QString entry = QStringLiteral("%1 %2").arg(i + 1).arg(words(ghost.choices[i]));
+            const QString entry = QStringLiteral("%1 %2").arg(i + 1).arg(toQString(ghost.choices[i]));
             keys << (static_cast<std::int32_t>(i) == ghost.choice ? QStringLiteral("[%1]").arg(entry)
                                                                   : entry);
         }
@@ -145,11 +143,11 @@ QRect paintTag(QPainter &painter, const Palette &palette, const TimelineTag &tag
         return {};
     const QFontMetrics metrics(font);
     const int icon = metrics.height();
-    const int room = bounds.width() - 2 * kPadding - icon - 8;
+    const int room = bounds.width() - 2 * kTagPadding - icon - 8;
     const int widest = std::max(std::min(metrics.averageCharWidth() * kWidestCharacters, room), kIcon);
     const int flags = Qt::AlignLeft | Qt::AlignTop | Qt::TextWordWrap | Qt::TextWrapAnywhere;
     int width = 0;
-    int height = 2 * kPadding;
+    int height = 2 * kTagPadding;
     std::vector<int> heights;
     for (const QString &line : tag.lines) {
         // At words where it can: TextWrapAnywhere alone would break inside of them.
@@ -160,13 +158,13 @@ QRect paintTag(QPainter &painter, const Palette &palette, const TimelineTag &tag
         heights.push_back(needed.height() + 2);
         height += heights.back();
     }
-    QRect box(at + QPoint(kOffset, kOffset), QSize(width + 2 * kPadding + icon + 6, height));
+    QRect box(at + QPoint(kTagOffset, kTagOffset), QSize(width + 2 * kTagPadding + icon + 6, height));
     if (box.right() > bounds.right())
-        box.moveRight(std::min(at.x() - kOffset / 2, bounds.right()));
+        box.moveRight(std::min(at.x() - kTagOffset / 2, bounds.right()));
     if (box.left() < bounds.left())
         box.moveLeft(bounds.left());
     if (box.bottom() > bounds.bottom())
-        box.moveBottom(std::min(at.y() - kOffset / 2, bounds.bottom()));
+        box.moveBottom(std::min(at.y() - kTagOffset / 2, bounds.bottom()));
     if (box.top() < bounds.top())
         box.moveTop(bounds.top());
 
@@ -179,12 +177,13 @@ QRect paintTag(QPainter &painter, const Palette &palette, const TimelineTag &tag
     painter.drawPath(path);
     painter.setRenderHint(QPainter::Antialiasing, false);
     paintIcon(painter, palette, tag.state,
-        QRectF(box.left() + kPadding, box.top() + kPadding + 1, icon - 2, icon - 2));
+        QRectF(box.left() + kTagPadding, box.top() + kTagPadding + 1, icon - 2, icon - 2));
     painter.setFont(font);
-    int y = box.top() + kPadding;
+    int y = box.top() + kTagPadding;
     for (int i = 0; i < tag.lines.size(); ++i) {
         painter.setPen(i == 0 ? palette.text : palette.textMuted);
-        const QRect place(box.left() + kPadding + icon + 6, y, width, heights[static_cast<std::size_t>(i)]);
+        const QRect place(
+            box.left() + kTagPadding + icon + 6, y, width, heights[static_cast<std::size_t>(i)]);
         const QString &line = tag.lines[i];
         const bool anywhere =
             metrics.boundingRect(QRect(0, 0, widest, 10'000), flags & ~Qt::TextWrapAnywhere, line).width()

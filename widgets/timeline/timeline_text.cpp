@@ -11,11 +11,6 @@ namespace planloom {
 
 namespace {
 
-std::string seconds(std::int64_t nanoseconds)
-{
-    return formatSeconds(static_cast<double>(nanoseconds) * 1e-9);
-}
-
 std::string wordOf(SegmentKind kind)
 {
     switch (kind) {
@@ -77,7 +72,7 @@ std::string labelOf(const TimelineScene &scene, std::size_t row)
 std::string labelOfRun(const TimelineScene &scene, LaneRows rows)
 {
     return "×" + formatCount(static_cast<std::int64_t>(rows.end - rows.begin)) + " · "
-        + seconds(scene.before[rows.end].busy - scene.before[rows.begin].busy);
+        + formatNanoseconds(scene.before[rows.end].busy - scene.before[rows.begin].busy);
 }
 
 std::optional<double> busyErrorOf(
@@ -150,8 +145,8 @@ std::vector<FactLine> factsOfSpan(const TimelineScene &scene, std::size_t row)
                 + rangesOf(scene.plan->groups[static_cast<std::size_t>(instruction->group)], kFewRuns),
             -1});
     }
-    facts.push_back({"Start", seconds(spans.start[row]), -1});
-    facts.push_back({"Duration", seconds(spans.duration[row]), -1});
+    facts.push_back({"Start", formatNanoseconds(spans.start[row]), -1});
+    facts.push_back({"Duration", formatNanoseconds(spans.duration[row]), -1});
     if (const Bytes bytes = bytesOf(scene, row); bytes.count > 0)
         facts.push_back({kernel ? "Writes" : "Moves", formatBytes(bytes), -1});
     return facts;
@@ -160,7 +155,7 @@ std::vector<FactLine> factsOfSpan(const TimelineScene &scene, std::size_t row)
 std::vector<FactLine> factsOfMemory(const TimelineScene &scene, const DeviceLane &lane, std::size_t entry)
 {
     const MemoryCurve &curve = scene.timeline->memory[static_cast<std::size_t>(lane.device.index)];
-    std::vector<FactLine> facts{{{}, "Memory at " + seconds(curve.time[entry]), -1},
+    std::vector<FactLine> facts{{{}, "Memory at " + formatNanoseconds(curve.time[entry]), -1},
         {"In use", formatBytes({lane.memory.total(entry)}), -1}};
     for (std::int32_t kind = kMemoryKindCount - 1; kind >= 0; --kind) {
         const std::int64_t bytes = curve.bytes[entry][static_cast<std::size_t>(kind)];
@@ -179,8 +174,8 @@ std::vector<FactLine> factsOfBubble(const TimelineScene &scene, std::int64_t beg
     const double share = 100 * static_cast<double>(end - begin) / step;
     std::string percent = std::to_string(static_cast<int>(share * 10 + 0.5));
     percent.insert(percent.size() - 1, percent.size() == 1 ? "0." : ".");
-    return {{{}, "Idle", -1}, {"Start", seconds(begin), -1}, {"Duration", seconds(end - begin), -1},
-        {"Of the step", percent + "%", -1}};
+    return {{{}, "Idle", -1}, {"Start", formatNanoseconds(begin), -1},
+        {"Duration", formatNanoseconds(end - begin), -1}, {"Of the step", percent + "%", -1}};
 }
 
 std::vector<FactLine> factsOfMeasured(
@@ -204,7 +199,7 @@ std::vector<FactLine> factsOfMeasured(
         if (other.device[each] != device || other.microBatch[each] != spans.microBatch[row]
             || other.segment[each] != spans.segment[row] || other.instruction[each] != spans.instruction[row])
             continue;
-        facts.push_back({"Predicted", seconds(other.duration[each]), -1});
+        facts.push_back({"Predicted", formatNanoseconds(other.duration[each]), -1});
         if (other.duration[each] > 0) {
             const double error = 100.0 * static_cast<double>(spans.duration[row] - other.duration[each])
                 / static_cast<double>(other.duration[each]);
@@ -226,9 +221,10 @@ std::vector<FactLine> factsOfBlock(const TimelineScene &scene, const DeviceLane 
     if (of.stage.valid() && scene.plan->stageCount > 1)
         facts.push_back({"Stage", std::to_string(of.stage.index), -1});
     facts.push_back({"Spans", formatCount(static_cast<std::int64_t>(of.rows.end - of.rows.begin)), -1});
-    facts.push_back({"Start", seconds(of.begin), -1});
-    facts.push_back({"Duration", seconds(of.end - of.begin), -1});
-    facts.push_back({"Busy", seconds(scene.before[of.rows.end].busy - scene.before[of.rows.begin].busy), -1});
+    facts.push_back({"Start", formatNanoseconds(of.begin), -1});
+    facts.push_back({"Duration", formatNanoseconds(of.end - of.begin), -1});
+    facts.push_back(
+        {"Busy", formatNanoseconds(scene.before[of.rows.end].busy - scene.before[of.rows.begin].busy), -1});
     return facts;
 }
 
@@ -237,7 +233,7 @@ std::vector<FactLine> factsOfWarmUp(const WarmUp &warmUp, bool editable)
     std::vector<FactLine> facts{{{}, "Warm-up of stage " + std::to_string(warmUp.stage.index), -1},
         {"In flight", std::to_string(warmUp.count) + (warmUp.count == 1 ? " micro-batch" : " micro-batches"),
             -1},
-        {"Until", seconds(warmUp.end), -1}};
+        {"Until", formatNanoseconds(warmUp.end), -1}};
     if (editable)
         facts.push_back({{}, "Drag its right end, or press + and -", -1});
     return facts;
@@ -245,7 +241,7 @@ std::vector<FactLine> factsOfWarmUp(const WarmUp &warmUp, bool editable)
 
 FactLine factOfSlack(std::int64_t nanoseconds)
 {
-    return {"Slack", nanoseconds <= 0 ? "none: on a critical path" : seconds(nanoseconds), -1};
+    return {"Slack", nanoseconds <= 0 ? "none: on a critical path" : formatNanoseconds(nanoseconds), -1};
 }
 
 std::string sentenceOf(const TimelineScene &scene, const DeviceLane &lane, std::size_t block)
@@ -257,7 +253,7 @@ std::string sentenceOf(const TimelineScene &scene, const DeviceLane &lane, std::
     if (of.stage.valid())
         sentence += ", stage " + std::to_string(of.stage.index);
     return sentence + " on " + deviceWord(scene.cluster) + " " + std::to_string(lane.device.index) + ", "
-        + seconds(of.end - of.begin);
+        + formatNanoseconds(of.end - of.begin);
 }
 
 std::string sentenceOf(const TimelineScene &scene, std::size_t row)
@@ -274,7 +270,7 @@ std::string sentenceOf(const TimelineScene &scene, std::size_t row)
             sentence += ", stage " + std::to_string(segment->stage.index);
     }
     return sentence + " on " + deviceWord(scene.cluster) + " " + std::to_string(spans.device[row]) + ", "
-        + seconds(spans.duration[row]);
+        + formatNanoseconds(spans.duration[row]);
 }
 
 } // namespace planloom

@@ -10,9 +10,9 @@ namespace planloom {
 
 namespace {
 
-constexpr int kPadding = 9;
+constexpr int kTooltipPadding = 9;
 constexpr int kColumnGap = 14;
-constexpr int kOffset = 16; ///< From the pointer.
+constexpr int kTooltipOffset = 16; ///< From the pointer.
 constexpr int kSwatch = 14;
 
 } // namespace
@@ -40,13 +40,13 @@ void paintFacts(QPainter &painter, const Palette &palette, const std::vector<Fac
         names = std::max(names, metrics.horizontalAdvance(QString::fromStdString(fact.name)) + swatch);
         values = std::max(values, metrics.horizontalAdvance(value));
     }
-    const int width = std::max(headings, names + kColumnGap + values) + 2 * kPadding;
-    const int height = line * static_cast<int>(facts.size()) + 2 * kPadding;
-    QRect box(at + QPoint(kOffset, kOffset), QSize(width, height));
+    const int width = std::max(headings, names + kColumnGap + values) + 2 * kTooltipPadding;
+    const int height = line * static_cast<int>(facts.size()) + 2 * kTooltipPadding;
+    QRect box(at + QPoint(kTooltipOffset, kTooltipOffset), QSize(width, height));
     if (box.right() > bounds.right())
-        box.moveRight(std::max(at.x() - kOffset, bounds.left() + width));
+        box.moveRight(std::max(at.x() - kTooltipOffset, bounds.left() + width));
     if (box.bottom() > bounds.bottom())
-        box.moveBottom(std::max(at.y() - kOffset, bounds.top() + height));
+        box.moveBottom(std::max(at.y() - kTooltipOffset, bounds.top() + height));
 
     painter.save();
     painter.setRenderHint(QPainter::Antialiasing, true);
@@ -56,10 +56,10 @@ void paintFacts(QPainter &painter, const Palette &palette, const std::vector<Fac
     painter.setPen(palette.border);
     painter.drawPath(path);
     painter.setRenderHint(QPainter::Antialiasing, false);
-    int y = box.top() + kPadding;
+    int y = box.top() + kTooltipPadding;
     bool first = true;
     for (const FactLine &fact : facts) {
-        const QRect row(box.left() + kPadding, y, width - 2 * kPadding, line);
+        const QRect row(box.left() + kTooltipPadding, y, width - 2 * kTooltipPadding, line);
         const QString value = QString::fromStdString(fact.value);
         if (fact.name.empty()) {
             painter.setFont(first ? bold : font);

@@ -11,11 +11,6 @@ namespace {
 
 constexpr std::size_t kMostOfAKind = 12; ///< Lines of a menu.
 
-std::string seconds(double nanoseconds)
-{
-    return formatSeconds(nanoseconds * 1e-9);
-}
-
 } // namespace
 
 std::vector<ThingUnder> thingsUnder(const TimelineCanvas &canvas, double x, int y)
@@ -48,14 +43,13 @@ std::vector<ThingUnder> thingsUnder(const TimelineCanvas &canvas, double x, int 
         things.push_back(
             {ThingUnder::Kind::Block, {row.lane, LanePart::Block, static_cast<std::int32_t>(block), -1}, 0,
                 "block " + labelOf(lane.blocks[block]) + ", "
-                    + seconds(static_cast<double>(lane.blocks[block].end - lane.blocks[block].begin))});
+                    + formatNanoseconds(lane.blocks[block].end - lane.blocks[block].begin)});
     }
     const auto add = [&](ThingUnder::Kind kind, LanePart part, LaneRows rows) {
         const LaneRows here = rowsIn(spans, rows, begin, end);
         for (std::size_t span = here.begin; span < here.end && span - here.begin < kMostOfAKind; ++span) {
             const bool compute = part == LanePart::Span;
-            std::string words =
-                labelOf(scene, span) + ", " + seconds(static_cast<double>(spans.duration[span]));
+            std::string words = labelOf(scene, span) + ", " + formatNanoseconds(spans.duration[span]);
             if (!compute)
                 words += ", " + formatBytes(bytesOf(scene, span));
             things.push_back(
@@ -80,7 +74,7 @@ std::vector<ThingUnder> thingsUnder(const TimelineCanvas &canvas, double x, int 
             ? lane.blockOf(behind.begin)
             : static_cast<std::int32_t>(lane.blocks.size());
         things.push_back({ThingUnder::Kind::Idle, {row.lane, LanePart::Idle, block, -1}, time,
-            "idle, " + seconds(static_cast<double>(idleEnd - idleBegin))});
+            "idle, " + formatNanoseconds(idleEnd - idleBegin)});
     }
     if (row.communication > 0)
         add(ThingUnder::Kind::Communication, LanePart::Communication, lane.communication);

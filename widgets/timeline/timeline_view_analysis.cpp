@@ -1,3 +1,4 @@
+#include "engine/base/words.h"
 #include "widgets/timeline/timeline_view.h"
 
 #include <QtConcurrent/QtConcurrentRun>
@@ -220,8 +221,7 @@ QString TimelineView::focusText() const
         const std::int64_t begin = block > 0 && block <= lane.blocks.size() ? lane.blocks[block - 1].end : 0;
         const std::int64_t end =
             block < lane.blocks.size() ? lane.blocks[block].begin : shown()->timeline->step.count();
-        return tr("idle on %1, %2")
-            .arg(device, QString::fromStdString(formatSeconds(static_cast<double>(end - begin) * 1e-9)));
+        return tr("idle on %1, %2").arg(device, QString::fromStdString(formatNanoseconds(end - begin)));
     }
     }
     return {};

@@ -8,7 +8,7 @@ namespace planloom {
 
 namespace {
 
-Error wrong(std::string message, std::string advice = {})
+Error invalidRule(std::string message, std::string advice = {})
 {
     return {ErrorCode::InvalidInput, std::move(message), std::move(advice), {}};
 }
@@ -19,24 +19,24 @@ Result<void> RuleMeaning<MeshRule>::apply(
     const Model &, std::int32_t deviceCount, const MeshRule &rule, RowId row, PlanMeaning &plan)
 {
     if (!plan.mesh.empty())
-        return wrong(
+        return invalidRule(
             "there is a mesh already, in " + rowWords(plan.meshRow.index), "switch one of the rows off");
     std::int64_t devices = 1;
     std::string text;
     for (const MeshAxis &axis : rule.axes) {
         for (const MeshAxis &other : rule.axes) {
             if (&axis != &other && axis.name == other.name)
-                return wrong("two axes of the mesh are called '" + axis.name + "'");
+                return invalidRule("two axes of the mesh are called '" + axis.name + "'");
         }
         if (axis.size < 1 || axis.name.empty())
-            return wrong("expected mesh axes with a name and at least one device");
+            return invalidRule("expected mesh axes with a name and at least one device");
         devices = std::min<std::int64_t>(devices * axis.size, std::int64_t{1} << 40);
         text += (text.empty() ? "" : " x ") + std::to_string(axis.size);
     }
     if (rule.axes.empty())
-        return wrong("a mesh needs at least one axis", "write it as: mesh dp=2");
+        return invalidRule("a mesh needs at least one axis", "write it as: mesh dp=2");
     if (devices > deviceCount) {
-        return wrong("the mesh needs " + (rule.axes.size() > 1 ? text + " = " : "")
+        return invalidRule("the mesh needs " + (rule.axes.size() > 1 ? text + " = " : "")
                 + counted(devices, "device") + ", the plan has " + std::to_string(deviceCount),
             "make an axis smaller, or plan for more devices");
     }
@@ -49,7 +49,7 @@ Result<void> RuleMeaning<MicroBatchesRule>::apply(
     const Model &model, std::int32_t, const MicroBatchesRule &rule, RowId row, PlanMeaning &plan)
 {
     if (plan.microBatchesRow.valid()) {
-        return wrong(
+        return invalidRule(
             "the number of micro-batches is given already, by " + rowWords(plan.microBatchesRow.index));
     }
     plan.microBatchesRow = row;
@@ -62,12 +62,12 @@ Result<void> RuleMeaning<MicroBatchesRule>::apply(
         return {};
     }
     if (batch.size % std::max(rule.count, 1) != 0 || rule.count < 1) {
-        return wrong(std::to_string(rule.count) + " micro-batches do not divide the mini-batch of "
+        return invalidRule(std::to_string(rule.count) + " micro-batches do not divide the mini-batch of "
                 + counted(batch.size, "sample"),
             "choose a divisor of " + std::to_string(batch.size));
     }
     if (rule.count > batch.mostMicroBatches) {
-        return wrong("at most " + counted(batch.mostMicroBatches, "micro-batch")
+        return invalidRule("at most " + counted(batch.mostMicroBatches, "micro-batch")
             + " can compute the same step: " + batch.limitedBy);
     }
     plan.microBatches = rule.count;
@@ -78,7 +78,7 @@ Result<void> RuleMeaning<ScheduleRule>::apply(
     const Model &, std::int32_t, const ScheduleRule &rule, RowId row, PlanMeaning &plan)
 {
     if (plan.scheduleRow.valid())
-        return wrong("the schedule is given already, by " + rowWords(plan.scheduleRow.index));
+        return invalidRule("the schedule is given already, by " + rowWords(plan.scheduleRow.index));
     plan.scheduleRow = row;
     plan.schedule = rule.kind;
     return {};
@@ -88,9 +88,9 @@ Result<std::vector<std::int32_t>> RuleMeaning<InFlightRule>::stagesOf(
     const InFlightRule &rule, std::int32_t stageCount)
 {
     if (rule.count < 1)
-        return wrong("a stage holds at least one micro-batch in flight");
+        return invalidRule("a stage holds at least one micro-batch in flight");
     if (rule.stage >= stageCount) {
-        return wrong("there is no stage " + std::to_string(rule.stage) + ": the plan has "
+        return invalidRule("there is no stage " + std::to_string(rule.stage) + ": the plan has "
             + counted(stageCount, "stage") + ", numbered from 0");
     }
     std::vector<std::int32_t> stages;

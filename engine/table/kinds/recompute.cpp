@@ -9,7 +9,7 @@ namespace planloom {
 
 namespace {
 
-constexpr RecomputePer kAll[] = {RecomputePer::Selection, RecomputePer::Layer, RecomputePer::Operator};
+constexpr RecomputePer kAllPer[] = {RecomputePer::Selection, RecomputePer::Layer, RecomputePer::Operator};
 
 } // namespace
 
@@ -30,7 +30,7 @@ Result<RecomputeRule> RuleTraits<RecomputeRule>::parse(TextCursor &cursor, std::
 {
     if (!cursor.takeWord("per"))
         return RecomputeRule{};
-    for (const RecomputePer per : kAll) {
+    for (const RecomputePer per : kAllPer) {
         if (cursor.takeWord(nameOf(per)))
             return RecomputeRule{per};
     }
@@ -51,7 +51,7 @@ Result<RecomputeRule> RuleTraits<RecomputeRule>::read(const nlohmann::json &json
 {
     TRY_VOID(requireMembers(json, {"type", "per"}, where));
     TRY(const std::string name, textAt(json, "per", where, "selection"));
-    for (const RecomputePer per : kAll) {
+    for (const RecomputePer per : kAllPer) {
         if (name == nameOf(per))
             return RecomputeRule{per};
     }

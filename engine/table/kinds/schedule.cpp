@@ -9,7 +9,8 @@ namespace planloom {
 
 namespace {
 
-constexpr ScheduleKind kAll[] = {ScheduleKind::Sequential, ScheduleKind::GPipe, ScheduleKind::OneFOneB};
+constexpr ScheduleKind kAllSchedules[] = {
+    ScheduleKind::Sequential, ScheduleKind::GPipe, ScheduleKind::OneFOneB};
 
 } // namespace
 
@@ -28,7 +29,7 @@ const char *nameOf(ScheduleKind kind)
 
 Result<ScheduleRule> RuleTraits<ScheduleRule>::parse(TextCursor &cursor, std::string_view)
 {
-    for (const ScheduleKind kind : kAll) {
+    for (const ScheduleKind kind : kAllSchedules) {
         if (cursor.takeWord(nameOf(kind)))
             return ScheduleRule{kind};
     }
@@ -49,7 +50,7 @@ Result<ScheduleRule> RuleTraits<ScheduleRule>::read(const nlohmann::json &json, 
 {
     TRY_VOID(requireMembers(json, {"type", "schedule"}, where));
     TRY(const std::string name, textAt(json, "schedule", where));
-    for (const ScheduleKind kind : kAll) {
+    for (const ScheduleKind kind : kAllSchedules) {
         if (name == nameOf(kind))
             return ScheduleRule{kind};
     }

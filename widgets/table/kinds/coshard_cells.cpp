@@ -5,12 +5,12 @@ namespace planloom {
 
 namespace {
 
-CellEditor *newEditor(const std::string &value, const SelectorCompletionsSnapshot &, QWidget *parent)
+CellEditor *newCoshardEditor(const std::string &value, const SelectorCompletionsSnapshot &, QWidget *parent)
 {
     return SplitCellEditor::canShow(value) ? new SplitCellEditor(false, parent) : nullptr;
 }
 
-void suggest(const ValueChoices &choices, std::vector<std::string> &texts)
+void suggestCoshard(const ValueChoices &choices, std::vector<std::string> &texts)
 {
     for (const DimensionChoice &dimension : choices.dimensions) {
         if (!dimension.counts.empty())
@@ -24,8 +24,8 @@ constinit const RuleCells kCoshardCells{
     .word = {.word = "coshard", .shape = RuleTraits<CoshardRule>::shape, .value = "batch by 2"},
     .meaning =
         QT_TRANSLATE_NOOP("planloom::ConstraintTable", "cut further, on the same device, one after another"),
-    .newEditor = newEditor,
-    .suggest = suggest,
+    .newEditor = newCoshardEditor,
+    .suggest = suggestCoshard,
 };
 
 } // namespace planloom

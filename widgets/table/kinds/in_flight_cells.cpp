@@ -47,7 +47,7 @@ private:
     QSpinBox *m_stage;
 };
 
-CellEditor *newEditor(const std::string &value, const SelectorCompletionsSnapshot &, QWidget *parent)
+CellEditor *newInFlightEditor(const std::string &value, const SelectorCompletionsSnapshot &, QWidget *parent)
 {
     return value.empty() || ruleOf("in-flight", value) ? new InFlightCellEditor(parent) : nullptr;
 }
@@ -57,7 +57,7 @@ CellEditor *newEditor(const std::string &value, const SelectorCompletionsSnapsho
 constinit const RuleCells kInFlightCells{
     .word = {.word = "in-flight", .shape = RuleTraits<InFlightRule>::shape, .value = "3 stage 0"},
     .meaning = QT_TRANSLATE_NOOP("planloom::ConstraintTable", "how far a stage warms up"),
-    .newEditor = newEditor,
+    .newEditor = newInFlightEditor,
 };
 
 } // namespace planloom

@@ -90,12 +90,12 @@ void LimitCellEditor::setText(const QString &text)
 
 namespace {
 
-CellEditor *newEditor(const std::string &value, const SelectorCompletionsSnapshot &, QWidget *parent)
+CellEditor *newLimitEditor(const std::string &value, const SelectorCompletionsSnapshot &, QWidget *parent)
 {
     return LimitCellEditor::canShow(value) ? new LimitCellEditor(parent) : nullptr;
 }
 
-void suggest(const ValueChoices &, std::vector<std::string> &texts)
+void suggestLimit(const ValueChoices &, std::vector<std::string> &texts)
 {
     for (const char *limit :
         {"memory 16GiB", "memory 24GiB", "memory 40GiB", "memory 80GiB", "time 50ms", "time 100ms"})
@@ -107,8 +107,8 @@ void suggest(const ValueChoices &, std::vector<std::string> &texts)
 constinit const RuleCells kLimitCells{
     .word = {.word = "limit", .shape = RuleTraits<LimitRule>::shape, .value = "memory 80GiB"},
     .meaning = QT_TRANSLATE_NOOP("planloom::ConstraintTable", "the most memory or time there is"),
-    .newEditor = newEditor,
-    .suggest = suggest,
+    .newEditor = newLimitEditor,
+    .suggest = suggestLimit,
 };
 
 } // namespace planloom

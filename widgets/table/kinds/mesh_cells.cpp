@@ -4,7 +4,7 @@ namespace planloom {
 
 namespace {
 
-void suggest(const ValueChoices &choices, std::vector<std::string> &texts)
+void suggestMesh(const ValueChoices &choices, std::vector<std::string> &texts)
 {
     for (std::int32_t size = 2; size < choices.deviceCount; size *= 2) {
         if (choices.deviceCount % size == 0)
@@ -20,7 +20,7 @@ constinit const RuleCells kMeshCells{
     .word = {.word = "mesh", .shape = RuleTraits<MeshRule>::shape, .value = "dp=2 tp=2"},
     .meaning =
         QT_TRANSLATE_NOOP("planloom::ConstraintTable", "arrange the devices as a grid with named axes"),
-    .suggest = suggest,
+    .suggest = suggestMesh,
 };
 
 } // namespace planloom

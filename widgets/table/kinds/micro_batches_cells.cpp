@@ -27,7 +27,8 @@ public:
     }
 };
 
-CellEditor *newEditor(const std::string &value, const SelectorCompletionsSnapshot &, QWidget *parent)
+CellEditor *newMicroBatchesEditor(
+    const std::string &value, const SelectorCompletionsSnapshot &, QWidget *parent)
 {
     if (!value.empty()) {
         const auto rule = ruleOf("micro-batches", value);
@@ -42,7 +43,7 @@ CellEditor *newEditor(const std::string &value, const SelectorCompletionsSnapsho
 constinit const RuleCells kMicroBatchesCells{
     .word = {.word = "micro-batches", .shape = RuleTraits<MicroBatchesRule>::shape, .value = "4"},
     .meaning = QT_TRANSLATE_NOOP("planloom::ConstraintTable", "run the mini-batch in so many parts"),
-    .newEditor = newEditor,
+    .newEditor = newMicroBatchesEditor,
 };
 
 } // namespace planloom

@@ -6,7 +6,8 @@ namespace planloom {
 namespace {
 
 /// As text; what comes before which is completed as selectors are.
-CellEditor *newEditor(const std::string &, const SelectorCompletionsSnapshot &completions, QWidget *parent)
+CellEditor *newOrderEditor(
+    const std::string &, const SelectorCompletionsSnapshot &completions, QWidget *parent)
 {
     auto *editor = new TextCellEditor(parent);
     editor->setSuggest(
@@ -27,7 +28,7 @@ constinit const RuleCells kOrderCells{
         .value = "before layer:1",
         .valueStart = "before"},
     .meaning = QT_TRANSLATE_NOOP("planloom::ConstraintTable", "run some before others (op-order)"),
-    .newEditor = newEditor,
+    .newEditor = newOrderEditor,
 };
 
 } // namespace planloom

@@ -8,7 +8,7 @@ namespace planloom {
 
 namespace {
 
-void suggest(const ValueChoices &choices, std::vector<std::string> &texts)
+void suggestPlace(const ValueChoices &choices, std::vector<std::string> &texts)
 {
     texts.emplace_back("mesh");
     for (const MeshAxis &axis : choices.mesh) {
@@ -30,7 +30,7 @@ void suggest(const ValueChoices &choices, std::vector<std::string> &texts)
 constinit const RuleCells kPlaceCells{
     .word = {.word = "place", .shape = RuleTraits<OpAssignRule>::shape, .value = "devices 0,1"},
     .meaning = QT_TRANSLATE_NOOP("planloom::ConstraintTable", "choose their devices (op-assign)"),
-    .suggest = suggest,
+    .suggest = suggestPlace,
 };
 
 } // namespace planloom

@@ -4,7 +4,7 @@ namespace planloom {
 
 namespace {
 
-CellEditor *newEditor(const std::string &value, const SelectorCompletionsSnapshot &, QWidget *parent)
+CellEditor *newRecomputeEditor(const std::string &value, const SelectorCompletionsSnapshot &, QWidget *parent)
 {
     if (!value.empty() && value.rfind("per ", 0) != 0)
         return nullptr;
@@ -24,7 +24,7 @@ constinit const RuleCells kRecomputeCells{
         .valueStart = "per"},
     .meaning =
         QT_TRANSLATE_NOOP("planloom::ConstraintTable", "drop outputs, compute them again: less memory"),
-    .newEditor = newEditor,
+    .newEditor = newRecomputeEditor,
 };
 
 } // namespace planloom

@@ -4,7 +4,7 @@ namespace planloom {
 
 namespace {
 
-CellEditor *newEditor(const std::string &, const SelectorCompletionsSnapshot &, QWidget *parent)
+CellEditor *newScheduleEditor(const std::string &, const SelectorCompletionsSnapshot &, QWidget *parent)
 {
     return newChoiceEditor(parent,
         {{"1f1b", RuleTexts::tr("one forward, one backward: little memory")},
@@ -17,7 +17,7 @@ CellEditor *newEditor(const std::string &, const SelectorCompletionsSnapshot &, 
 constinit const RuleCells kScheduleCells{
     .word = {.word = "schedule", .shape = RuleTraits<ScheduleRule>::shape, .value = "1f1b"},
     .meaning = QT_TRANSLATE_NOOP("planloom::ConstraintTable", "the order of a pipeline's blocks"),
-    .newEditor = newEditor,
+    .newEditor = newScheduleEditor,
 };
 
 } // namespace planloom

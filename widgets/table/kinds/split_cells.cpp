@@ -9,12 +9,12 @@ namespace planloom {
 
 namespace {
 
-CellEditor *newEditor(const std::string &value, const SelectorCompletionsSnapshot &, QWidget *parent)
+CellEditor *newSplitEditor(const std::string &value, const SelectorCompletionsSnapshot &, QWidget *parent)
 {
     return SplitCellEditor::canShow(value) ? new SplitCellEditor(true, parent) : nullptr;
 }
 
-void suggest(const ValueChoices &choices, std::vector<std::string> &texts)
+void suggestSplit(const ValueChoices &choices, std::vector<std::string> &texts)
 {
     for (const DimensionChoice &dimension : choices.dimensions) {
         for (const MeshAxis &axis : choices.mesh) {
@@ -36,8 +36,8 @@ void suggest(const ValueChoices &choices, std::vector<std::string> &texts)
 constinit const RuleCells kSplitCells{
     .word = {.word = "split", .shape = RuleTraits<OpTransRule>::shape, .value = "batch by 2"},
     .meaning = QT_TRANSLATE_NOOP("planloom::ConstraintTable", "cut operators along a dimension (op-trans)"),
-    .newEditor = newEditor,
-    .suggest = suggest,
+    .newEditor = newSplitEditor,
+    .suggest = suggestSplit,
 };
 
 constinit const RuleCells kReplicateCells{

@@ -7,14 +7,14 @@ namespace planloom {
 
 namespace {
 
-CellEditor *newEditor(const std::string &value, const SelectorCompletionsSnapshot &, QWidget *parent)
+CellEditor *newStageEditor(const std::string &value, const SelectorCompletionsSnapshot &, QWidget *parent)
 {
     if (!value.empty() && !ruleOf("stage", value))
         return nullptr;
     return new CountCellEditor(0, RuleTexts::tr("Number of the stage"), parent);
 }
 
-void suggest(const ValueChoices &choices, std::vector<std::string> &texts)
+void suggestStage(const ValueChoices &choices, std::vector<std::string> &texts)
 {
     for (std::int32_t stage = 0; stage < std::min(choices.deviceCount, 64); ++stage)
         texts.push_back(std::to_string(stage));
@@ -25,8 +25,8 @@ void suggest(const ValueChoices &choices, std::vector<std::string> &texts)
 constinit const RuleCells kStageCells{
     .word = {.word = "stage", .shape = RuleTraits<StageRule>::shape, .value = "0"},
     .meaning = QT_TRANSLATE_NOOP("planloom::ConstraintTable", "make them a pipeline stage"),
-    .newEditor = newEditor,
-    .suggest = suggest,
+    .newEditor = newStageEditor,
+    .suggest = suggestStage,
 };
 
 } // namespace planloom
