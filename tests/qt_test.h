@@ -9,6 +9,9 @@
 
 namespace planloom {
 
+/// ms; what has not happened by then does not happen.
+constexpr int kLong = 60'000;
+
 /// What QTEST_MAIN's main() does.
 template<typename Test, typename Application> int runQtTest(int argc, char **argv)
 {

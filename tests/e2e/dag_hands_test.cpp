@@ -16,7 +16,6 @@ using namespace planloom;
 
 namespace {
 
-constexpr const char *kName = "h.0.mlp.c_fc";
 constexpr const char *kOrder = "order name:h.0.attn.k_attn before name:h.0.attn.q_attn\n";
 constexpr const char *kSoftmax = "h.0.attn.softmax";
 

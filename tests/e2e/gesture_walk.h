@@ -4,6 +4,8 @@
 
 namespace planloom {
 
+constexpr const char *kName = "h.0.mlp.c_fc"; ///< The operator that most gestures are about.
+
 /// A gesture ready to be made: everything is selected and in sight.
 struct HandGesture {
     QWidget *canvas = nullptr; ///< Gets undo and redo.

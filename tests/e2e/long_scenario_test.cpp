@@ -28,7 +28,7 @@ namespace {
 constexpr int kDay = 150'000; ///< ms for the whole of it, on a busy machine.
 
 /// What must be the same after the crash.
-QByteArray digestOf(Workspace &workspace)
+QByteArray stateOf(Workspace &workspace)
 {
     QByteArray text = QByteArray::fromStdString(workspace.tableText()) + '\n';
     text += "current " + QByteArray::number(qlonglong(workspace.history().current())) + " of "
@@ -59,11 +59,6 @@ void must(bool held, const char *what)
         return;
     std::fprintf(stderr, "the day failed: %s\n", what);
     std::_Exit(3);
-}
-
-bool waitFor(const std::function<bool()> &done)
-{
-    return QTest::qWaitFor(done, kPatience);
 }
 
 int day(const QString &folder)
@@ -240,7 +235,7 @@ int day(const QString &folder)
         "the view is not in the file");
     QFile digest(folder + QStringLiteral("/digest"));
     must(digest.open(QIODevice::WriteOnly), "no digest");
-    digest.write(at.workspace().path().toUtf8() + '\n' + digestOf(at.workspace()));
+    digest.write(at.workspace().path().toUtf8() + '\n' + stateOf(at.workspace()));
     digest.close();
     ::raise(SIGKILL);
     return 1;
@@ -271,7 +266,7 @@ private Q_SLOTS:
         WindowForTests at(folder.filePath(QStringLiteral("sessions")));
         at.window->openHere(session);
         QTRY_VERIFY_WITH_TIMEOUT(at.settled(), kPatience);
-        QCOMPARE(digestOf(at.workspace()), digest);
+        QCOMPARE(stateOf(at.workspace()), digest);
         QVERIFY(!at.workspace().isReadOnly());
         QCOMPARE(at.timeline()->colouring(), TimelineColouring::Stage);
         // And work goes on: the run can be looked at again, and undo leads back.

@@ -74,21 +74,16 @@ void undoAll(WindowForTests &at)
 }
 
 /// Ends a child process that finds something wrong.
-void must(bool holds, const char *what)
+void mustHold(bool holds, const char *what)
 {
     if (!holds)
         fail(what);
 }
 
-bool waitFor(const std::function<bool()> &holds)
-{
-    return QTest::qWaitFor(holds, kPatience);
-}
-
 void writeNote(const QString &path, const std::string &text)
 {
     QFile file(path);
-    must(file.open(QIODevice::WriteOnly) && file.write(QByteArray::fromStdString(text)) >= 0, "no note");
+    mustHold(file.open(QIODevice::WriteOnly) && file.write(QByteArray::fromStdString(text)) >= 0, "no note");
 }
 
 std::vector<std::string> readNote(const QString &path)
@@ -111,15 +106,15 @@ std::vector<std::string> readNote(const QString &path)
     WindowForTests at(folder);
     Workspace &workspace = at.workspace();
     openModel(at);
-    must(waitFor([&] { return at.settled(); }), "the model does not open");
+    mustHold(waitFor([&] { return at.settled(); }), "the model does not open");
     const auto settle = [&](const char *what) {
-        must(waitFor([&] { return at.settled() && isShownAsSaved(at); }), what);
+        mustHold(waitFor([&] { return at.settled() && isShownAsSaved(at); }), what);
     };
     edit(at, QStringLiteral("first"), "micro-batches 2");
     settle("the first edit is not saved");
     undoAll(at);
     settle("undoing the first edit is not saved");
-    must(workspace.history().current() == kRootStep, "undo does not lead to the beginning");
+    mustHold(workspace.history().current() == kRootStep, "undo does not lead to the beginning");
     edit(at, QStringLiteral("second"), "micro-batches 4");
     settle("the second edit is not saved");
     workspace.nameCheckpoint(QStringLiteral("kept"));
@@ -140,23 +135,23 @@ std::vector<std::string> readNote(const QString &path)
     WindowForTests at(folder);
     Workspace &workspace = at.workspace();
     openModel(at);
-    must(waitFor([&] { return at.settled(); }), "the model does not open");
+    mustHold(waitFor([&] { return at.settled(); }), "the model does not open");
     edit(at, QStringLiteral("kept"), "micro-batches 2");
-    must(waitFor([&] { return at.settled() && isShownAsSaved(at); }), "the first edit is not saved");
+    mustHold(waitFor([&] { return at.settled() && isShownAsSaved(at); }), "the first edit is not saved");
     const std::string path = workspace.path().toStdString();
-    must(waitFor([&] {
+    mustHold(waitFor([&] {
         const auto summary = readSummary(path);
         return summary && !summary->thumbnail.empty() && summary->stepSeconds > 0;
     }),
         "there is no picture of the plan");
     const double kept = workspace.lastGood()->summary.stepSeconds;
-    must(QFile::rename(workspace.path(), workspace.path() + QStringLiteral("-aside")),
+    mustHold(QFile::rename(workspace.path(), workspace.path() + QStringLiteral("-aside")),
         "the file cannot be moved");
     workspace.setDeviceCount(8);
     workspace.setTableText("mesh dp=8\nsplit all : batch over dp\n");
-    must(waitFor([&] { return at.settled() && shown(at) == QStringLiteral("✖ not saved"); }),
+    mustHold(waitFor([&] { return at.settled() && shown(at) == QStringLiteral("✖ not saved"); }),
         "it is shown as saved without a disk");
-    must(workspace.lastGood()->summary.stepSeconds != kept,
+    mustHold(workspace.lastGood()->summary.stepSeconds != kept,
         "both plans take the same time: the test shows nothing");
     QTest::qWait(4000); // longer than the window waits with a picture
     writeNote(folder + QStringLiteral("/note"), path + '\n');

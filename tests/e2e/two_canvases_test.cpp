@@ -18,8 +18,6 @@ using namespace planloom;
 
 namespace {
 
-constexpr const char *kName = "h.0.mlp.c_fc";
-
 /// What came of a place that was typed: the rows then, or why it was refused.
 struct Placed {
     std::string rows{};

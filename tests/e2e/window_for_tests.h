@@ -22,6 +22,12 @@
 namespace planloom {
 
 constexpr int kPatience = 15'000; ///< ms that something may take on a busy machine.
+
+inline bool waitFor(const std::function<bool()> &done)
+{
+    return QTest::qWaitFor(done, kPatience);
+}
+
 constexpr const char *kSmallGpt = "zoo:gpt?layers=4&hidden=64&heads=4&seq=64&vocab=128&batch=8";
 
 /// The designer's window as a person meets it, with a folder of its own for sessions.

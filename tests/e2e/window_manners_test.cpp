@@ -41,7 +41,7 @@ using namespace planloom;
 
 namespace {
 
-constexpr const char *kPipeline = "3d:dp=1,tp=2,pp=2,schedule=1f1b,micro-batches=4";
+constexpr const char *kTensorAndPipeline = "3d:dp=1,tp=2,pp=2,schedule=1f1b,micro-batches=4";
 
 QString nameOf(const QWidget *widget)
 {
@@ -81,7 +81,7 @@ private Q_SLOTS:
     void init()
     {
         m_at = std::make_unique<WindowForTests>();
-        open(kSmallGpt, kPipeline);
+        open(kSmallGpt, kTensorAndPipeline);
     }
     void cleanup() { m_at.reset(); }
 
@@ -107,7 +107,7 @@ private Q_SLOTS:
         QVERIFY2(screen.width() < 1600, "this screen is too large to tell");
         QVERIFY(window.isMaximized());
         QTRY_VERIFY_WITH_TIMEOUT(screen.contains(window.geometry()), kPatience);
-        window.workspace().openWith({kSmallGpt, {}, {}}, "dgx-a100", 4, kPipeline);
+        window.workspace().openWith({kSmallGpt, {}, {}}, "dgx-a100", 4, kTensorAndPipeline);
         QTRY_VERIFY_WITH_TIMEOUT(window.workspace().lastGood() && window.isSettled(), kPatience);
         // Docks, canvases and bars go with what there is, and the state stays in sight.
         QVERIFY2(screen.contains(window.geometry()),

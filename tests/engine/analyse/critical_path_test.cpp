@@ -12,17 +12,6 @@
 namespace planloom {
 namespace {
 
-const std::vector<SimulatedPlan> &allPlans()
-{
-    static const std::vector<SimulatedPlan> plans = [] {
-        auto all = galleryPlans();
-        for (SimulatedPlan &plan : randomPlans("zoo:mlp?layers=3&hidden=12&batch=8", 40))
-            all.push_back(std::move(plan));
-        return all;
-    }();
-    return plans;
-}
-
 TimelineDependencies dependenciesOfPlan(const SimulatedPlan &plan)
 {
     auto found = dependenciesOf(plan.plan, plan.timeline);

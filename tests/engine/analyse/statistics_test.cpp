@@ -7,17 +7,6 @@
 namespace planloom {
 namespace {
 
-const std::vector<SimulatedPlan> &allPlans()
-{
-    static const std::vector<SimulatedPlan> plans = [] {
-        auto all = galleryPlans();
-        for (SimulatedPlan &plan : randomPlans("zoo:mlp?layers=3&hidden=12&batch=8", 30))
-            all.push_back(std::move(plan));
-        return all;
-    }();
-    return plans;
-}
-
 std::int64_t sumOf(const auto &amounts)
 {
     return std::accumulate(amounts.begin(), amounts.end(), std::int64_t{0},

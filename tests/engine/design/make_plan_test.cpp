@@ -1,4 +1,5 @@
 #include "engine/design/make_plan.h"
+#include "tests/engine/design/small_model.h"
 
 #include "engine/design/remembered.h"
 #include "engine/table/table_text.h"
@@ -10,7 +11,6 @@
 namespace planloom {
 namespace {
 
-constexpr const char *kSmall = "zoo:mlp?layers=2&hidden=32&batch=8";
 constexpr const char *kDataParallel = "mesh dp=2\nsplit all : batch over dp\n";
 
 ModelSnapshot smallModel()

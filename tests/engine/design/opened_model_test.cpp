@@ -1,4 +1,5 @@
 #include "engine/design/opened_model.h"
+#include "tests/engine/design/small_model.h"
 
 #include "tests/engine/frontend/onnx_file.h"
 
@@ -8,8 +9,6 @@
 
 namespace planloom {
 namespace {
-
-constexpr const char *kSmall = "zoo:mlp?layers=2&hidden=32&batch=8";
 
 std::int64_t countOf(const OpenedModel &model, OperatorKind kind)
 {

@@ -11,8 +11,6 @@
 namespace planloom {
 namespace {
 
-const std::string kModel = "zoo:gpt?layers=4&hidden=64&heads=4&seq=16&vocab=160&batch=8";
-
 TEST(LinesWrittenBy, AreThoseThatSplicesInsert)
 {
     EXPECT_TRUE(linesWrittenBy({}, 3).empty());

@@ -7,14 +7,6 @@
 namespace planloom {
 namespace {
 
-const std::string kModel = "zoo:gpt?layers=4&hidden=64&heads=4&seq=16&vocab=160&batch=8";
-
-GestureContext gpt(std::int32_t devices, std::string_view text)
-{
-    static const auto index = indexOf(kModel);
-    return contextOf(index, devices, text);
-}
-
 GestureContext pipeline()
 {
     const GestureContext empty = gpt(4, "");

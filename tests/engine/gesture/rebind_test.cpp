@@ -85,7 +85,7 @@ bool takeOut(Changed &changed, std::size_t at)
     return true;
 }
 
-SelectorIndex indexOf(const Graph &forward)
+SelectorIndex trainingIndexOf(const Graph &forward)
 {
     auto graph = buildTrainingStep(forward, {.optimizer = OperatorKind::AdamWStep});
     EXPECT_TRUE(graph) << describe(graph.error());
@@ -171,7 +171,7 @@ TableDocument rebound(const TableDocument &document, const Rebinding &rebinding)
 const char *const kModels[] = {"zoo:gpt?layers=4&hidden=64&heads=4&seq=16&vocab=160&batch=4",
     "zoo:t5?layers=2&hidden=64&heads=4", "zoo:swin", "zoo:evoformer", "zoo:resnet", "zoo:mlp"};
 
-Graph forwardOf(const char *spec)
+Graph forwardModel(const char *spec)
 {
     auto forward = buildZooModel(spec);
     EXPECT_TRUE(forward) << spec << describe(forward.error());
@@ -185,10 +185,10 @@ TEST(Rebind, NothingChangesForTheSameModel)
     std::mt19937 random(1);
     for (const char *spec : kModels) {
         SCOPED_TRACE(spec);
-        const Graph forward = forwardOf(spec);
-        const SelectorIndex before = indexOf(forward);
+        const Graph forward = forwardModel(spec);
+        const SelectorIndex before = trainingIndexOf(forward);
         const TableDocument rows = rowsFor(before, random);
-        const Rebinding rebinding = rebind(before, indexOf(forward), rows);
+        const Rebinding rebinding = rebind(before, trainingIndexOf(forward), rows);
         EXPECT_TRUE(rebinding.edit.empty());
         EXPECT_EQ(rebinding.fresh, 0);
         EXPECT_EQ(rebinding.gone, 0);
@@ -202,12 +202,12 @@ TEST(Rebind, ATenthOfTheOperatorsRenamed)
     std::mt19937 random(2);
     for (const char *spec : kModels) {
         SCOPED_TRACE(spec);
-        const Graph forward = forwardOf(spec);
-        const SelectorIndex before = indexOf(forward);
+        const Graph forward = forwardModel(spec);
+        const SelectorIndex before = trainingIndexOf(forward);
         for (int round = 0; round < 3; ++round) {
             Changed changed = unchanged(forward);
             rename(changed, 0.1, random);
-            const SelectorIndex after = indexOf(changed.forward);
+            const SelectorIndex after = trainingIndexOf(changed.forward);
             const TableDocument rows = rowsFor(before, random);
             const Rebinding rebinding = rebind(before, after, rows);
             EXPECT_EQ(rebinding.fresh, 0);
@@ -224,11 +224,11 @@ TEST(Rebind, EveryOperatorRenamed)
     std::mt19937 random(3);
     for (const char *spec : kModels) {
         SCOPED_TRACE(spec);
-        const Graph forward = forwardOf(spec);
-        const SelectorIndex before = indexOf(forward);
+        const Graph forward = forwardModel(spec);
+        const SelectorIndex before = trainingIndexOf(forward);
         Changed changed = unchanged(forward);
         rename(changed, 1, random);
-        const SelectorIndex after = indexOf(changed.forward);
+        const SelectorIndex after = trainingIndexOf(changed.forward);
         const TableDocument rows = rowsFor(before, random);
         const Rebinding rebinding = rebind(before, after, rows);
         EXPECT_EQ(rebinding.fresh, 0);
@@ -243,8 +243,8 @@ TEST(Rebind, OperatorsPutInAndTakenOut)
     std::mt19937 random(4);
     for (const char *spec : kModels) {
         SCOPED_TRACE(spec);
-        const Graph forward = forwardOf(spec);
-        const SelectorIndex before = indexOf(forward);
+        const Graph forward = forwardModel(spec);
+        const SelectorIndex before = trainingIndexOf(forward);
         Changed changed = unchanged(forward);
         int fresh = 0;
         while (fresh < 3) {
@@ -265,7 +265,7 @@ TEST(Rebind, OperatorsPutInAndTakenOut)
             return false;
         }();
         rename(changed, 0.1, random);
-        const SelectorIndex after = indexOf(changed.forward);
+        const SelectorIndex after = trainingIndexOf(changed.forward);
         const TableDocument rows = rowsFor(before, random);
         const Rebinding rebinding = rebind(before, after, rows);
         EXPECT_EQ(rebinding.fresh, 3);
@@ -278,13 +278,13 @@ TEST(Rebind, OperatorsPutInAndTakenOut)
 TEST(Rebind, AnotherBatchSizeAndATenthRenamed)
 {
     std::mt19937 random(5);
-    const Graph forward = forwardOf("zoo:gpt?layers=4&hidden=64&heads=4&seq=16&vocab=160&batch=4");
-    const SelectorIndex before = indexOf(forward);
+    const Graph forward = forwardModel("zoo:gpt?layers=4&hidden=64&heads=4&seq=16&vocab=160&batch=4");
+    const SelectorIndex before = trainingIndexOf(forward);
     Changed changed = unchanged(forward);
-    changed.forward = forwardOf("zoo:gpt?layers=4&hidden=64&heads=4&seq=16&vocab=160&batch=8");
+    changed.forward = forwardModel("zoo:gpt?layers=4&hidden=64&heads=4&seq=16&vocab=160&batch=8");
     ASSERT_EQ(changed.forward.operators.size(), forward.operators.size());
     rename(changed, 0.1, random);
-    const SelectorIndex after = indexOf(changed.forward);
+    const SelectorIndex after = trainingIndexOf(changed.forward);
     const TableDocument rows = rowsFor(before, random);
     const Rebinding rebinding = rebind(before, after, rows);
     EXPECT_EQ(rebinding.fresh, 0);
@@ -296,18 +296,18 @@ TEST(Rebind, NumberedNamesThatMoveOnAreNotTakenForWhatTheyWere)
 {
     // As exporters number what has no name: one operator more, and each name is that of the one before.
     const Graph forward = [] {
-        Graph graph = forwardOf("zoo:gpt?layers=4&hidden=64&heads=4&seq=16&vocab=160&batch=4");
+        Graph graph = forwardModel("zoo:gpt?layers=4&hidden=64&heads=4&seq=16&vocab=160&batch=4");
         for (std::size_t i = 0; i < graph.operators.size(); ++i)
             graph.operators[i].name = "op_" + std::to_string(i);
         return graph;
     }();
     std::mt19937 random(6);
-    const SelectorIndex before = indexOf(forward);
+    const SelectorIndex before = trainingIndexOf(forward);
     Changed changed = unchanged(forward);
     insertBehind(changed, forward.operators.size() / 3, "x");
     for (std::size_t i = 0; i < changed.forward.operators.size(); ++i)
         changed.forward.operators[i].name = "op_" + std::to_string(i);
-    const SelectorIndex after = indexOf(changed.forward);
+    const SelectorIndex after = trainingIndexOf(changed.forward);
     const TableDocument rows = rowsFor(before, random);
     const Rebinding rebinding = rebind(before, after, rows);
     EXPECT_EQ(rebinding.fresh, 1);
@@ -318,8 +318,8 @@ TEST(Rebind, NumberedNamesThatMoveOnAreNotTakenForWhatTheyWere)
 
 TEST(Rebind, RowsKeepTheirFormNotesAndOrigin)
 {
-    const Graph forward = forwardOf("zoo:gpt?layers=4&hidden=64&heads=4&seq=16&vocab=160&batch=4");
-    const SelectorIndex before = indexOf(forward);
+    const Graph forward = forwardModel("zoo:gpt?layers=4&hidden=64&heads=4&seq=16&vocab=160&batch=4");
+    const SelectorIndex before = trainingIndexOf(forward);
     Changed changed = unchanged(forward);
     std::string first;
     for (Operator &op : changed.forward.operators) {
@@ -328,7 +328,7 @@ TEST(Rebind, RowsKeepTheirFormNotesAndOrigin)
             op.name = "a b";
         }
     }
-    const SelectorIndex after = indexOf(changed.forward);
+    const SelectorIndex after = trainingIndexOf(changed.forward);
     const TableDocument rows("# above\nplace name:" + first + " : devices 0  @gesture  # why\n"
         + "off split set{" + first + ", no.such} : batch by 2\nsplit kind:Linear : batch by 2\n"
         + "place name:no.such : devices 1\nthis is no row\n");
@@ -344,8 +344,8 @@ TEST(Rebind, RowsKeepTheirFormNotesAndOrigin)
 
 TEST(Rebind, RowsOfWhatIsGoneAreNamed)
 {
-    const Graph forward = forwardOf("zoo:mlp");
-    const SelectorIndex before = indexOf(forward);
+    const Graph forward = forwardModel("zoo:mlp");
+    const SelectorIndex before = trainingIndexOf(forward);
     Changed changed = unchanged(forward);
     std::size_t gone = 0;
     while (gone < forward.operators.size() && !takeOut(changed, gone))
@@ -355,7 +355,7 @@ TEST(Rebind, RowsOfWhatIsGoneAreNamed)
     const std::string other = forward.operators[gone == 0 ? 1 : 0].name;
     const TableDocument rows(
         "place name:" + name + " : devices 0\nplace set{" + name + ", " + other + "} : devices 1\n");
-    const Rebinding rebinding = rebind(before, indexOf(changed.forward), rows);
+    const Rebinding rebinding = rebind(before, trainingIndexOf(changed.forward), rows);
     EXPECT_EQ(rebinding.gone, 1);
     EXPECT_EQ(rebinding.lost, (std::vector<std::int32_t>{0}));
     EXPECT_EQ(rebinding.fewer, (std::vector<std::int32_t>{1}));
@@ -366,11 +366,11 @@ TEST(Rebind, RowsOfWhatIsGoneAreNamed)
 TEST(MatchOperators, FollowsBackwardAndOptimizerOperatorsAndIsOneToOne)
 {
     std::mt19937 random(7);
-    const Graph forward = forwardOf(kModels[0]);
+    const Graph forward = forwardModel(kModels[0]);
     Changed changed = unchanged(forward);
     rename(changed, 0.5, random);
-    const SelectorIndex before = indexOf(forward);
-    const SelectorIndex after = indexOf(changed.forward);
+    const SelectorIndex before = trainingIndexOf(forward);
+    const SelectorIndex after = trainingIndexOf(changed.forward);
     const GraphMatch match = matchOperators(before, after);
     ASSERT_EQ(before.graph().operators.size(), after.graph().operators.size());
     for (std::size_t i = 0; i < match.after.size(); ++i) {
@@ -388,8 +388,8 @@ TEST(MatchOperators, AnotherModelHasNothingInCommonButNames)
             if (one == other || one == kModels[5]) // a perceptron is what other models end with
                 continue;
             SCOPED_TRACE(std::string(one) + " -> " + other);
-            const SelectorIndex before = indexOf(forwardOf(one));
-            const SelectorIndex after = indexOf(forwardOf(other));
+            const SelectorIndex before = trainingIndexOf(forwardModel(one));
+            const SelectorIndex after = trainingIndexOf(forwardModel(other));
             const GraphMatch match = matchOperators(before, after);
             for (std::size_t i = 0; i < before.forwardCount(); ++i) {
                 if (match.after[i].valid()) {
@@ -402,7 +402,7 @@ TEST(MatchOperators, AnotherModelHasNothingInCommonButNames)
 
 TEST(MatchOperators, StopsWhenAskedTo)
 {
-    const SelectorIndex before = indexOf(forwardOf(kModels[0]));
+    const SelectorIndex before = trainingIndexOf(forwardModel(kModels[0]));
     std::stop_source stop;
     stop.request_stop();
     EXPECT_TRUE(

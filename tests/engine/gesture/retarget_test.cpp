@@ -5,20 +5,12 @@
 namespace planloom {
 namespace {
 
-const std::string kModel = "zoo:gpt?layers=4&hidden=64&heads=4&seq=16&vocab=160&batch=8";
-
-GestureContext gpt(std::string_view text)
-{
-    static const auto index = indexOf(kModel);
-    return contextOf(index, 2, text);
-}
-
 constexpr const char *kRows =
     "micro-batches 4\n# why\norder name:h.1.attn.k_attn before name:h.1.attn.q_attn  @gesture\n";
 
 TEST(Retarget, AnEndIsMovedInItsOwnRow)
 {
-    const GestureContext context = gpt(kRows);
+    const GestureContext context = gpt(2, kRows);
     const OperatorId k = one(context, "h.1.attn.k_attn");
     const OperatorId q = one(context, "h.1.attn.q_attn");
     const OperatorId v = one(context, "h.1.attn.v_attn");
@@ -37,7 +29,7 @@ TEST(Retarget, AnEndIsMovedInItsOwnRow)
 
 TEST(Retarget, ARowIsNotInItsOwnWay)
 {
-    const GestureContext context = gpt(kRows);
+    const GestureContext context = gpt(2, kRows);
     const auto swapped = proposeOrderRow(
         context, 2, *parseSelector("name:h.1.attn.q_attn"), *parseSelector("name:h.1.attn.k_attn"));
     EXPECT_EQ(after(context, swapped),
@@ -46,7 +38,7 @@ TEST(Retarget, ARowIsNotInItsOwnWay)
 
 TEST(Retarget, ACycleIsRefusedWithItsPath)
 {
-    const GestureContext context = gpt(kRows);
+    const GestureContext context = gpt(2, kRows);
     const OperatorId k = one(context, "h.1.attn.k_attn");
     const OperatorId before = one(context, "h.0.mlp.c_fc");
     const Proposal refused = proposeRetarget(context, 2, OrderEnd::Second, {before});
@@ -59,7 +51,7 @@ TEST(Retarget, ACycleIsRefusedWithItsPath)
 
 TEST(Retarget, WhatCanNotBeIsRefusedInWords)
 {
-    const GestureContext context = gpt(kRows);
+    const GestureContext context = gpt(2, kRows);
     EXPECT_EQ(refusal(proposeRetarget(context, 0, OrderEnd::First, {one(context, "h.0.mlp.c_fc")})),
         "there is no such order any more");
     EXPECT_EQ(refusal(proposeRetarget(context, 99, OrderEnd::First, {one(context, "h.0.mlp.c_fc")})),
@@ -72,7 +64,7 @@ TEST(Retarget, WhatCanNotBeIsRefusedInWords)
 
 TEST(Retarget, BackwardOrdersStayBackward)
 {
-    const GestureContext empty = gpt("micro-batches 4\n");
+    const GestureContext empty = gpt(2, "micro-batches 4\n");
     const auto mirrorOf = [&](std::string_view name) {
         const OperatorId op = one(empty, name);
         for (std::size_t i = 0; i < empty.graph().operators.size(); ++i) {
@@ -86,12 +78,12 @@ TEST(Retarget, BackwardOrdersStayBackward)
     const OperatorId k = mirrorOf("h.1.attn.k_attn");
     const OperatorId v = mirrorOf("h.1.attn.v_attn");
     ASSERT_TRUE(q.valid() && k.valid() && v.valid());
-    const GestureContext context = gpt(after(empty, proposeOrder(empty, {{k}, {q}})));
+    const GestureContext context = gpt(2, after(empty, proposeOrder(empty, {{k}, {q}})));
     const std::int32_t line = orderLineOf(context, RowId{}, {k}, {q});
     ASSERT_GE(line, 0);
     const Proposal moved =
         proposeRetarget(context, line, OrderEnd::Second, {one(context, "h.1.attn.v_attn"), v});
-    const GestureContext then = gpt(after(context, moved));
+    const GestureContext then = gpt(2, after(context, moved));
     EXPECT_EQ(orderLineOf(then, RowId{}, {k}, {v}), line);
     EXPECT_EQ(orderLineOf(then, RowId{}, {k}, {q}), -1);
 }

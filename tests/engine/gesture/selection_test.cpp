@@ -10,7 +10,7 @@
 namespace planloom {
 namespace {
 
-const std::shared_ptr<const SelectorIndex> &gpt()
+const std::shared_ptr<const SelectorIndex> &threeLayers()
 {
     static const auto kIndex = indexOf("zoo:gpt?layers=3&hidden=32&heads=2&seq=8&vocab=64&batch=4");
     return kIndex;
@@ -18,7 +18,7 @@ const std::shared_ptr<const SelectorIndex> &gpt()
 
 OperatorId called(const std::string &name)
 {
-    const OperatorId op = gpt()->findOperator(name);
+    const OperatorId op = threeLayers()->findOperator(name);
     EXPECT_TRUE(op.valid()) << name;
     return op;
 }
@@ -28,7 +28,7 @@ std::set<std::string> namesOf(const std::vector<OperatorId> &operators)
     EXPECT_TRUE(std::is_sorted(operators.begin(), operators.end()));
     std::set<std::string> names;
     for (const OperatorId op : operators)
-        names.insert(gpt()->graph().at(op).name);
+        names.insert(threeLayers()->graph().at(op).name);
     return names;
 }
 
@@ -36,7 +36,7 @@ using Names = std::set<std::string>;
 
 TEST(Similar, AreInTheSamePlaceOfEveryCopy)
 {
-    const Graph &graph = gpt()->graph();
+    const Graph &graph = threeLayers()->graph();
     EXPECT_EQ(namesOf(similarOperators(graph, {called("h.1.mlp.c_fc")})),
         (Names{"h.0.mlp.c_fc", "h.1.mlp.c_fc", "h.2.mlp.c_fc"}));
     // The two normalizations of a layer have equal shapes, and so have its four products of the hidden size.
@@ -48,7 +48,7 @@ TEST(Similar, AreInTheSamePlaceOfEveryCopy)
 
 TEST(Similar, StayInTheirDirection)
 {
-    const Graph &graph = gpt()->graph();
+    const Graph &graph = threeLayers()->graph();
     const OperatorId backward = graph.at(called("h.1.mlp.c_fc")).mirror;
     ASSERT_TRUE(backward.valid());
     const auto similar = similarOperators(graph, {backward});
@@ -59,7 +59,7 @@ TEST(Similar, StayInTheirDirection)
 
 TEST(Similar, AreThemselvesAmongThose)
 {
-    const Graph &graph = gpt()->graph();
+    const Graph &graph = threeLayers()->graph();
     for (std::size_t i = 0; i < graph.operators.size(); ++i) {
         const OperatorId op{static_cast<std::int32_t>(i)};
         const auto similar = similarOperators(graph, {op});
@@ -98,12 +98,12 @@ TEST(Similar, AreNoneWhereTheSearchIsStopped)
 {
     std::stop_source stop;
     stop.request_stop();
-    EXPECT_TRUE(similarOperators(gpt()->graph(), {called("h.0.ln_1")}, stop.get_token()).empty());
+    EXPECT_TRUE(similarOperators(threeLayers()->graph(), {called("h.0.ln_1")}, stop.get_token()).empty());
 }
 
 TEST(SameDevices, AreExactlyThose)
 {
-    const GestureContext context = contextOf(gpt(), 3,
+    const GestureContext context = contextOf(threeLayers(), 3,
         "place !layer:1 & !name:h.2.mlp.c_fc : devices 0\nplace layer:1 : devices 1\nsplit name:h.2.mlp.c_fc "
         ": n by 2\n"
         "place name:h.2.mlp.c_fc : devices 0,1\n");
@@ -132,7 +132,7 @@ TEST(SameDevices, AreExactlyThose)
 
 TEST(SameStages, ComeFromThePlan)
 {
-    const GestureContext context = contextOf(gpt(), 2,
+    const GestureContext context = contextOf(threeLayers(), 2,
         "mesh pp=2\nstage layer:0-1 : 0\nstage layer:2 : 1\nplace layer:0-1 : devices 0\nplace layer:2 : "
         "devices 1\n");
     ASSERT_TRUE(context.plan);
@@ -144,19 +144,19 @@ TEST(SameStages, ComeFromThePlan)
 
 TEST(Cones, FollowTheDataAndStayInTheForwardPass)
 {
-    const auto all = forwardOnes(gpt()->graph(), allOperators(gpt()->graph()));
-    const auto down = successorsOf(*gpt(), {all.front()});
-    const auto up = predecessorsOf(*gpt(), {all.back()});
+    const auto all = forwardOnes(threeLayers()->graph(), allOperators(threeLayers()->graph()));
+    const auto down = successorsOf(*threeLayers(), {all.front()});
+    const auto up = predecessorsOf(*threeLayers(), {all.back()});
     EXPECT_TRUE(std::binary_search(down.begin(), down.end(), all.back()));
     EXPECT_GT(up.size(), all.size() / 2);
     for (const auto &cone : {down, up}) {
         for (const OperatorId op : cone)
-            EXPECT_EQ(gpt()->graph().at(op).direction, Direction::Forward);
+            EXPECT_EQ(threeLayers()->graph().at(op).direction, Direction::Forward);
     }
     // What comes before and what comes after meet only in the operator itself.
     const OperatorId middle = all[all.size() / 2];
-    const auto before = predecessorsOf(*gpt(), {middle});
-    const auto after = successorsOf(*gpt(), {middle});
+    const auto before = predecessorsOf(*threeLayers(), {middle});
+    const auto after = successorsOf(*threeLayers(), {middle});
     std::vector<OperatorId> both;
     std::set_intersection(before.begin(), before.end(), after.begin(), after.end(), std::back_inserter(both));
     EXPECT_EQ(both, (std::vector<OperatorId>{middle}));
@@ -164,7 +164,7 @@ TEST(Cones, FollowTheDataAndStayInTheForwardPass)
 
 TEST(Inverting, GivesTheOthersAndTwiceTheSelection)
 {
-    const Graph &graph = gpt()->graph();
+    const Graph &graph = threeLayers()->graph();
     const auto all = allOperators(graph);
     EXPECT_EQ(all.size(), graph.operators.size());
     const std::vector<OperatorId> some{all[1], all[3], all.back()};

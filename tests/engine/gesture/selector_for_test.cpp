@@ -24,7 +24,7 @@ std::vector<OperatorId> exactly(const SelectorIndex &index, const Selector &sele
     return forwardOnes(index.graph(), index.select(selector));
 }
 
-SelectorIndex gpt(int layers)
+SelectorIndex gptOfLayers(int layers)
 {
     return SelectorIndex(zooTraining(
         "zoo:gpt?layers=" + std::to_string(layers) + "&hidden=64&heads=4&seq=16&vocab=160&batch=4"));
@@ -39,7 +39,7 @@ std::vector<OperatorId> selectText(const SelectorIndex &index, std::string_view 
 
 TEST(SelectorFor, WritesWhatAPersonWould)
 {
-    const SelectorIndex index = gpt(12);
+    const SelectorIndex index = gptOfLayers(12);
     const auto written = [&](std::string_view text) {
         return toString(selectorFor(index, selectText(index, text)));
     };
@@ -96,7 +96,7 @@ TEST(SelectorFor, SelectsExactlyTheOperatorsGiven)
 TEST(Matching, AgreesWithTheIndexOnRandomSelectors)
 {
     RandomTable random(6);
-    const SelectorIndex index = gpt(3);
+    const SelectorIndex index = gptOfLayers(3);
     const Graph &graph = index.graph();
     const char *const kReal[] = {"layer:1", "in:h.1", "kind:Linear", "weight:*", "name:*.attn.*", "forward",
         "set{h.0.mlp.c_fc, h.1.mlp.c_fc}", "all", "name:h.0.mlp.c_fc", "layer:1-*"};
@@ -139,7 +139,7 @@ TEST(Matching, AgreesWithTheIndexOnRandomSelectors)
 
 TEST(Without, IsWrittenAsAPersonWould)
 {
-    const SelectorIndex index = gpt(12);
+    const SelectorIndex index = gptOfLayers(12);
     const auto narrowed = [&](std::string_view text, std::string_view dropped) {
         const Selector selector = *parseSelector(text);
         const auto all = exactly(index, selector);
@@ -164,7 +164,7 @@ TEST(Without, IsWrittenAsAPersonWould)
 
 TEST(WordsFor, NamesWhatIsMeant)
 {
-    const SelectorIndex index = gpt(12);
+    const SelectorIndex index = gptOfLayers(12);
     const auto words = [&](std::string_view text) { return wordsFor(index, selectText(index, text)); };
     EXPECT_EQ(words("layer:0-5"), "layers 0-5");
     EXPECT_EQ(words("layer:3"), "layer 3");

@@ -34,7 +34,7 @@ std::vector<RowReport> reportsOf(const GestureContext &context, const TableDocum
 namespace {
 
 /// A pipeline of two stages with a limit on the second one.
-GestureContext pipeline()
+GestureContext twoStages()
 {
     const auto index = indexOf(kSpec);
     const auto table = galleryTable("3d:dp=1,tp=1,pp=2,micro-batches=4,schedule=1f1b", index->snapshot(), 2);
@@ -47,7 +47,7 @@ GestureContext pipeline()
 
 TEST(StageRows, OfADissolvedStageAreReportedAtTheirRow)
 {
-    const GestureContext context = pipeline();
+    const GestureContext context = twoStages();
     ASSERT_TRUE(context.plan) << context.document.text();
     ASSERT_EQ(context.plan->stageCount, 2) << context.document.text();
     const TableDocument document =
@@ -74,7 +74,7 @@ TEST(StageRows, OfADissolvedStageAreReportedAtTheirRow)
 
 TEST(StageRows, KeepTheOperatorsThatTheGestureLeavesThem)
 {
-    const GestureContext context = pipeline();
+    const GestureContext context = twoStages();
     ASSERT_TRUE(context.plan);
     // One operator of the second stage goes to the first one.
     const auto operators = forward(context, "layer:1");

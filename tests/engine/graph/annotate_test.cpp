@@ -1,5 +1,6 @@
 #include "engine/graph/catalogue.h"
 #include "engine/graph/partition.h"
+#include "tests/engine/graph/parts_for_tests.h"
 
 #include <gtest/gtest.h>
 
@@ -13,12 +14,6 @@ namespace planloom {
 
 namespace {
 
-using enum OperatorKind;
-using Integers = std::vector<std::int64_t>;
-
-constexpr auto kFloat = DataType::Float32;
-constexpr auto kInt = DataType::Int64;
-
 /// An operator to annotate, its attributes written as a list.
 struct Case {
     OperatorKind kind;
@@ -27,15 +22,6 @@ struct Case {
     std::vector<TensorType> declared{}; ///< Output types, where they cannot be inferred.
     std::vector<bool> present{};
 };
-
-TensorType floats(Shape shape)
-{
-    return {kFloat, std::move(shape)};
-}
-TensorType integers(Shape shape)
-{
-    return {kInt, std::move(shape)};
-}
 
 struct Annotated {
     Attributes attributes{};
@@ -84,19 +70,11 @@ std::string textOf(const Case &item)
     return toString(result.outcome.annotation);
 }
 
-Attribute list(Integers values)
-{
-    return Attribute{std::move(values)};
-}
-Attribute number(std::int64_t value)
-{
-    return Attribute{value};
-}
-
 } // namespace
 
 TEST(Annotate, ElementwiseSharesLettersAndBroadcastsByLiterals)
 {
+    using enum OperatorKind;
     EXPECT_EQ(textOf({Relu, {}, {floats({2, 3, 4})}}), "a b c -> a b c");
     EXPECT_EQ(textOf({Add, {}, {floats({2, 6, 4}), floats({4})}}), "a b c, c -> a b c");
     EXPECT_EQ(textOf({Mul, {}, {floats({2, 1, 4}), floats({3, 1})}}), "a 1 c, b 1 -> a b c");
@@ -108,6 +86,7 @@ TEST(Annotate, ElementwiseSharesLettersAndBroadcastsByLiterals)
 
 TEST(Annotate, MatMulTakesEveryBroadcastForm)
 {
+    using enum OperatorKind;
     EXPECT_EQ(textOf({MatMul, {}, {floats({5}), floats({5})}}), "k+, k+ -> 1");
     EXPECT_EQ(textOf({MatMul, {}, {floats({3, 5}), floats({5, 7})}}), "m k+, k+ n -> m n");
     EXPECT_EQ(textOf({MatMul, {}, {floats({5}), floats({5, 7})}}), "k+, k+ n -> n");
@@ -121,6 +100,7 @@ TEST(Annotate, MatMulTakesEveryBroadcastForm)
 
 TEST(Annotate, LinearKeepsTheInnerDimensionSplittableBesideABias)
 {
+    using enum OperatorKind;
     EXPECT_EQ(textOf({Linear, {{"transposed", number(1)}}, {floats({2, 4, 8}), floats({16, 8})}}),
         "a b k+, n k+ -> a b n");
     EXPECT_EQ(textOf({Linear, {}, {floats({4, 8}), floats({8, 16}), floats({16})}}), "a k+, k+ n, n -> a n");
@@ -128,6 +108,7 @@ TEST(Annotate, LinearKeepsTheInnerDimensionSplittableBesideABias)
 
 TEST(Annotate, EinsumReducesWhatTheOutputLacksAndFreezesDiagonals)
 {
+    using enum OperatorKind;
     const auto einsum = [](const char *equation, std::vector<TensorType> inputs) {
         return textOf({Einsum, {{"equation", std::string(equation)}}, std::move(inputs)});
     };
@@ -139,6 +120,7 @@ TEST(Annotate, EinsumReducesWhatTheOutputLacksAndFreezesDiagonals)
 
 TEST(Annotate, ConvolutionsSplitChannelsGroupsAndPointwiseSpace)
 {
+    using enum OperatorKind;
     const Attribute pads = list({1, 1, 1, 1});
     EXPECT_EQ(textOf({Conv, {{"pads", pads}}, {floats({2, 4, 8, 8}), floats({6, 4, 3, 3}), floats({6})}}),
         "n c+ 8 8, o c+ 3 3, o -> n o 8 8");
@@ -171,6 +153,7 @@ TEST(Annotate, ConvolutionsSplitChannelsGroupsAndPointwiseSpace)
 
 TEST(Annotate, NormalisationsFreezeWhatTheyNormaliseOver)
 {
+    using enum OperatorKind;
     const TensorType x = floats({2, 3, 4, 5});
     const TensorType c = floats({3});
     EXPECT_EQ(textOf({BatchMean, {}, {x}}), "n+ c h+ w+ -> c");
@@ -188,6 +171,7 @@ TEST(Annotate, NormalisationsFreezeWhatTheyNormaliseOver)
 
 TEST(Annotate, LossesReduceOverItems)
 {
+    using enum OperatorKind;
     EXPECT_EQ(
         textOf({CrossEntropy, {{"reduction", std::string("sum")}}, {floats({2, 7, 3}), integers({2, 3})}}),
         "n+ c^ a+, n+ a+ -> 1");
@@ -199,6 +183,7 @@ TEST(Annotate, LossesReduceOverItems)
 
 TEST(Annotate, SumsAreReducedAndMaximaFrozen)
 {
+    using enum OperatorKind;
     const TensorType x = floats({2, 3, 4});
     EXPECT_EQ(
         textOf({ReduceSum, {{"axes", list({0, 1, 2})}, {"keepdims", number(0)}}, {x}}), "a+ b+ c+ -> 1");
@@ -209,6 +194,7 @@ TEST(Annotate, SumsAreReducedAndMaximaFrozen)
 
 TEST(Annotate, ReshapeCutsMinimalGroups)
 {
+    using enum OperatorKind;
     const auto reshape = [](Shape from, Shape to) {
         return textOf({Reshape, {}, {floats(std::move(from))}, {floats(std::move(to))}});
     };
@@ -222,6 +208,7 @@ TEST(Annotate, ReshapeCutsMinimalGroups)
 
 TEST(Annotate, MovesKeepTheDimensionsTheyDoNotTouch)
 {
+    using enum OperatorKind;
     const TensorType x = floats({2, 6, 4});
     EXPECT_EQ(textOf({Transpose, {{"permutation", list({2, 0, 1})}}, {x}}), "a b c -> c a b");
     EXPECT_EQ(textOf({Expand, {}, {floats({2, 1, 4})}, {floats({3, 2, 5, 4})}}), "b 1 d -> a b c d");
@@ -266,6 +253,7 @@ TEST(Annotate, MovesKeepTheDimensionsTheyDoNotTouch)
 
 TEST(Annotate, CompositesAndOptimizerSteps)
 {
+    using enum OperatorKind;
     EXPECT_EQ(textOf({Rotary, {}, {floats({2, 3, 5, 4}), floats({5, 4}), floats({1, 1, 5, 4})}}),
         "a b c d^, c d^, 1 1 c d^ -> a b c d^");
     EXPECT_EQ(textOf({Lstm, {}, {floats({5, 3, 7}), floats({1, 8, 7}), floats({1, 8, 2})}}),
@@ -282,6 +270,7 @@ TEST(Annotate, CompositesAndOptimizerSteps)
 
 TEST(Annotate, UnknownKindsStayWholeAndSayWhy)
 {
+    using enum OperatorKind;
     const Annotated result = annotated(
         {Unknown, {{"onnx_type", std::string("NonMaxSuppression")}}, {floats({2, 3})}, {floats({4})}});
     EXPECT_NE(result.outcome.problem.find("NonMaxSuppression"), std::string::npos);
@@ -291,6 +280,7 @@ TEST(Annotate, UnknownKindsStayWholeAndSayWhy)
 
 TEST(Annotate, ShapesThatDoNotFitAreNeverGuessed)
 {
+    using enum OperatorKind;
     const AnnotationOutcome outcome =
         annotate(MatMul, {}, {floats({2, 3}), floats({4, 5})}, {true, true}, {floats({2, 5})});
     EXPECT_NE(outcome.problem, "");
@@ -299,6 +289,7 @@ TEST(Annotate, ShapesThatDoNotFitAreNeverGuessed)
 
 TEST(Annotate, LinearInputsAreThoseTheOutputIsJointlyLinearIn)
 {
+    using enum OperatorKind;
     const auto linear = [](const Case &item) { return annotated(item).outcome.annotation.linearInputs; };
     using Slots = std::vector<std::int32_t>;
     EXPECT_EQ(linear({Add, {}, {floats({2}), floats({2})}}), (Slots{0, 1}));
@@ -315,6 +306,7 @@ TEST(Annotate, LinearInputsAreThoseTheOutputIsJointlyLinearIn)
 
 TEST(BackwardAnnotation, SharesIdentifiersAndSumsOverThoseAnInputLacks)
 {
+    using enum OperatorKind;
     const Annotation forward =
         annotated({Linear, {}, {floats({4, 8}), floats({8, 16}), floats({16})}}).outcome.annotation;
     const Annotation backward = backwardAnnotation(forward);
@@ -392,6 +384,7 @@ Integers broadcastIndex(const Integers &index, const Shape &shape)
 /// `y`, already of the output's (local) shape, computed from (local) inputs by definition.
 void evaluate(OperatorKind kind, const Attributes &attributes, std::vector<Array> &x, Array &y)
 {
+    using enum OperatorKind;
     switch (kind) {
     case Reshape:
         y.values = x[0].values;
@@ -534,6 +527,7 @@ void expectSplitsAgree(const Case &item)
 
 TEST(Annotate, EverySplitOfARandomReshapeMovesTheSameElements)
 {
+    using enum OperatorKind;
     std::mt19937 random(7);
     int splittable = 0;
     for (int trial = 0; trial < 300; ++trial) {
@@ -564,6 +558,7 @@ TEST(Annotate, EverySplitOfARandomReshapeMovesTheSameElements)
 
 TEST(Annotate, EverySplitOfMovesSumsAndProductsAgreesWithTheWhole)
 {
+    using enum OperatorKind;
     const std::vector<Case> cases{
         {Transpose, {{"permutation", list({2, 0, 1})}}, {floats({2, 3, 4})}},
         {Tile, {{"repeats", list({3, 1, 2})}}, {floats({2, 3, 1})}},
@@ -586,6 +581,7 @@ TEST(Annotate, EverySplitOfMovesSumsAndProductsAgreesWithTheWhole)
 
 TEST(OperatorKind, NamesRoundTripAndAreUnique)
 {
+    using enum OperatorKind;
     for (int i = 0; i < kOperatorKindCount; ++i) {
         const auto kind = static_cast<OperatorKind>(i);
         EXPECT_EQ(operatorKindNamed(nameOf(kind)), kind) << nameOf(kind);
@@ -599,6 +595,7 @@ TEST(OperatorKind, NamesRoundTripAndAreUnique)
 
 TEST(OperatorKind, CategoriesFollowWhatBoundsThem)
 {
+    using enum OperatorKind;
     EXPECT_EQ(categoryOf(Einsum), OperatorCategory::Product);
     EXPECT_EQ(categoryOf(Softmax), OperatorCategory::Normalization);
     EXPECT_EQ(categoryOf(Gelu), OperatorCategory::Activation);

@@ -1,4 +1,5 @@
 #include "engine/graph/annotation.h"
+#include "tests/engine/graph/parts_for_tests.h"
 
 #include <gtest/gtest.h>
 
@@ -7,17 +8,6 @@
 namespace planloom {
 
 namespace {
-
-/// The annotation, or a failed test.
-Annotation parsed(std::string_view text, const std::vector<Shape> &inputs, const std::vector<Shape> &outputs)
-{
-    auto result = parseAnnotation(text, inputs, outputs);
-    if (!result) {
-        ADD_FAILURE() << describe(result.error());
-        return {};
-    }
-    return *result;
-}
 
 std::string errorOf(
     std::string_view text, const std::vector<Shape> &inputs, const std::vector<Shape> &outputs)

@@ -1,4 +1,5 @@
 #include "engine/graph/catalogue.h"
+#include "tests/engine/graph/parts_for_tests.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +7,6 @@ namespace planloom {
 
 namespace {
 
-using enum OperatorKind;
 using Flags = std::vector<bool>;
 
 /// A graph of one operator; a type's shape does not matter here. `absent` inputs have invalid ids.
@@ -32,9 +32,6 @@ struct OneOperator {
     GradientRule rule(const Flags &wanted = {}) const { return gradientRule(graph, op, wanted); }
 };
 
-constexpr auto kFloat = DataType::Float32;
-constexpr auto kInt = DataType::Int64;
-
 GradientRule rule(OperatorKind kind, const std::vector<DataType> &inputs, const Flags &wanted = {},
     const std::vector<DataType> &outputs = {kFloat})
 {
@@ -45,6 +42,7 @@ GradientRule rule(OperatorKind kind, const std::vector<DataType> &inputs, const 
 
 TEST(GradientRule, UnaryKindsSaveTheirOutputOrTheirInputOrNothing)
 {
+    using enum OperatorKind;
     for (const OperatorKind kind : {Relu, Sigmoid, Tanh, Softmax, LogSoftmax, Exp, Sqrt, Reciprocal}) {
         const GradientRule gradient = rule(kind, {kFloat});
         EXPECT_TRUE(gradient.differentiable) << nameOf(kind);
@@ -73,6 +71,7 @@ TEST(GradientRule, UnaryKindsSaveTheirOutputOrTheirInputOrNothing)
 
 TEST(GradientRule, WhatIsNotContinuousHasNoGradient)
 {
+    using enum OperatorKind;
     EXPECT_FALSE(rule(Less, {kFloat, kFloat}, {}, {DataType::Bool}).differentiable);
     EXPECT_FALSE(rule(Cast, {kFloat}, {}, {kInt}).differentiable);
     EXPECT_FALSE(rule(Cast, {kInt}).differentiable);
@@ -86,6 +85,7 @@ TEST(GradientRule, WhatIsNotContinuousHasNoGradient)
 
 TEST(GradientRule, ProductsSaveTheOtherFactor)
 {
+    using enum OperatorKind;
     for (const OperatorKind kind : {Mul, MatMul}) {
         EXPECT_EQ(rule(kind, {kFloat, kFloat}).needsInput, (Flags{true, true}));
         EXPECT_EQ(rule(kind, {kFloat, kFloat}, {true, false}).needsInput, (Flags{false, true}));
@@ -102,6 +102,7 @@ TEST(GradientRule, ProductsSaveTheOtherFactor)
 
 TEST(GradientRule, IndicesAndLabelsAreSavedButHaveNoGradient)
 {
+    using enum OperatorKind;
     for (const OperatorKind kind : {Embedding, Gather, GatherElements, GatherND}) {
         const GradientRule gradient = rule(kind, {kFloat, kInt});
         EXPECT_EQ(gradient.gradientOf, (Flags{true, false})) << nameOf(kind);
@@ -120,6 +121,7 @@ TEST(GradientRule, IndicesAndLabelsAreSavedButHaveNoGradient)
 
 TEST(GradientRule, NormalisationsSaveWhatTheirStatisticsNeed)
 {
+    using enum OperatorKind;
     const std::vector<DataType> five(5, kFloat);
     EXPECT_EQ(rule(BatchNormalize, five).needsInput, (Flags{true, true, true, true, false}));
     EXPECT_EQ(rule(BatchNormalize, five, {true, true, false, false, true}).needsInput,

@@ -1,4 +1,5 @@
 #include "engine/graph/catalogue.h"
+#include "tests/engine/graph/parts_for_tests.h"
 
 #include <gtest/gtest.h>
 
@@ -9,18 +10,8 @@ namespace planloom {
 
 namespace {
 
-using enum OperatorKind;
-using Integers = std::vector<std::int64_t>;
 using Pairs = std::vector<std::pair<std::string, Attribute>>;
 
-TensorType floats(Shape shape)
-{
-    return {DataType::Float32, std::move(shape)};
-}
-TensorType integers(Shape shape)
-{
-    return {DataType::Int64, std::move(shape)};
-}
 TensorType bools(Shape shape)
 {
     return {DataType::Bool, std::move(shape)};
@@ -46,19 +37,11 @@ std::string text(const Result<std::vector<TensorType>> &types)
     return result;
 }
 
-Attribute list(Integers values)
-{
-    return Attribute{std::move(values)};
-}
-Attribute number(std::int64_t value)
-{
-    return Attribute{value};
-}
-
 } // namespace
 
 TEST(InferTypes, Elementwise)
 {
+    using enum OperatorKind;
     EXPECT_EQ(text(infer(Relu, {}, {floats({2, 3})})), "float32[2 3]");
     EXPECT_EQ(text(infer(Add, {}, {floats({2, 1, 4}), floats({3, 1})})), "float32[2 3 4]");
     EXPECT_EQ(text(infer(Less, {}, {floats({2}), floats({})})), "bool[2]");
@@ -77,6 +60,7 @@ TEST(InferTypes, Elementwise)
 
 TEST(InferTypes, Products)
 {
+    using enum OperatorKind;
     EXPECT_EQ(text(infer(MatMul, {}, {floats({2, 3, 5}), floats({5, 7})})), "float32[2 3 7]");
     EXPECT_EQ(text(infer(MatMul, {}, {floats({5}), floats({5})})), "float32[]");
     EXPECT_EQ(text(infer(MatMul, {}, {floats({2, 3}), floats({4, 5})})), "error at input:1");
@@ -96,6 +80,7 @@ TEST(InferTypes, Products)
 
 TEST(InferTypes, Windows)
 {
+    using enum OperatorKind;
     const TensorType x = floats({2, 4, 9, 9});
     EXPECT_EQ(text(infer(Conv, {{"pads", list({1, 1, 1, 1})}, {"strides", list({2, 2})}},
                   {x, floats({6, 4, 3, 3})})),
@@ -125,6 +110,7 @@ TEST(InferTypes, Windows)
 
 TEST(InferTypes, NormalisationsLossesAndReductions)
 {
+    using enum OperatorKind;
     EXPECT_EQ(text(infer(BatchMean, {}, {floats({2, 3, 4})})), "float32[3]");
     EXPECT_EQ(
         text(infer(BatchNormalize, {}, {floats({2, 3}), floats({3}), floats({3}), floats({3}), floats({2})})),
@@ -153,6 +139,7 @@ TEST(InferTypes, NormalisationsLossesAndReductions)
 
 TEST(InferTypes, Moves)
 {
+    using enum OperatorKind;
     const TensorType x = floats({2, 3, 4});
     EXPECT_EQ(text(infer(Reshape, {}, {x}, {floats({6, 4})})), "float32[6 4]");
     EXPECT_EQ(text(infer(Reshape, {}, {x}, {floats({5, 4})})), "error at output:0");
@@ -201,6 +188,7 @@ TEST(InferTypes, Moves)
 
 TEST(InferTypes, RecurrentAndOptimizer)
 {
+    using enum OperatorKind;
     EXPECT_EQ(text(infer(Lstm, {{"direction", std::string("bidirectional")}},
                   {floats({5, 3, 7}), floats({2, 8, 7}), floats({2, 8, 2})})),
         "float32[5 2 3 2], float32[2 3 2], float32[2 3 2]");
@@ -216,6 +204,7 @@ TEST(InferTypes, RecurrentAndOptimizer)
 
 TEST(InferTypes, MessagesNameTheInputAndTheExpectation)
 {
+    using enum OperatorKind;
     const auto types = infer(MatMul, {}, {floats({2, 3}), floats({4, 5})});
     ASSERT_FALSE(types);
     EXPECT_EQ(types.error().message,

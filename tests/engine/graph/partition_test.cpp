@@ -1,5 +1,6 @@
 #include "engine/graph/catalogue.h"
 #include "engine/graph/partition.h"
+#include "tests/engine/graph/parts_for_tests.h"
 
 #include <gtest/gtest.h>
 
@@ -10,16 +11,6 @@
 namespace planloom {
 
 namespace {
-
-Annotation parsed(std::string_view text, const std::vector<Shape> &inputs, const std::vector<Shape> &outputs)
-{
-    auto result = parseAnnotation(text, inputs, outputs);
-    if (!result) {
-        ADD_FAILURE() << describe(result.error());
-        return {};
-    }
-    return *result;
-}
 
 /// A graph of one operator with tensors of these shapes.
 Graph oneOperator(std::string_view text, const std::vector<Shape> &inputs, const std::vector<Shape> &outputs)

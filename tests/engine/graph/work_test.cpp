@@ -6,8 +6,6 @@ namespace planloom {
 
 namespace {
 
-using enum OperatorKind;
-
 /// Work of a forward operator with tensors of these shapes, all float32; a missing shape is an empty slot.
 using Slots = std::vector<std::optional<Shape>>;
 
@@ -47,6 +45,7 @@ const std::nullopt_t none = std::nullopt;
 
 TEST(WorkOf, ProductsCountMultiplicationsAndAdditions)
 {
+    using enum OperatorKind;
     const Work matmul = work(forward(MatMul), {Shape{2, 3, 5}, Shape{5, 7}}, {Shape{2, 3, 7}});
     EXPECT_EQ(matmul.flops, 2 * 2 * 3 * 5 * 7);
     EXPECT_EQ(matmul.bytes, 4 * (30 + 35 + 42));
@@ -66,6 +65,7 @@ TEST(WorkOf, ProductsCountMultiplicationsAndAdditions)
 
 TEST(WorkOf, BackwardOfAProductIsOneProductPerWantedGradient)
 {
+    using enum OperatorKind;
     const double one = 2 * 3 * 5 * 7;
     // Slots: gradient of y; a, b, y; gradients of a and b.
     EXPECT_EQ(
@@ -82,6 +82,7 @@ TEST(WorkOf, BackwardOfAProductIsOneProductPerWantedGradient)
 
 TEST(WorkOf, BytesAreThoseOfWhatIsThere)
 {
+    using enum OperatorKind;
     EXPECT_EQ(
         work(forward(LayerNorm), {Shape{4, 8}, none, Shape{8}}, {Shape{4, 8}}).bytes, 4 * (32 + 8 + 32));
     // An embedding reads the rows it is asked for.
@@ -94,6 +95,7 @@ TEST(WorkOf, BytesAreThoseOfWhatIsThere)
 
 TEST(WorkOf, AHalfOfAnOperatorIsHalfTheWork)
 {
+    using enum OperatorKind;
     const Work whole = work(forward(Softmax), {Shape{4, 8}}, {Shape{4, 8}});
     const Work half = work(forward(Softmax), {Shape{2, 8}}, {Shape{2, 8}});
     EXPECT_EQ(half.flops * 2, whole.flops);
@@ -108,6 +110,7 @@ TEST(WorkOf, AHalfOfAnOperatorIsHalfTheWork)
 
 TEST(IsView, OnlyForwardReshapesAndIdentities)
 {
+    using enum OperatorKind;
     EXPECT_TRUE(isView(forward(Reshape)));
     EXPECT_TRUE(isView(forward(Identity)));
     EXPECT_FALSE(isView(backward(Reshape)));

@@ -1,16 +1,10 @@
 #include "engine/hardware/cost.h"
+#include "tests/engine/hardware/profiles.h"
 
 #include <gtest/gtest.h>
 
 namespace planloom {
 namespace {
-
-Cluster cluster(const char *name)
-{
-    auto found = clusterNamed(name);
-    EXPECT_TRUE(found);
-    return *found;
-}
 
 TEST(OperatorSeconds, IsTheRoofline)
 {

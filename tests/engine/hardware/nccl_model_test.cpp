@@ -1,4 +1,5 @@
 #include "engine/hardware/nccl_model.h"
+#include "tests/engine/hardware/profiles.h"
 
 #include <gtest/gtest.h>
 
@@ -11,13 +12,6 @@ std::vector<DeviceId> firstDevices(std::int32_t count, std::int32_t step = 1)
     for (std::int32_t i = 0; i < count; ++i)
         devices.push_back(DeviceId{i * step});
     return devices;
-}
-
-Cluster cluster(const char *name)
-{
-    auto found = clusterNamed(name);
-    EXPECT_TRUE(found);
-    return *found;
 }
 
 /// nccl-tests' bus bandwidth of an all-reduce, GB/s.

@@ -63,7 +63,7 @@ std::vector<DeviceId> everyone(std::int32_t devices)
 }
 
 /// Small integers: their float sums are exact, whatever the order.
-Values drawn(std::mt19937 &random, std::int64_t count)
+Values drawnValues(std::mt19937 &random, std::int64_t count)
 {
     Values values(static_cast<std::size_t>(count));
     for (float &value : values)
@@ -121,7 +121,7 @@ TYPED_TEST(CommunicatorTest, AllReduceIsTheSumOnEveryMember)
                     static_cast<std::size_t>(n), Values(static_cast<std::size_t>(count), -1.0F));
                 Values sum(static_cast<std::size_t>(count));
                 for (std::int32_t d = 0; d < n; ++d) {
-                    in.push_back(drawn(random, count));
+                    in.push_back(drawnValues(random, count));
                     for (std::size_t i = 0; i < sum.size(); ++i)
                         sum[i] += in.back()[i];
                 }
@@ -181,7 +181,7 @@ TYPED_TEST(CommunicatorTest, AllGatherConcatenatesAlongAnyDimension)
                 Shape shape = base;
                 shape[d] = 1 + static_cast<std::int64_t>(random() % 4);
                 whole[d] += shape[d];
-                in.push_back(drawn(random, elementCount(shape)));
+                in.push_back(drawnValues(random, elementCount(shape)));
                 shapes.push_back(shape);
             }
             Values expected(static_cast<std::size_t>(elementCount(whole)));
@@ -228,7 +228,7 @@ TYPED_TEST(CommunicatorTest, ReduceScatterKeepsTheChunkOfTheSum)
             std::vector<Values> in;
             std::vector<Values> out;
             for (const Shape &shape : shapes) {
-                in.push_back(drawn(random, elementCount(whole)));
+                in.push_back(drawnValues(random, elementCount(whole)));
                 for (std::size_t i = 0; i < sum.size(); ++i)
                     sum[i] += in.back()[i];
                 out.emplace_back(static_cast<std::size_t>(elementCount(shape)), -1.0F);
@@ -263,7 +263,7 @@ TYPED_TEST(CommunicatorTest, AllToAllMovesTheCutToAnotherDimension)
             Shape whole = randomShape(random, rank, 3);
             whole[cut] *= n;
             whole[join] *= n;
-            const Values all = drawn(random, elementCount(whole));
+            const Values all = drawnValues(random, elementCount(whole));
             Shape inShape = whole;
             inShape[join] /= n;
             Shape outShape = whole;

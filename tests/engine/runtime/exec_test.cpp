@@ -102,18 +102,6 @@ protected:
     std::filesystem::path m_folder;
 };
 
-RunRequest waitingForEver()
-{
-    PlanWriter writer{productGraph(), 2};
-    const auto never = writer.buffer(1, writer.tensor("x"));
-    writer.emit(1, {.kind = InstructionKind::Recv, .op = {0}, .peer = {0}, .tag = 1, .outputs = {never}});
-    RunRequest request;
-    request.plan = writer.plan;
-    return request;
-}
-
-} // namespace
-
 TEST_F(Exec, RunsAFolderAndWritesTheOutcome)
 {
     RunRequest request;
@@ -187,3 +175,5 @@ TEST_F(Exec, BadInputIsStatus2)
         EXPECT_EQ(finished.of("error").size(), 1U) << text;
     }
 }
+
+} // namespace

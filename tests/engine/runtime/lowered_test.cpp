@@ -67,8 +67,6 @@ class Lowered : public testing::TestWithParam<Case>
 {
 };
 
-} // namespace
-
 TEST_P(Lowered, RunsLikeTheModelOnOneDevice)
 {
     for (const OperatorKind optimizer : {OperatorKind::SgdStep, OperatorKind::AdamWStep}) {
@@ -109,3 +107,5 @@ INSTANTIATE_TEST_SUITE_P(Gallery, Lowered,
                 c = '_';
         return name;
     });
+
+} // namespace

@@ -5,6 +5,7 @@
 #include "engine/table/table_text.h"
 #include "engine/verify/verify.h"
 #include "tests/engine/lowering/models_for_tests.h"
+#include "tests/engine/runtime/model_files.h"
 
 #include "planloom_paths.h"
 
@@ -16,14 +17,12 @@
 namespace planloom {
 namespace {
 
-const std::filesystem::path kFolder = std::filesystem::path(PLANLOOM_SOURCE_DIR) / ".." / "shared" / "models";
-
 /// The training step of a zoo model, or of a file of the model set; null without the set.
 GraphSnapshot modelOf(const std::string &name)
 {
     if (isZooSpec(name))
         return trainingStep(name, OperatorKind::SgdStep);
-    const auto file = kFolder / (name + ".onnx");
+    const auto file = kModelFiles / (name + ".onnx");
     if (!std::filesystem::exists(file))
         return nullptr;
     const auto forward = importOnnxFile(file);
@@ -71,7 +70,7 @@ TEST_P(MeaningRows, GiveAPlanThatIsTheModel)
     const RowCase &test = GetParam();
     const GraphSnapshot graph = modelOf(test.model);
     if (!graph)
-        GTEST_SKIP() << "the model set is not at " << kFolder;
+        GTEST_SKIP() << "the model set is not at " << kModelFiles;
     const Completion completion = completed(graph, test.row, test.devices);
     ASSERT_FALSE(firstError(completion)) << describe(*firstError(completion));
     EXPECT_GT(cutBy(completion.plan), 0);

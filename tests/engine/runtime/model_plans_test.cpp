@@ -6,6 +6,7 @@
 #include "engine/runtime/run.h"
 #include "engine/verify/verify.h"
 #include "planloom_paths.h"
+#include "tests/engine/runtime/model_files.h"
 
 #include "tests/engine/lowering/models_for_tests.h"
 #include "tests/engine/lowering/random_tables.h"
@@ -29,8 +30,6 @@ struct ReferenceModel {
 
 const ReferenceModel kModels[]{{"gpt2_tiny", 1e-4}, {"bert_tiny", 1e-3}, {"bert_tiny_opset17", 1e-3},
     {"t5_tiny", 1e-4}, {"swin_tiny", 1e-4}, {"evoformer_tiny", 1e-3}, {"resnet50_tiny", 1e-2, true}};
-
-const std::filesystem::path kFolder = std::filesystem::path(PLANLOOM_SOURCE_DIR) / ".." / "shared" / "models";
 
 std::vector<float> floats(const TensorData &data)
 {
@@ -63,7 +62,7 @@ class ModelPlans : public testing::TestWithParam<ReferenceModel>
 protected:
     void SetUp() override
     {
-        const std::filesystem::path model = kFolder / (std::string(GetParam().name) + ".onnx");
+        const std::filesystem::path model = kModelFiles / (std::string(GetParam().name) + ".onnx");
         if (!std::filesystem::exists(model))
             GTEST_SKIP() << "the model set is not beside this checkout";
         const auto forward = importOnnxFile(model);
@@ -72,7 +71,7 @@ protected:
         auto step = buildTrainingStep(*forward, options);
         ASSERT_TRUE(step) << describe(step.error());
         m_graph = std::make_shared<const Graph>(*std::move(step));
-        const std::string stem = (kFolder / GetParam().name).string();
+        const std::string stem = (kModelFiles / GetParam().name).string();
         auto inputs = readInputs(stem + ".io.npz");
         ASSERT_TRUE(inputs) << describe(inputs.error());
         m_options.inputs = *std::move(inputs);
@@ -82,7 +81,7 @@ protected:
         for (auto &[name, array] : *values)
             if (name.rfind("out.", 0) == 0)
                 m_outputs[name.substr(4)] = array;
-        for (const auto &entry : std::filesystem::directory_iterator(kFolder)) {
+        for (const auto &entry : std::filesystem::directory_iterator(kModelFiles)) {
             const std::string file = entry.path().filename().string();
             if (file.rfind(std::string(GetParam().name) + ".grads", 0) != 0)
                 continue;

@@ -4,6 +4,7 @@
 
 #include "engine/frontend/graph_builder.h"
 #include "engine/runtime/run.h"
+#include "engine/runtime/run_folder.h"
 
 #include <gtest/gtest.h>
 
@@ -149,6 +150,22 @@ inline PlanWriter oneDevice(std::int32_t microBatches)
     writer.emit(0, {.op = sum, .inputs = {by}, .outputs = {bl}, .deaths = {by}});
     writer.emit(0, {.kind = InstructionKind::Store, .op = sum, .inputs = {bl}, .deaths = {bl}});
     return writer;
+}
+
+inline RunRequest requestOf(const PlanWriter &writer)
+{
+    RunRequest request;
+    request.plan = writer.plan;
+    return request;
+}
+
+/// Device 1 waits for a message that nobody sends.
+inline RunRequest waitingForEver()
+{
+    PlanWriter writer{productGraph(), 2};
+    const auto never = writer.buffer(1, writer.tensor("x"));
+    writer.emit(1, {.kind = InstructionKind::Recv, .op = {0}, .peer = {0}, .tag = 1, .outputs = {never}});
+    return requestOf(writer);
 }
 
 } // namespace planloom

@@ -20,22 +20,6 @@ using Json = nlohmann::json;
 
 namespace {
 
-RunRequest requestOf(const PlanWriter &writer)
-{
-    RunRequest request;
-    request.plan = writer.plan;
-    return request;
-}
-
-/// Device 1 waits for a message that nobody sends.
-RunRequest waitingForEver()
-{
-    PlanWriter writer{productGraph(), 2};
-    const auto never = writer.buffer(1, writer.tensor("x"));
-    writer.emit(1, {.kind = InstructionKind::Recv, .op = {0}, .peer = {0}, .tag = 1, .outputs = {never}});
-    return requestOf(writer);
-}
-
 /// Keeps all events, and reacts to them.
 struct Listener {
     std::vector<Json> events{};

@@ -67,4 +67,16 @@ inline std::vector<SimulatedPlan> randomPlans(const std::string &model, std::uin
     return plans;
 }
 
+/// Of the gallery and of random tables.
+inline const std::vector<SimulatedPlan> &allPlans()
+{
+    static const std::vector<SimulatedPlan> plans = [] {
+        auto all = galleryPlans();
+        for (SimulatedPlan &plan : randomPlans("zoo:mlp?layers=3&hidden=12&batch=8", 40))
+            all.push_back(std::move(plan));
+        return all;
+    }();
+    return plans;
+}
+
 } // namespace planloom

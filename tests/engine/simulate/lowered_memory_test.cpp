@@ -4,6 +4,7 @@
 #include "engine/lowering/lower.h"
 #include "engine/plan/complete.h"
 #include "engine/simulate/simulate.h"
+#include "tests/engine/simulate/memory_peak.h"
 
 #include <gtest/gtest.h>
 
@@ -40,14 +41,6 @@ std::int64_t atStart(const MemoryCurve &curve, MemoryKind kind)
 std::int64_t atEnd(const MemoryCurve &curve, MemoryKind kind)
 {
     return curve.bytes.back()[static_cast<std::size_t>(kind)];
-}
-
-std::int64_t most(const MemoryCurve &curve, MemoryKind kind)
-{
-    std::int64_t result = 0;
-    for (const auto &bytes : curve.bytes)
-        result = std::max(result, bytes[static_cast<std::size_t>(kind)]);
-    return result;
 }
 
 TEST(LoweredMemory, OfAnMlpHoldsParametersAndTwoStatesEach)

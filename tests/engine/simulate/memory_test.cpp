@@ -1,4 +1,5 @@
 #include "engine/simulate/summary.h"
+#include "tests/engine/simulate/memory_peak.h"
 #include "tests/engine/simulate/plans_for_tests.h"
 
 #include <gtest/gtest.h>
@@ -7,14 +8,6 @@ namespace planloom {
 namespace {
 
 using test::Order;
-
-std::int64_t most(const MemoryCurve &curve, MemoryKind kind)
-{
-    std::int64_t result = 0;
-    for (const auto &bytes : curve.bytes)
-        result = std::max(result, bytes[static_cast<std::size_t>(kind)]);
-    return result;
-}
 
 TEST(Memory, OfGPipeHoldsAllMicroBatchesAndOfOneFOneBAsManyAsStagesFollow)
 {

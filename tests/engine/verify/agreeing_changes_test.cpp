@@ -2,6 +2,7 @@
 
 #include "engine/verify/instruction_rules.h"
 #include "engine/verify/verify.h"
+#include "tests/engine/verify/verified_plans.h"
 
 #include "tests/engine/lowering/models_for_tests.h"
 #include "tests/engine/verify/unpartitioned.h"
@@ -12,21 +13,6 @@
 
 namespace planloom {
 namespace {
-
-GraphSnapshot gpt()
-{
-    static const GraphSnapshot graph =
-        trainingStep("zoo:gpt?layers=1&hidden=8&heads=2&seq=4&batch=4&vocab=8", OperatorKind::SgdStep);
-    return graph;
-}
-
-std::string reasonOf(const ExecutionPlan &plan)
-{
-    const auto report = verify(plan);
-    if (!report)
-        return describe(report.error());
-    return report->ok() ? std::string{} : report->failure->reason;
-}
 
 std::int32_t addBuffer(DeviceProgram &device, BufferInfo buffer)
 {

@@ -3,6 +3,7 @@
 // model gives.
 
 #include "engine/verify/verify.h"
+#include "tests/engine/verify/verified_plans.h"
 
 #include "engine/lowering/execution_plan_json.h"
 #include "engine/runtime/check.h"
@@ -27,17 +28,6 @@ namespace planloom {
 namespace {
 
 using nlohmann::json;
-
-RunOutcome outcomeOf(const ExecutionPlan &plan)
-{
-    RunOptions options;
-    options.randomWeights = true;
-    options.keepGradients = true;
-    options.steps = 2; // what a step leaves behind wrongly shows in the next
-    auto outcome = runOnCpu(plan, options);
-    EXPECT_TRUE(outcome) << describe(outcome.error());
-    return outcome ? *std::move(outcome) : RunOutcome{};
-}
 
 /// A plan to be mutated.
 struct Subject {

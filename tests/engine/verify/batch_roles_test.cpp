@@ -2,6 +2,7 @@
 // are a whole one is the plan's choice, everything else follows from it.
 
 #include "engine/verify/verify.h"
+#include "tests/engine/verify/verified_plans.h"
 
 #include "engine/lowering/execution_plan_json.h"
 #include "engine/runtime/check.h"
@@ -19,29 +20,11 @@ namespace {
 
 constexpr std::int32_t kMicroBatches = 4;
 
-GraphSnapshot gpt()
-{
-    static const GraphSnapshot graph =
-        trainingStep("zoo:gpt?layers=1&hidden=8&heads=2&seq=4&batch=4&vocab=8", OperatorKind::SgdStep);
-    return graph;
-}
-
 ExecutionPlan inMicroBatches(bool whole)
 {
     auto plan = unpartitionedPlan(gpt(), kMicroBatches, whole);
     EXPECT_TRUE(plan) << describe(plan.error());
     return *std::move(plan);
-}
-
-RunOutcome outcomeOf(const ExecutionPlan &plan)
-{
-    RunOptions options;
-    options.randomWeights = true;
-    options.keepGradients = true;
-    options.steps = 2;
-    auto outcome = runOnCpu(plan, options);
-    EXPECT_TRUE(outcome) << describe(outcome.error());
-    return *std::move(outcome);
 }
 
 /// The plan that a file without "whole_batches" gives; values are put back, which files do not hold.
@@ -70,15 +53,6 @@ TEST(BatchRoles, APlanThatSaysNothingIsCutIsRejected)
     ASSERT_TRUE(report) << describe(report.error());
     ASSERT_FALSE(report->ok());
     EXPECT_NE(report->failure->reason.find("batch"), std::string::npos) << report->failure->reason;
-}
-
-/// Where the proof breaks; empty if it holds.
-std::string reasonOf(const ExecutionPlan &plan)
-{
-    const auto report = verify(plan);
-    if (!report)
-        return describe(report.error());
-    return report->ok() ? std::string{} : report->failure->reason;
 }
 
 TEST(BatchRoles, TheReportSaysWhichStepItProvedAndBothAreTheModels)

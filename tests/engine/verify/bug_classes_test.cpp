@@ -16,10 +16,11 @@
 namespace planloom {
 namespace {
 
-using Edit = std::function<bool(ExecutionPlan &, std::size_t device, Segment &, std::size_t instruction)>;
+using InstructionEdit =
+    std::function<bool(ExecutionPlan &, std::size_t device, Segment &, std::size_t instruction)>;
 
 /// Applies `edit` to the first instruction where it says it applies.
-bool applyFirst(ExecutionPlan &plan, const Edit &edit)
+bool applyFirst(ExecutionPlan &plan, const InstructionEdit &edit)
 {
     for (std::size_t d = 0; d < plan.devices.size(); ++d)
         for (Segment &segment : plan.devices[d].segments)
@@ -29,7 +30,7 @@ bool applyFirst(ExecutionPlan &plan, const Edit &edit)
     return false;
 }
 
-void applyAll(ExecutionPlan &plan, const Edit &edit)
+void applyAll(ExecutionPlan &plan, const InstructionEdit &edit)
 {
     for (std::size_t d = 0; d < plan.devices.size(); ++d)
         for (Segment &segment : plan.devices[d].segments)
@@ -45,7 +46,7 @@ void expectRejected(const ExecutionPlan &plan)
     EXPECT_FALSE(report->failure->reason.empty());
 }
 
-GraphSnapshot gpt()
+GraphSnapshot gptWithAdamW()
 {
     static const GraphSnapshot graph =
         trainingStep("zoo:gpt?layers=1&hidden=8&heads=2&seq=4&batch=4&vocab=8");
@@ -54,19 +55,19 @@ GraphSnapshot gpt()
 
 ExecutionPlan tensorParallel()
 {
-    return galleryPlan(gpt(), "tensor-parallel", 2);
+    return galleryPlan(gptWithAdamW(), "tensor-parallel", 2);
 }
 ExecutionPlan pipeline()
 {
-    return galleryPlan(gpt(), "pipeline:schedule=1f1b,micro-batches=2", 2);
+    return galleryPlan(gptWithAdamW(), "pipeline:schedule=1f1b,micro-batches=2", 2);
 }
 ExecutionPlan zero()
 {
-    return galleryPlan(gpt(), "zero1", 2);
+    return galleryPlan(gptWithAdamW(), "zero1", 2);
 }
 
 /// `text` as the rows of a plan on two devices.
-ExecutionPlan planOf(const GraphSnapshot &graph, const std::string &text)
+ExecutionPlan planOnTwoDevices(const GraphSnapshot &graph, const std::string &text)
 {
     const auto table = parseTable(text);
     EXPECT_TRUE(table) << describe(table.error());
@@ -143,7 +144,7 @@ TEST(BugClasses, MissingReduceInsideABackwardPass)
 TEST(BugClasses, WrongSourceAndDestinationOfAMove)
 {
     for (const InstructionKind kind : {InstructionKind::Send, InstructionKind::Recv}) {
-        ExecutionPlan plan = galleryPlan(gpt(), "pipeline:micro-batches=2,stages=3", 3);
+        ExecutionPlan plan = galleryPlan(gptWithAdamW(), "pipeline:micro-batches=2,stages=3", 3);
         ASSERT_TRUE(applyFirst(plan, [&](ExecutionPlan &, std::size_t d, Segment &segment, std::size_t i) {
             Instruction &instruction = segment.instructions[i];
             if (instruction.kind != kind)
@@ -184,13 +185,13 @@ TEST(BugClasses, ConstantChangedOnOneRank)
 TEST(BugClasses, ConstantChangedOnAllRanks)
 {
     const ExecutionPlan plan = tensorParallel();
-    EXPECT_EQ(differenceOf(*plan.graph, *gpt()), "");
+    EXPECT_EQ(differenceOf(*plan.graph, *gptWithAdamW()), "");
     Graph changed = *plan.graph;
     const auto op = std::find_if(changed.operators.begin(), changed.operators.end(),
         [](const Operator &o) { return o.attributes.has("epsilon"); });
     ASSERT_NE(op, changed.operators.end());
     op->attributes.set("epsilon", 0.5);
-    EXPECT_NE(differenceOf(changed, *gpt()), "");
+    EXPECT_NE(differenceOf(changed, *gptWithAdamW()), "");
 }
 
 TEST(BugClasses, BackwardReadsTheWrongTensor)
@@ -233,7 +234,7 @@ TEST(BugClasses, BackwardOutputsSwapped)
 TEST(BugClasses, InconsistentScalings)
 {
     const GraphSnapshot mlp = trainingStep("zoo:mlp?layers=2&hidden=8&batch=4");
-    ExecutionPlan plan = planOf(mlp, "split kind:Linear : value by 2\nplace all : devices 0,1\n");
+    ExecutionPlan plan = planOnTwoDevices(mlp, "split kind:Linear : value by 2\nplace all : devices 0,1\n");
     const auto report = verify(plan);
     ASSERT_TRUE(report && report->ok()) << report->failure->reason;
     bool changed = false;
@@ -248,7 +249,7 @@ TEST(BugClasses, InconsistentScalings)
 
 TEST(BugClasses, ReducerBeforeTheLastBackwardOfTheSecondMicroBatch)
 {
-    ExecutionPlan plan = galleryPlan(gpt(), "data-parallel:micro-batches=2", 2);
+    ExecutionPlan plan = galleryPlan(gptWithAdamW(), "data-parallel:micro-batches=2", 2);
     for (DeviceProgram &device : plan.devices) {
         auto &schedule = device.schedule;
         const auto kindOf = [&](const ScheduleEntry &entry) {

@@ -10,7 +10,7 @@ namespace planloom {
 namespace {
 
 constexpr long kShort = 12; ///< ms: too long for an event, short enough for a frame.
-constexpr long kLong = 24;
+constexpr long kTooLong = 24;
 const auto kWork = static_cast<QEvent::Type>(QEvent::User + 1);
 const auto kOuter = static_cast<QEvent::Type>(QEvent::User + 2);
 const auto kWait = static_cast<QEvent::Type>(QEvent::User + 3);
@@ -36,9 +36,9 @@ public:
     bool event(QEvent *event) override
     {
         if (event->type() == kWork || event->type() == kLongWork) {
-            work(event->type() == kWork ? kShort : kLong);
+            work(event->type() == kWork ? kShort : kTooLong);
         } else if (event->type() == kWait) {
-            QThread::msleep(kLong);
+            QThread::msleep(kTooLong);
         } else if (event->type() == kOuter) {
             QEvent inner(kWork);
             QCoreApplication::sendEvent(this, &inner);

@@ -13,6 +13,7 @@
 #include <QtWidgets/QToolButton>
 
 #include "tests/qt_test.h"
+#include "tests/widgets/compare/planned.h"
 #include "widgets/compare/communication_compare.h"
 #include "widgets/compare/compare_models.h"
 #include "widgets/compare/compare_view.h"
@@ -30,13 +31,7 @@ using namespace planloom;
 
 namespace {
 
-constexpr const char *kSmall = "zoo:mlp?layers=4&hidden=64&batch=16";
-constexpr int kLong = 30'000; ///< ms
-
-bool isPlanned(const Workspace &workspace)
-{
-    return workspace.lastGood() && !workspace.isStale() && !workspace.isPlanning();
-}
+constexpr const char *kFourLayers = "zoo:mlp?layers=4&hidden=64&batch=16";
 
 } // namespace
 
@@ -63,7 +58,8 @@ private Q_SLOTS:
         m_workspace = std::make_unique<Workspace>();
         m_selection = std::make_unique<SelectionModel>();
         m_choice = std::make_unique<CompareChoice>();
-        m_workspace->openWith({kSmall, {}, {}}, "dgx-a100", 2, {}, "mesh dp=2\nsplit all : batch over dp\n");
+        m_workspace->openWith(
+            {kFourLayers, {}, {}}, "dgx-a100", 2, {}, "mesh dp=2\nsplit all : batch over dp\n");
         QTRY_VERIFY_WITH_TIMEOUT(isPlanned(*m_workspace), kLong);
         m_workspace->setTableText("mesh tp=2\nsplit name:* : out0.-1 over tp\n");
         QTRY_VERIFY_WITH_TIMEOUT(isPlanned(*m_workspace), kLong);

@@ -7,6 +7,7 @@
 #include <QtWidgets/QTableView>
 
 #include "tests/qt_test.h"
+#include "tests/widgets/compare/planned.h"
 #include "widgets/compare/pareto_view.h"
 #include "widgets/compare/plan_book.h"
 #include "widgets/compare/plan_thumbnail.h"
@@ -20,13 +21,7 @@ using namespace planloom;
 
 namespace {
 
-constexpr const char *kSmall = "zoo:mlp?layers=2&hidden=32&batch=8";
-constexpr int kLong = 30'000; ///< ms
-
-bool isPlanned(const Workspace &workspace)
-{
-    return workspace.lastGood() && !workspace.isStale() && !workspace.isPlanning();
-}
+constexpr const char *kTwoLayers = "zoo:mlp?layers=2&hidden=32&batch=8";
 
 QString text(const QAbstractItemModel &model, int row, int column)
 {
@@ -61,7 +56,7 @@ private Q_SLOTS:
     {
         m_workspace = std::make_unique<Workspace>();
         m_choice = std::make_unique<CompareChoice>();
-        m_workspace->openWith({kSmall, {}, {}}, "dgx-a100", 2, "single");
+        m_workspace->openWith({kTwoLayers, {}, {}}, "dgx-a100", 2, "single");
         QTRY_VERIFY_WITH_TIMEOUT(isPlanned(*m_workspace), kLong);
         m_panel = std::make_unique<PlansPanel>(m_workspace.get(), m_choice.get());
         m_panel->resize(1100, 320);

@@ -18,16 +18,13 @@
 
 using namespace planloom;
 
-namespace {
-
-constexpr const char *kGpt = "zoo:gpt?layers=4&hidden=64&heads=4&seq=16&vocab=128";
-
-struct Canvas {
-    explicit Canvas(const char *spec = kGpt)
-        : Canvas(trainingStepOf(spec))
+/// Named, since classes of the test hold it.
+struct ShownCanvas {
+    explicit ShownCanvas(const char *spec = kGpt)
+        : ShownCanvas(trainingStepOf(spec))
     {
     }
-    explicit Canvas(GraphSnapshot shown)
+    explicit ShownCanvas(GraphSnapshot shown)
         : graph(std::move(shown))
     {
         view.resize(1000, 700);
@@ -55,6 +52,8 @@ struct Canvas {
     GraphSnapshot graph;
     DagView view;
 };
+
+namespace {
 
 /// A graph of operators without tensors' contents: edges by (from, to).
 GraphSnapshot graphOf(std::int32_t operators, const std::vector<std::pair<std::int32_t, std::int32_t>> &edges)
@@ -87,7 +86,7 @@ class DagCanvasTest : public QObject
 private Q_SLOTS:
     void similarAndConesAreSelectedByKeyboard()
     {
-        Canvas canvas;
+        ShownCanvas canvas;
         QTRY_VERIFY(canvas.settled());
         canvas.view.selectionModel()->select({canvas.named("h.2.mlp.c_fc")});
         QTest::keyClick(&canvas.view, Qt::Key_A, Qt::ControlModifier | Qt::ShiftModifier);
@@ -109,7 +108,7 @@ private Q_SLOTS:
         std::vector<std::pair<std::int32_t, std::int32_t>> chain;
         for (std::int32_t i = 1; i < 150; ++i)
             chain.emplace_back(i - 1, i);
-        Canvas canvas(graphOf(150, chain));
+        ShownCanvas canvas(graphOf(150, chain));
         QTRY_VERIFY(canvas.settled());
         canvas.view.expandAll();
         QTRY_VERIFY(canvas.settled());
@@ -122,7 +121,7 @@ private Q_SLOTS:
 
     void backAndForwardComeToWhereOneWas()
     {
-        Canvas canvas;
+        ShownCanvas canvas;
         QTRY_VERIFY(canvas.settled());
         const auto first = canvas.view.camera();
         const auto open = canvas.view.picture()->state;
@@ -142,7 +141,7 @@ private Q_SLOTS:
 
     void bookmarksAndTheViewsStateSurvive()
     {
-        Canvas canvas;
+        ShownCanvas canvas;
         QTRY_VERIFY(canvas.settled());
         QSignalSpy changed(&canvas.view, &DagView::bookmarksChanged);
         canvas.view.expandAll();
@@ -183,7 +182,7 @@ private Q_SLOTS:
 
     void findUnderstandsTheSelectorsOfRows()
     {
-        Canvas canvas;
+        ShownCanvas canvas;
         FakeGestureHost host;
         host.context = designOf(canvas.graph, 2);
         canvas.view.setGestureHost(&host);
@@ -214,7 +213,7 @@ private Q_SLOTS:
 
     void everyColouringShowsAndItsLegendFilters()
     {
-        Canvas canvas;
+        ShownCanvas canvas;
         QTRY_VERIFY(canvas.settled());
         const std::size_t count = canvas.graph->operators.size();
         canvas.view.setPlan(
@@ -257,7 +256,7 @@ private Q_SLOTS:
 
     void aGroupsValueIsThatOfItsMembers()
     {
-        Canvas canvas;
+        ShownCanvas canvas;
         QTRY_VERIFY(canvas.settled());
         std::vector<double> ones(canvas.graph->operators.size(), 1);
         OperatorFacts facts;
@@ -275,7 +274,7 @@ private Q_SLOTS:
 
     void aDeviatingCopyIsCountedAndOrdersAreShown()
     {
-        Canvas canvas;
+        ShownCanvas canvas;
         QTRY_VERIFY(canvas.settled());
         canvas.view.setPlan(designOf(canvas.graph, 2,
             "place !name:h.2.mlp.c_fc : devices 0\nplace name:h.2.mlp.c_fc : devices 1\norder "
@@ -305,7 +304,7 @@ private Q_SLOTS:
 
     void groupsAreMovedByHandAndComeBack()
     {
-        Canvas canvas;
+        ShownCanvas canvas;
         QTRY_VERIFY(canvas.settled());
         std::int32_t group = -1;
         for (std::size_t box = 1; box < canvas.view.picture()->visible.boxes.size(); ++box) {
@@ -346,7 +345,7 @@ private Q_SLOTS:
 
     void breadcrumbsAreButtons()
     {
-        Canvas canvas;
+        ShownCanvas canvas;
         DagBreadcrumbs crumbs(&canvas.view);
         crumbs.show();
         QTRY_VERIFY(canvas.settled());
@@ -365,7 +364,7 @@ private Q_SLOTS:
 
     void aClickOnAnEdgeGoesToItsOtherEnd()
     {
-        Canvas canvas(graphOf(2, {{0, 1}}));
+        ShownCanvas canvas(graphOf(2, {{0, 1}}));
         QTRY_VERIFY(canvas.settled());
         const auto &scene = canvas.view.picture()->scene;
         QVERIFY(!scene.paths.empty());
@@ -381,7 +380,7 @@ private Q_SLOTS:
 
     void theWholeModelIsPaintedAnywhereAtAnySize()
     {
-        Canvas canvas;
+        ShownCanvas canvas;
         QTRY_VERIFY(canvas.settled());
         for (const Palette *palette : {&lightPalette(), &darkPalette()}) {
             for (const bool whole : {false, true}) {
@@ -404,7 +403,7 @@ private Q_SLOTS:
 
     void layoutsMorphUnlessMotionIsReduced()
     {
-        Canvas canvas;
+        ShownCanvas canvas;
         QTRY_VERIFY(canvas.settled());
         canvas.view.setReducedMotion(false);
         canvas.view.collapseAll();
@@ -474,7 +473,7 @@ private Q_SLOTS:
         const auto graph = graphOf(count, edges);
         std::vector<SceneRect> first;
         for (int round = 0; round < 2; ++round) {
-            Canvas canvas(graph);
+            ShownCanvas canvas(graph);
             QTRY_VERIFY_WITH_TIMEOUT(canvas.settled(), 20000);
             QVERIFY(!canvas.view.grab().isNull());
             canvas.view.expandAll();

@@ -25,12 +25,9 @@
 
 using namespace planloom;
 
-namespace {
-
-constexpr const char *kGpt = "zoo:gpt?layers=4&hidden=64&heads=4&seq=16&vocab=128";
-
-struct Canvas {
-    explicit Canvas(const char *rows = "", std::int32_t devices = 4)
+/// Named, since classes of the test hold it.
+struct PlannedCanvas {
+    explicit PlannedCanvas(const char *rows = "", std::int32_t devices = 4)
     {
         graph = trainingStepOf(kGpt);
         host.context = designOf(graph, devices, rows);
@@ -67,8 +64,10 @@ struct Canvas {
     DagView view;
 };
 
+namespace {
+
 /// Everything open, each copy shown, with layer 1's attention in the window's middle.
-void open(Canvas &canvas)
+void open(PlannedCanvas &canvas)
 {
     QTRY_VERIFY(canvas.view.isSettled() && canvas.view.picture());
     canvas.view.expandAll();
@@ -88,7 +87,7 @@ class DagHandToolsTest : public QObject
 
 private:
     /// Index of the one arrow there is.
-    static void oneArrow(const Canvas &canvas)
+    static void oneArrow(const PlannedCanvas &canvas)
     {
         QTRY_COMPARE(canvas.view.orders().size(), 1U);
         QVERIFY(canvas.view.gestures().orderArrow(0).length() > 1);
@@ -97,7 +96,7 @@ private:
 private Q_SLOTS:
     void theArrowsEndIsDraggedToAnotherNode()
     {
-        Canvas canvas(kOrder);
+        PlannedCanvas canvas(kOrder);
         open(canvas);
         oneArrow(canvas);
         const QPoint end = canvas.view.gestures().orderArrow(0).p2().toPoint();
@@ -120,7 +119,7 @@ private Q_SLOTS:
 
     void theOtherEndTooAndEscLeavesTheTable()
     {
-        Canvas canvas(kOrder);
+        PlannedCanvas canvas(kOrder);
         open(canvas);
         oneArrow(canvas);
         const QPoint end = canvas.view.gestures().orderArrow(0).p1().toPoint();
@@ -140,7 +139,7 @@ private Q_SLOTS:
 
     void aCycleIsRefusedWithItsSentence()
     {
-        Canvas canvas(kOrder);
+        PlannedCanvas canvas(kOrder);
         open(canvas);
         canvas.view.fitAll();
         oneArrow(canvas);
@@ -166,7 +165,7 @@ private Q_SLOTS:
 
     void byKeyboardTheRowIsEditedInOneLine()
     {
-        Canvas canvas(kOrder);
+        PlannedCanvas canvas(kOrder);
         open(canvas);
         oneArrow(canvas);
         QTest::keyClick(&canvas.view, Qt::Key_O);
@@ -196,7 +195,7 @@ private Q_SLOTS:
 
     void coneAndItsDepth()
     {
-        Canvas canvas;
+        PlannedCanvas canvas;
         open(canvas);
         const auto &outline = *canvas.view.picture()->outline;
         const OperatorId start = canvas.named("h.1.attn.k_attn");
@@ -238,7 +237,7 @@ private Q_SLOTS:
 
     void panToolMovesTheViewWhereverItBegins()
     {
-        Canvas canvas;
+        PlannedCanvas canvas;
         open(canvas);
         QSignalSpy changed(&canvas.view, &DagView::toolChanged);
         canvas.view.setTool(CanvasTool::Pan);
@@ -262,7 +261,7 @@ private Q_SLOTS:
 
     void measureToolTellsThePath()
     {
-        Canvas canvas;
+        PlannedCanvas canvas;
         open(canvas);
         canvas.view.setTool(CanvasTool::Measure);
         QCOMPARE(canvas.view.cursor().shape(), Qt::CrossCursor);
@@ -325,7 +324,7 @@ private Q_SLOTS:
 
     void tilesMakeTheSamePictureAsTheWhole()
     {
-        Canvas canvas;
+        PlannedCanvas canvas;
         open(canvas);
         canvas.selection.select({canvas.named("h.1.attn.k_attn"), canvas.named("h.1.attn.q_attn")});
         const auto whole = canvas.view.still(DagExtent::WholeModel, lightPalette());

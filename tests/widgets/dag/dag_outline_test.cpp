@@ -1,3 +1,4 @@
+#include "tests/widgets/dag/fake_gesture_host.h"
 #include "widgets/dag/dag_outline.h"
 
 #include "engine/frontend/training.h"
@@ -12,15 +13,6 @@
 
 namespace planloom {
 namespace {
-
-GraphSnapshot training(const char *spec)
-{
-    auto graph = buildZooModel(spec);
-    EXPECT_TRUE(graph) << describe(graph.error());
-    auto step = buildTrainingStep(*graph);
-    EXPECT_TRUE(step) << describe(step.error());
-    return std::make_shared<const Graph>(std::move(*step));
-}
 
 /// What holds of every outline of every graph.
 void expectSound(const DagOutline &outline)
@@ -84,7 +76,7 @@ TEST(DagOutline, OfAnEmptyGraphIsTheModelAlone)
 TEST(DagOutline, OfGptHasOneStackOfItsLayers)
 {
     const auto outline =
-        buildOutline(training("zoo:gpt?layers=24&hidden=64&heads=4&seq=16&vocab=100"), DagMode::Folded);
+        buildOutline(trainingStepOf("zoo:gpt?layers=24&hidden=64&heads=4&seq=16&vocab=100"), DagMode::Folded);
     expectSound(outline);
     const auto *stack = itemCalled(outline, "h");
     ASSERT_NE(stack, nullptr);
@@ -98,7 +90,7 @@ TEST(DagOutline, OfGptHasOneStackOfItsLayers)
 
 TEST(DagOutline, FoldsBackwardAndOptimizerIntoForward)
 {
-    const auto graph = training("zoo:mlp?layers=3");
+    const auto graph = trainingStepOf("zoo:mlp?layers=3");
     const auto folded = buildOutline(graph, DagMode::Folded);
     const auto forward = buildOutline(graph, DagMode::ForwardOnly);
     const auto unrolled = buildOutline(graph, DagMode::Unrolled);
@@ -131,7 +123,7 @@ TEST(DagOutline, EveryZooModelIsSoundInEveryMode)
             ADD_FAILURE() << describe(model.error());
             continue;
         }
-        const auto graph = training(spec);
+        const auto graph = trainingStepOf(spec);
         for (const auto mode : {DagMode::ForwardOnly, DagMode::Folded, DagMode::Unrolled})
             expectSound(buildOutline(graph, mode));
     }

@@ -1,3 +1,4 @@
+#include "tests/widgets/dag/fake_gesture_host.h"
 #include "widgets/dag/dag_scene.h"
 
 #include "engine/frontend/training.h"
@@ -11,15 +12,6 @@
 
 namespace planloom {
 namespace {
-
-GraphSnapshot training(const char *spec)
-{
-    auto graph = buildZooModel(spec);
-    EXPECT_TRUE(graph) << describe(graph.error());
-    auto step = buildTrainingStep(*graph);
-    EXPECT_TRUE(step) << describe(step.error());
-    return std::make_shared<const Graph>(std::move(*step));
-}
 
 double sevenPerLetter(const std::string &text, bool bold)
 {
@@ -79,7 +71,7 @@ void expectSound(const DagOutline &outline, const DagState &state, DagFlow flow 
 TEST(VisibleGraph, AClosedStackIsOneBoxAndAnOpenOneShowsOneCopy)
 {
     const auto outline =
-        buildOutline(training("zoo:gpt?layers=6&hidden=64&heads=4&seq=16&vocab=100"), DagMode::Folded);
+        buildOutline(trainingStepOf("zoo:gpt?layers=6&hidden=64&heads=4&seq=16&vocab=100"), DagMode::Folded);
     std::int32_t stack = -1;
     for (std::size_t i = 0; i < outline.items.size(); ++i) {
         if (outline.items[i].kind == OutlineItem::Kind::Stack)
@@ -119,7 +111,7 @@ TEST(DagScene, ZooModelsAreSoundClosedInitialAndFullyOpen)
     for (const char *spec : {"zoo:gpt?layers=3&hidden=64&heads=4&seq=16&vocab=100", "zoo:resnet",
              "zoo:moe?layers=2", "zoo:evoformer?layers=2"}) {
         SCOPED_TRACE(spec);
-        const auto graph = training(spec);
+        const auto graph = trainingStepOf(spec);
         for (const auto mode : {DagMode::ForwardOnly, DagMode::Folded, DagMode::Unrolled}) {
             const auto outline = buildOutline(graph, mode);
             expectSound(outline, {});
@@ -132,7 +124,7 @@ TEST(DagScene, ZooModelsAreSoundClosedInitialAndFullyOpen)
 
 TEST(DagScene, RandomlyOpenedModelsAreSound)
 {
-    const auto outline = buildOutline(training("zoo:evoformer?layers=4"), DagMode::Folded);
+    const auto outline = buildOutline(trainingStepOf("zoo:evoformer?layers=4"), DagMode::Folded);
     std::mt19937 random(3);
     for (int round = 0; round < 12; ++round) {
         DagState state;
@@ -149,7 +141,7 @@ TEST(DagScene, RandomlyOpenedModelsAreSound)
 TEST(DagScene, CopiesShareTheirLayout)
 {
     const auto outline =
-        buildOutline(training("zoo:gpt?layers=40&hidden=64&heads=4&seq=16&vocab=100"), DagMode::Folded);
+        buildOutline(trainingStepOf("zoo:gpt?layers=40&hidden=64&heads=4&seq=16&vocab=100"), DagMode::Folded);
     const auto visible = visibleGraph(outline, fullyOpen(outline));
     LayoutCache cache;
     ASSERT_TRUE(composeScene(outline, visible, sevenPerLetter, layeredEngine(cache)));
@@ -160,7 +152,7 @@ TEST(DagScene, CopiesShareTheirLayout)
 TEST(DagScene, DataFlowsRightIfAskedTo)
 {
     const auto outline =
-        buildOutline(training("zoo:gpt?layers=3&hidden=64&heads=4&seq=16&vocab=100"), DagMode::Folded);
+        buildOutline(trainingStepOf("zoo:gpt?layers=3&hidden=64&heads=4&seq=16&vocab=100"), DagMode::Folded);
     const auto visible = visibleGraph(outline, initialState(outline));
     const auto down = sceneOf(outline, visible, DagFlow::Down);
     const auto right = sceneOf(outline, visible, DagFlow::Right);
@@ -179,7 +171,7 @@ TEST(DagScene, DataFlowsRightIfAskedTo)
 
 TEST(DagScene, IsDeterministic)
 {
-    const auto graph = training("zoo:moe?layers=2");
+    const auto graph = trainingStepOf("zoo:moe?layers=2");
     const auto first = buildOutline(graph, DagMode::Folded);
     const auto second = buildOutline(graph, DagMode::Folded);
     const auto one = sceneOf(first, visibleGraph(first, fullyOpen(first)));
@@ -190,7 +182,7 @@ TEST(DagScene, IsDeterministic)
 
 TEST(DagScene, AMissingLayoutIsNoSceneAndIsAskedForInsideOut)
 {
-    const auto outline = buildOutline(training("zoo:mlp?layers=3"), DagMode::Folded);
+    const auto outline = buildOutline(trainingStepOf("zoo:mlp?layers=3"), DagMode::Folded);
     const auto visible = visibleGraph(outline, fullyOpen(outline));
     int asked = 0;
     EXPECT_FALSE(composeScene(outline, visible, sevenPerLetter, [&asked](const LayeredGraph &) {
@@ -202,7 +194,7 @@ TEST(DagScene, AMissingLayoutIsNoSceneAndIsAskedForInsideOut)
 
 TEST(DagScene, FindsWhatIsAtAPlaceAndBesideIt)
 {
-    const auto outline = buildOutline(training("zoo:mlp?layers=3"), DagMode::Folded);
+    const auto outline = buildOutline(trainingStepOf("zoo:mlp?layers=3"), DagMode::Folded);
     const auto visible = visibleGraph(outline, fullyOpen(outline));
     const auto scene = sceneOf(outline, visible);
     for (std::size_t box = 1; box < visible.boxes.size(); ++box) {

@@ -9,6 +9,7 @@
 #include "engine/frontend/training.h"
 #include "engine/frontend/zoo.h"
 #include "tests/qt_test.h"
+#include "tests/widgets/dag/fake_gesture_host.h"
 #include "widgets/dag/dag_find_bar.h"
 #include "widgets/dag/dag_view.h"
 
@@ -19,18 +20,7 @@ using namespace planloom;
 
 namespace {
 
-GraphSnapshot training(const char *spec)
-{
-    auto graph = buildZooModel(spec);
-    if (!graph)
-        qFatal("%s", describe(graph.error()).c_str());
-    auto step = buildTrainingStep(*graph);
-    if (!step)
-        qFatal("%s", describe(step.error()).c_str());
-    return std::make_shared<const Graph>(std::move(*step));
-}
-
-constexpr const char *kGpt = "zoo:gpt?layers=6&hidden=64&heads=4&seq=16&vocab=100";
+constexpr const char *kSixLayers = "zoo:gpt?layers=6&hidden=64&heads=4&seq=16&vocab=100";
 
 /// First item of a kind in sight, open or closed; -1 if there is none.
 std::int32_t boxOf(const DagView &view, OutlineItem::Kind kind, bool frame)
@@ -65,7 +55,7 @@ private:
     static void show(DagView &view, const char *spec)
     {
         view.resize(1000, 700);
-        view.setGraph(training(spec));
+        view.setGraph(trainingStepOf(spec));
         view.show();
         QTRY_VERIFY(view.isSettled() && view.picture());
     }
@@ -93,7 +83,7 @@ private Q_SLOTS:
     void aModelOpensWhollyInSight()
     {
         DagView view;
-        show(view, kGpt);
+        show(view, kSixLayers);
         for (std::size_t box = 1; box < view.picture()->visible.boxes.size(); ++box)
             QVERIFY(QRectF(view.rect()).contains(view.viewRect(static_cast<int>(box))));
         QVERIFY(boxOf(view, OutlineItem::Kind::Stack, true) >= 0
@@ -184,7 +174,7 @@ private Q_SLOTS:
     void openingAndClosingKeepsWhatIsUnderThePointer()
     {
         DagView view;
-        show(view, kGpt);
+        show(view, kSixLayers);
         view.collapseAll();
         QTRY_VERIFY(view.isSettled());
         const std::int32_t box = boxOf(view, OutlineItem::Kind::Stack, false);
@@ -208,7 +198,7 @@ private Q_SLOTS:
     void zoomingKeepsWhatIsUnderThePointer()
     {
         DagView view;
-        show(view, kGpt);
+        show(view, kSixLayers);
         const QPointF pointer(333, 222);
         for (const int turn : {120, 120, 240, -120, -480, 120}) {
             const double x = view.camera().sceneX(pointer.x());
@@ -226,7 +216,7 @@ private Q_SLOTS:
     void theMiddleButtonAndTheWheelPan()
     {
         DagView view;
-        show(view, kGpt);
+        show(view, kSixLayers);
         const DagCamera before = view.camera();
         QTest::mousePress(&view, Qt::MiddleButton, {}, QPoint(300, 300));
         QTest::mouseMove(&view, QPoint(340, 280));
@@ -241,7 +231,7 @@ private Q_SLOTS:
     void arrowsWalkAndEOpens()
     {
         DagView view;
-        show(view, kGpt);
+        show(view, kSixLayers);
         view.collapseAll();
         QTRY_VERIFY(view.isSettled());
         QTest::keyClick(&view, Qt::Key_Down);
@@ -271,7 +261,7 @@ private Q_SLOTS:
     void findReachesIntoClosedGroups()
     {
         DagView view;
-        show(view, kGpt);
+        show(view, kSixLayers);
         view.collapseAll();
         QTRY_VERIFY(view.isSettled());
         view.openFind();
@@ -337,7 +327,7 @@ private Q_SLOTS:
     void coloursFollowPlanTimesAndTheme()
     {
         DagView view;
-        show(view, kGpt);
+        show(view, kSixLayers);
         const auto graph = view.picture()->outline->graph;
         auto plan = std::make_shared<Plan>();
         plan->graph = graph;
@@ -387,7 +377,7 @@ private Q_SLOTS:
     {
         DagView wide;
         wide.resize(1200, 400);
-        wide.setGraph(training(kGpt));
+        wide.setGraph(trainingStepOf(kSixLayers));
         QTRY_VERIFY(wide.isSettled() && wide.picture());
         QCOMPARE(wide.picture()->scene.flow, DagFlow::Right);
         wide.setFlow(DagFlow::Down);
@@ -456,7 +446,7 @@ private Q_SLOTS:
     void rapidChangesEndWithTheLast()
     {
         DagView view;
-        show(view, kGpt);
+        show(view, kSixLayers);
         for (int round = 0; round < 10; ++round) {
             view.expandAll();
             view.collapseAll();
@@ -464,7 +454,7 @@ private Q_SLOTS:
         view.expandAll();
         QTRY_VERIFY(view.isSettled());
         QVERIFY(view.picture()->state == fullyOpen(*view.picture()->outline));
-        view.setGraph(training("zoo:mlp?layers=3"));
+        view.setGraph(trainingStepOf("zoo:mlp?layers=3"));
         QTRY_VERIFY(view.isSettled() && view.picture());
         QVERIFY(view.picture()->outline->graph->name.find("mlp") != std::string::npos);
     }

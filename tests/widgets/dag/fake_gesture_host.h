@@ -74,6 +74,8 @@ public:
     int ended = 0;
 };
 
+constexpr const char *kGpt = "zoo:gpt?layers=4&hidden=64&heads=4&seq=16&vocab=128";
+
 inline GraphSnapshot trainingStepOf(const char *spec)
 {
     auto graph = buildZooModel(spec);

@@ -13,7 +13,6 @@
 
 namespace planloom {
 
-constexpr const char *kGpt = "zoo:gpt?layers=4&hidden=64&heads=4&seq=16&vocab=128";
 constexpr const char *kName = "h.0.mlp.c_fc";
 
 /// Everything open but the stack's copies, zoomed so that chips and handles have room.

@@ -15,7 +15,7 @@ using namespace planloom;
 
 namespace {
 
-double sevenPerLetter(const std::string &text, bool /*bold*/)
+double sevenPerAnyLetter(const std::string &text, bool /*bold*/)
 {
     return 7.0 * static_cast<double>(text.size());
 }
@@ -48,7 +48,7 @@ QString fakeHelper(const QTemporaryDir &folder, const char *script)
     return path;
 }
 
-constexpr const char *kGpt = "zoo:gpt?layers=4&hidden=64&heads=4&seq=16&vocab=100";
+constexpr const char *kFourLayers = "zoo:gpt?layers=4&hidden=64&heads=4&seq=16&vocab=100";
 
 } // namespace
 
@@ -63,7 +63,7 @@ private:
         DagPictureSnapshot picture;
         const auto connection = connect(&service, &LayoutService::ready, &service,
             [&picture](DagPictureSnapshot made) { picture = made; });
-        service.setMeasure(sevenPerLetter);
+        service.setMeasure(sevenPerAnyLetter);
         service.request(outline, fullyOpen(*outline));
         [&] { QTRY_VERIFY_WITH_TIMEOUT(picture != nullptr, 8000); }();
         disconnect(connection);
@@ -123,7 +123,7 @@ private Q_SLOTS:
     void worksWithoutAHelper()
     {
         LayoutService service;
-        const auto picture = layOut(service, outlineOf(kGpt));
+        const auto picture = layOut(service, outlineOf(kFourLayers));
         QVERIFY(picture->visible.frames.size() > 4);
         QCOMPARE(service.helperAnswers(), 0);
         QCOMPARE(service.helperFailures(), 0);
@@ -135,7 +135,7 @@ private Q_SLOTS:
             QSKIP("planloom-layout is not built");
         LayoutService service;
         service.setHelper(realHelper());
-        const auto outline = outlineOf(kGpt);
+        const auto outline = outlineOf(kFourLayers);
         const auto picture = layOut(service, outline);
         QCOMPARE(service.helperFailures(), 0);
         const int answers = service.helperAnswers();
@@ -158,7 +158,7 @@ private Q_SLOTS:
     {
         LayoutService service;
         service.setHelper(QStringLiteral("/nowhere/planloom-layout"));
-        const auto picture = layOut(service, outlineOf(kGpt));
+        const auto picture = layOut(service, outlineOf(kFourLayers));
         QVERIFY(picture->visible.frames.size() > 4);
         QCOMPARE(service.helperAnswers(), 0);
         QVERIFY(service.helperFailures() >= 1);
@@ -194,10 +194,10 @@ private Q_SLOTS:
     void theNewestRequestWins()
     {
         LayoutService service;
-        service.setMeasure(sevenPerLetter);
+        service.setMeasure(sevenPerAnyLetter);
         if (QFileInfo::exists(realHelper()))
             service.setHelper(realHelper());
-        const auto outline = outlineOf(kGpt);
+        const auto outline = outlineOf(kFourLayers);
         DagPictureSnapshot last;
         connect(&service, &LayoutService::ready, &service, [&last](DagPictureSnapshot made) { last = made; });
         for (int round = 0; round < 5; ++round) {
@@ -210,10 +210,10 @@ private Q_SLOTS:
 
     void theServiceMayGoWhileAtWork()
     {
-        const auto outline = outlineOf(kGpt);
+        const auto outline = outlineOf(kFourLayers);
         for (int round = 0; round < 3; ++round) {
             LayoutService service;
-            service.setMeasure(sevenPerLetter);
+            service.setMeasure(sevenPerAnyLetter);
             if (QFileInfo::exists(realHelper()))
                 service.setHelper(realHelper());
             service.request(outline, fullyOpen(*outline));

@@ -17,10 +17,6 @@
 
 using namespace planloom;
 
-namespace {
-
-constexpr int kLong = 30'000;
-
 /// What reached the disk, and what the disk has to say. Any thread.
 class FakeDisk
 {
@@ -53,6 +49,8 @@ private:
     std::atomic<bool> m_full = false;
     std::atomic<int> m_tries = 0;
 };
+
+namespace {
 
 using Names = std::vector<std::string>;
 

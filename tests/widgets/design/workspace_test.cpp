@@ -20,7 +20,6 @@ using namespace planloom;
 namespace {
 
 constexpr const char *kSmall = "zoo:mlp?layers=2&hidden=32&batch=8";
-constexpr int kLong = 30'000; ///< ms
 
 bool verified(const Workspace &workspace)
 {

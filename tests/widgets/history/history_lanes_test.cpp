@@ -12,7 +12,7 @@ namespace planloom {
 namespace {
 
 /// Adds a step that sets a value.
-StepId add(History &history, const std::string &words)
+StepId addStep(History &history, const std::string &words)
 {
     const auto before = history.state().values.find("v");
     ValueChange change{"v", std::nullopt, words};
@@ -49,9 +49,9 @@ TEST(HistoryLanes, OfAnEmptyHistoryAreTheBeginning)
 TEST(HistoryLanes, MarkWhatIsToBeRedone)
 {
     History history;
-    add(history, "a");
-    add(history, "b");
-    add(history, "c");
+    addStep(history, "a");
+    addStep(history, "b");
+    addStep(history, "c");
     history.undo();
     history.undo();
     EXPECT_EQ(drawn(HistoryLanes(history)), "*\n>\no\no\n");
@@ -60,39 +60,39 @@ TEST(HistoryLanes, MarkWhatIsToBeRedone)
 TEST(HistoryLanes, ABranchGetsALaneOfItsOwnFromItsFork)
 {
     History history;
-    add(history, "a");
-    add(history, "b");
+    addStep(history, "a");
+    addStep(history, "b");
     history.undo();
-    add(history, "c"); // behind the head of main: a new branch
+    addStep(history, "c"); // behind the head of main: a new branch
     EXPECT_EQ(drawn(HistoryLanes(history)), "*\n* \\1\n.|\n >\n");
     ASSERT_TRUE(history.switchBranch(0));
-    add(history, "d");
+    addStep(history, "d");
     EXPECT_EQ(drawn(HistoryLanes(history)), "*\n* \\1\n*|\n|.\n>\n");
 }
 
 TEST(HistoryLanes, BranchesThatDoNotMeetShareALane)
 {
     History history;
-    const StepId a = add(history, "a");
-    add(history, "b");
+    const StepId a = addStep(history, "a");
+    addStep(history, "b");
     ASSERT_TRUE(history.goTo(a));
-    add(history, "c");
+    addStep(history, "c");
     ASSERT_TRUE(history.switchBranch(0));
-    const StepId d = add(history, "d");
-    add(history, "e");
+    const StepId d = addStep(history, "d");
+    addStep(history, "e");
     ASSERT_TRUE(history.goTo(d));
-    add(history, "f");
+    addStep(history, "f");
     EXPECT_EQ(drawn(HistoryLanes(history)), "*\n* \\1\n*|\n|.\n* \\1\n.|\n >\n");
     // Branch 2 grows over the rows of branch 3: now they need a lane each.
     ASSERT_TRUE(history.switchBranch(1));
-    add(history, "g");
+    addStep(history, "g");
     EXPECT_EQ(HistoryLanes(history).laneCount(), 3);
 }
 
 TEST(HistoryLanes, OfABranchWithoutStepsAreNone)
 {
     History history;
-    add(history, "a");
+    addStep(history, "a");
     history.addBranch("try");
     const HistoryLanes lanes(history);
     EXPECT_EQ(lanes.lines().size(), 1U);
@@ -107,7 +107,7 @@ TEST(HistoryLanes, NeverLetTwoLinesMeet)
         if (random() % 4 == 0) {
             ASSERT_TRUE(history.goTo(static_cast<StepId>(random() % (history.steps().size() + 1))));
         }
-        add(history, std::to_string(i));
+        addStep(history, std::to_string(i));
     }
     const HistoryLanes lanes(history);
     EXPECT_GT(lanes.laneCount(), 3);

@@ -11,7 +11,7 @@ using namespace planloom;
 
 namespace {
 
-StepId add(History &history, const std::string &words, std::int64_t created = 1'700'000'000'000)
+StepId addStepAt(History &history, const std::string &words, std::int64_t created = 1'700'000'000'000)
 {
     ValueChange change{"v", std::nullopt, words};
     const auto before = history.state().values.find("v");
@@ -44,7 +44,7 @@ private Q_SLOTS:
         QSignalSpy inserted(&model, &QAbstractItemModel::rowsInserted);
         QSignalSpy reset(&model, &QAbstractItemModel::modelReset);
         QSignalSpy changed(&model, &QAbstractItemModel::dataChanged);
-        add(history, "split k+ by 4 on fc1");
+        addStepAt(history, "split k+ by 4 on fc1");
         model.update(history);
         QCOMPARE(inserted.count(), 1);
         QCOMPARE(reset.count(), 0);
@@ -63,10 +63,10 @@ private Q_SLOTS:
         HistoryModel model;
         QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
         History history;
-        const StepId a = add(history, "a");
-        const StepId b = add(history, "b");
-        const StepId c = add(history, "c");
-        const StepId d = add(history, "d");
+        const StepId a = addStepAt(history, "a");
+        const StepId b = addStepAt(history, "b");
+        const StepId c = addStepAt(history, "c");
+        const StepId d = addStepAt(history, "d");
         history.setFigures(a, {0.0439, 71LL << 30, true});
         history.setFigures(b, {0.0412, 63LL << 30, true});
         // c could not hold: it has no figures, and d is compared with b
@@ -91,8 +91,8 @@ private Q_SLOTS:
         HistoryModel model;
         QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
         History history;
-        add(history, "a");
-        add(history, "b");
+        addStepAt(history, "a");
+        addStepAt(history, "b");
         history.setName("good", 1);
         model.update(history);
         history.undo();
@@ -106,7 +106,7 @@ private Q_SLOTS:
             QStringList{QStringLiteral("good")});
         QCOMPARE(model.index(2, 0).data(HistoryModel::BranchesRole).toStringList(),
             QStringList{QStringLiteral("main")});
-        add(history, "c");
+        addStepAt(history, "c");
         model.update(history);
         QCOMPARE(model.index(3, 0).data(HistoryModel::BranchesRole).toStringList(),
             QStringList{QStringLiteral("branch 2")});
@@ -123,18 +123,18 @@ private Q_SLOTS:
         HistoryModel model;
         QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
         History history;
-        add(history, "a", 1);
-        add(history, "b", 2);
+        addStepAt(history, "a", 1);
+        addStepAt(history, "b", 2);
         model.update(history);
         QSignalSpy reset(&model, &QAbstractItemModel::modelReset);
         History other;
-        add(other, "x", 3);
+        addStepAt(other, "x", 3);
         model.update(other);
         QCOMPARE(reset.count(), 1);
         QCOMPARE(model.rowCount(), 2);
         History longer;
         for (int i = 0; i < 5; ++i)
-            add(longer, "y", 100 + i);
+            addStepAt(longer, "y", 100 + i);
         model.update(longer);
         QCOMPARE(reset.count(), 2);
         QCOMPARE(model.rowCount(), 6);
@@ -147,8 +147,8 @@ private Q_SLOTS:
         QAbstractItemModelTester tester(&filter, QAbstractItemModelTester::FailureReportingMode::QtTest);
         filter.setSourceModel(&model);
         History history;
-        add(history, "split k by 4");
-        add(history, "place fc1 on 2");
+        addStepAt(history, "split k by 4");
+        addStepAt(history, "place fc1 on 2");
         history.setName("Final", 2);
         model.update(history);
         QCOMPARE(filter.rowCount(), 3);
@@ -159,7 +159,7 @@ private Q_SLOTS:
         QCOMPARE(text(filter, 0, HistoryModel::Words), QStringLiteral("place fc1 on 2"));
         filter.setText(QStringLiteral("main"));
         QCOMPARE(filter.rowCount(), 1);
-        add(history, "split again");
+        addStepAt(history, "split again");
         model.update(history);
         QCOMPARE(filter.rowCount(), 1); // main ends at the new step
         filter.setText({});
@@ -192,7 +192,7 @@ private Q_SLOTS:
                 history.setFigures(static_cast<StepId>(next(40)), {1.0 + next(100), next(1000), true});
                 break;
             default:
-                add(history, std::to_string(i), i);
+                addStepAt(history, std::to_string(i), i);
             }
             model.update(history);
             HistoryModel fresh;
@@ -211,7 +211,7 @@ private Q_SLOTS:
     {
         History history;
         for (int i = 0; i < 10'000; ++i)
-            add(history, "split k+ by 4 on transformer.h.*.mlp.c_fc " + std::to_string(i), i);
+            addStepAt(history, "split k+ by 4 on transformer.h.*.mlp.c_fc " + std::to_string(i), i);
         HistoryModel model;
         HistoryFilter filter;
         filter.setSourceModel(&model);
@@ -221,7 +221,7 @@ private Q_SLOTS:
         qint64 slowest = 0;
         for (int i = 0; i < 20; ++i) {
             if (i % 2 == 0)
-                add(history, "one more", 10'000 + i);
+                addStepAt(history, "one more", 10'000 + i);
             else
                 history.undo();
             clock.start();

@@ -18,7 +18,6 @@ using namespace planloom;
 namespace {
 
 constexpr const char *kModel = "zoo:mlp?layers=2&hidden=32&batch=8";
-constexpr int kLong = 30'000; ///< ms
 
 struct Stage {
     Workspace workspace;

@@ -49,7 +49,7 @@ Planned planned(const char *model, const std::string &rows, std::int32_t devices
     return result;
 }
 
-constexpr const char *kModel = "zoo:mlp?layers=2&hidden=16&batch=8";
+constexpr const char *kNarrowModel = "zoo:mlp?layers=2&hidden=16&batch=8";
 
 /// The first product of the model.
 OperatorId firstProduct(const Planned &planned)
@@ -78,7 +78,8 @@ void expectCovers(const ShardedTensor &tensor, const Shape &shape)
 
 TEST(Sharding, AReducedSplitLeavesSummandsOnEveryDevice)
 {
-    const Planned plan = planned(kModel, "split kind:Linear : in0.-1 by 2\nplace all : devices 0,1\n", 2);
+    const Planned plan =
+        planned(kNarrowModel, "split kind:Linear : in0.-1 by 2\nplace all : devices 0,1\n", 2);
     const auto pictures = shardingOf(plan.plan, &plan.execution, firstProduct(plan));
     const auto output =
         std::find_if(pictures.begin(), pictures.end(), [](const auto &p) { return p.output; });
@@ -132,7 +133,7 @@ TEST(Sharding, EveryTensorOfEveryOperatorIsCovered)
 
 TEST(Sharding, UnknownOperatorsHaveNoPicture)
 {
-    const Planned plan = planned(kModel, "place all : devices 0\n", 1);
+    const Planned plan = planned(kNarrowModel, "place all : devices 0\n", 1);
     EXPECT_TRUE(shardingOf(plan.plan, nullptr, OperatorId{}).empty());
     EXPECT_TRUE(shardingOf(plan.plan, nullptr, OperatorId{99999}).empty());
 }

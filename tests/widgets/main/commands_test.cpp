@@ -32,8 +32,6 @@ using namespace planloom;
 
 namespace {
 
-constexpr int kLong = 60'000; ///< ms
-
 void collect(const QMenu *menu, std::vector<QAction *> &actions)
 {
     for (QAction *action : menu->actions()) {

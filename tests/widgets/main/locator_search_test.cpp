@@ -15,7 +15,7 @@ ModelSnapshot model()
     return kModel;
 }
 
-PlanUpdateSnapshot planOf(const std::string &rows)
+PlanUpdateSnapshot planOfRows(const std::string &rows)
 {
     PlanRequest request;
     request.model = model();
@@ -33,7 +33,7 @@ LocatorSources sources()
         {"solve.stop", "Stop", "Solve", "Shift+F5", false, -1},
         {"view.dag", "DAG", "View", "Ctrl+1", true, 0}, {"plan.split", "Split…", "Plan", "T", true, -1}};
     sources.model = model();
-    sources.plan = planOf("mesh dp=2\nsplit all : batch over dp\n");
+    sources.plan = planOfRows("mesh dp=2\nsplit all : batch over dp\n");
     auto context = std::make_shared<GestureContext>();
     context->model = *model();
     context->document = TableDocument("# a note\nmesh dp=2\nsplit all : batch over dp\n");

@@ -44,8 +44,6 @@ using namespace planloom;
 
 namespace {
 
-constexpr int kLong = 20'000; ///< ms
-
 Sample small()
 {
     return {"small", "A small one", "For tests",

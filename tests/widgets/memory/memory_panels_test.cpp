@@ -19,7 +19,6 @@ using namespace planloom;
 namespace {
 
 constexpr const char *kModel = "zoo:gpt?layers=2&hidden=32&heads=4&seq=16&vocab=64&batch=8";
-constexpr int kLong = 30'000; ///< ms
 
 struct Stage {
     Workspace workspace;

@@ -16,8 +16,7 @@ using namespace planloom;
 
 namespace {
 
-constexpr const char *kModel = "zoo:gpt?layers=2&hidden=32&heads=4&seq=16&vocab=64&batch=16";
-constexpr int kLong = 30'000; ///< ms
+constexpr const char *kLargeBatchModel = "zoo:gpt?layers=2&hidden=32&heads=4&seq=16&vocab=64&batch=16";
 
 bool overlap(const TopologyBox &a, const TopologyBox &b)
 {
@@ -144,7 +143,7 @@ private Q_SLOTS:
         CommunicationPanel panel(&workspace, &selection);
         panel.resize(1100, 400);
         panel.show();
-        workspace.openWith({kModel, {}, {}}, "dgx-a100", 16, "data-parallel");
+        workspace.openWith({kLargeBatchModel, {}, {}}, "dgx-a100", 16, "data-parallel");
         QTRY_VERIFY_WITH_TIMEOUT(panel.matrix() && panel.matrix()->links.size() == 18, kLong);
         panel.findChild<QTabWidget *>()->setCurrentIndex(2);
         auto *map = panel.findChild<TopologyView *>();

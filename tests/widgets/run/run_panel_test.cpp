@@ -23,7 +23,6 @@ using namespace planloom;
 namespace {
 
 constexpr const char *kSmall = "zoo:mlp?layers=2&hidden=32&batch=8";
-constexpr int kLong = 60'000; ///< ms
 
 const QString kProgram = QStringLiteral(PLANLOOM_BINARY_DIR "/bin/planloom-exec");
 

@@ -9,15 +9,15 @@ namespace planloom {
 namespace {
 
 /// A stream of spans with random lengths and pauses, and its sums.
-struct Stream {
+struct RandomStream {
     SpanColumns spans{};
     std::vector<BusyBefore> before{};
     LaneRows rows{};
 };
 
-Stream randomStream(std::mt19937 &random, std::size_t count)
+RandomStream randomStream(std::mt19937 &random, std::size_t count)
 {
-    Stream stream;
+    RandomStream stream;
     std::int64_t now = static_cast<std::int64_t>(random() % 50);
     BusyBefore sum;
     for (std::size_t i = 0; i < count; ++i) {
@@ -42,7 +42,7 @@ double painted(const std::vector<DrawRecord> &records, double x)
     return busy;
 }
 
-double trulyBusy(const Stream &stream, const TimeAxis &axis, double x)
+double trulyBusy(const RandomStream &stream, const TimeAxis &axis, double x)
 {
     double busy = 0;
     for (std::size_t row = 0; row < stream.spans.size(); ++row) {
@@ -58,7 +58,7 @@ TEST(FoldSpans, KeepsTheBusyTimeOfEveryPixelColumn)
     std::mt19937 random(11);
     for (int trial = 0; trial < 120; ++trial) {
         SCOPED_TRACE(testing::Message() << "trial " << trial);
-        const Stream stream = randomStream(random, 1 + random() % 400);
+        const RandomStream stream = randomStream(random, 1 + random() % 400);
         const double end = static_cast<double>(stream.spans.start.back() + stream.spans.duration.back());
         const double width = 200 + random() % 300;
         TimeAxis axis = fitted(end, width);
@@ -84,7 +84,7 @@ TEST(FoldSpans, KeepsTheBusyTimeOfEveryPixelColumn)
 TEST(FoldSpans, JoinsLikeColumnsWithoutLosingAHundredthOfAny)
 {
     std::mt19937 random(21);
-    Stream stream;
+    RandomStream stream;
     std::int64_t now = 0;
     BusyBefore sum;
     constexpr std::size_t kSpans = 60'000;
@@ -114,7 +114,7 @@ TEST(FoldSpans, DrawsEverySpanInSight)
 {
     std::mt19937 random(12);
     for (int trial = 0; trial < 100; ++trial) {
-        const Stream stream = randomStream(random, 1 + random() % 300);
+        const RandomStream stream = randomStream(random, 1 + random() % 300);
         const double end = static_cast<double>(stream.spans.start.back() + stream.spans.duration.back());
         const double width = 100 + random() % 300;
         const TimeAxis axis = fitted(end, width);
@@ -136,7 +136,7 @@ TEST(FoldSpans, DrawsEverySpanInSight)
 TEST(FoldSpans, DrawsAtMostARecordAPixel)
 {
     std::mt19937 random(5);
-    const Stream stream = randomStream(random, 200'000);
+    const RandomStream stream = randomStream(random, 200'000);
     const double end = static_cast<double>(stream.spans.start.back() + stream.spans.duration.back());
     std::vector<DrawRecord> records;
     foldSpans(stream.spans, stream.before, stream.rows, fitted(end, 1000), 1000, records);
@@ -145,7 +145,7 @@ TEST(FoldSpans, DrawsAtMostARecordAPixel)
 
 TEST(BusyIn, IsTheTimeInsideTheRange)
 {
-    Stream stream;
+    RandomStream stream;
     stream.spans.start = {100, 300, 310};
     stream.spans.duration = {50, 10, 90};
     stream.before = {{0, 0, 0}, {50, 0, 0}, {60, 0, 0}, {150, 0, 0}};

@@ -11,12 +11,12 @@ using namespace planloom;
 
 namespace {
 
-constexpr const char *kRows = "mesh dp=2 tp=2\n"
-                              "# heavy\n"
-                              "split Layer:1 : batch over dp\n"
-                              "off place layer:0 : devices 0 @gesture\n"
-                              "prefer 2 split layer:0 : batch over dp  # Light\n"
-                              "nonsense\n";
+constexpr const char *kArrangedRows = "mesh dp=2 tp=2\n"
+                                      "# heavy\n"
+                                      "split Layer:1 : batch over dp\n"
+                                      "off place layer:0 : devices 0 @gesture\n"
+                                      "prefer 2 split layer:0 : batch over dp  # Light\n"
+                                      "nonsense\n";
 
 std::vector<int> linesOf(const ConstraintTableModel &rows, const ArrangedRows &shown)
 {
@@ -31,7 +31,7 @@ std::vector<int> linesOf(const ConstraintTableModel &rows, const ArrangedRows &s
 class Arranging : public testing::Test
 {
 protected:
-    Arranging() { m_rows.setDocument(TableDocument(kRows)); }
+    Arranging() { m_rows.setDocument(TableDocument(kArrangedRows)); }
     std::vector<int> lines(const ListArrangement &wanted) const
     {
         return linesOf(m_rows, arranged(m_rows, wanted));
@@ -43,8 +43,6 @@ protected:
     QCoreApplication m_application{m_count, m_arguments}; // the model prepares rows while idle
     ConstraintTableModel m_rows;
 };
-
-} // namespace
 
 TEST(IdIndexTest, FindsEachIdWhereItStands)
 {
@@ -124,3 +122,5 @@ TEST_F(Arranging, ShowsChosenRowsAloneOrFirst)
     wanted.chosenOnly = true;
     EXPECT_EQ(lines(wanted), (std::vector<int>{3, 4}));
 }
+
+} // namespace

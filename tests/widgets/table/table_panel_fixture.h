@@ -18,6 +18,7 @@
 #include <QtWidgets/QSpinBox>
 #include <QtWidgets/QToolButton>
 
+#include "tests/qt_test.h"
 #include "widgets/common/selection_model.h"
 #include "widgets/design/workspace.h"
 #include "widgets/table/cell_editors.h"
@@ -35,7 +36,6 @@
 
 namespace planloom {
 
-inline constexpr int kLong = 20'000;
 inline const std::string kSmall = "zoo:gpt?layers=2&hidden=32&heads=4&seq=16&vocab=64&batch=8";
 inline const std::string kTiny = "zoo:mlp?layers=2&hidden=32&batch=8";
 inline const std::string kRows = "# data parallel\n"

@@ -1,0 +1,53 @@
+#pragma once
+
+#include "engine/graph/annotation.h"
+#include "engine/graph/attributes.h"
+#include "engine/graph/tensor.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace planloom {
+
+using Integers = std::vector<std::int64_t>;
+
+constexpr auto kFloat = DataType::Float32;
+constexpr auto kInt = DataType::Int64;
+
+inline TensorType floats(Shape shape)
+{
+    return {kFloat, std::move(shape)};
+}
+
+inline TensorType integers(Shape shape)
+{
+    return {kInt, std::move(shape)};
+}
+
+inline Attribute list(Integers values)
+{
+    return Attribute{std::move(values)};
+}
+
+inline Attribute number(std::int64_t value)
+{
+    return Attribute{value};
+}
+
+/// The annotation, or a failed test.
+inline Annotation parsed(
+    std::string_view text, const std::vector<Shape> &inputs, const std::vector<Shape> &outputs)
+{
+    auto result = parseAnnotation(text, inputs, outputs);
+    if (!result) {
+        ADD_FAILURE() << describe(result.error());
+        return {};
+    }
+    return *result;
+}
+
+} // namespace planloom
