@@ -24,7 +24,7 @@ bool contains(std::string_view bytes, std::string_view part)
 }
 
 /// Without spaces and ends of lines in front, and without the byte order mark of some editors.
-std::string_view trimmed(std::string_view text)
+std::string_view withoutMargin(std::string_view text)
 {
     if (begins(text, "\xef\xbb\xbf"))
         text.remove_prefix(3);
@@ -45,7 +45,7 @@ bool isText(std::string_view head)
 std::string_view takeWord(std::string_view &line)
 {
     const std::string_view word = line.substr(0, std::min(line.find_first_of(" \t\r\n"), line.size()));
-    line = trimmed(line.substr(word.size()));
+    line = withoutMargin(line.substr(word.size()));
     return word;
 }
 
@@ -69,7 +69,7 @@ bool isRow(std::string_view line)
 FileKind kindOfText(std::string_view text)
 {
     while (begins(text, "#")) // a remark
-        text = trimmed(text.substr(std::min(text.find('\n'), text.size())));
+        text = withoutMargin(text.substr(std::min(text.find('\n'), text.size())));
     return isRow(text) ? FileKind::Rows : FileKind::Text;
 }
 
@@ -111,7 +111,7 @@ std::optional<FileKind> findFileKind(std::string_view bytes)
     }
     if (isSafetensors(bytes))
         return FileKind::Safetensors;
-    if (const std::string_view text = trimmed(bytes); !text.empty() && isText(bytes.substr(0, kHead)))
+    if (const std::string_view text = withoutMargin(bytes); !text.empty() && isText(bytes.substr(0, kHead)))
         return begins(text, "{") || begins(text, "[") ? kindOfJson(text) : kindOfText(text);
     if (!bytes.empty() && bytes.front() == kIrVersion && scanOnnxWire(bytes).problem.empty())
         return FileKind::OnnxModel;

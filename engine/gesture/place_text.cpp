@@ -5,7 +5,6 @@
 #include "engine/table/domain.h"
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <optional>
 #include <utility>

@@ -14,7 +14,6 @@
 #include <QtGui/QKeyEvent>
 
 #include <algorithm>
-#include <cctype>
 #include <utility>
 
 namespace planloom {

@@ -5,7 +5,6 @@
 #include "widgets/common/format.h"
 
 #include <algorithm>
-#include <cctype>
 #include <utility>
 
 namespace planloom {

@@ -11,7 +11,6 @@
 namespace planloom {
 namespace {
 
-using enum OperatorKind;
 using testing_support::GraphRunner;
 using testing_support::inDouble;
 
@@ -20,6 +19,7 @@ using Integers = std::vector<std::int64_t>;
 /// Sum of all elements.
 TensorId total(GraphBuilder &b, TensorId x)
 {
+    using enum OperatorKind;
     Integers axes;
     for (std::size_t i = 0; i < b.shape(x).size(); ++i)
         axes.push_back(static_cast<std::int64_t>(i));
@@ -65,6 +65,7 @@ using Lines = std::vector<std::string>;
 
 TEST(Autodiff, MirrorsOperatorsInReverseAndWantsOnlyGradientsOnTheWayFromWeights)
 {
+    using enum OperatorKind;
     GraphBuilder b;
     const TensorId x = b.input("x", {DataType::Float32, {2, 3}});
     const TensorId before = b.one(Tanh, {x}, {}, "before"); // no weight above: no backward operator
@@ -95,6 +96,7 @@ TEST(Autodiff, MirrorsOperatorsInReverseAndWantsOnlyGradientsOnTheWayFromWeights
 
 TEST(Autodiff, ConsumersOfOneTensorAreSummandsOfOneGradient)
 {
+    using enum OperatorKind;
     GraphBuilder b;
     const TensorId x = b.input("x", {DataType::Float32, {2, 3}});
     const TensorId w = b.weight("w", {3, 3}); // tied: used twice
@@ -117,6 +119,7 @@ TEST(Autodiff, ConsumersOfOneTensorAreSummandsOfOneGradient)
 
 TEST(Autodiff, GivesRepeatedSlotsTensorsOfTheirOwn)
 {
+    using enum OperatorKind;
     GraphBuilder b;
     const TensorId x = b.input("x", {DataType::Float32, {2, 3}});
     const TensorId y = b.one(Mul, {x, b.weight("w", {3})}, {}, "scaled");
@@ -142,6 +145,7 @@ TEST(Autodiff, GivesRepeatedSlotsTensorsOfTheirOwn)
 
 TEST(Autodiff, RefusesWhatHasNoDerivativeAndNamesIt)
 {
+    using enum OperatorKind;
     GraphBuilder b;
     const TensorId x = b.input("x", {DataType::Float32, {2, 3}});
     const TensorId y = b.one(Mul, {x, b.weight("w", {3})}, {}, "scaled");
@@ -157,6 +161,7 @@ TEST(Autodiff, RefusesWhatHasNoDerivativeAndNamesIt)
 
 TEST(Autodiff, UnknownOperatorsBesideTheWayAreNoObstacle)
 {
+    using enum OperatorKind;
     GraphBuilder b;
     const TensorId x = b.input("x", {DataType::Float32, {2, 3}});
     const TensorId z = b.one(
@@ -168,6 +173,7 @@ TEST(Autodiff, UnknownOperatorsBesideTheWayAreNoObstacle)
 
 TEST(Autodiff, NothingFlowsThroughSteps)
 {
+    using enum OperatorKind;
     GraphBuilder b;
     const TensorId x = b.input("x", {DataType::Float32, {2, 3}});
     const TensorId y = b.one(Mul, {x, b.weight("w", {3})}, {}, "scaled");
@@ -180,6 +186,7 @@ TEST(Autodiff, NothingFlowsThroughSteps)
 
 TEST(Training, RefusesModelsWithoutALossOrWithoutWeightsInIt)
 {
+    using enum OperatorKind;
     GraphBuilder b;
     const TensorId x = b.input("x", {DataType::Float32, {3}});
     const TensorId y = b.one(Tanh, {x});
@@ -198,6 +205,7 @@ TEST(Training, RefusesModelsWithoutALossOrWithoutWeightsInIt)
 
 Graph oneWeight()
 {
+    using enum OperatorKind;
     GraphBuilder b;
     const TensorId x = b.input("x", {DataType::Float32, {3}});
     b.weight("unused", {7});
@@ -206,6 +214,7 @@ Graph oneWeight()
 
 TEST(Training, AddsAnOptimizerPerWeightWithAGradient)
 {
+    using enum OperatorKind;
     const Graph plain = trained(oneWeight(), {.learningRate = 0.5});
     EXPECT_EQ(listing(plain, Direction::Optimizer), (Lines{"w.step(w w.grad) -> w.new"}));
     EXPECT_EQ(plain.operators.back().attributes.real("learning_rate"), 0.5);
@@ -228,6 +237,7 @@ TEST(Training, AddsAnOptimizerPerWeightWithAGradient)
 
 TEST(Training, NamesStayUniqueWhereTheModelHasThemAlready)
 {
+    using enum OperatorKind;
     GraphBuilder b;
     const TensorId x = b.input("x", {DataType::Float32, {3}});
     TensorId y = x;
@@ -240,6 +250,7 @@ TEST(Training, NamesStayUniqueWhereTheModelHasThemAlready)
 
 TEST(Training, ChecksItsOptions)
 {
+    using enum OperatorKind;
     for (const TrainingOptions &options : {TrainingOptions{.learningRate = -1},
              TrainingOptions{.learningRate = NAN}, TrainingOptions{.momentum = 1},
              TrainingOptions{.beta1 = -0.1}, TrainingOptions{.beta2 = 1.5}, TrainingOptions{.epsilon = 0},
@@ -281,6 +292,7 @@ void checkGradients(const Graph &forward, std::uint32_t seed)
 /// A random graph over [3 4] values in which tensors meet again: residuals, repeated slots, tied weights.
 Graph randomModel(std::uint32_t seed)
 {
+    using enum OperatorKind;
     std::mt19937 random(seed);
     const auto pick = [&random](std::size_t n) {
         return std::uniform_int_distribution<std::size_t>(0, n - 1)(random);
@@ -360,6 +372,7 @@ TEST(Autodiff, GradientsOfRandomModelsAreTheirDifferences)
 
 TEST(Autodiff, GradientsOfEmbeddingAndCrossEntropyAreTheirDifferences)
 {
+    using enum OperatorKind;
     GraphBuilder b;
     const TensorId tokens = b.input("tokens", {DataType::Int64, {2, 4}});
     const TensorId labels = b.input("labels", {DataType::Int64, {8}});

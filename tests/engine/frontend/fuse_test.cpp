@@ -13,7 +13,6 @@
 namespace planloom {
 namespace {
 
-using enum OperatorKind;
 using testing_support::GraphRunner;
 using testing_support::inDouble;
 
@@ -59,11 +58,13 @@ Attributes sumOver(std::int64_t axis)
 
 TensorId transposed(GraphBuilder &b, TensorId x, Integers permutation)
 {
+    using enum OperatorKind;
     return b.one(Transpose, {x}, attributesOf({{"permutation", std::move(permutation)}}));
 }
 
 TensorId slice(GraphBuilder &b, TensorId x, std::int64_t begin, std::int64_t extent)
 {
+    using enum OperatorKind;
     Shape out = b.shape(x);
     Integers starts(out.size(), 0);
     starts.back() = begin;
@@ -75,6 +76,7 @@ TensorId slice(GraphBuilder &b, TensorId x, std::int64_t begin, std::int64_t ext
 /// As PyTorch exports torch.nn.LayerNorm; `square` and `divide` choose between equal ways to write it.
 TensorId layerNorm(GraphBuilder &b, TensorId x, bool square, int divide)
 {
+    using enum OperatorKind;
     const TensorId centred = b.one(Sub, {x, b.one(ReduceMean, {x}, over({2}, 4))});
     const TensorId squared = square ? b.one(Mul, {centred, centred}) : b.one(Pow, {centred, b.scalar(2)});
     const TensorId variance = b.one(ReduceMean, {squared}, over({2}, 4));
@@ -90,6 +92,7 @@ TensorId layerNorm(GraphBuilder &b, TensorId x, bool square, int divide)
 
 TensorId rmsNorm(GraphBuilder &b, TensorId x, bool inverse)
 {
+    using enum OperatorKind;
     const TensorId mean = b.one(ReduceMean, {b.one(Pow, {x, b.scalar(2)})}, over({2}, 4));
     const TensorId root = b.one(Sqrt, {b.one(Add, {b.scalar(1e-6F), mean})});
     const TensorId y = inverse ? b.one(Mul, {x, b.one(Div, {b.scalar(1), root})}) : b.one(Div, {x, root});
@@ -98,6 +101,7 @@ TensorId rmsNorm(GraphBuilder &b, TensorId x, bool inverse)
 
 TensorId erfPlusOne(GraphBuilder &b, TensorId x, bool multiply)
 {
+    using enum OperatorKind;
     const TensorId u =
         multiply ? b.one(Mul, {b.scalar(std::sqrt(0.5F)), x}) : b.one(Div, {x, b.scalar(std::sqrt(2.0F))});
     return b.one(Add, {b.one(Erf, {u}), b.scalar(1)});
@@ -105,6 +109,7 @@ TensorId erfPlusOne(GraphBuilder &b, TensorId x, bool multiply)
 
 TensorId tanhPlusOne(GraphBuilder &b, TensorId x, bool product)
 {
+    using enum OperatorKind;
     const TensorId cube = product ? b.one(Mul, {b.one(Mul, {x, x}), x}) : b.one(Pow, {x, b.scalar(3)});
     const TensorId inner = b.one(Add, {x, b.one(Mul, {cube, b.scalar(0.044715F)})});
     return b.one(Add, {b.scalar(1), b.one(Tanh, {b.one(Mul, {inner, b.scalar(0.7978845608F)})})});
@@ -112,6 +117,7 @@ TensorId tanhPlusOne(GraphBuilder &b, TensorId x, bool product)
 
 TensorId rotated(GraphBuilder &b, TensorId x, bool split)
 {
+    using enum OperatorKind;
     TensorId front;
     TensorId back;
     if (split) {
@@ -127,6 +133,7 @@ TensorId rotated(GraphBuilder &b, TensorId x, bool split)
 
 const std::vector<Pattern> &patterns()
 {
+    using enum OperatorKind;
     static const std::vector<Pattern> all{
         {"matmul",
             [](GraphBuilder &b, TensorId x) {
@@ -380,6 +387,7 @@ INSTANTIATE_TEST_SUITE_P(Patterns, Fuse, testing::ValuesIn(patterns()), [](const
 
 TEST(FuseGraph, KeepsTheValuesOfRandomStacksOfPatterns)
 {
+    using enum OperatorKind;
     const Shape shape{2, 3, 4};
     for (std::uint32_t seed = 0; seed < 100; ++seed) {
         SCOPED_TRACE(seed);
@@ -410,6 +418,7 @@ TEST(FuseGraph, KeepsTheValuesOfRandomStacksOfPatterns)
 
 TEST(FuseGraph, LeavesInnerValuesWithOtherUsersAlone)
 {
+    using enum OperatorKind;
     GraphBuilder b;
     const TensorId x = b.input("x", {DataType::Float32, {2, 3}});
     const TensorId s = b.one(Sigmoid, {x});
@@ -421,6 +430,7 @@ TEST(FuseGraph, LeavesInnerValuesWithOtherUsersAlone)
 
 TEST(FuseGraph, KeepsWeightsAndSourcesAndNamesByModule)
 {
+    using enum OperatorKind;
     GraphBuilder b;
     const TensorId x = b.input("x", {DataType::Float32, {2, 4}});
     const TensorId w = b.weight("attn.c_attn.weight", {5, 4});
@@ -446,6 +456,7 @@ TEST(FuseGraph, KeepsWeightsAndSourcesAndNamesByModule)
 
 TEST(FuseGraph, ManyOperatorsOfOneModuleGetDistinctNames)
 {
+    using enum OperatorKind;
     GraphBuilder b;
     TensorId x = b.input("x", {DataType::Float32, {2, 4}});
     const TensorId w = b.weight("w", {4, 4});

@@ -5,10 +5,9 @@
 namespace planloom {
 namespace {
 
-using enum OperatorKind;
-
 TEST(GraphBuilder, InfersTypesAndNamesByScope)
 {
+    using enum OperatorKind;
     GraphBuilder b("small");
     const TensorId x = b.input("x", {DataType::Float32, {2, 4}});
     TensorId y;
@@ -35,6 +34,7 @@ TEST(GraphBuilder, InfersTypesAndNamesByScope)
 
 TEST(GraphBuilder, ReentersScopesAndKeepsNamesApart)
 {
+    using enum OperatorKind;
     GraphBuilder b;
     TensorId x = b.input("x", {DataType::Float32, {2}});
     for (int round = 0; round < 3; ++round) {
@@ -50,6 +50,7 @@ TEST(GraphBuilder, ReentersScopesAndKeepsNamesApart)
 
 TEST(GraphBuilder, SharesEqualScalarsAndKeepsData)
 {
+    using enum OperatorKind;
     GraphBuilder b;
     const TensorId x = b.input("x", {DataType::Float32, {2}});
     EXPECT_EQ(b.scalar(0.5F), b.scalar(0.5F));
@@ -66,6 +67,7 @@ TEST(GraphBuilder, SharesEqualScalarsAndKeepsData)
 
 TEST(GraphBuilder, KeepsTheFirstFailure)
 {
+    using enum OperatorKind;
     GraphBuilder b;
     const TensorId x = b.input("x", {DataType::Float32, {2, 4}});
     TensorId y;
@@ -86,6 +88,7 @@ TEST(GraphBuilder, KeepsTheFirstFailure)
 
 TEST(GraphBuilder, RefusesALossThatIsNoScalar)
 {
+    using enum OperatorKind;
     GraphBuilder b;
     const TensorId x = b.one(Tanh, {b.input("x", {DataType::Float32, {2}})});
     const auto graph = b.finish({}, x);

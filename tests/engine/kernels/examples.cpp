@@ -8,8 +8,6 @@ namespace planloom::testing {
 
 namespace {
 
-using enum OperatorKind;
-
 /// Attributes written one after another.
 struct With {
     Attributes made{};
@@ -43,6 +41,8 @@ struct With {
 
 class Collector
 {
+    using enum OperatorKind;
+
 public:
     explicit Collector(DataType real)
         : m_real(real)
@@ -90,6 +90,7 @@ private:
 
 void addElementwise(Collector &c)
 {
+    using enum OperatorKind;
     const Shape s{2, 4, 6};
     for (const OperatorKind kind : {Abs, Asinh, Atan, Ceil, Cos, Cosh, Erf, Exp, Floor, Identity, Neg, Relu,
              Round, Sigmoid, Sign, Sin, Sinh, Softplus, Softsign, Tan, Tanh, Mish, HardSwish, Silu, Elu, Celu,
@@ -140,6 +141,7 @@ void addElementwise(Collector &c)
 
 void addProducts(Collector &c)
 {
+    using enum OperatorKind;
     c.add(MatMul, {}, {c.x({4, 6}), c.x({6, 8})});
     c.add(MatMul, {}, {c.x({2, 4, 6}), c.x({6, 4})});
     c.add(MatMul, {}, {c.x({2, 3, 4, 6}), c.x({2, 3, 6, 4})});
@@ -183,6 +185,7 @@ void addProducts(Collector &c)
 
 void addNorms(Collector &c)
 {
+    using enum OperatorKind;
     for (const OperatorKind kind : {MaxPool, AveragePool, LpPool}) {
         c.add(kind, With{}.list("kernel_shape", {2, 2}).list("strides", {2, 2}), {c.x({2, 4, 4, 6})});
         c.add(kind, With{}.list("kernel_shape", {3, 2}).list("strides", {1, 2}).list("pads", {1, 0, 1, 1}),
@@ -228,6 +231,7 @@ void addNorms(Collector &c)
 
 void addReductions(Collector &c)
 {
+    using enum OperatorKind;
     for (const OperatorKind kind : {ReduceSum, ReduceMean, ReduceMax, ReduceMin, ReduceProd, ReduceL1,
              ReduceL2, ReduceLogSum, ReduceLogSumExp, ReduceSumSquare}) {
         const double low = kind == ReduceLogSum ? 0.2 : -1;
@@ -248,6 +252,7 @@ void addReductions(Collector &c)
 
 void addMovement(Collector &c)
 {
+    using enum OperatorKind;
     c.add(Reshape, {}, {c.x({4, 6, 2})}, {c.real({4, 12})});
     c.add(Reshape, {}, {c.x({4, 6})}, {c.real({2, 2, 3, 2})});
     c.add(Reshape, {}, {c.x({4, 1, 6})}, {c.real({4, 6})});
@@ -324,6 +329,7 @@ void addMovement(Collector &c)
 
 void addComposites(Collector &c)
 {
+    using enum OperatorKind;
     c.add(Rotary, With{}.integer("interleaved", 0), {c.x({2, 3, 4, 6}), c.x({4, 6}), c.x({4, 6})});
     c.add(Rotary, With{}.integer("interleaved", 1), {c.x({2, 4, 6}), c.x({4, 6}), c.x({1, 4, 6})});
     for (const auto &[kind, gates] : {std::pair{Lstm, 4}, std::pair{Gru, 3}, std::pair{Rnn, 1}}) {

@@ -90,12 +90,11 @@ bool contains(const std::string &text, const std::string &part)
     return text.find(part) != std::string::npos;
 }
 
-using enum OperatorKind;
-
 } // namespace
 
 TEST(Integers, FollowTheRulesOfOnnx)
 {
+    using enum OperatorKind;
     EXPECT_EQ(run(example(Add, {integers({1, -2}), integers({3})})), (Numbers{4, 1}));
     EXPECT_EQ(run(example(Div, {integers({7, -7}), integers({2})})), (Numbers{3, -3}));
     EXPECT_EQ(
@@ -121,6 +120,7 @@ TEST(Integers, FollowTheRulesOfOnnx)
 
 TEST(Integers, RefuseDivisionByZeroNamingTheOperator)
 {
+    using enum OperatorKind;
     for (const OperatorKind kind : {Div, Mod}) {
         const Error error = errorOf(example(kind, {integers({7, 1}), integers({2, 0})}));
         EXPECT_EQ(error.code, ErrorCode::InvalidInput);
@@ -130,6 +130,7 @@ TEST(Integers, RefuseDivisionByZeroNamingTheOperator)
 
 TEST(Casts, TruncateAndSaturate)
 {
+    using enum OperatorKind;
     const auto cast = [](DataType from, DataType to, Numbers values) {
         const auto count = static_cast<std::int64_t>(values.size());
         return run(example(Cast, {given(from, {count}, std::move(values))}, {{to, {count}}}));
@@ -142,6 +143,7 @@ TEST(Casts, TruncateAndSaturate)
 
 TEST(Casts, ThroughSixteenBitsKeepWhatThoseCanHold)
 {
+    using enum OperatorKind;
     const Numbers numbers{0, 1, -2.5, 65504, 6.103515625e-05, 5.9604644775390625e-08, 0.333251953125};
     for (const auto &[type, exact] :
         {std::pair{DataType::Float16, true}, std::pair{DataType::BFloat16, false}}) {
@@ -169,6 +171,7 @@ TEST(Casts, ThroughSixteenBitsKeepWhatThoseCanHold)
 
 TEST(Indices, OutsideTheTensorAreNamed)
 {
+    using enum OperatorKind;
     const ExampleInput table = given(DataType::Float32, {4, 2}, {0, 1, 2, 3, 4, 5, 6, 7});
     for (const double index : {4.0, -5.0}) {
         const Error gather =
@@ -193,6 +196,7 @@ TEST(Indices, OutsideTheTensorAreNamed)
 
 TEST(CrossEntropy, SkipsTheIgnoredLabelAndRefusesUnknownOnes)
 {
+    using enum OperatorKind;
     const auto loss = [](Numbers labels, bool ignore) {
         Example made = example(CrossEntropy,
             {given(DataType::Float64, {2, 3}, {1, 2, 3, 3, 3, 3}), integers(std::move(labels))});
@@ -215,6 +219,7 @@ TEST(CrossEntropy, SkipsTheIgnoredLabelAndRefusesUnknownOnes)
 
 TEST(Gradients, OfTiesAndKinksFollowPyTorch)
 {
+    using enum OperatorKind;
     EXPECT_EQ(gradients(example(Max, {floats({1, 2, 3}), floats({1, 5, 0})})),
         (std::vector<Numbers>{{0.5, 0, 1}, {0.5, 1, 0}}));
     EXPECT_EQ(
@@ -235,6 +240,7 @@ TEST(Gradients, OfTiesAndKinksFollowPyTorch)
 
 TEST(Dropout, KeepsTheGivenShareAndScalesIt)
 {
+    using enum OperatorKind;
     const std::int64_t count = 100000;
     Example drop = with(
         example(Dropout, {given(DataType::Float32, {count}, Numbers(static_cast<std::size_t>(count), 1))}),
@@ -252,6 +258,7 @@ TEST(Dropout, KeepsTheGivenShareAndScalesIt)
 
 TEST(AdamW, TakesPyTorchsFirstSteps)
 {
+    using enum OperatorKind;
     // torch.optim.AdamW(lr=0.1, weight_decay=0.01) on w = 1 with gradient 0.5; the test runs step 3.
     Example step = example(AdamWStep, {floats({1}), floats({0.5}), floats({0.1}), floats({0.02})},
         {{DataType::Float32, {1}}, {DataType::Float32, {1}}, {DataType::Float32, {1}}});
@@ -269,6 +276,7 @@ TEST(AdamW, TakesPyTorchsFirstSteps)
 
 TEST(Sgd, AddsDecayToTheGradientBeforeTheMomentum)
 {
+    using enum OperatorKind;
     Example step = example(SgdStep, {floats({1}), floats({0.5}), floats({0.2})},
         {{DataType::Float32, {1}}, {DataType::Float32, {1}}});
     step = with(with(with(std::move(step), "learning_rate", 0.1), "weight_decay", 0.01), "momentum", 0.9);
@@ -278,6 +286,7 @@ TEST(Sgd, AddsDecayToTheGradientBeforeTheMomentum)
 
 TEST(TopK, OrdersEqualElementsByIndex)
 {
+    using enum OperatorKind;
     Example top = with(
         with(with(example(TopK, {floats({3, 5, 5, 1, 4})}), "axis", std::int64_t{0}), "k", std::int64_t{3}),
         "largest", std::int64_t{1});
@@ -291,12 +300,14 @@ TEST(TopK, OrdersEqualElementsByIndex)
 
 TEST(Where, SelectsIntegersToo)
 {
+    using enum OperatorKind;
     EXPECT_EQ(run(example(Where, {given(DataType::Bool, {2}, {1, 0}), integers({7, 8}), integers({9})})),
         (Numbers{7, 9}));
 }
 
 TEST(Slice, RunsBackwardsWithNegativeSteps)
 {
+    using enum OperatorKind;
     Example slice = example(Slice, {integers({0, 1, 2, 3, 4, 5})}, {{DataType::Int64, {3}}});
     slice = with(with(std::move(slice), "starts", std::vector<std::int64_t>{5}), "steps",
         std::vector<std::int64_t>{-2});
@@ -305,6 +316,7 @@ TEST(Slice, RunsBackwardsWithNegativeSteps)
 
 TEST(Pad, ReflectsAndRepeatsTheEdge)
 {
+    using enum OperatorKind;
     const auto pad = [](const char *mode) {
         return with(with(example(Pad, {floats({1, 2, 3})}), "pads", std::vector<std::int64_t>{2, 2}), "mode",
             std::string(mode));
@@ -316,6 +328,7 @@ TEST(Pad, ReflectsAndRepeatsTheEdge)
 
 TEST(Pooling, CountsPaddingOnlyWhereAsked)
 {
+    using enum OperatorKind;
     const auto pool = [](std::int64_t countPadding) {
         Example made = example(AveragePool, {given(DataType::Float32, {1, 1, 3}, {3, 6, 9})});
         made = with(with(std::move(made), "kernel_shape", std::vector<std::int64_t>{3}), "pads",
@@ -341,6 +354,7 @@ TEST(Unknown, IsRefusedByItsName)
 
 TEST(Types, ThatAKernelCannotTakeAreNamed)
 {
+    using enum OperatorKind;
     const Error error = errorOf(example(Softmax, {given(DataType::Float16, {4}, {0, 0, 0, 0})}));
     EXPECT_EQ(error.code, ErrorCode::NotSupported);
     EXPECT_TRUE(contains(error.message, "float16")) << error.message;
