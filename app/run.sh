@@ -11,7 +11,7 @@ set -euo pipefail
 installPackages Planloom "${buildPackages[@]}"
 
 folder=$root/build/run
-configure "$folder" -DCMAKE_BUILD_TYPE= -DCMAKE_CXX_FLAGS=-O2 -DPLANLOOM_TESTS=OFF
+configure "$folder" -DCMAKE_BUILD_TYPE= -DCMAKE_CXX_FLAGS=-O2 -DPLANLOOM_TESTS=OFF -DPLANLOOM_UNITY=ON
 build "$folder"
 
 if [[ -n ${DISPLAY:-} || -n ${WAYLAND_DISPLAY:-} ]]; then

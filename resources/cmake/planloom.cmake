@@ -33,6 +33,22 @@ endif()
 
 include(${CMAKE_CURRENT_LIST_DIR}/precompiled.cmake)
 
+# Sources of one target that are compiled together with PLANLOOM_UNITY: what they include is read once for all of them.
+# Of a library few, so that a change of one source does not wait long for its neighbours; of tests, more.
+set(PLANLOOM_SOURCES_TOGETHER 6)
+set(PLANLOOM_TESTS_TOGETHER 12)
+if(PLANLOOM_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # It takes a source that another one includes for a header, where types without linkage would be a mistake.
+    target_compile_options(planloom_options INTERFACE -Wno-subobject-linkage)
+endif()
+
+# planloom_unite(<target> <count>): the target's sources, <count> at a time, are compiled together with PLANLOOM_UNITY
+function(planloom_unite target count)
+    if(PLANLOOM_UNITY)
+        set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${count})
+    endif()
+endfunction()
+
 # planloom_library(<room> [QT] [OWN_FLAGS] SOURCES <file>... [USES <room>...] [LIBRARIES <target>...]
 #     [PRIVATE_LIBRARIES <target>...])
 # Declares the target planloom_<room> from the files of the current folder. QT: it has classes for moc. OWN_FLAGS: its
@@ -60,6 +76,7 @@ function(planloom_library room)
     planloom_find_qt(qt ${ARG_QT} ${rooms})
     set_target_properties(planloom_${room} PROPERTIES PLANLOOM_QT ${qt})
     if(type STREQUAL "STATIC")
+        planloom_unite(planloom_${room} ${PLANLOOM_SOURCES_TOGETHER})
         if(ARG_OWN_FLAGS)
             planloom_precompile_alone(planloom_${room})
         elseif(qt)
@@ -109,6 +126,7 @@ function(planloom_test room source)
     endif()
     if(NOT TARGET ${program})
         add_executable(${program})
+        planloom_unite(${program} ${PLANLOOM_TESTS_TOGETHER})
         planloom_find_qt(qt ${ARG_QT} ${ARG_USES})
         target_link_libraries(${program} PRIVATE planloom_test_main)
         if(qt)
