@@ -33,20 +33,37 @@ endif()
 
 include(${CMAKE_CURRENT_LIST_DIR}/precompiled.cmake)
 
-# Sources of one target that are compiled together with PLANLOOM_UNITY: what they include is read once for all of them.
-# Of a library few, so that a change of one source does not wait long for its neighbours; of tests, more.
-set(PLANLOOM_SOURCES_TOGETHER 6)
-set(PLANLOOM_TESTS_TOGETHER 12)
+# Bytes of sources of one target that are compiled together with PLANLOOM_UNITY: what they include is read once for all of
+# them. Of a library fewer, so that a change of one source does not wait long for its neighbours.
+set(PLANLOOM_BYTES_TOGETHER 64000)
+set(PLANLOOM_TEST_BYTES_TOGETHER 160000)
 if(PLANLOOM_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # It takes a source that another one includes for a header, where types without linkage would be a mistake.
     target_compile_options(planloom_options INTERFACE -Wno-subobject-linkage)
 endif()
 
-# planloom_unite(<target> <count>): the target's sources, <count> at a time, are compiled together with PLANLOOM_UNITY
-function(planloom_unite target count)
-    if(PLANLOOM_UNITY)
-        set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${count})
+# planloom_unite(<target> <bytes> <source>...): the sources, in stretches of about so many bytes, are compiled together with
+# PLANLOOM_UNITY. Of a target that is declared in several steps, each step's sources follow those before it.
+function(planloom_unite target bytes)
+    if(NOT PLANLOOM_UNITY)
+        return()
     endif()
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+    get_target_property(sum ${target} PLANLOOM_UNITED)
+    if(NOT sum)
+        set(sum 0)
+    endif()
+    foreach(source ${ARGN})
+        if(NOT source MATCHES "\\.cpp$" OR IS_ABSOLUTE ${source}) # a header, or generated
+            continue()
+        endif()
+        file(SIZE ${CMAKE_CURRENT_SOURCE_DIR}/${source} size)
+        math(EXPR group "${sum} / ${bytes}")
+        math(EXPR sum "${sum} + ${size}")
+        set_source_files_properties(${CMAKE_CURRENT_SOURCE_DIR}/${source} TARGET_DIRECTORY ${target}
+            PROPERTIES UNITY_GROUP ${target}_${group})
+    endforeach()
+    set_target_properties(${target} PROPERTIES PLANLOOM_UNITED ${sum})
 endfunction()
 
 # planloom_library(<room> [QT] [OWN_FLAGS] SOURCES <file>... [USES <room>...] [LIBRARIES <target>...]
@@ -76,7 +93,7 @@ function(planloom_library room)
     planloom_find_qt(qt ${ARG_QT} ${rooms})
     set_target_properties(planloom_${room} PROPERTIES PLANLOOM_QT ${qt})
     if(type STREQUAL "STATIC")
-        planloom_unite(planloom_${room} ${PLANLOOM_SOURCES_TOGETHER})
+        planloom_unite(planloom_${room} ${PLANLOOM_BYTES_TOGETHER} ${ARG_SOURCES})
         if(ARG_OWN_FLAGS)
             planloom_precompile_alone(planloom_${room})
         elseif(qt)
@@ -126,7 +143,6 @@ function(planloom_test room source)
     endif()
     if(NOT TARGET ${program})
         add_executable(${program})
-        planloom_unite(${program} ${PLANLOOM_TESTS_TOGETHER})
         planloom_find_qt(qt ${ARG_QT} ${ARG_USES})
         target_link_libraries(${program} PRIVATE planloom_test_main)
         if(qt)
@@ -140,6 +156,7 @@ function(planloom_test room source)
         set_property(GLOBAL APPEND PROPERTY PLANLOOM_TEST_PROGRAMS ${program})
     endif()
     target_sources(${program} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/${source})
+    planloom_unite(${program} ${PLANLOOM_TEST_BYTES_TOGETHER} ${source})
     target_link_libraries(${program} PRIVATE ${ARG_USES} ${ARG_LIBRARIES})
     if(ARG_DEPENDS)
         add_dependencies(${program} ${ARG_DEPENDS})

@@ -59,3 +59,5 @@ void Chores::next()
 }
 
 } // namespace planloom
+
+#include "moc_chores.cpp"

@@ -138,3 +138,5 @@ bool GuiWatchdog::notify(QObject *receiver, QEvent *event)
 }
 
 } // namespace planloom
+
+#include "moc_gui_watchdog.cpp"

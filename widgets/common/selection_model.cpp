@@ -72,3 +72,5 @@ void SelectionModel::setHovered(OperatorId id)
 }
 
 } // namespace planloom
+
+#include "moc_selection_model.cpp"

@@ -156,3 +156,5 @@ void CommunicationCompare::refresh()
 }
 
 } // namespace planloom
+
+#include "moc_communication_compare.cpp"

@@ -85,3 +85,5 @@ void CompareChoice::swap()
 }
 
 } // namespace planloom
+
+#include "moc_compare_choice.cpp"

@@ -337,3 +337,5 @@ bool RowDiffModel::dropMimeData(
 }
 
 } // namespace planloom
+
+#include "moc_compare_models.cpp"

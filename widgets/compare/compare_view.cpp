@@ -481,3 +481,5 @@ void CompareView::changeEvent(QEvent *event)
 }
 
 } // namespace planloom
+
+#include "moc_compare_view.cpp"

@@ -560,3 +560,5 @@ void ComparedTimeline::scrollContentsBy(int, int)
 }
 
 } // namespace planloom
+
+#include "moc_compared_timeline.cpp"

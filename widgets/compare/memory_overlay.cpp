@@ -194,3 +194,5 @@ void MemoryOverlay::scrollContentsBy(int, int)
 }
 
 } // namespace planloom
+
+#include "moc_memory_overlay.cpp"

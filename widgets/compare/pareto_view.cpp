@@ -375,3 +375,5 @@ void ParetoView::focusOutEvent(QFocusEvent *event)
 }
 
 } // namespace planloom
+
+#include "moc_pareto_view.cpp"

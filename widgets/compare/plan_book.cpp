@@ -167,3 +167,5 @@ void PlanBook::paintNext()
 }
 
 } // namespace planloom
+
+#include "moc_plan_book.cpp"

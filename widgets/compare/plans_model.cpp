@@ -337,3 +337,5 @@ QVariant PlansModel::headerData(int section, Qt::Orientation orientation, int ro
 }
 
 } // namespace planloom
+
+#include "moc_plans_model.cpp"

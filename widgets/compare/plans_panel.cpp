@@ -347,3 +347,5 @@ void PlansPanel::showEvent(QShowEvent *event)
 }
 
 } // namespace planloom
+
+#include "moc_plans_panel.cpp"

@@ -184,3 +184,5 @@ void WaterfallView::paintEvent(QPaintEvent *)
 }
 
 } // namespace planloom
+
+#include "moc_waterfall_view.cpp"

@@ -61,3 +61,5 @@ void DagBreadcrumbs::rebuild(const QStringList &labels)
 }
 
 } // namespace planloom
+
+#include "moc_dag_breadcrumbs.cpp"

@@ -110,3 +110,5 @@ bool DagConeBar::eventFilter(QObject *watched, QEvent *event)
 }
 
 } // namespace planloom
+
+#include "moc_dag_cone_bar.cpp"

@@ -146,3 +146,5 @@ void DagDecorator::cancel()
 }
 
 } // namespace planloom
+
+#include "moc_dag_decor.cpp"

@@ -126,3 +126,5 @@ bool DagFindBar::eventFilter(QObject *watched, QEvent *event)
 }
 
 } // namespace planloom
+
+#include "moc_dag_find_bar.cpp"

@@ -574,3 +574,5 @@ void DagGestureLayer::scrollAtEdges()
 }
 
 } // namespace planloom
+
+#include "moc_dag_gesture_layer.cpp"

@@ -405,3 +405,5 @@ std::int32_t StageEditor::stage() const
 }
 
 } // namespace planloom
+
+#include "moc_dag_line_editors.cpp"

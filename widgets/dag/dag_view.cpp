@@ -592,3 +592,5 @@ void DagView::paintEvent(QPaintEvent * /*event*/)
 }
 
 } // namespace planloom
+
+#include "moc_dag_view.cpp"

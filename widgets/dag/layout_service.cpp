@@ -230,3 +230,5 @@ void LayoutService::helperDone()
 }
 
 } // namespace planloom
+
+#include "moc_layout_service.cpp"

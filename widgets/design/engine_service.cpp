@@ -120,3 +120,5 @@ void EngineService::deliver()
 }
 
 } // namespace planloom
+
+#include "moc_engine_service.cpp"

@@ -117,3 +117,5 @@ QString tagOf(const Preview &preview)
 }
 
 } // namespace planloom
+
+#include "moc_gesture_host.cpp"

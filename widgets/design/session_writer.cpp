@@ -246,3 +246,5 @@ void SessionWriter::onRefused(std::uint64_t number, const Error &error)
 }
 
 } // namespace planloom
+
+#include "moc_session_writer.cpp"

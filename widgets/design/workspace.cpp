@@ -405,3 +405,5 @@ bool Workspace::hasGivenName() const
 }
 
 } // namespace planloom
+
+#include "moc_workspace.cpp"

@@ -215,3 +215,5 @@ void HistoryDelegate::paintWords(
 }
 
 } // namespace planloom
+
+#include "moc_history_delegate.cpp"

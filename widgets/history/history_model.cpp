@@ -350,3 +350,5 @@ bool HistoryFilter::filterAcceptsRow(int row, const QModelIndex &parent) const
 }
 
 } // namespace planloom
+
+#include "moc_history_model.cpp"

@@ -337,3 +337,5 @@ void HistoryPanel::nameCheckpoint()
 }
 
 } // namespace planloom
+
+#include "moc_history_panel.cpp"

@@ -102,3 +102,5 @@ void NameBar::keyPressEvent(QKeyEvent *event)
 }
 
 } // namespace planloom
+
+#include "moc_name_bar.cpp"

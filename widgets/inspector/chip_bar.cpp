@@ -183,3 +183,5 @@ void ChipBar::refresh()
 }
 
 } // namespace planloom
+
+#include "moc_chip_bar.cpp"

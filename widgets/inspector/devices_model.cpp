@@ -166,3 +166,5 @@ QMimeData *DevicesModel::mimeData(const QModelIndexList &indexes) const
 }
 
 } // namespace planloom
+
+#include "moc_devices_model.cpp"

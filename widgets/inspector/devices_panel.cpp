@@ -132,3 +132,5 @@ void DevicesPanel::refresh()
 }
 
 } // namespace planloom
+
+#include "moc_devices_panel.cpp"

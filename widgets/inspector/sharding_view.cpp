@@ -385,3 +385,5 @@ void ShardingView::describe()
 }
 
 } // namespace planloom
+
+#include "moc_sharding_view.cpp"

@@ -149,3 +149,5 @@ bool ThemeKeeper::eventFilter(QObject *watched, QEvent *event)
 }
 
 } // namespace planloom
+
+#include "moc_application_style.cpp"

@@ -71,3 +71,5 @@ void ClusterChooser::onActivated(int index)
 }
 
 } // namespace planloom
+
+#include "moc_cluster_chooser.cpp"

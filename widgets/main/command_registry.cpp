@@ -312,3 +312,5 @@ QString CommandRegistry::plainText(const QAction &action)
 }
 
 } // namespace planloom
+
+#include "moc_command_registry.cpp"

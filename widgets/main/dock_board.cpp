@@ -358,3 +358,5 @@ bool DockBoard::eventFilter(QObject *watched, QEvent *event)
 }
 
 } // namespace planloom
+
+#include "moc_dock_board.cpp"

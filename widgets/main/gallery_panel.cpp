@@ -204,3 +204,5 @@ QString GalleryPanel::spec() const
 }
 
 } // namespace planloom
+
+#include "moc_gallery_panel.cpp"

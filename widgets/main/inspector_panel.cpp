@@ -125,3 +125,5 @@ void InspectorPanel::take()
 }
 
 } // namespace planloom
+
+#include "moc_inspector_panel.cpp"

@@ -363,3 +363,5 @@ void Locator::changeEvent(QEvent *event)
 }
 
 } // namespace planloom
+
+#include "moc_locator.cpp"

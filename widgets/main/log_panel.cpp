@@ -142,3 +142,5 @@ LogPanel::LogPanel(QWidget *parent)
 }
 
 } // namespace planloom
+
+#include "moc_log_panel.cpp"

@@ -430,3 +430,5 @@ void MainWindow::closeEvent(QCloseEvent *event)
 }
 
 } // namespace planloom
+
+#include "moc_main_window.cpp"

@@ -85,3 +85,5 @@ void ModelOptionsDialog::refresh()
 }
 
 } // namespace planloom
+
+#include "moc_model_options_dialog.cpp"

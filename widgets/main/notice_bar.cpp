@@ -176,3 +176,5 @@ QPushButton *NoticeBar::button(const QString &id, const QString &text) const
 }
 
 } // namespace planloom
+
+#include "moc_notice_bar.cpp"

@@ -133,3 +133,5 @@ QVariant OutlineModel::headerData(int section, Qt::Orientation orientation, int 
 }
 
 } // namespace planloom
+
+#include "moc_outline_model.cpp"

@@ -133,3 +133,5 @@ void OutlinePanel::pullSelection()
 }
 
 } // namespace planloom
+
+#include "moc_outline_panel.cpp"

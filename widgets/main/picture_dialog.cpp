@@ -77,3 +77,5 @@ void PictureDialog::setChoice(const PictureChoice &choice)
 }
 
 } // namespace planloom
+
+#include "moc_picture_dialog.cpp"

@@ -127,3 +127,5 @@ PreferencesDialog::PreferencesDialog(CommandRegistry *registry, ThemeKeeper *kee
 }
 
 } // namespace planloom
+
+#include "moc_preferences_dialog.cpp"

@@ -254,3 +254,5 @@ void ProblemsPanel::refresh()
 }
 
 } // namespace planloom
+
+#include "moc_problems_panel.cpp"

@@ -102,3 +102,5 @@ void RecentList::remove(const QString &path)
 }
 
 } // namespace planloom
+
+#include "moc_recent_list.cpp"

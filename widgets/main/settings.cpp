@@ -53,3 +53,5 @@ QStringList Settings::keysUnder(const QString &prefix) const
 }
 
 } // namespace planloom
+
+#include "moc_settings.cpp"

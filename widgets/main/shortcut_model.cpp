@@ -126,3 +126,5 @@ QVariant ShortcutModel::headerData(int section, Qt::Orientation orientation, int
 }
 
 } // namespace planloom
+
+#include "moc_shortcut_model.cpp"

@@ -145,3 +145,5 @@ bool ShortcutSheet::eventFilter(QObject *watched, QEvent *event)
 }
 
 } // namespace planloom
+
+#include "moc_shortcut_sheet.cpp"

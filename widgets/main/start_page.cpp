@@ -354,3 +354,5 @@ void StartPage::refreshRecent()
 }
 
 } // namespace planloom
+
+#include "moc_start_page.cpp"

@@ -126,3 +126,5 @@ void StatusPill::paintEvent(QPaintEvent *)
 }
 
 } // namespace planloom
+
+#include "moc_status_pill.cpp"

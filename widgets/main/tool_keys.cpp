@@ -81,3 +81,5 @@ bool ToolKeys::eventFilter(QObject *watched, QEvent *event)
 }
 
 } // namespace planloom
+
+#include "moc_tool_keys.cpp"

@@ -107,3 +107,5 @@ QVariant LinksModel::headerData(int section, Qt::Orientation orientation, int ro
 }
 
 } // namespace planloom
+
+#include "moc_communication_models.cpp"

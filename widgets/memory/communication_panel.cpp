@@ -268,3 +268,5 @@ void CommunicationPanel::chooseFlow(int row)
 }
 
 } // namespace planloom
+
+#include "moc_communication_panel.cpp"

@@ -270,3 +270,5 @@ void MatrixView::paintEvent(QPaintEvent *)
 }
 
 } // namespace planloom
+
+#include "moc_matrix_view.cpp"

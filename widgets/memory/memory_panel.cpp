@@ -244,3 +244,5 @@ void MemoryPanel::showMoment()
 }
 
 } // namespace planloom
+
+#include "moc_memory_panel.cpp"

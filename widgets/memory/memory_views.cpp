@@ -358,3 +358,5 @@ void MemoryTreemap::paintEvent(QPaintEvent *)
 }
 
 } // namespace planloom
+
+#include "moc_memory_views.cpp"

@@ -250,3 +250,5 @@ void TopologyView::paintEvent(QPaintEvent *event)
 }
 
 } // namespace planloom
+
+#include "moc_topology_view.cpp"

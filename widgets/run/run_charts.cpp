@@ -321,3 +321,5 @@ void OperatorScatter::paintEvent(QPaintEvent *)
 }
 
 } // namespace planloom
+
+#include "moc_run_charts.cpp"

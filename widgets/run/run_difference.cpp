@@ -207,3 +207,5 @@ QVariant CollectivesModel::headerData(int section, Qt::Orientation orientation, 
 }
 
 } // namespace planloom
+
+#include "moc_run_difference.cpp"

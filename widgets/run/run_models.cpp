@@ -198,3 +198,5 @@ QVariant RunListModel::headerData(int section, Qt::Orientation orientation, int 
 }
 
 } // namespace planloom
+
+#include "moc_run_models.cpp"

@@ -530,3 +530,5 @@ void RunPanel::showAwaited()
 }
 
 } // namespace planloom
+
+#include "moc_run_panel.cpp"

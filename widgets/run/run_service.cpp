@@ -448,3 +448,5 @@ void RunService::show(const RunRecord &record, const QByteArray &measured, const
 }
 
 } // namespace planloom
+
+#include "moc_run_service.cpp"

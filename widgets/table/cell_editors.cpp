@@ -346,3 +346,5 @@ bool NoteCellEditor::eventFilter(QObject *watched, QEvent *event)
 }
 
 } // namespace planloom
+
+#include "moc_cell_editors.cpp"

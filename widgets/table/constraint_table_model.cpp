@@ -457,3 +457,5 @@ int ConstraintTableModel::columnCount(const QModelIndex &parent) const
 }
 
 } // namespace planloom
+
+#include "moc_constraint_table_model.cpp"

@@ -191,3 +191,5 @@ void PastePreview::keyPressEvent(QKeyEvent *event)
 }
 
 } // namespace planloom
+
+#include "moc_paste_preview.cpp"

@@ -145,3 +145,5 @@ bool PriceService::eventFilter(QObject *watched, QEvent *event)
 }
 
 } // namespace planloom
+
+#include "moc_price_service.cpp"

@@ -143,3 +143,5 @@ void RowsView::changeEvent(QEvent *event)
 }
 
 } // namespace planloom
+
+#include "moc_rows_view.cpp"

@@ -323,3 +323,5 @@ QSize TableDelegate::sizeHint(const QStyleOptionViewItem &option, const QModelIn
 }
 
 } // namespace planloom
+
+#include "moc_table_delegate.cpp"

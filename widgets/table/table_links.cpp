@@ -242,3 +242,5 @@ void TableLinks::findConflicts(const GestureContextSnapshot &context, const Plan
 }
 
 } // namespace planloom
+
+#include "moc_table_links.cpp"

@@ -506,3 +506,5 @@ QItemSelection wholeRows(const TableListModel &list, std::vector<int> rows)
 }
 
 } // namespace planloom
+
+#include "moc_table_list_model.cpp"

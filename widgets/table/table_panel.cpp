@@ -259,3 +259,5 @@ void TablePanel::refreshMessage()
 }
 
 } // namespace planloom
+
+#include "moc_table_panel.cpp"

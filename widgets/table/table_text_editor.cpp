@@ -538,3 +538,5 @@ void TableTextEditor::changeEvent(QEvent *event)
 }
 
 } // namespace planloom
+
+#include "moc_table_text_editor.cpp"

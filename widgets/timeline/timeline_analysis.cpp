@@ -92,3 +92,5 @@ void TimelineAnalyst::take()
 }
 
 } // namespace planloom
+
+#include "moc_timeline_analysis.cpp"

@@ -365,3 +365,5 @@ void TimelineLineEditor::keyPressEvent(QKeyEvent *event)
 }
 
 } // namespace planloom
+
+#include "moc_timeline_line_editor.cpp"

@@ -168,3 +168,5 @@ void TimelinePanel::keyPressEvent(QKeyEvent *event)
 }
 
 } // namespace planloom
+
+#include "moc_timeline_panel.cpp"

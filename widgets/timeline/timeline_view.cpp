@@ -317,3 +317,5 @@ void TimelineView::takeSelected()
 }
 
 } // namespace planloom
+
+#include "moc_timeline_view.cpp"

@@ -159,3 +159,5 @@ void SplitCellEditor::fillParts()
 }
 
 } // namespace planloom
+
+#include "moc_split_cell_editor.cpp"
