@@ -13,12 +13,19 @@ installPackages Planloom "${buildPackages[@]}"
 folder=$root/build/run
 # The window waits for Qt and the engine, hardly for code of its own: less optimised, it is there earlier.
 configure "$folder" -DCMAKE_BUILD_TYPE= -DCMAKE_CXX_FLAGS=-O2 -DPLANLOOM_WINDOW_FLAGS=-O1 -DPLANLOOM_TESTS=OFF -DPLANLOOM_UNITY=ON
-build "$folder"
 
 if [[ -n ${DISPLAY:-} || -n ${WAYLAND_DISPLAY:-} ]]; then
+    build "$folder" planloom planloom-exec planloom-layout
     (($#)) || set -- --sample gpt2
-    exec "$folder/bin/planloom" "$@"
+    "$folder/bin/planloom" "$@" &
+    window=$!
+    trap 'kill "$window" 2>/dev/null' EXIT
+    (build "$folder") || true # the rest, while the window is open: the command line
+    status=0
+    wait "$window" || status=$?
+    exit "$status"
 fi
+build "$folder"
 
 cli=$folder/bin/planloom-cli
 if (($#)); then
