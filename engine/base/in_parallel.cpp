@@ -8,11 +8,17 @@
 #include <thread>
 #include <vector>
 
+#ifdef __linux__
+#include <sys/resource.h>
+#include <unistd.h>
+#endif
+
 namespace planloom {
 
 namespace {
 
 constexpr unsigned kMostThreads = 8; ///< What is done here waits for memory more than for processors.
+constexpr int kNiceness = 5;
 constexpr std::size_t kStretchesPerThread = 4; ///< So that one that is kept waiting keeps nobody else.
 
 /// What is to be done, taken stretch by stretch.
@@ -81,6 +87,10 @@ private:
 
     void help(const std::stop_token &stop)
     {
+#ifdef __linux__
+        // Behind the thread that people look at, where there are no processors to spare.
+        setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kNiceness);
+#endif
         std::uint64_t helped = 0; // nothing is left of a job that has been helped with
         std::unique_lock lock(m_mutex);
         for (;;) {
