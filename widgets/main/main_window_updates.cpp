@@ -14,6 +14,7 @@
 #include <QtWidgets/QToolBar>
 
 #include "engine/analyse/bound.h"
+#include "engine/base/place.h"
 #include "widgets/common/format.h"
 #include "widgets/design/row_sentences.h"
 #include "widgets/inspector/sharding_view.h"
@@ -202,8 +203,10 @@ void MainWindow::onMinorProblem(const Error &error)
 
 void MainWindow::onProblem(const Error &error)
 {
-    if (error.where == "gallery") { // a plan that does not fit is no problem of the one that stands: it is
-                                    // said where it was asked for
+    if (placeOf(error)
+        == Place(
+            NamedPlace{"gallery"})) { // a plan that does not fit is no problem of the one that stands: it is
+        // said where it was asked for
         const QString reason = sentences({error.message, error.advice});
         m_gallery->setRefusal(tr("Not applied. %1").arg(reason));
         m_log->model()->add(LogKind::Problem, tr("Gallery plan not applied. %1").arg(reason));

@@ -7,6 +7,7 @@
 #include <QtWidgets/QTableView>
 #include <QtWidgets/QVBoxLayout>
 
+#include "engine/base/place.h"
 #include "engine/base/words.h"
 #include "widgets/design/row_sentences.h"
 
@@ -71,11 +72,11 @@ namespace {
 /// The line of the row that an error names as its place; -1 if it names none.
 std::int32_t lineOf(const Error &error, const PlanUpdate &update)
 {
-    for (std::size_t row = 0; row < update.rows.size(); ++row) {
-        if (error.where.starts_with(placeOf(RowId{static_cast<std::int32_t>(row)}, {})))
-            return update.rows[row].line;
-    }
-    return -1;
+    const Place place = placeOf(error);
+    const auto *row = std::get_if<RowPlace>(&place);
+    return row && static_cast<std::size_t>(row->row.index) < update.rows.size()
+        ? update.rows[static_cast<std::size_t>(row->row.index)].line
+        : -1;
 }
 
 } // namespace

@@ -1,5 +1,6 @@
 #include "widgets/table/row_cells.h"
 
+#include "engine/base/place.h"
 #include "engine/base/text.h"
 #include "engine/table/table_text.h"
 #include "engine/table/text_cursor.h"
@@ -112,14 +113,12 @@ std::string_view takeStrength(std::string_view content, RowCells &cells)
     return behind;
 }
 
-/// "line:1:9" -> 8
+/// In the line that was read, from 0.
 std::int32_t positionOf(const Error &error)
 {
-    const std::size_t colon = error.where.rfind(':');
-    std::int32_t column = 1;
-    if (colon != std::string::npos)
-        std::from_chars(error.where.data() + colon + 1, error.where.data() + error.where.size(), column);
-    return std::max(column - 1, 0);
+    const Place place = placeOf(error);
+    const auto *text = std::get_if<TextPlace>(&place);
+    return text ? std::max(text->column - 1, 0) : 0;
 }
 
 CellProblem problemOf(

@@ -139,6 +139,20 @@ private Q_SLOTS:
         QVERIFY(problemsOf(*planOf(modelOf(kGpt), "mesh dp=2\n")).empty());
     }
 
+    void aProblemLeadsToItsOwnRowHoweverManyThereAre()
+    {
+        PlanUpdate update;
+        for (std::int32_t row = 0; row < 13; ++row)
+            update.rows.push_back({RowId{row}, 2 * row, {}, {}, {}});
+        update.error = Error{ErrorCode::InvalidInput, "no", {}, "row:12/rule"};
+        QCOMPARE(problemsOf(update).size(), std::size_t{1});
+        QCOMPARE(problemsOf(update).front().line, 24);
+        update.error->where = "row:1";
+        QCOMPARE(problemsOf(update).front().line, 2);
+        update.error->where = "row:13";
+        QCOMPARE(problemsOf(update).front().line, -1);
+    }
+
     void theInspectorExplainsOneOperatorSeveralAndTheModel()
     {
         const ModelSnapshot gpt = modelOf(kGpt);
