@@ -1,7 +1,9 @@
 #pragma once
 
 #include "engine/design/make_plan.h"
+#include "engine/frontend/zoo.h"
 
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
@@ -40,6 +42,29 @@ inline PlanRequest galleryRequest(const ModelSnapshot &model, const std::string 
     request.target = {cluster, {}, devices};
     request.upTo = upTo;
     return request;
+}
+
+/// One plan that people make, and the machine it is for.
+struct Case {
+    const char *model; ///< A zoo model, or the name of a file of PLANLOOM_MODELS.
+    const char *gallery;
+    std::int32_t devices;
+    const char *cluster; ///< A profile without a size.
+};
+inline constexpr Case kGpt2Case{"zoo:gpt?layers=12&hidden=768&heads=12&seq=1024&batch=8&vocab=50257",
+    "3d:dp=1,tp=2,pp=4,micro-batches=8", 8, "dgx-a100"};
+/// The exported file: micro-batches are whole batches of its one sequence.
+inline constexpr Case kGpt3FileCase{
+    "gpt3_175b_full.onnx", "3d:dp=1,tp=8,pp=8,micro-batches=32", 64, "dgx-h100"};
+
+/// A plan as far as `upTo`, or why there is none.
+inline Result<PlanAnswerSnapshot> startOf(const Case &that, PlanGrade upTo)
+{
+    const std::string model = isZooSpec(that.model) ? that.model : modelFile(that.model);
+    if (model.empty())
+        return Error{ErrorCode::NotFound, "PLANLOOM_MODELS names no folder with this model", {}, that.model};
+    TRY(const auto snapshot, opened(model));
+    return planOf(galleryRequest(snapshot, that.gallery, that.cluster, that.devices, upTo));
 }
 
 } // namespace planloom::bench

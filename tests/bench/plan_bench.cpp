@@ -2,37 +2,13 @@
 
 #include "tests/bench/bench_models.h"
 
-#include "engine/frontend/zoo.h"
-
 #include <benchmark/benchmark.h>
 
 namespace planloom::bench {
 namespace {
 
-/// One plan that people make, and the machine it is for.
-struct Case {
-    const char *model; ///< A zoo model, or the name of a file of PLANLOOM_MODELS.
-    const char *gallery;
-    std::int32_t devices;
-    const char *cluster; ///< A profile without a size.
-};
-constexpr Case kGpt2{"zoo:gpt?layers=12&hidden=768&heads=12&seq=1024&batch=8&vocab=50257",
-    "3d:dp=1,tp=2,pp=4,micro-batches=8", 8, "dgx-a100"};
 constexpr Case kGpt3{"zoo:gpt?layers=96&hidden=12288&heads=96&seq=2048&batch=32&vocab=50257",
-    "3d:dp=1,tp=8,pp=8,micro-batches=32", 64, "dgx-h100"};
-
-// The exported file: micro-batches are whole batches of its one sequence.
-constexpr Case kGpt3File{"gpt3_175b_full.onnx", kGpt3.gallery, kGpt3.devices, kGpt3.cluster};
-
-/// A plan as far as `upTo`, to start from, or why there is none.
-Result<PlanAnswerSnapshot> startOf(const Case &that, PlanGrade upTo)
-{
-    const std::string model = isZooSpec(that.model) ? that.model : modelFile(that.model);
-    if (model.empty())
-        return Error{ErrorCode::NotFound, "PLANLOOM_MODELS names no folder with this model", {}, that.model};
-    TRY(const auto snapshot, opened(model));
-    return planOf(galleryRequest(snapshot, that.gallery, that.cluster, that.devices, upTo));
-}
+    kGpt3FileCase.gallery, kGpt3FileCase.devices, kGpt3FileCase.cluster};
 
 /// Goes on from a plan that has got as far as `from` to `to`, once an iteration.
 PlanAnswerSnapshot carryOn(benchmark::State &state, const Case &that, PlanGrade from, PlanGrade to)
@@ -81,16 +57,16 @@ void prove(benchmark::State &state, const Case &that)
     }
 }
 
-BENCHMARK_CAPTURE(complete, gpt2_small_8_devices, kGpt2)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(complete, gpt2_small_8_devices, kGpt2Case)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(complete, gpt3_175b_64_devices, kGpt3)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(lowerAndSimulate, gpt2_small_8_devices_8_micro_batches, kGpt2)
+BENCHMARK_CAPTURE(lowerAndSimulate, gpt2_small_8_devices_8_micro_batches, kGpt2Case)
     ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(lowerAndSimulate, gpt3_175b_64_devices_32_micro_batches, kGpt3)
     ->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(lowerAndSimulate, gpt3_175b_file, kGpt3File)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(prove, gpt2_small_8_devices_8_micro_batches, kGpt2)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(lowerAndSimulate, gpt3_175b_file, kGpt3FileCase)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(prove, gpt2_small_8_devices_8_micro_batches, kGpt2Case)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(prove, gpt3_175b_64_devices_32_micro_batches, kGpt3)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(prove, gpt3_175b_file, kGpt3File)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(prove, gpt3_175b_file, kGpt3FileCase)->Unit(benchmark::kMillisecond);
 
 } // namespace
 } // namespace planloom::bench
