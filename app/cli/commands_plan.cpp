@@ -131,7 +131,7 @@ Result<int> runSolve(const Arguments &arguments)
     TRY(const auto solved, planOf(request));
     const TimelineSummary &summary = solved->summary;
     const ExecutionPlan &execution = *solved->execution;
-    const double bound = stepBound(execution, solved->cluster);
+    const double bound = stepBound(execution, costModelOf(solved->cluster));
     const double gap = summary.stepSeconds > 0 ? 1 - bound / summary.stepSeconds : 0;
     std::vector<std::string> warnings;
     for (const RowWarning &warning : solved->warnings)

@@ -1,15 +1,14 @@
 #include "engine/analyse/bound.h"
 
 #include "engine/graph/catalogue.h"
-#include "engine/hardware/cost.h"
 
 namespace planloom {
 
-double stepBound(const ExecutionPlan &plan, const Cluster &cluster)
+double stepBound(const ExecutionPlan &plan, const CostModel &costs)
 {
+    if (!costs.leastKernel)
+        return 0;
     const Graph &graph = *plan.graph;
-    DeviceModel device = cluster.device;
-    device.launchLatency.value = 0;
     double seconds = 0;
     for (std::size_t o = 0; o < graph.operators.size(); ++o) {
         const Operator &op = graph.operators[o];
@@ -21,11 +20,7 @@ double stepBound(const ExecutionPlan &plan, const Cluster &cluster)
             inputs.push_back(id ? graph.at(id).type : TensorType{});
         for (const TensorId id : op.outputs)
             outputs.push_back(id ? graph.at(id).type : TensorType{});
-        DataType dataType = DataType::Float32;
-        for (const TensorType &type : outputs)
-            if (isFloating(type.dataType))
-                dataType = type.dataType;
-        double own = operatorSeconds(device, categoryOf(op.kind), workOf(op, inputs, outputs), dataType);
+        double own = costs.leastKernel({op, inputs, outputs, computeTypeOf(inputs, outputs)});
         // Micro-batches that cut an operator share its work; others repeat it.
         const bool repeated = op.direction != Direction::Optimizer && !plan.batch.oncePerStep[o]
             && plan.batch.operatorDimension[o] < 0;

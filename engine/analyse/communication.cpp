@@ -1,6 +1,6 @@
 #include "engine/analyse/communication.h"
 
-#include "engine/simulate/cost_model.h"
+#include "engine/simulate/instruction_cost.h"
 
 #include <algorithm>
 #include <map>

@@ -1,7 +1,7 @@
 #include "engine/analyse/memory_at.h"
 
 #include "engine/analyse/span_finder.h"
-#include "engine/simulate/cost_model.h"
+#include "engine/simulate/instruction_cost.h"
 
 #include <algorithm>
 #include <tuple>

@@ -81,12 +81,14 @@ private:
             m_answer = *m_request.begin;
             m_answer.revision = m_request.revision;
             m_answer.final = false;
+            m_costs = costModelOf(m_answer.cluster);
             return carryOut(start);
         }
         if (m_request.needsTraining)
             TRY_VOID(requireTrainingStep(*m_request.model));
         TRY(Target target, resolve(m_request.target));
         m_answer.cluster = std::move(target.cluster);
+        m_costs = costModelOf(m_answer.cluster);
         m_answer.deviceCount = target.deviceCount;
         TRY_VOID(addGallery());
         TRY(const bool holds, complete());
@@ -119,7 +121,7 @@ private:
         if (m_request.gallery.empty())
             return {};
         TRY(const ConstraintTable rows,
-            galleryTable(m_request.gallery, *m_request.model, m_answer.deviceCount));
+            galleryTable(m_request.gallery, *m_request.model, m_answer.deviceCount, m_costs));
         if (m_answer.table.lineCount() == 0)
             m_answer.table = TableDocument(print(rows));
         else
@@ -180,7 +182,7 @@ private:
     {
         if (m_stop.stop_requested())
             return cancelled();
-        TRY(ExecutionPlan lowered, lower(*m_answer.plan, m_answer.cluster, m_stop));
+        TRY(ExecutionPlan lowered, lower(*m_answer.plan, m_answer.cluster, m_costs, m_stop));
         lowered.origin = originOf(m_request.model->source, m_answer.cluster.name);
         for (auto &[row, sentence] : liftedLimits(*m_answer.plan, lowered)) {
             m_answer.warnings.push_back({row, sentence});
@@ -202,7 +204,7 @@ private:
                 publish(PlanGrade::Timed);
             m_answer.grade = PlanGrade::Timed;
         };
-        TRY(Timeline timeline, simulate(*m_answer.execution, m_answer.cluster, options, m_stop));
+        TRY(Timeline timeline, simulate(*m_answer.execution, m_answer.cluster, m_costs, options, m_stop));
         if (m_request.upTo <= PlanGrade::Timed)
             return {};
         m_answer.operatorNanoseconds = operatorTimes(*m_answer.execution, timeline);
@@ -242,6 +244,7 @@ private:
     const std::stop_token &m_stop;
     const std::function<void(const PlanAnswer &)> &m_report;
     PlanAnswer m_answer;
+    CostModel m_costs{}; ///< Of the cluster of the answer.
 };
 
 } // namespace

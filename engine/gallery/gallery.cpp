@@ -174,9 +174,10 @@ Result<std::int32_t> microBatchesOf(const Graph &graph, const BatchInfo &batch, 
     return 1;
 }
 
-Result<void> appendPipeline(const SelectorIndex &index, const Recipe &recipe, ConstraintTable &table)
+Result<void> appendPipeline(
+    const SelectorIndex &index, const Recipe &recipe, const CostModel &costs, ConstraintTable &table)
 {
-    TRY(const auto stages, pipelineStages(index, recipe.pp));
+    TRY(const auto stages, pipelineStages(index, recipe.pp, costs));
     for (std::size_t s = 0; s < stages.size(); ++s) {
         const Selector selector = stageSelector(index, stages[s]);
         const auto number = static_cast<std::int32_t>(s);
@@ -204,7 +205,8 @@ const std::vector<GalleryEntry> &galleryEntries()
     return kEntries;
 }
 
-Result<ConstraintTable> galleryTable(std::string_view spec, const Model &model, std::int32_t deviceCount)
+Result<ConstraintTable> galleryTable(
+    std::string_view spec, const Model &model, std::int32_t deviceCount, const CostModel &costs)
 {
     if (!model || deviceCount < 1)
         return wrongSpec("a gallery plan needs a model and at least one device");
@@ -235,7 +237,7 @@ Result<ConstraintTable> galleryTable(std::string_view spec, const Model &model, 
         table.rows.push_back(templateRow({}, OpTransRule{{std::move(step)}}));
     }
     if (recipe.pp > 1)
-        TRY_VOID(appendPipeline(*model.index, recipe, table));
+        TRY_VOID(appendPipeline(*model.index, recipe, costs, table));
     if (recipe.tp > 1)
         TRY_VOID(appendTensorParallel(model, deviceCount, "tp", recipe.tp, table));
     if (recipe.zero1 && recipe.dp > 1) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "engine/base/result.h"
+#include "engine/hardware/cost_model.h"
 #include "engine/table/model.h"
 #include "engine/table/table.h"
 
@@ -26,9 +27,12 @@ const std::vector<GalleryEntry> &galleryEntries();
 /// their product; the mesh is dp x pp x tp, tp innermost. All devices are used: dp * pp * tp must be
 /// `deviceCount`. A pipeline without `micro-batches` takes as many as divide the batch, at most 4 per stage.
 ///
+/// @param costs  what pipeline stages are balanced by
+///
 /// The rows are checked: `completePlan` accepts them.
 /// @return NotFound for unknown names, InvalidInput with the reason where the model can't be planned so (the
 ///   batch does not divide: by which operator; nothing can be split in so many parts: why; too few operators)
-Result<ConstraintTable> galleryTable(std::string_view spec, const Model &model, std::int32_t deviceCount);
+Result<ConstraintTable> galleryTable(
+    std::string_view spec, const Model &model, std::int32_t deviceCount, const CostModel &costs);
 
 } // namespace planloom

@@ -13,10 +13,6 @@ namespace planloom {
 
 namespace {
 
-// An accelerator's proportions (NVIDIA A100 data sheet, derated); picoseconds per unit.
-constexpr double kPicosecondsPerFlop = 1e12 / 100e12;
-constexpr double kPicosecondsPerByte = 1e12 / 1.5e12;
-constexpr double kLaunchNanoseconds = 4000;
 /// How much slower the slowest stage may be for the cuts to lie between layers.
 constexpr double kLayerTolerance = 1.25;
 
@@ -28,11 +24,13 @@ std::vector<TensorType> typesOf(const Graph &graph, const std::vector<TensorId> 
     return types;
 }
 
-double timeOf(const Graph &graph, const Operator &op)
+double secondsOf(const Graph &graph, const Operator &op, const CostModel &costs)
 {
-    const Work work = workOf(op, typesOf(graph, op.inputs), typesOf(graph, op.outputs));
-    const double ideal = std::max(work.flops * kPicosecondsPerFlop, work.bytes * kPicosecondsPerByte) / 1000;
-    return isView(op) ? 0 : ideal + kLaunchNanoseconds;
+    if (isView(op))
+        return 0;
+    const auto inputs = typesOf(graph, op.inputs);
+    const auto outputs = typesOf(graph, op.outputs);
+    return costs.kernel({op, inputs, outputs, computeTypeOf(inputs, outputs)});
 }
 
 /// Fewest runs with no run above `limit`; more than the number of links if a piece alone is above.
@@ -159,16 +157,17 @@ std::vector<std::size_t> balancedCuts(const std::vector<std::int64_t> &cost,
     return cuts;
 }
 
-std::int64_t nominalCost(const Graph &graph, OperatorId forward)
+std::int64_t nanosecondsOf(const Graph &graph, OperatorId forward, const CostModel &costs)
 {
     const Operator &op = graph.at(forward);
-    double time = timeOf(graph, op);
+    double seconds = secondsOf(graph, op, costs);
     if (op.mirror.valid())
-        time += timeOf(graph, graph.at(op.mirror));
-    return static_cast<std::int64_t>(std::min(std::ceil(time), 1e12));
+        seconds += secondsOf(graph, graph.at(op.mirror), costs);
+    return static_cast<std::int64_t>(std::min(std::ceil(seconds * 1e9), 1e15));
 }
 
-Result<std::vector<std::vector<OperatorId>>> pipelineStages(const SelectorIndex &index, std::int32_t stages)
+Result<std::vector<std::vector<OperatorId>>> pipelineStages(
+    const SelectorIndex &index, std::int32_t stages, const CostModel &costs)
 {
     const Graph &graph = index.graph();
     const auto without = weightless(index);
@@ -179,7 +178,7 @@ Result<std::vector<std::vector<OperatorId>>> pipelineStages(const SelectorIndex 
     }
     std::vector<std::int64_t> cost;
     for (const OperatorId op : order)
-        cost.push_back(nominalCost(graph, op));
+        cost.push_back(nanosecondsOf(graph, op, costs));
     std::vector<bool> anywhere(order.size(), true);
     std::vector<bool> betweenLayers(order.size(), false);
     for (std::size_t i = 1; i < order.size(); ++i)

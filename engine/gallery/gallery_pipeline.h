@@ -1,6 +1,7 @@
 #pragma once
 
 #include "engine/base/result.h"
+#include "engine/hardware/cost_model.h"
 #include "engine/table/selector_index.h"
 
 #include <cstdint>
@@ -19,14 +20,14 @@ namespace planloom {
 std::vector<std::size_t> balancedCuts(const std::vector<std::int64_t> &cost,
     const std::vector<std::int64_t> &crossing, const std::vector<bool> &allowed, std::int32_t stages);
 
-/// The forward operators of each of `stages` pipeline stages, ascending, balanced by the time of forward and
-/// backward on a nominal device. Cuts lie between layers unless that costs more than a quarter of the step.
+/// The forward operators of each of `stages` pipeline stages, ascending, balanced by the time that `costs`
+/// says forward and backward take. Cuts lie between layers unless that costs more than a quarter of the step.
 /// Operators that use no weight belong to the first stage that reads them.
 /// @return InvalidInput if the model has too few operators
-Result<std::vector<std::vector<OperatorId>>> pipelineStages(const SelectorIndex &index, std::int32_t stages);
+Result<std::vector<std::vector<OperatorId>>> pipelineStages(
+    const SelectorIndex &index, std::int32_t stages, const CostModel &costs);
 
-/// Nanoseconds that an operator takes on a nominal device (100 TFLOP/s, 1.5 TB/s, 4 us per launch), with its
-/// backward operator. Only ratios matter here.
-std::int64_t nominalCost(const Graph &graph, OperatorId forward);
+/// Nanoseconds that a whole operator takes with its backward operator.
+std::int64_t nanosecondsOf(const Graph &graph, OperatorId forward, const CostModel &costs);
 
 } // namespace planloom

@@ -189,12 +189,13 @@ namespace {
 class PathSearch
 {
 public:
-    PathSearch(
-        const IndexMask &whole, DataType dataType, const std::vector<DeviceId> &group, const Cluster &cluster)
+    PathSearch(const IndexMask &whole, DataType dataType, const std::vector<DeviceId> &group,
+        const Cluster &cluster, const CostModel &costs)
         : m_whole(whole)
         , m_elementBytes(sizeOf(dataType))
         , m_group(group)
         , m_cluster(cluster)
+        , m_costs(costs)
         , m_radices(radicesOf(static_cast<std::int32_t>(group.size())))
     {
     }
@@ -272,7 +273,7 @@ private:
     double collective(CollectiveKind kind, std::int64_t elements, const Digits &digits)
     {
         const auto key = std::make_tuple(kind, elements, digits);
-        if (const auto it = m_costs.find(key); it != m_costs.end())
+        if (const auto it = m_seconds.find(key); it != m_seconds.end())
             return it->second;
         double worst = 0;
         std::vector<std::vector<std::int32_t>> distinct; // groups that look alike to the links cost the same
@@ -287,10 +288,10 @@ private:
             if (std::find(distinct.begin(), distinct.end(), nodes) != distinct.end())
                 continue;
             distinct.push_back(nodes);
-            worst = std::max(
-                worst, collectiveSeconds(m_cluster, kind, Bytes{elements * m_elementBytes}, members));
+            worst = std::max(worst,
+                m_costs.collective(kind, Bytes{elements * m_elementBytes}, groupShape(m_cluster, members)));
         }
-        m_costs.emplace(key, worst);
+        m_seconds.emplace(key, worst);
         return worst;
     }
 
@@ -368,8 +369,7 @@ private:
                 next.dimensionDigits[i].push_back(digit);
                 if (!divides(next, i))
                     continue;
-                const double seconds =
-                    copySeconds(m_cluster.device, Bytes{local / m_radices[d] * m_elementBytes});
+                const double seconds = m_costs.copy(Bytes{local / m_radices[d] * m_elementBytes});
                 hops.emplace_back(
                     Hop{HopKind::Slice, {digit}, static_cast<std::int8_t>(i), -1, std::move(next)}, seconds);
             }
@@ -381,17 +381,18 @@ private:
     std::int64_t m_elementBytes;
     const std::vector<DeviceId> &m_group;
     const Cluster &m_cluster;
+    const CostModel &m_costs;
     std::vector<std::int32_t> m_radices;
     std::map<Layout, Node> m_nodes;
-    std::map<std::tuple<CollectiveKind, std::int64_t, Digits>, double> m_costs;
+    std::map<std::tuple<CollectiveKind, std::int64_t, Digits>, double> m_seconds;
 };
 
 } // namespace
 
 std::optional<LayoutPath> cheapestPath(const Layout &from, const Layout &to, const IndexMask &whole,
-    DataType dataType, const std::vector<DeviceId> &group, const Cluster &cluster)
+    DataType dataType, const std::vector<DeviceId> &group, const Cluster &cluster, const CostModel &costs)
 {
-    auto found = PathSearch(whole, dataType, group, cluster).run(from, &to);
+    auto found = PathSearch(whole, dataType, group, cluster, costs).run(from, &to);
     const auto it = found.find(to);
     if (it == found.end())
         return std::nullopt;
@@ -399,9 +400,9 @@ std::optional<LayoutPath> cheapestPath(const Layout &from, const Layout &to, con
 }
 
 std::map<Layout, LayoutPath> cheapestPaths(const Layout &from, const IndexMask &whole, DataType dataType,
-    const std::vector<DeviceId> &group, const Cluster &cluster)
+    const std::vector<DeviceId> &group, const Cluster &cluster, const CostModel &costs)
 {
-    return PathSearch(whole, dataType, group, cluster).run(from, nullptr);
+    return PathSearch(whole, dataType, group, cluster, costs).run(from, nullptr);
 }
 
 } // namespace planloom

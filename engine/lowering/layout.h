@@ -1,7 +1,7 @@
 #pragma once
 
 #include "engine/graph/mask.h"
-#include "engine/hardware/cost.h"
+#include "engine/hardware/cost_model.h"
 #include "engine/lowering/execution_plan.h"
 
 #include <cstdint>
@@ -63,16 +63,16 @@ struct LayoutPath {
     std::vector<Hop> hops{};
 };
 
-/// Cheapest path, by the cluster's collective times, from `from` to `to` within one group of devices, both
+/// Cheapest path, by `costs`, from `from` to `to` within one group of devices, both
 /// over the tensor box `whole`. All-gather and all-to-all act on the innermost digits of a dimension, so that
 /// every part stays a box. Exact: Dijkstra over all layouts of the group.
 /// @return nothing if `to` cannot be reached (it has summands that `from` lacks, or extents do not divide)
 std::optional<LayoutPath> cheapestPath(const Layout &from, const Layout &to, const IndexMask &whole,
-    DataType dataType, const std::vector<DeviceId> &group, const Cluster &cluster);
+    DataType dataType, const std::vector<DeviceId> &group, const Cluster &cluster, const CostModel &costs);
 
 /// Seconds from `from` to every layout without summands that can be reached.
 std::map<Layout, LayoutPath> cheapestPaths(const Layout &from, const IndexMask &whole, DataType dataType,
-    const std::vector<DeviceId> &group, const Cluster &cluster);
+    const std::vector<DeviceId> &group, const Cluster &cluster, const CostModel &costs);
 
 /// Positions in the group that communicate in `hop`: lists of positions whose digits other than the hop's are
 /// equal, each in the order of the hop's digits.

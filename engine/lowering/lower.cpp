@@ -3,7 +3,6 @@
 #include "engine/base/background_disposal.h"
 #include "engine/base/words.h"
 #include "engine/graph/catalogue.h"
-#include "engine/hardware/cost.h"
 #include "engine/lowering/materialize.h"
 #include "engine/lowering/order.h"
 #include "engine/lowering/order_rows.h"
@@ -32,16 +31,17 @@ struct Persistent {
 class Lowering
 {
 public:
-    Lowering(const Plan &plan, const Cluster &cluster, TransformedGraph transformed, std::stop_token stop)
+    Lowering(const Plan &plan, const Cluster &cluster, const CostModel &costs, TransformedGraph transformed,
+        std::stop_token stop)
         : m_plan(plan)
         , m_graph(*plan.graph)
-        , m_cluster(cluster)
+        , m_costs(costs)
         , m_transformed(std::move(transformed))
         , m_stop(std::move(stop))
         , m_uses(usesOf(m_graph))
         , m_builder(plan.deviceCount)
-        , m_materializer(
-              m_graph, m_transformed.batch, m_transformed.summandCount, cluster, plan.microBatches, m_builder)
+        , m_materializer(m_graph, m_transformed.batch, m_transformed.summandCount, cluster, costs,
+              plan.microBatches, m_builder)
         , m_persistent(m_graph.tensors.size())
         , m_persistentBoxes(m_graph.tensors.size())
         , m_blockOf(m_graph.operators.size(), -1)
@@ -79,7 +79,7 @@ private:
 
     const Plan &m_plan;
     const Graph &m_graph;
-    const Cluster &m_cluster;
+    const CostModel &m_costs;
     TransformedGraph m_transformed;
     std::stop_token m_stop;
     Uses m_uses;
@@ -231,18 +231,13 @@ void Lowering::estimateBlocks()
             const auto &parts = m_transformed.operators[static_cast<std::size_t>(id.index)];
             // One part stands for all: they are equal, or nearly so.
             const TransformedPart &part = parts.front();
-            DataType dataType = DataType::Float32;
             inputs.resize(part.inputs.size());
             for (std::size_t slot = 0; slot < inputs.size(); ++slot)
                 typeInto(inputs[slot], part.inputs[slot]);
             outputs.resize(part.outputs.size());
-            for (std::size_t slot = 0; slot < outputs.size(); ++slot) {
+            for (std::size_t slot = 0; slot < outputs.size(); ++slot)
                 typeInto(outputs[slot], part.outputs[slot]);
-                if (part.outputs[slot].tensor)
-                    dataType = outputs[slot].dataType;
-            }
-            const double seconds =
-                operatorSeconds(m_cluster.device, categoryOf(op.kind), workOf(op, inputs, outputs), dataType);
+            const double seconds = m_costs.kernel({op, inputs, outputs, computeTypeOf(inputs, outputs)});
             for (const TransformedPart &p : parts)
                 busy[static_cast<std::size_t>(p.device.index)] += seconds;
         }
@@ -702,6 +697,12 @@ Result<ExecutionPlan> Lowering::run()
 
 Result<ExecutionPlan> lower(const Plan &plan, const Cluster &cluster, std::stop_token stop)
 {
+    return lower(plan, cluster, costModelOf(cluster), std::move(stop));
+}
+
+Result<ExecutionPlan> lower(
+    const Plan &plan, const Cluster &cluster, const CostModel &costs, std::stop_token stop)
+{
     if (plan.deviceCount > cluster.deviceCount)
         return Error{ErrorCode::InvalidInput,
             "the plan uses " + counted(plan.deviceCount, "device") + ", the cluster has "
@@ -709,7 +710,7 @@ Result<ExecutionPlan> lower(const Plan &plan, const Cluster &cluster, std::stop_
             "choose a larger cluster", "cluster"};
     TRY_VOID(validate(plan));
     TRY(auto transformed, transform(plan));
-    auto lowering = std::make_shared<Lowering>(plan, cluster, std::move(transformed), std::move(stop));
+    auto lowering = std::make_shared<Lowering>(plan, cluster, costs, std::move(transformed), std::move(stop));
     auto lowered = lowering->run();
     disposeInBackground([lowering = std::move(lowering)] {}); // millions of small parts
     return lowered;

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "engine/base/result.h"
-#include "engine/hardware/cluster.h"
+#include "engine/hardware/cost_model.h"
 #include "engine/lowering/execution_plan.h"
 #include "engine/plan/plan.h"
 
@@ -14,12 +14,16 @@ namespace planloom {
 /// 1. transform: every operator becomes its parts, on their devices (`engine/lowering/transform.h`);
 /// 2. order: one global order of (block, micro-batch) (`engine/lowering/order.h`);
 /// 3. materialize: between what is made and what is needed stand the communications that mend it, cheapest
-///    first by `cluster`'s cost in seconds (`engine/lowering/materialize.h`).
+///    first by `costs` (`engine/lowering/materialize.h`).
 ///
 /// @return InvalidInput naming the operator or row that cannot be carried out (micro-batches that do not
 /// divide,
 ///   an order against the data flow); Cancelled if stopped
 /// O(instructions). Thread-safe: reads nothing but its arguments.
+Result<ExecutionPlan> lower(
+    const Plan &plan, const Cluster &cluster, const CostModel &costs, std::stop_token stop = {});
+
+/// By the cluster's own figures.
 Result<ExecutionPlan> lower(const Plan &plan, const Cluster &cluster, std::stop_token stop = {});
 
 } // namespace planloom

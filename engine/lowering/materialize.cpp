@@ -8,12 +8,13 @@
 namespace planloom {
 
 Materializer::Materializer(const Graph &graph, const BatchInfo &batch,
-    const std::vector<std::int32_t> &summandCount, const Cluster &cluster, std::int32_t microBatches,
-    ProgramBuilder &builder)
+    const std::vector<std::int32_t> &summandCount, const Cluster &cluster, const CostModel &costs,
+    std::int32_t microBatches, ProgramBuilder &builder)
     : m_graph(graph)
     , m_batch(batch)
     , m_summandCount(summandCount)
     , m_cluster(cluster)
+    , m_costs(costs)
     , m_microBatches(microBatches)
     , m_builder(builder)
     , m_tensors(graph.tensors.size())

@@ -33,7 +33,7 @@ class Materializer
 {
 public:
     Materializer(const Graph &graph, const BatchInfo &batch, const std::vector<std::int32_t> &summandCount,
-        const Cluster &cluster, std::int32_t microBatches, ProgramBuilder &builder);
+        const Cluster &cluster, const CostModel &costs, std::int32_t microBatches, ProgramBuilder &builder);
 
     /// Registers that `block` makes `holding` of `tensor` (its summands numbered as in `BufferInfo`).
     /// @param expected  how many `block` makes in all, as far as is known
@@ -117,6 +117,7 @@ private:
     const BatchInfo &m_batch;
     const std::vector<std::int32_t> &m_summandCount;
     const Cluster &m_cluster;
+    const CostModel &m_costs;
     std::int32_t m_microBatches;
     ProgramBuilder &m_builder;
     std::vector<TensorState> m_tensors;

@@ -2,8 +2,6 @@
 
 #include "engine/lowering/materialize.h"
 
-#include "engine/hardware/cost.h"
-#include "engine/hardware/nccl_model.h"
 #include "engine/lowering/box_algebra.h"
 
 #include <algorithm>
@@ -101,9 +99,9 @@ namespace {
 class CrossingClock
 {
 public:
-    CrossingClock(const Cluster &cluster, const std::vector<DeviceId> &producers,
+    CrossingClock(const Cluster &cluster, const CostModel &costs, const std::vector<DeviceId> &producers,
         const std::vector<DeviceId> &consumers, DataType dataType)
-        : m_links(cluster.links)
+        : m_costs(costs)
         , m_elementBytes(sizeOf(dataType))
         , m_producers(producers.size())
     {
@@ -132,7 +130,7 @@ public:
                 if (!piece || std::find(m_taken.begin(), m_taken.end(), *piece) != m_taken.end())
                     continue;
                 m_taken.push_back(*piece);
-                const double seconds = collectiveSeconds(m_links, CollectiveKind::SendRecv,
+                const double seconds = m_costs.collective(CollectiveKind::SendRecv,
                     Bytes{volumeOf(*piece) * m_elementBytes}, m_shapes[c * m_producers + p]);
                 m_sending[p] += seconds;
                 receiving += seconds;
@@ -143,7 +141,7 @@ public:
     }
 
 private:
-    const Interconnect &m_links;
+    const CostModel &m_costs;
     std::int64_t m_elementBytes;
     std::size_t m_producers;
     std::vector<GroupShape> m_shapes{}; ///< By consumer and producer.
@@ -194,7 +192,7 @@ std::optional<std::vector<Holding>> Materializer::convertWithin(
     if (it == m_paths.end())
         it = m_paths
                  .emplace(std::move(key),
-                     cheapestPath(*source, *target, task.whole, task.dataType, group, m_cluster))
+                     cheapestPath(*source, *target, task.whole, task.dataType, group, m_cluster, m_costs))
                  .first;
     if (!it->second)
         return std::nullopt;
@@ -241,12 +239,13 @@ std::optional<Materializer::CrossingChoice> Materializer::chooseCrossing(const L
                 }
             if (task.whole.ranges[dimension].size() % parts != 0)
                 continue;
-            if (auto path = cheapestPath(layout, to, task.whole, task.dataType, consumers, m_cluster))
+            if (auto path =
+                    cheapestPath(layout, to, task.whole, task.dataType, consumers, m_cluster, m_costs))
                 landings.push_back({std::move(layout), std::move(*path), {}});
         }
 
     std::vector<std::pair<Layout, LayoutPath>> starts;
-    for (auto &[layout, path] : cheapestPaths(from, task.whole, task.dataType, producers, m_cluster))
+    for (auto &[layout, path] : cheapestPaths(from, task.whole, task.dataType, producers, m_cluster, m_costs))
         starts.emplace_back(layout, std::move(path));
     std::stable_sort(starts.begin(), starts.end(), [](const auto &a, const auto &b) {
         return a.second.seconds != b.second.seconds ? a.second.seconds < b.second.seconds
@@ -254,7 +253,7 @@ std::optional<Materializer::CrossingChoice> Materializer::chooseCrossing(const L
     });
     for (Landing &landing : landings)
         landing.boxes = boxesUnder(landing.layout, task.whole, consumers.size());
-    CrossingClock clock(m_cluster, producers, consumers, task.dataType);
+    CrossingClock clock(m_cluster, m_costs, producers, consumers, task.dataType);
     std::optional<CrossingChoice> best;
     double bestSeconds = 0;
     for (const auto &[layout, before] : starts) {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "engine/simulate/cost_model.h"
+#include "engine/simulate/instruction_cost.h"
 #include "engine/simulate/symmetry.h"
 
 #include <cstdint>

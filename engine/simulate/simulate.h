@@ -1,8 +1,7 @@
 #pragma once
 
 #include "engine/base/result.h"
-#include "engine/hardware/cost.h"
-#include "engine/simulate/cost_model.h"
+#include "engine/simulate/instruction_cost.h"
 #include "engine/simulate/timeline.h"
 
 #include <functional>

@@ -337,8 +337,8 @@ void MainWindow::findBound()
     m_facts.freeDecisions = freeDecisions(good->scene->graph(), good->scene->decidedBy);
     if (m_boundWatcher.isRunning())
         return; // it is asked for again when that one is known
-    m_boundWatcher.setFuture(
-        QtConcurrent::run([good] { return std::pair(good, stepBound(*good->scene->plan, good->cluster)); }));
+    m_boundWatcher.setFuture(QtConcurrent::run(
+        [good] { return std::pair(good, stepBound(*good->scene->plan, costModelOf(good->cluster))); }));
 }
 
 void MainWindow::say(const QString &sentence)

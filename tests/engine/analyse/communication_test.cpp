@@ -1,5 +1,6 @@
 #include "engine/analyse/communication.h"
 
+#include "tests/engine/gallery/gallery_for_tests.h"
 #include "tests/engine/simulate/gallery_plans.h"
 
 #include <map>

@@ -2,6 +2,7 @@
 
 #include "engine/table/table_text.h"
 
+#include "tests/engine/gallery/gallery_for_tests.h"
 #include "tests/engine/simulate/gallery_plans.h"
 #include "tests/engine/simulate/plans_for_tests.h"
 
@@ -147,10 +148,10 @@ struct MadeUpCosts {
 
     CostModel model() const
     {
-        return {[*this](const Operator &operation, const Work &, DataType) {
+        return {[*this](const KernelQuery &query) {
                     const auto own =
-                        static_cast<std::int64_t>(std::hash<std::string>{}(operation.name) % 2000) + 1;
-                    return static_cast<double>(own + (operation.name == op ? more : 0)) * 1e-9;
+                        static_cast<std::int64_t>(std::hash<std::string>{}(query.op.name) % 2000) + 1;
+                    return static_cast<double>(own + (query.op.name == op ? more : 0)) * 1e-9;
                 },
             [*this](CollectiveKind collective, Bytes size, GroupShape) {
                 const std::int64_t own = size.count % 997 + 50 * static_cast<std::int64_t>(collective);

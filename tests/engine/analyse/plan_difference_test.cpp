@@ -2,6 +2,7 @@
 
 #include "engine/table/table_text.h"
 
+#include "tests/engine/gallery/gallery_for_tests.h"
 #include "tests/engine/simulate/gallery_plans.h"
 #include "tests/engine/table/random_table.h"
 

@@ -1,8 +1,8 @@
 #include "engine/frontend/import_onnx.h"
-#include "engine/gallery/gallery.h"
 #include "engine/gallery/tensor_parallel_region.h"
 #include "engine/table/selector_index.h"
 #include "planloom_paths.h"
+#include "tests/engine/gallery/gallery_for_tests.h"
 #include "tests/engine/table/models.h"
 
 #include <gtest/gtest.h>

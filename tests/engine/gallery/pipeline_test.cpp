@@ -13,6 +13,11 @@ namespace {
 
 using Numbers = std::vector<std::int64_t>;
 
+CostModel costs()
+{
+    return costModelOf(*clusterNamed("dgx-h100:1"));
+}
+
 std::pair<std::int64_t, std::int64_t> valueOf(
     const Numbers &cost, const Numbers &crossing, const std::vector<std::size_t> &cuts)
 {
@@ -85,7 +90,7 @@ TEST(PipelineStages, CoverEveryForwardOperatorAlongTheDataFlow)
     const SelectorIndex index(zooTraining("zoo:gpt?layers=8&hidden=64&heads=4&seq=16&vocab=64&batch=4"));
     const Graph &graph = index.graph();
     for (const std::int32_t count : {2, 3, 4, 8}) {
-        const auto stages = pipelineStages(index, count);
+        const auto stages = pipelineStages(index, count, costs());
         ASSERT_TRUE(stages) << describe(stages.error());
         ASSERT_EQ(static_cast<std::int32_t>(stages->size()), count);
         std::vector<std::int32_t> stageOf(graph.operators.size(), -1);
@@ -107,7 +112,7 @@ TEST(PipelineStages, CoverEveryForwardOperatorAlongTheDataFlow)
         }
     }
     // Equal layers and small ends: cuts lie between layers.
-    const auto four = pipelineStages(index, 4);
+    const auto four = pipelineStages(index, 4, costs());
     ASSERT_TRUE(four);
     std::vector<std::set<std::int32_t>> layers(4);
     for (std::size_t s = 0; s < 4; ++s) {
@@ -120,7 +125,7 @@ TEST(PipelineStages, CoverEveryForwardOperatorAlongTheDataFlow)
     for (const auto &of : layers)
         total += of.size();
     EXPECT_EQ(total, 8u);
-    EXPECT_FALSE(pipelineStages(index, 100000));
+    EXPECT_FALSE(pipelineStages(index, 100000, costs()));
 }
 
 } // namespace

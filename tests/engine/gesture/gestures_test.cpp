@@ -1,3 +1,4 @@
+#include "tests/engine/gallery/gallery_for_tests.h"
 #include "tests/engine/gesture/contexts.h"
 
 #include <gtest/gtest.h>

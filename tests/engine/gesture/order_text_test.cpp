@@ -1,4 +1,5 @@
 #include "engine/gesture/order_gesture.h"
+#include "tests/engine/gallery/gallery_for_tests.h"
 #include "tests/engine/gesture/contexts.h"
 #include "tests/engine/table/random_table.h"
 

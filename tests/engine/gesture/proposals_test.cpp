@@ -1,5 +1,6 @@
 #include "engine/hardware/cluster.h"
 #include "engine/lowering/lower.h"
+#include "tests/engine/gallery/gallery_for_tests.h"
 #include "tests/engine/gesture/contexts.h"
 #include "tests/engine/table/random_table.h"
 

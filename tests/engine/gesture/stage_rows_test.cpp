@@ -1,5 +1,6 @@
 // What becomes of rows about a stage that a gesture dissolves: none is lost without a word.
 
+#include "tests/engine/gallery/gallery_for_tests.h"
 #include "tests/engine/gesture/contexts.h"
 
 #include "engine/gesture/gesture.h"

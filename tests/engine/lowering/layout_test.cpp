@@ -175,13 +175,14 @@ TEST(CheapestPath, LeadsWhereItSaysByLegalHops)
     const IndexMask whole = boxOfShape(shape);
     const auto cluster = clusterNamed("dgx-a100:16");
     ASSERT_TRUE(cluster);
+    const CostModel costs = costModelOf(*cluster);
     int reached = 0;
     for (int i = 0; i < 120; ++i) {
         const std::int32_t n = std::vector<std::int32_t>{2, 4, 6, 8}[static_cast<std::size_t>(i) % 4];
         const auto radices = radicesOf(n);
         const Layout from = randomLayout(shape, radices, true, random);
         const Layout to = randomLayout(shape, radices, false, random);
-        const auto path = cheapestPath(from, to, whole, DataType::Float32, groupOf(n), *cluster);
+        const auto path = cheapestPath(from, to, whole, DataType::Float32, groupOf(n), *cluster, costs);
         ASSERT_TRUE(path) << "every complete layout can be reached through full replication";
         auto holdings = holdingsUnder(from, whole, radices, n);
         for (const Hop &hop : path->hops)
@@ -197,6 +198,7 @@ TEST(CheapestPath, TakesTheCollectiveThatAnExpertWould)
 {
     const auto cluster = clusterNamed("dgx-a100:8");
     ASSERT_TRUE(cluster);
+    const CostModel costs = costModelOf(*cluster);
     const IndexMask whole = boxOfShape({1024, 4096});
     const auto group = groupOf(2);
     Layout summands{{0}, {{}, {}}};
@@ -205,7 +207,7 @@ TEST(CheapestPath, TakesTheCollectiveThatAnExpertWould)
     Layout columns{{}, {{}, {0}}};
     const auto kinds = [&](const Layout &from, const Layout &to) {
         std::vector<HopKind> list;
-        const auto path = cheapestPath(from, to, whole, DataType::Float32, group, *cluster);
+        const auto path = cheapestPath(from, to, whole, DataType::Float32, group, *cluster, costs);
         for (const Hop &hop : path->hops)
             list.push_back(hop.kind);
         return list;
@@ -223,6 +225,7 @@ TEST(CheapestPath, IsNoLongerThanAnyDetour)
 {
     const auto cluster = clusterNamed("dgx-h100:4");
     ASSERT_TRUE(cluster);
+    const CostModel costs = costModelOf(*cluster);
     const IndexMask whole = boxOfShape({8, 8});
     const auto group = groupOf(4);
     const auto radices = radicesOf(4);
@@ -231,9 +234,9 @@ TEST(CheapestPath, IsNoLongerThanAnyDetour)
         const Layout a = randomLayout({8, 8}, radices, false, random);
         const Layout b = randomLayout({8, 8}, radices, false, random);
         const Layout via = randomLayout({8, 8}, radices, false, random);
-        const double direct = cheapestPath(a, b, whole, DataType::Float32, group, *cluster)->seconds;
-        const double detour = cheapestPath(a, via, whole, DataType::Float32, group, *cluster)->seconds
-            + cheapestPath(via, b, whole, DataType::Float32, group, *cluster)->seconds;
+        const double direct = cheapestPath(a, b, whole, DataType::Float32, group, *cluster, costs)->seconds;
+        const double detour = cheapestPath(a, via, whole, DataType::Float32, group, *cluster, costs)->seconds
+            + cheapestPath(via, b, whole, DataType::Float32, group, *cluster, costs)->seconds;
         EXPECT_LE(direct, detour * (1 + 1e-12));
     }
 }

@@ -5,6 +5,7 @@
 #include "engine/table/table_text.h"
 #include "engine/verify/verify.h"
 
+#include "tests/engine/gallery/gallery_for_tests.h"
 #include "tests/engine/lowering/models_for_tests.h"
 #include "tests/engine/lowering/random_tables.h"
 

@@ -4,10 +4,10 @@
 
 #include "engine/frontend/graph_builder.h"
 #include "engine/frontend/training.h"
-#include "engine/gallery/gallery.h"
 #include "engine/hardware/cluster.h"
 #include "engine/lowering/lower.h"
 #include "engine/plan/complete.h"
+#include "tests/engine/gallery/gallery_for_tests.h"
 
 #include <gtest/gtest.h>
 

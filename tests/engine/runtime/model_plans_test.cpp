@@ -6,6 +6,7 @@
 #include "engine/runtime/run.h"
 #include "engine/verify/verify.h"
 #include "planloom_paths.h"
+#include "tests/engine/gallery/gallery_for_tests.h"
 #include "tests/engine/runtime/model_files.h"
 
 #include "tests/engine/lowering/models_for_tests.h"

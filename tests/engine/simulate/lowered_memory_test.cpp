@@ -1,9 +1,9 @@
 #include "engine/frontend/training.h"
 #include "engine/frontend/zoo.h"
-#include "engine/gallery/gallery.h"
 #include "engine/lowering/lower.h"
 #include "engine/plan/complete.h"
 #include "engine/simulate/simulate.h"
+#include "tests/engine/gallery/gallery_for_tests.h"
 #include "tests/engine/simulate/memory_peak.h"
 
 #include <gtest/gtest.h>

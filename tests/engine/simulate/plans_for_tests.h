@@ -327,8 +327,9 @@ inline ExecutionPlan pipelinePlan(const PipelineShape &shape)
 inline CostModel unitCosts()
 {
     return {
-        [](const Operator &op, const Work &, DataType) {
-            return op.direction == Direction::Forward ? 1e-6 : op.direction == Direction::Backward ? 2e-6 : 0;
+        [](const KernelQuery &query) {
+            const Direction direction = query.op.direction;
+            return direction == Direction::Forward ? 1e-6 : direction == Direction::Backward ? 2e-6 : 0;
         },
         [](CollectiveKind, Bytes, GroupShape) { return 0.0; },
         [](Bytes) { return 0.0; },

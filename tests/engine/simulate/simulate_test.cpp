@@ -20,8 +20,7 @@ CostModel variedCosts(std::uint32_t seed)
         return static_cast<double>(generator() % 40) * 1e-7;
     };
     return {
-        [draw](
-            const Operator &op, const Work &, DataType) { return draw(std::hash<std::string>{}(op.name)); },
+        [draw](const KernelQuery &query) { return draw(std::hash<std::string>{}(query.op.name)); },
         [draw](CollectiveKind kind, Bytes bytes, GroupShape shape) {
             return draw(static_cast<std::uint64_t>(kind) * 7919 + static_cast<std::uint64_t>(bytes.count) * 31
                 + static_cast<std::uint64_t>(shape.ranks * 64 + shape.nodes));

@@ -3,12 +3,12 @@
 #include "engine/base/result.h"
 #include "engine/frontend/training.h"
 #include "engine/frontend/zoo.h"
-#include "engine/gallery/gallery.h"
 #include "engine/hardware/cluster.h"
 #include "engine/lowering/lower.h"
 #include "engine/plan/complete.h"
 #include "engine/runtime/event_json.h"
 #include "engine/simulate/simulate.h"
+#include "tests/engine/gallery/gallery_for_tests.h"
 
 #include <gtest/gtest.h>
 

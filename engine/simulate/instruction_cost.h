@@ -1,24 +1,11 @@
 #pragma once
 
-#include "engine/hardware/cost.h"
-#include "engine/hardware/nccl_model.h"
+#include "engine/hardware/cost_model.h"
 #include "engine/lowering/execution_plan.h"
 
-#include <functional>
 #include <optional>
 
 namespace planloom {
-
-/// Where the simulator's durations come from; a seam for measured figures and for tests. All in seconds. The
-/// functions must depend on their arguments alone: symmetric devices are asked for once.
-struct CostModel {
-    std::function<double(const Operator &op, const Work &work, DataType dataType)> kernel{};
-    std::function<double(CollectiveKind kind, Bytes bytes, GroupShape shape)> collective{};
-    std::function<double(Bytes bytes)> copy{}; ///< Reading and writing `bytes` within a device.
-};
-
-/// The cluster's own: `operatorSeconds`, `collectiveSeconds`, `copySeconds`. Keeps a copy of `cluster`.
-CostModel costModelOf(const Cluster &cluster);
 
 /// Bytes of one instance of `buffer` in memory under `precision` (see SimulateOptions): floating activations,
 /// inputs and communication buffers count as half precision where that is chosen; weights, optimizer state

@@ -1,4 +1,4 @@
-#include "engine/simulate/cost_model.h"
+#include "engine/simulate/instruction_cost.h"
 
 #include <algorithm>
 #include <cmath>
@@ -78,32 +78,10 @@ double kernelSeconds(const ExecutionPlan &plan, const DeviceProgram &program, co
     for (std::size_t slot = 0; slot < outputs.size(); ++slot)
         outputs[slot] =
             slotType(plan, program, instruction, op.outputs, instruction.outputs, slot, true, precision);
-    DataType dataType = narrowed(DataType::Float32, precision);
-    for (const auto *list : {&inputs, &outputs}) {
-        const auto floating = std::find_if(list->begin(), list->end(),
-            [](const TensorType &type) { return isFloating(type.dataType) && !type.shape.empty(); });
-        if (floating != list->end()) {
-            dataType = floating->dataType;
-            break;
-        }
-    }
-    return costs.kernel(op, workOf(op, inputs, outputs), dataType);
+    return costs.kernel({op, inputs, outputs, computeTypeOf(inputs, outputs)});
 }
 
 } // namespace
-
-CostModel costModelOf(const Cluster &cluster)
-{
-    return {
-        [device = cluster.device](const Operator &op, const Work &work, DataType dataType) {
-            return operatorSeconds(device, categoryOf(op.kind), work, dataType);
-        },
-        [links = cluster.links](CollectiveKind kind, Bytes bytes, GroupShape shape) {
-            return collectiveSeconds(links, kind, bytes, shape);
-        },
-        [device = cluster.device](Bytes bytes) { return copySeconds(device, bytes); },
-    };
-}
 
 Bytes memoryOf(const Graph &graph, const BufferInfo &buffer, DataType precision)
 {

@@ -1,0 +1,44 @@
+#pragma once
+
+#include "engine/graph/operator.h"
+#include "engine/graph/tensor.h"
+#include "engine/hardware/cost.h"
+#include "engine/hardware/nccl_model.h"
+
+#include <functional>
+#include <vector>
+
+namespace planloom {
+
+/// What a device is asked to run: an operator on local types.
+struct KernelQuery {
+    const Operator &op;
+    const std::vector<TensorType> &inputs; ///< By slot; `{}` where the operator has none.
+    const std::vector<TensorType> &outputs; ///< As `inputs`.
+    DataType computeType = DataType::Float32; ///< That its arithmetic runs in.
+};
+
+/// What everything costs, in seconds: the one home of times. Layout search, stage balancing, order estimates,
+/// bounds and simulation all ask it; nobody else has constants. Measured figures are another
+/// implementation, and so are the made-up ones of tests.
+///
+/// The functions depend on their arguments alone and may be called from several threads.
+struct CostModel {
+    std::function<double(const KernelQuery &query)> kernel{};
+    /// One collective of a group of this shape; `bytes` as `collectiveSeconds` takes them.
+    std::function<double(CollectiveKind kind, Bytes bytes, GroupShape shape)> collective{};
+    std::function<double(Bytes bytes)> copy{}; ///< Reading and writing `bytes` within a device.
+    /// What the parts of a kernel take together at least, however it is partitioned: no launches, the best
+    /// rates. Missing where nothing is known.
+    std::function<double(const KernelQuery &query)> leastKernel{};
+};
+
+/// By the figures of `cluster`: `operatorSeconds`, `collectiveSeconds`, `copySeconds`. Keeps a copy of what it
+/// needs.
+CostModel costModelOf(const Cluster &cluster);
+
+/// The data type that `query.op` computes in where nothing else is said: that of its first floating output,
+/// or else input, in which a scalar does not count; Float32 if there is none.
+DataType computeTypeOf(const std::vector<TensorType> &inputs, const std::vector<TensorType> &outputs);
+
+} // namespace planloom
