@@ -9,11 +9,13 @@ CostModel costModelOf(const Cluster &cluster)
     DeviceModel unlaunched = cluster.device;
     unlaunched.launchLatency.value = 0;
     const auto seconds = [](const DeviceModel &device, const KernelQuery &query) {
-        return operatorSeconds(device, categoryOf(query.op.kind), workOf(query.op, query.inputs, query.outputs),
-            query.computeType);
+        Work work = workOf(query.op, query.inputs, query.outputs);
+        work.bytes = std::max(0.0, work.bytes - static_cast<double>(query.spared.count));
+        return operatorSeconds(device, categoryOf(query.op.kind), work, query.computeType);
     };
     return {
-        [device = cluster.device, seconds](const KernelQuery &query) { return seconds(device, query); },
+        [device = cluster.device, unlaunched, seconds](
+            const KernelQuery &query) { return seconds(query.joined ? unlaunched : device, query); },
         [links = cluster.links](CollectiveKind kind, Bytes bytes, GroupShape shape) {
             return collectiveSeconds(links, kind, bytes, shape);
         },

@@ -16,6 +16,8 @@ struct KernelQuery {
     const std::vector<TensorType> &inputs; ///< By slot; `{}` where the operator has none.
     const std::vector<TensorType> &outputs; ///< As `inputs`.
     DataType computeType = DataType::Float32; ///< That its arithmetic runs in.
+    bool joined = false; ///< Runs in the launch of the kernel before it.
+    Bytes spared{}; ///< Of its operands, what the launch keeps in registers: neither read nor written.
 };
 
 /// What everything costs, in seconds: the one home of times. Layout search, stage balancing, order estimates,
@@ -33,8 +35,8 @@ struct CostModel {
     std::function<double(const KernelQuery &query)> leastKernel{};
 };
 
-/// By the figures of `cluster`: `operatorSeconds`, `collectiveSeconds`, `copySeconds`. Keeps a copy of what it
-/// needs.
+/// By the figures of `cluster`: `operatorSeconds`, `collectiveSeconds`, `copySeconds`. Keeps a copy of what
+/// it needs.
 CostModel costModelOf(const Cluster &cluster);
 
 /// The data type that `query.op` computes in where nothing else is said: that of its first floating output,

@@ -4,9 +4,35 @@
 
 namespace planloom {
 
-StreamKind streamOf(InstructionKind kind)
+QueueKind queueOf(const Instruction &instruction)
 {
-    return isCommunication(kind) ? StreamKind::Communication : StreamKind::Compute;
+    if (instruction.queue)
+        return *instruction.queue;
+    if (!isCommunication(instruction.kind))
+        return QueueKind::Compute;
+    const bool message =
+        instruction.kind == InstructionKind::Send || instruction.kind == InstructionKind::Recv;
+    return message ? QueueKind::Pipeline : QueueKind::Tensor;
+}
+
+const char *nameOf(QueueKind queue)
+{
+    static constexpr std::array<const char *, kQueueCount> kNames{
+        "compute", "tensor", "data", "pipeline", "copy"};
+    return kNames[static_cast<std::size_t>(queue)];
+}
+
+std::pair<std::size_t, std::size_t> indicesOf(const DeviceProgram &program, const ScheduleEntry &entry)
+{
+    const std::size_t all = program.segments[static_cast<std::size_t>(entry.segment)].instructions.size();
+    return {static_cast<std::size_t>(entry.begin), entry.end < 0 ? all : static_cast<std::size_t>(entry.end)};
+}
+
+std::span<const Instruction> instructionsOf(const DeviceProgram &program, const ScheduleEntry &entry)
+{
+    const auto &all = program.segments[static_cast<std::size_t>(entry.segment)].instructions;
+    const auto [begin, end] = indicesOf(program, entry);
+    return std::span(all).subspan(begin, end - begin);
 }
 
 bool isCommunication(InstructionKind kind)
@@ -76,8 +102,7 @@ std::int64_t instructionCount(const ExecutionPlan &plan)
     std::int64_t count = 0;
     for (const DeviceProgram &device : plan.devices)
         for (const ScheduleEntry &entry : device.schedule)
-            count += static_cast<std::int64_t>(
-                device.segments[static_cast<std::size_t>(entry.segment)].instructions.size());
+            count += static_cast<std::int64_t>(instructionsOf(device, entry).size());
     return count;
 }
 

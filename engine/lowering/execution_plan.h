@@ -10,7 +10,10 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace planloom {
@@ -39,12 +42,19 @@ enum class InstructionKind : std::uint8_t {
     Update, ///< (in) -> out: writes a new weight or optimizer state into its persistent buffer.
 };
 
-/// The queue an instruction waits in. A device runs each stream in order; the two run side by side. An
-/// instruction starts once it heads its stream and its input buffers are complete; a collective starts once
-/// all its members have reached it.
-enum class StreamKind : std::uint8_t { Compute, Communication };
+/// The queues of a device. Each runs what it is given in order, all of them side by side. An instruction
+/// starts once it heads its queue and its input buffers are complete; a collective starts once all its
+/// members have reached it.
+enum class QueueKind : std::uint8_t {
+    Compute,
+    Tensor, ///< Collectives inside a block, whose result the next operators wait for.
+    Data, ///< Collectives of gradients and weights, between blocks.
+    Pipeline, ///< Sends and receives.
+    Copy, ///< Between a device and its host.
+};
+constexpr int kQueueCount = 5;
+const char *nameOf(QueueKind queue); ///< "tensor"
 
-StreamKind streamOf(InstructionKind kind);
 bool isCommunication(InstructionKind kind);
 const char *nameOf(InstructionKind kind); ///< "all-reduce"
 
@@ -89,8 +99,16 @@ struct Instruction {
     BufferList inputs{};
     BufferList outputs{};
     BufferList deaths{}; ///< Buffers nobody needs after this instruction (of this micro-batch).
+    std::optional<QueueKind> queue{}; ///< That it waits in, where it is not the usual one of its kind.
+    /// Launched together with the instruction before it in its segment, of the same kind: collectives of one
+    /// group as one (a bucket), element-wise kernels that read what that one made, updates of many weights.
+    bool joined = false;
     friend bool operator==(const Instruction &, const Instruction &) = default;
 };
+
+/// The queue that `instruction` waits in: its own, or else compute for what one device does alone, pipeline
+/// for sends and receives, tensor for collectives.
+QueueKind queueOf(const Instruction &instruction);
 
 enum class SegmentKind : std::uint8_t {
     Prologue, ///< Once per step, first: what is needed whole from the whole batch.
@@ -110,10 +128,14 @@ struct Segment {
     friend bool operator==(const Segment &, const Segment &) = default;
 };
 
-/// `segment` of micro-batch `microBatch` (0 for segments that run once).
+/// Instructions [begin, end) of `segment` for micro-batch `microBatch` (0 for segments that run once). Slices
+/// of one run of a segment follow one another, with other segments' entries between them, and together are
+/// all of it: so reductions start in the middle of a backward block, and two blocks interleave.
 struct ScheduleEntry {
     std::int32_t segment = 0;
     std::int32_t microBatch = 0;
+    std::int32_t begin = 0;
+    std::int32_t end = -1; ///< -1: all that is left.
     friend bool operator==(const ScheduleEntry &, const ScheduleEntry &) = default;
 };
 
@@ -143,6 +165,11 @@ struct ExecutionPlan {
     /// Where the plan came from, for people and tools: "model", "cluster", import and training options.
     std::map<std::string, std::string> origin{};
 };
+
+/// The instructions that `entry` of `program` runs: indices into its segment, [first, second).
+std::pair<std::size_t, std::size_t> indicesOf(const DeviceProgram &program, const ScheduleEntry &entry);
+/// The same, themselves.
+std::span<const Instruction> instructionsOf(const DeviceProgram &program, const ScheduleEntry &entry);
 
 /// The box of `buffer` for `microBatch`: its index mask, shifted along the batch dimension of its tensor.
 IndexMask boxOf(const ExecutionPlan &plan, const BufferInfo &buffer, std::int32_t microBatch);

@@ -25,6 +25,9 @@ constexpr std::array kSegmentKinds{SegmentKind::Prologue, SegmentKind::Forward, 
 constexpr std::array kMemoryKinds{MemoryKind::Weight, MemoryKind::Gradient, MemoryKind::OptimizerState,
     MemoryKind::Activation, MemoryKind::Input, MemoryKind::Communication};
 
+constexpr std::array kQueueKinds{
+    QueueKind::Compute, QueueKind::Tensor, QueueKind::Data, QueueKind::Pipeline, QueueKind::Copy};
+
 json boxToJson(const IndexMask &mask)
 {
     json ranges = json::array();
@@ -58,6 +61,10 @@ json instructionToJson(const Instruction &instruction)
         object["outputs"] = instruction.outputs;
     if (!instruction.deaths.empty())
         object["deaths"] = instruction.deaths;
+    if (instruction.queue)
+        object["queue"] = nameOf(*instruction.queue);
+    if (instruction.joined)
+        object["joined"] = true;
     return object;
 }
 
@@ -310,10 +317,19 @@ private:
         }
         for (const json &entry : list(at(value, "schedule", where), where + "/schedule")) {
             const auto pair = integers<std::int32_t>(entry, where + "/schedule", 0, 1 << 24);
-            if (pair.size() != 2 || pair[0] >= static_cast<std::int32_t>(program.segments.size())
+            const bool sliced = pair.size() == 4;
+            if ((pair.size() != 2 && !sliced) || pair[0] >= static_cast<std::int32_t>(program.segments.size())
                 || pair[1] >= plan.microBatches)
-                fail(where + "/schedule", "expected [segment, micro-batch]");
-            program.schedule.push_back({pair[0], pair[1]});
+                fail(where + "/schedule",
+                    "expected [segment, micro-batch] or [segment, micro-batch, begin, end]");
+            const auto count = static_cast<std::int32_t>(
+                program.segments[static_cast<std::size_t>(pair[0])].instructions.size());
+            if (sliced && (pair[2] > pair[3] || pair[3] > count))
+                fail(where + "/schedule",
+                    "expected a slice of " + std::to_string(count) + " instructions, found ["
+                        + std::to_string(pair[2]) + ", " + std::to_string(pair[3]) + ")");
+            program.schedule.push_back(
+                {pair[0], pair[1], sliced ? pair[2] : 0, sliced && pair[3] < count ? pair[3] : -1});
         }
         return program;
     }
@@ -361,6 +377,9 @@ private:
         };
         instruction.op.index = optional("operator", static_cast<std::int64_t>(m_graph->operators.size()) - 1);
         instruction.recompute = flag(value, "recompute", where, false);
+        instruction.joined = flag(value, "joined", where, false);
+        if (value.contains("queue"))
+            instruction.queue = named(value["queue"], where + "/queue", kQueueKinds);
         instruction.group = optional("group", static_cast<std::int64_t>(plan.groups.size()) - 1);
         instruction.peer.index = optional("peer", m_deviceCount - 1);
         instruction.tag = optional("tag", 1 << 30);
@@ -455,7 +474,12 @@ std::string toJson(const ExecutionPlan &plan)
         }
         json schedule = json::array();
         for (const ScheduleEntry &entry : program.schedule)
-            schedule.push_back({entry.segment, entry.microBatch});
+            if (entry.begin == 0 && entry.end < 0) {
+                schedule.push_back({entry.segment, entry.microBatch});
+            } else {
+                const auto [begin, end] = indicesOf(program, entry);
+                schedule.push_back({entry.segment, entry.microBatch, begin, end});
+            }
         json setup = json::array();
         for (const Instruction &instruction : program.setup)
             setup.push_back(instructionToJson(instruction));

@@ -35,6 +35,7 @@ public:
         std::stop_token stop)
         : m_plan(plan)
         , m_graph(*plan.graph)
+        , m_cluster(cluster)
         , m_costs(costs)
         , m_transformed(std::move(transformed))
         , m_stop(std::move(stop))
@@ -65,7 +66,12 @@ private:
     void accumulate(TensorId tensor, DeviceId device, std::int32_t block, OperatorId op, const IndexMask &box,
         std::int32_t summand, std::int32_t buffer);
     bool joinsAccumulators(TensorId tensor);
+    void fillBuckets();
+    double gradientSeconds(TensorId tensor, Bytes bytes) const;
     void reduceAccumulators();
+    std::int32_t optimizerBlockOf(const Operator &op) const;
+    void sliceForReductions(std::vector<BlockRun> &order) const;
+    void markCompletions(OperatorId id, std::int32_t block);
     Result<void> recomputeFor(OperatorId backward, std::int32_t block);
     Result<void> emitOptimizer(OperatorId id);
     Result<void> storeOutputs();
@@ -79,6 +85,7 @@ private:
 
     const Plan &m_plan;
     const Graph &m_graph;
+    const Cluster &m_cluster;
     const CostModel &m_costs;
     TransformedGraph m_transformed;
     std::stop_token m_stop;
@@ -89,8 +96,7 @@ private:
     std::int32_t m_prologue = -1;
     std::vector<std::int32_t> m_forward{}; ///< Block by stage.
     std::vector<std::int32_t> m_backward{};
-    std::int32_t m_reduce = -1;
-    std::int32_t m_optimizer = -1;
+    std::vector<std::int32_t> m_optimizer{}; ///< Block by stage, and one for weights of several stages.
     std::vector<std::vector<OperatorId>> m_sequence{}; ///< Operators by block, in order.
 
     std::vector<std::vector<Persistent>> m_persistent; ///< By tensor.
@@ -107,6 +113,19 @@ private:
     };
     std::vector<std::vector<Accumulator>> m_accumulators; ///< By tensor.
     std::map<std::int32_t, bool> m_joinsAccumulators{}; ///< By tensor, once asked.
+    /// Where a weight's gradient is complete: behind this mark of this block in its last micro-batch.
+    struct Completion {
+        std::int32_t block = -1; ///< -1: several blocks add to it.
+        std::int32_t mark = -1;
+    };
+    std::map<TensorId, Completion> m_complete{};
+    /// Gradients that are reduced together, as soon as all are complete.
+    struct Bucket {
+        std::int32_t block = -1; ///< The reduction's own.
+        Completion after{};
+    };
+    std::vector<Bucket> m_buckets{};
+    std::map<TensorId, std::int32_t> m_bucketOf{};
     std::set<std::pair<std::int32_t, std::int32_t>> m_recomputed{}; ///< (group, stage)
     std::vector<BlockDependency> m_dependencies{};
 };
@@ -164,8 +183,9 @@ void Lowering::makeBlocks()
     for (std::int32_t s = 0; s < m_plan.stageCount; ++s)
         m_backward.push_back(
             m_builder.addBlock(SegmentKind::Backward, StageId{s}, 1e4 + (m_plan.stageCount - 1 - s)));
-    m_reduce = m_builder.addBlock(SegmentKind::Reduce, StageId{0}, 1e6);
-    m_optimizer = m_builder.addBlock(SegmentKind::Optimizer, StageId{0}, 1e6 + 1);
+    for (std::int32_t s = 0; s <= m_plan.stageCount; ++s)
+        m_optimizer.push_back(
+            m_builder.addBlock(SegmentKind::Optimizer, StageId{std::min(s, m_plan.stageCount - 1)}, 2e6 + s));
 }
 
 Result<void> Lowering::sequenceOperators()
@@ -175,7 +195,7 @@ Result<void> Lowering::sequenceOperators()
         const Operator &op = m_graph.operators[o];
         const OperatorId id{static_cast<std::int32_t>(o)};
         const auto stage = static_cast<std::size_t>(std::max(m_plan.decisions[o].stage.index, 0));
-        std::int32_t block = m_optimizer;
+        std::int32_t block = m_optimizer.back();
         if (op.direction == Direction::Forward)
             block = m_transformed.batch.oncePerStep[o] ? m_prologue : m_forward[stage];
         else if (op.direction == Direction::Backward)
@@ -387,6 +407,10 @@ void Lowering::accumulate(TensorId tensor, DeviceId device, std::int32_t block, 
             device, {.tensor = tensor, .index = box, .perMicroBatch = false, .memory = MemoryKind::Gradient});
     m_builder.emit(device, block,
         {.kind = InstructionKind::Accumulate, .op = op, .inputs = {buffer}, .outputs = {accumulator.buffer}});
+    const auto [complete, first] = m_complete.try_emplace(tensor, Completion{block, -1});
+    if (!first && complete->second.block != block)
+        complete->second.block = -1;
+    complete->second.mark = -1; // not yet: the operator at hand makes it, and is not done
 }
 
 Result<void> Lowering::emitOperator(OperatorId id, std::int32_t block, bool recompute)
@@ -432,6 +456,20 @@ Result<void> Lowering::emitOperator(OperatorId id, std::int32_t block, bool reco
         }
     }
     return {};
+}
+
+/// The gradients that this operator adds to are complete behind it, unless another one adds to them too.
+void Lowering::markCompletions(OperatorId id, std::int32_t block)
+{
+    std::int32_t mark = -1;
+    for (const TensorId output : m_graph.at(id).outputs) {
+        const auto complete = output ? m_complete.find(output) : m_complete.end();
+        if (complete == m_complete.end())
+            continue;
+        if (mark < 0)
+            mark = m_builder.mark(block);
+        complete->second.mark = mark;
+    }
 }
 
 /// Runs again, in `block`, the forward operators whose dropped outputs this backward operator reads.
@@ -494,6 +532,7 @@ Result<void> Lowering::emitOptimizer(OperatorId id)
 {
     const Operator &op = m_graph.at(id);
     const auto &parts = m_transformed.operators[static_cast<std::size_t>(id.index)];
+    const std::int32_t block = optimizerBlockOf(op);
     for (std::size_t a = 0; a < parts.size(); ++a)
         for (std::size_t b = a + 1; b < parts.size(); ++b)
             if (parts[a].device == parts[b].device && parts[a].inputs[0].index == parts[b].inputs[0].index)
@@ -513,7 +552,10 @@ Result<void> Lowering::emitOptimizer(OperatorId id)
         for (const TransformedPart &part : parts)
             needs.push_back({part.device, part.inputs[slot].index});
         const bool gradient = isWeightGradient(op.inputs[slot]);
-        TRY(const auto buffers, inputBuffers(op.inputs[slot], needs, gradient ? m_reduce : m_optimizer, id));
+        TRY(const auto buffers,
+            inputBuffers(op.inputs[slot], needs,
+                gradient ? m_buckets[static_cast<std::size_t>(m_bucketOf.at(op.inputs[slot]))].block : block,
+                id));
         for (std::size_t p = 0; p < parts.size(); ++p)
             inputs[p][slot] = buffers[p];
     }
@@ -541,10 +583,10 @@ Result<void> Lowering::emitOptimizer(OperatorId id)
                         .perMicroBatch = false,
                         .memory = memoryOf(op.outputs[slot])});
             kernel.outputs.push_back(buffer);
-            m_materializer.made(op.outputs[slot], m_optimizer,
-                {part.device, part.outputs[slot].index, {}, buffer}, parts.size());
+            m_materializer.made(
+                op.outputs[slot], block, {part.device, part.outputs[slot].index, {}, buffer}, parts.size());
         }
-        m_builder.emit(part.device, m_optimizer, std::move(kernel));
+        m_builder.emit(part.device, block, std::move(kernel));
     }
     // Everywhere the old value is held, the new one must arrive.
     for (std::size_t slot = 0; slot < op.outputs.size(); ++slot) {
@@ -556,10 +598,10 @@ Result<void> Lowering::emitOptimizer(OperatorId id)
         std::vector<Need> needs;
         for (const Persistent &p : held)
             needs.push_back({p.device, p.box});
-        TRY(const auto buffers, m_materializer.ensure(op.outputs[slot], needs, m_optimizer, id));
+        TRY(const auto buffers, m_materializer.ensure(op.outputs[slot], needs, block, id));
         for (std::size_t i = 0; i < held.size(); ++i)
             if (buffers[i] != held[i].buffer)
-                m_builder.emit(held[i].device, m_optimizer,
+                m_builder.emit(held[i].device, block,
                     {.kind = InstructionKind::Update,
                         .op = id,
                         .inputs = {buffers[i]},
@@ -615,21 +657,130 @@ Result<void> Lowering::storeOutputs()
     return {};
 }
 
+/// Seconds that the replicas take to add `bytes` of this gradient up: what decides when a bucket is full.
+double Lowering::gradientSeconds(TensorId tensor, Bytes bytes) const
+{
+    const auto &accumulators = m_accumulators[static_cast<std::size_t>(tensor.index)];
+    std::vector<DeviceId> group; // those that hold other summands of the same box
+    for (const Accumulator &accumulator : accumulators)
+        if (accumulator.box == accumulators.front().box
+            && (group.empty() || accumulator.summands != accumulators.front().summands))
+            group.push_back(accumulator.device);
+    return group.size() < 2
+        ? 0
+        : m_costs.collective(CollectiveKind::AllReduce, bytes, groupShape(m_cluster, group));
+}
+
+/// Sorts gradients into buckets, in the order in which the backward pass completes them. As every framework
+/// does (PyTorch DDP, arXiv:2006.15704, section 3.2.3), a bucket is closed once it is large enough to use the
+/// links well: here, once its latency is below a tenth of its time.
+void Lowering::fillBuckets()
+{
+    std::vector<TensorId> inOrder;
+    for (const auto &[tensor, complete] : m_complete)
+        inOrder.push_back(tensor);
+    std::stable_sort(inOrder.begin(), inOrder.end(), [this](TensorId a, TensorId b) {
+        const Completion &x = m_complete.at(a);
+        const Completion &y = m_complete.at(b);
+        return std::pair(x.block < 0, std::pair(x.block, x.mark))
+            < std::pair(y.block < 0, std::pair(y.block, y.mark));
+    });
+    constexpr double kLatencyShare = 0.1;
+    Bytes filled{};
+    bool open = false;
+    for (const TensorId tensor : inOrder) {
+        const Completion &complete = m_complete.at(tensor);
+        if (!open || m_buckets.back().after.block != complete.block) {
+            const StageId stage =
+                complete.block < 0 ? StageId{m_plan.stageCount - 1} : m_builder.block(complete.block).stage;
+            m_buckets.push_back({m_builder.addBlock(
+                SegmentKind::Reduce, stage, 1e6 + static_cast<double>(m_buckets.size()))});
+            filled = {};
+        }
+        m_buckets.back().after = complete;
+        m_bucketOf[tensor] = static_cast<std::int32_t>(m_buckets.size()) - 1;
+        const Accumulator &accumulator = m_accumulators[static_cast<std::size_t>(tensor.index)].front();
+        filled += sizeOf(m_graph, m_builder.buffer(accumulator.device, accumulator.buffer));
+        const double latency = gradientSeconds(tensor, {});
+        open = complete.block < 0 || latency >= kLatencyShare * gradientSeconds(tensor, filled);
+    }
+}
+
 /// Hands what was added up to the reductions of the step.
 void Lowering::reduceAccumulators()
 {
-    for (std::size_t tensor = 0; tensor < m_accumulators.size(); ++tensor) {
-        auto &accumulators = m_accumulators[tensor];
+    for (std::size_t index = 0; index < m_accumulators.size(); ++index) {
+        auto &accumulators = m_accumulators[index];
         std::sort(accumulators.begin(), accumulators.end(), [](const Accumulator &a, const Accumulator &b) {
             return std::tie(a.device, a.box, a.summand) < std::tie(b.device, b.box, b.summand);
         });
+        const TensorId tensor{static_cast<std::int32_t>(index)};
         for (const auto &[device, box, alone, buffer, summands] : accumulators) {
-            const bool all = static_cast<std::int32_t>(summands.size()) == m_transformed.summandCount[tensor];
+            const bool all = static_cast<std::int32_t>(summands.size()) == m_transformed.summandCount[index];
             m_builder.setSummands(device, buffer, all ? SummandSet{} : summands);
-            m_materializer.made(
-                TensorId{static_cast<std::int32_t>(tensor)}, m_reduce, {device, box, summands, buffer});
+            m_materializer.made(tensor, m_buckets[static_cast<std::size_t>(m_bucketOf.at(tensor))].block,
+                {device, box, summands, buffer});
         }
     }
+}
+
+/// Weights that one stage alone trains are updated by it; the others when all is done.
+std::int32_t Lowering::optimizerBlockOf(const Operator &op) const
+{
+    std::int32_t stage = -1;
+    for (const TensorId input : op.inputs) {
+        const auto complete = input ? m_complete.find(input) : m_complete.end();
+        if (complete == m_complete.end())
+            continue;
+        const std::int32_t its = complete->second.block < 0
+            ? m_plan.stageCount
+            : m_builder.block(complete->second.block).stage.index;
+        stage = stage < 0 || stage == its ? its : m_plan.stageCount;
+    }
+    return m_optimizer[static_cast<std::size_t>(stage < 0 ? m_plan.stageCount : stage)];
+}
+
+/// Cuts the last run of every backward block where its buckets are complete, and lets them be reduced there;
+/// what runs when all is done comes last.
+void Lowering::sliceForReductions(std::vector<BlockRun> &order) const
+{
+    std::map<std::int32_t, std::vector<const Bucket *>> inside; // by block
+    for (const Bucket &bucket : m_buckets)
+        if (bucket.after.block >= 0 && !m_builder.block(bucket.block).devices.empty())
+            inside[bucket.after.block].push_back(&bucket);
+    std::map<std::int32_t, std::size_t> last; // by block: its last run
+    for (std::size_t i = 0; i < order.size(); ++i)
+        last[order[i].block] = i;
+    std::vector<BlockRun> sliced;
+    for (std::size_t i = 0; i < order.size(); ++i) {
+        const auto buckets = inside.find(order[i].block);
+        if (buckets == inside.end() || last.at(order[i].block) != i) {
+            sliced.push_back(order[i]);
+            continue;
+        }
+        BlockRun rest = order[i];
+        for (const Bucket *bucket : buckets->second) {
+            sliced.push_back({rest.block, rest.microBatch, rest.from, bucket->after.mark});
+            sliced.push_back({bucket->block, 0});
+            rest.from = bucket->after.mark;
+        }
+        sliced.push_back(rest);
+    }
+    for (const Bucket &bucket : m_buckets)
+        if (bucket.after.block < 0)
+            sliced.push_back({bucket.block, 0});
+    // Stages update in the order in which their backward passes end.
+    std::vector<std::pair<std::size_t, std::int32_t>> updates;
+    for (std::size_t s = 0; s < m_backward.size(); ++s) {
+        const auto end = last.find(m_backward[s]);
+        updates.emplace_back(end == last.end() ? 0 : end->second, m_optimizer[s]);
+    }
+    std::sort(updates.begin(), updates.end());
+    for (const auto &[end, block] : updates)
+        sliced.push_back({block, 0});
+    sliced.push_back({m_optimizer.back(), 0});
+    std::erase_if(sliced, [this](const BlockRun &run) { return m_builder.block(run.block).devices.empty(); });
+    order = std::move(sliced);
 }
 
 Result<ExecutionPlan> Lowering::run()
@@ -653,6 +804,7 @@ Result<ExecutionPlan> Lowering::run()
             if (m_graph.at(id).direction == Direction::Backward)
                 TRY_VOID(recomputeFor(id, block));
             TRY_VOID(emitOperator(id, block, false));
+            markCompletions(id, block);
         }
         return {};
     };
@@ -662,8 +814,9 @@ Result<ExecutionPlan> Lowering::run()
     TRY_VOID(storeOutputs());
     for (std::size_t s = m_backward.size(); s-- > 0;)
         TRY_VOID(emitBlock(m_backward[s]));
+    fillBuckets();
     reduceAccumulators();
-    for (const OperatorId id : m_sequence[static_cast<std::size_t>(m_optimizer)]) {
+    for (const OperatorId id : m_sequence[static_cast<std::size_t>(m_optimizer.back())]) {
         if (m_stop.stop_requested())
             return cancelled("lowering was stopped");
         TRY_VOID(emitOptimizer(id));
@@ -674,9 +827,11 @@ Result<ExecutionPlan> Lowering::run()
     for (std::size_t b = 0; b < m_builder.blocks().size(); ++b)
         if (const BlockInfo &block = m_builder.blocks()[b]; block.kind == SegmentKind::Transfer)
             m_dependencies.push_back({block.source, block.target, 0, RowId{}});
-    TRY(const auto order,
+    m_builder.join(m_graph);
+    TRY(auto order,
         orderBlocks(m_builder.blocks(), m_dependencies, m_plan.microBatches, m_plan.stageCount,
             m_plan.schedule, m_plan.inFlight));
+    sliceForReductions(order);
 
     ExecutionPlan result;
     result.graph = m_plan.graph;

@@ -286,16 +286,11 @@ Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
         });
 
     std::vector<BlockRun> order;
-    const auto addOnce = [&](SegmentKind kind) {
-        for (std::size_t b = 0; b < blocks.size(); ++b)
-            if (blocks[b].kind == kind && !blocks[b].devices.empty())
-                order.push_back({static_cast<std::int32_t>(b), 0});
-    };
-    addOnce(SegmentKind::Prologue);
+    for (std::size_t b = 0; b < blocks.size(); ++b)
+        if (blocks[b].kind == SegmentKind::Prologue && !blocks[b].devices.empty())
+            order.push_back({static_cast<std::int32_t>(b), 0});
     for (const Event &event : events)
         order.push_back(event.run);
-    addOnce(SegmentKind::Reduce);
-    addOnce(SegmentKind::Optimizer);
     return order;
 }
 

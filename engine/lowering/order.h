@@ -22,10 +22,13 @@ struct BlockInfo {
     std::vector<DeviceId> devices{}; ///< That run something in it; ascending.
 };
 
-/// One block of one micro-batch in the global order.
+/// One block of one micro-batch in the global order, or a slice of it.
 struct BlockRun {
     std::int32_t block = 0;
     std::int32_t microBatch = 0;
+    std::int32_t from =
+        -1; ///< Where the slice begins: a mark of the program builder; -1 for the block's begin.
+    std::int32_t to = -1; ///< Where it ends; -1 for the block's end.
     friend bool operator==(const BlockRun &, const BlockRun &) = default;
 };
 

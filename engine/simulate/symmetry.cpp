@@ -79,6 +79,7 @@ public:
         m_slotOfTag.clear();
         Colour colour;
         TRY_VOID(readBuffers(device, program, colour));
+        std::vector<std::vector<std::int32_t>> hiddenOf;
         for (std::size_t s = 0; s < program.segments.size(); ++s) {
             const Segment &segment = program.segments[s];
             colour.add(static_cast<std::int32_t>(segment.kind));
@@ -104,6 +105,7 @@ public:
             }
             colour.add(deaths);
             colour.add(static_cast<std::uint64_t>(segment.instructions.size() - hidden.size()));
+            hiddenOf.push_back(hidden);
         }
         for (const ScheduleEntry &entry : program.schedule) {
             if (!inRange(entry.segment, program.segments.size()) || entry.microBatch < 0
@@ -111,8 +113,23 @@ public:
                 return Error{ErrorCode::InvalidInput,
                     "the schedule names a segment or micro-batch that does not exist", {},
                     "device:" + std::to_string(device)};
+            const auto all = program.segments[static_cast<std::size_t>(entry.segment)].instructions.size();
+            if (entry.begin < 0 || entry.end < -1 || static_cast<std::size_t>(entry.begin) > all
+                || (entry.end >= 0 && (entry.end < entry.begin || static_cast<std::size_t>(entry.end) > all)))
+                return Error{ErrorCode::InvalidInput, "the schedule names instructions that do not exist", {},
+                    "device:" + std::to_string(device)};
             colour.add(entry.segment);
             colour.add(entry.microBatch);
+            if (entry.begin > 0 || entry.end >= 0) {
+                // In instructions that are not hidden, so that a store makes no difference.
+                const auto &hidden = hiddenOf[static_cast<std::size_t>(entry.segment)];
+                const auto [begin, end] = indicesOf(program, entry);
+                for (const std::size_t index : {begin, end})
+                    colour.add(static_cast<std::uint64_t>(index)
+                        - static_cast<std::uint64_t>(
+                            std::lower_bound(hidden.begin(), hidden.end(), static_cast<std::int32_t>(index))
+                            - hidden.begin()));
+            }
         }
         for (const std::int32_t channel : m_symmetry.slots[static_cast<std::size_t>(device)]) {
             const std::int32_t group = m_symmetry.channels[static_cast<std::size_t>(channel)].group;
@@ -159,7 +176,8 @@ private:
     {
         if (instruction.kind == InstructionKind::Kernel)
             colour.add(instruction.op.index);
-        colour.add(static_cast<std::int32_t>(instruction.kind));
+        colour.add(static_cast<std::int32_t>(instruction.kind) * 16
+            + static_cast<std::int32_t>(queueOf(instruction)) * 2 + (instruction.joined ? 1 : 0));
         colour.add(instruction.inputs);
         colour.add(instruction.outputs);
         if (!isCommunication(instruction.kind))
@@ -301,7 +319,7 @@ std::vector<Colour> channelColours(const Symmetry &symmetry)
 std::vector<std::int32_t> hiddenStores(const Segment &segment)
 {
     const auto isCompute = [&](std::int32_t i) {
-        return streamOf(segment.instructions[static_cast<std::size_t>(i)].kind) == StreamKind::Compute;
+        return queueOf(segment.instructions[static_cast<std::size_t>(i)]) == QueueKind::Compute;
     };
     std::vector<std::int32_t> hidden;
     std::int32_t before = -1; // The last instruction that is not hidden.

@@ -3,7 +3,9 @@
 #include "engine/base/ids.h"
 
 #include <algorithm>
+#include <array>
 #include <functional>
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -135,8 +137,12 @@ private:
             if (!isWithin(segment.stage.index, at(m_plan.stageCount)))
                 return fail(
                     device, std::string("a ") + nameOf(segment.kind) + " segment has no stage of the plan");
+            std::array<const Instruction *, kQueueCount> before{}; // by queue
             for (const Instruction &instruction : segment.instructions) {
                 std::string reason = checkInstruction(device, instruction);
+                if (reason.empty())
+                    reason = checkQueue(instruction, before[static_cast<std::size_t>(queueOf(instruction))]);
+                before[static_cast<std::size_t>(queueOf(instruction))] = &instruction;
                 if (reason.empty() && instruction.kind == InstructionKind::Kernel)
                     reason = checkSegment(segment.kind, instruction);
                 if (reason.empty() && isMessage(instruction.kind) && !tags.insert(instruction.tag).second)
@@ -145,6 +151,7 @@ private:
                     return fail(device, std::move(reason));
             }
         }
+        std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> runs; // where a run's next slice begins
         for (const ScheduleEntry &entry : own.schedule) {
             if (!isWithin(entry.segment, own.segments.size())
                 || !isWithin(entry.microBatch, at(m_plan.microBatches)))
@@ -153,8 +160,41 @@ private:
                 return fail(device,
                     std::string("a ") + nameOf(own.segments[at(entry.segment)].kind)
                         + " segment runs in micro-batch " + std::to_string(entry.microBatch));
+            const auto &instructions = own.segments[at(entry.segment)].instructions;
+            const auto all = static_cast<std::int32_t>(instructions.size());
+            const std::int32_t end = entry.end < 0 ? all : entry.end;
+            std::int32_t &next = runs[{entry.segment, entry.microBatch}];
+            if (entry.end < -1 || entry.begin != next || end < entry.begin || end > all)
+                return fail(device,
+                    std::string("the slices of a ") + nameOf(own.segments[at(entry.segment)].kind)
+                        + " segment in micro-batch " + std::to_string(entry.microBatch)
+                        + " do not follow one another");
+            next = end;
+            if (entry.begin < end && instructions[at(entry.begin)].joined)
+                return fail(device, "a slice begins with an instruction that is joined to the one before it");
         }
+        for (const auto &[run, end] : runs)
+            if (at(end) != own.segments[at(run.first)].instructions.size())
+                return fail(device,
+                    std::string("a ") + nameOf(own.segments[at(run.first)].kind)
+                        + " segment is left unfinished in micro-batch " + std::to_string(run.second));
         return true;
+    }
+
+    /// Joined instructions are one launch: of one kind, in one queue, and collectives among the same devices.
+    static std::string checkQueue(const Instruction &instruction, const Instruction *before)
+    {
+        const QueueKind queue = queueOf(instruction);
+        if ((queue == QueueKind::Compute || queue == QueueKind::Copy) == isCommunication(instruction.kind)
+            || (queue == QueueKind::Copy && !isCommunication(instruction.kind)))
+            return std::string("a ") + nameOf(instruction.kind) + " waits in the " + nameOf(queue) + " queue";
+        if (!instruction.joined)
+            return {};
+        if (!before || before->kind != instruction.kind || queueOf(*before) != queue
+            || before->group != instruction.group || isMessage(instruction.kind))
+            return std::string("a ") + nameOf(instruction.kind)
+                + " is joined to what it cannot be launched together with";
+        return {};
     }
 
     static bool isOncePerStep(SegmentKind kind)

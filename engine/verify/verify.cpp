@@ -58,6 +58,7 @@ private:
         std::int32_t device, std::int32_t buffer, std::int32_t microBatch, const Instruction &instruction);
     bool begin(std::int32_t device);
     bool finish(std::int32_t device);
+    void goOn(std::int32_t device);
     bool noteKernel(std::int32_t device, const Instruction &instruction, std::int32_t microBatch);
     bool accumulate(std::int32_t device, const Instruction &instruction, std::int32_t microBatch);
     bool store(std::int32_t device, const Instruction &instruction, std::int32_t microBatch);
@@ -253,13 +254,19 @@ bool Interpreter::finish(std::int32_t device)
     }
     ++m_report.instructions;
     ++state.instruction;
+    goOn(device);
+    return true;
+}
+
+/// From the end of a schedule entry to the next one that holds an instruction.
+void Interpreter::goOn(std::int32_t device)
+{
+    Device &state = m_devices[at(device)];
     const DeviceProgram &own = program(device);
     while (state.entry < own.schedule.size()
-        && state.instruction >= own.segments[at(own.schedule[state.entry].segment)].instructions.size()) {
-        ++state.entry;
-        state.instruction = 0;
-    }
-    return true;
+        && state.instruction >= indicesOf(own, own.schedule[state.entry]).second)
+        if (++state.entry < own.schedule.size())
+            state.instruction = indicesOf(own, own.schedule[state.entry]).first;
 }
 
 bool Interpreter::noteKernel(std::int32_t device, const Instruction &instruction, std::int32_t microBatch)
@@ -537,11 +544,7 @@ Result<VerifyReport> Interpreter::run()
     for (std::int32_t d = static_cast<std::int32_t>(m_devices.size()); d-- > 0;) {
         if (!setUp(d))
             return m_report;
-        Device &state = m_devices[at(d)];
-        const DeviceProgram &own = program(d);
-        while (state.entry < own.schedule.size()
-            && own.segments[at(own.schedule[state.entry].segment)].instructions.empty())
-            ++state.entry;
+        goOn(d);
         runnable.push_back(d);
     }
     while (!runnable.empty()) {

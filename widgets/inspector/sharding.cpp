@@ -91,7 +91,7 @@ std::vector<ShardingJoin> joinsOf(
         const DeviceProgram &program = execution.devices[d];
         std::vector<std::int64_t> runs(program.segments.size(), 0);
         for (const ScheduleEntry &entry : program.schedule)
-            ++runs[static_cast<std::size_t>(entry.segment)];
+            runs[static_cast<std::size_t>(entry.segment)] += entry.begin == 0 ? 1 : 0;
         for (std::size_t s = 0; s < program.segments.size(); ++s) {
             for (const Instruction &instruction : program.segments[s].instructions) {
                 if (!isCommunication(instruction.kind) || instruction.kind == InstructionKind::Recv)

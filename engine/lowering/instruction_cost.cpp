@@ -1,4 +1,4 @@
-#include "engine/simulate/instruction_cost.h"
+#include "engine/lowering/instruction_cost.h"
 
 #include <algorithm>
 #include <cmath>
@@ -64,7 +64,7 @@ TensorType slotType(const ExecutionPlan &plan, const DeviceProgram &program, con
 }
 
 double kernelSeconds(const ExecutionPlan &plan, const DeviceProgram &program, const Instruction &instruction,
-    const CostModel &costs, DataType precision)
+    const CostModel &costs, DataType precision, Bytes spared)
 {
     const Operator &op = plan.graph->at(instruction.op);
     if (isView(op))
@@ -78,7 +78,7 @@ double kernelSeconds(const ExecutionPlan &plan, const DeviceProgram &program, co
     for (std::size_t slot = 0; slot < outputs.size(); ++slot)
         outputs[slot] =
             slotType(plan, program, instruction, op.outputs, instruction.outputs, slot, true, precision);
-    return costs.kernel({op, inputs, outputs, computeTypeOf(inputs, outputs)});
+    return costs.kernel({op, inputs, outputs, computeTypeOf(inputs, outputs), instruction.joined, spared});
 }
 
 } // namespace
@@ -164,8 +164,35 @@ Bytes ringBytesSent(CollectiveKind kind, Bytes bytes, std::int32_t ranks, std::i
     return bytes;
 }
 
+Bytes sparedBytes(const ExecutionPlan &plan, const DeviceProgram &program,
+    const std::vector<Instruction> &instructions, std::size_t index, DataType precision)
+{
+    std::size_t begin = index;
+    while (begin > 0 && instructions[begin].joined)
+        --begin;
+    std::size_t end = index + 1;
+    while (end < instructions.size() && instructions[end].joined)
+        ++end;
+    if (end - begin < 2 || instructions[index].kind != InstructionKind::Kernel)
+        return {};
+    Bytes spared{};
+    const auto spare = [&](std::int32_t buffer) {
+        spared += trafficOf(*plan.graph, bufferAt(program, buffer), precision);
+    };
+    for (const std::int32_t input : instructions[index].inputs)
+        for (std::size_t i = begin; input >= 0 && i < index; ++i)
+            if (const BufferList &made = instructions[i].outputs;
+                std::find(made.begin(), made.end(), input) != made.end())
+                spare(input);
+    for (const std::int32_t output : instructions[index].outputs)
+        for (std::size_t i = index + 1; output >= 0 && i < end; ++i)
+            if (dies(instructions[i], output))
+                spare(output);
+    return spared;
+}
+
 LocalDuration localDuration(const ExecutionPlan &plan, const DeviceProgram &program,
-    const Instruction &instruction, const CostModel &costs, DataType precision)
+    const Instruction &instruction, const CostModel &costs, DataType precision, Bytes spared)
 {
     const auto bytesAt = [&](const BufferList &buffers, std::size_t slot) {
         const bool there = slot < buffers.size() && buffers[slot] >= 0;
@@ -179,7 +206,7 @@ LocalDuration localDuration(const ExecutionPlan &plan, const DeviceProgram &prog
     const bool renames = !instruction.inputs.empty() && dies(instruction, instruction.inputs.front());
     switch (instruction.kind) {
     case InstructionKind::Kernel:
-        return both(toNanoseconds(kernelSeconds(plan, program, instruction, costs, precision)));
+        return both(toNanoseconds(kernelSeconds(plan, program, instruction, costs, precision, spared)));
     case InstructionKind::Accumulate:
         return {moving(3 * out), moving(2 * out)};
     case InstructionKind::Select:
