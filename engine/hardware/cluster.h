@@ -2,6 +2,7 @@
 
 #include "engine/base/ids.h"
 #include "engine/base/result.h"
+#include "engine/base/scale_units.h"
 #include "engine/base/units.h"
 #include "engine/graph/shape.h"
 
@@ -55,10 +56,16 @@ struct Cluster {
     DeviceModel device{};
     Interconnect links{};
     std::int32_t deviceCount = 1;
+    /// Devices are numbered as inside one of so many scale units: see `unitOf`.
+    ScaleUnits units{};
     friend bool operator==(const Cluster &, const Cluster &) = default;
 
-    std::int32_t nodeOf(DeviceId d) const { return d.index / links.devicesPerNode; }
+    /// Of unit 0's device, where there are units.
+    std::int32_t nodeOf(DeviceId d) const { return units.deviceOf(0, d).index / links.devicesPerNode; }
 };
+
+/// The devices of one scale unit of `cluster`, with their places in it.
+Cluster unitOf(Cluster cluster, const ScaleUnits &units);
 
 /// A profile with a size ("dgx-h100:8", "cpu:4") or the path of a JSON file of the same schema as
 /// resources/clusters/*.json. The profiles are compiled in from resources/.

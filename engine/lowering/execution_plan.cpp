@@ -66,6 +66,12 @@ const char *nameOf(MemoryKind kind)
     return kNames[static_cast<std::size_t>(kind)];
 }
 
+const char *nameOf(UnitShare share)
+{
+    static constexpr std::array<const char *, 3> kNames{"same", "partial", "shard"};
+    return kNames[static_cast<std::size_t>(share)];
+}
+
 const char *nameOf(SegmentKind kind)
 {
     static constexpr std::array<const char *, 6> kNames{
@@ -73,19 +79,25 @@ const char *nameOf(SegmentKind kind)
     return kNames[static_cast<std::size_t>(kind)];
 }
 
-IndexMask boxOf(const ExecutionPlan &plan, const BufferInfo &buffer, std::int32_t microBatch)
+IndexMask boxOf(
+    const ExecutionPlan &plan, const BufferInfo &buffer, std::int32_t microBatch, std::int32_t unit)
 {
     IndexMask box = buffer.index;
-    if (!buffer.perMicroBatch || microBatch == 0)
+    const auto shift = [&box](std::int32_t dimension, std::int64_t by) {
+        Range &range = box.ranges[static_cast<std::size_t>(dimension)];
+        range = {range.begin + by, range.end + by};
+    };
+    if (buffer.share == UnitShare::Shard && unit > 0)
+        shift(
+            buffer.shardDimension, unit * box.ranges[static_cast<std::size_t>(buffer.shardDimension)].size());
+    if (!buffer.perMicroBatch || (microBatch == 0 && unit == 0))
         return box;
     const auto tensor = static_cast<std::size_t>(buffer.tensor.index);
     const std::int32_t dimension = plan.batch.tensorDimension[tensor];
     if (dimension < 0)
         return box;
     const std::int64_t extent = plan.graph->at(buffer.tensor).type.shape[static_cast<std::size_t>(dimension)];
-    const std::int64_t shift = extent / plan.microBatches * microBatch;
-    box.ranges[static_cast<std::size_t>(dimension)].begin += shift;
-    box.ranges[static_cast<std::size_t>(dimension)].end += shift;
+    shift(dimension, extent / batchCuts(plan) * (std::int64_t{microBatch} * plan.units.count + unit));
     return box;
 }
 

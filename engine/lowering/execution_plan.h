@@ -2,6 +2,7 @@
 
 #include "engine/base/ids.h"
 #include "engine/base/inline_vector.h"
+#include "engine/base/scale_units.h"
 #include "engine/base/units.h"
 #include "engine/graph/batch.h"
 #include "engine/graph/graph.h"
@@ -66,6 +67,15 @@ const char *nameOf(MemoryKind kind);
 /// Summands of a pTensor's value, ascending; empty means the complete value.
 using SummandSet = InlineVector<std::int32_t, 4>;
 
+/// What a buffer that is not a micro-batch's own holds of a value that all scale units make together.
+enum class UnitShare : std::uint8_t {
+    Same, ///< All of it, equal in every unit.
+    Partial, ///< The sum over this unit's micro-batches.
+    Shard, ///< Unit u holds the box, shifted by u times its extent along `shardDimension`.
+};
+
+const char *nameOf(UnitShare share); ///< "shard"
+
 /// A vTensor in a device's memory.
 ///
 /// Summands of a pTensor are numbered so: its producers in operator order each contribute as many numbers as
@@ -78,6 +88,8 @@ struct BufferInfo {
     bool perMicroBatch = true; ///< One instance for each micro-batch; else one for the step (or for ever).
     bool persistent = false; ///< Lives across steps: weights, buffers, optimizer state.
     MemoryKind memory = MemoryKind::Activation;
+    UnitShare share = UnitShare::Same;
+    std::int8_t shardDimension = -1; ///< Of UnitShare::Shard.
     friend bool operator==(const BufferInfo &, const BufferInfo &) = default;
 };
 
@@ -91,7 +103,9 @@ struct Instruction {
                      ///< display.
     std::int32_t part = 0; ///< Kernel: which part.
     bool recompute = false; ///< Kernel: runs a forward operator a second time.
-    std::int32_t group = -1; ///< Collectives: index into `ExecutionPlan::groups`.
+    std::int32_t group = -1; ///< Collectives: index into `ExecutionPlan::groups`; -1 across units.
+    /// Collectives: among this device of every scale unit, in their order, not among a group.
+    bool acrossUnits = false;
     DeviceId peer{}; ///< Send, Recv.
     std::int32_t tag = -1; ///< Send, Recv: unique in the plan for one pair.
     std::int32_t dimension = -1;
@@ -155,10 +169,11 @@ struct DeviceProgram {
 struct ExecutionPlan {
     GraphSnapshot graph{};
     BatchInfo batch{};
-    std::int32_t microBatches = 1;
+    ScaleUnits units{}; ///< All else is about one of them.
+    std::int32_t microBatches = 1; ///< That a unit runs.
     std::int32_t stageCount = 1;
     std::vector<Partition> partitions{}; ///< By operator index.
-    std::vector<std::vector<DeviceId>> placement{}; ///< By operator index, of each part.
+    std::vector<std::vector<DeviceId>> placement{}; ///< By operator index, of each part within a unit.
     std::vector<std::vector<DeviceId>>
         groups{}; ///< Communicators; the order of members is the order of chunks.
     std::vector<DeviceProgram> devices{};
@@ -171,8 +186,16 @@ std::pair<std::size_t, std::size_t> indicesOf(const DeviceProgram &program, cons
 /// The same, themselves.
 std::span<const Instruction> instructionsOf(const DeviceProgram &program, const ScheduleEntry &entry);
 
-/// The box of `buffer` for `microBatch`: its index mask, shifted along the batch dimension of its tensor.
-IndexMask boxOf(const ExecutionPlan &plan, const BufferInfo &buffer, std::int32_t microBatch);
+/// Into how many pieces a step cuts the mini-batch: the micro-batches of all units.
+inline std::int32_t batchCuts(const ExecutionPlan &plan)
+{
+    return plan.microBatches * plan.units.count;
+}
+
+/// The box of `buffer` for micro-batch `microBatch` of unit `unit`: its index mask, shifted along the batch
+/// dimension of its tensor, or along the one that units share out.
+IndexMask boxOf(
+    const ExecutionPlan &plan, const BufferInfo &buffer, std::int32_t microBatch, std::int32_t unit = 0);
 
 /// Bytes of one instance of `buffer`.
 Bytes sizeOf(const Graph &graph, const BufferInfo &buffer);

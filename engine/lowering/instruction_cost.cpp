@@ -57,9 +57,9 @@ TensorType slotType(const ExecutionPlan &plan, const DeviceProgram &program, con
     const auto op = static_cast<std::size_t>(instruction.op.index);
     if (!output || op >= plan.partitions.size())
         return {};
-    const auto outer = microBatchRanges(plan.batch, graph, instruction.op, 0, plan.microBatches);
-    const TensorView view =
-        outputView(graph, graph.at(instruction.op), plan.partitions[op], instruction.part, slot, outer);
+    const auto outer = microBatchRanges(plan.batch, graph, instruction.op, 0, batchCuts(plan));
+    const TensorView view = outputView(graph, graph.at(instruction.op), plan.partitions[op],
+        instruction.part * unitParts(plan.partitions[op]), slot, outer);
     return {type, shapeOf(view.index)};
 }
 

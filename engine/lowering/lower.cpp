@@ -35,14 +35,14 @@ public:
         std::stop_token stop)
         : m_plan(plan)
         , m_graph(*plan.graph)
-        , m_cluster(cluster)
+        , m_cluster(unitOf(cluster, plan.units))
         , m_costs(costs)
         , m_transformed(std::move(transformed))
         , m_stop(std::move(stop))
         , m_uses(usesOf(m_graph))
         , m_builder(plan.deviceCount)
-        , m_materializer(m_graph, m_transformed.batch, m_transformed.summandCount, cluster, costs,
-              plan.microBatches, m_builder)
+        , m_materializer(m_graph, m_transformed.batch, m_transformed.summandCount, m_cluster, costs,
+              plan.units, batchCuts(plan), m_builder)
         , m_persistent(m_graph.tensors.size())
         , m_persistentBoxes(m_graph.tensors.size())
         , m_blockOf(m_graph.operators.size(), -1)
@@ -62,7 +62,8 @@ private:
     Result<std::vector<BufferList>> gatherInputs(OperatorId id, std::int32_t block);
     Result<std::vector<std::int32_t>> inputBuffers(
         TensorId tensor, const std::vector<Need> &needs, std::int32_t block, OperatorId op);
-    std::int32_t persistentBuffer(TensorId tensor, DeviceId device, const IndexMask &box);
+    std::int32_t persistentBuffer(
+        TensorId tensor, DeviceId device, const IndexMask &box, std::int32_t shardDimension = -1);
     void accumulate(TensorId tensor, DeviceId device, std::int32_t block, OperatorId op, const IndexMask &box,
         std::int32_t summand, std::int32_t buffer);
     bool joinsAccumulators(TensorId tensor);
@@ -74,6 +75,11 @@ private:
     void markCompletions(OperatorId id, std::int32_t block);
     Result<void> recomputeFor(OperatorId backward, std::int32_t block);
     Result<void> emitOptimizer(OperatorId id);
+    Result<std::vector<BufferList>> optimizerInputs(OperatorId id, std::int32_t block);
+    std::int32_t shardDimensionOf(OperatorId id) const;
+    IndexMask joinedUnits(IndexMask box, std::int32_t dimension) const;
+    Holding gatherAcrossUnits(
+        OperatorId id, std::int32_t block, const Holding &shard, std::int32_t dimension);
     Result<void> storeOutputs();
     Result<void> storeOutput(TensorId tensor);
 
@@ -85,7 +91,7 @@ private:
 
     const Plan &m_plan;
     const Graph &m_graph;
-    const Cluster &m_cluster;
+    const Cluster m_cluster; ///< Of one unit.
     const CostModel &m_costs;
     TransformedGraph m_transformed;
     std::stop_token m_stop;
@@ -266,7 +272,9 @@ void Lowering::estimateBlocks()
     }
 }
 
-std::int32_t Lowering::persistentBuffer(TensorId tensor, DeviceId device, const IndexMask &box)
+/// @param shardDimension  that along which every unit has a box of its own; -1 if all have the same
+std::int32_t Lowering::persistentBuffer(
+    TensorId tensor, DeviceId device, const IndexMask &box, std::int32_t shardDimension)
 {
     // The largest box that any operator of this device reads serves all that lie inside it.
     const auto index = static_cast<std::size_t>(tensor.index);
@@ -282,6 +290,10 @@ std::int32_t Lowering::persistentBuffer(TensorId tensor, DeviceId device, const 
         .perMicroBatch = false,
         .persistent = true,
         .memory = memoryOf(tensor)};
+    if (shardDimension >= 0) {
+        info.share = UnitShare::Shard;
+        info.shardDimension = static_cast<std::int8_t>(shardDimension);
+    }
     const std::int32_t buffer = m_builder.addBuffer(device, std::move(info));
     m_builder.emitSetup(device, {.kind = InstructionKind::Load, .outputs = {buffer}});
     m_persistent[index].push_back({device, largest, buffer});
@@ -403,8 +415,12 @@ void Lowering::accumulate(TensorId tensor, DeviceId device, std::int32_t block, 
         return; // a replica on the same device made the same summand already
     accumulator.summands.insert(at, summand);
     if (accumulator.buffer < 0)
-        accumulator.buffer = m_builder.addBuffer(
-            device, {.tensor = tensor, .index = box, .perMicroBatch = false, .memory = MemoryKind::Gradient});
+        accumulator.buffer = m_builder.addBuffer(device,
+            {.tensor = tensor,
+                .index = box,
+                .perMicroBatch = false,
+                .memory = MemoryKind::Gradient,
+                .share = m_plan.units.isOne() ? UnitShare::Same : UnitShare::Partial});
     m_builder.emit(device, block,
         {.kind = InstructionKind::Accumulate, .op = op, .inputs = {buffer}, .outputs = {accumulator.buffer}});
     const auto [complete, first] = m_complete.try_emplace(tensor, Completion{block, -1});
@@ -528,6 +544,100 @@ Result<void> Lowering::recomputeFor(OperatorId backward, std::int32_t block)
     return {};
 }
 
+/// The dimension of its weight along which an optimizer operator is shared out over the units; -1 if all
+/// units do the same.
+std::int32_t Lowering::shardDimensionOf(OperatorId id) const
+{
+    const Partition &partition = m_plan.decisions[static_cast<std::size_t>(id.index)].partition;
+    if (unitParts(partition) == 1)
+        return -1;
+    const Operator &op = m_graph.at(id);
+    const auto &terms = op.annotation.inputs.front().terms;
+    for (std::size_t d = 0; d < terms.size(); ++d)
+        if (splittableFactor(op.annotation, terms[d]) == partition.splits.back().dimension)
+            return static_cast<std::int32_t>(d);
+    return -1;
+}
+
+/// `box` of one unit, made the box that all units have together.
+IndexMask Lowering::joinedUnits(IndexMask box, std::int32_t dimension) const
+{
+    // The units' split is the innermost: theirs lie side by side, unit 0's first.
+    Range &range = box.ranges[static_cast<std::size_t>(dimension)];
+    range.end = range.begin + range.size() * m_plan.units.count;
+    return box;
+}
+
+/// Buffers by part and slot of what an optimizer operator reads: weight, gradient over all micro-batches of
+/// all units, states.
+Result<std::vector<BufferList>> Lowering::optimizerInputs(OperatorId id, std::int32_t block)
+{
+    const Operator &op = m_graph.at(id);
+    const auto &parts = m_transformed.operators[static_cast<std::size_t>(id.index)];
+    const std::int32_t shard = shardDimensionOf(id);
+    std::vector<BufferList> inputs(parts.size());
+    for (BufferList &list : inputs)
+        list.resize(op.inputs.size(), -1);
+    for (std::size_t slot = 0; slot < op.inputs.size(); ++slot) {
+        const TensorId tensor = op.inputs[slot];
+        if (!tensor)
+            continue;
+        const bool gradient = isWeightGradient(tensor);
+        if (shard >= 0 && slot > 0 && !gradient) { // states: every unit keeps its own
+            for (std::size_t p = 0; p < parts.size(); ++p)
+                inputs[p][slot] =
+                    persistentBuffer(tensor, parts[p].device, parts[p].inputs[slot].index, shard);
+            continue;
+        }
+        std::vector<Need> needs;
+        needs.reserve(parts.size());
+        for (const TransformedPart &part : parts)
+            needs.push_back({part.device,
+                shard < 0 ? part.inputs[slot].index : joinedUnits(part.inputs[slot].index, shard)});
+        const std::int32_t where =
+            gradient ? m_buckets[static_cast<std::size_t>(m_bucketOf.at(tensor))].block : block;
+        TRY(const auto buffers, inputBuffers(tensor, needs, where, id));
+        for (std::size_t p = 0; p < parts.size(); ++p) {
+            inputs[p][slot] = buffers[p];
+            if (m_plan.units.isOne() || (shard < 0 && !gradient))
+                continue;
+            BufferInfo info{.tensor = tensor,
+                .index = parts[p].inputs[slot].index,
+                .perMicroBatch = false,
+                .memory = memoryOf(tensor),
+                .share = shard < 0 ? UnitShare::Same : UnitShare::Shard,
+                .shardDimension = static_cast<std::int8_t>(shard)};
+            inputs[p][slot] = m_builder.addBuffer(parts[p].device, std::move(info));
+            Instruction instruction{
+                .op = id, .acrossUnits = gradient, .inputs = {buffers[p]}, .outputs = {inputs[p][slot]}};
+            instruction.kind = !gradient ? InstructionKind::Select
+                : shard < 0              ? InstructionKind::AllReduce
+                                         : InstructionKind::ReduceScatter;
+            instruction.dimension = gradient ? shard : -1;
+            m_builder.emit(parts[p].device, where, std::move(instruction));
+        }
+    }
+    return inputs;
+}
+
+/// Brings the units' shards of a new weight together on every one of them.
+Holding Lowering::gatherAcrossUnits(
+    OperatorId id, std::int32_t block, const Holding &shard, std::int32_t dimension)
+{
+    const TensorId tensor = m_builder.buffer(shard.device, shard.buffer).tensor;
+    Holding whole{shard.device, joinedUnits(shard.box, dimension), {}, -1};
+    whole.buffer = m_builder.addBuffer(shard.device,
+        {.tensor = tensor, .index = whole.box, .perMicroBatch = false, .memory = memoryOf(tensor)});
+    m_builder.emit(shard.device, block,
+        {.kind = InstructionKind::AllGather,
+            .op = id,
+            .acrossUnits = true,
+            .dimension = dimension,
+            .inputs = {shard.buffer},
+            .outputs = {whole.buffer}});
+    return whole;
+}
+
 Result<void> Lowering::emitOptimizer(OperatorId id)
 {
     const Operator &op = m_graph.at(id);
@@ -541,24 +651,8 @@ Result<void> Lowering::emitOptimizer(OperatorId id)
                         + std::to_string(parts[a].device.index),
                     "place its replicas on different devices", "operator:" + op.name};
 
-    std::vector<BufferList> inputs(parts.size());
-    for (BufferList &list : inputs)
-        list.resize(op.inputs.size(), -1);
-    for (std::size_t slot = 0; slot < op.inputs.size(); ++slot) {
-        if (!op.inputs[slot])
-            continue;
-        std::vector<Need> needs;
-        needs.reserve(parts.size());
-        for (const TransformedPart &part : parts)
-            needs.push_back({part.device, part.inputs[slot].index});
-        const bool gradient = isWeightGradient(op.inputs[slot]);
-        TRY(const auto buffers,
-            inputBuffers(op.inputs[slot], needs,
-                gradient ? m_buckets[static_cast<std::size_t>(m_bucketOf.at(op.inputs[slot]))].block : block,
-                id));
-        for (std::size_t p = 0; p < parts.size(); ++p)
-            inputs[p][slot] = buffers[p];
-    }
+    TRY(const auto inputs, optimizerInputs(id, block));
+    const std::int32_t shard = shardDimensionOf(id);
     std::set<std::pair<DeviceId, std::int32_t>> inPlace;
     for (std::size_t p = 0; p < parts.size(); ++p) {
         const TransformedPart &part = parts[p];
@@ -581,16 +675,27 @@ Result<void> Lowering::emitOptimizer(OperatorId id)
                     {.tensor = op.outputs[slot],
                         .index = part.outputs[slot].index,
                         .perMicroBatch = false,
-                        .memory = memoryOf(op.outputs[slot])});
+                        .memory = memoryOf(op.outputs[slot]),
+                        .share = shard < 0 ? UnitShare::Same : UnitShare::Shard,
+                        .shardDimension = static_cast<std::int8_t>(shard)});
             kernel.outputs.push_back(buffer);
-            m_materializer.made(
-                op.outputs[slot], block, {part.device, part.outputs[slot].index, {}, buffer}, parts.size());
         }
+        const BufferList outputs = kernel.outputs;
         m_builder.emit(part.device, block, std::move(kernel));
+        for (std::size_t slot = 0; slot < op.outputs.size(); ++slot) {
+            if (outputs[slot] < 0)
+                continue;
+            Holding made{part.device, part.outputs[slot].index, {}, outputs[slot]};
+            if (shard >= 0 && slot == 0)
+                made = gatherAcrossUnits(id, block, made, shard);
+            else if (shard >= 0)
+                continue; // a state that each unit keeps its own shard of, in place
+            m_materializer.made(op.outputs[slot], block, std::move(made), parts.size());
+        }
     }
     // Everywhere the old value is held, the new one must arrive.
     for (std::size_t slot = 0; slot < op.outputs.size(); ++slot) {
-        if (!op.outputs[slot])
+        if (!op.outputs[slot] || (shard >= 0 && slot > 0))
             continue;
         const TensorId old = op.inputs[slot == 0 ? 0 : slot + 1];
         std::vector<Persistent> held = m_persistent[static_cast<std::size_t>(old.index)];
@@ -626,7 +731,7 @@ Result<void> Lowering::storeOutput(TensorId tensor)
     const auto index = static_cast<std::size_t>(tensor.index);
     if (m_transformed.batch.tensorRole[index] == BatchRole::Split)
         whole.ranges[static_cast<std::size_t>(m_transformed.batch.tensorDimension[index])].end /=
-            m_plan.microBatches;
+            batchCuts(m_plan);
     if (makers.empty())
         return store({{DeviceId{0}, whole}}, m_forward.front());
     const std::int32_t block = makers.front();
@@ -661,6 +766,9 @@ Result<void> Lowering::storeOutputs()
 double Lowering::gradientSeconds(TensorId tensor, Bytes bytes) const
 {
     const auto &accumulators = m_accumulators[static_cast<std::size_t>(tensor.index)];
+    if (!m_plan.units.isOne())
+        return m_costs.collective(
+            CollectiveKind::AllReduce, bytes, shapeAcrossUnits(m_cluster, accumulators.front().device));
     std::vector<DeviceId> group; // those that hold other summands of the same box
     for (const Accumulator &accumulator : accumulators)
         if (accumulator.box == accumulators.front().box
@@ -835,6 +943,7 @@ Result<ExecutionPlan> Lowering::run()
 
     ExecutionPlan result;
     result.graph = m_plan.graph;
+    result.units = m_plan.units;
     result.microBatches = m_plan.microBatches;
     result.stageCount = m_plan.stageCount;
     result.partitions.reserve(m_plan.decisions.size());
@@ -858,10 +967,10 @@ Result<ExecutionPlan> lower(const Plan &plan, const Cluster &cluster, std::stop_
 Result<ExecutionPlan> lower(
     const Plan &plan, const Cluster &cluster, const CostModel &costs, std::stop_token stop)
 {
-    if (plan.deviceCount > cluster.deviceCount)
+    if (std::int64_t{plan.deviceCount} * plan.units.count > cluster.deviceCount)
         return Error{ErrorCode::InvalidInput,
-            "the plan uses " + counted(plan.deviceCount, "device") + ", the cluster has "
-                + std::to_string(cluster.deviceCount),
+            "the plan uses " + counted(std::int64_t{plan.deviceCount} * plan.units.count, "device")
+                + ", the cluster has " + std::to_string(cluster.deviceCount),
             "choose a larger cluster", "cluster"};
     TRY_VOID(validate(plan));
     TRY(auto transformed, transform(plan));

@@ -121,9 +121,10 @@ void ProgramBuilder::join(const Graph &graph)
                     instruction.joined = updates
                         || (isFusable(op) && isFusable(other) && readsAny(instruction.inputs, mate->outputs)
                             && elements(instruction) == elements(*mate));
-                } else if (instruction.group >= 0 && runsOnce(static_cast<std::int32_t>(block))) {
-                    instruction.joined =
-                        mate && mate->kind == instruction.kind && mate->group == instruction.group;
+                } else if ((instruction.group >= 0 || instruction.acrossUnits)
+                    && runsOnce(static_cast<std::int32_t>(block))) {
+                    instruction.joined = mate && mate->kind == instruction.kind
+                        && mate->group == instruction.group && mate->acrossUnits == instruction.acrossUnits;
                 }
                 mate = last = &instruction;
             }

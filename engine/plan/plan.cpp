@@ -17,7 +17,7 @@ Error broken(const Operator &op, std::string message)
 Result<void> checkDecision(const Plan &plan, const Operator &op, const OperatorDecision &decision)
 {
     TRY_VOID(checkPartition(op, decision.partition));
-    const std::int32_t parts = partCount(decision.partition);
+    const std::int32_t parts = partCount(decision.partition) / unitParts(decision.partition);
     if (static_cast<std::int64_t>(decision.devices.size()) != parts) {
         return broken(
             op, std::to_string(parts) + " parts, but devices for " + std::to_string(decision.devices.size()));
@@ -101,11 +101,11 @@ Result<void> validate(const Plan &plan)
     }
     if (plan.deviceCount < 1 || plan.microBatches < 1 || plan.stageCount < 1)
         return wrong("expected at least one device, micro-batch and stage");
-    if (plan.microBatches > 1 && !plan.wholeBatches) {
+    if (const std::int32_t cuts = batchCuts(plan); cuts > 1 && !plan.wholeBatches) {
         const auto sharedBatch = batchOf(plan);
         const BatchInfo &batch = *sharedBatch;
-        if (plan.microBatches > batch.mostMicroBatches || batch.size % plan.microBatches != 0) {
-            return wrong(std::to_string(plan.microBatches) + " micro-batches of a mini-batch of "
+        if (cuts > batch.mostMicroBatches || batch.size % cuts != 0) {
+            return wrong(std::to_string(cuts) + " micro-batches of a mini-batch of "
                 + std::to_string(batch.size) + ", at most " + std::to_string(batch.mostMicroBatches)
                 + (batch.limitedBy.empty() ? "" : ": " + batch.limitedBy));
         }

@@ -47,7 +47,7 @@ void writeKey(const DeviceProgram &program, const Instruction &instruction, Byte
 
 std::int64_t ProgramCompiler::collectiveNanoseconds(CollectiveKind kind, Bytes bytes, const Channel &channel)
 {
-    const GroupShape shape{static_cast<std::int32_t>(channel.members.size()), channel.nodes};
+    const GroupShape shape{channel.ranks, channel.nodes};
     if (shape.ranks < 2)
         return 0;
     std::string key;
@@ -91,11 +91,14 @@ CompiledProgram ProgramCompiler::compile(const Symmetry &symmetry, std::int32_t 
     }
 
     std::unordered_map<std::int32_t, std::int32_t> slotOfGroup, slotOfTag;
+    std::int32_t slotOfUnits = -1;
     const auto &slots = symmetry.slots[static_cast<std::size_t>(device)];
     for (std::size_t s = 0; s < slots.size(); ++s) {
         const Channel &channel = symmetry.channels[static_cast<std::size_t>(slots[s])];
-        (channel.group >= 0 ? slotOfGroup[channel.group] : slotOfTag[channel.tag]) =
-            static_cast<std::int32_t>(s);
+        std::int32_t &slot = channel.group >= 0 ? slotOfGroup[channel.group]
+            : channel.tag >= 0                  ? slotOfTag[channel.tag]
+                                                : slotOfUnits;
+        slot = static_cast<std::int32_t>(s);
     }
 
     const auto appendOperands = [&](const BufferList &buffers) {
@@ -132,7 +135,9 @@ CompiledProgram ProgramCompiler::compile(const Symmetry &symmetry, std::int32_t 
             appendOperands(instruction.deaths);
             entry.deathEnd = static_cast<std::int32_t>(compiled.operands.size());
             if (const auto kind = collectiveOf(instruction.kind)) {
-                entry.slot = entry.paired ? slotOfTag.at(instruction.tag) : slotOfGroup.at(instruction.group);
+                entry.slot = entry.paired     ? slotOfTag.at(instruction.tag)
+                    : instruction.acrossUnits ? slotOfUnits
+                                              : slotOfGroup.at(instruction.group);
                 const auto channel = static_cast<std::size_t>(slots[static_cast<std::size_t>(entry.slot)]);
                 entry.channel = symmetry.channelClass[channel];
                 const Bytes bytes = collectiveBytes(graph, program, instruction, m_precision);

@@ -134,7 +134,7 @@ private:
             std::sort(ends.begin(), ends.end());
             state.expected = static_cast<std::int32_t>(std::unique(ends.begin(), ends.end()) - ends.begin());
             state.meetingBegin = meetings;
-            meetings += channel.group >= 0 ? 1 : m_microBatches;
+            meetings += channel.tag < 0 ? 1 : m_microBatches;
         }
         m_meetings.resize(static_cast<std::size_t>(meetings));
         m_waiting.resize(static_cast<std::size_t>(meetings));

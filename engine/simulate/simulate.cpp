@@ -278,9 +278,8 @@ void appendTraffic(
         std::int32_t position = 0;
         while (channel.members[static_cast<std::size_t>(position)].device != device)
             ++position;
-        const Bytes sent = ringBytesSent(
-            *collectiveOf(kind), Bytes{bytes}, static_cast<std::int32_t>(channel.members.size()), position);
-        const std::int32_t peer = channel.group >= 0 ? -1 : channel.members[1].device;
+        const Bytes sent = ringBytesSent(*collectiveOf(kind), Bytes{bytes}, channel.ranks, position);
+        const std::int32_t peer = channel.tag < 0 ? -1 : channel.members[1].device;
         auto &[sumBytes, sumCount] = sums[{kind, channel.group, peer}];
         sumBytes += sent.count * count;
         sumCount += count;
@@ -306,13 +305,15 @@ Result<Timeline> simulate(const ExecutionPlan &plan, const Cluster &cluster, con
         return Error{ErrorCode::InvalidInput, "the execution plan has no graph", {}, "plan"};
     if (plan.microBatches < 1)
         return Error{ErrorCode::InvalidInput, "the execution plan has no micro-batches", {}, "plan"};
-    if (plan.devices.size() > static_cast<std::size_t>(cluster.deviceCount))
+    if (plan.devices.size() * static_cast<std::size_t>(plan.units.count)
+        > static_cast<std::size_t>(cluster.deviceCount))
         return Error{ErrorCode::InvalidInput,
-            "the plan is for " + std::to_string(plan.devices.size()) + " devices, the cluster has "
-                + std::to_string(cluster.deviceCount),
+            "the plan is for "
+                + std::to_string(plan.devices.size() * static_cast<std::size_t>(plan.units.count))
+                + " devices, the cluster has " + std::to_string(cluster.deviceCount),
             "choose a larger cluster", "cluster:" + cluster.name};
 
-    TRY(const Symmetry symmetry, findSymmetry(plan, cluster, options.mergeSymmetric));
+    TRY(const Symmetry symmetry, findSymmetry(plan, unitOf(cluster, plan.units), options.mergeSymmetric));
     if (stop.stop_requested())
         return cancelled("the simulation was stopped");
     ProgramCompiler compiler(plan, costs, options.precision);

@@ -164,6 +164,8 @@ Side Interpreter::sideOf(std::int32_t device, const Instruction &instruction) co
         content.valuePart = buffer.valuePart;
         content.perMicroBatch = buffer.perMicroBatch;
         content.persistent = buffer.persistent;
+        content.share = buffer.share;
+        content.shardDimension = buffer.shardDimension;
         return content;
     };
     Side side;
@@ -425,6 +427,8 @@ bool Interpreter::communicate(std::int32_t device, std::vector<std::int32_t> &ru
                 "send and receive between devices " + std::to_string(device) + " and " + std::to_string(peer)
                     + " do not belong together");
         members = isSend ? std::vector{device, peer} : std::vector{peer, device};
+    } else if (instruction.acrossUnits) {
+        members = {device}; // the other units stand at the same place of the same program
     } else {
         const auto &group = m_plan.groups[at(instruction.group)];
         if (std::find(group.begin(), group.end(), DeviceId{device}) == group.end())
@@ -518,7 +522,7 @@ bool Interpreter::checkEnd()
                     volume += elementCount(shapeOf(box));
             std::int64_t expected = elementCount(shape);
             if (role == BatchRole::Split)
-                expected /= m_plan.microBatches;
+                expected /= batchCuts(m_plan);
             if (volume != expected || m_stored.count({output.index, i}) == 0)
                 return fail(-1,
                     "'" + m_graph.at(output).name + "' does not reach the host whole in micro-batch "
