@@ -7,8 +7,8 @@
 namespace planloom {
 
 /// Whole replicas of a plan, written once: `count` units run one program, each on micro-batches of its own
-/// (nnScaler, OSDI '24, section 5, calls them scale units). Micro-batch i of unit u is number i x count + u of
-/// all.
+/// (nnScaler, OSDI '24, section 5, calls them scale units). Micro-batch i of unit u is number i x count + u
+/// of all.
 ///
 /// Devices inside a unit are numbered without the others; the units lie side by side in the cluster at one
 /// place of its mesh, with `inner` devices of a unit between one unit and the next:

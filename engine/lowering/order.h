@@ -58,6 +58,8 @@ Result<std::vector<OperatorId>> orderInBlock(const Graph &graph, const Uses &use
 /// 3. OneFOneB: backward before forward, and stage s starts a forward block only while it holds fewer than
 ///    S - s micro-batches (PipeDream-Flush, arXiv:2104.04473, section 2.2).
 ///
+/// 4. Templates that make a schedule (schedule.h): each rank in its order.
+///
 /// `inFlight` by stage, where it is not 0, is the most micro-batches the stage holds between its forward and
 /// its backward block, under every schedule; under OneFOneB in place of S - s, more or less. Under GPipe a
 /// backward block then runs where no forward block may. Stages without a backward block hold none. Limits are

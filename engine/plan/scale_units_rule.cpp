@@ -22,7 +22,12 @@ public:
     bool read(const ConstraintTable &table)
     {
         for (std::size_t i = 0; i < table.rows.size(); ++i)
-            if (table.rows[i].enabled && !std::visit([&](const auto &rule) { return isAlike(table.rows[i], rule, static_cast<std::int32_t>(i)); }, table.rows[i].rule))
+            if (table.rows[i].enabled
+                && !std::visit(
+                    [&](const auto &rule) {
+                        return isAlike(table.rows[i], rule, static_cast<std::int32_t>(i));
+                    },
+                    table.rows[i].rule))
                 return false;
         return m_batchRow >= 0;
     }
@@ -104,9 +109,8 @@ bool mayBeCut(const Model &model, std::int64_t cuts)
 std::optional<TableInUnits> findUnits(
     const Model &model, std::int32_t deviceCount, const ConstraintTable &table)
 {
-    const auto mesh = std::find_if(table.rows.begin(), table.rows.end(), [](const Row &row) {
-        return row.enabled && std::holds_alternative<MeshRule>(row.rule);
-    });
+    const auto mesh = std::find_if(table.rows.begin(), table.rows.end(),
+        [](const Row &row) { return row.enabled && std::holds_alternative<MeshRule>(row.rule); });
     if (mesh == table.rows.end())
         return std::nullopt;
     const std::vector<MeshAxis> &axes = std::get<MeshRule>(mesh->rule).axes;
@@ -129,7 +133,8 @@ std::optional<TableInUnits> findUnits(
         found.batchRow = reader.batchRow();
         found.shardingRows = reader.shardingRows();
         found.table = table;
-        auto &rest = std::get<MeshRule>(found.table.rows[static_cast<std::size_t>(mesh - table.rows.begin())].rule);
+        auto &rest =
+            std::get<MeshRule>(found.table.rows[static_cast<std::size_t>(mesh - table.rows.begin())].rule);
         rest.axes.erase(rest.axes.begin() + static_cast<std::ptrdiff_t>(a));
         if (rest.axes.empty())
             rest.axes.push_back({axes[a].name, 1});

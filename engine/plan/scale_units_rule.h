@@ -21,9 +21,9 @@ struct TableInUnits {
     std::vector<std::int32_t> shardingRows{}; ///< Rows that shard optimizers over it.
 };
 
-/// Reads a table as whole replicas along one axis of its mesh: one row splits the batch of all operators over it,
-/// others at most shard optimizers over it, and nothing names devices, which would tell the replicas apart. What
-/// the micro-batches of the replicas add up to must not depend on how many there are.
+/// Reads a table as whole replicas along one axis of its mesh: one row splits the batch of all operators over
+/// it, others at most shard optimizers over it, and nothing names devices, which would tell the replicas
+/// apart. What the micro-batches of the replicas add up to must not depend on how many there are.
 /// @return nothing where that cannot be; the plan is then to be made device by device
 std::optional<TableInUnits> findUnits(
     const Model &model, std::int32_t deviceCount, const ConstraintTable &table);
