@@ -195,6 +195,8 @@ Need needOf(const Operator &op, int slot)
         return slot == 0 && op.attributes.text("reduction", "none") == "add" ? Need{} : Need{{1}, {}};
     case TopK:
         return {{}, {1}};
+    case Attention: // that of the values asks neither for them nor for y
+        return slot == 2 ? Need{{0, 1, 3}, {1, 2}} : Need{{0, 1, 2, 3}, {0, 1, 2}};
     case Rotary: // (x, cos, sin)
         return slot == 0 ? Need{{1, 2}, {}} : Need{{0}, {}};
 
