@@ -25,7 +25,9 @@ double stepBound(const ExecutionPlan &plan, const Cluster &cluster)
         for (const TensorType &type : outputs)
             if (isFloating(type.dataType))
                 dataType = type.dataType;
-        double own = operatorSeconds(device, categoryOf(op.kind), workOf(op, inputs, outputs), dataType);
+        const AttentionMode attention = attentionOf(plan, OperatorId{static_cast<std::int32_t>(o)});
+        double own =
+            operatorSeconds(device, categoryOf(op.kind), workOf(op, inputs, outputs, attention), dataType);
         // Micro-batches that cut an operator share its work; others repeat it.
         const bool repeated = op.direction != Direction::Optimizer && !plan.batch.oncePerStep[o]
             && plan.batch.operatorDimension[o] < 0;

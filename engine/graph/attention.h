@@ -11,13 +11,14 @@ namespace planloom {
 
 // Scaled dot-product attention, `OperatorKind::Attention`:
 //
-//   (q [.. H s e], k [.. G t e], v [.. G t f], [mask]) -> (y [.. H s f], logSumExp [.. H s], probabilities [.. H s t])
+//   (q [.. H s e], k [.. G t e], v [.. G t f], [mask]) -> (y [.. H s f], logSumExp [.. H s], probabilities
+//   [.. H s t])
 //
 //   scores = scale q k^T + mask,  probabilities = softmax over the keys,  y = dropout(probabilities) v
 //
 // `..` are any number of leading dimensions, alike in q, k and v. H is a multiple of G: query heads g r ..
-// g r + r - 1 look at key head g, where r = H / G. `mask` broadcasts against [.. H s t]; it is additive, of q's
-// element type, or Bool, true where a query may look.
+// g r + r - 1 look at key head g, where r = H / G. `mask` broadcasts against [.. H s t]; it is additive, of
+// q's element type, or Bool, true where a query may look.
 //
 // Attributes, all optional:
 //   scale         1
@@ -31,8 +32,8 @@ namespace planloom {
 //   seed          of the dropout
 //
 // What causality, window and boolean masks hide has no weight. A query that sees nothing makes zeros, and its
-// logSumExp is minus infinity; with a finite masked_score, or additive masks of large negative numbers, it weighs
-// all keys as a Softmax over such scores does.
+// logSumExp is minus infinity; with a finite masked_score, or additive masks of large negative numbers, it
+// weighs all keys as a Softmax over such scores does.
 //
 // logSumExp is Float32 (Float64 beside Float64): the backward pass makes tiles of the probabilities anew from
 // it, so that neither pass ever holds scores of more than a tile (FlashAttention, arXiv:2205.14135,
@@ -47,8 +48,8 @@ enum class AttentionMode : std::uint8_t {
 const char *nameOf(AttentionMode mode); ///< "fused", "plain"
 std::optional<AttentionMode> attentionModeNamed(std::string_view name);
 
-/// The output slot of a forward Attention's probabilities, which are only made in plain mode; -1 for all other
-/// operators.
+/// The output slot of a forward Attention's probabilities, which are only made in plain mode; -1 for all
+/// other operators.
 std::int32_t probabilitiesOutput(const Operator &op);
 /// The input slot in which a backward Attention reads its forward's probabilities, in plain mode; -1 for all
 /// other operators.
@@ -62,8 +63,8 @@ struct AttentionReach {
 
     /// The keys that query `query` sees, of `keys` in all; both counted in the whole operator. May be empty.
     Range keysOf(std::int64_t query, std::int64_t keys) const;
-    /// How many of `keys` keys a query sees on average, where queries stand behind the first `offset` keys one
-    /// by one: half of them if causal.
+    /// How many of `keys` keys a query sees on average, where queries stand behind the first `offset` keys
+    /// one by one: half of them if causal.
     double meanKeys(double keys) const;
 };
 AttentionReach attentionReach(const Attributes &attributes);

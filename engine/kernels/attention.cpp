@@ -1,5 +1,6 @@
 // Attention in tiles: no pass holds more scores than kTileQueries x kTileKeys, unless probabilities are asked
-// for (FlashAttention, arXiv:2205.14135; the order of the loops is that of FlashAttention-2, arXiv:2307.08691).
+// for (FlashAttention, arXiv:2205.14135; the order of the loops is that of FlashAttention-2,
+// arXiv:2307.08691).
 #include "engine/kernels/attention_tile.h"
 #include "engine/kernels/gemm.h"
 #include "engine/kernels/kernel_table.h"
@@ -294,8 +295,7 @@ private:
             T *row = m_tile.data() + (i - queries.begin) * keys.size();
             const auto at = static_cast<std::size_t>(i);
             if (m_probabilities != nullptr)
-                std::copy_n(
-                    m_probabilities + (head * m_tiles.queries() + i) * m_tiles.keys() + keys.begin,
+                std::copy_n(m_probabilities + (head * m_tiles.queries() + i) * m_tiles.keys() + keys.begin,
                     keys.size(), row);
             else if (m_shift[at] == kNothing<T>)
                 std::fill(row, row + keys.size(), T(0));
@@ -319,8 +319,8 @@ private:
                 m_tiles.drop(head, queries, keys, m_kept.data());
                 kept = m_kept.data();
             }
-            product<T>(n, m_valueWidth, m, kept, {1, n}, dy, {m_valueWidth, 1},
-                m_dv + keyRow * m_valueWidth, true);
+            product<T>(
+                n, m_valueWidth, m, kept, {1, n}, dy, {m_valueWidth, 1}, m_dv + keyRow * m_valueWidth, true);
         }
         if (!needsSlope())
             return;
@@ -369,8 +369,7 @@ private:
 Result<void> attentionBackward(const KernelCall &call)
 {
     const BackwardCall back(call);
-    const bool slope =
-        back.wanted(0) != nullptr || back.wanted(1) != nullptr || back.wanted(3) != nullptr;
+    const bool slope = back.wanted(0) != nullptr || back.wanted(1) != nullptr || back.wanted(3) != nullptr;
     if (!slope && back.wanted(2) == nullptr)
         return {};
     if (back.gradient() == nullptr || back.input(0) == nullptr || back.input(1) == nullptr

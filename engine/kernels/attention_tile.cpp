@@ -67,8 +67,8 @@ PLANLOOM_HOT void hotSlopeRow(const float *p, float *slope, std::int64_t count, 
 {
     slopeRowOf(p, slope, count, shift);
 }
-PLANLOOM_HOT void dropRow(float *x, std::int64_t count, std::uint64_t key, std::uint64_t bound,
-    std::uint64_t first, float scale)
+PLANLOOM_HOT void dropRow(
+    float *x, std::int64_t count, std::uint64_t key, std::uint64_t bound, std::uint64_t first, float scale)
 {
     for (std::int64_t i = 0; i < count; ++i) {
         const float kept = x[i] * scale;
@@ -87,16 +87,15 @@ double scoreRow(double *x, std::int64_t count, double scale, const std::uint8_t 
 {
     return scoreRowOf(x, count, scale, shown, hidden);
 }
-void dropRow(double *x, std::int64_t count, std::uint64_t key, std::uint64_t bound, std::uint64_t first,
-    double scale)
+void dropRow(
+    double *x, std::int64_t count, std::uint64_t key, std::uint64_t bound, std::uint64_t first, double scale)
 {
     for (std::int64_t i = 0; i < count; ++i)
         x[i] = keeps(key, bound, first + static_cast<std::uint64_t>(i)) ? x[i] * scale : 0.0;
 }
 
 /// Elements `keys` of a mask's row, one behind another: copied to `spread` where one stands for all.
-template<typename M>
-const M *maskRow(const M *row, std::int64_t column, Range keys, std::vector<M> &spread)
+template<typename M> const M *maskRow(const M *row, std::int64_t column, Range keys, std::vector<M> &spread)
 {
     if (column == 1)
         return row + keys.begin;
@@ -246,8 +245,7 @@ std::int64_t AttentionTiles<T>::drawnAt(std::int64_t head, std::int64_t query, s
         + key;
 }
 
-template<typename T>
-void AttentionTiles<T>::drop(std::int64_t head, Range queries, Range keys, T *tile) const
+template<typename T> void AttentionTiles<T>::drop(std::int64_t head, Range queries, Range keys, T *tile) const
 {
     if (!drops())
         return;

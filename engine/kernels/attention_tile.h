@@ -13,8 +13,8 @@ namespace planloom {
 constexpr std::int64_t kTileQueries = 128;
 constexpr std::int64_t kTileKeys = 128;
 
-/// What the forward and the backward pass of an Attention ask about its scores, head by head and tile by tile.
-/// Heads are counted over all leading dimensions; queries and keys as they lie in this part.
+/// What the forward and the backward pass of an Attention ask about its scores, head by head and tile by
+/// tile. Heads are counted over all leading dimensions; queries and keys as they lie in this part.
 template<typename T> class AttentionTiles
 {
 public:
@@ -30,8 +30,8 @@ public:
 
     /// The keys that at least one of these queries sees.
     Range keysOf(Range queries) const;
-    /// The scores of one head into `tile`, row by row; minus infinity where a query does not see a key. `highest`
-    /// receives the largest of each row.
+    /// The scores of one head into `tile`, row by row; minus infinity where a query does not see a key.
+    /// `highest` receives the largest of each row.
     void score(std::int64_t head, Range queries, Range keys, T *tile, T *highest) const;
     /// Makes what the dropout does not keep 0, and enlarges the rest.
     void drop(std::int64_t head, Range queries, Range keys, T *tile) const;

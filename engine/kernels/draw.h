@@ -16,7 +16,8 @@ PLANLOOM_INLINE std::uint64_t mixed(std::uint64_t x)
     return x ^ (x >> 31);
 }
 
-/// Which elements of a whole pTensor a dropout keeps: drawn by their index, so that every plan draws the same.
+/// Which elements of a whole pTensor a dropout keeps: drawn by their index, so that every plan draws the
+/// same.
 struct DropoutDraw {
     std::uint64_t key = 0;
     std::uint64_t bound = 0;

@@ -3,6 +3,7 @@
 #include "engine/base/ids.h"
 #include "engine/base/inline_vector.h"
 #include "engine/base/units.h"
+#include "engine/graph/attention.h"
 #include "engine/graph/batch.h"
 #include "engine/graph/graph.h"
 #include "engine/graph/mask.h"
@@ -139,10 +140,15 @@ struct ExecutionPlan {
     std::vector<std::vector<DeviceId>> placement{}; ///< By operator index, of each part.
     std::vector<std::vector<DeviceId>>
         groups{}; ///< Communicators; the order of members is the order of chunks.
+    /// By operator index: whether an Attention's probabilities are in memory. May be empty: none are.
+    std::vector<AttentionMode> attention{};
     std::vector<DeviceProgram> devices{};
     /// Where the plan came from, for people and tools: "model", "cluster", import and training options.
     std::map<std::string, std::string> origin{};
 };
+
+/// Fused for all operators that `ExecutionPlan::attention` does not reach.
+AttentionMode attentionOf(const ExecutionPlan &plan, OperatorId op);
 
 /// The box of `buffer` for `microBatch`: its index mask, shifted along the batch dimension of its tensor.
 IndexMask boxOf(const ExecutionPlan &plan, const BufferInfo &buffer, std::int32_t microBatch);

@@ -87,7 +87,7 @@ double kernelSeconds(const ExecutionPlan &plan, const DeviceProgram &program, co
             break;
         }
     }
-    return costs.kernel(op, workOf(op, inputs, outputs), dataType);
+    return costs.kernel(op, workOf(op, inputs, outputs, attentionOf(plan, instruction.op)), dataType);
 }
 
 } // namespace

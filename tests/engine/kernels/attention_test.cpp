@@ -154,8 +154,14 @@ Reference referenceOf(const Form &form, const std::vector<std::vector<double>> &
     made.dk.assign(k.size(), 0);
     made.dv.assign(v.size(), 0);
     made.dmask.assign(mask.size(), 0);
-    const auto at = [](const auto &of, std::int64_t i) -> auto & { return of[static_cast<std::size_t>(i)]; };
-    const auto to = [](auto &of, std::int64_t i) -> auto & { return of[static_cast<std::size_t>(i)]; };
+    const auto at = [](const auto &of, std::int64_t i) -> auto &
+    {
+        return of[static_cast<std::size_t>(i)];
+    };
+    const auto to = [](auto &of, std::int64_t i) -> auto &
+    {
+        return of[static_cast<std::size_t>(i)];
+    };
     for (std::int64_t row = 0; row < heads * form.queries; ++row) {
         const std::int64_t keyHead = row / form.queries / form.group;
         const std::int64_t query = row % form.queries;
@@ -242,7 +248,10 @@ struct Ran {
     Graph graph{};
     Values values{};
 
-    std::vector<double> of(TensorId id) const { return id ? numbersOf(graph, id, values) : std::vector<double>{}; }
+    std::vector<double> of(TensorId id) const
+    {
+        return id ? numbersOf(graph, id, values) : std::vector<double>{};
+    }
     std::vector<double> output(std::size_t slot) const { return of(graph.operators[0].outputs[slot]); }
     std::vector<double> gradient(std::size_t slot) const
     {
@@ -374,7 +383,8 @@ TEST(Attention, WhereLargeNumbersHideAllKeysTheyWeighAsInASoftmax)
         Example example = exampleOf(form, DataType::Float32);
         const double shown = kind == Mask::Boolean ? 1 : 0;
         const double hidden = kind == Mask::Boolean ? 0 : lowest;
-        example.inputs[3].values = {hidden, hidden, hidden, hidden, hidden, hidden, shown, shown, hidden, shown};
+        example.inputs[3].values = {
+            hidden, hidden, hidden, hidden, hidden, hidden, shown, shown, hidden, shown};
         example.attributes.set("masked_score", lowest);
         for (const AttentionMode mode : {AttentionMode::Fused, AttentionMode::Plain}) {
             const Ran found = ran(example, mode);
