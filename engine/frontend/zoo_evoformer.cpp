@@ -51,7 +51,9 @@ TensorId gatedAttention(ZooBuilder &b, TensorId x, TensorId bias, std::int64_t h
     const TensorId query = apart("q");
     const TensorId key = apart("k");
     const TensorId value = apart("v");
-    const ZooAttention form{.scale = 1 / std::sqrt(static_cast<double>(width)), .mask = bias};
+    ZooAttention form{.scale = 1 / std::sqrt(static_cast<double>(width))};
+    if (bias)
+        form.masks.push_back(bias);
     TensorId context = b.attention(query, key, value, form);
     context = b.transpose(context, {0, 1, 3, 2, 4}, "context.transpose");
     context = b.reshape(context, {in[0], in[1], in[2], heads * width}, "context.merge");

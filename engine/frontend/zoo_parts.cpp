@@ -119,8 +119,7 @@ TensorId ZooBuilder::attention(TensorId query, TensorId key, TensorId value, con
         attributes.set("seed", ++m_dropouts);
     }
     std::vector<TensorId> inputs{query, key, value};
-    if (form.mask)
-        inputs.push_back(form.mask);
+    inputs.insert(inputs.end(), form.masks.begin(), form.masks.end());
     return one(OperatorKind::Attention, std::move(inputs), std::move(attributes), "attention");
 }
 

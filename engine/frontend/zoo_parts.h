@@ -33,7 +33,7 @@ private:
 struct ZooAttention {
     double scale = 1;
     bool causal = false;
-    TensorId mask{}; ///< Added to the scores; may be invalid.
+    std::vector<TensorId> masks{}; ///< Added to the scores.
     bool drops = false; ///< The model's dropout applies to the probabilities.
 };
 

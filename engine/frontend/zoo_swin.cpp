@@ -98,7 +98,7 @@ TensorId windowAttention(ZooBuilder &b, TensorId x, const Stage &stage, bool shi
     const TensorId table = b.weight("relative_position_bias_table", {entries, stage.heads});
     const TensorId bias =
         b.transpose(b.embedding(table, stage.index, "relative_position_bias"), {2, 0, 1}, "bias.transpose");
-    ZooAttention form{.scale = 1 / std::sqrt(static_cast<double>(width / stage.heads)), .mask = bias};
+    ZooAttention form{.scale = 1 / std::sqrt(static_cast<double>(width / stage.heads)), .masks = {bias}};
     const Shape apart = b.shape(query);
     if (apart.size() != 4)
         return x;
@@ -110,7 +110,7 @@ TensorId windowAttention(ZooBuilder &b, TensorId x, const Stage &stage, bool shi
         query = byWindow(query, "query.windows");
         key = byWindow(key, "key.windows");
         value = byWindow(value, "value.windows");
-        form.mask = b.one(OperatorKind::Add, {bias, stage.mask}, {}, "masked");
+        form.masks.push_back(stage.mask);
     }
     TensorId context = b.attention(query, key, value, form);
     if (shifted)

@@ -75,7 +75,9 @@ TensorId unscaledAttention(
     const TensorId query = b.splitHeads(b.linear(x, all, "q", false), form.heads, "query");
     const TensorId key = b.splitHeads(b.linear(memory, all, "k", false), form.heads, "key");
     const TensorId value = b.splitHeads(b.linear(memory, all, "v", false), form.heads, "value");
-    const ZooAttention scores{.causal = causal, .mask = bias, .drops = true};
+    ZooAttention scores{.causal = causal, .drops = true};
+    if (bias)
+        scores.masks.push_back(bias);
     const TensorId context = b.mergeHeads(b.attention(query, key, value, scores), "context");
     return b.dropout(b.linear(context, hidden, "o", false), "dropout");
 }

@@ -290,14 +290,16 @@ std::string annotateAttention(const AnnotateCall &call, AnnotationBuilder &build
     builder.input(0, behind({queryHeads, s, e}));
     builder.input(1, behind({ofKeys, t, e}));
     builder.input(2, behind({ofKeys, t, f}));
-    if (call.has(3)) {
-        const Shape &mask = call.in(3);
+    for (std::size_t slot = 3; slot < call.inputs.size(); ++slot) {
+        if (!call.has(slot))
+            continue;
+        const Shape &mask = call.in(slot);
         if (mask.size() > rank)
             return "Attention's mask has more dimensions than its scores";
         std::vector<Term> terms;
         for (std::size_t i = 0; i < mask.size(); ++i)
             terms.push_back(mask[i] == 1 ? Term{{builder.literal(1)}} : scores[rank - mask.size() + i]);
-        builder.input(3, std::move(terms));
+        builder.input(slot, std::move(terms));
     }
     builder.output(0, behind({queryHeads, s, f}));
     builder.output(1, behind({queryHeads, s}));

@@ -11,14 +11,14 @@ namespace planloom {
 
 // Scaled dot-product attention, `OperatorKind::Attention`:
 //
-//   (q [.. H s e], k [.. G t e], v [.. G t f], [mask]) -> (y [.. H s f], logSumExp [.. H s], probabilities
+//   (q [.. H s e], k [.. G t e], v [.. G t f], masks..) -> (y [.. H s f], logSumExp [.. H s], probabilities
 //   [.. H s t])
 //
-//   scores = scale q k^T + mask,  probabilities = softmax over the keys,  y = dropout(probabilities) v
+//   scores = scale q k^T + masks,  probabilities = softmax over the keys,  y = dropout(probabilities) v
 //
 // `..` are any number of leading dimensions, alike in q, k and v. H is a multiple of G: query heads g r ..
-// g r + r - 1 look at key head g, where r = H / G. `mask` broadcasts against [.. H s t]; it is additive, of
-// q's element type, or Bool, true where a query may look.
+// g r + r - 1 look at key head g, where r = H / G. Masks, any number of them, broadcast against [.. H s t].
+// Each is additive, of q's element type, or Bool, true where a query may look.
 //
 // Attributes, all optional:
 //   scale         1
@@ -26,7 +26,7 @@ namespace planloom {
 //   offset        0: how many keys lie before the first query
 //   window        0: no limit; else query i sees no key at a distance from key i + offset of `window` or more
 //                 ("causal" with window 1: itself alone)
-//   masked_score  the score of a key that a boolean mask hides; without it such a key has no weight at all
+//   masked_score  the score of a key that some boolean mask hides; without it such a key has no weight at all
 //   dropout       ratio in [0, 1), as of Dropout: element i of the whole probabilities is kept iff
 //                 draw(seed, i) >= ratio
 //   seed          of the dropout

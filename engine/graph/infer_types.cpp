@@ -59,7 +59,7 @@ Arity arityOf(OperatorKind kind)
     case NegativeLogLikelihood:
         return {2, 3};
     case Attention:
-        return {3, 4};
+        return {3, kAny};
     case Einsum:
     case Concat:
         return {1, kAny};
@@ -563,12 +563,14 @@ TypesOutcome inferAttention(const InferCall &call)
     Shape scores = y;
     scores.push_back(k[rank - 2]);
     y.push_back(v[rank - 1]);
-    if (call.has(3)) {
-        if (call.type(3).dataType != DataType::Bool && call.type(3).dataType != call.type(0).dataType)
+    for (std::size_t slot = 3; slot < call.inputs.size(); ++slot) {
+        if (!call.has(slot))
+            continue;
+        if (call.type(slot).dataType != DataType::Bool && call.type(slot).dataType != call.type(0).dataType)
             return call.misfit(
-                3, std::string("bool, or the element type of input 0, ") + nameOf(call.type(0).dataType));
-        if (broadcast(scores, call.in(3)) != scores)
-            return call.misfit(3, "a shape that broadcasts against the scores " + toString(scores));
+                slot, std::string("bool, or the element type of input 0, ") + nameOf(call.type(0).dataType));
+        if (broadcast(scores, call.in(slot)) != scores)
+            return call.misfit(slot, "a shape that broadcasts against the scores " + toString(scores));
     }
     if (call.attributes.integer("window") < 0)
         return call.badAttribute("window", "0 or the number of keys that are seen");

@@ -4,6 +4,7 @@
 #include "engine/kernels/attention_tile.h"
 #include "engine/kernels/gemm.h"
 #include "engine/kernels/kernel_table.h"
+#include "engine/kernels/movement.h"
 
 #include <algorithm>
 #include <array>
@@ -57,7 +58,7 @@ template<typename T> class Forward
 {
 public:
     Forward(const KernelCall &call, const Buffer &q, const Buffer &k, const Buffer &v)
-        : m_tiles(call, q, k, findInput(call, 3))
+        : m_tiles(call, q, k, masksOf(call))
         , m_v(elements<const T>(v))
         , m_width(v.shape.back())
         , m_y(findOutput(call, 0))
@@ -66,6 +67,14 @@ public:
         , m_scores(static_cast<std::size_t>(kTileQueries * kTileKeys))
         , m_sums(static_cast<std::size_t>(kTileQueries * m_width))
     {
+    }
+
+    static std::vector<const Buffer *> masksOf(const KernelCall &call)
+    {
+        std::vector<const Buffer *> masks;
+        for (std::size_t slot = 3; slot < call.inputs.size(); ++slot)
+            masks.push_back(findInput(call, slot));
+        return masks;
     }
 
     void run()
@@ -185,7 +194,7 @@ template<typename T> class Backward
 {
 public:
     Backward(const KernelCall &call, const BackwardCall &back)
-        : m_tiles(call, *back.input(0), *back.input(1), back.input(3))
+        : m_tiles(call, *back.input(0), *back.input(1), masksOf(back))
         , m_q(elements<const T>(*back.input(0)))
         , m_k(elements<const T>(*back.input(1)))
         , m_v(back.input(2) == nullptr ? nullptr : elements<const T>(*back.input(2)))
@@ -202,8 +211,11 @@ public:
         , m_slope(m_tile.size())
         , m_kept(m_tiles.drops() ? m_tile.size() : 0)
     {
-        if (back.wanted(3) != nullptr)
-            m_maskSums.assign(static_cast<std::size_t>(elementCount(*back.wanted(3))), 0.0);
+        for (std::size_t slot = 3; slot < back.forwardInputs(); ++slot) {
+            if (back.wanted(slot) != nullptr)
+                m_maskSums.push_back({slot - 3,
+                    std::vector<double>(static_cast<std::size_t>(elementCount(*back.wanted(slot))), 0.0)});
+        }
     }
 
     void run()
@@ -223,9 +235,22 @@ public:
         }
     }
 
-    const std::vector<double> &maskSums() const { return m_maskSums; }
+    /// Of the masks whose gradients are wanted.
+    struct MaskSums {
+        std::size_t mask = 0;
+        std::vector<double> sums{};
+    };
+    const std::vector<MaskSums> &maskSums() const { return m_maskSums; }
 
 private:
+    static std::vector<const Buffer *> masksOf(const BackwardCall &back)
+    {
+        std::vector<const Buffer *> masks;
+        for (std::size_t slot = 3; slot < back.forwardInputs(); ++slot)
+            masks.push_back(back.input(slot));
+        return masks;
+    }
+
     /// Where a gradient goes, cleared; null if it is not wanted.
     static T *target(const BackwardCall &back, std::size_t slot)
     {
@@ -331,8 +356,8 @@ private:
             slopeRow(m_tile.data() + i * n, m_slope.data() + i * n, n,
                 m_dot[static_cast<std::size_t>(queries.begin + i)]);
         m_tiles.clearFixed(head, queries, keys, m_slope.data());
-        if (!m_maskSums.empty())
-            m_tiles.addToMask(head, queries, keys, m_slope.data(), m_maskSums.data());
+        for (MaskSums &wanted : m_maskSums)
+            m_tiles.addToMask(wanted.mask, head, queries, keys, m_slope.data(), wanted.sums.data());
         if (m_dq == nullptr && m_dk == nullptr)
             return;
         scaleRow(m_slope.data(), m * n, m_tiles.scale());
@@ -357,7 +382,7 @@ private:
     T *m_dq;
     T *m_dk;
     T *m_dv;
-    std::vector<double> m_maskSums{};
+    std::vector<MaskSums> m_maskSums{};
     std::vector<T> m_tile; ///< [queries keys]: probabilities.
     std::vector<T> m_slope; ///< [queries keys]: gradients of probabilities, then of scores.
     std::vector<T> m_kept; ///< [queries keys]: probabilities that the dropout leaves.
@@ -369,7 +394,9 @@ private:
 Result<void> attentionBackward(const KernelCall &call)
 {
     const BackwardCall back(call);
-    const bool slope = back.wanted(0) != nullptr || back.wanted(1) != nullptr || back.wanted(3) != nullptr;
+    bool slope = back.wanted(0) != nullptr || back.wanted(1) != nullptr;
+    for (std::size_t slot = 3; slot < back.forwardInputs(); ++slot)
+        slope = slope || back.wanted(slot) != nullptr;
     if (!slope && back.wanted(2) == nullptr)
         return {};
     if (back.gradient() == nullptr || back.input(0) == nullptr || back.input(1) == nullptr
@@ -379,9 +406,8 @@ Result<void> attentionBackward(const KernelCall &call)
         using T = decltype(zero);
         Backward<T> backward(call, back);
         backward.run();
-        if (const Buffer *mask = back.wanted(3); mask != nullptr)
-            std::transform(backward.maskSums().begin(), backward.maskSums().end(), elements<T>(*mask),
-                [](double sum) { return static_cast<T>(sum); });
+        for (const auto &[mask, sums] : backward.maskSums())
+            storeSums<T>(sums, *back.wanted(mask + 3));
         return {};
     });
 }

@@ -10,24 +10,16 @@ namespace planloom {
 
 namespace {
 
-template<typename T> PLANLOOM_INLINE T scoreRowOf(T *x, std::int64_t count, T scale)
+template<typename T> PLANLOOM_INLINE void addRowTo(T *x, const T *added, std::int64_t count)
 {
     for (std::int64_t i = 0; i < count; ++i)
-        x[i] *= scale;
-    return maximumOf(x, count);
-}
-template<typename T> PLANLOOM_INLINE T scoreRowOf(T *x, std::int64_t count, T scale, const T *added)
-{
-    for (std::int64_t i = 0; i < count; ++i)
-        x[i] = x[i] * scale + added[i];
-    return maximumOf(x, count);
+        x[i] += added[i];
 }
 template<typename T>
-PLANLOOM_INLINE T scoreRowOf(T *x, std::int64_t count, T scale, const std::uint8_t *shown, T hidden)
+PLANLOOM_INLINE void hideRowOf(T *x, const std::uint8_t *shown, std::int64_t count, T hidden)
 {
     for (std::int64_t i = 0; i < count; ++i)
-        x[i] = shown[i] != 0 ? x[i] * scale : hidden;
-    return maximumOf(x, count);
+        x[i] = shown[i] != 0 ? x[i] : hidden;
 }
 template<typename T> PLANLOOM_INLINE double exponentialsOf(T *x, std::int64_t count, T shift, T factor)
 {
@@ -46,18 +38,17 @@ template<typename T> PLANLOOM_INLINE void slopeRowOf(const T *p, T *slope, std::
         slope[i] = p[i] * (slope[i] - shift);
 }
 
-PLANLOOM_HOT float scoreRow(float *x, std::int64_t count, float scale)
+PLANLOOM_HOT void addToRow(float *x, const float *added, std::int64_t count)
 {
-    return scoreRowOf(x, count, scale);
+    addRowTo(x, added, count);
 }
-PLANLOOM_HOT float scoreRow(float *x, std::int64_t count, float scale, const float *added)
+PLANLOOM_HOT void hideRow(float *x, const std::uint8_t *shown, std::int64_t count, float hidden)
 {
-    return scoreRowOf(x, count, scale, added);
+    hideRowOf(x, shown, count, hidden);
 }
-PLANLOOM_HOT float scoreRow(
-    float *x, std::int64_t count, float scale, const std::uint8_t *shown, float hidden)
+PLANLOOM_HOT float largestOf(const float *x, std::int64_t count)
 {
-    return scoreRowOf(x, count, scale, shown, hidden);
+    return maximumOf(x, count);
 }
 PLANLOOM_HOT double hotExponentials(float *x, std::int64_t count, float shift, float factor)
 {
@@ -75,17 +66,17 @@ PLANLOOM_HOT void dropRow(
         x[i] = keeps(key, bound, first + static_cast<std::uint64_t>(i)) ? kept : 0.0f;
     }
 }
-double scoreRow(double *x, std::int64_t count, double scale)
+void addToRow(double *x, const double *added, std::int64_t count)
 {
-    return scoreRowOf(x, count, scale);
+    addRowTo(x, added, count);
 }
-double scoreRow(double *x, std::int64_t count, double scale, const double *added)
+void hideRow(double *x, const std::uint8_t *shown, std::int64_t count, double hidden)
 {
-    return scoreRowOf(x, count, scale, added);
+    hideRowOf(x, shown, count, hidden);
 }
-double scoreRow(double *x, std::int64_t count, double scale, const std::uint8_t *shown, double hidden)
+double largestOf(const double *x, std::int64_t count)
 {
-    return scoreRowOf(x, count, scale, shown, hidden);
+    return maximumOf(x, count);
 }
 void dropRow(
     double *x, std::int64_t count, std::uint64_t key, std::uint64_t bound, std::uint64_t first, double scale)
@@ -134,10 +125,9 @@ void slopeRow(const double *probabilities, double *slope, std::int64_t count, do
 
 template<typename T>
 AttentionTiles<T>::AttentionTiles(
-    const KernelCall &call, const Buffer &q, const Buffer &k, const Buffer *mask)
+    const KernelCall &call, const Buffer &q, const Buffer &k, const std::vector<const Buffer *> &masks)
     : m_q(elements<const T>(q))
     , m_k(elements<const T>(k))
-    , m_mask(mask)
     , m_ratio(call.op->attributes.real("dropout"))
     , m_draw(call.seed, call.op->attributes.integer("seed"), m_ratio)
 {
@@ -155,7 +145,6 @@ AttentionTiles<T>::AttentionTiles(
     m_maskedScore = attributes.has("masked_score") ? static_cast<T>(attributes.real("masked_score"))
                                                    : -std::numeric_limits<T>::infinity();
 
-    // Where each head begins, in the mask and in the draws.
     Shape scores(q.shape.begin(), q.shape.end() - 1);
     scores.push_back(m_keys);
     Shape whole;
@@ -163,26 +152,40 @@ AttentionTiles<T>::AttentionTiles(
         whole.push_back(wholeExtent(q, d));
     whole.push_back(m_allKeys);
     const Shape drawStrides = denseStrides(whole);
-    const Shape maskStrides = mask == nullptr ? Shape(rank, 0) : broadcastStrides(mask->shape, scores);
-    m_maskRow = maskStrides[rank - 2];
-    m_maskColumn = maskStrides[rank - 1];
     std::int64_t first = 0;
     for (std::size_t d = 0; d + 2 < rank; ++d) {
         m_heads *= q.shape[d];
         first += firstOf(q, d) * drawStrides[d];
     }
-    m_places.resize(static_cast<std::size_t>(m_heads));
-    for (std::int64_t head = 0; head < m_heads; ++head) {
-        Place &place = m_places[static_cast<std::size_t>(head)];
-        place.draw = first;
-        std::int64_t rest = head;
-        for (std::size_t d = rank - 2; d-- > 0;) {
-            const std::int64_t index = rest % q.shape[d];
-            rest /= q.shape[d];
-            place.mask += index * maskStrides[d];
-            place.draw += index * drawStrides[d];
+    m_drawn = firstsOf(q.shape, drawStrides);
+    for (std::int64_t &drawn : m_drawn)
+        drawn += first;
+    for (const Buffer *buffer : masks) {
+        Mask mask{buffer};
+        if (buffer != nullptr) {
+            const Shape strides = broadcastStrides(buffer->shape, scores);
+            mask.row = strides[rank - 2];
+            mask.column = strides[rank - 1];
+            mask.first = firstsOf(q.shape, strides);
         }
+        m_masks.push_back(std::move(mask));
     }
+}
+
+template<typename T>
+std::vector<std::int64_t> AttentionTiles<T>::firstsOf(const Shape &q, const Shape &strides)
+{
+    std::vector<std::int64_t> firsts{0};
+    for (std::size_t d = 0; d + 2 < q.size(); ++d) {
+        std::vector<std::int64_t> next;
+        next.reserve(firsts.size() * static_cast<std::size_t>(q[d]));
+        for (const std::int64_t outer : firsts) {
+            for (std::int64_t i = 0; i < q[d]; ++i)
+                next.push_back(outer + i * strides[d]);
+        }
+        firsts = std::move(next);
+    }
+    return firsts;
 }
 
 template<typename T> Range AttentionTiles<T>::keysOf(Range queries) const
@@ -210,29 +213,32 @@ void AttentionTiles<T>::score(std::int64_t head, Range queries, Range keys, T *t
     product.c = tile;
     product.cRow = count;
     multiply(std::move(product));
-    const Place place = m_places[static_cast<std::size_t>(head)];
     std::vector<T> spread;
     std::vector<std::uint8_t> spreadBits;
     for (std::int64_t i = queries.begin; i < queries.end; ++i) {
         T *row = tile + (i - queries.begin) * count;
-        const std::int64_t at = place.mask + i * m_maskRow;
-        T largest = 0;
-        if (m_mask == nullptr)
-            largest = scoreRow(row, count, m_scale);
-        else if (m_mask->dataType == DataType::Bool)
-            largest = scoreRow(row, count, m_scale,
-                maskRow(elements<const std::uint8_t>(*m_mask) + at, m_maskColumn, keys, spreadBits),
-                m_maskedScore);
-        else
-            largest = scoreRow(
-                row, count, m_scale, maskRow(elements<const T>(*m_mask) + at, m_maskColumn, keys, spread));
+        scaleRow(row, count, m_scale);
+        for (const Mask &mask : m_masks) {
+            if (mask.isAdditive())
+                addToRow(row,
+                    maskRow(elements<const T>(*mask.buffer) + mask.at(head, i), mask.column, keys, spread),
+                    count);
+        }
+        for (const Mask &mask : m_masks) {
+            if (mask.isBoolean())
+                hideRow(row,
+                    maskRow(elements<const std::uint8_t>(*mask.buffer) + mask.at(head, i), mask.column, keys,
+                        spreadBits),
+                    count, m_maskedScore);
+        }
+        T largest = largestOf(row, count);
         const Range seen = m_reach.keysOf(m_firstQuery + i, m_allKeys);
         const std::int64_t begin = std::clamp(seen.begin - m_firstKey - keys.begin, std::int64_t{0}, count);
         const std::int64_t end = std::clamp(seen.end - m_firstKey - keys.begin, begin, count);
         if (begin > 0 || end < count) {
             std::fill(row, row + begin, -std::numeric_limits<T>::infinity());
             std::fill(row + end, row + count, -std::numeric_limits<T>::infinity());
-            largest = maximumOf(row + begin, end - begin);
+            largest = largestOf(row + begin, end - begin);
         }
         highest[i - queries.begin] = largest;
     }
@@ -241,8 +247,7 @@ void AttentionTiles<T>::score(std::int64_t head, Range queries, Range keys, T *t
 template<typename T>
 std::int64_t AttentionTiles<T>::drawnAt(std::int64_t head, std::int64_t query, std::int64_t key) const
 {
-    return m_places[static_cast<std::size_t>(head)].draw + (m_firstQuery + query) * m_allKeys + m_firstKey
-        + key;
+    return m_drawn[static_cast<std::size_t>(head)] + (m_firstQuery + query) * m_allKeys + m_firstKey + key;
 }
 
 template<typename T> void AttentionTiles<T>::drop(std::int64_t head, Range queries, Range keys, T *tile) const
@@ -258,26 +263,28 @@ template<typename T> void AttentionTiles<T>::drop(std::int64_t head, Range queri
 template<typename T>
 void AttentionTiles<T>::clearFixed(std::int64_t head, Range queries, Range keys, T *tile) const
 {
-    if (m_mask == nullptr || m_mask->dataType != DataType::Bool)
-        return;
-    for (std::int64_t i = queries.begin; i < queries.end; ++i) {
-        const auto *shown = elements<const std::uint8_t>(*m_mask)
-            + m_places[static_cast<std::size_t>(head)].mask + i * m_maskRow;
-        T *row = tile + (i - queries.begin) * keys.size();
-        for (std::int64_t j = keys.begin; j < keys.end; ++j)
-            row[j - keys.begin] = shown[j * m_maskColumn] != 0 ? row[j - keys.begin] : T(0);
+    for (const Mask &mask : m_masks) {
+        if (!mask.isBoolean())
+            continue;
+        for (std::int64_t i = queries.begin; i < queries.end; ++i) {
+            const auto *shown = elements<const std::uint8_t>(*mask.buffer) + mask.at(head, i);
+            T *row = tile + (i - queries.begin) * keys.size();
+            for (std::int64_t j = keys.begin; j < keys.end; ++j)
+                row[j - keys.begin] = shown[j * mask.column] != 0 ? row[j - keys.begin] : T(0);
+        }
     }
 }
 
 template<typename T>
 void AttentionTiles<T>::addToMask(
-    std::int64_t head, Range queries, Range keys, const T *tile, double *sums) const
+    std::size_t index, std::int64_t head, Range queries, Range keys, const T *tile, double *sums) const
 {
+    const Mask &mask = m_masks[index];
     for (std::int64_t i = queries.begin; i < queries.end; ++i) {
-        double *to = sums + m_places[static_cast<std::size_t>(head)].mask + i * m_maskRow;
+        double *to = sums + mask.at(head, i);
         const T *row = tile + (i - queries.begin) * keys.size();
         for (std::int64_t j = keys.begin; j < keys.end; ++j)
-            to[j * m_maskColumn] += static_cast<double>(row[j - keys.begin]);
+            to[j * mask.column] += static_cast<double>(row[j - keys.begin]);
     }
 }
 

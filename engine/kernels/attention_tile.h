@@ -18,8 +18,9 @@ constexpr std::int64_t kTileKeys = 128;
 template<typename T> class AttentionTiles
 {
 public:
-    /// @param k  of the call; @param mask  null if there is none
-    AttentionTiles(const KernelCall &call, const Buffer &q, const Buffer &k, const Buffer *mask);
+    /// @param masks  of the call, in the order of its slots; null where one is absent
+    AttentionTiles(
+        const KernelCall &call, const Buffer &q, const Buffer &k, const std::vector<const Buffer *> &masks);
 
     std::int64_t heads() const { return m_heads; }
     std::int64_t queries() const { return m_queries; }
@@ -37,19 +38,30 @@ public:
     void drop(std::int64_t head, Range queries, Range keys, T *tile) const;
     /// Makes 0 what belongs to scores that are the same whatever queries and keys are.
     void clearFixed(std::int64_t head, Range queries, Range keys, T *tile) const;
-    /// Adds the tile to the gradient of an additive mask, whose elements `sums` has.
-    void addToMask(std::int64_t head, Range queries, Range keys, const T *tile, double *sums) const;
+    /// Adds the tile to the gradient of additive mask `mask`, whose elements `sums` has.
+    void addToMask(
+        std::size_t mask, std::int64_t head, Range queries, Range keys, const T *tile, double *sums) const;
 
 private:
-    struct Place {
-        std::int64_t mask = 0; ///< First element of a head in the mask.
-        std::int64_t draw = 0; ///< First element of a head's scores in the whole operator's.
+    struct Mask {
+        const Buffer *buffer = nullptr; ///< Null if it is absent.
+        std::int64_t row = 0; ///< Strides, in elements; 0 where it has one for all.
+        std::int64_t column = 0;
+        std::vector<std::int64_t> first{}; ///< By head.
+
+        bool isBoolean() const { return buffer != nullptr && buffer->dataType == DataType::Bool; }
+        bool isAdditive() const { return buffer != nullptr && buffer->dataType != DataType::Bool; }
+        std::int64_t at(std::int64_t head, std::int64_t query) const
+        {
+            return first[static_cast<std::size_t>(head)] + query * row;
+        }
     };
+    /// Of each head, where it begins in a tensor of its own with these strides of leading dimensions.
+    static std::vector<std::int64_t> firstsOf(const Shape &q, const Shape &strides);
     std::int64_t drawnAt(std::int64_t head, std::int64_t query, std::int64_t key) const;
 
     const T *m_q = nullptr;
     const T *m_k = nullptr;
-    const Buffer *m_mask = nullptr;
     std::int64_t m_heads = 1;
     std::int64_t m_group = 1; ///< Query heads by key head.
     std::int64_t m_queries = 0;
@@ -58,9 +70,8 @@ private:
     std::int64_t m_firstQuery = 0; ///< In the whole operator.
     std::int64_t m_firstKey = 0;
     std::int64_t m_allKeys = 0;
-    std::int64_t m_maskRow = 0; ///< Strides of the mask, in elements; 0 where it has one for all.
-    std::int64_t m_maskColumn = 0;
-    std::vector<Place> m_places{}; ///< By head.
+    std::vector<Mask> m_masks{};
+    std::vector<std::int64_t> m_drawn{}; ///< By head: its first score among those of the whole operator.
     AttentionReach m_reach{};
     T m_scale = 1;
     T m_maskedScore = 0;

@@ -346,6 +346,9 @@ void addComposites(Collector &c)
     visible.values = {1, 1, 0, 0, 1, 0, 1, 1, 1, 0, 1, 1, 1, 0, 1, 1, 0, 0, 0, 0, 1, 1, 1, 0};
     c.add(Attention, With{}.real("scale", 0.5),
         {c.x({2, 4, 4, 4}), c.x({2, 2, 3, 4}), c.x({2, 2, 3, 2}), visible});
+    c.add(Attention, {}, // several masks
+        {c.x({2, 4, 4, 4}), c.x({2, 2, 3, 4}), c.x({2, 2, 3, 2}), c.x({2, 1, 1, 3}), visible,
+            c.x({4, 4, 3})});
     visible.values[0] = visible.values[1] = 0; // one that sees nothing weighs all alike
     c.add(Attention, With{}.real("masked_score", -5),
         {c.x({2, 4, 4, 4}), c.x({2, 4, 3, 4}), c.x({2, 4, 3, 2}), visible});
