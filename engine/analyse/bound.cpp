@@ -20,7 +20,8 @@ double stepBound(const ExecutionPlan &plan, const CostModel &costs)
             inputs.push_back(id ? graph.at(id).type : TensorType{});
         for (const TensorId id : op.outputs)
             outputs.push_back(id ? graph.at(id).type : TensorType{});
-        double own = costs.leastKernel({op, inputs, outputs, computeTypeOf(inputs, outputs)});
+        double own = costs.leastKernel({op, inputs, outputs, computeTypeOf(inputs, outputs), false, {},
+            attentionOf(plan, OperatorId{static_cast<std::int32_t>(o)})});
         // Micro-batches that cut an operator share its work; others repeat it.
         const bool repeated = op.direction != Direction::Optimizer && !plan.batch.oncePerStep[o]
             && plan.batch.operatorDimension[o] < 0;

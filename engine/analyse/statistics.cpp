@@ -46,6 +46,8 @@ const char *nameOf(OperatorCategory category)
     switch (category) {
     case OperatorCategory::Product:
         return "product";
+    case OperatorCategory::Attention:
+        return "attention";
     case OperatorCategory::Normalization:
         return "normalization";
     case OperatorCategory::Activation:

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "engine/base/result.h"
+#include "engine/graph/attention.h"
 #include "engine/graph/graph.h"
 
 #include <vector>
@@ -54,8 +55,9 @@ struct Work {
     double flops = 0; ///< Multiply and add count as two.
     double bytes = 0; ///< Read and written once each.
 };
-Work workOf(
-    const Operator &op, const std::vector<TensorType> &inputs, const std::vector<TensorType> &outputs);
+/// @param attention  whether an Attention writes its probabilities, or reads them in its backward pass
+Work workOf(const Operator &op, const std::vector<TensorType> &inputs, const std::vector<TensorType> &outputs,
+    AttentionMode attention = AttentionMode::Fused);
 
 /// True if an output may lie in the memory of input 0 without copying (Reshape, Identity).
 bool isView(const Operator &op);

@@ -74,7 +74,8 @@ double matrixFlops(const DeviceModel &device, DataType dataType)
 double operatorSeconds(
     const DeviceModel &device, OperatorCategory category, const Work &work, DataType dataType)
 {
-    const bool product = category == OperatorCategory::Product || category == OperatorCategory::Recurrent;
+    const bool product = category == OperatorCategory::Product || category == OperatorCategory::Attention
+        || category == OperatorCategory::Recurrent;
     const double rate = product         ? matrixFlops(device, dataType) * device.productEfficiency.value
         : dataType == DataType::Float64 ? matrixFlops(device, dataType)
                                         : device.float32Flops.value;

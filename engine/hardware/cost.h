@@ -19,7 +19,7 @@ enum class CollectiveKind : std::uint8_t {
 };
 
 /// Seconds one operator (or part) takes: max(FLOPs / achievable, bytes / achievable bandwidth) + launch.
-/// Products run at the rate of `dataType`'s matrix units; everything else at the memory's.
+/// Products and attentions run at the rate of `dataType`'s matrix units; everything else at the memory's.
 double operatorSeconds(
     const DeviceModel &device, OperatorCategory category, const Work &work, DataType dataType);
 

@@ -9,7 +9,7 @@ CostModel costModelOf(const Cluster &cluster)
     DeviceModel unlaunched = cluster.device;
     unlaunched.launchLatency.value = 0;
     const auto seconds = [](const DeviceModel &device, const KernelQuery &query) {
-        Work work = workOf(query.op, query.inputs, query.outputs);
+        Work work = workOf(query.op, query.inputs, query.outputs, query.attention);
         work.bytes = std::max(0.0, work.bytes - static_cast<double>(query.spared.count));
         return operatorSeconds(device, categoryOf(query.op.kind), work, query.computeType);
     };

@@ -79,6 +79,12 @@ const char *nameOf(SegmentKind kind)
     return kNames[static_cast<std::size_t>(kind)];
 }
 
+AttentionMode attentionOf(const ExecutionPlan &plan, OperatorId op)
+{
+    const auto index = static_cast<std::size_t>(op.index);
+    return index < plan.attention.size() ? plan.attention[index] : AttentionMode::Fused;
+}
+
 IndexMask boxOf(
     const ExecutionPlan &plan, const BufferInfo &buffer, std::int32_t microBatch, std::int32_t unit)
 {

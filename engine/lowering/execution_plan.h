@@ -4,6 +4,7 @@
 #include "engine/base/inline_vector.h"
 #include "engine/base/scale_units.h"
 #include "engine/base/units.h"
+#include "engine/graph/attention.h"
 #include "engine/graph/batch.h"
 #include "engine/graph/graph.h"
 #include "engine/graph/mask.h"
@@ -176,10 +177,15 @@ struct ExecutionPlan {
     std::vector<std::vector<DeviceId>> placement{}; ///< By operator index, of each part within a unit.
     std::vector<std::vector<DeviceId>>
         groups{}; ///< Communicators; the order of members is the order of chunks.
+    /// By operator index: whether an Attention's probabilities are in memory. May be empty: none are.
+    std::vector<AttentionMode> attention{};
     std::vector<DeviceProgram> devices{};
     /// Where the plan came from, for people and tools: "model", "cluster", import and training options.
     std::map<std::string, std::string> origin{};
 };
+
+/// Fused for all operators that `ExecutionPlan::attention` does not reach.
+AttentionMode attentionOf(const ExecutionPlan &plan, OperatorId op);
 
 /// The instructions that `entry` of `program` runs: indices into its segment, [first, second).
 std::pair<std::size_t, std::size_t> indicesOf(const DeviceProgram &program, const ScheduleEntry &entry);

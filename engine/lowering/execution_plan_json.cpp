@@ -307,7 +307,19 @@ private:
                 fail(where + "/devices", "expected one device per part");
             plan.partitions.push_back(std::move(partition));
             plan.placement.push_back(std::move(devices));
+            plan.attention.push_back(readAttention(decisions[o], where));
         }
+    }
+
+    AttentionMode readAttention(const json &decision, const std::string &where) const
+    {
+        const auto found = decision.find("attention");
+        if (found == decision.end())
+            return AttentionMode::Fused;
+        const auto mode = found->is_string() ? attentionModeNamed(found->get<std::string>()) : std::nullopt;
+        if (!mode)
+            fail(where + "/attention", "expected fused or plain");
+        return *mode;
     }
 
     DeviceProgram readDevice(const json &value, const std::string &where, const ExecutionPlan &plan) const
@@ -466,6 +478,9 @@ std::string toJson(const ExecutionPlan &plan)
         for (const DeviceId device : plan.placement[o])
             devices.push_back(device.index);
         decisions.push_back({{"splits", std::move(splits)}, {"devices", std::move(devices)}});
+        const OperatorId op{static_cast<std::int32_t>(o)};
+        if (const AttentionMode mode = attentionOf(plan, op); mode != AttentionMode::Fused)
+            decisions.back()["attention"] = nameOf(mode);
     }
     json &groups = document["groups"] = json::array();
     for (const auto &group : plan.groups) {

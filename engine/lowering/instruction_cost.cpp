@@ -78,7 +78,8 @@ double kernelSeconds(const ExecutionPlan &plan, const DeviceProgram &program, co
     for (std::size_t slot = 0; slot < outputs.size(); ++slot)
         outputs[slot] =
             slotType(plan, program, instruction, op.outputs, instruction.outputs, slot, true, precision);
-    return costs.kernel({op, inputs, outputs, computeTypeOf(inputs, outputs), instruction.joined, spared});
+    return costs.kernel({op, inputs, outputs, computeTypeOf(inputs, outputs), instruction.joined, spared,
+        attentionOf(plan, instruction.op)});
 }
 
 } // namespace

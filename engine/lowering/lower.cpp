@@ -87,6 +87,8 @@ private:
     bool isPersistent(TensorId tensor) const;
     bool isWeightGradient(TensorId tensor) const;
     bool isWanted(TensorId tensor) const;
+    /// True for probabilities that the plan does not keep: neither made nor read.
+    bool isLeftOut(OperatorId op, bool output, std::size_t slot) const;
     MemoryKind memoryOf(TensorId tensor) const;
 
     const Plan &m_plan;
@@ -162,6 +164,14 @@ bool Lowering::isWanted(TensorId tensor) const
 {
     return !m_uses.consumers[static_cast<std::size_t>(tensor.index)].empty()
         || std::find(m_graph.outputs.begin(), m_graph.outputs.end(), tensor) != m_graph.outputs.end();
+}
+
+bool Lowering::isLeftOut(OperatorId id, bool output, std::size_t slot) const
+{
+    const Operator &op = m_graph.at(id);
+    const std::int32_t probabilities = output ? probabilitiesOutput(op) : probabilitiesInput(op);
+    return static_cast<std::int32_t>(slot) == probabilities
+        && m_plan.decisions[static_cast<std::size_t>(id.index)].attention == AttentionMode::Fused;
 }
 
 MemoryKind Lowering::memoryOf(TensorId tensor) const
@@ -263,7 +273,8 @@ void Lowering::estimateBlocks()
             outputs.resize(part.outputs.size());
             for (std::size_t slot = 0; slot < outputs.size(); ++slot)
                 typeInto(outputs[slot], part.outputs[slot]);
-            const double seconds = m_costs.kernel({op, inputs, outputs, computeTypeOf(inputs, outputs)});
+            const double seconds = m_costs.kernel({op, inputs, outputs, computeTypeOf(inputs, outputs), false,
+                {}, m_plan.decisions[static_cast<std::size_t>(id.index)].attention});
             for (const TransformedPart &p : parts)
                 busy[static_cast<std::size_t>(p.device.index)] += seconds;
         }
@@ -343,7 +354,7 @@ Result<std::vector<BufferList>> Lowering::gatherInputs(OperatorId id, std::int32
     std::vector<Need> needs;
     for (std::size_t slot = 0; slot < slots; ++slot) {
         const TensorId tensor = m_graph.at(id).inputs[slot];
-        if (!tensor)
+        if (!tensor || isLeftOut(id, false, slot))
             continue;
         needs.clear();
         needs.reserve(parts.size());
@@ -447,7 +458,10 @@ Result<void> Lowering::emitOperator(OperatorId id, std::int32_t block, bool reco
             .inputs = inputs[p]};
         for (std::size_t slot = 0; slot < op.outputs.size(); ++slot) {
             const TensorView &view = part.outputs[slot];
-            if (!view.tensor || (!isWanted(view.tensor) && !noneWanted)) {
+            // Plain attention has its probabilities in memory even where nobody reads them again.
+            const bool kept = (view.tensor && isWanted(view.tensor))
+                || static_cast<std::int32_t>(slot) == probabilitiesOutput(op) || noneWanted;
+            if (!view.tensor || !kept || isLeftOut(id, true, slot)) {
                 kernel.outputs.push_back(-1);
                 continue;
             }
@@ -948,9 +962,11 @@ Result<ExecutionPlan> Lowering::run()
     result.stageCount = m_plan.stageCount;
     result.partitions.reserve(m_plan.decisions.size());
     result.placement.reserve(m_plan.decisions.size());
+    result.attention.reserve(m_plan.decisions.size());
     for (const OperatorDecision &decision : m_plan.decisions) {
         result.partitions.push_back(decision.partition);
         result.placement.push_back(decision.devices);
+        result.attention.push_back(decision.attention);
     }
     m_builder.finish(order, result);
     result.batch = std::move(m_transformed.batch);

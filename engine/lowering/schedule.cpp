@@ -37,8 +37,8 @@ Result<Schedule> interleavedSchedule(const ScheduleSetting &setting)
             "place the stages so, or use schedule 1f1b", ""};
     if (p > 1 && m % p != 0)
         return Error{ErrorCode::InvalidInput,
-            "an interleaved schedule over " + counted(p, "rank") + " needs a multiple of "
-                + std::to_string(p) + " micro-batches, the plan has " + std::to_string(m),
+            "an interleaved schedule over " + counted(p, "rank") + " needs a multiple of " + std::to_string(p)
+                + " micro-batches, the plan has " + std::to_string(m),
             "choose another number of micro-batches, or use schedule 1f1b", ""};
     const std::int32_t v = stages / p;
     const std::int32_t total = m * v;

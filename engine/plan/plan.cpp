@@ -37,6 +37,8 @@ Result<void> checkDecision(const Plan &plan, const Operator &op, const OperatorD
     }
     if (op.direction != Direction::Forward && decision.recomputeGroup >= 0)
         return broken(op, "only forward operators can be recomputed");
+    if (op.kind != OperatorKind::Attention && decision.attention != AttentionMode::Fused)
+        return broken(op, "only an Attention keeps its probabilities");
     return {};
 }
 
@@ -48,6 +50,8 @@ Result<void> checkMirror(const Plan &plan, const Operator &op, const OperatorDec
     if (decision.partition != mirrored(op, forward.partition) || decision.devices != forward.devices
         || decision.stage != forward.stage)
         return broken(op, "partition, devices or stage differ from those of its forward operator");
+    if (decision.attention != forward.attention)
+        return broken(op, "would not read the probabilities as its forward operator keeps them");
     return {};
 }
 

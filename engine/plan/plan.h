@@ -2,6 +2,7 @@
 
 #include "engine/base/ids.h"
 #include "engine/base/scale_units.h"
+#include "engine/graph/attention.h"
 #include "engine/graph/batch.h"
 #include "engine/graph/graph.h"
 #include "engine/graph/partition.h"
@@ -22,6 +23,7 @@ struct OperatorDecision {
     /// Forward operators with the same group >= 0 drop their outputs and are run again just before the
     /// group's first backward operator; -1 keeps outputs.
     std::int32_t recomputeGroup = -1;
+    AttentionMode attention = AttentionMode::Fused; ///< Of an Attention and its backward operator.
     std::vector<RowId> rows{}; ///< Rows it follows from, ascending; empty if only defaults decided.
     std::string why{}; ///< The default rule that decided what no row did, as a sentence; may be empty.
     friend bool operator==(const OperatorDecision &, const OperatorDecision &) = default;

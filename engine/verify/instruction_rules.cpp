@@ -179,9 +179,11 @@ std::string checkKernel(const ExecutionPlan &plan, const Specification &specific
             + std::to_string(op.outputs.size()) + " outputs";
     const PartSpecification &part = specification.part(instruction.op, instruction.part);
     const bool once = specification.oncePerStep(instruction.op);
+    const bool keepsProbabilities = attentionOf(plan, instruction.op) == AttentionMode::Plain;
     for (std::size_t slot = 0; slot < op.inputs.size(); ++slot) {
         const Content &input = side.inputs[slot];
-        if (!op.inputs[slot]) {
+        const bool leftOut = static_cast<std::int32_t>(slot) == probabilitiesInput(op) && !keepsProbabilities;
+        if (!op.inputs[slot] || leftOut) {
             if (input.box)
                 return "input " + std::to_string(slot) + " of " + op.name + " should be absent";
             continue;
@@ -205,10 +207,13 @@ std::string checkKernel(const ExecutionPlan &plan, const Specification &specific
     bool makesAny = false;
     for (std::size_t slot = 0; slot < op.outputs.size(); ++slot) {
         const Content &output = side.outputs[slot];
+        const bool probabilities = static_cast<std::int32_t>(slot) == probabilitiesOutput(op);
+        if (!output.box && probabilities && keepsProbabilities)
+            return op.name + " keeps its probabilities, but has no buffer for them";
         if (!output.box)
             continue; // not wanted; what is read must have been written by somebody
         makesAny = true;
-        if (!op.outputs[slot])
+        if (!op.outputs[slot] || (probabilities && !keepsProbabilities))
             return "output " + std::to_string(slot) + " of " + op.name + " should be absent";
         const TensorView &view = part.outputs[slot];
         const std::int32_t count = specification.summandCount(view.tensor);

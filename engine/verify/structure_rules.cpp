@@ -100,8 +100,22 @@ private:
                 if (!isWithin(device.index, m_plan.devices.size()))
                     return fail(
                         -1, "a part of " + local.name + " is on a device that the plan does not have");
+            if (std::string reason = checkAttention(o); !reason.empty())
+                return fail(-1, std::move(reason));
         }
         return true;
+    }
+
+    /// Both passes of an Attention hold to one mode; nothing else has one.
+    std::string checkAttention(std::size_t o) const
+    {
+        const Operator &op = m_graph.operators[o];
+        const AttentionMode mode = attentionOf(m_plan, OperatorId{static_cast<std::int32_t>(o)});
+        if (op.kind != OperatorKind::Attention)
+            return mode == AttentionMode::Fused ? "" : op.name + " has no probabilities to keep";
+        if (op.direction == Direction::Backward && mode != attentionOf(m_plan, op.mirror))
+            return op.name + " would not read the probabilities as its forward operator keeps them";
+        return {};
     }
 
     bool checkGroups()

@@ -255,7 +255,8 @@ void origins(Sheet &sheet, const Graph &graph, const Operator &op, const Cluster
     const auto percent = [](double share) { return QString::number(100 * share, 'f', 0) + QLatin1Char('%'); };
     const DeviceModel &device = cluster.device;
     const OperatorCategory category = categoryOf(op.kind);
-    const bool product = category == OperatorCategory::Product || category == OperatorCategory::Recurrent;
+    const bool product = category == OperatorCategory::Product || category == OperatorCategory::Attention
+        || category == OperatorCategory::Recurrent;
     const auto typed =
         std::find_if(op.outputs.begin(), op.outputs.end(), [](TensorId id) { return id.valid(); });
     const DataType type = typed == op.outputs.end() ? DataType::Float32 : graph.at(*typed).type.dataType;

@@ -16,8 +16,8 @@ ScheduleSetting dealtOut(std::int32_t ranks, std::int32_t chunks, std::int32_t m
     return setting;
 }
 
-/// Carries a schedule out in unit time: forward blocks take 1, backward ones 2, each once its rank and the blocks it
-/// needs are done. @return the makespan; nothing if it gets stuck
+/// Carries a schedule out in unit time: forward blocks take 1, backward ones 2, each once its rank and the
+/// blocks it needs are done. @return the makespan; nothing if it gets stuck
 std::optional<std::int64_t> makespanOf(const Schedule &schedule, std::int32_t stages)
 {
     std::map<ScheduledBlock, std::int64_t> done;
