@@ -9,8 +9,8 @@ CostModel costModelOf(const Cluster &cluster)
     DeviceModel unlaunched = cluster.device;
     unlaunched.launchLatency.value = 0;
     const auto seconds = [](const DeviceModel &device, const KernelQuery &query) {
-        return operatorSeconds(device, categoryOf(query.op.kind), workOf(query.op, query.inputs, query.outputs),
-            query.computeType);
+        return operatorSeconds(device, categoryOf(query.op.kind),
+            workOf(query.op, query.inputs, query.outputs), query.computeType);
     };
     return {
         [device = cluster.device, seconds](const KernelQuery &query) { return seconds(device, query); },

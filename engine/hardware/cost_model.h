@@ -33,8 +33,8 @@ struct CostModel {
     std::function<double(const KernelQuery &query)> leastKernel{};
 };
 
-/// By the figures of `cluster`: `operatorSeconds`, `collectiveSeconds`, `copySeconds`. Keeps a copy of what it
-/// needs.
+/// By the figures of `cluster`: `operatorSeconds`, `collectiveSeconds`, `copySeconds`. Keeps a copy of what
+/// it needs.
 CostModel costModelOf(const Cluster &cluster);
 
 /// The data type that `query.op` computes in where nothing else is said: that of its first floating output,

@@ -27,7 +27,8 @@ void writeKey(const DeviceProgram &program, const Instruction &instruction, std:
             }
             const BufferInfo &info = program.buffers[static_cast<std::size_t>(buffer)];
             append(key, info.valuePart.index);
-            if (instruction.kind != InstructionKind::Kernel) // A kernel's types are its operator's.
+            append(key, static_cast<std::int64_t>(info.dataType));
+            if (instruction.kind != InstructionKind::Kernel)
                 append(key, info.tensor.index);
             for (const Range &range : info.index.ranges)
                 append(key, range.size());
@@ -61,7 +62,6 @@ std::int64_t ProgramCompiler::collectiveNanoseconds(CollectiveKind kind, Bytes b
 CompiledProgram ProgramCompiler::compile(const Symmetry &symmetry, std::int32_t device)
 {
     const DeviceProgram &program = m_plan.devices[static_cast<std::size_t>(device)];
-    const Graph &graph = *m_plan.graph;
     CompiledProgram compiled;
     compiled.schedule = program.schedule;
 
@@ -82,7 +82,7 @@ CompiledProgram ProgramCompiler::compile(const Symmetry &symmetry, std::int32_t 
         const bool perMicroBatch = buffer.perMicroBatch && !buffer.persistent;
         std::int32_t &count = perMicroBatch ? compiled.perMicroBatchCount : compiled.singleCount;
         compiled.buffers.push_back({count++, perMicroBatch});
-        compiled.bufferBytes.push_back(memoryOf(graph, buffer, m_precision).count);
+        compiled.bufferBytes.push_back(sizeOf(buffer).count);
         compiled.bufferKind.push_back(buffer.memory);
         if (buffer.persistent)
             compiled.persistent.push_back(static_cast<std::int32_t>(b));
@@ -135,7 +135,7 @@ CompiledProgram ProgramCompiler::compile(const Symmetry &symmetry, std::int32_t 
                 entry.slot = entry.paired ? slotOfTag.at(instruction.tag) : slotOfGroup.at(instruction.group);
                 const auto channel = static_cast<std::size_t>(slots[static_cast<std::size_t>(entry.slot)]);
                 entry.channel = symmetry.channelClass[channel];
-                const Bytes bytes = collectiveBytes(graph, program, instruction, m_precision);
+                const Bytes bytes = collectiveBytes(program, instruction);
                 entry.bytes = bytes.count;
                 entry.duration = collectiveNanoseconds(*kind, bytes, symmetry.channels[channel]);
                 continue;
@@ -143,9 +143,7 @@ CompiledProgram ProgramCompiler::compile(const Symmetry &symmetry, std::int32_t 
             writeKey(program, instruction, key);
             auto found = m_local.find(key);
             if (found == m_local.end())
-                found =
-                    m_local.emplace(key, localDuration(m_plan, program, instruction, m_costs, m_precision))
-                        .first;
+                found = m_local.emplace(key, localDuration(m_plan, program, instruction, m_costs)).first;
             entry.duration = found->second.usual.count();
             entry.firstDuration = found->second.first.count();
         }
