@@ -29,9 +29,8 @@ std::int64_t evenShare(std::int64_t whole, std::size_t parts, std::size_t part)
 class MatrixBuilder
 {
 public:
-    MatrixBuilder(const ExecutionPlan &plan, DataType precision)
+    explicit MatrixBuilder(const ExecutionPlan &plan)
         : m_plan(plan)
-        , m_precision(precision)
     {
     }
 
@@ -69,8 +68,8 @@ private:
         const auto kind = collectiveOf(instruction.kind);
         if (!kind || instruction.kind == InstructionKind::Recv)
             return {};
-        const Bytes bytes = collectiveBytes(
-            *m_plan.graph, m_plan.devices[static_cast<std::size_t>(from.index)], instruction, m_precision);
+        const Bytes bytes =
+            collectiveBytes(m_plan.devices[static_cast<std::size_t>(from.index)], instruction);
         if (instruction.kind == InstructionKind::Send)
             return {shareOf(from, instruction.peer, instruction, bytes.count)};
         const auto &members = m_plan.groups[static_cast<std::size_t>(instruction.group)];
@@ -105,7 +104,6 @@ private:
     }
 
     const ExecutionPlan &m_plan;
-    DataType m_precision;
     std::map<FlowKey, std::size_t> m_index{};
     std::vector<Flow> m_flows{};
     std::vector<std::set<OperatorId>> m_operators{}; ///< By flow.
@@ -179,11 +177,11 @@ Bytes CommunicationMatrix::sentBy(DeviceId from) const
     return sum;
 }
 
-std::optional<CommunicationMatrix> communicationMatrix(const ExecutionPlan &plan, const Timeline &timeline,
-    const Cluster &cluster, DataType precision, std::stop_token stop)
+std::optional<CommunicationMatrix> communicationMatrix(
+    const ExecutionPlan &plan, const Timeline &timeline, const Cluster &cluster, std::stop_token stop)
 {
     CommunicationMatrix matrix{.deviceCount = static_cast<std::int32_t>(plan.devices.size())};
-    MatrixBuilder builder(plan, precision);
+    MatrixBuilder builder(plan);
     const SpanColumns &spans = timeline.spans;
     struct Known {
         std::vector<Share> shares{};

@@ -51,10 +51,10 @@ struct CommunicationMatrix {
     Bytes sentBy(DeviceId from) const;
 };
 
-/// From the spans of `timeline`, predicted or measured. `precision` as in SimulateOptions.
+/// From the spans of `timeline`, predicted or measured.
 /// @return nothing if stopped. O(communication spans + flows)
-std::optional<CommunicationMatrix> communicationMatrix(const ExecutionPlan &plan, const Timeline &timeline,
-    const Cluster &cluster, DataType precision = DataType::Float32, std::stop_token stop = {});
+std::optional<CommunicationMatrix> communicationMatrix(
+    const ExecutionPlan &plan, const Timeline &timeline, const Cluster &cluster, std::stop_token stop = {});
 
 /// Traffic that rows of the table are behind.
 struct RowTraffic {

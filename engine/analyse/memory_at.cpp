@@ -1,7 +1,6 @@
 #include "engine/analyse/memory_at.h"
 
 #include "engine/analyse/span_finder.h"
-#include "engine/lowering/instruction_cost.h"
 
 #include <algorithm>
 #include <tuple>
@@ -21,8 +20,8 @@ struct Instance {
 
 } // namespace
 
-std::vector<BufferLifetime> lifetimesOf(const ExecutionPlan &plan, const Timeline &timeline, DeviceId device,
-    DataType precision, std::stop_token stop)
+std::vector<BufferLifetime> lifetimesOf(
+    const ExecutionPlan &plan, const Timeline &timeline, DeviceId device, std::stop_token stop)
 {
     const auto d = static_cast<std::size_t>(device.index);
     if (!device.valid() || d >= plan.devices.size() || d + 1 >= timeline.deviceBegin.size())
@@ -46,7 +45,7 @@ std::vector<BufferLifetime> lifetimesOf(const ExecutionPlan &plan, const Timelin
     std::vector<Bytes> bytes;
     bytes.reserve(program.buffers.size());
     for (const BufferInfo &buffer : program.buffers)
-        bytes.push_back(memoryOf(*plan.graph, buffer, precision));
+        bytes.push_back(sizeOf(buffer));
     const auto bear = [&](std::int32_t buffer, std::int32_t microBatch, const Instruction *by,
                           std::int64_t time) {
         const auto b = static_cast<std::size_t>(buffer);
@@ -124,10 +123,10 @@ std::vector<BufferLifetime> aliveAt(const std::vector<BufferLifetime> &lifetimes
     return alive;
 }
 
-std::vector<BufferLifetime> memoryAt(const ExecutionPlan &plan, const Timeline &timeline, DeviceId device,
-    Nanoseconds time, DataType precision)
+std::vector<BufferLifetime> memoryAt(
+    const ExecutionPlan &plan, const Timeline &timeline, DeviceId device, Nanoseconds time)
 {
-    return aliveAt(lifetimesOf(plan, timeline, device, precision), time);
+    return aliveAt(lifetimesOf(plan, timeline, device), time);
 }
 
 std::array<std::int64_t, kMemoryKindCount> bytesAt(const MemoryCurve &curve, Nanoseconds time)

@@ -1,6 +1,5 @@
 #pragma once
 
-#include "engine/graph/shape.h"
 #include "engine/lowering/execution_plan.h"
 #include "engine/simulate/timeline.h"
 
@@ -32,17 +31,17 @@ struct BufferLifetime {
 };
 
 /// All lifetimes of one device in one step, by birth: those that are alive at a time add up to the device's
-/// memory curve exactly. `precision` as in SimulateOptions.
+/// memory curve exactly.
 /// @return empty if stopped or out of range. O(spans of the device + lifetimes log lifetimes)
-std::vector<BufferLifetime> lifetimesOf(const ExecutionPlan &plan, const Timeline &timeline, DeviceId device,
-    DataType precision = DataType::Float32, std::stop_token stop = {});
+std::vector<BufferLifetime> lifetimesOf(
+    const ExecutionPlan &plan, const Timeline &timeline, DeviceId device, std::stop_token stop = {});
 
 /// Those alive at `time`, largest first. O(lifetimes born by then + result log result).
 std::vector<BufferLifetime> aliveAt(const std::vector<BufferLifetime> &lifetimes, Nanoseconds time);
 
 /// Both at once, for one look: the live buffers of `device` at `time`, largest first.
-std::vector<BufferLifetime> memoryAt(const ExecutionPlan &plan, const Timeline &timeline, DeviceId device,
-    Nanoseconds time, DataType precision = DataType::Float32);
+std::vector<BufferLifetime> memoryAt(
+    const ExecutionPlan &plan, const Timeline &timeline, DeviceId device, Nanoseconds time);
 
 /// Bytes by kind of a memory curve at `time`; zero before its first point.
 std::array<std::int64_t, kMemoryKindCount> bytesAt(const MemoryCurve &curve, Nanoseconds time);

@@ -188,6 +188,8 @@ Result<std::vector<std::byte>> Reader::inlineValues(
         case DataType::Bool:
             bytes = packed<std::uint8_t>(proto.int32_data());
             break;
+        default: // of no pTensor
+            break;
         }
         if (bytes.size() != expected)
             return error(ErrorCode::InvalidInput,

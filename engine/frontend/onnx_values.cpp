@@ -113,8 +113,9 @@ Number readNumber(DataType type, const std::byte *bytes, std::size_t index)
         return Number::ofInteger(load<std::uint8_t>(bytes, index));
     case DataType::Bool:
         return Number::ofInteger(load<std::uint8_t>(bytes, index) != 0 ? 1 : 0);
+    default: // of no pTensor
+        return {};
     }
-    return {};
 }
 
 void writeNumber(DataType type, std::byte *bytes, std::size_t index, Number value)
@@ -152,6 +153,8 @@ void writeNumber(DataType type, std::byte *bytes, std::size_t index, Number valu
         store(bytes, index, static_cast<std::uint8_t>(set ? 1 : 0));
         break;
     }
+    default: // of no pTensor
+        break;
     }
 }
 

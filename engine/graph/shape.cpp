@@ -18,6 +18,7 @@ std::int64_t sizeOf(DataType type)
         return 8;
     case DataType::Float32:
     case DataType::Int32:
+    case DataType::TensorFloat32:
         return 4;
     case DataType::Float16:
     case DataType::BFloat16:
@@ -26,6 +27,8 @@ std::int64_t sizeOf(DataType type)
     case DataType::Int8:
     case DataType::UInt8:
     case DataType::Bool:
+    case DataType::Float8E4M3:
+    case DataType::Float8E5M2:
         return 1;
     }
     return 1;
@@ -54,14 +57,30 @@ const char *nameOf(DataType type)
         return "uint8";
     case DataType::Bool:
         return "bool";
+    case DataType::Float8E4M3:
+        return "float8-e4m3";
+    case DataType::Float8E5M2:
+        return "float8-e5m2";
+    case DataType::TensorFloat32:
+        return "tensor-float32";
     }
     return "unknown";
 }
 
 bool isFloating(DataType type)
 {
-    return type == DataType::Float32 || type == DataType::Float16 || type == DataType::BFloat16
-        || type == DataType::Float64;
+    switch (type) {
+    case DataType::Float32:
+    case DataType::Float16:
+    case DataType::BFloat16:
+    case DataType::Float64:
+    case DataType::Float8E4M3:
+    case DataType::Float8E5M2:
+    case DataType::TensorFloat32:
+        return true;
+    default:
+        return false;
+    }
 }
 
 std::string toString(const Shape &shape)

@@ -20,7 +20,11 @@ enum class DataType : std::uint8_t {
     Int16,
     Int8,
     UInt8,
-    Bool
+    Bool,
+    // Of no pTensor: only buffers of a plan (precision.h) and arithmetic have these.
+    Float8E4M3, ///< 4 bits of exponent, 3 of mantissa, up to 448; no infinity (OCP OFP8, arXiv:2209.05433).
+    Float8E5M2, ///< As IEEE: 5 bits of exponent, 2 of mantissa, up to 57344.
+    TensorFloat32, ///< Arithmetic alone: Float32 whose products see 10 bits of mantissa. 4 bytes in memory.
 };
 
 /// Product of the extents; 1 for a scalar.

@@ -27,6 +27,7 @@ struct DeviceModel {
     Sourced tensorFloat32Flops{};
     Sourced float16Flops{}; ///< Also bfloat16.
     Sourced float64Flops{};
+    Sourced float8Flops{}; ///< 0 where the device has no such units; files may leave it out.
     Sourced productEfficiency{}; ///< Achieved share of peak on large products, 0..1.
     Sourced memory{}; ///< Bytes.
     Sourced memoryBandwidth{}; ///< Bytes/s.

@@ -19,6 +19,7 @@ template<typename Owner> struct Figure {
     const char *name;
     Sourced Owner::*member;
     Limit limit;
+    bool optional = false; ///< Missing is 0 of no source, and written so.
 };
 
 constexpr std::array kDeviceFigures{
@@ -26,6 +27,7 @@ constexpr std::array kDeviceFigures{
     Figure<DeviceModel>{"tensorFloat32Flops", &DeviceModel::tensorFloat32Flops, Limit::NonNegative},
     Figure<DeviceModel>{"float16Flops", &DeviceModel::float16Flops, Limit::NonNegative},
     Figure<DeviceModel>{"float64Flops", &DeviceModel::float64Flops, Limit::NonNegative},
+    Figure<DeviceModel>{"float8Flops", &DeviceModel::float8Flops, Limit::NonNegative, true},
     Figure<DeviceModel>{"productEfficiency", &DeviceModel::productEfficiency, Limit::Share},
     Figure<DeviceModel>{"memory", &DeviceModel::memory, Limit::Positive},
     Figure<DeviceModel>{"memoryBandwidth", &DeviceModel::memoryBandwidth, Limit::Positive},
@@ -163,6 +165,8 @@ template<typename Owner, std::size_t N>
 Result<void> readFigures(ObjectReader &reader, const std::array<Figure<Owner>, N> &figures, Owner &owner)
 {
     for (const auto &figure : figures) {
+        if (figure.optional && !reader.find(figure.name))
+            continue;
         TRY(owner.*figure.member, reader.figure(figure.name, figure.limit));
     }
     return {};
@@ -206,6 +210,8 @@ void writeFigures(Json &object, const std::array<Figure<Owner>, N> &figures, con
 {
     for (const auto &figure : figures) {
         const Sourced &sourced = owner.*figure.member;
+        if (figure.optional && sourced == Sourced{})
+            continue;
         object[figure.name] = {{"value", sourced.value}, {"source", sourced.source}};
     }
 }

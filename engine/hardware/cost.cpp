@@ -62,6 +62,13 @@ double matrixFlops(const DeviceModel &device, DataType dataType)
     case DataType::Float16:
     case DataType::BFloat16:
         return device.float16Flops.value > 0 ? device.float16Flops.value : device.float32Flops.value;
+    case DataType::Float8E4M3:
+    case DataType::Float8E5M2:
+        return device.float8Flops.value > 0 ? device.float8Flops.value
+                                            : matrixFlops(device, DataType::BFloat16);
+    case DataType::TensorFloat32:
+        return device.tensorFloat32Flops.value > 0 ? device.tensorFloat32Flops.value
+                                                   : device.float32Flops.value;
     case DataType::Float64:
         return device.float64Flops.value > 0 ? device.float64Flops.value : device.float32Flops.value;
     default:

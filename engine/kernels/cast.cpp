@@ -2,10 +2,10 @@
 #include "engine/kernels/iteration.h"
 #include "engine/kernels/kernel_call.h"
 #include "engine/kernels/kernel_table.h"
+#include "engine/kernels/narrow_float.h"
 #include "engine/kernels/vector_math.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -14,54 +14,6 @@
 namespace planloom {
 
 namespace {
-
-float fromBFloat16(std::uint16_t bits)
-{
-    return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
-}
-
-std::uint16_t toBFloat16(float value)
-{
-    const auto bits = std::bit_cast<std::uint32_t>(value);
-    if (std::isnan(value))
-        return static_cast<std::uint16_t>((bits >> 16) | 0x40U);
-    return static_cast<std::uint16_t>(
-        (bits + 0x7fffU + ((bits >> 16) & 1U)) >> 16); // To nearest, ties to even.
-}
-
-float fromFloat16(std::uint16_t bits)
-{
-    const int exponent = (bits >> 10) & 0x1f;
-    const int fraction = bits & 0x3ff;
-    float value = 0;
-    if (exponent == 0)
-        value = std::ldexp(static_cast<float>(fraction), -24);
-    else if (exponent == 31)
-        value =
-            fraction == 0 ? std::numeric_limits<float>::infinity() : std::numeric_limits<float>::quiet_NaN();
-    else
-        value = std::ldexp(static_cast<float>(fraction + 1024), exponent - 25);
-    return (bits & 0x8000) != 0 ? -value : value;
-}
-
-std::uint16_t toFloat16(float value)
-{
-    const std::uint16_t sign = std::signbit(value) ? 0x8000 : 0;
-    const float a = std::fabs(value);
-    if (std::isnan(a))
-        return static_cast<std::uint16_t>(sign | 0x7e00);
-    if (a >= 65520.0f) // Half way between the largest number and what would follow it.
-        return static_cast<std::uint16_t>(sign | 0x7c00);
-    if (a == 0)
-        return sign;
-    int exponent = 0;
-    std::frexp(a, &exponent);
-    const int unit = std::max(exponent - 11, -24); // Exponent of the last place.
-    const auto units = static_cast<int>(std::nearbyint(std::ldexp(a, -unit)));
-    // The leading one of a normal number, and a carry out of its fraction, move on to the exponent by
-    // themselves.
-    return static_cast<std::uint16_t>(sign | ((unit + 24) * 1024 + units));
-}
 
 /// Conversion as in C, but out-of-range and NaN floats give the nearest integer, or 0, instead of being
 /// undefined.
@@ -87,11 +39,10 @@ template<typename From> Result<void> castFrom(const KernelCall &call, const From
         return {};
     }
     if (y.dataType == DataType::Float16 || y.dataType == DataType::BFloat16) {
-        const bool brain = y.dataType == DataType::BFloat16;
-        for (std::int64_t i = 0; i < count; ++i) {
-            const auto value = static_cast<float>(x[i]);
-            elements<std::uint16_t>(y)[i] = brain ? toBFloat16(value) : toFloat16(value);
-        }
+        std::vector<float> wide(static_cast<std::size_t>(count));
+        for (std::int64_t i = 0; i < count; ++i)
+            wide[static_cast<std::size_t>(i)] = static_cast<float>(x[i]);
+        narrow(wide.data(), y.dataType, y.data, wide.size());
         return {};
     }
     return withNumber(call, y.dataType, [&](auto zero) -> Result<void> {
@@ -109,13 +60,8 @@ Result<void> cast(const KernelCall &call, const Buffer &x, const Buffer &y)
         return {};
     }
     if (x.dataType == DataType::Float16 || x.dataType == DataType::BFloat16) {
-        const std::int64_t count = elementCount(x);
-        std::vector<float> wide(static_cast<std::size_t>(count));
-        for (std::int64_t i = 0; i < count; ++i) {
-            const std::uint16_t bits = elements<const std::uint16_t>(x)[i];
-            wide[static_cast<std::size_t>(i)] =
-                x.dataType == DataType::BFloat16 ? fromBFloat16(bits) : fromFloat16(bits);
-        }
+        std::vector<float> wide(static_cast<std::size_t>(elementCount(x)));
+        widen(x.data, x.dataType, wide.data(), wide.size());
         return castFrom(call, wide.data(), y);
     }
     return withNumber(call, x.dataType,

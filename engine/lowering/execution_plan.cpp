@@ -53,9 +53,9 @@ bool isCommunication(InstructionKind kind)
 
 const char *nameOf(InstructionKind kind)
 {
-    static constexpr std::array<const char *, 16> kNames{"load", "kernel", "accumulate", "select", "concat",
+    static constexpr std::array<const char *, 17> kNames{"load", "kernel", "accumulate", "select", "concat",
         "sum", "value-select", "all-reduce", "all-gather", "reduce-scatter", "all-to-all", "broadcast",
-        "send", "recv", "store", "update"};
+        "send", "recv", "store", "update", "cast"};
     return kNames[static_cast<std::size_t>(kind)];
 }
 
@@ -107,12 +107,17 @@ IndexMask boxOf(
     return box;
 }
 
-Bytes sizeOf(const Graph &graph, const BufferInfo &buffer)
+Precision precisionOf(const ExecutionPlan &plan, OperatorId op)
+{
+    return plan.precisions.empty() ? Precision{} : plan.precisions[at(op)];
+}
+
+Bytes sizeOf(const BufferInfo &buffer)
 {
     std::int64_t elements = 1;
     for (const Range &range : buffer.index.ranges)
         elements *= range.size();
-    return {elements * sizeOf(graph.at(buffer.tensor).type.dataType)};
+    return {elements * sizeOf(buffer.dataType)};
 }
 
 std::int64_t instructionCount(const ExecutionPlan &plan)

@@ -9,6 +9,7 @@
 #include "engine/graph/graph.h"
 #include "engine/graph/mask.h"
 #include "engine/graph/partition.h"
+#include "engine/graph/precision.h"
 
 #include <cstdint>
 #include <map>
@@ -42,6 +43,7 @@ enum class InstructionKind : std::uint8_t {
     Store, ///< (in): a box of a graph output to the host; summed over micro-batches where its role is
            ///< Summand.
     Update, ///< (in) -> out: writes a new weight or optimizer state into its persistent buffer.
+    Cast, ///< (in) -> out: the same box and summands in another type, rounded to the nearest, ties to even.
 };
 
 /// The queues of a device. Each runs what it is given in order, all of them side by side. An instruction
@@ -83,6 +85,8 @@ const char *nameOf(UnitShare share); ///< "shard"
 /// their `outputView(...).value.count`, and part p of a producer makes number base + value.index.
 struct BufferInfo {
     TensorId tensor{};
+    /// In memory. The pTensor's, or for a Float32 one that which the plan's precision asks for (precision.h).
+    DataType dataType = DataType::Float32;
     IndexMask index{}; ///< For micro-batch 0; that of micro-batch i is shifted by `ExecutionPlan::boxOf`.
     SummandSet summands{};
     ValueMask valuePart{}; ///< Not {0, 1} only for the output of a ValueSelect.
@@ -175,6 +179,7 @@ struct ExecutionPlan {
     std::int32_t stageCount = 1;
     std::vector<Partition> partitions{}; ///< By operator index.
     std::vector<std::vector<DeviceId>> placement{}; ///< By operator index, of each part within a unit.
+    std::vector<Precision> precisions{}; ///< By operator index; empty where all work in Float32.
     std::vector<std::vector<DeviceId>>
         groups{}; ///< Communicators; the order of members is the order of chunks.
     /// By operator index: whether an Attention's probabilities are in memory. May be empty: none are.
@@ -203,8 +208,11 @@ inline std::int32_t batchCuts(const ExecutionPlan &plan)
 IndexMask boxOf(
     const ExecutionPlan &plan, const BufferInfo &buffer, std::int32_t microBatch, std::int32_t unit = 0);
 
+/// The precision that `op` works in.
+Precision precisionOf(const ExecutionPlan &plan, OperatorId op);
+
 /// Bytes of one instance of `buffer`.
-Bytes sizeOf(const Graph &graph, const BufferInfo &buffer);
+Bytes sizeOf(const BufferInfo &buffer);
 
 /// Number of instructions of one step, over all devices and micro-batches.
 std::int64_t instructionCount(const ExecutionPlan &plan);

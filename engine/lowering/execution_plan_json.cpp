@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 namespace planloom {
 
@@ -13,13 +14,17 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kVersion = 1;
+constexpr int kVersion = 1; ///< Of plans that are Float32 throughout, which older readers understand.
+constexpr int kPrecisionVersion = 2; ///< With precisions and types of buffers.
 
 constexpr std::array kInstructionKinds{InstructionKind::Load, InstructionKind::Kernel,
     InstructionKind::Accumulate, InstructionKind::Select, InstructionKind::Concat, InstructionKind::Sum,
     InstructionKind::ValueSelect, InstructionKind::AllReduce, InstructionKind::AllGather,
     InstructionKind::ReduceScatter, InstructionKind::AllToAll, InstructionKind::Broadcast,
-    InstructionKind::Send, InstructionKind::Recv, InstructionKind::Store, InstructionKind::Update};
+    InstructionKind::Send, InstructionKind::Recv, InstructionKind::Store, InstructionKind::Update,
+    InstructionKind::Cast};
+constexpr std::array kBufferTypes{
+    DataType::Float32, DataType::Float16, DataType::BFloat16, DataType::Float8E4M3, DataType::Float8E5M2};
 constexpr std::array kSegmentKinds{SegmentKind::Prologue, SegmentKind::Forward, SegmentKind::Backward,
     SegmentKind::Transfer, SegmentKind::Reduce, SegmentKind::Optimizer};
 constexpr std::array kMemoryKinds{MemoryKind::Weight, MemoryKind::Gradient, MemoryKind::OptimizerState,
@@ -86,6 +91,28 @@ json splitToJson(const Split &split)
     return object;
 }
 
+json precisionToJson(const Precision &precision)
+{
+    json object{{"compute", shortNameOf(precision.compute)}, {"storage", shortNameOf(precision.storage)},
+        {"gradient", shortNameOf(precision.gradient)}, {"reduction", shortNameOf(precision.reduction)},
+        {"optimizer", shortNameOf(precision.optimizer)}};
+    if (precision.lossScale != 1)
+        object["scale"] = std::llround(precision.lossScale);
+    return object;
+}
+
+/// Nothing in it that a reader of version 1 does not know.
+bool isFloat32(const ExecutionPlan &plan)
+{
+    return plan.precisions.empty()
+        && std::all_of(plan.devices.begin(), plan.devices.end(), [&](const DeviceProgram &device) {
+               return std::all_of(
+                   device.buffers.begin(), device.buffers.end(), [&](const BufferInfo &buffer) {
+                       return buffer.dataType == plan.graph->at(buffer.tensor).type.dataType;
+                   });
+           });
+}
+
 /// Reads a plan; the first thing that is wrong ends it with the JSON pointer of its place.
 class Reader
 {
@@ -100,9 +127,9 @@ public:
         if (!m_document.is_object() || at(m_document, "format", "") != "planloom-execution-plan")
             fail("/format", "expected \"planloom-execution-plan\"");
         if (const json &version = at(m_document, "version", "");
-            !version.is_number_integer() || version != kVersion)
+            !version.is_number_integer() || (version != kVersion && version != kPrecisionVersion))
             fail("/version",
-                "expected 1, found " + version.dump(-1, ' ', false, json::error_handler_t::replace));
+                "expected 1 or 2, found " + version.dump(-1, ' ', false, json::error_handler_t::replace));
         ExecutionPlan plan;
         auto graph = graphFromJson(at(m_document, "graph", ""));
         if (!graph)
@@ -305,6 +332,10 @@ private:
                 devices.push_back(DeviceId{d});
             if (static_cast<std::int64_t>(devices.size()) != parts / unitParts(partition))
                 fail(where + "/devices", "expected one device per part");
+            if (const auto precision = decisions[o].find("precision"); precision != decisions[o].end()) {
+                plan.precisions.resize(decisions.size());
+                plan.precisions[o] = readPrecision(*precision, where + "/precision");
+            }
             plan.partitions.push_back(std::move(partition));
             plan.placement.push_back(std::move(devices));
             plan.attention.push_back(readAttention(decisions[o], where));
@@ -320,6 +351,32 @@ private:
         if (!mode)
             fail(where + "/attention", "expected fused or plain");
         return *mode;
+    }
+
+    /// What is missing is Float32.
+    static Precision readPrecision(const json &value, const std::string &where)
+    {
+        if (!value.is_object())
+            fail(where, "expected an object");
+        Precision precision;
+        const auto type = [&](const char *name, DataType &member, bool (*fits)(DataType)) {
+            const auto it = value.find(name);
+            if (it == value.end())
+                return;
+            const auto known = it->is_string() ? dataTypeOfShortName(it->get_ref<const std::string &>())
+                                               : std::optional<DataType>{};
+            if (!known || !fits(*known))
+                fail(where + "/" + name, "expected a known type");
+            member = *known;
+        };
+        type("compute", precision.compute, isComputeType);
+        type("storage", precision.storage, isStorageType);
+        type("gradient", precision.gradient, isStorageType);
+        type("reduction", precision.reduction, isStorageType);
+        type("optimizer", precision.optimizer, isStorageType);
+        if (const auto it = value.find("scale"); it != value.end())
+            precision.lossScale = integer<double>(*it, where + "/scale", 1, kMostLossScale);
+        return precision;
     }
 
     DeviceProgram readDevice(const json &value, const std::string &where, const ExecutionPlan &plan) const
@@ -370,6 +427,13 @@ private:
         buffer.tensor.index = integer<std::int32_t>(at(value, "tensor", where), where + "/tensor", 0,
             static_cast<std::int64_t>(m_graph->tensors.size()) - 1);
         const Shape &shape = m_graph->at(buffer.tensor).type.shape;
+        buffer.dataType = m_graph->at(buffer.tensor).type.dataType;
+        if (value.contains("type")) {
+            const DataType type = named(value["type"], where + "/type", kBufferTypes);
+            if (buffer.dataType != DataType::Float32 && type != buffer.dataType)
+                fail(where + "/type", "only float32 tensors take other types");
+            buffer.dataType = type;
+        }
         const json &box = list(at(value, "box", where), where + "/box");
         if (box.size() != shape.size())
             fail(where + "/box", "expected " + std::to_string(shape.size()) + " ranges");
@@ -451,9 +515,9 @@ private:
 
 std::string toJson(const ExecutionPlan &plan)
 {
-    json document{{"format", "planloom-execution-plan"}, {"version", kVersion},
-        {"graph", graphToJson(*plan.graph)}, {"micro_batches", plan.microBatches},
-        {"stages", plan.stageCount}, {"origin", plan.origin}};
+    json document{{"format", "planloom-execution-plan"},
+        {"version", isFloat32(plan) ? kVersion : kPrecisionVersion}, {"graph", graphToJson(*plan.graph)},
+        {"micro_batches", plan.microBatches}, {"stages", plan.stageCount}, {"origin", plan.origin}};
     if (!plan.units.isOne())
         document["units"] = {{"count", plan.units.count}, {"inner", plan.units.inner}};
     json &batch = document["batch"];
@@ -481,6 +545,8 @@ std::string toJson(const ExecutionPlan &plan)
         const OperatorId op{static_cast<std::int32_t>(o)};
         if (const AttentionMode mode = attentionOf(plan, op); mode != AttentionMode::Fused)
             decisions.back()["attention"] = nameOf(mode);
+        if (!plan.precisions.empty())
+            decisions.back()["precision"] = precisionToJson(plan.precisions[o]);
     }
     json &groups = document["groups"] = json::array();
     for (const auto &group : plan.groups) {
@@ -495,6 +561,8 @@ std::string toJson(const ExecutionPlan &plan)
         for (const BufferInfo &buffer : program.buffers) {
             json object{{"tensor", buffer.tensor.index}, {"box", boxToJson(buffer.index)},
                 {"memory", nameOf(buffer.memory)}};
+            if (buffer.dataType != plan.graph->at(buffer.tensor).type.dataType)
+                object["type"] = nameOf(buffer.dataType);
             if (!buffer.summands.empty())
                 object["summands"] = buffer.summands;
             if (!buffer.valuePart.complete())

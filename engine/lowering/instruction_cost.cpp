@@ -7,25 +7,6 @@ namespace planloom {
 
 namespace {
 
-bool isHalf(DataType type)
-{
-    return type == DataType::Float16 || type == DataType::BFloat16;
-}
-
-DataType narrowed(DataType type, DataType precision)
-{
-    const bool wide = type == DataType::Float32 || type == DataType::Float64;
-    return wide && isHalf(precision) ? precision : type;
-}
-
-std::int64_t elementsOf(const BufferInfo &buffer)
-{
-    std::int64_t elements = 1;
-    for (const Range &range : buffer.index.ranges)
-        elements *= range.size();
-    return elements;
-}
-
 const BufferInfo &bufferAt(const DeviceProgram &program, std::int32_t index)
 {
     return program.buffers[static_cast<std::size_t>(index)];
@@ -42,69 +23,48 @@ bool dies(const Instruction &instruction, std::int32_t buffer)
         != instruction.deaths.end();
 }
 
-/// Local shape of slot `slot`: its buffer's, or what the partition gives it where no buffer is kept.
+/// Local type of slot `slot`: its buffer's, or what the partition and the operator's precision give it where
+/// no buffer is kept.
 TensorType slotType(const ExecutionPlan &plan, const DeviceProgram &program, const Instruction &instruction,
-    const std::vector<TensorId> &tensors, const BufferList &buffers, std::size_t slot, bool output,
-    DataType precision)
+    const std::vector<TensorId> &tensors, const BufferList &buffers, std::size_t slot, bool output)
 {
     const Graph &graph = *plan.graph;
     const TensorId tensor = tensors[slot];
     if (!tensor.valid())
         return {};
-    const DataType type = narrowed(graph.at(tensor).type.dataType, precision);
-    if (slot < buffers.size() && buffers[slot] >= 0)
-        return {type, shapeOf(bufferAt(program, buffers[slot]).index)};
+    if (slot < buffers.size() && buffers[slot] >= 0) {
+        const BufferInfo &buffer = bufferAt(program, buffers[slot]);
+        return {buffer.dataType, shapeOf(buffer.index)};
+    }
     const auto op = static_cast<std::size_t>(instruction.op.index);
     if (!output || op >= plan.partitions.size())
         return {};
     const auto outer = microBatchRanges(plan.batch, graph, instruction.op, 0, batchCuts(plan));
     const TensorView view = outputView(graph, graph.at(instruction.op), plan.partitions[op],
         instruction.part * unitParts(plan.partitions[op]), slot, outer);
+    DataType type = graph.at(tensor).type.dataType;
+    if (type == DataType::Float32)
+        type = precisionOf(plan, instruction.op).storage;
     return {type, shapeOf(view.index)};
 }
 
 double kernelSeconds(const ExecutionPlan &plan, const DeviceProgram &program, const Instruction &instruction,
-    const CostModel &costs, DataType precision, Bytes spared)
+    const CostModel &costs, Bytes spared)
 {
     const Operator &op = plan.graph->at(instruction.op);
     if (isView(op))
         return 0;
-    if (op.direction == Direction::Optimizer) // Updates stay in the weights' own precision.
-        precision = DataType::Float32;
     std::vector<TensorType> inputs(op.inputs.size()), outputs(op.outputs.size());
     for (std::size_t slot = 0; slot < inputs.size(); ++slot)
-        inputs[slot] =
-            slotType(plan, program, instruction, op.inputs, instruction.inputs, slot, false, precision);
+        inputs[slot] = slotType(plan, program, instruction, op.inputs, instruction.inputs, slot, false);
     for (std::size_t slot = 0; slot < outputs.size(); ++slot)
-        outputs[slot] =
-            slotType(plan, program, instruction, op.outputs, instruction.outputs, slot, true, precision);
-    return costs.kernel({op, inputs, outputs, computeTypeOf(inputs, outputs), instruction.joined, spared,
-        attentionOf(plan, instruction.op)});
+        outputs[slot] = slotType(plan, program, instruction, op.outputs, instruction.outputs, slot, true);
+    return costs.kernel(
+        {op, inputs, outputs, arithmeticOf(*plan.graph, op, precisionOf(plan, instruction.op)),
+            instruction.joined, spared, attentionOf(plan, instruction.op)});
 }
 
 } // namespace
-
-Bytes memoryOf(const Graph &graph, const BufferInfo &buffer, DataType precision)
-{
-    DataType type = graph.at(buffer.tensor).type.dataType;
-    switch (buffer.memory) {
-    case MemoryKind::Activation:
-    case MemoryKind::Input:
-    case MemoryKind::Communication:
-        type = narrowed(type, precision);
-        break;
-    case MemoryKind::Weight:
-    case MemoryKind::Gradient:
-    case MemoryKind::OptimizerState:
-        break;
-    }
-    return {elementsOf(buffer) * sizeOf(type)};
-}
-
-Bytes trafficOf(const Graph &graph, const BufferInfo &buffer, DataType precision)
-{
-    return {elementsOf(buffer) * sizeOf(narrowed(graph.at(buffer.tensor).type.dataType, precision))};
-}
 
 std::optional<CollectiveKind> collectiveOf(InstructionKind kind)
 {
@@ -127,13 +87,12 @@ std::optional<CollectiveKind> collectiveOf(InstructionKind kind)
     }
 }
 
-Bytes collectiveBytes(
-    const Graph &graph, const DeviceProgram &program, const Instruction &instruction, DataType precision)
+Bytes collectiveBytes(const DeviceProgram &program, const Instruction &instruction)
 {
     const auto bytesOf = [&](const BufferList &buffers) {
         if (buffers.empty() || buffers.front() < 0)
             return Bytes{};
-        return trafficOf(graph, bufferAt(program, buffers.front()), precision);
+        return sizeOf(bufferAt(program, buffers.front()));
     };
     switch (instruction.kind) {
     case InstructionKind::AllGather:
@@ -165,8 +124,8 @@ Bytes ringBytesSent(CollectiveKind kind, Bytes bytes, std::int32_t ranks, std::i
     return bytes;
 }
 
-Bytes sparedBytes(const ExecutionPlan &plan, const DeviceProgram &program,
-    const std::vector<Instruction> &instructions, std::size_t index, DataType precision)
+Bytes sparedBytes(
+    const DeviceProgram &program, const std::vector<Instruction> &instructions, std::size_t index)
 {
     std::size_t begin = index;
     while (begin > 0 && instructions[begin].joined)
@@ -177,9 +136,7 @@ Bytes sparedBytes(const ExecutionPlan &plan, const DeviceProgram &program,
     if (end - begin < 2 || instructions[index].kind != InstructionKind::Kernel)
         return {};
     Bytes spared{};
-    const auto spare = [&](std::int32_t buffer) {
-        spared += trafficOf(*plan.graph, bufferAt(program, buffer), precision);
-    };
+    const auto spare = [&](std::int32_t buffer) { spared += sizeOf(bufferAt(program, buffer)); };
     for (const std::int32_t input : instructions[index].inputs)
         for (std::size_t i = begin; input >= 0 && i < index; ++i)
             if (const BufferList &made = instructions[i].outputs;
@@ -193,25 +150,26 @@ Bytes sparedBytes(const ExecutionPlan &plan, const DeviceProgram &program,
 }
 
 LocalDuration localDuration(const ExecutionPlan &plan, const DeviceProgram &program,
-    const Instruction &instruction, const CostModel &costs, DataType precision, Bytes spared)
+    const Instruction &instruction, const CostModel &costs, Bytes spared)
 {
     const auto bytesAt = [&](const BufferList &buffers, std::size_t slot) {
         const bool there = slot < buffers.size() && buffers[slot] >= 0;
-        return there ? trafficOf(*plan.graph, bufferAt(program, buffers[slot]), precision) : Bytes{};
+        return there ? sizeOf(bufferAt(program, buffers[slot])) : Bytes{};
     };
     // `moved` counts reads and writes; a copy does one of each.
     const auto moving = [&](std::int64_t moved) { return toNanoseconds(costs.copy(Bytes{moved / 2})); };
     const auto both = [](Nanoseconds duration) { return LocalDuration{duration, duration}; };
 
+    const std::int64_t in = bytesAt(instruction.inputs, 0).count;
     const std::int64_t out = bytesAt(instruction.outputs, 0).count;
     const bool renames = !instruction.inputs.empty() && dies(instruction, instruction.inputs.front());
     switch (instruction.kind) {
     case InstructionKind::Kernel:
-        return both(toNanoseconds(kernelSeconds(plan, program, instruction, costs, precision, spared)));
+        return both(toNanoseconds(kernelSeconds(plan, program, instruction, costs, spared)));
     case InstructionKind::Accumulate:
-        return {moving(3 * out), moving(2 * out)};
+        return {moving(in + 2 * out), moving(in + out)};
     case InstructionKind::Select:
-        return both(out == bytesAt(instruction.inputs, 0).count ? Nanoseconds{} : moving(2 * out));
+        return both(out == in ? Nanoseconds{} : moving(2 * out));
     case InstructionKind::Concat:
         return both(instruction.inputs.size() < 2 ? Nanoseconds{} : moving(2 * out));
     case InstructionKind::Sum: {
@@ -223,6 +181,8 @@ LocalDuration localDuration(const ExecutionPlan &plan, const DeviceProgram &prog
             && bufferAt(program, instruction.outputs.front()).valuePart.index == 0;
         return both(!carries ? moving(out) : renames ? Nanoseconds{} : moving(2 * out));
     }
+    case InstructionKind::Cast:
+        return both(moving(in + out));
     case InstructionKind::Update: // The new value takes the old one's place where nobody else needs it.
         return both(renames ? Nanoseconds{} : moving(2 * out));
     default:

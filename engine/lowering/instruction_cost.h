@@ -7,20 +7,11 @@
 
 namespace planloom {
 
-/// Bytes of one instance of `buffer` in memory under `precision` (see SimulateOptions): floating activations,
-/// inputs and communication buffers count as half precision where that is chosen; weights, optimizer state
-/// and the gradients that accumulate keep their own.
-Bytes memoryOf(const Graph &graph, const BufferInfo &buffer, DataType precision);
-
-/// Bytes of `buffer` when it is computed with or sent: every floating tensor counts under `precision`.
-Bytes trafficOf(const Graph &graph, const BufferInfo &buffer, DataType precision);
-
 /// The collective an instruction takes part in; nothing for compute.
 std::optional<CollectiveKind> collectiveOf(InstructionKind kind);
 
 /// Bytes of a communication instruction as `collectiveSeconds` takes them.
-Bytes collectiveBytes(
-    const Graph &graph, const DeviceProgram &program, const Instruction &instruction, DataType precision);
+Bytes collectiveBytes(const DeviceProgram &program, const Instruction &instruction);
 
 /// Bytes that member `position` of `ranks` sends in one collective, by the ring algorithm.
 Bytes ringBytesSent(CollectiveKind kind, Bytes bytes, std::int32_t ranks, std::int32_t position);
@@ -28,8 +19,8 @@ Bytes ringBytesSent(CollectiveKind kind, Bytes bytes, std::int32_t ranks, std::i
 /// Bytes that the instruction at `index` neither reads nor writes, because the launch that it shares with its
 /// neighbours keeps them in registers: what a joined neighbour before it made, and what dies in one behind
 /// it.
-Bytes sparedBytes(const ExecutionPlan &plan, const DeviceProgram &program,
-    const std::vector<Instruction> &instructions, std::size_t index, DataType precision);
+Bytes sparedBytes(
+    const DeviceProgram &program, const std::vector<Instruction> &instructions, std::size_t index);
 
 /// Durations of instructions that involve one device alone.
 struct LocalDuration {
@@ -37,6 +28,6 @@ struct LocalDuration {
     Nanoseconds first{}; ///< Accumulate that finds nothing yet copies instead of adding.
 };
 LocalDuration localDuration(const ExecutionPlan &plan, const DeviceProgram &program,
-    const Instruction &instruction, const CostModel &costs, DataType precision, Bytes spared = {});
+    const Instruction &instruction, const CostModel &costs, Bytes spared = {});
 
 } // namespace planloom

@@ -25,7 +25,21 @@ struct Persistent {
     DeviceId device{};
     IndexMask box{};
     std::int32_t buffer = -1;
+    DataType dataType = DataType::Float32;
 };
+
+/// By operator; empty if all work in Float32.
+std::vector<Precision> precisionsOf(const Plan &plan)
+{
+    if (std::all_of(plan.decisions.begin(), plan.decisions.end(),
+            [](const OperatorDecision &decision) { return decision.precision == Precision{}; }))
+        return {};
+    std::vector<Precision> precisions;
+    precisions.reserve(plan.decisions.size());
+    for (const OperatorDecision &decision : plan.decisions)
+        precisions.push_back(decision.precision);
+    return precisions;
+}
 
 /// Carries one plan out; used once.
 class Lowering
@@ -40,8 +54,10 @@ public:
         , m_transformed(std::move(transformed))
         , m_stop(std::move(stop))
         , m_uses(usesOf(m_graph))
+        , m_precisions(precisionsOf(plan))
+        , m_types(m_graph, m_precisions)
         , m_builder(plan.deviceCount)
-        , m_materializer(m_graph, m_transformed.batch, m_transformed.summandCount, m_cluster, costs,
+        , m_materializer(m_graph, m_transformed.batch, m_transformed.summandCount, m_types, m_cluster, costs,
               plan.units, batchCuts(plan), m_builder)
         , m_persistent(m_graph.tensors.size())
         , m_persistentBoxes(m_graph.tensors.size())
@@ -61,9 +77,11 @@ private:
     Result<void> emitOperator(OperatorId id, std::int32_t block, bool recompute);
     Result<std::vector<BufferList>> gatherInputs(OperatorId id, std::int32_t block);
     Result<std::vector<std::int32_t>> inputBuffers(
-        TensorId tensor, const std::vector<Need> &needs, std::int32_t block, OperatorId op);
-    std::int32_t persistentBuffer(
-        TensorId tensor, DeviceId device, const IndexMask &box, std::int32_t shardDimension = -1);
+        TensorId tensor, const std::vector<Need> &needs, DataType type, std::int32_t block, OperatorId op);
+    std::int32_t persistentBuffer(TensorId tensor, DeviceId device, const IndexMask &box, DataType type,
+        std::int32_t shardDimension = -1);
+    std::int32_t castBuffer(
+        DeviceId device, std::int32_t block, OperatorId op, std::int32_t buffer, DataType type);
     void accumulate(TensorId tensor, DeviceId device, std::int32_t block, OperatorId op, const IndexMask &box,
         std::int32_t summand, std::int32_t buffer);
     bool joinsAccumulators(TensorId tensor);
@@ -78,8 +96,7 @@ private:
     Result<std::vector<BufferList>> optimizerInputs(OperatorId id, std::int32_t block);
     std::int32_t shardDimensionOf(OperatorId id) const;
     IndexMask joinedUnits(IndexMask box, std::int32_t dimension) const;
-    Holding gatherAcrossUnits(
-        OperatorId id, std::int32_t block, const Holding &shard, std::int32_t dimension);
+    void gatherAcrossUnits(OperatorId id, std::int32_t block, const Holding &shard, std::int32_t dimension);
     Result<void> storeOutputs();
     Result<void> storeOutput(TensorId tensor);
 
@@ -98,6 +115,8 @@ private:
     TransformedGraph m_transformed;
     std::stop_token m_stop;
     Uses m_uses;
+    std::vector<Precision> m_precisions;
+    StorageTypes m_types;
     ProgramBuilder m_builder;
     Materializer m_materializer;
 
@@ -242,9 +261,11 @@ void Lowering::collectPersistentBoxes()
             boxes.reserve(parts.size());
             for (const TransformedPart &part : parts) {
                 const IndexMask &box = part.inputs[slot].index;
-                if (std::none_of(boxes.begin(), boxes.end(),
-                        [&](const Persistent &p) { return p.device == part.device && p.box == box; }))
-                    boxes.push_back({part.device, box, -1});
+                const DataType type = m_types.read(OperatorId{static_cast<std::int32_t>(o)}, slot);
+                if (std::none_of(boxes.begin(), boxes.end(), [&](const Persistent &p) {
+                        return p.device == part.device && p.box == box && p.dataType == type;
+                    }))
+                    boxes.push_back({part.device, box, -1, type});
             }
         }
     }
@@ -254,9 +275,9 @@ void Lowering::estimateBlocks()
 {
     std::vector<TensorType> inputs;
     std::vector<TensorType> outputs;
-    const auto typeInto = [this](TensorType &type, const TensorView &view) {
+    const auto typeInto = [](TensorType &type, const TensorView &view, DataType dataType) {
         type.shape.clear();
-        type.dataType = view.tensor ? m_graph.at(view.tensor).type.dataType : TensorType{}.dataType;
+        type.dataType = view.tensor ? dataType : TensorType{}.dataType;
         for (const Range &range : view.index.ranges)
             type.shape.push_back(range.size());
     };
@@ -269,12 +290,13 @@ void Lowering::estimateBlocks()
             const TransformedPart &part = parts.front();
             inputs.resize(part.inputs.size());
             for (std::size_t slot = 0; slot < inputs.size(); ++slot)
-                typeInto(inputs[slot], part.inputs[slot]);
+                typeInto(inputs[slot], part.inputs[slot], m_types.read(id, slot));
             outputs.resize(part.outputs.size());
             for (std::size_t slot = 0; slot < outputs.size(); ++slot)
-                typeInto(outputs[slot], part.outputs[slot]);
-            const double seconds = m_costs.kernel({op, inputs, outputs, computeTypeOf(inputs, outputs), false,
-                {}, m_plan.decisions[static_cast<std::size_t>(id.index)].attention});
+                typeInto(outputs[slot], part.outputs[slot], m_types.made(id, slot));
+            const OperatorDecision &decision = m_plan.decisions[static_cast<std::size_t>(id.index)];
+            const double seconds = m_costs.kernel({op, inputs, outputs,
+                arithmeticOf(m_graph, op, decision.precision), false, {}, decision.attention});
             for (const TransformedPart &p : parts)
                 busy[static_cast<std::size_t>(p.device.index)] += seconds;
         }
@@ -285,59 +307,63 @@ void Lowering::estimateBlocks()
 
 /// @param shardDimension  that along which every unit has a box of its own; -1 if all have the same
 std::int32_t Lowering::persistentBuffer(
-    TensorId tensor, DeviceId device, const IndexMask &box, std::int32_t shardDimension)
+    TensorId tensor, DeviceId device, const IndexMask &box, DataType type, std::int32_t shardDimension)
 {
     // The largest box that any operator of this device reads serves all that lie inside it.
     const auto index = static_cast<std::size_t>(tensor.index);
     IndexMask largest = box;
     for (const Persistent &p : m_persistentBoxes[index])
-        if (p.device == device && contains(p.box, largest))
+        if (p.device == device && p.dataType == type && contains(p.box, largest))
             largest = p.box;
     for (const Persistent &p : m_persistent[index])
-        if (p.device == device && contains(p.box, largest))
+        if (p.device == device && p.dataType == type && contains(p.box, largest))
             return p.buffer;
     BufferInfo info{.tensor = tensor,
+        .dataType = type,
         .index = largest,
         .perMicroBatch = false,
         .persistent = true,
-        .memory = memoryOf(tensor)};
+        .memory = m_graph.at(tensor).role == TensorRole::Weight && m_types.isMaster(tensor, type)
+            ? MemoryKind::OptimizerState
+            : memoryOf(tensor)};
     if (shardDimension >= 0) {
         info.share = UnitShare::Shard;
         info.shardDimension = static_cast<std::int8_t>(shardDimension);
     }
     const std::int32_t buffer = m_builder.addBuffer(device, std::move(info));
     m_builder.emitSetup(device, {.kind = InstructionKind::Load, .outputs = {buffer}});
-    m_persistent[index].push_back({device, largest, buffer});
+    m_persistent[index].push_back({device, largest, buffer, type});
     m_materializer.available(tensor, {device, largest, {}, buffer}, m_prologue);
     return buffer;
 }
 
 Result<std::vector<std::int32_t>> Lowering::inputBuffers(
-    TensorId tensor, const std::vector<Need> &needs, std::int32_t block, OperatorId op)
+    TensorId tensor, const std::vector<Need> &needs, DataType type, std::int32_t block, OperatorId op)
 {
     if (isPersistent(tensor)) {
         for (const Need &need : needs)
-            persistentBuffer(tensor, need.device, need.box);
-        return m_materializer.ensure(tensor, needs, block, op);
+            persistentBuffer(tensor, need.device, need.box, type);
+        return m_materializer.ensure(tensor, needs, type, block, op);
     }
     if (!m_uses.producers[static_cast<std::size_t>(tensor.index)].empty())
-        return m_materializer.ensure(tensor, needs, block, op);
+        return m_materializer.ensure(tensor, needs, type, block, op);
     // Fed from the host: every block loads what it reads, so that nothing is held in between.
     std::vector<std::int32_t> buffers;
     const SegmentKind kind = m_builder.block(block).kind;
     for (const Need &need : needs) {
         auto &loaded = m_persistent[static_cast<std::size_t>(tensor.index)];
-        const auto it = std::find_if(loaded.begin(), loaded.end(),
-            [&](const Persistent &p) { return p.device == need.device && p.box == need.box; });
+        const auto it = std::find_if(loaded.begin(), loaded.end(), [&](const Persistent &p) {
+            return p.device == need.device && p.box == need.box && p.dataType == type;
+        });
         if (it != loaded.end()) {
             buffers.push_back(it->buffer);
             continue;
         }
-        BufferInfo info{.tensor = tensor, .index = need.box, .memory = MemoryKind::Input};
+        BufferInfo info{.tensor = tensor, .dataType = type, .index = need.box, .memory = MemoryKind::Input};
         info.perMicroBatch = kind == SegmentKind::Forward || kind == SegmentKind::Backward;
         const std::int32_t buffer = m_builder.addBuffer(need.device, std::move(info));
         m_builder.emit(need.device, block, {.kind = InstructionKind::Load, .op = op, .outputs = {buffer}});
-        loaded.push_back({need.device, need.box, buffer});
+        loaded.push_back({need.device, need.box, buffer, type});
         buffers.push_back(buffer);
     }
     return buffers;
@@ -360,13 +386,15 @@ Result<std::vector<BufferList>> Lowering::gatherInputs(OperatorId id, std::int32
         needs.reserve(parts.size());
         for (const TransformedPart &part : parts)
             needs.push_back({part.device, part.inputs[slot].index});
-        TRY(const auto buffers, inputBuffers(tensor, needs, block, id));
+        const DataType type = m_types.read(id, slot);
+        TRY(const auto buffers, inputBuffers(tensor, needs, type, block, id));
         for (std::size_t p = 0; p < parts.size(); ++p) {
             inputs[p][slot] = buffers[p];
             const ValueMask value = parts[p].inputs[slot].value;
             if (value.complete())
                 continue;
-            BufferInfo info{.tensor = tensor, .index = parts[p].inputs[slot].index, .valuePart = value};
+            BufferInfo info{
+                .tensor = tensor, .dataType = type, .index = parts[p].inputs[slot].index, .valuePart = value};
             const SegmentKind kind = m_builder.block(block).kind;
             info.perMicroBatch = kind == SegmentKind::Forward || kind == SegmentKind::Backward;
             inputs[p][slot] = m_builder.addBuffer(parts[p].device, std::move(info));
@@ -428,6 +456,7 @@ void Lowering::accumulate(TensorId tensor, DeviceId device, std::int32_t block, 
     if (accumulator.buffer < 0)
         accumulator.buffer = m_builder.addBuffer(device,
             {.tensor = tensor,
+                .dataType = m_types.accumulated(tensor),
                 .index = box,
                 .perMicroBatch = false,
                 .memory = MemoryKind::Gradient,
@@ -438,6 +467,18 @@ void Lowering::accumulate(TensorId tensor, DeviceId device, std::int32_t block, 
     if (!first && complete->second.block != block)
         complete->second.block = -1;
     complete->second.mark = -1; // not yet: the operator at hand makes it, and is not done
+}
+
+/// A copy of `buffer` in another type.
+std::int32_t Lowering::castBuffer(
+    DeviceId device, std::int32_t block, OperatorId op, std::int32_t buffer, DataType type)
+{
+    BufferInfo info = m_builder.buffer(device, buffer);
+    info.dataType = type;
+    const std::int32_t copy = m_builder.addBuffer(device, std::move(info));
+    m_builder.emit(
+        device, block, {.kind = InstructionKind::Cast, .op = op, .inputs = {buffer}, .outputs = {copy}});
+    return copy;
 }
 
 Result<void> Lowering::emitOperator(OperatorId id, std::int32_t block, bool recompute)
@@ -465,7 +506,10 @@ Result<void> Lowering::emitOperator(OperatorId id, std::int32_t block, bool reco
                 kernel.outputs.push_back(-1);
                 continue;
             }
-            BufferInfo info{.tensor = view.tensor, .index = view.index, .memory = memoryOf(view.tensor)};
+            BufferInfo info{.tensor = view.tensor,
+                .dataType = m_types.made(id, slot),
+                .index = view.index,
+                .memory = memoryOf(view.tensor)};
             info.perMicroBatch = kind == SegmentKind::Forward || kind == SegmentKind::Backward;
             if (m_transformed.summandCount[static_cast<std::size_t>(view.tensor.index)] > 1)
                 info.summands = {m_transformed.summandBase[o][slot] + view.value.index};
@@ -478,11 +522,19 @@ Result<void> Lowering::emitOperator(OperatorId id, std::int32_t block, bool reco
                 continue;
             const TensorView &view = part.outputs[slot];
             const std::int32_t summand = m_transformed.summandBase[o][slot] + view.value.index;
-            if (isWeightGradient(view.tensor))
-                accumulate(view.tensor, part.device, block, id, view.index, summand, outputs[slot]);
-            else
-                m_materializer.made(
-                    view.tensor, block, {part.device, view.index, {summand}, outputs[slot]}, parts.size());
+            const DataType made = m_types.made(id, slot);
+            const DataType kept = m_types.accumulated(view.tensor);
+            std::int32_t buffer = outputs[slot];
+            if (isWeightGradient(view.tensor)) { // adding widens by itself
+                if (made != kept && sizeOf(made) >= sizeOf(kept))
+                    buffer = castBuffer(part.device, block, id, buffer, kept);
+                accumulate(view.tensor, part.device, block, id, view.index, summand, buffer);
+                continue;
+            }
+            if (made != kept) // another operator makes summands of it in another type
+                buffer = castBuffer(part.device, block, id, buffer, kept);
+            m_materializer.made(
+                view.tensor, block, {part.device, view.index, {summand}, buffer}, parts.size());
         }
     }
     return {};
@@ -596,11 +648,13 @@ Result<std::vector<BufferList>> Lowering::optimizerInputs(OperatorId id, std::in
         const TensorId tensor = op.inputs[slot];
         if (!tensor)
             continue;
+        const DataType type = m_types.read(id, slot);
         const bool gradient = isWeightGradient(tensor);
-        if (shard >= 0 && slot > 0 && !gradient) { // states: every unit keeps its own
+        // Every unit keeps its own share of states, and of weights that nobody else reads so.
+        if (shard >= 0 && !gradient && (slot > 0 || m_types.isMaster(tensor, type))) {
             for (std::size_t p = 0; p < parts.size(); ++p)
                 inputs[p][slot] =
-                    persistentBuffer(tensor, parts[p].device, parts[p].inputs[slot].index, shard);
+                    persistentBuffer(tensor, parts[p].device, parts[p].inputs[slot].index, type, shard);
             continue;
         }
         std::vector<Need> needs;
@@ -610,46 +664,75 @@ Result<std::vector<BufferList>> Lowering::optimizerInputs(OperatorId id, std::in
                 shard < 0 ? part.inputs[slot].index : joinedUnits(part.inputs[slot].index, shard)});
         const std::int32_t where =
             gradient ? m_buckets[static_cast<std::size_t>(m_bucketOf.at(tensor))].block : block;
-        TRY(const auto buffers, inputBuffers(tensor, needs, where, id));
+        const bool acrossUnits = gradient && !m_plan.units.isOne();
+        TRY(const auto buffers,
+            inputBuffers(tensor, needs, acrossUnits ? m_types.reduced(tensor) : type, where, id));
         for (std::size_t p = 0; p < parts.size(); ++p) {
             inputs[p][slot] = buffers[p];
-            if (m_plan.units.isOne() || (shard < 0 && !gradient))
+            if (!acrossUnits && shard < 0)
                 continue;
-            BufferInfo info{.tensor = tensor,
-                .index = parts[p].inputs[slot].index,
-                .perMicroBatch = false,
-                .memory = memoryOf(tensor),
-                .share = shard < 0 ? UnitShare::Same : UnitShare::Shard,
-                .shardDimension = static_cast<std::int8_t>(shard)};
+            BufferInfo info = m_builder.buffer(parts[p].device, buffers[p]);
+            info.index = parts[p].inputs[slot].index;
+            info.persistent = false;
+            info.memory = memoryOf(tensor);
+            info.share = shard < 0 ? UnitShare::Same : UnitShare::Shard;
+            info.shardDimension = static_cast<std::int8_t>(shard);
             inputs[p][slot] = m_builder.addBuffer(parts[p].device, std::move(info));
             Instruction instruction{
-                .op = id, .acrossUnits = gradient, .inputs = {buffers[p]}, .outputs = {inputs[p][slot]}};
-            instruction.kind = !gradient ? InstructionKind::Select
-                : shard < 0              ? InstructionKind::AllReduce
-                                         : InstructionKind::ReduceScatter;
-            instruction.dimension = gradient ? shard : -1;
+                .op = id, .acrossUnits = acrossUnits, .inputs = {buffers[p]}, .outputs = {inputs[p][slot]}};
+            instruction.kind = !acrossUnits ? InstructionKind::Select
+                : shard < 0                 ? InstructionKind::AllReduce
+                                            : InstructionKind::ReduceScatter;
+            instruction.dimension = acrossUnits ? shard : -1;
             m_builder.emit(parts[p].device, where, std::move(instruction));
+            if (acrossUnits && m_types.reduced(tensor) != type)
+                inputs[p][slot] = castBuffer(parts[p].device, where, id, inputs[p][slot], type);
         }
     }
     return inputs;
 }
 
-/// Brings the units' shards of a new weight together on every one of them.
-Holding Lowering::gatherAcrossUnits(
+/// Brings the units' shares of a new weight together on every one of them, in each of the types that somebody
+/// keeps it in.
+void Lowering::gatherAcrossUnits(
     OperatorId id, std::int32_t block, const Holding &shard, std::int32_t dimension)
 {
-    const TensorId tensor = m_builder.buffer(shard.device, shard.buffer).tensor;
-    Holding whole{shard.device, joinedUnits(shard.box, dimension), {}, -1};
-    whole.buffer = m_builder.addBuffer(shard.device,
-        {.tensor = tensor, .index = whole.box, .perMicroBatch = false, .memory = memoryOf(tensor)});
-    m_builder.emit(shard.device, block,
-        {.kind = InstructionKind::AllGather,
-            .op = id,
-            .acrossUnits = true,
-            .dimension = dimension,
-            .inputs = {shard.buffer},
-            .outputs = {whole.buffer}});
-    return whole;
+    const TensorId tensor = m_graph.at(id).outputs[0];
+    const TensorId old = m_graph.at(id).inputs[0];
+    std::set<DataType> types;
+    for (const Persistent &p : m_persistent[static_cast<std::size_t>(old.index)])
+        if (m_builder.buffer(p.device, p.buffer).share != UnitShare::Shard)
+            types.insert(p.dataType);
+    for (const DataType type : types) {
+        std::int32_t own = shard.buffer;
+        if (BufferInfo info = m_builder.buffer(shard.device, own); info.dataType != type) {
+            info.tensor = tensor;
+            info.persistent = false;
+            info.memory = memoryOf(tensor);
+            info.dataType = type;
+            own = m_builder.addBuffer(shard.device, std::move(info));
+            m_builder.emit(shard.device, block,
+                {.kind = InstructionKind::Cast, .op = id, .inputs = {shard.buffer}, .outputs = {own}});
+        }
+        Holding whole{shard.device, joinedUnits(shard.box, dimension), {}, -1};
+        whole.buffer = m_builder.addBuffer(shard.device,
+            {.tensor = tensor,
+                .dataType = type,
+                .index = whole.box,
+                .perMicroBatch = false,
+                .memory = memoryOf(tensor)});
+        m_builder.emit(shard.device, block,
+            {.kind = InstructionKind::AllGather,
+                .op = id,
+                .acrossUnits = true,
+                .dimension = dimension,
+                .inputs = {own},
+                .outputs = {whole.buffer}});
+        if (type == m_types.accumulated(tensor))
+            m_materializer.made(tensor, block, std::move(whole));
+        else
+            m_materializer.available(tensor, std::move(whole), block);
+    }
 }
 
 Result<void> Lowering::emitOptimizer(OperatorId id)
@@ -687,6 +770,7 @@ Result<void> Lowering::emitOptimizer(OperatorId id)
             else
                 buffer = m_builder.addBuffer(part.device,
                     {.tensor = op.outputs[slot],
+                        .dataType = m_types.made(id, slot),
                         .index = part.outputs[slot].index,
                         .perMicroBatch = false,
                         .memory = memoryOf(op.outputs[slot]),
@@ -700,11 +784,10 @@ Result<void> Lowering::emitOptimizer(OperatorId id)
             if (outputs[slot] < 0)
                 continue;
             Holding made{part.device, part.outputs[slot].index, {}, outputs[slot]};
-            if (shard >= 0 && slot == 0)
-                made = gatherAcrossUnits(id, block, made, shard);
-            else if (shard >= 0)
-                continue; // a state that each unit keeps its own shard of, in place
-            m_materializer.made(op.outputs[slot], block, std::move(made), parts.size());
+            if (shard < 0)
+                m_materializer.made(op.outputs[slot], block, std::move(made), parts.size());
+            else if (slot == 0) // each unit keeps its own share of the states, in place
+                gatherAcrossUnits(id, block, made, shard);
         }
     }
     // Everywhere the old value is held, the new one must arrive.
@@ -714,17 +797,22 @@ Result<void> Lowering::emitOptimizer(OperatorId id)
         const TensorId old = op.inputs[slot == 0 ? 0 : slot + 1];
         std::vector<Persistent> held = m_persistent[static_cast<std::size_t>(old.index)];
         std::erase_if(held, [&](const Persistent &p) { return inPlace.count({p.device, p.buffer}) > 0; });
-        std::vector<Need> needs;
-        for (const Persistent &p : held)
-            needs.push_back({p.device, p.box});
-        TRY(const auto buffers, m_materializer.ensure(op.outputs[slot], needs, block, id));
-        for (std::size_t i = 0; i < held.size(); ++i)
-            if (buffers[i] != held[i].buffer)
-                m_builder.emit(held[i].device, block,
-                    {.kind = InstructionKind::Update,
-                        .op = id,
-                        .inputs = {buffers[i]},
-                        .outputs = {held[i].buffer}});
+        std::map<DataType, std::vector<Persistent>> byType;
+        for (Persistent &p : held)
+            byType[p.dataType].push_back(std::move(p));
+        for (const auto &[type, holders] : byType) {
+            std::vector<Need> needs;
+            for (const Persistent &p : holders)
+                needs.push_back({p.device, p.box});
+            TRY(const auto buffers, m_materializer.ensure(op.outputs[slot], needs, type, block, id));
+            for (std::size_t i = 0; i < holders.size(); ++i)
+                if (buffers[i] != holders[i].buffer)
+                    m_builder.emit(holders[i].device, block,
+                        {.kind = InstructionKind::Update,
+                            .op = id,
+                            .inputs = {buffers[i]},
+                            .outputs = {holders[i].buffer}});
+        }
     }
     return {};
 }
@@ -735,7 +823,7 @@ Result<void> Lowering::storeOutput(TensorId tensor)
     const auto store = [&](const std::vector<Need> &needs, std::int32_t block) -> Result<void> {
         const auto &producers = m_uses.producers[static_cast<std::size_t>(tensor.index)];
         const OperatorId op = producers.empty() ? OperatorId{} : producers.front();
-        TRY(const auto buffers, inputBuffers(tensor, needs, block, op));
+        TRY(const auto buffers, inputBuffers(tensor, needs, m_types.accumulated(tensor), block, op));
         for (std::size_t i = 0; i < needs.size(); ++i)
             m_builder.emit(
                 needs[i].device, block, {.kind = InstructionKind::Store, .op = op, .inputs = {buffers[i]}});
@@ -822,7 +910,7 @@ void Lowering::fillBuckets()
         m_buckets.back().after = complete;
         m_bucketOf[tensor] = static_cast<std::int32_t>(m_buckets.size()) - 1;
         const Accumulator &accumulator = m_accumulators[static_cast<std::size_t>(tensor.index)].front();
-        filled += sizeOf(m_graph, m_builder.buffer(accumulator.device, accumulator.buffer));
+        filled += sizeOf(m_builder.buffer(accumulator.device, accumulator.buffer));
         const double latency = gradientSeconds(tensor, {});
         open = complete.block < 0 || latency >= kLatencyShare * gradientSeconds(tensor, filled);
     }
@@ -959,6 +1047,7 @@ Result<ExecutionPlan> Lowering::run()
     result.graph = m_plan.graph;
     result.units = m_plan.units;
     result.microBatches = m_plan.microBatches;
+    result.precisions = m_precisions;
     result.stageCount = m_plan.stageCount;
     result.partitions.reserve(m_plan.decisions.size());
     result.placement.reserve(m_plan.decisions.size());

@@ -8,11 +8,12 @@
 namespace planloom {
 
 Materializer::Materializer(const Graph &graph, const BatchInfo &batch,
-    const std::vector<std::int32_t> &summandCount, const Cluster &cluster, const CostModel &costs,
-    ScaleUnits units, std::int32_t batchCuts, ProgramBuilder &builder)
+    const std::vector<std::int32_t> &summandCount, const StorageTypes &types, const Cluster &cluster,
+    const CostModel &costs, ScaleUnits units, std::int32_t batchCuts, ProgramBuilder &builder)
     : m_graph(graph)
     , m_batch(batch)
     , m_summandCount(summandCount)
+    , m_types(types)
     , m_cluster(cluster)
     , m_costs(costs)
     , m_units(units)
@@ -73,7 +74,11 @@ MemoryKind Materializer::memoryOf(TensorId tensor) const
 std::int32_t Materializer::newBuffer(
     const Task &task, DeviceId device, const IndexMask &box, const SummandSet &summands, MemoryKind memory)
 {
-    BufferInfo buffer{.tensor = task.tensor, .index = box, .summands = summands, .memory = memory};
+    BufferInfo buffer{.tensor = task.tensor,
+        .dataType = task.dataType,
+        .index = box,
+        .summands = summands,
+        .memory = memory};
     if (complete(task.tensor, summands))
         buffer.summands.clear();
     buffer.perMicroBatch = perMicroBatch(task.block);
@@ -102,6 +107,8 @@ void Materializer::made(TensorId tensor, std::int32_t block, Holding holding, st
     }
     it->raw.push_back(std::move(holding));
     it->merged.clear();
+    for (auto &[type, versions] : state.versions)
+        std::erase_if(versions, [block](const Made &made) { return made.block == block; });
 }
 
 void Materializer::available(TensorId tensor, Holding holding, std::int32_t block)
@@ -113,6 +120,8 @@ void Materializer::forget(TensorId tensor, std::int32_t made, std::int32_t reade
 {
     TensorState &state = m_tensors[static_cast<std::size_t>(tensor.index)];
     std::erase_if(state.made, [made](const Made &entry) { return entry.block == made; });
+    for (auto &[type, versions] : state.versions)
+        std::erase_if(versions, [made](const Made &entry) { return entry.block == made; });
     const auto transfer = m_transfers.find({made, reader});
     std::erase_if(state.available, [&](const Available &entry) {
         return entry.block == made || (transfer != m_transfers.end() && entry.block == transfer->second);
@@ -262,7 +271,7 @@ std::vector<Holding> Materializer::convert(Made &made, const std::vector<Need> &
 /// Slices, one per micro-batch, of a value that is computed once per step: the device gets all micro-batches'
 /// slices in the prologue, and cuts its own in every micro-batch.
 Result<std::vector<std::int32_t>> Materializer::ensureSlices(
-    TensorId tensor, const std::vector<Need> &needs, std::int32_t block, OperatorId op)
+    TensorId tensor, const std::vector<Need> &needs, DataType type, std::int32_t block, OperatorId op)
 {
     TensorState &state = m_tensors[static_cast<std::size_t>(tensor.index)];
     const auto dimension =
@@ -271,18 +280,14 @@ Result<std::vector<std::int32_t>> Materializer::ensureSlices(
     for (Need &need : wide)
         need.box.ranges[dimension] = {0, m_graph.at(tensor).type.shape[dimension]};
     const std::int32_t prologue = state.made.empty() ? block : state.made.front().block;
-    TRY(const auto wholes, ensure(tensor, wide, prologue, op));
-    Task task{.tensor = tensor,
-        .op = op,
-        .block = block,
-        .dataType = m_graph.at(tensor).type.dataType,
-        .whole = wholeBox(tensor)};
+    TRY(const auto wholes, ensure(tensor, wide, type, prologue, op));
+    Task task{.tensor = tensor, .op = op, .block = block, .dataType = type, .whole = wholeBox(tensor)};
     std::vector<std::int32_t> buffers;
     for (std::size_t i = 0; i < needs.size(); ++i) {
         const auto found =
             std::find_if(state.available.begin(), state.available.end(), [&](const Available &entry) {
                 return entry.holding.device == needs[i].device && entry.holding.box == needs[i].box
-                    && perMicroBatch(entry.block);
+                    && perMicroBatch(entry.block) && typeOf(entry.holding) == type;
             });
         if (found != state.available.end()) {
             buffers.push_back(found->holding.buffer);
@@ -298,63 +303,92 @@ Result<std::vector<std::int32_t>> Materializer::ensureSlices(
     return buffers;
 }
 
+/// What `need` can be cut from on its own device; null if there is nothing that `block` may read.
+const Materializer::Available *Materializer::findLocal(
+    TensorId tensor, const Need &need, DataType type, std::int32_t block) const
+{
+    const double rank = m_builder.block(block).rank;
+    const Available *containing = nullptr;
+    for (const Available &entry : m_tensors[static_cast<std::size_t>(tensor.index)].available) {
+        // Outputs are stored by the block that made them: what later blocks made of it comes too late.
+        if (entry.holding.device != need.device || m_builder.block(entry.block).rank > rank)
+            continue;
+        if (perMicroBatch(entry.block) && !perMicroBatch(block))
+            continue; // one micro-batch's copy is none for the step
+        if (typeOf(entry.holding) != type)
+            continue;
+        // A wider copy of what is there anyway is made again where it is read: it would take memory in
+        // between.
+        if (entry.block != block && sizeOf(type) > sizeOf(m_types.accumulated(tensor))
+            && !m_builder.buffer(entry.holding.device, entry.holding.buffer).persistent)
+            continue;
+        if (entry.holding.box == need.box)
+            return &entry;
+        if (contains(entry.holding.box, need.box)
+            && (!containing || volumeOf(entry.holding.box) < volumeOf(containing->holding.box)))
+            containing = &entry;
+    }
+    return containing;
+}
+
 Result<std::vector<std::int32_t>> Materializer::ensure(
-    TensorId tensor, const std::vector<Need> &needs, std::int32_t block, OperatorId op)
+    TensorId tensor, const std::vector<Need> &needs, DataType type, std::int32_t block, OperatorId op)
 {
     TensorState &state = m_tensors[static_cast<std::size_t>(tensor.index)];
     std::vector<std::int32_t> buffers(needs.size(), -1);
     if (perMicroBatch(block) && m_batch.tensorRole[static_cast<std::size_t>(tensor.index)] == BatchRole::Step
         && m_batch.tensorDimension[static_cast<std::size_t>(tensor.index)] >= 0)
-        return ensureSlices(tensor, needs, block, op);
-    Task task{.tensor = tensor, .op = op, .block = block, .dataType = m_graph.at(tensor).type.dataType};
-    const double rank = m_builder.block(block).rank;
+        return ensureSlices(tensor, needs, type, block, op);
+    Task task{.tensor = tensor, .op = op, .block = block, .dataType = type};
     const auto meetLocally = [&] {
         bool all = true;
         for (std::size_t i = 0; i < needs.size(); ++i) {
             if (buffers[i] >= 0)
                 continue;
-            const Available *containing = nullptr;
-            for (const Available &entry : state.available) {
-                // Outputs are stored by the block that made them: what later blocks made of it comes too
-                // late.
-                if (entry.holding.device != needs[i].device || m_builder.block(entry.block).rank > rank)
-                    continue;
-                if (perMicroBatch(entry.block) && !perMicroBatch(block))
-                    continue; // one micro-batch's copy is none for the step
-                if (entry.holding.box == needs[i].box) {
-                    containing = &entry;
-                    break;
-                }
-                if (contains(entry.holding.box, needs[i].box)
-                    && (!containing || volumeOf(entry.holding.box) < volumeOf(containing->holding.box)))
-                    containing = &entry;
-            }
-            if (!containing) {
+            const Available *found = findLocal(tensor, needs[i], type, block);
+            if (!found) {
                 all = false;
                 continue;
             }
-            if (containing->holding.box == needs[i].box) {
-                buffers[i] = containing->holding.buffer;
+            if (found->holding.box == needs[i].box) {
+                buffers[i] = found->holding.buffer;
                 continue;
             }
-            const Holding source = containing->holding; // what it lies in grows
-            const Holding found = select(source, needs[i].box, task);
-            state.available.push_back({found, block});
-            buffers[i] = found.buffer;
+            const Holding source = found->holding; // what it lies in grows
+            const Holding cut = select(source, needs[i].box, task);
+            state.available.push_back({cut, block});
+            buffers[i] = cut.buffer;
         }
         return all;
     };
-    if (meetLocally())
+    const bool asMade = type == m_types.accumulated(tensor);
+    if (asMade ? meetLocally() : castLocally(needs, task, buffers))
         return buffers;
     if (state.made.empty())
         return Error{ErrorCode::Internal, "nothing makes " + m_graph.at(tensor).name + " before it is read",
             {}, "operator:" + m_graph.at(op).name};
     std::fill(buffers.begin(), buffers.end(), -1);
+    if (const DataType wire = wireType(tensor, type); wire != type) {
+        TRY(const auto arrived, ensure(tensor, needs, wire, block, op));
+        for (std::size_t i = 0; i < needs.size(); ++i) {
+            const auto known = std::find_if(needs.begin(), needs.begin() + static_cast<std::ptrdiff_t>(i),
+                [&](const Need &need) { return need.device == needs[i].device && need.box == needs[i].box; });
+            if (known != needs.begin() + static_cast<std::ptrdiff_t>(i)) {
+                buffers[i] = buffers[static_cast<std::size_t>(known - needs.begin())];
+                continue;
+            }
+            // What a device summed up itself is no better than what the others got: replicas stay equal.
+            const Holding arrival = cast({needs[i].device, needs[i].box, {}, arrived[i]}, task);
+            state.available.push_back({arrival, block});
+            buffers[i] = arrival.buffer;
+        }
+        return buffers;
+    }
     task.whole = wholeBox(tensor);
 
     // Every block's contributions are brought over on their own, then added up.
     std::vector<std::vector<Holding>> brought;
-    for (Made &made : state.made) {
+    for (Made &made : asMade ? state.made : versionsOf(task)) {
         Task own = task;
         const BlockInfo &from = m_builder.block(made.block);
         const BlockInfo &to = m_builder.block(block);
@@ -388,7 +422,8 @@ Result<std::vector<std::int32_t>> Materializer::ensure(
         const Holding total = sum(pieces, task);
         buffers[i] = total.buffer;
         if (std::none_of(state.available.begin(), state.available.end(), [&](const Available &entry) {
-                return entry.holding.device == needs[i].device && entry.holding.box == needs[i].box;
+                return entry.holding.device == needs[i].device && entry.holding.box == needs[i].box
+                    && typeOf(entry.holding) == type;
             }))
             state.available.push_back({total, block});
     }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "engine/base/result.h"
+#include "engine/graph/storage_types.h"
 #include "engine/hardware/cluster.h"
 #include "engine/lowering/layout.h"
 #include "engine/lowering/program_builder.h"
@@ -33,17 +34,20 @@ class Materializer
 {
 public:
     Materializer(const Graph &graph, const BatchInfo &batch, const std::vector<std::int32_t> &summandCount,
-        const Cluster &cluster, const CostModel &costs, ScaleUnits units, std::int32_t batchCuts,
-        ProgramBuilder &builder);
+        const StorageTypes &types, const Cluster &cluster, const CostModel &costs, ScaleUnits units,
+        std::int32_t batchCuts, ProgramBuilder &builder);
 
-    /// Registers that `block` makes `holding` of `tensor` (its summands numbered as in `BufferInfo`).
+    /// Registers that `block` makes `holding` of `tensor` (its summands numbered as in `BufferInfo`). All of
+    /// a tensor's are of the type that `StorageTypes::accumulated` says.
     /// @param expected  how many `block` makes in all, as far as is known
     void made(TensorId tensor, std::int32_t block, Holding holding, std::size_t expected = 1);
 
-    /// Buffers of `tensor`, complete, one per need in their order, usable in `block`. Emits what is missing.
+    /// Buffers of `tensor` of type `type`, complete, one per need in their order, usable in `block`. Emits
+    /// what is missing: casts stand before communication where they make it smaller, else behind it;
+    /// gradients of weights travel in the type they are reduced in.
     /// @param op  the operator that needs them, for display
     Result<std::vector<std::int32_t>> ensure(
-        TensorId tensor, const std::vector<Need> &needs, std::int32_t block, OperatorId op);
+        TensorId tensor, const std::vector<Need> &needs, DataType type, std::int32_t block, OperatorId op);
 
     /// What `block` or any other made of `tensor`: one entry per device and box after local merging.
     const std::vector<Holding> *holdingsOf(TensorId tensor, std::int32_t block) const;
@@ -70,6 +74,7 @@ private:
     struct TensorState {
         std::vector<Made> made{};
         std::vector<Available> available{};
+        std::map<DataType, std::vector<Made>> versions{}; ///< What was made, cast to other types.
     };
     /// One conversion at work.
     struct Task {
@@ -110,13 +115,20 @@ private:
     Holding concat(const std::vector<Holding> &pieces, const IndexMask &box, const Task &task);
     Holding sum(const std::vector<Holding> &pieces, const Task &task);
     Result<std::vector<std::int32_t>> ensureSlices(
-        TensorId tensor, const std::vector<Need> &needs, std::int32_t block, OperatorId op);
+        TensorId tensor, const std::vector<Need> &needs, DataType type, std::int32_t block, OperatorId op);
+    const Available *findLocal(TensorId tensor, const Need &need, DataType type, std::int32_t block) const;
+    bool castLocally(const std::vector<Need> &needs, const Task &task, std::vector<std::int32_t> &buffers);
+    DataType typeOf(const Holding &holding) const;
+    DataType wireType(TensorId tensor, DataType wanted) const;
+    Holding cast(const Holding &from, const Task &task);
+    std::vector<Made> &versionsOf(const Task &task);
     std::int32_t transferBlock(std::int32_t from, std::int32_t to);
     bool complete(TensorId tensor, const SummandSet &summands) const;
 
     const Graph &m_graph;
     const BatchInfo &m_batch;
     const std::vector<std::int32_t> &m_summandCount;
+    const StorageTypes &m_types;
     const Cluster &m_cluster;
     const CostModel &m_costs;
     ScaleUnits m_units;

@@ -39,6 +39,11 @@ Result<void> checkDecision(const Plan &plan, const Operator &op, const OperatorD
         return broken(op, "only forward operators can be recomputed");
     if (op.kind != OperatorKind::Attention && decision.attention != AttentionMode::Fused)
         return broken(op, "only an Attention keeps its probabilities");
+    const Precision &precision = decision.precision;
+    if (!isComputeType(precision.compute) || !isStorageType(precision.storage)
+        || !isStorageType(precision.gradient) || !isStorageType(precision.reduction)
+        || !isStorageType(precision.optimizer) || !(precision.lossScale >= 1))
+        return broken(op, "a precision of types that it cannot have: " + toString(precision));
     return {};
 }
 
@@ -48,8 +53,8 @@ Result<void> checkMirror(const Plan &plan, const Operator &op, const OperatorDec
         return broken(op, "a backward operator without its forward operator");
     const auto &forward = plan.decisions[static_cast<std::size_t>(op.mirror.index)];
     if (decision.partition != mirrored(op, forward.partition) || decision.devices != forward.devices
-        || decision.stage != forward.stage)
-        return broken(op, "partition, devices or stage differ from those of its forward operator");
+        || decision.stage != forward.stage || decision.precision != forward.precision)
+        return broken(op, "partition, devices, stage or precision differ from those of its forward operator");
     if (decision.attention != forward.attention)
         return broken(op, "would not read the probabilities as its forward operator keeps them");
     return {};

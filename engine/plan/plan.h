@@ -6,6 +6,7 @@
 #include "engine/graph/batch.h"
 #include "engine/graph/graph.h"
 #include "engine/graph/partition.h"
+#include "engine/graph/precision.h"
 #include "engine/table/table.h"
 
 #include <cstdint>
@@ -24,6 +25,7 @@ struct OperatorDecision {
     /// group's first backward operator; -1 keeps outputs.
     std::int32_t recomputeGroup = -1;
     AttentionMode attention = AttentionMode::Fused; ///< Of an Attention and its backward operator.
+    Precision precision{}; ///< Backward operators have their forward's.
     std::vector<RowId> rows{}; ///< Rows it follows from, ascending; empty if only defaults decided.
     std::string why{}; ///< The default rule that decided what no row did, as a sentence; may be empty.
     friend bool operator==(const OperatorDecision &, const OperatorDecision &) = default;

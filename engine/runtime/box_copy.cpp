@@ -1,6 +1,9 @@
 #include "engine/runtime/box_copy.h"
 
+#include "engine/kernels/narrow_float.h"
+
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <cstring>
 #include <vector>
@@ -80,6 +83,25 @@ template<typename T> void sum(std::byte *to, std::span<const std::byte *const> f
     }
 }
 
+/// As `sum`, for narrow floats: one rounding of the whole sum.
+void sumNarrow(std::byte *to, std::span<const std::byte *const> from, std::size_t count, DataType type)
+{
+    constexpr std::size_t kBlock = 1024;
+    float total[kBlock];
+    float block[kBlock];
+    const auto size = static_cast<std::size_t>(sizeOf(type));
+    for (std::size_t at = 0; at < count; at += kBlock) {
+        const std::size_t length = std::min(kBlock, count - at);
+        widen(from[0] + at * size, type, total, length);
+        for (std::size_t k = 1; k < from.size(); ++k) {
+            widen(from[k] + at * size, type, block, length);
+            for (std::size_t i = 0; i < length; ++i)
+                total[i] += block[i];
+        }
+        narrow(total, type, to + at * size, length);
+    }
+}
+
 /// Calls visit with a value of the C++ type of `type`; false where there is none.
 template<typename Visit> bool withType(DataType type, Visit visit)
 {
@@ -105,9 +127,7 @@ template<typename Visit> bool withType(DataType type, Visit visit)
     case DataType::UInt8:
         visit(std::uint8_t{});
         return true;
-    case DataType::Float16:
-    case DataType::BFloat16:
-    case DataType::Bool:
+    default: // narrow floats have no C++ type
         break;
     }
     return false;
@@ -135,6 +155,13 @@ void copyBox(const std::byte *from, const IndexMask &fromBox, std::byte *to, con
 bool addBox(const std::byte *from, const IndexMask &fromBox, std::byte *to, const IndexMask &toBox,
     const IndexMask &region, DataType type)
 {
+    if (isNarrowFloat(type)) {
+        const std::int64_t size = sizeOf(type);
+        forEachRun(fromBox, toBox, region, [&](std::int64_t fromAt, std::int64_t toAt, std::int64_t run) {
+            addInto(to + toAt * size, from + fromAt * size, static_cast<std::size_t>(run), type);
+        });
+        return true;
+    }
     return withType(type, [&](auto zero) {
         using T = decltype(zero);
         constexpr auto kSize = static_cast<std::int64_t>(sizeof(T));
@@ -146,17 +173,41 @@ bool addBox(const std::byte *from, const IndexMask &fromBox, std::byte *to, cons
 
 bool sumInto(std::byte *to, std::span<const std::byte *const> from, std::size_t count, DataType type)
 {
+    if (isNarrowFloat(type)) {
+        sumNarrow(to, from, count, type);
+        return true;
+    }
     return withType(type, [&](auto zero) { sum<decltype(zero)>(to, from, count); });
 }
 
 bool addInto(std::byte *to, const std::byte *from, std::size_t count, DataType type)
 {
+    if (isNarrowFloat(type)) {
+        const std::array<const std::byte *, 2> both{to, from};
+        sumNarrow(to, both, count, type);
+        return true;
+    }
     return withType(type, [&](auto zero) { add<decltype(zero)>(to, from, count); });
+}
+
+bool addConverted(std::byte *to, DataType toType, const std::byte *from, DataType fromType, std::size_t count)
+{
+    constexpr std::size_t kBlock = 1024;
+    std::array<std::byte, kBlock * 8> block;
+    const auto toSize = static_cast<std::size_t>(sizeOf(toType));
+    const auto fromSize = static_cast<std::size_t>(sizeOf(fromType));
+    for (std::size_t at = 0; at < count; at += kBlock) {
+        const std::size_t length = std::min(kBlock, count - at);
+        if (!convertFloats(from + at * fromSize, fromType, block.data(), toType, length)
+            || !addInto(to + at * toSize, block.data(), length, toType))
+            return false;
+    }
+    return true;
 }
 
 bool canAdd(DataType type)
 {
-    return withType(type, [](auto) {});
+    return isNarrowFloat(type) || withType(type, [](auto) {});
 }
 
 } // namespace planloom

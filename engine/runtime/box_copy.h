@@ -14,16 +14,21 @@ namespace planloom {
 void copyBox(const std::byte *from, const IndexMask &fromBox, std::byte *to, const IndexMask &toBox,
     const IndexMask &region, std::int64_t elementSize);
 
-/// As `copyBox`, adding to what is there. Float and integer types; false for others (16-bit floats, bool).
+/// As `copyBox`, adding to what is there. Floating and integer types; false for others (bool).
 bool addBox(const std::byte *from, const IndexMask &fromBox, std::byte *to, const IndexMask &toBox,
     const IndexMask &region, DataType type);
 
 /// to[i] = sum over `from` of from[k][i], added in the order of `from`, for `count` elements. `to` may be one
-/// of `from`. False for types that cannot be added.
+/// of `from`. Narrow floats are added as floats, and rounded once. False for types that cannot be added.
 bool sumInto(std::byte *to, std::span<const std::byte *const> from, std::size_t count, DataType type);
 
 /// to[i] += from[i]. False for types that cannot be added.
 bool addInto(std::byte *to, const std::byte *from, std::size_t count, DataType type);
+
+/// to[i] += from[i] for floats of another type, such as narrow ones that add up in Float32. False for other
+/// types.
+bool addConverted(
+    std::byte *to, DataType toType, const std::byte *from, DataType fromType, std::size_t count);
 
 /// True for the types `sumInto` takes.
 bool canAdd(DataType type);

@@ -34,7 +34,11 @@ double elementAt(const TensorData &data, std::size_t i)
         return as(std::int8_t{});
     case DataType::UInt8:
     case DataType::Bool:
+    case DataType::Float8E4M3: // of no pTensor
+    case DataType::Float8E5M2:
         return as(std::uint8_t{});
+    case DataType::TensorFloat32:
+        return as(float{});
     }
     return 0;
 }

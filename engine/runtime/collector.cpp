@@ -1,15 +1,19 @@
 #include "engine/runtime/collector.h"
 
+#include "engine/graph/storage_types.h"
+#include "engine/kernels/narrow_float.h"
 #include "engine/runtime/box_copy.h"
 
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <span>
 
 namespace planloom {
 
 Collector::Collector(const ExecutionPlan &plan, const RunOptions &options)
     : m_plan(plan)
+    , m_gradientFactor(static_cast<float>(1 / lossScaleOf(*plan.graph, plan.precisions)))
     , m_keepGradients(options.keepGradients)
     , m_keepAll(options.keepAll)
 {
@@ -47,7 +51,8 @@ void Collector::claim(std::vector<Claim> &claims, Kind kind, TensorId tensor, co
         && m_claimed.try_emplace({array, maker.op.index, info.index, info.summands}, maker).first->second
             != maker)
         return;
-    claims.push_back({array, buffer, kind != Kind::Output});
+    claims.push_back({array, buffer, kind != Kind::Output, info.dataType,
+        kind == Kind::Gradient ? m_gradientFactor : 1.0f});
 }
 
 std::vector<Collector::Claim> Collector::claimsOf(std::int32_t device, const Instruction &instruction)
@@ -94,6 +99,16 @@ void Collector::put(const Claim &claim, const IndexMask &box, const std::byte *d
     Array &array = m_arrays[claim.array];
     const TensorType &type = array.data.type;
     const IndexMask whole = wholeMask(type.shape);
+    std::vector<std::byte> converted;
+    if (claim.dataType != type.dataType || claim.factor != 1) {
+        const auto count = static_cast<std::size_t>(elementCount(box));
+        converted.resize(count * static_cast<std::size_t>(sizeOf(type.dataType)));
+        convertFloats(data, claim.dataType, converted.data(), type.dataType, count);
+        if (claim.factor != 1 && type.dataType == DataType::Float32)
+            for (float &value : std::span(reinterpret_cast<float *>(converted.data()), count))
+                value *= claim.factor;
+        data = converted.data();
+    }
     const std::lock_guard lock{array.mutex};
     if (array.sum)
         (void)addBox(

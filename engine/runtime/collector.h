@@ -29,6 +29,8 @@ public:
         std::size_t array = 0;
         std::int32_t buffer = 0; ///< Of the device.
         bool lastStepOnly = false;
+        DataType dataType = DataType::Float32; ///< Of the buffer.
+        float factor = 1; ///< Of its values: undoes the loss scale of gradients.
     };
 
     /// What to put once `instruction` of `device` has run. To be called once for each instruction, device by
@@ -72,6 +74,7 @@ private:
         const DeviceProgram &program, std::int32_t buffer);
 
     const ExecutionPlan &m_plan;
+    float m_gradientFactor;
     bool m_keepGradients;
     bool m_keepAll;
     std::deque<Array> m_arrays;

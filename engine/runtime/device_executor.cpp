@@ -1,6 +1,8 @@
 #include "engine/runtime/device_executor.h"
 
 #include "engine/graph/catalogue.h"
+#include "engine/graph/storage_types.h"
+#include "engine/kernels/narrow_float.h"
 #include "engine/runtime/box_copy.h"
 
 #include <algorithm>
@@ -28,6 +30,11 @@ bool hasNaN(const Buffer &buffer)
         return any(reinterpret_cast<const float *>(buffer.data));
     if (buffer.dataType == DataType::Float64)
         return any(reinterpret_cast<const double *>(buffer.data));
+    if (isNarrowFloat(buffer.dataType)) {
+        std::vector<float> wide(count);
+        widen(buffer.data, buffer.dataType, wide.data(), count);
+        return any(wide.data());
+    }
     return false;
 }
 
@@ -48,14 +55,14 @@ DeviceExecutor::DeviceExecutor(RunShared &shared, std::int32_t device, DevicePro
     , m_program(shared.plan.devices[static_cast<std::size_t>(device)])
     , m_device(device)
     , m_progress(progress)
+    , m_gradientFactor(static_cast<float>(1 / lossScaleOf(*m_plan.graph, m_plan.precisions)))
 {
-    const Graph &graph = *m_plan.graph;
     std::size_t instances = 0;
     for (const BufferInfo &buffer : m_program.buffers) {
         Slot slot;
         slot.first = instances;
         instances += buffer.perMicroBatch ? static_cast<std::size_t>(m_plan.microBatches) : 1;
-        slot.type = graph.at(buffer.tensor).type.dataType;
+        slot.type = buffer.dataType;
         slot.shape = shapeOf(buffer.index);
         slot.elements = elementCount(buffer.index);
         slot.bytes = static_cast<std::size_t>(slot.elements * sizeOf(slot.type));
@@ -158,13 +165,23 @@ void DeviceExecutor::prepareKernel(const Instruction &instruction, Prepared &pre
     const auto bufferOf = [&](std::int32_t buffer) {
         if (buffer < 0)
             return Buffer{};
-        return Buffer{nullptr, slot(buffer).type, slot(buffer).shape, info(buffer).index,
-            graph.at(info(buffer).tensor).type.shape};
+        const TensorType &type = graph.at(info(buffer).tensor).type;
+        return Buffer{nullptr, type.dataType, slot(buffer).shape, info(buffer).index, type.shape};
     };
-    for (const std::int32_t buffer : instruction.inputs)
+    KernelRounding rounding{.compute = arithmeticOf(graph, op, precisionOf(m_plan, instruction.op)),
+        .gradientFactor = op.direction == Direction::Optimizer ? m_gradientFactor : 1.0f};
+    const auto typeOf = [&](std::int32_t buffer) {
+        return buffer < 0 ? Buffer{}.dataType : slot(buffer).type;
+    };
+    for (const std::int32_t buffer : instruction.inputs) {
         call.inputs.push_back(bufferOf(buffer));
-    for (const std::int32_t buffer : instruction.outputs)
+        rounding.inputs.push_back(typeOf(buffer));
+    }
+    for (const std::int32_t buffer : instruction.outputs) {
         call.outputs.push_back(bufferOf(buffer));
+        rounding.outputs.push_back(typeOf(buffer));
+    }
+    prepared.rounding = roundingOf(call, std::move(rounding));
 }
 
 MemoryBlock &DeviceExecutor::block(std::int32_t buffer, std::int32_t microBatch)
@@ -271,6 +288,9 @@ Result<void> DeviceExecutor::kernel(Prepared &prepared, std::int32_t microBatch,
         }
     }
     call.step = step + 1;
+    const auto runCall = [&] {
+        return prepared.rounding ? runRounded(call, *prepared.rounding) : runKernel(call);
+    };
     if (prepared.batchIdentifier >= 0) {
         // Ranges were made for micro-batch 0, or moved since: the micro-batch is told by the mask of the part
         // itself.
@@ -278,24 +298,33 @@ Result<void> DeviceExecutor::kernel(Prepared &prepared, std::int32_t microBatch,
         const std::int64_t shift = prepared.batchShift * microBatch;
         const Range base = call.ranges[d];
         call.ranges[d] = {base.begin + shift, base.end + shift};
-        auto outcome = runKernel(call);
+        auto outcome = runCall();
         call.ranges[d] = base;
         TRY_VOID(std::move(outcome));
     } else {
-        TRY_VOID(runKernel(call));
+        TRY_VOID(runCall());
     }
     if (m_shared.options.findNaN)
-        TRY_VOID(checkNumbers(call));
+        TRY_VOID(checkNumbers(prepared));
     return {};
 }
 
-Result<void> DeviceExecutor::checkNumbers(const KernelCall &call) const
+Result<void> DeviceExecutor::checkNumbers(const Prepared &prepared) const
 {
-    for (const Buffer &output : call.outputs) {
-        if (!hasNaN(output))
+    const KernelCall &call = prepared.call;
+    const auto anyNaN = [&](const Buffer &buffer, const std::vector<DataType> KernelRounding::*types,
+                            std::size_t slot) {
+        Buffer inMemory = buffer;
+        if (prepared.rounding)
+            inMemory.dataType = ((*prepared.rounding).*types)[slot];
+        return hasNaN(inMemory);
+    };
+    for (std::size_t o = 0; o < call.outputs.size(); ++o) {
+        if (!anyNaN(call.outputs[o], &KernelRounding::outputs, o))
             continue;
-        if (std::any_of(call.inputs.begin(), call.inputs.end(), hasNaN))
-            return {}; // passed on, not made here
+        for (std::size_t i = 0; i < call.inputs.size(); ++i)
+            if (anyNaN(call.inputs[i], &KernelRounding::inputs, i))
+                return {}; // passed on, not made here
         return Error{ErrorCode::CheckFailed, "operator " + call.op->name + " made NaN out of numbers",
             "check the model's inputs and weights, or lower the learning rate", {}};
     }
@@ -309,16 +338,33 @@ Result<void> DeviceExecutor::accumulate(const Prepared &prepared, std::int32_t m
     const std::int32_t out = instruction.outputs[0];
     MemoryBlock &target = block(out, microBatch);
     const bool first = !target;
-    if (first && diesIn(instruction, in)) {
+    const bool alike = slot(in).type == slot(out).type;
+    const auto count = static_cast<std::size_t>(slot(out).elements);
+    if (first && alike && diesIn(instruction, in)) {
         take(in, out, microBatch);
     } else if (first) {
         TRY(std::byte *const to, acquire(out, microBatch));
-        std::memcpy(to, block(in, microBatch).data(), slot(out).bytes);
-    } else if (!addInto(target.data(), block(in, microBatch).data(),
-                   static_cast<std::size_t>(slot(out).elements), slot(out).type)) {
+        convertFloats(block(in, microBatch).data(), slot(in).type, to, slot(out).type, count);
+    } else if (!(alike ? addInto(target.data(), block(in, microBatch).data(), count, slot(out).type)
+                       : addConverted(target.data(), slot(out).type, block(in, microBatch).data(),
+                           slot(in).type, count))) {
         return Error{ErrorCode::NotSupported,
             std::string{"values of type "} + nameOf(slot(out).type) + " cannot be added", {}, {}};
     }
+    return {};
+}
+
+Result<void> DeviceExecutor::cast(const Prepared &prepared, std::int32_t microBatch)
+{
+    const std::int32_t in = prepared.source->inputs[0];
+    const std::int32_t out = prepared.source->outputs[0];
+    TRY(std::byte *const to, acquire(out, microBatch));
+    if (!convertFloats(block(in, microBatch).data(), slot(in).type, to, slot(out).type,
+            static_cast<std::size_t>(slot(out).elements)))
+        return Error{ErrorCode::NotSupported,
+            std::string{"values of type "} + nameOf(slot(in).type) + " cannot be cast to "
+                + nameOf(slot(out).type),
+            "this plan was not made by Planloom, or is damaged", {}};
     return {};
 }
 
@@ -442,7 +488,7 @@ Result<void> DeviceExecutor::execute(
     case InstructionKind::Load:
         for (const std::int32_t out : instruction.outputs) {
             TRY(std::byte *const to, acquire(out, microBatch));
-            TRY_VOID(m_shared.values.load(info(out).tensor, boxOf(out, microBatch), to));
+            TRY_VOID(m_shared.values.load(info(out).tensor, boxOf(out, microBatch), slot(out).type, to));
         }
         return {};
     case InstructionKind::Kernel:
@@ -465,6 +511,8 @@ Result<void> DeviceExecutor::execute(
     case InstructionKind::Send:
     case InstructionKind::Recv:
         return message(prepared, microBatch, communicator);
+    case InstructionKind::Cast:
+        return cast(prepared, microBatch);
     case InstructionKind::Store:
         return {}; // its claims say what goes to the host
     case InstructionKind::Update: {

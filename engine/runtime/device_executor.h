@@ -1,7 +1,7 @@
 #pragma once
 
 #include "engine/base/result.h"
-#include "engine/kernels/kernel.h"
+#include "engine/kernels/rounded_kernel.h"
 #include "engine/runtime/collector.h"
 #include "engine/runtime/communicator.h"
 #include "engine/runtime/host_values.h"
@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 namespace planloom {
@@ -76,6 +77,8 @@ private:
         std::int32_t batchIdentifier = -1; ///< Range that moves with the micro-batch,
         std::int64_t batchShift = 0; ///< and by how much.
         std::vector<Collector::Claim> claims{};
+        std::optional<KernelRounding>
+            rounding{}; ///< Kernel: set where memory holds other types than it computes with.
         bool takesInput = false; ///< Output 0 takes over the memory of input 0, which dies here.
     };
 
@@ -113,7 +116,8 @@ private:
     Result<void> valueSelect(const Prepared &prepared, std::int32_t microBatch);
     Result<void> collective(const Prepared &prepared, std::int32_t microBatch, Communicator &communicator);
     Result<void> message(const Prepared &prepared, std::int32_t microBatch, Communicator &communicator);
-    Result<void> checkNumbers(const KernelCall &call) const;
+    Result<void> cast(const Prepared &prepared, std::int32_t microBatch);
+    Result<void> checkNumbers(const Prepared &prepared) const;
 
     Result<std::byte *> acquire(std::int32_t buffer, std::int32_t microBatch);
     void release(std::int32_t buffer, std::int32_t microBatch);
@@ -128,6 +132,7 @@ private:
     const DeviceProgram &m_program;
     std::int32_t m_device;
     DeviceProgress &m_progress;
+    float m_gradientFactor; ///< Undoes the loss scale.
     std::vector<Slot> m_slots;
     std::vector<MemoryBlock> m_blocks;
     std::vector<Prepared> m_setup;

@@ -211,6 +211,10 @@ void draw(const Tensor &tensor, const DrawRule &rule, std::uint64_t seed, const 
     case DataType::Float16: // no kernel computes with these; zero is the same bits in both
     case DataType::BFloat16:
         return fillBox<std::uint16_t>(shape, box, to, [](std::uint64_t) { return std::uint16_t{0}; });
+    case DataType::Float8E4M3: // of no pTensor
+    case DataType::Float8E5M2:
+    case DataType::TensorFloat32:
+        return;
     }
 }
 

@@ -1,5 +1,7 @@
 #include "engine/runtime/host_values.h"
 
+#include "engine/graph/storage_types.h"
+#include "engine/kernels/narrow_float.h"
 #include "engine/runtime/box_copy.h"
 
 #include <cstring>
@@ -67,16 +69,15 @@ Result<TensorData> loadExternal(const Tensor &tensor)
 
 namespace {
 
-/// 1 / `count` as a scalar.
-TensorData shareOf(const TensorType &type, std::int32_t count)
+/// One number as a scalar.
+TensorData scalarOf(const TensorType &type, double number)
 {
     TensorData data{type, std::vector<std::byte>(static_cast<std::size_t>(bytesOf(type)))};
     if (type.dataType == DataType::Float64) {
-        const double share = 1.0 / count;
-        std::memcpy(data.bytes.data(), &share, sizeof share);
+        std::memcpy(data.bytes.data(), &number, sizeof number);
     } else if (type.dataType == DataType::Float32) {
-        const float share = 1.0f / static_cast<float>(count);
-        std::memcpy(data.bytes.data(), &share, sizeof share);
+        const auto single = static_cast<float>(number);
+        std::memcpy(data.bytes.data(), &single, sizeof single);
     }
     return data;
 }
@@ -103,6 +104,7 @@ Result<HostValues> HostValues::prepare(const ExecutionPlan &plan, const RunOptio
         if (!names.contains(name))
             warn("the model has no input called " + name);
 
+    const double lossScale = lossScaleOf(graph, plan.precisions);
     std::string drawn;
     for (const TensorId id : loadedTensors(plan)) {
         const Tensor &tensor = graph.at(id);
@@ -113,11 +115,11 @@ Result<HostValues> HostValues::prepare(const ExecutionPlan &plan, const RunOptio
                 return wrongType(tensor, given->second);
             values.m_kept.push_back(std::make_shared<const TensorData>(given->second));
             entry = {Source::Array, values.m_kept.back().get(), {}};
-        } else if (plan.batch.wholeBatches && tensor.role == TensorRole::Buffer && tensor.of.valid()
-            && tensor.of == graph.loss) {
-            // The loss is a mean over micro-batches, and so are its gradients.
+        } else if ((plan.batch.wholeBatches || lossScale != 1) && isLossGradient(graph, id)) {
+            // The loss of whole batches is a mean over micro-batches, and so are its gradients.
+            const double share = plan.batch.wholeBatches ? 1.0 / plan.microBatches : 1.0;
             values.m_kept.push_back(
-                std::make_shared<const TensorData>(shareOf(tensor.type, plan.microBatches)));
+                std::make_shared<const TensorData>(scalarOf(tensor.type, share * lossScale)));
             entry = {Source::Array, values.m_kept.back().get(), {}};
         } else if (tensor.data) {
             if (tensor.data->bytes.size() != bytesOf(tensor.type))
@@ -146,7 +148,22 @@ Result<HostValues> HostValues::prepare(const ExecutionPlan &plan, const RunOptio
     return values;
 }
 
-Result<void> HostValues::load(TensorId id, const IndexMask &box, std::byte *to) const
+Result<void> HostValues::load(TensorId id, const IndexMask &box, DataType type, std::byte *to) const
+{
+    const DataType own = m_graph->at(id).type.dataType;
+    if (type == own)
+        return loadAsGiven(id, box, to);
+    const std::int64_t count = elementCount(box);
+    std::vector<std::byte> given(static_cast<std::size_t>(count * sizeOf(own)));
+    TRY_VOID(loadAsGiven(id, box, given.data()));
+    if (!convertFloats(given.data(), own, to, type, static_cast<std::size_t>(count)))
+        return Error{ErrorCode::InvalidInput,
+            m_graph->at(id).name + " is " + nameOf(own) + " and cannot be loaded as " + nameOf(type),
+            "this plan was not made by Planloom, or is damaged", "tensor:" + m_graph->at(id).name};
+    return {};
+}
+
+Result<void> HostValues::loadAsGiven(TensorId id, const IndexMask &box, std::byte *to) const
 {
     const Tensor &tensor = m_graph->at(id);
     const Entry &entry = m_entries[static_cast<std::size_t>(id.index)];

@@ -25,11 +25,13 @@ public:
     static Result<HostValues> prepare(const ExecutionPlan &plan, const RunOptions &options,
         const std::function<void(const std::string &)> &warning);
 
-    /// Writes the values of `box` of `tensor` to `to`, dense. The tensor must be one that the plan loads.
+    /// Writes the values of `box` of `tensor` to `to`, dense, in `type`. The tensor must be one that the plan
+    /// loads.
     /// @return Io or InvalidInput if a file beside the model cannot be read
-    Result<void> load(TensorId tensor, const IndexMask &box, std::byte *to) const;
+    Result<void> load(TensorId tensor, const IndexMask &box, DataType type, std::byte *to) const;
 
 private:
+    Result<void> loadAsGiven(TensorId tensor, const IndexMask &box, std::byte *to) const;
     enum class Source : std::uint8_t { None, Array, External, Zeros, Drawn };
     struct Entry {
         Source source = Source::None;

@@ -42,7 +42,7 @@ std::vector<Traffic> trafficOf(const ExecutionPlan &plan)
         const auto bytesOf = [&](const BufferList &buffers) {
             if (buffers.empty() || buffers[0] < 0)
                 return std::int64_t{0};
-            return sizeOf(*plan.graph, program.buffers[static_cast<std::size_t>(buffers[0])]).count;
+            return sizeOf(program.buffers[static_cast<std::size_t>(buffers[0])]).count;
         };
         for (const ScheduleEntry &entry : program.schedule) {
             for (const Instruction &instruction : instructionsOf(program, entry)) {

@@ -29,7 +29,8 @@ void writeKey(const DeviceProgram &program, const Instruction &instruction, Byte
             }
             const BufferInfo &info = program.buffers[static_cast<std::size_t>(buffer)];
             append(key, info.valuePart.index);
-            if (instruction.kind != InstructionKind::Kernel) // A kernel's types are its operator's.
+            append(key, static_cast<std::int64_t>(info.dataType));
+            if (instruction.kind != InstructionKind::Kernel)
                 append(key, info.tensor.index);
             for (const Range &range : info.index.ranges)
                 append(key, range.size());
@@ -64,7 +65,6 @@ std::int64_t ProgramCompiler::collectiveNanoseconds(CollectiveKind kind, Bytes b
 CompiledProgram ProgramCompiler::compile(const Symmetry &symmetry, std::int32_t device)
 {
     const DeviceProgram &program = m_plan.devices[static_cast<std::size_t>(device)];
-    const Graph &graph = *m_plan.graph;
     CompiledProgram compiled;
 
     compiled.buffers.reserve(program.buffers.size());
@@ -84,7 +84,7 @@ CompiledProgram ProgramCompiler::compile(const Symmetry &symmetry, std::int32_t 
         const bool perMicroBatch = buffer.perMicroBatch && !buffer.persistent;
         std::int32_t &count = perMicroBatch ? compiled.perMicroBatchCount : compiled.singleCount;
         compiled.buffers.push_back({count++, perMicroBatch});
-        compiled.bufferBytes.push_back(memoryOf(graph, buffer, m_precision).count);
+        compiled.bufferBytes.push_back(sizeOf(buffer).count);
         compiled.bufferKind.push_back(buffer.memory);
         if (buffer.persistent)
             compiled.persistent.push_back(static_cast<std::int32_t>(b));
@@ -140,7 +140,7 @@ CompiledProgram ProgramCompiler::compile(const Symmetry &symmetry, std::int32_t 
                                               : slotOfGroup.at(instruction.group);
                 const auto channel = static_cast<std::size_t>(slots[static_cast<std::size_t>(entry.slot)]);
                 entry.channel = symmetry.channelClass[channel];
-                const Bytes bytes = collectiveBytes(graph, program, instruction, m_precision);
+                const Bytes bytes = collectiveBytes(program, instruction);
                 entry.bytes = bytes.count;
                 // Joined ones are one launch: each takes what it adds to the whole.
                 Bytes &bucket = buckets[static_cast<std::size_t>(entry.queue)];
@@ -154,15 +154,12 @@ CompiledProgram ProgramCompiler::compile(const Symmetry &symmetry, std::int32_t 
             }
             const bool shared = instruction.joined
                 || (i + 1 < segment.instructions.size() && segment.instructions[i + 1].joined);
-            const Bytes spared =
-                shared ? sparedBytes(m_plan, program, segment.instructions, i, m_precision) : Bytes{};
+            const Bytes spared = shared ? sparedBytes(program, segment.instructions, i) : Bytes{};
             writeKey(program, instruction, spared, key);
             auto found = m_local.find(key);
             if (found == m_local.end())
-                found = m_local
-                            .emplace(key,
-                                localDuration(m_plan, program, instruction, m_costs, m_precision, spared))
-                            .first;
+                found =
+                    m_local.emplace(key, localDuration(m_plan, program, instruction, m_costs, spared)).first;
             entry.duration = found->second.usual.count();
             entry.firstDuration = found->second.first.count();
         }

@@ -66,10 +66,9 @@ class ProgramCompiler
 {
 public:
     /// Keeps references; the arguments must outlive it.
-    ProgramCompiler(const ExecutionPlan &plan, const CostModel &costs, DataType precision)
+    ProgramCompiler(const ExecutionPlan &plan, const CostModel &costs)
         : m_plan(plan)
         , m_costs(costs)
-        , m_precision(precision)
     {
     }
 
@@ -81,7 +80,6 @@ private:
 
     const ExecutionPlan &m_plan;
     const CostModel &m_costs;
-    DataType m_precision;
     std::unordered_map<std::string, LocalDuration> m_local{};
     std::unordered_map<std::string, std::int64_t> m_collective{};
 };

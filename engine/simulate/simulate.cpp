@@ -316,7 +316,7 @@ Result<Timeline> simulate(const ExecutionPlan &plan, const Cluster &cluster, con
     TRY(const Symmetry symmetry, findSymmetry(plan, unitOf(cluster, plan.units), options.mergeSymmetric));
     if (stop.stop_requested())
         return cancelled("the simulation was stopped");
-    ProgramCompiler compiler(plan, costs, options.precision);
+    ProgramCompiler compiler(plan, costs);
     std::vector<CompiledProgram> programs;
     programs.reserve(symmetry.representative.size());
     for (const std::int32_t device : symmetry.representative)

@@ -11,9 +11,6 @@ namespace planloom {
 
 struct SimulateOptions {
     bool spans = true; ///< Off: only totals, memory peaks and traffic.
-    DataType precision =
-        DataType::Float32; ///< Float16/BFloat16: floating tensors of the model count as 2 bytes in
-                           ///< compute, traffic and activations, weights keep their own.
     bool mergeSymmetric = true; ///< Off: every device on its own; for tests, the result is the same.
     /// If set, called with all but the spans before these are written out, which takes longer than the
     /// simulation itself: for those who wait for the step time and the peaks.

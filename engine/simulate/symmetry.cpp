@@ -149,7 +149,7 @@ private:
             if (!inRange(buffer.tensor.index, graph.tensors.size()))
                 return Error{ErrorCode::InvalidInput, "a buffer is of a tensor that does not exist", {},
                     "device:" + std::to_string(device)};
-            colour.add(static_cast<std::int32_t>(graph.at(buffer.tensor).type.dataType) * 64
+            colour.add(static_cast<std::int32_t>(buffer.dataType) * 64
                 + static_cast<std::int32_t>(buffer.memory) * 8 + (buffer.perMicroBatch ? 4 : 0)
                 + (buffer.persistent ? 2 : 0) + (buffer.valuePart.index != 0 ? 1 : 0));
             for (const Range &range : buffer.index.ranges)

@@ -396,6 +396,11 @@ std::string checkLocal(const ExecutionPlan &plan, const Specification &specifica
         return all && *all == *output.summands ? std::string{}
                                                : "sum's inputs do not add up to " + textOf(plan, output);
     }
+    case InstructionKind::Cast:
+        return *input.box == *output.box && *input.summands == *output.summands
+                && input.perMicroBatch == output.perMicroBatch
+            ? std::string{}
+            : wrong();
     case InstructionKind::ValueSelect:
         return *input.box == *output.box && input.summands->empty() && output.summands->empty()
                 && input.valuePart.complete() && !output.valuePart.complete() && output.valuePart.index >= 0

@@ -11,6 +11,7 @@ namespace planloom {
 
 /// What a buffer holds when an instruction reads it, or must hold when it has written it.
 struct Content {
+    DataType dataType{};
     TensorId tensor{}; ///< A persistent buffer holds the new tensor once it was updated.
     const IndexMask *box = nullptr; ///< In micro-batch 0.
     const SummandSet *summands = nullptr;

@@ -45,6 +45,7 @@ std::optional<std::int32_t> shardOf(const TensorView &first, const TensorView &n
 } // namespace
 
 Specification::Specification(const ExecutionPlan &plan)
+    : m_types(*plan.graph, plan.precisions)
 {
     const Graph &graph = *plan.graph;
     const std::size_t operators = graph.operators.size();
@@ -58,6 +59,7 @@ Specification::Specification(const ExecutionPlan &plan)
     m_summandCount.assign(graph.tensors.size(), 0);
     m_made.assign(graph.tensors.size(), false);
     m_update.assign(graph.tensors.size(), TensorId{});
+    m_replaced.assign(graph.tensors.size(), TensorId{});
 
     for (std::size_t o = 0; o < operators; ++o) {
         const Operator &op = graph.operators[o];
@@ -115,6 +117,9 @@ Specification::Specification(const ExecutionPlan &plan)
                     op.outputs[slot];
         }
     }
+    for (std::size_t t = 0; t < m_update.size(); ++t)
+        if (m_update[t])
+            m_replaced[static_cast<std::size_t>(m_update[t].index)] = {static_cast<std::int32_t>(t)};
     for (std::int32_t &count : m_summandCount)
         if (count == 0)
             count = 1;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "engine/graph/mask.h"
+#include "engine/graph/storage_types.h"
 #include "engine/lowering/execution_plan.h"
 
 #include <cstdint>
@@ -49,6 +50,9 @@ public:
     /// The tensor that an optimizer operator makes of this weight or state; invalid if none does.
     TensorId updateOf(TensorId tensor) const { return m_update[static_cast<std::size_t>(tensor.index)]; }
 
+    /// The weight or state whose new value `tensor` is; invalid for other tensors.
+    TensorId replacedBy(TensorId tensor) const { return m_replaced[static_cast<std::size_t>(tensor.index)]; }
+
     /// True if the view of input (or output) `slot` moves with the micro-batch, as buffers of its tensor do.
     bool inputMoves(OperatorId op, std::size_t slot) const
     {
@@ -70,6 +74,9 @@ public:
         return m_outputShards[static_cast<std::size_t>(op.index)][slot];
     }
 
+    /// The types that values lie in memory in.
+    const StorageTypes &types() const { return m_types; }
+
     /// A sentence if micro-batches of some operator do not go with those of its tensors; empty if all do.
     const std::string &problem() const { return m_problem; }
 
@@ -80,10 +87,12 @@ private:
     std::vector<std::vector<std::int32_t>> m_summandBase{};
     std::vector<bool> m_made{};
     std::vector<TensorId> m_update{};
+    std::vector<TensorId> m_replaced{};
     std::vector<std::vector<bool>> m_inputMoves{};
     std::vector<std::vector<bool>> m_outputMoves{};
     std::vector<std::vector<std::int32_t>> m_inputShards{};
     std::vector<std::vector<std::int32_t>> m_outputShards{};
+    StorageTypes m_types;
     std::string m_problem{};
 };
 

@@ -1,6 +1,8 @@
 #include "engine/verify/structure_rules.h"
 
 #include "engine/base/ids.h"
+#include "engine/graph/storage_types.h"
+#include "engine/verify/type_rules.h"
 
 #include <algorithm>
 #include <array>
@@ -51,6 +53,7 @@ public:
     explicit StructureCheck(const ExecutionPlan &plan)
         : m_plan(plan)
         , m_graph(*plan.graph)
+        , m_types(*plan.graph, plan.precisions)
     {
     }
 
@@ -260,6 +263,8 @@ private:
         if (buffer.persistent && tensor.role != TensorRole::Weight && tensor.role != TensorRole::Buffer
             && tensor.role != TensorRole::OptimizerState)
             return name + " does not live across steps, but its buffer does";
+        if (buffer.persistent && tensor.role == TensorRole::Weight)
+            return checkMemoryKind(m_plan, m_types, buffer);
         const bool passing = buffer.memory == MemoryKind::Activation
             || buffer.memory == MemoryKind::Communication
             || (buffer.memory == MemoryKind::Input && tensor.role == TensorRole::Buffer); // fed in slices
@@ -345,6 +350,7 @@ private:
 
     const ExecutionPlan &m_plan;
     const Graph &m_graph;
+    StorageTypes m_types;
     std::optional<VerifyFailure> m_failure{};
 };
 

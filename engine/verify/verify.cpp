@@ -6,6 +6,7 @@
 #include "engine/verify/instruction_rules.h"
 #include "engine/verify/specification.h"
 #include "engine/verify/structure_rules.h"
+#include "engine/verify/type_rules.h"
 
 #include <algorithm>
 #include <array>
@@ -136,6 +137,8 @@ bool Interpreter::setUp(std::int32_t device)
         const Side side = sideOf(device, instruction);
         if (auto reason = checkLocal(m_plan, m_spec, side); !reason.empty())
             return fail(device, std::move(reason), false);
+        if (auto reason = checkBufferTypes(m_plan, m_spec, side); !reason.empty())
+            return fail(device, std::move(reason), false);
         const std::int32_t buffer = instruction.outputs[0];
         if (!own.buffers[at(buffer)].persistent)
             return fail(device, "set-up only loads persistent buffers", false);
@@ -156,6 +159,7 @@ Side Interpreter::sideOf(std::int32_t device, const Instruction &instruction) co
         if (index < 0)
             return content;
         const BufferInfo &buffer = own.buffers[at(index)];
+        content.dataType = buffer.dataType;
         content.tensor = buffer.tensor;
         if (!written && buffer.persistent && state.updated[at(index)])
             content.tensor = m_spec.updateOf(buffer.tensor);
@@ -368,8 +372,9 @@ bool Interpreter::advance(std::int32_t device, std::vector<std::int32_t> &runnab
         if (!begin(device))
             return false;
         if (!alreadyChecked(device))
-            if (auto reason = checkLocal(m_plan, m_spec, sideOf(device, *instruction)); !reason.empty())
-                return fail(device, std::move(reason));
+            for (const auto check : {&checkLocal, &checkBufferTypes})
+                if (auto reason = check(m_plan, m_spec, sideOf(device, *instruction)); !reason.empty())
+                    return fail(device, std::move(reason));
         switch (instruction->kind) {
         case InstructionKind::Kernel:
             if (!noteKernel(device, *instruction, microBatch))
@@ -471,6 +476,8 @@ bool Interpreter::communicate(std::int32_t device, std::vector<std::int32_t> &ru
         for (const std::int32_t member : members)
             sides.push_back(sideOf(member, *current(member)));
         if (auto reason = checkCommunication(m_plan, m_spec, sides); !reason.empty())
+            return fail(device, std::move(reason));
+        if (auto reason = checkSentTypes(m_plan, m_spec, sides); !reason.empty())
             return fail(device, std::move(reason));
     }
     for (const std::int32_t member : members) {
@@ -581,7 +588,7 @@ Result<VerifyReport> verify(const ExecutionPlan &plan, std::stop_token stop)
         return notItsGraph("it has none");
     const std::size_t operators = plan.graph->operators.size();
     if (plan.partitions.size() != operators || plan.placement.size() != operators || plan.devices.empty()
-        || plan.microBatches < 1)
+        || plan.microBatches < 1 || (!plan.precisions.empty() && plan.precisions.size() != operators))
         return notItsGraph("it has decisions for " + std::to_string(plan.partitions.size()) + " of "
             + std::to_string(operators) + " operators");
     VerifyReport report;

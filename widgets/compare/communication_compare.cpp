@@ -118,8 +118,7 @@ void CommunicationCompare::workOut()
             if (!plan || !plan->scene)
                 return nullptr;
             const TimelineScene &scene = *plan->scene;
-            auto matrix =
-                communicationMatrix(*scene.plan, *scene.timeline, scene.cluster, DataType::Float32, stop);
+            auto matrix = communicationMatrix(*scene.plan, *scene.timeline, scene.cluster, stop);
             return matrix ? std::make_shared<const CommunicationMatrix>(*std::move(matrix)) : nullptr;
         };
         return result ? Matrices{matrixOf(result->a), matrixOf(result->b)} : Matrices{};

@@ -39,7 +39,7 @@ std::pair<TensorId, std::int64_t> subjectOf(
             if (buffer < 0)
                 continue;
             const auto &info = program.buffers[static_cast<std::size_t>(buffer)];
-            return {info.tensor, sizeOf(graph, info).count};
+            return {info.tensor, sizeOf(info).count};
         }
     }
     return {};

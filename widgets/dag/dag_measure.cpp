@@ -93,7 +93,7 @@ void addCosts(DagMeasure &measure, const DagOutline &outline, const TimelineScen
             continue;
         times[{true, buffer.tensor.index, device}] += spans.duration[row];
         if (instruction->kind != InstructionKind::Recv) // counted where it is sent
-            measure.moved.count += sizeOf(*outline.graph, buffer).count;
+            measure.moved.count += sizeOf(buffer).count;
     }
     std::map<std::pair<bool, std::int32_t>, std::int64_t> longest;
     for (const auto &[key, time] : times) {

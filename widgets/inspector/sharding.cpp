@@ -109,8 +109,7 @@ std::vector<ShardingJoin> joinsOf(
                 if (group && (group->empty() || group->front().index != static_cast<std::int32_t>(d)))
                     continue; // counted at its first member
                 const auto members = group ? static_cast<std::int32_t>(group->size()) : 2;
-                const Bytes bytes =
-                    sizeOf(*execution.graph, program.buffers[static_cast<std::size_t>(buffer)]);
+                const Bytes bytes = sizeOf(program.buffers[static_cast<std::size_t>(buffer)]);
                 const auto add = [&](ShardingJoin &join) {
                     join.kind = instruction.kind;
                     join.count += runs[s];

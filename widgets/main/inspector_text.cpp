@@ -225,7 +225,7 @@ void memory(Sheet &sheet, const ExecutionPlan &plan, const Operator &op)
             Bytes here;
             for (const BufferInfo &buffer : program.buffers) {
                 if (buffer.tensor.valid() && wanted.count(buffer.tensor) != 0)
-                    here.count += sizeOf(*plan.graph, buffer).count;
+                    here.count += sizeOf(buffer).count;
             }
             most.count = std::max(most.count, here.count);
         }

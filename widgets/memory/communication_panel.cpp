@@ -165,8 +165,7 @@ void CommunicationPanel::refresh()
     }
     m_stop = std::stop_source{};
     m_watcher.setFuture(QtConcurrent::run([scene, stop = m_stop.get_token()]() -> MatrixSnapshot {
-        auto matrix =
-            communicationMatrix(*scene->plan, *scene->timeline, scene->cluster, DataType::Float32, stop);
+        auto matrix = communicationMatrix(*scene->plan, *scene->timeline, scene->cluster, stop);
         return matrix ? std::make_shared<const CommunicationMatrix>(*std::move(matrix)) : nullptr;
     }));
 }

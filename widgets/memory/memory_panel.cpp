@@ -200,7 +200,7 @@ void MemoryPanel::refresh()
     m_watcher.setFuture(
         QtConcurrent::run([scene, shown = device(), stop = m_stop.get_token()]() -> Lifetimes {
             return std::make_shared<const std::vector<BufferLifetime>>(
-                lifetimesOf(*scene->plan, *scene->timeline, DeviceId{shown}, DataType::Float32, stop));
+                lifetimesOf(*scene->plan, *scene->timeline, DeviceId{shown}, stop));
         }));
     showMoment();
 }

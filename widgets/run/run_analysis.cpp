@@ -30,7 +30,7 @@ std::int64_t bytesOf(
     for (const auto *list : {&instruction.inputs, &instruction.outputs}) {
         for (const std::int32_t buffer : *list) {
             if (buffer >= 0)
-                most = std::max(most, sizeOf(*plan.graph, buffers[static_cast<std::size_t>(buffer)]).count);
+                most = std::max(most, sizeOf(buffers[static_cast<std::size_t>(buffer)]).count);
         }
     }
     return most;

@@ -97,7 +97,7 @@ Bytes bytesOf(const TimelineScene &scene, std::size_t row)
     const auto &buffers = instruction->outputs.empty() ? instruction->inputs : instruction->outputs;
     for (const std::int32_t buffer : buffers) {
         if (buffer >= 0 && static_cast<std::size_t>(buffer) < program->buffers.size())
-            sum += sizeOf(scene.graph(), program->buffers[static_cast<std::size_t>(buffer)]);
+            sum += sizeOf(program->buffers[static_cast<std::size_t>(buffer)]);
     }
     return sum;
 }

@@ -197,10 +197,8 @@ TEST(Slack, IsExactlyHowMuchLongerASpanCanTake)
             if (instruction.kind == InstructionKind::Kernel && !isView(plan.plan.graph->at(instruction.op)))
                 kernels[plan.plan.graph->at(instruction.op).name].push_back(s);
             if (const auto kind = collectiveOf(instruction.kind))
-                meetings[{*kind,
-                             collectiveBytes(*plan.plan.graph, program, instruction, DataType::Float32)
-                                 .count}]
-                    .insert(dependencies->meeting[s]);
+                meetings[{*kind, collectiveBytes(program, instruction).count}].insert(
+                    dependencies->meeting[s]);
         }
         const auto makespanWith = [&](MadeUpCosts costs) {
             const auto again = simulate(plan.plan, plan.cluster, costs.model(), options);

@@ -17,7 +17,7 @@ std::int64_t bytesOf(const ExecutionPlan &plan, std::size_t device, MemoryKind k
     std::int64_t bytes = 0;
     for (const BufferInfo &buffer : plan.devices[device].buffers)
         if (buffer.memory == kind && buffer.persistent == persistent)
-            bytes += sizeOf(*plan.graph, buffer).count;
+            bytes += sizeOf(buffer).count;
     return bytes;
 }
 

@@ -77,6 +77,7 @@ public:
         std::size_t device, TensorId id, std::optional<IndexMask> mask = {}, BufferInfo base = {})
     {
         base.tensor = id;
+        base.dataType = plan.graph->at(id).type.dataType;
         base.index = mask ? *mask : whole(id);
         plan.devices[device].buffers.push_back(base);
         return static_cast<std::int32_t>(plan.devices[device].buffers.size()) - 1;

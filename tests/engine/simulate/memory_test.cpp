@@ -154,11 +154,13 @@ TEST(Memory, OfAnMlpIsCountedByHand)
     }
 }
 
-TEST(Memory, OfHalfPrecisionHalvesActivationsAlone)
+TEST(Memory, IsThatOfTheBuffersTypes)
 {
-    const Mlp mlp(2);
-    const auto timeline =
-        simulate(mlp.plan, test::clusterOf(mlp.plan), anyCosts(), {.precision = DataType::BFloat16});
+    Mlp mlp(2);
+    for (BufferInfo &buffer : mlp.plan.devices[0].buffers)
+        if (buffer.memory == MemoryKind::Activation || buffer.memory == MemoryKind::Input)
+            buffer.dataType = DataType::BFloat16;
+    const auto timeline = simulate(mlp.plan, test::clusterOf(mlp.plan), anyCosts());
     ASSERT_TRUE(timeline) << describe(timeline.error());
     const MemoryCurve &curve = timeline->memory[0];
     EXPECT_EQ(most(curve, MemoryKind::Weight), 192 * 4);

@@ -109,6 +109,7 @@ inline BufferInfo bufferOf(const Graph &graph, TensorId tensor, MemoryKind memor
 {
     BufferInfo buffer;
     buffer.tensor = tensor;
+    buffer.dataType = graph.at(tensor).type.dataType;
     buffer.index = wholeMask(graph.at(tensor).type.shape);
     buffer.memory = memory;
     return buffer;

@@ -83,12 +83,12 @@ std::map<std::tuple<std::size_t, std::size_t, std::size_t>, std::int64_t> starts
                     const auto members = instruction.group >= 0
                         ? plan.groups[static_cast<std::size_t>(instruction.group)]
                         : std::vector<DeviceId>{DeviceId{static_cast<std::int32_t>(d)}, instruction.peer};
-                    const Bytes bytes = collectiveBytes(*plan.graph, program, instruction, DataType::Float32);
+                    const Bytes bytes = collectiveBytes(program, instruction);
                     item.duration = members.size() < 2
                         ? 0
                         : std::llround(costs.collective(*kind, bytes, groupShape(cluster, members)) * 1e9);
                 } else {
-                    const auto local = localDuration(plan, program, instruction, costs, DataType::Float32);
+                    const auto local = localDuration(plan, program, instruction, costs);
                     const bool copies = first && instruction.kind == InstructionKind::Accumulate;
                     item.duration = (copies ? local.first : local.usual).count();
                 }
@@ -415,7 +415,7 @@ TEST(LocalDuration, CountsTheBytesTouched)
     CostModel costs = test::unitCosts();
     costs.copy = [](Bytes bytes) { return static_cast<double>(bytes.count) * 1e-9; };
     const auto duration = [&](const Instruction &instruction) {
-        return localDuration(plan, program, instruction, costs, DataType::Float32);
+        return localDuration(plan, program, instruction, costs);
     };
     using enum InstructionKind;
     EXPECT_EQ(duration({.kind = Accumulate, .inputs = {0}, .outputs = {1}}).usual.count(), 600);
@@ -428,7 +428,11 @@ TEST(LocalDuration, CountsTheBytesTouched)
     EXPECT_EQ(duration({.kind = Update, .inputs = {0}, .outputs = {1}, .deaths = {0}}).usual.count(), 0);
     EXPECT_EQ(duration({.kind = Load, .outputs = {1}}).usual.count(), 0);
     EXPECT_EQ(duration({.kind = Store, .inputs = {1}}).usual.count(), 0);
-    EXPECT_EQ(trafficOf(graph, program.buffers[0], DataType::Float16), Bytes{200});
+
+    program.buffers[1].dataType = DataType::BFloat16;
+    EXPECT_EQ(duration({.kind = Cast, .inputs = {0}, .outputs = {1}}).usual.count(), 300);
+    EXPECT_EQ(duration({.kind = Accumulate, .inputs = {1}, .outputs = {0}}).usual.count(), 500);
+    EXPECT_EQ(collectiveBytes(program, {.kind = AllReduce, .inputs = {1}, .outputs = {1}}), Bytes{200});
 }
 
 } // namespace

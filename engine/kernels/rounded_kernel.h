@@ -1,0 +1,29 @@
+#pragma once
+
+#include "engine/kernels/kernel.h"
+
+#include <optional>
+#include <vector>
+
+namespace planloom {
+
+/// How a kernel is to be run whose values are not plain floats.
+struct KernelRounding {
+    /// By slot: the type in memory. Where it is not the one of the call's buffer, which says what the kernel
+    /// computes with, the elements are widened before, and rounded behind.
+    std::vector<DataType> inputs{};
+    std::vector<DataType> outputs{};
+    DataType compute = DataType::Float32; ///< What products see of their operands (`Precision::compute`).
+    float gradientFactor = 1; ///< Optimizer operators: the gradient is multiplied by it first.
+    friend bool operator==(const KernelRounding &, const KernelRounding &) = default;
+};
+
+/// What a run of `op` has to round; nothing where it computes with what lies in memory.
+/// @param call  its buffers' types are those that the kernel computes with
+std::optional<KernelRounding> roundingOf(const KernelCall &call, KernelRounding rounding);
+
+/// Runs `call` with floats in place of narrower types; sums are floats until they are rounded once. Works on
+/// copies in scratch memory of its own. @return as `runKernel`
+Result<void> runRounded(const KernelCall &call, const KernelRounding &rounding);
+
+} // namespace planloom
