@@ -376,6 +376,39 @@ Work workOf(const Operator &op, const std::vector<TensorType> &inputs, const std
     return work;
 }
 
+std::vector<MatrixProduct> matrixProductsOf(
+    const Operator &op, const std::vector<TensorType> &inputs, const std::vector<TensorType> &outputs)
+{
+    using enum OperatorKind;
+    if (op.kind != MatMul && op.kind != Linear)
+        return {};
+    const Shapes shapes(op, inputs, outputs);
+    // Backward operators know the extents of what they do not read from what they make.
+    const Shape *a = shapes.in(0);
+    const Shape *b = shapes.in(1);
+    const Shape *y = shapes.out(0);
+    if (y == nullptr || (a == nullptr && b == nullptr))
+        return {};
+    const bool transposed = op.kind == Linear && op.attributes.integer("transposed") != 0;
+    MatrixProduct product;
+    product.k = a != nullptr ? lastExtent(a, 0) : lastExtent(b, transposed || b->size() < 2 ? 0 : 1);
+    const bool vector = op.kind == MatMul && b != nullptr && b->size() < 2;
+    product.n = vector ? 1 : lastExtent(y, 0);
+    // One weight for all leading dimensions: their rows are one matrix.
+    const bool shared = op.kind == Linear || (b != nullptr && b->size() <= 2);
+    const double rows = product.n > 0 ? count(*y) / product.n : 0;
+    product.m = shared ? rows : std::max(lastExtent(y, 1), 1.0);
+    product.count = product.m > 0 ? rows / product.m : 0;
+    if (!shapes.isBackward())
+        return {product};
+    std::vector<MatrixProduct> products;
+    if (shapes.isWanted(0))
+        products.push_back({product.m, product.k, product.n, product.count});
+    if (shapes.isWanted(1))
+        products.push_back({product.k, product.n, product.m, product.count});
+    return products;
+}
+
 bool isView(const Operator &op)
 {
     using enum OperatorKind;

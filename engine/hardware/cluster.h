@@ -29,6 +29,10 @@ struct DeviceModel {
     Sourced float64Flops{};
     Sourced float8Flops{}; ///< 0 where the device has no such units; files may leave it out.
     Sourced productEfficiency{}; ///< Achieved share of peak on large products, 0..1.
+    Sourced multiprocessors{}; ///< That share the tiles of a product out; 0 if products have no tiles.
+    /// Achieved share of peak of attention whose scores stay on the chip, 0..1; 0 is `productEfficiency`.
+    Sourced attentionEfficiency{};
+    Sourced attentionBackwardEfficiency{};
     Sourced memory{}; ///< Bytes.
     Sourced memoryBandwidth{}; ///< Bytes/s.
     Sourced memoryEfficiency{}; ///< Achieved share of it, 0..1.

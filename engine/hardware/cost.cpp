@@ -55,8 +55,9 @@ double sendSeconds(const Interconnect &links, double bytes, GroupShape shape)
     return links.interLatency.value + bytes / std::min(links.intraBandwidth.value, share);
 }
 
-/// Peak rate of the units that multiply matrices of `dataType`.
-double matrixFlops(const DeviceModel &device, DataType dataType)
+} // namespace
+
+double matrixFlopsOf(const DeviceModel &device, DataType dataType)
 {
     switch (dataType) {
     case DataType::Float16:
@@ -65,7 +66,7 @@ double matrixFlops(const DeviceModel &device, DataType dataType)
     case DataType::Float8E4M3:
     case DataType::Float8E5M2:
         return device.float8Flops.value > 0 ? device.float8Flops.value
-                                            : matrixFlops(device, DataType::BFloat16);
+                                            : matrixFlopsOf(device, DataType::BFloat16);
     case DataType::TensorFloat32:
         return device.tensorFloat32Flops.value > 0 ? device.tensorFloat32Flops.value
                                                    : device.float32Flops.value;
@@ -76,15 +77,13 @@ double matrixFlops(const DeviceModel &device, DataType dataType)
     }
 }
 
-} // namespace
-
 double operatorSeconds(
     const DeviceModel &device, OperatorCategory category, const Work &work, DataType dataType)
 {
     const bool product = category == OperatorCategory::Product || category == OperatorCategory::Attention
         || category == OperatorCategory::Recurrent;
-    const double rate = product         ? matrixFlops(device, dataType) * device.productEfficiency.value
-        : dataType == DataType::Float64 ? matrixFlops(device, dataType)
+    const double rate = product         ? matrixFlopsOf(device, dataType) * device.productEfficiency.value
+        : dataType == DataType::Float64 ? matrixFlopsOf(device, dataType)
                                         : device.float32Flops.value;
     const double computing = work.flops / rate;
     const double moving = work.bytes / (device.memoryBandwidth.value * device.memoryEfficiency.value);

@@ -33,6 +33,9 @@ double operatorSeconds(
 double collectiveSeconds(
     const Cluster &cluster, CollectiveKind kind, Bytes bytes, const std::vector<DeviceId> &members);
 
+/// Peak rate of the units that multiply matrices of `dataType`.
+double matrixFlopsOf(const DeviceModel &device, DataType dataType);
+
 /// Seconds to copy `bytes` within a device.
 double copySeconds(const DeviceModel &device, Bytes bytes);
 

@@ -1,26 +1,20 @@
 #include "engine/hardware/cost_model.h"
 
+#include "engine/hardware/kernel_cost.h"
+
 #include <algorithm>
 
 namespace planloom {
 
 CostModel costModelOf(const Cluster &cluster)
 {
-    DeviceModel unlaunched = cluster.device;
-    unlaunched.launchLatency.value = 0;
-    const auto seconds = [](const DeviceModel &device, const KernelQuery &query) {
-        Work work = workOf(query.op, query.inputs, query.outputs, query.attention);
-        work.bytes = std::max(0.0, work.bytes - static_cast<double>(query.spared.count));
-        return operatorSeconds(device, categoryOf(query.op.kind), work, query.computeType);
-    };
     return {
-        [device = cluster.device, unlaunched, seconds](
-            const KernelQuery &query) { return seconds(query.joined ? unlaunched : device, query); },
+        [device = cluster.device](const KernelQuery &query) { return kernelSeconds(device, query); },
         [links = cluster.links](CollectiveKind kind, Bytes bytes, GroupShape shape) {
             return collectiveSeconds(links, kind, bytes, shape);
         },
         [device = cluster.device](Bytes bytes) { return copySeconds(device, bytes); },
-        [unlaunched, seconds](const KernelQuery &query) { return seconds(unlaunched, query); },
+        [device = cluster.device](const KernelQuery &query) { return leastKernelSeconds(device, query); },
     };
 }
 
