@@ -58,8 +58,7 @@ Precision precisionOf(PrecisionPreset preset)
     case PrecisionPreset::BFloat16:
         return {.compute = DataType::BFloat16, .storage = DataType::BFloat16};
     case PrecisionPreset::Float16:
-        return {
-            .compute = DataType::Float16, .storage = DataType::Float16, .lossScale = kUsualLossScale};
+        return {.compute = DataType::Float16, .storage = DataType::Float16, .lossScale = kUsualLossScale};
     case PrecisionPreset::Float8:
         return {.compute = DataType::Float8E4M3, .storage = DataType::BFloat16};
     }
@@ -117,8 +116,7 @@ std::string toString(const Precision &precision)
 DataType arithmeticOf(const Graph &graph, const Operator &op, const Precision &precision)
 {
     const OperatorCategory category = categoryOf(op.kind);
-    const bool product =
-        category == OperatorCategory::Product || category == OperatorCategory::Recurrent;
+    const bool product = category == OperatorCategory::Product || category == OperatorCategory::Recurrent;
     // That of the first floating output, or else input; scalars do not count.
     for (const auto *tensors : {&op.outputs, &op.inputs})
         for (const TensorId id : *tensors) {

@@ -11,8 +11,8 @@
 
 namespace planloom {
 
-/// In which types an operator works: where its pTensors are Float32. Tensors of any other type are left as they
-/// are, and so are the values that carry statistics (see `StorageTypes`).
+/// In which types an operator works: where its pTensors are Float32. Tensors of any other type are left as
+/// they are, and so are the values that carry statistics (see `StorageTypes`).
 struct Precision {
     /// What products see of their operands; sums are always Float32. TensorFloat32 and Float8E4M3 round the
     /// operands and leave what lies in memory alone. Other operators compute in Float32.
@@ -21,10 +21,12 @@ struct Precision {
     DataType storage = DataType::Float32;
     /// Where the gradients of a weight are added up over micro-batches. As the next two, the optimizer's say.
     DataType gradient = DataType::Float32;
-    DataType reduction = DataType::Float32; ///< In which gradients of a weight are sent and summed over devices.
+    DataType reduction =
+        DataType::Float32; ///< In which gradients of a weight are sent and summed over devices.
     DataType optimizer = DataType::Float32; ///< Of the weights (masters) and states that the optimizer keeps.
-    /// The loss's gradient is multiplied by it, and what reaches the optimizer divided: small gradients then stay
-    /// above what Float16 can hold (Micikevicius et al., arXiv:1710.03740, section 3.2). A power of two is exact.
+    /// The loss's gradient is multiplied by it, and what reaches the optimizer divided: small gradients then
+    /// stay above what Float16 can hold (Micikevicius et al., arXiv:1710.03740, section 3.2). A power of two
+    /// is exact.
     double lossScale = 1;
     friend bool operator==(const Precision &, const Precision &) = default;
 };
@@ -52,8 +54,8 @@ std::optional<PrecisionPreset> precisionPresetNamed(std::string_view name);
 
 Precision precisionOf(PrecisionPreset preset);
 
-/// The short name of a type that a precision may have: "fp32", "tf32", "bf16", "fp16", "fp8" (Float8E4M3); null
-/// for other types.
+/// The short name of a type that a precision may have: "fp32", "tf32", "bf16", "fp16", "fp8" (Float8E4M3);
+/// null for other types.
 const char *shortNameOf(DataType type);
 /// Its inverse.
 std::optional<DataType> dataTypeOfShortName(std::string_view name);
@@ -66,8 +68,8 @@ bool isComputeType(DataType type);
 /// "bf16", or "bf16 compute=fp32" and the like where it is no preset: as `precision` rows are written.
 std::string toString(const Precision &precision);
 
-/// The type that the arithmetic of `op` runs in under `precision`, for the price of a kernel: that of products;
-/// Float32 for everything else. Where its pTensors are of another type than Float32, that type.
+/// The type that the arithmetic of `op` runs in under `precision`, for the price of a kernel: that of
+/// products; Float32 for everything else. Where its pTensors are of another type than Float32, that type.
 DataType arithmeticOf(const Graph &graph, const Operator &op, const Precision &precision);
 
 } // namespace planloom

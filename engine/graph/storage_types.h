@@ -10,11 +10,13 @@ namespace planloom {
 
 /// The types that values lie in memory in, which follow from the graph and from the operators' precisions.
 ///
-/// 1. Only Float32 pTensors take other types. Scalars and what carries statistics stay Float32 wherever they are:
+/// 1. Only Float32 pTensors take other types. Scalars and what carries statistics stay Float32 wherever they
+/// are:
 ///    means, variances, counts, losses, values computed from those alone, and gradients of all these.
 /// 2. What is computed from constants alone (positions, masks) stays Float32 until another operator reads it.
 /// 3. Every other forward or backward operator reads and makes its own `Precision::storage`.
-/// 4. An optimizer operator reads and makes its own `Precision::optimizer`; gradients of its weight are added up
+/// 4. An optimizer operator reads and makes its own `Precision::optimizer`; gradients of its weight are added
+/// up
 ///    in its `gradient` and communicated in its `reduction`.
 class StorageTypes
 {
@@ -26,9 +28,9 @@ public:
     DataType read(OperatorId op, std::size_t slot) const { return m_read[at(op)][slot]; }
     /// Type of the buffer that `op` makes as output `slot`, which is present.
     DataType made(OperatorId op, std::size_t slot) const { return m_made[at(op)][slot]; }
-    /// In which a tensor that operators make is kept and sent to those that read it so: what they all make, or
-    /// the widest of it. Of weights, states, buffers and inputs: what an optimizer, or else their first reader,
-    /// reads.
+    /// In which a tensor that operators make is kept and sent to those that read it so: what they all make,
+    /// or the widest of it. Of weights, states, buffers and inputs: what an optimizer, or else their first
+    /// reader, reads.
     DataType carried(TensorId tensor) const { return m_carried[at(tensor)]; }
     /// Of a weight's gradient: the type it is added up in over micro-batches. `carried` for other tensors.
     DataType accumulated(TensorId tensor) const { return m_accumulated[at(tensor)]; }

@@ -14,8 +14,8 @@ namespace {
 constexpr std::uint32_t kSign = 0x80000000u;
 constexpr std::uint32_t kInfinity = 0x7f800000u;
 
-/// Nearest number with `mantissa` bits behind the leading one and exponents from `least` on: adding a number whose
-/// last place is the wanted one lets the adder round.
+/// Nearest number with `mantissa` bits behind the leading one and exponents from `least` on: adding a number
+/// whose last place is the wanted one lets the adder round.
 PLANLOOM_INLINE float nearestOf(float value, int mantissa, int least)
 {
     const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);

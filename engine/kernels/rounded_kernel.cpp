@@ -33,8 +33,8 @@ DataType seenBy(const KernelCall &call, DataType compute, std::size_t slot, Data
         return memory;
     if (compute == DataType::Float8E4M3) {
         // Gradients need the range more than the digits.
-        const bool gradient = call.op->direction == Direction::Backward
-            && slot < BackwardCall(call).forwardOutputs();
+        const bool gradient =
+            call.op->direction == Direction::Backward && slot < BackwardCall(call).forwardOutputs();
         return gradient ? DataType::Float8E5M2 : DataType::Float8E4M3;
     }
     // What lies in memory as 16 bits has no more digits to lose to TensorFloat32.
@@ -54,8 +54,8 @@ std::optional<KernelRounding> roundingOf(const KernelCall &call, KernelRounding 
     bool needed = rounding.gradientFactor != 1 || differs(call.inputs, rounding.inputs)
         || differs(call.outputs, rounding.outputs);
     for (std::size_t slot = 0; slot < call.inputs.size(); ++slot)
-        needed = needed
-            || seenBy(call, rounding.compute, slot, rounding.inputs[slot]) != rounding.inputs[slot];
+        needed =
+            needed || seenBy(call, rounding.compute, slot, rounding.inputs[slot]) != rounding.inputs[slot];
     if (!needed)
         return std::nullopt;
     return rounding;
@@ -71,14 +71,15 @@ Result<void> runRounded(const KernelCall &call, const KernelRounding &rounding)
         if (buffer.data == nullptr || buffer.dataType != DataType::Float32)
             continue;
         const DataType seen = seenBy(call, rounding.compute, slot, memory);
-        const bool scaled = rounding.gradientFactor != 1 && call.op->direction == Direction::Optimizer
-            && slot == 1;
+        const bool scaled =
+            rounding.gradientFactor != 1 && call.op->direction == Direction::Optimizer && slot == 1;
         if (memory == DataType::Float32 && seen == memory && !scaled)
             continue;
         const auto count = static_cast<std::size_t>(elementCount(buffer));
         std::vector<float> &own = scratch[slot];
         own.resize(std::max<std::size_t>(count, 1));
-        convertFloats(buffer.data, memory, reinterpret_cast<std::byte *>(own.data()), DataType::Float32, count);
+        convertFloats(
+            buffer.data, memory, reinterpret_cast<std::byte *>(own.data()), DataType::Float32, count);
         if (seen != memory)
             roundFor(seen, own.data(), own.data(), count);
         if (scaled)

@@ -3,6 +3,7 @@
 #include "engine/plan/default_rule.h"
 #include "engine/plan/optimizer_rule.h"
 #include "engine/plan/plan_draft.h"
+#include "engine/plan/precision_rule.h"
 #include "engine/plan/preferences.h"
 #include "engine/plan/stages.h"
 
@@ -105,8 +106,8 @@ PlanDraft draftOf(const Model &model, std::int32_t deviceCount, const Constraint
 
 } // namespace
 
-Result<Completion> completePlan(
-    const Model &model, std::int32_t deviceCount, const ConstraintTable &table, const Decider *decider)
+Result<Completion> completePlan(const Model &model, std::int32_t deviceCount, const ConstraintTable &table,
+    const Decider *decider, PrecisionPreset precision)
 {
     if (!model)
         return Error{ErrorCode::InvalidInput, "there is no model to plan", "", "plan"};
@@ -117,7 +118,7 @@ Result<Completion> completePlan(
             "", "devices"};
     }
     if (hasPreferences(table))
-        return completeWithPreferences(model, deviceCount, table, decider);
+        return completeWithPreferences(model, deviceCount, table, decider, precision);
     PlanDraft draft = draftOf(model, deviceCount, table);
     if (!draft.failed())
         (decider ? *decider : defaultDecider()).decide(draft);
@@ -130,6 +131,7 @@ Result<Completion> completePlan(
         assignRecomputeGroups(draft);
         mirrorDecisions(draft);
         decideOptimizers(draft);
+        decidePrecisions(draft, precision);
     }
     Completion completion;
     completion.rows = std::move(draft.bound.reports);

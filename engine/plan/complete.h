@@ -38,8 +38,9 @@ struct Completion {
 ///
 /// @return reports with or without a plan; InvalidInput if the model is missing or `deviceCount` is not in
 /// [1, 65536] O(rows x operators + operators x parts). Thread-safe.
+/// @param precision  of operators to which no row gives one
 Result<Completion> completePlan(const Model &model, std::int32_t deviceCount, const ConstraintTable &table,
-    const Decider *decider = nullptr);
+    const Decider *decider = nullptr, PrecisionPreset precision = PrecisionPreset::Float32);
 
 /// The first error of the reports, if any.
 std::optional<Error> firstError(const Completion &completion);

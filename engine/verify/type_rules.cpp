@@ -32,8 +32,8 @@ std::string typesOfKernel(const ExecutionPlan &plan, const StorageTypes &types, 
     return {};
 }
 
-/// A cast must start from what was made, or from a sum in its own type, never from a copy that has lost bits; and
-/// must end in a type that somebody asks for.
+/// A cast must start from what was made, or from a sum in its own type, never from a copy that has lost bits;
+/// and must end in a type that somebody asks for.
 std::string typesOfCast(const ExecutionPlan &plan, const Specification &specification, const Content &input,
     const Content &output)
 {
@@ -73,8 +73,7 @@ std::string checkBufferTypes(const ExecutionPlan &plan, const Specification &spe
         return typesOfKernel(plan, types, side);
     case InstructionKind::Load: {
         const Content &output = side.outputs[0];
-        if (!types.isRead(output.tensor, output.dataType)
-            && output.dataType != types.carried(output.tensor))
+        if (!types.isRead(output.tensor, output.dataType) && output.dataType != types.carried(output.tensor))
             return "nobody reads " + quotedName(plan, output.tensor) + " in " + nameOf(output.dataType);
         return {};
     }
@@ -139,8 +138,8 @@ std::string checkMemoryKind(const ExecutionPlan &plan, const StorageTypes &types
         types.isMaster(buffer.tensor, buffer.dataType) ? MemoryKind::OptimizerState : MemoryKind::Weight;
     if (buffer.memory == expected)
         return {};
-    return "a buffer of " + quotedName(plan, buffer.tensor) + " in " + nameOf(buffer.dataType)
-        + " counts as " + nameOf(buffer.memory);
+    return "a buffer of " + quotedName(plan, buffer.tensor) + " in " + nameOf(buffer.dataType) + " counts as "
+        + nameOf(buffer.memory);
 }
 
 } // namespace planloom

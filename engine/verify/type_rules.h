@@ -8,8 +8,8 @@
 
 namespace planloom {
 
-/// Holds the types of one instruction's buffers against what the plan's precisions ask for. For instructions that
-/// `checkLocal` has found right.
+/// Holds the types of one instruction's buffers against what the plan's precisions ask for. For instructions
+/// that `checkLocal` has found right.
 /// @return why they are wrong; empty if they are right
 std::string checkBufferTypes(const ExecutionPlan &plan, const Specification &specification, const Side &side);
 
