@@ -10,6 +10,7 @@
 #include "engine/interop/perfetto.h"
 #include "engine/kernels/kernel.h"
 #include "engine/lowering/execution_plan_json.h"
+#include "engine/plan/precision_rule.h"
 #include "engine/simulate/simulate.h"
 #include "engine/simulate/summary.h"
 #include "engine/table/layers.h"
@@ -142,8 +143,8 @@ Result<int> runSolve(const Arguments &arguments)
         printJson({{"step_seconds", summary.stepSeconds}, {"bound_seconds", bound}, {"gap", gap},
             {"devices", devicesToJson(summary)}, {"micro_batches", execution.microBatches},
             {"stages", execution.stageCount}, {"solve_seconds", solved->solveSeconds},
-            {"bubble", summary.bubble}, {"conflict", json::array()}, {"rows", solved->rows.size()},
-            {"warnings", warnings}});
+            {"bubble", summary.bubble}, {"precision", precisionSummary(*solved->plan)},
+            {"conflict", json::array()}, {"rows", solved->rows.size()}, {"warnings", warnings}});
         return 0;
     }
     std::printf("%s on %s\n", arguments.positional().c_str(), solved->cluster.name.c_str());
@@ -152,6 +153,7 @@ Result<int> runSolve(const Arguments &arguments)
         secondsText(summary.stepSeconds).c_str(), secondsText(bound).c_str(), gap * 100);
     std::printf("  bubble         %.1f%%\n", summary.bubble * 100);
     std::printf("  micro-batches  %d, stages %d\n", execution.microBatches, execution.stageCount);
+    std::printf("  precision      %s\n", precisionSummary(*solved->plan).c_str());
     std::printf("  solved in      %s\n", secondsText(solved->solveSeconds).c_str());
     for (const RowLine &row : solved->rows)
         if (!row.remark.empty())

@@ -58,6 +58,14 @@ Result<PlanRequest> planRequest(const Arguments &arguments, const std::string &m
     if (arguments.has("table")) {
         TRY(request.table, readTableFile(arguments.text("table")));
     }
+    if (arguments.has("precision")) {
+        const std::string preset = arguments.text("precision");
+        if (!precisionPresetNamed(preset))
+            return Error{ErrorCode::InvalidInput,
+                "expected fp32, tf32, bf16, fp16 or fp8, found \"" + preset + "\"",
+                "single settings are a row of the table: precision all : bf16 optimizer=bf16", "--precision"};
+        TRY_VOID(request.table.apply(insertText(request.table, 0, "precision all : " + preset)));
+    }
     if (microBatches > 0 && !arguments.has("gallery")) {
         const std::string row = "micro-batches " + std::to_string(microBatches);
         TRY_VOID(request.table.apply(insertText(request.table, 0, row)));

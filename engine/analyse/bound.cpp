@@ -37,7 +37,7 @@ double stepBound(const ExecutionPlan &plan, const CostModel &costs)
             own *= plan.microBatches;
         seconds += own;
     }
-    return seconds / static_cast<double>(plan.devices.size());
+    return seconds / static_cast<double>(plan.devices.size() * static_cast<std::size_t>(plan.units.count));
 }
 
 } // namespace planloom

@@ -25,6 +25,8 @@ std::int32_t rowOf(const OperatorBinding &binding, Aspect aspect)
         return binding.recomputeRow;
     case Aspect::Sharding:
         return binding.shardingRow;
+    case Aspect::Precision:
+        return binding.precisionRows.empty() ? -1 : binding.precisionRows.back();
     }
     return -1;
 }
@@ -40,6 +42,13 @@ std::int32_t rowOfSplit(const OperatorBinding &binding, const OperatorMeaning &m
         }
     }
     return rowOf(binding, Aspect::Split);
+}
+
+/// The row that gave another value to the setting that clashes.
+std::int32_t rowOfPrecision(const OperatorBinding &binding, const OperatorMeaning &meaning)
+{
+    const auto setting = clashingSetting(*binding.allowed.precision, *meaning.precision);
+    return binding.precisionRowOf[static_cast<std::size_t>(*setting)];
 }
 
 void joinSplits(OperatorBinding &binding, OperatorMeaning both, std::int32_t row)
@@ -211,6 +220,8 @@ const char *clashWords(Aspect aspect)
         return "recompute";
     case Aspect::Sharding:
         return "shard differently";
+    case Aspect::Precision:
+        return "give different precisions to";
     }
     return "";
 }
@@ -219,9 +230,12 @@ std::optional<RowClash> join(OperatorBinding &binding, const OperatorMeaning &me
     const std::vector<MeshAxis> &mesh)
 {
     OperatorMeaning &now = binding.allowed;
-    if (const auto aspect = clashOf(now, meaning))
-        return RowClash{
-            *aspect, *aspect == Aspect::Split ? rowOfSplit(binding, meaning) : rowOf(binding, *aspect)};
+    if (const auto aspect = clashOf(now, meaning)) {
+        const std::int32_t other = *aspect == Aspect::Split ? rowOfSplit(binding, meaning)
+            : *aspect == Aspect::Precision                  ? rowOfPrecision(binding, meaning)
+                                                            : rowOf(binding, *aspect);
+        return RowClash{*aspect, other};
+    }
     if (meaning.splits())
         joinSplits(binding, *composedSplits(now, meaning, mesh), row);
     if (meaning.place) {
@@ -243,6 +257,13 @@ std::optional<RowClash> join(OperatorBinding &binding, const OperatorMeaning &me
     if (meaning.sharding) {
         now.sharding = meaning.sharding;
         binding.shardingRow = row;
+    }
+    if (meaning.precision) {
+        for (int setting = 0; setting < kPrecisionSettingCount; ++setting)
+            if (sets(*meaning.precision, setting) && (!now.precision || !sets(*now.precision, setting)))
+                binding.precisionRowOf[static_cast<std::size_t>(setting)] = row;
+        now.precision = now.precision ? joined(*now.precision, *meaning.precision) : meaning.precision;
+        binding.precisionRows.push_back(row);
     }
     return std::nullopt;
 }

@@ -3,6 +3,7 @@
 #include "engine/base/result.h"
 #include "engine/table/kinds/meaning.h"
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -32,6 +33,11 @@ struct OperatorBinding {
     std::int32_t stageRow = -1;
     std::int32_t recomputeRow = -1;
     std::int32_t shardingRow = -1;
+    std::vector<std::int32_t> precisionRows{}; ///< Those that speak of its precision, ascending.
+
+    /// By setting: the first row that gives it a value; undefined for those that `allowed.precision` leaves
+    /// open.
+    std::array<std::int32_t, kPrecisionSettingCount> precisionRowOf{};
 
     /// The last row about how it is split; -1 if there is none.
     std::int32_t splitRow() const

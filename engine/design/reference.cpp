@@ -1,6 +1,7 @@
 #include "engine/design/reference.h"
 
 #include "engine/design/make_plan.h"
+#include "engine/lowering/lower.h"
 
 #include <algorithm>
 #include <string>
@@ -22,9 +23,13 @@ Result<std::shared_ptr<const ExecutionPlan>> referenceOf(const ExecutionPlan &pl
         request.table = TableDocument(
             "micro-batches " + std::to_string(plan.microBatches) + (wholeBatches ? " whole" : ""));
     request.target = {"cpu", {}, 1};
-    request.upTo = PlanGrade::Lowered;
+    request.upTo = PlanGrade::Planned;
     TRY(const auto answer, planOf(request));
-    return answer->execution;
+    Plan same = *answer->plan;
+    for (std::size_t o = 0; o < plan.precisions.size(); ++o)
+        same.decisions[o].precision = plan.precisions[o];
+    TRY(ExecutionPlan lowered, lower(same, answer->cluster));
+    return std::make_shared<const ExecutionPlan>(std::move(lowered));
 }
 
 } // namespace planloom

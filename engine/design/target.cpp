@@ -30,6 +30,18 @@ Result<Cluster> clusterOf(const TargetChoice &choice)
 
 } // namespace
 
+PrecisionPreset usualPrecision(const Cluster &cluster)
+{
+    switch (cluster.links.architecture) {
+    case LinkArchitecture::SharedMemory:
+        return PrecisionPreset::Float32;
+    case LinkArchitecture::Volta:
+        return PrecisionPreset::Float16;
+    default:
+        return PrecisionPreset::BFloat16;
+    }
+}
+
 Result<Target> resolve(const TargetChoice &choice)
 {
     Target target;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "engine/base/result.h"
+#include "engine/graph/precision.h"
 #include "engine/hardware/cluster.h"
 
 #include <cstdint>
@@ -24,6 +25,10 @@ struct Target {
     Cluster cluster{};
     std::int32_t deviceCount = 1; ///< At most `cluster.deviceCount`.
 };
+
+/// What operators work in where no row says: bfloat16 on accelerators, float16 on those that have no bfloat16
+/// (Volta), Float32 on devices that are threads of the host.
+PrecisionPreset usualPrecision(const Cluster &cluster);
 
 /// The one place where a name, a file or a description becomes a cluster.
 /// @return as `clusterNamed` and `clusterFromJson`; InvalidInput, `where` "--devices", if the cluster has

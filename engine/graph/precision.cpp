@@ -116,14 +116,20 @@ std::string toString(const Precision &precision)
 DataType arithmeticOf(const Graph &graph, const Operator &op, const Precision &precision)
 {
     const OperatorCategory category = categoryOf(op.kind);
-    const bool product = category == OperatorCategory::Product || category == OperatorCategory::Recurrent;
+    const bool product = category == OperatorCategory::Product || category == OperatorCategory::Recurrent
+        || category == OperatorCategory::Attention;
+    // Attention has no products of 8 bits: what it multiplies is as wide as what it reads.
+    const bool narrow =
+        precision.compute == DataType::Float8E4M3 || precision.compute == DataType::Float8E5M2;
+    const DataType compute =
+        category == OperatorCategory::Attention && narrow ? precision.storage : precision.compute;
     // That of the first floating output, or else input; scalars do not count.
     for (const auto *tensors : {&op.outputs, &op.inputs})
         for (const TensorId id : *tensors) {
             if (!id || !isFloating(graph.at(id).type.dataType) || graph.at(id).type.shape.empty())
                 continue;
             const DataType type = graph.at(id).type.dataType;
-            return type == DataType::Float32 && product ? precision.compute : type;
+            return type == DataType::Float32 && product ? compute : type;
         }
     return DataType::Float32;
 }

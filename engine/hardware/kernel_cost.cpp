@@ -25,8 +25,9 @@ constexpr double kPipelineDepth = 192;
 /// k is not cut finer than this.
 constexpr double kLeastK = 1024;
 
-/// From the figures of attention-throughput (FlashAttention-3, arXiv:2407.08608, figure 5; cuDNN, 16 bit, forward): time
-/// per key is that of the products and that of the exponentials, which is as long with heads this wide.
+/// From the figures of attention-throughput (FlashAttention-3, arXiv:2407.08608, figure 5; cuDNN, 16 bit,
+/// forward): time per key is that of the products and that of the exponentials, which is as long with heads
+/// this wide.
 constexpr double kExponentialsAsWide = 124;
 constexpr double kUsualHead = 128;
 /// Keys that are lost on the diagonal of a causal mask, and at the ends of rows without one.
@@ -35,9 +36,9 @@ constexpr double kKeysLost = 100;
 /// What long causal sequences reach of the others' rate.
 constexpr double kCausalShare = 0.89;
 
-/// How often plain attention reads or writes its probabilities: the scores written, the softmax over them (read,
-/// written), the product with the values (read); backward their gradient written, the softmax's gradient (two read,
-/// one written), and three products that read one of them each.
+/// How often plain attention reads or writes its probabilities: the scores written, the softmax over them
+/// (read, written), the product with the values (read); backward their gradient written, the softmax's
+/// gradient (two read, one written), and three products that read one of them each.
 constexpr double kPlainPasses = 4;
 constexpr double kPlainPassesBackward = 7;
 constexpr double kPlainLaunches = 3;
@@ -111,13 +112,13 @@ double productShapeEfficiency(const MatrixProduct &product, double multiprocesso
 double attentionShapeEfficiency(
     const DeviceModel &device, bool backward, bool causal, double headDimension, double keys)
 {
-    const Sourced &figure =
-        backward ? device.attentionBackwardEfficiency : device.attentionEfficiency;
+    const Sourced &figure = backward ? device.attentionBackwardEfficiency : device.attentionEfficiency;
     if (figure.value <= 0)
         return device.productEfficiency.value;
     const double narrow = (1 + kExponentialsAsWide / kUsualHead) / (1 + kExponentialsAsWide / headDimension);
     const double lost = causal ? kKeysLostCausal : kKeysLost;
-    const double share = figure.value * std::min(narrow, 1.2) * (causal ? kCausalShare : 1) * keys / (keys + lost);
+    const double share =
+        figure.value * std::min(narrow, 1.2) * (causal ? kCausalShare : 1) * keys / (keys + lost);
     return std::clamp(share, 0.01, 1.0);
 }
 
@@ -130,8 +131,8 @@ double kernelSeconds(const DeviceModel &device, const KernelQuery &query)
     work.bytes = std::max(0.0, work.bytes - static_cast<double>(query.spared.count));
     const auto products = matrixProductsOf(query.op, query.inputs, query.outputs);
     if (products.empty())
-        return operatorSeconds(device, categoryOf(query.op.kind), work, query.computeType) - device.launchLatency.value
-            + launch;
+        return operatorSeconds(device, categoryOf(query.op.kind), work, query.computeType)
+            - device.launchLatency.value + launch;
     const double peak = matrixFlopsOf(device, query.computeType) * device.productEfficiency.value;
     double computing = 0;
     for (const MatrixProduct &product : products)

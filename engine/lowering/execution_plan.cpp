@@ -1,5 +1,6 @@
 #include "engine/lowering/execution_plan.h"
 
+#include <algorithm>
 #include <array>
 
 namespace planloom {
@@ -93,9 +94,11 @@ IndexMask boxOf(
         Range &range = box.ranges[static_cast<std::size_t>(dimension)];
         range = {range.begin + by, range.end + by};
     };
-    if (buffer.share == UnitShare::Shard && unit > 0)
-        shift(
-            buffer.shardDimension, unit * box.ranges[static_cast<std::size_t>(buffer.shardDimension)].size());
+    if (buffer.share == UnitShare::Shard && unit > 0) {
+        Range &range = box.ranges[static_cast<std::size_t>(buffer.shardDimension)];
+        const std::int64_t begin = range.begin + unit * range.size();
+        range = {std::min(begin, buffer.shardEnd), std::min(begin + range.size(), buffer.shardEnd)};
+    }
     if (!buffer.perMicroBatch || (microBatch == 0 && unit == 0))
         return box;
     const auto tensor = static_cast<std::size_t>(buffer.tensor.index);

@@ -74,7 +74,9 @@ using SummandSet = InlineVector<std::int32_t, 4>;
 enum class UnitShare : std::uint8_t {
     Same, ///< All of it, equal in every unit.
     Partial, ///< The sum over this unit's micro-batches.
-    Shard, ///< Unit u holds the box, shifted by u times its extent along `shardDimension`.
+    /// Unit u holds the box, shifted by u times its extent along `shardDimension`; the last one what is left
+    /// of it before `shardEnd`.
+    Shard,
 };
 
 const char *nameOf(UnitShare share); ///< "shard"
@@ -95,6 +97,7 @@ struct BufferInfo {
     MemoryKind memory = MemoryKind::Activation;
     UnitShare share = UnitShare::Same;
     std::int8_t shardDimension = -1; ///< Of UnitShare::Shard.
+    std::int64_t shardEnd = 0; ///< Of UnitShare::Shard: where the last unit's share ends.
     friend bool operator==(const BufferInfo &, const BufferInfo &) = default;
 };
 

@@ -458,9 +458,12 @@ private:
         buffer.memory = named(at(value, "memory", where), where + "/memory", kMemoryKinds);
         if (value.contains("share"))
             buffer.share = named(value["share"], where + "/share", kUnitShares);
-        if (buffer.share == UnitShare::Shard)
+        if (buffer.share == UnitShare::Shard) {
             buffer.shardDimension = integer<std::int8_t>(at(value, "shard_dimension", where),
                 where + "/shard_dimension", 0, static_cast<std::int64_t>(shape.size()) - 1);
+            buffer.shardEnd = integer<std::int64_t>(at(value, "shard_end", where), where + "/shard_end", 0,
+                shape[static_cast<std::size_t>(buffer.shardDimension)]);
+        }
         return buffer;
     }
 
@@ -574,7 +577,7 @@ std::string toJson(const ExecutionPlan &plan)
             if (buffer.share != UnitShare::Same)
                 object["share"] = nameOf(buffer.share);
             if (buffer.share == UnitShare::Shard)
-                object["shard_dimension"] = buffer.shardDimension;
+                object["shard_dimension"] = buffer.shardDimension, object["shard_end"] = buffer.shardEnd;
             buffers.push_back(std::move(object));
         }
         json segments = json::array();

@@ -100,6 +100,7 @@ private:
                 buffer.index = boxOf(m_plan, buffer, 0, unit);
             buffer.share = UnitShare::Same;
             buffer.shardDimension = -1;
+            buffer.shardEnd = 0;
         }
         for (Instruction &instruction : program.setup)
             instruction = instructionOf(std::move(instruction), unit, device);

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cassert>
 #include <map>
+#include <optional>
 #include <set>
 #include <tuple>
 
@@ -69,6 +70,12 @@ public:
     Result<ExecutionPlan> run();
 
 private:
+    /// What units share out among them.
+    struct UnitShard {
+        std::int32_t dimension = -1; ///< Of the weight.
+        std::int64_t extent = 0; ///< Of all units' shares together, along it.
+    };
+
     void makeBlocks();
     Result<void> sequenceOperators();
     void collectPersistentBoxes();
@@ -79,7 +86,7 @@ private:
     Result<std::vector<std::int32_t>> inputBuffers(
         TensorId tensor, const std::vector<Need> &needs, DataType type, std::int32_t block, OperatorId op);
     std::int32_t persistentBuffer(TensorId tensor, DeviceId device, const IndexMask &box, DataType type,
-        std::int32_t shardDimension = -1);
+        const UnitShard *shard = nullptr);
     std::int32_t castBuffer(
         DeviceId device, std::int32_t block, OperatorId op, std::int32_t buffer, DataType type);
     void accumulate(TensorId tensor, DeviceId device, std::int32_t block, OperatorId op, const IndexMask &box,
@@ -94,9 +101,10 @@ private:
     Result<void> recomputeFor(OperatorId backward, std::int32_t block);
     Result<void> emitOptimizer(OperatorId id);
     Result<std::vector<BufferList>> optimizerInputs(OperatorId id, std::int32_t block);
-    std::int32_t shardDimensionOf(OperatorId id) const;
-    IndexMask joinedUnits(IndexMask box, std::int32_t dimension) const;
-    void gatherAcrossUnits(OperatorId id, std::int32_t block, const Holding &shard, std::int32_t dimension);
+    std::optional<UnitShard> unitShardOf(OperatorId id) const;
+    static IndexMask joinedUnits(IndexMask box, const UnitShard &shard);
+    static void markShard(BufferInfo &info, const UnitShard &shard);
+    void gatherAcrossUnits(OperatorId id, std::int32_t block, const Holding &own, const UnitShard &shard);
     Result<void> storeOutputs();
     Result<void> storeOutput(TensorId tensor);
 
@@ -305,9 +313,9 @@ void Lowering::estimateBlocks()
     }
 }
 
-/// @param shardDimension  that along which every unit has a box of its own; -1 if all have the same
+/// @param shard  where every unit has a box of its own; null if all have the same
 std::int32_t Lowering::persistentBuffer(
-    TensorId tensor, DeviceId device, const IndexMask &box, DataType type, std::int32_t shardDimension)
+    TensorId tensor, DeviceId device, const IndexMask &box, DataType type, const UnitShard *shard)
 {
     // The largest box that any operator of this device reads serves all that lie inside it.
     const auto index = static_cast<std::size_t>(tensor.index);
@@ -326,10 +334,8 @@ std::int32_t Lowering::persistentBuffer(
         .memory = m_graph.at(tensor).role == TensorRole::Weight && m_types.isMaster(tensor, type)
             ? MemoryKind::OptimizerState
             : memoryOf(tensor)};
-    if (shardDimension >= 0) {
-        info.share = UnitShare::Shard;
-        info.shardDimension = static_cast<std::int8_t>(shardDimension);
-    }
+    if (shard)
+        markShard(info, *shard);
     const std::int32_t buffer = m_builder.addBuffer(device, std::move(info));
     m_builder.emitSetup(device, {.kind = InstructionKind::Load, .outputs = {buffer}});
     m_persistent[index].push_back({device, largest, buffer, type});
@@ -610,28 +616,39 @@ Result<void> Lowering::recomputeFor(OperatorId backward, std::int32_t block)
     return {};
 }
 
-/// The dimension of its weight along which an optimizer operator is shared out over the units; -1 if all
-/// units do the same.
-std::int32_t Lowering::shardDimensionOf(OperatorId id) const
+/// How an optimizer operator is shared out over the units; nothing if all units do the same.
+std::optional<Lowering::UnitShard> Lowering::unitShardOf(OperatorId id) const
 {
     const Partition &partition = m_plan.decisions[static_cast<std::size_t>(id.index)].partition;
     if (unitParts(partition) == 1)
-        return -1;
+        return std::nullopt;
     const Operator &op = m_graph.at(id);
     const auto &terms = op.annotation.inputs.front().terms;
     for (std::size_t d = 0; d < terms.size(); ++d)
-        if (splittableFactor(op.annotation, terms[d]) == partition.splits.back().dimension)
-            return static_cast<std::int32_t>(d);
-    return -1;
+        if (splittableFactor(op.annotation, terms[d]) == partition.splits.back().dimension) {
+            Partition whole = partition;
+            whole.splits.pop_back();
+            const TensorView view = inputView(m_graph, op, whole, 0, 0);
+            return UnitShard{static_cast<std::int32_t>(d), view.index.ranges[d].size()};
+        }
+    return std::nullopt;
 }
 
-/// `box` of one unit, made the box that all units have together.
-IndexMask Lowering::joinedUnits(IndexMask box, std::int32_t dimension) const
+/// `box` of unit 0, made the box that all units have together.
+IndexMask Lowering::joinedUnits(IndexMask box, const UnitShard &shard)
 {
     // The units' split is the innermost: theirs lie side by side, unit 0's first.
-    Range &range = box.ranges[static_cast<std::size_t>(dimension)];
-    range.end = range.begin + range.size() * m_plan.units.count;
+    Range &range = box.ranges[static_cast<std::size_t>(shard.dimension)];
+    range.end = range.begin + shard.extent;
     return box;
+}
+
+/// Says in `info`, a buffer of unit 0's share, that it is one.
+void Lowering::markShard(BufferInfo &info, const UnitShard &shard)
+{
+    info.share = UnitShare::Shard;
+    info.shardDimension = static_cast<std::int8_t>(shard.dimension);
+    info.shardEnd = info.index.ranges[static_cast<std::size_t>(shard.dimension)].begin + shard.extent;
 }
 
 /// Buffers by part and slot of what an optimizer operator reads: weight, gradient over all micro-batches of
@@ -640,7 +657,7 @@ Result<std::vector<BufferList>> Lowering::optimizerInputs(OperatorId id, std::in
 {
     const Operator &op = m_graph.at(id);
     const auto &parts = m_transformed.operators[static_cast<std::size_t>(id.index)];
-    const std::int32_t shard = shardDimensionOf(id);
+    const auto shard = unitShardOf(id);
     std::vector<BufferList> inputs(parts.size());
     for (BufferList &list : inputs)
         list.resize(op.inputs.size(), -1);
@@ -651,17 +668,17 @@ Result<std::vector<BufferList>> Lowering::optimizerInputs(OperatorId id, std::in
         const DataType type = m_types.read(id, slot);
         const bool gradient = isWeightGradient(tensor);
         // Every unit keeps its own share of states, and of weights that nobody else reads so.
-        if (shard >= 0 && !gradient && (slot > 0 || m_types.isMaster(tensor, type))) {
+        if (shard && !gradient && (slot > 0 || m_types.isMaster(tensor, type))) {
             for (std::size_t p = 0; p < parts.size(); ++p)
                 inputs[p][slot] =
-                    persistentBuffer(tensor, parts[p].device, parts[p].inputs[slot].index, type, shard);
+                    persistentBuffer(tensor, parts[p].device, parts[p].inputs[slot].index, type, &*shard);
             continue;
         }
         std::vector<Need> needs;
         needs.reserve(parts.size());
         for (const TransformedPart &part : parts)
             needs.push_back({part.device,
-                shard < 0 ? part.inputs[slot].index : joinedUnits(part.inputs[slot].index, shard)});
+                shard ? joinedUnits(part.inputs[slot].index, *shard) : part.inputs[slot].index});
         const std::int32_t where =
             gradient ? m_buckets[static_cast<std::size_t>(m_bucketOf.at(tensor))].block : block;
         const bool acrossUnits = gradient && !m_plan.units.isOne();
@@ -669,21 +686,22 @@ Result<std::vector<BufferList>> Lowering::optimizerInputs(OperatorId id, std::in
             inputBuffers(tensor, needs, acrossUnits ? m_types.reduced(tensor) : type, where, id));
         for (std::size_t p = 0; p < parts.size(); ++p) {
             inputs[p][slot] = buffers[p];
-            if (!acrossUnits && shard < 0)
+            if (!acrossUnits && !shard)
                 continue;
             BufferInfo info = m_builder.buffer(parts[p].device, buffers[p]);
             info.index = parts[p].inputs[slot].index;
             info.persistent = false;
             info.memory = memoryOf(tensor);
-            info.share = shard < 0 ? UnitShare::Same : UnitShare::Shard;
-            info.shardDimension = static_cast<std::int8_t>(shard);
+            info.share = UnitShare::Same;
+            if (shard)
+                markShard(info, *shard);
             inputs[p][slot] = m_builder.addBuffer(parts[p].device, std::move(info));
             Instruction instruction{
                 .op = id, .acrossUnits = acrossUnits, .inputs = {buffers[p]}, .outputs = {inputs[p][slot]}};
             instruction.kind = !acrossUnits ? InstructionKind::Select
-                : shard < 0                 ? InstructionKind::AllReduce
+                : !shard                    ? InstructionKind::AllReduce
                                             : InstructionKind::ReduceScatter;
-            instruction.dimension = acrossUnits ? shard : -1;
+            instruction.dimension = acrossUnits && shard ? shard->dimension : -1;
             m_builder.emit(parts[p].device, where, std::move(instruction));
             if (acrossUnits && m_types.reduced(tensor) != type)
                 inputs[p][slot] = castBuffer(parts[p].device, where, id, inputs[p][slot], type);
@@ -695,7 +713,7 @@ Result<std::vector<BufferList>> Lowering::optimizerInputs(OperatorId id, std::in
 /// Brings the units' shares of a new weight together on every one of them, in each of the types that somebody
 /// keeps it in.
 void Lowering::gatherAcrossUnits(
-    OperatorId id, std::int32_t block, const Holding &shard, std::int32_t dimension)
+    OperatorId id, std::int32_t block, const Holding &own, const UnitShard &shard)
 {
     const TensorId tensor = m_graph.at(id).outputs[0];
     const TensorId old = m_graph.at(id).inputs[0];
@@ -704,29 +722,29 @@ void Lowering::gatherAcrossUnits(
         if (m_builder.buffer(p.device, p.buffer).share != UnitShare::Shard)
             types.insert(p.dataType);
     for (const DataType type : types) {
-        std::int32_t own = shard.buffer;
-        if (BufferInfo info = m_builder.buffer(shard.device, own); info.dataType != type) {
+        std::int32_t sent = own.buffer;
+        if (BufferInfo info = m_builder.buffer(own.device, sent); info.dataType != type) {
             info.tensor = tensor;
             info.persistent = false;
             info.memory = memoryOf(tensor);
             info.dataType = type;
-            own = m_builder.addBuffer(shard.device, std::move(info));
-            m_builder.emit(shard.device, block,
-                {.kind = InstructionKind::Cast, .op = id, .inputs = {shard.buffer}, .outputs = {own}});
+            sent = m_builder.addBuffer(own.device, std::move(info));
+            m_builder.emit(own.device, block,
+                {.kind = InstructionKind::Cast, .op = id, .inputs = {own.buffer}, .outputs = {sent}});
         }
-        Holding whole{shard.device, joinedUnits(shard.box, dimension), {}, -1};
-        whole.buffer = m_builder.addBuffer(shard.device,
+        Holding whole{own.device, joinedUnits(own.box, shard), {}, -1};
+        whole.buffer = m_builder.addBuffer(own.device,
             {.tensor = tensor,
                 .dataType = type,
                 .index = whole.box,
                 .perMicroBatch = false,
                 .memory = memoryOf(tensor)});
-        m_builder.emit(shard.device, block,
+        m_builder.emit(own.device, block,
             {.kind = InstructionKind::AllGather,
                 .op = id,
                 .acrossUnits = true,
-                .dimension = dimension,
-                .inputs = {own},
+                .dimension = shard.dimension,
+                .inputs = {sent},
                 .outputs = {whole.buffer}});
         if (type == m_types.accumulated(tensor))
             m_materializer.made(tensor, block, std::move(whole));
@@ -749,7 +767,7 @@ Result<void> Lowering::emitOptimizer(OperatorId id)
                     "place its replicas on different devices", "operator:" + op.name};
 
     TRY(const auto inputs, optimizerInputs(id, block));
-    const std::int32_t shard = shardDimensionOf(id);
+    const auto shard = unitShardOf(id);
     std::set<std::pair<DeviceId, std::int32_t>> inPlace;
     for (std::size_t p = 0; p < parts.size(); ++p) {
         const TransformedPart &part = parts[p];
@@ -767,15 +785,16 @@ Result<void> Lowering::emitOptimizer(OperatorId id)
             std::int32_t buffer = old;
             if (m_builder.buffer(part.device, old).persistent)
                 inPlace.insert({part.device, old});
-            else
-                buffer = m_builder.addBuffer(part.device,
-                    {.tensor = op.outputs[slot],
-                        .dataType = m_types.made(id, slot),
-                        .index = part.outputs[slot].index,
-                        .perMicroBatch = false,
-                        .memory = memoryOf(op.outputs[slot]),
-                        .share = shard < 0 ? UnitShare::Same : UnitShare::Shard,
-                        .shardDimension = static_cast<std::int8_t>(shard)});
+            else {
+                BufferInfo info{.tensor = op.outputs[slot],
+                    .dataType = m_types.made(id, slot),
+                    .index = part.outputs[slot].index,
+                    .perMicroBatch = false,
+                    .memory = memoryOf(op.outputs[slot])};
+                if (shard)
+                    markShard(info, *shard);
+                buffer = m_builder.addBuffer(part.device, std::move(info));
+            }
             kernel.outputs.push_back(buffer);
         }
         const BufferList outputs = kernel.outputs;
@@ -784,15 +803,15 @@ Result<void> Lowering::emitOptimizer(OperatorId id)
             if (outputs[slot] < 0)
                 continue;
             Holding made{part.device, part.outputs[slot].index, {}, outputs[slot]};
-            if (shard < 0)
+            if (!shard)
                 m_materializer.made(op.outputs[slot], block, std::move(made), parts.size());
             else if (slot == 0) // each unit keeps its own share of the states, in place
-                gatherAcrossUnits(id, block, made, shard);
+                gatherAcrossUnits(id, block, made, *shard);
         }
     }
     // Everywhere the old value is held, the new one must arrive.
     for (std::size_t slot = 0; slot < op.outputs.size(); ++slot) {
-        if (!op.outputs[slot] || (shard >= 0 && slot > 0))
+        if (!op.outputs[slot] || (shard && slot > 0))
             continue;
         const TensorId old = op.inputs[slot == 0 ? 0 : slot + 1];
         std::vector<Persistent> held = m_persistent[static_cast<std::size_t>(old.index)];

@@ -253,7 +253,8 @@ std::vector<Holding> Materializer::convert(Made &made, const std::vector<Need> &
         for (const Holding &h : merged)
             sources.push_back(&h);
         for (const Need &need : joined)
-            result.push_back(alike ? fetch(sources, need, task) : fetchGeneral(made.raw, need, task));
+            result.push_back(
+                alike ? fetch(sources, need, task) : fetchGeneral(castRaw(made, task), need, task));
     }
     // Back to what was asked for, in its order.
     std::vector<Holding> ordered;

@@ -64,7 +64,7 @@ public:
 private:
     struct Made {
         std::int32_t block = -1;
-        std::vector<Holding> raw{}; ///< As operators made them.
+        std::vector<Holding> raw{}; ///< As operators made them; of a version, cast where they are needed.
         std::vector<Holding> merged{}; ///< After local Sum and Concat; empty until merged.
     };
     struct Available {
@@ -122,6 +122,7 @@ private:
     DataType wireType(TensorId tensor, DataType wanted) const;
     Holding cast(const Holding &from, const Task &task);
     std::vector<Made> &versionsOf(const Task &task);
+    const std::vector<Holding> &castRaw(Made &made, const Task &task);
     std::int32_t transferBlock(std::int32_t from, std::int32_t to);
     bool complete(TensorId tensor, const SummandSet &summands) const;
 

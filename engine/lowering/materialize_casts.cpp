@@ -90,16 +90,31 @@ std::vector<Materializer::Made> &Materializer::versionsOf(const Task &task)
         Task casting = task;
         casting.block = made.block;
         Made version{.block = made.block};
-        const std::vector<Holding> merged = merge(made, merging);
-        for (const Holding &holding : merged) {
-            version.raw.push_back(cast(holding, casting));
+        for (const Holding &holding : merge(made, merging)) {
+            version.merged.push_back(cast(holding, casting));
             if (holding.summands.empty())
-                state.available.push_back({version.raw.back(), made.block});
+                state.available.push_back({version.merged.back(), made.block});
         }
-        version.merged = version.raw;
+        version.raw = made.raw;
         versions.push_back(std::move(version));
     }
     return versions;
+}
+
+/// What operators made, in the task's type.
+const std::vector<Holding> &Materializer::castRaw(Made &made, const Task &task)
+{
+    Task casting = task;
+    casting.block = made.block;
+    for (Holding &holding : made.raw) {
+        // Often a device made just one, which is what it has merged.
+        const auto merged = std::find_if(made.merged.begin(), made.merged.end(), [&](const Holding &other) {
+            return other.device == holding.device && other.box == holding.box
+                && other.summands == holding.summands;
+        });
+        holding = merged != made.merged.end() ? *merged : cast(holding, casting);
+    }
+    return made.raw;
 }
 
 } // namespace planloom

@@ -3,6 +3,7 @@
 #include "engine/plan/default_rule.h"
 #include "engine/plan/optimizer_rule.h"
 #include "engine/plan/plan_draft.h"
+#include "engine/plan/precision_rule.h"
 #include "engine/plan/preferences.h"
 #include "engine/plan/scale_units_rule.h"
 #include "engine/plan/stages.h"
@@ -110,11 +111,11 @@ PlanDraft draftOf(
 /// Completes rows without preferences to the plan of one unit.
 /// @param shardings  by operator: the row that shares its update out over the units, -1 without; may be empty
 Result<Completion> completeOne(const Model &model, std::int32_t deviceCount, const ConstraintTable &table,
-    const Decider *decider, const ScaleUnits &units, const std::vector<std::int32_t> &shardings)
+    const CompletionOptions &options, const ScaleUnits &units, const std::vector<std::int32_t> &shardings)
 {
     PlanDraft draft = draftOf(model, deviceCount, table, units);
     if (!draft.failed())
-        (decider ? *decider : defaultDecider()).decide(draft);
+        (options.decider ? *options.decider : defaultDecider()).decide(draft);
     if (!draft.failed())
         assignStages(draft);
     if (!draft.failed())
@@ -125,6 +126,7 @@ Result<Completion> completeOne(const Model &model, std::int32_t deviceCount, con
         mirrorDecisions(draft);
         decideOptimizers(draft);
         shareOutUpdates(draft, shardings);
+        decidePrecisions(draft, options.precision);
     }
     Completion completion;
     completion.rows = std::move(draft.bound.reports);
@@ -141,7 +143,7 @@ Result<Completion> completeOne(const Model &model, std::int32_t deviceCount, con
 
 /// The rows that are off in a unit's table act as they would on all devices.
 Result<Completion> completeUnits(const Model &model, std::int32_t deviceCount, const ConstraintTable &table,
-    const TableInUnits &inUnits, const Decider *decider)
+    const TableInUnits &inUnits, const CompletionOptions &options)
 {
     const Graph &graph = *model.graph;
     const PlanMeaning whole = planMeaning(model, deviceCount, table);
@@ -161,7 +163,7 @@ Result<Completion> completeUnits(const Model &model, std::int32_t deviceCount, c
     bound[inUnits.batchRow] =
         boundAlone(setting, whole.microBatches, table.rows[static_cast<std::size_t>(inUnits.batchRow)]);
     TRY(Completion completion,
-        completeOne(model, inUnits.deviceCount, inUnits.table, decider, inUnits.units, shardings));
+        completeOne(model, inUnits.deviceCount, inUnits.table, options, inUnits.units, shardings));
     for (const auto &[row, count] : bound)
         completion.rows[static_cast<std::size_t>(row)].bound = count;
     for (std::size_t o = 0; completion.plan.graph && o < graph.operators.size(); ++o) {
@@ -177,7 +179,7 @@ Result<Completion> completeUnits(const Model &model, std::int32_t deviceCount, c
 } // namespace
 
 Result<Completion> completePlan(const Model &model, std::int32_t deviceCount, const ConstraintTable &table,
-    const Decider *decider, UseUnits units)
+    const CompletionOptions &options)
 {
     if (!model)
         return Error{ErrorCode::InvalidInput, "there is no model to plan", "", "plan"};
@@ -188,12 +190,12 @@ Result<Completion> completePlan(const Model &model, std::int32_t deviceCount, co
             "", "devices"};
     }
     if (hasPreferences(table))
-        return completeWithPreferences(model, deviceCount, table, decider);
-    if (units == UseUnits::WherePossible
-        || (units == UseUnits::WhereLarge && deviceCount > kMostExplicitDevices))
+        return completeWithPreferences(model, deviceCount, table, options);
+    if (options.units == UseUnits::WherePossible
+        || (options.units == UseUnits::WhereLarge && deviceCount > kMostExplicitDevices))
         if (const auto inUnits = findUnits(model, deviceCount, table))
-            return completeUnits(model, deviceCount, table, *inUnits, decider);
-    return completeOne(model, deviceCount, table, decider, {}, {});
+            return completeUnits(model, deviceCount, table, *inUnits, options);
+    return completeOne(model, deviceCount, table, options, {}, {});
 }
 
 std::optional<Error> firstError(const Completion &completion)

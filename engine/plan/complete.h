@@ -27,7 +27,14 @@ enum class UseUnits : std::uint8_t {
     WhereLarge, ///< Above `kMostExplicitDevices`: below, every device is worth a lane of its own.
     WherePossible,
 };
-constexpr std::int32_t kMostExplicitDevices = 64;
+constexpr std::int32_t kMostExplicitDevices = 16;
+
+/// What completes a plan beside its rows.
+struct CompletionOptions {
+    const Decider *decider = nullptr; ///< The default rule, if null.
+    PrecisionPreset precision = PrecisionPreset::Float32; ///< Of operators to which no row gives one.
+    UseUnits units = UseUnits::WhereLarge;
+};
 
 /// Completes the rows of `table` to a plan of `model` on `deviceCount` devices.
 ///
@@ -47,7 +54,7 @@ constexpr std::int32_t kMostExplicitDevices = 64;
 /// @return reports with or without a plan; InvalidInput if the model is missing or `deviceCount` is not in
 /// [1, 65536] O(rows x operators + operators x parts). Thread-safe.
 Result<Completion> completePlan(const Model &model, std::int32_t deviceCount, const ConstraintTable &table,
-    const Decider *decider = nullptr, UseUnits units = UseUnits::WhereLarge);
+    const CompletionOptions &options = {});
 
 /// The first error of the reports, if any.
 std::optional<Error> firstError(const Completion &completion);

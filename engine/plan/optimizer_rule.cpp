@@ -293,10 +293,24 @@ void shareOutUpdates(PlanDraft &draft, const std::vector<std::int32_t> &sharding
         OperatorDecision &decision = draft.decisionOf(id);
         const std::int32_t units = draft.plan.units.count;
         const TensorView weight = inputView(draft.graph(), step, decision.partition, 0, 0);
+        // The first dimension that divides, or else the longest one of which every unit gets something.
         std::optional<std::int32_t> identifier;
+        std::vector<std::int64_t> sizes;
         for (std::size_t d = 0; !identifier && d < weight.index.ranges.size(); ++d)
             if (weight.index.ranges[d].size() % units == 0 && weight.index.ranges[d].size() > 0)
                 identifier = identifierAt(step, d);
+        std::int64_t longest = 0;
+        for (std::size_t d = 0; (!identifier || !sizes.empty()) && d < weight.index.ranges.size(); ++d) {
+            const std::int64_t extent = weight.index.ranges[d].size();
+            const std::int64_t each = (extent + units - 1) / units;
+            const auto its = identifierAt(step, d);
+            if (!its || extent <= longest || each * (units - 1) >= extent)
+                continue;
+            longest = extent;
+            identifier = its;
+            sizes.assign(static_cast<std::size_t>(units), each);
+            sizes.back() = extent - each * (units - 1);
+        }
         decision.rows.push_back({shardings[o]});
         std::sort(decision.rows.begin(), decision.rows.end());
         Partition shared = decision.partition;
@@ -304,6 +318,7 @@ void shareOutUpdates(PlanDraft &draft, const std::vector<std::int32_t> &sharding
             shared.splits.push_back({.kind = SplitKind::Dimension,
                 .dimension = *identifier,
                 .parts = units,
+                .sizes = std::move(sizes),
                 .over = SplitOver::Units});
         if (identifier && checkPartition(step, shared))
             decision.partition = std::move(shared);

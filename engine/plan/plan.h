@@ -26,6 +26,7 @@ struct OperatorDecision {
     std::int32_t recomputeGroup = -1;
     AttentionMode attention = AttentionMode::Fused; ///< Of an Attention and its backward operator.
     Precision precision{}; ///< Backward operators have their forward's.
+    std::vector<RowId> precisionRows{}; ///< Rows it follows from, ascending; empty if the default decided.
     std::vector<RowId> rows{}; ///< Rows it follows from, ascending; empty if only defaults decided.
     std::string why{}; ///< The default rule that decided what no row did, as a sentence; may be empty.
     friend bool operator==(const OperatorDecision &, const OperatorDecision &) = default;

@@ -127,11 +127,11 @@ Result<AppliedRows> appliedRows(
     return Applier(table, complete).run();
 }
 
-Result<Completion> completeWithPreferences(
-    const Model &model, std::int32_t deviceCount, const ConstraintTable &table, const Decider *decider)
+Result<Completion> completeWithPreferences(const Model &model, std::int32_t deviceCount,
+    const ConstraintTable &table, const CompletionOptions &options)
 {
     TRY(AppliedRows applied, appliedRows(table, [&](const ConstraintTable &rows) {
-        return completePlan(model, deviceCount, rows, decider);
+        return completePlan(model, deviceCount, rows, options);
     }));
     for (AppliedRows::LeftOut &left : applied.leftOut) {
         RowReport &report = applied.completion.rows[static_cast<std::size_t>(left.row)];

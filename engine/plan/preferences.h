@@ -32,7 +32,7 @@ Result<AppliedRows> appliedRows(
     const ConstraintTable &table, const std::function<Result<Completion>(const ConstraintTable &)> &complete);
 
 /// `completePlan` for a table with preferences; reports are those of the table's rows.
-Result<Completion> completeWithPreferences(
-    const Model &model, std::int32_t deviceCount, const ConstraintTable &table, const Decider *decider);
+Result<Completion> completeWithPreferences(const Model &model, std::int32_t deviceCount,
+    const ConstraintTable &table, const CompletionOptions &options);
 
 } // namespace planloom

@@ -43,6 +43,23 @@ double elementAt(const TensorData &data, std::size_t i)
     return 0;
 }
 
+/// By what a number differs from another that is rounded to the neighbour in `type`, see `tolerancesOf`; 0
+/// for Float32.
+double roundingOf(DataType type)
+{
+    switch (type) {
+    case DataType::Float16:
+    case DataType::TensorFloat32:
+        return 0x1p-12;
+    case DataType::BFloat16:
+        return 0x1p-9;
+    case DataType::Float8E4M3:
+        return 0x1p-6;
+    default:
+        return 0;
+    }
+}
+
 std::size_t countOf(const TensorData &data)
 {
     return data.bytes.size() / static_cast<std::size_t>(sizeOf(data.type.dataType));
@@ -105,7 +122,61 @@ Error mismatch(const std::string &name, const std::string &what)
         name};
 }
 
+/// Notes the distance of a group under the name of the tensor that has most of it.
+Result<void> noteNorm(CheckReport &report, double &worstShare, const NamedArrays &got,
+    const NamedArrays &expected, const std::string &group, double tolerance)
+{
+    double distance = 0;
+    double size = 0;
+    double most = -1;
+    const std::string *name = nullptr;
+    for (const auto &[own, reference] : expected) {
+        const auto found = got.find(own);
+        if (found == got.end() || found->second.type != reference.type
+            || found->second.bytes.size() != reference.bytes.size())
+            return mismatch(group + own, "one of them lacks this tensor, or has it in another shape");
+        double here = 0;
+        for (std::size_t i = 0; i < countOf(reference); ++i) {
+            const double a = elementAt(found->second, i);
+            const double b = elementAt(reference, i);
+            if (a == b || (std::isnan(a) && std::isnan(b)))
+                here += 0;
+            else
+                here += std::isfinite(a - b) ? (a - b) * (a - b) : std::numeric_limits<double>::infinity();
+            if (std::isfinite(b))
+                size += b * b;
+        }
+        distance += here;
+        if (here > most) {
+            most = here;
+            name = &own;
+        }
+    }
+    if (name)
+        note(report, worstShare, group + *name,
+            distance == 0 ? 0 : std::sqrt(distance / std::max(size, std::numeric_limits<double>::min())),
+            tolerance);
+    return {};
+}
+
 } // namespace
+
+CheckTolerances tolerancesOf(const ExecutionPlan &plan)
+{
+    double rounding = 0;
+    for (const Precision &precision : plan.precisions)
+        for (const DataType type : {precision.compute, precision.storage, precision.gradient,
+                 precision.reduction, precision.optimizer})
+            rounding = std::max(rounding, roundingOf(type));
+    if (rounding == 0)
+        return {};
+    return {.byNorm = true,
+        .loss = 4 * rounding,
+        .laterLosses = std::sqrt(rounding),
+        .outputs = std::sqrt(rounding),
+        .gradients = 2 * std::sqrt(rounding),
+        .weights = std::sqrt(rounding)};
+}
 
 Result<CheckReport> compareOutcomes(
     const RunOutcome &got, const RunOutcome &reference, const CheckTolerances &tolerances)
@@ -124,6 +195,13 @@ Result<CheckReport> compareOutcomes(
             error = std::numeric_limits<double>::infinity();
         note(report, worstShare, "loss", a == b ? 0 : error,
             i == 0 ? tolerances.loss : tolerances.laterLosses);
+    }
+    if (tolerances.byNorm) {
+        TRY_VOID(noteNorm(report, worstShare, got.outputs, reference.outputs, "out/", tolerances.outputs));
+        TRY_VOID(
+            noteNorm(report, worstShare, got.gradients, reference.gradients, "grad/", tolerances.gradients));
+        TRY_VOID(noteNorm(report, worstShare, got.weights, reference.weights, "weight/", tolerances.weights));
+        return report;
     }
     const double gradientScale = largestOf(reference.gradients);
     const auto compare = [&](const NamedArrays &a, const NamedArrays &b, const std::string &group,

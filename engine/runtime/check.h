@@ -11,6 +11,10 @@ namespace planloom {
 /// How far a run may be from the reference. Relative to max(max|b|, 1e-3 G), b a reference tensor and G the
 /// largest value of its group (outputs, gradients, weights).
 struct CheckTolerances {
+    /// Distances of whole groups in place of single elements: |a - b| / |b|, Euclidean over all tensors of a
+    /// group. For plans that round: where a sum in another order rounds an activation to its neighbour, a
+    /// ReLU may open or an attention shift, and single gradients are as far off as they are large.
+    bool byNorm = false;
     double loss = 1e-5; ///< Of the first step, relative to the loss alone.
     double laterLosses =
         1e-3; ///< Of the steps after it: AdamW turns rounding noise into full steps of weights.
@@ -18,6 +22,13 @@ struct CheckTolerances {
     double gradients = 1e-3; ///< Batch norm amplifies float32 rounding to a few 1e-4.
     double weights = 1e-3;
 };
+
+/// What a plan may differ from the same model in the same precisions on one device. In Float32 the default.
+/// With narrower types a sum in another order may round to a neighbour, e = 2^-9 (BFloat16) or 2^-12
+/// (Float16, TensorFloat32) of its size away. A share e of the ReLUs and the like then opens or shuts, and
+/// each counts whole: groups may be sqrt(e) apart, gradients, which have come twice as far, 2 sqrt(e).
+/// Operands of 8 bits, 2^-3 apart, turn one activation in 2^6 that differs by 2^-9 into the next: e = 2^-6.
+CheckTolerances tolerancesOf(const ExecutionPlan &plan);
 
 /// Compares losses of all steps, outputs, gradients and updated weights.
 ///
@@ -40,6 +51,7 @@ std::string firstDifference(
 /// first step, which is run once more: later ones start from weights in which AdamW has turned rounding noise
 /// into full steps.
 /// @param got  outcome of `plan` under `options`, which had `keepGradients`
+/// @param tolerances  `tolerancesOf(plan)` where `reference` works in the same precisions
 Result<CheckReport> checkAgainst(const ExecutionPlan &reference, const ExecutionPlan &plan,
     const RunOutcome &got, const RunOptions &options, const CheckTolerances &tolerances = {},
     std::stop_token stop = {});

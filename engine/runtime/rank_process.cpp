@@ -130,8 +130,8 @@ int rankMain(const RunRequest &request, int socket, DeviceProgress *counters)
         sendSpans(events, outcome->measured);
     bool ok = true;
     if (request.reference) {
-        const auto report =
-            checkAgainst(*request.reference, request.plan, *outcome, options, {}, stop.get_token());
+        const auto report = checkAgainst(*request.reference, request.plan, *outcome, options,
+            tolerancesOf(request.plan), stop.get_token());
         if (!report)
             return failed(report.error());
         events.send(checkEvent(*report));

@@ -9,6 +9,7 @@
 #include "engine/table/kinds/micro_batches.h"
 #include "engine/table/kinds/order.h"
 #include "engine/table/kinds/place.h"
+#include "engine/table/kinds/precision.h"
 #include "engine/table/kinds/recompute.h"
 #include "engine/table/kinds/schedule.h"
 #include "engine/table/kinds/split.h"
@@ -29,7 +30,7 @@ using RowId = Id<struct RowTag>; ///< Index into `ConstraintTable::rows`.
 
 /// What a row decides, one alternative a kind of row: see kinds/rule_traits.h for how a kind is added.
 using Rule = std::variant<MeshRule, MicroBatchesRule, OpTransRule, CoshardRule, OpAssignRule, OpOrderRule,
-    ScheduleRule, StageRule, RecomputeRule, OptimizerShardingRule, InFlightRule, LimitRule>;
+    ScheduleRule, StageRule, RecomputeRule, OptimizerShardingRule, InFlightRule, LimitRule, PrecisionRule>;
 
 /// Where a row came from.
 enum class RowOrigin : std::uint8_t { Text, Gesture, Template, Import };

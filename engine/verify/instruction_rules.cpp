@@ -47,22 +47,24 @@ bool alike(const Content &a, const Content &b)
 /// Scale units have the same of both.
 bool sharedAlike(const Content &a, const Content &b)
 {
-    return a.share == b.share && a.shardDimension == b.shardDimension;
+    return a.share == b.share && a.shardDimension == b.shardDimension && a.shardEnd == b.shardEnd;
 }
 
-/// `content` is what a kernel may read or write in a slot whose view moves along `shard` from unit to unit.
-bool isShard(const Content &content, std::int32_t shard)
+/// `content` is what a kernel may read or write in a slot whose view `shard` shares out.
+bool isShard(const Content &content, const ShardSpecification &shard)
 {
-    return content.share == (shard < 0 ? UnitShare::Same : UnitShare::Shard)
-        && content.shardDimension == shard;
+    return content.share == (shard.dimension < 0 ? UnitShare::Same : UnitShare::Shard)
+        && content.shardDimension == shard.dimension
+        && (shard.dimension < 0
+            || content.shardEnd
+                == content.box->ranges[static_cast<std::size_t>(shard.dimension)].begin + shard.extent);
 }
 
 /// The boxes that all units have of `content` together.
-IndexMask ofAllUnits(const ExecutionPlan &plan, const Content &content, std::int32_t dimension)
+IndexMask ofAllUnits(const Content &content)
 {
     IndexMask box = *content.box;
-    Range &range = box.ranges[static_cast<std::size_t>(dimension)];
-    range.end = range.begin + range.size() * plan.units.count;
+    box.ranges[static_cast<std::size_t>(content.shardDimension)].end = content.shardEnd;
     return box;
 }
 
@@ -263,12 +265,12 @@ std::string checkAcrossUnits(const ExecutionPlan &plan, const Side &side)
             : wrong();
     if (scatters)
         return in.share == UnitShare::Partial && out.share == UnitShare::Shard
-                && out.shardDimension == dimension && ofAllUnits(plan, out, dimension) == *in.box
+                && out.shardDimension == dimension && ofAllUnits(out) == *in.box
             ? std::string{}
             : wrong();
     if (gathers)
         return in.share == UnitShare::Shard && in.shardDimension == dimension && out.share == UnitShare::Same
-                && ofAllUnits(plan, in, dimension) == *out.box
+                && ofAllUnits(in) == *out.box
             ? std::string{}
             : wrong();
     return wrong();
@@ -358,7 +360,7 @@ std::string checkLocal(const ExecutionPlan &plan, const Specification &specifica
             return wrong();
         if (!sharedAlike(input, output)) { // each unit may take its own share of what all have
             if (input.share != UnitShare::Same || output.share != UnitShare::Shard || input.perMicroBatch
-                || !contains(*input.box, ofAllUnits(plan, output, output.shardDimension)))
+                || !contains(*input.box, ofAllUnits(output)))
                 return wrong();
         } else if (input.share == UnitShare::Shard && *input.box != *output.box) {
             return wrong();

@@ -20,6 +20,7 @@ struct Content {
     bool persistent = false;
     UnitShare share = UnitShare::Same;
     std::int32_t shardDimension = -1;
+    std::int64_t shardEnd = 0;
 };
 
 /// One device's side of an instruction.

@@ -21,25 +21,33 @@ bool movesWithTensor(const ExecutionPlan &plan, const TensorView &first, const T
     return boxOf(plan, buffer, plan.microBatches - 1, plan.units.count - 1) == last.index;
 }
 
-/// The dimension along which `next`, unit 1's view, lies just behind `first`, unit 0's; -1 if they are the
-/// same, nothing if they differ in another way.
-std::optional<std::int32_t> shardOf(const TensorView &first, const TensorView &next)
+/// How `views`, one of every unit, lie; nothing if they are neither the same nor side by side, all but the
+/// last as long as the first.
+std::optional<ShardSpecification> shardOf(const std::vector<TensorView> &views)
 {
-    if (first == next)
-        return -1;
-    if (first.value != next.value)
-        return std::nullopt;
-    std::int32_t dimension = -1;
-    for (std::size_t d = 0; d < first.index.ranges.size(); ++d) {
-        const Range &a = first.index.ranges[d];
-        const Range &b = next.index.ranges[d];
-        if (a == b)
-            continue;
-        if (dimension >= 0 || b.begin != a.end || b.size() != a.size())
+    ShardSpecification shard;
+    const TensorView &first = views.front();
+    for (std::size_t u = 1; u < views.size(); ++u) {
+        const TensorView &next = views[u];
+        if (next.value != first.value || next.tensor != first.tensor)
             return std::nullopt;
-        dimension = static_cast<std::int32_t>(d);
+        for (std::size_t d = 0; d < first.index.ranges.size(); ++d) {
+            const Range &a = first.index.ranges[d];
+            const Range &b = next.index.ranges[d];
+            const auto dimension = static_cast<std::int32_t>(d);
+            if (a == b && shard.dimension != dimension)
+                continue;
+            const bool last = u + 1 == views.size();
+            if ((shard.dimension >= 0 && shard.dimension != dimension)
+                || b.begin != a.begin + static_cast<std::int64_t>(u) * a.size() || b.size() < 1
+                || (last ? b.size() > a.size() : b.size() != a.size()))
+                return std::nullopt;
+            shard = {dimension, b.end - a.begin};
+        }
+        if (shard.dimension < 0 && u > 1)
+            break; // the same twice: for all of them
     }
-    return dimension;
+    return shard;
 }
 
 } // namespace
@@ -80,18 +88,23 @@ Specification::Specification(const ExecutionPlan &plan)
             m_parts[o].push_back({std::move(views.inputs), std::move(views.outputs)});
         }
         const PartViews later = partViews(graph, op, partition, 0, last);
-        const PartViews next = partViews(graph, op, partition, shards > 1 ? 1 : 0, first);
-        const auto noteShard = [&](const TensorView &a, const TensorView &b,
-                                   std::vector<std::int32_t> &list) {
-            const auto shard = shardOf(a, b);
-            if (!shard && m_problem.empty())
-                m_problem = "the units' shares of " + op.name + " do not lie side by side";
-            list.push_back(shard.value_or(-1));
+        std::vector<PartViews> byUnit; // of part 0
+        for (std::int32_t unit = 0; unit < shards; ++unit)
+            byUnit.push_back(partViews(graph, op, partition, unit, first));
+        const auto noteShards = [&](std::size_t slots, std::vector<TensorView> PartViews::*views,
+                                    std::vector<ShardSpecification> &list) {
+            for (std::size_t slot = 0; slot < slots; ++slot) {
+                std::vector<TensorView> ofSlot;
+                for (const PartViews &unit : byUnit)
+                    ofSlot.push_back((unit.*views)[slot]);
+                const auto shard = shardOf(ofSlot);
+                if (!shard && m_problem.empty())
+                    m_problem = "the units' shares of " + op.name + " do not lie side by side";
+                list.push_back(shard.value_or(ShardSpecification{}));
+            }
         };
-        for (std::size_t slot = 0; slot < op.inputs.size(); ++slot)
-            noteShard(m_parts[o][0].inputs[slot], next.inputs[slot], m_inputShards[o]);
-        for (std::size_t slot = 0; slot < op.outputs.size(); ++slot)
-            noteShard(m_parts[o][0].outputs[slot], next.outputs[slot], m_outputShards[o]);
+        noteShards(op.inputs.size(), &PartViews::inputs, m_inputShards[o]);
+        noteShards(op.outputs.size(), &PartViews::outputs, m_outputShards[o]);
         const auto check = [&](TensorId tensor, const TensorView &a, const TensorView &b,
                                std::vector<bool> &list) {
             bool moves = false;

@@ -16,6 +16,12 @@ struct PartSpecification {
     std::vector<TensorView> outputs{};
 };
 
+/// How scale units share out a view: unit u has the piece that begins u times unit 0's extent behind it.
+struct ShardSpecification {
+    std::int32_t dimension = -1; ///< -1: all units have the same.
+    std::int64_t extent = 0; ///< Of all pieces together.
+};
+
 /// The step that an execution plan has to carry out.
 class Specification
 {
@@ -63,13 +69,12 @@ public:
         return m_outputMoves[static_cast<std::size_t>(op.index)][slot];
     }
 
-    /// The dimension along which the view of input (or output) `slot` moves from one scale unit to the next,
-    /// by its own extent; -1 if all units have the same.
-    std::int32_t inputShard(OperatorId op, std::size_t slot) const
+    /// How scale units share out the view of input (or output) `slot`.
+    const ShardSpecification &inputShard(OperatorId op, std::size_t slot) const
     {
         return m_inputShards[static_cast<std::size_t>(op.index)][slot];
     }
-    std::int32_t outputShard(OperatorId op, std::size_t slot) const
+    const ShardSpecification &outputShard(OperatorId op, std::size_t slot) const
     {
         return m_outputShards[static_cast<std::size_t>(op.index)][slot];
     }
@@ -90,8 +95,8 @@ private:
     std::vector<TensorId> m_replaced{};
     std::vector<std::vector<bool>> m_inputMoves{};
     std::vector<std::vector<bool>> m_outputMoves{};
-    std::vector<std::vector<std::int32_t>> m_inputShards{};
-    std::vector<std::vector<std::int32_t>> m_outputShards{};
+    std::vector<std::vector<ShardSpecification>> m_inputShards{};
+    std::vector<std::vector<ShardSpecification>> m_outputShards{};
     StorageTypes m_types;
     std::string m_problem{};
 };

@@ -94,7 +94,7 @@ private:
                 if (split.over == SplitOver::Units
                     && (s + 1 != partition.splits.size() || split.parts != m_plan.units.count
                         || m_graph.operators[o].direction != Direction::Optimizer
-                        || split.kind != SplitKind::Dimension || !split.sizes.empty()))
+                        || split.kind != SplitKind::Dimension))
                     return fail(-1, local.name + " is shared out over units that the plan does not have");
             }
             if (at(partCount(partition) / unitParts(partition)) != m_plan.placement[o].size())
@@ -278,21 +278,25 @@ private:
     {
         const std::string name = "'" + tensor.name + "'";
         if (buffer.share == UnitShare::Same)
-            return buffer.shardDimension == -1 ? std::string{}
-                                               : "a buffer of " + name + " is shared out and is not";
+            return buffer.shardDimension == -1 && buffer.shardEnd == 0
+                ? std::string{}
+                : "a buffer of " + name + " is shared out and is not";
         if (m_plan.units.isOne() || buffer.perMicroBatch)
             return "a buffer of " + name + " is shared by units, but there is nothing to share";
         if (buffer.share == UnitShare::Partial)
-            return !buffer.persistent && buffer.shardDimension == -1
+            return !buffer.persistent && buffer.shardDimension == -1 && buffer.shardEnd == 0
                 ? std::string{}
                 : "a buffer of " + name + " would keep one unit's share of a sum";
         if (!isWithin(buffer.shardDimension, buffer.index.ranges.size()))
             return "a buffer of " + name + " is shared out along no dimension";
         const auto d = at(buffer.shardDimension);
         const Range &range = buffer.index.ranges[d];
-        return range.begin + range.size() * m_plan.units.count <= tensor.type.shape[d]
+        const std::int64_t shared = buffer.shardEnd - range.begin;
+        return range.size() > 0 && buffer.shardEnd <= tensor.type.shape[d]
+                && shared <= range.size() * m_plan.units.count
+                && shared > range.size() * (m_plan.units.count - 1)
             ? std::string{}
-            : "the units' shares of " + name + " leave it";
+            : "the units' shares of " + name + " leave it, or leave something";
     }
 
     std::string checkInstruction(std::int32_t device, const Instruction &instruction) const

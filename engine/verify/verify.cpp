@@ -170,6 +170,7 @@ Side Interpreter::sideOf(std::int32_t device, const Instruction &instruction) co
         content.persistent = buffer.persistent;
         content.share = buffer.share;
         content.shardDimension = buffer.shardDimension;
+        content.shardEnd = buffer.shardEnd;
         return content;
     };
     Side side;

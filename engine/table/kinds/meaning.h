@@ -36,7 +36,7 @@ using AllowedPlace = Allowed<Domain, SamePlace>;
 using AllowedPlaceSnapshot = std::shared_ptr<const AllowedPlace>;
 
 /// What can be decided of an operator, and rows can disagree about.
-enum class Aspect : std::uint8_t { Split, Place, Coshard, Stage, Recompute, Sharding };
+enum class Aspect : std::uint8_t { Split, Place, Coshard, Stage, Recompute, Sharding, Precision };
 
 /// The splits allowed along one axis of the mesh.
 struct AxisMeaning {
@@ -57,6 +57,7 @@ struct OperatorMeaning {
     Allowed<std::int32_t> stage{};
     std::optional<RecomputePer> recompute{};
     std::optional<OptimizerShardingRule> sharding{};
+    std::optional<PrecisionRule> precision{};
 
     bool splits() const { return !axes.empty() || !within.isAnything(); }
 };
@@ -155,6 +156,16 @@ template<> struct RuleMeaning<OptimizerShardingRule> {
         const OptimizerShardingRule &rule, const std::vector<OperatorId> &selected);
     static Result<std::optional<OperatorMeaning>> of(
         const RowSetting &setting, const OptimizerShardingRule &rule, OperatorId op);
+};
+
+template<> struct RuleMeaning<PrecisionRule> {
+    static constexpr bool sameForAll = true;
+    static Result<void> check(const RowSetting &setting, const PrecisionRule &rule);
+    /// The forward operators and the optimizer operators selected; backward ones do as their forwards.
+    static Result<std::vector<OperatorId>> actsOn(
+        const RowSetting &setting, const PrecisionRule &rule, const std::vector<OperatorId> &selected);
+    static Result<std::optional<OperatorMeaning>> of(
+        const RowSetting &setting, const PrecisionRule &rule, OperatorId op);
 };
 
 /// Order rows are about pairs of operators, and about micro-batches.

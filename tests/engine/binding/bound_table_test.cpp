@@ -171,7 +171,7 @@ TEST(Decider, KeepsToWhatIsExcluded)
     // It follows `a` unless it may not; then it is replicated, unless it may not be that either.
     const Split whole{.kind = SplitKind::Replicate, .parts = 2, .axis = "tp"};
     const Narrowing apart(r, axisMeaning("tp", Allowed<Split>::anythingBut({followed.splits.front()})));
-    const auto replicated = completePlan(graph, 2, *table, &apart);
+    const auto replicated = completePlan(graph, 2, *table, {.decider = &apart});
     ASSERT_TRUE(replicated && replicated->plan.graph);
     EXPECT_EQ(replicated->plan.decisions[static_cast<std::size_t>(r.index)].partition.splits,
         std::vector<Split>{whole});

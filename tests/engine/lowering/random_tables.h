@@ -13,6 +13,7 @@ struct RandomTableOptions {
     double touched = 0.5; ///< Share of the forward operators that get a split and a place of their own.
     bool recompute = true;
     bool orders = true;
+    bool precisions = false; ///< Rows of number formats, which change the numbers.
 };
 
 /// A table of arbitrary rows for `graph` on `devices` devices: splits along any dimension (even, uneven,
@@ -156,6 +157,23 @@ inline ConstraintTable randomTable(
     }
     if (options.orders && chance(0.3))
         add(selectAll(), InFlightRule{1 + static_cast<std::int32_t>(below(3)), chance(0.7) ? -1 : 0});
+    if (options.precisions) {
+        if (chance(0.8))
+            add(selectAll(),
+                PrecisionRule{.preset = kAllPrecisionPresets[static_cast<std::size_t>(
+                                  below(static_cast<std::int64_t>(kAllPrecisionPresets.size())))]});
+        constexpr std::array kTypes{DataType::Float32, DataType::BFloat16, DataType::Float16};
+        const auto type = [&] { return kTypes[static_cast<std::size_t>(below(3))]; };
+        if (chance(0.4))
+            add(selectAll(), PrecisionRule{.gradient = type(), .reduction = type(), .optimizer = type()});
+        std::array<std::vector<std::string>, 3> names;
+        for (const Operator *op : forward)
+            if (chance(0.4))
+                names[static_cast<std::size_t>(below(3))].push_back(op->name);
+        for (std::size_t i = 0; i < names.size(); ++i)
+            if (!names[i].empty())
+                add(selectSet(std::move(names[i])), PrecisionRule{.storage = kTypes[i]});
+    }
     if (chance(0.1))
         add(selectAll(), LimitRule{LimitRule::Kind::Memory, 1 + below(1 << 30)});
     return table;

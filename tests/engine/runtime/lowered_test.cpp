@@ -20,7 +20,7 @@ using namespace planloom;
 namespace {
 
 /// A norm and two layers, cross-entropy over 8 items; AdamW.
-GraphSnapshot perceptron(OperatorKind optimizer)
+GraphSnapshot perceptron(OperatorKind optimizer, std::int64_t width = 8)
 {
     GraphBuilder builder{"perceptron"};
     const TensorId x = builder.input("x", {DataType::Float32, {8, 6}});
@@ -28,11 +28,11 @@ GraphSnapshot perceptron(OperatorKind optimizer)
     TensorId h = builder.one(OperatorKind::LayerNorm,
         {x, builder.weight("norm.weight", {6}), builder.weight("norm.bias", {6})},
         attributesOf({{"axis", std::int64_t{1}}, {"epsilon", 1e-5}}), "norm");
-    h = builder.one(OperatorKind::MatMul, {h, builder.weight("first.weight", {6, 8})}, {}, "first");
-    h = builder.one(OperatorKind::Add, {h, builder.weight("first.bias", {8})}, {}, "bias");
+    h = builder.one(OperatorKind::MatMul, {h, builder.weight("first.weight", {6, width})}, {}, "first");
+    h = builder.one(OperatorKind::Add, {h, builder.weight("first.bias", {width})}, {}, "bias");
     h = builder.one(OperatorKind::Relu, {h}, {}, "relu");
     const TensorId logits =
-        builder.one(OperatorKind::MatMul, {h, builder.weight("second.weight", {8, 4})}, {}, "second");
+        builder.one(OperatorKind::MatMul, {h, builder.weight("second.weight", {width, 4})}, {}, "second");
     const TensorId sum = builder.one(
         OperatorKind::CrossEntropy, {logits, labels}, attributesOf({{"reduction", std::string{"sum"}}}));
     const TensorId count = builder.one(OperatorKind::CountValid, {labels});
@@ -48,7 +48,7 @@ Result<ExecutionPlan> planned(const GraphSnapshot &graph, const std::string &gal
     UseUnits units = UseUnits::Never)
 {
     TRY(const auto table, galleryTable(gallery, graph, devices));
-    TRY(const auto completion, completePlan(graph, devices, table, nullptr, units));
+    TRY(const auto completion, completePlan(graph, devices, table, {.units = units}));
     if (const auto error = firstError(completion))
         return *error;
     TRY(const auto cluster, clusterNamed("cpu:" + std::to_string(devices)));
@@ -110,6 +110,28 @@ INSTANTIATE_TEST_SUITE_P(Gallery, Lowered,
                 c = '_';
         return name;
     });
+
+TEST(Units, ShareWeightsOutThatTheyDoNotDivide)
+{
+    const GraphSnapshot graph = perceptron(OperatorKind::AdamWStep, 10);
+    const auto reference = planned(graph, "single", 1);
+    const auto plan = planned(graph, "zero1", 4, UseUnits::WherePossible);
+    ASSERT_TRUE(reference && plan);
+    std::int32_t uneven = 0;
+    for (const Partition &partition : plan->partitions)
+        uneven += unitParts(partition) > 1 && !partition.splits.back().sizes.empty() ? 1 : 0;
+    EXPECT_GE(uneven, 2);
+    const auto proof = verify(*plan);
+    ASSERT_TRUE(proof && proof->ok()) << proof->failure->reason;
+    RunOptions options;
+    options.randomWeights = true;
+    options.keepGradients = true;
+    options.steps = 3;
+    const auto outcome = runOnCpu(*plan, options);
+    ASSERT_TRUE(outcome) << describe(outcome.error());
+    const auto report = checkAgainst(*reference, *plan, *outcome, options);
+    ASSERT_TRUE(report && report->ok) << report->worstTensor << " " << report->worstError;
+}
 
 /// Whole replicas, written once.
 class InUnits : public testing::TestWithParam<Case>

@@ -121,6 +121,28 @@ template<> struct RandomRule<OptimizerShardingRule> {
     }
 };
 
+template<> struct RandomRule<PrecisionRule> {
+    static PrecisionRule make(RandomValues &random)
+    {
+        constexpr std::array kTypes{DataType::Float32, DataType::BFloat16, DataType::Float16,
+            DataType::TensorFloat32, DataType::Float8E4M3};
+        const auto type = [&](int count) {
+            return kTypes[static_cast<std::size_t>(random.number(0, count - 1))];
+        };
+        PrecisionRule rule;
+        if (random.chance(50))
+            rule.preset = kAllPrecisionPresets[static_cast<std::size_t>(random.number(0, 4))];
+        if (random.chance(30))
+            rule.compute = type(5);
+        for (auto *setting : {&rule.storage, &rule.gradient, &rule.reduction, &rule.optimizer})
+            if (random.chance(30))
+                *setting = type(3);
+        if (random.chance(30) || rule == PrecisionRule{})
+            rule.scale = 1 << random.number(0, 24);
+        return rule;
+    }
+};
+
 template<> struct RandomRule<InFlightRule> {
     static InFlightRule make(RandomValues &random) { return {random.number(1, 20), random.number(-1, 5)}; }
 };

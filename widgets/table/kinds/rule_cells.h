@@ -40,6 +40,7 @@ extern const RuleCells kStageCells;
 extern const RuleCells kRecomputeCells;
 extern const RuleCells kCoshardCells;
 extern const RuleCells kZero1Cells;
+extern const RuleCells kPrecisionCells;
 extern const RuleCells kMeshCells;
 extern const RuleCells kMicroBatchesCells;
 extern const RuleCells kScheduleCells;
@@ -48,8 +49,8 @@ extern const RuleCells kLimitCells;
 
 /// All of them, in the order people meet them.
 inline constexpr std::array kAllRuleCells{&kSplitCells, &kReplicateCells, &kPlaceCells, &kOrderCells,
-    &kStageCells, &kRecomputeCells, &kCoshardCells, &kZero1Cells, &kMeshCells, &kMicroBatchesCells,
-    &kScheduleCells, &kInFlightCells, &kLimitCells};
+    &kStageCells, &kRecomputeCells, &kCoshardCells, &kZero1Cells, &kPrecisionCells, &kMeshCells,
+    &kMicroBatchesCells, &kScheduleCells, &kInFlightCells, &kLimitCells};
 
 /// Null for words that no row begins with.
 const RuleCells *findRuleCells(std::string_view word);
