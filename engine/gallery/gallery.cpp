@@ -24,6 +24,7 @@ struct Recipe {
     std::int32_t pp = 1;
     std::int32_t interleave = 1; ///< Stages on each rank of the pipeline.
     bool zero1 = false;
+    bool sequence = false; ///< Sequence parallel between the tensor-parallel regions.
     ScheduleKind schedule = ScheduleKind::OneFOneB;
     std::int32_t microBatches = 0; ///< 0 chooses.
 };
@@ -52,10 +53,10 @@ Result<Recipe> readSpec(std::string_view spec, std::int32_t deviceCount)
     static const std::map<std::string, std::set<std::string>, std::less<>> kParameters{
         {"single", {"micro-batches"}},
         {"data-parallel", {"micro-batches"}},
-        {"tensor-parallel", {"micro-batches"}},
+        {"tensor-parallel", {"sequence", "micro-batches"}},
         {"pipeline", {"stages", "interleave", "schedule", "micro-batches"}},
         {"zero1", {"micro-batches"}},
-        {"3d", {"dp", "tp", "pp", "zero1", "interleave", "schedule", "micro-batches"}},
+        {"3d", {"dp", "tp", "pp", "zero1", "sequence", "interleave", "schedule", "micro-batches"}},
     };
     const auto known = kParameters.find(recipe.name);
     if (known == kParameters.end()) {
@@ -96,6 +97,8 @@ Result<Recipe> readSpec(std::string_view spec, std::int32_t deviceCount)
         TRY(const std::int32_t number, numberOf(key, value));
         if (key == "zero1")
             recipe.zero1 = number != 0;
+        else if (key == "sequence")
+            recipe.sequence = number != 0;
         else if (number == 0)
             return wrongSpec("'" + key + "' must be at least 1");
         else if (key == "micro-batches")
@@ -196,13 +199,14 @@ const std::vector<GalleryEntry> &galleryEntries()
     static const std::vector<GalleryEntry> kEntries{
         {"single", "everything on one device", {"micro-batches=N"}},
         {"data-parallel", "every device has the whole model and a part of the batch", {"micro-batches=N"}},
-        {"tensor-parallel", "weights cut into columns and rows, as in Megatron-LM", {"micro-batches=N"}},
+        {"tensor-parallel", "weights cut into columns and rows, as in Megatron-LM",
+            {"sequence=0|1", "micro-batches=N"}},
         {"pipeline", "stages of consecutive layers, balanced by cost",
             {"stages=N", "interleave=N", "schedule=1f1b|gpipe|sequential", "micro-batches=N"}},
         {"zero1", "data parallel with the optimizer cut over the replicas", {"micro-batches=N"}},
         {"3d", "data, pipeline and tensor parallel",
-            {"dp=N", "tp=N", "pp=N", "interleave=N", "zero1=0|1", "schedule=1f1b|gpipe|sequential",
-                "micro-batches=N"}},
+            {"dp=N", "tp=N", "pp=N", "interleave=N", "zero1=0|1", "sequence=0|1",
+                "schedule=1f1b|gpipe|sequential", "micro-batches=N"}},
     };
     return kEntries;
 }
@@ -242,6 +246,8 @@ Result<ConstraintTable> galleryTable(
         TRY_VOID(appendPipeline(*model.index, recipe, costs, table));
     if (recipe.tp > 1)
         TRY_VOID(appendTensorParallel(model, deviceCount, "tp", recipe.tp, table));
+    if (recipe.tp > 1 && recipe.sequence)
+        TRY_VOID(appendSequenceParallel(model, deviceCount, "tp", recipe.tp, table));
     if (recipe.zero1 && recipe.dp > 1) {
         table.rows.push_back(templateRow(
             {.kind = SelectorKind::Weight, .text = "*"}, OptimizerShardingRule{.axis = "dp", .parts = 0}));

@@ -76,6 +76,37 @@ bool readsAny(const SelectorIndex &index, const Operator &op, const std::vector<
 
 } // namespace
 
+Result<void> appendSequenceParallel(const Model &model, std::int32_t deviceCount, const std::string &axis,
+    std::int32_t parts, ConstraintTable &table)
+{
+    const SelectorIndex &index = *model.index;
+    const Graph &graph = *model.graph;
+    const TensorParallelCut cut = findTensorParallel(index, parts);
+    const RowSetting setting{model, deviceCount, planMeaning(model, deviceCount, table).mesh};
+    const SplitStep step{.kind = SplitKind::Dimension,
+        .dimension = {.kind = DimensionRef::Kind::Meaning, .meaning = DimensionMeaning::Sequence},
+        .parts = 0,
+        .sizes = {},
+        .axis = axis};
+    std::vector<OperatorId> between;
+    for (std::size_t i = 0; i < graph.operators.size(); ++i) {
+        const OperatorId op{static_cast<std::int32_t>(i)};
+        if (graph.operators[i].direction != Direction::Forward || cut.identifier[i] >= 0)
+            continue;
+        const auto split = splitOf(setting, op, step);
+        if (split && split->parts > 1 && checkPartition(graph.operators[i], {{*split}}))
+            between.push_back(op);
+    }
+    if (between.empty())
+        return Error{ErrorCode::InvalidInput,
+            "no operator outside the tensor-parallel regions has a sequence that " + std::to_string(parts)
+                + " divides",
+            "leave sequence out", "gallery/sequence"};
+    for (Selector &selector : selectorsByName(index, between))
+        table.rows.push_back(templateRow(std::move(selector), OpTransRule{{step}}));
+    return {};
+}
+
 Result<void> appendTensorParallel(const Model &model, std::int32_t deviceCount, const std::string &axis,
     std::int32_t parts, ConstraintTable &table)
 {

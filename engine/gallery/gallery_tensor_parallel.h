@@ -15,4 +15,11 @@ namespace planloom {
 Result<void> appendTensorParallel(const Model &model, std::int32_t deviceCount, const std::string &axis,
     std::int32_t parts, ConstraintTable &table);
 
+/// Rows that split what lies between the tensor-parallel regions along the sequence over the same axis
+/// (arXiv:2205.05198, section 4.2.2): norms, residuals and their activations are held once, not by every
+/// device.
+/// @return InvalidInput if nothing there has a sequence that divides
+Result<void> appendSequenceParallel(const Model &model, std::int32_t deviceCount, const std::string &axis,
+    std::int32_t parts, ConstraintTable &table);
+
 } // namespace planloom

@@ -61,6 +61,7 @@ public:
         , m_materializer(m_graph, m_transformed.batch, m_transformed.summandCount, m_types, m_cluster, costs,
               plan.units, batchCuts(plan), m_builder)
         , m_persistent(m_graph.tensors.size())
+        , m_gathered(m_graph.tensors.size())
         , m_persistentBoxes(m_graph.tensors.size())
         , m_blockOf(m_graph.operators.size(), -1)
         , m_accumulators(m_graph.tensors.size())
@@ -87,6 +88,8 @@ private:
         TensorId tensor, const std::vector<Need> &needs, DataType type, std::int32_t block, OperatorId op);
     std::int32_t persistentBuffer(TensorId tensor, DeviceId device, const IndexMask &box, DataType type,
         const UnitShard *shard = nullptr);
+    std::optional<std::int32_t> gatheredAhead(
+        TensorId tensor, DeviceId device, const IndexMask &box, DataType type);
     std::int32_t castBuffer(
         DeviceId device, std::int32_t block, OperatorId op, std::int32_t buffer, DataType type);
     void accumulate(TensorId tensor, DeviceId device, std::int32_t block, OperatorId op, const IndexMask &box,
@@ -135,6 +138,7 @@ private:
     std::vector<std::vector<OperatorId>> m_sequence{}; ///< Operators by block, in order.
 
     std::vector<std::vector<Persistent>> m_persistent; ///< By tensor.
+    std::vector<std::vector<Persistent>> m_gathered; ///< By tensor: copies made anew in every step.
     std::vector<std::vector<Persistent>>
         m_persistentBoxes; ///< By tensor: every box that is read, per device.
     std::vector<std::int32_t> m_blockOf; ///< By operator.
@@ -313,6 +317,53 @@ void Lowering::estimateBlocks()
     }
 }
 
+/// A working copy of a weight whose master the units share out, gathered at the begin of the step: ahead of
+/// its use, beside what is computed first, in the order in which the forward pass asks. Nothing is sent
+/// behind the update then.
+/// @return nothing where no share of it is on this device
+std::optional<std::int32_t> Lowering::gatheredAhead(
+    TensorId tensor, DeviceId device, const IndexMask &box, DataType type)
+{
+    auto &gathered = m_gathered[static_cast<std::size_t>(tensor.index)];
+    for (const Persistent &copy : gathered)
+        if (copy.device == device && copy.dataType == type && contains(copy.box, box))
+            return copy.buffer;
+    for (const OperatorId user : m_uses.consumers[static_cast<std::size_t>(tensor.index)]) {
+        const Operator &op = m_graph.at(user);
+        if (op.direction != Direction::Optimizer || op.inputs.front() != tensor)
+            continue;
+        const auto shard = unitShardOf(user);
+        const DataType master = m_types.read(user, 0);
+        if (!shard || master == type || !m_types.isMaster(tensor, master))
+            continue;
+        for (const TransformedPart &part : m_transformed.operators[static_cast<std::size_t>(user.index)]) {
+            const IndexMask &own = part.inputs.front().index;
+            if (part.device != device || !contains(joinedUnits(own, *shard), box))
+                continue;
+            const std::int32_t kept = persistentBuffer(tensor, device, own, master, &*shard);
+            const std::int32_t sent = castBuffer(device, m_prologue, user, kept, type);
+            Persistent copy{device, joinedUnits(own, *shard), -1, type};
+            copy.buffer = m_builder.addBuffer(device,
+                {.tensor = tensor,
+                    .dataType = type,
+                    .index = copy.box,
+                    .perMicroBatch = false,
+                    .memory = memoryOf(tensor)});
+            m_builder.emit(device, m_prologue,
+                {.kind = InstructionKind::AllGather,
+                    .op = user,
+                    .acrossUnits = true,
+                    .dimension = shard->dimension,
+                    .inputs = {sent},
+                    .outputs = {copy.buffer}});
+            m_materializer.available(tensor, {device, copy.box, {}, copy.buffer}, m_prologue);
+            gathered.push_back(copy);
+            return copy.buffer;
+        }
+    }
+    return std::nullopt;
+}
+
 /// @param shard  where every unit has a box of its own; null if all have the same
 std::int32_t Lowering::persistentBuffer(
     TensorId tensor, DeviceId device, const IndexMask &box, DataType type, const UnitShard *shard)
@@ -326,6 +377,9 @@ std::int32_t Lowering::persistentBuffer(
     for (const Persistent &p : m_persistent[index])
         if (p.device == device && p.dataType == type && contains(p.box, largest))
             return p.buffer;
+    if (!shard && !m_plan.units.isOne())
+        if (const auto copy = gatheredAhead(tensor, device, largest, type))
+            return *copy;
     BufferInfo info{.tensor = tensor,
         .dataType = type,
         .index = largest,
@@ -481,6 +535,8 @@ std::int32_t Lowering::castBuffer(
 {
     BufferInfo info = m_builder.buffer(device, buffer);
     info.dataType = type;
+    info.persistent = false;
+    info.memory = memoryOf(info.tensor);
     const std::int32_t copy = m_builder.addBuffer(device, std::move(info));
     m_builder.emit(
         device, block, {.kind = InstructionKind::Cast, .op = op, .inputs = {buffer}, .outputs = {copy}});

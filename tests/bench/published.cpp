@@ -58,9 +58,9 @@ std::int32_t integerAt(const json &row, const char *name, std::int32_t missing)
 
 /// Rows of training-throughput.json: GPT models of Megatron-LM's tables.
 ///
-/// What they leave open: the H100 table's time (2024) ran fused attention, optimizer states sharded over the replicas,
-/// interleaved stages and no recomputation; the A100 table's (2021) kept the scores in memory, recomputed every layer
-/// (as it says), interleaved stages, and every replica updated all weights.
+/// What they leave open: the H100 table's time (2024) ran fused attention, optimizer states sharded over the
+/// replicas, interleaved stages and no recomputation; the A100 table's (2021) kept the scores in memory,
+/// recomputed every layer (as it says), interleaved stages, and every replica updated all weights.
 std::optional<Row> throughputRow(const json &row)
 {
     Row result;
@@ -75,9 +75,8 @@ std::optional<Row> throughputRow(const json &row)
     result.samples = batch / result.dp;
     result.published = row.at("step_seconds");
     result.cluster = row.at("device").get<std::string>() + ":" + std::to_string(result.devices);
-    result.zoo = "zoo:gpt?layers=" + std::to_string(result.layers)
-        + "&hidden=" + std::to_string(row.at("hidden").get<int>())
-        + "&heads=" + std::to_string(row.at("heads").get<int>())
+    result.zoo = "zoo:gpt?layers=" + std::to_string(result.layers) + "&hidden="
+        + std::to_string(row.at("hidden").get<int>()) + "&heads=" + std::to_string(row.at("heads").get<int>())
         + "&seq=" + std::to_string(row.at("sequence").get<int>()) + "&batch=" + std::to_string(batch)
         + "&vocab=" + std::to_string(row.at("vocabulary").get<int>());
     const bool recent = result.table == "h100";
@@ -135,7 +134,7 @@ Result<Prediction> predict(
     request.upTo = PlanGrade::Timed;
     request.gallery = "3d:dp=" + std::to_string(row.dp) + ",tp=" + std::to_string(row.tp)
         + ",pp=" + std::to_string(row.pp) + ",zero1=" + (row.sharded ? "1" : "0")
-        + ",interleave=" + std::to_string(interleave)
+        + (row.sharded && row.tp > 1 ? ",sequence=1" : "") + ",interleave=" + std::to_string(interleave)
         + ",micro-batches=" + std::to_string(row.samples / microBatch);
     std::string rows = "precision all : " + row.precision + "\n";
     if (row.recompute == "full")
@@ -148,9 +147,10 @@ Result<Prediction> predict(
         static_cast<std::int64_t>(answer->cluster.device.memory.value), microBatch, interleave};
 }
 
-/// The rule for what a row leaves open, the same for all: micro-batches of as many samples as fit the memory, among 1, 2,
-/// 4, 8 and 16; with pipelines, as many stages on each device, among 1, 2, 4 and 8, as there are layers and micro-batches
-/// for, which is the published advice of the authors (arXiv:2104.04473, section 3.3).
+/// The rule for what a row leaves open, the same for all: micro-batches of as many samples as fit the memory,
+/// among 1, 2, 4, 8 and 16; with pipelines, as many stages on each device, among 1, 2, 4 and 8, as there are
+/// layers and micro-batches for, which is the published advice of the authors (arXiv:2104.04473,
+/// section 3.3).
 Result<Prediction> predict(const Row &row)
 {
     TRY(const ModelSnapshot model, openModel({row.zoo, {}, {}}, {}, KeepContent::No));
@@ -200,8 +200,8 @@ int main(int argc, char **argv)
     std::vector<double> errors;
     std::vector<std::string> skipped;
     if (!asJson)
-        std::printf("%-22s %-18s %10s %10s %7s %9s  %s\n", "table", "model", "predicted", "published", "ratio",
-            "peak GB", "micro-batch, stages a device");
+        std::printf("%-22s %-18s %10s %10s %7s %9s  %s\n", "table", "model", "predicted", "published",
+            "ratio", "peak GB", "micro-batch, stages a device");
     for (const json &item : document["rows"]) {
         const auto row = item.contains("tflops_per_device") ? throughputRow(item) : recipeRow(item);
         if (!row) {
@@ -216,9 +216,9 @@ int main(int argc, char **argv)
         }
         const double ratio = prediction->seconds / row->published;
         errors.push_back(std::abs(ratio - 1));
-        result.push_back({{"table", row->table}, {"model", row->model},
-            {"predicted_seconds", prediction->seconds}, {"published_seconds", row->published},
-            {"peak_bytes", prediction->peak}});
+        result.push_back(
+            {{"table", row->table}, {"model", row->model}, {"predicted_seconds", prediction->seconds},
+                {"published_seconds", row->published}, {"peak_bytes", prediction->peak}});
         if (!asJson) {
             std::printf("%-22s %-18s %9.3fs %9.3fs %7.3f %8.1f%s  %d, %d\n", row->table.c_str(),
                 row->model.c_str(), prediction->seconds, row->published, ratio,
