@@ -71,6 +71,8 @@ json instructionToJson(const Instruction &instruction)
         object["queue"] = nameOf(*instruction.queue);
     if (instruction.joined)
         object["joined"] = true;
+    if (instruction.overlaps)
+        object["overlaps"] = true;
     if (instruction.acrossUnits)
         object["across_units"] = true;
     return object;
@@ -480,6 +482,7 @@ private:
         instruction.op.index = optional("operator", static_cast<std::int64_t>(m_graph->operators.size()) - 1);
         instruction.recompute = flag(value, "recompute", where, false);
         instruction.joined = flag(value, "joined", where, false);
+        instruction.overlaps = flag(value, "overlaps", where, false);
         instruction.acrossUnits = flag(value, "across_units", where, false);
         if (value.contains("queue"))
             instruction.queue = named(value["queue"], where + "/queue", kQueueKinds);

@@ -158,6 +158,11 @@ LocalDuration localDuration(const ExecutionPlan &plan, const DeviceProgram &prog
     };
     // `moved` counts reads and writes; a copy does one of each.
     const auto moving = [&](std::int64_t moved) { return toNanoseconds(costs.copy(Bytes{moved / 2})); };
+    // The same inside a launch that is there anyway.
+    const auto within = [&](std::int64_t moved) {
+        return toNanoseconds(
+            std::max(0.0, costs.copy(Bytes{std::max<std::int64_t>(moved, 0) / 2}) - costs.copy(Bytes{})));
+    };
     const auto both = [](Nanoseconds duration) { return LocalDuration{duration, duration}; };
 
     const std::int64_t in = bytesAt(instruction.inputs, 0).count;
@@ -167,13 +172,17 @@ LocalDuration localDuration(const ExecutionPlan &plan, const DeviceProgram &prog
     case InstructionKind::Kernel:
         return both(toNanoseconds(kernelSeconds(plan, program, instruction, costs, spared)));
     case InstructionKind::Accumulate:
-        return {moving(in + 2 * out), moving(in + out)};
+        // A product that adds to what is there reads it, and writes as wide as that is.
+        return instruction.joined ? LocalDuration{within(2 * out - in), within(out - in)}
+                                  : LocalDuration{moving(in + 2 * out), moving(in + out)};
     case InstructionKind::Select:
         return both(out == in ? Nanoseconds{} : moving(2 * out));
     case InstructionKind::Concat:
         return both(instruction.inputs.size() < 2 ? Nanoseconds{} : moving(2 * out));
     case InstructionKind::Sum: {
         const auto terms = static_cast<std::int64_t>(instruction.inputs.size());
+        if (instruction.joined) // each product adds to what those before it made
+            return both(within((terms - 1) * out));
         return both(terms < 2 ? Nanoseconds{} : moving((terms + 1) * out));
     }
     case InstructionKind::ValueSelect: {

@@ -1112,7 +1112,7 @@ Result<ExecutionPlan> Lowering::run()
     for (std::size_t b = 0; b < m_builder.blocks().size(); ++b)
         if (const BlockInfo &block = m_builder.blocks()[b]; block.kind == SegmentKind::Transfer)
             m_dependencies.push_back({block.source, block.target, 0, RowId{}});
-    m_builder.join(m_graph);
+    m_builder.join(m_graph, m_plan.overlap);
     TRY(auto order,
         orderBlocks(m_builder.blocks(), m_dependencies, m_plan.microBatches, m_plan.stageCount,
             m_plan.schedule, m_plan.inFlight));

@@ -63,6 +63,32 @@ bool ProgramBuilder::runsOnce(std::int32_t block) const
     return kind == SegmentKind::Prologue || kind == SegmentKind::Reduce || kind == SegmentKind::Optimizer;
 }
 
+std::optional<std::size_t> overlapPartner(
+    const Graph &graph, const std::vector<Instruction> &instructions, std::size_t collective)
+{
+    constexpr std::size_t kReach = 8; // instructions between them, such as copies
+    const auto isProduct = [&](const Instruction &instruction) {
+        return instruction.kind == InstructionKind::Kernel
+            && categoryOf(graph.at(instruction.op).kind) == OperatorCategory::Product;
+    };
+    const auto mentionsAny = [](const BufferList &a, const BufferList &b) {
+        return std::any_of(a.begin(), a.end(), [&](std::int32_t buffer) {
+            return buffer >= 0 && std::find(b.begin(), b.end(), buffer) != b.end();
+        });
+    };
+    const Instruction &own = instructions[collective];
+    for (std::size_t i = collective; i-- > 0 && collective - i <= kReach;)
+        if (mentionsAny(own.inputs, instructions[i].outputs)) {
+            if (isProduct(instructions[i]))
+                return i;
+            break;
+        }
+    for (std::size_t i = collective + 1; i < instructions.size() && i - collective <= kReach; ++i)
+        if (mentionsAny(own.outputs, instructions[i].inputs))
+            return isProduct(instructions[i]) ? std::optional(i) : std::nullopt;
+    return std::nullopt;
+}
+
 std::int32_t ProgramBuilder::mark(std::int32_t block)
 {
     auto &places = m_marks.emplace_back();
@@ -96,7 +122,7 @@ bool readsAny(const BufferList &inputs, const BufferList &outputs)
 
 } // namespace
 
-void ProgramBuilder::join(const Graph &graph)
+void ProgramBuilder::join(const Graph &graph, CollectiveOverlap overlap)
 {
     for (Device &device : m_devices) {
         const auto elements = [&](const Instruction &kernel) {
@@ -125,9 +151,23 @@ void ProgramBuilder::join(const Graph &graph)
                     && runsOnce(static_cast<std::int32_t>(block))) {
                     instruction.joined = mate && mate->kind == instruction.kind
                         && mate->group == instruction.group && mate->acrossUnits == instruction.acrossUnits;
+                } else if ((instruction.kind == InstructionKind::Accumulate
+                               || instruction.kind == InstructionKind::Sum)
+                    && mate && last == mate) {
+                    // Products add to what is there themselves; chains of such additions belong to one
+                    // product.
+                    const bool product = mate->kind == InstructionKind::Kernel
+                        && categoryOf(graph.at(mate->op).kind) == OperatorCategory::Product;
+                    instruction.joined = (product && readsAny(instruction.inputs, mate->outputs))
+                        || (instruction.kind == InstructionKind::Accumulate && mate->joined
+                            && mate->kind == InstructionKind::Accumulate);
                 }
                 mate = last = &instruction;
             }
+            auto &instructions = device.byBlock[block];
+            for (std::size_t i = 0; overlap == CollectiveOverlap::Tensor && i < instructions.size(); ++i)
+                instructions[i].overlaps = queueOf(instructions[i]) == QueueKind::Tensor
+                    && overlapPartner(graph, instructions, i).has_value();
         }
     }
 }

@@ -2,12 +2,19 @@
 
 #include "engine/lowering/execution_plan.h"
 #include "engine/lowering/order.h"
+#include "engine/table/kinds/overlap.h"
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <vector>
 
 namespace planloom {
+
+/// The product that a collective of a segment can run chunk by chunk with: the one that makes its input, or
+/// else the first that reads its output; an index into `instructions`.
+std::optional<std::size_t> overlapPartner(
+    const Graph &graph, const std::vector<Instruction> &instructions, std::size_t collective);
 
 /// Collects instructions by block and device, and puts them together in a global order of blocks: segments,
 /// schedules, and the deaths of buffers.
@@ -42,7 +49,7 @@ public:
 
     /// Joins what is launched together: neighbouring collectives of one group in blocks that run once per
     /// step, element-wise kernels with the one before that they read, neighbouring updates.
-    void join(const Graph &graph);
+    void join(const Graph &graph, CollectiveOverlap overlap);
 
     /// Fills groups and devices of `plan` with the blocks in `order`.
     void finish(const std::vector<BlockRun> &order, ExecutionPlan &plan);

@@ -104,6 +104,7 @@ PlanDraft draftOf(
     draft.plan.microBatches = said.microBatches;
     draft.plan.wholeBatches = said.wholeBatches;
     draft.plan.schedule = said.schedule;
+    draft.plan.overlap = said.overlap;
     draft.domainNumber(everywhere(said.mesh, deviceCount));
     return draft;
 }

@@ -57,6 +57,7 @@ struct Plan {
     bool wholeBatches = false; ///< Every micro-batch is a whole batch of the model, not a part of one.
     std::int32_t stageCount = 1;
     ScheduleKind schedule = ScheduleKind::Sequential;
+    CollectiveOverlap overlap = CollectiveOverlap::None;
     std::vector<OperatorDecision> decisions{}; ///< By operator index. Backward ones mirror their forwards.
     std::vector<OrderConstraint> orders{};
     /// By stage: the most micro-batches it holds whose backward pass has not run; 0 leaves it to the

@@ -1,5 +1,7 @@
 #include "engine/simulate/compiled_program.h"
 
+#include "engine/lowering/program_builder.h"
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -60,6 +62,20 @@ std::int64_t ProgramCompiler::collectiveNanoseconds(CollectiveKind kind, Bytes b
     if (isNew)
         found->second = std::llround(m_costs.collective(kind, bytes, shape) * 1e9);
     return found->second;
+}
+
+/// What is left of a collective of `duration` behind the product that it runs with, chunk by chunk: both take
+/// as long as the longer one and one chunk of the other.
+std::int64_t ProgramCompiler::exposedBesideProduct(const DeviceProgram &program,
+    const std::vector<Instruction> &instructions, std::size_t index, std::int64_t duration)
+{
+    constexpr std::int64_t kChunks = 4; // as Transformer Engine's overlap cuts a product by default
+    const auto partner = overlapPartner(*m_plan.graph, instructions, index);
+    if (!partner)
+        return duration;
+    const std::int64_t product =
+        localDuration(m_plan, program, instructions[*partner], m_costs).usual.count();
+    return std::max(duration - product, std::int64_t{0}) + std::min(duration, product) / kChunks;
 }
 
 CompiledProgram ProgramCompiler::compile(const Symmetry &symmetry, std::int32_t device)
@@ -150,6 +166,8 @@ CompiledProgram ProgramCompiler::compile(const Symmetry &symmetry, std::int32_t 
                 if (instruction.joined)
                     entry.duration = std::max<std::int64_t>(
                         0, entry.duration - collectiveNanoseconds(*kind, before, symmetry.channels[channel]));
+                if (instruction.overlaps)
+                    entry.duration = exposedBesideProduct(program, segment.instructions, i, entry.duration);
                 continue;
             }
             const bool shared = instruction.joined

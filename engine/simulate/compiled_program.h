@@ -76,6 +76,8 @@ public:
     CompiledProgram compile(const Symmetry &symmetry, std::int32_t device);
 
 private:
+    std::int64_t exposedBesideProduct(const DeviceProgram &program,
+        const std::vector<Instruction> &instructions, std::size_t index, std::int64_t duration);
     std::int64_t collectiveNanoseconds(CollectiveKind kind, Bytes bytes, const Channel &channel);
 
     const ExecutionPlan &m_plan;

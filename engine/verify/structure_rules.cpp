@@ -218,9 +218,16 @@ private:
         if ((queue == QueueKind::Compute || queue == QueueKind::Copy) == isCommunication(instruction.kind)
             || (queue == QueueKind::Copy && !isCommunication(instruction.kind)))
             return std::string("a ") + nameOf(instruction.kind) + " waits in the " + nameOf(queue) + " queue";
+        if (instruction.overlaps
+            && (!isCommunication(instruction.kind) || isMessage(instruction.kind)
+                || queue != QueueKind::Tensor))
+            return std::string("a ") + nameOf(instruction.kind) + " cannot run beside a product";
         if (!instruction.joined)
             return {};
-        if (!before || before->kind != instruction.kind || queueOf(*before) != queue
+        const bool adds =
+            instruction.kind == InstructionKind::Accumulate || instruction.kind == InstructionKind::Sum;
+        const bool inProduct = before && adds && before->kind == InstructionKind::Kernel;
+        if (!before || (before->kind != instruction.kind && !inProduct) || queueOf(*before) != queue
             || before->group != instruction.group || before->acrossUnits != instruction.acrossUnits
             || isMessage(instruction.kind))
             return std::string("a ") + nameOf(instruction.kind)

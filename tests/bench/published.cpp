@@ -38,6 +38,7 @@ struct Row {
     std::int32_t layers = 1;
     std::int32_t microBatch = 0; ///< 0: by the rule.
     std::int32_t interleave = 0; ///< 0: by the rule.
+    bool overlaps = false; ///< Collectives run beside products.
     bool sharded = false; ///< Optimizer states over the replicas.
     double published = 0;
 };
@@ -84,6 +85,7 @@ std::optional<Row> throughputRow(const json &row)
     result.recompute = recent ? "none" : "full";
     result.attention = recent ? "fused" : "plain";
     result.sharded = recent;
+    result.overlaps = recent; // "overlap" says so
     return result;
 }
 
@@ -122,6 +124,7 @@ std::optional<Row> recipeRow(const json &row)
     result.recompute = "none";
     result.attention = "fused";
     result.sharded = true;
+    result.overlaps = true;
     return result;
 }
 
@@ -137,6 +140,8 @@ Result<Prediction> predict(
         + (row.sharded && row.tp > 1 ? ",sequence=1" : "") + ",interleave=" + std::to_string(interleave)
         + ",micro-batches=" + std::to_string(row.samples / microBatch);
     std::string rows = "precision all : " + row.precision + "\n";
+    if (row.overlaps)
+        rows += "overlap tensor\n";
     if (row.recompute == "full")
         rows += "recompute layer:* per layer\n";
     if (row.attention == "plain")
@@ -163,7 +168,7 @@ Result<Prediction> predict(const Row &row)
         if (row.pp > 1 && (count % row.pp != 0 || count < row.pp))
             continue;
         std::int32_t interleave = row.interleave;
-        for (const std::int32_t stages : {1, 2, 4, 8})
+        for (const std::int32_t stages : {1, 2, 3, 4, 5, 6, 7, 8})
             if (row.interleave == 0 && row.layers % (row.pp * stages) == 0 && (stages == 1 || row.pp > 1))
                 interleave = stages;
         auto prediction = predict(model, row, microBatch, interleave);

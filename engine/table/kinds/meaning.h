@@ -81,6 +81,8 @@ struct PlanMeaning {
     RowId microBatchesRow{};
     ScheduleKind schedule = ScheduleKind::Sequential;
     RowId scheduleRow{};
+    CollectiveOverlap overlap = CollectiveOverlap::None;
+    RowId overlapRow{};
 };
 
 template<typename RuleType> struct RuleMeaning;
@@ -96,6 +98,10 @@ template<> struct RuleMeaning<MicroBatchesRule> {
 template<> struct RuleMeaning<ScheduleRule> {
     static Result<void> apply(
         const Model &model, std::int32_t deviceCount, const ScheduleRule &rule, RowId row, PlanMeaning &plan);
+};
+template<> struct RuleMeaning<OverlapRule> {
+    static Result<void> apply(
+        const Model &model, std::int32_t deviceCount, const OverlapRule &rule, RowId row, PlanMeaning &plan);
 };
 /// Needs the number of stages: see `stagesOf`.
 template<> struct RuleMeaning<InFlightRule> {

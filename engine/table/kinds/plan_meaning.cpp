@@ -84,6 +84,16 @@ Result<void> RuleMeaning<ScheduleRule>::apply(
     return {};
 }
 
+Result<void> RuleMeaning<OverlapRule>::apply(
+    const Model &, std::int32_t, const OverlapRule &rule, RowId row, PlanMeaning &plan)
+{
+    if (plan.overlapRow.valid())
+        return invalidRule("the overlap is given already, by " + rowWords(plan.overlapRow.index));
+    plan.overlapRow = row;
+    plan.overlap = rule.overlap;
+    return {};
+}
+
 Result<std::vector<std::int32_t>> RuleMeaning<InFlightRule>::stagesOf(
     const InFlightRule &rule, std::int32_t stageCount)
 {

@@ -99,7 +99,14 @@ template<> struct RandomRule<OpOrderRule> {
 template<> struct RandomRule<ScheduleRule> {
     static ScheduleRule make(RandomValues &random)
     {
-        return {static_cast<ScheduleKind>(random.number(0, 2))};
+        return {static_cast<ScheduleKind>(random.number(0, 3))};
+    }
+};
+
+template<> struct RandomRule<OverlapRule> {
+    static OverlapRule make(RandomValues &random)
+    {
+        return {random.chance(50) ? CollectiveOverlap::Tensor : CollectiveOverlap::None};
     }
 };
 

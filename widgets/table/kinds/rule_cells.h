@@ -43,6 +43,7 @@ extern const RuleCells kZero1Cells;
 extern const RuleCells kPrecisionCells;
 extern const RuleCells kMeshCells;
 extern const RuleCells kMicroBatchesCells;
+extern const RuleCells kOverlapCells;
 extern const RuleCells kScheduleCells;
 extern const RuleCells kInFlightCells;
 extern const RuleCells kLimitCells;
@@ -50,7 +51,7 @@ extern const RuleCells kLimitCells;
 /// All of them, in the order people meet them.
 inline constexpr std::array kAllRuleCells{&kSplitCells, &kReplicateCells, &kPlaceCells, &kOrderCells,
     &kStageCells, &kRecomputeCells, &kCoshardCells, &kZero1Cells, &kPrecisionCells, &kMeshCells,
-    &kMicroBatchesCells, &kScheduleCells, &kInFlightCells, &kLimitCells};
+    &kMicroBatchesCells, &kScheduleCells, &kOverlapCells, &kInFlightCells, &kLimitCells};
 
 /// Null for words that no row begins with.
 const RuleCells *findRuleCells(std::string_view word);
