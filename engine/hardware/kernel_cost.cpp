@@ -43,6 +43,13 @@ constexpr double kPlainPasses = 4;
 constexpr double kPlainPassesBackward = 7;
 constexpr double kPlainLaunches = 3;
 
+/// Bytes that a cross-entropy moves for each logit, counted in Megatron-LM's
+/// (core/tensor_parallel/cross_entropy.py), which computes in fp32: the cast (2 + 4), the maximum (4),
+/// subtraction, exponential and division in place (8 each) and the sum (4); backward the product with the
+/// loss's gradient (8) and the cast (4 + 2).
+constexpr double kCrossEntropyBytes = 38;
+constexpr double kCrossEntropyBytesBackward = 14;
+
 double bytesRate(const DeviceModel &device)
 {
     return device.memoryBandwidth.value * device.memoryEfficiency.value;
@@ -129,6 +136,15 @@ double kernelSeconds(const DeviceModel &device, const KernelQuery &query)
         return attentionSeconds(device, query) + launch;
     Work work = workOf(query.op, query.inputs, query.outputs, query.attention);
     work.bytes = std::max(0.0, work.bytes - static_cast<double>(query.spared.count));
+    if (query.op.kind == OperatorKind::CrossEntropy && device.multiprocessors.value > 0) {
+        const bool backward = query.op.direction == Direction::Backward;
+        double logits = 0;
+        for (const auto *list : {&query.inputs, &query.outputs})
+            for (const TensorType &type : *list)
+                if (isFloating(type.dataType))
+                    logits = std::max(logits, static_cast<double>(elementCount(type.shape)));
+        work.bytes = logits * (backward ? kCrossEntropyBytesBackward : kCrossEntropyBytes);
+    }
     const auto products = matrixProductsOf(query.op, query.inputs, query.outputs);
     if (products.empty())
         return operatorSeconds(device, categoryOf(query.op.kind), work, query.computeType)

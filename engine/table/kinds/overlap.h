@@ -14,7 +14,8 @@ enum class CollectiveOverlap : std::uint8_t {
 
 const char *nameOf(CollectiveOverlap overlap); ///< "none", "tensor"
 
-/// Collectives overlap products chunk by chunk (Megatron-LM's --tp-comm-overlap; arXiv:2203.15837, "decomposition").
+/// Collectives overlap products chunk by chunk (Megatron-LM's --tp-comm-overlap; arXiv:2203.15837,
+/// "decomposition").
 struct OverlapRule {
     CollectiveOverlap overlap = CollectiveOverlap::Tensor;
     friend bool operator==(const OverlapRule &, const OverlapRule &) = default;
