@@ -157,7 +157,7 @@ enum class OperatorKind : std::uint8_t {
     // Composites.
     Rotary, ///< (x, cos, sin) -> y; `interleaved`. cos and sin broadcast against x.
     Attention, ///< (q [.. H s e], k [.. G t e], v [.. G t f], masks..) -> (y [.. H s f], log-sum-exp [.. H
-               ///< s],
+    ///< s],
     ///< probabilities [.. H s t]): see engine/graph/attention.h.
     Lstm,
     Gru,
