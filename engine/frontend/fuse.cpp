@@ -29,6 +29,7 @@ Graph fuseOperators(Graph graph)
     fuseProducts(editor);
     fuseNormalizations(editor);
     fuseActivations(editor);
+    fuseAttentions(editor);
     mergeReshapes(editor);
     return editor.finish();
 }

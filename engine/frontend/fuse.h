@@ -5,7 +5,8 @@
 namespace planloom {
 
 /// Replaces patterns of small operators, as exporters write them, by the operator an expert knows: Linear,
-/// LayerNorm, RmsNorm, Gelu (erf and tanh), Silu, Softmax, LogSoftmax, Embedding, Rotary, CrossEntropy.
+/// LayerNorm, RmsNorm, Gelu (erf and tanh), Silu, Softmax, LogSoftmax, Embedding, Rotary, Attention,
+/// CrossEntropy.
 ///
 /// A pattern is fused only where its inner values have no other user and are not outputs of the model.
 /// Weights keep the shape they have in the file: a transposed weight becomes Linear's `transposed`. A fused

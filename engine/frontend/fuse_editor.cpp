@@ -1,5 +1,7 @@
 #include "engine/frontend/fuse_editor.h"
 
+#include "engine/frontend/onnx_values.h"
+
 #include <algorithm>
 #include <cassert>
 #include <cmath>
@@ -51,13 +53,6 @@ std::string commonPrefix(const std::vector<SourceNode> &sources)
         common.resize(same);
     }
     return common;
-}
-
-template<typename T> double read(const TensorData &data)
-{
-    T value{};
-    std::memcpy(&value, data.bytes.data(), sizeof value);
-    return static_cast<double>(value);
 }
 
 } // namespace
@@ -114,7 +109,17 @@ const Operator *FuseEditor::onlyUser(TensorId id) const
 {
     if (!isTracked(id) || isModelOutput(id) || m_users[index(id)].size() != 1)
         return nullptr;
-    return &m_graph.operators[static_cast<std::size_t>(m_users[index(id)].front())];
+    return userAt(m_users[index(id)].front());
+}
+
+std::vector<const Operator *> FuseEditor::users(TensorId id) const
+{
+    std::vector<const Operator *> found;
+    if (!isTracked(id) || isModelOutput(id))
+        return found;
+    for (const std::int32_t number : m_users[index(id)])
+        found.push_back(userAt(number));
+    return found;
 }
 
 bool FuseEditor::usedOnlyBy(TensorId id, std::initializer_list<const Operator *> users) const
@@ -122,8 +127,8 @@ bool FuseEditor::usedOnlyBy(TensorId id, std::initializer_list<const Operator *>
     if (!isTracked(id) || isModelOutput(id))
         return false;
     return std::all_of(m_users[index(id)].begin(), m_users[index(id)].end(), [&](std::int32_t position) {
-        const Operator *user = &m_graph.operators[static_cast<std::size_t>(position)];
-        return std::find(users.begin(), users.end(), user) != users.end();
+        const Operator *user = userAt(position);
+        return user != nullptr && std::find(users.begin(), users.end(), user) != users.end();
     });
 }
 
@@ -135,18 +140,10 @@ std::optional<double> FuseEditor::constant(TensorId id) const
     if (tensor.role != TensorRole::Buffer || !tensor.data || elementCount(tensor.type.shape) != 1
         || static_cast<std::int64_t>(tensor.data->bytes.size()) < sizeOf(tensor.type.dataType))
         return std::nullopt;
-    switch (tensor.type.dataType) {
-    case DataType::Float32:
-        return read<float>(*tensor.data);
-    case DataType::Float64:
-        return read<double>(*tensor.data);
-    case DataType::Int64:
-        return read<std::int64_t>(*tensor.data);
-    case DataType::Int32:
-        return read<std::int32_t>(*tensor.data);
-    default:
+    const DataType type = tensor.type.dataType;
+    if (!isFloating(type) && type != DataType::Int64 && type != DataType::Int32)
         return std::nullopt;
-    }
+    return readNumber(type, tensor.data->bytes.data(), 0).asReal();
 }
 
 bool FuseEditor::isConstant(TensorId id, double value) const
@@ -176,6 +173,50 @@ void FuseEditor::remove(std::size_t position)
     }
 }
 
+void FuseEditor::addUser(TensorId id, std::int32_t user)
+{
+    if (!isTracked(id))
+        return;
+    std::vector<std::int32_t> &users = m_users[index(id)];
+    if (std::find(users.begin(), users.end(), user) == users.end())
+        users.push_back(user);
+}
+
+TensorId FuseEditor::addTensor(TensorType type, TensorId like, const std::string &suffix)
+{
+    if (!m_tensorNames)
+        m_tensorNames = UniqueNames::ofTensors(m_graph);
+    Tensor tensor;
+    tensor.name = m_tensorNames->take(m_graph.at(like).name + "." + suffix);
+    tensor.type = std::move(type);
+    m_graph.tensors.push_back(std::move(tensor));
+    m_isOutput.push_back(false);
+    m_maker.push_back(-1);
+    m_users.emplace_back();
+    return TensorId{static_cast<std::int32_t>(m_graph.tensors.size()) - 1};
+}
+
+void FuseEditor::replace(const std::vector<const Operator *> &old, std::vector<Operator> made)
+{
+    assert(!made.empty());
+    const TensorId last = made.back().outputs.front();
+    const auto place = static_cast<std::size_t>(m_maker[index(last)]);
+    std::vector<SourceNode> sources;
+    for (const Operator *member : old)
+        sources.insert(sources.end(), member->sources.begin(), member->sources.end());
+    const ScopeId scope = m_graph.operators[place].scope;
+    replace(old, std::move(made.back()));
+    made.pop_back();
+    for (Operator &op : made) {
+        op.sources = sources;
+        op.scope = scope;
+        const auto number = static_cast<std::int32_t>(m_graph.operators.size() + m_inserted.size());
+        for (const TensorId id : op.inputs)
+            addUser(id, number);
+        m_inserted.push_back({place, std::move(op)});
+    }
+}
+
 void FuseEditor::replace(const std::vector<const Operator *> &old, Operator fused)
 {
     assert(!old.empty() && !fused.outputs.empty());
@@ -202,13 +243,8 @@ void FuseEditor::replace(const std::vector<const Operator *> &old, Operator fuse
         if (id)
             m_maker[index(id)] = number;
     }
-    for (const TensorId id : made.inputs) {
-        if (!isTracked(id))
-            continue;
-        std::vector<std::int32_t> &users = m_users[index(id)];
-        if (std::find(users.begin(), users.end(), number) == users.end())
-            users.push_back(number);
-    }
+    for (const TensorId id : made.inputs)
+        addUser(id, number);
 }
 
 bool FuseEditor::bypass(const Operator &old, TensorId instead)
@@ -218,15 +254,14 @@ bool FuseEditor::bypass(const Operator &old, TensorId instead)
         return false;
     remove(positionOf(old));
     for (const std::int32_t user : std::exchange(m_users[index(output)], {})) {
-        for (TensorId &id : m_graph.operators[static_cast<std::size_t>(user)].inputs) {
+        const auto at = static_cast<std::size_t>(user);
+        Operator &reader = at < m_graph.operators.size() ? m_graph.operators[at]
+                                                         : m_inserted[at - m_graph.operators.size()].op;
+        for (TensorId &id : reader.inputs) {
             if (id == output)
                 id = instead;
         }
-        if (!isTracked(instead))
-            continue;
-        std::vector<std::int32_t> &users = m_users[index(instead)];
-        if (std::find(users.begin(), users.end(), user) == users.end())
-            users.push_back(user);
+        addUser(instead, user);
     }
     return true;
 }
@@ -268,8 +303,36 @@ void FuseEditor::nameFused()
     }
 }
 
+/// Gives inserted operators their places among the others; after it, positions are no longer those of before.
+void FuseEditor::placeInserted()
+{
+    if (m_inserted.empty())
+        return;
+    std::stable_sort(m_inserted.begin(), m_inserted.end(),
+        [](const Inserted &a, const Inserted &b) { return a.before < b.before; });
+    std::vector<Operator> operators;
+    std::vector<bool> alive;
+    std::vector<bool> fused;
+    const auto append = [&](Operator &op, bool lives, bool isFused) {
+        operators.push_back(std::move(op));
+        alive.push_back(lives);
+        fused.push_back(isFused);
+    };
+    auto next = m_inserted.begin();
+    for (std::size_t i = 0; i < m_graph.operators.size(); ++i) {
+        for (; next != m_inserted.end() && next->before == i; ++next)
+            append(next->op, true, true);
+        append(m_graph.operators[i], m_alive[i], m_fused[i]);
+    }
+    m_graph.operators = std::move(operators);
+    m_alive = std::move(alive);
+    m_fused = std::move(fused);
+    m_inserted.clear();
+}
+
 void FuseEditor::compact()
 {
+    placeInserted();
     std::vector<bool> used = m_isOutput;
     for (std::size_t i = m_graph.operators.size(); i-- > 0;) {
         const Operator &op = m_graph.operators[i];

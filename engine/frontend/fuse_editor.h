@@ -1,10 +1,12 @@
 #pragma once
 
+#include "engine/frontend/unique_names.h"
 #include "engine/graph/graph.h"
 
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace planloom {
@@ -29,6 +31,8 @@ public:
     const Operator *maker(TensorId id) const;
     /// The only operator that uses `id`, if there is one and `id` is no output of the model.
     const Operator *onlyUser(TensorId id) const;
+    /// All that use an activation, in order of position; nothing if it is an output of the model, too.
+    std::vector<const Operator *> users(TensorId id) const;
     /// True if all users of `id` are among `users` and `id` is no output of the model.
     bool usedOnlyBy(TensorId id, std::initializer_list<const Operator *> users) const;
     bool isModelOutput(TensorId id) const { return m_isOutput[index(id)]; }
@@ -44,6 +48,15 @@ public:
     /// `fused.outputs.front()`. Sources are collected, in order of position; the name is chosen by `finish`.
     void replace(const std::vector<const Operator *> &old, Operator fused);
 
+    /// The same where several operators stand for `old`: the last of `made` takes the place, the others stand
+    /// right before it, in order. Those others are looked at by no pass.
+    void replace(const std::vector<const Operator *> &old, std::vector<Operator> made);
+
+    /// A new activation, whose name begins like that of `like`.
+    TensorId addTensor(TensorType type, TensorId like, const std::string &suffix);
+    /// Says that a weight is none: it is dropped if nothing uses it.
+    void makeBuffer(TensorId id) { m_graph.at(id).role = TensorRole::Buffer; }
+
     /// Removes `old`, whose users read `instead` in place of its output. Does nothing if that is a model
     /// output.
     /// @return true if it was removed
@@ -55,6 +68,14 @@ public:
 private:
     static std::size_t index(TensorId id) { return static_cast<std::size_t>(id.index); }
     std::size_t positionOf(const Operator &op) const;
+    void addUser(TensorId id, std::int32_t user);
+    /// The operator behind a number in m_users; null for one that was inserted.
+    const Operator *userAt(std::int32_t number) const
+    {
+        const auto at = static_cast<std::size_t>(number);
+        return at < m_graph.operators.size() ? &m_graph.operators[at] : nullptr;
+    }
+    void placeInserted();
     bool isTracked(TensorId id) const;
     void remove(std::size_t position);
     void nameFused();
@@ -65,8 +86,15 @@ private:
     std::vector<bool> m_fused{};
     std::vector<bool> m_isOutput{};
     std::vector<std::int32_t> m_maker{}; ///< Position by tensor; -1 where none.
-    std::vector<std::vector<std::int32_t>>
-        m_users{}; ///< Positions by activation, each once; empty for other roles.
+    /// Positions by activation, each once; empty for other roles. Inserted operators follow the last
+    /// position.
+    std::vector<std::vector<std::int32_t>> m_users{};
+    struct Inserted {
+        std::size_t before = 0; ///< Position.
+        Operator op{};
+    };
+    std::vector<Inserted> m_inserted{};
+    std::optional<UniqueNames> m_tensorNames{}; ///< Once a tensor was added.
 };
 
 /// Each pass looks for one family of patterns; O(operators).
@@ -76,5 +104,6 @@ void mergeReshapes(
 void fuseProducts(FuseEditor &editor); ///< Linear, Embedding.
 void fuseNormalizations(FuseEditor &editor); ///< LayerNorm, RmsNorm, Softmax, LogSoftmax, CrossEntropy.
 void fuseActivations(FuseEditor &editor); ///< Gelu, Silu, Rotary.
+void fuseAttentions(FuseEditor &editor); ///< Attention; after fuseNormalizations, which finds its Softmax.
 
 } // namespace planloom

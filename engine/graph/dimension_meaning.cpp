@@ -212,6 +212,8 @@ void DimensionNamer::nameAttentions()
         if (node >= 0 && m_unifier.factorsOf(node).empty())
             name(node, Heads);
     }
+    for (const Node node : m_groups)
+        name(node, Heads);
     for (const Scores &scores : m_scores) {
         name(scores.query, Sequence);
         name(scores.key, Sequence);
@@ -266,6 +268,8 @@ void DimensionNamer::nameFused(OperatorId id)
     for (std::size_t d = 0; d + 2 < rank; ++d)
         m_both.push_back(nodeAt(0, d));
     m_heads.push_back(m_both.back());
+    if (inputs[0].terms[rank - 3].factors.size() > 1)
+        m_groups.push_back(m_flow.at(op.inputs[0], rank - 3));
     for (const auto &[slot, dimension] : {std::pair{0, rank - 1}, {1, rank - 1}, {2, rank - 1}})
         name(nodeAt(static_cast<std::size_t>(slot), dimension), HeadSize);
     const Scores scores{id, nodeAt(0, rank - 2), nodeAt(1, rank - 2)};

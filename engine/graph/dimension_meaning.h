@@ -77,7 +77,9 @@ private:
     std::vector<Scores> m_scores{};
     std::vector<WeightProduct> m_products{};
     std::vector<Node> m_both{}; ///< What queries, keys and scores all have.
-    std::vector<Node> m_heads{}; ///< Of Attentions: the dimension that stands for heads.
+    std::vector<Node>
+        m_heads{}; ///< Of Attentions: the dimension that stands for heads, of keys if they are fewer.
+    std::vector<Node> m_groups{}; ///< Of Attentions: that of the heads of queries that share heads of keys.
     std::vector<Node> m_experts{}; ///< Routed among, or had by activation, weight and result.
     std::set<Node> m_queries{};
 };

@@ -175,6 +175,42 @@ TEST(ImportOnnx, SoftmaxBeforeOpset13NormalisesAllDimensionsFromTheAxis)
     expectNear(computed(imported(recent), {{0, 0, 0, 0}}), {0.5, 0.5, 0.5, 0.5});
 }
 
+TEST(ImportOnnx, AttentionsOfTheFilesOwn)
+{
+    const auto attending = [](const std::vector<std::int64_t> &q, const std::vector<std::int64_t> &kv) {
+        OnnxFile file(23);
+        file.input("q", q).input("k", kv).input("v", kv);
+        return file;
+    };
+    OnnxFile apart = attending({1, 2, 2, 1}, {1, 1, 2, 1});
+    apart.node("Attention", {"q", "k", "v"}, {"y"}, "a").set("scale", 1.0F).set("is_causal", 1);
+    apart.output("y");
+    const Graph graph = imported(apart);
+    EXPECT_EQ(kinds(graph), std::vector<std::string>{"Attention"});
+    EXPECT_EQ(graph.operators[0].attributes.integer("causal"), 1);
+    // The first query of each head sees the first key alone; scores 0 weigh both keys alike.
+    expectNear(computed(graph, {{3, 0, -2, 0}, {1, 5}, {10, 20}}), {10, 15, 10, 15});
+
+    // Heads side by side, and the scale that is not written: 1 / sqrt(4).
+    OnnxFile joined = attending({1, 1, 8}, {1, 2, 4});
+    joined.node("Attention", {"q", "k", "v"}, {"y"}, "a").set("q_num_heads", 2).set("kv_num_heads", 1);
+    joined.output("y");
+    const Graph heads = imported(joined);
+    EXPECT_EQ(kinds(heads),
+        (std::vector<std::string>{"Reshape", "Transpose", "Reshape", "Transpose", "Reshape", "Transpose",
+            "Attention", "Transpose", "Reshape"}));
+    const double near = 1 / (1 + std::exp(-1.0)); // scores 1 and 0
+    expectNear(
+        computed(heads, {{2, 0, 0, 0, 0, 2, 0, 0}, {1, 0, 0, 0, 0, 1, 0, 0}, {1, 0, 0, 0, 0, 0, 0, 0}}),
+        {near, 0, 0, 0, 1 - near, 0, 0, 0});
+
+    // What it does beyond attending is not computed.
+    OnnxFile capped = attending({1, 2, 2, 1}, {1, 1, 2, 1});
+    capped.node("Attention", {"q", "k", "v"}, {"y"}, "a").set("softcap", 5.0F);
+    OnnxFile::declare(*capped.graph().add_output(), "y", OnnxFile::kFloat, {1, 2, 2, 1});
+    EXPECT_EQ(kinds(imported(capped)), std::vector<std::string>{"Unknown"});
+}
+
 TEST(ImportOnnx, MeanCrossEntropyIsSumOverCount)
 {
     OnnxFile file;

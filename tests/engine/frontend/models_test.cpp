@@ -119,77 +119,150 @@ std::pair<double, double> distance(const std::vector<double> &values, const Tens
     return {most, largest};
 }
 
+/// Runs a model on the inputs of its references and compares outputs and gradients with them.
+/// @param onlyThese  all that is trained has a reference
+void expectPyTorchsValues(const std::filesystem::path &folder, const std::string &name, bool fuse,
+    double gradientTolerance, bool onlyThese, const std::map<std::string, std::int64_t> &dimensions = {})
+{
+    SCOPED_TRACE(fuse ? "fused" : "as exported");
+    ImportOptions options;
+    options.dimensions = dimensions;
+    options.fuse = fuse;
+    auto graph = importOnnxFile(folder / (name + ".onnx"), options);
+    ASSERT_TRUE(graph) << describe(graph.error());
+    const std::vector<TensorId> outputs = graph->outputs;
+    if (gradientTolerance > 0) {
+        const auto done = appendBackward(*graph);
+        ASSERT_TRUE(done) << describe(done.error());
+    }
+    GraphRunner runner(*graph);
+    const auto values = readNpz(folder / (name + ".io.npz"));
+    for (const TensorId input : graph->inputs) {
+        const Tensor &tensor = graph->at(input);
+        const TensorData &given = values.at("in." + tensor.name);
+        ASSERT_EQ(given.type, tensor.type) << tensor.name;
+        for (std::int64_t i = 0; i < elementCount(tensor.type.shape); ++i) {
+            double value = 0;
+            if (tensor.type.dataType == DataType::Int64) {
+                std::int64_t whole = 0;
+                std::memcpy(
+                    &whole, given.bytes.data() + static_cast<std::size_t>(i) * sizeof whole, sizeof whole);
+                value = static_cast<double>(whole);
+            } else {
+                float real = 0;
+                std::memcpy(
+                    &real, given.bytes.data() + static_cast<std::size_t>(i) * sizeof real, sizeof real);
+                value = real;
+            }
+            runner.set(input, i, value);
+        }
+    }
+    ASSERT_TRUE(runner.run());
+    for (const TensorId output : outputs) {
+        const TensorData &reference = values.at("out." + graph->at(output).name);
+        ASSERT_EQ(reference.type, graph->at(output).type) << graph->at(output).name;
+        const auto [most, largest] = distance(runner.all(output), reference);
+        EXPECT_LE(most, (output == graph->loss ? 1e-5 : 1e-4) * largest) << graph->at(output).name;
+    }
+    if (gradientTolerance == 0)
+        return;
+    const auto gradients = readNpz(folder / (name + ".grads.npz"));
+    std::map<std::string, TensorId> made;
+    for (std::size_t i = 0; i < graph->tensors.size(); ++i) {
+        const Tensor &tensor = graph->tensors[i];
+        if (tensor.role == TensorRole::Gradient && graph->at(tensor.of).role == TensorRole::Weight)
+            made.emplace("grad." + graph->at(tensor.of).name, TensorId{static_cast<std::int32_t>(i)});
+    }
+    double largestOfAll = 0;
+    for (const auto &[weight, reference] : gradients) {
+        const std::vector<double> zeros(static_cast<std::size_t>(elementCount(reference.type.shape)), 0.0);
+        largestOfAll = std::max(largestOfAll, distance(zeros, reference).second);
+    }
+    if (onlyThese) {
+        EXPECT_EQ(made.size(), gradients.size());
+    }
+    for (const auto &[weight, reference] : gradients) {
+        ASSERT_EQ(made.count(weight), 1U) << weight;
+        const auto [most, largest] = distance(runner.all(made.at(weight)), reference);
+        EXPECT_LE(most, gradientTolerance * std::max(largest, 1e-3 * largestOfAll)) << weight;
+    }
+}
+
 TEST_P(Models, ComputesPyTorchsValuesAndGradients)
 {
     const ModelCase &model = GetParam();
     if (!model.hasValues)
         GTEST_SKIP() << "no reference values";
-    for (const bool fuse : {false, true}) {
-        SCOPED_TRACE(fuse ? "fused" : "as exported");
-        ImportOptions options;
-        options.fuse = fuse;
-        auto graph = importOnnxFile(file(".onnx"), options);
-        ASSERT_TRUE(graph) << describe(graph.error());
-        const std::vector<TensorId> outputs = graph->outputs;
-        if (model.gradientTolerance > 0) {
-            const auto done = appendBackward(*graph);
-            ASSERT_TRUE(done) << describe(done.error());
-        }
-        GraphRunner runner(*graph);
-        const auto values = readNpz(file(".io.npz"));
-        for (const TensorId input : graph->inputs) {
-            const Tensor &tensor = graph->at(input);
-            const TensorData &given = values.at("in." + tensor.name);
-            ASSERT_EQ(given.type, tensor.type) << tensor.name;
-            for (std::int64_t i = 0; i < elementCount(tensor.type.shape); ++i) {
-                double value = 0;
-                if (tensor.type.dataType == DataType::Int64) {
-                    std::int64_t whole = 0;
-                    std::memcpy(&whole, given.bytes.data() + static_cast<std::size_t>(i) * sizeof whole,
-                        sizeof whole);
-                    value = static_cast<double>(whole);
-                } else {
-                    float real = 0;
-                    std::memcpy(
-                        &real, given.bytes.data() + static_cast<std::size_t>(i) * sizeof real, sizeof real);
-                    value = real;
-                }
-                runner.set(input, i, value);
-            }
-        }
-        ASSERT_TRUE(runner.run());
-        for (const TensorId output : outputs) {
-            const TensorData &reference = values.at("out." + graph->at(output).name);
-            ASSERT_EQ(reference.type, graph->at(output).type) << graph->at(output).name;
-            const auto [most, largest] = distance(runner.all(output), reference);
-            EXPECT_LE(most, (output == graph->loss ? 1e-5 : 1e-4) * largest) << graph->at(output).name;
-        }
-        if (model.gradientTolerance == 0)
-            continue;
-        const auto gradients = readNpz(file(".grads.npz"));
-        std::map<std::string, TensorId> made;
-        for (std::size_t i = 0; i < graph->tensors.size(); ++i) {
-            const Tensor &tensor = graph->tensors[i];
-            if (tensor.role == TensorRole::Gradient && graph->at(tensor.of).role == TensorRole::Weight)
-                made.emplace("grad." + graph->at(tensor.of).name, TensorId{static_cast<std::int32_t>(i)});
-        }
-        double largestOfAll = 0;
-        for (const auto &[name, reference] : gradients) {
-            const std::vector<double> zeros(
-                static_cast<std::size_t>(elementCount(reference.type.shape)), 0.0);
-            largestOfAll = std::max(largestOfAll, distance(zeros, reference).second);
-        }
-        EXPECT_EQ(made.size(), gradients.size());
-        for (const auto &[name, reference] : gradients) {
-            ASSERT_EQ(made.count(name), 1U) << name;
-            const auto [most, largest] = distance(runner.all(made.at(name)), reference);
-            EXPECT_LE(most, model.gradientTolerance * std::max(largest, 1e-3 * largestOfAll)) << name;
-        }
-    }
+    for (const bool fuse : {false, true})
+        expectPyTorchsValues(kFolder, model.name, fuse, model.gradientTolerance, true);
 }
 
 INSTANTIATE_TEST_SUITE_P(Set, Models, testing::ValuesIn(kModels),
     [](const testing::TestParamInfo<ModelCase> &model) { return std::string(model.param.name); });
+
+/// How many attentions an exported model has.
+struct AttentionCase {
+    const char *folder;
+    const char *name;
+    std::int64_t attentions;
+    double gradientTolerance = 0; ///< 0 where models_test compares values elsewhere, or there are none.
+};
+
+const AttentionCase kAttentions[] = {{"models", "bert_large_full", 24}, {"models", "bert_tiny", 2},
+    {"models", "bert_tiny_opset17", 2}, {"models", "evoformer_48_full", 192}, {"models", "evoformer_tiny", 8},
+    {"models", "gpt2_small_full", 12}, {"models", "gpt2_small_full_inputs", 12}, {"models", "gpt2_tiny", 2},
+    {"models", "gpt2_xl_full", 48}, {"models", "gpt3_175b_full", 96}, {"models", "gpt3_1p3b_full", 24},
+    {"models", "swin_1b_full", 24}, {"models", "swin_large_full", 24}, {"models", "swin_tiny", 4},
+    {"models", "t5_3b_full", 72}, {"models", "t5_large_full", 72}, {"models", "t5_tiny", 6},
+    {"models-modern", "bert_dynamic", 2, 1e-4}, {"models-modern", "bert_fp16", 2},
+    {"models-modern", "gemma3_dynamo", 2, 1e-4}, {"models-modern", "gpt2_dynamo", 2, 1e-4},
+    {"models-modern", "llama_bf16", 2}, {"models-modern", "llama_dynamo", 2, 1e-4},
+    {"models-modern", "llama_dynamo_unoptimized", 2, 1e-4}, {"models-modern", "qwen3_moe_dynamo", 2, 1e-4},
+    {"models-modern", "vit_dynamo", 2, 1e-3}, {"models-modern", "vit_opset23", 2, 1e-3}};
+
+class Attentions : public testing::TestWithParam<AttentionCase>
+{
+protected:
+    std::filesystem::path folder() const { return kFolder / ".." / GetParam().folder; }
+    std::map<std::string, std::int64_t> dimensions() const
+    {
+        using Sizes = std::map<std::string, std::int64_t>;
+        return std::string_view(GetParam().name) == "bert_dynamic" ? Sizes{{"batch", 2}} : Sizes{};
+    }
+    void SetUp() override
+    {
+        if (!std::filesystem::exists(folder()))
+            GTEST_SKIP() << "the model set is not at " << folder();
+    }
+};
+
+TEST_P(Attentions, AreAllFusedAndHaveNoSoftmaxLeftBesideARouters)
+{
+    ImportOptions options;
+    options.dimensions = dimensions();
+    const auto graph = importOnnxFile(folder() / (GetParam().name + std::string(".onnx")), options);
+    ASSERT_TRUE(graph) << describe(graph.error());
+    std::int64_t attentions = 0;
+    for (const Operator &op : graph->operators) {
+        attentions += op.kind == OperatorKind::Attention ? 1 : 0;
+        EXPECT_EQ(op.annotationProblem, "") << op.name;
+        if (op.kind == OperatorKind::Softmax) {
+            EXPECT_EQ(graph->at(op.inputs[0]).type.shape.size(), 2U) << op.name;
+        }
+    }
+    EXPECT_EQ(attentions, GetParam().attentions);
+}
+
+TEST_P(Attentions, ComputePyTorchsValuesAndGradients)
+{
+    const AttentionCase &model = GetParam();
+    if (model.gradientTolerance == 0)
+        GTEST_SKIP() << "compared elsewhere, or no reference values";
+    expectPyTorchsValues(folder(), model.name, true, model.gradientTolerance, false, dimensions());
+}
+
+INSTANTIATE_TEST_SUITE_P(Set, Attentions, testing::ValuesIn(kAttentions),
+    [](const testing::TestParamInfo<AttentionCase> &model) { return std::string(model.param.name); });
 
 } // namespace
 } // namespace planloom

@@ -219,8 +219,7 @@ const ModelCase kModels[] = {
     {"models/t5_tiny",
         "batch 2 | sequence 8 12 | heads 4 | head-size 12 | hidden 48 | feed-forward 96 | "
         "vocabulary 120"},
-    // shared/models-modern. Those with a fused Attention operator are not here: it is kept whole, without
-    // heads.
+    // shared/models-modern
     {"models-modern/bert_dynamic",
         "batch 2 | sequence 12 | heads 4 | head-size 12 | hidden 48 | feed-forward 96 | "
         "vocabulary 192"},
@@ -242,11 +241,17 @@ const ModelCase kModels[] = {
     {"models-modern/llama_dynamo_unoptimized",
         "batch 2 | sequence 12 | heads 2 4 | head-size 12 | hidden 48 | feed-forward 96 | "
         "vocabulary 192"},
+    {"models-modern/llama_opset23",
+        "batch 2 | sequence 12 | heads 2 4 | head-size 12 | hidden 48 | feed-forward 96 | "
+        "vocabulary 192"},
     {"models-modern/lstm_dynamo", "batch 2 | sequence 8 | hidden 32 48 | vocabulary 192"},
     {"models-modern/qwen3_moe_dynamo",
         "batch 2 | sequence 12 | heads 2 4 | head-size 16 | hidden 48 | feed-forward 32 | "
         "projection 64 | vocabulary 192 | expert 4"},
     {"models-modern/vit_dynamo",
+        "batch 2 | sequence 17 | heads 4 | head-size 12 | hidden 48 | feed-forward 96 | "
+        "classes 10 | channels 3 | height 4 | width 4"},
+    {"models-modern/vit_opset23",
         "batch 2 | sequence 17 | heads 4 | head-size 12 | hidden 48 | feed-forward 96 | "
         "classes 10 | channels 3 | height 4 | width 4"},
 };
@@ -330,18 +335,20 @@ TEST(Dimensions, QueryHeadsThatShareAKeyHeadAreCutWithIt)
     const Graph graph = zoo("zoo:llama?layers=1&hidden=32&heads=8&kv_heads=2&ffn=16&seq=8&batch=2&vocab=24");
     const DimensionClasses found = analyseDimensions(graph);
     EXPECT_EQ(nameAt(graph, found, "layers.0.self_attn.attention", "g"), "heads");
-    std::set<std::string> seen;
+    std::map<std::string, std::int64_t> heads;
     for (std::size_t i = 0; i < graph.operators.size(); ++i) {
-        const Operator &op = graph.operators[i];
-        const auto meant =
-            findMeant(found, graph, OperatorId{static_cast<std::int32_t>(i)}, DimensionMeaning::Heads);
-        if (meant.identifier >= 0 && op.direction == Direction::Forward) {
-            EXPECT_EQ(meant.extent, 2) << op.name; // of the 8 heads of queries four each go with one of keys
-            seen.insert(op.name);
-        }
+        const OperatorId id{static_cast<std::int32_t>(i)};
+        const auto meant = findMeant(found, graph, id, DimensionMeaning::Heads);
+        if (meant.identifier >= 0)
+            heads[graph.operators[i].name] = meant.extent;
     }
-    for (const char *name : {"q_proj", "k_proj", "v_proj", "attention", "o_proj", "query.rotary"})
-        EXPECT_TRUE(seen.contains(std::string("layers.0.self_attn.") + name)) << name;
+    const auto of = [&](const std::string &name) { return heads["layers.0.self_attn." + name]; };
+    EXPECT_EQ(of("q_proj"), 8);
+    EXPECT_EQ(of("query.rotary"), 8);
+    EXPECT_EQ(of("k_proj"), 2);
+    EXPECT_EQ(of("v_proj"), 2);
+    EXPECT_EQ(of("attention"), 2); // four heads of queries each go with one of keys
+    EXPECT_EQ(of("o_proj"), 8);
 }
 
 TEST(Dimensions, MeantIsTheOutermostThatMayBeCut)

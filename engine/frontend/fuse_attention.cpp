@@ -1,0 +1,598 @@
+// Attention, as exporters write it:
+//
+//   q     [x constant] ------------------------+
+//   k     [x constant] -> transposed ----> MatMul -> [x constant, + mask, Where(mask)]* -> Softmax
+//                                                                                             |
+//   v ---------------------------------------------------------> MatMul <- [not NaN] [Dropout]+
+//
+// with reshapes of the leading dimensions anywhere between. Keys and values of fewer heads, copied for every query
+// head, are read before they are copied.
+#include "engine/frontend/attention_masks.h"
+#include "engine/frontend/fuse_editor.h"
+#include "engine/graph/catalogue.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace planloom {
+
+namespace {
+
+using Members = std::vector<const Operator *>;
+
+/// Something that was done to scores.
+struct MaskTerm {
+    TensorId mask{};
+    Shape scores{}; ///< Of the scores where it was done.
+    bool boolean = false;
+    bool isHidden = false; ///< Boolean: true where a key is hidden.
+    double hiddenScore = 0; ///< Boolean: the score of a hidden key.
+};
+
+/// All between the product of queries and keys and the Softmax; what is nearest to the Softmax first.
+struct ScorePath {
+    const Operator *product = nullptr;
+    double factor = 1;
+    std::vector<MaskTerm> terms{};
+    std::vector<Shape> shapes{}; ///< That the scores have on the way.
+    Members members{};
+};
+
+bool keepsMatrices(const Shape &a, const Shape &b)
+{
+    return a.size() >= 3 && b.size() >= 3 && a.back() == b.back() && a[a.size() - 2] == b[b.size() - 2];
+}
+
+bool castsBetweenFloats(const FuseEditor &editor, const Operator &op)
+{
+    return op.kind == OperatorKind::Cast && isFloating(editor.tensor(op.inputs[0]).type.dataType)
+        && isFloating(editor.tensor(op.outputs[0]).type.dataType);
+}
+
+/// Follows scores up to the product that makes them, all of whose users are on the way.
+bool climb(const FuseEditor &editor, TensorId id, const Operator &user, ScorePath &path)
+{
+    using enum OperatorKind;
+    const Operator *made = editor.maker(id);
+    if (made == nullptr || editor.onlyUser(id) != &user)
+        return false;
+    const Shape &shape = editor.shape(id);
+    path.members.push_back(made);
+    path.shapes.push_back(shape);
+    const auto upFrom = [&](std::size_t slot) {
+        return editor.shape(made->inputs[slot]) == shape && climb(editor, made->inputs[slot], *made, path);
+    };
+    switch (made->kind) {
+    case MatMul:
+        path.product = made;
+        return true;
+    case Mul:
+        for (const std::size_t slot : {0U, 1U}) {
+            if (const auto factor = editor.constant(made->inputs[slot])) {
+                path.factor *= *factor;
+                return upFrom(1 - slot);
+            }
+        }
+        return false;
+    case Div: {
+        const auto divisor = editor.constant(made->inputs[1]);
+        if (!divisor || *divisor == 0)
+            return false;
+        path.factor /= *divisor;
+        return upFrom(0);
+    }
+    case Add:
+        if (path.factor != 1) // the mask would be multiplied with it
+            return false;
+        for (const std::size_t slot : {0U, 1U}) {
+            ScorePath attempt = path;
+            attempt.terms.push_back({made->inputs[1 - slot], shape});
+            if (editor.shape(made->inputs[slot]) == shape
+                && climb(editor, made->inputs[slot], *made, attempt)) {
+                path = std::move(attempt);
+                return true;
+            }
+        }
+        return false;
+    case Where:
+        for (const std::size_t slot : {2U, 1U}) {
+            if (const auto hidden = editor.constant(made->inputs[slot])) {
+                path.terms.push_back({made->inputs[0], shape, true, slot == 1, *hidden * path.factor});
+                return upFrom(3 - slot);
+            }
+        }
+        return false;
+    case Reshape:
+        return keepsMatrices(editor.shape(made->inputs[0]), shape)
+            && climb(editor, made->inputs[0], *made, path);
+    case Cast:
+        return castsBetweenFloats(editor, *made) && upFrom(0);
+    default:
+        return false;
+    }
+}
+
+/// All between the Softmax and the product with values.
+struct WeightPath {
+    const Operator *product = nullptr;
+    const Operator *dropout = nullptr;
+    Members members{};
+};
+
+/// Where(IsNaN(p), 0, p), which turns a Softmax of nothing but minus infinities into zeros.
+const Operator *guardOf(const FuseEditor &editor, TensorId id, Members &members)
+{
+    const auto users = editor.users(id);
+    if (users.size() != 2 || users[0] == nullptr || users[1] == nullptr)
+        return nullptr;
+    const bool inOrder = users[0]->kind == OperatorKind::IsNaN;
+    const Operator *test = users[inOrder ? 0 : 1];
+    const Operator *guard = users[inOrder ? 1 : 0];
+    if (test->kind != OperatorKind::IsNaN || guard->kind != OperatorKind::Where
+        || guard->inputs[0] != test->outputs[0] || guard->inputs[2] != id
+        || editor.onlyUser(test->outputs[0]) != guard || editor.constant(guard->inputs[1]) != 0.0)
+        return nullptr;
+    members.insert(members.end(), {test, guard});
+    return guard;
+}
+
+bool descend(const FuseEditor &editor, TensorId id, WeightPath &path)
+{
+    using enum OperatorKind;
+    for (;;) {
+        if (const Operator *guard = guardOf(editor, id, path.members)) {
+            id = guard->outputs[0];
+            continue;
+        }
+        const Operator *next = editor.onlyUser(id);
+        if (next == nullptr)
+            return false;
+        path.members.push_back(next);
+        switch (next->kind) {
+        case MatMul:
+            path.product = next;
+            return next->inputs[0] == id && next->inputs[1] != id;
+        case Dropout:
+            if (path.dropout != nullptr)
+                return false;
+            path.dropout = next;
+            break;
+        case Reshape:
+            if (!keepsMatrices(editor.shape(id), editor.shape(next->outputs[0])))
+                return false;
+            break;
+        case Cast:
+            if (!castsBetweenFloats(editor, *next))
+                return false;
+            break;
+        default:
+            return false;
+        }
+        id = next->outputs[0];
+    }
+}
+
+/// Puts the operators together that stand for a pattern.
+class AttentionWriter
+{
+public:
+    explicit AttentionWriter(FuseEditor &editor)
+        : m_editor(editor)
+    {
+    }
+
+    /// The same elements in another shape, without the reshapes before.
+    TensorId reshaped(TensorId id, const Shape &shape)
+    {
+        for (;;) {
+            if (m_editor.shape(id) == shape)
+                return id;
+            const Operator *made = m_editor.madeBy(id, OperatorKind::Reshape);
+            if (made == nullptr)
+                return make(OperatorKind::Reshape, id, shape, "shaped");
+            id = made->inputs[0];
+        }
+    }
+
+    /// With the last two dimensions exchanged: what a transpose before has read, if there is one.
+    TensorId turned(TensorId id)
+    {
+        Shape shape = m_editor.shape(id);
+        const std::size_t rank = shape.size();
+        std::swap(shape[rank - 1], shape[rank - 2]);
+        const Operator *made = m_editor.maker(id);
+        const bool through = made != nullptr && made->kind == OperatorKind::Reshape
+            && keepsMatrices(m_editor.shape(made->inputs[0]), m_editor.shape(id))
+            && m_editor.madeBy(made->inputs[0], OperatorKind::Transpose) != nullptr;
+        if (through)
+            return reshaped(turned(made->inputs[0]), shape);
+        std::vector<std::int64_t> permutation;
+        for (std::size_t i = 0; i < rank; ++i)
+            permutation.push_back(static_cast<std::int64_t>(i));
+        TensorId from = id;
+        if (made != nullptr && made->kind == OperatorKind::Transpose) {
+            permutation = made->attributes.integers("permutation");
+            from = made->inputs[0];
+        }
+        std::swap(permutation[rank - 1], permutation[rank - 2]);
+        if (std::is_sorted(permutation.begin(), permutation.end()))
+            return from;
+        const TensorId to = make(OperatorKind::Transpose, from, shape, "turned");
+        m_made.back().attributes.set("permutation", permutation);
+        return to;
+    }
+
+    TensorId negated(TensorId id)
+    {
+        if (const Operator *made = m_editor.madeBy(id, OperatorKind::Not))
+            return made->inputs[0];
+        return make(OperatorKind::Not, id, Shape(m_editor.shape(id)), "shown");
+    }
+
+    TensorId make(OperatorKind kind, TensorId from, Shape shape, const char *suffix)
+    {
+        const TensorType type{m_editor.tensor(from).type.dataType, std::move(shape)};
+        Operator op;
+        op.kind = kind;
+        op.inputs = {from};
+        op.outputs = {m_editor.addTensor(type, from, suffix)};
+        m_made.push_back(std::move(op));
+        return m_made.back().outputs.front();
+    }
+
+    void add(Operator op) { m_made.push_back(std::move(op)); }
+    std::vector<Operator> take() { return std::move(m_made); }
+
+private:
+    FuseEditor &m_editor;
+    std::vector<Operator> m_made{};
+};
+
+/// The operand of products by constants, which `factor` is multiplied with.
+TensorId withoutFactors(const FuseEditor &editor, TensorId id, double &factor)
+{
+    for (;;) {
+        const Operator *made = editor.maker(id);
+        TensorId of;
+        double by = 1;
+        if (made != nullptr && made->kind == OperatorKind::Mul) {
+            for (const std::size_t slot : {0U, 1U}) {
+                if (const auto constant = editor.constant(made->inputs[slot]); constant && !of) {
+                    of = made->inputs[1 - slot];
+                    by = *constant;
+                }
+            }
+        } else if (made != nullptr && made->kind == OperatorKind::Div) {
+            const auto constant = editor.constant(made->inputs[1]);
+            if (constant && *constant != 0) {
+                of = made->inputs[0];
+                by = 1 / *constant;
+            }
+        }
+        if (!of || editor.shape(of) != editor.shape(id))
+            return id;
+        factor *= by;
+        id = of;
+    }
+}
+
+/// What keys or values [.. H t e] are copies of, [.. G 1 t e] expanded to [.. G r t e].
+struct Copied {
+    TensorId from{};
+    std::int64_t heads = 0; ///< G
+};
+
+std::optional<Copied> copiesOf(const FuseEditor &editor, TensorId id)
+{
+    const Shape &shape = editor.shape(id);
+    const std::size_t rank = shape.size();
+    const Operator *made = editor.maker(id);
+    while (made != nullptr && made->kind == OperatorKind::Reshape)
+        made = editor.maker(made->inputs[0]);
+    if (made == nullptr || made->kind != OperatorKind::Expand)
+        return std::nullopt;
+    const Shape &in = editor.shape(made->inputs[0]);
+    const Shape &out = editor.shape(made->outputs[0]);
+    std::size_t axis = out.size();
+    for (std::size_t d = 0; d < out.size(); ++d) {
+        if (in.size() != out.size() || (in[d] != out[d] && axis != out.size()))
+            return std::nullopt;
+        if (in[d] != out[d])
+            axis = d;
+    }
+    if (axis + 3 != out.size() || out[axis + 1] != shape[rank - 2] || out[axis + 2] != shape[rank - 1])
+        return std::nullopt;
+    const std::int64_t copies = out[axis];
+    if (shape[rank - 3] % copies != 0)
+        return std::nullopt;
+    return Copied{made->inputs[0], shape[rank - 3] / copies};
+}
+
+/// The shape in which a mask of scores [`from`] stands beside scores [`to`], whose leading dimensions are
+/// regrouped; nothing if it does not.
+std::optional<Shape> maskShape(Shape mask, const Shape &from, const Shape &to)
+{
+    if (mask.size() > from.size())
+        return std::nullopt;
+    if (from == to)
+        return mask;
+    mask.insert(mask.begin(), from.size() - mask.size(), 1);
+    Shape made;
+    std::size_t i = 0;
+    std::size_t j = 0;
+    // Runs of leading dimensions with the same product: what the mask has of one, it has all of.
+    while (i + 2 < from.size() || j + 2 < to.size()) {
+        std::int64_t left = i + 2 < from.size() ? from[i] : 1;
+        std::int64_t has = i + 2 < from.size() ? mask[i] : 1;
+        std::int64_t right = j + 2 < to.size() ? to[j] : 1;
+        std::vector<std::int64_t> run;
+        if (j + 2 < to.size())
+            run.push_back(to[j]);
+        i += i + 2 < from.size() ? 1 : 0;
+        j += j + 2 < to.size() ? 1 : 0;
+        while (left != right) {
+            if (left < right && i + 2 < from.size()) {
+                left *= from[i];
+                has *= mask[i++];
+            } else if (right < left && j + 2 < to.size()) {
+                right *= to[j];
+                run.push_back(to[j++]);
+            } else {
+                return std::nullopt;
+            }
+        }
+        if (has != left && has != 1)
+            return std::nullopt;
+        for (const std::int64_t extent : run)
+            made.push_back(has == 1 ? 1 : extent);
+    }
+    made.insert(made.end(), mask.end() - 2, mask.end());
+    // Leading ones say nothing.
+    while (made.size() > 2 && made.front() == 1)
+        made.erase(made.begin());
+    return made;
+}
+
+/// A sum of masks that is larger than both: they are read one by one, so that it need not be in memory.
+void separateSums(const FuseEditor &editor, std::vector<MaskTerm> &terms)
+{
+    for (std::size_t i = 0; i < terms.size(); ++i) {
+        const Operator *sum = terms[i].boolean ? nullptr : editor.madeBy(terms[i].mask, OperatorKind::Add);
+        if (sum == nullptr)
+            continue;
+        const std::int64_t whole = elementCount(editor.shape(terms[i].mask));
+        if (elementCount(editor.shape(sum->inputs[0])) >= whole
+            || elementCount(editor.shape(sum->inputs[1])) >= whole)
+            continue;
+        MaskTerm other = terms[i];
+        terms[i].mask = sum->inputs[0];
+        other.mask = sum->inputs[1];
+        terms.insert(terms.begin() + static_cast<std::ptrdiff_t>(i) + 1, std::move(other));
+        --i; // which may be a sum, too
+    }
+}
+
+/// Of the masks, those that an Attention's attributes can say become them.
+void readMasks(FuseEditor &editor, std::vector<MaskTerm> &terms, Attributes &attributes)
+{
+    for (auto term = terms.begin(); term != terms.end();) {
+        const Shape &scores = term->scores;
+        const bool hides = !term->boolean || term->hiddenScore <= kHidingScore;
+        const auto known = hides && editor.shape(term->mask).size() <= scores.size()
+            ? knownMask(
+                editor, term->mask, scores[scores.size() - 2], scores[scores.size() - 1], term->isHidden)
+            : std::nullopt;
+        // A bias of zeros may be trained; one that hides keys is none.
+        const bool trained = editor.tensor(term->mask).role == TensorRole::Weight;
+        if (!known || (known->seesAll && trained) || (!known->seesAll && attributes.has("causal"))) {
+            ++term;
+            continue;
+        }
+        if (!known->seesAll) {
+            attributes.set("causal", std::int64_t{1});
+            if (known->reach.offset != 0)
+                attributes.set("offset", known->reach.offset);
+            if (known->reach.window != 0)
+                attributes.set("window", known->reach.window);
+            if (trained)
+                editor.makeBuffer(term->mask);
+        }
+        term = terms.erase(term);
+    }
+}
+
+/// The one score that boolean masks give to hidden keys; nothing if there are several, or others are added to it.
+bool readHiddenScore(const std::vector<MaskTerm> &terms, Attributes &attributes)
+{
+    std::optional<double> score;
+    for (const MaskTerm &term : terms) {
+        if (!term.boolean)
+            continue;
+        if ((score && *score != term.hiddenScore)
+            || (term.hiddenScore > kHidingScore && terms.size() > 1) || std::isnan(term.hiddenScore)
+            || term.hiddenScore == HUGE_VAL)
+            return false;
+        score = term.hiddenScore;
+    }
+    if (score && std::isfinite(*score))
+        attributes.set("masked_score", *score);
+    return true;
+}
+
+/// Adds the masks to the inputs, in the shapes that go with scores [`scores`].
+bool addMasks(const FuseEditor &editor, AttentionWriter &writer, const std::vector<MaskTerm> &terms,
+    const Shape &scores, DataType type, Operator &fused)
+{
+    for (const MaskTerm &term : terms) {
+        if (!term.boolean && editor.tensor(term.mask).type.dataType != type)
+            return false;
+        const auto shape = maskShape(editor.shape(term.mask), term.scores, scores);
+        if (!shape)
+            return false;
+        TensorId mask = term.boolean && term.isHidden ? writer.negated(term.mask) : term.mask;
+        if (*shape != editor.shape(mask))
+            mask = writer.reshaped(mask, *shape);
+        fused.inputs.push_back(mask);
+    }
+    return true;
+}
+
+/// Keys and values of the heads that they have before they are copied.
+void readBeforeCopies(const FuseEditor &editor, AttentionWriter &writer, Operator &fused)
+{
+    const auto keys = copiesOf(editor, fused.inputs[1]);
+    const auto values = copiesOf(editor, fused.inputs[2]);
+    if (!keys || !values || keys->heads != values->heads)
+        return;
+    for (const auto &[slot, from] : {std::pair{1, keys->from}, {2, values->from}}) {
+        TensorId &input = fused.inputs[static_cast<std::size_t>(slot)];
+        Shape shape = editor.shape(input);
+        shape[shape.size() - 3] = keys->heads;
+        input = writer.reshaped(from, shape);
+    }
+}
+
+/// Gives the operator its outputs and puts it, with what was made around it, in place of `members`.
+/// @param y  the result in the file, in a shape of its own
+void place(FuseEditor &editor, AttentionWriter &writer, const Members &members, Operator fused, TensorId y)
+{
+    std::vector<TensorType> inputs;
+    for (const TensorId id : fused.inputs)
+        inputs.push_back(editor.tensor(id).type);
+    const auto types =
+        inferTypes(fused.kind, fused.attributes, inputs, std::vector<bool>(inputs.size(), true), {});
+    if (!types || elementCount((*types)[0].shape) != elementCount(editor.shape(y))
+        || (*types)[0].dataType != editor.tensor(y).type.dataType)
+        return;
+    const bool same = (*types)[0].shape == editor.shape(y);
+    fused.outputs = {same ? y : editor.addTensor((*types)[0], y, "attended"),
+        editor.addTensor((*types)[1], y, "log_sum"), editor.addTensor((*types)[2], y, "probabilities")};
+    const TensorId result = fused.outputs[0];
+    writer.add(std::move(fused));
+    if (!same) {
+        Operator shaped;
+        shaped.kind = OperatorKind::Reshape;
+        shaped.inputs = {result};
+        shaped.outputs = {y};
+        writer.add(std::move(shaped));
+    }
+    editor.replace(members, writer.take());
+}
+
+/// The leading dimensions that attention is written with: the most that queries or scores have on the way.
+Shape leadingOf(const FuseEditor &editor, TensorId query, const ScorePath &path)
+{
+    Shape most = path.shapes.front();
+    for (const Shape &shape : path.shapes) {
+        if (shape.size() > most.size())
+            most = shape;
+    }
+    const Operator *made = editor.madeBy(query, OperatorKind::Reshape);
+    if (made != nullptr && keepsMatrices(editor.shape(made->inputs[0]), editor.shape(query))
+        && editor.shape(made->inputs[0]).size() > most.size())
+        most = editor.shape(made->inputs[0]);
+    return Shape(most.begin(), most.end() - 2);
+}
+
+void fuseSoftmaxAttention(FuseEditor &editor, const Operator &softmax)
+{
+    const TensorId scores = softmax.inputs[0];
+    const Shape written = editor.shape(scores);
+    ScorePath path;
+    WeightPath weights;
+    if (written.size() < 3
+        || softmax.attributes.integer("axis") + 1 != static_cast<std::int64_t>(written.size())
+        || !climb(editor, scores, softmax, path) || !descend(editor, softmax.outputs[0], weights))
+        return;
+    Operator fused;
+    fused.kind = OperatorKind::Attention;
+    double scale = path.factor;
+    const TensorId query = withoutFactors(editor, path.product->inputs[0], scale);
+    const TensorId turnedKey = withoutFactors(editor, path.product->inputs[1], scale);
+    const TensorId value = weights.product->inputs[1];
+    const Shape q = editor.shape(query);
+    const Shape k = editor.shape(turnedKey);
+    const Shape v = editor.shape(value);
+    const DataType type = editor.tensor(query).type.dataType;
+    // Products that broadcast over heads or samples are left as they are.
+    const auto matches = [](const Shape &a, const Shape &b) {
+        return a.size() == b.size() && a.size() >= 3 && std::equal(a.begin(), a.end() - 2, b.begin());
+    };
+    if (!matches(q, k) || !matches(editor.shape(weights.product->inputs[0]), v) || !isFloating(type))
+        return;
+    Shape lead = leadingOf(editor, query, path);
+    if (lead.empty())
+        return;
+    const auto shaped = [&lead](std::int64_t rows, std::int64_t columns) {
+        Shape shape = lead;
+        shape.insert(shape.end(), {rows, columns});
+        return shape;
+    };
+    const std::int64_t queries = q[q.size() - 2];
+    const std::int64_t keys = k.back();
+    const Shape target = shaped(queries, keys);
+    if (elementCount(target) != elementCount(written) || v[v.size() - 2] != keys)
+        return;
+
+    AttentionWriter writer(editor);
+    TensorId key = writer.turned(turnedKey);
+    key = withoutFactors(editor, key, scale);
+    fused.inputs = {writer.reshaped(query, shaped(queries, q.back())),
+        writer.reshaped(key, shaped(keys, q.back())), writer.reshaped(value, shaped(keys, v.back()))};
+    readBeforeCopies(editor, writer, fused);
+    fused.attributes.set("scale", scale);
+    if (weights.dropout != nullptr) {
+        fused.attributes.set("dropout", weights.dropout->attributes.real("ratio", 0.5));
+        fused.attributes.set("seed", weights.dropout->attributes.integer("seed"));
+    }
+    separateSums(editor, path.terms);
+    readMasks(editor, path.terms, fused.attributes);
+    if (!readHiddenScore(path.terms, fused.attributes)
+        || !addMasks(editor, writer, path.terms, target, type, fused))
+        return;
+    Members members = path.members;
+    members.push_back(&softmax);
+    members.insert(members.end(), weights.members.begin(), weights.members.end());
+    place(editor, writer, members, std::move(fused), weights.product->outputs[0]);
+}
+
+/// An Attention of the file's own: its mask and its copied heads.
+void simplifyAttention(FuseEditor &editor, const Operator &op)
+{
+    AttentionWriter writer(editor);
+    Operator fused = op;
+    fused.sources.clear();
+    readBeforeCopies(editor, writer, fused);
+    Shape scores = editor.shape(op.inputs[0]);
+    scores.back() = editor.shape(op.inputs[1])[scores.size() - 2];
+    std::vector<MaskTerm> terms;
+    for (std::size_t slot = 3; slot < op.inputs.size(); ++slot) {
+        const bool boolean = editor.tensor(op.inputs[slot]).type.dataType == DataType::Bool;
+        terms.push_back({op.inputs[slot], scores, boolean, false,
+            op.attributes.has("masked_score") ? op.attributes.real("masked_score") : -HUGE_VAL});
+    }
+    readMasks(editor, terms, fused.attributes);
+    fused.inputs.resize(3);
+    for (const MaskTerm &term : terms)
+        fused.inputs.push_back(term.mask);
+    if (fused.inputs == op.inputs)
+        return;
+    writer.add(std::move(fused));
+    editor.replace({&op}, writer.take());
+}
+
+} // namespace
+
+void fuseAttentions(FuseEditor &editor)
+{
+    for (std::size_t i = 0; i < editor.operatorCount(); ++i) {
+        if (!editor.isAlive(i))
+            continue;
+        if (editor.op(i).kind == OperatorKind::Softmax)
+            fuseSoftmaxAttention(editor, editor.op(i));
+        else if (editor.op(i).kind == OperatorKind::Attention)
+            simplifyAttention(editor, editor.op(i));
+    }
+}
+
+} // namespace planloom
