@@ -18,8 +18,7 @@ void decidePrecisions(PlanDraft &draft, PrecisionPreset fallback)
     const auto followRows = [&](OperatorId op) {
         const OperatorBinding &binding = draft.bindingOf(op);
         OperatorDecision &decision = draft.decisionOf(op);
-        decision.precision =
-            binding.allowed.precision ? resolved(*binding.allowed.precision, usual) : usual;
+        decision.precision = binding.allowed.precision ? resolved(*binding.allowed.precision, usual) : usual;
         decision.precisionRows.clear();
         for (const std::int32_t row : binding.precisionRows)
             decision.precisionRows.push_back({row});

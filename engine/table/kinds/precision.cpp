@@ -84,8 +84,7 @@ Result<PrecisionRule> RuleTraits<PrecisionRule>::parse(TextCursor &cursor, std::
             break;
     }
     if (rule == PrecisionRule{})
-        return cursor.expected(
-            std::string(kPresets) + ", or settings such as compute=fp32 storage=bf16");
+        return cursor.expected(std::string(kPresets) + ", or settings such as compute=fp32 storage=bf16");
     return rule;
 }
 

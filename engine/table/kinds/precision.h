@@ -7,8 +7,8 @@
 
 namespace planloom {
 
-/// In which types the selected operators, their backward operators and the optimizers of their weights work: a
-/// preset, single settings, or both. A single setting outranks any row's preset, so that rows about a few
+/// In which types the selected operators, their backward operators and the optimizers of their weights work:
+/// a preset, single settings, or both. A single setting outranks any row's preset, so that rows about a few
 /// operators go with one about all; two presets, or two values of one setting, clash.
 struct PrecisionRule {
     std::optional<PrecisionPreset> preset{};

@@ -20,8 +20,7 @@ Result<std::vector<OperatorId>> RuleMeaning<PrecisionRule>::actsOn(
     std::copy_if(selected.begin(), selected.end(), std::back_inserter(updates),
         [&](OperatorId op) { return setting.graph().at(op).direction == Direction::Optimizer; });
     std::vector<OperatorId> both;
-    std::set_union(
-        forward.begin(), forward.end(), updates.begin(), updates.end(), std::back_inserter(both));
+    std::set_union(forward.begin(), forward.end(), updates.begin(), updates.end(), std::back_inserter(both));
     return both;
 }
 

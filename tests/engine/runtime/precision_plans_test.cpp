@@ -1,5 +1,5 @@
-// Plans in other number formats: partitioned ones against the same formats on one device, and gradients against
-// PyTorch's in Float32.
+// Plans in other number formats: partitioned ones against the same formats on one device, and gradients
+// against PyTorch's in Float32.
 
 #include "engine/frontend/import_onnx.h"
 #include "engine/frontend/training.h"
@@ -89,8 +89,8 @@ double relativeDistance(const NamedArrays &got, const NamedArrays &expected)
 struct PrecisionModel {
     const char *name;
 };
-// Not resnet50_tiny: its batch norms see few numbers each, and turn Float32's rounding, 1e-7, into gradients that
-// are 1e-2 off (model_plans_test.cpp); TensorFloat32's 2^-12 leaves nothing of them.
+// Not resnet50_tiny: its batch norms see few numbers each, and turn Float32's rounding, 1e-7, into gradients
+// that are 1e-2 off (model_plans_test.cpp); TensorFloat32's 2^-12 leaves nothing of them.
 const PrecisionModel kPrecisionModels[]{
     {"gpt2_tiny"}, {"bert_tiny"}, {"t5_tiny"}, {"swin_tiny"}, {"evoformer_tiny"}};
 
@@ -141,7 +141,8 @@ protected:
 
 TEST_P(PrecisionPlans, OfSixteenBitsHaveGradientsNearPyTorchs)
 {
-    for (const auto &[preset, most] : {std::pair{"bf16", 5e-2}, {"fp16", 5e-2}, {"tf32", 1e-2}, {"fp8", 0.3}}) {
+    for (const auto &[preset, most] :
+        {std::pair{"bf16", 5e-2}, {"fp16", 5e-2}, {"tf32", 1e-2}, {"fp8", 0.3}}) {
         SCOPED_TRACE(preset);
         const auto plan = provenPlan(m_graph, 1, withRows(std::string("precision all : ") + preset, {}));
         ASSERT_TRUE(plan);
@@ -168,8 +169,8 @@ TEST_P(PrecisionPlans, GiveWhatOneDeviceGives)
             if (!table)
                 continue; // as far as dimensions divide
             Plan decided;
-            const auto plan = provenPlan(m_graph, each.devices,
-                withRows(std::string("precision all : ") + preset, *table), &decided);
+            const auto plan = provenPlan(
+                m_graph, each.devices, withRows(std::string("precision all : ") + preset, *table), &decided);
             ASSERT_TRUE(plan);
             expectAsOnOneDevice(*plan, decided);
             ++ran;
