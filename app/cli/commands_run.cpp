@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <fstream>
@@ -51,6 +52,19 @@ Result<ExecutionPlan> planWithValues(const std::string &path)
     }
     plan.graph = std::make_shared<const Graph>(std::move(graph));
     return plan;
+}
+
+/// What a plan in other number formats is held against, and how near it has to be; empty in Float32.
+std::string checkedAgainst(const ExecutionPlan &plan)
+{
+    if (plan.precisions.empty())
+        return {};
+    const CheckTolerances tolerances = tolerancesOf(plan);
+    std::array<char, 128> text{};
+    std::snprintf(text.data(), text.size(),
+        " in the same number formats (outputs within %.1g, gradients within %.1g of their norm)",
+        tolerances.outputs, tolerances.gradients);
+    return text.data();
 }
 
 /// Shows people where a run is.
@@ -145,6 +159,7 @@ Result<int> runRun(const Arguments &arguments)
         object["loss"] = outcome.losses.empty() ? json(nullptr) : json(outcome.losses.back());
         if (outcome.check)
             object["check"] = {{"ok", outcome.check->ok},
+                {"reference", "the unpartitioned model" + checkedAgainst(request.plan)},
                 {"worst", {{"tensor", outcome.check->worstTensor}, {"error", outcome.check->worstError}}},
                 {"first_difference", outcome.check->firstDifference}};
         std::cout << object.dump(-1, ' ', false, json::error_handler_t::replace) << "\n";
@@ -156,8 +171,9 @@ Result<int> runRun(const Arguments &arguments)
     if (!outcome.losses.empty())
         std::printf("loss %.7g\n", outcome.losses.back());
     if (outcome.check) {
-        std::printf("check against the unpartitioned model: %s (worst: %s, %.2g)\n",
-            ok ? "equal" : "DIFFERENT", outcome.check->worstTensor.c_str(), outcome.check->worstError);
+        std::printf("check against the unpartitioned model%s: %s (worst: %s, %.2g)\n",
+            checkedAgainst(request.plan).c_str(), ok ? "equal" : "DIFFERENT",
+            outcome.check->worstTensor.c_str(), outcome.check->worstError);
         if (!outcome.check->firstDifference.empty())
             std::printf("first operator that differs: %s\n", outcome.check->firstDifference.c_str());
     }

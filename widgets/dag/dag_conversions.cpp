@@ -18,6 +18,7 @@ std::optional<Conversion> conversionOf(InstructionKind kind)
     case InstructionKind::Concat:
     case InstructionKind::Sum:
     case InstructionKind::ValueSelect:
+    case InstructionKind::Cast:
         return Conversion::Local;
     case InstructionKind::Load:
     case InstructionKind::Kernel:
@@ -31,8 +32,7 @@ std::optional<Conversion> conversionOf(InstructionKind kind)
 }
 
 /// The tensor an instruction is about and the bytes it takes in.
-std::pair<TensorId, std::int64_t> subjectOf(
-    const Graph &graph, const DeviceProgram &program, const Instruction &instruction)
+std::pair<TensorId, std::int64_t> subjectOf(const DeviceProgram &program, const Instruction &instruction)
 {
     for (const auto *side : {&instruction.inputs, &instruction.outputs}) {
         for (const auto buffer : *side) {
@@ -78,7 +78,7 @@ std::vector<TensorConversion> conversionsAround(
                 const auto conversion = conversionOf(instruction.kind);
                 if (!conversion)
                     continue;
-                const auto [tensor, bytes] = subjectOf(graph, program, instruction);
+                const auto [tensor, bytes] = subjectOf(program, instruction);
                 for (auto &each : result) {
                     if (each.tensor != tensor || !concerns(each, instruction)
                         || *conversion < each.conversion)

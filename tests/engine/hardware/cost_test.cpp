@@ -38,6 +38,22 @@ TEST(OperatorSeconds, FallsBackToFloat32WhereATypeHasNoUnits)
         operatorSeconds(device, OperatorCategory::Product, work, DataType::Float32));
 }
 
+TEST(OperatorSeconds, HasRatesOfItsOwnForTensorFloat32AndEightBits)
+{
+    DeviceModel h100 = cluster("dgx-h100:8").device;
+    const Work work{.flops = 1e15, .bytes = 0};
+    const auto seconds = [&](DataType type) {
+        return operatorSeconds(h100, OperatorCategory::Product, work, type) - h100.launchLatency.value;
+    };
+    EXPECT_DOUBLE_EQ(seconds(DataType::TensorFloat32), 1e15 / (495e12 * 0.72));
+    EXPECT_DOUBLE_EQ(seconds(DataType::Float8E4M3), 1e15 / (1979e12 * 0.72));
+    EXPECT_DOUBLE_EQ(seconds(DataType::Float8E5M2), seconds(DataType::Float8E4M3));
+    h100.float8Flops = {};
+    h100.tensorFloat32Flops.value = 0;
+    EXPECT_DOUBLE_EQ(seconds(DataType::Float8E4M3), seconds(DataType::BFloat16));
+    EXPECT_DOUBLE_EQ(seconds(DataType::TensorFloat32), seconds(DataType::Float32));
+}
+
 TEST(CopySeconds, ReadsAndWrites)
 {
     const DeviceModel cpu = cluster("cpu:2").device;

@@ -5,13 +5,14 @@
 #include "engine/verify/verify.h"
 #include "tests/engine/verify/verified_plans.h"
 
+#include "engine/design/reference.h"
 #include "engine/lowering/execution_plan_json.h"
 #include "engine/runtime/check.h"
 #include "engine/runtime/run.h"
 #include "engine/simulate/simulate.h"
 #include "engine/table/table_text.h"
 
-#include "tests/engine/lowering/models_for_tests.h"
+#include "tests/engine/lowering/precise_plans.h"
 #include "tests/engine/verify/header_mutations.h"
 #include "tests/engine/verify/unpartitioned.h"
 
@@ -34,6 +35,7 @@ struct Subject {
     std::string name{};
     ExecutionPlan plan{};
     RunOutcome reference{}; ///< Of the unpartitioned model, the whole batch at once.
+    CheckTolerances tolerances{};
     json document{};
 };
 
@@ -42,9 +44,10 @@ Subject subjectOf(std::string name, ExecutionPlan plan)
     const auto report = verify(plan);
     EXPECT_TRUE(report && report->ok())
         << name << ": " << (report ? report->failure->reason : report.error().message);
-    const auto reference = unpartitionedPlan(plan.graph, 1, false);
+    const auto reference = referenceOf(plan);
     EXPECT_TRUE(reference) << describe(reference.error());
-    Subject subject{std::move(name), std::move(plan), outcomeOf(*reference), {}};
+    const CheckTolerances tolerances = tolerancesOf(plan);
+    Subject subject{std::move(name), std::move(plan), outcomeOf(**reference), tolerances, {}};
     subject.document = json::parse(toJson(subject.plan));
     return subject;
 }
@@ -92,6 +95,10 @@ std::vector<Subject> subjects()
         subjectOf("gpt recompute", planOf(gpt, 1, "micro-batches 2\nrecompute layer:* per layer\n")));
     list.push_back(
         subjectOf("gpt coshard", planOf(gpt, 1, "micro-batches 2\ncoshard kind:Gelu : batch by 2\n")));
+    list.push_back(subjectOf(
+        "gpt bf16 tensor parallel", precisePlan(gpt, "tensor-parallel", 2, "precision all : bf16")));
+    list.push_back(
+        subjectOf("mlp bf16 zero1", precisePlan(mlp, "zero1:micro-batches=2", 2, "precision all : bf16")));
     list.push_back(subjectOf("gpt whole batches", planOf(gpt, 1, "micro-batches 3 whole\n")));
     list.push_back(subjectOf("mlp data parallel whole batches",
         planOf(mlp, 2, "micro-batches 2 whole\nsplit all : batch by 2\nplace all : devices 0,1\n")));
@@ -224,13 +231,14 @@ protected:
         std::optional<RunOutcome> own;
         if (mutant.graph != subject.plan.graph) {
             mutant.graph = withValues(*mutant.graph, *subject.plan.graph);
-            const auto reference = unpartitionedPlan(mutant.graph, 1, false);
+            const auto reference = referenceOf(mutant);
             ASSERT_TRUE(reference) << describe(reference.error());
-            own = outcomeOf(*reference);
+            own = outcomeOf(**reference);
         }
         const auto timeline = simulate(mutant, *clusterNamed("cpu:8")); // labels must not trip it up either
         EXPECT_TRUE(timeline) << describe(timeline.error());
-        const auto check = compareOutcomes(outcomeOf(mutant), own ? *own : subject.reference);
+        const auto check =
+            compareOutcomes(outcomeOf(mutant), own ? *own : subject.reference, subject.tolerances);
         ASSERT_TRUE(check) << describe(check.error());
         EXPECT_TRUE(check->ok) << check->worstTensor << " " << check->worstError;
         ++tally.equal;

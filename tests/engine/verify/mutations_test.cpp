@@ -1,11 +1,12 @@
 #include "engine/verify/verify.h"
 
-#include "tests/engine/lowering/models_for_tests.h"
+#include "tests/engine/lowering/precise_plans.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdlib>
+#include <utility>
 
 namespace planloom {
 namespace {
@@ -62,6 +63,9 @@ protected:
         list.push_back(galleryPlan(gpt, "tensor-parallel", 2));
         list.push_back(galleryPlan(gpt, "pipeline:schedule=1f1b,micro-batches=2", 2));
         list.push_back(galleryPlan(gpt, "3d:dp=2,tp=2,pp=2,micro-batches=2", 8));
+        list.push_back(precisePlan(mlp, "zero1", 2, "precision all : bf16"));
+        list.push_back(precisePlan(gpt, "3d:dp=2,tp=2,pp=2,micro-batches=2", 8,
+            "precision all : fp16 reduction=fp16\nprecision kind:Softmax : storage=fp32"));
         return list;
     }
 
@@ -162,6 +166,16 @@ TEST_F(Mutations, OfAnyOneInstructionAreRejected)
                                      : listAt(mutant, place)[place.instruction].inputs;
                 names[0] = static_cast<std::int32_t>(buffers.size()) - 1;
                 tryOut(mutant, std::string(output ? "output" : "input") + " mask changed: " + where);
+                // Its type.
+                for (const DataType type : {DataType::Float32, DataType::BFloat16, DataType::Float16}) {
+                    ExecutionPlan retyped = plan;
+                    BufferInfo &own =
+                        retyped.devices[place.device].buffers[static_cast<std::size_t>(list[0])];
+                    if (std::exchange(own.dataType, type) == type)
+                        continue;
+                    tryOut(retyped,
+                        std::string(output ? "output" : "input") + " of type " + nameOf(type) + ": " + where);
+                }
                 // Another buffer altogether.
                 ExecutionPlan other = plan;
                 auto &others = output ? listAt(other, place)[place.instruction].outputs

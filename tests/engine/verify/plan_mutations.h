@@ -270,7 +270,7 @@ inline std::vector<Mutation> programMutations()
         }));
     add("kind of instruction",
         onInstruction([](ExecutionPlan &, DeviceProgram &, Instruction &i, Dice &dice) {
-            i.kind = dice.otherKind(i.kind, 16);
+            i.kind = dice.otherKind(i.kind, 17);
             return true;
         }));
     add("operator of instruction",
@@ -470,6 +470,11 @@ inline std::vector<Mutation> bufferMutations()
         if (dice.coin())
             b.perMicroBatch = !b.persistent;
         return true;
+    }));
+    add("type of buffer", onBuffer([](ExecutionPlan &, BufferInfo &b, Dice &dice) {
+        static constexpr std::array kTypes{DataType::Float32, DataType::BFloat16, DataType::Float16};
+        const DataType type = dice.of(kTypes);
+        return std::exchange(b.dataType, type) != type;
     }));
     add("memory of buffer", onBuffer([](ExecutionPlan &, BufferInfo &b, Dice &dice) {
         b.memory = dice.otherKind(b.memory, kMemoryKindCount);
