@@ -19,6 +19,7 @@ Materializer::Materializer(const Graph &graph, const BatchInfo &batch,
     , m_builder(builder)
     , m_tensors(graph.tensors.size())
     , m_sent(static_cast<std::size_t>(cluster.deviceCount), 0)
+    , m_paths(cluster, costs)
 {
 }
 
@@ -69,10 +70,11 @@ MemoryKind Materializer::memoryOf(TensorId tensor) const
     return MemoryKind::Activation;
 }
 
-std::int32_t Materializer::newBuffer(
-    const Task &task, DeviceId device, const IndexMask &box, const SummandSet &summands, MemoryKind memory)
+std::int32_t Materializer::newBuffer(const Task &task, DeviceId device, const IndexMask &box,
+    const SummandSet &summands, MemoryKind memory, ValueMask valuePart)
 {
-    BufferInfo buffer{.tensor = task.tensor, .index = box, .summands = summands, .memory = memory};
+    BufferInfo buffer{
+        .tensor = task.tensor, .index = box, .summands = summands, .valuePart = valuePart, .memory = memory};
     if (complete(task.tensor, summands))
         buffer.summands.clear();
     buffer.perMicroBatch = perMicroBatch(task.block);
@@ -110,9 +112,11 @@ void Materializer::forget(TensorId tensor, std::int32_t made, std::int32_t reade
     TensorState &state = m_tensors[static_cast<std::size_t>(tensor.index)];
     std::erase_if(state.made, [made](const Made &entry) { return entry.block == made; });
     const auto transfer = m_transfers.find({made, reader});
-    std::erase_if(state.available, [&](const Available &entry) {
+    const auto gone = [&](const auto &entry) {
         return entry.block == made || (transfer != m_transfers.end() && entry.block == transfer->second);
-    });
+    };
+    std::erase_if(state.available, gone);
+    std::erase_if(state.parts, gone);
 }
 
 std::vector<std::int32_t> Materializer::makersOf(TensorId tensor) const
