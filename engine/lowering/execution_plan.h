@@ -30,8 +30,8 @@ enum class InstructionKind : std::uint8_t {
     Select, ///< (in) -> out: the box of `out` cut from the box of `in`.
     Concat, ///< (in...) -> out: disjoint boxes that tile the box of `out`.
     Sum, ///< (in...) -> out: same box, disjoint summands.
-    ValueSelect, ///< (in) -> out: summand `out.valuePart` of a complete value: part 0 is the value, others
-                 ///< are 0.
+    ValueSelect, ///< (in) -> out: part `out.valuePart` of what `in` holds, cut to the box of `out`: part 0 is
+                 ///< all of it, others are 0.
     AllReduce, ///< (in) -> out: sum over `group`, same box.
     AllGather, ///< (in) -> out: concatenation along `dimension`, in the order of `group`.
     ReduceScatter, ///< (in) -> out: sum over `group`; member i keeps chunk i along `dimension`.

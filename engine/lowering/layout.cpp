@@ -1,9 +1,16 @@
 #include "engine/lowering/layout.h"
 
+#include "engine/lowering/permutation.h"
+
 #include <algorithm>
 #include <cassert>
+#include <limits>
+#include <numeric>
 #include <queue>
 #include <set>
+#include <string>
+#include <unordered_map>
+#include <utility>
 
 namespace planloom {
 
@@ -74,6 +81,90 @@ std::optional<Digits> spellingOf(const std::vector<std::int64_t> &value,
     return digits;
 }
 
+bool cuts(const Layout &layout, std::int8_t digit)
+{
+    return std::any_of(
+        layout.dimensionDigits.begin(), layout.dimensionDigits.end(), [digit](const Digits &digits) {
+            return std::find(digits.begin(), digits.end(), digit) != digits.end();
+        });
+}
+
+/// No summand is in two of the sets, and none is empty, unless there is only one.
+bool areDisjoint(const std::vector<const SummandSet *> &sets)
+{
+    if (sets.size() < 2)
+        return true;
+    std::set<std::int32_t> seen;
+    for (const auto *set : sets)
+        for (const std::int32_t summand : *set)
+            if (!seen.insert(summand).second)
+                return false;
+    return std::none_of(sets.begin(), sets.end(), [](const auto *set) { return set->empty(); });
+}
+
+/// The digits that number the summands: any labels will do, as long as the digits that change the set tell
+/// the sets apart. Nothing if there are none such.
+std::optional<Digits> summandDigitsOf(
+    const std::vector<Holding> &holdings, const Layout &layout, const std::vector<std::int32_t> &radices)
+{
+    const std::vector<std::int32_t> weights = weightsOf(radices);
+    Digits found;
+    for (std::size_t d = 0; d < radices.size(); ++d)
+        if (holdings[static_cast<std::size_t>(weights[d])].summands != holdings[0].summands)
+            found.push_back(static_cast<std::int8_t>(d));
+    // A digit that cuts a dimension and changes the set as well would leave boxes without some summands.
+    if (std::any_of(found.begin(), found.end(), [&](std::int8_t digit) { return cuts(layout, digit); }))
+        return std::nullopt;
+    std::vector<const SummandSet *> sets(static_cast<std::size_t>(partsOf(found, radices)), nullptr);
+    for (std::size_t i = 0; i < holdings.size(); ++i) {
+        auto &set =
+            sets[static_cast<std::size_t>(numberOf(found, static_cast<std::int32_t>(i), radices, weights))];
+        if (!set)
+            set = &holdings[i].summands;
+        else if (*set != holdings[i].summands)
+            return std::nullopt;
+    }
+    return areDisjoint(sets) ? std::optional(std::move(found)) : std::nullopt;
+}
+
+/// The first digits along which every subgroup holds the same summands, each once, in whatever order.
+std::optional<Digits> mixedSummandDigitsOf(
+    const std::vector<Holding> &holdings, const Layout &layout, const std::vector<std::int32_t> &radices)
+{
+    Digits candidates;
+    for (std::size_t d = 0; d < radices.size(); ++d)
+        if (const auto digit = static_cast<std::int8_t>(d); !cuts(layout, digit))
+            candidates.push_back(digit);
+    const std::set<SummandSet> all = [&] {
+        std::set<SummandSet> sets;
+        for (const Holding &h : holdings)
+            sets.insert(h.summands);
+        return sets;
+    }();
+    for (std::uint32_t subset = 1; subset < (1u << candidates.size()); ++subset) {
+        Digits digits;
+        for (std::size_t c = 0; c < candidates.size(); ++c)
+            if (subset >> c & 1u)
+                digits.push_back(candidates[c]);
+        if (partsOf(digits, radices) != static_cast<std::int64_t>(all.size()))
+            continue;
+        const auto groups = subgroupsOf(digits, radices);
+        const bool fits = std::all_of(groups.begin(), groups.end(), [&](const auto &positions) {
+            std::set<SummandSet> sets;
+            for (const std::int32_t position : positions)
+                sets.insert(holdings[static_cast<std::size_t>(position)].summands);
+            return sets == all;
+        });
+        if (!fits)
+            continue;
+        std::vector<const SummandSet *> sets;
+        for (const SummandSet &set : all)
+            sets.push_back(&set);
+        return areDisjoint(sets) ? std::optional(std::move(digits)) : std::nullopt;
+    }
+    return std::nullopt;
+}
+
 } // namespace
 
 std::vector<std::int32_t> radicesOf(std::int32_t n)
@@ -88,8 +179,8 @@ std::vector<std::int32_t> radicesOf(std::int32_t n)
     return radices;
 }
 
-std::optional<Layout> recogniseLayout(
-    const std::vector<Holding> &holdings, const IndexMask &whole, const std::vector<std::int32_t> &radices)
+std::optional<Layout> recogniseLayout(const std::vector<Holding> &holdings, const IndexMask &whole,
+    const std::vector<std::int32_t> &radices, bool mixed)
 {
     const std::size_t n = holdings.size();
     const std::vector<std::int32_t> weights = weightsOf(radices);
@@ -113,34 +204,17 @@ std::optional<Layout> recogniseLayout(
             return std::nullopt;
         layout.dimensionDigits[dimension] = std::move(*digits);
     }
-    // Summands: any labels will do, as long as the digits that change the set tell the sets apart.
-    for (std::size_t d = 0; d < radices.size(); ++d)
-        if (holdings[static_cast<std::size_t>(weights[d])].summands != holdings[0].summands)
-            layout.summandDigits.push_back(static_cast<std::int8_t>(d));
-    std::vector<const SummandSet *> sets(
-        static_cast<std::size_t>(partsOf(layout.summandDigits, radices)), nullptr);
-    for (std::size_t i = 0; i < n; ++i) {
-        auto &set = sets[static_cast<std::size_t>(
-            numberOf(layout.summandDigits, static_cast<std::int32_t>(i), radices, weights))];
-        if (!set)
-            set = &holdings[i].summands;
-        else if (*set != holdings[i].summands)
-            return std::nullopt;
+    if (auto digits = summandDigitsOf(holdings, layout, radices)) {
+        layout.summandDigits = std::move(*digits);
+        return layout;
     }
-    if (sets.size() > 1) {
-        std::set<std::int32_t> seen;
-        for (const auto *set : sets)
-            for (const std::int32_t summand : *set)
-                if (!seen.insert(summand).second)
-                    return std::nullopt;
-        if (std::any_of(sets.begin(), sets.end(), [](const auto *set) { return set->empty(); }))
-            return std::nullopt;
-    }
-    // A digit that cuts a dimension and changes the set as well would leave boxes without some summands.
-    for (const std::int8_t digit : layout.summandDigits)
-        for (const Digits &digits : layout.dimensionDigits)
-            if (std::find(digits.begin(), digits.end(), digit) != digits.end())
-                return std::nullopt;
+    if (!mixed)
+        return std::nullopt;
+    auto digits = mixedSummandDigitsOf(holdings, layout, radices);
+    if (!digits)
+        return std::nullopt;
+    layout.summandDigits = std::move(*digits);
+    layout.mixedSummands = true;
     return layout;
 }
 
@@ -156,6 +230,19 @@ IndexMask boxUnder(const Layout &layout, const IndexMask &whole, const std::vect
         box.ranges[dimension].end = box.ranges[dimension].begin + extent;
     }
     return box;
+}
+
+std::vector<Cell> cellsUnder(
+    const Layout &layout, const IndexMask &whole, const std::vector<std::int32_t> &radices)
+{
+    const std::vector<std::int32_t> weights = weightsOf(radices);
+    const std::int32_t n = radices.empty() ? 1 : weights[0] * radices[0];
+    std::vector<Cell> cells;
+    cells.reserve(static_cast<std::size_t>(n));
+    for (std::int32_t position = 0; position < n; ++position)
+        cells.push_back({boxUnder(layout, whole, radices, position),
+            static_cast<std::int32_t>(numberOf(layout.summandDigits, position, radices, weights))});
+    return cells;
 }
 
 std::vector<std::vector<std::int32_t>> subgroupsOf(
@@ -185,7 +272,47 @@ std::vector<std::vector<std::int32_t>> subgroupsOf(
 
 namespace {
 
-/// Dijkstra over layouts; `goal` stops it early.
+/// Groups of more digits than this permute them two at a time in the middle of a path.
+constexpr std::size_t kMostPermutedDigits = 4;
+
+/// The next order of `digits`, which starts ascending: every one of few, ascending and descending of many.
+bool nextOrder(Digits &digits)
+{
+    if (digits.size() <= kMostPermutedDigits)
+        return std::next_permutation(digits.begin(), digits.end());
+    std::reverse(digits.begin(), digits.end());
+    return digits.front() > digits.back();
+}
+
+/// How every position gets the cell it wants from the one it holds, on its own: a part of its box, and of its
+/// summand where several cells are wanted of one. Nothing if some position cannot, or a summand would be
+/// lost.
+std::optional<Hop> localHop(const std::vector<Cell> &held, const std::vector<Cell> &wanted)
+{
+    std::map<std::int32_t, std::int32_t> heldOf; // by wanted summand
+    std::map<std::int32_t, std::int32_t> count; // by held summand: how many it becomes
+    for (std::size_t p = 0; p < held.size(); ++p) {
+        const auto [it, fresh] = heldOf.try_emplace(wanted[p].summand, held[p].summand);
+        if (it->second != held[p].summand || !contains(held[p].box, wanted[p].box))
+            return std::nullopt;
+        count[held[p].summand] += fresh ? 1 : 0;
+    }
+    if (std::any_of(count.begin(), count.end(), [](const auto &each) { return each.second == 0; }))
+        return std::nullopt;
+    Hop hop{.kind = HopKind::Slice, .cells = wanted};
+    if (heldOf.size() == count.size())
+        return hop;
+    hop.kind = HopKind::ValueSelect;
+    std::map<std::int32_t, std::int32_t> seen; // by held summand
+    std::map<std::int32_t, ValueMask> partOf; // by wanted summand
+    for (const auto &[summand, from] : heldOf)
+        partOf[summand] = {seen[from]++, count[from]};
+    for (const Cell &cell : wanted)
+        hop.valueParts.push_back(partOf[cell.summand]);
+    return hop;
+}
+
+/// Dijkstra over layouts.
 class PathSearch
 {
 public:
@@ -198,63 +325,205 @@ public:
         , m_costs(costs)
         , m_radices(radicesOf(static_cast<std::int32_t>(group.size())))
     {
+        for (const DeviceId device : group)
+            m_nodesOfGroup.push_back(cluster.nodeOf(device));
     }
 
-    std::map<Layout, LayoutPath> run(const Layout &from, const Layout *goal)
+    /// Paths to every layout without summands within `bound`; no permutations.
+    std::map<Layout, LayoutPath> toAll(const Layout &from, double bound)
     {
-        using Entry = std::pair<double, const Layout *>;
-        const auto later = [](const Entry &a, const Entry &b) {
-            return a.first != b.first ? a.first > b.first : *b.second < *a.second;
-        };
-        std::priority_queue<Entry, std::vector<Entry>, decltype(later)> queue(later);
-        m_nodes.clear();
-        auto &start = m_nodes[from];
-        start.seconds = 0;
-        queue.emplace(0.0, &m_nodes.find(from)->first);
+        m_bound = bound;
         std::map<Layout, LayoutPath> found;
-        while (!queue.empty()) {
-            const auto [seconds, layout] = queue.top();
-            queue.pop();
-            Node &node = m_nodes[*layout];
-            if (node.done)
-                continue;
-            node.done = true;
-            const bool complete = layout->summandDigits.empty();
-            if (goal ? *layout == *goal : complete)
-                found.emplace(*layout, pathTo(*layout));
-            if (goal && *layout == *goal)
-                break;
-            for (auto &[hop, cost] : hopsFrom(*layout)) {
-                const double total = seconds + cost;
-                auto [it, fresh] = m_nodes.try_emplace(hop.to);
-                if (fresh || (!it->second.done && total < it->second.seconds)) {
-                    it->second.seconds = total;
-                    it->second.previous = layout;
-                    it->second.hop = std::move(hop);
-                    queue.emplace(total, &it->first);
-                }
-            }
-        }
+        search(from, [&](const Node &node) {
+            if (node.layout.summandDigits.empty() && !node.open)
+                found.emplace(node.layout, pathTo(node));
+            return true;
+        });
         return found;
+    }
+
+    std::optional<LayoutPath> to(const Layout &from, const std::vector<Cell> &wanted)
+    {
+        const Goal goal = goalOf(wanted);
+        std::optional<LayoutPath> best;
+        m_permutesFrom = &from;
+        m_bound = throughReplicas(from, goal);
+        search(from, [&](const Node &node) {
+            if (best && node.seconds >= best->seconds)
+                return false;
+            if (node.open || node.layout.mixedSummands || !mayBeLast(node.layout, goal))
+                return true;
+            // The last hop leads to just what is wanted, which need not be a layout.
+            const std::vector<Cell> held = cellsUnder(node.layout, m_whole, m_radices);
+            const auto offer = [&](double seconds, std::optional<Hop> last) {
+                const std::size_t hops = static_cast<std::size_t>(node.hops) + (last ? 1 : 0);
+                if (best && std::pair(seconds, hops) >= std::pair(best->seconds, best->hops.size()))
+                    return;
+                best = pathTo(node);
+                best->seconds = seconds;
+                if (last)
+                    best->hops.push_back(*std::move(last));
+                m_bound = best->seconds;
+            };
+            if (held == wanted)
+                offer(node.seconds, std::nullopt);
+            else if (auto local = localHop(held, wanted))
+                offer(node.seconds + m_costs.copy(Bytes{goal.elements * m_elementBytes}), std::move(local));
+            else if (const auto sources = permutationBetween(held, wanted, m_nodesOfGroup)) {
+                const auto messages = messagesOf(*sources);
+                offer(node.seconds + permuting(messages, localElements(node.layout)),
+                    messages.empty()
+                        ? std::nullopt
+                        : std::optional(Hop{.kind = HopKind::Permute, .sources = *sources, .cells = wanted}));
+            }
+            return true;
+        });
+        return best;
     }
 
 private:
     struct Node {
+        Layout layout{};
+        /// Only on the way of a Slice that goes on: cutting several digits is one copy, which costs as much
+        /// as what is left at its end.
+        bool open = false;
         double seconds = 0;
-        const Layout *previous = nullptr;
-        Hop hop{};
+        std::int32_t hops = 0;
+        const Node *previous = nullptr;
+        std::optional<Hop> hop{}; ///< None into a Slice that goes on.
         bool done = false;
     };
 
-    LayoutPath pathTo(const Layout &layout) const
+    /// A layout in few bytes: for each digit its role and its place among those of that role.
+    std::string keyOf(const Layout &layout, bool open) const
     {
-        LayoutPath path;
-        const Node *node = &m_nodes.at(layout);
-        path.seconds = node->seconds;
-        for (; node->previous; node = &m_nodes.at(*node->previous))
-            path.hops.push_back(node->hop);
+        std::string key(2 * m_radices.size() + 1, '\0');
+        for (const std::int8_t digit : layout.summandDigits)
+            key[2 * static_cast<std::size_t>(digit)] = 1;
+        for (std::size_t dimension = 0; dimension < layout.dimensionDigits.size(); ++dimension) {
+            const Digits &digits = layout.dimensionDigits[dimension];
+            for (std::size_t place = 0; place < digits.size(); ++place) {
+                key[2 * static_cast<std::size_t>(digits[place])] = static_cast<char>(2 + dimension);
+                key[2 * static_cast<std::size_t>(digits[place]) + 1] = static_cast<char>(place);
+            }
+        }
+        key.back() = static_cast<char>((layout.mixedSummands ? 1 : 0) + (open ? 2 : 0));
+        return key;
+    }
+
+    /// Calls `visit(node)` for every node in the order of its distance until it returns false.
+    template<typename Visit> void search(const Layout &from, Visit visit)
+    {
+        struct Entry {
+            double seconds = 0;
+            std::int32_t hops = 0;
+            std::int64_t number = 0; ///< Of equals the one that was found first.
+            Node *node = nullptr;
+        };
+        const auto later = [](const Entry &a, const Entry &b) {
+            return std::tie(a.seconds, a.hops, a.number) > std::tie(b.seconds, b.hops, b.number);
+        };
+        std::priority_queue<Entry, std::vector<Entry>, decltype(later)> queue(later);
+        std::int64_t number = 0;
+        m_nodes.clear();
+        queue.push({0, 0, number, &m_nodes.emplace(keyOf(from, false), Node{.layout = from}).first->second});
+        while (!queue.empty()) {
+            Node &node = *queue.top().node;
+            queue.pop();
+            if (node.done)
+                continue;
+            node.done = true;
+            if (!visit(node))
+                break;
+            const auto reach = [&](const Layout &next, bool open, double cost, std::optional<Hop> hop) {
+                const double total = node.seconds + cost;
+                if (total > m_bound)
+                    return;
+                const std::int32_t count = node.hops + (hop ? 1 : 0);
+                const auto [it, fresh] = m_nodes.try_emplace(keyOf(next, open));
+                Node &there = it->second;
+                if (!fresh && (there.done || std::pair(total, count) >= std::pair(there.seconds, there.hops)))
+                    return;
+                there = {next, open, total, count, &node, std::move(hop), false};
+                queue.push({total, count, ++number, &there});
+            };
+            forEachCut(node.layout, [&](const Layout &next) { reach(next, true, 0, std::nullopt); });
+            if (node.open) {
+                reach(node.layout, false, m_costs.copy(Bytes{localElements(node.layout) * m_elementBytes}),
+                    Hop{.kind = HopKind::Slice, .to = node.layout});
+                continue;
+            }
+            for (auto &[hop, cost] : hopsFrom(node.layout)) {
+                const Layout next = hop.to;
+                reach(next, false, cost, std::move(hop));
+            }
+        }
+    }
+
+    static LayoutPath pathTo(const Node &end)
+    {
+        LayoutPath path{.seconds = end.seconds};
+        for (const Node *node = &end; node; node = node->previous)
+            if (node->hop)
+                path.hops.push_back(*node->hop);
         std::reverse(path.hops.begin(), path.hops.end());
         return path;
+    }
+
+    /// Of what is wanted: the largest extents, and the number of summands.
+    struct Goal {
+        std::vector<std::int64_t> extents{};
+        std::int64_t elements = 0; ///< Of the largest cell.
+        std::int64_t summands = 1;
+    };
+
+    Goal goalOf(const std::vector<Cell> &wanted) const
+    {
+        Goal goal;
+        goal.extents.resize(m_whole.ranges.size(), 0);
+        std::set<std::int32_t> summands;
+        for (const Cell &cell : wanted) {
+            goal.elements = std::max(goal.elements, elementsOf(cell.box));
+            for (std::size_t d = 0; d < goal.extents.size(); ++d)
+                goal.extents[d] = std::max(goal.extents[d], cell.box.ranges[d].size());
+            summands.insert(cell.summand);
+        }
+        goal.summands = static_cast<std::int64_t>(summands.size());
+        return goal;
+    }
+
+    /// What it takes to make everything complete everywhere and keep what is wanted: a bound, for it always
+    /// can be done.
+    double throughReplicas(Layout from, const Goal &goal)
+    {
+        double seconds = m_costs.copy(Bytes{goal.elements * m_elementBytes});
+        if (!from.summandDigits.empty())
+            seconds += collective(CollectiveKind::AllReduce, localElements(from), from.summandDigits);
+        for (Digits &cut : from.dimensionDigits) {
+            const Digits moved = std::exchange(cut, {});
+            if (!moved.empty())
+                seconds += collective(CollectiveKind::AllGather, localElements(from), moved);
+        }
+        return seconds * (1 + 1e-9); // sums of the same terms in another order
+    }
+
+    /// Everybody holds as much as anybody wants, and no more summands: most layouts are told apart by this.
+    bool mayBeLast(const Layout &layout, const Goal &goal) const
+    {
+        if (goal.summands % partsOf(layout.summandDigits, m_radices) != 0)
+            return false;
+        for (std::size_t d = 0; d < goal.extents.size(); ++d)
+            if (m_whole.ranges[d].size() / partsOf(layout.dimensionDigits[d], m_radices) < goal.extents[d])
+                return false;
+        return true;
+    }
+
+    static std::int64_t elementsOf(const IndexMask &box)
+    {
+        std::int64_t elements = 1;
+        for (const Range &range : box.ranges)
+            elements *= range.size();
+        return elements;
     }
 
     std::int64_t localElements(const Layout &layout) const
@@ -270,9 +539,87 @@ private:
         return m_whole.ranges[dimension].size() % partsOf(layout.dimensionDigits[dimension], m_radices) == 0;
     }
 
+    double permuting(
+        const std::vector<std::pair<std::int32_t, std::int32_t>> &messages, std::int64_t elements) const
+    {
+        return secondsOf(messages, m_group.size(), [&](std::int32_t sender, std::int32_t receiver) {
+            return m_costs.collective(CollectiveKind::SendRecv, Bytes{elements * m_elementBytes},
+                groupShape(m_cluster,
+                    {m_group[static_cast<std::size_t>(sender)],
+                        m_group[static_cast<std::size_t>(receiver)]}));
+        });
+    }
+
+    /// Every replica digit cutting every dimension further.
+    template<typename Visit> void forEachCut(const Layout &layout, Visit visit) const
+    {
+        for (std::size_t d = 0; d < m_radices.size(); ++d) {
+            const auto digit = static_cast<std::int8_t>(d);
+            const Digits &summands = layout.summandDigits;
+            if (cuts(layout, digit) || std::find(summands.begin(), summands.end(), digit) != summands.end())
+                continue;
+            for (std::size_t i = 0; i < m_whole.ranges.size(); ++i) {
+                Layout next = layout;
+                next.dimensionDigits[i].push_back(digit);
+                if (divides(next, i))
+                    visit(std::move(next));
+            }
+        }
+    }
+
+    /// Layouts that the same cells make on other positions: digits change places.
+    std::vector<std::pair<Hop, double>> permutationsOf(const Layout &layout) const
+    {
+        std::vector<std::pair<Hop, double>> hops;
+        std::set<Layout> seen{layout};
+        const std::vector<Cell> held = cellsUnder(layout, m_whole, m_radices);
+        const auto consider = [&](const Digits &places) {
+            const auto renamed = [&](Digits digits) {
+                for (std::int8_t &digit : digits)
+                    digit = places[static_cast<std::size_t>(digit)];
+                return digits;
+            };
+            Layout next;
+            next.summandDigits = renamed(layout.summandDigits);
+            std::sort(next.summandDigits.begin(), next.summandDigits.end());
+            for (const Digits &digits : layout.dimensionDigits)
+                next.dimensionDigits.push_back(renamed(digits));
+            if (!seen.insert(next).second)
+                return;
+            for (std::size_t i = 0; i < next.dimensionDigits.size(); ++i)
+                if (partsOf(next.dimensionDigits[i], m_radices)
+                    != partsOf(layout.dimensionDigits[i], m_radices))
+                    return; // digits of different radices would change places
+            auto sources = permutationBetween(held, cellsUnder(next, m_whole, m_radices), m_nodesOfGroup);
+            if (!sources)
+                return;
+            const double seconds = permuting(messagesOf(*sources), localElements(layout));
+            hops.emplace_back(
+                Hop{.kind = HopKind::Permute, .sources = *std::move(sources), .to = std::move(next)},
+                seconds);
+        };
+        Digits places(m_radices.size());
+        std::iota(places.begin(), places.end(), std::int8_t{0});
+        if (places.size() <= kMostPermutedDigits) {
+            while (std::next_permutation(places.begin(), places.end()))
+                consider(places);
+            return hops;
+        }
+        for (std::size_t a = 0; a < places.size(); ++a)
+            for (std::size_t b = a + 1; b < places.size(); ++b) {
+                std::swap(places[a], places[b]);
+                consider(places);
+                std::swap(places[a], places[b]);
+            }
+        return hops;
+    }
+
     double collective(CollectiveKind kind, std::int64_t elements, const Digits &digits)
     {
-        const auto key = std::make_tuple(kind, elements, digits);
+        std::string key(digits.begin(), digits.end());
+        key += static_cast<char>(kind);
+        key.append(
+            reinterpret_cast<const char *>(&elements), sizeof elements); // its bytes, to be told apart by
         if (const auto it = m_seconds.find(key); it != m_seconds.end())
             return it->second;
         double worst = 0;
@@ -291,7 +638,7 @@ private:
             worst = std::max(worst,
                 m_costs.collective(kind, Bytes{elements * m_elementBytes}, groupShape(m_cluster, members)));
         }
-        m_seconds.emplace(key, worst);
+        m_seconds.emplace(std::move(key), worst);
         return worst;
     }
 
@@ -301,13 +648,16 @@ private:
         const std::int64_t local = localElements(layout);
         const std::size_t rank = m_whole.ranges.size();
         // All-gather and all-to-all of the innermost digits of a dimension.
-        for (std::size_t i = 0; i < rank; ++i) {
+        for (std::size_t i = 0; i < rank && !layout.mixedSummands; ++i) {
             const Digits &cut = layout.dimensionDigits[i];
             for (std::size_t count = 1; count <= cut.size(); ++count) {
                 const Digits moved(cut.end() - static_cast<std::ptrdiff_t>(count), cut.end());
                 Layout next = layout;
                 next.dimensionDigits[i].resize(cut.size() - count);
-                Hop gather{HopKind::AllGather, moved, static_cast<std::int8_t>(i), -1, next};
+                Hop gather{.kind = HopKind::AllGather,
+                    .digits = moved,
+                    .dimension = static_cast<std::int8_t>(i),
+                    .to = next};
                 const double seconds =
                     collective(CollectiveKind::AllGather, local * partsOf(moved, m_radices), moved);
                 hops.emplace_back(std::move(gather), seconds);
@@ -319,8 +669,11 @@ private:
                         exchanged.dimensionDigits[j].end(), moved.begin(), moved.end());
                     if (!divides(exchanged, j))
                         continue;
-                    Hop exchange{HopKind::AllToAll, moved, static_cast<std::int8_t>(j),
-                        static_cast<std::int8_t>(i), std::move(exchanged)};
+                    Hop exchange{.kind = HopKind::AllToAll,
+                        .digits = moved,
+                        .dimension = static_cast<std::int8_t>(j),
+                        .gatherDimension = static_cast<std::int8_t>(i),
+                        .to = std::move(exchanged)};
                     hops.emplace_back(
                         std::move(exchange), collective(CollectiveKind::AllToAll, local, moved));
                 }
@@ -328,52 +681,38 @@ private:
         }
         // Summands: every subset of their digits is reduced, or reduced and scattered along one dimension.
         const Digits &summands = layout.summandDigits;
-        for (std::uint32_t subset = 1; subset < (1u << summands.size()); ++subset) {
+        const std::uint32_t allOfThem = (1u << summands.size()) - 1;
+        for (std::uint32_t subset = layout.mixedSummands ? allOfThem : 1; subset <= allOfThem; ++subset) {
+            if (subset == 0)
+                break;
             Digits moved;
             Layout next = layout;
+            next.mixedSummands = false;
             next.summandDigits.clear();
             for (std::size_t s = 0; s < summands.size(); ++s)
                 (subset >> s & 1u ? moved : next.summandDigits).push_back(summands[s]);
-            hops.emplace_back(Hop{HopKind::AllReduce, moved, -1, -1, next},
+            hops.emplace_back(Hop{.kind = HopKind::AllReduce, .digits = moved, .to = next},
                 collective(CollectiveKind::AllReduce, local, moved));
             for (std::size_t i = 0; i < rank; ++i) {
-                // The order of the digits decides who gets which chunk: ascending, and its reverse.
-                for (const bool reversed : {false, true}) {
-                    if (reversed && moved.size() < 2)
-                        break;
-                    Digits order = moved;
-                    if (reversed)
-                        std::reverse(order.begin(), order.end());
+                // The order of the digits decides who gets which chunk.
+                Digits order = moved;
+                do {
                     Layout scattered = next;
                     scattered.dimensionDigits[i].insert(
                         scattered.dimensionDigits[i].end(), order.begin(), order.end());
                     if (!divides(scattered, i))
-                        continue;
-                    hops.emplace_back(Hop{HopKind::ReduceScatter, order, static_cast<std::int8_t>(i), -1,
-                                          std::move(scattered)},
+                        break;
+                    hops.emplace_back(Hop{.kind = HopKind::ReduceScatter,
+                                          .digits = order,
+                                          .dimension = static_cast<std::int8_t>(i),
+                                          .to = std::move(scattered)},
                         collective(CollectiveKind::ReduceScatter, local, order));
-                }
+                } while (nextOrder(order));
             }
         }
-        // Replicas keep a slice: a local copy.
-        for (std::size_t d = 0; d < m_radices.size(); ++d) {
-            const auto digit = static_cast<std::int8_t>(d);
-            const auto has = [digit](const Digits &digits) {
-                return std::find(digits.begin(), digits.end(), digit) != digits.end();
-            };
-            if (has(summands)
-                || std::any_of(layout.dimensionDigits.begin(), layout.dimensionDigits.end(), has))
-                continue;
-            for (std::size_t i = 0; i < rank; ++i) {
-                Layout next = layout;
-                next.dimensionDigits[i].push_back(digit);
-                if (!divides(next, i))
-                    continue;
-                const double seconds = m_costs.copy(Bytes{local / m_radices[d] * m_elementBytes});
-                hops.emplace_back(
-                    Hop{HopKind::Slice, {digit}, static_cast<std::int8_t>(i), -1, std::move(next)}, seconds);
-            }
-        }
+        if (m_permutesFrom && layout == *m_permutesFrom && !layout.mixedSummands)
+            for (auto &permutation : permutationsOf(layout))
+                hops.push_back(std::move(permutation));
         return hops;
     }
 
@@ -383,26 +722,42 @@ private:
     const Cluster &m_cluster;
     const CostModel &m_costs;
     std::vector<std::int32_t> m_radices;
-    std::map<Layout, Node> m_nodes;
-    std::map<std::tuple<CollectiveKind, std::int64_t, Digits>, double> m_seconds;
+    std::vector<std::int32_t> m_nodesOfGroup{}; ///< By position.
+    const Layout *m_permutesFrom = nullptr; ///< Where a path may begin with a Permute.
+    double m_bound = std::numeric_limits<double>::infinity(); ///< Nothing dearer is of interest.
+    std::unordered_map<std::string, Node> m_nodes{};
+    std::unordered_map<std::string, double> m_seconds{}; ///< By digits, kind and elements.
 };
 
 } // namespace
 
+std::optional<LayoutPath> cheapestPath(const Layout &from, const std::vector<Cell> &to,
+    const IndexMask &whole, DataType dataType, const std::vector<DeviceId> &group, const Cluster &cluster,
+    const CostModel &costs)
+{
+    return PathSearch(whole, dataType, group, cluster, costs).to(from, to);
+}
+
 std::optional<LayoutPath> cheapestPath(const Layout &from, const Layout &to, const IndexMask &whole,
     DataType dataType, const std::vector<DeviceId> &group, const Cluster &cluster, const CostModel &costs)
 {
-    auto found = PathSearch(whole, dataType, group, cluster, costs).run(from, &to);
-    const auto it = found.find(to);
-    if (it == found.end())
-        return std::nullopt;
-    return std::move(it->second);
+    const auto radices = radicesOf(static_cast<std::int32_t>(group.size()));
+    return cheapestPath(from, cellsUnder(to, whole, radices), whole, dataType, group, cluster, costs);
+}
+
+std::vector<std::int32_t> topologyOf(
+    const Cluster &cluster, const std::vector<DeviceId> &group, std::int32_t origin)
+{
+    std::vector<std::int32_t> nodes;
+    for (const DeviceId device : group)
+        nodes.push_back(cluster.nodeOf(device) - origin);
+    return nodes;
 }
 
 std::map<Layout, LayoutPath> cheapestPaths(const Layout &from, const IndexMask &whole, DataType dataType,
-    const std::vector<DeviceId> &group, const Cluster &cluster, const CostModel &costs)
+    const std::vector<DeviceId> &group, const Cluster &cluster, const CostModel &costs, double bound)
 {
-    return PathSearch(whole, dataType, group, cluster, costs).run(from, nullptr);
+    return PathSearch(whole, dataType, group, cluster, costs).toAll(from, bound);
 }
 
 } // namespace planloom

@@ -17,6 +17,7 @@ struct Holding {
     IndexMask box{};
     SummandSet summands{};
     std::int32_t buffer = -1; ///< Index into the device's buffers.
+    ValueMask valuePart{}; ///< As in `BufferInfo`: what a ValueSelect left of these summands.
 };
 
 /// How a tensor lies over a group of devices: R (replicas) x V (summands) x D (parts per dimension) of the
@@ -31,6 +32,9 @@ struct Layout {
     /// Per dimension of the tensor: the digits that number its parts, outermost first.
     std::vector<std::vector<std::int8_t>> dimensionDigits{};
     // Digits in neither are replicas.
+    /// The digits number the summands in one order here, in another there: only a reduction over all of them
+    /// is known to leave everybody the same.
+    bool mixedSummands = false;
     friend auto operator<=>(const Layout &, const Layout &) = default;
 };
 
@@ -39,22 +43,47 @@ std::vector<std::int32_t> radicesOf(std::int32_t n);
 
 /// Recognises holdings, one per device in the group's order, as a layout. The boxes must be a uniform grid
 /// over `whole`, and every box must be held with all summands, cut in the same way.
+/// @param mixed  whether summands may be mixed (`Layout::mixedSummands`), where they are no layout otherwise
 /// @return nothing if they are not a grid, or not aligned with the digits
-std::optional<Layout> recogniseLayout(
-    const std::vector<Holding> &holdings, const IndexMask &whole, const std::vector<std::int32_t> &radices);
+std::optional<Layout> recogniseLayout(const std::vector<Holding> &holdings, const IndexMask &whole,
+    const std::vector<std::int32_t> &radices, bool mixed = false);
 
 /// The box of `whole` that device number `position` holds under `layout`.
 IndexMask boxUnder(const Layout &layout, const IndexMask &whole, const std::vector<std::int32_t> &radices,
     std::int32_t position);
 
-/// One hop between layouts: the digits that change role.
-enum class HopKind : std::uint8_t { AllReduce, AllGather, ReduceScatter, AllToAll, Slice };
+/// What one position of a group holds or wants: a box, and the number of its summand. Only whether numbers
+/// are equal matters; all are 0 where values are complete.
+struct Cell {
+    IndexMask box{};
+    std::int32_t summand = 0;
+    friend auto operator<=>(const Cell &, const Cell &) = default;
+};
+
+/// What every position holds under `layout`.
+std::vector<Cell> cellsUnder(
+    const Layout &layout, const IndexMask &whole, const std::vector<std::int32_t> &radices);
+
+/// One hop between layouts.
+enum class HopKind : std::uint8_t {
+    AllReduce,
+    AllGather, ///< Of the innermost digits of a dimension, so that every part stays a box.
+    ReduceScatter,
+    AllToAll, ///< As AllGather.
+    Slice, ///< Local: every position keeps a box of what it has.
+    ValueSelect, ///< Local, last: a Slice of which one position carries the value on, others zeros.
+    Permute, ///< Positions swap what they hold, in messages.
+};
 struct Hop {
     HopKind kind = HopKind::Slice;
-    std::vector<std::int8_t> digits{}; ///< Outermost first.
-    std::int8_t dimension = -1; ///< Cut (ReduceScatter, AllToAll, Slice) or gathered (AllGather).
+    std::vector<std::int8_t> digits{}; ///< Of collectives: those that change role, outermost first.
+    std::int8_t dimension = -1; ///< Cut (ReduceScatter, AllToAll) or gathered (AllGather).
     std::int8_t gatherDimension = -1; ///< AllToAll: gathered.
-    Layout to{};
+    std::vector<std::int32_t>
+        sources{}; ///< Permute, by position: whose cell it gets; its own where it stays.
+    Layout to{}; ///< Where `cells` is empty: the layout it leads to.
+    std::vector<Cell> cells{}; ///< Of the last Slice, ValueSelect or Permute: what was asked for.
+    std::vector<ValueMask> valueParts{}; ///< ValueSelect, by position: the part of what it holds.
     friend auto operator<=>(const Hop &, const Hop &) = default;
 };
 
@@ -63,16 +92,28 @@ struct LayoutPath {
     std::vector<Hop> hops{};
 };
 
-/// Cheapest path, by `costs`, from `from` to `to` within one group of devices, both
-/// over the tensor box `whole`. All-gather and all-to-all act on the innermost digits of a dimension, so that
-/// every part stays a box. Exact: Dijkstra over all layouts of the group.
-/// @return nothing if `to` cannot be reached (it has summands that `from` lacks, or extents do not divide)
+/// Cheapest path, by `costs`, from a layout to what every position of the group wants, over the tensor box
+/// `whole`. Exact over the hops above: Dijkstra over all layouts of the group. Of paths that cost the same,
+/// one with the fewest hops. In the middle of a path, groups of more than 16 devices permute two digits at a
+/// time.
+/// @param to  by position. Its summands are any that together make the value
+/// @return nothing if `to` cannot be reached (boxes that are neither held nor part of what can be made)
+std::optional<LayoutPath> cheapestPath(const Layout &from, const std::vector<Cell> &to,
+    const IndexMask &whole, DataType dataType, const std::vector<DeviceId> &group, const Cluster &cluster,
+    const CostModel &costs);
+
+/// The same, to a layout.
 std::optional<LayoutPath> cheapestPath(const Layout &from, const Layout &to, const IndexMask &whole,
     DataType dataType, const std::vector<DeviceId> &group, const Cluster &cluster, const CostModel &costs);
 
-/// Seconds from `from` to every layout without summands that can be reached.
+/// Paths from `from` to every layout without summands that is not further than `bound` (seconds), without a
+/// Permute.
 std::map<Layout, LayoutPath> cheapestPaths(const Layout &from, const IndexMask &whole, DataType dataType,
-    const std::vector<DeviceId> &group, const Cluster &cluster, const CostModel &costs);
+    const std::vector<DeviceId> &group, const Cluster &cluster, const CostModel &costs, double bound);
+
+/// The devices' nodes, counted from `origin`: all that the costs of a group's paths depend on.
+std::vector<std::int32_t> topologyOf(
+    const Cluster &cluster, const std::vector<DeviceId> &group, std::int32_t origin);
 
 /// Positions in the group that communicate in `hop`: lists of positions whose digits other than the hop's are
 /// equal, each in the order of the hop's digits.

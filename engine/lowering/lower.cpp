@@ -444,9 +444,22 @@ Result<std::vector<BufferList>> Lowering::gatherInputs(OperatorId id, std::int32
             continue;
         needs.clear();
         needs.reserve(parts.size());
-        for (const TransformedPart &part : parts)
-            needs.push_back({part.device, part.inputs[slot].index});
+        bool divided = false;
+        for (const TransformedPart &part : parts) {
+            needs.push_back({part.device, part.inputs[slot].index, part.inputs[slot].value});
+            divided = divided || !needs.back().value.complete();
+        }
         const DataType type = m_types.read(id, slot);
+        // What is sent as it was made can be divided as it was made.
+        if (divided && type == m_types.accumulated(tensor)) {
+            if (const auto found = m_materializer.ensureParts(tensor, needs, block, id)) {
+                for (std::size_t p = 0; p < parts.size(); ++p)
+                    inputs[p][slot] = (*found)[p];
+                continue;
+            }
+        }
+        for (Need &need : needs)
+            need.value = {};
         TRY(const auto buffers, inputBuffers(tensor, needs, type, block, id));
         for (std::size_t p = 0; p < parts.size(); ++p) {
             inputs[p][slot] = buffers[p];

@@ -21,6 +21,7 @@ Materializer::Materializer(const Graph &graph, const BatchInfo &batch,
     , m_builder(builder)
     , m_tensors(graph.tensors.size())
     , m_sent(static_cast<std::size_t>(cluster.deviceCount), 0)
+    , m_paths(cluster, costs)
 {
 }
 
@@ -71,13 +72,14 @@ MemoryKind Materializer::memoryOf(TensorId tensor) const
     return MemoryKind::Activation;
 }
 
-std::int32_t Materializer::newBuffer(
-    const Task &task, DeviceId device, const IndexMask &box, const SummandSet &summands, MemoryKind memory)
+std::int32_t Materializer::newBuffer(const Task &task, DeviceId device, const IndexMask &box,
+    const SummandSet &summands, MemoryKind memory, ValueMask valuePart)
 {
     BufferInfo buffer{.tensor = task.tensor,
         .dataType = task.dataType,
         .index = box,
         .summands = summands,
+        .valuePart = valuePart,
         .memory = memory};
     if (complete(task.tensor, summands))
         buffer.summands.clear();
@@ -123,9 +125,11 @@ void Materializer::forget(TensorId tensor, std::int32_t made, std::int32_t reade
     for (auto &[type, versions] : state.versions)
         std::erase_if(versions, [made](const Made &entry) { return entry.block == made; });
     const auto transfer = m_transfers.find({made, reader});
-    std::erase_if(state.available, [&](const Available &entry) {
+    const auto gone = [&](const auto &entry) {
         return entry.block == made || (transfer != m_transfers.end() && entry.block == transfer->second);
-    });
+    };
+    std::erase_if(state.available, gone);
+    std::erase_if(state.parts, gone);
 }
 
 std::vector<std::int32_t> Materializer::makersOf(TensorId tensor) const

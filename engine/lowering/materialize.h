@@ -4,20 +4,24 @@
 #include "engine/graph/storage_types.h"
 #include "engine/hardware/cluster.h"
 #include "engine/lowering/layout.h"
+#include "engine/lowering/path_finder.h"
 #include "engine/lowering/program_builder.h"
 #include "engine/lowering/transform.h"
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <tuple>
 #include <vector>
 
 namespace planloom {
 
-/// A box of a tensor that a device must hold complete.
+/// A box of a tensor that a device must hold: complete, or as one of the parts of a Value split.
 struct Need {
     DeviceId device{};
     IndexMask box{};
+    ValueMask value{};
+    friend bool operator==(const Need &, const Need &) = default;
 };
 
 /// The third phase of lowering: between the views that operators make and the views that operators read it
@@ -26,7 +30,8 @@ struct Need {
 /// Per tensor it keeps what was made (with which summands, in which block) and what is already complete
 /// somewhere. A need is met, in this order, from a buffer that holds the box, from one that contains it
 /// (Select), or by converting what was made:
-/// - within one group of devices along the cheapest path of layouts (layout.h);
+/// - within one group of devices along the cheapest path of layouts (layout.h), the devices numbered so that
+///   layouts are seen;
 /// - between disjoint groups by a path on either side of a point-to-point crossing, all three chosen
 /// together;
 /// - anything irregular by the general way: select, send, concat, sum. That way always works.
@@ -48,6 +53,13 @@ public:
     /// @param op  the operator that needs them, for display
     Result<std::vector<std::int32_t>> ensure(
         TensorId tensor, const std::vector<Need> &needs, DataType type, std::int32_t block, OperatorId op);
+
+    /// Buffers for the parts of a Value split of `op`, one per need in their order, whose values add up to
+    /// `tensor` in every box: its own summands where they lie so, or can be brought to lie so. Asked twice
+    /// for one operator (it is run again), it divides the value alike.
+    /// @return nothing if complete values have to be divided: ask `ensure` for them
+    std::optional<std::vector<std::int32_t>> ensureParts(
+        TensorId tensor, const std::vector<Need> &needs, std::int32_t block, OperatorId op);
 
     /// What `block` or any other made of `tensor`: one entry per device and box after local merging.
     const std::vector<Holding> *holdingsOf(TensorId tensor, std::int32_t block) const;
@@ -71,10 +83,16 @@ private:
         Holding holding{};
         std::int32_t block = -1;
     };
+    struct PartOfValue {
+        Need need{};
+        std::int32_t buffer = -1;
+        std::int32_t block = -1;
+    };
     struct TensorState {
         std::vector<Made> made{};
         std::vector<Available> available{};
         std::map<DataType, std::vector<Made>> versions{}; ///< What was made, cast to other types.
+        std::vector<PartOfValue> parts{}; ///< What `ensureParts` found.
     };
     /// One conversion at work.
     struct Task {
@@ -95,22 +113,28 @@ private:
     IndexMask wholeBox(TensorId tensor) const;
     bool perMicroBatch(std::int32_t block) const;
     std::int32_t newBuffer(const Task &task, DeviceId device, const IndexMask &box,
-        const SummandSet &summands, MemoryKind memory);
+        const SummandSet &summands, MemoryKind memory, ValueMask valuePart = {});
     MemoryKind memoryOf(TensorId tensor) const;
 
     const std::vector<Holding> &merge(Made &made, Task task);
     std::vector<Holding> convert(Made &made, const std::vector<Need> &needs, const Task &task);
     std::optional<std::vector<Holding>> convertWithin(
         const std::vector<Holding> &from, const std::vector<Need> &needs, const Task &task);
+    /// Seconds that the general way takes; nothing if it cannot give parts of a value.
+    std::optional<double> generalSeconds(
+        const std::vector<Holding> &from, const std::vector<Need> &needs, const Task &task) const;
     std::optional<std::vector<Holding>> convertAcross(
         const std::vector<Holding> &from, const std::vector<Need> &needs, const Task &task);
     std::optional<CrossingChoice> chooseCrossing(const Layout &from, const Layout &to,
         const std::vector<DeviceId> &producers, const std::vector<DeviceId> &consumers, const Task &task);
     void walk(const LayoutPath &path, std::vector<Holding> &holdings, const std::vector<DeviceId> &group,
         const Task &task);
+    void communicate(const Hop &hop, const std::vector<Holding> &holdings, std::vector<Holding> &next,
+        const std::vector<DeviceId> &group, const Task &task);
     Holding fetch(const std::vector<const Holding *> &sources, const Need &need, const Task &task);
     Holding fetchGeneral(const std::vector<Holding> &sources, const Need &need, const Task &task);
     Holding select(const Holding &from, const IndexMask &box, const Task &task);
+    Holding selectPart(const Holding &from, const IndexMask &box, ValueMask part, const Task &task);
     Holding move(const Holding &from, DeviceId to, const Task &task);
     Holding concat(const std::vector<Holding> &pieces, const IndexMask &box, const Task &task);
     Holding sum(const std::vector<Holding> &pieces, const Task &task);
@@ -138,9 +162,9 @@ private:
     std::vector<TensorState> m_tensors;
     std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> m_transfers{};
     std::vector<std::int64_t> m_sent{}; ///< Bytes sent so far by each device, to spread the load.
-    using PathKey =
-        std::tuple<Layout, Layout, std::vector<std::int64_t>, DataType, std::vector<std::int32_t>>;
-    std::map<PathKey, std::optional<LayoutPath>> m_paths{};
+    PathFinder m_paths;
+    /// By operator and tensor: whether `ensureParts` found something the first time.
+    std::map<std::pair<OperatorId, TensorId>, bool> m_partsFound{};
     using CrossingKey = std::tuple<Layout, Layout, std::vector<std::int64_t>, DataType,
         std::vector<std::int32_t>, std::vector<std::int32_t>>;
     std::map<CrossingKey, std::optional<CrossingChoice>> m_crossings{};

@@ -16,9 +16,25 @@ Holding Materializer::select(const Holding &from, const IndexMask &box, const Ta
     if (from.box == box)
         return from;
     Holding result{from.device, box, from.summands,
-        newBuffer(task, from.device, box, from.summands, memoryOf(task.tensor))};
+        newBuffer(task, from.device, box, from.summands, memoryOf(task.tensor), from.valuePart),
+        from.valuePart};
     m_builder.emit(from.device, task.block,
         {.kind = InstructionKind::Select,
+            .op = task.op,
+            .inputs = {from.buffer},
+            .outputs = {result.buffer}});
+    return result;
+}
+
+/// One of the parts of a Value split of what `from` holds, cut to `box`.
+Holding Materializer::selectPart(const Holding &from, const IndexMask &box, ValueMask part, const Task &task)
+{
+    if (part.complete())
+        return select(from, box, task);
+    Holding result{from.device, box, from.summands,
+        newBuffer(task, from.device, box, from.summands, memoryOf(task.tensor), part), part};
+    m_builder.emit(from.device, task.block,
+        {.kind = InstructionKind::ValueSelect,
             .op = task.op,
             .inputs = {from.buffer},
             .outputs = {result.buffer}});
@@ -29,8 +45,9 @@ Holding Materializer::move(const Holding &from, DeviceId to, const Task &task)
 {
     if (from.device == to)
         return from;
-    Holding result{
-        to, from.box, from.summands, newBuffer(task, to, from.box, from.summands, MemoryKind::Communication)};
+    Holding result{to, from.box, from.summands,
+        newBuffer(task, to, from.box, from.summands, MemoryKind::Communication, from.valuePart),
+        from.valuePart};
     const std::int32_t tag = m_builder.newTag();
     m_builder.emit(from.device, task.block,
         {.kind = InstructionKind::Send, .op = task.op, .peer = to, .tag = tag, .inputs = {from.buffer}});

@@ -1,27 +1,16 @@
-// The regular way: paths of layouts within a group of devices, and between two groups.
+// The regular way: along paths of layouts, and between two groups of devices.
 
 #include "engine/lowering/materialize.h"
 
 #include "engine/lowering/box_algebra.h"
+#include "engine/lowering/permutation.h"
 
 #include <algorithm>
+#include <cassert>
+#include <limits>
 #include <numeric>
 
 namespace planloom {
-
-namespace {
-
-/// The devices' nodes relative to the first: what link costs depend on.
-std::vector<std::int32_t> topologyOf(
-    const Cluster &cluster, const std::vector<DeviceId> &group, std::int32_t origin)
-{
-    std::vector<std::int32_t> nodes;
-    for (const DeviceId device : group)
-        nodes.push_back(cluster.nodeOf(device) - origin);
-    return nodes;
-}
-
-} // namespace
 
 // ----------------------------------------------------------------------------------------
 
@@ -30,66 +19,80 @@ void Materializer::walk(const LayoutPath &path, std::vector<Holding> &holdings,
 {
     const std::vector<std::int32_t> radices = radicesOf(static_cast<std::int32_t>(group.size()));
     for (const Hop &hop : path.hops) {
-        std::vector<Holding> next(holdings.size());
-        for (const auto &positions : subgroupsOf(hop.digits, radices)) {
-            if (hop.kind == HopKind::Slice) {
-                for (const std::int32_t position : positions) {
-                    const auto p = static_cast<std::size_t>(position);
-                    next[p] = select(holdings[p], boxUnder(hop.to, task.whole, radices, position), task);
-                }
-                continue;
-            }
-            std::vector<DeviceId> members;
-            SummandSet all;
-            for (const std::int32_t position : positions) {
-                members.push_back(group[static_cast<std::size_t>(position)]);
-                if (hop.kind == HopKind::AllReduce || hop.kind == HopKind::ReduceScatter)
-                    all = unionOf(all, holdings[static_cast<std::size_t>(position)].summands);
-            }
-            Instruction instruction{.op = task.op, .group = m_builder.groupOf(members)};
-            switch (hop.kind) {
-            case HopKind::AllReduce:
-                instruction.kind = InstructionKind::AllReduce;
-                break;
-            case HopKind::AllGather:
-                instruction.kind = InstructionKind::AllGather;
-                instruction.dimension = hop.dimension;
-                break;
-            case HopKind::ReduceScatter:
-                instruction.kind = InstructionKind::ReduceScatter;
-                instruction.dimension = hop.dimension;
-                break;
-            case HopKind::AllToAll:
-                instruction.kind = InstructionKind::AllToAll;
-                instruction.dimension = hop.dimension;
-                instruction.gatherDimension = hop.gatherDimension;
-                break;
-            case HopKind::Slice:
-                break;
-            }
-            for (const std::int32_t position : positions) {
-                const auto p = static_cast<std::size_t>(position);
-                const bool reduces = hop.kind == HopKind::AllReduce || hop.kind == HopKind::ReduceScatter;
-                Holding &to = next[p];
-                to.device = holdings[p].device;
-                to.box = boxUnder(hop.to, task.whole, radices, position);
-                to.summands = reduces ? all : holdings[p].summands;
-                if (complete(task.tensor, to.summands))
-                    to.summands.clear();
-                to.buffer = newBuffer(task, to.device, to.box, to.summands, memoryOf(task.tensor));
-                Instruction own = instruction;
-                own.inputs = {holdings[p].buffer};
-                own.outputs = {to.buffer};
-                m_builder.emit(to.device, task.block, std::move(own));
-                const auto n = static_cast<std::int64_t>(members.size());
-                m_sent[static_cast<std::size_t>(to.device.index)] +=
-                    volumeOf(holdings[p].box) * sizeOf(task.dataType) * (n - 1) / n;
-            }
-        }
+        std::vector<Holding> next = holdings;
+        const auto boxAt = [&](std::size_t position) {
+            return hop.cells.empty()
+                ? boxUnder(hop.to, task.whole, radices, static_cast<std::int32_t>(position))
+                : hop.cells[position].box;
+        };
+        if (hop.kind == HopKind::Slice || hop.kind == HopKind::ValueSelect)
+            for (std::size_t p = 0; p < next.size(); ++p)
+                next[p] = selectPart(holdings[p], boxAt(p),
+                    hop.kind == HopKind::Slice ? ValueMask{} : hop.valueParts[p], task);
+        else if (hop.kind == HopKind::Permute)
+            for (const auto &[sender, receiver] : messagesOf(hop.sources))
+                next[static_cast<std::size_t>(receiver)] = move(holdings[static_cast<std::size_t>(sender)],
+                    group[static_cast<std::size_t>(receiver)], task);
+        else
+            communicate(hop, holdings, next, group, task);
         holdings = std::move(next);
         for (const Holding &h : holdings)
-            if (h.summands.empty())
+            if (h.summands.empty() && h.valuePart.complete())
                 m_tensors[static_cast<std::size_t>(task.tensor.index)].available.push_back({h, task.block});
+    }
+}
+
+/// A hop that is a collective of each of its subgroups.
+void Materializer::communicate(const Hop &hop, const std::vector<Holding> &holdings,
+    std::vector<Holding> &next, const std::vector<DeviceId> &group, const Task &task)
+{
+    const std::vector<std::int32_t> radices = radicesOf(static_cast<std::int32_t>(group.size()));
+    const bool reduces = hop.kind == HopKind::AllReduce || hop.kind == HopKind::ReduceScatter;
+    for (const auto &positions : subgroupsOf(hop.digits, radices)) {
+        std::vector<DeviceId> members;
+        SummandSet all;
+        for (const std::int32_t position : positions) {
+            members.push_back(group[static_cast<std::size_t>(position)]);
+            if (reduces)
+                all = unionOf(all, holdings[static_cast<std::size_t>(position)].summands);
+        }
+        Instruction instruction{.op = task.op, .group = m_builder.groupOf(members)};
+        switch (hop.kind) {
+        case HopKind::AllReduce:
+            instruction.kind = InstructionKind::AllReduce;
+            break;
+        case HopKind::AllGather:
+            instruction.kind = InstructionKind::AllGather;
+            instruction.dimension = hop.dimension;
+            break;
+        case HopKind::ReduceScatter:
+            instruction.kind = InstructionKind::ReduceScatter;
+            instruction.dimension = hop.dimension;
+            break;
+        case HopKind::AllToAll:
+            instruction.kind = InstructionKind::AllToAll;
+            instruction.dimension = hop.dimension;
+            instruction.gatherDimension = hop.gatherDimension;
+            break;
+        default:
+            assert(false && "no collective");
+        }
+        for (const std::int32_t position : positions) {
+            const auto p = static_cast<std::size_t>(position);
+            Holding &to = next[p];
+            to.box = boxUnder(hop.to, task.whole, radices, position);
+            to.summands = reduces ? all : holdings[p].summands;
+            if (complete(task.tensor, to.summands))
+                to.summands.clear();
+            to.buffer = newBuffer(task, to.device, to.box, to.summands, memoryOf(task.tensor));
+            Instruction own = instruction;
+            own.inputs = {holdings[p].buffer};
+            own.outputs = {to.buffer};
+            m_builder.emit(to.device, task.block, std::move(own));
+            const auto n = static_cast<std::int64_t>(members.size());
+            m_sent[static_cast<std::size_t>(to.device.index)] +=
+                volumeOf(holdings[p].box) * sizeOf(task.dataType) * (n - 1) / n;
+        }
     }
 }
 
@@ -140,6 +143,22 @@ public:
         return std::max(worst, *std::max_element(m_sending.begin(), m_sending.end()));
     }
 
+    /// No crossing to `wanted` takes less: every consumer gets its box in one message from its nearest
+    /// producer, as pieces take no less.
+    double least(const std::vector<IndexMask> &wanted) const
+    {
+        double worst = 0;
+        for (std::size_t c = 0; c < wanted.size(); ++c) {
+            double nearest = std::numeric_limits<double>::infinity();
+            for (std::size_t p = 0; p < m_producers; ++p)
+                nearest = std::min(nearest,
+                    m_costs.collective(CollectiveKind::SendRecv, Bytes{volumeOf(wanted[c]) * m_elementBytes},
+                        m_shapes[c * m_producers + p]));
+            worst = std::max(worst, nearest);
+        }
+        return worst;
+    }
+
 private:
     const CostModel &m_costs;
     std::int64_t m_elementBytes;
@@ -163,44 +182,6 @@ std::vector<IndexMask> boxesUnder(const Layout &layout, const IndexMask &whole, 
 
 } // namespace
 
-std::optional<std::vector<Holding>> Materializer::convertWithin(
-    const std::vector<Holding> &from, const std::vector<Need> &needs, const Task &task)
-{
-    // Same devices on both sides, one box each.
-    if (from.size() != needs.size())
-        return std::nullopt;
-    std::vector<DeviceId> group;
-    std::vector<Holding> holdings = from;
-    std::sort(holdings.begin(), holdings.end(), byDevice);
-    std::vector<Holding> wanted;
-    for (const Need &need : needs)
-        wanted.push_back({need.device, need.box, {}, -1});
-    std::stable_sort(wanted.begin(), wanted.end(), byDevice);
-    for (std::size_t i = 0; i < holdings.size(); ++i) {
-        if (holdings[i].device != wanted[i].device || (i > 0 && holdings[i].device == holdings[i - 1].device))
-            return std::nullopt;
-        group.push_back(holdings[i].device);
-    }
-    const auto radices = radicesOf(static_cast<std::int32_t>(group.size()));
-    const auto source = recogniseLayout(holdings, task.whole, radices);
-    const auto target = recogniseLayout(wanted, task.whole, radices);
-    if (!source || !target)
-        return std::nullopt;
-    PathKey key{*source, *target, extentsOf(task.whole), task.dataType,
-        topologyOf(m_cluster, group, m_cluster.nodeOf(group.front()))};
-    auto it = m_paths.find(key);
-    if (it == m_paths.end())
-        it = m_paths
-                 .emplace(std::move(key),
-                     cheapestPath(*source, *target, task.whole, task.dataType, group, m_cluster, m_costs))
-                 .first;
-    if (!it->second)
-        return std::nullopt;
-    const LayoutPath path = *it->second;
-    walk(path, holdings, group, task);
-    return holdings;
-}
-
 std::optional<Materializer::CrossingChoice> Materializer::chooseCrossing(const Layout &from, const Layout &to,
     const std::vector<DeviceId> &producers, const std::vector<DeviceId> &consumers, const Task &task)
 {
@@ -215,8 +196,9 @@ std::optional<Materializer::CrossingChoice> Materializer::chooseCrossing(const L
         Layout layout;
         LayoutPath after;
         std::vector<IndexMask> boxes{}; ///< By consumer.
+        double least = 0; ///< Seconds from the crossing's begin on.
     };
-    std::vector<Landing> landings{{to, {}, {}}};
+    std::vector<Landing> landings{{to, {}}};
     const auto radices = radicesOf(static_cast<std::int32_t>(consumers.size()));
     std::vector<std::int8_t> replicas;
     for (std::size_t d = 0; d < radices.size(); ++d) {
@@ -241,19 +223,36 @@ std::optional<Materializer::CrossingChoice> Materializer::chooseCrossing(const L
                 continue;
             if (auto path =
                     cheapestPath(layout, to, task.whole, task.dataType, consumers, m_cluster, m_costs))
-                landings.push_back({std::move(layout), std::move(*path), {}});
+                landings.push_back({std::move(layout), std::move(*path)});
         }
 
+    CrossingClock clock(m_cluster, m_costs, producers, consumers, task.dataType);
+    for (Landing &landing : landings) {
+        landing.boxes = boxesUnder(landing.layout, task.whole, consumers.size());
+        landing.least = landing.after.seconds + clock.least(landing.boxes);
+    }
+
+    // To send what there is, with all summands added up first, is a bound on everything better.
+    Layout added = from;
+    added.summandDigits.clear();
+    const auto adding = cheapestPath(from, added, task.whole, task.dataType, producers, m_cluster, m_costs);
+    double bound = std::numeric_limits<double>::infinity();
+    double least = bound;
+    for (const Landing &landing : landings) {
+        least = std::min(least, landing.least);
+        if (adding)
+            bound = std::min(bound,
+                adding->seconds + landing.after.seconds
+                    + clock.seconds(boxesUnder(added, task.whole, producers.size()), landing.boxes));
+    }
     std::vector<std::pair<Layout, LayoutPath>> starts;
-    for (auto &[layout, path] : cheapestPaths(from, task.whole, task.dataType, producers, m_cluster, m_costs))
+    for (auto &[layout, path] :
+        cheapestPaths(from, task.whole, task.dataType, producers, m_cluster, m_costs, bound - least))
         starts.emplace_back(layout, std::move(path));
     std::stable_sort(starts.begin(), starts.end(), [](const auto &a, const auto &b) {
         return a.second.seconds != b.second.seconds ? a.second.seconds < b.second.seconds
                                                     : a.second.hops.size() < b.second.hops.size();
     });
-    for (Landing &landing : landings)
-        landing.boxes = boxesUnder(landing.layout, task.whole, consumers.size());
-    CrossingClock clock(m_cluster, m_costs, producers, consumers, task.dataType);
     std::optional<CrossingChoice> best;
     double bestSeconds = 0;
     for (const auto &[layout, before] : starts) {
@@ -261,7 +260,7 @@ std::optional<Materializer::CrossingChoice> Materializer::chooseCrossing(const L
             break;
         const std::vector<IndexMask> held = boxesUnder(layout, task.whole, producers.size());
         for (const Landing &landing : landings) {
-            if (best && before.seconds + landing.after.seconds >= bestSeconds)
+            if (best && before.seconds + landing.least >= bestSeconds)
                 continue;
             const double seconds =
                 before.seconds + landing.after.seconds + clock.seconds(held, landing.boxes);

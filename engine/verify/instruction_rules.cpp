@@ -193,8 +193,9 @@ std::string checkKernel(const ExecutionPlan &plan, const Specification &specific
         if (!input.box)
             return "input " + std::to_string(slot) + " of " + op.name + " is missing";
         const TensorView &view = part.inputs[slot];
-        if (input.tensor != view.tensor || *input.box != view.index || !input.summands->empty()
-            || input.valuePart != view.value
+        // Which share of a divided value this is, is held against those of the other parts (value_parts.h).
+        const bool whole = input.summands->empty() && input.valuePart.complete();
+        if (input.tensor != view.tensor || *input.box != view.index || (view.value.complete() && !whole)
             || !isShard(input, specification.inputShard(instruction.op, slot)))
             return op.name + " needs " + toString(view) + " of " + nameOfTensor(plan, view.tensor)
                 + ", found " + textOf(plan, input);
@@ -404,7 +405,7 @@ std::string checkLocal(const ExecutionPlan &plan, const Specification &specifica
             ? std::string{}
             : wrong();
     case InstructionKind::ValueSelect:
-        return *input.box == *output.box && input.summands->empty() && output.summands->empty()
+        return contains(*input.box, *output.box) && *input.summands == *output.summands
                 && input.valuePart.complete() && !output.valuePart.complete() && output.valuePart.index >= 0
                 && output.valuePart.index < output.valuePart.count
             ? std::string{}

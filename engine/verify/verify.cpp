@@ -7,6 +7,7 @@
 #include "engine/verify/specification.h"
 #include "engine/verify/structure_rules.h"
 #include "engine/verify/type_rules.h"
+#include "engine/verify/value_parts.h"
 
 #include <algorithm>
 #include <array>
@@ -60,6 +61,7 @@ private:
     bool begin(std::int32_t device);
     bool finish(std::int32_t device);
     void goOn(std::int32_t device);
+    bool noteParts(std::int32_t device, const Side &side);
     bool noteKernel(std::int32_t device, const Instruction &instruction, std::int32_t microBatch);
     bool accumulate(std::int32_t device, const Instruction &instruction, std::int32_t microBatch);
     bool store(std::int32_t device, const Instruction &instruction, std::int32_t microBatch);
@@ -73,6 +75,7 @@ private:
     const Graph &m_graph;
     std::stop_token m_stop;
     Specification m_spec;
+    ValueParts m_valueParts{};
     std::vector<Device> m_devices;
     std::vector<std::vector<std::uint8_t>> m_ran{}; ///< Per operator: [part x micro-batch] times it ran.
     std::map<std::pair<std::int32_t, std::int32_t>, std::vector<IndexMask>>
@@ -276,6 +279,23 @@ void Interpreter::goOn(std::int32_t device)
             state.instruction = indicesOf(own, own.schedule[state.entry]).first;
 }
 
+/// What a kernel, which was found right otherwise, reads of values that its operator divides.
+bool Interpreter::noteParts(std::int32_t device, const Side &side)
+{
+    const Instruction &instruction = *side.instruction;
+    const PartSpecification &part = m_spec.part(instruction.op, instruction.part);
+    for (std::size_t slot = 0; slot < part.inputs.size(); ++slot) {
+        if (!side.inputs[slot].box || part.inputs[slot].value.complete())
+            continue;
+        const Content &input = side.inputs[slot];
+        if (auto reason = m_valueParts.note(m_plan, instruction.op, slot, *input.box, part.inputs[slot].value,
+                *input.summands, input.valuePart);
+            !reason.empty())
+            return fail(device, std::move(reason));
+    }
+    return true;
+}
+
 bool Interpreter::noteKernel(std::int32_t device, const Instruction &instruction, std::int32_t microBatch)
 {
     if (instruction.recompute)
@@ -372,10 +392,14 @@ bool Interpreter::advance(std::int32_t device, std::vector<std::int32_t> &runnab
         const std::int32_t microBatch = program(device).schedule[state.entry].microBatch;
         if (!begin(device))
             return false;
-        if (!alreadyChecked(device))
+        if (!alreadyChecked(device)) {
+            const Side side = sideOf(device, *instruction);
             for (const auto check : {&checkLocal, &checkBufferTypes})
-                if (auto reason = check(m_plan, m_spec, sideOf(device, *instruction)); !reason.empty())
+                if (auto reason = check(m_plan, m_spec, side); !reason.empty())
                     return fail(device, std::move(reason));
+            if (instruction->kind == InstructionKind::Kernel && !noteParts(device, side))
+                return false;
+        }
         switch (instruction->kind) {
         case InstructionKind::Kernel:
             if (!noteKernel(device, *instruction, microBatch))
@@ -492,6 +516,8 @@ bool Interpreter::communicate(std::int32_t device, std::vector<std::int32_t> &ru
 
 bool Interpreter::checkEnd()
 {
+    if (auto reason = m_valueParts.problem(m_plan, m_spec); !reason.empty())
+        return fail(-1, std::move(reason), false);
     for (std::size_t o = 0; o < m_graph.operators.size(); ++o) {
         const OperatorId id{static_cast<std::int32_t>(o)};
         const std::int32_t times = m_spec.oncePerStep(id) ? 1 : m_plan.microBatches;

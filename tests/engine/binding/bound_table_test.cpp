@@ -151,7 +151,7 @@ TEST(Decider, TakesThePreferredMemberThatIsLegal)
     const Narrowing wide(a,
         axisMeaning(
             "tp", Allowed<Split>::oneOf({over("tp", dimension("n"), 8), over("tp", dimension("k"), 8)})));
-    const auto completion = completePlan(graph, 8, *table, &wide);
+    const auto completion = completePlan(graph, 8, *table, {.decider = &wide});
     ASSERT_TRUE(completion);
     ASSERT_FALSE(firstError(*completion)) << describe(*firstError(*completion));
     EXPECT_EQ(decisionText(completion->plan, "a"), "k+:8 @ 0,1,2,3,4,5,6,7 stage 0");
@@ -177,7 +177,7 @@ TEST(Decider, KeepsToWhatIsExcluded)
         std::vector<Split>{whole});
     const Narrowing neither(
         r, axisMeaning("tp", Allowed<Split>::anythingBut({followed.splits.front(), whole})));
-    const auto refused = completePlan(graph, 2, *table, &neither);
+    const auto refused = completePlan(graph, 2, *table, {.decider = &neither});
     ASSERT_TRUE(refused);
     EXPECT_TRUE(firstError(*refused));
 }

@@ -113,7 +113,9 @@ void walk(std::vector<Holding> &holdings, const Hop &hop, const IndexMask &whole
         };
         for (std::size_t i = 0; i < positions.size(); ++i) {
             Holding &to = next[static_cast<std::size_t>(positions[i])];
-            const IndexMask expected = boxUnder(hop.to, whole, radices, positions[i]);
+            const IndexMask expected = hop.cells.empty()
+                ? boxUnder(hop.to, whole, radices, positions[i])
+                : hop.cells[static_cast<std::size_t>(positions[i])].box;
             switch (hop.kind) {
             case HopKind::AllReduce:
             case HopKind::ReduceScatter: {
@@ -161,6 +163,16 @@ void walk(std::vector<Holding> &holdings, const Hop &hop, const IndexMask &whole
                 ASSERT_TRUE(contains(at(i).box, expected));
                 to.box = expected;
                 break;
+            case HopKind::Permute:
+                to.box =
+                    holdings[static_cast<std::size_t>(hop.sources[static_cast<std::size_t>(positions[i])])]
+                        .box;
+                to.summands =
+                    holdings[static_cast<std::size_t>(hop.sources[static_cast<std::size_t>(positions[i])])]
+                        .summands;
+                break;
+            case HopKind::ValueSelect:
+                FAIL() << "nobody asked for parts of the value";
             }
             ASSERT_EQ(to.box, expected);
         }

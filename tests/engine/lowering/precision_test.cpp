@@ -48,7 +48,8 @@ TEST(PrecisionPlan, OfFloat32IsThatWithoutRows)
 {
     const GraphSnapshot graph = trainingStep(kGpt);
     const ExecutionPlan bare = galleryPlan(graph, "3d:dp=2,tp=2,pp=2,micro-batches=2", 8);
-    const ExecutionPlan said = precisePlan(graph, "3d:dp=2,tp=2,pp=2,micro-batches=2", 8, "precision all : fp32");
+    const ExecutionPlan said =
+        precisePlan(graph, "3d:dp=2,tp=2,pp=2,micro-batches=2", 8, "precision all : fp32");
     EXPECT_EQ(said.devices, bare.devices);
     EXPECT_TRUE(said.precisions.empty());
     EXPECT_TRUE(placesOf(bare, InstructionKind::Cast).empty());
