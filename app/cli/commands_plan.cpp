@@ -142,7 +142,7 @@ Result<int> runSolve(const Arguments &arguments)
     if (arguments.has("json")) {
         printJson({{"step_seconds", summary.stepSeconds}, {"bound_seconds", bound}, {"gap", gap},
             {"devices", devicesToJson(summary)}, {"micro_batches", execution.microBatches},
-            {"stages", execution.stageCount}, {"solve_seconds", solved->solveSeconds},
+            {"stages", execution.stageCount}, {"units", execution.units.count}, {"solve_seconds", solved->solveSeconds},
             {"bubble", summary.bubble}, {"precision", precisionSummary(*solved->plan)},
             {"conflict", json::array()}, {"rows", solved->rows.size()}, {"warnings", warnings}});
         return 0;
@@ -153,6 +153,9 @@ Result<int> runSolve(const Arguments &arguments)
         secondsText(summary.stepSeconds).c_str(), secondsText(bound).c_str(), gap * 100);
     std::printf("  bubble         %.1f%%\n", summary.bubble * 100);
     std::printf("  micro-batches  %d, stages %d\n", execution.microBatches, execution.stageCount);
+    if (!execution.units.isOne())
+        std::printf("  units          %d alike, of %zu devices each\n", execution.units.count,
+            execution.devices.size());
     std::printf("  precision      %s\n", precisionSummary(*solved->plan).c_str());
     std::printf("  solved in      %s\n", secondsText(solved->solveSeconds).c_str());
     for (const RowLine &row : solved->rows)

@@ -342,6 +342,7 @@ Result<Timeline> simulate(const ExecutionPlan &plan, const Cluster &cluster, con
         timeline.step = std::max(timeline.step, Nanoseconds{trace.end});
     }
 
+    timeline.units = plan.units.count;
     timeline.symmetryClass = symmetry.deviceClass;
     for (std::size_t d = 0; d < plan.devices.size(); ++d) {
         const auto c = static_cast<std::size_t>(symmetry.deviceClass[d]);

@@ -33,14 +33,15 @@ TimelineSummary summaryOf(const Timeline &timeline)
         summary.exposedCommunicationSeconds +=
             device.exposedCommunicationSeconds / static_cast<double>(summary.devices.size());
     for (const Traffic &traffic : timeline.traffic) {
-        summary.sent += traffic.bytes;
+        summary.sent += traffic.bytes * timeline.units;
         const auto kind = std::lower_bound(summary.kinds.begin(), summary.kinds.end(), traffic.kind,
             [](const KindTraffic &a, InstructionKind b) { return a.kind < b; });
         if (kind != summary.kinds.end() && kind->kind == traffic.kind) {
-            kind->count += traffic.count;
-            kind->bytes += traffic.bytes;
+            kind->count += traffic.count * timeline.units;
+            kind->bytes += traffic.bytes * timeline.units;
         } else {
-            summary.kinds.insert(kind, {traffic.kind, traffic.count, traffic.bytes});
+            summary.kinds.insert(
+                kind, {traffic.kind, traffic.count * timeline.units, traffic.bytes * timeline.units});
         }
         if (traffic.from.valid() && static_cast<std::size_t>(traffic.from.index) < summary.devices.size())
             summary.devices[static_cast<std::size_t>(traffic.from.index)].sent += traffic.bytes;

@@ -48,6 +48,7 @@ struct Traffic {
 
 /// One training step, predicted or measured: the same type, so that an overlay is a join.
 struct Timeline {
+    std::int32_t units = 1; ///< So many scale units do the same; all else is about one of them.
     SpanColumns spans{};
     std::vector<std::size_t> deviceBegin{}; ///< Row of the first span of device d; one more entry at the end.
     std::vector<MemoryCurve> memory{}; ///< By device.

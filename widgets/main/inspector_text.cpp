@@ -374,6 +374,9 @@ QString wholeModel(const Palette &palette, const OpenedModel &model, const PlanU
         sheet.row(tr("Sent"), tr("%1 a step, all devices").arg(escaped(formatBytes(summary.sent))));
         sheet.row(tr("Micro-batches"), QString::number(update->plan->microBatches));
         sheet.row(tr("Stages"), QString::number(update->plan->stageCount));
+        if (const ScaleUnits &units = update->plan->units; !units.isOne())
+            sheet.row(tr("Units"),
+                tr("%1 alike, of %2 devices each").arg(units.count).arg(update->plan->deviceCount));
     }
     if (!graph.notes.empty()) {
         sheet.section(tr("Notes of the import"));
