@@ -28,8 +28,8 @@ double stepBound(const ExecutionPlan &plan, const CostModel &costs)
             outputs.push_back(
                 id ? TensorType{types.made(self, slot), graph.at(id).type.shape} : TensorType{});
         }
-        double own =
-            costs.leastKernel({op, inputs, outputs, arithmeticOf(graph, op, precisionOf(plan, self))});
+        double own = costs.leastKernel({op, inputs, outputs, arithmeticOf(graph, op, precisionOf(plan, self)),
+            false, {}, attentionOf(plan, self)});
         // Micro-batches that cut an operator share its work; others repeat it.
         const bool repeated = op.direction != Direction::Optimizer && !plan.batch.oncePerStep[o]
             && plan.batch.operatorDimension[o] < 0;

@@ -1,6 +1,6 @@
 #include "engine/analyse/communication.h"
 
-#include "engine/simulate/instruction_cost.h"
+#include "engine/lowering/instruction_cost.h"
 
 #include <algorithm>
 #include <map>
@@ -193,7 +193,7 @@ std::optional<CommunicationMatrix> communicationMatrix(
         const DeviceProgram &program = plan.devices[d];
         std::vector<std::vector<Known>> known(program.segments.size());
         for (std::size_t s = timeline.deviceBegin[d]; s < timeline.deviceBegin[d + 1]; ++s) {
-            if (spans.stream[s] != StreamKind::Communication)
+            if (spans.queue[s] == QueueKind::Compute)
                 continue;
             const auto segment = static_cast<std::size_t>(spans.segment[s]);
             const auto instruction = static_cast<std::size_t>(spans.instruction[s]);

@@ -181,16 +181,12 @@ std::optional<Bubble> whyIdle(const ExecutionPlan &execution, const Plan *plan, 
         return std::nullopt;
     const SpanColumns &spans = timeline.spans;
     const auto offset = [](std::size_t i) { return static_cast<std::ptrdiff_t>(i); };
-    const auto begin = timeline.deviceBegin[d];
-    const auto computeEnd = static_cast<std::size_t>(
-        std::lower_bound(spans.stream.begin() + offset(begin),
-            spans.stream.begin() + offset(timeline.deviceBegin[d + 1]), StreamKind::Communication)
-        - spans.stream.begin());
+    const auto [begin, computeEnd] = rowsOf(timeline, d, QueueKind::Compute);
     const auto behind = static_cast<std::size_t>(
         std::upper_bound(spans.start.begin() + offset(begin), spans.start.begin() + offset(computeEnd), t)
         - spans.start.begin());
     Bubble bubble;
-    if (behind > begin) // a stream is in order
+    if (behind > begin) // a queue is in order
         bubble.begin = spans.start[behind - 1] + spans.duration[behind - 1];
     if (bubble.begin > t)
         return std::nullopt;
@@ -208,7 +204,7 @@ std::optional<Bubble> whyIdle(const ExecutionPlan &execution, const Plan *plan, 
         span = binding.on;
     }
 
-    // Whether a later span of the stream could have filled the bubble: one that a row holds back, or else the
+    // Whether a later span of the queue could have filled the bubble: one that a row holds back, or else the
     // first.
     const auto sameBlock = [&](std::size_t a, std::size_t b) {
         return spans.segment[a] == spans.segment[b] && spans.microBatch[a] == spans.microBatch[b];

@@ -77,14 +77,16 @@ private:
             return states[slot[b] + (many ? static_cast<std::size_t>(microBatch) : 0)];
         };
         std::vector<std::int32_t> uses(m_plan.groups.size(), 0);
-        std::array<std::int32_t, 2> last{-1, -1};
+        std::array<std::int32_t, kQueueCount> last{};
+        last.fill(-1);
         SpanFinder finder(m_timeline, d);
         for (const ScheduleEntry &entry : program.schedule) {
             const Segment &segment = program.segments[static_cast<std::size_t>(entry.segment)];
-            for (std::size_t i = 0; i < segment.instructions.size(); ++i) {
+            const auto [begin, end] = indicesOf(program, entry);
+            for (std::size_t i = begin; i < end; ++i) {
                 const Instruction &instruction = segment.instructions[i];
-                const std::int32_t span = finder.find(streamOf(instruction.kind), entry.segment,
-                    static_cast<std::int32_t>(i), entry.microBatch);
+                const std::int32_t span = finder.find(
+                    queueOf(instruction), entry.segment, static_cast<std::int32_t>(i), entry.microBatch);
                 if (instruction.group >= 0) { // counted whether or not it has a span
                     const auto use =
                         static_cast<std::size_t>(uses[static_cast<std::size_t>(instruction.group)]++);
@@ -99,7 +101,7 @@ private:
                     if (buffer >= 0)
                         add(stateOf(buffer, entry.microBatch).writer, span, WaitKind::Data);
                 auto &before =
-                    last[static_cast<std::size_t>(m_timeline.spans.stream[static_cast<std::size_t>(span)])];
+                    last[static_cast<std::size_t>(m_timeline.spans.queue[static_cast<std::size_t>(span)])];
                 for (const std::int32_t buffer : instruction.outputs) {
                     if (buffer < 0)
                         continue;

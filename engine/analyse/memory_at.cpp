@@ -70,24 +70,25 @@ std::vector<BufferLifetime> lifetimesOf(
         if (stop.stop_requested())
             return {};
         const auto &instructions = program.segments[static_cast<std::size_t>(entry.segment)].instructions;
-        for (std::size_t i = 0; i < instructions.size(); ++i) {
+        const auto [begin, end] = indicesOf(program, entry);
+        for (std::size_t i = begin; i < end; ++i) {
             const Instruction &instruction = instructions[i];
             const std::int32_t span = finder.find(
-                streamOf(instruction.kind), entry.segment, static_cast<std::int32_t>(i), entry.microBatch);
+                queueOf(instruction), entry.segment, static_cast<std::int32_t>(i), entry.microBatch);
             if (span < 0)
                 continue;
             const std::int64_t start = timeline.spans.start[static_cast<std::size_t>(span)];
-            const std::int64_t end = start + timeline.spans.duration[static_cast<std::size_t>(span)];
+            const std::int64_t done = start + timeline.spans.duration[static_cast<std::size_t>(span)];
             for (const std::int32_t buffer : instruction.inputs)
                 if (buffer >= 0) {
                     Instance &instance = instanceOf(buffer, entry.microBatch);
-                    instance.read = std::max(instance.read, end);
+                    instance.read = std::max(instance.read, done);
                 }
             for (const std::int32_t buffer : instruction.outputs)
                 if (buffer >= 0) {
                     if (instanceOf(buffer, entry.microBatch).there == kAbsent)
                         bear(buffer, entry.microBatch, &instruction, start);
-                    instanceOf(buffer, entry.microBatch).there = end;
+                    instanceOf(buffer, entry.microBatch).there = done;
                 }
             for (const std::int32_t buffer : instruction.deaths) {
                 if (buffer < 0)
@@ -95,8 +96,8 @@ std::vector<BufferLifetime> lifetimesOf(
                 Instance &instance = instanceOf(buffer, entry.microBatch);
                 if (instance.there == kAbsent)
                     continue;
-                // What the other stream still fills or reads lives until that is done.
-                lifetimes[instance.lifetime].death = std::max({end, instance.there, instance.read});
+                // What another queue still fills or reads lives until that is done.
+                lifetimes[instance.lifetime].death = std::max({done, instance.there, instance.read});
                 instance.there = kAbsent;
             }
         }

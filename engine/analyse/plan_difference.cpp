@@ -39,8 +39,7 @@ std::vector<Run> runsOf(const DeviceProgram &program)
 {
     std::vector<Run> runs;
     for (const ScheduleEntry &entry : program.schedule)
-        for (const Instruction &instruction :
-            program.segments[static_cast<std::size_t>(entry.segment)].instructions)
+        for (const Instruction &instruction : instructionsOf(program, entry))
             if (instruction.kind == InstructionKind::Kernel)
                 runs.emplace_back(
                     instruction.op.index, instruction.part, entry.microBatch, instruction.recompute);

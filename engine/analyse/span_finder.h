@@ -11,7 +11,7 @@
 
 namespace planloom {
 
-/// Finds the span of each instruction of one device, asked for in program order. Streams are in order, so
+/// Finds the span of each instruction of one device, asked for in program order. Queues are in order, so
 /// that it is mostly the next one. Keeps a reference to the timeline.
 class SpanFinder
 {
@@ -21,23 +21,25 @@ public:
         , m_begin(timeline.deviceBegin[device])
         , m_end(timeline.deviceBegin[device + 1])
     {
-        m_next[0] = m_begin;
-        m_next[1] = m_begin;
-        while (m_next[1] < m_end && m_spans.stream[m_next[1]] == StreamKind::Compute)
-            ++m_next[1];
-        m_streamEnd = {m_next[1], m_end};
+        std::size_t row = m_begin;
+        for (std::size_t q = 0; q < m_next.size(); ++q) {
+            m_next[q] = row;
+            while (row < m_end && m_spans.queue[row] == static_cast<QueueKind>(q))
+                ++row;
+            m_queueEnd[q] = row;
+        }
     }
 
     /// -1 if the instruction has no span.
     std::int32_t find(
-        StreamKind stream, std::int32_t segment, std::int32_t instruction, std::int32_t microBatch)
+        QueueKind queue, std::int32_t segment, std::int32_t instruction, std::int32_t microBatch)
     {
-        const auto first = static_cast<std::size_t>(stream);
-        for (const std::size_t s :
-            {first, 1 - first}) { // stores without duration lie on the stream before them
-            const std::size_t row = m_next[s];
-            if (row < m_streamEnd[s] && isAt(row, segment, instruction, microBatch)) {
-                ++m_next[s];
+        // Stores without duration lie in the queue of what runs before them.
+        for (std::size_t i = 0; i < m_next.size(); ++i) {
+            const std::size_t q = (static_cast<std::size_t>(queue) + i) % m_next.size();
+            const std::size_t row = m_next[q];
+            if (row < m_queueEnd[q] && isAt(row, segment, instruction, microBatch)) {
+                ++m_next[q];
                 return static_cast<std::int32_t>(row);
             }
         }
@@ -47,8 +49,10 @@ public:
         if (found == m_index.end())
             return -1;
         const std::size_t row = found->second;
-        const std::size_t s = row < m_streamEnd[0] ? 0 : 1;
-        m_next[s] = std::max(m_next[s], row + 1);
+        std::size_t q = 0;
+        while (row >= m_queueEnd[q])
+            ++q;
+        m_next[q] = std::max(m_next[q], row + 1);
         return static_cast<std::int32_t>(row);
     }
 
@@ -82,8 +86,8 @@ private:
     const SpanColumns &m_spans;
     std::size_t m_begin;
     std::size_t m_end;
-    std::array<std::size_t, 2> m_next{};
-    std::array<std::size_t, 2> m_streamEnd{};
+    std::array<std::size_t, kQueueCount> m_next{};
+    std::array<std::size_t, kQueueCount> m_queueEnd{};
     bool m_indexed = false;
     std::unordered_map<Key, std::size_t, Hash> m_index{};
 };

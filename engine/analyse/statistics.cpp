@@ -6,7 +6,7 @@ namespace planloom {
 
 namespace {
 
-/// Rows of one stream of one device that may meet [begin, end).
+/// Rows of one queue of one device that may meet [begin, end).
 struct Rows {
     std::size_t begin = 0;
     std::size_t end = 0;
@@ -20,7 +20,7 @@ Rows rowsIn(
     Rows rows;
     rows.end = static_cast<std::size_t>(std::lower_bound(from, to, end) - spans.start.begin());
     rows.begin = static_cast<std::size_t>(std::lower_bound(from, to, begin) - spans.start.begin());
-    // Streams are in order: only the spans just before can reach into the box.
+    // Queues are in order: only the spans just before can reach into the box.
     while (rows.begin > first && spans.start[rows.begin - 1] + spans.duration[rows.begin - 1] > begin)
         --rows.begin;
     return rows;
@@ -46,6 +46,8 @@ const char *nameOf(OperatorCategory category)
     switch (category) {
     case OperatorCategory::Product:
         return "product";
+    case OperatorCategory::Attention:
+        return "attention";
     case OperatorCategory::Normalization:
         return "normalization";
     case OperatorCategory::Activation:
@@ -124,13 +126,7 @@ std::optional<BoxStatistics> statisticsOf(
             return std::nullopt;
         const DeviceProgram &program = plan.devices[d];
         DeviceStatistics device{.device = id};
-        const std::size_t first = timeline.deviceBegin[d];
-        const std::size_t last = timeline.deviceBegin[d + 1];
-        const auto streams = spans.stream.begin();
-        const auto middle = static_cast<std::size_t>(
-            std::lower_bound(streams + static_cast<std::ptrdiff_t>(first),
-                streams + static_cast<std::ptrdiff_t>(last), StreamKind::Communication)
-            - streams);
+        const auto [first, middle] = rowsOf(timeline, d, QueueKind::Compute);
         const Rows compute = rowsIn(spans, first, middle, begin, end);
         for (std::size_t s = compute.begin; s < compute.end; ++s) {
             const std::int64_t part = overlapOf(spans, s, begin, end);
@@ -154,23 +150,23 @@ std::optional<BoxStatistics> statisticsOf(
                                                                       : result.oncePerStep,
                 part);
         }
-        const Rows communication = rowsIn(spans, middle, last, begin, end);
-        std::size_t k = compute.begin;
-        for (std::size_t s = communication.begin; s < communication.end; ++s) {
-            const std::int64_t part = overlapOf(spans, s, begin, end);
-            device.communication += part;
-            const InstructionKind kind = instructionOf(program, s).kind;
-            if (isCommunication(kind))
-                count(result.communication[static_cast<std::size_t>(kind)], part);
-            // What compute covers of it.
-            const std::int64_t from = std::max(begin, spans.start[s]);
-            const std::int64_t to = std::min(end, spans.start[s] + spans.duration[s]);
-            device.exposed += part;
-            while (k < compute.end && spans.start[k] + spans.duration[k] <= from)
-                ++k;
-            for (std::size_t j = k; j < compute.end && spans.start[j] < to; ++j)
-                device.exposed -= overlapOf(spans, j, from, to);
+        std::vector<Stretch> stretches;
+        for (int q = 1; q < kQueueCount; ++q) {
+            const auto [from, to] = rowsOf(timeline, d, static_cast<QueueKind>(q));
+            const Rows communication = rowsIn(spans, from, to, begin, end);
+            for (std::size_t s = communication.begin; s < communication.end; ++s) {
+                const std::int64_t part = overlapOf(spans, s, begin, end);
+                device.communication += part;
+                const InstructionKind kind = instructionOf(program, s).kind;
+                if (isCommunication(kind))
+                    count(result.communication[static_cast<std::size_t>(kind)], part);
+                stretches.emplace_back(
+                    std::max(begin, spans.start[s]), std::min(end, spans.start[s] + spans.duration[s]));
+            }
         }
+        device.exposed = exposedTime(std::move(stretches),
+            std::span(spans.start).subspan(compute.begin, compute.end - compute.begin),
+            std::span(spans.duration).subspan(compute.begin, compute.end - compute.begin));
         device.idle = result.length - device.compute - device.exposed;
         result.total.compute += device.compute;
         result.total.communication += device.communication;

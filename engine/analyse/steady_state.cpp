@@ -58,7 +58,7 @@ std::vector<PipelineBlock> pipelineBlocks(const ExecutionPlan &plan, const Timel
         std::int32_t segmentOf = -1;
         std::int32_t microBatchOf = -1;
         for (std::size_t s = timeline.deviceBegin[d]; s < timeline.deviceBegin[d + 1]; ++s) {
-            if (spans.stream[s] != StreamKind::Compute)
+            if (spans.queue[s] != QueueKind::Compute)
                 break;
             if (spans.duration[s] == 0)
                 continue;

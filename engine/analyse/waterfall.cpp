@@ -62,7 +62,7 @@ StepParts partsOf(const ExecutionPlan &plan, const Timeline &timeline)
         std::int64_t computeEnd = 0;
         std::int64_t busy = 0;
         for (std::size_t s = timeline.deviceBegin[d]; s < timeline.deviceBegin[d + 1]; ++s) {
-            if (spans.stream[s] != StreamKind::Compute)
+            if (spans.queue[s] != QueueKind::Compute)
                 break;
             const Segment &segment = segments[static_cast<std::size_t>(spans.segment[s])];
             const std::int64_t end = std::min(spans.start[s] + spans.duration[s], step);

@@ -135,8 +135,8 @@ private:
         const ConstraintTable table = m_answer.table.table();
         m_answer.textErrors = m_answer.table.errors();
         TRY(Completion completion,
-            completePlan(
-                *m_request.model, m_answer.deviceCount, table, nullptr, usualPrecision(m_answer.cluster)));
+            completePlan(*m_request.model, m_answer.deviceCount, table, nullptr, UseUnits::WhereLarge,
+                usualPrecision(m_answer.cluster)));
         const std::vector<std::int32_t> lines = m_answer.table.rowLines();
         for (std::size_t row = 0; row < table.rows.size(); ++row) {
             m_answer.rows.push_back({RowId{static_cast<std::int32_t>(row)}, lines[row],

@@ -43,18 +43,18 @@ TensorId gatedAttention(ZooBuilder &b, TensorId x, TensorId bias, std::int64_t h
     const Shape in = b.shape(x);
     if (in.size() != 4)
         return x;
-    const auto apart = [&](const std::string &name, bool key) {
+    const auto apart = [&](const std::string &name) {
         TensorId t = b.linear(x, heads * width, "linear_" + name, false);
         t = b.reshape(t, {in[0], in[1], in[2], heads, width}, name + ".heads");
-        return b.transpose(t, key ? Integers{0, 1, 3, 4, 2} : Integers{0, 1, 3, 2, 4}, name + ".transpose");
+        return b.transpose(t, {0, 1, 3, 2, 4}, name + ".transpose");
     };
-    const TensorId query = b.scaled(apart("q", false), 1 / std::sqrt(static_cast<double>(width)), "scale");
-    const TensorId key = apart("k", true);
-    const TensorId value = apart("v", false);
-    TensorId scores = b.one(OperatorKind::MatMul, {query, key}, {}, "scores");
+    const TensorId query = apart("q");
+    const TensorId key = apart("k");
+    const TensorId value = apart("v");
+    ZooAttention form{.scale = 1 / std::sqrt(static_cast<double>(width))};
     if (bias)
-        scores = add(b, scores, bias, "biased");
-    TensorId context = b.one(OperatorKind::MatMul, {b.softmax(scores, "softmax"), value}, {}, "context");
+        form.masks.push_back(bias);
+    TensorId context = b.attention(query, key, value, form);
     context = b.transpose(context, {0, 1, 3, 2, 4}, "context.transpose");
     context = b.reshape(context, {in[0], in[1], in[2], heads * width}, "context.merge");
     const TensorId gate = sigmoid(b, b.linear(x, heads * width, "linear_g"), "gate");

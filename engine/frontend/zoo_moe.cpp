@@ -22,18 +22,15 @@ TensorId einsum(ZooBuilder &b, const char *equation, TensorId x, TensorId y, std
     return b.one(OperatorKind::Einsum, {x, y}, attributesOf({{"equation", equation}}), name);
 }
 
-TensorId maskedAttention(ZooBuilder &b, TensorId x, TensorId mask, std::int64_t heads)
+TensorId causalAttention(ZooBuilder &b, TensorId x, std::int64_t heads)
 {
     const auto inside = b.scope("attn");
     const std::int64_t hidden = b.shape(x).empty() ? 1 : b.shape(x).back();
     const TensorId query = b.splitHeads(b.linear(x, hidden, "q_proj"), heads, "query");
-    const TensorId key = b.splitHeads(b.linear(x, hidden, "k_proj"), heads, "key", true);
+    const TensorId key = b.splitHeads(b.linear(x, hidden, "k_proj"), heads, "key");
     const TensorId value = b.splitHeads(b.linear(x, hidden, "v_proj"), heads, "value");
-    TensorId scores = b.one(OperatorKind::MatMul, {query, key}, {}, "scores");
-    scores = b.scaled(scores, 1 / std::sqrt(static_cast<double>(hidden / heads)), "scale");
-    const TensorId shares = b.softmax(b.masked(scores, mask, "masked"), "softmax");
-    const TensorId context =
-        b.mergeHeads(b.one(OperatorKind::MatMul, {shares, value}, {}, "context"), "context");
+    const ZooAttention form{.scale = 1 / std::sqrt(static_cast<double>(hidden / heads)), .causal = true};
+    const TensorId context = b.mergeHeads(b.attention(query, key, value, form), "context");
     return b.dropout(b.linear(context, hidden, "out_proj"), "dropout");
 }
 
@@ -134,11 +131,10 @@ Result<Graph> buildMixture(const ZooValues &values)
     const TensorId positions = b.embedding(
         b.weight("wpe.weight", {length, hidden}), b.range(DataType::Int64, length, "position_ids"), "wpe");
     TensorId x = b.one(OperatorKind::Add, {b.embedding(table, tokens, "wte"), positions}, {}, "embeddings");
-    const TensorId mask = b.causalMask(length);
     for (std::int64_t layer = 0; layer < values.integer("layers"); ++layer) {
         const auto inside = b.scope("h." + std::to_string(layer));
-        x = b.one(OperatorKind::Add, {x, maskedAttention(b, b.layerNorm(x, "ln_1"), mask, form.heads)}, {},
-            "residual_1");
+        x = b.one(
+            OperatorKind::Add, {x, causalAttention(b, b.layerNorm(x, "ln_1"), form.heads)}, {}, "residual_1");
         const TensorId y = b.layerNorm(x, "ln_2");
         const bool mixed = (layer + 1) % values.integer("every") == 0;
         x = b.one(OperatorKind::Add, {x, mixed ? mixture(b, y, form) : denseFeedForward(b, y, form.inner)},

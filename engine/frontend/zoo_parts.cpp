@@ -1,12 +1,8 @@
 #include "engine/frontend/zoo_parts.h"
 
-#include <limits>
-
 namespace planloom {
 
 namespace {
-
-using Integers = std::vector<std::int64_t>;
 
 /// Labels with this value are left out of the loss, as in PyTorch.
 constexpr std::int64_t kIgnoredLabel = -100;
@@ -95,21 +91,13 @@ TensorId ZooBuilder::range(DataType type, std::int64_t n, std::string_view name)
     return one(OperatorKind::Range, {}, steps, name, {{type, {n}}});
 }
 
-TensorId ZooBuilder::causalMask(std::int64_t n)
-{
-    const auto inside = scope("mask");
-    const TensorId positions = range(DataType::Int64, n, "positions");
-    return one(OperatorKind::LessOrEqual,
-        {reshape(positions, {1, n}, "columns"), reshape(positions, {n, 1}, "rows")}, {}, "causal");
-}
-
-TensorId ZooBuilder::splitHeads(TensorId x, std::int64_t heads, std::string_view name, bool key)
+TensorId ZooBuilder::splitHeads(TensorId x, std::int64_t heads, std::string_view name)
 {
     const Shape in = shape(x);
     if (in.size() != 3)
         return x; // an earlier failure, which finish() reports
     const TensorId apart = reshape(x, {in[0], in[1], heads, in[2] / heads}, joined(name, ".heads"));
-    return transpose(apart, key ? Integers{0, 2, 3, 1} : Integers{0, 2, 1, 3}, joined(name, ".transpose"));
+    return transpose(apart, {0, 2, 1, 3}, joined(name, ".transpose"));
 }
 
 TensorId ZooBuilder::mergeHeads(TensorId x, std::string_view name)
@@ -121,9 +109,18 @@ TensorId ZooBuilder::mergeHeads(TensorId x, std::string_view name)
     return reshape(turned, {in[0], in[2], in[1] * in[3]}, joined(name, ".merge"));
 }
 
-TensorId ZooBuilder::masked(TensorId scores, TensorId mask, std::string_view name)
+TensorId ZooBuilder::attention(TensorId query, TensorId key, TensorId value, const ZooAttention &form)
 {
-    return one(OperatorKind::Where, {mask, scores, scalar(std::numeric_limits<float>::lowest())}, {}, name);
+    Attributes attributes = attributesOf({{"scale", form.scale}});
+    if (form.causal)
+        attributes.set("causal", std::int64_t{1});
+    if (form.drops && m_dropout > 0) {
+        attributes.set("dropout", m_dropout);
+        attributes.set("seed", ++m_dropouts);
+    }
+    std::vector<TensorId> inputs{query, key, value};
+    inputs.insert(inputs.end(), form.masks.begin(), form.masks.end());
+    return one(OperatorKind::Attention, std::move(inputs), std::move(attributes), "attention");
 }
 
 TensorId ZooBuilder::meanLoss(TensorId logits, TensorId labels)

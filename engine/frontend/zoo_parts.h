@@ -29,6 +29,14 @@ private:
     std::map<std::string, double, std::less<>> m_values{};
 };
 
+/// What a zoo model's attention is beside its queries, keys and values.
+struct ZooAttention {
+    double scale = 1;
+    bool causal = false;
+    std::vector<TensorId> masks{}; ///< Added to the scores.
+    bool drops = false; ///< The model's dropout applies to the probabilities.
+};
+
 /// A GraphBuilder with the parts that models of the zoo share. Dropouts get numbers 1, 2, ... as seeds.
 class ZooBuilder final : public GraphBuilder
 {
@@ -55,15 +63,12 @@ public:
     TensorId scaled(TensorId x, double factor, std::string_view name = {}); ///< x times a constant.
     /// start, start + 1, ... [n].
     TensorId range(DataType type, std::int64_t n, std::string_view name);
-    /// [n n] Bool: true where the column is not behind the row. Made from two ranges, so that no data is
-    /// kept.
-    TensorId causalMask(std::int64_t n);
-    /// [b s (h d)] -> [b h s d], or [b h d s] for keys.
-    TensorId splitHeads(TensorId x, std::int64_t heads, std::string_view name, bool key = false);
+    /// [b s (h d)] -> [b h s d]
+    TensorId splitHeads(TensorId x, std::int64_t heads, std::string_view name);
     /// [b h s d] -> [b s (h d)]
     TensorId mergeHeads(TensorId x, std::string_view name);
-    /// `scores` where `mask` is true, else the least float.
-    TensorId masked(TensorId scores, TensorId mask, std::string_view name);
+    /// query [.. H s e], key [.. G t e], value [.. G t f] -> [.. H s f] (engine/graph/attention.h).
+    TensorId attention(TensorId query, TensorId key, TensorId value, const ZooAttention &form);
     /// Mean cross-entropy of logits [.. c] and labels [..], over the labels other than -100.
     TensorId meanLoss(TensorId logits, TensorId labels);
 

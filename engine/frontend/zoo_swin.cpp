@@ -89,29 +89,33 @@ TensorId windowAttention(ZooBuilder &b, TensorId x, const Stage &stage, bool shi
     const Shape in = b.shape(x); // [b*n, w*w, c]
     if (in.size() != 3)
         return x;
-    const std::int64_t places = in[1];
     const std::int64_t width = in[2];
     // Weights of their own, as in GPT: heads can be split between devices.
     TensorId query = b.splitHeads(b.linear(x, width, "q"), stage.heads, "query");
-    query = b.scaled(query, 1 / std::sqrt(static_cast<double>(width / stage.heads)), "scale");
-    const TensorId key = b.splitHeads(b.linear(x, width, "k"), stage.heads, "key", true);
-    const TensorId value = b.splitHeads(b.linear(x, width, "v"), stage.heads, "value");
-    TensorId scores = b.one(OperatorKind::MatMul, {query, key}, {}, "scores");
+    TensorId key = b.splitHeads(b.linear(x, width, "k"), stage.heads, "key");
+    TensorId value = b.splitHeads(b.linear(x, width, "v"), stage.heads, "value");
     const std::int64_t entries = (2 * stage.window - 1) * (2 * stage.window - 1);
     const TensorId table = b.weight("relative_position_bias_table", {entries, stage.heads});
     const TensorId bias =
         b.transpose(b.embedding(table, stage.index, "relative_position_bias"), {2, 0, 1}, "bias.transpose");
-    scores = b.one(OperatorKind::Add, {scores, bias}, {}, "biased");
-    if (shifted) {
+    ZooAttention form{.scale = 1 / std::sqrt(static_cast<double>(width / stage.heads)), .masks = {bias}};
+    const Shape apart = b.shape(query);
+    if (apart.size() != 4)
+        return x;
+    if (shifted) { // windows have a dimension of their own, along which their masks differ
         const std::int64_t windows = (stage.size / stage.window) * (stage.size / stage.window);
-        const TensorId apart =
-            b.reshape(scores, {in[0] / windows, windows, stage.heads, places, places}, "by_window");
-        const TensorId kept = b.one(OperatorKind::Add, {apart, stage.mask}, {}, "masked");
-        scores = b.reshape(kept, {in[0], stage.heads, places, places}, "joined");
+        const auto byWindow = [&](TensorId t, const char *name) {
+            return b.reshape(t, {in[0] / windows, windows, apart[1], apart[2], apart[3]}, name);
+        };
+        query = byWindow(query, "query.windows");
+        key = byWindow(key, "key.windows");
+        value = byWindow(value, "value.windows");
+        form.masks.push_back(stage.mask);
     }
-    const TensorId shares = b.softmax(scores, "softmax");
-    const TensorId context =
-        b.mergeHeads(b.one(OperatorKind::MatMul, {shares, value}, {}, "context"), "context");
+    TensorId context = b.attention(query, key, value, form);
+    if (shifted)
+        context = b.reshape(context, apart, "context.joined");
+    context = b.mergeHeads(context, "context");
     return b.dropout(b.linear(context, width, "proj"), "proj_drop");
 }
 

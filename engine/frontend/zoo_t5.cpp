@@ -66,23 +66,19 @@ TensorId positionBias(ZooBuilder &b, std::int64_t n, const T5Form &form, bool bo
     return b.reshape(b.transpose(rows, {2, 0, 1}, "bias.transpose"), {1, form.heads, n, n}, "bias");
 }
 
-/// x [b s h] attends to `memory` [b t h]; `bias` and `mask` may be invalid. T5 does not scale its scores.
+/// x [b s h] attends to `memory` [b t h]; `bias` may be invalid. T5 does not scale its scores.
 TensorId unscaledAttention(
-    ZooBuilder &b, TensorId x, TensorId memory, TensorId bias, TensorId mask, const T5Form &form)
+    ZooBuilder &b, TensorId x, TensorId memory, TensorId bias, bool causal, const T5Form &form)
 {
     const std::int64_t all = form.heads * form.width;
     const std::int64_t hidden = b.shape(x).empty() ? 1 : b.shape(x).back();
     const TensorId query = b.splitHeads(b.linear(x, all, "q", false), form.heads, "query");
-    const TensorId key = b.splitHeads(b.linear(memory, all, "k", false), form.heads, "key", true);
+    const TensorId key = b.splitHeads(b.linear(memory, all, "k", false), form.heads, "key");
     const TensorId value = b.splitHeads(b.linear(memory, all, "v", false), form.heads, "value");
-    TensorId scores = b.one(OperatorKind::MatMul, {query, key}, {}, "scores");
+    ZooAttention scores{.causal = causal, .drops = true};
     if (bias)
-        scores = b.one(OperatorKind::Add, {scores, bias}, {}, "biased");
-    if (mask)
-        scores = b.masked(scores, mask, "masked");
-    const TensorId shares = b.dropout(b.softmax(scores, "softmax"), "softmax_dropout");
-    const TensorId context =
-        b.mergeHeads(b.one(OperatorKind::MatMul, {shares, value}, {}, "context"), "context");
+        scores.masks.push_back(bias);
+    const TensorId context = b.mergeHeads(b.attention(query, key, value, scores), "context");
     return b.dropout(b.linear(context, hidden, "o", false), "dropout");
 }
 
@@ -98,7 +94,6 @@ TensorId stack(ZooBuilder &b, TensorId x, TensorId memory, std::int64_t layers, 
     const bool decoder = memory.valid();
     const std::int64_t length = b.shape(x).size() == 3 ? b.shape(x)[1] : 1;
     TensorId bias;
-    const TensorId mask = decoder ? b.causalMask(length) : TensorId{};
     for (std::int64_t layer = 0; layer < layers; ++layer) {
         const auto block = b.scope("block." + std::to_string(layer));
         const auto add = [&b](TensorId to, TensorId what, std::string_view name) {
@@ -109,11 +104,11 @@ TensorId stack(ZooBuilder &b, TensorId x, TensorId memory, std::int64_t layers, 
             const TensorId y = b.rmsNorm(x, "layer_norm");
             if (layer == 0) // the first layer's bias serves all
                 bias = positionBias(b, length, form, !decoder);
-            x = add(x, unscaledAttention(b, y, y, bias, mask, form), "residual");
+            x = add(x, unscaledAttention(b, y, y, bias, decoder, form), "residual");
         }
         if (decoder) {
             const auto inside = b.scope("cross_attention");
-            x = add(x, unscaledAttention(b, b.rmsNorm(x, "layer_norm"), memory, {}, {}, form), "residual");
+            x = add(x, unscaledAttention(b, b.rmsNorm(x, "layer_norm"), memory, {}, false, form), "residual");
         }
         const auto inside = b.scope("feed_forward");
         x = add(x, reluFeedForward(b, b.rmsNorm(x, "layer_norm"), form.inner), "residual");

@@ -10,18 +10,16 @@ namespace {
 /// [b s h] -> [b s h]. Queries, keys and values have weights of their own (GPT-2's files join them in one
 /// c_attn): the same numbers of parameters and FLOPs, and heads can be split between devices from the weights
 /// on.
-TensorId gptAttention(ZooBuilder &b, TensorId x, TensorId mask, std::int64_t heads)
+TensorId gptAttention(ZooBuilder &b, TensorId x, std::int64_t heads)
 {
     const auto inside = b.scope("attn");
     const std::int64_t hidden = b.shape(x).empty() ? 1 : b.shape(x).back();
     const TensorId query = b.splitHeads(b.linear(x, hidden, "q_attn", true, false), heads, "query");
-    const TensorId key = b.splitHeads(b.linear(x, hidden, "k_attn", true, false), heads, "key", true);
+    const TensorId key = b.splitHeads(b.linear(x, hidden, "k_attn", true, false), heads, "key");
     const TensorId value = b.splitHeads(b.linear(x, hidden, "v_attn", true, false), heads, "value");
-    TensorId scores = b.one(OperatorKind::MatMul, {query, key}, {}, "scores");
-    scores = b.scaled(scores, 1 / std::sqrt(static_cast<double>(hidden / heads)), "scale");
-    const TensorId shares = b.dropout(b.softmax(b.masked(scores, mask, "masked"), "softmax"), "attn_dropout");
-    const TensorId context =
-        b.mergeHeads(b.one(OperatorKind::MatMul, {shares, value}, {}, "context"), "context");
+    const ZooAttention form{
+        .scale = 1 / std::sqrt(static_cast<double>(hidden / heads)), .causal = true, .drops = true};
+    const TensorId context = b.mergeHeads(b.attention(query, key, value, form), "context");
     return b.dropout(b.linear(context, hidden, "c_proj", true, false), "resid_dropout");
 }
 
@@ -34,47 +32,25 @@ TensorId gptMlp(ZooBuilder &b, TensorId x, std::int64_t inner)
     return b.dropout(b.linear(y, hidden, "c_proj", true, false), "dropout");
 }
 
-/// Query heads that share one key and value head lie in a dimension of their own, so that no copy is made.
-TensorId llamaAttention(ZooBuilder &b, TensorId x, TensorId mask, TensorId cos, TensorId sin,
-    std::int64_t heads, std::int64_t keyHeads)
+TensorId llamaAttention(
+    ZooBuilder &b, TensorId x, TensorId cos, TensorId sin, std::int64_t heads, std::int64_t keyHeads)
 {
     const auto inside = b.scope("self_attn");
     const Shape in = b.shape(x);
     if (in.size() != 3)
         return x;
-    const std::int64_t batch = in[0];
-    const std::int64_t length = in[1];
     const std::int64_t width = in[2] / heads;
-    const std::int64_t group = heads / keyHeads;
-    const TensorId allQueries = b.linear(x, heads * width, "q_proj", false);
-    const TensorId allKeys = b.linear(x, keyHeads * width, "k_proj", false);
-    const TensorId allValues = b.linear(x, keyHeads * width, "v_proj", false);
     const auto rotate = [&](TensorId t, std::string_view name) {
         return b.one(OperatorKind::Rotary, {t, cos, sin}, attributesOf({{"interleaved", 0}}), name);
     };
-    TensorId query;
-    TensorId key = rotate(b.splitHeads(allKeys, keyHeads, "key"), "key.rotary");
-    TensorId value = b.splitHeads(allValues, keyHeads, "value");
-    if (group == 1) {
-        query = rotate(b.splitHeads(allQueries, heads, "query"), "query.rotary");
-        key = b.transpose(key, {0, 1, 3, 2}, "key.columns");
-    } else {
-        query = b.reshape(allQueries, {batch, length, keyHeads, group, width}, "query.heads");
-        query = rotate(b.transpose(query, {0, 2, 3, 1, 4}, "query.transpose"), "query.rotary");
-        key = b.transpose(
-            b.reshape(key, {batch, keyHeads, 1, length, width}, "key.group"), {0, 1, 2, 4, 3}, "key.columns");
-        value = b.reshape(value, {batch, keyHeads, 1, length, width}, "value.group");
-    }
-    TensorId scores = b.one(OperatorKind::MatMul, {query, key}, {}, "scores");
-    scores = b.scaled(scores, 1 / std::sqrt(static_cast<double>(width)), "scale");
-    const TensorId shares = b.softmax(b.masked(scores, mask, "masked"), "softmax");
-    TensorId context = b.one(OperatorKind::MatMul, {shares, value}, {}, "context");
-    if (group == 1) {
-        context = b.mergeHeads(context, "context");
-    } else {
-        context = b.transpose(context, {0, 3, 1, 2, 4}, "context.transpose");
-        context = b.reshape(context, {batch, length, heads * width}, "context.merge");
-    }
+    const TensorId allQueries = b.linear(x, heads * width, "q_proj", false);
+    const TensorId allKeys = b.linear(x, keyHeads * width, "k_proj", false);
+    const TensorId allValues = b.linear(x, keyHeads * width, "v_proj", false);
+    const TensorId query = rotate(b.splitHeads(allQueries, heads, "query"), "query.rotary");
+    const TensorId key = rotate(b.splitHeads(allKeys, keyHeads, "key"), "key.rotary");
+    const TensorId value = b.splitHeads(allValues, keyHeads, "value");
+    const ZooAttention form{.scale = 1 / std::sqrt(static_cast<double>(width)), .causal = true};
+    const TensorId context = b.mergeHeads(b.attention(query, key, value, form), "context");
     return b.linear(context, in[2], "o_proj", false);
 }
 
@@ -109,11 +85,9 @@ Result<Graph> buildGpt(const ZooValues &values)
         b.embedding(positionTable, b.range(DataType::Int64, length, "position_ids"), "wpe");
     TensorId x = b.one(OperatorKind::Add, {b.embedding(table, tokens, "wte"), positions}, {}, "embeddings");
     x = b.dropout(x, "drop");
-    const TensorId mask = b.causalMask(length);
     for (std::int64_t layer = 0; layer < values.integer("layers"); ++layer) {
         const auto inside = b.scope("h." + std::to_string(layer));
-        x = b.one(
-            OperatorKind::Add, {x, gptAttention(b, b.layerNorm(x, "ln_1"), mask, heads)}, {}, "residual_1");
+        x = b.one(OperatorKind::Add, {x, gptAttention(b, b.layerNorm(x, "ln_1"), heads)}, {}, "residual_1");
         x = b.one(OperatorKind::Add, {x, gptMlp(b, b.layerNorm(x, "ln_2"), inner)}, {}, "residual_2");
     }
     x = b.layerNorm(x, "ln_f");
@@ -140,7 +114,6 @@ Result<Graph> buildLlama(const ZooValues &values)
     const TensorId tokens = b.input("input_ids", {DataType::Int64, {batch, length}});
     const TensorId labels = b.input("labels", {DataType::Int64, {batch, length}});
     TensorId x = b.embedding(b.weight("embed_tokens.weight", {vocabulary, hidden}), tokens, "embed_tokens");
-    const TensorId mask = b.causalMask(length);
     TensorId cos;
     TensorId sin;
     {
@@ -163,7 +136,7 @@ Result<Graph> buildLlama(const ZooValues &values)
     for (std::int64_t layer = 0; layer < values.integer("layers"); ++layer) {
         const auto inside = b.scope("layers." + std::to_string(layer));
         x = b.one(OperatorKind::Add,
-            {x, llamaAttention(b, b.rmsNorm(x, "input_layernorm"), mask, cos, sin, heads, keyHeads)}, {},
+            {x, llamaAttention(b, b.rmsNorm(x, "input_layernorm"), cos, sin, heads, keyHeads)}, {},
             "residual_1");
         x = b.one(OperatorKind::Add,
             {x, llamaMlp(b, b.rmsNorm(x, "post_attention_layernorm"), values.integer("ffn"))}, {},

@@ -22,6 +22,7 @@ struct Recipe {
     std::int32_t dp = 1;
     std::int32_t tp = 1;
     std::int32_t pp = 1;
+    std::int32_t interleave = 1; ///< Stages on each rank of the pipeline.
     bool zero1 = false;
     ScheduleKind schedule = ScheduleKind::OneFOneB;
     std::int32_t microBatches = 0; ///< 0 chooses.
@@ -52,9 +53,9 @@ Result<Recipe> readSpec(std::string_view spec, std::int32_t deviceCount)
         {"single", {"micro-batches"}},
         {"data-parallel", {"micro-batches"}},
         {"tensor-parallel", {"micro-batches"}},
-        {"pipeline", {"stages", "schedule", "micro-batches"}},
+        {"pipeline", {"stages", "interleave", "schedule", "micro-batches"}},
         {"zero1", {"micro-batches"}},
-        {"3d", {"dp", "tp", "pp", "zero1", "schedule", "micro-batches"}},
+        {"3d", {"dp", "tp", "pp", "zero1", "interleave", "schedule", "micro-batches"}},
     };
     const auto known = kParameters.find(recipe.name);
     if (known == kParameters.end()) {
@@ -85,17 +86,11 @@ Result<Recipe> readSpec(std::string_view spec, std::int32_t deviceCount)
         }
         const std::string_view value = item.substr(equals + 1);
         if (key == "schedule") {
-            bool found = false;
-            for (const ScheduleKind kind :
-                {ScheduleKind::Sequential, ScheduleKind::GPipe, ScheduleKind::OneFOneB}) {
-                if (value == nameOf(kind)) {
-                    recipe.schedule = kind;
-                    found = true;
-                }
-            }
-            if (!found)
-                return wrongSpec("there is no schedule '" + std::string(value.substr(0, 40)) + "'",
-                    "gpipe, 1f1b or sequential");
+            const auto kind = scheduleNamed(value);
+            if (!kind)
+                return wrongSpec(
+                    "there is no schedule '" + std::string(value.substr(0, 40)) + "'", scheduleNames());
+            recipe.schedule = *kind;
             continue;
         }
         TRY(const std::int32_t number, numberOf(key, value));
@@ -109,6 +104,8 @@ Result<Recipe> readSpec(std::string_view spec, std::int32_t deviceCount)
             recipe.dp = number;
         else if (key == "tp")
             recipe.tp = number;
+        else if (key == "interleave")
+            recipe.interleave = number;
         else // pp of 3d, stages of pipeline
             recipe.pp = number;
     }
@@ -168,6 +165,8 @@ Result<std::int32_t> microBatchesOf(const Graph &graph, const BatchInfo &batch, 
         return 1;
     const std::int64_t most = std::min<std::int64_t>(batch.mostMicroBatches, std::int64_t{4} * recipe.pp);
     for (std::int64_t count = most; count > 1; --count) {
+        if (recipe.interleave > 1 && count % recipe.pp != 0)
+            continue;
         if (batch.size % count == 0 && checkBatch(graph, batch, count * recipe.dp, "micro-batches"))
             return static_cast<std::int32_t>(count);
     }
@@ -177,14 +176,16 @@ Result<std::int32_t> microBatchesOf(const Graph &graph, const BatchInfo &batch, 
 Result<void> appendPipeline(
     const SelectorIndex &index, const Recipe &recipe, const CostModel &costs, ConstraintTable &table)
 {
-    TRY(const auto stages, pipelineStages(index, recipe.pp, costs));
+    TRY(const auto stages, pipelineStages(index, recipe.pp * recipe.interleave, costs));
     for (std::size_t s = 0; s < stages.size(); ++s) {
         const Selector selector = stageSelector(index, stages[s]);
         const auto number = static_cast<std::int32_t>(s);
-        table.rows.push_back(templateRow(selector, OpAssignRule{{}, {{"pp", number}}}));
+        table.rows.push_back(templateRow(selector, OpAssignRule{{}, {{"pp", number % recipe.pp}}}));
         table.rows.push_back(templateRow(selector, StageRule{number}));
     }
-    table.rows.push_back(templateRow({}, ScheduleRule{recipe.schedule}));
+    const bool interleaves = recipe.interleave > 1 && recipe.schedule == ScheduleKind::OneFOneB;
+    table.rows.push_back(
+        templateRow({}, ScheduleRule{interleaves ? ScheduleKind::Interleaved : recipe.schedule}));
     return {};
 }
 
@@ -197,10 +198,11 @@ const std::vector<GalleryEntry> &galleryEntries()
         {"data-parallel", "every device has the whole model and a part of the batch", {"micro-batches=N"}},
         {"tensor-parallel", "weights cut into columns and rows, as in Megatron-LM", {"micro-batches=N"}},
         {"pipeline", "stages of consecutive layers, balanced by cost",
-            {"stages=N", "schedule=1f1b|gpipe|sequential", "micro-batches=N"}},
+            {"stages=N", "interleave=N", "schedule=1f1b|gpipe|sequential", "micro-batches=N"}},
         {"zero1", "data parallel with the optimizer cut over the replicas", {"micro-batches=N"}},
         {"3d", "data, pipeline and tensor parallel",
-            {"dp=N", "tp=N", "pp=N", "zero1=0|1", "schedule=1f1b|gpipe|sequential", "micro-batches=N"}},
+            {"dp=N", "tp=N", "pp=N", "interleave=N", "zero1=0|1", "schedule=1f1b|gpipe|sequential",
+                "micro-batches=N"}},
     };
     return kEntries;
 }

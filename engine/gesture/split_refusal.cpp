@@ -15,6 +15,8 @@ std::string kindWords(OperatorKind kind)
     case OperatorKind::Softmax:
     case OperatorKind::LogSoftmax:
         return "softmax";
+    case OperatorKind::Attention:
+        return "attention";
     case OperatorKind::CrossEntropy:
         return "cross-entropy";
     case OperatorKind::LayerNorm:
@@ -63,6 +65,10 @@ std::string lockOf(const Operator &op, std::int32_t dimension)
     case OperatorKind::ArgMin:
     case OperatorKind::LpNormalize:
         return kind + " reduces over this dimension";
+    case OperatorKind::Attention:
+        return d.name == "t" ? "attention compares all keys with one another"
+            : d.name == "r"  ? "query heads that share a key head stay together"
+                             : "attention sums over this dimension within a head";
     case OperatorKind::LayerNorm:
     case OperatorKind::RmsNorm:
     case OperatorKind::InstanceNorm:

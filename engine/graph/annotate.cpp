@@ -462,6 +462,8 @@ std::string annotateKind(const AnnotateCall &call, AnnotationBuilder &builder)
         return takes(call, 1, 1) ? annotateReshape(call, builder) : missing(call);
     case Rotary:
         return annotateRotary(call, builder);
+    case Attention:
+        return annotateAttention(call, builder);
     case Lstm:
     case Gru:
     case Rnn:
@@ -504,6 +506,8 @@ std::string_view reservedLetters(OperatorKind kind)
         return "nc";
     case Embedding:
         return "ve";
+    case Attention:
+        return "ghrstef";
     default:
         return {};
     }

@@ -257,6 +257,56 @@ std::string annotatePooling(const AnnotateCall &call, AnnotationBuilder &builder
     return {};
 }
 
+std::string annotateAttention(const AnnotateCall &call, AnnotationBuilder &builder)
+{
+    const std::size_t rank = call.has(0) ? call.inRank(0) : 0;
+    if (!call.has(1) || !call.has(2) || call.outputs.size() != 3 || rank < 3 || call.inRank(1) != rank
+        || call.inRank(2) != rank)
+        return missing(call);
+    const std::int64_t heads = call.in(0)[rank - 3];
+    const std::int64_t keyHeads = call.in(1)[rank - 3];
+    if (keyHeads < 1 || heads % keyHeads != 0)
+        return "Attention's " + std::to_string(heads) + " heads do not divide into groups for "
+            + std::to_string(keyHeads) + " key heads";
+    const bool grouped = keyHeads > 1 && heads > keyHeads;
+    std::vector<Term> lead;
+    for (std::size_t i = 0; i + 3 < rank; ++i)
+        lead.push_back(Term{{builder.fresh(call.in(0)[i])}});
+    // Query heads that share a key head stay together.
+    const std::int32_t outer = builder.named(grouped ? "g" : "h", grouped ? keyHeads : heads);
+    const Term queryHeads =
+        grouped ? builder.compound({outer, builder.named("r", heads / keyHeads, kFrozen)}) : Term{{outer}};
+    const Term ofKeys = keyHeads == 1 ? Term{{builder.literal(1)}} : Term{{outer}};
+    const Term s{{builder.named("s", call.in(0)[rank - 2])}};
+    const Term t{{builder.named("t", call.in(1)[rank - 2], kFrozen)}};
+    const Term e{{builder.named("e", call.in(0)[rank - 1], kFrozen)}};
+    const Term f{{builder.named("f", call.in(2)[rank - 1], kFrozen)}};
+    const auto behind = [&lead](std::initializer_list<Term> more) {
+        std::vector<Term> terms = lead;
+        terms.insert(terms.end(), more);
+        return terms;
+    };
+    const std::vector<Term> scores = behind({queryHeads, s, t});
+    builder.input(0, behind({queryHeads, s, e}));
+    builder.input(1, behind({ofKeys, t, e}));
+    builder.input(2, behind({ofKeys, t, f}));
+    for (std::size_t slot = 3; slot < call.inputs.size(); ++slot) {
+        if (!call.has(slot))
+            continue;
+        const Shape &mask = call.in(slot);
+        if (mask.size() > rank)
+            return "Attention's mask has more dimensions than its scores";
+        std::vector<Term> terms;
+        for (std::size_t i = 0; i < mask.size(); ++i)
+            terms.push_back(mask[i] == 1 ? Term{{builder.literal(1)}} : scores[rank - mask.size() + i]);
+        builder.input(slot, std::move(terms));
+    }
+    builder.output(0, behind({queryHeads, s, f}));
+    builder.output(1, behind({queryHeads, s}));
+    builder.output(2, scores);
+    return {};
+}
+
 std::string annotateRecurrent(const AnnotateCall &call, AnnotationBuilder &builder)
 {
     if (!call.has(0) || !call.has(1) || !call.has(2) || call.outputs.empty())

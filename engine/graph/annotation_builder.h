@@ -107,6 +107,7 @@ std::string annotateLinear(const AnnotateCall &call, AnnotationBuilder &builder)
 std::string annotateEinsum(const AnnotateCall &call, AnnotationBuilder &builder);
 std::string annotateConvolution(const AnnotateCall &call, AnnotationBuilder &builder);
 std::string annotatePooling(const AnnotateCall &call, AnnotationBuilder &builder);
+std::string annotateAttention(const AnnotateCall &call, AnnotationBuilder &builder);
 std::string annotateRecurrent(const AnnotateCall &call, AnnotationBuilder &builder);
 
 std::string annotateReshape(const AnnotateCall &call, AnnotationBuilder &builder);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "engine/base/result.h"
+#include "engine/graph/attention.h"
 #include "engine/graph/graph.h"
 
 #include <vector>
@@ -54,7 +55,21 @@ struct Work {
     double flops = 0; ///< Multiply and add count as two.
     double bytes = 0; ///< Read and written once each.
 };
-Work workOf(
+/// @param attention  whether an Attention writes its probabilities, or reads them in its backward pass
+Work workOf(const Operator &op, const std::vector<TensorType> &inputs, const std::vector<TensorType> &outputs,
+    AttentionMode attention = AttentionMode::Fused);
+
+/// `count` products of an m x k matrix with a k x n matrix, all at once.
+struct MatrixProduct {
+    double m = 1;
+    double n = 1;
+    double k = 1;
+    double count = 1;
+    friend bool operator==(const MatrixProduct &, const MatrixProduct &) = default;
+};
+/// The matrix products that a MatMul or Linear (or the part of it given by local shapes) runs: one forward,
+/// one for each wanted gradient of a factor backward. Empty for other kinds.
+std::vector<MatrixProduct> matrixProductsOf(
     const Operator &op, const std::vector<TensorType> &inputs, const std::vector<TensorType> &outputs);
 
 /// True if an output may lie in the memory of input 0 without copying (Reshape, Identity).

@@ -90,7 +90,8 @@ struct DimensionClasses {
 /// 2. A product of two activations whose result reaches a Softmax along one of its dimensions makes scores:
 ///    what it sums over is HeadSize, the Softmax's dimension and that of the other input are Sequence; so is
 ///    the HeadSize of the values that the result weighs. What both inputs and the result have is Heads if it
-///    stands beside a HeadSize in a product (or in a weight), unless it is the Batch.
+///    stands beside a HeadSize in a product (or in a weight), unless it is the Batch. An Attention says the
+///    same of its dimensions; which of them is Heads, if nothing else does.
 /// 3. Expert: what a product's activation, weight and result all have; what a Softmax or TopK over the result
 /// of
 ///    a product by a weight chooses among.

@@ -189,6 +189,8 @@ void DimensionNamer::nameAttentions()
 {
     for (const OperatorId id : m_forward) {
         const Operator &op = at(id);
+        if (op.kind == OperatorKind::Attention)
+            nameFused(id);
         const bool chooses = op.kind == OperatorKind::TopK || op.kind == OperatorKind::ArgMax;
         if ((op.kind != OperatorKind::Softmax && !chooses) || !op.inputs[0])
             continue;
@@ -206,6 +208,10 @@ void DimensionNamer::nameAttentions()
     }
     nameValues();
     nameHeads();
+    for (const Node node : m_heads) {
+        if (node >= 0 && m_unifier.factorsOf(node).empty())
+            name(node, Heads);
+    }
     for (const Scores &scores : m_scores) {
         name(scores.query, Sequence);
         name(scores.key, Sequence);
@@ -213,7 +219,7 @@ void DimensionNamer::nameAttentions()
     for (const Node node : m_experts)
         name(node, Expert);
     for (const Node node : m_both) {
-        if (m_unifier.factorsOf(node).empty())
+        if (node >= 0 && m_unifier.factorsOf(node).empty())
             name(node, Sequence);
     }
 }
@@ -240,6 +246,35 @@ void DimensionNamer::nameScores(OperatorId id, Node key)
     if (scores.query >= 0)
         m_queries.insert(m_unifier.find(scores.query));
     m_scores.push_back(scores);
+}
+
+/// (q [.. H s e], k [.. G t e], v [.. G t f]): as products and a Softmax would tell, but for H itself, which
+/// may have no other sign.
+void DimensionNamer::nameFused(OperatorId id)
+{
+    const Operator &op = at(id);
+    if (!op.annotationProblem.empty())
+        return;
+    const auto &inputs = op.annotation.inputs;
+    const std::size_t rank = inputs[0].terms.size();
+    const auto nodeAt = [&](std::size_t slot, std::size_t dimension) {
+        const std::int32_t leading = inputs[slot].terms[dimension].factors[0];
+        return isLiteral(op.annotation.dimensions[static_cast<std::size_t>(leading)])
+            ? -1
+            : m_unifier.find(m_flow.of(id, leading));
+    };
+    for (std::size_t d = 0; d + 2 < rank; ++d)
+        m_both.push_back(nodeAt(0, d));
+    m_heads.push_back(m_both.back());
+    for (const auto &[slot, dimension] : {std::pair{0, rank - 1}, {1, rank - 1}, {2, rank - 1}})
+        name(nodeAt(static_cast<std::size_t>(slot), dimension), HeadSize);
+    const Scores scores{id, nodeAt(0, rank - 2), nodeAt(1, rank - 2)};
+    if (scores.query >= 0)
+        m_queries.insert(scores.query);
+    if (scores.key >= 0)
+        m_scores.push_back(scores);
+    else
+        name(scores.query, Sequence);
 }
 
 /// True for what comes from a Softmax, but for a mask, a cast, a dropout.

@@ -30,7 +30,7 @@ public:
 private:
     using enum DimensionMeaning;
 
-    struct Scores { ///< One product of queries and keys.
+    struct Scores { ///< One product of queries and keys, or an Attention.
         OperatorId op{};
         Node query = -1;
         Node key = -1;
@@ -44,6 +44,7 @@ private:
     void nameBatch();
     void nameAttentions();
     void nameScores(OperatorId op, Node key);
+    void nameFused(OperatorId op);
     void nameValues();
     void nameHeads();
     void nameEmbeddingsAndLosses();
@@ -76,6 +77,7 @@ private:
     std::vector<Scores> m_scores{};
     std::vector<WeightProduct> m_products{};
     std::vector<Node> m_both{}; ///< What queries, keys and scores all have.
+    std::vector<Node> m_heads{}; ///< Of Attentions: the dimension that stands for heads.
     std::vector<Node> m_experts{}; ///< Routed among, or had by activation, weight and result.
     std::set<Node> m_queries{};
 };

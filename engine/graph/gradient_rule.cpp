@@ -195,6 +195,16 @@ Need needOf(const Operator &op, int slot)
         return slot == 0 && op.attributes.text("reduction", "none") == "add" ? Need{} : Need{{1}, {}};
     case TopK:
         return {{}, {1}};
+    case Attention: { // that of the values asks neither for them nor for y
+        Need need{{0, 1}, {1, 2}};
+        for (int mask = 3; mask < static_cast<int>(op.inputs.size()); ++mask)
+            need.inputs.push_back(mask);
+        if (slot != 2) {
+            need.inputs.push_back(2);
+            need.outputs.push_back(0);
+        }
+        return need;
+    }
     case Rotary: // (x, cos, sin)
         return slot == 0 ? Need{{1, 2}, {}} : Need{{0}, {}};
 

@@ -2,6 +2,7 @@
 #include "engine/graph/infer_call.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -57,6 +58,8 @@ Arity arityOf(OperatorKind kind)
     case CrossEntropy:
     case NegativeLogLikelihood:
         return {2, 3};
+    case Attention:
+        return {3, kAny};
     case Einsum:
     case Concat:
         return {1, kAny};
@@ -536,6 +539,50 @@ TypesOutcome inferReduction(const InferCall &call)
     return one(arg ? DataType::Int64 : call.type(0).dataType, std::move(y));
 }
 
+TypesOutcome inferAttention(const InferCall &call)
+{
+    TRY_VOID(checkElementTypes(call, 3));
+    const Shape &q = call.in(0);
+    const Shape &k = call.in(1);
+    const Shape &v = call.in(2);
+    const std::size_t rank = q.size();
+    if (rank < 3)
+        return call.misfit(0, "at least three dimensions: heads, queries and the size of a head");
+    const auto alike = [&](const Shape &a, const Shape &b, std::size_t count) {
+        return a.size() == b.size()
+            && std::equal(a.begin(), a.begin() + static_cast<std::ptrdiff_t>(count), b.begin());
+    };
+    const std::int64_t heads = q[rank - 3];
+    if (!alike(q, k, rank - 3) || k[rank - 3] < 1 || heads % k[rank - 3] != 0 || k[rank - 1] != q[rank - 1])
+        return call.misfit(1, "keys for the queries " + toString(q) + ", of heads that divide theirs");
+    if (!alike(k, v, rank - 1))
+        return call.misfit(2, "values for the keys " + toString(k));
+    Shape y(q.begin(), q.end() - 1);
+    const TensorType sums{
+        call.type(0).dataType == DataType::Float64 ? DataType::Float64 : DataType::Float32, y};
+    Shape scores = y;
+    scores.push_back(k[rank - 2]);
+    y.push_back(v[rank - 1]);
+    for (std::size_t slot = 3; slot < call.inputs.size(); ++slot) {
+        if (!call.has(slot))
+            continue;
+        if (call.type(slot).dataType != DataType::Bool && call.type(slot).dataType != call.type(0).dataType)
+            return call.misfit(
+                slot, std::string("bool, or the element type of input 0, ") + nameOf(call.type(0).dataType));
+        if (broadcast(scores, call.in(slot)) != scores)
+            return call.misfit(slot, "a shape that broadcasts against the scores " + toString(scores));
+    }
+    if (call.attributes.integer("window") < 0)
+        return call.badAttribute("window", "0 or the number of keys that are seen");
+    const double ratio = call.attributes.real("dropout");
+    if (!(ratio >= 0 && ratio < 1))
+        return call.badAttribute("dropout", "a ratio from 0 to below 1");
+    if (!std::isfinite(call.attributes.real("masked_score")))
+        return call.badAttribute("masked_score", "a finite number");
+    return std::vector<TensorType>{
+        {call.type(0).dataType, std::move(y)}, sums, {call.type(0).dataType, std::move(scores)}};
+}
+
 TypesOutcome inferOptimizer(const InferCall &call)
 {
     std::vector<TensorType> types{call.type(0)};
@@ -581,6 +628,8 @@ TypesOutcome inferKind(const InferCall &call)
         if (call.in(0).empty() || call.in(0).back() % 2 != 0)
             return call.misfit(0, "an even last dimension");
         return one(call.type(0).dataType, call.in(0));
+    case Attention:
+        return inferAttention(call);
     case Lstm:
     case Gru:
     case Rnn:

@@ -36,7 +36,7 @@ constexpr std::array kKindNames{"Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan",
     "GatherElements", "GatherND", "ScatterElements", "ScatterND", "OneHot", "TopK", "CumSum", "Trilu",
     "Resize", "DepthToSpace", "SpaceToDepth", "ReverseSequence", "EyeLike", "Range", "Fill",
     // Composites
-    "Rotary", "Lstm", "Gru", "Rnn",
+    "Rotary", "Attention", "Lstm", "Gru", "Rnn",
     // Optimizer steps
     "SgdStep", "AdamWStep", "Unknown"};
 static_assert(kKindNames.size() == kOperatorKindCount);
@@ -110,6 +110,8 @@ OperatorCategory categoryOf(OperatorKind kind)
         return OperatorCategory::Reduction;
     case Rotary:
         return OperatorCategory::Elementwise;
+    case Attention:
+        return OperatorCategory::Attention;
     case Unknown:
         return OperatorCategory::Other;
     default:

@@ -156,6 +156,9 @@ enum class OperatorKind : std::uint8_t {
 
     // Composites.
     Rotary, ///< (x, cos, sin) -> y; `interleaved`. cos and sin broadcast against x.
+    Attention, ///< (q [.. H s e], k [.. G t e], v [.. G t f], masks..) -> (y [.. H s f], log-sum-exp [.. H
+    ///< s],
+    ///< probabilities [.. H s t]): see engine/graph/attention.h.
     Lstm,
     Gru,
     Rnn, ///< ONNX's inputs, outputs and attributes.
@@ -173,6 +176,7 @@ constexpr int kOperatorKindCount = static_cast<int>(OperatorKind::Unknown) + 1;
 /// Broad class of an operator: decides its colour, and which part of the hardware bounds it.
 enum class OperatorCategory : std::uint8_t {
     Product, ///< Matrix units: matmul, linear, convolution, einsum.
+    Attention, ///< Matrix units, over scores that need not be in memory.
     Normalization,
     Activation,
     Elementwise,

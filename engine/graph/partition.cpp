@@ -237,6 +237,12 @@ std::int32_t partCount(const Partition &partition)
     return count;
 }
 
+std::int32_t unitParts(const Partition &partition)
+{
+    const bool shards = !partition.splits.empty() && partition.splits.back().over == SplitOver::Units;
+    return shards ? partition.splits.back().parts : 1;
+}
+
 Result<void> checkPartition(const Operator &op, const Partition &partition, const std::vector<Range> &outer)
 {
     const Annotation &annotation = op.annotation;

@@ -17,6 +17,12 @@ enum class SplitKind : std::uint8_t {
     Value, ///< Divide the value of the operator's linear inputs; outputs become summands.
 };
 
+/// Where the parts of a split go.
+enum class SplitOver : std::uint8_t {
+    Devices, ///< Each to a device of its own, or one after the other on one.
+    Units, ///< To the scale units of a plan (scale_units.h): part u to unit u. Always the last split.
+};
+
 /// One op-trans step: an operator becomes `parts` operators.
 struct Split {
     SplitKind kind = SplitKind::Replicate;
@@ -24,6 +30,7 @@ struct Split {
     std::int32_t parts = 1;
     std::vector<std::int64_t> sizes{}; ///< Extents of uneven parts; empty means equal parts.
     std::string axis{}; ///< Name of the mesh axis it runs over; may be empty.
+    SplitOver over = SplitOver::Devices;
     friend auto operator<=>(const Split &, const Split &) = default;
 };
 
@@ -35,6 +42,10 @@ struct Partition {
 };
 
 std::int32_t partCount(const Partition &partition);
+
+/// Into how many shards, one for each scale unit, the last split cuts every other part; 1 without such a
+/// split. Part p of a unit is then part p x unitParts + u of all, for unit u.
+std::int32_t unitParts(const Partition &partition);
 
 /// Checks that `partition` is legal for `op`: identifiers splittable, sizes divide (or add up), Value splits
 /// only with linear inputs. @param outer  what there is to cut of every identifier; empty means the whole

@@ -123,7 +123,12 @@ DataType arithmeticOf(const Graph &graph, const Operator &op, const Precision &p
             if (!id || !isFloating(graph.at(id).type.dataType) || graph.at(id).type.shape.empty())
                 continue;
             const DataType type = graph.at(id).type.dataType;
-            return type == DataType::Float32 && product ? precision.compute : type;
+            if (type != DataType::Float32)
+                return type;
+            // Scores and probabilities of 8 bits are a recipe of their own, which the preset does not follow.
+            if (category == OperatorCategory::Attention)
+                return precision.compute == DataType::Float8E4M3 ? precision.storage : precision.compute;
+            return product ? precision.compute : type;
         }
     return DataType::Float32;
 }

@@ -226,6 +226,21 @@ double recurrentFlops(const Operator &op, const Shapes &shapes)
     return steps * (2 * (count(*w) + count(*r)) + 12 * gates * lastExtent(r, 0));
 }
 
+/// Two products of every query with the keys that it sees.
+double attentionFlops(const Operator &op, const Shapes &shapes)
+{
+    const Shape *y = shapes.out(0);
+    const Shape *q = shapes.in(0);
+    const Shape *k = shapes.in(1) != nullptr ? shapes.in(1) : shapes.in(2);
+    const Shape *like = y != nullptr ? y : q;
+    if (like == nullptr || like->empty() || k == nullptr)
+        return 0;
+    const double rows = count(Shape(like->begin(), like->end() - 1));
+    const double valueWidth = lastExtent(y != nullptr ? y : shapes.in(2), 0);
+    const double width = lastExtent(q != nullptr ? q : shapes.in(1), 0);
+    return 2 * rows * attentionReach(op.attributes).meanKeys(lastExtent(k, 1)) * (width + valueWidth);
+}
+
 /// Of a forward or optimizer operator, or of the forward that a backward operator mirrors.
 double forwardFlops(const Operator &op, const Shapes &shapes)
 {
@@ -235,6 +250,8 @@ double forwardFlops(const Operator &op, const Shapes &shapes)
         const bool bias = op.kind != MatMul && op.kind != Einsum && shapes.in(2) != nullptr;
         return productFlops(op, shapes) + (bias ? shapes.outElements(0) : 0);
     }
+    case OperatorCategory::Attention:
+        return attentionFlops(op, shapes);
     case OperatorCategory::Recurrent:
         return recurrentFlops(op, shapes);
     case OperatorCategory::Optimizer:
@@ -304,6 +321,9 @@ double backwardFlops(const Operator &op, const Shapes &shapes)
         const bool bias = op.kind != MatMul && op.kind != Einsum && shapes.isWanted(2);
         return productFlops(op, shapes) * (bias ? wanted - 1 : wanted) + (bias ? shapes.outElements(0) : 0);
     }
+    case OperatorCategory::Attention:
+        // Five products in place of two: the scores again, and two gradients of each product.
+        return 2.5 * forwardFlops(op, shapes);
     case OperatorCategory::Normalization:
         return 1.5 * forwardFlops(op, shapes);
     case OperatorCategory::Movement:
@@ -333,7 +353,8 @@ double bytesOf(const TensorType &type)
 
 } // namespace
 
-Work workOf(const Operator &op, const std::vector<TensorType> &inputs, const std::vector<TensorType> &outputs)
+Work workOf(const Operator &op, const std::vector<TensorType> &inputs, const std::vector<TensorType> &outputs,
+    AttentionMode attention)
 {
     using enum OperatorKind;
     const Shapes shapes(op, inputs, outputs);
@@ -341,15 +362,51 @@ Work workOf(const Operator &op, const std::vector<TensorType> &inputs, const std
     work.flops = shapes.isBackward() ? backwardFlops(op, shapes) : forwardFlops(op, shapes);
     // Only the rows that are named are read.
     const bool rows = !shapes.isBackward() && (op.kind == Gather || op.kind == Embedding);
+    const bool fused = attention == AttentionMode::Fused;
+    const auto leftIn = fused ? static_cast<std::size_t>(probabilitiesInput(op)) : op.inputs.size();
+    const auto leftOut = fused ? static_cast<std::size_t>(probabilitiesOutput(op)) : op.outputs.size();
     for (std::size_t slot = 0; slot < op.inputs.size() && slot < inputs.size(); ++slot) {
-        if (op.inputs[slot].valid() && !(rows && slot == 0))
+        if (op.inputs[slot].valid() && !(rows && slot == 0) && slot != leftIn)
             work.bytes += bytesOf(inputs[slot]);
     }
     for (std::size_t slot = 0; slot < op.outputs.size() && slot < outputs.size(); ++slot) {
-        if (op.outputs[slot].valid())
+        if (op.outputs[slot].valid() && slot != leftOut)
             work.bytes += bytesOf(outputs[slot]) * (rows ? 2 : 1);
     }
     return work;
+}
+
+std::vector<MatrixProduct> matrixProductsOf(
+    const Operator &op, const std::vector<TensorType> &inputs, const std::vector<TensorType> &outputs)
+{
+    using enum OperatorKind;
+    if (op.kind != MatMul && op.kind != Linear)
+        return {};
+    const Shapes shapes(op, inputs, outputs);
+    // Backward operators know the extents of what they do not read from what they make.
+    const Shape *a = shapes.in(0);
+    const Shape *b = shapes.in(1);
+    const Shape *y = shapes.out(0);
+    if (y == nullptr || (a == nullptr && b == nullptr))
+        return {};
+    const bool transposed = op.kind == Linear && op.attributes.integer("transposed") != 0;
+    MatrixProduct product;
+    product.k = a != nullptr ? lastExtent(a, 0) : lastExtent(b, transposed || b->size() < 2 ? 0 : 1);
+    const bool vector = op.kind == MatMul && b != nullptr && b->size() < 2;
+    product.n = vector ? 1 : lastExtent(y, 0);
+    // One weight for all leading dimensions: their rows are one matrix.
+    const bool shared = op.kind == Linear || (b != nullptr && b->size() <= 2);
+    const double rows = product.n > 0 ? count(*y) / product.n : 0;
+    product.m = shared ? rows : std::max(lastExtent(y, 1), 1.0);
+    product.count = product.m > 0 ? rows / product.m : 0;
+    if (!shapes.isBackward())
+        return {product};
+    std::vector<MatrixProduct> products;
+    if (shapes.isWanted(0))
+        products.push_back({product.m, product.k, product.n, product.count});
+    if (shapes.isWanted(1))
+        products.push_back({product.k, product.n, product.m, product.count});
+    return products;
 }
 
 bool isView(const Operator &op)

@@ -68,6 +68,13 @@ Result<Cluster> clusterNamed(std::string_view nameOrPath)
         "known are " + listOfNames() + "; or give a file that ends in .json", where};
 }
 
+Cluster unitOf(Cluster cluster, const ScaleUnits &units)
+{
+    cluster.deviceCount /= units.count;
+    cluster.units = units;
+    return cluster;
+}
+
 std::vector<std::string> clusterNames()
 {
     std::vector<std::string> names;

@@ -2,6 +2,7 @@
 
 #include "engine/base/ids.h"
 #include "engine/base/result.h"
+#include "engine/base/scale_units.h"
 #include "engine/base/units.h"
 #include "engine/graph/shape.h"
 
@@ -28,6 +29,10 @@ struct DeviceModel {
     Sourced float64Flops{};
     Sourced float8Flops{}; ///< 0 where the device has no such units; files may leave it out.
     Sourced productEfficiency{}; ///< Achieved share of peak on large products, 0..1.
+    Sourced multiprocessors{}; ///< That share the tiles of a product out; 0 if products have no tiles.
+    /// Achieved share of peak of attention whose scores stay on the chip, 0..1; 0 is `productEfficiency`.
+    Sourced attentionEfficiency{};
+    Sourced attentionBackwardEfficiency{};
     Sourced memory{}; ///< Bytes.
     Sourced memoryBandwidth{}; ///< Bytes/s.
     Sourced memoryEfficiency{}; ///< Achieved share of it, 0..1.
@@ -56,10 +61,16 @@ struct Cluster {
     DeviceModel device{};
     Interconnect links{};
     std::int32_t deviceCount = 1;
+    /// Devices are numbered as inside one of so many scale units: see `unitOf`.
+    ScaleUnits units{};
     friend bool operator==(const Cluster &, const Cluster &) = default;
 
-    std::int32_t nodeOf(DeviceId d) const { return d.index / links.devicesPerNode; }
+    /// Of unit 0's device, where there are units.
+    std::int32_t nodeOf(DeviceId d) const { return units.deviceOf(0, d).index / links.devicesPerNode; }
 };
+
+/// The devices of one scale unit of `cluster`, with their places in it.
+Cluster unitOf(Cluster cluster, const ScaleUnits &units);
 
 /// A profile with a size ("dgx-h100:8", "cpu:4") or the path of a JSON file of the same schema as
 /// resources/clusters/*.json. The profiles are compiled in from resources/.

@@ -29,6 +29,10 @@ constexpr std::array kDeviceFigures{
     Figure<DeviceModel>{"float64Flops", &DeviceModel::float64Flops, Limit::NonNegative},
     Figure<DeviceModel>{"float8Flops", &DeviceModel::float8Flops, Limit::NonNegative, true},
     Figure<DeviceModel>{"productEfficiency", &DeviceModel::productEfficiency, Limit::Share},
+    Figure<DeviceModel>{"multiprocessors", &DeviceModel::multiprocessors, Limit::Positive, true},
+    Figure<DeviceModel>{"attentionEfficiency", &DeviceModel::attentionEfficiency, Limit::Share, true},
+    Figure<DeviceModel>{
+        "attentionBackwardEfficiency", &DeviceModel::attentionBackwardEfficiency, Limit::Share, true},
     Figure<DeviceModel>{"memory", &DeviceModel::memory, Limit::Positive},
     Figure<DeviceModel>{"memoryBandwidth", &DeviceModel::memoryBandwidth, Limit::Positive},
     Figure<DeviceModel>{"memoryEfficiency", &DeviceModel::memoryEfficiency, Limit::Share},

@@ -55,35 +55,41 @@ double sendSeconds(const Interconnect &links, double bytes, GroupShape shape)
     return links.interLatency.value + bytes / std::min(links.intraBandwidth.value, share);
 }
 
-/// Peak rate of the units that multiply matrices of `dataType`.
-double matrixFlops(const DeviceModel &device, DataType dataType)
+} // namespace
+
+const Sourced &matrixRateOf(const DeviceModel &device, DataType dataType)
 {
+    const auto orElse = [](const Sourced &own, const Sourced &other) -> const Sourced & {
+        return own.value > 0 ? own : other;
+    };
     switch (dataType) {
     case DataType::Float16:
     case DataType::BFloat16:
-        return device.float16Flops.value > 0 ? device.float16Flops.value : device.float32Flops.value;
+        return orElse(device.float16Flops, device.float32Flops);
     case DataType::Float8E4M3:
     case DataType::Float8E5M2:
-        return device.float8Flops.value > 0 ? device.float8Flops.value
-                                            : matrixFlops(device, DataType::BFloat16);
+        return orElse(device.float8Flops, matrixRateOf(device, DataType::BFloat16));
     case DataType::TensorFloat32:
-        return device.tensorFloat32Flops.value > 0 ? device.tensorFloat32Flops.value
-                                                   : device.float32Flops.value;
+        return orElse(device.tensorFloat32Flops, device.float32Flops);
     case DataType::Float64:
-        return device.float64Flops.value > 0 ? device.float64Flops.value : device.float32Flops.value;
+        return orElse(device.float64Flops, device.float32Flops);
     default:
-        return device.float32Flops.value;
+        return device.float32Flops;
     }
 }
 
-} // namespace
+double matrixFlopsOf(const DeviceModel &device, DataType dataType)
+{
+    return matrixRateOf(device, dataType).value;
+}
 
 double operatorSeconds(
     const DeviceModel &device, OperatorCategory category, const Work &work, DataType dataType)
 {
-    const bool product = category == OperatorCategory::Product || category == OperatorCategory::Recurrent;
-    const double rate = product         ? matrixFlops(device, dataType) * device.productEfficiency.value
-        : dataType == DataType::Float64 ? matrixFlops(device, dataType)
+    const bool product = category == OperatorCategory::Product || category == OperatorCategory::Attention
+        || category == OperatorCategory::Recurrent;
+    const double rate = product         ? matrixFlopsOf(device, dataType) * device.productEfficiency.value
+        : dataType == DataType::Float64 ? matrixFlopsOf(device, dataType)
                                         : device.float32Flops.value;
     const double computing = work.flops / rate;
     const double moving = work.bytes / (device.memoryBandwidth.value * device.memoryEfficiency.value);

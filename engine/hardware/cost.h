@@ -19,7 +19,7 @@ enum class CollectiveKind : std::uint8_t {
 };
 
 /// Seconds one operator (or part) takes: max(FLOPs / achievable, bytes / achievable bandwidth) + launch.
-/// Products run at the rate of `dataType`'s matrix units; everything else at the memory's.
+/// Products and attentions run at the rate of `dataType`'s matrix units; everything else at the memory's.
 double operatorSeconds(
     const DeviceModel &device, OperatorCategory category, const Work &work, DataType dataType);
 
@@ -32,6 +32,13 @@ double operatorSeconds(
 /// @param members  devices of the group; a group of one takes no time
 double collectiveSeconds(
     const Cluster &cluster, CollectiveKind kind, Bytes bytes, const std::vector<DeviceId> &members);
+
+/// Peak rate of the units that multiply matrices of `dataType`.
+double matrixFlopsOf(const DeviceModel &device, DataType dataType);
+/// The same figure with its source.
+const Sourced &matrixRateOf(const DeviceModel &device, DataType dataType);
+/// The same figure with its source.
+const Sourced &matrixRateOf(const DeviceModel &device, DataType dataType);
 
 /// Seconds to copy `bytes` within a device.
 double copySeconds(const DeviceModel &device, Bytes bytes);

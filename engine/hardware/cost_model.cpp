@@ -1,24 +1,20 @@
 #include "engine/hardware/cost_model.h"
 
+#include "engine/hardware/kernel_cost.h"
+
 #include <algorithm>
 
 namespace planloom {
 
 CostModel costModelOf(const Cluster &cluster)
 {
-    DeviceModel unlaunched = cluster.device;
-    unlaunched.launchLatency.value = 0;
-    const auto seconds = [](const DeviceModel &device, const KernelQuery &query) {
-        return operatorSeconds(device, categoryOf(query.op.kind),
-            workOf(query.op, query.inputs, query.outputs), query.computeType);
-    };
     return {
-        [device = cluster.device, seconds](const KernelQuery &query) { return seconds(device, query); },
+        [device = cluster.device](const KernelQuery &query) { return kernelSeconds(device, query); },
         [links = cluster.links](CollectiveKind kind, Bytes bytes, GroupShape shape) {
             return collectiveSeconds(links, kind, bytes, shape);
         },
         [device = cluster.device](Bytes bytes) { return copySeconds(device, bytes); },
-        [unlaunched, seconds](const KernelQuery &query) { return seconds(unlaunched, query); },
+        [device = cluster.device](const KernelQuery &query) { return leastKernelSeconds(device, query); },
     };
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "engine/graph/attention.h"
 #include "engine/graph/operator.h"
 #include "engine/graph/tensor.h"
 #include "engine/hardware/cost.h"
@@ -16,6 +17,9 @@ struct KernelQuery {
     const std::vector<TensorType> &inputs; ///< By slot; `{}` where the operator has none.
     const std::vector<TensorType> &outputs; ///< As `inputs`.
     DataType computeType = DataType::Float32; ///< That its arithmetic runs in.
+    bool joined = false; ///< Runs in the launch of the kernel before it.
+    Bytes spared{}; ///< Of its operands, what the launch keeps in registers: neither read nor written.
+    AttentionMode attention = AttentionMode::Fused; ///< Of an attention operator.
 };
 
 /// What everything costs, in seconds: the one home of times. Layout search, stage balancing, order estimates,

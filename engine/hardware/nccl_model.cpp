@@ -185,6 +185,16 @@ GroupShape groupShape(const Cluster &cluster, const std::vector<DeviceId> &membe
         static_cast<std::int32_t>(std::max<std::ptrdiff_t>(distinct, 1))};
 }
 
+GroupShape shapeAcrossUnits(const Cluster &unit, DeviceId local)
+{
+    std::vector<std::int32_t> nodes;
+    for (std::int32_t u = 0; u < unit.units.count; ++u)
+        nodes.push_back(unit.units.deviceOf(u, local).index / unit.links.devicesPerNode);
+    std::sort(nodes.begin(), nodes.end());
+    return {
+        unit.units.count, static_cast<std::int32_t>(std::unique(nodes.begin(), nodes.end()) - nodes.begin())};
+}
+
 double busBandwidth(const Interconnect &links, GroupShape shape)
 {
     const double intra = links.intraBandwidth.value;

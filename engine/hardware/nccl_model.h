@@ -32,6 +32,8 @@ struct GroupShape {
     friend bool operator==(const GroupShape &, const GroupShape &) = default;
 };
 GroupShape groupShape(const Cluster &cluster, const std::vector<DeviceId> &members);
+/// Of one device of every scale unit.
+GroupShape shapeAcrossUnits(const Cluster &unit, DeviceId local);
 
 /// What NCCL's tuner knows of one algorithm and protocol. Time = latency + bytes / bandwidth.
 struct CollectiveCost {

@@ -90,7 +90,7 @@ private:
         if (instructionIndex >= segment.instructions.size())
             return;
         const Instruction &instruction = segment.instructions[instructionIndex];
-        const int thread = spans.stream[row] == StreamKind::Compute ? 0 : 1;
+        const int thread = spans.queue[row] == QueueKind::Compute ? 0 : 1;
 
         event() << R"({"ph":"X","name":)" << jsonQuoted(titleOf(instruction)) << R"(,"cat":")"
                 << nameOf(segment.kind) << R"(","pid":)" << device << R"(,"tid":)" << thread << R"(,"ts":)"

@@ -1,3 +1,4 @@
+#include "engine/kernels/draw.h"
 #include "engine/kernels/iteration.h"
 #include "engine/kernels/kernel_call.h"
 #include "engine/kernels/kernel_table.h"
@@ -126,22 +127,13 @@ template<bool kInfinite> Result<void> classify(const KernelCall &call)
     });
 }
 
-/// Mixes all bits of `x` (the finaliser of the SplitMix64 generator).
-PLANLOOM_INLINE std::uint64_t mixed(std::uint64_t x)
-{
-    x += 0x9e3779b97f4a7c15ULL;
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
-    return x ^ (x >> 31);
-}
-
 /// One run of elements that lie behind one another in the whole pTensor as well.
 PLANLOOM_HOT void dropRun(const float *x, float *y, std::int64_t count, std::uint64_t key,
     std::uint64_t first, std::uint64_t bound, float scale)
 {
     for (std::int64_t i = 0; i < count; ++i) {
         const float kept = x[i] * scale;
-        y[i] = mixed(key ^ mixed(first + static_cast<std::uint64_t>(i))) >> 11 >= bound ? kept : 0.0f;
+        y[i] = keeps(key, bound, first + static_cast<std::uint64_t>(i)) ? kept : 0.0f;
     }
 }
 
@@ -154,10 +146,7 @@ Result<void> drop(const KernelCall &call, const Buffer &x, const Buffer &y, cons
         std::memmove(y.data, x.data, byteCount(y));
         return {};
     }
-    const std::uint64_t key =
-        mixed(call.seed ^ mixed(static_cast<std::uint64_t>(call.op->attributes.integer("seed"))));
-    // Kept if the top 53 bits of the draw, as a fraction, are at least `ratio`.
-    const auto bound = static_cast<std::uint64_t>(std::min(ratio, 1.0) * 0x1p53);
+    const DropoutDraw draw(call.seed, call.op->attributes.integer("seed"), ratio);
     const std::size_t rank = place.shape.size();
     Shape whole(rank);
     std::int64_t first = 0;
@@ -175,15 +164,15 @@ Result<void> drop(const KernelCall &call, const Buffer &x, const Buffer &y, cons
         nest.forEachRow([&](const auto &at, std::int64_t count, const auto &steps) {
             if constexpr (std::is_same_v<T, float>) {
                 if (steps[0] == 1 && steps[1] == 1) {
-                    dropRun(from + at[0], to + at[0], count, key, static_cast<std::uint64_t>(first + at[1]),
-                        bound, scale);
+                    dropRun(from + at[0], to + at[0], count, draw.key,
+                        static_cast<std::uint64_t>(first + at[1]), draw.bound, scale);
                     return;
                 }
             }
             for (std::int64_t i = 0; i < count; ++i) {
                 const std::int64_t here = at[0] + i * steps[0];
                 const auto index = static_cast<std::uint64_t>(first + at[1] + i * steps[1]);
-                to[here] = mixed(key ^ mixed(index)) >> 11 >= bound ? from[here] * scale : T(0);
+                to[here] = keeps(draw.key, draw.bound, index) ? from[here] * scale : T(0);
             }
         });
         return {};

@@ -122,8 +122,10 @@ template<typename T> void multiply(MatrixProduct<T> product)
     }
     // Loops that sum go innermost, so that the product before is still in the cache.
     std::stable_partition(loops.begin(), loops.end(), [](const BatchLoop &loop) { return loop.c != 0; });
+    const bool fresh = !product.accumulate;
+    assert(fresh || product.bias == nullptr);
     step.product = std::move(product);
-    runLoops(loops, 0, std::move(step), true);
+    runLoops(loops, 0, std::move(step), fresh);
 }
 
 template void multiply<float>(MatrixProduct<float> product);

@@ -13,7 +13,7 @@ struct BatchLoop {
     std::int64_t c = 0; ///< 0 where the products of all iterations are summed.
 };
 
-/// c [m n] = a [m k] * b [k n] + bias [n], for every combination of the batch loops.
+/// c [m n] = a [m k] * b [k n] + bias [n] (or c +=), for every combination of the batch loops.
 ///
 /// Strides are in elements, so a transposed operand costs nothing. Of c's two strides one must be 1.
 template<typename T> struct MatrixProduct {
@@ -31,6 +31,7 @@ template<typename T> struct MatrixProduct {
     std::int64_t cColumn = 1;
     const T *bias = nullptr; ///< Added to every row of c; only without batch loops that sum.
     std::vector<BatchLoop> batch{}; ///< Outermost first.
+    bool accumulate = false; ///< c += instead of c =; not with a bias.
 };
 
 /// Computes the product on the calling thread, with oneDNN where the build has it, T is float and the strides

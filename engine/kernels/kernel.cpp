@@ -34,6 +34,7 @@ const KernelTable &kernelTable()
         addGenerateKernels(made);
         addResizeKernels(made);
         addRotaryKernels(made);
+        addAttentionKernels(made);
         addRecurrentKernels(made);
         addOptimizerKernels(made);
         return made;

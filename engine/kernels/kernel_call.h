@@ -69,8 +69,11 @@ public:
 
     /// Gradient of forward output k; null where nothing depends on that output.
     const Buffer *gradient(std::size_t k = 0) const { return findInput(m_call, k); }
-    /// Value of forward input i; null where it was absent or not saved.
-    const Buffer *input(std::size_t i) const { return findInput(m_call, inputSlot(i)); }
+    /// Value of forward input i; null where the forward has no such input, or it was not saved.
+    const Buffer *input(std::size_t i) const
+    {
+        return i < m_forwardInputs ? findInput(m_call, inputSlot(i)) : nullptr;
+    }
     /// Value of forward output k; null where it was not saved.
     const Buffer *output(std::size_t k = 0) const
     {

@@ -49,6 +49,7 @@ void addSequenceKernels(KernelTable &table); ///< sequence.cpp: along one axis: 
 void addGenerateKernels(KernelTable &table); ///< generate.cpp: OneHot, Range, Fill, EyeLike, Trilu
 void addResizeKernels(KernelTable &table); ///< resize.cpp
 void addRotaryKernels(KernelTable &table); ///< rotary.cpp
+void addAttentionKernels(KernelTable &table); ///< attention.cpp
 void addRecurrentKernels(KernelTable &table); ///< recurrent.cpp
 void addOptimizerKernels(KernelTable &table); ///< optimizer.cpp
 

@@ -4,9 +4,35 @@
 
 namespace planloom {
 
-StreamKind streamOf(InstructionKind kind)
+QueueKind queueOf(const Instruction &instruction)
 {
-    return isCommunication(kind) ? StreamKind::Communication : StreamKind::Compute;
+    if (instruction.queue)
+        return *instruction.queue;
+    if (!isCommunication(instruction.kind))
+        return QueueKind::Compute;
+    const bool message =
+        instruction.kind == InstructionKind::Send || instruction.kind == InstructionKind::Recv;
+    return message ? QueueKind::Pipeline : QueueKind::Tensor;
+}
+
+const char *nameOf(QueueKind queue)
+{
+    static constexpr std::array<const char *, kQueueCount> kNames{
+        "compute", "tensor", "data", "pipeline", "copy"};
+    return kNames[static_cast<std::size_t>(queue)];
+}
+
+std::pair<std::size_t, std::size_t> indicesOf(const DeviceProgram &program, const ScheduleEntry &entry)
+{
+    const std::size_t all = program.segments[static_cast<std::size_t>(entry.segment)].instructions.size();
+    return {static_cast<std::size_t>(entry.begin), entry.end < 0 ? all : static_cast<std::size_t>(entry.end)};
+}
+
+std::span<const Instruction> instructionsOf(const DeviceProgram &program, const ScheduleEntry &entry)
+{
+    const auto &all = program.segments[static_cast<std::size_t>(entry.segment)].instructions;
+    const auto [begin, end] = indicesOf(program, entry);
+    return std::span(all).subspan(begin, end - begin);
 }
 
 bool isCommunication(InstructionKind kind)
@@ -40,6 +66,12 @@ const char *nameOf(MemoryKind kind)
     return kNames[static_cast<std::size_t>(kind)];
 }
 
+const char *nameOf(UnitShare share)
+{
+    static constexpr std::array<const char *, 3> kNames{"same", "partial", "shard"};
+    return kNames[static_cast<std::size_t>(share)];
+}
+
 const char *nameOf(SegmentKind kind)
 {
     static constexpr std::array<const char *, 6> kNames{
@@ -47,19 +79,31 @@ const char *nameOf(SegmentKind kind)
     return kNames[static_cast<std::size_t>(kind)];
 }
 
-IndexMask boxOf(const ExecutionPlan &plan, const BufferInfo &buffer, std::int32_t microBatch)
+AttentionMode attentionOf(const ExecutionPlan &plan, OperatorId op)
+{
+    const auto index = static_cast<std::size_t>(op.index);
+    return index < plan.attention.size() ? plan.attention[index] : AttentionMode::Fused;
+}
+
+IndexMask boxOf(
+    const ExecutionPlan &plan, const BufferInfo &buffer, std::int32_t microBatch, std::int32_t unit)
 {
     IndexMask box = buffer.index;
-    if (!buffer.perMicroBatch || microBatch == 0)
+    const auto shift = [&box](std::int32_t dimension, std::int64_t by) {
+        Range &range = box.ranges[static_cast<std::size_t>(dimension)];
+        range = {range.begin + by, range.end + by};
+    };
+    if (buffer.share == UnitShare::Shard && unit > 0)
+        shift(
+            buffer.shardDimension, unit * box.ranges[static_cast<std::size_t>(buffer.shardDimension)].size());
+    if (!buffer.perMicroBatch || (microBatch == 0 && unit == 0))
         return box;
     const auto tensor = static_cast<std::size_t>(buffer.tensor.index);
     const std::int32_t dimension = plan.batch.tensorDimension[tensor];
     if (dimension < 0)
         return box;
     const std::int64_t extent = plan.graph->at(buffer.tensor).type.shape[static_cast<std::size_t>(dimension)];
-    const std::int64_t shift = extent / plan.microBatches * microBatch;
-    box.ranges[static_cast<std::size_t>(dimension)].begin += shift;
-    box.ranges[static_cast<std::size_t>(dimension)].end += shift;
+    shift(dimension, extent / batchCuts(plan) * (std::int64_t{microBatch} * plan.units.count + unit));
     return box;
 }
 
@@ -81,8 +125,7 @@ std::int64_t instructionCount(const ExecutionPlan &plan)
     std::int64_t count = 0;
     for (const DeviceProgram &device : plan.devices)
         for (const ScheduleEntry &entry : device.schedule)
-            count += static_cast<std::int64_t>(
-                device.segments[static_cast<std::size_t>(entry.segment)].instructions.size());
+            count += static_cast<std::int64_t>(instructionsOf(device, entry).size());
     return count;
 }
 

@@ -2,7 +2,9 @@
 
 #include "engine/base/ids.h"
 #include "engine/base/inline_vector.h"
+#include "engine/base/scale_units.h"
 #include "engine/base/units.h"
+#include "engine/graph/attention.h"
 #include "engine/graph/batch.h"
 #include "engine/graph/graph.h"
 #include "engine/graph/mask.h"
@@ -11,7 +13,10 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace planloom {
@@ -41,12 +46,19 @@ enum class InstructionKind : std::uint8_t {
     Cast, ///< (in) -> out: the same box and summands in another type, rounded to the nearest, ties to even.
 };
 
-/// The queue an instruction waits in. A device runs each stream in order; the two run side by side. An
-/// instruction starts once it heads its stream and its input buffers are complete; a collective starts once
-/// all its members have reached it.
-enum class StreamKind : std::uint8_t { Compute, Communication };
+/// The queues of a device. Each runs what it is given in order, all of them side by side. An instruction
+/// starts once it heads its queue and its input buffers are complete; a collective starts once all its
+/// members have reached it.
+enum class QueueKind : std::uint8_t {
+    Compute,
+    Tensor, ///< Collectives inside a block, whose result the next operators wait for.
+    Data, ///< Collectives of gradients and weights, between blocks.
+    Pipeline, ///< Sends and receives.
+    Copy, ///< Between a device and its host.
+};
+constexpr int kQueueCount = 5;
+const char *nameOf(QueueKind queue); ///< "tensor"
 
-StreamKind streamOf(InstructionKind kind);
 bool isCommunication(InstructionKind kind);
 const char *nameOf(InstructionKind kind); ///< "all-reduce"
 
@@ -57,6 +69,15 @@ const char *nameOf(MemoryKind kind);
 
 /// Summands of a pTensor's value, ascending; empty means the complete value.
 using SummandSet = InlineVector<std::int32_t, 4>;
+
+/// What a buffer that is not a micro-batch's own holds of a value that all scale units make together.
+enum class UnitShare : std::uint8_t {
+    Same, ///< All of it, equal in every unit.
+    Partial, ///< The sum over this unit's micro-batches.
+    Shard, ///< Unit u holds the box, shifted by u times its extent along `shardDimension`.
+};
+
+const char *nameOf(UnitShare share); ///< "shard"
 
 /// A vTensor in a device's memory.
 ///
@@ -72,6 +93,8 @@ struct BufferInfo {
     bool perMicroBatch = true; ///< One instance for each micro-batch; else one for the step (or for ever).
     bool persistent = false; ///< Lives across steps: weights, buffers, optimizer state.
     MemoryKind memory = MemoryKind::Activation;
+    UnitShare share = UnitShare::Same;
+    std::int8_t shardDimension = -1; ///< Of UnitShare::Shard.
     friend bool operator==(const BufferInfo &, const BufferInfo &) = default;
 };
 
@@ -85,7 +108,9 @@ struct Instruction {
                      ///< display.
     std::int32_t part = 0; ///< Kernel: which part.
     bool recompute = false; ///< Kernel: runs a forward operator a second time.
-    std::int32_t group = -1; ///< Collectives: index into `ExecutionPlan::groups`.
+    std::int32_t group = -1; ///< Collectives: index into `ExecutionPlan::groups`; -1 across units.
+    /// Collectives: among this device of every scale unit, in their order, not among a group.
+    bool acrossUnits = false;
     DeviceId peer{}; ///< Send, Recv.
     std::int32_t tag = -1; ///< Send, Recv: unique in the plan for one pair.
     std::int32_t dimension = -1;
@@ -93,8 +118,16 @@ struct Instruction {
     BufferList inputs{};
     BufferList outputs{};
     BufferList deaths{}; ///< Buffers nobody needs after this instruction (of this micro-batch).
+    std::optional<QueueKind> queue{}; ///< That it waits in, where it is not the usual one of its kind.
+    /// Launched together with the instruction before it in its segment, of the same kind: collectives of one
+    /// group as one (a bucket), element-wise kernels that read what that one made, updates of many weights.
+    bool joined = false;
     friend bool operator==(const Instruction &, const Instruction &) = default;
 };
+
+/// The queue that `instruction` waits in: its own, or else compute for what one device does alone, pipeline
+/// for sends and receives, tensor for collectives.
+QueueKind queueOf(const Instruction &instruction);
 
 enum class SegmentKind : std::uint8_t {
     Prologue, ///< Once per step, first: what is needed whole from the whole batch.
@@ -114,10 +147,14 @@ struct Segment {
     friend bool operator==(const Segment &, const Segment &) = default;
 };
 
-/// `segment` of micro-batch `microBatch` (0 for segments that run once).
+/// Instructions [begin, end) of `segment` for micro-batch `microBatch` (0 for segments that run once). Slices
+/// of one run of a segment follow one another, with other segments' entries between them, and together are
+/// all of it: so reductions start in the middle of a backward block, and two blocks interleave.
 struct ScheduleEntry {
     std::int32_t segment = 0;
     std::int32_t microBatch = 0;
+    std::int32_t begin = 0;
+    std::int32_t end = -1; ///< -1: all that is left.
     friend bool operator==(const ScheduleEntry &, const ScheduleEntry &) = default;
 };
 
@@ -137,20 +174,39 @@ struct DeviceProgram {
 struct ExecutionPlan {
     GraphSnapshot graph{};
     BatchInfo batch{};
-    std::int32_t microBatches = 1;
+    ScaleUnits units{}; ///< All else is about one of them.
+    std::int32_t microBatches = 1; ///< That a unit runs.
     std::int32_t stageCount = 1;
     std::vector<Partition> partitions{}; ///< By operator index.
-    std::vector<std::vector<DeviceId>> placement{}; ///< By operator index, of each part.
+    std::vector<std::vector<DeviceId>> placement{}; ///< By operator index, of each part within a unit.
     std::vector<Precision> precisions{}; ///< By operator index; empty where all work in Float32.
     std::vector<std::vector<DeviceId>>
         groups{}; ///< Communicators; the order of members is the order of chunks.
+    /// By operator index: whether an Attention's probabilities are in memory. May be empty: none are.
+    std::vector<AttentionMode> attention{};
     std::vector<DeviceProgram> devices{};
     /// Where the plan came from, for people and tools: "model", "cluster", import and training options.
     std::map<std::string, std::string> origin{};
 };
 
-/// The box of `buffer` for `microBatch`: its index mask, shifted along the batch dimension of its tensor.
-IndexMask boxOf(const ExecutionPlan &plan, const BufferInfo &buffer, std::int32_t microBatch);
+/// Fused for all operators that `ExecutionPlan::attention` does not reach.
+AttentionMode attentionOf(const ExecutionPlan &plan, OperatorId op);
+
+/// The instructions that `entry` of `program` runs: indices into its segment, [first, second).
+std::pair<std::size_t, std::size_t> indicesOf(const DeviceProgram &program, const ScheduleEntry &entry);
+/// The same, themselves.
+std::span<const Instruction> instructionsOf(const DeviceProgram &program, const ScheduleEntry &entry);
+
+/// Into how many pieces a step cuts the mini-batch: the micro-batches of all units.
+inline std::int32_t batchCuts(const ExecutionPlan &plan)
+{
+    return plan.microBatches * plan.units.count;
+}
+
+/// The box of `buffer` for micro-batch `microBatch` of unit `unit`: its index mask, shifted along the batch
+/// dimension of its tensor, or along the one that units share out.
+IndexMask boxOf(
+    const ExecutionPlan &plan, const BufferInfo &buffer, std::int32_t microBatch, std::int32_t unit = 0);
 
 /// The precision that `op` works in.
 Precision precisionOf(const ExecutionPlan &plan, OperatorId op);

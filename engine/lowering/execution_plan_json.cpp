@@ -30,6 +30,10 @@ constexpr std::array kSegmentKinds{SegmentKind::Prologue, SegmentKind::Forward, 
 constexpr std::array kMemoryKinds{MemoryKind::Weight, MemoryKind::Gradient, MemoryKind::OptimizerState,
     MemoryKind::Activation, MemoryKind::Input, MemoryKind::Communication};
 
+constexpr std::array kUnitShares{UnitShare::Same, UnitShare::Partial, UnitShare::Shard};
+constexpr std::array kQueueKinds{
+    QueueKind::Compute, QueueKind::Tensor, QueueKind::Data, QueueKind::Pipeline, QueueKind::Copy};
+
 json boxToJson(const IndexMask &mask)
 {
     json ranges = json::array();
@@ -63,6 +67,12 @@ json instructionToJson(const Instruction &instruction)
         object["outputs"] = instruction.outputs;
     if (!instruction.deaths.empty())
         object["deaths"] = instruction.deaths;
+    if (instruction.queue)
+        object["queue"] = nameOf(*instruction.queue);
+    if (instruction.joined)
+        object["joined"] = true;
+    if (instruction.acrossUnits)
+        object["across_units"] = true;
     return object;
 }
 
@@ -76,6 +86,8 @@ json splitToJson(const Split &split)
         object["sizes"] = split.sizes;
     if (!split.axis.empty())
         object["axis"] = split.axis;
+    if (split.over == SplitOver::Units)
+        object["over"] = "units";
     return object;
 }
 
@@ -127,6 +139,14 @@ public:
         plan.microBatches =
             integer<std::int32_t>(at(m_document, "micro_batches", ""), "/micro_batches", 1, 1 << 20);
         plan.stageCount = integer<std::int32_t>(at(m_document, "stages", ""), "/stages", 1, 1 << 20);
+        if (const auto units = m_document.find("units"); units != m_document.end()) {
+            plan.units.count =
+                integer<std::int32_t>(at(*units, "count", "/units"), "/units/count", 1, 1 << 20);
+            plan.units.inner =
+                integer<std::int32_t>(at(*units, "inner", "/units"), "/units/inner", 1, 1 << 20);
+            if (std::int64_t{plan.units.count} * plan.microBatches > (1 << 20))
+                fail("/units/count", "expected at most 1048576 micro-batches in all");
+        }
         const auto deviceCount =
             static_cast<std::int32_t>(list(at(m_document, "devices", ""), "/devices").size());
         if (deviceCount < 1)
@@ -250,7 +270,7 @@ private:
                 fail("/batch/tensor_dimension/" + std::to_string(t), "the tensor has fewer dimensions");
             if (batch.tensorRole[t] == BatchRole::Split
                 && (batch.tensorDimension[t] < 0
-                    || shape[static_cast<std::size_t>(batch.tensorDimension[t])] % plan.microBatches != 0))
+                    || shape[static_cast<std::size_t>(batch.tensorDimension[t])] % batchCuts(plan) != 0))
                 fail("/batch/tensor_dimension/" + std::to_string(t),
                     "micro-batches do not divide this dimension");
         }
@@ -291,6 +311,11 @@ private:
                         fail(where + "/splits/axis", "expected a text");
                     split.axis = axis->get<std::string>();
                 }
+                if (const auto over = item.find("over"); over != item.end()) {
+                    if (*over != "units")
+                        fail(where + "/splits/over", "expected \"units\"");
+                    split.over = SplitOver::Units;
+                }
                 partition.splits.push_back(std::move(split));
             }
             std::int64_t parts = 1;
@@ -298,14 +323,14 @@ private:
                 if ((parts *= split.parts) > (1 << 20))
                     fail(where + "/splits", "expected at most 1048576 parts");
             const OperatorId op{static_cast<std::int32_t>(o)};
-            const std::vector<Range> outer = microBatchRanges(plan.batch, *m_graph, op, 0, plan.microBatches);
+            const std::vector<Range> outer = microBatchRanges(plan.batch, *m_graph, op, 0, batchCuts(plan));
             if (const auto legal = checkPartition(m_graph->at(op), partition, outer); !legal)
                 fail(where + "/splits", legal.error().message);
             std::vector<DeviceId> devices;
             for (const auto d : integers<std::int32_t>(
                      at(decisions[o], "devices", where), where + "/devices", 0, deviceCount - 1))
                 devices.push_back(DeviceId{d});
-            if (static_cast<std::int64_t>(devices.size()) != parts)
+            if (static_cast<std::int64_t>(devices.size()) != parts / unitParts(partition))
                 fail(where + "/devices", "expected one device per part");
             if (const auto precision = decisions[o].find("precision"); precision != decisions[o].end()) {
                 plan.precisions.resize(decisions.size());
@@ -313,7 +338,19 @@ private:
             }
             plan.partitions.push_back(std::move(partition));
             plan.placement.push_back(std::move(devices));
+            plan.attention.push_back(readAttention(decisions[o], where));
         }
+    }
+
+    AttentionMode readAttention(const json &decision, const std::string &where) const
+    {
+        const auto found = decision.find("attention");
+        if (found == decision.end())
+            return AttentionMode::Fused;
+        const auto mode = found->is_string() ? attentionModeNamed(found->get<std::string>()) : std::nullopt;
+        if (!mode)
+            fail(where + "/attention", "expected fused or plain");
+        return *mode;
     }
 
     /// What is missing is Float32.
@@ -367,10 +404,19 @@ private:
         }
         for (const json &entry : list(at(value, "schedule", where), where + "/schedule")) {
             const auto pair = integers<std::int32_t>(entry, where + "/schedule", 0, 1 << 24);
-            if (pair.size() != 2 || pair[0] >= static_cast<std::int32_t>(program.segments.size())
+            const bool sliced = pair.size() == 4;
+            if ((pair.size() != 2 && !sliced) || pair[0] >= static_cast<std::int32_t>(program.segments.size())
                 || pair[1] >= plan.microBatches)
-                fail(where + "/schedule", "expected [segment, micro-batch]");
-            program.schedule.push_back({pair[0], pair[1]});
+                fail(where + "/schedule",
+                    "expected [segment, micro-batch] or [segment, micro-batch, begin, end]");
+            const auto count = static_cast<std::int32_t>(
+                program.segments[static_cast<std::size_t>(pair[0])].instructions.size());
+            if (sliced && (pair[2] > pair[3] || pair[3] > count))
+                fail(where + "/schedule",
+                    "expected a slice of " + std::to_string(count) + " instructions, found ["
+                        + std::to_string(pair[2]) + ", " + std::to_string(pair[3]) + ")");
+            program.schedule.push_back(
+                {pair[0], pair[1], sliced ? pair[2] : 0, sliced && pair[3] < count ? pair[3] : -1});
         }
         return program;
     }
@@ -410,6 +456,11 @@ private:
         buffer.perMicroBatch = flag(value, "per_micro_batch", where, true);
         buffer.persistent = flag(value, "persistent", where, false);
         buffer.memory = named(at(value, "memory", where), where + "/memory", kMemoryKinds);
+        if (value.contains("share"))
+            buffer.share = named(value["share"], where + "/share", kUnitShares);
+        if (buffer.share == UnitShare::Shard)
+            buffer.shardDimension = integer<std::int8_t>(at(value, "shard_dimension", where),
+                where + "/shard_dimension", 0, static_cast<std::int64_t>(shape.size()) - 1);
         return buffer;
     }
 
@@ -425,6 +476,10 @@ private:
         };
         instruction.op.index = optional("operator", static_cast<std::int64_t>(m_graph->operators.size()) - 1);
         instruction.recompute = flag(value, "recompute", where, false);
+        instruction.joined = flag(value, "joined", where, false);
+        instruction.acrossUnits = flag(value, "across_units", where, false);
+        if (value.contains("queue"))
+            instruction.queue = named(value["queue"], where + "/queue", kQueueKinds);
         instruction.group = optional("group", static_cast<std::int64_t>(plan.groups.size()) - 1);
         instruction.peer.index = optional("peer", m_deviceCount - 1);
         instruction.tag = optional("tag", 1 << 30);
@@ -463,6 +518,8 @@ std::string toJson(const ExecutionPlan &plan)
     json document{{"format", "planloom-execution-plan"},
         {"version", isFloat32(plan) ? kVersion : kPrecisionVersion}, {"graph", graphToJson(*plan.graph)},
         {"micro_batches", plan.microBatches}, {"stages", plan.stageCount}, {"origin", plan.origin}};
+    if (!plan.units.isOne())
+        document["units"] = {{"count", plan.units.count}, {"inner", plan.units.inner}};
     json &batch = document["batch"];
     batch["size"] = plan.batch.size;
     if (plan.batch.wholeBatches)
@@ -485,6 +542,9 @@ std::string toJson(const ExecutionPlan &plan)
         for (const DeviceId device : plan.placement[o])
             devices.push_back(device.index);
         decisions.push_back({{"splits", std::move(splits)}, {"devices", std::move(devices)}});
+        const OperatorId op{static_cast<std::int32_t>(o)};
+        if (const AttentionMode mode = attentionOf(plan, op); mode != AttentionMode::Fused)
+            decisions.back()["attention"] = nameOf(mode);
         if (!plan.precisions.empty())
             decisions.back()["precision"] = precisionToJson(plan.precisions[o]);
     }
@@ -511,6 +571,10 @@ std::string toJson(const ExecutionPlan &plan)
                 object["per_micro_batch"] = false;
             if (buffer.persistent)
                 object["persistent"] = true;
+            if (buffer.share != UnitShare::Same)
+                object["share"] = nameOf(buffer.share);
+            if (buffer.share == UnitShare::Shard)
+                object["shard_dimension"] = buffer.shardDimension;
             buffers.push_back(std::move(object));
         }
         json segments = json::array();
@@ -523,7 +587,12 @@ std::string toJson(const ExecutionPlan &plan)
         }
         json schedule = json::array();
         for (const ScheduleEntry &entry : program.schedule)
-            schedule.push_back({entry.segment, entry.microBatch});
+            if (entry.begin == 0 && entry.end < 0) {
+                schedule.push_back({entry.segment, entry.microBatch});
+            } else {
+                const auto [begin, end] = indicesOf(program, entry);
+                schedule.push_back({entry.segment, entry.microBatch, begin, end});
+            }
         json setup = json::array();
         for (const Instruction &instruction : program.setup)
             setup.push_back(instructionToJson(instruction));

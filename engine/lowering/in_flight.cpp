@@ -24,6 +24,8 @@ std::vector<std::int32_t> mostInFlight(const ExecutionPlan &plan)
         std::vector<bool> ranForward(stages * microBatches, false);
         std::vector<bool> ranBackward(stages * microBatches, false);
         for (const ScheduleEntry &entry : program.schedule) {
+            if (entry.begin > 0) // a later slice of a run
+                continue;
             const Segment &segment = program.segments[static_cast<std::size_t>(entry.segment)];
             const std::size_t stage = stageOf(segment);
             if (stage == stages || !backward[stage])

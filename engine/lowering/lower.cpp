@@ -49,6 +49,7 @@ public:
         std::stop_token stop)
         : m_plan(plan)
         , m_graph(*plan.graph)
+        , m_cluster(unitOf(cluster, plan.units))
         , m_costs(costs)
         , m_transformed(std::move(transformed))
         , m_stop(std::move(stop))
@@ -56,8 +57,8 @@ public:
         , m_precisions(precisionsOf(plan))
         , m_types(m_graph, m_precisions)
         , m_builder(plan.deviceCount)
-        , m_materializer(m_graph, m_transformed.batch, m_transformed.summandCount, m_types, cluster, costs,
-              plan.microBatches, m_builder)
+        , m_materializer(m_graph, m_transformed.batch, m_transformed.summandCount, m_types, m_cluster, costs,
+              plan.units, batchCuts(plan), m_builder)
         , m_persistent(m_graph.tensors.size())
         , m_persistentBoxes(m_graph.tensors.size())
         , m_blockOf(m_graph.operators.size(), -1)
@@ -77,15 +78,25 @@ private:
     Result<std::vector<BufferList>> gatherInputs(OperatorId id, std::int32_t block);
     Result<std::vector<std::int32_t>> inputBuffers(
         TensorId tensor, const std::vector<Need> &needs, DataType type, std::int32_t block, OperatorId op);
-    std::int32_t persistentBuffer(TensorId tensor, DeviceId device, const IndexMask &box, DataType type);
+    std::int32_t persistentBuffer(TensorId tensor, DeviceId device, const IndexMask &box, DataType type,
+        std::int32_t shardDimension = -1);
     std::int32_t castBuffer(
         DeviceId device, std::int32_t block, OperatorId op, std::int32_t buffer, DataType type);
     void accumulate(TensorId tensor, DeviceId device, std::int32_t block, OperatorId op, const IndexMask &box,
         std::int32_t summand, std::int32_t buffer);
     bool joinsAccumulators(TensorId tensor);
+    void fillBuckets();
+    double gradientSeconds(TensorId tensor, Bytes bytes) const;
     void reduceAccumulators();
+    std::int32_t optimizerBlockOf(const Operator &op) const;
+    void sliceForReductions(std::vector<BlockRun> &order) const;
+    void markCompletions(OperatorId id, std::int32_t block);
     Result<void> recomputeFor(OperatorId backward, std::int32_t block);
     Result<void> emitOptimizer(OperatorId id);
+    Result<std::vector<BufferList>> optimizerInputs(OperatorId id, std::int32_t block);
+    std::int32_t shardDimensionOf(OperatorId id) const;
+    IndexMask joinedUnits(IndexMask box, std::int32_t dimension) const;
+    void gatherAcrossUnits(OperatorId id, std::int32_t block, const Holding &shard, std::int32_t dimension);
     Result<void> storeOutputs();
     Result<void> storeOutput(TensorId tensor);
 
@@ -93,10 +104,13 @@ private:
     bool isPersistent(TensorId tensor) const;
     bool isWeightGradient(TensorId tensor) const;
     bool isWanted(TensorId tensor) const;
+    /// True for probabilities that the plan does not keep: neither made nor read.
+    bool isLeftOut(OperatorId op, bool output, std::size_t slot) const;
     MemoryKind memoryOf(TensorId tensor) const;
 
     const Plan &m_plan;
     const Graph &m_graph;
+    const Cluster m_cluster; ///< Of one unit.
     const CostModel &m_costs;
     TransformedGraph m_transformed;
     std::stop_token m_stop;
@@ -109,8 +123,7 @@ private:
     std::int32_t m_prologue = -1;
     std::vector<std::int32_t> m_forward{}; ///< Block by stage.
     std::vector<std::int32_t> m_backward{};
-    std::int32_t m_reduce = -1;
-    std::int32_t m_optimizer = -1;
+    std::vector<std::int32_t> m_optimizer{}; ///< Block by stage, and one for weights of several stages.
     std::vector<std::vector<OperatorId>> m_sequence{}; ///< Operators by block, in order.
 
     std::vector<std::vector<Persistent>> m_persistent; ///< By tensor.
@@ -127,6 +140,19 @@ private:
     };
     std::vector<std::vector<Accumulator>> m_accumulators; ///< By tensor.
     std::map<std::int32_t, bool> m_joinsAccumulators{}; ///< By tensor, once asked.
+    /// Where a weight's gradient is complete: behind this mark of this block in its last micro-batch.
+    struct Completion {
+        std::int32_t block = -1; ///< -1: several blocks add to it.
+        std::int32_t mark = -1;
+    };
+    std::map<TensorId, Completion> m_complete{};
+    /// Gradients that are reduced together, as soon as all are complete.
+    struct Bucket {
+        std::int32_t block = -1; ///< The reduction's own.
+        Completion after{};
+    };
+    std::vector<Bucket> m_buckets{};
+    std::map<TensorId, std::int32_t> m_bucketOf{};
     std::set<std::pair<std::int32_t, std::int32_t>> m_recomputed{}; ///< (group, stage)
     std::vector<BlockDependency> m_dependencies{};
 };
@@ -159,6 +185,14 @@ bool Lowering::isWanted(TensorId tensor) const
         || std::find(m_graph.outputs.begin(), m_graph.outputs.end(), tensor) != m_graph.outputs.end();
 }
 
+bool Lowering::isLeftOut(OperatorId id, bool output, std::size_t slot) const
+{
+    const Operator &op = m_graph.at(id);
+    const std::int32_t probabilities = output ? probabilitiesOutput(op) : probabilitiesInput(op);
+    return static_cast<std::int32_t>(slot) == probabilities
+        && m_plan.decisions[static_cast<std::size_t>(id.index)].attention == AttentionMode::Fused;
+}
+
 MemoryKind Lowering::memoryOf(TensorId tensor) const
 {
     if (isWeightGradient(tensor))
@@ -184,8 +218,9 @@ void Lowering::makeBlocks()
     for (std::int32_t s = 0; s < m_plan.stageCount; ++s)
         m_backward.push_back(
             m_builder.addBlock(SegmentKind::Backward, StageId{s}, 1e4 + (m_plan.stageCount - 1 - s)));
-    m_reduce = m_builder.addBlock(SegmentKind::Reduce, StageId{0}, 1e6);
-    m_optimizer = m_builder.addBlock(SegmentKind::Optimizer, StageId{0}, 1e6 + 1);
+    for (std::int32_t s = 0; s <= m_plan.stageCount; ++s)
+        m_optimizer.push_back(
+            m_builder.addBlock(SegmentKind::Optimizer, StageId{std::min(s, m_plan.stageCount - 1)}, 2e6 + s));
 }
 
 Result<void> Lowering::sequenceOperators()
@@ -195,7 +230,7 @@ Result<void> Lowering::sequenceOperators()
         const Operator &op = m_graph.operators[o];
         const OperatorId id{static_cast<std::int32_t>(o)};
         const auto stage = static_cast<std::size_t>(std::max(m_plan.decisions[o].stage.index, 0));
-        std::int32_t block = m_optimizer;
+        std::int32_t block = m_optimizer.back();
         if (op.direction == Direction::Forward)
             block = m_transformed.batch.oncePerStep[o] ? m_prologue : m_forward[stage];
         else if (op.direction == Direction::Backward)
@@ -259,9 +294,9 @@ void Lowering::estimateBlocks()
             outputs.resize(part.outputs.size());
             for (std::size_t slot = 0; slot < outputs.size(); ++slot)
                 typeInto(outputs[slot], part.outputs[slot], m_types.made(id, slot));
-            const Precision precision = m_plan.decisions[static_cast<std::size_t>(id.index)].precision;
-            const double seconds =
-                m_costs.kernel({op, inputs, outputs, arithmeticOf(m_graph, op, precision)});
+            const OperatorDecision &decision = m_plan.decisions[static_cast<std::size_t>(id.index)];
+            const double seconds = m_costs.kernel({op, inputs, outputs,
+                arithmeticOf(m_graph, op, decision.precision), false, {}, decision.attention});
             for (const TransformedPart &p : parts)
                 busy[static_cast<std::size_t>(p.device.index)] += seconds;
         }
@@ -270,7 +305,9 @@ void Lowering::estimateBlocks()
     }
 }
 
-std::int32_t Lowering::persistentBuffer(TensorId tensor, DeviceId device, const IndexMask &box, DataType type)
+/// @param shardDimension  that along which every unit has a box of its own; -1 if all have the same
+std::int32_t Lowering::persistentBuffer(
+    TensorId tensor, DeviceId device, const IndexMask &box, DataType type, std::int32_t shardDimension)
 {
     // The largest box that any operator of this device reads serves all that lie inside it.
     const auto index = static_cast<std::size_t>(tensor.index);
@@ -289,6 +326,10 @@ std::int32_t Lowering::persistentBuffer(TensorId tensor, DeviceId device, const 
         .memory = m_graph.at(tensor).role == TensorRole::Weight && m_types.isMaster(tensor, type)
             ? MemoryKind::OptimizerState
             : memoryOf(tensor)};
+    if (shardDimension >= 0) {
+        info.share = UnitShare::Shard;
+        info.shardDimension = static_cast<std::int8_t>(shardDimension);
+    }
     const std::int32_t buffer = m_builder.addBuffer(device, std::move(info));
     m_builder.emitSetup(device, {.kind = InstructionKind::Load, .outputs = {buffer}});
     m_persistent[index].push_back({device, largest, buffer, type});
@@ -339,7 +380,7 @@ Result<std::vector<BufferList>> Lowering::gatherInputs(OperatorId id, std::int32
     std::vector<Need> needs;
     for (std::size_t slot = 0; slot < slots; ++slot) {
         const TensorId tensor = m_graph.at(id).inputs[slot];
-        if (!tensor)
+        if (!tensor || isLeftOut(id, false, slot))
             continue;
         needs.clear();
         needs.reserve(parts.size());
@@ -418,9 +459,14 @@ void Lowering::accumulate(TensorId tensor, DeviceId device, std::int32_t block, 
                 .dataType = m_types.accumulated(tensor),
                 .index = box,
                 .perMicroBatch = false,
-                .memory = MemoryKind::Gradient});
+                .memory = MemoryKind::Gradient,
+                .share = m_plan.units.isOne() ? UnitShare::Same : UnitShare::Partial});
     m_builder.emit(device, block,
         {.kind = InstructionKind::Accumulate, .op = op, .inputs = {buffer}, .outputs = {accumulator.buffer}});
+    const auto [complete, first] = m_complete.try_emplace(tensor, Completion{block, -1});
+    if (!first && complete->second.block != block)
+        complete->second.block = -1;
+    complete->second.mark = -1; // not yet: the operator at hand makes it, and is not done
 }
 
 /// A copy of `buffer` in another type.
@@ -453,7 +499,10 @@ Result<void> Lowering::emitOperator(OperatorId id, std::int32_t block, bool reco
             .inputs = inputs[p]};
         for (std::size_t slot = 0; slot < op.outputs.size(); ++slot) {
             const TensorView &view = part.outputs[slot];
-            if (!view.tensor || (!isWanted(view.tensor) && !noneWanted)) {
+            // Plain attention has its probabilities in memory even where nobody reads them again.
+            const bool kept = (view.tensor && isWanted(view.tensor))
+                || static_cast<std::int32_t>(slot) == probabilitiesOutput(op) || noneWanted;
+            if (!view.tensor || !kept || isLeftOut(id, true, slot)) {
                 kernel.outputs.push_back(-1);
                 continue;
             }
@@ -489,6 +538,20 @@ Result<void> Lowering::emitOperator(OperatorId id, std::int32_t block, bool reco
         }
     }
     return {};
+}
+
+/// The gradients that this operator adds to are complete behind it, unless another one adds to them too.
+void Lowering::markCompletions(OperatorId id, std::int32_t block)
+{
+    std::int32_t mark = -1;
+    for (const TensorId output : m_graph.at(id).outputs) {
+        const auto complete = output ? m_complete.find(output) : m_complete.end();
+        if (complete == m_complete.end())
+            continue;
+        if (mark < 0)
+            mark = m_builder.mark(block);
+        complete->second.mark = mark;
+    }
 }
 
 /// Runs again, in `block`, the forward operators whose dropped outputs this backward operator reads.
@@ -547,10 +610,136 @@ Result<void> Lowering::recomputeFor(OperatorId backward, std::int32_t block)
     return {};
 }
 
+/// The dimension of its weight along which an optimizer operator is shared out over the units; -1 if all
+/// units do the same.
+std::int32_t Lowering::shardDimensionOf(OperatorId id) const
+{
+    const Partition &partition = m_plan.decisions[static_cast<std::size_t>(id.index)].partition;
+    if (unitParts(partition) == 1)
+        return -1;
+    const Operator &op = m_graph.at(id);
+    const auto &terms = op.annotation.inputs.front().terms;
+    for (std::size_t d = 0; d < terms.size(); ++d)
+        if (splittableFactor(op.annotation, terms[d]) == partition.splits.back().dimension)
+            return static_cast<std::int32_t>(d);
+    return -1;
+}
+
+/// `box` of one unit, made the box that all units have together.
+IndexMask Lowering::joinedUnits(IndexMask box, std::int32_t dimension) const
+{
+    // The units' split is the innermost: theirs lie side by side, unit 0's first.
+    Range &range = box.ranges[static_cast<std::size_t>(dimension)];
+    range.end = range.begin + range.size() * m_plan.units.count;
+    return box;
+}
+
+/// Buffers by part and slot of what an optimizer operator reads: weight, gradient over all micro-batches of
+/// all units, states.
+Result<std::vector<BufferList>> Lowering::optimizerInputs(OperatorId id, std::int32_t block)
+{
+    const Operator &op = m_graph.at(id);
+    const auto &parts = m_transformed.operators[static_cast<std::size_t>(id.index)];
+    const std::int32_t shard = shardDimensionOf(id);
+    std::vector<BufferList> inputs(parts.size());
+    for (BufferList &list : inputs)
+        list.resize(op.inputs.size(), -1);
+    for (std::size_t slot = 0; slot < op.inputs.size(); ++slot) {
+        const TensorId tensor = op.inputs[slot];
+        if (!tensor)
+            continue;
+        const DataType type = m_types.read(id, slot);
+        const bool gradient = isWeightGradient(tensor);
+        // Every unit keeps its own share of states, and of weights that nobody else reads so.
+        if (shard >= 0 && !gradient && (slot > 0 || m_types.isMaster(tensor, type))) {
+            for (std::size_t p = 0; p < parts.size(); ++p)
+                inputs[p][slot] =
+                    persistentBuffer(tensor, parts[p].device, parts[p].inputs[slot].index, type, shard);
+            continue;
+        }
+        std::vector<Need> needs;
+        needs.reserve(parts.size());
+        for (const TransformedPart &part : parts)
+            needs.push_back({part.device,
+                shard < 0 ? part.inputs[slot].index : joinedUnits(part.inputs[slot].index, shard)});
+        const std::int32_t where =
+            gradient ? m_buckets[static_cast<std::size_t>(m_bucketOf.at(tensor))].block : block;
+        const bool acrossUnits = gradient && !m_plan.units.isOne();
+        TRY(const auto buffers,
+            inputBuffers(tensor, needs, acrossUnits ? m_types.reduced(tensor) : type, where, id));
+        for (std::size_t p = 0; p < parts.size(); ++p) {
+            inputs[p][slot] = buffers[p];
+            if (!acrossUnits && shard < 0)
+                continue;
+            BufferInfo info = m_builder.buffer(parts[p].device, buffers[p]);
+            info.index = parts[p].inputs[slot].index;
+            info.persistent = false;
+            info.memory = memoryOf(tensor);
+            info.share = shard < 0 ? UnitShare::Same : UnitShare::Shard;
+            info.shardDimension = static_cast<std::int8_t>(shard);
+            inputs[p][slot] = m_builder.addBuffer(parts[p].device, std::move(info));
+            Instruction instruction{
+                .op = id, .acrossUnits = acrossUnits, .inputs = {buffers[p]}, .outputs = {inputs[p][slot]}};
+            instruction.kind = !acrossUnits ? InstructionKind::Select
+                : shard < 0                 ? InstructionKind::AllReduce
+                                            : InstructionKind::ReduceScatter;
+            instruction.dimension = acrossUnits ? shard : -1;
+            m_builder.emit(parts[p].device, where, std::move(instruction));
+            if (acrossUnits && m_types.reduced(tensor) != type)
+                inputs[p][slot] = castBuffer(parts[p].device, where, id, inputs[p][slot], type);
+        }
+    }
+    return inputs;
+}
+
+/// Brings the units' shares of a new weight together on every one of them, in each of the types that somebody
+/// keeps it in.
+void Lowering::gatherAcrossUnits(
+    OperatorId id, std::int32_t block, const Holding &shard, std::int32_t dimension)
+{
+    const TensorId tensor = m_graph.at(id).outputs[0];
+    const TensorId old = m_graph.at(id).inputs[0];
+    std::set<DataType> types;
+    for (const Persistent &p : m_persistent[static_cast<std::size_t>(old.index)])
+        if (m_builder.buffer(p.device, p.buffer).share != UnitShare::Shard)
+            types.insert(p.dataType);
+    for (const DataType type : types) {
+        std::int32_t own = shard.buffer;
+        if (BufferInfo info = m_builder.buffer(shard.device, own); info.dataType != type) {
+            info.tensor = tensor;
+            info.persistent = false;
+            info.memory = memoryOf(tensor);
+            info.dataType = type;
+            own = m_builder.addBuffer(shard.device, std::move(info));
+            m_builder.emit(shard.device, block,
+                {.kind = InstructionKind::Cast, .op = id, .inputs = {shard.buffer}, .outputs = {own}});
+        }
+        Holding whole{shard.device, joinedUnits(shard.box, dimension), {}, -1};
+        whole.buffer = m_builder.addBuffer(shard.device,
+            {.tensor = tensor,
+                .dataType = type,
+                .index = whole.box,
+                .perMicroBatch = false,
+                .memory = memoryOf(tensor)});
+        m_builder.emit(shard.device, block,
+            {.kind = InstructionKind::AllGather,
+                .op = id,
+                .acrossUnits = true,
+                .dimension = dimension,
+                .inputs = {own},
+                .outputs = {whole.buffer}});
+        if (type == m_types.accumulated(tensor))
+            m_materializer.made(tensor, block, std::move(whole));
+        else
+            m_materializer.available(tensor, std::move(whole), block);
+    }
+}
+
 Result<void> Lowering::emitOptimizer(OperatorId id)
 {
     const Operator &op = m_graph.at(id);
     const auto &parts = m_transformed.operators[static_cast<std::size_t>(id.index)];
+    const std::int32_t block = optimizerBlockOf(op);
     for (std::size_t a = 0; a < parts.size(); ++a)
         for (std::size_t b = a + 1; b < parts.size(); ++b)
             if (parts[a].device == parts[b].device && parts[a].inputs[0].index == parts[b].inputs[0].index)
@@ -559,23 +748,8 @@ Result<void> Lowering::emitOptimizer(OperatorId id)
                         + std::to_string(parts[a].device.index),
                     "place its replicas on different devices", "operator:" + op.name};
 
-    std::vector<BufferList> inputs(parts.size());
-    for (BufferList &list : inputs)
-        list.resize(op.inputs.size(), -1);
-    for (std::size_t slot = 0; slot < op.inputs.size(); ++slot) {
-        if (!op.inputs[slot])
-            continue;
-        std::vector<Need> needs;
-        needs.reserve(parts.size());
-        for (const TransformedPart &part : parts)
-            needs.push_back({part.device, part.inputs[slot].index});
-        const bool gradient = isWeightGradient(op.inputs[slot]);
-        TRY(const auto buffers,
-            inputBuffers(
-                op.inputs[slot], needs, m_types.read(id, slot), gradient ? m_reduce : m_optimizer, id));
-        for (std::size_t p = 0; p < parts.size(); ++p)
-            inputs[p][slot] = buffers[p];
-    }
+    TRY(const auto inputs, optimizerInputs(id, block));
+    const std::int32_t shard = shardDimensionOf(id);
     std::set<std::pair<DeviceId, std::int32_t>> inPlace;
     for (std::size_t p = 0; p < parts.size(); ++p) {
         const TransformedPart &part = parts[p];
@@ -599,16 +773,26 @@ Result<void> Lowering::emitOptimizer(OperatorId id)
                         .dataType = m_types.made(id, slot),
                         .index = part.outputs[slot].index,
                         .perMicroBatch = false,
-                        .memory = memoryOf(op.outputs[slot])});
+                        .memory = memoryOf(op.outputs[slot]),
+                        .share = shard < 0 ? UnitShare::Same : UnitShare::Shard,
+                        .shardDimension = static_cast<std::int8_t>(shard)});
             kernel.outputs.push_back(buffer);
-            m_materializer.made(op.outputs[slot], m_optimizer,
-                {part.device, part.outputs[slot].index, {}, buffer}, parts.size());
         }
-        m_builder.emit(part.device, m_optimizer, std::move(kernel));
+        const BufferList outputs = kernel.outputs;
+        m_builder.emit(part.device, block, std::move(kernel));
+        for (std::size_t slot = 0; slot < op.outputs.size(); ++slot) {
+            if (outputs[slot] < 0)
+                continue;
+            Holding made{part.device, part.outputs[slot].index, {}, outputs[slot]};
+            if (shard < 0)
+                m_materializer.made(op.outputs[slot], block, std::move(made), parts.size());
+            else if (slot == 0) // each unit keeps its own share of the states, in place
+                gatherAcrossUnits(id, block, made, shard);
+        }
     }
     // Everywhere the old value is held, the new one must arrive.
     for (std::size_t slot = 0; slot < op.outputs.size(); ++slot) {
-        if (!op.outputs[slot])
+        if (!op.outputs[slot] || (shard >= 0 && slot > 0))
             continue;
         const TensorId old = op.inputs[slot == 0 ? 0 : slot + 1];
         std::vector<Persistent> held = m_persistent[static_cast<std::size_t>(old.index)];
@@ -620,10 +804,10 @@ Result<void> Lowering::emitOptimizer(OperatorId id)
             std::vector<Need> needs;
             for (const Persistent &p : holders)
                 needs.push_back({p.device, p.box});
-            TRY(const auto buffers, m_materializer.ensure(op.outputs[slot], needs, type, m_optimizer, id));
+            TRY(const auto buffers, m_materializer.ensure(op.outputs[slot], needs, type, block, id));
             for (std::size_t i = 0; i < holders.size(); ++i)
                 if (buffers[i] != holders[i].buffer)
-                    m_builder.emit(holders[i].device, m_optimizer,
+                    m_builder.emit(holders[i].device, block,
                         {.kind = InstructionKind::Update,
                             .op = id,
                             .inputs = {buffers[i]},
@@ -649,7 +833,7 @@ Result<void> Lowering::storeOutput(TensorId tensor)
     const auto index = static_cast<std::size_t>(tensor.index);
     if (m_transformed.batch.tensorRole[index] == BatchRole::Split)
         whole.ranges[static_cast<std::size_t>(m_transformed.batch.tensorDimension[index])].end /=
-            m_plan.microBatches;
+            batchCuts(m_plan);
     if (makers.empty())
         return store({{DeviceId{0}, whole}}, m_forward.front());
     const std::int32_t block = makers.front();
@@ -680,21 +864,133 @@ Result<void> Lowering::storeOutputs()
     return {};
 }
 
+/// Seconds that the replicas take to add `bytes` of this gradient up: what decides when a bucket is full.
+double Lowering::gradientSeconds(TensorId tensor, Bytes bytes) const
+{
+    const auto &accumulators = m_accumulators[static_cast<std::size_t>(tensor.index)];
+    if (!m_plan.units.isOne())
+        return m_costs.collective(
+            CollectiveKind::AllReduce, bytes, shapeAcrossUnits(m_cluster, accumulators.front().device));
+    std::vector<DeviceId> group; // those that hold other summands of the same box
+    for (const Accumulator &accumulator : accumulators)
+        if (accumulator.box == accumulators.front().box
+            && (group.empty() || accumulator.summands != accumulators.front().summands))
+            group.push_back(accumulator.device);
+    return group.size() < 2
+        ? 0
+        : m_costs.collective(CollectiveKind::AllReduce, bytes, groupShape(m_cluster, group));
+}
+
+/// Sorts gradients into buckets, in the order in which the backward pass completes them. As every framework
+/// does (PyTorch DDP, arXiv:2006.15704, section 3.2.3), a bucket is closed once it is large enough to use the
+/// links well: here, once its latency is below a tenth of its time.
+void Lowering::fillBuckets()
+{
+    std::vector<TensorId> inOrder;
+    for (const auto &[tensor, complete] : m_complete)
+        inOrder.push_back(tensor);
+    std::stable_sort(inOrder.begin(), inOrder.end(), [this](TensorId a, TensorId b) {
+        const Completion &x = m_complete.at(a);
+        const Completion &y = m_complete.at(b);
+        return std::pair(x.block < 0, std::pair(x.block, x.mark))
+            < std::pair(y.block < 0, std::pair(y.block, y.mark));
+    });
+    constexpr double kLatencyShare = 0.1;
+    Bytes filled{};
+    bool open = false;
+    for (const TensorId tensor : inOrder) {
+        const Completion &complete = m_complete.at(tensor);
+        if (!open || m_buckets.back().after.block != complete.block) {
+            const StageId stage =
+                complete.block < 0 ? StageId{m_plan.stageCount - 1} : m_builder.block(complete.block).stage;
+            m_buckets.push_back({m_builder.addBlock(
+                SegmentKind::Reduce, stage, 1e6 + static_cast<double>(m_buckets.size()))});
+            filled = {};
+        }
+        m_buckets.back().after = complete;
+        m_bucketOf[tensor] = static_cast<std::int32_t>(m_buckets.size()) - 1;
+        const Accumulator &accumulator = m_accumulators[static_cast<std::size_t>(tensor.index)].front();
+        filled += sizeOf(m_builder.buffer(accumulator.device, accumulator.buffer));
+        const double latency = gradientSeconds(tensor, {});
+        open = complete.block < 0 || latency >= kLatencyShare * gradientSeconds(tensor, filled);
+    }
+}
+
 /// Hands what was added up to the reductions of the step.
 void Lowering::reduceAccumulators()
 {
-    for (std::size_t tensor = 0; tensor < m_accumulators.size(); ++tensor) {
-        auto &accumulators = m_accumulators[tensor];
+    for (std::size_t index = 0; index < m_accumulators.size(); ++index) {
+        auto &accumulators = m_accumulators[index];
         std::sort(accumulators.begin(), accumulators.end(), [](const Accumulator &a, const Accumulator &b) {
             return std::tie(a.device, a.box, a.summand) < std::tie(b.device, b.box, b.summand);
         });
+        const TensorId tensor{static_cast<std::int32_t>(index)};
         for (const auto &[device, box, alone, buffer, summands] : accumulators) {
-            const bool all = static_cast<std::int32_t>(summands.size()) == m_transformed.summandCount[tensor];
+            const bool all = static_cast<std::int32_t>(summands.size()) == m_transformed.summandCount[index];
             m_builder.setSummands(device, buffer, all ? SummandSet{} : summands);
-            m_materializer.made(
-                TensorId{static_cast<std::int32_t>(tensor)}, m_reduce, {device, box, summands, buffer});
+            m_materializer.made(tensor, m_buckets[static_cast<std::size_t>(m_bucketOf.at(tensor))].block,
+                {device, box, summands, buffer});
         }
     }
+}
+
+/// Weights that one stage alone trains are updated by it; the others when all is done.
+std::int32_t Lowering::optimizerBlockOf(const Operator &op) const
+{
+    std::int32_t stage = -1;
+    for (const TensorId input : op.inputs) {
+        const auto complete = input ? m_complete.find(input) : m_complete.end();
+        if (complete == m_complete.end())
+            continue;
+        const std::int32_t its = complete->second.block < 0
+            ? m_plan.stageCount
+            : m_builder.block(complete->second.block).stage.index;
+        stage = stage < 0 || stage == its ? its : m_plan.stageCount;
+    }
+    return m_optimizer[static_cast<std::size_t>(stage < 0 ? m_plan.stageCount : stage)];
+}
+
+/// Cuts the last run of every backward block where its buckets are complete, and lets them be reduced there;
+/// what runs when all is done comes last.
+void Lowering::sliceForReductions(std::vector<BlockRun> &order) const
+{
+    std::map<std::int32_t, std::vector<const Bucket *>> inside; // by block
+    for (const Bucket &bucket : m_buckets)
+        if (bucket.after.block >= 0 && !m_builder.block(bucket.block).devices.empty())
+            inside[bucket.after.block].push_back(&bucket);
+    std::map<std::int32_t, std::size_t> last; // by block: its last run
+    for (std::size_t i = 0; i < order.size(); ++i)
+        last[order[i].block] = i;
+    std::vector<BlockRun> sliced;
+    for (std::size_t i = 0; i < order.size(); ++i) {
+        const auto buckets = inside.find(order[i].block);
+        if (buckets == inside.end() || last.at(order[i].block) != i) {
+            sliced.push_back(order[i]);
+            continue;
+        }
+        BlockRun rest = order[i];
+        for (const Bucket *bucket : buckets->second) {
+            sliced.push_back({rest.block, rest.microBatch, rest.from, bucket->after.mark});
+            sliced.push_back({bucket->block, 0});
+            rest.from = bucket->after.mark;
+        }
+        sliced.push_back(rest);
+    }
+    for (const Bucket &bucket : m_buckets)
+        if (bucket.after.block < 0)
+            sliced.push_back({bucket.block, 0});
+    // Stages update in the order in which their backward passes end.
+    std::vector<std::pair<std::size_t, std::int32_t>> updates;
+    for (std::size_t s = 0; s < m_backward.size(); ++s) {
+        const auto end = last.find(m_backward[s]);
+        updates.emplace_back(end == last.end() ? 0 : end->second, m_optimizer[s]);
+    }
+    std::sort(updates.begin(), updates.end());
+    for (const auto &[end, block] : updates)
+        sliced.push_back({block, 0});
+    sliced.push_back({m_optimizer.back(), 0});
+    std::erase_if(sliced, [this](const BlockRun &run) { return m_builder.block(run.block).devices.empty(); });
+    order = std::move(sliced);
 }
 
 Result<ExecutionPlan> Lowering::run()
@@ -718,6 +1014,7 @@ Result<ExecutionPlan> Lowering::run()
             if (m_graph.at(id).direction == Direction::Backward)
                 TRY_VOID(recomputeFor(id, block));
             TRY_VOID(emitOperator(id, block, false));
+            markCompletions(id, block);
         }
         return {};
     };
@@ -727,8 +1024,9 @@ Result<ExecutionPlan> Lowering::run()
     TRY_VOID(storeOutputs());
     for (std::size_t s = m_backward.size(); s-- > 0;)
         TRY_VOID(emitBlock(m_backward[s]));
+    fillBuckets();
     reduceAccumulators();
-    for (const OperatorId id : m_sequence[static_cast<std::size_t>(m_optimizer)]) {
+    for (const OperatorId id : m_sequence[static_cast<std::size_t>(m_optimizer.back())]) {
         if (m_stop.stop_requested())
             return cancelled("lowering was stopped");
         TRY_VOID(emitOptimizer(id));
@@ -739,20 +1037,25 @@ Result<ExecutionPlan> Lowering::run()
     for (std::size_t b = 0; b < m_builder.blocks().size(); ++b)
         if (const BlockInfo &block = m_builder.blocks()[b]; block.kind == SegmentKind::Transfer)
             m_dependencies.push_back({block.source, block.target, 0, RowId{}});
-    TRY(const auto order,
+    m_builder.join(m_graph);
+    TRY(auto order,
         orderBlocks(m_builder.blocks(), m_dependencies, m_plan.microBatches, m_plan.stageCount,
             m_plan.schedule, m_plan.inFlight));
+    sliceForReductions(order);
 
     ExecutionPlan result;
     result.graph = m_plan.graph;
+    result.units = m_plan.units;
     result.microBatches = m_plan.microBatches;
     result.precisions = m_precisions;
     result.stageCount = m_plan.stageCount;
     result.partitions.reserve(m_plan.decisions.size());
     result.placement.reserve(m_plan.decisions.size());
+    result.attention.reserve(m_plan.decisions.size());
     for (const OperatorDecision &decision : m_plan.decisions) {
         result.partitions.push_back(decision.partition);
         result.placement.push_back(decision.devices);
+        result.attention.push_back(decision.attention);
     }
     m_builder.finish(order, result);
     result.batch = std::move(m_transformed.batch);
@@ -769,10 +1072,10 @@ Result<ExecutionPlan> lower(const Plan &plan, const Cluster &cluster, std::stop_
 Result<ExecutionPlan> lower(
     const Plan &plan, const Cluster &cluster, const CostModel &costs, std::stop_token stop)
 {
-    if (plan.deviceCount > cluster.deviceCount)
+    if (std::int64_t{plan.deviceCount} * plan.units.count > cluster.deviceCount)
         return Error{ErrorCode::InvalidInput,
-            "the plan uses " + counted(plan.deviceCount, "device") + ", the cluster has "
-                + std::to_string(cluster.deviceCount),
+            "the plan uses " + counted(std::int64_t{plan.deviceCount} * plan.units.count, "device")
+                + ", the cluster has " + std::to_string(cluster.deviceCount),
             "choose a larger cluster", "cluster"};
     TRY_VOID(validate(plan));
     TRY(auto transformed, transform(plan));

@@ -9,14 +9,15 @@ namespace planloom {
 
 Materializer::Materializer(const Graph &graph, const BatchInfo &batch,
     const std::vector<std::int32_t> &summandCount, const StorageTypes &types, const Cluster &cluster,
-    const CostModel &costs, std::int32_t microBatches, ProgramBuilder &builder)
+    const CostModel &costs, ScaleUnits units, std::int32_t batchCuts, ProgramBuilder &builder)
     : m_graph(graph)
     , m_batch(batch)
     , m_summandCount(summandCount)
     , m_types(types)
     , m_cluster(cluster)
     , m_costs(costs)
-    , m_microBatches(microBatches)
+    , m_units(units)
+    , m_batchCuts(batchCuts)
     , m_builder(builder)
     , m_tensors(graph.tensors.size())
     , m_sent(static_cast<std::size_t>(cluster.deviceCount), 0)
@@ -47,7 +48,7 @@ IndexMask Materializer::wholeBox(TensorId tensor) const
     IndexMask whole = wholeMask(m_graph.at(tensor).type.shape);
     const auto index = static_cast<std::size_t>(tensor.index);
     if (m_batch.tensorRole[index] == BatchRole::Split)
-        whole.ranges[static_cast<std::size_t>(m_batch.tensorDimension[index])].end /= m_microBatches;
+        whole.ranges[static_cast<std::size_t>(m_batch.tensorDimension[index])].end /= m_batchCuts;
     return whole;
 }
 
@@ -81,6 +82,9 @@ std::int32_t Materializer::newBuffer(
     if (complete(task.tensor, summands))
         buffer.summands.clear();
     buffer.perMicroBatch = perMicroBatch(task.block);
+    // What a step adds up is this unit's share until the units' own reduction.
+    if (!m_units.isOne() && !buffer.perMicroBatch && memoryOf(task.tensor) == MemoryKind::Gradient)
+        buffer.share = UnitShare::Partial;
     return m_builder.addBuffer(device, std::move(buffer));
 }
 

@@ -34,8 +34,8 @@ class Materializer
 {
 public:
     Materializer(const Graph &graph, const BatchInfo &batch, const std::vector<std::int32_t> &summandCount,
-        const StorageTypes &types, const Cluster &cluster, const CostModel &costs, std::int32_t microBatches,
-        ProgramBuilder &builder);
+        const StorageTypes &types, const Cluster &cluster, const CostModel &costs, ScaleUnits units,
+        std::int32_t batchCuts, ProgramBuilder &builder);
 
     /// Registers that `block` makes `holding` of `tensor` (its summands numbered as in `BufferInfo`). All of
     /// a tensor's are of the type that `StorageTypes::accumulated` says.
@@ -132,7 +132,8 @@ private:
     const StorageTypes &m_types;
     const Cluster &m_cluster;
     const CostModel &m_costs;
-    std::int32_t m_microBatches;
+    ScaleUnits m_units;
+    std::int32_t m_batchCuts;
     ProgramBuilder &m_builder;
     std::vector<TensorState> m_tensors;
     std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> m_transfers{};

@@ -1,10 +1,12 @@
 #include "engine/lowering/order.h"
 
+#include "engine/lowering/schedule.h"
 #include "engine/table/table.h"
 
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <optional>
 #include <queue>
 
 namespace planloom {
@@ -22,6 +24,43 @@ struct Item {
     std::int32_t waitingFor = 0;
     double readyAt = 0;
 };
+
+/// Ranks and stages as the blocks' devices have them.
+ScheduleSetting settingOf(
+    const std::vector<BlockInfo> &blocks, std::int32_t microBatches, std::int32_t stageCount)
+{
+    ScheduleSetting setting{.microBatches = microBatches, .backward = false};
+    setting.rankOf.assign(static_cast<std::size_t>(stageCount), 0);
+    std::map<std::vector<DeviceId>, std::int32_t> ranks;
+    for (std::int32_t stage = 0; stage < stageCount; ++stage)
+        for (const BlockInfo &block : blocks) {
+            if (block.stage.index != stage || block.devices.empty()
+                || (block.kind != SegmentKind::Forward && block.kind != SegmentKind::Backward))
+                continue;
+            setting.backward = setting.backward || block.kind == SegmentKind::Backward;
+            if (block.kind != SegmentKind::Forward)
+                continue;
+            std::vector<DeviceId> devices = block.devices;
+            std::sort(devices.begin(), devices.end());
+            setting.rankOf[static_cast<std::size_t>(stage)] =
+                ranks.try_emplace(std::move(devices), static_cast<std::int32_t>(ranks.size())).first->second;
+        }
+    setting.rankCount = std::max<std::int32_t>(static_cast<std::int32_t>(ranks.size()), 1);
+    return setting;
+}
+
+/// Which of the `repeated` blocks this one is; -1 if none.
+std::int32_t positionOf(
+    const std::vector<BlockInfo> &blocks, const std::vector<std::int32_t> &repeated, const BlockKey &key)
+{
+    const SegmentKind kind = key.pass == Pass::Forward ? SegmentKind::Forward : SegmentKind::Backward;
+    for (std::size_t p = 0; p < repeated.size(); ++p) {
+        const BlockInfo &block = blocks[static_cast<std::size_t>(repeated[p])];
+        if (block.kind == kind && block.stage == key.stage)
+            return static_cast<std::int32_t>(p);
+    }
+    return -1;
+}
 
 } // namespace
 
@@ -133,6 +172,22 @@ Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
                 link(static_cast<std::size_t>(from) * m + static_cast<std::size_t>(i),
                     static_cast<std::size_t>(to) * m + static_cast<std::size_t>(j));
     }
+    if (const auto make = scheduleTemplates()[static_cast<std::size_t>(schedule)].make) {
+        TRY(const Schedule explicitly, make(settingOf(blocks, microBatches, stageCount)));
+        for (const auto &rank : explicitly.ranks) {
+            std::optional<std::size_t> before;
+            for (const ScheduledBlock &next : rank) {
+                const std::int32_t p = positionOf(blocks, repeated, next.block);
+                if (p < 0) // a stage without operators in this pass
+                    continue;
+                const std::size_t item =
+                    static_cast<std::size_t>(p) * m + static_cast<std::size_t>(next.microBatch);
+                if (before)
+                    link(*before, item);
+                before = item;
+            }
+        }
+    }
     const auto isBackward = [&](std::int32_t p) {
         return blocks[static_cast<std::size_t>(repeated[static_cast<std::size_t>(p)])].kind
             == SegmentKind::Backward;
@@ -179,6 +234,7 @@ Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
         case ScheduleKind::GPipe:
             return std::make_tuple(isBackward(p) ? 1.0 : 0.0, microBatch, block.rank);
         case ScheduleKind::OneFOneB:
+        case ScheduleKind::Interleaved:
             break;
         }
         return std::make_tuple(isBackward(p) ? 0.0 : 1.0, microBatch, block.rank);
@@ -286,16 +342,11 @@ Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
         });
 
     std::vector<BlockRun> order;
-    const auto addOnce = [&](SegmentKind kind) {
-        for (std::size_t b = 0; b < blocks.size(); ++b)
-            if (blocks[b].kind == kind && !blocks[b].devices.empty())
-                order.push_back({static_cast<std::int32_t>(b), 0});
-    };
-    addOnce(SegmentKind::Prologue);
+    for (std::size_t b = 0; b < blocks.size(); ++b)
+        if (blocks[b].kind == SegmentKind::Prologue && !blocks[b].devices.empty())
+            order.push_back({static_cast<std::int32_t>(b), 0});
     for (const Event &event : events)
         order.push_back(event.run);
-    addOnce(SegmentKind::Reduce);
-    addOnce(SegmentKind::Optimizer);
     return order;
 }
 

@@ -22,10 +22,13 @@ struct BlockInfo {
     std::vector<DeviceId> devices{}; ///< That run something in it; ascending.
 };
 
-/// One block of one micro-batch in the global order.
+/// One block of one micro-batch in the global order, or a slice of it.
 struct BlockRun {
     std::int32_t block = 0;
     std::int32_t microBatch = 0;
+    std::int32_t from =
+        -1; ///< Where the slice begins: a mark of the program builder; -1 for the block's begin.
+    std::int32_t to = -1; ///< Where it ends; -1 for the block's end.
     friend bool operator==(const BlockRun &, const BlockRun &) = default;
 };
 
@@ -54,6 +57,8 @@ Result<std::vector<OperatorId>> orderInBlock(const Graph &graph, const Uses &use
 /// 2. GPipe: all forward blocks before any backward block.
 /// 3. OneFOneB: backward before forward, and stage s starts a forward block only while it holds fewer than
 ///    S - s micro-batches (PipeDream-Flush, arXiv:2104.04473, section 2.2).
+///
+/// 4. Templates that make a schedule (schedule.h): each rank in its order.
 ///
 /// `inFlight` by stage, where it is not 0, is the most micro-batches the stage holds between its forward and
 /// its backward block, under every schedule; under OneFOneB in place of S - s, more or less. Under GPipe a

@@ -1,6 +1,9 @@
 #include "engine/lowering/program_builder.h"
 
+#include "engine/graph/catalogue.h"
+
 #include <algorithm>
+#include <array>
 #include <numeric>
 #include <set>
 
@@ -44,12 +47,89 @@ void ProgramBuilder::emit(DeviceId device, std::int32_t block, Instruction instr
     auto &instructions = target.byBlock[static_cast<std::size_t>(block)];
     if (instructions.empty())
         m_blocks[static_cast<std::size_t>(block)].devices.push_back(device);
+    if (isCommunication(instruction.kind) && runsOnce(block))
+        instruction.queue = QueueKind::Data;
     instructions.push_back(std::move(instruction));
 }
 
 void ProgramBuilder::emitSetup(DeviceId device, Instruction instruction)
 {
     m_devices[static_cast<std::size_t>(device.index)].program.setup.push_back(std::move(instruction));
+}
+
+bool ProgramBuilder::runsOnce(std::int32_t block) const
+{
+    const SegmentKind kind = m_blocks[static_cast<std::size_t>(block)].kind;
+    return kind == SegmentKind::Prologue || kind == SegmentKind::Reduce || kind == SegmentKind::Optimizer;
+}
+
+std::int32_t ProgramBuilder::mark(std::int32_t block)
+{
+    auto &places = m_marks.emplace_back();
+    for (const DeviceId device : m_blocks[static_cast<std::size_t>(block)].devices)
+        places[device.index] = static_cast<std::int32_t>(m_devices[static_cast<std::size_t>(device.index)]
+                                                             .byBlock[static_cast<std::size_t>(block)]
+                                                             .size());
+    return static_cast<std::int32_t>(m_marks.size()) - 1;
+}
+
+namespace {
+
+/// Whether every framework computes `op` element by element in one kernel with its like.
+bool isFusable(const Operator &op)
+{
+    switch (categoryOf(op.kind)) {
+    case OperatorCategory::Elementwise:
+    case OperatorCategory::Activation:
+        return op.direction != Direction::Optimizer;
+    default:
+        return false;
+    }
+}
+
+bool readsAny(const BufferList &inputs, const BufferList &outputs)
+{
+    return std::any_of(inputs.begin(), inputs.end(), [&](std::int32_t input) {
+        return input >= 0 && std::find(outputs.begin(), outputs.end(), input) != outputs.end();
+    });
+}
+
+} // namespace
+
+void ProgramBuilder::join(const Graph &graph)
+{
+    for (Device &device : m_devices) {
+        const auto elements = [&](const Instruction &kernel) {
+            std::int64_t most = 0;
+            for (const std::int32_t output : kernel.outputs)
+                if (output >= 0)
+                    most = std::max(most,
+                        elementCount(
+                            shapeOf(device.program.buffers[static_cast<std::size_t>(output)].index)));
+            return most;
+        };
+        for (std::size_t block = 0; block < device.byBlock.size(); ++block) {
+            std::array<const Instruction *, kQueueCount> before{}; // by queue
+            const Instruction *last = nullptr;
+            for (Instruction &instruction : device.byBlock[block]) {
+                const Instruction *&mate = before[static_cast<std::size_t>(queueOf(instruction))];
+                if (instruction.kind == InstructionKind::Kernel && last == mate && mate
+                    && mate->kind == InstructionKind::Kernel) {
+                    const Operator &op = graph.at(instruction.op);
+                    const Operator &other = graph.at(mate->op);
+                    const bool updates = op.direction == Direction::Optimizer && op.kind == other.kind;
+                    instruction.joined = updates
+                        || (isFusable(op) && isFusable(other) && readsAny(instruction.inputs, mate->outputs)
+                            && elements(instruction) == elements(*mate));
+                } else if ((instruction.group >= 0 || instruction.acrossUnits)
+                    && runsOnce(static_cast<std::int32_t>(block))) {
+                    instruction.joined = mate && mate->kind == instruction.kind
+                        && mate->group == instruction.group && mate->acrossUnits == instruction.acrossUnits;
+                }
+                mate = last = &instruction;
+            }
+        }
+    }
 }
 
 std::int32_t ProgramBuilder::groupOf(const std::vector<DeviceId> &members)
@@ -103,8 +183,7 @@ void ProgramBuilder::markDeaths(Device &device) const
     // only in the blocks that run once: a block that is repeated cannot know its last run.
     std::vector<bool> dead(device.program.buffers.size(), false);
     for (std::size_t b = 0; b < device.byBlock.size(); ++b) {
-        const bool once = m_blocks[b].kind == SegmentKind::Prologue || m_blocks[b].kind == SegmentKind::Reduce
-            || m_blocks[b].kind == SegmentKind::Optimizer;
+        const bool once = runsOnce(static_cast<std::int32_t>(b));
         auto &instructions = device.byBlock[b];
         for (std::size_t i = instructions.size(); i-- > 0;) {
             Instruction &instruction = instructions[i];
@@ -132,7 +211,9 @@ void ProgramBuilder::finish(const std::vector<BlockRun> &order, ExecutionPlan &p
 {
     plan.groups = m_groups;
     plan.devices.clear();
+    std::int32_t id = -1;
     for (Device &device : m_devices) {
+        ++id;
         markDeaths(device);
         std::vector<std::int32_t> segmentOf(m_blocks.size(), -1);
         for (std::size_t b = 0; b < device.byBlock.size(); ++b) {
@@ -143,8 +224,21 @@ void ProgramBuilder::finish(const std::vector<BlockRun> &order, ExecutionPlan &p
                 Segment{m_blocks[b].kind, m_blocks[b].stage, std::move(device.byBlock[b])});
         }
         for (const BlockRun &run : order)
-            if (const std::int32_t segment = segmentOf[static_cast<std::size_t>(run.block)]; segment >= 0)
-                device.program.schedule.push_back({segment, run.microBatch});
+            if (const std::int32_t segment = segmentOf[static_cast<std::size_t>(run.block)]; segment >= 0) {
+                const auto placeOf = [&](std::int32_t mark, std::int32_t missing) {
+                    if (mark < 0)
+                        return missing;
+                    const auto &places = m_marks[static_cast<std::size_t>(mark)];
+                    const auto found = places.find(id);
+                    return found == places.end() ? 0 : found->second;
+                };
+                const auto all = static_cast<std::int32_t>(
+                    device.program.segments[static_cast<std::size_t>(segment)].instructions.size());
+                const std::int32_t begin = placeOf(run.from, 0);
+                const std::int32_t end = placeOf(run.to, all);
+                if (begin < end) // else it has nothing of its own in this slice
+                    device.program.schedule.push_back({segment, run.microBatch, begin, end < all ? end : -1});
+            }
         plan.devices.push_back(std::move(device.program));
     }
 }

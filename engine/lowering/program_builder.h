@@ -28,6 +28,10 @@ public:
     void emit(DeviceId device, std::int32_t block, Instruction instruction);
     void emitSetup(DeviceId device, Instruction instruction);
 
+    /// Remembers where every device stands in `block` now: a place where the block may be cut. What is
+    /// emitted later stands behind it, on all devices, so that cuts at one mark keep one global order.
+    std::int32_t mark(std::int32_t block);
+
     /// Index of the communicator of these devices in this order.
     std::int32_t groupOf(const std::vector<DeviceId> &members);
     std::int32_t newTag() { return m_nextTag++; }
@@ -35,6 +39,10 @@ public:
     /// Dependencies between blocks of one micro-batch that follow from shared buffers: (earlier, later).
     /// Also notes each buffer's last block; nothing may be emitted after it.
     std::vector<std::pair<std::int32_t, std::int32_t>> sharedBufferDependencies();
+
+    /// Joins what is launched together: neighbouring collectives of one group in blocks that run once per
+    /// step, element-wise kernels with the one before that they read, neighbouring updates.
+    void join(const Graph &graph);
 
     /// Fills groups and devices of `plan` with the blocks in `order`.
     void finish(const std::vector<BlockRun> &order, ExecutionPlan &plan);
@@ -47,12 +55,15 @@ private:
     };
 
     void markDeaths(Device &device) const;
+    bool runsOnce(std::int32_t block) const;
 
     std::vector<Device> m_devices{};
     std::vector<BlockInfo> m_blocks{};
     std::vector<std::vector<DeviceId>> m_groups{};
     std::map<std::vector<DeviceId>, std::int32_t> m_groupIndex{};
     std::int32_t m_nextTag = 0;
+    std::vector<std::map<std::int32_t, std::int32_t>>
+        m_marks{}; ///< By mark and device: instructions before it.
 };
 
 } // namespace planloom

@@ -63,25 +63,26 @@ Result<void> sliceConstants(const Graph &graph, BatchInfo &batch)
 Result<TransformedGraph> transform(const Plan &plan)
 {
     const Graph &graph = *plan.graph;
+    const std::int32_t cuts = batchCuts(plan);
     TransformedGraph result;
     result.batch = plan.wholeBatches ? wholeBatchInfo(graph) : *batchOf(plan);
     if (plan.microBatches < 1)
         return Error{ErrorCode::InvalidInput, "a plan needs at least one micro-batch", {}, "micro-batches"};
-    if (plan.microBatches > 1 && !plan.wholeBatches) {
-        if (result.batch.mostMicroBatches < plan.microBatches)
+    if (cuts > 1 && !plan.wholeBatches) {
+        if (result.batch.mostMicroBatches < cuts)
             return Error{ErrorCode::InvalidInput,
-                "the mini-batch cannot be cut into " + counted(plan.microBatches, "micro-batch") + ": "
+                "the mini-batch cannot be cut into " + counted(cuts, "micro-batch") + ": "
                     + (result.batch.limitedBy.empty() ? "it holds " + counted(result.batch.size, "sample")
                                                       : result.batch.limitedBy),
                 "use at most " + std::to_string(result.batch.mostMicroBatches), "micro-batches"};
-        if (result.batch.size % plan.microBatches != 0)
+        if (result.batch.size % cuts != 0)
             return Error{ErrorCode::InvalidInput,
-                std::to_string(plan.microBatches) + " micro-batches do not divide the mini-batch of "
+                std::to_string(cuts) + " micro-batches do not divide the mini-batch of "
                     + counted(result.batch.size, "sample"),
                 "use a divisor of " + std::to_string(result.batch.size), "micro-batches"};
     }
 
-    if (plan.microBatches > 1)
+    if (cuts > 1)
         TRY_VOID(sliceConstants(graph, result.batch));
 
     result.operators.resize(graph.operators.size());
@@ -90,18 +91,18 @@ Result<TransformedGraph> transform(const Plan &plan)
     for (std::size_t o = 0; o < graph.operators.size(); ++o) {
         const Operator &op = graph.operators[o];
         const OperatorDecision &decision = plan.decisions[o];
-        const std::int32_t parts = partCount(decision.partition);
+        const std::int32_t parts = partCount(decision.partition) / unitParts(decision.partition);
         const auto where = [&] { return "operator:" + op.name; };
         const OperatorId id{static_cast<std::int32_t>(o)};
-        const std::vector<Range> outer = microBatchRanges(result.batch, graph, id, 0, plan.microBatches);
+        const std::vector<Range> outer = microBatchRanges(result.batch, graph, id, 0, cuts);
         if (!outer.empty() || parts > 1) {
             // The partition applies to what a micro-batch leaves of every identifier.
             if (auto legal = checkPartition(op, decision.partition, outer); !legal) {
                 Error error = std::move(legal).error();
                 error.where = where();
-                if (plan.microBatches > 1 && !outer.empty())
-                    error.advice = "the mini-batch is cut in " + std::to_string(plan.microBatches)
-                        + " micro-batches first" + (error.advice.empty() ? "" : "; " + error.advice);
+                if (cuts > 1 && !outer.empty())
+                    error.advice = "the mini-batch is cut in " + std::to_string(cuts) + " micro-batches first"
+                        + (error.advice.empty() ? "" : "; " + error.advice);
                 return error;
             }
         }
@@ -114,13 +115,14 @@ Result<TransformedGraph> transform(const Plan &plan)
     inParallel(graph.operators.size(), kOperatorsPerThread, [&](std::size_t begin, std::size_t end) {
         for (std::size_t o = begin; o < end; ++o) {
             const OperatorDecision &decision = plan.decisions[o];
-            const std::vector<Range> outer = microBatchRanges(
-                result.batch, graph, OperatorId{static_cast<std::int32_t>(o)}, 0, plan.microBatches);
+            const std::vector<Range> outer =
+                microBatchRanges(result.batch, graph, OperatorId{static_cast<std::int32_t>(o)}, 0, cuts);
             auto &transformed = result.operators[o];
+            const std::int32_t shards = unitParts(decision.partition);
             transformed.reserve(decision.devices.size());
             for (std::size_t p = 0; p < decision.devices.size(); ++p) {
-                PartViews views = partViews(
-                    graph, graph.operators[o], decision.partition, static_cast<std::int32_t>(p), outer);
+                PartViews views = partViews(graph, graph.operators[o], decision.partition,
+                    static_cast<std::int32_t>(p) * shards, outer);
                 transformed.push_back(
                     {decision.devices[p], std::move(views.inputs), std::move(views.outputs)});
             }

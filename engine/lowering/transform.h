@@ -10,7 +10,7 @@
 
 namespace planloom {
 
-/// One part of an operator, in micro-batch 0: where it runs and which views it reads and makes.
+/// One part of an operator, in micro-batch 0 of unit 0: where it runs and which views it reads and makes.
 struct TransformedPart {
     DeviceId device{};
     std::vector<TensorView> inputs{}; ///< By slot; invalid tensors where absent.

@@ -5,9 +5,11 @@
 #include "engine/plan/plan_draft.h"
 #include "engine/plan/precision_rule.h"
 #include "engine/plan/preferences.h"
+#include "engine/plan/scale_units_rule.h"
 #include "engine/plan/stages.h"
 
 #include <algorithm>
+#include <map>
 
 namespace planloom {
 
@@ -89,12 +91,14 @@ void limitStages(PlanDraft &draft)
     }
 }
 
-PlanDraft draftOf(const Model &model, std::int32_t deviceCount, const ConstraintTable &table)
+PlanDraft draftOf(
+    const Model &model, std::int32_t deviceCount, const ConstraintTable &table, const ScaleUnits &units)
 {
     PlanDraft draft{table, bindTable(model, deviceCount, table)};
     draft.plan.graph = model.graph;
     draft.plan.batch = model.batch;
     draft.plan.deviceCount = deviceCount;
+    draft.plan.units = units;
     draft.plan.decisions.assign(model.graph->operators.size(), {});
     const PlanMeaning &said = draft.bound.plan;
     draft.plan.microBatches = said.microBatches;
@@ -104,22 +108,13 @@ PlanDraft draftOf(const Model &model, std::int32_t deviceCount, const Constraint
     return draft;
 }
 
-} // namespace
-
-Result<Completion> completePlan(const Model &model, std::int32_t deviceCount, const ConstraintTable &table,
-    const Decider *decider, PrecisionPreset precision)
+/// Completes rows without preferences to the plan of one unit.
+/// @param shardings  by operator: the row that shares its update out over the units, -1 without; may be empty
+Result<Completion> completeOne(const Model &model, std::int32_t deviceCount, const ConstraintTable &table,
+    const Decider *decider, PrecisionPreset precision, const ScaleUnits &units,
+    const std::vector<std::int32_t> &shardings)
 {
-    if (!model)
-        return Error{ErrorCode::InvalidInput, "there is no model to plan", "", "plan"};
-    if (deviceCount < 1 || deviceCount > kMostDevices) {
-        return Error{ErrorCode::InvalidInput,
-            "expected 1 to " + std::to_string(kMostDevices) + " devices, found "
-                + std::to_string(deviceCount),
-            "", "devices"};
-    }
-    if (hasPreferences(table))
-        return completeWithPreferences(model, deviceCount, table, decider, precision);
-    PlanDraft draft = draftOf(model, deviceCount, table);
+    PlanDraft draft = draftOf(model, deviceCount, table, units);
     if (!draft.failed())
         (decider ? *decider : defaultDecider()).decide(draft);
     if (!draft.failed())
@@ -131,6 +126,7 @@ Result<Completion> completePlan(const Model &model, std::int32_t deviceCount, co
         assignRecomputeGroups(draft);
         mirrorDecisions(draft);
         decideOptimizers(draft);
+        shareOutUpdates(draft, shardings);
         decidePrecisions(draft, precision);
     }
     Completion completion;
@@ -144,6 +140,63 @@ Result<Completion> completePlan(const Model &model, std::int32_t deviceCount, co
     }
     completion.plan = std::move(draft.plan);
     return completion;
+}
+
+/// The rows that are off in a unit's table act as they would on all devices.
+Result<Completion> completeUnits(const Model &model, std::int32_t deviceCount, const ConstraintTable &table,
+    const TableInUnits &inUnits, const Decider *decider, PrecisionPreset precision)
+{
+    const Graph &graph = *model.graph;
+    const PlanMeaning whole = planMeaning(model, deviceCount, table);
+    const RowSetting setting{model, deviceCount, whole.mesh};
+    std::vector<std::int32_t> shardings(graph.operators.size(), -1);
+    std::map<std::int32_t, std::int32_t> bound; // by row
+    for (const std::int32_t row : inUnits.shardingRows) {
+        const Row &itself = table.rows[static_cast<std::size_t>(row)];
+        const auto selected = model.index->select(itself.selector);
+        TRY(const auto acted,
+            RuleMeaning<OptimizerShardingRule>::actsOn(
+                setting, std::get<OptimizerShardingRule>(itself.rule), selected));
+        for (const OperatorId op : acted)
+            shardings[static_cast<std::size_t>(op.index)] = row;
+        bound[row] = static_cast<std::int32_t>(acted.size());
+    }
+    bound[inUnits.batchRow] =
+        boundAlone(setting, whole.microBatches, table.rows[static_cast<std::size_t>(inUnits.batchRow)]);
+    TRY(Completion completion,
+        completeOne(model, inUnits.deviceCount, inUnits.table, decider, precision, inUnits.units, shardings));
+    for (const auto &[row, count] : bound)
+        completion.rows[static_cast<std::size_t>(row)].bound = count;
+    for (std::size_t o = 0; completion.plan.graph && o < graph.operators.size(); ++o) {
+        OperatorDecision &decision = completion.plan.decisions[o];
+        if (graph.operators[o].direction != Direction::Optimizer && model.batch->operatorDimension[o] >= 0) {
+            decision.rows.push_back(RowId{inUnits.batchRow});
+            std::sort(decision.rows.begin(), decision.rows.end());
+        }
+    }
+    return completion;
+}
+
+} // namespace
+
+Result<Completion> completePlan(const Model &model, std::int32_t deviceCount, const ConstraintTable &table,
+    const Decider *decider, UseUnits units, PrecisionPreset precision)
+{
+    if (!model)
+        return Error{ErrorCode::InvalidInput, "there is no model to plan", "", "plan"};
+    if (deviceCount < 1 || deviceCount > kMostDevices) {
+        return Error{ErrorCode::InvalidInput,
+            "expected 1 to " + std::to_string(kMostDevices) + " devices, found "
+                + std::to_string(deviceCount),
+            "", "devices"};
+    }
+    if (hasPreferences(table))
+        return completeWithPreferences(model, deviceCount, table, decider, precision);
+    if (units == UseUnits::WherePossible
+        || (units == UseUnits::WhereLarge && deviceCount > kMostExplicitDevices))
+        if (const auto inUnits = findUnits(model, deviceCount, table))
+            return completeUnits(model, deviceCount, table, *inUnits, decider, precision);
+    return completeOne(model, deviceCount, table, decider, precision, {}, {});
 }
 
 std::optional<Error> firstError(const Completion &completion)

@@ -21,6 +21,14 @@ struct Completion {
     std::vector<RowReport> rows{}; ///< By row; those switched off are only counted.
 };
 
+/// When a plan of whole replicas is written as scale units: one program, many times.
+enum class UseUnits : std::uint8_t {
+    Never,
+    WhereLarge, ///< Above `kMostExplicitDevices`: below, every device is worth a lane of its own.
+    WherePossible,
+};
+constexpr std::int32_t kMostExplicitDevices = 64;
+
 /// Completes the rows of `table` to a plan of `model` on `deviceCount` devices.
 ///
 /// Preferences are applied as far as they can be (preferences.h); those that can't are not errors.
@@ -40,7 +48,8 @@ struct Completion {
 /// [1, 65536] O(rows x operators + operators x parts). Thread-safe.
 /// @param precision  of operators to which no row gives one
 Result<Completion> completePlan(const Model &model, std::int32_t deviceCount, const ConstraintTable &table,
-    const Decider *decider = nullptr, PrecisionPreset precision = PrecisionPreset::Float32);
+    const Decider *decider = nullptr, UseUnits units = UseUnits::WhereLarge,
+    PrecisionPreset precision = PrecisionPreset::Float32);
 
 /// The first error of the reports, if any.
 std::optional<Error> firstError(const Completion &completion);

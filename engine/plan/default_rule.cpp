@@ -347,7 +347,8 @@ void DefaultRule::checkResult(OperatorId op)
         return;
     if (const auto legal = checkPartition(itself, {m_splits}); !legal)
         m_draft.fail(row, "with the other rows: " + legal.error().message, legal.error().advice);
-    if (m_draft.plan.microBatches <= 1 || m_draft.plan.wholeBatches
+    const std::int32_t cuts = batchCuts(m_draft.plan);
+    if (cuts <= 1 || m_draft.plan.wholeBatches
         || m_draft.batch().oncePerStep[static_cast<std::size_t>(op.index)])
         return;
     const std::int32_t batch = m_draft.bound.setting.batchOf(op);
@@ -355,13 +356,13 @@ void DefaultRule::checkResult(OperatorId op)
         return;
     const std::int64_t parts = partsAlong(m_splits, batch);
     const std::int64_t size = itself.annotation.dimensions[static_cast<std::size_t>(batch)].size;
-    if (parts == 1 || (parts > 0 && size % (m_draft.plan.microBatches * parts) == 0))
+    if (parts == 1 || (parts > 0 && size % (cuts * parts) == 0))
         return;
     m_draft.fail(m_draft.bound.plan.microBatchesRow.index,
         "operator '" + itself.name + "' has a batch of " + std::to_string(size) + ", which "
             + (parts == 0 ? "is cut unevenly by " + rowWords(row) + ": "
                           : rowWords(row) + " cuts into " + counted(parts, "part") + ": ")
-            + std::to_string(m_draft.plan.microBatches) + " micro-batches of equal parts are not possible",
+            + std::to_string(cuts) + " micro-batches of equal parts are not possible",
         "use fewer micro-batches, or fewer parts");
 }
 

@@ -283,4 +283,34 @@ void decideOptimizers(PlanDraft &draft)
     }
 }
 
+void shareOutUpdates(PlanDraft &draft, const std::vector<std::int32_t> &shardings)
+{
+    for (std::size_t o = 0; o < shardings.size(); ++o) {
+        if (shardings[o] < 0)
+            continue;
+        const OperatorId id{static_cast<std::int32_t>(o)};
+        const Operator &step = draft.graph().at(id);
+        OperatorDecision &decision = draft.decisionOf(id);
+        const std::int32_t units = draft.plan.units.count;
+        const TensorView weight = inputView(draft.graph(), step, decision.partition, 0, 0);
+        std::optional<std::int32_t> identifier;
+        for (std::size_t d = 0; !identifier && d < weight.index.ranges.size(); ++d)
+            if (weight.index.ranges[d].size() % units == 0 && weight.index.ranges[d].size() > 0)
+                identifier = identifierAt(step, d);
+        decision.rows.push_back({shardings[o]});
+        std::sort(decision.rows.begin(), decision.rows.end());
+        Partition shared = decision.partition;
+        if (identifier)
+            shared.splits.push_back({.kind = SplitKind::Dimension,
+                .dimension = *identifier,
+                .parts = units,
+                .over = SplitOver::Units});
+        if (identifier && checkPartition(step, shared))
+            decision.partition = std::move(shared);
+        else
+            decision.why +=
+                "; every unit updates all of it: none of its dimensions divides by " + std::to_string(units);
+    }
+}
+
 } // namespace planloom

@@ -16,4 +16,9 @@ namespace planloom {
 /// uneven parts along the longest uncut one; a weight too small for that stays replicated.
 void decideOptimizers(PlanDraft &draft);
 
+/// Shares the updates of sharded optimizer operators out over the scale units: each part is cut along the
+/// first dimension that divides. A weight too small for that, or that none divides, is updated by all units.
+/// @param shardings  by operator: the row that says so, -1 where none does; may be empty
+void shareOutUpdates(PlanDraft &draft, const std::vector<std::int32_t> &shardings);
+
 } // namespace planloom

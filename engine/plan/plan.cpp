@@ -17,7 +17,7 @@ Error broken(const Operator &op, std::string message)
 Result<void> checkDecision(const Plan &plan, const Operator &op, const OperatorDecision &decision)
 {
     TRY_VOID(checkPartition(op, decision.partition));
-    const std::int32_t parts = partCount(decision.partition);
+    const std::int32_t parts = partCount(decision.partition) / unitParts(decision.partition);
     if (static_cast<std::int64_t>(decision.devices.size()) != parts) {
         return broken(
             op, std::to_string(parts) + " parts, but devices for " + std::to_string(decision.devices.size()));
@@ -37,6 +37,8 @@ Result<void> checkDecision(const Plan &plan, const Operator &op, const OperatorD
     }
     if (op.direction != Direction::Forward && decision.recomputeGroup >= 0)
         return broken(op, "only forward operators can be recomputed");
+    if (op.kind != OperatorKind::Attention && decision.attention != AttentionMode::Fused)
+        return broken(op, "only an Attention keeps its probabilities");
     const Precision &precision = decision.precision;
     if (!isComputeType(precision.compute) || !isStorageType(precision.storage)
         || !isStorageType(precision.gradient) || !isStorageType(precision.reduction)
@@ -53,6 +55,8 @@ Result<void> checkMirror(const Plan &plan, const Operator &op, const OperatorDec
     if (decision.partition != mirrored(op, forward.partition) || decision.devices != forward.devices
         || decision.stage != forward.stage || decision.precision != forward.precision)
         return broken(op, "partition, devices, stage or precision differ from those of its forward operator");
+    if (decision.attention != forward.attention)
+        return broken(op, "would not read the probabilities as its forward operator keeps them");
     return {};
 }
 
@@ -106,11 +110,11 @@ Result<void> validate(const Plan &plan)
     }
     if (plan.deviceCount < 1 || plan.microBatches < 1 || plan.stageCount < 1)
         return wrong("expected at least one device, micro-batch and stage");
-    if (plan.microBatches > 1 && !plan.wholeBatches) {
+    if (const std::int32_t cuts = batchCuts(plan); cuts > 1 && !plan.wholeBatches) {
         const auto sharedBatch = batchOf(plan);
         const BatchInfo &batch = *sharedBatch;
-        if (plan.microBatches > batch.mostMicroBatches || batch.size % plan.microBatches != 0) {
-            return wrong(std::to_string(plan.microBatches) + " micro-batches of a mini-batch of "
+        if (cuts > batch.mostMicroBatches || batch.size % cuts != 0) {
+            return wrong(std::to_string(cuts) + " micro-batches of a mini-batch of "
                 + std::to_string(batch.size) + ", at most " + std::to_string(batch.mostMicroBatches)
                 + (batch.limitedBy.empty() ? "" : ": " + batch.limitedBy));
         }

@@ -1,6 +1,8 @@
 #pragma once
 
 #include "engine/base/ids.h"
+#include "engine/base/scale_units.h"
+#include "engine/graph/attention.h"
 #include "engine/graph/batch.h"
 #include "engine/graph/graph.h"
 #include "engine/graph/partition.h"
@@ -22,6 +24,7 @@ struct OperatorDecision {
     /// Forward operators with the same group >= 0 drop their outputs and are run again just before the
     /// group's first backward operator; -1 keeps outputs.
     std::int32_t recomputeGroup = -1;
+    AttentionMode attention = AttentionMode::Fused; ///< Of an Attention and its backward operator.
     Precision precision{}; ///< Backward operators have their forward's.
     std::vector<RowId> precisionRows{}; ///< Rows it follows from, ascending; empty if the default decided.
     std::vector<RowId> rows{}; ///< Rows it follows from, ascending; empty if only defaults decided.
@@ -48,8 +51,9 @@ struct Plan {
     GraphSnapshot graph{};
     /// `analyseBatch(*graph)`, where whoever made the plan had it at hand; null else. See `batchOf`.
     std::shared_ptr<const BatchInfo> batch{};
-    std::int32_t deviceCount = 1;
-    std::int32_t microBatches = 1;
+    std::int32_t deviceCount = 1; ///< Of one unit.
+    ScaleUnits units{}; ///< All else is about one of them.
+    std::int32_t microBatches = 1; ///< That a unit runs.
     bool wholeBatches = false; ///< Every micro-batch is a whole batch of the model, not a part of one.
     std::int32_t stageCount = 1;
     ScheduleKind schedule = ScheduleKind::Sequential;
@@ -65,6 +69,12 @@ struct Plan {
 /// How micro-batches cut the plan's graph (`analyseBatch`): what the plan carries, or else worked out anew.
 /// Not null.
 std::shared_ptr<const BatchInfo> batchOf(const Plan &plan);
+
+/// Into how many pieces a step cuts the mini-batch: the micro-batches of all units.
+inline std::int32_t batchCuts(const Plan &plan)
+{
+    return plan.microBatches * plan.units.count;
+}
 
 /// Every decision legal, devices in range, backward mirrors forward, stages along the data flow.
 Result<void> validate(const Plan &plan);

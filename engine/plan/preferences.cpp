@@ -131,7 +131,7 @@ Result<Completion> completeWithPreferences(const Model &model, std::int32_t devi
     const ConstraintTable &table, const Decider *decider, PrecisionPreset precision)
 {
     TRY(AppliedRows applied, appliedRows(table, [&](const ConstraintTable &rows) {
-        return completePlan(model, deviceCount, rows, decider, precision);
+        return completePlan(model, deviceCount, rows, decider, UseUnits::WhereLarge, precision);
     }));
     for (AppliedRows::LeftOut &left : applied.leftOut) {
         RowReport &report = applied.completion.rows[static_cast<std::size_t>(left.row)];

@@ -612,7 +612,8 @@ Result<void> DeviceExecutor::runStep(
     std::int64_t issued = m_progress.issued.load(std::memory_order_relaxed);
     for (const ScheduleEntry &entry : m_program.schedule) {
         std::vector<Prepared> &segment = m_segments[static_cast<std::size_t>(entry.segment)];
-        for (std::size_t i = 0; i < segment.size(); ++i) {
+        const auto [begin, end] = indicesOf(m_program, entry);
+        for (std::size_t i = begin; i < end; ++i) {
             m_progress.issued.store(++issued, std::memory_order_relaxed);
             const std::int64_t start = m_measure ? sinceOrigin() : 0;
             TRY_VOID(run(segment[i], entry.microBatch, step, communicator));

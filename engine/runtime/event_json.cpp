@@ -72,7 +72,7 @@ Json spansEvent(const Timeline &timeline, std::int32_t device)
     made["step_nanoseconds"] = timeline.step.count();
     Json streams = Json::array();
     for (std::size_t i = begin; i < end; ++i)
-        streams.push_back(static_cast<int>(spans.stream[i]));
+        streams.push_back(static_cast<int>(spans.queue[i]));
     made["stream"] = std::move(streams);
     made["segment"] = slice(spans.segment, begin, end);
     made["instruction"] = slice(spans.instruction, begin, end);

@@ -17,7 +17,7 @@ Timeline timelineOfSpans(
         timeline.deviceBegin.push_back(columns.size());
         const DeviceProgram &program = plan.devices[d];
         struct Placed {
-            StreamKind stream;
+            QueueKind queue;
             LiveSpan span;
         };
         std::vector<Placed> placed;
@@ -30,24 +30,23 @@ Timeline timelineOfSpans(
                     program.segments[static_cast<std::size_t>(span.segment)].instructions;
                 if (span.instruction < 0 || static_cast<std::size_t>(span.instruction) >= instructions.size())
                     continue;
-                placed.push_back(
-                    {streamOf(instructions[static_cast<std::size_t>(span.instruction)].kind), span});
+                placed.push_back({queueOf(instructions[static_cast<std::size_t>(span.instruction)]), span});
             }
         }
         std::stable_sort(placed.begin(), placed.end(), [](const Placed &a, const Placed &b) {
-            return a.stream != b.stream ? a.stream < b.stream : a.span.start < b.span.start;
+            return a.queue != b.queue ? a.queue < b.queue : a.span.start < b.span.start;
         });
         std::int64_t busy = 0;
         std::int64_t communication = 0;
         for (const Placed &each : placed) {
             columns.device.push_back(static_cast<std::int32_t>(d));
-            columns.stream.push_back(each.stream);
+            columns.queue.push_back(each.queue);
             columns.segment.push_back(each.span.segment);
             columns.instruction.push_back(each.span.instruction);
             columns.microBatch.push_back(each.span.microBatch);
             columns.start.push_back(each.span.start);
             columns.duration.push_back(each.span.duration);
-            (each.stream == StreamKind::Compute ? busy : communication) += each.span.duration;
+            (each.queue == QueueKind::Compute ? busy : communication) += each.span.duration;
             end = std::max(end, each.span.start + each.span.duration);
         }
         timeline.busy.emplace_back(busy);

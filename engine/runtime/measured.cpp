@@ -45,8 +45,7 @@ std::vector<Traffic> trafficOf(const ExecutionPlan &plan)
             return sizeOf(program.buffers[static_cast<std::size_t>(buffers[0])]).count;
         };
         for (const ScheduleEntry &entry : program.schedule) {
-            for (const Instruction &instruction :
-                program.segments[static_cast<std::size_t>(entry.segment)].instructions) {
+            for (const Instruction &instruction : instructionsOf(program, entry)) {
                 if (!isCommunication(instruction.kind) || instruction.kind == InstructionKind::Recv)
                     continue;
                 std::int64_t members = 2;
@@ -86,26 +85,25 @@ Timeline measuredTimeline(
     for (std::size_t d = 0; d < devices.size(); ++d) {
         timeline.deviceBegin.push_back(columns.size());
         const DeviceProgram &program = plan.devices[d];
-        const auto streamOfSpan = [&](const MeasuredSpan &span) {
-            return streamOf(program.segments[static_cast<std::size_t>(span.segment)]
-                                .instructions[static_cast<std::size_t>(span.instruction)]
-                                .kind);
+        const auto queueOfSpan = [&](const MeasuredSpan &span) {
+            return queueOf(program.segments[static_cast<std::size_t>(span.segment)]
+                               .instructions[static_cast<std::size_t>(span.instruction)]);
         };
         std::vector<MeasuredSpan> spans = devices[d]->spans();
         std::stable_sort(spans.begin(), spans.end(),
-            [&](const MeasuredSpan &a, const MeasuredSpan &b) { return streamOfSpan(a) < streamOfSpan(b); });
+            [&](const MeasuredSpan &a, const MeasuredSpan &b) { return queueOfSpan(a) < queueOfSpan(b); });
         std::int64_t busy = 0;
         std::int64_t communication = 0;
         for (const MeasuredSpan &span : spans) {
-            const StreamKind stream = streamOfSpan(span);
+            const QueueKind queue = queueOfSpan(span);
             columns.device.push_back(static_cast<std::int32_t>(d));
-            columns.stream.push_back(stream);
+            columns.queue.push_back(queue);
             columns.segment.push_back(span.segment);
             columns.instruction.push_back(span.instruction);
             columns.microBatch.push_back(span.microBatch);
             columns.start.push_back(span.start);
             columns.duration.push_back(span.duration);
-            (stream == StreamKind::Compute ? busy : communication) += span.duration;
+            (queue == QueueKind::Compute ? busy : communication) += span.duration;
         }
         timeline.busy.emplace_back(busy);
         timeline.exposedCommunication.emplace_back(communication); // one thread: no compute runs beside it

@@ -7,17 +7,15 @@ std::optional<InstructionPlace> placeOf(const ExecutionPlan &plan, std::int32_t 
     const DeviceProgram &program = plan.devices[static_cast<std::size_t>(device)];
     std::int64_t perStep = 0;
     for (const ScheduleEntry &entry : program.schedule)
-        perStep += static_cast<std::int64_t>(
-            program.segments[static_cast<std::size_t>(entry.segment)].instructions.size());
+        perStep += static_cast<std::int64_t>(instructionsOf(program, entry).size());
     if (count <= 0 || perStep == 0)
         return std::nullopt;
     std::int64_t left = (count - 1) % perStep;
     for (const ScheduleEntry &entry : program.schedule) {
-        const auto size = static_cast<std::int64_t>(
-            program.segments[static_cast<std::size_t>(entry.segment)].instructions.size());
+        const auto size = static_cast<std::int64_t>(instructionsOf(program, entry).size());
         if (left < size)
             return InstructionPlace{static_cast<std::int32_t>((count - 1) / perStep), entry.segment,
-                static_cast<std::int32_t>(left), entry.microBatch};
+                static_cast<std::int32_t>(left) + entry.begin, entry.microBatch};
         left -= size;
     }
     return std::nullopt;

@@ -1,5 +1,7 @@
 #include "engine/runtime/run.h"
 
+#include "engine/lowering/expand_units.h"
+
 #include "engine/runtime/device_executor.h"
 #include "engine/runtime/measured.h"
 #include "engine/runtime/thread_communicator.h"
@@ -208,6 +210,8 @@ Result<RunOutcome> runOnCpu(
 {
     if (!plan.graph || plan.devices.empty())
         return Error{ErrorCode::InvalidInput, "the plan has no devices", {}, {}};
+    if (!plan.units.isOne())
+        return runOnCpu(expandUnits(plan), options, events, std::move(stop));
     if (options.steps < 1)
         return Error{ErrorCode::InvalidInput, "steps must be at least 1", {}, {}};
     TRY_VOID(checkRunnable(plan));

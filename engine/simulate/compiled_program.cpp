@@ -1,6 +1,8 @@
 #include "engine/simulate/compiled_program.h"
 
+#include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace planloom {
 
@@ -13,7 +15,7 @@ void append(std::string &key, std::int64_t value)
 }
 
 /// All that the duration of a local instruction depends on.
-void writeKey(const DeviceProgram &program, const Instruction &instruction, std::string &key)
+void writeKey(const DeviceProgram &program, const Instruction &instruction, Bytes spared, std::string &key)
 {
     key.clear();
     append(key, static_cast<std::int64_t>(instruction.kind));
@@ -38,14 +40,15 @@ void writeKey(const DeviceProgram &program, const Instruction &instruction, std:
     bool renames = false;
     for (const std::int32_t buffer : instruction.deaths)
         renames = renames || (!instruction.inputs.empty() && buffer == instruction.inputs.front());
-    append(key, renames ? 1 : 0);
+    append(key, (renames ? 1 : 0) + (instruction.joined ? 2 : 0));
+    append(key, spared.count);
 }
 
 } // namespace
 
 std::int64_t ProgramCompiler::collectiveNanoseconds(CollectiveKind kind, Bytes bytes, const Channel &channel)
 {
-    const GroupShape shape{static_cast<std::int32_t>(channel.members.size()), channel.nodes};
+    const GroupShape shape{channel.ranks, channel.nodes};
     if (shape.ranks < 2)
         return 0;
     std::string key;
@@ -63,7 +66,6 @@ CompiledProgram ProgramCompiler::compile(const Symmetry &symmetry, std::int32_t 
 {
     const DeviceProgram &program = m_plan.devices[static_cast<std::size_t>(device)];
     CompiledProgram compiled;
-    compiled.schedule = program.schedule;
 
     compiled.buffers.reserve(program.buffers.size());
     compiled.bufferBytes.reserve(program.buffers.size());
@@ -89,11 +91,14 @@ CompiledProgram ProgramCompiler::compile(const Symmetry &symmetry, std::int32_t 
     }
 
     std::unordered_map<std::int32_t, std::int32_t> slotOfGroup, slotOfTag;
+    std::int32_t slotOfUnits = -1;
     const auto &slots = symmetry.slots[static_cast<std::size_t>(device)];
     for (std::size_t s = 0; s < slots.size(); ++s) {
         const Channel &channel = symmetry.channels[static_cast<std::size_t>(slots[s])];
-        (channel.group >= 0 ? slotOfGroup[channel.group] : slotOfTag[channel.tag]) =
-            static_cast<std::int32_t>(s);
+        std::int32_t &slot = channel.group >= 0 ? slotOfGroup[channel.group]
+            : channel.tag >= 0                  ? slotOfTag[channel.tag]
+                                                : slotOfUnits;
+        slot = static_cast<std::int32_t>(s);
     }
 
     const auto appendOperands = [&](const BufferList &buffers) {
@@ -102,12 +107,11 @@ CompiledProgram ProgramCompiler::compile(const Symmetry &symmetry, std::int32_t 
                 compiled.operands.push_back(buffer);
         }
     };
-    std::vector<std::int64_t> communications;
     std::string key; // of the instruction at hand
     compiled.segmentBegin.push_back(0);
     for (const Segment &segment : program.segments) {
-        communications.push_back(0);
         const std::vector<std::int32_t> hidden = hiddenStores(segment);
+        std::array<Bytes, kQueueCount> buckets{}; // of the collectives joined so far
         for (std::size_t i = 0, nextHidden = 0; i < segment.instructions.size(); ++i) {
             const Instruction &instruction = segment.instructions[i];
             if (nextHidden < hidden.size() && static_cast<std::size_t>(hidden[nextHidden]) == i) {
@@ -120,7 +124,7 @@ CompiledProgram ProgramCompiler::compile(const Symmetry &symmetry, std::int32_t 
             CompiledInstruction &entry = compiled.instructions.emplace_back();
             entry.origin = static_cast<std::int32_t>(i);
             entry.kind = instruction.kind;
-            entry.stream = streamOf(instruction.kind);
+            entry.queue = queueOf(instruction);
             entry.paired =
                 instruction.kind == InstructionKind::Send || instruction.kind == InstructionKind::Recv;
             entry.inputBegin = static_cast<std::int32_t>(compiled.operands.size());
@@ -131,30 +135,62 @@ CompiledProgram ProgramCompiler::compile(const Symmetry &symmetry, std::int32_t 
             appendOperands(instruction.deaths);
             entry.deathEnd = static_cast<std::int32_t>(compiled.operands.size());
             if (const auto kind = collectiveOf(instruction.kind)) {
-                ++communications.back();
-                entry.slot = entry.paired ? slotOfTag.at(instruction.tag) : slotOfGroup.at(instruction.group);
+                entry.slot = entry.paired     ? slotOfTag.at(instruction.tag)
+                    : instruction.acrossUnits ? slotOfUnits
+                                              : slotOfGroup.at(instruction.group);
                 const auto channel = static_cast<std::size_t>(slots[static_cast<std::size_t>(entry.slot)]);
                 entry.channel = symmetry.channelClass[channel];
                 const Bytes bytes = collectiveBytes(program, instruction);
                 entry.bytes = bytes.count;
-                entry.duration = collectiveNanoseconds(*kind, bytes, symmetry.channels[channel]);
+                // Joined ones are one launch: each takes what it adds to the whole.
+                Bytes &bucket = buckets[static_cast<std::size_t>(entry.queue)];
+                const Bytes before = instruction.joined ? bucket : Bytes{};
+                bucket = before + bytes;
+                entry.duration = collectiveNanoseconds(*kind, bucket, symmetry.channels[channel]);
+                if (instruction.joined)
+                    entry.duration = std::max<std::int64_t>(
+                        0, entry.duration - collectiveNanoseconds(*kind, before, symmetry.channels[channel]));
                 continue;
             }
-            writeKey(program, instruction, key);
+            const bool shared = instruction.joined
+                || (i + 1 < segment.instructions.size() && segment.instructions[i + 1].joined);
+            const Bytes spared = shared ? sparedBytes(program, segment.instructions, i) : Bytes{};
+            writeKey(program, instruction, spared, key);
             auto found = m_local.find(key);
             if (found == m_local.end())
-                found = m_local.emplace(key, localDuration(m_plan, program, instruction, m_costs)).first;
+                found =
+                    m_local.emplace(key, localDuration(m_plan, program, instruction, m_costs, spared)).first;
             entry.duration = found->second.usual.count();
             entry.firstDuration = found->second.first.count();
         }
         compiled.segmentBegin.push_back(static_cast<std::int32_t>(compiled.instructions.size()));
     }
-    for (const ScheduleEntry &entry : compiled.schedule) {
-        const auto segment = static_cast<std::size_t>(entry.segment);
-        const std::int64_t all = compiled.segmentBegin[segment + 1] - compiled.segmentBegin[segment];
-        compiled.communicationCount += communications[segment];
-        compiled.computeCount += all - communications[segment];
+    // Hidden stores are left out: the first compiled instruction at or behind an instruction of a segment.
+    const auto compiledIndex = [&](std::int32_t segment, std::size_t instruction) {
+        const auto begin =
+            compiled.instructions.begin() + compiled.segmentBegin[static_cast<std::size_t>(segment)];
+        const auto end =
+            compiled.instructions.begin() + compiled.segmentBegin[static_cast<std::size_t>(segment) + 1];
+        const auto found = std::partition_point(begin, end, [instruction](const CompiledInstruction &entry) {
+            return static_cast<std::size_t>(entry.origin) < instruction;
+        });
+        return static_cast<std::int32_t>(found - compiled.instructions.begin());
+    };
+    compiled.schedule.reserve(program.schedule.size());
+    for (const ScheduleEntry &entry : program.schedule) {
+        const auto [begin, end] = indicesOf(program, entry);
+        compiled.schedule.push_back({entry.segment, entry.microBatch, compiledIndex(entry.segment, begin),
+            compiledIndex(entry.segment, end)});
     }
+    std::vector<std::int64_t> runs(compiled.instructions.size() + 1, 0); // differences
+    for (const CompiledEntry &entry : compiled.schedule) {
+        ++runs[static_cast<std::size_t>(entry.begin)];
+        --runs[static_cast<std::size_t>(entry.end)];
+    }
+    std::partial_sum(runs.begin(), runs.end(), runs.begin());
+    for (std::size_t i = 0; i < compiled.instructions.size(); ++i)
+        compiled.counts[static_cast<std::size_t>(compiled.instructions[i].queue)] += runs[i];
+    compiled.runs = std::move(runs);
     return compiled;
 }
 

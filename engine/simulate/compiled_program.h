@@ -1,8 +1,9 @@
 #pragma once
 
-#include "engine/simulate/instruction_cost.h"
+#include "engine/lowering/instruction_cost.h"
 #include "engine/simulate/symmetry.h"
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <unordered_map>
@@ -31,8 +32,16 @@ struct CompiledInstruction {
     std::int32_t deathEnd = 0;
     std::int32_t origin = 0; ///< Index into the segment's instructions.
     InstructionKind kind{};
-    StreamKind stream{};
+    QueueKind queue{};
     bool paired = false; ///< Send or Recv.
+};
+
+/// An entry of a schedule, by compiled instructions.
+struct CompiledEntry {
+    std::int32_t segment = 0;
+    std::int32_t microBatch = 0;
+    std::int32_t begin = 0; ///< Index into the program's instructions.
+    std::int32_t end = 0;
 };
 
 /// What the event loop needs of one device class.
@@ -47,9 +56,9 @@ struct CompiledProgram {
     std::vector<CompiledInstruction>
         instructions{}; ///< Of all segments, one after the other; no hidden stores.
     std::vector<std::int32_t> segmentBegin{}; ///< One more entry at the end.
-    std::vector<ScheduleEntry> schedule{};
-    std::int64_t computeCount = 0; ///< Instructions of the unrolled schedule, by stream.
-    std::int64_t communicationCount = 0;
+    std::vector<CompiledEntry> schedule{};
+    std::vector<std::int64_t> runs{}; ///< By instruction: how often it runs in a step.
+    std::array<std::int64_t, kQueueCount> counts{}; ///< Instructions of the unrolled schedule, by queue.
 };
 
 /// Compiles programs and remembers durations: layers repeat, and stages repeat one another's.

@@ -21,7 +21,7 @@ struct DeviceState {
     const CompiledProgram *program = nullptr;
     std::size_t entry = 0; ///< Index into the schedule.
     std::int32_t instruction = -1; ///< Index into the compiled instructions; -1 before an entry.
-    std::array<std::int64_t, 2> free{}; ///< By stream: when it is done with what it was given.
+    std::array<std::int64_t, kQueueCount> free{}; ///< By queue: when it is done with what it was given.
     std::vector<BufferState> single{};
     std::vector<BufferState> perMicroBatch{}; ///< Micro-batch x buffer.
     bool waiting = false;
@@ -67,7 +67,7 @@ public:
         for (std::size_t c = 0; c < m_states.size(); ++c) {
             if (m_states[c].waiting)
                 return deadlock(static_cast<std::int32_t>(c));
-            m_traces[c].end = std::max(m_states[c].free[0], m_states[c].free[1]);
+            m_traces[c].end = *std::max_element(m_states[c].free.begin(), m_states[c].free.end());
         }
         return std::move(m_traces);
     }
@@ -93,28 +93,22 @@ private:
             state.single[static_cast<std::size_t>(program.buffers[b].index)].there = 0;
             trace.memory[0].push_back({0, program.bufferBytes[b], program.bufferKind[b]});
         }
-        std::vector<std::int64_t> runs(program.segmentBegin.size() - 1, 0);
-        for (const ScheduleEntry &entry : program.schedule)
-            ++runs[static_cast<std::size_t>(entry.segment)];
-        std::array<std::int64_t, 4> events{};
-        for (std::size_t s = 0; s < runs.size(); ++s) {
-            for (std::int32_t i = program.segmentBegin[s]; i < program.segmentBegin[s + 1]; ++i) {
-                const CompiledInstruction &instruction = program.instructions[static_cast<std::size_t>(i)];
-                const std::size_t list = 2 * static_cast<std::size_t>(instruction.stream);
-                events[list] += runs[s] * (instruction.deathBegin - instruction.outputBegin);
-                events[list + 1] += runs[s] * (instruction.deathEnd - instruction.deathBegin);
-            }
+        std::array<std::int64_t, std::size_t{2} * kQueueCount> events{};
+        for (std::size_t i = 0; i < program.instructions.size(); ++i) {
+            const CompiledInstruction &instruction = program.instructions[i];
+            const std::size_t list = 2 * static_cast<std::size_t>(instruction.queue);
+            events[list] += program.runs[i] * (instruction.deathBegin - instruction.outputBegin);
+            events[list + 1] += program.runs[i] * (instruction.deathEnd - instruction.deathBegin);
         }
         for (std::size_t list = 0; list < events.size(); ++list)
             trace.memory[list].reserve(trace.memory[list].size() + static_cast<std::size_t>(events[list]));
-        const std::array<std::int64_t, 2> counts{program.computeCount, program.communicationCount};
-        for (std::size_t s = 0; s < 2; ++s) {
-            const auto count = static_cast<std::size_t>(counts[s]);
-            trace.streams[s].segment.reserve(count);
-            trace.streams[s].instruction.reserve(count);
-            trace.streams[s].microBatch.reserve(count);
-            trace.streams[s].start.reserve(count);
-            trace.streams[s].duration.reserve(count);
+        for (std::size_t q = 0; q < trace.queues.size(); ++q) {
+            const auto count = static_cast<std::size_t>(program.counts[q]);
+            trace.queues[q].segment.reserve(count);
+            trace.queues[q].instruction.reserve(count);
+            trace.queues[q].microBatch.reserve(count);
+            trace.queues[q].start.reserve(count);
+            trace.queues[q].duration.reserve(count);
         }
     }
 
@@ -140,7 +134,7 @@ private:
             std::sort(ends.begin(), ends.end());
             state.expected = static_cast<std::int32_t>(std::unique(ends.begin(), ends.end()) - ends.begin());
             state.meetingBegin = meetings;
-            meetings += channel.group >= 0 ? 1 : m_microBatches;
+            meetings += channel.tag < 0 ? 1 : m_microBatches;
         }
         m_meetings.resize(static_cast<std::size_t>(meetings));
         m_waiting.resize(static_cast<std::size_t>(meetings));
@@ -167,17 +161,17 @@ private:
             ++state.instruction;
         }
         for (; state.entry < program.schedule.size(); ++state.entry, state.instruction = -1) {
-            const ScheduleEntry entry = program.schedule[state.entry];
-            const std::int32_t end = program.segmentBegin[static_cast<std::size_t>(entry.segment) + 1];
+            const CompiledEntry entry = program.schedule[state.entry];
+            const std::int32_t end = entry.end;
             if (state.instruction < 0) {
-                state.instruction = program.segmentBegin[static_cast<std::size_t>(entry.segment)];
+                state.instruction = entry.begin;
                 if (stop.stop_requested())
                     return cancelled("the simulation was stopped");
             }
             for (; state.instruction < end; ++state.instruction) {
                 const CompiledInstruction &instruction =
                     program.instructions[static_cast<std::size_t>(state.instruction)];
-                std::int64_t arrival = state.free[static_cast<std::size_t>(instruction.stream)];
+                std::int64_t arrival = state.free[static_cast<std::size_t>(instruction.queue)];
                 for (std::int32_t k = instruction.inputBegin; k < instruction.outputBegin; ++k) {
                     const std::int64_t there =
                         bufferOf(state, program.operands[static_cast<std::size_t>(k)], entry.microBatch)
@@ -250,12 +244,12 @@ private:
         const CompiledProgram &program = *state.program;
         const CompiledInstruction &instruction =
             program.instructions[static_cast<std::size_t>(state.instruction)];
-        const ScheduleEntry entry = program.schedule[state.entry];
+        const CompiledEntry entry = program.schedule[state.entry];
         DeviceTrace &trace = m_traces[static_cast<std::size_t>(c)];
         const std::int64_t end = start + duration;
-        const auto stream = static_cast<std::size_t>(instruction.stream);
-        state.free[stream] = end;
-        StreamTrace &spans = trace.streams[stream];
+        const auto queue = static_cast<std::size_t>(instruction.queue);
+        state.free[queue] = end;
+        QueueTrace &spans = trace.queues[queue];
         spans.segment.push_back(entry.segment);
         spans.instruction.push_back(
             state.instruction - program.segmentBegin[static_cast<std::size_t>(entry.segment)]);
@@ -272,7 +266,7 @@ private:
             const std::int32_t b = program.operands[static_cast<std::size_t>(k)];
             BufferState &buffer = bufferOf(state, b, entry.microBatch);
             if (buffer.there == kAbsent)
-                trace.memory[2 * stream].push_back({start, program.bufferBytes[static_cast<std::size_t>(b)],
+                trace.memory[2 * queue].push_back({start, program.bufferBytes[static_cast<std::size_t>(b)],
                     program.bufferKind[static_cast<std::size_t>(b)]});
             buffer.there = end;
         }
@@ -281,8 +275,8 @@ private:
             BufferState &buffer = bufferOf(state, b, entry.microBatch);
             if (buffer.there == kAbsent)
                 continue;
-            // What the other stream still fills or reads lives until that is done.
-            trace.memory[2 * stream + 1].push_back({std::max({end, buffer.there, buffer.read}),
+            // What another queue still fills or reads lives until that is done.
+            trace.memory[2 * queue + 1].push_back({std::max({end, buffer.there, buffer.read}),
                 -program.bufferBytes[static_cast<std::size_t>(b)],
                 program.bufferKind[static_cast<std::size_t>(b)]});
             buffer.there = kAbsent;

@@ -11,8 +11,8 @@
 
 namespace planloom {
 
-/// When the instructions of one stream ran, in order: columns, as in `SpanColumns`.
-struct StreamTrace {
+/// When the instructions of one queue ran, in order: columns, as in `SpanColumns`.
+struct QueueTrace {
     std::vector<std::int32_t> segment{};
     std::vector<std::int32_t> instruction{}; ///< Within the segment, hidden stores not counted.
     std::vector<std::int32_t> microBatch{};
@@ -29,15 +29,15 @@ struct MemoryEvent {
 
 /// What one device class did.
 struct DeviceTrace {
-    std::array<StreamTrace, 2> streams{}; ///< By StreamKind.
-    /// By stream, births then deaths: each in order of execution, which is almost that of time.
-    std::array<std::vector<MemoryEvent>, 4> memory{};
+    std::array<QueueTrace, kQueueCount> queues{}; ///< By QueueKind.
+    /// By queue, births then deaths: each in order of execution, which is almost that of time.
+    std::array<std::vector<MemoryEvent>, std::size_t{2} * kQueueCount> memory{};
     std::int64_t end = 0;
 };
 
 /// Runs the compiled programs of all device classes against one another.
 ///
-/// Since both streams of a device are in order, an instruction depends only on those before it in its
+/// Since all queues of a device are in order, an instruction depends only on those before it in its
 /// program: a device is run in program order until it meets a channel whose other ends have not come yet. No
 /// heap of events is needed, and a device that waits for ever here waits for ever with any order of
 /// evaluation.

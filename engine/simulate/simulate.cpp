@@ -18,19 +18,21 @@ namespace planloom {
 
 namespace {
 
-std::vector<MemoryEvent> inOrderOfTime(std::array<std::vector<MemoryEvent>, 4> lists)
+std::vector<MemoryEvent> inOrderOfTime(
+    std::array<std::vector<MemoryEvent>, std::size_t{2} * kQueueCount> lists)
 {
     const auto earlier = [](const MemoryEvent &a, const MemoryEvent &b) { return a.time < b.time; };
-    for (auto &list : lists) { // Only deaths that wait for the other stream can be out of order.
+    std::vector<MemoryEvent> all;
+    for (auto &list : lists) { // Only deaths that wait for another queue can be out of order.
         if (!std::is_sorted(list.begin(), list.end(), earlier))
             std::stable_sort(list.begin(), list.end(), earlier);
+        if (list.empty())
+            continue;
+        std::vector<MemoryEvent> merged(all.size() + list.size());
+        std::merge(all.begin(), all.end(), list.begin(), list.end(), merged.begin(), earlier);
+        all = std::move(merged);
     }
-    const auto merged = [&](const std::vector<MemoryEvent> &a, const std::vector<MemoryEvent> &b) {
-        std::vector<MemoryEvent> result(a.size() + b.size());
-        std::merge(a.begin(), a.end(), b.begin(), b.end(), result.begin(), earlier);
-        return result;
-    };
-    return merged(merged(lists[0], lists[1]), merged(lists[2], lists[3]));
+    return all;
 }
 
 /// Nets out what happens at one time: a buffer that lives for no time takes no memory.
@@ -69,22 +71,14 @@ MemoryCurve memoryCurve(const std::vector<MemoryEvent> &events, bool points)
     return curve;
 }
 
-/// Time that communication runs while compute does not; both in order and without overlap in themselves.
-std::int64_t exposedTime(const StreamTrace &compute, const StreamTrace &communication)
+std::int64_t exposedOf(const std::array<QueueTrace, kQueueCount> &queues)
 {
-    std::int64_t exposed = 0;
-    std::size_t k = 0;
-    for (std::size_t i = 0; i < communication.start.size(); ++i) {
-        const std::int64_t begin = communication.start[i];
-        const std::int64_t end = begin + communication.duration[i];
-        exposed += end - begin;
-        while (k < compute.start.size() && compute.start[k] + compute.duration[k] <= begin)
-            ++k;
-        for (std::size_t j = k; j < compute.start.size() && compute.start[j] < end; ++j)
-            exposed -=
-                std::min(end, compute.start[j] + compute.duration[j]) - std::max(begin, compute.start[j]);
-    }
-    return exposed;
+    std::vector<Stretch> stretches;
+    for (std::size_t q = 1; q < queues.size(); ++q)
+        for (std::size_t i = 0; i < queues[q].start.size(); ++i)
+            stretches.emplace_back(queues[q].start[i], queues[q].start[i] + queues[q].duration[i]);
+    const QueueTrace &compute = queues[static_cast<std::size_t>(QueueKind::Compute)];
+    return exposedTime(std::move(stretches), compute.start, compute.duration);
 }
 
 /// Where the instructions of a class's trace stand in the program of one of its devices.
@@ -114,23 +108,32 @@ InstructionMap instructionMap(const DeviceProgram &program)
     return map;
 }
 
+std::size_t rowsOf(const DeviceTrace &trace)
+{
+    std::size_t rows = 0;
+    for (const QueueTrace &queue : trace.queues)
+        rows += queue.start.size();
+    return rows;
+}
+
 /// A row of a device with hidden stores: one of its class's trace, or a store hidden behind it.
 struct MappedRow {
-    StreamKind stream{};
+    QueueKind queue{};
     bool hidden = false;
     std::int32_t instruction = 0; ///< In the device's own program.
-    std::size_t row = 0; ///< In the trace of its stream.
+    std::size_t row = 0; ///< In the trace of its queue.
 };
 
 std::vector<MappedRow> mappedRows(const DeviceTrace &trace, const DeviceProgram &program)
 {
     const InstructionMap map = instructionMap(program);
     std::vector<MappedRow> rows;
-    for (const StreamKind kind : {StreamKind::Compute, StreamKind::Communication}) {
-        const StreamTrace &stream = trace.streams[static_cast<std::size_t>(kind)];
-        for (std::size_t row = 0; row < stream.start.size(); ++row) {
-            const auto segment = static_cast<std::size_t>(stream.segment[row]);
-            const std::int32_t instruction = stream.instruction[row];
+    for (std::size_t q = 0; q < trace.queues.size(); ++q) {
+        const auto kind = static_cast<QueueKind>(q);
+        const QueueTrace &queue = trace.queues[q];
+        for (std::size_t row = 0; row < queue.start.size(); ++row) {
+            const auto segment = static_cast<std::size_t>(queue.segment[row]);
+            const std::int32_t instruction = queue.instruction[row];
             rows.push_back({kind, false, map.kept[segment][static_cast<std::size_t>(instruction)], row});
             for (const InstructionMap::Hidden &store : map.hidden[segment]) {
                 if (store.behind == instruction)
@@ -155,9 +158,7 @@ public:
         for (std::size_t d = 0; d < plan.devices.size(); ++d) {
             if (symmetry.hidesStores[d])
                 m_mapped[d] = mappedRows(traceOf(d), plan.devices[d]);
-            const std::size_t rows = symmetry.hidesStores[d]
-                ? m_mapped[d].size()
-                : traceOf(d).streams[0].start.size() + traceOf(d).streams[1].start.size();
+            const std::size_t rows = symmetry.hidesStores[d] ? m_mapped[d].size() : rowsOf(traceOf(d));
             m_begin.push_back(m_begin.back() + rows);
         }
     }
@@ -172,23 +173,23 @@ public:
                 for (std::size_t d = 0; d < m_mapped.size(); ++d)
                     spans.device.resize(m_begin[d + 1], static_cast<std::int32_t>(d));
             },
-            [&] { writeStreams(spans.stream); },
-            [&] { writeColumn(spans.segment, &StreamTrace::segment); },
+            [&] { writeQueues(spans.queue); },
+            [&] { writeColumn(spans.segment, &QueueTrace::segment); },
             [&] {
-                writeColumn(spans.instruction, &StreamTrace::instruction,
-                    [](const MappedRow &row, const StreamTrace &) { return row.instruction; });
+                writeColumn(spans.instruction, &QueueTrace::instruction,
+                    [](const MappedRow &row, const QueueTrace &) { return row.instruction; });
             },
-            [&] { writeColumn(spans.microBatch, &StreamTrace::microBatch); },
+            [&] { writeColumn(spans.microBatch, &QueueTrace::microBatch); },
             [&] {
                 writeColumn(
-                    spans.start, &StreamTrace::start, [](const MappedRow &row, const StreamTrace &stream) {
-                        return stream.start[row.row] + (row.hidden ? stream.duration[row.row] : 0);
+                    spans.start, &QueueTrace::start, [](const MappedRow &row, const QueueTrace &queue) {
+                        return queue.start[row.row] + (row.hidden ? queue.duration[row.row] : 0);
                     });
             },
             [&] {
-                writeColumn(spans.duration, &StreamTrace::duration,
-                    [](const MappedRow &row, const StreamTrace &stream) {
-                        return row.hidden ? 0 : stream.duration[row.row];
+                writeColumn(
+                    spans.duration, &QueueTrace::duration, [](const MappedRow &row, const QueueTrace &queue) {
+                        return row.hidden ? 0 : queue.duration[row.row];
                     });
             },
         };
@@ -207,38 +208,40 @@ private:
         return m_traces[static_cast<std::size_t>(m_symmetry.deviceClass[device])];
     }
 
-    void writeStreams(std::vector<StreamKind> &column) const
+    void writeQueues(std::vector<QueueKind> &column) const
     {
         column.reserve(m_begin.back());
         for (std::size_t d = 0; d < m_mapped.size(); ++d) {
             for (const MappedRow &row : m_mapped[d])
-                column.push_back(row.stream);
-            if (!m_symmetry.hidesStores[d])
-                column.resize(m_begin[d] + traceOf(d).streams[0].start.size(), StreamKind::Compute);
-            column.resize(m_begin[d + 1], StreamKind::Communication);
+                column.push_back(row.queue);
+            if (m_symmetry.hidesStores[d])
+                continue;
+            const auto &queues = traceOf(d).queues;
+            for (std::size_t q = 0; q < queues.size(); ++q)
+                column.resize(column.size() + queues[q].start.size(), static_cast<QueueKind>(q));
         }
     }
 
     /// @param mapped  the value of a row of a device with hidden stores
     template<typename T, typename Mapped>
-    void writeColumn(std::vector<T> &column, std::vector<T> StreamTrace::*values, const Mapped &mapped) const
+    void writeColumn(std::vector<T> &column, std::vector<T> QueueTrace::*values, const Mapped &mapped) const
     {
         column.reserve(m_begin.back());
         for (std::size_t d = 0; d < m_mapped.size(); ++d) {
-            const auto &streams = traceOf(d).streams;
+            const auto &queues = traceOf(d).queues;
             for (const MappedRow &row : m_mapped[d])
-                column.push_back(mapped(row, streams[static_cast<std::size_t>(row.stream)]));
+                column.push_back(mapped(row, queues[static_cast<std::size_t>(row.queue)]));
             if (m_symmetry.hidesStores[d])
                 continue;
-            for (const StreamTrace &stream : streams)
-                column.insert(column.end(), (stream.*values).begin(), (stream.*values).end());
+            for (const QueueTrace &queue : queues)
+                column.insert(column.end(), (queue.*values).begin(), (queue.*values).end());
         }
     }
 
-    template<typename T> void writeColumn(std::vector<T> &column, std::vector<T> StreamTrace::*values) const
+    template<typename T> void writeColumn(std::vector<T> &column, std::vector<T> QueueTrace::*values) const
     {
         writeColumn(column, values,
-            [values](const MappedRow &row, const StreamTrace &stream) { return (stream.*values)[row.row]; });
+            [values](const MappedRow &row, const QueueTrace &queue) { return (queue.*values)[row.row]; });
     }
 
     const Symmetry &m_symmetry;
@@ -252,16 +255,11 @@ using ClassTraffic = std::map<std::tuple<InstructionKind, std::int32_t, std::int
 
 ClassTraffic trafficOfClass(const CompiledProgram &program)
 {
-    std::vector<std::int64_t> runs(program.segmentBegin.size() - 1, 0);
-    for (const ScheduleEntry &entry : program.schedule)
-        ++runs[static_cast<std::size_t>(entry.segment)];
     ClassTraffic traffic;
-    for (std::size_t s = 0; s < runs.size(); ++s) {
-        for (std::int32_t i = program.segmentBegin[s]; i < program.segmentBegin[s + 1]; ++i) {
-            const CompiledInstruction &instruction = program.instructions[static_cast<std::size_t>(i)];
-            if (instruction.channel >= 0 && instruction.kind != InstructionKind::Recv && runs[s] > 0)
-                traffic[{instruction.kind, instruction.slot, instruction.bytes}] += runs[s];
-        }
+    for (std::size_t i = 0; i < program.instructions.size(); ++i) {
+        const CompiledInstruction &instruction = program.instructions[i];
+        if (instruction.channel >= 0 && instruction.kind != InstructionKind::Recv && program.runs[i] > 0)
+            traffic[{instruction.kind, instruction.slot, instruction.bytes}] += program.runs[i];
     }
     return traffic;
 }
@@ -280,9 +278,8 @@ void appendTraffic(
         std::int32_t position = 0;
         while (channel.members[static_cast<std::size_t>(position)].device != device)
             ++position;
-        const Bytes sent = ringBytesSent(
-            *collectiveOf(kind), Bytes{bytes}, static_cast<std::int32_t>(channel.members.size()), position);
-        const std::int32_t peer = channel.group >= 0 ? -1 : channel.members[1].device;
+        const Bytes sent = ringBytesSent(*collectiveOf(kind), Bytes{bytes}, channel.ranks, position);
+        const std::int32_t peer = channel.tag < 0 ? -1 : channel.members[1].device;
         auto &[sumBytes, sumCount] = sums[{kind, channel.group, peer}];
         sumBytes += sent.count * count;
         sumCount += count;
@@ -308,13 +305,15 @@ Result<Timeline> simulate(const ExecutionPlan &plan, const Cluster &cluster, con
         return Error{ErrorCode::InvalidInput, "the execution plan has no graph", {}, "plan"};
     if (plan.microBatches < 1)
         return Error{ErrorCode::InvalidInput, "the execution plan has no micro-batches", {}, "plan"};
-    if (plan.devices.size() > static_cast<std::size_t>(cluster.deviceCount))
+    if (plan.devices.size() * static_cast<std::size_t>(plan.units.count)
+        > static_cast<std::size_t>(cluster.deviceCount))
         return Error{ErrorCode::InvalidInput,
-            "the plan is for " + std::to_string(plan.devices.size()) + " devices, the cluster has "
-                + std::to_string(cluster.deviceCount),
+            "the plan is for "
+                + std::to_string(plan.devices.size() * static_cast<std::size_t>(plan.units.count))
+                + " devices, the cluster has " + std::to_string(cluster.deviceCount),
             "choose a larger cluster", "cluster:" + cluster.name};
 
-    TRY(const Symmetry symmetry, findSymmetry(plan, cluster, options.mergeSymmetric));
+    TRY(const Symmetry symmetry, findSymmetry(plan, unitOf(cluster, plan.units), options.mergeSymmetric));
     if (stop.stop_requested())
         return cancelled("the simulation was stopped");
     ProgramCompiler compiler(plan, costs);
@@ -335,11 +334,10 @@ Result<Timeline> simulate(const ExecutionPlan &plan, const Cluster &cluster, con
     });
     for (std::size_t c = 0; c < classes; ++c) {
         const DeviceTrace &trace = traces[c];
-        const StreamTrace &compute = trace.streams[static_cast<std::size_t>(StreamKind::Compute)];
-        const StreamTrace &communication = trace.streams[static_cast<std::size_t>(StreamKind::Communication)];
+        const QueueTrace &compute = trace.queues[static_cast<std::size_t>(QueueKind::Compute)];
         busy[c] =
             Nanoseconds{std::accumulate(compute.duration.begin(), compute.duration.end(), std::int64_t{0})};
-        exposed[c] = Nanoseconds{exposedTime(compute, communication)};
+        exposed[c] = Nanoseconds{exposedOf(trace.queues)};
         traffic[c] = trafficOfClass(programs[c]);
         timeline.step = std::max(timeline.step, Nanoseconds{trace.end});
     }

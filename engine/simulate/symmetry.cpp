@@ -77,8 +77,10 @@ public:
     {
         const DeviceProgram &program = m_plan.devices[static_cast<std::size_t>(device)];
         m_slotOfTag.clear();
+        m_slotOfUnits = -1;
         Colour colour;
         TRY_VOID(readBuffers(device, program, colour));
+        std::vector<std::vector<std::int32_t>> hiddenOf;
         for (std::size_t s = 0; s < program.segments.size(); ++s) {
             const Segment &segment = program.segments[s];
             colour.add(static_cast<std::int32_t>(segment.kind));
@@ -104,6 +106,7 @@ public:
             }
             colour.add(deaths);
             colour.add(static_cast<std::uint64_t>(segment.instructions.size() - hidden.size()));
+            hiddenOf.push_back(hidden);
         }
         for (const ScheduleEntry &entry : program.schedule) {
             if (!inRange(entry.segment, program.segments.size()) || entry.microBatch < 0
@@ -111,8 +114,23 @@ public:
                 return Error{ErrorCode::InvalidInput,
                     "the schedule names a segment or micro-batch that does not exist", {},
                     "device:" + std::to_string(device)};
+            const auto all = program.segments[static_cast<std::size_t>(entry.segment)].instructions.size();
+            if (entry.begin < 0 || entry.end < -1 || static_cast<std::size_t>(entry.begin) > all
+                || (entry.end >= 0 && (entry.end < entry.begin || static_cast<std::size_t>(entry.end) > all)))
+                return Error{ErrorCode::InvalidInput, "the schedule names instructions that do not exist", {},
+                    "device:" + std::to_string(device)};
             colour.add(entry.segment);
             colour.add(entry.microBatch);
+            if (entry.begin > 0 || entry.end >= 0) {
+                // In instructions that are not hidden, so that a store makes no difference.
+                const auto &hidden = hiddenOf[static_cast<std::size_t>(entry.segment)];
+                const auto [begin, end] = indicesOf(program, entry);
+                for (const std::size_t index : {begin, end})
+                    colour.add(static_cast<std::uint64_t>(index)
+                        - static_cast<std::uint64_t>(
+                            std::lower_bound(hidden.begin(), hidden.end(), static_cast<std::int32_t>(index))
+                            - hidden.begin()));
+            }
         }
         for (const std::int32_t channel : m_symmetry.slots[static_cast<std::size_t>(device)]) {
             const std::int32_t group = m_symmetry.channels[static_cast<std::size_t>(channel)].group;
@@ -159,7 +177,8 @@ private:
     {
         if (instruction.kind == InstructionKind::Kernel)
             colour.add(instruction.op.index);
-        colour.add(static_cast<std::int32_t>(instruction.kind));
+        colour.add(static_cast<std::int32_t>(instruction.kind) * 32 + (instruction.acrossUnits ? 16 : 0)
+            + static_cast<std::int32_t>(queueOf(instruction)) * 2 + (instruction.joined ? 1 : 0));
         colour.add(instruction.inputs);
         colour.add(instruction.outputs);
         if (!isCommunication(instruction.kind))
@@ -167,7 +186,9 @@ private:
         const bool paired =
             instruction.kind == InstructionKind::Send || instruction.kind == InstructionKind::Recv;
         TRY(const std::int32_t slot,
-            paired ? tagSlot(device, s, i, instruction) : groupSlot(device, s, i, instruction));
+            paired                        ? tagSlot(device, s, i, instruction)
+                : instruction.acrossUnits ? unitSlot(device)
+                                          : groupSlot(device, s, i, instruction));
         colour.add(slot);
         return {};
     }
@@ -192,6 +213,21 @@ private:
         return self->slot;
     }
 
+    /// All of a device's meetings with itself in other units are at one channel.
+    Result<std::int32_t> unitSlot(std::int32_t device)
+    {
+        if (m_slotOfUnits >= 0)
+            return m_slotOfUnits;
+        auto &slots = m_symmetry.slots[static_cast<std::size_t>(device)];
+        m_slotOfUnits = static_cast<std::int32_t>(slots.size());
+        slots.push_back(static_cast<std::int32_t>(m_symmetry.channels.size()));
+        const GroupShape shape = shapeAcrossUnits(m_cluster, DeviceId{device});
+        Channel channel{.ranks = shape.ranks, .nodes = shape.nodes};
+        channel.members.push_back({device, m_slotOfUnits});
+        m_symmetry.channels.push_back(std::move(channel));
+        return m_slotOfUnits;
+    }
+
     Result<std::int32_t> tagSlot(
         std::int32_t device, std::int32_t s, std::int32_t i, const Instruction &instruction)
     {
@@ -206,7 +242,7 @@ private:
         if (isNew) {
             const bool across = m_cluster.nodeOf(DeviceId{device}) != m_cluster.nodeOf(instruction.peer);
             // Sender first, receiver second; whoever is missing never comes.
-            m_symmetry.channels.push_back({-1, instruction.tag, across ? 2 : 1,
+            m_symmetry.channels.push_back({-1, instruction.tag, 2, across ? 2 : 1,
                 {{sends ? device : instruction.peer.index, -1},
                     {sends ? instruction.peer.index : device, -1}}});
         }
@@ -227,6 +263,7 @@ private:
     Symmetry &m_symmetry;
     std::vector<std::int32_t> m_slotOfGroup;
     std::unordered_map<std::int32_t, std::int32_t> m_slotOfTag{};
+    std::int32_t m_slotOfUnits = -1; ///< Of the device at hand.
     std::unordered_map<std::int32_t, std::int32_t> m_channelOfTag{};
 };
 
@@ -249,6 +286,7 @@ Result<std::vector<Channel>> channelsOfGroups(const ExecutionPlan &plan, const C
         if (std::adjacent_find(devices.begin(), devices.end()) != devices.end())
             return Error{
                 ErrorCode::InvalidInput, "the group has a device twice", {}, "group:" + std::to_string(g)};
+        channel.ranks = static_cast<std::int32_t>(channel.members.size());
         std::sort(nodes.begin(), nodes.end());
         channel.nodes = static_cast<std::int32_t>(std::unique(nodes.begin(), nodes.end()) - nodes.begin());
         channels.push_back(std::move(channel));
@@ -284,7 +322,8 @@ std::vector<Colour> channelColours(const Symmetry &symmetry)
         if (channel.group >= 0) // Who is where in a communicator does not matter for time.
             std::sort(ends.begin(), ends.end());
         Colour colour;
-        colour.add(channel.group >= 0 ? 1 : 0);
+        colour.add(channel.group >= 0 ? 1 : channel.tag >= 0 ? 0 : 2);
+        colour.add(channel.ranks);
         colour.add(channel.nodes);
         colour.add(static_cast<std::uint64_t>(ends.size()));
         for (const auto &[device, slot] : ends) {
@@ -301,7 +340,7 @@ std::vector<Colour> channelColours(const Symmetry &symmetry)
 std::vector<std::int32_t> hiddenStores(const Segment &segment)
 {
     const auto isCompute = [&](std::int32_t i) {
-        return streamOf(segment.instructions[static_cast<std::size_t>(i)].kind) == StreamKind::Compute;
+        return queueOf(segment.instructions[static_cast<std::size_t>(i)]) == QueueKind::Compute;
     };
     std::vector<std::int32_t> hidden;
     std::int32_t before = -1; // The last instruction that is not hidden.

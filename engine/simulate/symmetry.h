@@ -10,11 +10,13 @@
 
 namespace planloom {
 
-/// A place where devices meet: a communicator, or the two ends of a tag.
+/// A place where devices meet: a communicator, the two ends of a tag, or a device with itself in other scale
+/// units.
 struct Channel {
-    std::int32_t group = -1; ///< Index into `ExecutionPlan::groups`; -1 for a tag.
+    std::int32_t group = -1; ///< Index into `ExecutionPlan::groups`; -1 for a tag, and across units.
     std::int32_t tag = -1;
-    std::int32_t nodes = 1; ///< Over how many nodes its members lie.
+    std::int32_t ranks = 1; ///< How many devices meet: members, and those of other units.
+    std::int32_t nodes = 1; ///< Over how many nodes they lie.
 
     /// Who takes part: devices and which of their channels this is (-1: a member that never comes).
     struct Member {

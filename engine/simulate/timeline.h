@@ -8,15 +8,17 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <span>
+#include <utility>
 #include <vector>
 
 namespace planloom {
 
 /// Spans of one training step, predicted or measured, as columns: row i of every vector is one span. Sorted
-/// by (device, stream, start).
+/// by (device, queue, start).
 struct SpanColumns {
     std::vector<std::int32_t> device{};
-    std::vector<StreamKind> stream{};
+    std::vector<QueueKind> queue{};
     std::vector<std::int32_t> segment{}; ///< Index into the device's segments.
     std::vector<std::int32_t> instruction{}; ///< Index into the segment's instructions.
     std::vector<std::int32_t> microBatch{};
@@ -51,11 +53,23 @@ struct Timeline {
     std::vector<MemoryCurve> memory{}; ///< By device.
     std::vector<Traffic> traffic{};
     Nanoseconds step{}; ///< Makespan.
-    std::vector<Nanoseconds> busy{}; ///< By device: time its compute stream runs.
+    std::vector<Nanoseconds> busy{}; ///< By device: time its compute queue runs.
     std::vector<Nanoseconds> exposedCommunication{}; ///< By device: communication with compute idle.
     std::vector<std::int32_t> symmetryClass{}; ///< By device: devices of one class have equal timelines.
 };
 using TimelineSnapshot = std::shared_ptr<const Timeline>;
+
+/// A stretch of time, nanoseconds: [begin, end).
+using Stretch = std::pair<std::int64_t, std::int64_t>;
+
+/// How long something is communicated while nothing is computed.
+/// @param communication  of all queues, in any order; may overlap
+/// @param start, duration  of what is computed, in order, without overlap
+std::int64_t exposedTime(std::vector<Stretch> communication, std::span<const std::int64_t> start,
+    std::span<const std::int64_t> duration);
+
+/// Rows [first, second) of queue `queue` of device `device`. O(log spans)
+std::pair<std::size_t, std::size_t> rowsOf(const Timeline &timeline, std::size_t device, QueueKind queue);
 
 /// Share of the devices' time that is idle: 1 - busy / (devices x makespan).
 ///

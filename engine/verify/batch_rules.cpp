@@ -159,14 +159,12 @@ std::string checkBatch(const ExecutionPlan &plan)
     const Graph &graph = *plan.graph;
     const bool whole = plan.batch.wholeBatches;
     BatchInfo asked = whole ? wholeBatchInfo(graph) : analyseBatch(graph);
-    if (plan.microBatches > 1) {
-        if (std::string reason = whole ? checkMean(graph) : checkCut(graph, plan.microBatches, asked);
-            !reason.empty())
+    if (const std::int32_t cuts = batchCuts(plan); cuts > 1) {
+        if (std::string reason = whole ? checkMean(graph) : checkCut(graph, cuts, asked); !reason.empty())
             return reason;
-        if (std::string reason = sliceWhatIsReadInSlices(graph, plan.microBatches, asked); !reason.empty())
+        if (std::string reason = sliceWhatIsReadInSlices(graph, cuts, asked); !reason.empty())
             return reason;
-        if (std::string reason = whole ? std::string{} : checkCut(graph, plan.microBatches, asked);
-            !reason.empty())
+        if (std::string reason = whole ? std::string{} : checkCut(graph, cuts, asked); !reason.empty())
             return reason; // of what is read in slices too
     }
     return differenceOf(plan.batch, asked, graph);

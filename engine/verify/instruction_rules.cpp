@@ -31,6 +31,10 @@ std::string textOf(const ExecutionPlan &plan, const Content &content)
     if (!content.valuePart.complete())
         text += " part " + std::to_string(content.valuePart.index) + "/"
             + std::to_string(content.valuePart.count);
+    if (content.share == UnitShare::Partial)
+        text += " of one unit's micro-batches";
+    if (content.share == UnitShare::Shard)
+        text += " as a unit's share of dimension " + std::to_string(content.shardDimension);
     return text;
 }
 
@@ -38,6 +42,28 @@ std::string textOf(const ExecutionPlan &plan, const Content &content)
 bool alike(const Content &a, const Content &b)
 {
     return a.tensor == b.tensor && a.valuePart == b.valuePart;
+}
+
+/// Scale units have the same of both.
+bool sharedAlike(const Content &a, const Content &b)
+{
+    return a.share == b.share && a.shardDimension == b.shardDimension;
+}
+
+/// `content` is what a kernel may read or write in a slot whose view moves along `shard` from unit to unit.
+bool isShard(const Content &content, std::int32_t shard)
+{
+    return content.share == (shard < 0 ? UnitShare::Same : UnitShare::Shard)
+        && content.shardDimension == shard;
+}
+
+/// The boxes that all units have of `content` together.
+IndexMask ofAllUnits(const ExecutionPlan &plan, const Content &content, std::int32_t dimension)
+{
+    IndexMask box = *content.box;
+    Range &range = box.ranges[static_cast<std::size_t>(dimension)];
+    range.end = range.begin + range.size() * plan.units.count;
+    return box;
 }
 
 /// The union of disjoint summand sets, in the form of `BufferInfo::summands`; nothing if they overlap.
@@ -88,7 +114,7 @@ BatchRole roleOf(const ExecutionPlan &plan, TensorId tensor)
 /// Buffers of the tensor lie elsewhere in every micro-batch.
 bool moves(const ExecutionPlan &plan, TensorId tensor)
 {
-    return plan.microBatches > 1 && plan.batch.tensorDimension[static_cast<std::size_t>(tensor.index)] >= 0;
+    return batchCuts(plan) > 1 && plan.batch.tensorDimension[static_cast<std::size_t>(tensor.index)] >= 0;
 }
 
 /// Every micro-batch has a value of its own: one buffer for the step holds none of them, or all together.
@@ -117,12 +143,14 @@ std::string checkLoad(const ExecutionPlan &plan, const Specification &specificat
 
 std::string checkStore(const ExecutionPlan &plan, const Content &input)
 {
-    if (!input.summands->empty() || !input.valuePart.complete())
+    if (!input.summands->empty() || !input.valuePart.complete() || input.share != UnitShare::Same)
         return "store expects a complete value, found " + textOf(plan, input);
     const auto &outputs = plan.graph->outputs;
     if (std::find(outputs.begin(), outputs.end(), input.tensor) == outputs.end())
         return nameOfTensor(plan, input.tensor) + " is not an output of the graph";
     const BatchRole role = roleOf(plan, input.tensor);
+    if (role == BatchRole::Step && !plan.units.isOne())
+        return nameOfTensor(plan, input.tensor) + " is of the step: every unit would store it";
     if (role != BatchRole::Same && input.perMicroBatch != (role != BatchRole::Step))
         return nameOfTensor(plan, input.tensor)
             + (role == BatchRole::Step ? " is of the step, what is stored is of a micro-batch"
@@ -151,9 +179,11 @@ std::string checkKernel(const ExecutionPlan &plan, const Specification &specific
             + std::to_string(op.outputs.size()) + " outputs";
     const PartSpecification &part = specification.part(instruction.op, instruction.part);
     const bool once = specification.oncePerStep(instruction.op);
+    const bool keepsProbabilities = attentionOf(plan, instruction.op) == AttentionMode::Plain;
     for (std::size_t slot = 0; slot < op.inputs.size(); ++slot) {
         const Content &input = side.inputs[slot];
-        if (!op.inputs[slot]) {
+        const bool leftOut = static_cast<std::int32_t>(slot) == probabilitiesInput(op) && !keepsProbabilities;
+        if (!op.inputs[slot] || leftOut) {
             if (input.box)
                 return "input " + std::to_string(slot) + " of " + op.name + " should be absent";
             continue;
@@ -162,7 +192,8 @@ std::string checkKernel(const ExecutionPlan &plan, const Specification &specific
             return "input " + std::to_string(slot) + " of " + op.name + " is missing";
         const TensorView &view = part.inputs[slot];
         if (input.tensor != view.tensor || *input.box != view.index || !input.summands->empty()
-            || input.valuePart != view.value)
+            || input.valuePart != view.value
+            || !isShard(input, specification.inputShard(instruction.op, slot)))
             return op.name + " needs " + toString(view) + " of " + nameOfTensor(plan, view.tensor)
                 + ", found " + textOf(plan, input);
         if (once && input.perMicroBatch)
@@ -176,10 +207,13 @@ std::string checkKernel(const ExecutionPlan &plan, const Specification &specific
     bool makesAny = false;
     for (std::size_t slot = 0; slot < op.outputs.size(); ++slot) {
         const Content &output = side.outputs[slot];
+        const bool probabilities = static_cast<std::int32_t>(slot) == probabilitiesOutput(op);
+        if (!output.box && probabilities && keepsProbabilities)
+            return op.name + " keeps its probabilities, but has no buffer for them";
         if (!output.box)
             continue; // not wanted; what is read must have been written by somebody
         makesAny = true;
-        if (!op.outputs[slot])
+        if (!op.outputs[slot] || (probabilities && !keepsProbabilities))
             return "output " + std::to_string(slot) + " of " + op.name + " should be absent";
         const TensorView &view = part.outputs[slot];
         const std::int32_t count = specification.summandCount(view.tensor);
@@ -189,7 +223,8 @@ std::string checkKernel(const ExecutionPlan &plan, const Specification &specific
         const bool inPlace = output.persistent && op.direction == Direction::Optimizer
             && specification.updateOf(output.tensor) == view.tensor;
         if ((output.tensor != view.tensor && !inPlace) || *output.box != view.index
-            || *output.summands != summands || !output.valuePart.complete())
+            || *output.summands != summands || !output.valuePart.complete()
+            || !isShard(output, specification.outputShard(instruction.op, slot)))
             return op.name + " makes " + toString(view) + " of " + nameOfTensor(plan, view.tensor)
                 + ", its buffer is " + textOf(plan, output);
         if (output.persistent && !inPlace)
@@ -202,6 +237,41 @@ std::string checkKernel(const ExecutionPlan &plan, const Specification &specific
     if (!makesAny && !op.outputs.empty())
         return op.name + " makes nothing";
     return {};
+}
+
+/// A collective among one device of all units: what each has follows from what one has.
+std::string checkAcrossUnits(const ExecutionPlan &plan, const Side &side)
+{
+    const Instruction &instruction = *side.instruction;
+    const Content &in = side.inputs[0];
+    const Content &out = side.outputs[0];
+    const auto wrong = [&] {
+        return std::string(nameOf(instruction.kind)) + " across units cannot make " + textOf(plan, out)
+            + " of " + textOf(plan, in);
+    };
+    const std::int32_t dimension = instruction.dimension;
+    const bool scatters = instruction.kind == InstructionKind::ReduceScatter;
+    const bool gathers = instruction.kind == InstructionKind::AllGather;
+    if (in.perMicroBatch || out.perMicroBatch || *in.summands != *out.summands)
+        return wrong();
+    if ((scatters || gathers)
+        && (dimension < 0 || dimension >= static_cast<std::int32_t>(in.box->ranges.size())))
+        return std::string(nameOf(instruction.kind)) + " has no such dimension";
+    if (instruction.kind == InstructionKind::AllReduce)
+        return in.share == UnitShare::Partial && out.share == UnitShare::Same && *in.box == *out.box
+            ? std::string{}
+            : wrong();
+    if (scatters)
+        return in.share == UnitShare::Partial && out.share == UnitShare::Shard
+                && out.shardDimension == dimension && ofAllUnits(plan, out, dimension) == *in.box
+            ? std::string{}
+            : wrong();
+    if (gathers)
+        return in.share == UnitShare::Shard && in.shardDimension == dimension && out.share == UnitShare::Same
+                && ofAllUnits(plan, in, dimension) == *out.box
+            ? std::string{}
+            : wrong();
+    return wrong();
 }
 
 } // namespace
@@ -254,12 +324,20 @@ std::string checkLocal(const ExecutionPlan &plan, const Specification &specifica
                 + " of the step";
     }
     const Content &input = side.inputs[0];
+    const bool reshares =
+        instruction.kind == InstructionKind::Accumulate || instruction.kind == InstructionKind::Select;
+    for (const Content &each : side.inputs)
+        if (!reshares && !sharedAlike(each, output))
+            return std::string(name) + " cannot make " + textOf(plan, output) + " of " + textOf(plan, each);
     const auto wrong = [&] {
         return std::string(name) + " cannot make " + textOf(plan, output) + " of " + textOf(plan, input);
     };
     switch (instruction.kind) {
     case InstructionKind::Accumulate: {
-        if (*input.box != *output.box || output.perMicroBatch || !input.perMicroBatch)
+        // What a unit adds up is its own micro-batches' share.
+        if (*input.box != *output.box || output.perMicroBatch || !input.perMicroBatch
+            || input.share != UnitShare::Same
+            || output.share != (plan.units.isOne() ? UnitShare::Same : UnitShare::Partial))
             return wrong();
         if (roleOf(plan, input.tensor) != BatchRole::Summand)
             return nameOfTensor(plan, input.tensor)
@@ -278,12 +356,19 @@ std::string checkLocal(const ExecutionPlan &plan, const Specification &specifica
     case InstructionKind::Select: {
         if (*input.summands != *output.summands || !contains(*input.box, *output.box))
             return wrong();
+        if (!sharedAlike(input, output)) { // each unit may take its own share of what all have
+            if (input.share != UnitShare::Same || output.share != UnitShare::Shard || input.perMicroBatch
+                || !contains(*input.box, ofAllUnits(plan, output, output.shardDimension)))
+                return wrong();
+        } else if (input.share == UnitShare::Shard && *input.box != *output.box) {
+            return wrong();
+        }
         if (output.perMicroBatch && !input.perMicroBatch) {
             // The slice moves while its source does not.
             BufferInfo moved;
             moved.tensor = output.tensor;
             moved.index = *output.box;
-            if (!contains(*input.box, boxOf(plan, moved, plan.microBatches - 1)))
+            if (!contains(*input.box, boxOf(plan, moved, plan.microBatches - 1, plan.units.count - 1)))
                 return wrong();
         }
         return {};
@@ -344,8 +429,8 @@ std::string checkCommunication(
             return "send expects one input, recv one output";
         const Content &from = sender.inputs[0];
         const Content &to = receiver.outputs[0];
-        if (!alike(from, to) || *from.box != *to.box || *from.summands != *to.summands
-            || from.perMicroBatch != to.perMicroBatch || to.persistent)
+        if (!alike(from, to) || !sharedAlike(from, to) || *from.box != *to.box
+            || *from.summands != *to.summands || from.perMicroBatch != to.perMicroBatch || to.persistent)
             return "send of " + textOf(plan, from) + " is received as " + textOf(plan, to);
         return {};
     }
@@ -373,12 +458,16 @@ std::string checkCommunication(
         for (const auto *list : {&side.inputs, &side.outputs})
             for (const Content &content : *list)
                 if (content.box
-                    && (!alike(content, source) || content.perMicroBatch != source.perMicroBatch
+                    && (!alike(content, source) || (!first.acrossUnits && !sharedAlike(content, source))
+                        || content.perMicroBatch != source.perMicroBatch
                         || (list == &side.outputs && content.persistent))
                     && !(content.tensor == source.tensor && content.persistent && list == &side.inputs
                         && !moves(plan, source.tensor)))
                     return std::string(name) + " mixes " + textOf(plan, source) + " with "
                         + textOf(plan, content);
+
+    if (first.acrossUnits)
+        return checkAcrossUnits(plan, sides.front());
 
     const auto rank = static_cast<std::int32_t>(source.box->ranges.size());
     const auto valid = [rank](std::int32_t dimension) { return dimension >= 0 && dimension < rank; };

@@ -18,6 +18,8 @@ struct Content {
     ValueMask valuePart{};
     bool perMicroBatch = true;
     bool persistent = false;
+    UnitShare share = UnitShare::Same;
+    std::int32_t shardDimension = -1;
 };
 
 /// One device's side of an instruction.

@@ -2,6 +2,8 @@
 
 #include "engine/graph/partition.h"
 
+#include <optional>
+
 namespace planloom {
 
 namespace {
@@ -16,7 +18,28 @@ bool movesWithTensor(const ExecutionPlan &plan, const TensorView &first, const T
     BufferInfo buffer;
     buffer.tensor = first.tensor;
     buffer.index = first.index;
-    return boxOf(plan, buffer, plan.microBatches - 1) == last.index;
+    return boxOf(plan, buffer, plan.microBatches - 1, plan.units.count - 1) == last.index;
+}
+
+/// The dimension along which `next`, unit 1's view, lies just behind `first`, unit 0's; -1 if they are the
+/// same, nothing if they differ in another way.
+std::optional<std::int32_t> shardOf(const TensorView &first, const TensorView &next)
+{
+    if (first == next)
+        return -1;
+    if (first.value != next.value)
+        return std::nullopt;
+    std::int32_t dimension = -1;
+    for (std::size_t d = 0; d < first.index.ranges.size(); ++d) {
+        const Range &a = first.index.ranges[d];
+        const Range &b = next.index.ranges[d];
+        if (a == b)
+            continue;
+        if (dimension >= 0 || b.begin != a.end || b.size() != a.size())
+            return std::nullopt;
+        dimension = static_cast<std::int32_t>(d);
+    }
+    return dimension;
 }
 
 } // namespace
@@ -31,6 +54,8 @@ Specification::Specification(const ExecutionPlan &plan)
     m_summandBase.resize(operators);
     m_inputMoves.resize(operators);
     m_outputMoves.resize(operators);
+    m_inputShards.resize(operators);
+    m_outputShards.resize(operators);
     m_summandCount.assign(graph.tensors.size(), 0);
     m_made.assign(graph.tensors.size(), false);
     m_update.assign(graph.tensors.size(), TensorId{});
@@ -44,16 +69,29 @@ Specification::Specification(const ExecutionPlan &plan)
         std::vector<Range> first;
         std::vector<Range> last;
         if (!m_once[o]) {
-            first = microBatchRanges(plan.batch, graph, id, 0, plan.microBatches);
-            last = microBatchRanges(plan.batch, graph, id, plan.microBatches - 1, plan.microBatches);
+            first = microBatchRanges(plan.batch, graph, id, 0, batchCuts(plan));
+            last = microBatchRanges(plan.batch, graph, id, batchCuts(plan) - 1, batchCuts(plan));
         }
         const auto parts = static_cast<std::int32_t>(plan.placement[o].size());
+        const std::int32_t shards = unitParts(partition);
         m_parts[o].reserve(static_cast<std::size_t>(parts));
         for (std::int32_t p = 0; p < parts; ++p) {
-            PartViews views = partViews(graph, op, partition, p, first);
+            PartViews views = partViews(graph, op, partition, p * shards, first);
             m_parts[o].push_back({std::move(views.inputs), std::move(views.outputs)});
         }
         const PartViews later = partViews(graph, op, partition, 0, last);
+        const PartViews next = partViews(graph, op, partition, shards > 1 ? 1 : 0, first);
+        const auto noteShard = [&](const TensorView &a, const TensorView &b,
+                                   std::vector<std::int32_t> &list) {
+            const auto shard = shardOf(a, b);
+            if (!shard && m_problem.empty())
+                m_problem = "the units' shares of " + op.name + " do not lie side by side";
+            list.push_back(shard.value_or(-1));
+        };
+        for (std::size_t slot = 0; slot < op.inputs.size(); ++slot)
+            noteShard(m_parts[o][0].inputs[slot], next.inputs[slot], m_inputShards[o]);
+        for (std::size_t slot = 0; slot < op.outputs.size(); ++slot)
+            noteShard(m_parts[o][0].outputs[slot], next.outputs[slot], m_outputShards[o]);
         const auto check = [&](TensorId tensor, const TensorView &a, const TensorView &b,
                                std::vector<bool> &list) {
             bool moves = false;

@@ -63,6 +63,17 @@ public:
         return m_outputMoves[static_cast<std::size_t>(op.index)][slot];
     }
 
+    /// The dimension along which the view of input (or output) `slot` moves from one scale unit to the next,
+    /// by its own extent; -1 if all units have the same.
+    std::int32_t inputShard(OperatorId op, std::size_t slot) const
+    {
+        return m_inputShards[static_cast<std::size_t>(op.index)][slot];
+    }
+    std::int32_t outputShard(OperatorId op, std::size_t slot) const
+    {
+        return m_outputShards[static_cast<std::size_t>(op.index)][slot];
+    }
+
     /// The types that values lie in memory in.
     const StorageTypes &types() const { return m_types; }
 
@@ -79,6 +90,8 @@ private:
     std::vector<TensorId> m_replaced{};
     std::vector<std::vector<bool>> m_inputMoves{};
     std::vector<std::vector<bool>> m_outputMoves{};
+    std::vector<std::vector<std::int32_t>> m_inputShards{};
+    std::vector<std::vector<std::int32_t>> m_outputShards{};
     StorageTypes m_types;
     std::string m_problem{};
 };

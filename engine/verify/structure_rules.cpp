@@ -5,7 +5,9 @@
 #include "engine/verify/type_rules.h"
 
 #include <algorithm>
+#include <array>
 #include <functional>
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -83,17 +85,40 @@ private:
             local.annotation = m_graph.operators[o].annotation;
             local.annotationProblem = m_graph.operators[o].annotationProblem;
             if (const std::int32_t d = m_plan.batch.operatorDimension[o]; d >= 0)
-                local.annotation.dimensions[at(d)].size /= m_plan.microBatches;
+                local.annotation.dimensions[at(d)].size /= batchCuts(m_plan);
             if (const auto legal = checkPartition(local, m_plan.partitions[o]); !legal)
                 return fail(-1, legal.error().message);
-            if (at(partCount(m_plan.partitions[o])) != m_plan.placement[o].size())
+            const Partition &partition = m_plan.partitions[o];
+            for (std::size_t s = 0; s < partition.splits.size(); ++s) {
+                const Split &split = partition.splits[s];
+                if (split.over == SplitOver::Units
+                    && (s + 1 != partition.splits.size() || split.parts != m_plan.units.count
+                        || m_graph.operators[o].direction != Direction::Optimizer
+                        || split.kind != SplitKind::Dimension || !split.sizes.empty()))
+                    return fail(-1, local.name + " is shared out over units that the plan does not have");
+            }
+            if (at(partCount(partition) / unitParts(partition)) != m_plan.placement[o].size())
                 return fail(-1, local.name + " does not have one device per part");
             for (const DeviceId device : m_plan.placement[o])
                 if (!isWithin(device.index, m_plan.devices.size()))
                     return fail(
                         -1, "a part of " + local.name + " is on a device that the plan does not have");
+            if (std::string reason = checkAttention(o); !reason.empty())
+                return fail(-1, std::move(reason));
         }
         return true;
+    }
+
+    /// Both passes of an Attention hold to one mode; nothing else has one.
+    std::string checkAttention(std::size_t o) const
+    {
+        const Operator &op = m_graph.operators[o];
+        const AttentionMode mode = attentionOf(m_plan, OperatorId{static_cast<std::int32_t>(o)});
+        if (op.kind != OperatorKind::Attention)
+            return mode == AttentionMode::Fused ? "" : op.name + " has no probabilities to keep";
+        if (op.direction == Direction::Backward && mode != attentionOf(m_plan, op.mirror))
+            return op.name + " would not read the probabilities as its forward operator keeps them";
+        return {};
     }
 
     bool checkGroups()
@@ -118,6 +143,10 @@ private:
             entries += device.schedule.size();
         if (m_plan.stageCount < 1)
             return fail(-1, "the plan has no stages");
+        const ScaleUnits &units = m_plan.units;
+        if (units.count < 1 || units.inner < 1 || m_plan.devices.size() % at(units.inner) != 0
+            || (!units.isOne() && m_plan.batch.wholeBatches))
+            return fail(-1, "the plan has no such scale units");
         return m_plan.microBatches == 1 || entries >= at(m_plan.microBatches)
             || fail(-1,
                 "the schedules are too short for " + std::to_string(m_plan.microBatches) + " micro-batches");
@@ -138,8 +167,12 @@ private:
             if (!isWithin(segment.stage.index, at(m_plan.stageCount)))
                 return fail(
                     device, std::string("a ") + nameOf(segment.kind) + " segment has no stage of the plan");
+            std::array<const Instruction *, kQueueCount> before{}; // by queue
             for (const Instruction &instruction : segment.instructions) {
                 std::string reason = checkInstruction(device, instruction);
+                if (reason.empty())
+                    reason = checkQueue(instruction, before[static_cast<std::size_t>(queueOf(instruction))]);
+                before[static_cast<std::size_t>(queueOf(instruction))] = &instruction;
                 if (reason.empty() && instruction.kind == InstructionKind::Kernel)
                     reason = checkSegment(segment.kind, instruction);
                 if (reason.empty() && isMessage(instruction.kind) && !tags.insert(instruction.tag).second)
@@ -148,6 +181,7 @@ private:
                     return fail(device, std::move(reason));
             }
         }
+        std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> runs; // where a run's next slice begins
         for (const ScheduleEntry &entry : own.schedule) {
             if (!isWithin(entry.segment, own.segments.size())
                 || !isWithin(entry.microBatch, at(m_plan.microBatches)))
@@ -156,8 +190,42 @@ private:
                 return fail(device,
                     std::string("a ") + nameOf(own.segments[at(entry.segment)].kind)
                         + " segment runs in micro-batch " + std::to_string(entry.microBatch));
+            const auto &instructions = own.segments[at(entry.segment)].instructions;
+            const auto all = static_cast<std::int32_t>(instructions.size());
+            const std::int32_t end = entry.end < 0 ? all : entry.end;
+            std::int32_t &next = runs[{entry.segment, entry.microBatch}];
+            if (entry.end < -1 || entry.begin != next || end < entry.begin || end > all)
+                return fail(device,
+                    std::string("the slices of a ") + nameOf(own.segments[at(entry.segment)].kind)
+                        + " segment in micro-batch " + std::to_string(entry.microBatch)
+                        + " do not follow one another");
+            next = end;
+            if (entry.begin < end && instructions[at(entry.begin)].joined)
+                return fail(device, "a slice begins with an instruction that is joined to the one before it");
         }
+        for (const auto &[run, end] : runs)
+            if (at(end) != own.segments[at(run.first)].instructions.size())
+                return fail(device,
+                    std::string("a ") + nameOf(own.segments[at(run.first)].kind)
+                        + " segment is left unfinished in micro-batch " + std::to_string(run.second));
         return true;
+    }
+
+    /// Joined instructions are one launch: of one kind, in one queue, and collectives among the same devices.
+    static std::string checkQueue(const Instruction &instruction, const Instruction *before)
+    {
+        const QueueKind queue = queueOf(instruction);
+        if ((queue == QueueKind::Compute || queue == QueueKind::Copy) == isCommunication(instruction.kind)
+            || (queue == QueueKind::Copy && !isCommunication(instruction.kind)))
+            return std::string("a ") + nameOf(instruction.kind) + " waits in the " + nameOf(queue) + " queue";
+        if (!instruction.joined)
+            return {};
+        if (!before || before->kind != instruction.kind || queueOf(*before) != queue
+            || before->group != instruction.group || before->acrossUnits != instruction.acrossUnits
+            || isMessage(instruction.kind))
+            return std::string("a ") + nameOf(instruction.kind)
+                + " is joined to what it cannot be launched together with";
+        return {};
     }
 
     static bool isOncePerStep(SegmentKind kind)
@@ -179,11 +247,13 @@ private:
                 return "a buffer's box does not lie in " + name;
         }
         if (buffer.perMicroBatch) { // nor may it leave the tensor in a later micro-batch
-            const IndexMask last = boxOf(m_plan, buffer, m_plan.microBatches - 1);
+            const IndexMask last = boxOf(m_plan, buffer, m_plan.microBatches - 1, m_plan.units.count - 1);
             for (std::size_t d = 0; d < last.ranges.size(); ++d)
                 if (last.ranges[d].end > tensor.type.shape[d])
                     return "a buffer's box leaves " + name + " in the last micro-batch";
         }
+        if (std::string reason = checkShare(buffer, tensor); !reason.empty())
+            return reason;
         if (std::adjacent_find(buffer.summands.begin(), buffer.summands.end(), std::greater_equal<>())
                 != buffer.summands.end()
             || (!buffer.summands.empty() && buffer.summands.front() < 0))
@@ -201,6 +271,28 @@ private:
         if (buffer.memory != memoryOf(m_graph, tensor) && (buffer.persistent || !passing))
             return "a buffer of " + name + " counts as " + nameOf(buffer.memory);
         return {};
+    }
+
+    /// What scale units have of a buffer.
+    std::string checkShare(const BufferInfo &buffer, const Tensor &tensor) const
+    {
+        const std::string name = "'" + tensor.name + "'";
+        if (buffer.share == UnitShare::Same)
+            return buffer.shardDimension == -1 ? std::string{}
+                                               : "a buffer of " + name + " is shared out and is not";
+        if (m_plan.units.isOne() || buffer.perMicroBatch)
+            return "a buffer of " + name + " is shared by units, but there is nothing to share";
+        if (buffer.share == UnitShare::Partial)
+            return !buffer.persistent && buffer.shardDimension == -1
+                ? std::string{}
+                : "a buffer of " + name + " would keep one unit's share of a sum";
+        if (!isWithin(buffer.shardDimension, buffer.index.ranges.size()))
+            return "a buffer of " + name + " is shared out along no dimension";
+        const auto d = at(buffer.shardDimension);
+        const Range &range = buffer.index.ranges[d];
+        return range.begin + range.size() * m_plan.units.count <= tensor.type.shape[d]
+            ? std::string{}
+            : "the units' shares of " + name + " leave it";
     }
 
     std::string checkInstruction(std::int32_t device, const Instruction &instruction) const
@@ -222,7 +314,13 @@ private:
                 return m_graph.at(instruction.op).name + " has no part " + std::to_string(instruction.part);
         }
         const bool message = isMessage(instruction.kind);
-        if (isCommunication(instruction.kind) && !message
+        if (instruction.acrossUnits
+            && (m_plan.units.isOne() || !isCommunication(instruction.kind) || message
+                || instruction.group != -1 || instruction.inputs.size() != 1
+                || instruction.outputs.size() != 1 || instruction.inputs[0] < 0
+                || instruction.outputs[0] < 0))
+            return std::string("a ") + nameOf(instruction.kind) + " cannot be across units";
+        if (isCommunication(instruction.kind) && !message && !instruction.acrossUnits
             && !isWithin(instruction.group, m_plan.groups.size()))
             return "a collective names no group";
         if (message && instruction.tag < 0)

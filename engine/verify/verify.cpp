@@ -59,6 +59,7 @@ private:
         std::int32_t device, std::int32_t buffer, std::int32_t microBatch, const Instruction &instruction);
     bool begin(std::int32_t device);
     bool finish(std::int32_t device);
+    void goOn(std::int32_t device);
     bool noteKernel(std::int32_t device, const Instruction &instruction, std::int32_t microBatch);
     bool accumulate(std::int32_t device, const Instruction &instruction, std::int32_t microBatch);
     bool store(std::int32_t device, const Instruction &instruction, std::int32_t microBatch);
@@ -167,6 +168,8 @@ Side Interpreter::sideOf(std::int32_t device, const Instruction &instruction) co
         content.valuePart = buffer.valuePart;
         content.perMicroBatch = buffer.perMicroBatch;
         content.persistent = buffer.persistent;
+        content.share = buffer.share;
+        content.shardDimension = buffer.shardDimension;
         return content;
     };
     Side side;
@@ -257,13 +260,19 @@ bool Interpreter::finish(std::int32_t device)
     }
     ++m_report.instructions;
     ++state.instruction;
+    goOn(device);
+    return true;
+}
+
+/// From the end of a schedule entry to the next one that holds an instruction.
+void Interpreter::goOn(std::int32_t device)
+{
+    Device &state = m_devices[at(device)];
     const DeviceProgram &own = program(device);
     while (state.entry < own.schedule.size()
-        && state.instruction >= own.segments[at(own.schedule[state.entry].segment)].instructions.size()) {
-        ++state.entry;
-        state.instruction = 0;
-    }
-    return true;
+        && state.instruction >= indicesOf(own, own.schedule[state.entry]).second)
+        if (++state.entry < own.schedule.size())
+            state.instruction = indicesOf(own, own.schedule[state.entry]).first;
 }
 
 bool Interpreter::noteKernel(std::int32_t device, const Instruction &instruction, std::int32_t microBatch)
@@ -423,6 +432,8 @@ bool Interpreter::communicate(std::int32_t device, std::vector<std::int32_t> &ru
                 "send and receive between devices " + std::to_string(device) + " and " + std::to_string(peer)
                     + " do not belong together");
         members = isSend ? std::vector{device, peer} : std::vector{peer, device};
+    } else if (instruction.acrossUnits) {
+        members = {device}; // the other units stand at the same place of the same program
     } else {
         const auto &group = m_plan.groups[at(instruction.group)];
         if (std::find(group.begin(), group.end(), DeviceId{device}) == group.end())
@@ -518,7 +529,7 @@ bool Interpreter::checkEnd()
                     volume += elementCount(shapeOf(box));
             std::int64_t expected = elementCount(shape);
             if (role == BatchRole::Split)
-                expected /= m_plan.microBatches;
+                expected /= batchCuts(m_plan);
             if (volume != expected || m_stored.count({output.index, i}) == 0)
                 return fail(-1,
                     "'" + m_graph.at(output).name + "' does not reach the host whole in micro-batch "
@@ -544,11 +555,7 @@ Result<VerifyReport> Interpreter::run()
     for (std::int32_t d = static_cast<std::int32_t>(m_devices.size()); d-- > 0;) {
         if (!setUp(d))
             return m_report;
-        Device &state = m_devices[at(d)];
-        const DeviceProgram &own = program(d);
-        while (state.entry < own.schedule.size()
-            && own.segments[at(own.schedule[state.entry].segment)].instructions.empty())
-            ++state.entry;
+        goOn(d);
         runnable.push_back(d);
     }
     while (!runnable.empty()) {

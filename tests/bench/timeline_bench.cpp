@@ -68,7 +68,7 @@ TimelineSceneSnapshot millionSpans()
                 for (std::int32_t i = 0; i < kOperators; ++i) {
                     const std::int64_t duration = 2'000 + (i * 7919 + d * 104'729) % 30'000;
                     spans.device.push_back(d);
-                    spans.stream.push_back(StreamKind::Compute);
+                    spans.queue.push_back(QueueKind::Compute);
                     spans.segment.push_back(segment);
                     spans.instruction.push_back(i);
                     spans.microBatch.push_back(batch);
@@ -252,7 +252,7 @@ TimelineSceneSnapshot manyDevices()
             instruction.op = OperatorId{i};
             segment.instructions.push_back(instruction);
             spans.device.push_back(d);
-            spans.stream.push_back(StreamKind::Compute);
+            spans.queue.push_back(QueueKind::Compute);
             spans.segment.push_back(0);
             spans.instruction.push_back(i);
             spans.microBatch.push_back(0);

@@ -17,7 +17,7 @@ using namespace planloom;
 namespace {
 
 constexpr const char *kOrder = "order name:h.0.attn.k_attn before name:h.0.attn.q_attn\n";
-constexpr const char *kSoftmax = "h.0.attn.softmax";
+constexpr const char *kAttention = "h.0.attn.attention";
 
 } // namespace
 
@@ -251,8 +251,8 @@ private Q_SLOTS:
     {
         open(4, "single");
         walk(m_at, [this] {
-            HandGesture hand = base(kSoftmax);
-            const std::int32_t from = boxOf(m_at, kSoftmax);
+            HandGesture hand = base(kAttention);
+            const std::int32_t from = boxOf(m_at, kAttention);
             m_at.dag()->zoomBy(0.3 / m_at.dag()->camera().scale);
             const std::int32_t to = boxOf(m_at, kName);
             const QPointF off = QRectF(m_at.dag()->rect()).center()
@@ -264,7 +264,7 @@ private Q_SLOTS:
                 QTest::qFail("both must be in sight", __FILE__, __LINE__);
             byMouse(hand, start, start + QPoint(12, 4), end);
             hand.rows = {QStringLiteral("order ")};
-            hand.follows = [this] { hasOrder(kSoftmax, kName); };
+            hand.follows = [this] { hasOrder(kAttention, kName); };
             return hand;
         });
     }
@@ -273,7 +273,7 @@ private Q_SLOTS:
     {
         open(4, "single");
         walk(m_at, [this] {
-            HandGesture hand = base(kSoftmax);
+            HandGesture hand = base(kAttention);
             hand.steps = {[this] { QTest::keyClick(m_at.dag(), Qt::Key_B); },
                 [this] {
                     QVERIFY(m_at.dag()->gestures().editor());
@@ -282,7 +282,7 @@ private Q_SLOTS:
                 }};
             hand.finish = [this] { key(m_at.dag(), Qt::Key_Return); };
             hand.rows = {QStringLiteral("order ")};
-            hand.follows = [this] { hasOrder(kSoftmax, kName); };
+            hand.follows = [this] { hasOrder(kAttention, kName); };
             return hand;
         });
     }

@@ -70,7 +70,7 @@ private:
         static const std::vector<std::string> kRows{"place layer:0 : devices 1",
             "split name:*.mlp.c_fc : out0.-1 by 2", "recompute layer:* per layer",
             "off recompute layer:1 per operator  # later", "# a remark", "", "   ", "split nonsense",
-            "place : :", "stage layer:2-3 : 1", "order name:h.0.attn.softmax before name:h.0.mlp.c_fc",
+            "place : :", "stage layer:2-3 : 1", "order name:h.0.attn.attention before name:h.0.mlp.c_fc",
             "in-flight 2", "micro-batches 2", "schedule gpipe", "\xc3\xa4\xe2\x82\xac \x01",
             "place layer:3 : devices 0,1,2,3\nrecompute layer:3 per layer", "memory <= 40 GiB"};
         return kRows[below(kRows.size())];

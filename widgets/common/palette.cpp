@@ -210,6 +210,8 @@ QColor categoryColour(const Palette &palette, OperatorCategory category)
     switch (category) {
     case OperatorCategory::Product:
         return categoricalColour(palette, 0);
+    case OperatorCategory::Attention:
+        return categoricalColour(palette, 11);
     case OperatorCategory::Normalization:
         return categoricalColour(palette, 2);
     case OperatorCategory::Activation:
@@ -289,6 +291,8 @@ QString nameOfCategory(OperatorCategory category)
     switch (category) {
     case OperatorCategory::Product:
         return QCoreApplication::translate(context, "Product");
+    case OperatorCategory::Attention:
+        return QCoreApplication::translate(context, "Attention");
     case OperatorCategory::Normalization:
         return QCoreApplication::translate(context, "Normalisation");
     case OperatorCategory::Activation:

@@ -43,7 +43,7 @@ std::optional<std::int64_t> timeOf(AlignAt event, const TimelineScene &scene, Op
         return first;
     for (std::uint32_t i = scene.operatorBegin[index]; i < scene.operatorBegin[index + 1]; ++i) {
         const std::uint32_t row = scene.operatorRows[i];
-        if (scene.timeline->spans.stream[row] != StreamKind::Compute)
+        if (scene.timeline->spans.queue[row] != QueueKind::Compute)
             continue;
         first = std::min(first.value_or(scene.timeline->spans.start[row]), scene.timeline->spans.start[row]);
     }

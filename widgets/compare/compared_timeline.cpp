@@ -172,7 +172,7 @@ std::optional<QRectF> ComparedTimeline::rectOf(bool ofB, std::size_t row) const
     const std::int32_t lane = m_laneOfDevice[static_cast<std::size_t>(spans.device[row])];
     if (lane < 0)
         return {};
-    const bool communication = spans.stream[row] == StreamKind::Communication;
+    const bool communication = spans.queue[row] != QueueKind::Compute;
     const int strip = half() / 2;
     double y = topOf(static_cast<std::size_t>(lane)) + 4 + (ofB ? strip + half() + gap() : 0);
     if (communication)

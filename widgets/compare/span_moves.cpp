@@ -81,7 +81,7 @@ SpanSubset subsetOf(const Timeline &timeline, std::vector<std::size_t> rows)
     for (std::size_t i = 0; i < subset.rows.size(); ++i) {
         const std::size_t row = subset.rows[i];
         spans.device.push_back(all.device[row]);
-        spans.stream.push_back(all.stream[row]);
+        spans.queue.push_back(all.queue[row]);
         spans.segment.push_back(all.segment[row]);
         spans.instruction.push_back(all.instruction[row]);
         spans.microBatch.push_back(all.microBatch[row]);
@@ -89,7 +89,7 @@ SpanSubset subsetOf(const Timeline &timeline, std::vector<std::size_t> rows)
         spans.duration.push_back(all.duration[row]);
         subset.before[i + 1] = subset.before[i];
         subset.before[i + 1].busy += all.duration[row];
-        auto &lanes = all.stream[row] == StreamKind::Compute ? subset.compute : subset.communication;
+        auto &lanes = all.queue[row] == QueueKind::Compute ? subset.compute : subset.communication;
         LaneRows &lane = lanes[static_cast<std::size_t>(all.device[row])];
         if (lane.begin == lane.end)
             lane.begin = i;

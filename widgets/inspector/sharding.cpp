@@ -53,12 +53,13 @@ void addMade(Cells &cells, const Plan &plan, OperatorId id, TensorId tensor)
 {
     const Operator &op = plan.graph->at(id);
     const OperatorDecision &decision = decisionOf(plan, id);
-    const std::int32_t parts = partCount(decision.partition);
+    const std::int32_t shards = unitParts(decision.partition);
+    const std::int32_t parts = partCount(decision.partition) / shards;
     for (std::size_t slot = 0; slot < op.outputs.size(); ++slot) {
         if (op.outputs[slot] != tensor)
             continue;
         for (std::int32_t part = 0; part < parts; ++part) {
-            const TensorView view = outputView(*plan.graph, op, decision.partition, part, slot);
+            const TensorView view = outputView(*plan.graph, op, decision.partition, part * shards, slot);
             cells[{view.index, view.value}].insert(deviceOf(decision, part));
         }
     }
@@ -68,12 +69,13 @@ void addUsed(Cells &cells, const Plan &plan, OperatorId id, TensorId tensor)
 {
     const Operator &op = plan.graph->at(id);
     const OperatorDecision &decision = decisionOf(plan, id);
-    const std::int32_t parts = partCount(decision.partition);
+    const std::int32_t shards = unitParts(decision.partition);
+    const std::int32_t parts = partCount(decision.partition) / shards;
     for (std::size_t slot = 0; slot < op.inputs.size(); ++slot) {
         if (op.inputs[slot] != tensor)
             continue;
         for (std::int32_t part = 0; part < parts; ++part) {
-            const TensorView view = inputView(*plan.graph, op, decision.partition, part, slot);
+            const TensorView view = inputView(*plan.graph, op, decision.partition, part * shards, slot);
             cells[{view.index, view.value}].insert(deviceOf(decision, part));
         }
     }
@@ -91,7 +93,7 @@ std::vector<ShardingJoin> joinsOf(
         const DeviceProgram &program = execution.devices[d];
         std::vector<std::int64_t> runs(program.segments.size(), 0);
         for (const ScheduleEntry &entry : program.schedule)
-            ++runs[static_cast<std::size_t>(entry.segment)];
+            runs[static_cast<std::size_t>(entry.segment)] += entry.begin == 0 ? 1 : 0;
         for (std::size_t s = 0; s < program.segments.size(); ++s) {
             for (const Instruction &instruction : program.segments[s].instructions) {
                 if (!isCommunication(instruction.kind) || instruction.kind == InstructionKind::Recv)

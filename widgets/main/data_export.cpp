@@ -55,7 +55,7 @@ std::string spansCsv(const TimelineScene &scene)
         const Segment *segment = scene.findSegment(row);
         const OperatorId op = scene.operatorOf(row);
         csv += std::to_string(spans.device[row]) + ','
-            + (spans.stream[row] == StreamKind::Compute ? "compute" : "communication") + ','
+            + (spans.queue[row] == QueueKind::Compute ? "compute" : "communication") + ','
             + (segment ? nameOf(segment->kind) : "") + ',' + std::to_string(spans.microBatch[row]) + ','
             + (op.valid() ? csvCell(scene.graph().at(op).name) : "") + ','
             + (instruction ? nameOf(instruction->kind) : "") + ',' + std::to_string(spans.start[row]) + ','

@@ -140,7 +140,7 @@ void sumUpBusyTime(TimelineScene &scene)
                 sum.backward += duration;
             else if (share == BusyShare::Optimizer)
                 sum.optimizer += duration;
-            if (spans.stream[row] == StreamKind::Compute)
+            if (spans.queue[row] == QueueKind::Compute)
                 scene.longestSpan = std::max(scene.longestSpan, duration);
         }
     }
@@ -224,10 +224,10 @@ DeviceLane laneOf(const TimelineScene &scene, std::int32_t device)
     DeviceLane lane;
     lane.device = DeviceId{device};
     const auto [begin, end] = rowsOfDevice(timeline, d);
-    const auto streams = timeline.spans.stream.begin();
+    const auto streams = timeline.spans.queue.begin();
     const auto middle = std::partition_point(streams + static_cast<std::ptrdiff_t>(begin),
         streams + static_cast<std::ptrdiff_t>(end),
-        [](StreamKind kind) { return kind == StreamKind::Compute; });
+        [](QueueKind kind) { return kind == QueueKind::Compute; });
     lane.compute = {begin, static_cast<std::size_t>(middle - streams)};
     lane.communication = {lane.compute.end, end};
     lane.blocks = blocksOf(scene, lane.compute);

@@ -275,9 +275,9 @@ private:
                 swatch(strip, left, directionColour(m_palette, direction), nameOfDirection(direction));
         } else if (m_picture.colouring == TimelineColouring::Kind) {
             for (const OperatorCategory category :
-                {OperatorCategory::Product, OperatorCategory::Normalization, OperatorCategory::Activation,
-                    OperatorCategory::Elementwise, OperatorCategory::Reduction, OperatorCategory::Movement,
-                    OperatorCategory::Loss, OperatorCategory::Optimizer})
+                {OperatorCategory::Product, OperatorCategory::Attention, OperatorCategory::Normalization,
+                    OperatorCategory::Activation, OperatorCategory::Elementwise, OperatorCategory::Reduction,
+                    OperatorCategory::Movement, OperatorCategory::Loss, OperatorCategory::Optimizer})
                 swatch(strip, left, categoryColour(m_palette, category), nameOfCategory(category));
         } else if (m_picture.colouring == TimelineColouring::Time) {
             swatch(strip, left, heatColour(m_palette, 0), translated("short"));

@@ -27,7 +27,7 @@ class OverlayPainter : public TimelineCanvasPainter
             return {};
         const TimelineRow &row =
             (*m_picture.rows)[static_cast<std::size_t>((*m_picture.rowOfDevice)[device])];
-        if (spans.stream[span] == StreamKind::Compute)
+        if (spans.queue[span] == QueueKind::Compute)
             return m_picture.top(row, row.operatorsTop()) + row.operators / 2.0;
         if (row.communication == 0)
             return m_picture.top(row, row.operatorsTop()) + row.operators;
@@ -84,7 +84,7 @@ public:
             return;
         const TimelineRow &row =
             (*m_picture.rows)[static_cast<std::size_t>((*m_picture.rowOfDevice)[device])];
-        const bool compute = spans.stream[span] == StreamKind::Compute;
+        const bool compute = spans.queue[span] == QueueKind::Compute;
         const int height = compute ? row.operators : row.communication;
         if (height == 0)
             return;

@@ -185,7 +185,7 @@ TimelineFocus TimelineView::refocused(const TimelineScene &before, const Timelin
     const SpanColumns &spans = now.timeline->spans;
     std::int64_t best = -1;
     for (const std::size_t each : rowsOf(now, {op})) {
-        if (spans.microBatch[each] != old.microBatch[row] || spans.stream[each] != old.stream[row])
+        if (spans.microBatch[each] != old.microBatch[row] || spans.queue[each] != old.queue[row])
             continue;
         if (best < 0 || spans.device[each] == focus.lane)
             best = static_cast<std::int64_t>(each);

@@ -72,7 +72,7 @@ std::optional<QRect> TimelineView::rectOf(std::size_t row) const
     if (!m_scene || row >= shown()->timeline->spans.size())
         return {};
     const SpanColumns &spans = shown()->timeline->spans;
-    const bool compute = spans.stream[row] == StreamKind::Compute;
+    const bool compute = spans.queue[row] == QueueKind::Compute;
     const auto begin = static_cast<double>(spans.start[row]);
     return onScreen(spans.device[row], begin, begin + static_cast<double>(spans.duration[row]),
         compute ? &TimelineRow::operators : &TimelineRow::communication,

@@ -55,7 +55,7 @@ void TimelineView::askWhatIf()
                 operators.empty() ? std::vector<std::size_t>{span} : rowsOf(*scene, operators);
             const Instruction *wanted = scene->findInstruction(span);
             std::erase_if(rows, [&](std::size_t row) {
-                const bool communicates = spans.stream[row] == StreamKind::Communication;
+                const bool communicates = spans.queue[row] != QueueKind::Compute;
                 const Instruction *instruction = scene->findInstruction(row);
                 return communicates != alone
                     || (alone && wanted && instruction && instruction->kind != wanted->kind);

@@ -7,13 +7,6 @@
 
 namespace planloom {
 
-namespace {
-
-constexpr ScheduleKind kAllSchedules[] = {
-    ScheduleKind::Sequential, ScheduleKind::GPipe, ScheduleKind::OneFOneB};
-
-} // namespace
-
 const char *nameOf(ScheduleKind kind)
 {
     switch (kind) {
@@ -23,8 +16,29 @@ const char *nameOf(ScheduleKind kind)
         return "gpipe";
     case ScheduleKind::OneFOneB:
         return "1f1b";
+    case ScheduleKind::Interleaved:
+        return "interleaved";
     }
     return "";
+}
+
+std::optional<ScheduleKind> scheduleNamed(std::string_view name)
+{
+    for (const ScheduleKind kind : kAllSchedules)
+        if (name == nameOf(kind))
+            return kind;
+    return std::nullopt;
+}
+
+std::string scheduleNames()
+{
+    std::string names;
+    for (std::size_t i = 0; i < kAllSchedules.size(); ++i)
+        names += (i == 0                                ? ""
+                         : i + 1 < kAllSchedules.size() ? ", "
+                                                        : " or ")
+            + std::string(nameOf(kAllSchedules[i]));
+    return names;
 }
 
 Result<ScheduleRule> RuleTraits<ScheduleRule>::parse(TextCursor &cursor, std::string_view)
@@ -33,7 +47,7 @@ Result<ScheduleRule> RuleTraits<ScheduleRule>::parse(TextCursor &cursor, std::st
         if (cursor.takeWord(nameOf(kind)))
             return ScheduleRule{kind};
     }
-    return cursor.expected("gpipe, 1f1b or sequential");
+    return cursor.expected(scheduleNames());
 }
 
 std::string RuleTraits<ScheduleRule>::print(const ScheduleRule &rule)
@@ -50,11 +64,9 @@ Result<ScheduleRule> RuleTraits<ScheduleRule>::read(const nlohmann::json &json, 
 {
     TRY_VOID(requireMembers(json, {"type", "schedule"}, where));
     TRY(const std::string name, textAt(json, "schedule", where));
-    for (const ScheduleKind kind : kAllSchedules) {
-        if (name == nameOf(kind))
-            return ScheduleRule{kind};
-    }
-    return wrong(where + "/schedule", "expected gpipe, 1f1b or sequential");
+    if (const auto kind = scheduleNamed(name))
+        return ScheduleRule{*kind};
+    return wrong(where + "/schedule", "expected " + scheduleNames());
 }
 
 } // namespace planloom

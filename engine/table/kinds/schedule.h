@@ -2,6 +2,12 @@
 
 #include "engine/table/kinds/rule_traits.h"
 
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
 namespace planloom {
 
 /// The order of a pipeline's blocks.
@@ -10,9 +16,16 @@ enum class ScheduleKind : std::uint8_t {
     GPipe, ///< All forward blocks before any backward block (arXiv:1811.06965).
     OneFOneB, ///< Unless a row says otherwise, stage s holds at most S - s micro-batches, then alternates
               ///< (PipeDream-Flush, arXiv:2104.04473).
+    Interleaved, ///< 1F1B over several stages on each rank (arXiv:2104.04473, section 2.2).
 };
+inline constexpr std::array kAllSchedules{
+    ScheduleKind::Sequential, ScheduleKind::GPipe, ScheduleKind::OneFOneB, ScheduleKind::Interleaved};
 
-const char *nameOf(ScheduleKind kind); ///< "gpipe", "1f1b", "sequential"
+const char *nameOf(ScheduleKind kind); ///< "gpipe", "1f1b", "sequential", "interleaved"
+/// The schedule of this name, if there is one.
+std::optional<ScheduleKind> scheduleNamed(std::string_view name);
+/// "sequential, gpipe, 1f1b or interleaved"
+std::string scheduleNames();
 
 /// The order in which the pipeline runs its blocks.
 struct ScheduleRule {

@@ -57,11 +57,15 @@ TEST(Chips, StandForEachDimensionOnceAnEdge)
     EXPECT_EQ(labels, "a b k+ n /a /b /n ");
     EXPECT_EQ(chip(context, "h.1.mlp.c_fc", "k+").counts, (std::vector<std::int32_t>{2, 4, 8, 16, 32, 64}));
     EXPECT_EQ(chip(context, "h.1.mlp.c_fc", "k+").size, 64);
-    EXPECT_EQ(chip(context, "h.1.attn.softmax", "d^").locked, "softmax reduces over this dimension");
-    EXPECT_TRUE(chip(context, "h.1.attn.softmax", "d^").counts.empty());
+    EXPECT_EQ(
+        chip(context, "h.1.attn.attention", "t^").locked, "attention compares all keys with one another");
+    EXPECT_EQ(
+        chip(context, "h.1.attn.attention", "e^").locked, "attention sums over this dimension within a head");
+    EXPECT_TRUE(chip(context, "h.1.attn.attention", "t^").counts.empty());
+    EXPECT_FALSE(chip(context, "h.1.attn.attention", "h").counts.empty());
     EXPECT_FALSE(chip(context, "h.1.ln_1", "c^").locked.empty());
     EXPECT_TRUE(hasValueSplit(context, one(context, "h.1.mlp.c_fc")));
-    EXPECT_FALSE(hasValueSplit(context, one(context, "h.1.attn.softmax")));
+    EXPECT_FALSE(hasValueSplit(context, one(context, "h.1.attn.attention")));
 }
 
 TEST(Chips, OfTheBatchCountWhatMicroBatchesLeave)
@@ -76,7 +80,7 @@ TEST(Chips, CountsAreLegalSplits)
 {
     const GestureContext context = gpt(1, "");
     for (const char *name :
-        {"h.0.mlp.c_fc", "h.0.attn.softmax", "h.0.attn.scores", "embeddings", "wte", "lm_head"}) {
+        {"h.0.mlp.c_fc", "h.0.attn.attention", "h.0.attn.query.heads", "embeddings", "wte", "lm_head"}) {
         for (const DimensionChip &c : chipsOf(context, one(context, name))) {
             EXPECT_LE(c.counts.size(), 32u);
             EXPECT_EQ(c.counts.empty(), !c.locked.empty()) << name << c.label;
@@ -165,18 +169,18 @@ TEST(SplitGesture, IsRefusedInASentence)
     EXPECT_EQ(refusal(third), "k can't be split by 3: its size is 64 in h.1.mlp.c_fc");
     EXPECT_EQ(third.refusal->where, "operator:h.1.mlp.c_fc/k");
     EXPECT_EQ(third.words, "split k+ by 3");
-    EXPECT_EQ(refusal(split(single, "h.1.attn.softmax", "d^", 2)),
-        "softmax reduces over this dimension: it can't be split");
+    EXPECT_EQ(refusal(split(single, "h.1.attn.attention", "t^", 2)),
+        "attention compares all keys with one another: it can't be split");
     EXPECT_EQ(refusal(split(single, "h.1.mlp.c_fc", "n", 0, "tp")), "there is no mesh with an axis 'tp'");
     const GestureContext three = gpt(3, "");
     EXPECT_EQ(refusal(split(three, "h.1.mlp.c_fc", "n", 2)),
         "2 parts of h.1.mlp.c_fc can't be dealt out to 3 devices: neither number divides the other");
     SplitGesture value;
-    value.on = one(single, "h.1.attn.softmax");
+    value.on = one(single, "h.1.attn.attention");
     value.operators = {value.on};
     value.kind = SplitKind::Value;
     EXPECT_EQ(refusal(proposeSplit(single, value)),
-        "the value of h.1.attn.softmax can't be split: no input enters it linearly");
+        "the value of h.1.attn.attention can't be split: no input enters it linearly");
     EXPECT_EQ(refusal(proposeSplit(single, {})), "no forward operator is selected");
     const GestureContext micro = gpt(1, "micro-batches 4\n");
     EXPECT_EQ(refusal(split(micro, "h.1.mlp.c_fc", "a", 4)),
@@ -193,7 +197,7 @@ TEST(PlaceGesture, TakesALayerOutOfTheRowThatPlacesAll)
     EXPECT_EQ(proposal.words, "place layer 3 on GPU 1");
     EXPECT_EQ(after(context, proposal),
         "place !layer:3 : devices 0  @template\nplace layer:3 : devices 1  @gesture\n");
-    EXPECT_EQ(proposal.yieldingWords, std::vector<std::string>{"row 1 lets go of 24 operators"});
+    EXPECT_EQ(proposal.yieldingWords, std::vector<std::string>{"row 1 lets go of 20 operators"});
     const GestureContext next = gpt(4, after(context, proposal));
     EXPECT_EQ(after(next, proposePlace(next, {forward(next, "layer:3"), {{2}}})),
         "place !layer:3 : devices 0  @template\nplace layer:3 : devices 2  @gesture\n");

@@ -251,6 +251,39 @@ TEST(Annotate, MovesKeepTheDimensionsTheyDoNotTouch)
     EXPECT_EQ(textOf({Fill, {}, {}, {floats({5, 2})}}), "-> a b");
 }
 
+TEST(Annotate, AttentionsCutLeadingDimensionsHeadsAndQueries)
+{
+    using enum OperatorKind;
+    const auto of = [](TensorType q, TensorType k, TensorType v, std::vector<TensorType> mask = {}) {
+        std::vector<TensorType> inputs{std::move(q), std::move(k), std::move(v)};
+        inputs.insert(inputs.end(), mask.begin(), mask.end());
+        return textOf({Attention, {}, std::move(inputs)});
+    };
+    EXPECT_EQ(of(floats({2, 6, 5, 8}), floats({2, 6, 7, 8}), floats({2, 6, 7, 4})),
+        "a h s e^, a h t^ e^, a h t^ f^ -> a h s f^, a h s, a h s t^");
+    // Query heads that share a key head stay together; one key head for all may be read by every part.
+    EXPECT_EQ(of(floats({2, 6, 5, 8}), floats({2, 3, 7, 8}), floats({2, 3, 7, 4})),
+        "a (g r^) s e^, a g t^ e^, a g t^ f^ -> a (g r^) s f^, a (g r^) s, a (g r^) s t^");
+    EXPECT_EQ(of(floats({6, 5, 8}), floats({1, 7, 8}), floats({1, 7, 4})),
+        "h s e^, 1 t^ e^, 1 t^ f^ -> h s f^, h s, h s t^");
+    EXPECT_EQ(
+        of(floats({2, 3, 4, 5, 8}), floats({2, 3, 4, 5, 8}), floats({2, 3, 4, 5, 8}), {floats({3, 1, 5, 5})}),
+        "a b h s e^, a b h t^ e^, a b h t^ f^, b 1 s t^ -> a b h s f^, a b h s, a b h s t^");
+    EXPECT_EQ(of(floats({2, 6, 5, 8}), floats({2, 3, 7, 8}), floats({2, 3, 7, 4}), {floats({6, 1, 7})}),
+        "a (g r^) s e^, a g t^ e^, a g t^ f^, (g r^) 1 t^ -> a (g r^) s f^, a (g r^) s, a (g r^) s t^");
+}
+
+TEST(BackwardAnnotation, OfAnAttentionMakesSummandsOfWhatItsPartsShare)
+{
+    using enum OperatorKind;
+    const Annotation backward = backwardAnnotation(annotated(
+        {Attention, {}, {floats({2, 6, 5, 8}), floats({2, 6, 7, 8}), floats({2, 6, 7, 4}), floats({5, 7})}})
+                                                       .outcome.annotation);
+    EXPECT_EQ(toString(backward),
+        "a+ h+ s+ f^, a+ h+ s+, a+ h+ s+ t^, a+ h+ s+ e^, a+ h+ t^ e^, a+ h+ t^ f^, s+ t^, a+ h+ s+ f^, "
+        "a+ h+ s+, a+ h+ s+ t^ -> a+ h+ s+ e^, a+ h+ t^ e^, a+ h+ t^ f^, s+ t^");
+}
+
 TEST(Annotate, CompositesAndOptimizerSteps)
 {
     using enum OperatorKind;
@@ -604,6 +637,7 @@ TEST(OperatorKind, CategoriesFollowWhatBoundsThem)
     EXPECT_EQ(categoryOf(Embedding), OperatorCategory::Movement);
     EXPECT_EQ(categoryOf(CrossEntropy), OperatorCategory::Loss);
     EXPECT_EQ(categoryOf(Gru), OperatorCategory::Recurrent);
+    EXPECT_EQ(categoryOf(Attention), OperatorCategory::Attention);
     EXPECT_EQ(categoryOf(AdamWStep), OperatorCategory::Optimizer);
     EXPECT_EQ(categoryOf(Unknown), OperatorCategory::Other);
 }

@@ -136,4 +136,20 @@ TEST(GradientRule, NormalisationsSaveWhatTheirStatisticsNeed)
     EXPECT_EQ(bare.needsInput, (Flags{true, false, false}));
 }
 
+TEST(GradientRule, AttentionsReachAdditiveMasksAndSaveTheirSums)
+{
+    using enum OperatorKind;
+    const std::vector<DataType> outputs{kFloat, kFloat, kFloat};
+    const GradientRule additive = rule(Attention, {kFloat, kFloat, kFloat, kFloat}, {}, outputs);
+    EXPECT_EQ(additive.gradientOf, (Flags{true, true, true, true}));
+    EXPECT_EQ(additive.needsInput, (Flags{true, true, true, true}));
+    EXPECT_EQ(additive.needsOutput, (Flags{true, true, true}));
+    const GradientRule hidden = rule(Attention, {kFloat, kFloat, kFloat, DataType::Bool}, {}, outputs);
+    EXPECT_EQ(hidden.gradientOf, (Flags{true, true, true, false}));
+    // The gradient of the values asks neither for the values nor for the result.
+    const GradientRule values = rule(Attention, {kFloat, kFloat, kFloat}, {false, false, true}, outputs);
+    EXPECT_EQ(values.needsInput, (Flags{true, true, false}));
+    EXPECT_EQ(values.needsOutput, (Flags{false, true, true}));
+}
+
 } // namespace planloom

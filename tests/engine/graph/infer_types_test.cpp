@@ -108,6 +108,38 @@ TEST(InferTypes, Windows)
     EXPECT_EQ(text(infer(MaxPool, {}, {x})), "error at attribute:kernel_shape");
 }
 
+TEST(InferTypes, Attentions)
+{
+    using enum OperatorKind;
+    const TensorType q = floats({2, 6, 5, 8});
+    const TensorType k = floats({2, 3, 7, 8});
+    const TensorType v = floats({2, 3, 7, 4});
+    const auto made = infer(Attention, {}, {q, k, v});
+    ASSERT_TRUE(made);
+    EXPECT_EQ(
+        *made, (std::vector<TensorType>{floats({2, 6, 5, 4}), floats({2, 6, 5}), floats({2, 6, 5, 7})}));
+    // Sums of exponentials are never in half precision.
+    const auto half = [](Shape shape) { return TensorType{DataType::BFloat16, std::move(shape)}; };
+    const auto halves = infer(Attention, {}, {half({6, 5, 8}), half({1, 7, 8}), half({1, 7, 8})});
+    ASSERT_TRUE(halves);
+    EXPECT_EQ(*halves, (std::vector<TensorType>{half({6, 5, 8}), floats({6, 5}), half({6, 5, 7})}));
+
+    const auto masked = [&](TensorType mask) {
+        return text(infer(Attention, {}, {q, k, v, std::move(mask)}));
+    };
+    EXPECT_EQ(masked(floats({6, 1, 7})), masked({DataType::Bool, {2, 1, 1, 7}}));
+    EXPECT_EQ(masked(floats({3, 1, 7})), "error at input:3");
+    EXPECT_EQ(masked(integers({7})), "error at input:3");
+    EXPECT_EQ(masked(floats({1, 2, 6, 5, 7})), "error at input:3");
+    EXPECT_EQ(text(infer(Attention, {}, {q, floats({2, 4, 7, 8}), v})), "error at input:1"); // 4 of 6 heads
+    EXPECT_EQ(text(infer(Attention, {}, {q, floats({1, 3, 7, 8}), v})), "error at input:1");
+    EXPECT_EQ(text(infer(Attention, {}, {q, k, floats({2, 3, 6, 8})})), "error at input:2");
+    EXPECT_EQ(
+        text(infer(Attention, {}, {floats({5, 8}), floats({7, 8}), floats({7, 8})})), "error at input:0");
+    EXPECT_EQ(text(infer(Attention, {{"window", number(-1)}}, {q, k, v})), "error at attribute:window");
+    EXPECT_EQ(text(infer(Attention, {{"dropout", 1.0}}, {q, k, v})), "error at attribute:dropout");
+}
+
 TEST(InferTypes, NormalisationsLossesAndReductions)
 {
     using enum OperatorKind;

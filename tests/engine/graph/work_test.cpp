@@ -117,4 +117,52 @@ TEST(IsView, OnlyForwardReshapesAndIdentities)
     EXPECT_FALSE(isView(forward(Transpose)));
 }
 
+TEST(WorkOf, AttentionsCountWhatIsSeenAndProbabilitiesOnlyWhereTheyAreInMemory)
+{
+    using enum OperatorKind;
+    const Shape q{2, 6, 5, 8};
+    const Shape k{2, 3, 7, 8};
+    const Shape v{2, 3, 7, 4};
+    const Shape y{2, 6, 5, 4};
+    const Shape sums{2, 6, 5};
+    const Shape scores{2, 6, 5, 7};
+    const Work fused = work(forward(Attention), {q, k, v}, {y, sums, scores});
+    const double flops = 2 * 2 * 6 * 5 * 7 * (8 + 4);
+    EXPECT_EQ(fused.flops, flops);
+    EXPECT_EQ(fused.bytes, 4 * (480 + 336 + 168 + 240 + 60));
+
+    const auto plain = [](Operator op, const std::vector<Shape> &in, const std::vector<Shape> &out) {
+        std::vector<TensorType> inputs;
+        std::vector<TensorType> outputs;
+        std::int32_t next = 0;
+        for (const Shape &shape : in) {
+            inputs.push_back({DataType::Float32, shape});
+            op.inputs.push_back(shape.empty() ? TensorId{} : TensorId{next++});
+        }
+        for (const Shape &shape : out) {
+            outputs.push_back({DataType::Float32, shape});
+            op.outputs.push_back(TensorId{next++});
+        }
+        return workOf(op, inputs, outputs, AttentionMode::Plain);
+    };
+    EXPECT_EQ(plain(forward(Attention), {q, k, v}, {y, sums, scores}).bytes, fused.bytes + 4 * 420);
+    EXPECT_EQ(plain(forward(Attention), {q, k, v}, {y, sums, scores}).flops, flops);
+
+    const Work back = work(backward(Attention), {y, none, none, q, k, v, y, sums, scores}, {q, k, v});
+    EXPECT_EQ(back.flops, 2.5 * flops);
+    EXPECT_EQ(back.bytes, 4 * (2 * (480 + 336 + 168) + 2 * 240 + 60));
+    EXPECT_EQ(plain(backward(Attention), {y, {}, {}, q, k, v, y, sums, scores}, {q, k, v}).bytes,
+        back.bytes + 4 * 420);
+
+    // Causal queries see half of the keys on average, however they are cut; a window limits what they see.
+    Operator causal = forward(Attention);
+    causal.attributes.set("causal", std::int64_t{1});
+    const Shape all{4, 8, 16};
+    EXPECT_EQ(work(causal, {all, all, all}, {all, Shape{4, 8}, Shape{4, 8, 8}}).flops, 2 * 4 * 8 * 4 * 32);
+    const Shape half{4, 4, 16};
+    EXPECT_EQ(work(causal, {half, all, all}, {half, Shape{4, 4}, Shape{4, 4, 8}}).flops, 2 * 4 * 4 * 4 * 32);
+    causal.attributes.set("window", std::int64_t{2});
+    EXPECT_EQ(work(causal, {all, all, all}, {all, Shape{4, 8}, Shape{4, 8, 8}}).flops, 2 * 4 * 8 * 1.75 * 32);
+}
+
 } // namespace planloom

@@ -16,6 +16,8 @@ TEST(OperatorSeconds, IsTheRoofline)
     EXPECT_DOUBLE_EQ(operatorSeconds(a100, OperatorCategory::Product, product, DataType::BFloat16),
         2e12 / (312e12 * 0.82) + launch);
     const Work thin{.flops = 1e9, .bytes = 4e9};
+    EXPECT_DOUBLE_EQ(operatorSeconds(a100, OperatorCategory::Attention, product, DataType::BFloat16),
+        operatorSeconds(a100, OperatorCategory::Product, product, DataType::BFloat16));
     EXPECT_DOUBLE_EQ(operatorSeconds(a100, OperatorCategory::Product, thin, DataType::Float32),
         4e9 / (2.04e12 * 0.88) + launch);
     EXPECT_DOUBLE_EQ(

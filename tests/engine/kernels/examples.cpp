@@ -332,6 +332,26 @@ void addComposites(Collector &c)
     using enum OperatorKind;
     c.add(Rotary, With{}.integer("interleaved", 0), {c.x({2, 3, 4, 6}), c.x({4, 6}), c.x({4, 6})});
     c.add(Rotary, With{}.integer("interleaved", 1), {c.x({2, 4, 6}), c.x({4, 6}), c.x({1, 4, 6})});
+    // Heads, grouped heads, one head of keys for all; masks of each kind; further dimensions or none.
+    c.add(Attention, With{}.real("scale", 0.5), {c.x({2, 4, 3, 5}), c.x({2, 4, 6, 5}), c.x({2, 4, 6, 3})});
+    c.add(Attention, With{}.real("scale", 0.7).integer("causal", 1),
+        {c.x({2, 4, 6, 4}), c.x({2, 2, 6, 4}), c.x({2, 2, 6, 4})});
+    c.add(Attention, With{}.integer("causal", 1).integer("offset", 2).integer("window", 3),
+        {c.x({4, 4, 3}), c.x({1, 6, 3}), c.x({1, 6, 2})});
+    c.add(Attention, With{}.integer("window", 2),
+        {c.x({2, 2, 3, 4, 2}), c.x({2, 2, 3, 5, 2}), c.x({2, 2, 3, 5, 4}), c.x({3, 4, 5})});
+    c.add(Attention, With{}.real("scale", 0.5).real("dropout", 0.3).integer("seed", 7),
+        {c.x({3, 2, 4, 4}), c.x({3, 2, 4, 4}), c.x({3, 2, 4, 4}), c.x({3, 1, 1, 4})});
+    ExampleInput visible = Collector::b({2, 1, 4, 3});
+    visible.values = {1, 1, 0, 0, 1, 0, 1, 1, 1, 0, 1, 1, 1, 0, 1, 1, 0, 0, 0, 0, 1, 1, 1, 0};
+    c.add(Attention, With{}.real("scale", 0.5),
+        {c.x({2, 4, 4, 4}), c.x({2, 2, 3, 4}), c.x({2, 2, 3, 2}), visible});
+    c.add(Attention, {}, // several masks
+        {c.x({2, 4, 4, 4}), c.x({2, 2, 3, 4}), c.x({2, 2, 3, 2}), c.x({2, 1, 1, 3}), visible,
+            c.x({4, 4, 3})});
+    visible.values[0] = visible.values[1] = 0; // one that sees nothing weighs all alike
+    c.add(Attention, With{}.real("masked_score", -5),
+        {c.x({2, 4, 4, 4}), c.x({2, 4, 3, 4}), c.x({2, 4, 3, 2}), visible});
     for (const auto &[kind, gates] : {std::pair{Lstm, 4}, std::pair{Gru, 3}, std::pair{Rnn, 1}}) {
         const std::int64_t rows = gates * 3;
         std::vector<ExampleInput> inputs{c.x({5, 4, 2}), c.x({1, rows, 2}), c.x({1, rows, 3}),
@@ -377,7 +397,9 @@ Operator backwardOf(Graph &graph, const Operator &forward, const GradientRule &r
     backward.mirror = OperatorId{0};
     for (const TensorId output : forward.outputs) {
         const Tensor of = graph.at(output);
-        backward.inputs.push_back(isFloating(of.type.dataType)
+        // What an Attention makes besides its result is for its own backward pass.
+        const bool own = forward.kind == OperatorKind::Attention && output != forward.outputs[0];
+        backward.inputs.push_back(isFloating(of.type.dataType) && !own
                 ? addTensor(graph, "d " + of.name, of.type, TensorRole::Gradient, output)
                 : TensorId{});
     }

@@ -12,7 +12,7 @@ Completion completed(const std::string &text, PrecisionPreset usual = PrecisionP
 {
     const auto table = parseTable(text);
     EXPECT_TRUE(table) << text;
-    auto completion = completePlan(tinyMlp(), 2, *table, nullptr, usual);
+    auto completion = completePlan(tinyMlp(), 2, *table, nullptr, UseUnits::WhereLarge, usual);
     EXPECT_TRUE(completion) << describe(completion.error());
     return *std::move(completion);
 }
@@ -54,7 +54,8 @@ TEST(PrecisionRows, ThatDisagreeAreBlamedOnEachOther)
         int second;
     };
     for (const Case &each : {Case{"precision all : bf16\nprecision name:a : fp16", 0, 1},
-             {"precision all : storage=bf16\nprecision all : compute=tf32\nprecision name:b : storage=fp16", 0, 2},
+             {"precision all : storage=bf16\nprecision all : compute=tf32\nprecision name:b : storage=fp16",
+                 0, 2},
              {"precision name:b : scale=8\nprecision name:a : scale=8\nprecision all : scale=16", 1, 2}}) {
         SCOPED_TRACE(each.text);
         const Completion completion = completed(each.text);
@@ -63,7 +64,8 @@ TEST(PrecisionRows, ThatDisagreeAreBlamedOnEachOther)
             ASSERT_EQ(completion.rows[row].error.has_value(), blamed) << row;
             if (blamed) {
                 EXPECT_EQ(completion.rows[row].error->code, ErrorCode::Conflict);
-                EXPECT_NE(completion.rows[row].error->message.find("different precisions"), std::string::npos);
+                EXPECT_NE(
+                    completion.rows[row].error->message.find("different precisions"), std::string::npos);
             }
         }
     }
@@ -79,9 +81,10 @@ TEST(PrecisionRows, ReachOptimizersByTheOperatorThatReadsTheirWeight)
         const Operator &op = graph.operators[i];
         if (op.direction != Direction::Optimizer)
             continue;
-        const auto reader = std::find_if(graph.operators.begin(), graph.operators.end(), [&](const Operator &o) {
-            return std::find(o.inputs.begin(), o.inputs.end(), op.inputs[0]) != o.inputs.end();
-        });
+        const auto reader =
+            std::find_if(graph.operators.begin(), graph.operators.end(), [&](const Operator &o) {
+                return std::find(o.inputs.begin(), o.inputs.end(), op.inputs[0]) != o.inputs.end();
+            });
         const bool ofA = reader->name == "a";
         EXPECT_EQ(completion.plan.decisions[i].precision,
             precisionOf(ofA ? PrecisionPreset::Float16 : PrecisionPreset::Float32));

@@ -7,6 +7,7 @@
 #include "engine/hardware/cluster.h"
 #include "engine/lowering/lower.h"
 #include "engine/plan/complete.h"
+#include "engine/verify/verify.h"
 #include "tests/engine/gallery/gallery_for_tests.h"
 
 #include <gtest/gtest.h>
@@ -43,10 +44,11 @@ GraphSnapshot perceptron(OperatorKind optimizer)
     return std::make_shared<const Graph>(*std::move(training));
 }
 
-Result<ExecutionPlan> planned(const GraphSnapshot &graph, const std::string &gallery, std::int32_t devices)
+Result<ExecutionPlan> planned(const GraphSnapshot &graph, const std::string &gallery, std::int32_t devices,
+    UseUnits units = UseUnits::Never)
 {
     TRY(const auto table, galleryTable(gallery, graph, devices));
-    TRY(const auto completion, completePlan(graph, devices, table));
+    TRY(const auto completion, completePlan(graph, devices, table, nullptr, units));
     if (const auto error = firstError(completion))
         return *error;
     TRY(const auto cluster, clusterNamed("cpu:" + std::to_string(devices)));
@@ -99,7 +101,53 @@ TEST_P(Lowered, RunsLikeTheModelOnOneDevice)
 INSTANTIATE_TEST_SUITE_P(Gallery, Lowered,
     testing::Values(Case{"data-parallel", 2}, Case{"data-parallel", 4}, Case{"tensor-parallel", 2},
         Case{"zero1", 2}, Case{"pipeline:schedule=gpipe,micro-batches=2", 2},
-        Case{"pipeline:schedule=1f1b,micro-batches=4", 2}, Case{"3d:dp=2,tp=2,pp=2,micro-batches=2", 8}),
+        Case{"pipeline:schedule=1f1b,micro-batches=4", 2}, Case{"pipeline:interleave=2,micro-batches=4", 2},
+        Case{"3d:dp=2,tp=2,pp=2,micro-batches=2", 8}),
+    [](const auto &info) {
+        std::string name = info.param.gallery + "_" + std::to_string(info.param.devices);
+        for (char &c : name)
+            if (std::isalnum(static_cast<unsigned char>(c)) == 0)
+                c = '_';
+        return name;
+    });
+
+/// Whole replicas, written once.
+class InUnits : public testing::TestWithParam<Case>
+{
+};
+
+TEST_P(InUnits, AreProvenAndRunLikeTheModelOnOneDevice)
+{
+    for (const OperatorKind optimizer : {OperatorKind::SgdStep, OperatorKind::AdamWStep}) {
+        const GraphSnapshot graph = perceptron(optimizer);
+        const auto reference = planned(graph, "single", 1);
+        ASSERT_TRUE(reference) << describe(reference.error());
+        const auto plan = planned(graph, GetParam().gallery, GetParam().devices, UseUnits::WherePossible);
+        ASSERT_TRUE(plan) << describe(plan.error());
+        EXPECT_GT(plan->units.count, 1);
+        EXPECT_EQ(static_cast<std::int32_t>(plan->devices.size()) * plan->units.count, GetParam().devices);
+        const auto proof = verify(*plan);
+        ASSERT_TRUE(proof) << describe(proof.error());
+        ASSERT_TRUE(proof->ok()) << proof->failure->reason;
+        RunOptions options;
+        options.randomWeights = true;
+        options.keepGradients = true;
+        options.steps = 3;
+        const auto outcome = runOnCpu(*plan, options);
+        ASSERT_TRUE(outcome) << describe(outcome.error());
+        const auto report = checkAgainst(*reference, *plan, *outcome, options);
+        ASSERT_TRUE(report) << describe(report.error());
+        EXPECT_TRUE(report->ok) << report->worstTensor << " " << report->worstError << " first "
+                                << report->firstDifference;
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Gallery, InUnits,
+    testing::Values(Case{"data-parallel", 2}, Case{"data-parallel:micro-batches=2", 4}, Case{"zero1", 2},
+        Case{"zero1:micro-batches=2", 2}, Case{"3d:dp=2,tp=2,pp=1", 4},
+        Case{"3d:dp=2,tp=1,pp=2,micro-batches=2", 4}, Case{"3d:dp=2,tp=2,pp=2,micro-batches=4", 8},
+        Case{"3d:dp=2,tp=2,pp=2,micro-batches=2,zero1=1", 8},
+        Case{"3d:dp=2,tp=1,pp=2,interleave=2,micro-batches=2,zero1=1", 4}),
     [](const auto &info) {
         std::string name = info.param.gallery + "_" + std::to_string(info.param.devices);
         for (char &c : name)

@@ -178,21 +178,21 @@ TEST(MeaningRowsRefused, WhereNothingSelectedHasIt)
         "what is selected needs hidden whole | there is batch (2), sequence (8)");
 }
 
-TEST(MeaningRowsInScores, CutTheQueryAndLeaveTheKeyToItsName)
+TEST(MeaningRowsInAttentions, CutTheQueryAndTheHeads)
 {
     const GraphSnapshot graph = modelOf(kGpt);
     const auto partOf = [&](const std::string &row) {
         const Completion completion = completed(graph, row, 2);
         EXPECT_FALSE(firstError(completion)) << describe(*firstError(completion));
         for (std::size_t i = 0; i < graph->operators.size(); ++i) {
-            if (graph->operators[i].name == "h.0.attn.scores")
+            if (graph->operators[i].name == "h.0.attn.attention")
                 return toString(graph->operators[i].annotation, completion.plan.decisions[i].partition);
         }
         return std::string("none");
     };
-    EXPECT_EQ(partOf("split all : sequence over x"), "m:2");
-    EXPECT_EQ(partOf("split name:h.0.attn.scores : n over x"), "n:2");
-    EXPECT_EQ(partOf("split name:h.*.attn.scores : heads over x"), "b:2");
+    EXPECT_EQ(partOf("split all : sequence over x"), "s:2");
+    EXPECT_EQ(partOf("split name:h.0.attn.attention : s over x"), "s:2");
+    EXPECT_EQ(partOf("split kind:Attention : heads over x"), "h:2");
 }
 
 } // namespace

@@ -94,7 +94,7 @@ TEST(Measured, StepsOfWhichOnlySomeSpansAreThereYetDoNotFail)
                     continue;
                 const SpanColumns &all = plan.timeline.spans;
                 spans.device.push_back(all.device[s]);
-                spans.stream.push_back(all.stream[s]);
+                spans.queue.push_back(all.queue[s]);
                 spans.segment.push_back(all.segment[s]);
                 spans.instruction.push_back(all.instruction[s]);
                 spans.microBatch.push_back(all.microBatch[s]);

@@ -29,7 +29,7 @@ CostModel variedCosts(std::uint32_t seed)
     };
 }
 
-/// Starts by definition: no classes, no program order; heads of both streams of all devices are tried again
+/// Starts by definition: no classes, no program order; heads of all queues of all devices are tried again
 /// and again. Instructions are nodes of (device, schedule entry, instruction).
 std::map<std::tuple<std::size_t, std::size_t, std::size_t>, std::int64_t> startsByDefinition(
     const ExecutionPlan &plan, const Cluster &cluster, const CostModel &costs)
@@ -42,7 +42,7 @@ std::map<std::tuple<std::size_t, std::size_t, std::size_t>, std::int64_t> starts
         std::vector<Node> after; // Writers of what it reads; writers and readers of what it writes.
         std::int64_t duration;
     };
-    std::vector<std::array<std::vector<Item>, 2>> queues(plan.devices.size());
+    std::vector<std::array<std::vector<Item>, kQueueCount>> queues(plan.devices.size());
     for (std::size_t d = 0; d < plan.devices.size(); ++d) {
         const DeviceProgram &program = plan.devices[d];
         std::map<std::pair<std::int32_t, std::int32_t>, Node> writer;
@@ -50,7 +50,8 @@ std::map<std::tuple<std::size_t, std::size_t, std::size_t>, std::int64_t> starts
         for (std::size_t e = 0; e < program.schedule.size(); ++e) {
             const auto entry = program.schedule[e];
             const auto &instructions = program.segments[static_cast<std::size_t>(entry.segment)].instructions;
-            for (std::size_t i = 0; i < instructions.size(); ++i) {
+            const auto [begin, end] = indicesOf(program, entry);
+            for (std::size_t i = begin; i < end; ++i) {
                 const Instruction &instruction = instructions[i];
                 Item item{{d, e, i}, &instruction, entry.microBatch, {}, 0};
                 const auto key = [&](std::int32_t b) {
@@ -91,14 +92,14 @@ std::map<std::tuple<std::size_t, std::size_t, std::size_t>, std::int64_t> starts
                     const bool copies = first && instruction.kind == InstructionKind::Accumulate;
                     item.duration = (copies ? local.first : local.usual).count();
                 }
-                queues[d][static_cast<std::size_t>(streamOf(instruction.kind))].push_back(std::move(item));
+                queues[d][static_cast<std::size_t>(queueOf(instruction))].push_back(std::move(item));
             }
         }
     }
 
     std::map<Node, std::int64_t> starts, ends;
-    std::vector<std::array<std::size_t, 2>> heads(plan.devices.size(), {0, 0});
-    std::vector<std::array<std::int64_t, 2>> free(plan.devices.size(), {0, 0});
+    std::vector<std::array<std::size_t, kQueueCount>> heads(plan.devices.size());
+    std::vector<std::array<std::int64_t, kQueueCount>> free(plan.devices.size());
     const auto arrival = [&](std::size_t d, std::size_t stream) -> std::optional<std::int64_t> {
         if (heads[d][stream] >= queues[d][stream].size())
             return std::nullopt;
@@ -118,7 +119,7 @@ std::map<std::tuple<std::size_t, std::size_t, std::size_t>, std::int64_t> starts
     for (bool progress = true; progress;) {
         progress = false;
         for (std::size_t d = 0; d < queues.size(); ++d) {
-            for (const std::size_t stream : {0U, 1U}) {
+            for (std::size_t stream = 0; stream < kQueueCount; ++stream) {
                 const auto time = arrival(d, stream);
                 if (!time)
                     continue;
@@ -139,11 +140,11 @@ std::map<std::tuple<std::size_t, std::size_t, std::size_t>, std::int64_t> starts
                 std::int64_t start = 0, duration = 0;
                 bool all = true;
                 for (const std::size_t member : members) {
-                    const auto there = arrival(member, 1);
+                    const auto there = arrival(member, stream);
                     all = all && there.has_value();
                     if (!there)
                         break;
-                    const Item &other = queues[member][1][heads[member][1]];
+                    const Item &other = queues[member][stream][heads[member][stream]];
                     all = all && other.instruction->group == item.instruction->group
                         && other.instruction->tag == item.instruction->tag
                         && other.microBatch == item.microBatch;
@@ -153,7 +154,7 @@ std::map<std::tuple<std::size_t, std::size_t, std::size_t>, std::int64_t> starts
                 if (!all)
                     continue;
                 for (const std::size_t member : members)
-                    book(member, 1, start, duration);
+                    book(member, stream, start, duration);
                 progress = true;
             }
         }
@@ -199,7 +200,7 @@ TEST(Simulate, StartsEveryInstructionWhenTheDefinitionSays)
     }
 }
 
-TEST(Simulate, SortsSpansByDeviceStreamAndStart)
+TEST(Simulate, SortsSpansByDeviceQueueAndStart)
 {
     const auto plan = test::pipelinePlan({.stages = 2, .microBatches = 3, .replicas = 2, .optimizer = true});
     const auto timeline = simulate(plan, test::clusterOf(plan));
@@ -208,7 +209,7 @@ TEST(Simulate, SortsSpansByDeviceStreamAndStart)
     ASSERT_EQ(timeline->deviceBegin.size(), 5U);
     for (std::size_t row = 1; row < spans.size(); ++row) {
         const auto key = [&](std::size_t r) {
-            return std::tuple{spans.device[r], spans.stream[r], spans.start[r]};
+            return std::tuple{spans.device[r], spans.queue[r], spans.start[r]};
         };
         ASSERT_LE(key(row - 1), key(row));
     }

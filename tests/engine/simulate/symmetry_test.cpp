@@ -124,7 +124,7 @@ TEST(Symmetry, DoesNotChangeTheTimeline)
         EXPECT_EQ(together->exposedCommunication, apart->exposedCommunication);
         EXPECT_EQ(together->deviceBegin, apart->deviceBegin);
         EXPECT_EQ(together->spans.device, apart->spans.device);
-        EXPECT_EQ(together->spans.stream, apart->spans.stream);
+        EXPECT_EQ(together->spans.queue, apart->spans.queue);
         EXPECT_EQ(together->spans.segment, apart->spans.segment);
         EXPECT_EQ(together->spans.instruction, apart->spans.instruction);
         EXPECT_EQ(together->spans.microBatch, apart->spans.microBatch);

@@ -43,9 +43,9 @@ TEST(GraphRules, AnAnnotationThatAllowsWhatItsKindDoesNotIsNamed)
     const auto expectOtherDimensions = [](const std::function<bool(Graph &, Operator &)> &edit) {
         EXPECT_NE(reasonAfter(edit).find("other dimensions"), std::string::npos) << reasonAfter(edit);
     };
-    // A softmax cut along its axis; a product whose parts do not add up; a bias that every part would add.
+    // An attention cut along its keys; a product whose parts do not add up; a bias that every part would add.
     expectOtherDimensions([](Graph &, Operator &op) {
-        if (op.kind != OperatorKind::Softmax || op.direction != Direction::Forward)
+        if (op.kind != OperatorKind::Attention || op.direction != Direction::Forward)
             return false;
         for (Dimension &dimension : op.annotation.dimensions)
             dimension.mark = DimensionMark::Spatial;
@@ -80,7 +80,7 @@ TEST(GraphRules, AnAnnotationThatAllowsWhatItsKindDoesNotIsNamed)
 TEST(GraphRules, TypesAndOptimizersAreHeldAgainstTheirKinds)
 {
     EXPECT_NE(reasonAfter([](Graph &graph, Operator &op) {
-        if (op.kind != OperatorKind::Softmax)
+        if (op.kind != OperatorKind::Attention)
             return false;
         graph.at(op.outputs[0]).type.dataType = DataType::Float64;
         for (Tensor &tensor : graph.tensors) // and its gradient's with it

@@ -93,11 +93,11 @@ private Q_SLOTS:
         QCOMPARE(canvas.forwardSelected(), 4U);
         canvas.view.selectionModel()->select({canvas.named("h.2.mlp.c_fc")});
         QTest::keyClick(&canvas.view, Qt::Key_BracketRight, Qt::ShiftModifier);
-        QVERIFY(canvas.view.selectionModel()->contains(canvas.named("h.3.attn.softmax")));
-        QVERIFY(!canvas.view.selectionModel()->contains(canvas.named("h.1.attn.softmax")));
+        QVERIFY(canvas.view.selectionModel()->contains(canvas.named("h.3.attn.attention")));
+        QVERIFY(!canvas.view.selectionModel()->contains(canvas.named("h.1.attn.attention")));
         canvas.view.selectionModel()->select({canvas.named("h.2.mlp.c_fc")});
         QTest::keyClick(&canvas.view, Qt::Key_BracketLeft, Qt::ShiftModifier);
-        QVERIFY(canvas.view.selectionModel()->contains(canvas.named("h.1.attn.softmax")));
+        QVERIFY(canvas.view.selectionModel()->contains(canvas.named("h.1.attn.attention")));
         const auto before = canvas.view.selectionModel()->selected().size();
         QTest::keyClick(&canvas.view, Qt::Key_I, Qt::ControlModifier);
         QCOMPARE(canvas.view.selectionModel()->selected().size(), canvas.graph->operators.size() - before);
@@ -125,7 +125,7 @@ private Q_SLOTS:
         QTRY_VERIFY(canvas.settled());
         const auto first = canvas.view.camera();
         const auto open = canvas.view.picture()->state;
-        canvas.view.showOperator(canvas.named("h.3.attn.softmax"));
+        canvas.view.showOperator(canvas.named("h.3.attn.attention"));
         QTRY_VERIFY(canvas.settled());
         const auto there = canvas.view.picture()->state;
         QVERIFY(!(there == open) || !(canvas.view.camera() == first));
@@ -190,7 +190,7 @@ private Q_SLOTS:
         canvas.view.openFind();
         auto *edit = canvas.view.findChild<DagFindBar *>()->findChild<QLineEdit *>();
         QSignalSpy searched(&canvas.view, &DagView::searched);
-        edit->setText(QStringLiteral("kind:Softmax & layer:1-2 & forward"));
+        edit->setText(QStringLiteral("kind:Attention & layer:1-2 & forward"));
         QTRY_VERIFY(canvas.settled());
         QCOMPARE(canvas.view.matches().size(), 2U);
         QVERIFY(!searched.isEmpty());
@@ -202,7 +202,8 @@ private Q_SLOTS:
         auto found = host.context->index().select(*selector);
         std::erase_if(
             found, [&](OperatorId op) { return canvas.graph->at(op).direction != Direction::Forward; });
-        QVERIFY(found == (std::vector{canvas.named("h.1.attn.softmax"), canvas.named("h.2.attn.softmax")}));
+        QVERIFY(
+            found == (std::vector{canvas.named("h.1.attn.attention"), canvas.named("h.2.attn.attention")}));
         canvas.trigger("dag.selectMatches");
         QCOMPARE(canvas.forwardSelected(), 2U);
         edit->setText(QStringLiteral("kind:"));
@@ -278,7 +279,7 @@ private Q_SLOTS:
         QTRY_VERIFY(canvas.settled());
         canvas.view.setPlan(designOf(canvas.graph, 2,
             "place !name:h.2.mlp.c_fc : devices 0\nplace name:h.2.mlp.c_fc : devices 1\norder "
-            "name:h.*.attn.softmax before name:h.*.mlp.c_fc\n")
+            "name:h.*.attn.attention before name:h.*.mlp.c_fc\n")
                                 ->plan);
         canvas.view.expandAll();
         QTRY_VERIFY(canvas.settled());
@@ -349,7 +350,7 @@ private Q_SLOTS:
         DagBreadcrumbs crumbs(&canvas.view);
         crumbs.show();
         QTRY_VERIFY(canvas.settled());
-        canvas.view.showOperator(canvas.named("h.3.attn.softmax"));
+        canvas.view.showOperator(canvas.named("h.3.attn.attention"));
         QTRY_VERIFY(canvas.settled());
         canvas.view.zoomBy(3);
         QVERIFY(crumbs.labels().size() >= 2);

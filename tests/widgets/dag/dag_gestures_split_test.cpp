@@ -269,7 +269,7 @@ private Q_SLOTS:
     {
         Stage stage;
         openOneLayer(stage);
-        const std::int32_t box = select(stage, "h.0.attn.softmax");
+        const std::int32_t box = select(stage, "h.0.attn.attention");
         QCOMPARE(stage.view.gestures().chipBox(), box);
         const auto &chips = stage.view.gestures().chips();
         const auto locked = std::find_if(

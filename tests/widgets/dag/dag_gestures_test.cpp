@@ -24,7 +24,7 @@ private Q_SLOTS:
     {
         Stage stage;
         openOneLayer(stage);
-        const std::int32_t from = select(stage, "h.0.attn.softmax");
+        const std::int32_t from = select(stage, "h.0.attn.attention");
         stage.view.zoomBy(0.7 / stage.view.camera().scale);
         const std::int32_t to = stage.boxOf(kName);
         const QPointF off = QRectF(stage.view.rect()).center()
@@ -45,7 +45,7 @@ private Q_SLOTS:
         const Row row = stage.written();
         const auto *rule = std::get_if<OpOrderRule>(&row.rule);
         QVERIFY(rule != nullptr);
-        QVERIFY(stage.host.selectedBy(stage.written()) == stage.copiesOf(".attn.softmax"));
+        QVERIFY(stage.host.selectedBy(stage.written()) == stage.copiesOf(".attn.attention"));
         Row second;
         second.selector = rule->second;
         QVERIFY(stage.host.selectedBy(second) == stage.copiesOf(".mlp.c_fc"));
@@ -57,7 +57,7 @@ private Q_SLOTS:
         openOneLayer(stage);
         const std::int32_t from = select(stage, kName);
         stage.view.zoomBy(0.7 / stage.view.camera().scale);
-        const std::int32_t to = stage.boxOf("h.0.attn.softmax");
+        const std::int32_t to = stage.boxOf("h.0.attn.attention");
         const QPointF off = QRectF(stage.view.rect()).center()
             - (stage.view.viewRect(to).center() + stage.view.viewRect(from).center()) / 2;
         stage.view.panBy(off.x(), off.y()); // both in sight
@@ -159,7 +159,7 @@ private Q_SLOTS:
     {
         Stage stage;
         openOneLayer(stage);
-        select(stage, "h.0.attn.softmax");
+        select(stage, "h.0.attn.attention");
         QTest::keyClick(&stage.view, Qt::Key_B);
         auto *editor = qobject_cast<OrderEditor *>(stage.view.gestures().editor());
         QVERIFY(editor != nullptr);

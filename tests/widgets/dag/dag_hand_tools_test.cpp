@@ -268,20 +268,20 @@ private Q_SLOTS:
         QSignalSpy measured(&canvas.view, &DagView::measured);
         const QPoint from = canvas.middle("h.1.attn.k_attn");
         canvas.press(from);
-        canvas.move(canvas.middle("h.1.attn.softmax"));
+        canvas.move(canvas.middle("h.1.attn.attention"));
         QTRY_COMPARE(measured.count(), 1);
-        canvas.release(canvas.middle("h.1.attn.softmax"));
+        canvas.release(canvas.middle("h.1.attn.attention"));
         canvas.view.grab();
         const auto &outline = *canvas.view.picture()->outline;
         const auto unitOf = [&](const char *name) {
             return outline.unitOfOperator[static_cast<std::size_t>(canvas.named(name).index)];
         };
         const auto direct =
-            measurePath(outline, nullptr, {unitOf("h.1.attn.k_attn")}, {unitOf("h.1.attn.softmax")});
+            measurePath(outline, nullptr, {unitOf("h.1.attn.k_attn")}, {unitOf("h.1.attn.attention")});
         QVERIFY(direct.hops() > 0 && !direct.backwards && !direct.planned);
         QCOMPARE(canvas.view.measureText(), textOf(direct));
         const auto back =
-            measurePath(outline, nullptr, {unitOf("h.1.attn.softmax")}, {unitOf("h.1.attn.k_attn")});
+            measurePath(outline, nullptr, {unitOf("h.1.attn.attention")}, {unitOf("h.1.attn.k_attn")});
         QVERIFY(back.backwards);
         QCOMPARE(back.hops(), direct.hops());
         QVERIFY(measurePath(outline, nullptr, {unitOf("h.1.attn.q_attn")}, {unitOf("h.1.attn.k_attn")})

@@ -61,17 +61,17 @@ TEST(DagHistory, GoesBackAndForward)
 TEST(Cone, FollowsDataBothWays)
 {
     const auto outline = gpt();
-    const std::int32_t softmax = unitCalled(outline, "h.1.attn.softmax");
-    const auto after = coneOf(outline, {softmax}, true);
-    const auto before = coneOf(outline, {softmax}, false);
+    const std::int32_t attention = unitCalled(outline, "h.1.attn.attention");
+    const auto after = coneOf(outline, {attention}, true);
+    const auto before = coneOf(outline, {attention}, false);
     EXPECT_TRUE(std::binary_search(after.begin(), after.end(), unitCalled(outline, "h.3.mlp.c_fc")));
     EXPECT_FALSE(std::binary_search(after.begin(), after.end(), unitCalled(outline, "h.0.mlp.c_fc")));
     EXPECT_TRUE(std::binary_search(before.begin(), before.end(), unitCalled(outline, "h.0.mlp.c_fc")));
     std::vector<std::int32_t> both;
     std::set_intersection(after.begin(), after.end(), before.begin(), before.end(), std::back_inserter(both));
-    EXPECT_EQ(both, std::vector{softmax});
-    EXPECT_LT(coneOf(outline, {softmax}, true, 1).size(), after.size());
-    EXPECT_EQ(coneOf(outline, {softmax}, true, 0), std::vector{softmax});
+    EXPECT_EQ(both, std::vector{attention});
+    EXPECT_LT(coneOf(outline, {attention}, true, 1).size(), after.size());
+    EXPECT_EQ(coneOf(outline, {attention}, true, 0), std::vector{attention});
     EXPECT_TRUE(coneOf(outline, {}, true).empty());
 }
 

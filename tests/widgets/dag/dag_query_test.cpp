@@ -49,7 +49,7 @@ protected:
 TEST_F(DagQueries, ABareWordIsInNameOrKind)
 {
     const auto found = find("SOFTMAX");
-    EXPECT_TRUE(found.contains("h.0.attn.softmax"));
+    EXPECT_TRUE(found.contains("h.0.attn.attention"));
     EXPECT_EQ(found.size(), 8U) << "four layers, forward and backward";
     EXPECT_GT(find("linear").size(), 8U);
     EXPECT_TRUE(find("no such thing").empty());
@@ -58,7 +58,7 @@ TEST_F(DagQueries, ABareWordIsInNameOrKind)
 TEST_F(DagQueries, SelectorsOfRowsAreUnderstood)
 {
     for (const char *text : {"kind:Linear & layer:0-1", "in:h.2.mlp", "weight:*c_fc*", "name:h.?.mlp.*",
-             "forward", "set{h.0.attn.softmax, h.1.attn.softmax}", "!forward & layer:0",
+             "forward", "set{h.0.attn.attention, h.1.attn.attention}", "!forward & layer:0",
              "(kind:Add | kind:Gelu) & forward"}) {
         SCOPED_TRACE(text);
         const auto selector = parseSelector(text);
@@ -95,11 +95,11 @@ TEST_F(DagQueries, ComparisonsKnowUnits)
     EXPECT_EQ(find("bytes>32KiB").size(), most);
     EXPECT_EQ(find("bytes <= 32 KiB").size(), graph->operators.size() - most);
     EXPECT_EQ(find("time<3us").size(), 3U);
-    EXPECT_EQ(find("layer>=2 & kind:Softmax & forward"),
-        (std::set<std::string>{"h.2.attn.softmax", "h.3.attn.softmax"}));
+    EXPECT_EQ(find("layer>=2 & kind:Attention & forward"),
+        (std::set<std::string>{"h.2.attn.attention", "h.3.attn.attention"}));
     ASSERT_TRUE(world.plan);
-    EXPECT_EQ(
-        find("stage=1 & softmax & forward"), (std::set<std::string>{"h.2.attn.softmax", "h.3.attn.softmax"}));
+    EXPECT_EQ(find("stage=1 & attention & forward"),
+        (std::set<std::string>{"h.2.attn.attention", "h.3.attn.attention"}));
     EXPECT_FALSE(find("device=1").empty());
     EXPECT_TRUE(find("device>7").empty());
 }
@@ -110,8 +110,8 @@ TEST_F(DagQueries, MistakesAreSaid)
         *find("size>3").begin(), "! \"size\" can't be compared; bytes, time, device, stage and layer can");
     EXPECT_EQ(*find("bytes>").begin(), "! expected a number, found \"\"");
     EXPECT_EQ(*find("bytes>3 apples").begin(), "! \"apples\" is no unit here");
-    EXPECT_EQ(*find("(softmax").begin(), "! a bracket is not closed");
-    EXPECT_EQ(*find("softmax &").begin(), "! expected a word, a selector or a comparison");
+    EXPECT_EQ(*find("(attention").begin(), "! a bracket is not closed");
+    EXPECT_EQ(*find("attention &").begin(), "! expected a word, a selector or a comparison");
     EXPECT_EQ(find("kind:").begin()->substr(0, 2), "! ");
     EXPECT_EQ(*find(std::string(5000, '(')).begin(), "! too many brackets");
 }

@@ -273,7 +273,8 @@ private Q_SLOTS:
         QTRY_VERIFY(view.isSettled());
         const auto &selected = view.selectionModel()->selected();
         QVERIFY(!selected.empty());
-        QCOMPARE(view.picture()->outline->graph->at(selected.front()).name, std::string("h.4.attn.softmax"));
+        QCOMPARE(
+            view.picture()->outline->graph->at(selected.front()).name, std::string("h.4.attn.attention"));
         const auto unit =
             view.picture()->outline->unitOfOperator[static_cast<std::size_t>(selected.front().index)];
         const std::int32_t box = view.picture()->visible.boxOfUnit[static_cast<std::size_t>(unit)];
@@ -282,7 +283,7 @@ private Q_SLOTS:
         // What every copy has is shown on the one that stands for all.
         view.collapseAll();
         QTRY_VERIFY(view.isSettled());
-        edit->setText(QStringLiteral("softmax"));
+        edit->setText(QStringLiteral("attention"));
         for (int hit = 0; hit < 3; ++hit) {
             QTest::keyClick(edit, Qt::Key_Return);
             QTRY_VERIFY(view.isSettled());

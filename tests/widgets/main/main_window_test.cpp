@@ -164,7 +164,7 @@ private Q_SLOTS:
         const SpanColumns &spans = timeline->scene()->timeline->spans;
         std::size_t longest = 0;
         for (std::size_t row = 0; row < spans.size(); ++row) {
-            if (spans.stream[row] == StreamKind::Compute && spans.duration[row] > spans.duration[longest])
+            if (spans.queue[row] == QueueKind::Compute && spans.duration[row] > spans.duration[longest])
                 longest = row;
         }
         const auto rect = timeline->rectOf(longest);

@@ -97,7 +97,7 @@ protected:
     {
         for (const std::size_t row : rowsOf(scene, {op})) {
             if (scene.timeline->spans.device[row] == device
-                && scene.timeline->spans.stream[row] == StreamKind::Compute)
+                && scene.timeline->spans.queue[row] == QueueKind::Compute)
                 return row;
         }
         return 0;

@@ -67,10 +67,10 @@ inline TimelineSceneSnapshot sceneForTests(const SceneShape &shape)
         }
         plan->devices.push_back(std::move(program));
         timeline->deviceBegin.push_back(spans.size());
-        const auto add = [&](StreamKind stream, std::int32_t segment, std::int32_t instruction,
+        const auto add = [&](QueueKind stream, std::int32_t segment, std::int32_t instruction,
                              std::int32_t batch, std::int64_t start, std::int64_t duration) {
             spans.device.push_back(d);
-            spans.stream.push_back(stream);
+            spans.queue.push_back(stream);
             spans.segment.push_back(segment);
             spans.instruction.push_back(instruction);
             spans.microBatch.push_back(batch);
@@ -84,7 +84,7 @@ inline TimelineSceneSnapshot sceneForTests(const SceneShape &shape)
         for (std::int32_t batch = 0; batch < shape.microBatches; ++batch) {
             for (std::int32_t segment = 0; segment < 2; ++segment) {
                 for (std::int32_t i = 0; i < shape.operators; ++i) {
-                    add(StreamKind::Compute, segment, i, batch, now, shape.span);
+                    add(QueueKind::Compute, segment, i, batch, now, shape.span);
                     curve.time.push_back(now);
                     std::array<std::int64_t, kMemoryKindCount> bytes{};
                     bytes[static_cast<std::size_t>(MemoryKind::Activation)] =
@@ -98,8 +98,8 @@ inline TimelineSceneSnapshot sceneForTests(const SceneShape &shape)
             }
         }
         for (std::size_t batch = 0; batch < backwardEnds.size(); ++batch)
-            add(StreamKind::Communication, 1, shape.operators, static_cast<std::int32_t>(batch),
-                backwardEnds[batch], shape.span);
+            add(QueueKind::Tensor, 1, shape.operators, static_cast<std::int32_t>(batch), backwardEnds[batch],
+                shape.span);
         curve.atPeak = curve.bytes.back();
         curve.peak = {curve.bytes.back()[static_cast<std::size_t>(MemoryKind::Activation)]};
         timeline->memory.push_back(std::move(curve));

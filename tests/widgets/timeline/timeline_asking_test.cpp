@@ -251,9 +251,8 @@ private:
     std::vector<std::size_t> computeRows(OperatorId op) const
     {
         std::vector<std::size_t> rows = rowsOf(*m_scene, {op});
-        std::erase_if(rows, [&](std::size_t row) {
-            return m_scene->timeline->spans.stream[row] == StreamKind::Communication;
-        });
+        std::erase_if(
+            rows, [&](std::size_t row) { return m_scene->timeline->spans.queue[row] != QueueKind::Compute; });
         return rows;
     }
 };

@@ -9,6 +9,7 @@ CellEditor *newScheduleEditor(const std::string &, const SelectorCompletionsSnap
     return newChoiceEditor(parent,
         {{"1f1b", RuleTexts::tr("one forward, one backward: little memory")},
             {"gpipe", RuleTexts::tr("all forward blocks, then all backward ones")},
+            {"interleaved", RuleTexts::tr("1f1b over several stages on each rank")},
             {"sequential", RuleTexts::tr("each micro-batch forward and backward before the next")}});
 }
 

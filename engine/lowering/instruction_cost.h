@@ -16,12 +16,18 @@ Bytes collectiveBytes(const DeviceProgram &program, const Instruction &instructi
 /// Bytes that member `position` of `ranks` sends in one collective, by the ring algorithm.
 Bytes ringBytesSent(CollectiveKind kind, Bytes bytes, std::int32_t ranks, std::int32_t position);
 
+/// Bytes that the instruction at `index` neither reads nor writes, because the launch that it shares with its
+/// neighbours keeps them in registers: what a joined neighbour before it made, and what dies in one behind
+/// it.
+Bytes sparedBytes(
+    const DeviceProgram &program, const std::vector<Instruction> &instructions, std::size_t index);
+
 /// Durations of instructions that involve one device alone.
 struct LocalDuration {
     Nanoseconds usual{};
     Nanoseconds first{}; ///< Accumulate that finds nothing yet copies instead of adding.
 };
 LocalDuration localDuration(const ExecutionPlan &plan, const DeviceProgram &program,
-    const Instruction &instruction, const CostModel &costs);
+    const Instruction &instruction, const CostModel &costs, Bytes spared = {});
 
 } // namespace planloom

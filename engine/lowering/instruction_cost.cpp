@@ -1,4 +1,4 @@
-#include "engine/simulate/instruction_cost.h"
+#include "engine/lowering/instruction_cost.h"
 
 #include <algorithm>
 #include <cmath>
@@ -39,9 +39,9 @@ TensorType slotType(const ExecutionPlan &plan, const DeviceProgram &program, con
     const auto op = static_cast<std::size_t>(instruction.op.index);
     if (!output || op >= plan.partitions.size())
         return {};
-    const auto outer = microBatchRanges(plan.batch, graph, instruction.op, 0, plan.microBatches);
-    const TensorView view =
-        outputView(graph, graph.at(instruction.op), plan.partitions[op], instruction.part, slot, outer);
+    const auto outer = microBatchRanges(plan.batch, graph, instruction.op, 0, batchCuts(plan));
+    const TensorView view = outputView(graph, graph.at(instruction.op), plan.partitions[op],
+        instruction.part * unitParts(plan.partitions[op]), slot, outer);
     DataType type = graph.at(tensor).type.dataType;
     if (type == DataType::Float32)
         type = precisionOf(plan, instruction.op).storage;
@@ -49,7 +49,7 @@ TensorType slotType(const ExecutionPlan &plan, const DeviceProgram &program, con
 }
 
 double kernelSeconds(const ExecutionPlan &plan, const DeviceProgram &program, const Instruction &instruction,
-    const CostModel &costs)
+    const CostModel &costs, Bytes spared)
 {
     const Operator &op = plan.graph->at(instruction.op);
     if (isView(op))
@@ -60,7 +60,8 @@ double kernelSeconds(const ExecutionPlan &plan, const DeviceProgram &program, co
     for (std::size_t slot = 0; slot < outputs.size(); ++slot)
         outputs[slot] = slotType(plan, program, instruction, op.outputs, instruction.outputs, slot, true);
     return costs.kernel(
-        {op, inputs, outputs, arithmeticOf(*plan.graph, op, precisionOf(plan, instruction.op))});
+        {op, inputs, outputs, arithmeticOf(*plan.graph, op, precisionOf(plan, instruction.op)),
+            instruction.joined, spared, attentionOf(plan, instruction.op)});
 }
 
 } // namespace
@@ -123,8 +124,33 @@ Bytes ringBytesSent(CollectiveKind kind, Bytes bytes, std::int32_t ranks, std::i
     return bytes;
 }
 
+Bytes sparedBytes(
+    const DeviceProgram &program, const std::vector<Instruction> &instructions, std::size_t index)
+{
+    std::size_t begin = index;
+    while (begin > 0 && instructions[begin].joined)
+        --begin;
+    std::size_t end = index + 1;
+    while (end < instructions.size() && instructions[end].joined)
+        ++end;
+    if (end - begin < 2 || instructions[index].kind != InstructionKind::Kernel)
+        return {};
+    Bytes spared{};
+    const auto spare = [&](std::int32_t buffer) { spared += sizeOf(bufferAt(program, buffer)); };
+    for (const std::int32_t input : instructions[index].inputs)
+        for (std::size_t i = begin; input >= 0 && i < index; ++i)
+            if (const BufferList &made = instructions[i].outputs;
+                std::find(made.begin(), made.end(), input) != made.end())
+                spare(input);
+    for (const std::int32_t output : instructions[index].outputs)
+        for (std::size_t i = index + 1; output >= 0 && i < end; ++i)
+            if (dies(instructions[i], output))
+                spare(output);
+    return spared;
+}
+
 LocalDuration localDuration(const ExecutionPlan &plan, const DeviceProgram &program,
-    const Instruction &instruction, const CostModel &costs)
+    const Instruction &instruction, const CostModel &costs, Bytes spared)
 {
     const auto bytesAt = [&](const BufferList &buffers, std::size_t slot) {
         const bool there = slot < buffers.size() && buffers[slot] >= 0;
@@ -139,7 +165,7 @@ LocalDuration localDuration(const ExecutionPlan &plan, const DeviceProgram &prog
     const bool renames = !instruction.inputs.empty() && dies(instruction, instruction.inputs.front());
     switch (instruction.kind) {
     case InstructionKind::Kernel:
-        return both(toNanoseconds(kernelSeconds(plan, program, instruction, costs)));
+        return both(toNanoseconds(kernelSeconds(plan, program, instruction, costs, spared)));
     case InstructionKind::Accumulate:
         return {moving(in + 2 * out), moving(in + out)};
     case InstructionKind::Select:

@@ -1,0 +1,97 @@
+#pragma once
+
+#include "engine/graph/attention.h"
+#include "engine/kernels/draw.h"
+#include "engine/kernels/kernel_call.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace planloom {
+
+/// Queries and keys of one tile of scores. Together with a tile of values they stay in a core's second cache.
+constexpr std::int64_t kTileQueries = 128;
+constexpr std::int64_t kTileKeys = 128;
+
+/// What the forward and the backward pass of an Attention ask about its scores, head by head and tile by
+/// tile. Heads are counted over all leading dimensions; queries and keys as they lie in this part.
+template<typename T> class AttentionTiles
+{
+public:
+    /// @param masks  of the call, in the order of its slots; null where one is absent
+    AttentionTiles(
+        const KernelCall &call, const Buffer &q, const Buffer &k, const std::vector<const Buffer *> &masks);
+
+    std::int64_t heads() const { return m_heads; }
+    std::int64_t queries() const { return m_queries; }
+    std::int64_t keys() const { return m_keys; }
+    std::int64_t keyHeadOf(std::int64_t head) const { return head / m_group; }
+    T scale() const { return m_scale; }
+    bool drops() const { return m_ratio > 0; }
+
+    /// The keys that at least one of these queries sees.
+    Range keysOf(Range queries) const;
+    /// The scores of one head into `tile`, row by row; minus infinity where a query does not see a key.
+    /// `highest` receives the largest of each row.
+    void score(std::int64_t head, Range queries, Range keys, T *tile, T *highest) const;
+    /// Makes what the dropout does not keep 0, and enlarges the rest.
+    void drop(std::int64_t head, Range queries, Range keys, T *tile) const;
+    /// Makes 0 what belongs to scores that are the same whatever queries and keys are.
+    void clearFixed(std::int64_t head, Range queries, Range keys, T *tile) const;
+    /// Adds the tile to the gradient of additive mask `mask`, whose elements `sums` has.
+    void addToMask(
+        std::size_t mask, std::int64_t head, Range queries, Range keys, const T *tile, double *sums) const;
+
+private:
+    struct Mask {
+        const Buffer *buffer = nullptr; ///< Null if it is absent.
+        std::int64_t row = 0; ///< Strides, in elements; 0 where it has one for all.
+        std::int64_t column = 0;
+        std::vector<std::int64_t> first{}; ///< By head.
+
+        bool isBoolean() const { return buffer != nullptr && buffer->dataType == DataType::Bool; }
+        bool isAdditive() const { return buffer != nullptr && buffer->dataType != DataType::Bool; }
+        std::int64_t at(std::int64_t head, std::int64_t query) const
+        {
+            return first[static_cast<std::size_t>(head)] + query * row;
+        }
+    };
+    /// Of each head, where it begins in a tensor of its own with these strides of leading dimensions.
+    static std::vector<std::int64_t> firstsOf(const Shape &q, const Shape &strides);
+    std::int64_t drawnAt(std::int64_t head, std::int64_t query, std::int64_t key) const;
+
+    const T *m_q = nullptr;
+    const T *m_k = nullptr;
+    std::int64_t m_heads = 1;
+    std::int64_t m_group = 1; ///< Query heads by key head.
+    std::int64_t m_queries = 0;
+    std::int64_t m_keys = 0;
+    std::int64_t m_width = 0;
+    std::int64_t m_firstQuery = 0; ///< In the whole operator.
+    std::int64_t m_firstKey = 0;
+    std::int64_t m_allKeys = 0;
+    std::vector<Mask> m_masks{};
+    std::vector<std::int64_t> m_drawn{}; ///< By head: its first score among those of the whole operator.
+    AttentionReach m_reach{};
+    T m_scale = 1;
+    T m_maskedScore = 0;
+    double m_ratio = 0;
+    DropoutDraw m_draw;
+};
+
+extern template class AttentionTiles<float>;
+extern template class AttentionTiles<double>;
+
+// Rows of a tile.
+
+/// x = e^(x - shift) * factor; their sum without the factor.
+double exponentials(float *x, std::int64_t count, float shift, float factor);
+double exponentials(double *x, std::int64_t count, double shift, double factor);
+/// x *= factor
+void scaleRow(float *x, std::int64_t count, float factor);
+void scaleRow(double *x, std::int64_t count, double factor);
+/// slope = probabilities * (slope - shift)
+void slopeRow(const float *probabilities, float *slope, std::int64_t count, float shift);
+void slopeRow(const double *probabilities, double *slope, std::int64_t count, double shift);
+
+} // namespace planloom
