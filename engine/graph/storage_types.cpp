@@ -12,7 +12,7 @@ std::uint32_t bitOf(DataType type)
 }
 
 /// Outputs that are statistics, or losses, whatever they are computed from.
-bool isStatistic(OperatorKind kind)
+bool isStatisticOutput(OperatorKind kind, std::size_t slot)
 {
     switch (kind) {
     case OperatorKind::BatchMean:
@@ -21,15 +21,17 @@ bool isStatistic(OperatorKind kind)
     case OperatorKind::NegativeLogLikelihood:
     case OperatorKind::CountValid:
         return true;
+    case OperatorKind::Attention: // the log-sum-exp of each row of scores
+        return slot == 1;
     default:
         return false;
     }
 }
 
 /// Inputs that are statistics although nobody in the graph computes them: what a batch norm kept of training.
-bool isStatistic(OperatorKind kind, std::size_t inputSlot)
+bool isStatisticInput(OperatorKind kind, std::size_t slot)
 {
-    return kind == OperatorKind::BatchNormalize && (inputSlot == 1 || inputSlot == 2);
+    return kind == OperatorKind::BatchNormalize && (slot == 1 || slot == 2);
 }
 
 DataType widest(DataType a, DataType b)
@@ -107,7 +109,7 @@ void StorageTypes::findFloat32(const Graph &graph, const Uses &uses)
             const TensorId input = op.inputs[slot];
             if (!input)
                 continue;
-            if (isStatistic(op.kind, slot))
+            if (isStatisticInput(op.kind, slot))
                 m_keeps[at(input)] = true;
             const bool scalarConstant = graph.at(input).type.shape.empty()
                 && graph.at(input).role == TensorRole::Buffer && uses.producers[at(input)].empty();
@@ -117,10 +119,11 @@ void StorageTypes::findFloat32(const Graph &graph, const Uses &uses)
             (m_keeps[at(input)] ? statistics : others) = true;
         }
         m_constant[o] = constants;
-        for (const TensorId output : op.outputs) {
+        for (std::size_t slot = 0; slot < op.outputs.size(); ++slot) {
+            const TensorId output = op.outputs[slot];
             if (!output)
                 continue;
-            if (isStatistic(op.kind) || (statistics && !others))
+            if (isStatisticOutput(op.kind, slot) || (statistics && !others))
                 m_keeps[at(output)] = true;
             constant[at(output)] = constants;
         }

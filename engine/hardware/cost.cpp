@@ -57,24 +57,30 @@ double sendSeconds(const Interconnect &links, double bytes, GroupShape shape)
 
 } // namespace
 
-double matrixFlopsOf(const DeviceModel &device, DataType dataType)
+const Sourced &matrixRateOf(const DeviceModel &device, DataType dataType)
 {
+    const auto orElse = [](const Sourced &own, const Sourced &other) -> const Sourced & {
+        return own.value > 0 ? own : other;
+    };
     switch (dataType) {
     case DataType::Float16:
     case DataType::BFloat16:
-        return device.float16Flops.value > 0 ? device.float16Flops.value : device.float32Flops.value;
+        return orElse(device.float16Flops, device.float32Flops);
     case DataType::Float8E4M3:
     case DataType::Float8E5M2:
-        return device.float8Flops.value > 0 ? device.float8Flops.value
-                                            : matrixFlopsOf(device, DataType::BFloat16);
+        return orElse(device.float8Flops, matrixRateOf(device, DataType::BFloat16));
     case DataType::TensorFloat32:
-        return device.tensorFloat32Flops.value > 0 ? device.tensorFloat32Flops.value
-                                                   : device.float32Flops.value;
+        return orElse(device.tensorFloat32Flops, device.float32Flops);
     case DataType::Float64:
-        return device.float64Flops.value > 0 ? device.float64Flops.value : device.float32Flops.value;
+        return orElse(device.float64Flops, device.float32Flops);
     default:
-        return device.float32Flops.value;
+        return device.float32Flops;
     }
+}
+
+double matrixFlopsOf(const DeviceModel &device, DataType dataType)
+{
+    return matrixRateOf(device, dataType).value;
 }
 
 double operatorSeconds(

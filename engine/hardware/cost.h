@@ -35,6 +35,10 @@ double collectiveSeconds(
 
 /// Peak rate of the units that multiply matrices of `dataType`.
 double matrixFlopsOf(const DeviceModel &device, DataType dataType);
+/// The same figure with its source.
+const Sourced &matrixRateOf(const DeviceModel &device, DataType dataType);
+/// The same figure with its source.
+const Sourced &matrixRateOf(const DeviceModel &device, DataType dataType);
 
 /// Seconds to copy `bytes` within a device.
 double copySeconds(const DeviceModel &device, Bytes bytes);

@@ -17,6 +17,11 @@ bool isOperand(const Operator &op, std::size_t slot)
     case OperatorKind::Conv:
     case OperatorKind::ConvTranspose:
         return op.direction != Direction::Forward || slot < 2;
+    case OperatorKind::Attention: { // queries, keys, values, and the gradient of what it makes
+        const std::size_t first =
+            op.direction == Direction::Forward ? 0 : (op.inputs.size() - op.outputs.size()) / 2;
+        return (slot >= first && slot < first + 3) || (first > 0 && slot == 0);
+    }
     default: {
         const OperatorCategory category = categoryOf(op.kind);
         return op.direction != Direction::Optimizer

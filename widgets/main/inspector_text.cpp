@@ -160,8 +160,11 @@ void decision(Sheet &sheet, const PlanUpdate &update, OperatorId id)
     if (decision.recomputeGroup >= 0)
         sheet.row(
             tr("Recompute"), tr("outputs are dropped and made again, group %1").arg(decision.recomputeGroup));
+    sheet.row(tr("Precision"), escaped(toString(decision.precision)));
     sheet.section(tr("Why?"));
-    for (const RowId row : decision.rows) {
+    std::vector<RowId> rows = decision.rows;
+    rows.insert(rows.end(), decision.precisionRows.begin(), decision.precisionRows.end());
+    for (const RowId row : rows) {
         const auto index = static_cast<std::size_t>(row.index);
         if (index < update.rows.size())
             sheet.row(
@@ -169,7 +172,7 @@ void decision(Sheet &sheet, const PlanUpdate &update, OperatorId id)
     }
     if (!decision.why.empty())
         sheet.wide(escaped(decision.why));
-    if (decision.rows.empty() && decision.why.empty())
+    if (rows.empty() && decision.why.empty())
         sheet.wide(tr("No row speaks of it; the defaults decided."));
 }
 
@@ -246,7 +249,8 @@ void memory(Sheet &sheet, const ExecutionPlan &plan, const Operator &op)
 }
 
 /// Where the figures come from that time is made of.
-void origins(Sheet &sheet, const Graph &graph, const Operator &op, const Cluster &cluster)
+void origins(
+    Sheet &sheet, const Graph &graph, const Operator &op, const Precision &precision, const Cluster &cluster)
 {
     const auto say = [&sheet](const QString &name, const QString &value, const std::string &source) {
         sheet.row(name,
@@ -257,13 +261,9 @@ void origins(Sheet &sheet, const Graph &graph, const Operator &op, const Cluster
     const OperatorCategory category = categoryOf(op.kind);
     const bool product = category == OperatorCategory::Product || category == OperatorCategory::Attention
         || category == OperatorCategory::Recurrent;
-    const auto typed =
-        std::find_if(op.outputs.begin(), op.outputs.end(), [](TensorId id) { return id.valid(); });
-    const DataType type = typed == op.outputs.end() ? DataType::Float32 : graph.at(*typed).type.dataType;
-    const bool half =
-        product && (type == DataType::Float16 || type == DataType::BFloat16) && device.float16Flops.value > 0;
-    const bool twice = type == DataType::Float64 && device.float64Flops.value > 0;
-    const Sourced &rate = half ? device.float16Flops : twice ? device.float64Flops : device.float32Flops;
+    const DataType type = arithmeticOf(graph, op, precision);
+    const Sourced &rate =
+        product || type == DataType::Float64 ? matrixRateOf(device, type) : device.float32Flops;
     sheet.section(tr("Where the time comes from"));
     sheet.wide(
         tr("The longer of computing and of moving bytes, and a launch, on %1:").arg(escaped(device.name)));
@@ -298,7 +298,8 @@ QString oneOperator(const Palette &palette, const OpenedModel &model, const Plan
     if (update && update->scene && update->scene->plan)
         memory(sheet, *update->scene->plan, op);
     if (update && update->plan && !update->cluster.device.name.empty())
-        origins(sheet, graph, op, update->cluster);
+        origins(sheet, graph, op, update->plan->decisions[static_cast<std::size_t>(id.index)].precision,
+            update->cluster);
     if (op.sources.size() > 1) {
         sheet.section(tr("Made from %1 nodes of the file").arg(op.sources.size()));
         for (const SourceNode &node : op.sources)

@@ -96,15 +96,20 @@ TEST(PrecisionPlan, OfBFloat16KeepsAMasterForTheOptimizerAndSendsTheNewWeightNar
         EXPECT_EQ(place.segment, SegmentKind::Optimizer);
 }
 
-TEST(PrecisionPlan, KeepsLossesAndTheirGradientsInFloat32)
+TEST(PrecisionPlan, KeepsLossesAndStatisticsInFloat32)
 {
     const GraphSnapshot graph = trainingStep(kGpt);
     const ExecutionPlan plan = precisePlan(graph, "single", 1, "precision all : fp16");
     std::set<DataType> types;
+    const Uses uses = usesOf(*graph);
     for (const BufferInfo &buffer : plan.devices[0].buffers) {
         const Tensor &tensor = graph->at(buffer.tensor);
         const bool loss = buffer.tensor == graph->loss || tensor.of == graph->loss;
-        if (loss || tensor.type.dataType != DataType::Float32 || tensor.type.shape.empty()) {
+        const auto &makers = uses.producers[static_cast<std::size_t>(buffer.tensor.index)];
+        const bool logSumExp = !makers.empty() && graph->at(makers[0]).kind == OperatorKind::Attention
+            && graph->at(makers[0]).direction == Direction::Forward
+            && graph->at(makers[0]).outputs[1] == buffer.tensor;
+        if (loss || logSumExp || tensor.type.dataType != DataType::Float32 || tensor.type.shape.empty()) {
             EXPECT_EQ(buffer.dataType, tensor.type.dataType) << tensor.name;
         } else if (tensor.role == TensorRole::Activation) {
             types.insert(buffer.dataType);
@@ -117,7 +122,7 @@ TEST(PrecisionPlan, CastsAroundOperatorsOfAnotherTypeAndKeepsTheNarrowCopy)
 {
     const GraphSnapshot graph = trainingStep(kGpt);
     const ExecutionPlan plan =
-        precisePlan(graph, "single", 1, "precision all : bf16\nprecision kind:Softmax : storage=fp32");
+        precisePlan(graph, "single", 1, "precision all : bf16\nprecision kind:Gelu : storage=fp32");
     std::map<std::pair<DataType, DataType>, std::int64_t> forward;
     for (const Place &place : placesOf(plan, InstructionKind::Cast)) {
         if (place.segment != SegmentKind::Optimizer) { // there a master has become the new weight
@@ -126,12 +131,12 @@ TEST(PrecisionPlan, CastsAroundOperatorsOfAnotherTypeAndKeepsTheNarrowCopy)
         if (place.segment == SegmentKind::Forward)
             ++forward[{place.in().dataType, place.out().dataType}];
     }
-    // Two softmaxes: one cast into each, one out of it, for the product behind it and its backward pass.
+    // Two of them: one cast into each, one out of it, for the product behind it and its backward pass.
     EXPECT_EQ(forward,
         (std::map<std::pair<DataType, DataType>, std::int64_t>{
             {{DataType::BFloat16, DataType::Float32}, 2}, {{DataType::Float32, DataType::BFloat16}, 2}}));
     for (const Place &place : placesOf(plan, InstructionKind::Kernel))
-        if (graph->at(place.instruction.op).kind == OperatorKind::Softmax)
+        if (graph->at(place.instruction.op).kind == OperatorKind::Gelu)
             for (const BufferList *list : {&place.instruction.inputs, &place.instruction.outputs})
                 for (const std::int32_t buffer : *list) {
                     EXPECT_TRUE(buffer < 0

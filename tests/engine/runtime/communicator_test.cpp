@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstring>
 #include <functional>
@@ -162,6 +163,23 @@ TYPED_TEST(CommunicatorTest, SumsAreTheSameBitsOnEveryMemberAndEveryTime)
         for (const Values &values : out)
             EXPECT_EQ(values, expected);
     }
+}
+
+TYPED_TEST(CommunicatorTest, SumsOfNarrowTypesAreRoundedOnce)
+{
+    // 2^-8 is half of BFloat16's last place at 1: added one by one, ties to even would swallow both.
+    TypeParam world{3, {everyone(3)}};
+    std::array<std::uint16_t, 3> in{0x3f80, 0x3b80, 0x3b80}; // 1, 2^-8, 2^-8
+    std::array<std::array<std::uint16_t, 1>, 3> out{};
+    world.run([&](Communicator &end) {
+        const auto d = static_cast<std::size_t>(end.device().index);
+        const auto buffer = [](std::uint16_t *data) {
+            return CollectiveBuffer{reinterpret_cast<std::byte *>(data), DataType::BFloat16, {1}};
+        };
+        EXPECT_TRUE(end.allReduce(0, buffer(&in[d]), buffer(out[d].data())));
+    });
+    for (const auto &sum : out)
+        EXPECT_EQ(sum[0], 0x3f81); // 1 + 2^-7
 }
 
 TYPED_TEST(CommunicatorTest, AllGatherConcatenatesAlongAnyDimension)

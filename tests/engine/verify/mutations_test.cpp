@@ -65,7 +65,7 @@ protected:
         list.push_back(galleryPlan(gpt, "3d:dp=2,tp=2,pp=2,micro-batches=2", 8));
         list.push_back(precisePlan(mlp, "zero1", 2, "precision all : bf16"));
         list.push_back(precisePlan(gpt, "3d:dp=2,tp=2,pp=2,micro-batches=2", 8,
-            "precision all : fp16 reduction=fp16\nprecision kind:Softmax : storage=fp32"));
+            "precision all : fp16 reduction=fp16\nprecision kind:Gelu : storage=fp32"));
         return list;
     }
 

@@ -268,7 +268,7 @@ private Q_SLOTS:
         auto *bar = view.findChild<DagFindBar *>();
         QVERIFY(bar != nullptr && bar->isVisible());
         auto *edit = bar->findChild<QLineEdit *>();
-        edit->setText(QStringLiteral("H.4.ATTN.SOFTMAX"));
+        edit->setText(QStringLiteral("H.4.ATTN.ATTENTION"));
         QTest::keyClick(edit, Qt::Key_Return);
         QTRY_VERIFY(view.isSettled());
         const auto &selected = view.selectionModel()->selected();
