@@ -194,7 +194,7 @@ TEST_F(Cli, EveryRowIsRecognisedAsARow)
             << word << ": " << outcome.output;
         ++count;
     }
-    EXPECT_EQ(count, 13) << expected;
+    EXPECT_EQ(count, 15) << expected;
 }
 
 TEST_F(Cli, ALimitThatIsBrokenIsStatusTwoAndNamesItsRow)
