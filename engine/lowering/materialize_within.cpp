@@ -38,8 +38,8 @@ std::optional<std::vector<Holding>> Materializer::convertWithin(
     std::vector<Holding> holdings = from;
     std::stable_sort(holdings.begin(), holdings.end(), byDevice);
     std::vector<Need> wanted = needs;
-    std::stable_sort(wanted.begin(), wanted.end(),
-        [](const Need &a, const Need &b) { return a.device < b.device; });
+    std::stable_sort(
+        wanted.begin(), wanted.end(), [](const Need &a, const Need &b) { return a.device < b.device; });
     std::vector<Cell> cells;
     for (std::size_t i = 0; i < holdings.size(); ++i) {
         if (holdings[i].device != wanted[i].device || (i > 0 && holdings[i].device == holdings[i - 1].device))
@@ -75,8 +75,7 @@ std::optional<std::vector<std::int32_t>> Materializer::ensureParts(
     const bool once = maker.kind == SegmentKind::Prologue
         && m_batch.tensorDimension[static_cast<std::size_t>(tensor.index)] < 0;
     if (made.block != block && !once
-        && (!perMicroBatch(block) || !perMicroBatch(made.block)
-            || maker.rank > m_builder.block(block).rank))
+        && (!perMicroBatch(block) || !perMicroBatch(made.block) || maker.rank > m_builder.block(block).rank))
         return std::nullopt;
     std::vector<std::int32_t> buffers;
     for (const Need &need : needs) {
@@ -119,23 +118,22 @@ std::optional<std::vector<std::int32_t>> Materializer::ensureParts(
     return buffers;
 }
 
-/// Every need collects its pieces on its own, as `fetch` and `fetchGeneral` do: a device sends and receives one
-/// at a time.
+/// Every need collects its pieces on its own, as `fetch` and `fetchGeneral` do: a device sends and receives
+/// one at a time.
 std::optional<double> Materializer::generalSeconds(
     const std::vector<Holding> &from, const std::vector<Need> &needs, const Task &task) const
 {
     if (std::any_of(needs.begin(), needs.end(), [](const Need &need) { return !need.value.complete(); }))
         return std::nullopt;
     std::map<DeviceId, double> busy;
-    const auto bytesOf
-        = [&](const IndexMask &box) { return Bytes{volumeOf(box) * sizeOf(task.dataType)}; };
+    const auto bytesOf = [&](const IndexMask &box) { return Bytes{volumeOf(box) * sizeOf(task.dataType)}; };
     for (const Need &need : needs) {
         std::vector<const Holding *> byPreference;
         for (const Holding &h : from)
             byPreference.push_back(&h);
         const auto rank = [&](const Holding *h) {
-            return std::tuple(h->device != need.device, m_cluster.nodeOf(h->device) != m_cluster.nodeOf(need.device),
-                busy[h->device], h->device);
+            return std::tuple(h->device != need.device,
+                m_cluster.nodeOf(h->device) != m_cluster.nodeOf(need.device), busy[h->device], h->device);
         };
         std::stable_sort(byPreference.begin(), byPreference.end(),
             [&](const Holding *a, const Holding *b) { return rank(a) < rank(b); });

@@ -21,8 +21,8 @@ template<typename KeyOf> std::vector<std::size_t> ranksOf(std::size_t count, Key
     keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
     std::vector<std::size_t> ranks;
     for (std::size_t i = 0; i < count; ++i)
-        ranks.push_back(static_cast<std::size_t>(
-            std::lower_bound(keys.begin(), keys.end(), keyOf(i)) - keys.begin()));
+        ranks.push_back(
+            static_cast<std::size_t>(std::lower_bound(keys.begin(), keys.end(), keyOf(i)) - keys.begin()));
     return ranks;
 }
 
@@ -55,8 +55,7 @@ std::optional<PathFinder::Found> PathFinder::find(const std::vector<Holding> &he
     std::optional<Found> best;
     for (std::size_t attempt = 0; attempt < sortings.size(); ++attempt) {
         // Nobody placed anything in another order: then only the members of reduce-scatters are open.
-        if (best && best->regular
-            && (attempt < 3 || summands == 1 || best->path.hops.size() < 2))
+        if (best && best->regular && (attempt < 3 || summands == 1 || best->path.hops.size() < 2))
             continue;
         const auto &sorting = sortings[attempt];
         std::vector<std::size_t> order(held.size());

@@ -14,8 +14,8 @@ namespace planloom {
 /// Finds the cheapest ways from what the devices of a group hold to what they want, and remembers them.
 ///
 /// Layouts are seen in a numbering of the devices only; parts may be placed in any order. So the devices are
-/// numbered as they come, by what they hold, by what they want, and so that a reduce-scatter finds its members:
-/// the cheapest path of the four is taken.
+/// numbered as they come, by what they hold, by what they want, and so that a reduce-scatter finds its
+/// members: the cheapest path of the four is taken.
 class PathFinder
 {
 public:

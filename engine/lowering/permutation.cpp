@@ -45,8 +45,8 @@ std::map<std::int32_t, std::int32_t> pairSummands(
 
 } // namespace
 
-std::optional<std::vector<std::int32_t>> permutationBetween(const std::vector<Cell> &held,
-    const std::vector<Cell> &wanted, const std::vector<std::int32_t> &nodes)
+std::optional<std::vector<std::int32_t>> permutationBetween(
+    const std::vector<Cell> &held, const std::vector<Cell> &wanted, const std::vector<std::int32_t> &nodes)
 {
     if (held.size() != wanted.size())
         return std::nullopt;

@@ -13,8 +13,8 @@ std::string ValueParts::note(const ExecutionPlan &plan, OperatorId op, std::size
     std::optional<Share> &mine = shares[static_cast<std::size_t>(part.index)];
     const Share share{summands, selected};
     if (mine && *mine != share)
-        return "part " + std::to_string(part.index) + " of the value of input " + std::to_string(slot) + " of "
-            + plan.graph->at(op).name + " is another share here than elsewhere";
+        return "part " + std::to_string(part.index) + " of the value of input " + std::to_string(slot)
+            + " of " + plan.graph->at(op).name + " is another share here than elsewhere";
     mine = share;
     return {};
 }

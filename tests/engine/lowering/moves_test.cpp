@@ -1,6 +1,6 @@
-// All moves between the layouts of four devices (R replicas x V summands x D parts of two dimensions), with every
-// placement, against a search that knows nothing of digits: it tries what every instruction means on every
-// partition of the devices into groups.
+// All moves between the layouts of four devices (R replicas x V summands x D parts of two dimensions), with
+// every placement, against a search that knows nothing of digits: it tries what every instruction means on
+// every partition of the devices into groups.
 
 #include "engine/lowering/path_finder.h"
 #include "engine/lowering/permutation.h"
@@ -29,7 +29,8 @@ Placed canonical(Placed cells)
 {
     std::map<std::int32_t, std::int32_t> numbers;
     for (Cell &cell : cells)
-        cell.summand = numbers.try_emplace(cell.summand, static_cast<std::int32_t>(numbers.size())).first->second;
+        cell.summand =
+            numbers.try_emplace(cell.summand, static_cast<std::int32_t>(numbers.size())).first->second;
     return cells;
 }
 
@@ -173,7 +174,8 @@ private:
                 std::vector<DeviceId> members;
                 for (const std::size_t p : group)
                     members.push_back(DeviceId{static_cast<std::int32_t>(p)});
-                worst = std::max(worst, m_costs.collective(kind, Bytes{count}, groupShape(m_cluster, members)));
+                worst =
+                    std::max(worst, m_costs.collective(kind, Bytes{count}, groupShape(m_cluster, members)));
             }
             return worst;
         };
@@ -301,8 +303,9 @@ TEST_P(Moves, AreNeverDearerThanToReplicateAndSplitAndOneInstructionWhereThatIsB
                 const Placed wanted = cellsOf(b, order);
                 const std::size_t to = brute.indexOf(wanted);
                 SCOPED_TRACE(testing::Message()
-                    << "(" << a[0] << " " << a[1] << " " << a[2] << " " << a[3] << ") to (" << b[0] << " " << b[1]
-                    << " " << b[2] << " " << b[3] << ") on " << order[0] << order[1] << order[2] << order[3]);
+                    << "(" << a[0] << " " << a[1] << " " << a[2] << " " << a[3] << ") to (" << b[0] << " "
+                    << b[1] << " " << b[2] << " " << b[3] << ") on " << order[0] << order[1] << order[2]
+                    << order[3]);
                 const auto way = found(finder, brute.states()[from], wanted);
                 ASSERT_TRUE(way);
                 const double least = brute.best(from, to);
@@ -325,8 +328,8 @@ TEST_P(Moves, AreNeverDearerThanToReplicateAndSplitAndOneInstructionWhereThatIsB
     EXPECT_GT(optimal, ways * 8 / 10);
 }
 
-INSTANTIATE_TEST_SUITE_P(Clusters, Moves, testing::Values("dgx-a100:4", "dgx-h100:4", "cpu:4"),
-    [](const auto &info) {
+INSTANTIATE_TEST_SUITE_P(
+    Clusters, Moves, testing::Values("dgx-a100:4", "dgx-h100:4", "cpu:4"), [](const auto &info) {
         std::string name = info.param;
         std::replace_if(
             name.begin(), name.end(), [](char c) { return c == '-' || c == ':'; }, '_');

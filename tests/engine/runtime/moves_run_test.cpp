@@ -1,5 +1,5 @@
-// All moves between the layouts of four devices, lowered, proven and run: a product makes its output as one layout
-// says, and what reads it wants it as another says, placed in any order.
+// All moves between the layouts of four devices, lowered, proven and run: a product makes its output as one
+// layout says, and what reads it wants it as another says, placed in any order.
 
 #include "engine/frontend/graph_builder.h"
 #include "engine/hardware/cluster.h"
@@ -96,10 +96,8 @@ OperatorDecision decisionOf(const Operator &op, const Vector &vector, const std:
     } else {
         splits.push_back({.kind = SplitKind::Value, .parts = v});
     }
-    splits.push_back(
-        {.kind = SplitKind::Dimension, .dimension = identifierOf(op, terms, 0), .parts = d0});
-    splits.push_back(
-        {.kind = SplitKind::Dimension, .dimension = identifierOf(op, terms, 1), .parts = d1});
+    splits.push_back({.kind = SplitKind::Dimension, .dimension = identifierOf(op, terms, 0), .parts = d0});
+    splits.push_back({.kind = SplitKind::Dimension, .dimension = identifierOf(op, terms, 1), .parts = d1});
     return decision;
 }
 
@@ -124,8 +122,8 @@ protected:
         const std::vector<DeviceId> &readers)
     {
         const auto decide = [&](OperatorId op, const Vector &vector, const std::vector<DeviceId> &devices) {
-            m_plan.decisions[static_cast<std::size_t>(op.index)]
-                = decisionOf(m_model.graph->at(op), vector, devices);
+            m_plan.decisions[static_cast<std::size_t>(op.index)] =
+                decisionOf(m_model.graph->at(op), vector, devices);
         };
         decide(m_model.product, from, makers);
         decide(m_model.negation, to, readers);
@@ -159,8 +157,8 @@ TEST_F(MovesRun, BetweenAllLayoutsAndPlacementsGiveTheSameNumbers)
             std::vector<DeviceId> readers = inOrder();
             do {
                 SCOPED_TRACE(testing::Message()
-                    << "(" << from[0] << " " << from[1] << " " << from[2] << " " << from[3] << ") to (" << to[0]
-                    << " " << to[1] << " " << to[2] << " " << to[3] << ") on " << readers[0].index
+                    << "(" << from[0] << " " << from[1] << " " << from[2] << " " << from[3] << ") to ("
+                    << to[0] << " " << to[1] << " " << to[2] << " " << to[3] << ") on " << readers[0].index
                     << readers[1].index << readers[2].index << readers[3].index);
                 expectRight(from, inOrder(), to, readers);
                 if (HasFatalFailure())
@@ -174,8 +172,8 @@ TEST_F(MovesRun, BetweenAllLayoutsAndPlacementsGiveTheSameNumbers)
 TEST_F(MovesRun, OfSumsThatAreReadAsSumsAreNone)
 {
     for (const Vector &vector : vectorsOfFour()) {
-        SCOPED_TRACE(testing::Message() << "(" << vector[0] << " " << vector[1] << " " << vector[2] << " "
-                                        << vector[3] << ")");
+        SCOPED_TRACE(testing::Message()
+            << "(" << vector[0] << " " << vector[1] << " " << vector[2] << " " << vector[3] << ")");
         expectRight(vector, inOrder(), vector, inOrder());
         const auto lowered = lower(m_plan, m_cluster);
         ASSERT_TRUE(lowered);

@@ -28,7 +28,8 @@ ExecutionPlan sumOfSums()
     auto graph = builder.finish({builder.one(OperatorKind::Add, {left, right}, {}, "both")});
     EXPECT_TRUE(graph) << describe(graph.error());
     const auto snapshot = std::make_shared<const Graph>(*std::move(graph));
-    const auto table = parseTable("split kind:MatMul : k by 2\nsplit name:both : value by 2\nplace all : devices 0,1\n");
+    const auto table =
+        parseTable("split kind:MatMul : k by 2\nsplit name:both : value by 2\nplace all : devices 0,1\n");
     EXPECT_TRUE(table) << describe(table.error());
     const auto completion = completePlan(snapshot, 2, *table);
     EXPECT_TRUE(completion && !firstError(*completion)) << describe(*firstError(*completion));
@@ -155,7 +156,8 @@ TEST(ValueParts, AreTheSameWhereverAPartIsMade)
     EXPECT_EQ(parts.note(plan, addition, 0, box, {0, 2}, {0}, {}), "");
     EXPECT_EQ(parts.note(plan, addition, 0, box, {0, 2}, {0}, {}), ""); // a replica, or run again
     EXPECT_NE(parts.note(plan, addition, 0, box, {0, 2}, {1}, {}), "");
-    EXPECT_EQ(parts.note(plan, addition, 1, box, {0, 2}, {1}, {}), ""); // another input may be divided otherwise
+    EXPECT_EQ(
+        parts.note(plan, addition, 1, box, {0, 2}, {1}, {}), ""); // another input may be divided otherwise
 }
 
 } // namespace
