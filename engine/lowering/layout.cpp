@@ -1,5 +1,6 @@
 #include "engine/lowering/layout.h"
 
+#include "engine/lowering/coarse_digits.h"
 #include "engine/lowering/permutation.h"
 
 #include <algorithm>
@@ -272,13 +273,19 @@ std::vector<std::vector<std::int32_t>> subgroupsOf(
 
 namespace {
 
+/// Larger groups take digits that go together as one (coarse_digits.h).
+constexpr std::size_t kMostExactDevices = 64;
+constexpr std::size_t kFewDevices = 16; ///< So few that a first look at coarse digits does not pay.
+constexpr double kNoBound = std::numeric_limits<double>::infinity();
+
 /// Groups of more digits than this permute them two at a time in the middle of a path.
 constexpr std::size_t kMostPermutedDigits = 4;
 
-/// The next order of `digits`, which starts ascending: every one of few, ascending and descending of many.
-bool nextOrder(Digits &digits)
+/// The next order of `digits`, which starts ascending: every one in small groups, ascending and descending in
+/// others.
+bool nextOrder(Digits &digits, bool every)
 {
-    if (digits.size() <= kMostPermutedDigits)
+    if (every)
         return std::next_permutation(digits.begin(), digits.end());
     std::reverse(digits.begin(), digits.end());
     return digits.front() > digits.back();
@@ -317,13 +324,13 @@ class PathSearch
 {
 public:
     PathSearch(const IndexMask &whole, DataType dataType, const std::vector<DeviceId> &group,
-        const Cluster &cluster, const CostModel &costs)
+        const Cluster &cluster, const CostModel &costs, std::vector<std::int32_t> radices)
         : m_whole(whole)
         , m_elementBytes(sizeOf(dataType))
         , m_group(group)
         , m_cluster(cluster)
         , m_costs(costs)
-        , m_radices(radicesOf(static_cast<std::int32_t>(group.size())))
+        , m_radices(std::move(radices))
     {
         for (const DeviceId device : group)
             m_nodesOfGroup.push_back(cluster.nodeOf(device));
@@ -342,12 +349,13 @@ public:
         return found;
     }
 
-    std::optional<LayoutPath> to(const Layout &from, const std::vector<Cell> &wanted)
+    /// @param bound  seconds; nothing that takes longer is of interest
+    std::optional<LayoutPath> to(const Layout &from, const std::vector<Cell> &wanted, double bound)
     {
         const Goal goal = goalOf(wanted);
         std::optional<LayoutPath> best;
         m_permutesFrom = &from;
-        m_bound = throughReplicas(from, goal);
+        m_bound = std::min(bound, throughReplicas(from, goal));
         search(from, [&](const Node &node) {
             if (best && node.seconds >= best->seconds)
                 return false;
@@ -707,7 +715,7 @@ private:
                                           .dimension = static_cast<std::int8_t>(i),
                                           .to = std::move(scattered)},
                         collective(CollectiveKind::ReduceScatter, local, order));
-                } while (nextOrder(order));
+                } while (nextOrder(order, m_radices.size() <= kMostPermutedDigits));
             }
         }
         if (m_permutesFrom && layout == *m_permutesFrom && !layout.mixedSummands)
@@ -724,7 +732,7 @@ private:
     std::vector<std::int32_t> m_radices;
     std::vector<std::int32_t> m_nodesOfGroup{}; ///< By position.
     const Layout *m_permutesFrom = nullptr; ///< Where a path may begin with a Permute.
-    double m_bound = std::numeric_limits<double>::infinity(); ///< Nothing dearer is of interest.
+    double m_bound = kNoBound; ///< Nothing dearer is of interest.
     std::unordered_map<std::string, Node> m_nodes{};
     std::unordered_map<std::string, double> m_seconds{}; ///< By digits, kind and elements.
 };
@@ -735,7 +743,27 @@ std::optional<LayoutPath> cheapestPath(const Layout &from, const std::vector<Cel
     const IndexMask &whole, DataType dataType, const std::vector<DeviceId> &group, const Cluster &cluster,
     const CostModel &costs)
 {
-    return PathSearch(whole, dataType, group, cluster, costs).to(from, to);
+    const auto radices = radicesOf(static_cast<std::int32_t>(group.size()));
+    PathSearch exact(whole, dataType, group, cluster, costs, radices);
+    if (group.size() <= kFewDevices)
+        return exact.to(from, to, kNoBound);
+    std::vector<Holding> wanted;
+    for (std::size_t p = 0; p < to.size(); ++p)
+        wanted.push_back({group[p], to[p].box, {to[p].summand}});
+    const auto target = recogniseLayout(wanted, whole, radices);
+    std::vector<const Layout *> ends{&from};
+    if (target)
+        ends.push_back(&*target);
+    const CoarseDigits digits(ends, radices, topologyOf(cluster, group, 0));
+    auto path = PathSearch(whole, dataType, group, cluster, costs, digits.radices())
+                    .to(digits.coarse(from), to, kNoBound);
+    if (path)
+        for (Hop &hop : path->hops)
+            hop = digits.fine(std::move(hop));
+    if (group.size() > kMostExactDevices || digits.radices().size() == radices.size())
+        return path;
+    auto better = exact.to(from, to, path ? path->seconds : kNoBound);
+    return better ? better : path;
 }
 
 std::optional<LayoutPath> cheapestPath(const Layout &from, const Layout &to, const IndexMask &whole,
@@ -757,7 +785,18 @@ std::vector<std::int32_t> topologyOf(
 std::map<Layout, LayoutPath> cheapestPaths(const Layout &from, const IndexMask &whole, DataType dataType,
     const std::vector<DeviceId> &group, const Cluster &cluster, const CostModel &costs, double bound)
 {
-    return PathSearch(whole, dataType, group, cluster, costs).toAll(from, bound);
+    const auto radices = radicesOf(static_cast<std::int32_t>(group.size()));
+    if (group.size() <= kMostExactDevices)
+        return PathSearch(whole, dataType, group, cluster, costs, radices).toAll(from, bound);
+    const CoarseDigits digits({&from}, radices, topologyOf(cluster, group, 0));
+    std::map<Layout, LayoutPath> found;
+    for (auto &[layout, path] : PathSearch(whole, dataType, group, cluster, costs, digits.radices())
+                                    .toAll(digits.coarse(from), bound)) {
+        for (Hop &hop : path.hops)
+            hop = digits.fine(std::move(hop));
+        found.emplace(digits.fine(layout), std::move(path));
+    }
+    return found;
 }
 
 } // namespace planloom

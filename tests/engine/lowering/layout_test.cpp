@@ -232,6 +232,30 @@ TEST(CheapestPath, TakesTheCollectiveThatAnExpertWould)
     EXPECT_TRUE(kinds(rows, rows).empty());
 }
 
+TEST(CheapestPath, OfManyDevicesTakesDigitsThatGoTogetherAsOne)
+{
+    const auto cluster = clusterNamed("dgx-a100:512");
+    ASSERT_TRUE(cluster);
+    const CostModel costs = costModelOf(*cluster);
+    const IndexMask whole = boxOfShape({4096, 4096});
+    const auto radices = radicesOf(512);
+    const std::vector<std::int8_t> all{0, 1, 2, 3, 4, 5, 6, 7, 8};
+    const std::vector<std::int8_t> outer{0, 1, 2, 3, 4, 5};
+    const std::vector<std::int8_t> inner{6, 7, 8};
+    const std::vector<std::pair<Layout, Layout>> moves{{{all, {{}, {}}}, {{}, {{}, {}}}},
+        {{all, {{}, {}}}, {{}, {all, {}}}}, {{outer, {inner, {}}}, {{}, {{}, inner}}},
+        {{inner, {{}, outer}}, {{}, {inner, outer}}}, {{{}, {all, {}}}, {{}, {{}, outer}}}};
+    for (const auto &[from, to] : moves) {
+        const auto path = cheapestPath(from, to, whole, DataType::Float32, groupOf(512), *cluster, costs);
+        ASSERT_TRUE(path);
+        auto holdings = holdingsUnder(from, whole, radices, 512);
+        for (const Hop &hop : path->hops)
+            walk(holdings, hop, whole, radices);
+        for (std::int32_t d = 0; d < 512; ++d)
+            ASSERT_EQ(holdings[static_cast<std::size_t>(d)].box, boxUnder(to, whole, radices, d));
+    }
+}
+
 /// All-pairs shortest paths by brute force over single hops, against the search.
 TEST(CheapestPath, IsNoLongerThanAnyDetour)
 {
