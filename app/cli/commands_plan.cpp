@@ -142,9 +142,10 @@ Result<int> runSolve(const Arguments &arguments)
     if (arguments.has("json")) {
         printJson({{"step_seconds", summary.stepSeconds}, {"bound_seconds", bound}, {"gap", gap},
             {"devices", devicesToJson(summary)}, {"micro_batches", execution.microBatches},
-            {"stages", execution.stageCount}, {"units", execution.units.count}, {"solve_seconds", solved->solveSeconds},
-            {"bubble", summary.bubble}, {"precision", precisionSummary(*solved->plan)},
-            {"conflict", json::array()}, {"rows", solved->rows.size()}, {"warnings", warnings}});
+            {"stages", execution.stageCount}, {"units", execution.units.count},
+            {"solve_seconds", solved->solveSeconds}, {"bubble", summary.bubble},
+            {"precision", precisionSummary(*solved->plan)}, {"conflict", json::array()},
+            {"rows", solved->rows.size()}, {"warnings", warnings}});
         return 0;
     }
     std::printf("%s on %s\n", arguments.positional().c_str(), solved->cluster.name.c_str());
