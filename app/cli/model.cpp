@@ -3,6 +3,7 @@
 #include "engine/base/files.h"
 #include "engine/design/remembered.h"
 #include "engine/design/table_file.h"
+#include "engine/design/usual_rows.h"
 #include "engine/frontend/file_kind.h"
 #include "engine/lowering/execution_plan_json.h"
 
@@ -65,6 +66,11 @@ Result<PlanRequest> planRequest(const Arguments &arguments, const std::string &m
                 "expected fp32, tf32, bf16, fp16 or fp8, found \"" + preset + "\"",
                 "single settings are a row of the table: precision all : bf16 optimizer=bf16", "--precision"};
         TRY_VOID(request.table.apply(insertText(request.table, 0, "precision all : " + preset)));
+    }
+    if (arguments.has("recompute")) {
+        TRY(const std::string row, recomputeRow(*request.model, arguments.text("recompute")));
+        if (!row.empty())
+            TRY_VOID(request.table.apply(insertText(request.table, 0, row)));
     }
     if (microBatches > 0 && !arguments.has("gallery")) {
         const std::string row = "micro-batches " + std::to_string(microBatches);

@@ -308,6 +308,33 @@ Result<std::vector<std::int32_t>> Materializer::ensureSlices(
     return buffers;
 }
 
+/// A copy that a forward block gathered from what its devices hold in pieces: it dies there, and the backward
+/// pass gathers it again, so that between the two only the pieces take memory (arXiv:2205.05198,
+/// section 4.2.2).
+bool Materializer::isGatheredAgain(TensorId tensor, const Available &copy, std::int32_t block) const
+{
+    const BlockInfo &maker = m_builder.block(copy.block);
+    const BlockInfo &reader = m_builder.block(block);
+    if (maker.kind != SegmentKind::Forward || reader.kind != SegmentKind::Backward
+        || maker.stage != reader.stage)
+        return false;
+    for (const Made &made : m_tensors[static_cast<std::size_t>(tensor.index)].made) {
+        if (made.block != copy.block)
+            continue;
+        bool pieces = false;
+        for (const auto *list : {&made.raw, &made.merged})
+            for (const Holding &h : *list) {
+                if (h.device != copy.holding.device)
+                    continue;
+                if (h.buffer == copy.holding.buffer)
+                    return false;
+                pieces = pieces || (h.summands.empty() && volumeOf(h.box) < volumeOf(copy.holding.box));
+            }
+        return pieces;
+    }
+    return false;
+}
+
 /// What `need` can be cut from on its own device; null if there is nothing that `block` may read.
 const Materializer::Available *Materializer::findLocal(
     TensorId tensor, const Need &need, DataType type, std::int32_t block) const
@@ -326,6 +353,8 @@ const Materializer::Available *Materializer::findLocal(
         // between.
         if (entry.block != block && sizeOf(type) > sizeOf(m_types.accumulated(tensor))
             && !m_builder.buffer(entry.holding.device, entry.holding.buffer).persistent)
+            continue;
+        if (isGatheredAgain(tensor, entry, block))
             continue;
         if (entry.holding.box == need.box)
             return &entry;
@@ -414,7 +443,19 @@ Result<std::vector<std::int32_t>> Materializer::ensure(
                         && h.summands == made.raw.front().summands;
                 });
             };
-            own.block = isLocal() && from.stage == to.stage ? block : transferBlock(made.block, block);
+            // So does what the stage's devices gather again from one another's pieces.
+            const auto isGathered = [&] {
+                return from.kind == SegmentKind::Forward && to.kind == SegmentKind::Backward
+                    && std::all_of(needs.begin(), needs.end(), [&](const Need &need) {
+                           return std::any_of(made.raw.begin(), made.raw.end(), [&](const Holding &h) {
+                               return h.device == need.device && h.summands.empty()
+                                   && contains(need.box, h.box);
+                           });
+                       });
+            };
+            own.block = from.stage == to.stage && (isLocal() || isGathered())
+                ? block
+                : transferBlock(made.block, block);
         }
         for (const Holding &h : made.raw)
             own.summands = unionOf(own.summands, h.summands);

@@ -140,6 +140,7 @@ private:
     Holding sum(const std::vector<Holding> &pieces, const Task &task);
     Result<std::vector<std::int32_t>> ensureSlices(
         TensorId tensor, const std::vector<Need> &needs, DataType type, std::int32_t block, OperatorId op);
+    bool isGatheredAgain(TensorId tensor, const Available &copy, std::int32_t block) const;
     const Available *findLocal(TensorId tensor, const Need &need, DataType type, std::int32_t block) const;
     bool castLocally(const std::vector<Need> &needs, const Task &task, std::vector<std::int32_t> &buffers);
     DataType typeOf(const Holding &holding) const;

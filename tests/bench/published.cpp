@@ -4,6 +4,7 @@
 
 #include "engine/design/make_plan.h"
 #include "engine/design/opened_model.h"
+#include "engine/design/usual_rows.h"
 
 #include <nlohmann/json.hpp>
 
@@ -28,7 +29,7 @@ struct Row {
     std::string zoo{};
     std::string cluster{};
     std::string precision{};
-    std::string recompute{}; ///< "none", "full"
+    std::string recompute{}; ///< "none", "full"; empty: as little as fits the memory.
     std::string attention{}; ///< "fused", "plain"
     std::int32_t devices = 1;
     std::int32_t dp = 1;
@@ -121,15 +122,14 @@ std::optional<Row> recipeRow(const json &row)
     result.zoo = "zoo:llama?layers=80&hidden=8192&heads=64&kv_heads=8&ffn=28672&vocab=128256&seq="
         + std::to_string(row.at("sequence").get<int>()) + "&batch=" + std::to_string(batch);
     result.precision = precision->second;
-    result.recompute = "none";
     result.attention = "fused";
     result.sharded = true;
     result.overlaps = true;
     return result;
 }
 
-Result<Prediction> predict(
-    const ModelSnapshot &model, const Row &row, std::int32_t microBatch, std::int32_t interleave)
+Result<Prediction> predict(const ModelSnapshot &model, const Row &row, std::int32_t microBatch,
+    std::int32_t interleave, const std::string &recomputed)
 {
     PlanRequest request;
     request.model = model;
@@ -142,8 +142,8 @@ Result<Prediction> predict(
     std::string rows = "precision all : " + row.precision + "\n";
     if (row.overlaps)
         rows += "overlap tensor\n";
-    if (row.recompute == "full")
-        rows += "recompute layer:* per layer\n";
+    TRY(const std::string recompute, recomputeRow(*model, recomputed));
+    rows += recompute + "\n";
     if (row.attention == "plain")
         rows += "attention all : plain\n";
     request.table = TableDocument(rows);
@@ -171,7 +171,11 @@ Result<Prediction> predict(const Row &row)
         for (const std::int32_t stages : {1, 2, 3, 4, 5, 6, 7, 8})
             if (row.interleave == 0 && row.layers % (row.pp * stages) == 0 && (stages == 1 || row.pp > 1))
                 interleave = stages;
-        auto prediction = predict(model, row, microBatch, interleave);
+        auto prediction =
+            predict(model, row, microBatch, interleave, row.recompute.empty() ? "none" : row.recompute);
+        for (const char *more : {"selective", "full"})
+            if (row.recompute.empty() && prediction && prediction->peak > prediction->memory)
+                prediction = predict(model, row, microBatch, interleave, more);
         if (!prediction) {
             why = prediction.error();
             continue;

@@ -1,0 +1,42 @@
+#include "engine/design/usual_rows.h"
+
+#include "engine/graph/catalogue.h"
+#include "engine/graph/operator_kind.h"
+#include "engine/table/selector_index.h"
+
+#include <set>
+
+namespace planloom {
+
+Result<std::string> recomputeRow(const Model &model, std::string_view word)
+{
+    const Graph &graph = *model.graph;
+    const auto wrong = [](std::string message, std::string advice) {
+        return Error{ErrorCode::InvalidInput, std::move(message), std::move(advice), "--recompute"};
+    };
+    if (word == "none")
+        return std::string{};
+    if (word == "full") {
+        for (std::size_t o = 0; o < graph.operators.size(); ++o)
+            if (model.index->layerOf(OperatorId{static_cast<std::int32_t>(o)}) >= 0)
+                return std::string("recompute layer:* per layer");
+        return wrong("the model has no layers to recompute", "write a row: recompute SELECTOR");
+    }
+    if (word != "selective")
+        return wrong("expected none, selective or full, found \"" + std::string(word.substr(0, 40)) + "\"", {});
+    std::set<std::string> kinds;
+    for (const Operator &op : graph.operators) {
+        const OperatorCategory category = categoryOf(op.kind);
+        if (op.direction == Direction::Forward && !isView(op)
+            && (category == OperatorCategory::Activation || category == OperatorCategory::Normalization))
+            kinds.insert(nameOf(op.kind));
+    }
+    if (kinds.empty())
+        return wrong("the model has no activation or normalisation to recompute", {});
+    std::string row = "recompute";
+    for (const std::string &kind : kinds)
+        row += (row == "recompute" ? " kind:" : " | kind:") + kind;
+    return row + " per operator";
+}
+
+} // namespace planloom
