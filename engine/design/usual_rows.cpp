@@ -23,7 +23,8 @@ Result<std::string> recomputeRow(const Model &model, std::string_view word)
         return wrong("the model has no layers to recompute", "write a row: recompute SELECTOR");
     }
     if (word != "selective")
-        return wrong("expected none, selective or full, found \"" + std::string(word.substr(0, 40)) + "\"", {});
+        return wrong(
+            "expected none, selective or full, found \"" + std::string(word.substr(0, 40)) + "\"", {});
     std::set<std::string> kinds;
     for (const Operator &op : graph.operators) {
         const OperatorCategory category = categoryOf(op.kind);

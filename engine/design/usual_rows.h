@@ -8,9 +8,9 @@
 
 namespace planloom {
 
-/// The row behind a usual word for recomputation: "none" is no row; "full" recomputes every layer (Chen et al.,
-/// arXiv:1604.06174); "selective" what takes little time for the memory it holds, activations and normalisations
-/// (Korthikanti et al., arXiv:2205.05198, section 5; attention keeps no scores anyway).
+/// The row behind a usual word for recomputation: "none" is no row; "full" recomputes every layer (Chen et
+/// al., arXiv:1604.06174); "selective" what takes little time for the memory it holds, activations and
+/// normalisations (Korthikanti et al., arXiv:2205.05198, section 5; attention keeps no scores anyway).
 /// @return InvalidInput for another word, or where the model has nothing of the kind
 Result<std::string> recomputeRow(const Model &model, std::string_view word);
 

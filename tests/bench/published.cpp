@@ -122,6 +122,7 @@ std::optional<Row> recipeRow(const json &row)
     result.zoo = "zoo:llama?layers=80&hidden=8192&heads=64&kv_heads=8&ffn=28672&vocab=128256&seq="
         + std::to_string(row.at("sequence").get<int>()) + "&batch=" + std::to_string(batch);
     result.precision = precision->second;
+    result.recompute = "none"; // the recipes name none
     result.attention = "fused";
     result.sharded = true;
     result.overlaps = true;
