@@ -120,6 +120,8 @@ const std::vector<VerbSpec> &verbs()
             "rows of a gallery plan (data-parallel, tensor-parallel, pipeline, zero1, 3d, single)"},
         {"table", "FILE", "constraint table, text or JSON; its rows come after the gallery's"},
         {"micro-batches", "M", "number of micro-batches (a row of its own)"},
+        {"attention", "fused|plain",
+            "whether attentions keep their probabilities in memory (a row of its own; default: fused)"},
         {"optimizer", "sgd|adamw", "optimizer of the training step (default: adamw)"},
         {"learning-rate", "X", "its learning rate (default: 0.001)"},
         {"weight-decay", "X", "its weight decay (default: 0)"},

@@ -25,6 +25,8 @@ std::int32_t rowOf(const OperatorBinding &binding, Aspect aspect)
         return binding.recomputeRow;
     case Aspect::Sharding:
         return binding.shardingRow;
+    case Aspect::Attention:
+        return binding.attentionRow;
     }
     return -1;
 }
@@ -211,6 +213,8 @@ const char *clashWords(Aspect aspect)
         return "recompute";
     case Aspect::Sharding:
         return "shard differently";
+    case Aspect::Attention:
+        return "compute attention differently in";
     }
     return "";
 }
@@ -243,6 +247,10 @@ std::optional<RowClash> join(OperatorBinding &binding, const OperatorMeaning &me
     if (meaning.sharding) {
         now.sharding = meaning.sharding;
         binding.shardingRow = row;
+    }
+    if (meaning.attention) {
+        now.attention = meaning.attention;
+        binding.attentionRow = row;
     }
     return std::nullopt;
 }

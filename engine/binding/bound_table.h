@@ -32,6 +32,7 @@ struct OperatorBinding {
     std::int32_t stageRow = -1;
     std::int32_t recomputeRow = -1;
     std::int32_t shardingRow = -1;
+    std::int32_t attentionRow = -1;
 
     /// The last row about how it is split; -1 if there is none.
     std::int32_t splitRow() const

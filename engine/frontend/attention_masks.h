@@ -16,9 +16,9 @@ struct KnownMask {
     AttentionReach reach{}; ///< Else it hides exactly what this does not reach.
 };
 
-/// Reads a mask of [.. queries keys], in which every query sees at least one key, and all leading indices say the
-/// same: from its values (Bool: true is seen; floating: 0 is seen, kHidingScore or less is not), or from two Ranges
-/// that are compared.
+/// Reads a mask of [.. queries keys], in which every query sees at least one key, and all leading indices say
+/// the same: from its values (Bool: true is seen; floating: 0 is seen, kHidingScore or less is not), or from
+/// two Ranges that are compared.
 /// @param isHidden  true where a Bool mask says what is hidden, instead
 /// @return nothing if it says anything else than `KnownMask` can, or is not known
 std::optional<KnownMask> knownMask(

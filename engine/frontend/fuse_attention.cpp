@@ -5,8 +5,8 @@
 //                                                                                             |
 //   v ---------------------------------------------------------> MatMul <- [not NaN] [Dropout]+
 //
-// with reshapes of the leading dimensions anywhere between. Keys and values of fewer heads, copied for every query
-// head, are read before they are copied.
+// with reshapes of the leading dimensions anywhere between. Keys and values of fewer heads, copied for every
+// query head, are read before they are copied.
 #include "engine/frontend/attention_masks.h"
 #include "engine/frontend/fuse_editor.h"
 #include "engine/graph/catalogue.h"
@@ -401,16 +401,16 @@ void readMasks(FuseEditor &editor, std::vector<MaskTerm> &terms, Attributes &att
     }
 }
 
-/// The one score that boolean masks give to hidden keys; nothing if there are several, or others are added to it.
+/// The one score that boolean masks give to hidden keys; nothing if there are several, or others are added to
+/// it.
 bool readHiddenScore(const std::vector<MaskTerm> &terms, Attributes &attributes)
 {
     std::optional<double> score;
     for (const MaskTerm &term : terms) {
         if (!term.boolean)
             continue;
-        if ((score && *score != term.hiddenScore)
-            || (term.hiddenScore > kHidingScore && terms.size() > 1) || std::isnan(term.hiddenScore)
-            || term.hiddenScore == HUGE_VAL)
+        if ((score && *score != term.hiddenScore) || (term.hiddenScore > kHidingScore && terms.size() > 1)
+            || std::isnan(term.hiddenScore) || term.hiddenScore == HUGE_VAL)
             return false;
         score = term.hiddenScore;
     }

@@ -26,6 +26,7 @@ namespace planloom {
 //     recompute layer:* per layer                         # or per operator; default: per selection
 //     zero1 weight:* over dp                              # or by 4; default: all replicas
 //     in-flight 3 stage 0                                 # without a stage: of every stage
+//     attention layer:0-5 : plain                         # probabilities in memory; default: fused
 //     limit memory 40GiB                                  # B, KiB .. TiB, KB .. TB
 //     limit time 50ms                                     # ns, us, ms, s
 //     prefer 2 split kind:Linear : k by 4                 # held if it can be; without a number: of weight 1

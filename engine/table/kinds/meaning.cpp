@@ -69,6 +69,8 @@ std::optional<Aspect> clashOf(const OperatorMeaning &a, const OperatorMeaning &b
         return Aspect::Recompute;
     if (a.sharding && b.sharding && *a.sharding != *b.sharding)
         return Aspect::Sharding;
+    if (a.attention && b.attention && *a.attention != *b.attention)
+        return Aspect::Attention;
     return std::nullopt;
 }
 

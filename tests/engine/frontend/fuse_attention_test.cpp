@@ -70,8 +70,8 @@ struct AttentionText {
     {
         const Shape in = b.shape(x);
         const TensorId apart = b.reshape(x, {in[0], in[1], 1, in[2], in[3]});
-        const TensorId wide = b.one(
-            Expand, {apart}, {}, {}, {{DataType::Float32, {in[0], in[1], copies, in[2], in[3]}}});
+        const TensorId wide =
+            b.one(Expand, {apart}, {}, {}, {{DataType::Float32, {in[0], in[1], copies, in[2], in[3]}}});
         return b.reshape(wide, {in[0], in[1] * copies, in[2], in[3]});
     }
 };
@@ -122,7 +122,10 @@ std::vector<WrittenAttention> writtenAttentions()
         {"bare", [](AttentionText &w) { return w.weigh(w.scores()); }, "scale 1 |"},
         {"scores scaled", [](AttentionText &w) { return w.weigh(w.times(w.scores(), 0.5F)); }, "scale 0.5 |"},
         {"scores divided",
-            [](AttentionText &w) { return w.weigh(w.b.one(Div, {w.scores(), w.b.scalar(4)})); }, "scale 0.25 |"},
+            [](AttentionText &w) {
+                return w.weigh(w.b.one(Div, {w.scores(), w.b.scalar(4)}));
+            },
+            "scale 0.25 |"},
         {"queries scaled",
             [](AttentionText &w) {
                 return w.weigh(w.product(w.times(w.q(), 0.5F), w.turned(w.k(), {0, 1, 3, 2})));
@@ -153,7 +156,10 @@ std::vector<WrittenAttention> writtenAttentions()
             },
             "scale 1 |"},
         {"keys that come as columns",
-            [](AttentionText &w) { return w.weigh(w.product(w.q(), w.k({2, 4, 3, 6}))); }, "scale 1 |"},
+            [](AttentionText &w) {
+                return w.weigh(w.product(w.q(), w.k({2, 4, 3, 6})));
+            },
+            "scale 1 |"},
         {"additive mask",
             [](AttentionText &w) {
                 const TensorId mask = w.input("m", DataType::Float32, {2, 1, 1, 6});
@@ -207,8 +213,8 @@ std::vector<WrittenAttention> writtenAttentions()
             "causal 1 offset 1 scale 1 |"},
         {"causal additive constant",
             [](AttentionText &w) {
-                const TensorId added = w.numbers({2, 1, 5, 6},
-                    [](std::int64_t i) { return columnOf(i) <= rowOf(i) ? 0 : kNever; });
+                const TensorId added = w.numbers(
+                    {2, 1, 5, 6}, [](std::int64_t i) { return columnOf(i) <= rowOf(i) ? 0 : kNever; });
                 return w.weigh(w.b.one(Add, {w.scores(), added}));
             },
             "causal 1 scale 1 |"},
@@ -230,8 +236,8 @@ std::vector<WrittenAttention> writtenAttentions()
         {"ranges compared",
             [](AttentionText &w) {
                 const auto range = [&](std::int64_t n, std::int64_t start) {
-                    return w.b.one(OperatorKind::Range, {}, attributesOf({{"start", start}, {"delta", 1}}), {},
-                        {{DataType::Int64, {n}}});
+                    return w.b.one(OperatorKind::Range, {}, attributesOf({{"start", start}, {"delta", 1}}),
+                        {}, {{DataType::Int64, {n}}});
                 };
                 const TensorId rows = w.b.reshape(range(5, 1), {5, 1});
                 const TensorId seen = w.b.one(GreaterOrEqual, {rows, w.b.reshape(range(6, 0), {1, 6})});
@@ -240,8 +246,8 @@ std::vector<WrittenAttention> writtenAttentions()
             "causal 1 offset 1 scale 1 |"},
         {"nothing hidden",
             [](AttentionText &w) {
-                return w.weigh(w.b.one(
-                    Add, {w.scores(), w.numbers({2, 1, 5, 6}, [](std::int64_t) { return 0.0F; })}));
+                return w.weigh(
+                    w.b.one(Add, {w.scores(), w.numbers({2, 1, 5, 6}, [](std::int64_t) { return 0.0F; })}));
             },
             "scale 1 |"},
         {"constant that is no band",
@@ -268,8 +274,7 @@ std::vector<WrittenAttention> writtenAttentions()
                 return w.product(kept, w.v());
             },
             "scale 1 | bool[5 6]"},
-        {"dropout",
-            [](AttentionText &w) { return w.product(w.drop(w.softmax(w.scores())), w.v()); },
+        {"dropout", [](AttentionText &w) { return w.product(w.drop(w.softmax(w.scores())), w.v()); },
             "dropout 0.4 scale 1 seed 9 |"},
         {"matrices in a batch",
             [](AttentionText &w) {
@@ -285,16 +290,15 @@ std::vector<WrittenAttention> writtenAttentions()
                 const TensorId k = w.turned(w.b.reshape(w.k(), {8, 6, 3}), {0, 2, 1});
                 const TensorId v = w.b.reshape(w.v(), {8, 6, 2});
                 const TensorId apart = w.b.reshape(w.product(q, k), {2, 4, 5, 6});
-                const TensorId masked =
-                    w.b.one(Add, {apart, w.input("m", DataType::Float32, {2, 1, 5, 6})});
+                const TensorId masked = w.b.one(Add, {apart, w.input("m", DataType::Float32, {2, 1, 5, 6})});
                 return w.product(w.softmax(w.b.reshape(masked, {8, 5, 6})), v);
             },
             "scale 1 | float32[2 1 5 6]"},
         {"windows",
             [](AttentionText &w) {
-                const TensorId biased =
-                    w.b.one(Add, {w.product(w.q({6, 4, 5, 3}), w.turned(w.k({6, 4, 6, 3}), {0, 1, 3, 2})),
-                                     w.b.weight("bias", {1, 4, 5, 6})});
+                const TensorId biased = w.b.one(Add,
+                    {w.product(w.q({6, 4, 5, 3}), w.turned(w.k({6, 4, 6, 3}), {0, 1, 3, 2})),
+                        w.b.weight("bias", {1, 4, 5, 6})});
                 const TensorId apart = w.b.reshape(biased, {2, 3, 4, 5, 6});
                 const TensorId masked =
                     w.b.one(Add, {apart, w.input("m", DataType::Float32, {1, 3, 1, 5, 6})});
@@ -305,7 +309,8 @@ std::vector<WrittenAttention> writtenAttentions()
             [](AttentionText &w) {
                 const TensorId scores =
                     w.product(w.q({2, 3, 4, 5, 3}), w.turned(w.k({2, 3, 4, 6, 3}), {0, 1, 2, 4, 3}));
-                const TensorId masked = w.b.one(Add, {scores, w.input("m", DataType::Float32, {2, 3, 1, 1, 6})});
+                const TensorId masked =
+                    w.b.one(Add, {scores, w.input("m", DataType::Float32, {2, 3, 1, 1, 6})});
                 return w.product(w.softmax(masked), w.v({2, 3, 4, 6, 2}));
             },
             "scale 1 | float32[2 3 1 1 6]"},
@@ -327,8 +332,7 @@ std::vector<WrittenAttention> writtenAttentions()
             [](AttentionText &w) {
                 const TensorId scores = w.scores();
                 const TensorId y = w.weigh(scores);
-                return w.b.one(
-                    Concat, {y, w.b.reshape(scores, {2, 4, 15, 2})}, attributesOf({{"axis", 2}}));
+                return w.b.one(Concat, {y, w.b.reshape(scores, {2, 4, 15, 2})}, attributesOf({{"axis", 2}}));
             },
             ""},
         {"mask scaled with the scores",
@@ -351,7 +355,9 @@ std::vector<WrittenAttention> writtenAttentions()
             },
             ""},
         {"heads broadcast by the product",
-            [](AttentionText &w) { return w.weigh(w.product(w.q(), w.turned(w.k({2, 1, 6, 3}), {0, 1, 3, 2}))); },
+            [](AttentionText &w) {
+                return w.weigh(w.product(w.q(), w.turned(w.k({2, 1, 6, 3}), {0, 1, 3, 2})));
+            },
             ""},
         {"squashed scores", [](AttentionText &w) { return w.weigh(w.b.one(Tanh, {w.scores()})); }, ""},
     };
@@ -404,12 +410,13 @@ TEST_P(FuseAttention, KeepsTheValues)
         EXPECT_NEAR(found[i], expected[i], 1e-6) << "element " << i;
 }
 
-INSTANTIATE_TEST_SUITE_P(Written, FuseAttention, testing::ValuesIn(writtenAttentions()), [](const auto &info) {
-    std::string name;
-    for (const char letter : info.param.name)
-        name += std::isalnum(static_cast<unsigned char>(letter)) != 0 ? letter : '_';
-    return name;
-});
+INSTANTIATE_TEST_SUITE_P(
+    Written, FuseAttention, testing::ValuesIn(writtenAttentions()), [](const auto &info) {
+        std::string name;
+        for (const char letter : info.param.name)
+            name += std::isalnum(static_cast<unsigned char>(letter)) != 0 ? letter : '_';
+        return name;
+    });
 
 TEST(FuseAttentions, ReadHeadsBeforeTheyAreCopied)
 {

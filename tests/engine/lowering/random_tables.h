@@ -158,6 +158,8 @@ inline ConstraintTable randomTable(
         add(selectAll(), InFlightRule{1 + static_cast<std::int32_t>(below(3)), chance(0.7) ? -1 : 0});
     if (chance(0.1))
         add(selectAll(), LimitRule{LimitRule::Kind::Memory, 1 + below(1 << 30)});
+    if (chance(0.3))
+        add(selectAll(), AttentionRule{chance(0.8) ? AttentionMode::Plain : AttentionMode::Fused});
     return table;
 }
 

@@ -45,11 +45,12 @@ extern const RuleCells kMicroBatchesCells;
 extern const RuleCells kScheduleCells;
 extern const RuleCells kInFlightCells;
 extern const RuleCells kLimitCells;
+extern const RuleCells kAttentionCells;
 
 /// All of them, in the order people meet them.
 inline constexpr std::array kAllRuleCells{&kSplitCells, &kReplicateCells, &kPlaceCells, &kOrderCells,
     &kStageCells, &kRecomputeCells, &kCoshardCells, &kZero1Cells, &kMeshCells, &kMicroBatchesCells,
-    &kScheduleCells, &kInFlightCells, &kLimitCells};
+    &kScheduleCells, &kInFlightCells, &kLimitCells, &kAttentionCells};
 
 /// Null for words that no row begins with.
 const RuleCells *findRuleCells(std::string_view word);
