@@ -127,6 +127,8 @@ const std::vector<VerbSpec> &verbs()
         {"precision", "fp32|tf32|bf16|fp16|fp8",
             "number formats of all operators (a row of its own; default: bf16 on accelerators, fp32 on "
             "CPUs)"},
+        {"attention", "fused|plain",
+            "whether attentions keep their probabilities in memory (a row of its own; default: fused)"},
         {"optimizer", "sgd|adamw", "optimizer of the training step (default: adamw)"},
         {"learning-rate", "X", "its learning rate (default: 0.001)"},
         {"weight-decay", "X", "its weight decay (default: 0)"},

@@ -72,6 +72,13 @@ Result<PlanRequest> planRequest(const Arguments &arguments, const std::string &m
         if (!row.empty())
             TRY_VOID(request.table.apply(insertText(request.table, 0, row)));
     }
+    if (arguments.has("attention")) {
+        const std::string mode = arguments.text("attention");
+        if (!attentionModeNamed(mode))
+            return Error{ErrorCode::InvalidInput, "expected fused or plain, found \"" + mode + "\"", {},
+                "--attention"};
+        TRY_VOID(request.table.apply(insertText(request.table, 0, "attention all : " + mode)));
+    }
     if (microBatches > 0 && !arguments.has("gallery")) {
         const std::string row = "micro-batches " + std::to_string(microBatches);
         TRY_VOID(request.table.apply(insertText(request.table, 0, row)));

@@ -27,6 +27,8 @@ std::int32_t rowOf(const OperatorBinding &binding, Aspect aspect)
         return binding.shardingRow;
     case Aspect::Precision:
         return binding.precisionRows.empty() ? -1 : binding.precisionRows.back();
+    case Aspect::Attention:
+        return binding.attentionRow;
     }
     return -1;
 }
@@ -222,6 +224,8 @@ const char *clashWords(Aspect aspect)
         return "shard differently";
     case Aspect::Precision:
         return "give different precisions to";
+    case Aspect::Attention:
+        return "compute attention differently in";
     }
     return "";
 }
@@ -264,6 +268,10 @@ std::optional<RowClash> join(OperatorBinding &binding, const OperatorMeaning &me
                 binding.precisionRowOf[static_cast<std::size_t>(setting)] = row;
         now.precision = now.precision ? joined(*now.precision, *meaning.precision) : meaning.precision;
         binding.precisionRows.push_back(row);
+    }
+    if (meaning.attention) {
+        now.attention = meaning.attention;
+        binding.attentionRow = row;
     }
     return std::nullopt;
 }

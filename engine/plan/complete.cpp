@@ -33,6 +33,16 @@ void mirrorDecisions(PlanDraft &draft)
     }
 }
 
+/// Gives attentions the modes that rows ask for.
+void chooseAttentions(PlanDraft &draft)
+{
+    for (std::size_t i = 0; i < draft.plan.decisions.size(); ++i) {
+        const auto &asked = draft.bound.bindings[i].allowed.attention;
+        if (asked)
+            draft.plan.decisions[i].attention = *asked;
+    }
+}
+
 /// The pairs that order rows ask for.
 void addOrders(PlanDraft &draft)
 {
@@ -124,6 +134,7 @@ Result<Completion> completeOne(const Model &model, std::int32_t deviceCount, con
     if (!draft.failed()) {
         addOrders(draft);
         assignRecomputeGroups(draft);
+        chooseAttentions(draft);
         mirrorDecisions(draft);
         decideOptimizers(draft);
         shareOutUpdates(draft, shardings);

@@ -386,8 +386,8 @@ void DefaultRule::decide(OperatorId op, std::int32_t domainNumber)
         if (row >= 0)
             decision.rows.push_back({row});
     };
-    for (const std::int32_t row :
-        {binding.placeRow, binding.coshardRow, binding.stageRow, binding.recomputeRow, binding.withinRow})
+    for (const std::int32_t row : {binding.placeRow, binding.coshardRow, binding.stageRow,
+             binding.recomputeRow, binding.attentionRow, binding.withinRow})
         follow(row);
     for (const std::int32_t row : binding.axisRows)
         follow(row);

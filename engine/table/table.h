@@ -2,6 +2,7 @@
 
 #include "engine/base/ids.h"
 #include "engine/graph/partition.h"
+#include "engine/table/kinds/attention.h"
 #include "engine/table/kinds/coshard.h"
 #include "engine/table/kinds/in_flight.h"
 #include "engine/table/kinds/limit.h"
@@ -32,7 +33,7 @@ using RowId = Id<struct RowTag>; ///< Index into `ConstraintTable::rows`.
 /// What a row decides, one alternative a kind of row: see kinds/rule_traits.h for how a kind is added.
 using Rule = std::variant<MeshRule, MicroBatchesRule, OpTransRule, CoshardRule, OpAssignRule, OpOrderRule,
     ScheduleRule, StageRule, RecomputeRule, OptimizerShardingRule, InFlightRule, LimitRule, PrecisionRule,
-    OverlapRule>;
+    OverlapRule, AttentionRule>;
 
 /// Where a row came from.
 enum class RowOrigin : std::uint8_t { Text, Gesture, Template, Import };

@@ -28,6 +28,7 @@ namespace planloom {
 //     precision all : bf16                                # or fp32, tf32, fp16 (scale=1024), fp8
 //     precision kind:Softmax : storage=fp32               # compute, storage, gradient, reduction, optimizer
 //     in-flight 3 stage 0                                 # without a stage: of every stage
+//     attention layer:0-5 : plain                         # probabilities in memory; default: fused
 //     limit memory 40GiB                                  # B, KiB .. TiB, KB .. TB
 //     limit time 50ms                                     # ns, us, ms, s
 //     prefer 2 split kind:Linear : k by 4                 # held if it can be; without a number: of weight 1

@@ -107,6 +107,24 @@ TEST_F(Cli, APlanGoesFromSolveToVerifySimulateExportAndRun)
     EXPECT_TRUE(std::filesystem::exists(m_folder / "dump" / "grad" / "wte.weight.npy"));
 }
 
+TEST_F(Cli, AttentionIsAChoiceOfEveryPlan)
+{
+    const auto peakOf = [&](const std::string &options) {
+        const Outcome solved = run(std::string("solve ") + kModel + " --devices 2 --json" + options);
+        EXPECT_EQ(solved.status, 0) << solved.output;
+        return solved.status == 0 ? solved.json()["devices"][0]["peak_bytes"].get<std::int64_t>() : 0;
+    };
+    const std::int64_t usual = peakOf("");
+    EXPECT_EQ(peakOf(" --attention fused"), usual);
+    EXPECT_GT(peakOf(" --attention plain"), usual);
+    EXPECT_GT(peakOf(" --gallery data-parallel --attention plain"), peakOf(" --gallery data-parallel"));
+    const Outcome ran = run(std::string("run ") + kModel
+        + " --devices 2 --gallery tensor-parallel --attention plain --check --random-weights 3 --json");
+    ASSERT_EQ(ran.status, 0) << ran.output;
+    EXPECT_EQ(ran.json()["check"]["ok"], true);
+    EXPECT_NE(run(std::string("solve ") + kModel + " --attention fast").status, 0);
+}
+
 TEST_F(Cli, AWrongPlanIsNotVerified)
 {
     ASSERT_EQ(run(std::string("solve ") + kModel + " --cluster cpu:2 --gallery data-parallel --out "
@@ -194,7 +212,7 @@ TEST_F(Cli, EveryRowIsRecognisedAsARow)
             << word << ": " << outcome.output;
         ++count;
     }
-    EXPECT_EQ(count, 15) << expected;
+    EXPECT_EQ(count, 16) << expected;
 }
 
 TEST_F(Cli, ALimitThatIsBrokenIsStatusTwoAndNamesItsRow)

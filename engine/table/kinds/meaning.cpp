@@ -71,6 +71,8 @@ std::optional<Aspect> clashOf(const OperatorMeaning &a, const OperatorMeaning &b
         return Aspect::Sharding;
     if (a.precision && b.precision && clashingSetting(*a.precision, *b.precision))
         return Aspect::Precision;
+    if (a.attention && b.attention && *a.attention != *b.attention)
+        return Aspect::Attention;
     return std::nullopt;
 }
 

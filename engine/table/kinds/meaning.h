@@ -36,7 +36,7 @@ using AllowedPlace = Allowed<Domain, SamePlace>;
 using AllowedPlaceSnapshot = std::shared_ptr<const AllowedPlace>;
 
 /// What can be decided of an operator, and rows can disagree about.
-enum class Aspect : std::uint8_t { Split, Place, Coshard, Stage, Recompute, Sharding, Precision };
+enum class Aspect : std::uint8_t { Split, Place, Coshard, Stage, Recompute, Sharding, Precision, Attention };
 
 /// The splits allowed along one axis of the mesh.
 struct AxisMeaning {
@@ -58,6 +58,7 @@ struct OperatorMeaning {
     std::optional<RecomputePer> recompute{};
     std::optional<OptimizerShardingRule> sharding{};
     std::optional<PrecisionRule> precision{};
+    std::optional<AttentionMode> attention{};
 
     bool splits() const { return !axes.empty() || !within.isAnything(); }
 };
@@ -153,6 +154,15 @@ template<> struct RuleMeaning<RecomputeRule> {
         const RowSetting &setting, const RecomputeRule &rule, const std::vector<OperatorId> &selected);
     static Result<std::optional<OperatorMeaning>> of(
         const RowSetting &setting, const RecomputeRule &rule, OperatorId op);
+};
+/// Passes by whatever is no Attention.
+template<> struct RuleMeaning<AttentionRule> {
+    static constexpr bool sameForAll = false;
+    static Result<void> check(const RowSetting &setting, const AttentionRule &rule);
+    static Result<std::vector<OperatorId>> actsOn(
+        const RowSetting &setting, const AttentionRule &rule, const std::vector<OperatorId> &selected);
+    static Result<std::optional<OperatorMeaning>> of(
+        const RowSetting &setting, const AttentionRule &rule, OperatorId op);
 };
 template<> struct RuleMeaning<OptimizerShardingRule> {
     static constexpr bool sameForAll = true;

@@ -48,9 +48,10 @@ struct Measured {
 TEST(AttentionShape, IsWithinAFifthOfWhatWasMeasured)
 {
     const DeviceModel device = h100();
-    for (const Measured &row : {Measured{128, false, 512, 497}, {128, false, 2048, 617}, {128, false, 16384, 595},
-             {128, true, 512, 315}, {128, true, 1024, 410}, {128, true, 4096, 518}, {128, true, 16384, 539},
-             {64, false, 512, 335}, {64, false, 4096, 408}, {64, false, 16384, 413}}) {
+    for (const Measured &row :
+        {Measured{128, false, 512, 497}, {128, false, 2048, 617}, {128, false, 16384, 595},
+            {128, true, 512, 315}, {128, true, 1024, 410}, {128, true, 4096, 518}, {128, true, 16384, 539},
+            {64, false, 512, 335}, {64, false, 4096, 408}, {64, false, 16384, 413}}) {
         const double share = attentionShapeEfficiency(device, false, row.causal, row.head, row.keys);
         const double predicted = share * device.float16Flops.value / 1e12;
         EXPECT_NEAR(predicted / row.teraflops, 1, 0.2) << row.head << " " << row.causal << " " << row.keys;

@@ -1,5 +1,7 @@
 #include "engine/lowering/execution_plan_json.h"
 
+#include "engine/table/table_text.h"
+
 #include "tests/engine/lowering/models_for_tests.h"
 
 #include <nlohmann/json.hpp>
@@ -30,6 +32,36 @@ TEST(ExecutionPlanJson, RoundTrips)
     EXPECT_EQ(back->placement, plan.placement);
     EXPECT_EQ(back->origin, plan.origin);
     EXPECT_EQ(toJson(*back), text);
+}
+
+TEST(ExecutionPlanJson, SaysWhichAttentionsKeepTheirProbabilities)
+{
+    const GraphSnapshot graph = trainingStep(smallModels()[1]);
+    ConstraintTable table;
+    table.rows.push_back(
+        {.selector = *parseSelector("layer:1"), .rule = AttentionRule{AttentionMode::Plain}});
+    const auto completion = completePlan(graph, 1, table);
+    ASSERT_TRUE(completion && !firstError(*completion));
+    const auto plan = lower(completion->plan, *clusterNamed("cpu:1"));
+    ASSERT_TRUE(plan) << describe(plan.error());
+    nlohmann::json json = nlohmann::json::parse(toJson(*plan));
+    for (std::size_t i = 0; i < graph->operators.size(); ++i) {
+        const bool plain = graph->operators[i].kind == OperatorKind::Attention
+            && graph->operators[i].name.starts_with("h.1");
+        EXPECT_EQ(json["decisions"][i].contains("attention"), plain) << graph->operators[i].name;
+        if (!plain)
+            continue;
+        EXPECT_EQ(json["decisions"][i]["attention"], "plain");
+        nlohmann::json wrong = json;
+        wrong["decisions"][i]["attention"] = "fast";
+        const auto refused = executionPlanFromJson(wrong.dump());
+        ASSERT_FALSE(refused);
+        EXPECT_EQ(refused.error().where, "/decisions/" + std::to_string(i) + "/attention");
+    }
+    const auto back = executionPlanFromJson(json.dump());
+    ASSERT_TRUE(back) << describe(back.error());
+    EXPECT_EQ(back->attention, plan->attention);
+    EXPECT_EQ(back->devices, plan->devices);
 }
 
 TEST(ExecutionPlanJson, NamesThePlaceOfWhatIsWrong)

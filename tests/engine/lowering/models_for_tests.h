@@ -29,7 +29,7 @@ inline const std::vector<std::string> &smallModels()
 {
     static const std::vector<std::string> models{"zoo:mlp?layers=3&hidden=12&batch=8",
         "zoo:gpt?layers=2&hidden=16&heads=4&seq=8&batch=4&vocab=24",
-        "zoo:llama?layers=1&hidden=16&heads=4&seq=4&batch=2&vocab=24"};
+        "zoo:llama?layers=1&hidden=16&heads=4&kv_heads=2&seq=4&batch=2&vocab=24"};
     return models;
 }
 

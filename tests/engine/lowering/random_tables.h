@@ -176,6 +176,8 @@ inline ConstraintTable randomTable(
     }
     if (chance(0.1))
         add(selectAll(), LimitRule{LimitRule::Kind::Memory, 1 + below(1 << 30)});
+    if (chance(0.3))
+        add(selectAll(), AttentionRule{chance(0.8) ? AttentionMode::Plain : AttentionMode::Fused});
     return table;
 }
 

@@ -126,6 +126,56 @@ TEST(CompletePlan, RowsAreReportedWithTheOperatorsTheyBind)
     EXPECT_EQ(completion->rows[2].bound, 2);
 }
 
+TEST(CompletePlan, AttentionsKeepTheirProbabilitiesWhereARowSaysSo)
+{
+    const auto graph = tinyGpt();
+    const auto plainOnes = [&](const std::string &rows) {
+        const Plan plan = planOf(graph, 1, rows);
+        std::set<std::string> names;
+        for (std::size_t i = 0; i < graph->operators.size(); ++i) {
+            if (plan.decisions[i].attention == AttentionMode::Plain)
+                names.insert(graph->operators[i].name);
+        }
+        return names;
+    };
+    using Names = std::set<std::string>;
+    EXPECT_EQ(plainOnes(""), Names{});
+    EXPECT_EQ(plainOnes("attention all : fused"), Names{});
+    EXPECT_EQ(plainOnes("attention all : plain"),
+        (Names{"h.0.attn.attention", "h.0.attn.attention'", "h.1.attn.attention", "h.1.attn.attention'"}));
+    EXPECT_EQ(plainOnes("attention layer:1 : plain\nattention kind:Attention & layer:0 : fused"),
+        (Names{"h.1.attn.attention", "h.1.attn.attention'"}));
+    const Plan plan = planOf(graph, 1, "recompute layer:0\nattention layer:0 : plain");
+    const OperatorId attention = operatorNamed(*graph, "h.0.attn.attention");
+    const OperatorId norm = operatorNamed(*graph, "h.0.ln_1");
+    EXPECT_EQ(plan.decisions[static_cast<std::size_t>(attention.index)].rows, (std::vector<RowId>{{0}, {1}}));
+    EXPECT_EQ(plan.decisions[static_cast<std::size_t>(norm.index)].rows, (std::vector<RowId>{{0}}));
+}
+
+TEST(CompletePlan, AnAttentionRowThatMeetsNoneSaysSo)
+{
+    const auto completion = completePlan(tinyMlp(), 1, *parseTable("attention all : plain"));
+    ASSERT_TRUE(completion);
+    EXPECT_FALSE(firstError(*completion));
+    EXPECT_EQ(completion->rows[0].bound, 0);
+    EXPECT_NE(completion->rows[0].warning.find("can take this rule"), std::string::npos);
+}
+
+TEST(CompletePlan, AttentionRowsThatDisagreeAreAConflict)
+{
+    const auto completion =
+        completePlan(tinyGpt(), 1, *parseTable("attention all : plain\nattention layer:1 : fused"));
+    ASSERT_TRUE(completion);
+    for (const std::size_t row : {0U, 1U}) {
+        ASSERT_TRUE(completion->rows[row].error);
+        EXPECT_EQ(completion->rows[row].error->code, ErrorCode::Conflict);
+        EXPECT_NE(completion->rows[row].error->message.find(
+                      "compute attention differently in operator 'h.1.attn.attention'"),
+            std::string::npos)
+            << completion->rows[row].error->message;
+    }
+}
+
 TEST(CompletePlan, RecomputeGroupsAreCutPerRowLayerAndOperator)
 {
     const auto graph = tinyGpt();

@@ -3,6 +3,7 @@
 #include "engine/lowering/lower.h"
 #include "engine/plan/complete.h"
 #include "engine/simulate/simulate.h"
+#include "engine/table/table_text.h"
 #include "tests/engine/gallery/gallery_for_tests.h"
 #include "tests/engine/simulate/memory_peak.h"
 
@@ -63,6 +64,36 @@ TEST(LoweredMemory, OfAnMlpHoldsParametersAndTwoStatesEach)
             EXPECT_LE(atEnd(curve, MemoryKind::Activation), 4);
         }
     }
+}
+
+TEST(LoweredMemory, OfPlainAttentionsHoldsTheirProbabilities)
+{
+    const auto forward = buildZooModel("zoo:gpt?layers=2&hidden=16&heads=8&seq=64&batch=2&vocab=16");
+    ASSERT_TRUE(forward) << describe(forward.error());
+    auto training = buildTrainingStep(*forward, {.optimizer = OperatorKind::SgdStep});
+    ASSERT_TRUE(training) << describe(training.error());
+    const auto graph = std::make_shared<const Graph>(*std::move(training));
+    const Cluster cluster = *clusterNamed("dgx-a100:1");
+    const auto run = [&](const std::vector<Row> &rows) {
+        const auto completion = completePlan(graph, 1, ConstraintTable{rows, {}});
+        EXPECT_TRUE(completion && !firstError(*completion));
+        const auto timeline = simulate(*lower(completion->plan, cluster), cluster);
+        EXPECT_TRUE(timeline) << describe(timeline.error());
+        return std::pair{most(timeline->memory[0], MemoryKind::Activation), timeline->step};
+    };
+    const auto [fusedBytes, fusedTime] = run({});
+    const auto [plainBytes, plainTime] = run({Row{.rule = AttentionRule{AttentionMode::Plain}}});
+    // Of both layers at once, when the backward pass begins.
+    const std::int64_t probabilities = 2 * 8 * 64 * 64 * 4;
+    EXPECT_EQ(plainBytes - fusedBytes, 2 * probabilities);
+    EXPECT_GT(plainTime, fusedTime);
+    // Dropped and made again, those of one layer at a time are held.
+    const Row recompute{.selector = *parseSelector("layer:*"), .rule = RecomputeRule{RecomputePer::Layer}};
+    const auto [againFused, againTime] = run({recompute});
+    const auto [againPlain, againPlainTime] =
+        run({recompute, Row{.rule = AttentionRule{AttentionMode::Plain}}});
+    EXPECT_EQ(againPlain - againFused, probabilities);
+    EXPECT_GT(againPlainTime, againTime);
 }
 
 TEST(LoweredMemory, OfZero1HoldsAShareOfTheStates)

@@ -121,6 +121,13 @@ template<> struct RandomRule<RecomputeRule> {
     }
 };
 
+template<> struct RandomRule<AttentionRule> {
+    static AttentionRule make(RandomValues &random)
+    {
+        return {random.chance(50) ? AttentionMode::Plain : AttentionMode::Fused};
+    }
+};
+
 template<> struct RandomRule<OptimizerShardingRule> {
     static OptimizerShardingRule make(RandomValues &random)
     {

@@ -266,6 +266,64 @@ TEST(BugClasses, ReducerBeforeTheLastBackwardOfTheSecondMicroBatch)
     expectRejected(plan);
 }
 
+TEST(BugClasses, ProbabilitiesThatOnePassKeepsAndTheOtherDoesNot)
+{
+    const std::string rows = "mesh x=2\nsplit all : heads over x\n";
+    const ExecutionPlan fused = planOnTwoDevices(gptWithAdamW(), rows);
+    const ExecutionPlan plain = planOnTwoDevices(gptWithAdamW(), rows + "attention all : plain\n");
+    for (const ExecutionPlan *plan : {&fused, &plain}) {
+        const auto report = verify(*plan);
+        ASSERT_TRUE(report && report->ok()) << report->failure->reason;
+    }
+    const auto expectRefused = [](ExecutionPlan plan, const char *reason, const auto &edit) {
+        ASSERT_TRUE(applyFirst(plan, edit));
+        const auto report = verify(plan);
+        ASSERT_TRUE(report && !report->ok());
+        EXPECT_NE(report->failure->reason.find(reason), std::string::npos) << report->failure->reason;
+    };
+    const auto isPass = [](const ExecutionPlan &plan, const Instruction &instruction, Direction direction) {
+        return instruction.kind == InstructionKind::Kernel
+            && plan.graph->at(instruction.op).kind == OperatorKind::Attention
+            && plan.graph->at(instruction.op).direction == direction;
+    };
+    // The backward pass does without what its forward keeps, or the forward makes none of it.
+    expectRefused(
+        plain, "is missing", [&](ExecutionPlan &plan, std::size_t, Segment &segment, std::size_t i) {
+            Instruction &kernel = segment.instructions[i];
+            if (!isPass(plan, kernel, Direction::Backward))
+                return false;
+            kernel.inputs[kernel.inputs.size() - 1] = -1;
+            return true;
+        });
+    expectRefused(plain, "keeps its probabilities",
+        [&](ExecutionPlan &plan, std::size_t, Segment &segment, std::size_t i) {
+            Instruction &kernel = segment.instructions[i];
+            if (!isPass(plan, kernel, Direction::Forward))
+                return false;
+            kernel.outputs[2] = -1;
+            return true;
+        });
+    // The same instructions, said to be of the other mode.
+    ExecutionPlan unsaid = plain;
+    unsaid.attention.clear();
+    expectRejected(unsaid);
+    ExecutionPlan overstated = fused;
+    overstated.attention = plain.attention;
+    expectRejected(overstated);
+    // One pass of each mode; and a mode for what is no attention.
+    ExecutionPlan half = plain;
+    ExecutionPlan other = plain;
+    for (std::size_t o = 0; o < plain.graph->operators.size(); ++o) {
+        const Operator &op = plain.graph->operators[o];
+        if (op.direction == Direction::Backward)
+            half.attention[o] = AttentionMode::Fused;
+        if (op.kind != OperatorKind::Attention)
+            other.attention[o] = AttentionMode::Plain;
+    }
+    expectRejected(half);
+    expectRejected(other);
+}
+
 TEST(BugClasses, NoneOfThemIsInThePlansThemselves)
 {
     for (const ExecutionPlan &plan : {tensorParallel(), pipeline(), zero()}) {

@@ -47,11 +47,12 @@ extern const RuleCells kOverlapCells;
 extern const RuleCells kScheduleCells;
 extern const RuleCells kInFlightCells;
 extern const RuleCells kLimitCells;
+extern const RuleCells kAttentionCells;
 
 /// All of them, in the order people meet them.
 inline constexpr std::array kAllRuleCells{&kSplitCells, &kReplicateCells, &kPlaceCells, &kOrderCells,
     &kStageCells, &kRecomputeCells, &kCoshardCells, &kZero1Cells, &kPrecisionCells, &kMeshCells,
-    &kMicroBatchesCells, &kScheduleCells, &kOverlapCells, &kInFlightCells, &kLimitCells};
+    &kMicroBatchesCells, &kScheduleCells, &kOverlapCells, &kInFlightCells, &kLimitCells, &kAttentionCells};
 
 /// Null for words that no row begins with.
 const RuleCells *findRuleCells(std::string_view word);
