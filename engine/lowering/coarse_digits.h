@@ -7,12 +7,13 @@
 
 namespace planloom {
 
-/// Digits of a large group that go everywhere together, taken as one: a search over layouts has as many states as
-/// there are ways to give every digit a role and a place, which is too many beyond a few dozen devices.
+/// Digits of a large group that go everywhere together, taken as one: a search over layouts has as many
+/// states as there are ways to give every digit a role and a place, which is too many beyond a few dozen
+/// devices.
 ///
-/// Digits that follow one another are one if they have the same role at both ends of a path, one behind the other
-/// where they cut a dimension, and lead over the same kind of links. What is lost are paths that treat parts of
-/// such a run differently on their way.
+/// Digits that follow one another are one if they have the same role at both ends of a path, one behind the
+/// other where they cut a dimension, and lead over the same kind of links. What is lost are paths that treat
+/// parts of such a run differently on their way.
 class CoarseDigits
 {
 public:

@@ -2,6 +2,7 @@
 
 #include "engine/base/result.h"
 #include "engine/hardware/cluster.h"
+#include "engine/lowering/available.h"
 #include "engine/lowering/layout.h"
 #include "engine/lowering/path_finder.h"
 #include "engine/lowering/program_builder.h"
@@ -74,10 +75,6 @@ private:
         std::vector<Holding> raw{}; ///< As operators made them.
         std::vector<Holding> merged{}; ///< After local Sum and Concat; empty until merged.
     };
-    struct Available {
-        Holding holding{};
-        std::int32_t block = -1;
-    };
     struct PartOfValue {
         Need need{};
         std::int32_t buffer = -1;
@@ -85,7 +82,7 @@ private:
     };
     struct TensorState {
         std::vector<Made> made{};
-        std::vector<Available> available{};
+        AvailableList available{};
         std::vector<PartOfValue> parts{}; ///< What `ensureParts` found.
     };
     /// One conversion at work.
