@@ -37,6 +37,16 @@ SummandSet unionOf(const SummandSet &a, const SummandSet &b)
     return both;
 }
 
+SummandSet summandsOf(const std::vector<Holding> &holdings)
+{
+    std::vector<std::int32_t> all;
+    for (const Holding &h : holdings)
+        all.insert(all.end(), h.summands.begin(), h.summands.end());
+    std::sort(all.begin(), all.end());
+    all.erase(std::unique(all.begin(), all.end()), all.end());
+    return all;
+}
+
 std::int64_t volumeOf(const IndexMask &box)
 {
     std::int64_t volume = 1;

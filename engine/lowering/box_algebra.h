@@ -15,6 +15,9 @@ bool disjointSets(const SummandSet &a, const SummandSet &b);
 /// Union of two ascending sets of summands, ascending.
 SummandSet unionOf(const SummandSet &a, const SummandSet &b);
 
+/// The summands of all of `holdings`, ascending.
+SummandSet summandsOf(const std::vector<Holding> &holdings);
+
 /// Number of elements in a box.
 std::int64_t volumeOf(const IndexMask &box);
 

@@ -270,16 +270,27 @@ void Lowering::collectPersistentBoxes()
             if (!inputs[slot] || !isPersistent(inputs[slot]))
                 continue;
             auto &boxes = m_persistentBoxes[static_cast<std::size_t>(inputs[slot].index)];
-            boxes.reserve(parts.size());
-            for (const TransformedPart &part : parts) {
-                const IndexMask &box = part.inputs[slot].index;
-                const DataType type = m_types.read(OperatorId{static_cast<std::int32_t>(o)}, slot);
-                if (std::none_of(boxes.begin(), boxes.end(), [&](const Persistent &p) {
-                        return p.device == part.device && p.box == box && p.dataType == type;
-                    }))
-                    boxes.push_back({part.device, box, -1, type});
-            }
+            const DataType type = m_types.read(OperatorId{static_cast<std::int32_t>(o)}, slot);
+            for (const TransformedPart &part : parts)
+                boxes.push_back({part.device, part.inputs[slot].index, -1, type});
         }
+    }
+    // By device, in which the first of equals stays: they are looked up by it.
+    for (auto &boxes : m_persistentBoxes) {
+        std::stable_sort(boxes.begin(), boxes.end(),
+            [](const Persistent &a, const Persistent &b) { return a.device < b.device; });
+        std::vector<Persistent> distinct;
+        std::size_t own = 0; // where the device's begin
+        for (const Persistent &p : boxes) {
+            if (!distinct.empty() && distinct.back().device != p.device)
+                own = distinct.size();
+            if (std::none_of(distinct.begin() + static_cast<std::ptrdiff_t>(own), distinct.end(),
+                    [&](const Persistent &other) {
+                        return other.box == p.box && other.dataType == p.dataType;
+                    }))
+                distinct.push_back(p);
+        }
+        boxes = std::move(distinct);
     }
 }
 
@@ -371,9 +382,12 @@ std::int32_t Lowering::persistentBuffer(
     // The largest box that any operator of this device reads serves all that lie inside it.
     const auto index = static_cast<std::size_t>(tensor.index);
     IndexMask largest = box;
-    for (const Persistent &p : m_persistentBoxes[index])
-        if (p.device == device && p.dataType == type && contains(p.box, largest))
-            largest = p.box;
+    const auto &boxes = m_persistentBoxes[index];
+    for (auto p = std::lower_bound(boxes.begin(), boxes.end(), device,
+             [](const Persistent &a, DeviceId b) { return a.device < b; });
+         p != boxes.end() && p->device == device; ++p)
+        if (p->dataType == type && contains(p->box, largest))
+            largest = p->box;
     for (const Persistent &p : m_persistent[index])
         if (p.device == device && p.dataType == type && contains(p.box, largest))
             return p.buffer;

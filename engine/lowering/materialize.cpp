@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cassert>
+#include <unordered_map>
+#include <utility>
 
 namespace planloom {
 
@@ -103,9 +105,7 @@ void Materializer::made(TensorId tensor, std::int32_t block, Holding holding, st
         it->raw.reserve(expected);
     if (complete(tensor, holding.summands)) {
         holding.summands.clear();
-        if (state.available.empty())
-            state.available.reserve(expected);
-        state.available.push_back({holding, block});
+        state.available.add({holding, block});
     }
     it->raw.push_back(std::move(holding));
     it->merged.clear();
@@ -115,7 +115,7 @@ void Materializer::made(TensorId tensor, std::int32_t block, Holding holding, st
 
 void Materializer::available(TensorId tensor, Holding holding, std::int32_t block)
 {
-    m_tensors[static_cast<std::size_t>(tensor.index)].available.push_back({std::move(holding), block});
+    m_tensors[static_cast<std::size_t>(tensor.index)].available.add({std::move(holding), block});
 }
 
 void Materializer::forget(TensorId tensor, std::int32_t made, std::int32_t reader)
@@ -128,7 +128,7 @@ void Materializer::forget(TensorId tensor, std::int32_t made, std::int32_t reade
     const auto gone = [&](const auto &entry) {
         return entry.block == made || (transfer != m_transfers.end() && entry.block == transfer->second);
     };
-    std::erase_if(state.available, gone);
+    state.available.eraseIf(gone);
     std::erase_if(state.parts, gone);
 }
 
@@ -183,7 +183,6 @@ const std::vector<Holding> &Materializer::merge(Made &made, Task task)
                     return h.box == sorted[i].box && h.summands == sorted[i].summands;
                 }))
                 local.push_back(sorted[i]);
-        begin = end;
         if (local.size() > 1) {
             // Sum within each box.
             std::vector<std::vector<Holding>> byBox;
@@ -213,13 +212,17 @@ const std::vector<Holding> &Materializer::merge(Made &made, Task task)
                     local = {concat(local, *box, task)};
             }
         }
+        const auto isNew = [&](const Holding &h) {
+            return std::none_of(sorted.begin() + static_cast<std::ptrdiff_t>(begin),
+                sorted.begin() + static_cast<std::ptrdiff_t>(end),
+                [&](const Holding &r) { return r.buffer == h.buffer; });
+        };
         for (Holding &h : local) {
-            if (h.summands.empty() && std::none_of(made.raw.begin(), made.raw.end(), [&](const Holding &r) {
-                    return r.device == h.device && r.buffer == h.buffer;
-                }))
-                m_tensors[static_cast<std::size_t>(task.tensor.index)].available.push_back({h, made.block});
+            if (h.summands.empty() && isNew(h))
+                m_tensors[static_cast<std::size_t>(task.tensor.index)].available.add({h, made.block});
             made.merged.push_back(std::move(h));
         }
+        begin = end;
     }
     return made.merged;
 }
@@ -229,21 +232,22 @@ std::vector<Holding> Materializer::convert(Made &made, const std::vector<Need> &
     const std::vector<Holding> merged = merge(made, task);
     // Several boxes on one device are asked for as one where they tile.
     std::vector<Need> joined;
+    std::vector<std::pair<DeviceId, std::vector<IndexMask>>> asked; // in the order of asking
+    std::unordered_map<std::int32_t, std::size_t> askedBy; // device: index into `asked`
     for (const Need &need : needs) {
-        if (std::any_of(joined.begin(), joined.end(), [&](const Need &n) { return n.device == need.device; }))
-            continue;
-        std::vector<IndexMask> boxes;
-        for (const Need &other : needs)
-            if (other.device == need.device
-                && std::find(boxes.begin(), boxes.end(), other.box) == boxes.end())
-                boxes.push_back(other.box);
-        if (boxes.size() == 1)
-            joined.push_back(need);
-        else if (const auto box = tiledBox(boxes))
-            joined.push_back({need.device, *box});
+        const auto [it, fresh] = askedBy.try_emplace(need.device.index, asked.size());
+        if (fresh)
+            asked.emplace_back(need.device, std::vector<IndexMask>{});
+        auto &boxes = asked[it->second].second;
+        if (std::find(boxes.begin(), boxes.end(), need.box) == boxes.end())
+            boxes.push_back(need.box);
+    }
+    for (const auto &[device, boxes] : asked) {
+        if (const auto box = tiledBox(boxes))
+            joined.push_back({device, *box});
         else
-            for (const IndexMask &box : boxes)
-                joined.push_back({need.device, box});
+            for (const IndexMask &each : boxes)
+                joined.push_back({device, each});
     }
     std::vector<Holding> result;
     if (auto within = convertWithin(merged, joined, task))
@@ -261,14 +265,19 @@ std::vector<Holding> Materializer::convert(Made &made, const std::vector<Need> &
                 alike ? fetch(sources, need, task) : fetchGeneral(castRaw(made, task), need, task));
     }
     // Back to what was asked for, in its order.
+    std::unordered_map<std::int32_t, std::vector<Holding>> resultOf; // by device
+    for (Holding &h : result)
+        resultOf[h.device.index].push_back(std::move(h));
     std::vector<Holding> ordered;
     for (const Need &need : needs) {
-        const auto it = std::find_if(result.begin(), result.end(),
-            [&](const Holding &h) { return h.device == need.device && contains(h.box, need.box); });
-        assert(it != result.end());
+        auto &own = resultOf[need.device.index];
+        const auto it =
+            std::find_if(own.begin(), own.end(), [&](const Holding &h) { return contains(h.box, need.box); });
+        assert(it != own.end());
+        const bool cut = it->box != need.box;
         ordered.push_back(select(*it, need.box, task));
-        if (it->box != need.box)
-            result.push_back(ordered.back());
+        if (cut)
+            own.push_back(ordered.back());
     }
     return ordered;
 }
@@ -289,12 +298,12 @@ Result<std::vector<std::int32_t>> Materializer::ensureSlices(
     Task task{.tensor = tensor, .op = op, .block = block, .dataType = type, .whole = wholeBox(tensor)};
     std::vector<std::int32_t> buffers;
     for (std::size_t i = 0; i < needs.size(); ++i) {
-        const auto found =
-            std::find_if(state.available.begin(), state.available.end(), [&](const Available &entry) {
-                return entry.holding.device == needs[i].device && entry.holding.box == needs[i].box
-                    && perMicroBatch(entry.block) && typeOf(entry.holding) == type;
-            });
-        if (found != state.available.end()) {
+        const auto &own = state.available.of(needs[i].device);
+        const auto found = std::find_if(own.begin(), own.end(), [&](const Available &entry) {
+            return entry.holding.box == needs[i].box && perMicroBatch(entry.block)
+                && typeOf(entry.holding) == type;
+        });
+        if (found != own.end()) {
             buffers.push_back(found->holding.buffer);
             continue;
         }
@@ -303,7 +312,7 @@ Result<std::vector<std::int32_t>> Materializer::ensureSlices(
         m_builder.emit(needs[i].device, block,
             {.kind = InstructionKind::Select, .op = op, .inputs = {wholes[i]}, .outputs = {slice.buffer}});
         buffers.push_back(slice.buffer);
-        state.available.push_back({std::move(slice), block});
+        state.available.add({std::move(slice), block});
     }
     return buffers;
 }
@@ -336,14 +345,15 @@ bool Materializer::isGatheredAgain(TensorId tensor, const Available &copy, std::
 }
 
 /// What `need` can be cut from on its own device; null if there is nothing that `block` may read.
-const Materializer::Available *Materializer::findLocal(
+const Available *Materializer::findLocal(
     TensorId tensor, const Need &need, DataType type, std::int32_t block) const
 {
     const double rank = m_builder.block(block).rank;
     const Available *containing = nullptr;
-    for (const Available &entry : m_tensors[static_cast<std::size_t>(tensor.index)].available) {
+    for (const Available &entry :
+        m_tensors[static_cast<std::size_t>(tensor.index)].available.of(need.device)) {
         // Outputs are stored by the block that made them: what later blocks made of it comes too late.
-        if (entry.holding.device != need.device || m_builder.block(entry.block).rank > rank)
+        if (m_builder.block(entry.block).rank > rank)
             continue;
         if (perMicroBatch(entry.block) && !perMicroBatch(block))
             continue; // one micro-batch's copy is none for the step
@@ -390,7 +400,7 @@ Result<std::vector<std::int32_t>> Materializer::ensure(
             }
             const Holding source = found->holding; // what it lies in grows
             const Holding cut = select(source, needs[i].box, task);
-            state.available.push_back({cut, block});
+            state.available.add({cut, block});
             buffers[i] = cut.buffer;
         }
         return all;
@@ -413,7 +423,7 @@ Result<std::vector<std::int32_t>> Materializer::ensure(
             }
             // What a device summed up itself is no better than what the others got: replicas stay equal.
             const Holding arrival = cast({needs[i].device, needs[i].box, {}, arrived[i]}, task);
-            state.available.push_back({arrival, block});
+            state.available.add({arrival, block});
             buffers[i] = arrival.buffer;
         }
         return buffers;
@@ -433,11 +443,15 @@ Result<std::vector<std::int32_t>> Materializer::ensure(
         else {
             // Stay inside the block if no other device takes part.
             const auto isLocal = [&] {
-                for (const Need &need : needs)
-                    if (std::none_of(made.raw.begin(), made.raw.end(), [&](const Holding &h) {
-                            return h.device == need.device && contains(h.box, need.box);
-                        }))
+                std::unordered_map<std::int32_t, std::vector<const Holding *>> rawOf; // by device
+                for (const Holding &h : made.raw)
+                    rawOf[h.device.index].push_back(&h);
+                for (const Need &need : needs) {
+                    const auto &own = rawOf[need.device.index];
+                    if (std::none_of(own.begin(), own.end(),
+                            [&](const Holding *h) { return contains(h->box, need.box); }))
                         return false;
+                }
                 return std::all_of(made.raw.begin(), made.raw.end(), [&](const Holding &h) {
                     return h.summands.size() == made.raw.front().summands.size()
                         && h.summands == made.raw.front().summands;
@@ -457,8 +471,7 @@ Result<std::vector<std::int32_t>> Materializer::ensure(
                 ? block
                 : transferBlock(made.block, block);
         }
-        for (const Holding &h : made.raw)
-            own.summands = unionOf(own.summands, h.summands);
+        own.summands = summandsOf(made.raw);
         brought.push_back(convert(made, needs, own));
     }
     for (std::size_t i = 0; i < needs.size(); ++i) {
@@ -467,11 +480,11 @@ Result<std::vector<std::int32_t>> Materializer::ensure(
             pieces.push_back(list[i]);
         const Holding total = sum(pieces, task);
         buffers[i] = total.buffer;
-        if (std::none_of(state.available.begin(), state.available.end(), [&](const Available &entry) {
-                return entry.holding.device == needs[i].device && entry.holding.box == needs[i].box
-                    && typeOf(entry.holding) == type;
+        const auto &own = state.available.of(needs[i].device);
+        if (std::none_of(own.begin(), own.end(), [&](const Available &entry) {
+                return entry.holding.box == needs[i].box && typeOf(entry.holding) == type;
             }))
-            state.available.push_back({total, block});
+            state.available.add({total, block});
     }
     return buffers;
 }

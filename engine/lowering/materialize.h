@@ -3,6 +3,7 @@
 #include "engine/base/result.h"
 #include "engine/graph/storage_types.h"
 #include "engine/hardware/cluster.h"
+#include "engine/lowering/available.h"
 #include "engine/lowering/layout.h"
 #include "engine/lowering/path_finder.h"
 #include "engine/lowering/program_builder.h"
@@ -79,10 +80,6 @@ private:
         std::vector<Holding> raw{}; ///< As operators made them; of a version, cast where they are needed.
         std::vector<Holding> merged{}; ///< After local Sum and Concat; empty until merged.
     };
-    struct Available {
-        Holding holding{};
-        std::int32_t block = -1;
-    };
     struct PartOfValue {
         Need need{};
         std::int32_t buffer = -1;
@@ -90,7 +87,7 @@ private:
     };
     struct TensorState {
         std::vector<Made> made{};
-        std::vector<Available> available{};
+        AvailableList available{};
         std::map<DataType, std::vector<Made>> versions{}; ///< What was made, cast to other types.
         std::vector<PartOfValue> parts{}; ///< What `ensureParts` found.
     };

@@ -57,7 +57,7 @@ bool Materializer::castLocally(
         if (own) {
             const Holding cut = select(source.holding, needs[i].box, task);
             if (cut.buffer != source.holding.buffer)
-                available.push_back({cut, task.block});
+                available.add({cut, task.block});
             buffers[i] = cut.buffer;
             continue;
         }
@@ -69,7 +69,7 @@ bool Materializer::castLocally(
         Task cutting = task;
         cutting.dataType = made;
         const Holding copy = cast(select(source.holding, needs[i].box, cutting), casting);
-        available.push_back({copy, casting.block});
+        available.add({copy, casting.block});
         buffers[i] = copy.buffer;
     }
     return true;
@@ -93,7 +93,7 @@ std::vector<Materializer::Made> &Materializer::versionsOf(const Task &task)
         for (const Holding &holding : merge(made, merging)) {
             version.merged.push_back(cast(holding, casting));
             if (holding.summands.empty())
-                state.available.push_back({version.merged.back(), made.block});
+                state.available.add({version.merged.back(), made.block});
         }
         version.raw = made.raw;
         versions.push_back(std::move(version));

@@ -38,7 +38,7 @@ void Materializer::walk(const LayoutPath &path, std::vector<Holding> &holdings,
         holdings = std::move(next);
         for (const Holding &h : holdings)
             if (h.summands.empty() && h.valuePart.complete())
-                m_tensors[static_cast<std::size_t>(task.tensor.index)].available.push_back({h, task.block});
+                m_tensors[static_cast<std::size_t>(task.tensor.index)].available.add({h, task.block});
     }
 }
 
@@ -50,12 +50,15 @@ void Materializer::communicate(const Hop &hop, const std::vector<Holding> &holdi
     const bool reduces = hop.kind == HopKind::AllReduce || hop.kind == HopKind::ReduceScatter;
     for (const auto &positions : subgroupsOf(hop.digits, radices)) {
         std::vector<DeviceId> members;
-        SummandSet all;
+        std::vector<Holding> added;
         for (const std::int32_t position : positions) {
             members.push_back(group[static_cast<std::size_t>(position)]);
             if (reduces)
-                all = unionOf(all, holdings[static_cast<std::size_t>(position)].summands);
+                added.push_back(holdings[static_cast<std::size_t>(position)]);
         }
+        SummandSet all = summandsOf(added);
+        if (complete(task.tensor, all))
+            all.clear();
         Instruction instruction{.op = task.op, .group = m_builder.groupOf(members)};
         switch (hop.kind) {
         case HopKind::AllReduce:
@@ -82,8 +85,6 @@ void Materializer::communicate(const Hop &hop, const std::vector<Holding> &holdi
             Holding &to = next[p];
             to.box = boxUnder(hop.to, task.whole, radices, position);
             to.summands = reduces ? all : holdings[p].summands;
-            if (complete(task.tensor, to.summands))
-                to.summands.clear();
             to.buffer = newBuffer(task, to.device, to.box, to.summands, memoryOf(task.tensor));
             Instruction own = instruction;
             own.inputs = {holdings[p].buffer};

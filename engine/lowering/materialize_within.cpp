@@ -90,9 +90,7 @@ std::optional<std::vector<std::int32_t>> Materializer::ensureParts(
         asked->second = true;
         return buffers;
     }
-    SummandSet summands;
-    for (const Holding &h : made.raw)
-        summands = unionOf(summands, h.summands);
+    const SummandSet summands = summandsOf(made.raw);
     const Task task{.tensor = tensor,
         .op = op,
         .block = made.block == block || once ? made.block : transferBlock(made.block, block),
