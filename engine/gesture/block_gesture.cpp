@@ -59,7 +59,7 @@ Proposal proposeBlockOrder(const GestureContext &context, BlockRef moved, BlockR
     if (moved == before)
         return proposal;
     if (moved.direction == Direction::Optimizer || before.direction == Direction::Optimizer)
-        return refuse("the optimizer runs at the end of the step");
+        return refuse("the optimizer runs once the gradients of its weights are complete");
     if (moved.stage == before.stage && moved.direction == before.direction)
         return refuse("the micro-batches of a block run in their order",
             "move it before a block of the other direction");

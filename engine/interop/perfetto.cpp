@@ -72,10 +72,17 @@ private:
                 << device << "\"}}";
         event() << R"({"ph":"M","name":"process_sort_index","pid":)" << device << R"(,"args":{"sort_index":)"
                 << device << "}}";
-        event() << R"({"ph":"M","name":"thread_name","pid":)" << device
-                << R"(,"tid":0,"args":{"name":"compute"}})";
-        event() << R"({"ph":"M","name":"thread_name","pid":)" << device
-                << R"(,"tid":1,"args":{"name":"communication"}})";
+        for (int q = 0; q < kQueueCount; ++q) {
+            const auto queue = static_cast<QueueKind>(q);
+            if (device + 1 >= m_timeline.deviceBegin.size())
+                return;
+            if (const auto [begin, end] = rowsOf(m_timeline, device, queue); begin == end)
+                continue;
+            event() << R"({"ph":"M","name":"thread_name","pid":)" << device << R"(,"tid":)" << q
+                    << R"(,"args":{"name":")" << nameOf(queue) << R"( queue"}})";
+            event() << R"({"ph":"M","name":"thread_sort_index","pid":)" << device << R"(,"tid":)" << q
+                    << R"(,"args":{"sort_index":)" << q << "}}";
+        }
     }
 
     void writeSpan(std::size_t row)
@@ -90,7 +97,7 @@ private:
         if (instructionIndex >= segment.instructions.size())
             return;
         const Instruction &instruction = segment.instructions[instructionIndex];
-        const int thread = spans.queue[row] == QueueKind::Compute ? 0 : 1;
+        const auto thread = static_cast<int>(spans.queue[row]);
 
         event() << R"({"ph":"X","name":)" << jsonQuoted(titleOf(instruction)) << R"(,"cat":")"
                 << nameOf(segment.kind) << R"(","pid":)" << device << R"(,"tid":)" << thread << R"(,"ts":)"

@@ -37,6 +37,15 @@ ErrorCode errorCodeNamed(std::string_view name)
     return ErrorCode::Internal;
 }
 
+std::optional<QueueKind> findQueue(std::string_view name)
+{
+    for (int q = 0; q < kQueueCount; ++q) {
+        if (name == nameOf(static_cast<QueueKind>(q)))
+            return static_cast<QueueKind>(q);
+    }
+    return {};
+}
+
 Json event(std::string_view type)
 {
     return {{"v", 1}, {"t", std::string{type}}};
@@ -70,10 +79,10 @@ Json spansEvent(const Timeline &timeline, std::int32_t device)
     Json made = event("spans");
     made["device"] = device;
     made["step_nanoseconds"] = timeline.step.count();
-    Json streams = Json::array();
+    Json queues = Json::array();
     for (std::size_t i = begin; i < end; ++i)
-        streams.push_back(static_cast<int>(spans.queue[i]));
-    made["stream"] = std::move(streams);
+        queues.push_back(nameOf(spans.queue[i]));
+    made["queue"] = std::move(queues);
     made["segment"] = slice(spans.segment, begin, end);
     made["instruction"] = slice(spans.instruction, begin, end);
     made["micro_batch"] = slice(spans.microBatch, begin, end);

@@ -1,10 +1,12 @@
 #pragma once
 
 #include "engine/base/result.h"
+#include "engine/lowering/execution_plan.h"
 #include "engine/runtime/place.h"
 #include "engine/runtime/run.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -25,7 +27,8 @@ nlohmann::json errorEvent(const Error &error);
 /// "check": ok, worst {tensor, error}, first_difference.
 nlohmann::json checkEvent(const CheckReport &report);
 
-/// "spans": columns of one device's spans (nanoseconds from the start of the step) and its memory curve.
+/// "spans": columns of one device's spans (queue by name, nanoseconds from the start of the step) and its
+/// memory curve.
 nlohmann::json spansEvent(const Timeline &timeline, std::int32_t device);
 
 /// "live": spans of one device that have just ended, as columns: device, step, segment, instruction,
@@ -36,6 +39,9 @@ nlohmann::json liveEvent(std::int32_t device, const std::vector<LiveSpan> &spans
 /// micro_batch, kind, operator.
 nlohmann::json deviceState(
     const ExecutionPlan &plan, std::int32_t device, std::int64_t issued, std::int64_t finished);
+
+/// Inverse of `nameOf` of a queue; nothing for unknown names.
+std::optional<QueueKind> findQueue(std::string_view name);
 
 /// "invalid-input", "cancelled", ...
 const char *nameOf(ErrorCode code);

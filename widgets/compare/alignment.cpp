@@ -13,7 +13,7 @@ template<typename Wanted> std::optional<std::int64_t> firstBlock(const TimelineS
         for (const TimelineBlock &block : lane.blocks) {
             if (wanted(block.kind)) {
                 first = std::min(first.value_or(block.begin), block.begin);
-                break; // blocks are in order of time
+                break; // blocks are in the order of their begin
             }
         }
     }
@@ -32,8 +32,7 @@ std::optional<std::int64_t> timeOf(AlignAt event, const TimelineScene &scene, Op
     case AlignAt::FirstBackward:
         return firstBlock(scene, [](SegmentKind kind) { return kind == SegmentKind::Backward; });
     case AlignAt::Gradients:
-        return firstBlock(scene,
-            [](SegmentKind kind) { return kind == SegmentKind::Reduce || kind == SegmentKind::Optimizer; });
+        return scene.gradientsBegin;
     case AlignAt::Operator:
         break;
     }

@@ -37,8 +37,13 @@ std::vector<ComparedLane> comparedLanes(const TimelineScene *a, const TimelineSc
         }
         lanes[place->second].devices.push_back(DeviceId{static_cast<std::int32_t>(d)});
     }
-    for (ComparedLane &lane : lanes)
+    for (ComparedLane &lane : lanes) {
         lane.title = deviceWord(a ? a->cluster : b->cluster) + " " + rangesOf(lane.devices, kFewRuns);
+        if (lane.a >= 0)
+            lane.queues = a->lanes[static_cast<std::size_t>(lane.a)].queues();
+        if (lane.b >= 0)
+            lane.queues = lane.queues | b->lanes[static_cast<std::size_t>(lane.b)].queues();
+    }
     return lanes;
 }
 

@@ -15,6 +15,7 @@ struct ComparedLane {
     std::int32_t a =
         -1; ///< Index into the first scene's lanes, of the first device; -1 if it has no such device.
     std::int32_t b = -1;
+    QueueSet queues{}; ///< Of either plan: both have the same tracks.
     friend bool operator==(const ComparedLane &, const ComparedLane &) = default;
 };
 

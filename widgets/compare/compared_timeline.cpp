@@ -24,6 +24,7 @@ namespace planloom {
 namespace {
 
 constexpr double kZoomStep = 1.4;
+constexpr int kLaneAir = 5; ///< Pixels above and below a lane.
 constexpr int kMostArrows = 160;
 constexpr std::size_t kMostTried = 20'000; ///< Moves looked at to find those arrows.
 
@@ -56,9 +57,33 @@ int ComparedTimeline::half() const
     // Where there is room, lanes grow.
     const int least = fontMetrics().height() * 5 / 4;
     const int lanes = std::max(static_cast<int>(m_lanes.size()), 1);
-    const int room = (viewport()->height() - ruler()) / lanes - 10;
+    const int room = (viewport()->height() - ruler()) / lanes - 2 * kLaneAir;
     const double halves = m_mode == Mode::Difference ? 4 : 3;
     return std::clamp(static_cast<int>(room / halves), least, 3 * least);
+}
+
+int ComparedTimeline::strip() const
+{
+    constexpr int kLeastTrack = 8; // pixels
+    return std::max(half() / 2, m_mostTracks > 1 ? m_mostTracks * kLeastTrack : 0);
+}
+
+TrackPlace ComparedTimeline::placeOf(const ComparedLane &lane, bool ofB, QueueKind queue) const
+{
+    // A's communication above its compute part, B's below: compute parts face each other.
+    //
+    //     tensor |
+    //     data   |  A
+    //     compute|
+    //     (gap, for arrows)
+    //     compute|
+    //     tensor |  B
+    //     data   |
+    const int own = kLaneAir + (ofB ? strip() + half() + gap() : 0);
+    if (queue == QueueKind::Compute)
+        return {own + (ofB ? 0 : strip()), half()};
+    const int top = own + (ofB ? half() : 0);
+    return trackIn(lane.queues, queue, top, strip()).value_or(TrackPlace{top, strip()});
 }
 
 int ComparedTimeline::gap() const
@@ -68,7 +93,7 @@ int ComparedTimeline::gap() const
 
 int ComparedTimeline::laneHeight() const
 {
-    return 2 * half() + 2 * (half() / 2) + gap() + 10; // two halves, communication of both, and air
+    return 2 * half() + 2 * strip() + gap() + 2 * kLaneAir;
 }
 
 int ComparedTimeline::topOf(std::size_t lane) const
@@ -99,6 +124,9 @@ void ComparedTimeline::setResult(CompareSnapshot result)
     m_lanes.clear();
     if (m_result)
         m_lanes = comparedLanes(m_result->a->scene.get(), m_result->b->scene.get());
+    m_mostTracks = 1;
+    for (const ComparedLane &lane : m_lanes)
+        m_mostTracks = std::max(m_mostTracks, lane.queues.count());
     m_laneOfDevice.clear();
     for (std::size_t i = 0; i < m_lanes.size(); ++i) {
         for (const DeviceId device : m_lanes[i].devices) {
@@ -172,35 +200,28 @@ std::optional<QRectF> ComparedTimeline::rectOf(bool ofB, std::size_t row) const
     const std::int32_t lane = m_laneOfDevice[static_cast<std::size_t>(spans.device[row])];
     if (lane < 0)
         return {};
-    const bool communication = spans.queue[row] != QueueKind::Compute;
-    const int strip = half() / 2;
-    double y = topOf(static_cast<std::size_t>(lane)) + 4 + (ofB ? strip + half() + gap() : 0);
-    if (communication)
-        y += ofB ? half() : 0;
-    else
-        y += ofB ? 0 : strip;
+    const TrackPlace place = placeOf(m_lanes[static_cast<std::size_t>(lane)], ofB, spans.queue[row]);
     const TimeAxis axis = axisOf(ofB);
     const double x0 = axis.xOf(static_cast<double>(spans.start[row]));
     const double x1 = axis.xOf(static_cast<double>(spans.start[row] + spans.duration[row]));
-    return QRectF(header() + x0, y, std::max(x1 - x0, 1.0), communication ? strip : half());
+    return QRectF(header() + x0, topOf(static_cast<std::size_t>(lane)) + place.top, std::max(x1 - x0, 1.0),
+        place.height);
 }
 
 void ComparedTimeline::paintHalf(
-    QPainter &painter, const Palette &palette, const ComparedLane &lane, bool ofB, int y)
+    QPainter &painter, const Palette &palette, const ComparedLane &lane, bool ofB, int top)
 {
     const TimelineSceneSnapshot &scene = (ofB ? m_result->b : m_result->a)->scene;
     const std::int32_t index = ofB ? lane.b : lane.a;
     if (!scene || index < 0)
         return;
-    const int strip = half() / 2;
-    const double computeTop = ofB ? y : y + strip;
-    const double communicationTop = ofB ? y + half() : y;
+    const TrackPlace computePlace = placeOf(lane, ofB, QueueKind::Compute);
     const QColor idle = mixed(palette.canvas, palette.textMuted, 0.12);
     const TimeAxis axis = axisOf(ofB);
     const double end = axis.xOf(static_cast<double>(scene->timeline->step.count()));
     const double begin = std::max(axis.xOf(0), 0.0);
-    painter.fillRect(
-        QRectF(header() + begin, computeTop, std::max(0.0, std::min(end, canvasWidth()) - begin), half()),
+    painter.fillRect(QRectF(header() + begin, top + computePlace.top,
+                         std::max(0.0, std::min(end, canvasWidth()) - begin), computePlace.height),
         idle);
     const SpanSubset &subset = ofB ? m_result->moves.toB : m_result->moves.fromA;
     const bool all = m_mode == Mode::Butterfly;
@@ -208,14 +229,11 @@ void ComparedTimeline::paintHalf(
     const std::vector<BusyBefore> &before = all ? scene->before : subset.before;
     const DeviceLane &device = scene->lanes[static_cast<std::size_t>(index)];
     const auto d = static_cast<std::size_t>(device.device.index);
-    const LaneRows compute = all    ? device.compute
-        : d < subset.compute.size() ? subset.compute[d]
-                                    : LaneRows{};
-    const LaneRows communication = all    ? device.communication
-        : d < subset.communication.size() ? subset.communication[d]
-                                          : LaneRows{};
     std::vector<DrawRecord> records;
-    const auto draw = [&](LaneRows rows, double top, double height, bool isCommunication) {
+    const auto draw = [&](QueueKind queue) {
+        const TrackPlace place = placeOf(lane, ofB, queue);
+        const LaneRows rows = all ? device.rowsOf(queue) : subset.rowsOf(d, queue);
+        const bool isCommunication = queue != QueueKind::Compute;
         records.clear();
         foldSpans(spans, before, rows, axis, canvasWidth(), records);
         for (const DrawRecord &record : records) {
@@ -228,7 +246,7 @@ void ComparedTimeline::paintHalf(
                               : palette.neutral;
             const double left = std::max(record.x0, -2.0);
             const double right = std::min(std::max(record.x1, record.x0 + 1), canvasWidth() + 2);
-            const QRectF box(header() + left, top, std::max(right - left, 1.0), height);
+            const QRectF box(header() + left, top + place.top, std::max(right - left, 1.0), place.height);
             const bool old = !all && !ofB;
             if (old) { // where it was: an outline
                 painter.fillRect(box, mixed(palette.canvas, colour, 0.22 * record.busy + 0.05));
@@ -250,8 +268,8 @@ void ComparedTimeline::paintHalf(
             }
         }
     };
-    draw(compute, computeTop, half(), false);
-    draw(communication, communicationTop, strip, true);
+    for (int queue = 0; queue < kQueueCount; ++queue)
+        draw(static_cast<QueueKind>(queue));
 }
 
 void ComparedTimeline::paintArrows(QPainter &painter, const Palette &palette)
@@ -315,17 +333,16 @@ void ComparedTimeline::paintEvent(QPaintEvent *)
         painter.drawLine(QPointF(x, ruler()), QPointF(x, viewport()->height()));
     }
     painter.setFont(small);
-    const int strip = half() / 2;
     for (std::size_t i = 0; i < m_lanes.size(); ++i) {
         const int top = topOf(i);
         if (top + laneHeight() < ruler() || top > viewport()->height())
             continue;
-        paintHalf(painter, palette, m_lanes[i], false, top + 4);
-        paintHalf(painter, palette, m_lanes[i], true, top + 4 + strip + half() + gap());
+        paintHalf(painter, palette, m_lanes[i], false, top);
+        paintHalf(painter, palette, m_lanes[i], true, top);
         if (gap() == 0) {
+            const int middle = top + placeOf(m_lanes[i], true, QueueKind::Compute).top;
             painter.setPen(palette.border);
-            painter.drawLine(
-                header(), top + 4 + strip + half(), viewport()->width(), top + 4 + strip + half());
+            painter.drawLine(header(), middle, viewport()->width(), middle);
         }
     }
     for (const bool ofB : {false, true}) { // where each step ends
@@ -352,10 +369,11 @@ void ComparedTimeline::paintEvent(QPaintEvent *)
         painter.drawText(QRect(8, top, header() - letter - 12, laneHeight()),
             Qt::AlignVCenter | Qt::AlignLeft,
             fontMetrics().elidedText(toQString(m_lanes[i].title), Qt::ElideRight, header() - letter - 14));
-        painter.drawText(
-            QRect(header() - letter, top + 4 + strip, letter, half()), Qt::AlignCenter, QStringLiteral("A"));
-        painter.drawText(QRect(header() - letter, top + 4 + strip + half() + gap(), letter, half()),
-            Qt::AlignCenter, QStringLiteral("B"));
+        for (const bool ofB : {false, true}) {
+            const TrackPlace place = placeOf(m_lanes[i], ofB, QueueKind::Compute);
+            painter.drawText(QRect(header() - letter, top + place.top, letter, place.height), Qt::AlignCenter,
+                ofB ? QStringLiteral("B") : QStringLiteral("A"));
+        }
         painter.setPen(palette.grid);
         painter.drawLine(0, top + laneHeight() - 1, viewport()->width(), top + laneHeight() - 1);
         painter.setClipping(false);
@@ -391,18 +409,23 @@ std::optional<ComparedTimeline::Found> ComparedTimeline::findAt(QPoint position)
     const auto index = static_cast<std::size_t>(content / laneHeight());
     if (index >= m_lanes.size())
         return {};
-    const int strip = half() / 2;
-    const int within = content % laneHeight() - 4;
-    if (within >= strip + half() && within < strip + half() + gap())
+    const ComparedLane &compared = m_lanes[index];
+    const int within = content % laneHeight();
+    const int middle = kLaneAir + strip() + half();
+    if (within >= middle && within < middle + gap())
         return {}; // where the arrows are
-    const bool ofB = within >= strip + half();
-    const bool communication = within < strip || within >= strip + 2 * half() + gap();
+    const bool ofB = within >= middle;
+    const TrackPlace compute = placeOf(compared, ofB, QueueKind::Compute);
+    const int stripTop = ofB ? compute.top + compute.height : kLaneAir;
+    const auto queue = within >= compute.top && within < compute.top + compute.height
+        ? std::optional(QueueKind::Compute)
+        : queueAt(compared.queues, within - stripTop, strip());
     const TimelineSceneSnapshot &scene = (ofB ? m_result->b : m_result->a)->scene;
-    const std::int32_t lane = ofB ? m_lanes[index].b : m_lanes[index].a;
-    if (!scene || lane < 0)
+    const std::int32_t lane = ofB ? compared.b : compared.a;
+    if (!scene || lane < 0 || !queue)
         return {};
     const DeviceLane &device = scene->lanes[static_cast<std::size_t>(lane)];
-    const LaneRows rows = communication ? device.communication : device.compute;
+    const LaneRows rows = device.rowsOf(*queue);
     const std::size_t row = spanAt(scene->timeline->spans, rows, axisOf(ofB).timeAt(position.x() - header()),
         2 * m_axis.nanosecondsPerPixel);
     if (row >= rows.end || row < rows.begin)
@@ -422,6 +445,8 @@ QString ComparedTimeline::tooltipOf(const Found &found) const
     };
     QString text = toQString(labelOf(scene, found.row))
         + tr(", micro-batch %1").arg(scene.timeline->spans.microBatch[found.row]);
+    if (const QueueKind queue = scene.timeline->spans.queue[found.row]; queue != QueueKind::Compute)
+        text += QStringLiteral(", ") + toQString(wordsOf(queue));
     const auto &moved = m_result->moves.moved;
     const auto pair = std::find_if(moved.begin(), moved.end(),
         [&](const SpanMove &move) { return (found.ofB ? move.b : move.a) == found.row; });

@@ -66,7 +66,8 @@ private:
     };
     int header() const;
     int ruler() const;
-    int half() const; ///< Height of one plan's part of a lane.
+    int half() const; ///< Height of one plan's compute part of a lane.
+    int strip() const; ///< Height of one plan's communication part, with its tracks.
     int gap() const; ///< Between both parts: room for arrows.
     int laneHeight() const;
     int topOf(std::size_t lane) const; ///< In the viewport.
@@ -77,13 +78,16 @@ private:
     void relayout();
     std::optional<Found> findAt(QPoint position) const;
     QString tooltipOf(const Found &found) const;
-    void paintHalf(QPainter &painter, const Palette &palette, const ComparedLane &lane, bool ofB, int y);
+    /// From the upper edge of a lane in the viewport: where one plan's spans of a queue are.
+    TrackPlace placeOf(const ComparedLane &lane, bool ofB, QueueKind queue) const;
+    void paintHalf(QPainter &painter, const Palette &palette, const ComparedLane &lane, bool ofB, int top);
     void paintArrows(QPainter &painter, const Palette &palette);
 
     SelectionModel *m_selection;
     CompareSnapshot m_result;
     std::vector<ComparedLane> m_lanes;
     std::vector<std::int32_t> m_laneOfDevice; ///< Index into m_lanes.
+    int m_mostTracks = 1; ///< Of any lane.
     Mode m_mode = Mode::Difference;
     TimeAxis m_axis;
     double m_shift = 0; ///< Nanoseconds.

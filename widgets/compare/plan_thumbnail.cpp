@@ -64,7 +64,9 @@ QImage thumbnailOf(const TimelineScene &scene, const Palette &palette, QSize siz
             }
         };
         draw(lanes[i]->compute, top, compute, false);
-        draw(lanes[i]->communication, top + compute, height - gap - compute, true);
+        // All queues in one strip: too low for a track of each.
+        for (const LaneTrack &track : lanes[i]->tracks)
+            draw(track.rows, top + compute, height - gap - compute, true);
     }
     return image;
 }

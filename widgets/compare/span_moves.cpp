@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <span>
 #include <string_view>
 #include <tuple>
 #include <unordered_map>
@@ -16,12 +17,14 @@ struct SpanKey {
     std::int32_t microBatch = 0;
     std::int32_t part = 0;
     std::int32_t kind = 0; ///< Of the instruction, and whether it is a repetition.
+    QueueKind queue = QueueKind::Compute;
     std::size_t row = 0;
 
     auto tied() const { return std::tie(op, microBatch, kind, part); }
     bool operator<(const SpanKey &other) const
     {
-        return tied() != other.tied() ? tied() < other.tied() : row < other.row;
+        return std::tie(op, microBatch, kind, part, queue, row)
+            < std::tie(other.op, other.microBatch, other.kind, other.part, other.queue, other.row);
     }
 };
 
@@ -50,6 +53,7 @@ std::vector<SpanKey> keysOf(const TimelineScene &scene, const std::vector<std::i
     for (std::size_t row = 0; row < spans.size(); ++row) {
         SpanKey key;
         key.microBatch = spans.microBatch[row];
+        key.queue = spans.queue[row];
         key.row = row;
         if (const Instruction *instruction = scene.findInstruction(row)) {
             key.op = instruction->op.index;
@@ -75,8 +79,7 @@ SpanSubset subsetOf(const Timeline &timeline, std::vector<std::size_t> rows)
     subset.rows = std::move(rows);
     SpanColumns &spans = subset.spans;
     const std::size_t devices = std::max<std::size_t>(timeline.deviceBegin.size(), 1) - 1;
-    subset.compute.resize(devices);
-    subset.communication.resize(devices);
+    subset.queues.resize(devices);
     subset.before.resize(subset.rows.size() + 1);
     for (std::size_t i = 0; i < subset.rows.size(); ++i) {
         const std::size_t row = subset.rows[i];
@@ -89,14 +92,63 @@ SpanSubset subsetOf(const Timeline &timeline, std::vector<std::size_t> rows)
         spans.duration.push_back(all.duration[row]);
         subset.before[i + 1] = subset.before[i];
         subset.before[i + 1].busy += all.duration[row];
-        auto &lanes = all.queue[row] == QueueKind::Compute ? subset.compute : subset.communication;
-        LaneRows &lane = lanes[static_cast<std::size_t>(all.device[row])];
+        LaneRows &lane =
+            subset
+                .queues[static_cast<std::size_t>(all.device[row])][static_cast<std::size_t>(all.queue[row])];
         if (lane.begin == lane.end)
             lane.begin = i;
         lane.end = i + 1;
     }
     return subset;
 }
+
+namespace {
+
+using KeyRange = std::span<const SpanKey>;
+
+/// The keys from `begin` on that are those of one thing: the same operator, micro-batch, kind and part.
+KeyRange alikeFrom(const std::vector<SpanKey> &keys, std::size_t begin)
+{
+    std::size_t end = begin;
+    while (end < keys.size() && keys[end].tied() == keys[begin].tied())
+        ++end;
+    return KeyRange(keys).subspan(begin, end - begin);
+}
+
+/// Pairs the rows of one thing in two plans in their order, within each queue; what is left then, across
+/// queues.
+class AlikePairs
+{
+public:
+    /// @param paired  what to do with two rows that belong together
+    template<typename Paired> void pair(KeyRange a, KeyRange b, const Paired &paired)
+    {
+        leftA.clear();
+        leftB.clear();
+        std::size_t j = 0;
+        for (const SpanKey &key : a) {
+            while (j < b.size() && b[j].queue < key.queue)
+                leftB.push_back(b[j++].row);
+            if (j < b.size() && b[j].queue == key.queue)
+                paired(key.row, b[j++].row);
+            else
+                leftA.push_back(key.row);
+        }
+        while (j < b.size())
+            leftB.push_back(b[j++].row);
+        const std::size_t both = std::min(leftA.size(), leftB.size());
+        for (std::size_t i = 0; i < both; ++i)
+            paired(leftA[i], leftB[i]);
+        const auto rest = static_cast<std::ptrdiff_t>(both);
+        leftA.erase(leftA.begin(), leftA.begin() + rest);
+        leftB.erase(leftB.begin(), leftB.begin() + rest);
+    }
+
+    std::vector<std::size_t> leftA{}; ///< Rows without a mate in the other plan.
+    std::vector<std::size_t> leftB{};
+};
+
+} // namespace
 
 std::optional<SpanMoves> movesOf(
     const TimelineScene &a, const TimelineScene &b, std::int64_t tick, std::stop_token stop)
@@ -115,31 +167,38 @@ std::optional<SpanMoves> movesOf(
     SpanMoves moves;
     std::vector<std::size_t> fromA;
     std::vector<std::size_t> toB;
+    const auto paired = [&](std::size_t rowA, std::size_t rowB) {
+        const bool stays = spansA.device[rowA] == spansB.device[rowB]
+            && spansA.queue[rowA] == spansB.queue[rowB]
+            && std::abs(spansA.start[rowA] - spansB.start[rowB]) <= tick
+            && std::abs(spansA.duration[rowA] - spansB.duration[rowB]) <= tick;
+        if (stays) {
+            ++moves.same;
+            return;
+        }
+        moves.moved.push_back({rowA, rowB});
+        fromA.push_back(rowA);
+        toB.push_back(rowB);
+    };
+    AlikePairs pairs;
     std::size_t i = 0;
     std::size_t j = 0;
     while (i < keysA.size() || j < keysB.size()) {
         const bool gone = j == keysB.size() || (i < keysA.size() && keysA[i].tied() < keysB[j].tied());
         const bool added = !gone && (i == keysA.size() || keysB[j].tied() < keysA[i].tied());
-        if (gone) {
-            moves.onlyA.push_back(keysA[i].row);
-            fromA.push_back(keysA[i++].row);
-        } else if (added) {
-            moves.onlyB.push_back(keysB[j].row);
-            toB.push_back(keysB[j++].row);
-        } else {
-            const std::size_t rowA = keysA[i++].row;
-            const std::size_t rowB = keysB[j++].row;
-            const bool stays = spansA.device[rowA] == spansB.device[rowB]
-                && std::abs(spansA.start[rowA] - spansB.start[rowB]) <= tick
-                && std::abs(spansA.duration[rowA] - spansB.duration[rowB]) <= tick;
-            if (stays) {
-                ++moves.same;
-                continue;
-            }
-            moves.moved.push_back({rowA, rowB});
-            fromA.push_back(rowA);
-            toB.push_back(rowB);
+        const KeyRange a = added ? KeyRange{} : alikeFrom(keysA, i);
+        const KeyRange b = gone ? KeyRange{} : alikeFrom(keysB, j);
+        pairs.pair(a, b, paired);
+        for (const std::size_t row : pairs.leftA) {
+            moves.onlyA.push_back(row);
+            fromA.push_back(row);
         }
+        for (const std::size_t row : pairs.leftB) {
+            moves.onlyB.push_back(row);
+            toB.push_back(row);
+        }
+        i += a.size();
+        j += b.size();
     }
     if (stop.stop_requested())
         return std::nullopt;

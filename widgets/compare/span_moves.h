@@ -2,6 +2,7 @@
 
 #include "widgets/scene/timeline_scene.h"
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -22,11 +23,17 @@ struct SpanSubset {
     SpanColumns spans{}; ///< Copies, in the timeline's order.
     std::vector<std::size_t> rows{}; ///< Of each, in the timeline.
     std::vector<BusyBefore> before{};
-    std::vector<LaneRows> compute{}; ///< By device.
-    std::vector<LaneRows> communication{}; ///< By device.
+    std::vector<std::array<LaneRows, kQueueCount>> queues{}; ///< By device, by queue.
+
+    /// Those of one queue, in order of time; none for a device that is not there.
+    LaneRows rowsOf(std::size_t device, QueueKind queue) const
+    {
+        return device < queues.size() ? queues[device][static_cast<std::size_t>(queue)] : LaneRows{};
+    }
 };
 
-/// What is not at its place: spans matched by operator, part, direction and micro-batch.
+/// What is not at its place: spans matched by operator, part, direction and micro-batch, of several such ones
+/// those of one queue first.
 struct SpanMoves {
     std::vector<SpanMove> moved{}; ///< Longest first; further equal ones by row.
     std::vector<std::size_t> onlyA{}; ///< Rows, ascending.
@@ -37,7 +44,8 @@ struct SpanMoves {
     bool empty() const { return moved.empty() && onlyA.empty() && onlyB.empty(); }
 };
 
-/// Spans on another device, or whose start or length changed by more than `tick`, count as moved. Operators
+/// Spans on another device or in another queue, or whose start or length changed by more than `tick`, count
+/// as moved. Operators
 /// are those of one model, or matched by name. @return nothing if stopped. O(spans log spans)
 std::optional<SpanMoves> movesOf(
     const TimelineScene &a, const TimelineScene &b, std::int64_t tick, std::stop_token stop = {});

@@ -48,14 +48,13 @@ std::string rowsCsv(const TableDocument &table, const PlanUpdate *update)
 
 std::string spansCsv(const TimelineScene &scene)
 {
-    std::string csv = "device,stream,segment,micro_batch,operator,instruction,start_ns,duration_ns\r\n";
+    std::string csv = "device,queue,segment,micro_batch,operator,instruction,start_ns,duration_ns\r\n";
     const SpanColumns &spans = scene.timeline->spans;
     for (std::size_t row = 0; row < spans.size(); ++row) {
         const Instruction *instruction = scene.findInstruction(row);
         const Segment *segment = scene.findSegment(row);
         const OperatorId op = scene.operatorOf(row);
-        csv += std::to_string(spans.device[row]) + ','
-            + (spans.queue[row] == QueueKind::Compute ? "compute" : "communication") + ','
+        csv += std::to_string(spans.device[row]) + ',' + nameOf(spans.queue[row]) + ','
             + (segment ? nameOf(segment->kind) : "") + ',' + std::to_string(spans.microBatch[row]) + ','
             + (op.valid() ? csvCell(scene.graph().at(op).name) : "") + ','
             + (instruction ? nameOf(instruction->kind) : "") + ',' + std::to_string(spans.start[row]) + ','

@@ -17,7 +17,7 @@ std::string csvCell(const std::string &text);
 
 /// line, on, row, selects, binds, error. `update` may be null: then the last three are empty.
 std::string rowsCsv(const TableDocument &table, const PlanUpdate *update);
-/// device, stream, segment, micro_batch, operator, instruction, start_ns, duration_ns.
+/// device, queue, segment, micro_batch, operator, instruction, start_ns, duration_ns.
 std::string spansCsv(const TimelineScene &scene);
 /// device, time_ns, and bytes by kind.
 std::string memoryCsv(const Timeline &timeline);

@@ -50,6 +50,15 @@ std::vector<LiveSpan> spansOf(const Json &event)
         spans[i].start = starts.at(i).get<std::int64_t>();
         spans[i].duration = column("duration").at(i).get<std::int64_t>();
     }
+    // The plan says which queue an instruction waits in; a column that could not have been written by a
+    // runner says that the event is damaged. Records of older runs have none.
+    if (const auto queues = event.find("queue"); queues != event.end()) {
+        const bool known = queues->size() == count
+            && std::all_of(queues->begin(), queues->end(),
+                [](const Json &queue) { return findQueue(queue.get<std::string>()).has_value(); });
+        if (!known)
+            throw Json::other_error::create(500, "queues that there are not", nullptr);
+    }
     if (const auto steps = event.find("step"); steps != event.end() && steps->size() == count) {
         for (std::size_t i = 0; i < count; ++i)
             spans[i].step = steps->at(i).get<std::int32_t>();

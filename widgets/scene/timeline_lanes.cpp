@@ -31,7 +31,7 @@ double endOf(const SpanColumns &spans, std::size_t row)
     return static_cast<double>(spans.start[row] + spans.duration[row]);
 }
 
-/// First row whose end is after `time`: ends ascend too, as a stream's spans do not overlap.
+/// First row whose end is after `time`: ends ascend too, as a queue's spans do not overlap.
 std::size_t firstEndingAfter(const SpanColumns &spans, LaneRows rows, double time)
 {
     std::size_t low = rows.begin;

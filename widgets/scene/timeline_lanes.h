@@ -9,7 +9,7 @@
 
 namespace planloom {
 
-/// Rows [begin, end) of a timeline's spans: one stream of one device, in order of time, without overlaps.
+/// Rows [begin, end) of a timeline's spans: one queue of one device, in order of time, without overlaps.
 struct LaneRows {
     std::size_t begin = 0;
     std::size_t end = 0;

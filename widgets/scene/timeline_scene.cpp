@@ -50,28 +50,68 @@ private:
     std::map<std::int32_t, DecidedBy> m_known; ///< By segment.
 };
 
-std::vector<TimelineBlock> blocksOf(const TimelineScene &scene, LaneRows rows)
+/// Cuts the compute spans of a lane where they change from one block to another, and puts the pieces of each
+/// block together: a step runs a segment once for each micro-batch, so they are one run of it.
+///
+///     spans    b b b r b b r b o o
+///     pieces   [B3 ] R [B3] R B3 [O ]
+///     blocks   [B3           ...] [O ]     and each R, within the time of B3
+void cutIntoBlocks(const TimelineScene &scene, DeviceLane &lane)
 {
     LeastDecided least(scene.decidedBy);
     const SpanColumns &spans = scene.timeline->spans;
-    std::vector<TimelineBlock> blocks;
-    std::int32_t segment = -1;
-    for (std::size_t row = rows.begin; row < rows.end; ++row) {
+    std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> known; // segment, micro-batch
+    for (std::size_t row = lane.compute.begin; row < lane.compute.end; ++row) {
         const std::int64_t end = spans.start[row] + spans.duration[row];
-        if (!blocks.empty() && spans.segment[row] == segment
-            && spans.microBatch[row] == blocks.back().microBatch) {
-            blocks.back().end = end;
-            blocks.back().rows.end = row + 1;
-            continue;
+        if (lane.pieces.empty()
+            || !scene.isIn(lane.blocks[static_cast<std::size_t>(lane.pieces.back().block)], row)) {
+            const auto [place, isNew] =
+                known.try_emplace(std::pair(spans.segment[row], spans.microBatch[row]),
+                    static_cast<std::int32_t>(lane.blocks.size()));
+            lane.pieces.push_back({spans.start[row], end, {row, row + 1}, place->second});
+            if (isNew) {
+                const Segment *found = scene.findSegment(row);
+                TimelineBlock block{spans.start[row], end, found ? found->kind : SegmentKind::Forward,
+                    found ? found->stage : StageId{}, spans.microBatch[row], {row, row + 1}};
+                block.segment = spans.segment[row];
+                if (found)
+                    block.decidedBy = least.of(block.segment, *found);
+                lane.blocks.push_back(block);
+            } else {
+                lane.blocks[static_cast<std::size_t>(place->second)].interrupted = true;
+            }
         }
-        segment = spans.segment[row];
-        const Segment *found = scene.findSegment(row);
-        blocks.push_back({spans.start[row], end, found ? found->kind : SegmentKind::Forward,
-            found ? found->stage : StageId{}, spans.microBatch[row], {row, row + 1}});
-        if (found)
-            blocks.back().decidedBy = least.of(segment, *found);
+        BlockPiece &piece = lane.pieces.back();
+        TimelineBlock &block = lane.blocks[static_cast<std::size_t>(piece.block)];
+        piece.end = block.end = end;
+        piece.rows.end = block.rows.end = row + 1;
     }
-    return blocks;
+    for (const TimelineBlock &block : lane.blocks)
+        lane.latestEnd.push_back(
+            lane.latestEnd.empty() ? block.end : std::max(lane.latestEnd.back(), block.end));
+}
+
+/// One for each queue beside compute that the device's program uses or that has spans: so a track does not
+/// come and go while a step is measured.
+std::vector<LaneTrack> tracksOf(const TimelineScene &scene, std::size_t device)
+{
+    QueueSet used;
+    for (const Segment &segment : scene.plan->devices[device].segments) {
+        for (const Instruction &instruction : segment.instructions)
+            used.add(queueOf(instruction));
+    }
+    std::vector<LaneTrack> tracks;
+    for (int q = 0; q < kQueueCount; ++q) {
+        const auto queue = static_cast<QueueKind>(q);
+        LaneTrack track{queue, {}};
+        if (device + 1 < scene.timeline->deviceBegin.size()) {
+            const auto [begin, end] = rowsOf(*scene.timeline, device, queue);
+            track.rows = {begin, end};
+        }
+        if (queue != QueueKind::Compute && (used.has(queue) || track.rows.begin < track.rows.end))
+            tracks.push_back(track);
+    }
+    return tracks;
 }
 
 WarmUp warmUpOf(const DeviceLane &lane)
@@ -140,6 +180,9 @@ void sumUpBusyTime(TimelineScene &scene)
                 sum.backward += duration;
             else if (share == BusyShare::Optimizer)
                 sum.optimizer += duration;
+            if (share == BusyShare::Optimizer)
+                scene.gradientsBegin =
+                    std::min(scene.gradientsBegin.value_or(spans.start[row]), spans.start[row]);
             if (spans.queue[row] == QueueKind::Compute)
                 scene.longestSpan = std::max(scene.longestSpan, duration);
         }
@@ -223,14 +266,12 @@ DeviceLane laneOf(const TimelineScene &scene, std::int32_t device)
     const std::size_t d = static_cast<std::size_t>(device);
     DeviceLane lane;
     lane.device = DeviceId{device};
-    const auto [begin, end] = rowsOfDevice(timeline, d);
-    const auto streams = timeline.spans.queue.begin();
-    const auto middle = std::partition_point(streams + static_cast<std::ptrdiff_t>(begin),
-        streams + static_cast<std::ptrdiff_t>(end),
-        [](QueueKind kind) { return kind == QueueKind::Compute; });
-    lane.compute = {begin, static_cast<std::size_t>(middle - streams)};
-    lane.communication = {lane.compute.end, end};
-    lane.blocks = blocksOf(scene, lane.compute);
+    if (d + 1 < timeline.deviceBegin.size()) {
+        const auto [begin, end] = rowsOf(timeline, d, QueueKind::Compute);
+        lane.compute = {begin, end};
+    }
+    lane.tracks = tracksOf(scene, d);
+    cutIntoBlocks(scene, lane);
     if (d < timeline.memory.size()) {
         // Devices of one class share their curve.
         const auto same = std::find_if(scene.lanes.begin(), scene.lanes.end(),
@@ -261,37 +302,63 @@ void makeLanes(TimelineScene &scene)
 
 } // namespace
 
+QueueSet DeviceLane::queues() const
+{
+    QueueSet queues;
+    for (const LaneTrack &track : tracks)
+        queues.add(track.queue);
+    return queues;
+}
+
+LaneRows DeviceLane::rowsOf(QueueKind queue) const
+{
+    if (queue == QueueKind::Compute)
+        return compute;
+    const auto found = std::find_if(
+        tracks.begin(), tracks.end(), [queue](const LaneTrack &track) { return track.queue == queue; });
+    return found == tracks.end() ? LaneRows{} : found->rows;
+}
+
+namespace {
+
+/// The piece that holds compute row `row`; none if there is no such row.
+const BlockPiece *pieceOf(const DeviceLane &lane, std::size_t row)
+{
+    const auto found = std::partition_point(lane.pieces.begin(), lane.pieces.end(),
+        [row](const BlockPiece &piece) { return piece.rows.end <= row; });
+    return found == lane.pieces.end() || row < found->rows.begin ? nullptr : &*found;
+}
+
+} // namespace
+
 std::int32_t DeviceLane::blockOf(std::size_t row) const
 {
-    const auto found = std::partition_point(
-        blocks.begin(), blocks.end(), [row](const TimelineBlock &block) { return block.rows.end <= row; });
-    if (found == blocks.end() || row < found->rows.begin)
-        return -1;
-    return static_cast<std::int32_t>(found - blocks.begin());
+    const BlockPiece *piece = pieceOf(*this, row);
+    return piece ? piece->block : -1;
 }
 
 std::vector<FoldedRun> foldedRuns(const DeviceLane &lane, const std::vector<DrawRecord> &records)
 {
     std::vector<FoldedRun> runs;
-    std::int32_t block = -1; // of the last run
+    const BlockPiece *piece = nullptr; // of the last run
     const DrawRecord *last = nullptr; // the stretch before, if it is one
     for (const DrawRecord &record : records) {
         const DrawRecord *before = std::exchange(last, record.folded ? &record : nullptr);
         if (!record.folded)
             continue;
         LaneRows rows{record.row, record.row + static_cast<std::size_t>(record.count)};
-        const std::int32_t of = lane.blockOf(record.row);
-        if (of >= 0) {
-            const LaneRows &own = lane.blocks[static_cast<std::size_t>(of)].rows;
+        const BlockPiece *of = pieceOf(lane, record.row);
+        if (of) {
+            const LaneRows &own = of->rows;
             rows.end = std::min(rows.end, own.end);
-            // Its first spans may lie in the pixel that the block before it ends in.
+            // Its first spans may lie in the pixel that the piece before it ends in.
             if (before && before->row < own.begin
                 && before->row + static_cast<std::size_t>(before->count) > own.begin)
                 rows.begin = own.begin;
         }
-        if (!before || of != block || record.x0 > runs.back().x1 + 1)
+        if (!before || of != piece || record.x0 > runs.back().x1 + 1)
             runs.push_back({record.x0, record.x0, rows});
-        block = of;
+        piece = of;
         runs.back().x1 = record.x1;
         runs.back().rows.end = rows.end;
     }
@@ -300,9 +367,48 @@ std::vector<FoldedRun> foldedRuns(const DeviceLane &lane, const std::vector<Draw
 
 std::size_t DeviceLane::firstBlockEndingAfter(double nanoseconds) const
 {
-    const auto found = std::partition_point(blocks.begin(), blocks.end(),
-        [nanoseconds](const TimelineBlock &block) { return static_cast<double>(block.end) <= nanoseconds; });
-    return static_cast<std::size_t>(found - blocks.begin());
+    // Where the latest end so far first comes after it, it is that block's own.
+    const auto found = std::partition_point(latestEnd.begin(), latestEnd.end(),
+        [nanoseconds](std::int64_t end) { return static_cast<double>(end) <= nanoseconds; });
+    return static_cast<std::size_t>(found - latestEnd.begin());
+}
+
+std::size_t DeviceLane::firstPieceEndingAfter(double nanoseconds) const
+{
+    const auto found = std::partition_point(pieces.begin(), pieces.end(),
+        [nanoseconds](const BlockPiece &piece) { return static_cast<double>(piece.end) <= nanoseconds; });
+    return static_cast<std::size_t>(found - pieces.begin());
+}
+
+std::int32_t DeviceLane::blockAt(double nanoseconds) const
+{
+    const std::size_t piece = firstPieceEndingAfter(nanoseconds);
+    if (piece < pieces.size() && static_cast<double>(pieces[piece].begin) <= nanoseconds)
+        return pieces[piece].block;
+    const std::size_t block = firstBlockEndingAfter(nanoseconds);
+    return block < blocks.size() && static_cast<double>(blocks[block].begin) <= nanoseconds
+        ? static_cast<std::int32_t>(block)
+        : -1;
+}
+
+std::int64_t DeviceLane::endBefore(std::size_t block) const
+{
+    return block == 0 || latestEnd.empty() ? 0 : latestEnd[std::min(block, latestEnd.size()) - 1];
+}
+
+std::vector<LaneRows> DeviceLane::piecesOf(std::size_t block) const
+{
+    const TimelineBlock &of = blocks[block];
+    if (!of.interrupted)
+        return {of.rows};
+    std::vector<LaneRows> own;
+    const auto first = std::partition_point(pieces.begin(), pieces.end(),
+        [&of](const BlockPiece &piece) { return piece.rows.end <= of.rows.begin; });
+    for (auto piece = first; piece != pieces.end() && piece->rows.begin < of.rows.end; ++piece) {
+        if (static_cast<std::size_t>(piece->block) == block)
+            own.push_back(piece->rows);
+    }
+    return own;
 }
 
 const Segment *TimelineScene::findSegment(std::size_t row) const
@@ -328,6 +434,12 @@ OperatorId TimelineScene::operatorOf(std::size_t row) const
 {
     const Instruction *instruction = findInstruction(row);
     return instruction ? instruction->op : OperatorId{};
+}
+
+bool TimelineScene::isIn(const TimelineBlock &block, std::size_t row) const
+{
+    return timeline->spans.segment[row] == block.segment
+        && timeline->spans.microBatch[row] == block.microBatch;
 }
 
 DecidedBy TimelineScene::decidedByOf(std::size_t row) const
@@ -396,7 +508,7 @@ std::vector<OperatorId> operatorsOf(const TimelineScene &scene, const TimelineBl
 {
     std::vector<OperatorId> operators;
     for (std::size_t row = block.rows.begin; row < block.rows.end; ++row) {
-        if (const OperatorId op = scene.operatorOf(row); op.valid())
+        if (const OperatorId op = scene.operatorOf(row); op.valid() && scene.isIn(block, row))
             operators.push_back(op);
     }
     std::sort(operators.begin(), operators.end());

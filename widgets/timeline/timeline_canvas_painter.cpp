@@ -48,6 +48,29 @@ bool TimelineCanvasPainter::visible(const TimelineRow &row) const
         && m_picture.top(row, row.y) < m_canvas.bottom();
 }
 
+QueueSet TimelineCanvasPainter::queuesOf(const TimelineRow &row) const
+{
+    const auto lane = static_cast<std::size_t>(row.lane);
+    const TimelineScene *would = m_picture.would;
+    return would && lane < would->lanes.size() ? row.queues | would->lanes[lane].queues() : row.queues;
+}
+
+std::optional<TrackPlace> TimelineCanvasPainter::trackOf(const TimelineRow &row, QueueKind queue) const
+{
+    return trackIn(queuesOf(row), queue, m_picture.top(row, row.communicationTop()), row.communication);
+}
+
+std::optional<TrackPlace> TimelineCanvasPainter::placeOf(const TimelineRow &row, QueueKind queue) const
+{
+    return queue == QueueKind::Compute ? TrackPlace{m_picture.top(row, row.operatorsTop()), row.operators}
+                                       : trackOf(row, queue);
+}
+
+bool TimelineCanvasPainter::fitsLabel(int height) const
+{
+    return height + 1 >= QFontMetrics(m_small).ascent();
+}
+
 QRectF TimelineCanvasPainter::box(double x0, double x1, int y, int height) const
 {
     const double left = std::max(x0, -2.0);

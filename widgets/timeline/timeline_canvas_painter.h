@@ -6,6 +6,7 @@
 
 #include "widgets/timeline/timeline_picture.h"
 
+#include <optional>
 #include <string>
 
 namespace planloom {
@@ -43,12 +44,41 @@ protected:
         }
     }
     QRect scrolledArea() const { return m_canvas.adjusted(0, m_sticky, 0, 0); }
+    /// Visits the pieces of a lane's blocks in sight, in order of time, with where they begin and end in
+    /// pixels. What lies within half a pixel of the one before is left out: thousands of blocks cost no more
+    /// than there are pixels.
+    template<typename Visit> void eachPiece(const DeviceLane &lane, const Visit &visit) const
+    {
+        constexpr double kHalf = 0.5;
+        const double last = m_picture.axis.timeAt(m_canvas.width());
+        double drawn = -1e9;
+        for (std::size_t i = lane.firstPieceEndingAfter(m_picture.axis.timeAt(0));
+             i < lane.pieces.size() && static_cast<double>(lane.pieces[i].begin) < last; ++i) {
+            const BlockPiece &piece = lane.pieces[i];
+            const double x1 = m_picture.axis.xOf(static_cast<double>(piece.end));
+            if (x1 < drawn + kHalf) {
+                i = std::max(i, lane.firstPieceEndingAfter(m_picture.axis.timeAt(drawn + kHalf)) - 1);
+                continue;
+            }
+            drawn = x1;
+            visit(piece, m_picture.axis.xOf(static_cast<double>(piece.begin)), x1);
+        }
+    }
+    /// The queues that share the communication sub-lane of `row`: its own, and those of what a ghost would
+    /// lead to, so that what is there and what would be there are on the same tracks.
+    QueueSet queuesOf(const TimelineRow &row) const;
+    /// The track of a queue in the picture; nothing if the sub-lane is hidden, or has no such queue.
+    std::optional<TrackPlace> trackOf(const TimelineRow &row, QueueKind queue) const;
 
     double x(double nanoseconds) const { return m_canvas.left() + m_picture.axis.xOf(nanoseconds); }
     /// A rectangle from x0 to x1 in pixels of the canvas' own, at least one wide, cut to what is visible.
     QRectF box(double x0, double x1, int y, int height) const;
     QRectF boxOfTimes(double begin, double end, int y, int height) const;
     QColor faded(const QColor &colour) const;
+    /// Where the spans of a queue are, compute among them.
+    std::optional<TrackPlace> placeOf(const TimelineRow &row, QueueKind queue) const;
+    /// A label over a communication fits into a track of this height.
+    bool fitsLabel(int height) const;
     /// With a hairline to the next, where it is wide enough for that.
     static QRectF separated(const QRectF &rect, double width);
     void label(

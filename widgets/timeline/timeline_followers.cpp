@@ -34,7 +34,7 @@ std::vector<OperatorId> sequenceOf(const TimelineScene &scene, const TimelineBlo
     for (std::size_t row = block.rows.begin; row < block.rows.end; ++row) {
         const Instruction *instruction = scene.findInstruction(row);
         if (!instruction || instruction->kind != InstructionKind::Kernel || !instruction->op.valid()
-            || instruction->recompute)
+            || instruction->recompute || !scene.isIn(block, row))
             continue;
         const auto index = static_cast<std::size_t>(instruction->op.index);
         if (seen[index] || scene.graph().at(instruction->op).direction != direction)

@@ -4,6 +4,7 @@
 
 #include "widgets/common/format.h"
 #include "widgets/timeline/timeline_canvas_painter.h"
+#include "widgets/timeline/timeline_text.h"
 
 #include <QtGui/QFontMetrics>
 #include <QtGui/QPainterPath>
@@ -114,11 +115,7 @@ private:
         m_painter.setFont(m_small);
         m_painter.drawText(title.translated(0, sizes.line), Qt::AlignLeft | Qt::AlignVCenter,
             QFontMetrics(m_small).elidedText(figuresOf(row, device), Qt::ElideRight, title.width()));
-        if (row.communication > 0) {
-            m_painter.drawText(QRect(left, m_picture.top(row, row.communicationTop()) - 1, right - left,
-                                   row.communication + 2),
-                Qt::AlignLeft | Qt::AlignVCenter, translated("communication"));
-        }
+        paintTrackNames(row, left, right);
         m_painter.setPen(m_palette.grid);
         m_painter.drawLine(0, y + row.height - 1, sizes.header, y + row.height - 1);
         if (device >= m_scene.timeline->memory.size())
@@ -131,6 +128,28 @@ private:
             peak.count > cap ? translated("memory peak: too much") : translated("memory peak"));
         m_painter.drawText(memory.adjusted(0, QFontMetrics(m_small).height(), 0, 6),
             Qt::AlignLeft | Qt::AlignTop, toQString(formatBytes(peak) + " / " + formatBytes({cap})));
+    }
+
+    /// "communication", or beside each of several tracks whose it is: "data queue".
+    void paintTrackNames(const TimelineRow &row, int left, int right)
+    {
+        if (row.communication == 0)
+            return;
+        const QueueSet queues = queuesOf(row);
+        const auto draw = [&](int top, int height, const QString &text) {
+            m_painter.drawText(QRect(left, top - 2, right - left, height + 4),
+                Qt::AlignLeft | Qt::AlignVCenter | Qt::TextDontClip, text);
+        };
+        const int each = row.communication / std::max(queues.count(), 1);
+        if (queues.count() < 2 || !fitsLabel(each)) { // squeezed together by a ghost
+            draw(m_picture.top(row, row.communicationTop()), row.communication, translated("communication"));
+            return;
+        }
+        for (int q = 0; q < kQueueCount; ++q) {
+            const auto queue = static_cast<QueueKind>(q);
+            if (const auto track = trackOf(row, queue))
+                draw(track->top, track->height, toQString(wordsOf(queue)));
+        }
     }
 
     /// "Stage 0 · busy 82%", or of measured spans "busy 79% · error +3.1%".

@@ -57,7 +57,8 @@ Followers TimelineGestures::followersAt(
     const std::size_t caret = m_ghost.caret->before;
     if (m_ghost.amongSpans) {
         const bool earlier = caret <= own;
-        const OperatorId neighbour = canvas.scene->operatorOf(earlier ? caret : caret - 1);
+        const TimelineBlock &block = lane.blocks[static_cast<std::size_t>(m_hit.block)];
+        const OperatorId neighbour = canvas.scene->operatorOf(besideCaret(*canvas.scene, block, own, caret));
         return followersOfSpan(*canvas.scene, lane, static_cast<std::size_t>(m_hit.block), own, caret,
             earlier ? m_operator : neighbour, earlier ? neighbour : m_operator);
     }

@@ -135,7 +135,8 @@ bool TimelineGestures::moveSpan(
     const OperatorId own = canvas.scene->operatorOf(span);
     if (block < 0 || !own.valid())
         return false;
-    const LaneRows rows = lane.blocks[static_cast<std::size_t>(block)].rows;
+    const TimelineBlock &within = lane.blocks[static_cast<std::size_t>(block)];
+    const LaneRows rows = within.rows;
     std::int32_t &moved = m_keySlots[{-1 - device, span}];
     const std::int32_t slots = moved + by;
     std::int64_t other = static_cast<std::int64_t>(span);
@@ -149,7 +150,7 @@ bool TimelineGestures::moveSpan(
             return false;
         }
         const OperatorId next = canvas.scene->operatorOf(static_cast<std::size_t>(other));
-        if (next.valid() && next != own) {
+        if (next.valid() && next != own && canvas.scene->isIn(within, static_cast<std::size_t>(other))) {
             neighbour = next;
             --left;
         }
@@ -162,7 +163,7 @@ bool TimelineGestures::moveSpan(
     const bool keeps = m_policy == FollowersPolicy::KeepOrder && slots != 0;
     Proposal proposal = proposeOrder(*context, gesture);
     if (held && slots != 0)
-        proposal = holdingSpan(*context, *canvas.scene, rows, span,
+        proposal = holdingSpan(*context, *canvas.scene, within, span,
             static_cast<std::size_t>(slots < 0 ? other : other + 1), onlyThis, proposal);
     if (!commit(proposal, keyOf("order", {own}),
             keeps ? followersOfSpan(*canvas.scene, lane, static_cast<std::size_t>(block), span,

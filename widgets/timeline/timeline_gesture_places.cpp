@@ -15,8 +15,7 @@ void TimelineGestures::beginProbe(const DeviceLane &lane, std::size_t own, Gestu
     m_ghost.candidates.clear();
     m_probe = Probe{own, modifiers, {}};
     for (std::size_t caret = 0; caret < lane.blocks.size(); ++caret) {
-        const std::int64_t begin = caret > 0 ? lane.blocks[caret - 1].end : 0;
-        if (lane.blocks[caret].begin > begin && blockMoveTo(lane, own, caret).changes())
+        if (lane.blocks[caret].begin > lane.endBefore(caret) && blockMoveTo(lane, own, caret).changes())
             m_probe->open.push_back(caret);
     }
     const auto distance = [own](std::size_t caret) { return caret > own ? caret - own : own - caret; };

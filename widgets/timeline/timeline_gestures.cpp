@@ -19,11 +19,13 @@ Proposal refusedBy(std::string words, std::string sentence)
 /// Why something that runs once per step can't be moved.
 Proposal fixedProposal(const TimelineBlock *block)
 {
-    const bool optimizer =
-        block && (block->kind == SegmentKind::Optimizer || block->kind == SegmentKind::Reduce);
+    const SegmentKind kind = block ? block->kind : SegmentKind::Prologue;
     return refusedBy("move",
-        optimizer ? "the optimizer step follows the operators whose weights it updates: move those"
-                  : "this runs once per step: only forward and backward blocks can be moved");
+        kind == SegmentKind::Optimizer
+            ? "the optimizer step follows the operators whose weights it updates: move those"
+            : kind == SegmentKind::Reduce
+            ? "gradients are reduced as soon as the backward operators that make them are done: move those"
+            : "this runs once per step: only forward and backward blocks can be moved");
 }
 
 const TimelineBlock *blockOf(const TimelineCanvas &canvas, const TimelineHit &hit)
@@ -204,16 +206,15 @@ Proposal TimelineGestures::orderProposal(
     const DeviceLane &lane = canvas.laneOf(row);
     if (m_ghost.amongSpans) {
         const auto own = static_cast<std::size_t>(m_hit.span);
-        const std::size_t other = caret <= own ? caret : caret - 1;
-        const OperatorId neighbour = canvas.scene->operatorOf(other);
+        const TimelineBlock &block = lane.blocks[static_cast<std::size_t>(m_hit.block)];
+        const OperatorId neighbour = canvas.scene->operatorOf(besideCaret(*canvas.scene, block, own, caret));
         const std::int32_t microBatch = modifiers.alt ? canvas.scene->timeline->spans.microBatch[own] : -1;
         const Proposal proposal = proposeOrder(*m_context,
             {.first = {caret <= own ? m_operator : neighbour},
                 .second = {caret <= own ? neighbour : m_operator},
                 .microBatch = microBatch});
-        const LaneRows rows = lane.blocks[static_cast<std::size_t>(m_hit.block)].rows;
         return modifiers.control
-            ? holdingSpan(*m_context, *canvas.scene, rows, own, caret, modifiers.alt, proposal)
+            ? holdingSpan(*m_context, *canvas.scene, block, own, caret, modifiers.alt, proposal)
             : proposal;
     }
     const auto own = static_cast<std::size_t>(m_hit.block);
@@ -253,8 +254,10 @@ void TimelineGestures::orderTo(const TimelineCanvas &canvas, double x, GestureMo
         if (amongSpans) {
             m_ghost.spans.push_back(static_cast<std::size_t>(m_hit.span));
         } else {
-            for (std::size_t span = block->rows.begin; span < block->rows.end; ++span)
-                m_ghost.spans.push_back(span);
+            for (std::size_t span = block->rows.begin; span < block->rows.end; ++span) {
+                if (canvas.scene->isIn(*block, span))
+                    m_ghost.spans.push_back(span);
+            }
         }
     }
     if (!block->isOrdered()) {
@@ -269,8 +272,7 @@ void TimelineGestures::orderTo(const TimelineCanvas &canvas, double x, GestureMo
         m_ghost.caret = spanCaretAt(canvas.scene->timeline->spans, block->rows, time);
         home = m_ghost.caret->before == own || m_ghost.caret->before == own + 1;
         // Parts of one operator have no order of their own.
-        const std::size_t other =
-            m_ghost.caret->before <= own ? m_ghost.caret->before : m_ghost.caret->before - 1;
+        const std::size_t other = besideCaret(*canvas.scene, *block, own, m_ghost.caret->before);
         home = home || canvas.scene->operatorOf(other) == m_operator;
     } else if (modifiers.shift) {
         own = static_cast<std::size_t>(m_hit.block);

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 
 namespace planloom {
 
@@ -142,34 +143,36 @@ private:
             return;
         const DeviceLane &lane = m_would->lanes[static_cast<std::size_t>(row.lane)];
         m_painter.setFont(m_small);
-        const double last = m_picture.axis.timeAt(m_canvas.width());
-        double drawn = -1e9;
-        for (std::size_t i = lane.firstBlockEndingAfter(m_picture.axis.timeAt(0));
-             i < lane.blocks.size() && static_cast<double>(lane.blocks[i].begin) < last; ++i) {
-            const TimelineBlock &block = lane.blocks[i];
-            const double x1 = m_picture.axis.xOf(static_cast<double>(block.end));
-            if (x1 < drawn + 0.5) {
-                i = std::max(i, lane.firstBlockEndingAfter(m_picture.axis.timeAt(drawn + 0.5)) - 1);
-                continue;
-            }
-            drawn = x1;
+        const int y = m_picture.top(row, row.computeTop());
+        std::map<std::int32_t, QRectF> headers; // by block, over all of its pieces
+        eachPiece(lane, [&](const BlockPiece &piece, double x0, double x1) {
+            const TimelineBlock &block = lane.blocks[static_cast<std::size_t>(piece.block)];
+            const bool goesOn = piece.rows.end < block.rows.end;
+            const QRectF whole = box(x0, x1, y, row.blocks);
+            const QRectF rect = goesOn ? whole : separated(whole, x1 - x0);
             const QColor colour = blockColour(m_palette, lane, m_picture.colouring, block);
-            const double x0 = m_picture.axis.xOf(static_cast<double>(block.begin));
-            const QRectF rect =
-                separated(box(x0, x1, m_picture.top(row, row.computeTop()), row.blocks), x1 - x0);
             m_painter.fillRect(rect, colour);
-            label(rect, labelOf(block), readable(colour), Qt::AlignCenter, 10);
+            if (block.interrupted)
+                headers[piece.block] |= rect;
+            else
+                label(rect, labelOf(block), readable(colour), Qt::AlignCenter, 10);
+        });
+        for (const auto &[index, rect] : headers) {
+            const TimelineBlock &block = lane.blocks[static_cast<std::size_t>(index)];
+            label(rect, labelOf(block), readable(blockColour(m_palette, lane, m_picture.colouring, block)),
+                Qt::AlignCenter, 10);
         }
-        paintStream(lane.compute, m_picture.top(row, row.operatorsTop()), row.operators, false);
-        if (row.communication > 0)
-            paintStream(
-                lane.communication, m_picture.top(row, row.communicationTop()), row.communication, true);
+        paintQueue(lane.compute, m_picture.top(row, row.operatorsTop()), row.operators, false);
+        for (const LaneTrack &track : lane.tracks) {
+            if (const auto place = trackOf(row, track.queue))
+                paintQueue(track.rows, place->top, place->height, true);
+        }
     }
 
     /// Paler than what is there: mixed rather than blended, which costs less.
     QColor ghostly(const QColor &colour) const { return mixed(m_palette.surface, colour, kWouldOpacity); }
 
-    void paintStream(LaneRows rows, int y, int height, bool communication)
+    void paintQueue(LaneRows rows, int y, int height, bool communication)
     {
         m_records.clear();
         const TimelineScene &would = *m_would;
@@ -188,7 +191,8 @@ private:
             finishStretch();
             const QRectF rect = separated(box(record.x0, record.x1, y, height), record.x1 - record.x0);
             m_painter.fillRect(rect, colour);
-            label(rect, labelOf(would, record.row), readable(colour), Qt::AlignCenter, kLabelPixels);
+            if (!communication || fitsLabel(height))
+                label(rect, labelOf(would, record.row), readable(colour), Qt::AlignCenter, kLabelPixels);
             if (isTaken(instruction))
                 outline(rect, m_palette.accent);
         }
@@ -321,7 +325,7 @@ private:
             const std::size_t caret = *at;
             if (caret >= lane.blocks.size())
                 break;
-            const double from = caret > 0 ? static_cast<double>(lane.blocks[caret - 1].end) : 0.0;
+            const auto from = static_cast<double>(lane.endBefore(caret));
             const double to = static_cast<double>(lane.blocks[caret].begin);
             if (from > last)
                 break;

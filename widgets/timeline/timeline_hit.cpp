@@ -70,10 +70,9 @@ TimelineHit hitAt(const TimelineCanvas &canvas, double x, int y)
         return hit;
     }
     if (y >= row.computeTop() && y < row.operatorsTop()) {
-        const std::size_t block = lane.firstBlockEndingAfter(hit.time);
-        if (block < lane.blocks.size() && static_cast<double>(lane.blocks[block].begin) <= hit.time) {
+        hit.block = lane.blockAt(hit.time);
+        if (hit.block >= 0) {
             hit.part = HitPart::Block;
-            hit.block = static_cast<std::int32_t>(block);
             return hit;
         }
         hitCompute(canvas, lane, false, hit);
@@ -86,9 +85,11 @@ TimelineHit hitAt(const TimelineCanvas &canvas, double x, int y)
     }
     if (row.communication > 0 && y >= row.communicationTop()
         && y < row.communicationTop() + row.communication) {
+        const auto queue = queueAt(row.queues, y - row.communicationTop(), row.communication);
+        const LaneRows rows = queue ? lane.rowsOf(*queue) : LaneRows{};
         const std::size_t found =
-            spanAt(spans, lane.communication, hit.time, kSlackPixels * canvas.axis.nanosecondsPerPixel);
-        if (found != lane.communication.end) {
+            spanAt(spans, rows, hit.time, kSlackPixels * canvas.axis.nanosecondsPerPixel);
+        if (found != rows.end) {
             hit.span = static_cast<std::int64_t>(found);
             hit.part = HitPart::Communication;
         }
@@ -214,16 +215,19 @@ std::int32_t rowOfOperators(const TimelineCanvas &canvas, const std::vector<Oper
 
 Caret blockCaretAt(const DeviceLane &lane, double time)
 {
-    const auto found =
-        std::partition_point(lane.blocks.begin(), lane.blocks.end(), [time](const TimelineBlock &block) {
-            return (static_cast<double>(block.begin) + static_cast<double>(block.end)) / 2 <= time;
-        });
+    // What interrupts a block ends with it, as far as places between blocks go: it is no place of its own.
     Caret caret;
-    caret.before = static_cast<std::size_t>(found - lane.blocks.begin());
-    if (found != lane.blocks.end())
-        caret.time = static_cast<double>(found->begin);
-    else if (!lane.blocks.empty())
-        caret.time = static_cast<double>(lane.blocks.back().end);
+    for (std::size_t high = lane.blocks.size(); caret.before < high;) {
+        const std::size_t block = caret.before + (high - caret.before) / 2;
+        const auto begin = static_cast<double>(lane.blocks[block].begin);
+        if ((begin + static_cast<double>(lane.latestEnd[block])) / 2 <= time)
+            caret.before = block + 1;
+        else
+            high = block;
+    }
+    caret.time = static_cast<double>(lane.endBefore(caret.before));
+    if (caret.before < lane.blocks.size())
+        caret.time = std::max(caret.time, static_cast<double>(lane.blocks[caret.before].begin));
     return caret;
 }
 
@@ -243,6 +247,16 @@ Caret spanCaretAt(const SpanColumns &spans, LaneRows rows, double time)
     else if (rows.end > rows.begin)
         caret.time = static_cast<double>(spans.start[rows.end - 1] + spans.duration[rows.end - 1]);
     return caret;
+}
+
+std::size_t besideCaret(
+    const TimelineScene &scene, const TimelineBlock &block, std::size_t own, std::size_t caret)
+{
+    const bool earlier = caret <= own;
+    std::size_t row = earlier ? caret : caret - 1;
+    while (row != own && !scene.isIn(block, row))
+        row += earlier ? 1 : static_cast<std::size_t>(-1);
+    return row;
 }
 
 BlockMove blockMoveTo(const DeviceLane &lane, std::size_t block, std::size_t caret)

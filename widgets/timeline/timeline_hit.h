@@ -39,7 +39,7 @@ enum class HitPart : std::uint8_t {
     Span, ///< An operator wide enough to be seen alone.
     SpanEdge, ///< Its bottom edge.
     Folded, ///< Operators too small to be seen alone.
-    Idle, ///< A pause of the compute stream.
+    Idle, ///< A pause of the compute queue.
     Communication,
     Memory,
 };
@@ -104,10 +104,16 @@ struct Caret {
     double time = 0; ///< Nanoseconds, where it is drawn.
     friend bool operator==(const Caret &, const Caret &) = default;
 };
-/// The border between blocks nearest to `time`: a block's middle divides.
+/// The border between blocks nearest to `time`: a block's middle divides. None lies within a block that
+/// others interrupt.
 Caret blockCaretAt(const DeviceLane &lane, double time);
 /// The same among the spans of one block.
 Caret spanCaretAt(const SpanColumns &spans, LaneRows rows, double time);
+
+/// The span of a block that a caret among its spans stands beside, seen from span `own`: what interrupts the
+/// block has no order with it and is passed over. `own` where there is no other. O(spans passed over)
+std::size_t besideCaret(
+    const TimelineScene &scene, const TimelineBlock &block, std::size_t own, std::size_t caret);
 
 /// What a block would have to come before, or after, to be moved to a caret.
 struct BlockMove {

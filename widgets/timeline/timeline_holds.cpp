@@ -50,9 +50,10 @@ Proposal holdingBlock(const GestureContext &context, const DeviceLane &lane, std
     });
 }
 
-Proposal holdingSpan(const GestureContext &context, const TimelineScene &scene, LaneRows rows,
+Proposal holdingSpan(const GestureContext &context, const TimelineScene &scene, const TimelineBlock &block,
     std::size_t own, std::size_t caret, bool onlyThis, const Proposal &base)
 {
+    const LaneRows rows = block.rows;
     if (!base.accepted() || own < rows.begin || own >= rows.end)
         return base;
     const bool earlier = caret <= own;
@@ -60,7 +61,7 @@ Proposal holdingSpan(const GestureContext &context, const TimelineScene &scene, 
     OperatorId other{};
     const auto isOther = [&](std::size_t row) {
         const OperatorId op = scene.operatorOf(row);
-        other = op.valid() && op != moved ? op : OperatorId{};
+        other = op.valid() && op != moved && scene.isIn(block, row) ? op : OperatorId{};
         return other.valid();
     };
     if (earlier) {

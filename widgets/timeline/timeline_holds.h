@@ -17,8 +17,8 @@ namespace planloom {
 Proposal holdingBlock(const GestureContext &context, const DeviceLane &lane, std::size_t own,
     std::size_t caret, bool onlyThis, const Proposal &base);
 
-/// @param rows  of the spans of the block that spans `own` and `caret` are of
-Proposal holdingSpan(const GestureContext &context, const TimelineScene &scene, LaneRows rows,
+/// @param block  that spans `own` and `caret` are among
+Proposal holdingSpan(const GestureContext &context, const TimelineScene &scene, const TimelineBlock &block,
     std::size_t own, std::size_t caret, bool onlyThis, const Proposal &base);
 
 } // namespace planloom

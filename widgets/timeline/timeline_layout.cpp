@@ -62,19 +62,23 @@ Grouping groupingOf(const TimelineScene &scene, LaneGrouping wanted)
     return groupedBy(scene, "Host", &DeviceLane::host);
 }
 
-TimelineRow deviceRow(const TimelineScene &scene, std::vector<DeviceId> devices, bool foldable, bool expanded,
-    bool communication, const TimelineMetrics &metrics)
+TimelineRow deviceRow(const TimelineScene &scene, const TimelineScene *beside, std::vector<DeviceId> devices,
+    bool foldable, bool expanded, bool communication, const TimelineMetrics &metrics)
 {
     TimelineRow row;
     row.kind = TimelineRow::Kind::Device;
     row.lane = devices.front().index;
-    const bool bracket = scene.lanes[static_cast<std::size_t>(row.lane)].warmUp.count > 0;
-    row.height = metrics.device(bracket, communication);
+    const auto lane = static_cast<std::size_t>(row.lane);
+    const bool bracket = scene.lanes[lane].warmUp.count > 0;
+    row.queues = scene.lanes[lane].queues();
+    if (beside && lane < beside->lanes.size())
+        row.queues = row.queues | beside->lanes[lane].queues();
+    row.communication = communication ? metrics.communicationOf(row.queues) : 0;
+    row.height = metrics.device(bracket, row.communication);
     row.padding = metrics.padding;
     row.bracket = bracket ? metrics.bracket : 0;
     row.blocks = metrics.blocks;
     row.operators = metrics.operators;
-    row.communication = communication ? metrics.communication : 0;
     row.memory = metrics.memory;
     row.gap = metrics.gap;
     row.title = deviceWord(scene.cluster) + " " + rangesOf(devices, kFewRuns);
@@ -176,14 +180,14 @@ TimelineMetrics TimelineMetrics::forFont(int height)
     const double scale = std::max(height / kUsual, 1.0);
     TimelineMetrics metrics;
     for (int *size : {&metrics.header, &metrics.ruler, &metrics.legend, &metrics.group, &metrics.line,
-             &metrics.bracket, &metrics.blocks, &metrics.operators, &metrics.communication, &metrics.memory,
-             &metrics.mostStretch, &metrics.gap, &metrics.padding})
+             &metrics.bracket, &metrics.blocks, &metrics.operators, &metrics.communication, &metrics.track,
+             &metrics.memory, &metrics.mostStretch, &metrics.gap, &metrics.padding})
         *size = static_cast<int>(*size * scale + 0.5);
     return metrics;
 }
 
 std::vector<TimelineRow> layoutRows(const TimelineScene &scene, const LaneArrangement &arrangement,
-    int height, const TimelineMetrics &metrics)
+    int height, const TimelineMetrics &metrics, const TimelineScene *beside)
 {
     const Grouping grouping = groupingOf(scene, arrangement.grouping);
     constexpr std::int32_t kNoGroup = INT32_MAX; // what belongs to none comes last
@@ -205,8 +209,8 @@ std::vector<TimelineRow> layoutRows(const TimelineScene &scene, const LaneArrang
         }
         std::vector<TimelineRow> lanes;
         const auto add = [&](std::vector<DeviceId> members, bool foldable, bool expanded) {
-            TimelineRow row =
-                deviceRow(scene, std::move(members), foldable, expanded, arrangement.communication, metrics);
+            TimelineRow row = deviceRow(
+                scene, beside, std::move(members), foldable, expanded, arrangement.communication, metrics);
             if (!shows(scene, name, row, arrangement.filter))
                 return;
             if (!arrangement.pinned.contains(row.lane)) {

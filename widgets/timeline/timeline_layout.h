@@ -3,6 +3,7 @@
 #include "widgets/scene/timeline_scene.h"
 
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -19,17 +20,24 @@ struct TimelineMetrics {
     int bracket = 15; ///< Above the blocks of pipeline stages: micro-batches in flight.
     int blocks = 15; ///< Upper part of the compute sub-lane: "F0".
     int operators = 22; ///< Lower part: operators; at least.
-    int communication = 13;
+    int communication = 13; ///< Of the communication sub-lane, if one queue is used.
+    int track = 11; ///< Of each of its tracks, if several are.
     int memory = 30; ///< At least.
     int mostStretch = 44; ///< Pixels that a device's operators and memory may each grow by.
     int gap = 3; ///< Between sub-lanes.
     int padding = 7; ///< Above and below a device.
 
+    /// Height of the communication sub-lane with tracks for these queues.
+    int communicationOf(QueueSet queues) const
+    {
+        return queues.count() > 1 ? queues.count() * track : communication;
+    }
     /// Height of a device's lane before it is stretched.
-    int device(bool withBracket, bool withCommunication) const
+    /// @param strip  height of its communication sub-lane; 0 without one
+    int device(bool withBracket, int strip) const
     {
         return 2 * padding + (withBracket ? bracket : 0) + blocks + operators + gap + memory
-            + (withCommunication ? communication + gap : 0);
+            + (strip > 0 ? strip + gap : 0);
     }
     /// For a font of this height in pixels.
     static TimelineMetrics forFont(int height);
@@ -75,6 +83,7 @@ struct TimelineRow {
     int blocks = 0; ///< Height of the blocks.
     int operators = 0; ///< Height of the operators.
     int communication = 0; ///< Height of the communication sub-lane; 0 if it is hidden.
+    QueueSet queues{}; ///< That share the communication sub-lane.
     int memory = 0; ///< Height of the memory strip.
     int gap = 0;
 
@@ -83,14 +92,22 @@ struct TimelineRow {
     int operatorsTop() const { return computeTop() + blocks; }
     int communicationTop() const { return operatorsTop() + operators + gap; }
     int memoryTop() const { return communicationTop() + (communication > 0 ? communication + gap : 0); }
+    /// Where the spans of a queue are; nothing if its track is hidden, or has no place here.
+    std::optional<TrackPlace> placeOf(QueueKind queue) const
+    {
+        return queue == QueueKind::Compute ? TrackPlace{operatorsTop(), operators}
+                                           : trackIn(queues, queue, communicationTop(), communication);
+    }
 };
 
 /// The rows of a scene from top to bottom: grouped as the arrangement says;
 /// devices of one symmetry class (within a group) are one row unless their class is expanded. Groups of a
 /// single row each have no headers. Where the rows leave some of `height` pixels free, devices grow. Pinned
 /// rows come first.
+/// @param beside  a scene of the same devices that is shown with it, whose queues have tracks as well; may be
+///                null
 std::vector<TimelineRow> layoutRows(const TimelineScene &scene, const LaneArrangement &arrangement,
-    int height = 0, const TimelineMetrics &metrics = {});
+    int height = 0, const TimelineMetrics &metrics = {}, const TimelineScene *beside = nullptr);
 
 /// Of `rows` those that show one of `devices` (ascending), below the headers of their groups, stacked anew;
 /// none is pinned. They grow as in `layoutRows`.

@@ -18,7 +18,7 @@ namespace {
 
 class OverlayPainter : public TimelineCanvasPainter
 {
-    /// The middle of a span's sub-lane; nothing if its lane is not shown.
+    /// The middle of a span's sub-lane or track; nothing if its lane is not shown.
     std::optional<double> heightOf(std::size_t span) const
     {
         const SpanColumns &spans = m_scene.timeline->spans;
@@ -27,11 +27,9 @@ class OverlayPainter : public TimelineCanvasPainter
             return {};
         const TimelineRow &row =
             (*m_picture.rows)[static_cast<std::size_t>((*m_picture.rowOfDevice)[device])];
-        if (spans.queue[span] == QueueKind::Compute)
-            return m_picture.top(row, row.operatorsTop()) + row.operators / 2.0;
-        if (row.communication == 0)
-            return m_picture.top(row, row.operatorsTop()) + row.operators;
-        return m_picture.top(row, row.communicationTop()) + row.communication / 2.0;
+        if (const auto place = placeOf(row, spans.queue[span]))
+            return place->top + place->height / 2.0;
+        return m_picture.top(row, row.operatorsTop()) + row.operators;
     }
 
     void arrow(std::size_t from, std::size_t to, bool dashed)
@@ -84,18 +82,13 @@ public:
             return;
         const TimelineRow &row =
             (*m_picture.rows)[static_cast<std::size_t>((*m_picture.rowOfDevice)[device])];
-        const bool compute = spans.queue[span] == QueueKind::Compute;
-        const int height = compute ? row.operators : row.communication;
-        if (height == 0)
+        const auto place = placeOf(row, spans.queue[span]);
+        if (!place)
             return;
         m_painter.save();
         m_painter.setClipRect(row.pinned && m_sticky > 0 ? m_canvas : scrolledArea());
         const double width = (end - start) / m_picture.axis.nanosecondsPerPixel;
-        outline(
-            separated(boxOfTimes(start, end,
-                          m_picture.top(row, compute ? row.operatorsTop() : row.communicationTop()), height),
-                width),
-            m_palette.hover);
+        outline(separated(boxOfTimes(start, end, place->top, place->height), width), m_palette.hover);
         m_painter.restore();
     }
 

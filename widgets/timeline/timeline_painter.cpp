@@ -11,6 +11,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
+#include <vector>
 
 namespace planloom {
 
@@ -152,10 +154,7 @@ private:
         const double end = m_picture.axis.xOf(static_cast<double>(m_scene.timeline->step.count()));
         const QRectF idle = box(begin, end, compute, row.blocks + row.operators);
         m_painter.drawTiledPixmap(idle, m_hatch, QPointF(std::fmod(idle.left(), kHatchTile), 0));
-        if (row.communication > 0) {
-            m_painter.fillRect(box(begin, end, m_picture.top(row, row.communicationTop()), row.communication),
-                mixed(m_palette.surface, m_palette.canvas, 0.5));
-        }
+        paintTracks(row, begin, end);
         const DeviceLane *predicted =
             m_picture.outlines && static_cast<std::size_t>(row.lane) < m_picture.outlines->lanes.size()
             ? &m_picture.outlines->lanes[static_cast<std::size_t>(row.lane)]
@@ -176,11 +175,17 @@ private:
             paintBlocks(lane, compute, row.blocks);
             paintCompute(lane, body, row.operators);
         }
-        if (row.communication > 0) {
-            paintCommunication(lane, m_picture.top(row, row.communicationTop()), row.communication);
-            if (predicted) {
-                paintOutlines(predicted->communication, m_picture.top(row, row.communicationTop()) - 1,
-                    row.communication + 2);
+        for (const LaneTrack &track : lane.tracks) {
+            if (const auto place = trackOf(row, track.queue))
+                paintCommunication(track.rows, place->top, place->height);
+        }
+        if (predicted) {
+            for (const LaneTrack &track : predicted->tracks) {
+                // A rim around what was measured; tracks that stand close have no room for it.
+                const auto place = trackOf(row, track.queue);
+                const int rim = place && place->height == row.communication ? 1 : 0;
+                if (place)
+                    paintOutlines(track.rows, place->top - rim, place->height + 2 * rim);
             }
         }
         const bool wouldHave =
@@ -192,6 +197,20 @@ private:
         paintFocus(lane, row);
         m_painter.fillRect(
             m_canvas.left(), m_picture.top(row, row.y + row.height) - 1, m_canvas.width(), 1, m_palette.grid);
+    }
+
+    /// The ground of the communication sub-lane: a strip for each queue.
+    void paintTracks(const TimelineRow &row, double begin, double end)
+    {
+        const QColor ground = mixed(m_palette.surface, m_palette.canvas, 0.5);
+        const QueueSet queues = queuesOf(row);
+        if (queues.count() == 0 && row.communication > 0)
+            m_painter.fillRect(
+                box(begin, end, m_picture.top(row, row.communicationTop()), row.communication), ground);
+        for (int queue = 0; queue < kQueueCount; ++queue) {
+            if (const auto place = trackOf(row, static_cast<QueueKind>(queue)))
+                m_painter.fillRect(box(begin, end, place->top, place->height), ground);
+        }
     }
 
     /// A bracket over the warm-up's forward blocks, with a grip at its right end.
@@ -221,42 +240,83 @@ private:
 
     void paintBlocks(const DeviceLane &lane, int y, int height)
     {
-        const double last = m_picture.axis.timeAt(m_canvas.width());
         m_painter.setFont(m_small);
-        double drawn = -1e9;
-        for (std::size_t i = lane.firstBlockEndingAfter(m_picture.axis.timeAt(0));
-             i < lane.blocks.size() && static_cast<double>(lane.blocks[i].begin) < last; ++i) {
-            const TimelineBlock &block = lane.blocks[i];
-            const double x0 = m_picture.axis.xOf(static_cast<double>(block.begin));
-            const double x1 = m_picture.axis.xOf(static_cast<double>(block.end));
-            if (x1 < drawn + 0.5) {
-                // The pixel is taken: on to the first block that reaches the next one, so that thousands of
-                // blocks cost no more than there are pixels.
-                i = std::max(i, lane.firstBlockEndingAfter(m_picture.axis.timeAt(drawn + 0.5)) - 1);
-                continue;
-            }
-            drawn = x1;
+        std::map<std::int32_t, InterruptedHeader> interrupted; // by block
+        eachPiece(lane, [&](const BlockPiece &piece, double x0, double x1) {
+            const TimelineBlock &block = lane.blocks[static_cast<std::size_t>(piece.block)];
             const QColor colour = faded(blockColour(m_palette, lane, m_picture.colouring, block));
-            const QRectF rect = paintHeader(block, separated(box(x0, x1, y, height), x1 - x0), colour);
-            if (m_picture.behindGhost)
-                continue;
-            label(rect, labelOf(block), readable(colour), Qt::AlignCenter, 10);
-            paintPin(rect, block.decidedBy);
+            const QRectF whole = box(x0, x1, y, height);
+            if (!block.interrupted) {
+                const QRectF rect = paintHeader(piece, separated(whole, x1 - x0), colour);
+                labelHeader(block, rect, rect, colour);
+                return;
+            }
+            // Linked by a line up to its end, which what interrupts it is drawn over.
+            const auto [header, isFirst] = interrupted.try_emplace(piece.block);
+            const double end = m_picture.axis.xOf(static_cast<double>(block.end));
+            if (isFirst)
+                m_painter.fillRect(box(x1, end, y + (height - kLinkHeight) / 2, kLinkHeight), colour);
+            const bool isLast = piece.rows.end == block.rows.end;
+            header->second.add(paintHeader(piece, isLast ? separated(whole, x1 - x0) : whole, colour));
+        });
+        for (const auto &[index, header] : interrupted) {
+            const TimelineBlock &block = lane.blocks[static_cast<std::size_t>(index)];
+            const QColor colour = faded(blockColour(m_palette, lane, m_picture.colouring, block));
+            const int text = QFontMetrics(m_small).horizontalAdvance(toQString(labelOf(block)));
+            labelHeader(block, header.placeFor(text + 2 * kPinWidth), header.widestRun(), colour);
         }
     }
 
-    /// Fills a block's header where the block works, and joins the parts by a thin line where it waits for
-    /// long.
+    /// The header of a block that others interrupt, as it is painted piece by piece.
+    class InterruptedHeader
+    {
+    public:
+        void add(const QRectF &piece)
+        {
+            constexpr double kGap = 10; // narrower than any label of what lies in it
+            m_run = m_run.isValid() && piece.left() - m_run.right() < kGap ? m_run | piece : piece;
+            if (m_run.width() > m_widestRun.width())
+                m_widestRun = m_run;
+            if (piece.width() > m_widest.width())
+                m_widest = piece;
+        }
+        /// Where a label of this width goes: into one piece if it fits there, else over several that are next
+        /// to each other.
+        QRectF placeFor(int width) const { return m_widest.width() >= width ? m_widest : m_widestRun; }
+        const QRectF &widestRun() const { return m_widestRun; }
+
+    private:
+        QRectF m_run{}; ///< The last pieces without a gap to speak of.
+        QRectF m_widestRun{};
+        QRectF m_widest{}; ///< Piece.
+    };
+
+    /// @param pinned  what has a pin at its left, where there is room
+    void labelHeader(
+        const TimelineBlock &block, const QRectF &rect, const QRectF &pinned, const QColor &colour)
+    {
+        if (m_picture.behindGhost)
+            return;
+        label(rect, labelOf(block), readable(colour), Qt::AlignCenter, 10);
+        paintPin(pinned, block.decidedBy);
+    }
+
+    /// Fills a header where its block works, and joins the parts by a thin line where it waits for long.
     /// @return the widest part, which has room for its label
-    QRectF paintHeader(const TimelineBlock &block, const QRectF &whole, const QColor &colour)
+    QRectF paintHeader(const BlockPiece &piece, const QRectF &whole, const QColor &colour)
     {
         if (whole.width() < kLinkedPixels) {
             m_painter.fillRect(whole, colour);
             return whole;
         }
-        const auto parts = busyStretches(m_scene.timeline->spans, m_scene.before, block.rows, m_picture.axis,
+        const auto parts = busyStretches(m_scene.timeline->spans, m_scene.before, piece.rows, m_picture.axis,
             m_canvas.width(), kLinkedPixels);
-        if (parts.size() < 2) {
+        // One part may be all that is in sight of a block that waits for longer than that.
+        const double left = std::max(m_picture.axis.xOf(static_cast<double>(piece.begin)), 0.0);
+        const double right =
+            std::min(m_picture.axis.xOf(static_cast<double>(piece.end)), m_canvas.width() + 0.0);
+        if (parts.size() == 1 && parts.front().x0 - left < kLinkedPixels
+            && right - parts.front().x1 < kLinkedPixels) {
             m_painter.fillRect(whole, colour);
             return whole;
         }
@@ -360,11 +420,10 @@ private:
         }
     }
 
-    void paintCommunication(const DeviceLane &lane, int y, int height)
+    void paintCommunication(LaneRows rows, int y, int height)
     {
         m_records.clear();
-        foldSpans(m_scene.timeline->spans, m_scene.before, lane.communication, m_picture.axis,
-            m_canvas.width(), m_records);
+        foldSpans(m_scene.timeline->spans, m_scene.before, rows, m_picture.axis, m_canvas.width(), m_records);
         m_painter.setFont(m_small);
         const QColor idle = mixed(m_palette.surface, m_palette.canvas, 0.5);
         for (const DrawRecord &record : m_records) {
@@ -382,7 +441,7 @@ private:
             finishStretch();
             const QRectF single = separated(rect, record.x1 - record.x0);
             m_painter.fillRect(single, colour);
-            if (record.x1 - record.x0 >= 2 * kLabelPixels) {
+            if (record.x1 - record.x0 >= 2 * kLabelPixels && fitsLabel(height)) {
                 label(single, labelOf(m_scene, record.row) + "  " + formatBytes(bytesOf(m_scene, record.row)),
                     readable(colour), Qt::AlignCenter, kLabelPixels);
             }
@@ -493,15 +552,17 @@ private:
         if (!m_picture.selected || m_picture.selected->empty())
             return;
         paintMarks(lane.compute, m_picture.top(row, row.operatorsTop()), row.operators);
-        if (row.communication > 0)
-            paintMarks(lane.communication, m_picture.top(row, row.communicationTop()), row.communication);
+        for (const LaneTrack &track : lane.tracks) {
+            if (const auto place = trackOf(row, track.queue))
+                paintMarks(track.rows, place->top, place->height);
+        }
     }
 
     void paintMarks(LaneRows rows, int y, int height)
     {
         const SpanColumns &spans = m_scene.timeline->spans;
         const std::vector<std::size_t> &all = *m_picture.selected;
-        // Within a stream rows are in order of time: only those in sight are looked at, and one for each
+        // Within a queue rows are in order of time: only those in sight are looked at, and one for each
         // pixel.
         const LaneRows inSight =
             rowsIn(spans, rows, m_picture.axis.timeAt(0), m_picture.axis.timeAt(m_canvas.width()));
@@ -546,9 +607,7 @@ private:
                 row.blocks);
             break;
         case LanePart::Idle: {
-            const double begin = block > 0 && block <= lane.blocks.size()
-                ? static_cast<double>(lane.blocks[block - 1].end)
-                : 0.0;
+            const auto begin = static_cast<double>(lane.endBefore(block));
             const double end = block < lane.blocks.size()
                 ? static_cast<double>(lane.blocks[block].begin)
                 : static_cast<double>(m_scene.timeline->step.count());
@@ -559,12 +618,13 @@ private:
         case LanePart::Communication: {
             if (focus.span < 0 || static_cast<std::size_t>(focus.span) >= spans.size())
                 return;
-            const bool compute = focus.part == LanePart::Span;
             const auto at = static_cast<std::size_t>(focus.span);
+            const auto place = placeOf(row, spans.queue[at]);
+            if (!place)
+                return;
             const double start = static_cast<double>(spans.start[at]);
-            rect = boxOfTimes(start, start + static_cast<double>(spans.duration[at]),
-                m_picture.top(row, compute ? row.operatorsTop() : row.communicationTop()),
-                compute ? row.operators : row.communication);
+            rect =
+                boxOfTimes(start, start + static_cast<double>(spans.duration[at]), place->top, place->height);
             break;
         }
         }

@@ -38,6 +38,54 @@ const DeviceProgram *programOf(const TimelineScene &scene, std::size_t row)
 
 } // namespace
 
+std::string wordsOf(QueueKind queue)
+{
+    return std::string(nameOf(queue)) + " queue";
+}
+
+namespace {
+
+/// How many instructions are launched with that one, by the one launch of all of them: those that follow a
+/// first one in its queue, each joined to the one before.
+std::size_t launchedWith(const Segment &segment, std::size_t instruction)
+{
+    const std::vector<Instruction> &all = segment.instructions;
+    const QueueKind queue = queueOf(all[instruction]);
+    std::size_t others = 0;
+    for (std::size_t i = instruction + 1; i < all.size(); ++i) {
+        if (queueOf(all[i]) != queue)
+            continue;
+        if (!all[i].joined)
+            break;
+        ++others;
+    }
+    bool joined = all[instruction].joined;
+    for (std::size_t i = instruction; joined && i-- > 0;) {
+        if (queueOf(all[i]) != queue)
+            continue;
+        ++others;
+        joined = all[i].joined;
+    }
+    return others;
+}
+
+/// Which of the reductions of its stage's gradients a segment is: "2 of 5"; empty for the only one.
+std::string bucketOf(const DeviceProgram &program, const Segment &segment)
+{
+    std::size_t count = 0;
+    std::size_t place = 0;
+    for (const Segment &each : program.segments) {
+        if (each.kind != SegmentKind::Reduce || each.stage != segment.stage)
+            continue;
+        ++count;
+        if (&each == &segment)
+            place = count;
+    }
+    return count < 2 ? std::string{} : std::to_string(place) + " of " + std::to_string(count);
+}
+
+} // namespace
+
 std::string labelOf(const TimelineBlock &block)
 {
     switch (block.kind) {
@@ -129,6 +177,16 @@ std::vector<FactLine> factsOfSpan(const TimelineScene &scene, std::size_t row)
     } else {
         facts.push_back({"Part of", wordOf(segment->kind), -1});
     }
+    if (segment->kind == SegmentKind::Reduce) {
+        if (const std::string bucket = bucketOf(*programOf(scene, row), *segment); !bucket.empty())
+            facts.push_back({"Bucket", bucket, -1});
+    }
+    if (spans.queue[row] != QueueKind::Compute)
+        facts.push_back({"Runs in", wordsOf(spans.queue[row]), -1});
+    if (const std::size_t others = launchedWith(*segment, static_cast<std::size_t>(spans.instruction[row]));
+        others > 0)
+        facts.push_back({"Launched",
+            "together with " + std::to_string(others) + (others == 1 ? " other" : " others"), -1});
     if (scene.plan->microBatches > 1
         && (segment->kind == SegmentKind::Forward || segment->kind == SegmentKind::Backward
             || segment->kind == SegmentKind::Transfer)) {
@@ -220,11 +278,16 @@ std::vector<FactLine> factsOfBlock(const TimelineScene &scene, const DeviceLane 
     }
     if (of.stage.valid() && scene.plan->stageCount > 1)
         facts.push_back({"Stage", std::to_string(of.stage.index), -1});
-    facts.push_back({"Spans", formatCount(static_cast<std::int64_t>(of.rows.end - of.rows.begin)), -1});
+    std::size_t count = 0;
+    std::int64_t busy = 0;
+    for (const LaneRows &own : lane.piecesOf(block)) {
+        count += own.end - own.begin;
+        busy += scene.before[own.end].busy - scene.before[own.begin].busy;
+    }
+    facts.push_back({"Spans", formatCount(static_cast<std::int64_t>(count)), -1});
     facts.push_back({"Start", formatNanoseconds(of.begin), -1});
     facts.push_back({"Duration", formatNanoseconds(of.end - of.begin), -1});
-    facts.push_back(
-        {"Busy", formatNanoseconds(scene.before[of.rows.end].busy - scene.before[of.rows.begin].busy), -1});
+    facts.push_back({"Busy", formatNanoseconds(busy), -1});
     return facts;
 }
 
@@ -269,8 +332,9 @@ std::string sentenceOf(const TimelineScene &scene, std::size_t row)
         if (segment->stage.valid())
             sentence += ", stage " + std::to_string(segment->stage.index);
     }
-    return sentence + " on " + deviceWord(scene.cluster) + " " + std::to_string(spans.device[row]) + ", "
+    sentence += " on " + deviceWord(scene.cluster) + " " + std::to_string(spans.device[row]) + ", "
         + formatNanoseconds(spans.duration[row]);
+    return spans.queue[row] == QueueKind::Compute ? sentence : sentence + ", " + wordsOf(spans.queue[row]);
 }
 
 } // namespace planloom

@@ -20,10 +20,14 @@ struct FactLine {
 /// "F0", "B3", "Optimizer", "Gradients", "Once": what is written on a block.
 std::string labelOf(const TimelineBlock &block);
 
+/// "data queue".
+std::string wordsOf(QueueKind queue);
+
 /// "c_attn", "all-reduce": what is written on a span.
 std::string labelOf(const TimelineScene &scene, std::size_t row);
 
-/// What is known of one span: operator, instruction, micro-batch, start, duration, bytes.
+/// What is known of one span: operator, instruction, queue, what it is launched with, micro-batch, start,
+/// duration, bytes.
 std::vector<FactLine> factsOfSpan(const TimelineScene &scene, std::size_t row);
 
 /// "×312 · 4.1 ms": what is written on a stretch of spans too small to draw.
@@ -50,13 +54,13 @@ FactLine factOfSlack(std::int64_t nanoseconds);
 /// "forward of micro-batch 3, stage 0 on GPU 1, 2.3 ms": a block in one sentence, for screen readers.
 std::string sentenceOf(const TimelineScene &scene, const DeviceLane &lane, std::size_t block);
 
-/// "c_attn, forward of micro-batch 3, stage 0 on GPU 1, 2.3 ms".
+/// "c_attn, forward of micro-batch 3, stage 0 on GPU 1, 2.3 ms"; of a communication with its queue behind.
 std::string sentenceOf(const TimelineScene &scene, std::size_t row);
 
 /// What lies in the memory of a lane at a time (the entry of its curve).
 std::vector<FactLine> factsOfMemory(const TimelineScene &scene, const DeviceLane &lane, std::size_t entry);
 
-/// An idle stretch of a compute stream.
+/// An idle stretch of a compute queue.
 std::vector<FactLine> factsOfBubble(const TimelineScene &scene, std::int64_t begin, std::int64_t end);
 
 /// Bytes a communication instruction moves: those of its outputs, or inputs where it has none.

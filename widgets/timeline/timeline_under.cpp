@@ -39,7 +39,10 @@ std::vector<ThingUnder> thingsUnder(const TimelineCanvas &canvas, double x, int 
     std::size_t count = 0;
     for (std::size_t block = lane.firstBlockEndingAfter(begin); block < lane.blocks.size()
          && static_cast<double>(lane.blocks[block].begin) < end && count < kMostOfAKind;
-         ++block, ++count) {
+         ++block) {
+        if (static_cast<double>(lane.blocks[block].end) <= begin)
+            continue; // it interrupted one that goes on
+        ++count;
         things.push_back(
             {ThingUnder::Kind::Block, {row.lane, LanePart::Block, static_cast<std::int32_t>(block), -1}, 0,
                 "block " + labelOf(lane.blocks[block]) + ", "
@@ -51,7 +54,7 @@ std::vector<ThingUnder> thingsUnder(const TimelineCanvas &canvas, double x, int 
             const bool compute = part == LanePart::Span;
             std::string words = labelOf(scene, span) + ", " + formatNanoseconds(spans.duration[span]);
             if (!compute)
-                words += ", " + formatBytes(bytesOf(scene, span));
+                words += ", " + formatBytes(bytesOf(scene, span)) + ", " + wordsOf(spans.queue[span]);
             things.push_back(
                 {kind, {row.lane, part, compute ? lane.blockOf(span) : -1, static_cast<std::int64_t>(span)},
                     0, std::move(words)});
@@ -76,8 +79,10 @@ std::vector<ThingUnder> thingsUnder(const TimelineCanvas &canvas, double x, int 
         things.push_back({ThingUnder::Kind::Idle, {row.lane, LanePart::Idle, block, -1}, time,
             "idle, " + formatNanoseconds(idleEnd - idleBegin)});
     }
-    if (row.communication > 0)
-        add(ThingUnder::Kind::Communication, LanePart::Communication, lane.communication);
+    for (const LaneTrack &track : lane.tracks) {
+        if (row.placeOf(track.queue))
+            add(ThingUnder::Kind::Communication, LanePart::Communication, track.rows);
+    }
     const auto device = static_cast<std::size_t>(lane.device.index);
     if (device < scene.timeline->memory.size() && time >= 0
         && time < static_cast<double>(scene.timeline->step.count())) {

@@ -233,8 +233,8 @@ private:
     void onSelectionChanged();
     void takeSelected();
     TimelineFocus refocused(const TimelineScene &before, const TimelineFocus &focus) const;
-    std::optional<QRect> onScreen(std::int32_t device, double begin, double end, int TimelineRow::*height,
-        int (TimelineRow::*top)() const) const;
+    std::optional<QRect> onScreen(std::int32_t device, double begin, double end,
+        const std::function<std::optional<TrackPlace>(const TimelineRow &)> &placeIn) const;
 
     // timeline_view_input.cpp
     std::optional<std::pair<double, int>> contentAt(QPoint position) const;

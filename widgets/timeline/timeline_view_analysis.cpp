@@ -146,7 +146,7 @@ void TimelineView::explainIdle()
     }
     const DeviceLane &lane = shown()->lanes[static_cast<std::size_t>(m_focus.lane)];
     const auto block = static_cast<std::size_t>(std::max(m_focus.block, 0));
-    const std::int64_t begin = block > 0 && block <= lane.blocks.size() ? lane.blocks[block - 1].end : 0;
+    const std::int64_t begin = lane.endBefore(block);
     const std::int64_t end =
         block < lane.blocks.size() ? lane.blocks[block].begin : shown()->timeline->step.count();
     std::int64_t time = (begin + end) / 2;
@@ -218,7 +218,7 @@ QString TimelineView::focusText() const
             ? QString::fromStdString(sentenceOf(*shown(), static_cast<std::size_t>(m_focus.span)))
             : QString();
     case LanePart::Idle: {
-        const std::int64_t begin = block > 0 && block <= lane.blocks.size() ? lane.blocks[block - 1].end : 0;
+        const std::int64_t begin = lane.endBefore(block);
         const std::int64_t end =
             block < lane.blocks.size() ? lane.blocks[block].begin : shown()->timeline->step.count();
         return tr("idle on %1, %2").arg(device, QString::fromStdString(formatNanoseconds(end - begin)));

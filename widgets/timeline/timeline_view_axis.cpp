@@ -38,8 +38,7 @@ int TimelineView::canvasHeight() const
 void TimelineView::relayout()
 {
     ++m_rowsVersion;
-    m_rows =
-        shown() ? layoutRows(*shown(), m_arrangement, canvasHeight(), m_metrics) : std::vector<TimelineRow>{};
+    m_rows = shown() ? rowsOfPart(nullptr, canvasHeight()) : std::vector<TimelineRow>{};
     m_rowOfDevice.assign(shown() ? shown()->lanes.size() : 0, -1);
     for (std::size_t row = 0; row < m_rows.size(); ++row) {
         if (m_rows[row].kind != TimelineRow::Kind::Device)

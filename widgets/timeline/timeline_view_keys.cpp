@@ -239,7 +239,10 @@ void TimelineView::stepFocus(int direction)
             span = static_cast<std::int64_t>(m_selected.front());
         const std::int32_t of = shown()->timeline->spans.device[static_cast<std::size_t>(span)];
         focusOn(
-            {of, LanePart::Span,
+            {of,
+                shown()->timeline->spans.queue[static_cast<std::size_t>(span)] == QueueKind::Compute
+                    ? LanePart::Span
+                    : LanePart::Communication,
                 shown()->lanes[static_cast<std::size_t>(of)].blockOf(static_cast<std::size_t>(span)), span},
             true);
         return;
@@ -253,7 +256,7 @@ void TimelineView::stepFocus(int direction)
     case LanePart::Idle: {
         // Blocks and the pauses between them, one after the other.
         const auto idleBefore = [&](std::int32_t block) {
-            const std::int64_t begin = block > 0 ? lane.blocks[static_cast<std::size_t>(block - 1)].end : 0;
+            const std::int64_t begin = lane.endBefore(static_cast<std::size_t>(block));
             const std::int64_t end = block < blocks ? lane.blocks[static_cast<std::size_t>(block)].begin
                                                     : shown()->timeline->step.count();
             return end > begin;
@@ -276,17 +279,46 @@ void TimelineView::stepFocus(int direction)
     }
     case LanePart::Span:
     case LanePart::Communication: {
-        const LaneRows rows = focus.part == LanePart::Span ? lane.compute : lane.communication;
+        const LaneRows rows =
+            lane.rowsOf(shown()->timeline->spans.queue[static_cast<std::size_t>(focus.span)]);
         const std::int64_t next = focus.span + direction;
         if (next < static_cast<std::int64_t>(rows.begin) || next >= static_cast<std::int64_t>(rows.end))
             return;
         focus.span = next;
-        focus.block = focus.part == LanePart::Span ? lane.blockOf(static_cast<std::size_t>(next)) : -1;
+        focus.block = lane.blockOf(static_cast<std::size_t>(next)); // -1 for communication
         focusOn(focus, true);
         return;
     }
     }
 }
+
+namespace {
+
+/// One of the things of a lane that stand one below the other.
+struct Level {
+    LanePart part = LanePart::Block;
+    QueueKind queue = QueueKind::Compute; ///< Of Span and Communication.
+    friend bool operator==(const Level &, const Level &) = default;
+};
+
+/// From the top of a lane to its bottom: bracket, blocks, operators, a track for each queue.
+std::vector<Level> levelsOf(const TimelineRow &row, const DeviceLane &lane)
+{
+    std::vector<Level> levels;
+    if (row.bracket > 0)
+        levels.push_back({LanePart::Bracket});
+    if (!lane.blocks.empty())
+        levels.push_back({LanePart::Block});
+    for (int q = 0; q < kQueueCount; ++q) {
+        const auto queue = static_cast<QueueKind>(q);
+        const LaneRows rows = lane.rowsOf(queue);
+        if (rows.begin < rows.end && row.placeOf(queue))
+            levels.push_back({queue == QueueKind::Compute ? LanePart::Span : LanePart::Communication, queue});
+    }
+    return levels;
+}
+
+} // namespace
 
 void TimelineView::stepFocusVertically(int direction)
 {
@@ -296,7 +328,6 @@ void TimelineView::stepFocusVertically(int direction)
         stepFocus(1);
         return;
     }
-    // From the top of a lane to its bottom: bracket, blocks, operators, communication; then the next lane.
     const std::int32_t row = rowOfDevice(m_rows, DeviceId{m_focus.lane});
     if (row < 0)
         return;
@@ -307,51 +338,34 @@ void TimelineView::stepFocusVertically(int direction)
         time = static_cast<double>(spans.start[static_cast<std::size_t>(m_focus.span)]);
     else if (m_focus.block >= 0 && static_cast<std::size_t>(m_focus.block) < lane.blocks.size())
         time = static_cast<double>(lane.blocks[static_cast<std::size_t>(m_focus.block)].begin);
-    int level = 0;
-    switch (m_focus.part) {
-    case LanePart::Bracket:
-        level = 0;
-        break;
-    case LanePart::Block:
-    case LanePart::Idle:
-        level = 1;
-        break;
-    case LanePart::Span:
-        level = 2;
-        break;
-    case LanePart::Communication:
-        level = 3;
-        break;
-    }
-    constexpr int kLevels = 4;
+    Level own{m_focus.part == LanePart::Idle ? LanePart::Block : m_focus.part};
+    if (m_focus.span >= 0)
+        own.queue = spans.queue[static_cast<std::size_t>(m_focus.span)];
+    // The next level of this lane, else the first of the next lane that has any.
     std::int32_t at = row;
-    for (int tries = 0; tries < 4 * kLevels; ++tries) {
-        level += direction;
-        if (level < 0 || level >= kLevels) {
-            at = deviceRowBeside(m_rows, at, direction);
-            if (at < 0)
-                return;
-            level = direction > 0 ? 0 : kLevels - 1;
-        }
-        const TimelineRow &target = m_rows[static_cast<std::size_t>(at)];
-        const DeviceLane &to = shown()->lanes[static_cast<std::size_t>(target.lane)];
-        if (level == 0 && target.bracket > 0) {
-            focusOn({target.lane, LanePart::Bracket, -1, -1}, false);
+    std::vector<Level> levels = levelsOf(m_rows[static_cast<std::size_t>(at)], lane);
+    auto level = static_cast<std::ptrdiff_t>(std::find(levels.begin(), levels.end(), own) - levels.begin());
+    level += direction;
+    while (level < 0 || level >= static_cast<std::ptrdiff_t>(levels.size())) {
+        at = deviceRowBeside(m_rows, at, direction);
+        if (at < 0)
             return;
-        }
-        if (level == 1 && !to.blocks.empty()) {
-            const std::size_t block = std::min(to.firstBlockEndingAfter(time), to.blocks.size() - 1);
-            focusOn({target.lane, LanePart::Block, static_cast<std::int32_t>(block), -1}, true);
-            return;
-        }
-        const LaneRows rows = level == 2 ? to.compute : to.communication;
-        if (level >= 2 && rows.begin < rows.end && (level == 2 || target.communication > 0)) {
-            const std::size_t span = std::min(spanAt(spans, rows, time, 2 * extent() + 1), rows.end - 1);
-            focusOn({target.lane, level == 2 ? LanePart::Span : LanePart::Communication,
-                        level == 2 ? to.blockOf(span) : -1, static_cast<std::int64_t>(span)},
-                true);
-            return;
-        }
+        const TimelineRow &next = m_rows[static_cast<std::size_t>(at)];
+        levels = levelsOf(next, shown()->lanes[static_cast<std::size_t>(next.lane)]);
+        level = direction > 0 ? 0 : static_cast<std::ptrdiff_t>(levels.size()) - 1;
+    }
+    const Level to = levels[static_cast<std::size_t>(level)];
+    const std::int32_t target = m_rows[static_cast<std::size_t>(at)].lane;
+    const DeviceLane &there = shown()->lanes[static_cast<std::size_t>(target)];
+    if (to.part == LanePart::Bracket) {
+        focusOn({target, LanePart::Bracket, -1, -1}, false);
+    } else if (to.part == LanePart::Block) {
+        const std::size_t block = std::min(there.firstBlockEndingAfter(time), there.blocks.size() - 1);
+        focusOn({target, LanePart::Block, static_cast<std::int32_t>(block), -1}, true);
+    } else {
+        const LaneRows rows = there.rowsOf(to.queue);
+        const std::size_t span = std::min(spanAt(spans, rows, time, 2 * extent() + 1), rows.end - 1);
+        focusOn({target, to.part, there.blockOf(span), static_cast<std::int64_t>(span)}, true);
     }
 }
 

@@ -50,17 +50,20 @@ TimelineCanvas TimelineView::canvas() const
 }
 
 std::optional<QRect> TimelineView::onScreen(std::int32_t device, double begin, double end,
-    int TimelineRow::*height, int (TimelineRow::*top)() const) const
+    const std::function<std::optional<TrackPlace>(const TimelineRow &)> &placeIn) const
 {
     const TimelinePicture shownPicture = picture();
     for (const TimelineRow &row : m_rows) {
-        if (row.kind != TimelineRow::Kind::Device || row.lane != device || row.*height == 0)
+        if (row.kind != TimelineRow::Kind::Device || row.lane != device)
+            continue;
+        const auto place = placeIn(row);
+        if (!place || place->height == 0)
             continue;
         const double x0 = m_axis.xOf(begin);
         const double x1 = m_axis.xOf(end);
         const QRect area = shownPicture.canvas();
         const QRectF rect(
-            area.left() + x0, shownPicture.top(row, (row.*top)()), std::max(x1 - x0, 1.0), row.*height);
+            area.left() + x0, shownPicture.top(row, place->top), std::max(x1 - x0, 1.0), place->height);
         const QRect visible = rect.toAlignedRect() & area;
         return visible.isEmpty() ? std::nullopt : std::optional(visible);
     }
@@ -72,11 +75,10 @@ std::optional<QRect> TimelineView::rectOf(std::size_t row) const
     if (!m_scene || row >= shown()->timeline->spans.size())
         return {};
     const SpanColumns &spans = shown()->timeline->spans;
-    const bool compute = spans.queue[row] == QueueKind::Compute;
+    const QueueKind queue = spans.queue[row];
     const auto begin = static_cast<double>(spans.start[row]);
     return onScreen(spans.device[row], begin, begin + static_cast<double>(spans.duration[row]),
-        compute ? &TimelineRow::operators : &TimelineRow::communication,
-        compute ? &TimelineRow::operatorsTop : &TimelineRow::communicationTop);
+        [queue](const TimelineRow &shownRow) { return shownRow.placeOf(queue); });
 }
 
 std::optional<QRect> TimelineView::rectOfBlock(std::int32_t lane, std::size_t block) const
@@ -87,7 +89,9 @@ std::optional<QRect> TimelineView::rectOfBlock(std::int32_t lane, std::size_t bl
     if (block >= blocks.size())
         return {};
     return onScreen(lane, static_cast<double>(blocks[block].begin), static_cast<double>(blocks[block].end),
-        &TimelineRow::blocks, &TimelineRow::computeTop);
+        [](const TimelineRow &row) {
+            return TrackPlace{row.computeTop(), row.blocks};
+        });
 }
 
 std::optional<QRect> TimelineView::rectOfBracketEnd(std::int32_t lane) const
@@ -96,7 +100,9 @@ std::optional<QRect> TimelineView::rectOfBracketEnd(std::int32_t lane) const
         return {};
     const double end = static_cast<double>(shown()->lanes[static_cast<std::size_t>(lane)].warmUp.end);
     const double grip = 4 * m_axis.nanosecondsPerPixel;
-    return onScreen(lane, end - grip, end, &TimelineRow::bracket, &TimelineRow::bracketTop);
+    return onScreen(lane, end - grip, end, [](const TimelineRow &row) {
+        return TrackPlace{row.bracketTop(), row.bracket};
+    });
 }
 
 TimelineLanesKey TimelineView::lanesKey(
@@ -218,10 +224,11 @@ std::optional<TimelinePart> TimelineView::partOfSelection() const
     TimelinePart part;
     for (const DeviceLane &lane : shown()->lanes) {
         bool any = false;
-        for (const LaneRows &stream : {lane.compute, lane.communication}) {
-            // In a stream, rows are in order of time: the first and the last of them say it.
-            const auto first = std::lower_bound(rows.begin(), rows.end(), stream.begin);
-            const auto behind = std::lower_bound(first, rows.end(), stream.end);
+        for (int queue = 0; queue < kQueueCount; ++queue) {
+            // In a queue, rows are in order of time: the first and the last of them say it.
+            const LaneRows own = lane.rowsOf(static_cast<QueueKind>(queue));
+            const auto first = std::lower_bound(rows.begin(), rows.end(), own.begin);
+            const auto behind = std::lower_bound(first, rows.end(), own.end);
             if (first == behind)
                 continue;
             const std::size_t last = *std::prev(behind);
@@ -250,9 +257,11 @@ TimelinePart TimelineView::wholePart() const
 
 std::vector<TimelineRow> TimelineView::rowsOfPart(const TimelinePart *part, int height) const
 {
+    const TimelineScene *beside = m_measured ? m_scene.get() : nullptr;
     if (!part)
-        return layoutRows(*shown(), m_arrangement, height, m_metrics);
-    return rowsOfDevices(layoutRows(*shown(), m_arrangement, 0, m_metrics), part->devices, height, m_metrics);
+        return layoutRows(*shown(), m_arrangement, height, m_metrics, beside);
+    return rowsOfDevices(
+        layoutRows(*shown(), m_arrangement, 0, m_metrics, beside), part->devices, height, m_metrics);
 }
 
 QSize TimelineView::pictureSize(int width, const TimelinePart *part) const

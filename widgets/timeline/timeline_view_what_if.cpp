@@ -57,7 +57,7 @@ void TimelineView::askWhatIf()
             std::erase_if(rows, [&](std::size_t row) {
                 const bool communicates = spans.queue[row] != QueueKind::Compute;
                 const Instruction *instruction = scene->findInstruction(row);
-                return communicates != alone
+                return communicates != alone || (alone && spans.queue[row] != spans.queue[span])
                     || (alone && wanted && instruction && instruction->kind != wanted->kind);
             });
             auto answer = std::make_shared<WhatIfAnswer>();

@@ -53,6 +53,52 @@ TEST(SteadyState, OfGPipeAndOneFOneBIsTheClosedForm)
             }
 }
 
+/// F0 0-2, B0 2-6, F1 6-8, B1 8-10 and 11-13: gradients are cut between its slices, and updated at 14.
+TEST(SteadyState, TakesASlicedBlockForOne)
+{
+    ExecutionPlan plan;
+    plan.microBatches = 2;
+    DeviceProgram program;
+    program.segments = {{SegmentKind::Forward, StageId{0}, std::vector<Instruction>(1)},
+        {SegmentKind::Backward, StageId{0}, std::vector<Instruction>(2)},
+        {SegmentKind::Reduce, StageId{0}, std::vector<Instruction>(1)},
+        {SegmentKind::Reduce, StageId{0}, std::vector<Instruction>(1)},
+        {SegmentKind::Optimizer, StageId{0}, std::vector<Instruction>(1)}};
+    plan.devices.push_back(std::move(program));
+    Timeline timeline;
+    const auto add = [&](std::int32_t segment, std::int32_t instruction, std::int32_t microBatch,
+                         std::int64_t start, std::int64_t end) {
+        SpanColumns &spans = timeline.spans;
+        spans.device.push_back(0);
+        spans.queue.push_back(QueueKind::Compute);
+        spans.segment.push_back(segment);
+        spans.instruction.push_back(instruction);
+        spans.microBatch.push_back(microBatch);
+        spans.start.push_back(start);
+        spans.duration.push_back(end - start);
+    };
+    add(0, 0, 0, 0, 2);
+    add(1, 0, 0, 2, 4);
+    add(1, 1, 0, 4, 6);
+    add(0, 0, 1, 6, 8);
+    add(1, 0, 1, 8, 10);
+    add(2, 0, 0, 10, 11);
+    add(1, 1, 1, 11, 13);
+    add(3, 0, 0, 13, 14);
+    add(4, 0, 0, 14, 15);
+    timeline.deviceBegin = {0, timeline.spans.size()};
+    timeline.step = Nanoseconds{15};
+    EXPECT_EQ(pipelineBlocks(plan, timeline),
+        (std::vector<PipelineBlock>{{StageId{0}, false, 0, 0, 2}, {StageId{0}, true, 0, 2, 6},
+            {StageId{0}, false, 1, 6, 8}, {StageId{0}, true, 1, 8, 13}}));
+    const auto state = steadyStateOf(plan, timeline);
+    ASSERT_TRUE(state);
+    EXPECT_EQ(state->end, 13);
+    ASSERT_EQ(state->stages.size(), 1U);
+    EXPECT_EQ(state->stages[0].warmUp, 1);
+    EXPECT_EQ(state->stages[0].coolDown, 1);
+}
+
 TEST(SteadyState, OfLoweredPipelinesHasARepeatingUnit)
 {
     const GraphSnapshot graph = trainingStep("zoo:mlp?layers=8&hidden=16&batch=32");

@@ -12,6 +12,45 @@
 namespace planloom {
 namespace {
 
+/// The names of a device's threads.
+std::set<std::string> threadsOf(const nlohmann::json &trace, int device)
+{
+    std::set<std::string> names;
+    for (const auto &event : trace.at("traceEvents"))
+        if (event.at("name") == "thread_name" && event.at("pid") == device)
+            names.insert(event.at("args").at("name").get<std::string>());
+    return names;
+}
+
+TEST(WritePerfetto, HasAThreadForEveryQueueThatIsUsed)
+{
+    auto plan = test::pipelinePlan({.stages = 1, .microBatches = 2, .replicas = 2, .optimizer = true});
+    for (DeviceProgram &device : plan.devices)
+        for (Segment &segment : device.segments)
+            for (Instruction &instruction : segment.instructions)
+                if (instruction.group >= 0)
+                    instruction.queue = QueueKind::Data;
+    const auto timeline = simulate(plan, test::clusterOf(plan));
+    ASSERT_TRUE(timeline) << describe(timeline.error());
+    std::ostringstream stream;
+    ASSERT_TRUE(writePerfetto(stream, plan, *timeline));
+    const auto trace = nlohmann::json::parse(stream.str());
+    EXPECT_EQ(threadsOf(trace, 1), (std::set<std::string>{"compute queue", "data queue"}));
+    std::map<int, std::string> named;
+    for (const auto &event : trace.at("traceEvents"))
+        if (event.at("name") == "thread_name" && event.at("pid") == 1)
+            named[event.at("tid").get<int>()] = event.at("args").at("name").get<std::string>();
+    std::size_t reductions = 0;
+    for (const auto &event : trace.at("traceEvents")) {
+        if (event.at("ph") != "X" || event.at("pid") != 1)
+            continue;
+        const bool reduces = event.at("args").at("instruction") == "all-reduce";
+        reductions += reduces ? 1 : 0;
+        EXPECT_EQ(named.at(event.at("tid").get<int>()), reduces ? "data queue" : "compute queue");
+    }
+    EXPECT_GT(reductions, 0U);
+}
+
 TEST(WritePerfetto, HasASliceForEverySpanAndAnArrowForEverySend)
 {
     auto plan = test::pipelinePlan({.stages = 2, .microBatches = 3, .replicas = 2, .optimizer = true});
@@ -41,7 +80,12 @@ TEST(WritePerfetto, HasASliceForEverySpanAndAnArrowForEverySend)
         }
     }
     EXPECT_EQ(phases["X"], timeline->spans.size());
-    EXPECT_EQ(phases["M"], 16U);
+    // A process with its place, and compute, tensor and pipeline queues with theirs, for each of four
+    // devices.
+    EXPECT_EQ(phases["M"], 4U * (2 + 3 * 2));
+    const std::set<std::string> threads{"compute queue", "tensor queue", "pipeline queue"};
+    EXPECT_EQ(threadsOf(trace, 0), threads);
+    EXPECT_EQ(threadsOf(trace, 3), threads);
     EXPECT_EQ(begun.size(), 2U * 2 * 3); // Two replicas, there and back, three micro-batches.
     EXPECT_EQ(begun, ended);
     std::size_t points = 0;

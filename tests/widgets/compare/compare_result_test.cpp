@@ -3,6 +3,7 @@
 #include "engine/analyse/statistics.h"
 #include "engine/table/table_text.h"
 #include "tests/widgets/timeline/scene_for_tests.h"
+#include "widgets/compare/alignment.h"
 #include "widgets/compare/compare_export.h"
 #include "widgets/compare/compared_lanes.h"
 #include "widgets/compare/metric_table.h"
@@ -112,13 +113,113 @@ TEST(ComparePlans, CountsEverySpanOnce)
     EXPECT_EQ(moves.toB.rows.size(), moves.moved.size() + moves.onlyB.size());
     for (const SpanSubset *subset : {&moves.fromA, &moves.toB}) {
         std::size_t inLanes = 0;
-        for (std::size_t d = 0; d < subset->compute.size(); ++d) {
-            inLanes += subset->compute[d].end - subset->compute[d].begin;
-            inLanes += subset->communication[d].end - subset->communication[d].begin;
+        for (std::size_t d = 0; d < subset->queues.size(); ++d) {
+            for (const LaneRows &rows : subset->queues[d])
+                inLanes += rows.end - rows.begin;
         }
         EXPECT_EQ(inLanes, subset->rows.size());
         EXPECT_TRUE(std::is_sorted(subset->rows.begin(), subset->rows.end()));
     }
+}
+
+/// `scene` with the all-reduce of the first bucket in another queue: row 17 or 18, between the two of tensor.
+TimelineSceneSnapshot withFirstBucketIn(QueueKind queue, const TimelineSceneSnapshot &scene)
+{
+    auto plan = std::make_shared<ExecutionPlan>(*scene->plan);
+    for (std::size_t i = 0; i < 2; ++i)
+        plan->devices[0].segments[2].instructions[i].queue = queue;
+    auto timeline = std::make_shared<Timeline>(*scene->timeline);
+    SpanColumns &spans = timeline->spans;
+    spans.queue[17] = spans.queue[18] = queue;
+    std::vector<std::size_t> order(spans.size());
+    for (std::size_t row = 0; row < order.size(); ++row)
+        order[row] = row;
+    std::stable_sort(order.begin(), order.end(), [&spans](std::size_t a, std::size_t b) {
+        return std::pair(spans.queue[a], spans.start[a]) < std::pair(spans.queue[b], spans.start[b]);
+    });
+    const auto sorted = [&order](auto column) {
+        auto result = column;
+        for (std::size_t i = 0; i < order.size(); ++i)
+            result[i] = column[order[i]];
+        return result;
+    };
+    spans.queue = sorted(spans.queue);
+    spans.start = sorted(spans.start);
+    spans.duration = sorted(spans.duration);
+    for (auto *column : {&spans.segment, &spans.instruction, &spans.microBatch})
+        *column = sorted(*column);
+    return makeTimelineScene(timeline, plan, scene->cluster);
+}
+
+TEST(SpanMoves, OfAPlanWithItselfAreNone)
+{
+    const auto scene = slicedSceneForTests();
+    const auto moves = movesOf(*scene, *scene, 0);
+    ASSERT_TRUE(moves);
+    EXPECT_TRUE(moves->empty());
+    EXPECT_EQ(moves->same, 20);
+}
+
+TEST(SpanMoves, TellWhatWaitsInAnotherQueue)
+{
+    const auto a = slicedSceneForTests();
+    const auto b = withFirstBucketIn(QueueKind::Tensor, a);
+    ASSERT_EQ(b->lanes[0].rowsOf(QueueKind::Tensor), (LaneRows{15, 19}));
+    const auto moves = movesOf(*a, *b, 0);
+    ASSERT_TRUE(moves);
+    // At the same time for as long, but behind others.
+    EXPECT_EQ(moves->moved, (std::vector<SpanMove>{{17, 16}, {18, 17}}));
+    EXPECT_TRUE(moves->onlyA.empty() && moves->onlyB.empty());
+    EXPECT_EQ(moves->same, 18);
+    EXPECT_EQ(moves->fromA.rowsOf(0, QueueKind::Data), (LaneRows{0, 2}));
+    EXPECT_EQ(moves->fromA.rowsOf(0, QueueKind::Tensor), LaneRows{});
+    EXPECT_EQ(moves->toB.rowsOf(0, QueueKind::Tensor), (LaneRows{0, 2}));
+    EXPECT_EQ(moves->toB.rowsOf(1, QueueKind::Tensor), LaneRows{}) << "there is no such device";
+}
+
+/// Of several all-reduces of one operator those of one queue belong together, whatever their order.
+TEST(SpanMoves, PairWithinAQueueFirst)
+{
+    const auto a = slicedSceneForTests();
+    auto changed = std::make_shared<ExecutionPlan>(*a->plan);
+    // Both the activation's and the gradient's now serve operator 6.
+    changed->devices[0].segments[1].instructions[3].op = OperatorId{6};
+    const auto both = makeTimelineScene(a->timeline, changed, a->cluster);
+    auto without = std::make_shared<Timeline>(*a->timeline); // no activation is summed up: rows 15 and 16 go
+    SpanColumns &spans = without->spans;
+    const auto cut = [](auto &column) { column.erase(column.begin() + 15, column.begin() + 17); };
+    for (auto *column : {&spans.device, &spans.segment, &spans.instruction, &spans.microBatch})
+        cut(*column);
+    cut(spans.queue);
+    cut(spans.start);
+    cut(spans.duration);
+    without->deviceBegin = {0, spans.size()};
+    const auto fewer = makeTimelineScene(without, changed, a->cluster);
+    const auto moves = movesOf(*both, *fewer, 0);
+    ASSERT_TRUE(moves);
+    EXPECT_TRUE(moves->moved.empty()) << "none took the place of another";
+    EXPECT_EQ(moves->onlyA, (std::vector<std::size_t>{15, 16}));
+    EXPECT_TRUE(moves->onlyB.empty());
+    EXPECT_EQ(moves->same, 18);
+}
+
+TEST(ComparedLanes, HaveTheQueuesOfBothPlans)
+{
+    const auto a = sceneForTests({.devices = 1}); // tensor alone
+    const auto b = slicedSceneForTests(); // tensor and data
+    const auto lanes = comparedLanes(a.get(), b.get());
+    ASSERT_EQ(lanes.size(), 1u);
+    EXPECT_EQ(lanes[0].queues, b->lanes[0].queues());
+    EXPECT_EQ(comparedLanes(a.get(), nullptr)[0].queues, a->lanes[0].queues());
+}
+
+/// Gradients that are reduced beside the backward pass are no blocks of the compute queue.
+TEST(Alignment, OfGradientsIsWhereTheFirstAreReduced)
+{
+    const auto scene = slicedSceneForTests();
+    EXPECT_EQ(timeOf(AlignAt::Gradients, *scene), 10'000);
+    EXPECT_EQ(timeOf(AlignAt::FirstBackward, *scene), 3000);
+    EXPECT_EQ(timeOf(AlignAt::Gradients, *sceneForTests({.devices = 1})), std::nullopt);
 }
 
 TEST(ComparePlans, StopsWhenAsked)

@@ -294,6 +294,42 @@ private Q_SLOTS:
         QCOMPARE(m_view->comparedTimeline()->arrowCount(), 0);
     }
 
+    void everyQueueHasATrackInBothHalves()
+    {
+        m_view->setMode(CompareMode::Butterfly);
+        ComparedTimeline *both = m_view->comparedTimeline();
+        both->grab();
+        const TimelineScene &a = *m_view->result()->a->scene; // data parallel
+        const TimelineScene &b = *m_view->result()->b->scene; // tensor parallel
+        const LaneRows data = a.lanes[0].rowsOf(QueueKind::Data);
+        const LaneRows tensor = b.lanes[0].rowsOf(QueueKind::Tensor);
+        QVERIFY(data.begin < data.end && tensor.begin < tensor.end);
+        QVERIFY(both->lanes().front().queues.has(QueueKind::Data));
+        QVERIFY(both->lanes().front().queues.has(QueueKind::Tensor));
+        const QRectF compute = *both->rectOf(false, a.lanes[0].compute.begin);
+        const QRectF ofData = *both->rectOf(false, data.begin);
+        const QRectF ofTensor = *both->rectOf(true, tensor.begin);
+        QVERIFY(ofData.bottom() <= compute.top()); // A's above its operators
+        QVERIFY(ofData.height() >= 6);
+        QVERIFY(std::abs(ofTensor.height() - ofData.height()) <= 1); // as the strip divides
+        const QRectF computeOfB = *both->rectOf(true, b.lanes[0].compute.begin);
+        QVERIFY(ofTensor.top() >= computeOfB.bottom());
+        // In the order of queues: tensor first, right below B's operators; data below it, right above A's.
+        QVERIFY(ofTensor.top() - computeOfB.bottom() < ofData.height());
+        QVERIFY(compute.top() - ofData.bottom() < ofData.height());
+        // What is clicked on is what is there.
+        for (const auto &[ofB, row] : {std::pair{false, data.begin}, {true, tensor.begin}}) {
+            m_selection->clear();
+            const TimelineScene &scene = ofB ? b : a;
+            const double middle = static_cast<double>(scene.timeline->spans.start[row])
+                + static_cast<double>(scene.timeline->spans.duration[row]) / 2;
+            both->setAxis({middle - 10 * 500.0, 10});
+            QTest::mouseClick(
+                both->viewport(), Qt::LeftButton, {}, both->rectOf(ofB, row)->center().toPoint());
+            QCOMPARE(m_selection->selected(), std::vector<OperatorId>{scene.operatorOf(row)});
+        }
+    }
+
     void holdingTheKeyBlinks()
     {
         m_view->activateWindow();

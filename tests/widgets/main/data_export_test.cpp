@@ -67,6 +67,22 @@ TEST(DataExport, RowsSayWhatBecameOfThem)
     EXPECT_EQ(std::count(known[2].begin(), known[2].end(), ','), 5);
 }
 
+TEST(DataExport, SpansNameTheirQueues)
+{
+    const auto update = plan();
+    ASSERT_TRUE(update->scene);
+    const auto lines = linesOf(spansCsv(*update->scene));
+    EXPECT_EQ(lines[0], "device,queue,segment,micro_batch,operator,instruction,start_ns,duration_ns");
+    std::size_t ofData = 0;
+    const SpanColumns &spans = update->scene->timeline->spans;
+    for (std::size_t row = 0; row < spans.size(); ++row) {
+        const std::string begin = std::to_string(spans.device[row]) + ',' + nameOf(spans.queue[row]) + ',';
+        EXPECT_EQ(lines[row + 1].substr(0, begin.size()), begin);
+        ofData += spans.queue[row] == QueueKind::Data ? 1 : 0;
+    }
+    EXPECT_GT(ofData, 0U) << "gradients of both replicas";
+}
+
 TEST(DataExport, SpansMemoryAndTrafficHoldAllThereIs)
 {
     const auto update = plan();

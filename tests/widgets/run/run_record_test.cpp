@@ -89,6 +89,32 @@ TEST(RunRecord, FollowsTheEventsFromLoadingToDone)
     EXPECT_EQ(record.peakBytes, (std::vector<std::int64_t>{100, 200}));
 }
 
+TEST(RunRecord, SpansAreSentWithTheirQueuesAndThoseThatThereAreNotAreRefused)
+{
+    const Planned plan = planned("data-parallel", 2);
+    nlohmann::json sent = spansEvent(plan.predicted, 1);
+    const auto [begin, end] = rowsOf(plan.predicted, 1, QueueKind::Data);
+    ASSERT_LT(begin, end);
+    EXPECT_EQ(sent.at("queue").at(begin - plan.predicted.deviceBegin[1]), "data");
+    EXPECT_EQ(sent.at("queue").at(0), "compute");
+    EXPECT_EQ(eventOf(sent).type, "spans");
+    for (const auto &wrong : {nlohmann::json("stream"), nlohmann::json(9), nlohmann::json(nullptr)}) {
+        nlohmann::json damaged = sent;
+        damaged["queue"][0] = wrong;
+        EXPECT_EQ(eventOf(damaged).type, "") << wrong;
+        EXPECT_NE(eventOf(damaged).text.find("damaged"), std::string::npos);
+    }
+    nlohmann::json shorter = sent;
+    shorter["queue"].erase(0);
+    EXPECT_EQ(eventOf(shorter).type, "");
+    nlohmann::json older = sent; // of a run from before there were queues
+    older.erase("queue");
+    EXPECT_EQ(eventOf(older).type, "spans");
+    for (int q = 0; q < kQueueCount; ++q)
+        EXPECT_EQ(findQueue(nameOf(static_cast<QueueKind>(q))), static_cast<QueueKind>(q));
+    EXPECT_EQ(findQueue("communication"), std::nullopt);
+}
+
 TEST(RunRecord, TheReportedStepIsTheTimelineThatWasSent)
 {
     const Planned plan = planned("data-parallel", 2);
@@ -99,6 +125,7 @@ TEST(RunRecord, TheReportedStepIsTheTimelineThatWasSent)
     const Timeline measured = measuredTimelineOf(*plan.plan, *reported);
     EXPECT_EQ(measured.spans.start, plan.predicted.spans.start);
     EXPECT_EQ(measured.spans.duration, plan.predicted.spans.duration);
+    EXPECT_EQ(measured.spans.queue, plan.predicted.spans.queue);
     EXPECT_EQ(measured.spans.instruction, plan.predicted.spans.instruction);
     EXPECT_EQ(measured.step, plan.predicted.step);
     ASSERT_EQ(measured.memory.size(), plan.predicted.memory.size());

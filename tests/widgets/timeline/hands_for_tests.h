@@ -39,18 +39,21 @@ protected:
         m_selection.reset();
     }
 
-    void show(const PlanUpdateSnapshot &update)
+    void show(const PlanUpdateSnapshot &update) { showOn(update, kDevices); }
+
+    void showOn(const PlanUpdateSnapshot &update, std::int32_t devices)
     {
         QVERIFY(update);
         close();
         m_scene = update->scene;
         m_selection = std::make_unique<SelectionModel>();
-        m_host = std::make_unique<RecordingHost>(m_model, update, kDevices);
+        m_host = std::make_unique<RecordingHost>(m_model, update, devices);
         m_view = std::make_unique<TimelineView>(m_selection.get());
         m_view->resize(1400, 520);
         m_view->setScene(m_scene);
         m_view->setGestureHost(m_host.get());
-        m_view->setExpanded(m_scene->lanes.front().symmetryClass, true);
+        for (const DeviceLane &lane : m_scene->lanes)
+            m_view->setExpanded(lane.symmetryClass, true);
         m_view->show();
         m_view->activateWindow();
         QVERIFY(QTest::qWaitForWindowActive(m_view.get()));

@@ -3,6 +3,7 @@
 #include "widgets/scene/timeline_scene.h"
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -115,6 +116,109 @@ inline TimelineSceneSnapshot sceneForTests(const SceneShape &shape)
     cluster.device.memory.value = 80.0 * (1 << 30);
     cluster.deviceCount = shape.devices;
     return makeTimelineScene(timeline, plan, cluster, shape.decidedBy);
+}
+
+/// A device whose queues run side by side, and whose last backward block is interrupted by the reduction of
+/// gradients, in two buckets; times in microseconds, an operator in each of the kernels:
+///
+///              0     3     6     9   10  11  12        14  15
+///     compute  F0....B0....F1....B1..B1..R.  B1        O   O        the third of B1 begins at 12
+///     tensor                     a                a                 B0's at 6-7, B1's at 13-14
+///     data                           ...r1........r2..              10-10.8, 10.8-11 (joined); 12-14
+///
+/// Rows 0 to 14 are compute, 15 and 16 tensor, 17 to 19 data.
+inline TimelineSceneSnapshot slicedSceneForTests()
+{
+    auto graph = std::make_shared<Graph>();
+    graph->name = "made-up";
+    for (std::int32_t i = 0; i < 8; ++i) {
+        Operator op;
+        op.name = (i < 3 ? "forward_" : i < 6 ? "backward_" : "step_") + std::to_string(i);
+        op.kind = OperatorKind::MatMul;
+        op.direction = i < 3 ? Direction::Forward : i < 6 ? Direction::Backward : Direction::Optimizer;
+        op.scope = ScopeId{0};
+        if (i >= 3 && i < 6)
+            op.mirror = OperatorId{i - 3};
+        graph->operators.push_back(op);
+    }
+    const auto kernel = [](std::int32_t op, bool joined = false) {
+        Instruction instruction;
+        instruction.kind = InstructionKind::Kernel;
+        instruction.op = OperatorId{op};
+        instruction.joined = joined;
+        return instruction;
+    };
+    const auto other = [](InstructionKind kind, std::int32_t op, std::optional<QueueKind> queue,
+                           bool joined = false) {
+        Instruction instruction;
+        instruction.kind = kind;
+        instruction.op = OperatorId{op};
+        instruction.group = isCommunication(kind) ? 0 : -1;
+        instruction.queue = queue;
+        instruction.joined = joined;
+        return instruction;
+    };
+    DeviceProgram program;
+    program.segments = {
+        {SegmentKind::Forward, StageId{0}, {kernel(0), kernel(1), kernel(2)}},
+        {SegmentKind::Backward, StageId{0},
+            {kernel(3), kernel(4), kernel(5), other(InstructionKind::AllReduce, 3, {})}},
+        {SegmentKind::Reduce, StageId{0},
+            {other(InstructionKind::AllReduce, 6, QueueKind::Data),
+                other(InstructionKind::AllReduce, 6, QueueKind::Data, true),
+                other(InstructionKind::Select, 6, {})}},
+        {SegmentKind::Reduce, StageId{0}, {other(InstructionKind::AllReduce, 7, QueueKind::Data)}},
+        {SegmentKind::Optimizer, StageId{0}, {kernel(6), kernel(7, true)}},
+    };
+    program.schedule = {{0, 0}, {1, 0}, {0, 1}, {1, 1, 0, 2}, {2, 0}, {1, 1, 2, -1}, {3, 0}, {4, 0}};
+    auto plan = std::make_shared<ExecutionPlan>();
+    plan->graph = graph;
+    plan->microBatches = 2;
+    plan->placement.assign(graph->operators.size(), {DeviceId{0}});
+    plan->groups = {{DeviceId{0}, DeviceId{1}}};
+    plan->devices.push_back(std::move(program));
+    auto timeline = std::make_shared<Timeline>();
+    SpanColumns &spans = timeline->spans;
+    const auto add = [&](QueueKind queue, std::int32_t segment, std::int32_t instruction, std::int32_t batch,
+                         std::int64_t start, std::int64_t end) {
+        spans.device.push_back(0);
+        spans.queue.push_back(queue);
+        spans.segment.push_back(segment);
+        spans.instruction.push_back(instruction);
+        spans.microBatch.push_back(batch);
+        spans.start.push_back(start);
+        spans.duration.push_back(end - start);
+    };
+    for (std::int32_t block = 0; block < 3; ++block) {
+        for (std::int32_t i = 0; i < 3; ++i)
+            add(QueueKind::Compute, block % 2, i, block / 2, 3000 * block + 1000 * i,
+                3000 * block + 1000 * (i + 1));
+    }
+    add(QueueKind::Compute, 1, 0, 1, 9000, 10'000);
+    add(QueueKind::Compute, 1, 1, 1, 10'000, 11'000);
+    add(QueueKind::Compute, 2, 2, 0, 11'000, 11'500);
+    add(QueueKind::Compute, 1, 2, 1, 12'000, 13'000);
+    add(QueueKind::Compute, 4, 0, 0, 14'000, 15'000);
+    add(QueueKind::Compute, 4, 1, 0, 15'000, 16'000);
+    add(QueueKind::Tensor, 1, 3, 0, 6000, 7000);
+    add(QueueKind::Tensor, 1, 3, 1, 13'000, 14'000);
+    add(QueueKind::Data, 2, 0, 0, 10'000, 10'800);
+    add(QueueKind::Data, 2, 1, 0, 10'800, 11'000);
+    add(QueueKind::Data, 3, 0, 0, 12'000, 14'000);
+    timeline->deviceBegin = {0, spans.size()};
+    timeline->step = Nanoseconds{16'000};
+    MemoryCurve curve;
+    curve.time.push_back(0);
+    curve.bytes.push_back({});
+    timeline->memory.push_back(std::move(curve));
+    timeline->busy.push_back(Nanoseconds{14'500});
+    timeline->exposedCommunication.push_back(Nanoseconds{1000});
+    timeline->symmetryClass.push_back(0);
+    Cluster cluster;
+    cluster.name = "made-up";
+    cluster.device.memory.value = 80.0 * (1 << 30);
+    cluster.deviceCount = 1;
+    return makeTimelineScene(timeline, plan, cluster, {});
 }
 
 /// A scene all of whose segments are of one kind.

@@ -79,7 +79,7 @@ private Q_SLOTS:
     void aCommunicationIsAskedForByItself()
     {
         m_view->fitAll();
-        const LaneRows rows = m_scene->lanes[0].communication;
+        const LaneRows rows = m_scene->lanes[0].rowsOf(QueueKind::Pipeline);
         QVERIFY(rows.begin < rows.end);
         const auto rect = m_view->rectOf(rows.begin);
         QVERIFY(rect.has_value());

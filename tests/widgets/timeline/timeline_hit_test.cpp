@@ -40,6 +40,74 @@ TEST(HitAt, TellsThePartsOfALane)
     EXPECT_EQ(hitAt(of.canvas, 60, of.rows.back().y + 1000).part, HitPart::None);
 }
 
+/// A lane with two tracks and an interrupted block.
+struct Sliced {
+    TimelineSceneSnapshot scene = slicedSceneForTests();
+    std::vector<TimelineRow> rows = layoutRows(*scene, {});
+    TimelineCanvas canvas{scene.get(), &rows, {0, 20}, 1000};
+    double x(double nanoseconds) const { return canvas.axis.xOf(nanoseconds); }
+};
+
+TEST(HitAt, FindsSpansThatRunSideBySideOnTheirTracks)
+{
+    const Sliced of;
+    const auto spanAtTrack = [&](QueueKind queue, double time) {
+        const TrackPlace place = *of.rows[0].placeOf(queue);
+        const TimelineHit hit = hitAt(of.canvas, of.x(time), place.top + place.height / 2);
+        EXPECT_TRUE(hit.span < 0 || hit.part == HitPart::Communication);
+        return hit.span;
+    };
+    EXPECT_EQ(spanAtTrack(QueueKind::Tensor, 13'500), 16);
+    EXPECT_EQ(spanAtTrack(QueueKind::Data, 13'500), 19);
+    EXPECT_EQ(spanAtTrack(QueueKind::Tensor, 6500), 15);
+    EXPECT_EQ(spanAtTrack(QueueKind::Data, 6500), -1);
+    EXPECT_EQ(spanAtTrack(QueueKind::Data, 10'500), 17);
+    EXPECT_EQ(spanAtTrack(QueueKind::Tensor, 10'500), -1);
+}
+
+TEST(HitAt, FindsABlockInEachOfItsPieces)
+{
+    const Sliced of;
+    const auto blockAt = [&](double time) {
+        const TimelineHit hit = hitAt(of.canvas, of.x(time), of.rows[0].computeTop() + 2);
+        return hit.part == HitPart::Block ? hit.block : -1;
+    };
+    EXPECT_EQ(blockAt(10'500), 3);
+    EXPECT_EQ(blockAt(11'250), 4);
+    EXPECT_EQ(blockAt(11'750), 3) << "it waits there";
+    EXPECT_EQ(blockAt(12'500), 3);
+    EXPECT_EQ(blockAt(13'500), -1);
+    const TimelineHit reduction = hitAt(of.canvas, of.x(11'250), of.rows[0].operatorsTop() + 2);
+    EXPECT_EQ(reduction.span, 11);
+    EXPECT_EQ(reduction.block, 4) << "a hand takes the reduction, not the block that it interrupts";
+}
+
+TEST(Caret, IsNeverWithinABlockThatIsInterrupted)
+{
+    const Sliced of;
+    const DeviceLane &lane = of.scene->lanes[0];
+    EXPECT_EQ(blockCaretAt(lane, 10'900), (Caret{3, 9000}));
+    for (const double time : {11'100.0, 12'900.0}) {
+        const Caret caret = blockCaretAt(lane, time);
+        EXPECT_EQ(caret.time, caret.before == 5 ? 14'000 : 13'000) << time;
+        EXPECT_FALSE(blockMoveTo(lane, 3, caret.before).changes()) << "behind itself";
+        const BlockMove before = blockMoveTo(lane, 2, caret.before);
+        EXPECT_EQ(before, (BlockMove{3, 2})) << "F1 behind B1, not into it";
+    }
+    EXPECT_EQ(blockMoveTo(lane, 5, 4), BlockMove{}) << "what is reduced is no slot";
+}
+
+TEST(Caret, PassesOverWhatInterruptsItsBlock)
+{
+    const Sliced of;
+    const TimelineBlock &block = of.scene->lanes[0].blocks[3]; // rows 9, 10 and 12; 11 is another's
+    EXPECT_EQ(besideCaret(*of.scene, block, 12, 11), 12u) << "nothing of its own lies there";
+    EXPECT_EQ(besideCaret(*of.scene, block, 12, 10), 10u);
+    EXPECT_EQ(besideCaret(*of.scene, block, 9, 12), 10u);
+    EXPECT_EQ(besideCaret(*of.scene, block, 9, 13), 12u);
+    EXPECT_EQ(besideCaret(*of.scene, block, 10, 12), 10u);
+}
+
 TEST(HitAt, FoldsWhatIsTooSmall)
 {
     Fixture of;

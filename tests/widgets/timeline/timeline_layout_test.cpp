@@ -11,7 +11,7 @@ namespace {
 
 const TimelineMetrics metrics;
 /// Each device a stage of its own, so that there is a bracket.
-const int kDeviceHeight = metrics.device(true, true);
+const int kDeviceHeight = metrics.device(true, metrics.communication);
 
 TEST(TimelineScene, CutsComputeIntoBlocksOfMicroBatches)
 {
@@ -22,7 +22,7 @@ TEST(TimelineScene, CutsComputeIntoBlocksOfMicroBatches)
             labelOf(block) + "@" + std::to_string(block.begin) + "-" + std::to_string(block.end));
     EXPECT_EQ(labels, (std::vector<std::string>{"F0@0-30", "B0@35-65", "F1@70-100", "B1@105-135"}));
     EXPECT_EQ(scene->lanes[0].compute, (LaneRows{0, 12}));
-    EXPECT_EQ(scene->lanes[0].communication, (LaneRows{12, 14}));
+    EXPECT_EQ(scene->lanes[0].rowsOf(QueueKind::Tensor), (LaneRows{12, 14}));
 }
 
 TEST(TimelineScene, FindsAllSpansOfAnOperator)
@@ -89,9 +89,86 @@ TEST(TimelineScene, FindsTheBlockOfASpan)
     const DeviceLane &lane = scene->lanes[1];
     EXPECT_EQ(lane.blockOf(lane.compute.begin), 0);
     EXPECT_EQ(lane.blockOf(lane.compute.begin + 5), 1);
-    EXPECT_EQ(lane.blockOf(lane.communication.begin), -1);
+    EXPECT_EQ(lane.blockOf(lane.rowsOf(QueueKind::Tensor).begin), -1);
     EXPECT_EQ(operatorsOf(*scene, lane.blocks[1]),
         (std::vector<OperatorId>{OperatorId{3}, OperatorId{4}, OperatorId{5}}));
+}
+
+/// An interrupted block is one of its micro-batch all the same; what interrupts it lies within its time.
+TEST(TimelineScene, PutsTheSlicesOfABlockTogether)
+{
+    const auto scene = slicedSceneForTests();
+    const DeviceLane &lane = scene->lanes[0];
+    std::vector<std::string> labels;
+    for (const TimelineBlock &block : lane.blocks)
+        labels.push_back(
+            labelOf(block) + "@" + std::to_string(block.begin) + "-" + std::to_string(block.end));
+    EXPECT_EQ(labels,
+        (std::vector<std::string>{"F0@0-3000", "B0@3000-6000", "F1@6000-9000", "B1@9000-13000",
+            "Gradients@11000-11500", "Optimizer@14000-16000"}));
+    EXPECT_TRUE(lane.blocks[3].interrupted);
+    EXPECT_FALSE(lane.blocks[4].interrupted);
+    EXPECT_EQ(lane.piecesOf(3), (std::vector<LaneRows>{{9, 11}, {12, 13}}));
+    EXPECT_EQ(lane.piecesOf(2), (std::vector<LaneRows>{{6, 9}}));
+    EXPECT_EQ(operatorsOf(*scene, lane.blocks[3]),
+        (std::vector<OperatorId>{OperatorId{3}, OperatorId{4}, OperatorId{5}}));
+    for (const auto &[row, block] : {std::pair{10U, 3}, {11U, 4}, {12U, 3}, {13U, 5}, {15U, -1}})
+        EXPECT_EQ(lane.blockOf(row), block) << row;
+    // At a time the one that runs; where none does, the one that pauses.
+    for (const auto &[time, block] :
+        {std::pair{10'500.0, 3}, {11'200.0, 4}, {11'700.0, 3}, {12'500.0, 3}, {13'500.0, -1}, {14'500.0, 5}})
+        EXPECT_EQ(lane.blockAt(time), block) << time;
+    EXPECT_EQ(lane.firstBlockEndingAfter(11'200), 3u);
+    EXPECT_EQ(lane.firstBlockEndingAfter(13'500), 5u);
+    EXPECT_EQ(lane.endBefore(4), 13'000) << "behind what goes on";
+    EXPECT_EQ(lane.endBefore(5), 13'000);
+    EXPECT_EQ(lane.endBefore(6), 16'000);
+    EXPECT_EQ(lane.endBefore(0), 0);
+}
+
+TEST(TimelineScene, HasATrackForEveryQueueThatIsUsed)
+{
+    const auto scene = slicedSceneForTests();
+    EXPECT_EQ(scene->lanes[0].tracks,
+        (std::vector<LaneTrack>{{QueueKind::Tensor, {15, 17}}, {QueueKind::Data, {17, 20}}}));
+    EXPECT_EQ(scene->lanes[0].rowsOf(QueueKind::Compute), (LaneRows{0, 15}));
+    EXPECT_EQ(scene->lanes[0].rowsOf(QueueKind::Copy), LaneRows{});
+    // While a step is measured its tracks stay: its program uses them, whether they have spans yet or not.
+    auto begun = std::make_shared<Timeline>(*scene->timeline);
+    SpanColumns &spans = begun->spans;
+    for (auto *column : {&spans.device, &spans.segment, &spans.instruction, &spans.microBatch})
+        column->resize(4);
+    spans.queue.resize(4);
+    spans.start.resize(4);
+    spans.duration.resize(4);
+    begun->deviceBegin = {0, 4};
+    const auto live = makeTimelineScene(begun, scene->plan, scene->cluster);
+    EXPECT_EQ(live->lanes[0].queues(), scene->lanes[0].queues());
+    EXPECT_EQ(live->lanes[0].rowsOf(QueueKind::Data), (LaneRows{4, 4}));
+}
+
+TEST(TimelineLayout, GrowsByATrackForEachQueue)
+{
+    const auto one = layoutRows(*sceneForTests({.devices = 1}), {});
+    const auto two = layoutRows(*slicedSceneForTests(), {});
+    EXPECT_EQ(one[0].communication, metrics.communication);
+    EXPECT_EQ(two[0].communication, 2 * metrics.track);
+    EXPECT_EQ(two[0].height - one[0].height, 2 * metrics.track - metrics.communication);
+    EXPECT_EQ(two[0].memoryTop() + two[0].memory + metrics.padding, two[0].y + two[0].height);
+    const auto tensor = two[0].placeOf(QueueKind::Tensor);
+    const auto data = two[0].placeOf(QueueKind::Data);
+    ASSERT_TRUE(tensor && data);
+    EXPECT_GE(tensor->height, 8);
+    EXPECT_LT(tensor->top + tensor->height, data->top);
+    EXPECT_LE(data->top + data->height, two[0].memoryTop());
+    EXPECT_EQ(two[0].placeOf(QueueKind::Pipeline), std::nullopt);
+    EXPECT_EQ(layoutRows(*slicedSceneForTests(), {.communication = false})[0].placeOf(QueueKind::Data),
+        std::nullopt);
+    // What is shown with it, as a prediction behind a measured step, has its queues on the same tracks.
+    const auto beside =
+        layoutRows(*sceneForTests({.devices = 1}), {}, 0, metrics, slicedSceneForTests().get());
+    EXPECT_EQ(beside[0].queues, two[0].queues);
+    EXPECT_EQ(beside[0].height, two[0].height);
 }
 
 TEST(TimelineLayout, PinsMovesHidesAndFindsLanes)
@@ -173,7 +250,7 @@ TEST(TimelineText, TellsOperatorTimeAndGroupOfASpan)
     EXPECT_EQ(value("Micro-batch"), "0 (0-1)");
     EXPECT_EQ(value("Start"), "4.50 µs");
     EXPECT_EQ(value("Duration"), "1.50 µs");
-    const auto reduce = factsOfSpan(*scene, scene->lanes[0].communication.begin);
+    const auto reduce = factsOfSpan(*scene, scene->lanes[0].rowsOf(QueueKind::Tensor).begin);
     EXPECT_EQ(reduce.front().value, "all-reduce");
     EXPECT_NE(std::find(reduce.begin(), reduce.end(), FactLine{"Group", "GPU 0-1", -1}), reduce.end());
 }

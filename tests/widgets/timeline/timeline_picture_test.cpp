@@ -116,6 +116,14 @@ private Q_SLOTS:
         for (int y = block.top(); y <= block.bottom(); ++y)
             joined += image.pixelColor(waits.x(), y) == header ? 1 : 0;
         QVERIFY2(joined >= 1 && joined <= 3, qPrintable(QString::number(joined)));
+        // There is none either where nothing but the pause is in sight, or only what comes before it.
+        for (const double begin : {20'000.0, 1'000.0}) {
+            m_view->setAxis({begin, 50});
+            const QImage waiting = m_view->viewport()->grab().toImage();
+            const int x = m_view->axisLeft() + static_cast<int>(m_view->axis().xOf(30'000));
+            QVERIFY(waiting.pixelColor(x, block.top() + 2) != header);
+        }
+        m_view->fitAll();
         // A pause too short to be seen cuts nothing.
         m_view->setScene(
             sceneForTests({.devices = 1, .microBatches = 1, .operators = 2, .span = 60'000, .pause = 1'000}));

@@ -28,6 +28,52 @@ TEST(TimelineText, SaysOfAMicroBatchWhereItCountsFrom)
     EXPECT_EQ(valueOf(factsOfSpan(*scene, lane.compute.begin), "Micro-batch"), "0 (0-1)");
 }
 
+TEST(TimelineText, NamesTheQueueAndWhatIsLaunchedTogether)
+{
+    const auto scene = slicedSceneForTests();
+    const auto first = factsOfSpan(*scene, 17);
+    EXPECT_EQ(valueOf(first, "Runs in"), "data queue");
+    EXPECT_EQ(valueOf(first, "Launched"), "together with 1 other");
+    EXPECT_EQ(valueOf(first, "Bucket"), "1 of 2");
+    const auto joined = factsOfSpan(*scene, 18);
+    EXPECT_EQ(valueOf(joined, "Launched"), "together with 1 other");
+    const auto alone = factsOfSpan(*scene, 19);
+    EXPECT_EQ(valueOf(alone, "Launched"), "(none)");
+    EXPECT_EQ(valueOf(alone, "Bucket"), "2 of 2");
+    EXPECT_EQ(valueOf(factsOfSpan(*scene, 15), "Runs in"), "tensor queue");
+    EXPECT_EQ(valueOf(factsOfSpan(*scene, 0), "Runs in"), "(none)") << "compute runs where it is drawn";
+    EXPECT_EQ(valueOf(factsOfSpan(*scene, 14), "Launched"), "together with 1 other");
+    EXPECT_EQ(
+        sentenceOf(*scene, 17), "all-reduce, gradients over replicas, stage 0 on GPU 0, 800 ns, data queue");
+}
+
+TEST(TimelineText, CountsAllOfALaunch)
+{
+    const auto scene = slicedSceneForTests();
+    auto plan = std::make_shared<ExecutionPlan>(*scene->plan);
+    // Three updates launched at once, and one of another launch behind them.
+    auto &updates = plan->devices[0].segments[4].instructions;
+    updates = {updates[0], updates[1], updates[1], updates[0]};
+    // What waits in another queue between them does not part them.
+    Instruction gather = plan->devices[0].segments[3].instructions[0];
+    updates.insert(updates.begin() + 1, gather);
+    auto timeline = std::make_shared<Timeline>(*scene->timeline);
+    timeline->spans.instruction[14] = 3;
+    const auto changed = makeTimelineScene(timeline, plan, scene->cluster);
+    EXPECT_EQ(valueOf(factsOfSpan(*changed, 13), "Launched"), "together with 2 others");
+    EXPECT_EQ(valueOf(factsOfSpan(*changed, 14), "Launched"), "together with 2 others");
+}
+
+TEST(TimelineText, CountsOfABlockItsOwnSpans)
+{
+    const auto scene = slicedSceneForTests();
+    const auto facts = factsOfBlock(*scene, scene->lanes[0], 3);
+    EXPECT_EQ(valueOf(facts, "Spans"), "3");
+    EXPECT_EQ(valueOf(facts, "Duration"), "4.00 µs");
+    EXPECT_EQ(valueOf(facts, "Busy"), "3.00 µs");
+    EXPECT_EQ(valueOf(factsOfBlock(*scene, scene->lanes[0], 4), "Spans"), "1");
+}
+
 /// However far out it is looked at, what stands over the folded spans of a block is what its tooltip says.
 TEST(FoldedRuns, HaveTheSpansOfTheirBlockAndNoOthers)
 {
