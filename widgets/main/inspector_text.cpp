@@ -160,6 +160,10 @@ void decision(Sheet &sheet, const PlanUpdate &update, OperatorId id)
     if (decision.recomputeGroup >= 0)
         sheet.row(
             tr("Recompute"), tr("outputs are dropped and made again, group %1").arg(decision.recomputeGroup));
+    if (op.kind == OperatorKind::Attention)
+        sheet.row(tr("Probabilities"),
+            decision.attention == AttentionMode::Plain ? tr("in memory, kept for the backward pass")
+                                                       : tr("never in memory"));
     sheet.section(tr("Why?"));
     for (const RowId row : decision.rows) {
         const auto index = static_cast<std::size_t>(row.index);

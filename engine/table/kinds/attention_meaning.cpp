@@ -13,8 +13,8 @@ Result<std::vector<OperatorId>> RuleMeaning<AttentionRule>::actsOn(
     const RowSetting &setting, const AttentionRule &, const std::vector<OperatorId> &selected)
 {
     std::vector<OperatorId> attentions = forwardOnes(setting.graph(), selected);
-    std::erase_if(attentions,
-        [&](OperatorId op) { return setting.graph().at(op).kind != OperatorKind::Attention; });
+    std::erase_if(
+        attentions, [&](OperatorId op) { return setting.graph().at(op).kind != OperatorKind::Attention; });
     return attentions;
 }
 

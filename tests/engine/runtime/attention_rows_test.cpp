@@ -1,5 +1,5 @@
-// Plans whose attentions keep their probabilities, or some of them: proven, run, and compared with the model on one
-// device.
+// Plans whose attentions keep their probabilities, or some of them: proven, run, and compared with the model
+// on one device.
 
 #include "engine/frontend/training.h"
 #include "engine/frontend/zoo.h"
@@ -86,7 +86,8 @@ const AttentionPlan kPlans[] = {{kGptModel, "attention all : plain", 1},
     {kGptModel, "attention layer:1 : plain", 1},
     {kGptModel, "mesh x=2\nsplit all : sequence over x\nattention all : plain", 2},
     {kGptModel, "mesh x=2\nsplit all : heads over x\nattention all : plain", 2},
-    {kGptModel, "mesh x=2\nsplit all : heads over x\nattention layer:0 : plain\nrecompute layer:* per layer", 2},
+    {kGptModel, "mesh x=2\nsplit all : heads over x\nattention layer:0 : plain\nrecompute layer:* per layer",
+        2},
     {kGptModel, "micro-batches 2\nstage layer:1 : 1\nschedule 1f1b\nattention all : plain", 2},
     {kGptModel, "coshard name:*.attention : heads by 2\nattention all : plain", 1},
     {kDropping, "mesh x=2\nsplit all : sequence over x\nattention all : plain", 2},
