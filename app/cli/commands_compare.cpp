@@ -35,7 +35,7 @@ Result<Side> simulated(const Arguments &arguments, const std::string &path)
     return side;
 }
 
-/// "split", "placed, split", "only in B".
+/// "split", "split, placed", "only in B".
 std::string kindOf(const OperatorDifference &one)
 {
     if (!one.a.valid())
@@ -43,8 +43,8 @@ std::string kindOf(const OperatorDifference &one)
     if (!one.b.valid())
         return "only in A";
     std::string text;
-    for (const auto &[holds, word] :
-        {std::pair{one.split, "split"}, std::pair{one.placed, "placed"}, std::pair{one.ordered, "ordered"}})
+    for (const auto &[holds, word] : {std::pair{one.split, "split"}, std::pair{one.placed, "placed"},
+             std::pair{one.ordered, "ordered"}, std::pair{one.computed, "computed"}})
         if (holds)
             text += (text.empty() ? "" : ", ") + std::string(word);
     return text;
@@ -139,8 +139,8 @@ Result<int> runCompare(const Arguments &arguments)
         {"steady_state", {{"a", steadyJson(a)}, {"b", steadyJson(b)}}},
         {"ratio", stepA > 0 ? json(stepB / stepA) : json(nullptr)}, {"ok", !tooSlow}};
     for (const OperatorDifference &one : difference->operators) {
-        json entry{
-            {"name", one.name}, {"split", one.split}, {"placed", one.placed}, {"ordered", one.ordered}};
+        json entry{{"name", one.name}, {"split", one.split}, {"placed", one.placed}, {"ordered", one.ordered},
+            {"computed", one.computed}};
         if (!one.a.valid() || !one.b.valid())
             entry["only_in"] = one.a.valid() ? "a" : "b";
         object["operators"].push_back(std::move(entry));

@@ -195,7 +195,8 @@ std::optional<PlanDifference> differenceOf(
                 one.placed = distinct(a.placement[i]) != distinct(b.placement[j]);
             }
             one.ordered = ordered[i] && !one.split && !one.placed;
-            if (!one.split && !one.placed && !one.ordered) {
+            one.computed = attentionOf(a, one.a) != attentionOf(b, one.b);
+            if (!one.split && !one.placed && !one.ordered && !one.computed) {
                 ++difference.same;
                 continue;
             }

@@ -22,6 +22,7 @@ struct OperatorDifference {
     /// At another place in the order of its devices: it is not among the most kernels that both plans run in
     /// the same order. Only for operators that are neither split nor placed differently.
     bool ordered = false;
+    bool computed = false; ///< An attention that keeps its probabilities in one plan only.
     friend bool operator==(const OperatorDifference &, const OperatorDifference &) = default;
 };
 

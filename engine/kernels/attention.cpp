@@ -121,6 +121,9 @@ private:
             const auto at = static_cast<std::size_t>(i);
             const T largest = std::max(m_running.largest[at], highest[at]);
             if (largest == kNothing<T>) {
+                // Nothing is seen; or what is there is no number, which must not be lost.
+                if (std::any_of(row, row + keys.size(), [](T score) { return std::isnan(score); }))
+                    m_running.sum[at] = std::numeric_limits<double>::quiet_NaN();
                 std::fill(row, row + keys.size(), T(0));
                 continue;
             }
@@ -144,7 +147,7 @@ private:
             const auto at = static_cast<std::size_t>(i);
             const std::int64_t row = head * m_tiles.queries() + queries.begin + i;
             const double sum = m_running.sum[at];
-            const T share = sum > 0 ? static_cast<T>(1 / sum) : T(0);
+            const T share = sum == 0 ? T(0) : static_cast<T>(1 / sum);
             if (m_y != nullptr) {
                 T *y = elements<T>(*m_y) + row * m_width;
                 std::copy_n(m_sums.data() + i * m_width, m_width, y);
@@ -152,12 +155,12 @@ private:
             }
             if (m_logSum != nullptr) {
                 elements<T>(*m_logSum)[row] =
-                    sum > 0 ? m_running.largest[at] + static_cast<T>(std::log(sum)) : kNothing<T>;
+                    sum == 0 ? kNothing<T> : m_running.largest[at] + static_cast<T>(std::log(sum));
             }
             if (m_probabilities == nullptr)
                 continue;
             T *probabilities = probabilitiesAt(head, queries.begin + i) + keys.begin;
-            if (sum > 0)
+            if (sum != 0)
                 exponentials(probabilities, keys.size(), m_running.largest[at], share);
             else
                 std::fill(probabilities, probabilities + keys.size(), T(0));

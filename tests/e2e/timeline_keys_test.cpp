@@ -80,6 +80,12 @@ private Q_SLOTS:
             const OperatorId own = scene().operatorOf(row);
             const OperatorId other = scene().operatorOf(row + 1);
             const OperatorId behind = scene().operatorOf(row + 2);
+            // A cast serves the operator behind it, and is none of its own.
+            const auto isKernel = [this](std::size_t at) {
+                return scene().findInstruction(at)->kind == InstructionKind::Kernel;
+            };
+            if (!isKernel(row) || !isKernel(row + 1) || !isKernel(row + 2))
+                continue;
             QTest::mouseClick(m_view->viewport(), Qt::LeftButton, {}, rect->center());
             QTest::keyClick(m_view, Qt::Key_Right, Qt::ControlModifier | Qt::ShiftModifier);
             if (m_at.workspace().tableText() == before.text)

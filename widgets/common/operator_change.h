@@ -6,7 +6,7 @@
 namespace planloom {
 
 /// How what is decided about an operator differs between two plans.
-enum class OperatorChange : std::uint8_t { Same, Split, Placed, Ordered, Both };
-constexpr std::size_t kOperatorChangeCount = 5;
+enum class OperatorChange : std::uint8_t { Same, Split, Placed, Ordered, Computed, Both };
+constexpr std::size_t kOperatorChangeCount = 6;
 
 } // namespace planloom

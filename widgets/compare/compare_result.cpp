@@ -159,8 +159,9 @@ CompareSnapshot comparePlans(PlanUpdateSnapshot a, PlanUpdateSnapshot b, std::st
         const bool isNew = !difference.a.valid();
         const OperatorChange change = isNew || (difference.split && difference.placed) ? OperatorChange::Both
             : difference.split                                                         ? OperatorChange::Split
-            : difference.placed ? OperatorChange::Placed
-                                : OperatorChange::Ordered;
+            : difference.placed  ? OperatorChange::Placed
+            : difference.ordered ? OperatorChange::Ordered
+                                 : OperatorChange::Computed;
         result->operators[static_cast<std::size_t>(difference.b.index)] = static_cast<std::uint8_t>(change);
     }
     for (const std::uint8_t change : result->operators)

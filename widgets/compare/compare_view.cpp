@@ -229,10 +229,11 @@ void CompareView::showResult(const CompareSnapshot &result)
     };
     m_dagCounts->setText(result->operators.empty()
             ? tr("Operators are compared once both plans have a timeline.")
-            : tr("%1 same · %2 split differently · %3 placed elsewhere · %4 ordered differently · %5 both")
+            : tr("%1 same · %2 split differently · %3 placed elsewhere · %4 ordered differently · "
+                 "%5 computed differently · %6 several")
                   .arg(count(OperatorChange::Same), count(OperatorChange::Split),
                       count(OperatorChange::Placed), count(OperatorChange::Ordered),
-                      count(OperatorChange::Both)));
+                      count(OperatorChange::Computed), count(OperatorChange::Both)));
     m_tabs->setTabText(0,
         result->operators.empty()
             ? tr("Operators")

@@ -208,6 +208,8 @@ private:
                 return tr("placed elsewhere");
             case OperatorChange::Ordered:
                 return tr("ordered differently");
+            case OperatorChange::Computed:
+                return tr("computed differently");
             case OperatorChange::Both:
                 return tr("several");
             }

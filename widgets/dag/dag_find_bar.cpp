@@ -21,7 +21,7 @@ DagFindBar::DagFindBar(QWidget *parent)
 {
     setFrameShape(QFrame::StyledPanel);
     setAutoFillBackground(true);
-    m_edit->setPlaceholderText(tr("Find: softmax, kind:Linear & layer:0-3, bytes>64MiB, /regex/"));
+    m_edit->setPlaceholderText(tr("Find: attention, kind:Linear & layer:0-3, bytes>64MiB, /regex/"));
     m_edit->setClearButtonEnabled(true);
     m_edit->setAccessibleName(tr("Find operators"));
     m_edit->setMinimumWidth(fontMetrics().averageCharWidth() * 38);

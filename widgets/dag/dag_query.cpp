@@ -56,7 +56,7 @@ private:
     Error wrong(std::string message) const
     {
         return {ErrorCode::InvalidInput, std::move(message),
-            "Examples: softmax, kind:Linear & layer:0-3, bytes>64MiB, /fc[12]$/",
+            "Examples: attention, kind:Linear & layer:0-3, bytes>64MiB, /fc[12]$/",
             "line:1:" + std::to_string(m_place + 1)};
     }
 

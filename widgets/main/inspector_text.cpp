@@ -161,6 +161,10 @@ void decision(Sheet &sheet, const PlanUpdate &update, OperatorId id)
         sheet.row(
             tr("Recompute"), tr("outputs are dropped and made again, group %1").arg(decision.recomputeGroup));
     sheet.row(tr("Precision"), escaped(toString(decision.precision)));
+    if (op.kind == OperatorKind::Attention)
+        sheet.row(tr("Probabilities"),
+            decision.attention == AttentionMode::Plain ? tr("in memory, kept for the backward pass")
+                                                       : tr("never in memory"));
     sheet.section(tr("Why?"));
     std::vector<RowId> rows = decision.rows;
     rows.insert(rows.end(), decision.precisionRows.begin(), decision.precisionRows.end());

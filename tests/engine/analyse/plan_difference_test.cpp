@@ -126,6 +126,20 @@ TEST(PlanDifference, OtherSchedulesAreOtherOrdersAlone)
     EXPECT_GT(difference->same, 0);
 }
 
+TEST(PlanDifference, AttentionsThatKeepTheirProbabilitiesAreComputedDifferently)
+{
+    const GraphSnapshot graph = trainingStep(smallModels()[1]);
+    const auto difference =
+        differenceOf(planOfRows(graph, 1, ""), planOfRows(graph, 1, "attention layer:1 : plain"));
+    ASSERT_TRUE(difference);
+    ASSERT_EQ(difference->operators.size(), 2U);
+    for (const OperatorDifference &one : difference->operators) {
+        EXPECT_TRUE(one.name.starts_with("h.1.attn.attention")) << one.name;
+        EXPECT_TRUE(one.computed);
+        EXPECT_FALSE(one.split || one.placed || one.ordered);
+    }
+}
+
 TEST(PlanDifference, OtherModelsMatchByName)
 {
     const auto difference =

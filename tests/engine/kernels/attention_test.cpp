@@ -397,6 +397,27 @@ TEST(Attention, WhereLargeNumbersHideAllKeysTheyWeighAsInASoftmax)
     }
 }
 
+TEST(Attention, PassesOnWhatIsNoNumber)
+{
+    const double nan = std::numeric_limits<double>::quiet_NaN();
+    const Form form{.queries = 3, .keys = 2, .width = 1, .valueWidth = 1};
+    for (const std::size_t slot : {0U, 1U}) { // one query makes one row so, one key all of them
+        Example example = exampleOf(form, DataType::Float32);
+        example.inputs[slot].values =
+            slot == 0 ? std::vector<double>{1, nan, 1} : std::vector<double>{1, nan};
+        for (const AttentionMode mode : {AttentionMode::Fused, AttentionMode::Plain}) {
+            const Ran found = ran(example, mode);
+            for (const std::size_t query : {0U, 1U, 2U}) {
+                const bool broken = slot == 1 || query == 1;
+                EXPECT_EQ(std::isnan(found.output(0)[query]), broken) << query;
+                EXPECT_EQ(std::isnan(found.output(1)[query]), broken) << query;
+                EXPECT_EQ(std::isnan(found.gradient(0)[query]), broken) << query;
+            }
+            EXPECT_TRUE(std::isnan(found.gradient(2)[0]));
+        }
+    }
+}
+
 TEST(Attention, ReachCountsInTheWholeOperator)
 {
     const AttentionReach causal{.causal = true, .offset = 2};

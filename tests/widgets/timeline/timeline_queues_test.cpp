@@ -45,8 +45,7 @@ private Q_SLOTS:
     void everyCommunicationIsWhereItIsDrawnAndIsHit()
     {
         const QImage image = m_view->viewport()->grab().toImage();
-        const QColor colour =
-            communicationColour(paletteFor(*m_view), InstructionKind::AllReduce);
+        const QColor colour = communicationColour(paletteFor(*m_view), InstructionKind::AllReduce);
         QRect before;
         for (std::size_t row = 15; row < 20; ++row) {
             const auto rect = m_view->rectOf(row);
@@ -168,12 +167,13 @@ private Q_SLOTS:
     {
         const QRect whole = *m_view->rectOfBlock(0, 3);
         const auto at = [&](double time) {
-            return QPoint(m_view->axisLeft() + static_cast<int>(m_view->axis().xOf(time)), whole.center().y());
+            return QPoint(
+                m_view->axisLeft() + static_cast<int>(m_view->axis().xOf(time)), whole.center().y());
         };
         QTest::mouseClick(m_view->viewport(), Qt::LeftButton, {}, at(12'500));
         QCOMPARE(m_view->focus(), (TimelineFocus{0, LanePart::Block, 3, -1}));
-        QCOMPARE(m_selection->selected(),
-            (std::vector<OperatorId>{OperatorId{3}, OperatorId{4}, OperatorId{5}}));
+        QCOMPARE(
+            m_selection->selected(), (std::vector<OperatorId>{OperatorId{3}, OperatorId{4}, OperatorId{5}}));
         QTest::keyClick(m_view.get(), Qt::Key_Right);
         QCOMPARE(m_view->focus(), (TimelineFocus{0, LanePart::Block, 4, -1}));
         QCOMPARE(m_selection->selected(), std::vector<OperatorId>{OperatorId{6}});
@@ -207,8 +207,8 @@ private Q_SLOTS:
         QVERIFY(joined);
     }
 
-    /// What a gesture would lead to may use other queues: what is there and what would be are then on the same
-    /// tracks, and nothing else moves.
+    /// What a gesture would lead to may use other queues: what is there and what would be are then on the
+    /// same tracks, and nothing else moves.
     void aGhostWithAnotherQueueLinesUpWithWhatIsThere()
     {
         const auto base = sceneForTests({.devices = 1, .microBatches = 2, .operators = 3, .span = 1000});
@@ -260,13 +260,13 @@ private Q_SLOTS:
         m_view->fitAll();
         const QImage image = m_view->viewport()->grab().toImage();
         const QColor colour = communicationColour(paletteFor(*m_view), InstructionKind::AllReduce);
-        for (const auto &[row, track] : {std::pair{std::size_t{15}, QueueKind::Tensor}, {17, QueueKind::Data}}) {
+        for (const auto &[row, track] :
+            {std::pair{std::size_t{15}, QueueKind::Tensor}, {17, QueueKind::Data}}) {
             const auto place = m_view->rows().front().placeOf(track);
             QVERIFY(place.has_value());
             const int y = m_view->lanesTop() + place->top + place->height / 2;
             const auto x = [&](std::int64_t time) {
-                return m_view->axisLeft()
-                    + static_cast<int>(m_view->axis().xOf(static_cast<double>(time)));
+                return m_view->axisLeft() + static_cast<int>(m_view->axis().xOf(static_cast<double>(time)));
             };
             QCOMPARE(image.pixelColor(x(later->spans.start[row]) + 2, y), colour);
             // The left edge of where it was predicted, and nothing within.

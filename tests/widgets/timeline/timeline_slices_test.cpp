@@ -22,8 +22,7 @@ private Q_SLOTS:
             openModel({"zoo:gpt?layers=4&hidden=1024&heads=16&seq=128&vocab=1024&batch=16", {}, {}}, {});
         QVERIFY2(opened, opened ? "" : opened.error().message.c_str());
         m_model = *opened;
-        m_sliced =
-            planned(m_model, {}, "3d:dp=2,tp=2,pp=2,zero1=1,micro-batches=4,schedule=1f1b", kSlicedOn);
+        m_sliced = planned(m_model, {}, "3d:dp=2,tp=2,pp=2,zero1=1,micro-batches=4,schedule=1f1b", kSlicedOn);
         QVERIFY(m_sliced);
     }
     void init()
