@@ -1,6 +1,7 @@
 #include "engine/lowering/materialize.h"
 
 #include "engine/lowering/box_algebra.h"
+#include "engine/lowering/shared_summands.h"
 
 #include <algorithm>
 #include <cassert>
@@ -171,7 +172,7 @@ const std::vector<Holding> &Materializer::merge(Made &made, Task task)
     if (!made.merged.empty())
         return made.merged;
     task.block = made.block;
-    std::vector<Holding> sorted = made.raw;
+    std::vector<Holding> sorted = withoutShared(made.raw);
     std::stable_sort(sorted.begin(), sorted.end(), byDevice);
     for (std::size_t begin = 0; begin < sorted.size();) {
         std::size_t end = begin;

@@ -1,0 +1,95 @@
+#include "engine/lowering/shared_summands.h"
+
+#include "engine/frontend/graph_builder.h"
+#include "engine/table/table_text.h"
+#include "engine/verify/verify.h"
+#include "tests/engine/lowering/models_for_tests.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace planloom {
+namespace {
+
+/// Holdings of one box: by device the summands it made, one buffer each.
+std::vector<Holding> made(const std::vector<std::vector<std::int32_t>> &byDevice)
+{
+    std::vector<Holding> holdings;
+    for (std::size_t d = 0; d < byDevice.size(); ++d)
+        for (const std::int32_t summand : byDevice[d])
+            holdings.push_back({DeviceId{static_cast<std::int32_t>(d)}, wholeMask({4}), {summand}, summand});
+    return holdings;
+}
+
+std::vector<std::vector<std::int32_t>> rest(const std::vector<std::vector<std::int32_t>> &byDevice)
+{
+    std::vector<std::vector<std::int32_t>> result(byDevice.size());
+    for (const Holding &h : withoutShared(made(byDevice)))
+        result[static_cast<std::size_t>(h.device.index)].push_back(h.summands[0]);
+    return result;
+}
+
+TEST(SharedSummands, AreKeptWhereLittleElseIs)
+{
+    using Sets = std::vector<std::vector<std::int32_t>>;
+    EXPECT_EQ(rest({{0, 1}, {0, 2}}), (Sets{{0, 1}, {2}}));
+    EXPECT_EQ(rest({{0, 1}, {0, 2}, {0, 3}, {0, 4}}), (Sets{{0, 1}, {2}, {3}, {4}}));
+    // Replicas stay replicas.
+    EXPECT_EQ(rest({{0, 1}, {0, 1}, {0, 2}, {0, 2}}), (Sets{{0, 1}, {0, 1}, {2}, {2}}));
+    EXPECT_EQ(rest({{0, 1, 2}, {0, 2, 3, 4}}), (Sets{{0, 1, 2}, {3, 4}}));
+}
+
+TEST(SharedSummands, AreLeftAloneWhereNothingHelpsOrNothingHasTo)
+{
+    for (const std::vector<std::vector<std::int32_t>> &sets :
+        {std::vector<std::vector<std::int32_t>>{{0}, {1}}, {{0, 1}, {0, 1}}, {{0, 1}, {0}},
+            {{0, 1}, {1, 2}, {0, 2}, {0, 1, 2}}, {{0}, {0, 1}, {1}}})
+        EXPECT_EQ(rest(sets), sets);
+}
+
+/// y = h + down(relu(up(h))), h trained: as in a layer without a norm in its residual stream.
+GraphSnapshot residual()
+{
+    GraphBuilder builder{"residual"};
+    const TensorId x = builder.input("x", {DataType::Float32, {8, 6}});
+    const TensorId labels = builder.input("labels", {DataType::Int64, {8}});
+    const TensorId h = builder.one(OperatorKind::MatMul, {x, builder.weight("embed", {6, 8})}, {}, "embed");
+    TensorId inner = builder.one(OperatorKind::MatMul, {h, builder.weight("w", {8, 16})}, {}, "up");
+    inner = builder.one(OperatorKind::Relu, {inner}, {}, "relu");
+    inner = builder.one(OperatorKind::MatMul, {inner, builder.weight("v", {16, 8})}, {}, "down");
+    const TensorId y = builder.one(OperatorKind::Add, {h, inner}, {}, "join");
+    const TensorId loss = builder.one(
+        OperatorKind::CrossEntropy, {y, labels}, attributesOf({{"reduction", std::string{"sum"}}}));
+    auto forward = builder.finish({y}, loss);
+    EXPECT_TRUE(forward) << describe(forward.error());
+    auto training = buildTrainingStep(*forward, {.optimizer = OperatorKind::SgdStep});
+    EXPECT_TRUE(training) << describe(training.error());
+    return std::make_shared<const Graph>(*std::move(training));
+}
+
+TEST(SharedSummands, OfAResidualStreamAreReducedTogether)
+{
+    const auto table = parseTable("split name:up : n by 2\nsplit name:relu : d1 by 2\nsplit name:down : k by "
+                                  "2\nplace all : devices 0,1\n");
+    ASSERT_TRUE(table) << describe(table.error());
+    const auto completion = completePlan(residual(), 2, *table);
+    ASSERT_TRUE(completion);
+    ASSERT_FALSE(firstError(*completion)) << describe(*firstError(*completion));
+    const auto plan = lower(completion->plan, *clusterNamed("dgx-a100:2"));
+    ASSERT_TRUE(plan) << describe(plan.error());
+    const auto report = verify(*plan);
+    ASSERT_TRUE(report);
+    ASSERT_TRUE(report->ok()) << report->failure->reason;
+    int reductions = 0;
+    for (const Segment &segment : plan->devices[1].segments)
+        for (const Instruction &instruction : segment.instructions) {
+            EXPECT_NE(instruction.kind, InstructionKind::Recv);
+            if (segment.kind == SegmentKind::Backward && isCommunication(instruction.kind))
+                ++reductions;
+        }
+    EXPECT_EQ(reductions, 1); // of the gradient of h, from the products and from the addition
+}
+
+} // namespace
+} // namespace planloom
