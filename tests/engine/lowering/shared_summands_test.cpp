@@ -70,8 +70,8 @@ GraphSnapshot residual()
 
 TEST(SharedSummands, OfAResidualStreamAreReducedTogether)
 {
-    const auto table = parseTable(
-        "split name:up : n by 2\nsplit name:relu : d1 by 2\nsplit name:down : k by 2\nplace all : devices 0,1\n");
+    const auto table = parseTable("split name:up : n by 2\nsplit name:relu : d1 by 2\nsplit name:down : k by "
+                                  "2\nplace all : devices 0,1\n");
     ASSERT_TRUE(table) << describe(table.error());
     const auto completion = completePlan(residual(), 2, *table);
     ASSERT_TRUE(completion);
