@@ -2,6 +2,7 @@
 
 #include "engine/base/words.h"
 #include "engine/binding/followers.h"
+#include "engine/plan/open_sums.h"
 
 #include <algorithm>
 #include <optional>
@@ -204,6 +205,11 @@ Split DefaultRule::byDefault(
     if (auto mine = leadersSplit(op, axis, taken); mine && isAllowed(*mine)) {
         explain(why, "follows '" + m_graph.at(m_leader.op).name + "' over " + axis.name);
         return *std::move(mine);
+    }
+    const Split byValue{.kind = SplitKind::Value, .parts = axis.size, .axis = axis.name};
+    if (isAllowed(byValue) && addsOpenSums(m_draft, op, axis)) {
+        explain(why, "adds sums over " + axis.name + " before they are reduced");
+        return byValue;
     }
     if (auto batch = batchSplit(op, axis, taken); batch && isAllowed(*batch)) {
         explain(why, "cuts the batch over " + axis.name + ", as others do");

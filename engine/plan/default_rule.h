@@ -13,9 +13,10 @@ namespace planloom {
 /// Partition, per mesh axis no row speaks of. Where that producer cuts the dimension of its output which
 /// leads an identifier of this operator, this operator cuts that identifier alike, and where it makes
 /// replicas, replicas: no communication then. Where following is not possible (the producer makes summands,
-/// the identifier is frozen, or does not divide) the operator cuts its batch if a row cuts the batch over
-/// this axis, else it is replicated. On a list of devices the same for the producer's splits one by one, if
-/// it has the same list.
+/// the identifier is frozen, or does not divide) the operator is split by value where it only adds such
+/// summands up, so that they are reduced once (open_sums.h); else it cuts its batch if a row cuts the batch
+/// over this axis, else it is replicated. On a list of devices the same for the producer's splits one by one,
+/// if it has the same list.
 ///
 /// Coshard steps stay inside what one device has, and are not followed.
 ///

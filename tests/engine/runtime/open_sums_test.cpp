@@ -1,0 +1,100 @@
+// Branches whose products are cut along their sums, added to one another: reduced once.
+
+#include "engine/frontend/graph_builder.h"
+#include "engine/frontend/training.h"
+#include "engine/lowering/lower.h"
+#include "engine/plan/complete.h"
+#include "engine/runtime/check.h"
+#include "engine/table/table_text.h"
+#include "engine/verify/verify.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace planloom {
+namespace {
+
+/// y = x + (a(x) + b(x)), two branches beside each other as in GPT-J's blocks.
+GraphSnapshot parallelBlock()
+{
+    GraphBuilder builder{"parallel block"};
+    const TensorId x = builder.input("x", {DataType::Float32, {8, 8}});
+    const TensorId labels = builder.input("labels", {DataType::Int64, {8}});
+    const auto branch = [&](const std::string &name) {
+        TensorId h = builder.one(OperatorKind::MatMul, {x, builder.weight(name + ".w", {8, 16})}, {}, name + "up");
+        h = builder.one(OperatorKind::Relu, {h}, {}, name + "relu");
+        return builder.one(OperatorKind::MatMul, {h, builder.weight(name + ".v", {16, 8})}, {}, name + "down");
+    };
+    const TensorId a = branch("a");
+    const TensorId b = branch("b");
+    const TensorId both = builder.one(OperatorKind::Add, {a, b}, {}, "both");
+    const TensorId y = builder.one(OperatorKind::Add, {x, both}, {}, "join");
+    const TensorId loss = builder.one(
+        OperatorKind::CrossEntropy, {y, labels}, attributesOf({{"reduction", std::string{"sum"}}}));
+    auto forward = builder.finish({y}, loss);
+    EXPECT_TRUE(forward) << describe(forward.error());
+    auto training = buildTrainingStep(*forward, {.optimizer = OperatorKind::SgdStep});
+    EXPECT_TRUE(training) << describe(training.error());
+    return std::make_shared<const Graph>(*std::move(training));
+}
+
+ExecutionPlan loweredWith(const GraphSnapshot &graph, const std::string &rows, std::int32_t devices)
+{
+    const auto table = parseTable("mesh tp=" + std::to_string(devices) + "\n" + rows);
+    EXPECT_TRUE(table) << describe(table.error());
+    const auto completion = completePlan(graph, devices, *table);
+    EXPECT_TRUE(completion);
+    EXPECT_FALSE(firstError(*completion)) << describe(*firstError(*completion));
+    auto plan = lower(completion->plan, *clusterNamed("dgx-a100:" + std::to_string(devices)));
+    EXPECT_TRUE(plan) << describe(plan.error());
+    return *std::move(plan);
+}
+
+constexpr const char *kBranches =
+    "split set{aup,bup} : n over tp\nsplit set{adown,bdown} : k over tp\n";
+
+std::int64_t forwardReductions(const ExecutionPlan &plan)
+{
+    std::int64_t count = 0;
+    for (const Segment &segment : plan.devices[0].segments)
+        for (const Instruction &instruction : segment.instructions)
+            count += segment.kind == SegmentKind::Forward && isCommunication(instruction.kind);
+    return count;
+}
+
+TEST(OpenSums, AreReducedOnceAndGiveTheModelsNumbers)
+{
+    const GraphSnapshot graph = parallelBlock();
+    const auto reference = lower(completePlan(graph, 1, ConstraintTable{})->plan, *clusterNamed("cpu:1"));
+    ASSERT_TRUE(reference);
+    for (const std::int32_t devices : {2, 4})
+        for (const char *more : {"", "micro-batches 2\n", "recompute all\n"}) {
+            SCOPED_TRACE(std::to_string(devices) + " " + more);
+            const ExecutionPlan plan = loweredWith(graph, std::string(kBranches) + more, devices);
+            EXPECT_EQ(forwardReductions(plan), 1);
+            const auto report = verify(plan);
+            ASSERT_TRUE(report);
+            ASSERT_TRUE(report->ok()) << report->failure->reason;
+            RunOptions options;
+            options.randomWeights = true;
+            options.keepGradients = true;
+            options.steps = 2;
+            const auto outcome = runOnCpu(plan, options);
+            ASSERT_TRUE(outcome) << describe(outcome.error());
+            const auto check = checkAgainst(*reference, plan, *outcome, options);
+            ASSERT_TRUE(check) << describe(check.error());
+            EXPECT_TRUE(check->ok) << check->worstTensor << " " << check->worstError;
+        }
+}
+
+TEST(OpenSums, AreReducedBeforeWhereARowSaysSo)
+{
+    const GraphSnapshot graph = parallelBlock();
+    const ExecutionPlan plan =
+        loweredWith(graph, std::string(kBranches) + "split name:both : replicate over tp\n", 2);
+    EXPECT_EQ(forwardReductions(plan), 2);
+}
+
+} // namespace
+} // namespace planloom
