@@ -235,9 +235,9 @@ Result<int> runVerify(const Arguments &arguments)
     if (!note.empty())
         std::printf("note: %s\n", note.c_str());
     if (report.ok())
-        std::printf("verified: %lld instructions compute what the model says%s (%s)\n",
+        std::printf("verified: %lld instructions compute what the model says%s%s (%s)\n",
             static_cast<long long>(report.instructions), microBatchText(report).c_str(),
-            secondsText(seconds).c_str());
+            plan.precisions.empty() ? "" : ", in the plan's number formats", secondsText(seconds).c_str());
     else
         std::printf("not equivalent: %s\n  device %d, segment %d, instruction %d, micro-batch %d\n",
             report.failure->reason.c_str(), report.failure->device.index, report.failure->segment,

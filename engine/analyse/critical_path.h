@@ -51,13 +51,13 @@ struct Bubble {
     /// From the span behind the bubble (or, at its end, the last of the step) back to one that ran when it
     /// began.
     std::vector<Wait> waits{};
-    /// A later span of the device that could have run at that time, but for the order of its stream; -1 if
+    /// A later span of the device that could have run at that time, but for the order of its queue; -1 if
     /// none could.
     std::int32_t heldBack = -1;
     RowId heldBackRow{}; ///< The row that holds it back; invalid if the schedule does.
 };
 
-/// The bubble of the compute stream of `device` at `time`, and its cause.
+/// The bubble of the compute queue of `device` at `time`, and its cause.
 /// @param plan  names the rows; null leaves them out
 /// @return nothing if the device computes at that time, or either is out of range
 /// O(log spans + chain + spans of the device behind the bubble)

@@ -13,7 +13,7 @@ namespace planloom {
 /// Why a span waits for another one.
 enum class WaitKind : std::uint8_t {
     Data, ///< It reads what the other one writes.
-    Order, ///< The other one stands before it in its stream.
+    Order, ///< The other one stands before it in its queue.
     Reuse, ///< It writes over what the other one reads or writes.
     Peer, ///< The other one is another end of the same communication; they start together.
 };
@@ -45,7 +45,7 @@ struct TimelineDependencies {
     std::size_t meetingCount() const { return memberBegin.empty() ? 0 : memberBegin.size() - 1; }
 };
 
-/// Finds them from the program: writers and readers of buffers, the order of streams, and the k-th use of
+/// Finds them from the program: writers and readers of buffers, the order of queues, and the k-th use of
 /// each group and the tags, which match the ends of a communication. `timeline` is predicted or measured;
 /// instructions without a span are passed over.
 /// @return InvalidInput if `timeline` does not belong to `plan`; Cancelled

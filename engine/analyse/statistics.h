@@ -29,8 +29,8 @@ struct SpanAmount {
 /// What one device does in a box: compute + exposed + idle is the length of the box.
 struct DeviceStatistics {
     DeviceId device{};
-    std::int64_t compute = 0; ///< Nanoseconds its compute stream runs.
-    std::int64_t communication = 0; ///< Its communication stream runs.
+    std::int64_t compute = 0; ///< Nanoseconds its compute queue runs.
+    std::int64_t communication = 0; ///< Its other queues run, one by one: at once counts twice.
     std::int64_t exposed = 0; ///< Communication while it computes nothing.
     std::int64_t idle = 0; ///< Neither runs.
     friend bool operator==(const DeviceStatistics &, const DeviceStatistics &) = default;

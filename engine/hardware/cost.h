@@ -37,8 +37,6 @@ double collectiveSeconds(
 double matrixFlopsOf(const DeviceModel &device, DataType dataType);
 /// The same figure with its source.
 const Sourced &matrixRateOf(const DeviceModel &device, DataType dataType);
-/// The same figure with its source.
-const Sourced &matrixRateOf(const DeviceModel &device, DataType dataType);
 
 /// Seconds to copy `bytes` within a device.
 double copySeconds(const DeviceModel &device, Bytes bytes);

@@ -27,8 +27,7 @@ bool comesOpen(PlanDraft &draft, TensorId tensor, const MeshAxis &axis)
     const auto &consumers = uses.consumers[static_cast<std::size_t>(tensor.index)];
     const auto forward = std::count_if(consumers.begin(), consumers.end(),
         [&](OperatorId op) { return graph.at(op).direction == Direction::Forward; });
-    if (forward != 1
-        || std::find(graph.outputs.begin(), graph.outputs.end(), tensor) != graph.outputs.end())
+    if (forward != 1 || std::find(graph.outputs.begin(), graph.outputs.end(), tensor) != graph.outputs.end())
         return false;
     const Operator &producer = graph.at(producers.front());
     const auto output = static_cast<std::size_t>(

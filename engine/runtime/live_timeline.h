@@ -10,7 +10,7 @@
 namespace planloom {
 
 /// Spans of one step as a timeline, while they arrive or once all have: what a run has measured. Sorted as
-/// timelines are; one stream after the other. Memory curves are empty. Spans that name no instruction of
+/// timelines are; one queue after the other. Memory curves are empty. Spans that name no instruction of
 /// `plan` are left out: they come from another process.
 /// @param byDevice  one entry for each device of the plan; all of one step
 /// @param step      the step's duration; 0 takes the end of the last span

@@ -17,8 +17,8 @@ struct SimulateOptions {
     std::function<void(const Timeline &)> onFigures{};
 };
 
-/// Discrete-event simulation of one training step: each device has a compute and a communication stream, each
-/// in order; an instruction starts when it heads its stream, its inputs are there and, for communication, all
+/// Discrete-event simulation of one training step: each device has several queues, each in order; an
+/// instruction starts when it heads its queue, its inputs are there and, for communication, all
 /// members have reached it. Devices whose programs are equal up to renaming are simulated once.
 ///
 /// @return InvalidInput if the plan cannot make progress (a deadlock; `verify` says where); Cancelled if

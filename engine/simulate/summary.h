@@ -12,7 +12,7 @@ namespace planloom {
 struct DeviceSummary {
     Bytes peak{};
     double busySeconds = 0;
-    double bubble = 0; ///< Share of the step that its compute stream is idle.
+    double bubble = 0; ///< Share of the step that its compute queue is idle.
     double exposedCommunicationSeconds = 0;
     Bytes sent{}; ///< In one step, over all kinds.
     friend bool operator==(const DeviceSummary &, const DeviceSummary &) = default;

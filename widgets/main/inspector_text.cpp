@@ -2,6 +2,7 @@
 
 #include "engine/base/words.h"
 #include "engine/graph/catalogue.h"
+#include "engine/hardware/cost.h"
 #include "engine/hardware/device_word.h"
 #include "widgets/common/format.h"
 

@@ -22,9 +22,11 @@ GraphSnapshot parallelBlock()
     const TensorId x = builder.input("x", {DataType::Float32, {8, 8}});
     const TensorId labels = builder.input("labels", {DataType::Int64, {8}});
     const auto branch = [&](const std::string &name) {
-        TensorId h = builder.one(OperatorKind::MatMul, {x, builder.weight(name + ".w", {8, 16})}, {}, name + "up");
+        TensorId h =
+            builder.one(OperatorKind::MatMul, {x, builder.weight(name + ".w", {8, 16})}, {}, name + "up");
         h = builder.one(OperatorKind::Relu, {h}, {}, name + "relu");
-        return builder.one(OperatorKind::MatMul, {h, builder.weight(name + ".v", {16, 8})}, {}, name + "down");
+        return builder.one(
+            OperatorKind::MatMul, {h, builder.weight(name + ".v", {16, 8})}, {}, name + "down");
     };
     const TensorId a = branch("a");
     const TensorId b = branch("b");
@@ -51,8 +53,7 @@ ExecutionPlan loweredWith(const GraphSnapshot &graph, const std::string &rows, s
     return *std::move(plan);
 }
 
-constexpr const char *kBranches =
-    "split set{aup,bup} : n over tp\nsplit set{adown,bdown} : k over tp\n";
+constexpr const char *kBranches = "split set{aup,bup} : n over tp\nsplit set{adown,bdown} : k over tp\n";
 
 std::int64_t forwardReductions(const ExecutionPlan &plan)
 {
