@@ -41,7 +41,7 @@ GraphSnapshot parallelBlock()
     return std::make_shared<const Graph>(*std::move(training));
 }
 
-ExecutionPlan loweredWith(const GraphSnapshot &graph, const std::string &rows, std::int32_t devices)
+ExecutionPlan loweredBlock(const GraphSnapshot &graph, const std::string &rows, std::int32_t devices)
 {
     const auto table = parseTable("mesh tp=" + std::to_string(devices) + "\n" + rows);
     EXPECT_TRUE(table) << describe(table.error());
@@ -72,7 +72,7 @@ TEST(OpenSums, AreReducedOnceAndGiveTheModelsNumbers)
     for (const std::int32_t devices : {2, 4})
         for (const char *more : {"", "micro-batches 2\n", "recompute all\n"}) {
             SCOPED_TRACE(std::to_string(devices) + " " + more);
-            const ExecutionPlan plan = loweredWith(graph, std::string(kBranches) + more, devices);
+            const ExecutionPlan plan = loweredBlock(graph, std::string(kBranches) + more, devices);
             EXPECT_EQ(forwardReductions(plan), 1);
             const auto report = verify(plan);
             ASSERT_TRUE(report);
@@ -93,7 +93,7 @@ TEST(OpenSums, AreReducedBeforeWhereARowSaysSo)
 {
     const GraphSnapshot graph = parallelBlock();
     const ExecutionPlan plan =
-        loweredWith(graph, std::string(kBranches) + "split name:both : replicate over tp\n", 2);
+        loweredBlock(graph, std::string(kBranches) + "split name:both : replicate over tp\n", 2);
     EXPECT_EQ(forwardReductions(plan), 2);
 }
 
