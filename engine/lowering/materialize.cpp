@@ -255,6 +255,8 @@ std::vector<Holding> Materializer::convert(Made &made, const std::vector<Need> &
         result = std::move(*within);
     else if (auto across = convertAcross(merged, joined, task))
         result = std::move(*across);
+    else if (auto everywhere = spread(merged, joined, task))
+        result = std::move(*everywhere);
     else {
         const bool alike = std::all_of(merged.begin(), merged.end(),
             [&](const Holding &h) { return h.summands == merged.front().summands; });

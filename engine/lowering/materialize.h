@@ -34,7 +34,8 @@ struct Need {
 /// - within one group of devices along the cheapest path of layouts (layout.h), the devices numbered so that
 ///   layouts are seen;
 /// - between disjoint groups by a path on either side of a point-to-point crossing, all three chosen
-/// together;
+/// together; what several consumers want alike may be sent to one of them that passes it on;
+/// - one box for many by a broadcast from somebody who holds it, where that is cheapest;
 /// - anything irregular by the general way: select, send, concat, sum. That way always works.
 class Materializer
 {
@@ -105,6 +106,9 @@ private:
         Layout from{};
         Layout to{};
         LayoutPath after{};
+        /// Consumers that differ in these digits get the same: the first of them, which passes it on.
+        std::vector<std::int8_t> broadcast{};
+        double seconds = 0;
     };
 
     IndexMask wholeBox(TensorId tensor) const;
@@ -122,12 +126,19 @@ private:
         const std::vector<Holding> &from, const std::vector<Need> &needs, const Task &task) const;
     std::optional<std::vector<Holding>> convertAcross(
         const std::vector<Holding> &from, const std::vector<Need> &needs, const Task &task);
+    /// Seconds of one broadcast to all who want the one box that somebody holds; nothing if that is not all.
+    std::optional<double> spreadSeconds(
+        const std::vector<Holding> &from, const std::vector<Need> &needs, const Task &task) const;
+    std::optional<std::vector<Holding>> spread(
+        const std::vector<Holding> &from, const std::vector<Need> &needs, const Task &task);
     std::optional<CrossingChoice> chooseCrossing(const Layout &from, const Layout &to,
         const std::vector<DeviceId> &producers, const std::vector<DeviceId> &consumers, const Task &task);
     void walk(const LayoutPath &path, std::vector<Holding> &holdings, const std::vector<DeviceId> &group,
         const Task &task);
     void communicate(const Hop &hop, const std::vector<Holding> &holdings, std::vector<Holding> &next,
         const std::vector<DeviceId> &group, const Task &task);
+    void broadcast(const Holding &from, const std::vector<DeviceId> &members, const Task &task,
+        std::vector<Holding> &received);
     Holding fetch(const std::vector<const Holding *> &sources, const Need &need, const Task &task);
     Holding fetchGeneral(const std::vector<Holding> &sources, const Need &need, const Task &task);
     Holding select(const Holding &from, const IndexMask &box, const Task &task);

@@ -61,6 +61,27 @@ Holding Materializer::move(const Holding &from, DeviceId to, const Task &task)
     return result;
 }
 
+/// Passes on what the first of `members` holds; appends what each of them has then.
+void Materializer::broadcast(const Holding &from, const std::vector<DeviceId> &members, const Task &task,
+    std::vector<Holding> &received)
+{
+    const std::int32_t group = m_builder.groupOf(members);
+    for (const DeviceId member : members) {
+        Instruction instruction{.kind = InstructionKind::Broadcast, .op = task.op, .group = group};
+        if (member == from.device) {
+            instruction.inputs = {from.buffer};
+            received.push_back(from);
+        } else {
+            received.push_back({member, from.box, from.summands,
+                newBuffer(task, member, from.box, from.summands, MemoryKind::Communication, from.valuePart),
+                from.valuePart});
+            instruction.outputs = {received.back().buffer};
+        }
+        m_builder.emit(member, task.block, std::move(instruction));
+    }
+    m_sent[static_cast<std::size_t>(from.device.index)] += volumeOf(from.box) * sizeOf(task.dataType);
+}
+
 Holding Materializer::concat(const std::vector<Holding> &pieces, const IndexMask &box, const Task &task)
 {
     if (pieces.size() == 1 && pieces.front().box == box)

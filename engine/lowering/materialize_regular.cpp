@@ -115,12 +115,15 @@ public:
                 m_shapes.push_back(groupShape(cluster, {producer, consumer}));
     }
 
-    /// Seconds until every consumer has its box of `wanted` from those that hold it, by position in `held`.
-    double seconds(const std::vector<IndexMask> &held, const std::vector<IndexMask> &wanted)
+    /// Seconds until every consumer of `receivers` has its box of `wanted` from those that hold it, by
+    /// position in `held`.
+    double seconds(const std::vector<IndexMask> &held, const std::vector<IndexMask> &wanted,
+        const std::vector<std::int32_t> &receivers)
     {
         m_sending.assign(m_producers, 0);
         double worst = 0;
-        for (std::size_t c = 0; c < wanted.size(); ++c) {
+        for (const std::int32_t receiver : receivers) {
+            const auto c = static_cast<std::size_t>(receiver);
             double receiving = 0;
             m_taken.clear();
             // The same rule as `fetch`: the least busy producer among replicas.
@@ -146,10 +149,11 @@ public:
 
     /// No crossing to `wanted` takes less: every consumer gets its box in one message from its nearest
     /// producer, as pieces take no less.
-    double least(const std::vector<IndexMask> &wanted) const
+    double least(const std::vector<IndexMask> &wanted, const std::vector<std::int32_t> &receivers) const
     {
         double worst = 0;
-        for (std::size_t c = 0; c < wanted.size(); ++c) {
+        for (const std::int32_t receiver : receivers) {
+            const auto c = static_cast<std::size_t>(receiver);
             double nearest = std::numeric_limits<double>::infinity();
             for (std::size_t p = 0; p < m_producers; ++p)
                 nearest = std::min(nearest,
@@ -169,6 +173,32 @@ private:
     std::vector<std::size_t> m_byLoad{};
     std::vector<IndexMask> m_taken{};
 };
+
+/// Seconds of the slowest broadcast among `consumers` along `digits`, of what each of them is to hold.
+double broadcastSeconds(const std::vector<std::int8_t> &digits, const std::vector<IndexMask> &boxes,
+    const std::vector<DeviceId> &consumers, DataType dataType, const Cluster &cluster, const CostModel &costs)
+{
+    double worst = 0;
+    for (const auto &positions :
+        subgroupsOf(digits, radicesOf(static_cast<std::int32_t>(consumers.size())))) {
+        std::vector<DeviceId> members;
+        for (const std::int32_t position : positions)
+            members.push_back(consumers[static_cast<std::size_t>(position)]);
+        const Bytes bytes{volumeOf(boxes[static_cast<std::size_t>(positions.front())]) * sizeOf(dataType)};
+        worst =
+            std::max(worst, costs.collective(CollectiveKind::Broadcast, bytes, groupShape(cluster, members)));
+    }
+    return worst;
+}
+
+/// The first of every subgroup along `digits`; everybody where there are none.
+std::vector<std::int32_t> receiversOf(const std::vector<std::int8_t> &digits, std::size_t consumers)
+{
+    std::vector<std::int32_t> first;
+    for (const auto &positions : subgroupsOf(digits, radicesOf(static_cast<std::int32_t>(consumers))))
+        first.push_back(positions.front());
+    return first;
+}
 
 /// What each of `count` devices holds of `whole` under `layout`.
 std::vector<IndexMask> boxesUnder(const Layout &layout, const IndexMask &whole, std::size_t count)
@@ -192,11 +222,15 @@ std::optional<Materializer::CrossingChoice> Materializer::chooseCrossing(const L
     if (const auto it = m_crossings.find(key); it != m_crossings.end())
         return it->second;
 
-    // Where to land: the wanted layout, or one whose replicas hold slices that an all-gather joins again.
+    // Where to land: the wanted layout, one whose replicas hold slices that an all-gather joins again, or the
+    // wanted layout on one of several replicas, which passes it on.
     struct Landing {
         Layout layout;
         LayoutPath after;
+        std::vector<std::int8_t> broadcast{};
         std::vector<IndexMask> boxes{}; ///< By consumer.
+        std::vector<std::int32_t> receivers{}; ///< Positions that take part in the crossing.
+        double afterSeconds = 0;
         double least = 0; ///< Seconds from the crossing's begin on.
     };
     std::vector<Landing> landings{{to, {}}};
@@ -209,7 +243,11 @@ std::optional<Materializer::CrossingChoice> Materializer::chooseCrossing(const L
             }))
             replicas.push_back(digit);
     }
-    for (std::uint32_t subset = 1; subset < (1u << std::min<std::size_t>(replicas.size(), 6)); ++subset)
+    for (std::uint32_t subset = 1; subset < (1u << std::min<std::size_t>(replicas.size(), 6)); ++subset) {
+        landings.push_back({to, {}});
+        for (std::size_t r = 0; r < replicas.size(); ++r)
+            if (subset >> r & 1u)
+                landings.back().broadcast.push_back(replicas[r]);
         for (std::size_t dimension = 0; dimension < task.whole.ranges.size(); ++dimension) {
             Layout layout = to;
             std::int64_t parts = 1;
@@ -226,11 +264,17 @@ std::optional<Materializer::CrossingChoice> Materializer::chooseCrossing(const L
                     cheapestPath(layout, to, task.whole, task.dataType, consumers, m_cluster, m_costs))
                 landings.push_back({std::move(layout), std::move(*path)});
         }
+    }
 
     CrossingClock clock(m_cluster, m_costs, producers, consumers, task.dataType);
     for (Landing &landing : landings) {
         landing.boxes = boxesUnder(landing.layout, task.whole, consumers.size());
-        landing.least = landing.after.seconds + clock.least(landing.boxes);
+        landing.receivers = receiversOf(landing.broadcast, consumers.size());
+        landing.afterSeconds = landing.after.seconds
+            + (landing.broadcast.empty() ? 0
+                                         : broadcastSeconds(landing.broadcast, landing.boxes, consumers,
+                                             task.dataType, m_cluster, m_costs));
+        landing.least = landing.afterSeconds + clock.least(landing.boxes, landing.receivers);
     }
 
     // To send what there is, with all summands added up first, is a bound on everything better.
@@ -243,8 +287,9 @@ std::optional<Materializer::CrossingChoice> Materializer::chooseCrossing(const L
         least = std::min(least, landing.least);
         if (adding)
             bound = std::min(bound,
-                adding->seconds + landing.after.seconds
-                    + clock.seconds(boxesUnder(added, task.whole, producers.size()), landing.boxes));
+                adding->seconds + landing.afterSeconds
+                    + clock.seconds(
+                        boxesUnder(added, task.whole, producers.size()), landing.boxes, landing.receivers));
     }
     std::vector<std::pair<Layout, LayoutPath>> starts;
     for (auto &[layout, path] :
@@ -264,9 +309,10 @@ std::optional<Materializer::CrossingChoice> Materializer::chooseCrossing(const L
             if (best && before.seconds + landing.least >= bestSeconds)
                 continue;
             const double seconds =
-                before.seconds + landing.after.seconds + clock.seconds(held, landing.boxes);
+                before.seconds + landing.afterSeconds + clock.seconds(held, landing.boxes, landing.receivers);
             if (!best || seconds < bestSeconds) {
-                best = CrossingChoice{before, layout, landing.layout, landing.after};
+                best =
+                    CrossingChoice{before, layout, landing.layout, landing.after, landing.broadcast, seconds};
                 bestSeconds = seconds;
             }
         }
@@ -309,6 +355,8 @@ std::optional<std::vector<Holding>> Materializer::convertAcross(
     const auto choice = chooseCrossing(*source, *target, producers, consumers, task);
     if (!choice)
         return std::nullopt;
+    if (const auto all = spreadSeconds(from, needs, task); all && *all < choice->seconds)
+        return spread(from, needs, task);
 
     walk(choice->before, holdings, producers, task);
     std::vector<const Holding *> sources;
@@ -316,11 +364,22 @@ std::optional<std::vector<Holding>> Materializer::convertAcross(
         sources.push_back(&h);
     const auto radices = radicesOf(static_cast<std::int32_t>(consumers.size()));
     std::vector<Holding> landed;
-    for (std::size_t c = 0; c < consumers.size(); ++c)
+    for (const std::int32_t c : receiversOf(choice->broadcast, consumers.size()))
         landed.push_back(fetch(sources,
-            {consumers[c], boxUnder(choice->to, task.whole, radices, static_cast<std::int32_t>(c))}, task));
-    walk(choice->after, landed, consumers, task);
-    return landed;
+            {consumers[static_cast<std::size_t>(c)], boxUnder(choice->to, task.whole, radices, c)}, task));
+    if (choice->broadcast.empty()) {
+        walk(choice->after, landed, consumers, task);
+        return landed;
+    }
+    std::vector<Holding> received;
+    const auto groups = subgroupsOf(choice->broadcast, radices);
+    for (std::size_t g = 0; g < groups.size(); ++g) {
+        std::vector<DeviceId> members;
+        for (const std::int32_t position : groups[g])
+            members.push_back(consumers[static_cast<std::size_t>(position)]);
+        broadcast(landed[g], members, task, received);
+    }
+    return received;
 }
 
 } // namespace planloom

@@ -189,6 +189,44 @@ TEST_F(MovesRun, OfSumsThatAreReadAsSumsAreNone)
     }
 }
 
+std::vector<DeviceId> devices(const std::vector<std::int32_t> &indices)
+{
+    std::vector<DeviceId> list;
+    for (const std::int32_t index : indices)
+        list.push_back(DeviceId{index});
+    return list;
+}
+
+TEST_F(MovesRun, FromOneToManyAreSentOnceAndPassedOn)
+{
+    m_cluster = clusterNamed("dgx-a100:16").value();
+    m_plan.deviceCount = 16;
+    struct Case {
+        Vector from;
+        std::vector<DeviceId> makers;
+        Vector to;
+        std::vector<DeviceId> readers;
+    };
+    const Case cases[]{{{1, 1, 1, 1}, devices({0}), {4, 1, 1, 1}, devices({8, 9, 10, 11})},
+        {{1, 1, 1, 1}, devices({0}), {4, 1, 1, 1}, devices({0, 1, 2, 3})},
+        {{1, 1, 1, 1}, devices({5}), {3, 1, 1, 1}, devices({0, 6, 9})},
+        {{1, 1, 2, 1}, devices({0, 1}), {8, 1, 1, 1}, devices({8, 9, 10, 11, 12, 13, 14, 15})},
+        {{1, 2, 1, 1}, devices({0, 1}), {4, 1, 2, 1}, devices({8, 9, 10, 11, 12, 13, 14, 15})}};
+    int broadcasts = 0;
+    for (const Case &test : cases) {
+        SCOPED_TRACE(testing::Message() << "case " << &test - cases);
+        expectRight(test.from, test.makers, test.to, test.readers);
+        const auto lowered = lower(m_plan, m_cluster);
+        ASSERT_TRUE(lowered);
+        for (const DeviceProgram &device : lowered->devices)
+            for (const Segment &segment : device.segments)
+                broadcasts +=
+                    static_cast<int>(std::count_if(segment.instructions.begin(), segment.instructions.end(),
+                        [](const Instruction &i) { return i.kind == InstructionKind::Broadcast; }));
+    }
+    EXPECT_GE(broadcasts, 4 + 4 + 4); // of the small product, which latency rules
+}
+
 TEST_F(MovesRun, BetweenOddPlacementsGiveTheSameNumbers)
 {
     std::mt19937 random(9);
