@@ -21,8 +21,8 @@ std::optional<SpreadRoles> spreadRolesOf(const std::vector<Holding> &from, const
     if (!first.value.complete()
         || std::any_of(needs.begin(), needs.end(),
             [&](const Need &need) { return need.box != first.box || need.value != first.value; })
-        || std::any_of(from.begin(), from.end(),
-            [&](const Holding &h) { return h.summands != from.front().summands; }))
+        || std::any_of(
+            from.begin(), from.end(), [&](const Holding &h) { return h.summands != from.front().summands; }))
         return std::nullopt;
     const auto holds = [&](const Holding &h) { return contains(h.box, first.box); };
     SpreadRoles roles;
@@ -69,11 +69,10 @@ std::optional<std::vector<Holding>> Materializer::spread(
     broadcast(select(*roles->root, box, task), roles->members, task, received);
     for (const Need &need : needs) // who had it already
         if (std::find(roles->members.begin(), roles->members.end(), need.device) == roles->members.end())
-            received.push_back(select(*std::find_if(from.begin(), from.end(),
-                                          [&](const Holding &h) {
-                                              return h.device == need.device && contains(h.box, box);
-                                          }),
-                box, task));
+            received.push_back(
+                select(*std::find_if(from.begin(), from.end(),
+                           [&](const Holding &h) { return h.device == need.device && contains(h.box, box); }),
+                    box, task));
     return received;
 }
 
