@@ -26,6 +26,7 @@ public:
     {
     }
 
+    operator const std::vector<T> &() const { return values(); }
     const std::vector<T> &values() const
     {
         static const std::vector<T> none;
@@ -42,16 +43,10 @@ public:
     /// Whether both hold the very same values, not only equal ones. O(1)
     bool sharesWith(const SharedVector &other) const { return m_values == other.m_values; }
 
-    void push_back(const T &value) { own().push_back(value); }
+    void push_back(T value) { edit().push_back(std::move(value)); }
 
-    friend bool operator==(const SharedVector &a, const SharedVector &b)
-    {
-        return a.m_values == b.m_values || a.values() == b.values();
-    }
-
-private:
-    /// The values, which nobody else holds.
-    std::vector<T> &own()
+    /// The values, to be changed: a copy of their own where others hold them too.
+    std::vector<T> &edit()
     {
         if (!m_values)
             m_values = std::make_shared<std::vector<T>>();
@@ -60,6 +55,12 @@ private:
         return *m_values;
     }
 
+    friend bool operator==(const SharedVector &a, const SharedVector &b)
+    {
+        return a.m_values == b.m_values || a.values() == b.values();
+    }
+
+private:
     std::shared_ptr<std::vector<T>> m_values;
 };
 

@@ -184,7 +184,7 @@ private:
     {
         if (m_stop.stop_requested())
             return cancelled();
-        TRY(ExecutionPlan lowered, lower(*m_answer.plan, m_answer.cluster, m_costs, m_stop));
+        TRY(ExecutionPlan lowered, sequenced());
         lowered.origin = originOf(m_request.model->source, m_answer.cluster.name);
         for (auto &[row, sentence] : liftedLimits(*m_answer.plan, lowered)) {
             m_answer.warnings.push_back({row, sentence});
@@ -193,6 +193,25 @@ private:
         m_answer.execution = sharedInBackground(std::move(lowered));
         m_answer.grade = PlanGrade::Lowered;
         return {};
+    }
+
+    /// The execution plan: of the first half of lowering that the last answer had, where it is that of this
+    /// plan.
+    Result<ExecutionPlan> sequenced()
+    {
+        const PlanAnswer *last = m_request.last.get();
+        if (last && last->materialized && last->cluster == m_answer.cluster
+            && isSameButForOrder(*last->plan, *m_answer.plan)) {
+            TRY(auto again, sequence(*last->materialized, *m_answer.plan));
+            if (again) {
+                m_answer.materialized = last->materialized;
+                return *std::move(again);
+            }
+        }
+        TRY(auto materialized, materialize(*m_answer.plan, m_answer.cluster, m_costs, m_stop));
+        m_answer.materialized = sharedInBackground(std::move(materialized));
+        TRY(auto execution, sequence(*m_answer.materialized, *m_answer.plan));
+        return *std::move(execution); // its orders are those that it was materialized in
     }
 
     Result<void> time()

@@ -7,6 +7,7 @@
 #include "engine/gesture/gesture.h"
 #include "engine/hardware/cluster.h"
 #include "engine/lowering/execution_plan.h"
+#include "engine/lowering/sequence.h"
 #include "engine/plan/complete.h"
 #include "engine/plan/plan.h"
 #include "engine/simulate/summary.h"
@@ -49,6 +50,9 @@ struct PlanRequest {
         false; ///< A model whose training step cannot be made is an error: see `requireTrainingStep`.
     /// An earlier answer for the same model, rows and target, to go on from where it has a plan; may be null.
     std::shared_ptr<const PlanAnswer> begin{};
+    /// An earlier answer, for whatever rows; may be null. Where the new plan differs from its plan in the
+    /// order alone, the first half of lowering is taken over from it.
+    std::shared_ptr<const PlanAnswer> last{};
 };
 
 /// What is known of one row.
@@ -89,6 +93,8 @@ struct PlanAnswer {
     std::shared_ptr<const Plan> plan{}; ///< From `PlanGrade::Planned` on.
     /// From `PlanGrade::Lowered` on, and with where it comes from: see remembered.h.
     std::shared_ptr<const ExecutionPlan> execution{};
+    /// With `execution`, where it was lowered here: what it was sequenced from.
+    std::shared_ptr<const MaterializedPlan> materialized{};
     double solveSeconds = 0; ///< From the request to the execution plan.
     TimelineSummary summary{}; ///< From `PlanGrade::Timed` on.
     TimelineSnapshot timeline{}; ///< From `PlanGrade::Simulated` on.

@@ -3,6 +3,7 @@
 #include "engine/base/ids.h"
 #include "engine/base/inline_vector.h"
 #include "engine/base/scale_units.h"
+#include "engine/base/shared_vector.h"
 #include "engine/base/units.h"
 #include "engine/graph/attention.h"
 #include "engine/graph/batch.h"
@@ -167,12 +168,14 @@ struct ScheduleEntry {
 
 /// What one device does in one training step: its segments in the order of `schedule`. All devices' orders
 /// are restrictions of one global order, so they cannot deadlock.
+///
+/// All but `schedule` is shared by plans that differ in the order alone.
 struct DeviceProgram {
-    std::vector<BufferInfo> buffers{};
-    std::vector<Segment> segments{};
+    SharedVector<BufferInfo> buffers{};
+    SharedVector<Segment> segments{};
     std::vector<ScheduleEntry> schedule{};
     /// Loads that fill persistent buffers before the first step.
-    std::vector<Instruction> setup{};
+    SharedVector<Instruction> setup{};
     friend bool operator==(const DeviceProgram &, const DeviceProgram &) = default;
 };
 

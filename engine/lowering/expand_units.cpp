@@ -95,16 +95,16 @@ private:
     DeviceProgram programOf(std::int32_t unit, DeviceId device) const
     {
         DeviceProgram program = m_plan.devices[static_cast<std::size_t>(device.index)];
-        for (BufferInfo &buffer : program.buffers) {
+        for (BufferInfo &buffer : program.buffers.edit()) {
             if (buffer.share == UnitShare::Shard)
                 buffer.index = boxOf(m_plan, buffer, 0, unit);
             buffer.share = UnitShare::Same;
             buffer.shardDimension = -1;
             buffer.shardEnd = 0;
         }
-        for (Instruction &instruction : program.setup)
+        for (Instruction &instruction : program.setup.edit())
             instruction = instructionOf(std::move(instruction), unit, device);
-        for (Segment &segment : program.segments)
+        for (Segment &segment : program.segments.edit())
             for (Instruction &instruction : segment.instructions)
                 instruction = instructionOf(std::move(instruction), unit, device);
         for (ScheduleEntry &entry : program.schedule) {

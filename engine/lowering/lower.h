@@ -3,18 +3,20 @@
 #include "engine/base/result.h"
 #include "engine/hardware/cost_model.h"
 #include "engine/lowering/execution_plan.h"
+#include "engine/lowering/sequence.h"
 #include "engine/plan/plan.h"
 
 #include <stop_token>
 
 namespace planloom {
 
-/// Carries a plan out: SuperScaler's three phases (arXiv:2301.08984, section 3) in a row.
+/// Carries a plan out: SuperScaler's three phases (arXiv:2301.08984, section 3), in two halves, since what a
+/// person moves most is the order.
 ///
-/// 1. transform: every operator becomes its parts, on their devices (`engine/lowering/transform.h`);
-/// 2. order: one global order of (block, micro-batch) (`engine/lowering/order.h`);
-/// 3. materialize: between what is made and what is needed stand the communications that mend it, cheapest
-///    first by `costs` (`engine/lowering/materialize.h`).
+/// 1. `materialize`: every operator becomes its parts, on their devices (`engine/lowering/transform.h`), and
+///    between what is made and what is needed stand the communications that mend it, cheapest first by
+///    `costs` (`engine/lowering/materialize.h`). Sorted by block, whatever the order of blocks.
+/// 2. `sequence`: one global order of (block, micro-batch) (`engine/lowering/sequence.h`).
 ///
 /// @return InvalidInput naming the operator or row that cannot be carried out (micro-batches that do not
 /// divide,
@@ -25,5 +27,9 @@ Result<ExecutionPlan> lower(
 
 /// By the cluster's own figures.
 Result<ExecutionPlan> lower(const Plan &plan, const Cluster &cluster, std::stop_token stop = {});
+
+/// The first half alone.
+Result<MaterializedPlan> materialize(
+    const Plan &plan, const Cluster &cluster, const CostModel &costs, std::stop_token stop = {});
 
 } // namespace planloom

@@ -22,7 +22,7 @@ std::int32_t ProgramBuilder::addBlock(SegmentKind kind, StageId stage, double ra
 
 std::int32_t ProgramBuilder::addBuffer(DeviceId device, BufferInfo buffer)
 {
-    auto &buffers = m_devices[static_cast<std::size_t>(device.index)].program.buffers;
+    auto &buffers = m_devices[static_cast<std::size_t>(device.index)].program.buffers.edit();
     buffers.push_back(std::move(buffer));
     return static_cast<std::int32_t>(buffers.size()) - 1;
 }
@@ -35,7 +35,7 @@ const BufferInfo &ProgramBuilder::buffer(DeviceId device, std::int32_t index) co
 void ProgramBuilder::setSummands(DeviceId device, std::int32_t index, SummandSet summands)
 {
     m_devices[static_cast<std::size_t>(device.index)]
-        .program.buffers[static_cast<std::size_t>(index)]
+        .program.buffers.edit()[static_cast<std::size_t>(index)]
         .summands = std::move(summands);
 }
 
@@ -247,40 +247,24 @@ void ProgramBuilder::markDeaths(Device &device) const
     }
 }
 
-void ProgramBuilder::finish(const std::vector<BlockRun> &order, ExecutionPlan &plan)
+void ProgramBuilder::finish(MaterializedPlan &plan)
 {
-    plan.groups = m_groups;
-    plan.devices.clear();
-    std::int32_t id = -1;
+    plan.programs.groups = std::move(m_groups);
     for (Device &device : m_devices) {
-        ++id;
         markDeaths(device);
-        std::vector<std::int32_t> segmentOf(m_blocks.size(), -1);
+        auto &segmentOf = plan.segmentOf.emplace_back(m_blocks.size(), -1);
+        std::vector<Segment> segments;
         for (std::size_t b = 0; b < device.byBlock.size(); ++b) {
             if (device.byBlock[b].empty())
                 continue;
-            segmentOf[b] = static_cast<std::int32_t>(device.program.segments.size());
-            device.program.segments.push_back(
-                Segment{m_blocks[b].kind, m_blocks[b].stage, std::move(device.byBlock[b])});
+            segmentOf[b] = static_cast<std::int32_t>(segments.size());
+            segments.push_back(Segment{m_blocks[b].kind, m_blocks[b].stage, std::move(device.byBlock[b])});
         }
-        for (const BlockRun &run : order)
-            if (const std::int32_t segment = segmentOf[static_cast<std::size_t>(run.block)]; segment >= 0) {
-                const auto placeOf = [&](std::int32_t mark, std::int32_t missing) {
-                    if (mark < 0)
-                        return missing;
-                    const auto &places = m_marks[static_cast<std::size_t>(mark)];
-                    const auto found = places.find(id);
-                    return found == places.end() ? 0 : found->second;
-                };
-                const auto all = static_cast<std::int32_t>(
-                    device.program.segments[static_cast<std::size_t>(segment)].instructions.size());
-                const std::int32_t begin = placeOf(run.from, 0);
-                const std::int32_t end = placeOf(run.to, all);
-                if (begin < end) // else it has nothing of its own in this slice
-                    device.program.schedule.push_back({segment, run.microBatch, begin, end < all ? end : -1});
-            }
-        plan.devices.push_back(std::move(device.program));
+        device.program.segments = std::move(segments);
+        plan.programs.devices.push_back(std::move(device.program));
     }
+    plan.blocks = std::move(m_blocks);
+    plan.marks = std::move(m_marks);
 }
 
 } // namespace planloom

@@ -2,6 +2,7 @@
 
 #include "engine/lowering/execution_plan.h"
 #include "engine/lowering/order.h"
+#include "engine/lowering/sequence.h"
 #include "engine/table/kinds/overlap.h"
 
 #include <cstdint>
@@ -16,8 +17,7 @@ namespace planloom {
 std::optional<std::size_t> overlapPartner(
     const Graph &graph, const std::vector<Instruction> &instructions, std::size_t collective);
 
-/// Collects instructions by block and device, and puts them together in a global order of blocks: segments,
-/// schedules, and the deaths of buffers.
+/// Collects instructions by block and device, and makes them programs: segments, and the deaths of buffers.
 class ProgramBuilder
 {
 public:
@@ -51,8 +51,9 @@ public:
     /// step, element-wise kernels with the one before that they read, neighbouring updates.
     void join(const Graph &graph, CollectiveOverlap overlap);
 
-    /// Fills groups and devices of `plan` with the blocks in `order`.
-    void finish(const std::vector<BlockRun> &order, ExecutionPlan &plan);
+    /// Moves what was built into `plan`: blocks, marks, and the groups and devices of its programs, with the
+    /// deaths of buffers.
+    void finish(MaterializedPlan &plan);
 
 private:
     struct Device {

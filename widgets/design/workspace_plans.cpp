@@ -14,6 +14,7 @@ PlanRequest Workspace::requestFor(const DesignState &state) const
     request.model = m_model;
     request.table = state.table;
     request.target = {m_cluster, m_clusterJson, m_deviceCount};
+    request.last = m_lastGood;
     return request;
 }
 

@@ -176,7 +176,7 @@ TEST(Slack, IsExactlyHowMuchLongerASpanCanTake)
         SCOPED_TRACE(plan.name);
         // Of joined collectives each takes what it adds to those before: none has a length of its own.
         for (DeviceProgram &program : plan.plan.devices)
-            for (Segment &segment : program.segments)
+            for (Segment &segment : program.segments.edit())
                 for (Instruction &instruction : segment.instructions)
                     instruction.joined = instruction.joined && instruction.group < 0;
         const auto timeline = simulate(plan.plan, plan.cluster, MadeUpCosts{}.model(), options);

@@ -90,7 +90,7 @@ TEST(MemoryAt, OfNarrowBuffersIsThatOfTheCurve)
 {
     const GraphSnapshot graph = trainingStep("zoo:mlp?layers=4&hidden=16&batch=16");
     auto plan = simulated("single", galleryPlan(graph, "single", 1));
-    for (BufferInfo &buffer : plan.plan.devices[0].buffers)
+    for (BufferInfo &buffer : plan.plan.devices[0].buffers.edit())
         if (buffer.memory == MemoryKind::Activation)
             buffer.dataType = DataType::Float16;
     const auto half = simulate(plan.plan, plan.cluster);

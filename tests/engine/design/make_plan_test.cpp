@@ -142,6 +142,25 @@ TEST(MakePlan, GoesOnFromAPlanAlone)
     EXPECT_EQ(answers.back().operatorNanoseconds, (*whole)->operatorNanoseconds);
 }
 
+TEST(MakePlan, TakesOverWhatOnlyTheOrderChanged)
+{
+    const std::string rows = std::string(kDataParallel) + "micro-batches 4\n";
+    PlanRequest request = requestFor(rows);
+    request.upTo = PlanGrade::Verified;
+    const auto first = std::make_shared<const PlanAnswer>(answersTo(request).back());
+    ASSERT_TRUE(first->materialized);
+    PlanRequest moved = requestFor(rows + "order forward before backward at -1 of 2\n");
+    moved.last = first;
+    const PlanAnswer second = answersTo(moved).back();
+    ASSERT_TRUE(second.verdict);
+    EXPECT_TRUE(second.verdict->ok());
+    EXPECT_EQ(second.materialized, first->materialized);
+    EXPECT_NE(second.execution->devices[0].schedule, first->execution->devices[0].schedule);
+    PlanRequest other = requestFor("micro-batches 2\n");
+    other.last = first;
+    EXPECT_NE(answersTo(other).back().materialized, first->materialized);
+}
+
 TEST(MakePlan, PutsTheRowsOfAGalleryPlanFirst)
 {
     const auto answer = planOf(requestFor("# mine\nlimit memory 40GiB", "data-parallel"));

@@ -26,7 +26,7 @@ TEST(WritePerfetto, HasAThreadForEveryQueueThatIsUsed)
 {
     auto plan = test::pipelinePlan({.stages = 1, .microBatches = 2, .replicas = 2, .optimizer = true});
     for (DeviceProgram &device : plan.devices)
-        for (Segment &segment : device.segments)
+        for (Segment &segment : device.segments.edit())
             for (Instruction &instruction : segment.instructions)
                 if (instruction.group >= 0)
                     instruction.queue = QueueKind::Data;

@@ -90,8 +90,8 @@ public:
 
     Instruction &emit(std::size_t device, Instruction instruction)
     {
-        plan.devices[device].segments[0].instructions.push_back(std::move(instruction));
-        return plan.devices[device].segments[0].instructions.back();
+        plan.devices[device].segments.edit()[0].instructions.push_back(std::move(instruction));
+        return plan.devices[device].segments.edit()[0].instructions.back();
     }
 
     ExecutionPlan plan{};

@@ -58,8 +58,8 @@ struct Mlp {
         DeviceProgram &program = plan.devices.emplace_back();
         const auto buffer = [&](TensorId id, MemoryKind memory, bool perMicroBatch, bool persistent) {
             program.buffers.push_back(test::bufferOf(graph, id, memory));
-            program.buffers.back().perMicroBatch = perMicroBatch;
-            program.buffers.back().persistent = persistent;
+            program.buffers.edit().back().perMicroBatch = perMicroBatch;
+            program.buffers.edit().back().persistent = persistent;
             return static_cast<std::int32_t>(program.buffers.size()) - 1;
         };
         const auto bx = buffer(x, MemoryKind::Input, true, false),
@@ -157,7 +157,7 @@ TEST(Memory, OfAnMlpIsCountedByHand)
 TEST(Memory, IsThatOfTheBuffersTypes)
 {
     Mlp mlp(2);
-    for (BufferInfo &buffer : mlp.plan.devices[0].buffers)
+    for (BufferInfo &buffer : mlp.plan.devices[0].buffers.edit())
         if (buffer.memory == MemoryKind::Activation || buffer.memory == MemoryKind::Input)
             buffer.dataType = DataType::BFloat16;
     const auto timeline = simulate(mlp.plan, test::clusterOf(mlp.plan), anyCosts());

@@ -192,20 +192,20 @@ inline ExecutionPlan pipelinePlan(const PipelineShape &shape)
                 const std::int32_t outGradient = addBuffer(gradients[i + 1], MemoryKind::Activation);
                 const std::int32_t inGradient = addBuffer(gradients[i], MemoryKind::Activation);
                 const std::int32_t weight = addBuffer(weights[i], MemoryKind::Weight);
-                program.buffers.back().persistent = true;
-                program.buffers.back().perMicroBatch = false;
+                program.buffers.edit().back().persistent = true;
+                program.buffers.edit().back().perMicroBatch = false;
                 const std::int32_t partial = addBuffer(weightGradients[i], MemoryKind::Gradient);
                 const std::int32_t sum = addBuffer(weightGradients[i], MemoryKind::Gradient);
-                program.buffers.back().perMicroBatch = false;
+                program.buffers.edit().back().perMicroBatch = false;
                 const std::int32_t total = addBuffer(weightGradients[i], MemoryKind::Communication);
-                program.buffers.back().perMicroBatch = false;
+                program.buffers.edit().back().perMicroBatch = false;
                 const std::int32_t fresh = addBuffer(newWeights[i], MemoryKind::Weight);
-                program.buffers.back().perMicroBatch = false;
+                program.buffers.edit().back().perMicroBatch = false;
 
                 const auto group = s * shape.replicas + r;
                 const auto addSegment = [&](SegmentKind kind) -> Segment & {
                     program.segments.push_back({kind, StageId{s}, {}});
-                    return program.segments.back();
+                    return program.segments.edit().back();
                 };
                 const auto sumOverShards = [&](Segment &segment, std::int32_t buffer) {
                     if (shape.shards > 1)

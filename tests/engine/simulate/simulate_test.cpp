@@ -301,7 +301,7 @@ TEST(Simulate, SaysThatCrossedOrdersDeadlock)
 TEST(Simulate, SaysThatAMemberNeverComes)
 {
     auto plan = test::pipelinePlan({.shards = 3});
-    for (Segment &segment : plan.devices[2].segments)
+    for (Segment &segment : plan.devices[2].segments.edit())
         std::erase_if(
             segment.instructions, [](const Instruction &i) { return i.kind == InstructionKind::AllReduce; });
     const auto timeline = simulate(plan, test::clusterOf(plan));
@@ -312,7 +312,7 @@ TEST(Simulate, SaysThatAMemberNeverComes)
 TEST(Simulate, RefusesAReadBeforeTheWrite)
 {
     auto plan = test::pipelinePlan({});
-    auto &instructions = plan.devices[0].segments[0].instructions;
+    auto &instructions = plan.devices[0].segments.edit()[0].instructions;
     std::swap(instructions[0], instructions[1]);
     const auto timeline = simulate(plan, test::clusterOf(plan));
     ASSERT_FALSE(timeline);
@@ -336,12 +336,12 @@ TEST(Simulate, RefusesIndicesOutOfRange)
         ++refused;
     };
     const auto instructionOf = [](ExecutionPlan &plan, InstructionKind kind) -> Instruction & {
-        for (Segment &segment : plan.devices[0].segments)
+        for (Segment &segment : plan.devices[0].segments.edit())
             for (Instruction &instruction : segment.instructions)
                 if (instruction.kind == kind)
                     return instruction;
         ADD_FAILURE();
-        return plan.devices[0].segments[0].instructions[0];
+        return plan.devices[0].segments.edit()[0].instructions[0];
     };
     using enum InstructionKind;
     refuses([&](ExecutionPlan &plan) { instructionOf(plan, Kernel).inputs[0] = 99; });
@@ -357,7 +357,7 @@ TEST(Simulate, RefusesIndicesOutOfRange)
     refuses([&](ExecutionPlan &plan) { instructionOf(plan, Send).tag += 2; });
     refuses([&](ExecutionPlan &plan) { plan.devices[0].schedule[0].segment = 50; });
     refuses([&](ExecutionPlan &plan) { plan.devices[0].schedule[0].microBatch = 2; });
-    refuses([&](ExecutionPlan &plan) { plan.devices[0].buffers[0].tensor = TensorId{1000}; });
+    refuses([&](ExecutionPlan &plan) { plan.devices[0].buffers.edit()[0].tensor = TensorId{1000}; });
     refuses([&](ExecutionPlan &plan) { plan.groups.back()[0] = DeviceId{4}; });
     refuses([&](ExecutionPlan &plan) { plan.groups.back()[0] = plan.groups.back()[1]; });
     refuses([&](ExecutionPlan &plan) { plan.graph = nullptr; });
@@ -410,7 +410,7 @@ TEST(LocalDuration, CountsTheBytesTouched)
     program.buffers = {test::bufferOf(graph, tensor, MemoryKind::Activation),
         test::bufferOf(graph, tensor, MemoryKind::Activation),
         test::bufferOf(graph, tensor, MemoryKind::Activation)};
-    program.buffers[2].index.ranges[0] = {0, 50};
+    program.buffers.edit()[2].index.ranges[0] = {0, 50};
     plan.graph = std::make_shared<const Graph>(graph);
     CostModel costs = test::unitCosts();
     costs.copy = [](Bytes bytes) { return static_cast<double>(bytes.count) * 1e-9; };
@@ -429,7 +429,7 @@ TEST(LocalDuration, CountsTheBytesTouched)
     EXPECT_EQ(duration({.kind = Load, .outputs = {1}}).usual.count(), 0);
     EXPECT_EQ(duration({.kind = Store, .inputs = {1}}).usual.count(), 0);
 
-    program.buffers[1].dataType = DataType::BFloat16;
+    program.buffers.edit()[1].dataType = DataType::BFloat16;
     EXPECT_EQ(duration({.kind = Cast, .inputs = {0}, .outputs = {1}}).usual.count(), 300);
     EXPECT_EQ(duration({.kind = Accumulate, .inputs = {1}, .outputs = {0}}).usual.count(), 500);
     EXPECT_EQ(collectiveBytes(program, {.kind = AllReduce, .inputs = {1}, .outputs = {1}}), Bytes{200});

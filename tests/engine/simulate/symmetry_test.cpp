@@ -59,7 +59,7 @@ TEST(FindSymmetry, SeparatesWhatMeetsADifferentDevice)
     auto plan = test::pipelinePlan({.stages = 3, .microBatches = 2, .replicas = 2, .shards = 2});
     // One device of the last stage does more: it differs, its shard mate meets it, and so do those before
     // them.
-    auto &instructions = plan.devices[11].segments[0].instructions;
+    auto &instructions = plan.devices[11].segments.edit()[0].instructions;
     instructions.insert(instructions.begin(), instructions[0]);
     EXPECT_EQ(classesOf(plan), (std::vector<std::int32_t>{0, 0, 1, 2, 3, 3, 4, 5, 6, 6, 7, 8}));
 }
@@ -104,7 +104,7 @@ TEST(Symmetry, DoesNotChangeTheTimeline)
         auto plan = test::pipelinePlan(shape);
         for (std::size_t odd = random() % 3; odd > 0; --odd) { // A few devices do something of their own.
             auto &instructions =
-                plan.devices[random() % plan.devices.size()].segments[random() % 2].instructions;
+                plan.devices[random() % plan.devices.size()].segments.edit()[random() % 2].instructions;
             const auto kernel = std::find_if(instructions.begin(), instructions.end(),
                 [](const Instruction &i) { return i.kind == InstructionKind::Kernel; });
             Instruction copy = *kernel;

@@ -22,7 +22,7 @@ std::int32_t addBuffer(DeviceProgram &device, BufferInfo buffer)
 
 BufferInfo &at(DeviceProgram &device, std::int32_t buffer)
 {
-    return device.buffers[static_cast<std::size_t>(buffer)];
+    return device.buffers.edit()[static_cast<std::size_t>(buffer)];
 }
 
 /// The weight comes from the host in every step, and what the optimizer makes of it is thrown away: right in
@@ -33,7 +33,7 @@ TEST(AgreeingChanges, AWeightThatIsLoadedInEveryStepIsRejected)
     ASSERT_EQ(reasonOf(plan), "");
     DeviceProgram &device = plan.devices[0];
     Instruction *step = nullptr;
-    for (Segment &segment : device.segments)
+    for (Segment &segment : device.segments.edit())
         for (Instruction &instruction : segment.instructions)
             if (instruction.kind == InstructionKind::Kernel && instruction.op.valid()
                 && plan.graph->at(instruction.op).direction == Direction::Optimizer)
@@ -46,12 +46,14 @@ TEST(AgreeingChanges, AWeightThatIsLoadedInEveryStepIsRejected)
     made.persistent = false;
     step->outputs[0] = addBuffer(device, std::move(made));
     at(device, weight).persistent = false;
-    const auto load = std::find_if(device.setup.begin(), device.setup.end(),
+    auto &setup = device.setup.edit();
+    const auto load = std::find_if(setup.begin(), setup.end(),
         [&](const Instruction &instruction) { return instruction.outputs[0] == weight; });
-    ASSERT_NE(load, device.setup.end());
-    auto &first = device.segments[static_cast<std::size_t>(device.schedule.front().segment)].instructions;
+    ASSERT_NE(load, setup.end());
+    auto &first =
+        device.segments.edit()[static_cast<std::size_t>(device.schedule.front().segment)].instructions;
     first.insert(first.begin(), *load);
-    device.setup.erase(load);
+    setup.erase(load);
     EXPECT_NE(reasonOf(plan).find("lives across steps"), std::string::npos) << reasonOf(plan);
 }
 
@@ -77,7 +79,7 @@ TEST(AgreeingChanges, CollectivesThatMeetOthersInALaterMicroBatchAreRejected)
                     && plan.devices[1].segments[s].instructions[c].kind == InstructionKind::AllReduce) {
                     found = s + 1;
                     for (DeviceProgram &device : plan.devices) {
-                        auto &own = device.segments[s].instructions;
+                        auto &own = device.segments.edit()[s].instructions;
                         Instruction again = own[a];
                         again.outputs[0] = addBuffer(device, at(device, again.outputs[0]));
                         own[a].deaths.erase(

@@ -139,7 +139,7 @@ TEST(BatchRoles, WholeBatchesAreFedAnewToEveryMicroBatch)
     ExecutionPlan plan = inMicroBatches(true);
     int changed = 0;
     for (DeviceProgram &device : plan.devices)
-        for (BufferInfo &buffer : device.buffers)
+        for (BufferInfo &buffer : device.buffers.edit())
             if (plan.graph->at(buffer.tensor).role == TensorRole::Input) {
                 buffer.perMicroBatch = false;
                 ++changed;

@@ -23,7 +23,7 @@ using InstructionEdit =
 bool applyFirst(ExecutionPlan &plan, const InstructionEdit &edit)
 {
     for (std::size_t d = 0; d < plan.devices.size(); ++d)
-        for (Segment &segment : plan.devices[d].segments)
+        for (Segment &segment : plan.devices[d].segments.edit())
             for (std::size_t i = 0; i < segment.instructions.size(); ++i)
                 if (edit(plan, d, segment, i))
                     return true;
@@ -33,7 +33,7 @@ bool applyFirst(ExecutionPlan &plan, const InstructionEdit &edit)
 void applyAll(ExecutionPlan &plan, const InstructionEdit &edit)
 {
     for (std::size_t d = 0; d < plan.devices.size(); ++d)
-        for (Segment &segment : plan.devices[d].segments)
+        for (Segment &segment : plan.devices[d].segments.edit())
             for (std::size_t i = 0; i < segment.instructions.size(); ++i)
                 (void)edit(plan, d, segment, i);
 }
@@ -102,7 +102,7 @@ TEST(BugClasses, MissingAllReduceWithTheDataFlowBroken)
 {
     ExecutionPlan plan = tensorParallel();
     for (DeviceProgram &device : plan.devices)
-        for (Segment &segment : device.segments)
+        for (Segment &segment : device.segments.edit())
             std::erase_if(segment.instructions, [](const Instruction &instruction) {
                 return instruction.kind == InstructionKind::AllReduce;
             });
@@ -238,7 +238,7 @@ TEST(BugClasses, InconsistentScalings)
     const auto report = verify(plan);
     ASSERT_TRUE(report && report->ok()) << report->failure->reason;
     bool changed = false;
-    for (BufferInfo &buffer : plan.devices[1].buffers)
+    for (BufferInfo &buffer : plan.devices[1].buffers.edit())
         if (!changed && !buffer.valuePart.complete()) {
             buffer.valuePart = {1, 4}; // a quarter where the other device takes a half
             changed = true;

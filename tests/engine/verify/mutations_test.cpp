@@ -30,7 +30,7 @@ std::vector<Place> placesOf(const ExecutionPlan &plan)
 
 std::vector<Instruction> &listAt(ExecutionPlan &plan, const Place &place)
 {
-    return plan.devices[place.device].segments[place.segment].instructions;
+    return plan.devices[place.device].segments.edit()[place.segment].instructions;
 }
 
 bool isRejected(const ExecutionPlan &plan)
@@ -151,7 +151,8 @@ TEST_F(Mutations, OfAnyOneInstructionAreRejected)
                     continue;
                 // The tensor, or the mask, of a buffer it names.
                 ExecutionPlan mutant = plan;
-                BufferInfo &buffer = mutant.devices[place.device].buffers[static_cast<std::size_t>(list[0])];
+                BufferInfo &buffer =
+                    mutant.devices[place.device].buffers.edit()[static_cast<std::size_t>(list[0])];
                 auto &buffers = mutant.devices[place.device].buffers;
                 BufferInfo changed = buffer;
                 if (!changed.index.ranges.empty() && changed.index.ranges[0].size() > 1)
@@ -170,7 +171,7 @@ TEST_F(Mutations, OfAnyOneInstructionAreRejected)
                 for (const DataType type : {DataType::Float32, DataType::BFloat16, DataType::Float16}) {
                     ExecutionPlan retyped = plan;
                     BufferInfo &own =
-                        retyped.devices[place.device].buffers[static_cast<std::size_t>(list[0])];
+                        retyped.devices[place.device].buffers.edit()[static_cast<std::size_t>(list[0])];
                     if (std::exchange(own.dataType, type) == type)
                         continue;
                     tryOut(retyped,

@@ -100,7 +100,7 @@ inline Edit onList(
         DeviceProgram &device = dice.of(plan.devices);
         if (device.segments.empty())
             return false;
-        Segment &segment = dice.of(device.segments);
+        Segment &segment = dice.of(device.segments.edit());
         return !segment.instructions.empty() && edit(plan, device, segment.instructions, dice);
     };
 }
@@ -116,7 +116,7 @@ inline Edit onBuffer(const std::function<bool(ExecutionPlan &, BufferInfo &, Dic
 {
     return [edit](ExecutionPlan &plan, Dice &dice) {
         DeviceProgram &device = dice.of(plan.devices);
-        return !device.buffers.empty() && edit(plan, dice.of(device.buffers), dice);
+        return !device.buffers.empty() && edit(plan, dice.of(device.buffers.edit()), dice);
     };
 }
 
@@ -200,7 +200,7 @@ inline bool cutSegment(ExecutionPlan &plan, Dice &dice)
     const std::size_t s = dice.below(device.segments.size());
     if (plan.microBatches < 1 || device.segments.empty() || device.segments[s].instructions.size() < 2)
         return false;
-    Segment &first = device.segments[s];
+    Segment &first = device.segments.edit()[s];
     Segment second = first;
     const auto half = static_cast<std::ptrdiff_t>(1 + dice.below(first.instructions.size() - 1));
     second.instructions.erase(second.instructions.begin(), second.instructions.begin() + half);
@@ -259,7 +259,7 @@ inline std::vector<Mutation> programMutations()
     }));
     add("instruction moved to another segment",
         onList([](ExecutionPlan &, DeviceProgram &device, List &l, Dice &dice) {
-            Segment &other = dice.of(device.segments);
+            Segment &other = dice.of(device.segments.edit());
             if (&other.instructions == &l)
                 return false;
             const std::size_t from = dice.below(l.size());
@@ -352,28 +352,28 @@ inline std::vector<Mutation> programMutations()
             return false;
         switch (dice.below(5)) {
         case 0:
-            return eraseOne(device.setup, dice);
+            return eraseOne(device.setup.edit(), dice);
         case 1:
-            return repeatOne(device.setup, dice);
+            return repeatOne(device.setup.edit(), dice);
         case 2: // done in the step instead
             if (device.segments.empty())
                 return false;
-            device.segments.front().instructions.insert(
-                device.segments.front().instructions.begin(), device.setup.front());
-            device.setup.erase(device.setup.begin());
+            device.segments.edit().front().instructions.insert(
+                device.segments.edit().front().instructions.begin(), device.setup.edit().front());
+            device.setup.edit().erase(device.setup.edit().begin());
             return true;
         case 3:
-            dice.of(device.setup).kind = InstructionKind::Kernel;
+            dice.of(device.setup.edit()).kind = InstructionKind::Kernel;
             return true;
         default:
-            return redirect(dice.of(device.setup).outputs, device.buffers.size(), dice);
+            return redirect(dice.of(device.setup.edit()).outputs, device.buffers.size(), dice);
         }
     });
     add("kind of segment", [](ExecutionPlan &plan, Dice &dice) {
         DeviceProgram &device = dice.of(plan.devices);
         if (device.segments.empty())
             return false;
-        Segment &segment = dice.of(device.segments);
+        Segment &segment = dice.of(device.segments.edit());
         segment.kind = dice.otherKind(segment.kind, 6);
         return true;
     });
@@ -381,14 +381,15 @@ inline std::vector<Mutation> programMutations()
         DeviceProgram &device = dice.of(plan.devices);
         if (device.segments.empty())
             return false;
-        Segment &segment = dice.of(device.segments);
+        Segment &segment = dice.of(device.segments.edit());
         segment.stage.index = dice.near(segment.stage.index);
         return true;
     });
-    add("segment deleted",
-        [](ExecutionPlan &plan, Dice &dice) { return eraseOne(dice.of(plan.devices).segments, dice); });
+    add("segment deleted", [](ExecutionPlan &plan, Dice &dice) {
+        return eraseOne(dice.of(plan.devices).segments.edit(), dice);
+    });
     add("segments swapped",
-        [](ExecutionPlan &plan, Dice &dice) { return swapTwo(dice.of(plan.devices).segments, dice); });
+        [](ExecutionPlan &plan, Dice &dice) { return swapTwo(dice.of(plan.devices).segments.edit(), dice); });
     add("segment cut in two", cutSegment);
     add("segment copied for a micro-batch", copySegment);
     add("schedule entry deleted",
@@ -481,14 +482,14 @@ inline std::vector<Mutation> bufferMutations()
         return true;
     }));
     add("buffer deleted", [](ExecutionPlan &plan, Dice &dice) {
-        auto &buffers = dice.of(plan.devices).buffers;
+        auto &buffers = dice.of(plan.devices).buffers.edit();
         if (buffers.empty())
             return false;
         buffers.pop_back();
         return true;
     });
     add("buffers swapped",
-        [](ExecutionPlan &plan, Dice &dice) { return swapTwo(dice.of(plan.devices).buffers, dice); });
+        [](ExecutionPlan &plan, Dice &dice) { return swapTwo(dice.of(plan.devices).buffers.edit(), dice); });
     return list;
 }
 

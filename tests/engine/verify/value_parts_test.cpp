@@ -67,7 +67,7 @@ TEST(ValueParts, ASumOfSumsIsAddedUpOnce)
 /// The kernel of the addition on a device, and the plan that it is in.
 Instruction &additionOn(ExecutionPlan &plan, std::size_t device)
 {
-    for (Segment &segment : plan.devices[device].segments)
+    for (Segment &segment : plan.devices[device].segments.edit())
         for (Instruction &instruction : segment.instructions)
             if (instruction.kind == InstructionKind::Kernel && plan.graph->at(instruction.op).name == "both")
                 return instruction;
@@ -86,7 +86,7 @@ TEST(ValueParts, ACompleteValueOnBothSidesIsCountedTwice)
             whole.summands.clear();
             const auto added = static_cast<std::int32_t>(device.buffers.size());
             device.buffers.push_back(whole);
-            for (Segment &segment : device.segments)
+            for (Segment &segment : device.segments.edit())
                 for (std::size_t i = 0; i < segment.instructions.size(); ++i) {
                     Instruction &addition = segment.instructions[i];
                     if (addition.kind != InstructionKind::Kernel

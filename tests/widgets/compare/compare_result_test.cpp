@@ -127,7 +127,7 @@ TimelineSceneSnapshot withFirstBucketIn(QueueKind queue, const TimelineSceneSnap
 {
     auto plan = std::make_shared<ExecutionPlan>(*scene->plan);
     for (std::size_t i = 0; i < 2; ++i)
-        plan->devices[0].segments[2].instructions[i].queue = queue;
+        plan->devices[0].segments.edit()[2].instructions[i].queue = queue;
     auto timeline = std::make_shared<Timeline>(*scene->timeline);
     SpanColumns &spans = timeline->spans;
     spans.queue[17] = spans.queue[18] = queue;
@@ -183,7 +183,7 @@ TEST(SpanMoves, PairWithinAQueueFirst)
     const auto a = slicedSceneForTests();
     auto changed = std::make_shared<ExecutionPlan>(*a->plan);
     // Both the activation's and the gradient's now serve operator 6.
-    changed->devices[0].segments[1].instructions[3].op = OperatorId{6};
+    changed->devices[0].segments.edit()[1].instructions[3].op = OperatorId{6};
     const auto both = makeTimelineScene(a->timeline, changed, a->cluster);
     auto without = std::make_shared<Timeline>(*a->timeline); // no activation is summed up: rows 15 and 16 go
     SpanColumns &spans = without->spans;

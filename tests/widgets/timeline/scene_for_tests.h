@@ -227,7 +227,7 @@ inline TimelineSceneSnapshot sceneOfOneKind(SegmentKind kind)
     const TimelineSceneSnapshot scene = sceneForTests({.devices = 1, .microBatches = 1, .operators = 8});
     auto plan = std::make_shared<ExecutionPlan>(*scene->plan);
     for (DeviceProgram &program : plan->devices) {
-        for (Segment &segment : program.segments)
+        for (Segment &segment : program.segments.edit())
             segment.kind = kind;
     }
     return makeTimelineScene(scene->timeline, plan, scene->cluster, {});

@@ -52,7 +52,7 @@ TEST(TimelineText, CountsAllOfALaunch)
     const auto scene = slicedSceneForTests();
     auto plan = std::make_shared<ExecutionPlan>(*scene->plan);
     // Three updates launched at once, and one of another launch behind them.
-    auto &updates = plan->devices[0].segments[4].instructions;
+    auto &updates = plan->devices[0].segments.edit()[4].instructions;
     updates = {updates[0], updates[1], updates[1], updates[0]};
     // What waits in another queue between them does not part them.
     Instruction gather = plan->devices[0].segments[3].instructions[0];

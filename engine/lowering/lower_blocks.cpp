@@ -1,0 +1,166 @@
+#include "engine/lowering/lowering.h"
+
+#include "engine/graph/catalogue.h"
+#include "engine/lowering/order_rows.h"
+
+#include <algorithm>
+
+namespace planloom {
+
+std::vector<Precision> precisionsOf(const Plan &plan)
+{
+    if (std::all_of(plan.decisions.begin(), plan.decisions.end(),
+            [](const OperatorDecision &decision) { return decision.precision == Precision{}; }))
+        return {};
+    std::vector<Precision> precisions;
+    precisions.reserve(plan.decisions.size());
+    for (const OperatorDecision &decision : plan.decisions)
+        precisions.push_back(decision.precision);
+    return precisions;
+}
+
+void Lowering::makeBlocks()
+{
+    m_prologue = m_builder.addBlock(SegmentKind::Prologue, StageId{0}, 0);
+    for (std::int32_t s = 0; s < m_plan.stageCount; ++s)
+        m_forward.push_back(m_builder.addBlock(SegmentKind::Forward, StageId{s}, 1 + s));
+    for (std::int32_t s = 0; s < m_plan.stageCount; ++s)
+        m_backward.push_back(
+            m_builder.addBlock(SegmentKind::Backward, StageId{s}, 1e4 + (m_plan.stageCount - 1 - s)));
+    for (std::int32_t s = 0; s <= m_plan.stageCount; ++s)
+        m_optimizer.push_back(
+            m_builder.addBlock(SegmentKind::Optimizer, StageId{std::min(s, m_plan.stageCount - 1)}, 2e6 + s));
+}
+
+Result<void> Lowering::assignBlocks()
+{
+    m_sequence.resize(m_builder.blocks().size());
+    for (std::size_t o = 0; o < m_graph.operators.size(); ++o) {
+        const Operator &op = m_graph.operators[o];
+        const OperatorId id{static_cast<std::int32_t>(o)};
+        const auto stage = static_cast<std::size_t>(std::max(m_plan.decisions[o].stage.index, 0));
+        std::int32_t block = m_optimizer.back();
+        if (op.direction == Direction::Forward)
+            block = m_transformed.batch.oncePerStep[o] ? m_prologue : m_forward[stage];
+        else if (op.direction == Direction::Backward)
+            block = m_backward[stage];
+        m_blockOf[o] = block;
+        m_sequence[static_cast<std::size_t>(block)].push_back(id);
+    }
+    TRY(auto orders, sortOrders(m_plan, m_builder.blocks(), m_blockOf));
+    for (std::size_t block = 0; block < orders.inside.size(); ++block) {
+        if (orders.inside[block].empty())
+            continue;
+        TRY(auto ordered, orderInBlock(m_graph, m_uses, m_sequence[block], orders.inside[block]));
+        m_sequence[block] = std::move(ordered);
+    }
+    m_ordersInside = std::move(orders.inside);
+    return {};
+}
+
+void Lowering::estimateBlocks()
+{
+    std::vector<TensorType> inputs;
+    std::vector<TensorType> outputs;
+    const auto typeInto = [](TensorType &type, const TensorView &view, DataType dataType) {
+        type.shape.clear();
+        type.dataType = view.tensor ? dataType : TensorType{}.dataType;
+        for (const Range &range : view.index.ranges)
+            type.shape.push_back(range.size());
+    };
+    for (std::size_t block = 0; block < m_sequence.size(); ++block) {
+        std::vector<double> busy(static_cast<std::size_t>(m_plan.deviceCount), 0);
+        for (const OperatorId id : m_sequence[block]) {
+            const Operator &op = m_graph.at(id);
+            const auto &parts = m_transformed.operators[static_cast<std::size_t>(id.index)];
+            // One part stands for all: they are equal, or nearly so.
+            const TransformedPart &part = parts.front();
+            inputs.resize(part.inputs.size());
+            for (std::size_t slot = 0; slot < inputs.size(); ++slot)
+                typeInto(inputs[slot], part.inputs[slot], m_types.read(id, slot));
+            outputs.resize(part.outputs.size());
+            for (std::size_t slot = 0; slot < outputs.size(); ++slot)
+                typeInto(outputs[slot], part.outputs[slot], m_types.made(id, slot));
+            const OperatorDecision &decision = m_plan.decisions[static_cast<std::size_t>(id.index)];
+            const double seconds = m_costs.kernel({op, inputs, outputs,
+                arithmeticOf(m_graph, op, decision.precision), false, {}, decision.attention});
+            for (const TransformedPart &p : parts)
+                busy[static_cast<std::size_t>(p.device.index)] += seconds;
+        }
+        // Never zero: what follows a block must come after it in time.
+        m_builder.blocks()[block].seconds = 1e-9 + *std::max_element(busy.begin(), busy.end());
+    }
+}
+
+Result<MaterializedPlan> Lowering::run()
+{
+    makeBlocks();
+    TRY_VOID(assignBlocks());
+    collectPersistentBoxes();
+    estimateBlocks();
+
+    std::vector<std::size_t> fed; // from the host, tensors
+    for (std::size_t t = 0; t < m_graph.tensors.size(); ++t)
+        if (m_uses.producers[t].empty() && !isPersistent(TensorId{static_cast<std::int32_t>(t)}))
+            fed.push_back(t);
+    const auto emitBlock = [this, &fed](std::int32_t block) -> Result<void> {
+        // What the host fed to other blocks is not at hand in this one.
+        for (const std::size_t tensor : fed)
+            m_persistent[tensor].clear();
+        for (const OperatorId id : m_sequence[static_cast<std::size_t>(block)]) {
+            if (m_stop.stop_requested())
+                return cancelled("lowering was stopped");
+            if (m_graph.at(id).direction == Direction::Backward)
+                TRY_VOID(recomputeFor(id, block));
+            TRY_VOID(emitOperator(id, block, false));
+            markCompletions(id, block);
+        }
+        return {};
+    };
+    TRY_VOID(emitBlock(m_prologue));
+    for (const std::int32_t block : m_forward)
+        TRY_VOID(emitBlock(block));
+    TRY_VOID(storeOutputs());
+    for (std::size_t s = m_backward.size(); s-- > 0;)
+        TRY_VOID(emitBlock(m_backward[s]));
+    fillBuckets();
+    reduceAccumulators();
+    for (const OperatorId id : m_sequence[static_cast<std::size_t>(m_optimizer.back())]) {
+        if (m_stop.stop_requested())
+            return cancelled("lowering was stopped");
+        TRY_VOID(emitOptimizer(id));
+    }
+
+    MaterializedPlan materialized;
+    for (const auto &[earlier, later] : m_builder.sharedBufferDependencies())
+        materialized.dataFlow.push_back({earlier, later, 0, RowId{}});
+    for (const BlockInfo &block : m_builder.blocks())
+        if (block.kind == SegmentKind::Transfer)
+            materialized.dataFlow.push_back({block.source, block.target, 0, RowId{}});
+    m_builder.join(m_graph, m_plan.overlap);
+    for (const Bucket &bucket : m_buckets)
+        materialized.reductions.push_back({bucket.block, bucket.after.block, bucket.after.mark});
+    materialized.optimizers = m_optimizer;
+    materialized.blockOf = std::move(m_blockOf);
+    materialized.inside = std::move(m_ordersInside);
+
+    ExecutionPlan &result = materialized.programs;
+    result.graph = m_plan.graph;
+    result.units = m_plan.units;
+    result.microBatches = m_plan.microBatches;
+    result.precisions = m_precisions;
+    result.stageCount = m_plan.stageCount;
+    result.partitions.reserve(m_plan.decisions.size());
+    result.placement.reserve(m_plan.decisions.size());
+    result.attention.reserve(m_plan.decisions.size());
+    for (const OperatorDecision &decision : m_plan.decisions) {
+        result.partitions.push_back(decision.partition);
+        result.placement.push_back(decision.devices);
+        result.attention.push_back(decision.attention);
+    }
+    result.batch = std::move(m_transformed.batch);
+    m_builder.finish(materialized);
+    return materialized;
+}
+
+} // namespace planloom

@@ -1,0 +1,249 @@
+#include "engine/lowering/lowering.h"
+
+#include <algorithm>
+
+namespace planloom {
+
+bool Lowering::isWanted(TensorId tensor) const
+{
+    return !m_uses.consumers[static_cast<std::size_t>(tensor.index)].empty()
+        || std::find(m_graph.outputs.begin(), m_graph.outputs.end(), tensor) != m_graph.outputs.end();
+}
+
+bool Lowering::isLeftOut(OperatorId id, bool output, std::size_t slot) const
+{
+    const Operator &op = m_graph.at(id);
+    const std::int32_t probabilities = output ? probabilitiesOutput(op) : probabilitiesInput(op);
+    return static_cast<std::int32_t>(slot) == probabilities
+        && m_plan.decisions[static_cast<std::size_t>(id.index)].attention == AttentionMode::Fused;
+}
+
+/// Buffers of every part by slot; -1 where absent.
+Result<std::vector<BufferList>> Lowering::gatherInputs(OperatorId id, std::int32_t block)
+{
+    const auto &parts = m_transformed.operators[static_cast<std::size_t>(id.index)];
+    const std::size_t slots = m_graph.at(id).inputs.size();
+    std::vector<BufferList> inputs(parts.size());
+    for (BufferList &list : inputs)
+        list.resize(slots, -1);
+    std::vector<Need> needs;
+    for (std::size_t slot = 0; slot < slots; ++slot) {
+        const TensorId tensor = m_graph.at(id).inputs[slot];
+        if (!tensor || isLeftOut(id, false, slot))
+            continue;
+        needs.clear();
+        needs.reserve(parts.size());
+        bool divided = false;
+        for (const TransformedPart &part : parts) {
+            needs.push_back({part.device, part.inputs[slot].index, part.inputs[slot].value});
+            divided = divided || !needs.back().value.complete();
+        }
+        const DataType type = m_types.read(id, slot);
+        // What is sent as it was made can be divided as it was made.
+        if (divided && type == m_types.accumulated(tensor)) {
+            if (const auto found = m_materializer.ensureParts(tensor, needs, block, id)) {
+                for (std::size_t p = 0; p < parts.size(); ++p)
+                    inputs[p][slot] = (*found)[p];
+                continue;
+            }
+        }
+        for (Need &need : needs)
+            need.value = {};
+        TRY(const auto buffers, inputBuffers(tensor, needs, type, block, id));
+        for (std::size_t p = 0; p < parts.size(); ++p) {
+            inputs[p][slot] = buffers[p];
+            const ValueMask value = parts[p].inputs[slot].value;
+            if (value.complete())
+                continue;
+            BufferInfo info{
+                .tensor = tensor, .dataType = type, .index = parts[p].inputs[slot].index, .valuePart = value};
+            const SegmentKind kind = m_builder.block(block).kind;
+            info.perMicroBatch = kind == SegmentKind::Forward || kind == SegmentKind::Backward;
+            inputs[p][slot] = m_builder.addBuffer(parts[p].device, std::move(info));
+            m_builder.emit(parts[p].device, block,
+                {.kind = InstructionKind::ValueSelect,
+                    .op = id,
+                    .inputs = {buffers[p]},
+                    .outputs = {inputs[p][slot]}});
+        }
+    }
+    return inputs;
+}
+
+/// A copy of `buffer` in another type.
+std::int32_t Lowering::castBuffer(
+    DeviceId device, std::int32_t block, OperatorId op, std::int32_t buffer, DataType type)
+{
+    BufferInfo info = m_builder.buffer(device, buffer);
+    info.dataType = type;
+    info.persistent = false;
+    info.memory = memoryOf(info.tensor);
+    const std::int32_t copy = m_builder.addBuffer(device, std::move(info));
+    m_builder.emit(
+        device, block, {.kind = InstructionKind::Cast, .op = op, .inputs = {buffer}, .outputs = {copy}});
+    return copy;
+}
+
+Result<void> Lowering::emitOperator(OperatorId id, std::int32_t block, bool recompute)
+{
+    const Operator &op = m_graph.at(id);
+    const auto o = static_cast<std::size_t>(id.index);
+    TRY(const auto inputs, gatherInputs(id, block));
+    const bool noneWanted = std::none_of(
+        op.outputs.begin(), op.outputs.end(), [this](TensorId tensor) { return tensor && isWanted(tensor); });
+    const SegmentKind kind = m_builder.block(block).kind;
+    const auto &parts = m_transformed.operators[o];
+    for (std::size_t p = 0; p < parts.size(); ++p) {
+        const TransformedPart &part = parts[p];
+        Instruction kernel{.kind = InstructionKind::Kernel,
+            .op = id,
+            .part = static_cast<std::int32_t>(p),
+            .recompute = recompute,
+            .inputs = inputs[p]};
+        for (std::size_t slot = 0; slot < op.outputs.size(); ++slot) {
+            const TensorView &view = part.outputs[slot];
+            // Plain attention has its probabilities in memory even where nobody reads them again.
+            const bool kept = (view.tensor && isWanted(view.tensor))
+                || static_cast<std::int32_t>(slot) == probabilitiesOutput(op) || noneWanted;
+            if (!view.tensor || !kept || isLeftOut(id, true, slot)) {
+                kernel.outputs.push_back(-1);
+                continue;
+            }
+            BufferInfo info{.tensor = view.tensor,
+                .dataType = m_types.made(id, slot),
+                .index = view.index,
+                .memory = memoryOf(view.tensor)};
+            info.perMicroBatch = kind == SegmentKind::Forward || kind == SegmentKind::Backward;
+            if (m_transformed.summandCount[static_cast<std::size_t>(view.tensor.index)] > 1)
+                info.summands = {m_transformed.summandBase[o][slot] + view.value.index};
+            kernel.outputs.push_back(m_builder.addBuffer(part.device, std::move(info)));
+        }
+        const BufferList outputs = kernel.outputs;
+        m_builder.emit(part.device, block, std::move(kernel));
+        for (std::size_t slot = 0; slot < op.outputs.size(); ++slot) {
+            if (outputs[slot] < 0)
+                continue;
+            const TensorView &view = part.outputs[slot];
+            const std::int32_t summand = m_transformed.summandBase[o][slot] + view.value.index;
+            const DataType made = m_types.made(id, slot);
+            const DataType kept = m_types.accumulated(view.tensor);
+            std::int32_t buffer = outputs[slot];
+            if (isWeightGradient(view.tensor)) { // adding widens by itself
+                if (made != kept && sizeOf(made) >= sizeOf(kept))
+                    buffer = castBuffer(part.device, block, id, buffer, kept);
+                accumulate(view.tensor, part.device, block, id, view.index, summand, buffer);
+                continue;
+            }
+            if (made != kept) // another operator makes summands of it in another type
+                buffer = castBuffer(part.device, block, id, buffer, kept);
+            m_materializer.made(
+                view.tensor, block, {part.device, view.index, {summand}, buffer}, parts.size());
+        }
+    }
+    return {};
+}
+
+/// Runs again, in `block`, the forward operators whose dropped outputs this backward operator reads.
+Result<void> Lowering::recomputeFor(OperatorId backward, std::int32_t block)
+{
+    const std::int32_t stage = m_builder.block(block).stage.index;
+    for (const TensorId input : m_graph.at(backward).inputs) {
+        if (!input)
+            continue;
+        for (const OperatorId producer : m_uses.producers[static_cast<std::size_t>(input.index)]) {
+            const OperatorDecision &decision = m_plan.decisions[static_cast<std::size_t>(producer.index)];
+            if (m_graph.at(producer).direction != Direction::Forward || decision.recomputeGroup < 0
+                || m_blockOf[static_cast<std::size_t>(producer.index)]
+                    != m_forward[static_cast<std::size_t>(stage)]
+                || !m_recomputed.insert({decision.recomputeGroup, stage}).second)
+                continue;
+            const std::int32_t forward = m_forward[static_cast<std::size_t>(stage)];
+            const auto inGroup = [&](OperatorId id) {
+                return m_plan.decisions[static_cast<std::size_t>(id.index)].recomputeGroup
+                    == decision.recomputeGroup;
+            };
+            // Only what some backward operator of this stage reads, and what that is made from.
+            std::vector<OperatorId> group;
+            for (const OperatorId id : m_sequence[static_cast<std::size_t>(forward)])
+                if (inGroup(id))
+                    group.push_back(id);
+            std::set<TensorId> needed;
+            std::vector<OperatorId> again;
+            for (auto it = group.rbegin(); it != group.rend(); ++it) {
+                bool wanted = false;
+                for (const TensorId output : m_graph.at(*it).outputs) {
+                    if (!output)
+                        continue;
+                    for (const OperatorId consumer : m_uses.consumers[static_cast<std::size_t>(output.index)])
+                        wanted = wanted
+                            || (m_graph.at(consumer).direction == Direction::Backward
+                                && m_blockOf[static_cast<std::size_t>(consumer.index)] == block);
+                    wanted = wanted || needed.count(output) > 0;
+                }
+                if (!wanted)
+                    continue;
+                again.push_back(*it);
+                for (const TensorId read : m_graph.at(*it).inputs)
+                    if (read)
+                        needed.insert(read);
+            }
+            std::reverse(again.begin(), again.end());
+            for (const OperatorId id : again)
+                for (const TensorId output : m_graph.at(id).outputs)
+                    if (output)
+                        m_materializer.forget(output, forward, block);
+            for (const OperatorId id : again)
+                TRY_VOID(emitOperator(id, block, true));
+        }
+    }
+    return {};
+}
+
+Result<void> Lowering::storeOutput(TensorId tensor)
+{
+    const auto makers = m_materializer.makersOf(tensor);
+    const auto store = [&](const std::vector<Need> &needs, std::int32_t block) -> Result<void> {
+        const auto &producers = m_uses.producers[static_cast<std::size_t>(tensor.index)];
+        const OperatorId op = producers.empty() ? OperatorId{} : producers.front();
+        TRY(const auto buffers, inputBuffers(tensor, needs, m_types.accumulated(tensor), block, op));
+        for (std::size_t i = 0; i < needs.size(); ++i)
+            m_builder.emit(
+                needs[i].device, block, {.kind = InstructionKind::Store, .op = op, .inputs = {buffers[i]}});
+        return {};
+    };
+    IndexMask whole = wholeMask(m_graph.at(tensor).type.shape);
+    const auto index = static_cast<std::size_t>(tensor.index);
+    if (m_transformed.batch.tensorRole[index] == BatchRole::Split)
+        whole.ranges[static_cast<std::size_t>(m_transformed.batch.tensorDimension[index])].end /=
+            batchCuts(m_plan);
+    if (makers.empty())
+        return store({{DeviceId{0}, whole}}, m_forward.front());
+    const std::int32_t block = makers.front();
+    // Every distinct box once, from the first device that made it, if they tile the tensor.
+    std::vector<Need> needs;
+    std::int64_t volume = 0;
+    bool overlap = false;
+    for (const Holding &h : *m_materializer.holdingsOf(tensor, block)) {
+        if (std::any_of(needs.begin(), needs.end(), [&](const Need &n) { return n.box == h.box; }))
+            continue;
+        for (const Need &need : needs)
+            overlap = overlap || intersection(need.box, h.box).has_value();
+        needs.push_back({h.device, h.box});
+        volume += elementCount(shapeOf(h.box));
+    }
+    if (overlap || volume != elementCount(shapeOf(whole)))
+        needs = {{needs.front().device, whole}};
+    return store(needs, block);
+}
+
+Result<void> Lowering::storeOutputs()
+{
+    const auto &outputs = m_graph.outputs;
+    for (auto tensor = outputs.begin(); tensor != outputs.end(); ++tensor)
+        if (std::find(outputs.begin(), tensor, *tensor)
+            == tensor) // one that is listed twice reaches the host once
+            TRY_VOID(storeOutput(*tensor));
+    return {};
+}
+
+} // namespace planloom

@@ -1,0 +1,165 @@
+#include "engine/lowering/lowering.h"
+
+#include <algorithm>
+
+namespace planloom {
+
+/// Weights that one stage alone trains are updated by it; the others when all is done.
+std::int32_t Lowering::optimizerBlockOf(const Operator &op) const
+{
+    std::int32_t stage = -1;
+    for (const TensorId input : op.inputs) {
+        const auto complete = input ? m_complete.find(input) : m_complete.end();
+        if (complete == m_complete.end())
+            continue;
+        const std::int32_t its = complete->second.block < 0
+            ? m_plan.stageCount
+            : m_builder.block(complete->second.block).stage.index;
+        stage = stage < 0 || stage == its ? its : m_plan.stageCount;
+    }
+    return m_optimizer[static_cast<std::size_t>(stage < 0 ? m_plan.stageCount : stage)];
+}
+
+/// Buffers by part and slot of what an optimizer operator reads: weight, gradient over all micro-batches of
+/// all units, states.
+Result<std::vector<BufferList>> Lowering::optimizerInputs(OperatorId id, std::int32_t block)
+{
+    const Operator &op = m_graph.at(id);
+    const auto &parts = m_transformed.operators[static_cast<std::size_t>(id.index)];
+    const auto shard = unitShardOf(id);
+    std::vector<BufferList> inputs(parts.size());
+    for (BufferList &list : inputs)
+        list.resize(op.inputs.size(), -1);
+    for (std::size_t slot = 0; slot < op.inputs.size(); ++slot) {
+        const TensorId tensor = op.inputs[slot];
+        if (!tensor)
+            continue;
+        const DataType type = m_types.read(id, slot);
+        const bool gradient = isWeightGradient(tensor);
+        // Every unit keeps its own share of states, and of weights that nobody else reads so.
+        if (shard && !gradient && (slot > 0 || m_types.isMaster(tensor, type))) {
+            for (std::size_t p = 0; p < parts.size(); ++p)
+                inputs[p][slot] =
+                    persistentBuffer(tensor, parts[p].device, parts[p].inputs[slot].index, type, &*shard);
+            continue;
+        }
+        std::vector<Need> needs;
+        needs.reserve(parts.size());
+        for (const TransformedPart &part : parts)
+            needs.push_back({part.device,
+                shard ? joinedUnits(part.inputs[slot].index, *shard) : part.inputs[slot].index});
+        const std::int32_t where =
+            gradient ? m_buckets[static_cast<std::size_t>(m_bucketOf.at(tensor))].block : block;
+        const bool acrossUnits = gradient && !m_plan.units.isOne();
+        TRY(const auto buffers,
+            inputBuffers(tensor, needs, acrossUnits ? m_types.reduced(tensor) : type, where, id));
+        for (std::size_t p = 0; p < parts.size(); ++p) {
+            inputs[p][slot] = buffers[p];
+            if (!acrossUnits && !shard)
+                continue;
+            BufferInfo info = m_builder.buffer(parts[p].device, buffers[p]);
+            info.index = parts[p].inputs[slot].index;
+            info.persistent = false;
+            info.memory = memoryOf(tensor);
+            info.share = UnitShare::Same;
+            if (shard)
+                markShard(info, *shard);
+            inputs[p][slot] = m_builder.addBuffer(parts[p].device, std::move(info));
+            Instruction instruction{
+                .op = id, .acrossUnits = acrossUnits, .inputs = {buffers[p]}, .outputs = {inputs[p][slot]}};
+            instruction.kind = !acrossUnits ? InstructionKind::Select
+                : !shard                    ? InstructionKind::AllReduce
+                                            : InstructionKind::ReduceScatter;
+            instruction.dimension = acrossUnits && shard ? shard->dimension : -1;
+            m_builder.emit(parts[p].device, where, std::move(instruction));
+            if (acrossUnits && m_types.reduced(tensor) != type)
+                inputs[p][slot] = castBuffer(parts[p].device, where, id, inputs[p][slot], type);
+        }
+    }
+    return inputs;
+}
+
+Result<void> Lowering::emitOptimizer(OperatorId id)
+{
+    const Operator &op = m_graph.at(id);
+    const auto &parts = m_transformed.operators[static_cast<std::size_t>(id.index)];
+    const std::int32_t block = optimizerBlockOf(op);
+    std::set<std::pair<DeviceId, IndexMask>> updated;
+    for (const TransformedPart &part : parts)
+        if (!updated.emplace(part.device, part.inputs[0].index).second)
+            return Error{ErrorCode::InvalidInput,
+                "operator '" + op.name + "' would update the same weight twice on device "
+                    + std::to_string(part.device.index),
+                "place its replicas on different devices", "operator:" + op.name};
+
+    TRY(const auto inputs, optimizerInputs(id, block));
+    const auto shard = unitShardOf(id);
+    std::set<std::pair<DeviceId, std::int32_t>> inPlace;
+    for (std::size_t p = 0; p < parts.size(); ++p) {
+        const TransformedPart &part = parts[p];
+        Instruction kernel{.kind = InstructionKind::Kernel,
+            .op = id,
+            .part = static_cast<std::int32_t>(p),
+            .inputs = inputs[p]};
+        for (std::size_t slot = 0; slot < op.outputs.size(); ++slot) {
+            if (!op.outputs[slot]) {
+                kernel.outputs.push_back(-1);
+                continue;
+            }
+            // In place where the persistent buffer is just this box.
+            const std::int32_t old = inputs[p][slot == 0 ? 0 : slot + 1];
+            std::int32_t buffer = old;
+            if (m_builder.buffer(part.device, old).persistent)
+                inPlace.insert({part.device, old});
+            else {
+                BufferInfo info{.tensor = op.outputs[slot],
+                    .dataType = m_types.made(id, slot),
+                    .index = part.outputs[slot].index,
+                    .perMicroBatch = false,
+                    .memory = memoryOf(op.outputs[slot])};
+                if (shard)
+                    markShard(info, *shard);
+                buffer = m_builder.addBuffer(part.device, std::move(info));
+            }
+            kernel.outputs.push_back(buffer);
+        }
+        const BufferList outputs = kernel.outputs;
+        m_builder.emit(part.device, block, std::move(kernel));
+        for (std::size_t slot = 0; slot < op.outputs.size(); ++slot) {
+            if (outputs[slot] < 0)
+                continue;
+            Holding made{part.device, part.outputs[slot].index, {}, outputs[slot]};
+            if (!shard)
+                m_materializer.made(op.outputs[slot], block, std::move(made), parts.size());
+            else if (slot == 0) // each unit keeps its own share of the states, in place
+                gatherAcrossUnits(id, block, made, *shard);
+        }
+    }
+    // Everywhere the old value is held, the new one must arrive.
+    for (std::size_t slot = 0; slot < op.outputs.size(); ++slot) {
+        if (!op.outputs[slot] || (shard && slot > 0))
+            continue;
+        const TensorId old = op.inputs[slot == 0 ? 0 : slot + 1];
+        std::vector<Persistent> held = m_persistent[static_cast<std::size_t>(old.index)];
+        std::erase_if(held, [&](const Persistent &p) { return inPlace.count({p.device, p.buffer}) > 0; });
+        std::map<DataType, std::vector<Persistent>> byType;
+        for (Persistent &p : held)
+            byType[p.dataType].push_back(std::move(p));
+        for (const auto &[type, holders] : byType) {
+            std::vector<Need> needs;
+            for (const Persistent &p : holders)
+                needs.push_back({p.device, p.box});
+            TRY(const auto buffers, m_materializer.ensure(op.outputs[slot], needs, type, block, id));
+            for (std::size_t i = 0; i < holders.size(); ++i)
+                if (buffers[i] != holders[i].buffer)
+                    m_builder.emit(holders[i].device, block,
+                        {.kind = InstructionKind::Update,
+                            .op = id,
+                            .inputs = {buffers[i]},
+                            .outputs = {holders[i].buffer}});
+        }
+    }
+    return {};
+}
+
+} // namespace planloom

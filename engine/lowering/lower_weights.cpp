@@ -1,0 +1,272 @@
+#include "engine/lowering/lowering.h"
+
+#include <algorithm>
+
+namespace planloom {
+
+bool Lowering::isPersistent(TensorId tensor) const
+{
+    const auto index = static_cast<std::size_t>(tensor.index);
+    if (!m_uses.producers[index].empty())
+        return false;
+    switch (m_graph.at(tensor).role) {
+    case TensorRole::Weight:
+    case TensorRole::OptimizerState:
+        return true;
+    case TensorRole::Buffer:
+        return m_transformed.batch.tensorRole[index] != BatchRole::Split;
+    default:
+        return false;
+    }
+}
+
+bool Lowering::isWeightGradient(TensorId tensor) const
+{
+    const Tensor &info = m_graph.at(tensor);
+    return info.role == TensorRole::Gradient && info.of && m_graph.at(info.of).role == TensorRole::Weight;
+}
+
+MemoryKind Lowering::memoryOf(TensorId tensor) const
+{
+    if (isWeightGradient(tensor))
+        return MemoryKind::Gradient;
+    switch (m_graph.at(tensor).role) {
+    case TensorRole::Input:
+        return MemoryKind::Input;
+    case TensorRole::Weight:
+    case TensorRole::Buffer:
+        return MemoryKind::Weight;
+    case TensorRole::OptimizerState:
+        return MemoryKind::OptimizerState;
+    default:
+        return MemoryKind::Activation;
+    }
+}
+
+void Lowering::collectPersistentBoxes()
+{
+    for (std::size_t o = 0; o < m_graph.operators.size(); ++o) {
+        const auto &inputs = m_graph.operators[o].inputs;
+        const auto &parts = m_transformed.operators[o];
+        for (std::size_t slot = 0; slot < inputs.size(); ++slot) {
+            if (!inputs[slot] || !isPersistent(inputs[slot]))
+                continue;
+            auto &boxes = m_persistentBoxes[static_cast<std::size_t>(inputs[slot].index)];
+            const DataType type = m_types.read(OperatorId{static_cast<std::int32_t>(o)}, slot);
+            for (const TransformedPart &part : parts)
+                boxes.push_back({part.device, part.inputs[slot].index, -1, type});
+        }
+    }
+    // By device, in which the first of equals stays: they are looked up by it.
+    for (auto &boxes : m_persistentBoxes) {
+        std::stable_sort(boxes.begin(), boxes.end(),
+            [](const Persistent &a, const Persistent &b) { return a.device < b.device; });
+        std::vector<Persistent> distinct;
+        std::size_t own = 0; // where the device's begin
+        for (const Persistent &p : boxes) {
+            if (!distinct.empty() && distinct.back().device != p.device)
+                own = distinct.size();
+            if (std::none_of(distinct.begin() + static_cast<std::ptrdiff_t>(own), distinct.end(),
+                    [&](const Persistent &other) {
+                        return other.box == p.box && other.dataType == p.dataType;
+                    }))
+                distinct.push_back(p);
+        }
+        boxes = std::move(distinct);
+    }
+}
+
+/// How an optimizer operator is shared out over the units; nothing if all units do the same.
+std::optional<Lowering::UnitShard> Lowering::unitShardOf(OperatorId id) const
+{
+    const Partition &partition = m_plan.decisions[static_cast<std::size_t>(id.index)].partition;
+    if (unitParts(partition) == 1)
+        return std::nullopt;
+    const Operator &op = m_graph.at(id);
+    const auto &terms = op.annotation.inputs.front().terms;
+    for (std::size_t d = 0; d < terms.size(); ++d)
+        if (splittableFactor(op.annotation, terms[d]) == partition.splits.back().dimension) {
+            Partition whole = partition;
+            whole.splits.pop_back();
+            const TensorView view = inputView(m_graph, op, whole, 0, 0);
+            return UnitShard{static_cast<std::int32_t>(d), view.index.ranges[d].size()};
+        }
+    return std::nullopt;
+}
+
+/// `box` of unit 0, made the box that all units have together.
+IndexMask Lowering::joinedUnits(IndexMask box, const UnitShard &shard)
+{
+    // The units' split is the innermost: theirs lie side by side, unit 0's first.
+    Range &range = box.ranges[static_cast<std::size_t>(shard.dimension)];
+    range.end = range.begin + shard.extent;
+    return box;
+}
+
+/// Says in `info`, a buffer of unit 0's share, that it is one.
+void Lowering::markShard(BufferInfo &info, const UnitShard &shard)
+{
+    info.share = UnitShare::Shard;
+    info.shardDimension = static_cast<std::int8_t>(shard.dimension);
+    info.shardEnd = info.index.ranges[static_cast<std::size_t>(shard.dimension)].begin + shard.extent;
+}
+
+/// A working copy of a weight whose master the units share out, gathered at the begin of the step: ahead of
+/// its use, beside what is computed first, in the order in which the forward pass asks. Nothing is sent
+/// behind the update then.
+/// @return nothing where no share of it is on this device
+std::optional<std::int32_t> Lowering::gatheredAhead(
+    TensorId tensor, DeviceId device, const IndexMask &box, DataType type)
+{
+    auto &gathered = m_gathered[static_cast<std::size_t>(tensor.index)];
+    for (const Persistent &copy : gathered)
+        if (copy.device == device && copy.dataType == type && contains(copy.box, box))
+            return copy.buffer;
+    for (const OperatorId user : m_uses.consumers[static_cast<std::size_t>(tensor.index)]) {
+        const Operator &op = m_graph.at(user);
+        if (op.direction != Direction::Optimizer || op.inputs.front() != tensor)
+            continue;
+        const auto shard = unitShardOf(user);
+        const DataType master = m_types.read(user, 0);
+        if (!shard || master == type || !m_types.isMaster(tensor, master))
+            continue;
+        for (const TransformedPart &part : m_transformed.operators[static_cast<std::size_t>(user.index)]) {
+            const IndexMask &own = part.inputs.front().index;
+            if (part.device != device || !contains(joinedUnits(own, *shard), box))
+                continue;
+            const std::int32_t kept = persistentBuffer(tensor, device, own, master, &*shard);
+            const std::int32_t sent = castBuffer(device, m_prologue, user, kept, type);
+            Persistent copy{device, joinedUnits(own, *shard), -1, type};
+            copy.buffer = m_builder.addBuffer(device,
+                {.tensor = tensor,
+                    .dataType = type,
+                    .index = copy.box,
+                    .perMicroBatch = false,
+                    .memory = memoryOf(tensor)});
+            m_builder.emit(device, m_prologue,
+                {.kind = InstructionKind::AllGather,
+                    .op = user,
+                    .acrossUnits = true,
+                    .dimension = shard->dimension,
+                    .inputs = {sent},
+                    .outputs = {copy.buffer}});
+            m_materializer.available(tensor, {device, copy.box, {}, copy.buffer}, m_prologue);
+            gathered.push_back(copy);
+            return copy.buffer;
+        }
+    }
+    return std::nullopt;
+}
+
+/// @param shard  where every unit has a box of its own; null if all have the same
+std::int32_t Lowering::persistentBuffer(
+    TensorId tensor, DeviceId device, const IndexMask &box, DataType type, const UnitShard *shard)
+{
+    // The largest box that any operator of this device reads serves all that lie inside it.
+    const auto index = static_cast<std::size_t>(tensor.index);
+    IndexMask largest = box;
+    const auto &boxes = m_persistentBoxes[index];
+    for (auto p = std::lower_bound(boxes.begin(), boxes.end(), device,
+             [](const Persistent &a, DeviceId b) { return a.device < b; });
+         p != boxes.end() && p->device == device; ++p)
+        if (p->dataType == type && contains(p->box, largest))
+            largest = p->box;
+    for (const Persistent &p : m_persistent[index])
+        if (p.device == device && p.dataType == type && contains(p.box, largest))
+            return p.buffer;
+    if (!shard && !m_plan.units.isOne())
+        if (const auto copy = gatheredAhead(tensor, device, largest, type))
+            return *copy;
+    BufferInfo info{.tensor = tensor,
+        .dataType = type,
+        .index = largest,
+        .perMicroBatch = false,
+        .persistent = true,
+        .memory = m_graph.at(tensor).role == TensorRole::Weight && m_types.isMaster(tensor, type)
+            ? MemoryKind::OptimizerState
+            : memoryOf(tensor)};
+    if (shard)
+        markShard(info, *shard);
+    const std::int32_t buffer = m_builder.addBuffer(device, std::move(info));
+    m_builder.emitSetup(device, {.kind = InstructionKind::Load, .outputs = {buffer}});
+    m_persistent[index].push_back({device, largest, buffer, type});
+    m_materializer.available(tensor, {device, largest, {}, buffer}, m_prologue);
+    return buffer;
+}
+
+Result<std::vector<std::int32_t>> Lowering::inputBuffers(
+    TensorId tensor, const std::vector<Need> &needs, DataType type, std::int32_t block, OperatorId op)
+{
+    if (isPersistent(tensor)) {
+        for (const Need &need : needs)
+            persistentBuffer(tensor, need.device, need.box, type);
+        return m_materializer.ensure(tensor, needs, type, block, op);
+    }
+    if (!m_uses.producers[static_cast<std::size_t>(tensor.index)].empty())
+        return m_materializer.ensure(tensor, needs, type, block, op);
+    // Fed from the host: every block loads what it reads, so that nothing is held in between.
+    std::vector<std::int32_t> buffers;
+    const SegmentKind kind = m_builder.block(block).kind;
+    for (const Need &need : needs) {
+        auto &loaded = m_persistent[static_cast<std::size_t>(tensor.index)];
+        const auto it = std::find_if(loaded.begin(), loaded.end(), [&](const Persistent &p) {
+            return p.device == need.device && p.box == need.box && p.dataType == type;
+        });
+        if (it != loaded.end()) {
+            buffers.push_back(it->buffer);
+            continue;
+        }
+        BufferInfo info{.tensor = tensor, .dataType = type, .index = need.box, .memory = MemoryKind::Input};
+        info.perMicroBatch = kind == SegmentKind::Forward || kind == SegmentKind::Backward;
+        const std::int32_t buffer = m_builder.addBuffer(need.device, std::move(info));
+        m_builder.emit(need.device, block, {.kind = InstructionKind::Load, .op = op, .outputs = {buffer}});
+        loaded.push_back({need.device, need.box, buffer, type});
+        buffers.push_back(buffer);
+    }
+    return buffers;
+}
+
+/// Brings the units' shares of a new weight together on every one of them, in each of the types that somebody
+/// keeps it in.
+void Lowering::gatherAcrossUnits(
+    OperatorId id, std::int32_t block, const Holding &own, const UnitShard &shard)
+{
+    const TensorId tensor = m_graph.at(id).outputs[0];
+    const TensorId old = m_graph.at(id).inputs[0];
+    std::set<DataType> types;
+    for (const Persistent &p : m_persistent[static_cast<std::size_t>(old.index)])
+        if (m_builder.buffer(p.device, p.buffer).share != UnitShare::Shard)
+            types.insert(p.dataType);
+    for (const DataType type : types) {
+        std::int32_t sent = own.buffer;
+        if (BufferInfo info = m_builder.buffer(own.device, sent); info.dataType != type) {
+            info.tensor = tensor;
+            info.persistent = false;
+            info.memory = memoryOf(tensor);
+            info.dataType = type;
+            sent = m_builder.addBuffer(own.device, std::move(info));
+            m_builder.emit(own.device, block,
+                {.kind = InstructionKind::Cast, .op = id, .inputs = {own.buffer}, .outputs = {sent}});
+        }
+        Holding whole{own.device, joinedUnits(own.box, shard), {}, -1};
+        whole.buffer = m_builder.addBuffer(own.device,
+            {.tensor = tensor,
+                .dataType = type,
+                .index = whole.box,
+                .perMicroBatch = false,
+                .memory = memoryOf(tensor)});
+        m_builder.emit(own.device, block,
+            {.kind = InstructionKind::AllGather,
+                .op = id,
+                .acrossUnits = true,
+                .dimension = shard.dimension,
+                .inputs = {sent},
+                .outputs = {whole.buffer}});
+        if (type == m_types.accumulated(tensor))
+            m_materializer.made(tensor, block, std::move(whole));
+        else
+            m_materializer.available(tensor, std::move(whole), block);
+    }
+}
+
+} // namespace planloom

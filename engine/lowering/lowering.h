@@ -1,0 +1,158 @@
+#pragma once
+
+#include "engine/base/result.h"
+#include "engine/graph/storage_types.h"
+#include "engine/hardware/cost_model.h"
+#include "engine/lowering/materialize.h"
+#include "engine/lowering/program_builder.h"
+#include "engine/lowering/sequence.h"
+#include "engine/lowering/transform.h"
+#include "engine/plan/plan.h"
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <stop_token>
+#include <utility>
+#include <vector>
+
+namespace planloom {
+
+/// By operator; empty if all work in Float32.
+std::vector<Precision> precisionsOf(const Plan &plan);
+
+/// The first half of lowering at work on one plan; used once. Between the parts of operators, on their
+/// devices, it puts what the materializer finds (materialize.h), and sorts all of it by block.
+class Lowering
+{
+public:
+    Lowering(const Plan &plan, const Cluster &cluster, const CostModel &costs, TransformedGraph transformed,
+        std::stop_token stop)
+        : m_plan(plan)
+        , m_graph(*plan.graph)
+        , m_cluster(unitOf(cluster, plan.units))
+        , m_costs(costs)
+        , m_transformed(std::move(transformed))
+        , m_stop(std::move(stop))
+        , m_uses(usesOf(m_graph))
+        , m_precisions(precisionsOf(plan))
+        , m_types(m_graph, m_precisions)
+        , m_builder(plan.deviceCount)
+        , m_materializer(m_graph, m_transformed.batch, m_transformed.summandCount, m_types, m_cluster, costs,
+              plan.units, batchCuts(plan), m_builder)
+        , m_persistent(m_graph.tensors.size())
+        , m_gathered(m_graph.tensors.size())
+        , m_persistentBoxes(m_graph.tensors.size())
+        , m_blockOf(m_graph.operators.size(), -1)
+        , m_accumulators(m_graph.tensors.size())
+    {
+    }
+
+    Result<MaterializedPlan> run();
+
+private:
+    /// A buffer that lives across steps.
+    struct Persistent {
+        DeviceId device{};
+        IndexMask box{};
+        std::int32_t buffer = -1;
+        DataType dataType = DataType::Float32;
+    };
+    /// What units share out among them.
+    struct UnitShard {
+        std::int32_t dimension = -1; ///< Of the weight.
+        std::int64_t extent = 0; ///< Of all units' shares together, along it.
+    };
+
+    void makeBlocks();
+    Result<void> assignBlocks();
+    void collectPersistentBoxes();
+    void estimateBlocks();
+
+    Result<void> emitOperator(OperatorId id, std::int32_t block, bool recompute);
+    Result<std::vector<BufferList>> gatherInputs(OperatorId id, std::int32_t block);
+    Result<std::vector<std::int32_t>> inputBuffers(
+        TensorId tensor, const std::vector<Need> &needs, DataType type, std::int32_t block, OperatorId op);
+    std::int32_t persistentBuffer(TensorId tensor, DeviceId device, const IndexMask &box, DataType type,
+        const UnitShard *shard = nullptr);
+    std::optional<std::int32_t> gatheredAhead(
+        TensorId tensor, DeviceId device, const IndexMask &box, DataType type);
+    std::int32_t castBuffer(
+        DeviceId device, std::int32_t block, OperatorId op, std::int32_t buffer, DataType type);
+    void accumulate(TensorId tensor, DeviceId device, std::int32_t block, OperatorId op, const IndexMask &box,
+        std::int32_t summand, std::int32_t buffer);
+    bool joinsAccumulators(TensorId tensor);
+    void fillBuckets();
+    double gradientSeconds(TensorId tensor, Bytes bytes) const;
+    void reduceAccumulators();
+    std::int32_t optimizerBlockOf(const Operator &op) const;
+    void markCompletions(OperatorId id, std::int32_t block);
+    Result<void> recomputeFor(OperatorId backward, std::int32_t block);
+    Result<void> emitOptimizer(OperatorId id);
+    Result<std::vector<BufferList>> optimizerInputs(OperatorId id, std::int32_t block);
+    std::optional<UnitShard> unitShardOf(OperatorId id) const;
+    static IndexMask joinedUnits(IndexMask box, const UnitShard &shard);
+    static void markShard(BufferInfo &info, const UnitShard &shard);
+    void gatherAcrossUnits(OperatorId id, std::int32_t block, const Holding &own, const UnitShard &shard);
+    Result<void> storeOutputs();
+    Result<void> storeOutput(TensorId tensor);
+
+    const TransformedGraph &transformed() const { return m_transformed; }
+    bool isPersistent(TensorId tensor) const;
+    bool isWeightGradient(TensorId tensor) const;
+    bool isWanted(TensorId tensor) const;
+    /// True for probabilities that the plan does not keep: neither made nor read.
+    bool isLeftOut(OperatorId op, bool output, std::size_t slot) const;
+    MemoryKind memoryOf(TensorId tensor) const;
+
+    const Plan &m_plan;
+    const Graph &m_graph;
+    const Cluster m_cluster; ///< Of one unit.
+    const CostModel &m_costs;
+    TransformedGraph m_transformed;
+    std::stop_token m_stop;
+    Uses m_uses;
+    std::vector<Precision> m_precisions;
+    StorageTypes m_types;
+    ProgramBuilder m_builder;
+    Materializer m_materializer;
+
+    std::int32_t m_prologue = -1;
+    std::vector<std::int32_t> m_forward{}; ///< Block by stage.
+    std::vector<std::int32_t> m_backward{};
+    std::vector<std::int32_t> m_optimizer{}; ///< Block by stage, and one for weights of several stages.
+    std::vector<std::vector<OperatorId>> m_sequence{}; ///< Operators by block, in order.
+
+    std::vector<std::vector<Persistent>> m_persistent; ///< By tensor.
+    std::vector<std::vector<Persistent>> m_gathered; ///< By tensor: copies made anew in every step.
+    std::vector<std::vector<Persistent>>
+        m_persistentBoxes; ///< By tensor: every box that is read, per device.
+    std::vector<std::int32_t> m_blockOf; ///< By operator.
+    /// Where a device adds a weight's gradient up.
+    struct Accumulator {
+        IndexMask box{};
+        std::int32_t summand = -1; ///< The only one it holds; -1 where it holds them all.
+        std::int32_t buffer = -1;
+        SummandSet summands{};
+    };
+    std::vector<std::map<DeviceId, std::vector<Accumulator>>> m_accumulators; ///< By tensor and device.
+    std::map<std::int32_t, bool> m_joinsAccumulators{}; ///< By tensor, once asked.
+    /// Where a weight's gradient is complete: behind this mark of this block in its last micro-batch.
+    struct Completion {
+        std::int32_t block = -1; ///< -1: several blocks add to it.
+        std::int32_t mark = -1;
+    };
+    std::map<TensorId, Completion> m_complete{};
+    /// Gradients that are reduced together, as soon as all are complete.
+    struct Bucket {
+        std::int32_t block = -1; ///< The reduction's own.
+        Completion after{};
+    };
+    std::vector<Bucket> m_buckets{};
+    std::map<TensorId, std::int32_t> m_bucketOf{};
+    std::set<std::pair<std::int32_t, std::int32_t>> m_recomputed{}; ///< (group, stage)
+    std::vector<std::vector<OrderConstraint>> m_ordersInside{}; ///< By block, of rows.
+};
+
+} // namespace planloom
