@@ -72,6 +72,14 @@ Result<PlanRequest> planRequest(const Arguments &arguments, const std::string &m
         if (!row.empty())
             TRY_VOID(request.table.apply(insertText(request.table, 0, row)));
     }
+    if (arguments.has("zero")) {
+        const std::string stage = arguments.text("zero");
+        if (stage.size() != 1 || stage[0] < '0' || stage[0] > '3')
+            return Error{ErrorCode::InvalidInput, "expected a stage from 0 to 3, found \"" + stage + "\"",
+                {}, "--zero"};
+        if (stage != "0")
+            TRY_VOID(request.table.apply(insertText(request.table, 0, "zero" + stage + " weight:*")));
+    }
     if (arguments.has("attention")) {
         const std::string mode = arguments.text("attention");
         if (!attentionModeNamed(mode))

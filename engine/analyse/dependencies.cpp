@@ -114,6 +114,8 @@ private:
                         add(m_readers[static_cast<std::size_t>(r)].span, span, WaitKind::Reuse);
                 }
                 add(before, span, WaitKind::Order);
+                if (instruction.waits)
+                    add(last[static_cast<std::size_t>(QueueKind::Compute)], span, WaitKind::Order);
                 before = span;
                 for (const std::int32_t buffer : instruction.inputs) {
                     if (buffer < 0)

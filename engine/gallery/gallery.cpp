@@ -23,7 +23,7 @@ struct Recipe {
     std::int32_t tp = 1;
     std::int32_t pp = 1;
     std::int32_t interleave = 1; ///< Stages on each rank of the pipeline.
-    bool zero1 = false;
+    std::int32_t zero = 0; ///< Stage.
     bool sequence = false; ///< Sequence parallel between the tensor-parallel regions.
     ScheduleKind schedule = ScheduleKind::OneFOneB;
     std::int32_t microBatches = 0; ///< 0 chooses.
@@ -56,20 +56,23 @@ Result<Recipe> readSpec(std::string_view spec, std::int32_t deviceCount)
         {"tensor-parallel", {"sequence", "micro-batches"}},
         {"pipeline", {"stages", "interleave", "schedule", "micro-batches"}},
         {"zero1", {"micro-batches"}},
-        {"3d", {"dp", "tp", "pp", "zero1", "sequence", "interleave", "schedule", "micro-batches"}},
+        {"zero2", {"micro-batches"}},
+        {"zero3", {"micro-batches"}},
+        {"3d", {"dp", "tp", "pp", "zero1", "zero", "sequence", "interleave", "schedule", "micro-batches"}},
     };
     const auto known = kParameters.find(recipe.name);
     if (known == kParameters.end()) {
         return Error{ErrorCode::NotFound, "there is no gallery plan '" + recipe.name.substr(0, 60) + "'",
-            "single, data-parallel, tensor-parallel, pipeline, zero1 or 3d", "gallery"};
+            "single, data-parallel, tensor-parallel, pipeline, zero1, zero2, zero3 or 3d", "gallery"};
     }
-    if (recipe.name == "data-parallel" || recipe.name == "zero1")
+    if (recipe.name.starts_with("zero"))
+        recipe.zero = recipe.name.back() - '0';
+    if (recipe.name == "data-parallel" || recipe.zero > 0)
         recipe.dp = deviceCount;
     if (recipe.name == "tensor-parallel")
         recipe.tp = deviceCount;
     if (recipe.name == "pipeline")
         recipe.pp = deviceCount;
-    recipe.zero1 = recipe.name == "zero1";
 
     std::string_view rest = colon == std::string_view::npos ? std::string_view{} : spec.substr(colon + 1);
     while (!rest.empty()) {
@@ -96,7 +99,11 @@ Result<Recipe> readSpec(std::string_view spec, std::int32_t deviceCount)
         }
         TRY(const std::int32_t number, numberOf(key, value));
         if (key == "zero1")
-            recipe.zero1 = number != 0;
+            recipe.zero = number != 0 ? 1 : 0;
+        else if (key == "zero" && number > 3)
+            return wrongSpec("'zero' must be a stage from 0 to 3");
+        else if (key == "zero")
+            recipe.zero = number;
         else if (key == "sequence")
             recipe.sequence = number != 0;
         else if (number == 0)
@@ -204,8 +211,10 @@ const std::vector<GalleryEntry> &galleryEntries()
         {"pipeline", "stages of consecutive layers, balanced by cost",
             {"stages=N", "interleave=N", "schedule=1f1b|gpipe|sequential", "micro-batches=N"}},
         {"zero1", "data parallel with the optimizer cut over the replicas", {"micro-batches=N"}},
+        {"zero2", "zero1 with the gradients cut too", {"micro-batches=N"}},
+        {"zero3", "zero2 with the weights cut too, gathered before their use", {"micro-batches=N"}},
         {"3d", "data, pipeline and tensor parallel",
-            {"dp=N", "tp=N", "pp=N", "interleave=N", "zero1=0|1", "sequence=0|1",
+            {"dp=N", "tp=N", "pp=N", "interleave=N", "zero=0|1|2|3", "sequence=0|1",
                 "schedule=1f1b|gpipe|sequential", "micro-batches=N"}},
     };
     return kEntries;
@@ -248,9 +257,9 @@ Result<ConstraintTable> galleryTable(
         TRY_VOID(appendTensorParallel(model, deviceCount, "tp", recipe.tp, table));
     if (recipe.tp > 1 && recipe.sequence)
         TRY_VOID(appendSequenceParallel(model, deviceCount, "tp", recipe.tp, table));
-    if (recipe.zero1 && recipe.dp > 1) {
+    if (recipe.zero > 0 && recipe.dp > 1) {
         table.rows.push_back(templateRow(
-            {.kind = SelectorKind::Weight, .text = "*"}, OptimizerShardingRule{.axis = "dp", .parts = 0}));
+            {.kind = SelectorKind::Weight, .text = "*"}, OptimizerShardingRule{.stage = recipe.zero, .axis = "dp"}));
     }
 
     TRY(const Completion completion, completePlan(model, deviceCount, table));

@@ -130,6 +130,10 @@ struct Instruction {
     /// Collectives: run chunk by chunk with the product that makes their input, or reads their output
     /// (`overlapPartner`).
     bool overlaps = false;
+    /// Of other queues than compute: starts only once all that stands before it in the compute queue is done,
+    /// as where a stream waits for an event that another one records. So what is gathered or fetched ahead of
+    /// its use takes memory no earlier than it is asked for.
+    bool waits = false;
     friend bool operator==(const Instruction &, const Instruction &) = default;
 };
 

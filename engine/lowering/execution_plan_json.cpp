@@ -73,6 +73,8 @@ json instructionToJson(const Instruction &instruction)
         object["joined"] = true;
     if (instruction.overlaps)
         object["overlaps"] = true;
+    if (instruction.waits)
+        object["waits"] = true;
     if (instruction.acrossUnits)
         object["across_units"] = true;
     return object;
@@ -483,6 +485,7 @@ private:
         instruction.recompute = flag(value, "recompute", where, false);
         instruction.joined = flag(value, "joined", where, false);
         instruction.overlaps = flag(value, "overlaps", where, false);
+        instruction.waits = flag(value, "waits", where, false);
         instruction.acrossUnits = flag(value, "across_units", where, false);
         if (value.contains("queue"))
             instruction.queue = named(value["queue"], where + "/queue", kQueueKinds);

@@ -92,6 +92,30 @@ void Lowering::estimateBlocks()
     }
 }
 
+Result<void> Lowering::emitBlock(std::int32_t block)
+{
+    // What the host fed to other blocks is not at hand in this one.
+    for (const TensorId tensor : m_fed)
+        m_persistent[static_cast<std::size_t>(tensor.index)].clear();
+    findGatherGroups(block);
+    const auto &sequence = m_sequence[static_cast<std::size_t>(block)];
+    for (std::size_t place = 0; place < sequence.size(); ++place) {
+        const OperatorId id = sequence[place];
+        if (m_stop.stop_requested())
+            return cancelled("lowering was stopped");
+        gatherAhead(place, block);
+        if (m_graph.at(id).direction == Direction::Backward)
+            TRY_VOID(recomputeFor(id, block));
+        TRY_VOID(emitOperator(id, block, false));
+        markCompletions(id, block);
+        noteCut(id);
+        if (std::any_of(m_gatherGroups.begin(), m_gatherGroups.end(),
+                [place](const GatherGroup &group) { return group.last == place; }))
+            TRY_VOID(cutGradients(block));
+    }
+    return cutGradients(block);
+}
+
 Result<MaterializedPlan> Lowering::run()
 {
     makeBlocks();
@@ -99,24 +123,11 @@ Result<MaterializedPlan> Lowering::run()
     collectPersistentBoxes();
     estimateBlocks();
 
-    std::vector<std::size_t> fed; // from the host, tensors
+    findSharded();
     for (std::size_t t = 0; t < m_graph.tensors.size(); ++t)
-        if (m_uses.producers[t].empty() && !isPersistent(TensorId{static_cast<std::int32_t>(t)}))
-            fed.push_back(t);
-    const auto emitBlock = [this, &fed](std::int32_t block) -> Result<void> {
-        // What the host fed to other blocks is not at hand in this one.
-        for (const std::size_t tensor : fed)
-            m_persistent[tensor].clear();
-        for (const OperatorId id : m_sequence[static_cast<std::size_t>(block)]) {
-            if (m_stop.stop_requested())
-                return cancelled("lowering was stopped");
-            if (m_graph.at(id).direction == Direction::Backward)
-                TRY_VOID(recomputeFor(id, block));
-            TRY_VOID(emitOperator(id, block, false));
-            markCompletions(id, block);
-        }
-        return {};
-    };
+        if (const TensorId tensor{static_cast<std::int32_t>(t)};
+            m_uses.producers[t].empty() && !isPersistent(tensor))
+            m_fed.push_back(tensor);
     TRY_VOID(emitBlock(m_prologue));
     for (const std::int32_t block : m_forward)
         TRY_VOID(emitBlock(block));

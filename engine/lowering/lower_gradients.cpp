@@ -130,7 +130,8 @@ void Lowering::fillBuckets()
         m_buckets.back().after = complete;
         m_bucketOf[tensor] = static_cast<std::int32_t>(m_buckets.size()) - 1;
         const auto &[device, own] = *m_accumulators[static_cast<std::size_t>(tensor.index)].begin();
-        filled += sizeOf(m_builder.buffer(device, own.front().buffer));
+        if (!own.front().complete) // else there is nothing left to reduce
+            filled += sizeOf(m_builder.buffer(device, own.front().buffer));
         const double latency = gradientSeconds(tensor, {});
         open = complete.block < 0 || latency >= kLatencyShare * gradientSeconds(tensor, filled);
     }
@@ -145,8 +146,9 @@ void Lowering::reduceAccumulators()
             std::sort(own.begin(), own.end(), [](const Accumulator &a, const Accumulator &b) {
                 return std::tie(a.box, a.summand) < std::tie(b.box, b.summand);
             });
-            for (const auto &[box, alone, buffer, summands] : own) {
-                const bool all = static_cast<std::int32_t>(summands.size()) == m_transformed.summandCount[index];
+            for (const auto &[box, alone, buffer, summands, complete] : own) {
+                const bool all = complete
+                    || static_cast<std::int32_t>(summands.size()) == m_transformed.summandCount[index];
                 m_builder.setSummands(device, buffer, all ? SummandSet{} : summands);
                 m_materializer.made(tensor,
                     m_buckets[static_cast<std::size_t>(m_bucketOf.at(tensor))].block,

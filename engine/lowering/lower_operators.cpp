@@ -131,6 +131,13 @@ Result<void> Lowering::emitOperator(OperatorId id, std::int32_t block, bool reco
             if (isWeightGradient(view.tensor)) { // adding widens by itself
                 if (made != kept && sizeOf(made) >= sizeOf(kept))
                     buffer = castBuffer(part.device, block, id, buffer, kept);
+                if (isCutByMicroBatch(view.tensor)) {
+                    const ShardedWeight &sharded = *shardedWeight(m_graph.at(view.tensor).of, 2);
+                    if (!sharded.shard && made != kept && sizeOf(made) < sizeOf(kept))
+                        buffer = castBuffer(part.device, block, id, buffer, kept);
+                    addToShards(sharded, view.tensor, part.device, block, view.index, summand, buffer);
+                    continue;
+                }
                 accumulate(view.tensor, part.device, block, id, view.index, summand, buffer);
                 continue;
             }

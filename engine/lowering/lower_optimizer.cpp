@@ -36,6 +36,25 @@ Result<std::vector<BufferList>> Lowering::optimizerInputs(OperatorId id, std::in
             continue;
         const DataType type = m_types.read(id, slot);
         const bool gradient = isWeightGradient(tensor);
+        const ShardedWeight *sharded =
+            gradient ? shardedWeight(m_graph.at(tensor).of, 2) : shardedWeight(tensor, 3);
+        if (sharded && !gradient) {
+            for (std::size_t p = 0; p < parts.size(); ++p)
+                inputs[p][slot] =
+                    shardBuffer(*sharded, tensor, parts[p].device, parts[p].inputs[slot].index, type);
+            continue;
+        }
+        if (sharded && sharded->shard && isCutByMicroBatch(tensor)) {
+            const std::int32_t where = m_buckets[static_cast<std::size_t>(m_bucketOf.at(tensor))].block;
+            for (std::size_t p = 0; p < parts.size(); ++p) {
+                const std::int32_t buffer =
+                    m_accumulators[static_cast<std::size_t>(tensor.index)].at(parts[p].device).front().buffer;
+                inputs[p][slot] = m_types.accumulated(tensor) == type
+                    ? buffer
+                    : castBuffer(parts[p].device, where, id, buffer, type);
+            }
+            continue;
+        }
         // Every unit keeps its own share of states, and of weights that nobody else reads so.
         if (shard && !gradient && (slot > 0 || m_types.isMaster(tensor, type))) {
             for (std::size_t p = 0; p < parts.size(); ++p)
@@ -129,7 +148,9 @@ Result<void> Lowering::emitOptimizer(OperatorId id)
             if (outputs[slot] < 0)
                 continue;
             Holding made{part.device, part.outputs[slot].index, {}, outputs[slot]};
-            if (!shard)
+            if (slot == 0 && shardedWeight(op.inputs[0], 3))
+                castShards(op.inputs[0], part.device, block, id, outputs[0]);
+            else if (!shard)
                 m_materializer.made(op.outputs[slot], block, std::move(made), parts.size());
             else if (slot == 0) // each unit keeps its own share of the states, in place
                 gatherAcrossUnits(id, block, made, *shard);
@@ -137,7 +158,7 @@ Result<void> Lowering::emitOptimizer(OperatorId id)
     }
     // Everywhere the old value is held, the new one must arrive.
     for (std::size_t slot = 0; slot < op.outputs.size(); ++slot) {
-        if (!op.outputs[slot] || (shard && slot > 0))
+        if (!op.outputs[slot] || (shard && slot > 0) || (slot == 0 && shardedWeight(op.inputs[0], 3)))
             continue;
         const TensorId old = op.inputs[slot == 0 ? 0 : slot + 1];
         std::vector<Persistent> held = m_persistent[static_cast<std::size_t>(old.index)];

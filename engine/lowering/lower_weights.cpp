@@ -158,19 +158,26 @@ std::optional<std::int32_t> Lowering::gatheredAhead(
     return std::nullopt;
 }
 
-/// @param shard  where every unit has a box of its own; null if all have the same
-std::int32_t Lowering::persistentBuffer(
-    TensorId tensor, DeviceId device, const IndexMask &box, DataType type, const UnitShard *shard)
+/// The largest box that any operator of a device reads: it serves all that lie inside it.
+IndexMask Lowering::largestBox(
+    TensorId tensor, DeviceId device, const IndexMask &box, DataType type) const
 {
-    // The largest box that any operator of this device reads serves all that lie inside it.
-    const auto index = static_cast<std::size_t>(tensor.index);
     IndexMask largest = box;
-    const auto &boxes = m_persistentBoxes[index];
+    const auto &boxes = m_persistentBoxes[static_cast<std::size_t>(tensor.index)];
     for (auto p = std::lower_bound(boxes.begin(), boxes.end(), device,
              [](const Persistent &a, DeviceId b) { return a.device < b; });
          p != boxes.end() && p->device == device; ++p)
         if (p->dataType == type && contains(p->box, largest))
             largest = p->box;
+    return largest;
+}
+
+/// @param shard  where every unit has a box of its own; null if all have the same
+std::int32_t Lowering::persistentBuffer(
+    TensorId tensor, DeviceId device, const IndexMask &box, DataType type, const UnitShard *shard)
+{
+    const auto index = static_cast<std::size_t>(tensor.index);
+    const IndexMask largest = largestBox(tensor, device, box, type);
     for (const Persistent &p : m_persistent[index])
         if (p.device == device && p.dataType == type && contains(p.box, largest))
             return p.buffer;
@@ -198,6 +205,10 @@ Result<std::vector<std::int32_t>> Lowering::inputBuffers(
     TensorId tensor, const std::vector<Need> &needs, DataType type, std::int32_t block, OperatorId op)
 {
     if (isPersistent(tensor)) {
+        if (const ShardedWeight *sharded = shardedWeight(tensor, 3)) {
+            gatherWeight(*sharded, tensor, needs, type, block, op);
+            return m_materializer.ensure(tensor, needs, type, block, op);
+        }
         for (const Need &need : needs)
             persistentBuffer(tensor, need.device, need.box, type);
         return m_materializer.ensure(tensor, needs, type, block, op);

@@ -65,6 +65,20 @@ private:
         std::int64_t extent = 0; ///< Of all units' shares together, along it.
     };
 
+    /// A weight whose replicas share out more than its update: ZeRO's stages 2 and 3.
+    struct ShardedWeight {
+        OperatorId update{};
+        WeightSharding sharding{};
+        std::optional<UnitShard> shard{}; ///< Of the units; nothing where devices of the unit share.
+        std::map<DeviceId, std::vector<IndexMask>> places{}; ///< By device: the boxes it updates.
+    };
+    /// Operators of a block whose sharded weights are gathered together.
+    struct GatherGroup {
+        std::size_t first = 0; ///< Places in the block's sequence.
+        std::size_t last = 0;
+        std::vector<OperatorId> operators{};
+    };
+
     void makeBlocks();
     Result<void> assignBlocks();
     void collectPersistentBoxes();
@@ -86,6 +100,28 @@ private:
     void fillBuckets();
     double gradientSeconds(TensorId tensor, Bytes bytes) const;
     void reduceAccumulators();
+    void findSharded();
+    /// Null where its replicas share out less than `stage` does.
+    const ShardedWeight *shardedWeight(TensorId weight, std::int32_t stage) const;
+    std::int32_t shardBuffer(const ShardedWeight &sharded, TensorId weight, DeviceId device,
+        const IndexMask &box, DataType type);
+    void gatherWeight(const ShardedWeight &sharded, TensorId weight, const std::vector<Need> &needs,
+        DataType type, std::int32_t block, OperatorId op);
+    void gatherWeightsOf(OperatorId id, std::int32_t block);
+    void findGatherGroups(std::int32_t block);
+    void gatherAhead(std::size_t place, std::int32_t block);
+    bool isCutByMicroBatch(TensorId gradient);
+    void addToShards(const ShardedWeight &sharded, TensorId gradient, DeviceId device, std::int32_t block,
+        const IndexMask &box, std::int32_t summand, std::int32_t buffer);
+    void noteCut(OperatorId id);
+    Result<void> cutGradients(std::int32_t block);
+    void cutAcrossUnits(const std::vector<TensorId> &gradients, std::int32_t block);
+    void addShard(TensorId gradient, DeviceId device, std::int32_t block, OperatorId op, const IndexMask &box,
+        std::int32_t buffer);
+    void castShards(
+        TensorId weight, DeviceId device, std::int32_t block, OperatorId op, std::int32_t made);
+    IndexMask largestBox(TensorId tensor, DeviceId device, const IndexMask &box, DataType type) const;
+    Result<void> emitBlock(std::int32_t block);
     std::int32_t optimizerBlockOf(const Operator &op) const;
     void markCompletions(OperatorId id, std::int32_t block);
     Result<void> recomputeFor(OperatorId backward, std::int32_t block);
@@ -135,6 +171,7 @@ private:
         std::int32_t summand = -1; ///< The only one it holds; -1 where it holds them all.
         std::int32_t buffer = -1;
         SummandSet summands{};
+        bool complete = false; ///< Whatever `summands` says: what is added to it is complete.
     };
     std::vector<std::map<DeviceId, std::vector<Accumulator>>> m_accumulators; ///< By tensor and device.
     std::map<std::int32_t, bool> m_joinsAccumulators{}; ///< By tensor, once asked.
@@ -151,6 +188,16 @@ private:
     };
     std::vector<Bucket> m_buckets{};
     std::map<TensorId, std::int32_t> m_bucketOf{};
+    std::map<TensorId, ShardedWeight> m_sharded{}; ///< By weight.
+    std::vector<GatherGroup> m_gatherGroups{}; ///< Of the block at hand, in the order of their begins.
+    bool m_gathersWait = true; ///< Gathers start no earlier than what was emitted before them is done.
+    std::map<TensorId, bool> m_cut{}; ///< By gradient, once asked: `isCutByMicroBatch`.
+    std::map<TensorId, std::int32_t> m_makersLeft{}; ///< By such a gradient: operators that add to it still.
+    std::vector<TensorId> m_pending{}; ///< Such gradients, complete but not yet cut.
+    /// (buffer, summand) of what a device made of such a gradient.
+    std::map<std::pair<TensorId, DeviceId>, std::vector<std::pair<std::int32_t, std::int32_t>>>
+        m_madeGradients{};
+    std::vector<TensorId> m_fed{}; ///< Tensors that come from the host.
     std::set<std::pair<std::int32_t, std::int32_t>> m_recomputed{}; ///< (group, stage)
     std::vector<std::vector<OrderConstraint>> m_ordersInside{}; ///< By block, of rows.
 };

@@ -320,15 +320,21 @@ Result<std::vector<std::int32_t>> Materializer::ensureSlices(
     return buffers;
 }
 
+/// `reader` is the backward block of the forward block `maker`.
+bool Materializer::isBackwardOf(std::int32_t maker, std::int32_t reader) const
+{
+    const BlockInfo &forward = m_builder.block(maker);
+    const BlockInfo &backward = m_builder.block(reader);
+    return forward.kind == SegmentKind::Forward && backward.kind == SegmentKind::Backward
+        && forward.stage == backward.stage;
+}
+
 /// A copy that a forward block gathered from what its devices hold in pieces: it dies there, and the backward
 /// pass gathers it again, so that between the two only the pieces take memory (arXiv:2205.05198,
 /// section 4.2.2).
 bool Materializer::isGatheredAgain(TensorId tensor, const Available &copy, std::int32_t block) const
 {
-    const BlockInfo &maker = m_builder.block(copy.block);
-    const BlockInfo &reader = m_builder.block(block);
-    if (maker.kind != SegmentKind::Forward || reader.kind != SegmentKind::Backward
-        || maker.stage != reader.stage)
+    if (!isBackwardOf(copy.block, block))
         return false;
     for (const Made &made : m_tensors[static_cast<std::size_t>(tensor.index)].made) {
         if (made.block != copy.block)
@@ -347,14 +353,43 @@ bool Materializer::isGatheredAgain(TensorId tensor, const Available &copy, std::
     return false;
 }
 
+std::vector<std::int32_t> Materializer::gather(TensorId tensor, std::vector<Holding> pieces,
+    const std::vector<Need> &needs, DataType type, std::int32_t block, OperatorId op, bool keep)
+{
+    const Task task{
+        .tensor = tensor, .op = op, .block = block, .dataType = type, .whole = wholeBox(tensor)};
+    Made made{.block = block, .raw = std::move(pieces)};
+    std::vector<std::int32_t> buffers;
+    for (const Holding &holding : convert(made, needs, task)) {
+        gathered(tensor, holding, block, keep);
+        buffers.push_back(holding.buffer);
+    }
+    return buffers;
+}
+
+void Materializer::gathered(TensorId tensor, Holding holding, std::int32_t block, bool keep)
+{
+    TensorState &state = m_tensors[static_cast<std::size_t>(tensor.index)];
+    state.gathered = true;
+    state.kept = keep;
+    state.available.add({std::move(holding), block});
+}
+
+bool Materializer::holds(
+    TensorId tensor, const std::vector<Need> &needs, DataType type, std::int32_t block) const
+{
+    return std::all_of(needs.begin(), needs.end(),
+        [&](const Need &need) { return findLocal(tensor, need, type, block) != nullptr; });
+}
+
 /// What `need` can be cut from on its own device; null if there is nothing that `block` may read.
 const Available *Materializer::findLocal(
     TensorId tensor, const Need &need, DataType type, std::int32_t block) const
 {
     const double rank = m_builder.block(block).rank;
     const Available *containing = nullptr;
-    for (const Available &entry :
-        m_tensors[static_cast<std::size_t>(tensor.index)].available.of(need.device)) {
+    const TensorState &state = m_tensors[static_cast<std::size_t>(tensor.index)];
+    for (const Available &entry : state.available.of(need.device)) {
         // Outputs are stored by the block that made them: what later blocks made of it comes too late.
         if (m_builder.block(entry.block).rank > rank)
             continue;
@@ -368,6 +403,10 @@ const Available *Materializer::findLocal(
             && !m_builder.buffer(entry.holding.device, entry.holding.buffer).persistent)
             continue;
         if (isGatheredAgain(tensor, entry, block))
+            continue;
+        if (state.gathered && entry.block != block
+            && !m_builder.buffer(entry.holding.device, entry.holding.buffer).persistent
+            && !(state.kept && isBackwardOf(entry.block, block)))
             continue;
         if (entry.holding.box == need.box)
             return &entry;

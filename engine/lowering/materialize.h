@@ -63,6 +63,16 @@ public:
     std::optional<std::vector<std::int32_t>> ensureParts(
         TensorId tensor, const std::vector<Need> &needs, std::int32_t block, OperatorId op);
 
+    /// Buffers of `tensor` of type `type`, one per need in their order, brought together in `block` from
+    /// `pieces`: complete boxes of that type, persistent ones. Only `block` may read them; and, if `keep`, the
+    /// backward pass of a forward block's stage.
+    std::vector<std::int32_t> gather(TensorId tensor, std::vector<Holding> pieces,
+        const std::vector<Need> &needs, DataType type, std::int32_t block, OperatorId op, bool keep);
+    /// The same for a copy that was gathered by others.
+    void gathered(TensorId tensor, Holding holding, std::int32_t block, bool keep);
+    /// Whether `block` has all of `needs` at hand, in one buffer each.
+    bool holds(TensorId tensor, const std::vector<Need> &needs, DataType type, std::int32_t block) const;
+
     /// What `block` or any other made of `tensor`: one entry per device and box after local merging.
     const std::vector<Holding> *holdingsOf(TensorId tensor, std::int32_t block) const;
     /// Blocks that made something of `tensor`, in the order of first making.
@@ -91,6 +101,8 @@ private:
         AvailableList available{};
         std::map<DataType, std::vector<Made>> versions{}; ///< What was made, cast to other types.
         std::vector<PartOfValue> parts{}; ///< What `ensureParts` found.
+        bool gathered = false; ///< By every block anew: `gather`.
+        bool kept = false; ///< By forward blocks for backward ones.
     };
     /// One conversion at work.
     struct Task {
@@ -148,6 +160,7 @@ private:
     Holding sum(const std::vector<Holding> &pieces, const Task &task);
     Result<std::vector<std::int32_t>> ensureSlices(
         TensorId tensor, const std::vector<Need> &needs, DataType type, std::int32_t block, OperatorId op);
+    bool isBackwardOf(std::int32_t maker, std::int32_t reader) const;
     bool isGatheredAgain(TensorId tensor, const Available &copy, std::int32_t block) const;
     const Available *findLocal(TensorId tensor, const Need &need, DataType type, std::int32_t block) const;
     bool castLocally(const std::vector<Need> &needs, const Task &task, std::vector<std::int32_t> &buffers);

@@ -33,6 +33,13 @@ public:
     void setSummands(DeviceId device, std::int32_t index, SummandSet summands);
 
     void emit(DeviceId device, std::int32_t block, Instruction instruction);
+    /// What communications emitted from now on wait in, and whether they wait for the compute queue; nothing
+    /// for what is usual. See `BesideCompute`.
+    void setQueue(std::optional<QueueKind> queue, bool waits = false)
+    {
+        m_queue = queue;
+        m_waits = waits;
+    }
     void emitSetup(DeviceId device, Instruction instruction);
 
     /// Remembers where every device stands in `block` now: a place where the block may be cut. What is
@@ -70,8 +77,28 @@ private:
     std::vector<std::vector<DeviceId>> m_groups{};
     std::map<std::vector<DeviceId>, std::int32_t> m_groupIndex{};
     std::int32_t m_nextTag = 0;
+    std::optional<QueueKind> m_queue{};
+    bool m_waits = false;
     std::vector<std::map<std::int32_t, std::int32_t>>
         m_marks{}; ///< By mark and device: instructions before it.
+};
+
+/// While it lives, communications of a builder wait in the data queue, beside computation.
+class BesideCompute
+{
+public:
+    /// @param waits  they start no earlier than the computation emitted behind them could
+    BesideCompute(ProgramBuilder &builder, bool waits)
+        : m_builder(builder)
+    {
+        m_builder.setQueue(QueueKind::Data, waits);
+    }
+    ~BesideCompute() { m_builder.setQueue(std::nullopt); }
+    BesideCompute(const BesideCompute &) = delete;
+    BesideCompute &operator=(const BesideCompute &) = delete;
+
+private:
+    ProgramBuilder &m_builder;
 };
 
 } // namespace planloom

@@ -138,6 +138,7 @@ Result<Completion> completeOne(const Model &model, std::int32_t deviceCount, con
         mirrorDecisions(draft);
         decideOptimizers(draft);
         shareOutUpdates(draft, shardings);
+        groupShardedWeights(draft);
         decidePrecisions(draft, options.precision);
     }
     Completion completion;

@@ -261,6 +261,7 @@ void decideOne(PlanDraft &draft, OperatorId id)
         if (split) {
             splits.push_back(*split);
             replicas /= sharding.parts;
+            decision.sharding = {rule.stage, rule.keep, rule.prefetch};
             ordered = std::move(sharding.cells);
         } else {
             decision.why += "; not sharded: no replicas to share the work, or the weight is too small";
@@ -320,11 +321,36 @@ void shareOutUpdates(PlanDraft &draft, const std::vector<std::int32_t> &sharding
                 .parts = units,
                 .sizes = std::move(sizes),
                 .over = SplitOver::Units});
-        if (identifier && checkPartition(step, shared))
+        const auto &rule = std::get<OptimizerShardingRule>(
+            draft.table.rows[static_cast<std::size_t>(shardings[o])].rule);
+        if (identifier && checkPartition(step, shared)) {
             decision.partition = std::move(shared);
-        else
+            decision.sharding = {rule.stage, rule.keep, rule.prefetch};
+        } else
             decision.why +=
                 "; every unit updates all of it: none of its dimensions divides by " + std::to_string(units);
+    }
+}
+
+void groupShardedWeights(PlanDraft &draft)
+{
+    const Graph &graph = draft.graph();
+    std::set<TensorId> sharded;
+    for (std::size_t o = 0; o < graph.operators.size(); ++o)
+        if (draft.plan.decisions[o].sharding.stage > 1)
+            sharded.insert(graph.operators[o].inputs.front());
+    if (sharded.empty())
+        return;
+    for (std::size_t o = 0; o < graph.operators.size(); ++o) {
+        const Operator &op = graph.operators[o];
+        if (op.direction == Direction::Optimizer)
+            continue;
+        const OperatorId id{static_cast<std::int32_t>(o)};
+        const OperatorId forward = op.direction == Direction::Backward ? op.mirror : id;
+        const bool reads = std::any_of(graph.at(forward).inputs.begin(), graph.at(forward).inputs.end(),
+            [&](TensorId input) { return sharded.contains(input); });
+        if (reads)
+            draft.decisionOf(id).gatherGroup = draft.index().layerOf(forward);
     }
 }
 

@@ -16,6 +16,15 @@
 
 namespace planloom {
 
+/// How far the sharding of a weight's update goes: the stages of ZeRO (arXiv:1910.02054, section 5).
+struct WeightSharding {
+    std::int32_t stage = 0; ///< 1: the optimizer's states; 2: gradients too; 3: weights too. 0: nothing.
+    /// Stage 3: what the forward pass gathers is kept for the backward pass, not gathered again.
+    bool keep = false;
+    std::int32_t prefetch = 1; ///< Stage 3: groups of weights that are gathered ahead of those in use.
+    friend bool operator==(const WeightSharding &, const WeightSharding &) = default;
+};
+
 /// What was decided for one operator: its op-trans and op-assign, and the rows behind them.
 struct OperatorDecision {
     Partition partition{};
@@ -25,6 +34,10 @@ struct OperatorDecision {
     /// group's first backward operator; -1 keeps outputs.
     std::int32_t recomputeGroup = -1;
     AttentionMode attention = AttentionMode::Fused; ///< Of an Attention and its backward operator.
+    WeightSharding sharding{}; ///< Of an optimizer operator whose partition shares its work out.
+    /// Forward and backward operators with the same group >= 0 have their sharded weights gathered, and their
+    /// gradients reduced, together; -1 for each on its own.
+    std::int32_t gatherGroup = -1;
     Precision precision{}; ///< Backward operators have their forward's.
     std::vector<RowId> precisionRows{}; ///< Rows it follows from, ascending; empty if the default decided.
     std::vector<RowId> rows{}; ///< Rows it follows from, ascending; empty if only defaults decided.

@@ -52,9 +52,9 @@ private:
     }
     bool isAlike(const Row &row, const OptimizerShardingRule &rule, std::int32_t index)
     {
-        if (rule.axis.empty()) // over all replicas, whatever they are
+        if (rule.axis.empty() && rule.parts > 0) // of all replicas, whatever they are
             return false;
-        if (rule.axis != m_axis)
+        if (!rule.axis.empty() && rule.axis != m_axis)
             return true;
         m_shardingRows.push_back(index);
         return row.preference == 0;

@@ -141,6 +141,7 @@ CompiledProgram ProgramCompiler::compile(const Symmetry &symmetry, std::int32_t 
             entry.origin = static_cast<std::int32_t>(i);
             entry.kind = instruction.kind;
             entry.queue = queueOf(instruction);
+            entry.waits = instruction.waits;
             entry.paired =
                 instruction.kind == InstructionKind::Send || instruction.kind == InstructionKind::Recv;
             entry.inputBegin = static_cast<std::int32_t>(compiled.operands.size());

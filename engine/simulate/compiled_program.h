@@ -34,6 +34,7 @@ struct CompiledInstruction {
     InstructionKind kind{};
     QueueKind queue{};
     bool paired = false; ///< Send or Recv.
+    bool waits = false; ///< For the compute queue: see `Instruction::waits`.
 };
 
 /// An entry of a schedule, by compiled instructions.

@@ -25,6 +25,8 @@ namespace planloom {
 //     stage layer:0-5 : 0
 //     recompute layer:* per layer                         # or per operator; default: per selection
 //     zero1 weight:* over dp                              # or by 4; default: all replicas
+//     zero2 weight:* over dp                              # gradients too
+//     zero3 weight:* over dp keep prefetch 2              # weights too; gathered ahead of their use
 //     precision all : bf16                                # or fp32, tf32, fp16 (scale=1024), fp8
 //     precision kind:Softmax : storage=fp32               # compute, storage, gradient, reduction, optimizer
 //     in-flight 3 stage 0                                 # without a stage: of every stage

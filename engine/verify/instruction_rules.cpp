@@ -255,25 +255,35 @@ std::string checkAcrossUnits(const ExecutionPlan &plan, const Side &side)
     const std::int32_t dimension = instruction.dimension;
     const bool scatters = instruction.kind == InstructionKind::ReduceScatter;
     const bool gathers = instruction.kind == InstructionKind::AllGather;
-    if (in.perMicroBatch || out.perMicroBatch || *in.summands != *out.summands)
+    if (*in.summands != *out.summands)
         return wrong();
     if ((scatters || gathers)
         && (dimension < 0 || dimension >= static_cast<std::int32_t>(in.box->ranges.size())))
         return std::string(nameOf(instruction.kind)) + " has no such dimension";
     if (instruction.kind == InstructionKind::AllReduce)
-        return in.share == UnitShare::Partial && out.share == UnitShare::Same && *in.box == *out.box
+        return !in.perMicroBatch && !out.perMicroBatch && in.share == UnitShare::Partial
+                && out.share == UnitShare::Same && *in.box == *out.box
             ? std::string{}
             : wrong();
-    if (scatters)
-        return in.share == UnitShare::Partial && out.share == UnitShare::Shard
-                && out.shardDimension == dimension && ofAllUnits(out) == *in.box
+    if (scatters) {
+        // Of the step's sums; or of one micro-batch of each unit, if what it makes is a sum over micro-batches.
+        const bool sums = in.perMicroBatch ? out.perMicroBatch && in.share == UnitShare::Same
+                && roleOf(plan, in.tensor) == BatchRole::Summand
+                                           : !out.perMicroBatch && in.share == UnitShare::Partial;
+        return sums && out.share == UnitShare::Shard && out.shardDimension == dimension
+                && ofAllUnits(out) == *in.box
             ? std::string{}
             : wrong();
-    if (gathers)
-        return in.share == UnitShare::Shard && in.shardDimension == dimension && out.share == UnitShare::Same
+    }
+    if (gathers) {
+        // A sum over the units' micro-batches is none for a micro-batch of one unit.
+        const bool same = in.perMicroBatch == out.perMicroBatch || in.persistent;
+        return same && !(in.perMicroBatch && differs(plan, in.tensor)) && in.share == UnitShare::Shard
+                && in.shardDimension == dimension && out.share == UnitShare::Same
                 && ofAllUnits(in) == *out.box
             ? std::string{}
             : wrong();
+    }
     return wrong();
 }
 
@@ -337,18 +347,19 @@ std::string checkLocal(const ExecutionPlan &plan, const Specification &specifica
     };
     switch (instruction.kind) {
     case InstructionKind::Accumulate: {
-        // What a unit adds up is its own micro-batches' share.
+        // What a unit adds up is its own micro-batches' share, or a shard of what all units' come to.
+        const UnitShare expected = input.share == UnitShare::Shard ? UnitShare::Shard
+            : plan.units.isOne()                                   ? UnitShare::Same
+                                                                   : UnitShare::Partial;
         if (*input.box != *output.box || output.perMicroBatch || !input.perMicroBatch
-            || input.share != UnitShare::Same
-            || output.share != (plan.units.isOne() ? UnitShare::Same : UnitShare::Partial))
+            || input.share == UnitShare::Partial || output.share != expected
+            || (input.share == UnitShare::Shard && !sharedAlike(input, output)))
             return wrong();
         if (roleOf(plan, input.tensor) != BatchRole::Summand)
             return nameOfTensor(plan, input.tensor)
                 + " is not a sum over micro-batches, and cannot be accumulated";
         // The accumulator's set must name every summand that is added to it.
-        SummandSet added = *input.summands;
-        if (added.empty() && specification.summandCount(input.tensor) > 1)
-            return wrong();
+        const SummandSet &added = *input.summands; // empty: all of them
         if (!output.summands->empty()
             && (added.empty()
                 || !std::includes(

@@ -222,6 +222,8 @@ private:
             && (!isCommunication(instruction.kind) || isMessage(instruction.kind)
                 || queue != QueueKind::Tensor))
             return std::string("a ") + nameOf(instruction.kind) + " cannot run beside a product";
+        if (instruction.waits && queue == QueueKind::Compute)
+            return std::string("a ") + nameOf(instruction.kind) + " of the compute queue waits for itself";
         if (!instruction.joined)
             return {};
         const bool adds =
@@ -288,7 +290,7 @@ private:
             return buffer.shardDimension == -1 && buffer.shardEnd == 0
                 ? std::string{}
                 : "a buffer of " + name + " is shared out and is not";
-        if (m_plan.units.isOne() || buffer.perMicroBatch)
+        if (m_plan.units.isOne() || (buffer.perMicroBatch && buffer.share == UnitShare::Partial))
             return "a buffer of " + name + " is shared by units, but there is nothing to share";
         if (buffer.share == UnitShare::Partial)
             return !buffer.persistent && buffer.shardDimension == -1 && buffer.shardEnd == 0

@@ -328,8 +328,8 @@ bool Interpreter::accumulate(std::int32_t device, const Instruction &instruction
         state.missing[at(index)] = static_cast<std::int64_t>(count * microBatches);
     }
     SummandSet summands = input.summands;
-    if (summands.empty())
-        summands.push_back(0);
+    for (std::size_t all = summands.empty() ? count : 0; all > 0; --all)
+        summands.push_back(static_cast<std::int32_t>(summands.size()));
     for (const std::int32_t summand : summands) {
         std::size_t position = at(summand);
         if (!output.summands.empty())

@@ -5,11 +5,26 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+
 namespace planloom {
 
-Result<OptimizerShardingRule> RuleTraits<OptimizerShardingRule>::parse(TextCursor &cursor, std::string_view)
+namespace {
+
+constexpr std::int32_t kMostAhead = 64; ///< Layers: more than that is all of them.
+
+} // namespace
+
+const char *RuleTraits<OptimizerShardingRule>::wordOf(const OptimizerShardingRule &rule)
+{
+    return words[static_cast<std::size_t>(std::clamp(rule.stage, 1, 3)) - 1];
+}
+
+Result<OptimizerShardingRule> RuleTraits<OptimizerShardingRule>::parse(
+    TextCursor &cursor, std::string_view word)
 {
     OptimizerShardingRule rule;
+    rule.stage = word.back() - '0';
     if (cursor.takeWord("over")) {
         TRY(rule.axis, cursor.word("the name of a mesh axis"));
     }
@@ -17,16 +32,28 @@ Result<OptimizerShardingRule> RuleTraits<OptimizerShardingRule>::parse(TextCurso
         TRY(const auto parts, cursor.integer("a number of parts", 1, kMostCount));
         rule.parts = static_cast<std::int32_t>(parts);
     }
+    if (rule.stage == 3) {
+        rule.keep = cursor.takeWord("keep");
+        if (cursor.takeWord("prefetch")) {
+            TRY(const auto ahead, cursor.integer("a number of layers", 0, kMostAhead));
+            rule.prefetch = static_cast<std::int32_t>(ahead);
+        }
+    }
     return rule;
 }
 
 std::string RuleTraits<OptimizerShardingRule>::print(const OptimizerShardingRule &rule)
 {
     std::string text;
+    const auto add = [&text](const std::string &words) { text += (text.empty() ? "" : " ") + words; };
     if (!rule.axis.empty())
-        text += "over " + asWord(rule.axis);
+        add("over " + asWord(rule.axis));
     if (rule.parts > 0)
-        text += (text.empty() ? "by " : " by ") + std::to_string(rule.parts);
+        add("by " + std::to_string(rule.parts));
+    if (rule.keep)
+        add("keep");
+    if (rule.prefetch != OptimizerShardingRule{}.prefetch)
+        add("prefetch " + std::to_string(rule.prefetch));
     return text;
 }
 
@@ -36,15 +63,30 @@ void RuleTraits<OptimizerShardingRule>::write(const OptimizerShardingRule &rule,
         json["axis"] = rule.axis;
     if (rule.parts > 0)
         json["parts"] = rule.parts;
+    if (rule.stage != 1)
+        json["stage"] = rule.stage;
+    if (rule.keep)
+        json["keep"] = true;
+    if (rule.prefetch != OptimizerShardingRule{}.prefetch)
+        json["prefetch"] = rule.prefetch;
 }
 
 Result<OptimizerShardingRule> RuleTraits<OptimizerShardingRule>::read(
     const nlohmann::json &json, const std::string &where)
 {
-    TRY_VOID(requireMembers(json, {"type", "axis", "parts"}, where));
+    TRY_VOID(requireMembers(json, {"type", "axis", "parts", "stage", "keep", "prefetch"}, where));
     OptimizerShardingRule rule;
     TRY(rule.axis, textAt(json, "axis", where, ""));
     TRY(rule.parts, countAt(json, "parts", where, 1, 0));
+    TRY(rule.stage, countAt(json, "stage", where, 1, 1));
+    TRY(rule.keep, flagAt(json, "keep", where, false));
+    TRY(rule.prefetch, countAt(json, "prefetch", where, 0, rule.prefetch));
+    if (rule.stage > 3 || rule.prefetch > kMostAhead
+        || (rule.stage < 3 && (rule.keep || json.contains("prefetch"))))
+        return Error{ErrorCode::InvalidInput,
+            "expected a stage from 1 to 3, and keep and prefetch (0 to " + std::to_string(kMostAhead)
+                + ") only with stage 3",
+            {}, where};
     return rule;
 }
 

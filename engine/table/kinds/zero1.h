@@ -4,15 +4,22 @@
 
 namespace planloom {
 
-/// Cuts the optimizer step and state of the selected operators' weights over replicas (ZeRO stage 1).
+/// Cuts the optimizer step and state of the selected operators' weights over replicas: ZeRO (arXiv:1910.02054).
+/// Stage 2 cuts their gradients too: each micro-batch's are reduced to shards as they are made. Stage 3 cuts
+/// the weights too: they are gathered before their use in every pass of every micro-batch.
 struct OptimizerShardingRule {
-    std::string axis{}; ///< The replicas along this mesh axis; empty takes all of them.
+    std::int32_t stage = 1; ///< 1 to 3.
+    std::string axis{}; ///< The replicas along this mesh axis; empty takes all of them, or, where whole
+                         ///< replicas are scale units, these.
     std::int32_t parts = 0; ///< Without an axis: into how many; 0 is the number of replicas.
+    bool keep = false; ///< Stage 3: what the forward pass gathered is kept for the backward pass.
+    std::int32_t prefetch = 1; ///< Stage 3: layers whose weights are gathered ahead of the one that runs.
     friend bool operator==(const OptimizerShardingRule &, const OptimizerShardingRule &) = default;
 };
 
 template<> struct RuleTraits<OptimizerShardingRule> {
-    static constexpr std::array words{"zero1"};
+    static constexpr std::array words{"zero1", "zero2", "zero3"};
+    static const char *wordOf(const OptimizerShardingRule &rule);
     static constexpr RuleShape shape = RuleShape::Open;
     static constexpr std::int32_t mostRows = 0;
     static constexpr const char *verb = "shard the optimizer of";

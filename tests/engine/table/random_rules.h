@@ -131,7 +131,14 @@ template<> struct RandomRule<AttentionRule> {
 template<> struct RandomRule<OptimizerShardingRule> {
     static OptimizerShardingRule make(RandomValues &random)
     {
-        return {random.chance(50) ? random.text() : "", random.chance(50) ? 0 : random.number(1, 8)};
+        OptimizerShardingRule rule{.stage = random.number(1, 3),
+            .axis = random.chance(50) ? random.text() : "",
+            .parts = random.chance(50) ? 0 : random.number(1, 8)};
+        if (rule.stage == 3) {
+            rule.keep = random.chance(50);
+            rule.prefetch = random.number(0, 64);
+        }
+        return rule;
     }
 };
 

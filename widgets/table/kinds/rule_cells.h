@@ -40,6 +40,8 @@ extern const RuleCells kStageCells;
 extern const RuleCells kRecomputeCells;
 extern const RuleCells kCoshardCells;
 extern const RuleCells kZero1Cells;
+extern const RuleCells kZero2Cells;
+extern const RuleCells kZero3Cells;
 extern const RuleCells kPrecisionCells;
 extern const RuleCells kMeshCells;
 extern const RuleCells kMicroBatchesCells;
@@ -51,7 +53,7 @@ extern const RuleCells kAttentionCells;
 
 /// All of them, in the order people meet them.
 inline constexpr std::array kAllRuleCells{&kSplitCells, &kReplicateCells, &kPlaceCells, &kOrderCells,
-    &kStageCells, &kRecomputeCells, &kCoshardCells, &kZero1Cells, &kPrecisionCells, &kMeshCells,
+    &kStageCells, &kRecomputeCells, &kCoshardCells, &kZero1Cells, &kZero2Cells, &kZero3Cells, &kPrecisionCells, &kMeshCells,
     &kMicroBatchesCells, &kScheduleCells, &kOverlapCells, &kInFlightCells, &kLimitCells, &kAttentionCells};
 
 /// Null for words that no row begins with.

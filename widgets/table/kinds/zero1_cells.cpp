@@ -12,4 +12,26 @@ constinit const RuleCells kZero1Cells{
     .suggest = suggestReplicas,
 };
 
+constinit const RuleCells kZero2Cells{
+    .word = {.word = "zero2",
+        .shape = RuleTraits<OptimizerShardingRule>::shape,
+        .needsValue = false,
+        .value = "over dp",
+        .valueStart = "over|by"},
+    .meaning = QT_TRANSLATE_NOOP(
+        "planloom::ConstraintTable", "cut the optimizer's state and the gradients over replicas"),
+    .suggest = suggestReplicas,
+};
+
+constinit const RuleCells kZero3Cells{
+    .word = {.word = "zero3",
+        .shape = RuleTraits<OptimizerShardingRule>::shape,
+        .needsValue = false,
+        .value = "over dp",
+        .valueStart = "over|by|keep|prefetch"},
+    .meaning = QT_TRANSLATE_NOOP(
+        "planloom::ConstraintTable", "cut weights, gradients and the optimizer's state over replicas"),
+    .suggest = suggestReplicas,
+};
+
 } // namespace planloom
