@@ -156,7 +156,8 @@ void ProgramBuilder::join(const Graph &graph, CollectiveOverlap overlap)
                     && (runsOnce(static_cast<std::int32_t>(block)) || queueOf(instruction) == QueueKind::Data)) {
                     // Between the compute of a pass, only what is asked for at once is launched at once.
                     instruction.joined = mate && mate->kind == instruction.kind
-                        && (runsOnce(static_cast<std::int32_t>(block)) || last == mate)
+                        && (runsOnce(static_cast<std::int32_t>(block))
+                            || (last == mate && mate->waits == instruction.waits))
                         && mate->group == instruction.group && mate->acrossUnits == instruction.acrossUnits;
                 } else if ((instruction.kind == InstructionKind::Accumulate
                                || instruction.kind == InstructionKind::Sum)

@@ -125,6 +125,12 @@ bool differs(const ExecutionPlan &plan, TensorId tensor)
     return roleOf(plan, tensor) == BatchRole::Summand || roleOf(plan, tensor) == BatchRole::Local;
 }
 
+/// What is the same in all micro-batches may be brought together anew for each.
+bool stays(const ExecutionPlan &plan, const Content &content)
+{
+    return content.persistent && !moves(plan, content.tensor) && !differs(plan, content.tensor);
+}
+
 std::string checkLoad(const ExecutionPlan &plan, const Specification &specification, const Content &output)
 {
     const std::string name = nameOfTensor(plan, output.tensor);
@@ -393,7 +399,7 @@ std::string checkLocal(const ExecutionPlan &plan, const Specification &specifica
             boxes.push_back(piece.box);
             if (*piece.summands != *output.summands)
                 return wrong();
-            if (piece.perMicroBatch != output.perMicroBatch)
+            if (piece.perMicroBatch != output.perMicroBatch && !stays(plan, piece))
                 return "concat joins pieces of the step and of a micro-batch";
         }
         return tiles(boxes, *output.box) ? std::string{}
@@ -444,7 +450,8 @@ std::string checkCommunication(
         const Content &from = sender.inputs[0];
         const Content &to = receiver.outputs[0];
         if (!alike(from, to) || !sharedAlike(from, to) || *from.box != *to.box
-            || *from.summands != *to.summands || from.perMicroBatch != to.perMicroBatch || to.persistent)
+            || *from.summands != *to.summands
+            || (from.perMicroBatch != to.perMicroBatch && !stays(plan, from)) || to.persistent)
             return "send of " + textOf(plan, from) + " is received as " + textOf(plan, to);
         return {};
     }
@@ -473,7 +480,7 @@ std::string checkCommunication(
             for (const Content &content : *list)
                 if (content.box
                     && (!alike(content, source) || (!first.acrossUnits && !sharedAlike(content, source))
-                        || content.perMicroBatch != source.perMicroBatch
+                        || (content.perMicroBatch != source.perMicroBatch && !stays(plan, source))
                         || (list == &side.outputs && content.persistent))
                     && !(content.tensor == source.tensor && content.persistent && list == &side.inputs
                         && !moves(plan, source.tensor)))

@@ -130,8 +130,14 @@ inline ConstraintTable randomTable(
         if (!names.empty())
             add(selectSet(std::move(names)), RecomputeRule{static_cast<RecomputePer>(below(3))});
     }
-    if (chance(0.3))
-        add(selectAll(), OptimizerShardingRule{});
+    if (chance(0.4)) {
+        OptimizerShardingRule sharding{.stage = 1 + static_cast<std::int32_t>(below(3))};
+        if (sharding.stage == 3) {
+            sharding.keep = chance(0.5);
+            sharding.prefetch = static_cast<std::int32_t>(below(3));
+        }
+        add(selectAll(), sharding);
+    }
     if (options.orders && chance(0.3) && forward.size() > 2) {
         const auto a = below(static_cast<std::int64_t>(forward.size()));
         const auto b = below(static_cast<std::int64_t>(forward.size()));

@@ -100,7 +100,8 @@ TEST_P(Lowered, RunsLikeTheModelOnOneDevice)
 
 INSTANTIATE_TEST_SUITE_P(Gallery, Lowered,
     testing::Values(Case{"data-parallel", 2}, Case{"data-parallel", 4}, Case{"tensor-parallel", 2},
-        Case{"zero1", 2}, Case{"pipeline:schedule=gpipe,micro-batches=2", 2},
+        Case{"zero1", 2}, Case{"zero2:micro-batches=2", 2}, Case{"zero3", 2}, Case{"zero3:micro-batches=2", 4},
+        Case{"3d:dp=2,tp=2,pp=2,micro-batches=2,zero=3", 8}, Case{"pipeline:schedule=gpipe,micro-batches=2", 2},
         Case{"pipeline:schedule=1f1b,micro-batches=4", 2}, Case{"pipeline:interleave=2,micro-batches=4", 2},
         Case{"3d:dp=2,tp=2,pp=2,micro-batches=2", 8}),
     [](const auto &info) {
@@ -111,11 +112,15 @@ INSTANTIATE_TEST_SUITE_P(Gallery, Lowered,
         return name;
     });
 
-TEST(Units, ShareWeightsOutThatTheyDoNotDivide)
+class UnevenShards : public testing::TestWithParam<const char *>
+{
+};
+
+TEST_P(UnevenShards, OfUnitsRunLikeTheModelOnOneDevice)
 {
     const GraphSnapshot graph = perceptron(OperatorKind::AdamWStep, 10);
     const auto reference = planned(graph, "single", 1);
-    const auto plan = planned(graph, "zero1", 4, UseUnits::WherePossible);
+    const auto plan = planned(graph, GetParam(), 4, UseUnits::WherePossible);
     ASSERT_TRUE(reference && plan);
     std::int32_t uneven = 0;
     for (const Partition &partition : plan->partitions)
@@ -132,6 +137,9 @@ TEST(Units, ShareWeightsOutThatTheyDoNotDivide)
     const auto report = checkAgainst(*reference, *plan, *outcome, options);
     ASSERT_TRUE(report && report->ok) << report->worstTensor << " " << report->worstError;
 }
+
+INSTANTIATE_TEST_SUITE_P(Stages, UnevenShards, testing::Values("zero1", "zero2:micro-batches=2", "zero3"),
+    [](const auto &info) { return std::string(info.param, 5); });
 
 /// Whole replicas, written once.
 class InUnits : public testing::TestWithParam<Case>
@@ -166,7 +174,9 @@ TEST_P(InUnits, AreProvenAndRunLikeTheModelOnOneDevice)
 
 INSTANTIATE_TEST_SUITE_P(Gallery, InUnits,
     testing::Values(Case{"data-parallel", 2}, Case{"data-parallel:micro-batches=2", 4}, Case{"zero1", 2},
-        Case{"zero1:micro-batches=2", 2}, Case{"3d:dp=2,tp=2,pp=1", 4},
+        Case{"zero1:micro-batches=2", 2}, Case{"zero2:micro-batches=2", 2}, Case{"zero3", 4},
+        Case{"zero3:micro-batches=2", 2}, Case{"3d:dp=2,tp=2,pp=2,micro-batches=2,zero=3", 8},
+        Case{"3d:dp=2,tp=2,pp=1", 4},
         Case{"3d:dp=2,tp=1,pp=2,micro-batches=2", 4}, Case{"3d:dp=2,tp=2,pp=2,micro-batches=4", 8},
         Case{"3d:dp=2,tp=2,pp=2,micro-batches=2,zero1=1", 8},
         Case{"3d:dp=2,tp=1,pp=2,interleave=2,micro-batches=2,zero1=1", 4}),

@@ -133,7 +133,8 @@ TEST_P(ModelPlans, GiveWhatPyTorchGives)
     const Case cases[]{{"single", 1}, {"data-parallel", 2}, {"data-parallel", 4}, {"tensor-parallel", 2},
         {"tensor-parallel", 4}, {"pipeline:schedule=gpipe,micro-batches=1", 2},
         {"pipeline:schedule=gpipe,micro-batches=2", 4}, {"pipeline:schedule=1f1b,micro-batches=2", 2},
-        {"zero1", 2}, {"3d:dp=2,tp=2,pp=2", 8}, {"3d:dp=1,tp=2,pp=4,micro-batches=2", 8}};
+        {"zero1", 2}, {"zero2:micro-batches=2", 2}, {"zero3", 2}, {"3d:dp=2,tp=2,pp=2,zero=3", 8},
+        {"3d:dp=2,tp=2,pp=2", 8}, {"3d:dp=1,tp=2,pp=4,micro-batches=2", 8}};
     int ran = 0;
     for (const Case &plan : cases) {
         SCOPED_TRACE(std::string(plan.gallery) + " on " + std::to_string(plan.devices));

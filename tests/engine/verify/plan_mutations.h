@@ -330,6 +330,10 @@ inline std::vector<Mutation> programMutations()
         BufferList &l = dice.coin() ? i.inputs : i.outputs;
         return dice.coin() ? eraseOne(l, dice) : repeatOne(l, dice);
     }));
+    add("waits", onInstruction([](ExecutionPlan &, DeviceProgram &, Instruction &i, Dice &) {
+        i.waits = !i.waits;
+        return true;
+    }));
     add("death dropped", onInstruction([](ExecutionPlan &, DeviceProgram &, Instruction &i, Dice &dice) {
         return eraseOne(i.deaths, dice);
     }));
