@@ -117,7 +117,8 @@ const std::vector<VerbSpec> &verbs()
             "profile with a size (dgx-h100:8, cpu:4) or a JSON file (default: cpu with --devices)"},
         {"devices", "N", "number of devices (default: the cluster's)"},
         {"gallery", "NAME[:KEY=VALUE,...]",
-            "rows of a gallery plan (data-parallel, tensor-parallel, pipeline, zero1, zero2, zero3, 3d, single)"},
+            "rows of a gallery plan (data-parallel, tensor-parallel, pipeline, zero1, zero2, zero3, 3d, "
+            "single)"},
         {"table", "FILE", "constraint table, text or JSON; its rows come after the gallery's"},
         {"micro-batches", "M", "number of micro-batches (a row of its own)"},
         {"recompute", "none|selective|full",
@@ -125,7 +126,8 @@ const std::vector<VerbSpec> &verbs()
             "its "
             "own)"},
         {"zero", "0|1|2|3",
-            "what replicas cut among themselves: nothing, optimizer states, gradients too, weights too (a row "
+            "what replicas cut among themselves: nothing, optimizer states, gradients too, weights too (a "
+            "row "
             "of its own)"},
         {"precision", "fp32|tf32|bf16|fp16|fp8",
             "number formats of all operators (a row of its own; default: bf16 on accelerators, fp32 on "

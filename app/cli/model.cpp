@@ -75,8 +75,8 @@ Result<PlanRequest> planRequest(const Arguments &arguments, const std::string &m
     if (arguments.has("zero")) {
         const std::string stage = arguments.text("zero");
         if (stage.size() != 1 || stage[0] < '0' || stage[0] > '3')
-            return Error{ErrorCode::InvalidInput, "expected a stage from 0 to 3, found \"" + stage + "\"",
-                {}, "--zero"};
+            return Error{ErrorCode::InvalidInput, "expected a stage from 0 to 3, found \"" + stage + "\"", {},
+                "--zero"};
         if (stage != "0")
             TRY_VOID(request.table.apply(insertText(request.table, 0, "zero" + stage + " weight:*")));
     }

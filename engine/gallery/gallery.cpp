@@ -258,8 +258,8 @@ Result<ConstraintTable> galleryTable(
     if (recipe.tp > 1 && recipe.sequence)
         TRY_VOID(appendSequenceParallel(model, deviceCount, "tp", recipe.tp, table));
     if (recipe.zero > 0 && recipe.dp > 1) {
-        table.rows.push_back(templateRow(
-            {.kind = SelectorKind::Weight, .text = "*"}, OptimizerShardingRule{.stage = recipe.zero, .axis = "dp"}));
+        table.rows.push_back(templateRow({.kind = SelectorKind::Weight, .text = "*"},
+            OptimizerShardingRule{.stage = recipe.zero, .axis = "dp"}));
     }
 
     TRY(const Completion completion, completePlan(model, deviceCount, table));

@@ -150,8 +150,7 @@ void Lowering::reduceAccumulators()
                 const bool all = complete
                     || static_cast<std::int32_t>(summands.size()) == m_transformed.summandCount[index];
                 m_builder.setSummands(device, buffer, all ? SummandSet{} : summands);
-                m_materializer.made(tensor,
-                    m_buckets[static_cast<std::size_t>(m_bucketOf.at(tensor))].block,
+                m_materializer.made(tensor, m_buckets[static_cast<std::size_t>(m_bucketOf.at(tensor))].block,
                     {device, box, summands, buffer});
             }
         }

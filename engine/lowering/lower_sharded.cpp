@@ -7,9 +7,9 @@
 
 namespace planloom {
 
-/// Finds the weights whose replicas share out more than the update. That takes one stage that reads them, whose
-/// devices hold the shards; and across units, that a device's shards are of the boxes it reads. Others are
-/// shared out as far as stage 1 goes.
+/// Finds the weights whose replicas share out more than the update. That takes one stage that reads them,
+/// whose devices hold the shards; and across units, that a device's shards are of the boxes it reads. Others
+/// are shared out as far as stage 1 goes.
 void Lowering::findSharded()
 {
     for (std::size_t o = 0; o < m_graph.operators.size(); ++o) {
@@ -141,8 +141,8 @@ void Lowering::gatherWeightsOf(OperatorId id, std::int32_t block)
     }
 }
 
-/// The groups of operators of a block whose sharded weights are gathered, and whose gradients are cut, together:
-/// runs of operators of one group, with those that the backward pass runs again.
+/// The groups of operators of a block whose sharded weights are gathered, and whose gradients are cut,
+/// together: runs of operators of one group, with those that the backward pass runs again.
 void Lowering::findGatherGroups(std::int32_t block)
 {
     m_gatherGroups.clear();
@@ -177,8 +177,8 @@ void Lowering::findGatherGroups(std::int32_t block)
     const BlockInfo &info = m_builder.block(block);
     if (info.kind != SegmentKind::Backward)
         return;
-    for (const OperatorId id : m_sequence[static_cast<std::size_t>(
-             m_forward[static_cast<std::size_t>(info.stage.index)])]) {
+    for (const OperatorId id :
+        m_sequence[static_cast<std::size_t>(m_forward[static_cast<std::size_t>(info.stage.index)])]) {
         const auto found = known.find(groupOf(id));
         if (found != known.end() && groupOf(id) >= 0 && touches(m_graph.at(id))
             && m_plan.decisions[static_cast<std::size_t>(id.index)].recomputeGroup >= 0)
@@ -186,9 +186,9 @@ void Lowering::findGatherGroups(std::int32_t block)
     }
 }
 
-/// Gathers the weights of groups that are due before the operator at `place` of `block`: at the begin of a block
-/// those of its first groups, which nothing holds up; later, as each group begins, those of the one so far
-/// ahead.
+/// Gathers the weights of groups that are due before the operator at `place` of `block`: at the begin of a
+/// block those of its first groups, which nothing holds up; later, as each group begins, those of the one so
+/// far ahead.
 void Lowering::gatherAhead(std::size_t place, std::int32_t block)
 {
     const auto gather = [&](std::size_t group, bool waits) {
@@ -240,8 +240,8 @@ void Lowering::noteCut(OperatorId id)
     }
 }
 
-/// Whether a gradient is cut into shards in every micro-batch: one block makes it, and across units every device
-/// makes all of its box alone.
+/// Whether a gradient is cut into shards in every micro-batch: one block makes it, and across units every
+/// device makes all of its box alone.
 bool Lowering::isCutByMicroBatch(TensorId gradient)
 {
     const ShardedWeight *sharded = shardedWeight(m_graph.at(gradient).of, 2);
@@ -368,7 +368,8 @@ void Lowering::addShard(TensorId gradient, DeviceId device, std::int32_t block, 
 }
 
 /// Keeps the copies of a weight's shards in other types as the update leaves them.
-void Lowering::castShards(TensorId weight, DeviceId device, std::int32_t block, OperatorId op, std::int32_t made)
+void Lowering::castShards(
+    TensorId weight, DeviceId device, std::int32_t block, OperatorId op, std::int32_t made)
 {
     const BufferInfo source = m_builder.buffer(device, made);
     const std::vector<Persistent> held = m_persistent[static_cast<std::size_t>(weight.index)];
@@ -383,8 +384,8 @@ void Lowering::castShards(TensorId weight, DeviceId device, std::int32_t block, 
         const std::int32_t copy = m_builder.addBuffer(device, std::move(info));
         m_builder.emit(
             device, block, {.kind = InstructionKind::Cast, .op = op, .inputs = {made}, .outputs = {copy}});
-        m_builder.emit(
-            device, block, {.kind = InstructionKind::Update, .op = op, .inputs = {copy}, .outputs = {p.buffer}});
+        m_builder.emit(device, block,
+            {.kind = InstructionKind::Update, .op = op, .inputs = {copy}, .outputs = {p.buffer}});
     }
 }
 

@@ -159,8 +159,7 @@ std::optional<std::int32_t> Lowering::gatheredAhead(
 }
 
 /// The largest box that any operator of a device reads: it serves all that lie inside it.
-IndexMask Lowering::largestBox(
-    TensorId tensor, DeviceId device, const IndexMask &box, DataType type) const
+IndexMask Lowering::largestBox(TensorId tensor, DeviceId device, const IndexMask &box, DataType type) const
 {
     IndexMask largest = box;
     const auto &boxes = m_persistentBoxes[static_cast<std::size_t>(tensor.index)];

@@ -103,8 +103,8 @@ private:
     void findSharded();
     /// Null where its replicas share out less than `stage` does.
     const ShardedWeight *shardedWeight(TensorId weight, std::int32_t stage) const;
-    std::int32_t shardBuffer(const ShardedWeight &sharded, TensorId weight, DeviceId device,
-        const IndexMask &box, DataType type);
+    std::int32_t shardBuffer(
+        const ShardedWeight &sharded, TensorId weight, DeviceId device, const IndexMask &box, DataType type);
     void gatherWeight(const ShardedWeight &sharded, TensorId weight, const std::vector<Need> &needs,
         DataType type, std::int32_t block, OperatorId op);
     void gatherWeightsOf(OperatorId id, std::int32_t block);
@@ -118,8 +118,7 @@ private:
     void cutAcrossUnits(const std::vector<TensorId> &gradients, std::int32_t block);
     void addShard(TensorId gradient, DeviceId device, std::int32_t block, OperatorId op, const IndexMask &box,
         std::int32_t buffer);
-    void castShards(
-        TensorId weight, DeviceId device, std::int32_t block, OperatorId op, std::int32_t made);
+    void castShards(TensorId weight, DeviceId device, std::int32_t block, OperatorId op, std::int32_t made);
     IndexMask largestBox(TensorId tensor, DeviceId device, const IndexMask &box, DataType type) const;
     Result<void> emitBlock(std::int32_t block);
     std::int32_t optimizerBlockOf(const Operator &op) const;

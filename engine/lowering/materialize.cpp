@@ -356,8 +356,7 @@ bool Materializer::isGatheredAgain(TensorId tensor, const Available &copy, std::
 std::vector<std::int32_t> Materializer::gather(TensorId tensor, std::vector<Holding> pieces,
     const std::vector<Need> &needs, DataType type, std::int32_t block, OperatorId op, bool keep)
 {
-    const Task task{
-        .tensor = tensor, .op = op, .block = block, .dataType = type, .whole = wholeBox(tensor)};
+    const Task task{.tensor = tensor, .op = op, .block = block, .dataType = type, .whole = wholeBox(tensor)};
     Made made{.block = block, .raw = std::move(pieces)};
     std::vector<std::int32_t> buffers;
     for (const Holding &holding : convert(made, needs, task)) {

@@ -64,8 +64,8 @@ public:
         TensorId tensor, const std::vector<Need> &needs, std::int32_t block, OperatorId op);
 
     /// Buffers of `tensor` of type `type`, one per need in their order, brought together in `block` from
-    /// `pieces`: complete boxes of that type, persistent ones. Only `block` may read them; and, if `keep`, the
-    /// backward pass of a forward block's stage.
+    /// `pieces`: complete boxes of that type, persistent ones. Only `block` may read them; and, if `keep`,
+    /// the backward pass of a forward block's stage.
     std::vector<std::int32_t> gather(TensorId tensor, std::vector<Holding> pieces,
         const std::vector<Need> &needs, DataType type, std::int32_t block, OperatorId op, bool keep);
     /// The same for a copy that was gathered by others.

@@ -47,7 +47,8 @@ void ProgramBuilder::emit(DeviceId device, std::int32_t block, Instruction instr
     auto &instructions = target.byBlock[static_cast<std::size_t>(block)];
     if (instructions.empty())
         m_blocks[static_cast<std::size_t>(block)].devices.push_back(device);
-    const bool message = instruction.kind == InstructionKind::Send || instruction.kind == InstructionKind::Recv;
+    const bool message =
+        instruction.kind == InstructionKind::Send || instruction.kind == InstructionKind::Recv;
     if (isCommunication(instruction.kind) && runsOnce(block))
         instruction.queue = QueueKind::Data;
     else if (isCommunication(instruction.kind) && !message && m_queue) {
@@ -153,7 +154,8 @@ void ProgramBuilder::join(const Graph &graph, CollectiveOverlap overlap)
                         || (isFusable(op) && isFusable(other) && readsAny(instruction.inputs, mate->outputs)
                             && elements(instruction) == elements(*mate));
                 } else if ((instruction.group >= 0 || instruction.acrossUnits)
-                    && (runsOnce(static_cast<std::int32_t>(block)) || queueOf(instruction) == QueueKind::Data)) {
+                    && (runsOnce(static_cast<std::int32_t>(block))
+                        || queueOf(instruction) == QueueKind::Data)) {
                     // Between the compute of a pass, only what is asked for at once is launched at once.
                     instruction.joined = mate && mate->kind == instruction.kind
                         && (runsOnce(static_cast<std::int32_t>(block))

@@ -321,8 +321,8 @@ void shareOutUpdates(PlanDraft &draft, const std::vector<std::int32_t> &sharding
                 .parts = units,
                 .sizes = std::move(sizes),
                 .over = SplitOver::Units});
-        const auto &rule = std::get<OptimizerShardingRule>(
-            draft.table.rows[static_cast<std::size_t>(shardings[o])].rule);
+        const auto &rule =
+            std::get<OptimizerShardingRule>(draft.table.rows[static_cast<std::size_t>(shardings[o])].rule);
         if (identifier && checkPartition(step, shared)) {
             decision.partition = std::move(shared);
             decision.sharding = {rule.stage, rule.keep, rule.prefetch};

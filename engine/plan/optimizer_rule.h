@@ -21,8 +21,8 @@ void decideOptimizers(PlanDraft &draft);
 /// @param shardings  by operator: the row that says so, -1 where none does; may be empty
 void shareOutUpdates(PlanDraft &draft, const std::vector<std::int32_t> &shardings);
 
-/// Puts operators whose weights are gathered, or whose gradients are cut, into groups by layer; those outside of
-/// any layer stay on their own. After `shareOutUpdates`.
+/// Puts operators whose weights are gathered, or whose gradients are cut, into groups by layer; those outside
+/// of any layer stay on their own. After `shareOutUpdates`.
 void groupShardedWeights(PlanDraft &draft);
 
 } // namespace planloom

@@ -173,8 +173,7 @@ private:
                     program.instructions[static_cast<std::size_t>(state.instruction)];
                 std::int64_t arrival = state.free[static_cast<std::size_t>(instruction.queue)];
                 if (instruction.waits)
-                    arrival =
-                        std::max(arrival, state.free[static_cast<std::size_t>(QueueKind::Compute)]);
+                    arrival = std::max(arrival, state.free[static_cast<std::size_t>(QueueKind::Compute)]);
                 for (std::int32_t k = instruction.inputBegin; k < instruction.outputBegin; ++k) {
                     const std::int64_t there =
                         bufferOf(state, program.operands[static_cast<std::size_t>(k)], entry.microBatch)

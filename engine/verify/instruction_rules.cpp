@@ -272,7 +272,8 @@ std::string checkAcrossUnits(const ExecutionPlan &plan, const Side &side)
             ? std::string{}
             : wrong();
     if (scatters) {
-        // Of the step's sums; or of one micro-batch of each unit, if what it makes is a sum over micro-batches.
+        // Of the step's sums; or of one micro-batch of each unit, if what it makes is a sum over
+        // micro-batches.
         const bool sums = in.perMicroBatch ? out.perMicroBatch && in.share == UnitShare::Same
                 && roleOf(plan, in.tensor) == BatchRole::Summand
                                            : !out.perMicroBatch && in.share == UnitShare::Partial;

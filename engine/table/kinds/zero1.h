@@ -4,13 +4,13 @@
 
 namespace planloom {
 
-/// Cuts the optimizer step and state of the selected operators' weights over replicas: ZeRO (arXiv:1910.02054).
-/// Stage 2 cuts their gradients too: each micro-batch's are reduced to shards as they are made. Stage 3 cuts
-/// the weights too: they are gathered before their use in every pass of every micro-batch.
+/// Cuts the optimizer step and state of the selected operators' weights over replicas: ZeRO
+/// (arXiv:1910.02054). Stage 2 cuts their gradients too: each micro-batch's are reduced to shards as they are
+/// made. Stage 3 cuts the weights too: they are gathered before their use in every pass of every micro-batch.
 struct OptimizerShardingRule {
     std::int32_t stage = 1; ///< 1 to 3.
     std::string axis{}; ///< The replicas along this mesh axis; empty takes all of them, or, where whole
-                         ///< replicas are scale units, these.
+                        ///< replicas are scale units, these.
     std::int32_t parts = 0; ///< Without an axis: into how many; 0 is the number of replicas.
     bool keep = false; ///< Stage 3: what the forward pass gathered is kept for the backward pass.
     std::int32_t prefetch = 1; ///< Stage 3: layers whose weights are gathered ahead of the one that runs.

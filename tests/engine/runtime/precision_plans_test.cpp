@@ -162,8 +162,9 @@ TEST_P(PrecisionPlans, GiveWhatOneDeviceGives)
     };
     for (const char *preset : {"bf16", "fp16"}) {
         int ran = 0;
-        for (const Case &each : {Case{"data-parallel", 2}, {"zero1", 2}, {"zero2", 2}, {"zero3", 2}, {"tensor-parallel", 2},
-                 {"pipeline:schedule=1f1b,micro-batches=2", 2}, {"3d:dp=2,tp=2,pp=2", 8}}) {
+        for (const Case &each :
+            {Case{"data-parallel", 2}, {"zero1", 2}, {"zero2", 2}, {"zero3", 2}, {"tensor-parallel", 2},
+                {"pipeline:schedule=1f1b,micro-batches=2", 2}, {"3d:dp=2,tp=2,pp=2", 8}}) {
             SCOPED_TRACE(std::string(preset) + " " + each.gallery);
             const auto table = galleryTable(each.gallery, m_graph, each.devices);
             if (!table)

@@ -83,8 +83,8 @@ std::vector<Subject> subjects()
     const GraphSnapshot gpt = modelOf("zoo:gpt?layers=1&hidden=8&heads=2&seq=4&batch=4&vocab=8");
     std::vector<Subject> list;
     for (const auto &[gallery, devices] : {std::pair{"single", 1}, {"data-parallel:micro-batches=2", 2},
-             {"zero1", 2}, {"zero1:micro-batches=2", 2}, {"zero2:micro-batches=2", 2}, {"zero3:micro-batches=2", 2},
-             {"pipeline:schedule=1f1b,micro-batches=4", 2}})
+             {"zero1", 2}, {"zero1:micro-batches=2", 2}, {"zero2:micro-batches=2", 2},
+             {"zero3:micro-batches=2", 2}, {"pipeline:schedule=1f1b,micro-batches=4", 2}})
         list.push_back(subjectOf(std::string("mlp ") + gallery, galleryPlan(mlp, gallery, devices)));
     for (const auto &[gallery, devices] :
         {std::pair{"tensor-parallel", 2}, {"pipeline:schedule=gpipe,micro-batches=2", 2},

@@ -53,8 +53,9 @@ extern const RuleCells kAttentionCells;
 
 /// All of them, in the order people meet them.
 inline constexpr std::array kAllRuleCells{&kSplitCells, &kReplicateCells, &kPlaceCells, &kOrderCells,
-    &kStageCells, &kRecomputeCells, &kCoshardCells, &kZero1Cells, &kZero2Cells, &kZero3Cells, &kPrecisionCells, &kMeshCells,
-    &kMicroBatchesCells, &kScheduleCells, &kOverlapCells, &kInFlightCells, &kLimitCells, &kAttentionCells};
+    &kStageCells, &kRecomputeCells, &kCoshardCells, &kZero1Cells, &kZero2Cells, &kZero3Cells,
+    &kPrecisionCells, &kMeshCells, &kMicroBatchesCells, &kScheduleCells, &kOverlapCells, &kInFlightCells,
+    &kLimitCells, &kAttentionCells};
 
 /// Null for words that no row begins with.
 const RuleCells *findRuleCells(std::string_view word);
