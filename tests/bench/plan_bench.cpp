@@ -1,8 +1,12 @@
 // From rows to a timeline and a proof: completing, lowering, simulating, verifying.
 
+#include "engine/lowering/sequence.h"
+
 #include "tests/bench/bench_models.h"
 
 #include <benchmark/benchmark.h>
+
+#include <optional>
 
 namespace planloom::bench {
 namespace {
@@ -48,6 +52,27 @@ void lowerAndSimulate(benchmark::State &state, const Case &that)
     }
 }
 
+/// The second half of lowering alone, as for a block dragged on the timeline.
+void resequence(benchmark::State &state, const Case &that)
+{
+    const auto start = startOf(that, PlanGrade::Lowered);
+    if (!start) {
+        state.SkipWithError(describe(start.error()).c_str());
+        return;
+    }
+    std::optional<ExecutionPlan> last;
+    for (auto _ : state) {
+        auto again = sequence(*(*start)->materialized, *(*start)->plan);
+        if (!again || !*again) {
+            state.SkipWithError("the order is another one");
+            return;
+        }
+        state.PauseTiming();
+        last = *std::move(again);
+        state.ResumeTiming();
+    }
+}
+
 void prove(benchmark::State &state, const Case &that)
 {
     if (const auto last = carryOn(state, that, PlanGrade::Simulated, PlanGrade::Verified)) {
@@ -64,6 +89,8 @@ BENCHMARK_CAPTURE(lowerAndSimulate, gpt2_small_8_devices_8_micro_batches, kGpt2C
 BENCHMARK_CAPTURE(lowerAndSimulate, gpt3_175b_64_devices_32_micro_batches, kGpt3)
     ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(lowerAndSimulate, gpt3_175b_file, kGpt3FileCase)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(resequence, gpt2_small_8_devices_8_micro_batches, kGpt2Case)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(resequence, gpt3_175b_64_devices_32_micro_batches, kGpt3)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(prove, gpt2_small_8_devices_8_micro_batches, kGpt2Case)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(prove, gpt3_175b_64_devices_32_micro_batches, kGpt3)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(prove, gpt3_175b_file, kGpt3FileCase)->Unit(benchmark::kMillisecond);
