@@ -94,6 +94,39 @@ TEST(ShardedMemory, OfZero3HoldsShardsAndTheLayersThatAreGatheredAhead)
     EXPECT_EQ(peaksOf("zero3 weight:* keep").weight, shards + (kLayers - 1) * kMatrix + 2 * kBias);
 }
 
+/// What one more transformer layer adds to the peak of activations, tensor parallel over two devices.
+std::int64_t layersActivations(bool sequence)
+{
+    std::int64_t most3 = 0;
+    std::int64_t most2 = 0;
+    for (const int layers : {2, 3}) {
+        const GraphSnapshot graph = trainingStep(
+            "zoo:gpt?hidden=64&heads=4&seq=32&batch=4&vocab=16&layers=" + std::to_string(layers));
+        const auto table = galleryTable(std::string("3d:tp=2,sequence=") + (sequence ? "1" : "0"), graph, 2);
+        EXPECT_TRUE(table) << describe(table.error());
+        const auto completion = completePlan(graph, 2, *table);
+        EXPECT_TRUE(completion && !firstError(*completion));
+        const Cluster cluster = *clusterNamed("dgx-a100:2");
+        const auto timeline = simulate(*lower(completion->plan, cluster), cluster);
+        EXPECT_TRUE(timeline) << describe(timeline.error());
+        (layers == 3 ? most3 : most2) = most(timeline->memory[0], MemoryKind::Activation);
+    }
+    return most3 - most2;
+}
+
+TEST(SequenceParallel, KeepsAShareOfWhatTensorParallelHoldsWhole)
+{
+    constexpr std::int64_t kTokens = 4 * 32;
+    constexpr std::int64_t kWhole = kTokens * 64 * 4; // one activation as wide as the model
+    // As Korthikanti et al. (arXiv:2205.05198, section 4) count them, without dropout and scores: both inputs
+    // of layer norms and what they give are whole on each device; queries, keys, values, what attention gives
+    // (by head, and again by token for the product behind it), and the wide layer before and behind its
+    // activation are shared out. Attention keeps one number a head and token.
+    constexpr std::int64_t kShared = (3 + 2 + 4 + 4) * kWhole / 2 + kTokens * 4 / 2 * 4;
+    EXPECT_EQ(layersActivations(false), 4 * kWhole + kShared);
+    EXPECT_EQ(layersActivations(true), 4 * kWhole / 2 + kShared);
+}
+
 /// Data parallel over 8 H100 of one node: what is left of the gradients' reduction behind the backward pass,
 /// by hand from how long each product and each bucket takes alone.
 TEST(Buckets, ExposeWhatIsLeftOfTheLastOnes)
