@@ -191,6 +191,18 @@ TEST(Contention, RacksShareTheirWayOut)
     EXPECT_NEAR(static_cast<double>(send.second), 2'000 + 1e6 / 0.75, 20);
 }
 
+TEST(Contention, OtherUnitsUseTheSameCards)
+{
+    const Cluster cluster = sharedCards(8);
+    const auto users = [&](const ScaleUnits &units) {
+        return sharedLevels(unitOf(cluster, units), static_cast<std::size_t>(8 / units.count)).front().users;
+    };
+    using Users = std::vector<std::vector<std::int32_t>>;
+    EXPECT_EQ(users({1, 1}), (Users{{0, 1}, {2, 3}, {4, 5}, {6, 7}}));
+    EXPECT_EQ(users({2, 1}), (Users{{0, 0}, {1, 1}, {2, 2}, {3, 3}})); // side by side
+    EXPECT_EQ(users({2, 2}), (Users{{0, 1}, {2, 3}})); // one after the other
+}
+
 /// Which link a device uses at a level: told apart by level, place and direction.
 using LinkName = std::tuple<std::size_t, std::int32_t, bool>;
 
@@ -354,7 +366,7 @@ TEST(Contention, AgreesWithTheFluidModelOnRandomPrograms)
             << "round " << round << ": " << shape.stages << " x " << shape.replicas << " x " << shape.shards);
         ExecutionPlan plan = test::pipelinePlan(shape);
         for (DeviceProgram &program : plan.devices) // so that more runs at a time
-            for (Segment &segment : program.segments)
+            for (Segment &segment : program.segments.edit())
                 for (Instruction &instruction : segment.instructions)
                     if (instruction.kind == InstructionKind::AllReduce && segment.kind == SegmentKind::Reduce)
                         instruction.queue = QueueKind::Data;
