@@ -104,6 +104,10 @@ private:
         const auto waitFor = [&waits](std::size_t other, std::int32_t last) {
             waits[other] = std::max(waits[other], last);
         };
+        if (instruction.waits) { // for all that the compute queue has been given
+            const auto compute = static_cast<std::size_t>(QueueKind::Compute);
+            waitFor(compute, static_cast<std::int32_t>(m_queues[compute].stop.size()) - 1);
+        }
         bool first = true;
         for (std::int32_t k = instruction.inputBegin; k < instruction.deathBegin; ++k) {
             BufferUsers &buffer = bufferOf(m_program->operands[static_cast<std::size_t>(k)], microBatch);

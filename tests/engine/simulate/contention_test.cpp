@@ -1,5 +1,6 @@
 #include "engine/analyse/communication.h"
 #include "engine/simulate/fair_share.h"
+#include "engine/simulate/shared_links.h"
 #include "tests/engine/simulate/by_definition.h"
 #include "tests/engine/simulate/plans_for_tests.h"
 
