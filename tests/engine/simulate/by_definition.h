@@ -46,6 +46,8 @@ inline std::map<Node, std::int64_t> startsByDefinition(const ExecutionPlan &plan
                     const bool each = program.buffers[static_cast<std::size_t>(b)].perMicroBatch;
                     return std::pair{b, each ? entry.microBatch : -1};
                 };
+                if (const auto &computed = queues[d][0]; instruction.waits && !computed.empty())
+                    item.after.push_back(computed.back().node);
                 bool first = true;
                 for (const std::int32_t b : instruction.inputs) {
                     if (writer.contains(key(b)))

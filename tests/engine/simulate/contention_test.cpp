@@ -369,8 +369,11 @@ TEST(Contention, AgreesWithTheFluidModelOnRandomPrograms)
         for (DeviceProgram &program : plan.devices) // so that more runs at a time
             for (Segment &segment : program.segments.edit())
                 for (Instruction &instruction : segment.instructions)
-                    if (instruction.kind == InstructionKind::AllReduce && segment.kind == SegmentKind::Reduce)
+                    if (instruction.kind == InstructionKind::AllReduce
+                        && segment.kind == SegmentKind::Reduce) {
                         instruction.queue = QueueKind::Data;
+                        instruction.waits = random() % 2 == 0;
+                    }
         const Cluster cluster = randomCluster(static_cast<std::int32_t>(plan.devices.size()), random);
         const CostModel costs = costModelOf(cluster);
         const auto timeline = simulate(plan, cluster, costs);
