@@ -36,23 +36,36 @@ void printJson(const json &object)
     std::cout << object.dump(-1, ' ', false, json::error_handler_t::replace) << "\n";
 }
 
-json devicesToJson(const TimelineSummary &summary)
+/// What the plan's device is called, where the cluster has several kinds; empty elsewhere.
+std::string classNameOf(const Cluster &cluster, const ScaleUnits &units, std::size_t device)
+{
+    const DeviceId id = units.deviceOf(0, DeviceId{static_cast<std::int32_t>(device)});
+    return cluster.otherClasses.empty() ? std::string{} : cluster.deviceAt(id).name;
+}
+
+json devicesToJson(const TimelineSummary &summary, const Cluster &cluster, const ScaleUnits &units)
 {
     json devices = json::array();
-    for (const DeviceSummary &device : summary.devices)
+    for (std::size_t d = 0; d < summary.devices.size(); ++d) {
+        const DeviceSummary &device = summary.devices[d];
         devices.push_back({{"peak_bytes", device.peak.count}, {"busy_seconds", device.busySeconds},
             {"bubble", device.bubble}, {"sent_bytes", device.sent.count},
             {"exposed_communication_seconds", device.exposedCommunicationSeconds}});
+        if (const std::string name = classNameOf(cluster, units, d); !name.empty())
+            devices.back()["class"] = name;
+    }
     return devices;
 }
 
-void printDevices(const TimelineSummary &summary)
+void printDevices(const TimelineSummary &summary, const Cluster &cluster, const ScaleUnits &units)
 {
     std::printf("  %-8s %12s %12s %9s %14s\n", "device", "peak", "busy", "bubble", "sent");
     for (std::size_t d = 0; d < summary.devices.size(); ++d) {
         const DeviceSummary &device = summary.devices[d];
-        std::printf("  %-8zu %12s %12s %8.1f%% %14s\n", d, formatBytes(device.peak).c_str(),
-            secondsText(device.busySeconds).c_str(), device.bubble * 100, formatBytes(device.sent).c_str());
+        const std::string name = classNameOf(cluster, units, d);
+        std::printf("  %-8zu %12s %12s %8.1f%% %14s%s%s\n", d, formatBytes(device.peak).c_str(),
+            secondsText(device.busySeconds).c_str(), device.bubble * 100, formatBytes(device.sent).c_str(),
+            name.empty() ? "" : "  ", name.c_str());
     }
 }
 
@@ -141,11 +154,11 @@ Result<int> runSolve(const Arguments &arguments)
         TRY_VOID(writeFile(arguments.text("out"), toJson(execution)));
     if (arguments.has("json")) {
         printJson({{"step_seconds", summary.stepSeconds}, {"bound_seconds", bound}, {"gap", gap},
-            {"devices", devicesToJson(summary)}, {"micro_batches", execution.microBatches},
-            {"stages", execution.stageCount}, {"units", execution.units.count},
-            {"solve_seconds", solved->solveSeconds}, {"bubble", summary.bubble},
-            {"precision", precisionSummary(*solved->plan)}, {"conflict", json::array()},
-            {"rows", solved->rows.size()}, {"warnings", warnings}});
+            {"devices", devicesToJson(summary, solved->cluster, execution.units)},
+            {"micro_batches", execution.microBatches}, {"stages", execution.stageCount},
+            {"units", execution.units.count}, {"solve_seconds", solved->solveSeconds},
+            {"bubble", summary.bubble}, {"precision", precisionSummary(*solved->plan)},
+            {"conflict", json::array()}, {"rows", solved->rows.size()}, {"warnings", warnings}});
         return 0;
     }
     std::printf("%s on %s\n", arguments.positional().c_str(), solved->cluster.name.c_str());
@@ -164,7 +177,7 @@ Result<int> runSolve(const Arguments &arguments)
             std::printf("  limit          row %d holds: %s\n", row.row.index + 1, row.remark.c_str());
     for (const std::string &warning : warnings)
         std::printf("  warning        %s\n", warning.c_str());
-    printDevices(summary);
+    printDevices(summary, solved->cluster, execution.units);
     return 0;
 }
 
@@ -179,13 +192,14 @@ Result<int> runSimulate(const Arguments &arguments)
     if (arguments.has("trace"))
         TRY_VOID(writeTrace(arguments.text("trace"), plan, timeline));
     if (arguments.has("json")) {
-        printJson({{"step_seconds", summary.stepSeconds}, {"devices", devicesToJson(summary)},
-            {"micro_batches", plan.microBatches}, {"bubble", summary.bubble}, {"cluster", cluster.name}});
+        printJson(
+            {{"step_seconds", summary.stepSeconds}, {"devices", devicesToJson(summary, cluster, plan.units)},
+                {"micro_batches", plan.microBatches}, {"bubble", summary.bubble}, {"cluster", cluster.name}});
         return 0;
     }
     std::printf("%s on %s: step %s, bubble %.1f%%\n", arguments.positional().c_str(), cluster.name.c_str(),
         secondsText(summary.stepSeconds).c_str(), summary.bubble * 100);
-    printDevices(summary);
+    printDevices(summary, cluster, plan.units);
     return 0;
 }
 

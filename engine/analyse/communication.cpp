@@ -1,8 +1,10 @@
 #include "engine/analyse/communication.h"
 
+#include "engine/hardware/cost_model.h"
 #include "engine/lowering/instruction_cost.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 #include <tuple>
@@ -131,8 +133,10 @@ std::vector<LinkLoad> linksOf(const CommunicationMatrix &matrix, const Cluster &
         links.insert(links.end(), between.begin(), between.end());
     const double seconds = static_cast<double>(step.count()) * 1e-9;
     for (LinkLoad &link : links) {
-        const double bandwidth =
-            link.betweenNodes ? cluster.links.interBandwidth.value : cluster.links.intraBandwidth.value;
+        const double bandwidth = link.betweenNodes
+            ? cluster.linksOfClass(cluster.classAt(link.index * cluster.links.devicesPerNode))
+                  .interBandwidth.value
+            : cluster.linksAt(DeviceId{link.index}).intraBandwidth.value;
         if (seconds > 0 && bandwidth > 0)
             link.share = static_cast<double>(link.bytes.count) / (bandwidth * seconds);
     }
@@ -242,6 +246,20 @@ std::vector<RowTraffic> rowsBehind(const Plan &plan, const CommunicationMatrix &
     if (none != RowTraffic{})
         traffic.push_back(none);
     return traffic;
+}
+
+std::optional<std::int64_t> durationAlone(
+    const ExecutionPlan &plan, const Cluster &cluster, DeviceId device, const Instruction &instruction)
+{
+    const auto kind = collectiveOf(instruction.kind);
+    if (!kind || instruction.joined || instruction.overlaps)
+        return std::nullopt;
+    const Cluster unit = unitOf(cluster, plan.units);
+    const GroupShape shape = instruction.acrossUnits ? shapeAcrossUnits(unit, device)
+        : instruction.group >= 0 ? groupShape(unit, plan.groups[static_cast<std::size_t>(instruction.group)])
+                                 : groupShape(unit, {device, instruction.peer});
+    const Bytes bytes = collectiveBytes(plan.devices[static_cast<std::size_t>(device.index)], instruction);
+    return std::llround(costModelOf(unit).collective(*kind, bytes, shape) * 1e9);
 }
 
 } // namespace planloom

@@ -70,4 +70,10 @@ struct RowTraffic {
 std::vector<RowTraffic> rowsBehind(
     const Plan &plan, const CommunicationMatrix &matrix, const Flow *flow = nullptr);
 
+/// Nanoseconds that a communication would take if nobody else used its links; nothing for what one device
+/// does alone, and for what is launched with others or runs beside a product, whose share is not its own.
+/// @param cluster  the whole one; `device`, of the plan, runs `instruction`
+std::optional<std::int64_t> durationAlone(
+    const ExecutionPlan &plan, const Cluster &cluster, DeviceId device, const Instruction &instruction);
+
 } // namespace planloom

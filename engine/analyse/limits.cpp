@@ -82,4 +82,22 @@ std::vector<std::string> limitRemarks(const ConstraintTable &table, const Timeli
     return remarks;
 }
 
+MemoryUse memoryUse(const TimelineSummary &summary, const Cluster &cluster, const ScaleUnits &units)
+{
+    MemoryUse use;
+    double most = -1;
+    for (std::size_t d = 0; d < summary.devices.size(); ++d) {
+        const auto device = static_cast<std::int32_t>(d);
+        const Bytes peak = summary.devices[d].peak;
+        const double memory = memoryOf(cluster, units, device);
+        const auto bytes = static_cast<double>(peak.count);
+        use.over += bytes > memory ? 1 : 0;
+        if (memory > 0 && bytes / memory > most) {
+            most = bytes / memory;
+            use = {device, peak, Bytes{static_cast<std::int64_t>(memory)}, use.over};
+        }
+    }
+    return use;
+}
+
 } // namespace planloom

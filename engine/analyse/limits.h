@@ -1,6 +1,8 @@
 #pragma once
 
 #include "engine/base/result.h"
+#include "engine/hardware/cluster.h"
+#include "engine/simulate/summary.h"
 #include "engine/simulate/timeline.h"
 #include "engine/table/table.h"
 
@@ -18,5 +20,15 @@ std::vector<std::pair<RowId, Error>> brokenLimits(const ConstraintTable &table, 
 /// By row: what a limit row that holds was measured at, "peak 31.0 GiB of 40.0 GiB" or "step 41.0 ms of 50.0
 /// ms"; empty for other rows, rows that are off, and limits that are broken.
 std::vector<std::string> limitRemarks(const ConstraintTable &table, const Timeline &timeline);
+
+/// How a plan's devices stand to the memory that each has.
+struct MemoryUse {
+    std::int32_t device = -1; ///< Whose peak is the largest share of its own memory; -1 without devices.
+    Bytes peak{}; ///< Of that device.
+    Bytes memory{}; ///< That it has.
+    std::int32_t over = 0; ///< Devices whose peak is above their memory.
+};
+/// @param units  of the plan. O(devices)
+MemoryUse memoryUse(const TimelineSummary &summary, const Cluster &cluster, const ScaleUnits &units);
 
 } // namespace planloom

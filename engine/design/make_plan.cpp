@@ -134,9 +134,12 @@ private:
     {
         const ConstraintTable table = m_answer.table.table();
         m_answer.textErrors = m_answer.table.errors();
+        Cluster planned = m_answer.cluster;
+        planned.deviceCount = m_answer.deviceCount;
         TRY(Completion completion,
             completePlan(*m_request.model, m_answer.deviceCount, table,
-                {.precision = usualPrecision(m_answer.cluster)}));
+                {.precision = usualPrecision(m_answer.cluster),
+                    .alike = [&planned](const ScaleUnits &units) { return unitsAlike(planned, units); }}));
         const std::vector<std::int32_t> lines = m_answer.table.rowLines();
         for (std::size_t row = 0; row < table.rows.size(); ++row) {
             m_answer.rows.push_back({RowId{static_cast<std::int32_t>(row)}, lines[row],

@@ -186,7 +186,14 @@ Result<std::int32_t> microBatchesOf(const Graph &graph, const BatchInfo &batch, 
 Result<void> appendPipeline(
     const SelectorIndex &index, const Recipe &recipe, const CostModel &costs, ConstraintTable &table)
 {
-    TRY(const auto stages, pipelineStages(index, recipe.pp * recipe.interleave, costs));
+    // Where the mesh dp x pp x tp puts the stages.
+    std::vector<std::set<std::int32_t>> classes(static_cast<std::size_t>(recipe.pp * recipe.interleave));
+    for (std::size_t s = 0; s < classes.size(); ++s)
+        for (std::int32_t replica = 0; replica < recipe.dp; ++replica)
+            for (std::int32_t shard = 0; shard < recipe.tp; ++shard)
+                classes[s].insert(costs.classOf(
+                    {(replica * recipe.pp + static_cast<std::int32_t>(s) % recipe.pp) * recipe.tp + shard}));
+    TRY(const auto stages, pipelineStages(index, recipe.pp * recipe.interleave, costs, classes));
     for (std::size_t s = 0; s < stages.size(); ++s) {
         const Selector selector = stageSelector(index, stages[s]);
         const auto number = static_cast<std::int32_t>(s);

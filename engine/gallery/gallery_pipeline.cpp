@@ -7,7 +7,10 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <numeric>
+#include <optional>
+#include <utility>
 
 namespace planloom {
 
@@ -24,13 +27,14 @@ std::vector<TensorType> typesOf(const Graph &graph, const std::vector<TensorId> 
     return types;
 }
 
-double secondsOf(const Graph &graph, const Operator &op, const CostModel &costs)
+double secondsOf(const Graph &graph, const Operator &op, const CostModel &costs, std::int32_t deviceClass)
 {
     if (isView(op))
         return 0;
     const auto inputs = typesOf(graph, op.inputs);
     const auto outputs = typesOf(graph, op.outputs);
-    return costs.kernel({op, inputs, outputs, computeTypeOf(inputs, outputs)});
+    return costs.kernel(
+        {op, inputs, outputs, computeTypeOf(inputs, outputs), false, {}, AttentionMode::Fused, deviceClass});
 }
 
 /// Fewest runs with no run above `limit`; more than the number of links if a piece alone is above.
@@ -78,11 +82,13 @@ std::vector<std::int64_t> crossingBytes(const SelectorIndex &index, const std::v
     return change;
 }
 
-std::int64_t largestRun(const std::vector<std::int64_t> &cost, const std::vector<std::size_t> &cuts)
+std::int64_t largestRun(const std::vector<std::vector<std::int64_t>> &costOfKind,
+    const std::vector<std::size_t> &kindOfStage, const std::vector<std::size_t> &cuts)
 {
     std::int64_t largest = 0;
     std::size_t begin = 0;
     for (std::size_t i = 0; i <= cuts.size(); ++i) {
+        const std::vector<std::int64_t> &cost = costOfKind[kindOfStage[i]];
         const std::size_t end = i < cuts.size() ? cuts[i] : cost.size();
         largest = std::max(largest,
             std::accumulate(cost.begin() + static_cast<std::ptrdiff_t>(begin),
@@ -92,54 +98,52 @@ std::int64_t largestRun(const std::vector<std::int64_t> &cost, const std::vector
     return largest;
 }
 
-} // namespace
+/// Pieces of a chain between the places where it may be cut.
+struct Pieces {
+    std::vector<std::vector<std::int64_t>> cost{}; ///< By kind.
+    std::vector<std::size_t> start{};
+};
 
-std::vector<std::size_t> balancedCuts(const std::vector<std::int64_t> &cost,
-    const std::vector<std::int64_t> &crossing, const std::vector<bool> &allowed, std::int32_t stages)
+Pieces piecesOf(const std::vector<std::vector<std::int64_t>> &costOfKind, const std::vector<bool> &allowed)
 {
-    if (cost.empty() || stages < 2)
-        return {};
-    // Pieces between the places where the chain may be cut.
-    std::vector<std::int64_t> pieces;
-    std::vector<std::size_t> start;
-    for (std::size_t i = 0; i < cost.size(); ++i) {
-        if (i == 0 || allowed[i]) {
-            pieces.push_back(0);
-            start.push_back(i);
+    Pieces pieces;
+    pieces.cost.resize(costOfKind.size());
+    for (std::size_t i = 0; i < costOfKind.front().size(); ++i) {
+        const bool begins = i == 0 || allowed[i];
+        if (begins)
+            pieces.start.push_back(i);
+        for (std::size_t kind = 0; kind < costOfKind.size(); ++kind) {
+            if (begins)
+                pieces.cost[kind].push_back(0);
+            pieces.cost[kind].back() += costOfKind[kind][i];
         }
-        pieces.back() += cost[i];
     }
-    const auto count = static_cast<std::size_t>(stages);
-    if (pieces.size() < count)
-        return {};
+    return pieces;
+}
 
-    std::int64_t least = *std::max_element(pieces.begin(), pieces.end());
-    std::int64_t most = std::accumulate(pieces.begin(), pieces.end(), std::int64_t{0});
-    while (least < most) {
-        const std::int64_t middle = least + (most - least) / 2;
-        if (runsNeeded(pieces, middle) <= count)
-            most = middle;
-        else
-            least = middle + 1;
-    }
-
+/// Where runs 1, 2, ... begin, none above `limit`, with the least crossing; nothing if that cannot be.
+std::optional<std::vector<std::size_t>> cutsWithin(std::int64_t limit, const Pieces &pieces,
+    const std::vector<std::size_t> &kindOfStage, const std::vector<std::int64_t> &crossing)
+{
     // Least crossing of exactly s runs over the first j pieces, none above the limit.
     constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
-    const std::size_t n = pieces.size();
+    const std::size_t n = pieces.start.size();
+    const std::size_t count = kindOfStage.size();
     std::vector<std::int64_t> best(n + 1, kNever);
     best[0] = 0;
     std::vector<std::vector<std::uint32_t>> from(count + 1, std::vector<std::uint32_t>(n + 1, 0));
     for (std::size_t s = 1; s <= count; ++s) {
+        const std::vector<std::int64_t> &cost = pieces.cost[kindOfStage[s - 1]];
         std::vector<std::int64_t> next(n + 1, kNever);
         for (std::size_t j = s; j <= n; ++j) {
             std::int64_t sum = 0;
             for (std::size_t i = j; i-- > s - 1;) {
-                sum += pieces[i];
-                if (sum > least)
+                sum += cost[i];
+                if (sum > limit)
                     break;
                 if (best[i] == kNever)
                     continue;
-                const std::int64_t total = best[i] + (i == 0 ? 0 : crossing[start[i]]);
+                const std::int64_t total = best[i] + (i == 0 ? 0 : crossing[pieces.start[i]]);
                 if (total < next[j]) {
                     next[j] = total;
                     from[s][j] = static_cast<std::uint32_t>(i);
@@ -148,26 +152,104 @@ std::vector<std::size_t> balancedCuts(const std::vector<std::int64_t> &cost,
         }
         best = std::move(next);
     }
+    if (best[n] == kNever)
+        return std::nullopt;
     std::vector<std::size_t> cuts(count - 1);
     std::size_t end = n;
     for (std::size_t s = count; s > 1; --s) {
         end = from[s][end];
-        cuts[s - 2] = start[end];
+        cuts[s - 2] = pieces.start[end];
     }
     return cuts;
 }
 
-std::int64_t nanosecondsOf(const Graph &graph, OperatorId forward, const CostModel &costs)
+} // namespace
+
+std::vector<std::size_t> balancedCuts(const std::vector<std::int64_t> &cost,
+    const std::vector<std::int64_t> &crossing, const std::vector<bool> &allowed, std::int32_t stages)
+{
+    if (stages < 2)
+        return {};
+    return balancedCuts(
+        {cost}, std::vector<std::size_t>(static_cast<std::size_t>(stages), 0), crossing, allowed);
+}
+
+std::vector<std::size_t> balancedCuts(const std::vector<std::vector<std::int64_t>> &costOfKind,
+    const std::vector<std::size_t> &kindOfStage, const std::vector<std::int64_t> &crossing,
+    const std::vector<bool> &allowed)
+{
+    if (costOfKind.empty() || costOfKind.front().empty() || kindOfStage.size() < 2)
+        return {};
+    const Pieces pieces = piecesOf(costOfKind, allowed);
+    if (pieces.start.size() < kindOfStage.size())
+        return {};
+    std::int64_t least = std::numeric_limits<std::int64_t>::max();
+    std::int64_t most = 0;
+    for (const std::vector<std::int64_t> &cost : pieces.cost) {
+        least = std::min(least, *std::max_element(cost.begin(), cost.end()));
+        most = std::max(most, std::accumulate(cost.begin(), cost.end(), std::int64_t{0}));
+    }
+    const bool alike = costOfKind.size() == 1;
+    while (least < most) {
+        const std::int64_t middle = least + (most - least) / 2;
+        const bool fits = alike ? runsNeeded(pieces.cost.front(), middle) <= kindOfStage.size()
+                                : cutsWithin(middle, pieces, kindOfStage, crossing).has_value();
+        if (fits)
+            most = middle;
+        else
+            least = middle + 1;
+    }
+    return cutsWithin(least, pieces, kindOfStage, crossing).value_or(std::vector<std::size_t>{});
+}
+
+std::int64_t nanosecondsOf(
+    const Graph &graph, OperatorId forward, const CostModel &costs, std::int32_t deviceClass)
 {
     const Operator &op = graph.at(forward);
-    double seconds = secondsOf(graph, op, costs);
+    double seconds = secondsOf(graph, op, costs, deviceClass);
     if (op.mirror.valid())
-        seconds += secondsOf(graph, graph.at(op.mirror), costs);
+        seconds += secondsOf(graph, graph.at(op.mirror), costs, deviceClass);
     return static_cast<std::int64_t>(std::min(std::ceil(seconds * 1e9), 1e15));
 }
 
-Result<std::vector<std::vector<OperatorId>>> pipelineStages(
-    const SelectorIndex &index, std::int32_t stages, const CostModel &costs)
+namespace {
+
+/// What the chain costs on each kind of stage, and which stages are of which.
+struct StageCosts {
+    std::vector<std::vector<std::int64_t>> ofKind{};
+    std::vector<std::size_t> kindOfStage{};
+};
+
+StageCosts stageCosts(const Graph &graph, const std::vector<OperatorId> &order, std::int32_t stages,
+    const CostModel &costs, const std::vector<std::set<std::int32_t>> &classes)
+{
+    StageCosts result;
+    std::map<std::int32_t, std::pair<std::size_t, std::int64_t>> kinds; // by class; and what the chain takes
+    const auto kindOf = [&](std::int32_t deviceClass) {
+        const auto [found, isNew] = kinds.try_emplace(deviceClass, kinds.size(), 0);
+        if (isNew) {
+            auto &own = result.ofKind.emplace_back();
+            for (const OperatorId op : order) {
+                own.push_back(nanosecondsOf(graph, op, costs, deviceClass));
+                found->second.second += own.back();
+            }
+        }
+        return found->second;
+    };
+    for (std::size_t s = 0; s < static_cast<std::size_t>(stages); ++s) {
+        std::pair<std::size_t, std::int64_t> slowest{0, -1};
+        for (const std::int32_t deviceClass : s < classes.size() ? classes[s] : std::set<std::int32_t>{0})
+            if (const auto kind = kindOf(deviceClass); kind.second > slowest.second)
+                slowest = kind;
+        result.kindOfStage.push_back(slowest.first);
+    }
+    return result;
+}
+
+} // namespace
+
+Result<std::vector<std::vector<OperatorId>>> pipelineStages(const SelectorIndex &index, std::int32_t stages,
+    const CostModel &costs, const std::vector<std::set<std::int32_t>> &classes)
 {
     const Graph &graph = index.graph();
     const auto without = weightless(index);
@@ -176,25 +258,23 @@ Result<std::vector<std::vector<OperatorId>>> pipelineStages(
         if (graph.operators[i].direction == Direction::Forward && !without[i])
             order.push_back({static_cast<std::int32_t>(i)});
     }
-    std::vector<std::int64_t> cost;
-    for (const OperatorId op : order)
-        cost.push_back(nanosecondsOf(graph, op, costs));
+    const StageCosts cost = stageCosts(graph, order, stages, costs, classes);
     std::vector<bool> anywhere(order.size(), true);
     std::vector<bool> betweenLayers(order.size(), false);
     for (std::size_t i = 1; i < order.size(); ++i)
         betweenLayers[i] = index.layerOf(order[i - 1]) != index.layerOf(order[i]);
     const auto crossing = crossingBytes(index, order);
-    auto cuts = balancedCuts(cost, crossing, anywhere, stages);
+    auto cuts = balancedCuts(cost.ofKind, cost.kindOfStage, crossing, anywhere);
     if (stages > 1 && cuts.empty()) {
         return Error{ErrorCode::InvalidInput,
             "the model has " + counted(static_cast<std::int64_t>(order.size()), "operator")
                 + " with weights, too few for " + counted(stages, "stage"),
             "use fewer stages", ""};
     }
-    const auto layerCuts = balancedCuts(cost, crossing, betweenLayers, stages);
+    const auto layerCuts = balancedCuts(cost.ofKind, cost.kindOfStage, crossing, betweenLayers);
     if (!layerCuts.empty()
-        && static_cast<double>(largestRun(cost, layerCuts))
-            <= kLayerTolerance * static_cast<double>(largestRun(cost, cuts)))
+        && static_cast<double>(largestRun(cost.ofKind, cost.kindOfStage, layerCuts))
+            <= kLayerTolerance * static_cast<double>(largestRun(cost.ofKind, cost.kindOfStage, cuts)))
         cuts = layerCuts;
 
     std::vector<std::int32_t> stageOf(graph.operators.size(), -1);

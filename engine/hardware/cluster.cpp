@@ -4,7 +4,10 @@
 #include "engine/hardware/cluster_json.h"
 #include "engine/hardware/embedded_profiles.h"
 
+#include <algorithm>
 #include <charconv>
+#include <map>
+#include <utility>
 
 namespace planloom {
 
@@ -73,6 +76,92 @@ Cluster unitOf(Cluster cluster, const ScaleUnits &units)
     cluster.deviceCount /= units.count;
     cluster.units = units;
     return cluster;
+}
+
+std::int32_t Cluster::classAt(std::int32_t index) const
+{
+    for (std::size_t c = 0; c < otherClasses.size(); ++c)
+        for (const DeviceRange &range : otherClasses[c].where)
+            if (range.has(index))
+                return static_cast<std::int32_t>(c) + 1;
+    return 0;
+}
+
+std::int32_t nodesOf(const Interconnect &links, std::size_t level)
+{
+    std::int64_t nodes = 1; // A group may be larger than any cluster.
+    for (std::size_t l = 0; l <= level && nodes <= kMostDevices; ++l)
+        nodes *= links.outer[l].size;
+    return static_cast<std::int32_t>(std::min<std::int64_t>(nodes, kMostDevices));
+}
+
+double memoryOf(const Cluster &cluster, const ScaleUnits &units, std::int32_t device)
+{
+    return cluster.deviceAt(units.deviceOf(0, DeviceId{device})).memory.value;
+}
+
+double leastMemory(const Cluster &cluster)
+{
+    double least = cluster.device.memory.value;
+    for (const DeviceClass &other : cluster.otherClasses)
+        least = std::min(least, other.device.memory.value);
+    return least;
+}
+
+std::string deviceNames(const Cluster &cluster)
+{
+    std::string names = cluster.device.name;
+    for (const DeviceClass &other : cluster.otherClasses)
+        names += ", " + other.device.name;
+    return names;
+}
+
+bool unitsAlike(const Cluster &cluster, const ScaleUnits &units)
+{
+    const std::int32_t locals = cluster.deviceCount / units.count;
+    const auto placeOf = [&units](std::int32_t unit, std::int32_t local) {
+        return units.deviceOf(unit, DeviceId{local}).index;
+    };
+    for (std::int32_t u = 1; u < units.count && !cluster.otherClasses.empty(); ++u)
+        for (std::int32_t d = 0; d < locals; ++d)
+            if (cluster.classAt(placeOf(u, d)) != cluster.classAt(placeOf(0, d)))
+                return false;
+
+    const Interconnect &links = cluster.links;
+    std::vector<std::int32_t> sizes{links.devicesPerNode}; // of what devices lie in together
+    for (std::size_t level = 0; level < links.outer.size(); ++level)
+        sizes.push_back(links.devicesPerNode * nodesOf(links, level));
+    for (const std::int32_t size : sizes) {
+        std::vector<std::int32_t> first; // the groups of unit 0's devices, by when they are first met
+        for (std::int32_t u = 0; u < units.count; ++u) {
+            std::map<std::int32_t, std::int32_t> numbers;
+            std::vector<std::int32_t> own;
+            for (std::int32_t d = 0; d < locals; ++d)
+                own.push_back(numbers.emplace(placeOf(u, d) / size, static_cast<std::int32_t>(numbers.size()))
+                                  .first->second);
+            if (u == 0)
+                first = std::move(own);
+            else if (own != first)
+                return false;
+        }
+    }
+
+    sizes.erase(sizes.begin()); // A node's own links are its devices', unless they share cards.
+    if (links.sharesPorts())
+        sizes.push_back(links.devicesPerNode / links.portsPerNode());
+    for (const std::int32_t size : sizes) {
+        std::map<std::int32_t, std::vector<std::int32_t>> sharers; // as devices of units
+        for (std::int32_t u = 0; u < units.count; ++u)
+            for (std::int32_t d = 0; d < locals; ++d)
+                sharers[placeOf(u, d) / size].push_back(d);
+        for (auto &[group, members] : sharers)
+            std::sort(members.begin(), members.end());
+        for (std::int32_t u = 1; u < units.count; ++u)
+            for (std::int32_t d = 0; d < locals; ++d)
+                if (sharers.at(placeOf(u, d) / size) != sharers.at(placeOf(0, d) / size))
+                    return false;
+    }
+    return true;
 }
 
 std::vector<std::string> clusterNames()

@@ -43,7 +43,21 @@ struct DeviceModel {
 /// The architecture whose constants NCCL's model uses.
 enum class LinkArchitecture : std::uint8_t { Volta, Ampere, Hopper, Blackwell, PcieOnly, SharedMemory };
 
-/// How devices are joined: `devicesPerNode` over `intra` links inside a node, nodes over `inter`.
+/// A level of links above those between the nodes of one group of nodes: it joins groups of them.
+struct LinkLevel {
+    std::string name{}; ///< Of a group: "rack", "site".
+    std::int32_t size = 1; ///< How many groups of the level below are in one (of the first level: nodes).
+    /// Bytes/s of one group and direction towards the others, which all of its devices share.
+    Sourced bandwidth{};
+    Sourced latency{}; ///< Seconds per hop between groups.
+    friend bool operator==(const LinkLevel &, const LinkLevel &) = default;
+};
+constexpr std::size_t kMostOuterLevels = 4;
+
+/// How devices are joined: `devicesPerNode` over `intra` links inside a node, nodes over `inter`, and groups
+/// of nodes over `outer` links:
+///
+///     device  ==intra==  node  ==inter==  rack  ==outer[0]==  site  ==outer[1]==  ...
 struct Interconnect {
     LinkArchitecture architecture = LinkArchitecture::Hopper;
     std::int32_t devicesPerNode = 8;
@@ -52,10 +66,43 @@ struct Interconnect {
     Sourced intraLatency{}; ///< Seconds per hop (send/recv).
     Sourced interBandwidth{}; ///< Bytes/s per node and direction.
     Sourced interLatency{};
+    /// Network cards of a node. 0: one for each device, which no other device uses. Fewer than devices are
+    /// shared by runs of them, each of which may fill the card while the others are silent.
+    Sourced interPorts{};
+    std::vector<LinkLevel> outer{}; ///< From the inside out; at most `kMostOuterLevels`.
     friend bool operator==(const Interconnect &, const Interconnect &) = default;
+
+    bool sharesPorts() const { return interPorts.value > 0 && interPorts.value < devicesPerNode; }
+    std::int32_t portsPerNode() const
+    {
+        return sharesPorts() ? static_cast<std::int32_t>(interPorts.value) : devicesPerNode;
+    }
 };
 
-/// A cluster: `deviceCount` devices of one model, device d on node d / devicesPerNode.
+/// Devices first, first + 1, ... first + count - 1, and again every `every` devices.
+struct DeviceRange {
+    std::int32_t first = 0;
+    std::int32_t count = 1;
+    std::int32_t every = 0; ///< 0: not again.
+    bool has(std::int32_t device) const
+    {
+        const std::int32_t at = device - first;
+        return at >= 0 && (every > 0 ? at % every : at) < count;
+    }
+    friend bool operator==(const DeviceRange &, const DeviceRange &) = default;
+};
+
+/// Devices of another kind than most of a cluster.
+struct DeviceClass {
+    DeviceModel device{};
+    Interconnect links{}; ///< `devicesPerNode` and `outer` are the cluster's.
+    std::vector<DeviceRange> where{};
+    friend bool operator==(const DeviceClass &, const DeviceClass &) = default;
+};
+constexpr std::size_t kMostDeviceClasses = 8;
+
+/// A cluster: device d is on node d / devicesPerNode. Class 0 are the devices of `device` and `links`, which
+/// no other class claims; class c is `otherClasses[c - 1]`.
 struct Cluster {
     std::string name{}; ///< "dgx-h100:16"
     DeviceModel device{};
@@ -63,11 +110,46 @@ struct Cluster {
     std::int32_t deviceCount = 1;
     /// Devices are numbered as inside one of so many scale units: see `unitOf`.
     ScaleUnits units{};
+    std::vector<DeviceClass> otherClasses{};
     friend bool operator==(const Cluster &, const Cluster &) = default;
 
-    /// Of unit 0's device, where there are units.
+    /// Of unit 0's device, where there are units; so are the others.
     std::int32_t nodeOf(DeviceId d) const { return units.deviceOf(0, d).index / links.devicesPerNode; }
+    std::int32_t classOf(DeviceId d) const
+    {
+        return otherClasses.empty() ? 0 : classAt(units.deviceOf(0, d).index);
+    }
+    const DeviceModel &deviceAt(DeviceId d) const { return deviceOfClass(classOf(d)); }
+    const Interconnect &linksAt(DeviceId d) const { return linksOfClass(classOf(d)); }
+
+    const DeviceModel &deviceOfClass(std::int32_t c) const
+    {
+        return c == 0 ? device : otherClasses[static_cast<std::size_t>(c) - 1].device;
+    }
+    const Interconnect &linksOfClass(std::int32_t c) const
+    {
+        return c == 0 ? links : otherClasses[static_cast<std::size_t>(c) - 1].links;
+    }
+    /// Class of the device with this number in the whole cluster.
+    std::int32_t classAt(std::int32_t index) const;
 };
+
+/// Bytes that a device has which plans know as `device` of one of `units`. `cluster` is the whole one.
+double memoryOf(const Cluster &cluster, const ScaleUnits &units, std::int32_t device);
+
+/// Nodes in one group of outer level `level`.
+std::int32_t nodesOf(const Interconnect &links, std::size_t level);
+
+/// The least memory of the cluster's classes, bytes.
+double leastMemory(const Cluster &cluster);
+
+/// What the devices are called, in the order of classes: "H100-SXM5-80GB, A100-SXM4-80GB".
+std::string deviceNames(const Cluster &cluster);
+
+/// Whether `units` of the cluster look alike: their devices are of the same classes, lie together on nodes
+/// and in racks, sites ... in the same way, and share links with the same devices of other units. Only then
+/// does one unit's timeline stand for all. O(devices x levels x log).
+bool unitsAlike(const Cluster &cluster, const ScaleUnits &units);
 
 /// The devices of one scale unit of `cluster`, with their places in it.
 Cluster unitOf(Cluster cluster, const ScaleUnits &units);

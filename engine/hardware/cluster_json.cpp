@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <span>
@@ -39,12 +40,14 @@ constexpr std::array kDeviceFigures{
     Figure<DeviceModel>{"launchLatency", &DeviceModel::launchLatency, Limit::NonNegative},
 };
 
+/// Those that a class of devices may have of its own.
 constexpr std::array kLinkFigures{
     Figure<Interconnect>{"intraBandwidth", &Interconnect::intraBandwidth, Limit::Positive},
     Figure<Interconnect>{"intraChannels", &Interconnect::intraChannels, Limit::Positive},
     Figure<Interconnect>{"intraLatency", &Interconnect::intraLatency, Limit::NonNegative},
     Figure<Interconnect>{"interBandwidth", &Interconnect::interBandwidth, Limit::Positive},
     Figure<Interconnect>{"interLatency", &Interconnect::interLatency, Limit::NonNegative},
+    Figure<Interconnect>{"interPorts", &Interconnect::interPorts, Limit::Positive, true},
 };
 
 constexpr std::array<std::pair<const char *, LinkArchitecture>, 6> kArchitectures{{
@@ -99,15 +102,29 @@ public:
         return value->get<std::string>();
     }
 
-    Result<std::int32_t> count(const char *name)
+    Result<std::int32_t> count(const char *name, std::int32_t least = 1)
     {
         TRY(const Json *value, require(name));
-        const bool fits = value->is_number_integer() && *value >= 1 && *value <= kMostDevices;
+        const bool fits = value->is_number_integer() && *value >= least && *value <= kMostDevices;
         if (!fits)
             return wrong(at(name),
-                "expected a whole number from 1 to " + std::to_string(kMostDevices) + ", found "
-                    + brief(*value));
+                "expected a whole number from " + std::to_string(least) + " to "
+                    + std::to_string(kMostDevices) + ", found " + brief(*value));
         return value->get<std::int32_t>();
+    }
+
+    /// An array, empty where it is missing.
+    Result<std::vector<const Json *>> list(const char *name)
+    {
+        std::vector<const Json *> items;
+        const Json *value = find(name);
+        if (!value)
+            return items;
+        if (!value->is_array())
+            return wrong(at(name), std::string("expected an array, found ") + value->type_name());
+        for (const Json &item : *value)
+            items.push_back(&item);
+        return items;
     }
 
     Result<Sourced> figure(const char *name, Limit limit)
@@ -176,9 +193,9 @@ Result<void> readFigures(ObjectReader &reader, const std::array<Figure<Owner>, N
     return {};
 }
 
-Result<DeviceModel> readDevice(const Json &value)
+Result<DeviceModel> readDevice(const Json &value, std::string pointer)
 {
-    TRY(ObjectReader reader, ObjectReader::open(value, "/device"));
+    TRY(ObjectReader reader, ObjectReader::open(value, std::move(pointer)));
     DeviceModel device;
     TRY(device.name, reader.text("name"));
     TRY_VOID(readFigures(reader, kDeviceFigures, device));
@@ -186,27 +203,156 @@ Result<DeviceModel> readDevice(const Json &value)
     return device;
 }
 
+Result<LinkArchitecture> readArchitecture(ObjectReader &reader)
+{
+    TRY(const std::string architecture, reader.text("architecture"));
+    std::string names;
+    for (const auto &[name, kind] : kArchitectures) {
+        names += (names.empty() ? "" : ", ") + std::string(name);
+        if (architecture == name)
+            return kind;
+    }
+    return wrong(reader.at("architecture"),
+        "expected one of " + names + ", found \"" + architecture.substr(0, 60) + "\"");
+}
+
+/// A whole number of cards that deals the devices of a node out evenly.
+Result<void> checkPorts(const ObjectReader &reader, const Interconnect &links)
+{
+    const double ports = links.interPorts.value;
+    if (ports == 0
+        || (ports == std::floor(ports) && ports <= links.devicesPerNode
+            && links.devicesPerNode % static_cast<std::int32_t>(ports) == 0))
+        return {};
+    return wrong(reader.at("interPorts/value"),
+        "expected a divisor of the " + std::to_string(links.devicesPerNode) + " devices of a node, found "
+            + ObjectReader::brief(Json(ports)));
+}
+
+Result<LinkLevel> readLevel(const Json &value, std::string pointer)
+{
+    TRY(ObjectReader reader, ObjectReader::open(value, std::move(pointer)));
+    LinkLevel level;
+    TRY(level.name, reader.text("name"));
+    TRY(level.size, reader.count("size"));
+    TRY(level.bandwidth, reader.figure("bandwidth", Limit::Positive));
+    TRY(level.latency, reader.figure("latency", Limit::NonNegative));
+    TRY_VOID(reader.finish());
+    return level;
+}
+
 Result<Interconnect> readLinks(const Json &value)
 {
     TRY(ObjectReader reader, ObjectReader::open(value, "/links"));
     Interconnect links;
-    TRY(const std::string architecture, reader.text("architecture"));
-    bool found = false;
-    std::string names;
-    for (const auto &[name, kind] : kArchitectures) {
-        names += (names.empty() ? "" : ", ") + std::string(name);
-        if (architecture == name) {
-            links.architecture = kind;
-            found = true;
-        }
-    }
-    if (!found)
-        return wrong(reader.at("architecture"),
-            "expected one of " + names + ", found \"" + architecture.substr(0, 60) + "\"");
+    TRY(links.architecture, readArchitecture(reader));
     TRY(links.devicesPerNode, reader.count("devicesPerNode"));
     TRY_VOID(readFigures(reader, kLinkFigures, links));
+    TRY_VOID(checkPorts(reader, links));
+    TRY(const std::vector<const Json *> levels, reader.list("levels"));
+    if (levels.size() > kMostOuterLevels)
+        return wrong(reader.at("levels"),
+            "expected at most " + std::to_string(kMostOuterLevels) + " levels, found "
+                + std::to_string(levels.size()));
+    for (std::size_t l = 0; l < levels.size(); ++l) {
+        TRY(LinkLevel level, readLevel(*levels[l], "/links/levels/" + std::to_string(l)));
+        links.outer.push_back(std::move(level));
+    }
     TRY_VOID(reader.finish());
     return links;
+}
+
+/// What a class says of its links; all else is the cluster's.
+Result<Interconnect> readOwnLinks(const Json *value, std::string pointer, const Interconnect &cluster)
+{
+    Interconnect links = cluster;
+    if (!value)
+        return links;
+    TRY(ObjectReader reader, ObjectReader::open(*value, std::move(pointer)));
+    if (reader.find("architecture")) {
+        TRY(links.architecture, readArchitecture(reader));
+    }
+    for (const auto &figure : kLinkFigures) {
+        if (reader.find(figure.name)) {
+            TRY(links.*figure.member, reader.figure(figure.name, figure.limit));
+        }
+    }
+    TRY_VOID(checkPorts(reader, links));
+    TRY_VOID(reader.finish());
+    return links;
+}
+
+/// @param unit  devices in one of what the range counts
+Result<DeviceRange> readRange(const Json &value, std::string pointer, std::int32_t unit)
+{
+    TRY(ObjectReader reader, ObjectReader::open(value, std::move(pointer)));
+    DeviceRange range;
+    TRY(range.first, reader.count("first", 0));
+    TRY(range.count, reader.count("count"));
+    if (reader.find("every")) {
+        TRY(range.every, reader.count("every", range.count));
+    }
+    TRY_VOID(reader.finish());
+    const auto times = [unit](std::int32_t number) { // No cluster is larger than that.
+        return static_cast<std::int32_t>(
+            std::min<std::int64_t>(std::int64_t{number} * unit, 2 * kMostDevices));
+    };
+    return DeviceRange{times(range.first), times(range.count), times(range.every)};
+}
+
+Result<DeviceClass> readClass(const Json &value, const std::string &pointer, const Interconnect &links)
+{
+    TRY(ObjectReader reader, ObjectReader::open(value, pointer));
+    DeviceClass own;
+    TRY(const Json *device, reader.require("device"));
+    TRY(own.device, readDevice(*device, pointer + "/device"));
+    TRY(own.links, readOwnLinks(reader.find("links"), pointer + "/links", links));
+    for (const auto &[name, unit] : {std::pair{"nodes", links.devicesPerNode}, std::pair{"devices", 1}}) {
+        TRY(const std::vector<const Json *> ranges, reader.list(name));
+        for (std::size_t r = 0; r < ranges.size(); ++r) {
+            TRY(const DeviceRange range,
+                readRange(*ranges[r], pointer + "/" + name + "/" + std::to_string(r), unit));
+            own.where.push_back(range);
+        }
+    }
+    if (own.where.empty())
+        return wrong(
+            pointer + "/nodes", "expected the nodes of the class, or its \"devices\"; found neither");
+    TRY_VOID(reader.finish());
+    return own;
+}
+
+/// Names tell classes apart, and no device is of two of them.
+Result<void> checkClasses(const Cluster &cluster, bool allThere)
+{
+    std::vector<std::int32_t> classOf(static_cast<std::size_t>(cluster.deviceCount), 0);
+    for (std::size_t c = 0; c < cluster.otherClasses.size(); ++c) {
+        const DeviceClass &own = cluster.otherClasses[c];
+        const std::string pointer = "/classes/" + std::to_string(c);
+        for (std::size_t other = 0; other <= c; ++other)
+            if (cluster.deviceOfClass(static_cast<std::int32_t>(other)).name == own.device.name)
+                return wrong(pointer + "/device/name",
+                    "expected a name of its own, found that of another class, \"" + own.device.name + "\"");
+        bool any = false;
+        for (const DeviceRange &range : own.where)
+            for (std::int32_t d = range.first; d < cluster.deviceCount; ++d) {
+                if (!range.has(d))
+                    continue;
+                any = true;
+                std::int32_t &there = classOf[static_cast<std::size_t>(d)];
+                if (there != 0)
+                    return wrong(pointer,
+                        "device " + std::to_string(d) + " is of class \"" + cluster.deviceOfClass(there).name
+                            + "\" already",
+                        "the ranges of classes may not overlap");
+                there = static_cast<std::int32_t>(c) + 1;
+            }
+        if (allThere && !any)
+            return wrong(pointer,
+                "the class has none of the cluster's " + std::to_string(cluster.deviceCount) + " devices",
+                "numbers of nodes and devices begin at 0");
+    }
+    return {};
 }
 
 template<typename Owner, std::size_t N>
@@ -241,7 +387,7 @@ Result<Cluster> clusterFromJson(std::string_view text, std::optional<std::int32_
     Cluster cluster;
     TRY(cluster.name, reader.text("name"));
     TRY(const Json *device, reader.require("device"));
-    TRY(cluster.device, readDevice(*device));
+    TRY(cluster.device, readDevice(*device, "/device"));
     TRY(const Json *links, reader.require("links"));
     TRY(cluster.links, readLinks(*links));
     if (!deviceCount) {
@@ -250,22 +396,54 @@ Result<Cluster> clusterFromJson(std::string_view text, std::optional<std::int32_
         reader.find("deviceCount");
         cluster.deviceCount = *deviceCount;
     }
+    TRY(const std::vector<const Json *> classes, reader.list("classes"));
+    if (classes.size() >= kMostDeviceClasses)
+        return wrong("/classes",
+            "expected at most " + std::to_string(kMostDeviceClasses - 1)
+                + " classes beside \"device\", found " + std::to_string(classes.size()));
+    for (std::size_t c = 0; c < classes.size(); ++c) {
+        TRY(DeviceClass own, readClass(*classes[c], "/classes/" + std::to_string(c), cluster.links));
+        cluster.otherClasses.push_back(std::move(own));
+    }
+    TRY_VOID(checkClasses(cluster, !deviceCount));
     TRY_VOID(reader.finish());
     return cluster;
 }
 
 std::string toJson(const Cluster &cluster)
 {
-    nlohmann::json device{{"name", cluster.device.name}};
-    writeFigures(device, kDeviceFigures, cluster.device);
-    nlohmann::json links{{"devicesPerNode", cluster.links.devicesPerNode}};
-    for (const auto &[name, kind] : kArchitectures) {
-        if (kind == cluster.links.architecture)
-            links["architecture"] = name;
+    const auto deviceJson = [](const DeviceModel &model) {
+        nlohmann::json device{{"name", model.name}};
+        writeFigures(device, kDeviceFigures, model);
+        return device;
+    };
+    const auto linksJson = [](const Interconnect &links) {
+        nlohmann::json object = nlohmann::json::object();
+        for (const auto &[name, kind] : kArchitectures) {
+            if (kind == links.architecture)
+                object["architecture"] = name;
+        }
+        writeFigures(object, kLinkFigures, links);
+        return object;
+    };
+    nlohmann::json links = linksJson(cluster.links);
+    links["devicesPerNode"] = cluster.links.devicesPerNode;
+    for (const LinkLevel &level : cluster.links.outer)
+        links["levels"].push_back({{"name", level.name}, {"size", level.size},
+            {"bandwidth", {{"value", level.bandwidth.value}, {"source", level.bandwidth.source}}},
+            {"latency", {{"value", level.latency.value}, {"source", level.latency.source}}}});
+    nlohmann::json document{{"format", "planloom-cluster"}, {"version", 1}, {"name", cluster.name},
+        {"deviceCount", cluster.deviceCount}, {"device", deviceJson(cluster.device)}, {"links", links}};
+    for (const DeviceClass &own : cluster.otherClasses) {
+        nlohmann::json object{{"device", deviceJson(own.device)}, {"links", linksJson(own.links)}};
+        for (const DeviceRange &range : own.where) {
+            nlohmann::json place{{"first", range.first}, {"count", range.count}};
+            if (range.every > 0)
+                place["every"] = range.every;
+            object["devices"].push_back(std::move(place));
+        }
+        document["classes"].push_back(std::move(object));
     }
-    writeFigures(links, kLinkFigures, cluster.links);
-    const nlohmann::json document{{"format", "planloom-cluster"}, {"version", 1}, {"name", cluster.name},
-        {"deviceCount", cluster.deviceCount}, {"device", device}, {"links", links}};
     return document.dump(4, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 

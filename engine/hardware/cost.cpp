@@ -42,17 +42,27 @@ double allToAllSeconds(const Interconnect &links, double bytes, GroupShape shape
         return links.intraLatency.value + (n - 1) / n * bytes / links.intraBandwidth.value;
     const double within = (shape.ranksPerNode() - 1) / n * bytes;
     const double across = (n - shape.ranksPerNode()) / n * bytes;
-    const double share = links.interBandwidth.value / links.devicesPerNode;
-    return links.interLatency.value + std::max(within / links.intraBandwidth.value, across / share);
+    const double perNode = std::max(shape.ranksPerNode(), 1.0);
+    // Each has its part of what the network gives to the members of a node.
+    const double share = links.sharesPorts() ? networkShare(links, perNode) / perNode
+                                             : links.interBandwidth.value / links.devicesPerNode;
+    double slowest = std::max(within / links.intraBandwidth.value, across / share);
+    for (std::size_t level = 0; level < links.outer.size() && shape.outer[level] > 1; ++level) {
+        const double here = n / shape.outer[level]; // members in one rack, site ...
+        slowest = std::max(slowest, here * (n - here) / n * bytes / links.outer[level].bandwidth.value);
+    }
+    return links.interLatency.value + outerLatency(links, shape) + slowest;
 }
 
 double sendSeconds(const Interconnect &links, double bytes, GroupShape shape)
 {
     if (shape.nodes == 1)
         return links.intraLatency.value + bytes / links.intraBandwidth.value;
-    // All devices of a node send at once between pipeline stages, so each has its share of the network.
-    const double share = links.interBandwidth.value / links.devicesPerNode;
-    return links.interLatency.value + bytes / std::min(links.intraBandwidth.value, share);
+    // Its own card; those who share one fill it, and slow each other down in the simulation.
+    double share = std::min(links.intraBandwidth.value, networkShare(links, 1));
+    for (std::size_t level = 0; level < links.outer.size() && shape.outer[level] > 1; ++level)
+        share = std::min(share, links.outer[level].bandwidth.value);
+    return links.interLatency.value + outerLatency(links, shape) + bytes / share;
 }
 
 } // namespace
@@ -103,6 +113,61 @@ double copySeconds(const DeviceModel &device, Bytes bytes)
         + device.launchLatency.value;
 }
 
+CommunicationLoad collectiveLoad(
+    const Interconnect &links, CollectiveKind kind, Bytes bytes, GroupShape shape)
+{
+    CommunicationLoad load;
+    const double count = static_cast<double>(bytes.count);
+    if (shape.ranks < 2 || bytes.count <= 0)
+        return load;
+    const double n = shape.ranks;
+    const double seconds = collectiveSeconds(links, kind, bytes, shape);
+    double sent = ringBytes(kind, count, n); // by one member
+    if (links.architecture == LinkArchitecture::SharedMemory) {
+        load.latency = (kind == CollectiveKind::AllReduce ? 2 : 1) * links.intraLatency.value;
+    } else if (kind == CollectiveKind::SendRecv || kind == CollectiveKind::AllToAll) {
+        load.latency = shape.nodes == 1 ? links.intraLatency.value
+                                        : links.interLatency.value + outerLatency(links, shape);
+    } else {
+        const CollectiveChoice choice = fastestCollective(links, kind, shape, bytes);
+        // Without the corrections, which are shares of the whole.
+        load.latency =
+            std::min(collectiveCost(links, kind, choice.algorithm, choice.protocol, shape)->latency, seconds);
+        if (choice.protocol == CollectiveProtocol::LowLatency)
+            sent *= 2;
+        if (choice.algorithm == CollectiveAlgorithm::Nvls)
+            sent = count; // goes into the switch once, and its sum comes back once
+    }
+    const double moving = seconds - load.latency;
+    if (moving <= 0)
+        return {seconds};
+    const double rate = sent / moving;
+    const double perNode = shape.ranksPerNode();
+    if (shape.nodes == 1) {
+        load.device = rate;
+        return load;
+    }
+    if (kind == CollectiveKind::SendRecv) {
+        load.network = rate;
+        for (std::size_t level = 0; level < links.outer.size() && shape.outer[level] > 1; ++level)
+            load.outer[level] = rate;
+        return load;
+    }
+    if (kind == CollectiveKind::AllToAll) { // what goes to whom is known
+        load.device = (perNode - 1) / n * count / moving;
+        load.network = (n - perNode) / n * count / moving;
+        for (std::size_t level = 0; level < links.outer.size() && shape.outer[level] > 1; ++level)
+            load.outer[level] = (n - n / shape.outer[level]) / n * count / moving;
+        return load;
+    }
+    // A ring passes every node, rack and site once: one flow leaves each, which is its members' together.
+    load.device = perNode > 1 ? rate : 0;
+    load.network = rate / perNode;
+    for (std::size_t level = 0; level < links.outer.size() && shape.outer[level] > 1; ++level)
+        load.outer[level] = rate * shape.outer[level] / n;
+    return load;
+}
+
 double collectiveSeconds(const Interconnect &links, CollectiveKind kind, Bytes bytes, GroupShape shape)
 {
     assert(bytes.count >= 0);
@@ -123,7 +188,10 @@ double collectiveSeconds(
 {
     if (members.size() < 2)
         return 0;
-    return collectiveSeconds(cluster.links, kind, bytes, groupShape(cluster, members));
+    const GroupShape shape = groupShape(cluster, members);
+    if (cluster.otherClasses.empty())
+        return collectiveSeconds(cluster.links, kind, bytes, shape);
+    return collectiveSeconds(jointLinks(cluster, shape.classes), kind, bytes, shape);
 }
 
 } // namespace planloom

@@ -3,18 +3,70 @@
 #include "engine/hardware/kernel_cost.h"
 
 #include <algorithm>
+#include <memory>
+#include <utility>
 
 namespace planloom {
 
+namespace {
+
+/// The figures of a mixed cluster, ready to be asked for.
+struct MixedFigures {
+    std::vector<DeviceModel> devices{}; ///< By class.
+    std::vector<Interconnect> links{}; ///< By set of classes.
+};
+
+CostModel mixedCosts(const Cluster &cluster)
+{
+    auto figures = std::make_shared<MixedFigures>();
+    const std::size_t classes = cluster.otherClasses.size() + 1;
+    for (std::size_t c = 0; c < classes; ++c)
+        figures->devices.push_back(cluster.deviceOfClass(static_cast<std::int32_t>(c)));
+    for (std::uint32_t set = 0; set < 1U << classes; ++set)
+        figures->links.push_back(jointLinks(cluster, std::max(set, 1U)));
+    const std::shared_ptr<const MixedFigures> all = std::move(figures);
+    const auto deviceOf = [](const MixedFigures &of, std::int32_t c) -> const DeviceModel & {
+        return of.devices[static_cast<std::size_t>(c)];
+    };
+    CostModel costs{
+        [all, deviceOf](
+            const KernelQuery &query) { return kernelSeconds(deviceOf(*all, query.deviceClass), query); },
+        [all](CollectiveKind kind, Bytes bytes, GroupShape shape) {
+            return collectiveSeconds(all->links[shape.classes], kind, bytes, shape);
+        },
+        [all, deviceOf](Bytes bytes, std::int32_t deviceClass) {
+            return copySeconds(deviceOf(*all, deviceClass), bytes);
+        },
+        [all, deviceOf](const KernelQuery &query) {
+            return leastKernelSeconds(deviceOf(*all, query.deviceClass), query);
+        },
+        [all](CollectiveKind kind, Bytes bytes, GroupShape shape) {
+            return collectiveLoad(all->links[shape.classes], kind, bytes, shape);
+        },
+    };
+    // `cluster` may be one unit of a larger one.
+    const std::int32_t devices = cluster.deviceCount * cluster.units.count;
+    for (std::int32_t d = 0; d < devices; ++d)
+        costs.deviceClasses.push_back(cluster.classAt(d));
+    return costs;
+}
+
+} // namespace
+
 CostModel costModelOf(const Cluster &cluster)
 {
+    if (!cluster.otherClasses.empty())
+        return mixedCosts(cluster);
     return {
         [device = cluster.device](const KernelQuery &query) { return kernelSeconds(device, query); },
         [links = cluster.links](CollectiveKind kind, Bytes bytes, GroupShape shape) {
             return collectiveSeconds(links, kind, bytes, shape);
         },
-        [device = cluster.device](Bytes bytes) { return copySeconds(device, bytes); },
+        [device = cluster.device](Bytes bytes, std::int32_t) { return copySeconds(device, bytes); },
         [device = cluster.device](const KernelQuery &query) { return leastKernelSeconds(device, query); },
+        [links = cluster.links](CollectiveKind kind, Bytes bytes, GroupShape shape) {
+            return collectiveLoad(links, kind, bytes, shape);
+        },
     };
 }
 

@@ -20,6 +20,7 @@ struct KernelQuery {
     bool joined = false; ///< Runs in the launch of the kernel before it.
     Bytes spared{}; ///< Of its operands, what the launch keeps in registers: neither read nor written.
     AttentionMode attention = AttentionMode::Fused; ///< Of an attention operator.
+    std::int32_t deviceClass = 0; ///< Of the device that runs it.
 };
 
 /// What everything costs, in seconds: the one home of times. Layout search, stage balancing, order estimates,
@@ -31,10 +32,23 @@ struct CostModel {
     std::function<double(const KernelQuery &query)> kernel{};
     /// One collective of a group of this shape; `bytes` as `collectiveSeconds` takes them.
     std::function<double(CollectiveKind kind, Bytes bytes, GroupShape shape)> collective{};
-    std::function<double(Bytes bytes)> copy{}; ///< Reading and writing `bytes` within a device.
+    /// Reading and writing `bytes` within a device of this class.
+    std::function<double(Bytes bytes, std::int32_t deviceClass)> copy{};
     /// What the parts of a kernel take together at least, however it is partitioned: no launches, the best
     /// rates. Missing where nothing is known.
     std::function<double(const KernelQuery &query)> leastKernel{};
+    /// What that collective asks of links that others use too; latency is at most its time. Missing where
+    /// nothing is known: then nothing slows anything down.
+    std::function<CommunicationLoad(CollectiveKind kind, Bytes bytes, GroupShape shape)> load{};
+    /// By device of the whole cluster; empty where all are of class 0.
+    std::vector<std::int32_t> deviceClasses{};
+
+    /// @param device  by its number in the whole cluster
+    std::int32_t classOf(DeviceId device) const
+    {
+        const auto index = static_cast<std::size_t>(device.index);
+        return index < deviceClasses.size() ? deviceClasses[index] : 0;
+    }
 };
 
 /// By the figures of `cluster`: `operatorSeconds`, `collectiveSeconds`, `copySeconds`. Keeps a copy of what

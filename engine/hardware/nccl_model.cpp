@@ -96,6 +96,22 @@ int stepsOf(CollectiveKind kind, std::int32_t ranks)
     }
 }
 
+/// Seconds that the hops between racks, sites ... take longer than those between nodes, on one way through
+/// all: a ring steps from each group of a level to the next, a tree climbs to the top. NCCL's own model ends
+/// at nodes; this is its rule for them, one level further each time.
+double outerHops(const Interconnect &links, GroupShape shape, bool tree)
+{
+    double seconds = 0;
+    double below = links.interLatency.value;
+    for (std::size_t level = 0; level < links.outer.size() && shape.outer[level] > 1; ++level) {
+        const double own = links.outer[level].latency.value;
+        seconds +=
+            std::max(own - below, 0.0) * (tree ? log2Floor(shape.outer[level]) : shape.outer[level] - 1);
+        below = own;
+    }
+    return seconds;
+}
+
 CollectiveCost ringCost(
     const Interconnect &links, CollectiveKind kind, CollectiveProtocol protocol, GroupShape shape)
 {
@@ -116,7 +132,8 @@ CollectiveCost ringCost(
         intraHop = std::max(intraHop, kNetworkOverhead * (protocol == CollectiveProtocol::Simple ? 3 : 1));
     const int interSteps = (kind == CollectiveKind::AllReduce ? 2 : 1) * (shape.nodes - 1);
     const double latency = kRingBase[p] + (steps - interSteps) * intraHop + interSteps * kNetworkHop.ring[p];
-    return {latency * kMicrosecond, bus * shape.ranks / steps};
+    const int passes = kind == CollectiveKind::AllReduce ? 2 : 1;
+    return {latency * kMicrosecond + passes * outerHops(links, shape, false), bus * shape.ranks / steps};
 }
 
 CollectiveCost treeCost(const Interconnect &links, CollectiveProtocol protocol, GroupShape shape)
@@ -135,7 +152,7 @@ CollectiveCost treeCost(const Interconnect &links, CollectiveProtocol protocol, 
             channels * limits.treeLowLatency128[scale] * kGigabyte);
     const double latency = kTreeBase[p]
         + 2 * ((shape.ranks / shape.nodes - 1) * hop.tree[p] + log2Floor(shape.nodes) * kNetworkHop.tree[p]);
-    return {latency * kMicrosecond, bus / 2};
+    return {latency * kMicrosecond + 2 * outerHops(links, shape, true), bus / 2};
 }
 
 CollectiveCost nvlsCost(const Interconnect &links, GroupShape shape)
@@ -147,7 +164,7 @@ CollectiveCost nvlsCost(const Interconnect &links, GroupShape shape)
     }
     const double efficiency = limitsOf(links.architecture).nvlsEfficiency;
     const double latency = kNvlsHop + 2 * log2Floor(shape.nodes) * kNvlsTreeNetworkHop;
-    return {latency * kMicrosecond, bus * efficiency * 5.0 / 6.0};
+    return {latency * kMicrosecond + 2 * outerHops(links, shape, true), bus * efficiency * 5.0 / 6.0};
 }
 
 CollectiveCost patCost(const Interconnect &links, GroupShape shape)
@@ -155,7 +172,7 @@ CollectiveCost patCost(const Interconnect &links, GroupShape shape)
     const auto simple = static_cast<std::size_t>(CollectiveProtocol::Simple);
     const double latency = kPatBase + log2Floor(shape.nodes) * kNetworkHop.tree[simple] * kPatNetworkShare
         + shape.ranks * kPatPerRank;
-    return {latency * kMicrosecond, busBandwidth(links, shape) * 0.75};
+    return {latency * kMicrosecond + outerHops(links, shape, true), busBandwidth(links, shape) * 0.75};
 }
 
 } // namespace
@@ -173,26 +190,90 @@ const char *nameOf(CollectiveProtocol protocol)
     return kNames[static_cast<std::size_t>(protocol)];
 }
 
+namespace {
+
+/// Distinct values of `places`, which it sorts.
+std::int32_t distinctOf(std::vector<std::int32_t> &places)
+{
+    std::sort(places.begin(), places.end());
+    return static_cast<std::int32_t>(std::unique(places.begin(), places.end()) - places.begin());
+}
+
+/// @param devices  by their numbers in the whole cluster
+GroupShape shapeOfDevices(const Cluster &cluster, const std::vector<std::int32_t> &devices)
+{
+    GroupShape shape{.ranks = static_cast<std::int32_t>(devices.size())};
+    std::vector<std::int32_t> places;
+    places.reserve(devices.size());
+    for (const std::int32_t device : devices)
+        places.push_back(device / cluster.links.devicesPerNode);
+    shape.nodes = std::max(distinctOf(places), 1);
+    for (std::size_t level = 0; level < cluster.links.outer.size(); ++level) {
+        const std::int32_t size = cluster.links.devicesPerNode * nodesOf(cluster.links, level);
+        places.clear();
+        for (const std::int32_t device : devices)
+            places.push_back(device / size);
+        shape.outer[level] = std::max(distinctOf(places), 1);
+    }
+    if (!cluster.otherClasses.empty()) {
+        shape.classes = 0;
+        for (const std::int32_t device : devices)
+            shape.classes |= 1U << cluster.classAt(device);
+    }
+    return shape;
+}
+
+} // namespace
+
 GroupShape groupShape(const Cluster &cluster, const std::vector<DeviceId> &members)
 {
-    std::vector<std::int32_t> nodes;
-    nodes.reserve(members.size());
+    std::vector<std::int32_t> devices;
+    devices.reserve(members.size());
     for (const DeviceId member : members)
-        nodes.push_back(cluster.nodeOf(member));
-    std::sort(nodes.begin(), nodes.end());
-    const auto distinct = std::unique(nodes.begin(), nodes.end()) - nodes.begin();
-    return {static_cast<std::int32_t>(members.size()),
-        static_cast<std::int32_t>(std::max<std::ptrdiff_t>(distinct, 1))};
+        devices.push_back(cluster.units.deviceOf(0, member).index);
+    return shapeOfDevices(cluster, devices);
 }
 
 GroupShape shapeAcrossUnits(const Cluster &unit, DeviceId local)
 {
-    std::vector<std::int32_t> nodes;
+    std::vector<std::int32_t> devices;
     for (std::int32_t u = 0; u < unit.units.count; ++u)
-        nodes.push_back(unit.units.deviceOf(u, local).index / unit.links.devicesPerNode);
-    std::sort(nodes.begin(), nodes.end());
-    return {
-        unit.units.count, static_cast<std::int32_t>(std::unique(nodes.begin(), nodes.end()) - nodes.begin())};
+        devices.push_back(unit.units.deviceOf(u, local).index);
+    return shapeOfDevices(unit, devices);
+}
+
+Interconnect jointLinks(const Cluster &cluster, std::uint32_t classes)
+{
+    Interconnect joint;
+    bool first = true;
+    const auto slower = [&first](Sourced &one, const Sourced &other, bool larger = false) {
+        one.value = first ? other.value
+            : larger      ? std::max(one.value, other.value)
+                          : std::min(one.value, other.value);
+    };
+    for (std::int32_t c = 0; c <= static_cast<std::int32_t>(cluster.otherClasses.size()); ++c) {
+        if (((classes >> c) & 1U) == 0)
+            continue;
+        const Interconnect &links = cluster.linksOfClass(c);
+        // In the order of the enumeration: old before new, then those without NVLink.
+        const bool isNvlinks = isNvlink(joint.architecture) && isNvlink(links.architecture);
+        if (first
+            || (isNvlinks ? links.architecture < joint.architecture
+                          : links.architecture > joint.architecture))
+            joint.architecture = links.architecture;
+        slower(joint.intraBandwidth, links.intraBandwidth);
+        slower(joint.intraChannels, links.intraChannels);
+        slower(joint.intraLatency, links.intraLatency, true);
+        slower(joint.interBandwidth, links.interBandwidth);
+        slower(joint.interLatency, links.interLatency, true);
+        const double ports = links.portsPerNode();
+        joint.interPorts.value = first ? ports : std::min(joint.interPorts.value, ports);
+        first = false;
+    }
+    joint.devicesPerNode = cluster.links.devicesPerNode;
+    for (const LinkLevel &level : cluster.links.outer)
+        joint.outer.push_back({{}, level.size, {level.bandwidth.value, {}}, {level.latency.value, {}}});
+    return joint;
 }
 
 double busBandwidth(const Interconnect &links, GroupShape shape)
@@ -200,9 +281,26 @@ double busBandwidth(const Interconnect &links, GroupShape shape)
     const double intra = links.intraBandwidth.value;
     if (shape.nodes == 1)
         return intra;
-    const double share = std::min(shape.ranksPerNode() / links.devicesPerNode, 1.0);
-    const double inter = links.interBandwidth.value * share;
+    double inter = networkShare(links, shape.ranksPerNode());
+    for (std::size_t level = 0; level < links.outer.size() && shape.outer[level] > 1; ++level)
+        inter = std::min(inter, links.outer[level].bandwidth.value);
     return shape.ranksPerNode() > 1 ? std::min(intra, inter) : inter;
+}
+
+double networkShare(const Interconnect &links, double devices)
+{
+    const double cards =
+        links.sharesPorts() ? std::max(devices, 1.0) / links.portsPerNode() : devices / links.devicesPerNode;
+    return links.interBandwidth.value * std::min(cards, 1.0);
+}
+
+double outerLatency(const Interconnect &links, GroupShape shape)
+{
+    double latency = 0;
+    for (std::size_t level = 0; level < links.outer.size(); ++level)
+        if (shape.outer[level] > 1)
+            latency = std::max(latency, links.outer[level].latency.value - links.interLatency.value);
+    return latency;
 }
 
 std::optional<CollectiveCost> collectiveCost(const Interconnect &links, CollectiveKind kind,

@@ -49,7 +49,7 @@ TensorType slotType(const ExecutionPlan &plan, const DeviceProgram &program, con
 }
 
 double kernelSeconds(const ExecutionPlan &plan, const DeviceProgram &program, const Instruction &instruction,
-    const CostModel &costs, Bytes spared)
+    const CostModel &costs, Bytes spared, std::int32_t deviceClass)
 {
     const Operator &op = plan.graph->at(instruction.op);
     if (isView(op))
@@ -61,7 +61,7 @@ double kernelSeconds(const ExecutionPlan &plan, const DeviceProgram &program, co
         outputs[slot] = slotType(plan, program, instruction, op.outputs, instruction.outputs, slot, true);
     return costs.kernel(
         {op, inputs, outputs, arithmeticOf(*plan.graph, op, precisionOf(plan, instruction.op)),
-            instruction.joined, spared, attentionOf(plan, instruction.op)});
+            instruction.joined, spared, attentionOf(plan, instruction.op), deviceClass});
 }
 
 } // namespace
@@ -150,18 +150,21 @@ Bytes sparedBytes(
 }
 
 LocalDuration localDuration(const ExecutionPlan &plan, const DeviceProgram &program,
-    const Instruction &instruction, const CostModel &costs, Bytes spared)
+    const Instruction &instruction, const CostModel &costs, Bytes spared, std::int32_t deviceClass)
 {
     const auto bytesAt = [&](const BufferList &buffers, std::size_t slot) {
         const bool there = slot < buffers.size() && buffers[slot] >= 0;
         return there ? sizeOf(bufferAt(program, buffers[slot])) : Bytes{};
     };
     // `moved` counts reads and writes; a copy does one of each.
-    const auto moving = [&](std::int64_t moved) { return toNanoseconds(costs.copy(Bytes{moved / 2})); };
+    const auto moving = [&](std::int64_t moved) {
+        return toNanoseconds(costs.copy(Bytes{moved / 2}, deviceClass));
+    };
     // The same inside a launch that is there anyway.
     const auto within = [&](std::int64_t moved) {
-        return toNanoseconds(
-            std::max(0.0, costs.copy(Bytes{std::max<std::int64_t>(moved, 0) / 2}) - costs.copy(Bytes{})));
+        return toNanoseconds(std::max(0.0,
+            costs.copy(Bytes{std::max<std::int64_t>(moved, 0) / 2}, deviceClass)
+                - costs.copy(Bytes{}, deviceClass)));
     };
     const auto both = [](Nanoseconds duration) { return LocalDuration{duration, duration}; };
 
@@ -170,7 +173,7 @@ LocalDuration localDuration(const ExecutionPlan &plan, const DeviceProgram &prog
     const bool renames = !instruction.inputs.empty() && dies(instruction, instruction.inputs.front());
     switch (instruction.kind) {
     case InstructionKind::Kernel:
-        return both(toNanoseconds(kernelSeconds(plan, program, instruction, costs, spared)));
+        return both(toNanoseconds(kernelSeconds(plan, program, instruction, costs, spared, deviceClass)));
     case InstructionKind::Accumulate:
         // A product that adds to what is there reads it, and writes as wide as that is.
         return instruction.joined ? LocalDuration{within(2 * out - in), within(out - in)}

@@ -27,7 +27,8 @@ struct LocalDuration {
     Nanoseconds usual{};
     Nanoseconds first{}; ///< Accumulate that finds nothing yet copies instead of adding.
 };
+/// @param deviceClass  of the device that runs it
 LocalDuration localDuration(const ExecutionPlan &plan, const DeviceProgram &program,
-    const Instruction &instruction, const CostModel &costs, Bytes spared = {});
+    const Instruction &instruction, const CostModel &costs, Bytes spared = {}, std::int32_t deviceClass = 0);
 
 } // namespace planloom

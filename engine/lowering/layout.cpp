@@ -250,9 +250,13 @@ std::vector<std::vector<std::int32_t>> subgroupsOf(
 std::vector<std::int32_t> topologyOf(
     const Cluster &cluster, const std::vector<DeviceId> &group, std::int32_t origin)
 {
+    // Where nodes differ, or lie in racks, it matters which they are.
+    const bool alike = cluster.otherClasses.empty() && cluster.links.outer.empty();
     std::vector<std::int32_t> nodes;
     for (const DeviceId device : group)
-        nodes.push_back(cluster.nodeOf(device) - origin);
+        nodes.push_back(alike ? cluster.nodeOf(device) - origin
+                              : cluster.nodeOf(device) * static_cast<std::int32_t>(kMostDeviceClasses)
+                    + cluster.classOf(device));
     return nodes;
 }
 

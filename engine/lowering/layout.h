@@ -111,7 +111,8 @@ std::optional<LayoutPath> cheapestPath(const Layout &from, const Layout &to, con
 std::map<Layout, LayoutPath> cheapestPaths(const Layout &from, const IndexMask &whole, DataType dataType,
     const std::vector<DeviceId> &group, const Cluster &cluster, const CostModel &costs, double bound);
 
-/// The devices' nodes, counted from `origin`: all that the costs of a group's paths depend on.
+/// A number for each device, all that the costs of a group's paths depend on: its node, counted from
+/// `origin`, or where nodes are not alike, its own and its class.
 std::vector<std::int32_t> topologyOf(
     const Cluster &cluster, const std::vector<DeviceId> &group, std::int32_t origin);
 

@@ -124,7 +124,7 @@ public:
             if (held == wanted)
                 offer(node.seconds, std::nullopt);
             else if (auto local = localHop(held, wanted))
-                offer(node.seconds + m_costs.copy(Bytes{goal.elements * m_elementBytes}), std::move(local));
+                offer(node.seconds + copying(goal.elements), std::move(local));
             else if (const auto sources = permutationBetween(held, wanted, m_nodesOfGroup)) {
                 const auto messages = messagesOf(*sources);
                 offer(node.seconds + permuting(messages, localElements(node.layout)),
@@ -205,7 +205,7 @@ private:
             };
             forEachCut(node.layout, [&](const Layout &next) { reach(next, true, 0, std::nullopt); });
             if (node.open) {
-                reach(node.layout, false, m_costs.copy(Bytes{localElements(node.layout) * m_elementBytes}),
+                reach(node.layout, false, copying(localElements(node.layout)),
                     Hop{.kind = HopKind::Slice, .to = node.layout});
                 continue;
             }
@@ -248,11 +248,17 @@ private:
         return goal;
     }
 
+    /// The devices of a group copy at once; they are taken to be like the first.
+    double copying(std::int64_t elements) const
+    {
+        return m_costs.copy(Bytes{elements * m_elementBytes}, m_cluster.classOf(m_group.front()));
+    }
+
     /// What it takes to make everything complete everywhere and keep what is wanted: a bound, for it always
     /// can be done.
     double throughReplicas(Layout from, const Goal &goal)
     {
-        double seconds = m_costs.copy(Bytes{goal.elements * m_elementBytes});
+        double seconds = copying(goal.elements);
         if (!from.summandDigits.empty())
             seconds += collective(CollectiveKind::AllReduce, localElements(from), from.summandDigits);
         for (Digits &cut : from.dimensionDigits) {
@@ -382,11 +388,10 @@ private:
         std::vector<std::vector<std::int32_t>> distinct; // groups that look alike to the links cost the same
         for (const auto &positions : subgroupsOf(digits, m_radices)) {
             std::vector<DeviceId> members;
-            std::vector<std::int32_t> nodes;
-            for (const std::int32_t position : positions) {
+            for (const std::int32_t position : positions)
                 members.push_back(m_group[static_cast<std::size_t>(position)]);
-                nodes.push_back(m_cluster.nodeOf(members.back()) - m_cluster.nodeOf(members.front()));
-            }
+            std::vector<std::int32_t> nodes =
+                topologyOf(m_cluster, members, m_cluster.nodeOf(members.front()));
             std::sort(nodes.begin(), nodes.end());
             if (std::find(distinct.begin(), distinct.end(), nodes) != distinct.end())
                 continue;

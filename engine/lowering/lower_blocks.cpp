@@ -4,6 +4,7 @@
 #include "engine/lowering/order_rows.h"
 
 #include <algorithm>
+#include <array>
 
 namespace planloom {
 
@@ -82,10 +83,15 @@ void Lowering::estimateBlocks()
             for (std::size_t slot = 0; slot < outputs.size(); ++slot)
                 typeInto(outputs[slot], part.outputs[slot], m_types.made(id, slot));
             const OperatorDecision &decision = m_plan.decisions[static_cast<std::size_t>(id.index)];
-            const double seconds = m_costs.kernel({op, inputs, outputs,
-                arithmeticOf(m_graph, op, decision.precision), false, {}, decision.attention});
-            for (const TransformedPart &p : parts)
-                busy[static_cast<std::size_t>(p.device.index)] += seconds;
+            std::array<double, kMostDeviceClasses> seconds{}; // by class
+            for (const TransformedPart &p : parts) {
+                const std::int32_t c = m_cluster.classOf(p.device);
+                double &own = seconds[static_cast<std::size_t>(c)];
+                if (own == 0)
+                    own = m_costs.kernel({op, inputs, outputs, arithmeticOf(m_graph, op, decision.precision),
+                        false, {}, decision.attention, c});
+                busy[static_cast<std::size_t>(p.device.index)] += own;
+            }
         }
         // Never zero: what follows a block must come after it in time.
         m_builder.blocks()[block].seconds = 1e-9 + *std::max_element(busy.begin(), busy.end());

@@ -51,7 +51,7 @@ std::optional<double> Materializer::spreadSeconds(
         return std::nullopt;
     const IndexMask &box = needs.front().box;
     const Bytes bytes{elementCount(shapeOf(box)) * sizeOf(task.dataType)};
-    return (roles->root->box == box ? 0 : m_costs.copy(bytes))
+    return (roles->root->box == box ? 0 : m_costs.copy(bytes, m_cluster.classOf(roles->root->device)))
         + m_costs.collective(CollectiveKind::Broadcast, bytes, groupShape(m_cluster, roles->members));
 }
 

@@ -150,7 +150,7 @@ std::optional<double> Materializer::generalSeconds(
                 ++pieces;
                 subtract(box, *piece, still);
                 if (*piece != h->box)
-                    busy[h->device] += m_costs.copy(bytesOf(*piece));
+                    busy[h->device] += m_costs.copy(bytesOf(*piece), m_cluster.classOf(h->device));
                 if (h->device == need.device)
                     continue;
                 const double seconds = m_costs.collective(CollectiveKind::SendRecv, bytesOf(*piece),
@@ -160,7 +160,7 @@ std::optional<double> Materializer::generalSeconds(
             missing[h->summands] = std::move(still);
         }
         if (pieces > 1) // joined, or added up
-            busy[need.device] += m_costs.copy(bytesOf(need.box));
+            busy[need.device] += m_costs.copy(bytesOf(need.box), m_cluster.classOf(need.device));
     }
     double worst = 0;
     for (const auto &[device, seconds] : busy)

@@ -206,7 +206,7 @@ Result<Completion> completePlan(const Model &model, std::int32_t deviceCount, co
         return completeWithPreferences(model, deviceCount, table, options);
     if (options.units == UseUnits::WherePossible
         || (options.units == UseUnits::WhereLarge && deviceCount > kMostExplicitDevices))
-        if (const auto inUnits = findUnits(model, deviceCount, table))
+        if (const auto inUnits = findUnits(model, deviceCount, table, options.alike))
             return completeUnits(model, deviceCount, table, *inUnits, options);
     return completeOne(model, deviceCount, table, options, {}, {});
 }

@@ -7,6 +7,7 @@
 #include "engine/table/table.h"
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -34,6 +35,8 @@ struct CompletionOptions {
     const Decider *decider = nullptr; ///< The default rule, if null.
     PrecisionPreset precision = PrecisionPreset::Float32; ///< Of operators to which no row gives one.
     UseUnits units = UseUnits::WhereLarge;
+    /// Whether the cluster's devices let these units stand for one another (`unitsAlike`); missing: they do.
+    std::function<bool(const ScaleUnits &)> alike{};
 };
 
 /// Completes the rows of `table` to a plan of `model` on `deviceCount` devices.

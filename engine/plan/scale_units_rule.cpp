@@ -106,8 +106,8 @@ bool mayBeCut(const Model &model, std::int64_t cuts)
 
 } // namespace
 
-std::optional<TableInUnits> findUnits(
-    const Model &model, std::int32_t deviceCount, const ConstraintTable &table)
+std::optional<TableInUnits> findUnits(const Model &model, std::int32_t deviceCount,
+    const ConstraintTable &table, const std::function<bool(const ScaleUnits &)> &alike)
 {
     const auto mesh = std::find_if(table.rows.begin(), table.rows.end(),
         [](const Row &row) { return row.enabled && std::holds_alternative<MeshRule>(row.rule); });
@@ -129,6 +129,8 @@ std::optional<TableInUnits> findUnits(
         found.units.count = axes[a].size;
         for (std::size_t inner = a + 1; inner < axes.size(); ++inner)
             found.units.inner *= axes[inner].size;
+        if (alike && !alike(found.units))
+            continue;
         found.deviceCount = deviceCount / axes[a].size;
         found.batchRow = reader.batchRow();
         found.shardingRows = reader.shardingRows();

@@ -5,6 +5,7 @@
 #include "engine/table/table.h"
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,8 +25,9 @@ struct TableInUnits {
 /// Reads a table as whole replicas along one axis of its mesh: one row splits the batch of all operators over
 /// it, others at most shard optimizers over it, and nothing names devices, which would tell the replicas
 /// apart. What the micro-batches of the replicas add up to must not depend on how many there are.
+/// @param alike  says no where the cluster tells the replicas apart
 /// @return nothing where that cannot be; the plan is then to be made device by device
-std::optional<TableInUnits> findUnits(
-    const Model &model, std::int32_t deviceCount, const ConstraintTable &table);
+std::optional<TableInUnits> findUnits(const Model &model, std::int32_t deviceCount,
+    const ConstraintTable &table, const std::function<bool(const ScaleUnits &)> &alike = {});
 
 } // namespace planloom

@@ -17,9 +17,11 @@ void append(std::string &key, std::int64_t value)
 }
 
 /// All that the duration of a local instruction depends on.
-void writeKey(const DeviceProgram &program, const Instruction &instruction, Bytes spared, std::string &key)
+void writeKey(const DeviceProgram &program, const Instruction &instruction, Bytes spared,
+    std::int32_t deviceClass, std::string &key)
 {
     key.clear();
+    append(key, deviceClass);
     append(key, static_cast<std::int64_t>(instruction.kind));
     append(key, instruction.kind == InstructionKind::Kernel ? instruction.op.index : -1);
     for (const auto *list : {&instruction.inputs, &instruction.outputs}) {
@@ -48,39 +50,49 @@ void writeKey(const DeviceProgram &program, const Instruction &instruction, Byte
 
 } // namespace
 
-std::int64_t ProgramCompiler::collectiveNanoseconds(CollectiveKind kind, Bytes bytes, const Channel &channel)
+ProgramCompiler::Priced ProgramCompiler::priced(CollectiveKind kind, Bytes bytes, const Channel &channel)
 {
-    const GroupShape shape{channel.ranks, channel.nodes};
+    const GroupShape &shape = channel.shape;
     if (shape.ranks < 2)
-        return 0;
+        return {};
     std::string key;
     append(key, static_cast<std::int64_t>(kind));
     append(key, bytes.count);
     append(key, shape.ranks);
     append(key, shape.nodes);
-    const auto [found, isNew] = m_collective.emplace(std::move(key), 0);
-    if (isNew)
-        found->second = std::llround(m_costs.collective(kind, bytes, shape) * 1e9);
+    for (const std::int32_t groups : shape.outer)
+        append(key, groups);
+    append(key, static_cast<std::int64_t>(shape.classes));
+    const auto [found, isNew] = m_collective.emplace(std::move(key), Priced{});
+    if (isNew) {
+        found->second.nanoseconds = std::llround(m_costs.collective(kind, bytes, shape) * 1e9);
+        if (m_costs.load) {
+            found->second.load = static_cast<std::int32_t>(m_loads.size());
+            m_loads.push_back(m_costs.load(kind, bytes, shape));
+        }
+    }
     return found->second;
 }
 
 /// What is left of a collective of `duration` behind the product that it runs with, chunk by chunk: both take
 /// as long as the longer one and one chunk of the other.
 std::int64_t ProgramCompiler::exposedBesideProduct(const DeviceProgram &program,
-    const std::vector<Instruction> &instructions, std::size_t index, std::int64_t duration)
+    const std::vector<Instruction> &instructions, std::size_t index, std::int64_t duration,
+    std::int32_t deviceClass)
 {
     constexpr std::int64_t kChunks = 4; // as Transformer Engine's overlap cuts a product by default
     const auto partner = overlapPartner(*m_plan.graph, instructions, index);
     if (!partner)
         return duration;
     const std::int64_t product =
-        localDuration(m_plan, program, instructions[*partner], m_costs).usual.count();
+        localDuration(m_plan, program, instructions[*partner], m_costs, {}, deviceClass).usual.count();
     return std::max(duration - product, std::int64_t{0}) + std::min(duration, product) / kChunks;
 }
 
 CompiledProgram ProgramCompiler::compile(const Symmetry &symmetry, std::int32_t device)
 {
     const DeviceProgram &program = m_plan.devices[static_cast<std::size_t>(device)];
+    const std::int32_t deviceClass = m_costs.classOf(m_plan.units.deviceOf(0, DeviceId{device}));
     CompiledProgram compiled;
 
     compiled.buffers.reserve(program.buffers.size());
@@ -163,22 +175,30 @@ CompiledProgram ProgramCompiler::compile(const Symmetry &symmetry, std::int32_t 
                 Bytes &bucket = buckets[static_cast<std::size_t>(entry.queue)];
                 const Bytes before = instruction.joined ? bucket : Bytes{};
                 bucket = before + bytes;
-                entry.duration = collectiveNanoseconds(*kind, bucket, symmetry.channels[channel]);
+                const Priced whole = priced(*kind, bucket, symmetry.channels[channel]);
+                entry.duration = whole.nanoseconds;
+                entry.load = whole.load;
                 if (instruction.joined)
                     entry.duration = std::max<std::int64_t>(
-                        0, entry.duration - collectiveNanoseconds(*kind, before, symmetry.channels[channel]));
+                        0, entry.duration - priced(*kind, before, symmetry.channels[channel]).nanoseconds);
+                else if (whole.load >= 0)
+                    entry.latency = std::llround(m_loads[static_cast<std::size_t>(whole.load)].latency * 1e9);
                 if (instruction.overlaps)
-                    entry.duration = exposedBesideProduct(program, segment.instructions, i, entry.duration);
+                    entry.duration =
+                        exposedBesideProduct(program, segment.instructions, i, entry.duration, deviceClass);
+                entry.latency = std::min(entry.latency, entry.duration);
                 continue;
             }
             const bool shared = instruction.joined
                 || (i + 1 < segment.instructions.size() && segment.instructions[i + 1].joined);
             const Bytes spared = shared ? sparedBytes(program, segment.instructions, i) : Bytes{};
-            writeKey(program, instruction, spared, key);
+            writeKey(program, instruction, spared, deviceClass, key);
             auto found = m_local.find(key);
             if (found == m_local.end())
-                found =
-                    m_local.emplace(key, localDuration(m_plan, program, instruction, m_costs, spared)).first;
+                found = m_local
+                            .emplace(key,
+                                localDuration(m_plan, program, instruction, m_costs, spared, deviceClass))
+                            .first;
             entry.duration = found->second.usual.count();
             entry.firstDuration = found->second.first.count();
         }

@@ -26,6 +26,9 @@ struct CompiledInstruction {
     std::int64_t bytes = 0; ///< Communication: as `collectiveSeconds` takes them.
     std::int32_t channel = -1; ///< Channel class; -1 for compute.
     std::int32_t slot = -1; ///< The device's own number for the channel.
+    std::int32_t load =
+        -1; ///< Communication: index into `ProgramCompiler::loads`; -1 where nothing is known.
+    std::int64_t latency = 0; ///< Of `duration`, when no link is used.
     std::int32_t inputBegin = 0;
     std::int32_t outputBegin = 0;
     std::int32_t deathBegin = 0;
@@ -76,15 +79,24 @@ public:
     /// The program of device `device`. Every index in it has been checked by `findSymmetry`.
     CompiledProgram compile(const Symmetry &symmetry, std::int32_t device);
 
+    /// What the communication of the programs compiled so far asks of links.
+    const std::vector<CommunicationLoad> &loads() const { return m_loads; }
+
 private:
     std::int64_t exposedBesideProduct(const DeviceProgram &program,
-        const std::vector<Instruction> &instructions, std::size_t index, std::int64_t duration);
-    std::int64_t collectiveNanoseconds(CollectiveKind kind, Bytes bytes, const Channel &channel);
+        const std::vector<Instruction> &instructions, std::size_t index, std::int64_t duration,
+        std::int32_t deviceClass);
+    struct Priced {
+        std::int64_t nanoseconds = 0;
+        std::int32_t load = -1;
+    };
+    Priced priced(CollectiveKind kind, Bytes bytes, const Channel &channel);
 
     const ExecutionPlan &m_plan;
     const CostModel &m_costs;
     std::unordered_map<std::string, LocalDuration> m_local{};
-    std::unordered_map<std::string, std::int64_t> m_collective{};
+    std::unordered_map<std::string, Priced> m_collective{};
+    std::vector<CommunicationLoad> m_loads{};
 };
 
 } // namespace planloom

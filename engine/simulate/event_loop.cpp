@@ -36,22 +36,26 @@ struct Meeting {
     std::int64_t duration = 0;
     std::int32_t microBatch = -1;
     InstructionKind kind{};
+    std::int32_t met = 0; ///< Meetings at this point before.
 };
 
 class EventLoop
 {
 public:
-    EventLoop(
-        const std::vector<CompiledProgram> &programs, const Symmetry &symmetry, std::int32_t microBatches)
+    EventLoop(const std::vector<CompiledProgram> &programs, const Symmetry &symmetry,
+        const MeetingPlaces &places, std::int32_t microBatches, const MeetingDurations &durations)
         : m_programs(programs)
         , m_symmetry(symmetry)
+        , m_places(places)
+        , m_durations(durations)
         , m_microBatches(microBatches)
         , m_states(programs.size())
         , m_traces(programs.size())
+        , m_meetings(static_cast<std::size_t>(places.points))
+        , m_waiting(m_meetings.size())
     {
         for (std::size_t c = 0; c < programs.size(); ++c)
             prepare(c);
-        prepareChannels();
     }
 
     Result<std::vector<DeviceTrace>> run(std::stop_token stop)
@@ -73,12 +77,6 @@ public:
     }
 
 private:
-    struct ChannelState {
-        std::int32_t expected = 0; ///< Ends that must arrive: distinct (class, slot) pairs.
-        std::int32_t meetingBegin = 0; ///< Tags have a meeting for each micro-batch, groups one at a time.
-        bool complete = true; ///< False if a member never comes.
-    };
-
     void prepare(std::size_t c)
     {
         const CompiledProgram &program = m_programs[c];
@@ -110,34 +108,6 @@ private:
             trace.queues[q].start.reserve(count);
             trace.queues[q].duration.reserve(count);
         }
-    }
-
-    void prepareChannels()
-    {
-        m_channels.resize(static_cast<std::size_t>(m_symmetry.channelClassCount));
-        std::vector<bool> seen(m_channels.size(), false);
-        std::vector<std::pair<std::int32_t, std::int32_t>> ends;
-        std::int32_t meetings = 0;
-        for (std::size_t c = 0; c < m_symmetry.channels.size(); ++c) {
-            const auto channelClass = static_cast<std::size_t>(m_symmetry.channelClass[c]);
-            if (seen[channelClass])
-                continue;
-            seen[channelClass] = true;
-            const Channel &channel = m_symmetry.channels[c];
-            ChannelState &state = m_channels[channelClass];
-            ends.clear();
-            for (const Channel::Member &member : channel.members) {
-                state.complete = state.complete && member.slot >= 0;
-                ends.emplace_back(
-                    m_symmetry.deviceClass[static_cast<std::size_t>(member.device)], member.slot);
-            }
-            std::sort(ends.begin(), ends.end());
-            state.expected = static_cast<std::int32_t>(std::unique(ends.begin(), ends.end()) - ends.begin());
-            state.meetingBegin = meetings;
-            meetings += channel.tag < 0 ? 1 : m_microBatches;
-        }
-        m_meetings.resize(static_cast<std::size_t>(meetings));
-        m_waiting.resize(static_cast<std::size_t>(meetings));
     }
 
     BufferState &bufferOf(DeviceState &state, std::int32_t b, std::int32_t microBatch)
@@ -209,8 +179,8 @@ private:
     Result<bool> meet(std::int32_t c, const CompiledInstruction &instruction, std::int32_t microBatch,
         std::int64_t arrival, std::vector<std::int32_t> &ready)
     {
-        const ChannelState &channel = m_channels[static_cast<std::size_t>(instruction.channel)];
-        const auto m = static_cast<std::size_t>(channel.meetingBegin + (instruction.paired ? microBatch : 0));
+        const MeetingPlace &place = m_places.places[static_cast<std::size_t>(instruction.channel)];
+        const auto m = static_cast<std::size_t>(place.begin + (instruction.paired ? microBatch : 0));
         Meeting &meeting = m_meetings[m];
         if (meeting.arrived > 0 && !instruction.paired
             && (meeting.kind != instruction.kind || meeting.microBatch != microBatch))
@@ -221,11 +191,13 @@ private:
         meeting.duration = std::max(meeting.duration, instruction.duration);
         ++meeting.arrived;
         DeviceState &state = m_states[static_cast<std::size_t>(c)];
-        if (!channel.complete || meeting.arrived < channel.expected) {
+        if (!place.complete || meeting.arrived < place.expected()) {
             state.waiting = true;
             m_waiting[m].push_back(c);
             return false;
         }
+        if (!m_durations.empty())
+            meeting.duration = m_durations[m][static_cast<std::size_t>(meeting.met)];
         for (const std::int32_t other : m_waiting[m]) {
             DeviceState &waiter = m_states[static_cast<std::size_t>(other)];
             waiter.resumeStart = meeting.start;
@@ -235,7 +207,7 @@ private:
         m_waiting[m].clear();
         state.resumeStart = meeting.start;
         state.resumeDuration = meeting.duration;
-        meeting = {};
+        meeting = {.met = meeting.met + 1};
         return true;
     }
 
@@ -333,20 +305,22 @@ private:
 
     const std::vector<CompiledProgram> &m_programs;
     const Symmetry &m_symmetry;
+    const MeetingPlaces &m_places;
+    const MeetingDurations &m_durations;
     std::int32_t m_microBatches;
     std::vector<DeviceState> m_states;
     std::vector<DeviceTrace> m_traces;
-    std::vector<ChannelState> m_channels{};
-    std::vector<Meeting> m_meetings{};
-    std::vector<std::vector<std::int32_t>> m_waiting{}; ///< By meeting: classes that have come.
+    std::vector<Meeting> m_meetings; ///< By point.
+    std::vector<std::vector<std::int32_t>> m_waiting; ///< By point: classes that have come.
 };
 
 } // namespace
 
 Result<std::vector<DeviceTrace>> runPrograms(const std::vector<CompiledProgram> &programs,
-    const Symmetry &symmetry, std::int32_t microBatches, std::stop_token stop)
+    const Symmetry &symmetry, const MeetingPlaces &places, std::int32_t microBatches,
+    const MeetingDurations &durations, std::stop_token stop)
 {
-    return EventLoop(programs, symmetry, microBatches).run(std::move(stop));
+    return EventLoop(programs, symmetry, places, microBatches, durations).run(std::move(stop));
 }
 
 } // namespace planloom

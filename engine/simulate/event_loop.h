@@ -1,6 +1,7 @@
 #pragma once
 
 #include "engine/simulate/compiled_program.h"
+#include "engine/simulate/meetings.h"
 #include "engine/simulate/timeline.h"
 
 #include <array>
@@ -41,9 +42,11 @@ struct DeviceTrace {
 /// program: a device is run in program order until it meets a channel whose other ends have not come yet. No
 /// heap of events is needed, and a device that waits for ever here waits for ever with any order of
 /// evaluation.
+/// @param durations  of meetings; empty where they take as long as is compiled
 /// @return by class; InvalidInput on a deadlock, a mismatch, or a read of what was never written; Cancelled
 /// O(instructions of the unrolled schedules of all classes).
 Result<std::vector<DeviceTrace>> runPrograms(const std::vector<CompiledProgram> &programs,
-    const Symmetry &symmetry, std::int32_t microBatches, std::stop_token stop);
+    const Symmetry &symmetry, const MeetingPlaces &places, std::int32_t microBatches,
+    const MeetingDurations &durations, std::stop_token stop);
 
 } // namespace planloom

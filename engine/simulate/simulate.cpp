@@ -2,6 +2,7 @@
 
 #include "engine/base/in_parallel.h"
 #include "engine/simulate/compiled_program.h"
+#include "engine/simulate/contention.h"
 #include "engine/simulate/event_loop.h"
 #include "engine/simulate/symmetry.h"
 
@@ -278,7 +279,7 @@ void appendTraffic(
         std::int32_t position = 0;
         while (channel.members[static_cast<std::size_t>(position)].device != device)
             ++position;
-        const Bytes sent = ringBytesSent(*collectiveOf(kind), Bytes{bytes}, channel.ranks, position);
+        const Bytes sent = ringBytesSent(*collectiveOf(kind), Bytes{bytes}, channel.shape.ranks, position);
         const std::int32_t peer = channel.tag < 0 ? -1 : channel.members[1].device;
         auto &[sumBytes, sumCount] = sums[{kind, channel.group, peer}];
         sumBytes += sent.count * count;
@@ -313,7 +314,8 @@ Result<Timeline> simulate(const ExecutionPlan &plan, const Cluster &cluster, con
                 + " devices, the cluster has " + std::to_string(cluster.deviceCount),
             "choose a larger cluster", "cluster:" + cluster.name};
 
-    TRY(const Symmetry symmetry, findSymmetry(plan, unitOf(cluster, plan.units), options.mergeSymmetric));
+    const Cluster unit = unitOf(cluster, plan.units);
+    TRY(const Symmetry symmetry, findSymmetry(plan, unit, options.mergeSymmetric));
     if (stop.stop_requested())
         return cancelled("the simulation was stopped");
     ProgramCompiler compiler(plan, costs);
@@ -321,7 +323,13 @@ Result<Timeline> simulate(const ExecutionPlan &plan, const Cluster &cluster, con
     programs.reserve(symmetry.representative.size());
     for (const std::int32_t device : symmetry.representative)
         programs.push_back(compiler.compile(symmetry, device));
-    TRY(std::vector<DeviceTrace> traces, runPrograms(programs, symmetry, plan.microBatches, stop));
+    const MeetingPlaces places = meetingPlaces(symmetry, plan.microBatches);
+    MeetingDurations durations;
+    if (options.sharedLinks && !compiler.loads().empty())
+        durations = contendedDurations(
+            programs, places, LinkMap(unit, symmetry), compiler.loads(), plan.microBatches, stop);
+    TRY(std::vector<DeviceTrace> traces,
+        runPrograms(programs, symmetry, places, plan.microBatches, durations, stop));
 
     const std::size_t classes = programs.size();
     std::vector<MemoryCurve> curves(classes);

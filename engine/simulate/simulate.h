@@ -12,6 +12,7 @@ namespace planloom {
 struct SimulateOptions {
     bool spans = true; ///< Off: only totals, memory peaks and traffic.
     bool mergeSymmetric = true; ///< Off: every device on its own; for tests, the result is the same.
+    bool sharedLinks = true; ///< Off: communication is as fast as if it had all links for itself.
     /// If set, called with all but the spans before these are written out, which takes longer than the
     /// simulation itself: for those who wait for the step time and the peaks.
     std::function<void(const Timeline &)> onFigures{};
@@ -19,14 +20,16 @@ struct SimulateOptions {
 
 /// Discrete-event simulation of one training step: each device has several queues, each in order; an
 /// instruction starts when it heads its queue, its inputs are there and, for communication, all
-/// members have reached it. Devices whose programs are equal up to renaming are simulated once.
+/// members have reached it. Devices whose programs are equal up to renaming are simulated once. What is sent
+/// over the same links at the same time is slowed down, if the costs say what it asks of them (contention.h).
 ///
 /// @return InvalidInput if the plan cannot make progress (a deadlock; `verify` says where); Cancelled if
 /// stopped
 Result<Timeline> simulate(const ExecutionPlan &plan, const Cluster &cluster,
     const SimulateOptions &options = {}, std::stop_token stop = {});
 
-/// The same with durations from elsewhere (measured, or made up by a test); `cluster` gives nodes alone.
+/// The same with durations from elsewhere (measured, or made up by a test); `cluster` gives nodes, classes
+/// and what links can carry.
 Result<Timeline> simulate(const ExecutionPlan &plan, const Cluster &cluster, const CostModel &costs,
     const SimulateOptions &options = {}, std::stop_token stop = {});
 

@@ -79,6 +79,7 @@ public:
         m_slotOfTag.clear();
         m_slotOfUnits = -1;
         Colour colour;
+        colour.add(m_cluster.classOf(DeviceId{device}));
         TRY_VOID(readBuffers(device, program, colour));
         std::vector<std::vector<std::int32_t>> hiddenOf;
         for (std::size_t s = 0; s < program.segments.size(); ++s) {
@@ -222,8 +223,7 @@ private:
         auto &slots = m_symmetry.slots[static_cast<std::size_t>(device)];
         m_slotOfUnits = static_cast<std::int32_t>(slots.size());
         slots.push_back(static_cast<std::int32_t>(m_symmetry.channels.size()));
-        const GroupShape shape = shapeAcrossUnits(m_cluster, DeviceId{device});
-        Channel channel{.ranks = shape.ranks, .nodes = shape.nodes};
+        Channel channel{.shape = shapeAcrossUnits(m_cluster, DeviceId{device})};
         channel.members.push_back({device, m_slotOfUnits});
         m_symmetry.channels.push_back(std::move(channel));
         return m_slotOfUnits;
@@ -241,11 +241,11 @@ private:
         const auto [found, isNew] =
             m_channelOfTag.emplace(instruction.tag, static_cast<std::int32_t>(m_symmetry.channels.size()));
         if (isNew) {
-            const bool across = m_cluster.nodeOf(DeviceId{device}) != m_cluster.nodeOf(instruction.peer);
             // Sender first, receiver second; whoever is missing never comes.
-            m_symmetry.channels.push_back({-1, instruction.tag, 2, across ? 2 : 1,
-                {{sends ? device : instruction.peer.index, -1},
-                    {sends ? instruction.peer.index : device, -1}}});
+            m_symmetry.channels.push_back(
+                {-1, instruction.tag, groupShape(m_cluster, {DeviceId{device}, instruction.peer}),
+                    {{sends ? device : instruction.peer.index, -1},
+                        {sends ? instruction.peer.index : device, -1}}});
         }
         Channel &channel = m_symmetry.channels[static_cast<std::size_t>(found->second)];
         Channel::Member &self = channel.members[sends ? 0 : 1];
@@ -274,22 +274,19 @@ Result<std::vector<Channel>> channelsOfGroups(const ExecutionPlan &plan, const C
     channels.reserve(plan.groups.size());
     for (std::size_t g = 0; g < plan.groups.size(); ++g) {
         Channel channel{.group = static_cast<std::int32_t>(g)};
-        std::vector<std::int32_t> nodes, devices;
+        std::vector<std::int32_t> devices;
         for (const DeviceId member : plan.groups[g]) {
             if (!inRange(member.index, plan.devices.size()))
                 return Error{ErrorCode::InvalidInput, "the group has a device that does not exist", {},
                     "group:" + std::to_string(g)};
             channel.members.push_back({member.index, -1});
             devices.push_back(member.index);
-            nodes.push_back(cluster.nodeOf(member));
         }
         std::sort(devices.begin(), devices.end());
         if (std::adjacent_find(devices.begin(), devices.end()) != devices.end())
             return Error{
                 ErrorCode::InvalidInput, "the group has a device twice", {}, "group:" + std::to_string(g)};
-        channel.ranks = static_cast<std::int32_t>(channel.members.size());
-        std::sort(nodes.begin(), nodes.end());
-        channel.nodes = static_cast<std::int32_t>(std::unique(nodes.begin(), nodes.end()) - nodes.begin());
+        channel.shape = groupShape(cluster, plan.groups[g]);
         channels.push_back(std::move(channel));
     }
     return channels;
@@ -324,13 +321,34 @@ std::vector<Colour> channelColours(const Symmetry &symmetry)
             std::sort(ends.begin(), ends.end());
         Colour colour;
         colour.add(channel.group >= 0 ? 1 : channel.tag >= 0 ? 0 : 2);
-        colour.add(channel.ranks);
-        colour.add(channel.nodes);
+        colour.add(channel.shape.ranks);
+        colour.add(channel.shape.nodes);
+        for (const std::int32_t groups : channel.shape.outer)
+            colour.add(groups);
+        colour.add(static_cast<std::uint64_t>(channel.shape.classes));
         colour.add(static_cast<std::uint64_t>(ends.size()));
         for (const auto &[device, slot] : ends) {
             colour.add(device);
             colour.add(slot);
         }
+        colours.push_back(colour);
+    }
+    return colours;
+}
+
+std::vector<Colour> linkColours(const SharedLevel &level, const std::vector<std::int32_t> &deviceClass)
+{
+    std::vector<Colour> colours;
+    std::vector<std::int32_t> users;
+    for (const std::vector<std::int32_t> &devices : level.users) {
+        users.clear();
+        for (const std::int32_t device : devices)
+            users.push_back(deviceClass[static_cast<std::size_t>(device)]);
+        std::sort(users.begin(), users.end());
+        Colour colour;
+        colour.add(static_cast<std::uint64_t>(level.level));
+        for (const std::int32_t user : users)
+            colour.add(user);
         colours.push_back(colour);
     }
     return colours;
@@ -389,16 +407,22 @@ Result<Symmetry> findSymmetry(const ExecutionPlan &plan, const Cluster &cluster,
         colours.push_back(colour);
     }
     symmetry.deviceClass = numbered(colours, symmetry.representative);
+    symmetry.shared = sharedLevels(cluster, plan.devices.size());
 
     std::vector<std::int32_t> firsts;
     for (;;) {
         const std::size_t before = symmetry.representative.size();
         const std::vector<Colour> channels = channelColours(symmetry);
+        std::vector<std::vector<Colour>> links;
+        for (const SharedLevel &level : symmetry.shared)
+            links.push_back(linkColours(level, symmetry.deviceClass));
         for (std::size_t d = 0; d < colours.size(); ++d) {
             Colour colour;
             colour.add(symmetry.deviceClass[d]);
             for (const std::int32_t channel : symmetry.slots[d])
                 colour.add(channels[static_cast<std::size_t>(channel)]);
+            for (std::size_t level = 0; level < links.size(); ++level)
+                colour.add(links[level][static_cast<std::size_t>(symmetry.shared[level].linkOf[d])]);
             colours[d] = colour;
         }
         symmetry.deviceClass = numbered(colours, symmetry.representative);
@@ -407,6 +431,8 @@ Result<Symmetry> findSymmetry(const ExecutionPlan &plan, const Cluster &cluster,
     }
     symmetry.channelClass = numbered(channelColours(symmetry), firsts);
     symmetry.channelClassCount = static_cast<std::int32_t>(firsts.size());
+    for (const SharedLevel &level : symmetry.shared)
+        symmetry.linkClass.push_back(numbered(linkColours(level, symmetry.deviceClass), firsts));
     return symmetry;
 }
 

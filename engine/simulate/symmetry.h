@@ -1,8 +1,9 @@
 #pragma once
 
 #include "engine/base/result.h"
-#include "engine/hardware/cluster.h"
+#include "engine/hardware/nccl_model.h"
 #include "engine/lowering/execution_plan.h"
+#include "engine/simulate/shared_links.h"
 
 #include <cstdint>
 #include <string>
@@ -15,8 +16,7 @@ namespace planloom {
 struct Channel {
     std::int32_t group = -1; ///< Index into `ExecutionPlan::groups`; -1 for a tag, and across units.
     std::int32_t tag = -1;
-    std::int32_t ranks = 1; ///< How many devices meet: members, and those of other units.
-    std::int32_t nodes = 1; ///< Over how many nodes they lie.
+    GroupShape shape{}; ///< Of the devices that meet: members, and those of other units.
 
     /// Who takes part: devices and which of their channels this is (-1: a member that never comes).
     struct Member {
@@ -33,8 +33,8 @@ struct Channel {
 std::vector<std::int32_t> hiddenStores(const Segment &segment);
 
 /// Devices sorted into classes whose programs are equal up to the names of groups, tags and peers and to
-/// hidden stores, and which meet equal classes at equal places. All devices of a class have the same
-/// timeline.
+/// hidden stores, which are of one device class, and which meet equal classes at equal places and share links
+/// with them. All devices of a class have the same timeline.
 struct Symmetry {
     std::vector<Channel> channels{};
     /// By device: its channels in the order in which its segments first name them ("slots").
@@ -46,6 +46,9 @@ struct Symmetry {
     std::vector<std::int32_t> deviceClass{};
     std::vector<std::int32_t> representative{}; ///< By class: its first device.
     std::vector<bool> hidesStores{}; ///< By device: some segment has hidden stores.
+    std::vector<SharedLevel> shared{}; ///< Devices of a class share links with equal classes.
+    /// By shared level and link: links of one class have as many users of the same classes.
+    std::vector<std::vector<std::int32_t>> linkClass{};
 };
 
 /// Colour refinement over devices and channels. Also checks that every index in `plan` is in range, that

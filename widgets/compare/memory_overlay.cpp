@@ -101,7 +101,7 @@ void MemoryOverlay::paintEvent(QPaintEvent *)
             continue;
         step = std::max(step, static_cast<double>(plan->scene->timeline->step.count()));
         most = std::max(most, static_cast<double>(plan->scene->largestPeak));
-        cap = std::max(cap, plan->scene->cluster.device.memory.value);
+        cap = std::max(cap, leastMemory(plan->scene->cluster));
     }
     const double scale = most > 0.6 * cap ? std::max(most, cap) * 1.05 : most * 1.08;
     const TimeAxis axis{0, step / width};

@@ -16,7 +16,7 @@ PlanFacts factsOf(const PlanUpdate &update)
 {
     PlanFacts facts;
     facts.rows = static_cast<std::int32_t>(update.rows.size());
-    facts.memoryCap = static_cast<std::int64_t>(update.cluster.device.memory.value);
+    facts.memoryCap = static_cast<std::int64_t>(leastMemory(update.cluster));
     if (update.scene) {
         facts.figures = {update.summary.stepSeconds, update.summary.largestPeak.count,
             update.verdict && update.verdict->ok()};

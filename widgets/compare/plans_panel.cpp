@@ -307,7 +307,7 @@ void PlansPanel::refreshScatter()
             point.label = label->second;
     }
     if (const PlanUpdateSnapshot &good = m_workspace->lastGood())
-        cap = static_cast<std::int64_t>(good->cluster.device.memory.value);
+        cap = static_cast<std::int64_t>(leastMemory(good->cluster));
     m_scatter->setPoints(std::move(points), history.current(), cap);
 }
 

@@ -108,15 +108,21 @@ ShelfLayout layOutShelf(
 ShelfLoad loadOf(const ShelfTile &tile, const TimelineSummary *summary, const Cluster &cluster)
 {
     ShelfLoad load;
-    const double capacity = cluster.device.memory.value;
-    if (summary == nullptr || tile.devices.empty() || capacity <= 0)
+    if (summary == nullptr)
         return load;
-    double most = -1;
+    double most = 0; // of the device that is fullest
+    double capacity = 0;
     for (const auto device : tile.devices) {
-        if (at(device.index) < summary->devices.size())
-            most = std::max(most, static_cast<double>(summary->devices[at(device.index)].peak.count));
+        const double memory = cluster.deviceAt(device).memory.value;
+        if (at(device.index) >= summary->devices.size() || memory <= 0)
+            continue;
+        const auto peak = static_cast<double>(summary->devices[at(device.index)].peak.count);
+        if (capacity == 0 || peak / memory > most / capacity) {
+            most = peak;
+            capacity = memory;
+        }
     }
-    if (most < 0)
+    if (capacity == 0)
         return load;
     load.share = most / capacity;
     load.state = load.share > 1 ? LoadState::Over : load.share >= kTight ? LoadState::Tight : LoadState::Fits;

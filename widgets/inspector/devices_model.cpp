@@ -8,6 +8,16 @@
 
 namespace planloom {
 
+namespace {
+
+const DeviceModel &modelOf(const PlanUpdate &update, int device)
+{
+    const DeviceId id{device};
+    return update.scene ? update.scene->deviceModel(id) : update.cluster.deviceAt(id);
+}
+
+} // namespace
+
 void DevicesModel::set(const PlanUpdateSnapshot &update, std::vector<MeshAxis> mesh, std::int32_t deviceCount)
 {
     const int perNode = update ? std::max(update->cluster.links.devicesPerNode, 1) : std::max(deviceCount, 1);
@@ -88,7 +98,7 @@ QVariant DevicesModel::data(const QModelIndex &index, int role) const
         m_update && m_update->scene && static_cast<std::size_t>(device) < m_update->summary.devices.size()
         ? &m_update->summary.devices[static_cast<std::size_t>(device)]
         : nullptr;
-    const double capacity = m_update ? m_update->cluster.device.memory.value : 0;
+    const double capacity = m_update ? modelOf(*m_update, device).memory.value : 0;
     if (role == DeviceRole)
         return device;
     if (role == ShareRole) {
@@ -103,6 +113,10 @@ QVariant DevicesModel::data(const QModelIndex &index, int role) const
         return {};
     switch (index.column()) {
     case Name:
+        if (m_update && !m_update->cluster.otherClasses.empty())
+            return tr("Device %1 · %2")
+                .arg(device)
+                .arg(QString::fromStdString(modelOf(*m_update, device).name));
         return tr("Device %1").arg(device);
     case Memory:
         return summary ? QString::fromStdString(formatBytes(summary->peak))

@@ -1,5 +1,6 @@
 #include "widgets/main/inspector_text.h"
 
+#include "engine/analyse/limits.h"
 #include "engine/base/words.h"
 #include "engine/graph/catalogue.h"
 #include "engine/hardware/cost.h"
@@ -254,15 +255,14 @@ void memory(Sheet &sheet, const ExecutionPlan &plan, const Operator &op)
 }
 
 /// Where the figures come from that time is made of.
-void origins(
-    Sheet &sheet, const Graph &graph, const Operator &op, const Precision &precision, const Cluster &cluster)
+void origins(Sheet &sheet, const Graph &graph, const Operator &op, const Precision &precision,
+    const DeviceModel &device)
 {
     const auto say = [&sheet](const QString &name, const QString &value, const std::string &source) {
         sheet.row(name,
             source.empty() ? value : QStringLiteral("%1<br>%2").arg(value, sheet.muted(escaped(source))));
     };
     const auto percent = [](double share) { return QString::number(100 * share, 'f', 0) + QLatin1Char('%'); };
-    const DeviceModel &device = cluster.device;
     const OperatorCategory category = categoryOf(op.kind);
     const bool product = category == OperatorCategory::Product || category == OperatorCategory::Attention
         || category == OperatorCategory::Recurrent;
@@ -302,9 +302,12 @@ QString oneOperator(const Palette &palette, const OpenedModel &model, const Plan
     cost(sheet, graph, update, id);
     if (update && update->scene && update->scene->plan)
         memory(sheet, *update->scene->plan, op);
-    if (update && update->plan && !update->cluster.device.name.empty())
-        origins(sheet, graph, op, update->plan->decisions[static_cast<std::size_t>(id.index)].precision,
-            update->cluster);
+    if (update && update->plan && !update->cluster.device.name.empty()) {
+        const OperatorDecision &decided = update->plan->decisions[static_cast<std::size_t>(id.index)];
+        const DeviceId device = decided.devices.empty() ? DeviceId{0} : decided.devices.front();
+        origins(sheet, graph, op, decided.precision,
+            update->cluster.deviceAt(update->plan->units.deviceOf(0, device)));
+    }
     if (op.sources.size() > 1) {
         sheet.section(tr("Made from %1 nodes of the file").arg(op.sources.size()));
         for (const SourceNode &node : op.sources)
@@ -371,11 +374,11 @@ QString wholeModel(const Palette &palette, const OpenedModel &model, const PlanU
         sheet.row(tr("Training"), escaped(model.remark));
     if (update && update->scene) {
         const TimelineSummary &summary = update->summary;
+        const MemoryUse use = memoryUse(summary, update->cluster, update->scene->plan->units);
         sheet.section(tr("Plan"));
         sheet.row(tr("Step"), escaped(formatSeconds(summary.stepSeconds)));
         sheet.row(tr("Peak memory"),
-            QStringLiteral("%1 / %2").arg(escaped(formatBytes(summary.largestPeak)),
-                escaped(formatBytes({static_cast<std::int64_t>(update->cluster.device.memory.value)}))));
+            QStringLiteral("%1 / %2").arg(escaped(formatBytes(use.peak)), escaped(formatBytes(use.memory))));
         sheet.row(tr("Bubble"), QStringLiteral("%1%").arg(100 * summary.bubble, 0, 'f', 1));
         sheet.row(tr("Sent"), tr("%1 a step, all devices").arg(escaped(formatBytes(summary.sent))));
         sheet.row(tr("Micro-batches"), QString::number(update->plan->microBatches));

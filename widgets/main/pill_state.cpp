@@ -2,6 +2,7 @@
 
 #include <QtCore/QCoreApplication>
 
+#include "engine/analyse/limits.h"
 #include "widgets/common/delta.h"
 #include "widgets/common/format.h"
 #include "widgets/design/workspace.h"
@@ -74,7 +75,7 @@ std::optional<PillState> pillStateOf(const Workspace &workspace, qint64 busyMill
     const QString step = seconds(latest->summary.stepSeconds);
     if (latest->verdict && !latest->verdict->ok())
         return PillState{Mood::Wrong, StatusTexts::tr("Plan refuted")};
-    if (latest->summary.largestPeak.count > static_cast<std::int64_t>(latest->cluster.device.memory.value))
+    if (memoryUse(latest->summary, latest->cluster, latest->scene->plan->units).over > 0)
         return PillState{Mood::Wrong, StatusTexts::tr("Out of memory · %1").arg(step)};
     const QString figures = StatusTexts::tr("%1 · %2").arg(step, bytes(latest->summary.largestPeak.count));
     if (latest->verdict)
@@ -139,11 +140,13 @@ QString statusText(const Workspace &workspace, const StatusFacts &facts, StatusP
     case kZoomPart:
         return facts.zoom > 0 ? StatusTexts::tr("%1%").arg(100 * facts.zoom, 0, 'f', facts.zoom < 0.1 ? 1 : 0)
                               : QString();
-    case kPeakPart:
-        return good ? StatusTexts::tr("peak %1 / %2")
-                          .arg(bytes(good->summary.largestPeak.count),
-                              bytes(static_cast<std::int64_t>(good->cluster.device.memory.value)))
-                    : QString();
+    case kPeakPart: {
+        if (!good)
+            return {};
+        const ScaleUnits units = good->scene ? good->scene->plan->units : ScaleUnits{};
+        const MemoryUse use = memoryUse(good->summary, good->cluster, units);
+        return StatusTexts::tr("peak %1 / %2").arg(bytes(use.peak.count), bytes(use.memory.count));
+    }
     case kBubblePart:
         return good ? StatusTexts::tr("bubble %1%").arg(100 * good->summary.bubble, 0, 'f', 1) : QString();
     case kProofPart:

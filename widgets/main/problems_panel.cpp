@@ -7,6 +7,7 @@
 #include <QtWidgets/QTableView>
 #include <QtWidgets/QVBoxLayout>
 
+#include "engine/analyse/limits.h"
 #include "engine/base/place.h"
 #include "engine/base/words.h"
 #include "widgets/design/row_sentences.h"
@@ -128,11 +129,9 @@ std::vector<ProblemsModel::Problem> problemsOf(const PlanUpdate &update)
                                 "this is a fault of Planloom's; please report it with the session", where},
             -1, {}, {}});
     }
-    const auto cap = static_cast<std::int64_t>(update.cluster.device.memory.value);
-    if (update.scene && update.summary.largestPeak.count > cap) {
-        std::int32_t over = 0;
-        for (const DeviceSummary &device : update.summary.devices)
-            over += device.peak.count > cap ? 1 : 0;
+    const std::int32_t over =
+        update.scene ? memoryUse(update.summary, update.cluster, update.scene->plan->units).over : 0;
+    if (over > 0) {
         problems.push_back(
             {{ErrorCode::ResourceLimit,
                  std::to_string(over) + " of " + std::to_string(update.summary.devices.size())

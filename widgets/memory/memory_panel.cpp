@@ -234,10 +234,11 @@ void MemoryPanel::showMoment()
     const auto now = bytesAt(curve, Nanoseconds{time});
     m_kinds->set(now, curve.atPeak);
     const std::int64_t total = std::accumulate(now.begin(), now.end(), std::int64_t{0});
-    m_moment->setText(tr("at %1: %2, peak %3 of %4")
-                          .arg(QString::fromStdString(formatNanoseconds(time)), bytesText(total),
-                              bytesText(curve.peak.count),
-                              bytesText(static_cast<std::int64_t>(m_scene->cluster.device.memory.value))));
+    m_moment->setText(
+        tr("at %1: %2, peak %3 of %4")
+            .arg(QString::fromStdString(formatNanoseconds(time)), bytesText(total),
+                bytesText(curve.peak.count),
+                bytesText(static_cast<std::int64_t>(m_scene->deviceModel(DeviceId{device()}).memory.value))));
     m_live = m_lifetimes ? aliveAt(*m_lifetimes, Nanoseconds{time}) : std::vector<BufferLifetime>{};
     m_treemap->setLive(m_live, m_scene->plan->graph);
     Q_EMIT liveChanged();

@@ -118,7 +118,8 @@ void MemoryCurveView::paintEvent(QPaintEvent *)
         return;
     }
     const QRectF area = plot();
-    const auto capacity = static_cast<std::int64_t>(m_scene->cluster.device.memory.value);
+    const auto capacity = static_cast<std::int64_t>(
+        m_scene->deviceModel(DeviceId{static_cast<std::int32_t>(m_device)}).memory.value);
     const std::int64_t peak = std::max<std::int64_t>(known->peak.count, 1);
     // The cap is drawn where the curve comes near it; far below it, the curve has the room.
     const bool capShown = capacity > 0 && peak * 3 > capacity;

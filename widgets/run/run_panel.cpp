@@ -414,9 +414,8 @@ void RunPanel::refreshRecord()
     m_losses->setLosses(record.losses, record.setup.steps);
     const RunOverlaySnapshot overlay = m_service.overlay();
     m_figures->setRun(record, overlay && overlay->predicted ? overlay->predicted->timeline.get() : nullptr,
-        m_service.update() && m_service.update()->scene
-            ? m_service.update()->scene->cluster.device.memory.value
-            : 0);
+        m_service.update() && m_service.update()->scene ? leastMemory(m_service.update()->scene->cluster)
+                                                        : 0);
     m_figuresView->resizeColumnsToContents();
     QStringList details;
     if (!m_straggler.isEmpty())

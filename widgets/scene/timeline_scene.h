@@ -126,6 +126,11 @@ struct TimelineScene {
     std::vector<DecidedBy> decidedBy{}; ///< By operator; empty where it is not known (measured steps).
 
     const Graph &graph() const { return *plan->graph; }
+    /// Of the device that the plan knows as `device`.
+    const DeviceModel &deviceModel(DeviceId device) const
+    {
+        return cluster.deviceAt(plan ? plan->units.deviceOf(0, device) : device);
+    }
     /// The instruction that row `row` of the spans ran; none if the timeline does not fit the plan.
     const Instruction *findInstruction(std::size_t row) const;
     const Segment *findSegment(std::size_t row) const;

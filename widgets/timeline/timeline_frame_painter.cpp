@@ -121,7 +121,7 @@ private:
         if (device >= m_scene.timeline->memory.size())
             return;
         const Bytes peak = m_scene.timeline->memory[device].peak;
-        const auto cap = static_cast<std::int64_t>(m_scene.cluster.device.memory.value);
+        const auto cap = static_cast<std::int64_t>(m_scene.deviceModel(row.devices.front()).memory.value);
         m_painter.setPen(peak.count > cap ? m_palette.error : m_palette.textMuted);
         const QRect memory(left, m_picture.top(row, row.memoryTop()), right - left, row.memory);
         m_painter.drawText(memory, Qt::AlignLeft | Qt::AlignTop,

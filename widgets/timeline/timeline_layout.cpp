@@ -83,6 +83,8 @@ TimelineRow deviceRow(const TimelineScene &scene, const TimelineScene *beside, s
     row.gap = metrics.gap;
     row.title = deviceWord(scene.cluster) + " " + rangesOf(devices, kFewRuns);
     row.detail = devices.size() > 1 ? "×" + std::to_string(devices.size()) : std::string{};
+    if (!scene.cluster.otherClasses.empty()) // all of a row are alike, so of one class
+        row.detail += (row.detail.empty() ? "" : " ") + scene.deviceModel(devices.front()).name;
     row.devices = std::move(devices);
     row.foldable = foldable;
     row.expanded = expanded;

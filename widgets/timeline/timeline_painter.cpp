@@ -456,7 +456,7 @@ private:
         const std::int64_t largest =
             std::max(m_scene.largestPeak, m_picture.would ? m_picture.would->largestPeak : std::int64_t{0});
         const double peak = std::max(static_cast<double>(largest), 1.0) * 1.08;
-        const double cap = m_scene.cluster.device.memory.value;
+        const double cap = leastMemory(m_scene.cluster);
         return peak > 0.6 * cap ? std::max(peak, cap * 1.05) : peak;
     }
 
@@ -475,7 +475,7 @@ private:
             return;
         const MemoryCurve &curve = holder.timeline->memory[device];
         const double scale = memoryScale();
-        const double cap = m_scene.cluster.device.memory.value;
+        const double cap = holder.deviceModel(lane.device).memory.value;
         const double step = static_cast<double>(holder.timeline->step.count());
         const int from = std::max(0, static_cast<int>(std::floor(m_picture.axis.xOf(0))));
         const int to = std::min(m_canvas.width(), static_cast<int>(std::ceil(m_picture.axis.xOf(step))));

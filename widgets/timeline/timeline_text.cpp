@@ -1,5 +1,6 @@
 #include "widgets/timeline/timeline_text.h"
 
+#include "engine/analyse/communication.h"
 #include "engine/hardware/device_word.h"
 #include "widgets/common/format.h"
 #include "widgets/timeline/timeline_layout.h"
@@ -205,6 +206,12 @@ std::vector<FactLine> factsOfSpan(const TimelineScene &scene, std::size_t row)
     }
     facts.push_back({"Start", formatNanoseconds(spans.start[row]), -1});
     facts.push_back({"Duration", formatNanoseconds(spans.duration[row]), -1});
+    if (!scene.decidedBy.empty()) { // predicted, not measured
+        const DeviceId device{spans.device[row]};
+        const auto alone = durationAlone(*scene.plan, scene.cluster, device, *instruction);
+        if (alone && spans.duration[row] > *alone)
+            facts.push_back({"Alone", formatNanoseconds(*alone) + ": others use its links at that time", -1});
+    }
     if (const Bytes bytes = bytesOf(scene, row); bytes.count > 0)
         facts.push_back({kernel ? "Writes" : "Moves", formatBytes(bytes), -1});
     return facts;
@@ -221,8 +228,8 @@ std::vector<FactLine> factsOfMemory(const TimelineScene &scene, const DeviceLane
             facts.push_back({nameOf(static_cast<MemoryKind>(kind)), formatBytes({bytes}), kind});
     }
     facts.push_back({"Peak of the step", formatBytes(curve.peak), -1});
-    facts.push_back(
-        {"Capacity", formatBytes({static_cast<std::int64_t>(scene.cluster.device.memory.value)}), -1});
+    facts.push_back({"Capacity",
+        formatBytes({static_cast<std::int64_t>(scene.deviceModel(lane.device).memory.value)}), -1});
     return facts;
 }
 

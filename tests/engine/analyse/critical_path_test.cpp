@@ -158,7 +158,7 @@ struct MadeUpCosts {
                 return static_cast<double>(own + (collective == kind && size.count == bytes ? more : 0))
                     * 1e-9;
             },
-            [](Bytes size) { return static_cast<double>(size.count % 31) * 1e-9; }};
+            [](Bytes size, std::int32_t) { return static_cast<double>(size.count % 31) * 1e-9; }};
     }
 };
 

@@ -20,6 +20,22 @@ Timeline twoDevices(std::int64_t most, std::int64_t step)
     return timeline;
 }
 
+TEST(Limits, MemoryIsEachDevicesOwn)
+{
+    Cluster cluster = *clusterNamed("mixed-h100-a100:16");
+    cluster.otherClasses[0].device.memory.value = 40e9;
+    TimelineSummary summary;
+    summary.devices.resize(16);
+    summary.devices[3].peak = {70'000'000'000};
+    summary.devices[9].peak = {39'000'000'000};
+    const MemoryUse fits = memoryUse(summary, cluster, {});
+    EXPECT_EQ(fits.device, 9); // the fuller one, though it holds less
+    EXPECT_EQ(fits.memory.count, 40'000'000'000);
+    EXPECT_EQ(fits.over, 0);
+    summary.devices[9].peak = {41'000'000'000};
+    EXPECT_EQ(memoryUse(summary, cluster, {}).over, 1);
+}
+
 TEST(Limits, BrokenOnesNameTheDeviceWhatItNeedsAndWhatTheRowAllows)
 {
     const auto table =

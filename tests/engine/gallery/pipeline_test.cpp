@@ -85,6 +85,77 @@ TEST(BalancedCuts, EqualsBruteForceOnShortChains)
     EXPECT_GT(solved, 200);
 }
 
+TEST(BalancedCuts, EqualsBruteForceWhereStagesDiffer)
+{
+    std::mt19937 random(4);
+    int solved = 0;
+    for (int trial = 0; trial < 300; ++trial) {
+        const std::size_t n = 2 + random() % 7;
+        std::vector<std::size_t> kindOfStage(2 + random() % 3);
+        for (std::size_t &kind : kindOfStage)
+            kind = random() % 2;
+        std::vector<Numbers> cost(2, Numbers(n));
+        Numbers crossing(n);
+        for (std::size_t i = 0; i < n; ++i) {
+            cost[0][i] = static_cast<std::int64_t>(random() % 9);
+            cost[1][i] = cost[0][i] * 3;
+            crossing[i] = static_cast<std::int64_t>(random() % 9);
+        }
+        std::pair<std::int64_t, std::int64_t> best{std::numeric_limits<std::int64_t>::max(), 0};
+        const auto valueOfCuts = [&](const std::vector<std::size_t> &cuts) {
+            std::pair<std::int64_t, std::int64_t> value{0, 0};
+            for (std::size_t s = 0; s <= cuts.size(); ++s) {
+                const std::size_t begin = s == 0 ? 0 : cuts[s - 1];
+                const std::size_t end = s < cuts.size() ? cuts[s] : n;
+                std::int64_t sum = 0;
+                for (std::size_t i = begin; i < end; ++i)
+                    sum += cost[kindOfStage[s]][i];
+                value.first = std::max(value.first, sum);
+                value.second += s == 0 ? 0 : crossing[begin];
+            }
+            return value;
+        };
+        for (unsigned mask = 0; mask < (1U << n); mask += 2) {
+            std::vector<std::size_t> cuts;
+            for (std::size_t i = 1; i < n; ++i)
+                if (mask & (1U << i))
+                    cuts.push_back(i);
+            if (cuts.size() + 1 == kindOfStage.size())
+                best = std::min(best, valueOfCuts(cuts));
+        }
+        const auto cuts = balancedCuts(cost, kindOfStage, crossing, std::vector<bool>(n, true));
+        ASSERT_EQ(!cuts.empty(), n >= kindOfStage.size());
+        if (cuts.empty())
+            continue;
+        ++solved;
+        ASSERT_EQ(valueOfCuts(cuts), best);
+    }
+    EXPECT_GT(solved, 150);
+}
+
+TEST(PipelineStages, GiveFasterDevicesMoreLayers)
+{
+    const SelectorIndex index(zooTraining("zoo:gpt?layers=12&hidden=1024&heads=8&seq=512&vocab=64&batch=8"));
+    const CostModel mixed = costModelOf(*clusterNamed("mixed-h100-a100:16"));
+    const auto layersOf = [&](const std::vector<OperatorId> &stage) {
+        std::set<std::int32_t> layers;
+        for (const OperatorId op : stage)
+            if (index.layerOf(op) >= 0)
+                layers.insert(index.layerOf(op));
+        return layers.size();
+    };
+    const auto alike = pipelineStages(index, 2, mixed);
+    const auto stages = pipelineStages(index, 2, mixed, {{0}, {1}});
+    const auto swapped = pipelineStages(index, 2, mixed, {{1}, {0}});
+    ASSERT_TRUE(alike && stages && swapped);
+    EXPECT_GT(layersOf((*stages)[0]), layersOf((*alike)[0]));
+    EXPECT_LT(layersOf((*swapped)[0]), layersOf((*alike)[0]));
+    // The slower of a stage's devices counts.
+    const auto slowest = pipelineStages(index, 2, mixed, {{0, 1}, {1}});
+    ASSERT_TRUE(slowest);
+    EXPECT_EQ(layersOf((*slowest)[0]), layersOf((*alike)[0]));
+}
+
 TEST(PipelineStages, CoverEveryForwardOperatorAlongTheDataFlow)
 {
     const SelectorIndex index(zooTraining("zoo:gpt?layers=8&hidden=64&heads=4&seq=16&vocab=64&batch=4"));

@@ -25,8 +25,8 @@ TEST(ClusterNamed, ReadsEveryProfileWithASourceForEveryFigure)
 {
     const auto names = clusterNames();
     EXPECT_EQ(names,
-        (std::vector<std::string>{
-            "cpu", "dgx-a100", "dgx-h100", "dgx2-v100", "hgx-b200", "hgx-h200", "rtx4090"}));
+        (std::vector<std::string>{"cpu", "dgx-a100", "dgx-h100", "dgx2-v100", "hgx-b200", "hgx-h200",
+            "mixed-h100-a100", "rtx4090"}));
     for (const std::string &name : names) {
         SCOPED_TRACE(name);
         const auto cluster = clusterNamed(name + ":4");

@@ -139,7 +139,7 @@ private:
             for (const auto &[wanted, held] : source)
                 used.erase(held);
             if (possible && used.empty())
-                offer(from, to, m_costs.copy(Bytes{bytesOf(b[0].box)}));
+                offer(from, to, m_costs.copy(Bytes{bytesOf(b[0].box)}, 0));
         }
     }
 

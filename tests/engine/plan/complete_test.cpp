@@ -21,6 +21,22 @@ TEST(CompletePlan, WithoutRowsEverythingIsReplicatedOnAllDevices)
     EXPECT_EQ(plan.stageCount, 1);
 }
 
+TEST(CompletePlan, WritesUnitsOnlyWhereTheClusterDoesNotTellThemApart)
+{
+    const auto graph = tinyMlp(8);
+    const auto table = parseTable("mesh dp=2\nsplit all : batch over dp");
+    ASSERT_TRUE(table) << describe(table.error());
+    const auto unitsOf = [&](const std::function<bool(const ScaleUnits &)> &alike) {
+        const auto completion =
+            completePlan(graph, 2, *table, {.units = UseUnits::WherePossible, .alike = alike});
+        EXPECT_TRUE(completion);
+        return completion->plan.units.count;
+    };
+    EXPECT_EQ(unitsOf({}), 2);
+    EXPECT_EQ(unitsOf([](const ScaleUnits &units) { return units == ScaleUnits{2, 1}; }), 2);
+    EXPECT_EQ(unitsOf([](const ScaleUnits &) { return false; }), 1);
+}
+
 TEST(CompletePlan, OperatorsFollowTheirProducerWhereThatIsFree)
 {
     const auto graph = tinyMlp();

@@ -333,7 +333,7 @@ inline CostModel unitCosts()
             return direction == Direction::Forward ? 1e-6 : direction == Direction::Backward ? 2e-6 : 0;
         },
         [](CollectiveKind, Bytes, GroupShape) { return 0.0; },
-        [](Bytes) { return 0.0; },
+        [](Bytes, std::int32_t) { return 0.0; },
     };
 }
 

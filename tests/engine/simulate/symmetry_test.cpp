@@ -73,6 +73,19 @@ TEST(FindSymmetry, SeparatesLinksThatCrossNodes)
     EXPECT_EQ(classes, (std::vector<std::int32_t>{0, 0, 1, 1, 1, 1, 2, 2, 3, 3, 3, 3}));
 }
 
+TEST(FindSymmetry, SeparatesDeviceClassesAndWhoSharesLinks)
+{
+    const auto plan = test::pipelinePlan({.microBatches = 1, .replicas = 4});
+    Cluster cluster = test::clusterOf(plan);
+    const auto classes = [&] { return findSymmetry(plan, cluster)->deviceClass; };
+    EXPECT_EQ(classes(), (std::vector<std::int32_t>{0, 0, 0, 0}));
+    cluster.otherClasses.push_back({cluster.device, cluster.links, {{.first = 1, .count = 1}}});
+    EXPECT_EQ(classes(), (std::vector<std::int32_t>{0, 1, 0, 0}));
+    // Device 0 shares its card with one of the other class, 2 and 3 with one another.
+    cluster.links.interPorts.value = 4;
+    EXPECT_EQ(classes(), (std::vector<std::int32_t>{0, 1, 2, 2}));
+}
+
 TEST(FindSymmetry, KeepsAllDevicesApartWhenAsked)
 {
     const auto plan = test::pipelinePlan({.stages = 2, .replicas = 3});
