@@ -14,7 +14,8 @@ std::string differenceOf(const Graph &plan, const Graph &model)
     for (std::size_t i = 0; i < plan.tensors.size(); ++i) {
         const Tensor &a = plan.tensors[i];
         const Tensor &b = model.tensors[i];
-        if (a.name != b.name || a.type != b.type || a.role != b.role || a.of != b.of)
+        if (a.name != b.name || a.type != b.type || a.role != b.role || a.of != b.of
+            || a.fileShape != b.fileShape)
             return "tensor '" + a.name + "' differs from the model's '" + b.name + "'";
     }
     for (std::size_t i = 0; i < plan.operators.size(); ++i) {
