@@ -5,6 +5,7 @@
 #include "engine/frontend/part_projections.h"
 #include "engine/frontend/training.h"
 #include "engine/frontend/zoo_parts.h"
+#include "engine/lowering/execution_plan_json.h"
 #include "engine/lowering/lower.h"
 #include "engine/plan/complete.h"
 #include "engine/runtime/check.h"
@@ -140,6 +141,11 @@ TEST_P(FusedProjections, AreCutPartByPartAndGiveTheModel)
         }
     }
     EXPECT_GT(loads, 0);
+
+    const auto again = executionPlanFromJson(toJson(*plan)); // as a runner reads it
+    ASSERT_TRUE(again) << describe(again.error());
+    for (std::size_t i = 0; i < graph->tensors.size(); ++i)
+        EXPECT_EQ(again->graph->tensors[i].fileShape, graph->tensors[i].fileShape);
 
     const auto report = verify(*plan);
     ASSERT_TRUE(report) << describe(report.error());
